@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use chrono::Duration;
-use contract::{KeyId, Timestamp, UserId, key};
+use contract::{KeyId, Timestamp, key};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
@@ -28,7 +28,7 @@ pub struct ApiKey {
     prefix: String,
     scopes: Vec<String>,
     ip_allowlist: Vec<String>,
-    user_id: Option<UserId>,
+    user_id: Option<String>,
     attributes: BTreeMap<String, String>,
     agent_id: Option<String>,
     agent_framework: Option<String>,

@@ -23,7 +23,7 @@ pub struct Row {
     pub prefix: String,
     pub scopes: Vec<String>,
     pub ip_allowlist: Vec<String>,
-    pub user_id: Option<UserId>,
+    pub user_id: Option<String>,
     pub attributes: Json<Attributes>,
     pub agent_id: Option<String>,
     pub agent_framework: Option<String>,
@@ -48,7 +48,7 @@ impl Row {
 pub async fn page(conn: &mut PgConnection, env_id: &EnvId, page: &Page) -> Result<(Vec<Row>, i64)> {
     let rows = sqlx::query_as!(
         Row,
-        r#"select k.key_id, k.name, s.prefix, k.scopes, k.ip_allowlist, k.user_id as "user_id: _",
+        r#"select k.key_id, k.name, s.prefix, k.scopes, k.ip_allowlist, k.user_id,
                   k.attributes as "attributes: Json<Attributes>", k.agent_id, k.agent_framework, k.expires_at,
                   k.revoked_at, k.revoked_by, u.last_used_at as "last_used_at?", k.created_at, k.created_by
            from api_keys k
@@ -71,7 +71,7 @@ pub async fn page(conn: &mut PgConnection, env_id: &EnvId, page: &Page) -> Resul
 pub async fn find(conn: &mut PgConnection, env_id: &EnvId, key_id: &KeyId) -> Result<Option<Row>> {
     Ok(sqlx::query_as!(
         Row,
-        r#"select k.key_id, k.name, s.prefix, k.scopes, k.ip_allowlist, k.user_id as "user_id: _",
+        r#"select k.key_id, k.name, s.prefix, k.scopes, k.ip_allowlist, k.user_id,
                   k.attributes as "attributes: Json<Attributes>", k.agent_id, k.agent_framework, k.expires_at,
                   k.revoked_at, k.revoked_by, u.last_used_at as "last_used_at?", k.created_at, k.created_by
            from api_keys k
@@ -295,10 +295,10 @@ pub async fn governed(conn: &mut PgConnection, env_id: &EnvId) -> Result<Vec<Key
 /// The names of the attributes that the organization's keys carry now.
 pub async fn attribute_names(conn: &mut PgConnection, org_id: &OrgId) -> Result<Vec<String>> {
     Ok(sqlx::query_scalar!(
-        r#"select distinct name as "name!"
+        r#"select distinct attribute as "name!"
            from api_keys k
            join environments e on e.env_id = k.env_id,
-           lateral jsonb_object_keys(k.attributes) as name
+           lateral jsonb_object_keys(k.attributes) as attribute
            where e.org_id = $1 and k.revoked_at is null"#,
         org_id.as_str(),
     )

@@ -21,10 +21,11 @@ pub async fn store_entries(app: &App, env_id: &EnvId, log: &str, entries: &[Entr
     let Some((_, org_id, _)) = environments::governed(&mut tx, env_id).await? else {
         return Err(Error::EnvironmentNotFound);
     };
-    let mut sequence = store::sequence(&mut tx, env_id, log).await?;
+    let stored = store::sequence(&mut tx, env_id, log).await?;
+    let mut sequence = stored;
     let mut started = Vec::new();
     let mut finished = Vec::new();
-    for entry in entries.iter().filter(|entry| entry.sequence > sequence) {
+    for entry in entries.iter().filter(|entry| entry.sequence > stored) {
         if entry.sequence != sequence.saturating_add(1) {
             return Err(Error::ReportGap { log: log.to_owned(), have: sequence, got: entry.sequence });
         }

@@ -124,7 +124,7 @@ pub async fn create(cx: Call, Json(input): Json<Creation>) -> Result<Created<Env
     let after = json!({"name": row.name, "slug": row.slug});
     let event = Event::new(EventType::EnvironmentCreated, row.env_id.clone()).after(after);
     events::record(&cx.app, &mut tx, &cx, event).await?;
-    jobs::enqueue(&mut tx, Job::ProvisionEnvironment { env_id: row.env_id.clone() }, now).await?;
+    jobs::enqueue(&cx.app, &mut tx, Job::ProvisionEnvironment { env_id: row.env_id.clone() }, now).await?;
     tx.commit().await?;
     Ok(Created(row.into()))
 }

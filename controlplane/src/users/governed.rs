@@ -48,7 +48,9 @@ pub async fn member(conn: &mut PgConnection, org_id: &OrgId, user_id: &UserId) -
 /// The names of the attributes that the organization's users carry now.
 pub async fn attribute_names(conn: &mut PgConnection, org_id: &OrgId) -> Result<Vec<String>> {
     Ok(sqlx::query_scalar!(
-        r#"select distinct name as "name!" from users, lateral jsonb_object_keys(attributes) as name where org_id = $1"#,
+        r#"select distinct attribute as "name!"
+           from users, lateral jsonb_object_keys(attributes) as attribute
+           where org_id = $1"#,
         org_id.as_str(),
     )
     .fetch_all(conn)
