@@ -9,6 +9,7 @@
 //! chain's head (`chain`).
 
 mod chain;
+mod trail;
 
 use std::net::IpAddr;
 
@@ -20,6 +21,7 @@ use crate::http::call::Call;
 use crate::{App, Result};
 
 pub use chain::{Break, Entry, Verified, verify};
+pub use trail::{Recorded, page};
 
 macro_rules! event_types {
     ($($variant:ident, $text:literal, $resource:literal;)+) => {

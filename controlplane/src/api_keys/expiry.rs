@@ -4,8 +4,8 @@ use chrono::Duration;
 use contract::{KeyId, Timestamp};
 use sqlx::PgConnection;
 
-use crate::{App, Result, jobs};
 use crate::jobs::Job;
+use crate::{App, Result, jobs};
 
 const NOTICE: Duration = Duration::hours(24);
 

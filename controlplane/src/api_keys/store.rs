@@ -175,14 +175,9 @@ pub async fn retire_secrets(
 }
 
 pub async fn revoke(conn: &mut PgConnection, key_id: &KeyId, by: &str, now: Timestamp) -> Result<()> {
-    sqlx::query!(
-        "update api_keys set revoked_at = $2, revoked_by = $3 where key_id = $1",
-        key_id.as_str(),
-        now,
-        by,
-    )
-    .execute(conn)
-    .await?;
+    sqlx::query!("update api_keys set revoked_at = $2, revoked_by = $3 where key_id = $1", key_id.as_str(), now, by,)
+        .execute(conn)
+        .await?;
     Ok(())
 }
 
