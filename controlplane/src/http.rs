@@ -13,6 +13,7 @@ pub mod rate_limit;
 pub mod routes;
 #[cfg(test)]
 mod tests;
+pub mod text;
 
 use std::panic::AssertUnwindSafe;
 
