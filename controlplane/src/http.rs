@@ -10,6 +10,8 @@ pub mod json;
 pub mod page;
 mod peer;
 pub mod rate_limit;
+#[cfg(test)]
+mod refusals;
 pub mod routes;
 #[cfg(test)]
 mod tests;
