@@ -9,6 +9,8 @@
 //! chain's head (`chain`).
 
 mod chain;
+#[cfg(test)]
+mod tests;
 mod trail;
 
 use std::net::IpAddr;
@@ -44,6 +46,7 @@ event_types! {
     OrgCreated            , "org.created"            , "organization";
     UserAccepted          , "user.accepted"          , "user";
     UserAttributesChanged , "user.attributes_changed", "user";
+    KeyExpiring           , "key.expiring"           , "api_key";
     // The specification's.
     UserInvited           , "user.invited"           , "user";
     UserRemoved           , "user.removed"           , "user";

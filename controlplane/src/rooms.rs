@@ -6,12 +6,16 @@ use std::sync::OnceLock;
 use contract::{Caller, Scope};
 
 use crate::http::routes::{Route, Routes};
-use crate::{api_keys, audit, authentication, billing, environments, health, policies, query};
+use crate::{
+    api_keys, audit, authentication, billing, environments, health, organizations, policies, query, users,
+};
 
 pub fn routes() -> Routes {
     Routes::new()
         .and(health::routes())
         .and(query::routes())
+        .and(organizations::routes())
+        .and(users::routes())
         .and(api_keys::routes())
         .and(policies::routes())
         .and(audit::routes())
