@@ -30,7 +30,6 @@ use sqlx::PgPool;
 use sqlx::migrate::Migrator;
 use sqlx::postgres::PgPoolOptions;
 use tokio::net::TcpListener;
-use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
@@ -166,7 +165,6 @@ pub enum StartError {
 pub struct Running {
     pub app: App,
     pub http: SocketAddr,
-    server: JoinHandle<std::io::Result<()>>,
 }
 
 /// Connects, migrates, and serves until `parts.shutdown` is cancelled.
@@ -182,23 +180,20 @@ pub async fn start(config: Config, parts: Parts) -> Result<Running, StartError> 
     let listener = TcpListener::bind(config.http_listen).await?;
     let http = listener.local_addr()?;
     let app = App::new(config, parts, pool)?;
-    let service = http::router(&app).into_make_service_with_connect_info::<SocketAddr>();
-    let drained = app.shutdown().clone().cancelled_owned();
-    let server = app.tasks().spawn(async move { axum::serve(listener, service).with_graceful_shutdown(drained).await });
+    app.tasks().spawn(http::serve::serve(listener, http::router(&app), app.shutdown().clone()));
     jobs::schedule(&app).await?;
     app.tasks().spawn(jobs::work(app.clone()));
     tracing::info!(http.listen = %http, "serving");
-    Ok(Running { app, http, server })
+    Ok(Running { app, http })
 }
 
 impl Running {
     /// Waits until every request and every task has ended; something else cancels the token.
-    pub async fn drained(self) -> std::io::Result<()> {
-        let served = self.server.await.map_err(std::io::Error::other)?;
+    pub async fn drained(self) {
+        self.app.shutdown().cancelled().await;
         self.app.tasks().close();
         self.app.tasks().wait().await;
         self.app.pool().close().await;
-        served
     }
 
     /// Serves until SIGINT or SIGTERM, then drains.
@@ -210,6 +205,7 @@ impl Running {
             () = shutdown.cancelled() => {}
         }
         shutdown.cancel();
-        self.drained().await
+        self.drained().await;
+        Ok(())
     }
 }

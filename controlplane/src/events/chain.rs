@@ -201,7 +201,10 @@ pub async fn verify(key: &[u8], tx: &mut PgConnection, org_id: &OrgId) -> Result
     let (sequence, hash, mac) =
         head.map_or_else(|| (0, GENESIS.to_owned(), None), |head| (head.sequence, head.hash, Some(head.mac)));
     let sealed = mac.as_ref().is_none_or(|mac| bool::from(seal(key, org_id, sequence, &hash).ct_eq(mac)));
-    if !sealed || sequence != found.events_verified || hash != previous {
+    if !sealed {
+        // What the head should say cannot be known; the code that would seal it is not shown.
+        found.broken = Some(at_the_end(&found, "unknown: the seal of the head is broken".to_owned(), previous));
+    } else if sequence != found.events_verified || hash != previous {
         found.broken = Some(at_the_end(&found, hash, previous));
     }
     Ok(found)
