@@ -183,12 +183,11 @@ pub async fn verify(key: &[u8], tx: &mut PgConnection, org_id: &OrgId) -> Result
             && row.previous_hash == previous
             && row.hash == expected;
         if !fits {
-            found.broken = Some(Break {
-                event_id: entry.event_id,
-                expected_hash: expected,
-                actual_hash: row.hash,
-                timestamp: entry.timestamp,
-            });
+            // Where the content is right, it is the link that is wrong.
+            let (expected_hash, actual_hash) =
+                if row.hash == expected { (previous, row.previous_hash) } else { (expected, row.hash) };
+            found.broken =
+                Some(Break { event_id: entry.event_id, expected_hash, actual_hash, timestamp: entry.timestamp });
             return Ok(found);
         }
         let mark = (entry.event_id, entry.timestamp);
