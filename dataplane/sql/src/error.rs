@@ -27,7 +27,11 @@ pub enum Kind {
     /// A type that is not on the allow-list.
     UnsupportedType { name: String },
     /// No such table among those the caller may see.
-    TableNotFound { schema: Option<String>, name: String, did_you_mean: Option<String> },
+    TableNotFound {
+        schema: Option<String>,
+        name: String,
+        did_you_mean: Option<String>,
+    },
     /// No such column in a table the statement writes.
     ColumnNotFound { table: String, column: String },
     /// The caller reads this column masked, so it may not set it or compute with it as asked.
@@ -50,9 +54,19 @@ impl Position {
     /// The place of a token, or none when it is made up.
     pub(crate) fn of(text: &str, at: Location) -> Option<Self> {
         let line = usize::try_from(at.line).ok().filter(|line| *line > 0)?;
-        let column = usize::try_from(at.column).ok().filter(|column| *column > 0)?;
-        let before: usize = text.split_inclusive('\n').take(line - 1).map(|line| line.chars().count()).sum();
-        Some(Self { offset: before + column, line, column })
+        let column = usize::try_from(at.column)
+            .ok()
+            .filter(|column| *column > 0)?;
+        let before: usize = text
+            .split_inclusive('\n')
+            .take(line - 1)
+            .map(|line| line.chars().count())
+            .sum();
+        Some(Self {
+            offset: before + column,
+            line,
+            column,
+        })
     }
 }
 
@@ -67,7 +81,12 @@ pub struct Error {
 
 impl Error {
     pub fn new(kind: Kind, message: impl Into<String>) -> Self {
-        Self { kind, message: message.into(), position: None, location: None }
+        Self {
+            kind,
+            message: message.into(),
+            position: None,
+            location: None,
+        }
     }
 
     pub fn syntax(message: impl Into<String>) -> Self {
@@ -94,8 +113,15 @@ impl Error {
     }
 
     pub(crate) fn ungovernable(construct: &str, table: &str) -> Self {
-        let message = format!("{construct} on {table} is not supported while a policy governs the table for you");
-        Self::new(Kind::Ungovernable { construct: construct.to_owned() }, message)
+        let message = format!(
+            "{construct} on {table} is not supported while a policy governs the table for you"
+        );
+        Self::new(
+            Kind::Ungovernable {
+                construct: construct.to_owned(),
+            },
+            message,
+        )
     }
 
     pub(crate) fn invalid_filter(message: impl Into<String>) -> Self {
@@ -121,10 +147,19 @@ impl Error {
     /// The line the error is on with a caret under the place, or nothing when the place is unknown.
     pub fn snippet(&self, text: &str) -> String {
         const WIDTH_MAX: usize = 100;
-        let Some(Position { line, column, .. }) = self.position else { return String::new() };
-        let Some(source) = text.lines().nth(line - 1) else { return String::new() };
+        let Some(Position { line, column, .. }) = self.position else {
+            return String::new();
+        };
+        let Some(source) = text.lines().nth(line - 1) else {
+            return String::new();
+        };
         let skipped = (column - 1).saturating_sub(WIDTH_MAX / 2);
-        let shown: String = source.chars().skip(skipped).take(WIDTH_MAX).map(|c| if c == '\t' { ' ' } else { c }).collect();
+        let shown: String = source
+            .chars()
+            .skip(skipped)
+            .take(WIDTH_MAX)
+            .map(|c| if c == '\t' { ' ' } else { c })
+            .collect();
         let head = format!("LINE {line}: ");
         let indent = head.len() + (column - 1 - skipped);
         format!("{head}{shown}\n{:indent$}^", "")
