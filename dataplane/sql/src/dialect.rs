@@ -38,7 +38,15 @@ use crate::functions::Class;
 use crate::types::{Columns, Type};
 
 /// Rewrites one expression in place, its parts already rewritten; leaves what is not its own.
-type Rewrite = fn(&mut Expr, &mut Context<'_>) -> Result<(), Error>;
+type Rewrite = fn(&mut Expr, &mut Context<'_>) -> Result<Done, Error>;
+
+/// Whether the families behind may look at the expression too.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Done {
+    /// It is the engine's now: what was put in its place must not be read as the warehouse's again.
+    Yes,
+    No,
+}
 
 /// The families, in the order they are asked.
 const EXPRESSIONS: [(&str, Rewrite); 8] = [
@@ -51,6 +59,9 @@ const EXPRESSIONS: [(&str, Rewrite); 8] = [
     ("variants", variants::rewrite),
     ("arithmetic", arithmetic::rewrite),
 ];
+
+/// What the engine says when a divisor is zero: SQLSTATE 22012.
+pub const DIVISION_BY_ZERO: &str = arithmetic::MESSAGE;
 
 /// Rewrites what the warehouse writes into what the engine reads; answers warnings for the caller.
 pub fn to_engine(statement: &mut Statement, columns: &dyn Columns) -> Result<Vec<String>, Error> {
@@ -126,7 +137,9 @@ struct Walk<'a> {
 impl Walk<'_> {
     fn expression(&mut self, expr: &mut Expr) -> Result<(), Error> {
         for (_, rewrite) in EXPRESSIONS {
-            rewrite(expr, &mut self.context)?;
+            if rewrite(expr, &mut self.context)? == Done::Yes {
+                break;
+            }
         }
         limits::check(expr, &mut self.context)
     }

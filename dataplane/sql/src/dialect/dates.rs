@@ -7,7 +7,7 @@
 use sqlparser::ast::{BinaryOperator, DataType, DateTimeField, Expr, ExtractSyntax, Function, TimezoneInfo, Value};
 
 use super::call::{Handler, exactly, plain, wrong_count};
-use super::{Context, call, compose, templates};
+use super::{Context, Done, call, compose, templates};
 use crate::error::Error;
 use crate::types::Type;
 
@@ -196,8 +196,8 @@ fn extracted(part: &str, date: Expr) -> Expr {
 }
 
 /// `EXTRACT(part FROM date)`: the warehouse's words, in the engine's one spelling.
-pub(super) fn rewrite(expr: &mut Expr, context: &mut Context<'_>) -> Result<(), Error> {
-    let Expr::Extract { field, syntax: _, expr: date } = expr else { return Ok(()) };
+pub(super) fn rewrite(expr: &mut Expr, context: &mut Context<'_>) -> Result<Done, Error> {
+    let Expr::Extract { field, syntax: _, expr: date } = expr else { return Ok(Done::No) };
     let word = match field {
         DateTimeField::Custom(ident) => ident.value.clone(),
         DateTimeField::Week(None) => "week".to_owned(),
@@ -211,7 +211,7 @@ pub(super) fn rewrite(expr: &mut Expr, context: &mut Context<'_>) -> Result<(), 
         Some(field) => Expr::Extract { field, syntax: ExtractSyntax::From, expr: Box::new(date) },
         None => extracted(part, date),
     };
-    Ok(())
+    Ok(Done::Yes)
 }
 
 /// Parts that EXTRACT has in the standard, kept in its form.

@@ -128,7 +128,8 @@ fn type_of_call(function: &Function, columns: &dyn Columns) -> Type {
     }
 }
 
-fn arguments(function: &Function) -> impl Iterator<Item = &Expr> {
+/// Expressions among the arguments.
+pub(super) fn arguments(function: &Function) -> impl Iterator<Item = &Expr> {
     let list = match &function.args {
         FunctionArguments::List(list) => list.args.as_slice(),
         FunctionArguments::None | FunctionArguments::Subquery(_) => &[],

@@ -7,7 +7,7 @@
 use sqlparser::ast::{BinaryOperator, CastKind, DataType, DictionaryField, ExactNumberInfo, Expr, Function, Ident, Value};
 
 use super::call::{Handler, exactly, expressions, plain, take_expr, wrong_count};
-use super::{Context, compose, templates};
+use super::{Context, Done, compose, templates};
 use crate::error::Error;
 use crate::types::Type;
 
@@ -126,7 +126,7 @@ pub(super) fn settle_arguments(name: &str, function: &mut Function, context: &Co
 }
 
 /// Operators with a variant on one side.
-pub(super) fn rewrite(expr: &mut Expr, context: &mut Context<'_>) -> Result<(), Error> {
+pub(super) fn rewrite(expr: &mut Expr, context: &mut Context<'_>) -> Result<Done, Error> {
     match expr {
         Expr::BinaryOp { left, op, right } => settle_operands(left, op, right, context),
         Expr::InList { expr: value, list, .. } if context.type_of(value) == Type::Json => {
@@ -147,7 +147,7 @@ pub(super) fn rewrite(expr: &mut Expr, context: &mut Context<'_>) -> Result<(), 
         }
         _ => {}
     }
-    Ok(())
+    Ok(Done::No)
 }
 
 fn settle_operands(left: &mut Expr, op: &BinaryOperator, right: &mut Expr, context: &Context<'_>) {
