@@ -187,7 +187,7 @@ fn deepens(token: &Token) -> bool {
                 K::AND | K::OR | K::NOT | K::UNION | K::EXCEPT | K::INTERSECT | K::MINUS | K::CASE | K::SELECT | K::IS
                     | K::LIKE | K::ILIKE | K::IN | K::BETWEEN | K::COLLATE | K::INTERVAL | K::EXPLAIN | K::PIVOT | K::UNPIVOT
                     | K::PRIOR | K::CONNECT_BY_ROOT | K::AT | K::XOR | K::DIV | K::RLIKE | K::REGEXP | K::SIMILAR
-                    | K::OVERLAPS | K::NOTNULL | K::ISNULL | K::NORMALIZED | K::MEMBER
+                    | K::OVERLAPS | K::NOTNULL | K::NORMALIZED | K::MEMBER
             )
         }
         Token::Word(_) | Token::Number(..) | Token::SingleQuotedString(_) | Token::Placeholder(_) | Token::Period => false,

@@ -5,10 +5,11 @@
 
 use sqlparser::ast;
 use sqlparser::dialect::{Dialect, DuckDbDialect, SnowflakeDialect};
+use sqlparser::keywords::Keyword;
 use sqlparser::parser::{Parser, ParserError, ParserOptions};
 use sqlparser::tokenizer::{Location, Token, TokenWithSpan};
 
-use crate::error::{Error, Kind};
+use crate::error::{Error, Kind, Position};
 use crate::lex;
 use crate::statement::Statement;
 
@@ -36,30 +37,80 @@ pub fn split(text: &str) -> Result<Vec<Statement>, Error> {
     groups.into_iter().map(|tokens| statement(text, tokens)).collect()
 }
 
-/// One expression and nothing after it, as policies write their filters.
-pub(crate) fn expression(text: &str) -> Result<ast::Expr, Error> {
-    let tokens = lex::tokens(text)?;
-    either(tokens, |parser| {
-        let expr = parser.parse_expr()?;
-        end(parser)?;
-        Ok(expr)
-    })
-    .map_err(|e| e.within(text))
+/// `SELECT` and these tokens, as policies write their filters.
+pub(crate) fn selected(mut tokens: Vec<TokenWithSpan>) -> Result<ast::Statement, Error> {
+    tokens.retain(|token| token.token != Token::EOF);
+    tokens.insert(0, made("SELECT"));
+    tree(tokens)
+}
+
+/// A query of our own text.
+pub(crate) fn query(text: &str) -> Result<Box<ast::Query>, Error> {
+    match tree(lex::tokens(text)?)? {
+        ast::Statement::Query(query) => Ok(query),
+        _ => Err(Error::syntax("a query is expected")),
+    }
 }
 
 fn statement(text: &str, tokens: Vec<TokenWithSpan>) -> Result<Statement, Error> {
     let source = source(text, &tokens);
-    let tree = either(tokens, |parser| {
+    tree(tables_selected(tokens)).and_then(|tree| Statement::new(source, tree)).map_err(|e| e.within(text))
+}
+
+fn tree(tokens: Vec<TokenWithSpan>) -> Result<ast::Statement, Error> {
+    either(tokens, |parser| {
         let tree = parser.parse_statement()?;
         end(parser)?;
         Ok(tree)
-    });
-    tree.and_then(|tree| Statement::new(source, tree)).map_err(|e| e.within(text))
+    })
 }
 
-/// The statement's own text; positions stay those of the whole text, so lines before it are kept blank.
-fn source(text: &str, _tokens: &[TokenWithSpan]) -> String {
-    text.to_owned()
+/// The statement's own text among others, its place kept, so that positions fit both.
+fn source(text: &str, tokens: &[TokenWithSpan]) -> Source {
+    let edge = |at: Option<Location>| at.and_then(|at| Position::of(text, at)).map(|position| position.offset);
+    let start = edge(tokens.first().map(|token| token.span.start)).unwrap_or(1);
+    let end = edge(tokens.last().map(|token| token.span.end));
+    let length = end.map_or(usize::MAX, |end| end.saturating_sub(start));
+    Source { whole: text.to_owned(), own: text.chars().skip(start - 1).take(length).collect() }
+}
+
+/// The text a statement came in, and its own part.
+#[derive(Debug, Clone)]
+pub(crate) struct Source {
+    pub whole: String,
+    pub own: String,
+}
+
+/// `TABLE t` is `SELECT * FROM t`; the parser crate drops what stands behind it.
+fn tables_selected(tokens: Vec<TokenWithSpan>) -> Vec<TokenWithSpan> {
+    if !tokens.iter().any(|token| is(&token.token, Keyword::TABLE)) {
+        return tokens;
+    }
+    let mut kept: Vec<TokenWithSpan> = Vec::with_capacity(tokens.len() + 2);
+    let mut rest = tokens.into_iter().peekable();
+    while let Some(token) = rest.next() {
+        let begins = kept.last().is_none_or(|before| begins_query(&before.token));
+        let named = rest.peek().is_some_and(|next| matches!(next.token, Token::Word(_)));
+        if is(&token.token, Keyword::TABLE) && begins && named {
+            kept.extend([made("SELECT"), TokenWithSpan { token: Token::Mul, span: token.span }, made("FROM")]);
+        } else {
+            kept.push(token);
+        }
+    }
+    kept
+}
+
+fn begins_query(before: &Token) -> bool {
+    let words = [Keyword::UNION, Keyword::ALL, Keyword::EXCEPT, Keyword::INTERSECT, Keyword::MINUS, Keyword::DISTINCT, Keyword::AS];
+    matches!(before, Token::LParen | Token::RParen) || words.iter().any(|word| is(before, *word))
+}
+
+fn is(token: &Token, keyword: Keyword) -> bool {
+    matches!(token, Token::Word(word) if word.keyword == keyword && word.quote_style.is_none())
+}
+
+fn made(keyword: &str) -> TokenWithSpan {
+    TokenWithSpan::wrap(Token::make_keyword(keyword))
 }
 
 fn end(parser: &Parser<'_>) -> Result<(), ParserError> {
@@ -131,3 +182,6 @@ fn lowered(message: &str) -> String {
     let mut letters = message.trim_end_matches(':').trim_end().chars();
     letters.next().map_or_else(String::new, |first| first.to_lowercase().chain(letters).collect())
 }
+
+#[cfg(test)]
+mod tests;
