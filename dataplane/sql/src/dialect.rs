@@ -30,7 +30,7 @@ use std::mem;
 use std::ops::ControlFlow;
 
 use sqlparser::ast::{
-    Expr, OrderByExpr, Select, Statement, TableFactor, TableWithJoins, VisitMut, VisitorMut, WindowType,
+    Expr, LambdaFunction, OrderByExpr, Query, Select, Statement, TableFactor, TableWithJoins, VisitMut, VisitorMut,
 };
 
 use crate::error::Error;
@@ -170,6 +170,10 @@ impl VisitorMut for Walk<'_> {
         ControlFlow::Continue(())
     }
 
+    fn post_visit_query(&mut self, query: &mut Query) -> ControlFlow<Error> {
+        flow(order::by_position(query, &self.context))
+    }
+
     fn pre_visit_table_factor(&mut self, factor: &mut TableFactor) -> ControlFlow<Error> {
         flow(flatten::gather(factor))
     }
@@ -183,14 +187,19 @@ impl VisitorMut for Walk<'_> {
         flow(order::rewrite(key, &mut self.context))
     }
 
+    /// The parameters of a lambda hide columns of their names, and have types nobody tells.
+    fn pre_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<Error> {
+        if let Expr::Lambda(LambdaFunction { params, .. }) = expr {
+            for parameter in params.iter() {
+                self.context.names.add(&parameter.name.value, Type::Unknown);
+            }
+        }
+        ControlFlow::Continue(())
+    }
+
     fn post_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<Error> {
         flow(self.expression(expr))
     }
-}
-
-/// OVER, when it is spelled out.
-fn is_windowed(over: Option<&WindowType>) -> bool {
-    over.is_some()
 }
 
 #[cfg(test)]
