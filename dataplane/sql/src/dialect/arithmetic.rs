@@ -17,8 +17,14 @@ pub const MESSAGE: &str = "division by zero";
 /// `/`, `%` and `mod`.
 pub(super) fn rewrite(expr: &mut Expr, context: &mut Context<'_>) -> Result<Done, Error> {
     match expr {
-        Expr::BinaryOp { op: BinaryOperator::Divide | BinaryOperator::Modulo, right, .. } => guard(right, context)?,
-        Expr::Function(function) if compose::bare_name(&function.name).as_deref() == Some("mod") => {
+        Expr::BinaryOp {
+            op: BinaryOperator::Divide | BinaryOperator::Modulo,
+            right,
+            ..
+        } => guard(right, context)?,
+        Expr::Function(function)
+            if compose::bare_name(&function.name).as_deref() == Some("mod") =>
+        {
             if let Some(divisor) = expressions(function).nth(1) {
                 guard(divisor, context)?;
             }
@@ -33,7 +39,7 @@ fn guard(divisor: &mut Expr, context: &mut Context<'_>) -> Result<(), Error> {
         return Ok(());
     }
     let taken = take_expr(divisor);
-    *divisor = templates::fill("_divisor", vec![taken], context)?;
+    *divisor = templates::fill("_divisor", &[taken], context)?;
     Ok(())
 }
 
@@ -41,12 +47,19 @@ fn is_never_zero(divisor: &Expr) -> bool {
     match divisor {
         Expr::Nested(inner) | Expr::UnaryOp { expr: inner, .. } => is_never_zero(inner),
         Expr::Value(value) => match &value.value {
-            Value::Number(digits, _) => digits.chars().take_while(|c| !matches!(c, 'e' | 'E')).any(|c| matches!(c, '1'..='9')),
+            Value::Number(digits, _) => digits
+                .chars()
+                .take_while(|c| !matches!(c, 'e' | 'E'))
+                .any(|c| matches!(c, '1'..='9')),
             Value::Null => true,
             _ => false,
         },
-        Expr::Function(function) if compose::bare_name(&function.name).as_deref() == Some("nullif") => {
-            arguments(function).nth(1).is_some_and(|unwanted| compose::integer(unwanted) == Some(0))
+        Expr::Function(function)
+            if compose::bare_name(&function.name).as_deref() == Some("nullif") =>
+        {
+            arguments(function)
+                .nth(1)
+                .is_some_and(|unwanted| compose::integer(unwanted) == Some(0))
         }
         _ => false,
     }

@@ -13,7 +13,10 @@ const OTHERS: [&str; 1] = ["tpch"];
 fn world() -> Known {
     let mut known = Known::default();
     let tables = [
-        ("t", "id INTEGER, a INTEGER, b INTEGER, name VARCHAR, d DATE, ts TIMESTAMP, amt DECIMAL(10,2), g VARCHAR"),
+        (
+            "t",
+            "id INTEGER, a INTEGER, b INTEGER, name VARCHAR, d DATE, ts TIMESTAMP, amt DECIMAL(10,2), g VARCHAR",
+        ),
         ("v", "id INTEGER, src JSON"),
         ("m", "id INTEGER, val VARCHAR"),
         ("sales", "emp VARCHAR, q VARCHAR, amount INTEGER"),
@@ -29,7 +32,10 @@ fn world() -> Known {
 }
 
 fn engine(sql: &str) -> String {
-    sql.split(";\n").filter(|one| !one.trim().is_empty()).map(one).collect()
+    sql.split(";\n")
+        .filter(|one| !one.trim().is_empty())
+        .map(one)
+        .collect()
 }
 
 fn one(sql: &str) -> String {
@@ -38,7 +44,10 @@ fn one(sql: &str) -> String {
         super::to_engine(&mut tree, &world())?;
         crate::print::engine(&tree, &[], false)
     });
-    done.map_or_else(|error| format!("error: {error}\n"), |printed| format!("{};\n", printed.sql))
+    done.map_or_else(
+        |error| format!("error: {error}\n"),
+        |printed| format!("{};\n", printed.sql),
+    )
 }
 
 fn corpus() -> PathBuf {
@@ -46,7 +55,10 @@ fn corpus() -> PathBuf {
 }
 
 fn entries(directory: &Path) -> Vec<PathBuf> {
-    let mut found: Vec<_> = fs::read_dir(directory).unwrap().map(|entry| entry.unwrap().path()).collect();
+    let mut found: Vec<_> = fs::read_dir(directory)
+        .unwrap()
+        .map(|entry| entry.unwrap().path())
+        .collect();
     found.sort();
     found
 }
@@ -58,7 +70,10 @@ fn every_case_of_the_corpus_becomes_the_engine_sql_beside_it() {
         if OTHERS.iter().any(|other| directory.ends_with(other)) {
             continue;
         }
-        for case in entries(&directory).into_iter().filter(|path| path.extension().is_some_and(|e| e == "sql")) {
+        for case in entries(&directory)
+            .into_iter()
+            .filter(|path| path.extension().is_some_and(|e| e == "sql"))
+        {
             let found = engine(&fs::read_to_string(&case).unwrap());
             let expected = case.with_extension("expected");
             if std::env::var_os("UPDATE_EXPECT").is_some() {
@@ -68,7 +83,11 @@ fn every_case_of_the_corpus_becomes_the_engine_sql_beside_it() {
             }
         }
     }
-    assert!(wrong.is_empty(), "UPDATE_EXPECT=1 writes these:\n{}", wrong.join("\n"));
+    assert!(
+        wrong.is_empty(),
+        "UPDATE_EXPECT=1 writes these:\n{}",
+        wrong.join("\n")
+    );
 }
 
 #[test]
@@ -78,8 +97,16 @@ fn every_file_of_the_corpus_belongs_to_a_case() {
             continue;
         }
         for file in entries(&directory) {
-            let other = if file.extension().is_some_and(|e| e == "sql") { "expected" } else { "sql" };
-            assert!(file.with_extension(other).exists(), "{} stands alone", file.display());
+            let other = if file.extension().is_some_and(|e| e == "sql") {
+                "expected"
+            } else {
+                "sql"
+            };
+            assert!(
+                file.with_extension(other).exists(),
+                "{} stands alone",
+                file.display()
+            );
         }
     }
 }
