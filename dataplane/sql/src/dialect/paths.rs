@@ -111,7 +111,7 @@ fn computed(value: Expr, key: Expr, context: &mut Context<'_>) -> Result<Expr, E
         }
         Type::Text => templates::fill("_member", &[value, key], context),
         _ => Err(Error::unsupported(
-            "a computed path whose type is not known: cast the key",
+            "a computed path whose key has no known type",
         )),
     }
 }

@@ -207,7 +207,7 @@ pub(super) fn settle_arguments(
     if has_lambda {
         // the lambda was rewritten before anybody could tell what its parameters are
         return Err(Error::unsupported(format!(
-            "{} over a variant: cast it to a list",
+            "{} over a variant without a cast to a list",
             name.to_ascii_uppercase()
         )));
     }
