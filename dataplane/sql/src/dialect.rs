@@ -26,13 +26,14 @@ mod templates;
 mod text;
 mod types;
 mod variants;
+mod writes;
 
 use std::mem;
 use std::ops::ControlFlow;
 
 use sqlparser::ast::{
     Expr, LambdaFunction, OrderByExpr, Query, Select, Statement, TableFactor, TableWithJoins,
-    VisitMut, VisitorMut,
+    VisitMut, VisitorMut, With,
 };
 
 use crate::error::Error;
@@ -70,6 +71,7 @@ pub fn to_engine(statement: &mut Statement, columns: &dyn Columns) -> Result<Vec
     types::declared(statement)?;
     let mut walk = Walk {
         context: Context::new(columns),
+        withs: Vec::new(),
         froms: Vec::new(),
     };
     match statement.visit(&mut walk) {
@@ -138,6 +140,8 @@ impl<'a> Context<'a> {
 
 struct Walk<'a> {
     context: Context<'a>,
+    /// WITH clauses already rewritten, of the queries we are inside of.
+    withs: Vec<Option<With>>,
     /// FROM lists already rewritten, of the selects we are inside of.
     froms: Vec<Vec<TableWithJoins>>,
 }
@@ -178,7 +182,21 @@ impl VisitorMut for Walk<'_> {
         ControlFlow::Continue(())
     }
 
+    /// WITH first, for the types of its columns.
+    fn pre_visit_query(&mut self, query: &mut Query) -> ControlFlow<Error> {
+        let mut with = query.with.take();
+        if let Some(with) = &mut with {
+            with.visit(self)?;
+            for cte in &with.cte_tables {
+                self.context.names.rename(&cte.alias.columns, &cte.query);
+            }
+        }
+        self.withs.push(with);
+        ControlFlow::Continue(())
+    }
+
     fn post_visit_query(&mut self, query: &mut Query) -> ControlFlow<Error> {
+        query.with = self.withs.pop().flatten();
         flow(order::by_position(query, &self.context))
     }
 
@@ -193,6 +211,11 @@ impl VisitorMut for Walk<'_> {
 
     fn post_visit_order_by_expr(&mut self, key: &mut OrderByExpr) -> ControlFlow<Error> {
         flow(order::rewrite(key, &mut self.context))
+    }
+
+    fn pre_visit_statement(&mut self, statement: &mut Statement) -> ControlFlow<Error> {
+        writes::rewrite(statement);
+        ControlFlow::Continue(())
     }
 
     /// The parameters of a lambda hide columns of their names, and have types nobody tells.

@@ -1,10 +1,10 @@
-//! Division: by zero is error 22012, where the engine answers infinity or NULL.
+//! Numbers. Division by zero is error 22012, where the engine answers infinity or NULL.
 //!
 //! `a / b` becomes `a / CASE b WHEN 0 THEN error('division by zero') ELSE b END`. `error` is denied to
 //! callers, so its message can only be ours, and the data plane makes 22012 of it. A divisor that is a
 //! literal other than zero, or `nullif(…, 0)`, stays as it is.
 
-use sqlparser::ast::{BinaryOperator, Expr, Value};
+use sqlparser::ast::{BinaryOperator, CeilFloorKind, Expr, Value};
 
 use super::call::{expressions, take_expr};
 use super::infer::arguments;
@@ -14,7 +14,7 @@ use crate::error::Error;
 /// The message the engine answers, word for word.
 pub const MESSAGE: &str = "division by zero";
 
-/// `/`, `%` and `mod`.
+/// `/`, `%` and `mod`; `CEIL` and `FLOOR` to a number of digits.
 pub(super) fn rewrite(expr: &mut Expr, context: &mut Context<'_>) -> Result<Done, Error> {
     match expr {
         Expr::BinaryOp {
@@ -28,6 +28,20 @@ pub(super) fn rewrite(expr: &mut Expr, context: &mut Context<'_>) -> Result<Done
             if let Some(divisor) = expressions(function).nth(1) {
                 guard(divisor, context)?;
             }
+        }
+        Expr::Ceil {
+            expr: value,
+            field: CeilFloorKind::Scale(digits),
+        } => {
+            let args = [take_expr(value), Expr::Value(digits.clone())];
+            *expr = templates::fill("_ceil", &args, context)?;
+        }
+        Expr::Floor {
+            expr: value,
+            field: CeilFloorKind::Scale(digits),
+        } => {
+            let args = [take_expr(value), Expr::Value(digits.clone())];
+            *expr = templates::fill("_floor", &args, context)?;
         }
         _ => return Ok(Done::No),
     }

@@ -1,20 +1,23 @@
 //! Types of expressions while they are rewritten: columns of the catalog, aliases of inner selects, and
 //! what the calls we emit answer.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use sqlparser::ast::{
-    BinaryOperator, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArguments, SelectItem,
-    TableAliasColumnDef,
+    BinaryOperator, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArguments, Query,
+    SelectItem, SetExpr, TableAliasColumnDef,
 };
 
 use super::compose;
+use crate::error::Error;
 use crate::types::{self, Columns, Type};
 
 /// The catalog's columns, and the names the statement itself gives.
 pub(super) struct Names<'a> {
     catalog: &'a dyn Columns,
     given: HashMap<String, Type>,
+    /// Names given to a variant in one place and to something else in another.
+    mixed: HashSet<String>,
 }
 
 impl<'a> Names<'a> {
@@ -22,6 +25,7 @@ impl<'a> Names<'a> {
         Self {
             catalog,
             given: HashMap::new(),
+            mixed: HashSet::new(),
         }
     }
 
@@ -37,19 +41,71 @@ impl<'a> Names<'a> {
 
     /// A name given twice with two types is not known.
     pub(super) fn add(&mut self, name: &str, found: Type) {
-        let known = self.given.entry(name.to_ascii_lowercase()).or_insert(found);
+        let name = name.to_ascii_lowercase();
+        let known = self.given.entry(name.clone()).or_insert(found);
         if *known != found {
+            if *known == Type::Json || found == Type::Json {
+                self.mixed.insert(name);
+            }
             *known = Type::Unknown;
         }
     }
 
-    /// Columns that an alias renames, to what nobody tells.
-    pub(super) fn forget(&mut self, columns: &[TableAliasColumnDef]) {
-        for column in columns {
-            self.given
-                .insert(column.name.value.to_ascii_lowercase(), Type::Unknown);
+    /// Refuses a column that may be a variant and may not: reading it as either could be wrong.
+    pub(super) fn certain(&self, expr: &Expr) -> Result<(), Error> {
+        let name = match expr {
+            Expr::Nested(inner) => return self.certain(inner),
+            Expr::Identifier(ident) => ident,
+            _ => return Ok(()),
+        };
+        let lower = name.value.to_ascii_lowercase();
+        let stored = self.catalog.column(None, &name.value);
+        let given = self.given.get(&lower).copied().unwrap_or(stored);
+        let differs = stored != Type::Unknown
+            && stored != given
+            && (stored == Type::Json || given == Type::Json);
+        if differs || self.mixed.contains(&lower) {
+            return Err(Error::unsupported(format!(
+                "the name {} for a variant and for another column in one statement",
+                name.value
+            )));
+        }
+        Ok(())
+    }
+
+    /// `AS t(a, b)` over a query: the types are those of its columns.
+    pub(super) fn rename(&mut self, columns: &[TableAliasColumnDef], query: &Query) {
+        for (place, column) in columns.iter().enumerate() {
+            let found = projected(query, place, self);
+            self.add(&column.name.value, found);
         }
     }
+}
+
+/// The type of a query's column, when it is spelled out.
+fn projected(query: &Query, place: usize, columns: &dyn Columns) -> Type {
+    match query.body.as_ref() {
+        SetExpr::Select(select) if !select.projection.iter().any(is_star) => {
+            match select.projection.get(place) {
+                Some(SelectItem::UnnamedExpr(expr) | SelectItem::ExprWithAlias { expr, .. }) => {
+                    type_of(expr, columns)
+                }
+                _ => Type::Unknown,
+            }
+        }
+        SetExpr::Values(values) => {
+            let first = values.rows.first().and_then(|row| row.content.get(place));
+            first.map_or(Type::Unknown, |expr| type_of(expr, columns))
+        }
+        _ => Type::Unknown,
+    }
+}
+
+fn is_star(item: &SelectItem) -> bool {
+    matches!(
+        item,
+        SelectItem::Wildcard(_) | SelectItem::QualifiedWildcard(..)
+    )
 }
 
 impl Columns for Names<'_> {
@@ -98,6 +154,7 @@ pub(super) fn type_of(expr: &Expr, columns: &dyn Columns) -> Type {
             op: BinaryOperator::LongArrow,
             ..
         } => Type::Text,
+        Expr::Subquery(query) => projected(query, 0, columns),
         Expr::Dictionary(_) => Type::Struct,
         Expr::Array(_) => Type::List,
         other => types::type_of(other, columns),

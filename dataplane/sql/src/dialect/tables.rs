@@ -43,7 +43,7 @@ pub(super) fn rewrite(factor: &mut TableFactor, context: &mut Context<'_>) -> Re
                 name_columns(alias, width);
             }
             if let Some(alias) = alias {
-                context.names.forget(&alias.columns);
+                context.names.rename(&alias.columns, subquery);
             }
             sample.as_mut().map_or(Ok(()), settle_sample)
         }

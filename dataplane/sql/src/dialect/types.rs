@@ -63,7 +63,7 @@ pub(super) fn rewrite(expr: &mut Expr, context: &mut Context<'_>) -> Result<Done
             if to_variant && context.type_of(value) != Type::Json {
                 *expr = compose::call("to_json", [take_expr(value)]);
             } else {
-                variants::settle_cast(expr, context);
+                variants::settle_cast(expr, context)?;
             }
         }
         _ => return Ok(Done::No),

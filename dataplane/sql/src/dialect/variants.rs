@@ -167,7 +167,7 @@ pub(super) fn to_text(value: Expr, context: &Context<'_>) -> Expr {
 }
 
 /// A cast from a variant, or to one.
-pub(super) fn settle_cast(expr: &mut Expr, context: &Context<'_>) {
+pub(super) fn settle_cast(expr: &mut Expr, context: &Context<'_>) -> Result<(), Error> {
     let Expr::Cast {
         kind,
         expr: value,
@@ -175,8 +175,9 @@ pub(super) fn settle_cast(expr: &mut Expr, context: &Context<'_>) {
         ..
     } = expr
     else {
-        return;
+        return Ok(());
     };
+    context.names.certain(value)?;
     let is_try = matches!(kind, CastKind::TryCast | CastKind::SafeCast);
     let (from, to) = (context.type_of(value), Type::of_declared(data_type));
     match (from, to) {
@@ -186,6 +187,7 @@ pub(super) fn settle_cast(expr: &mut Expr, context: &Context<'_>) {
         (Type::Json, _) => **value = unquoted(take_expr(value)),
         _ => {}
     }
+    Ok(())
 }
 
 /// Reads variants among the arguments as the function wants them.
@@ -196,6 +198,9 @@ pub(super) fn settle_arguments(
 ) -> Result<(), Error> {
     if READ_JSON.contains(&name) || name.starts_with("json") {
         return Ok(());
+    }
+    for argument in expressions(function) {
+        context.names.certain(argument)?;
     }
     let has_lambda = expressions(function).any(|argument| matches!(argument, Expr::Lambda(_)));
     let types: Vec<Type> = expressions(function)
@@ -240,10 +245,13 @@ pub(super) fn settle_arguments(
 }
 
 /// Operators with a variant on one side.
-#[expect(clippy::unnecessary_wraps, reason = "it is a family like the others")]
 pub(super) fn rewrite(expr: &mut Expr, context: &mut Context<'_>) -> Result<Done, Error> {
     match expr {
-        Expr::BinaryOp { left, op, right } => settle_operands(left, op, right, context),
+        Expr::BinaryOp { left, op, right } => {
+            context.names.certain(left)?;
+            context.names.certain(right)?;
+            settle_operands(left, op, right, context);
+        }
         Expr::InList {
             expr: value, list, ..
         } if context.type_of(value) == Type::Json => {
