@@ -45,29 +45,34 @@ pub enum Kind {
 /// A place in the text, all parts counted from 1 and in characters.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Position {
-    pub offset: usize,
-    pub line: usize,
-    pub column: usize,
+    pub offset: u32,
+    pub line: u32,
+    pub column: u32,
 }
 
 impl Position {
-    /// The place of a token, or none when it is made up.
-    pub(crate) fn of(text: &str, at: Location) -> Option<Self> {
-        let line = usize::try_from(at.line).ok().filter(|line| *line > 0)?;
-        let column = usize::try_from(at.column)
-            .ok()
-            .filter(|column| *column > 0)?;
-        let before: usize = text
-            .split_inclusive('\n')
-            .take(line - 1)
-            .map(|line| line.chars().count())
-            .sum();
-        Some(Self {
-            offset: before + column,
-            line,
-            column,
-        })
+    /// The place of a token, or none when it is made up. Its offset is 0 until the text is at hand.
+    fn open(at: Location) -> Option<Self> {
+        let line = u32::try_from(at.line).ok().filter(|line| *line > 0)?;
+        let column = u32::try_from(at.column).ok().filter(|column| *column > 0)?;
+        Some(Self { offset: 0, line, column })
     }
+
+    /// The place of a token in its text.
+    pub(crate) fn of(text: &str, at: Location) -> Option<Self> {
+        Self::open(at).map(|position| position.within(text))
+    }
+
+    fn within(self, text: &str) -> Self {
+        let (line, column) = (widened(self.line), widened(self.column));
+        let before = text.split_inclusive('\n').take(line.saturating_sub(1));
+        let chars: usize = before.map(|line| line.chars().count()).sum();
+        Self { offset: u32::try_from(chars + column).unwrap_or(u32::MAX), ..self }
+    }
+}
+
+fn widened(number: u32) -> usize {
+    usize::try_from(number).unwrap_or(usize::MAX)
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -75,8 +80,6 @@ pub struct Error {
     pub kind: Kind,
     pub message: String,
     pub position: Option<Position>,
-    /// Where the tokenizer saw it; becomes `position` when the text is at hand.
-    pub(crate) location: Option<Location>,
 }
 
 impl Error {
@@ -85,7 +88,6 @@ impl Error {
             kind,
             message: message.into(),
             position: None,
-            location: None,
         }
     }
 
@@ -130,16 +132,16 @@ impl Error {
 
     /// Remembers the place, unless one is known already.
     pub(crate) fn at(mut self, location: Location) -> Self {
-        if location.line > 0 {
-            self.location.get_or_insert(location);
-        }
+        self.position = self.position.or_else(|| Position::open(location));
         self
     }
 
-    /// Turns the remembered place into one in this text.
+    /// Makes the remembered place one in this text.
     pub(crate) fn within(mut self, text: &str) -> Self {
-        if self.position.is_none() {
-            self.position = self.location.and_then(|at| Position::of(text, at));
+        if let Some(position) = &mut self.position
+            && position.offset == 0
+        {
+            *position = position.within(text);
         }
         self
     }
@@ -150,7 +152,8 @@ impl Error {
         let Some(Position { line, column, .. }) = self.position else {
             return String::new();
         };
-        let Some(source) = text.lines().nth(line - 1) else {
+        let (number, column) = (line, widened(column));
+        let Some(source) = text.lines().nth(widened(line).saturating_sub(1)) else {
             return String::new();
         };
         let skipped = (column - 1).saturating_sub(WIDTH_MAX / 2);
@@ -160,7 +163,7 @@ impl Error {
             .take(WIDTH_MAX)
             .map(|c| if c == '\t' { ' ' } else { c })
             .collect();
-        let head = format!("LINE {line}: ");
+        let head = format!("LINE {number}: ");
         let indent = head.len() + (column - 1 - skipped);
         format!("{head}{shown}\n{:indent$}^", "")
     }

@@ -258,7 +258,7 @@ pub fn govern(resolved: Resolved, rules: &Rules) -> Result<Governed, Error> {
         let filters = rules.of(table).map_or(&[][..], |ruling| &ruling.filters);
         target::govern(&mut tree, filters, &mut scans)?;
     }
-    let found = lineage::of(&tree, &scans)?;
+    let found = lineage::of(&tree, &scans);
     let masked_outputs = output::as_text(&mut tree, &scans, &found)?;
     let warnings = found.warnings();
     Ok(Governed {

@@ -80,7 +80,7 @@ fn tree(tokens: Vec<TokenWithSpan>) -> Result<ast::Statement, Error> {
 fn source(text: &str, tokens: &[TokenWithSpan]) -> Source {
     let edge = |at: Option<Location>| {
         at.and_then(|at| Position::of(text, at))
-            .map(|position| position.offset)
+            .and_then(|position| usize::try_from(position.offset).ok())
     };
     let start = edge(tokens.first().map(|token| token.span.start)).unwrap_or(1);
     let end = edge(tokens.last().map(|token| token.span.end));

@@ -273,7 +273,7 @@ fn is_number(digits: &str) -> bool {
 }
 
 fn is_hex(digits: &str) -> bool {
-    digits.len() % 2 == 0 && digits.chars().all(|c| c.is_ascii_hexdigit())
+    digits.len().is_multiple_of(2) && digits.chars().all(|c| c.is_ascii_hexdigit())
 }
 
 /// Refuses a field that is set although nobody has said what it means here.

@@ -6,8 +6,7 @@
 use std::sync::Arc;
 
 use sqlparser::ast::{
-    self, Expr, FromTable, Function, FunctionArg, FunctionArgExpr, FunctionArguments, Ident,
-    ObjectName, TableAlias, TableFactor, TableObject, UnaryOperator, Value,
+    self, Expr, FromTable, Function, Ident, ObjectName, TableAlias, TableFactor, TableObject,
 };
 
 use crate::catalog::{Catalog, Names, Table};
@@ -201,13 +200,13 @@ impl Binder<'_> {
             .home(self.catalog, &written)
             .filter(|home| self.catalog.has_schema(home));
         let Some(home) = home else {
-            return Err(located(self.no_schema(&written), name));
+            return Err(located(Self::no_schema(&written), name));
         };
         *name = names::qualified(home, &written.name);
         Ok(())
     }
 
-    fn no_schema(&self, written: &TableName) -> Error {
+    fn no_schema(written: &TableName) -> Error {
         let schema = written.schema.clone().unwrap_or_default();
         let kind = ErrorKind::TableNotFound {
             schema: None,
@@ -246,7 +245,7 @@ impl Binder<'_> {
             return Err(located(Error::unsupported("a schema of this name"), name));
         }
         if must_exist && !self.catalog.has_schema(&schema) {
-            return Err(located(self.no_schema(&written), name));
+            return Err(located(Self::no_schema(&written), name));
         }
         *name = ObjectName::from(vec![
             names::quoted(names::RAW_CATALOG),
@@ -261,14 +260,14 @@ impl Relations for Binder<'_> {
         match factor {
             TableFactor::Table {
                 name,
-                args: Some(called),
+                args: Some(_),
                 ..
-            } => table_function(name, &called.args),
-            TableFactor::Function { name, args, .. } => table_function(name, args),
+            }
+            | TableFactor::Function { name, .. } => table_function(name),
             TableFactor::TableFunction {
                 expr: Expr::Function(function),
                 ..
-            } => table_function(&function.name, &[]),
+            } => table_function(&function.name),
             TableFactor::TableFunction { .. } => Err(Error::unsupported(
                 "TABLE(…) of something other than a function",
             )),
@@ -320,18 +319,18 @@ fn alias_as_named(name: &ObjectName, alias: &mut Option<TableAlias>) {
     }
 }
 
-/// The arguments of `TABLE(f(…))` are checked where the visitor meets the call.
-fn table_function(name: &ObjectName, args: &[FunctionArg]) -> Result<(), Error> {
+fn table_function(name: &ObjectName) -> Result<(), Error> {
     let Some(ident) = names::single(name) else {
         return Err(unknown(name));
     };
-    if !functions::is_table_function(&ident.value) {
-        return Err(unknown(name));
+    if functions::is_table_function(&ident.value) {
+        Ok(())
+    } else {
+        Err(unknown(name))
     }
-    bounded(ident, args)
 }
 
-/// A call of a function on the list, bounded where its result grows with an argument.
+/// A call of a function on the list; the dialect bounds those whose result grows with an argument.
 fn called(function: &Function) -> Result<(), Error> {
     let Some(ident) = names::single(&function.name) else {
         return Err(unknown(&function.name));
@@ -340,57 +339,7 @@ fn called(function: &Function) -> Result<(), Error> {
         None | Some(Class::Denied) => return Err(unknown(&function.name)),
         Some(Class::Safe | Class::Throwing | Class::Volatile | Class::Write) => {}
     }
-    match &function.args {
-        FunctionArguments::List(list) => bounded(ident, &list.args),
-        FunctionArguments::None | FunctionArguments::Subquery(_) => Ok(()),
-    }
-}
-
-fn bounded(ident: &Ident, args: &[FunctionArg]) -> Result<(), Error> {
-    for size in functions::sizes(&ident.value) {
-        let Some(argument) = args.get(*size) else {
-            continue;
-        };
-        if !is_bounded(argument) {
-            let name = ident.value.to_ascii_lowercase();
-            let message = format!(
-                "{name} makes as much as a number up to {} written out says",
-                functions::GENERATED_MAX
-            );
-            let kind = ErrorKind::Unsupported {
-                construct: format!("this size in {name}"),
-            };
-            return Err(Error::new(kind, message).at(ident.span.start));
-        }
-    }
     Ok(())
-}
-
-/// A literal number that is not too large, or a literal that is no number: dates count by their step.
-fn is_bounded(argument: &FunctionArg) -> bool {
-    let FunctionArg::Unnamed(FunctionArgExpr::Expr(expr)) = argument else {
-        return false;
-    };
-    let expr = match expr {
-        Expr::UnaryOp {
-            op: UnaryOperator::Minus,
-            expr,
-        } => expr,
-        other => other,
-    };
-    match expr {
-        Expr::TypedString(_) => true,
-        Expr::Cast { expr, .. } => {
-            matches!(expr.as_ref(), Expr::Value(value) if matches!(value.value, Value::SingleQuotedString(_)))
-        }
-        Expr::Value(value) => match &value.value {
-            Value::Number(digits, _) => digits
-                .parse::<u64>()
-                .is_ok_and(|number| number <= functions::GENERATED_MAX),
-            _ => false,
-        },
-        _ => false,
-    }
 }
 
 fn unknown(name: &ObjectName) -> Error {

@@ -29,6 +29,7 @@ const QUERIES: [&str; 22] = [
     include_str!("../corpus/tpch/q22.sql"),
 ];
 
+#[expect(clippy::too_many_lines, reason = "the tables are one list")]
 pub(crate) fn catalog() -> Catalog {
     let (int, text, date, money) = ("BIGINT", "VARCHAR", "DATE", "DECIMAL(15,2)");
     Catalog::new([
@@ -145,7 +146,7 @@ fn every_query_becomes_engine_sql_that_reads_again() {
     for sql in QUERIES {
         let made = engine(sql, &Rules::default());
         let again = crate::parse(&made.sql).unwrap_or_else(|error| panic!("{}\n{error}", made.sql));
-        assert_eq!(again.redacted().is_empty(), false);
+        assert!(again.redacted().to_lowercase().starts_with(['s', 'w']));
         assert!(!made.tables.is_empty());
     }
 }

@@ -17,7 +17,6 @@ use sqlparser::ast::{
 };
 
 use super::{Mask, Scan};
-use crate::error::Error;
 use crate::functions::{self, Class};
 use crate::names;
 use crate::print::marker::{self, Marked};
@@ -98,7 +97,7 @@ impl Lineage {
     }
 }
 
-pub(super) fn of(tree: &Statement, scans: &[Scan]) -> Result<Lineage, Error> {
+pub(super) fn of(tree: &Statement, scans: &[Scan]) -> Lineage {
     let mut walk = Walk {
         scans,
         found: Lineage::default(),
@@ -158,7 +157,7 @@ pub(super) fn of(tree: &Statement, scans: &[Scan]) -> Result<Lineage, Error> {
         }
         _ => {}
     }
-    Ok(walk.found)
+    walk.found
 }
 
 struct Walk<'a> {

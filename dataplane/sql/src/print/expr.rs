@@ -14,10 +14,6 @@ use super::{Printer, Style, absent};
 use crate::error::Error;
 
 impl Printer<'_> {
-    #[expect(
-        clippy::too_many_lines,
-        reason = "the list of all kinds of expression is one list"
-    )]
     #[recursive::recursive]
     pub(super) fn expr(&mut self, expr: &Expr) -> Result<(), Error> {
         match expr {
@@ -90,13 +86,14 @@ impl Printer<'_> {
                 pattern,
                 escape_char,
             } => {
-                absent(!any, "LIKE ANY")?;
-                self.like(
-                    expr,
-                    if *negated { " NOT LIKE " } else { " LIKE " },
-                    pattern,
-                    escape_char.as_deref(),
-                )?;
+                absent(!any || self.style != Style::Engine, "LIKE ANY")?;
+                let word = match (negated, any) {
+                    (false, false) => " LIKE ",
+                    (true, false) => " NOT LIKE ",
+                    (false, true) => " LIKE ANY ",
+                    (true, true) => " NOT LIKE ANY ",
+                };
+                self.like(expr, word, pattern, escape_char.as_deref())?;
             }
             Expr::ILike {
                 negated,
@@ -105,13 +102,14 @@ impl Printer<'_> {
                 pattern,
                 escape_char,
             } => {
-                absent(!any, "ILIKE ANY")?;
-                self.like(
-                    expr,
-                    if *negated { " NOT ILIKE " } else { " ILIKE " },
-                    pattern,
-                    escape_char.as_deref(),
-                )?;
+                absent(!any || self.style != Style::Engine, "ILIKE ANY")?;
+                let word = match (negated, any) {
+                    (false, false) => " ILIKE ",
+                    (true, false) => " NOT ILIKE ",
+                    (false, true) => " ILIKE ANY ",
+                    (true, true) => " NOT ILIKE ANY ",
+                };
+                self.like(expr, word, pattern, escape_char.as_deref())?;
             }
             Expr::SimilarTo {
                 negated,
@@ -346,7 +344,7 @@ impl Printer<'_> {
     }
 
     fn binary(&mut self, left: &Expr, op: &BinaryOperator, right: &Expr) -> Result<(), Error> {
-        let symbol = self.operator(op)?;
+        let symbol = Self::operator(op)?;
         // A chain of one associative connective reads better without brackets and means the same.
         let chain = matches!(op, BinaryOperator::And | BinaryOperator::Or)
             && matches!(left, Expr::BinaryOp { op: inner, .. } if inner == op);
@@ -359,7 +357,7 @@ impl Printer<'_> {
         self.operand(right)
     }
 
-    fn operator(&self, op: &BinaryOperator) -> Result<&'static str, Error> {
+    fn operator(op: &BinaryOperator) -> Result<&'static str, Error> {
         use BinaryOperator as B;
         Ok(match op {
             B::Plus => " + ",
@@ -418,7 +416,7 @@ impl Printer<'_> {
         word: &str,
         right: &Expr,
     ) -> Result<(), Error> {
-        let symbol = self.operator(op)?;
+        let symbol = Self::operator(op)?;
         self.postfix(left, symbol)?;
         self.put(word);
         match right {
@@ -483,15 +481,19 @@ impl Printer<'_> {
     }
 
     fn rounded(&mut self, open: &str, expr: &Expr, field: &CeilFloorKind) -> Result<(), Error> {
-        absent(
-            matches!(
-                field,
-                CeilFloorKind::DateTimeField(DateTimeField::NoDateTime)
-            ),
-            "CEIL and FLOOR with a unit",
-        )?;
         self.put(open);
         self.expr(expr)?;
+        match field {
+            CeilFloorKind::DateTimeField(DateTimeField::NoDateTime) => {}
+            CeilFloorKind::DateTimeField(_) => {
+                return Err(Error::unsupported("CEIL and FLOOR with a unit"));
+            }
+            CeilFloorKind::Scale(digits) => {
+                self.warehouse_only("CEIL and FLOOR to a number of digits")?;
+                self.put(", ");
+                self.value(&digits.value)?;
+            }
+        }
         self.put(")");
         Ok(())
     }

@@ -49,7 +49,8 @@ impl Printer<'_> {
             }
             DataType::Custom(name, modifiers) => return self.custom(name, modifiers),
             DataType::Numeric(info) | DataType::Decimal(info) | DataType::Dec(info) => {
-                return self.decimal(*info);
+                self.decimal(*info);
+                return Ok(());
             }
             DataType::Float(ExactNumberInfo::None | ExactNumberInfo::Precision(_)) => "FLOAT",
             DataType::Varchar(length)
@@ -143,7 +144,7 @@ impl Printer<'_> {
         Ok(())
     }
 
-    fn decimal(&mut self, info: ExactNumberInfo) -> Result<(), Error> {
+    fn decimal(&mut self, info: ExactNumberInfo) {
         match info {
             ExactNumberInfo::None => self.put("DECIMAL(38, 0)"),
             ExactNumberInfo::Precision(precision) => self.put(&format!("DECIMAL({precision}, 0)")),
@@ -151,7 +152,6 @@ impl Printer<'_> {
                 self.put(&format!("DECIMAL({precision}, {scale})"))
             }
         }
-        Ok(())
     }
 
     /// The engine ignores the length, and so does the warehouse when it reads.
