@@ -83,7 +83,9 @@ fn label_select(select: &mut Select) -> Result<(), Error> {
         if matches!(expr, Expr::Identifier(_) | Expr::CompoundIdentifier(_)) || spreads(expr) {
             continue;
         }
-        let label: String = print::label(expr)?.chars().take(LABEL_CHARS_MAX).collect();
+        // a subquery over a table holds the table's marker, which has no spelling
+        let spelled = print::label(expr).unwrap_or_else(|_| "?column?".to_owned());
+        let label: String = spelled.chars().take(LABEL_CHARS_MAX).collect();
         *item = SelectItem::ExprWithAlias { expr: expr.clone(), alias: names::quoted(&label) };
     }
     Ok(())
