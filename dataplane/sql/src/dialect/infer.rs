@@ -87,7 +87,7 @@ impl<'a> Names<'a> {
 }
 
 /// The type of a query's column, when it is spelled out.
-fn projected(query: &Query, place: usize, columns: &dyn Columns) -> Type {
+pub(super) fn projected(query: &Query, place: usize, columns: &dyn Columns) -> Type {
     match query.body.as_ref() {
         SetExpr::Select(select) if !select.projection.iter().any(is_star) => {
             match select.projection.get(place) {
