@@ -278,7 +278,9 @@ impl Relations for Binder<'_> {
                 args: None,
                 ..
             } => {
-                let marked = if let Some(number) = with { Marked::With(number) } else {
+                let marked = if let Some(number) = with {
+                    Marked::With(number)
+                } else {
                     let table = Arc::clone(self.find(name)?);
                     self.references.push(table);
                     Marked::Scan(self.references.len() - 1)

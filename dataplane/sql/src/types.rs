@@ -108,12 +108,19 @@ impl Type {
 pub trait Columns {
     /// The type of the column of this name, behind this qualifier (a table or its alias) if one is given.
     fn column(&self, qualifier: Option<&str>, name: &str) -> Type;
+
+    /// Every known type that a column of this name has somewhere in the statement.
+    fn families(&self, name: &str) -> &[Type] {
+        let _ = name;
+        &[]
+    }
 }
 
 /// The columns in reach of one statement, by name. Built by [`crate::resolve`].
 #[derive(Debug, Clone, Default)]
 pub struct Known {
     bare: HashMap<String, Type>,
+    families: HashMap<String, Vec<Type>>,
     qualified: HashMap<String, HashMap<String, Type>>,
 }
 
@@ -121,6 +128,10 @@ impl Known {
     /// Adds a column; a name met with two types becomes unknown.
     pub fn add(&mut self, qualifier: &str, name: &str, found: Type) {
         let name = name.to_ascii_lowercase();
+        let families = self.families.entry(name.clone()).or_default();
+        if found != Type::Unknown && !families.contains(&found) {
+            families.push(found);
+        }
         let columns = self
             .qualified
             .entry(qualifier.to_ascii_lowercase())
@@ -141,6 +152,12 @@ fn agree(one: Type, other: Type) -> Type {
 }
 
 impl Columns for Known {
+    fn families(&self, name: &str) -> &[Type] {
+        self.families
+            .get(&name.to_ascii_lowercase())
+            .map_or(&[], Vec::as_slice)
+    }
+
     fn column(&self, qualifier: Option<&str>, name: &str) -> Type {
         let name = name.to_ascii_lowercase();
         let columns = match qualifier {

@@ -479,7 +479,9 @@ impl Printer<'_> {
         absent(!with_ties, "WITH TIES")?;
         absent(!percent, "FETCH PERCENT")?;
         self.put(" LIMIT ");
-        if let Some(quantity) = quantity { self.expr(quantity) } else {
+        if let Some(quantity) = quantity {
+            self.expr(quantity)
+        } else {
             self.put("1");
             Ok(())
         }

@@ -3,8 +3,8 @@
 use sqlparser::ast::{
     Assignment, AssignmentTarget, ConflictTarget, Delete, DoUpdate, Expr, FromTable, Insert, Merge,
     MergeAction, MergeClause, MergeClauseKind, MergeInsertExpr, MergeInsertKind, MergeUpdateExpr,
-    MergeUpdateKind, ObjectName, OnConflict, OnConflictAction, OnInsert, Query, SelectItem, Statement,
-    TableAliasWithoutColumns, TableObject, Truncate, TruncateTableTarget, Update,
+    MergeUpdateKind, ObjectName, OnConflict, OnConflictAction, OnInsert, Query, SelectItem,
+    Statement, TableAliasWithoutColumns, TableObject, Truncate, TruncateTableTarget, Update,
     UpdateTableFromKind,
 };
 
