@@ -230,6 +230,7 @@ async fn retry(app: &App, picked: &Picked, error: &Error) -> Result<()> {
 mod tests {
     use super::*;
     use crate::testing::TestApp;
+    use crate::worlds::World;
 
     async fn waiting(app: &TestApp) -> i64 {
         sqlx::query_scalar("select count(*) from jobs where failed_at is null").fetch_one(app.app.pool()).await.unwrap()
@@ -248,19 +249,22 @@ mod tests {
 
     #[tokio::test]
     async fn a_job_that_fails_is_tried_again_after_longer_waits_and_then_kept() {
-        let app = TestApp::start().await;
+        let world = World::start().await;
+        let app = &world.app;
         let mut conn = app.app.pool().acquire().await.unwrap();
-        enqueue(&app.app, &mut conn, Job::SweepSessions, app.app.now()).await.unwrap();
-        let error = Error::Unavailable("tested");
-        for attempt in 1..=6 {
-            let mut picked = pick(&app.app).await.unwrap().unwrap();
-            assert_eq!(picked.attempts, attempt);
-            // A job without a period.
-            picked.attempts = attempt;
-            retry(&app.app, &Picked { job: picked.job.clone(), ..picked }, &error).await.unwrap();
-            assert!(pick(&app.app).await.unwrap().is_none());
-            app.advance(RETRIES.get(usize::try_from(attempt).unwrap() - 1).copied().unwrap_or(Duration::hours(1)));
+        // Nothing in this world brings environments up.
+        let job = Job::ProvisionEnvironment { env_id: world.env_id.clone() };
+        enqueue(&app.app, &mut conn, job, app.app.now()).await.unwrap();
+        for wait in RETRIES {
+            assert_eq!(run_due(&app.app).await.unwrap(), 1);
+            app.advance(wait - Duration::microseconds(1));
+            assert_eq!(run_due(&app.app).await.unwrap(), 0);
+            app.advance(Duration::microseconds(1));
         }
+        assert_eq!((waiting(app).await, run_due(&app.app).await.unwrap()), (1, 1));
+        app.advance(Duration::days(1));
+        assert_eq!((waiting(app).await, run_due(&app.app).await.unwrap()), (0, 0));
+        assert_eq!(world.count("select count(*) from jobs where last_error is not null").await, 1);
     }
 
     #[tokio::test]

@@ -29,6 +29,8 @@ pub mod query;
 pub mod rooms;
 #[cfg(test)]
 mod testing;
+#[cfg(test)]
+mod tests;
 pub mod users;
 #[cfg(test)]
 mod worlds;

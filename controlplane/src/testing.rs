@@ -207,6 +207,11 @@ impl TestApp {
             .unwrap()
     }
 
+    /// The URL of the test's own database.
+    pub fn database_url(&self) -> String {
+        self.database.url()
+    }
+
     /// The test tampers with the audit trail.
     pub fn breaks_chains(&self) {
         self.breaks_chains.store(true, Ordering::Relaxed);
