@@ -133,6 +133,11 @@ impl Error {
         }
     }
 
+    /// The error with all its sources: for logs and for what only operators see.
+    pub fn with_sources(&self) -> String {
+        chain(self)
+    }
+
     pub fn problem(&self) -> Problem {
         let problem = Problem::new(self.code(), self.to_string());
         match self {

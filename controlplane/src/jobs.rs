@@ -210,14 +210,14 @@ async fn finish(app: &App, picked: &Picked) -> Result<()> {
 async fn retry(app: &App, picked: &Picked, error: &Error) -> Result<()> {
     let attempt = usize::try_from(picked.attempts).unwrap_or_default();
     let wait = RETRIES.get(attempt.saturating_sub(1)).copied().or_else(|| picked.job.period());
-    tracing::warn!(job.id = picked.id, job.attempts = picked.attempts, error = %error, "a job failed");
+    tracing::warn!(job.id = picked.id, job.attempts = picked.attempts, error = error.with_sources(), "a job failed");
     sqlx::query!(
         "update jobs
          set locked_until = null, last_error = $2, run_at = coalesce($3, run_at),
              failed_at = case when $3::timestamptz is null then $4::timestamptz end
          where job_id = $1",
         picked.id,
-        error.to_string(),
+        error.with_sources(),
         wait.map(|wait| app.now() + wait),
         app.now(),
     )

@@ -3,6 +3,8 @@
 //! A password has 8 to 256 characters and is not one that everybody tries; nothing else is asked
 //! of it. A login of an unknown address costs as much as one of a known address.
 
+use std::net::IpAddr;
+
 use chrono::Duration;
 use contract::{OrgId, Role};
 use sqlx::PgConnection;
@@ -105,14 +107,18 @@ pub async fn ensure(app: &App, email: &Email, name: &str, password: &str) -> Res
 }
 
 /// The account, if the password is its own. Costs the same when there is no account.
-pub async fn check(app: &App, email: &Email, password: String) -> Result<Account> {
+pub async fn check(app: &App, email: &Email, password: String, peer: IpAddr) -> Result<Account> {
+    app.limits().login(email.as_str(), peer)?;
     let mut conn = app.pool().acquire().await?;
     let account = find(&mut conn, email).await?;
     // The hash takes tens of milliseconds: no connection is held meanwhile.
     drop(conn);
     let phc = account.as_ref().map_or_else(|| NOBODY.to_owned(), |account| account.password_hash.clone());
     let fits = app.slow_hash().verify(password, phc).await?;
-    account.filter(|_| fits).ok_or(Error::WrongPassword)
+    account.filter(|_| fits).ok_or_else(|| {
+        app.limits().failed_login(email.as_str(), peer);
+        app.limits().after_failed_credential(peer, Error::WrongPassword)
+    })
 }
 
 /// A membership that a login may open a session for.

@@ -112,11 +112,7 @@ struct LoginBody {
 /// An address that cannot be one fares like one that is unknown.
 async fn login(visit: Visit, agent: UserAgent, Json(body): Json<LoginBody>) -> Result<Json<Opened>> {
     let email = Email::try_from(body.email).map_err(|_| Error::WrongPassword)?;
-    visit.app.limits().login(email.as_str(), visit.peer)?;
-    let account = match accounts::check(&visit.app, &email, body.password).await {
-        Ok(account) => account,
-        Err(error) => return Err(visit.app.limits().after_failed_credential(visit.peer, error)),
-    };
+    let account = accounts::check(&visit.app, &email, body.password, visit.peer).await?;
     let mut tx = visit.begin().await?;
     let membership = accounts::membership(&mut tx, &account, body.org_id.as_ref()).await?;
     let membership = membership.ok_or(Error::Forbidden("no active membership: ask an admin of the organization"))?;
@@ -218,8 +214,7 @@ async fn accept_invitation(visit: Visit, agent: UserAgent, Json(body): Json<Acce
     let email = users::addressee(app, &body.token).await.map_err(failed)?;
     let known = accounts::find(&mut *app.pool().acquire().await?, &email).await?;
     let new_hash = if known.is_some() {
-        app.limits().login(email.as_str(), visit.peer)?;
-        accounts::check(app, &email, body.password).await.map_err(failed)?;
+        accounts::check(app, &email, body.password, visit.peer).await?;
         None
     } else {
         accounts::admit_password(&body.password, &email)?;

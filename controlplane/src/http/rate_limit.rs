@@ -109,6 +109,8 @@ pub struct RateLimits {
     addresses: Buckets,
     failed_credentials: Buckets,
     failed_logins: Buckets,
+    /// Who has failed too often, and until when no password of theirs is looked at.
+    waiting: moka::sync::Cache<String, Timestamp>,
 }
 
 impl RateLimits {
@@ -119,6 +121,7 @@ impl RateLimits {
             addresses: Buckets::new(address_per_minute, clock),
             failed_credentials: Buckets::new(failed_credentials_per_minute, clock),
             failed_logins: Buckets::new(FAILED_LOGINS, clock),
+            waiting: moka::sync::Cache::new(BUCKETS_MAX as u64),
         }
     }
 
@@ -135,18 +138,36 @@ impl RateLimits {
 
     /// The error to answer when a credential was refused with `error`.
     pub fn after_failed_credential(&self, peer: IpAddr, error: Error) -> Error {
-        if !matches!(error, Error::BadCredential(_)) {
+        if !matches!(error, Error::BadCredential(_) | Error::WrongPassword) {
             return error;
         }
         let standing = self.failed_credentials.spend(&peer.to_canonical().to_string());
         standing.allowed().err().unwrap_or(error)
     }
 
-    /// Before a password is checked. Counts by account and address together, so that nobody locks
-    /// somebody else out.
+    /// Before a password is looked at. Failures count by account and address together, so that
+    /// nobody locks somebody else out.
     pub fn login(&self, email: &str, peer: IpAddr) -> Result<()> {
-        self.failed_logins.spend(&format!("{} {email}", peer.to_canonical())).allowed()
+        let now = self.failed_logins.clock.0.now();
+        match self.waiting.get(&who(email, peer)) {
+            Some(until) if until > now => {
+                let wait = (until - now).to_std().unwrap_or_default();
+                Err(Error::RateLimited { retry_after_s: rounded_up(wait) })
+            }
+            _ => Ok(()),
+        }
     }
+
+    pub fn failed_login(&self, email: &str, peer: IpAddr) {
+        let who = who(email, peer);
+        if self.failed_logins.spend(&who).remaining == 0 {
+            self.waiting.insert(who, self.failed_logins.clock.0.now() + MINUTE / FAILED_LOGINS);
+        }
+    }
+}
+
+fn who(email: &str, peer: IpAddr) -> String {
+    format!("{} {email}", peer.to_canonical())
 }
 
 #[cfg(test)]
