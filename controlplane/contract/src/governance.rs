@@ -143,42 +143,14 @@ impl Governance {
         peer: Option<IpAddr>,
         now: Timestamp,
     ) -> Result<Caller, Code> {
-        let past = |end: Option<Timestamp>| end.is_some_and(|end| end <= now);
-        if past(key.expires_at) || secret.is_some_and(|secret| past(secret.not_after)) {
-            return Err(Code::ExpiredKey);
-        }
-        // A loopback peer written as an IPv6-mapped address is still that IPv4 address.
-        let peer = peer.map(|ip| ip.to_canonical());
-        let listed = |ip: IpAddr| key.ip_allowlist.iter().any(|net| net.contains(&ip));
-        if !key.ip_allowlist.is_empty() && !peer.is_some_and(listed) {
-            return Err(Code::AddressDenied);
-        }
-        let mut attributes = key.attributes.clone();
-        let member = match &key.user_id {
-            None => None,
-            Some(user_id) => Some(self.standing_member(user_id, true)?),
-        };
-        if let Some(member) = member {
-            attributes.extend(member.attributes.clone());
-        }
-        Ok(Caller {
-            org_id: self.organization.org_id.clone(),
-            user_id: key.user_id.clone(),
-            email: member.map(|member| member.email.clone()),
-            role: member.map_or(Role::ServiceAccount, |member| member.role),
-            attributes,
-            credential: Credential::Key {
-                key_id: key.key_id.clone(),
-                env_id: self.environment.env_id.clone(),
-                scopes: key.scopes.clone(),
-                acts_for_user: key.user_id.is_some(),
-            },
-        })
+        let member = key.user_id.as_ref().and_then(|user_id| self.members.get(user_id));
+        let place = (&self.organization.org_id, &self.environment.env_id);
+        key.caller(place, member, secret, peer, now)
     }
 
     /// The caller behind a session that the control plane has checked.
     pub fn caller_of_user(&self, user_id: &UserId, session_id: crate::SessionId) -> Result<Caller, Code> {
-        let member = self.standing_member(user_id, false)?;
+        let member = self.members.get(user_id).filter(|member| member.stands(false)).ok_or(Code::InvalidToken)?;
         Ok(Caller {
             org_id: self.organization.org_id.clone(),
             user_id: Some(user_id.clone()),
@@ -188,13 +160,57 @@ impl Governance {
             credential: Credential::Session { session_id },
         })
     }
+}
 
+impl Key {
+    /// The caller behind this key as of now. `member` is the user the key acts for, if that user
+    /// is still there. The control plane asks with rows, a data plane with its snapshot.
+    pub fn caller(
+        &self,
+        (org_id, env_id): (&OrgId, &EnvId),
+        member: Option<&Member>,
+        secret: Option<&KeySecret>,
+        peer: Option<IpAddr>,
+        now: Timestamp,
+    ) -> Result<Caller, Code> {
+        let past = |end: Option<Timestamp>| end.is_some_and(|end| end <= now);
+        if past(self.expires_at) || secret.is_some_and(|secret| past(secret.not_after)) {
+            return Err(Code::ExpiredKey);
+        }
+        // A loopback peer written as an IPv6-mapped address is still that IPv4 address.
+        let peer = peer.map(|ip| ip.to_canonical());
+        let listed = |ip: IpAddr| self.ip_allowlist.iter().any(|net| net.contains(&ip));
+        if !self.ip_allowlist.is_empty() && !peer.is_some_and(listed) {
+            return Err(Code::AddressDenied);
+        }
+        let member = match &self.user_id {
+            None => None,
+            Some(_) => Some(member.filter(|member| member.stands(true)).ok_or(Code::InvalidKey)?),
+        };
+        let mut attributes = self.attributes.clone();
+        if let Some(member) = member {
+            attributes.extend(member.attributes.clone());
+        }
+        Ok(Caller {
+            org_id: org_id.clone(),
+            user_id: self.user_id.clone(),
+            email: member.map(|member| member.email.clone()),
+            role: member.map_or(Role::ServiceAccount, |member| member.role),
+            attributes,
+            credential: Credential::Key {
+                key_id: self.key_id.clone(),
+                env_id: env_id.clone(),
+                scopes: self.scopes.clone(),
+                acts_for_user: self.user_id.is_some(),
+            },
+        })
+    }
+}
+
+impl Member {
     /// A suspended or removed user stands for nobody; an invited one only behind a key.
-    fn standing_member(&self, user_id: &UserId, behind_key: bool) -> Result<&Member, Code> {
-        let refused = if behind_key { Code::InvalidKey } else { Code::InvalidToken };
-        let member = self.members.get(user_id).ok_or(refused)?;
-        let stands = member.status == "active" || (behind_key && member.status == "invited");
-        if stands { Ok(member) } else { Err(refused) }
+    fn stands(&self, behind_key: bool) -> bool {
+        self.status == "active" || (behind_key && self.status == "invited")
     }
 }
 

@@ -20,12 +20,13 @@ pub const CREDIT: MicroCredits = 1_000_000;
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Entry {
     pub sequence: u64,
-    #[serde(flatten)]
     pub body: Body,
 }
 
+// Tagged from outside: inner tags and `flatten` buffer numbers, and lose floats when serde_json
+// keeps arbitrary precision.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(tag = "kind", rename_all = "snake_case")]
+#[serde(rename_all = "snake_case")]
 pub enum Body {
     Started(Box<Started>),
     Finished(Box<Finished>),
@@ -116,3 +117,29 @@ crate::caller::words!(
         Interrupted = "interrupted",
     }
 );
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_entry_survives_json() {
+        let entry = Entry {
+            sequence: 7,
+            body: Body::Finished(Box::new(Finished {
+                query_id: "q".into(),
+                outcome: Outcome::Completed,
+                error_code: None,
+                rows_returned: 12,
+                micro_credits: 1_100_000,
+                cache_hit: false,
+                execution_time_ms: 1.25,
+                transpilation_time_ms: 0.1,
+                stages: vec![("execute".into(), 1e-7)],
+                at: chrono::DateTime::UNIX_EPOCH,
+            })),
+        };
+        let json = serde_json::to_vec(&entry).unwrap();
+        assert_eq!(serde_json::from_slice::<Entry>(&json).unwrap(), entry);
+    }
+}

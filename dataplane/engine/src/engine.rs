@@ -107,6 +107,11 @@ impl Engine {
         self.question(What::Describe { sql: sql.to_owned() }).await
     }
 
+    /// The types of a statement's parameters, where the engine can tell them without values.
+    pub async fn parameters(&self, sql: &str) -> Result<Vec<Option<String>>, Error> {
+        self.question(What::Parameters { sql: sql.to_owned() }).await
+    }
+
     /// What the engine's own parser makes of a statement.
     pub async fn parsed(&self, sql: &str) -> Result<Parsed, Error> {
         self.question(What::Parse { sql: sql.to_owned() }).await

@@ -245,6 +245,15 @@ impl Prepared<'_> {
         unsafe { c::duckdb_nparams(self.raw) }
     }
 
+    /// The type of each parameter, in their order; none where only a value would tell.
+    pub fn parameters(&self) -> Vec<Option<String>> {
+        let type_name = |number| {
+            let kind = Logical(unsafe { c::duckdb_param_logical_type(self.raw, number) }).read().to_string();
+            Some(kind).filter(|kind| !matches!(kind.as_str(), "UNKNOWN" | "INVALID" | "ANY" | "NULL" | "\"NULL\""))
+        };
+        (1..=self.parameter_count()).map(type_name).collect()
+    }
+
     /// Binds the parameter of that number, the first being 1.
     pub fn bind(&self, number: u64, value: &Value) -> Result<(), Error> {
         let (p, n) = (self.raw, number);

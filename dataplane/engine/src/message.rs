@@ -81,6 +81,7 @@ pub enum What {
     Rollback,
     Track(Vec<Change>),
     Describe { sql: String },
+    Parameters { sql: String },
     Parse { sql: String },
     Catalog,
 }

@@ -20,6 +20,24 @@ fn key() -> Key {
     }
 }
 
+fn policy() -> Policy {
+    let rule = crate::policy::MaskingRule {
+        table: "customer".into(),
+        column: "ssn".into(),
+        function: crate::policy::MaskFunction::Partial,
+        visible_chars: Some(4),
+        exempt_roles: vec![Role::Owner],
+    };
+    Policy {
+        policy_id: "p".into(),
+        name: "p".into(),
+        enabled: true,
+        rules: crate::policy::Rules::ColumnMasking(vec![rule]),
+        created_at: now(),
+        updated_at: now(),
+    }
+}
+
 fn snapshot(status: &str) -> Governance {
     let member = Member {
         email: "a@x.example".into(),
@@ -48,7 +66,7 @@ fn snapshot(status: &str) -> Governance {
         mask_key: HexKey([2; 32]),
         members: BTreeMap::from([("u".into(), member)]),
         keys: vec![key()],
-        policies: vec![],
+        policies: vec![policy()],
         abac_policies: vec![],
     }
 }

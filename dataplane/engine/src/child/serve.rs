@@ -54,6 +54,7 @@ impl Session {
             What::Rollback => self.connection.execute("rollback").map(|()| Done::default()),
             What::Track(changes) => self.track(&changes),
             What::Describe { sql } => return self.reply(describe(&self.connection, &sql)),
+            What::Parameters { sql } => return self.reply(parameters(&self.connection, &sql)),
             What::Parse { sql } => return self.reply(parse(&self.connection, &sql)),
             What::Catalog => return self.reply(catalog::load(&self.connection)),
         };
@@ -183,6 +184,11 @@ fn bind(prepared: &Prepared<'_>, parameters: &[Value]) -> Result<(), Error> {
 fn describe(connection: &Connection, sql: &str) -> Result<Vec<Column>, Error> {
     let prepared = connection.prepare(sql)?;
     Ok(answer::columns(&prepared.columns()))
+}
+
+/// The types the engine gives a statement's parameters; none where it leaves one open.
+fn parameters(connection: &Connection, sql: &str) -> Result<Vec<Option<String>>, Error> {
+    Ok(connection.prepare(sql)?.parameters())
 }
 
 /// Two questions to the engine's parser: it serializes queries only, and names tables of those and
