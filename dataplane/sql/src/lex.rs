@@ -8,7 +8,7 @@
 use std::any::TypeId;
 
 use sqlparser::dialect::{Dialect, SnowflakeDialect};
-use sqlparser::tokenizer::{Location, Token, TokenWithSpan, Tokenizer, Whitespace};
+use sqlparser::tokenizer::{Token, TokenWithSpan, Tokenizer, Whitespace};
 
 use crate::error::{Error, Kind};
 
@@ -195,6 +195,3 @@ fn deepens(token: &Token) -> bool {
         _ => true,
     }
 }
-
-/// The start of the text, for messages without a better place.
-pub(crate) const START: Location = Location { line: 1, column: 1 };

@@ -37,3 +37,5 @@ pub use transpile::{EngineSql, transpile};
 
 #[cfg(test)]
 mod testing;
+#[cfg(test)]
+mod tpch_tests;

@@ -44,6 +44,7 @@ struct Walk<'a> {
 }
 
 impl Walk<'_> {
+    #[recursive::recursive]
     fn query(&mut self, query: &mut Query) -> ControlFlow<Error> {
         self.frames.push(Vec::new());
         let walked = self.parts(query);

@@ -131,6 +131,7 @@ impl Columns for Known {
 }
 
 /// The type of an expression, or [`Type::Unknown`].
+#[recursive::recursive]
 pub fn type_of(expr: &Expr, columns: &dyn Columns) -> Type {
     match expr {
         Expr::Identifier(ident) => columns.column(None, &ident.value),

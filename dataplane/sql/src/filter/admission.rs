@@ -118,6 +118,7 @@ impl Visitor for Look {
 }
 
 /// Whether it is true or false for every row, when that is plain to see.
+#[recursive::recursive]
 fn truth(expr: &Expr) -> Option<bool> {
     match expr {
         Expr::Nested(inner) => truth(inner),

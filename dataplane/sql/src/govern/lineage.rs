@@ -155,6 +155,7 @@ impl Walk<'_> {
     }
 
     /// The columns of a query, and whether these are all.
+    #[recursive::recursive]
     fn query(&mut self, query: &Query) -> (Vec<Output>, bool) {
         if let Some(with) = &query.with {
             for cte in &with.cte_tables {
@@ -181,6 +182,7 @@ impl Walk<'_> {
         columns
     }
 
+    #[recursive::recursive]
     fn body(&mut self, body: &SetExpr) -> (Vec<Output>, bool) {
         match body {
             SetExpr::Select(select) => self.select(select),
@@ -357,6 +359,7 @@ impl Walk<'_> {
         sources
     }
 
+    #[recursive::recursive]
     fn factor(&mut self, factor: &TableFactor) -> Vec<Source> {
         let (columns, alias) = match factor {
             TableFactor::Table { name, alias, args: None, .. } => (self.named(name), alias),

@@ -32,7 +32,7 @@ fn a_table_statement_keeps_what_stands_behind_it() {
 
 #[test]
 fn a_backslash_is_an_ordinary_character() {
-    let statement = parse(r"SELECT * FROM customers WHERE name = '\' OR id > 0 --'").expect("a statement");
+    let statement = parse(r"SELECT * FROM customers WHERE name = '\'' OR id > 0 --'").expect("a statement");
     assert_eq!(statement.redacted(), "SELECT * FROM customers WHERE name = ?");
 }
 
@@ -47,11 +47,11 @@ fn white_space_nobody_sees_is_refused_outside_of_literals() {
 
 #[test]
 fn errors_say_where() {
-    let text = "SELECT a,\n  FROM FROM t";
+    let text = "SELECT a\n  FROM t WHERE )";
     let error = parse(text).expect_err("a syntax error");
     let position = error.position.expect("a position");
-    assert_eq!((position.line, position.column, position.offset), (2, 8, 18));
-    assert_eq!(error.snippet(text), "LINE 2:   FROM FROM t\n               ^");
+    assert_eq!((position.line, position.column, position.offset), (2, 16, 25));
+    assert_eq!(error.snippet(text), "LINE 2:   FROM t WHERE )\n                       ^");
 }
 
 #[test]

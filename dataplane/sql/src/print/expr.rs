@@ -14,6 +14,7 @@ use crate::error::Error;
 
 impl Printer<'_> {
     #[expect(clippy::too_many_lines, reason = "the list of all kinds of expression is one list")]
+    #[recursive::recursive]
     pub(super) fn expr(&mut self, expr: &Expr) -> Result<(), Error> {
         match expr {
             Expr::Identifier(ident) => self.ident(ident),

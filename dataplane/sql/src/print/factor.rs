@@ -72,6 +72,7 @@ impl Printer<'_> {
     }
 
     #[expect(clippy::too_many_lines, reason = "the list of all kinds of table factor is one list")]
+    #[recursive::recursive]
     pub(super) fn factor(&mut self, factor: &TableFactor) -> Result<(), Error> {
         match factor {
             TableFactor::Table {

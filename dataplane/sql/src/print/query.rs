@@ -12,6 +12,7 @@ use super::{Printer, absent};
 use crate::error::Error;
 
 impl Printer<'_> {
+    #[recursive::recursive]
     pub(super) fn query(&mut self, query: &Query) -> Result<(), Error> {
         let Query {
             with,
@@ -97,6 +98,7 @@ impl Printer<'_> {
         Ok(())
     }
 
+    #[recursive::recursive]
     fn set_expr(&mut self, body: &SetExpr) -> Result<(), Error> {
         match body {
             SetExpr::Select(select) => self.select(select),

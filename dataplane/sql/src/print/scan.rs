@@ -57,6 +57,7 @@ pub(crate) mod marker {
     const CHECK: &str = "\0check";
     const RETURNED: &str = "\0returned";
     const BOUND: &str = "\0bound";
+    const LITERAL: &str = "\0literal";
 
     /// Expressions of ours; they travel as parameters with names that no text can spell.
     #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -67,15 +68,21 @@ pub(crate) mod marker {
         Returned(usize, usize),
         /// A value from a policy's placeholder.
         Bound(&'a str),
+        /// A literal of a filter that holds the name of something a caller carries.
+        Literal(usize),
     }
 
     pub(crate) fn expr(made: Made<'_>) -> Expr {
-        let name = match made {
+        Expr::Value(Value::Placeholder(name_of(made)).into())
+    }
+
+    pub(crate) fn name_of(made: Made<'_>) -> String {
+        match made {
             Made::Check(scan) => format!("{CHECK}{scan}"),
             Made::Returned(scan, column) => format!("{RETURNED}{scan}.{column}"),
             Made::Bound(text) => format!("{BOUND}{text}"),
-        };
-        Expr::Value(Value::Placeholder(name).into())
+            Made::Literal(number) => format!("{LITERAL}{number}"),
+        }
     }
 
     pub(crate) fn made(name: &str) -> Option<Made<'_>> {
@@ -84,6 +91,9 @@ pub(crate) mod marker {
         }
         if let Some(scan) = name.strip_prefix(CHECK) {
             return scan.parse().ok().map(Made::Check);
+        }
+        if let Some(number) = name.strip_prefix(LITERAL) {
+            return number.parse().ok().map(Made::Literal);
         }
         let (scan, column) = name.strip_prefix(RETURNED)?.split_once('.')?;
         Some(Made::Returned(scan.parse().ok()?, column.parse().ok()?))
@@ -186,6 +196,11 @@ impl Printer<'_> {
                 Ok(())
             }
             marker::Made::Check(scan) => self.check(scan),
+            marker::Made::Literal(number) => {
+                self.warehouse_only("a value nobody has bound")?;
+                self.put(&format!("{{{number}}}"));
+                Ok(())
+            }
         }
     }
 
