@@ -30,7 +30,7 @@ use std::mem;
 use std::ops::ControlFlow;
 
 use sqlparser::ast::{
-    Expr, OrderByExpr, Select, Statement, TableFactor, TableWithJoins, VisitMut, VisitorMut, WindowType,
+    Expr, LambdaFunction, OrderByExpr, Query, Select, Statement, TableFactor, TableWithJoins, VisitMut, VisitorMut,
 };
 
 use crate::error::Error;
@@ -38,7 +38,15 @@ use crate::functions::Class;
 use crate::types::{Columns, Type};
 
 /// Rewrites one expression in place, its parts already rewritten; leaves what is not its own.
-type Rewrite = fn(&mut Expr, &mut Context<'_>) -> Result<(), Error>;
+type Rewrite = fn(&mut Expr, &mut Context<'_>) -> Result<Done, Error>;
+
+/// Whether the families behind may look at the expression too.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Done {
+    /// It is the engine's now: what was put in its place must not be read as the warehouse's again.
+    Yes,
+    No,
+}
 
 /// The families, in the order they are asked.
 const EXPRESSIONS: [(&str, Rewrite); 8] = [
@@ -51,6 +59,9 @@ const EXPRESSIONS: [(&str, Rewrite); 8] = [
     ("variants", variants::rewrite),
     ("arithmetic", arithmetic::rewrite),
 ];
+
+/// What the engine says when a divisor is zero: SQLSTATE 22012.
+pub const DIVISION_BY_ZERO: &str = arithmetic::MESSAGE;
 
 /// Rewrites what the warehouse writes into what the engine reads; answers warnings for the caller.
 pub fn to_engine(statement: &mut Statement, columns: &dyn Columns) -> Result<Vec<String>, Error> {
@@ -126,7 +137,9 @@ struct Walk<'a> {
 impl Walk<'_> {
     fn expression(&mut self, expr: &mut Expr) -> Result<(), Error> {
         for (_, rewrite) in EXPRESSIONS {
-            rewrite(expr, &mut self.context)?;
+            if rewrite(expr, &mut self.context)? == Done::Yes {
+                break;
+            }
         }
         limits::check(expr, &mut self.context)
     }
@@ -157,6 +170,10 @@ impl VisitorMut for Walk<'_> {
         ControlFlow::Continue(())
     }
 
+    fn post_visit_query(&mut self, query: &mut Query) -> ControlFlow<Error> {
+        flow(order::by_position(query, &self.context))
+    }
+
     fn pre_visit_table_factor(&mut self, factor: &mut TableFactor) -> ControlFlow<Error> {
         flow(flatten::gather(factor))
     }
@@ -170,14 +187,19 @@ impl VisitorMut for Walk<'_> {
         flow(order::rewrite(key, &mut self.context))
     }
 
+    /// The parameters of a lambda hide columns of their names, and have types nobody tells.
+    fn pre_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<Error> {
+        if let Expr::Lambda(LambdaFunction { params, .. }) = expr {
+            for parameter in params.iter() {
+                self.context.names.add(&parameter.name.value, Type::Unknown);
+            }
+        }
+        ControlFlow::Continue(())
+    }
+
     fn post_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<Error> {
         flow(self.expression(expr))
     }
-}
-
-/// OVER, when it is spelled out.
-fn is_windowed(over: Option<&WindowType>) -> bool {
-    over.is_some()
 }
 
 #[cfg(test)]

@@ -9,7 +9,7 @@ use sqlparser::ast::{
 };
 
 use super::call::{Handler, positional, wrong_count};
-use super::{Context, compose, is_windowed};
+use super::{Context, compose};
 use crate::error::Error;
 
 /// Names of the warehouse that make one value of many rows.
@@ -190,7 +190,7 @@ fn object_agg(mut function: Function, context: &mut Context<'_>) -> Result<Expr,
 }
 
 fn windowed(function: &Function) -> Result<(), Error> {
-    if is_windowed(function.over.as_ref()) {
+    if function.over.is_some() {
         return Ok(());
     }
     Err(Error::unsupported(format!("{} without OVER", function.name.to_string().to_ascii_uppercase())))

@@ -7,24 +7,25 @@
 use sqlparser::ast::{BinaryOperator, Expr, Value};
 
 use super::call::{expressions, take_expr};
-use super::{Context, compose, templates};
+use super::infer::arguments;
+use super::{Context, Done, compose, templates};
 use crate::error::Error;
 
 /// The message the engine answers, word for word.
-pub(super) const MESSAGE: &str = "division by zero";
+pub const MESSAGE: &str = "division by zero";
 
 /// `/`, `%` and `mod`.
-pub(super) fn rewrite(expr: &mut Expr, context: &mut Context<'_>) -> Result<(), Error> {
+pub(super) fn rewrite(expr: &mut Expr, context: &mut Context<'_>) -> Result<Done, Error> {
     match expr {
-        Expr::BinaryOp { op: BinaryOperator::Divide | BinaryOperator::Modulo, right, .. } => guard(right, context),
+        Expr::BinaryOp { op: BinaryOperator::Divide | BinaryOperator::Modulo, right, .. } => guard(right, context)?,
         Expr::Function(function) if compose::bare_name(&function.name).as_deref() == Some("mod") => {
-            match expressions(function).nth(1) {
-                Some(divisor) => guard(divisor, context),
-                None => Ok(()),
+            if let Some(divisor) = expressions(function).nth(1) {
+                guard(divisor, context)?;
             }
         }
-        _ => Ok(()),
+        _ => return Ok(Done::No),
     }
+    Ok(Done::Yes)
 }
 
 fn guard(divisor: &mut Expr, context: &mut Context<'_>) -> Result<(), Error> {
@@ -45,9 +46,7 @@ fn is_never_zero(divisor: &Expr) -> bool {
             _ => false,
         },
         Expr::Function(function) if compose::bare_name(&function.name).as_deref() == Some("nullif") => {
-            let mut arguments = function.args.clone();
-            let sqlparser::ast::FunctionArguments::List(list) = &mut arguments else { return false };
-            list.args.last().is_some_and(|argument| argument.to_string() == "0")
+            arguments(function).nth(1).is_some_and(|unwanted| compose::integer(unwanted) == Some(0))
         }
         _ => false,
     }

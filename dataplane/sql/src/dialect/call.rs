@@ -8,7 +8,7 @@ use sqlparser::ast::{
     Expr, Function, FunctionArg, FunctionArgExpr, FunctionArgumentList, FunctionArguments, Value,
 };
 
-use super::{Context, aggregates, compose, conversions, dates, paths, templates, text, variants};
+use super::{Context, Done, aggregates, compose, conversions, dates, paths, templates, text, variants};
 use crate::error::Error;
 use crate::functions;
 
@@ -30,23 +30,27 @@ pub(super) fn is_known(name: &str) -> bool {
 }
 
 /// Rewrites a call; a function neither side knows is refused.
-pub(super) fn rewrite(expr: &mut Expr, context: &mut Context<'_>) -> Result<(), Error> {
-    let Expr::Function(function) = expr else { return Ok(()) };
+pub(super) fn rewrite(expr: &mut Expr, context: &mut Context<'_>) -> Result<Done, Error> {
+    let Expr::Function(function) = expr else { return Ok(Done::No) };
     // only governance qualifies a function's name, and that is not ours to touch
-    let Some(name) = compose::bare_name(&function.name) else { return Ok(()) };
+    let Some(name) = compose::bare_name(&function.name) else { return Ok(Done::No) };
     variants::settle_arguments(&name, function, context)?;
     if let Some(handler) = CODED.get(name.as_str()) {
         *expr = handler(take(function), context)?;
-    } else if templates::is_known(&name) {
+        return Ok(Done::Yes);
+    }
+    if templates::is_known(&name) {
         if functions::find(&name).is_some() && !templates::takes(&name, arity(function)) {
-            return Ok(());
+            return Ok(Done::No);
         }
         let args = plain(take(function))?;
         *expr = templates::fill(&name, args, context)?;
-    } else if functions::find(&name).is_none() {
+        return Ok(Done::Yes);
+    }
+    if functions::find(&name).is_none() {
         return Err(Error::unsupported_function(name));
     }
-    Ok(())
+    Ok(Done::No)
 }
 
 fn take(function: &mut Function) -> Function {

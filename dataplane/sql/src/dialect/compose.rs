@@ -1,8 +1,8 @@
 //! Small pieces of the engine's language, as nodes. The printer brackets operands, so none are here.
 
 use sqlparser::ast::{
-    BinaryOperator, CaseWhen, CastKind, DataType, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArgumentList,
-    FunctionArguments, Ident, ObjectName, ObjectNamePart, Value, helpers::attached_token::AttachedToken,
+    AccessExpr, BinaryOperator, CaseWhen, CastKind, DataType, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArgumentList,
+    FunctionArguments, Ident, ObjectName, ObjectNamePart, Subscript, Value, helpers::attached_token::AttachedToken,
 };
 
 /// `name(args)`.
@@ -31,8 +31,10 @@ pub(super) fn argument(expr: Expr) -> FunctionArg {
     FunctionArg::Unnamed(FunctionArgExpr::Expr(expr))
 }
 
-pub(super) fn column(name: &str) -> Expr {
-    Expr::Identifier(Ident::new(name))
+/// `value[index]…`.
+pub(super) fn subscripts(value: Expr, indexes: Vec<Expr>) -> Expr {
+    let access = |index| AccessExpr::Subscript(Subscript::Index { index });
+    Expr::CompoundFieldAccess { root: Box::new(value), access_chain: indexes.into_iter().map(access).collect() }
 }
 
 pub(super) fn text(text: impl Into<String>) -> Expr {

@@ -4,20 +4,25 @@
 //! the DATE while the unit is a day or longer. Where the type is not known, `cast_to_type` makes the
 //! engine itself follow its argument.
 
-use sqlparser::ast::{BinaryOperator, DataType, DateTimeField, Expr, ExtractSyntax, Function, TimezoneInfo, Value};
+use sqlparser::ast::{BinaryOperator, DataType, DateTimeField, Expr, ExtractSyntax, Function, FunctionArguments, TimezoneInfo, Value};
 
 use super::call::{Handler, exactly, plain, wrong_count};
-use super::{Context, call, compose, templates};
+use super::{Context, Done, call, compose, templates};
 use crate::error::Error;
 use crate::types::Type;
 
 pub(super) const CALLS: &[(&str, Handler)] = &[
     ("add_months", add_months),
+    ("current_date", now),
+    ("current_time", now),
+    ("current_timestamp", now),
     ("date_part", part_call),
     ("date_trunc", truncate),
     ("dateadd", add),
     ("datediff", diff),
     ("last_day", last_day),
+    ("localtime", now),
+    ("localtimestamp", now),
     ("next_day", next_day),
     ("previous_day", previous_day),
     ("timeadd", add),
@@ -196,8 +201,8 @@ fn extracted(part: &str, date: Expr) -> Expr {
 }
 
 /// `EXTRACT(part FROM date)`: the warehouse's words, in the engine's one spelling.
-pub(super) fn rewrite(expr: &mut Expr, context: &mut Context<'_>) -> Result<(), Error> {
-    let Expr::Extract { field, syntax: _, expr: date } = expr else { return Ok(()) };
+pub(super) fn rewrite(expr: &mut Expr, context: &mut Context<'_>) -> Result<Done, Error> {
+    let Expr::Extract { field, syntax: _, expr: date } = expr else { return Ok(Done::No) };
     let word = match field {
         DateTimeField::Custom(ident) => ident.value.clone(),
         DateTimeField::Week(None) => "week".to_owned(),
@@ -211,7 +216,7 @@ pub(super) fn rewrite(expr: &mut Expr, context: &mut Context<'_>) -> Result<(), 
         Some(field) => Expr::Extract { field, syntax: ExtractSyntax::From, expr: Box::new(date) },
         None => extracted(part, date),
     };
-    Ok(())
+    Ok(Done::Yes)
 }
 
 /// Parts that EXTRACT has in the standard, kept in its form.
@@ -225,6 +230,18 @@ fn standard(part: &str) -> Option<DateTimeField> {
         "minute" => Some(DateTimeField::Minute),
         "second" => Some(DateTimeField::Second),
         _ => None,
+    }
+}
+
+/// `CURRENT_TIMESTAMP`, with empty brackets or a number of digits: the engine wants it bare.
+fn now(mut function: Function, _: &mut Context<'_>) -> Result<Expr, Error> {
+    let name = function.name.to_string();
+    let args = std::mem::replace(&mut function.args, FunctionArguments::None);
+    let digits = plain(Function { args, ..function.clone() })?;
+    match digits.as_slice() {
+        [] => Ok(Expr::Function(function)),
+        [digits] if compose::integer(digits).is_some() => Ok(Expr::Function(function)),
+        more => Err(wrong_count(&name, more.len())),
     }
 }
 

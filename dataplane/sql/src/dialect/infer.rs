@@ -102,7 +102,11 @@ fn type_of_call(function: &Function, columns: &dyn Columns) -> Type {
         "json_object" | "json_array" | "to_json" | "json_extract" | "json_merge_patch" | "json_group_array"
         | "json_group_object" | "json" | "row_to_json" => Type::Json,
         "strptime" | "try_strptime" | "make_timestamp" | "localtimestamp" => Type::Timestamp,
-        "timezone" => Type::Timestamp,
+        "timezone" => args().nth(1).map_or(Type::Unknown, |moment| match type_of(moment, columns) {
+            Type::TimestampTz => Type::Timestamp,
+            Type::Timestamp => Type::TimestampTz,
+            _ => Type::Unknown,
+        }),
         "make_date" | "last_day" | "current_date" | "today" => Type::Date,
         "now" | "current_timestamp" | "get_current_timestamp" | "transaction_timestamp" => Type::TimestampTz,
         "date_diff" | "date_part" | "strpos" | "len" | "length" | "count" | "epoch_ms" | "levenshtein" | "row_number"
@@ -128,7 +132,8 @@ fn type_of_call(function: &Function, columns: &dyn Columns) -> Type {
     }
 }
 
-fn arguments(function: &Function) -> impl Iterator<Item = &Expr> {
+/// Expressions among the arguments.
+pub(super) fn arguments(function: &Function) -> impl Iterator<Item = &Expr> {
     let list = match &function.args {
         FunctionArguments::List(list) => list.args.as_slice(),
         FunctionArguments::None | FunctionArguments::Subquery(_) => &[],

@@ -4,7 +4,7 @@
 use sqlparser::ast::{BinaryOperator, DataType, DateTimeField, Expr, Interval};
 
 use super::call::take_expr;
-use super::{Context, compose, dates};
+use super::{Context, Done, compose, dates};
 use crate::error::Error;
 use crate::types::Type;
 
@@ -22,7 +22,7 @@ const UNITS: [(&str, &[&str]); 9] = [
 ];
 
 /// Interval literals, and dates they are added to.
-pub(super) fn rewrite(expr: &mut Expr, context: &mut Context<'_>) -> Result<(), Error> {
+pub(super) fn rewrite(expr: &mut Expr, context: &mut Context<'_>) -> Result<Done, Error> {
     match expr {
         Expr::Interval(Interval { value, leading_field: None, .. }) => {
             if let Some(written) = compose::literal(value).filter(|written| written.contains(',')) {
@@ -34,9 +34,9 @@ pub(super) fn rewrite(expr: &mut Expr, context: &mut Context<'_>) -> Result<(), 
         {
             *expr = compose::cast(take_expr(expr), DataType::Date);
         }
-        _ => {}
+        _ => return Ok(Done::No),
     }
-    Ok(())
+    Ok(Done::Yes)
 }
 
 /// `1 day, 2 mm` as the engine reads it: `1 day 2 month`.

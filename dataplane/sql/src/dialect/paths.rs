@@ -6,27 +6,40 @@
 use sqlparser::ast::{AccessExpr, BinaryOperator, Expr, Function, JsonPath, JsonPathElem, Subscript};
 
 use super::call::{Handler, exactly, plain, take_expr};
-use super::{Context, compose, templates};
+use super::{Context, Done, compose, templates};
 use crate::error::Error;
 use crate::types::Type;
 
 pub(super) const CALLS: &[(&str, Handler)] = &[("get", get), ("get_path", get_path)];
 
 /// `a:b.c`, and subscripts of what is known to be a variant.
-pub(super) fn rewrite(expr: &mut Expr, context: &mut Context<'_>) -> Result<(), Error> {
+pub(super) fn rewrite(expr: &mut Expr, context: &mut Context<'_>) -> Result<Done, Error> {
     match expr {
         Expr::JsonAccess { value, path } => {
             let JsonPath { path: elements } = path;
             let value = take_expr(value);
-            *expr = follow(value, elements, context)?;
+            *expr = match subscripts_alone(elements) {
+                Some(indexes) if context.type_of(&value) != Type::Json => compose::subscripts(value, indexes),
+                _ => follow(value, elements, context)?,
+            };
         }
         Expr::CompoundFieldAccess { root, access_chain } if context.type_of(root) == Type::Json => {
             let root = take_expr(root);
             *expr = subscripts(root, std::mem::take(access_chain), context)?;
         }
-        _ => {}
+        _ => return Ok(Done::No),
     }
-    Ok(())
+    Ok(Done::Yes)
+}
+
+/// `x[1]` and nothing else: of what is not known to be a variant it is the engine's own, which goes by
+/// the type (lists count from 1, JSON from 0).
+fn subscripts_alone(elements: &[JsonPathElem]) -> Option<Vec<Expr>> {
+    let index = |element: &JsonPathElem| match element {
+        JsonPathElem::Bracket { key } => Some(key.clone()),
+        JsonPathElem::Dot { .. } | JsonPathElem::ColonBracket { .. } => None,
+    };
+    elements.iter().map(index).collect()
 }
 
 /// Constant steps become one path; a computed key starts a new one.

@@ -12,9 +12,11 @@ use sqlparser::ast::{Expr, Ident, Visit, VisitMut, Visitor, VisitorMut};
 use sqlparser::dialect::DuckDbDialect;
 use sqlparser::parser::Parser;
 
+use super::infer::arguments;
 use super::{Context, compose};
 use crate::error::Error;
 use crate::functions::{self, Class};
+use crate::types::Type;
 
 /// One line.
 struct Template {
@@ -47,7 +49,8 @@ pub(super) fn fill(name: &str, args: Vec<Expr>, context: &mut Context<'_>) -> Re
         .and_then(|arities| arities.iter().find(|template| template.parameters.len() == args.len()))
         .ok_or_else(|| Error::unsupported(format!("{name} with {} arguments", args.len())))?;
     let mut body = template.body.clone();
-    let mut hole = Fill { template, args: &args, uses: vec![0; args.len()] };
+    let variants = args.iter().map(|arg| context.type_of(arg) == Type::Json).collect();
+    let mut hole = Fill { template, args: &args, uses: vec![0; args.len()], variants };
     let ControlFlow::Continue(()) = VisitMut::visit(&mut body, &mut hole);
     for (used, arg) in hole.uses.iter().zip(&args) {
         if *used > 1 {
@@ -64,17 +67,41 @@ struct Fill<'a> {
     template: &'a Template,
     args: &'a [Expr],
     uses: Vec<usize>,
+    /// Which arguments are variants, so need no `to_json`.
+    variants: Vec<bool>,
+}
+
+impl Fill<'_> {
+    fn parameter(&self, expr: &Expr) -> Option<usize> {
+        let Expr::Identifier(Ident { value, .. }) = expr else { return None };
+        self.template.parameters.iter().position(|parameter| parameter == value)
+    }
+
+    /// `to_json(parameter)` of a variant is the variant.
+    fn needless(&self, expr: &Expr) -> Option<Expr> {
+        let Expr::Function(function) = expr else { return None };
+        if compose::bare_name(&function.name).as_deref() != Some("to_json") {
+            return None;
+        }
+        let inner = arguments(function).next()?;
+        let at = self.parameter(inner)?;
+        self.variants.get(at).copied().unwrap_or(false).then(|| inner.clone())
+    }
 }
 
 impl VisitorMut for Fill<'_> {
     type Break = std::convert::Infallible;
 
+    fn pre_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<Self::Break> {
+        if let Some(inner) = self.needless(expr) {
+            *expr = inner;
+        }
+        ControlFlow::Continue(())
+    }
+
     /// Leaves first, so that what was put in is not looked through again.
     fn post_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<Self::Break> {
-        let Expr::Identifier(Ident { value, .. }) = expr else { return ControlFlow::Continue(()) };
-        let Some(at) = self.template.parameters.iter().position(|parameter| parameter == value) else {
-            return ControlFlow::Continue(());
-        };
+        let Some(at) = self.parameter(expr) else { return ControlFlow::Continue(()) };
         if let (Some(arg), Some(used)) = (self.args.get(at), self.uses.get_mut(at)) {
             *used += 1;
             *expr = arg.clone();
@@ -151,7 +178,7 @@ mod tests {
         for (name, template) in TEMPLATES.iter().flat_map(|(name, all)| all.iter().map(move |template| (name, template))) {
             let args = vec![Expr::value(sqlparser::ast::Value::Null); template.parameters.len()];
             let mut body = template.body.clone();
-            let mut fill = Fill { template, args: &args, uses: vec![0; args.len()] };
+            let mut fill = Fill { template, args: &args, uses: vec![0; args.len()], variants: Vec::new() };
             let ControlFlow::Continue(()) = VisitMut::visit(&mut body, &mut fill);
             assert!(fill.uses.iter().all(|used| *used > 0), "{name}");
         }

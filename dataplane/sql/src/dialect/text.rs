@@ -3,7 +3,7 @@
 use sqlparser::ast::{BinaryOperator, Expr, Function};
 
 use super::call::{Handler, exactly, plain, take_expr, wrong_count};
-use super::{Context, compose, templates};
+use super::{Context, Done, compose, templates};
 use crate::error::Error;
 use crate::types::Type;
 
@@ -23,7 +23,7 @@ pub(super) const CALLS: &[(&str, Handler)] = &[
 ];
 
 /// `SUBSTR(s, 0, n)` and `LIKE ANY (…)`, which the parser gives nodes of their own.
-pub(super) fn rewrite(expr: &mut Expr, context: &mut Context<'_>) -> Result<(), Error> {
+pub(super) fn rewrite(expr: &mut Expr, context: &mut Context<'_>) -> Result<Done, Error> {
     match expr {
         Expr::Substring { expr: text, substring_from: Some(from), .. } => {
             if context.type_of(text) == Type::Json {
@@ -37,9 +37,9 @@ pub(super) fn rewrite(expr: &mut Expr, context: &mut Context<'_>) -> Result<(), 
             let matched = compose::call("regexp_full_match", [take_expr(text), take_expr(pattern)]);
             *expr = if *negated { not(matched) } else { matched };
         }
-        _ => {}
+        _ => return Ok(Done::No),
     }
-    Ok(())
+    Ok(Done::Yes)
 }
 
 fn not(expr: Expr) -> Expr {

@@ -11,7 +11,7 @@ use sqlparser::ast::{
 };
 
 use super::call::take_expr;
-use super::{Context, compose, variants};
+use super::{Context, Done, compose, variants};
 use crate::error::Error;
 use crate::types::Type;
 
@@ -44,9 +44,9 @@ fn settle(data_type: &mut DataType) -> Result<(), Error> {
 }
 
 /// Casts and typed literals.
-pub(super) fn rewrite(expr: &mut Expr, context: &mut Context<'_>) -> Result<(), Error> {
+pub(super) fn rewrite(expr: &mut Expr, context: &mut Context<'_>) -> Result<Done, Error> {
     match expr {
-        Expr::TypedString(TypedString { data_type, .. }) => settle(data_type),
+        Expr::TypedString(TypedString { data_type, .. }) => settle(data_type)?,
         Expr::Cast { expr: value, data_type, .. } => {
             let to_variant = is_variant(data_type);
             settle(data_type)?;
@@ -55,10 +55,10 @@ pub(super) fn rewrite(expr: &mut Expr, context: &mut Context<'_>) -> Result<(), 
             } else {
                 variants::settle_cast(expr, context);
             }
-            Ok(())
         }
-        _ => Ok(()),
+        _ => return Ok(Done::No),
     }
+    Ok(Done::Yes)
 }
 
 fn is_variant(data_type: &DataType) -> bool {

@@ -7,7 +7,7 @@
 use sqlparser::ast::{BinaryOperator, CastKind, DataType, DictionaryField, ExactNumberInfo, Expr, Function, Ident, Value};
 
 use super::call::{Handler, exactly, expressions, plain, take_expr, wrong_count};
-use super::{Context, compose, templates};
+use super::{Context, Done, compose, templates};
 use crate::error::Error;
 use crate::types::Type;
 
@@ -22,6 +22,7 @@ pub(super) const CALLS: &[(&str, Handler)] = &[
     ("array_slice", array_slice),
     ("object_construct", object_construct),
     ("object_construct_keep_null", object_construct_keep_null),
+    ("reduce", reduce),
     ("typeof", type_name),
 ];
 
@@ -100,9 +101,14 @@ pub(super) fn settle_arguments(name: &str, function: &mut Function, context: &Co
     if READ_JSON.contains(&name) || name.starts_with("json") {
         return Ok(());
     }
+    let has_lambda = expressions(function).any(|argument| matches!(argument, Expr::Lambda(_)));
     let types: Vec<Type> = expressions(function).map(|argument| context.type_of(argument)).collect();
     if !types.contains(&Type::Json) {
         return Ok(());
+    }
+    if has_lambda {
+        // the lambda was rewritten before anybody could tell what its parameters are
+        return Err(Error::unsupported(format!("{} over a variant: cast it to a list", name.to_ascii_uppercase())));
     }
     let wanted = if READ_NUMBERS.contains(&name) {
         Type::Double
@@ -126,7 +132,7 @@ pub(super) fn settle_arguments(name: &str, function: &mut Function, context: &Co
 }
 
 /// Operators with a variant on one side.
-pub(super) fn rewrite(expr: &mut Expr, context: &mut Context<'_>) -> Result<(), Error> {
+pub(super) fn rewrite(expr: &mut Expr, context: &mut Context<'_>) -> Result<Done, Error> {
     match expr {
         Expr::BinaryOp { left, op, right } => settle_operands(left, op, right, context),
         Expr::InList { expr: value, list, .. } if context.type_of(value) == Type::Json => {
@@ -147,7 +153,7 @@ pub(super) fn rewrite(expr: &mut Expr, context: &mut Context<'_>) -> Result<(), 
         }
         _ => {}
     }
-    Ok(())
+    Ok(Done::No)
 }
 
 fn settle_operands(left: &mut Expr, op: &BinaryOperator, right: &mut Expr, context: &Context<'_>) {
@@ -223,6 +229,15 @@ fn array_construct(function: Function, _: &mut Context<'_>) -> Result<Expr, Erro
 fn array_construct_compact(function: Function, context: &mut Context<'_>) -> Result<Expr, Error> {
     let array = compose::call("json_array", plain(function)?);
     templates::fill("array_compact", vec![array], context)
+}
+
+/// `REDUCE(list, start, lambda)`; the engine has the lambda second.
+fn reduce(function: Function, _: &mut Context<'_>) -> Result<Expr, Error> {
+    let mut args = plain(function)?;
+    if args.len() == 3 && matches!(args.last(), Some(Expr::Lambda(_))) {
+        args.swap(1, 2);
+    }
+    Ok(compose::call("list_reduce", args))
 }
 
 /// `TYPEOF(variant)` in the warehouse's words; of anything else the engine's answer.

@@ -58,12 +58,24 @@ impl Printer<'_> {
             }
             Expr::BinaryOp { left, op, right } => self.binary(left, op, right)?,
             Expr::Like { negated, any, expr, pattern, escape_char } => {
-                absent(!any, "LIKE ANY")?;
-                self.like(expr, if *negated { " NOT LIKE " } else { " LIKE " }, pattern, escape_char.as_deref())?;
+                absent(!any || self.style != Style::Engine, "LIKE ANY")?;
+                let word = match (negated, any) {
+                    (false, false) => " LIKE ",
+                    (true, false) => " NOT LIKE ",
+                    (false, true) => " LIKE ANY ",
+                    (true, true) => " NOT LIKE ANY ",
+                };
+                self.like(expr, word, pattern, escape_char.as_deref())?;
             }
             Expr::ILike { negated, any, expr, pattern, escape_char } => {
-                absent(!any, "ILIKE ANY")?;
-                self.like(expr, if *negated { " NOT ILIKE " } else { " ILIKE " }, pattern, escape_char.as_deref())?;
+                absent(!any || self.style != Style::Engine, "ILIKE ANY")?;
+                let word = match (negated, any) {
+                    (false, false) => " ILIKE ",
+                    (true, false) => " NOT ILIKE ",
+                    (false, true) => " ILIKE ANY ",
+                    (true, true) => " NOT ILIKE ANY ",
+                };
+                self.like(expr, word, pattern, escape_char.as_deref())?;
             }
             Expr::SimilarTo { negated, expr, pattern, escape_char } => {
                 absent(escape_char.is_none(), "ESCAPE of SIMILAR TO")?;
