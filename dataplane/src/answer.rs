@@ -74,6 +74,8 @@ pub enum Command {
     Update,
     Delete,
     Merge,
+    /// Counts the rows it made, as a SELECT does.
+    CreateTableAs,
     /// Everything else, by its tag: `CREATE TABLE`.
     Other(&'static str),
 }
@@ -82,7 +84,7 @@ impl Command {
     /// The command tag that ends the statement on the PostgreSQL wire.
     pub fn tag(self, rows: u64) -> String {
         match self {
-            Self::Select => format!("SELECT {rows}"),
+            Self::Select | Self::CreateTableAs => format!("SELECT {rows}"),
             Self::Insert => format!("INSERT 0 {rows}"),
             Self::Update => format!("UPDATE {rows}"),
             Self::Delete => format!("DELETE {rows}"),

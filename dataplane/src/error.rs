@@ -14,12 +14,17 @@ pub enum Error {
     /// The statement's text, or a construct in it.
     #[error("{0}")]
     Sql(sql::Error),
+    /// A row that a write would make lies outside what the caller may see.
+    #[error("a row does not pass the row filter of its table")]
+    RowRefused,
+    #[error("a policy governs table {table}: it cannot be altered while the policy is enabled")]
+    Governed { table: String },
     /// The engine, by class.
     #[error("{}", engine_message(.0))]
     Engine(engine::Error),
     /// A column the caller wrote that no table in scope has.
     #[error("column {name} does not exist")]
-    ColumnMissing { name: String, did_you_mean: Option<String> },
+    ColumnMissing { name: String },
     /// The caller does not stand (any more), or may not do such a thing at all.
     #[error("{}", .0.meaning())]
     Caller(Code),
@@ -83,7 +88,8 @@ impl Error {
             Self::Engine(error) => engine_code(error.kind),
             Self::ColumnMissing { .. } => Code::UndefinedColumn,
             Self::Caller(code) => *code,
-            Self::PolicyDenied { .. } => Code::PolicyDenied,
+            Self::PolicyDenied { .. } | Self::RowRefused => Code::PolicyDenied,
+            Self::Governed { .. } => Code::Conflict,
             Self::TableDenied { .. } => Code::TableDenied,
             Self::Suspended { .. } | Self::TierLimit => Code::Forbidden,
             Self::Unsupported { .. } => Code::UnsupportedSql,
@@ -108,8 +114,8 @@ impl Error {
             Self::Sql(error) => sql_details(problem, error),
             Self::Engine(error) if error.kind == engine::Kind::OutOfMemory => problem.detail("reason", "memory"),
             Self::Engine(error) if error.kind == engine::Kind::TempSpace => problem.detail("reason", "memory"),
-            Self::ColumnMissing { name, did_you_mean } => hint(problem.detail("column", name.as_str()), did_you_mean.as_deref()),
-            Self::TableDenied { table } => problem.detail("table", table.as_str()),
+            Self::ColumnMissing { name } => problem.detail("column", name.as_str()),
+            Self::TableDenied { table } | Self::Governed { table } => problem.detail("table", table.as_str()),
             Self::Suspended { .. } => problem.detail("reason", "suspended"),
             Self::InvalidParams { field, .. } => problem.detail("field", *field),
             Self::ConcurrentLimit | Self::NotReady | Self::Unrecorded => problem.retry_after_s(1),
@@ -133,8 +139,8 @@ impl Error {
     }
 }
 
-fn sql_code(kind: &sql::Kind) -> Code {
-    use sql::Kind;
+fn sql_code(kind: &sql::error::Kind) -> Code {
+    use sql::error::Kind;
     match kind {
         Kind::Syntax | Kind::Empty | Kind::Several => Code::BadSql,
         Kind::TooLarge => Code::QueryTooLarge,
@@ -154,12 +160,12 @@ fn sql_details(problem: Problem, error: &sql::Error) -> Problem {
         None => problem,
     };
     match &error.kind {
-        sql::Kind::TableNotFound { schema, name, did_you_mean } => {
+        sql::error::Kind::TableNotFound { schema, name, did_you_mean } => {
             let schema = schema.as_deref().unwrap_or("main");
             hint(problem.detail("schema", schema).detail("table", name.as_str()), did_you_mean.as_deref())
         }
-        sql::Kind::Unsupported { construct } => problem.detail("construct", construct.as_str()),
-        sql::Kind::UnsupportedFunction { name } => problem.detail("function", name.as_str()),
+        sql::error::Kind::Unsupported { construct } => problem.detail("construct", construct.as_str()),
+        sql::error::Kind::UnsupportedFunction { name } => problem.detail("function", name.as_str()),
         _ => problem,
     }
 }

@@ -16,11 +16,15 @@ pub mod encode;
 pub mod error;
 pub mod governance;
 pub mod pipeline;
+pub mod plane;
 pub mod sessions;
+#[cfg(any(test, feature = "testing"))]
+pub mod testing;
 pub mod trail;
 
 pub use answer::{Answer, Column, Command, Description, Rows, Totals};
 pub use ask::{Ask, Declared, Names};
 pub use error::Error;
 pub use pipeline::Pipeline;
+pub use plane::{DataPlane, Running, StartError};
 pub use sessions::{Admitted, Sessions};

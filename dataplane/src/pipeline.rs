@@ -26,13 +26,13 @@ pub mod transaction;
 mod transpile;
 
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
 use contract::wire::{TIMEOUT_MS_MAX, Who};
 use contract::{Entropy, Governance, SharedClock};
 use tokio::sync::{Mutex, watch};
 use tokio_util::sync::CancellationToken;
-use tokio_util::task::TaskTracker;
 
 use crate::answer::Description;
 use crate::governance::report::Log;
@@ -61,9 +61,9 @@ pub struct Pipeline {
     pub log: Arc<Log>,
     pub checked: snapshot::Checked,
     pub names: tables::Known,
+    pub templates: row_filter::Templates,
     pub clock: SharedClock,
     pub entropy: Entropy,
-    pub tasks: TaskTracker,
     pub shutdown: CancellationToken,
 }
 
@@ -73,13 +73,15 @@ struct Query {
     ask: Ask,
     timeout: Duration,
     deadline: Instant,
+    /// Its `started` entry is in the log.
+    started: AtomicBool,
 }
 
 impl Pipeline {
     /// Runs one statement. The answer's rows stream; metering and audit follow when they end.
     pub async fn run(self: &Arc<Self>, ask: Ask) -> Result<Answer> {
         let query = Query::admitted(ask, &*self.rules()?, &self.shutdown)?;
-        let closing = Closing::open(self, query)?; // 14 and 15, which cannot be forgotten
+        let closing = Closing::open(self, query); // 14 and 15, which cannot be forgotten
         match Box::pin(self.governed(closing.query(), closing.trail())).await {
             Ok(masked) => closing.deliver(masked), // when the stream ends, fails or is dropped
             Err(error) => Err(closing.refused(error)), // at once
@@ -107,7 +109,7 @@ impl Pipeline {
         let allowed = t.at(Stage::PolicyCheck, policy::check(self, query, rules, extracted, t)).await?; // 3
         let costed = t.now(Stage::CostEstimate, || cost::estimate(allowed, t)); //                 4
         let afforded = t.at(Stage::QuotaCheck, quota::check(self, rules, costed)).await?; //       5
-        let filtered = t.now(Stage::RowFilter, || row_filter::apply(rules, afforded, t))?; //      6
+        let filtered = t.now(Stage::RowFilter, || row_filter::apply(&self.templates, rules, afforded, t))?; //      6
         let embedded = t.now(Stage::VectorEmbed, || embed::vectors(filtered))?; //                 7
         let native = t.now(Stage::Transpile, || transpile::to_engine(query, embedded, t))?; //     8
         let pinned = t.at(Stage::SnapshotPin, snapshot::pin(self, query, native, t)).await?; //    9
@@ -124,7 +126,7 @@ impl Pipeline {
         let extracted = tables::extract(&ask.sql, &t)?;
         let allowed = policy::check(self, &query, &rules, extracted, &t).await?;
         let unbilled = quota::unbilled(cost::estimate(allowed, &t));
-        let embedded = embed::vectors(row_filter::apply(&rules, unbilled, &t)?)?;
+        let embedded = embed::vectors(row_filter::apply(&self.templates, &rules, unbilled, &t)?)?;
         transpile::describe(self, embedded).await
     }
 
@@ -150,10 +152,31 @@ impl Query {
         }
         let settings = Duration::from_millis(rules.environment.query_timeout_ms);
         let timeout = ask.timeout.unwrap_or(settings).min(Duration::from_millis(TIMEOUT_MS_MAX));
-        Ok(Self { ask, timeout, deadline: Instant::now() + timeout })
+        Ok(Self { ask, timeout, deadline: Instant::now() + timeout, started: AtomicBool::new(false) })
+    }
+
+    /// What an engine's error means to this caller.
+    fn fault(&self, error: engine::Error) -> Error {
+        match error.kind {
+            engine::Kind::Timeout => Error::Timeout(self.timeout),
+            engine::Kind::Interrupted => Error::Cancelled,
+            engine::Kind::InvalidInput if error.message.contains(sql::CHECK_FAILED) => Error::RowRefused,
+            engine::Kind::ColumnMissing => match missing_column(&error.message, &self.ask.sql) {
+                Some(name) => Error::ColumnMissing { name },
+                None => Error::Engine(error),
+            },
+            _ => Error::Engine(error),
+        }
     }
 
     fn left(&self) -> Duration {
         self.deadline.saturating_duration_since(Instant::now())
     }
+}
+
+/// The column that the engine misses, if it is one that the caller wrote.
+fn missing_column(message: &str, text: &str) -> Option<String> {
+    let name = message.split('"').nth(1)?;
+    let name = name.rsplit('.').next().unwrap_or(name);
+    text.to_ascii_lowercase().contains(&name.to_ascii_lowercase()).then(|| name.to_owned())
 }
