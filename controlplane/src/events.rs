@@ -9,6 +9,8 @@
 //! chain's head (`chain`).
 
 mod chain;
+#[cfg(test)]
+mod tests;
 
 use std::net::IpAddr;
 

@@ -10,9 +10,12 @@ pub mod json;
 pub mod page;
 mod peer;
 pub mod rate_limit;
+#[cfg(test)]
+mod refusals;
 pub mod routes;
 #[cfg(test)]
 mod tests;
+pub mod text;
 
 use std::panic::AssertUnwindSafe;
 

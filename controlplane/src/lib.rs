@@ -13,10 +13,13 @@ mod error;
 pub mod events;
 mod health;
 pub mod http;
+pub mod jobs;
+pub mod organizations;
 pub mod provisioner;
 pub mod rooms;
 #[cfg(test)]
 mod testing;
+pub mod users;
 
 use std::fmt;
 use std::net::SocketAddr;
@@ -182,6 +185,8 @@ pub async fn start(config: Config, parts: Parts) -> Result<Running, StartError> 
     let service = http::router(&app).into_make_service_with_connect_info::<SocketAddr>();
     let drained = app.shutdown().clone().cancelled_owned();
     let server = app.tasks().spawn(async move { axum::serve(listener, service).with_graceful_shutdown(drained).await });
+    jobs::schedule(&app).await?;
+    app.tasks().spawn(jobs::work(app.clone()));
     tracing::info!(http.listen = %http, "serving");
     Ok(Running { app, http, server })
 }

@@ -6,10 +6,10 @@ use std::sync::OnceLock;
 use contract::{Caller, Scope};
 
 use crate::http::routes::{Route, Routes};
-use crate::{authentication, health};
+use crate::{authentication, health, organizations, users};
 
 pub fn routes() -> Routes {
-    Routes::new().and(health::routes()).and(authentication::routes())
+    Routes::new().and(health::routes()).and(organizations::routes()).and(users::routes()).and(authentication::routes())
 }
 
 /// The rows of every room, without their handlers.
