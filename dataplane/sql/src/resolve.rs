@@ -6,8 +6,8 @@
 use std::sync::Arc;
 
 use sqlparser::ast::{
-    self, Expr, FromTable, Function, FunctionArg, FunctionArgExpr, FunctionArguments, Ident, ObjectName, TableAlias,
-    TableFactor, TableObject, UnaryOperator, Value,
+    self, Expr, FromTable, Function, Ident, ObjectName, TableAlias,
+    TableFactor, TableObject,
 };
 
 use crate::catalog::{Catalog, Names, Table};
@@ -229,40 +229,14 @@ fn table_function(name: &ObjectName) -> Result<(), Error> {
     if functions::is_table_function(&ident.value) { Ok(()) } else { Err(unknown(name)) }
 }
 
-/// A call of a function on the list, bounded where its result grows with an argument.
+/// A call of a function on the list; the dialect bounds those whose result grows with an argument.
 fn called(function: &Function) -> Result<(), Error> {
     let Some(ident) = names::single(&function.name) else { return Err(unknown(&function.name)) };
     match functions::class(&ident.value) {
         None | Some(Class::Denied) => return Err(unknown(&function.name)),
         Some(Class::Safe | Class::Throwing | Class::Volatile | Class::Write) => {}
     }
-    let FunctionArguments::List(list) = &function.args else { return Ok(()) };
-    for size in functions::sizes(&ident.value) {
-        let Some(argument) = list.args.get(*size) else { continue };
-        if !is_bounded(argument) {
-            let message = format!("a size up to {} in {}", functions::GENERATED_MAX, ident.value.to_ascii_lowercase());
-            return Err(Error::unsupported(format!("anything but {message}")).at(ident.span.start));
-        }
-    }
     Ok(())
-}
-
-/// A literal number that is not too large, or a literal that is no number: dates count by their step.
-fn is_bounded(argument: &FunctionArg) -> bool {
-    let FunctionArg::Unnamed(FunctionArgExpr::Expr(expr)) = argument else { return false };
-    let expr = match expr {
-        Expr::UnaryOp { op: UnaryOperator::Minus, expr } => expr,
-        other => other,
-    };
-    match expr {
-        Expr::TypedString(_) => true,
-        Expr::Cast { expr, .. } => matches!(expr.as_ref(), Expr::Value(value) if matches!(value.value, Value::SingleQuotedString(_))),
-        Expr::Value(value) => match &value.value {
-            Value::Number(digits, _) => digits.parse::<u64>().is_ok_and(|number| number <= functions::GENERATED_MAX),
-            _ => false,
-        },
-        _ => false,
-    }
 }
 
 fn unknown(name: &ObjectName) -> Error {

@@ -355,9 +355,17 @@ impl Printer<'_> {
     }
 
     fn rounded(&mut self, open: &str, expr: &Expr, field: &CeilFloorKind) -> Result<(), Error> {
-        absent(matches!(field, CeilFloorKind::DateTimeField(DateTimeField::NoDateTime)), "CEIL and FLOOR with a unit")?;
         self.put(open);
         self.expr(expr)?;
+        match field {
+            CeilFloorKind::DateTimeField(DateTimeField::NoDateTime) => {}
+            CeilFloorKind::DateTimeField(_) => return Err(Error::unsupported("CEIL and FLOOR with a unit")),
+            CeilFloorKind::Scale(digits) => {
+                self.warehouse_only("CEIL and FLOOR to a number of digits")?;
+                self.put(", ");
+                self.value(&digits.value)?;
+            }
+        }
         self.put(")");
         Ok(())
     }
