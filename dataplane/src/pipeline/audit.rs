@@ -6,13 +6,12 @@
 
 use std::collections::VecDeque;
 use std::pin::Pin;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::Ordering;
 use std::sync::{Arc, OnceLock};
 use std::task::{Context, Poll};
 use std::time::{Duration, Instant};
 
 use arrow::array::RecordBatch;
-use contract::policy::abac::Operation;
 use contract::report::{Agent, Finished, MicroCredits, Outcome, Started};
 use contract::wire::Who;
 use contract::{Governance, Role, Timestamp};
@@ -266,7 +265,9 @@ impl Stream for Delivery {
     type Item = Result<RecordBatch>;
 
     fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
-        let Some(end) = &self.end else { return Poll::Ready(None) };
+        if self.end.is_none() {
+            return Poll::Ready(None);
+        }
         let next = match (self.first.pop_front(), &mut self.rest) {
             (Some(batch), _) => Some(Ok(batch)),
             (None, Some(rest)) => match rest.poll_next_unpin(cx) {
@@ -281,7 +282,10 @@ impl Stream for Delivery {
                 Err(error) => self.fail(error),
             },
             Some(Err(error)) => {
-                let error = end.closing.query.fault(error);
+                let error = match &self.end {
+                    Some(end) => end.closing.query.fault(error),
+                    None => error.into(),
+                };
                 self.fail(error)
             }
             None => {

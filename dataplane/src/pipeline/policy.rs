@@ -11,7 +11,7 @@ use contract::governance::EnvironmentStatus;
 use contract::policy::abac::{self, Context, Decision, Effect, Operation};
 use contract::policy::{Rules, TableRef};
 use contract::report::{AbacEvaluation, Verdict};
-use contract::{Caller, Code, Governance};
+use contract::{Caller, Governance};
 
 use super::tables::{self, About, Extracted};
 use super::{Pipeline, Query, Result};
