@@ -152,6 +152,12 @@ impl Engine {
     }
 }
 
+impl std::fmt::Debug for Engine {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Engine").field("alive", &self.is_alive()).finish_non_exhaustive()
+    }
+}
+
 impl Shared {
     /// A new line to the child that serves, or the next one that will.
     pub(crate) async fn line(&self, deadline: Instant) -> Result<(Arc<Process>, Line), Error> {

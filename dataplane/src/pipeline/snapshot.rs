@@ -7,7 +7,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use engine::{Session, Snapshot};
+use engine::{Kind, Session, Snapshot};
 use moka::sync::Cache;
 use tokio::sync::OwnedMutexGuard;
 
@@ -60,7 +60,7 @@ impl Lease {
 }
 
 pub(super) async fn pin(pipeline: &Pipeline, query: &Query, native: Native, t: &Trail) -> Result<Pinned> {
-    pipeline.checked.agrees(pipeline, &native).await?;
+    pipeline.remembered.checked.agrees(pipeline, query, &native).await?;
     let (lease, snapshot) = match &query.ask.transaction {
         None => {
             let mut session = pipeline.engine()?.session().await?;
@@ -80,7 +80,7 @@ pub(super) async fn pin(pipeline: &Pipeline, query: &Query, native: Native, t: &
 
 /// Generated statements that both parsers read alike.
 #[derive(Debug)]
-pub struct Checked(Cache<Arc<str>, ()>);
+pub(super) struct Checked(Cache<Arc<str>, ()>);
 
 const CHECKED_MAX: u64 = 10_000;
 
@@ -91,13 +91,14 @@ impl Default for Checked {
 }
 
 impl Checked {
-    async fn agrees(&self, pipeline: &Pipeline, native: &Native) -> Result<()> {
+    async fn agrees(&self, pipeline: &Pipeline, query: &Query, native: &Native) -> Result<()> {
         let text: Arc<str> = native.sql.sql.as_str().into();
         if self.0.contains_key(&text) {
             return Ok(());
         }
-        let parsed = pipeline.engine()?.parsed(&text).await.map_err(|error| Error::Unverified {
-            why: format!("the engine does not parse what was generated: {:?}", error.kind),
+        let parsed = pipeline.engine()?.parsed(&text).await.map_err(|error| match error.kind {
+            Kind::Parser => Error::Unverified { why: "the engine does not parse what was generated".to_owned() },
+            _ => query.fault(error), // names and types that do not fit together
         })?;
         compare(&parsed, native)?;
         self.0.insert(text, ());

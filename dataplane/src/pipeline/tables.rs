@@ -117,10 +117,10 @@ fn command(kind: &sql::Kind) -> Command {
 
 /// The engine's catalog as the parser wants it, made again only when the engine's changes.
 #[derive(Debug, Default)]
-pub struct Known(Mutex<Option<(Arc<engine::Catalog>, Arc<sql::Catalog>)>>);
+pub(super) struct Known(Mutex<Option<(Arc<engine::Catalog>, Arc<sql::Catalog>)>>);
 
 impl Known {
-    pub(super) async fn tables(&self, engine: &engine::Engine) -> Result<Arc<sql::Catalog>> {
+    pub(super) async fn of(&self, engine: &engine::Engine) -> Result<Arc<sql::Catalog>> {
         let read = engine.catalog().await?;
         let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some((from, made)) = known.as_ref()
