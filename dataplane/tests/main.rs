@@ -1,4 +1,5 @@
 //! Tests against a real engine process; no control plane: the rules are pushed in directly.
 
+mod pgwire;
 mod pipeline;
 mod world;
