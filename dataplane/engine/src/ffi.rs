@@ -581,7 +581,7 @@ mod tests {
     use super::*;
 
     fn answer(sql: &str, parameters: &[Value]) -> Result<String, Error> {
-        let database = Database::open(Path::new(":memory:"), &[])?;
+        let database = Database::open(Path::new(":memory:"), &[("errors_as_json", "true".to_owned())])?;
         let connection = database.connect()?;
         let prepared = connection.prepare(sql)?;
         for (number, value) in (1..).zip(parameters) {
@@ -644,7 +644,7 @@ mod tests {
 
     #[test]
     fn an_error_in_a_late_row_is_reported() {
-        let database = Database::open(Path::new(":memory:"), &[]).unwrap();
+        let database = Database::open(Path::new(":memory:"), &[("errors_as_json", "true".to_owned())]).unwrap();
         let connection = database.connect().unwrap();
         let prepared = connection.prepare("select case when i = 90000 then error('late') end from range(100000) t(i)").unwrap();
         let mut run = prepared.run(true).unwrap();

@@ -112,11 +112,6 @@ impl Process {
     pub fn is_alive(&self) -> bool {
         self.life.0.lock().unwrap_or_else(PoisonError::into_inner).is_some()
     }
-
-    #[cfg(test)]
-    pub fn pid(&self) -> Option<Pid> {
-        *self.life.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
 }
 
 impl Control {

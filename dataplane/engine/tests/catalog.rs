@@ -8,7 +8,7 @@ use crate::world::{world, write};
 async fn tables_are_listed_with_their_columns_and_ours_are_not() {
     let world = world()
         .await
-        .made(&["create schema sales", "create table sales.orders(id bigint primary key, total decimal(12,2) not null, at timestamptz)"])
+        .made(&["create schema sales", "create table sales.orders(id bigint primary key, total decimal(12,2) not null, \"at\" timestamptz)"])
         .await;
     let catalog = world.catalog().await.unwrap();
     assert_eq!(catalog.schemas, ["main", "sales"]);

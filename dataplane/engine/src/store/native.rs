@@ -27,14 +27,14 @@ impl Native {
     /// same transaction as the write, before the first byte of the answer.
     pub const PRELUDE: [&'static str; 2] = [
         "create schema if not exists raw._svc_dirty",
-        "create table if not exists raw._svc_dirty.changes (
+        r#"create table if not exists raw._svc_dirty.changes (
            query_id varchar not null,
            table_name varchar not null,
            operation varchar not null,
            rows ubigint not null,
            snapshot varchar not null,
-           at timestamp with time zone not null
-         )",
+           "at" timestamp with time zone not null
+         )"#,
     ];
 
     /// A statement that reads this catalog, so that a transaction's snapshot is taken now.
