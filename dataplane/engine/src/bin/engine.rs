@@ -11,7 +11,10 @@ fn main() -> ExitCode {
     match arguments.as_slice() {
         [] => engine::child::run(),
         [data, extension, scale] => {
-            let scale = scale.to_str().and_then(|scale| scale.parse().ok()).unwrap_or(0.0);
+            let scale = scale
+                .to_str()
+                .and_then(|scale| scale.parse().ok())
+                .unwrap_or(0.0);
             match engine::seed::tpch(Path::new(data), Path::new(extension), scale) {
                 Ok(()) => ExitCode::SUCCESS,
                 Err(_) => ExitCode::FAILURE,
