@@ -1,1 +1,210 @@
+//! The control plane: `/v1`, the audit chain, and the snapshots that rule the data planes.
+//!
+//! Every request that is not a live query ends here; a query passes through on its way to its
+//! environment's data plane, unparsed. PostgreSQL is the one store; a room owns its tables.
+//!
+//! This file is the only place that starts things.
+#![forbid(unsafe_code)]
 
+pub mod authentication;
+mod config;
+pub mod environments;
+mod error;
+pub mod events;
+mod health;
+pub mod http;
+pub mod provisioner;
+pub mod rooms;
+#[cfg(test)]
+mod testing;
+
+use std::fmt;
+use std::net::SocketAddr;
+use std::sync::Arc;
+
+use contract::{Entropy, Keyring, SharedClock, Timestamp};
+use sqlx::PgPool;
+use sqlx::migrate::Migrator;
+use sqlx::postgres::PgPoolOptions;
+use tokio::net::TcpListener;
+use tokio::task::JoinHandle;
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+
+use crate::authentication::slow_hash::SlowHash;
+use crate::authentication::tokens::Tokens;
+use crate::http::rate_limit::RateLimits;
+use crate::provisioner::Provisioner;
+
+pub use crate::config::Config;
+pub use crate::error::{Error, OnConstraint, Result};
+
+/// The schema, one file a room.
+pub static MIGRATIONS: Migrator = sqlx::migrate!();
+
+/// What a control plane is given besides its settings.
+#[derive(Debug, Clone)]
+pub struct Parts {
+    pub clock: SharedClock,
+    pub entropy: Entropy,
+    pub provisioner: Arc<dyn Provisioner>,
+    pub shutdown: CancellationToken,
+}
+
+/// Everything a room may use.
+#[derive(Clone)]
+pub struct App(Arc<Inner>);
+
+struct Inner {
+    config: Config,
+    parts: Parts,
+    pool: PgPool,
+    tasks: TaskTracker,
+    slow_hash: SlowHash,
+    tokens: Tokens,
+    limits: RateLimits,
+    started_at: Timestamp,
+}
+
+impl App {
+    /// Over a database that is migrated.
+    pub fn new(config: Config, parts: Parts, pool: PgPool) -> Result<Self> {
+        let tasks = TaskTracker::new();
+        let cores = std::thread::available_parallelism().map_or(1, usize::from);
+        let tokens = Tokens::new(&config).map_err(Error::internal)?;
+        let limits = RateLimits::new(&parts.clock, config.rate_limit_address, config.rate_limit_failed_credentials);
+        Ok(Self(Arc::new(Inner {
+            started_at: parts.clock.now(),
+            slow_hash: SlowHash::new(cores, tasks.clone()),
+            tokens,
+            limits,
+            tasks,
+            pool,
+            config,
+            parts,
+        })))
+    }
+
+    pub fn pool(&self) -> &PgPool {
+        &self.0.pool
+    }
+
+    pub fn clock(&self) -> &SharedClock {
+        &self.0.parts.clock
+    }
+
+    pub fn now(&self) -> Timestamp {
+        self.0.parts.clock.now()
+    }
+
+    pub fn entropy(&self) -> &Entropy {
+        &self.0.parts.entropy
+    }
+
+    pub fn keyring(&self) -> &Keyring {
+        &self.0.config.secret_key
+    }
+
+    pub fn config(&self) -> &Config {
+        &self.0.config
+    }
+
+    pub fn provisioner(&self) -> &dyn Provisioner {
+        self.0.parts.provisioner.as_ref()
+    }
+
+    /// Every task that outlives its request is spawned here, so that shutdown can wait for it.
+    pub fn tasks(&self) -> &TaskTracker {
+        &self.0.tasks
+    }
+
+    pub fn shutdown(&self) -> &CancellationToken {
+        &self.0.parts.shutdown
+    }
+
+    pub fn slow_hash(&self) -> &SlowHash {
+        &self.0.slow_hash
+    }
+
+    pub fn tokens(&self) -> &Tokens {
+        &self.0.tokens
+    }
+
+    pub fn limits(&self) -> &RateLimits {
+        &self.0.limits
+    }
+
+    pub fn started_at(&self) -> Timestamp {
+        self.0.started_at
+    }
+}
+
+impl fmt::Debug for App {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("App")
+    }
+}
+
+/// A control plane that cannot start.
+#[derive(Debug, thiserror::Error)]
+pub enum StartError {
+    #[error("the database cannot be reached: {0}")]
+    Database(#[from] sqlx::Error),
+    #[error("the database cannot be migrated: {0}")]
+    Migration(#[from] sqlx::migrate::MigrateError),
+    #[error("cannot listen: {0}")]
+    Listen(#[from] std::io::Error),
+    #[error(transparent)]
+    App(#[from] Error),
+}
+
+/// A control plane that serves.
+#[derive(Debug)]
+pub struct Running {
+    pub app: App,
+    pub http: SocketAddr,
+    server: JoinHandle<std::io::Result<()>>,
+}
+
+/// Connects, migrates, and serves until `parts.shutdown` is cancelled.
+pub async fn start(config: Config, parts: Parts) -> Result<Running, StartError> {
+    let pool = PgPoolOptions::new()
+        .max_connections(config.database_max_connections)
+        .min_connections(config.database_min_connections)
+        .acquire_timeout(config.acquire_timeout())
+        .idle_timeout(config.idle_timeout())
+        .connect(config.database_url.expose())
+        .await?;
+    MIGRATIONS.run(&pool).await?;
+    let listener = TcpListener::bind(config.http_listen).await?;
+    let http = listener.local_addr()?;
+    let app = App::new(config, parts, pool)?;
+    let service = http::router(&app).into_make_service_with_connect_info::<SocketAddr>();
+    let drained = app.shutdown().clone().cancelled_owned();
+    let server = app.tasks().spawn(async move { axum::serve(listener, service).with_graceful_shutdown(drained).await });
+    tracing::info!(http.listen = %http, "serving");
+    Ok(Running { app, http, server })
+}
+
+impl Running {
+    /// Waits until every request and every task has ended; something else cancels the token.
+    pub async fn drained(self) -> std::io::Result<()> {
+        let served = self.server.await.map_err(std::io::Error::other)?;
+        self.app.tasks().close();
+        self.app.tasks().wait().await;
+        self.app.pool().close().await;
+        served
+    }
+
+    /// Serves until SIGINT or SIGTERM, then drains.
+    pub async fn until_signal(self, shutdown: CancellationToken) -> std::io::Result<()> {
+        let mut terminated = tokio::signal::unix::signal(tokio::signal::unix::SignalKind::terminate())?;
+        tokio::select! {
+            interrupted = tokio::signal::ctrl_c() => interrupted?,
+            _ = terminated.recv() => {}
+            () = shutdown.cancelled() => {}
+        }
+        shutdown.cancel();
+        self.drained().await
+    }
+}

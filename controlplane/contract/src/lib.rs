@@ -1,1 +1,29 @@
+//! What the control plane and the data planes have agreed on.
+//!
+//! Ids, time, error codes and bodies, who is calling and what that permits, keys, policies, the
+//! governance snapshot, the reports that flow back, and the names used on the wire. Both planes
+//! would otherwise hold copies of these, and copies drift.
+//!
+//! Not here: IO, async, SQL, HTTP, Kubernetes. This crate depends on nothing of ours.
+#![forbid(unsafe_code)]
 
+pub mod body;
+pub mod caller;
+pub mod clock;
+pub mod codes;
+pub mod entropy;
+pub mod governance;
+pub mod ids;
+pub mod key;
+pub mod policy;
+pub mod report;
+pub mod secrets;
+pub mod wire;
+
+pub use caller::{Access, Caller, Role, Scope, Scopes, Tier};
+pub use clock::{Clock, SharedClock, SystemClock, TestClock, Timestamp};
+pub use codes::Code;
+pub use entropy::Entropy;
+pub use governance::Governance;
+pub use ids::{EnvId, EventId, KeyId, OrgId, PolicyId, QueryId, RequestId, SessionId, UserId};
+pub use secrets::{Keyring, Redacted};

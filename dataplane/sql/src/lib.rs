@@ -1,1 +1,41 @@
+//! SQL text in, governed SQL for the engine out. No engine, no input or output, no clock.
+//!
+//! ```text
+//! parse ─ Statement ─ resolve ─ Resolved ─ govern ─ Governed ─ transpile ─ EngineSql
+//! ```
+//! Each type is made by the step before it alone, so text that did not walk all of them cannot be run.
+//! What one of them cannot look into is refused, by name.
 
+#![forbid(unsafe_code)]
+
+pub mod catalog;
+pub mod dialect;
+pub mod error;
+pub mod filter;
+pub mod functions;
+pub mod govern;
+mod lex;
+pub mod names;
+mod parse;
+mod print;
+pub mod quote;
+mod resolve;
+mod scope;
+pub mod statement;
+mod transpile;
+pub mod types;
+
+pub use catalog::{Catalog, Column, Names, Table};
+pub use error::{Error, Position};
+pub use govern::{Governed, Mask, Rules, govern};
+pub use lex::{IDENTIFIER_CHARS_MAX, TEXT_BYTES_MAX};
+pub use parse::{parse, split};
+pub use print::{Bind, CHECK_FAILED};
+pub use resolve::{Resolved, resolve};
+pub use statement::{Kind, Operation, SessionCommand, Statement, TableUse, TransactionCommand, digest};
+pub use transpile::{EngineSql, transpile};
+
+#[cfg(test)]
+mod testing;
+#[cfg(test)]
+mod tpch_tests;

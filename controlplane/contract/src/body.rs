@@ -1,0 +1,84 @@
+//! The three error bodies of the specification, rendered from a row of the code table.
+
+use serde_json::{Map, Value, json};
+
+use crate::{Code, RequestId, Timestamp};
+
+/// What went wrong, ready for any body: the row, words for the caller, and particulars.
+#[derive(Debug, Clone)]
+pub struct Problem {
+    pub code: Code,
+    /// Lower case, names the thing, says what to do, shows no internals.
+    pub message: String,
+    pub details: Map<String, Value>,
+    /// Seconds for `Retry-After`, for rows that ask the caller to wait.
+    pub retry_after_s: Option<u64>,
+}
+
+impl Problem {
+    pub fn new(code: Code, message: impl Into<String>) -> Self {
+        Self { code, message: message.into(), details: Map::new(), retry_after_s: None }
+    }
+
+    pub fn detail(mut self, name: &str, value: impl Into<Value>) -> Self {
+        self.details.insert(name.to_owned(), value.into());
+        self
+    }
+
+    pub fn retry_after_s(mut self, seconds: u64) -> Self {
+        self.retry_after_s = Some(seconds.max(1));
+        self
+    }
+
+    /// Body 1: `{error: {code, message, details, request_id}}`, for every route of the control plane.
+    pub fn control_plane(&self, request_id: &RequestId) -> Value {
+        let mut details = self.details.clone();
+        details.insert("stable_code".to_owned(), self.code.stable().into());
+        json!({"error": {
+            "code": self.code.control_plane(),
+            "message": self.message,
+            "details": details,
+            "request_id": request_id,
+        }})
+    }
+
+    /// Body 2: `{error: {code, status, message, request_id, timestamp, details}}`, for what a data plane answers itself.
+    pub fn machine(&self, request_id: &RequestId, now: Timestamp) -> Value {
+        json!({"error": {
+            "code": self.code.stable(),
+            "status": self.code.http(),
+            "message": self.message,
+            "request_id": request_id,
+            "timestamp": now,
+            "details": self.details,
+        }})
+    }
+
+    /// Body 3: `{error: <code string>, message}`, for the Arrow endpoints.
+    pub fn arrow(&self) -> Value {
+        json!({"error": self.code.stable(), "message": self.message})
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn problem() -> Problem {
+        Problem::new(Code::TableNotFound, "table sales.ordres does not exist").detail("table", "ordres")
+    }
+
+    #[test]
+    fn the_three_bodies_have_the_specified_members() {
+        let id = RequestId::from("req_1");
+        let one = problem().control_plane(&id);
+        assert_eq!(one["error"]["code"], "NOT_FOUND");
+        assert_eq!(one["error"]["details"]["stable_code"], "SVC_ERR_404_TABLE_NOT_FOUND");
+        assert_eq!(one["error"]["request_id"], "req_1");
+        let two = problem().machine(&id, chrono::DateTime::UNIX_EPOCH);
+        let members: Vec<_> = two["error"].as_object().unwrap().keys().map(String::as_str).collect();
+        assert_eq!(members, ["code", "status", "message", "request_id", "timestamp", "details"]);
+        assert_eq!(two["error"]["timestamp"], "1970-01-01T00:00:00Z");
+        assert_eq!(problem().arrow()["error"], "SVC_ERR_404_TABLE_NOT_FOUND");
+    }
+}

@@ -1,0 +1,63 @@
+//! Policies: records, and their pure evaluation. The same functions enforce and simulate.
+
+pub mod abac;
+mod masking;
+mod row_filter;
+
+use serde::{Deserialize, Serialize};
+
+pub use abac::AbacPolicy;
+pub use masking::{Mask, MaskFunction, MaskingRule, masks_on};
+pub use row_filter::{BUILT_IN, RowFilter, RowFilterRule, filters_on, placeholder_values};
+
+use crate::{PolicyId, Role, Timestamp};
+
+/// A standard policy. "`type`: `column_masking` or `row_level_security`."
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Policy {
+    pub policy_id: PolicyId,
+    pub name: String,
+    pub enabled: bool,
+    #[serde(flatten)]
+    pub rules: Rules,
+    pub created_at: Timestamp,
+    pub updated_at: Timestamp,
+}
+
+/// The rules of a standard policy, of one type each.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "type", content = "rules", rename_all = "snake_case")]
+pub enum Rules {
+    ColumnMasking(Vec<MaskingRule>),
+    RowLevelSecurity(Vec<RowFilterRule>),
+}
+
+impl Rules {
+    pub const fn type_name(&self) -> &'static str {
+        match self {
+            Self::ColumnMasking(_) => "column_masking",
+            Self::RowLevelSecurity(_) => "row_level_security",
+        }
+    }
+}
+
+/// A table as rules name it and as the engine knows it: ASCII case does not matter, and a rule
+/// without a schema means `main`.
+#[derive(Debug, Clone, Copy)]
+pub struct TableRef<'a> {
+    pub schema: &'a str,
+    pub name: &'a str,
+}
+
+impl TableRef<'_> {
+    /// Is this the table that `rule` names (`table` or `schema.table`)?
+    pub fn is_named_by(&self, rule: &str) -> bool {
+        let (schema, name) = rule.rsplit_once('.').unwrap_or(("main", rule));
+        schema.eq_ignore_ascii_case(self.schema) && name.eq_ignore_ascii_case(self.name)
+    }
+}
+
+/// "`exempt_roles` string[] of role names (empty means no exemption)."
+fn is_exempt(exempt: &[Role], role: Role) -> bool {
+    exempt.contains(&role)
+}

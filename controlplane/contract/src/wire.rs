@@ -1,0 +1,119 @@
+//! Names on the wire: ports, paths, headers and the settings both sides spell alike.
+
+use std::net::IpAddr;
+
+use serde::{Deserialize, Serialize};
+
+use crate::{KeyId, SessionId, UserId};
+
+/// Ports of a deployment; local mode lets the system choose all but the demo's first two.
+pub mod port {
+    /// Control plane: HTTP.
+    pub const CONTROL_HTTP: u16 = 8080;
+    /// Control plane: gRPC to data planes.
+    pub const CONTROL_GRPC: u16 = 8081;
+    /// Data plane: the PostgreSQL wire.
+    pub const PGWIRE: u16 = 5439;
+    /// Data plane: Arrow Flight, tools, raw Arrow.
+    pub const TOOLS: u16 = 5440;
+    /// Data plane: REST, for the control plane alone.
+    pub const INTERNAL_REST: u16 = 8090;
+    /// Plain `/health` and `/ready`.
+    pub const PROBES: u16 = 9090;
+}
+
+/// Header names.
+pub mod header {
+    pub const REQUEST_ID: &str = "x-request-id";
+    /// JSON of [`super::Forwarded`]; accepted only under the control plane's certificate.
+    pub const CALLER: &str = "x-sluice-caller";
+    pub const API_KEY: &str = "x-api-key";
+    pub const QUERY_ID: &str = "x-query-id";
+    pub const COLUMNS_MASKED: &str = "x-columns-masked";
+    pub const CACHE_HIT: &str = "x-cache-hit";
+    /// Trailers.
+    pub const ROW_COUNT: &str = "x-row-count";
+    pub const CREDITS_CONSUMED: &str = "x-credits-consumed";
+    pub const ERROR: &str = "x-error";
+}
+
+/// Who the control plane has authenticated, for a query that it forwards. Never the credential:
+/// the data plane looks the caller up in its own snapshot.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Forwarded {
+    #[serde(flatten)]
+    pub who: Who,
+    pub peer: Option<IpAddr>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "credential", rename_all = "snake_case")]
+pub enum Who {
+    Session { user_id: UserId, session_id: SessionId },
+    Key { key_id: KeyId },
+}
+
+/// Body of `POST /v1/environments/{env_id}/query`, on both planes.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct QueryBody {
+    pub sql: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub agent_id: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub agent_framework: Option<String>,
+    /// Default 30000, at most 300000.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub timeout_ms: Option<u64>,
+    #[serde(default)]
+    pub format: Format,
+}
+
+/// `format`: `json` (default), `csv`, `arrow`.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Format {
+    #[default]
+    Json,
+    Csv,
+    Arrow,
+}
+
+/// `timeout_ms`: default and maximum.
+pub const TIMEOUT_MS_DEFAULT: u64 = 30_000;
+pub const TIMEOUT_MS_MAX: u64 = 300_000;
+/// A statement's largest size.
+pub const SQL_BYTES_MAX: usize = 1_048_576;
+
+/// The name in the certificate of the control plane, as data planes check it.
+pub const CONTROL_PLANE_NAME: &str = "control-plane.sluice.internal";
+
+/// The name in the certificate of an environment's data plane.
+pub fn environment_name(env_id: &crate::EnvId) -> String {
+    format!("{env_id}.env.sluice.internal")
+}
+
+/// The environment that a certificate's name stands for.
+pub fn environment_of(name: &str) -> Option<crate::EnvId> {
+    name.strip_suffix(".env.sluice.internal").map(crate::EnvId::from)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_environments_name_reads_back() {
+        let env = crate::EnvId::from("0190-abc");
+        assert_eq!(environment_of(&environment_name(&env)), Some(env));
+        assert_eq!(environment_of("0190-abc.env.sluice.internal.evil"), None);
+    }
+
+    #[test]
+    fn a_forwarded_caller_is_flat_json() {
+        let forwarded = Forwarded { who: Who::Key { key_id: "k".into() }, peer: Some([127, 0, 0, 1].into()) };
+        let json = serde_json::to_string(&forwarded).unwrap();
+        assert_eq!(json, r#"{"credential":"key","key_id":"k","peer":"127.0.0.1"}"#);
+        assert_eq!(serde_json::from_str::<Forwarded>(&json).unwrap(), forwarded);
+    }
+}

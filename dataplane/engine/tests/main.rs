@@ -1,0 +1,11 @@
+//! The engine with its real child process.
+
+mod world;
+
+mod catalog;
+mod ending;
+mod hardening;
+mod mask;
+mod rows;
+mod transactions;
+mod types;

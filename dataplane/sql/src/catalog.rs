@@ -1,0 +1,153 @@
+//! The tables a caller may see, as the data plane read them from the engine. Case does not matter.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use crate::error::{Error, Kind};
+use crate::names::{MAIN_SCHEMA, TableName};
+use crate::types::Type;
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Column {
+    pub name: String,
+    /// As the engine prints it: `DECIMAL(15,2)`.
+    pub type_name: String,
+    pub nullable: bool,
+}
+
+impl Column {
+    pub fn new(name: impl Into<String>, type_name: impl Into<String>) -> Self {
+        Self { name: name.into(), type_name: type_name.into(), nullable: true }
+    }
+
+    pub fn family(&self) -> Type {
+        Type::of_name(&self.type_name)
+    }
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Table {
+    pub schema: String,
+    pub name: String,
+    pub columns: Vec<Column>,
+}
+
+impl Table {
+    pub fn new(schema: impl Into<String>, name: impl Into<String>, columns: Vec<Column>) -> Self {
+        Self { schema: schema.into(), name: name.into(), columns }
+    }
+
+    pub fn column(&self, name: &str) -> Option<&Column> {
+        self.columns.iter().find(|column| column.name.eq_ignore_ascii_case(name))
+    }
+
+    /// `schema.name`, for people.
+    pub fn path(&self) -> String {
+        format!("{}.{}", self.schema, self.name)
+    }
+}
+
+/// All tables in reach of one caller.
+#[derive(Debug, Clone, Default)]
+pub struct Catalog {
+    schemas: HashMap<String, HashMap<String, Arc<Table>>>,
+}
+
+impl Catalog {
+    pub fn new(tables: impl IntoIterator<Item = Table>) -> Self {
+        let mut catalog = Self::default();
+        for table in tables {
+            catalog.add(table);
+        }
+        catalog
+    }
+
+    pub fn add(&mut self, table: Table) {
+        let tables = self.schemas.entry(table.schema.to_ascii_lowercase()).or_default();
+        tables.insert(table.name.to_ascii_lowercase(), Arc::new(table));
+    }
+
+    /// A schema without tables.
+    pub fn add_schema(&mut self, schema: &str) {
+        self.schemas.entry(schema.to_ascii_lowercase()).or_default();
+    }
+
+    pub fn has_schema(&self, schema: &str) -> bool {
+        schema.eq_ignore_ascii_case(MAIN_SCHEMA) || self.schemas.contains_key(&schema.to_ascii_lowercase())
+    }
+
+    pub fn get(&self, schema: &str, name: &str) -> Option<&Arc<Table>> {
+        self.schemas.get(&schema.to_ascii_lowercase())?.get(&name.to_ascii_lowercase())
+    }
+
+    pub fn tables(&self) -> impl Iterator<Item = &Arc<Table>> {
+        self.schemas.values().flat_map(HashMap::values)
+    }
+
+    /// The table a name means in this session.
+    pub(crate) fn find(&self, name: &TableName, session: &Names) -> Result<&Arc<Table>, Error> {
+        if name.is_reserved() {
+            return Err(self.missing(name));
+        }
+        let mut schemas = session.schemas_of(self, name).ok_or_else(|| self.missing(name))?;
+        schemas.find_map(|schema| self.get(schema, &name.name)).ok_or_else(|| self.missing(name))
+    }
+
+    /// Names only what the caller may see.
+    pub(crate) fn missing(&self, name: &TableName) -> Error {
+        let near = self.nearest(name);
+        let path = match &name.schema {
+            Some(schema) => format!("{schema}.{}", name.name),
+            None => name.name.clone(),
+        };
+        let hint = near.as_ref().map_or_else(String::new, |near| format!("; did you mean {near}?"));
+        let kind = Kind::TableNotFound { schema: name.schema.clone(), name: name.name.clone(), did_you_mean: near };
+        Error::new(kind, format!("table {path} does not exist{hint}"))
+    }
+
+    fn nearest(&self, name: &TableName) -> Option<String> {
+        const LIKENESS_MIN: f64 = 0.8;
+        let wanted = name.name.to_ascii_lowercase();
+        let likeness = |table: &Arc<Table>| strsim::jaro_winkler(&wanted, &table.name.to_ascii_lowercase());
+        self.tables()
+            .map(|table| (likeness(table), table.path()))
+            .filter(|(likeness, _)| *likeness >= LIKENESS_MIN)
+            .max_by(|one, other| one.0.total_cmp(&other.0).then_with(|| other.1.cmp(&one.1)))
+            .map(|(_, path)| path)
+    }
+}
+
+/// What names without a path mean in a session.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Names {
+    /// The one database the caller sees, named as the environment's slug.
+    pub database: String,
+    /// Schemas searched in order.
+    pub search_path: Vec<String>,
+}
+
+impl Names {
+    pub fn new(database: impl Into<String>) -> Self {
+        Self { database: database.into(), search_path: vec![MAIN_SCHEMA.to_owned()] }
+    }
+
+    /// Where to look for the table; none when the path names another database.
+    fn schemas_of<'a>(&'a self, catalog: &Catalog, name: &'a TableName) -> Option<impl Iterator<Item = &'a str>> {
+        if name.database.as_ref().is_some_and(|database| !database.eq_ignore_ascii_case(&self.database)) {
+            return None;
+        }
+        let written = name.schema.as_deref();
+        // `database.table` stands for `database.main.table` unless there is a schema of that name.
+        let is_database = written.is_some_and(|written| {
+            name.database.is_none() && written.eq_ignore_ascii_case(&self.database) && !catalog.has_schema(written)
+        });
+        let written = written.filter(|_| !is_database);
+        let path = self.search_path.iter().map(String::as_str).filter(move |_| written.is_none());
+        Some(written.into_iter().chain(path))
+    }
+
+    /// The schema a new table goes to.
+    pub(crate) fn home<'a>(&'a self, catalog: &Catalog, name: &'a TableName) -> Option<&'a str> {
+        self.schemas_of(catalog, name)?.next()
+    }
+}

@@ -1,0 +1,206 @@
+//! The warehouse's dialect to the engine's: an ordered list of transforms over one tree.
+//!
+//! One walk, from the leaves up; at every expression the families of [`EXPRESSIONS`] are asked in
+//! order, so an outer rewrite sees its arguments in the engine's form, with types it can tell. What has
+//! the same name in both and another meaning takes the warehouse's. What no family knows and the engine
+//! does not name either is refused; nothing passes through unknown.
+//!
+//! It judges no rights and reads no governed text: governed scans are markers in the tree, not nodes.
+
+mod aggregates;
+mod arithmetic;
+mod call;
+mod compose;
+mod conversions;
+mod dates;
+mod flatten;
+mod formats;
+mod infer;
+mod intervals;
+mod limits;
+mod order;
+mod paths;
+mod tables;
+mod templates;
+mod text;
+mod types;
+mod variants;
+
+use std::mem;
+use std::ops::ControlFlow;
+
+use sqlparser::ast::{
+    Expr, LambdaFunction, OrderByExpr, Query, Select, Statement, TableFactor, TableWithJoins, VisitMut, VisitorMut,
+};
+
+use crate::error::Error;
+use crate::functions::Class;
+use crate::types::{Columns, Type};
+
+/// Rewrites one expression in place, its parts already rewritten; leaves what is not its own.
+type Rewrite = fn(&mut Expr, &mut Context<'_>) -> Result<Done, Error>;
+
+/// Whether the families behind may look at the expression too.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Done {
+    /// It is the engine's now: what was put in its place must not be read as the warehouse's again.
+    Yes,
+    No,
+}
+
+/// The families, in the order they are asked.
+const EXPRESSIONS: [(&str, Rewrite); 8] = [
+    ("paths", paths::rewrite),
+    ("types", types::rewrite),
+    ("calls", call::rewrite),
+    ("text", text::rewrite),
+    ("dates", dates::rewrite),
+    ("intervals", intervals::rewrite),
+    ("variants", variants::rewrite),
+    ("arithmetic", arithmetic::rewrite),
+];
+
+/// What the engine says when a divisor is zero: SQLSTATE 22012.
+pub const DIVISION_BY_ZERO: &str = arithmetic::MESSAGE;
+
+/// Rewrites what the warehouse writes into what the engine reads; answers warnings for the caller.
+pub fn to_engine(statement: &mut Statement, columns: &dyn Columns) -> Result<Vec<String>, Error> {
+    types::declared(statement)?;
+    let mut walk = Walk { context: Context::new(columns), froms: Vec::new() };
+    match statement.visit(&mut walk) {
+        ControlFlow::Break(error) => Err(error),
+        ControlFlow::Continue(()) => Ok(walk.context.warnings),
+    }
+}
+
+/// What a function of the warehouse can do; `None` for a name it does not add.
+pub fn class(name: &str) -> Option<Class> {
+    let name = name.to_ascii_lowercase();
+    match name.as_str() {
+        "getdate" | "sysdate" | "systimestamp" | "uuid_string" => Some(Class::Volatile),
+        _ if call::is_known(&name) || is_table_function(&name) => Some(Class::Throwing),
+        _ => None,
+    }
+}
+
+/// Whether a function of the warehouse makes one value of many rows.
+pub fn is_aggregate(name: &str) -> bool {
+    aggregates::NAMES.contains(&name.to_ascii_lowercase().as_str())
+}
+
+/// Whether a function of the warehouse may stand in FROM.
+pub fn is_table_function(name: &str) -> bool {
+    flatten::NAMES.contains(&name.to_ascii_lowercase().as_str())
+}
+
+/// Whether this argument of this function is a word (`DATEADD(day, …)`), not a column.
+pub fn is_word(function: &str, argument: usize) -> bool {
+    dates::is_unit(&function.to_ascii_lowercase(), argument)
+}
+
+/// What a rewrite may know and say.
+struct Context<'a> {
+    names: infer::Names<'a>,
+    warnings: Vec<String>,
+    /// Nodes that templates may still repeat in this statement.
+    copies_left: usize,
+}
+
+/// Rewrites repeat an argument where the engine has no other way; nested, that doubles and doubles.
+const COPIES_MAX: usize = 20_000;
+
+impl<'a> Context<'a> {
+    fn new(columns: &'a dyn Columns) -> Self {
+        Self { names: infer::Names::new(columns), warnings: Vec::new(), copies_left: COPIES_MAX }
+    }
+
+    fn type_of(&self, expr: &Expr) -> Type {
+        infer::type_of(expr, &self.names)
+    }
+
+    /// One more copy of so many nodes, or a refusal.
+    fn copy(&mut self, nodes: usize) -> Result<(), Error> {
+        self.copies_left = self
+            .copies_left
+            .checked_sub(nodes)
+            .ok_or_else(|| Error::unsupported("a nesting of calls that repeats its arguments this often"))?;
+        Ok(())
+    }
+}
+
+struct Walk<'a> {
+    context: Context<'a>,
+    /// FROM lists already rewritten, of the selects we are inside of.
+    froms: Vec<Vec<TableWithJoins>>,
+}
+
+impl Walk<'_> {
+    fn expression(&mut self, expr: &mut Expr) -> Result<(), Error> {
+        for (_, rewrite) in EXPRESSIONS {
+            if rewrite(expr, &mut self.context)? == Done::Yes {
+                break;
+            }
+        }
+        limits::check(expr, &mut self.context)
+    }
+}
+
+fn flow(result: Result<(), Error>) -> ControlFlow<Error> {
+    match result {
+        Ok(()) => ControlFlow::Continue(()),
+        Err(error) => ControlFlow::Break(error),
+    }
+}
+
+impl VisitorMut for Walk<'_> {
+    type Break = Error;
+
+    /// FROM first, so that the types of its columns are known to the rest of the select.
+    fn pre_visit_select(&mut self, select: &mut Select) -> ControlFlow<Error> {
+        flow(tables::refuse(select))?;
+        let mut from = mem::take(&mut select.from);
+        from.visit(self)?;
+        self.froms.push(from);
+        ControlFlow::Continue(())
+    }
+
+    fn post_visit_select(&mut self, select: &mut Select) -> ControlFlow<Error> {
+        select.from = self.froms.pop().unwrap_or_default();
+        self.context.names.add_projection(&select.projection);
+        ControlFlow::Continue(())
+    }
+
+    fn post_visit_query(&mut self, query: &mut Query) -> ControlFlow<Error> {
+        flow(order::by_position(query, &self.context))
+    }
+
+    fn pre_visit_table_factor(&mut self, factor: &mut TableFactor) -> ControlFlow<Error> {
+        flow(flatten::gather(factor))
+    }
+
+    fn post_visit_table_factor(&mut self, factor: &mut TableFactor) -> ControlFlow<Error> {
+        flow(flatten::rewrite(factor, &mut self.context))?;
+        flow(tables::rewrite(factor, &mut self.context))
+    }
+
+    fn post_visit_order_by_expr(&mut self, key: &mut OrderByExpr) -> ControlFlow<Error> {
+        flow(order::rewrite(key, &mut self.context))
+    }
+
+    /// The parameters of a lambda hide columns of their names, and have types nobody tells.
+    fn pre_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<Error> {
+        if let Expr::Lambda(LambdaFunction { params, .. }) = expr {
+            for parameter in params.iter() {
+                self.context.names.add(&parameter.name.value, Type::Unknown);
+            }
+        }
+        ControlFlow::Continue(())
+    }
+
+    fn post_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<Error> {
+        flow(self.expression(expr))
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,235 @@
+//! Aggregates: LISTAGG, ARRAY_AGG, OBJECT_AGG, and those with another name.
+//!
+//! OVER, FILTER, DISTINCT and ORDER BY stay with the engine's aggregate; what is wrapped around it
+//! (an empty LISTAGG is `''`, an ARRAY_AGG is JSON) stands outside.
+
+use sqlparser::ast::{
+    BinaryOperator, DataType, DuplicateTreatment, Expr, Function, FunctionArgumentClause, FunctionArgumentList,
+    FunctionArguments, Ident, ObjectName, ObjectNamePart, OrderByExpr,
+};
+
+use super::call::{Handler, positional, wrong_count};
+use super::{Context, compose};
+use crate::error::Error;
+
+/// Names of the warehouse that make one value of many rows.
+pub(super) const NAMES: &[&str] = &[
+    "approx_percentile", "array_agg", "array_unique_agg", "bitand_agg", "bitor_agg", "bitxor_agg", "booland_agg",
+    "boolor_agg", "hll", "listagg", "object_agg", "skew", "variance_pop", "variance_samp",
+];
+
+pub(super) const CALLS: &[(&str, Handler)] = &[
+    ("approx_percentile", renamed),
+    ("array_agg", array_agg),
+    ("array_unique_agg", array_unique_agg),
+    ("bitand_agg", renamed),
+    ("bitor_agg", renamed),
+    ("bitxor_agg", renamed),
+    ("booland_agg", of_booleans),
+    ("boolor_agg", of_booleans),
+    ("conditional_true_event", conditional_true_event),
+    ("hll", renamed),
+    ("listagg", listagg),
+    ("object_agg", object_agg),
+    ("ratio_to_report", ratio_to_report),
+    ("seq1", sequence),
+    ("seq2", sequence),
+    ("seq4", sequence),
+    ("seq8", sequence),
+    ("skew", renamed),
+    ("variance_pop", renamed),
+    ("variance_samp", renamed),
+];
+
+/// The engine's name of an aggregate that differs in nothing else.
+fn engine_name(name: &str) -> &'static str {
+    match name {
+        "approx_percentile" => "approx_quantile",
+        "bitand_agg" => "bit_and",
+        "bitor_agg" => "bit_or",
+        "bitxor_agg" => "bit_xor",
+        "booland_agg" => "bool_and",
+        "boolor_agg" => "bool_or",
+        "hll" => "approx_count_distinct",
+        "skew" => "skewness",
+        "variance_pop" => "var_pop",
+        _ => "var_samp",
+    }
+}
+
+fn rename(function: &mut Function, name: &str) {
+    function.name = ObjectName(vec![ObjectNamePart::Identifier(Ident::new(name))]);
+}
+
+fn renamed(mut function: Function, _: &mut Context<'_>) -> Result<Expr, Error> {
+    let name = function.name.to_string().to_ascii_lowercase();
+    rename(&mut function, engine_name(&name));
+    Ok(Expr::Function(function))
+}
+
+/// `BOOLAND_AGG(n)` takes numbers too.
+fn of_booleans(mut function: Function, context: &mut Context<'_>) -> Result<Expr, Error> {
+    let name = function.name.to_string();
+    let [value] = arguments::<1>(&name, &mut function)?;
+    put(&mut function, [compose::cast(value, DataType::Boolean)]);
+    renamed(function, context)
+}
+
+/// The arguments, taken out.
+fn arguments<const N: usize>(name: &str, function: &mut Function) -> Result<[Expr; N], Error> {
+    let FunctionArguments::List(list) = &mut function.args else { return Err(wrong_count(name, 0)) };
+    let args = std::mem::take(&mut list.args);
+    let args = args.into_iter().map(|argument| positional(argument, name)).collect::<Result<Vec<_>, _>>()?;
+    super::call::exactly(name, args)
+}
+
+fn put(function: &mut Function, args: impl IntoIterator<Item = Expr>) {
+    if let FunctionArguments::List(list) = &mut function.args {
+        list.args = args.into_iter().map(compose::argument).collect();
+    }
+}
+
+/// WITHIN GROUP (ORDER BY …) becomes ORDER BY among the arguments, which is where the engine has it.
+fn order_inside(function: &mut Function) {
+    let order: Vec<OrderByExpr> = std::mem::take(&mut function.within_group);
+    if let FunctionArguments::List(FunctionArgumentList { clauses, .. }) = &mut function.args
+        && !order.is_empty()
+    {
+        clauses.push(FunctionArgumentClause::OrderBy(order));
+    }
+}
+
+/// Only rows where the value is there, beside whatever FILTER says.
+fn only_present(function: &mut Function, value: &Expr) {
+    let present = Expr::IsNotNull(Box::new(value.clone()));
+    let filter = match function.filter.take() {
+        None => present,
+        Some(filter) => compose::binary(*filter, BinaryOperator::And, present),
+    };
+    function.filter = Some(Box::new(filter));
+}
+
+/// `LISTAGG(x[, delimiter]) WITHIN GROUP (ORDER BY …)`; of no rows it is ''.
+fn listagg(mut function: Function, context: &mut Context<'_>) -> Result<Expr, Error> {
+    let count = super::call::arity(&function);
+    let (value, delimiter) = match count {
+        1 => {
+            let [value] = arguments::<1>("listagg", &mut function)?;
+            (value, compose::text(""))
+        }
+        _ => {
+            let [value, delimiter] = arguments::<2>("listagg", &mut function)?;
+            (value, delimiter)
+        }
+    };
+    let value = match context.type_of(&value) {
+        crate::types::Type::Text => value,
+        _ => compose::cast(value, DataType::Varchar(None)),
+    };
+    put(&mut function, [value, delimiter]);
+    if let FunctionArguments::List(list) = &mut function.args {
+        if list.clauses.iter().any(|clause| !matches!(clause, FunctionArgumentClause::OrderBy(_))) {
+            return Err(Error::unsupported("ON OVERFLOW of LISTAGG"));
+        }
+    }
+    order_inside(&mut function);
+    align_distinct_order(&mut function);
+    rename(&mut function, "string_agg");
+    Ok(compose::call("coalesce", [Expr::Function(function), compose::text("")]))
+}
+
+/// `LISTAGG(DISTINCT x) … ORDER BY x`: the engine wants the key to be the argument itself, cast and all.
+fn align_distinct_order(function: &mut Function) {
+    let FunctionArguments::List(FunctionArgumentList { duplicate_treatment, args, clauses }) = &mut function.args else {
+        return;
+    };
+    if *duplicate_treatment != Some(DuplicateTreatment::Distinct) {
+        return;
+    }
+    let Some(sqlparser::ast::FunctionArg::Unnamed(sqlparser::ast::FunctionArgExpr::Expr(value))) = args.first() else {
+        return;
+    };
+    let Expr::Cast { expr: inner, .. } = value else { return };
+    for clause in clauses {
+        if let FunctionArgumentClause::OrderBy(keys) = clause {
+            keys.iter_mut().filter(|key| key.expr == **inner).for_each(|key| key.expr = value.clone());
+        }
+    }
+}
+
+/// `ARRAY_AGG(x) WITHIN GROUP (ORDER BY …)`: JSON, NULLs left out, `[]` of no rows.
+fn array_agg(mut function: Function, context: &mut Context<'_>) -> Result<Expr, Error> {
+    let [value] = arguments::<1>("array_agg", &mut function)?;
+    context.copy(super::templates::size(&value))?;
+    only_present(&mut function, &value);
+    put(&mut function, [value]);
+    order_inside(&mut function);
+    rename(&mut function, "list");
+    let empty = Expr::Array(sqlparser::ast::Array { elem: Vec::new(), named: false });
+    Ok(compose::call("to_json", [compose::call("coalesce", [Expr::Function(function), empty])]))
+}
+
+fn array_unique_agg(mut function: Function, context: &mut Context<'_>) -> Result<Expr, Error> {
+    if let FunctionArguments::List(list) = &mut function.args {
+        list.duplicate_treatment = Some(DuplicateTreatment::Distinct);
+    }
+    array_agg(function, context)
+}
+
+/// `OBJECT_AGG(k, v)`: members that are NULL are left out.
+fn object_agg(mut function: Function, context: &mut Context<'_>) -> Result<Expr, Error> {
+    let [key, value] = arguments::<2>("object_agg", &mut function)?;
+    context.copy(super::templates::size(&key) + super::templates::size(&value))?;
+    only_present(&mut function, &value);
+    let pair = [("k", key), ("v", compose::call("to_json", [value]))];
+    let field = |(name, value)| sqlparser::ast::DictionaryField { key: Ident::new(name), value: Box::new(value) };
+    put(&mut function, [Expr::Dictionary(pair.into_iter().map(field).collect())]);
+    rename(&mut function, "list");
+    let entries = compose::call("map_from_entries", [Expr::Function(function)]);
+    Ok(compose::call("coalesce", [compose::call("to_json", [entries]), compose::call("json_object", [])]))
+}
+
+fn windowed(function: &Function) -> Result<(), Error> {
+    if function.over.is_some() {
+        return Ok(());
+    }
+    Err(Error::unsupported(format!("{} without OVER", function.name.to_string().to_ascii_uppercase())))
+}
+
+/// `RATIO_TO_REPORT(x) OVER (…)`.
+fn ratio_to_report(mut function: Function, context: &mut Context<'_>) -> Result<Expr, Error> {
+    windowed(&function)?;
+    let [value] = arguments::<1>("ratio_to_report", &mut function)?;
+    context.copy(super::templates::size(&value))?;
+    put(&mut function, [value.clone()]);
+    rename(&mut function, "sum");
+    let total = compose::call("nullif", [Expr::Function(function), compose::number(0)]);
+    Ok(compose::binary(value, BinaryOperator::Divide, total))
+}
+
+/// `CONDITIONAL_TRUE_EVENT(c) OVER (…)`: counts the rows so far where it was true.
+fn conditional_true_event(mut function: Function, _: &mut Context<'_>) -> Result<Expr, Error> {
+    windowed(&function)?;
+    let [condition] = arguments::<1>("conditional_true_event", &mut function)?;
+    let one = compose::case(None, vec![(condition, compose::number(1))], Some(compose::number(0)));
+    put(&mut function, [one]);
+    rename(&mut function, "sum");
+    Ok(Expr::Function(function))
+}
+
+/// `SEQ4()`: 0, 1, 2 … over the rows.
+fn sequence(function: Function, _: &mut Context<'_>) -> Result<Expr, Error> {
+    let name = function.name.to_string();
+    let args = super::call::plain(function)?;
+    if args.iter().any(|sign| compose::integer(sign) != Some(0)) {
+        return Err(Error::unsupported(format!("{} with a sign", name.to_ascii_uppercase())));
+    }
+    let mut number = compose::function("row_number", []);
+    number.over = Some(sqlparser::ast::WindowType::WindowSpec(sqlparser::ast::WindowSpec {
+        window_name: None,
+        partition_by: Vec::new(),
+        order_by: Vec::new(),
+        window_frame: None,
+    }));
+    Ok(compose::binary(Expr::Function(number), BinaryOperator::Minus, compose::number(1)))
+}

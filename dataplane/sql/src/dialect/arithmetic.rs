@@ -1,0 +1,63 @@
+//! Division: by zero is error 22012, where the engine answers infinity or NULL.
+//!
+//! `a / b` becomes `a / CASE b WHEN 0 THEN error('division by zero') ELSE b END`. `error` is denied to
+//! callers, so its message can only be ours, and the data plane makes 22012 of it. A divisor that is a
+//! literal other than zero, or `nullif(…, 0)`, stays as it is.
+
+use sqlparser::ast::{BinaryOperator, Expr, Value};
+
+use super::call::{expressions, take_expr};
+use super::infer::arguments;
+use super::{Context, Done, compose, templates};
+use crate::error::Error;
+
+/// The message the engine answers, word for word.
+pub const MESSAGE: &str = "division by zero";
+
+/// `/`, `%` and `mod`.
+pub(super) fn rewrite(expr: &mut Expr, context: &mut Context<'_>) -> Result<Done, Error> {
+    match expr {
+        Expr::BinaryOp { op: BinaryOperator::Divide | BinaryOperator::Modulo, right, .. } => guard(right, context)?,
+        Expr::Function(function) if compose::bare_name(&function.name).as_deref() == Some("mod") => {
+            if let Some(divisor) = expressions(function).nth(1) {
+                guard(divisor, context)?;
+            }
+        }
+        _ => return Ok(Done::No),
+    }
+    Ok(Done::Yes)
+}
+
+fn guard(divisor: &mut Expr, context: &mut Context<'_>) -> Result<(), Error> {
+    if is_never_zero(divisor) {
+        return Ok(());
+    }
+    let taken = take_expr(divisor);
+    *divisor = templates::fill("_divisor", vec![taken], context)?;
+    Ok(())
+}
+
+fn is_never_zero(divisor: &Expr) -> bool {
+    match divisor {
+        Expr::Nested(inner) | Expr::UnaryOp { expr: inner, .. } => is_never_zero(inner),
+        Expr::Value(value) => match &value.value {
+            Value::Number(digits, _) => digits.chars().take_while(|c| !matches!(c, 'e' | 'E')).any(|c| matches!(c, '1'..='9')),
+            Value::Null => true,
+            _ => false,
+        },
+        Expr::Function(function) if compose::bare_name(&function.name).as_deref() == Some("nullif") => {
+            arguments(function).nth(1).is_some_and(|unwanted| compose::integer(unwanted) == Some(0))
+        }
+        _ => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::MESSAGE;
+
+    #[test]
+    fn the_template_raises_the_message_the_data_plane_knows() {
+        assert!(include_str!("templates.txt").contains(&format!("error('{MESSAGE}')")));
+    }
+}

@@ -1,0 +1,110 @@
+//! Small pieces of the engine's language, as nodes. The printer brackets operands, so none are here.
+
+use sqlparser::ast::{
+    AccessExpr, BinaryOperator, CaseWhen, CastKind, DataType, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArgumentList,
+    FunctionArguments, Ident, ObjectName, ObjectNamePart, Subscript, Value, helpers::attached_token::AttachedToken,
+};
+
+/// `name(args)`.
+pub(super) fn call(name: &str, args: impl IntoIterator<Item = Expr>) -> Expr {
+    Expr::Function(function(name, args))
+}
+
+pub(super) fn function(name: &str, args: impl IntoIterator<Item = Expr>) -> Function {
+    Function {
+        name: ObjectName(vec![ObjectNamePart::Identifier(Ident::new(name))]),
+        uses_odbc_syntax: false,
+        parameters: FunctionArguments::None,
+        args: FunctionArguments::List(FunctionArgumentList {
+            duplicate_treatment: None,
+            args: args.into_iter().map(argument).collect(),
+            clauses: Vec::new(),
+        }),
+        filter: None,
+        null_treatment: None,
+        over: None,
+        within_group: Vec::new(),
+    }
+}
+
+pub(super) fn argument(expr: Expr) -> FunctionArg {
+    FunctionArg::Unnamed(FunctionArgExpr::Expr(expr))
+}
+
+/// `value[index]…`.
+pub(super) fn subscripts(value: Expr, indexes: Vec<Expr>) -> Expr {
+    let access = |index| AccessExpr::Subscript(Subscript::Index { index });
+    Expr::CompoundFieldAccess { root: Box::new(value), access_chain: indexes.into_iter().map(access).collect() }
+}
+
+pub(super) fn text(text: impl Into<String>) -> Expr {
+    Expr::value(Value::SingleQuotedString(text.into()))
+}
+
+pub(super) fn number(number: i64) -> Expr {
+    let digits = Expr::value(Value::Number(number.unsigned_abs().to_string(), false));
+    if number < 0 {
+        return Expr::UnaryOp { op: sqlparser::ast::UnaryOperator::Minus, expr: Box::new(digits) };
+    }
+    digits
+}
+
+pub(super) fn binary(left: Expr, op: BinaryOperator, right: Expr) -> Expr {
+    Expr::BinaryOp { left: Box::new(left), op, right: Box::new(right) }
+}
+
+pub(super) fn cast(expr: Expr, data_type: DataType) -> Expr {
+    Expr::Cast { kind: CastKind::Cast, expr: Box::new(expr), data_type, format: None }
+}
+
+pub(super) fn try_cast(expr: Expr, data_type: DataType) -> Expr {
+    Expr::Cast { kind: CastKind::TryCast, expr: Box::new(expr), data_type, format: None }
+}
+
+/// `CASE WHEN condition THEN result … ELSE otherwise END`.
+pub(super) fn case(operand: Option<Expr>, arms: Vec<(Expr, Expr)>, otherwise: Option<Expr>) -> Expr {
+    Expr::Case {
+        case_token: AttachedToken::empty(),
+        end_token: AttachedToken::empty(),
+        operand: operand.map(Box::new),
+        conditions: arms.into_iter().map(|(condition, result)| CaseWhen { condition, result }).collect(),
+        else_result: otherwise.map(Box::new),
+    }
+}
+
+/// The text of a string literal.
+pub(super) fn literal(expr: &Expr) -> Option<&str> {
+    match expr {
+        Expr::Value(value) => match &value.value {
+            Value::SingleQuotedString(text) => Some(text),
+            _ => None,
+        },
+        Expr::Nested(inner) => literal(inner),
+        _ => None,
+    }
+}
+
+/// The value of an integer literal, with its sign.
+pub(super) fn integer(expr: &Expr) -> Option<i64> {
+    match expr {
+        Expr::Value(value) => match &value.value {
+            Value::Number(digits, _) => digits.parse().ok(),
+            _ => None,
+        },
+        Expr::UnaryOp { op: sqlparser::ast::UnaryOperator::Minus, expr } => integer(expr).and_then(i64::checked_neg),
+        Expr::Nested(inner) => integer(inner),
+        _ => None,
+    }
+}
+
+pub(super) fn is_null(expr: &Expr) -> bool {
+    matches!(expr, Expr::Value(value) if value.value == Value::Null)
+}
+
+/// The last part of a function's name, lower case; `None` when it is qualified.
+pub(super) fn bare_name(name: &ObjectName) -> Option<String> {
+    match name.0.as_slice() {
+        [ObjectNamePart::Identifier(ident)] => Some(ident.value.to_ascii_lowercase()),
+        _ => None,
+    }
+}

@@ -1,0 +1,178 @@
+//! Conversions: `TO_DATE`, `TO_TIMESTAMP`, `TO_CHAR`, `TO_NUMBER` and their `TRY_` forms.
+//!
+//! A format must be a literal, since the engine reads constant formats only. Formats of numbers
+//! (`'999.99'`) have no counterpart and are refused.
+
+use sqlparser::ast::{DataType, ExactNumberInfo, Expr, Function, TimezoneInfo};
+
+use super::call::{Handler, exactly, plain, wrong_count};
+use super::dates::timestamp;
+use super::formats::{self, Way};
+use super::{Context, compose, templates, variants};
+use crate::error::Error;
+use crate::types::Type;
+
+pub(super) const CALLS: &[(&str, Handler)] = &[
+    ("date", to_moment),
+    ("to_binary", to_binary),
+    ("to_char", to_text),
+    ("to_date", to_moment),
+    ("to_decimal", to_number),
+    ("to_number", to_number),
+    ("to_numeric", to_number),
+    ("to_time", to_moment),
+    ("to_timestamp", to_moment),
+    ("to_timestamp_ltz", to_moment),
+    ("to_timestamp_ntz", to_moment),
+    ("to_timestamp_tz", to_moment),
+    ("to_varchar", to_text),
+    ("try_to_binary", to_binary),
+    ("try_to_date", to_moment),
+    ("try_to_decimal", to_number),
+    ("try_to_number", to_number),
+    ("try_to_numeric", to_number),
+    ("try_to_time", to_moment),
+    ("try_to_timestamp", to_moment),
+    ("try_to_timestamp_ltz", to_moment),
+    ("try_to_timestamp_ntz", to_moment),
+    ("try_to_timestamp_tz", to_moment),
+];
+
+/// The name without `try_`, and whether it had it.
+fn tried(function: &Function) -> (String, bool) {
+    let name = function.name.to_string().to_ascii_lowercase();
+    match name.strip_prefix("try_") {
+        Some(rest) => (rest.to_owned(), true),
+        None => (name, false),
+    }
+}
+
+fn cast(expr: Expr, data_type: DataType, is_try: bool) -> Expr {
+    if is_try { compose::try_cast(expr, data_type) } else { compose::cast(expr, data_type) }
+}
+
+fn has_zone(name: &str) -> bool {
+    name.ends_with("_tz") || name.ends_with("_ltz")
+}
+
+fn target(name: &str) -> DataType {
+    match name {
+        "date" | "to_date" => DataType::Date,
+        "to_time" => DataType::Time(None, TimezoneInfo::None),
+        _ if has_zone(name) => DataType::Timestamp(None, TimezoneInfo::WithTimeZone),
+        _ => timestamp(),
+    }
+}
+
+/// `TO_DATE(x[, format])`, and the same of times and timestamps.
+fn to_moment(function: Function, context: &mut Context<'_>) -> Result<Expr, Error> {
+    let (name, is_try) = tried(&function);
+    let mut args = plain(function)?;
+    match args.len() {
+        1 => {
+            let [value] = exactly(&name, args)?;
+            from_value(&name, value, is_try, context)
+        }
+        2 => {
+            let format = args.pop().and_then(|format| compose::literal(&format).map(str::to_owned));
+            let [value] = exactly(&name, args)?;
+            let Some(format) = format else {
+                return Err(Error::unsupported(format!("{} with a format that is not a literal", name.to_ascii_uppercase())));
+            };
+            if format.eq_ignore_ascii_case("auto") {
+                return from_value(&name, value, is_try, context);
+            }
+            let format = compose::text(formats::compile(&format, Way::Read)?);
+            let parsed = compose::call(if is_try { "try_strptime" } else { "strptime" }, [value, format]);
+            Ok(compose::cast(parsed, target(&name)))
+        }
+        count => Err(wrong_count(&name, count)),
+    }
+}
+
+/// Without a format text is read as ISO 8601; a number is seconds since 1970.
+fn from_value(name: &str, value: Expr, is_try: bool, context: &mut Context<'_>) -> Result<Expr, Error> {
+    let is_timestamp = name.starts_with("to_timestamp");
+    let known = context.type_of(&value);
+    let moment = if is_timestamp && known.is_number() {
+        templates::fill("_seconds", vec![value], context)?
+    } else if is_timestamp && known == Type::Unknown && !is_try && !has_zone(name) {
+        return templates::fill("_seconds_or_text", vec![value], context);
+    } else {
+        return Ok(cast(value, target(name), is_try));
+    };
+    Ok(if has_zone(name) { compose::cast(moment, target(name)) } else { moment })
+}
+
+/// `TO_CHAR(x[, format])`.
+fn to_text(function: Function, context: &mut Context<'_>) -> Result<Expr, Error> {
+    let (name, _) = tried(&function);
+    let mut args = plain(function)?;
+    match args.len() {
+        1 => {
+            let [value] = exactly(&name, args)?;
+            Ok(variants::to_text(value, context))
+        }
+        2 => {
+            let format = args.pop().and_then(|format| compose::literal(&format).map(str::to_owned));
+            let [value] = exactly(&name, args)?;
+            let known = context.type_of(&value);
+            let Some(format) = format else {
+                return Err(Error::unsupported(format!("{} with a format that is not a literal", name.to_ascii_uppercase())));
+            };
+            if known.is_number() {
+                return Err(Error::unsupported(format!("the number format {format}")));
+            }
+            let value = if known == Type::Text { compose::cast(value, timestamp()) } else { value };
+            let format = compose::text(formats::compile(&format, Way::Write)?);
+            Ok(compose::call("strftime", [value, format]))
+        }
+        count => Err(wrong_count(&name, count)),
+    }
+}
+
+/// `TO_NUMBER(x[, precision[, scale]])`.
+fn to_number(function: Function, _: &mut Context<'_>) -> Result<Expr, Error> {
+    let (name, is_try) = tried(&function);
+    let args = plain(function)?;
+    let mut args = args.into_iter();
+    let value = args.next().ok_or_else(|| wrong_count(&name, 0))?;
+    let sizes: Vec<Expr> = args.collect();
+    if let Some(format) = sizes.first().and_then(compose::literal) {
+        return Err(Error::unsupported(format!("the number format {format}")));
+    }
+    let sizes: Option<Vec<i64>> = sizes.iter().map(compose::integer).collect();
+    let (precision, scale) = match sizes.as_deref() {
+        Some([]) => (38, 0),
+        Some([precision]) => (*precision, 0),
+        Some([precision, scale]) => (*precision, *scale),
+        _ => return Err(Error::unsupported(format!("{} with a size that is not a literal", name.to_ascii_uppercase()))),
+    };
+    let precision = u64::try_from(precision).ok().filter(|p| (1..=38).contains(p));
+    match precision {
+        Some(precision) if (0..=i64::try_from(precision).unwrap_or(0)).contains(&scale) => {
+            Ok(cast(value, DataType::Decimal(ExactNumberInfo::PrecisionAndScale(precision, scale)), is_try))
+        }
+        _ => Err(Error::unsupported_type("NUMBER with this precision and scale")),
+    }
+}
+
+/// `TO_BINARY(x[, 'HEX' | 'BASE64' | 'UTF-8'])`.
+fn to_binary(function: Function, _: &mut Context<'_>) -> Result<Expr, Error> {
+    let (name, is_try) = tried(&function);
+    let mut args = plain(function)?;
+    let form = if args.len() == 2 { args.pop() } else { None };
+    let [value] = exactly(&name, args)?;
+    let form = match &form {
+        None => "HEX".to_owned(),
+        Some(form) => compose::literal(form).map(str::to_ascii_uppercase).unwrap_or_default(),
+    };
+    let read = match form.as_str() {
+        "HEX" => "unhex",
+        "BASE64" => "from_base64",
+        "UTF-8" | "UTF8" => "encode",
+        _ => return Err(Error::unsupported("TO_BINARY with a format other than HEX, BASE64 and UTF-8")),
+    };
+    let bytes = compose::call(read, [value]);
+    Ok(if is_try { compose::call("try", [bytes]) } else { bytes })
+}

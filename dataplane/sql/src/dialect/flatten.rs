@@ -1,0 +1,224 @@
+//! Table functions of the warehouse: FLATTEN, SPLIT_TO_TABLE and GENERATOR.
+//!
+//! FLATTEN becomes a lateral subquery over `json_each` with the warehouse's columns KEY, PATH, INDEX,
+//! VALUE and THIS. SEQ is left out: the engine numbers no input rows, so whoever names it gets an error
+//! rather than a wrong number. RECURSIVE is refused.
+
+use std::ops::ControlFlow;
+use std::sync::LazyLock;
+
+use sqlparser::ast::{
+    Expr, Function, FunctionArg, FunctionArgExpr, FunctionArguments, Ident, Query, TableAlias, TableFactor, VisitMut,
+    VisitorMut,
+};
+use sqlparser::dialect::DuckDbDialect;
+use sqlparser::parser::Parser;
+
+use super::{Context, compose, paths};
+use crate::error::Error;
+use crate::functions::GENERATED_MAX;
+use crate::types::Type;
+
+pub(super) const NAMES: [&str; 3] = ["flatten", "generator", "split_to_table"];
+
+/// `input` is the value to take apart.
+const EACH: &str = "SELECT CASE json_type(source.this) WHEN 'OBJECT' THEN item.key END AS key, \
+     ltrim(substr(item.fullkey, 2), '.') AS path, \
+     CASE json_type(source.this) WHEN 'ARRAY' THEN CAST(item.key AS BIGINT) END AS index, \
+     item.value AS value, source.this AS this \
+     FROM (SELECT input AS this) AS source, json_each(source.this) AS item \
+     WHERE json_type(source.this) IN ('ARRAY', 'OBJECT')";
+const EACH_OUTER: &str = "SELECT CASE json_type(source.this) WHEN 'OBJECT' THEN item.key END AS key, \
+     ltrim(substr(item.fullkey, 2), '.') AS path, \
+     CASE json_type(source.this) WHEN 'ARRAY' THEN CAST(item.key AS BIGINT) END AS index, \
+     item.value AS value, source.this AS this \
+     FROM (SELECT input AS this) AS source LEFT JOIN json_each(source.this) AS item ON TRUE";
+const SPLIT: &str = "SELECT unnest(range(1, len(source.parts) + 1)) AS index, unnest(source.parts) AS value \
+     FROM (SELECT string_split(input, delimiter) AS parts) AS source";
+const COUNT: &str = "SELECT range AS number FROM range(input)";
+
+static QUERIES: LazyLock<[Option<Query>; 4]> = LazyLock::new(|| [EACH, EACH_OUTER, SPLIT, COUNT].map(parsed));
+
+fn parsed(text: &str) -> Option<Query> {
+    Parser::new(&DuckDbDialect {}).try_with_sql(text).ok()?.parse_query().ok().map(|query| *query)
+}
+
+/// Makes `TABLE(f(…))` and a bare `f(…)` the one form the rest reads, before its arguments are rewritten.
+pub(super) fn gather(factor: &mut TableFactor) -> Result<(), Error> {
+    let (name, args, alias) = match factor {
+        TableFactor::TableFunction { expr: Expr::Function(Function { name, args, .. }), alias } => match args {
+            FunctionArguments::List(list) => (name, std::mem::take(&mut list.args), alias),
+            FunctionArguments::None | FunctionArguments::Subquery(_) => return Err(Error::unsupported("TABLE(…) of this")),
+        },
+        TableFactor::TableFunction { .. } => return Err(Error::unsupported("TABLE(…) of this")),
+        TableFactor::Table { name, args: Some(args), alias, .. }
+            if compose::bare_name(name).is_some_and(|name| NAMES.contains(&name.as_str())) =>
+        {
+            (name, std::mem::take(&mut args.args), alias)
+        }
+        _ => return Ok(()),
+    };
+    *factor = TableFactor::Function {
+        lateral: true,
+        name: name.clone(),
+        args,
+        with_ordinality: false,
+        alias: alias.take(),
+    };
+    Ok(())
+}
+
+/// A table function of the warehouse, its arguments rewritten.
+pub(super) fn rewrite(factor: &mut TableFactor, context: &mut Context<'_>) -> Result<(), Error> {
+    let TableFactor::Function { name, args, alias, .. } = factor else { return Ok(()) };
+    let Some(name) = compose::bare_name(name).filter(|name| NAMES.contains(&name.as_str())) else { return Ok(()) };
+    let mut given = Arguments::read(&name, std::mem::take(args))?;
+    let query = match name.as_str() {
+        "flatten" => flatten(&mut given, context)?,
+        "split_to_table" => split_to_table(&mut given)?,
+        _ => generator(&mut given)?,
+    };
+    given.end(&name)?;
+    let alias = alias.take().unwrap_or_else(|| TableAlias {
+        explicit: true,
+        name: Ident::new(&name),
+        columns: Vec::new(),
+        at: None,
+    });
+    types(&name, context);
+    *factor = TableFactor::Derived { lateral: true, subquery: Box::new(query), alias: Some(alias), sample: None };
+    Ok(())
+}
+
+/// What the columns are, for the expressions that name them.
+fn types(name: &str, context: &mut Context<'_>) {
+    let columns: &[(&str, Type)] = match name {
+        "flatten" => {
+            &[("key", Type::Text), ("path", Type::Text), ("index", Type::Integer), ("value", Type::Json), ("this", Type::Json)]
+        }
+        "split_to_table" => &[("index", Type::Integer), ("value", Type::Text)],
+        _ => &[],
+    };
+    for (column, found) in columns {
+        context.names.add(column, *found);
+    }
+}
+
+fn flatten(given: &mut Arguments, context: &Context<'_>) -> Result<Query, Error> {
+    let mut input = given.take("input", 0).ok_or_else(|| Error::unsupported("FLATTEN without INPUT"))?;
+    if let Some(path) = given.take("path", 1) {
+        let written = compose::literal(&path).ok_or_else(|| Error::unsupported("FLATTEN with a PATH that is not a literal"))?;
+        input = paths::along(input, written)?;
+    }
+    let is_outer = truth(given.take("outer", 2), "OUTER")?;
+    if truth(given.take("recursive", 3), "RECURSIVE")? {
+        return Err(Error::unsupported("RECURSIVE of FLATTEN"));
+    }
+    let mode = given.take("mode", 4);
+    if mode.is_some_and(|mode| !compose::literal(&mode).is_some_and(|mode| mode.eq_ignore_ascii_case("both"))) {
+        return Err(Error::unsupported("MODE of FLATTEN other than 'BOTH'"));
+    }
+    if context.type_of(&input) != Type::Json {
+        input = compose::call("to_json", [input]);
+    }
+    filled(usize::from(is_outer), vec![("input", input)])
+}
+
+fn split_to_table(given: &mut Arguments) -> Result<Query, Error> {
+    match (given.take("string", 0), given.take("delimiter", 1)) {
+        (Some(text), Some(delimiter)) => filled(2, vec![("input", text), ("delimiter", delimiter)]),
+        _ => Err(Error::unsupported("SPLIT_TO_TABLE without its two arguments")),
+    }
+}
+
+fn generator(given: &mut Arguments) -> Result<Query, Error> {
+    let rows = given.take("rowcount", 0).and_then(|rows| compose::integer(&rows));
+    match rows.map(u64::try_from) {
+        Some(Ok(rows)) if rows <= GENERATED_MAX => {
+            filled(3, vec![("input", compose::number(i64::try_from(rows).unwrap_or_default()))])
+        }
+        Some(_) => Err(Error::unsupported(format!("GENERATOR of more than {GENERATED_MAX} rows"))),
+        None => Err(Error::unsupported("GENERATOR without a literal ROWCOUNT")),
+    }
+}
+
+fn truth(expr: Option<Expr>, name: &str) -> Result<bool, Error> {
+    match expr {
+        None => Ok(false),
+        Some(Expr::Value(value)) if matches!(value.value, sqlparser::ast::Value::Boolean(_)) => {
+            Ok(value.value == sqlparser::ast::Value::Boolean(true))
+        }
+        Some(_) => Err(Error::unsupported(format!("{name} that is not TRUE or FALSE"))),
+    }
+}
+
+/// The query with its inputs in place.
+fn filled(at: usize, inputs: Vec<(&'static str, Expr)>) -> Result<Query, Error> {
+    let found = QUERIES.get(at).and_then(Option::as_ref);
+    let mut query = found.ok_or_else(|| Error::unsupported("this table function"))?.clone();
+    let ControlFlow::Continue(()) = query.visit(&mut Inputs(inputs));
+    Ok(query)
+}
+
+struct Inputs(Vec<(&'static str, Expr)>);
+
+impl VisitorMut for Inputs {
+    type Break = std::convert::Infallible;
+
+    fn post_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<Self::Break> {
+        let Expr::Identifier(ident) = &expr else { return ControlFlow::Continue(()) };
+        let at = self.0.iter().position(|(name, _)| *name == ident.value);
+        if let Some(at) = at {
+            *expr = self.0.swap_remove(at).1;
+        }
+        ControlFlow::Continue(())
+    }
+}
+
+/// Arguments by name (`INPUT => x`) or by place.
+struct Arguments {
+    placed: Vec<Option<Expr>>,
+    named: Vec<(String, Expr)>,
+}
+
+impl Arguments {
+    fn read(function: &str, args: Vec<FunctionArg>) -> Result<Self, Error> {
+        let mut read = Self { placed: Vec::new(), named: Vec::new() };
+        for arg in args {
+            match arg {
+                FunctionArg::Unnamed(FunctionArgExpr::Expr(expr)) => read.placed.push(Some(expr)),
+                FunctionArg::Named { name, arg: FunctionArgExpr::Expr(expr), .. } => {
+                    read.named.push((name.value.to_ascii_lowercase(), expr));
+                }
+                _ => return Err(Error::unsupported(format!("this argument of {}", function.to_ascii_uppercase()))),
+            }
+        }
+        Ok(read)
+    }
+
+    fn take(&mut self, name: &str, place: usize) -> Option<Expr> {
+        if let Some(at) = self.named.iter().position(|(known, _)| known == name) {
+            return Some(self.named.swap_remove(at).1);
+        }
+        self.placed.get_mut(place).and_then(Option::take)
+    }
+
+    /// Nothing may be left over.
+    fn end(&self, function: &str) -> Result<(), Error> {
+        let left = self.named.first().map(|(name, _)| name.as_str());
+        match left.or_else(|| self.placed.iter().any(Option::is_some).then_some("one more")) {
+            None => Ok(()),
+            Some(name) => Err(Error::unsupported(format!("the argument {name} of {}", function.to_ascii_uppercase()))),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_queries_parse() {
+        assert!(QUERIES.iter().all(Option::is_some));
+    }
+}

@@ -1,0 +1,71 @@
+//! Selects and tables: samples, VALUES with the warehouse's column names, and clauses without a
+//! counterpart, refused by name.
+
+use sqlparser::ast::{
+    Ident, Select, SetExpr, TableAlias, TableAliasColumnDef, TableFactor, TableSampleKind, TableSampleMethod,
+    TableSampleUnit,
+};
+
+use super::Context;
+use crate::error::Error;
+
+/// Clauses of a select the engine does not have.
+pub(super) fn refuse(select: &Select) -> Result<(), Error> {
+    if !select.connect_by.is_empty() {
+        return Err(Error::unsupported("CONNECT BY"));
+    }
+    if !select.lateral_views.is_empty() {
+        return Err(Error::unsupported("LATERAL VIEW"));
+    }
+    Ok(())
+}
+
+/// One table of FROM.
+pub(super) fn rewrite(factor: &mut TableFactor, context: &mut Context<'_>) -> Result<(), Error> {
+    match factor {
+        TableFactor::MatchRecognize { .. } => Err(Error::unsupported("MATCH_RECOGNIZE")),
+        TableFactor::Table { version: Some(_), .. } => Err(Error::unsupported("time travel (AT, BEFORE)")),
+        TableFactor::Table { sample: Some(sample), .. } => settle_sample(sample),
+        TableFactor::Derived { subquery, alias, sample, .. } => {
+            if let SetExpr::Values(values) = subquery.body.as_ref()
+                && let Some(width) = values.rows.first().map(|row| row.content.len())
+            {
+                name_columns(alias, width);
+            }
+            if let Some(alias) = alias {
+                context.names.forget(&alias.columns);
+            }
+            sample.as_mut().map_or(Ok(()), settle_sample)
+        }
+        _ => Ok(()),
+    }
+}
+
+/// `SAMPLE (p)` takes rows one by one; the engine would take blocks. A count of rows is a reservoir.
+fn settle_sample(sample: &mut TableSampleKind) -> Result<(), Error> {
+    let (TableSampleKind::BeforeTableAlias(sample) | TableSampleKind::AfterTableAlias(sample)) = sample;
+    let counts_rows = sample.quantity.as_ref().is_some_and(|quantity| quantity.unit == Some(TableSampleUnit::Rows));
+    sample.name = match (&sample.name, counts_rows) {
+        (Some(TableSampleMethod::System | TableSampleMethod::Block), true) => {
+            return Err(Error::unsupported("SAMPLE SYSTEM of a number of rows"));
+        }
+        (_, true) => Some(TableSampleMethod::Row),
+        (None | Some(TableSampleMethod::Row), false) => Some(TableSampleMethod::Bernoulli),
+        (Some(method), false) => Some(method.clone()),
+    };
+    Ok(())
+}
+
+/// The columns of VALUES are `column1`, `column2` …; the engine's are `col0`, `col1` ….
+fn name_columns(alias: &mut Option<TableAlias>, width: usize) {
+    let alias = alias.get_or_insert_with(|| TableAlias {
+        explicit: true,
+        name: Ident::new("values"),
+        columns: Vec::new(),
+        at: None,
+    });
+    if alias.columns.is_empty() {
+        let column = |number| TableAliasColumnDef { name: Ident::new(format!("column{number}")), data_type: None };
+        alias.columns = (1..=width).map(column).collect();
+    }
+}

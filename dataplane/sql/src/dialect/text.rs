@@ -1,0 +1,246 @@
+//! Text, and calls where one NULL decides: what has another meaning in the engine, or more arguments.
+
+use sqlparser::ast::{BinaryOperator, Expr, Function};
+
+use super::call::{Handler, exactly, plain, take_expr, wrong_count};
+use super::{Context, Done, compose, templates};
+use crate::error::Error;
+use crate::types::Type;
+
+pub(super) const CALLS: &[(&str, Handler)] = &[
+    ("concat", concat),
+    ("concat_ws", concat_ws),
+    ("decode", decode),
+    ("greatest", extreme),
+    ("least", extreme),
+    ("regexp_replace", regexp_replace),
+    ("regexp_substr", regexp_substr),
+    ("sha2", sha2),
+    ("sha2_hex", sha2),
+    ("split_part", split_part),
+    ("strtok", strtok),
+    ("strtok_to_array", strtok_to_array),
+];
+
+/// `SUBSTR(s, 0, n)` and `LIKE ANY (…)`, which the parser gives nodes of their own.
+pub(super) fn rewrite(expr: &mut Expr, context: &mut Context<'_>) -> Result<Done, Error> {
+    match expr {
+        Expr::Substring { expr: text, substring_from: Some(from), .. } => {
+            if context.type_of(text) == Type::Json {
+                **text = super::variants::unquoted(take_expr(text), context);
+            }
+            let start = take_expr(from);
+            **from = from_one(start, context)?;
+        }
+        Expr::Like { any: true, .. } | Expr::ILike { any: true, .. } => *expr = any_of(take_expr(expr), context)?,
+        Expr::RLike { negated, expr: text, pattern, regexp: _ } => {
+            let matched = compose::call("regexp_full_match", [take_expr(text), take_expr(pattern)]);
+            *expr = if *negated { not(matched) } else { matched };
+        }
+        _ => return Ok(Done::No),
+    }
+    Ok(Done::Yes)
+}
+
+fn not(expr: Expr) -> Expr {
+    Expr::UnaryOp { op: sqlparser::ast::UnaryOperator::Not, expr: Box::new(expr) }
+}
+
+/// A start of 0 means 1.
+fn from_one(start: Expr, context: &mut Context<'_>) -> Result<Expr, Error> {
+    match compose::integer(&start) {
+        Some(0) => Ok(compose::number(1)),
+        Some(_) => Ok(start),
+        None => templates::fill("_from_one", vec![start], context),
+    }
+}
+
+/// `x LIKE ANY (a, b)`: one LIKE for each pattern.
+fn any_of(expr: Expr, context: &mut Context<'_>) -> Result<Expr, Error> {
+    let (is_like, negated, value, pattern, escape_char) = match expr {
+        Expr::Like { negated, any: _, expr, pattern, escape_char } => (true, negated, expr, pattern, escape_char),
+        Expr::ILike { negated, any: _, expr, pattern, escape_char } => (false, negated, expr, pattern, escape_char),
+        other => return Ok(other),
+    };
+    let patterns = match *pattern {
+        Expr::Tuple(patterns) => patterns,
+        Expr::Nested(one) => vec![*one],
+        _ => return Err(Error::unsupported("LIKE ANY of something other than a list")),
+    };
+    context.copy(templates::size(&value) * patterns.len().saturating_sub(1))?;
+    let each = patterns.into_iter().map(|pattern| {
+        let (expr, pattern, escape_char) = (value.clone(), Box::new(pattern), escape_char.clone());
+        if is_like {
+            Expr::Like { negated: false, any: false, expr, pattern, escape_char }
+        } else {
+            Expr::ILike { negated: false, any: false, expr, pattern, escape_char }
+        }
+    });
+    let joined = each.reduce(|one, next| compose::binary(one, BinaryOperator::Or, next));
+    let joined = joined.ok_or_else(|| Error::unsupported("LIKE ANY of an empty list"))?;
+    Ok(if negated { not(joined) } else { joined })
+}
+
+/// `CONCAT(a, b, …)`: NULL if any argument is.
+fn concat(function: Function, _: &mut Context<'_>) -> Result<Expr, Error> {
+    let args = plain(function)?;
+    let is_one = args.len() == 1;
+    let joined = args.into_iter().reduce(|one, next| compose::binary(one, BinaryOperator::StringConcat, next));
+    match joined {
+        Some(one) if is_one => Ok(compose::cast(one, sqlparser::ast::DataType::Varchar(None))),
+        Some(joined) => Ok(joined),
+        None => Err(wrong_count("concat", 0)),
+    }
+}
+
+/// `CONCAT_WS(sep, a, …)`: NULL if any argument is.
+fn concat_ws(function: Function, context: &mut Context<'_>) -> Result<Expr, Error> {
+    unless_null("concat_ws", plain(function)?, context)
+}
+
+/// `GREATEST` and `LEAST`: NULL if any argument is.
+fn extreme(function: Function, context: &mut Context<'_>) -> Result<Expr, Error> {
+    let name = function.name.to_string().to_ascii_lowercase();
+    unless_null(&name, plain(function)?, context)
+}
+
+fn unless_null(name: &str, args: Vec<Expr>, context: &mut Context<'_>) -> Result<Expr, Error> {
+    let can_be: Vec<Expr> = args.iter().filter(|arg| !is_present(arg)).cloned().collect();
+    context.copy(can_be.iter().map(templates::size).sum())?;
+    let absent = can_be
+        .into_iter()
+        .map(|arg| Expr::IsNull(Box::new(arg)))
+        .reduce(|one, next| compose::binary(one, BinaryOperator::Or, next));
+    let made = compose::call(name, args);
+    let null = Expr::value(sqlparser::ast::Value::Null);
+    Ok(match absent {
+        None => made,
+        Some(absent) => compose::case(None, vec![(absent, null)], Some(made)),
+    })
+}
+
+fn is_present(expr: &Expr) -> bool {
+    matches!(expr, Expr::Value(_)) && !compose::is_null(expr) && !matches!(expr, Expr::Value(value) if matches!(value.value, sqlparser::ast::Value::Placeholder(_)))
+}
+
+/// `DECODE(x, a, A, b, B, …, otherwise)`, where NULL finds NULL; the engine's `decode` of a blob has one
+/// or two arguments.
+fn decode(function: Function, context: &mut Context<'_>) -> Result<Expr, Error> {
+    let args = plain(function)?;
+    if args.len() < 3 {
+        return Ok(compose::call("decode", args));
+    }
+    let mut args = args.into_iter();
+    let value = args.next().ok_or_else(|| wrong_count("decode", 0))?;
+    let mut arms = Vec::new();
+    let mut otherwise = None;
+    while let Some(wanted) = args.next() {
+        match args.next() {
+            Some(result) => arms.push((wanted, result)),
+            None => otherwise = Some(wanted),
+        }
+    }
+    if arms.iter().all(|(wanted, _)| is_present(wanted)) {
+        return Ok(compose::case(Some(value), arms, otherwise));
+    }
+    context.copy(templates::size(&value) * arms.len())?;
+    let same = |wanted| Expr::IsNotDistinctFrom(Box::new(value.clone()), Box::new(wanted));
+    let arms = arms.into_iter().map(|(wanted, result)| (same(wanted), result)).collect();
+    Ok(compose::case(None, arms, otherwise))
+}
+
+/// `SPLIT_PART(s, d, 0)` is part 1.
+fn split_part(function: Function, context: &mut Context<'_>) -> Result<Expr, Error> {
+    let [text, delimiter, part] = exactly("split_part", plain(function)?)?;
+    let part = from_one(part, context)?;
+    Ok(compose::call("split_part", [text, delimiter, part]))
+}
+
+/// `SHA2(s[, 256])`; the engine has no other width.
+fn sha2(function: Function, _: &mut Context<'_>) -> Result<Expr, Error> {
+    let mut args = plain(function)?;
+    let width = if args.len() == 2 { args.pop() } else { None };
+    if width.is_some_and(|width| !matches!(compose::integer(&width), Some(0 | 256))) {
+        return Err(Error::unsupported("SHA2 of a width other than 256"));
+    }
+    let [text] = exactly("sha2", args)?;
+    Ok(compose::call("sha256", [text]))
+}
+
+/// `STRTOK(s, delimiters, n)`: each character of the second argument separates.
+fn strtok(function: Function, context: &mut Context<'_>) -> Result<Expr, Error> {
+    let mut args = plain(function)?;
+    let nth = if args.len() == 3 { args.pop() } else { None }.unwrap_or_else(|| compose::number(1));
+    let tokens = tokens("strtok", args, context)?;
+    Ok(compose::call("list_extract", [tokens, nth]))
+}
+
+fn strtok_to_array(function: Function, context: &mut Context<'_>) -> Result<Expr, Error> {
+    let tokens = tokens("strtok_to_array", plain(function)?, context)?;
+    Ok(compose::call("to_json", [tokens]))
+}
+
+fn tokens(name: &str, mut args: Vec<Expr>, context: &mut Context<'_>) -> Result<Expr, Error> {
+    if args.len() == 1 {
+        args.push(compose::text(" "));
+    }
+    let [text, delimiters] = exactly(name, args)?;
+    templates::fill("_tokens", vec![text, delimiters], context)
+}
+
+/// `REGEXP_REPLACE(s, p[, r[, position[, occurrence[, parameters]]]])`: all matches. Four arguments
+/// with a text last are the engine's own form.
+fn regexp_replace(function: Function, context: &mut Context<'_>) -> Result<Expr, Error> {
+    let args = plain(function)?;
+    if args.len() < 4 {
+        return templates::fill("regexp_replace", args, context);
+    }
+    if args.len() == 4 && args.get(3).is_some_and(|last| compose::literal(last).is_some()) {
+        return Ok(compose::call("regexp_replace", args));
+    }
+    let numbers: Vec<_> = args.iter().skip(3).take(2).map(compose::integer).collect();
+    let occurrence = match numbers[..] {
+        [Some(1)] | [Some(1), Some(0)] => "g",
+        [Some(1), Some(1)] => "",
+        _ => return Err(Error::unsupported("REGEXP_REPLACE from another position or of another occurrence than the first")),
+    };
+    let flags = match args.get(5) {
+        None => String::new(),
+        Some(parameters) => flags(parameters)?,
+    };
+    let mut args = args;
+    args.truncate(3);
+    args.push(compose::text(format!("{occurrence}{flags}")));
+    Ok(compose::call("regexp_replace", args))
+}
+
+/// `REGEXP_SUBSTR(s, p[, position[, occurrence[, parameters[, group]]]])`.
+fn regexp_substr(function: Function, context: &mut Context<'_>) -> Result<Expr, Error> {
+    let mut args = plain(function)?;
+    if args.len() < 5 {
+        return templates::fill("regexp_substr", args, context);
+    }
+    let group = if args.len() == 6 { args.pop() } else { None };
+    let [text, pattern, start, nth, parameters] = exactly("regexp_substr", args)?;
+    let extracts = compose::literal(&parameters).is_some_and(|parameters| parameters.contains('e'));
+    let options = flags(&parameters)?;
+    let group = match group {
+        Some(group) => group,
+        None => compose::number(i64::from(extracts)),
+    };
+    templates::fill("_regexp_group", vec![text, pattern, start, nth, group, compose::text(options)], context)
+}
+
+/// The engine's flags of the warehouse's parameters (`c`, `i`, `m`, `s`; `e` is not one).
+fn flags(parameters: &Expr) -> Result<String, Error> {
+    let written = compose::literal(parameters).ok_or_else(|| Error::unsupported("regular expression parameters that are not a literal"))?;
+    let mut flags = String::new();
+    for c in written.chars() {
+        match c {
+            'c' | 'i' | 's' => flags.push(c),
+            'e' => {}
+            _ => return Err(Error::unsupported(format!("the regular expression parameter {c}"))),
+        }
+    }
+    Ok(flags)
+}

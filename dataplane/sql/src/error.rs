@@ -1,0 +1,140 @@
+//! What is wrong with a statement, and where.
+//!
+//! Messages name the thing and its kind, never what the caller may not see; the data plane maps
+//! [`Kind`] to a code.
+
+use std::fmt;
+
+use sqlparser::tokenizer::Location;
+
+/// Why a statement is refused.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Kind {
+    /// The text is not a statement of the dialect.
+    Syntax,
+    /// There is no statement in the text.
+    Empty,
+    /// One statement was expected.
+    Several,
+    /// The text, a name or a list is longer than allowed.
+    TooLarge,
+    /// The statement nests deeper than allowed.
+    TooDeep,
+    /// A construct we do not know, or do not let through.
+    Unsupported { construct: String },
+    /// A function that is not on the allow-list.
+    UnsupportedFunction { name: String },
+    /// A type that is not on the allow-list.
+    UnsupportedType { name: String },
+    /// No such table among those the caller may see.
+    TableNotFound { schema: Option<String>, name: String, did_you_mean: Option<String> },
+    /// No such column in a table the statement writes.
+    ColumnNotFound { table: String, column: String },
+    /// The caller reads this column masked, so it may not set it or compute with it as asked.
+    MaskedColumn { table: String, column: String },
+    /// A governed table cannot be used this way yet.
+    Ungovernable { construct: String },
+    /// A policy's filter is not one admissible boolean expression.
+    InvalidFilter,
+}
+
+/// A place in the text, all parts counted from 1 and in characters.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Position {
+    pub offset: usize,
+    pub line: usize,
+    pub column: usize,
+}
+
+impl Position {
+    /// The place of a token, or none when it is made up.
+    pub(crate) fn of(text: &str, at: Location) -> Option<Self> {
+        let line = usize::try_from(at.line).ok().filter(|line| *line > 0)?;
+        let column = usize::try_from(at.column).ok().filter(|column| *column > 0)?;
+        let before: usize = text.split_inclusive('\n').take(line - 1).map(|line| line.chars().count()).sum();
+        Some(Self { offset: before + column, line, column })
+    }
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Error {
+    pub kind: Kind,
+    pub message: String,
+    pub position: Option<Position>,
+    /// Where the tokenizer saw it; becomes `position` when the text is at hand.
+    pub(crate) location: Option<Location>,
+}
+
+impl Error {
+    pub fn new(kind: Kind, message: impl Into<String>) -> Self {
+        Self { kind, message: message.into(), position: None, location: None }
+    }
+
+    pub fn syntax(message: impl Into<String>) -> Self {
+        Self::new(Kind::Syntax, message)
+    }
+
+    /// A construct of the language that is not let through.
+    pub fn unsupported(construct: impl Into<String>) -> Self {
+        let construct = construct.into();
+        let message = format!("{construct} is not supported");
+        Self::new(Kind::Unsupported { construct }, message)
+    }
+
+    pub fn unsupported_function(name: impl Into<String>) -> Self {
+        let name = name.into();
+        let message = format!("function {name} is not supported");
+        Self::new(Kind::UnsupportedFunction { name }, message)
+    }
+
+    pub fn unsupported_type(name: impl Into<String>) -> Self {
+        let name = name.into();
+        let message = format!("type {name} is not supported");
+        Self::new(Kind::UnsupportedType { name }, message)
+    }
+
+    pub(crate) fn ungovernable(construct: &str, table: &str) -> Self {
+        let message = format!("{construct} on {table} is not supported while a policy governs the table for you");
+        Self::new(Kind::Ungovernable { construct: construct.to_owned() }, message)
+    }
+
+    pub(crate) fn invalid_filter(message: impl Into<String>) -> Self {
+        Self::new(Kind::InvalidFilter, message)
+    }
+
+    /// Remembers the place, unless one is known already.
+    pub(crate) fn at(mut self, location: Location) -> Self {
+        if location.line > 0 {
+            self.location.get_or_insert(location);
+        }
+        self
+    }
+
+    /// Turns the remembered place into one in this text.
+    pub(crate) fn within(mut self, text: &str) -> Self {
+        if self.position.is_none() {
+            self.position = self.location.and_then(|at| Position::of(text, at));
+        }
+        self
+    }
+
+    /// The line the error is on with a caret under the place, or nothing when the place is unknown.
+    pub fn snippet(&self, text: &str) -> String {
+        const WIDTH_MAX: usize = 100;
+        let Some(Position { line, column, .. }) = self.position else { return String::new() };
+        let Some(source) = text.lines().nth(line - 1) else { return String::new() };
+        let skipped = (column - 1).saturating_sub(WIDTH_MAX / 2);
+        let shown: String = source.chars().skip(skipped).take(WIDTH_MAX).map(|c| if c == '\t' { ' ' } else { c }).collect();
+        let head = format!("LINE {line}: ");
+        let indent = head.len() + (column - 1 - skipped);
+        format!("{head}{shown}\n{:indent$}^", "")
+    }
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.message)
+    }
+}
+
+impl std::error::Error for Error {}

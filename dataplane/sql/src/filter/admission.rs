@@ -1,0 +1,193 @@
+//! What may be a filter: a boolean that depends on the row, of functions that always answer the same.
+
+use std::ops::ControlFlow;
+
+use sqlparser::ast::{BinaryOperator, Expr, ObjectName, Query, TableFactor, UnaryOperator, Value, Visit, Visitor};
+
+use super::{FilterFacts, placeholder};
+use crate::error::Error;
+use crate::functions::{self, Class};
+use crate::names::{self, TableName};
+use crate::types::{self, Known, Type};
+
+pub(super) fn check(expr: &Expr) -> Result<FilterFacts, Error> {
+    if !matches!(types::type_of(expr, &Known::default()), Type::Boolean | Type::Unknown) {
+        return Err(Error::invalid_filter("a filter is a condition: this has no truth value"));
+    }
+    if truth(expr) == Some(true) {
+        return Err(Error::invalid_filter("this filter is true for every row"));
+    }
+    let mut look = Look { facts: FilterFacts::default(), depth: 0 };
+    match expr.visit(&mut look) {
+        ControlFlow::Break(error) => Err(error),
+        ControlFlow::Continue(()) => Ok(look.facts),
+    }
+}
+
+struct Look {
+    facts: FilterFacts,
+    /// How many subqueries it is inside of.
+    depth: usize,
+}
+
+impl Look {
+    fn expr(&mut self, expr: &Expr) -> Result<(), Error> {
+        match expr {
+            Expr::Identifier(ident) if self.depth == 0 => {
+                self.facts.columns.insert(ident.value.to_ascii_lowercase());
+            }
+            Expr::CompoundIdentifier(path) if self.depth == 0 => {
+                let [.., column] = path.as_slice() else { return Ok(()) };
+                self.facts.columns.insert(column.value.to_ascii_lowercase());
+            }
+            Expr::Function(function) => {
+                if function.over.is_some() {
+                    return Err(Error::invalid_filter("a filter holds no window function"));
+                }
+                call(&function.name, self.depth)?;
+            }
+            Expr::Value(value) => {
+                if let Value::Placeholder(name) = &value.value
+                    && placeholder::number(name).is_none()
+                {
+                    return Err(Error::invalid_filter("a filter has no parameters; write {name}"));
+                }
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+
+    fn factor(&mut self, factor: &TableFactor) -> Result<(), Error> {
+        match factor {
+            TableFactor::Table { name, args: None, .. } => {
+                let table = TableName::of(name).filter(|table| !table.is_reserved() && table.database.is_none());
+                let Some(table) = table else { return Err(Error::invalid_filter("a filter cannot read this table")) };
+                let schema = table.schema.unwrap_or_else(|| names::MAIN_SCHEMA.to_owned());
+                self.facts.tables.insert(format!("{schema}.{}", table.name));
+                Ok(())
+            }
+            _ => Err(Error::invalid_filter("the subquery of a filter reads tables only")),
+        }
+    }
+}
+
+fn call(name: &ObjectName, depth: usize) -> Result<(), Error> {
+    let Some(ident) = names::single(name) else { return Err(Error::invalid_filter("functions have no path in a filter")) };
+    let shown = ident.value.to_ascii_lowercase();
+    match functions::class(&shown) {
+        Some(Class::Safe | Class::Throwing) => {}
+        Some(Class::Volatile) => return Err(Error::invalid_filter(format!("{shown} answers differently each time"))),
+        Some(Class::Write | Class::Denied) | None => return Err(Error::invalid_filter(format!("function {shown} is not supported"))),
+    }
+    if depth == 0 && functions::is_aggregate(&shown) {
+        return Err(Error::invalid_filter(format!("{shown} is an aggregate; a filter looks at one row")));
+    }
+    Ok(())
+}
+
+impl Visitor for Look {
+    type Break = Error;
+
+    fn pre_visit_query(&mut self, query: &Query) -> ControlFlow<Error> {
+        self.depth += 1;
+        if query.with.is_some() || query.order_by.is_some() {
+            return ControlFlow::Break(Error::invalid_filter("the subquery of a filter has no WITH and no ORDER BY"));
+        }
+        ControlFlow::Continue(())
+    }
+
+    fn post_visit_query(&mut self, _: &Query) -> ControlFlow<Error> {
+        self.depth -= 1;
+        ControlFlow::Continue(())
+    }
+
+    fn pre_visit_expr(&mut self, expr: &Expr) -> ControlFlow<Error> {
+        match self.expr(expr) {
+            Ok(()) => ControlFlow::Continue(()),
+            Err(error) => ControlFlow::Break(error),
+        }
+    }
+
+    fn pre_visit_table_factor(&mut self, factor: &TableFactor) -> ControlFlow<Error> {
+        match self.factor(factor) {
+            Ok(()) => ControlFlow::Continue(()),
+            Err(error) => ControlFlow::Break(error),
+        }
+    }
+}
+
+/// Whether it is true or false for every row, when that is plain to see.
+#[recursive::recursive]
+fn truth(expr: &Expr) -> Option<bool> {
+    match expr {
+        Expr::Nested(inner) => truth(inner),
+        Expr::Value(value) => match value.value {
+            Value::Boolean(truth) => Some(truth),
+            _ => None,
+        },
+        Expr::UnaryOp { op: UnaryOperator::Not, expr } => truth(expr).map(|truth| !truth),
+        Expr::BinaryOp { left, op: BinaryOperator::Or, right } => match (truth(left), truth(right)) {
+            (Some(true), _) | (_, Some(true)) => Some(true),
+            (Some(false), Some(false)) => Some(false),
+            _ => opposites(left, right).then_some(true),
+        },
+        Expr::BinaryOp { left, op: BinaryOperator::And, right } => match (truth(left), truth(right)) {
+            (Some(false), _) | (_, Some(false)) => Some(false),
+            (Some(true), Some(true)) => Some(true),
+            _ => None,
+        },
+        Expr::BinaryOp { left, op: BinaryOperator::Eq | BinaryOperator::GtEq | BinaryOperator::LtEq, right } if same(left, right) => {
+            Some(true)
+        }
+        Expr::BinaryOp { left, op, right } => constants(left, op, right),
+        Expr::Like { negated: false, pattern, .. } | Expr::ILike { negated: false, pattern, .. } => is_any(pattern).then_some(true),
+        Expr::IsNotNull(inner) => matches!(inner.as_ref(), Expr::Value(value) if is_constant(&value.value)).then_some(true),
+        _ => None,
+    }
+}
+
+/// `a IS NULL OR a IS NOT NULL`.
+fn opposites(left: &Expr, right: &Expr) -> bool {
+    match (left, right) {
+        (Expr::IsNull(one), Expr::IsNotNull(other)) | (Expr::IsNotNull(one), Expr::IsNull(other)) => same(one, other),
+        _ => false,
+    }
+}
+
+fn constants(left: &Expr, op: &BinaryOperator, right: &Expr) -> Option<bool> {
+    let (Expr::Value(left), Expr::Value(right)) = (left, right) else { return None };
+    if !is_constant(&left.value) || !is_constant(&right.value) {
+        return None;
+    }
+    let (left, right) = (left.value.to_string(), right.value.to_string());
+    let order = match (left.parse::<f64>(), right.parse::<f64>()) {
+        (Ok(left), Ok(right)) => left.partial_cmp(&right)?,
+        _ => left.cmp(&right),
+    };
+    match op {
+        BinaryOperator::Eq => Some(order.is_eq()),
+        BinaryOperator::NotEq => Some(order.is_ne()),
+        BinaryOperator::Lt => Some(order.is_lt()),
+        BinaryOperator::LtEq => Some(order.is_le()),
+        BinaryOperator::Gt => Some(order.is_gt()),
+        BinaryOperator::GtEq => Some(order.is_ge()),
+        _ => None,
+    }
+}
+
+fn is_constant(value: &Value) -> bool {
+    matches!(value, Value::Number(..) | Value::SingleQuotedString(_) | Value::Boolean(_))
+}
+
+fn is_any(pattern: &Expr) -> bool {
+    matches!(pattern, Expr::Value(value) if matches!(&value.value, Value::SingleQuotedString(text) if text == "%"))
+}
+
+/// The same words; spans do not count.
+fn same(one: &Expr, other: &Expr) -> bool {
+    let words = |expr: &Expr| crate::print::label(expr).ok().map(|text| text.to_ascii_lowercase());
+    let (one, other) = (words(one), words(other));
+    one.is_some() && one == other
+}
+

@@ -1,0 +1,249 @@
+//! Policies into the statement, before anything runs.
+//!
+//! Row filters and masks are put where a table is read, at every reference anywhere in the statement,
+//! so aliases, expressions, aggregates, joins and errors only ever see governed values. The rules come
+//! from the data plane, already chosen for the caller; this module puts them in and knows what they hid.
+
+mod lineage;
+mod output;
+mod target;
+
+use std::collections::{BTreeSet, HashMap};
+use std::sync::Arc;
+
+use sqlparser::ast::{self, Expr};
+
+use crate::catalog::Table;
+use crate::error::{Error, Kind};
+pub use crate::filter::Filter;
+use crate::resolve::Resolved;
+use crate::statement;
+use crate::types::Known;
+
+/// What a caller sees in place of a column's value.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Mask {
+    /// `***`.
+    Full,
+    /// `***` and the last characters; all of it masked when it is not longer.
+    Partial { visible_chars: u32 },
+    /// A keyed hash as hex.
+    Hash,
+    /// NULL.
+    Null,
+}
+
+/// What rules one table for one caller.
+#[derive(Debug, Clone, Default)]
+pub struct TableRules {
+    filters: Vec<Filter>,
+    masks: Vec<(String, Mask)>,
+    strict: bool,
+}
+
+/// What rules every table for one caller. Case does not matter in names.
+#[derive(Debug, Clone, Default)]
+pub struct Rules {
+    tables: HashMap<(String, String), TableRules>,
+}
+
+impl Rules {
+    /// A row must pass this filter and all others of its table.
+    pub fn filter(&mut self, schema: &str, table: &str, filter: Filter) {
+        self.table(schema, table).filters.push(filter);
+    }
+
+    /// Masks a column; the stronger of two masks on one column stays.
+    pub fn mask(&mut self, schema: &str, table: &str, column: &str, mask: Mask) {
+        let masks = &mut self.table(schema, table).masks;
+        match masks.iter_mut().find(|(known, _)| known.eq_ignore_ascii_case(column)) {
+            Some((_, known)) => *known = stronger(*known, mask),
+            None => masks.push((column.to_owned(), mask)),
+        }
+    }
+
+    /// The table is always read with a barrier.
+    pub fn strict(&mut self, schema: &str, table: &str) {
+        self.table(schema, table).strict = true;
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.tables.is_empty()
+    }
+
+    fn table(&mut self, schema: &str, table: &str) -> &mut TableRules {
+        self.tables.entry((schema.to_ascii_lowercase(), table.to_ascii_lowercase())).or_default()
+    }
+
+    fn of(&self, table: &Table) -> Option<&TableRules> {
+        if self.tables.is_empty() {
+            return None;
+        }
+        self.tables.get(&(table.schema.to_ascii_lowercase(), table.name.to_ascii_lowercase()))
+    }
+}
+
+/// Of two masks the one that shows less.
+fn stronger(one: Mask, other: Mask) -> Mask {
+    let shown = |mask: Mask| match mask {
+        Mask::Null => (0, 0),
+        Mask::Full => (1, 0),
+        Mask::Hash => (2, 0),
+        Mask::Partial { visible_chars } => (3, visible_chars),
+    };
+    if shown(one) <= shown(other) { one } else { other }
+}
+
+/// One reference to a table, with what rules it.
+#[derive(Debug, Clone)]
+pub(crate) struct Scan {
+    pub table: Arc<Table>,
+    pub columns: Vec<ScanColumn>,
+    /// On the table's columns, values in.
+    pub filters: Vec<Expr>,
+    /// What a row written to it must pass.
+    pub check: Option<Check>,
+    /// Whether the engine's row number is read too: the way to find a written row again.
+    pub with_rowid: bool,
+}
+
+/// Filters on a new row, and the first value written, which is not when they fail.
+#[derive(Debug, Clone)]
+pub(crate) struct Check {
+    pub filters: Vec<Expr>,
+    pub value: Expr,
+    pub type_name: String,
+}
+
+#[derive(Debug, Clone)]
+pub(crate) struct ScanColumn {
+    pub name: String,
+    pub type_name: String,
+    pub is_text: bool,
+    pub mask: Option<Mask>,
+}
+
+impl Scan {
+    pub(crate) fn is_governed(&self) -> bool {
+        self.with_rowid || !self.filters.is_empty() || self.is_masked()
+    }
+
+    pub(crate) fn is_masked(&self) -> bool {
+        self.columns.iter().any(|column| column.mask.is_some())
+    }
+
+    /// Binds the rules of the table; a rule that no longer fits the table refuses every statement on it.
+    fn new(table: &Arc<Table>, rules: Option<&TableRules>) -> Result<Self, Error> {
+        let empty = TableRules::default();
+        let TableRules { filters, masks, strict: _ } = rules.unwrap_or(&empty);
+        let mask_of = |name: &str| masks.iter().find(|(column, _)| column.eq_ignore_ascii_case(name)).map(|(_, mask)| *mask);
+        let columns = table.columns.iter().map(|column| ScanColumn {
+            name: column.name.clone(),
+            type_name: column.type_name.clone(),
+            is_text: column.family() == crate::types::Type::Text,
+            mask: mask_of(&column.name),
+        });
+        let bound = filters.iter().map(|filter| filter.on(table)).collect::<Result<_, _>>()?;
+        Ok(Self { table: Arc::clone(table), columns: columns.collect(), filters: bound, check: None, with_rowid: false })
+    }
+}
+
+/// A statement with its rules in it. Made by [`govern`] alone.
+#[derive(Debug, Clone)]
+pub struct Governed {
+    pub(crate) kind: statement::Kind,
+    pub(crate) tree: ast::Statement,
+    pub(crate) scans: Vec<Scan>,
+    pub(crate) known: Known,
+    masked_columns: Vec<String>,
+    masked_outputs: Vec<usize>,
+    filtered_tables: BTreeSet<String>,
+    throwing: bool,
+    strict: bool,
+    warnings: Vec<String>,
+}
+
+impl Governed {
+    /// `table.column` of the masked columns its answer is made of, in the order they are met.
+    pub fn masked_columns(&self) -> &[String] {
+        &self.masked_columns
+    }
+
+    /// Places of the answer's columns that are a masked column: they are text.
+    pub fn masked_outputs(&self) -> &[usize] {
+        &self.masked_outputs
+    }
+
+    /// `schema.table` of the tables whose rows a filter hides.
+    pub fn filtered_tables(&self) -> &BTreeSet<String> {
+        &self.filtered_tables
+    }
+
+    /// Whether rows are filtered while an expression could raise an error that tells of hidden ones:
+    /// then the answer is held back until it is known that none did.
+    pub fn is_throwing(&self) -> bool {
+        self.throwing && !self.filtered_tables.is_empty()
+    }
+
+    /// Whether a policy asks for barriers always.
+    pub fn is_strict(&self) -> bool {
+        self.strict
+    }
+
+    pub fn kind(&self) -> &statement::Kind {
+        &self.kind
+    }
+
+    pub fn warnings(&self) -> &[String] {
+        &self.warnings
+    }
+
+    /// The governed statement as text, for the log.
+    pub fn text(&self) -> Result<String, Error> {
+        crate::print::governed(&self.tree, &self.scans)
+    }
+}
+
+/// Puts the rules in. What cannot be governed is refused.
+pub fn govern(resolved: Resolved, rules: &Rules) -> Result<Governed, Error> {
+    let Resolved { kind, mut tree, references, target } = resolved;
+    let mut scans = Vec::with_capacity(references.len() + 1);
+    let mut filtered_tables = BTreeSet::new();
+    let mut strict = false;
+    for table in references.iter().chain(target.as_ref()) {
+        let ruling = rules.of(table);
+        let scan = Scan::new(table, ruling)?;
+        strict |= ruling.is_some_and(|ruling| ruling.strict);
+        if !scan.filters.is_empty() {
+            filtered_tables.insert(table.path());
+        }
+        scans.push(scan);
+    }
+    if let Some(table) = &target {
+        let filters = rules.of(table).map_or(&[][..], |ruling| &ruling.filters);
+        target::govern(&mut tree, filters, &mut scans)?;
+    }
+    let found = lineage::of(&tree, &scans)?;
+    let masked_outputs = output::as_text(&mut tree, &scans, &found)?;
+    let warnings = found.warnings();
+    Ok(Governed {
+        kind,
+        masked_columns: found.masked_columns(&scans),
+        known: found.known,
+        tree,
+        scans,
+        masked_outputs,
+        filtered_tables,
+        throwing: found.can_throw,
+        strict,
+        warnings,
+    })
+}
+
+pub(crate) fn masked_error(table: &Table, column: &str, what: &str) -> Error {
+    let kind = Kind::MaskedColumn { table: table.path(), column: column.to_owned() };
+    Error::new(kind, format!("column {column} of {} is masked for you: {what}", table.path()))
+}
+
+#[cfg(test)]
+mod tests;

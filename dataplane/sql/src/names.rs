@@ -1,0 +1,90 @@
+//! Names as the statement writes them, and which of them are ours.
+
+use sqlparser::ast::{Ident, ObjectName, ObjectNamePart};
+
+/// The engine's catalog that holds the raw tables.
+pub const RAW_CATALOG: &str = "raw";
+/// The schema a name without one means.
+pub const MAIN_SCHEMA: &str = "main";
+
+/// First parts of a path that no caller may write: the engine's own catalogs, and ours.
+const RESERVED: [&str; 6] = [RAW_CATALOG, "system", "temp", "memory", "pg_catalog", "information_schema"];
+const RESERVED_PREFIXES: [&str; 3] = ["_svc", "duckdb_", "pragma_"];
+/// Tables the engine answers from its catalog, wherever they seem to stand.
+const CATALOG_PREFIXES: [&str; 4] = ["duckdb_", "pragma_", "pg_", "sqlite_"];
+
+/// A table's name, with its schema if one was written.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct TableName {
+    /// What stands before the schema, when three parts are written.
+    pub database: Option<String>,
+    pub schema: Option<String>,
+    pub name: String,
+}
+
+impl TableName {
+    /// None for names with function calls or more than three parts.
+    pub fn of(name: &ObjectName) -> Option<Self> {
+        let parts = parts(name)?;
+        let text = |ident: &Ident| Some(ident.value.clone()).filter(|value| !value.is_empty());
+        match parts.as_slice() {
+            [name] => Some(Self { database: None, schema: None, name: name.value.clone() }),
+            [schema, name] => Some(Self { database: None, schema: text(schema), name: name.value.clone() }),
+            [database, schema, name] => {
+                Some(Self { database: text(database), schema: text(schema), name: name.value.clone() })
+            }
+            _ => None,
+        }
+    }
+
+    /// Whether the path begins with, or the name is, something only the engine or we may write.
+    pub(crate) fn is_reserved(&self) -> bool {
+        let first = self.database.as_ref().or(self.schema.as_ref());
+        first.is_some_and(|first| is_reserved(first))
+            || self.schema.as_ref().is_some_and(|schema| is_reserved(schema))
+            || starts_with_any(&self.name, &CATALOG_PREFIXES)
+            || starts_with_any(&self.name, &["_svc"])
+    }
+}
+
+fn is_reserved(part: &str) -> bool {
+    RESERVED.iter().any(|reserved| part.eq_ignore_ascii_case(reserved)) || starts_with_any(part, &RESERVED_PREFIXES)
+}
+
+fn starts_with_any(name: &str, prefixes: &[&str]) -> bool {
+    prefixes.iter().any(|prefix| name.get(..prefix.len()).is_some_and(|head| head.eq_ignore_ascii_case(prefix)))
+}
+
+pub(crate) fn parts(name: &ObjectName) -> Option<Vec<&Ident>> {
+    name.0
+        .iter()
+        .map(|part| match part {
+            ObjectNamePart::Identifier(ident) => Some(ident),
+            ObjectNamePart::Function(_) => None,
+        })
+        .collect()
+}
+
+/// The name, when it has one part.
+pub(crate) fn single(name: &ObjectName) -> Option<&Ident> {
+    match name.0.as_slice() {
+        [ObjectNamePart::Identifier(ident)] => Some(ident),
+        _ => None,
+    }
+}
+
+pub(crate) fn last(name: &ObjectName) -> Option<&Ident> {
+    match name.0.last() {
+        Some(ObjectNamePart::Identifier(ident)) => Some(ident),
+        _ => None,
+    }
+}
+
+/// The name of a table as the engine finds it whatever its search path is.
+pub(crate) fn qualified(schema: &str, name: &str) -> ObjectName {
+    ObjectName::from(vec![quoted(RAW_CATALOG), quoted(schema), quoted(name)])
+}
+
+pub(crate) fn quoted(name: &str) -> Ident {
+    Ident::with_quote('"', name)
+}

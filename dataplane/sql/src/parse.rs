@@ -1,0 +1,187 @@
+//! Text to one statement.
+//!
+//! The warehouse's grammar is tried first, the engine's on the same tokens when it refuses. What
+//! neither reads is a syntax error; nothing is ever passed on as text.
+
+use sqlparser::ast;
+use sqlparser::dialect::{Dialect, DuckDbDialect, SnowflakeDialect};
+use sqlparser::keywords::Keyword;
+use sqlparser::parser::{Parser, ParserError, ParserOptions};
+use sqlparser::tokenizer::{Location, Token, TokenWithSpan};
+
+use crate::error::{Error, Kind, Position};
+use crate::lex;
+use crate::statement::Statement;
+
+/// How deep the parser itself may recurse.
+const RECURSION_MAX: usize = 120;
+/// How many statements one simple query may hold.
+const STATEMENTS_MAX: usize = 1000;
+
+/// Exactly one statement.
+pub fn parse(text: &str) -> Result<Statement, Error> {
+    let mut groups = grouped(lex::tokens(text)?);
+    match (groups.pop(), groups.is_empty()) {
+        (None, _) => Err(Error::new(Kind::Empty, "there is no statement in the text")),
+        (Some(tokens), true) => statement(text, tokens),
+        (Some(_), false) => Err(Error::new(Kind::Several, "one statement is expected, this is more than one")),
+    }
+}
+
+/// The statements of a simple query, in order; empty when there is none.
+pub fn split(text: &str) -> Result<Vec<Statement>, Error> {
+    let groups = grouped(lex::tokens(text)?);
+    if groups.len() > STATEMENTS_MAX {
+        return Err(Error::new(Kind::TooLarge, format!("a query may hold {STATEMENTS_MAX} statements")));
+    }
+    groups.into_iter().map(|tokens| statement(text, tokens)).collect()
+}
+
+/// `SELECT` and these tokens, as policies write their filters.
+pub(crate) fn selected(mut tokens: Vec<TokenWithSpan>) -> Result<ast::Statement, Error> {
+    tokens.retain(|token| token.token != Token::EOF);
+    tokens.insert(0, made("SELECT"));
+    tree(tokens)
+}
+
+/// A query of our own text.
+pub(crate) fn query(text: &str) -> Result<Box<ast::Query>, Error> {
+    match tree(lex::tokens(text)?)? {
+        ast::Statement::Query(query) => Ok(query),
+        _ => Err(Error::syntax("a query is expected")),
+    }
+}
+
+fn statement(text: &str, tokens: Vec<TokenWithSpan>) -> Result<Statement, Error> {
+    let source = source(text, &tokens);
+    tree(tables_selected(tokens)).and_then(|tree| Statement::new(source, tree)).map_err(|e| e.within(text))
+}
+
+fn tree(tokens: Vec<TokenWithSpan>) -> Result<ast::Statement, Error> {
+    either(tokens, |parser| {
+        let tree = parser.parse_statement()?;
+        end(parser)?;
+        Ok(tree)
+    })
+}
+
+/// The statement's own text among others, its place kept, so that positions fit both.
+fn source(text: &str, tokens: &[TokenWithSpan]) -> Source {
+    let edge = |at: Option<Location>| at.and_then(|at| Position::of(text, at)).map(|position| position.offset);
+    let start = edge(tokens.first().map(|token| token.span.start)).unwrap_or(1);
+    let end = edge(tokens.last().map(|token| token.span.end));
+    let length = end.map_or(usize::MAX, |end| end.saturating_sub(start));
+    Source { whole: text.to_owned(), own: text.chars().skip(start - 1).take(length).collect() }
+}
+
+/// The text a statement came in, and its own part.
+#[derive(Debug, Clone)]
+pub(crate) struct Source {
+    pub whole: String,
+    pub own: String,
+}
+
+/// `TABLE t` is `SELECT * FROM t`; the parser crate drops what stands behind it.
+fn tables_selected(tokens: Vec<TokenWithSpan>) -> Vec<TokenWithSpan> {
+    if !tokens.iter().any(|token| is(&token.token, Keyword::TABLE)) {
+        return tokens;
+    }
+    let mut kept: Vec<TokenWithSpan> = Vec::with_capacity(tokens.len() + 2);
+    let mut rest = tokens.into_iter().peekable();
+    while let Some(token) = rest.next() {
+        let begins = kept.last().is_none_or(|before| begins_query(&before.token));
+        let named = rest.peek().is_some_and(|next| matches!(next.token, Token::Word(_)));
+        if is(&token.token, Keyword::TABLE) && begins && named {
+            kept.extend([made("SELECT"), TokenWithSpan { token: Token::Mul, span: token.span }, made("FROM")]);
+        } else {
+            kept.push(token);
+        }
+    }
+    kept
+}
+
+fn begins_query(before: &Token) -> bool {
+    let words = [Keyword::UNION, Keyword::ALL, Keyword::EXCEPT, Keyword::INTERSECT, Keyword::MINUS, Keyword::DISTINCT, Keyword::AS];
+    matches!(before, Token::LParen | Token::RParen) || words.iter().any(|word| is(before, *word))
+}
+
+fn is(token: &Token, keyword: Keyword) -> bool {
+    matches!(token, Token::Word(word) if word.keyword == keyword && word.quote_style.is_none())
+}
+
+fn made(keyword: &str) -> TokenWithSpan {
+    TokenWithSpan::wrap(Token::make_keyword(keyword))
+}
+
+fn end(parser: &Parser<'_>) -> Result<(), ParserError> {
+    let next = parser.peek_token();
+    if next.token == Token::EOF {
+        return Ok(());
+    }
+    parser.expected("end of statement", next)
+}
+
+/// Tokens between semicolons.
+fn grouped(tokens: Vec<TokenWithSpan>) -> Vec<Vec<TokenWithSpan>> {
+    let mut groups = Vec::new();
+    let mut group = Vec::with_capacity(tokens.len());
+    for token in tokens {
+        match token.token {
+            Token::SemiColon | Token::EOF => groups.push(std::mem::take(&mut group)),
+            _ => group.push(token),
+        }
+    }
+    groups.push(group);
+    groups.retain(|group| !group.is_empty());
+    groups
+}
+
+fn either<T>(
+    tokens: Vec<TokenWithSpan>,
+    read: impl Fn(&mut Parser<'_>) -> Result<T, ParserError>,
+) -> Result<T, Error> {
+    let first = read(&mut parser(&SnowflakeDialect, tokens.clone()));
+    match first {
+        Ok(tree) => Ok(tree),
+        Err(warehouse) => read(&mut parser(&DuckDbDialect, tokens)).map_err(|_| refused(warehouse)),
+    }
+}
+
+fn parser(dialect: &dyn Dialect, tokens: Vec<TokenWithSpan>) -> Parser<'_> {
+    Parser::new(dialect)
+        .with_options(ParserOptions::new().with_unescape(false))
+        .with_recursion_limit(RECURSION_MAX)
+        .with_tokens_with_locations(tokens)
+}
+
+fn refused(error: ParserError) -> Error {
+    match error {
+        ParserError::TokenizerError(message) | ParserError::ParserError(message) => {
+            let (message, at) = located(&message);
+            let error = Error::syntax(message);
+            match at {
+                Some(at) => error.at(at),
+                None => error,
+            }
+        }
+        ParserError::RecursionLimitExceeded => Error::new(Kind::TooDeep, "the statement nests too deep"),
+    }
+}
+
+/// The parser writes ` at Line: 1, Column: 8` behind its messages.
+fn located(message: &str) -> (String, Option<Location>) {
+    let Some((said, place)) = message.rsplit_once(" at Line: ") else { return (lowered(message), None) };
+    let Some((line, column)) = place.split_once(", Column: ") else { return (lowered(message), None) };
+    match (line.parse(), column.parse()) {
+        (Ok(line), Ok(column)) => (lowered(said), Some(Location { line, column })),
+        _ => (lowered(message), None),
+    }
+}
+
+fn lowered(message: &str) -> String {
+    let mut letters = message.trim_end_matches(':').trim_end().chars();
+    letters.next().map_or_else(String::new, |first| first.to_lowercase().chain(letters).collect())
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,266 @@
+//! The one way from a tree back to text.
+//!
+//! Fail closed: every node is taken apart field by field, and a field or kind that is not on the list
+//! is refused by name, so this is also the list of what the language lets through ([`admit`]).
+//! It never uses the parser crate's own printing, which guesses whether a quote is already escaped.
+//! Operands are bracketed by the tree, so no parser's precedence can change the meaning.
+
+mod create;
+mod expr;
+mod factor;
+mod kinds;
+mod query;
+mod scan;
+mod write;
+
+use sqlparser::ast::{Ident, ObjectName, ObjectNamePart, Statement, Value};
+
+use crate::error::Error;
+use crate::govern::Scan;
+use crate::names;
+use crate::quote;
+
+pub use scan::CHECK_FAILED;
+pub(crate) use scan::marker;
+
+/// What a printed value stands for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Bind {
+    /// The caller's parameter of this number, from 1.
+    Caller(usize),
+    /// A value of ours, from a policy's placeholder.
+    Text(String),
+}
+
+/// For whom the text is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Style {
+    /// The engine: all names quoted, warehouse constructs refused.
+    Engine,
+    /// The audit log: every literal is `?`.
+    Redacted,
+    /// A column's label: as written.
+    Label,
+}
+
+/// Text under construction.
+pub(crate) struct Printer<'a> {
+    out: String,
+    style: Style,
+    scans: &'a [Scan],
+    barriers: bool,
+    binds: Vec<Bind>,
+    tables: Vec<String>,
+}
+
+/// What the engine gets.
+pub(crate) struct Printed {
+    pub sql: String,
+    pub binds: Vec<Bind>,
+    /// Full names of the tables in the text.
+    pub tables: Vec<String>,
+}
+
+/// Refuses whatever is not on the list of what may be printed; answers the redacted text.
+pub(crate) fn admit(statement: &Statement) -> Result<String, Error> {
+    let mut printer = Printer::new(Style::Redacted, &[], false);
+    printer.statement(statement)?;
+    Ok(printer.out)
+}
+
+/// The expression as the caller wrote it, for the label of its column.
+pub(crate) fn label(expr: &sqlparser::ast::Expr) -> Result<String, Error> {
+    let mut printer = Printer::new(Style::Label, &[], false);
+    printer.expr(expr)?;
+    Ok(printer.out)
+}
+
+/// The governed statement in the caller's dialect.
+pub(crate) fn governed(statement: &Statement, scans: &[Scan]) -> Result<String, Error> {
+    let mut printer = Printer::new(Style::Label, scans, false);
+    printer.statement(statement)?;
+    Ok(printer.out)
+}
+
+/// Text for the engine; governed scans are written from `scans`, with barriers if asked.
+pub(crate) fn engine(statement: &Statement, scans: &[Scan], barriers: bool) -> Result<Printed, Error> {
+    let mut printer = Printer::new(Style::Engine, scans, barriers);
+    printer.statement(statement)?;
+    Ok(Printed { sql: printer.out, binds: printer.binds, tables: printer.tables })
+}
+
+impl<'a> Printer<'a> {
+    fn new(style: Style, scans: &'a [Scan], barriers: bool) -> Self {
+        Self { out: String::with_capacity(256), style, scans, barriers, binds: Vec::new(), tables: Vec::new() }
+    }
+
+    fn put(&mut self, text: &str) {
+        self.out.push_str(text);
+    }
+
+    /// A construct of the warehouse: known, but the engine must never meet it.
+    fn warehouse_only(&self, construct: &str) -> Result<(), Error> {
+        if self.style == Style::Engine { Err(Error::unsupported(construct)) } else { Ok(()) }
+    }
+
+    fn ident(&mut self, ident: &Ident) {
+        if self.style == Style::Engine || (ident.quote_style.is_some() || !quote::is_plain(&ident.value)) {
+            quote::name_into(&mut self.out, &ident.value);
+        } else {
+            self.out.push_str(&ident.value);
+        }
+    }
+
+    fn idents(&mut self, idents: &[Ident]) {
+        for (i, ident) in idents.iter().enumerate() {
+            if i > 0 {
+                self.put(", ");
+            }
+            self.ident(ident);
+        }
+    }
+
+    fn name(&mut self, name: &ObjectName) -> Result<(), Error> {
+        let ObjectName(parts) = name;
+        if let Some([catalog, schema, table]) = names::parts(name).as_deref()
+            && catalog.value == names::RAW_CATALOG
+        {
+            self.tables.push(format!("{}.{}.{}", catalog.value, schema.value, table.value));
+        }
+        for (i, part) in parts.iter().enumerate() {
+            if i > 0 {
+                self.put(".");
+            }
+            match part {
+                ObjectNamePart::Identifier(ident) => self.ident(ident),
+                ObjectNamePart::Function(_) => return Err(Error::unsupported("a function as a name")),
+            }
+        }
+        Ok(())
+    }
+
+    fn list<T>(
+        &mut self,
+        items: &[T],
+        mut print: impl FnMut(&mut Self, &T) -> Result<(), Error>,
+    ) -> Result<(), Error> {
+        for (i, item) in items.iter().enumerate() {
+            if i > 0 {
+                self.put(", ");
+            }
+            print(self, item)?;
+        }
+        Ok(())
+    }
+
+    /// A string of our own, in the engine's text as a literal.
+    fn text(&mut self, text: &str) {
+        if self.style == Style::Redacted {
+            self.put("?");
+        } else {
+            quote::text_into(&mut self.out, text);
+        }
+    }
+
+    fn value(&mut self, value: &Value) -> Result<(), Error> {
+        match value {
+            Value::Placeholder(name) => return self.placeholder(name),
+            Value::Number(_, true) => return Err(Error::unsupported("a number with a suffix")),
+            Value::Number(digits, false) if !is_number(digits) => return Err(Error::unsupported("this form of number")),
+            Value::Number(..) | Value::SingleQuotedString(_) | Value::Boolean(_) | Value::Null => {}
+            Value::HexStringLiteral(digits) if is_hex(digits) => {}
+            _ => return Err(Error::unsupported("this form of literal")),
+        }
+        if self.style == Style::Redacted {
+            self.put("?");
+            return Ok(());
+        }
+        match value {
+            Value::Number(digits, _) => self.put(digits),
+            Value::SingleQuotedString(text) => quote::text_into(&mut self.out, text),
+            Value::Boolean(true) => self.put("TRUE"),
+            Value::Boolean(false) => self.put("FALSE"),
+            Value::HexStringLiteral(digits) => self.blob(digits),
+            _ => self.put("NULL"),
+        }
+        Ok(())
+    }
+
+    fn placeholder(&mut self, name: &str) -> Result<(), Error> {
+        if let Some(made) = marker::made(name) {
+            return self.made(made);
+        }
+        let number = name.strip_prefix('$').and_then(|digits| digits.parse::<usize>().ok());
+        match (self.style, number) {
+            (Style::Engine, Some(number)) => {
+                let known = self.binds.iter().position(|bind| *bind == Bind::Caller(number));
+                let position = known.unwrap_or_else(|| {
+                    self.binds.push(Bind::Caller(number));
+                    self.binds.len() - 1
+                });
+                self.put(&format!("${}", position + 1));
+            }
+            (_, Some(number)) => self.put(&format!("${number}")),
+            (_, None) => return Err(Error::unsupported("a parameter that has no number")),
+        }
+        Ok(())
+    }
+
+    /// A value of ours: bound for the engine, shown in the governed text for the log.
+    fn bind(&mut self, text: &str) {
+        if self.style != Style::Engine {
+            return self.text(text);
+        }
+        let bind = Bind::Text(text.to_owned());
+        let known = self.binds.iter().position(|known| *known == bind);
+        let position = known.unwrap_or_else(|| {
+            self.binds.push(bind);
+            self.binds.len() - 1
+        });
+        self.put(&format!("${}", position + 1));
+    }
+
+    fn blob(&mut self, digits: &str) {
+        self.put("CAST('");
+        let mut digits = digits.chars();
+        while let (Some(high), Some(low)) = (digits.next(), digits.next()) {
+            self.out.push_str("\\x");
+            self.out.push(high);
+            self.out.push(low);
+        }
+        self.put("' AS BLOB)");
+    }
+}
+
+fn is_number(digits: &str) -> bool {
+    digits.starts_with(|c: char| c.is_ascii_digit() || c == '.')
+        && digits.chars().all(|c| c.is_ascii_digit() || matches!(c, '.' | 'e' | 'E' | '+' | '-'))
+}
+
+fn is_hex(digits: &str) -> bool {
+    digits.len() % 2 == 0 && digits.chars().all(|c| c.is_ascii_hexdigit())
+}
+
+/// Refuses a field that is set although nobody has said what it means here.
+fn absent(is_absent: bool, construct: &str) -> Result<(), Error> {
+    if is_absent { Ok(()) } else { Err(Error::unsupported(construct)) }
+}
+
+/// `*` and nothing more.
+pub(crate) fn is_bare_star(options: &sqlparser::ast::WildcardAdditionalOptions) -> bool {
+    let sqlparser::ast::WildcardAdditionalOptions {
+        wildcard_token: _,
+        opt_ilike,
+        opt_exclude,
+        opt_except,
+        opt_replace,
+        opt_rename,
+        opt_alias,
+    } = options;
+    opt_ilike.is_none()
+        && opt_exclude.is_none()
+        && opt_except.is_none()
+        && opt_replace.is_none()
+        && opt_rename.is_none()
+        && opt_alias.is_none()
+}

@@ -1,0 +1,692 @@
+//! Expressions.
+
+use sqlparser::ast::{
+    AccessExpr, Array, BinaryOperator, CaseWhen, CastKind, CeilFloorKind, DateTimeField, DictionaryField,
+    DuplicateTreatment, Expr, ExtractSyntax, Function, FunctionArg, FunctionArgExpr, FunctionArgOperator,
+    FunctionArgumentClause, FunctionArgumentList, FunctionArguments, Interval, JsonPath, JsonPathElem, LambdaFunction,
+    LambdaFunctionParameter, LambdaSyntax, Map, MapEntry, NullTreatment, OneOrManyWithParens, Subscript, TrimWhereField,
+    TypedString, UnaryOperator, Value, WildcardAdditionalOptions, WindowFrame, WindowFrameBound, WindowFrameUnits,
+    WindowSpec, WindowType,
+};
+
+use super::{Printer, Style, absent};
+use crate::error::Error;
+
+impl Printer<'_> {
+    #[expect(clippy::too_many_lines, reason = "the list of all kinds of expression is one list")]
+    #[recursive::recursive]
+    pub(super) fn expr(&mut self, expr: &Expr) -> Result<(), Error> {
+        match expr {
+            Expr::Identifier(ident) => self.ident(ident),
+            Expr::CompoundIdentifier(path) => {
+                for (i, ident) in path.iter().enumerate() {
+                    if i > 0 {
+                        self.put(".");
+                    }
+                    self.ident(ident);
+                }
+            }
+            Expr::CompoundFieldAccess { root, access_chain } => {
+                self.operand(root)?;
+                for access in access_chain {
+                    self.access(access)?;
+                }
+            }
+            Expr::JsonAccess { value, path } => self.json_access(value, path)?,
+            Expr::IsFalse(inner) => self.postfix(inner, " IS FALSE")?,
+            Expr::IsNotFalse(inner) => self.postfix(inner, " IS NOT FALSE")?,
+            Expr::IsTrue(inner) => self.postfix(inner, " IS TRUE")?,
+            Expr::IsNotTrue(inner) => self.postfix(inner, " IS NOT TRUE")?,
+            Expr::IsNull(inner) => self.postfix(inner, " IS NULL")?,
+            Expr::IsNotNull(inner) => self.postfix(inner, " IS NOT NULL")?,
+            Expr::IsUnknown(inner) => self.postfix(inner, " IS NULL")?,
+            Expr::IsNotUnknown(inner) => self.postfix(inner, " IS NOT NULL")?,
+            Expr::IsDistinctFrom(left, right) => self.infix(left, " IS DISTINCT FROM ", right)?,
+            Expr::IsNotDistinctFrom(left, right) => self.infix(left, " IS NOT DISTINCT FROM ", right)?,
+            Expr::InList { expr, list, negated } => {
+                self.postfix(expr, if *negated { " NOT IN (" } else { " IN (" })?;
+                self.list(list, Self::expr)?;
+                self.put(")");
+            }
+            Expr::InSubquery { expr, subquery, negated } => {
+                self.postfix(expr, if *negated { " NOT IN " } else { " IN " })?;
+                self.bracketed_query(subquery)?;
+            }
+            Expr::Between { expr, negated, low, high } => {
+                self.postfix(expr, if *negated { " NOT BETWEEN " } else { " BETWEEN " })?;
+                self.infix(low, " AND ", high)?;
+            }
+            Expr::BinaryOp { left, op, right } => self.binary(left, op, right)?,
+            Expr::Like { negated, any, expr, pattern, escape_char } => {
+                absent(!any || self.style != Style::Engine, "LIKE ANY")?;
+                let word = match (negated, any) {
+                    (false, false) => " LIKE ",
+                    (true, false) => " NOT LIKE ",
+                    (false, true) => " LIKE ANY ",
+                    (true, true) => " NOT LIKE ANY ",
+                };
+                self.like(expr, word, pattern, escape_char.as_deref())?;
+            }
+            Expr::ILike { negated, any, expr, pattern, escape_char } => {
+                absent(!any || self.style != Style::Engine, "ILIKE ANY")?;
+                let word = match (negated, any) {
+                    (false, false) => " ILIKE ",
+                    (true, false) => " NOT ILIKE ",
+                    (false, true) => " ILIKE ANY ",
+                    (true, true) => " NOT ILIKE ANY ",
+                };
+                self.like(expr, word, pattern, escape_char.as_deref())?;
+            }
+            Expr::SimilarTo { negated, expr, pattern, escape_char } => {
+                absent(escape_char.is_none(), "ESCAPE of SIMILAR TO")?;
+                self.infix(expr, if *negated { " NOT SIMILAR TO " } else { " SIMILAR TO " }, pattern)?;
+            }
+            Expr::RLike { negated, expr, pattern, regexp: _ } => {
+                self.warehouse_only("RLIKE")?;
+                self.infix(expr, if *negated { " NOT RLIKE " } else { " RLIKE " }, pattern)?;
+            }
+            Expr::AnyOp { left, compare_op, right, is_some: _ } => self.quantified(left, compare_op, "ANY", right)?,
+            Expr::AllOp { left, compare_op, right } => self.quantified(left, compare_op, "ALL", right)?,
+            Expr::UnaryOp { op, expr } => {
+                self.put(match op {
+                    UnaryOperator::Not => "NOT ",
+                    UnaryOperator::Minus => "-",
+                    UnaryOperator::Plus => "+",
+                    UnaryOperator::BitwiseNot => "~",
+                    _ => return Err(Error::unsupported(format!("operator {op}"))),
+                });
+                self.operand(expr)?;
+            }
+            Expr::Cast { kind, expr, data_type, format } => {
+                absent(format.is_none(), "FORMAT of a cast")?;
+                self.put(match kind {
+                    CastKind::Cast | CastKind::DoubleColon => "CAST(",
+                    CastKind::TryCast | CastKind::SafeCast => "TRY_CAST(",
+                });
+                self.expr(expr)?;
+                self.put(" AS ");
+                self.data_type(data_type)?;
+                self.put(")");
+            }
+            Expr::AtTimeZone { timestamp, time_zone } => self.infix(timestamp, " AT TIME ZONE ", time_zone)?,
+            Expr::Extract { field, syntax, expr } => {
+                absent(*syntax == ExtractSyntax::From || self.style != Style::Engine, "EXTRACT with a comma")?;
+                self.put("EXTRACT(");
+                self.field(field)?;
+                self.put(" FROM ");
+                self.expr(expr)?;
+                self.put(")");
+            }
+            Expr::Ceil { expr, field } => self.rounded("CEIL(", expr, field)?,
+            Expr::Floor { expr, field } => self.rounded("FLOOR(", expr, field)?,
+            Expr::Position { expr, r#in } => {
+                self.put("POSITION(");
+                self.infix(expr, " IN ", r#in)?;
+                self.put(")");
+            }
+            Expr::Substring { expr, substring_from, substring_for, special: _, shorthand: _ } => {
+                self.put("SUBSTRING(");
+                self.expr(expr)?;
+                match (substring_from, substring_for) {
+                    (None, None) => return Err(Error::unsupported("SUBSTRING without a start")),
+                    (Some(from), None) => self.clause(", ", Some(from))?,
+                    (None, Some(length)) => self.clause(", 1, ", Some(length))?,
+                    (Some(from), Some(length)) => {
+                        self.clause(", ", Some(from))?;
+                        self.clause(", ", Some(length))?;
+                    }
+                }
+                self.put(")");
+            }
+            Expr::Trim { trim_where, trim_what, expr, trim_characters } => {
+                self.trim(trim_where.as_ref(), trim_what.as_deref(), expr, trim_characters.as_deref())?;
+            }
+            Expr::Overlay { .. } => return Err(Error::unsupported("OVERLAY")),
+            Expr::Nested(inner) => {
+                self.put("(");
+                self.expr(inner)?;
+                self.put(")");
+            }
+            Expr::Value(value) => self.value(&value.value)?,
+            Expr::TypedString(TypedString { data_type, value, uses_odbc_syntax }) => {
+                absent(!uses_odbc_syntax, "{d '…'}")?;
+                self.put("CAST(");
+                self.value(&value.value)?;
+                self.put(" AS ");
+                self.data_type(data_type)?;
+                self.put(")");
+            }
+            Expr::Function(function) => self.function(function)?,
+            Expr::Case { case_token: _, end_token: _, operand, conditions, else_result } => {
+                self.case(operand.as_deref(), conditions, else_result.as_deref())?;
+            }
+            Expr::Exists { subquery, negated } => {
+                self.put(if *negated { "NOT EXISTS " } else { "EXISTS " });
+                self.bracketed_query(subquery)?;
+            }
+            Expr::Subquery(query) => self.bracketed_query(query)?,
+            Expr::GroupingSets(sets) => self.sets("GROUPING SETS (", sets)?,
+            Expr::Cube(sets) => self.sets("CUBE (", sets)?,
+            Expr::Rollup(sets) => self.sets("ROLLUP (", sets)?,
+            Expr::Tuple(items) => {
+                self.put("(");
+                self.list(items, Self::expr)?;
+                self.put(")");
+            }
+            Expr::Dictionary(fields) => {
+                self.put("{");
+                self.list(fields, |p, DictionaryField { key, value }| {
+                    p.field_key(&key.value);
+                    p.put(": ");
+                    p.expr(value)
+                })?;
+                self.put("}");
+            }
+            Expr::Map(Map { entries }) => {
+                self.put("MAP {");
+                self.list(entries, |p, MapEntry { key, value }| p.infix(key, ": ", value))?;
+                self.put("}");
+            }
+            Expr::Array(Array { elem, named: _ }) => {
+                self.put("[");
+                self.list(elem, Self::expr)?;
+                self.put("]");
+            }
+            Expr::Interval(interval) => self.interval(interval)?,
+            Expr::Lambda(lambda) => self.lambda(lambda)?,
+            Expr::Collate { .. } => return Err(Error::unsupported("COLLATE")),
+            Expr::IsJson { .. } => return Err(Error::unsupported("IS JSON")),
+            Expr::IsNormalized { .. } => return Err(Error::unsupported("IS NORMALIZED")),
+            Expr::InUnnest { .. } => return Err(Error::unsupported("IN UNNEST")),
+            Expr::Convert { .. } => return Err(Error::unsupported("CONVERT")),
+            Expr::Prefixed { .. } => return Err(Error::unsupported("a prefixed literal")),
+            Expr::Struct { .. } => return Err(Error::unsupported("STRUCT(…)")),
+            Expr::Named { .. } => return Err(Error::unsupported("a named expression")),
+            Expr::MatchAgainst { .. } => return Err(Error::unsupported("MATCH AGAINST")),
+            Expr::Wildcard(_) | Expr::QualifiedWildcard(..) => return Err(Error::unsupported("* as an expression")),
+            Expr::OuterJoin(_) => return Err(Error::unsupported("the outer join operator (+)")),
+            Expr::Prior(_) => return Err(Error::unsupported("PRIOR")),
+            Expr::MemberOf(_) => return Err(Error::unsupported("MEMBER OF")),
+        }
+        Ok(())
+    }
+
+    /// An expression where any other operator may stand next to it.
+    pub(super) fn operand(&mut self, expr: &Expr) -> Result<(), Error> {
+        if is_closed(expr) {
+            return self.expr(expr);
+        }
+        self.put("(");
+        self.expr(expr)?;
+        self.put(")");
+        Ok(())
+    }
+
+    fn postfix(&mut self, expr: &Expr, operator: &str) -> Result<(), Error> {
+        self.operand(expr)?;
+        self.put(operator);
+        Ok(())
+    }
+
+    pub(super) fn infix(&mut self, left: &Expr, operator: &str, right: &Expr) -> Result<(), Error> {
+        self.postfix(left, operator)?;
+        self.operand(right)
+    }
+
+    fn binary(&mut self, left: &Expr, op: &BinaryOperator, right: &Expr) -> Result<(), Error> {
+        let symbol = self.operator(op)?;
+        // A chain of one associative connective reads better without brackets and means the same.
+        let chain = matches!(op, BinaryOperator::And | BinaryOperator::Or)
+            && matches!(left, Expr::BinaryOp { op: inner, .. } if inner == op);
+        if chain {
+            self.expr(left)?;
+        } else {
+            self.operand(left)?;
+        }
+        self.put(symbol);
+        self.operand(right)
+    }
+
+    fn operator(&self, op: &BinaryOperator) -> Result<&'static str, Error> {
+        use BinaryOperator as B;
+        Ok(match op {
+            B::Plus => " + ",
+            B::Minus => " - ",
+            B::Multiply => " * ",
+            B::Divide => " / ",
+            B::Modulo => " % ",
+            B::StringConcat => " || ",
+            B::Gt => " > ",
+            B::Lt => " < ",
+            B::GtEq => " >= ",
+            B::LtEq => " <= ",
+            B::Eq => " = ",
+            B::NotEq => " <> ",
+            B::And => " AND ",
+            B::Or => " OR ",
+            B::BitwiseOr => " | ",
+            B::BitwiseAnd => " & ",
+            B::PGBitwiseShiftLeft => " << ",
+            B::PGBitwiseShiftRight => " >> ",
+            B::DuckIntegerDivide => " // ",
+            B::PGExp => " ** ",
+            B::Arrow => " -> ",
+            B::LongArrow => " ->> ",
+            B::PGStartsWith => " ^@ ",
+            B::PGRegexMatch => " ~ ",
+            B::PGRegexNotMatch => " !~ ",
+            B::PGLikeMatch => " ~~ ",
+            B::PGNotLikeMatch => " !~~ ",
+            B::PGILikeMatch => " ~~* ",
+            B::PGNotILikeMatch => " !~~* ",
+            B::AtArrow => " @> ",
+            B::ArrowAt => " <@ ",
+            B::PGOverlap => " && ",
+            _ => return Err(Error::unsupported(format!("operator {op}"))),
+        })
+    }
+
+    fn like(&mut self, expr: &Expr, operator: &str, pattern: &Expr, escape: Option<&Expr>) -> Result<(), Error> {
+        self.infix(expr, operator, pattern)?;
+        let Some(escape) = escape else { return Ok(()) };
+        self.put(" ESCAPE ");
+        self.operand(escape)
+    }
+
+    fn quantified(&mut self, left: &Expr, op: &BinaryOperator, word: &str, right: &Expr) -> Result<(), Error> {
+        let symbol = self.operator(op)?;
+        self.postfix(left, symbol)?;
+        self.put(word);
+        match right {
+            Expr::Subquery(query) => self.bracketed_query(query),
+            other => {
+                self.put("(");
+                self.expr(other)?;
+                self.put(")");
+                Ok(())
+            }
+        }
+    }
+
+    fn access(&mut self, access: &AccessExpr) -> Result<(), Error> {
+        match access {
+            AccessExpr::Dot(Expr::Identifier(ident)) => {
+                self.put(".");
+                self.ident(ident);
+                Ok(())
+            }
+            AccessExpr::Dot(_) => Err(Error::unsupported("a method call")),
+            AccessExpr::Subscript(Subscript::Index { index }) => {
+                self.put("[");
+                self.expr(index)?;
+                self.put("]");
+                Ok(())
+            }
+            AccessExpr::Subscript(Subscript::Slice { lower_bound, upper_bound, stride }) => {
+                absent(stride.is_none(), "the step of a slice")?;
+                self.put("[");
+                self.clause("", lower_bound.as_ref())?;
+                self.put(":");
+                self.clause("", upper_bound.as_ref())?;
+                self.put("]");
+                Ok(())
+            }
+        }
+    }
+
+    fn json_access(&mut self, value: &Expr, path: &JsonPath) -> Result<(), Error> {
+        self.warehouse_only("a:b")?;
+        self.operand(value)?;
+        let JsonPath { path } = path;
+        for (i, elem) in path.iter().enumerate() {
+            match elem {
+                JsonPathElem::Dot { key, quoted: _ } => {
+                    self.put(if i == 0 { ":" } else { "." });
+                    crate::quote::name_into(&mut self.out, key);
+                }
+                JsonPathElem::Bracket { key } | JsonPathElem::ColonBracket { key } => {
+                    self.put(if i == 0 { ":[" } else { "[" });
+                    self.expr(key)?;
+                    self.put("]");
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn rounded(&mut self, open: &str, expr: &Expr, field: &CeilFloorKind) -> Result<(), Error> {
+        absent(matches!(field, CeilFloorKind::DateTimeField(DateTimeField::NoDateTime)), "CEIL and FLOOR with a unit")?;
+        self.put(open);
+        self.expr(expr)?;
+        self.put(")");
+        Ok(())
+    }
+
+    fn trim(
+        &mut self,
+        side: Option<&TrimWhereField>,
+        what: Option<&Expr>,
+        expr: &Expr,
+        characters: Option<&[Expr]>,
+    ) -> Result<(), Error> {
+        self.put(match side {
+            None | Some(TrimWhereField::Both) => "trim(",
+            Some(TrimWhereField::Leading) => "ltrim(",
+            Some(TrimWhereField::Trailing) => "rtrim(",
+        });
+        self.expr(expr)?;
+        self.clause(", ", what)?;
+        for character in characters.unwrap_or_default() {
+            self.clause(", ", Some(character))?;
+        }
+        self.put(")");
+        Ok(())
+    }
+
+    fn case(&mut self, operand: Option<&Expr>, conditions: &[CaseWhen], otherwise: Option<&Expr>) -> Result<(), Error> {
+        self.put("CASE");
+        self.clause(" ", operand)?;
+        for CaseWhen { condition, result } in conditions {
+            self.clause(" WHEN ", Some(condition))?;
+            self.clause(" THEN ", Some(result))?;
+        }
+        self.clause(" ELSE ", otherwise)?;
+        self.put(" END");
+        Ok(())
+    }
+
+    fn sets(&mut self, open: &str, sets: &[Vec<Expr>]) -> Result<(), Error> {
+        self.put(open);
+        self.list(sets, |p, set| {
+            p.put("(");
+            p.list(set, Self::expr)?;
+            p.put(")");
+            Ok(())
+        })?;
+        self.put(")");
+        Ok(())
+    }
+
+    /// A key of a struct: a name, never a literal to hide.
+    fn field_key(&mut self, key: &str) {
+        if self.style == Style::Engine {
+            crate::quote::text_into(&mut self.out, key);
+        } else {
+            crate::quote::name_into(&mut self.out, key);
+        }
+    }
+
+    fn interval(&mut self, interval: &Interval) -> Result<(), Error> {
+        let Interval { value, leading_field, leading_precision, last_field, fractional_seconds_precision } = interval;
+        absent(last_field.is_none() && leading_precision.is_none(), "INTERVAL … TO …")?;
+        absent(fractional_seconds_precision.is_none(), "the precision of an INTERVAL")?;
+        self.put("INTERVAL ");
+        match (value.as_ref(), leading_field) {
+            (Expr::Value(text), None) => self.value(&text.value),
+            (other, None) => {
+                self.put("(");
+                self.expr(other)?;
+                self.put(")");
+                Ok(())
+            }
+            (Expr::Value(number), Some(field)) => {
+                match &number.value {
+                    Value::SingleQuotedString(text) => self.text(text),
+                    other => self.value(other)?,
+                }
+                self.put(" ");
+                self.field(field)
+            }
+            (other, Some(field)) => {
+                self.put("(");
+                self.expr(other)?;
+                self.put(") ");
+                self.field(field)
+            }
+        }
+    }
+
+    /// Units are a closed list of words.
+    pub(super) fn field(&mut self, field: &DateTimeField) -> Result<(), Error> {
+        use DateTimeField as F;
+        let custom;
+        self.put(match field {
+            F::Year | F::Years => "year",
+            F::Quarter => "quarter",
+            F::Month | F::Months => "month",
+            F::Week(None) | F::Weeks => "week",
+            F::Day | F::Days => "day",
+            F::Hour | F::Hours => "hour",
+            F::Minute | F::Minutes => "minute",
+            F::Second | F::Seconds => "second",
+            F::Millisecond | F::Milliseconds => "millisecond",
+            F::Microsecond | F::Microseconds => "microsecond",
+            F::Dow | F::DayOfWeek => "dow",
+            F::Doy | F::DayOfYear => "doy",
+            F::Isodow => "isodow",
+            F::Isoyear => "isoyear",
+            F::Epoch => "epoch",
+            F::Decade => "decade",
+            F::Century => "century",
+            F::Custom(ident) if crate::quote::is_plain(&ident.value) && self.style != Style::Engine => {
+                custom = ident.value.clone();
+                &custom
+            }
+            other => return Err(Error::unsupported(format!("the unit {other}"))),
+        });
+        Ok(())
+    }
+
+    fn lambda(&mut self, lambda: &LambdaFunction) -> Result<(), Error> {
+        let LambdaFunction { params, body, syntax } = lambda;
+        let params = match params {
+            OneOrManyWithParens::One(one) => std::slice::from_ref(one),
+            OneOrManyWithParens::Many(many) => many.as_slice(),
+        };
+        match syntax {
+            LambdaSyntax::Arrow | LambdaSyntax::LambdaKeyword => self.put("lambda "),
+        }
+        self.list(params, |p, LambdaFunctionParameter { name, data_type }| {
+            absent(data_type.is_none(), "a type of a lambda's parameter")?;
+            p.ident(name);
+            Ok(())
+        })?;
+        self.put(": ");
+        self.operand(body)
+    }
+
+    pub(super) fn function(&mut self, function: &Function) -> Result<(), Error> {
+        let Function { name, uses_odbc_syntax, parameters, args, within_group, filter, null_treatment, over } = function;
+        absent(!uses_odbc_syntax, "{fn …}")?;
+        absent(matches!(parameters, FunctionArguments::None), "parameters before the arguments of a function")?;
+        self.function_name(name)?;
+        match args {
+            FunctionArguments::None => {}
+            FunctionArguments::Subquery(query) => {
+                self.put("(");
+                self.bracketed_query(query)?;
+                self.put(")");
+            }
+            FunctionArguments::List(list) => self.arguments(list, *null_treatment)?,
+        }
+        if !within_group.is_empty() {
+            self.put(" WITHIN GROUP (ORDER BY ");
+            self.order_by_exprs(within_group)?;
+            self.put(")");
+        }
+        if let Some(filter) = filter {
+            self.put(" FILTER (WHERE ");
+            self.expr(filter)?;
+            self.put(")");
+        }
+        match over {
+            None => Ok(()),
+            Some(WindowType::NamedWindow(name)) => {
+                self.put(" OVER ");
+                self.ident(name);
+                Ok(())
+            }
+            Some(WindowType::WindowSpec(spec)) => {
+                self.put(" OVER ");
+                self.window_spec(spec)
+            }
+        }
+    }
+
+    /// Bare where it can be: some names are grammar, not catalog (`coalesce`, `left`).
+    pub(super) fn function_name(&mut self, name: &sqlparser::ast::ObjectName) -> Result<(), Error> {
+        if self.style == Style::Engine
+            && let Some(ident) = crate::names::single(name)
+            && ident.value.is_ascii()
+            && crate::quote::is_plain(&ident.value)
+        {
+            self.out.push_str(&ident.value.to_ascii_lowercase());
+            return Ok(());
+        }
+        self.name(name)
+    }
+
+    fn arguments(&mut self, list: &FunctionArgumentList, treatment: Option<NullTreatment>) -> Result<(), Error> {
+        let FunctionArgumentList { duplicate_treatment, args, clauses } = list;
+        self.put("(");
+        match duplicate_treatment {
+            None => {}
+            Some(DuplicateTreatment::Distinct) => self.put("DISTINCT "),
+            Some(DuplicateTreatment::All) => self.put("ALL "),
+        }
+        self.list(args, Self::argument)?;
+        let mut nulls = treatment;
+        for clause in clauses {
+            match clause {
+                FunctionArgumentClause::OrderBy(exprs) => {
+                    self.put(" ORDER BY ");
+                    self.order_by_exprs(exprs)?;
+                }
+                FunctionArgumentClause::IgnoreOrRespectNulls(treatment) => nulls = Some(*treatment),
+                FunctionArgumentClause::Where(_) => return Err(Error::unsupported("WHERE in arguments")),
+                FunctionArgumentClause::Limit(_) => return Err(Error::unsupported("LIMIT in arguments")),
+                FunctionArgumentClause::OnOverflow(_) => return Err(Error::unsupported("ON OVERFLOW")),
+                FunctionArgumentClause::Having(_) => return Err(Error::unsupported("HAVING in arguments")),
+                FunctionArgumentClause::Separator(_) => return Err(Error::unsupported("SEPARATOR")),
+                FunctionArgumentClause::JsonNullClause(_) | FunctionArgumentClause::JsonReturningClause(_) => {
+                    return Err(Error::unsupported("a JSON clause in arguments"));
+                }
+            }
+        }
+        self.put(match nulls {
+            None => "",
+            Some(NullTreatment::IgnoreNulls) => " IGNORE NULLS",
+            Some(NullTreatment::RespectNulls) => " RESPECT NULLS",
+        });
+        self.put(")");
+        Ok(())
+    }
+
+    pub(super) fn argument(&mut self, argument: &FunctionArg) -> Result<(), Error> {
+        match argument {
+            FunctionArg::Unnamed(arg) => self.argument_value(arg),
+            FunctionArg::Named { name, arg, operator } => {
+                self.ident(name);
+                self.put(match operator {
+                    FunctionArgOperator::Assignment => " := ",
+                    FunctionArgOperator::RightArrow => " => ",
+                    FunctionArgOperator::Equals => " = ",
+                    _ => return Err(Error::unsupported("this form of named argument")),
+                });
+                self.argument_value(arg)
+            }
+            FunctionArg::ExprNamed { .. } => Err(Error::unsupported("an argument named by an expression")),
+        }
+    }
+
+    fn argument_value(&mut self, argument: &FunctionArgExpr) -> Result<(), Error> {
+        match argument {
+            FunctionArgExpr::Expr(expr) => self.expr(expr),
+            FunctionArgExpr::Wildcard => {
+                self.put("*");
+                Ok(())
+            }
+            FunctionArgExpr::QualifiedWildcard(_) => Err(Error::unsupported("t.* as an argument")),
+            FunctionArgExpr::WildcardWithOptions(WildcardAdditionalOptions { .. }) => {
+                Err(Error::unsupported("* with options as an argument"))
+            }
+        }
+    }
+
+    pub(super) fn window_spec(&mut self, spec: &WindowSpec) -> Result<(), Error> {
+        let WindowSpec { window_name, partition_by, order_by, window_frame } = spec;
+        self.put("(");
+        if let Some(name) = window_name {
+            self.ident(name);
+        }
+        if !partition_by.is_empty() {
+            self.put(" PARTITION BY ");
+            self.list(partition_by, Self::expr)?;
+        }
+        if !order_by.is_empty() {
+            self.put(" ORDER BY ");
+            self.order_by_exprs(order_by)?;
+        }
+        if let Some(WindowFrame { units, start_bound, end_bound }) = window_frame {
+            self.put(match units {
+                WindowFrameUnits::Rows => " ROWS ",
+                WindowFrameUnits::Range => " RANGE ",
+                WindowFrameUnits::Groups => " GROUPS ",
+            });
+            if let Some(end_bound) = end_bound {
+                self.put("BETWEEN ");
+                self.bound(start_bound)?;
+                self.put(" AND ");
+                self.bound(end_bound)?;
+            } else {
+                self.bound(start_bound)?;
+            }
+        }
+        self.put(")");
+        Ok(())
+    }
+
+    fn bound(&mut self, bound: &WindowFrameBound) -> Result<(), Error> {
+        let (rows, word) = match bound {
+            WindowFrameBound::CurrentRow => {
+                self.put("CURRENT ROW");
+                return Ok(());
+            }
+            WindowFrameBound::Preceding(rows) => (rows, " PRECEDING"),
+            WindowFrameBound::Following(rows) => (rows, " FOLLOWING"),
+        };
+        match rows {
+            None => self.put("UNBOUNDED"),
+            Some(rows) => self.operand(rows)?,
+        }
+        self.put(word);
+        Ok(())
+    }
+}
+
+/// Expressions that no neighbouring operator can tear apart.
+fn is_closed(expr: &Expr) -> bool {
+    matches!(
+        expr,
+        Expr::Identifier(_)
+            | Expr::CompoundIdentifier(_)
+            | Expr::CompoundFieldAccess { .. }
+            | Expr::Value(_)
+            | Expr::TypedString(_)
+            | Expr::Nested(_)
+            | Expr::Cast { .. }
+            | Expr::Case { .. }
+            | Expr::Subquery(_)
+            | Expr::Tuple(_)
+            | Expr::Array(_)
+            | Expr::Dictionary(_)
+            | Expr::Map(_)
+            | Expr::Extract { .. }
+            | Expr::Ceil { .. }
+            | Expr::Floor { .. }
+            | Expr::Position { .. }
+            | Expr::Substring { .. }
+            | Expr::Trim { .. }
+            | Expr::JsonAccess { .. }
+    ) || matches!(expr, Expr::Function(function) if function.over.is_none())
+}

@@ -1,0 +1,261 @@
+//! Statements, and those that change rows.
+
+use sqlparser::ast::{
+    Assignment, AssignmentTarget, ConflictTarget, Delete, DoUpdate, Expr, FromTable, Insert, Merge, MergeAction,
+    MergeClause, MergeClauseKind, MergeInsertExpr, MergeInsertKind, MergeUpdateExpr, MergeUpdateKind, OnConflict,
+    OnConflictAction, OnInsert, SelectItem, Statement, TableAliasWithoutColumns, TableObject, Truncate,
+    TruncateTableTarget, Update, UpdateTableFromKind,
+};
+
+use super::{Printer, absent};
+use crate::error::Error;
+
+impl Printer<'_> {
+    pub(super) fn statement(&mut self, statement: &Statement) -> Result<(), Error> {
+        match statement {
+            Statement::Query(query) => self.query(query),
+            Statement::Insert(insert) => self.insert(insert),
+            Statement::Update(update) => self.update(update),
+            Statement::Delete(delete) => self.delete(delete),
+            Statement::Merge(merge) => self.merge(merge),
+            Statement::Truncate(truncate) => self.truncate(truncate),
+            other => self.definition(other),
+        }
+    }
+
+    /// A value of a row: `DEFAULT` is a word here, not a column.
+    pub(super) fn settable(&mut self, expr: &Expr) -> Result<(), Error> {
+        match expr {
+            Expr::Identifier(ident) if ident.quote_style.is_none() && ident.value.eq_ignore_ascii_case("default") => {
+                self.put("DEFAULT");
+                Ok(())
+            }
+            other => self.expr(other),
+        }
+    }
+
+    fn insert(&mut self, insert: &Insert) -> Result<(), Error> {
+        let Insert {
+            insert_token: _,
+            optimizer_hints,
+            or,
+            ignore,
+            into: _,
+            table,
+            table_alias,
+            columns,
+            overwrite,
+            source,
+            assignments,
+            partitioned,
+            after_columns,
+            has_table_keyword: _,
+            on,
+            returning,
+            output,
+            replace_into,
+            priority,
+            insert_alias,
+            settings,
+            format_clause,
+            multi_table_insert_type,
+            multi_table_into_clauses,
+            multi_table_when_clauses,
+            multi_table_else_clause,
+        } = insert;
+        absent(optimizer_hints.is_empty() && priority.is_none(), "an optimizer hint")?;
+        absent(or.is_none() && !ignore && !replace_into, "INSERT OR …")?;
+        absent(!overwrite, "INSERT OVERWRITE")?;
+        absent(assignments.is_empty(), "INSERT … SET")?;
+        absent(partitioned.is_none() && after_columns.is_empty(), "PARTITION")?;
+        absent(output.is_none(), "OUTPUT")?;
+        absent(insert_alias.is_none(), "an alias of the new row")?;
+        absent(settings.is_none() && format_clause.is_none(), "SETTINGS and FORMAT")?;
+        absent(
+            multi_table_insert_type.is_none()
+                && multi_table_into_clauses.is_empty()
+                && multi_table_when_clauses.is_empty()
+                && multi_table_else_clause.is_none(),
+            "INSERT into several tables",
+        )?;
+        let TableObject::TableName(name) = table else { return Err(Error::unsupported("INSERT into something other than a table")) };
+        self.put("INSERT INTO ");
+        self.name(name)?;
+        if let Some(TableAliasWithoutColumns { explicit: _, alias }) = table_alias {
+            self.put(" AS ");
+            self.ident(alias);
+        }
+        if !columns.is_empty() {
+            self.put(" (");
+            self.list(columns, Self::name)?;
+            self.put(")");
+        }
+        match source {
+            Some(query) => {
+                self.put(" ");
+                self.query(query)?;
+            }
+            None => self.put(" DEFAULT VALUES"),
+        }
+        if let Some(on) = on {
+            self.on_insert(on)?;
+        }
+        self.returning(returning.as_deref())
+    }
+
+    fn on_insert(&mut self, on: &OnInsert) -> Result<(), Error> {
+        let OnInsert::OnConflict(OnConflict { conflict_target, action }) = on else {
+            return Err(Error::unsupported("ON DUPLICATE KEY"));
+        };
+        self.put(" ON CONFLICT");
+        match conflict_target {
+            None => {}
+            Some(ConflictTarget::Columns(columns)) => {
+                self.put(" (");
+                self.idents(columns);
+                self.put(")");
+            }
+            Some(ConflictTarget::OnConstraint(_)) => return Err(Error::unsupported("ON CONFLICT ON CONSTRAINT")),
+        }
+        match action {
+            OnConflictAction::DoNothing => self.put(" DO NOTHING"),
+            OnConflictAction::DoUpdate(DoUpdate { assignments, selection }) => {
+                self.put(" DO UPDATE SET ");
+                self.list(assignments, Self::assignment)?;
+                self.clause(" WHERE ", selection.as_ref())?;
+            }
+        }
+        Ok(())
+    }
+
+    fn assignment(&mut self, assignment: &Assignment) -> Result<(), Error> {
+        let Assignment { target, value } = assignment;
+        let AssignmentTarget::ColumnName(name) = target else { return Err(Error::unsupported("SET of several columns at once")) };
+        self.name(name)?;
+        self.put(" = ");
+        self.settable(value)
+    }
+
+    fn returning(&mut self, returning: Option<&[SelectItem]>) -> Result<(), Error> {
+        let Some(items) = returning else { return Ok(()) };
+        self.put(" RETURNING ");
+        self.list(items, Self::select_item)
+    }
+
+    fn update(&mut self, update: &Update) -> Result<(), Error> {
+        let Update {
+            update_token: _,
+            optimizer_hints,
+            table,
+            assignments,
+            from,
+            selection,
+            returning,
+            output,
+            or,
+            order_by,
+            limit,
+        } = update;
+        absent(optimizer_hints.is_empty(), "an optimizer hint")?;
+        absent(table.joins.is_empty(), "a join in UPDATE")?;
+        absent(output.is_none(), "OUTPUT")?;
+        absent(or.is_none(), "UPDATE OR …")?;
+        absent(order_by.is_empty() && limit.is_none(), "ORDER BY and LIMIT in UPDATE")?;
+        self.put("UPDATE ");
+        self.factor(&table.relation)?;
+        self.put(" SET ");
+        self.list(assignments, Self::assignment)?;
+        match from {
+            None => {}
+            Some(UpdateTableFromKind::AfterSet(tables)) => {
+                self.put(" FROM ");
+                self.list(tables, Self::table_with_joins)?;
+            }
+            Some(UpdateTableFromKind::BeforeSet(_)) => return Err(Error::unsupported("FROM before SET")),
+        }
+        self.clause(" WHERE ", selection.as_ref())?;
+        self.returning(returning.as_deref())
+    }
+
+    fn delete(&mut self, delete: &Delete) -> Result<(), Error> {
+        let Delete { delete_token: _, optimizer_hints, tables, from, using, selection, returning, output, order_by, limit } = delete;
+        absent(optimizer_hints.is_empty(), "an optimizer hint")?;
+        absent(tables.is_empty(), "DELETE of several tables")?;
+        absent(output.is_none(), "OUTPUT")?;
+        absent(order_by.is_empty() && limit.is_none(), "ORDER BY and LIMIT in DELETE")?;
+        let (FromTable::WithFromKeyword(from) | FromTable::WithoutKeyword(from)) = from;
+        let [target] = from.as_slice() else { return Err(Error::unsupported("DELETE of several tables")) };
+        absent(target.joins.is_empty(), "a join in DELETE")?;
+        self.put("DELETE FROM ");
+        self.factor(&target.relation)?;
+        if let Some(using) = using {
+            self.put(" USING ");
+            self.list(using, Self::table_with_joins)?;
+        }
+        self.clause(" WHERE ", selection.as_ref())?;
+        self.returning(returning.as_deref())
+    }
+
+    fn merge(&mut self, merge: &Merge) -> Result<(), Error> {
+        let Merge { merge_token: _, optimizer_hints, into: _, table, source, on, clauses, output } = merge;
+        absent(optimizer_hints.is_empty(), "an optimizer hint")?;
+        absent(output.is_none(), "RETURNING of MERGE")?;
+        self.put("MERGE INTO ");
+        self.factor(table)?;
+        self.put(" USING ");
+        self.factor(source)?;
+        self.put(" ON (");
+        self.expr(on)?;
+        self.put(")");
+        for clause in clauses {
+            self.merge_clause(clause)?;
+        }
+        Ok(())
+    }
+
+    fn merge_clause(&mut self, clause: &MergeClause) -> Result<(), Error> {
+        let MergeClause { when_token: _, clause_kind, predicate, action } = clause;
+        self.put(match clause_kind {
+            MergeClauseKind::Matched => " WHEN MATCHED",
+            MergeClauseKind::NotMatched | MergeClauseKind::NotMatchedByTarget => " WHEN NOT MATCHED",
+            MergeClauseKind::NotMatchedBySource => " WHEN NOT MATCHED BY SOURCE",
+        });
+        self.clause(" AND ", predicate.as_ref())?;
+        self.put(" THEN ");
+        match action {
+            MergeAction::Delete { delete_token: _ } => self.put("DELETE"),
+            MergeAction::DoNothing { do_token: _, nothing_token: _ } => self.put("DO NOTHING"),
+            MergeAction::Update(MergeUpdateExpr { update_token: _, kind, update_predicate, delete_predicate }) => {
+                absent(update_predicate.is_none() && delete_predicate.is_none(), "WHERE in MERGE")?;
+                let MergeUpdateKind::Set(assignments) = kind else { return Err(Error::unsupported("UPDATE SET * in MERGE")) };
+                self.put("UPDATE SET ");
+                self.list(assignments, Self::assignment)?;
+            }
+            MergeAction::Insert(MergeInsertExpr { insert_token: _, columns, kind_token: _, kind, insert_predicate }) => {
+                absent(insert_predicate.is_none(), "WHERE in MERGE")?;
+                let MergeInsertKind::Values(values) = kind else { return Err(Error::unsupported("INSERT * in MERGE")) };
+                self.put("INSERT ");
+                if !columns.is_empty() {
+                    self.put("(");
+                    self.list(columns, Self::name)?;
+                    self.put(") ");
+                }
+                self.values(values)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn truncate(&mut self, truncate: &Truncate) -> Result<(), Error> {
+        let Truncate { table_names, partitions, table: _, if_exists, identity, cascade, on_cluster } = truncate;
+        absent(partitions.is_none(), "PARTITION")?;
+        absent(!if_exists, "TRUNCATE IF EXISTS")?;
+        absent(identity.is_none() && cascade.is_none() && on_cluster.is_none(), "options of TRUNCATE")?;
+        let [TruncateTableTarget { name, only, has_asterisk }] = table_names.as_slice() else {
+            return Err(Error::unsupported("TRUNCATE of several tables"));
+        };
+        absent(!only && !has_asterisk, "TRUNCATE ONLY")?;
+        self.put("TRUNCATE ");
+        self.name(name)
+    }
+}

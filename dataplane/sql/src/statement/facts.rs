@@ -1,0 +1,167 @@
+//! What a statement does, read off its whole tree.
+
+use std::collections::BTreeSet;
+use std::ops::ControlFlow;
+
+use sqlparser::ast::{
+    Expr, FromTable, Ident, ObjectName, ObjectType, OnConflictAction, OnInsert, Statement,
+    TableFactor, TableObject, Value, Visit, Visitor,
+};
+
+use super::{Operation, TableUse};
+use crate::error::Error;
+use crate::functions::{self, Class};
+use crate::names::{self, TableName};
+use crate::scope::{self, Relations};
+
+#[derive(Debug, Clone, Default)]
+pub(super) struct Facts {
+    pub operations: BTreeSet<Operation>,
+    pub tables: Vec<TableUse>,
+    pub functions: BTreeSet<String>,
+    pub parameters: usize,
+    pub calls_write: bool,
+}
+
+pub(super) fn of(tree: &mut Statement) -> Result<Facts, Error> {
+    let mut facts = Facts::default();
+    for (name, operation) in targets(tree) {
+        facts.table(&name, operation);
+    }
+    let mut statements = Statements::default();
+    let _: ControlFlow<()> = tree.visit(&mut statements);
+    facts.operations.extend(statements.operations);
+    scope::walk_statement(tree, &mut facts)?;
+    facts.calls_write = facts.functions.iter().any(|name| functions::class(name) == Some(Class::Write));
+    Ok(facts)
+}
+
+/// Tables a statement writes to or defines.
+fn targets(tree: &Statement) -> Vec<(ObjectName, Operation)> {
+    let of_factor = |factor: &TableFactor, operation| match factor {
+        TableFactor::Table { name, .. } => vec![(name.clone(), operation)],
+        _ => Vec::new(),
+    };
+    match tree {
+        Statement::Insert(insert) => match &insert.table {
+            TableObject::TableName(name) => vec![(name.clone(), Operation::Insert)],
+            _ => Vec::new(),
+        },
+        Statement::Update(update) => of_factor(&update.table.relation, Operation::Update),
+        Statement::Delete(delete) => {
+            let (FromTable::WithFromKeyword(from) | FromTable::WithoutKeyword(from)) = &delete.from;
+            from.iter().flat_map(|table| of_factor(&table.relation, Operation::Delete)).collect()
+        }
+        Statement::Merge(merge) => of_factor(&merge.table, Operation::Merge),
+        Statement::Truncate(truncate) => {
+            truncate.table_names.iter().map(|target| (target.name.clone(), Operation::Delete)).collect()
+        }
+        Statement::CreateTable(create) => vec![(create.name.clone(), Operation::Create)],
+        Statement::AlterTable(alter) => vec![(alter.name.clone(), Operation::Alter)],
+        Statement::Drop { object_type: ObjectType::Table, names, .. } => {
+            names.iter().map(|name| (name.clone(), Operation::Drop)).collect()
+        }
+        Statement::Explain { statement, .. } => targets(statement),
+        Statement::ExplainTable { table_name, .. } => vec![(table_name.clone(), Operation::Select)],
+        _ => Vec::new(),
+    }
+}
+
+impl Facts {
+    fn table(&mut self, name: &ObjectName, operation: Operation) {
+        let Some(TableName { database: _, schema, name }) = TableName::of(name) else { return };
+        let same = |known: &&mut TableUse| {
+            known.name.eq_ignore_ascii_case(&name)
+                && known.schema.as_ref().map(|s| s.to_ascii_lowercase()) == schema.as_ref().map(|s| s.to_ascii_lowercase())
+        };
+        match self.tables.iter_mut().find(same) {
+            Some(known) => {
+                known.operations.insert(operation);
+            }
+            None => self.tables.push(TableUse { schema, name, operations: BTreeSet::from([operation]) }),
+        }
+    }
+
+    fn call(&mut self, name: &ObjectName) {
+        if let Some(Ident { value, .. }) = names::last(name) {
+            self.functions.insert(value.to_ascii_lowercase());
+        }
+    }
+}
+
+impl Relations for Facts {
+    fn factor(&mut self, factor: &mut TableFactor, with: Option<usize>) -> Result<(), Error> {
+        match factor {
+            TableFactor::Table { name, args: Some(_), .. } | TableFactor::Function { name, .. } => self.call(name),
+            TableFactor::Table { name, .. } if with.is_none() => {
+                if TableName::of(name).is_none() {
+                    return Err(Error::unsupported("this form of table name"));
+                }
+                self.table(name, Operation::Select);
+            }
+            TableFactor::UNNEST { .. } => {
+                self.functions.insert("unnest".to_owned());
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+
+    fn expr(&mut self, expr: &mut Expr) -> Result<(), Error> {
+        match expr {
+            Expr::Function(function) => self.call(&function.name),
+            Expr::Value(value) => {
+                if let Value::Placeholder(name) = &value.value {
+                    let number = name.trim_start_matches('$').parse().unwrap_or(0);
+                    self.parameters = self.parameters.max(number);
+                }
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+}
+
+/// Operations of the statement and of every statement inside it.
+#[derive(Default)]
+struct Statements {
+    operations: BTreeSet<Operation>,
+}
+
+impl Visitor for Statements {
+    type Break = ();
+
+    fn pre_visit_statement(&mut self, statement: &Statement) -> ControlFlow<()> {
+        let found: &[Operation] = match statement {
+            Statement::Query(_) => &[Operation::Select],
+            Statement::Insert(insert) => {
+                let updates = matches!(&insert.on, Some(OnInsert::OnConflict(on)) if matches!(on.action, OnConflictAction::DoUpdate(_)));
+                if updates { &[Operation::Insert, Operation::Update] } else { &[Operation::Insert] }
+            }
+            Statement::Update(_) => &[Operation::Update],
+            Statement::Delete(_) | Statement::Truncate(_) => &[Operation::Delete],
+            Statement::Merge(_) => &[Operation::Merge],
+            Statement::CreateTable(create) if create.or_replace => &[Operation::Create, Operation::Drop],
+            Statement::CreateTable(_) | Statement::CreateSchema { .. } | Statement::CreateView(_) => &[Operation::Create],
+            Statement::AlterTable(_) | Statement::AlterSchema(_) => &[Operation::Alter],
+            Statement::Drop { .. } => &[Operation::Drop],
+            Statement::ExplainTable { .. } => &[Operation::Select],
+            _ => &[],
+        };
+        self.operations.extend(found);
+        ControlFlow::Continue(())
+    }
+
+    /// A write that reads, reads.
+    fn pre_visit_table_factor(&mut self, factor: &TableFactor) -> ControlFlow<()> {
+        if matches!(factor, TableFactor::Derived { .. }) {
+            self.operations.insert(Operation::Select);
+        }
+        ControlFlow::Continue(())
+    }
+
+    fn pre_visit_select(&mut self, _: &sqlparser::ast::Select) -> ControlFlow<()> {
+        self.operations.insert(Operation::Select);
+        ControlFlow::Continue(())
+    }
+}

@@ -1,0 +1,77 @@
+//! Worlds for this crate's tests: a catalog, rules, and the walk from text to text.
+
+use crate::catalog::{Catalog, Column, Names, Table};
+use crate::error::Error;
+use crate::filter::Template;
+use crate::govern::{Mask, Rules};
+use crate::{EngineSql, Governed};
+
+pub(crate) fn table(name: &str, columns: &[(&str, &str)]) -> Table {
+    Table::new("main", name, columns.iter().map(|(name, kind)| Column::new(*name, *kind)).collect())
+}
+
+/// `customers`, `orders`, `payroll`.
+pub(crate) fn catalog() -> Catalog {
+    Catalog::new([
+        table(
+            "customers",
+            &[
+                ("id", "INTEGER"),
+                ("name", "VARCHAR"),
+                ("email", "VARCHAR"),
+                ("ssn", "VARCHAR"),
+                ("region", "VARCHAR"),
+                ("salary", "INTEGER"),
+            ],
+        ),
+        table(
+            "orders",
+            &[
+                ("id", "INTEGER"),
+                ("customer_id", "INTEGER"),
+                ("region", "VARCHAR"),
+                ("amount", "DECIMAL(10,2)"),
+                ("status", "VARCHAR"),
+                ("note", "VARCHAR"),
+            ],
+        ),
+        table("payroll", &[("id", "INTEGER"), ("customer_id", "INTEGER"), ("iban", "VARCHAR"), ("bonus", "INTEGER")]),
+    ])
+}
+
+pub(crate) fn session() -> Names {
+    Names::new("demo")
+}
+
+/// An analyst of the EU: ssn full, email partial, salary null, rows of the region.
+pub(crate) fn analyst() -> Rules {
+    let mut rules = Rules::default();
+    rules.mask("main", "customers", "ssn", Mask::Full);
+    rules.mask("main", "customers", "email", Mask::Partial { visible_chars: 4 });
+    rules.mask("main", "customers", "salary", Mask::Null);
+    for table in ["customers", "orders"] {
+        rules.filter("main", table, filter("region = '{region}'"));
+    }
+    rules
+}
+
+pub(crate) fn filter(text: &str) -> crate::govern::Filter {
+    let value = |name: &str| (name == "region").then(|| "EU".to_owned());
+    Template::parse(text).expect("a filter").bind(&value, &catalog()).expect("a filter of this catalog")
+}
+
+pub(crate) fn governed(sql: &str, rules: &Rules) -> Result<Governed, Error> {
+    crate::govern(crate::resolve(crate::parse(sql)?, &catalog(), &session())?, rules)
+}
+
+pub(crate) fn engine(sql: &str, rules: &Rules) -> Result<EngineSql, Error> {
+    crate::transpile(governed(sql, rules)?)
+}
+
+/// The engine's text, or the refusal.
+pub(crate) fn shown(sql: &str, rules: &Rules) -> String {
+    match engine(sql, rules) {
+        Ok(made) => made.sql,
+        Err(error) => format!("{:?}: {error}", error.kind),
+    }
+}

@@ -1,0 +1,6 @@
+//! Batches of rows into what each door sends.
+
+pub mod arrow_ipc;
+pub mod cell;
+pub mod csv;
+pub mod json;

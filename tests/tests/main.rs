@@ -1,0 +1,3 @@
+//! One test binary; its modules are named by what they prove.
+
+mod golden;
