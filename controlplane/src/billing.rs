@@ -16,8 +16,7 @@ use crate::{Error, Result};
 
 pub fn routes() -> Routes {
     const READ: Scope = Scope::BillingRead;
-    Routes::new()
-        .get("/v1/organizations/{org_id}/billing/usage", Access::Owner, READ, http::usage)
+    Routes::new().get("/v1/organizations/{org_id}/billing/usage", Access::Owner, READ, http::usage)
 }
 
 /// The hour of a moment: its first moment.

@@ -16,9 +16,9 @@ mod store;
 use contract::{Access, Scope};
 
 pub use placement::place;
-pub use seed::{Seed, seed};
 #[cfg(test)]
 pub(crate) use seed::record;
+pub use seed::{Seed, seed};
 pub use store::{belongs, governed, lock, test_mode, versions};
 
 use crate::http::routes::Routes;

@@ -9,14 +9,16 @@ use std::panic::AssertUnwindSafe;
 use std::time::Duration as Wait;
 
 use chrono::Duration;
-use contract::Timestamp;
+use contract::{EnvId, KeyId, Timestamp};
 use futures::FutureExt;
 use serde::{Deserialize, Serialize};
 use sqlx::PgConnection;
 use sqlx::postgres::PgListener;
 use sqlx::types::Json;
 
+use crate::api_keys::expiry;
 use crate::authentication::sessions;
+use crate::environments::placement;
 use crate::{App, Error, Result};
 
 /// Waits after the first, second, … failure; after the last one the job has failed.
@@ -36,6 +38,10 @@ const VERSION: u8 = 1;
 pub enum Job {
     /// Forgets sessions that ended long ago. Hourly.
     SweepSessions,
+    /// Places the data plane of a new environment.
+    ProvisionEnvironment { env_id: EnvId },
+    /// Says that old secrets of a key are about to end.
+    KeyExpiring { key_id: KeyId, ends: Timestamp },
 }
 
 impl Job {
@@ -45,6 +51,8 @@ impl Job {
     async fn run(&self, app: &App) -> Result<()> {
         match self {
             Self::SweepSessions => sessions::sweep(app).await,
+            Self::ProvisionEnvironment { env_id } => placement::provision(app, env_id).await,
+            Self::KeyExpiring { key_id, ends } => expiry::say(app, key_id, *ends).await,
         }
     }
 

@@ -6,20 +6,32 @@
 //! This file is the only place that starts things.
 #![forbid(unsafe_code)]
 
+pub mod api_keys;
+pub mod audit;
 pub mod authentication;
+pub mod billing;
 mod config;
+pub mod credits;
 pub mod environments;
 mod error;
 pub mod events;
+pub mod governance;
+pub mod grpc;
 mod health;
 pub mod http;
+pub mod identity;
 pub mod jobs;
 pub mod organizations;
+pub mod policies;
 pub mod provisioner;
+pub mod publisher;
+pub mod query;
 pub mod rooms;
 #[cfg(test)]
 mod testing;
 pub mod users;
+#[cfg(test)]
+mod worlds;
 
 use std::fmt;
 use std::net::SocketAddr;
@@ -34,10 +46,14 @@ use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
+use crate::authentication::api_key::KeyMemory;
 use crate::authentication::slow_hash::SlowHash;
 use crate::authentication::tokens::Tokens;
 use crate::http::rate_limit::RateLimits;
+use crate::identity::Pems;
 use crate::provisioner::Provisioner;
+use crate::publisher::Publisher;
+use crate::query::DataPlanes;
 
 pub use crate::config::Config;
 pub use crate::error::{Error, OnConstraint, Result};
@@ -51,6 +67,8 @@ pub struct Parts {
     pub clock: SharedClock,
     pub entropy: Entropy,
     pub provisioner: Arc<dyn Provisioner>,
+    /// What data planes know us by; without it there are none to talk to.
+    pub identity: Option<Pems>,
     pub shutdown: CancellationToken,
 }
 
@@ -66,6 +84,9 @@ struct Inner {
     slow_hash: SlowHash,
     tokens: Tokens,
     limits: RateLimits,
+    key_memory: KeyMemory,
+    publisher: Publisher,
+    data_planes: Option<DataPlanes>,
     started_at: Timestamp,
 }
 
@@ -76,7 +97,11 @@ impl App {
         let cores = std::thread::available_parallelism().map_or(1, usize::from);
         let tokens = Tokens::new(&config).map_err(Error::internal)?;
         let limits = RateLimits::new(&parts.clock, config.rate_limit_address, config.rate_limit_failed_credentials);
+        let identity = parts.identity.as_ref().map(Pems::client).transpose().map_err(Error::internal)?;
         Ok(Self(Arc::new(Inner {
+            key_memory: KeyMemory::new(&parts.entropy),
+            publisher: Publisher::new(pool.clone(), config.secret_key.clone()),
+            data_planes: identity.map(DataPlanes::new),
             started_at: parts.clock.now(),
             slow_hash: SlowHash::new(cores, tasks.clone()),
             tokens,
@@ -137,6 +162,19 @@ impl App {
         &self.0.limits
     }
 
+    pub fn key_memory(&self) -> &KeyMemory {
+        &self.0.key_memory
+    }
+
+    pub fn publisher(&self) -> &Publisher {
+        &self.0.publisher
+    }
+
+    /// The ways to data planes; none without an identity that they know.
+    pub fn data_planes(&self) -> Result<&DataPlanes> {
+        self.0.data_planes.as_ref().ok_or(Error::ProxyUnreachable)
+    }
+
     pub fn started_at(&self) -> Timestamp {
         self.0.started_at
     }
@@ -166,6 +204,8 @@ pub enum StartError {
 pub struct Running {
     pub app: App,
     pub http: SocketAddr,
+    /// Where data planes are served, if there is an identity to serve them under.
+    pub grpc: Option<SocketAddr>,
     server: JoinHandle<std::io::Result<()>>,
 }
 
@@ -181,14 +221,35 @@ pub async fn start(config: Config, parts: Parts) -> Result<Running, StartError> 
     MIGRATIONS.run(&pool).await?;
     let listener = TcpListener::bind(config.http_listen).await?;
     let http = listener.local_addr()?;
+    let (grpc_listen, identity) = (config.grpc_listen, parts.identity.clone());
     let app = App::new(config, parts, pool)?;
+    app.tasks().spawn({
+        let app = app.clone();
+        async move { app.publisher().run(app.shutdown().clone()).await }
+    });
+    let grpc = match identity {
+        Some(identity) => Some(serve_data_planes(&app, grpc_listen, identity).await?),
+        None => None,
+    };
     let service = http::router(&app).into_make_service_with_connect_info::<SocketAddr>();
     let drained = app.shutdown().clone().cancelled_owned();
     let server = app.tasks().spawn(async move { axum::serve(listener, service).with_graceful_shutdown(drained).await });
     jobs::schedule(&app).await?;
     app.tasks().spawn(jobs::work(app.clone()));
     tracing::info!(http.listen = %http, "serving");
-    Ok(Running { app, http, server })
+    Ok(Running { app, http, grpc, server })
+}
+
+async fn serve_data_planes(app: &App, listen: SocketAddr, identity: Pems) -> Result<SocketAddr, StartError> {
+    let listener = TcpListener::bind(listen).await?;
+    let address = listener.local_addr()?;
+    let serving = app.clone();
+    app.tasks().spawn(async move {
+        if let Err(error) = grpc::serve(serving, listener, &identity).await {
+            tracing::error!(error = %error, "data planes are no longer served");
+        }
+    });
+    Ok(address)
 }
 
 impl Running {

@@ -18,7 +18,13 @@ async fn main() -> ExitCode {
     let on_signal = shutdown.clone();
     let outcome = async {
         let entropy = Entropy::system()?;
-        let parts = Parts { clock: Arc::new(SystemClock), entropy, provisioner: Arc::new(Unattended), shutdown };
+        let parts = Parts {
+            clock: Arc::new(SystemClock),
+            entropy,
+            provisioner: Arc::new(Unattended),
+            identity: None,
+            shutdown,
+        };
         let running = controlplane::start(config, parts).await?;
         running.until_signal(on_signal).await?;
         Ok::<_, Box<dyn std::error::Error>>(())

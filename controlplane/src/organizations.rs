@@ -8,11 +8,13 @@
 //! `enforce_sso` closes password login. `mfa_required` is kept and announced; it bites once MFA can
 //! be enrolled.
 
+mod governed;
 mod http;
 mod seed;
 pub(crate) mod store;
 #[cfg(test)]
 mod tests;
 
+pub use governed::governed;
 pub use http::{found, record_founding, routes};
 pub use seed::{Seed, Seeded, seed};

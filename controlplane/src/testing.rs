@@ -5,14 +5,15 @@
 //! audit chain does not verify.
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, OnceLock};
 
 use axum::Router;
 use axum::body::Body;
 use axum::extract::ConnectInfo;
 use axum::http::{HeaderMap, Method, Request, StatusCode};
 use chrono::{DateTime, Duration};
+use contract::wire::CONTROL_PLANE_NAME;
 use contract::{Entropy, Keyring, OrgId, TestClock};
 use http_body_util::BodyExt;
 use serde_json::{Value, json};
@@ -22,6 +23,7 @@ use sqlx::{AssertSqlSafe, Connection, PgConnection, PgPool};
 use tokio_util::sync::CancellationToken;
 use tower::ServiceExt;
 
+use crate::identity::Authority;
 use crate::provisioner::{Provisioner, Unattended};
 use crate::{App, Config, MIGRATIONS, Parts, events, http};
 
@@ -62,6 +64,12 @@ impl Answer {
     }
 }
 
+/// Signs the control plane of every test, and the data planes that talk to it.
+pub fn authority() -> &'static Authority {
+    static AUTHORITY: OnceLock<Authority> = OnceLock::new();
+    AUTHORITY.get_or_init(|| Authority::make().unwrap())
+}
+
 /// `Authorization` of what a login answered.
 pub fn bearer(opened: &Value) -> String {
     format!("Bearer {}", opened["token"].as_str().unwrap())
@@ -85,6 +93,7 @@ impl TestApp {
             clock: Arc::new(clock.clone()),
             entropy: Entropy::system().unwrap(),
             provisioner,
+            identity: Some(authority().issue(CONTROL_PLANE_NAME).unwrap()),
             shutdown: CancellationToken::new(),
         };
         let app = App::new(config, parts, pool).unwrap();

@@ -14,6 +14,7 @@
 //! An invitation is a token that its inviter hands on: the product sends no mail yet.
 
 mod attributes;
+mod governed;
 mod http;
 mod invitations;
 mod membership;
@@ -21,5 +22,6 @@ pub(crate) mod store;
 #[cfg(test)]
 mod tests;
 
+pub use governed::{attribute_names, governed, member};
 pub use http::routes;
 pub(crate) use invitations::{accept, addressee};

@@ -2,6 +2,7 @@ use chrono::Duration;
 use contract::Role;
 use serde_json::{Value, json};
 
+use crate::jobs;
 use crate::worlds::World;
 
 fn bearer(text: &Value) -> String {
@@ -67,8 +68,11 @@ async fn an_old_key_works_until_its_grace_ends() {
     assert_eq!(rotated["grace_period_hours"], 48);
     let works = async |key: &Value| world.app.get(&world.env("api-keys"), &bearer(key)).await.status.as_u16();
     assert_eq!((works(&made["key"]).await, works(&rotated["new_key"]).await), (200, 200));
+    assert_eq!(jobs::run_due(&world.app.app).await.unwrap(), 0);
     world.app.advance(Duration::hours(24));
-    world.app.run_jobs().await;
+    assert_eq!(jobs::run_due(&world.app.app).await.unwrap(), 1);
+    let trail = world.app.get(&world.env("audit/admin?limit=1"), &world.owner).await.expect(200);
+    assert_eq!(trail["data"][0]["event_type"], "key.expiring");
     world.app.advance(Duration::hours(24));
     assert_eq!((works(&made["key"]).await, works(&rotated["new_key"]).await), (401, 200));
 }
@@ -89,7 +93,6 @@ async fn a_second_rotation_ends_old_keys_together_at_the_earlier_time() {
     assert_eq!(works(&third["new_key"]).await, 200);
     let too_long = world.app.post(&path, &world.owner, json!({"grace_period_hours": 169})).await;
     assert_eq!(too_long.code(), (400, "VALIDATION_ERROR"));
-    world.app.run_jobs().await;
 }
 
 #[tokio::test]
@@ -115,7 +118,10 @@ async fn nobody_makes_a_key_that_may_do_more_than_they_may() {
     assert_eq!(world.app.post(&world.env("api-keys"), &small, as_owner.clone()).await.code(), (403, "FORBIDDEN"));
     let ada = world.user("ada@acme.example", "admin").await;
     let made = world.create_key(json!({"name": "ada", "scopes": ["key:*", "query:*"], "user_id": ada})).await;
-    assert_eq!(world.app.post(&world.env("api-keys"), &bearer(&made["key"]), as_owner).await.code(), (403, "FORBIDDEN"));
+    assert_eq!(
+        world.app.post(&world.env("api-keys"), &bearer(&made["key"]), as_owner).await.code(),
+        (403, "FORBIDDEN")
+    );
 }
 
 #[tokio::test]
@@ -138,7 +144,8 @@ async fn a_tier_has_so_many_keys_and_revoked_ones_do_not_count() {
     for n in 0..4 {
         world.create_key(json!({"name": format!("k{n}"), "scopes": ["query:read"]})).await;
     }
-    let over = world.app.post(&world.env("api-keys"), &world.owner, json!({"name": "k5", "scopes": ["query:read"]})).await;
+    let over =
+        world.app.post(&world.env("api-keys"), &world.owner, json!({"name": "k5", "scopes": ["query:read"]})).await;
     assert_eq!(over.body["error"]["details"]["quota"], "max_api_keys_per_environment");
     let listed = world.app.get(&world.env("api-keys?limit=1"), &world.owner).await.expect(200);
     let last = listed["data"][0]["key_id"].as_str().unwrap().to_owned();

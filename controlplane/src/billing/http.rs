@@ -145,9 +145,7 @@ fn by_environment(rows: &[Row]) -> Vec<Value> {
     for row in rows {
         sums.entry(&row.env_id).or_insert((&row.name, Sum::default())).1.add(row);
     }
-    let item = |(env_id, (name, sum)): (&str, (&str, Sum))| {
-        json!({"env_id": env_id, "name": name, "credits_used": signed(sum.micro_credits), "query_count": sum.queries})
-    };
+    let item = |(env_id, (name, sum)): (&str, (&str, Sum))| json!({"env_id": env_id, "name": name, "credits_used": signed(sum.micro_credits), "query_count": sum.queries});
     sums.into_iter().map(item).collect()
 }
 
@@ -163,9 +161,7 @@ fn by_time(rows: &[Row], group_by: GroupBy) -> Vec<Value> {
         };
         sums.entry(date).or_default().add(row);
     }
-    let item = |(date, sum): (String, Sum)| {
-        json!({"date": date, "credits_used": signed(sum.micro_credits), "query_count": sum.queries})
-    };
+    let item = |(date, sum): (String, Sum)| json!({"date": date, "credits_used": signed(sum.micro_credits), "query_count": sum.queries});
     sums.into_iter().map(item).collect()
 }
 

@@ -89,11 +89,8 @@ pub async fn find(conn: &mut PgConnection, org_id: &OrgId, env_id: &EnvId) -> Re
 }
 
 pub async fn find_by_slug(conn: &mut PgConnection, org_id: &OrgId, slug: &str) -> Result<Option<EnvId>> {
-    let env_id = sqlx::query_scalar!(
-        "select env_id from environments where org_id = $1 and slug = $2",
-        org_id.as_str(),
-        slug,
-    );
+    let env_id =
+        sqlx::query_scalar!("select env_id from environments where org_id = $1 and slug = $2", org_id.as_str(), slug,);
     Ok(env_id.fetch_optional(conn).await?.map(EnvId::from))
 }
 

@@ -17,7 +17,8 @@ async fn a_policy_is_made_changed_and_deleted() {
     assert_eq!((&deleted["policy_id"], &deleted["deleted"]), (&made["policy_id"], &json!(true)));
     assert_eq!(world.app.put(&path, &world.owner, json!({})).await.code(), (404, "NOT_FOUND"));
     let trail = world.app.get(&world.env("audit/admin"), &world.owner).await.expect(200);
-    let types: Vec<_> = trail["data"].as_array().unwrap().iter().map(|event| event["event_type"].as_str().unwrap()).collect();
+    let types: Vec<_> =
+        trail["data"].as_array().unwrap().iter().map(|event| event["event_type"].as_str().unwrap()).collect();
     assert_eq!(types, ["policy.deleted", "policy.updated", "policy.created"]);
 }
 

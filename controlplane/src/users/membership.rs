@@ -104,7 +104,7 @@ pub async fn remove(call: Call) -> Result<Json<Removal>> {
     }
     leaves_an_admin(&call, &mut tx, &user).await?;
     let removed_by = call.caller.actor_id().to_owned();
-    let api_keys_revoked = api_keys_of(&mut tx, &user.user_id, &removed_by, call.now()).await?;
+    let api_keys_revoked = api_keys::revoke_all_of(&mut tx, &user.user_id, &removed_by, call.now()).await?;
     let sessions_terminated = sessions::end_all(&mut tx, &user.user_id, call.now()).await?;
     store::remove(&mut tx, &user.user_id).await?;
     let before = json!({"email": user.email, "role": user.role, "status": user.status});
@@ -202,10 +202,4 @@ pub async fn transfer_ownership(call: Call, Json(body): Json<TransferBody>) -> R
     let previous_owner = store::get(&mut tx, call.org_id(), &old.user_id).await?;
     tx.commit().await?;
     Ok(Json(Transfer { owner, previous_owner, transferred_at: call.now() }))
-}
-
-#[expect(clippy::unused_async, reason = "asks the room of keys once there is one")]
-/// Revokes the keys that act for the user and says how many there were.
-async fn api_keys_of(_: &mut PgConnection, _: &UserId, _: &str, _: Timestamp) -> Result<u64> {
-    Ok(0)
 }

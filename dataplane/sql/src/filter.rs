@@ -58,7 +58,9 @@ impl Template {
         let read = Self::read(text);
         read.map_err(|error| {
             let error = error.within(text);
-            Error { kind: Kind::InvalidFilter, ..error }
+            // What is not even an expression stays a syntax error.
+            let kind = if error.kind == Kind::Syntax { Kind::Syntax } else { Kind::InvalidFilter };
+            Error { kind, ..error }
         })
     }
 
