@@ -25,6 +25,22 @@ pub async fn provision(app: &App, env_id: &EnvId) -> Result<()> {
     place(app.pool(), env_id, &placement, app.now()).await
 }
 
+/// Places every environment that has or awaits a data plane: where those do not outlive the control
+/// plane, after its start. One that fails stays as it is, and the log says why.
+pub async fn provision_all(app: &App) -> Result<()> {
+    let all = sqlx::query_scalar!(
+        "select env_id from environments where status in ('provisioning', 'active') order by created_at, env_id",
+    )
+    .fetch_all(app.pool())
+    .await?;
+    for env_id in all.into_iter().map(EnvId::from) {
+        if let Err(error) = provision(app, &env_id).await {
+            tracing::error!(%env_id, %error, "an environment has no data plane");
+        }
+    }
+    Ok(())
+}
+
 /// Remembers where a data plane is. A provisioning environment is active from now on; another
 /// status stays: a suspended environment does not wake because its data plane moved.
 pub async fn place(pool: &PgPool, env_id: &EnvId, placement: &Placement, now: Timestamp) -> Result<()> {
