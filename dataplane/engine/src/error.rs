@@ -114,14 +114,15 @@ fn classify(report: &Report) -> Kind {
         "Conversion" | "Mismatch Type" | "Decimal" => Kind::Conversion,
         "Out of Range" => Kind::OutOfRange,
         "Divide by Zero" => Kind::DivideByZero,
-        "Invalid Input" | "Invalid type" | "Object Size" | "Sequence" => Kind::InvalidInput,
         "Constraint" => Kind::Constraint,
         "TransactionContext" if message.contains("aborted") => Kind::TransactionAborted,
         // A commit that lost the race for a key reports the constraint inside a transaction error.
         "TransactionContext" if message.contains("onflict") || message.contains("constraint") => {
             Kind::WriteConflict
         }
-        "TransactionContext" => Kind::InvalidInput,
+        "Invalid Input" | "Invalid type" | "Object Size" | "Sequence" | "TransactionContext" => {
+            Kind::InvalidInput
+        }
         "Out of Memory" if message.contains("max_temp_directory_size") => Kind::TempSpace,
         "Out of Memory" => Kind::OutOfMemory,
         "INTERRUPT" | "Interrupt" => Kind::Interrupted,

@@ -86,7 +86,7 @@ impl World {
 }
 
 pub fn soon() -> Instant {
-    Instant::now() + Duration::from_secs(60)
+    Instant::now() + Duration::from_mins(1)
 }
 
 pub fn read(sql: &str) -> Statement {
