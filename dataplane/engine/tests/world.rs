@@ -56,6 +56,11 @@ impl World {
         self.folder
     }
 
+    /// Lets go of the engine without a word.
+    pub fn dropped(self) -> TempDir {
+        self.folder
+    }
+
     pub fn path(&self) -> &std::path::Path {
         self.folder.path()
     }
