@@ -13,7 +13,7 @@ use engine::{Config, Engine, Outcome, Session, Statement};
 use tokio::runtime::Runtime;
 use tokio_util::sync::CancellationToken;
 
-const ROWS: u64 = 5_000_000;
+const ROWS: usize = 5_000_000;
 
 fn main() {
     divan::main();
@@ -120,5 +120,5 @@ fn five_million_rows_of_three_columns(bencher: Bencher) {
     let sql = format!("select i, i * 2 as j, i::double as d from range({ROWS}) t(i)");
     bencher
         .counter(ItemsCount::new(ROWS))
-        .bench_local(|| world.runtime.block_on(drained(&mut session, &sql)));
+        .bench_local(|| assert_eq!(world.runtime.block_on(drained(&mut session, &sql)), ROWS));
 }
