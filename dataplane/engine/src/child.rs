@@ -54,7 +54,7 @@ fn serve_parent() -> io::Result<()> {
         Err(error) => return notices.send(&Notice::Failed(error)),
     };
     notices.send(&Notice::Ready { opened_micros })?;
-    obey(&mut orders, arrivals, &notices, database)
+    obey(&mut orders, arrivals, &notices, &database)
 }
 
 /// The database, ready to serve, and when that was.
@@ -79,11 +79,11 @@ fn obey(
     orders: &mut UnixStream,
     arrivals: OwnedFd,
     notices: &Notices,
-    database: Arc<Database>,
+    database: &Arc<Database>,
 ) -> io::Result<()> {
     let sessions = Arc::new(Sessions::default());
     let (for_doorman, ends) = (Arc::clone(&sessions), notices.clone());
-    let for_sessions = Arc::clone(&database);
+    let for_sessions = Arc::clone(database);
     thread::Builder::new()
         .name("doorman".to_owned())
         .spawn(move || doorman::admit(&arrivals, &for_sessions, &for_doorman, &ends))?;

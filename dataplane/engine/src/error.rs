@@ -109,19 +109,19 @@ fn classify(report: &Report) -> Kind {
             Kind::CatalogExists
         }
         "Catalog" if message.contains("already exists") => Kind::CatalogExists,
-        "Catalog" => Kind::CatalogMissing,
+        "Catalog" if message.contains("does not exist") => Kind::CatalogMissing,
+        "Catalog" if message.contains("Could not drop") => Kind::Dependency,
         "Dependency" => Kind::Dependency,
         "Conversion" | "Mismatch Type" | "Decimal" => Kind::Conversion,
         "Out of Range" => Kind::OutOfRange,
         "Divide by Zero" => Kind::DivideByZero,
-        "Invalid Input" | "Invalid type" | "Object Size" | "Sequence" => Kind::InvalidInput,
         "Constraint" => Kind::Constraint,
         "TransactionContext" if message.contains("aborted") => Kind::TransactionAborted,
-        // A commit that lost the race for a key reports the constraint inside a transaction error.
-        "TransactionContext" if message.contains("onflict") || message.contains("constraint") => {
-            Kind::WriteConflict
-        }
-        "TransactionContext" => Kind::InvalidInput,
+        // A commit that lost the race for a key: to try again would meet the key.
+        "TransactionContext" if message.contains("constraint") => Kind::Constraint,
+        "TransactionContext" if message.contains("onflict") => Kind::WriteConflict,
+        "Invalid Input" | "Invalid type" | "Object Size" | "Sequence" | "Catalog"
+        | "TransactionContext" => Kind::InvalidInput,
         "Out of Memory" if message.contains("max_temp_directory_size") => Kind::TempSpace,
         "Out of Memory" => Kind::OutOfMemory,
         "INTERRUPT" | "Interrupt" => Kind::Interrupted,
@@ -182,6 +182,14 @@ mod tests {
             (
                 r#"{"exception_type":"TransactionContext","exception_message":"Current transaction is aborted (please ROLLBACK)"}"#,
                 Kind::TransactionAborted,
+            ),
+            (
+                r#"{"exception_type":"TransactionContext","exception_message":"Failed to commit: PRIMARY KEY or UNIQUE constraint violation"}"#,
+                Kind::Constraint,
+            ),
+            (
+                r#"{"exception_type":"Catalog","exception_message":"Could not drop the table because"}"#,
+                Kind::Dependency,
             ),
             (
                 r#"Invalid Input Error: {"exception_type":"Invalid Input","exception_message":"m"}"#,

@@ -152,7 +152,7 @@ mod tests {
     async fn a_lane_waits_for_the_whole_frame() {
         let (ours, theirs) = UnixStream::pair().unwrap();
         let (mut ours, mut theirs) = (Lane::new(ours), theirs);
-        let bytes = Outgoing::with(b'b', &[7; 100_000])
+        let bytes = Outgoing::with(b'b', &vec![7; 100_000])
             .close(RESPONSE_MAX_BYTES)
             .unwrap();
         let write = async {

@@ -25,7 +25,7 @@ use crate::message::{Notice, Order, Start, kind};
 use crate::watchdog::Watchdog;
 
 /// Opening replays what the last process had not checkpointed.
-const OPEN_MAX: Duration = Duration::from_secs(120);
+const OPEN_MAX: Duration = Duration::from_mins(2);
 
 /// What a child inherits: where the loader finds the engine's library. No keys, no addresses.
 const INHERITED: [&str; 1] = ["LD_LIBRARY_PATH"];

@@ -133,6 +133,8 @@ impl Session {
         self.step(What::Track(changes.to_vec())).await
     }
 
+    /// Whatever the outcome, the transaction is over. `Crashed` is the one error that does not tell
+    /// whether it was committed.
     pub async fn commit(&mut self) -> Result<(), Error> {
         let outcome = self.step(What::Commit).await;
         self.connected().await?.transaction_closed(outcome.is_ok());

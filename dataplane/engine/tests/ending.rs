@@ -4,8 +4,9 @@ use std::time::{Duration, Instant};
 
 use engine::{Kind, Outcome};
 use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
 
-use crate::world::{answer, read, soon, world, write};
+use crate::world::{answer, config, read, soon, world, write};
 
 /// Neither the memory limit nor an interrupt stops this one.
 const BOMB: &str = "select levenshtein(repeat('a', 200000), repeat('b', 200000))";
@@ -118,7 +119,7 @@ async fn reads_of_other_callers_do_not_notice() {
     );
     let before = world.incarnation().await;
     let deadline = Instant::now() + Duration::from_millis(300);
-    let bomb = tokio::spawn(async move {
+    let bomb = TaskTracker::new().spawn(async move {
         bomber
             .run(read(BOMB), deadline, &CancellationToken::new())
             .await
@@ -228,4 +229,26 @@ async fn memory_beyond_the_bound_is_an_error_and_not_the_end() {
         "{error}"
     );
     assert_eq!(world.answer("select 1").await.as_deref(), Ok("1"));
+}
+
+#[tokio::test]
+async fn an_engine_that_nobody_holds_lets_go_of_its_file() {
+    let world = world()
+        .await
+        .made(&["create table t(i int)", "insert into t values (7)"])
+        .await;
+    let folder = world.dropped();
+    // The file is locked as long as its process lives.
+    let again = loop {
+        if let Ok(engine) = engine::Engine::start(config(&folder)).await {
+            break engine;
+        }
+    };
+    let mut session = again.session().await.unwrap();
+    assert_eq!(
+        answer(&mut session, "select i from t", &[])
+            .await
+            .as_deref(),
+        Ok("7")
+    );
 }

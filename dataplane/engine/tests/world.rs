@@ -56,6 +56,11 @@ impl World {
         self.folder
     }
 
+    /// Lets go of the engine without a word.
+    pub fn dropped(self) -> TempDir {
+        self.folder
+    }
+
     pub fn path(&self) -> &std::path::Path {
         self.folder.path()
     }
@@ -86,7 +91,7 @@ impl World {
 }
 
 pub fn soon() -> Instant {
-    Instant::now() + Duration::from_secs(60)
+    Instant::now() + Duration::from_mins(1)
 }
 
 pub fn read(sql: &str) -> Statement {

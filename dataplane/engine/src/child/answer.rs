@@ -9,7 +9,7 @@ use std::os::unix::net::UnixStream;
 use std::time::{Duration, Instant};
 
 use arrow::array::{Array, AsArray, RecordBatch};
-use arrow::datatypes::{Decimal128Type, Int64Type, SchemaRef};
+use arrow::datatypes::{Decimal128Type, Int64Type, Schema};
 use arrow::ipc::writer::StreamWriter;
 
 use crate::error::{Error, Kind};
@@ -52,19 +52,20 @@ pub fn readable(sql: &str, named: &Named) -> Option<String> {
     if named.iter().all(|(_, kind)| kind.sent_as().is_none()) {
         return None;
     }
-    let list = named
-        .iter()
-        .enumerate()
-        .map(|(index, (name, kind))| match kind.sent_as() {
-            Some(sent) => format!("cast(c{index} as {sent}) as {}", quoted(name)),
-            None => format!("c{index} as {}", quoted(name)),
+    let mut chosen = Vec::new();
+    let mut numbered = Vec::new();
+    for (index, (name, kind)) in named.iter().enumerate() {
+        let column = format!("c{index}");
+        chosen.push(match kind.sent_as() {
+            Some(sent) => format!("cast({column} as {sent}) as {}", quoted(name)),
+            None => format!("{column} as {}", quoted(name)),
         });
-    let names = (0..named.len()).map(|index| format!("c{index}"));
-    let (list, names) = (
-        list.collect::<Vec<_>>().join(", "),
-        names.collect::<Vec<_>>().join(", "),
-    );
-    Some(format!("select {list} from ({sql}\n) as answer({names})"))
+        numbered.push(column);
+    }
+    let (chosen, numbered) = (chosen.join(", "), numbered.join(", "));
+    Some(format!(
+        "select {chosen} from ({sql}\n) as answer({numbered})"
+    ))
 }
 
 /// Refuses, before it runs, a write that returns what Arrow cannot carry.
@@ -83,7 +84,7 @@ pub fn sendable(named: &Named) -> Result<(), Error> {
 /// Sends rows as the engine makes them.
 pub fn stream(socket: &mut UnixStream, run: &mut Run<'_>, named: &Named) -> Result<Sent, Error> {
     let named = settled(run, named)?;
-    let mut encoder = Encoder::new(run.schema()?)?;
+    let mut encoder = Encoder::new(run.schema()?.as_ref())?;
     let mut frame = head_frame();
     let first = run.next()?;
     let mut ended = first.is_none();
@@ -107,7 +108,7 @@ pub fn stream(socket: &mut UnixStream, run: &mut Run<'_>, named: &Named) -> Resu
     };
     write_head(&mut frame, &head)?;
     encoder.drain_into(&mut frame);
-    let bytes = frame.close(RESPONSE_MAX_BYTES).map_err(too_wide)?;
+    let bytes = frame.close(RESPONSE_MAX_BYTES).map_err(|e| too_wide(&e))?;
     if let Err(error) = socket.write_all(&bytes) {
         return Ok(Sent::Broken(error));
     }
@@ -132,13 +133,13 @@ fn rest(socket: &mut UnixStream, run: &mut Run<'_>, encoder: &mut Encoder) -> Re
         if encoder.len() > 0 {
             let mut frame = Outgoing::new(kind::ROWS);
             encoder.drain_into(&mut frame);
-            bytes = frame.close(RESPONSE_MAX_BYTES).map_err(too_wide)?;
+            bytes = frame.close(RESPONSE_MAX_BYTES).map_err(|e| too_wide(&e))?;
         }
         if next.is_none() {
             encoder.finish()?;
             let mut frame = Outgoing::new(kind::END);
             encoder.drain_into(&mut frame);
-            bytes.extend(frame.close(RESPONSE_MAX_BYTES).map_err(too_wide)?);
+            bytes.extend(frame.close(RESPONSE_MAX_BYTES).map_err(|e| too_wide(&e))?);
         }
         if let Err(error) = socket.write_all(&bytes) {
             return Ok(Sent::Broken(error));
@@ -153,7 +154,7 @@ fn rest(socket: &mut UnixStream, run: &mut Run<'_>, encoder: &mut Encoder) -> Re
 /// Sends what a finished write returned, in one frame.
 pub fn returned(socket: &mut UnixStream, run: &mut Run<'_>, named: &Named) -> Result<Sent, Error> {
     let named = settled(run, named)?;
-    let mut encoder = Encoder::new(run.schema()?)?;
+    let mut encoder = Encoder::new(run.schema()?.as_ref())?;
     while let Some(batch) = run.next()? {
         encoder.add(&batch)?;
         if encoder.len() > RETURNED_MAX_BYTES {
@@ -174,7 +175,7 @@ pub fn returned(socket: &mut UnixStream, run: &mut Run<'_>, named: &Named) -> Re
         },
     )?;
     encoder.drain_into(&mut frame);
-    let bytes = frame.close(RESPONSE_MAX_BYTES).map_err(too_wide)?;
+    let bytes = frame.close(RESPONSE_MAX_BYTES).map_err(|e| too_wide(&e))?;
     Ok(socket
         .write_all(&bytes)
         .map_or_else(Sent::Broken, |()| Sent::All))
@@ -211,7 +212,7 @@ fn write_head(frame: &mut Outgoing, head: &Head) -> Result<(), Error> {
     Ok(())
 }
 
-fn too_wide(error: io::Error) -> Error {
+fn too_wide(error: &io::Error) -> Error {
     Error::new(Kind::OutOfMemory, error.to_string())
 }
 
@@ -219,8 +220,8 @@ fn too_wide(error: io::Error) -> Error {
 struct Encoder(StreamWriter<Vec<u8>>);
 
 impl Encoder {
-    fn new(schema: SchemaRef) -> Result<Self, Error> {
-        StreamWriter::try_new(Vec::new(), &schema)
+    fn new(schema: &Schema) -> Result<Self, Error> {
+        StreamWriter::try_new(Vec::new(), schema)
             .map(Self)
             .map_err(Error::internal)
     }
