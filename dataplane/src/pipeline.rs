@@ -31,7 +31,7 @@ use std::time::{Duration, Instant};
 
 use contract::wire::{TIMEOUT_MS_MAX, Who};
 use contract::{Entropy, Governance, SharedClock};
-use tokio::sync::{Mutex, watch};
+use tokio::sync::{Mutex, OwnedMutexGuard, watch};
 use tokio_util::sync::CancellationToken;
 
 use crate::answer::Description;
@@ -133,7 +133,7 @@ impl Pipeline {
         let allowed = policy::check(self, &query, &rules, extracted, &t).await?;
         let unbilled = quota::unbilled(cost::estimate(allowed, &t));
         let embedded = embed::vectors(row_filter::apply(&self.remembered.filters, &rules, unbilled, &t)?)?;
-        transpile::describe(self, embedded).await
+        transpile::describe(self, &query, embedded).await
     }
 
     /// A transaction that a client holds open over several asks. Its session starts with the first.
@@ -173,6 +173,13 @@ impl Query {
             },
             _ => Error::Engine(error),
         }
+    }
+
+    /// The client's transaction, once the statement before has let go of it.
+    async fn transaction(&self) -> Result<Option<OwnedMutexGuard<ClientTransaction>>> {
+        let Some(transaction) = &self.ask.transaction else { return Ok(None) };
+        let locked = tokio::time::timeout(self.left(), Arc::clone(transaction).lock_owned()).await;
+        locked.map(Some).map_err(|_| Error::Timeout(self.timeout))
     }
 
     fn left(&self) -> Duration {

@@ -15,7 +15,7 @@ use tokio_util::task::TaskTracker;
 
 use crate::config::{EngineSettings, Settings};
 use crate::doors::tls::{self, TlsError};
-use crate::doors::{probes, rest};
+use crate::doors::{pgwire, probes, rest};
 use crate::governance::disk::{Disk, private_folder};
 use crate::governance::follow::Follower;
 use crate::governance::link::Link;
@@ -146,6 +146,14 @@ impl DataPlane {
             serving.clone(),
             shutdown.clone(),
         ));
+        let door = pgwire::Door {
+            pipeline: Arc::clone(&pipeline),
+            sessions,
+            tls: doors.pg_tls,
+            local: settings.local,
+            local_trust: settings.local_trust,
+        };
+        serving.spawn(pgwire::serve(doors.pgwire, door, serving.clone(), shutdown.clone()));
         serving.close();
         running.ended.spawn(async move {
             shutdown.cancelled().await;

@@ -13,6 +13,7 @@ use std::time::Instant;
 
 use arrow::array::RecordBatch;
 use arrow::datatypes::{Schema, SchemaRef};
+use contract::policy::abac::Operation;
 use engine::{Kind, Outcome, Snapshot};
 
 use super::quota::Reservation;
@@ -86,6 +87,9 @@ pub(super) async fn run(pipeline: &Pipeline, query: &Query, pinned: Pinned, t: &
         }
     };
     let Native { sql, about, reservation, masked_columns, .. } = native;
+    if matches!(about.operation, Operation::Create | Operation::Alter | Operation::Drop) {
+        lease.defined();
+    }
     let Head { schema, columns, first, rest } = head;
     let rows = Rows {
         schema,
