@@ -4,7 +4,7 @@
 
 mod http;
 
-pub use http::credit;
+pub use http::{credit, used};
 
 use chrono::{DurationRound, TimeDelta};
 use contract::report::MicroCredits;

@@ -28,7 +28,7 @@ use proto::governance_server::{Governance as Service, GovernanceServer};
 use proto::{Ack, Entries, Grant, ReserveRequest, Snapshot, WatchRequest};
 
 /// The largest message a data plane may send: a batch of entries, each with its SQL.
-const MESSAGE_BYTES_MAX: usize = 16 * 1024 * 1024;
+const MESSAGE_BYTES_MAX: usize = 64 * 1024 * 1024;
 const ENTRIES_MAX: usize = 1_000;
 const KEEPALIVE: Duration = Duration::from_secs(10);
 

@@ -13,6 +13,7 @@ pub mod rate_limit;
 #[cfg(test)]
 mod refusals;
 pub mod routes;
+pub mod serve;
 #[cfg(test)]
 mod tests;
 pub mod text;

@@ -42,7 +42,6 @@ use sqlx::PgPool;
 use sqlx::migrate::Migrator;
 use sqlx::postgres::PgPoolOptions;
 use tokio::net::TcpListener;
-use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
@@ -206,7 +205,6 @@ pub struct Running {
     pub http: SocketAddr,
     /// Where data planes are served, if there is an identity to serve them under.
     pub grpc: Option<SocketAddr>,
-    server: JoinHandle<std::io::Result<()>>,
 }
 
 /// Brings a database to this version's schema.
@@ -237,13 +235,11 @@ pub async fn start(config: Config, parts: Parts) -> Result<Running, StartError> 
         Some(identity) => Some(serve_data_planes(&app, grpc_listen, identity).await?),
         None => None,
     };
-    let service = http::router(&app).into_make_service_with_connect_info::<SocketAddr>();
-    let drained = app.shutdown().clone().cancelled_owned();
-    let server = app.tasks().spawn(async move { axum::serve(listener, service).with_graceful_shutdown(drained).await });
+    app.tasks().spawn(http::serve::serve(listener, http::router(&app), app.shutdown().clone()));
     jobs::schedule(&app).await?;
     app.tasks().spawn(jobs::work(app.clone()));
     tracing::info!(http.listen = %http, "serving");
-    Ok(Running { app, http, grpc, server })
+    Ok(Running { app, http, grpc })
 }
 
 async fn serve_data_planes(app: &App, listen: SocketAddr, identity: Pems) -> Result<SocketAddr, StartError> {
@@ -260,12 +256,11 @@ async fn serve_data_planes(app: &App, listen: SocketAddr, identity: Pems) -> Res
 
 impl Running {
     /// Waits until every request and every task has ended; something else cancels the token.
-    pub async fn drained(self) -> std::io::Result<()> {
-        let served = self.server.await.map_err(std::io::Error::other)?;
+    pub async fn drained(self) {
+        self.app.shutdown().cancelled().await;
         self.app.tasks().close();
         self.app.tasks().wait().await;
         self.app.pool().close().await;
-        served
     }
 
     /// Serves until SIGINT or SIGTERM, then drains.
@@ -277,6 +272,7 @@ impl Running {
             () = shutdown.cancelled() => {}
         }
         shutdown.cancel();
-        self.drained().await
+        self.drained().await;
+        Ok(())
     }
 }

@@ -6,9 +6,7 @@ use std::sync::OnceLock;
 use contract::{Caller, Scope};
 
 use crate::http::routes::{Route, Routes};
-use crate::{
-    api_keys, audit, authentication, billing, environments, health, organizations, policies, query, users,
-};
+use crate::{api_keys, audit, authentication, billing, environments, health, organizations, policies, query, users};
 
 pub fn routes() -> Routes {
     Routes::new()

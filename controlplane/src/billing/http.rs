@@ -109,7 +109,8 @@ async fn rows(conn: &mut PgConnection, org_id: &OrgId, start: Timestamp, end: Ti
     .await?)
 }
 
-async fn used(conn: &mut PgConnection, org_id: &OrgId, period: Timestamp) -> Result<MicroCredits> {
+/// Credits used in the month that `period` starts.
+pub async fn used(conn: &mut PgConnection, org_id: &OrgId, period: Timestamp) -> Result<MicroCredits> {
     let sum = sqlx::query_scalar!(
         r#"select coalesce(sum(micro_credits), 0)::bigint as "sum!"
            from credit_usage where org_id = $1 and hour >= $2 and hour < $3"#,

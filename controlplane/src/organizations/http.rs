@@ -14,7 +14,7 @@ use crate::http::json::{Created, Json};
 use crate::http::routes::Routes;
 use crate::http::text::{self, Email, NAME_MAX};
 use crate::organizations::store::{self, New};
-use crate::{App, Error, Result, users};
+use crate::{App, Error, Result, billing, credits, users};
 
 const REGION_DEFAULT: &str = "us-east-1";
 /// Organizations that one account may own.
@@ -74,12 +74,15 @@ struct Settings {
 #[derive(Debug, Serialize)]
 struct Quotas {
     monthly_credit_limit: Option<u64>,
+    /// Credits of this month.
+    used: f64,
     max_concurrent_queries: Option<u32>,
     storage_limit_gb: Option<u64>,
 }
 
-fn view(row: store::Organization) -> Result<View> {
+async fn view(call: &Call, conn: &mut PgConnection, row: store::Organization) -> Result<View> {
     let limits = Tier::from_str(&row.tier).map_err(Error::internal)?.limits();
+    let used = billing::used(conn, &row.org_id, credits::period_of(call.now())).await?;
     Ok(View {
         id: row.org_id.clone(),
         org_id: row.org_id,
@@ -96,6 +99,7 @@ fn view(row: store::Organization) -> Result<View> {
         },
         quotas: Quotas {
             monthly_credit_limit: limits.monthly_credit_limit,
+            used: billing::credit(used),
             max_concurrent_queries: limits.max_concurrent_queries,
             storage_limit_gb: limits.storage_limit_gb,
         },
@@ -133,8 +137,9 @@ async fn create(call: Call, Json(body): Json<CreateBody>) -> Result<Created<View
     let owner = users::store::owner_like(&mut tx, &call.app, user_id, &org_id).await?;
     let origin = Origin { org_id: org_id.clone(), actor_id: owner.into(), ..Origin::from(&call) };
     events::record(&call.app, &mut tx, origin, created(&row)).await?;
+    let view = view(&call, &mut tx, row).await?;
     tx.commit().await?;
-    view(row).map(Created)
+    Ok(Created(view))
 }
 
 pub(super) fn created(row: &store::Organization) -> Event {
@@ -145,7 +150,7 @@ pub(super) fn created(row: &store::Organization) -> Event {
 async fn get(call: Call) -> Result<Json<View>> {
     let mut conn = call.app.pool().acquire().await?;
     let row = store::find(&mut conn, call.org_id()).await?.ok_or(Error::NotFound { kind: "organization" })?;
-    view(row).map(Json)
+    Ok(Json(view(&call, &mut conn, row).await?))
 }
 
 #[derive(Debug, Deserialize)]
@@ -175,8 +180,9 @@ async fn put(call: Call, Json(body): Json<PutBody>) -> Result<Json<View>> {
     after.enforce_sso = settings.enforce_sso.unwrap_or(after.enforce_sso);
     let row = store::update(&mut tx, &after, call.now()).await?;
     announce(&call, &mut tx, &before, &row).await?;
+    let view = view(&call, &mut tx, row).await?;
     tx.commit().await?;
-    view(row).map(Json)
+    Ok(Json(view))
 }
 
 /// `slug` and `cloud_region` may be sent back, but not changed.

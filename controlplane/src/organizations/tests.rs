@@ -72,6 +72,7 @@ async fn a_member_sees_the_organization_with_its_quotas() {
     let org = app.get(&app.org(&ada, ""), &bearer(&ada)).await.expect(200);
     assert_eq!(org["settings"], json!({"mfa_required": false, "enforce_sso": false, "sso_provider": null}));
     let quotas = &org["quotas"];
+    assert_eq!(quotas["used"], json!(0.0));
     assert_eq!(
         (&quotas["monthly_credit_limit"], &quotas["max_concurrent_queries"], &quotas["storage_limit_gb"]),
         (&json!(1000), &json!(10), &json!(10))

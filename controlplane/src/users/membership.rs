@@ -12,7 +12,7 @@ use crate::http::call::Call;
 use crate::http::json::Json;
 use crate::users::invitations::{Assignable, is_self, may_make_admin};
 use crate::users::store::{self, User};
-use crate::{Error, Result, organizations};
+use crate::{Error, Result, api_keys, organizations};
 
 /// The user in the path, under the lock of the organization.
 async fn locked(call: &Call) -> Result<(Transaction<'static, Postgres>, User)> {
