@@ -17,12 +17,11 @@ async fn main() -> ExitCode {
     let shutdown = CancellationToken::new();
     let on_signal = shutdown.clone();
     let outcome = async {
-        let entropy = Entropy::system()?;
         let parts = Parts {
             clock: Arc::new(SystemClock),
-            entropy,
+            entropy: Entropy::system()?,
             provisioner: Arc::new(Unattended),
-            identity: None,
+            identity: config.identity()?,
             shutdown,
         };
         let running = controlplane::start(config, parts).await?;

@@ -141,14 +141,55 @@ async fn a_key_follows_the_user_it_acts_for() {
 async fn a_tier_has_so_many_keys_and_revoked_ones_do_not_count() {
     let world = World::start().await;
     world.set_tier("free").await;
-    for n in 0..4 {
+    for n in 0..3 {
         world.create_key(json!({"name": format!("k{n}"), "scopes": ["query:read"]})).await;
     }
+    let last = world.create_key(json!({"name": "k4", "scopes": ["query:read"]})).await;
     let over =
         world.app.post(&world.env("api-keys"), &world.owner, json!({"name": "k5", "scopes": ["query:read"]})).await;
     assert_eq!(over.body["error"]["details"]["quota"], "max_api_keys_per_environment");
-    let listed = world.app.get(&world.env("api-keys?limit=1"), &world.owner).await.expect(200);
-    let last = listed["data"][0]["key_id"].as_str().unwrap().to_owned();
-    world.app.delete(&world.env(&format!("api-keys/{last}")), &world.owner).await.expect(200);
+    let path = world.env(&format!("api-keys/{}", last["key_id"].as_str().unwrap()));
+    world.app.delete(&path, &world.owner).await.expect(200);
     world.create_key(json!({"name": "k5", "scopes": ["query:read"]})).await;
+}
+
+/// Every endpoint of an environment, with its ids filled in.
+fn endpoints(world: &World) -> Vec<(axum::http::Method, String, contract::Scope)> {
+    let rows = crate::rooms::rows().iter().filter(|row| row.path.contains("{env_id}"));
+    let path = |path: &str| {
+        let path = path.replace("{env_id}", world.env_id.as_str()).replace("{org_id}", world.org_id.as_str());
+        path.replace(['{', '}'], "")
+    };
+    rows.map(|row| (row.method.clone(), path(row.path), row.scope.unwrap())).collect()
+}
+
+#[tokio::test]
+async fn no_endpoint_takes_a_key_without_its_scope() {
+    let world = World::start().await;
+    for scope in contract::Scope::ALL {
+        let others: Vec<&str> = contract::Scope::ALL.iter().filter(|s| *s != scope).map(|s| s.as_str()).collect();
+        let authorization = world.key(&others).await;
+        for (method, path, _) in endpoints(&world).into_iter().filter(|(_, _, needed)| needed == scope) {
+            let answer = world.app.call(method.clone(), &path, &authorization, Value::Null).await;
+            assert_eq!(answer.status, 403, "{scope}: {method} {path}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn no_endpoint_takes_a_key_that_is_revoked_expired_or_of_another_environment() {
+    let world = World::start().await;
+    let revoked = world.create_key(json!({"name": "revoked", "scopes": ["key:*"]})).await;
+    let path = world.env(&format!("api-keys/{}", revoked["key_id"].as_str().unwrap()));
+    world.app.delete(&path, &world.owner).await.expect(200);
+    let all: Vec<String> = contract::caller::Scopes::all().into();
+    let expired = world.create_key(json!({"name": "expired", "scopes": all, "expires_in_days": 1})).await;
+    let elsewhere = world.elsewhere().await;
+    world.app.advance(Duration::days(1));
+    for (method, path, _) in endpoints(&world) {
+        for (authorization, status) in [(bearer(&revoked["key"]), 401), (bearer(&expired["key"]), 401), (elsewhere.clone(), 403)] {
+            let answer = world.app.call(method.clone(), &path, &authorization, Value::Null).await;
+            assert_eq!(answer.status, status, "{method} {path}");
+        }
+    }
 }

@@ -6,6 +6,7 @@ use std::net::SocketAddr;
 use contract::{EnvId, Timestamp};
 use sqlx::{PgConnection, PgPool};
 
+use crate::jobs::{self, Job};
 use crate::provisioner::{Placement, Provision};
 use crate::{App, Error, Result};
 
@@ -25,17 +26,19 @@ pub async fn provision(app: &App, env_id: &EnvId) -> Result<()> {
     place(app.pool(), env_id, &placement, app.now()).await
 }
 
-/// Places every environment that has or awaits a data plane: where those do not outlive the control
-/// plane, after its start. One that fails stays as it is, and the log says why.
+/// Places the data planes of all environments that have one or wait for one: where they live with
+/// the control plane, they went when it went. What cannot be placed now is tried again as a job.
 pub async fn provision_all(app: &App) -> Result<()> {
-    let all = sqlx::query_scalar!(
+    let ids = sqlx::query_scalar!(
         "select env_id from environments where status in ('provisioning', 'active') order by created_at, env_id",
     )
     .fetch_all(app.pool())
     .await?;
-    for env_id in all.into_iter().map(EnvId::from) {
+    for env_id in ids.into_iter().map(EnvId::from) {
         if let Err(error) = provision(app, &env_id).await {
-            tracing::error!(%env_id, %error, "an environment has no data plane");
+            tracing::warn!(env.id = %env_id, error = %error, "an environment could not be placed: it is tried again");
+            let mut conn = app.pool().acquire().await?;
+            jobs::enqueue(app, &mut conn, Job::ProvisionEnvironment { env_id }, app.now()).await?;
         }
     }
     Ok(())

@@ -44,6 +44,7 @@ async fn placed() -> World {
 #[tokio::test]
 async fn a_new_environment_is_provisioning_until_its_data_plane_is_placed() {
     let world = placed().await;
+    world.app.advance(chrono::Duration::seconds(1));
     let body = json!({"name": "Sales", "slug": "sales", "settings": {"query_timeout_ms": 5000}});
     let made = world.app.post(&world.org("environments"), &world.owner, body).await.expect(201);
     assert_eq!((made["status"].as_str(), &made["connection"]), (Some("provisioning"), &json!(null)));
