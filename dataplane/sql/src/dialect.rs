@@ -215,6 +215,7 @@ impl VisitorMut for Walk<'_> {
     }
 
     fn post_visit_table_factor(&mut self, factor: &mut TableFactor) -> ControlFlow<Error> {
+        flow(limits::check_table(factor, &mut self.context))?;
         flow(flatten::rewrite(factor, &mut self.context))?;
         flow(tables::rewrite(factor, &mut self.context))
     }
