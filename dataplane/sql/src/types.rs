@@ -185,11 +185,6 @@ pub fn type_of(expr: &Expr, columns: &dyn Columns) -> Type {
         Expr::Cast { data_type, .. } => Type::of_declared(data_type),
         Expr::Nested(inner) | Expr::Collate { expr: inner, .. } => type_of(inner, columns),
         Expr::Interval(_) => Type::Interval,
-        Expr::UnaryOp {
-            op: UnaryOperator::Not,
-            ..
-        } => Type::Boolean,
-        Expr::UnaryOp { expr, .. } => type_of(expr, columns),
         Expr::BinaryOp { left, op, right } => {
             type_of_operator(type_of(left, columns), op, type_of(right, columns))
         }
@@ -204,7 +199,11 @@ pub fn type_of(expr: &Expr, columns: &dyn Columns) -> Type {
                 .chain(else_result.as_deref());
             common(branches.map(|branch| type_of(branch, columns)))
         }
-        Expr::IsNull(_)
+        Expr::UnaryOp {
+            op: UnaryOperator::Not,
+            ..
+        }
+        | Expr::IsNull(_)
         | Expr::IsNotNull(_)
         | Expr::IsTrue(_)
         | Expr::IsFalse(_)
@@ -216,6 +215,7 @@ pub fn type_of(expr: &Expr, columns: &dyn Columns) -> Type {
         | Expr::Exists { .. }
         | Expr::IsDistinctFrom(..)
         | Expr::IsNotDistinctFrom(..) => Type::Boolean,
+        Expr::UnaryOp { expr, .. } => type_of(expr, columns),
         Expr::JsonAccess { .. } => Type::Json,
         Expr::Trim { .. } | Expr::Substring { .. } => Type::Text,
         Expr::Extract { .. } | Expr::Position { .. } => Type::Integer,
