@@ -33,7 +33,7 @@ use std::ops::ControlFlow;
 
 use sqlparser::ast::{
     Expr, LambdaFunction, OrderByExpr, Query, Select, Statement, TableFactor, TableWithJoins,
-    VisitMut, VisitorMut, With,
+    Value, ValueWithSpan, VisitMut, VisitorMut, With,
 };
 
 use crate::error::Error;
@@ -113,6 +113,9 @@ struct Context<'a> {
     copies_left: usize,
 }
 
+/// The warehouse reads escapes in strings; standard strings, which every driver quotes for, have none.
+const BACKSLASH: &str = "a backslash in a string is an ordinary character here, not an escape";
+
 /// Rewrites repeat an argument where the engine has no other way; nested, that doubles and doubles.
 const COPIES_MAX: usize = 20_000;
 
@@ -127,6 +130,13 @@ impl<'a> Context<'a> {
 
     fn type_of(&self, expr: &Expr) -> Type {
         infer::type_of(expr, &self.names)
+    }
+
+    /// Says it to the caller, once.
+    fn warn(&mut self, warning: &str) {
+        if !self.warnings.iter().any(|said| said == warning) {
+            self.warnings.push(warning.to_owned());
+        }
     }
 
     /// One more copy of so many nodes, or a refusal.
@@ -205,6 +215,7 @@ impl VisitorMut for Walk<'_> {
     }
 
     fn post_visit_table_factor(&mut self, factor: &mut TableFactor) -> ControlFlow<Error> {
+        flow(limits::check_table(factor, &mut self.context))?;
         flow(flatten::rewrite(factor, &mut self.context))?;
         flow(tables::rewrite(factor, &mut self.context))
     }
@@ -224,6 +235,13 @@ impl VisitorMut for Walk<'_> {
             for parameter in params.iter() {
                 self.context.names.add(&parameter.name.value, Type::Unknown);
             }
+        }
+        ControlFlow::Continue(())
+    }
+
+    fn pre_visit_value(&mut self, value: &mut ValueWithSpan) -> ControlFlow<Error> {
+        if matches!(&value.value, Value::SingleQuotedString(text) if text.contains('\\')) {
+            self.context.warn(BACKSLASH);
         }
         ControlFlow::Continue(())
     }

@@ -55,7 +55,11 @@ impl Position {
     fn open(at: Location) -> Option<Self> {
         let line = u32::try_from(at.line).ok().filter(|line| *line > 0)?;
         let column = u32::try_from(at.column).ok().filter(|column| *column > 0)?;
-        Some(Self { offset: 0, line, column })
+        Some(Self {
+            offset: 0,
+            line,
+            column,
+        })
     }
 
     /// The place of a token in its text.
@@ -67,7 +71,10 @@ impl Position {
         let (line, column) = (widened(self.line), widened(self.column));
         let before = text.split_inclusive('\n').take(line.saturating_sub(1));
         let chars: usize = before.map(|line| line.chars().count()).sum();
-        Self { offset: u32::try_from(chars + column).unwrap_or(u32::MAX), ..self }
+        Self {
+            offset: u32::try_from(chars + column).unwrap_or(u32::MAX),
+            ..self
+        }
     }
 }
 

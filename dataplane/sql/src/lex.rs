@@ -243,8 +243,8 @@ fn deepens(token: &Token) -> bool {
         | Token::Number(..)
         | Token::SingleQuotedString(_)
         | Token::Placeholder(_)
-        | Token::Period => false,
-        Token::EOF => false,
+        | Token::Period
+        | Token::EOF => false,
         _ => true,
     }
 }

@@ -6,7 +6,8 @@
 use std::sync::Arc;
 
 use sqlparser::ast::{
-    self, Expr, FromTable, Function, Ident, ObjectName, TableAlias, TableFactor, TableObject,
+    self, Expr, FromTable, Function, FunctionArg, FunctionArgExpr, Ident, ObjectName, TableAlias,
+    TableFactor, TableObject, UnaryOperator, Value,
 };
 
 use crate::catalog::{Catalog, Names, Table};
@@ -260,14 +261,14 @@ impl Relations for Binder<'_> {
         match factor {
             TableFactor::Table {
                 name,
-                args: Some(_),
+                args: Some(called),
                 ..
-            }
-            | TableFactor::Function { name, .. } => table_function(name),
+            } => table_function(name, &called.args),
+            TableFactor::Function { name, args, .. } => table_function(name, args),
             TableFactor::TableFunction {
                 expr: Expr::Function(function),
                 ..
-            } => table_function(&function.name),
+            } => table_function(&function.name, &[]),
             TableFactor::TableFunction { .. } => Err(Error::unsupported(
                 "TABLE(…) of something other than a function",
             )),
@@ -277,13 +278,12 @@ impl Relations for Binder<'_> {
                 args: None,
                 ..
             } => {
-                let marked = match with {
-                    Some(number) => Marked::With(number),
-                    None => {
-                        let table = Arc::clone(self.find(name)?);
-                        self.references.push(table);
-                        Marked::Scan(self.references.len() - 1)
-                    }
+                let marked = if let Some(number) = with {
+                    Marked::With(number)
+                } else {
+                    let table = Arc::clone(self.find(name)?);
+                    self.references.push(table);
+                    Marked::Scan(self.references.len() - 1)
                 };
                 alias_as_named(name, alias);
                 *name = marker::name(marked);
@@ -319,14 +319,53 @@ fn alias_as_named(name: &ObjectName, alias: &mut Option<TableAlias>) {
     }
 }
 
-fn table_function(name: &ObjectName) -> Result<(), Error> {
+/// The dialect bounds calls in expressions; in FROM it is done here.
+fn table_function(name: &ObjectName, args: &[FunctionArg]) -> Result<(), Error> {
     let Some(ident) = names::single(name) else {
         return Err(unknown(name));
     };
-    if functions::is_table_function(&ident.value) {
-        Ok(())
-    } else {
-        Err(unknown(name))
+    if !functions::is_table_function(&ident.value) {
+        return Err(unknown(name));
+    }
+    let sizes = functions::sizes(&ident.value).iter();
+    if sizes.filter_map(|size| args.get(*size)).all(is_bounded) {
+        return Ok(());
+    }
+    let name = ident.value.to_ascii_lowercase();
+    let message = format!(
+        "{name} in FROM needs numbers up to {} written out",
+        functions::GENERATED_MAX
+    );
+    let kind = ErrorKind::Unsupported {
+        construct: format!("this size in {name}"),
+    };
+    Err(Error::new(kind, message).at(ident.span.start))
+}
+
+/// A literal number that is not too large, or a literal that is no number: dates count by their step.
+fn is_bounded(argument: &FunctionArg) -> bool {
+    let FunctionArg::Unnamed(FunctionArgExpr::Expr(expr)) = argument else {
+        return false;
+    };
+    let expr = match expr {
+        Expr::UnaryOp {
+            op: UnaryOperator::Minus,
+            expr,
+        } => expr,
+        other => other,
+    };
+    match expr {
+        Expr::TypedString(_) => true,
+        Expr::Cast { expr, .. } => {
+            matches!(expr.as_ref(), Expr::Value(value) if matches!(value.value, Value::SingleQuotedString(_)))
+        }
+        Expr::Value(value) => match &value.value {
+            Value::Number(digits, _) => digits
+                .parse::<u64>()
+                .is_ok_and(|number| number <= functions::GENERATED_MAX),
+            _ => false,
+        },
+        _ => false,
     }
 }
 

@@ -108,12 +108,19 @@ impl Type {
 pub trait Columns {
     /// The type of the column of this name, behind this qualifier (a table or its alias) if one is given.
     fn column(&self, qualifier: Option<&str>, name: &str) -> Type;
+
+    /// Every known type that a column of this name has somewhere in the statement.
+    fn families(&self, name: &str) -> &[Type] {
+        let _ = name;
+        &[]
+    }
 }
 
 /// The columns in reach of one statement, by name. Built by [`crate::resolve`].
 #[derive(Debug, Clone, Default)]
 pub struct Known {
     bare: HashMap<String, Type>,
+    families: HashMap<String, Vec<Type>>,
     qualified: HashMap<String, HashMap<String, Type>>,
 }
 
@@ -121,6 +128,10 @@ impl Known {
     /// Adds a column; a name met with two types becomes unknown.
     pub fn add(&mut self, qualifier: &str, name: &str, found: Type) {
         let name = name.to_ascii_lowercase();
+        let families = self.families.entry(name.clone()).or_default();
+        if found != Type::Unknown && !families.contains(&found) {
+            families.push(found);
+        }
         let columns = self
             .qualified
             .entry(qualifier.to_ascii_lowercase())
@@ -141,6 +152,12 @@ fn agree(one: Type, other: Type) -> Type {
 }
 
 impl Columns for Known {
+    fn families(&self, name: &str) -> &[Type] {
+        self.families
+            .get(&name.to_ascii_lowercase())
+            .map_or(&[], Vec::as_slice)
+    }
+
     fn column(&self, qualifier: Option<&str>, name: &str) -> Type {
         let name = name.to_ascii_lowercase();
         let columns = match qualifier {
@@ -168,11 +185,6 @@ pub fn type_of(expr: &Expr, columns: &dyn Columns) -> Type {
         Expr::Cast { data_type, .. } => Type::of_declared(data_type),
         Expr::Nested(inner) | Expr::Collate { expr: inner, .. } => type_of(inner, columns),
         Expr::Interval(_) => Type::Interval,
-        Expr::UnaryOp {
-            op: UnaryOperator::Not,
-            ..
-        } => Type::Boolean,
-        Expr::UnaryOp { expr, .. } => type_of(expr, columns),
         Expr::BinaryOp { left, op, right } => {
             type_of_operator(type_of(left, columns), op, type_of(right, columns))
         }
@@ -187,7 +199,11 @@ pub fn type_of(expr: &Expr, columns: &dyn Columns) -> Type {
                 .chain(else_result.as_deref());
             common(branches.map(|branch| type_of(branch, columns)))
         }
-        Expr::IsNull(_)
+        Expr::UnaryOp {
+            op: UnaryOperator::Not,
+            ..
+        }
+        | Expr::IsNull(_)
         | Expr::IsNotNull(_)
         | Expr::IsTrue(_)
         | Expr::IsFalse(_)
@@ -199,6 +215,7 @@ pub fn type_of(expr: &Expr, columns: &dyn Columns) -> Type {
         | Expr::Exists { .. }
         | Expr::IsDistinctFrom(..)
         | Expr::IsNotDistinctFrom(..) => Type::Boolean,
+        Expr::UnaryOp { expr, .. } => type_of(expr, columns),
         Expr::JsonAccess { .. } => Type::Json,
         Expr::Trim { .. } | Expr::Substring { .. } => Type::Text,
         Expr::Extract { .. } | Expr::Position { .. } => Type::Integer,

@@ -59,12 +59,16 @@ impl<'a> Names<'a> {
             _ => return Ok(()),
         };
         let lower = name.value.to_ascii_lowercase();
-        let stored = self.catalog.column(None, &name.value);
-        let given = self.given.get(&lower).copied().unwrap_or(stored);
-        let differs = stored != Type::Unknown
-            && stored != given
-            && (stored == Type::Json || given == Type::Json);
-        if differs || self.mixed.contains(&lower) {
+        let families = self.catalog.families(&name.value);
+        let given = self
+            .given
+            .get(&lower)
+            .copied()
+            .filter(|given| *given != Type::Unknown);
+        let mut types = families.iter().copied().chain(given);
+        let is_doubtful = types.clone().any(|found| found == Type::Json)
+            && types.any(|found| found != Type::Json);
+        if is_doubtful || self.mixed.contains(&lower) {
             return Err(Error::unsupported(format!(
                 "the name {} for a variant and for another column in one statement",
                 name.value
@@ -83,7 +87,7 @@ impl<'a> Names<'a> {
 }
 
 /// The type of a query's column, when it is spelled out.
-fn projected(query: &Query, place: usize, columns: &dyn Columns) -> Type {
+pub(super) fn projected(query: &Query, place: usize, columns: &dyn Columns) -> Type {
     match query.body.as_ref() {
         SetExpr::Select(select) if !select.projection.iter().any(is_star) => {
             match select.projection.get(place) {

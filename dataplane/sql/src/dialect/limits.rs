@@ -3,7 +3,7 @@
 //! The engine follows no interrupt inside some of them and no memory limit inside others. A literal
 //! above the limit is refused here; a size that is computed is checked by the engine, row by row.
 
-use sqlparser::ast::Expr;
+use sqlparser::ast::{Expr, FunctionArg, FunctionArgExpr, TableFactor};
 
 use super::call::{expressions, take_expr};
 use super::{Context, compose, templates};
@@ -28,6 +28,31 @@ pub(super) fn check(expr: &mut Expr, context: &mut Context<'_>) -> Result<(), Er
         .filter(|(at, _)| sizes.contains(at))
     {
         bound(&name, size, context)?;
+    }
+    Ok(())
+}
+
+/// The same of a function in FROM.
+pub(super) fn check_table(
+    factor: &mut TableFactor,
+    context: &mut Context<'_>,
+) -> Result<(), Error> {
+    let (name, args) = match factor {
+        TableFactor::Function { name, args, .. } => (name, args),
+        TableFactor::Table {
+            name,
+            args: Some(args),
+            ..
+        } => (name, &mut args.args),
+        _ => return Ok(()),
+    };
+    let Some(name) = compose::bare_name(name) else {
+        return Ok(());
+    };
+    for place in functions::sizes(&name) {
+        if let Some(FunctionArg::Unnamed(FunctionArgExpr::Expr(size))) = args.get_mut(*place) {
+            bound(&name, size, context)?;
+        }
     }
     Ok(())
 }

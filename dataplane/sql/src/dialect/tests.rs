@@ -156,3 +156,22 @@ fn a_rewrite_that_repeats_its_arguments_is_bounded() {
     let nested = (0..24).fold("a".to_owned(), |inner, _| format!("div0({inner}, {inner})"));
     assert!(engine(&format!("SELECT {nested} FROM t")).starts_with("error: "));
 }
+
+#[test]
+fn a_backslash_in_a_string_is_warned_of_once() {
+    let warnings = |sql: &str| {
+        let mut tree = crate::parse(sql).unwrap().into_admitted().unwrap();
+        super::to_engine(&mut tree, &world()).unwrap()
+    };
+    assert_eq!(
+        warnings(r"SELECT 'a\nb', 'c\' FROM t WHERE name = 'x\'").len(),
+        1
+    );
+    assert!(warnings("SELECT src:s, INITCAP(name) FROM v, t").is_empty());
+}
+
+#[test]
+fn words_that_look_like_columns_are_known() {
+    assert!(super::is_word("DATEADD", 0) && super::is_word("last_day", 1));
+    assert!(!super::is_word("dateadd", 1) && !super::is_word("nvl", 0));
+}

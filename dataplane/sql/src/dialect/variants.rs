@@ -7,7 +7,7 @@
 use sqlparser::ast::{BinaryOperator, CastKind, DataType, ExactNumberInfo, Expr, Function};
 
 use super::call::{expressions, take_expr};
-use super::{Context, Done, compose};
+use super::{Context, Done, compose, infer};
 use crate::error::Error;
 use crate::types::Type;
 
@@ -233,11 +233,13 @@ pub(super) fn settle_arguments(
     } else {
         Type::Text
     };
-    if wanted == Type::Json {
-        return Ok(());
-    }
-    for (argument, known) in expressions(function).zip(types) {
-        if known == Type::Json {
+    for (place, (argument, known)) in expressions(function).zip(types).enumerate() {
+        let wanted = if name == "iff" && place == 0 {
+            Type::Boolean
+        } else {
+            wanted
+        };
+        if known == Type::Json && wanted != Type::Json {
             *argument = as_type(take_expr(argument), wanted);
         }
     }
@@ -259,6 +261,27 @@ pub(super) fn rewrite(expr: &mut Expr, context: &mut Context<'_>) -> Result<Done
                 .first()
                 .map_or(Type::Text, |first| context.type_of(first));
             **value = as_type(take_expr(value), wanted);
+        }
+        Expr::InSubquery {
+            expr: value,
+            subquery,
+            ..
+        } if context.type_of(value) == Type::Json => {
+            let wanted = infer::projected(subquery, 0, &context.names);
+            **value = as_type(take_expr(value), wanted);
+        }
+        Expr::Case {
+            operand: Some(value),
+            conditions,
+            ..
+        } if context.type_of(value) == Type::Json => {
+            let wanted = conditions
+                .first()
+                .map_or(Type::Text, |arm| context.type_of(&arm.condition));
+            **value = as_type(take_expr(value), wanted);
+        }
+        Expr::IsDistinctFrom(left, right) | Expr::IsNotDistinctFrom(left, right) => {
+            settle_operands(left, &BinaryOperator::Eq, right, context);
         }
         Expr::Between {
             expr: value, low, ..

@@ -21,6 +21,11 @@ pub(super) fn check(expr: &Expr) -> Result<FilterFacts, Error> {
             "a filter is a condition: this has no truth value",
         ));
     }
+    if matches!(expr, Expr::BinaryOp { op, .. } if makes_value(op)) {
+        return Err(Error::invalid_filter(
+            "a filter is a condition: this has no truth value",
+        ));
+    }
     if truth(expr) == Some(true) {
         return Err(Error::invalid_filter("this filter is true for every row"));
     }
@@ -32,6 +37,14 @@ pub(super) fn check(expr: &Expr) -> Result<FilterFacts, Error> {
         ControlFlow::Break(error) => Err(error),
         ControlFlow::Continue(()) => Ok(look.facts),
     }
+}
+
+fn makes_value(op: &BinaryOperator) -> bool {
+    use BinaryOperator as B;
+    matches!(
+        op,
+        B::Plus | B::Minus | B::Multiply | B::Divide | B::Modulo | B::StringConcat
+    )
 }
 
 struct Look {

@@ -646,9 +646,9 @@ impl Visitor for Inside<'_, '_> {
     fn pre_visit_query(&mut self, query: &Query) -> ControlFlow<()> {
         if self.depth == 0 {
             let (outputs, _) = self.walk.query(query);
-            outputs
-                .iter()
-                .for_each(|output| extend(&mut self.reached, &output.reached));
+            for output in &outputs {
+                extend(&mut self.reached, &output.reached);
+            }
         }
         self.depth += 1;
         ControlFlow::Continue(())
@@ -665,7 +665,7 @@ impl Visitor for Inside<'_, '_> {
         }
         match expr {
             Expr::Identifier(ident) => {
-                extend(&mut self.reached, &self.walk.reached_by(None, ident))
+                extend(&mut self.reached, &self.walk.reached_by(None, ident));
             }
             Expr::CompoundIdentifier(path) => {
                 if let [.., table, column] = path.as_slice() {
@@ -862,9 +862,9 @@ fn merge(left: &[Source], right: &mut [Source], constraint: Option<&JoinConstrai
                 .filter_map(names::last)
                 .map(|ident| ident.value.clone())
                 .collect();
-            right
-                .iter_mut()
-                .for_each(|source| source.merged.clone_from(&columns));
+            for source in right {
+                source.merged.clone_from(&columns);
+            }
         }
         Some(JoinConstraint::Natural) => {
             let columns: Vec<String> = left
@@ -872,9 +872,9 @@ fn merge(left: &[Source], right: &mut [Source], constraint: Option<&JoinConstrai
                 .flat_map(|source| &source.outputs)
                 .map(|output| output.name.clone())
                 .collect();
-            right
-                .iter_mut()
-                .for_each(|source| source.merged.clone_from(&columns));
+            for source in right {
+                source.merged.clone_from(&columns);
+            }
         }
         _ => {}
     }

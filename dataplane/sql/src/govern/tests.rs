@@ -26,14 +26,19 @@ fn with(rules: &Rules, sql: &str, expect: &Expect) {
 
 #[test]
 fn a_table_without_rules_is_named_in_full() {
-    check("SELECT iban FROM payroll p", &expect![[r#"SELECT "iban" FROM "raw"."main"."payroll" AS "p""#]]);
+    check(
+        "SELECT iban FROM payroll p",
+        &expect![[r#"SELECT "iban" FROM "raw"."main"."payroll" AS "p""#]],
+    );
 }
 
 #[test]
 fn a_governed_table_is_read_through_its_masks_and_filters() {
     check(
         "SELECT name FROM customers WHERE ssn LIKE '1%'",
-        &expect![[r#"SELECT "name" FROM (SELECT "customers"."id", "customers"."name", CASE WHEN system.main."length"(CAST("customers"."email" AS VARCHAR)) > 4 THEN system.main."concat"('***', system.main."right"(CAST("customers"."email" AS VARCHAR), 4)) ELSE '***' END AS "email", '***' AS "ssn", "customers"."region", CAST(NULL AS INTEGER) AS "salary" FROM "raw"."main"."customers" AS "customers" WHERE ("customers"."region" = $1)) AS "customers" WHERE "ssn" LIKE '1%'"#]],
+        &expect![[
+            r#"SELECT "name" FROM (SELECT "customers"."id", "customers"."name", CASE WHEN system.main."length"(CAST("customers"."email" AS VARCHAR)) > 4 THEN system.main."concat"('***', system.main."right"(CAST("customers"."email" AS VARCHAR), 4)) ELSE '***' END AS "email", '***' AS "ssn", "customers"."region", CAST(NULL AS INTEGER) AS "salary" FROM "raw"."main"."customers" AS "customers" WHERE ("customers"."region" = $1)) AS "customers" WHERE "ssn" LIKE '1%'"#
+        ]],
     );
 }
 
@@ -42,22 +47,30 @@ fn each_mask_has_its_text() {
     with(
         &masked(Mask::Full),
         "SELECT iban FROM payroll",
-        &expect![[r#"SELECT "iban" FROM (SELECT "payroll"."id", "payroll"."customer_id", '***' AS "iban", "payroll"."bonus" FROM "raw"."main"."payroll" AS "payroll") AS "payroll""#]],
+        &expect![[
+            r#"SELECT "iban" FROM (SELECT "payroll"."id", "payroll"."customer_id", '***' AS "iban", "payroll"."bonus" FROM "raw"."main"."payroll" AS "payroll") AS "payroll""#
+        ]],
     );
     with(
         &masked(Mask::Partial { visible_chars: 4 }),
         "SELECT iban FROM payroll",
-        &expect![[r#"SELECT "iban" FROM (SELECT "payroll"."id", "payroll"."customer_id", CASE WHEN system.main."length"(CAST("payroll"."iban" AS VARCHAR)) > 4 THEN system.main."concat"('***', system.main."right"(CAST("payroll"."iban" AS VARCHAR), 4)) ELSE '***' END AS "iban", "payroll"."bonus" FROM "raw"."main"."payroll" AS "payroll") AS "payroll""#]],
+        &expect![[
+            r#"SELECT "iban" FROM (SELECT "payroll"."id", "payroll"."customer_id", CASE WHEN system.main."length"(CAST("payroll"."iban" AS VARCHAR)) > 4 THEN system.main."concat"('***', system.main."right"(CAST("payroll"."iban" AS VARCHAR), 4)) ELSE '***' END AS "iban", "payroll"."bonus" FROM "raw"."main"."payroll" AS "payroll") AS "payroll""#
+        ]],
     );
     with(
         &masked(Mask::Hash),
         "SELECT iban FROM payroll",
-        &expect![[r#"SELECT "iban" FROM (SELECT "payroll"."id", "payroll"."customer_id", system.main.sluice_mask_hash(CAST("payroll"."iban" AS VARCHAR)) AS "iban", "payroll"."bonus" FROM "raw"."main"."payroll" AS "payroll") AS "payroll""#]],
+        &expect![[
+            r#"SELECT "iban" FROM (SELECT "payroll"."id", "payroll"."customer_id", system.main.sluice_mask_hash(CAST("payroll"."iban" AS VARCHAR)) AS "iban", "payroll"."bonus" FROM "raw"."main"."payroll" AS "payroll") AS "payroll""#
+        ]],
     );
     with(
         &masked(Mask::Null),
         "SELECT iban FROM payroll",
-        &expect![[r#"SELECT "iban" FROM (SELECT "payroll"."id", "payroll"."customer_id", CAST(NULL AS VARCHAR) AS "iban", "payroll"."bonus" FROM "raw"."main"."payroll" AS "payroll") AS "payroll""#]],
+        &expect![[
+            r#"SELECT "iban" FROM (SELECT "payroll"."id", "payroll"."customer_id", CAST(NULL AS VARCHAR) AS "iban", "payroll"."bonus" FROM "raw"."main"."payroll" AS "payroll") AS "payroll""#
+        ]],
     );
 }
 
@@ -65,7 +78,13 @@ fn each_mask_has_its_text() {
 fn filters_of_several_policies_all_hold() {
     let mut rules = filtered("bonus > 1 OR bonus < 0");
     rules.filter("main", "payroll", filter("iban = '{region}'"));
-    with(&rules, "SELECT id FROM payroll", &expect![[r#"SELECT "id" FROM (SELECT "payroll"."id", "payroll"."customer_id", "payroll"."iban", "payroll"."bonus" FROM "raw"."main"."payroll" AS "payroll" WHERE (("payroll"."bonus" > 1) OR ("payroll"."bonus" < 0)) AND ("payroll"."iban" = $1)) AS "payroll""#]]);
+    with(
+        &rules,
+        "SELECT id FROM payroll",
+        &expect![[
+            r#"SELECT "id" FROM (SELECT "payroll"."id", "payroll"."customer_id", "payroll"."iban", "payroll"."bonus" FROM "raw"."main"."payroll" AS "payroll" WHERE (("payroll"."bonus" > 1) OR ("payroll"."bonus" < 0)) AND ("payroll"."iban" = $1)) AS "payroll""#
+        ]],
+    );
 }
 
 #[test]
@@ -73,7 +92,9 @@ fn a_filter_that_asks_for_what_the_caller_lacks_is_false() {
     with(
         &filtered("iban = '{department}'"),
         "SELECT id FROM payroll",
-        &expect![[r#"SELECT "id" FROM (SELECT "payroll"."id", "payroll"."customer_id", "payroll"."iban", "payroll"."bonus" FROM "raw"."main"."payroll" AS "payroll" WHERE (FALSE)) AS "payroll""#]],
+        &expect![[
+            r#"SELECT "id" FROM (SELECT "payroll"."id", "payroll"."customer_id", "payroll"."iban", "payroll"."bonus" FROM "raw"."main"."payroll" AS "payroll" WHERE (FALSE)) AS "payroll""#
+        ]],
     );
 }
 
@@ -83,7 +104,9 @@ fn a_with_query_named_as_a_table_captures_nothing() {
     with(
         &rules,
         "WITH customers AS (SELECT 7 AS id) SELECT p.id FROM payroll p, customers",
-        &expect![[r#"WITH "_with_0" AS (SELECT 7 AS "id") SELECT "p"."id" FROM (SELECT "payroll"."id", "payroll"."customer_id", "payroll"."iban", "payroll"."bonus" FROM "raw"."main"."payroll" AS "payroll" WHERE ("payroll"."customer_id" IN (SELECT "customers"."id" FROM "raw"."main"."customers" AS "customers"))) AS "p", "_with_0" AS "customers""#]],
+        &expect![[
+            r#"WITH "_with_0" AS (SELECT 7 AS "id") SELECT "p"."id" FROM (SELECT "payroll"."id", "payroll"."customer_id", "payroll"."iban", "payroll"."bonus" FROM "raw"."main"."payroll" AS "payroll" WHERE ("payroll"."customer_id" IN (SELECT "customers"."id" FROM "raw"."main"."customers" AS "customers"))) AS "p", "_with_0" AS "customers""#
+        ]],
     );
 }
 
@@ -92,7 +115,9 @@ fn the_inner_name_of_a_with_query_is_the_table() {
     with(
         &filtered("id > 0"),
         "WITH payroll AS (SELECT id FROM payroll) SELECT * FROM payroll",
-        &expect![[r#"WITH "_with_0" AS (SELECT "id" FROM (SELECT "payroll"."id", "payroll"."customer_id", "payroll"."iban", "payroll"."bonus" FROM "raw"."main"."payroll" AS "payroll" WHERE ("payroll"."id" > 0)) AS "payroll") SELECT * FROM "_with_0" AS "payroll""#]],
+        &expect![[
+            r#"WITH "_with_0" AS (SELECT "id" FROM (SELECT "payroll"."id", "payroll"."customer_id", "payroll"."iban", "payroll"."bonus" FROM "raw"."main"."payroll" AS "payroll" WHERE ("payroll"."id" > 0)) AS "payroll") SELECT * FROM "_with_0" AS "payroll""#
+        ]],
     );
 }
 
@@ -137,13 +162,27 @@ fn values_are_bound_and_numbered_once() {
 fn a_masked_number_is_text_in_the_answer() {
     let mut rules = Rules::default();
     rules.mask("main", "payroll", "bonus", Mask::Full);
-    with(&rules, "SELECT id, bonus FROM payroll", &expect![[r#"SELECT "id", coalesce(CAST("bonus" AS VARCHAR), '***') AS "bonus" FROM (SELECT "payroll"."id", "payroll"."customer_id", "payroll"."iban", CAST(NULL AS INTEGER) AS "bonus" FROM "raw"."main"."payroll" AS "payroll") AS "payroll""#]]);
+    with(
+        &rules,
+        "SELECT id, bonus FROM payroll",
+        &expect![[
+            r#"SELECT "id", coalesce(CAST("bonus" AS VARCHAR), '***') AS "bonus" FROM (SELECT "payroll"."id", "payroll"."customer_id", "payroll"."iban", CAST(NULL AS INTEGER) AS "bonus" FROM "raw"."main"."payroll" AS "payroll") AS "payroll""#
+        ]],
+    );
     with(
         &rules,
         "SELECT max(bonus) AS m FROM payroll",
-        &expect![[r#"SELECT coalesce(CAST(max("bonus") AS VARCHAR), '***') AS "m" FROM (SELECT "payroll"."id", "payroll"."customer_id", "payroll"."iban", CAST(NULL AS INTEGER) AS "bonus" FROM "raw"."main"."payroll" AS "payroll") AS "payroll""#]],
+        &expect![[
+            r#"SELECT coalesce(CAST(max("bonus") AS VARCHAR), '***') AS "m" FROM (SELECT "payroll"."id", "payroll"."customer_id", "payroll"."iban", CAST(NULL AS INTEGER) AS "bonus" FROM "raw"."main"."payroll" AS "payroll") AS "payroll""#
+        ]],
     );
-    with(&rules, "SELECT * FROM payroll", &expect![[r#"SELECT "_1" AS "id", "_2" AS "customer_id", "_3" AS "iban", coalesce(CAST("_4" AS VARCHAR), '***') AS "bonus" FROM (SELECT * FROM (SELECT "payroll"."id", "payroll"."customer_id", "payroll"."iban", CAST(NULL AS INTEGER) AS "bonus" FROM "raw"."main"."payroll" AS "payroll") AS "payroll") AS "_answer"("_1", "_2", "_3", "_4")"#]]);
+    with(
+        &rules,
+        "SELECT * FROM payroll",
+        &expect![[
+            r#"SELECT "_1" AS "id", "_2" AS "customer_id", "_3" AS "iban", coalesce(CAST("_4" AS VARCHAR), '***') AS "bonus" FROM (SELECT * FROM (SELECT "payroll"."id", "payroll"."customer_id", "payroll"."iban", CAST(NULL AS INTEGER) AS "bonus" FROM "raw"."main"."payroll" AS "payroll") AS "payroll") AS "_answer"("_1", "_2", "_3", "_4")"#
+        ]],
+    );
 }
 
 #[test]
@@ -243,27 +282,37 @@ fn only_visible_rows_are_changed_into_visible_rows() {
     with(
         &rules,
         "DELETE FROM payroll WHERE bonus > 1",
-        &expect![[r#"DELETE FROM "raw"."main"."payroll" AS "payroll" WHERE "payroll"."rowid" IN (SELECT "payroll"."_rowid" FROM (SELECT "payroll"."id", "payroll"."customer_id", "payroll"."iban", "payroll"."bonus", "payroll".rowid AS "_rowid" FROM "raw"."main"."payroll" AS "payroll" WHERE ("payroll"."iban" = $1)) AS "payroll" WHERE "bonus" > 1)"#]],
+        &expect![[
+            r#"DELETE FROM "raw"."main"."payroll" AS "payroll" WHERE "payroll"."rowid" IN (SELECT "payroll"."_rowid" FROM (SELECT "payroll"."id", "payroll"."customer_id", "payroll"."iban", "payroll"."bonus", "payroll".rowid AS "_rowid" FROM "raw"."main"."payroll" AS "payroll" WHERE ("payroll"."iban" = $1)) AS "payroll" WHERE "bonus" > 1)"#
+        ]],
     );
     with(
         &rules,
         "UPDATE payroll p SET bonus = bonus + 1 WHERE id = 1",
-        &expect![[r#"UPDATE "raw"."main"."payroll" AS "p" SET "bonus" = "_new"."_1" FROM (SELECT "p"."_rowid", "bonus" + 1 AS "_1" FROM (SELECT "payroll"."id", "payroll"."customer_id", "payroll"."iban", "payroll"."bonus", "payroll".rowid AS "_rowid" FROM "raw"."main"."payroll" AS "payroll" WHERE ("payroll"."iban" = $1)) AS "p" WHERE "id" = 1) AS "_new" WHERE "p"."rowid" = "_new"."_rowid""#]],
+        &expect![[
+            r#"UPDATE "raw"."main"."payroll" AS "p" SET "bonus" = "_new"."_1" FROM (SELECT "p"."_rowid", "bonus" + 1 AS "_1" FROM (SELECT "payroll"."id", "payroll"."customer_id", "payroll"."iban", "payroll"."bonus", "payroll".rowid AS "_rowid" FROM "raw"."main"."payroll" AS "payroll" WHERE ("payroll"."iban" = $1)) AS "p" WHERE "id" = 1) AS "_new" WHERE "p"."rowid" = "_new"."_rowid""#
+        ]],
     );
     with(
         &rules,
         "UPDATE payroll SET iban = 'x', bonus = 1",
-        &expect![[r#"UPDATE "raw"."main"."payroll" AS "payroll" SET "iban" = CASE WHEN ("_new"."_1" = $1) THEN "_new"."_1" ELSE CAST(system.main."error"('sluice: the row does not pass the row filter of its table') AS VARCHAR) END, "bonus" = "_new"."_2" FROM (SELECT "payroll"."_rowid", 'x' AS "_1", 1 AS "_2" FROM (SELECT "payroll"."id", "payroll"."customer_id", "payroll"."iban", "payroll"."bonus", "payroll".rowid AS "_rowid" FROM "raw"."main"."payroll" AS "payroll" WHERE ("payroll"."iban" = $1)) AS "payroll") AS "_new" WHERE "payroll"."rowid" = "_new"."_rowid""#]],
+        &expect![[
+            r#"UPDATE "raw"."main"."payroll" AS "payroll" SET "iban" = CASE WHEN ("_new"."_1" = $1) THEN "_new"."_1" ELSE CAST(system.main."error"('sluice: the row does not pass the row filter of its table') AS VARCHAR) END, "bonus" = "_new"."_2" FROM (SELECT "payroll"."_rowid", 'x' AS "_1", 1 AS "_2" FROM (SELECT "payroll"."id", "payroll"."customer_id", "payroll"."iban", "payroll"."bonus", "payroll".rowid AS "_rowid" FROM "raw"."main"."payroll" AS "payroll" WHERE ("payroll"."iban" = $1)) AS "payroll") AS "_new" WHERE "payroll"."rowid" = "_new"."_rowid""#
+        ]],
     );
     with(
         &rules,
         "INSERT INTO payroll (id, iban) SELECT id, name FROM orders_of",
-        &expect![[r#"TableNotFound { schema: None, name: "orders_of", did_you_mean: Some("main.orders") }: table orders_of does not exist; did you mean main.orders?"#]],
+        &expect![[
+            r#"TableNotFound { schema: None, name: "orders_of", did_you_mean: Some("main.orders") }: table orders_of does not exist; did you mean main.orders?"#
+        ]],
     );
     with(
         &rules,
         "INSERT INTO payroll (id, iban) VALUES (1, 'EU')",
-        &expect![[r#"INSERT INTO "raw"."main"."payroll" ("id", "iban") SELECT CASE WHEN ("_new"."iban" = $1) THEN "_new"."id" ELSE CAST(system.main."error"('sluice: the row does not pass the row filter of its table') AS INTEGER) END AS "id", "_new"."iban" AS "iban" FROM (VALUES (1, 'EU')) AS "_new"("id", "iban")"#]],
+        &expect![[
+            r#"INSERT INTO "raw"."main"."payroll" ("id", "iban") SELECT CASE WHEN ("_new"."iban" = $1) THEN "_new"."id" ELSE CAST(system.main."error"('sluice: the row does not pass the row filter of its table') AS INTEGER) END AS "id", "_new"."iban" AS "iban" FROM (VALUES (1, 'EU')) AS "_new"("id", "iban")"#
+        ]],
     );
 }
 
@@ -309,7 +358,9 @@ fn what_cannot_be_governed_is_refused() {
 fn what_comes_back_from_a_write_is_masked() {
     check(
         "DELETE FROM customers RETURNING id, ssn AS s",
-        &expect![[r#"DELETE FROM "raw"."main"."customers" AS "customers" WHERE "customers"."rowid" IN (SELECT "customers"."_rowid" FROM (SELECT "customers"."id", "customers"."name", CASE WHEN system.main."length"(CAST("customers"."email" AS VARCHAR)) > 4 THEN system.main."concat"('***', system.main."right"(CAST("customers"."email" AS VARCHAR), 4)) ELSE '***' END AS "email", '***' AS "ssn", "customers"."region", CAST(NULL AS INTEGER) AS "salary", "customers".rowid AS "_rowid" FROM "raw"."main"."customers" AS "customers" WHERE ("customers"."region" = $1)) AS "customers") RETURNING "id" AS "id", '***' AS "s""#]],
+        &expect![[
+            r#"DELETE FROM "raw"."main"."customers" AS "customers" WHERE "customers"."rowid" IN (SELECT "customers"."_rowid" FROM (SELECT "customers"."id", "customers"."name", CASE WHEN system.main."length"(CAST("customers"."email" AS VARCHAR)) > 4 THEN system.main."concat"('***', system.main."right"(CAST("customers"."email" AS VARCHAR), 4)) ELSE '***' END AS "email", '***' AS "ssn", "customers"."region", CAST(NULL AS INTEGER) AS "salary", "customers".rowid AS "_rowid" FROM "raw"."main"."customers" AS "customers" WHERE ("customers"."region" = $1)) AS "customers") RETURNING "id" AS "id", '***' AS "s""#
+        ]],
     );
 }
 

@@ -277,7 +277,7 @@ impl Printer<'_> {
 
     fn column_option(&mut self, option: &ColumnOption) -> Result<(), Error> {
         match option {
-            ColumnOption::Null => Ok(()),
+            ColumnOption::Null | ColumnOption::Comment(_) => Ok(()),
             ColumnOption::NotNull => {
                 self.put(" NOT NULL");
                 Ok(())
@@ -294,7 +294,6 @@ impl Printer<'_> {
                 self.put(" UNIQUE");
                 Ok(())
             }
-            ColumnOption::Comment(_) => Ok(()),
             _ => Err(Error::unsupported(format!(
                 "the column option {}",
                 head(&option.to_string())
@@ -388,6 +387,10 @@ impl Printer<'_> {
             "ALTER TABLE "
         });
         self.name(name)?;
+        self.alteration(operation)
+    }
+
+    fn alteration(&mut self, operation: &AlterTableOperation) -> Result<(), Error> {
         match operation {
             AlterTableOperation::AddColumn {
                 column_keyword: _,

@@ -37,13 +37,13 @@ impl Printer<'_> {
             Expr::IsNotFalse(inner) => self.postfix(inner, " IS NOT FALSE")?,
             Expr::IsTrue(inner) => self.postfix(inner, " IS TRUE")?,
             Expr::IsNotTrue(inner) => self.postfix(inner, " IS NOT TRUE")?,
-            Expr::IsNull(inner) => self.postfix(inner, " IS NULL")?,
-            Expr::IsNotNull(inner) => self.postfix(inner, " IS NOT NULL")?,
-            Expr::IsUnknown(inner) => self.postfix(inner, " IS NULL")?,
-            Expr::IsNotUnknown(inner) => self.postfix(inner, " IS NOT NULL")?,
+            Expr::IsNull(inner) | Expr::IsUnknown(inner) => self.postfix(inner, " IS NULL")?,
+            Expr::IsNotNull(inner) | Expr::IsNotUnknown(inner) => {
+                self.postfix(inner, " IS NOT NULL")?;
+            }
             Expr::IsDistinctFrom(left, right) => self.infix(left, " IS DISTINCT FROM ", right)?,
             Expr::IsNotDistinctFrom(left, right) => {
-                self.infix(left, " IS NOT DISTINCT FROM ", right)?
+                self.infix(left, " IS NOT DISTINCT FROM ", right)?;
             }
             Expr::InList {
                 expr,

@@ -292,7 +292,7 @@ impl Printer<'_> {
         } = sample.as_ref();
         match modifier {
             TableSampleModifier::Sample | TableSampleModifier::TableSample => {
-                self.put(" TABLESAMPLE ")
+                self.put(" TABLESAMPLE ");
             }
         }
         absent(
@@ -323,7 +323,7 @@ impl Printer<'_> {
         if let Some(TableSampleSeed { modifier, value }) = seed {
             match modifier {
                 TableSampleSeedModifier::Repeatable | TableSampleSeedModifier::Seed => {
-                    self.put(" REPEATABLE (")
+                    self.put(" REPEATABLE (");
                 }
             }
             self.value(&value.value)?;

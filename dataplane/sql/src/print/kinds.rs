@@ -60,8 +60,10 @@ impl Printer<'_> {
             | DataType::CharVarying(length)
             | DataType::Nvarchar(length) => return self.varchar(length.as_ref()),
             DataType::Text | DataType::String(_) => "VARCHAR",
-            DataType::Blob(None) | DataType::Bytea | DataType::Binary(_) => "BLOB",
-            DataType::Varbinary(
+            DataType::Blob(None)
+            | DataType::Bytea
+            | DataType::Binary(_)
+            | DataType::Varbinary(
                 None | Some(BinaryLength::IntegerLength { .. } | BinaryLength::Max),
             ) => "BLOB",
             DataType::Boolean | DataType::Bool => "BOOLEAN",
@@ -80,13 +82,11 @@ impl Printer<'_> {
             | DataType::Float8 => "DOUBLE",
             DataType::Date => "DATE",
             DataType::Time(None, TimezoneInfo::None | TimezoneInfo::WithoutTimeZone) => "TIME",
-            DataType::Timestamp(_, TimezoneInfo::None | TimezoneInfo::WithoutTimeZone) => {
-                "TIMESTAMP"
-            }
+            DataType::Timestamp(_, TimezoneInfo::None | TimezoneInfo::WithoutTimeZone)
+            | DataType::Datetime(_) => "TIMESTAMP",
             DataType::Timestamp(_, TimezoneInfo::WithTimeZone | TimezoneInfo::Tz) => {
                 "TIMESTAMP WITH TIME ZONE"
             }
-            DataType::Datetime(_) => "TIMESTAMP",
             DataType::TimestampNtz(_) if self.style != Style::Engine => "TIMESTAMP_NTZ",
             DataType::Interval {
                 fields: None,
@@ -149,7 +149,7 @@ impl Printer<'_> {
             ExactNumberInfo::None => self.put("DECIMAL(38, 0)"),
             ExactNumberInfo::Precision(precision) => self.put(&format!("DECIMAL({precision}, 0)")),
             ExactNumberInfo::PrecisionAndScale(precision, scale) => {
-                self.put(&format!("DECIMAL({precision}, {scale})"))
+                self.put(&format!("DECIMAL({precision}, {scale})"));
             }
         }
     }

@@ -479,12 +479,11 @@ impl Printer<'_> {
         absent(!with_ties, "WITH TIES")?;
         absent(!percent, "FETCH PERCENT")?;
         self.put(" LIMIT ");
-        match quantity {
-            Some(quantity) => self.expr(quantity),
-            None => {
-                self.put("1");
-                Ok(())
-            }
+        if let Some(quantity) = quantity {
+            self.expr(quantity)
+        } else {
+            self.put("1");
+            Ok(())
         }
     }
 }

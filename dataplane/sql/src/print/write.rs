@@ -3,8 +3,8 @@
 use sqlparser::ast::{
     Assignment, AssignmentTarget, ConflictTarget, Delete, DoUpdate, Expr, FromTable, Insert, Merge,
     MergeAction, MergeClause, MergeClauseKind, MergeInsertExpr, MergeInsertKind, MergeUpdateExpr,
-    MergeUpdateKind, OnConflict, OnConflictAction, OnInsert, SelectItem, Statement,
-    TableAliasWithoutColumns, TableObject, Truncate, TruncateTableTarget, Update,
+    MergeUpdateKind, ObjectName, OnConflict, OnConflictAction, OnInsert, Query, SelectItem,
+    Statement, TableAliasWithoutColumns, TableObject, Truncate, TruncateTableTarget, Update,
     UpdateTableFromKind,
 };
 
@@ -101,22 +101,26 @@ impl Printer<'_> {
             self.put(" AS ");
             self.ident(alias);
         }
+        self.rows(columns, source.as_deref())?;
+        if let Some(on) = on {
+            self.on_insert(on)?;
+        }
+        self.returning(returning.as_deref())
+    }
+
+    fn rows(&mut self, columns: &[ObjectName], source: Option<&Query>) -> Result<(), Error> {
         if !columns.is_empty() {
             self.put(" (");
             self.list(columns, Self::name)?;
             self.put(")");
         }
-        match source {
-            Some(query) => {
-                self.put(" ");
-                self.query(query)?;
-            }
-            None => self.put(" DEFAULT VALUES"),
+        if let Some(query) = source {
+            self.put(" ");
+            self.query(query)
+        } else {
+            self.put(" DEFAULT VALUES");
+            Ok(())
         }
-        if let Some(on) = on {
-            self.on_insert(on)?;
-        }
-        self.returning(returning.as_deref())
     }
 
     fn on_insert(&mut self, on: &OnInsert) -> Result<(), Error> {

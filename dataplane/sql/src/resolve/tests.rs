@@ -93,7 +93,7 @@ fn what_grows_with_an_argument_is_bounded() {
         "SELECT repeat('x', 4000000000)",
         "SELECT * FROM range(10000000000)",
         "SELECT * FROM range($1)",
-        "SELECT list(range(1, id)) FROM orders",
+        "SELECT list(range($1))",
     ] {
         assert!(matches!(refusal(sql), Kind::Unsupported { .. }), "{sql}");
     }

@@ -162,7 +162,7 @@ impl Visitor for Statements {
 
     fn pre_visit_statement(&mut self, statement: &Statement) -> ControlFlow<()> {
         let found: &[Operation] = match statement {
-            Statement::Query(_) => &[Operation::Select],
+            Statement::Query(_) | Statement::ExplainTable { .. } => &[Operation::Select],
             Statement::Insert(insert) => {
                 let updates = matches!(&insert.on, Some(OnInsert::OnConflict(on)) if matches!(on.action, OnConflictAction::DoUpdate(_)));
                 if updates {
@@ -182,7 +182,6 @@ impl Visitor for Statements {
             | Statement::CreateView(_) => &[Operation::Create],
             Statement::AlterTable(_) | Statement::AlterSchema(_) => &[Operation::Alter],
             Statement::Drop { .. } => &[Operation::Drop],
-            Statement::ExplainTable { .. } => &[Operation::Select],
             _ => &[],
         };
         self.operations.extend(found);
