@@ -2,4 +2,5 @@
 
 mod pgwire;
 mod pipeline;
+mod rest;
 mod world;

@@ -224,6 +224,24 @@ async fn a_clients_transaction_is_seen_by_others_only_when_it_is_committed() {
 }
 
 #[tokio::test]
+async fn a_table_made_in_a_transaction_is_there_for_the_transaction_alone() {
+    let world = world().await;
+    let transaction = world.pipeline.begin(world.ask(owner_id(), "").who);
+    let within = |sql: &str| {
+        let mut ask = world.ask(owner_id(), sql);
+        ask.transaction = Some(transaction.clone());
+        world.whole(ask)
+    };
+    within("create table fresh (x integer)").await.unwrap();
+    within("insert into fresh values (1), (2)").await.unwrap();
+    assert_eq!(within("select sum(x) from fresh").await.unwrap().json, "[3]");
+    assert_eq!(world.run("select * from fresh").await.unwrap_err().code(), Code::TableNotFound);
+    transaction.lock().await.commit().await.unwrap();
+    assert_eq!(world.run("select count(*) from fresh").await.unwrap().json, "[2]");
+    world.stop().await;
+}
+
+#[tokio::test]
 async fn a_statement_is_described_with_its_parameters_and_not_run() {
     let world = world().await;
     let described = |sql: &'static str| {

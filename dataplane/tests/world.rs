@@ -10,7 +10,7 @@ use contract::wire::Who;
 use contract::{Entropy, Governance, KeyId, QueryId, RequestId, SharedClock, SystemClock};
 use dataplane::encode::json;
 use dataplane::governance::report::Log;
-use dataplane::pipeline::{Gate, Purse};
+use dataplane::pipeline::{Gate, Purse, Remembered};
 use dataplane::{Answer, Ask, Declared, Error, Names, Pipeline, testing};
 use futures::StreamExt;
 use tokio::sync::watch;
@@ -49,9 +49,7 @@ pub async fn world() -> World {
         gate: Gate::new(100),
         purse: Purse::new(None),
         log: Arc::new(Log::open(&folder.path().join("report"), &clock, &entropy).unwrap()),
-        checked: Default::default(),
-        names: Default::default(),
-        templates: Default::default(),
+        remembered: Remembered::default(),
         clock,
         entropy,
         shutdown: CancellationToken::new(),

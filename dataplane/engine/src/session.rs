@@ -11,6 +11,7 @@ use tokio::sync::{Mutex, OwnedMutexGuard};
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 
+use crate::catalog::Catalog;
 use crate::error::{Error, Kind};
 use crate::line::{Connected, Reply};
 use crate::message::{Change, Column, Parsed, What};
@@ -130,6 +131,16 @@ impl Session {
     /// The columns a statement would answer with; it is not executed.
     pub async fn describe(&mut self, sql: &str) -> Result<Vec<Column>, Error> {
         self.question(What::Describe { sql: sql.to_owned() }).await
+    }
+
+    /// The types of a statement's parameters, where the engine can tell them without values.
+    pub async fn parameters(&mut self, sql: &str) -> Result<Vec<Option<String>>, Error> {
+        self.question(What::Parameters { sql: sql.to_owned() }).await
+    }
+
+    /// The tables as this session sees them, with what its transaction has defined.
+    pub async fn catalog(&mut self) -> Result<Catalog, Error> {
+        self.question(What::Catalog).await
     }
 
     /// What the engine's own parser makes of a statement.

@@ -51,7 +51,7 @@ impl Closing {
         if let Err(error) = started(&self.pipeline, &self.query, &self.trail) {
             return Err(self.refused(error));
         }
-        let Masked { rows, slot, columns, columns_masked } = masked;
+        let Masked { rows, slot, columns, columns_masked, rows_max } = masked;
         let totals = Arc::new(OnceLock::new());
         let answer = |stream: Delivery, totals| Answer {
             query_id: stream.query_id(),
@@ -65,13 +65,12 @@ impl Closing {
             transpilation_ms: stream.transpilation_ms(),
             rows: Rows::new(stream, totals),
         };
-        let limit = self.pipeline.rules().ok().and_then(|rules| rules.organization.limits.max_rows_per_query);
         let delivery = Delivery {
             first: rows.first,
             rest: rows.rest.map(|rest| rest.into_stream().boxed()),
             changed: rows.changed,
             delivered: 0,
-            limit: limit.filter(|_| rows.changed.is_none()),
+            limit: rows_max.filter(|_| rows.changed.is_none()),
             began: rows.began,
             end: Some(End { closing: self, reservation: rows.reservation, totals: Arc::clone(&totals), slot }),
         };
@@ -80,6 +79,7 @@ impl Closing {
 
     /// Writes down that it was refused or failed before anything was sent.
     pub fn refused(mut self, error: Error) -> Error {
+        self.trail.now(Stage::Meter, || ()); // refused: nothing is charged
         self.close(error.outcome(), Some(&error), 0, 0, Duration::ZERO);
         error
     }
