@@ -24,6 +24,7 @@ mod session;
 mod settings;
 mod startup;
 mod transaction;
+mod typeinfo;
 mod watch;
 mod wire;
 

@@ -14,6 +14,7 @@ use super::message::{Bind, Formats, Message, Target};
 use super::parameters;
 use super::reply;
 use super::session::{self, OPEN_MAX, no_cursor};
+use super::typeinfo;
 use super::watch::{Stop, Watch};
 use super::wire::Wire;
 use crate::Description;
@@ -162,6 +163,9 @@ impl Conversation {
     /// The type of each parameter: as declared, else as described.
     async fn types(&mut self, prepared: &Prepared, values: usize) -> Result<Vec<u32>, Stop> {
         let declared = &prepared.declared;
+        if prepared.command() == Some(&Command::TypeInfo) {
+            return Ok(vec![typeinfo::PARAMETER]);
+        }
         let told = declared.len() >= values && declared.iter().all(|oid| *oid != 0);
         if told || !matches!(prepared.what, What::Statement) {
             return Ok(declared.clone());
@@ -184,6 +188,7 @@ impl Conversation {
             return Err(Failure::protocol(message).into());
         }
         let formats = bind.formats.of(bind.values.len())?;
+        let types = if prepared.command() == Some(&Command::TypeInfo) { vec![PgType::Bytea.oid()] } else { types };
         let mut params = Vec::with_capacity(bind.values.len());
         for (at, (value, format)) in bind.values.into_iter().zip(formats).enumerate() {
             params.push(parameters::value(at + 1, types.get(at).copied().unwrap_or(0), format, value)?);

@@ -11,6 +11,7 @@ use super::lex::Token;
 use super::message::Formats;
 use super::reply::{self, Severity};
 use super::settings::Settings;
+use super::typeinfo;
 use super::watch::Stop;
 use crate::encode::pg_rows::{Field, Format, PgType};
 
@@ -45,6 +46,7 @@ pub fn described(command: &Command) -> Vec<Field> {
     match command {
         Command::Show(name) => vec![field(&Settings::shown_name(name), PgType::Text)],
         Command::ShowAll => ["name", "setting", "description"].map(|name| field(name, PgType::Text)).to_vec(),
+        Command::TypeInfo => typeinfo::fields(),
         Command::Select(calls) => calls.iter().map(|call| field(&call.column, kind(call))).collect(),
         _ => Vec::new(),
     }
@@ -68,6 +70,13 @@ impl Conversation {
                 let statement = starts.get(*statement_at).and_then(|at| text.get(*at..)).unwrap_or_default();
                 self.declare(name, statement, params).await
             }
+            Command::TypeInfo => match params.as_slice() {
+                [engine::Value::Blob(array)] => match typeinfo::ids(array) {
+                    Some(oids) => Ok(typeinfo::answer(&oids)),
+                    None => Err(Failure::new(Code::ConversionFailed, "an array of type ids is expected").into()),
+                },
+                _ => Err(Failure::unsupported("this question about types without its parameter").into()),
+            },
             command => Ok(self.setting_command(command)?),
         }
     }
