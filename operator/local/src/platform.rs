@@ -171,7 +171,7 @@ impl Platform {
     pub async fn stop(self) -> Result<(), Error> {
         self.shutdown.cancel();
         self.environments.stopped().await;
-        self.control.drained().await.map_err(Error::Stop)?;
+        self.control.drained().await;
         if let Some(postgres) = self.postgres {
             postgres.stop().await?;
         }
