@@ -5,7 +5,7 @@
 -- Locked in one order, so that two changes that concern the same environments cannot deadlock.
 create function governance_moved(moved text[]) returns void language plpgsql as $$
 begin
-    perform from environments where env_id = any (moved) order by env_id for update;
+    perform from environments where env_id = any (moved) order by env_id for no key update;
     update environments set governance_version = governance_version + 1 where env_id = any (moved);
 end
 $$;

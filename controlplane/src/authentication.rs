@@ -4,10 +4,13 @@
 //! credentials": a JWT of a session (`tokens`, `sessions`), an API key (`api_key`), or a federated
 //! token, which is not built yet and so fails like any token that is not ours.
 
+pub(crate) mod accounts;
 pub mod api_key;
 mod http;
 pub mod sessions;
 pub mod slow_hash;
+#[cfg(test)]
+mod tests;
 pub mod tokens;
 
 use std::net::IpAddr;

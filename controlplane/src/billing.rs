@@ -4,7 +4,7 @@
 
 mod http;
 
-pub use http::credit;
+pub use http::{credit, used};
 
 use chrono::{DurationRound, TimeDelta};
 use contract::report::MicroCredits;
@@ -16,8 +16,7 @@ use crate::{Error, Result};
 
 pub fn routes() -> Routes {
     const READ: Scope = Scope::BillingRead;
-    Routes::new()
-        .get("/v1/organizations/{org_id}/billing/usage", Access::Owner, READ, http::usage)
+    Routes::new().get("/v1/organizations/{org_id}/billing/usage", Access::Owner, READ, http::usage)
 }
 
 /// The hour of a moment: its first moment.

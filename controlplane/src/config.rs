@@ -1,12 +1,15 @@
 //! Settings of the control plane: defaults, environment variables, and `--help` as the reference.
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::Parser;
 use contract::wire::port;
 use contract::{Keyring, Redacted};
 use ipnet::IpNet;
+
+use crate::identity::Pems;
 
 /// The control plane: `/v1`, the audit chain, billing, and the snapshots that rule the data planes.
 #[derive(Debug, Clone, Parser)]
@@ -45,6 +48,17 @@ pub struct Config {
     #[arg(long, env = "SLUICE_SIGNUP", default_value_t = true, action = clap::ArgAction::Set)]
     pub signup: bool,
 
+    /// PEM file of the authority that signs the platform's certificates. With it come certificate
+    /// and key; without it there are no data planes to serve or to forward queries to.
+    #[arg(long, env = "SLUICE_TLS_AUTHORITY", requires_all = ["tls_certificate", "tls_key"])]
+    pub tls_authority: Option<PathBuf>,
+    /// PEM file of the control plane's certificate.
+    #[arg(long, env = "SLUICE_TLS_CERTIFICATE", requires = "tls_authority")]
+    pub tls_certificate: Option<PathBuf>,
+    /// PEM file of its key.
+    #[arg(long, env = "SLUICE_TLS_KEY", requires = "tls_authority")]
+    pub tls_key: Option<PathBuf>,
+
     /// Networks whose `X-Forwarded-For` is believed.
     #[arg(long, env = "SLUICE_TRUSTED_PROXIES", value_delimiter = ',')]
     pub trusted_proxies: Vec<IpNet>,
@@ -72,6 +86,9 @@ impl Config {
             secret_key,
             jwt_key: None,
             signup: true,
+            tls_authority: None,
+            tls_certificate: None,
+            tls_key: None,
             trusted_proxies: Vec::new(),
             rate_limit_address: 600,
             rate_limit_failed_credentials: 300,
@@ -80,6 +97,19 @@ impl Config {
 
     pub const fn acquire_timeout(&self) -> Duration {
         Duration::from_secs(self.database_acquire_timeout_secs)
+    }
+
+    /// The identity that the three files hold, if they are named.
+    pub fn identity(&self) -> std::io::Result<Option<Pems>> {
+        let (Some(authority), Some(certificate), Some(key)) = (&self.tls_authority, &self.tls_certificate, &self.tls_key)
+        else {
+            return Ok(None);
+        };
+        Ok(Some(Pems {
+            authority: std::fs::read_to_string(authority)?,
+            certificate: std::fs::read_to_string(certificate)?,
+            key: Redacted::new(std::fs::read_to_string(key)?),
+        }))
     }
 
     pub const fn idle_timeout(&self) -> Duration {

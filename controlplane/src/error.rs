@@ -25,6 +25,8 @@ pub enum Error {
     UnsupportedMedia { expected: &'static str },
     #[error("the body is larger than this endpoint takes")]
     BodyTooLarge,
+    #[error("the statement is longer than 1 MB")]
+    QueryTooLarge,
     #[error("this path has no such method")]
     MethodNotAllowed,
 
@@ -47,6 +49,8 @@ pub enum Error {
     Forbidden(&'static str),
     #[error("the tier `{tier}` allows {limit} {quota}")]
     TierLimit { tier: contract::Tier, quota: &'static str, limit: u64 },
+    #[error("the tier `{tier}` has no Arrow: cloud and enterprise have it")]
+    ArrowNotInTier { tier: contract::Tier },
     #[error("the key is bound to another environment")]
     EnvironmentMismatch,
     #[error("too many requests: wait {retry_after_s} s")]
@@ -59,6 +63,17 @@ pub enum Error {
     EnvironmentNotFound,
     #[error("{message}")]
     Conflict { reason: &'static str, message: String },
+
+    #[error("log `{log}` is stored up to {have}: entry {got} leaves a gap")]
+    ReportGap { log: String, have: u64, got: u64 },
+
+    // what a data plane answered, or did not
+    #[error("{}", .0.message)]
+    FromDataPlane(Box<Problem>),
+    #[error("the environment's data plane cannot be reached")]
+    ProxyUnreachable,
+    #[error("the environment's data plane could not be reached lately: wait {retry_after_s} s")]
+    CircuitOpen { retry_after_s: u64 },
 
     // what failed
     #[error("temporarily unavailable: {0}")]
@@ -94,16 +109,24 @@ impl Error {
             Self::InvalidDateRange(_) => Code::InvalidDateRange,
             Self::UnsupportedMedia { .. } => Code::UnsupportedMedia,
             Self::BodyTooLarge => Code::BodyTooLarge,
+            Self::QueryTooLarge => Code::QueryTooLarge,
             Self::MethodNotAllowed => Code::MethodNotAllowed,
             Self::MissingCredential => Code::MissingAuth,
             Self::BadCredential(code) | Self::Refused(code) => *code,
             Self::WrongPassword => Code::InvalidKey,
-            Self::SsoEnforced | Self::SignupClosed | Self::Forbidden(_) | Self::TierLimit { .. } => Code::Forbidden,
+            Self::SsoEnforced
+            | Self::SignupClosed
+            | Self::Forbidden(_)
+            | Self::TierLimit { .. }
+            | Self::ArrowNotInTier { .. } => Code::Forbidden,
             Self::EnvironmentMismatch => Code::EnvMismatch,
             Self::RateLimited { .. } => Code::RateLimited,
             Self::NotFound { .. } => Code::NotFound,
             Self::EnvironmentNotFound => Code::EnvNotFound,
-            Self::Conflict { .. } => Code::Conflict,
+            Self::Conflict { .. } | Self::ReportGap { .. } => Code::Conflict,
+            Self::FromDataPlane(problem) => problem.code,
+            Self::ProxyUnreachable => Code::ProxyUnreachable,
+            Self::CircuitOpen { .. } => Code::CircuitOpen,
             Self::Unavailable(_) => Code::ServiceUnavailable,
             Self::ShuttingDown => Code::ShuttingDown,
             Self::Internal(_) | Self::Panicked | Self::Unguarded => Code::Internal,
@@ -123,7 +146,11 @@ impl Error {
                 problem.detail("reason", "tier_limit").detail("quota", *quota).detail("limit", *limit)
             }
             Self::Conflict { reason, .. } => problem.detail("reason", *reason),
-            Self::RateLimited { retry_after_s } => problem.retry_after_s(*retry_after_s),
+            Self::ArrowNotInTier { .. } => problem.detail("reason", "tier_limit").detail("quota", "arrow"),
+            Self::FromDataPlane(problem) => problem.as_ref().clone(),
+            Self::RateLimited { retry_after_s } | Self::CircuitOpen { retry_after_s } => {
+                problem.retry_after_s(*retry_after_s)
+            }
             Self::Unavailable(_) => problem.retry_after_s(5),
             Self::ShuttingDown => problem.retry_after_s(30),
             _ => problem,

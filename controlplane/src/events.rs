@@ -9,6 +9,9 @@
 //! chain's head (`chain`).
 
 mod chain;
+#[cfg(test)]
+mod tests;
+mod trail;
 
 use std::net::IpAddr;
 
@@ -20,6 +23,7 @@ use crate::http::call::Call;
 use crate::{App, Result};
 
 pub use chain::{Break, Entry, Verified, verify};
+pub use trail::{Recorded, page};
 
 macro_rules! event_types {
     ($($variant:ident, $text:literal, $resource:literal;)+) => {
@@ -42,6 +46,7 @@ event_types! {
     OrgCreated            , "org.created"            , "organization";
     UserAccepted          , "user.accepted"          , "user";
     UserAttributesChanged , "user.attributes_changed", "user";
+    KeyExpiring           , "key.expiring"           , "api_key";
     // The specification's.
     UserInvited           , "user.invited"           , "user";
     UserRemoved           , "user.removed"           , "user";

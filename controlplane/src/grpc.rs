@@ -28,7 +28,7 @@ use proto::governance_server::{Governance as Service, GovernanceServer};
 use proto::{Ack, Entries, Grant, ReserveRequest, Snapshot, WatchRequest};
 
 /// The largest message a data plane may send: a batch of entries, each with its SQL.
-const MESSAGE_BYTES_MAX: usize = 16 * 1024 * 1024;
+const MESSAGE_BYTES_MAX: usize = 64 * 1024 * 1024;
 const ENTRIES_MAX: usize = 1_000;
 const KEEPALIVE: Duration = Duration::from_secs(10);
 
@@ -114,25 +114,29 @@ impl Intake {
             tracing::error!(env_id = %self.env_id, log, error = %error, "a data plane reported an entry that cannot be read");
             Status::invalid_argument(format!("an entry cannot be read: {error}"))
         })?;
-        let sequence = audit::store_entries(&self.app, &self.env_id, &log, &entries).await.map_err(|error| refused(&error))?;
+        let sequence =
+            audit::store_entries(&self.app, &self.env_id, &log, &entries).await.map_err(|error| refused(&error))?;
         Ok(Some(Ack { log, sequence }))
     }
 }
 
 fn snapshot(governance: &Arc<contract::Governance>) -> Result<Snapshot, Status> {
-    let bytes = serde_json::to_vec(governance.as_ref()).map_err(|_| Status::internal("the snapshot has no JSON form"))?;
+    let bytes =
+        serde_json::to_vec(governance.as_ref()).map_err(|_| Status::internal("the snapshot has no JSON form"))?;
     Ok(Snapshot { version: governance.version, governance: bytes })
 }
 
 /// A log's name is the data plane's own choice, within bounds.
 fn log_name(log: String) -> Result<String, Status> {
-    let fits = (1..=64).contains(&log.len()) && log.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'-' || b == b'_');
+    let fits =
+        (1..=64).contains(&log.len()) && log.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'-' || b == b'_');
     if fits { Ok(log) } else { Err(Status::invalid_argument("a log is named by 1 to 64 of A-Z, a-z, 0-9, - and _")) }
 }
 
 /// The environment that the caller's certificate names.
 fn environment<T>(request: &Request<T>) -> Result<EnvId, Status> {
-    let certificates = request.peer_certs().ok_or_else(|| Status::unauthenticated("a client certificate is required"))?;
+    let certificates =
+        request.peer_certs().ok_or_else(|| Status::unauthenticated("a client certificate is required"))?;
     let leaf = certificates.first().ok_or_else(|| Status::unauthenticated("a client certificate is required"))?;
     environment_in(leaf).ok_or_else(|| Status::permission_denied("the certificate names no environment"))
 }

@@ -10,9 +10,13 @@ pub mod json;
 pub mod page;
 mod peer;
 pub mod rate_limit;
+#[cfg(test)]
+mod refusals;
 pub mod routes;
+pub mod serve;
 #[cfg(test)]
 mod tests;
+pub mod text;
 
 use std::panic::AssertUnwindSafe;
 
@@ -54,6 +58,7 @@ async fn hallway(State(app): State<App>, mut request: Request, next: Next) -> Re
         http.path = request.uri().path(),
     );
     let probe = !request.uri().path().starts_with("/v");
+    let is_arrow = request.uri().path().ends_with("/query/arrow");
     request.extensions_mut().insert(Arrival { request_id: request_id.clone(), peer });
     let answer = async {
         if app.shutdown().is_cancelled() && !probe {
@@ -62,7 +67,7 @@ async fn hallway(State(app): State<App>, mut request: Request, next: Next) -> Re
         let room = AssertUnwindSafe(next.run(request)).catch_unwind();
         room.await.unwrap_or_else(|_| Error::Panicked.into_response())
     };
-    let mut response = with_body(answer.instrument(span).await, &request_id);
+    let mut response = with_body(answer.instrument(span).await, &request_id, is_arrow);
     if !response.headers().contains_key("x-ratelimit-limit") {
         app.limits().spend_address(peer).stamp(response.headers_mut());
     }
@@ -78,13 +83,14 @@ fn request_id(app: &App, request: &Request) -> RequestId {
     given.and_then(RequestId::accepted).unwrap_or_else(|| RequestId::minted(app.now(), app.entropy()))
 }
 
-/// Body 1 for a response that carries a [`Problem`].
-fn with_body(mut response: Response, request_id: &RequestId) -> Response {
+/// Body 1 for a response that carries a [`Problem`]; body 3 on the Arrow endpoint.
+fn with_body(mut response: Response, request_id: &RequestId, is_arrow: bool) -> Response {
     let Some(problem) = response.extensions_mut().remove::<Problem>() else {
         return response;
     };
     let status = StatusCode::from_u16(problem.code.http()).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
-    let mut rendered = (status, axum::Json(problem.control_plane(request_id))).into_response();
+    let body = if is_arrow { problem.arrow() } else { problem.control_plane(request_id) };
+    let mut rendered = (status, axum::Json(body)).into_response();
     // What the guard stamped stays.
     for (name, value) in response.headers() {
         if !rendered.headers().contains_key(name) {

@@ -36,7 +36,8 @@ impl Pems {
         for certificate in CertificateDer::pem_slice_iter(self.authority.as_bytes()) {
             authority.add(certificate?)?;
         }
-        let certificates = CertificateDer::pem_slice_iter(self.certificate.as_bytes()).collect::<Result<Vec<_>, _>>()?;
+        let certificates =
+            CertificateDer::pem_slice_iter(self.certificate.as_bytes()).collect::<Result<Vec<_>, _>>()?;
         let key = PrivateKeyDer::from_pem_slice(self.key.expose().as_bytes())?;
         let provider = Arc::new(rustls::crypto::ring::default_provider());
         Ok(ClientConfig::builder_with_provider(provider)

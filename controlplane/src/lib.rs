@@ -6,17 +6,32 @@
 //! This file is the only place that starts things.
 #![forbid(unsafe_code)]
 
+pub mod api_keys;
+pub mod audit;
 pub mod authentication;
+pub mod billing;
 mod config;
+pub mod credits;
 pub mod environments;
 mod error;
 pub mod events;
+pub mod governance;
+pub mod grpc;
 mod health;
 pub mod http;
+pub mod identity;
+pub mod jobs;
+pub mod organizations;
+pub mod policies;
 pub mod provisioner;
+pub mod publisher;
+pub mod query;
 pub mod rooms;
 #[cfg(test)]
 mod testing;
+pub mod users;
+#[cfg(test)]
+mod worlds;
 
 use std::fmt;
 use std::net::SocketAddr;
@@ -27,14 +42,17 @@ use sqlx::PgPool;
 use sqlx::migrate::Migrator;
 use sqlx::postgres::PgPoolOptions;
 use tokio::net::TcpListener;
-use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
+use crate::authentication::api_key::KeyMemory;
 use crate::authentication::slow_hash::SlowHash;
 use crate::authentication::tokens::Tokens;
 use crate::http::rate_limit::RateLimits;
+use crate::identity::Pems;
 use crate::provisioner::Provisioner;
+use crate::publisher::Publisher;
+use crate::query::DataPlanes;
 
 pub use crate::config::Config;
 pub use crate::error::{Error, OnConstraint, Result};
@@ -48,6 +66,8 @@ pub struct Parts {
     pub clock: SharedClock,
     pub entropy: Entropy,
     pub provisioner: Arc<dyn Provisioner>,
+    /// What data planes know us by; without it there are none to talk to.
+    pub identity: Option<Pems>,
     pub shutdown: CancellationToken,
 }
 
@@ -63,6 +83,9 @@ struct Inner {
     slow_hash: SlowHash,
     tokens: Tokens,
     limits: RateLimits,
+    key_memory: KeyMemory,
+    publisher: Publisher,
+    data_planes: Option<DataPlanes>,
     started_at: Timestamp,
 }
 
@@ -73,7 +96,11 @@ impl App {
         let cores = std::thread::available_parallelism().map_or(1, usize::from);
         let tokens = Tokens::new(&config).map_err(Error::internal)?;
         let limits = RateLimits::new(&parts.clock, config.rate_limit_address, config.rate_limit_failed_credentials);
+        let identity = parts.identity.as_ref().map(Pems::client).transpose().map_err(Error::internal)?;
         Ok(Self(Arc::new(Inner {
+            key_memory: KeyMemory::new(&parts.entropy),
+            publisher: Publisher::new(pool.clone(), config.secret_key.clone()),
+            data_planes: identity.map(DataPlanes::new),
             started_at: parts.clock.now(),
             slow_hash: SlowHash::new(cores, tasks.clone()),
             tokens,
@@ -134,6 +161,19 @@ impl App {
         &self.0.limits
     }
 
+    pub fn key_memory(&self) -> &KeyMemory {
+        &self.0.key_memory
+    }
+
+    pub fn publisher(&self) -> &Publisher {
+        &self.0.publisher
+    }
+
+    /// The ways to data planes; none without an identity that they know.
+    pub fn data_planes(&self) -> Result<&DataPlanes> {
+        self.0.data_planes.as_ref().ok_or(Error::ProxyUnreachable)
+    }
+
     pub fn started_at(&self) -> Timestamp {
         self.0.started_at
     }
@@ -163,7 +203,14 @@ pub enum StartError {
 pub struct Running {
     pub app: App,
     pub http: SocketAddr,
-    server: JoinHandle<std::io::Result<()>>,
+    /// Where data planes are served, if there is an identity to serve them under.
+    pub grpc: Option<SocketAddr>,
+}
+
+/// Brings a database to this version's schema.
+pub async fn migrate(database_url: &str) -> Result<(), StartError> {
+    let pool = PgPoolOptions::new().max_connections(1).connect(database_url).await?;
+    Ok(MIGRATIONS.run(&pool).await?)
 }
 
 /// Connects, migrates, and serves until `parts.shutdown` is cancelled.
@@ -178,22 +225,42 @@ pub async fn start(config: Config, parts: Parts) -> Result<Running, StartError> 
     MIGRATIONS.run(&pool).await?;
     let listener = TcpListener::bind(config.http_listen).await?;
     let http = listener.local_addr()?;
+    let (grpc_listen, identity) = (config.grpc_listen, parts.identity.clone());
     let app = App::new(config, parts, pool)?;
-    let service = http::router(&app).into_make_service_with_connect_info::<SocketAddr>();
-    let drained = app.shutdown().clone().cancelled_owned();
-    let server = app.tasks().spawn(async move { axum::serve(listener, service).with_graceful_shutdown(drained).await });
+    app.tasks().spawn({
+        let app = app.clone();
+        async move { app.publisher().run(app.shutdown().clone()).await }
+    });
+    let grpc = match identity {
+        Some(identity) => Some(serve_data_planes(&app, grpc_listen, identity).await?),
+        None => None,
+    };
+    app.tasks().spawn(http::serve::serve(listener, http::router(&app), app.shutdown().clone()));
+    jobs::schedule(&app).await?;
+    app.tasks().spawn(jobs::work(app.clone()));
     tracing::info!(http.listen = %http, "serving");
-    Ok(Running { app, http, server })
+    Ok(Running { app, http, grpc })
+}
+
+async fn serve_data_planes(app: &App, listen: SocketAddr, identity: Pems) -> Result<SocketAddr, StartError> {
+    let listener = TcpListener::bind(listen).await?;
+    let address = listener.local_addr()?;
+    let serving = app.clone();
+    app.tasks().spawn(async move {
+        if let Err(error) = grpc::serve(serving, listener, &identity).await {
+            tracing::error!(error = %error, "data planes are no longer served");
+        }
+    });
+    Ok(address)
 }
 
 impl Running {
     /// Waits until every request and every task has ended; something else cancels the token.
-    pub async fn drained(self) -> std::io::Result<()> {
-        let served = self.server.await.map_err(std::io::Error::other)?;
+    pub async fn drained(self) {
+        self.app.shutdown().cancelled().await;
         self.app.tasks().close();
         self.app.tasks().wait().await;
         self.app.pool().close().await;
-        served
     }
 
     /// Serves until SIGINT or SIGTERM, then drains.
@@ -205,6 +272,7 @@ impl Running {
             () = shutdown.cancelled() => {}
         }
         shutdown.cancel();
-        self.drained().await
+        self.drained().await;
+        Ok(())
     }
 }

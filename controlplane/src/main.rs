@@ -17,8 +17,13 @@ async fn main() -> ExitCode {
     let shutdown = CancellationToken::new();
     let on_signal = shutdown.clone();
     let outcome = async {
-        let entropy = Entropy::system()?;
-        let parts = Parts { clock: Arc::new(SystemClock), entropy, provisioner: Arc::new(Unattended), shutdown };
+        let parts = Parts {
+            clock: Arc::new(SystemClock),
+            entropy: Entropy::system()?,
+            provisioner: Arc::new(Unattended),
+            identity: config.identity()?,
+            shutdown,
+        };
         let running = controlplane::start(config, parts).await?;
         running.until_signal(on_signal).await?;
         Ok::<_, Box<dyn std::error::Error>>(())

@@ -22,9 +22,12 @@ use crate::http::routes::Routes;
 use crate::{Error, Result};
 
 pub fn routes() -> Routes {
-    Routes::new()
-        .post("/v1/environments/{env_id}/query", Access::Member, Scope::QueryRead, query)
-        .post("/v1/environments/{env_id}/query/arrow", Access::Member, Scope::QueryRead, arrow)
+    Routes::new().post("/v1/environments/{env_id}/query", Access::Member, Scope::QueryRead, query).post(
+        "/v1/environments/{env_id}/query/arrow",
+        Access::Member,
+        Scope::QueryRead,
+        arrow,
+    )
 }
 
 async fn query(cx: Call, Json(body): Json<QueryBody>) -> Result<Response> {

@@ -6,10 +6,20 @@ use std::sync::OnceLock;
 use contract::{Caller, Scope};
 
 use crate::http::routes::{Route, Routes};
-use crate::{authentication, health};
+use crate::{api_keys, audit, authentication, billing, environments, health, organizations, policies, query, users};
 
 pub fn routes() -> Routes {
-    Routes::new().and(health::routes()).and(authentication::routes())
+    Routes::new()
+        .and(health::routes())
+        .and(query::routes())
+        .and(organizations::routes())
+        .and(users::routes())
+        .and(api_keys::routes())
+        .and(policies::routes())
+        .and(audit::routes())
+        .and(billing::routes())
+        .and(environments::routes())
+        .and(authentication::routes())
 }
 
 /// The rows of every room, without their handlers.

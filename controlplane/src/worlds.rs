@@ -1,11 +1,12 @@
 //! Worlds for tests: an organization of tier `enterprise` with its owner, an environment, and keys.
 
 use contract::caller::Scopes;
-use contract::{EnvId, OrgId, UserId};
+use contract::{EnvId, OrgId, Redacted, Tier, UserId};
 use serde_json::{Value, json};
 
+use crate::organizations::Seeded;
 use crate::testing::TestApp;
-use crate::{api_keys, environments};
+use crate::{api_keys, environments, organizations};
 
 pub struct World {
     pub app: TestApp,
@@ -22,8 +23,15 @@ impl World {
     }
 
     pub async fn of(app: TestApp) -> Self {
-        let org_id = organization(&app, "acme", "enterprise").await;
-        let owner_id = user(&app, &org_id, "olga@acme.example", "owner").await;
+        let acme = organizations::Seed {
+            name: "Acme".to_owned(),
+            slug: "acme".to_owned(),
+            tier: Tier::Enterprise,
+            owner_email: "olga@acme.example".to_owned(),
+            owner_name: "Olga".to_owned(),
+            owner_password: Redacted::new("a password that is long enough 7".to_owned()),
+        };
+        let Seeded { org_id, owner_id } = organizations::seed(&app.app, &acme).await.unwrap();
         let demo = environments::Seed { name: "Demo".to_owned(), slug: "demo".to_owned(), test_mode: true };
         let env_id = environments::record(&app.app, &org_id, &demo).await.unwrap();
         let owner = key(&app, &env_id, Some(&owner_id), &[]).await;
@@ -43,6 +51,13 @@ impl World {
     /// A key of this environment: acts for nobody, with these scopes (none: every scope).
     pub async fn key(&self, scopes: &[&str]) -> String {
         key(&self.app, &self.env_id, None, scopes).await
+    }
+
+    /// A key of another environment of the same organization, with every scope.
+    pub async fn elsewhere(&self) -> String {
+        let other = environments::Seed { name: "Other".to_owned(), slug: "other".to_owned(), test_mode: false };
+        let env_id = environments::record(&self.app.app, &self.org_id, &other).await.unwrap();
+        key(&self.app, &env_id, None, &[]).await
     }
 
     /// A user of the organization.

@@ -4,3 +4,4 @@ pub mod arrow_ipc;
 pub mod cell;
 pub mod csv;
 pub mod json;
+pub mod pg_rows;

@@ -40,6 +40,8 @@ pub enum Error {
     InvalidParams { field: &'static str, message: String },
     #[error("too many queries run in this environment: try again")]
     ConcurrentLimit,
+    #[error("too many keys are being checked: try again")]
+    KeyChecksBusy,
     #[error("the organization's credits for this month are used up")]
     QuotaExceeded,
     #[error("the answer has more than the {limit} rows that the organization's tier allows")]
@@ -100,7 +102,7 @@ impl Error {
             Self::Cancelled => Code::QueryCancelled,
             Self::FailedTransaction => Code::FailedTransaction,
             Self::Unverified { .. } => Code::TranspileFail,
-            Self::Unrecorded | Self::NotReady => Code::ServiceUnavailable,
+            Self::Unrecorded | Self::NotReady | Self::KeyChecksBusy => Code::ServiceUnavailable,
             Self::NoGovernance => Code::ControlPlaneDown,
             Self::OtherEnvironment => Code::EnvNotFound,
             Self::ShuttingDown => Code::ShuttingDown,
@@ -118,7 +120,7 @@ impl Error {
             Self::TableDenied { table } | Self::Governed { table } => problem.detail("table", table.as_str()),
             Self::Suspended { .. } => problem.detail("reason", "suspended"),
             Self::InvalidParams { field, .. } => problem.detail("field", *field),
-            Self::ConcurrentLimit | Self::NotReady | Self::Unrecorded => problem.retry_after_s(1),
+            Self::ConcurrentLimit | Self::NotReady | Self::Unrecorded | Self::KeyChecksBusy => problem.retry_after_s(1),
             Self::QuotaExceeded => problem.retry_after_s(3_600),
             Self::RowLimit { limit } => problem.detail("reason", "rows").detail("limit", *limit),
             Self::TierLimit => problem.detail("reason", "tier_limit").detail("quota", "arrow"),

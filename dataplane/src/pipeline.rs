@@ -31,7 +31,7 @@ use std::time::{Duration, Instant};
 
 use contract::wire::{TIMEOUT_MS_MAX, Who};
 use contract::{Entropy, Governance, SharedClock};
-use tokio::sync::{Mutex, watch};
+use tokio::sync::{Mutex, OwnedMutexGuard, watch};
 use tokio_util::sync::CancellationToken;
 
 use crate::answer::Description;
@@ -59,12 +59,18 @@ pub struct Pipeline {
     pub gate: Gate,
     pub purse: Purse,
     pub log: Arc<Log>,
-    pub checked: snapshot::Checked,
-    pub names: tables::Known,
-    pub templates: row_filter::Templates,
+    pub remembered: Remembered,
     pub clock: SharedClock,
     pub entropy: Entropy,
     pub shutdown: CancellationToken,
+}
+
+/// What need not be found out twice. Nothing in it depends on who asks.
+#[derive(Debug, Default)]
+pub struct Remembered {
+    checked: snapshot::Checked,
+    tables: tables::Known,
+    filters: row_filter::Templates,
 }
 
 /// One ask on its way, with the moment by which it must have ended.
@@ -100,7 +106,7 @@ impl Pipeline {
             },
             Ok(rows) => rows,
         };
-        t.now(Stage::ColumnMask, || mask::columns(rows, slot, t)) //                              13
+        t.now(Stage::ColumnMask, || mask::columns(&rules, rows, slot, t)) //                              13
     }
 
     /// The gates, the statement, its trace. Healed SQL passes all of them again.
@@ -109,7 +115,7 @@ impl Pipeline {
         let allowed = t.at(Stage::PolicyCheck, policy::check(self, query, rules, extracted, t)).await?; // 3
         let costed = t.now(Stage::CostEstimate, || cost::estimate(allowed, t)); //                 4
         let afforded = t.at(Stage::QuotaCheck, quota::check(self, rules, costed)).await?; //       5
-        let filtered = t.now(Stage::RowFilter, || row_filter::apply(&self.templates, rules, afforded, t))?; //      6
+        let filtered = t.now(Stage::RowFilter, || row_filter::apply(&self.remembered.filters, rules, afforded, t))?; //      6
         let embedded = t.now(Stage::VectorEmbed, || embed::vectors(filtered))?; //                 7
         let native = t.now(Stage::Transpile, || transpile::to_engine(query, embedded, t))?; //     8
         let pinned = t.at(Stage::SnapshotPin, snapshot::pin(self, query, native, t)).await?; //    9
@@ -126,8 +132,8 @@ impl Pipeline {
         let extracted = tables::extract(&ask.sql, &t)?;
         let allowed = policy::check(self, &query, &rules, extracted, &t).await?;
         let unbilled = quota::unbilled(cost::estimate(allowed, &t));
-        let embedded = embed::vectors(row_filter::apply(&self.templates, &rules, unbilled, &t)?)?;
-        transpile::describe(self, embedded).await
+        let embedded = embed::vectors(row_filter::apply(&self.remembered.filters, &rules, unbilled, &t)?)?;
+        transpile::describe(self, &query, embedded).await
     }
 
     /// A transaction that a client holds open over several asks. Its session starts with the first.
@@ -169,6 +175,13 @@ impl Query {
         }
     }
 
+    /// The client's transaction, once the statement before has let go of it.
+    async fn transaction(&self) -> Result<Option<OwnedMutexGuard<ClientTransaction>>> {
+        let Some(transaction) = &self.ask.transaction else { return Ok(None) };
+        let locked = tokio::time::timeout(self.left(), Arc::clone(transaction).lock_owned()).await;
+        locked.map(Some).map_err(|_| Error::Timeout(self.timeout))
+    }
+
     fn left(&self) -> Duration {
         self.deadline.saturating_duration_since(Instant::now())
     }
@@ -176,7 +189,9 @@ impl Query {
 
 /// The column that the engine misses, if it is one that the caller wrote.
 fn missing_column(message: &str, text: &str) -> Option<String> {
-    let name = message.split('"').nth(1)?;
-    let name = name.rsplit('.').next().unwrap_or(name);
+    let after = |marker: &str| message.split_once(marker).map(|(_, after)| after);
+    let rest = after("column named \"").or_else(|| after("olumn \""))?;
+    let (path, _) = rest.split_once('"')?;
+    let name = path.rsplit('.').next().unwrap_or(path);
     text.to_ascii_lowercase().contains(&name.to_ascii_lowercase()).then(|| name.to_owned())
 }

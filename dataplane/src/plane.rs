@@ -21,7 +21,7 @@ use crate::governance::follow::Follower;
 use crate::governance::link::Link;
 use crate::governance::report::Log;
 use crate::governance::{Source, ship};
-use crate::pipeline::{EngineSlot, Gate, Purse};
+use crate::pipeline::{Gate, Purse, Remembered};
 use crate::sessions::Snapshots;
 use crate::{Pipeline, Sessions};
 
@@ -109,9 +109,7 @@ impl DataPlane {
             gate: Gate::new(settings.max_concurrent_queries),
             purse: Purse::new(Some((link.clone(), log.id().to_owned()))),
             log: Arc::clone(&log),
-            checked: Default::default(),
-            names: Default::default(),
-            templates: Default::default(),
+            remembered: Remembered::default(),
             clock: settings.clock.clone(),
             entropy: settings.entropy.clone(),
             shutdown: shutdown.clone(),
@@ -148,12 +146,14 @@ impl DataPlane {
             serving.clone(),
             shutdown.clone(),
         ));
-        serving.spawn(pgwire::serve(
-            doors.pgwire,
-            pgwire::Door { pipeline: Arc::clone(&pipeline), sessions, tls: doors.pg_tls, local: settings.local, local_trust: settings.local_trust },
-            serving.clone(),
-            shutdown.clone(),
-        ));
+        let door = pgwire::Door {
+            pipeline: Arc::clone(&pipeline),
+            sessions,
+            tls: doors.pg_tls,
+            local: settings.local,
+            local_trust: settings.local_trust,
+        };
+        serving.spawn(pgwire::serve(doors.pgwire, door, serving.clone(), shutdown.clone()));
         serving.close();
         running.ended.spawn(async move {
             shutdown.cancelled().await;

@@ -107,7 +107,7 @@ impl Sessions {
         if inner.verified.contains_key(&mark) {
             return Ok(true);
         }
-        let _place = Place::take(&inner.waiting).ok_or(Error::ConcurrentLimit)?;
+        let _place = Place::take(&inner.waiting).ok_or(Error::KeyChecksBusy)?;
         let _core = inner.cores.acquire().await.map_err(|_| Error::ShuttingDown)?;
         let hash = hash.to_owned();
         let fits = tokio::task::spawn_blocking(move || presented.fits(&hash)).await.map_err(|_| Error::ShuttingDown)?;

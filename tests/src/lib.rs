@@ -3,3 +3,7 @@
 #![forbid(unsafe_code)]
 
 pub mod golden;
+pub mod postgres;
+pub mod world;
+
+pub use world::{Analyst, Reply, World};

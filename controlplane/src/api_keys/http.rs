@@ -7,9 +7,9 @@ use contract::{KeyId, Timestamp, key};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
+use super::expiry;
 use super::input::{self, Creation};
 use super::store::{self, Row};
-use super::expiry;
 use crate::events::{self, Event, EventType};
 use crate::http::call::Call;
 use crate::http::json::{Created, Json, MaybeJson};
@@ -189,7 +189,14 @@ pub async fn revoke(cx: Call) -> Result<Json<Revocation>> {
     let (Some(revoked_at), Some(revoked_by)) = (row.revoked_at, row.revoked_by) else {
         return Err(Error::internal("a revoked key says when and by whom"));
     };
-    Ok(Json(Revocation { id: row.key_id.clone(), key_id: row.key_id, name: row.name, revoked: true, revoked_at, revoked_by }))
+    Ok(Json(Revocation {
+        id: row.key_id.clone(),
+        key_id: row.key_id,
+        name: row.name,
+        revoked: true,
+        revoked_at,
+        revoked_by,
+    }))
 }
 
 /// Outside any transaction: a hash costs tens of milliseconds.

@@ -77,16 +77,28 @@ impl Creation {
 
 fn text(field: &'static str, given: String) -> Result<String> {
     let fits = !given.trim().is_empty() && given.len() <= TEXT_MAX && !given.chars().any(char::is_control);
-    if fits { Ok(given) } else { Err(Error::invalid(field, "1..256", format!("`{field}` is 1 to {TEXT_MAX} bytes of text"))) }
+    if fits {
+        Ok(given)
+    } else {
+        Err(Error::invalid(field, "1..256", format!("`{field}` is 1 to {TEXT_MAX} bytes of text")))
+    }
 }
 
 fn networks(given: &[String]) -> Result<Vec<IpNet>> {
     if given.len() > NETWORKS_MAX {
-        return Err(Error::invalid("ip_allowlist", "0..100", format!("`ip_allowlist` has at most {NETWORKS_MAX} ranges")));
+        return Err(Error::invalid(
+            "ip_allowlist",
+            "0..100",
+            format!("`ip_allowlist` has at most {NETWORKS_MAX} ranges"),
+        ));
     }
     let network = |(index, text): (usize, &String)| {
         text.parse::<IpNet>().map(|network| network.trunc()).map_err(|_| {
-            Error::invalid(format!("ip_allowlist[{index}]"), "cidr", format!("`{text}` is not a CIDR range, such as 10.0.0.0/8"))
+            Error::invalid(
+                format!("ip_allowlist[{index}]"),
+                "cidr",
+                format!("`{text}` is not a CIDR range, such as 10.0.0.0/8"),
+            )
         })
     };
     given.iter().enumerate().map(network).collect()
@@ -95,7 +107,11 @@ fn networks(given: &[String]) -> Result<Vec<IpNet>> {
 /// "an object of strings, at most 32, names `[a-z][a-z0-9_]*`"; built-in names cannot be taken.
 fn attributes(given: BTreeMap<String, String>) -> Result<BTreeMap<String, String>> {
     if given.len() > ATTRIBUTES_MAX {
-        return Err(Error::invalid("attributes", "0..32", format!("`attributes` has at most {ATTRIBUTES_MAX} members")));
+        return Err(Error::invalid(
+            "attributes",
+            "0..32",
+            format!("`attributes` has at most {ATTRIBUTES_MAX} members"),
+        ));
     }
     for (name, value) in &given {
         let named = name.starts_with(|c: char| c.is_ascii_lowercase())

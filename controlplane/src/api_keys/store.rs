@@ -175,14 +175,9 @@ pub async fn retire_secrets(
 }
 
 pub async fn revoke(conn: &mut PgConnection, key_id: &KeyId, by: &str, now: Timestamp) -> Result<()> {
-    sqlx::query!(
-        "update api_keys set revoked_at = $2, revoked_by = $3 where key_id = $1",
-        key_id.as_str(),
-        now,
-        by,
-    )
-    .execute(conn)
-    .await?;
+    sqlx::query!("update api_keys set revoked_at = $2, revoked_by = $3 where key_id = $1", key_id.as_str(), now, by,)
+        .execute(conn)
+        .await?;
     Ok(())
 }
 
@@ -197,6 +192,29 @@ pub async fn revoke_all_of(conn: &mut PgConnection, user_id: &UserId, by: &str, 
     .execute(conn)
     .await?;
     Ok(done.rows_affected())
+}
+
+/// A key whose old secrets end soon.
+#[derive(Debug)]
+pub struct Expiring {
+    pub org_id: OrgId,
+    pub env_id: EnvId,
+    pub name: String,
+}
+
+/// The key, if it stands and still has a secret that ends just then.
+pub async fn expiring(conn: &mut PgConnection, key_id: &KeyId, ends: Timestamp) -> Result<Option<Expiring>> {
+    Ok(sqlx::query_as!(
+        Expiring,
+        "select e.org_id, k.env_id, k.name
+         from api_keys k join environments e on e.env_id = k.env_id
+         where k.key_id = $1 and k.revoked_at is null
+           and exists (select from api_key_secrets s where s.key_id = k.key_id and s.not_after = $2)",
+        key_id.as_str(),
+        ends,
+    )
+    .fetch_optional(conn)
+    .await?)
 }
 
 /// A use, if it is the latest one known.

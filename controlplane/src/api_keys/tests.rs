@@ -2,6 +2,7 @@ use chrono::Duration;
 use contract::Role;
 use serde_json::{Value, json};
 
+use crate::jobs;
 use crate::worlds::World;
 
 fn bearer(text: &Value) -> String {
@@ -67,8 +68,11 @@ async fn an_old_key_works_until_its_grace_ends() {
     assert_eq!(rotated["grace_period_hours"], 48);
     let works = async |key: &Value| world.app.get(&world.env("api-keys"), &bearer(key)).await.status.as_u16();
     assert_eq!((works(&made["key"]).await, works(&rotated["new_key"]).await), (200, 200));
+    assert_eq!(jobs::run_due(&world.app.app).await.unwrap(), 0);
     world.app.advance(Duration::hours(24));
-    world.app.run_jobs().await;
+    assert_eq!(jobs::run_due(&world.app.app).await.unwrap(), 1);
+    let trail = world.app.get(&world.env("audit/admin?limit=1"), &world.owner).await.expect(200);
+    assert_eq!(trail["data"][0]["event_type"], "key.expiring");
     world.app.advance(Duration::hours(24));
     assert_eq!((works(&made["key"]).await, works(&rotated["new_key"]).await), (401, 200));
 }
@@ -89,7 +93,6 @@ async fn a_second_rotation_ends_old_keys_together_at_the_earlier_time() {
     assert_eq!(works(&third["new_key"]).await, 200);
     let too_long = world.app.post(&path, &world.owner, json!({"grace_period_hours": 169})).await;
     assert_eq!(too_long.code(), (400, "VALIDATION_ERROR"));
-    world.app.run_jobs().await;
 }
 
 #[tokio::test]
@@ -115,7 +118,10 @@ async fn nobody_makes_a_key_that_may_do_more_than_they_may() {
     assert_eq!(world.app.post(&world.env("api-keys"), &small, as_owner.clone()).await.code(), (403, "FORBIDDEN"));
     let ada = world.user("ada@acme.example", "admin").await;
     let made = world.create_key(json!({"name": "ada", "scopes": ["key:*", "query:*"], "user_id": ada})).await;
-    assert_eq!(world.app.post(&world.env("api-keys"), &bearer(&made["key"]), as_owner).await.code(), (403, "FORBIDDEN"));
+    assert_eq!(
+        world.app.post(&world.env("api-keys"), &bearer(&made["key"]), as_owner).await.code(),
+        (403, "FORBIDDEN")
+    );
 }
 
 #[tokio::test]
@@ -135,13 +141,55 @@ async fn a_key_follows_the_user_it_acts_for() {
 async fn a_tier_has_so_many_keys_and_revoked_ones_do_not_count() {
     let world = World::start().await;
     world.set_tier("free").await;
-    for n in 0..4 {
+    for n in 0..3 {
         world.create_key(json!({"name": format!("k{n}"), "scopes": ["query:read"]})).await;
     }
-    let over = world.app.post(&world.env("api-keys"), &world.owner, json!({"name": "k5", "scopes": ["query:read"]})).await;
+    let last = world.create_key(json!({"name": "k4", "scopes": ["query:read"]})).await;
+    let over =
+        world.app.post(&world.env("api-keys"), &world.owner, json!({"name": "k5", "scopes": ["query:read"]})).await;
     assert_eq!(over.body["error"]["details"]["quota"], "max_api_keys_per_environment");
-    let listed = world.app.get(&world.env("api-keys?limit=1"), &world.owner).await.expect(200);
-    let last = listed["data"][0]["key_id"].as_str().unwrap().to_owned();
-    world.app.delete(&world.env(&format!("api-keys/{last}")), &world.owner).await.expect(200);
+    let path = world.env(&format!("api-keys/{}", last["key_id"].as_str().unwrap()));
+    world.app.delete(&path, &world.owner).await.expect(200);
     world.create_key(json!({"name": "k5", "scopes": ["query:read"]})).await;
+}
+
+/// Every endpoint of an environment, with its ids filled in.
+fn endpoints(world: &World) -> Vec<(axum::http::Method, String, contract::Scope)> {
+    let rows = crate::rooms::rows().iter().filter(|row| row.path.contains("{env_id}"));
+    let path = |path: &str| {
+        let path = path.replace("{env_id}", world.env_id.as_str()).replace("{org_id}", world.org_id.as_str());
+        path.replace(['{', '}'], "")
+    };
+    rows.map(|row| (row.method.clone(), path(row.path), row.scope.unwrap())).collect()
+}
+
+#[tokio::test]
+async fn no_endpoint_takes_a_key_without_its_scope() {
+    let world = World::start().await;
+    for scope in contract::Scope::ALL {
+        let others: Vec<&str> = contract::Scope::ALL.iter().filter(|s| *s != scope).map(|s| s.as_str()).collect();
+        let authorization = world.key(&others).await;
+        for (method, path, _) in endpoints(&world).into_iter().filter(|(_, _, needed)| needed == scope) {
+            let answer = world.app.call(method.clone(), &path, &authorization, Value::Null).await;
+            assert_eq!(answer.status, 403, "{scope}: {method} {path}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn no_endpoint_takes_a_key_that_is_revoked_expired_or_of_another_environment() {
+    let world = World::start().await;
+    let revoked = world.create_key(json!({"name": "revoked", "scopes": ["key:*"]})).await;
+    let path = world.env(&format!("api-keys/{}", revoked["key_id"].as_str().unwrap()));
+    world.app.delete(&path, &world.owner).await.expect(200);
+    let all: Vec<String> = contract::caller::Scopes::all().into();
+    let expired = world.create_key(json!({"name": "expired", "scopes": all, "expires_in_days": 1})).await;
+    let elsewhere = world.elsewhere().await;
+    world.app.advance(Duration::days(1));
+    for (method, path, _) in endpoints(&world) {
+        for (authorization, status) in [(bearer(&revoked["key"]), 401), (bearer(&expired["key"]), 401), (elsewhere.clone(), 403)] {
+            let answer = world.app.call(method.clone(), &path, &authorization, Value::Null).await;
+            assert_eq!(answer.status, status, "{method} {path}");
+        }
+    }
 }

@@ -60,7 +60,8 @@ pub async fn verify_chain(cx: Call) -> Result<Json<Value>> {
     let mut tx = cx.app.pool().begin_with("begin isolation level repeatable read read only").await?;
     let found = events::verify(&cx.app.keyring().audit_key(), &mut tx, cx.org_id()).await?;
     tx.commit().await?;
-    let mark = |mark: Option<(contract::EventId, Timestamp)>| mark.map(|(event_id, timestamp)| Mark { event_id, timestamp });
+    let mark =
+        |mark: Option<(contract::EventId, Timestamp)>| mark.map(|(event_id, timestamp)| Mark { event_id, timestamp });
     Ok(Json(match found.broken {
         Some(at) => json!({
             "chain_valid": false,

@@ -128,7 +128,10 @@ mod tests {
     #[test]
     fn what_opens_a_key_is_never_stored() {
         let key = format!("svc_live_{}", "a1B2".repeat(15));
-        assert_eq!(scrub(&format!("select '{key}', 'svc_test_short'")), "select 'svc_live_[redacted]', 'svc_test_short'");
+        assert_eq!(
+            scrub(&format!("select '{key}', 'svc_test_short'")),
+            "select 'svc_live_[redacted]', 'svc_test_short'"
+        );
         assert_eq!(scrub("select 'ä' from svc_live_"), "select 'ä' from svc_live_");
         assert_eq!(scrub(&key.repeat(2)).matches("[redacted]").count(), 2);
     }

@@ -265,3 +265,10 @@ async fn end(tx: &mut PgConnection, session_id: &SessionId, now: Timestamp) -> R
 pub fn sha256(text: &str) -> [u8; 32] {
     Sha256::digest(text.as_bytes()).into()
 }
+
+/// Forgets sessions that ended, or could have been refreshed for the last time, a month ago.
+pub async fn sweep(app: &App) -> Result<()> {
+    let before = app.now() - Duration::days(SESSION_DAYS);
+    sqlx::query!("delete from sessions where expires_at < $1 or ended_at < $1", before).execute(app.pool()).await?;
+    Ok(())
+}

@@ -109,7 +109,8 @@ async fn rows(conn: &mut PgConnection, org_id: &OrgId, start: Timestamp, end: Ti
     .await?)
 }
 
-async fn used(conn: &mut PgConnection, org_id: &OrgId, period: Timestamp) -> Result<MicroCredits> {
+/// Credits used in the month that `period` starts.
+pub async fn used(conn: &mut PgConnection, org_id: &OrgId, period: Timestamp) -> Result<MicroCredits> {
     let sum = sqlx::query_scalar!(
         r#"select coalesce(sum(micro_credits), 0)::bigint as "sum!"
            from credit_usage where org_id = $1 and hour >= $2 and hour < $3"#,
@@ -145,9 +146,7 @@ fn by_environment(rows: &[Row]) -> Vec<Value> {
     for row in rows {
         sums.entry(&row.env_id).or_insert((&row.name, Sum::default())).1.add(row);
     }
-    let item = |(env_id, (name, sum)): (&str, (&str, Sum))| {
-        json!({"env_id": env_id, "name": name, "credits_used": signed(sum.micro_credits), "query_count": sum.queries})
-    };
+    let item = |(env_id, (name, sum)): (&str, (&str, Sum))| json!({"env_id": env_id, "name": name, "credits_used": signed(sum.micro_credits), "query_count": sum.queries});
     sums.into_iter().map(item).collect()
 }
 
@@ -163,9 +162,7 @@ fn by_time(rows: &[Row], group_by: GroupBy) -> Vec<Value> {
         };
         sums.entry(date).or_default().add(row);
     }
-    let item = |(date, sum): (String, Sum)| {
-        json!({"date": date, "credits_used": signed(sum.micro_credits), "query_count": sum.queries})
-    };
+    let item = |(date, sum): (String, Sum)| json!({"date": date, "credits_used": signed(sum.micro_credits), "query_count": sum.queries});
     sums.into_iter().map(item).collect()
 }
 

@@ -4,9 +4,9 @@ use contract::{EnvId, OrgId, Timestamp};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
+use super::is_slug;
 use super::placement::{self, Doors};
 use super::store::{self, Row};
-use super::is_slug;
 use crate::events::{self, Event, EventType};
 use crate::http::call::Call;
 use crate::http::json::{Created, Json};
@@ -157,12 +157,16 @@ pub async fn connection_info(cx: Call) -> Result<Json<Value>> {
     let mut conn = cx.app.pool().acquire().await?;
     let doors = placement::doors(&mut conn, &env_id).await?.ok_or(Error::EnvironmentNotFound)?;
     let Doors { slug, pg: Some((host, port)), tools } = doors else {
-        return Err(Error::conflict("provisioning", "the environment has no data plane yet: try again when it is `active`"));
+        return Err(Error::conflict(
+            "provisioning",
+            "the environment has no data plane yet: try again when it is `active`",
+        ));
     };
     let is_local = matches!(host.as_str(), "localhost" | "127.0.0.1" | "::1");
     let sslmode = if is_local { "prefer" } else { "require" };
     let psql = format!("postgresql://agent:<API_KEY>@{host}:{port}/{slug}?sslmode={sslmode}");
-    let endpoint = |scheme: &str, path: &str| tools.as_ref().map(|(host, port)| format!("{scheme}://{host}:{port}{path}"));
+    let endpoint =
+        |scheme: &str, path: &str| tools.as_ref().map(|(host, port)| format!("{scheme}://{host}:{port}{path}"));
     let tools_scheme = if is_local { "http" } else { "https" };
     Ok(Json(json!({
         "env_id": env_id,
@@ -185,7 +189,11 @@ pub async fn connection_info(cx: Call) -> Result<Json<Value>> {
 
 fn name(given: String) -> Result<String> {
     let fits = (1..=128).contains(&given.trim().chars().count()) && !given.chars().any(char::is_control);
-    if fits { Ok(given.trim().to_owned()) } else { Err(Error::invalid("name", "1..128", "`name` is 1 to 128 characters")) }
+    if fits {
+        Ok(given.trim().to_owned())
+    } else {
+        Err(Error::invalid("name", "1..128", "`name` is 1 to 128 characters"))
+    }
 }
 
 fn apply(row: &mut Row, input: &SettingsInput) -> Result<()> {
@@ -206,7 +214,11 @@ fn apply(row: &mut Row, input: &SettingsInput) -> Result<()> {
     }
     row.cache_enabled = cache_enabled.unwrap_or(row.cache_enabled);
     if test_mode.is_some_and(|given| given != row.test_mode) {
-        return Err(Error::invalid("settings.test_mode", "immutable", "`test_mode` is set when an environment is created"));
+        return Err(Error::invalid(
+            "settings.test_mode",
+            "immutable",
+            "`test_mode` is set when an environment is created",
+        ));
     }
     Ok(())
 }

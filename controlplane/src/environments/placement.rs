@@ -6,6 +6,7 @@ use std::net::SocketAddr;
 use contract::{EnvId, Timestamp};
 use sqlx::{PgConnection, PgPool};
 
+use crate::jobs::{self, Job};
 use crate::provisioner::{Placement, Provision};
 use crate::{App, Error, Result};
 
@@ -23,6 +24,24 @@ pub async fn provision(app: &App, env_id: &EnvId) -> Result<()> {
     };
     let placement = app.provisioner().provision(&wanted).await.map_err(Error::internal)?;
     place(app.pool(), env_id, &placement, app.now()).await
+}
+
+/// Places the data planes of all environments that have one or wait for one: where they live with
+/// the control plane, they went when it went. What cannot be placed now is tried again as a job.
+pub async fn provision_all(app: &App) -> Result<()> {
+    let ids = sqlx::query_scalar!(
+        "select env_id from environments where status in ('provisioning', 'active') order by created_at, env_id",
+    )
+    .fetch_all(app.pool())
+    .await?;
+    for env_id in ids.into_iter().map(EnvId::from) {
+        if let Err(error) = provision(app, &env_id).await {
+            tracing::warn!(env.id = %env_id, error = %error, "an environment could not be placed: it is tried again");
+            let mut conn = app.pool().acquire().await?;
+            jobs::enqueue(app, &mut conn, Job::ProvisionEnvironment { env_id }, app.now()).await?;
+        }
+    }
+    Ok(())
 }
 
 /// Remembers where a data plane is. A provisioning environment is active from now on; another

@@ -89,11 +89,8 @@ pub async fn find(conn: &mut PgConnection, org_id: &OrgId, env_id: &EnvId) -> Re
 }
 
 pub async fn find_by_slug(conn: &mut PgConnection, org_id: &OrgId, slug: &str) -> Result<Option<EnvId>> {
-    let env_id = sqlx::query_scalar!(
-        "select env_id from environments where org_id = $1 and slug = $2",
-        org_id.as_str(),
-        slug,
-    );
+    let env_id =
+        sqlx::query_scalar!("select env_id from environments where org_id = $1 and slug = $2", org_id.as_str(), slug,);
     Ok(env_id.fetch_optional(conn).await?.map(EnvId::from))
 }
 
@@ -166,7 +163,7 @@ pub async fn test_mode(pool: &PgPool, env_id: &EnvId) -> Result<Option<bool>> {
 
 /// One change of what the environment governs at a time: limits hold, and versions cannot deadlock.
 pub async fn lock(conn: &mut PgConnection, env_id: &EnvId) -> Result<()> {
-    sqlx::query!("select from environments where env_id = $1 for update", env_id.as_str()).fetch_optional(conn).await?;
+    sqlx::query!("select from environments where env_id = $1 for no key update", env_id.as_str()).fetch_optional(conn).await?;
     Ok(())
 }
 

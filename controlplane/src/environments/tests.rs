@@ -4,6 +4,7 @@ use contract::EnvId;
 use serde_json::json;
 
 use super::placement;
+use crate::jobs;
 use crate::provisioner::{Placement, Provision, ProvisionError, Provisioner};
 use crate::testing::TestApp;
 use crate::worlds::World;
@@ -43,13 +44,14 @@ async fn placed() -> World {
 #[tokio::test]
 async fn a_new_environment_is_provisioning_until_its_data_plane_is_placed() {
     let world = placed().await;
+    world.app.advance(chrono::Duration::seconds(1));
     let body = json!({"name": "Sales", "slug": "sales", "settings": {"query_timeout_ms": 5000}});
     let made = world.app.post(&world.org("environments"), &world.owner, body).await.expect(201);
     assert_eq!((made["status"].as_str(), &made["connection"]), (Some("provisioning"), &json!(null)));
     assert_eq!(made["settings"]["query_timeout_ms"], 5000);
     assert_eq!(made["settings"]["max_concurrent_queries"], 100);
     assert_eq!(made["id"], made["env_id"]);
-    world.app.run_jobs().await;
+    assert_eq!(jobs::run_due(&world.app.app).await.unwrap(), 1);
     let listed = world.app.get(&world.org("environments"), &world.owner).await.expect(200);
     assert_eq!(listed["data"][0]["status"], "active");
     assert_eq!(listed["data"][0]["connection"]["database"], "sales");
@@ -59,7 +61,9 @@ async fn a_new_environment_is_provisioning_until_its_data_plane_is_placed() {
 #[tokio::test]
 async fn a_slug_is_taken_once_and_has_a_form() {
     let world = World::start().await;
-    for (slug, code) in [("demo", (409, "CONFLICT")), ("Demo", (400, "VALIDATION_ERROR")), ("-a", (400, "VALIDATION_ERROR"))] {
+    for (slug, code) in
+        [("demo", (409, "CONFLICT")), ("Demo", (400, "VALIDATION_ERROR")), ("-a", (400, "VALIDATION_ERROR"))]
+    {
         let answer = world.app.post(&world.org("environments"), &world.owner, json!({"name": "x", "slug": slug})).await;
         assert_eq!(answer.code(), code, "{slug}");
     }

@@ -183,12 +183,11 @@ pub async fn verify(key: &[u8], tx: &mut PgConnection, org_id: &OrgId) -> Result
             && row.previous_hash == previous
             && row.hash == expected;
         if !fits {
-            found.broken = Some(Break {
-                event_id: entry.event_id,
-                expected_hash: expected,
-                actual_hash: row.hash,
-                timestamp: entry.timestamp,
-            });
+            // Where the content is right, it is the link that is wrong.
+            let (expected_hash, actual_hash) =
+                if row.hash == expected { (previous, row.previous_hash) } else { (expected, row.hash) };
+            found.broken =
+                Some(Break { event_id: entry.event_id, expected_hash, actual_hash, timestamp: entry.timestamp });
             return Ok(found);
         }
         let mark = (entry.event_id, entry.timestamp);
@@ -201,7 +200,10 @@ pub async fn verify(key: &[u8], tx: &mut PgConnection, org_id: &OrgId) -> Result
     let (sequence, hash, mac) =
         head.map_or_else(|| (0, GENESIS.to_owned(), None), |head| (head.sequence, head.hash, Some(head.mac)));
     let sealed = mac.as_ref().is_none_or(|mac| bool::from(seal(key, org_id, sequence, &hash).ct_eq(mac)));
-    if !sealed || sequence != found.events_verified || hash != previous {
+    if !sealed {
+        // What the head should say cannot be known; the code that would seal it is not shown.
+        found.broken = Some(at_the_end(&found, "unknown: the seal of the head is broken".to_owned(), previous));
+    } else if sequence != found.events_verified || hash != previous {
         found.broken = Some(at_the_end(&found, hash, previous));
     }
     Ok(found)

@@ -170,7 +170,7 @@ mod tests {
             (r#"{"name": "a", "settings": {}}"#, "settings.depth", "required"),
             (r#"{"name": "a""#, "body", "json"),
             (r#"{"name": "a"} x"#, "body", "json"),
-            ("[]", "name", "required"),
+            ("[]", "body", "type"),
             ("", "body", "json"),
         ] {
             let details = parse::<Body>(body.as_bytes()).unwrap_err().problem().details;

@@ -9,13 +9,13 @@ use std::collections::BTreeSet;
 use contract::policy::{BUILT_IN, MaskFunction, MaskingRule, RowFilterRule, Rules};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
+use sql::filter::FILTER_BYTES_MAX;
 
 use crate::{Error, Result};
 
 const RULES_MAX: usize = 500;
 const IDENTIFIER_MAX: usize = 128;
 const VISIBLE_CHARS_MAX: u32 = 1_000;
-const FILTER_BYTES_MAX: usize = 16 * 1024;
 
 /// Rules of a type, if they are in order. `attributes` are those known in the organization.
 pub fn admit(type_name: &str, rules: &Value, attributes: &BTreeSet<String>) -> Result<Rules> {
@@ -68,14 +68,14 @@ fn mask(at: &str, rule: &MaskingRule) -> Result<()> {
 fn filter(at: &str, rule: &RowFilterRule, attributes: &BTreeSet<String>) -> Result<()> {
     table(at, &rule.table)?;
     let field = format!("{at}.filter");
-    if rule.filter.len() > FILTER_BYTES_MAX {
-        return Err(Error::invalid(field, "size", format!("a filter has at most {FILTER_BYTES_MAX} bytes")));
+    if rule.filter.trim().is_empty() || rule.filter.len() > FILTER_BYTES_MAX {
+        return Err(Error::invalid(field, "size", format!("a filter has 1 to {FILTER_BYTES_MAX} bytes")));
     }
     let known = |name: &str| BUILT_IN.contains(&name) || attributes.contains(name);
     match sql::filter::admit(&rule.filter, &known) {
         Ok(_) => Ok(()),
-        Err(error) if error.is_syntax() => Err(Error::invalid(field, "sql", error.to_string())),
-        Err(error) => Err(Error::InvalidRule { field, message: error.to_string() }),
+        Err(error) if error.kind == sql::error::Kind::Syntax => Err(Error::invalid(field, "sql", error.message)),
+        Err(error) => Err(Error::InvalidRule { field, message: error.message }),
     }
 }
 
@@ -91,7 +91,11 @@ fn table(at: &str, text: &str) -> Result<()> {
 
 fn identifier(field: &str, text: &str) -> Result<()> {
     let fits = !text.trim().is_empty() && text.chars().count() <= IDENTIFIER_MAX && !text.chars().any(char::is_control);
-    if fits { Ok(()) } else { Err(Error::invalid(field, "1..128", format!("`{field}` names something in 1 to 128 characters"))) }
+    if fits {
+        Ok(())
+    } else {
+        Err(Error::invalid(field, "1..128", format!("`{field}` names something in 1 to 128 characters")))
+    }
 }
 
 #[cfg(test)]
@@ -113,9 +117,7 @@ mod tests {
 
     #[test]
     fn a_mask_is_in_order_or_its_field_is_named() {
-        let mask = |table: &str, function: &str, visible: Value| {
-            json!([{"table": table, "column": "ssn", "function": function, "visible_chars": visible, "exempt_roles": ["owner"]}])
-        };
+        let mask = |table: &str, function: &str, visible: Value| json!([{"table": table, "column": "ssn", "function": function, "visible_chars": visible, "exempt_roles": ["owner"]}]);
         for (rules, expected) in [
             (mask("customers", "full", Value::Null), "ok"),
             (mask("main.customers", "partial", json!(4)), "ok"),
@@ -125,7 +127,10 @@ mod tests {
             (mask("customers", "rot13", Value::Null), "400 rules[0].function"),
             (mask("a.b.c", "null", Value::Null), "400 rules[0].table"),
             (mask("", "null", Value::Null), "400 rules[0].table"),
-            (json!([{"table": "t", "column": "c", "function": "full", "exempt_roles": ["emperor"]}]), "400 rules[0].exempt_roles[0]"),
+            (
+                json!([{"table": "t", "column": "c", "function": "full", "exempt_roles": ["emperor"]}]),
+                "400 rules[0].exempt_roles[0]",
+            ),
             (json!([{"table": "t", "function": "full"}]), "400 rules[0]"),
             (json!([]), "400 rules"),
             (json!({}), "400 rules"),

@@ -146,7 +146,11 @@ async fn attributes(tx: &mut PgConnection, cx: &Call) -> Result<BTreeSet<String>
 
 fn name(given: String) -> Result<String> {
     let fits = !given.trim().is_empty() && given.len() <= NAME_MAX && !given.chars().any(char::is_control);
-    if fits { Ok(given) } else { Err(Error::invalid("name", "1..256", format!("`name` is 1 to {NAME_MAX} bytes of text"))) }
+    if fits {
+        Ok(given)
+    } else {
+        Err(Error::invalid("name", "1..256", format!("`name` is 1 to {NAME_MAX} bytes of text")))
+    }
 }
 
 /// The policy in an event: whole, since a rule is what the trail is asked about.

@@ -5,20 +5,24 @@ use crate::worlds::World;
 #[tokio::test]
 async fn a_policy_is_made_changed_and_deleted() {
     let world = World::start().await;
+    let tick = || world.app.advance(chrono::Duration::seconds(1));
+    tick();
     let made = world.mask("ssn").await;
     assert_eq!((made["type"].as_str(), made["enabled"].as_bool()), (Some("column_masking"), Some(true)));
     assert_eq!(made["rules"][0]["visible_chars"], 4);
     let path = world.env(&format!("policies/{}", made["policy_id"].as_str().unwrap()));
-    world.app.advance(chrono::Duration::seconds(1));
+    tick();
     let changed = world.app.put(&path, &world.owner, json!({"enabled": false})).await.expect(200);
     assert_eq!((&changed["enabled"], &changed["rules"]), (&json!(false), &made["rules"]));
     assert_ne!(changed["updated_at"], made["updated_at"]);
+    tick();
     let deleted = world.app.delete(&path, &world.owner).await.expect(200);
     assert_eq!((&deleted["policy_id"], &deleted["deleted"]), (&made["policy_id"], &json!(true)));
     assert_eq!(world.app.put(&path, &world.owner, json!({})).await.code(), (404, "NOT_FOUND"));
     let trail = world.app.get(&world.env("audit/admin"), &world.owner).await.expect(200);
-    let types: Vec<_> = trail["data"].as_array().unwrap().iter().map(|event| event["event_type"].as_str().unwrap()).collect();
-    assert_eq!(types, ["policy.deleted", "policy.updated", "policy.created"]);
+    let types: Vec<_> =
+        trail["data"].as_array().unwrap().iter().map(|event| event["event_type"].as_str().unwrap()).collect();
+    assert_eq!(types.get(..3).unwrap(), ["policy.deleted", "policy.updated", "policy.created"]);
 }
 
 #[tokio::test]

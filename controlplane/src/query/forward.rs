@@ -61,7 +61,8 @@ impl DataPlanes {
     /// `tls` holds the control plane's certificate and believes the platform's authority alone.
     pub fn new(mut tls: ClientConfig) -> Self {
         tls.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
-        let lines = moka::sync::Cache::builder().max_capacity(LINES_MAX).time_to_idle(Duration::from_secs(3_600)).build();
+        let lines =
+            moka::sync::Cache::builder().max_capacity(LINES_MAX).time_to_idle(Duration::from_secs(3_600)).build();
         Self { tls: Arc::new(tls), lines }
     }
 
@@ -72,8 +73,10 @@ impl DataPlanes {
         }
         let name = ServerName::try_from(wire::environment_name(env_id)).map_err(Error::internal)?;
         let connector = Connector { address, name, tls: Arc::clone(&self.tls) };
-        let client =
-            Client::builder(TokioExecutor::new()).pool_idle_timeout(IDLE).pool_timer(TokioTimer::new()).build(connector);
+        let client = Client::builder(TokioExecutor::new())
+            .pool_idle_timeout(IDLE)
+            .pool_timer(TokioTimer::new())
+            .build(connector);
         let line = Arc::new(Line { address, client, breaker: Breaker::default() });
         self.lines.insert(env_id.clone(), Arc::clone(&line));
         Ok(line)

@@ -59,3 +59,22 @@ pub fn is_control_plane(chain: Option<&[CertificateDer<'_>]>) -> bool {
         matches!(name, x509_parser::extensions::GeneralName::DNSName(name) if *name == CONTROL_PLANE_NAME)
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn names(name: &str) -> bool {
+        let made = rcgen::generate_simple_self_signed(vec![name.to_owned()]).unwrap();
+        is_control_plane(Some(&[made.cert.der().clone()]))
+    }
+
+    #[test]
+    fn only_the_control_planes_own_name_is_accepted() {
+        assert!(names(CONTROL_PLANE_NAME));
+        assert!(!names("env-1.env.sluice.internal"));
+        assert!(!names(&format!("{CONTROL_PLANE_NAME}.evil")));
+        assert!(!is_control_plane(None));
+        assert!(!is_control_plane(Some(&[CertificateDer::from(vec![1, 2, 3])])));
+    }
+}

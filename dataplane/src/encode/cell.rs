@@ -175,7 +175,7 @@ fn fraction(out: &mut String, nanos: u32) {
 /// As PostgreSQL prints it: `1 year 2 mons 3 days 04:05:06.7`.
 pub fn interval_text(out: &mut String, months: i32, days: i32, nanos: i64) {
     let start = out.len();
-    let mut part = |out: &mut String, count: i32, one: &str, many: &str| {
+    let part = |out: &mut String, count: i32, one: &str, many: &str| {
         if count != 0 {
             let gap = if out.len() > start { " " } else { "" };
             let _ = write!(out, "{gap}{count} {}", if count == 1 { one } else { many });

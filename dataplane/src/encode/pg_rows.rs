@@ -5,7 +5,6 @@
 //! wide integers as `numeric`, structs, maps and nested lists as `json`.
 
 pub mod interval;
-pub mod json;
 pub mod moment;
 pub mod number;
 mod types;

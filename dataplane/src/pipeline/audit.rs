@@ -6,13 +6,12 @@
 
 use std::collections::VecDeque;
 use std::pin::Pin;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::Ordering;
 use std::sync::{Arc, OnceLock};
 use std::task::{Context, Poll};
 use std::time::{Duration, Instant};
 
 use arrow::array::RecordBatch;
-use contract::policy::abac::Operation;
 use contract::report::{Agent, Finished, MicroCredits, Outcome, Started};
 use contract::wire::Who;
 use contract::{Governance, Role, Timestamp};
@@ -52,7 +51,7 @@ impl Closing {
         if let Err(error) = started(&self.pipeline, &self.query, &self.trail) {
             return Err(self.refused(error));
         }
-        let Masked { rows, slot, columns, columns_masked } = masked;
+        let Masked { rows, slot, columns, columns_masked, rows_max } = masked;
         let totals = Arc::new(OnceLock::new());
         let answer = |stream: Delivery, totals| Answer {
             query_id: stream.query_id(),
@@ -66,13 +65,12 @@ impl Closing {
             transpilation_ms: stream.transpilation_ms(),
             rows: Rows::new(stream, totals),
         };
-        let limit = self.pipeline.rules().ok().and_then(|rules| rules.organization.limits.max_rows_per_query);
         let delivery = Delivery {
             first: rows.first,
             rest: rows.rest.map(|rest| rest.into_stream().boxed()),
             changed: rows.changed,
             delivered: 0,
-            limit: limit.filter(|_| rows.changed.is_none()),
+            limit: rows_max.filter(|_| rows.changed.is_none()),
             began: rows.began,
             end: Some(End { closing: self, reservation: rows.reservation, totals: Arc::clone(&totals), slot }),
         };
@@ -81,6 +79,7 @@ impl Closing {
 
     /// Writes down that it was refused or failed before anything was sent.
     pub fn refused(mut self, error: Error) -> Error {
+        self.trail.now(Stage::Meter, || ()); // refused: nothing is charged
         self.close(error.outcome(), Some(&error), 0, 0, Duration::ZERO);
         error
     }
@@ -266,7 +265,9 @@ impl Stream for Delivery {
     type Item = Result<RecordBatch>;
 
     fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
-        let Some(end) = &self.end else { return Poll::Ready(None) };
+        if self.end.is_none() {
+            return Poll::Ready(None);
+        }
         let next = match (self.first.pop_front(), &mut self.rest) {
             (Some(batch), _) => Some(Ok(batch)),
             (None, Some(rest)) => match rest.poll_next_unpin(cx) {
@@ -281,7 +282,10 @@ impl Stream for Delivery {
                 Err(error) => self.fail(error),
             },
             Some(Err(error)) => {
-                let error = end.closing.query.fault(error);
+                let error = match &self.end {
+                    Some(end) => end.closing.query.fault(error),
+                    None => error.into(),
+                };
                 self.fail(error)
             }
             None => {

@@ -13,6 +13,7 @@ use std::time::Instant;
 
 use arrow::array::RecordBatch;
 use arrow::datatypes::{Schema, SchemaRef};
+use contract::policy::abac::Operation;
 use engine::{Kind, Outcome, Snapshot};
 
 use super::quota::Reservation;
@@ -70,11 +71,11 @@ pub(super) async fn run(pipeline: &Pipeline, query: &Query, pinned: Pinned, t: &
     if native.about.writes {
         audit::started(pipeline, query, t)?; // in the log before it is in the database
     }
-    let ran = match with_care(query, &native, &mut lease).await {
+    let ran = match with_care(query, &native, &mut lease, t).await {
         Err(Error::Engine(error)) if error.kind == Kind::Crashed && may_repeat(&native, &lease) => {
             // Another caller's statement took the process down; this one had sent nothing.
-            start_again(&mut lease).await?;
-            with_care(query, &native, &mut lease).await
+            start_again(&mut lease, t).await?;
+            with_care(query, &native, &mut lease, t).await
         }
         other => other,
     };
@@ -86,6 +87,9 @@ pub(super) async fn run(pipeline: &Pipeline, query: &Query, pinned: Pinned, t: &
         }
     };
     let Native { sql, about, reservation, masked_columns, .. } = native;
+    if matches!(about.operation, Operation::Create | Operation::Alter | Operation::Drop) {
+        lease.defined();
+    }
     let Head { schema, columns, first, rest } = head;
     let rows = Rows {
         schema,
@@ -108,15 +112,16 @@ fn may_repeat(native: &Native, lease: &Lease) -> bool {
 }
 
 /// A new transaction on the same session, after its statement failed.
-async fn start_again(lease: &mut Lease) -> Result<()> {
+async fn start_again(lease: &mut Lease, t: &Trail) -> Result<()> {
     let session = lease.session()?;
     session.rollback().await?;
-    session.begin().await?;
+    let snapshot = session.begin().await?;
+    t.facts().snapshot = Some(snapshot.to_string());
     Ok(())
 }
 
 /// Runs it so that no error tells of a hidden row.
-async fn with_care(query: &Query, native: &Native, lease: &mut Lease) -> Result<(Head, Option<u64>)> {
+async fn with_care(query: &Query, native: &Native, lease: &mut Lease, t: &Trail) -> Result<(Head, Option<u64>)> {
     if native.held_back == HeldBack::UntilSure && !may_repeat(native, lease) {
         return once(query, native, &native.sql.with_barriers()?, lease).await;
     }
@@ -134,7 +139,7 @@ async fn with_care(query: &Query, native: &Native, lease: &mut Lease) -> Result<
         Err(Error::Engine(error)) if tells_of_data(error.kind) => {}
         Err(error) => return Err(error),
     }
-    start_again(lease).await?;
+    start_again(lease, t).await?;
     once(query, native, &native.sql.with_barriers()?, lease).await
 }
 

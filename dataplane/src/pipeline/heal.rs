@@ -57,7 +57,7 @@ pub(super) async fn rewrite(pipeline: &Pipeline, query: &Query, rules: &Governan
 
 /// Columns of the tables that the statement reads: it passed the gates, so the caller may see them.
 async fn columns(pipeline: &Pipeline, query: &Query, rules: &Governance, statement: sql::Statement) -> Result<Vec<String>> {
-    let known = pipeline.names.tables(&pipeline.engine()?).await?;
+    let known = pipeline.remembered.tables.of(&pipeline.engine()?, query).await?;
     let resolved = sql::resolve(statement, &known, &super::policy::names(query, rules))?;
     let used = resolved.tables();
     let read = known.tables().filter(|table| used.contains(&table.path()));

@@ -6,6 +6,7 @@
 //! which columns they see masked. An answer that breaks the promise is not sent.
 
 use arrow::datatypes::DataType;
+use contract::Governance;
 
 use super::Result;
 use super::execute::Rows;
@@ -21,9 +22,11 @@ pub(super) struct Masked {
     pub columns: Vec<Column>,
     /// Bare names of the base columns, first appearance first.
     pub columns_masked: Vec<String>,
+    /// Rows that the organization's tier allows.
+    pub rows_max: Option<u64>,
 }
 
-pub(super) fn columns(mut rows: Rows, slot: Slot, t: &Trail) -> Result<Masked> {
+pub(super) fn columns(rules: &Governance, mut rows: Rows, slot: Slot, t: &Trail) -> Result<Masked> {
     for place in &rows.masked_outputs {
         let field = rows.schema.fields().get(*place);
         if field.is_none_or(|field| *field.data_type() != DataType::Utf8) {
@@ -41,7 +44,8 @@ pub(super) fn columns(mut rows: Rows, slot: Slot, t: &Trail) -> Result<Masked> {
         rows.warnings.push(format!("SVC_ERR_403_COLUMN_MASKED: {}", columns_masked.join(", ")));
     }
     t.facts().columns_masked.clone_from(&columns_masked);
-    Ok(Masked { rows, slot, columns, columns_masked })
+    let rows_max = rules.organization.limits.max_rows_per_query;
+    Ok(Masked { rows, slot, columns, columns_masked, rows_max })
 }
 
 /// The last part of each name, each once.

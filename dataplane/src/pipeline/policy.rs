@@ -11,7 +11,7 @@ use contract::governance::EnvironmentStatus;
 use contract::policy::abac::{self, Context, Decision, Effect, Operation};
 use contract::policy::{Rules, TableRef};
 use contract::report::{AbacEvaluation, Verdict};
-use contract::{Caller, Code, Governance};
+use contract::{Caller, Governance};
 
 use super::tables::{self, About, Extracted};
 use super::{Pipeline, Query, Result};
@@ -58,7 +58,7 @@ pub(super) async fn check(
     let operations: Vec<_> = statement.operations().iter().copied().map(tables::operation).collect();
     asked.permitted(&about.tables, &operations, t)?;
     altered_ungoverned(rules, &about)?;
-    let known = pipeline.names.tables(&pipeline.engine()?).await?;
+    let known = pipeline.remembered.tables.of(&pipeline.engine()?, query).await?;
     let names = names(query, rules);
     let resolved = sql::resolve(statement, &known, &names).map_err(|error| asked.shown(error, &operations))?;
     // The caller may write a name in several ways; what it turned out to mean is judged again.

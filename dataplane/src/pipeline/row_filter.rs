@@ -32,7 +32,7 @@ pub(super) struct Filtered {
 
 /// Filters that were read before, by their text.
 #[derive(Debug)]
-pub struct Templates(Cache<Arc<str>, Template>);
+pub(super) struct Templates(Cache<Arc<str>, Template>);
 
 const TEMPLATES_MAX: u64 = 10_000;
 

@@ -7,7 +7,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use engine::{Session, Snapshot};
+use engine::{Kind, Session, Snapshot};
 use moka::sync::Cache;
 use tokio::sync::OwnedMutexGuard;
 
@@ -52,6 +52,12 @@ impl Lease {
         }
     }
 
+    pub fn defined(&mut self) {
+        if let Self::Client(transaction) = self {
+            transaction.defined();
+        }
+    }
+
     pub fn failed(&mut self) {
         if let Self::Client(transaction) = self {
             transaction.fail();
@@ -60,27 +66,25 @@ impl Lease {
 }
 
 pub(super) async fn pin(pipeline: &Pipeline, query: &Query, native: Native, t: &Trail) -> Result<Pinned> {
-    pipeline.checked.agrees(pipeline, &native).await?;
-    let (lease, snapshot) = match &query.ask.transaction {
+    let (mut lease, snapshot) = match query.transaction().await? {
         None => {
             let mut session = pipeline.engine()?.session().await?;
             let snapshot = session.begin().await?;
             (Lease::Own(Box::new(session)), snapshot)
         }
-        Some(transaction) => {
-            let locked = tokio::time::timeout(query.left(), Arc::clone(transaction).lock_owned()).await;
-            let mut locked = locked.map_err(|_| Error::Timeout(query.timeout))?;
-            let (_, snapshot) = locked.open(pipeline, &query.ask.who).await?;
-            (Lease::Client(locked), snapshot)
+        Some(mut transaction) => {
+            let (_, snapshot) = transaction.open(pipeline, &query.ask.who).await?;
+            (Lease::Client(transaction), snapshot)
         }
     };
+    pipeline.remembered.checked.agrees(pipeline, query, &native, &mut lease).await?;
     t.facts().snapshot = Some(snapshot.to_string());
     Ok(Pinned { native, lease, snapshot })
 }
 
 /// Generated statements that both parsers read alike.
 #[derive(Debug)]
-pub struct Checked(Cache<Arc<str>, ()>);
+pub(super) struct Checked(Cache<Arc<str>, ()>);
 
 const CHECKED_MAX: u64 = 10_000;
 
@@ -91,13 +95,19 @@ impl Default for Checked {
 }
 
 impl Checked {
-    async fn agrees(&self, pipeline: &Pipeline, native: &Native) -> Result<()> {
+    async fn agrees(&self, pipeline: &Pipeline, query: &Query, native: &Native, lease: &mut Lease) -> Result<()> {
         let text: Arc<str> = native.sql.sql.as_str().into();
         if self.0.contains_key(&text) {
             return Ok(());
         }
-        let parsed = pipeline.engine()?.parsed(&text).await.map_err(|error| Error::Unverified {
-            why: format!("the engine does not parse what was generated: {:?}", error.kind),
+        let parsed = match lease {
+            // What the transaction has defined, only its own session knows.
+            Lease::Client(transaction) => transaction.session()?.parsed(&text).await,
+            Lease::Own(_) => pipeline.engine()?.parsed(&text).await,
+        };
+        let parsed = parsed.map_err(|error| match error.kind {
+            Kind::Parser => Error::Unverified { why: "the engine does not parse what was generated".to_owned() },
+            _ => query.fault(error), // names and types that do not fit together
         })?;
         compare(&parsed, native)?;
         self.0.insert(text, ());

@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use contract::policy::abac::Operation;
 
-use super::Result;
+use super::{Query, Result};
 use crate::Command;
 use crate::trail::Trail;
 
@@ -117,10 +117,16 @@ fn command(kind: &sql::Kind) -> Command {
 
 /// The engine's catalog as the parser wants it, made again only when the engine's changes.
 #[derive(Debug, Default)]
-pub struct Known(Mutex<Option<(Arc<engine::Catalog>, Arc<sql::Catalog>)>>);
+pub(super) struct Known(Mutex<Option<(Arc<engine::Catalog>, Arc<sql::Catalog>)>>);
 
 impl Known {
-    pub(super) async fn tables(&self, engine: &engine::Engine) -> Result<Arc<sql::Catalog>> {
+    /// As this query sees them: with what its own transaction has defined.
+    pub(super) async fn of(&self, engine: &engine::Engine, query: &Query) -> Result<Arc<sql::Catalog>> {
+        if let Some(mut transaction) = query.transaction().await?
+            && let Some(session) = transaction.own_view()
+        {
+            return Ok(Arc::new(as_known(&session.catalog().await?)));
+        }
         let read = engine.catalog().await?;
         let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some((from, made)) = known.as_ref()

@@ -14,6 +14,8 @@ use crate::Error;
 pub struct ClientTransaction {
     who: Who,
     state: State,
+    /// A table or schema was made, changed or dropped in it: others do not see that yet.
+    defined: bool,
 }
 
 enum State {
@@ -25,7 +27,7 @@ enum State {
 
 impl ClientTransaction {
     pub(super) fn new(who: Who) -> Self {
-        Self { who, state: State::Idle }
+        Self { who, state: State::Idle, defined: false }
     }
 
     /// Has a statement in it failed?
@@ -35,6 +37,7 @@ impl ClientTransaction {
 
     /// Makes what was written last; rolls back when a statement has failed, and says so.
     pub async fn commit(&mut self) -> Result<()> {
+        self.defined = false;
         match std::mem::replace(&mut self.state, State::Idle) {
             State::Idle => Ok(()),
             State::Open(mut session, _) => Ok(session.commit().await?),
@@ -43,6 +46,7 @@ impl ClientTransaction {
     }
 
     pub async fn rollback(&mut self) -> Result<()> {
+        self.defined = false;
         match std::mem::replace(&mut self.state, State::Idle) {
             State::Idle | State::Failed => Ok(()),
             State::Open(mut session, _) => Ok(session.rollback().await?),
@@ -62,6 +66,19 @@ impl ClientTransaction {
         match &mut self.state {
             State::Open(session, snapshot) => Ok((session, snapshot.clone())),
             State::Idle | State::Failed => Err(Error::FailedTransaction),
+        }
+    }
+
+    /// A definition was made in it.
+    pub(super) fn defined(&mut self) {
+        self.defined = true;
+    }
+
+    /// The session to ask about tables, where its view differs from everybody's.
+    pub(super) fn own_view(&mut self) -> Option<&mut Session> {
+        match &mut self.state {
+            State::Open(session, _) if self.defined => Some(session),
+            _ => None,
         }
     }
 

@@ -70,12 +70,17 @@ pub(super) fn bound(binds: &[sql::Bind], params: &[engine::Value]) -> Result<Vec
 }
 
 /// What the engine says of the generated statement, without running it.
-pub(super) async fn describe(pipeline: &Pipeline, embedded: Embedded) -> Result<Description> {
+pub(super) async fn describe(pipeline: &Pipeline, query: &Query, embedded: Embedded) -> Result<Description> {
     let Embedded(Filtered { governed, about, .. }) = embedded;
     let sql = sql::transpile(governed)?;
     let engine = pipeline.engine()?;
-    let types = engine.parameters(&sql.sql).await?;
-    let described = engine.describe(&sql.sql).await?;
+    let mut transaction = query.transaction().await?;
+    let said = match transaction.as_mut().and_then(|transaction| transaction.own_view()) {
+        Some(session) => (session.parameters(&sql.sql).await, session.describe(&sql.sql).await),
+        None => (engine.parameters(&sql.sql).await, engine.describe(&sql.sql).await),
+    };
+    let fault = |error| query.fault(error);
+    let (types, described) = (said.0.map_err(fault)?, said.1.map_err(fault)?);
     let column = |(place, column): (usize, engine::Column)| {
         let masked = sql.masked_outputs.contains(&place);
         let type_name = if masked { "VARCHAR".to_owned() } else { column.type_name };

@@ -4,3 +4,6 @@ SELECT src:"Key One" + 1, UPPER(src:s), src:s || '!', NVL(src:nope, 'none'), SUM
 SELECT MAX(src:arr[0]) FROM v;
 SELECT id FROM v ORDER BY src:s;
 SELECT id FROM v ORDER BY src:s::STRING DESC;
+SELECT CASE src:s WHEN 'hi' THEN 1 ELSE 0 END, IFF(src:arr[0] = 1, 'one', 'other'), src:s IS DISTINCT FROM 'hi' FROM v;
+SELECT COUNT(*) FROM v WHERE src:arr[0] IN (SELECT id FROM t) AND src:s IN (SELECT 'hi');
+SELECT IFF(PARSE_JSON('{"f":true}'):f, 1, 0);

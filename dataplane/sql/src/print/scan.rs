@@ -38,7 +38,9 @@ pub(crate) mod marker {
 
     pub(crate) fn read(name: &ObjectName) -> Option<Marked> {
         let parts = names::parts(name)?;
-        let [word, number] = parts.as_slice() else { return None };
+        let [word, number] = parts.as_slice() else {
+            return None;
+        };
         let number = number.value.parse().ok()?;
         match word.value.as_str() {
             SCAN => Some(Marked::Scan(number)),
@@ -113,7 +115,9 @@ impl Printer<'_> {
                 Ok(())
             }
             marker::Marked::Scan(number) => {
-                let Some(scan) = self.scans.get(number) else { return Err(Error::unsupported("this table")) };
+                let Some(scan) = self.scans.get(number) else {
+                    return Err(Error::unsupported("this table"));
+                };
                 self.scan(scan)
             }
         }
@@ -147,7 +151,12 @@ impl Printer<'_> {
     }
 
     fn raw(&mut self, scan: &Scan) {
-        self.tables.push(format!("{}.{}.{}", names::RAW_CATALOG, scan.table.schema, scan.table.name));
+        self.tables.push(format!(
+            "{}.{}.{}",
+            names::RAW_CATALOG,
+            scan.table.schema,
+            scan.table.name
+        ));
         quote::name_into(&mut self.out, names::RAW_CATALOG);
         self.put(".");
         quote::name_into(&mut self.out, &scan.table.schema);
@@ -175,7 +184,9 @@ impl Printer<'_> {
         quote::name_into(&mut value, &scan.table.name);
         value.push('.');
         quote::name_into(&mut value, &column.name);
-        let Some(mask) = column.mask else { return self.put(&value) };
+        let Some(mask) = column.mask else {
+            return self.put(&value);
+        };
         self.put(&masked(mask, column, &value));
         self.put(" AS ");
         quote::name_into(&mut self.out, &column.name);
@@ -188,10 +199,17 @@ impl Printer<'_> {
                 Ok(())
             }
             marker::Made::Returned(scan, column) => {
-                let column = self.scans.get(scan).and_then(|scan| scan.columns.get(column));
-                let Some(column) = column else { return Err(Error::unsupported("this column")) };
+                let column = self
+                    .scans
+                    .get(scan)
+                    .and_then(|scan| scan.columns.get(column));
+                let Some(column) = column else {
+                    return Err(Error::unsupported("this column"));
+                };
                 let value = quote::name(&column.name);
-                let printed = column.mask.map_or_else(|| value.clone(), |mask| masked(mask, column, &value));
+                let printed = column
+                    .mask
+                    .map_or_else(|| value.clone(), |mask| masked(mask, column, &value));
                 self.put(&printed);
                 Ok(())
             }
@@ -206,13 +224,21 @@ impl Printer<'_> {
 
     /// The engine evaluates a CASE branch only for the rows that reach it.
     fn check(&mut self, scan: usize) -> Result<(), Error> {
-        let Some(Check { filters, value, type_name }) = self.scans.get(scan).and_then(|scan| scan.check.as_ref()) else {
+        let Some(Check {
+            filters,
+            value,
+            type_name,
+        }) = self.scans.get(scan).and_then(|scan| scan.check.as_ref())
+        else {
             return Err(Error::unsupported("this check"));
         };
         self.filters("CASE WHEN ", filters)?;
         self.put(" THEN ");
         self.expr(value)?;
-        self.put(&format!(" ELSE CAST(system.main.\"error\"({}) AS {type_name}) END", quote::text(CHECK_FAILED)));
+        self.put(&format!(
+            " ELSE CAST(system.main.\"error\"({}) AS {type_name}) END",
+            quote::text(CHECK_FAILED)
+        ));
         Ok(())
     }
 }

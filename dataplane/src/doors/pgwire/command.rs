@@ -4,6 +4,7 @@
 //! counts as one only when all of it has a form below; everything else goes to the pipeline.
 
 use super::lex::Token;
+use super::typeinfo;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Command {
@@ -29,6 +30,8 @@ pub enum Command {
     Unlisten,
     /// `SELECT` of functions that tell about the session: one row.
     Select(Vec<Call>),
+    /// A driver's question about types (`typeinfo.rs`).
+    TypeInfo,
     /// A form that cannot be honoured, by name.
     Refused(&'static str),
 }
@@ -89,6 +92,7 @@ pub fn read(tokens: &[Token]) -> Option<Command> {
         "close" => reader.close(),
         "unlisten" => reader.name().or_else(|| reader.mark('*').map(|()| String::new())).map(|_| Command::Unlisten),
         "select" => reader.select(),
+        "with" => return reader.words(&["recursive", typeinfo::NAME]).map(|()| Command::TypeInfo),
         _ => None,
     };
     command.filter(|_| reader.is_at_end())

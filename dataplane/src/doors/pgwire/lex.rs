@@ -24,34 +24,39 @@ pub struct Piece<'a> {
     /// Characters of the whole text before this one's.
     pub before: usize,
     pub tokens: Vec<Token>,
+    /// Where each token starts in `text`.
+    pub starts: Vec<usize>,
 }
 
 /// The statements of a text, cut at semicolons; empty ones are left out.
 pub fn split(text: &str) -> Vec<Piece<'_>> {
     let mut reader = Reader { text, at: 0 };
     let mut pieces = Vec::new();
-    let (mut start, mut tokens) = (0, Vec::new());
+    let (mut start, mut tokens, mut starts) = (0, Vec::new(), Vec::new());
     loop {
+        let token_start = reader.at.saturating_sub(start);
         let next = reader.next();
         let end = match &next {
             Next::Token(Token::Mark(';')) => reader.at - 1,
             Next::Token(_) | Next::Space => {
                 if let Next::Token(token) = next {
                     tokens.push(token);
+                    starts.push(token_start);
                 }
                 continue;
             }
             // Unreadable: the pipeline says what is wrong with it.
             Next::Broken => {
-                tokens.clear();
-                tokens.push(Token::Mark('\0'));
+                tokens = vec![Token::Mark('\0')];
+                starts = vec![0];
                 text.len()
             }
             Next::End => text.len(),
         };
         if let (false, Some(piece)) = (tokens.is_empty(), text.get(start..end)) {
             let before = text.get(..start).map_or(0, |before| before.chars().count());
-            pieces.push(Piece { text: piece, before, tokens: std::mem::take(&mut tokens) });
+            let (tokens, starts) = (std::mem::take(&mut tokens), std::mem::take(&mut starts));
+            pieces.push(Piece { text: piece, before, tokens, starts });
         }
         if !matches!(next, Next::Token(_)) {
             return pieces;

@@ -3,7 +3,7 @@
 use bytes::{BufMut, BytesMut};
 
 use super::failure::Failure;
-use crate::encode::pg_rows::{Field, Format, patch};
+use crate::encode::pg_rows::{Field, Format, PgType, patch};
 
 /// Where a session stands between statements, as `ReadyForQuery` tells it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -131,18 +131,23 @@ pub fn command_complete(out: &mut BytesMut, tag: &str) {
     message(out, b'C', |out| text(out, tag));
 }
 
-/// A row of texts, for answers that are made here.
-pub fn text_row(out: &mut BytesMut, values: &[Option<String>]) {
+/// A row of an answer that is made here; numbers and truths follow their column's format.
+pub fn made_row(out: &mut BytesMut, fields: &[Field], values: &[Option<String>]) {
     message(out, b'D', |out| {
         count(out, values.len());
-        for value in values {
-            match value {
-                None => out.put_i32(-1),
-                Some(value) => {
-                    out.put_u32(u32::try_from(value.len()).unwrap_or(u32::MAX));
-                    out.put_slice(value.as_bytes());
-                }
+        for (field, value) in fields.iter().zip(values) {
+            let Some(value) = value else {
+                out.put_i32(-1);
+                continue;
+            };
+            let start = out.len();
+            out.put_u32(0);
+            match (field.format, &field.kind) {
+                (Format::Binary, PgType::Int4) => out.put_i32(value.parse().unwrap_or_default()),
+                (Format::Binary, PgType::Bool) => out.put_u8(u8::from(value == "t")),
+                _ => out.put_slice(value.as_bytes()),
             }
+            patch(out, start, out.len() - start - 4);
         }
     });
 }

@@ -257,8 +257,9 @@ fn shows_default(known: &Known) -> bool {
 
 fn zone(name: &str) -> Result<Tz, Failure> {
     let name = name.trim_matches(['\'', '"']);
-    let unknown = || Failure::new(Code::InvalidParams, format!("time zone {name:?} is not known"));
-    Tz::from_str_insensitive(name).or_else(|_| if name.eq_ignore_ascii_case("default") { Ok(Tz::UTC) } else { Err(unknown()) })
+    let mut known = chrono_tz::TZ_VARIANTS.iter();
+    let found = known.find(|zone| zone.name().eq_ignore_ascii_case(name)).copied();
+    found.ok_or_else(|| Failure::new(Code::InvalidParams, format!("time zone {name:?} is not known")))
 }
 
 /// Milliseconds, or a number with a unit.

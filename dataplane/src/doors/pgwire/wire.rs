@@ -69,21 +69,6 @@ impl Wire {
         }
     }
 
-    /// A packet of the startup phase, which has no kind.
-    pub async fn packet(&mut self, bytes_max: usize) -> Result<Bytes, End> {
-        loop {
-            if let Some(length) = self.inbox.first_chunk::<4>() {
-                let length = checked(u32::from_be_bytes(*length), 8, bytes_max)?;
-                if self.inbox.len() >= length {
-                    let mut packet = self.inbox.split_to(length);
-                    packet.advance(4);
-                    return Ok(packet.freeze());
-                }
-            }
-            self.must_fill().await?;
-        }
-    }
-
     async fn must_fill(&mut self) -> Result<(), End> {
         if self.fill().await? { Ok(()) } else { Err(End::Closed) }
     }
@@ -99,9 +84,9 @@ impl Wire {
         self.inbox.len() < AHEAD_BYTES_MAX
     }
 
-    /// Bytes that came behind the last packet.
-    pub fn has_more(&self) -> bool {
-        !self.inbox.is_empty()
+    /// The kind of the next message, if its beginning is here already.
+    pub fn next_kind(&self) -> Option<u8> {
+        self.inbox.first().copied()
     }
 
     pub fn is_full(&self) -> bool {

@@ -12,7 +12,8 @@ use chrono_tz::Tz;
 
 use super::interval::Interval;
 use super::number::{self, Decimal};
-use super::{PgType, json, moment, patch};
+use super::{PgType, moment, patch};
+use crate::encode::{cell, json};
 
 /// A column and how its values are to be written.
 pub struct Column<'a> {
@@ -36,7 +37,8 @@ enum Values<'a> {
     Timestamp(Micros<'a>),
     TimestampTz(Micros<'a>, Tz),
     Interval(&'a IntervalMonthDayNanoArray),
-    Json(json::Nested<'a>),
+    /// Structs, maps, nested lists: as the REST door writes them.
+    Nested,
     List(List<'a>),
 }
 
@@ -96,7 +98,7 @@ impl<'a> Column<'a> {
             (PgType::Text, _) => Values::Text(cast(array)?),
             (PgType::Uuid, _) => Values::Uuid(cast(array)?),
             (PgType::Json, DataType::Utf8) => Values::Text(cast(array)?),
-            (PgType::Json, _) => Values::Json(json::Nested::of(array)),
+            (PgType::Json, _) => Values::Nested,
             (PgType::Bytea, _) => Values::Bytes(cast(array)?),
             (PgType::Date, _) => Values::Date(cast(array)?),
             (PgType::Time, _) => Values::Time(Micros::of(array)?),
@@ -130,7 +132,11 @@ impl<'a> Column<'a> {
             Values::Timestamp(values) => moment::timestamp(values.at(row), out),
             Values::TimestampTz(values, zone) => moment::timestamp_tz(values.at(row), *zone, out),
             Values::Interval(values) => interval(values, row).text(out),
-            Values::Json(values) => values.write(row, out),
+            Values::Nested => {
+                let mut text = String::new();
+                json::value(&mut text, &cell::at(self.array, row), false);
+                out.put_slice(text.as_bytes());
+            }
             Values::List(list) => list.text(row, out),
         }
     }
@@ -150,7 +156,7 @@ impl<'a> Column<'a> {
             Values::Interval(values) => interval(values, row).binary(out),
             Values::List(list) => list.binary(row, out),
             // These have one form.
-            Values::Null | Values::Text(_) | Values::Json(_) => self.text(row, out),
+            Values::Null | Values::Text(_) | Values::Nested => self.text(row, out),
         }
     }
 }
