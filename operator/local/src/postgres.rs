@@ -30,7 +30,7 @@ const PORT: u16 = 5432;
 const USER: &str = "sluice";
 const INITDB_MAX: Duration = Duration::from_mins(2);
 const READY_MAX: Duration = Duration::from_mins(1);
-const STOP_MAX: Duration = Duration::from_secs(30);
+const STOP_MAX: Duration = Duration::from_mins(1);
 const POLL: Duration = Duration::from_millis(10);
 const LOG_TAIL_BYTES: usize = 2_000;
 
@@ -97,7 +97,7 @@ impl Postgres {
         places.prepare()?;
         let lock = lock(&places.lock_file())?;
         end_orphan(&places).await?;
-        create(&places).await?;
+        create(&places, durability).await?;
         let mut server = Self {
             child: spawn(&places, durability)?,
             places,
@@ -225,7 +225,7 @@ fn at_work(data: &Path) -> Vec<i32> {
 }
 
 /// `initdb` into a folder beside, then a rename: a folder that is there is whole.
-async fn create(places: &Places) -> Result<(), Error> {
+async fn create(places: &Places, durability: Durability) -> Result<(), Error> {
     if places.data.is_dir() {
         return Ok(());
     }
@@ -245,6 +245,9 @@ async fn create(places: &Places) -> Result<(), Error> {
         .args(["--locale", "C", "--no-instructions", "--pgdata"])
         .arg(&unfinished)
         .kill_on_drop(true);
+    if durability == Durability::ForTests {
+        initdb.arg("--no-sync");
+    }
     match timeout(INITDB_MAX, initdb.output()).await {
         Ok(Ok(done)) if done.status.success() => {}
         Ok(Ok(done)) => return Err(Error::Create(String::from_utf8_lossy(&done.stderr).into())),
