@@ -5,6 +5,7 @@ use std::os::fd::{AsRawFd, OwnedFd};
 use std::os::unix::fs::DirBuilderExt;
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
+use std::os::unix::process::CommandExt;
 use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -206,6 +207,8 @@ fn reap(mut child: Child, pid: Pid, life: &Life) {
 fn command(config: &Config, control: OwnedFd, arrivals: OwnedFd) -> Command {
     let mut command = Command::new(&config.program);
     command.args(&config.arguments).env_clear();
+    // Ctrl-C goes to the whole group of the terminal: the child ends when its parent has drained.
+    command.process_group(0);
     command.envs(std::env::vars_os().filter(|(name, _)| INHERITED.iter().any(|kept| name == kept)));
     // Each arena reserves address space, which is bounded.
     command.env("MALLOC_ARENA_MAX", "4");

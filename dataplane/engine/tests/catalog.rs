@@ -100,6 +100,10 @@ async fn the_engines_parser_names_tables_and_functions() {
         parsed.functions,
         Some(["range", "sum", "upper"].map(str::to_owned).to_vec())
     );
+    let named = "select 1 from raw.main.t as other, raw.main.\"x AS y\" as third where other.i = 1";
+    let world = world.made(&["create table \"x AS y\"(i int)"]).await;
+    let tables = world.parsed(named).await.unwrap().tables.unwrap();
+    assert_eq!(tables, ["raw.main.\"x AS y\"", "raw.main.t"]);
     let write = world
         .parsed("insert into raw.main.t select i from raw.main.t")
         .await

@@ -110,7 +110,9 @@ pub struct Platform {
     pub control: controlplane::Running,
     pub environments: Arc<LocalEnvironments>,
     postgres: Option<Postgres>,
-    shutdown: CancellationToken,
+    /// Data planes stop first: their last reports go to a control plane that still serves.
+    data_planes: CancellationToken,
+    control_plane: CancellationToken,
 }
 
 /// What a platform is made of besides its settings; tests give their own.
@@ -141,7 +143,7 @@ impl Platform {
         config.checked_trust()?;
         let state = State::open(config.state.as_deref().unwrap_or(Path::new(".sluice")))?;
         let (database_url, postgres) = database(config, &state, means.durability).await?;
-        let shutdown = CancellationToken::new();
+        let (data_planes, control_plane) = (CancellationToken::new(), CancellationToken::new());
         let authority = Arc::new(Authority::make().map_err(Error::Authority)?);
         let identity = authority.issue(CONTROL_PLANE_NAME).map_err(Error::Authority)?;
         let mut settings = controlplane::Config::new(database_url, state.keyring(&means.entropy)?);
@@ -151,26 +153,27 @@ impl Platform {
             tools: config.tools(),
             extension: (!config.no_data).then(|| config.extensions.join("tpch.duckdb_extension")),
         };
-        let environments = Arc::new(LocalEnvironments::new(state, means.clone(), authority, demo, shutdown.clone()));
+        let environments = Arc::new(LocalEnvironments::new(state, means.clone(), authority, demo, data_planes.clone()));
         let parts = Parts {
             clock: means.clock,
             entropy: means.entropy,
             identity: Some(identity),
             provisioner: Arc::<LocalEnvironments>::clone(&environments),
-            shutdown: shutdown.clone(),
+            shutdown: control_plane.clone(),
         };
         let control = controlplane::start(settings, parts).await?;
         if let Some(grpc) = control.grpc {
             environments.control_plane_at(grpc);
         }
-        Ok(Self { control, environments, postgres, shutdown })
+        Ok(Self { control, environments, postgres, data_planes, control_plane })
     }
 
     /// New statements are refused, running ones finish, then everything ends in the order in
     /// which it depends on each other.
     pub async fn stop(self) -> Result<(), Error> {
-        self.shutdown.cancel();
+        self.data_planes.cancel();
         self.environments.stopped().await;
+        self.control_plane.cancel();
         self.control.drained().await;
         if let Some(postgres) = self.postgres {
             postgres.stop().await?;

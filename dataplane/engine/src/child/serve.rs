@@ -237,9 +237,20 @@ fn parse(connection: &Connection, sql: &str) -> Result<Parsed, Error> {
         names
     });
     Ok(Parsed {
-        tables: connection.table_names(sql).ok(),
+        tables: connection.table_names(sql).ok().map(|names| names.iter().map(|name| path(name).to_owned()).collect()),
         functions,
     })
+}
+
+/// The path at the start of a table reference as the engine prints it: an alias and what else may
+/// follow the name are cut off. A quoted part ends at its closing quote; a doubled one stands for itself.
+fn path(reference: &str) -> &str {
+    let mut quoted = false;
+    let end = reference.char_indices().find(|(_, character)| {
+        quoted ^= *character == '"';
+        !quoted && character.is_whitespace()
+    });
+    end.and_then(|(at, _)| reference.get(..at)).unwrap_or(reference)
 }
 
 /// Every node with a function's name that is not an operator. The tree is as deep as the engine's
