@@ -6,8 +6,9 @@ create table api_keys (
     name            text        not null,
     scopes          text[]      not null,
     ip_allowlist    text[]      not null,
-    -- The user the key acts for, with the role and attributes that user has now.
-    user_id         text        references users,
+    -- The user the key acts for, with the role and attributes that user has now. No foreign key:
+    -- a removed user is gone, and the key, revoked, still says whose it was.
+    user_id         text,
     attributes      jsonb       not null,
     agent_id        text,
     agent_framework text,

@@ -38,12 +38,7 @@ create table query_ends (
     constraint query_ends_of_a_start foreign key (env_id, query_id) references query_starts
 );
 
-create function refuse_change() returns trigger language plpgsql as $$
-begin
-    raise exception '% is append-only', tg_table_name using errcode = 'insufficient_privilege';
-end
-$$;
-
+-- `refuse_change` is the IAM chain's: 0003_iam_events.
 create trigger query_starts_append_only before update or delete on query_starts
     for each row execute function refuse_change();
 create trigger query_starts_never_empty before truncate on query_starts

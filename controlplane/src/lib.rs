@@ -1,1 +1,278 @@
+//! The control plane: `/v1`, the audit chain, and the snapshots that rule the data planes.
+//!
+//! Every request that is not a live query ends here; a query passes through on its way to its
+//! environment's data plane, unparsed. PostgreSQL is the one store; a room owns its tables.
+//!
+//! This file is the only place that starts things.
+#![forbid(unsafe_code)]
 
+pub mod api_keys;
+pub mod audit;
+pub mod authentication;
+pub mod billing;
+mod config;
+pub mod credits;
+pub mod environments;
+mod error;
+pub mod events;
+pub mod governance;
+pub mod grpc;
+mod health;
+pub mod http;
+pub mod identity;
+pub mod jobs;
+pub mod organizations;
+pub mod policies;
+pub mod provisioner;
+pub mod publisher;
+pub mod query;
+pub mod rooms;
+#[cfg(test)]
+mod testing;
+pub mod users;
+#[cfg(test)]
+mod worlds;
+
+use std::fmt;
+use std::net::SocketAddr;
+use std::sync::Arc;
+
+use contract::{Entropy, Keyring, SharedClock, Timestamp};
+use sqlx::PgPool;
+use sqlx::migrate::Migrator;
+use sqlx::postgres::PgPoolOptions;
+use tokio::net::TcpListener;
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+
+use crate::authentication::api_key::KeyMemory;
+use crate::authentication::slow_hash::SlowHash;
+use crate::authentication::tokens::Tokens;
+use crate::http::rate_limit::RateLimits;
+use crate::identity::Pems;
+use crate::provisioner::Provisioner;
+use crate::publisher::Publisher;
+use crate::query::DataPlanes;
+
+pub use crate::config::Config;
+pub use crate::error::{Error, OnConstraint, Result};
+
+/// The schema, one file a room.
+pub static MIGRATIONS: Migrator = sqlx::migrate!();
+
+/// What a control plane is given besides its settings.
+#[derive(Debug, Clone)]
+pub struct Parts {
+    pub clock: SharedClock,
+    pub entropy: Entropy,
+    pub provisioner: Arc<dyn Provisioner>,
+    /// What data planes know us by; without it there are none to talk to.
+    pub identity: Option<Pems>,
+    pub shutdown: CancellationToken,
+}
+
+/// Everything a room may use.
+#[derive(Clone)]
+pub struct App(Arc<Inner>);
+
+struct Inner {
+    config: Config,
+    parts: Parts,
+    pool: PgPool,
+    tasks: TaskTracker,
+    slow_hash: SlowHash,
+    tokens: Tokens,
+    limits: RateLimits,
+    key_memory: KeyMemory,
+    publisher: Publisher,
+    data_planes: Option<DataPlanes>,
+    started_at: Timestamp,
+}
+
+impl App {
+    /// Over a database that is migrated.
+    pub fn new(config: Config, parts: Parts, pool: PgPool) -> Result<Self> {
+        let tasks = TaskTracker::new();
+        let cores = std::thread::available_parallelism().map_or(1, usize::from);
+        let tokens = Tokens::new(&config).map_err(Error::internal)?;
+        let limits = RateLimits::new(&parts.clock, config.rate_limit_address, config.rate_limit_failed_credentials);
+        let identity = parts.identity.as_ref().map(Pems::client).transpose().map_err(Error::internal)?;
+        Ok(Self(Arc::new(Inner {
+            key_memory: KeyMemory::new(&parts.entropy),
+            publisher: Publisher::new(pool.clone(), config.secret_key.clone()),
+            data_planes: identity.map(DataPlanes::new),
+            started_at: parts.clock.now(),
+            slow_hash: SlowHash::new(cores, tasks.clone()),
+            tokens,
+            limits,
+            tasks,
+            pool,
+            config,
+            parts,
+        })))
+    }
+
+    pub fn pool(&self) -> &PgPool {
+        &self.0.pool
+    }
+
+    pub fn clock(&self) -> &SharedClock {
+        &self.0.parts.clock
+    }
+
+    pub fn now(&self) -> Timestamp {
+        self.0.parts.clock.now()
+    }
+
+    pub fn entropy(&self) -> &Entropy {
+        &self.0.parts.entropy
+    }
+
+    pub fn keyring(&self) -> &Keyring {
+        &self.0.config.secret_key
+    }
+
+    pub fn config(&self) -> &Config {
+        &self.0.config
+    }
+
+    pub fn provisioner(&self) -> &dyn Provisioner {
+        self.0.parts.provisioner.as_ref()
+    }
+
+    /// Every task that outlives its request is spawned here, so that shutdown can wait for it.
+    pub fn tasks(&self) -> &TaskTracker {
+        &self.0.tasks
+    }
+
+    pub fn shutdown(&self) -> &CancellationToken {
+        &self.0.parts.shutdown
+    }
+
+    pub fn slow_hash(&self) -> &SlowHash {
+        &self.0.slow_hash
+    }
+
+    pub fn tokens(&self) -> &Tokens {
+        &self.0.tokens
+    }
+
+    pub fn limits(&self) -> &RateLimits {
+        &self.0.limits
+    }
+
+    pub fn key_memory(&self) -> &KeyMemory {
+        &self.0.key_memory
+    }
+
+    pub fn publisher(&self) -> &Publisher {
+        &self.0.publisher
+    }
+
+    /// The ways to data planes; none without an identity that they know.
+    pub fn data_planes(&self) -> Result<&DataPlanes> {
+        self.0.data_planes.as_ref().ok_or(Error::ProxyUnreachable)
+    }
+
+    pub fn started_at(&self) -> Timestamp {
+        self.0.started_at
+    }
+}
+
+impl fmt::Debug for App {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("App")
+    }
+}
+
+/// A control plane that cannot start.
+#[derive(Debug, thiserror::Error)]
+pub enum StartError {
+    #[error("the database cannot be reached: {0}")]
+    Database(#[from] sqlx::Error),
+    #[error("the database cannot be migrated: {0}")]
+    Migration(#[from] sqlx::migrate::MigrateError),
+    #[error("cannot listen: {0}")]
+    Listen(#[from] std::io::Error),
+    #[error(transparent)]
+    App(#[from] Error),
+}
+
+/// A control plane that serves.
+#[derive(Debug)]
+pub struct Running {
+    pub app: App,
+    pub http: SocketAddr,
+    /// Where data planes are served, if there is an identity to serve them under.
+    pub grpc: Option<SocketAddr>,
+}
+
+/// Brings a database to this version's schema.
+pub async fn migrate(database_url: &str) -> Result<(), StartError> {
+    let pool = PgPoolOptions::new().max_connections(1).connect(database_url).await?;
+    Ok(MIGRATIONS.run(&pool).await?)
+}
+
+/// Connects, migrates, and serves until `parts.shutdown` is cancelled.
+pub async fn start(config: Config, parts: Parts) -> Result<Running, StartError> {
+    let pool = PgPoolOptions::new()
+        .max_connections(config.database_max_connections)
+        .min_connections(config.database_min_connections)
+        .acquire_timeout(config.acquire_timeout())
+        .idle_timeout(config.idle_timeout())
+        .connect(config.database_url.expose())
+        .await?;
+    MIGRATIONS.run(&pool).await?;
+    let listener = TcpListener::bind(config.http_listen).await?;
+    let http = listener.local_addr()?;
+    let (grpc_listen, identity) = (config.grpc_listen, parts.identity.clone());
+    let app = App::new(config, parts, pool)?;
+    app.tasks().spawn({
+        let app = app.clone();
+        async move { app.publisher().run(app.shutdown().clone()).await }
+    });
+    let grpc = match identity {
+        Some(identity) => Some(serve_data_planes(&app, grpc_listen, identity).await?),
+        None => None,
+    };
+    app.tasks().spawn(http::serve::serve(listener, http::router(&app), app.shutdown().clone()));
+    jobs::schedule(&app).await?;
+    app.tasks().spawn(jobs::work(app.clone()));
+    tracing::info!(http.listen = %http, "serving");
+    Ok(Running { app, http, grpc })
+}
+
+async fn serve_data_planes(app: &App, listen: SocketAddr, identity: Pems) -> Result<SocketAddr, StartError> {
+    let listener = TcpListener::bind(listen).await?;
+    let address = listener.local_addr()?;
+    let serving = app.clone();
+    app.tasks().spawn(async move {
+        if let Err(error) = grpc::serve(serving, listener, &identity).await {
+            tracing::error!(error = %error, "data planes are no longer served");
+        }
+    });
+    Ok(address)
+}
+
+impl Running {
+    /// Waits until every request and every task has ended; something else cancels the token.
+    pub async fn drained(self) {
+        self.app.shutdown().cancelled().await;
+        self.app.tasks().close();
+        self.app.tasks().wait().await;
+        self.app.pool().close().await;
+    }
+
+    /// Serves until SIGINT or SIGTERM, then drains.
+    pub async fn until_signal(self, shutdown: CancellationToken) -> std::io::Result<()> {
+        let mut terminated = tokio::signal::unix::signal(tokio::signal::unix::SignalKind::terminate())?;
+        tokio::select! {
+            interrupted = tokio::signal::ctrl_c() => interrupted?,
+            _ = terminated.recv() => {}
+            () = shutdown.cancelled() => {}
+        }
+        shutdown.cancel();
+        self.drained().await;
+        Ok(())
+    }
+}

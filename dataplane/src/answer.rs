@@ -2,7 +2,7 @@
 
 use std::fmt;
 use std::pin::Pin;
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::task::{Context, Poll};
 
 use arrow::array::RecordBatch;
@@ -96,7 +96,8 @@ impl Command {
 
 /// The batches of one answer.
 pub struct Rows {
-    stream: Pin<Box<dyn Stream<Item = Result<RecordBatch, Error>> + Send>>,
+    /// Never locked: the mutex lets a door that holds rows be shared between threads.
+    stream: Mutex<Pin<Box<dyn Stream<Item = Result<RecordBatch, Error>> + Send>>>,
     totals: Arc<OnceLock<Totals>>,
 }
 
@@ -106,7 +107,7 @@ impl Rows {
         stream: impl Stream<Item = Result<RecordBatch, Error>> + Send + 'static,
         totals: Arc<OnceLock<Totals>>,
     ) -> Self {
-        Self { stream: Box::pin(stream), totals }
+        Self { stream: Mutex::new(Box::pin(stream)), totals }
     }
 
     /// Known once the stream has given its end or an error; zeros before.
@@ -119,7 +120,7 @@ impl Stream for Rows {
     type Item = Result<RecordBatch, Error>;
 
     fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
-        self.stream.as_mut().poll_next(cx)
+        self.stream.get_mut().unwrap_or_else(PoisonError::into_inner).as_mut().poll_next(cx)
     }
 }
 

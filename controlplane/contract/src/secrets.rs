@@ -54,6 +54,16 @@ impl Keyring {
         self.derive("page-cursor")
     }
 
+    /// Seed of the Ed25519 key that signs tokens, where none is given.
+    pub fn token_seed(&self) -> [u8; 32] {
+        self.derive("token-seed")
+    }
+
+    /// Seals the heads of audit chains.
+    pub fn audit_key(&self) -> [u8; 32] {
+        self.derive("audit-head")
+    }
+
     /// Key of `hash` masks in one environment; its data plane gets it in the snapshot.
     pub fn mask_key(&self, env_id: &EnvId) -> [u8; 32] {
         self.derive(&format!("mask:{env_id}"))

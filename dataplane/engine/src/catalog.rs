@@ -28,7 +28,9 @@ pub struct Table {
 
 impl Catalog {
     pub fn table(&self, schema: &str, name: &str) -> Option<&Table> {
-        self.tables.iter().find(|t| t.schema.eq_ignore_ascii_case(schema) && t.name.eq_ignore_ascii_case(name))
+        self.tables
+            .iter()
+            .find(|t| t.schema.eq_ignore_ascii_case(schema) && t.name.eq_ignore_ascii_case(name))
     }
 }
 
@@ -38,7 +40,7 @@ select to_json({
   schemas: (
     select coalesce(list(schema_name order by schema_name), [])
     from duckdb_schemas()
-    where database_name = 'raw' and not internal and not starts_with(schema_name, $1)
+    where database_name = 'raw' and (not internal or schema_name = 'main') and not starts_with(schema_name, $1)
   ),
   tables: (
     select coalesce(list({

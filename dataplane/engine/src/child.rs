@@ -32,7 +32,6 @@ use crate::store::Native;
 pub(crate) use answer::text;
 use table::Sessions;
 
-
 /// The whole life of the child; its program calls this and exits with what it returns.
 pub fn run() -> ExitCode {
     match serve_parent() {
@@ -55,7 +54,7 @@ fn serve_parent() -> io::Result<()> {
         Err(error) => return notices.send(&Notice::Failed(error)),
     };
     notices.send(&Notice::Ready { opened_micros })?;
-    obey(&mut orders, arrivals, &notices, database)
+    obey(&mut orders, arrivals, &notices, &database)
 }
 
 /// The database, ready to serve, and when that was.
@@ -66,7 +65,7 @@ fn open(start: &Start) -> Result<(Arc<Database>, i64), Error> {
     for sql in Native::PRELUDE {
         connection.execute(sql)?;
     }
-    mask::register(&database, start.mask_key)?;
+    mask::register(&connection, start.mask_key)?;
     for sql in harden::LOCK {
         connection.execute(sql)?;
     }
@@ -76,10 +75,15 @@ fn open(start: &Start) -> Result<(Arc<Database>, i64), Error> {
 }
 
 /// Obeys orders until `Stop`, or until the parent is gone.
-fn obey(orders: &mut UnixStream, arrivals: OwnedFd, notices: &Notices, database: Arc<Database>) -> io::Result<()> {
+fn obey(
+    orders: &mut UnixStream,
+    arrivals: OwnedFd,
+    notices: &Notices,
+    database: &Arc<Database>,
+) -> io::Result<()> {
     let sessions = Arc::new(Sessions::default());
     let (for_doorman, ends) = (Arc::clone(&sessions), notices.clone());
-    let for_sessions = Arc::clone(&database);
+    let for_sessions = Arc::clone(database);
     thread::Builder::new()
         .name("doorman".to_owned())
         .spawn(move || doorman::admit(&arrivals, &for_sessions, &for_doorman, &ends))?;
@@ -87,7 +91,9 @@ fn obey(orders: &mut UnixStream, arrivals: OwnedFd, notices: &Notices, database:
         match next(orders)? {
             Some(Order::Cancel { session, statement }) => sessions.interrupt(session, statement),
             Some(Order::Stop) => {
-                let checkpoint = database.connect().and_then(|c| c.execute(Native::CHECKPOINT));
+                let checkpoint = database
+                    .connect()
+                    .and_then(|c| c.execute(Native::CHECKPOINT));
                 notices.send(&Notice::Stopped(checkpoint))?;
                 // Session threads may still be inside the engine: no destructors, all is on disk.
                 die();
@@ -107,7 +113,9 @@ fn die() -> ! {
 fn next(orders: &mut UnixStream) -> io::Result<Option<Order>> {
     match frame::read(orders, REQUEST_MAX_BYTES)? {
         Some((kind::ORDER, payload)) => read(&payload).map(Some),
-        Some((other, _)) => Err(io::Error::other(format!("a frame of kind {other} on the control socket"))),
+        Some((other, _)) => Err(io::Error::other(format!(
+            "a frame of kind {other} on the control socket"
+        ))),
         None => Ok(None),
     }
 }
@@ -122,7 +130,11 @@ struct Notices(Arc<Mutex<UnixStream>>);
 
 impl Notices {
     fn send(&self, notice: &Notice) -> io::Result<()> {
-        let frame = Outgoing::with(kind::NOTICE, &serde_json::to_vec(notice)?).close(REQUEST_MAX_BYTES)?;
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).write_all(&frame)
+        let frame =
+            Outgoing::with(kind::NOTICE, &serde_json::to_vec(notice)?).close(REQUEST_MAX_BYTES)?;
+        self.0
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .write_all(&frame)
     }
 }

@@ -10,7 +10,7 @@
 //! | side | file | what |
 //! |---|---|---|
 //! | parent | `engine` | `Engine`: start, sessions, catalog, stop |
-//! | parent | `session`, `rows` | one connection; the rows of its statement |
+//! | parent | `session`, `line`, `rows` | one connection; its socket; the rows of its statement |
 //! | parent | `supervisor`, `process`, `watchdog` | keeps a child alive, ends statements, kills, restarts |
 //! | both | `frame`, `message`, `value` | what travels over the sockets |
 //! | child | `child` and below | opens, hardens, executes |

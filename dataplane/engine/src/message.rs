@@ -22,7 +22,7 @@ pub mod kind {
     pub const HEAD: u8 = b'h';
     /// More of the same Arrow IPC stream.
     pub const ROWS: u8 = b'b';
-    /// No more rows.
+    /// No more rows; the end mark of the Arrow IPC stream.
     pub const END: u8 = b'e';
     /// The statement changed something and has no rows: [`super::Done`].
     pub const DONE: u8 = b'd';
@@ -37,7 +37,10 @@ pub mod kind {
 pub enum Order {
     Start(Box<Start>),
     /// End this statement of this session, if it is still that one.
-    Cancel { session: u64, statement: u64 },
+    Cancel {
+        session: u64,
+        statement: u64,
+    },
     /// Checkpoint and exit.
     Stop,
 }
@@ -56,10 +59,14 @@ pub struct Start {
 #[derive(Debug, Serialize, Deserialize)]
 pub enum Notice {
     /// When it opened, by its own clock: no two starts of one database share it.
-    Ready { opened_micros: i64 },
+    Ready {
+        opened_micros: i64,
+    },
     Failed(Error),
     /// The thread of this session is gone, and its connection closed.
-    Ended { session: u64 },
+    Ended {
+        session: u64,
+    },
     /// The checkpoint is done, or why not.
     Stopped(Result<(), Error>),
 }
@@ -73,9 +80,15 @@ pub struct Request {
 #[derive(Clone, Serialize, Deserialize)]
 pub enum What {
     /// Rows as they are made.
-    Read { sql: String, parameters: Vec<Value> },
+    Read {
+        sql: String,
+        parameters: Vec<Value>,
+    },
     /// To its end, then what it changed or returned.
-    Write { sql: String, parameters: Vec<Value> },
+    Write {
+        sql: String,
+        parameters: Vec<Value>,
+    },
     Begin,
     Commit,
     Rollback,

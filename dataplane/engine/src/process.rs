@@ -25,7 +25,7 @@ use crate::message::{Notice, Order, Start, kind};
 use crate::watchdog::Watchdog;
 
 /// Opening replays what the last process had not checkpointed.
-const OPEN_MAX: Duration = Duration::from_secs(120);
+const OPEN_MAX: Duration = Duration::from_mins(2);
 
 /// What a child inherits: where the loader finds the engine's library. No keys, no addresses.
 const INHERITED: [&str; 1] = ["LD_LIBRARY_PATH"];
@@ -55,16 +55,20 @@ pub struct Line {
 impl Process {
     /// Starts a child and waits until it serves.
     pub async fn launch(config: &Config) -> Result<(Arc<Self>, Control), Error> {
-        let spill = prepare_folders(config).map_err(|e| Error::unavailable(format!("folders of the engine: {e}")))?;
+        let spill = prepare_folders(config)
+            .map_err(|e| Error::unavailable(format!("folders of the engine: {e}")))?;
         let broken = |e: io::Error| Error::unavailable(format!("sockets of the engine: {e}"));
         let (control, their_control) = UnixStream::pair().map_err(broken)?;
         let (arrivals, their_arrivals) = UnixStream::pair().map_err(broken)?;
         control.set_nonblocking(true).map_err(broken)?;
         let lane = Lane::new(tokio::net::UnixStream::from_std(control).map_err(broken)?);
 
-        let (life, ended) = keep(command(config, their_control.into(), their_arrivals.into())).await?;
+        let (life, ended) =
+            keep(command(config, their_control.into(), their_arrivals.into())).await?;
         let mut control = Control { lane, ended };
-        control.order(&Order::Start(Box::new(start(config, spill)))).await?;
+        control
+            .order(&Order::Start(Box::new(start(config, spill))))
+            .await?;
         let opened_micros = match timeout(OPEN_MAX, control.notice()).await {
             Ok(Some(Notice::Ready { opened_micros })) => opened_micros,
             Ok(Some(Notice::Failed(error))) => return Err(error),
@@ -93,10 +97,20 @@ impl Process {
         let payload = number.to_le_bytes();
         let descriptors = [theirs.as_raw_fd()];
         let rights = [ControlMessage::ScmRights(&descriptors)];
-        sendmsg::<()>(self.arrivals.as_raw_fd(), &[IoSlice::new(&payload)], &rights, flags, None)?;
+        sendmsg::<()>(
+            self.arrivals.as_raw_fd(),
+            &[IoSlice::new(&payload)],
+            &rights,
+            flags,
+            None,
+        )?;
         let socket = Arc::new(ours.try_clone()?);
         ours.set_nonblocking(true)?;
-        Ok(Line { number, lane: Lane::new(tokio::net::UnixStream::from_std(ours)?), socket })
+        Ok(Line {
+            number,
+            lane: Lane::new(tokio::net::UnixStream::from_std(ours)?),
+            socket,
+        })
     }
 
     /// A name for what a transaction sees; never used twice for one database.
@@ -110,12 +124,11 @@ impl Process {
     }
 
     pub fn is_alive(&self) -> bool {
-        self.life.0.lock().unwrap_or_else(PoisonError::into_inner).is_some()
-    }
-
-    #[cfg(test)]
-    pub fn pid(&self) -> Option<Pid> {
-        *self.life.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.life
+            .0
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .is_some()
     }
 }
 
@@ -170,7 +183,10 @@ async fn keep(mut command: Command) -> Result<(Arc<Life>, watch::Receiver<bool>)
         let _ = end.send(true);
     };
     let failed = |e: io::Error| Error::unavailable(format!("the engine cannot be started: {e}"));
-    thread::Builder::new().name("engine keeper".to_owned()).spawn(keeper).map_err(failed)?;
+    thread::Builder::new()
+        .name("engine keeper".to_owned())
+        .spawn(keeper)
+        .map_err(failed)?;
     match told.await {
         Ok(Ok(life)) => Ok((life, ended)),
         Ok(Err(error)) => Err(failed(error)),
@@ -193,7 +209,10 @@ fn command(config: &Config, control: OwnedFd, arrivals: OwnedFd) -> Command {
     command.envs(std::env::vars_os().filter(|(name, _)| INHERITED.iter().any(|kept| name == kept)));
     // Each arena reserves address space, which is bounded.
     command.env("MALLOC_ARENA_MAX", "4");
-    command.stdin(Stdio::from(control)).stdout(Stdio::from(arrivals)).stderr(Stdio::inherit());
+    command
+        .stdin(Stdio::from(control))
+        .stdout(Stdio::from(arrivals))
+        .stderr(Stdio::inherit());
     command
 }
 
@@ -223,5 +242,8 @@ fn prepare_folders(config: &Config) -> io::Result<PathBuf> {
 }
 
 fn private(folder: &Path) -> io::Result<()> {
-    fs::DirBuilder::new().recursive(true).mode(0o700).create(folder)
+    fs::DirBuilder::new()
+        .recursive(true)
+        .mode(0o700)
+        .create(folder)
 }

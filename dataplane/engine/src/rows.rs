@@ -41,8 +41,22 @@ impl Rows {
         } else {
             Some(connected)
         };
-        let Opened { head, schema, decoder, pending, first } = opened;
-        Ok(Self { schema, columns: head.columns, decoder, pending, first, connected, cancel })
+        let Opened {
+            head,
+            schema,
+            decoder,
+            pending,
+            first,
+        } = opened;
+        Ok(Self {
+            schema,
+            columns: head.columns,
+            decoder,
+            pending,
+            first,
+            connected,
+            cancel,
+        })
     }
 
     /// The next rows, or none after the last.
@@ -59,11 +73,16 @@ impl Rows {
             let connected = self.connected.as_mut()?;
             match connected.receive(&self.cancel).await {
                 Ok((kind::ROWS, payload)) => self.pending = Buffer::from(payload),
-                Ok((kind::END, _)) => {
+                Ok((kind::END, payload)) => {
                     connected.finish();
                     self.connected = None;
+                    self.pending = Buffer::from(payload);
                 }
-                Ok((other, _)) => return Some(Err(Error::internal(format!("a frame of kind {other} among rows")))),
+                Ok((other, _)) => {
+                    return Some(Err(Error::internal(format!(
+                        "a frame of kind {other} among rows"
+                    ))));
+                }
                 Err(error) => {
                     self.connected = None;
                     return Some(Err(error));
@@ -74,7 +93,9 @@ impl Rows {
 
     /// The rows as a stream; dropping it is dropping them.
     pub fn into_stream(self) -> impl Stream<Item = Result<RecordBatch, Error>> + Send + 'static {
-        futures::stream::unfold(self, |mut rows| async move { rows.next().await.map(|batch| (batch, rows)) })
+        futures::stream::unfold(self, |mut rows| async move {
+            rows.next().await.map(|batch| (batch, rows))
+        })
     }
 
     /// Gives the rest up, and waits until the session is free.
@@ -104,16 +125,29 @@ pub struct Held {
 
 impl Held {
     pub(crate) fn read(payload: &Bytes) -> Result<Self, Error> {
-        let Opened { head, schema, mut decoder, mut pending, first } = Opened::read(payload)?;
+        let Opened {
+            head,
+            schema,
+            mut decoder,
+            mut pending,
+            first,
+        } = Opened::read(payload)?;
         let mut batches: Vec<_> = first.into_iter().collect();
         while let Some(batch) = decoder.decode(&mut pending).map_err(Error::internal)? {
             batches.push(batch);
         }
-        Ok(Self { schema, columns: head.columns, batches })
+        Ok(Self {
+            schema,
+            columns: head.columns,
+            batches,
+        })
     }
 
     pub fn rows(&self) -> u64 {
-        self.batches.iter().map(|batch| u64::try_from(batch.num_rows()).unwrap_or(u64::MAX)).sum()
+        self.batches
+            .iter()
+            .map(|batch| u64::try_from(batch.num_rows()).unwrap_or(u64::MAX))
+            .sum()
     }
 }
 
@@ -131,11 +165,18 @@ impl Opened {
         let short = || Error::internal("a head that is cut short");
         let (length, rest) = payload.split_first_chunk::<4>().ok_or_else(short)?;
         let length = usize::try_from(u32::from_le_bytes(*length)).map_err(Error::internal)?;
-        let head = serde_json::from_slice(rest.get(..length).ok_or_else(short)?).map_err(Error::internal)?;
+        let head = serde_json::from_slice(rest.get(..length).ok_or_else(short)?)
+            .map_err(Error::internal)?;
         let mut pending = Buffer::from(payload.slice(4 + length..));
         let mut decoder = StreamDecoder::new();
         let first = decoder.decode(&mut pending).map_err(Error::internal)?;
         let schema = decoder.schema().ok_or_else(short)?;
-        Ok(Self { head, schema, decoder, pending, first })
+        Ok(Self {
+            head,
+            schema,
+            decoder,
+            pending,
+            first,
+        })
     }
 }

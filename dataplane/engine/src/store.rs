@@ -5,5 +5,4 @@
 
 mod native;
 
-
 pub use native::{Native, OURS};

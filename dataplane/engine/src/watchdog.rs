@@ -69,8 +69,15 @@ impl Watchdog {
 
     pub fn start(&self, session: u64, number: u64, socket: &Arc<UnixStream>, deadline: Instant) {
         let mut watched = self.watched();
-        let statement =
-            Statement { number, socket: Arc::clone(socket), due: deadline, asked: None, cause: None, abandoned: false, over: false };
+        let statement = Statement {
+            number,
+            socket: Arc::clone(socket),
+            due: deadline,
+            asked: None,
+            cause: None,
+            abandoned: false,
+            over: false,
+        };
         watched.statements.insert(session, statement);
         self.wake_for(deadline, watched);
     }
@@ -89,19 +96,25 @@ impl Watchdog {
 
     /// The statement is over. The cause, if it was being ended.
     pub fn finish(&self, session: u64) -> Option<Cause> {
-        self.watched().statements.remove(&session).and_then(|statement| statement.cause)
+        self.watched()
+            .statements
+            .remove(&session)
+            .and_then(|statement| statement.cause)
     }
 
-    /// As `cancel`, and nobody will ask how it ended.
-    pub fn abandon(&self, session: u64, now: Instant) {
+    /// As `cancel`, and nobody will ask how it ended. Until the child has closed the session the
+    /// statement may still run, and is still watched. The cause, if it was being ended already.
+    pub fn abandon(&self, session: u64, now: Instant) -> Option<Cause> {
         let mut watched = self.watched();
-        match watched.statements.get_mut(&session) {
-            Some(statement) if statement.over => drop(watched.statements.remove(&session)),
-            Some(statement) => statement.abandoned = true,
-            None => {}
+        let statement = watched.statements.get_mut(&session)?;
+        let cause = statement.cause;
+        statement.abandoned = true;
+        if statement.over {
+            watched.statements.remove(&session);
         }
         drop(watched);
         self.cancel(session, now);
+        cause
     }
 
     /// The child closed the session: there is nothing left to end. The cause is kept for whoever waits.
@@ -130,11 +143,18 @@ impl Watchdog {
     pub fn due(&self, now: Instant) -> Due {
         let mut watched = self.watched();
         let mut due = Due::default();
-        for (session, statement) in watched.statements.iter_mut().filter(|(_, statement)| !statement.over) {
+        for (session, statement) in watched
+            .statements
+            .iter_mut()
+            .filter(|(_, statement)| !statement.over)
+        {
             if statement.due <= now {
                 statement.step(*session, now, &mut due);
             }
-            due.next = Some(due.next.map_or(statement.due, |next| next.min(statement.due)));
+            due.next = Some(
+                due.next
+                    .map_or(statement.due, |next| next.min(statement.due)),
+            );
         }
         watched.planned = due.next;
         due
@@ -151,7 +171,10 @@ impl Statement {
             // An error means that the other side is gone already.
             let _ = self.socket.shutdown(Shutdown::Both);
         }
-        due.orders.push(Order::Cancel { session, statement: self.number });
+        due.orders.push(Order::Cancel {
+            session,
+            statement: self.number,
+        });
         self.due = now + ASK_AGAIN;
     }
 }
@@ -171,11 +194,26 @@ mod tests {
     fn a_statement_is_asked_then_cut_then_its_process_killed() {
         let start = Instant::now();
         let (watchdog, mut theirs) = watchdog(start);
-        assert!(matches!(watchdog.due(start).orders.as_slice(), [Order::Cancel { session: 7, statement: 1 }]));
-        assert!(watchdog.due(start + Duration::from_millis(50)).orders.is_empty());
+        assert!(matches!(
+            watchdog.due(start).orders.as_slice(),
+            [Order::Cancel {
+                session: 7,
+                statement: 1
+            }]
+        ));
+        assert!(
+            watchdog
+                .due(start + Duration::from_millis(50))
+                .orders
+                .is_empty()
+        );
         assert_eq!(watchdog.due(start + ASK_AGAIN).orders.len(), 1);
         assert!(!watchdog.due(start + CUT).kill);
-        assert_eq!(std::io::Read::read(&mut theirs, &mut [0]).unwrap(), 0, "the socket is cut");
+        assert_eq!(
+            std::io::Read::read(&mut theirs, &mut [0]).unwrap(),
+            0,
+            "the socket is cut"
+        );
         assert!(watchdog.due(start + KILL).kill);
         assert_eq!(watchdog.finish(7), Some(Cause::Deadline));
     }

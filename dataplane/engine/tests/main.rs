@@ -1,5 +1,6 @@
 //! The engine with its real child process.
 
+#[cfg(test)]
 mod world;
 
 mod catalog;

@@ -4,7 +4,8 @@ use std::ops::Deref;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-use arrow::array::RecordBatch;
+use arrow::array::{ArrayRef, RecordBatch, make_array};
+use arrow::datatypes::DataType;
 use arrow::util::display::array_value_to_string;
 use engine::{Config, Engine, Error, Outcome, Session, Statement, Value};
 use tempfile::TempDir;
@@ -28,7 +29,10 @@ pub async fn world() -> World {
 }
 
 pub async fn in_folder(folder: TempDir) -> World {
-    World { engine: Engine::start(config(&folder)).await.unwrap(), folder }
+    World {
+        engine: Engine::start(config(&folder)).await.unwrap(),
+        folder,
+    }
 }
 
 pub fn config(folder: &TempDir) -> Config {
@@ -52,8 +56,23 @@ impl World {
         self.folder
     }
 
+    /// Lets go of the engine without a word.
+    pub fn dropped(self) -> TempDir {
+        self.folder
+    }
+
     pub fn path(&self) -> &std::path::Path {
         self.folder.path()
+    }
+
+    /// Which child serves: another after a restart.
+    pub async fn incarnation(&self) -> String {
+        loop {
+            // A session may fall into the moment of a restart.
+            if let Ok(snapshot) = self.session().await.unwrap().begin().await {
+                return snapshot.as_str().split('-').next().unwrap().to_owned();
+            }
+        }
     }
 
     /// Runs writes, one session for all.
@@ -72,25 +91,42 @@ impl World {
 }
 
 pub fn soon() -> Instant {
-    Instant::now() + Duration::from_secs(60)
+    Instant::now() + Duration::from_mins(1)
 }
 
 pub fn read(sql: &str) -> Statement {
-    Statement { sql: sql.to_owned(), params: Vec::new(), writes: false }
+    Statement {
+        sql: sql.to_owned(),
+        params: Vec::new(),
+        writes: false,
+    }
 }
 
 pub async fn write(session: &mut Session, sql: &str) -> Result<u64, Error> {
-    let statement = Statement { writes: true, ..read(sql) };
-    match session.run(statement, soon(), &CancellationToken::new()).await? {
+    let statement = Statement {
+        writes: true,
+        ..read(sql)
+    };
+    match session
+        .run(statement, soon(), &CancellationToken::new())
+        .await?
+    {
         Outcome::Changed { rows, .. } => Ok(rows),
         Outcome::Rows(_) => panic!("rows from {sql}"),
     }
 }
 
 pub async fn answer(session: &mut Session, sql: &str, params: &[Value]) -> Result<String, Error> {
-    let statement = Statement { params: params.to_vec(), ..read(sql) };
-    let outcome = session.run(statement, soon(), &CancellationToken::new()).await?;
-    let Outcome::Rows(mut rows) = outcome else { return Ok(String::new()) };
+    let statement = Statement {
+        params: params.to_vec(),
+        ..read(sql)
+    };
+    let outcome = session
+        .run(statement, soon(), &CancellationToken::new())
+        .await?;
+    let Outcome::Rows(mut rows) = outcome else {
+        return Ok(String::new());
+    };
     let mut lines = Vec::new();
     while let Some(batch) = rows.next().await {
         lines.extend(shown(&batch?));
@@ -99,6 +135,30 @@ pub async fn answer(session: &mut Session, sql: &str, params: &[Value]) -> Resul
 }
 
 pub fn shown(batch: &RecordBatch) -> Vec<String> {
-    let cell = |row: usize| move |column: &arrow::array::ArrayRef| array_value_to_string(column, row).unwrap();
-    (0..batch.num_rows()).map(|row| batch.columns().iter().map(cell(row)).collect::<Vec<_>>().join(" ")).collect()
+    let line = |row| {
+        batch
+            .columns()
+            .iter()
+            .map(|column| cell(column, row))
+            .collect::<Vec<_>>()
+            .join(" ")
+    };
+    (0..batch.num_rows()).map(line).collect()
+}
+
+/// Arrow prints no time in a named zone; ours are all UTC.
+pub fn cell(column: &ArrayRef, row: usize) -> String {
+    let DataType::Timestamp(unit, Some(zone)) = column.data_type() else {
+        return array_value_to_string(column, row).unwrap();
+    };
+    let bare = column
+        .to_data()
+        .into_builder()
+        .data_type(DataType::Timestamp(*unit, None))
+        .build()
+        .unwrap();
+    format!(
+        "{} {zone}",
+        array_value_to_string(&make_array(bare), row).unwrap()
+    )
 }

@@ -20,17 +20,20 @@ mod intervals;
 mod limits;
 mod order;
 mod paths;
+mod semistructured;
 mod tables;
 mod templates;
 mod text;
 mod types;
 mod variants;
+mod writes;
 
 use std::mem;
 use std::ops::ControlFlow;
 
 use sqlparser::ast::{
-    Expr, OrderByExpr, Select, Statement, TableFactor, TableWithJoins, VisitMut, VisitorMut, WindowType,
+    Expr, LambdaFunction, OrderByExpr, Query, Select, Statement, TableFactor, TableWithJoins,
+    Value, ValueWithSpan, VisitMut, VisitorMut, With,
 };
 
 use crate::error::Error;
@@ -38,7 +41,15 @@ use crate::functions::Class;
 use crate::types::{Columns, Type};
 
 /// Rewrites one expression in place, its parts already rewritten; leaves what is not its own.
-type Rewrite = fn(&mut Expr, &mut Context<'_>) -> Result<(), Error>;
+type Rewrite = fn(&mut Expr, &mut Context<'_>) -> Result<Done, Error>;
+
+/// Whether the families behind may look at the expression too.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Done {
+    /// It is the engine's now: what was put in its place must not be read as the warehouse's again.
+    Yes,
+    No,
+}
 
 /// The families, in the order they are asked.
 const EXPRESSIONS: [(&str, Rewrite); 8] = [
@@ -52,10 +63,17 @@ const EXPRESSIONS: [(&str, Rewrite); 8] = [
     ("arithmetic", arithmetic::rewrite),
 ];
 
+/// What the engine says when a divisor is zero: SQLSTATE 22012.
+pub const DIVISION_BY_ZERO: &str = arithmetic::MESSAGE;
+
 /// Rewrites what the warehouse writes into what the engine reads; answers warnings for the caller.
 pub fn to_engine(statement: &mut Statement, columns: &dyn Columns) -> Result<Vec<String>, Error> {
     types::declared(statement)?;
-    let mut walk = Walk { context: Context::new(columns), froms: Vec::new() };
+    let mut walk = Walk {
+        context: Context::new(columns),
+        withs: Vec::new(),
+        froms: Vec::new(),
+    };
     match statement.visit(&mut walk) {
         ControlFlow::Break(error) => Err(error),
         ControlFlow::Continue(()) => Ok(walk.context.warnings),
@@ -95,30 +113,45 @@ struct Context<'a> {
     copies_left: usize,
 }
 
+/// The warehouse reads escapes in strings; standard strings, which every driver quotes for, have none.
+const BACKSLASH: &str = "a backslash in a string is an ordinary character here, not an escape";
+
 /// Rewrites repeat an argument where the engine has no other way; nested, that doubles and doubles.
 const COPIES_MAX: usize = 20_000;
 
 impl<'a> Context<'a> {
     fn new(columns: &'a dyn Columns) -> Self {
-        Self { names: infer::Names::new(columns), warnings: Vec::new(), copies_left: COPIES_MAX }
+        Self {
+            names: infer::Names::new(columns),
+            warnings: Vec::new(),
+            copies_left: COPIES_MAX,
+        }
     }
 
     fn type_of(&self, expr: &Expr) -> Type {
         infer::type_of(expr, &self.names)
     }
 
+    /// Says it to the caller, once.
+    fn warn(&mut self, warning: &str) {
+        if !self.warnings.iter().any(|said| said == warning) {
+            self.warnings.push(warning.to_owned());
+        }
+    }
+
     /// One more copy of so many nodes, or a refusal.
     fn copy(&mut self, nodes: usize) -> Result<(), Error> {
-        self.copies_left = self
-            .copies_left
-            .checked_sub(nodes)
-            .ok_or_else(|| Error::unsupported("a nesting of calls that repeats its arguments this often"))?;
+        self.copies_left = self.copies_left.checked_sub(nodes).ok_or_else(|| {
+            Error::unsupported("a nesting of calls that repeats its arguments this often")
+        })?;
         Ok(())
     }
 }
 
 struct Walk<'a> {
     context: Context<'a>,
+    /// WITH clauses already rewritten, of the queries we are inside of.
+    withs: Vec<Option<With>>,
     /// FROM lists already rewritten, of the selects we are inside of.
     froms: Vec<Vec<TableWithJoins>>,
 }
@@ -126,7 +159,9 @@ struct Walk<'a> {
 impl Walk<'_> {
     fn expression(&mut self, expr: &mut Expr) -> Result<(), Error> {
         for (_, rewrite) in EXPRESSIONS {
-            rewrite(expr, &mut self.context)?;
+            if rewrite(expr, &mut self.context)? == Done::Yes {
+                break;
+            }
         }
         limits::check(expr, &mut self.context)
     }
@@ -157,11 +192,30 @@ impl VisitorMut for Walk<'_> {
         ControlFlow::Continue(())
     }
 
+    /// WITH first, for the types of its columns.
+    fn pre_visit_query(&mut self, query: &mut Query) -> ControlFlow<Error> {
+        let mut with = query.with.take();
+        if let Some(with) = &mut with {
+            with.visit(self)?;
+            for cte in &with.cte_tables {
+                self.context.names.rename(&cte.alias.columns, &cte.query);
+            }
+        }
+        self.withs.push(with);
+        ControlFlow::Continue(())
+    }
+
+    fn post_visit_query(&mut self, query: &mut Query) -> ControlFlow<Error> {
+        query.with = self.withs.pop().flatten();
+        flow(order::by_position(query, &self.context))
+    }
+
     fn pre_visit_table_factor(&mut self, factor: &mut TableFactor) -> ControlFlow<Error> {
         flow(flatten::gather(factor))
     }
 
     fn post_visit_table_factor(&mut self, factor: &mut TableFactor) -> ControlFlow<Error> {
+        flow(limits::check_table(factor, &mut self.context))?;
         flow(flatten::rewrite(factor, &mut self.context))?;
         flow(tables::rewrite(factor, &mut self.context))
     }
@@ -170,14 +224,31 @@ impl VisitorMut for Walk<'_> {
         flow(order::rewrite(key, &mut self.context))
     }
 
+    fn pre_visit_statement(&mut self, statement: &mut Statement) -> ControlFlow<Error> {
+        writes::rewrite(statement);
+        ControlFlow::Continue(())
+    }
+
+    /// The parameters of a lambda hide columns of their names, and have types nobody tells.
+    fn pre_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<Error> {
+        if let Expr::Lambda(LambdaFunction { params, .. }) = expr {
+            for parameter in params.iter() {
+                self.context.names.add(&parameter.name.value, Type::Unknown);
+            }
+        }
+        ControlFlow::Continue(())
+    }
+
+    fn pre_visit_value(&mut self, value: &mut ValueWithSpan) -> ControlFlow<Error> {
+        if matches!(&value.value, Value::SingleQuotedString(text) if text.contains('\\')) {
+            self.context.warn(BACKSLASH);
+        }
+        ControlFlow::Continue(())
+    }
+
     fn post_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<Error> {
         flow(self.expression(expr))
     }
-}
-
-/// OVER, when it is spelled out.
-fn is_windowed(over: Option<&WindowType>) -> bool {
-    over.is_some()
 }
 
 #[cfg(test)]

@@ -27,7 +27,11 @@ pub enum Kind {
     /// A type that is not on the allow-list.
     UnsupportedType { name: String },
     /// No such table among those the caller may see.
-    TableNotFound { schema: Option<String>, name: String, did_you_mean: Option<String> },
+    TableNotFound {
+        schema: Option<String>,
+        name: String,
+        did_you_mean: Option<String>,
+    },
     /// No such column in a table the statement writes.
     ColumnNotFound { table: String, column: String },
     /// The caller reads this column masked, so it may not set it or compute with it as asked.
@@ -41,19 +45,41 @@ pub enum Kind {
 /// A place in the text, all parts counted from 1 and in characters.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Position {
-    pub offset: usize,
-    pub line: usize,
-    pub column: usize,
+    pub offset: u32,
+    pub line: u32,
+    pub column: u32,
 }
 
 impl Position {
-    /// The place of a token, or none when it is made up.
-    pub(crate) fn of(text: &str, at: Location) -> Option<Self> {
-        let line = usize::try_from(at.line).ok().filter(|line| *line > 0)?;
-        let column = usize::try_from(at.column).ok().filter(|column| *column > 0)?;
-        let before: usize = text.split_inclusive('\n').take(line - 1).map(|line| line.chars().count()).sum();
-        Some(Self { offset: before + column, line, column })
+    /// The place of a token, or none when it is made up. Its offset is 0 until the text is at hand.
+    fn open(at: Location) -> Option<Self> {
+        let line = u32::try_from(at.line).ok().filter(|line| *line > 0)?;
+        let column = u32::try_from(at.column).ok().filter(|column| *column > 0)?;
+        Some(Self {
+            offset: 0,
+            line,
+            column,
+        })
     }
+
+    /// The place of a token in its text.
+    pub(crate) fn of(text: &str, at: Location) -> Option<Self> {
+        Self::open(at).map(|position| position.within(text))
+    }
+
+    fn within(self, text: &str) -> Self {
+        let (line, column) = (widened(self.line), widened(self.column));
+        let before = text.split_inclusive('\n').take(line.saturating_sub(1));
+        let chars: usize = before.map(|line| line.chars().count()).sum();
+        Self {
+            offset: u32::try_from(chars + column).unwrap_or(u32::MAX),
+            ..self
+        }
+    }
+}
+
+fn widened(number: u32) -> usize {
+    usize::try_from(number).unwrap_or(usize::MAX)
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -61,13 +87,15 @@ pub struct Error {
     pub kind: Kind,
     pub message: String,
     pub position: Option<Position>,
-    /// Where the tokenizer saw it; becomes `position` when the text is at hand.
-    pub(crate) location: Option<Location>,
 }
 
 impl Error {
     pub fn new(kind: Kind, message: impl Into<String>) -> Self {
-        Self { kind, message: message.into(), position: None, location: None }
+        Self {
+            kind,
+            message: message.into(),
+            position: None,
+        }
     }
 
     pub fn syntax(message: impl Into<String>) -> Self {
@@ -94,8 +122,15 @@ impl Error {
     }
 
     pub(crate) fn ungovernable(construct: &str, table: &str) -> Self {
-        let message = format!("{construct} on {table} is not supported while a policy governs the table for you");
-        Self::new(Kind::Ungovernable { construct: construct.to_owned() }, message)
+        let message = format!(
+            "{construct} on {table} is not supported while a policy governs the table for you"
+        );
+        Self::new(
+            Kind::Ungovernable {
+                construct: construct.to_owned(),
+            },
+            message,
+        )
     }
 
     pub(crate) fn invalid_filter(message: impl Into<String>) -> Self {
@@ -104,16 +139,16 @@ impl Error {
 
     /// Remembers the place, unless one is known already.
     pub(crate) fn at(mut self, location: Location) -> Self {
-        if location.line > 0 {
-            self.location.get_or_insert(location);
-        }
+        self.position = self.position.or_else(|| Position::open(location));
         self
     }
 
-    /// Turns the remembered place into one in this text.
+    /// Makes the remembered place one in this text.
     pub(crate) fn within(mut self, text: &str) -> Self {
-        if self.position.is_none() {
-            self.position = self.location.and_then(|at| Position::of(text, at));
+        if let Some(position) = &mut self.position
+            && position.offset == 0
+        {
+            *position = position.within(text);
         }
         self
     }
@@ -121,11 +156,21 @@ impl Error {
     /// The line the error is on with a caret under the place, or nothing when the place is unknown.
     pub fn snippet(&self, text: &str) -> String {
         const WIDTH_MAX: usize = 100;
-        let Some(Position { line, column, .. }) = self.position else { return String::new() };
-        let Some(source) = text.lines().nth(line - 1) else { return String::new() };
+        let Some(Position { line, column, .. }) = self.position else {
+            return String::new();
+        };
+        let (number, column) = (line, widened(column));
+        let Some(source) = text.lines().nth(widened(line).saturating_sub(1)) else {
+            return String::new();
+        };
         let skipped = (column - 1).saturating_sub(WIDTH_MAX / 2);
-        let shown: String = source.chars().skip(skipped).take(WIDTH_MAX).map(|c| if c == '\t' { ' ' } else { c }).collect();
-        let head = format!("LINE {line}: ");
+        let shown: String = source
+            .chars()
+            .skip(skipped)
+            .take(WIDTH_MAX)
+            .map(|c| if c == '\t' { ' ' } else { c })
+            .collect();
+        let head = format!("LINE {number}: ");
         let indent = head.len() + (column - 1 - skipped);
         format!("{head}{shown}\n{:indent$}^", "")
     }

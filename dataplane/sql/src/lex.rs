@@ -8,7 +8,7 @@
 use std::any::TypeId;
 
 use sqlparser::dialect::{Dialect, SnowflakeDialect};
-use sqlparser::tokenizer::{Location, Token, TokenWithSpan, Tokenizer, Whitespace};
+use sqlparser::tokenizer::{Token, TokenWithSpan, Tokenizer, Whitespace};
 
 use crate::error::{Error, Kind};
 
@@ -70,7 +70,9 @@ pub(crate) fn tokens(text: &str) -> Result<Vec<TokenWithSpan>, Error> {
         let here = |e: Error| e.at(span.start).within(text);
         let token = match token {
             Token::Whitespace(_) => continue,
-            Token::Char(c) => return Err(here(Error::syntax(format!("unexpected character {c:?}")))),
+            Token::Char(c) => {
+                return Err(here(Error::syntax(format!("unexpected character {c:?}"))));
+            }
             other => plain(other).map_err(here)?,
         };
         depth.pass(&token).map_err(here)?;
@@ -82,14 +84,17 @@ pub(crate) fn tokens(text: &str) -> Result<Vec<TokenWithSpan>, Error> {
 /// One kind of string, bounded names, numbered parameters.
 fn plain(token: Token) -> Result<Token, Error> {
     match token {
-        Token::EscapedStringLiteral(text) | Token::NationalStringLiteral(text) => Ok(Token::SingleQuotedString(text)),
+        Token::EscapedStringLiteral(text) | Token::NationalStringLiteral(text) => {
+            Ok(Token::SingleQuotedString(text))
+        }
         Token::DollarQuotedString(quoted) => Ok(Token::SingleQuotedString(quoted.value)),
-        Token::Word(word) if word.value.chars().count() > IDENTIFIER_CHARS_MAX => {
-            Err(Error::new(Kind::TooLarge, format!("a name may have {IDENTIFIER_CHARS_MAX} characters")))
-        }
-        Token::Word(word) if word.value.contains('\0') || word.value.is_empty() => {
-            Err(Error::syntax("a name may not be empty or hold a zero character"))
-        }
+        Token::Word(word) if word.value.chars().count() > IDENTIFIER_CHARS_MAX => Err(Error::new(
+            Kind::TooLarge,
+            format!("a name may have {IDENTIFIER_CHARS_MAX} characters"),
+        )),
+        Token::Word(word) if word.value.contains('\0') || word.value.is_empty() => Err(
+            Error::syntax("a name may not be empty or hold a zero character"),
+        ),
         Token::SingleQuotedString(text) if text.contains('\0') => {
             Err(Error::syntax("a string may not hold a zero character"))
         }
@@ -105,11 +110,16 @@ fn refuse_odd_space(text: &str, tokens: &[TokenWithSpan]) -> Result<(), Error> {
     if total == 0 {
         return Ok(());
     }
-    let inside: usize = tokens.iter().map(|token| quoted(&token.token).map_or(0, odd_spaces)).sum();
+    let inside: usize = tokens
+        .iter()
+        .map(|token| quoted(&token.token).map_or(0, odd_spaces))
+        .sum();
     if total == inside {
         return Ok(());
     }
-    Err(Error::syntax("white space other than space, tab and line end is not allowed outside of literals"))
+    Err(Error::syntax(
+        "white space other than space, tab and line end is not allowed outside of literals",
+    ))
 }
 
 fn odd_spaces(text: &str) -> usize {
@@ -119,17 +129,26 @@ fn odd_spaces(text: &str) -> usize {
 fn is_odd_space(c: char) -> bool {
     match c {
         ' ' | '\t' | '\n' | '\r' => false,
-        '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{2069}' | '\u{feff}' | '\u{180e}' | '\u{ad}' => true,
+        '\u{200b}'..='\u{200f}'
+        | '\u{202a}'..='\u{202e}'
+        | '\u{2060}'..='\u{2069}'
+        | '\u{feff}'
+        | '\u{180e}'
+        | '\u{ad}' => true,
         other => other.is_whitespace() || other.is_control(),
     }
 }
 
 fn quoted(token: &Token) -> Option<&str> {
     match token {
-        Token::SingleQuotedString(text) | Token::NationalStringLiteral(text) | Token::EscapedStringLiteral(text) => Some(text),
+        Token::SingleQuotedString(text)
+        | Token::NationalStringLiteral(text)
+        | Token::EscapedStringLiteral(text) => Some(text),
         Token::DollarQuotedString(quoted) => Some(&quoted.value),
         Token::Word(word) if word.quote_style.is_some() => Some(&word.value),
-        Token::Whitespace(Whitespace::SingleLineComment { comment, .. } | Whitespace::MultiLineComment(comment)) => Some(comment),
+        Token::Whitespace(
+            Whitespace::SingleLineComment { comment, .. } | Whitespace::MultiLineComment(comment),
+        ) => Some(comment),
         _ => None,
     }
 }
@@ -163,7 +182,10 @@ impl Depth {
             _ => {}
         }
         if self.total > DEPTH_MAX {
-            return Err(Error::new(Kind::TooDeep, format!("a statement may nest {DEPTH_MAX} levels deep")));
+            return Err(Error::new(
+                Kind::TooDeep,
+                format!("a statement may nest {DEPTH_MAX} levels deep"),
+            ));
         }
         Ok(())
     }
@@ -184,17 +206,45 @@ fn deepens(token: &Token) -> bool {
             use sqlparser::keywords::Keyword as K;
             matches!(
                 word.keyword,
-                K::AND | K::OR | K::NOT | K::UNION | K::EXCEPT | K::INTERSECT | K::MINUS | K::CASE | K::SELECT | K::IS
-                    | K::LIKE | K::ILIKE | K::IN | K::BETWEEN | K::COLLATE | K::INTERVAL | K::EXPLAIN | K::PIVOT | K::UNPIVOT
-                    | K::PRIOR | K::CONNECT_BY_ROOT | K::AT | K::XOR | K::DIV | K::RLIKE | K::REGEXP | K::SIMILAR
-                    | K::OVERLAPS | K::NOTNULL | K::NORMALIZED | K::MEMBER
+                K::AND
+                    | K::OR
+                    | K::NOT
+                    | K::UNION
+                    | K::EXCEPT
+                    | K::INTERSECT
+                    | K::MINUS
+                    | K::CASE
+                    | K::SELECT
+                    | K::IS
+                    | K::LIKE
+                    | K::ILIKE
+                    | K::IN
+                    | K::BETWEEN
+                    | K::COLLATE
+                    | K::INTERVAL
+                    | K::EXPLAIN
+                    | K::PIVOT
+                    | K::UNPIVOT
+                    | K::PRIOR
+                    | K::CONNECT_BY_ROOT
+                    | K::AT
+                    | K::XOR
+                    | K::DIV
+                    | K::RLIKE
+                    | K::REGEXP
+                    | K::SIMILAR
+                    | K::OVERLAPS
+                    | K::NOTNULL
+                    | K::NORMALIZED
+                    | K::MEMBER
             )
         }
-        Token::Word(_) | Token::Number(..) | Token::SingleQuotedString(_) | Token::Placeholder(_) | Token::Period => false,
-        Token::EOF => false,
+        Token::Word(_)
+        | Token::Number(..)
+        | Token::SingleQuotedString(_)
+        | Token::Placeholder(_)
+        | Token::Period
+        | Token::EOF => false,
         _ => true,
     }
 }
-
-/// The start of the text, for messages without a better place.
-pub(crate) const START: Location = Location { line: 1, column: 1 };

@@ -14,6 +14,7 @@ pub mod error;
 pub mod filter;
 pub mod functions;
 pub mod govern;
+mod label;
 mod lex;
 pub mod names;
 mod parse;
@@ -32,8 +33,12 @@ pub use lex::{IDENTIFIER_CHARS_MAX, TEXT_BYTES_MAX};
 pub use parse::{parse, split};
 pub use print::{Bind, CHECK_FAILED};
 pub use resolve::{Resolved, resolve};
-pub use statement::{Kind, Operation, SessionCommand, Statement, TableUse, TransactionCommand, digest};
+pub use statement::{
+    Kind, Operation, SessionCommand, Statement, TableUse, TransactionCommand, digest,
+};
 pub use transpile::{EngineSql, transpile};
 
 #[cfg(test)]
 mod testing;
+#[cfg(test)]
+mod tpch_tests;

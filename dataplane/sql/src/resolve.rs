@@ -6,13 +6,14 @@
 use std::sync::Arc;
 
 use sqlparser::ast::{
-    self, Expr, FromTable, Function, FunctionArg, FunctionArgExpr, FunctionArguments, Ident, ObjectName, TableAlias,
+    self, Expr, FromTable, Function, FunctionArg, FunctionArgExpr, Ident, ObjectName, TableAlias,
     TableFactor, TableObject, UnaryOperator, Value,
 };
 
 use crate::catalog::{Catalog, Names, Table};
 use crate::error::{Error, Kind as ErrorKind};
 use crate::functions::{self, Class};
+use crate::label;
 use crate::names::{self, TableName};
 use crate::print::marker::{self, Marked};
 use crate::scope::{self, Relations};
@@ -48,14 +49,23 @@ impl Resolved {
 }
 
 /// Binds a statement's names as this session sees them.
-pub fn resolve(statement: Statement, catalog: &Catalog, session: &Names) -> Result<Resolved, Error> {
+pub fn resolve(
+    statement: Statement,
+    catalog: &Catalog,
+    session: &Names,
+) -> Result<Resolved, Error> {
     let kind = statement.kind().clone();
     let whole = statement.whole().to_owned();
     let bound = bind(statement, &kind, catalog, session);
     bound.map_err(|error| error.within(&whole))
 }
 
-fn bind(statement: Statement, kind: &Kind, catalog: &Catalog, session: &Names) -> Result<Resolved, Error> {
+fn bind(
+    statement: Statement,
+    kind: &Kind,
+    catalog: &Catalog,
+    session: &Names,
+) -> Result<Resolved, Error> {
     if let (false, Kind::Other(construct)) = (kind.runs(), kind) {
         return Err(Error::unsupported(construct.clone()));
     }
@@ -63,10 +73,20 @@ fn bind(statement: Statement, kind: &Kind, catalog: &Catalog, session: &Names) -
         return Err(Error::unsupported("running this statement in the engine"));
     }
     let mut tree = statement.into_admitted()?;
-    let mut binder = Binder { catalog, session, references: Vec::new() };
+    label::label(&mut tree)?;
+    let mut binder = Binder {
+        catalog,
+        session,
+        references: Vec::new(),
+    };
     let target = binder.target(&mut tree)?;
     scope::walk_statement(&mut tree, &mut binder)?;
-    Ok(Resolved { kind: kind.clone(), tree, references: binder.references, target })
+    Ok(Resolved {
+        kind: kind.clone(),
+        tree,
+        references: binder.references,
+        target,
+    })
 }
 
 struct Binder<'a> {
@@ -77,8 +97,12 @@ struct Binder<'a> {
 
 impl Binder<'_> {
     fn find(&self, name: &ObjectName) -> Result<&Arc<Table>, Error> {
-        let Some(written) = TableName::of(name) else { return Err(Error::unsupported("this form of table name")) };
-        self.catalog.find(&written, self.session).map_err(|error| located(error, name))
+        let Some(written) = TableName::of(name) else {
+            return Err(Error::unsupported("this form of table name"));
+        };
+        self.catalog
+            .find(&written, self.session)
+            .map_err(|error| located(error, name))
     }
 
     /// Binds what the statement writes to; a new table's name gets its home.
@@ -87,14 +111,19 @@ impl Binder<'_> {
         match tree {
             S::Insert(insert) => {
                 let TableObject::TableName(name) = &mut insert.table else {
-                    return Err(Error::unsupported("INSERT into something other than a table"));
+                    return Err(Error::unsupported(
+                        "INSERT into something other than a table",
+                    ));
                 };
                 self.existing(name).map(Some)
             }
             S::Update(update) => self.existing_factor(&mut update.table.relation).map(Some),
             S::Delete(delete) => {
-                let (FromTable::WithFromKeyword(from) | FromTable::WithoutKeyword(from)) = &mut delete.from;
-                let [one] = from.as_mut_slice() else { return Err(Error::unsupported("DELETE of several tables")) };
+                let (FromTable::WithFromKeyword(from) | FromTable::WithoutKeyword(from)) =
+                    &mut delete.from;
+                let [one] = from.as_mut_slice() else {
+                    return Err(Error::unsupported("DELETE of several tables"));
+                };
                 self.existing_factor(&mut one.relation).map(Some)
             }
             S::Merge(merge) => self.existing_factor(&mut merge.table).map(Some),
@@ -108,14 +137,31 @@ impl Binder<'_> {
                 self.existing(&mut alter.name)?;
                 Ok(None)
             }
-            S::CreateTable(create) => self.new_table(&mut create.name, create.if_not_exists).map(|()| None),
-            S::CreateSchema { schema_name: ast::SchemaName::Simple(name), .. } => self.schema(name, false).map(|()| None),
-            S::Drop { object_type: ast::ObjectType::Schema, names, .. } => {
-                names.iter_mut().try_for_each(|name| self.schema(name, true)).map(|()| None)
-            }
-            S::Drop { object_type: ast::ObjectType::Table, names, if_exists, .. } => {
+            S::CreateTable(create) => self
+                .new_table(&mut create.name, create.if_not_exists)
+                .map(|()| None),
+            S::CreateSchema {
+                schema_name: ast::SchemaName::Simple(name),
+                ..
+            } => self.schema(name, false).map(|()| None),
+            S::Drop {
+                object_type: ast::ObjectType::Schema,
+                names,
+                ..
+            } => names
+                .iter_mut()
+                .try_for_each(|name| self.schema(name, true))
+                .map(|()| None),
+            S::Drop {
+                object_type: ast::ObjectType::Table,
+                names,
+                if_exists,
+                ..
+            } => {
                 let mut names = names.iter_mut();
-                names.try_for_each(|name| self.dropped(name, *if_exists)).map(|()| None)
+                names
+                    .try_for_each(|name| self.dropped(name, *if_exists))
+                    .map(|()| None)
             }
             _ => Ok(None),
         }
@@ -128,27 +174,46 @@ impl Binder<'_> {
     }
 
     fn existing_factor(&self, factor: &mut TableFactor) -> Result<Arc<Table>, Error> {
-        let TableFactor::Table { name, alias, args: None, sample: None, .. } = factor else {
-            return Err(Error::unsupported("writing to something other than a table"));
+        let TableFactor::Table {
+            name,
+            alias,
+            args: None,
+            sample: None,
+            ..
+        } = factor
+        else {
+            return Err(Error::unsupported(
+                "writing to something other than a table",
+            ));
         };
         alias_as_named(name, alias);
         self.existing(name)
     }
 
     fn new_table(&self, name: &mut ObjectName, _if_not_exists: bool) -> Result<(), Error> {
-        let written = TableName::of(name).ok_or_else(|| Error::unsupported("this form of table name"))?;
+        let written =
+            TableName::of(name).ok_or_else(|| Error::unsupported("this form of table name"))?;
         if written.is_reserved() {
             return Err(located(Error::unsupported("a table of this name"), name));
         }
-        let home = self.session.home(self.catalog, &written).filter(|home| self.catalog.has_schema(home));
-        let Some(home) = home else { return Err(located(self.no_schema(&written), name)) };
+        let home = self
+            .session
+            .home(self.catalog, &written)
+            .filter(|home| self.catalog.has_schema(home));
+        let Some(home) = home else {
+            return Err(located(Self::no_schema(&written), name));
+        };
         *name = names::qualified(home, &written.name);
         Ok(())
     }
 
-    fn no_schema(&self, written: &TableName) -> Error {
+    fn no_schema(written: &TableName) -> Error {
         let schema = written.schema.clone().unwrap_or_default();
-        let kind = ErrorKind::TableNotFound { schema: None, name: schema.clone(), did_you_mean: None };
+        let kind = ErrorKind::TableNotFound {
+            schema: None,
+            name: schema.clone(),
+            did_you_mean: None,
+        };
         Error::new(kind, format!("schema {schema} does not exist"))
     }
 
@@ -156,7 +221,9 @@ impl Binder<'_> {
     fn dropped(&self, name: &mut ObjectName, if_exists: bool) -> Result<(), Error> {
         match self.existing(name) {
             Ok(_) => Ok(()),
-            Err(error) if if_exists && matches!(error.kind, ErrorKind::TableNotFound { .. }) => self.new_table(name, true),
+            Err(error) if if_exists && matches!(error.kind, ErrorKind::TableNotFound { .. }) => {
+                self.new_table(name, true)
+            }
             Err(error) => Err(error),
         }
     }
@@ -165,17 +232,26 @@ impl Binder<'_> {
         let parts = names::parts(name).unwrap_or_default();
         let schema = match parts.as_slice() {
             [schema] => schema.value.clone(),
-            [database, schema] if database.value.eq_ignore_ascii_case(&self.session.database) => schema.value.clone(),
+            [database, schema] if database.value.eq_ignore_ascii_case(&self.session.database) => {
+                schema.value.clone()
+            }
             _ => return Err(Error::unsupported("this form of schema name")),
         };
-        let written = TableName { database: None, schema: Some(schema.clone()), name: String::new() };
+        let written = TableName {
+            database: None,
+            schema: Some(schema.clone()),
+            name: String::new(),
+        };
         if written.is_reserved() {
             return Err(located(Error::unsupported("a schema of this name"), name));
         }
         if must_exist && !self.catalog.has_schema(&schema) {
-            return Err(located(self.no_schema(&written), name));
+            return Err(located(Self::no_schema(&written), name));
         }
-        *name = ObjectName::from(vec![names::quoted(names::RAW_CATALOG), names::quoted(&schema)]);
+        *name = ObjectName::from(vec![
+            names::quoted(names::RAW_CATALOG),
+            names::quoted(&schema),
+        ]);
         Ok(())
     }
 }
@@ -183,17 +259,31 @@ impl Binder<'_> {
 impl Relations for Binder<'_> {
     fn factor(&mut self, factor: &mut TableFactor, with: Option<usize>) -> Result<(), Error> {
         match factor {
-            TableFactor::Table { name, args: Some(_), .. } | TableFactor::Function { name, .. } => table_function(name),
-            TableFactor::TableFunction { expr: Expr::Function(function), .. } => table_function(&function.name),
-            TableFactor::TableFunction { .. } => Err(Error::unsupported("TABLE(…) of something other than a function")),
-            TableFactor::Table { name, alias, args: None, .. } => {
-                let marked = match with {
-                    Some(number) => Marked::With(number),
-                    None => {
-                        let table = Arc::clone(self.find(name)?);
-                        self.references.push(table);
-                        Marked::Scan(self.references.len() - 1)
-                    }
+            TableFactor::Table {
+                name,
+                args: Some(called),
+                ..
+            } => table_function(name, &called.args),
+            TableFactor::Function { name, args, .. } => table_function(name, args),
+            TableFactor::TableFunction {
+                expr: Expr::Function(function),
+                ..
+            } => table_function(&function.name, &[]),
+            TableFactor::TableFunction { .. } => Err(Error::unsupported(
+                "TABLE(…) of something other than a function",
+            )),
+            TableFactor::Table {
+                name,
+                alias,
+                args: None,
+                ..
+            } => {
+                let marked = if let Some(number) = with {
+                    Marked::With(number)
+                } else {
+                    let table = Arc::clone(self.find(name)?);
+                    self.references.push(table);
+                    Marked::Scan(self.references.len() - 1)
                 };
                 alias_as_named(name, alias);
                 *name = marker::name(marked);
@@ -220,53 +310,84 @@ fn alias_as_named(name: &ObjectName, alias: &mut Option<TableAlias>) {
     if alias.is_none()
         && let Some(last) = names::last(name)
     {
-        *alias = Some(TableAlias { explicit: true, name: last.clone(), columns: Vec::new(), at: None });
+        *alias = Some(TableAlias {
+            explicit: true,
+            name: last.clone(),
+            columns: Vec::new(),
+            at: None,
+        });
     }
 }
 
-fn table_function(name: &ObjectName) -> Result<(), Error> {
-    let Some(ident) = names::single(name) else { return Err(unknown(name)) };
-    if functions::is_table_function(&ident.value) { Ok(()) } else { Err(unknown(name)) }
-}
-
-/// A call of a function on the list, bounded where its result grows with an argument.
-fn called(function: &Function) -> Result<(), Error> {
-    let Some(ident) = names::single(&function.name) else { return Err(unknown(&function.name)) };
-    match functions::class(&ident.value) {
-        None | Some(Class::Denied) => return Err(unknown(&function.name)),
-        Some(Class::Safe | Class::Throwing | Class::Volatile | Class::Write) => {}
+/// The dialect bounds calls in expressions; in FROM it is done here.
+fn table_function(name: &ObjectName, args: &[FunctionArg]) -> Result<(), Error> {
+    let Some(ident) = names::single(name) else {
+        return Err(unknown(name));
+    };
+    if !functions::is_table_function(&ident.value) {
+        return Err(unknown(name));
     }
-    let FunctionArguments::List(list) = &function.args else { return Ok(()) };
-    for size in functions::sizes(&ident.value) {
-        let Some(argument) = list.args.get(*size) else { continue };
-        if !is_bounded(argument) {
-            let message = format!("a size up to {} in {}", functions::GENERATED_MAX, ident.value.to_ascii_lowercase());
-            return Err(Error::unsupported(format!("anything but {message}")).at(ident.span.start));
-        }
+    let sizes = functions::sizes(&ident.value).iter();
+    if sizes.filter_map(|size| args.get(*size)).all(is_bounded) {
+        return Ok(());
     }
-    Ok(())
+    let name = ident.value.to_ascii_lowercase();
+    let message = format!(
+        "{name} in FROM needs numbers up to {} written out",
+        functions::GENERATED_MAX
+    );
+    let kind = ErrorKind::Unsupported {
+        construct: format!("this size in {name}"),
+    };
+    Err(Error::new(kind, message).at(ident.span.start))
 }
 
 /// A literal number that is not too large, or a literal that is no number: dates count by their step.
 fn is_bounded(argument: &FunctionArg) -> bool {
-    let FunctionArg::Unnamed(FunctionArgExpr::Expr(expr)) = argument else { return false };
+    let FunctionArg::Unnamed(FunctionArgExpr::Expr(expr)) = argument else {
+        return false;
+    };
     let expr = match expr {
-        Expr::UnaryOp { op: UnaryOperator::Minus, expr } => expr,
+        Expr::UnaryOp {
+            op: UnaryOperator::Minus,
+            expr,
+        } => expr,
         other => other,
     };
     match expr {
         Expr::TypedString(_) => true,
-        Expr::Cast { expr, .. } => matches!(expr.as_ref(), Expr::Value(value) if matches!(value.value, Value::SingleQuotedString(_))),
+        Expr::Cast { expr, .. } => {
+            matches!(expr.as_ref(), Expr::Value(value) if matches!(value.value, Value::SingleQuotedString(_)))
+        }
         Expr::Value(value) => match &value.value {
-            Value::Number(digits, _) => digits.parse::<u64>().is_ok_and(|number| number <= functions::GENERATED_MAX),
+            Value::Number(digits, _) => digits
+                .parse::<u64>()
+                .is_ok_and(|number| number <= functions::GENERATED_MAX),
             _ => false,
         },
         _ => false,
     }
 }
 
+/// A call of a function on the list; the dialect bounds those whose result grows with an argument.
+fn called(function: &Function) -> Result<(), Error> {
+    let Some(ident) = names::single(&function.name) else {
+        return Err(unknown(&function.name));
+    };
+    match functions::class(&ident.value) {
+        None | Some(Class::Denied) => return Err(unknown(&function.name)),
+        Some(Class::Safe | Class::Throwing | Class::Volatile | Class::Write) => {}
+    }
+    Ok(())
+}
+
 fn unknown(name: &ObjectName) -> Error {
-    located(Error::unsupported_function(names::last(name).map_or_else(String::new, |ident| ident.value.to_ascii_lowercase())), name)
+    located(
+        Error::unsupported_function(
+            names::last(name).map_or_else(String::new, |ident| ident.value.to_ascii_lowercase()),
+        ),
+        name,
+    )
 }
 
 fn located(error: Error, name: &ObjectName) -> Error {
@@ -275,3 +396,6 @@ fn located(error: Error, name: &ObjectName) -> Error {
         _ => error,
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -33,7 +33,14 @@ pub enum Operation {
 
 impl Operation {
     pub const ALL: [Self; 8] = [
-        Self::Select, Self::Insert, Self::Update, Self::Delete, Self::Merge, Self::Create, Self::Alter, Self::Drop,
+        Self::Select,
+        Self::Insert,
+        Self::Update,
+        Self::Delete,
+        Self::Merge,
+        Self::Create,
+        Self::Alter,
+        Self::Drop,
     ];
 
     pub fn as_str(self) -> &'static str {
@@ -75,7 +82,13 @@ impl Statement {
         let facts = facts::of(&mut tree)?;
         let kind = kind::of(&tree);
         let admitted = print::admit(&tree);
-        Ok(Self { source, kind, tree, facts, admitted })
+        Ok(Self {
+            source,
+            kind,
+            tree,
+            facts,
+            admitted,
+        })
     }
 
     /// The caller's words.
@@ -99,7 +112,11 @@ impl Statement {
 
     /// Whether it changes anything, or calls a function that does.
     pub fn is_write(&self) -> bool {
-        self.facts.operations.iter().any(|operation| *operation != Operation::Select) || self.facts.calls_write
+        self.facts
+            .operations
+            .iter()
+            .any(|operation| *operation != Operation::Select)
+            || self.facts.calls_write
     }
 
     /// Tables named, each once, in the order of the text; WITH queries are not among them.
@@ -120,7 +137,9 @@ impl Statement {
     /// Whether a function is called whose text argument must first become a vector.
     pub fn holds_vector_call(&self) -> bool {
         const VECTOR_CALLS: [&str; 3] = ["semantic_match", "semantic_rank", "vector_match"];
-        VECTOR_CALLS.iter().any(|name| self.facts.functions.contains(*name))
+        VECTOR_CALLS
+            .iter()
+            .any(|name| self.facts.functions.contains(*name))
     }
 
     /// The statement without its literals and comments, for the log.
@@ -140,5 +159,8 @@ impl Statement {
 /// What the log shows of text that cannot be redacted: only that it was the same text.
 pub fn digest(text: &str) -> String {
     use sha2::{Digest, Sha256};
-    format!("<unparsed sha256:{}>", hex::encode(Sha256::digest(text.as_bytes())))
+    format!(
+        "<unparsed sha256:{}>",
+        hex::encode(Sha256::digest(text.as_bytes()))
+    )
 }

@@ -6,17 +6,21 @@
 use std::path::Path;
 use std::process::ExitCode;
 
-fn main() -> ExitCode {
+use engine::{Error, Kind, child, seed};
+
+fn main() -> Result<ExitCode, Error> {
     let arguments: Vec<_> = std::env::args_os().skip(1).collect();
     match arguments.as_slice() {
-        [] => engine::child::run(),
+        [] => Ok(child::run()),
         [data, extension, scale] => {
-            let scale = scale.to_str().and_then(|scale| scale.parse().ok()).unwrap_or(0.0);
-            match engine::seed::tpch(Path::new(data), Path::new(extension), scale) {
-                Ok(()) => ExitCode::SUCCESS,
-                Err(_) => ExitCode::FAILURE,
-            }
+            let scale = scale.to_str().and_then(|scale| scale.parse().ok());
+            let scale =
+                scale.ok_or_else(|| Error::new(Kind::InvalidInput, "the scale is not a number"))?;
+            seed::tpch(Path::new(data), Path::new(extension), scale).map(|()| ExitCode::SUCCESS)
         }
-        _ => ExitCode::from(2),
+        _ => Err(Error::new(
+            Kind::InvalidInput,
+            "either no argument, or data, extension and scale",
+        )),
     }
 }

@@ -9,7 +9,7 @@ use std::os::unix::net::UnixStream;
 use std::time::{Duration, Instant};
 
 use arrow::array::{Array, AsArray, RecordBatch};
-use arrow::datatypes::{Int64Type, SchemaRef};
+use arrow::datatypes::{Decimal128Type, Int64Type, Schema};
 use arrow::ipc::writer::StreamWriter;
 
 use crate::error::{Error, Kind};
@@ -38,7 +38,11 @@ type Named = [(String, Type)];
 pub fn columns(named: &Named) -> Vec<Column> {
     named
         .iter()
-        .map(|(name, kind)| Column { name: name.clone(), type_name: kind.to_string(), nullable: true })
+        .map(|(name, kind)| Column {
+            name: name.clone(),
+            type_name: kind.to_string(),
+            nullable: true,
+        })
         .collect()
 }
 
@@ -48,13 +52,20 @@ pub fn readable(sql: &str, named: &Named) -> Option<String> {
     if named.iter().all(|(_, kind)| kind.sent_as().is_none()) {
         return None;
     }
-    let list = named.iter().enumerate().map(|(index, (name, kind))| match kind.sent_as() {
-        Some(sent) => format!("cast(c{index} as {sent}) as {}", quoted(name)),
-        None => format!("c{index} as {}", quoted(name)),
-    });
-    let names = (0..named.len()).map(|index| format!("c{index}"));
-    let (list, names) = (list.collect::<Vec<_>>().join(", "), names.collect::<Vec<_>>().join(", "));
-    Some(format!("select {list} from ({sql}\n) as answer({names})"))
+    let mut chosen = Vec::new();
+    let mut numbered = Vec::new();
+    for (index, (name, kind)) in named.iter().enumerate() {
+        let column = format!("c{index}");
+        chosen.push(match kind.sent_as() {
+            Some(sent) => format!("cast({column} as {sent}) as {}", quoted(name)),
+            None => format!("{column} as {}", quoted(name)),
+        });
+        numbered.push(column);
+    }
+    let (chosen, numbered) = (chosen.join(", "), numbered.join(", "));
+    Some(format!(
+        "select {chosen} from ({sql}\n) as answer({numbered})"
+    ))
 }
 
 /// Refuses, before it runs, a write that returns what Arrow cannot carry.
@@ -62,7 +73,9 @@ pub fn sendable(named: &Named) -> Result<(), Error> {
     match named.iter().find(|(_, kind)| kind.sent_as().is_some()) {
         Some((name, kind)) => Err(Error::new(
             Kind::NotImplemented,
-            format!("column {name} of type {kind} cannot be returned by a write; cast it to VARCHAR"),
+            format!(
+                "column {name} of type {kind} cannot be returned by a write; cast it to VARCHAR"
+            ),
         )),
         None => Ok(()),
     }
@@ -71,7 +84,7 @@ pub fn sendable(named: &Named) -> Result<(), Error> {
 /// Sends rows as the engine makes them.
 pub fn stream(socket: &mut UnixStream, run: &mut Run<'_>, named: &Named) -> Result<Sent, Error> {
     let named = settled(run, named)?;
-    let mut encoder = Encoder::new(run.schema()?)?;
+    let mut encoder = Encoder::new(run.schema()?.as_ref())?;
     let mut frame = head_frame();
     let first = run.next()?;
     let mut ended = first.is_none();
@@ -85,14 +98,25 @@ pub fn stream(socket: &mut UnixStream, run: &mut Run<'_>, named: &Named) -> Resu
             }
         }
     }
-    let head = Head { columns: columns(&named), ended, returning: false };
+    if ended {
+        encoder.finish()?;
+    }
+    let head = Head {
+        columns: columns(&named),
+        ended,
+        returning: false,
+    };
     write_head(&mut frame, &head)?;
     encoder.drain_into(&mut frame);
-    let bytes = frame.close(RESPONSE_MAX_BYTES).map_err(too_wide)?;
+    let bytes = frame.close(RESPONSE_MAX_BYTES).map_err(|e| too_wide(&e))?;
     if let Err(error) = socket.write_all(&bytes) {
         return Ok(Sent::Broken(error));
     }
-    if ended { Ok(Sent::All) } else { rest(socket, run, &mut encoder) }
+    if ended {
+        Ok(Sent::All)
+    } else {
+        rest(socket, run, &mut encoder)
+    }
 }
 
 fn rest(socket: &mut UnixStream, run: &mut Run<'_>, encoder: &mut Encoder) -> Result<Sent, Error> {
@@ -109,10 +133,13 @@ fn rest(socket: &mut UnixStream, run: &mut Run<'_>, encoder: &mut Encoder) -> Re
         if encoder.len() > 0 {
             let mut frame = Outgoing::new(kind::ROWS);
             encoder.drain_into(&mut frame);
-            bytes = frame.close(RESPONSE_MAX_BYTES).map_err(too_wide)?;
+            bytes = frame.close(RESPONSE_MAX_BYTES).map_err(|e| too_wide(&e))?;
         }
         if next.is_none() {
-            bytes.extend(Outgoing::new(kind::END).close(0).map_err(Error::internal)?);
+            encoder.finish()?;
+            let mut frame = Outgoing::new(kind::END);
+            encoder.drain_into(&mut frame);
+            bytes.extend(frame.close(RESPONSE_MAX_BYTES).map_err(|e| too_wide(&e))?);
         }
         if let Err(error) = socket.write_all(&bytes) {
             return Ok(Sent::Broken(error));
@@ -127,18 +154,31 @@ fn rest(socket: &mut UnixStream, run: &mut Run<'_>, encoder: &mut Encoder) -> Re
 /// Sends what a finished write returned, in one frame.
 pub fn returned(socket: &mut UnixStream, run: &mut Run<'_>, named: &Named) -> Result<Sent, Error> {
     let named = settled(run, named)?;
-    let mut encoder = Encoder::new(run.schema()?)?;
+    let mut encoder = Encoder::new(run.schema()?.as_ref())?;
     while let Some(batch) = run.next()? {
         encoder.add(&batch)?;
         if encoder.len() > RETURNED_MAX_BYTES {
-            return Err(Error::new(Kind::OutOfMemory, "the rows that the statement returns are over 64 MiB"));
+            return Err(Error::new(
+                Kind::OutOfMemory,
+                "the rows that the statement returns are over 64 MiB",
+            ));
         }
     }
+    encoder.finish()?;
     let mut frame = head_frame();
-    write_head(&mut frame, &Head { columns: columns(&named), ended: true, returning: true })?;
+    write_head(
+        &mut frame,
+        &Head {
+            columns: columns(&named),
+            ended: true,
+            returning: true,
+        },
+    )?;
     encoder.drain_into(&mut frame);
-    let bytes = frame.close(RESPONSE_MAX_BYTES).map_err(too_wide)?;
-    Ok(socket.write_all(&bytes).map_or_else(Sent::Broken, |()| Sent::All))
+    let bytes = frame.close(RESPONSE_MAX_BYTES).map_err(|e| too_wide(&e))?;
+    Ok(socket
+        .write_all(&bytes)
+        .map_or_else(Sent::Broken, |()| Sent::All))
 }
 
 /// The columns as they were asked for, once their types are known: a type that waited for its
@@ -150,7 +190,11 @@ fn settled(run: &Run<'_>, named: &Named) -> Result<Vec<(String, Type)>, Error> {
     }
     let pairs = named.iter().zip(run.columns());
     let choose = |((name, asked), (_, got)): (&(String, Type), &(String, Type))| {
-        let kind = if asked.sent_as().is_some() { asked } else { got };
+        let kind = if asked.sent_as().is_some() {
+            asked
+        } else {
+            got
+        };
         (name.clone(), kind.clone())
     };
     Ok(pairs.map(choose).collect())
@@ -168,7 +212,7 @@ fn write_head(frame: &mut Outgoing, head: &Head) -> Result<(), Error> {
     Ok(())
 }
 
-fn too_wide(error: io::Error) -> Error {
+fn too_wide(error: &io::Error) -> Error {
     Error::new(Kind::OutOfMemory, error.to_string())
 }
 
@@ -176,12 +220,20 @@ fn too_wide(error: io::Error) -> Error {
 struct Encoder(StreamWriter<Vec<u8>>);
 
 impl Encoder {
-    fn new(schema: SchemaRef) -> Result<Self, Error> {
-        StreamWriter::try_new(Vec::new(), &schema).map(Self).map_err(Error::internal)
+    fn new(schema: &Schema) -> Result<Self, Error> {
+        StreamWriter::try_new(Vec::new(), schema)
+            .map(Self)
+            .map_err(Error::internal)
     }
 
     fn add(&mut self, batch: &RecordBatch) -> Result<(), Error> {
+        batch.columns().iter().try_for_each(|column| fits(column))?;
         self.0.write(batch).map_err(Error::internal)
+    }
+
+    /// Writes the end mark: without it a decoder keeps its last message for later.
+    fn finish(&mut self) -> Result<(), Error> {
+        self.0.finish().map_err(Error::internal)
     }
 
     fn len(&self) -> usize {
@@ -193,16 +245,50 @@ impl Encoder {
     }
 }
 
+/// A `HUGEINT` travels as a decimal of 38 digits and may have 39: readers would cut it.
+fn fits(column: &dyn Array) -> Result<(), Error> {
+    const BOUND: u128 = 10_u128.pow(38);
+    let Some(numbers) = column.as_primitive_opt::<Decimal128Type>() else {
+        return Ok(());
+    };
+    if numbers
+        .iter()
+        .flatten()
+        .all(|number| number.unsigned_abs() < BOUND)
+    {
+        return Ok(());
+    }
+    Err(Error::new(
+        Kind::OutOfRange,
+        "an integer of over 38 digits; cast it to VARCHAR",
+    ))
+}
+
 /// The single text that an inner question answers with.
 pub fn text(run: &mut Run<'_>) -> Result<String, Error> {
     let batch = run.next()?.ok_or_else(|| Error::internal("no row"))?;
-    let column = batch.columns().first().and_then(|c| c.as_string_opt::<i32>()).filter(|c| c.len() == 1);
-    Ok(column.ok_or_else(|| Error::internal("one text was expected"))?.value(0).to_owned())
+    let column = batch
+        .columns()
+        .first()
+        .and_then(|c| c.as_string_opt::<i32>())
+        .filter(|c| c.len() == 1);
+    Ok(column
+        .ok_or_else(|| Error::internal("one text was expected"))?
+        .value(0)
+        .to_owned())
 }
 
 /// The single number that a statement answers with, or 0.
 pub fn count(run: &mut Run<'_>) -> Result<u64, Error> {
-    let Some(batch) = run.next()? else { return Ok(0) };
-    let column = batch.columns().first().and_then(|c| c.as_primitive_opt::<Int64Type>()).filter(|c| !c.is_empty());
-    Ok(column.and_then(|c| u64::try_from(c.value(0)).ok()).unwrap_or(0))
+    let Some(batch) = run.next()? else {
+        return Ok(0);
+    };
+    let column = batch
+        .columns()
+        .first()
+        .and_then(|c| c.as_primitive_opt::<Int64Type>())
+        .filter(|c| !c.is_empty());
+    Ok(column
+        .and_then(|c| u64::try_from(c.value(0)).ok())
+        .unwrap_or(0))
 }

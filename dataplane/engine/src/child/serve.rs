@@ -25,9 +25,17 @@ pub fn session(socket: UnixStream, database: &Arc<Database>, sessions: &Sessions
         }
     };
     let running = sessions.enter(number, connection.interrupter());
-    let mut session = Session { socket, connection, running };
-    while let Ok(Some((kind::REQUEST, payload))) = frame::read(&mut session.socket, REQUEST_MAX_BYTES) {
-        let Ok(request) = super::read::<Request>(&payload) else { return };
+    let mut session = Session {
+        socket,
+        connection,
+        running,
+    };
+    while let Ok(Some((kind::REQUEST, payload))) =
+        frame::read(&mut session.socket, REQUEST_MAX_BYTES)
+    {
+        let Ok(request) = super::read::<Request>(&payload) else {
+            return;
+        };
         session.running.begin(request.statement);
         let outcome = session.handle(request.what);
         session.running.end();
@@ -51,7 +59,10 @@ impl Session {
             What::Write { sql, parameters } => return self.write(&sql, &parameters),
             What::Begin => self.begin(),
             What::Commit => self.connection.execute("commit").map(|()| Done::default()),
-            What::Rollback => self.connection.execute("rollback").map(|()| Done::default()),
+            What::Rollback => self
+                .connection
+                .execute("rollback")
+                .map(|()| Done::default()),
             What::Track(changes) => self.track(&changes),
             What::Describe { sql } => return self.reply(describe(&self.connection, &sql)),
             What::Parameters { sql } => return self.reply(parameters(&self.connection, &sql)),
@@ -66,7 +77,11 @@ impl Session {
 
     fn reply<T: serde::Serialize>(&mut self, answer: Result<T, Error>) -> io::Result<()> {
         match answer {
-            Ok(answer) => send(&mut self.socket, kind::ANSWER, &serde_json::to_vec(&answer)?),
+            Ok(answer) => send(
+                &mut self.socket,
+                kind::ANSWER,
+                &serde_json::to_vec(&answer)?,
+            ),
             Err(error) => refuse(&mut self.socket, &error),
         }
     }
@@ -79,7 +94,15 @@ impl Session {
 
     fn track(&self, changes: &[Change]) -> Result<Done, Error> {
         let prepared = self.connection.prepare(Native::TRACK)?;
-        for Change { query_id, table, operation, rows, snapshot, at_micros } in changes {
+        for Change {
+            query_id,
+            table,
+            operation,
+            rows,
+            snapshot,
+            at_micros,
+        } in changes
+        {
             let rows = i64::try_from(*rows).unwrap_or(i64::MAX);
             let values = [
                 Value::Text(query_id.clone()),
@@ -92,7 +115,10 @@ impl Session {
             bind(&prepared, &values)?;
             prepared.run(false)?;
         }
-        Ok(Done { rows: u64::try_from(changes.len()).unwrap_or(u64::MAX), definitions: false })
+        Ok(Done {
+            rows: u64::try_from(changes.len()).unwrap_or(u64::MAX),
+            definitions: false,
+        })
     }
 
     fn read(&mut self, sql: &str, parameters: &[Value]) -> io::Result<()> {
@@ -178,7 +204,9 @@ fn bind(prepared: &Prepared<'_>, parameters: &[Value]) -> Result<(), Error> {
         let message = format!("the statement has {expected} parameters and {given} were given");
         return Err(Error::new(Kind::InvalidInput, message));
     }
-    (1..).zip(parameters).try_for_each(|(number, value)| prepared.bind(number, value))
+    (1..)
+        .zip(parameters)
+        .try_for_each(|(number, value)| prepared.bind(number, value))
 }
 
 fn describe(connection: &Connection, sql: &str) -> Result<Vec<Column>, Error> {
@@ -196,7 +224,7 @@ fn parameters(connection: &Connection, sql: &str) -> Result<Vec<Option<String>>,
 fn parse(connection: &Connection, sql: &str) -> Result<Parsed, Error> {
     // A text that does not parse is an error; one that only cannot be told apart is not.
     connection.prepare(sql).map(drop)?;
-    let prepared = connection.prepare("select json_serialize_sql($1)")?;
+    let prepared = connection.prepare("select json_serialize_sql($1::varchar)")?;
     bind(&prepared, &[Value::Text(sql.to_owned())])?;
     let text = answer::text(&mut prepared.run(false)?)?;
     let tree: serde_json::Value = serde_json::from_str(&text).map_err(Error::internal)?;
@@ -208,7 +236,10 @@ fn parse(connection: &Connection, sql: &str) -> Result<Parsed, Error> {
         names.dedup();
         names
     });
-    Ok(Parsed { tables: connection.table_names(sql).ok(), functions })
+    Ok(Parsed {
+        tables: connection.table_names(sql).ok(),
+        functions,
+    })
 }
 
 /// Every node with a function's name that is not an operator. The tree is as deep as the engine's
@@ -217,7 +248,10 @@ fn functions(node: &serde_json::Value, names: &mut Vec<String>) {
     match node {
         serde_json::Value::Object(fields) => {
             let operator = fields.get("is_operator") == Some(&serde_json::Value::Bool(true));
-            if let (false, Some(name)) = (operator, fields.get("function_name").and_then(|name| name.as_str())) {
+            if let (false, Some(name)) = (
+                operator,
+                fields.get("function_name").and_then(|name| name.as_str()),
+            ) {
                 names.push(name.to_lowercase());
             }
             fields.values().for_each(|child| functions(child, names));

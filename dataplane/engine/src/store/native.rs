@@ -14,7 +14,9 @@ pub struct Native {
 
 impl Native {
     pub fn new(data: &Path) -> Self {
-        Self { file: data.join("raw.duckdb") }
+        Self {
+            file: data.join("raw.duckdb"),
+        }
     }
 
     pub fn file(&self) -> &Path {
@@ -27,21 +29,21 @@ impl Native {
     /// same transaction as the write, before the first byte of the answer.
     pub const PRELUDE: [&'static str; 2] = [
         "create schema if not exists raw._svc_dirty",
-        "create table if not exists raw._svc_dirty.changes (
+        r#"create table if not exists raw._svc_dirty.changes (
            query_id varchar not null,
            table_name varchar not null,
            operation varchar not null,
            rows ubigint not null,
            snapshot varchar not null,
-           at timestamp with time zone not null
-         )",
+           "at" timestamp with time zone not null
+         )"#,
     ];
 
     /// A statement that reads this catalog, so that a transaction's snapshot is taken now.
     pub const TOUCH: &'static str = "select rows from raw._svc_dirty.changes limit 0";
 
-    pub const TRACK: &'static str = "insert into raw._svc_dirty.changes values ($1, $2, $3, $4, $5, $6)";
+    pub const TRACK: &'static str =
+        "insert into raw._svc_dirty.changes values ($1, $2, $3, $4, $5, $6)";
 
     pub const CHECKPOINT: &'static str = "checkpoint raw";
 }
-

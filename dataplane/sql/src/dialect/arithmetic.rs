@@ -1,30 +1,51 @@
-//! Division: by zero is error 22012, where the engine answers infinity or NULL.
+//! Numbers. Division by zero is error 22012, where the engine answers infinity or NULL.
 //!
 //! `a / b` becomes `a / CASE b WHEN 0 THEN error('division by zero') ELSE b END`. `error` is denied to
 //! callers, so its message can only be ours, and the data plane makes 22012 of it. A divisor that is a
 //! literal other than zero, or `nullif(…, 0)`, stays as it is.
 
-use sqlparser::ast::{BinaryOperator, Expr, Value};
+use sqlparser::ast::{BinaryOperator, CeilFloorKind, Expr, Value};
 
 use super::call::{expressions, take_expr};
-use super::{Context, compose, templates};
+use super::infer::arguments;
+use super::{Context, Done, compose, templates};
 use crate::error::Error;
 
 /// The message the engine answers, word for word.
-pub(super) const MESSAGE: &str = "division by zero";
+pub const MESSAGE: &str = "division by zero";
 
-/// `/`, `%` and `mod`.
-pub(super) fn rewrite(expr: &mut Expr, context: &mut Context<'_>) -> Result<(), Error> {
+/// `/`, `%` and `mod`; `CEIL` and `FLOOR` to a number of digits.
+pub(super) fn rewrite(expr: &mut Expr, context: &mut Context<'_>) -> Result<Done, Error> {
     match expr {
-        Expr::BinaryOp { op: BinaryOperator::Divide | BinaryOperator::Modulo, right, .. } => guard(right, context),
-        Expr::Function(function) if compose::bare_name(&function.name).as_deref() == Some("mod") => {
-            match expressions(function).nth(1) {
-                Some(divisor) => guard(divisor, context),
-                None => Ok(()),
+        Expr::BinaryOp {
+            op: BinaryOperator::Divide | BinaryOperator::Modulo,
+            right,
+            ..
+        } => guard(right, context)?,
+        Expr::Function(function)
+            if compose::bare_name(&function.name).as_deref() == Some("mod") =>
+        {
+            if let Some(divisor) = expressions(function).nth(1) {
+                guard(divisor, context)?;
             }
         }
-        _ => Ok(()),
+        Expr::Ceil {
+            expr: value,
+            field: CeilFloorKind::Scale(digits),
+        } => {
+            let args = [take_expr(value), Expr::Value(digits.clone())];
+            *expr = templates::fill("_ceil", &args, context)?;
+        }
+        Expr::Floor {
+            expr: value,
+            field: CeilFloorKind::Scale(digits),
+        } => {
+            let args = [take_expr(value), Expr::Value(digits.clone())];
+            *expr = templates::fill("_floor", &args, context)?;
+        }
+        _ => return Ok(Done::No),
     }
+    Ok(Done::Yes)
 }
 
 fn guard(divisor: &mut Expr, context: &mut Context<'_>) -> Result<(), Error> {
@@ -32,7 +53,7 @@ fn guard(divisor: &mut Expr, context: &mut Context<'_>) -> Result<(), Error> {
         return Ok(());
     }
     let taken = take_expr(divisor);
-    *divisor = templates::fill("_divisor", vec![taken], context)?;
+    *divisor = templates::fill("_divisor", &[taken], context)?;
     Ok(())
 }
 
@@ -40,14 +61,19 @@ fn is_never_zero(divisor: &Expr) -> bool {
     match divisor {
         Expr::Nested(inner) | Expr::UnaryOp { expr: inner, .. } => is_never_zero(inner),
         Expr::Value(value) => match &value.value {
-            Value::Number(digits, _) => digits.chars().take_while(|c| !matches!(c, 'e' | 'E')).any(|c| matches!(c, '1'..='9')),
+            Value::Number(digits, _) => digits
+                .chars()
+                .take_while(|c| !matches!(c, 'e' | 'E'))
+                .any(|c| matches!(c, '1'..='9')),
             Value::Null => true,
             _ => false,
         },
-        Expr::Function(function) if compose::bare_name(&function.name).as_deref() == Some("nullif") => {
-            let mut arguments = function.args.clone();
-            let sqlparser::ast::FunctionArguments::List(list) = &mut arguments else { return false };
-            list.args.last().is_some_and(|argument| argument.to_string() == "0")
+        Expr::Function(function)
+            if compose::bare_name(&function.name).as_deref() == Some("nullif") =>
+        {
+            arguments(function)
+                .nth(1)
+                .is_some_and(|unwanted| compose::integer(unwanted) == Some(0))
         }
         _ => false,
     }

@@ -8,7 +8,10 @@ use sqlparser::ast::{
     Expr, Function, FunctionArg, FunctionArgExpr, FunctionArgumentList, FunctionArguments, Value,
 };
 
-use super::{Context, aggregates, compose, conversions, dates, paths, templates, text, variants};
+use super::{
+    Context, Done, aggregates, compose, conversions, dates, paths, semistructured, templates, text,
+    variants,
+};
 use crate::error::Error;
 use crate::functions;
 
@@ -17,11 +20,18 @@ pub(super) type Handler = fn(Function, &mut Context<'_>) -> Result<Expr, Error>;
 
 /// Names that need more than a template, by family.
 static CODED: LazyLock<HashMap<&'static str, Handler>> = LazyLock::new(|| {
-    [aggregates::CALLS, conversions::CALLS, dates::CALLS, paths::CALLS, text::CALLS, variants::CALLS]
-        .into_iter()
-        .flatten()
-        .copied()
-        .collect()
+    [
+        aggregates::CALLS,
+        conversions::CALLS,
+        dates::CALLS,
+        paths::CALLS,
+        text::CALLS,
+        semistructured::CALLS,
+    ]
+    .into_iter()
+    .flatten()
+    .copied()
+    .collect()
 });
 
 /// Whether the dialect adds this name, or gives it another meaning.
@@ -30,23 +40,31 @@ pub(super) fn is_known(name: &str) -> bool {
 }
 
 /// Rewrites a call; a function neither side knows is refused.
-pub(super) fn rewrite(expr: &mut Expr, context: &mut Context<'_>) -> Result<(), Error> {
-    let Expr::Function(function) = expr else { return Ok(()) };
+pub(super) fn rewrite(expr: &mut Expr, context: &mut Context<'_>) -> Result<Done, Error> {
+    let Expr::Function(function) = expr else {
+        return Ok(Done::No);
+    };
     // only governance qualifies a function's name, and that is not ours to touch
-    let Some(name) = compose::bare_name(&function.name) else { return Ok(()) };
+    let Some(name) = compose::bare_name(&function.name) else {
+        return Ok(Done::No);
+    };
     variants::settle_arguments(&name, function, context)?;
     if let Some(handler) = CODED.get(name.as_str()) {
         *expr = handler(take(function), context)?;
-    } else if templates::is_known(&name) {
+        return Ok(Done::Yes);
+    }
+    if templates::is_known(&name) {
         if functions::find(&name).is_some() && !templates::takes(&name, arity(function)) {
-            return Ok(());
+            return Ok(Done::No);
         }
         let args = plain(take(function))?;
-        *expr = templates::fill(&name, args, context)?;
-    } else if functions::find(&name).is_none() {
+        *expr = templates::fill(&name, &args, context)?;
+        return Ok(Done::Yes);
+    }
+    if functions::find(&name).is_none() {
         return Err(Error::unsupported_function(name));
     }
-    Ok(())
+    Ok(Done::No)
 }
 
 fn take(function: &mut Function) -> Function {
@@ -63,24 +81,47 @@ pub(super) fn arity(function: &Function) -> usize {
 
 /// The arguments of a call that has nothing but positional arguments.
 pub(super) fn plain(function: Function) -> Result<Vec<Expr>, Error> {
-    let Function { name, uses_odbc_syntax: _, parameters, args, within_group, filter, null_treatment, over } = function;
+    let Function {
+        name,
+        uses_odbc_syntax: _,
+        parameters,
+        args,
+        within_group,
+        filter,
+        null_treatment,
+        over,
+    } = function;
     let decorated = parameters != FunctionArguments::None
         || !within_group.is_empty()
         || filter.is_some()
         || null_treatment.is_some()
         || over.is_some();
-    let FunctionArguments::List(FunctionArgumentList { duplicate_treatment, args, clauses }) = args else {
+    let FunctionArguments::List(FunctionArgumentList {
+        duplicate_treatment,
+        args,
+        clauses,
+    }) = args
+    else {
         // CURRENT_DATE and its like have no brackets
-        return if args == FunctionArguments::None && !decorated { Ok(Vec::new()) } else { Err(odd(&name.to_string())) };
+        return if args == FunctionArguments::None && !decorated {
+            Ok(Vec::new())
+        } else {
+            Err(odd(&name.to_string()))
+        };
     };
     if decorated || duplicate_treatment.is_some() || !clauses.is_empty() {
         return Err(odd(&name.to_string()));
     }
-    args.into_iter().map(|argument| positional(argument, &name.to_string())).collect()
+    args.into_iter()
+        .map(|argument| positional(argument, &name.to_string()))
+        .collect()
 }
 
 fn odd(name: &str) -> Error {
-    Error::unsupported(format!("{} with OVER, FILTER, DISTINCT or ORDER BY", name.to_ascii_uppercase()))
+    Error::unsupported(format!(
+        "{} with OVER, FILTER, DISTINCT or ORDER BY",
+        name.to_ascii_uppercase()
+    ))
 }
 
 /// The expression of an unnamed argument.
@@ -101,7 +142,10 @@ pub(super) fn exactly<const N: usize>(name: &str, args: Vec<Expr>) -> Result<[Ex
 }
 
 pub(super) fn wrong_count(name: &str, count: usize) -> Error {
-    Error::unsupported(format!("{} with {count} arguments", name.to_ascii_uppercase()))
+    Error::unsupported(format!(
+        "{} with {count} arguments",
+        name.to_ascii_uppercase()
+    ))
 }
 
 /// Every expression among the arguments, to be changed in place.

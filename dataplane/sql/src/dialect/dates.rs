@@ -4,20 +4,28 @@
 //! the DATE while the unit is a day or longer. Where the type is not known, `cast_to_type` makes the
 //! engine itself follow its argument.
 
-use sqlparser::ast::{BinaryOperator, DataType, DateTimeField, Expr, ExtractSyntax, Function, TimezoneInfo, Value};
+use sqlparser::ast::{
+    BinaryOperator, DataType, DateTimeField, Expr, ExtractSyntax, Function, FunctionArguments,
+    TimezoneInfo,
+};
 
 use super::call::{Handler, exactly, plain, wrong_count};
-use super::{Context, call, compose, templates};
+use super::{Context, Done, call, compose, templates};
 use crate::error::Error;
 use crate::types::Type;
 
 pub(super) const CALLS: &[(&str, Handler)] = &[
     ("add_months", add_months),
+    ("current_date", now),
+    ("current_time", now),
+    ("current_timestamp", now),
     ("date_part", part_call),
     ("date_trunc", truncate),
     ("dateadd", add),
     ("datediff", diff),
     ("last_day", last_day),
+    ("localtime", now),
+    ("localtimestamp", now),
     ("next_day", next_day),
     ("previous_day", previous_day),
     ("timeadd", add),
@@ -29,20 +37,45 @@ pub(super) const CALLS: &[(&str, Handler)] = &[
 
 /// Words as the warehouse spells them, and the engine's part.
 const PARTS: &[(&str, &[&str])] = &[
-    ("year", &["year", "y", "yy", "yyy", "yyyy", "yr", "years", "yrs"]),
+    (
+        "year",
+        &["year", "y", "yy", "yyy", "yyyy", "yr", "years", "yrs"],
+    ),
     ("quarter", &["quarter", "q", "qtr", "qtrs", "quarters"]),
     ("month", &["month", "mm", "mon", "mons", "months"]),
-    ("week", &["week", "w", "wk", "weekofyear", "woy", "wy", "weeks"]),
+    (
+        "week",
+        &["week", "w", "wk", "weekofyear", "woy", "wy", "weeks"],
+    ),
     ("day", &["day", "d", "dd", "days", "dayofmonth"]),
     ("hour", &["hour", "h", "hh", "hr", "hours", "hrs"]),
     ("minute", &["minute", "m", "mi", "min", "minutes", "mins"]),
     ("second", &["second", "s", "sec", "seconds", "secs"]),
-    ("millisecond", &["millisecond", "ms", "msec", "milliseconds"]),
-    ("microsecond", &["microsecond", "us", "usec", "microseconds"]),
+    (
+        "millisecond",
+        &["millisecond", "ms", "msec", "milliseconds"],
+    ),
+    (
+        "microsecond",
+        &["microsecond", "us", "usec", "microseconds"],
+    ),
     ("dow", &["dayofweek", "dow", "dw", "weekday"]),
-    ("isodow", &["dayofweekiso", "weekday_iso", "dow_iso", "dw_iso", "dayofweek_iso", "isodow"]),
+    (
+        "isodow",
+        &[
+            "dayofweekiso",
+            "weekday_iso",
+            "dow_iso",
+            "dw_iso",
+            "dayofweek_iso",
+            "isodow",
+        ],
+    ),
     ("doy", &["dayofyear", "yearday", "doy", "dy"]),
-    ("isoweek", &["weekiso", "week_iso", "weekofyeariso", "weekofyear_iso"]),
+    (
+        "isoweek",
+        &["weekiso", "week_iso", "weekofyeariso", "weekofyear_iso"],
+    ),
     ("isoyear", &["yearofweek", "yearofweekiso", "isoyear"]),
     ("epoch", &["epoch_second", "epoch", "epoch_seconds"]),
     ("epoch_ms", &["epoch_millisecond", "epoch_milliseconds"]),
@@ -53,15 +86,25 @@ const PARTS: &[(&str, &[&str])] = &[
 ];
 
 /// Units a date can be moved or cut by, longest first; the first five keep a DATE a DATE.
-const UNITS: [&str; 10] =
-    ["year", "quarter", "month", "week", "day", "hour", "minute", "second", "millisecond", "microsecond"];
+const UNITS: [&str; 10] = [
+    "year",
+    "quarter",
+    "month",
+    "week",
+    "day",
+    "hour",
+    "minute",
+    "second",
+    "millisecond",
+    "microsecond",
+];
 const DAYS_OR_LONGER: usize = 5;
 
 /// Whether this argument of this function is a unit, which looks like a column and is none.
 pub(super) fn is_unit(function: &str, argument: usize) -> bool {
     match function {
-        "dateadd" | "timeadd" | "timestampadd" | "datediff" | "timediff" | "timestampdiff" | "date_part"
-        | "date_trunc" => argument == 0,
+        "dateadd" | "timeadd" | "timestampadd" | "datediff" | "timediff" | "timestampdiff"
+        | "date_part" | "date_trunc" => argument == 0,
         "last_day" => argument == 1,
         _ => false,
     }
@@ -78,19 +121,30 @@ fn part(expr: &Expr) -> Option<&'static str> {
 
 fn part_of(word: &str) -> Option<&'static str> {
     let word = word.to_ascii_lowercase();
-    PARTS.iter().find(|(_, words)| words.contains(&word.as_str())).map(|(part, _)| *part)
+    PARTS
+        .iter()
+        .find(|(_, words)| words.contains(&word.as_str()))
+        .map(|(part, _)| *part)
 }
 
 /// The engine's unit of a word, or a refusal that names it.
 fn unit(expr: &Expr, function: &str) -> Result<&'static str, Error> {
     part(expr)
         .filter(|part| UNITS.contains(part))
-        .ok_or_else(|| Error::unsupported(format!("the unit {expr} of {}", function.to_ascii_uppercase())))
+        .ok_or_else(|| {
+            Error::unsupported(format!(
+                "the unit {expr} of {}",
+                function.to_ascii_uppercase()
+            ))
+        })
 }
 
 /// Whether a DATE moved or cut by it is still one.
 pub(super) fn keeps_date(unit: &str) -> bool {
-    UNITS.iter().take(DAYS_OR_LONGER).any(|known| *known == unit)
+    UNITS
+        .iter()
+        .take(DAYS_OR_LONGER)
+        .any(|known| *known == unit)
 }
 
 pub(super) fn timestamp() -> DataType {
@@ -99,7 +153,11 @@ pub(super) fn timestamp() -> DataType {
 
 /// Text read as a point in time; anything else as it is.
 fn instant(expr: Expr, context: &Context<'_>) -> Expr {
-    if context.type_of(&expr) == Type::Text { compose::cast(expr, timestamp()) } else { expr }
+    if context.type_of(&expr) == Type::Text {
+        compose::cast(expr, timestamp())
+    } else {
+        expr
+    }
 }
 
 /// `CAST(… AS DATE)` of what was a DATE, the type of `model` where that is not known.
@@ -121,12 +179,23 @@ fn add(function: Function, context: &mut Context<'_>) -> Result<Expr, Error> {
     let unit = unit(&word, &name)?;
     let date = instant(date, context);
     let moved = compose::binary(date.clone(), BinaryOperator::Plus, interval(unit, amount));
-    if keeps_date(unit) { like(moved, date, context) } else { Ok(moved) }
+    if keeps_date(unit) {
+        like(moved, date, context)
+    } else {
+        Ok(moved)
+    }
 }
 
 /// `to_days(n)` and its like, with the type of argument each wants.
 fn interval(unit: &str, amount: Expr) -> Expr {
-    let name = format!("to_{}", if unit == "century" { "centuries".to_owned() } else { format!("{unit}s") });
+    let name = format!(
+        "to_{}",
+        if unit == "century" {
+            "centuries".to_owned()
+        } else {
+            format!("{unit}s")
+        }
+    );
     let amount = match compose::integer(&amount) {
         Some(_) => amount,
         None if keeps_date(unit) => compose::cast(amount, DataType::Integer(None)),
@@ -142,7 +211,7 @@ fn diff(function: Function, context: &mut Context<'_>) -> Result<Expr, Error> {
     let unit = unit(&word, &name)?;
     let (from, to) = (instant(from, context), instant(to, context));
     if unit == "week" {
-        return templates::fill("_week_diff", vec![from, to], context);
+        return templates::fill("_week_diff", &[from, to], context);
     }
     Ok(compose::call("date_diff", [compose::text(unit), from, to]))
 }
@@ -150,7 +219,11 @@ fn diff(function: Function, context: &mut Context<'_>) -> Result<Expr, Error> {
 /// `DATE_TRUNC(unit, date)`; the warehouse takes the two in either order.
 fn truncate(function: Function, context: &mut Context<'_>) -> Result<Expr, Error> {
     let [first, second] = exactly("date_trunc", plain(function)?)?;
-    let (word, date) = if part(&first).is_none() && part(&second).is_some() { (second, first) } else { (first, second) };
+    let (word, date) = if part(&first).is_none() && part(&second).is_some() {
+        (second, first)
+    } else {
+        (first, second)
+    };
     truncated(&word, date, context)
 }
 
@@ -196,8 +269,15 @@ fn extracted(part: &str, date: Expr) -> Expr {
 }
 
 /// `EXTRACT(part FROM date)`: the warehouse's words, in the engine's one spelling.
-pub(super) fn rewrite(expr: &mut Expr, context: &mut Context<'_>) -> Result<(), Error> {
-    let Expr::Extract { field, syntax: _, expr: date } = expr else { return Ok(()) };
+pub(super) fn rewrite(expr: &mut Expr, context: &mut Context<'_>) -> Result<Done, Error> {
+    let Expr::Extract {
+        field,
+        syntax: _,
+        expr: date,
+    } = expr
+    else {
+        return Ok(Done::No);
+    };
     let word = match field {
         DateTimeField::Custom(ident) => ident.value.clone(),
         DateTimeField::Week(None) => "week".to_owned(),
@@ -208,10 +288,14 @@ pub(super) fn rewrite(expr: &mut Expr, context: &mut Context<'_>) -> Result<(), 
     };
     let date = instant(call::take_expr(date), context);
     *expr = match standard(part) {
-        Some(field) => Expr::Extract { field, syntax: ExtractSyntax::From, expr: Box::new(date) },
+        Some(field) => Expr::Extract {
+            field,
+            syntax: ExtractSyntax::From,
+            expr: Box::new(date),
+        },
         None => extracted(part, date),
     };
-    Ok(())
+    Ok(Done::Yes)
 }
 
 /// Parts that EXTRACT has in the standard, kept in its form.
@@ -228,6 +312,21 @@ fn standard(part: &str) -> Option<DateTimeField> {
     }
 }
 
+/// `CURRENT_TIMESTAMP`, with empty brackets or a number of digits: the engine wants it bare.
+fn now(mut function: Function, _: &mut Context<'_>) -> Result<Expr, Error> {
+    let name = function.name.to_string();
+    let args = std::mem::replace(&mut function.args, FunctionArguments::None);
+    let digits = plain(Function {
+        args,
+        ..function.clone()
+    })?;
+    match digits.as_slice() {
+        [] => Ok(Expr::Function(function)),
+        [digits] if compose::integer(digits).is_some() => Ok(Expr::Function(function)),
+        more => Err(wrong_count(&name, more.len())),
+    }
+}
+
 /// `ADD_MONTHS(date, n)`: the last day of a month stays the last.
 fn add_months(function: Function, context: &mut Context<'_>) -> Result<Expr, Error> {
     let [date, months] = exactly("add_months", plain(function)?)?;
@@ -236,7 +335,7 @@ fn add_months(function: Function, context: &mut Context<'_>) -> Result<Expr, Err
         Some(_) => months,
         None => compose::cast(months, DataType::Integer(None)),
     };
-    templates::fill("_add_months", vec![date, months], context)
+    templates::fill("_add_months", &[date, months], context)
 }
 
 /// `LAST_DAY(date[, unit])`.
@@ -247,9 +346,9 @@ fn last_day(function: Function, context: &mut Context<'_>) -> Result<Expr, Error
     let date = instant(date, context);
     match word.map(|word| unit(&word, "last_day")).transpose()? {
         None | Some("month") => Ok(compose::call("last_day", [date])),
-        Some("quarter") => templates::fill("_quarter_end", vec![date], context),
-        Some("year") => templates::fill("_year_end", vec![date], context),
-        Some("week") => templates::fill("_week_end", vec![date], context),
+        Some("quarter") => templates::fill("_quarter_end", &[date], context),
+        Some("year") => templates::fill("_year_end", &[date], context),
+        Some("week") => templates::fill("_week_end", &[date], context),
         Some(other) => Err(Error::unsupported(format!("LAST_DAY of a {other}"))),
     }
 }
@@ -267,11 +366,20 @@ fn weekday(template: &str, function: Function, context: &mut Context<'_>) -> Res
     const DAYS: [&str; 7] = ["mo", "tu", "we", "th", "fr", "sa", "su"];
     let name = function.name.to_string();
     let [date, day] = exactly(&name, plain(function)?)?;
-    let word = compose::literal(&day).map(str::to_ascii_lowercase).unwrap_or_default();
-    let found = DAYS.iter().zip(1..).find(|(start, _)| word.starts_with(**start)).map(|(_, number)| number);
+    let word = compose::literal(&day)
+        .map(str::to_ascii_lowercase)
+        .unwrap_or_default();
+    let found = DAYS
+        .iter()
+        .zip(1..)
+        .find(|(start, _)| word.starts_with(**start))
+        .map(|(_, number)| number);
     let Some(number) = found else {
-        return Err(Error::unsupported(format!("{} of a day that is not a literal name of one", name.to_ascii_uppercase())));
+        return Err(Error::unsupported(format!(
+            "{} of a day that is not a literal name of one",
+            name.to_ascii_uppercase()
+        )));
     };
     let date = instant(date, context);
-    templates::fill(template, vec![date, Expr::value(Value::Number(i64::to_string(&number), false))], context)
+    templates::fill(template, &[date, compose::number(number)], context)
 }

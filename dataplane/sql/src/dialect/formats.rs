@@ -67,7 +67,10 @@ pub(super) fn compile(format: &str, way: Way) -> Result<String, Error> {
 fn element(rest: &str) -> Option<(&'static str, &'static str)> {
     ELEMENTS
         .iter()
-        .filter(|(element, _)| rest.get(..element.len()).is_some_and(|head| head.eq_ignore_ascii_case(element)))
+        .filter(|(element, _)| {
+            rest.get(..element.len())
+                .is_some_and(|head| head.eq_ignore_ascii_case(element))
+        })
         .max_by_key(|(element, _)| element.len())
         .copied()
 }
@@ -75,9 +78,8 @@ fn element(rest: &str) -> Option<(&'static str, &'static str)> {
 /// Reading takes any number of fractional digits; writing has no directive for some counts.
 fn directed(element: &str, directive: &'static str, way: Way) -> Result<&'static str, Error> {
     match (element, way) {
-        ("FF9", Way::Read) => Ok("%n"),
+        ("FF9", Way::Read) | ("FF", Way::Write) => Ok("%n"),
         (fraction, Way::Read) if fraction.starts_with("FF") => Ok("%f"),
-        ("FF", Way::Write) => Ok("%n"),
         _ if directive == "?" => Err(Error::unsupported(format!("the format element {element}"))),
         _ => Ok(directive),
     }
@@ -86,9 +88,9 @@ fn directed(element: &str, directive: &'static str, way: Way) -> Result<&'static
 /// `"text"` stands for itself.
 fn quoted<'a>(rest: &'a str, format: &str, out: &mut String) -> Result<&'a str, Error> {
     let inner = rest.strip_prefix('"').unwrap_or(rest);
-    let (text, after) = inner
-        .split_once('"')
-        .ok_or_else(|| Error::unsupported(format!("the format {format}, whose quote is not closed,")))?;
+    let (text, after) = inner.split_once('"').ok_or_else(|| {
+        Error::unsupported(format!("the format {format}, whose quote is not closed,"))
+    })?;
     text.chars().for_each(|c| escaped(c, out));
     Ok(after)
 }
@@ -126,7 +128,11 @@ mod tests {
             ("MMMM DD, YY", "%B %d, %y"),
         ];
         for (format, expected) in cases {
-            assert_eq!(compile(format, Way::Write).as_deref(), Ok(expected), "{format}");
+            assert_eq!(
+                compile(format, Way::Write).as_deref(),
+                Ok(expected),
+                "{format}"
+            );
         }
     }
 
@@ -138,8 +144,15 @@ mod tests {
 
     #[test]
     fn an_unknown_element_is_refused_by_its_name() {
-        for (format, named) in [("YYYY Q", "Q"), ("WW", "WW"), ("SS.FF4", "FF4"), ("\"open", "\"open")] {
-            let message = compile(format, Way::Write).map_err(|e| e.message).unwrap_err();
+        for (format, named) in [
+            ("YYYY Q", "Q"),
+            ("WW", "WW"),
+            ("SS.FF4", "FF4"),
+            ("\"open", "\"open"),
+        ] {
+            let message = compile(format, Way::Write)
+                .map_err(|e| e.message)
+                .unwrap_err();
             assert!(message.contains(named), "{message}");
         }
     }

@@ -1,36 +1,57 @@
-//! Paths into variants: `a:b.c[0]`, `a['k']`, GET and GET_PATH become the engine's JSON operators.
+//! Paths into variants: `a:b.c[0]`, `a['k']`, `GET` and `GET_PATH` become the engine's JSON operators.
 //!
 //! A path is one constant `'$."b"."c"[0]'`, every key quoted, so that no key can be read as another
 //! path. It stays JSON (`->`); a cast to anything else makes it text (`->>`, see `variants`).
 
-use sqlparser::ast::{AccessExpr, BinaryOperator, Expr, Function, JsonPath, JsonPathElem, Subscript};
+use sqlparser::ast::{
+    AccessExpr, BinaryOperator, Expr, Function, JsonPath, JsonPathElem, Subscript,
+};
 
 use super::call::{Handler, exactly, plain, take_expr};
-use super::{Context, compose, templates};
+use super::{Context, Done, compose, templates};
 use crate::error::Error;
 use crate::types::Type;
 
 pub(super) const CALLS: &[(&str, Handler)] = &[("get", get), ("get_path", get_path)];
 
 /// `a:b.c`, and subscripts of what is known to be a variant.
-pub(super) fn rewrite(expr: &mut Expr, context: &mut Context<'_>) -> Result<(), Error> {
+pub(super) fn rewrite(expr: &mut Expr, context: &mut Context<'_>) -> Result<Done, Error> {
     match expr {
         Expr::JsonAccess { value, path } => {
             let JsonPath { path: elements } = path;
             let value = take_expr(value);
-            *expr = follow(value, elements, context)?;
+            *expr = match subscripts_alone(elements) {
+                Some(indexes) if context.type_of(&value) != Type::Json => {
+                    compose::subscripts(value, indexes)
+                }
+                _ => follow(value, elements, context)?,
+            };
         }
         Expr::CompoundFieldAccess { root, access_chain } if context.type_of(root) == Type::Json => {
             let root = take_expr(root);
             *expr = subscripts(root, std::mem::take(access_chain), context)?;
         }
-        _ => {}
+        _ => return Ok(Done::No),
     }
-    Ok(())
+    Ok(Done::Yes)
+}
+
+/// `x[1]` and nothing else: of what is not known to be a variant it is the engine's own, which goes by
+/// the type (lists count from 1, JSON from 0).
+fn subscripts_alone(elements: &[JsonPathElem]) -> Option<Vec<Expr>> {
+    let index = |element: &JsonPathElem| match element {
+        JsonPathElem::Bracket { key } => Some(key.clone()),
+        JsonPathElem::Dot { .. } | JsonPathElem::ColonBracket { .. } => None,
+    };
+    elements.iter().map(index).collect()
 }
 
 /// Constant steps become one path; a computed key starts a new one.
-fn follow(value: Expr, elements: &[JsonPathElem], context: &mut Context<'_>) -> Result<Expr, Error> {
+fn follow(
+    value: Expr,
+    elements: &[JsonPathElem],
+    context: &mut Context<'_>,
+) -> Result<Expr, Error> {
     let mut at = value;
     let mut path = Path::default();
     for element in elements {
@@ -44,7 +65,11 @@ fn follow(value: Expr, elements: &[JsonPathElem], context: &mut Context<'_>) -> 
     Ok(path.of(at))
 }
 
-fn subscripts(root: Expr, chain: Vec<AccessExpr>, context: &mut Context<'_>) -> Result<Expr, Error> {
+fn subscripts(
+    root: Expr,
+    chain: Vec<AccessExpr>,
+    context: &mut Context<'_>,
+) -> Result<Expr, Error> {
     let mut at = root;
     let mut path = Path::default();
     for access in chain {
@@ -53,7 +78,9 @@ fn subscripts(root: Expr, chain: Vec<AccessExpr>, context: &mut Context<'_>) -> 
                 path.member(&ident.value);
                 at
             }
-            AccessExpr::Subscript(Subscript::Index { index }) => step(at, &mut path, index, context)?,
+            AccessExpr::Subscript(Subscript::Index { index }) => {
+                step(at, &mut path, index, context)?
+            }
             AccessExpr::Dot(_) | AccessExpr::Subscript(Subscript::Slice { .. }) => {
                 return Err(Error::unsupported("a slice of a variant"));
             }
@@ -82,8 +109,10 @@ fn computed(value: Expr, key: Expr, context: &mut Context<'_>) -> Result<Expr, E
             let index = compose::cast(key, sqlparser::ast::DataType::BigInt(None));
             Ok(compose::binary(value, BinaryOperator::Arrow, index))
         }
-        Type::Text => templates::fill("_member", vec![value, key], context),
-        _ => Err(Error::unsupported("a computed path whose type is not known: cast the key")),
+        Type::Text => templates::fill("_member", &[value, key], context),
+        _ => Err(Error::unsupported(
+            "a computed path whose key has no known type",
+        )),
     }
 }
 
@@ -109,7 +138,9 @@ impl Path {
         if index < 0 {
             return Err(Error::unsupported("a negative subscript of a variant"));
         }
-        self.steps.push_str(&format!("[{index}]"));
+        self.steps.push('[');
+        self.steps.push_str(&index.to_string());
+        self.steps.push(']');
         Ok(())
     }
 
@@ -118,13 +149,21 @@ impl Path {
         if self.steps.is_empty() {
             return value;
         }
-        if let Expr::BinaryOp { left, op: BinaryOperator::Arrow, right } = &value
+        if let Expr::BinaryOp {
+            left,
+            op: BinaryOperator::Arrow,
+            right,
+        } = &value
             && let Some(before) = compose::literal(right).filter(|path| path.starts_with('$'))
         {
             let whole = compose::text(format!("{before}{}", self.steps));
             return compose::binary(left.as_ref().clone(), BinaryOperator::Arrow, whole);
         }
-        compose::binary(value, BinaryOperator::Arrow, compose::text(format!("${}", self.steps)))
+        compose::binary(
+            value,
+            BinaryOperator::Arrow,
+            compose::text(format!("${}", self.steps)),
+        )
     }
 }
 
@@ -140,7 +179,9 @@ fn get(function: Function, context: &mut Context<'_>) -> Result<Expr, Error> {
 fn get_path(function: Function, _: &mut Context<'_>) -> Result<Expr, Error> {
     let [value, written] = exactly("get_path", plain(function)?)?;
     let Some(written) = compose::literal(&written) else {
-        return Err(Error::unsupported("GET_PATH with a path that is not a literal"));
+        return Err(Error::unsupported(
+            "GET_PATH with a path that is not a literal",
+        ));
     };
     Ok(read(written)?.of(value))
 }
@@ -196,7 +237,11 @@ mod tests {
             ("$x", r#"."$x""#),
         ];
         for (written, steps) in cases {
-            assert_eq!(read(written).map(|path| path.steps).as_deref(), Ok(steps), "{written}");
+            assert_eq!(
+                read(written).map(|path| path.steps).as_deref(),
+                Ok(steps),
+                "{written}"
+            );
         }
         assert!(read("a[").is_err() && read("a..b").is_err() && read("a[x]").is_err());
     }

@@ -12,9 +12,11 @@ use sqlparser::ast::{Expr, Ident, Visit, VisitMut, Visitor, VisitorMut};
 use sqlparser::dialect::DuckDbDialect;
 use sqlparser::parser::Parser;
 
+use super::infer::arguments;
 use super::{Context, compose};
 use crate::error::Error;
 use crate::functions::{self, Class};
+use crate::types::Type;
 
 /// One line.
 struct Template {
@@ -37,22 +39,40 @@ pub(super) fn is_known(name: &str) -> bool {
 
 /// Whether one of them has so many parameters.
 pub(super) fn takes(name: &str, arity: usize) -> bool {
-    TEMPLATES.get(name).is_some_and(|all| all.iter().any(|template| template.parameters.len() == arity))
+    TEMPLATES.get(name).is_some_and(|all| {
+        all.iter()
+            .any(|template| template.parameters.len() == arity)
+    })
 }
 
 /// The template of this name over these arguments.
-pub(super) fn fill(name: &str, args: Vec<Expr>, context: &mut Context<'_>) -> Result<Expr, Error> {
+pub(super) fn fill(name: &str, args: &[Expr], context: &mut Context<'_>) -> Result<Expr, Error> {
     let template = TEMPLATES
         .get(name)
-        .and_then(|arities| arities.iter().find(|template| template.parameters.len() == args.len()))
+        .and_then(|arities| {
+            arities
+                .iter()
+                .find(|template| template.parameters.len() == args.len())
+        })
         .ok_or_else(|| Error::unsupported(format!("{name} with {} arguments", args.len())))?;
     let mut body = template.body.clone();
-    let mut hole = Fill { template, args: &args, uses: vec![0; args.len()] };
+    let variants = args
+        .iter()
+        .map(|arg| context.type_of(arg) == Type::Json)
+        .collect();
+    let mut hole = Fill {
+        template,
+        args,
+        uses: vec![0; args.len()],
+        variants,
+    };
     let ControlFlow::Continue(()) = VisitMut::visit(&mut body, &mut hole);
-    for (used, arg) in hole.uses.iter().zip(&args) {
+    for (used, arg) in hole.uses.iter().zip(args) {
         if *used > 1 {
             if is_volatile(arg) {
-                return Err(Error::unsupported(format!("{name} over a volatile argument")));
+                return Err(Error::unsupported(format!(
+                    "{name} over a volatile argument"
+                )));
             }
             context.copy(size(arg) * (used - 1))?;
         }
@@ -64,15 +84,52 @@ struct Fill<'a> {
     template: &'a Template,
     args: &'a [Expr],
     uses: Vec<usize>,
+    /// Which arguments are variants, so need no `to_json`.
+    variants: Vec<bool>,
+}
+
+impl Fill<'_> {
+    fn parameter(&self, expr: &Expr) -> Option<usize> {
+        let Expr::Identifier(Ident { value, .. }) = expr else {
+            return None;
+        };
+        self.template
+            .parameters
+            .iter()
+            .position(|parameter| parameter == value)
+    }
+
+    /// `to_json(parameter)` of a variant is the variant.
+    fn needless(&self, expr: &Expr) -> Option<Expr> {
+        let Expr::Function(function) = expr else {
+            return None;
+        };
+        if compose::bare_name(&function.name).as_deref() != Some("to_json") {
+            return None;
+        }
+        let inner = arguments(function).next()?;
+        let at = self.parameter(inner)?;
+        self.variants
+            .get(at)
+            .copied()
+            .unwrap_or(false)
+            .then(|| inner.clone())
+    }
 }
 
 impl VisitorMut for Fill<'_> {
     type Break = std::convert::Infallible;
 
+    fn pre_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<Self::Break> {
+        if let Some(inner) = self.needless(expr) {
+            *expr = inner;
+        }
+        ControlFlow::Continue(())
+    }
+
     /// Leaves first, so that what was put in is not looked through again.
     fn post_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<Self::Break> {
-        let Expr::Identifier(Ident { value, .. }) = expr else { return ControlFlow::Continue(()) };
-        let Some(at) = self.template.parameters.iter().position(|parameter| parameter == value) else {
+        let Some(at) = self.parameter(expr) else {
             return ControlFlow::Continue(());
         };
         if let (Some(arg), Some(used)) = (self.args.get(at), self.uses.get_mut(at)) {
@@ -103,12 +160,22 @@ fn is_volatile(expr: &Expr) -> bool {
     impl Visitor for Search {
         type Break = ();
         fn pre_visit_expr(&mut self, expr: &Expr) -> ControlFlow<()> {
-            let Expr::Function(function) = expr else { return ControlFlow::Continue(()) };
+            let Expr::Function(function) = expr else {
+                return ControlFlow::Continue(());
+            };
             let name = compose::bare_name(&function.name).unwrap_or_default();
-            let moves = matches!(functions::class(&name), Some(Class::Volatile | Class::Write));
+            let moves = matches!(
+                functions::class(&name),
+                Some(Class::Volatile | Class::Write)
+            );
             // one answer in a statement: repeating it is harmless
-            let steady = name.starts_with("current_") || matches!(name.as_str(), "now" | "today" | "getdate" | "sysdate");
-            if moves && !steady { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+            let steady = name.starts_with("current_")
+                || matches!(name.as_str(), "now" | "today" | "getdate" | "sysdate");
+            if moves && !steady {
+                ControlFlow::Break(())
+            } else {
+                ControlFlow::Continue(())
+            }
         }
     }
     expr.visit(&mut Search).is_break()
@@ -121,8 +188,16 @@ fn read(line: &'static str) -> Option<(&'static str, Template)> {
         return None;
     }
     let (name, parameters) = head.trim().strip_suffix(')')?.split_once('(')?;
-    let parameters = parameters.split(',').map(|p| p.trim().to_owned()).filter(|p| !p.is_empty()).collect();
-    let body = Parser::new(&DuckDbDialect {}).try_with_sql(body).ok()?.parse_expr().ok()?;
+    let parameters = parameters
+        .split(',')
+        .map(|p| p.trim().to_owned())
+        .filter(|p| !p.is_empty())
+        .collect();
+    let body = Parser::new(&DuckDbDialect {})
+        .try_with_sql(body)
+        .ok()?
+        .parse_expr()
+        .ok()?;
     Some((name, Template { parameters, body }))
 }
 
@@ -132,14 +207,19 @@ mod tests {
 
     #[test]
     fn every_line_is_read_and_no_name_and_arity_stands_twice() {
-        let lines: Vec<_> =
-            include_str!("templates.txt").lines().filter(|line| !line.is_empty() && !line.starts_with('#')).collect();
+        let lines: Vec<_> = include_str!("templates.txt")
+            .lines()
+            .filter(|line| !line.is_empty() && !line.starts_with('#'))
+            .collect();
         for line in &lines {
             assert!(read(line).is_some(), "{line}");
         }
         assert_eq!(TEMPLATES.values().map(Vec::len).sum::<usize>(), lines.len());
         for (name, arities) in TEMPLATES.iter() {
-            let mut counts: Vec<_> = arities.iter().map(|template| template.parameters.len()).collect();
+            let mut counts: Vec<_> = arities
+                .iter()
+                .map(|template| template.parameters.len())
+                .collect();
             counts.sort_unstable();
             counts.dedup();
             assert_eq!(counts.len(), arities.len(), "{name}");
@@ -148,10 +228,18 @@ mod tests {
 
     #[test]
     fn every_parameter_of_a_template_is_used() {
-        for (name, template) in TEMPLATES.iter().flat_map(|(name, all)| all.iter().map(move |template| (name, template))) {
+        for (name, template) in TEMPLATES
+            .iter()
+            .flat_map(|(name, all)| all.iter().map(move |template| (name, template)))
+        {
             let args = vec![Expr::value(sqlparser::ast::Value::Null); template.parameters.len()];
             let mut body = template.body.clone();
-            let mut fill = Fill { template, args: &args, uses: vec![0; args.len()] };
+            let mut fill = Fill {
+                template,
+                args: &args,
+                uses: vec![0; args.len()],
+                variants: Vec::new(),
+            };
             let ControlFlow::Continue(()) = VisitMut::visit(&mut body, &mut fill);
             assert!(fill.uses.iter().all(|used| *used > 0), "{name}");
         }

@@ -1,1 +1,177 @@
-//! tests
+//! The corpus: `corpus/<construct>/<case>.sql` in the warehouse's dialect, `<case>.expected` beside it with
+//! one line of engine SQL, or the refusal, for each statement. `UPDATE_EXPECT=1` writes what came out.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use crate::types::{Known, Type};
+use crate::{Catalog, Column, Names, Rules, Table};
+
+/// Written by hand and checked elsewhere: whole queries, not constructs.
+const OTHERS: [&str; 1] = ["tpch"];
+
+/// The tables of the corpus, as `corpus/setup.sql` makes them.
+const TABLES: [(&str, &str); 5] = [
+    (
+        "t",
+        "id INTEGER, a INTEGER, b INTEGER, name VARCHAR, d DATE, ts TIMESTAMP, amt DECIMAL(10), g VARCHAR",
+    ),
+    ("v", "id INTEGER, src JSON"),
+    ("m", "id INTEGER, val VARCHAR"),
+    ("sales", "emp VARCHAR, q VARCHAR, amount INTEGER"),
+    ("wide", "id INTEGER, jan INTEGER, feb INTEGER"),
+];
+
+fn columns(written: &str) -> impl Iterator<Item = (&str, &str)> {
+    written
+        .split(", ")
+        .map(|column| column.split_once(' ').unwrap())
+}
+
+fn world() -> Known {
+    let mut known = Known::default();
+    for (table, written) in TABLES {
+        for (name, type_name) in columns(written) {
+            known.add(table, name, Type::of_name(type_name));
+        }
+    }
+    known
+}
+
+fn catalog() -> Catalog {
+    let column = |(name, type_name)| Column::new(name, type_name);
+    Catalog::new(
+        TABLES.map(|(name, written)| {
+            Table::new("main", name, columns(written).map(column).collect())
+        }),
+    )
+}
+
+fn statements(text: &str) -> impl Iterator<Item = &str> {
+    text.split(";\n").filter(|one| !one.trim().is_empty())
+}
+
+fn engine(text: &str) -> String {
+    statements(text).map(one).collect()
+}
+
+fn one(sql: &str) -> String {
+    let done = crate::parse::parse(sql).and_then(|statement| {
+        let mut tree = statement.into_admitted()?;
+        super::to_engine(&mut tree, &world())?;
+        crate::print::engine(&tree, &[], false)
+    });
+    done.map_or_else(
+        |error| format!("error: {error}\n"),
+        |printed| format!("{};\n", printed.sql),
+    )
+}
+
+/// The whole walk, for a caller without rules.
+fn walked(sql: &str) -> Result<String, crate::Error> {
+    let resolved = crate::resolve(crate::parse(sql)?, &catalog(), &Names::new("demo"))?;
+    crate::transpile(crate::govern(resolved, &Rules::default())?).map(|made| made.sql)
+}
+
+fn corpus() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("corpus")
+}
+
+fn entries(directory: &Path) -> Vec<PathBuf> {
+    let mut found: Vec<_> = fs::read_dir(directory)
+        .unwrap()
+        .map(|entry| entry.unwrap().path())
+        .collect();
+    found.sort();
+    found
+}
+
+/// Every `.sql` of the corpus.
+fn cases() -> Vec<PathBuf> {
+    files()
+        .into_iter()
+        .filter(|path| path.extension().is_some_and(|e| e == "sql"))
+        .collect()
+}
+
+fn files() -> Vec<PathBuf> {
+    let constructs = entries(&corpus()).into_iter().filter(|path| path.is_dir());
+    constructs
+        .filter(|path| !OTHERS.iter().any(|other| path.ends_with(other)))
+        .flat_map(|path| entries(&path))
+        .collect()
+}
+
+#[test]
+fn every_case_of_the_corpus_becomes_the_engine_sql_beside_it() {
+    let mut wrong = Vec::new();
+    for case in cases() {
+        let found = engine(&fs::read_to_string(&case).unwrap());
+        let expected = case.with_extension("expected");
+        if std::env::var_os("UPDATE_EXPECT").is_some() {
+            fs::write(&expected, found).unwrap();
+        } else if fs::read_to_string(&expected).unwrap_or_default() != found {
+            wrong.push(format!("{}\n{found}", case.display()));
+        }
+    }
+    assert!(
+        wrong.is_empty(),
+        "UPDATE_EXPECT=1 writes these:\n{}",
+        wrong.join("\n")
+    );
+}
+
+#[test]
+fn what_the_dialect_lets_through_walks_the_whole_way() {
+    for case in cases() {
+        for sql in statements(&fs::read_to_string(&case).unwrap()) {
+            let done = walked(sql);
+            assert_eq!(
+                done.is_ok(),
+                !one(sql).starts_with("error: "),
+                "{sql}\n{done:?}"
+            );
+        }
+    }
+}
+
+#[test]
+fn every_file_of_the_corpus_belongs_to_a_case() {
+    for file in files() {
+        let other = if file.extension().is_some_and(|e| e == "sql") {
+            "expected"
+        } else {
+            "sql"
+        };
+        assert!(
+            file.with_extension(other).exists(),
+            "{} stands alone",
+            file.display()
+        );
+    }
+}
+
+#[test]
+fn a_rewrite_that_repeats_its_arguments_is_bounded() {
+    let nested = (0..24).fold("a".to_owned(), |inner, _| format!("div0({inner}, {inner})"));
+    assert!(engine(&format!("SELECT {nested} FROM t")).starts_with("error: "));
+}
+
+#[test]
+fn a_backslash_in_a_string_is_warned_of_once() {
+    let warnings = |sql: &str| {
+        let mut tree = crate::parse(sql).unwrap().into_admitted().unwrap();
+        super::to_engine(&mut tree, &world()).unwrap()
+    };
+    assert_eq!(
+        warnings(r"SELECT 'a\nb', 'c\' FROM t WHERE name = 'x\'").len(),
+        1
+    );
+    assert!(warnings("SELECT src:s, INITCAP(name) FROM v, t").is_empty());
+}
+
+#[test]
+fn words_that_look_like_columns_are_known() {
+    assert!(super::is_word("DATEADD", 0) && super::is_word("last_day", 1));
+    assert!(!super::is_word("dateadd", 1) && !super::is_word("nvl", 0));
+}

@@ -3,7 +3,7 @@
 use sqlparser::ast::{BinaryOperator, Expr, Function};
 
 use super::call::{Handler, exactly, plain, take_expr, wrong_count};
-use super::{Context, compose, templates};
+use super::{Context, Done, compose, templates};
 use crate::error::Error;
 use crate::types::Type;
 
@@ -23,27 +23,41 @@ pub(super) const CALLS: &[(&str, Handler)] = &[
 ];
 
 /// `SUBSTR(s, 0, n)` and `LIKE ANY (…)`, which the parser gives nodes of their own.
-pub(super) fn rewrite(expr: &mut Expr, context: &mut Context<'_>) -> Result<(), Error> {
+pub(super) fn rewrite(expr: &mut Expr, context: &mut Context<'_>) -> Result<Done, Error> {
     match expr {
-        Expr::Substring { expr: text, substring_from: Some(from), .. } => {
+        Expr::Substring {
+            expr: text,
+            substring_from: Some(from),
+            ..
+        } => {
             if context.type_of(text) == Type::Json {
-                **text = super::variants::unquoted(take_expr(text), context);
+                **text = super::variants::unquoted(take_expr(text));
             }
             let start = take_expr(from);
             **from = from_one(start, context)?;
         }
-        Expr::Like { any: true, .. } | Expr::ILike { any: true, .. } => *expr = any_of(take_expr(expr), context)?,
-        Expr::RLike { negated, expr: text, pattern, regexp: _ } => {
+        Expr::Like { any: true, .. } | Expr::ILike { any: true, .. } => {
+            *expr = any_of(take_expr(expr), context)?;
+        }
+        Expr::RLike {
+            negated,
+            expr: text,
+            pattern,
+            regexp: _,
+        } => {
             let matched = compose::call("regexp_full_match", [take_expr(text), take_expr(pattern)]);
             *expr = if *negated { not(matched) } else { matched };
         }
-        _ => {}
+        _ => return Ok(Done::No),
     }
-    Ok(())
+    Ok(Done::Yes)
 }
 
 fn not(expr: Expr) -> Expr {
-    Expr::UnaryOp { op: sqlparser::ast::UnaryOperator::Not, expr: Box::new(expr) }
+    Expr::UnaryOp {
+        op: sqlparser::ast::UnaryOperator::Not,
+        expr: Box::new(expr),
+    }
 }
 
 /// A start of 0 means 1.
@@ -51,29 +65,57 @@ fn from_one(start: Expr, context: &mut Context<'_>) -> Result<Expr, Error> {
     match compose::integer(&start) {
         Some(0) => Ok(compose::number(1)),
         Some(_) => Ok(start),
-        None => templates::fill("_from_one", vec![start], context),
+        None => templates::fill("_from_one", &[start], context),
     }
 }
 
 /// `x LIKE ANY (a, b)`: one LIKE for each pattern.
 fn any_of(expr: Expr, context: &mut Context<'_>) -> Result<Expr, Error> {
     let (is_like, negated, value, pattern, escape_char) = match expr {
-        Expr::Like { negated, any: _, expr, pattern, escape_char } => (true, negated, expr, pattern, escape_char),
-        Expr::ILike { negated, any: _, expr, pattern, escape_char } => (false, negated, expr, pattern, escape_char),
+        Expr::Like {
+            negated,
+            any: _,
+            expr,
+            pattern,
+            escape_char,
+        } => (true, negated, expr, pattern, escape_char),
+        Expr::ILike {
+            negated,
+            any: _,
+            expr,
+            pattern,
+            escape_char,
+        } => (false, negated, expr, pattern, escape_char),
         other => return Ok(other),
     };
     let patterns = match *pattern {
         Expr::Tuple(patterns) => patterns,
         Expr::Nested(one) => vec![*one],
-        _ => return Err(Error::unsupported("LIKE ANY of something other than a list")),
+        _ => {
+            return Err(Error::unsupported(
+                "LIKE ANY of something other than a list",
+            ));
+        }
     };
     context.copy(templates::size(&value) * patterns.len().saturating_sub(1))?;
     let each = patterns.into_iter().map(|pattern| {
         let (expr, pattern, escape_char) = (value.clone(), Box::new(pattern), escape_char.clone());
         if is_like {
-            Expr::Like { negated: false, any: false, expr, pattern, escape_char }
+            Expr::Like {
+                negated: false,
+                any: false,
+                expr,
+                pattern,
+                escape_char,
+            }
         } else {
-            Expr::ILike { negated: false, any: false, expr, pattern, escape_char }
+            Expr::ILike {
+                negated: false,
+                any: false,
+                expr,
+                pattern,
+                escape_char,
+            }
         }
     });
     let joined = each.reduce(|one, next| compose::binary(one, BinaryOperator::Or, next));
@@ -85,7 +127,9 @@ fn any_of(expr: Expr, context: &mut Context<'_>) -> Result<Expr, Error> {
 fn concat(function: Function, _: &mut Context<'_>) -> Result<Expr, Error> {
     let args = plain(function)?;
     let is_one = args.len() == 1;
-    let joined = args.into_iter().reduce(|one, next| compose::binary(one, BinaryOperator::StringConcat, next));
+    let joined = args
+        .into_iter()
+        .reduce(|one, next| compose::binary(one, BinaryOperator::StringConcat, next));
     match joined {
         Some(one) if is_one => Ok(compose::cast(one, sqlparser::ast::DataType::Varchar(None))),
         Some(joined) => Ok(joined),
@@ -105,7 +149,11 @@ fn extreme(function: Function, context: &mut Context<'_>) -> Result<Expr, Error>
 }
 
 fn unless_null(name: &str, args: Vec<Expr>, context: &mut Context<'_>) -> Result<Expr, Error> {
-    let can_be: Vec<Expr> = args.iter().filter(|arg| !is_present(arg)).cloned().collect();
+    let can_be: Vec<Expr> = args
+        .iter()
+        .filter(|arg| !is_present(arg))
+        .cloned()
+        .collect();
     context.copy(can_be.iter().map(templates::size).sum())?;
     let absent = can_be
         .into_iter()
@@ -120,7 +168,9 @@ fn unless_null(name: &str, args: Vec<Expr>, context: &mut Context<'_>) -> Result
 }
 
 fn is_present(expr: &Expr) -> bool {
-    matches!(expr, Expr::Value(_)) && !compose::is_null(expr) && !matches!(expr, Expr::Value(value) if matches!(value.value, sqlparser::ast::Value::Placeholder(_)))
+    matches!(expr, Expr::Value(_))
+        && !compose::is_null(expr)
+        && !matches!(expr, Expr::Value(value) if matches!(value.value, sqlparser::ast::Value::Placeholder(_)))
 }
 
 /// `DECODE(x, a, A, b, B, …, otherwise)`, where NULL finds NULL; the engine's `decode` of a blob has one
@@ -145,7 +195,10 @@ fn decode(function: Function, context: &mut Context<'_>) -> Result<Expr, Error> 
     }
     context.copy(templates::size(&value) * arms.len())?;
     let same = |wanted| Expr::IsNotDistinctFrom(Box::new(value.clone()), Box::new(wanted));
-    let arms = arms.into_iter().map(|(wanted, result)| (same(wanted), result)).collect();
+    let arms = arms
+        .into_iter()
+        .map(|(wanted, result)| (same(wanted), result))
+        .collect();
     Ok(compose::case(None, arms, otherwise))
 }
 
@@ -185,7 +238,7 @@ fn tokens(name: &str, mut args: Vec<Expr>, context: &mut Context<'_>) -> Result<
         args.push(compose::text(" "));
     }
     let [text, delimiters] = exactly(name, args)?;
-    templates::fill("_tokens", vec![text, delimiters], context)
+    templates::fill("_tokens", &[text, delimiters], context)
 }
 
 /// `REGEXP_REPLACE(s, p[, r[, position[, occurrence[, parameters]]]])`: all matches. Four arguments
@@ -193,16 +246,24 @@ fn tokens(name: &str, mut args: Vec<Expr>, context: &mut Context<'_>) -> Result<
 fn regexp_replace(function: Function, context: &mut Context<'_>) -> Result<Expr, Error> {
     let args = plain(function)?;
     if args.len() < 4 {
-        return templates::fill("regexp_replace", args, context);
+        return templates::fill("regexp_replace", &args, context);
     }
-    if args.len() == 4 && args.get(3).is_some_and(|last| compose::literal(last).is_some()) {
+    if args.len() == 4
+        && args
+            .get(3)
+            .is_some_and(|last| compose::literal(last).is_some())
+    {
         return Ok(compose::call("regexp_replace", args));
     }
     let numbers: Vec<_> = args.iter().skip(3).take(2).map(compose::integer).collect();
     let occurrence = match numbers[..] {
         [Some(1)] | [Some(1), Some(0)] => "g",
         [Some(1), Some(1)] => "",
-        _ => return Err(Error::unsupported("REGEXP_REPLACE from another position or of another occurrence than the first")),
+        _ => {
+            return Err(Error::unsupported(
+                "REGEXP_REPLACE from another position or of another occurrence than the first",
+            ));
+        }
     };
     let flags = match args.get(5) {
         None => String::new(),
@@ -218,7 +279,7 @@ fn regexp_replace(function: Function, context: &mut Context<'_>) -> Result<Expr,
 fn regexp_substr(function: Function, context: &mut Context<'_>) -> Result<Expr, Error> {
     let mut args = plain(function)?;
     if args.len() < 5 {
-        return templates::fill("regexp_substr", args, context);
+        return templates::fill("regexp_substr", &args, context);
     }
     let group = if args.len() == 6 { args.pop() } else { None };
     let [text, pattern, start, nth, parameters] = exactly("regexp_substr", args)?;
@@ -228,18 +289,28 @@ fn regexp_substr(function: Function, context: &mut Context<'_>) -> Result<Expr, 
         Some(group) => group,
         None => compose::number(i64::from(extracts)),
     };
-    templates::fill("_regexp_group", vec![text, pattern, start, nth, group, compose::text(options)], context)
+    templates::fill(
+        "_regexp_group",
+        &[text, pattern, start, nth, group, compose::text(options)],
+        context,
+    )
 }
 
 /// The engine's flags of the warehouse's parameters (`c`, `i`, `m`, `s`; `e` is not one).
 fn flags(parameters: &Expr) -> Result<String, Error> {
-    let written = compose::literal(parameters).ok_or_else(|| Error::unsupported("regular expression parameters that are not a literal"))?;
+    let written = compose::literal(parameters).ok_or_else(|| {
+        Error::unsupported("regular expression parameters that are not a literal")
+    })?;
     let mut flags = String::new();
     for c in written.chars() {
         match c {
             'c' | 'i' | 's' => flags.push(c),
             'e' => {}
-            _ => return Err(Error::unsupported(format!("the regular expression parameter {c}"))),
+            _ => {
+                return Err(Error::unsupported(format!(
+                    "the regular expression parameter {c}"
+                )));
+            }
         }
     }
     Ok(flags)

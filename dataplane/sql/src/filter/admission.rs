@@ -2,7 +2,9 @@
 
 use std::ops::ControlFlow;
 
-use sqlparser::ast::{BinaryOperator, Expr, ObjectName, Query, TableFactor, UnaryOperator, Value, Visit, Visitor};
+use sqlparser::ast::{
+    BinaryOperator, Expr, ObjectName, Query, TableFactor, UnaryOperator, Value, Visit, Visitor,
+};
 
 use super::{FilterFacts, placeholder};
 use crate::error::Error;
@@ -11,17 +13,38 @@ use crate::names::{self, TableName};
 use crate::types::{self, Known, Type};
 
 pub(super) fn check(expr: &Expr) -> Result<FilterFacts, Error> {
-    if !matches!(types::type_of(expr, &Known::default()), Type::Boolean | Type::Unknown) {
-        return Err(Error::invalid_filter("a filter is a condition: this has no truth value"));
+    if !matches!(
+        types::type_of(expr, &Known::default()),
+        Type::Boolean | Type::Unknown
+    ) {
+        return Err(Error::invalid_filter(
+            "a filter is a condition: this has no truth value",
+        ));
+    }
+    if matches!(expr, Expr::BinaryOp { op, .. } if makes_value(op)) {
+        return Err(Error::invalid_filter(
+            "a filter is a condition: this has no truth value",
+        ));
     }
     if truth(expr) == Some(true) {
         return Err(Error::invalid_filter("this filter is true for every row"));
     }
-    let mut look = Look { facts: FilterFacts::default(), depth: 0 };
+    let mut look = Look {
+        facts: FilterFacts::default(),
+        depth: 0,
+    };
     match expr.visit(&mut look) {
         ControlFlow::Break(error) => Err(error),
         ControlFlow::Continue(()) => Ok(look.facts),
     }
+}
+
+fn makes_value(op: &BinaryOperator) -> bool {
+    use BinaryOperator as B;
+    matches!(
+        op,
+        B::Plus | B::Minus | B::Multiply | B::Divide | B::Modulo | B::StringConcat
+    )
 }
 
 struct Look {
@@ -37,7 +60,9 @@ impl Look {
                 self.facts.columns.insert(ident.value.to_ascii_lowercase());
             }
             Expr::CompoundIdentifier(path) if self.depth == 0 => {
-                let [.., column] = path.as_slice() else { return Ok(()) };
+                let [.., column] = path.as_slice() else {
+                    return Ok(());
+                };
                 self.facts.columns.insert(column.value.to_ascii_lowercase());
             }
             Expr::Function(function) => {
@@ -50,7 +75,9 @@ impl Look {
                 if let Value::Placeholder(name) = &value.value
                     && placeholder::number(name).is_none()
                 {
-                    return Err(Error::invalid_filter("a filter has no parameters; write {name}"));
+                    return Err(Error::invalid_filter(
+                        "a filter has no parameters; write {name}",
+                    ));
                 }
             }
             _ => {}
@@ -60,28 +87,49 @@ impl Look {
 
     fn factor(&mut self, factor: &TableFactor) -> Result<(), Error> {
         match factor {
-            TableFactor::Table { name, args: None, .. } => {
-                let table = TableName::of(name).filter(|table| !table.is_reserved() && table.database.is_none());
-                let Some(table) = table else { return Err(Error::invalid_filter("a filter cannot read this table")) };
-                let schema = table.schema.unwrap_or_else(|| names::MAIN_SCHEMA.to_owned());
+            TableFactor::Table {
+                name, args: None, ..
+            } => {
+                let table = TableName::of(name)
+                    .filter(|table| !table.is_reserved() && table.database.is_none());
+                let Some(table) = table else {
+                    return Err(Error::invalid_filter("a filter cannot read this table"));
+                };
+                let schema = table
+                    .schema
+                    .unwrap_or_else(|| names::MAIN_SCHEMA.to_owned());
                 self.facts.tables.insert(format!("{schema}.{}", table.name));
                 Ok(())
             }
-            _ => Err(Error::invalid_filter("the subquery of a filter reads tables only")),
+            _ => Err(Error::invalid_filter(
+                "the subquery of a filter reads tables only",
+            )),
         }
     }
 }
 
 fn call(name: &ObjectName, depth: usize) -> Result<(), Error> {
-    let Some(ident) = names::single(name) else { return Err(Error::invalid_filter("functions have no path in a filter")) };
+    let Some(ident) = names::single(name) else {
+        return Err(Error::invalid_filter("functions have no path in a filter"));
+    };
     let shown = ident.value.to_ascii_lowercase();
     match functions::class(&shown) {
         Some(Class::Safe | Class::Throwing) => {}
-        Some(Class::Volatile) => return Err(Error::invalid_filter(format!("{shown} answers differently each time"))),
-        Some(Class::Write | Class::Denied) | None => return Err(Error::invalid_filter(format!("function {shown} is not supported"))),
+        Some(Class::Volatile) => {
+            return Err(Error::invalid_filter(format!(
+                "{shown} answers differently each time"
+            )));
+        }
+        Some(Class::Write | Class::Denied) | None => {
+            return Err(Error::invalid_filter(format!(
+                "function {shown} is not supported"
+            )));
+        }
     }
     if depth == 0 && functions::is_aggregate(&shown) {
-        return Err(Error::invalid_filter(format!("{shown} is an aggregate; a filter looks at one row")));
+        return Err(Error::invalid_filter(format!(
+            "{shown} is an aggregate; a filter looks at one row"
+        )));
     }
     Ok(())
 }
@@ -92,7 +140,9 @@ impl Visitor for Look {
     fn pre_visit_query(&mut self, query: &Query) -> ControlFlow<Error> {
         self.depth += 1;
         if query.with.is_some() || query.order_by.is_some() {
-            return ControlFlow::Break(Error::invalid_filter("the subquery of a filter has no WITH and no ORDER BY"));
+            return ControlFlow::Break(Error::invalid_filter(
+                "the subquery of a filter has no WITH and no ORDER BY",
+            ));
         }
         ControlFlow::Continue(())
     }
@@ -118,6 +168,7 @@ impl Visitor for Look {
 }
 
 /// Whether it is true or false for every row, when that is plain to see.
+#[recursive::recursive]
 fn truth(expr: &Expr) -> Option<bool> {
     match expr {
         Expr::Nested(inner) => truth(inner),
@@ -125,23 +176,48 @@ fn truth(expr: &Expr) -> Option<bool> {
             Value::Boolean(truth) => Some(truth),
             _ => None,
         },
-        Expr::UnaryOp { op: UnaryOperator::Not, expr } => truth(expr).map(|truth| !truth),
-        Expr::BinaryOp { left, op: BinaryOperator::Or, right } => match (truth(left), truth(right)) {
+        Expr::UnaryOp {
+            op: UnaryOperator::Not,
+            expr,
+        } => truth(expr).map(|truth| !truth),
+        Expr::BinaryOp {
+            left,
+            op: BinaryOperator::Or,
+            right,
+        } => match (truth(left), truth(right)) {
             (Some(true), _) | (_, Some(true)) => Some(true),
             (Some(false), Some(false)) => Some(false),
             _ => opposites(left, right).then_some(true),
         },
-        Expr::BinaryOp { left, op: BinaryOperator::And, right } => match (truth(left), truth(right)) {
+        Expr::BinaryOp {
+            left,
+            op: BinaryOperator::And,
+            right,
+        } => match (truth(left), truth(right)) {
             (Some(false), _) | (_, Some(false)) => Some(false),
             (Some(true), Some(true)) => Some(true),
             _ => None,
         },
-        Expr::BinaryOp { left, op: BinaryOperator::Eq | BinaryOperator::GtEq | BinaryOperator::LtEq, right } if same(left, right) => {
-            Some(true)
-        }
+        Expr::BinaryOp {
+            left,
+            op: BinaryOperator::Eq | BinaryOperator::GtEq | BinaryOperator::LtEq,
+            right,
+        } if same(left, right) => Some(true),
         Expr::BinaryOp { left, op, right } => constants(left, op, right),
-        Expr::Like { negated: false, pattern, .. } | Expr::ILike { negated: false, pattern, .. } => is_any(pattern).then_some(true),
-        Expr::IsNotNull(inner) => matches!(inner.as_ref(), Expr::Value(value) if is_constant(&value.value)).then_some(true),
+        Expr::Like {
+            negated: false,
+            pattern,
+            ..
+        }
+        | Expr::ILike {
+            negated: false,
+            pattern,
+            ..
+        } => is_any(pattern).then_some(true),
+        Expr::IsNotNull(inner) => {
+            matches!(inner.as_ref(), Expr::Value(value) if is_constant(&value.value))
+                .then_some(true)
+        }
         _ => None,
     }
 }
@@ -149,13 +225,16 @@ fn truth(expr: &Expr) -> Option<bool> {
 /// `a IS NULL OR a IS NOT NULL`.
 fn opposites(left: &Expr, right: &Expr) -> bool {
     match (left, right) {
-        (Expr::IsNull(one), Expr::IsNotNull(other)) | (Expr::IsNotNull(one), Expr::IsNull(other)) => same(one, other),
+        (Expr::IsNull(one), Expr::IsNotNull(other))
+        | (Expr::IsNotNull(one), Expr::IsNull(other)) => same(one, other),
         _ => false,
     }
 }
 
 fn constants(left: &Expr, op: &BinaryOperator, right: &Expr) -> Option<bool> {
-    let (Expr::Value(left), Expr::Value(right)) = (left, right) else { return None };
+    let (Expr::Value(left), Expr::Value(right)) = (left, right) else {
+        return None;
+    };
     if !is_constant(&left.value) || !is_constant(&right.value) {
         return None;
     }
@@ -176,7 +255,10 @@ fn constants(left: &Expr, op: &BinaryOperator, right: &Expr) -> Option<bool> {
 }
 
 fn is_constant(value: &Value) -> bool {
-    matches!(value, Value::Number(..) | Value::SingleQuotedString(_) | Value::Boolean(_))
+    matches!(
+        value,
+        Value::Number(..) | Value::SingleQuotedString(_) | Value::Boolean(_)
+    )
 }
 
 fn is_any(pattern: &Expr) -> bool {
@@ -185,8 +267,11 @@ fn is_any(pattern: &Expr) -> bool {
 
 /// The same words; spans do not count.
 fn same(one: &Expr, other: &Expr) -> bool {
-    let words = |expr: &Expr| crate::print::label(expr).ok().map(|text| text.to_ascii_lowercase());
+    let words = |expr: &Expr| {
+        crate::print::label(expr)
+            .ok()
+            .map(|text| text.to_ascii_lowercase())
+    };
     let (one, other) = (words(one), words(other));
     one.is_some() && one == other
 }
-

@@ -2,6 +2,8 @@
 
 use sqlparser::tokenizer::{Token, TokenWithSpan};
 
+use crate::print::marker::{self, Made};
+
 /// A piece of a literal.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Part {
@@ -17,8 +19,6 @@ impl Part {
         }
     }
 }
-
-const PREFIX: &str = "\0literal";
 
 /// The tokens with every literal that holds a placeholder numbered, and those literals.
 pub(super) fn replaced(tokens: Vec<TokenWithSpan>) -> (Vec<TokenWithSpan>, Vec<Vec<Part>>) {
@@ -36,7 +36,10 @@ pub(super) fn replaced(tokens: Vec<TokenWithSpan>) -> (Vec<TokenWithSpan>, Vec<V
         };
         match parts {
             Some(parts) => {
-                kept.push(TokenWithSpan { token: Token::Placeholder(format!("{PREFIX}{}", literals.len())), span });
+                kept.push(TokenWithSpan {
+                    token: Token::Placeholder(marker::name_of(Made::Literal(literals.len()))),
+                    span,
+                });
                 literals.push(parts);
             }
             None => kept.push(token),
@@ -47,7 +50,10 @@ pub(super) fn replaced(tokens: Vec<TokenWithSpan>) -> (Vec<TokenWithSpan>, Vec<V
 
 /// The number of a literal by the name of what stands for it.
 pub(super) fn number(name: &str) -> Option<usize> {
-    name.strip_prefix(PREFIX)?.parse().ok()
+    match marker::made(name) {
+        Some(Made::Literal(number)) => Some(number),
+        _ => None,
+    }
 }
 
 /// The literal for one caller; nothing if a name in it has no value.
@@ -66,7 +72,11 @@ pub(super) fn text(parts: &[Part], value: &dyn Fn(&str) -> Option<String>) -> Op
 fn braced(kept: &[TokenWithSpan]) -> Option<String> {
     let [.., open, name] = kept else { return None };
     match (&open.token, &name.token) {
-        (Token::LBrace, Token::Word(word)) if word.quote_style.is_none() && is_name(&word.value) => Some(word.value.clone()),
+        (Token::LBrace, Token::Word(word))
+            if word.quote_style.is_none() && is_name(&word.value) =>
+        {
+            Some(word.value.clone())
+        }
         _ => None,
     }
 }
@@ -107,5 +117,7 @@ fn split(text: &str) -> Option<Vec<Part>> {
 /// Names of attributes: `[a-z][a-z0-9_]*`.
 fn is_name(name: &str) -> bool {
     name.starts_with(|c: char| c.is_ascii_lowercase())
-        && name.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_')
+        && name
+            .chars()
+            .all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_')
 }

@@ -9,14 +9,14 @@ use std::collections::HashMap;
 use std::ops::ControlFlow;
 
 use sqlparser::ast::{
-    BinaryOperator, CastKind, ExcludeSelectItem, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArguments, Ident,
-    Join, JoinConstraint, JoinOperator, ObjectName, Query, RenameSelectItem, Select, SelectItem,
-    SelectItemQualifiedWildcardKind, SetExpr, SetQuantifier, Statement, TableAlias, TableFactor, TableWithJoins, UnaryOperator,
-    UpdateTableFromKind, Visit, Visitor, WildcardAdditionalOptions,
+    BinaryOperator, CastKind, ExcludeSelectItem, Expr, Function, FunctionArg, FunctionArgExpr,
+    FunctionArguments, Ident, Join, JoinConstraint, JoinOperator, ObjectName, Query,
+    RenameSelectItem, Select, SelectItem, SelectItemQualifiedWildcardKind, SetExpr, SetQuantifier,
+    Statement, TableAlias, TableFactor, TableWithJoins, UnaryOperator, UpdateTableFromKind, Visit,
+    Visitor, WildcardAdditionalOptions,
 };
 
 use super::{Mask, Scan};
-use crate::error::Error;
 use crate::functions::{self, Class};
 use crate::names;
 use crate::print::marker::{self, Marked};
@@ -38,7 +38,12 @@ pub(super) struct Output {
 
 impl Output {
     fn unknown(name: &str) -> Self {
-        Self { name: name.to_owned(), kind: Type::Unknown, reached: Vec::new(), direct: None }
+        Self {
+            name: name.to_owned(),
+            kind: Type::Unknown,
+            reached: Vec::new(),
+            direct: None,
+        }
     }
 }
 
@@ -69,8 +74,12 @@ impl Lineage {
     pub(super) fn masked_columns(&self, scans: &[Scan]) -> Vec<String> {
         let mut names: Vec<String> = Vec::new();
         for (scan, column) in &self.reached {
-            let Some(scan) = scans.get(*scan) else { continue };
-            let Some(column) = scan.columns.get(*column) else { continue };
+            let Some(scan) = scans.get(*scan) else {
+                continue;
+            };
+            let Some(column) = scan.columns.get(*column) else {
+                continue;
+            };
             let name = format!("{}.{}", scan.table.name, column.name);
             if !names.contains(&name) {
                 names.push(name);
@@ -88,8 +97,13 @@ impl Lineage {
     }
 }
 
-pub(super) fn of(tree: &Statement, scans: &[Scan]) -> Result<Lineage, Error> {
-    let mut walk = Walk { scans, found: Lineage::default(), with: HashMap::new(), scopes: Vec::new() };
+pub(super) fn of(tree: &Statement, scans: &[Scan]) -> Lineage {
+    let mut walk = Walk {
+        scans,
+        found: Lineage::default(),
+        with: HashMap::new(),
+        scopes: Vec::new(),
+    };
     match tree {
         Statement::Query(query) => walk.answer(query),
         Statement::CreateTable(create) => {
@@ -115,18 +129,27 @@ pub(super) fn of(tree: &Statement, scans: &[Scan]) -> Result<Lineage, Error> {
             for assignment in &update.assignments {
                 walk.condition(&assignment.value);
             }
-            update.selection.iter().for_each(|selection| walk.condition(selection));
+            update
+                .selection
+                .iter()
+                .for_each(|selection| walk.condition(selection));
             walk.found.can_throw = true;
         }
         Statement::Delete(delete) => {
             let from = delete.using.clone().unwrap_or_default();
             let scope = walk.from(&from);
             walk.scopes.push(scope);
-            delete.selection.iter().for_each(|selection| walk.condition(selection));
+            delete
+                .selection
+                .iter()
+                .for_each(|selection| walk.condition(selection));
             walk.found.can_throw = true;
         }
         Statement::Merge(merge) => {
-            let joined = |factor: &TableFactor| TableWithJoins { relation: factor.clone(), joins: Vec::new() };
+            let joined = |factor: &TableFactor| TableWithJoins {
+                relation: factor.clone(),
+                joins: Vec::new(),
+            };
             let scope = walk.from(&[joined(&merge.source)]);
             walk.scopes.push(scope);
             walk.condition(&merge.on);
@@ -134,7 +157,7 @@ pub(super) fn of(tree: &Statement, scans: &[Scan]) -> Result<Lineage, Error> {
         }
         _ => {}
     }
-    Ok(walk.found)
+    walk.found
 }
 
 struct Walk<'a> {
@@ -155,12 +178,15 @@ impl Walk<'_> {
     }
 
     /// The columns of a query, and whether these are all.
+    #[recursive::recursive]
     fn query(&mut self, query: &Query) -> (Vec<Output>, bool) {
         if let Some(with) = &query.with {
             for cte in &with.cte_tables {
                 let number = with_number(&cte.alias.name);
                 // A recursive query reads itself: what its first arm has stands for it meanwhile.
-                if let (true, SetExpr::SetOperation { left, .. }, Some(number)) = (with.recursive, cte.query.body.as_ref(), number) {
+                if let (true, SetExpr::SetOperation { left, .. }, Some(number)) =
+                    (with.recursive, cte.query.body.as_ref(), number)
+                {
                     let first = self.body(left);
                     self.with.insert(number, renamed(first, &cte.alias));
                 }
@@ -173,7 +199,12 @@ impl Walk<'_> {
         let columns = self.body(&query.body);
         if let Some(order_by) = &query.order_by {
             // Sorting by a column of the answer shows nothing more; names are those of the answer.
-            self.scopes.push(vec![Source { alias: String::new(), outputs: columns.0.clone(), open: None, merged: Vec::new() }]);
+            self.scopes.push(vec![Source {
+                alias: String::new(),
+                outputs: columns.0.clone(),
+                open: None,
+                merged: Vec::new(),
+            }]);
             let _ = self.visit(order_by);
             self.scopes.pop();
         }
@@ -181,12 +212,23 @@ impl Walk<'_> {
         columns
     }
 
+    #[recursive::recursive]
     fn body(&mut self, body: &SetExpr) -> (Vec<Output>, bool) {
         match body {
             SetExpr::Select(select) => self.select(select),
             SetExpr::Query(query) => self.query(query),
-            SetExpr::SetOperation { left, right, set_quantifier, .. } => {
-                let by_name = matches!(set_quantifier, SetQuantifier::ByName | SetQuantifier::AllByName | SetQuantifier::DistinctByName);
+            SetExpr::SetOperation {
+                left,
+                right,
+                set_quantifier,
+                ..
+            } => {
+                let by_name = matches!(
+                    set_quantifier,
+                    SetQuantifier::ByName
+                        | SetQuantifier::AllByName
+                        | SetQuantifier::DistinctByName
+                );
                 let (mut left, left_counted) = self.body(left);
                 let (right, right_counted) = self.body(right);
                 if by_name {
@@ -230,9 +272,17 @@ impl Walk<'_> {
             counted &= self.item(item, &mut outputs);
         }
         // Conditions may name what the select list defines.
-        let defined = Source { alias: String::new(), outputs: outputs.clone(), open: None, merged: Vec::new() };
+        let defined = Source {
+            alias: String::new(),
+            outputs: outputs.clone(),
+            open: None,
+            merged: Vec::new(),
+        };
         self.scopes.insert(self.scopes.len() - 1, vec![defined]);
-        select.selection.iter().for_each(|expr| self.condition(expr));
+        select
+            .selection
+            .iter()
+            .for_each(|expr| self.condition(expr));
         select.having.iter().for_each(|expr| self.condition(expr));
         select.qualify.iter().for_each(|expr| self.condition(expr));
         let _ = self.visit(&select.group_by);
@@ -248,7 +298,9 @@ impl Walk<'_> {
             SelectItem::UnnamedExpr(expr) => {
                 let name = match expr {
                     Expr::Identifier(ident) => ident.value.clone(),
-                    Expr::CompoundIdentifier(path) => path.last().map_or_else(String::new, |ident| ident.value.clone()),
+                    Expr::CompoundIdentifier(path) => path
+                        .last()
+                        .map_or_else(String::new, |ident| ident.value.clone()),
                     other => crate::print::label(other).unwrap_or_default(),
                 };
                 let output = self.output(expr, &name);
@@ -264,10 +316,18 @@ impl Walk<'_> {
                 let sources = self.scopes.last().cloned().unwrap_or_default();
                 self.star(&sources, options, outputs)
             }
-            SelectItem::QualifiedWildcard(SelectItemQualifiedWildcardKind::ObjectName(name), options) => {
+            SelectItem::QualifiedWildcard(
+                SelectItemQualifiedWildcardKind::ObjectName(name),
+                options,
+            ) => {
                 let wanted = names::last(name).map_or("", |ident| ident.value.as_str());
-                let found = self.sources().find(|source| source.alias.eq_ignore_ascii_case(wanted)).cloned();
-                let Some(mut source) = found else { return false };
+                let found = self
+                    .sources()
+                    .find(|source| source.alias.eq_ignore_ascii_case(wanted))
+                    .cloned();
+                let Some(mut source) = found else {
+                    return false;
+                };
                 source.merged.clear();
                 self.star(&[source], options, outputs)
             }
@@ -275,7 +335,12 @@ impl Walk<'_> {
         }
     }
 
-    fn star(&mut self, sources: &[Source], options: &WildcardAdditionalOptions, outputs: &mut Vec<Output>) -> bool {
+    fn star(
+        &mut self,
+        sources: &[Source],
+        options: &WildcardAdditionalOptions,
+        outputs: &mut Vec<Output>,
+    ) -> bool {
         let excluded = excluded(options);
         let mut counted = options.opt_ilike.is_none() && !sources.is_empty();
         for source in sources {
@@ -298,8 +363,13 @@ impl Walk<'_> {
     fn starred(&mut self, output: &Output, options: &WildcardAdditionalOptions) -> Output {
         let name = output.name.clone();
         let mut output = output.clone();
-        let replaced = options.opt_replace.iter().flat_map(|replace| &replace.items);
-        for element in replaced.filter(|element| element.column_name.value.eq_ignore_ascii_case(&name)) {
+        let replaced = options
+            .opt_replace
+            .iter()
+            .flat_map(|replace| &replace.items);
+        for element in
+            replaced.filter(|element| element.column_name.value.eq_ignore_ascii_case(&name))
+        {
             output = self.output(&element.expr, &name);
         }
         let renamed = match &options.opt_rename {
@@ -307,7 +377,10 @@ impl Walk<'_> {
             Some(RenameSelectItem::Single(one)) => std::slice::from_ref(one),
             Some(RenameSelectItem::Multiple(many)) => many,
         };
-        for item in renamed.iter().filter(|item| item.ident.value.eq_ignore_ascii_case(&name)) {
+        for item in renamed
+            .iter()
+            .filter(|item| item.ident.value.eq_ignore_ascii_case(&name))
+        {
             output.name.clone_from(&item.alias.value);
         }
         output
@@ -326,7 +399,9 @@ impl Walk<'_> {
     fn add(&mut self, sources: Vec<Source>) {
         for source in &sources {
             for output in &source.outputs {
-                self.found.known.add(&source.alias, &output.name, output.kind);
+                self.found
+                    .known
+                    .add(&source.alias, &output.name, output.kind);
             }
         }
         if let Some(scope) = self.scopes.last_mut() {
@@ -336,15 +411,30 @@ impl Walk<'_> {
 
     fn joined(&mut self, table: &TableWithJoins) -> Vec<Source> {
         let mut sources = self.factor(&table.relation);
-        for Join { relation, join_operator, .. } in &table.joins {
+        for Join {
+            relation,
+            join_operator,
+            ..
+        } in &table.joins
+        {
             self.scopes.push(sources.clone());
             let mut right = self.factor(relation);
             self.scopes.pop();
             let constraint = constraint(join_operator);
             merge(&sources, &mut right, constraint);
-            if matches!(join_operator, JoinOperator::Semi(_) | JoinOperator::LeftSemi(_) | JoinOperator::Anti(_) | JoinOperator::LeftAnti(_)) {
+            if matches!(
+                join_operator,
+                JoinOperator::Semi(_)
+                    | JoinOperator::LeftSemi(_)
+                    | JoinOperator::Anti(_)
+                    | JoinOperator::LeftAnti(_)
+            ) {
                 for source in &mut right {
-                    source.merged = source.outputs.iter().map(|output| output.name.clone()).collect();
+                    source.merged = source
+                        .outputs
+                        .iter()
+                        .map(|output| output.name.clone())
+                        .collect();
                 }
             }
             sources.extend(right);
@@ -357,21 +447,48 @@ impl Walk<'_> {
         sources
     }
 
+    #[recursive::recursive]
     fn factor(&mut self, factor: &TableFactor) -> Vec<Source> {
         let (columns, alias) = match factor {
-            TableFactor::Table { name, alias, args: None, .. } => (self.named(name), alias),
-            TableFactor::Derived { subquery, alias, .. } => (self.query(subquery), alias),
-            TableFactor::NestedJoin { table_with_joins, alias } => {
+            TableFactor::Table {
+                name,
+                alias,
+                args: None,
+                ..
+            } => (self.named(name), alias),
+            TableFactor::Derived {
+                subquery, alias, ..
+            } => (self.query(subquery), alias),
+            TableFactor::NestedJoin {
+                table_with_joins,
+                alias,
+            } => {
                 let sources = self.joined(table_with_joins);
                 let Some(alias) = alias else { return sources };
                 let counted = sources.iter().all(|source| source.open.is_none());
-                let outputs = sources.into_iter().flat_map(|source| source.outputs).collect();
+                let outputs = sources
+                    .into_iter()
+                    .flat_map(|source| source.outputs)
+                    .collect();
                 return vec![source((outputs, counted), Some(alias))];
             }
             TableFactor::Pivot { table, alias, .. } | TableFactor::Unpivot { table, alias, .. } => {
                 let sources = self.factor(table);
-                let reached = sources.iter().flat_map(|source| source.outputs.iter().flat_map(|output| output.reached.clone())).collect();
-                return vec![Source { alias: alias_of(alias.as_ref()), outputs: Vec::new(), open: Some(reached), merged: Vec::new() }];
+                let reached = sources
+                    .iter()
+                    .flat_map(|source| {
+                        source
+                            .outputs
+                            .iter()
+                            .flat_map(|output| output.reached.clone())
+                    })
+                    .collect();
+                return vec![Source {
+                    alias: alias_of(alias.as_ref()),
+                    outputs: Vec::new(),
+                    open: Some(reached),
+                    merged: Vec::new(),
+                }];
             }
             TableFactor::Table { alias, .. }
             | TableFactor::Function { alias, .. }
@@ -379,8 +496,16 @@ impl Walk<'_> {
             | TableFactor::TableFunction { alias, .. } => {
                 let reached = self.visit(factor);
                 let names = alias.iter().flat_map(|alias| &alias.columns);
-                let outputs = names.map(|column| Output { reached: reached.clone(), ..Output::unknown(&column.name.value) });
-                return vec![Source { alias: alias_of(alias.as_ref()), outputs: outputs.collect(), open: Some(reached), merged: Vec::new() }];
+                let outputs = names.map(|column| Output {
+                    reached: reached.clone(),
+                    ..Output::unknown(&column.name.value)
+                });
+                return vec![Source {
+                    alias: alias_of(alias.as_ref()),
+                    outputs: outputs.collect(),
+                    open: Some(reached),
+                    merged: Vec::new(),
+                }];
             }
             _ => return Vec::new(),
         };
@@ -396,14 +521,21 @@ impl Walk<'_> {
     }
 
     fn scan(&self, number: usize) -> Vec<Output> {
-        let Some(scan) = self.scans.get(number) else { return Vec::new() };
+        let Some(scan) = self.scans.get(number) else {
+            return Vec::new();
+        };
         let output = |(i, column): (usize, &super::ScanColumn)| {
             let masked = column.mask.map(|_| (number, i));
             let kind = match column.mask {
                 Some(Mask::Partial { .. } | Mask::Hash) => Type::Text,
                 _ => Type::of_name(&column.type_name),
             };
-            Output { name: column.name.clone(), kind, reached: masked.into_iter().collect(), direct: masked }
+            Output {
+                name: column.name.clone(),
+                kind,
+                reached: masked.into_iter().collect(),
+                direct: masked,
+            }
         };
         scan.columns.iter().enumerate().map(output).collect()
     }
@@ -412,7 +544,12 @@ impl Walk<'_> {
         let kind = types::type_of(expr, &Scope(&self.scopes));
         let direct = self.direct(expr);
         let reached = self.visit(expr);
-        Output { name: name.to_owned(), kind, reached, direct }
+        Output {
+            name: name.to_owned(),
+            kind,
+            reached,
+            direct,
+        }
     }
 
     /// The masked column an expression is: a name, or an aggregate that hands one value through.
@@ -420,14 +557,20 @@ impl Walk<'_> {
         match expr {
             Expr::Identifier(ident) => self.find(None, ident).and_then(|output| output.direct),
             Expr::CompoundIdentifier(path) => match path.as_slice() {
-                [.., table, column] => self.find(Some(table), column).and_then(|output| output.direct),
+                [.., table, column] => self
+                    .find(Some(table), column)
+                    .and_then(|output| output.direct),
                 _ => None,
             },
             Expr::Nested(inner) => self.direct(inner),
-            Expr::Function(function) if function.over.is_none() && hands_through(&function.name) => match sole_argument(function) {
-                Some(argument) => self.direct(argument),
-                None => None,
-            },
+            Expr::Function(function)
+                if function.over.is_none() && hands_through(&function.name) =>
+            {
+                match sole_argument(function) {
+                    Some(argument) => self.direct(argument),
+                    None => None,
+                }
+            }
             _ => None,
         }
     }
@@ -439,7 +582,11 @@ impl Walk<'_> {
 
     /// Everything masked that a part of the statement is made of.
     fn visit<T: Visit>(&mut self, part: &T) -> Vec<Base> {
-        let mut visit = Inside { walk: self, reached: Vec::new(), depth: 0 };
+        let mut visit = Inside {
+            walk: self,
+            reached: Vec::new(),
+            depth: 0,
+        };
         let _: ControlFlow<()> = part.visit(&mut visit);
         visit.reached
     }
@@ -449,9 +596,16 @@ impl Walk<'_> {
     }
 
     fn find(&self, table: Option<&Ident>, column: &Ident) -> Option<&Output> {
-        let named = |source: &&Source| table.is_none_or(|table| source.alias.eq_ignore_ascii_case(&table.value));
-        let outputs = self.sources().filter(named).flat_map(|source| &source.outputs);
-        outputs.into_iter().find(|output| output.name.eq_ignore_ascii_case(&column.value))
+        let named = |source: &&Source| {
+            table.is_none_or(|table| source.alias.eq_ignore_ascii_case(&table.value))
+        };
+        let outputs = self
+            .sources()
+            .filter(named)
+            .flat_map(|source| &source.outputs);
+        outputs
+            .into_iter()
+            .find(|output| output.name.eq_ignore_ascii_case(&column.value))
     }
 
     fn reached_by(&self, table: Option<&Ident>, column: &Ident) -> Vec<Base> {
@@ -461,9 +615,11 @@ impl Walk<'_> {
         // A whole row, a field of a struct column, or a column of something that may have any.
         let mut reached = Vec::new();
         for source in self.sources() {
-            let is_row = [Some(column), table].into_iter().flatten().any(|name| source.alias.eq_ignore_ascii_case(&name.value));
-            if is_row {
-                source.outputs.iter().for_each(|output| extend(&mut reached, &output.reached));
+            if table.is_none() && source.alias.eq_ignore_ascii_case(&column.value) {
+                source
+                    .outputs
+                    .iter()
+                    .for_each(|output| extend(&mut reached, &output.reached));
             }
             if let Some(open) = &source.open {
                 extend(&mut reached, open);
@@ -490,7 +646,9 @@ impl Visitor for Inside<'_, '_> {
     fn pre_visit_query(&mut self, query: &Query) -> ControlFlow<()> {
         if self.depth == 0 {
             let (outputs, _) = self.walk.query(query);
-            outputs.iter().for_each(|output| extend(&mut self.reached, &output.reached));
+            for output in &outputs {
+                extend(&mut self.reached, &output.reached);
+            }
         }
         self.depth += 1;
         ControlFlow::Continue(())
@@ -506,10 +664,15 @@ impl Visitor for Inside<'_, '_> {
             return ControlFlow::Continue(());
         }
         match expr {
-            Expr::Identifier(ident) => extend(&mut self.reached, &self.walk.reached_by(None, ident)),
+            Expr::Identifier(ident) => {
+                extend(&mut self.reached, &self.walk.reached_by(None, ident));
+            }
             Expr::CompoundIdentifier(path) => {
                 if let [.., table, column] = path.as_slice() {
-                    extend(&mut self.reached, &self.walk.reached_by(Some(table), column));
+                    extend(
+                        &mut self.reached,
+                        &self.walk.reached_by(Some(table), column),
+                    );
                 }
             }
             other => {
@@ -527,9 +690,13 @@ struct Scope<'a>(&'a [Vec<Source>]);
 impl Columns for Scope<'_> {
     fn column(&self, qualifier: Option<&str>, name: &str) -> Type {
         let sources = self.0.iter().rev().flatten();
-        let named = sources.filter(|source| qualifier.is_none_or(|wanted| source.alias.eq_ignore_ascii_case(wanted)));
+        let named = sources.filter(|source| {
+            qualifier.is_none_or(|wanted| source.alias.eq_ignore_ascii_case(wanted))
+        });
         let mut outputs = named.flat_map(|source| &source.outputs);
-        outputs.find(|output| output.name.eq_ignore_ascii_case(name)).map_or(Type::Unknown, |output| output.kind)
+        outputs
+            .find(|output| output.name.eq_ignore_ascii_case(name))
+            .map_or(Type::Unknown, |output| output.kind)
     }
 }
 
@@ -543,8 +710,12 @@ fn throws(expr: &Expr, columns: &dyn Columns) -> bool {
             functions::class(name) != Some(Class::Safe)
         }
         Expr::BinaryOp { left, op, right } => throws_between(left, op, right, columns),
-        Expr::InList { expr, list, .. } => list.iter().any(|item| !same_family(expr, item, columns)),
-        Expr::Between { expr, low, high, .. } => !same_family(expr, low, columns) || !same_family(expr, high, columns),
+        Expr::InList { expr, list, .. } => {
+            list.iter().any(|item| !same_family(expr, item, columns))
+        }
+        Expr::Between {
+            expr, low, high, ..
+        } => !same_family(expr, low, columns) || !same_family(expr, high, columns),
         Expr::UnaryOp { op, .. } => *op != UnaryOperator::Not,
         Expr::TypedString(_)
         | Expr::AtTimeZone { .. }
@@ -572,18 +743,37 @@ fn throws_between(left: &Expr, op: &BinaryOperator, right: &Expr, columns: &dyn 
 }
 
 fn same_family(left: &Expr, right: &Expr, columns: &dyn Columns) -> bool {
-    let (left, right) = (types::type_of(left, columns), types::type_of(right, columns));
+    let (left, right) = (
+        types::type_of(left, columns),
+        types::type_of(right, columns),
+    );
     left != Type::Unknown && (left == right || left.is_number() && right.is_number())
 }
 
 /// Aggregates of one value that give a value of its kind; of nothing but NULLs, NULL.
 fn hands_through(name: &ObjectName) -> bool {
-    const NAMES: [&str; 9] = ["min", "max", "avg", "sum", "any_value", "first", "last", "median", "mode"];
-    names::single(name).is_some_and(|ident| NAMES.iter().any(|known| ident.value.eq_ignore_ascii_case(known)))
+    const NAMES: [&str; 9] = [
+        "min",
+        "max",
+        "avg",
+        "sum",
+        "any_value",
+        "first",
+        "last",
+        "median",
+        "mode",
+    ];
+    names::single(name).is_some_and(|ident| {
+        NAMES
+            .iter()
+            .any(|known| ident.value.eq_ignore_ascii_case(known))
+    })
 }
 
 fn sole_argument(function: &Function) -> Option<&Expr> {
-    let FunctionArguments::List(list) = &function.args else { return None };
+    let FunctionArguments::List(list) = &function.args else {
+        return None;
+    };
     match list.args.as_slice() {
         [FunctionArg::Unnamed(FunctionArgExpr::Expr(expr))] => Some(expr),
         _ => None,
@@ -595,9 +785,19 @@ fn source((mut outputs, counted): (Vec<Output>, bool), alias: Option<&TableAlias
     for (output, column) in outputs.iter_mut().zip(columns) {
         output.name.clone_from(&column.name.value);
     }
-    let reached = || outputs.iter().flat_map(|output| output.reached.clone()).collect();
+    let reached = || {
+        outputs
+            .iter()
+            .flat_map(|output| output.reached.clone())
+            .collect()
+    };
     let open = if counted { None } else { Some(reached()) };
-    Source { alias: alias_of(alias), outputs, open, merged: Vec::new() }
+    Source {
+        alias: alias_of(alias),
+        outputs,
+        open,
+        merged: Vec::new(),
+    }
 }
 
 fn renamed((mut outputs, counted): (Vec<Output>, bool), alias: &TableAlias) -> (Vec<Output>, bool) {
@@ -612,12 +812,18 @@ fn alias_of(alias: Option<&TableAlias>) -> String {
 }
 
 fn with_number(alias: &Ident) -> Option<usize> {
-    alias.value.strip_prefix(marker::WITH_PREFIX).and_then(|digits| digits.parse().ok())
+    alias
+        .value
+        .strip_prefix(marker::WITH_PREFIX)
+        .and_then(|digits| digits.parse().ok())
 }
 
 fn united_by_name(mut left: Vec<Output>, right: Vec<Output>, counted: bool) -> (Vec<Output>, bool) {
     for output in right {
-        match left.iter_mut().find(|known| known.name.eq_ignore_ascii_case(&output.name)) {
+        match left
+            .iter_mut()
+            .find(|known| known.name.eq_ignore_ascii_case(&output.name))
+        {
             Some(known) => {
                 extend(&mut known.reached, &output.reached);
                 known.direct = known.direct.or(output.direct);
@@ -651,12 +857,24 @@ fn constraint(operator: &JoinOperator) -> Option<&JoinConstraint> {
 fn merge(left: &[Source], right: &mut [Source], constraint: Option<&JoinConstraint>) {
     match constraint {
         Some(JoinConstraint::Using(columns)) => {
-            let columns: Vec<String> = columns.iter().filter_map(names::last).map(|ident| ident.value.clone()).collect();
-            right.iter_mut().for_each(|source| source.merged.clone_from(&columns));
+            let columns: Vec<String> = columns
+                .iter()
+                .filter_map(names::last)
+                .map(|ident| ident.value.clone())
+                .collect();
+            for source in right {
+                source.merged.clone_from(&columns);
+            }
         }
         Some(JoinConstraint::Natural) => {
-            let columns: Vec<String> = left.iter().flat_map(|source| &source.outputs).map(|output| output.name.clone()).collect();
-            right.iter_mut().for_each(|source| source.merged.clone_from(&columns));
+            let columns: Vec<String> = left
+                .iter()
+                .flat_map(|source| &source.outputs)
+                .map(|output| output.name.clone())
+                .collect();
+            for source in right {
+                source.merged.clone_from(&columns);
+            }
         }
         _ => {}
     }
@@ -665,12 +883,24 @@ fn merge(left: &[Source], right: &mut [Source], constraint: Option<&JoinConstrai
 fn excluded(options: &WildcardAdditionalOptions) -> Vec<String> {
     let mut names: Vec<String> = match &options.opt_exclude {
         None => Vec::new(),
-        Some(ExcludeSelectItem::Single(name)) => names::last(name).into_iter().map(|ident| ident.value.clone()).collect(),
-        Some(ExcludeSelectItem::Multiple(many)) => many.iter().filter_map(names::last).map(|ident| ident.value.clone()).collect(),
+        Some(ExcludeSelectItem::Single(name)) => names::last(name)
+            .into_iter()
+            .map(|ident| ident.value.clone())
+            .collect(),
+        Some(ExcludeSelectItem::Multiple(many)) => many
+            .iter()
+            .filter_map(names::last)
+            .map(|ident| ident.value.clone())
+            .collect(),
     };
     if let Some(except) = &options.opt_except {
         names.push(except.first_element.value.clone());
-        names.extend(except.additional_elements.iter().map(|ident| ident.value.clone()));
+        names.extend(
+            except
+                .additional_elements
+                .iter()
+                .map(|ident| ident.value.clone()),
+        );
     }
     names
 }

@@ -1,18 +1,372 @@
 use expect_test::{Expect, expect};
 
-use super::*;
 use crate::testing::{analyst, engine, filter, governed, shown};
+use crate::{Bind, Mask, Rules};
 
 fn check(sql: &str, expect: &Expect) {
     expect.assert_eq(&shown(sql, &analyst()));
 }
 
+/// One mask, so that the text stays short.
+fn masked(mask: Mask) -> Rules {
+    let mut rules = Rules::default();
+    rules.mask("MAIN", "Payroll", "IBAN", mask);
+    rules
+}
+
+fn filtered(text: &str) -> Rules {
+    let mut rules = Rules::default();
+    rules.filter("main", "payroll", filter(text));
+    rules
+}
+
+fn with(rules: &Rules, sql: &str, expect: &Expect) {
+    expect.assert_eq(&shown(sql, rules));
+}
+
 #[test]
 fn a_table_without_rules_is_named_in_full() {
-    check("SELECT iban FROM payroll p", &expect![[""]]);
+    check(
+        "SELECT iban FROM payroll p",
+        &expect![[r#"SELECT "iban" FROM "raw"."main"."payroll" AS "p""#]],
+    );
 }
 
 #[test]
 fn a_governed_table_is_read_through_its_masks_and_filters() {
-    check("SELECT name FROM customers WHERE ssn LIKE '1%'", &expect![[""]]);
+    check(
+        "SELECT name FROM customers WHERE ssn LIKE '1%'",
+        &expect![[
+            r#"SELECT "name" FROM (SELECT "customers"."id", "customers"."name", CASE WHEN system.main."length"(CAST("customers"."email" AS VARCHAR)) > 4 THEN system.main."concat"('***', system.main."right"(CAST("customers"."email" AS VARCHAR), 4)) ELSE '***' END AS "email", '***' AS "ssn", "customers"."region", CAST(NULL AS INTEGER) AS "salary" FROM "raw"."main"."customers" AS "customers" WHERE ("customers"."region" = $1)) AS "customers" WHERE "ssn" LIKE '1%'"#
+        ]],
+    );
+}
+
+#[test]
+fn each_mask_has_its_text() {
+    with(
+        &masked(Mask::Full),
+        "SELECT iban FROM payroll",
+        &expect![[
+            r#"SELECT "iban" FROM (SELECT "payroll"."id", "payroll"."customer_id", '***' AS "iban", "payroll"."bonus" FROM "raw"."main"."payroll" AS "payroll") AS "payroll""#
+        ]],
+    );
+    with(
+        &masked(Mask::Partial { visible_chars: 4 }),
+        "SELECT iban FROM payroll",
+        &expect![[
+            r#"SELECT "iban" FROM (SELECT "payroll"."id", "payroll"."customer_id", CASE WHEN system.main."length"(CAST("payroll"."iban" AS VARCHAR)) > 4 THEN system.main."concat"('***', system.main."right"(CAST("payroll"."iban" AS VARCHAR), 4)) ELSE '***' END AS "iban", "payroll"."bonus" FROM "raw"."main"."payroll" AS "payroll") AS "payroll""#
+        ]],
+    );
+    with(
+        &masked(Mask::Hash),
+        "SELECT iban FROM payroll",
+        &expect![[
+            r#"SELECT "iban" FROM (SELECT "payroll"."id", "payroll"."customer_id", system.main.sluice_mask_hash(CAST("payroll"."iban" AS VARCHAR)) AS "iban", "payroll"."bonus" FROM "raw"."main"."payroll" AS "payroll") AS "payroll""#
+        ]],
+    );
+    with(
+        &masked(Mask::Null),
+        "SELECT iban FROM payroll",
+        &expect![[
+            r#"SELECT "iban" FROM (SELECT "payroll"."id", "payroll"."customer_id", CAST(NULL AS VARCHAR) AS "iban", "payroll"."bonus" FROM "raw"."main"."payroll" AS "payroll") AS "payroll""#
+        ]],
+    );
+}
+
+#[test]
+fn filters_of_several_policies_all_hold() {
+    let mut rules = filtered("bonus > 1 OR bonus < 0");
+    rules.filter("main", "payroll", filter("iban = '{region}'"));
+    with(
+        &rules,
+        "SELECT id FROM payroll",
+        &expect![[
+            r#"SELECT "id" FROM (SELECT "payroll"."id", "payroll"."customer_id", "payroll"."iban", "payroll"."bonus" FROM "raw"."main"."payroll" AS "payroll" WHERE (("payroll"."bonus" > 1) OR ("payroll"."bonus" < 0)) AND ("payroll"."iban" = $1)) AS "payroll""#
+        ]],
+    );
+}
+
+#[test]
+fn a_filter_that_asks_for_what_the_caller_lacks_is_false() {
+    with(
+        &filtered("iban = '{department}'"),
+        "SELECT id FROM payroll",
+        &expect![[
+            r#"SELECT "id" FROM (SELECT "payroll"."id", "payroll"."customer_id", "payroll"."iban", "payroll"."bonus" FROM "raw"."main"."payroll" AS "payroll" WHERE (FALSE)) AS "payroll""#
+        ]],
+    );
+}
+
+#[test]
+fn a_with_query_named_as_a_table_captures_nothing() {
+    let rules = filtered("customer_id IN (SELECT id FROM customers)");
+    with(
+        &rules,
+        "WITH customers AS (SELECT 7 AS id) SELECT p.id FROM payroll p, customers",
+        &expect![[
+            r#"WITH "_with_0" AS (SELECT 7 AS "id") SELECT "p"."id" FROM (SELECT "payroll"."id", "payroll"."customer_id", "payroll"."iban", "payroll"."bonus" FROM "raw"."main"."payroll" AS "payroll" WHERE ("payroll"."customer_id" IN (SELECT "customers"."id" FROM "raw"."main"."customers" AS "customers"))) AS "p", "_with_0" AS "customers""#
+        ]],
+    );
+}
+
+#[test]
+fn the_inner_name_of_a_with_query_is_the_table() {
+    with(
+        &filtered("id > 0"),
+        "WITH payroll AS (SELECT id FROM payroll) SELECT * FROM payroll",
+        &expect![[
+            r#"WITH "_with_0" AS (SELECT "id" FROM (SELECT "payroll"."id", "payroll"."customer_id", "payroll"."iban", "payroll"."bonus" FROM "raw"."main"."payroll" AS "payroll" WHERE ("payroll"."id" > 0)) AS "payroll") SELECT * FROM "_with_0" AS "payroll""#
+        ]],
+    );
+}
+
+#[test]
+fn barriers_stand_in_filtered_tables_only() {
+    let made = engine(
+        "SELECT p.id FROM payroll p JOIN orders o ON p.id = o.id",
+        &filtered("id > 0"),
+    )
+    .expect("engine SQL");
+    let barriers = made.with_barriers().expect("engine SQL");
+    assert_eq!(made.sql.matches("OFFSET 0").count(), 0);
+    assert_eq!(barriers.sql.matches("OFFSET 0").count(), 1);
+    assert_eq!(barriers.binds, made.binds);
+}
+
+#[test]
+fn values_are_bound_and_numbered_once() {
+    let made = engine(
+        "SELECT id FROM customers WHERE id = $2 AND name = $1 AND id <> $2",
+        &analyst(),
+    )
+    .expect("engine SQL");
+    assert_eq!(
+        made.binds,
+        [
+            Bind::Text("EU".to_owned()),
+            Bind::Caller(2),
+            Bind::Caller(1)
+        ]
+    );
+    assert!(
+        made.sql
+            .ends_with(r#"WHERE ("id" = $2) AND ("name" = $3) AND ("id" <> $2)"#),
+        "{}",
+        made.sql
+    );
+}
+
+/// A masked number is a typed NULL inside and text in the answer.
+#[test]
+fn a_masked_number_is_text_in_the_answer() {
+    let mut rules = Rules::default();
+    rules.mask("main", "payroll", "bonus", Mask::Full);
+    with(
+        &rules,
+        "SELECT id, bonus FROM payroll",
+        &expect![[
+            r#"SELECT "id", coalesce(CAST("bonus" AS VARCHAR), '***') AS "bonus" FROM (SELECT "payroll"."id", "payroll"."customer_id", "payroll"."iban", CAST(NULL AS INTEGER) AS "bonus" FROM "raw"."main"."payroll" AS "payroll") AS "payroll""#
+        ]],
+    );
+    with(
+        &rules,
+        "SELECT max(bonus) AS m FROM payroll",
+        &expect![[
+            r#"SELECT coalesce(CAST(max("bonus") AS VARCHAR), '***') AS "m" FROM (SELECT "payroll"."id", "payroll"."customer_id", "payroll"."iban", CAST(NULL AS INTEGER) AS "bonus" FROM "raw"."main"."payroll" AS "payroll") AS "payroll""#
+        ]],
+    );
+    with(
+        &rules,
+        "SELECT * FROM payroll",
+        &expect![[
+            r#"SELECT "_1" AS "id", "_2" AS "customer_id", "_3" AS "iban", coalesce(CAST("_4" AS VARCHAR), '***') AS "bonus" FROM (SELECT * FROM (SELECT "payroll"."id", "payroll"."customer_id", "payroll"."iban", CAST(NULL AS INTEGER) AS "bonus" FROM "raw"."main"."payroll" AS "payroll") AS "payroll") AS "_answer"("_1", "_2", "_3", "_4")"#
+        ]],
+    );
+}
+
+#[test]
+fn masked_columns_are_found_through_every_way_round() {
+    let cases = [
+        ("SELECT name FROM customers WHERE ssn = '1'", "", ""),
+        (
+            "SELECT ssn AS name, name AS ssn FROM customers",
+            "customers.ssn",
+            "0",
+        ),
+        ("SELECT upper(ssn) FROM customers", "customers.ssn", ""),
+        (
+            "SELECT v FROM (SELECT ssn AS v FROM customers) t",
+            "customers.ssn",
+            "0",
+        ),
+        (
+            "WITH a(x) AS (SELECT ssn FROM customers) SELECT x FROM a",
+            "customers.ssn",
+            "0",
+        ),
+        (
+            "SELECT 'a' UNION ALL SELECT ssn FROM customers",
+            "customers.ssn",
+            "0",
+        ),
+        (
+            "SELECT (SELECT max(ssn) FROM customers) AS s",
+            "customers.ssn",
+            "",
+        ),
+        (
+            "SELECT c FROM customers c",
+            "customers.email customers.ssn customers.salary",
+            "",
+        ),
+        (
+            "SELECT to_json(c) FROM customers c",
+            "customers.email customers.ssn customers.salary",
+            "",
+        ),
+        ("SELECT unnest([ssn]) FROM customers", "customers.ssn", ""),
+        (
+            "SELECT * EXCLUDE (ssn, email) FROM customers",
+            "customers.salary",
+            "3",
+        ),
+        (
+            "SELECT c.* FROM orders o JOIN customers c USING (id)",
+            "customers.email customers.ssn customers.salary",
+            "2 3 5",
+        ),
+        (
+            "SELECT x.s FROM customers c, LATERAL (SELECT c.ssn AS s) x",
+            "customers.ssn",
+            "0",
+        ),
+        ("SELECT avg(salary) FROM customers", "customers.salary", "0"),
+        ("SELECT count(*) FROM customers", "", ""),
+        ("FROM customers SELECT email", "customers.email", "0"),
+    ];
+    for (sql, columns, outputs) in cases {
+        let governed = governed(sql, &analyst()).unwrap_or_else(|error| panic!("{sql}: {error}"));
+        assert_eq!(governed.masked_columns().join(" "), columns, "{sql}");
+        let places: Vec<String> = governed
+            .masked_outputs()
+            .iter()
+            .map(usize::to_string)
+            .collect();
+        assert_eq!(places.join(" "), outputs, "{sql}");
+    }
+}
+
+#[test]
+fn an_answer_is_held_back_when_an_error_could_tell_of_hidden_rows() {
+    let throwing = |sql: &str| {
+        governed(sql, &analyst())
+            .expect("a statement")
+            .is_throwing()
+    };
+    assert!(throwing("SELECT name::INT FROM customers"));
+    assert!(throwing("SELECT name FROM customers WHERE name = 5"));
+    assert!(throwing("SELECT 1 / id FROM customers"));
+    assert!(!throwing(
+        "SELECT name FROM customers WHERE id = 5 AND name IN ('a', 'b') ORDER BY id"
+    ));
+    assert!(
+        !throwing("SELECT iban::INT FROM payroll"),
+        "no row of it is hidden"
+    );
+}
+
+#[test]
+fn only_visible_rows_are_changed_into_visible_rows() {
+    let rules = filtered("iban = '{region}'");
+    with(
+        &rules,
+        "DELETE FROM payroll WHERE bonus > 1",
+        &expect![[
+            r#"DELETE FROM "raw"."main"."payroll" AS "payroll" WHERE "payroll"."rowid" IN (SELECT "payroll"."_rowid" FROM (SELECT "payroll"."id", "payroll"."customer_id", "payroll"."iban", "payroll"."bonus", "payroll".rowid AS "_rowid" FROM "raw"."main"."payroll" AS "payroll" WHERE ("payroll"."iban" = $1)) AS "payroll" WHERE "bonus" > 1)"#
+        ]],
+    );
+    with(
+        &rules,
+        "UPDATE payroll p SET bonus = bonus + 1 WHERE id = 1",
+        &expect![[
+            r#"UPDATE "raw"."main"."payroll" AS "p" SET "bonus" = "_new"."_1" FROM (SELECT "p"."_rowid", "bonus" + 1 AS "_1" FROM (SELECT "payroll"."id", "payroll"."customer_id", "payroll"."iban", "payroll"."bonus", "payroll".rowid AS "_rowid" FROM "raw"."main"."payroll" AS "payroll" WHERE ("payroll"."iban" = $1)) AS "p" WHERE "id" = 1) AS "_new" WHERE "p"."rowid" = "_new"."_rowid""#
+        ]],
+    );
+    with(
+        &rules,
+        "UPDATE payroll SET iban = 'x', bonus = 1",
+        &expect![[
+            r#"UPDATE "raw"."main"."payroll" AS "payroll" SET "iban" = CASE WHEN ("_new"."_1" = $1) THEN "_new"."_1" ELSE CAST(system.main."error"('sluice: the row does not pass the row filter of its table') AS VARCHAR) END, "bonus" = "_new"."_2" FROM (SELECT "payroll"."_rowid", 'x' AS "_1", 1 AS "_2" FROM (SELECT "payroll"."id", "payroll"."customer_id", "payroll"."iban", "payroll"."bonus", "payroll".rowid AS "_rowid" FROM "raw"."main"."payroll" AS "payroll" WHERE ("payroll"."iban" = $1)) AS "payroll") AS "_new" WHERE "payroll"."rowid" = "_new"."_rowid""#
+        ]],
+    );
+    with(
+        &rules,
+        "INSERT INTO payroll (id, iban) SELECT id, name FROM orders_of",
+        &expect![[
+            r#"TableNotFound { schema: None, name: "orders_of", did_you_mean: Some("main.orders") }: table orders_of does not exist; did you mean main.orders?"#
+        ]],
+    );
+    with(
+        &rules,
+        "INSERT INTO payroll (id, iban) VALUES (1, 'EU')",
+        &expect![[
+            r#"INSERT INTO "raw"."main"."payroll" ("id", "iban") SELECT CASE WHEN ("_new"."iban" = $1) THEN "_new"."id" ELSE CAST(system.main."error"('sluice: the row does not pass the row filter of its table') AS INTEGER) END AS "id", "_new"."iban" AS "iban" FROM (VALUES (1, 'EU')) AS "_new"("id", "iban")"#
+        ]],
+    );
+}
+
+#[test]
+fn what_cannot_be_governed_is_refused() {
+    let cases = [
+        (
+            "UPDATE customers SET ssn = 'x'",
+            "column ssn of main.customers is masked for you: it cannot be set",
+        ),
+        (
+            "INSERT INTO customers (id) VALUES (1)",
+            "a row filter of main.customers asks for column region: set it",
+        ),
+        (
+            "TRUNCATE customers",
+            "TRUNCATE on main.customers is not supported while a policy governs the table for you",
+        ),
+        (
+            "DELETE FROM customers RETURNING upper(ssn)",
+            "RETURNING of an expression on main.customers is not supported while a policy governs the table for you",
+        ),
+        (
+            "DELETE FROM customers RETURNING customers",
+            "RETURNING of an expression on main.customers is not supported while a policy governs the table for you",
+        ),
+        (
+            "MERGE INTO customers USING orders o ON customers.id = o.id WHEN MATCHED THEN DELETE",
+            "MERGE on main.customers is not supported while a policy governs the table for you",
+        ),
+        (
+            "INSERT INTO customers VALUES (1, 'n', 'e', 's', 'EU', 1) ON CONFLICT (id) DO UPDATE SET name = ssn",
+            "ON CONFLICT DO UPDATE on main.customers is not supported while a policy governs the table for you",
+        ),
+    ];
+    for (sql, message) in cases {
+        let error = engine(sql, &analyst()).expect_err(sql);
+        assert_eq!(error.message, message, "{sql}");
+    }
+}
+
+#[test]
+fn what_comes_back_from_a_write_is_masked() {
+    check(
+        "DELETE FROM customers RETURNING id, ssn AS s",
+        &expect![[
+            r#"DELETE FROM "raw"."main"."customers" AS "customers" WHERE "customers"."rowid" IN (SELECT "customers"."_rowid" FROM (SELECT "customers"."id", "customers"."name", CASE WHEN system.main."length"(CAST("customers"."email" AS VARCHAR)) > 4 THEN system.main."concat"('***', system.main."right"(CAST("customers"."email" AS VARCHAR), 4)) ELSE '***' END AS "email", '***' AS "ssn", "customers"."region", CAST(NULL AS INTEGER) AS "salary", "customers".rowid AS "_rowid" FROM "raw"."main"."customers" AS "customers" WHERE ("customers"."region" = $1)) AS "customers") RETURNING "id" AS "id", '***' AS "s""#
+        ]],
+    );
+}
+
+#[test]
+fn the_log_shows_the_governed_statement() {
+    let governed =
+        governed("SELECT id FROM payroll", &filtered("iban = {region}")).expect("a statement");
+    expect![[r#"SELECT id FROM (SELECT "payroll"."id", "payroll"."customer_id", "payroll"."iban", "payroll"."bonus" FROM "raw"."main"."payroll" AS "payroll" WHERE ("payroll"."iban" = 'EU')) AS payroll"#]].assert_eq(&governed.text().expect("text"));
 }

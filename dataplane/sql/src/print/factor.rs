@@ -1,9 +1,10 @@
 //! What stands in FROM.
 
 use sqlparser::ast::{
-    ExprWithAlias, FunctionArg, Join, JoinConstraint, JoinOperator, PivotValueSource, TableFactor, TableFunctionArgs,
-    TableSample, TableSampleBucket, TableSampleKind, TableSampleMethod, TableSampleModifier, TableSampleQuantity,
-    TableSampleSeed, TableSampleSeedModifier, TableSampleUnit, TableWithJoins, NullInclusion,
+    ExprWithAlias, FunctionArg, Join, JoinConstraint, JoinOperator, NullInclusion,
+    PivotValueSource, TableFactor, TableFunctionArgs, TableSample, TableSampleBucket,
+    TableSampleKind, TableSampleMethod, TableSampleModifier, TableSampleQuantity, TableSampleSeed,
+    TableSampleSeedModifier, TableSampleUnit, TableWithJoins,
 };
 
 use super::{Printer, absent, marker};
@@ -13,7 +14,12 @@ impl Printer<'_> {
     pub(super) fn table_with_joins(&mut self, table: &TableWithJoins) -> Result<(), Error> {
         let TableWithJoins { relation, joins } = table;
         self.factor(relation)?;
-        for Join { relation, global, join_operator } in joins {
+        for Join {
+            relation,
+            global,
+            join_operator,
+        } in joins
+        {
             absent(!global, "GLOBAL JOIN")?;
             self.join(relation, join_operator)?;
         }
@@ -22,17 +28,33 @@ impl Printer<'_> {
 
     fn join(&mut self, relation: &TableFactor, operator: &JoinOperator) -> Result<(), Error> {
         let (word, constraint) = match operator {
-            JoinOperator::Join(constraint) | JoinOperator::Inner(constraint) => (" JOIN ", constraint),
-            JoinOperator::Left(constraint) | JoinOperator::LeftOuter(constraint) => (" LEFT JOIN ", constraint),
-            JoinOperator::Right(constraint) | JoinOperator::RightOuter(constraint) => (" RIGHT JOIN ", constraint),
+            JoinOperator::Join(constraint) | JoinOperator::Inner(constraint) => {
+                (" JOIN ", constraint)
+            }
+            JoinOperator::Left(constraint) | JoinOperator::LeftOuter(constraint) => {
+                (" LEFT JOIN ", constraint)
+            }
+            JoinOperator::Right(constraint) | JoinOperator::RightOuter(constraint) => {
+                (" RIGHT JOIN ", constraint)
+            }
             JoinOperator::FullOuter(constraint) => (" FULL JOIN ", constraint),
             JoinOperator::CrossJoin(constraint) => {
-                absent(matches!(constraint, JoinConstraint::None), "a condition of CROSS JOIN")?;
+                absent(
+                    matches!(constraint, JoinConstraint::None),
+                    "a condition of CROSS JOIN",
+                )?;
                 (" CROSS JOIN ", constraint)
             }
-            JoinOperator::Semi(constraint) | JoinOperator::LeftSemi(constraint) => (" SEMI JOIN ", constraint),
-            JoinOperator::Anti(constraint) | JoinOperator::LeftAnti(constraint) => (" ANTI JOIN ", constraint),
-            JoinOperator::AsOf { match_condition, constraint } => {
+            JoinOperator::Semi(constraint) | JoinOperator::LeftSemi(constraint) => {
+                (" SEMI JOIN ", constraint)
+            }
+            JoinOperator::Anti(constraint) | JoinOperator::LeftAnti(constraint) => {
+                (" ANTI JOIN ", constraint)
+            }
+            JoinOperator::AsOf {
+                match_condition,
+                constraint,
+            } => {
                 self.warehouse_only("MATCH_CONDITION")?;
                 self.put(" ASOF JOIN ");
                 self.factor(relation)?;
@@ -44,9 +66,13 @@ impl Printer<'_> {
             JoinOperator::RightSemi(_) | JoinOperator::RightAnti(_) => {
                 return Err(Error::unsupported("RIGHT SEMI and RIGHT ANTI JOIN"));
             }
-            JoinOperator::CrossApply | JoinOperator::OuterApply => return Err(Error::unsupported("APPLY")),
+            JoinOperator::CrossApply | JoinOperator::OuterApply => {
+                return Err(Error::unsupported("APPLY"));
+            }
             JoinOperator::StraightJoin(_) => return Err(Error::unsupported("STRAIGHT_JOIN")),
-            JoinOperator::ArrayJoin | JoinOperator::LeftArrayJoin | JoinOperator::InnerArrayJoin => {
+            JoinOperator::ArrayJoin
+            | JoinOperator::LeftArrayJoin
+            | JoinOperator::InnerArrayJoin => {
                 return Err(Error::unsupported("ARRAY JOIN"));
             }
         };
@@ -71,7 +97,7 @@ impl Printer<'_> {
         }
     }
 
-    #[expect(clippy::too_many_lines, reason = "the list of all kinds of table factor is one list")]
+    #[recursive::recursive]
     pub(super) fn factor(&mut self, factor: &TableFactor) -> Result<(), Error> {
         match factor {
             TableFactor::Table {
@@ -86,7 +112,10 @@ impl Printer<'_> {
                 sample,
                 index_hints,
             } => {
-                absent(with_hints.is_empty() && index_hints.is_empty(), "a table hint")?;
+                absent(
+                    with_hints.is_empty() && index_hints.is_empty(),
+                    "a table hint",
+                )?;
                 absent(version.is_none(), "time travel")?;
                 absent(partitions.is_empty(), "PARTITION")?;
                 absent(json_path.is_none(), "a path into a table")?;
@@ -105,7 +134,12 @@ impl Printer<'_> {
                 }
                 self.sampled(alias.as_ref(), sample.as_ref())
             }
-            TableFactor::Derived { lateral, subquery, alias, sample } => {
+            TableFactor::Derived {
+                lateral,
+                subquery,
+                alias,
+                sample,
+            } => {
                 self.put(if *lateral { "LATERAL " } else { "" });
                 self.bracketed_query(subquery)?;
                 self.sampled(alias.as_ref(), sample.as_ref())
@@ -117,7 +151,13 @@ impl Printer<'_> {
                 self.put(")");
                 self.alias(alias.as_ref())
             }
-            TableFactor::Function { lateral, name, args, with_ordinality, alias } => {
+            TableFactor::Function {
+                lateral,
+                name,
+                args,
+                with_ordinality,
+                alias,
+            } => {
                 self.put(if *lateral { "LATERAL " } else { "" });
                 self.table_function(name, args)?;
                 if *with_ordinality {
@@ -125,7 +165,13 @@ impl Printer<'_> {
                 }
                 self.alias(alias.as_ref())
             }
-            TableFactor::UNNEST { alias, array_exprs, with_offset, with_offset_alias, with_ordinality } => {
+            TableFactor::UNNEST {
+                alias,
+                array_exprs,
+                with_offset,
+                with_offset_alias,
+                with_ordinality,
+            } => {
                 absent(!with_offset && with_offset_alias.is_none(), "WITH OFFSET")?;
                 self.put("UNNEST(");
                 self.list(array_exprs, Self::expr)?;
@@ -135,13 +181,23 @@ impl Printer<'_> {
                 }
                 self.alias(alias.as_ref())
             }
-            TableFactor::NestedJoin { table_with_joins, alias } => {
+            TableFactor::NestedJoin {
+                table_with_joins,
+                alias,
+            } => {
                 self.put("(");
                 self.table_with_joins(table_with_joins)?;
                 self.put(")");
                 self.alias(alias.as_ref())
             }
-            TableFactor::Pivot { table, aggregate_functions, value_column, value_source, default_on_null, alias } => {
+            TableFactor::Pivot {
+                table,
+                aggregate_functions,
+                value_column,
+                value_source,
+                default_on_null,
+                alias,
+            } => {
                 absent(default_on_null.is_none(), "DEFAULT ON NULL")?;
                 self.factor(table)?;
                 self.put(" PIVOT (");
@@ -155,12 +211,21 @@ impl Printer<'_> {
                 match value_source {
                     PivotValueSource::List(values) => self.list(values, Self::expr_with_alias)?,
                     PivotValueSource::Any(_) => return Err(Error::unsupported("PIVOT … IN (ANY)")),
-                    PivotValueSource::Subquery(_) => return Err(Error::unsupported("PIVOT … IN (SELECT …)")),
+                    PivotValueSource::Subquery(_) => {
+                        return Err(Error::unsupported("PIVOT … IN (SELECT …)"));
+                    }
                 }
                 self.put("))");
                 self.alias(alias.as_ref())
             }
-            TableFactor::Unpivot { table, value, name, columns, null_inclusion, alias } => {
+            TableFactor::Unpivot {
+                table,
+                value,
+                name,
+                columns,
+                null_inclusion,
+                alias,
+            } => {
                 self.factor(table)?;
                 self.put(match null_inclusion {
                     Some(NullInclusion::IncludeNulls) => " UNPIVOT INCLUDE NULLS (",
@@ -193,7 +258,11 @@ impl Printer<'_> {
         Ok(())
     }
 
-    fn table_function(&mut self, name: &sqlparser::ast::ObjectName, args: &[FunctionArg]) -> Result<(), Error> {
+    fn table_function(
+        &mut self,
+        name: &sqlparser::ast::ObjectName,
+        args: &[FunctionArg],
+    ) -> Result<(), Error> {
         self.function_name(name)?;
         self.put("(");
         self.list(args, Self::argument)?;
@@ -207,14 +276,29 @@ impl Printer<'_> {
         sample: Option<&TableSampleKind>,
     ) -> Result<(), Error> {
         self.alias(alias)?;
-        let Some(TableSampleKind::BeforeTableAlias(sample) | TableSampleKind::AfterTableAlias(sample)) = sample else {
+        let Some(
+            TableSampleKind::BeforeTableAlias(sample) | TableSampleKind::AfterTableAlias(sample),
+        ) = sample
+        else {
             return Ok(());
         };
-        let TableSample { modifier, name, quantity, seed, bucket, offset } = sample.as_ref();
+        let TableSample {
+            modifier,
+            name,
+            quantity,
+            seed,
+            bucket,
+            offset,
+        } = sample.as_ref();
         match modifier {
-            TableSampleModifier::Sample | TableSampleModifier::TableSample => self.put(" TABLESAMPLE "),
+            TableSampleModifier::Sample | TableSampleModifier::TableSample => {
+                self.put(" TABLESAMPLE ");
+            }
         }
-        absent(bucket.is_none() && offset.is_none(), "BUCKET and OFFSET of a sample")?;
+        absent(
+            bucket.is_none() && offset.is_none(),
+            "BUCKET and OFFSET of a sample",
+        )?;
         let _: &Option<TableSampleBucket> = bucket;
         match name {
             None => {}
@@ -222,7 +306,12 @@ impl Printer<'_> {
             Some(TableSampleMethod::System | TableSampleMethod::Block) => self.put("system"),
             Some(TableSampleMethod::Row) => self.put("reservoir"),
         }
-        let Some(TableSampleQuantity { parenthesized: _, value, unit }) = quantity else {
+        let Some(TableSampleQuantity {
+            parenthesized: _,
+            value,
+            unit,
+        }) = quantity
+        else {
             return Err(Error::unsupported("a sample without a size"));
         };
         self.put("(");
@@ -233,7 +322,9 @@ impl Printer<'_> {
         });
         if let Some(TableSampleSeed { modifier, value }) = seed {
             match modifier {
-                TableSampleSeedModifier::Repeatable | TableSampleSeedModifier::Seed => self.put(" REPEATABLE ("),
+                TableSampleSeedModifier::Repeatable | TableSampleSeedModifier::Seed => {
+                    self.put(" REPEATABLE (");
+                }
             }
             self.value(&value.value)?;
             self.put(")");

@@ -1,7 +1,8 @@
 //! Types of data.
 
 use sqlparser::ast::{
-    ArrayElemTypeDef, BinaryLength, CharacterLength, DataType, ExactNumberInfo, ObjectName, StructField, TimezoneInfo,
+    ArrayElemTypeDef, BinaryLength, CharacterLength, DataType, ExactNumberInfo, ObjectName,
+    StructField, TimezoneInfo,
 };
 
 use super::{Printer, Style, absent};
@@ -10,12 +11,29 @@ use crate::names;
 
 /// Types of the engine that the parser has no word for.
 const ENGINE: [&str; 10] = [
-    "TIMESTAMP_S", "TIMESTAMP_MS", "TIMESTAMP_US", "TIMESTAMP_NS", "TIMESTAMPTZ", "TIMETZ", "HUGEINT", "UHUGEINT",
-    "UTINYINT", "USMALLINT",
+    "TIMESTAMP_S",
+    "TIMESTAMP_MS",
+    "TIMESTAMP_US",
+    "TIMESTAMP_NS",
+    "TIMESTAMPTZ",
+    "TIMETZ",
+    "HUGEINT",
+    "UHUGEINT",
+    "UTINYINT",
+    "USMALLINT",
 ];
 /// Types of the warehouse, which the dialect turns into the engine's.
-const WAREHOUSE: [&str; 9] =
-    ["NUMBER", "VARIANT", "OBJECT", "ARRAY", "TIMESTAMP_NTZ", "TIMESTAMP_LTZ", "TIMESTAMP_TZ", "BYTEINT", "STRING"];
+const WAREHOUSE: [&str; 9] = [
+    "NUMBER",
+    "VARIANT",
+    "OBJECT",
+    "ARRAY",
+    "TIMESTAMP_NTZ",
+    "TIMESTAMP_LTZ",
+    "TIMESTAMP_TZ",
+    "BYTEINT",
+    "STRING",
+];
 
 impl Printer<'_> {
     pub(super) fn data_type(&mut self, data_type: &DataType) -> Result<(), Error> {
@@ -30,7 +48,10 @@ impl Printer<'_> {
                 ")"
             }
             DataType::Custom(name, modifiers) => return self.custom(name, modifiers),
-            DataType::Numeric(info) | DataType::Decimal(info) | DataType::Dec(info) => return self.decimal(*info),
+            DataType::Numeric(info) | DataType::Decimal(info) | DataType::Dec(info) => {
+                self.decimal(*info);
+                return Ok(());
+            }
             DataType::Float(ExactNumberInfo::None | ExactNumberInfo::Precision(_)) => "FLOAT",
             DataType::Varchar(length)
             | DataType::Char(length)
@@ -39,8 +60,12 @@ impl Printer<'_> {
             | DataType::CharVarying(length)
             | DataType::Nvarchar(length) => return self.varchar(length.as_ref()),
             DataType::Text | DataType::String(_) => "VARCHAR",
-            DataType::Blob(None) | DataType::Bytea | DataType::Binary(_) => "BLOB",
-            DataType::Varbinary(None | Some(BinaryLength::IntegerLength { .. } | BinaryLength::Max)) => "BLOB",
+            DataType::Blob(None)
+            | DataType::Bytea
+            | DataType::Binary(_)
+            | DataType::Varbinary(
+                None | Some(BinaryLength::IntegerLength { .. } | BinaryLength::Max),
+            ) => "BLOB",
             DataType::Boolean | DataType::Bool => "BOOLEAN",
             DataType::TinyInt(None) => "TINYINT",
             DataType::SmallInt(None) | DataType::Int2(None) => "SMALLINT",
@@ -52,14 +77,21 @@ impl Printer<'_> {
             DataType::USmallInt => "USMALLINT",
             DataType::UBigInt => "UBIGINT",
             DataType::Real | DataType::Float4 => "REAL",
-            DataType::Double(ExactNumberInfo::None) | DataType::DoublePrecision | DataType::Float8 => "DOUBLE",
+            DataType::Double(ExactNumberInfo::None)
+            | DataType::DoublePrecision
+            | DataType::Float8 => "DOUBLE",
             DataType::Date => "DATE",
             DataType::Time(None, TimezoneInfo::None | TimezoneInfo::WithoutTimeZone) => "TIME",
-            DataType::Timestamp(_, TimezoneInfo::None | TimezoneInfo::WithoutTimeZone) => "TIMESTAMP",
-            DataType::Timestamp(_, TimezoneInfo::WithTimeZone | TimezoneInfo::Tz) => "TIMESTAMP WITH TIME ZONE",
-            DataType::Datetime(_) => "TIMESTAMP",
+            DataType::Timestamp(_, TimezoneInfo::None | TimezoneInfo::WithoutTimeZone)
+            | DataType::Datetime(_) => "TIMESTAMP",
+            DataType::Timestamp(_, TimezoneInfo::WithTimeZone | TimezoneInfo::Tz) => {
+                "TIMESTAMP WITH TIME ZONE"
+            }
             DataType::TimestampNtz(_) if self.style != Style::Engine => "TIMESTAMP_NTZ",
-            DataType::Interval { fields: None, precision: None } => "INTERVAL",
+            DataType::Interval {
+                fields: None,
+                precision: None,
+            } => "INTERVAL",
             DataType::JSON => "JSON",
             DataType::Uuid => "UUID",
             other => return Err(Error::unsupported_type(other.to_string())),
@@ -83,32 +115,43 @@ impl Printer<'_> {
                 self.put("ARRAY");
                 Ok(())
             }
-            ArrayElemTypeDef::AngleBracket(_) | ArrayElemTypeDef::Parenthesis(_) | ArrayElemTypeDef::Qualified(..) => {
-                Err(Error::unsupported_type("this form of ARRAY"))
-            }
+            ArrayElemTypeDef::AngleBracket(_)
+            | ArrayElemTypeDef::Parenthesis(_)
+            | ArrayElemTypeDef::Qualified(..) => Err(Error::unsupported_type("this form of ARRAY")),
         }
     }
 
     fn fields(&mut self, open: &str, fields: &[StructField]) -> Result<(), Error> {
         self.put(open);
-        self.list(fields, |p, StructField { field_name, field_type, options }| {
-            absent(options.is_none(), "options of a field")?;
-            let Some(name) = field_name else { return Err(Error::unsupported_type("STRUCT with a nameless field")) };
-            p.ident(name);
-            p.put(" ");
-            p.data_type(field_type)
-        })?;
+        self.list(
+            fields,
+            |p,
+             StructField {
+                 field_name,
+                 field_type,
+                 options,
+             }| {
+                absent(options.is_none(), "options of a field")?;
+                let Some(name) = field_name else {
+                    return Err(Error::unsupported_type("STRUCT with a nameless field"));
+                };
+                p.ident(name);
+                p.put(" ");
+                p.data_type(field_type)
+            },
+        )?;
         self.put(")");
         Ok(())
     }
 
-    fn decimal(&mut self, info: ExactNumberInfo) -> Result<(), Error> {
+    fn decimal(&mut self, info: ExactNumberInfo) {
         match info {
             ExactNumberInfo::None => self.put("DECIMAL(38, 0)"),
             ExactNumberInfo::Precision(precision) => self.put(&format!("DECIMAL({precision}, 0)")),
-            ExactNumberInfo::PrecisionAndScale(precision, scale) => self.put(&format!("DECIMAL({precision}, {scale})")),
+            ExactNumberInfo::PrecisionAndScale(precision, scale) => {
+                self.put(&format!("DECIMAL({precision}, {scale})"));
+            }
         }
-        Ok(())
     }
 
     /// The engine ignores the length, and so does the warehouse when it reads.
@@ -124,7 +167,9 @@ impl Printer<'_> {
     }
 
     fn custom(&mut self, name: &ObjectName, modifiers: &[String]) -> Result<(), Error> {
-        let Some(ident) = names::single(name) else { return Err(Error::unsupported_type(name.to_string())) };
+        let Some(ident) = names::single(name) else {
+            return Err(Error::unsupported_type(name.to_string()));
+        };
         let upper = ident.value.to_ascii_uppercase();
         let known = ENGINE.contains(&upper.as_str()) && modifiers.is_empty();
         let translated = self.style != Style::Engine && WAREHOUSE.contains(&upper.as_str());
@@ -133,7 +178,10 @@ impl Printer<'_> {
         }
         self.put(&upper);
         if !modifiers.is_empty() {
-            if !modifiers.iter().all(|m| m.chars().all(|c| c.is_ascii_digit())) {
+            if !modifiers
+                .iter()
+                .all(|m| m.chars().all(|c| c.is_ascii_digit()))
+            {
                 return Err(Error::unsupported_type(ident.value.clone()));
             }
             self.put(&format!("({})", modifiers.join(", ")));

@@ -38,7 +38,9 @@ pub(crate) mod marker {
 
     pub(crate) fn read(name: &ObjectName) -> Option<Marked> {
         let parts = names::parts(name)?;
-        let [word, number] = parts.as_slice() else { return None };
+        let [word, number] = parts.as_slice() else {
+            return None;
+        };
         let number = number.value.parse().ok()?;
         match word.value.as_str() {
             SCAN => Some(Marked::Scan(number)),
@@ -57,6 +59,7 @@ pub(crate) mod marker {
     const CHECK: &str = "\0check";
     const RETURNED: &str = "\0returned";
     const BOUND: &str = "\0bound";
+    const LITERAL: &str = "\0literal";
 
     /// Expressions of ours; they travel as parameters with names that no text can spell.
     #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -67,15 +70,21 @@ pub(crate) mod marker {
         Returned(usize, usize),
         /// A value from a policy's placeholder.
         Bound(&'a str),
+        /// A literal of a filter that holds the name of something a caller carries.
+        Literal(usize),
     }
 
     pub(crate) fn expr(made: Made<'_>) -> Expr {
-        let name = match made {
+        Expr::Value(Value::Placeholder(name_of(made)).into())
+    }
+
+    pub(crate) fn name_of(made: Made<'_>) -> String {
+        match made {
             Made::Check(scan) => format!("{CHECK}{scan}"),
             Made::Returned(scan, column) => format!("{RETURNED}{scan}.{column}"),
             Made::Bound(text) => format!("{BOUND}{text}"),
-        };
-        Expr::Value(Value::Placeholder(name).into())
+            Made::Literal(number) => format!("{LITERAL}{number}"),
+        }
     }
 
     pub(crate) fn made(name: &str) -> Option<Made<'_>> {
@@ -84,6 +93,9 @@ pub(crate) mod marker {
         }
         if let Some(scan) = name.strip_prefix(CHECK) {
             return scan.parse().ok().map(Made::Check);
+        }
+        if let Some(number) = name.strip_prefix(LITERAL) {
+            return number.parse().ok().map(Made::Literal);
         }
         let (scan, column) = name.strip_prefix(RETURNED)?.split_once('.')?;
         Some(Made::Returned(scan.parse().ok()?, column.parse().ok()?))
@@ -103,7 +115,9 @@ impl Printer<'_> {
                 Ok(())
             }
             marker::Marked::Scan(number) => {
-                let Some(scan) = self.scans.get(number) else { return Err(Error::unsupported("this table")) };
+                let Some(scan) = self.scans.get(number) else {
+                    return Err(Error::unsupported("this table"));
+                };
                 self.scan(scan)
             }
         }
@@ -137,7 +151,12 @@ impl Printer<'_> {
     }
 
     fn raw(&mut self, scan: &Scan) {
-        self.tables.push(format!("{}.{}.{}", names::RAW_CATALOG, scan.table.schema, scan.table.name));
+        self.tables.push(format!(
+            "{}.{}.{}",
+            names::RAW_CATALOG,
+            scan.table.schema,
+            scan.table.name
+        ));
         quote::name_into(&mut self.out, names::RAW_CATALOG);
         self.put(".");
         quote::name_into(&mut self.out, &scan.table.schema);
@@ -165,7 +184,9 @@ impl Printer<'_> {
         quote::name_into(&mut value, &scan.table.name);
         value.push('.');
         quote::name_into(&mut value, &column.name);
-        let Some(mask) = column.mask else { return self.put(&value) };
+        let Some(mask) = column.mask else {
+            return self.put(&value);
+        };
         self.put(&masked(mask, column, &value));
         self.put(" AS ");
         quote::name_into(&mut self.out, &column.name);
@@ -178,26 +199,46 @@ impl Printer<'_> {
                 Ok(())
             }
             marker::Made::Returned(scan, column) => {
-                let column = self.scans.get(scan).and_then(|scan| scan.columns.get(column));
-                let Some(column) = column else { return Err(Error::unsupported("this column")) };
+                let column = self
+                    .scans
+                    .get(scan)
+                    .and_then(|scan| scan.columns.get(column));
+                let Some(column) = column else {
+                    return Err(Error::unsupported("this column"));
+                };
                 let value = quote::name(&column.name);
-                let printed = column.mask.map_or_else(|| value.clone(), |mask| masked(mask, column, &value));
+                let printed = column
+                    .mask
+                    .map_or_else(|| value.clone(), |mask| masked(mask, column, &value));
                 self.put(&printed);
                 Ok(())
             }
             marker::Made::Check(scan) => self.check(scan),
+            marker::Made::Literal(number) => {
+                self.warehouse_only("a value nobody has bound")?;
+                self.put(&format!("{{{number}}}"));
+                Ok(())
+            }
         }
     }
 
     /// The engine evaluates a CASE branch only for the rows that reach it.
     fn check(&mut self, scan: usize) -> Result<(), Error> {
-        let Some(Check { filters, value, type_name }) = self.scans.get(scan).and_then(|scan| scan.check.as_ref()) else {
+        let Some(Check {
+            filters,
+            value,
+            type_name,
+        }) = self.scans.get(scan).and_then(|scan| scan.check.as_ref())
+        else {
             return Err(Error::unsupported("this check"));
         };
         self.filters("CASE WHEN ", filters)?;
         self.put(" THEN ");
         self.expr(value)?;
-        self.put(&format!(" ELSE CAST(system.main.\"error\"({}) AS {type_name}) END", quote::text(CHECK_FAILED)));
+        self.put(&format!(
+            " ELSE CAST(system.main.\"error\"({}) AS {type_name}) END",
+            quote::text(CHECK_FAILED)
+        ));
         Ok(())
     }
 }

@@ -1,10 +1,11 @@
 //! Statements, and those that change rows.
 
 use sqlparser::ast::{
-    Assignment, AssignmentTarget, ConflictTarget, Delete, DoUpdate, Expr, FromTable, Insert, Merge, MergeAction,
-    MergeClause, MergeClauseKind, MergeInsertExpr, MergeInsertKind, MergeUpdateExpr, MergeUpdateKind, OnConflict,
-    OnConflictAction, OnInsert, SelectItem, Statement, TableAliasWithoutColumns, TableObject, Truncate,
-    TruncateTableTarget, Update, UpdateTableFromKind,
+    Assignment, AssignmentTarget, ConflictTarget, Delete, DoUpdate, Expr, FromTable, Insert, Merge,
+    MergeAction, MergeClause, MergeClauseKind, MergeInsertExpr, MergeInsertKind, MergeUpdateExpr,
+    MergeUpdateKind, ObjectName, OnConflict, OnConflictAction, OnInsert, Query, SelectItem,
+    Statement, TableAliasWithoutColumns, TableObject, Truncate, TruncateTableTarget, Update,
+    UpdateTableFromKind,
 };
 
 use super::{Printer, absent};
@@ -26,7 +27,9 @@ impl Printer<'_> {
     /// A value of a row: `DEFAULT` is a word here, not a column.
     pub(super) fn settable(&mut self, expr: &Expr) -> Result<(), Error> {
         match expr {
-            Expr::Identifier(ident) if ident.quote_style.is_none() && ident.value.eq_ignore_ascii_case("default") => {
+            Expr::Identifier(ident)
+                if ident.quote_style.is_none() && ident.value.eq_ignore_ascii_case("default") =>
+            {
                 self.put("DEFAULT");
                 Ok(())
             }
@@ -63,14 +66,23 @@ impl Printer<'_> {
             multi_table_when_clauses,
             multi_table_else_clause,
         } = insert;
-        absent(optimizer_hints.is_empty() && priority.is_none(), "an optimizer hint")?;
+        absent(
+            optimizer_hints.is_empty() && priority.is_none(),
+            "an optimizer hint",
+        )?;
         absent(or.is_none() && !ignore && !replace_into, "INSERT OR …")?;
         absent(!overwrite, "INSERT OVERWRITE")?;
         absent(assignments.is_empty(), "INSERT … SET")?;
-        absent(partitioned.is_none() && after_columns.is_empty(), "PARTITION")?;
+        absent(
+            partitioned.is_none() && after_columns.is_empty(),
+            "PARTITION",
+        )?;
         absent(output.is_none(), "OUTPUT")?;
         absent(insert_alias.is_none(), "an alias of the new row")?;
-        absent(settings.is_none() && format_clause.is_none(), "SETTINGS and FORMAT")?;
+        absent(
+            settings.is_none() && format_clause.is_none(),
+            "SETTINGS and FORMAT",
+        )?;
         absent(
             multi_table_insert_type.is_none()
                 && multi_table_into_clauses.is_empty()
@@ -78,33 +90,45 @@ impl Printer<'_> {
                 && multi_table_else_clause.is_none(),
             "INSERT into several tables",
         )?;
-        let TableObject::TableName(name) = table else { return Err(Error::unsupported("INSERT into something other than a table")) };
+        let TableObject::TableName(name) = table else {
+            return Err(Error::unsupported(
+                "INSERT into something other than a table",
+            ));
+        };
         self.put("INSERT INTO ");
         self.name(name)?;
         if let Some(TableAliasWithoutColumns { explicit: _, alias }) = table_alias {
             self.put(" AS ");
             self.ident(alias);
         }
-        if !columns.is_empty() {
-            self.put(" (");
-            self.list(columns, Self::name)?;
-            self.put(")");
-        }
-        match source {
-            Some(query) => {
-                self.put(" ");
-                self.query(query)?;
-            }
-            None => self.put(" DEFAULT VALUES"),
-        }
+        self.rows(columns, source.as_deref())?;
         if let Some(on) = on {
             self.on_insert(on)?;
         }
         self.returning(returning.as_deref())
     }
 
+    fn rows(&mut self, columns: &[ObjectName], source: Option<&Query>) -> Result<(), Error> {
+        if !columns.is_empty() {
+            self.put(" (");
+            self.list(columns, Self::name)?;
+            self.put(")");
+        }
+        if let Some(query) = source {
+            self.put(" ");
+            self.query(query)
+        } else {
+            self.put(" DEFAULT VALUES");
+            Ok(())
+        }
+    }
+
     fn on_insert(&mut self, on: &OnInsert) -> Result<(), Error> {
-        let OnInsert::OnConflict(OnConflict { conflict_target, action }) = on else {
+        let OnInsert::OnConflict(OnConflict {
+            conflict_target,
+            action,
+        }) = on
+        else {
             return Err(Error::unsupported("ON DUPLICATE KEY"));
         };
         self.put(" ON CONFLICT");
@@ -115,11 +139,16 @@ impl Printer<'_> {
                 self.idents(columns);
                 self.put(")");
             }
-            Some(ConflictTarget::OnConstraint(_)) => return Err(Error::unsupported("ON CONFLICT ON CONSTRAINT")),
+            Some(ConflictTarget::OnConstraint(_)) => {
+                return Err(Error::unsupported("ON CONFLICT ON CONSTRAINT"));
+            }
         }
         match action {
             OnConflictAction::DoNothing => self.put(" DO NOTHING"),
-            OnConflictAction::DoUpdate(DoUpdate { assignments, selection }) => {
+            OnConflictAction::DoUpdate(DoUpdate {
+                assignments,
+                selection,
+            }) => {
                 self.put(" DO UPDATE SET ");
                 self.list(assignments, Self::assignment)?;
                 self.clause(" WHERE ", selection.as_ref())?;
@@ -130,14 +159,18 @@ impl Printer<'_> {
 
     fn assignment(&mut self, assignment: &Assignment) -> Result<(), Error> {
         let Assignment { target, value } = assignment;
-        let AssignmentTarget::ColumnName(name) = target else { return Err(Error::unsupported("SET of several columns at once")) };
+        let AssignmentTarget::ColumnName(name) = target else {
+            return Err(Error::unsupported("SET of several columns at once"));
+        };
         self.name(name)?;
         self.put(" = ");
         self.settable(value)
     }
 
     fn returning(&mut self, returning: Option<&[SelectItem]>) -> Result<(), Error> {
-        let Some(items) = returning else { return Ok(()) };
+        let Some(items) = returning else {
+            return Ok(());
+        };
         self.put(" RETURNING ");
         self.list(items, Self::select_item)
     }
@@ -160,7 +193,10 @@ impl Printer<'_> {
         absent(table.joins.is_empty(), "a join in UPDATE")?;
         absent(output.is_none(), "OUTPUT")?;
         absent(or.is_none(), "UPDATE OR …")?;
-        absent(order_by.is_empty() && limit.is_none(), "ORDER BY and LIMIT in UPDATE")?;
+        absent(
+            order_by.is_empty() && limit.is_none(),
+            "ORDER BY and LIMIT in UPDATE",
+        )?;
         self.put("UPDATE ");
         self.factor(&table.relation)?;
         self.put(" SET ");
@@ -171,20 +207,38 @@ impl Printer<'_> {
                 self.put(" FROM ");
                 self.list(tables, Self::table_with_joins)?;
             }
-            Some(UpdateTableFromKind::BeforeSet(_)) => return Err(Error::unsupported("FROM before SET")),
+            Some(UpdateTableFromKind::BeforeSet(_)) => {
+                return Err(Error::unsupported("FROM before SET"));
+            }
         }
         self.clause(" WHERE ", selection.as_ref())?;
         self.returning(returning.as_deref())
     }
 
     fn delete(&mut self, delete: &Delete) -> Result<(), Error> {
-        let Delete { delete_token: _, optimizer_hints, tables, from, using, selection, returning, output, order_by, limit } = delete;
+        let Delete {
+            delete_token: _,
+            optimizer_hints,
+            tables,
+            from,
+            using,
+            selection,
+            returning,
+            output,
+            order_by,
+            limit,
+        } = delete;
         absent(optimizer_hints.is_empty(), "an optimizer hint")?;
         absent(tables.is_empty(), "DELETE of several tables")?;
         absent(output.is_none(), "OUTPUT")?;
-        absent(order_by.is_empty() && limit.is_none(), "ORDER BY and LIMIT in DELETE")?;
+        absent(
+            order_by.is_empty() && limit.is_none(),
+            "ORDER BY and LIMIT in DELETE",
+        )?;
         let (FromTable::WithFromKeyword(from) | FromTable::WithoutKeyword(from)) = from;
-        let [target] = from.as_slice() else { return Err(Error::unsupported("DELETE of several tables")) };
+        let [target] = from.as_slice() else {
+            return Err(Error::unsupported("DELETE of several tables"));
+        };
         absent(target.joins.is_empty(), "a join in DELETE")?;
         self.put("DELETE FROM ");
         self.factor(&target.relation)?;
@@ -197,7 +251,16 @@ impl Printer<'_> {
     }
 
     fn merge(&mut self, merge: &Merge) -> Result<(), Error> {
-        let Merge { merge_token: _, optimizer_hints, into: _, table, source, on, clauses, output } = merge;
+        let Merge {
+            merge_token: _,
+            optimizer_hints,
+            into: _,
+            table,
+            source,
+            on,
+            clauses,
+            output,
+        } = merge;
         absent(optimizer_hints.is_empty(), "an optimizer hint")?;
         absent(output.is_none(), "RETURNING of MERGE")?;
         self.put("MERGE INTO ");
@@ -214,26 +277,54 @@ impl Printer<'_> {
     }
 
     fn merge_clause(&mut self, clause: &MergeClause) -> Result<(), Error> {
-        let MergeClause { when_token: _, clause_kind, predicate, action } = clause;
+        let MergeClause {
+            when_token: _,
+            clause_kind,
+            predicate,
+            action,
+        } = clause;
         self.put(match clause_kind {
             MergeClauseKind::Matched => " WHEN MATCHED",
-            MergeClauseKind::NotMatched | MergeClauseKind::NotMatchedByTarget => " WHEN NOT MATCHED",
+            MergeClauseKind::NotMatched | MergeClauseKind::NotMatchedByTarget => {
+                " WHEN NOT MATCHED"
+            }
             MergeClauseKind::NotMatchedBySource => " WHEN NOT MATCHED BY SOURCE",
         });
         self.clause(" AND ", predicate.as_ref())?;
         self.put(" THEN ");
         match action {
             MergeAction::Delete { delete_token: _ } => self.put("DELETE"),
-            MergeAction::DoNothing { do_token: _, nothing_token: _ } => self.put("DO NOTHING"),
-            MergeAction::Update(MergeUpdateExpr { update_token: _, kind, update_predicate, delete_predicate }) => {
-                absent(update_predicate.is_none() && delete_predicate.is_none(), "WHERE in MERGE")?;
-                let MergeUpdateKind::Set(assignments) = kind else { return Err(Error::unsupported("UPDATE SET * in MERGE")) };
+            MergeAction::DoNothing {
+                do_token: _,
+                nothing_token: _,
+            } => self.put("DO NOTHING"),
+            MergeAction::Update(MergeUpdateExpr {
+                update_token: _,
+                kind,
+                update_predicate,
+                delete_predicate,
+            }) => {
+                absent(
+                    update_predicate.is_none() && delete_predicate.is_none(),
+                    "WHERE in MERGE",
+                )?;
+                let MergeUpdateKind::Set(assignments) = kind else {
+                    return Err(Error::unsupported("UPDATE SET * in MERGE"));
+                };
                 self.put("UPDATE SET ");
                 self.list(assignments, Self::assignment)?;
             }
-            MergeAction::Insert(MergeInsertExpr { insert_token: _, columns, kind_token: _, kind, insert_predicate }) => {
+            MergeAction::Insert(MergeInsertExpr {
+                insert_token: _,
+                columns,
+                kind_token: _,
+                kind,
+                insert_predicate,
+            }) => {
                 absent(insert_predicate.is_none(), "WHERE in MERGE")?;
-                let MergeInsertKind::Values(values) = kind else { return Err(Error::unsupported("INSERT * in MERGE")) };
+                let MergeInsertKind::Values(values) = kind else {
+                    return Err(Error::unsupported("INSERT * in MERGE"));
+                };
                 self.put("INSERT ");
                 if !columns.is_empty() {
                     self.put("(");
@@ -247,11 +338,29 @@ impl Printer<'_> {
     }
 
     fn truncate(&mut self, truncate: &Truncate) -> Result<(), Error> {
-        let Truncate { table_names, partitions, table: _, if_exists, identity, cascade, on_cluster } = truncate;
+        let Truncate {
+            table_names,
+            partitions,
+            table: _,
+            if_exists,
+            identity,
+            cascade,
+            on_cluster,
+        } = truncate;
         absent(partitions.is_none(), "PARTITION")?;
         absent(!if_exists, "TRUNCATE IF EXISTS")?;
-        absent(identity.is_none() && cascade.is_none() && on_cluster.is_none(), "options of TRUNCATE")?;
-        let [TruncateTableTarget { name, only, has_asterisk }] = table_names.as_slice() else {
+        absent(
+            identity.is_none() && cascade.is_none() && on_cluster.is_none(),
+            "options of TRUNCATE",
+        )?;
+        let [
+            TruncateTableTarget {
+                name,
+                only,
+                has_asterisk,
+            },
+        ] = table_names.as_slice()
+        else {
             return Err(Error::unsupported("TRUNCATE of several tables"));
         };
         absent(!only && !has_asterisk, "TRUNCATE ONLY")?;

@@ -1,0 +1,38 @@
+//! API keys: "`name` required; unique within the environment", "plaintext key, returned only in
+//! the create response, never retrievable later".
+//!
+//! "Rotate: the old value stays valid until `old_key_expires_at`" — a key has one present secret
+//! and, while a grace runs, old ones; rotated again within a grace, the old ones end together, at
+//! the earlier of their times. "Revoke: takes effect immediately": the row is read at each request
+//! here, and data planes learn of it when the transaction commits.
+//!
+//! A key acts as a `service_account`, unless it was created with `user_id`: then it acts for that
+//! user, with the role and attributes the user has now. Nobody makes a key that may do more than
+//! they may: a key grants only scopes it has, and only the owner makes a key that acts for the
+//! owner.
+
+pub mod expiry;
+mod http;
+mod input;
+mod seed;
+mod store;
+
+use contract::{Access, Scope};
+
+pub use seed::{Seed, seed};
+pub use store::{attribute_names, by_prefix, governed, revoke_all_of, used};
+
+use crate::http::routes::Routes;
+
+pub fn routes() -> Routes {
+    use Access::Admin;
+    use Scope::{KeyRead, KeyWrite};
+    Routes::new()
+        .get("/v1/environments/{env_id}/api-keys", Admin, KeyRead, http::list)
+        .post("/v1/environments/{env_id}/api-keys", Admin, KeyWrite, http::create)
+        .post("/v1/environments/{env_id}/api-keys/{key_id}/rotate", Admin, KeyWrite, http::rotate)
+        .delete("/v1/environments/{env_id}/api-keys/{key_id}", Admin, KeyWrite, http::revoke)
+}
+
+#[cfg(test)]
+mod tests;

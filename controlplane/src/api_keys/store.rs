@@ -1,0 +1,334 @@
+//! SQL of the API keys.
+
+use std::collections::{BTreeMap, HashMap};
+
+use contract::caller::Scopes;
+use contract::governance::{Key, KeySecret};
+use contract::key::Minted;
+use contract::{EnvId, KeyId, OrgId, Timestamp, UserId};
+use sqlx::PgConnection;
+use sqlx::types::Json;
+
+use super::input::Admitted;
+use crate::http::page::Page;
+use crate::{Error, OnConstraint, Result};
+
+type Attributes = BTreeMap<String, String>;
+
+/// A row, with its present prefix and last use.
+#[derive(Debug, Clone)]
+pub struct Row {
+    pub key_id: KeyId,
+    pub name: String,
+    pub prefix: String,
+    pub scopes: Vec<String>,
+    pub ip_allowlist: Vec<String>,
+    pub user_id: Option<String>,
+    pub attributes: Json<Attributes>,
+    pub agent_id: Option<String>,
+    pub agent_framework: Option<String>,
+    pub expires_at: Option<Timestamp>,
+    pub revoked_at: Option<Timestamp>,
+    pub revoked_by: Option<String>,
+    pub last_used_at: Option<Timestamp>,
+    pub created_at: Timestamp,
+    pub created_by: String,
+}
+
+impl Row {
+    pub fn status(&self, now: Timestamp) -> &'static str {
+        match (self.revoked_at, self.expires_at) {
+            (Some(_), _) => "revoked",
+            (None, Some(end)) if end <= now => "expired",
+            (None, _) => "active",
+        }
+    }
+}
+
+pub async fn page(conn: &mut PgConnection, env_id: &EnvId, page: &Page) -> Result<(Vec<Row>, i64)> {
+    let rows = sqlx::query_as!(
+        Row,
+        r#"select k.key_id, k.name, s.prefix, k.scopes, k.ip_allowlist, k.user_id,
+                  k.attributes as "attributes: Json<Attributes>", k.agent_id, k.agent_framework, k.expires_at,
+                  k.revoked_at, k.revoked_by, u.last_used_at as "last_used_at?", k.created_at, k.created_by
+           from api_keys k
+           join api_key_secrets s on s.key_id = k.key_id and s.not_after is null
+           left join api_key_uses u on u.key_id = k.key_id
+           where k.env_id = $1 and ($2::timestamptz is null or (k.created_at, k.key_id) < ($2, $3))
+           order by k.created_at desc, k.key_id desc
+           limit $4"#,
+        env_id.as_str(),
+        page.after_time(),
+        page.after_id(),
+        page.fetch(),
+    )
+    .fetch_all(&mut *conn)
+    .await?;
+    let total = sqlx::query_scalar!(r#"select count(*) as "total!" from api_keys where env_id = $1"#, env_id.as_str());
+    Ok((rows, total.fetch_one(conn).await?))
+}
+
+pub async fn find(conn: &mut PgConnection, env_id: &EnvId, key_id: &KeyId) -> Result<Option<Row>> {
+    Ok(sqlx::query_as!(
+        Row,
+        r#"select k.key_id, k.name, s.prefix, k.scopes, k.ip_allowlist, k.user_id,
+                  k.attributes as "attributes: Json<Attributes>", k.agent_id, k.agent_framework, k.expires_at,
+                  k.revoked_at, k.revoked_by, u.last_used_at as "last_used_at?", k.created_at, k.created_by
+           from api_keys k
+           join api_key_secrets s on s.key_id = k.key_id and s.not_after is null
+           left join api_key_uses u on u.key_id = k.key_id
+           where k.env_id = $1 and k.key_id = $2"#,
+        env_id.as_str(),
+        key_id.as_str(),
+    )
+    .fetch_optional(conn)
+    .await?)
+}
+
+/// The key of a name that is not revoked.
+pub async fn find_by_name(conn: &mut PgConnection, env_id: &EnvId, name: &str) -> Result<Option<KeyId>> {
+    let key_id = sqlx::query_scalar!(
+        "select key_id from api_keys where env_id = $1 and name = $2 and revoked_at is null",
+        env_id.as_str(),
+        name,
+    );
+    Ok(key_id.fetch_optional(conn).await?.map(KeyId::from))
+}
+
+pub async fn count_usable(conn: &mut PgConnection, env_id: &EnvId, now: Timestamp) -> Result<i64> {
+    let held = sqlx::query_scalar!(
+        r#"select count(*) as "held!" from api_keys
+           where env_id = $1 and revoked_at is null and (expires_at is null or expires_at > $2)"#,
+        env_id.as_str(),
+        now,
+    );
+    Ok(held.fetch_one(conn).await?)
+}
+
+pub async fn insert(
+    conn: &mut PgConnection,
+    env_id: &EnvId,
+    key_id: &KeyId,
+    wanted: &Admitted,
+    by: &str,
+    now: Timestamp,
+) -> Result<()> {
+    let ip_allowlist: Vec<String> = wanted.ip_allowlist.iter().map(ToString::to_string).collect();
+    sqlx::query!(
+        "insert into api_keys (key_id, env_id, name, scopes, ip_allowlist, user_id, attributes, agent_id,
+                               agent_framework, expires_at, created_by, created_at)
+         values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)",
+        key_id.as_str(),
+        env_id.as_str(),
+        wanted.name,
+        &Vec::<String>::from(wanted.scopes.clone())[..],
+        &ip_allowlist[..],
+        wanted.user_id.as_ref().map(UserId::as_str),
+        Json(&wanted.attributes) as _,
+        wanted.agent_id,
+        wanted.agent_framework,
+        wanted.expires_at,
+        by,
+        now,
+    )
+    .execute(conn)
+    .await
+    .on_constraint("api_keys_env_id_name_key", || {
+        Error::conflict("name_taken", format!("the environment has a key named `{}`", wanted.name))
+    })?;
+    Ok(())
+}
+
+pub async fn insert_secret(conn: &mut PgConnection, key_id: &KeyId, minted: &Minted, now: Timestamp) -> Result<()> {
+    sqlx::query!(
+        "insert into api_key_secrets (prefix, key_id, hash, created_at) values ($1, $2, $3, $4)",
+        minted.prefix,
+        key_id.as_str(),
+        minted.hash,
+        now,
+    )
+    .execute(conn)
+    .await?;
+    Ok(())
+}
+
+/// Lets the present secret end at `ends`, and those whose grace still runs no later than that;
+/// all end together. Returns when.
+pub async fn retire_secrets(
+    conn: &mut PgConnection,
+    key_id: &KeyId,
+    ends: Timestamp,
+    now: Timestamp,
+) -> Result<Timestamp> {
+    let together = sqlx::query_scalar!(
+        r#"update api_key_secrets
+           set not_after = least($2, (select min(not_after) from api_key_secrets where key_id = $1 and not_after > $3))
+           where key_id = $1 and (not_after is null or not_after > $3)
+           returning not_after as "not_after!""#,
+        key_id.as_str(),
+        ends,
+        now,
+    )
+    .fetch_all(conn)
+    .await?;
+    together.first().copied().ok_or_else(|| Error::internal("a key has a present secret"))
+}
+
+pub async fn revoke(conn: &mut PgConnection, key_id: &KeyId, by: &str, now: Timestamp) -> Result<()> {
+    sqlx::query!("update api_keys set revoked_at = $2, revoked_by = $3 where key_id = $1", key_id.as_str(), now, by,)
+        .execute(conn)
+        .await?;
+    Ok(())
+}
+
+/// "The user's keys are revoked": those that act for the user, in every environment. How many.
+pub async fn revoke_all_of(conn: &mut PgConnection, user_id: &UserId, by: &str, now: Timestamp) -> Result<u64> {
+    let done = sqlx::query!(
+        "update api_keys set revoked_at = $2, revoked_by = $3 where user_id = $1 and revoked_at is null",
+        user_id.as_str(),
+        now,
+        by,
+    )
+    .execute(conn)
+    .await?;
+    Ok(done.rows_affected())
+}
+
+/// A key whose old secrets end soon.
+#[derive(Debug)]
+pub struct Expiring {
+    pub org_id: OrgId,
+    pub env_id: EnvId,
+    pub name: String,
+}
+
+/// The key, if it stands and still has a secret that ends just then.
+pub async fn expiring(conn: &mut PgConnection, key_id: &KeyId, ends: Timestamp) -> Result<Option<Expiring>> {
+    Ok(sqlx::query_as!(
+        Expiring,
+        "select e.org_id, k.env_id, k.name
+         from api_keys k join environments e on e.env_id = k.env_id
+         where k.key_id = $1 and k.revoked_at is null
+           and exists (select from api_key_secrets s where s.key_id = k.key_id and s.not_after = $2)",
+        key_id.as_str(),
+        ends,
+    )
+    .fetch_optional(conn)
+    .await?)
+}
+
+/// A use, if it is the latest one known.
+pub async fn used(conn: &mut PgConnection, key_id: &KeyId, at: Timestamp) -> Result<()> {
+    sqlx::query!(
+        "insert into api_key_uses (key_id, last_used_at) values ($1, $2)
+         on conflict (key_id) do update set last_used_at = greatest(api_key_uses.last_used_at, excluded.last_used_at)",
+        key_id.as_str(),
+        at,
+    )
+    .execute(conn)
+    .await?;
+    Ok(())
+}
+
+/// A key that a prefix found, with the secret the prefix belongs to. Never a revoked one.
+#[derive(Debug)]
+pub struct Found {
+    pub org_id: OrgId,
+    pub env_id: EnvId,
+    pub key: Key,
+    pub secret: KeySecret,
+}
+
+pub async fn by_prefix(conn: &mut PgConnection, prefix: &str) -> Result<Option<Found>> {
+    let row = sqlx::query!(
+        r#"select e.org_id, k.env_id, k.key_id, k.name, k.scopes, k.ip_allowlist, k.user_id,
+                  k.attributes as "attributes: Json<Attributes>", k.agent_id, k.agent_framework, k.expires_at,
+                  s.hash, s.not_after
+           from api_key_secrets s
+           join api_keys k on k.key_id = s.key_id
+           join environments e on e.env_id = k.env_id
+           where s.prefix = $1 and k.revoked_at is null"#,
+        prefix,
+    )
+    .fetch_optional(conn)
+    .await?;
+    let Some(row) = row else {
+        return Ok(None);
+    };
+    let secret = KeySecret { prefix: prefix.to_owned(), hash: row.hash, not_after: row.not_after };
+    let key = Key {
+        key_id: row.key_id.into(),
+        name: row.name,
+        secrets: vec![secret.clone()],
+        scopes: scopes(row.scopes)?,
+        ip_allowlist: networks(&row.ip_allowlist)?,
+        expires_at: row.expires_at,
+        user_id: row.user_id.map(UserId::from),
+        attributes: row.attributes.0,
+        agent_id: row.agent_id,
+        agent_framework: row.agent_framework,
+    };
+    Ok(Some(Found { org_id: row.org_id.into(), env_id: row.env_id.into(), key, secret }))
+}
+
+/// The keys that are not revoked, as a data plane must know them. Expired ones too: their time is
+/// data, and the clock that rules is the data plane's.
+pub async fn governed(conn: &mut PgConnection, env_id: &EnvId) -> Result<Vec<Key>> {
+    let mut secrets: HashMap<String, Vec<KeySecret>> = HashMap::new();
+    let rows = sqlx::query!(
+        "select s.key_id, s.prefix, s.hash, s.not_after
+         from api_key_secrets s join api_keys k on k.key_id = s.key_id
+         where k.env_id = $1 and k.revoked_at is null
+         order by s.created_at desc, s.prefix",
+        env_id.as_str(),
+    );
+    for row in rows.fetch_all(&mut *conn).await? {
+        let secret = KeySecret { prefix: row.prefix, hash: row.hash, not_after: row.not_after };
+        secrets.entry(row.key_id).or_default().push(secret);
+    }
+    let rows = sqlx::query!(
+        r#"select key_id, name, scopes, ip_allowlist, user_id, attributes as "attributes: Json<Attributes>", agent_id,
+                  agent_framework, expires_at
+           from api_keys where env_id = $1 and revoked_at is null order by created_at, key_id"#,
+        env_id.as_str(),
+    );
+    let mut keys = Vec::new();
+    for row in rows.fetch_all(conn).await? {
+        keys.push(Key {
+            secrets: secrets.remove(&row.key_id).unwrap_or_default(),
+            key_id: row.key_id.into(),
+            name: row.name,
+            scopes: scopes(row.scopes)?,
+            ip_allowlist: networks(&row.ip_allowlist)?,
+            expires_at: row.expires_at,
+            user_id: row.user_id.map(UserId::from),
+            attributes: row.attributes.0,
+            agent_id: row.agent_id,
+            agent_framework: row.agent_framework,
+        });
+    }
+    Ok(keys)
+}
+
+/// The names of the attributes that the organization's keys carry now.
+pub async fn attribute_names(conn: &mut PgConnection, org_id: &OrgId) -> Result<Vec<String>> {
+    Ok(sqlx::query_scalar!(
+        r#"select distinct attribute as "name!"
+           from api_keys k
+           join environments e on e.env_id = k.env_id,
+           lateral jsonb_object_keys(k.attributes) as attribute
+           where e.org_id = $1 and k.revoked_at is null"#,
+        org_id.as_str(),
+    )
+    .fetch_all(conn)
+    .await?)
+}
+
+fn scopes(texts: Vec<String>) -> Result<Scopes> {
+    Scopes::try_from(texts).map_err(Error::internal)
+}
+
+/// An allow-list that cannot be read allows nobody: the load fails.
+fn networks(texts: &[String]) -> Result<Vec<ipnet::IpNet>> {
+    texts.iter().map(|text| text.parse()).collect::<std::result::Result<_, _>>().map_err(Error::internal)
+}

@@ -1,0 +1,195 @@
+use chrono::Duration;
+use contract::Role;
+use serde_json::{Value, json};
+
+use crate::jobs;
+use crate::worlds::World;
+
+fn bearer(text: &Value) -> String {
+    format!("ApiKey {}", text.as_str().unwrap())
+}
+
+#[tokio::test]
+async fn a_key_is_shown_once_and_works() {
+    let world = World::start().await;
+    let made = world.create_key(json!({"name": "ci", "scopes": ["key:read"], "expires_in_days": 30})).await;
+    assert!(made["key"].as_str().unwrap().starts_with(made["prefix"].as_str().unwrap()));
+    assert!(made["prefix"].as_str().unwrap().starts_with("svc_test_"));
+    assert_eq!((made["status"].as_str(), made["revoked"].as_bool()), (Some("active"), Some(false)));
+    let listed = world.app.get(&world.env("api-keys"), &bearer(&made["key"])).await.expect(200);
+    let row = listed["data"].as_array().unwrap().iter().find(|row| row["name"] == "ci").unwrap();
+    assert!(row.get("key").is_none() && row["last_used_at"].is_string(), "{row}");
+}
+
+#[tokio::test]
+async fn what_a_key_is_made_from_is_checked() {
+    let world = World::start().await;
+    world.create_key(json!({"name": "taken", "scopes": ["query:read"]})).await;
+    for (change, status, field) in [
+        (json!({"scopes": []}), 400, "scopes"),
+        (json!({"scopes": ["query:*", "nosuch:read"]}), 400, "scopes"),
+        (json!({"ip_allowlist": ["10.0.0.0/8", "10.0.0.0/33"]}), 400, "ip_allowlist[1]"),
+        (json!({"expires_in_days": 0}), 400, "expires_in_days"),
+        (json!({"name": ""}), 400, "name"),
+        (json!({"name": "taken"}), 409, ""),
+        (json!({"user_id": "nobody"}), 400, "user_id"),
+        (json!({"attributes": {"role": "owner"}}), 400, "attributes.role"),
+        (json!({"agent_framework": "langchain"}), 400, "agent_framework"),
+    ] {
+        let mut body = json!({"name": "new", "scopes": ["query:read"]});
+        body.as_object_mut().unwrap().extend(change.as_object().unwrap().clone());
+        let answer = world.app.post(&world.env("api-keys"), &world.owner, body).await;
+        assert_eq!(answer.status, status, "{change} {}", answer.body);
+        assert_eq!(answer.body["error"]["details"]["field"].as_str().unwrap_or_default(), field);
+    }
+}
+
+#[tokio::test]
+async fn a_revoked_key_fails_at_once_and_gives_its_name_back() {
+    let world = World::start().await;
+    let made = world.create_key(json!({"name": "ci", "scopes": ["key:read"]})).await;
+    let path = world.env(&format!("api-keys/{}", made["key_id"].as_str().unwrap()));
+    world.app.get(&world.env("api-keys"), &bearer(&made["key"])).await.expect(200);
+    let revoked = world.app.delete(&path, &world.owner).await.expect(200);
+    assert_eq!(revoked["revoked"], true);
+    assert_eq!(world.app.delete(&path, &world.owner).await.expect(200), revoked);
+    assert_eq!(world.app.get(&world.env("api-keys"), &bearer(&made["key"])).await.code(), (401, "UNAUTHORIZED"));
+    let rotated = world.app.post(&format!("{path}/rotate"), &world.owner, json!({})).await;
+    assert_eq!(rotated.code(), (409, "CONFLICT"));
+    world.create_key(json!({"name": "ci", "scopes": ["key:read"]})).await;
+}
+
+#[tokio::test]
+async fn an_old_key_works_until_its_grace_ends() {
+    let world = World::start().await;
+    let made = world.create_key(json!({"name": "ci", "scopes": ["key:read"]})).await;
+    let path = world.env(&format!("api-keys/{}/rotate", made["key_id"].as_str().unwrap()));
+    let rotated = world.app.post(&path, &world.owner, json!({"grace_period_hours": 48})).await.expect(200);
+    assert_eq!(rotated["grace_period_hours"], 48);
+    let works = async |key: &Value| world.app.get(&world.env("api-keys"), &bearer(key)).await.status.as_u16();
+    assert_eq!((works(&made["key"]).await, works(&rotated["new_key"]).await), (200, 200));
+    assert_eq!(jobs::run_due(&world.app.app).await.unwrap(), 0);
+    world.app.advance(Duration::hours(24));
+    assert_eq!(jobs::run_due(&world.app.app).await.unwrap(), 1);
+    let trail = world.app.get(&world.env("audit/admin?limit=1"), &world.owner).await.expect(200);
+    assert_eq!(trail["data"][0]["event_type"], "key.expiring");
+    world.app.advance(Duration::hours(24));
+    assert_eq!((works(&made["key"]).await, works(&rotated["new_key"]).await), (401, 200));
+}
+
+#[tokio::test]
+async fn a_second_rotation_ends_old_keys_together_at_the_earlier_time() {
+    let world = World::start().await;
+    let made = world.create_key(json!({"name": "ci", "scopes": ["key:read"]})).await;
+    let path = world.env(&format!("api-keys/{}/rotate", made["key_id"].as_str().unwrap()));
+    let first = world.app.post(&path, &world.owner, json!({"grace_period_hours": 10})).await.expect(200);
+    let second = world.app.post(&path, &world.owner, Value::Null).await.expect(200);
+    assert_eq!(second["old_key_expires_at"], first["old_key_expires_at"]);
+    let third = world.app.post(&path, &world.owner, json!({"grace_period_hours": 0})).await.expect(200);
+    let works = async |key: &Value| world.app.get(&world.env("api-keys"), &bearer(key)).await.status.as_u16();
+    for dead in [&made["key"], &first["new_key"], &second["new_key"]] {
+        assert_eq!(works(dead).await, 401);
+    }
+    assert_eq!(works(&third["new_key"]).await, 200);
+    let too_long = world.app.post(&path, &world.owner, json!({"grace_period_hours": 169})).await;
+    assert_eq!(too_long.code(), (400, "VALIDATION_ERROR"));
+}
+
+#[tokio::test]
+async fn expiry_address_and_environment_bind_a_key() {
+    let world = World::start().await;
+    let made = world.create_key(json!({"name": "a", "scopes": ["key:read"], "expires_in_days": 1})).await;
+    let far = world.create_key(json!({"name": "b", "scopes": ["key:read"], "ip_allowlist": ["10.0.0.0/8"]})).await;
+    assert_eq!(world.app.get(&world.env("api-keys"), &bearer(&far["key"])).await.code(), (403, "FORBIDDEN"));
+    let elsewhere = world.app.get("/v1/environments/other/api-keys", &bearer(&made["key"])).await;
+    assert_eq!(elsewhere.body["error"]["details"]["stable_code"], "SVC_ERR_403_ENV_MISMATCH");
+    world.app.advance(Duration::days(1));
+    let expired = world.app.get(&world.env("api-keys"), &bearer(&made["key"])).await;
+    assert_eq!(expired.body["error"]["details"]["stable_code"], "SVC_ERR_401_EXPIRED_KEY");
+}
+
+#[tokio::test]
+async fn nobody_makes_a_key_that_may_do_more_than_they_may() {
+    let world = World::start().await;
+    let small = world.key(&["key:write", "query:read"]).await;
+    let wide = world.app.post(&world.env("api-keys"), &small, json!({"name": "x", "scopes": ["policy:*"]})).await;
+    assert_eq!(wide.body["error"]["details"]["stable_code"], "SVC_ERR_403_SCOPE_VIOLATION");
+    let as_owner = json!({"name": "x", "scopes": ["query:read"], "user_id": world.owner_id});
+    assert_eq!(world.app.post(&world.env("api-keys"), &small, as_owner.clone()).await.code(), (403, "FORBIDDEN"));
+    let ada = world.user("ada@acme.example", "admin").await;
+    let made = world.create_key(json!({"name": "ada", "scopes": ["key:*", "query:*"], "user_id": ada})).await;
+    assert_eq!(
+        world.app.post(&world.env("api-keys"), &bearer(&made["key"]), as_owner).await.code(),
+        (403, "FORBIDDEN")
+    );
+}
+
+#[tokio::test]
+async fn a_key_follows_the_user_it_acts_for() {
+    let world = World::start().await;
+    let ann = world.user("ann@acme.example", "admin").await;
+    let made = world.create_key(json!({"name": "ann", "scopes": ["key:*"], "user_id": ann})).await;
+    let list = async || world.app.get(&world.env("api-keys"), &bearer(&made["key"])).await.status.as_u16();
+    assert_eq!(list().await, 200);
+    world.sql(&format!("update users set role = '{}' where user_id = '{ann}'", Role::Analyst)).await;
+    assert_eq!(list().await, 403);
+    world.sql(&format!("update users set status = 'suspended' where user_id = '{ann}'")).await;
+    assert_eq!(list().await, 401);
+}
+
+#[tokio::test]
+async fn a_tier_has_so_many_keys_and_revoked_ones_do_not_count() {
+    let world = World::start().await;
+    world.set_tier("free").await;
+    for n in 0..3 {
+        world.create_key(json!({"name": format!("k{n}"), "scopes": ["query:read"]})).await;
+    }
+    let last = world.create_key(json!({"name": "k4", "scopes": ["query:read"]})).await;
+    let over =
+        world.app.post(&world.env("api-keys"), &world.owner, json!({"name": "k5", "scopes": ["query:read"]})).await;
+    assert_eq!(over.body["error"]["details"]["quota"], "max_api_keys_per_environment");
+    let path = world.env(&format!("api-keys/{}", last["key_id"].as_str().unwrap()));
+    world.app.delete(&path, &world.owner).await.expect(200);
+    world.create_key(json!({"name": "k5", "scopes": ["query:read"]})).await;
+}
+
+/// Every endpoint of an environment, with its ids filled in.
+fn endpoints(world: &World) -> Vec<(axum::http::Method, String, contract::Scope)> {
+    let rows = crate::rooms::rows().iter().filter(|row| row.path.contains("{env_id}"));
+    let path = |path: &str| {
+        let path = path.replace("{env_id}", world.env_id.as_str()).replace("{org_id}", world.org_id.as_str());
+        path.replace(['{', '}'], "")
+    };
+    rows.map(|row| (row.method.clone(), path(row.path), row.scope.unwrap())).collect()
+}
+
+#[tokio::test]
+async fn no_endpoint_takes_a_key_without_its_scope() {
+    let world = World::start().await;
+    for scope in contract::Scope::ALL {
+        let others: Vec<&str> = contract::Scope::ALL.iter().filter(|s| *s != scope).map(|s| s.as_str()).collect();
+        let authorization = world.key(&others).await;
+        for (method, path, _) in endpoints(&world).into_iter().filter(|(_, _, needed)| needed == scope) {
+            let answer = world.app.call(method.clone(), &path, &authorization, Value::Null).await;
+            assert_eq!(answer.status, 403, "{scope}: {method} {path}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn no_endpoint_takes_a_key_that_is_revoked_expired_or_of_another_environment() {
+    let world = World::start().await;
+    let revoked = world.create_key(json!({"name": "revoked", "scopes": ["key:*"]})).await;
+    let path = world.env(&format!("api-keys/{}", revoked["key_id"].as_str().unwrap()));
+    world.app.delete(&path, &world.owner).await.expect(200);
+    let all: Vec<String> = contract::caller::Scopes::all().into();
+    let expired = world.create_key(json!({"name": "expired", "scopes": all, "expires_in_days": 1})).await;
+    let elsewhere = world.elsewhere().await;
+    world.app.advance(Duration::days(1));
+    for (method, path, _) in endpoints(&world) {
+        for (authorization, status) in [(bearer(&revoked["key"]), 401), (bearer(&expired["key"]), 401), (elsewhere.clone(), 403)] {
+            let answer = world.app.call(method.clone(), &path, &authorization, Value::Null).await;
+            assert_eq!(answer.status, status, "{method} {path}");
+        }
+    }
+}

@@ -1,0 +1,104 @@
+//! Requests and answers of the audit trails.
+
+use chrono::Duration;
+use contract::Timestamp;
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+
+use super::store::{self, Filters};
+use super::view::{Detail, Entry};
+use crate::events;
+use crate::http::call::Call;
+use crate::http::json::{Json, Query};
+use crate::http::page::{Page, Paged};
+use crate::{Error, Result};
+
+/// "`start_date` (default 24 hours ago), `end_date` (default now)".
+const WINDOW: Duration = Duration::hours(24);
+const RANGE_MAX: Duration = Duration::days(90);
+
+#[derive(Debug, Deserialize)]
+pub struct QueriesInput {
+    start_date: Option<String>,
+    end_date: Option<String>,
+    user_id: Option<String>,
+    agent_id: Option<String>,
+    table: Option<String>,
+    cache_hit: Option<bool>,
+    min_duration_ms: Option<f64>,
+}
+
+pub async fn queries(cx: Call, Query(input): Query<QueriesInput>, page: Page) -> Result<Paged<Entry>> {
+    let (start, end) = window(cx.now(), input.start_date.as_deref(), input.end_date.as_deref())?;
+    let QueriesInput { user_id, agent_id, table, cache_hit, min_duration_ms, .. } = input;
+    let filters = Filters { start, end, user_id, agent_id, table, cache_hit, min_duration_ms };
+    let mut conn = cx.app.pool().acquire().await?;
+    let (rows, total) = store::page(&mut conn, &cx.env_id()?, &filters, &page).await?;
+    Ok(page.of(rows, total, |row| (row.at, row.started.query_id.to_string()), Entry::of))
+}
+
+pub async fn query(cx: Call) -> Result<Json<Detail>> {
+    let mut conn = cx.app.pool().acquire().await?;
+    let row = store::find(&mut conn, &cx.env_id()?, &cx.id("query_id")?).await?;
+    Ok(Json(Detail::of(row.ok_or(Error::NotFound { kind: "query" })?)))
+}
+
+/// "each environment's `audit/admin` and `verify-chain` show that whole chain".
+pub async fn admin(cx: Call, page: Page) -> Result<Paged<events::Recorded>> {
+    let mut conn = cx.app.pool().acquire().await?;
+    let (rows, total) = events::page(&mut conn, cx.org_id(), &page).await?;
+    Ok(page.of(rows, total, |event| (event.timestamp, event.event_id.to_string()), |event| event))
+}
+
+#[derive(Debug, Serialize)]
+struct Mark {
+    event_id: contract::EventId,
+    timestamp: Timestamp,
+}
+
+pub async fn verify_chain(cx: Call) -> Result<Json<Value>> {
+    let mut tx = cx.app.pool().begin_with("begin isolation level repeatable read read only").await?;
+    let found = events::verify(&cx.app.keyring().audit_key(), &mut tx, cx.org_id()).await?;
+    tx.commit().await?;
+    let mark =
+        |mark: Option<(contract::EventId, Timestamp)>| mark.map(|(event_id, timestamp)| Mark { event_id, timestamp });
+    Ok(Json(match found.broken {
+        Some(at) => json!({
+            "chain_valid": false,
+            "events_verified": found.events_verified,
+            "break_detected_at": at,
+            "verified_at": cx.now(),
+        }),
+        None => json!({
+            "chain_valid": true,
+            "events_verified": found.events_verified,
+            "first_event": mark(found.first_event),
+            "last_event": mark(found.last_event),
+            "verified_at": cx.now(),
+        }),
+    }))
+}
+
+/// "A start date after the end date, or a range over 90 days, returns 422 `INVALID_DATE_RANGE`."
+fn window(now: Timestamp, start: Option<&str>, end: Option<&str>) -> Result<(Timestamp, Timestamp)> {
+    let end = end.map(|text| moment("end_date", text, true)).transpose()?.unwrap_or(now);
+    let start = start.map(|text| moment("start_date", text, false)).transpose()?.unwrap_or(end - WINDOW);
+    if start > end {
+        return Err(Error::InvalidDateRange("starts after it ends"));
+    }
+    if end - start > RANGE_MAX {
+        return Err(Error::InvalidDateRange("is longer than 90 days"));
+    }
+    Ok((start, end))
+}
+
+/// An ISO 8601 moment, or a date: its first moment, or its last where a range ends.
+fn moment(field: &'static str, text: &str, is_end: bool) -> Result<Timestamp> {
+    if let Ok(moment) = chrono::DateTime::parse_from_rfc3339(text) {
+        return Ok(moment.to_utc());
+    }
+    let refused = || Error::invalid(field, "ISO 8601", format!("`{field}` is an ISO 8601 date or moment"));
+    let date: chrono::NaiveDate = text.parse().map_err(|_| refused())?;
+    let day = date.and_time(chrono::NaiveTime::MIN).and_utc();
+    Ok(if is_end { day + Duration::days(1) - Duration::microseconds(1) } else { day })
+}

@@ -1,0 +1,138 @@
+//! Stores what data planes report: in order, each entry once, its usage and its credits in the same
+//! transaction.
+//!
+//! A log counts its entries from 1 without gaps. What is stored already is passed over, so a data
+//! plane that was not acknowledged may send again; what would leave a gap is refused, so a lost
+//! entry is seen and not papered over.
+
+use std::collections::BTreeMap;
+
+use contract::report::{Body, Entry, Finished, MicroCredits, Started};
+use contract::{EnvId, OrgId, Timestamp};
+use serde_json::Value;
+use sqlx::PgConnection;
+
+use super::store;
+use crate::{App, Error, Result, api_keys, billing, credits, environments};
+
+/// Stores the entries; every entry of the log up to the returned one is stored.
+pub async fn store_entries(app: &App, env_id: &EnvId, log: &str, entries: &[Entry]) -> Result<u64> {
+    let mut tx = app.pool().begin().await?;
+    let Some((_, org_id, _)) = environments::governed(&mut tx, env_id).await? else {
+        return Err(Error::EnvironmentNotFound);
+    };
+    let stored = store::sequence(&mut tx, env_id, log).await?;
+    let mut sequence = stored;
+    let mut started = Vec::new();
+    let mut finished = Vec::new();
+    for entry in entries.iter().filter(|entry| entry.sequence > stored) {
+        if entry.sequence != sequence.saturating_add(1) {
+            return Err(Error::ReportGap { log: log.to_owned(), have: sequence, got: entry.sequence });
+        }
+        sequence = entry.sequence;
+        match &entry.body {
+            Body::Started(start) if start.org_id == org_id => started.push(scrubbed(start)),
+            Body::Started(_) => return Err(Error::Refused(contract::Code::CrossTenant)),
+            Body::Finished(finish) => finished.push(finish.as_ref()),
+        }
+    }
+    store::insert_starts(&mut tx, env_id, &started).await?;
+    let new = store::insert_ends(&mut tx, env_id, &finished).await?;
+    let fresh = finished.iter().copied().filter(|finish| new.contains_key(finish.query_id.as_str()));
+    settle(&mut tx, (&org_id, env_id, log), fresh, &new).await?;
+    for (key_id, at) in last_uses(&started) {
+        api_keys::used(&mut tx, &key_id.into(), at).await?;
+    }
+    store::advance(&mut tx, env_id, log, sequence).await?;
+    tx.commit().await?;
+    Ok(sequence)
+}
+
+/// Usage by hour and operation, and the credits of the log by month.
+async fn settle(
+    tx: &mut PgConnection,
+    place: (&OrgId, &EnvId, &str),
+    finished: impl Iterator<Item = &Finished>,
+    operations: &BTreeMap<String, String>,
+) -> Result<()> {
+    let (org_id, env_id, _) = place;
+    let mut usage: BTreeMap<(Timestamp, &str), (i64, MicroCredits)> = BTreeMap::new();
+    let mut months: BTreeMap<Timestamp, MicroCredits> = BTreeMap::new();
+    for finish in finished {
+        let operation = operations.get(finish.query_id.as_str()).map_or("other", String::as_str);
+        let hour = usage.entry((billing::hour_of(finish.at), operation)).or_default();
+        hour.0 = hour.0.saturating_add(1);
+        hour.1 = hour.1.saturating_add(finish.micro_credits);
+        let month = months.entry(credits::period_of(finish.at)).or_default();
+        *month = month.saturating_add(finish.micro_credits);
+    }
+    for ((hour, operation), (queries, micro_credits)) in usage {
+        billing::add_usage(tx, (org_id, env_id), hour, operation, queries, micro_credits).await?;
+    }
+    for (month, cost) in months {
+        credits::settle(tx, place, month, cost).await?;
+    }
+    Ok(())
+}
+
+fn last_uses(started: &[Started]) -> BTreeMap<String, Timestamp> {
+    let mut uses: BTreeMap<String, Timestamp> = BTreeMap::new();
+    for start in started {
+        if let Some(key_id) = &start.key_id {
+            let last = uses.entry(key_id.to_string()).or_insert(start.at);
+            *last = (*last).max(start.at);
+        }
+    }
+    uses
+}
+
+/// A text that looks like a key is never stored, whoever put it in a statement.
+fn scrubbed(start: &Started) -> Started {
+    let mut start = start.clone();
+    start.sql_original = scrub(&start.sql_original);
+    start.sql = scrub(&start.sql);
+    start.sql_transpiled = start.sql_transpiled.as_deref().map(scrub);
+    start.sql_with_rls = start.sql_with_rls.as_deref().map(scrub);
+    start
+}
+
+/// Keeps what names a key, the prefix's first characters, and drops what opens it.
+fn scrub(text: &str) -> String {
+    const KINDS: [&str; 2] = ["svc_live_", "svc_test_"];
+    let mut out = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some((at, kind)) = KINDS.iter().filter_map(|kind| Some((rest.find(kind)?, kind))).min() {
+        let (before, from) = rest.split_at(at);
+        let tail = from.get(kind.len()..).unwrap_or_default();
+        let length = tail.bytes().take_while(u8::is_ascii_alphanumeric).count();
+        out.push_str(before);
+        out.push_str(kind);
+        out.push_str(if length > 12 { "[redacted]" } else { tail.get(..length).unwrap_or_default() });
+        rest = tail.get(length..).unwrap_or_default();
+    }
+    out.push_str(rest);
+    out
+}
+
+/// An entry as JSON, for its column.
+pub(super) fn json<T: serde::Serialize>(entry: &T) -> Result<Value> {
+    // PostgreSQL's text cannot hold NUL; a statement may.
+    let text = serde_json::to_string(entry).map_err(Error::internal)?.replace("\\u0000", "\\ufffd");
+    serde_json::from_str(&text).map_err(Error::internal)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_opens_a_key_is_never_stored() {
+        let key = format!("svc_live_{}", "a1B2".repeat(15));
+        assert_eq!(
+            scrub(&format!("select '{key}', 'svc_test_short'")),
+            "select 'svc_live_[redacted]', 'svc_test_short'"
+        );
+        assert_eq!(scrub("select 'ä' from svc_live_"), "select 'ä' from svc_live_");
+        assert_eq!(scrub(&key.repeat(2)).matches("[redacted]").count(), 2);
+    }
+}

@@ -1,0 +1,61 @@
+//! Who is calling: a credential becomes a [`Known`] caller, or 401.
+//!
+//! "Every request, except `GET /health`, `GET /ready` and the login endpoints, carries one of three
+//! credentials": a JWT of a session (`tokens`, `sessions`), an API key (`api_key`), or a federated
+//! token, which is not built yet and so fails like any token that is not ours.
+
+pub(crate) mod accounts;
+pub mod api_key;
+mod http;
+pub mod sessions;
+pub mod slow_hash;
+#[cfg(test)]
+mod tests;
+pub mod tokens;
+
+use std::net::IpAddr;
+
+use axum::http::{HeaderMap, header::AUTHORIZATION};
+use contract::{Caller, Code, Tier, key};
+
+use crate::{App, Error, Result};
+
+pub use http::routes;
+
+/// Somebody whose credential was good.
+#[derive(Debug, Clone)]
+pub struct Known {
+    pub caller: Caller,
+    /// Tier of the caller's organization.
+    pub tier: Tier,
+}
+
+enum Presented<'a> {
+    Key(&'a str),
+    Token(&'a str),
+}
+
+/// The caller behind the credential in the headers.
+pub async fn known(app: &App, headers: &HeaderMap, peer: IpAddr) -> Result<Known> {
+    match presented(headers)? {
+        Presented::Key(text) => api_key::known(app, text, peer).await,
+        Presented::Token(text) => sessions::known(app, text).await,
+    }
+}
+
+/// `Authorization` counts before `X-API-Key` and `ApiKey`. A Bearer value that looks like a key is
+/// one: "the raw Arrow endpoint also takes an API key as a Bearer value".
+fn presented(headers: &HeaderMap) -> Result<Presented<'_>> {
+    let text = |name: &str| headers.get(name).map(|value| value.to_str().unwrap_or_default().trim());
+    if let Some(authorization) = text(AUTHORIZATION.as_str()) {
+        let (scheme, value) = authorization.split_once(' ').unwrap_or((authorization, ""));
+        let value = value.trim();
+        return match scheme.to_ascii_lowercase().as_str() {
+            "apikey" => Ok(Presented::Key(value)),
+            "bearer" if key::looks_like_key(value) => Ok(Presented::Key(value)),
+            "bearer" => Ok(Presented::Token(value)),
+            _ => Err(Error::BadCredential(Code::InvalidToken)),
+        };
+    }
+    text("x-api-key").or_else(|| text("apikey")).map(Presented::Key).ok_or(Error::MissingCredential)
+}

@@ -1,0 +1,180 @@
+//! Accounts: a person's e-mail and password. Knows nothing of roles; `users` are the memberships.
+//!
+//! A password has 8 to 256 characters and is not one that everybody tries; nothing else is asked
+//! of it. A login of an unknown address costs as much as one of a known address.
+
+use chrono::Duration;
+use contract::{OrgId, Role};
+use sqlx::PgConnection;
+
+use crate::authentication::sessions::Holder;
+use crate::http::text::Email;
+use crate::{App, Error, OnConstraint, Result};
+
+const PASSWORD_MIN: usize = 8;
+const PASSWORD_MAX: usize = 256;
+/// What people try first, of eight characters and more.
+const COMMON: &str = include_str!("common_passwords.txt");
+/// A hash of nothing that anybody has: what unknown addresses are checked against.
+const NOBODY: &str =
+    "$argon2id$v=19$m=19456,t=2,p=1$bm9ib2R5bm9ib2R5bm9ib2Q$AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA";
+/// How long an invitation may be accepted.
+pub const INVITATION: Duration = Duration::days(7);
+
+#[derive(Debug, Clone)]
+pub struct Account {
+    pub id: String,
+    pub password_hash: String,
+    pub last_org_id: Option<String>,
+}
+
+/// Refuses a password that is too short, too long, the address itself, or everybody's.
+pub fn admit_password(password: &str, email: &Email) -> Result<()> {
+    let length = password.chars().count();
+    if !(PASSWORD_MIN..=PASSWORD_MAX).contains(&length) {
+        let message = format!("`password` has {PASSWORD_MIN} to {PASSWORD_MAX} characters");
+        return Err(Error::invalid("password", format!("{PASSWORD_MIN}..{PASSWORD_MAX} characters"), message));
+    }
+    let lower = password.to_lowercase();
+    if lower == email.as_str() || COMMON.lines().any(|common| common == lower) {
+        return Err(Error::invalid("password", "uncommon", "`password` is one that everybody tries: choose another"));
+    }
+    Ok(())
+}
+
+pub async fn find(conn: &mut PgConnection, email: &Email) -> Result<Option<Account>> {
+    let row = sqlx::query_as!(
+        Account,
+        "select account_id as id, password_hash, last_org_id from accounts where email = $1",
+        email.as_str(),
+    )
+    .fetch_optional(conn)
+    .await?;
+    Ok(row)
+}
+
+pub async fn insert(
+    conn: &mut PgConnection,
+    app: &App,
+    email: &Email,
+    name: Option<&str>,
+    password_hash: &str,
+) -> Result<String> {
+    let account_id = contract::ids::fresh(app.now(), app.entropy());
+    sqlx::query!(
+        "insert into accounts (account_id, email, name, password_hash, created_at, updated_at)
+         values ($1, $2, $3, $4, $5, $5)",
+        account_id,
+        email.as_str(),
+        name,
+        password_hash,
+        app.now(),
+    )
+    .execute(conn)
+    .await
+    .on_constraint("accounts_email_key", || {
+        Error::conflict("email_taken", "an account with this e-mail exists: sign in")
+    })?;
+    Ok(account_id)
+}
+
+/// The account of this address, made if there is none, with this password.
+pub async fn ensure(app: &App, email: &Email, name: &str, password: &str) -> Result<String> {
+    let mut conn = app.pool().acquire().await?;
+    let known = find(&mut conn, email).await?;
+    drop(conn);
+    if let Some(account) = &known
+        && app.slow_hash().verify(password.to_owned(), account.password_hash.clone()).await?
+    {
+        return Ok(account.id.clone());
+    }
+    let hash = app.slow_hash().hash(password.to_owned(), app.entropy().clone()).await?;
+    let mut conn = app.pool().acquire().await?;
+    let Some(account) = known else {
+        return insert(&mut conn, app, email, Some(name), &hash).await;
+    };
+    sqlx::query!(
+        "update accounts set password_hash = $2, updated_at = $3 where account_id = $1",
+        account.id,
+        hash,
+        app.now(),
+    )
+    .execute(&mut *conn)
+    .await?;
+    Ok(account.id)
+}
+
+/// The account, if the password is its own. Costs the same when there is no account.
+pub async fn check(app: &App, email: &Email, password: String) -> Result<Account> {
+    let mut conn = app.pool().acquire().await?;
+    let account = find(&mut conn, email).await?;
+    // The hash takes tens of milliseconds: no connection is held meanwhile.
+    drop(conn);
+    let phc = account.as_ref().map_or_else(|| NOBODY.to_owned(), |account| account.password_hash.clone());
+    let fits = app.slow_hash().verify(password, phc).await?;
+    account.filter(|_| fits).ok_or(Error::WrongPassword)
+}
+
+/// A membership that a login may open a session for.
+#[derive(Debug)]
+pub struct Membership {
+    pub holder: Holder,
+    pub enforce_sso: bool,
+}
+
+/// The account's active membership: of the organization asked for, else of the last login's, else
+/// the oldest.
+pub async fn membership(
+    conn: &mut PgConnection,
+    account: &Account,
+    wanted: Option<&OrgId>,
+) -> Result<Option<Membership>> {
+    let row = sqlx::query!(
+        "select u.user_id, u.org_id, u.role, o.enforce_sso
+         from users u
+         join organizations o on o.org_id = u.org_id
+         where u.account_id = $1 and u.status = 'active' and ($2::text is null or u.org_id = $2)
+         order by (u.org_id = $3) desc nulls last, u.created_at, u.user_id
+         limit 1",
+        account.id,
+        wanted.map(OrgId::as_str),
+        account.last_org_id,
+    )
+    .fetch_optional(conn)
+    .await?;
+    let Some(row) = row else {
+        return Ok(None);
+    };
+    let role = row.role.parse::<Role>().map_err(Error::internal)?;
+    let holder = Holder { user_id: row.user_id.into(), org_id: row.org_id.into(), role };
+    Ok(Some(Membership { holder, enforce_sso: row.enforce_sso }))
+}
+
+pub async fn remember(conn: &mut PgConnection, account_id: &str, org_id: &OrgId) -> Result<()> {
+    sqlx::query!("update accounts set last_org_id = $2 where account_id = $1", account_id, org_id.as_str())
+        .execute(conn)
+        .await?;
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_password_is_long_enough_and_not_everybodys() {
+        let email = Email::try_from("somebody@example.com".to_owned()).unwrap();
+        for bad in ["", "short", "password", "PassWord1", "12345678", "Somebody@example.com", &"x".repeat(257)] {
+            assert!(admit_password(bad, &email).is_err(), "{bad}");
+        }
+        for good in ["correct horse battery staple", "ätö-ätö-ätö", &"x".repeat(256)] {
+            assert!(admit_password(good, &email).is_ok(), "{good}");
+        }
+    }
+
+    #[test]
+    fn the_hash_of_nobody_is_well_formed() {
+        assert!(argon2::password_hash::PasswordHash::new(NOBODY).is_ok());
+        assert!(!contract::key::verify("", NOBODY));
+    }
+}

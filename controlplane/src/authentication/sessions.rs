@@ -1,0 +1,274 @@
+//! Sessions: what a login opens. Each use of a token asks the session's row, so ending a session,
+//! suspending or removing its user takes effect with the next request.
+//!
+//! A refresh token is 256 random bits, stored as SHA-256, and good once. A second use means that
+//! two parties hold it: the session ends for both.
+
+use std::collections::BTreeMap;
+use std::net::IpAddr;
+use std::str::FromStr;
+
+use chrono::Duration;
+use contract::caller::Credential;
+use contract::{Caller, Code, OrgId, Role, SessionId, Tier, Timestamp, UserId};
+use serde::Serialize;
+use sha2::{Digest, Sha256};
+use sqlx::PgConnection;
+use sqlx::types::Json;
+
+use crate::authentication::Known;
+use crate::{App, Error, Result};
+
+/// "refresh 7 d, session 30 d at most".
+const REFRESH_DAYS: i64 = 7;
+const SESSION_DAYS: i64 = 30;
+/// Characters of base62 that hold 256 bits.
+const REFRESH_CHARACTERS: usize = 43;
+
+/// The caller behind an access token.
+pub async fn known(app: &App, text: &str) -> Result<Known> {
+    let claims = app.tokens().check(text, app.now())?;
+    let row = sqlx::query!(
+        r#"
+        select u.org_id, u.email, u.role, u.status, s.expires_at, s.ended_at, o.tier,
+               u.attributes as "attributes: Json<BTreeMap<String, String>>"
+        from sessions s
+        join users u on u.user_id = s.user_id
+        join organizations o on o.org_id = u.org_id
+        where s.session_id = $1 and s.user_id = $2
+        "#,
+        claims.sid.as_str(),
+        claims.sub.as_str(),
+    )
+    .fetch_optional(app.pool())
+    .await?;
+    let Some(row) = row else {
+        return Err(Error::BadCredential(Code::InvalidToken));
+    };
+    if row.ended_at.is_some() || row.status != "active" || row.org_id != claims.org_id.as_str() {
+        return Err(Error::BadCredential(Code::InvalidToken));
+    }
+    if row.expires_at <= app.now() {
+        return Err(Error::BadCredential(Code::ExpiredToken));
+    }
+    let caller = Caller {
+        org_id: claims.org_id,
+        user_id: Some(claims.sub),
+        email: Some(row.email),
+        role: Role::from_str(&row.role).map_err(Error::internal)?,
+        attributes: row.attributes.0,
+        credential: Credential::Session { session_id: claims.sid },
+    };
+    Ok(Known { caller, tier: Tier::from_str(&row.tier).map_err(Error::internal)? })
+}
+
+/// The user a session is opened for.
+#[derive(Debug, Clone)]
+pub struct Holder {
+    pub user_id: UserId,
+    pub org_id: OrgId,
+    pub role: Role,
+}
+
+/// Where a login comes from.
+#[derive(Debug, Clone)]
+pub struct Source {
+    pub peer: IpAddr,
+    pub user_agent: Option<String>,
+}
+
+/// The tokens of a session, in their holder's hands.
+#[derive(Debug)]
+pub struct Tokens {
+    pub access: String,
+    pub refresh: String,
+}
+
+pub async fn open(app: &App, tx: &mut PgConnection, holder: &Holder, source: &Source) -> Result<Tokens> {
+    let now = app.now();
+    let session_id = SessionId::fresh(now, app.entropy());
+    let user_agent: Option<String> = source.user_agent.as_ref().map(|text| text.chars().take(200).collect());
+    sqlx::query!(
+        "insert into sessions
+             (session_id, user_id, created_at, expires_at, last_refreshed_at, source_ip, user_agent)
+         values ($1, $2, $3, $4, $3, $5, $6)",
+        session_id.as_str(),
+        holder.user_id.as_str(),
+        now,
+        now + Duration::days(SESSION_DAYS),
+        source.peer.to_string(),
+        user_agent,
+    )
+    .execute(&mut *tx)
+    .await?;
+    sqlx::query!("update users set last_login = $2 where user_id = $1", holder.user_id.as_str(), now)
+        .execute(&mut *tx)
+        .await?;
+    issue(app, tx, holder, session_id).await
+}
+
+async fn issue(app: &App, tx: &mut PgConnection, holder: &Holder, session_id: SessionId) -> Result<Tokens> {
+    let now = app.now();
+    let refresh = app.entropy().base62(REFRESH_CHARACTERS);
+    let digest = sha256(&refresh);
+    sqlx::query!(
+        "insert into refresh_tokens (token_sha256, session_id, created_at, expires_at) values ($1, $2, $3, $4)",
+        digest.as_slice(),
+        session_id.as_str(),
+        now,
+        now + Duration::days(REFRESH_DAYS),
+    )
+    .execute(&mut *tx)
+    .await?;
+    let Holder { user_id, org_id, role } = holder.clone();
+    let access = app.tokens().issue(user_id, org_id, role, session_id, now)?;
+    Ok(Tokens { access, refresh })
+}
+
+/// How a refresh token fared.
+pub enum Refreshed {
+    Fresh(Tokens, Holder),
+    /// The change to the session stands, so the transaction has to be committed.
+    Reused,
+}
+
+/// A new pair for an old refresh token.
+pub async fn refresh(app: &App, tx: &mut PgConnection, text: &str) -> Result<Refreshed> {
+    let now = app.now();
+    let digest = sha256(text);
+    let row = sqlx::query!(
+        r#"
+        select r.session_id, r.used_at, r.expires_at, s.ended_at, s.expires_at as session_expires_at,
+               u.user_id, u.org_id, u.role, u.status, o.enforce_sso
+        from refresh_tokens r
+        join sessions s on s.session_id = r.session_id
+        join users u on u.user_id = s.user_id
+        join organizations o on o.org_id = u.org_id
+        where r.token_sha256 = $1
+        for update of r, s
+        "#,
+        digest.as_slice(),
+    )
+    .fetch_optional(&mut *tx)
+    .await?;
+    let Some(row) = row else {
+        return Err(Error::BadCredential(Code::InvalidToken));
+    };
+    let session_id = SessionId::from(row.session_id);
+    if row.used_at.is_some() {
+        tracing::warn!(session.id = %session_id, "a refresh token was used twice: its session ends");
+        end(tx, &session_id, now).await?;
+        return Ok(Refreshed::Reused);
+    }
+    if row.ended_at.is_some() || row.status != "active" {
+        return Err(Error::BadCredential(Code::InvalidToken));
+    }
+    if row.expires_at <= now || row.session_expires_at <= now {
+        return Err(Error::BadCredential(Code::ExpiredToken));
+    }
+    if row.enforce_sso {
+        return Err(Error::SsoEnforced);
+    }
+    sqlx::query!("update refresh_tokens set used_at = $2 where token_sha256 = $1", digest.as_slice(), now)
+        .execute(&mut *tx)
+        .await?;
+    sqlx::query!("update sessions set last_refreshed_at = $2 where session_id = $1", session_id.as_str(), now)
+        .execute(&mut *tx)
+        .await?;
+    let role = Role::from_str(&row.role).map_err(Error::internal)?;
+    let holder = Holder { user_id: row.user_id.into(), org_id: row.org_id.into(), role };
+    let tokens = issue(app, tx, &holder, session_id).await?;
+    Ok(Refreshed::Fresh(tokens, holder))
+}
+
+/// A session as its user sees it.
+#[derive(Debug, Serialize)]
+pub struct Session {
+    pub id: SessionId,
+    pub session_id: SessionId,
+    pub created_at: Timestamp,
+    pub expires_at: Timestamp,
+    pub last_refreshed_at: Timestamp,
+    pub source_ip: Option<String>,
+    pub user_agent: Option<String>,
+    pub current: bool,
+}
+
+/// The open sessions of a user, newest first.
+pub async fn of_user(
+    tx: &mut PgConnection,
+    user_id: &UserId,
+    current: &SessionId,
+    now: Timestamp,
+) -> Result<Vec<Session>> {
+    let sessions = sqlx::query_as!(
+        Session,
+        r#"
+        select session_id as id, session_id, created_at, expires_at, last_refreshed_at, source_ip, user_agent,
+               session_id = $3 as "current!"
+        from sessions
+        where user_id = $1 and ended_at is null and expires_at > $2
+        order by created_at desc, session_id desc
+        "#,
+        user_id.as_str(),
+        now,
+        current.as_str(),
+    )
+    .fetch_all(tx)
+    .await?;
+    Ok(sessions)
+}
+
+/// Ends one session of a user; false when it has none of that id that is open.
+pub async fn end_of_user(
+    tx: &mut PgConnection,
+    user_id: &UserId,
+    session_id: &SessionId,
+    now: Timestamp,
+) -> Result<bool> {
+    let ended = sqlx::query!(
+        "update sessions set ended_at = $3
+         where session_id = $1 and user_id = $2 and ended_at is null and expires_at > $3",
+        session_id.as_str(),
+        user_id.as_str(),
+        now,
+    )
+    .execute(tx)
+    .await?;
+    Ok(ended.rows_affected() == 1)
+}
+
+/// Ends every session of a user and says how many were open.
+pub async fn end_all(tx: &mut PgConnection, user_id: &UserId, now: Timestamp) -> Result<u64> {
+    let ended = sqlx::query!(
+        "update sessions set ended_at = $2 where user_id = $1 and ended_at is null and expires_at > $2",
+        user_id.as_str(),
+        now,
+    )
+    .execute(tx)
+    .await?;
+    Ok(ended.rows_affected())
+}
+
+async fn end(tx: &mut PgConnection, session_id: &SessionId, now: Timestamp) -> Result<()> {
+    sqlx::query!(
+        "update sessions set ended_at = coalesce(ended_at, $2) where session_id = $1",
+        session_id.as_str(),
+        now
+    )
+    .execute(tx)
+    .await?;
+    Ok(())
+}
+
+/// How one-time tokens are stored.
+pub fn sha256(text: &str) -> [u8; 32] {
+    Sha256::digest(text.as_bytes()).into()
+}
+
+/// Forgets sessions that ended, or could have been refreshed for the last time, a month ago.
+pub async fn sweep(app: &App) -> Result<()> {
+    let before = app.now() - Duration::days(SESSION_DAYS);
+    sqlx::query!("delete from sessions where expires_at < $1 or ended_at < $1", before).execute(app.pool()).await?;
+    Ok(())
+}

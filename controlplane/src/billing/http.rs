@@ -1,0 +1,187 @@
+//! `GET /v1/organizations/{org_id}/billing/usage`.
+
+use std::collections::BTreeMap;
+
+use chrono::{DateTime, Days, Months, NaiveDate, NaiveTime, TimeDelta};
+use contract::report::{CREDIT, MicroCredits};
+use contract::{OrgId, Timestamp};
+use serde::Deserialize;
+use serde_json::{Value, json};
+use sqlx::PgConnection;
+
+use crate::http::call::Call;
+use crate::http::json::{Json, Query};
+use crate::{Error, Result, credits};
+
+/// What `breakdown.queries` counts by name; everything else counts in `total` alone.
+const NAMED: [&str; 4] = ["select", "insert", "update", "delete"];
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct UsageInput {
+    start_date: Option<NaiveDate>,
+    end_date: Option<NaiveDate>,
+    #[serde(default)]
+    group_by: GroupBy,
+}
+
+/// "`group_by` (`hour`, `day`, `week`; default `day`)".
+#[derive(Debug, Clone, Copy, Default, Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum GroupBy {
+    Hour,
+    #[default]
+    Day,
+    Week,
+}
+
+/// Queries and what they cost.
+#[derive(Debug, Default, Clone, Copy)]
+struct Sum {
+    queries: i64,
+    micro_credits: i64,
+}
+
+impl Sum {
+    fn add(&mut self, row: &Row) {
+        self.queries = self.queries.saturating_add(row.queries);
+        self.micro_credits = self.micro_credits.saturating_add(row.micro_credits);
+    }
+}
+
+/// One hour of one environment and operation.
+struct Row {
+    hour: Timestamp,
+    env_id: String,
+    name: String,
+    operation: String,
+    queries: i64,
+    micro_credits: i64,
+}
+
+/// "`start_date` (default period start), `end_date` (default today)". The month's `credits` are
+/// those of the period the range ends in; the breakdown is that of the range.
+pub async fn usage(cx: Call, Query(input): Query<UsageInput>) -> Result<Json<Value>> {
+    let now = cx.now();
+    let end = input.end_date.map_or(now, |date| first_moment(date) + Days::new(1) - TimeDelta::microseconds(1));
+    let period = credits::period_of(end.min(now));
+    let start = input.start_date.map_or(period, first_moment);
+    if start > end {
+        return Err(Error::InvalidDateRange("starts after it ends"));
+    }
+    let mut conn = cx.app.pool().acquire().await?;
+    let rows = rows(&mut conn, cx.org_id(), start, end).await?;
+    let used = used(&mut conn, cx.org_id(), period).await?;
+    let limits = cx.tier.limits();
+    let limit = limits.monthly_credit_limit.map(|limit| limit.saturating_mul(CREDIT));
+    Ok(Json(json!({
+        "org_id": cx.org_id(),
+        "tier": cx.tier,
+        "billing_period": {"start": period, "end": period + Months::new(1)},
+        "credits": {
+            "limit": limit.map(credit),
+            "used": credit(used),
+            "remaining": limit.map(|limit| credit(limit.saturating_sub(used))),
+            "usage_percent": limit.map(|limit| percent(used, limit)),
+        },
+        "breakdown": {
+            "queries": by_operation(&rows),
+            "by_environment": by_environment(&rows),
+            "by_day": by_time(&rows, input.group_by),
+        },
+        // Null: what is stored is not measured yet.
+        "storage": {"total_gb": null, "limit_gb": limits.storage_limit_gb},
+    })))
+}
+
+async fn rows(conn: &mut PgConnection, org_id: &OrgId, start: Timestamp, end: Timestamp) -> Result<Vec<Row>> {
+    Ok(sqlx::query_as!(
+        Row,
+        "select u.hour, u.env_id, e.name, u.operation, u.queries, u.micro_credits
+         from credit_usage u join environments e on e.env_id = u.env_id
+         where u.org_id = $1 and u.hour >= $2 and u.hour <= $3
+         order by u.hour, e.created_at, u.operation",
+        org_id.as_str(),
+        start,
+        end,
+    )
+    .fetch_all(conn)
+    .await?)
+}
+
+/// Credits used in the month that `period` starts.
+pub async fn used(conn: &mut PgConnection, org_id: &OrgId, period: Timestamp) -> Result<MicroCredits> {
+    let sum = sqlx::query_scalar!(
+        r#"select coalesce(sum(micro_credits), 0)::bigint as "sum!"
+           from credit_usage where org_id = $1 and hour >= $2 and hour < $3"#,
+        org_id.as_str(),
+        period,
+        period + Months::new(1),
+    )
+    .fetch_one(conn)
+    .await?;
+    Ok(u64::try_from(sum).unwrap_or(0))
+}
+
+fn by_operation(rows: &[Row]) -> Value {
+    let mut counts: BTreeMap<&str, i64> = NAMED.iter().map(|name| (*name, 0)).collect();
+    for row in rows {
+        if let Some(count) = counts.get_mut(row.operation.as_str()) {
+            *count = count.saturating_add(row.queries);
+        }
+    }
+    let total: i64 = rows.iter().map(|row| row.queries).sum();
+    let count = |name: &str| counts.get(name).copied().unwrap_or(0);
+    json!({
+        "total": total,
+        "select": count("select"),
+        "insert": count("insert"),
+        "update": count("update"),
+        "delete": count("delete"),
+    })
+}
+
+fn by_environment(rows: &[Row]) -> Vec<Value> {
+    let mut sums: BTreeMap<&str, (&str, Sum)> = BTreeMap::new();
+    for row in rows {
+        sums.entry(&row.env_id).or_insert((&row.name, Sum::default())).1.add(row);
+    }
+    let item = |(env_id, (name, sum)): (&str, (&str, Sum))| json!({"env_id": env_id, "name": name, "credits_used": signed(sum.micro_credits), "query_count": sum.queries});
+    sums.into_iter().map(item).collect()
+}
+
+/// `by_day` whatever it is grouped by: `date` is the first moment of the group, or its day.
+fn by_time(rows: &[Row], group_by: GroupBy) -> Vec<Value> {
+    let mut sums: BTreeMap<String, Sum> = BTreeMap::new();
+    for row in rows {
+        let day = row.hour.date_naive();
+        let date = match group_by {
+            GroupBy::Hour => row.hour.to_rfc3339_opts(chrono::SecondsFormat::Secs, true),
+            GroupBy::Day => day.to_string(),
+            GroupBy::Week => day.week(chrono::Weekday::Mon).first_day().to_string(),
+        };
+        sums.entry(date).or_default().add(row);
+    }
+    let item = |(date, sum): (String, Sum)| json!({"date": date, "credits_used": signed(sum.micro_credits), "query_count": sum.queries});
+    sums.into_iter().map(item).collect()
+}
+
+fn first_moment(date: NaiveDate) -> Timestamp {
+    DateTime::from_naive_utc_and_offset(date.and_time(NaiveTime::MIN), chrono::Utc)
+}
+
+/// Micro-credits as a JSON number of at most six decimals.
+#[expect(clippy::cast_precision_loss, reason = "nine billion credits are exact")]
+pub fn credit(micro: MicroCredits) -> f64 {
+    micro as f64 / CREDIT as f64
+}
+
+fn signed(micro: i64) -> f64 {
+    credit(u64::try_from(micro).unwrap_or(0))
+}
+
+/// To two decimals.
+fn percent(used: MicroCredits, limit: MicroCredits) -> f64 {
+    let share = u128::from(used).saturating_mul(10_000).checked_div(u128::from(limit)).unwrap_or(0);
+    f64::from(u32::try_from(share).unwrap_or(u32::MAX)) / 100.0
+}

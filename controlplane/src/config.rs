@@ -1,0 +1,149 @@
+//! Settings of the control plane: defaults, environment variables, and `--help` as the reference.
+
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::Parser;
+use contract::wire::port;
+use contract::{Keyring, Redacted};
+use ipnet::IpNet;
+
+use crate::identity::Pems;
+
+/// The control plane: `/v1`, the audit chain, billing, and the snapshots that rule the data planes.
+#[derive(Debug, Clone, Parser)]
+#[command(name = "controlplane", version)]
+pub struct Config {
+    /// PostgreSQL, as a URL.
+    #[arg(long, env = "DATABASE_URL", hide_env_values = true, value_parser = redacted)]
+    pub database_url: Redacted<String>,
+    #[arg(long, env = "DATABASE_MAX_CONNECTIONS", default_value_t = 20)]
+    pub database_max_connections: u32,
+    #[arg(long, env = "DATABASE_MIN_CONNECTIONS", default_value_t = 2)]
+    pub database_min_connections: u32,
+    /// A request that waits longer for a connection is answered 503.
+    #[arg(long, env = "DATABASE_ACQUIRE_TIMEOUT_SECS", default_value_t = 5)]
+    pub database_acquire_timeout_secs: u64,
+    #[arg(long, env = "DATABASE_IDLE_TIMEOUT_SECS", default_value_t = 300)]
+    pub database_idle_timeout_secs: u64,
+
+    /// Where HTTP is served.
+    #[arg(long, env = "SLUICE_HTTP_LISTEN", default_value_t = SocketAddr::new(IpAddr::V4(Ipv4Addr::UNSPECIFIED), port::CONTROL_HTTP))]
+    pub http_listen: SocketAddr,
+    /// Where gRPC to data planes is served.
+    #[arg(long, env = "SLUICE_GRPC_LISTEN", default_value_t = SocketAddr::new(IpAddr::V4(Ipv4Addr::UNSPECIFIED), port::CONTROL_GRPC))]
+    pub grpc_listen: SocketAddr,
+    /// The URL that callers reach this installation under: issuer and audience of its tokens.
+    #[arg(long, env = "SLUICE_PUBLIC_URL", default_value = "http://localhost:8080")]
+    pub public_url: String,
+
+    /// 64 hex digits; everything secret of the installation derives from it.
+    #[arg(long, env = "SLUICE_SECRET_KEY", hide_env_values = true, value_parser = keyring)]
+    pub secret_key: Keyring,
+    /// 64 hex digits, the Ed25519 seed that signs tokens; derived from the secret key if absent.
+    #[arg(long, env = "SLUICE_JWT_KEY", hide_env_values = true, value_parser = seed)]
+    pub jwt_key: Option<Redacted<[u8; 32]>>,
+    /// Whether `POST /v1/signup` makes new organizations.
+    #[arg(long, env = "SLUICE_SIGNUP", default_value_t = true, action = clap::ArgAction::Set)]
+    pub signup: bool,
+
+    /// PEM file of the authority that signs the platform's certificates. With it come certificate
+    /// and key; without it there are no data planes to serve or to forward queries to.
+    #[arg(long, env = "SLUICE_TLS_AUTHORITY", requires_all = ["tls_certificate", "tls_key"])]
+    pub tls_authority: Option<PathBuf>,
+    /// PEM file of the control plane's certificate.
+    #[arg(long, env = "SLUICE_TLS_CERTIFICATE", requires = "tls_authority")]
+    pub tls_certificate: Option<PathBuf>,
+    /// PEM file of its key.
+    #[arg(long, env = "SLUICE_TLS_KEY", requires = "tls_authority")]
+    pub tls_key: Option<PathBuf>,
+
+    /// Networks whose `X-Forwarded-For` is believed.
+    #[arg(long, env = "SLUICE_TRUSTED_PROXIES", value_delimiter = ',')]
+    pub trusted_proxies: Vec<IpNet>,
+    /// Requests a minute of one address that nobody is known behind.
+    #[arg(long, env = "SLUICE_RATE_LIMIT_ADDRESS", default_value_t = 600)]
+    pub rate_limit_address: u32,
+    /// Refused credentials a minute of one address before 401 becomes 429.
+    #[arg(long, env = "SLUICE_RATE_LIMIT_FAILED_CREDENTIALS", default_value_t = 300)]
+    pub rate_limit_failed_credentials: u32,
+}
+
+impl Config {
+    /// All defaults: for a control plane inside another process, and for tests.
+    pub fn new(database_url: String, secret_key: Keyring) -> Self {
+        let loopback = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 0);
+        Self {
+            database_url: Redacted::new(database_url),
+            database_max_connections: 20,
+            database_min_connections: 2,
+            database_acquire_timeout_secs: 5,
+            database_idle_timeout_secs: 300,
+            http_listen: loopback,
+            grpc_listen: loopback,
+            public_url: "http://localhost:8080".to_owned(),
+            secret_key,
+            jwt_key: None,
+            signup: true,
+            tls_authority: None,
+            tls_certificate: None,
+            tls_key: None,
+            trusted_proxies: Vec::new(),
+            rate_limit_address: 600,
+            rate_limit_failed_credentials: 300,
+        }
+    }
+
+    pub const fn acquire_timeout(&self) -> Duration {
+        Duration::from_secs(self.database_acquire_timeout_secs)
+    }
+
+    /// The identity that the three files hold, if they are named.
+    pub fn identity(&self) -> std::io::Result<Option<Pems>> {
+        let (Some(authority), Some(certificate), Some(key)) = (&self.tls_authority, &self.tls_certificate, &self.tls_key)
+        else {
+            return Ok(None);
+        };
+        Ok(Some(Pems {
+            authority: std::fs::read_to_string(authority)?,
+            certificate: std::fs::read_to_string(certificate)?,
+            key: Redacted::new(std::fs::read_to_string(key)?),
+        }))
+    }
+
+    pub const fn idle_timeout(&self) -> Duration {
+        Duration::from_secs(self.database_idle_timeout_secs)
+    }
+}
+
+#[expect(clippy::unnecessary_wraps, reason = "clap's value parsers answer with a result")]
+fn redacted(text: &str) -> Result<Redacted<String>, String> {
+    Ok(Redacted::new(text.to_owned()))
+}
+
+fn keyring(text: &str) -> Result<Keyring, String> {
+    Keyring::from_hex(text).ok_or_else(|| "64 hex digits are wanted".to_owned())
+}
+
+fn seed(text: &str) -> Result<Redacted<[u8; 32]>, String> {
+    let mut seed = [0; 32];
+    hex::decode_to_slice(text.trim(), &mut seed).map_err(|_| "64 hex digits are wanted".to_owned())?;
+    Ok(Redacted::new(seed))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_defaults_are_the_specifications_and_secrets_do_not_print() {
+        let secret = "ab".repeat(32);
+        let argv = ["controlplane", "--database-url", "postgres://u:hush@h/d", "--secret-key", &secret];
+        let config = Config::try_parse_from(argv).unwrap();
+        assert_eq!((config.database_max_connections, config.database_min_connections), (20, 2));
+        assert_eq!((config.database_acquire_timeout_secs, config.database_idle_timeout_secs), (5, 300));
+        let printed = format!("{config:?}");
+        assert!(!printed.contains("hush") && !printed.contains(&secret), "{printed}");
+    }
+}

@@ -1,0 +1,98 @@
+//! Where an environment's data plane is. Local mode and the cluster place data planes in their own
+//! ways; the control plane only asks (`provisioner`) and remembers ([`place`]).
+
+use std::net::SocketAddr;
+
+use contract::{EnvId, Timestamp};
+use sqlx::{PgConnection, PgPool};
+
+use crate::jobs::{self, Job};
+use crate::provisioner::{Placement, Provision};
+use crate::{App, Error, Result};
+
+/// Places the data plane of an environment and makes it `active`. May be repeated.
+pub async fn provision(app: &App, env_id: &EnvId) -> Result<()> {
+    let wanted = sqlx::query_as!(
+        Provision,
+        "select env_id, org_id, slug from environments where env_id = $1 and status in ('provisioning', 'active')",
+        env_id.as_str(),
+    )
+    .fetch_optional(app.pool())
+    .await?;
+    let Some(wanted) = wanted else {
+        return Ok(());
+    };
+    let placement = app.provisioner().provision(&wanted).await.map_err(Error::internal)?;
+    place(app.pool(), env_id, &placement, app.now()).await
+}
+
+/// Places the data planes of all environments that have one or wait for one: where they live with
+/// the control plane, they went when it went. What cannot be placed now is tried again as a job.
+pub async fn provision_all(app: &App) -> Result<()> {
+    let ids = sqlx::query_scalar!(
+        "select env_id from environments where status in ('provisioning', 'active') order by created_at, env_id",
+    )
+    .fetch_all(app.pool())
+    .await?;
+    for env_id in ids.into_iter().map(EnvId::from) {
+        if let Err(error) = provision(app, &env_id).await {
+            tracing::warn!(env.id = %env_id, error = %error, "an environment could not be placed: it is tried again");
+            let mut conn = app.pool().acquire().await?;
+            jobs::enqueue(app, &mut conn, Job::ProvisionEnvironment { env_id }, app.now()).await?;
+        }
+    }
+    Ok(())
+}
+
+/// Remembers where a data plane is. A provisioning environment is active from now on; another
+/// status stays: a suspended environment does not wake because its data plane moved.
+pub async fn place(pool: &PgPool, env_id: &EnvId, placement: &Placement, now: Timestamp) -> Result<()> {
+    let Placement { internal, pg, tools, database: _ } = placement;
+    sqlx::query!(
+        "update environments
+         set status = case status when 'provisioning' then 'active' else status end,
+             internal_address = $2, pg_host = $3, pg_port = $4, tools_host = $5, tools_port = $6, updated_at = $7
+         where env_id = $1",
+        env_id.as_str(),
+        internal.to_string(),
+        pg.0,
+        i32::from(pg.1),
+        tools.0,
+        i32::from(tools.1),
+        now,
+    )
+    .execute(pool)
+    .await?;
+    Ok(())
+}
+
+/// Where queries of an environment are forwarded to; `None` while it has no data plane.
+pub async fn internal_address(conn: &mut PgConnection, env_id: &EnvId) -> Result<Option<SocketAddr>> {
+    let text = sqlx::query_scalar!("select internal_address from environments where env_id = $1", env_id.as_str())
+        .fetch_optional(conn)
+        .await?
+        .flatten();
+    Ok(text.and_then(|text| text.parse().ok()))
+}
+
+/// Addresses that callers use: the PostgreSQL wire, and tools.
+#[derive(Debug)]
+pub struct Doors {
+    pub slug: String,
+    pub pg: Option<(String, i32)>,
+    pub tools: Option<(String, i32)>,
+}
+
+pub async fn doors(conn: &mut PgConnection, env_id: &EnvId) -> Result<Option<Doors>> {
+    let row = sqlx::query!(
+        "select slug, pg_host, pg_port, tools_host, tools_port from environments where env_id = $1",
+        env_id.as_str(),
+    )
+    .fetch_optional(conn)
+    .await?;
+    Ok(row.map(|row| Doors {
+        slug: row.slug,
+        pg: row.pg_host.zip(row.pg_port),
+        tools: row.tools_host.zip(row.tools_port),
+    }))
+}

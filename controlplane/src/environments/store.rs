@@ -1,0 +1,205 @@
+//! SQL of the environments.
+
+use contract::governance::{Environment, EnvironmentStatus};
+use contract::{EnvId, OrgId, Timestamp};
+use sqlx::{PgConnection, PgPool};
+
+use crate::http::page::Page;
+use crate::{Error, OnConstraint, Result};
+
+/// A row, as the API tells it.
+#[derive(Debug, Clone)]
+pub struct Row {
+    pub env_id: EnvId,
+    pub org_id: OrgId,
+    pub name: String,
+    pub slug: String,
+    pub status: String,
+    pub query_timeout_ms: i64,
+    pub max_concurrent_queries: i32,
+    pub cache_enabled: bool,
+    pub test_mode: bool,
+    pub pg_host: Option<String>,
+    pub pg_port: Option<i32>,
+    pub created_at: Timestamp,
+    pub updated_at: Timestamp,
+}
+
+impl Row {
+    /// A new environment with the settings' defaults.
+    pub fn fresh(env_id: EnvId, org_id: &OrgId, name: &str, slug: &str, now: Timestamp) -> Self {
+        Self {
+            env_id,
+            org_id: org_id.clone(),
+            name: name.to_owned(),
+            slug: slug.to_owned(),
+            status: EnvironmentStatus::Provisioning.to_string(),
+            query_timeout_ms: 30_000,
+            max_concurrent_queries: 100,
+            cache_enabled: true,
+            test_mode: false,
+            pg_host: None,
+            pg_port: None,
+            created_at: now,
+            updated_at: now,
+        }
+    }
+}
+
+pub async fn page(conn: &mut PgConnection, org_id: &OrgId, page: &Page) -> Result<(Vec<Row>, i64)> {
+    let rows = sqlx::query_as!(
+        Row,
+        "select env_id, org_id, name, slug, status, query_timeout_ms, max_concurrent_queries, cache_enabled, test_mode,
+                pg_host, pg_port, created_at, updated_at
+         from environments
+         where org_id = $1 and ($2::timestamptz is null or (created_at, env_id) < ($2, $3))
+         order by created_at desc, env_id desc
+         limit $4",
+        org_id.as_str(),
+        page.after_time(),
+        page.after_id(),
+        page.fetch(),
+    )
+    .fetch_all(&mut *conn)
+    .await?;
+    let total = count(conn, org_id).await?;
+    Ok((rows, total))
+}
+
+pub async fn count(conn: &mut PgConnection, org_id: &OrgId) -> Result<i64> {
+    let total = sqlx::query_scalar!(
+        r#"select count(*) as "total!" from environments where org_id = $1 and status <> 'decommissioning'"#,
+        org_id.as_str(),
+    );
+    Ok(total.fetch_one(conn).await?)
+}
+
+pub async fn find(conn: &mut PgConnection, org_id: &OrgId, env_id: &EnvId) -> Result<Option<Row>> {
+    Ok(sqlx::query_as!(
+        Row,
+        "select env_id, org_id, name, slug, status, query_timeout_ms, max_concurrent_queries, cache_enabled, test_mode,
+                pg_host, pg_port, created_at, updated_at
+         from environments
+         where org_id = $1 and env_id = $2",
+        org_id.as_str(),
+        env_id.as_str(),
+    )
+    .fetch_optional(conn)
+    .await?)
+}
+
+pub async fn find_by_slug(conn: &mut PgConnection, org_id: &OrgId, slug: &str) -> Result<Option<EnvId>> {
+    let env_id =
+        sqlx::query_scalar!("select env_id from environments where org_id = $1 and slug = $2", org_id.as_str(), slug,);
+    Ok(env_id.fetch_optional(conn).await?.map(EnvId::from))
+}
+
+/// One creation at a time in an organization, so that the tier's limit holds.
+pub async fn serialise(conn: &mut PgConnection, org_id: &OrgId) -> Result<()> {
+    sqlx::query!("select pg_advisory_xact_lock(hashtextextended('environments:' || $1, 0))", org_id.as_str())
+        .execute(conn)
+        .await?;
+    Ok(())
+}
+
+pub async fn insert(conn: &mut PgConnection, row: &Row) -> Result<()> {
+    sqlx::query!(
+        "insert into environments (env_id, org_id, name, slug, status, query_timeout_ms, max_concurrent_queries,
+                                   cache_enabled, test_mode, created_at, updated_at)
+         values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $10)",
+        row.env_id.as_str(),
+        row.org_id.as_str(),
+        row.name,
+        row.slug,
+        row.status,
+        row.query_timeout_ms,
+        row.max_concurrent_queries,
+        row.cache_enabled,
+        row.test_mode,
+        row.created_at,
+    )
+    .execute(conn)
+    .await
+    .on_constraint("environments_org_id_slug_key", || {
+        Error::conflict("slug_taken", format!("the organization has an environment with the slug `{}`", row.slug))
+    })?;
+    Ok(())
+}
+
+pub async fn update(conn: &mut PgConnection, row: &Row) -> Result<()> {
+    sqlx::query!(
+        "update environments
+         set name = $2, query_timeout_ms = $3, max_concurrent_queries = $4, cache_enabled = $5, updated_at = $6
+         where env_id = $1",
+        row.env_id.as_str(),
+        row.name,
+        row.query_timeout_ms,
+        row.max_concurrent_queries,
+        row.cache_enabled,
+        row.updated_at,
+    )
+    .execute(conn)
+    .await?;
+    Ok(())
+}
+
+/// Is there such an environment in the organization?
+pub async fn belongs(pool: &PgPool, env_id: &EnvId, org_id: &OrgId) -> Result<bool> {
+    Ok(sqlx::query_scalar!(
+        r#"select exists (select from environments where env_id = $1 and org_id = $2) as "exists!""#,
+        env_id.as_str(),
+        org_id.as_str(),
+    )
+    .fetch_one(pool)
+    .await?)
+}
+
+/// Which keys the environment gives: test or live. `None`: no such environment.
+pub async fn test_mode(pool: &PgPool, env_id: &EnvId) -> Result<Option<bool>> {
+    Ok(sqlx::query_scalar!("select test_mode from environments where env_id = $1", env_id.as_str())
+        .fetch_optional(pool)
+        .await?)
+}
+
+/// One change of what the environment governs at a time: limits hold, and versions cannot deadlock.
+pub async fn lock(conn: &mut PgConnection, env_id: &EnvId) -> Result<()> {
+    sqlx::query!("select from environments where env_id = $1 for no key update", env_id.as_str()).fetch_optional(conn).await?;
+    Ok(())
+}
+
+/// The environment as a data plane must know it, with the version and the organization.
+pub async fn governed(conn: &mut PgConnection, env_id: &EnvId) -> Result<Option<(u64, OrgId, Environment)>> {
+    let row = sqlx::query!(
+        "select governance_version, org_id, slug, status, query_timeout_ms, max_concurrent_queries, cache_enabled, test_mode
+         from environments where env_id = $1",
+        env_id.as_str(),
+    )
+    .fetch_optional(conn)
+    .await?;
+    let Some(row) = row else {
+        return Ok(None);
+    };
+    let environment = Environment {
+        env_id: env_id.clone(),
+        slug: row.slug,
+        status: row.status.parse::<EnvironmentStatus>().map_err(Error::internal)?,
+        query_timeout_ms: u64::try_from(row.query_timeout_ms).map_err(Error::internal)?,
+        max_concurrent_queries: u32::try_from(row.max_concurrent_queries).map_err(Error::internal)?,
+        cache_enabled: row.cache_enabled,
+        test_mode: row.test_mode,
+    };
+    let version = u64::try_from(row.governance_version).map_err(Error::internal)?;
+    Ok(Some((version, OrgId::from(row.org_id), environment)))
+}
+
+/// The versions that the database has of these environments.
+pub async fn versions(pool: &PgPool, ids: &[EnvId]) -> Result<Vec<(EnvId, u64)>> {
+    let ids: Vec<String> = ids.iter().cloned().map(String::from).collect();
+    let rows = sqlx::query!("select env_id, governance_version from environments where env_id = any($1)", &ids[..])
+        .fetch_all(pool)
+        .await?;
+    Ok(rows
+        .into_iter()
+        .map(|row| (EnvId::from(row.env_id), u64::try_from(row.governance_version).unwrap_or(0)))
+        .collect())
+}

@@ -1,0 +1,116 @@
+use std::sync::Arc;
+
+use contract::EnvId;
+use serde_json::json;
+
+use super::placement;
+use crate::jobs;
+use crate::provisioner::{Placement, Provision, ProvisionError, Provisioner};
+use crate::testing::TestApp;
+use crate::worlds::World;
+
+/// Places every data plane at one real listener.
+#[derive(Debug)]
+struct AtListener(std::net::TcpListener);
+
+impl AtListener {
+    fn placement(&self) -> Placement {
+        let internal = self.0.local_addr().unwrap();
+        let door = ("127.0.0.1".to_owned(), internal.port());
+        Placement { internal, pg: door.clone(), tools: door, database: "demo".to_owned() }
+    }
+}
+
+#[async_trait::async_trait]
+impl Provisioner for AtListener {
+    async fn provision(&self, _: &Provision) -> Result<Placement, ProvisionError> {
+        Ok(self.placement())
+    }
+
+    async fn connection(&self, _: &EnvId) -> Option<Placement> {
+        Some(self.placement())
+    }
+
+    async fn remove(&self, _: &EnvId) -> Result<(), ProvisionError> {
+        Ok(())
+    }
+}
+
+async fn placed() -> World {
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    World::of(TestApp::with(|_| {}, Arc::new(AtListener(listener))).await).await
+}
+
+#[tokio::test]
+async fn a_new_environment_is_provisioning_until_its_data_plane_is_placed() {
+    let world = placed().await;
+    world.app.advance(chrono::Duration::seconds(1));
+    let body = json!({"name": "Sales", "slug": "sales", "settings": {"query_timeout_ms": 5000}});
+    let made = world.app.post(&world.org("environments"), &world.owner, body).await.expect(201);
+    assert_eq!((made["status"].as_str(), &made["connection"]), (Some("provisioning"), &json!(null)));
+    assert_eq!(made["settings"]["query_timeout_ms"], 5000);
+    assert_eq!(made["settings"]["max_concurrent_queries"], 100);
+    assert_eq!(made["id"], made["env_id"]);
+    assert_eq!(jobs::run_due(&world.app.app).await.unwrap(), 1);
+    let listed = world.app.get(&world.org("environments"), &world.owner).await.expect(200);
+    assert_eq!(listed["data"][0]["status"], "active");
+    assert_eq!(listed["data"][0]["connection"]["database"], "sales");
+    assert_eq!(listed["pagination"]["total"], 2);
+}
+
+#[tokio::test]
+async fn a_slug_is_taken_once_and_has_a_form() {
+    let world = World::start().await;
+    for (slug, code) in
+        [("demo", (409, "CONFLICT")), ("Demo", (400, "VALIDATION_ERROR")), ("-a", (400, "VALIDATION_ERROR"))]
+    {
+        let answer = world.app.post(&world.org("environments"), &world.owner, json!({"name": "x", "slug": slug})).await;
+        assert_eq!(answer.code(), code, "{slug}");
+    }
+}
+
+#[tokio::test]
+async fn a_tier_has_so_many_environments() {
+    let world = World::start().await;
+    world.set_tier("free").await;
+    let answer = world.app.post(&world.org("environments"), &world.owner, json!({"name": "x", "slug": "x"})).await;
+    assert_eq!(answer.code(), (403, "FORBIDDEN"));
+    assert_eq!(answer.body["error"]["details"]["quota"], "max_environments");
+}
+
+#[tokio::test]
+async fn settings_change_within_bounds_and_move_the_version() {
+    let world = World::start().await;
+    let path = world.org(&format!("environments/{}", world.env_id));
+    let before = world.version().await;
+    let body = json!({"settings": {"query_timeout_ms": 300_000, "cache_enabled": false}});
+    let changed = world.app.put(&path, &world.owner, body).await.expect(200);
+    assert_eq!(changed["settings"]["cache_enabled"], false);
+    assert_eq!(changed["settings"]["max_concurrent_queries"], 100);
+    assert!(world.version().await > before);
+    for (settings, field) in [
+        (json!({"query_timeout_ms": 300_001}), "settings.query_timeout_ms"),
+        (json!({"query_timeout_ms": 0}), "settings.query_timeout_ms"),
+        (json!({"max_concurrent_queries": 0}), "settings.max_concurrent_queries"),
+        (json!({"test_mode": false}), "settings.test_mode"),
+        (json!({"colour": 1}), "settings.colour"),
+    ] {
+        let answer = world.app.put(&path, &world.owner, json!({"settings": settings})).await;
+        assert_eq!(answer.status, 400);
+        assert_eq!(answer.body["error"]["details"]["field"], field);
+    }
+}
+
+#[tokio::test]
+async fn connection_info_says_where_and_never_a_key() {
+    let world = placed().await;
+    let path = world.org(&format!("environments/{}/connection-info", world.env_id));
+    assert_eq!(world.app.get(&path, &world.owner).await.code(), (409, "CONFLICT"));
+    placement::provision(&world.app.app, &world.env_id).await.unwrap();
+    let answer = world.app.get(&path, &world.owner).await;
+    assert!(answer.headers.contains_key("deprecation"));
+    let info = answer.expect(200);
+    let port = info["port"].as_i64().unwrap();
+    assert_eq!(info["psql"], format!("postgresql://agent:<API_KEY>@127.0.0.1:{port}/demo?sslmode=prefer"));
+    assert_eq!(info["dbt"]["dbname"], "demo");
+}

@@ -1,0 +1,213 @@
+//! The one error of the control plane. A variant carries what a reader needs; [`Error::code`]
+//! names its row of the code table.
+//!
+//! Messages are for the caller: lower case, the thing named, no internals. The source of an
+//! internal error is logged once, where the response is made, and never shown.
+
+use axum::response::{IntoResponse, Response};
+use contract::Code;
+use contract::body::Problem;
+
+pub type Result<T, E = Error> = std::result::Result<T, E>;
+
+type Source = Box<dyn std::error::Error + Send + Sync>;
+
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    // what the caller sent
+    #[error("{message}")]
+    Invalid { field: String, constraint: String, message: String },
+    #[error("{message}")]
+    InvalidRule { field: String, message: String },
+    #[error("the date range {0}")]
+    InvalidDateRange(&'static str),
+    #[error("the body has to be {expected}")]
+    UnsupportedMedia { expected: &'static str },
+    #[error("the body is larger than this endpoint takes")]
+    BodyTooLarge,
+    #[error("the statement is longer than 1 MB")]
+    QueryTooLarge,
+    #[error("this path has no such method")]
+    MethodNotAllowed,
+
+    // who the caller is
+    #[error("no credential: send `Authorization: Bearer`, `Authorization: ApiKey` or `X-API-Key`")]
+    MissingCredential,
+    #[error("{}", .0.meaning())]
+    BadCredential(Code),
+    #[error("e-mail or password is wrong")]
+    WrongPassword,
+    #[error("password login is disabled: the organization enforces single sign-on")]
+    SsoEnforced,
+    #[error("signing up is closed on this installation")]
+    SignupClosed,
+
+    // what the caller may
+    #[error("{}", .0.meaning())]
+    Refused(Code),
+    #[error("{0}")]
+    Forbidden(&'static str),
+    #[error("the tier `{tier}` allows {limit} {quota}")]
+    TierLimit { tier: contract::Tier, quota: &'static str, limit: u64 },
+    #[error("the tier `{tier}` has no Arrow: cloud and enterprise have it")]
+    ArrowNotInTier { tier: contract::Tier },
+    #[error("the key is bound to another environment")]
+    EnvironmentMismatch,
+    #[error("too many requests: wait {retry_after_s} s")]
+    RateLimited { retry_after_s: u64 },
+
+    // what there is
+    #[error("{kind} does not exist")]
+    NotFound { kind: &'static str },
+    #[error("environment does not exist")]
+    EnvironmentNotFound,
+    #[error("{message}")]
+    Conflict { reason: &'static str, message: String },
+
+    #[error("log `{log}` is stored up to {have}: entry {got} leaves a gap")]
+    ReportGap { log: String, have: u64, got: u64 },
+
+    // what a data plane answered, or did not
+    #[error("{}", .0.message)]
+    FromDataPlane(Box<Problem>),
+    #[error("the environment's data plane cannot be reached")]
+    ProxyUnreachable,
+    #[error("the environment's data plane could not be reached lately: wait {retry_after_s} s")]
+    CircuitOpen { retry_after_s: u64 },
+
+    // what failed
+    #[error("temporarily unavailable: {0}")]
+    Unavailable(&'static str),
+    #[error("shutting down: new requests are rejected")]
+    ShuttingDown,
+    #[error("unexpected failure")]
+    Internal(#[source] Source),
+    #[error("unexpected failure")]
+    Panicked,
+    /// A handler stands on a route that no guard surrounds.
+    #[error("unexpected failure")]
+    Unguarded,
+}
+
+impl Error {
+    pub fn invalid(field: impl Into<String>, constraint: impl Into<String>, message: impl Into<String>) -> Self {
+        Self::Invalid { field: field.into(), constraint: constraint.into(), message: message.into() }
+    }
+
+    pub fn conflict(reason: &'static str, message: impl Into<String>) -> Self {
+        Self::Conflict { reason, message: message.into() }
+    }
+
+    pub fn internal(source: impl Into<Source>) -> Self {
+        Self::Internal(source.into())
+    }
+
+    pub fn code(&self) -> Code {
+        match self {
+            Self::Invalid { .. } => Code::InvalidParams,
+            Self::InvalidRule { .. } => Code::InvalidRule,
+            Self::InvalidDateRange(_) => Code::InvalidDateRange,
+            Self::UnsupportedMedia { .. } => Code::UnsupportedMedia,
+            Self::BodyTooLarge => Code::BodyTooLarge,
+            Self::QueryTooLarge => Code::QueryTooLarge,
+            Self::MethodNotAllowed => Code::MethodNotAllowed,
+            Self::MissingCredential => Code::MissingAuth,
+            Self::BadCredential(code) | Self::Refused(code) => *code,
+            Self::WrongPassword => Code::InvalidKey,
+            Self::SsoEnforced
+            | Self::SignupClosed
+            | Self::Forbidden(_)
+            | Self::TierLimit { .. }
+            | Self::ArrowNotInTier { .. } => Code::Forbidden,
+            Self::EnvironmentMismatch => Code::EnvMismatch,
+            Self::RateLimited { .. } => Code::RateLimited,
+            Self::NotFound { .. } => Code::NotFound,
+            Self::EnvironmentNotFound => Code::EnvNotFound,
+            Self::Conflict { .. } | Self::ReportGap { .. } => Code::Conflict,
+            Self::FromDataPlane(problem) => problem.code,
+            Self::ProxyUnreachable => Code::ProxyUnreachable,
+            Self::CircuitOpen { .. } => Code::CircuitOpen,
+            Self::Unavailable(_) => Code::ServiceUnavailable,
+            Self::ShuttingDown => Code::ShuttingDown,
+            Self::Internal(_) | Self::Panicked | Self::Unguarded => Code::Internal,
+        }
+    }
+
+    pub fn problem(&self) -> Problem {
+        let problem = Problem::new(self.code(), self.to_string());
+        match self {
+            Self::Invalid { field, constraint, .. } => {
+                problem.detail("field", field.as_str()).detail("constraint", constraint.as_str())
+            }
+            Self::InvalidRule { field, .. } => problem.detail("field", field.as_str()),
+            Self::SsoEnforced => problem.detail("reason", "sso_enforced"),
+            Self::SignupClosed => problem.detail("reason", "signup_closed"),
+            Self::TierLimit { quota, limit, .. } => {
+                problem.detail("reason", "tier_limit").detail("quota", *quota).detail("limit", *limit)
+            }
+            Self::Conflict { reason, .. } => problem.detail("reason", *reason),
+            Self::ArrowNotInTier { .. } => problem.detail("reason", "tier_limit").detail("quota", "arrow"),
+            Self::FromDataPlane(problem) => problem.as_ref().clone(),
+            Self::RateLimited { retry_after_s } | Self::CircuitOpen { retry_after_s } => {
+                problem.retry_after_s(*retry_after_s)
+            }
+            Self::Unavailable(_) => problem.retry_after_s(5),
+            Self::ShuttingDown => problem.retry_after_s(30),
+            _ => problem,
+        }
+    }
+}
+
+/// The pool that cannot supply a connection in time, and a database that is away, are 503; text
+/// that PostgreSQL cannot hold is the caller's; the rest is ours.
+impl From<sqlx::Error> for Error {
+    fn from(error: sqlx::Error) -> Self {
+        match &error {
+            sqlx::Error::PoolTimedOut | sqlx::Error::PoolClosed | sqlx::Error::Io(_) => {
+                tracing::warn!(error = %error, "the database is away");
+                Self::Unavailable("the database cannot be reached")
+            }
+            sqlx::Error::Database(database) => match database.code().as_deref() {
+                Some("22021" | "22P05") => Self::invalid("body", "text", "text may not hold the character U+0000"),
+                Some("57P01" | "57P02" | "57P03" | "53300") => Self::Unavailable("the database cannot be reached"),
+                _ => Self::internal(error),
+            },
+            _ => Self::internal(error),
+        }
+    }
+}
+
+/// Constraint names make 409s: the schema holds the invariants.
+pub trait OnConstraint<T> {
+    /// `error` when the named constraint was violated.
+    fn on_constraint(self, name: &str, error: impl FnOnce() -> Error) -> Result<T>;
+}
+
+impl<T> OnConstraint<T> for Result<T, sqlx::Error> {
+    fn on_constraint(self, name: &str, error: impl FnOnce() -> Error) -> Result<T> {
+        self.map_err(|failure| match &failure {
+            sqlx::Error::Database(database) if database.constraint() == Some(name) => error(),
+            _ => failure.into(),
+        })
+    }
+}
+
+/// The problem rides in the response's extensions; the hallway writes the body.
+impl IntoResponse for Error {
+    fn into_response(self) -> Response {
+        match &self {
+            Self::Internal(source) => tracing::error!(error = %chain(source.as_ref()), "request failed"),
+            Self::Panicked => tracing::error!("a handler panicked"),
+            Self::Unguarded => tracing::error!("a handler stands outside the guard"),
+            other => tracing::debug!(error = %other, code = %other.code(), "request refused"),
+        }
+        let problem = self.problem();
+        let mut response = Response::new(axum::body::Body::empty());
+        response.extensions_mut().insert(problem);
+        response
+    }
+}
+
+fn chain(error: &dyn std::error::Error) -> String {
+    error.source().map_or_else(|| error.to_string(), |source| format!("{error}: {}", chain(source)))
+}

@@ -1,0 +1,68 @@
+//! The trail as it is read: events, newest first.
+
+use contract::{EnvId, EventId, OrgId, Timestamp};
+use serde::Serialize;
+use serde_json::Value;
+use sqlx::PgConnection;
+
+use crate::Result;
+use crate::http::page::Page;
+
+/// An IAM audit event as it is answered.
+#[derive(Debug, Clone, Serialize)]
+pub struct Recorded {
+    pub event_id: EventId,
+    pub id: EventId,
+    pub event_type: String,
+    pub actor_id: String,
+    pub actor_email: Option<String>,
+    pub actor_role: Option<String>,
+    pub source_ip: Option<String>,
+    pub resource_type: String,
+    pub resource_id: String,
+    pub environment_id: Option<EnvId>,
+    pub changes: Value,
+    pub hash: String,
+    pub previous_hash: String,
+    pub timestamp: Timestamp,
+}
+
+/// A page of the organization's chain, and how long the chain is.
+pub async fn page(conn: &mut PgConnection, org_id: &OrgId, page: &Page) -> Result<(Vec<Recorded>, i64)> {
+    let rows = sqlx::query!(
+        r#"
+        select event_id, env_id, event_type, actor_id, actor_email, actor_role, source_ip, resource_type, resource_id,
+               changes, hash, previous_hash, "timestamp"
+        from iam_events
+        where org_id = $1 and ($2::timestamptz is null or ("timestamp", event_id) < ($2, $3))
+        order by "timestamp" desc, event_id desc
+        limit $4
+        "#,
+        org_id.as_str(),
+        page.after_time(),
+        page.after_id(),
+        page.fetch(),
+    )
+    .fetch_all(&mut *conn)
+    .await?;
+    let total =
+        sqlx::query_scalar!(r#"select count(*) as "total!" from iam_events where org_id = $1"#, org_id.as_str());
+    let total = total.fetch_one(conn).await?;
+    let recorded = rows.into_iter().map(|row| Recorded {
+        id: row.event_id.clone().into(),
+        event_id: row.event_id.into(),
+        event_type: row.event_type,
+        actor_id: row.actor_id,
+        actor_email: row.actor_email,
+        actor_role: row.actor_role,
+        source_ip: row.source_ip,
+        resource_type: row.resource_type,
+        resource_id: row.resource_id,
+        environment_id: row.env_id.map(EnvId::from),
+        changes: row.changes,
+        hash: row.hash,
+        previous_hash: row.previous_hash,
+        timestamp: row.timestamp,
+    });
+    Ok((recorded.collect(), total))
+}

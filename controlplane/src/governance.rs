@@ -1,0 +1,37 @@
+//! One environment's snapshot, read from the rooms in one repeatable-read transaction.
+//!
+//! Not here: what a snapshot is (`contract::governance`), when it is sent (`publisher`), and how
+//! its version grows (the triggers of `0010_governance.sql`).
+
+use contract::governance::HexKey;
+use contract::{EnvId, Governance, Keyring};
+use sqlx::PgPool;
+
+use crate::{Result, api_keys, environments, organizations, policies, users};
+
+/// `None` when there is no such environment.
+pub async fn load(pool: &PgPool, keyring: &Keyring, env_id: &EnvId) -> Result<Option<Governance>> {
+    let mut tx = pool.begin_with("begin isolation level repeatable read read only").await?;
+    let Some((version, org_id, environment)) = environments::governed(&mut tx, env_id).await? else {
+        return Ok(None);
+    };
+    let Some(organization) = organizations::governed(&mut tx, &org_id).await? else {
+        return Ok(None);
+    };
+    let governance = Governance {
+        version,
+        environment,
+        organization,
+        key_pepper: HexKey(keyring.key_pepper()),
+        mask_key: HexKey(keyring.mask_key(env_id)),
+        members: users::governed(&mut tx, &org_id).await?,
+        keys: api_keys::governed(&mut tx, env_id).await?,
+        policies: policies::governed(&mut tx, env_id).await?,
+        abac_policies: Vec::new(),
+    };
+    tx.commit().await?;
+    Ok(Some(governance))
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,109 @@
+use contract::caller::Scopes;
+use contract::{EnvId, Governance, Role};
+use serde_json::json;
+use tokio_util::sync::CancellationToken;
+
+use super::load;
+use crate::worlds::{World, organization};
+
+async fn snapshot(world: &World) -> Governance {
+    load(world.app.app.pool(), world.app.app.keyring(), &world.env_id).await.unwrap().unwrap()
+}
+
+#[tokio::test]
+async fn a_snapshot_holds_what_a_data_plane_must_know() {
+    let world = World::start().await;
+    world.mask("ssn").await;
+    let ci =
+        json!({"name": "ci", "scopes": ["query:read"], "ip_allowlist": ["10.0.0.0/8"], "attributes": {"region": "EU"}});
+    let made = world.create_key(ci).await;
+    let whole = snapshot(&world).await;
+    assert_eq!((whole.environment.slug.as_str(), whole.organization.status.as_str()), ("demo", "active"));
+    assert_eq!(whole.members[&world.owner_id].role, Role::Owner);
+    assert_eq!(whole.policies[0].name, "ssn");
+    let (key, secret) = whole.key_by_prefix(made["prefix"].as_str().unwrap()).unwrap();
+    assert_eq!((key.attributes["region"].as_str(), key.ip_allowlist[0].to_string().as_str()), ("EU", "10.0.0.0/8"));
+    assert!(contract::key::verify(made["key"].as_str().unwrap(), &secret.hash));
+    assert_eq!(key.scopes, Scopes::try_from(vec!["query:read".to_owned()]).unwrap());
+}
+
+#[tokio::test]
+async fn a_revoked_key_is_gone_from_the_snapshot() {
+    let world = World::start().await;
+    let made = world.create_key(json!({"name": "ci", "scopes": ["query:read"]})).await;
+    let path = world.env(&format!("api-keys/{}", made["key_id"].as_str().unwrap()));
+    world.app.delete(&path, &world.owner).await.expect(200);
+    assert!(snapshot(&world).await.key_by_prefix(made["prefix"].as_str().unwrap()).is_none());
+}
+
+#[tokio::test]
+async fn an_environment_that_is_not_there_has_no_snapshot() {
+    let world = World::start().await;
+    let nothing = load(world.app.app.pool(), world.app.app.keyring(), &"nowhere".into()).await.unwrap();
+    assert!(nothing.is_none());
+}
+
+/// Every governed table, with a change to it that a data plane must learn of.
+#[tokio::test]
+async fn a_change_to_any_governed_table_moves_the_version() {
+    let world = World::start().await;
+    let (env, org, owner) = (&world.env_id, &world.org_id, &world.owner_id);
+    for change in [
+        format!("update organizations set status = 'suspended' where org_id = '{org}'"),
+        format!("update organizations set tier = 'cloud' where org_id = '{org}'"),
+        format!(
+            "insert into users (user_id, org_id, email, role, status, created_at, updated_at) values ('u', '{org}', 'u@x', 'analyst', 'invited', now(), now())"
+        ),
+        "update users set role = 'developer' where user_id = 'u'".to_owned(),
+        r#"update users set attributes = '{"region": "EU"}' where user_id = 'u'"#.to_owned(),
+        "delete from users where user_id = 'u'".to_owned(),
+        format!("update environments set query_timeout_ms = 1 where env_id = '{env}'"),
+        format!("update environments set status = 'suspended' where env_id = '{env}'"),
+        format!(
+            "insert into api_keys (key_id, env_id, name, scopes, ip_allowlist, attributes, created_by, created_at) values ('k', '{env}', 'k', '{{}}', '{{}}', '{{}}', '{owner}', now())"
+        ),
+        "insert into api_key_secrets (prefix, key_id, hash, created_at) values ('p', 'k', 'h', now())".to_owned(),
+        "update api_key_secrets set not_after = now() where prefix = 'p'".to_owned(),
+        "update api_keys set revoked_at = now(), revoked_by = 'x' where key_id = 'k'".to_owned(),
+        format!(
+            "insert into policies (policy_id, env_id, name, type, enabled, rules, created_at, updated_at) values ('p', '{env}', 'p', 'column_masking', true, '[]', now(), now())"
+        ),
+        "update policies set enabled = false where policy_id = 'p'".to_owned(),
+        "delete from policies where policy_id = 'p'".to_owned(),
+    ] {
+        let before = world.version().await;
+        world.sql(&change).await;
+        assert!(world.version().await > before, "{change}");
+    }
+}
+
+#[tokio::test]
+async fn what_governs_nothing_moves_nothing() {
+    let world = World::start().await;
+    let elsewhere = organization(&world.app, "other", "free").await;
+    let before = world.version().await;
+    world.sql("update users set last_login = now(), name = 'Olga'").await;
+    world.sql("insert into api_key_uses select key_id, now() from api_keys on conflict do nothing").await;
+    world.sql("update environments set pg_port = 1, name = 'Renamed'").await;
+    world.sql(&format!("update organizations set status = 'suspended' where org_id = '{elsewhere}'")).await;
+    assert_eq!(world.version().await, before);
+}
+
+#[tokio::test]
+async fn whoever_follows_gets_the_news_and_only_newer_ones() {
+    let world = World::start().await;
+    let app = world.app.app.clone();
+    let stop = CancellationToken::new();
+    let publishing = app.tasks().spawn({
+        let (app, stop) = (app.clone(), stop.clone());
+        async move { app.publisher().run(stop).await }
+    });
+    let mut receiver = app.publisher().follow(&world.env_id).await.unwrap().unwrap();
+    let first = receiver.borrow_and_update().version;
+    world.mask("ssn").await;
+    let news = receiver.wait_for(|governance| !governance.policies.is_empty()).await.unwrap().clone();
+    assert!(news.version > first);
+    assert!(app.publisher().follow(&EnvId::from("nowhere")).await.unwrap().is_none());
+    stop.cancel();
+    publishing.await.unwrap();
+}

@@ -1,0 +1,168 @@
+//! What data planes call: `Watch`, `Report`, `Reserve` (proto/governance.proto), over mutual TLS.
+//!
+//! "The certificate names the environment, and every call is served for that environment only."
+
+use std::pin::Pin;
+use std::sync::Arc;
+use std::time::Duration;
+
+use contract::wire;
+use contract::{EnvId, report};
+use futures::{Stream, StreamExt, stream};
+use tokio::net::TcpListener;
+use tokio_stream::wrappers::WatchStream;
+use tonic::transport::server::TcpIncoming;
+use tonic::transport::{Certificate, Identity, Server, ServerTlsConfig};
+use tonic::{Request, Response, Status, Streaming};
+
+use crate::identity::Pems;
+use crate::{App, Error, audit, credits};
+
+/// The messages and the service, made from the one proto.
+pub mod proto {
+    #![expect(clippy::pedantic, reason = "generated")]
+    tonic::include_proto!("sluice.governance.v1");
+}
+
+use proto::governance_server::{Governance as Service, GovernanceServer};
+use proto::{Ack, Entries, Grant, ReserveRequest, Snapshot, WatchRequest};
+
+/// The largest message a data plane may send: a batch of entries, each with its SQL.
+const MESSAGE_BYTES_MAX: usize = 64 * 1024 * 1024;
+const ENTRIES_MAX: usize = 1_000;
+const KEEPALIVE: Duration = Duration::from_secs(10);
+
+/// Serves until the application shuts down.
+pub async fn serve(app: App, listener: TcpListener, pems: &Pems) -> Result<(), tonic::transport::Error> {
+    let identity = Identity::from_pem(&pems.certificate, pems.key.expose());
+    let tls = ServerTlsConfig::new().identity(identity).client_ca_root(Certificate::from_pem(&pems.authority));
+    let shutdown = app.shutdown().clone();
+    let service = GovernanceServer::new(DataPlanes { app }).max_decoding_message_size(MESSAGE_BYTES_MAX);
+    Server::builder()
+        .tls_config(tls)?
+        .http2_keepalive_interval(Some(KEEPALIVE))
+        .add_service(service)
+        .serve_with_incoming_shutdown(TcpIncoming::from(listener).with_nodelay(Some(true)), shutdown.cancelled_owned())
+        .await
+}
+
+struct DataPlanes {
+    app: App,
+}
+
+type Reply<T> = Pin<Box<dyn Stream<Item = Result<T, Status>> + Send>>;
+
+#[tonic::async_trait]
+impl Service for DataPlanes {
+    type WatchStream = Reply<Snapshot>;
+    type ReportStream = Reply<Ack>;
+
+    async fn watch(&self, request: Request<WatchRequest>) -> Result<Response<Self::WatchStream>, Status> {
+        let env_id = environment(&request)?;
+        let have = request.into_inner().have_version;
+        let followed = self.app.publisher().follow(&env_id).await.map_err(|error| refused(&error))?;
+        let receiver = followed.ok_or_else(|| Status::not_found("no such environment"))?;
+        let news = WatchStream::new(receiver)
+            .filter(move |governance| futures::future::ready(governance.version > have))
+            .map(|governance| snapshot(&governance))
+            .take_until(self.app.shutdown().clone().cancelled_owned());
+        Ok(Response::new(Box::pin(news)))
+    }
+
+    async fn report(&self, request: Request<Streaming<Entries>>) -> Result<Response<Self::ReportStream>, Status> {
+        let env_id = environment(&request)?;
+        let intake = Intake { app: self.app.clone(), env_id, inbound: request.into_inner() };
+        let acks = stream::try_unfold(intake, |mut intake| async move {
+            let ack = intake.next().await?;
+            Ok(ack.map(|ack| (ack, intake)))
+        });
+        let acks = acks.take_until(self.app.shutdown().clone().cancelled_owned());
+        Ok(Response::new(Box::pin(acks)))
+    }
+
+    async fn reserve(&self, request: Request<ReserveRequest>) -> Result<Response<Grant>, Status> {
+        let env_id = environment(&request)?;
+        let ReserveRequest { log, want, spent } = request.into_inner();
+        let ask = credits::Ask { env_id, log: log_name(log)?, want, spent };
+        let grant = credits::reserve(&self.app, &ask).await.map_err(|error| refused(&error))?;
+        let expires_in_s = credits::GRANT_SECONDS;
+        Ok(Response::new(match grant {
+            credits::Grant::Unlimited => Grant { unlimited: true, held: 0, expires_in_s },
+            credits::Grant::Held(held) => Grant { unlimited: false, held, expires_in_s },
+        }))
+    }
+}
+
+/// One open `Report`: entries come in, an acknowledgement goes out once they are stored.
+struct Intake {
+    app: App,
+    env_id: EnvId,
+    inbound: Streaming<Entries>,
+}
+
+impl Intake {
+    async fn next(&mut self) -> Result<Option<Ack>, Status> {
+        let Some(Entries { log, entries }) = self.inbound.message().await? else {
+            return Ok(None);
+        };
+        if entries.len() > ENTRIES_MAX {
+            return Err(Status::invalid_argument(format!("more than {ENTRIES_MAX} entries in one message")));
+        }
+        let log = log_name(log)?;
+        let read = |bytes: Vec<u8>| serde_json::from_slice::<report::Entry>(&bytes);
+        let entries: Vec<report::Entry> = entries.into_iter().map(read).collect::<Result<_, _>>().map_err(|error| {
+            tracing::error!(env_id = %self.env_id, log, error = %error, "a data plane reported an entry that cannot be read");
+            Status::invalid_argument(format!("an entry cannot be read: {error}"))
+        })?;
+        let sequence =
+            audit::store_entries(&self.app, &self.env_id, &log, &entries).await.map_err(|error| refused(&error))?;
+        Ok(Some(Ack { log, sequence }))
+    }
+}
+
+fn snapshot(governance: &Arc<contract::Governance>) -> Result<Snapshot, Status> {
+    let bytes =
+        serde_json::to_vec(governance.as_ref()).map_err(|_| Status::internal("the snapshot has no JSON form"))?;
+    Ok(Snapshot { version: governance.version, governance: bytes })
+}
+
+/// A log's name is the data plane's own choice, within bounds.
+fn log_name(log: String) -> Result<String, Status> {
+    let fits =
+        (1..=64).contains(&log.len()) && log.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'-' || b == b'_');
+    if fits { Ok(log) } else { Err(Status::invalid_argument("a log is named by 1 to 64 of A-Z, a-z, 0-9, - and _")) }
+}
+
+/// The environment that the caller's certificate names.
+fn environment<T>(request: &Request<T>) -> Result<EnvId, Status> {
+    let certificates =
+        request.peer_certs().ok_or_else(|| Status::unauthenticated("a client certificate is required"))?;
+    let leaf = certificates.first().ok_or_else(|| Status::unauthenticated("a client certificate is required"))?;
+    environment_in(leaf).ok_or_else(|| Status::permission_denied("the certificate names no environment"))
+}
+
+/// Exactly one environment: a certificate that names two stands for none.
+fn environment_in(certificate: &[u8]) -> Option<EnvId> {
+    use x509_parser::extensions::GeneralName;
+    let (_, certificate) = x509_parser::parse_x509_certificate(certificate).ok()?;
+    let names = certificate.subject_alternative_name().ok()??;
+    let mut environments = names.value.general_names.iter().filter_map(|name| match name {
+        GeneralName::DNSName(name) => wire::environment_of(name),
+        _ => None,
+    });
+    let only = environments.next()?;
+    environments.next().is_none().then_some(only)
+}
+
+/// What a data plane is told of our own failure: enough to know whether to try again.
+fn refused(error: &Error) -> Status {
+    let problem = error.problem();
+    if problem.code.http() >= 500 {
+        tracing::error!(error = %error, code = %problem.code, "a data plane's call failed");
+        return Status::unavailable(problem.message);
+    }
+    Status::failed_precondition(problem.message)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,166 @@
+use std::net::SocketAddr;
+
+use contract::report::{Body, Entry, Finished, Outcome};
+use contract::wire::{CONTROL_PLANE_NAME, environment_name};
+use contract::{EnvId, Governance};
+use tonic::Code;
+use tonic::transport::{Certificate, Channel, ClientTlsConfig, Endpoint, Identity};
+
+use super::proto::governance_client::GovernanceClient;
+use super::proto::{Entries, ReserveRequest, Snapshot, WatchRequest};
+use crate::testing::authority;
+use crate::worlds::World;
+
+/// A world whose control plane serves data planes.
+struct Served {
+    world: World,
+    address: SocketAddr,
+}
+
+impl Served {
+    async fn start() -> Self {
+        let world = World::start().await;
+        let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = listener.local_addr().unwrap();
+        let pems = authority().issue(CONTROL_PLANE_NAME).unwrap();
+        let app = world.app.app.clone();
+        app.tasks().spawn({
+            let app = app.clone();
+            async move { app.publisher().run(app.shutdown().clone()).await }
+        });
+        app.clone().tasks().spawn(async move { super::serve(app, listener, &pems).await.unwrap() });
+        Self { world, address }
+    }
+
+    async fn client(&self, name: &str) -> GovernanceClient<Channel> {
+        let pems = authority().issue(name).unwrap();
+        let tls = ClientTlsConfig::new()
+            .ca_certificate(Certificate::from_pem(&pems.authority))
+            .identity(Identity::from_pem(&pems.certificate, pems.key.expose()))
+            .domain_name(CONTROL_PLANE_NAME);
+        GovernanceClient::new(self.endpoint().tls_config(tls).unwrap().connect().await.unwrap())
+    }
+
+    fn endpoint(&self) -> Endpoint {
+        Endpoint::from_shared(format!("https://{}", self.address)).unwrap()
+    }
+
+    async fn own(&self) -> GovernanceClient<Channel> {
+        self.client(&environment_name(&self.world.env_id)).await
+    }
+
+    async fn stop(self) {
+        self.world.app.app.shutdown().cancel();
+    }
+}
+
+fn read(snapshot: &Snapshot) -> Governance {
+    serde_json::from_slice(&snapshot.governance).unwrap()
+}
+
+#[tokio::test]
+async fn a_data_plane_gets_its_snapshot_and_then_the_news() {
+    let served = Served::start().await;
+    let mut client = served.own().await;
+    let mut news = client.watch(WatchRequest { have_version: 0 }).await.unwrap().into_inner();
+    let first = news.message().await.unwrap().unwrap();
+    assert_eq!(read(&first).environment.env_id, served.world.env_id);
+    served.world.mask("ssn").await;
+    let second = news.message().await.unwrap().unwrap();
+    assert!(second.version > first.version);
+    assert_eq!(read(&second).policies[0].name, "ssn");
+    served.stop().await;
+}
+
+#[tokio::test]
+async fn a_data_plane_that_has_the_version_waits_for_a_newer_one() {
+    let served = Served::start().await;
+    let mut client = served.own().await;
+    let have_version = u64::try_from(served.world.version().await).unwrap();
+    let mut news = client.watch(WatchRequest { have_version }).await.unwrap().into_inner();
+    served.world.mask("ssn").await;
+    assert!(news.message().await.unwrap().unwrap().version > have_version);
+    served.stop().await;
+}
+
+#[tokio::test]
+async fn a_revoked_key_leaves_the_data_plane_within_a_moment() {
+    let served = Served::start().await;
+    let made = served.world.create_key(serde_json::json!({"name": "ci", "scopes": ["query:read"]})).await;
+    let mut news = served.own().await.watch(WatchRequest { have_version: 0 }).await.unwrap().into_inner();
+    let prefix = made["prefix"].as_str().unwrap();
+    assert!(read(&news.message().await.unwrap().unwrap()).key_by_prefix(prefix).is_some());
+    let path = served.world.env(&format!("api-keys/{}", made["key_id"].as_str().unwrap()));
+    served.world.app.delete(&path, &served.world.owner).await.expect(200);
+    assert!(read(&news.message().await.unwrap().unwrap()).key_by_prefix(prefix).is_none());
+    served.stop().await;
+}
+
+#[tokio::test]
+async fn the_certificate_alone_says_which_environment() {
+    let served = Served::start().await;
+    for (name, code) in [
+        (environment_name(&EnvId::from("nowhere")), Code::NotFound),
+        (CONTROL_PLANE_NAME.to_owned(), Code::PermissionDenied),
+    ] {
+        let refused = served.client(&name).await.watch(WatchRequest { have_version: 0 }).await.unwrap_err();
+        assert_eq!(refused.code(), code, "{name}");
+    }
+    let pems = authority().issue("x").unwrap();
+    let nobody =
+        ClientTlsConfig::new().ca_certificate(Certificate::from_pem(&pems.authority)).domain_name(CONTROL_PLANE_NAME);
+    let channel = served.endpoint().tls_config(nobody).unwrap().connect().await;
+    let refused = match channel {
+        Err(_) => true,
+        Ok(channel) => GovernanceClient::new(channel).watch(WatchRequest { have_version: 0 }).await.is_err(),
+    };
+    assert!(refused, "without a certificate nobody is served");
+    served.stop().await;
+}
+
+#[tokio::test]
+async fn entries_are_acknowledged_once_they_are_stored() {
+    let served = Served::start().await;
+    let mut client = served.own().await;
+    let entry = Entry {
+        sequence: 1,
+        body: Body::Finished(Box::new(Finished {
+            query_id: "q".into(),
+            outcome: Outcome::Completed,
+            error_code: None,
+            rows_returned: 0,
+            micro_credits: 0,
+            cache_hit: false,
+            execution_time_ms: 0.5,
+            transpilation_time_ms: 0.0,
+            stages: vec![],
+            at: served.world.app.app.now(),
+        })),
+    };
+    // An end without a start is what no data plane writes: nothing of it may be acknowledged.
+    let bytes = serde_json::to_vec(&entry).unwrap();
+    let orphan = Entries { log: "log-1".to_owned(), entries: vec![bytes] };
+    let mut acks = client.report(tokio_stream::iter([orphan])).await.unwrap().into_inner();
+    assert!(acks.message().await.is_err());
+    assert_eq!(served.world.count("select count(*) from report_logs").await, 0);
+    let nothing = Entries { log: "log-1".to_owned(), entries: vec![] };
+    let mut acks = client.report(tokio_stream::iter([nothing])).await.unwrap().into_inner();
+    assert_eq!(acks.message().await.unwrap().unwrap().sequence, 0);
+    let unnamed = Entries { log: "../x".to_owned(), entries: vec![] };
+    let mut acks = client.report(tokio_stream::iter([unnamed])).await.unwrap().into_inner();
+    assert_eq!(acks.message().await.unwrap_err().code(), Code::InvalidArgument);
+    served.stop().await;
+}
+
+#[tokio::test]
+async fn credits_are_lent_over_the_wire() {
+    let served = Served::start().await;
+    let mut client = served.own().await;
+    let ask = ReserveRequest { log: "log-1".to_owned(), want: 5_000_000, spent: 0 };
+    let grant = client.reserve(ask.clone()).await.unwrap().into_inner();
+    assert!(grant.unlimited);
+    served.world.set_tier("free").await;
+    let grant = client.reserve(ask).await.unwrap().into_inner();
+    assert_eq!((grant.unlimited, grant.held, grant.expires_in_s), (false, 5_000_000, 300));
+    served.stop().await;
+}

@@ -1,0 +1,107 @@
+//! The hallway: what every request walks through, in this order.
+//!
+//! Request id → address → body limit → (guard: who → rate limit → may they) → room → error body →
+//! `X-Request-Id` and rate limit headers. A room never renders an error: it names a row of the
+//! code table, and the hallway writes body 1 with the request id.
+
+pub mod call;
+mod guard;
+pub mod json;
+pub mod page;
+mod peer;
+pub mod rate_limit;
+#[cfg(test)]
+mod refusals;
+pub mod routes;
+pub mod serve;
+#[cfg(test)]
+mod tests;
+pub mod text;
+
+use std::panic::AssertUnwindSafe;
+
+use axum::Router;
+use axum::extract::{DefaultBodyLimit, Request, State};
+use axum::http::{HeaderValue, StatusCode, header::RETRY_AFTER};
+use axum::middleware::{Next, from_fn_with_state};
+use axum::response::{IntoResponse, Response};
+use contract::RequestId;
+use contract::body::Problem;
+use contract::wire::header::REQUEST_ID;
+use futures::FutureExt;
+use tracing::Instrument;
+
+use crate::http::guard::Arrival;
+use crate::{App, Error, rooms};
+
+/// Largest body of a request, save where a route takes less or streams.
+const BODY_BYTES_MAX: usize = 8 * 1024 * 1024;
+
+/// The whole HTTP surface of the control plane.
+pub fn router(app: &App) -> Router {
+    rooms::routes()
+        .into_router(app)
+        .fallback(async || Error::NotFound { kind: "path" })
+        .method_not_allowed_fallback(async || Error::MethodNotAllowed)
+        .layer(DefaultBodyLimit::max(BODY_BYTES_MAX))
+        .layer(from_fn_with_state(app.clone(), hallway))
+        .with_state(app.clone())
+}
+
+async fn hallway(State(app): State<App>, mut request: Request, next: Next) -> Response {
+    let request_id = request_id(&app, &request);
+    let peer = peer::of(&request, &app.config().trusted_proxies);
+    let span = tracing::info_span!(
+        "request",
+        request.id = %request_id,
+        http.method = %request.method(),
+        http.path = request.uri().path(),
+    );
+    let probe = !request.uri().path().starts_with("/v");
+    let is_arrow = request.uri().path().ends_with("/query/arrow");
+    request.extensions_mut().insert(Arrival { request_id: request_id.clone(), peer });
+    let answer = async {
+        if app.shutdown().is_cancelled() && !probe {
+            return Error::ShuttingDown.into_response();
+        }
+        let room = AssertUnwindSafe(next.run(request)).catch_unwind();
+        room.await.unwrap_or_else(|_| Error::Panicked.into_response())
+    };
+    let mut response = with_body(answer.instrument(span).await, &request_id, is_arrow);
+    if !response.headers().contains_key("x-ratelimit-limit") {
+        app.limits().spend_address(peer).stamp(response.headers_mut());
+    }
+    if let Ok(value) = HeaderValue::from_str(request_id.as_str()) {
+        response.headers_mut().insert(REQUEST_ID, value);
+    }
+    response
+}
+
+/// "Accept client `X-Request-Id` if it is well formed, else create one."
+fn request_id(app: &App, request: &Request) -> RequestId {
+    let given = request.headers().get(REQUEST_ID).and_then(|value| value.to_str().ok());
+    given.and_then(RequestId::accepted).unwrap_or_else(|| RequestId::minted(app.now(), app.entropy()))
+}
+
+/// Body 1 for a response that carries a [`Problem`]; body 3 on the Arrow endpoint.
+fn with_body(mut response: Response, request_id: &RequestId, is_arrow: bool) -> Response {
+    let Some(problem) = response.extensions_mut().remove::<Problem>() else {
+        return response;
+    };
+    let status = StatusCode::from_u16(problem.code.http()).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+    let body = if is_arrow { problem.arrow() } else { problem.control_plane(request_id) };
+    let mut rendered = (status, axum::Json(body)).into_response();
+    // What the guard stamped stays.
+    for (name, value) in response.headers() {
+        if !rendered.headers().contains_key(name) {
+            rendered.headers_mut().insert(name, value.clone());
+        }
+    }
+    if let Some(seconds) = problem.retry_after_s {
+        rendered.headers_mut().insert(RETRY_AFTER, HeaderValue::from(seconds));
+    }
+    if status == StatusCode::UNAUTHORIZED {
+        rendered.headers_mut().insert("www-authenticate", HeaderValue::from_static("Bearer, ApiKey"));
+    }
+    rendered
+}

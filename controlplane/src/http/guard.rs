@@ -1,0 +1,116 @@
+//! The one guard: who is calling, how often, and may they.
+//!
+//! It stands around every handler with the row of its route, so a handler without a row cannot be
+//! reached. In this order: the credential, the rate limit of the identity behind it, the
+//! organization and environment in the path, role and scope. What belongs to another tenant
+//! answers exactly as what is absent.
+
+use std::collections::BTreeMap;
+use std::net::IpAddr;
+
+use axum::RequestExt;
+use axum::extract::{RawPathParams, Request, State};
+use axum::http::HeaderValue;
+use axum::middleware::Next;
+use axum::response::{IntoResponse, Response};
+use contract::caller::Credential;
+use contract::{Access, RequestId};
+
+use crate::authentication::{self, Known};
+use crate::http::call::{Call, PathIds, Visit};
+use crate::http::rate_limit::Standing;
+use crate::http::routes::Route;
+use crate::{App, Error, Result, environments};
+
+/// Longest id that a path may carry; ours have 36 characters.
+const ID_BYTES_MAX: usize = 200;
+/// When version 2 was announced, which deprecates these endpoints: 2026-01-01.
+const DEPRECATED_SINCE: HeaderValue = HeaderValue::from_static("@1767225600");
+
+#[derive(Clone)]
+pub struct Gate {
+    pub app: App,
+    pub route: Route,
+}
+
+/// What the hallway learned of a request before the guard.
+#[derive(Debug, Clone)]
+pub struct Arrival {
+    pub request_id: RequestId,
+    pub peer: IpAddr,
+}
+
+pub async fn guard(State(Gate { app, route }): State<Gate>, mut request: Request, next: Next) -> Response {
+    let mut standing = None;
+    let mut response = match admit(&app, &route, &mut request, &mut standing).await {
+        Ok(()) => next.run(request).await,
+        Err(error) => error.into_response(),
+    };
+    if let Some(standing) = standing {
+        standing.stamp(response.headers_mut());
+    }
+    if route.deprecated {
+        response.headers_mut().insert("deprecation", DEPRECATED_SINCE);
+    }
+    response
+}
+
+/// Puts a [`Call`] or, on a public route, a [`Visit`] into the request.
+async fn admit(app: &App, route: &Route, request: &mut Request, standing: &mut Option<Standing>) -> Result<()> {
+    let Some(Arrival { request_id, peer }) = request.extensions().get::<Arrival>().cloned() else {
+        return Err(Error::Unguarded);
+    };
+    let path = ids(request).await?;
+    if route.access == Access::Public {
+        // Probes are not counted: an orchestrator asks as often as it likes.
+        if route.path.starts_with("/v1/") {
+            standing.insert(app.limits().spend_address(peer)).allowed()?;
+        }
+        request.extensions_mut().insert(Visit { app: app.clone(), request_id, peer, path });
+        return Ok(());
+    }
+    let Known { caller, tier } = match authentication::known(app, request.headers(), peer).await {
+        Ok(known) => known,
+        Err(error) => return Err(app.limits().after_failed_credential(peer, error)),
+    };
+    let identity = caller.key_id().map_or_else(|| caller.actor_id(), |key_id| key_id.as_str());
+    standing.insert(app.limits().spend(identity, tier)).allowed()?;
+    let call = Call { app: app.clone(), caller, tier, request_id, peer, path };
+    owned(&call).await?;
+    call.caller.may(route.access, route.scope).map_err(Error::Refused)?;
+    request.extensions_mut().insert(call);
+    Ok(())
+}
+
+async fn ids(request: &mut Request) -> Result<PathIds> {
+    let params = request.extract_parts::<RawPathParams>().await.map_err(|_| Error::NotFound { kind: "path" })?;
+    let mut ids = BTreeMap::new();
+    for (name, text) in &params {
+        // PostgreSQL's text has no NUL: such an id names nothing.
+        if text.is_empty() || text.len() > ID_BYTES_MAX || text.contains('\0') {
+            return Err(Error::NotFound { kind: "record" });
+        }
+        ids.insert(name.to_owned(), text.to_owned());
+    }
+    Ok(PathIds::new(ids))
+}
+
+/// "A key is bound to one environment. A key used in another environment is rejected with 403."
+/// That holds for any other id, so the refusal says nothing about what exists. A session sees its
+/// own organization's environments; all others are absent.
+async fn owned(call: &Call) -> Result<()> {
+    if call.path.org_id().is_some_and(|org_id| org_id != call.caller.org_id) {
+        return Err(Error::NotFound { kind: "organization" });
+    }
+    let Some(env_id) = call.path.env_id() else {
+        return Ok(());
+    };
+    match &call.caller.credential {
+        Credential::Key { env_id: own, .. } if *own == env_id => Ok(()),
+        Credential::Key { .. } => Err(Error::EnvironmentMismatch),
+        Credential::Session { .. } => {
+            let exists = environments::belongs(call.app.pool(), &env_id, &call.caller.org_id).await?;
+            exists.then_some(()).ok_or(Error::EnvironmentNotFound)
+        }
+    }
+}

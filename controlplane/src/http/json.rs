@@ -1,0 +1,184 @@
+//! JSON in and out. A body that does not fit answers 400 with the field and what it should be.
+
+use axum::body::Bytes;
+use axum::extract::rejection::BytesRejection;
+use axum::extract::{FromRequest, FromRequestParts, Request};
+use axum::http::header::CONTENT_TYPE;
+use axum::http::request::Parts;
+use axum::http::{HeaderMap, StatusCode};
+use axum::response::{IntoResponse, Response};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+use crate::{App, Error, Result};
+
+/// A JSON body, read or answered with 200.
+#[derive(Debug, Clone)]
+pub struct Json<T>(pub T);
+
+/// Answered with 201.
+#[derive(Debug, Clone)]
+pub struct Created<T>(pub T);
+
+/// Answered with 202.
+#[derive(Debug, Clone)]
+pub struct Accepted<T>(pub T);
+
+/// A JSON body that may be left out.
+#[derive(Debug, Clone)]
+pub struct MaybeJson<T>(pub T);
+
+/// The query part of the URL.
+#[derive(Debug, Clone)]
+pub struct Query<T>(pub T);
+
+impl<T: DeserializeOwned> FromRequest<App> for Json<T> {
+    type Rejection = Error;
+
+    async fn from_request(request: Request, app: &App) -> Result<Self> {
+        is_json(request.headers())?;
+        let bytes = Bytes::from_request(request, app).await.map_err(|rejection| unreadable(&rejection))?;
+        parse(&bytes).map(Self)
+    }
+}
+
+impl<T: DeserializeOwned + Default> FromRequest<App> for MaybeJson<T> {
+    type Rejection = Error;
+
+    async fn from_request(request: Request, app: &App) -> Result<Self> {
+        let headers = request.headers().clone();
+        let bytes = Bytes::from_request(request, app).await.map_err(|rejection| unreadable(&rejection))?;
+        if bytes.is_empty() {
+            return Ok(Self(T::default()));
+        }
+        is_json(&headers)?;
+        parse(&bytes).map(Self)
+    }
+}
+
+impl<T: DeserializeOwned> FromRequestParts<App> for Query<T> {
+    type Rejection = Error;
+
+    async fn from_request_parts(parts: &mut Parts, _: &App) -> Result<Self> {
+        match axum::extract::Query::try_from_uri(&parts.uri) {
+            Ok(axum::extract::Query(value)) => Ok(Self(value)),
+            Err(rejection) => Err(Error::invalid("query", "format", innermost(&rejection))),
+        }
+    }
+}
+
+fn innermost(error: &dyn std::error::Error) -> String {
+    error.source().map_or_else(|| error.to_string(), innermost)
+}
+
+/// No type at all is taken for JSON; any other type is refused.
+fn is_json(headers: &HeaderMap) -> Result<()> {
+    let Some(value) = headers.get(CONTENT_TYPE) else {
+        return Ok(());
+    };
+    let essence = value.to_str().unwrap_or_default().split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
+    let fits = essence == "application/json" || (essence.starts_with("application/") && essence.ends_with("+json"));
+    fits.then_some(()).ok_or(Error::UnsupportedMedia { expected: "application/json" })
+}
+
+fn unreadable(rejection: &BytesRejection) -> Error {
+    if rejection.status() == StatusCode::PAYLOAD_TOO_LARGE {
+        return Error::BodyTooLarge;
+    }
+    Error::invalid("body", "readable", "the body could not be read to its end".to_owned())
+}
+
+fn parse<T: DeserializeOwned>(bytes: &[u8]) -> Result<T> {
+    let mut reader = serde_json::Deserializer::from_slice(bytes);
+    let value = serde_path_to_error::deserialize(&mut reader).map_err(|error| unfit(&error))?;
+    reader.end().map_err(|_| Error::invalid("body", "json", "the body goes on after its JSON value".to_owned()))?;
+    Ok(value)
+}
+
+/// serde names a missing member in its message; the path leads only to its parent.
+fn unfit(error: &serde_path_to_error::Error<serde_json::Error>) -> Error {
+    let inner = error.inner().to_string();
+    let message = inner.split(" at line ").next().unwrap_or_default().to_owned();
+    let parent = error.path().to_string();
+    let named = message.split('`').nth(1).unwrap_or_default();
+    let below = |name: &str| if parent == "." { name.to_owned() } else { format!("{parent}.{name}") };
+    if error.inner().is_syntax() || error.inner().is_eof() {
+        return Error::invalid("body", "json", format!("the body is not JSON: {message}"));
+    }
+    if message.starts_with("missing field") {
+        return Error::invalid(below(named), "required", format!("`{named}` is required"));
+    }
+    if message.starts_with("unknown field") {
+        // For these the path leads to the member itself.
+        return Error::invalid(parent, "known", message);
+    }
+    let field = if parent == "." { "body".to_owned() } else { parent };
+    let message = format!("`{field}`: {message}");
+    Error::invalid(field, "type", message)
+}
+
+fn render<T: Serialize>(status: StatusCode, value: &T) -> Response {
+    match serde_json::to_vec(value) {
+        Ok(bytes) => (status, [(CONTENT_TYPE, "application/json")], bytes).into_response(),
+        Err(error) => Error::internal(error).into_response(),
+    }
+}
+
+impl<T: Serialize> IntoResponse for Json<T> {
+    fn into_response(self) -> Response {
+        render(StatusCode::OK, &self.0)
+    }
+}
+
+impl<T: Serialize> IntoResponse for Created<T> {
+    fn into_response(self) -> Response {
+        render(StatusCode::CREATED, &self.0)
+    }
+}
+
+impl<T: Serialize> IntoResponse for Accepted<T> {
+    fn into_response(self) -> Response {
+        render(StatusCode::ACCEPTED, &self.0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[derive(Debug, serde::Deserialize)]
+    #[serde(deny_unknown_fields)]
+    #[expect(dead_code, reason = "only its shape is read")]
+    struct Body {
+        name: String,
+        settings: Option<Settings>,
+    }
+
+    #[derive(Debug, serde::Deserialize)]
+    #[expect(dead_code, reason = "only its shape is read")]
+    struct Settings {
+        depth: u8,
+    }
+
+    #[test]
+    fn what_does_not_fit_is_named() {
+        for (body, field, constraint) in [
+            ("{}", "name", "required"),
+            (r#"{"name": 1}"#, "name", "type"),
+            (r#"{"name": "a", "nmae": "b"}"#, "nmae", "known"),
+            (r#"{"name": "a", "settings": {"depth": -1}}"#, "settings.depth", "type"),
+            (r#"{"name": "a", "settings": {}}"#, "settings.depth", "required"),
+            (r#"{"name": "a""#, "body", "json"),
+            (r#"{"name": "a"} x"#, "body", "json"),
+            ("[]", "body", "type"),
+            ("", "body", "json"),
+        ] {
+            let details = parse::<Body>(body.as_bytes()).unwrap_err().problem().details;
+            assert_eq!(
+                (details["field"].as_str(), details["constraint"].as_str()),
+                (Some(field), Some(constraint)),
+                "{body}"
+            );
+        }
+    }
+}

@@ -1,0 +1,201 @@
+//! "Rate limits are counted per authentication identity": the key, else the user, by the tier of
+//! the organization. Before anybody is known the address counts instead.
+//!
+//! "The meaning of burst: not shown." A bucket holds one minute's requests and refills evenly, so
+//! a whole minute's worth may come at once, and the request after it gets 429.
+//!
+//! Credentials that fail are counted by address, and turn from 401 to 429 when there are too many.
+//! They never keep a good credential of the same address out: checking a forged one is cheap.
+
+use std::net::IpAddr;
+use std::num::NonZeroU32;
+use std::time::Duration;
+
+use axum::http::{HeaderMap, HeaderValue};
+use contract::{SharedClock, Tier, Timestamp};
+use governor::clock::Clock as GovernorClock;
+use governor::middleware::{NoOpMiddleware, StateInformationMiddleware};
+use governor::nanos::Nanos;
+use governor::state::keyed::DashMapStateStore;
+use governor::{Quota, RateLimiter};
+
+use crate::{Error, Result};
+
+/// Buckets kept before full ones are forgotten.
+const BUCKETS_MAX: usize = 100_000;
+/// Failed logins of one account from one address, a minute.
+const FAILED_LOGINS: u32 = 10;
+const MINUTE: Duration = Duration::from_mins(1);
+
+/// The product's clock as the limiter reads it: nanoseconds since 1970.
+#[derive(Debug, Clone)]
+struct LimiterClock(SharedClock);
+
+impl GovernorClock for LimiterClock {
+    type Instant = Nanos;
+
+    fn now(&self) -> Nanos {
+        let nanos = self.0.now().timestamp_nanos_opt().unwrap_or_default();
+        Nanos::from(u64::try_from(nanos).unwrap_or_default())
+    }
+}
+
+#[derive(Debug)]
+struct Buckets {
+    limit: NonZeroU32,
+    clock: LimiterClock,
+    limiter: RateLimiter<String, DashMapStateStore<String>, LimiterClock, StateInformationMiddleware>,
+}
+
+impl Buckets {
+    fn new(per_minute: u32, clock: &SharedClock) -> Self {
+        let limit = NonZeroU32::new(per_minute).unwrap_or(NonZeroU32::MIN);
+        let clock = LimiterClock(clock.clone());
+        let limiter: RateLimiter<_, _, _, NoOpMiddleware<Nanos>> =
+            RateLimiter::new(Quota::per_minute(limit), DashMapStateStore::default(), clock.clone());
+        Self { limit, clock, limiter: limiter.with_middleware() }
+    }
+
+    fn spend(&self, key: &str) -> Standing {
+        if self.limiter.len() >= BUCKETS_MAX {
+            self.limiter.retain_recent();
+        }
+        let (remaining, retry_after) = match self.limiter.check_key(&key.to_owned()) {
+            Ok(state) => (state.remaining_burst_capacity(), None),
+            Err(until) => (0, Some(until.wait_time_from(self.clock.now()))),
+        };
+        let missing = self.limit.get().saturating_sub(remaining);
+        let full_in = MINUTE.saturating_mul(missing).checked_div(self.limit.get()).unwrap_or(MINUTE);
+        Standing { limit: self.limit.get(), remaining, reset: self.clock.0.now() + full_in, retry_after }
+    }
+}
+
+/// Where an identity stands after a request.
+#[derive(Debug, Clone)]
+pub struct Standing {
+    limit: u32,
+    remaining: u32,
+    /// When the bucket is full again.
+    reset: Timestamp,
+    /// Set when the request was one too many.
+    retry_after: Option<Duration>,
+}
+
+impl Standing {
+    pub fn allowed(&self) -> Result<()> {
+        match self.retry_after {
+            None => Ok(()),
+            Some(wait) => Err(Error::RateLimited { retry_after_s: rounded_up(wait) }),
+        }
+    }
+
+    /// "Every response carries `X-RateLimit-Limit`, `X-RateLimit-Remaining`, `X-RateLimit-Reset`
+    /// (Unix seconds)."
+    pub fn stamp(&self, headers: &mut HeaderMap) {
+        headers.insert("x-ratelimit-limit", HeaderValue::from(self.limit));
+        headers.insert("x-ratelimit-remaining", HeaderValue::from(self.remaining));
+        headers.insert("x-ratelimit-reset", HeaderValue::from(self.reset.timestamp().saturating_add(1)));
+    }
+}
+
+fn rounded_up(wait: Duration) -> u64 {
+    wait.as_secs().saturating_add(u64::from(wait.subsec_nanos() > 0)).max(1)
+}
+
+/// All limiters of a process.
+#[derive(Debug)]
+pub struct RateLimits {
+    tiers: Vec<(Tier, Buckets)>,
+    addresses: Buckets,
+    failed_credentials: Buckets,
+    failed_logins: Buckets,
+}
+
+impl RateLimits {
+    pub fn new(clock: &SharedClock, address_per_minute: u32, failed_credentials_per_minute: u32) -> Self {
+        let tier = |tier: &Tier| (*tier, Buckets::new(tier.rate().0, clock));
+        Self {
+            tiers: Tier::ALL.iter().map(tier).collect(),
+            addresses: Buckets::new(address_per_minute, clock),
+            failed_credentials: Buckets::new(failed_credentials_per_minute, clock),
+            failed_logins: Buckets::new(FAILED_LOGINS, clock),
+        }
+    }
+
+    /// One request of somebody known.
+    pub fn spend(&self, identity: &str, tier: Tier) -> Standing {
+        let buckets = self.tiers.iter().find(|(of, _)| *of == tier).map_or(&self.addresses, |(_, buckets)| buckets);
+        buckets.spend(identity)
+    }
+
+    /// One request of nobody known.
+    pub fn spend_address(&self, peer: IpAddr) -> Standing {
+        self.addresses.spend(&peer.to_canonical().to_string())
+    }
+
+    /// The error to answer when a credential was refused with `error`.
+    pub fn after_failed_credential(&self, peer: IpAddr, error: Error) -> Error {
+        if !matches!(error, Error::BadCredential(_)) {
+            return error;
+        }
+        let standing = self.failed_credentials.spend(&peer.to_canonical().to_string());
+        standing.allowed().err().unwrap_or(error)
+    }
+
+    /// Before a password is checked. Counts by account and address together, so that nobody locks
+    /// somebody else out.
+    pub fn login(&self, email: &str, peer: IpAddr) -> Result<()> {
+        self.failed_logins.spend(&format!("{} {email}", peer.to_canonical())).allowed()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use chrono::DateTime;
+    use contract::TestClock;
+
+    use super::*;
+
+    fn limits() -> (RateLimits, TestClock) {
+        let clock = TestClock::at(DateTime::from_timestamp(1_800_000_000, 0).unwrap());
+        let shared: SharedClock = Arc::new(clock.clone());
+        (RateLimits::new(&shared, 5, 3), clock)
+    }
+
+    #[test]
+    fn a_minutes_worth_passes_at_once_and_the_next_waits() {
+        let (limits, clock) = limits();
+        for left in (0..60).rev() {
+            assert_eq!(limits.spend("user", Tier::Free).remaining, left);
+        }
+        let refused = limits.spend("user", Tier::Free);
+        assert_eq!(refused.allowed().unwrap_err().problem().retry_after_s, Some(1));
+        assert!(limits.spend("another", Tier::Free).allowed().is_ok());
+        clock.advance(chrono::Duration::seconds(1));
+        assert!(limits.spend("user", Tier::Free).allowed().is_ok());
+    }
+
+    #[test]
+    fn too_many_failed_credentials_turn_401_into_429() {
+        let (limits, _) = limits();
+        let peer = IpAddr::from([10, 0, 0, 1]);
+        let codes: Vec<_> = (0..4)
+            .map(|_| {
+                limits.after_failed_credential(peer, Error::BadCredential(contract::Code::InvalidKey)).code().http()
+            })
+            .collect();
+        assert_eq!(codes, [401, 401, 401, 429]);
+    }
+
+    #[test]
+    fn the_reset_is_when_the_bucket_is_full_again() {
+        let (limits, _) = limits();
+        let mut headers = HeaderMap::new();
+        limits.spend("user", Tier::Free).stamp(&mut headers);
+        assert_eq!(headers["x-ratelimit-limit"], "60");
+        assert_eq!(headers["x-ratelimit-remaining"], "59");
+        assert_eq!(headers["x-ratelimit-reset"], "1800000002");
+    }
+}

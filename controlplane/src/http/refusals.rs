@@ -1,0 +1,107 @@
+//! Nobody gets in who should not: for each row of the route table, everybody who has to be
+//! refused. A new endpoint is tested by being in the table.
+
+use std::collections::BTreeMap;
+
+use axum::http::Method;
+use contract::{Access, Role};
+use serde_json::Value;
+
+use crate::http::routes::Route;
+use crate::rooms;
+use crate::testing::{TestApp, bearer};
+
+/// Everybody who may ask, by their `Authorization`.
+struct Cast {
+    roles: BTreeMap<Role, String>,
+    /// The owner of another organization.
+    stranger: String,
+    logged_out: String,
+}
+
+async fn cast(app: &TestApp) -> (Value, Cast) {
+    let owner = app.signup("olga", "Acme").await;
+    let stranger = app.signup("sven", "Elsewhere").await;
+    app.set_tier("enterprise").await;
+    let mut roles = BTreeMap::from([(Role::Owner, bearer(&owner))]);
+    for role in Role::ALL.iter().filter(|role| **role != Role::Owner) {
+        let joined = app.join(&owner, role.as_str(), role.as_str()).await;
+        roles.insert(*role, bearer(&joined));
+    }
+    let logged_out = bearer(&app.login("olga").await);
+    app.post("/v1/auth/logout", &logged_out, Value::Null).await.expect(200);
+    (owner, Cast { roles, stranger: bearer(&stranger), logged_out })
+}
+
+fn path(row: &Route, owner: &Value) -> String {
+    let org_id = owner["org"]["id"].as_str().unwrap();
+    row.path.replace("{org_id}", org_id).replace(['{', '}'], "")
+}
+
+async fn status(app: &TestApp, row: &Route, path: &str, authorization: &str) -> u16 {
+    let method = Method::from_bytes(row.method.as_str().as_bytes()).unwrap();
+    app.call(method, path, authorization, Value::Null).await.status.as_u16()
+}
+
+fn guarded() -> impl Iterator<Item = &'static Route> {
+    rooms::rows().iter().filter(|row| row.access != Access::Public)
+}
+
+#[tokio::test]
+async fn no_endpoint_answers_without_a_good_credential() {
+    let app = TestApp::start().await;
+    let (owner, cast) = cast(&app).await;
+    for row in guarded() {
+        let path = path(row, &owner);
+        for authorization in ["", "Bearer x.y.z", "ApiKey svc_live_forged", &cast.logged_out] {
+            assert_eq!(status(&app, row, &path, authorization).await, 401, "{} {path} {authorization}", row.method);
+        }
+    }
+    app.advance(chrono::Duration::hours(1));
+    for row in guarded() {
+        let path = path(row, &owner);
+        assert_eq!(status(&app, row, &path, &cast.roles[&Role::Owner]).await, 401, "expired: {} {path}", row.method);
+    }
+}
+
+#[tokio::test]
+async fn no_endpoint_answers_a_role_below_its_own() {
+    let app = TestApp::start().await;
+    let (owner, cast) = cast(&app).await;
+    for row in guarded().filter(|row| !row.path.contains("{env_id}")) {
+        let path = path(row, &owner);
+        for (role, authorization) in cast.roles.iter().filter(|(role, _)| !row.access.admits(**role)) {
+            assert_eq!(status(&app, row, &path, authorization).await, 403, "{role}: {} {path}", row.method);
+        }
+    }
+}
+
+#[tokio::test]
+async fn no_endpoint_shows_another_tenant() {
+    let app = TestApp::start().await;
+    let (owner, cast) = cast(&app).await;
+    for row in guarded().filter(|row| row.path.contains("{org_id}")) {
+        let path = path(row, &owner);
+        assert_eq!(status(&app, row, &path, &cast.stranger).await, 404, "{} {path}", row.method);
+    }
+}
+
+/// What stands without a credential is written down here: another one needs a decision.
+#[test]
+fn the_public_endpoints_are_these() {
+    let public: Vec<_> = rooms::rows().iter().filter(|row| row.access == Access::Public).map(|row| row.path).collect();
+    assert_eq!(
+        public,
+        [
+            "/health",
+            "/ready",
+            "/v1/auth/login",
+            "/v1/auth/token/refresh",
+            "/v1/auth/refresh",
+            "/v1/signup",
+            "/v1/auth/signup",
+            "/v1/auth/accept-invitation",
+            "/.well-known/jwks.json",
+        ]
+    );
+}

@@ -1,0 +1,144 @@
+//! The route table: what a room offers, who may use it, and the handler, in one row.
+//!
+//! The rows are kept beside the router that is built from them, so the guard, the refusal tests
+//! and the printed API read the same list that serves. A handler cannot be mounted without a row.
+
+use axum::Router;
+use axum::handler::Handler;
+use axum::http::Method;
+use axum::middleware::from_fn_with_state;
+use axum::routing::{MethodRouter, delete, get, post, put};
+use contract::{Access, Scope};
+
+use crate::App;
+use crate::http::guard::{Gate, guard};
+
+/// One endpoint: a row of the specification's Endpoints part.
+#[derive(Debug, Clone)]
+pub struct Route {
+    pub method: Method,
+    pub path: &'static str,
+    pub access: Access,
+    /// What a key needs. `None`: the resource has no scope family, and keys that act for nobody
+    /// have no business there.
+    pub scope: Option<Scope>,
+    pub deprecated: bool,
+    /// Not in the specification.
+    pub ours: bool,
+}
+
+/// The rows of a room, or of all rooms.
+#[derive(Default)]
+pub struct Routes {
+    rows: Vec<Route>,
+    handlers: Vec<MethodRouter<App>>,
+}
+
+macro_rules! methods {
+    ($($name:ident, $method:ident;)+) => {$(
+        pub fn $name<H, T>(
+            self,
+            path: &'static str,
+            access: Access,
+            scope: impl Into<Option<Scope>>,
+            handler: H,
+        ) -> Self
+        where
+            H: Handler<T, App>,
+            T: 'static,
+        {
+            self.row(Method::$method, path, access, scope.into(), $name(handler))
+        }
+    )+};
+}
+
+impl Routes {
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    methods! {
+        get, GET;
+        post, POST;
+        put, PUT;
+        delete, DELETE;
+    }
+
+    fn row(
+        mut self,
+        method: Method,
+        path: &'static str,
+        access: Access,
+        scope: Option<Scope>,
+        handler: MethodRouter<App>,
+    ) -> Self {
+        self.rows.push(Route { method, path, access, scope, deprecated: false, ours: false });
+        self.handlers.push(handler);
+        self
+    }
+
+    /// The last row is one that the specification deprecates.
+    pub fn deprecated(mut self) -> Self {
+        if let Some(row) = self.rows.last_mut() {
+            row.deprecated = true;
+        }
+        self
+    }
+
+    /// The last row is not in the specification.
+    pub fn ours(mut self) -> Self {
+        if let Some(row) = self.rows.last_mut() {
+            row.ours = true;
+        }
+        self
+    }
+
+    pub fn and(mut self, other: Self) -> Self {
+        self.rows.extend(other.rows);
+        self.handlers.extend(other.handlers);
+        self
+    }
+
+    pub fn rows(&self) -> &[Route] {
+        &self.rows
+    }
+
+    /// The router, with the guard of its row around each handler.
+    pub fn into_router(self, app: &App) -> Router<App> {
+        let mut router = Router::new();
+        for (row, handler) in self.rows.into_iter().zip(self.handlers) {
+            let path = row.path;
+            let gate = Gate { app: app.clone(), route: row };
+            router = router.route(path, handler.route_layer(from_fn_with_state(gate, guard)));
+        }
+        router
+    }
+}
+
+/// The whole API on one screen: method, path, role, scope, and marks.
+pub fn screen(rows: &[Route]) -> String {
+    let mut out = String::new();
+    for Route { method, path, access, scope, deprecated, ours } in rows {
+        let scope = scope.map_or("-", Scope::as_str);
+        let mut line = format!("{method:<6} {path:<72} {:<7} {scope:<17}", access.as_str());
+        line.push_str(if *deprecated { " deprecated" } else { "" });
+        line.push_str(if *ours { " ours" } else { "" });
+        out.push_str(line.trim_end());
+        out.push('\n');
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    #[test]
+    fn no_endpoint_has_two_rows() {
+        let routes = crate::rooms::routes();
+        let mut seen = BTreeSet::new();
+        for row in routes.rows() {
+            assert!(seen.insert((row.method.as_str().to_owned(), row.path)), "{} {}", row.method, row.path);
+        }
+    }
+}

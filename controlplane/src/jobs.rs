@@ -1,0 +1,287 @@
+//! What happens on its own: every [`Job`] there is, with its schedule, and the queue they wait in.
+//!
+//! A job is a row, written in the transaction of whatever asks for it, picked with `for update
+//! skip locked`, woken by NOTIFY and polled as a fallback. It runs at least once: a worker that
+//! dies leaves a lock that ends. What fails is tried again after longer and longer waits, and then
+//! kept for people to see.
+
+use std::panic::AssertUnwindSafe;
+use std::time::Duration as Wait;
+
+use chrono::Duration;
+use contract::{EnvId, KeyId, Timestamp};
+use futures::FutureExt;
+use serde::{Deserialize, Serialize};
+use sqlx::PgConnection;
+use sqlx::postgres::PgListener;
+use sqlx::types::Json;
+
+use crate::api_keys::expiry;
+use crate::authentication::sessions;
+use crate::environments::placement;
+use crate::{App, Error, Result};
+
+/// Waits after the first, second, … failure; after the last one the job has failed.
+const RETRIES: [Duration; 5] =
+    [Duration::seconds(10), Duration::minutes(1), Duration::minutes(10), Duration::hours(1), Duration::hours(6)];
+/// A worker that holds a job longer is taken for dead.
+const LOCK: Duration = Duration::minutes(5);
+/// How long a job may take; less than the lock, so that it never runs twice at once.
+const PATIENCE: Wait = Wait::from_mins(4);
+/// A notification may be missed, and time makes jobs due without one.
+const POLL: Wait = Wait::from_secs(5);
+const VERSION: u8 = 1;
+
+/// All that happens on its own.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "snake_case")]
+pub enum Job {
+    /// Forgets sessions that ended long ago. Hourly.
+    SweepSessions,
+    /// Places the data plane of a new environment.
+    ProvisionEnvironment { env_id: EnvId },
+    /// Says that old secrets of a key are about to end.
+    KeyExpiring { key_id: KeyId, ends: Timestamp },
+}
+
+impl Job {
+    /// Jobs that are always in the queue, and how often they run.
+    const PERIODIC: [(Self, Duration); 1] = [(Self::SweepSessions, Duration::hours(1))];
+
+    async fn run(&self, app: &App) -> Result<()> {
+        match self {
+            Self::SweepSessions => sessions::sweep(app).await,
+            Self::ProvisionEnvironment { env_id } => placement::provision(app, env_id).await,
+            Self::KeyExpiring { key_id, ends } => expiry::say(app, key_id, *ends).await,
+        }
+    }
+
+    fn period(&self) -> Option<Duration> {
+        Self::PERIODIC.iter().find(|(job, _)| job == self).map(|(_, period)| *period)
+    }
+}
+
+/// The job as it is stored. A version that this process does not know stays for one that does.
+#[derive(Debug, Serialize, Deserialize)]
+struct Stored {
+    v: u8,
+    #[serde(flatten)]
+    job: Job,
+}
+
+/// Queues the job in the transaction of whatever asks for it.
+pub async fn enqueue(app: &App, tx: &mut PgConnection, job: Job, run_at: Timestamp) -> Result<()> {
+    insert(app, tx, job, None, run_at).await
+}
+
+async fn insert(app: &App, tx: &mut PgConnection, job: Job, unique: Option<&str>, run_at: Timestamp) -> Result<()> {
+    let now = app.now();
+    sqlx::query!(
+        "insert into jobs (job_id, job, unique_name, run_at, created_at)
+         values ($1, $2, $3, $4, $5)
+         on conflict (unique_name) do nothing",
+        contract::ids::fresh(now, app.entropy()),
+        Json(Stored { v: VERSION, job }) as _,
+        unique,
+        run_at,
+        now,
+    )
+    .execute(tx)
+    .await?;
+    Ok(())
+}
+
+/// Puts the periodic jobs into the queue where they are missing.
+pub async fn schedule(app: &App) -> Result<()> {
+    let mut conn = app.pool().acquire().await?;
+    for (job, _) in Job::PERIODIC {
+        let name = serde_json::to_string(&job).map_err(Error::internal)?;
+        insert(app, &mut conn, job, Some(&name), app.now()).await?;
+    }
+    Ok(())
+}
+
+/// Works until shutdown.
+pub async fn work(app: App) {
+    let mut listener = None;
+    while !app.shutdown().is_cancelled() {
+        match run_due(&app).await {
+            Ok(_) => {}
+            Err(error) => tracing::warn!(error = %error, "the job queue cannot be read"),
+        }
+        if listener.is_none() {
+            listener = listen(&app).await;
+        }
+        tokio::select! {
+            () = app.shutdown().cancelled() => break,
+            () = tokio::time::sleep(POLL) => {}
+            heard = hear(listener.as_mut()) => if heard.is_err() { listener = None },
+        }
+    }
+}
+
+async fn listen(app: &App) -> Option<PgListener> {
+    let mut listener = PgListener::connect_with(app.pool()).await.ok()?;
+    listener.listen("jobs").await.ok()?;
+    Some(listener)
+}
+
+async fn hear(listener: Option<&mut PgListener>) -> Result<(), sqlx::Error> {
+    match listener {
+        Some(listener) => listener.recv().await.map(|_| ()),
+        None => std::future::pending().await,
+    }
+}
+
+/// Runs every job that is due now, one after another, and says how many there were.
+pub async fn run_due(app: &App) -> Result<usize> {
+    let mut count = 0;
+    while let Some(picked) = pick(app).await? {
+        count += 1;
+        match run(app, &picked.job).await {
+            Ok(()) => finish(app, &picked).await?,
+            Err(error) => retry(app, &picked, &error).await?,
+        }
+        if app.shutdown().is_cancelled() {
+            break;
+        }
+    }
+    Ok(count)
+}
+
+/// A job that takes too long or panics has failed; the worker goes on.
+async fn run(app: &App, job: &Job) -> Result<()> {
+    let bounded = tokio::time::timeout(PATIENCE, job.run(app));
+    match AssertUnwindSafe(bounded).catch_unwind().await {
+        Ok(Ok(outcome)) => outcome,
+        Ok(Err(_)) => Err(Error::Unavailable("the job took too long")),
+        Err(_) => Err(Error::Panicked),
+    }
+}
+
+#[derive(Debug)]
+struct Picked {
+    id: String,
+    job: Job,
+    attempts: i32,
+}
+
+async fn pick(app: &App) -> Result<Option<Picked>> {
+    let now = app.now();
+    let row = sqlx::query!(
+        r#"
+        update jobs
+        set locked_until = $2, attempts = attempts + 1
+        where job_id = (
+            select job_id from jobs
+            where failed_at is null and run_at <= $1
+              and (locked_until is null or locked_until <= $1)
+              and (job ->> 'v')::integer = $3
+            order by run_at, job_id
+            limit 1
+            for update skip locked
+        )
+        returning job_id, attempts, job as "job: Json<Stored>"
+        "#,
+        now,
+        now + LOCK,
+        i32::from(VERSION),
+    )
+    .fetch_optional(app.pool())
+    .await?;
+    Ok(row.map(|row| Picked { id: row.job_id, job: row.job.0.job, attempts: row.attempts }))
+}
+
+async fn finish(app: &App, picked: &Picked) -> Result<()> {
+    let Some(period) = picked.job.period() else {
+        sqlx::query!("delete from jobs where job_id = $1", picked.id).execute(app.pool()).await?;
+        return Ok(());
+    };
+    sqlx::query!(
+        "update jobs set run_at = $2, attempts = 0, locked_until = null, last_error = null where job_id = $1",
+        picked.id,
+        app.now() + period,
+    )
+    .execute(app.pool())
+    .await?;
+    Ok(())
+}
+
+async fn retry(app: &App, picked: &Picked, error: &Error) -> Result<()> {
+    let attempt = usize::try_from(picked.attempts).unwrap_or_default();
+    let wait = RETRIES.get(attempt.saturating_sub(1)).copied().or_else(|| picked.job.period());
+    tracing::warn!(job.id = picked.id, job.attempts = picked.attempts, error = %error, "a job failed");
+    sqlx::query!(
+        "update jobs
+         set locked_until = null, last_error = $2, run_at = coalesce($3, run_at),
+             failed_at = case when $3::timestamptz is null then $4::timestamptz end
+         where job_id = $1",
+        picked.id,
+        error.to_string(),
+        wait.map(|wait| app.now() + wait),
+        app.now(),
+    )
+    .execute(app.pool())
+    .await?;
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::TestApp;
+
+    async fn waiting(app: &TestApp) -> i64 {
+        sqlx::query_scalar("select count(*) from jobs where failed_at is null").fetch_one(app.app.pool()).await.unwrap()
+    }
+
+    #[tokio::test]
+    async fn a_job_runs_once_it_is_due_and_a_periodic_one_stays() {
+        let app = TestApp::start().await;
+        schedule(&app.app).await.unwrap();
+        schedule(&app.app).await.unwrap();
+        assert_eq!((run_due(&app.app).await.unwrap(), run_due(&app.app).await.unwrap()), (1, 0));
+        app.advance(Duration::hours(1));
+        assert_eq!(run_due(&app.app).await.unwrap(), 1);
+        assert_eq!(waiting(&app).await, 1);
+    }
+
+    #[tokio::test]
+    async fn a_job_that_fails_is_tried_again_after_longer_waits_and_then_kept() {
+        let app = TestApp::start().await;
+        let mut conn = app.app.pool().acquire().await.unwrap();
+        enqueue(&app.app, &mut conn, Job::SweepSessions, app.app.now()).await.unwrap();
+        let error = Error::Unavailable("tested");
+        for attempt in 1..=6 {
+            let mut picked = pick(&app.app).await.unwrap().unwrap();
+            assert_eq!(picked.attempts, attempt);
+            // A job without a period.
+            picked.attempts = attempt;
+            retry(&app.app, &Picked { job: picked.job.clone(), ..picked }, &error).await.unwrap();
+            assert!(pick(&app.app).await.unwrap().is_none());
+            app.advance(RETRIES.get(usize::try_from(attempt).unwrap() - 1).copied().unwrap_or(Duration::hours(1)));
+        }
+    }
+
+    #[tokio::test]
+    async fn a_job_whose_worker_died_is_picked_up_again() {
+        let app = TestApp::start().await;
+        schedule(&app.app).await.unwrap();
+        let first = pick(&app.app).await.unwrap().unwrap();
+        assert!(pick(&app.app).await.unwrap().is_none());
+        app.advance(LOCK);
+        let second = pick(&app.app).await.unwrap().unwrap();
+        assert_eq!((second.id, second.attempts), (first.id, 2));
+    }
+
+    #[tokio::test]
+    async fn a_job_of_a_version_to_come_is_left_alone() {
+        let app = TestApp::start().await;
+        schedule(&app.app).await.unwrap();
+        sqlx::query("update jobs set job = job || '{\"v\": 2, \"kind\": \"unheard_of\"}'")
+            .execute(app.app.pool())
+            .await
+            .unwrap();
+        assert_eq!(run_due(&app.app).await.unwrap(), 0);
+    }
+}

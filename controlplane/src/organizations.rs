@@ -1,0 +1,20 @@
+//! Organizations: the tenants.
+//!
+//! "POST /v1/organizations: any authenticated; 201 organization. GET: M, including `quotas`. PUT:
+//! O, A; `slug` and `cloud_region` cannot change." "A new organization is `free`"; "caller becomes
+//! owner".
+//!
+//! A key is bound to one environment, so it cannot found an organization: a session is needed.
+//! `enforce_sso` closes password login. `mfa_required` is kept and announced; it bites once MFA can
+//! be enrolled.
+
+mod governed;
+mod http;
+mod seed;
+pub(crate) mod store;
+#[cfg(test)]
+mod tests;
+
+pub use governed::governed;
+pub use http::{found, record_founding, routes};
+pub use seed::{Seed, Seeded, seed};

@@ -1,0 +1,297 @@
+//! Requests and answers of the room.
+
+use std::str::FromStr;
+
+use contract::caller::Credential;
+use contract::{Access, OrgId, Tier, Timestamp, UserId};
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value, json};
+use sqlx::PgConnection;
+
+use crate::events::{self, Event, EventType, Origin};
+use crate::http::call::Call;
+use crate::http::json::{Created, Json};
+use crate::http::routes::Routes;
+use crate::http::text::{self, Email, NAME_MAX};
+use crate::organizations::store::{self, New};
+use crate::{App, Error, Result, billing, credits, users};
+
+const REGION_DEFAULT: &str = "us-east-1";
+/// Organizations that one account may own.
+const OWNED_MAX: i64 = 100;
+
+pub fn routes() -> Routes {
+    Routes::new()
+        .post("/v1/organizations", Access::Authenticated, None, create)
+        .get("/v1/organizations/{org_id}", Access::Member, None, get)
+        .put("/v1/organizations/{org_id}", Access::Admin, None, put)
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct CreateBody {
+    name: String,
+    slug: String,
+    billing_email: Email,
+    cloud_region: Option<String>,
+    #[serde(default)]
+    settings: SettingsBody,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct SettingsBody {
+    mfa_required: Option<bool>,
+    enforce_sso: Option<bool>,
+}
+
+#[derive(Debug, Serialize)]
+pub struct View {
+    id: OrgId,
+    org_id: OrgId,
+    name: String,
+    slug: String,
+    billing_email: String,
+    cloud_region: String,
+    tier: String,
+    status: String,
+    settings: Settings,
+    quotas: Quotas,
+    billing_provider_customer_id: Option<String>,
+    billing_provider_subscription_id: Option<String>,
+    created_at: Timestamp,
+    updated_at: Timestamp,
+}
+
+#[derive(Debug, Serialize)]
+struct Settings {
+    mfa_required: bool,
+    enforce_sso: bool,
+    sso_provider: Option<String>,
+}
+
+/// `null` is custom or unlimited.
+#[derive(Debug, Serialize)]
+struct Quotas {
+    monthly_credit_limit: Option<u64>,
+    /// Credits of this month.
+    used: f64,
+    max_concurrent_queries: Option<u32>,
+    storage_limit_gb: Option<u64>,
+}
+
+async fn view(call: &Call, conn: &mut PgConnection, row: store::Organization) -> Result<View> {
+    let limits = Tier::from_str(&row.tier).map_err(Error::internal)?.limits();
+    let used = billing::used(conn, &row.org_id, credits::period_of(call.now())).await?;
+    Ok(View {
+        id: row.org_id.clone(),
+        org_id: row.org_id,
+        name: row.name,
+        slug: row.slug,
+        billing_email: row.billing_email,
+        cloud_region: row.cloud_region,
+        tier: row.tier,
+        status: row.status,
+        settings: Settings {
+            mfa_required: row.mfa_required,
+            enforce_sso: row.enforce_sso,
+            sso_provider: row.sso_provider,
+        },
+        quotas: Quotas {
+            monthly_credit_limit: limits.monthly_credit_limit,
+            used: billing::credit(used),
+            max_concurrent_queries: limits.max_concurrent_queries,
+            storage_limit_gb: limits.storage_limit_gb,
+        },
+        billing_provider_customer_id: row.billing_provider_customer_id,
+        billing_provider_subscription_id: row.billing_provider_subscription_id,
+        created_at: row.created_at,
+        updated_at: row.updated_at,
+    })
+}
+
+/// "Caller becomes owner; tier `free`."
+async fn create(call: Call, Json(body): Json<CreateBody>) -> Result<Created<View>> {
+    let (Credential::Session { .. }, Some(user_id)) = (&call.caller.credential, &call.caller.user_id) else {
+        return Err(Error::Forbidden("a key cannot found an organization: sign in"));
+    };
+    let name = text::checked("name", &body.name, NAME_MAX)?;
+    let slug = slug(&body.slug)?;
+    let cloud_region = region(body.cloud_region.as_deref())?;
+    let mut tx = call.begin().await?;
+    if store::owned(&mut tx, user_id).await? >= OWNED_MAX {
+        return Err(Error::Forbidden("this account owns as many organizations as one may"));
+    }
+    let org_id = OrgId::fresh(call.now(), call.app.entropy());
+    let new = New {
+        org_id: &org_id,
+        name: &name,
+        slug: &slug,
+        billing_email: &body.billing_email,
+        cloud_region: &cloud_region,
+        mfa_required: body.settings.mfa_required.unwrap_or(false),
+        enforce_sso: body.settings.enforce_sso.unwrap_or(false),
+        now: call.now(),
+    };
+    let row = store::insert(&mut tx, &new).await?;
+    let owner = users::store::owner_like(&mut tx, &call.app, user_id, &org_id).await?;
+    let origin = Origin { org_id: org_id.clone(), actor_id: owner.into(), ..Origin::from(&call) };
+    events::record(&call.app, &mut tx, origin, created(&row)).await?;
+    let view = view(&call, &mut tx, row).await?;
+    tx.commit().await?;
+    Ok(Created(view))
+}
+
+pub(super) fn created(row: &store::Organization) -> Event {
+    let after = json!({"name": row.name, "slug": row.slug, "tier": row.tier, "cloud_region": row.cloud_region});
+    Event::new(EventType::OrgCreated, row.org_id.as_str()).after(after)
+}
+
+async fn get(call: Call) -> Result<Json<View>> {
+    let mut conn = call.app.pool().acquire().await?;
+    let row = store::find(&mut conn, call.org_id()).await?.ok_or(Error::NotFound { kind: "organization" })?;
+    Ok(Json(view(&call, &mut conn, row).await?))
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct PutBody {
+    name: Option<String>,
+    billing_email: Option<Email>,
+    settings: Option<SettingsBody>,
+    slug: Option<String>,
+    cloud_region: Option<String>,
+}
+
+async fn put(call: Call, Json(body): Json<PutBody>) -> Result<Json<View>> {
+    let mut tx = call.begin().await?;
+    let before = store::lock(&mut tx, call.org_id()).await?;
+    unchanged("slug", body.slug.as_deref(), &before.slug)?;
+    unchanged("cloud_region", body.cloud_region.as_deref(), &before.cloud_region)?;
+    let mut after = before.clone();
+    if let Some(name) = &body.name {
+        after.name = text::checked("name", name, NAME_MAX)?;
+    }
+    if let Some(email) = body.billing_email {
+        after.billing_email = email.into();
+    }
+    let settings = body.settings.unwrap_or_default();
+    after.mfa_required = settings.mfa_required.unwrap_or(after.mfa_required);
+    after.enforce_sso = settings.enforce_sso.unwrap_or(after.enforce_sso);
+    let row = store::update(&mut tx, &after, call.now()).await?;
+    announce(&call, &mut tx, &before, &row).await?;
+    let view = view(&call, &mut tx, row).await?;
+    tx.commit().await?;
+    Ok(Json(view))
+}
+
+/// `slug` and `cloud_region` may be sent back, but not changed.
+fn unchanged(field: &'static str, given: Option<&str>, is: &str) -> Result<()> {
+    if given.is_some_and(|given| given != is) {
+        return Err(Error::invalid(field, "immutable", format!("`{field}` cannot change after creation")));
+    }
+    Ok(())
+}
+
+async fn announce(
+    call: &Call,
+    tx: &mut PgConnection,
+    before: &store::Organization,
+    after: &store::Organization,
+) -> Result<()> {
+    let settings = |row: &store::Organization| {
+        json!({"name": row.name, "billing_email": row.billing_email,
+            "mfa_required": row.mfa_required, "enforce_sso": row.enforce_sso})
+    };
+    let (was, is) = changed(settings(before), settings(after));
+    if is.is_empty() {
+        return Ok(());
+    }
+    let event = Event::new(EventType::OrgSettingsUpdated, after.org_id.as_str()).before(was).after(is);
+    events::record(&call.app, tx, call, event).await?;
+    if after.mfa_required && !before.mfa_required {
+        let event = Event::new(EventType::OrgMfaEnforced, after.org_id.as_str());
+        let event = event.before(json!({"mfa_required": false})).after(json!({"mfa_required": true}));
+        events::record(&call.app, tx, call, event).await?;
+    }
+    Ok(())
+}
+
+/// The members that differ, as they were and as they are.
+fn changed(before: Value, after: Value) -> (Map<String, Value>, Map<String, Value>) {
+    let (Value::Object(mut was), Value::Object(mut is)) = (before, after) else {
+        return (Map::new(), Map::new());
+    };
+    let same: Vec<String> =
+        was.iter().filter(|(name, value)| is.get(*name) == Some(*value)).map(|(n, _)| n.clone()).collect();
+    for name in same {
+        was.remove(&name);
+        is.remove(&name);
+    }
+    (was, is)
+}
+
+/// "required, unique, URL-safe, immutable after creation".
+fn slug(given: &str) -> Result<String> {
+    let inner = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
+    let fits =
+        (1..=63).contains(&given.len()) && given.chars().all(inner) && !given.starts_with('-') && !given.ends_with('-');
+    fits.then(|| given.to_owned()).ok_or_else(|| {
+        let message = "`slug` is 1 to 63 of a-z, 0-9 and `-`, and neither starts nor ends with `-`";
+        Error::invalid("slug", "[a-z0-9-]{1,63}", message)
+    })
+}
+
+fn region(given: Option<&str>) -> Result<String> {
+    let text = given.unwrap_or(REGION_DEFAULT);
+    let fits = (1..=32).contains(&text.len())
+        && text.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-');
+    fits.then(|| text.to_owned()).ok_or_else(|| {
+        Error::invalid("cloud_region", "[a-z0-9-]{1,32}", "`cloud_region` is a region's name, such as us-east-1")
+    })
+}
+
+/// A new organization for somebody who signs up: a slug made of its name, and one that is free.
+pub async fn found(
+    app: &App,
+    tx: &mut PgConnection,
+    org_name: &str,
+    owner_email: &Email,
+) -> Result<store::Organization> {
+    let name = text::checked("org_name", org_name, NAME_MAX)?;
+    let mut wanted = slug_of(&name);
+    if store::by_slug(tx, &wanted).await?.is_some() {
+        wanted = format!("{wanted}-{}", hex::encode(app.entropy().bytes::<4>()));
+    }
+    let org_id = OrgId::fresh(app.now(), app.entropy());
+    let new = New {
+        org_id: &org_id,
+        name: &name,
+        slug: &wanted,
+        billing_email: owner_email,
+        cloud_region: REGION_DEFAULT,
+        mfa_required: false,
+        enforce_sso: false,
+        now: app.now(),
+    };
+    store::insert(tx, &new).await
+}
+
+fn slug_of(name: &str) -> String {
+    let dashed: String =
+        name.to_lowercase().chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '-' }).take(40).collect();
+    let words: Vec<&str> = dashed.split('-').filter(|word| !word.is_empty()).collect();
+    if words.is_empty() { "org".to_owned() } else { words.join("-") }
+}
+
+/// Records the genesis of an organization's chain for an owner who was not a caller before.
+pub async fn record_founding(
+    app: &App,
+    tx: &mut PgConnection,
+    row: &store::Organization,
+    owner: &UserId,
+    origin: Origin,
+) -> Result<()> {
+    let origin = Origin { org_id: row.org_id.clone(), actor_id: owner.to_string(), ..origin };
+    events::record(app, tx, origin, created(row)).await
+}

@@ -1,0 +1,143 @@
+use serde_json::{Value, json};
+
+use crate::organizations::{Seed, seed};
+use crate::testing::{TestApp, bearer};
+
+fn acme() -> Value {
+    json!({"name": "Acme", "slug": "acme-2", "billing_email": "bills@acme.example"})
+}
+
+#[tokio::test]
+async fn whoever_creates_an_organization_owns_it() {
+    let app = TestApp::start().await;
+    let ada = app.signup("ada", "First").await;
+    let org = app.post("/v1/organizations", &bearer(&ada), acme()).await.expect(201);
+    assert_eq!(
+        (&org["tier"], &org["status"], &org["cloud_region"]),
+        (&json!("free"), &json!("active"), &json!("us-east-1"))
+    );
+    assert_eq!(org["id"], org["org_id"]);
+    let body = json!({"email": "ada@example.com", "password": app.password(), "org_id": org["id"]});
+    let opened = app.post("/v1/auth/login", "", body).await.expect(200);
+    assert_eq!((&opened["org"]["id"], &opened["user"]["role"]), (&org["id"], &json!("owner")));
+    // The next login is to the organization of the last.
+    assert_eq!(app.login("ada").await["org"]["id"], org["id"]);
+}
+
+#[tokio::test]
+async fn a_slug_is_taken_once() {
+    let app = TestApp::start().await;
+    let ada = app.signup("ada", "First").await;
+    app.post("/v1/organizations", &bearer(&ada), acme()).await.expect(201);
+    assert_eq!(app.post("/v1/organizations", &bearer(&ada), acme()).await.code(), (409, "CONFLICT"));
+}
+
+#[tokio::test]
+async fn what_does_not_fit_is_refused_with_its_field() {
+    let app = TestApp::start().await;
+    let ada = app.signup("ada", "First").await;
+    for (field, value) in [
+        ("name", json!("")),
+        ("name", json!("x".repeat(101))),
+        ("slug", json!("")),
+        ("slug", json!("Acme")),
+        ("slug", json!("-acme")),
+        ("slug", json!("acme/2")),
+        ("slug", json!("x".repeat(64))),
+        ("billing_email", json!("bills")),
+        ("cloud_region", json!("US East")),
+        ("tier", json!("enterprise")),
+    ] {
+        let mut body = acme();
+        body[field] = value.clone();
+        let answer = app.post("/v1/organizations", &bearer(&ada), body).await;
+        assert_eq!(answer.code(), (400, "VALIDATION_ERROR"), "{field} = {value}");
+        assert_eq!(answer.body["error"]["details"]["field"], field, "{value}");
+    }
+    for field in ["name", "slug", "billing_email"] {
+        let mut body = acme();
+        body.as_object_mut().unwrap().remove(field);
+        let answer = app.post("/v1/organizations", &bearer(&ada), body).await;
+        assert_eq!(
+            answer.body["error"]["details"],
+            json!({"field": field, "constraint": "required", "stable_code": "SVC_ERR_400_INVALID_PARAMS"})
+        );
+    }
+}
+
+#[tokio::test]
+async fn a_member_sees_the_organization_with_its_quotas() {
+    let app = TestApp::start().await;
+    let ada = app.signup("ada", "Acme").await;
+    let org = app.get(&app.org(&ada, ""), &bearer(&ada)).await.expect(200);
+    assert_eq!(org["settings"], json!({"mfa_required": false, "enforce_sso": false, "sso_provider": null}));
+    let quotas = &org["quotas"];
+    assert_eq!(quotas["used"], json!(0.0));
+    assert_eq!(
+        (&quotas["monthly_credit_limit"], &quotas["max_concurrent_queries"], &quotas["storage_limit_gb"]),
+        (&json!(1000), &json!(10), &json!(10))
+    );
+}
+
+#[tokio::test]
+async fn slug_and_region_never_change() {
+    let app = TestApp::start().await;
+    let ada = app.signup("ada", "Acme").await;
+    let path = app.org(&ada, "");
+    for (field, other) in [("slug", "other"), ("cloud_region", "eu-west-1")] {
+        let answer = app.put(&path, &bearer(&ada), json!({field: other})).await;
+        assert_eq!(
+            (answer.code(), &answer.body["error"]["details"]["constraint"]),
+            ((400, "VALIDATION_ERROR"), &json!("immutable"))
+        );
+    }
+    app.put(&path, &bearer(&ada), json!({"slug": "acme", "cloud_region": "us-east-1"})).await.expect(200);
+}
+
+#[tokio::test]
+async fn changed_settings_are_recorded_and_unchanged_ones_are_not() {
+    let app = TestApp::start().await;
+    let ada = app.signup("ada", "Acme").await;
+    let path = app.org(&ada, "");
+    let org =
+        app.put(&path, &bearer(&ada), json!({"name": "Acme 2", "settings": {"mfa_required": true}})).await.expect(200);
+    assert_eq!((&org["name"], &org["settings"]["mfa_required"]), (&json!("Acme 2"), &json!(true)));
+    app.put(&path, &bearer(&ada), json!({"name": "Acme 2"})).await.expect(200);
+    let events = app.events(&ada).await;
+    let types: Vec<_> = events.iter().map(|(event_type, _)| event_type.as_str()).collect();
+    assert_eq!(types, ["org.created", "org.settings_updated", "org.mfa_enforced"]);
+    let (_, changes) = &events[1];
+    assert_eq!(
+        *changes,
+        json!({"before": {"name": "Acme", "mfa_required": false}, "after": {"name": "Acme 2", "mfa_required": true}})
+    );
+}
+
+#[tokio::test]
+async fn another_tenants_organization_is_as_absent_as_one_that_is_not() {
+    let app = TestApp::start().await;
+    let ada = app.signup("ada", "Acme").await;
+    let bob = app.signup("bob", "Base").await;
+    let foreign = app.get(&app.org(&ada, ""), &bearer(&bob)).await;
+    let absent = app.get("/v1/organizations/nothing", &bearer(&bob)).await;
+    assert_eq!(foreign.code(), (404, "NOT_FOUND"));
+    assert_eq!((foreign.code(), &foreign.body["error"]["message"]), (absent.code(), &absent.body["error"]["message"]));
+}
+
+#[tokio::test]
+async fn seeding_twice_finds_what_the_first_made() {
+    let app = TestApp::start().await;
+    let demo = Seed {
+        name: "Demo".to_owned(),
+        slug: "demo".to_owned(),
+        tier: contract::Tier::Enterprise,
+        owner_email: "owner@demo.example".to_owned(),
+        owner_name: "Olga".to_owned(),
+        owner_password: contract::Redacted::new(app.password().to_owned()),
+    };
+    let first = seed(&app.app, &demo).await.unwrap();
+    assert_eq!(seed(&app.app, &demo).await.unwrap(), first);
+    let body = json!({"email": demo.owner_email, "password": app.password()});
+    let opened = app.post("/v1/auth/login", "", body).await.expect(200);
+    assert_eq!((&opened["user"]["role"], &opened["org"]["tier"]), (&json!("owner"), &json!("enterprise")));
+}

@@ -1,0 +1,32 @@
+//! Standard policies: column masking and row-level security.
+//!
+//! "`name` unique within the environment; `type` `column_masking` or `row_level_security`;
+//! 400 invalid rule or missing fields, 404, 409 duplicate policy name in the environment, 422
+//! `INVALID_RULE` for unknown attributes."
+//!
+//! A policy is admitted before it is stored (`admission`): what a data plane could not enforce is
+//! refused here, by the one who writes it, and not there, by everybody who queries. How rules are
+//! evaluated is `contract::policy`; how they change a query, the data plane's stage 6.
+
+mod admission;
+mod http;
+mod store;
+
+use contract::{Access, Scope};
+
+pub use store::governed;
+
+use crate::http::routes::Routes;
+
+pub fn routes() -> Routes {
+    use Access::{Admin, Member};
+    use Scope::{PolicyRead, PolicyWrite};
+    Routes::new()
+        .get("/v1/environments/{env_id}/policies", Member, PolicyRead, http::list)
+        .post("/v1/environments/{env_id}/policies", Admin, PolicyWrite, http::create)
+        .put("/v1/environments/{env_id}/policies/{policy_id}", Admin, PolicyWrite, http::update)
+        .delete("/v1/environments/{env_id}/policies/{policy_id}", Admin, PolicyWrite, http::delete)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,68 @@
+//! The seam between an environment's record and what runs it: Kubernetes, or processes of one
+//! machine. The control plane asks; somebody else starts data planes.
+
+use std::fmt::Debug;
+use std::net::SocketAddr;
+
+use async_trait::async_trait;
+use contract::{EnvId, OrgId};
+
+/// The environment to bring up.
+#[derive(Debug, Clone)]
+pub struct Provision {
+    pub env_id: EnvId,
+    pub org_id: OrgId,
+    /// Name of its database.
+    pub slug: String,
+}
+
+/// Where a data plane can be reached.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Placement {
+    /// REST, for the control plane alone.
+    pub internal: SocketAddr,
+    /// Host and port of the PostgreSQL wire, as callers see them.
+    pub pg: (String, u16),
+    /// Host and port of Arrow Flight and the agent tools, as callers see them.
+    pub tools: (String, u16),
+    pub database: String,
+}
+
+#[derive(Debug, thiserror::Error)]
+pub enum ProvisionError {
+    /// Worth another attempt.
+    #[error("the environment could not be brought up: {0}")]
+    Failed(String),
+    #[error("nothing here brings environments up")]
+    Unattended,
+}
+
+#[async_trait]
+pub trait Provisioner: Send + Sync + Debug {
+    /// Brings a data plane up, or finds the one that is up already.
+    async fn provision(&self, environment: &Provision) -> Result<Placement, ProvisionError>;
+
+    /// Where the environment's data plane is now, if it is anywhere.
+    async fn connection(&self, env_id: &EnvId) -> Option<Placement>;
+
+    async fn remove(&self, env_id: &EnvId) -> Result<(), ProvisionError>;
+}
+
+/// For a control plane that stands alone: environments stay `provisioning`.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Unattended;
+
+#[async_trait]
+impl Provisioner for Unattended {
+    async fn provision(&self, _: &Provision) -> Result<Placement, ProvisionError> {
+        Err(ProvisionError::Unattended)
+    }
+
+    async fn connection(&self, _: &EnvId) -> Option<Placement> {
+        None
+    }
+
+    async fn remove(&self, _: &EnvId) -> Result<(), ProvisionError> {
+        Err(ProvisionError::Unattended)
+    }
+}

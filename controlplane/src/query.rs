@@ -1,0 +1,79 @@
+//! Queries: authenticated here, run in the environment's data plane.
+//!
+//! The control plane never parses SQL. It checks the body's form, says who is asking
+//! (`X-Sluice-Caller`, never the credential), and streams the answer back, trailers included.
+//! A data plane that does not answer is `SVC_ERR_502_PROXY_UNREACHABLE`; after several in a row
+//! the circuit opens: `SVC_ERR_503_CIRCUIT_OPEN`, "default cooldown 30 seconds; `Retry-After`".
+
+mod breaker;
+mod connect;
+mod forward;
+
+use axum::response::Response;
+use contract::wire::{Format, QueryBody, SQL_BYTES_MAX, TIMEOUT_MS_MAX};
+use contract::{Access, Scope};
+use serde::Deserialize;
+
+pub use forward::DataPlanes;
+
+use crate::http::call::Call;
+use crate::http::json::Json;
+use crate::http::routes::Routes;
+use crate::{Error, Result};
+
+pub fn routes() -> Routes {
+    Routes::new().post("/v1/environments/{env_id}/query", Access::Member, Scope::QueryRead, query).post(
+        "/v1/environments/{env_id}/query/arrow",
+        Access::Member,
+        Scope::QueryRead,
+        arrow,
+    )
+}
+
+async fn query(cx: Call, Json(body): Json<QueryBody>) -> Result<Response> {
+    within_limits(&body)?;
+    if matches!(body.format, Format::Arrow) {
+        has_arrow(&cx)?;
+    }
+    forward::forward(&cx, "query", &body).await
+}
+
+/// Body of `POST /v1/environments/{env_id}/query/arrow`: "`sql` string required".
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct ArrowBody {
+    sql: String,
+    agent_id: Option<String>,
+    agent_framework: Option<String>,
+    timeout_ms: Option<u64>,
+}
+
+async fn arrow(cx: Call, Json(body): Json<ArrowBody>) -> Result<Response> {
+    let ArrowBody { sql, agent_id, agent_framework, timeout_ms } = body;
+    let body = QueryBody { sql, agent_id, agent_framework, timeout_ms, format: Format::Json };
+    within_limits(&body)?;
+    has_arrow(&cx)?;
+    forward::forward(&cx, "query/arrow", &body).await
+}
+
+fn within_limits(body: &QueryBody) -> Result<()> {
+    if body.sql.len() > SQL_BYTES_MAX {
+        return Err(Error::QueryTooLarge);
+    }
+    if body.sql.trim().is_empty() {
+        return Err(Error::invalid("sql", "required", "`sql` is empty"));
+    }
+    if body.timeout_ms.is_some_and(|timeout_ms| !(1..=TIMEOUT_MS_MAX).contains(&timeout_ms)) {
+        let message = format!("`timeout_ms` is from 1 to {TIMEOUT_MS_MAX}");
+        return Err(Error::invalid("timeout_ms", "1..300000", message));
+    }
+    Ok(())
+}
+
+/// "Arrow endpoints: Cloud and Enterprise tiers."
+fn has_arrow(cx: &Call) -> Result<()> {
+    if cx.tier.has_arrow() { Ok(()) } else { Err(Error::ArrowNotInTier { tier: cx.tier }) }
+}
+
+#[cfg(test)]
+mod tests;

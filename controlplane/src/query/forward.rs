@@ -1,0 +1,184 @@
+//! One query to one data plane and its answer back, as a stream.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::body::Body;
+use axum::response::Response;
+use bytes::Bytes;
+use contract::body::Problem;
+use contract::caller::Credential;
+use contract::wire::{self, Forwarded, QueryBody, TIMEOUT_MS_MAX, Who, header};
+use contract::{Code, EnvId};
+use http_body_util::{BodyExt, Full, Limited};
+use hyper::body::Incoming;
+use hyper::header::{CONTENT_TYPE, HeaderMap, HeaderName, RETRY_AFTER, TE, TRAILER};
+use hyper_util::client::legacy::Client;
+use hyper_util::rt::{TokioExecutor, TokioTimer};
+use rustls::ClientConfig;
+use rustls_pki_types::ServerName;
+use serde::Deserialize;
+use serde_json::{Map, Value};
+
+use super::breaker::Breaker;
+use super::connect::Connector;
+use crate::environments::placement;
+use crate::http::call::Call;
+use crate::{Error, Result};
+
+/// Beyond the longest time a query may take.
+const PATIENCE: Duration = Duration::from_millis(TIMEOUT_MS_MAX + 15_000);
+const IDLE: Duration = Duration::from_secs(60);
+/// Data planes that connections are kept to.
+const LINES_MAX: u64 = 10_000;
+/// The longest error body that is read.
+const PROBLEM_BYTES_MAX: usize = 64 * 1024;
+/// What of the data plane's answer goes to the caller.
+const PASSED_ON: [HeaderName; 6] = [
+    CONTENT_TYPE,
+    TRAILER,
+    HeaderName::from_static(header::QUERY_ID),
+    HeaderName::from_static(header::COLUMNS_MASKED),
+    HeaderName::from_static(header::CACHE_HIT),
+    HeaderName::from_static("x-execution-time-ms"),
+];
+
+/// The connections to all data planes, under the control plane's certificate.
+pub struct DataPlanes {
+    tls: Arc<ClientConfig>,
+    lines: moka::sync::Cache<EnvId, Arc<Line>>,
+}
+
+/// The way to one data plane.
+struct Line {
+    address: SocketAddr,
+    client: Client<Connector, Full<Bytes>>,
+    breaker: Breaker,
+}
+
+impl DataPlanes {
+    /// `tls` holds the control plane's certificate and believes the platform's authority alone.
+    pub fn new(mut tls: ClientConfig) -> Self {
+        tls.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
+        let lines =
+            moka::sync::Cache::builder().max_capacity(LINES_MAX).time_to_idle(Duration::from_secs(3_600)).build();
+        Self { tls: Arc::new(tls), lines }
+    }
+
+    /// The line to an environment; a new one when its data plane has moved.
+    fn line(&self, env_id: &EnvId, address: SocketAddr) -> Result<Arc<Line>> {
+        if let Some(line) = self.lines.get(env_id).filter(|line| line.address == address) {
+            return Ok(line);
+        }
+        let name = ServerName::try_from(wire::environment_name(env_id)).map_err(Error::internal)?;
+        let connector = Connector { address, name, tls: Arc::clone(&self.tls) };
+        let client = Client::builder(TokioExecutor::new())
+            .pool_idle_timeout(IDLE)
+            .pool_timer(TokioTimer::new())
+            .build(connector);
+        let line = Arc::new(Line { address, client, breaker: Breaker::default() });
+        self.lines.insert(env_id.clone(), Arc::clone(&line));
+        Ok(line)
+    }
+}
+
+/// Runs `body` at `/v1/environments/{env_id}/{path}` of the data plane.
+pub async fn forward(cx: &Call, path: &str, body: &QueryBody) -> Result<Response> {
+    let env_id = cx.env_id()?;
+    let address = {
+        let mut conn = cx.app.pool().acquire().await?;
+        placement::internal_address(&mut conn, &env_id).await?
+    };
+    let address = address.ok_or(Error::Unavailable("the environment has no data plane yet"))?;
+    let line = cx.app.data_planes()?.line(&env_id, address)?;
+    line.breaker.try_pass(cx.now()).map_err(|retry_after_s| Error::CircuitOpen { retry_after_s })?;
+    let request = request(cx, &env_id, path, body)?;
+    match tokio::time::timeout(PATIENCE, line.client.request(request)).await {
+        Ok(Ok(answer)) => {
+            line.breaker.succeeded();
+            passed_on(answer).await
+        }
+        Ok(Err(error)) => {
+            line.breaker.failed(cx.now());
+            tracing::warn!(env.id = %env_id, error = %chain(&error), "a data plane did not answer");
+            Err(Error::ProxyUnreachable)
+        }
+        Err(_) => {
+            line.breaker.failed(cx.now());
+            tracing::warn!(env.id = %env_id, "a data plane did not answer in time");
+            Err(Error::ProxyUnreachable)
+        }
+    }
+}
+
+fn request(cx: &Call, env_id: &EnvId, path: &str, body: &QueryBody) -> Result<hyper::Request<Full<Bytes>>> {
+    let who = match (&cx.caller.credential, &cx.caller.user_id) {
+        (Credential::Key { key_id, .. }, _) => Who::Key { key_id: key_id.clone() },
+        (Credential::Session { session_id }, Some(user_id)) => {
+            Who::Session { user_id: user_id.clone(), session_id: session_id.clone() }
+        }
+        (Credential::Session { .. }, None) => return Err(Error::Refused(Code::InvalidToken)),
+    };
+    let forwarded = Forwarded { who, peer: Some(cx.peer) };
+    hyper::Request::post(format!("https://{}/v1/environments/{env_id}/{path}", wire::environment_name(env_id)))
+        .header(CONTENT_TYPE, "application/json")
+        .header(TE, "trailers")
+        .header(header::REQUEST_ID, cx.request_id.as_str())
+        .header(header::CALLER, serde_json::to_string(&forwarded).map_err(Error::internal)?)
+        .body(Full::from(serde_json::to_vec(body).map_err(Error::internal)?))
+        .map_err(Error::internal)
+}
+
+async fn passed_on(answer: hyper::Response<Incoming>) -> Result<Response> {
+    let (head, body) = answer.into_parts();
+    if !head.status.is_success() {
+        return Err(Error::FromDataPlane(Box::new(problem(head.status.as_u16(), &head.headers, body).await)));
+    }
+    let mut response = Response::new(Body::new(body));
+    *response.status_mut() = head.status;
+    for name in PASSED_ON {
+        for value in head.headers.get_all(&name) {
+            response.headers_mut().append(name.clone(), value.clone());
+        }
+    }
+    Ok(response)
+}
+
+/// Body 2 of a data plane.
+#[derive(Deserialize)]
+struct Machine {
+    error: MachineError,
+}
+
+#[derive(Deserialize)]
+struct MachineError {
+    code: String,
+    message: String,
+    #[serde(default)]
+    details: Map<String, Value>,
+}
+
+/// The row of the code table that a data plane's answer names. What names none is an answer that
+/// no data plane of ours gives.
+async fn problem(status: u16, headers: &HeaderMap, body: Incoming) -> Problem {
+    let bytes = Limited::new(body, PROBLEM_BYTES_MAX).collect().await.map(|body| body.to_bytes()).unwrap_or_default();
+    let Ok(Machine { error }) = serde_json::from_slice(&bytes) else {
+        return unreadable(status);
+    };
+    let row = Code::ALL.iter().find(|code| code.stable() == error.code && code.http() == status);
+    let Some(code) = row else {
+        return unreadable(status);
+    };
+    let retry_after = headers.get(RETRY_AFTER).and_then(|value| value.to_str().ok()?.parse().ok());
+    Problem { code: *code, message: error.message, details: error.details, retry_after_s: retry_after }
+}
+
+fn unreadable(status: u16) -> Problem {
+    tracing::warn!(http.status = status, "a data plane answered with an error that cannot be read");
+    Problem::new(Code::ProxyUnreachable, "the data plane gave an answer that cannot be read")
+}
+
+fn chain(error: &dyn std::error::Error) -> String {
+    error.source().map_or_else(|| error.to_string(), |source| format!("{error}: {}", chain(source)))
+}

@@ -1,0 +1,27 @@
+//! Users: who belongs to an organization, and as what.
+//!
+//! The rules, as the specification numbers them:
+//! 1. Only an owner may invite a user with role `admin` or promote a user to `admin`.
+//! 2. The `owner` role cannot be assigned by invitation or role change; ownership is transferred
+//!    explicitly.
+//! 3. An admin cannot elevate themselves to owner.
+//! 4. Demoting oneself requires at least one other admin to remain.
+//! 5. The organization owner cannot be removed.
+//! 6. Role changes are recorded in the IAM audit trail.
+//! 7. A duplicate email within the organization returns 409.
+//!
+//! Each change holds the organization's row, so that two of them cannot break a rule together.
+//! An invitation is a token that its inviter hands on: the product sends no mail yet.
+
+mod attributes;
+mod governed;
+mod http;
+mod invitations;
+mod membership;
+pub(crate) mod store;
+#[cfg(test)]
+mod tests;
+
+pub use governed::{attribute_names, governed, member};
+pub use http::routes;
+pub(crate) use invitations::{accept, addressee};

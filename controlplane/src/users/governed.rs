@@ -1,0 +1,58 @@
+//! Users as a data plane must know them, and as policies may ask about them.
+
+use std::collections::BTreeMap;
+
+use contract::governance::Member;
+use contract::{OrgId, Role, UserId};
+use sqlx::PgConnection;
+use sqlx::types::Json;
+
+use crate::{Error, Result};
+
+type Attributes = BTreeMap<String, String>;
+
+/// Every user of the organization.
+pub async fn governed(conn: &mut PgConnection, org_id: &OrgId) -> Result<BTreeMap<UserId, Member>> {
+    let rows = sqlx::query!(
+        r#"select user_id, email, role, status, attributes as "attributes: Json<Attributes>" from users where org_id = $1"#,
+        org_id.as_str(),
+    )
+    .fetch_all(conn)
+    .await?;
+    let member = |email, role: String, status, attributes| {
+        let role = role.parse::<Role>().map_err(Error::internal)?;
+        Ok::<_, Error>(Member { email, role, status, attributes })
+    };
+    rows.into_iter()
+        .map(|row| Ok((row.user_id.into(), member(row.email, row.role, row.status, row.attributes.0)?)))
+        .collect()
+}
+
+/// One user of the organization.
+pub async fn member(conn: &mut PgConnection, org_id: &OrgId, user_id: &UserId) -> Result<Option<Member>> {
+    let row = sqlx::query!(
+        r#"select email, role, status, attributes as "attributes: Json<Attributes>"
+           from users where org_id = $1 and user_id = $2"#,
+        org_id.as_str(),
+        user_id.as_str(),
+    )
+    .fetch_optional(conn)
+    .await?;
+    let Some(row) = row else {
+        return Ok(None);
+    };
+    let role = row.role.parse::<Role>().map_err(Error::internal)?;
+    Ok(Some(Member { email: row.email, role, status: row.status, attributes: row.attributes.0 }))
+}
+
+/// The names of the attributes that the organization's users carry now.
+pub async fn attribute_names(conn: &mut PgConnection, org_id: &OrgId) -> Result<Vec<String>> {
+    Ok(sqlx::query_scalar!(
+        r#"select distinct attribute as "name!"
+           from users, lateral jsonb_object_keys(attributes) as attribute
+           where org_id = $1"#,
+        org_id.as_str(),
+    )
+    .fetch_all(conn)
+    .await?)
+}

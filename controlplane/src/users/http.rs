@@ -1,0 +1,76 @@
+//! Route table and list of the room.
+
+use std::str::FromStr;
+
+use contract::{Access, Role, Scope};
+use serde::Deserialize;
+
+use crate::Error;
+use crate::Result;
+use crate::http::call::Call;
+use crate::http::json::Query;
+use crate::http::page::{Page, Paged};
+use crate::http::routes::Routes;
+use crate::users::store::{self, Filter, User};
+use crate::users::{attributes, invitations, membership};
+
+const STATUSES: [&str; 3] = ["active", "invited", "suspended"];
+
+pub fn routes() -> Routes {
+    const USERS: &str = "/v1/organizations/{org_id}/users";
+    Routes::new()
+        .get(USERS, Access::Admin, Scope::UserRead, list)
+        .post(USERS, Access::Admin, Scope::UserWrite, invitations::create)
+        .post("/v1/organizations/{org_id}/users/invite", Access::Admin, Scope::UserWrite, invitations::invite)
+        .put(
+            "/v1/organizations/{org_id}/users/{user_id}/role",
+            Access::Admin,
+            Scope::UserWrite,
+            membership::change_role,
+        )
+        .delete("/v1/organizations/{org_id}/users/{user_id}", Access::Admin, Scope::UserWrite, membership::remove)
+        .put("/v1/organizations/{org_id}/users/{user_id}/attributes", Access::Admin, Scope::UserWrite, attributes::put)
+        .ours()
+        .post(
+            "/v1/organizations/{org_id}/users/{user_id}/suspend",
+            Access::Admin,
+            Scope::UserWrite,
+            membership::suspend,
+        )
+        .ours()
+        .post(
+            "/v1/organizations/{org_id}/users/{user_id}/reactivate",
+            Access::Admin,
+            Scope::UserWrite,
+            membership::reactivate,
+        )
+        .ours()
+        .post("/v1/organizations/{org_id}/transfer-ownership", Access::Owner, None, membership::transfer_ownership)
+        .ours()
+}
+
+#[derive(Debug, Deserialize)]
+struct ListQuery {
+    role: Option<String>,
+    status: Option<String>,
+}
+
+async fn list(call: Call, Query(query): Query<ListQuery>, page: Page) -> Result<Paged<User>> {
+    if let Some(role) = &query.role {
+        Role::from_str(role).map_err(|unknown| Error::invalid("role", unknown.allowed.clone(), unknown.to_string()))?;
+    }
+    if let Some(status) = &query.status
+        && !STATUSES.contains(&status.as_str())
+    {
+        return Err(Error::invalid(
+            "status",
+            STATUSES.join(", "),
+            format!("`status` is one of {}", STATUSES.join(", ")),
+        ));
+    }
+    let filter = Filter { role: query.role.as_deref(), status: query.status.as_deref() };
+    let mut conn = call.app.pool().acquire().await?;
+    let rows = store::list(&mut conn, call.org_id(), filter, &page).await?;
+    let total = store::count(&mut conn, call.org_id(), filter).await?;
+    Ok(page.of(rows, total, |user| (user.created_at, user.user_id.to_string()), |user| user))
+}

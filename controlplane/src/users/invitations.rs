@@ -1,0 +1,188 @@
+//! Invitations: a user who has not come yet.
+
+use contract::caller::Credential;
+use contract::{OrgId, Role, Timestamp, UserId};
+use serde::{Deserialize, Serialize};
+use serde_json::json;
+use sqlx::PgConnection;
+
+use crate::authentication::accounts::INVITATION;
+use crate::authentication::sessions::{Holder, sha256};
+use crate::events::{self, Event, EventType, Origin};
+use crate::http::call::Call;
+use crate::http::json::{Created, Json};
+use crate::http::text::{self, Email, NAME_MAX};
+use crate::users::store::{self, Filter, Invitation, Invitee, User};
+use crate::{App, Error, Result, organizations};
+
+/// Characters of base62 that hold 256 bits.
+const TOKEN_CHARACTERS: usize = 43;
+
+/// "`admin`, `analyst`, `auditor`, `developer`, `service_account`": any role but `owner`.
+#[derive(Debug, Clone, Copy, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Assignable {
+    Admin,
+    Analyst,
+    Auditor,
+    Developer,
+    ServiceAccount,
+}
+
+impl Assignable {
+    pub const fn role(self) -> Role {
+        match self {
+            Self::Admin => Role::Admin,
+            Self::Analyst => Role::Analyst,
+            Self::Auditor => Role::Auditor,
+            Self::Developer => Role::Developer,
+            Self::ServiceAccount => Role::ServiceAccount,
+        }
+    }
+}
+
+/// Rule 1. A key that acts for nobody is not an owner either.
+pub fn may_make_admin(call: &Call, role: Role) -> Result<()> {
+    if role == Role::Admin && call.caller.role != Role::Owner {
+        return Err(Error::Forbidden("only the owner makes somebody `admin`"));
+    }
+    Ok(())
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct InviteBody {
+    email: Email,
+    name: Option<String>,
+    role: Assignable,
+}
+
+/// The user, and the token that accepts the invitation: shown once, to whoever hands it on.
+#[derive(Debug, Serialize)]
+pub struct InvitedUser {
+    #[serde(flatten)]
+    user: User,
+    invitation_token: String,
+}
+
+pub async fn create(call: Call, Json(body): Json<InviteBody>) -> Result<Created<InvitedUser>> {
+    let (user, invitation_token) = record(&call, body).await?;
+    Ok(Created(InvitedUser { user, invitation_token }))
+}
+
+/// `{user_id, email, role, status, invited_at}`.
+#[derive(Debug, Serialize)]
+pub struct InvitedView {
+    id: UserId,
+    user_id: UserId,
+    email: String,
+    role: String,
+    status: String,
+    invited_at: Timestamp,
+    invitation_expires_at: Option<Timestamp>,
+    invitation_token: String,
+}
+
+pub async fn invite(call: Call, Json(body): Json<InviteBody>) -> Result<Created<InvitedView>> {
+    let (user, invitation_token) = record(&call, body).await?;
+    Ok(Created(InvitedView {
+        id: user.id,
+        user_id: user.user_id,
+        email: user.email,
+        role: user.role,
+        status: user.status,
+        invited_at: user.created_at,
+        invitation_expires_at: user.invitation_expires_at,
+        invitation_token,
+    }))
+}
+
+async fn record(call: &Call, body: InviteBody) -> Result<(User, String)> {
+    let role = body.role.role();
+    may_make_admin(call, role)?;
+    let name = body.name.as_deref().map(|name| text::checked("name", name, NAME_MAX)).transpose()?;
+    let mut tx = call.begin().await?;
+    organizations::store::lock(&mut tx, call.org_id()).await?;
+    within_tier(call, &mut tx).await?;
+    let token = call.app.entropy().base62(TOKEN_CHARACTERS);
+    let invitee = Invitee {
+        org_id: call.org_id(),
+        email: &body.email,
+        name: name.as_deref(),
+        role,
+        token_sha256: &sha256(&token),
+        expires_at: call.now() + INVITATION,
+    };
+    let user = store::invite(&mut tx, &call.app, &invitee).await?;
+    let after = json!({"email": user.email, "role": user.role, "status": user.status});
+    let event = Event::new(EventType::UserInvited, user.user_id.as_str()).after(after);
+    events::record(&call.app, &mut tx, call, event).await?;
+    tx.commit().await?;
+    Ok((user, token))
+}
+
+/// The table "Tier quotas", row "Users".
+async fn within_tier(call: &Call, tx: &mut PgConnection) -> Result<()> {
+    let Some(limit) = call.tier.limits().max_users else {
+        return Ok(());
+    };
+    let count = store::count(tx, call.org_id(), Filter { role: None, status: None }).await?;
+    if count >= i64::from(limit) {
+        return Err(Error::TierLimit { tier: call.tier, quota: "users", limit: limit.into() });
+    }
+    Ok(())
+}
+
+/// Finds the invitation that a token accepts.
+pub(crate) async fn presented(conn: &mut PgConnection, token: &str, now: Timestamp) -> Result<Invitation> {
+    let found = store::invitation(conn, &sha256(token)).await?;
+    let invitation = found.ok_or(Error::BadCredential(contract::Code::InvalidToken))?;
+    if invitation.status != "invited" {
+        return Err(Error::BadCredential(contract::Code::InvalidToken));
+    }
+    if invitation.expires_at.is_none_or(|expires_at| expires_at <= now) {
+        return Err(Error::BadCredential(contract::Code::ExpiredToken));
+    }
+    Ok(invitation)
+}
+
+/// Whose invitation a token accepts.
+pub(crate) async fn addressee(app: &App, token: &str) -> Result<Email> {
+    let mut tx = app.pool().begin().await?;
+    let invitation = presented(&mut tx, token, app.now()).await?;
+    Email::try_from(invitation.email).map_err(Error::internal)
+}
+
+/// Makes the invited user `active` behind an account.
+pub(crate) async fn accept(
+    app: &App,
+    tx: &mut PgConnection,
+    token: &str,
+    account_id: &str,
+    name: Option<&str>,
+    origin: impl Fn(OrgId) -> Origin,
+) -> Result<Holder> {
+    let invitation = presented(tx, token, app.now()).await?;
+    store::accept(tx, &invitation.user_id, account_id, name, app.now()).await?;
+    let role = invitation.role.parse::<Role>().map_err(Error::internal)?;
+    let origin = Origin {
+        actor_id: invitation.user_id.to_string(),
+        actor_email: Some(invitation.email),
+        actor_role: Some(role),
+        ..origin(invitation.org_id.clone())
+    };
+    let event = Event::new(EventType::UserAccepted, invitation.user_id.as_str())
+        .before(json!({"status": "invited"}))
+        .after(json!({"status": "active"}));
+    events::record(app, tx, origin, event).await?;
+    Ok(Holder { user_id: invitation.user_id, org_id: invitation.org_id, role })
+}
+
+/// Is the caller this very user, by session or by a key that acts for them?
+pub fn is_self(call: &Call, user_id: &UserId) -> bool {
+    let acts = match &call.caller.credential {
+        Credential::Session { .. } => true,
+        Credential::Key { acts_for_user, .. } => *acts_for_user,
+    };
+    acts && call.caller.user_id.as_ref() == Some(user_id)
+}

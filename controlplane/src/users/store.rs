@@ -1,0 +1,328 @@
+//! Users in PostgreSQL.
+
+use std::collections::BTreeMap;
+
+use contract::{OrgId, Role, Timestamp, UserId};
+use serde::Serialize;
+use sqlx::PgConnection;
+use sqlx::types::Json;
+
+use crate::http::page::Page;
+use crate::http::text::Email;
+use crate::{App, Error, OnConstraint, Result};
+
+pub type Attributes = BTreeMap<String, String>;
+
+/// A user, as the room sees and answers it.
+#[derive(Debug, Clone, Serialize)]
+#[expect(clippy::struct_field_names, reason = "the specification names it")]
+pub struct User {
+    pub id: UserId,
+    pub user_id: UserId,
+    pub email: String,
+    pub name: Option<String>,
+    pub role: String,
+    pub status: String,
+    pub mfa_enabled: bool,
+    pub attributes: Json<Attributes>,
+    pub last_login: Option<Timestamp>,
+    /// On invite.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub invitation_expires_at: Option<Timestamp>,
+    pub created_at: Timestamp,
+    pub updated_at: Timestamp,
+}
+
+impl User {
+    pub fn is_owner(&self) -> bool {
+        self.role == Role::Owner.as_str()
+    }
+
+    pub fn is_admin(&self) -> bool {
+        self.role == Role::Admin.as_str()
+    }
+}
+
+/// The filters of the list.
+#[derive(Debug, Clone, Copy)]
+pub struct Filter<'a> {
+    pub role: Option<&'a str>,
+    pub status: Option<&'a str>,
+}
+
+pub async fn list(conn: &mut PgConnection, org_id: &OrgId, filter: Filter<'_>, page: &Page) -> Result<Vec<User>> {
+    let rows = sqlx::query_as!(
+        User,
+        r#"
+        select user_id as id, user_id, email, name, role, status, mfa_enabled,
+               attributes as "attributes: Json<Attributes>", last_login, invitation_expires_at,
+               created_at, updated_at
+        from users
+        where org_id = $1
+          and ($2::text is null or role = $2)
+          and ($3::text is null or status = $3)
+          and ($4::timestamptz is null or (created_at, user_id) > ($4, $5))
+        order by created_at, user_id
+        limit $6
+        "#,
+        org_id.as_str(),
+        filter.role,
+        filter.status,
+        page.after_time(),
+        page.after_id(),
+        page.fetch(),
+    )
+    .fetch_all(conn)
+    .await?;
+    Ok(rows)
+}
+
+pub async fn count(conn: &mut PgConnection, org_id: &OrgId, filter: Filter<'_>) -> Result<i64> {
+    let count = sqlx::query_scalar!(
+        r#"
+        select count(*) as "count!"
+        from users
+        where org_id = $1
+          and ($2::text is null or role = $2)
+          and ($3::text is null or status = $3)
+        "#,
+        org_id.as_str(),
+        filter.role,
+        filter.status,
+    )
+    .fetch_one(conn)
+    .await?;
+    Ok(count)
+}
+
+/// The user of that id in this organization.
+pub async fn get(conn: &mut PgConnection, org_id: &OrgId, user_id: &UserId) -> Result<User> {
+    sqlx::query_as!(
+        User,
+        r#"
+        select user_id as id, user_id, email, name, role, status, mfa_enabled,
+               attributes as "attributes: Json<Attributes>", last_login, invitation_expires_at,
+               created_at, updated_at
+        from users
+        where org_id = $1 and user_id = $2
+        "#,
+        org_id.as_str(),
+        user_id.as_str(),
+    )
+    .fetch_optional(conn)
+    .await?
+    .ok_or(Error::NotFound { kind: "user" })
+}
+
+/// Somebody who is invited.
+#[derive(Debug)]
+pub struct Invitee<'a> {
+    pub org_id: &'a OrgId,
+    pub email: &'a Email,
+    pub name: Option<&'a str>,
+    pub role: Role,
+    pub token_sha256: &'a [u8],
+    pub expires_at: Timestamp,
+}
+
+pub async fn invite(conn: &mut PgConnection, app: &App, invitee: &Invitee<'_>) -> Result<User> {
+    let now = app.now();
+    let user_id = UserId::fresh(now, app.entropy());
+    sqlx::query_as!(
+        User,
+        r#"
+        insert into users
+            (user_id, org_id, email, name, role, status, invitation_sha256, invitation_expires_at,
+             created_at, updated_at)
+        values ($1, $2, $3, $4, $5, 'invited', $6, $7, $8, $8)
+        returning user_id as id, user_id, email, name, role, status, mfa_enabled,
+                  attributes as "attributes: Json<Attributes>", last_login, invitation_expires_at,
+                  created_at, updated_at
+        "#,
+        user_id.as_str(),
+        invitee.org_id.as_str(),
+        invitee.email.as_str(),
+        invitee.name,
+        invitee.role.as_str(),
+        invitee.token_sha256,
+        invitee.expires_at,
+        now,
+    )
+    .fetch_one(conn)
+    .await
+    .on_constraint("users_org_id_email_key", || {
+        Error::conflict("email_taken", format!("{} is a user of this organization already", invitee.email))
+    })
+}
+
+pub async fn set_role(conn: &mut PgConnection, user_id: &UserId, role: Role, now: Timestamp) -> Result<()> {
+    sqlx::query!(
+        "update users set role = $2, updated_at = $3 where user_id = $1",
+        user_id.as_str(),
+        role.as_str(),
+        now,
+    )
+    .execute(conn)
+    .await?;
+    Ok(())
+}
+
+pub async fn suspend(conn: &mut PgConnection, user_id: &UserId, now: Timestamp) -> Result<()> {
+    sqlx::query!("update users set status = 'suspended', updated_at = $2 where user_id = $1", user_id.as_str(), now)
+        .execute(conn)
+        .await?;
+    Ok(())
+}
+
+/// Back to what the user was: `active` if the invitation had been accepted, else `invited`.
+pub async fn reactivate(conn: &mut PgConnection, user_id: &UserId, now: Timestamp) -> Result<()> {
+    sqlx::query!(
+        "update users
+         set status = case when account_id is null then 'invited' else 'active' end, updated_at = $2
+         where user_id = $1",
+        user_id.as_str(),
+        now,
+    )
+    .execute(conn)
+    .await?;
+    Ok(())
+}
+
+pub async fn set_attributes(
+    conn: &mut PgConnection,
+    user_id: &UserId,
+    attributes: &Attributes,
+    now: Timestamp,
+) -> Result<()> {
+    sqlx::query!(
+        "update users set attributes = $2, updated_at = $3 where user_id = $1",
+        user_id.as_str(),
+        Json(attributes) as _,
+        now,
+    )
+    .execute(conn)
+    .await?;
+    Ok(())
+}
+
+pub async fn remove(conn: &mut PgConnection, user_id: &UserId) -> Result<()> {
+    sqlx::query!("delete from users where user_id = $1", user_id.as_str()).execute(conn).await?;
+    Ok(())
+}
+
+/// Admins besides this user who can act.
+pub async fn other_admins(conn: &mut PgConnection, org_id: &OrgId, user_id: &UserId) -> Result<i64> {
+    let count = sqlx::query_scalar!(
+        r#"
+        select count(*) as "count!"
+        from users
+        where org_id = $1 and user_id <> $2 and role = 'admin' and status = 'active'
+        "#,
+        org_id.as_str(),
+        user_id.as_str(),
+    )
+    .fetch_one(conn)
+    .await?;
+    Ok(count)
+}
+
+pub async fn owner(conn: &mut PgConnection, org_id: &OrgId) -> Result<Option<UserId>> {
+    let user_id =
+        sqlx::query_scalar!("select user_id from users where org_id = $1 and role = 'owner'", org_id.as_str())
+            .fetch_optional(conn)
+            .await?;
+    Ok(user_id.map(UserId::from))
+}
+
+/// The first user of an organization.
+#[derive(Debug)]
+pub struct Owner<'a> {
+    pub org_id: &'a OrgId,
+    pub account_id: &'a str,
+    pub email: &'a Email,
+    pub name: Option<&'a str>,
+}
+
+pub async fn insert_owner(conn: &mut PgConnection, app: &App, owner: &Owner<'_>) -> Result<UserId> {
+    let now = app.now();
+    let user_id = UserId::fresh(now, app.entropy());
+    sqlx::query!(
+        "insert into users (user_id, org_id, account_id, email, name, role, status, created_at, updated_at)
+         values ($1, $2, $3, $4, $5, 'owner', 'active', $6, $6)",
+        user_id.as_str(),
+        owner.org_id.as_str(),
+        owner.account_id,
+        owner.email.as_str(),
+        owner.name,
+        now,
+    )
+    .execute(conn)
+    .await?;
+    Ok(user_id)
+}
+
+/// The account behind a user becomes the owner of another organization.
+pub async fn owner_like(conn: &mut PgConnection, app: &App, user_id: &UserId, org_id: &OrgId) -> Result<UserId> {
+    let now = app.now();
+    let owner_id = UserId::fresh(now, app.entropy());
+    let made = sqlx::query!(
+        "insert into users (user_id, org_id, account_id, email, name, role, status, created_at, updated_at)
+         select $1, $2, account_id, email, name, 'owner', 'active', $4, $4
+         from users
+         where user_id = $3 and account_id is not null",
+        owner_id.as_str(),
+        org_id.as_str(),
+        user_id.as_str(),
+        now,
+    )
+    .execute(conn)
+    .await?;
+    (made.rows_affected() == 1).then_some(owner_id).ok_or(Error::NotFound { kind: "user" })
+}
+
+/// An invitation that somebody presents the token of.
+#[derive(Debug)]
+pub struct Invitation {
+    pub user_id: UserId,
+    pub org_id: OrgId,
+    pub email: String,
+    pub role: String,
+    pub status: String,
+    pub expires_at: Option<Timestamp>,
+}
+
+pub async fn invitation(conn: &mut PgConnection, token_sha256: &[u8]) -> Result<Option<Invitation>> {
+    let row = sqlx::query_as!(
+        Invitation,
+        "select user_id, org_id, email, role, status, invitation_expires_at as expires_at
+         from users
+         where invitation_sha256 = $1
+         for update",
+        token_sha256,
+    )
+    .fetch_optional(conn)
+    .await?;
+    Ok(row)
+}
+
+pub async fn accept(
+    conn: &mut PgConnection,
+    user_id: &UserId,
+    account_id: &str,
+    name: Option<&str>,
+    now: Timestamp,
+) -> Result<()> {
+    sqlx::query!(
+        "update users
+         set account_id = $2, name = coalesce($3, name), status = 'active',
+             invitation_sha256 = null, invitation_expires_at = null, updated_at = $4
+         where user_id = $1",
+        user_id.as_str(),
+        account_id,
+        name,
+        now,
+    )
+    .execute(conn)
+    .await?;
+    Ok(())
+}

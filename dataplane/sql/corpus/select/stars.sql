@@ -1,0 +1,7 @@
+SELECT * EXCLUDE (a, b, name, d, ts, amt, g) FROM t WHERE id = 1;
+SELECT g, COUNT(*) FROM t GROUP BY ALL ORDER BY 1;
+SELECT id AS "Order" FROM t WHERE id = 1;
+SELECT CASE g WHEN 'x' THEN 1 ELSE 0 END FROM t ORDER BY id;
+SELECT 1 // c
+;
+SELECT COUNT(*) FROM t JOIN m USING (id);

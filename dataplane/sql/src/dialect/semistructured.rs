@@ -1,0 +1,163 @@
+//! Calls that make and take apart objects and arrays, which are JSON in the engine.
+//!
+//! Over one of the engine's own lists the engine's function of the name stays.
+
+use sqlparser::ast::{DictionaryField, Expr, Function, Ident, Value};
+
+use super::call::{Handler, exactly, plain, wrong_count};
+use super::{Context, compose, templates};
+use crate::error::Error;
+use crate::types::Type;
+
+pub(super) const CALLS: &[(&str, Handler)] = &[
+    ("array_append", array_append),
+    ("array_cat", array_cat),
+    ("array_construct", array_construct),
+    ("array_construct_compact", array_construct_compact),
+    ("array_contains", array_contains),
+    ("array_position", array_position),
+    ("array_prepend", array_prepend),
+    ("array_slice", array_slice),
+    ("object_construct", object_construct),
+    ("object_construct_keep_null", object_construct_keep_null),
+    ("reduce", reduce),
+    ("typeof", type_name),
+];
+
+/// `OBJECT_CONSTRUCT(k, v, …)`: members that are NULL are left out.
+fn object_construct(function: Function, context: &mut Context<'_>) -> Result<Expr, Error> {
+    let args = pairs("object_construct", function)?;
+    if args
+        .chunks(2)
+        .all(|pair| pair.get(1).is_some_and(is_never_null))
+    {
+        return Ok(compose::call("json_object", args));
+    }
+    let entries = args.chunks(2).filter_map(|pair| match pair {
+        [key, value] => Some((key.clone(), value.clone())),
+        _ => None,
+    });
+    let entries = entries.map(|(key, value)| {
+        let members = [("k", key), ("v", compose::call("to_json", [value]))];
+        let field = |(name, value)| DictionaryField {
+            key: Ident::new(name),
+            value: Box::new(value),
+        };
+        Expr::Dictionary(members.into_iter().map(field).collect())
+    });
+    let list = compose::call("list_value", entries);
+    templates::fill("_object_without_nulls", &[list], context)
+}
+
+fn is_never_null(value: &Expr) -> bool {
+    match value {
+        Expr::Value(value) => value.value != Value::Null,
+        Expr::Function(function) => matches!(
+            compose::bare_name(&function.name).as_deref(),
+            Some("json_object" | "json_array" | "to_json")
+        ),
+        _ => false,
+    }
+}
+
+/// `OBJECT_CONSTRUCT_KEEP_NULL(k, v, …)`.
+fn object_construct_keep_null(function: Function, _: &mut Context<'_>) -> Result<Expr, Error> {
+    Ok(compose::call(
+        "json_object",
+        pairs("object_construct_keep_null", function)?,
+    ))
+}
+
+fn pairs(name: &str, function: Function) -> Result<Vec<Expr>, Error> {
+    let args = plain(function)?;
+    if args.len() % 2 == 0 {
+        Ok(args)
+    } else {
+        Err(wrong_count(name, args.len()))
+    }
+}
+
+/// `ARRAY_CONSTRUCT(…)`.
+fn array_construct(function: Function, _: &mut Context<'_>) -> Result<Expr, Error> {
+    Ok(compose::call("json_array", plain(function)?))
+}
+
+fn array_construct_compact(function: Function, context: &mut Context<'_>) -> Result<Expr, Error> {
+    let array = compose::call("json_array", plain(function)?);
+    templates::fill("array_compact", &[array], context)
+}
+
+/// `REDUCE(list, start, lambda)`; the engine has the lambda second.
+fn reduce(function: Function, _: &mut Context<'_>) -> Result<Expr, Error> {
+    let mut args = plain(function)?;
+    if args.len() == 3 && matches!(args.last(), Some(Expr::Lambda(_))) {
+        args.swap(1, 2);
+    }
+    Ok(compose::call("list_reduce", args))
+}
+
+/// `TYPEOF(variant)` in the warehouse's words; of anything else the engine's answer.
+fn type_name(function: Function, context: &mut Context<'_>) -> Result<Expr, Error> {
+    let [value] = exactly("typeof", plain(function)?)?;
+    match context.type_of(&value) {
+        Type::Json => templates::fill("_typeof", &[value], context),
+        _ => Ok(compose::call("typeof", [value])),
+    }
+}
+
+/// The template over a variant, the engine's own function over one of its lists.
+fn over_json(
+    function: Function,
+    array: usize,
+    template: &str,
+    context: &mut Context<'_>,
+) -> Result<Expr, Error> {
+    let name = function.name.to_string().to_ascii_lowercase();
+    let args = plain(function)?;
+    if args
+        .get(array)
+        .is_some_and(|value| context.type_of(value) == Type::Json)
+    {
+        return templates::fill(template, &args, context);
+    }
+    Ok(compose::call(&name, args))
+}
+
+fn array_append(function: Function, context: &mut Context<'_>) -> Result<Expr, Error> {
+    over_json(function, 0, "_array_append", context)
+}
+
+fn array_prepend(function: Function, context: &mut Context<'_>) -> Result<Expr, Error> {
+    over_json(function, 0, "_array_prepend", context)
+}
+
+fn array_cat(function: Function, context: &mut Context<'_>) -> Result<Expr, Error> {
+    over_json(function, 0, "_array_cat", context)
+}
+
+fn array_slice(function: Function, context: &mut Context<'_>) -> Result<Expr, Error> {
+    over_json(function, 0, "_array_slice", context)
+}
+
+fn array_contains(function: Function, context: &mut Context<'_>) -> Result<Expr, Error> {
+    search(function, "_array_contains", context)
+}
+
+fn array_position(function: Function, context: &mut Context<'_>) -> Result<Expr, Error> {
+    search(function, "_array_position", context)
+}
+
+/// The warehouse takes the value first and an array second; the engine a list first.
+fn search(function: Function, template: &str, context: &mut Context<'_>) -> Result<Expr, Error> {
+    let name = function.name.to_string().to_ascii_lowercase();
+    let is_list =
+        |value: &Expr, context: &Context<'_>| matches!(context.type_of(value), Type::List);
+    let (first, second) = match &plain(function)?[..] {
+        [first, second] => (first.clone(), second.clone()),
+        other => return Err(wrong_count(&name, other.len())),
+    };
+    if is_list(&first, context) && !matches!(context.type_of(&second), Type::List | Type::Json) {
+        return Ok(compose::call(&name, [first, second]));
+    }
+    templates::fill(template, &[first, second], context)
+}

@@ -1,0 +1,109 @@
+use super::{Template, admit};
+use crate::error::Kind;
+use crate::testing::catalog;
+
+fn known(name: &str) -> bool {
+    ["region", "user_id", "department"].contains(&name)
+}
+
+#[test]
+fn conditions_on_the_row_are_admitted() {
+    let cases = [
+        "region = '{region}'",
+        "region = {region}",
+        "name LIKE 'x-{user_id}-%'",
+        "region = 'EU' OR id > 5",
+        "id IN (SELECT customer_id FROM orders WHERE orders.region = {region})",
+        "upper(region) = upper({region}) AND NOT (id BETWEEN 1 AND 3)",
+        "FALSE",
+    ];
+    for text in cases {
+        let admitted = admit(text, &known);
+        assert!(admitted.is_ok(), "{text}: {admitted:?}");
+    }
+}
+
+#[test]
+fn facts_name_placeholders_columns_and_tables() {
+    let facts = admit(
+        "c.region = '{region}' AND id IN (SELECT customer_id FROM orders)",
+        &known,
+    )
+    .expect("a filter");
+    assert_eq!(
+        facts.placeholders.into_iter().collect::<Vec<_>>(),
+        ["region"]
+    );
+    assert_eq!(
+        facts.columns.into_iter().collect::<Vec<_>>(),
+        ["id", "region"]
+    );
+    assert_eq!(
+        facts.tables.into_iter().collect::<Vec<_>>(),
+        ["main.orders"]
+    );
+}
+
+#[test]
+fn what_could_not_be_a_filter_is_refused() {
+    let cases = [
+        "",
+        "1 = 1",
+        "TRUE",
+        "region = 'EU' OR 1 = 1",
+        "region = region",
+        "region IS NULL OR region IS NOT NULL",
+        "name LIKE '%'",
+        "NOT FALSE",
+        "id + 1",
+        "count(*) > 1",
+        "row_number() OVER () = 1",
+        "random() > 0.5",
+        "current_setting('x') = 'y'",
+        "region = '{nobody}'",
+        "region = $1",
+        "region = ?",
+        "region = 'a'; DROP TABLE t",
+        "region = 'a' FROM t",
+        "region = 'a' AS x",
+        "region = 'a', TRUE",
+        "id IN (SELECT id FROM raw.main.t)",
+        "id IN (SELECT id FROM read_csv('x'))",
+        "id IN (WITH a AS (SELECT 1 AS id) SELECT id FROM a)",
+        "region = 'EU' OR",
+    ];
+    for text in cases {
+        let refused = admit(text, &known);
+        assert!(
+            matches!(&refused, Err(error) if error.kind == Kind::InvalidFilter),
+            "{text}: {refused:?}"
+        );
+    }
+}
+
+#[test]
+fn a_column_that_is_gone_refuses_every_statement_on_the_table() {
+    let filter = Template::parse("gone = 1")
+        .expect("a filter")
+        .bind(&|_| None, &catalog())
+        .expect("a filter");
+    let mut rules = crate::Rules::default();
+    rules.filter("main", "payroll", filter);
+    let refused = crate::testing::engine("SELECT 1 FROM payroll", &rules).expect_err("a refusal");
+    assert!(matches!(refused.kind, Kind::Ungovernable { .. }));
+}
+
+/// Whatever a caller carries, it is one bound value.
+#[test]
+fn values_never_become_text_of_the_statement() {
+    let evil = "x' OR TRUE --";
+    let template = Template::parse("iban = 'a-{region}'").expect("a filter");
+    let filter = template
+        .bind(&|_| Some(evil.to_owned()), &catalog())
+        .expect("a filter");
+    let mut rules = crate::Rules::default();
+    rules.filter("main", "payroll", filter);
+    let made = crate::testing::engine("SELECT id FROM payroll", &rules).expect("engine SQL");
+    assert!(!made.sql.contains("TRUE"), "{}", made.sql);
+    assert_eq!(made.binds, [crate::Bind::Text(format!("a-{evil}"))]);
+}

@@ -1,0 +1,201 @@
+use crate::error::Kind;
+use crate::testing::engine;
+use crate::{Rules, parse, resolve};
+
+fn refusal(sql: &str) -> Kind {
+    match engine(sql, &Rules::default()) {
+        Ok(made) => panic!("{sql} runs: {}", made.sql),
+        Err(error) => error.kind,
+    }
+}
+
+/// Classes of the catalogue of attacks that end here.
+#[test]
+fn tables_the_engine_keeps_for_itself_do_not_exist() {
+    let cases = [
+        "SELECT * FROM raw.main.customers",
+        "SELECT * FROM RAW.customers",
+        "SELECT * FROM memory.main.payroll",
+        "SELECT * FROM system.main.x",
+        "SELECT * FROM temp.x",
+        "SELECT * FROM information_schema.tables",
+        "SELECT * FROM demo.information_schema.tables",
+        "SELECT * FROM pg_catalog.pg_class",
+        "SELECT sql FROM sqlite_master",
+        "SELECT * FROM duckdb_tables",
+        "SELECT * FROM _svc_dirty.changes",
+        "SELECT * FROM other.main.customers",
+        "FROM 'data.parquet'",
+        "FROM 'http://169.254.169.254/latest/meta-data/'",
+        "SELECT * FROM \"/etc/passwd\"",
+    ];
+    for sql in cases {
+        assert!(matches!(refusal(sql), Kind::TableNotFound { .. }), "{sql}");
+    }
+}
+
+#[test]
+fn functions_that_look_outside_are_refused() {
+    let cases = [
+        "SELECT * FROM read_csv('/etc/passwd')",
+        "SELECT content FROM read_blob('x')",
+        "SELECT * FROM query('SELECT 1')",
+        "SELECT * FROM query_table(['customers'])",
+        "SELECT * FROM duckdb_settings()",
+        "SELECT * FROM glob('/*')",
+        "SELECT current_setting('x')",
+        "SELECT stats(name) FROM customers",
+        "SELECT error(name) FROM customers",
+        "SELECT sleep_ms(1)",
+        "SELECT nobody_knows_this(1)",
+        "SELECT system.main.upper('a')",
+        "SELECT id FROM customers ORDER BY getvariable('x')",
+        "SELECT id FROM customers WHERE id IN (SELECT current_setting('x'))",
+    ];
+    for sql in cases {
+        assert!(
+            matches!(refusal(sql), Kind::UnsupportedFunction { .. }),
+            "{sql}: {:?}",
+            refusal(sql)
+        );
+    }
+}
+
+#[test]
+fn statements_off_the_list_are_refused() {
+    let cases = [
+        "COPY customers TO '/tmp/x'",
+        "COPY (SELECT 1) TO STDOUT",
+        "ATTACH ':memory:' AS m",
+        "DETACH raw",
+        "PRAGMA storage_info('customers')",
+        "INSTALL httpfs",
+        "LOAD httpfs",
+        "CALL truncate_duckdb_logs()",
+        "EXPLAIN SELECT * FROM customers",
+        "EXPLAIN ANALYZE DELETE FROM customers",
+        "CREATE VIEW v AS SELECT 1",
+        "CREATE TEMPORARY TABLE t (a INT)",
+        "CREATE SEQUENCE s",
+        "SET VARIABLE v = 1",
+        "SELECT * FROM customers FOR UPDATE",
+        "WITH d AS (DELETE FROM orders RETURNING *) SELECT * FROM d",
+        "SELECT ssn INTO x FROM customers",
+    ];
+    for sql in cases {
+        assert!(engine(sql, &Rules::default()).is_err(), "{sql}");
+    }
+}
+
+#[test]
+fn what_grows_with_an_argument_is_bounded() {
+    for sql in [
+        "SELECT repeat('x', 4000000000)",
+        "SELECT * FROM range(10000000000)",
+        "SELECT * FROM range($1)",
+        "SELECT list(range($1))",
+    ] {
+        assert!(matches!(refusal(sql), Kind::Unsupported { .. }), "{sql}");
+    }
+    assert!(engine("SELECT * FROM range(10)", &Rules::default()).is_ok());
+}
+
+#[test]
+fn names_match_without_regard_to_case() {
+    for sql in [
+        "SELECT * FROM \"PayRoll\"",
+        "SELECT * FROM MAIN.payroll",
+        "SELECT * FROM Demo.Main.PAYROLL",
+        "SELECT * FROM demo.payroll",
+    ] {
+        let made = engine(sql, &Rules::default()).unwrap_or_else(|error| panic!("{sql}: {error}"));
+        assert_eq!(made.tables, ["raw.main.payroll"], "{sql}");
+    }
+}
+
+#[test]
+fn a_missing_table_is_told_where_and_what_may_be_meant() {
+    let error = engine("SELECT *\nFROM custmers", &Rules::default()).expect_err("no such table");
+    assert_eq!(
+        error.message,
+        "table custmers does not exist; did you mean main.customers?"
+    );
+    assert_eq!(
+        error
+            .position
+            .map(|position| (position.line, position.column)),
+        Some((2, 6))
+    );
+}
+
+#[test]
+fn labels_are_the_words_of_the_statement() {
+    let made = engine(
+        "SELECT NVL(note, 'x'), id, count(*) FROM orders GROUP BY ALL",
+        &Rules::default(),
+    )
+    .expect("engine SQL");
+    assert!(
+        made.sql
+            .contains(r#"AS "NVL(note, 'x')", "id", count(*) AS "count(*)""#),
+        "{}",
+        made.sql
+    );
+}
+
+#[test]
+fn a_subquery_without_a_name_has_its_words_as_label() {
+    assert!(
+        engine(
+            "SELECT (SELECT max(id) FROM customers), EXISTS (SELECT 1 FROM orders) FROM payroll",
+            &Rules::default()
+        )
+        .is_ok()
+    );
+}
+
+#[test]
+fn facts_need_no_catalog() {
+    let statement = parse("WITH a AS (SELECT * FROM s.t) INSERT INTO x SELECT * FROM a, b")
+        .map(|s| s.tables().len());
+    assert!(statement.is_ok());
+    let statement = parse("INSERT INTO x SELECT upper(b.n) FROM a JOIN S.b ON a.i = $3 WHERE a.j IN (SELECT i FROM c)").expect("a statement");
+    let tables: Vec<_> = statement
+        .tables()
+        .iter()
+        .map(|table| table.name.as_str())
+        .collect();
+    assert_eq!(tables, ["x", "a", "b", "c"]);
+    assert_eq!(statement.parameters(), 3);
+    assert!(statement.is_write());
+    assert!(statement.functions().contains("upper"));
+    assert!(
+        resolve(
+            statement,
+            &crate::Catalog::default(),
+            &crate::Names::new("d")
+        )
+        .is_err()
+    );
+}
+
+#[test]
+fn nothing_of_a_literal_is_in_the_log() {
+    let sql = "SELECT 'secret', 4711, $$secret$$, INTERVAL '4711 days', DATE '4711-01-01', x'ABCD' FROM t WHERE a IN ('secret') LIMIT 4711 -- secret";
+    let redacted = parse(sql).expect("a statement").redacted();
+    for hidden in ["secret", "4711", "ABCD"] {
+        assert!(!redacted.contains(hidden), "{redacted}");
+    }
+    assert!(
+        parse("SET x = 'secret'")
+            .expect("a statement")
+            .redacted()
+            .starts_with("SET")
+    );
+    assert!(
+        !parse("COPY t TO 'secret'")
+            .expect("a statement")
+            .redacted()
+            .contains("secret")
+    );
+}
