@@ -212,8 +212,9 @@ impl Conversation {
     async fn describe_portal(&mut self, name: &str) -> Result<(), Stop> {
         let portal = self.portals.get(name).ok_or_else(|| no_cursor(name))?;
         let (prepared, formats) = (portal.prepared.clone(), portal.formats.clone());
-        let fields = match (portal.running(), prepared) {
-            (Some(delivery), _) => delivery.fields.clone(),
+        let running = portal.running().map(|delivery| delivery.fields.clone());
+        let fields = match (running, prepared) {
+            (Some(fields), _) => fields,
             (None, None) => Vec::new(),
             (None, Some(prepared)) => {
                 self.may_go_on(prepared.command())?;
@@ -262,7 +263,9 @@ impl Conversation {
     }
 
     async fn advance(&mut self, portal: &mut Portal, rows_max: u32) -> Result<(), Stop> {
-        if let (State::Ready, Some(prepared)) = (&portal.state, portal.prepared.clone()) {
+        if portal.running().is_none()
+            && let Some(prepared) = portal.prepared.clone()
+        {
             self.may_go_on(prepared.command())?;
             match &prepared.what {
                 What::Empty => {
