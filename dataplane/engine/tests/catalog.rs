@@ -104,6 +104,8 @@ async fn the_engines_parser_names_tables_and_functions() {
     let world = world.made(&["create table \"x AS y\"(i int)"]).await;
     let tables = world.parsed(named).await.unwrap().tables.unwrap();
     assert_eq!(tables, ["raw.main.\"x AS y\"", "raw.main.t"]);
+    let bound = "select '$1', \"x AS y\".i from raw.main.\"x AS y\" where i = $1 and i < $12";
+    assert_eq!(world.parsed(bound).await.unwrap().tables.unwrap(), ["raw.main.\"x AS y\""]);
     let write = world
         .parsed("insert into raw.main.t select i from raw.main.t")
         .await

@@ -237,9 +237,31 @@ fn parse(connection: &Connection, sql: &str) -> Result<Parsed, Error> {
         names
     });
     Ok(Parsed {
-        tables: connection.table_names(sql).ok().map(|names| names.iter().map(|name| path(name).to_owned()).collect()),
+        tables: connection.table_names(&without_parameters(sql)).ok().map(|names| names.iter().map(|name| path(name).to_owned()).collect()),
         functions,
     })
+}
+
+/// The statement with NULL for each `$1`: the engine names no tables of a statement with parameters.
+/// What stands in quotes stays; the generated SQL this is for has no other quotes and no comments.
+fn without_parameters(sql: &str) -> String {
+    let mut out = String::with_capacity(sql.len() + 16);
+    let mut within = None;
+    let mut characters = sql.chars().peekable();
+    while let Some(character) = characters.next() {
+        match within {
+            None if character == '$' && characters.peek().is_some_and(char::is_ascii_digit) => {
+                while characters.next_if(char::is_ascii_digit).is_some() {}
+                out.push_str("NULL");
+                continue;
+            }
+            None if matches!(character, '\'' | '"') => within = Some(character),
+            Some(quote) if quote == character => within = None,
+            _ => {}
+        }
+        out.push(character);
+    }
+    out
 }
 
 /// The path at the start of a table reference as the engine prints it: an alias and what else may
