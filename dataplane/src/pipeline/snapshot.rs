@@ -135,7 +135,8 @@ fn compare(parsed: &engine::Parsed, native: &Native) -> Result<()> {
     if !agree {
         return Err(Error::Unverified { why: format!("tables found {found:?}, emitted {emitted:?}") });
     }
-    let unlisted = |name: &&String| sql::functions::class(name).is_none_or(|class| class == sql::functions::Class::Denied);
+    let unlisted =
+        |name: &&String| sql::functions::class(name).is_none_or(|class| class == sql::functions::Class::Denied);
     let callers = |name: &&String| !OURS.contains(&name.as_str());
     match parsed.functions.iter().flatten().filter(callers).find(unlisted) {
         Some(name) => Err(Error::Unverified { why: format!("function {name} is not on the list") }),

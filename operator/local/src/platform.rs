@@ -5,9 +5,9 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use clap::Args;
+use contract::wire::CONTROL_PLANE_NAME;
 use contract::wire::port;
 use contract::{Entropy, SharedClock, SystemClock};
-use contract::wire::CONTROL_PLANE_NAME;
 use controlplane::Parts;
 use controlplane::identity::Authority;
 use tokio_util::sync::CancellationToken;
@@ -196,7 +196,8 @@ pub async fn up(config: Config) -> Result<(), Error> {
     let step = Step::begin("start", "postgres, control plane");
     let platform = Platform::start(&config, Means::of_this_machine()?).await?;
     step.done("postgres, control plane");
-    let contents = if config.no_data { "organization, environment" } else { "organization, environment, TPC-H at scale 0.1" };
+    let contents =
+        if config.no_data { "organization, environment" } else { "organization, environment, TPC-H at scale 0.1" };
     let step = Step::begin("demo", contents);
     let demo = demo::prepare(&platform, config.checked_trust()?).await?;
     step.done(contents);
