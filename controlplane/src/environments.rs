@@ -15,10 +15,8 @@ mod store;
 
 use contract::{Access, Scope};
 
-pub use placement::place;
-#[cfg(test)]
-pub(crate) use seed::record;
-pub use seed::{Seed, seed};
+pub use placement::{place, provision, provision_all};
+pub use seed::{Seed, record, seed};
 pub use store::{belongs, governed, lock, test_mode, versions};
 
 use crate::http::routes::Routes;

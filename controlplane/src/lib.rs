@@ -209,6 +209,12 @@ pub struct Running {
     pub grpc: Option<SocketAddr>,
 }
 
+/// Brings a database to this version's schema.
+pub async fn migrate(database_url: &str) -> Result<(), StartError> {
+    let pool = PgPoolOptions::new().max_connections(1).connect(database_url).await?;
+    Ok(MIGRATIONS.run(&pool).await?)
+}
+
 /// Connects, migrates, and serves until `parts.shutdown` is cancelled.
 pub async fn start(config: Config, parts: Parts) -> Result<Running, StartError> {
     let pool = PgPoolOptions::new()

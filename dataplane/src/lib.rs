@@ -1,1 +1,30 @@
+//! The query proxy of one environment: its doors, the fifteen stages, its engine.
+//!
+//! A door turns a credential and a request into an [`Ask`]; [`pipeline::Pipeline`] turns it into an
+//! [`Answer`]; the door encodes it. Nothing else runs SQL. What the caller may do is decided by the
+//! governance snapshot that the control plane streams here, and holds while it is away.
+//!
+//! Not here: who may log in, what policies say, where usage is stored (control plane); what a
+//! statement means (`sql`); how it runs (`engine`).
+#![forbid(unsafe_code)]
 
+pub mod answer;
+pub mod ask;
+pub mod config;
+pub mod doors;
+pub mod encode;
+pub mod error;
+pub mod governance;
+pub mod pipeline;
+pub mod plane;
+pub mod sessions;
+#[cfg(any(test, feature = "testing"))]
+pub mod testing;
+pub mod trail;
+
+pub use answer::{Answer, Column, Command, Description, Rows, Totals};
+pub use ask::{Ask, Declared, Names};
+pub use error::Error;
+pub use pipeline::Pipeline;
+pub use plane::{DataPlane, Running, StartError};
+pub use sessions::{Admitted, Sessions};

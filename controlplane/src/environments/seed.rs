@@ -24,7 +24,7 @@ pub async fn seed(app: &App, org_id: &OrgId, seed: &Seed) -> Result<EnvId> {
 }
 
 /// The environment of this slug, made if it is not there.
-pub(crate) async fn record(app: &App, org_id: &OrgId, seed: &Seed) -> Result<EnvId> {
+pub async fn record(app: &App, org_id: &OrgId, seed: &Seed) -> Result<EnvId> {
     let now = app.now();
     let mut tx = app.pool().begin().await?;
     store::serialise(&mut tx, org_id).await?;

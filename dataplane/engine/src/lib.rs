@@ -1,1 +1,47 @@
+//! The engine: DuckDB in a child process of its own, and the client that drives it.
+//!
+//! This is the only crate that links DuckDB. It runs SQL that others wrote and checked: it knows
+//! no caller, no policy and no dialect, and it depends on nothing of ours. What it promises is that
+//! a statement can always be ended, whatever it does, and that the rest goes on.
+//!
+//! Why a child: some functions ignore both the engine's memory limit and its interrupt. A process
+//! can be bounded (`RLIMIT_AS`) and killed; a library cannot.
+//!
+//! | side | file | what |
+//! |---|---|---|
+//! | parent | `engine` | `Engine`: start, sessions, catalog, stop |
+//! | parent | `session`, `line`, `rows` | one connection; its socket; the rows of its statement |
+//! | parent | `supervisor`, `process`, `watchdog` | keeps a child alive, ends statements, kills, restarts |
+//! | both | `frame`, `message`, `value` | what travels over the sockets |
+//! | child | `child` and below | opens, hardens, executes |
+//! | child | `ffi` | the C API; the only unsafe code |
 
+#![deny(unsafe_code)]
+
+pub mod catalog;
+pub mod child;
+mod config;
+mod engine;
+mod error;
+mod ffi;
+mod frame;
+mod line;
+mod message;
+mod process;
+mod rows;
+pub mod seed;
+mod session;
+mod store;
+mod supervisor;
+mod types;
+mod value;
+mod watchdog;
+
+pub use catalog::Catalog;
+pub use config::Config;
+pub use engine::Engine;
+pub use error::{Error, Kind};
+pub use message::{Change, Column, Parsed};
+pub use rows::{Held, Rows};
+pub use session::{Outcome, Session, Snapshot, Statement};
+pub use value::Value;

@@ -1,1 +1,16 @@
+//! The platform on one machine: the operator's job without Kubernetes.
+//!
+//! PostgreSQL, the control plane and one data plane per environment, composed of the same `run`s
+//! that the cluster's binaries call. The engine of each environment is a child process of its own.
+#![forbid(unsafe_code)]
 
+pub mod cli;
+pub mod demo;
+pub mod env_file;
+pub mod environments;
+pub mod platform;
+pub mod postgres;
+mod progress;
+pub mod state;
+
+pub use platform::Platform;

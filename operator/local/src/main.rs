@@ -1,1 +1,6 @@
-fn main(){}
+//! `sluice`: see `sluice --help`.
+#![forbid(unsafe_code)]
+
+fn main() -> std::process::ExitCode {
+    sluice::cli::main()
+}

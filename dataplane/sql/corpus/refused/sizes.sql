@@ -5,3 +5,6 @@ SELECT len(generate_series(d, DATE '2024-02-15', INTERVAL '1 day')) FROM t WHERE
 SELECT len(range($1));
 SELECT len(range($1::INT));
 SELECT LPAD('x', 20000000);
+SELECT * FROM range(10000000000);
+SELECT * FROM generate_series(1, 3);
+SELECT * FROM range($1);

@@ -1,0 +1,334 @@
+//! An environment: one data plane with its data, policies and keys.
+//!
+//! "Each environment has independent policies, API keys and connection credentials." The object's
+//! name is `<organization>-<slug>`, which makes the slug unique within the organization. The
+//! resource is the truth for what a platform team decides (size, place, suspension, deletion);
+//! policies, keys and audit are the control plane's.
+
+use std::collections::BTreeMap;
+
+use kube::{CustomResource, KubeSchema};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::fields::{SLUG, SLUG_MAX};
+use crate::{Condition, NamedRef, Quantity};
+
+/// One data plane with its data.
+#[derive(CustomResource, Debug, Clone, PartialEq, Eq, Serialize, Deserialize, KubeSchema)]
+#[kube(
+    group = "sluice.dev",
+    version = "v1alpha1",
+    kind = "Environment",
+    namespaced,
+    doc = "One data plane with its data, policies and keys.",
+    derive = "PartialEq",
+    status = "EnvironmentStatus",
+    shortname = "env",
+    category = "sluice",
+    selectable = ".spec.organizationRef.name",
+    selectable = ".status.phase",
+    scale(
+        spec_replicas_path = ".spec.dataPlane.replicas",
+        status_replicas_path = ".status.replicas",
+        label_selector_path = ".status.selector"
+    ),
+    validation = Rule::new("self.metadata.name == self.spec.organizationRef.name + '-' + self.spec.slug").message("metadata.name must be <organizationRef.name>-<slug>"),
+    printcolumn(name = "Org", type_ = "string", json_path = ".spec.organizationRef.name"),
+    printcolumn(name = "Slug", type_ = "string", json_path = ".spec.slug"),
+    printcolumn(name = "Phase", type_ = "string", json_path = ".status.phase"),
+    printcolumn(name = "Ready", type_ = "string", json_path = ".status.conditions[?(@.type==\"Ready\")].status"),
+    printcolumn(name = "Replicas", type_ = "integer", json_path = ".status.replicas"),
+    printcolumn(name = "Version", type_ = "string", json_path = ".status.version"),
+    printcolumn(name = "Host", type_ = "string", json_path = ".status.connection.host"),
+    printcolumn(name = "Age", type_ = "date", json_path = ".metadata.creationTimestamp"),
+    printcolumn(name = "Generation", type_ = "integer", json_path = ".metadata.generation", priority = 1),
+    printcolumn(name = "Observed", type_ = "integer", json_path = ".status.observedGeneration", priority = 1),
+    printcolumn(name = "Reason", type_ = "string", json_path = ".status.conditions[?(@.type==\"Ready\")].reason", priority = 1)
+)]
+#[x_kube(
+    validation = Rule::new("self.dataPlane.replicas <= 1 || self.storage.format == 'lake'").message("more than one replica needs storage.format lake: a native file has one writer"),
+    validation = Rule::new("has(self.bootstrap) == has(oldSelf.bootstrap) && (!has(self.bootstrap) || self.bootstrap.fromSnapshot == oldSelf.bootstrap.fromSnapshot)").message("bootstrap is immutable")
+)]
+#[serde(rename_all = "camelCase")]
+pub struct EnvironmentSpec {
+    /// The Organization that the environment belongs to; immutable.
+    #[x_kube(validation = Rule::new("self.name == oldSelf.name").message("organizationRef.name is immutable"))]
+    pub organization_ref: NamedRef,
+    /// Unique within the organization, and the name of its database; immutable.
+    #[schemars(regex(pattern = SLUG), length(max = SLUG_MAX))]
+    #[x_kube(validation = Rule::new("self == oldSelf").message("slug is immutable"))]
+    pub slug: String,
+    /// Shown to people.
+    #[schemars(length(min = 1, max = 128))]
+    pub name: String,
+    #[serde(default)]
+    pub settings: EnvironmentSettings,
+    /// Drained and switched off; volume, secrets and addresses are kept.
+    #[serde(default)]
+    pub suspended: bool,
+    #[serde(default)]
+    pub deletion_policy: DeletionPolicy,
+    #[serde(default)]
+    pub storage: Storage,
+    #[serde(default)]
+    pub data_plane: DataPlane,
+    #[serde(default)]
+    pub network: Network,
+    #[serde(default)]
+    pub tls: Tls,
+    /// Where the first data comes from; absent: none. Immutable.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub bootstrap: Option<Bootstrap>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", default)]
+pub struct EnvironmentSettings {
+    #[schemars(range(min = 1, max = 300_000))]
+    pub query_timeout_ms: i32,
+    #[schemars(range(min = 1, max = 10_000))]
+    pub max_concurrent_queries: i32,
+    pub cache_enabled: bool,
+}
+
+impl Default for EnvironmentSettings {
+    fn default() -> Self {
+        Self { query_timeout_ms: 30_000, max_concurrent_queries: 100, cache_enabled: true }
+    }
+}
+
+/// What becomes of the data when the resource is deleted.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub enum DeletionPolicy {
+    /// The volume stays.
+    #[default]
+    Retain,
+    /// A snapshot is taken, then the volume goes.
+    Snapshot,
+    /// The volume goes, once the annotation `sluice.dev/confirm-delete: <slug>` says so too.
+    Delete,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, KubeSchema)]
+#[x_kube(
+    validation = Rule::new("(self.format == 'lake') == has(self.objectStore)").message("objectStore is required by format lake, and used by no other"),
+    validation = Rule::new("has(self.storageClassName) == has(oldSelf.storageClassName) && (!has(self.storageClassName) || self.storageClassName == oldSelf.storageClassName)").message("storageClassName is immutable")
+)]
+#[serde(rename_all = "camelCase")]
+pub struct Storage {
+    /// Immutable.
+    #[serde(default)]
+    #[x_kube(validation = Rule::new("self == oldSelf").message("format is immutable"))]
+    pub format: StorageFormat,
+    /// Of the volume; may only grow.
+    #[serde(default = "Storage::default_size")]
+    #[x_kube(
+        validation = Rule::new("isQuantity(self) && quantity(self).isGreaterThan(quantity('0'))").message("size must be a quantity above zero, such as 10Gi"),
+        validation = Rule::new("!isQuantity(self) || !isQuantity(oldSelf) || !quantity(self).isLessThan(quantity(oldSelf))").message("size may only grow")
+    )]
+    pub size: Quantity,
+    /// Absent: the cluster's default. Immutable.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(length(min = 1, max = 253))]
+    pub storage_class_name: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub object_store: Option<ObjectStore>,
+}
+
+impl Storage {
+    fn default_size() -> Quantity {
+        Quantity("10Gi".to_owned())
+    }
+}
+
+impl Default for Storage {
+    fn default() -> Self {
+        Self { format: StorageFormat::Native, size: Self::default_size(), storage_class_name: None, object_store: None }
+    }
+}
+
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum StorageFormat {
+    /// One file on a volume, one writer.
+    #[default]
+    Native,
+    /// Parquet in an object store, any number of replicas.
+    Lake,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct ObjectStore {
+    /// Bucket and prefix.
+    #[schemars(regex(pattern = "^(s3|gs|az|abfss)://.+"), length(max = 1024))]
+    pub url: String,
+    /// A Secret with the credentials; absent: those of the service account.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(length(min = 1, max = 253))]
+    pub secret_name: Option<String>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", default)]
+pub struct DataPlane {
+    /// Absent: moved by the operator's rollout.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(length(min = 1, max = 64))]
+    pub version: Option<String>,
+    #[schemars(range(min = 0, max = 100))]
+    pub replicas: i32,
+    pub resources: Resources,
+    pub scheduling: Scheduling,
+}
+
+impl Default for DataPlane {
+    fn default() -> Self {
+        Self { version: None, replicas: 1, resources: Resources::default(), scheduling: Scheduling::default() }
+    }
+}
+
+/// As of a container: quantities by name, `cpu` and `memory`.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, KubeSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Resources {
+    #[serde(default)]
+    #[schemars(extend("maxProperties" = 8))]
+    #[x_kube(validation = Rule::new("self.all(name, isQuantity(self[name]))").message("each request must be a quantity, such as 500m or 2Gi"))]
+    pub requests: BTreeMap<String, Quantity>,
+    #[serde(default)]
+    #[schemars(extend("maxProperties" = 8))]
+    #[x_kube(validation = Rule::new("self.all(name, isQuantity(self[name]))").message("each limit must be a quantity, such as 500m or 2Gi"))]
+    pub limits: BTreeMap<String, Quantity>,
+}
+
+/// Where replicas may run; added to the spread over zones and hosts that they have anyway.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", default)]
+pub struct Scheduling {
+    pub node_selector: BTreeMap<String, String>,
+    #[schemars(length(max = 32))]
+    pub tolerations: Vec<Toleration>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub priority_class_name: Option<String>,
+}
+
+/// As of a pod.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Toleration {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub key: Option<String>,
+    /// `Exists` or `Equal`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(regex(pattern = "^(Exists|Equal)$"))]
+    pub operator: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub value: Option<String>,
+    /// `NoSchedule`, `PreferNoSchedule` or `NoExecute`; absent: all.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(regex(pattern = "^(NoSchedule|PreferNoSchedule|NoExecute)$"))]
+    pub effect: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub toleration_seconds: Option<i64>,
+}
+
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, KubeSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Network {
+    /// CIDR ranges that may connect; empty: any.
+    #[serde(default)]
+    #[schemars(length(max = 64), inner(length(max = 43)))]
+    #[x_kube(validation = Rule::new("self.all(range, isCIDR(range))").message("each entry must be a CIDR range, such as 10.0.0.0/8"))]
+    pub allowed_cidrs: Vec<String>,
+}
+
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, KubeSchema)]
+#[x_kube(
+    validation = Rule::new("(self.mode == 'CertManager') == has(self.issuerRef)").message("issuerRef is required by mode CertManager, and used by no other"),
+    validation = Rule::new("(self.mode == 'Secret') == has(self.secretRef)").message("secretRef is required by mode Secret, and used by no other")
+)]
+#[serde(rename_all = "camelCase")]
+pub struct Tls {
+    #[serde(default)]
+    pub mode: TlsMode,
+    /// The cert-manager Issuer that signs.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub issuer_ref: Option<NamedRef>,
+    /// The Secret that holds `tls.crt` and `tls.key`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub secret_ref: Option<NamedRef>,
+}
+
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub enum TlsMode {
+    /// Signed by the organization's own authority.
+    #[default]
+    SelfSigned,
+    CertManager,
+    Secret,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Bootstrap {
+    /// The `VolumeSnapshot` that the volume starts from.
+    #[schemars(length(min = 1, max = 253))]
+    pub from_snapshot: String,
+}
+
+/// Computed from the conditions; never read back.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum EnvironmentPhase {
+    Provisioning,
+    Active,
+    Suspended,
+    Decommissioning,
+}
+
+/// Where clients connect.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Connection {
+    pub host: String,
+    pub port: i32,
+    pub database: String,
+}
+
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, KubeSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct EnvironmentStatus {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub observed_generation: Option<i64>,
+    /// The identifier that the API uses.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub env_id: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub phase: Option<EnvironmentPhase>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub connection: Option<Connection>,
+    /// The version that runs.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub version: Option<String>,
+    /// Replicas that run.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub replicas: Option<i32>,
+    /// Selects the pods, for autoscalers.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub selector: Option<String>,
+    /// Replicas to come back to on resume.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub suspended_replicas: Option<i32>,
+    /// The last step that the operator took.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub last_step: Option<String>,
+    /// What a dry run would change.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(length(max = 20))]
+    pub planned_changes: Vec<String>,
+    #[serde(default)]
+    #[x_kube(merge_strategy = ListMerge::Map(vec!["type".into()]))]
+    pub conditions: Vec<Condition>,
+}

@@ -1,0 +1,70 @@
+//! The tables there are: schemas, tables, columns with types, primary keys, rows as estimated.
+//!
+//! Our own `_svc*` schemas are left out. Names are compared as the engine does, without case for
+//! ASCII letters.
+
+use serde::{Deserialize, Serialize};
+
+use crate::error::Error;
+use crate::ffi::Connection;
+use crate::message::Column;
+use crate::store::OURS;
+
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Catalog {
+    pub schemas: Vec<String>,
+    pub tables: Vec<Table>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Table {
+    pub schema: String,
+    pub name: String,
+    pub columns: Vec<Column>,
+    pub primary_key: Vec<String>,
+    /// What the engine believes; exact after a checkpoint.
+    pub estimated_rows: u64,
+}
+
+impl Catalog {
+    pub fn table(&self, schema: &str, name: &str) -> Option<&Table> {
+        self.tables.iter().find(|t| t.schema.eq_ignore_ascii_case(schema) && t.name.eq_ignore_ascii_case(name))
+    }
+}
+
+/// The catalog as the engine's own JSON, in the shape of [`Catalog`].
+const CATALOG: &str = "
+select to_json({
+  schemas: (
+    select coalesce(list(schema_name order by schema_name), [])
+    from duckdb_schemas()
+    where database_name = 'raw' and (not internal or schema_name = 'main') and not starts_with(schema_name, $1)
+  ),
+  tables: (
+    select coalesce(list({
+      schema: t.schema_name,
+      name: t.table_name,
+      columns: (
+        select coalesce(
+          list({ name: c.column_name, type_name: c.data_type, nullable: c.is_nullable } order by c.column_index), [])
+        from duckdb_columns() c
+        where c.table_oid = t.table_oid and c.database_name = 'raw'
+      ),
+      primary_key: coalesce((
+        select any_value(k.constraint_column_names)
+        from duckdb_constraints() k
+        where k.table_oid = t.table_oid and k.database_name = 'raw' and k.constraint_type = 'PRIMARY KEY'
+      ), []),
+      estimated_rows: t.estimated_size
+    } order by t.schema_name, t.table_name), [])
+    from duckdb_tables() t
+    where t.database_name = 'raw' and not t.internal and not starts_with(t.schema_name, $1)
+  )
+})::varchar";
+
+pub(crate) fn load(connection: &Connection) -> Result<Catalog, Error> {
+    let prepared = connection.prepare(CATALOG)?;
+    prepared.bind(1, &crate::Value::Text(OURS.to_owned()))?;
+    let text = crate::child::text(&mut prepared.run(false)?)?;
+    serde_json::from_str(&text).map_err(Error::internal)
+}

@@ -1,0 +1,127 @@
+//! The child process: one database, driven by its parent and reachable by nobody else.
+//!
+//! Standard input is the control socket, standard output the socket over which the parent hands in
+//! one socket per session: the child listens nowhere, so there is nothing to authenticate. It uses
+//! plain threads and blocking calls, one thread a session.
+//!
+//! It dies with its parent, whatever it is doing: the control thread never runs a statement, and
+//! the end of the control socket is the end of the process.
+
+mod answer;
+mod doorman;
+mod harden;
+mod mask;
+mod serve;
+mod table;
+
+use std::io::Write;
+use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::net::UnixStream;
+use std::process::ExitCode;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::{io, thread};
+
+use nix::sys::signal::{Signal, raise};
+use serde::Deserialize;
+
+use crate::error::Error;
+use crate::ffi::Database;
+use crate::frame::{self, Outgoing, REQUEST_MAX_BYTES};
+use crate::message::{Notice, Order, Start, kind};
+use crate::store::Native;
+pub(crate) use answer::text;
+use table::Sessions;
+
+/// The whole life of the child; its program calls this and exits with what it returns.
+pub fn run() -> ExitCode {
+    match serve_parent() {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(_) => ExitCode::FAILURE,
+    }
+}
+
+fn serve_parent() -> io::Result<()> {
+    let mut orders = UnixStream::from(io::stdin().as_fd().try_clone_to_owned()?);
+    let arrivals = io::stdout().as_fd().try_clone_to_owned()?;
+    let notices = Notices(Arc::new(Mutex::new(orders.try_clone()?)));
+
+    harden::process()?;
+    let Some(Order::Start(start)) = next(&mut orders)? else {
+        return Ok(());
+    };
+    let (database, opened_micros) = match open(&start) {
+        Ok(open) => open,
+        Err(error) => return notices.send(&Notice::Failed(error)),
+    };
+    notices.send(&Notice::Ready { opened_micros })?;
+    obey(&mut orders, arrivals, &notices, &database)
+}
+
+/// The database, ready to serve, and when that was.
+fn open(start: &Start) -> Result<(Arc<Database>, i64), Error> {
+    harden::limit_address_space(start.address_space_bytes)?;
+    let database = Database::open(Native::new(&start.data).file(), &harden::options(start))?;
+    let connection = database.connect()?;
+    for sql in Native::PRELUDE {
+        connection.execute(sql)?;
+    }
+    mask::register(&connection, start.mask_key)?;
+    for sql in harden::LOCK {
+        connection.execute(sql)?;
+    }
+    let clock = connection.prepare("select epoch_us(now())::varchar")?;
+    let opened = text(&mut clock.run(false)?)?;
+    Ok((database, opened.parse().map_err(Error::internal)?))
+}
+
+/// Obeys orders until `Stop`, or until the parent is gone.
+fn obey(orders: &mut UnixStream, arrivals: OwnedFd, notices: &Notices, database: &Arc<Database>) -> io::Result<()> {
+    let sessions = Arc::new(Sessions::default());
+    let (for_doorman, ends) = (Arc::clone(&sessions), notices.clone());
+    let for_sessions = Arc::clone(database);
+    thread::Builder::new()
+        .name("doorman".to_owned())
+        .spawn(move || doorman::admit(&arrivals, &for_sessions, &for_doorman, &ends))?;
+    loop {
+        match next(orders)? {
+            Some(Order::Cancel { session, statement }) => sessions.interrupt(session, statement),
+            Some(Order::Stop) => {
+                let checkpoint = database.connect().and_then(|c| c.execute(Native::CHECKPOINT));
+                notices.send(&Notice::Stopped(checkpoint))?;
+                // Session threads may still be inside the engine: no destructors, all is on disk.
+                die();
+            }
+            // A second start makes no sense; end of the socket: the parent is gone.
+            Some(Order::Start(_)) | None => die(),
+        }
+    }
+}
+
+/// Ends the process at once, with whatever its other threads are doing.
+fn die() -> ! {
+    let _ = raise(Signal::SIGKILL);
+    std::process::abort()
+}
+
+fn next(orders: &mut UnixStream) -> io::Result<Option<Order>> {
+    match frame::read(orders, REQUEST_MAX_BYTES)? {
+        Some((kind::ORDER, payload)) => read(&payload).map(Some),
+        Some((other, _)) => Err(io::Error::other(format!("a frame of kind {other} on the control socket"))),
+        None => Ok(None),
+    }
+}
+
+fn read<'a, T: Deserialize<'a>>(payload: &'a [u8]) -> io::Result<T> {
+    serde_json::from_slice(payload).map_err(io::Error::other)
+}
+
+/// The child's voice on the control socket, shared by its threads.
+#[derive(Clone)]
+struct Notices(Arc<Mutex<UnixStream>>);
+
+impl Notices {
+    fn send(&self, notice: &Notice) -> io::Result<()> {
+        let frame = Outgoing::with(kind::NOTICE, &serde_json::to_vec(notice)?).close(REQUEST_MAX_BYTES)?;
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).write_all(&frame)
+    }
+}

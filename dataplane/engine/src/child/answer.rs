@@ -1,0 +1,240 @@
+//! Sends a statement's rows: a head, then Arrow IPC messages.
+//!
+//! The first rows travel with the head, and when they are all of them the statement is one frame
+//! and one write. Later frames are gathered while they come fast, and leave at once when they come
+//! slowly. A full socket stops the statement: that is the back-pressure.
+
+use std::io::{self, Write};
+use std::os::unix::net::UnixStream;
+use std::time::{Duration, Instant};
+
+use arrow::array::{Array, AsArray, RecordBatch};
+use arrow::datatypes::{Decimal128Type, Int64Type, Schema};
+use arrow::ipc::writer::StreamWriter;
+
+use crate::error::{Error, Kind};
+use crate::ffi::Run;
+use crate::frame::{Outgoing, RESPONSE_MAX_BYTES};
+use crate::message::{Column, Head, kind};
+use crate::types::{Type, quoted};
+
+/// Rows gathered before they are written.
+const GATHER_BYTES: usize = 256 << 10;
+/// How long gathered rows may wait for company.
+const GATHER: Duration = Duration::from_millis(2);
+/// The engine's chunk; fewer rows than this are probably all.
+const CHUNK_ROWS: usize = 2048;
+/// What a write may return: it is held until the transaction commits.
+const RETURNED_MAX_BYTES: usize = 64 << 20;
+
+/// How far sending came.
+pub enum Sent {
+    All,
+    Broken(io::Error),
+}
+
+type Named = [(String, Type)];
+
+pub fn columns(named: &Named) -> Vec<Column> {
+    named
+        .iter()
+        .map(|(name, kind)| Column { name: name.clone(), type_name: kind.to_string(), nullable: true })
+        .collect()
+}
+
+/// The same query with text in place of what Arrow cannot carry; none if there is nothing to do.
+/// Columns are renamed by position, so that two of one name do not matter.
+pub fn readable(sql: &str, named: &Named) -> Option<String> {
+    if named.iter().all(|(_, kind)| kind.sent_as().is_none()) {
+        return None;
+    }
+    let mut chosen = Vec::new();
+    let mut numbered = Vec::new();
+    for (index, (name, kind)) in named.iter().enumerate() {
+        let column = format!("c{index}");
+        chosen.push(match kind.sent_as() {
+            Some(sent) => format!("cast({column} as {sent}) as {}", quoted(name)),
+            None => format!("{column} as {}", quoted(name)),
+        });
+        numbered.push(column);
+    }
+    let (chosen, numbered) = (chosen.join(", "), numbered.join(", "));
+    Some(format!("select {chosen} from ({sql}\n) as answer({numbered})"))
+}
+
+/// Refuses, before it runs, a write that returns what Arrow cannot carry.
+pub fn sendable(named: &Named) -> Result<(), Error> {
+    match named.iter().find(|(_, kind)| kind.sent_as().is_some()) {
+        Some((name, kind)) => Err(Error::new(
+            Kind::NotImplemented,
+            format!("column {name} of type {kind} cannot be returned by a write; cast it to VARCHAR"),
+        )),
+        None => Ok(()),
+    }
+}
+
+/// Sends rows as the engine makes them.
+pub fn stream(socket: &mut UnixStream, run: &mut Run<'_>, named: &Named) -> Result<Sent, Error> {
+    let named = settled(run, named)?;
+    let mut encoder = Encoder::new(run.schema()?.as_ref())?;
+    let mut frame = head_frame();
+    let first = run.next()?;
+    let mut ended = first.is_none();
+    if let Some(batch) = first {
+        encoder.add(&batch)?;
+        if batch.num_rows() < CHUNK_ROWS {
+            // Asking again is nearly free when these are all, and one frame instead of two.
+            match run.next()? {
+                Some(batch) => encoder.add(&batch)?,
+                None => ended = true,
+            }
+        }
+    }
+    if ended {
+        encoder.finish()?;
+    }
+    let head = Head { columns: columns(&named), ended, returning: false };
+    write_head(&mut frame, &head)?;
+    encoder.drain_into(&mut frame);
+    let bytes = frame.close(RESPONSE_MAX_BYTES).map_err(|e| too_wide(&e))?;
+    if let Err(error) = socket.write_all(&bytes) {
+        return Ok(Sent::Broken(error));
+    }
+    if ended { Ok(Sent::All) } else { rest(socket, run, &mut encoder) }
+}
+
+fn rest(socket: &mut UnixStream, run: &mut Run<'_>, encoder: &mut Encoder) -> Result<Sent, Error> {
+    let mut written_at = Instant::now();
+    loop {
+        let next = run.next()?;
+        if let Some(batch) = &next {
+            encoder.add(batch)?;
+            if encoder.len() < GATHER_BYTES && written_at.elapsed() < GATHER {
+                continue;
+            }
+        }
+        let mut bytes = Vec::new();
+        if encoder.len() > 0 {
+            let mut frame = Outgoing::new(kind::ROWS);
+            encoder.drain_into(&mut frame);
+            bytes = frame.close(RESPONSE_MAX_BYTES).map_err(|e| too_wide(&e))?;
+        }
+        if next.is_none() {
+            encoder.finish()?;
+            let mut frame = Outgoing::new(kind::END);
+            encoder.drain_into(&mut frame);
+            bytes.extend(frame.close(RESPONSE_MAX_BYTES).map_err(|e| too_wide(&e))?);
+        }
+        if let Err(error) = socket.write_all(&bytes) {
+            return Ok(Sent::Broken(error));
+        }
+        if next.is_none() {
+            return Ok(Sent::All);
+        }
+        written_at = Instant::now();
+    }
+}
+
+/// Sends what a finished write returned, in one frame.
+pub fn returned(socket: &mut UnixStream, run: &mut Run<'_>, named: &Named) -> Result<Sent, Error> {
+    let named = settled(run, named)?;
+    let mut encoder = Encoder::new(run.schema()?.as_ref())?;
+    while let Some(batch) = run.next()? {
+        encoder.add(&batch)?;
+        if encoder.len() > RETURNED_MAX_BYTES {
+            return Err(Error::new(Kind::OutOfMemory, "the rows that the statement returns are over 64 MiB"));
+        }
+    }
+    encoder.finish()?;
+    let mut frame = head_frame();
+    write_head(&mut frame, &Head { columns: columns(&named), ended: true, returning: true })?;
+    encoder.drain_into(&mut frame);
+    let bytes = frame.close(RESPONSE_MAX_BYTES).map_err(|e| too_wide(&e))?;
+    Ok(socket.write_all(&bytes).map_or_else(Sent::Broken, |()| Sent::All))
+}
+
+/// The columns as they were asked for, once their types are known: a type that waited for its
+/// parameter is now settled, and one that Arrow cannot carry is refused rather than sent wrong.
+fn settled(run: &Run<'_>, named: &Named) -> Result<Vec<(String, Type)>, Error> {
+    sendable(run.columns())?;
+    if named.len() != run.columns().len() {
+        return Ok(run.columns().to_vec());
+    }
+    let pairs = named.iter().zip(run.columns());
+    let choose = |((name, asked), (_, got)): (&(String, Type), &(String, Type))| {
+        let kind = if asked.sent_as().is_some() { asked } else { got };
+        (name.clone(), kind.clone())
+    };
+    Ok(pairs.map(choose).collect())
+}
+
+fn head_frame() -> Outgoing {
+    Outgoing::new(kind::HEAD)
+}
+
+fn write_head(frame: &mut Outgoing, head: &Head) -> Result<(), Error> {
+    let head = serde_json::to_vec(head).map_err(Error::internal)?;
+    let length = u32::try_from(head.len()).map_err(Error::internal)?;
+    frame.payload().extend_from_slice(&length.to_le_bytes());
+    frame.payload().extend_from_slice(&head);
+    Ok(())
+}
+
+fn too_wide(error: &io::Error) -> Error {
+    Error::new(Kind::OutOfMemory, error.to_string())
+}
+
+/// An Arrow IPC stream, cut into frames anywhere between two of its messages.
+struct Encoder(StreamWriter<Vec<u8>>);
+
+impl Encoder {
+    fn new(schema: &Schema) -> Result<Self, Error> {
+        StreamWriter::try_new(Vec::new(), schema).map(Self).map_err(Error::internal)
+    }
+
+    fn add(&mut self, batch: &RecordBatch) -> Result<(), Error> {
+        batch.columns().iter().try_for_each(|column| fits(column))?;
+        self.0.write(batch).map_err(Error::internal)
+    }
+
+    /// Writes the end mark: without it a decoder keeps its last message for later.
+    fn finish(&mut self) -> Result<(), Error> {
+        self.0.finish().map_err(Error::internal)
+    }
+
+    fn len(&self) -> usize {
+        self.0.get_ref().len()
+    }
+
+    fn drain_into(&mut self, frame: &mut Outgoing) {
+        frame.payload().append(self.0.get_mut());
+    }
+}
+
+/// A `HUGEINT` travels as a decimal of 38 digits and may have 39: readers would cut it.
+fn fits(column: &dyn Array) -> Result<(), Error> {
+    const BOUND: u128 = 10_u128.pow(38);
+    let Some(numbers) = column.as_primitive_opt::<Decimal128Type>() else {
+        return Ok(());
+    };
+    if numbers.iter().flatten().all(|number| number.unsigned_abs() < BOUND) {
+        return Ok(());
+    }
+    Err(Error::new(Kind::OutOfRange, "an integer of over 38 digits; cast it to VARCHAR"))
+}
+
+/// The single text that an inner question answers with.
+pub fn text(run: &mut Run<'_>) -> Result<String, Error> {
+    let batch = run.next()?.ok_or_else(|| Error::internal("no row"))?;
+    let column = batch.columns().first().and_then(|c| c.as_string_opt::<i32>()).filter(|c| c.len() == 1);
+    Ok(column.ok_or_else(|| Error::internal("one text was expected"))?.value(0).to_owned())
+}
+
+/// The single number that a statement answers with, or 0.
+pub fn count(run: &mut Run<'_>) -> Result<u64, Error> {
+    let Some(batch) = run.next()? else {
+        return Ok(0);
+    };
+    let column = batch.columns().first().and_then(|c| c.as_primitive_opt::<Int64Type>()).filter(|c| !c.is_empty());
+    Ok(column.and_then(|c| u64::try_from(c.value(0)).ok()).unwrap_or(0))
+}

@@ -1,0 +1,60 @@
+//! What the child gives up before it serves anyone.
+//!
+//! Settings are not a sandbox: with all of them the engine still reads its own database file. The
+//! allow-lists of whoever writes the SQL carry the weight; these stop the rest.
+
+use std::io;
+
+use nix::sys::prctl;
+use nix::sys::resource::{Resource, setrlimit};
+use nix::sys::signal::Signal;
+
+use crate::error::Error;
+use crate::message::Start;
+
+/// No core dump and no debugger: memory holds the mask key and everybody's rows.
+pub fn process() -> io::Result<()> {
+    prctl::set_pdeathsig(Signal::SIGKILL)?;
+    prctl::set_dumpable(false)?;
+    prctl::set_no_new_privs()?;
+    setrlimit(Resource::RLIMIT_CORE, 0, 0)?;
+    Ok(())
+}
+
+pub fn limit_address_space(bytes: u64) -> Result<(), Error> {
+    setrlimit(Resource::RLIMIT_AS, bytes, bytes).map_err(Error::internal)
+}
+
+/// Given at open, because a plain SET would hold for one connection only.
+pub fn options(start: &Start) -> Vec<(&'static str, String)> {
+    let fixed = [
+        ("autoinstall_known_extensions", "false"),
+        ("autoload_known_extensions", "false"),
+        ("allow_community_extensions", "false"),
+        ("allow_persistent_secrets", "false"),
+        ("allow_unredacted_secrets", "false"),
+        ("enable_external_file_cache", "false"),
+        ("max_expression_depth", "250"),
+        ("pivot_limit", "1000"),
+        ("errors_as_json", "true"),
+        ("default_null_order", "nulls_last_on_asc_first_on_desc"),
+        ("arrow_output_version", "1.0"),
+        ("arrow_large_buffer_size", "false"),
+    ];
+    let mut options = vec![
+        ("temp_directory", start.spill.to_string_lossy().into_owned()),
+        ("max_temp_directory_size", format!("{}B", start.temp_limit_bytes)),
+        ("memory_limit", format!("{}B", start.memory_limit_bytes)),
+        ("threads", start.threads.max(1).to_string()),
+    ];
+    options.extend(fixed.map(|(name, value)| (name, value.to_owned())));
+    options
+}
+
+/// Run once everything is made that needs the outside. The order matters: after the second nothing
+/// outside can be reached, after the third nothing can be set back.
+pub const LOCK: [&str; 3] = [
+    "set global TimeZone = 'UTC'",
+    "set global enable_external_access = false",
+    "set global lock_configuration = true",
+];

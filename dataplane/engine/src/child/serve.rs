@@ -1,0 +1,293 @@
+//! One session: reads a request, executes it on its own connection, writes what came out.
+
+use std::collections::BTreeSet;
+use std::io::{self, Write};
+use std::os::unix::net::UnixStream;
+use std::sync::Arc;
+
+use super::answer::{self, Sent};
+use super::table::{Running, Sessions};
+use crate::catalog;
+use crate::error::{Error, Kind};
+use crate::ffi::{Connection, Database, Effect, Prepared};
+use crate::frame::{self, Outgoing, REQUEST_MAX_BYTES, RESPONSE_MAX_BYTES};
+use crate::message::{Change, Column, Done, Parsed, Request, What, kind};
+use crate::store::Native;
+use crate::value::Value;
+
+/// Serves until the parent closes the session, or the socket breaks.
+pub fn session(socket: UnixStream, database: &Arc<Database>, sessions: &Sessions, number: u64) {
+    let mut socket = socket;
+    let connection = match database.connect() {
+        Ok(connection) => connection,
+        Err(error) => {
+            let _ = refuse(&mut socket, &error);
+            return;
+        }
+    };
+    let running = sessions.enter(number, connection.interrupter());
+    let mut session = Session { socket, connection, running };
+    while let Ok(Some((kind::REQUEST, payload))) = frame::read(&mut session.socket, REQUEST_MAX_BYTES) {
+        let Ok(request) = super::read::<Request>(&payload) else {
+            return;
+        };
+        session.running.begin(request.statement);
+        let outcome = session.handle(request.what);
+        session.running.end();
+        if outcome.is_err() {
+            return;
+        }
+    }
+}
+
+struct Session {
+    socket: UnixStream,
+    connection: Connection,
+    running: Arc<Running>,
+}
+
+impl Session {
+    /// Answers one request; an error here is the socket's, and ends the session.
+    fn handle(&mut self, what: What) -> io::Result<()> {
+        let result = match what {
+            What::Read { sql, parameters } => return self.read(&sql, &parameters),
+            What::Write { sql, parameters } => return self.write(&sql, &parameters),
+            What::Begin => self.begin(),
+            What::Commit => self.connection.execute("commit").map(|()| Done::default()),
+            What::Rollback => self.connection.execute("rollback").map(|()| Done::default()),
+            What::Track(changes) => self.track(&changes),
+            What::Describe { sql } => return self.reply(describe(&self.connection, &sql)),
+            What::Parameters { sql } => return self.reply(parameters(&self.connection, &sql)),
+            What::Parse { sql } => return self.reply(parse(&self.connection, &sql)),
+            What::Catalog => return self.reply(catalog::load(&self.connection)),
+        };
+        match result {
+            Ok(done) => tell(&mut self.socket, &done),
+            Err(error) => refuse(&mut self.socket, &error),
+        }
+    }
+
+    fn reply<T: serde::Serialize>(&mut self, answer: Result<T, Error>) -> io::Result<()> {
+        match answer {
+            Ok(answer) => send(&mut self.socket, kind::ANSWER, &serde_json::to_vec(&answer)?),
+            Err(error) => refuse(&mut self.socket, &error),
+        }
+    }
+
+    fn begin(&self) -> Result<Done, Error> {
+        self.connection.execute("begin transaction")?;
+        self.connection.execute(Native::TOUCH)?;
+        Ok(Done::default())
+    }
+
+    fn track(&self, changes: &[Change]) -> Result<Done, Error> {
+        let prepared = self.connection.prepare(Native::TRACK)?;
+        for Change { query_id, table, operation, rows, snapshot, at_micros } in changes {
+            let rows = i64::try_from(*rows).unwrap_or(i64::MAX);
+            let values = [
+                Value::Text(query_id.clone()),
+                Value::Text(table.clone()),
+                Value::Text(operation.clone()),
+                Value::BigInt(rows),
+                Value::Text(snapshot.clone()),
+                Value::TimestampTz(*at_micros),
+            ];
+            bind(&prepared, &values)?;
+            prepared.run(false)?;
+        }
+        Ok(Done { rows: u64::try_from(changes.len()).unwrap_or(u64::MAX), definitions: false })
+    }
+
+    fn read(&mut self, sql: &str, parameters: &[Value]) -> io::Result<()> {
+        match self.stream(sql, parameters) {
+            Ok(sent) => sent,
+            Err(error) => refuse(&mut self.socket, &error),
+        }
+    }
+
+    /// The outer error is the statement's, the inner one the socket's.
+    fn stream(&mut self, sql: &str, parameters: &[Value]) -> Result<io::Result<()>, Error> {
+        let mut prepared = self.connection.prepare(sql)?;
+        let named = prepared.columns();
+        if let Some(readable) = answer::readable(sql, &named) {
+            prepared = self.connection.prepare(&readable)?;
+        }
+        bind(&prepared, parameters)?;
+        self.not_interrupted()?;
+        let mut run = prepared.run(true)?;
+        match answer::stream(&mut self.socket, &mut run, &named)? {
+            Sent::All => Ok(Ok(())),
+            Sent::Broken(error) => Ok(Err(error)),
+        }
+    }
+
+    fn write(&mut self, sql: &str, parameters: &[Value]) -> io::Result<()> {
+        match self.change(sql, parameters) {
+            Ok(sent) => sent,
+            Err(error) => refuse(&mut self.socket, &error),
+        }
+    }
+
+    fn change(&mut self, sql: &str, parameters: &[Value]) -> Result<io::Result<()>, Error> {
+        let prepared = self.connection.prepare(sql)?;
+        let named = prepared.columns();
+        answer::sendable(&named)?;
+        let definitions = prepared.effect() == Effect::Definitions;
+        bind(&prepared, parameters)?;
+        self.not_interrupted()?;
+        let mut run = prepared.run(false)?;
+        if let Some(rows) = run.changed() {
+            return Ok(tell(&mut self.socket, &Done { rows, definitions }));
+        }
+        if definitions {
+            // CREATE TABLE AS answers with its count as a row.
+            let rows = answer::count(&mut run)?;
+            return Ok(tell(&mut self.socket, &Done { rows, definitions }));
+        }
+        match answer::returned(&mut self.socket, &mut run, &named)? {
+            Sent::All => Ok(Ok(())),
+            Sent::Broken(error) => Ok(Err(error)),
+        }
+    }
+
+    fn not_interrupted(&self) -> Result<(), Error> {
+        if self.running.interrupted() {
+            return Err(Error::new(Kind::Interrupted, "interrupted before it ran"));
+        }
+        Ok(())
+    }
+}
+
+fn tell(socket: &mut UnixStream, done: &Done) -> io::Result<()> {
+    send(socket, kind::DONE, &serde_json::to_vec(done)?)
+}
+
+/// After a fatal error every statement of this process fails: better to start again.
+fn refuse(socket: &mut UnixStream, error: &Error) -> io::Result<()> {
+    send(socket, kind::FAILED, &serde_json::to_vec(error)?)?;
+    if error.kind == Kind::Fatal {
+        super::die();
+    }
+    Ok(())
+}
+
+fn send(socket: &mut UnixStream, kind: u8, payload: &[u8]) -> io::Result<()> {
+    socket.write_all(&Outgoing::with(kind, payload).close(RESPONSE_MAX_BYTES)?)
+}
+
+fn bind(prepared: &Prepared<'_>, parameters: &[Value]) -> Result<(), Error> {
+    let (expected, given) = (prepared.parameter_count(), parameters.len());
+    if u64::try_from(given) != Ok(expected) {
+        let message = format!("the statement has {expected} parameters and {given} were given");
+        return Err(Error::new(Kind::InvalidInput, message));
+    }
+    (1..).zip(parameters).try_for_each(|(number, value)| prepared.bind(number, value))
+}
+
+fn describe(connection: &Connection, sql: &str) -> Result<Vec<Column>, Error> {
+    let prepared = connection.prepare(sql)?;
+    Ok(answer::columns(&prepared.columns()))
+}
+
+/// The types the engine gives a statement's parameters; none where it leaves one open.
+fn parameters(connection: &Connection, sql: &str) -> Result<Vec<Option<String>>, Error> {
+    Ok(connection.prepare(sql)?.parameters())
+}
+
+/// Queries are serialized by the engine's parser, tables and functions in them read off the tree.
+/// For INSERT the engine names the tables alone; for other statements it tells neither.
+fn parse(connection: &Connection, sql: &str) -> Result<Parsed, Error> {
+    // A text that does not parse is an error; one that only cannot be told apart is not.
+    connection.prepare(sql).map(drop)?;
+    let prepared = connection.prepare("select json_serialize_sql($1::varchar)")?;
+    bind(&prepared, &[Value::Text(sql.to_owned())])?;
+    let text = answer::text(&mut prepared.run(false)?)?;
+    let tree: serde_json::Value = serde_json::from_str(&text).map_err(Error::internal)?;
+    let is_query = tree.get("error") == Some(&serde_json::Value::Bool(false));
+    if !is_query {
+        let named = connection.table_names(&without_parameters(sql)).ok();
+        let tables = named.map(|names| names.iter().map(|name| path(name).to_owned()).collect());
+        return Ok(Parsed { tables, functions: None });
+    }
+    let mut found = Found::default();
+    found.walk(&tree);
+    Ok(found.parsed())
+}
+
+/// What a serialized query names. The tree is as deep as the engine's parser allows, which is
+/// bounded, and was built by a reader with a bound of its own.
+#[derive(Default)]
+struct Found {
+    tables: BTreeSet<String>,
+    functions: BTreeSet<String>,
+    /// What `WITH` makes anywhere in the statement.
+    with: BTreeSet<String>,
+}
+
+impl Found {
+    fn walk(&mut self, node: &serde_json::Value) {
+        match node {
+            serde_json::Value::Object(fields) => {
+                let text = |name: &str| fields.get(name).and_then(|value| value.as_str()).unwrap_or_default();
+                if text("type") == "BASE_TABLE" {
+                    let path = ["catalog_name", "schema_name", "table_name"].map(text);
+                    self.tables.insert(path.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join("."));
+                }
+                let operator = fields.get("is_operator") == Some(&serde_json::Value::Bool(true));
+                if !operator && fields.contains_key("function_name") {
+                    self.functions.insert(text("function_name").to_lowercase());
+                }
+                if let Some(entries) =
+                    fields.get("cte_map").and_then(|map| map.get("map")).and_then(|map| map.as_array())
+                {
+                    let keys = entries.iter().filter_map(|entry| entry.get("key").and_then(|key| key.as_str()));
+                    self.with.extend(keys.map(str::to_owned));
+                }
+                fields.values().for_each(|child| self.walk(child));
+            }
+            serde_json::Value::Array(items) => items.iter().for_each(|child| self.walk(child)),
+            _ => {}
+        }
+    }
+
+    /// A name without a path that some `WITH` makes is no table: the texts this is for name every
+    /// table by its whole path.
+    fn parsed(self) -> Parsed {
+        let Self { tables, functions, with } = self;
+        let tables = tables.into_iter().filter(|name| !with.contains(name)).collect();
+        Parsed { tables: Some(tables), functions: Some(functions.into_iter().collect()) }
+    }
+}
+
+/// The statement with NULL for each `$1`: the engine names no tables of a statement with parameters.
+/// What stands in quotes stays; the generated SQL this is for has no other quotes and no comments.
+fn without_parameters(sql: &str) -> String {
+    let mut out = String::with_capacity(sql.len() + 16);
+    let mut within = None;
+    let mut characters = sql.chars().peekable();
+    while let Some(character) = characters.next() {
+        match within {
+            None if character == '$' && characters.peek().is_some_and(char::is_ascii_digit) => {
+                while characters.next_if(char::is_ascii_digit).is_some() {}
+                out.push_str("NULL");
+                continue;
+            }
+            None if matches!(character, '\'' | '"') => within = Some(character),
+            Some(quote) if quote == character => within = None,
+            _ => {}
+        }
+        out.push(character);
+    }
+    out
+}
+
+/// The path at the start of a table reference as the engine prints it: an alias and what else may
+/// follow the name are cut off. A quoted part ends at its closing quote; a doubled one stands for itself.
+fn path(reference: &str) -> &str {
+    let mut quoted = false;
+    let end = reference.char_indices().find(|(_, character)| {
+        quoted ^= *character == '"';
+        !quoted && character.is_whitespace()
+    });
+    end.and_then(|(at, _)| reference.get(..at)).unwrap_or(reference)
+}

@@ -1,0 +1,219 @@
+//! An environment's engine, as the rest of the product sees it.
+
+use std::future::Future;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use tokio::sync::{Semaphore, watch};
+use tokio::time::timeout_at;
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+
+use crate::catalog::Catalog;
+use crate::config::Config;
+use crate::error::Error;
+use crate::line::Connected;
+use crate::message::{Column, Parsed, What};
+use crate::process::{Line, Process};
+use crate::session::Session;
+use crate::supervisor::{Stage, Supervisor};
+
+/// How long a new session waits for a child that is being restarted.
+const RESTART: Duration = Duration::from_secs(10);
+/// How long a child that a caller believes dead may take to be noticed.
+const DYING: Duration = Duration::from_secs(1);
+/// Row estimates may be this old.
+const ESTIMATES: Duration = Duration::from_secs(5);
+/// Sessions kept for questions about SQL; they execute nothing of a caller's.
+const DESKS: usize = 4;
+
+/// A handle; clones drive the same child. The last one gone ends it.
+#[derive(Clone)]
+pub struct Engine(Arc<Shared>);
+
+pub(crate) struct Shared {
+    stage: watch::Receiver<Stage>,
+    stop: CancellationToken,
+    permits: Arc<Semaphore>,
+    tasks: TaskTracker,
+    runtime: tokio::runtime::Handle,
+    desks: Mutex<Vec<Session>>,
+    cached: Mutex<Option<Cached>>,
+    /// Raised when a definition was committed, and when rows were.
+    definitions: AtomicU64,
+    writes: AtomicU64,
+}
+
+struct Cached {
+    catalog: Arc<Catalog>,
+    definitions: u64,
+    writes: u64,
+    at: Instant,
+}
+
+impl Engine {
+    /// Starts the child and waits until it serves.
+    ///
+    /// # Errors
+    /// When the first child does not come up; later ones are tried again and again.
+    pub async fn start(config: Config) -> Result<Self, Error> {
+        let permits = Arc::new(Semaphore::new(usize::from(config.sessions_max) + DESKS));
+        let (process, control) = Process::launch(&config).await?;
+        let (stage, staged) = watch::channel(Stage::Ready(Arc::clone(&process)));
+        let stop = CancellationToken::new();
+        let supervisor = Supervisor { config, stage, stop: stop.clone() };
+        let tasks = TaskTracker::new();
+        tasks.spawn(supervisor.run(process, control));
+        Ok(Self(Arc::new(Shared {
+            stage: staged,
+            stop,
+            permits,
+            tasks,
+            runtime: tokio::runtime::Handle::current(),
+            desks: Mutex::default(),
+            cached: Mutex::default(),
+            definitions: AtomicU64::new(0),
+            writes: AtomicU64::new(0),
+        })))
+    }
+
+    /// A connection that nobody used before.
+    pub async fn session(&self) -> Result<Session, Error> {
+        let permit = Arc::clone(&self.0.permits).try_acquire_owned();
+        let permit = permit.map_err(|_| Error::unavailable("too many sessions of the engine are open"))?;
+        let (process, line) = self.0.line(Instant::now() + RESTART, None).await?;
+        Ok(Session::new(Connected::new(Arc::clone(&self.0), process, line, permit)))
+    }
+
+    /// The tables as last committed; row estimates may be some seconds old.
+    pub async fn catalog(&self) -> Result<Arc<Catalog>, Error> {
+        if let Some(catalog) = self.0.cached() {
+            return Ok(catalog);
+        }
+        let definitions = self.0.definitions.load(Ordering::Acquire);
+        let writes = self.0.writes.load(Ordering::Acquire);
+        let catalog = Arc::new(self.question::<Catalog>(What::Catalog).await?);
+        let cached = Cached { catalog: Arc::clone(&catalog), definitions, writes, at: Instant::now() };
+        *self.0.cached.lock().unwrap_or_else(PoisonError::into_inner) = Some(cached);
+        Ok(catalog)
+    }
+
+    /// Raised with every committed definition: a key for what depends on the catalog.
+    pub fn schema_version(&self) -> u64 {
+        self.0.definitions.load(Ordering::Acquire)
+    }
+
+    /// As [`Session::describe`].
+    pub async fn describe(&self, sql: &str) -> Result<Vec<Column>, Error> {
+        self.question(What::Describe { sql: sql.to_owned() }).await
+    }
+
+    /// The types of a statement's parameters, where the engine can tell them without values.
+    pub async fn parameters(&self, sql: &str) -> Result<Vec<Option<String>>, Error> {
+        self.question(What::Parameters { sql: sql.to_owned() }).await
+    }
+
+    /// As [`Session::parsed`].
+    pub async fn parsed(&self, sql: &str) -> Result<Parsed, Error> {
+        self.question(What::Parse { sql: sql.to_owned() }).await
+    }
+
+    async fn question<T: serde::de::DeserializeOwned>(&self, what: What) -> Result<T, Error> {
+        let idle = self.0.desks.lock().unwrap_or_else(PoisonError::into_inner).pop();
+        let mut desk = match idle {
+            Some(desk) => desk,
+            None => self.session().await?,
+        };
+        let answer = desk.question(what).await;
+        let mut desks = self.0.desks.lock().unwrap_or_else(PoisonError::into_inner);
+        if desks.len() < DESKS {
+            desks.push(desk);
+        }
+        answer
+    }
+
+    /// Writes everything to the file and ends the child.
+    pub async fn stop(&self) {
+        self.0.stop.cancel();
+        self.0.desks.lock().unwrap_or_else(PoisonError::into_inner).clear();
+        let mut stage = self.0.stage.clone();
+        // An error means that the supervisor is gone, and the child with it.
+        let _ = stage.wait_for(|stage| matches!(stage, Stage::Stopped)).await;
+        self.0.tasks.close();
+        self.0.tasks.wait().await;
+    }
+
+    pub fn is_alive(&self) -> bool {
+        matches!(&*self.0.stage.borrow(), Stage::Ready(process) if process.is_alive())
+    }
+
+    /// The engine that this is built for.
+    pub const fn version() -> &'static str {
+        "1.5.5"
+    }
+}
+
+impl std::fmt::Debug for Engine {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Engine").field("alive", &self.is_alive()).finish_non_exhaustive()
+    }
+}
+
+impl Shared {
+    /// A new line to the child that serves, or the next one that will. One that a caller believes
+    /// dead is taken only when it is still there after a while.
+    pub(crate) async fn line(
+        &self,
+        deadline: Instant,
+        dead: Option<&Arc<Process>>,
+    ) -> Result<(Arc<Process>, Line), Error> {
+        let mut stage = self.stage.clone();
+        let mut dead = dead;
+        let patience = Instant::now() + DYING;
+        loop {
+            let (process, why) = match &*stage.borrow_and_update() {
+                Stage::Ready(process) => (Some(Arc::clone(process)), None),
+                Stage::Restarting(why) => (None, why.clone()),
+                Stage::Stopped => return Err(Error::unavailable("the engine is stopped")),
+            };
+            let believed = |process: &Arc<Process>| !dead.is_some_and(|dead| Arc::ptr_eq(dead, process));
+            if let Some(process) = process.filter(|process| process.is_alive() && believed(process))
+                && let Ok(line) = process.open()
+            {
+                return Ok((process, line));
+            }
+            let until = if dead.is_some() { deadline.min(patience) } else { deadline };
+            match timeout_at(until.into(), stage.changed()).await {
+                Ok(Ok(())) => {}
+                Ok(Err(_)) => return Err(Error::unavailable("the engine is stopped")),
+                Err(_) if until < deadline => dead = None,
+                Err(_) => {
+                    return Err(why.unwrap_or_else(|| Error::unavailable("the engine is not running")));
+                }
+            }
+        }
+    }
+
+    pub(crate) fn changed(&self, wrote: bool, definitions: bool) {
+        if wrote {
+            self.writes.fetch_add(1, Ordering::Release);
+        }
+        if definitions {
+            self.definitions.fetch_add(1, Ordering::Release);
+        }
+    }
+
+    /// For what a `drop` must finish.
+    pub(crate) fn spawn(&self, task: impl Future<Output = ()> + Send + 'static) {
+        self.tasks.spawn_on(task, &self.runtime);
+    }
+
+    fn cached(&self) -> Option<Arc<Catalog>> {
+        let cached = self.cached.lock().unwrap_or_else(PoisonError::into_inner);
+        let cached = cached.as_ref()?;
+        let current = cached.definitions == self.definitions.load(Ordering::Acquire)
+            && (cached.writes == self.writes.load(Ordering::Acquire) || cached.at.elapsed() < ESTIMATES);
+        current.then(|| Arc::clone(&cached.catalog))
+    }
+}

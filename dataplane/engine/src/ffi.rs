@@ -1,0 +1,726 @@
+//! Every unsafe line of Sluice: DuckDB's C API behind types that cannot be misused.
+//!
+//! Rules that make the blocks below sound: a handle is made and destroyed in one place (its type's
+//! constructor and `Drop`); a `Prepared` borrows its `Connection` and a `Run` its `Prepared`, so
+//! nothing outlives what it points into; a connection is used by one thread at a time, only the
+//! interrupt comes from another, under a lock that `Drop` takes too.
+
+#![expect(unsafe_code, reason = "the one file over the C API; see the rules above")]
+#![expect(clippy::undocumented_unsafe_blocks, reason = "one reason covers them all: the rules above")]
+
+use std::ffi::{CStr, CString, c_char, c_void};
+use std::marker::PhantomData;
+use std::os::fd::{FromRawFd, OwnedFd, RawFd};
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
+use std::ptr;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use arrow::array::{RecordBatch, StructArray};
+use arrow::datatypes::{Schema, SchemaRef};
+use arrow::ffi::{FFI_ArrowArray, FFI_ArrowSchema, from_ffi};
+use duckdb::ffi as c;
+
+use crate::error::{Error, Kind};
+use crate::types::{Shape, Type};
+use crate::value::Value;
+
+/// Takes over a descriptor that the kernel just installed for us (`SCM_RIGHTS`).
+pub fn received(descriptor: RawFd) -> OwnedFd {
+    unsafe { OwnedFd::from_raw_fd(descriptor) }
+}
+
+/// An open database; closed when the last connection to it is gone.
+pub struct Database(c::duckdb_database);
+
+unsafe impl Send for Database {}
+unsafe impl Sync for Database {}
+
+impl Database {
+    pub fn open(path: &Path, options: &[(&str, String)]) -> Result<Arc<Self>, Error> {
+        let path = terminated(path.as_os_str().as_bytes())?;
+        let config = Options::new(options)?;
+        let mut database = ptr::null_mut();
+        let mut error = ptr::null_mut();
+        let state = unsafe { c::duckdb_open_ext(path.as_ptr(), &raw mut database, config.0, &raw mut error) };
+        if state == c::DuckDBSuccess {
+            return Ok(Arc::new(Self(database)));
+        }
+        Err(Error::from_engine(&taken(error).unwrap_or_else(|| "the database cannot be opened".to_owned())))
+    }
+
+    pub fn connect(self: &Arc<Self>) -> Result<Connection, Error> {
+        let mut raw = ptr::null_mut();
+        if unsafe { c::duckdb_connect(self.0, &raw mut raw) } != c::DuckDBSuccess {
+            return Err(Error::internal("no new connection"));
+        }
+        let interrupter = Arc::new(Interrupter(Mutex::new(Raw(raw))));
+        Ok(Connection { raw, interrupter, _database: Arc::clone(self) })
+    }
+}
+
+impl Drop for Database {
+    fn drop(&mut self) {
+        unsafe { c::duckdb_close(&raw mut self.0) }
+    }
+}
+
+struct Options(c::duckdb_config);
+
+impl Options {
+    fn new(options: &[(&str, String)]) -> Result<Self, Error> {
+        let mut config = Self(ptr::null_mut());
+        if unsafe { c::duckdb_create_config(&raw mut config.0) } != c::DuckDBSuccess {
+            return Err(Error::internal("no configuration"));
+        }
+        for (name, value) in options {
+            let (n, v) = (terminated(name.as_bytes())?, terminated(value.as_bytes())?);
+            if unsafe { c::duckdb_set_config(config.0, n.as_ptr(), v.as_ptr()) } != c::DuckDBSuccess {
+                return Err(Error::internal(format!("the engine knows no setting {name}")));
+            }
+        }
+        Ok(config)
+    }
+}
+
+impl Drop for Options {
+    fn drop(&mut self) {
+        unsafe { c::duckdb_destroy_config(&raw mut self.0) }
+    }
+}
+
+struct Raw(c::duckdb_connection);
+
+unsafe impl Send for Raw {}
+
+/// Stops what its connection runs; does nothing once that is closed.
+pub struct Interrupter(Mutex<Raw>);
+
+impl Interrupter {
+    pub fn interrupt(&self) {
+        let raw = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if !raw.0.is_null() {
+            unsafe { c::duckdb_interrupt(raw.0) }
+        }
+    }
+}
+
+pub struct Connection {
+    raw: c::duckdb_connection,
+    interrupter: Arc<Interrupter>,
+    _database: Arc<Database>,
+}
+
+unsafe impl Send for Connection {}
+
+impl Drop for Connection {
+    fn drop(&mut self) {
+        let mut raw = self.interrupter.0.lock().unwrap_or_else(PoisonError::into_inner);
+        raw.0 = ptr::null_mut();
+        unsafe { c::duckdb_disconnect(&raw mut self.raw) }
+    }
+}
+
+impl Connection {
+    pub fn interrupter(&self) -> Arc<Interrupter> {
+        Arc::clone(&self.interrupter)
+    }
+
+    /// Prepares exactly one statement.
+    pub fn prepare(&self, sql: &str) -> Result<Prepared<'_>, Error> {
+        let text = terminated(sql.as_bytes())?;
+        let mut extracted = Extracted(ptr::null_mut());
+        let count = unsafe { c::duckdb_extract_statements(self.raw, text.as_ptr(), &raw mut extracted.0) };
+        match count {
+            0 => {
+                let error = unsafe { c::duckdb_extract_statements_error(extracted.0) };
+                return Err(lent(error)
+                    .map_or_else(|| Error::new(Kind::Parser, "no statement"), |text| Error::from_engine(&text)));
+            }
+            1 => {}
+            _ => return Err(Error::new(Kind::Parser, "more than one statement")),
+        }
+        let mut prepared = Prepared { raw: ptr::null_mut(), connection: PhantomData };
+        let state = unsafe { c::duckdb_prepare_extracted_statement(self.raw, extracted.0, 0, &raw mut prepared.raw) };
+        if state == c::DuckDBSuccess {
+            return Ok(prepared);
+        }
+        let error = lent(unsafe { c::duckdb_prepare_error(prepared.raw) });
+        Err(Error::from_engine(&error.unwrap_or_else(|| "the statement cannot be prepared".to_owned())))
+    }
+
+    /// Runs one statement without parameters and forgets its rows.
+    pub fn execute(&self, sql: &str) -> Result<(), Error> {
+        let prepared = self.prepare(sql)?;
+        prepared.run(false).map(drop)
+    }
+
+    /// The tables a query names, as it names them, without those a `WITH` makes.
+    pub fn table_names(&self, sql: &str) -> Result<Vec<String>, Error> {
+        let text = terminated(sql.as_bytes())?;
+        let list = Owned(unsafe { c::duckdb_get_table_names(self.raw, text.as_ptr(), true) });
+        if list.0.is_null() {
+            return Err(Error::new(Kind::NotImplemented, "the engine does not name the tables of this statement"));
+        }
+        let count = unsafe { c::duckdb_get_list_size(list.0) };
+        let name = |index| {
+            let item = Owned(unsafe { c::duckdb_get_list_child(list.0, index) });
+            taken(unsafe { c::duckdb_get_varchar(item.0) }).ok_or_else(|| Error::internal("a table without a name"))
+        };
+        (0..count).map(name).collect()
+    }
+}
+
+/// A function from a text, or null, to a text.
+pub type TextFunction = dyn Fn(Option<&str>) -> String + Send + Sync;
+
+impl Connection {
+    /// Registers a scalar function for the whole database, in `system.main`. It is called for nulls
+    /// too, which is what the crate's own way to register one cannot do.
+    pub fn register(&self, name: &str, function: Box<TextFunction>) -> Result<(), Error> {
+        let name = terminated(name.as_bytes())?;
+        let text = Logical(unsafe { c::duckdb_create_logical_type(c::DUCKDB_TYPE_DUCKDB_TYPE_VARCHAR) });
+        let state = Box::into_raw(Box::new(function));
+        let registered = unsafe {
+            let mut scalar = c::duckdb_create_scalar_function();
+            c::duckdb_scalar_function_set_name(scalar, name.as_ptr());
+            c::duckdb_scalar_function_add_parameter(scalar, text.0);
+            c::duckdb_scalar_function_set_return_type(scalar, text.0);
+            c::duckdb_scalar_function_set_special_handling(scalar);
+            c::duckdb_scalar_function_set_extra_info(scalar, state.cast(), Some(forget_text_function));
+            c::duckdb_scalar_function_set_function(scalar, Some(call_text_function));
+            let registered = c::duckdb_register_scalar_function(self.raw, scalar);
+            c::duckdb_destroy_scalar_function(&raw mut scalar);
+            registered
+        };
+        if registered == c::DuckDBSuccess { Ok(()) } else { Err(Error::internal("a function cannot be registered")) }
+    }
+}
+
+unsafe extern "C" fn forget_text_function(state: *mut c_void) {
+    drop(unsafe { Box::from_raw(state.cast::<Box<TextFunction>>()) });
+}
+
+unsafe extern "C" fn call_text_function(
+    info: c::duckdb_function_info,
+    input: c::duckdb_data_chunk,
+    output: c::duckdb_vector,
+) {
+    unsafe {
+        let function = &*c::duckdb_scalar_function_get_extra_info(info).cast::<Box<TextFunction>>();
+        let vector = c::duckdb_data_chunk_get_vector(input, 0);
+        let texts = c::duckdb_vector_get_data(vector).cast::<c::duckdb_string_t>();
+        // None when no row of the vector is null.
+        let validity = c::duckdb_vector_get_validity(vector);
+        for row in 0..c::duckdb_data_chunk_get_size(input) {
+            let Ok(offset) = usize::try_from(row) else {
+                return;
+            };
+            let valid = validity.is_null() || c::duckdb_validity_row_is_valid(validity, row);
+            let text = valid.then(|| {
+                let text = texts.add(offset);
+                let length = usize::try_from(c::duckdb_string_t_length(*text)).unwrap_or(0);
+                std::slice::from_raw_parts(c::duckdb_string_t_data(text).cast::<u8>(), length)
+            });
+            // The engine's texts are UTF-8; one that were not is treated as its readable part.
+            let text = text.map(String::from_utf8_lossy);
+            let made = function(text.as_deref());
+            c::duckdb_vector_assign_string_element_len(output, row, made.as_ptr().cast(), size(made.len()));
+        }
+    }
+}
+
+struct Extracted(c::duckdb_extracted_statements);
+
+impl Drop for Extracted {
+    fn drop(&mut self) {
+        unsafe { c::duckdb_destroy_extracted(&raw mut self.0) }
+    }
+}
+
+struct Owned(c::duckdb_value);
+
+impl Drop for Owned {
+    fn drop(&mut self) {
+        if !self.0.is_null() {
+            unsafe { c::duckdb_destroy_value(&raw mut self.0) }
+        }
+    }
+}
+
+/// What a statement does to the catalog.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Effect {
+    Rows,
+    Definitions,
+}
+
+pub struct Prepared<'c> {
+    raw: c::duckdb_prepared_statement,
+    connection: PhantomData<&'c Connection>,
+}
+
+impl Drop for Prepared<'_> {
+    fn drop(&mut self) {
+        unsafe { c::duckdb_destroy_prepare(&raw mut self.raw) }
+    }
+}
+
+impl Prepared<'_> {
+    pub fn effect(&self) -> Effect {
+        match unsafe { c::duckdb_prepared_statement_type(self.raw) } {
+            c::duckdb_statement_type_DUCKDB_STATEMENT_TYPE_SELECT
+            | c::duckdb_statement_type_DUCKDB_STATEMENT_TYPE_INSERT
+            | c::duckdb_statement_type_DUCKDB_STATEMENT_TYPE_UPDATE
+            | c::duckdb_statement_type_DUCKDB_STATEMENT_TYPE_DELETE
+            | c::duckdb_statement_type_DUCKDB_STATEMENT_TYPE_MERGE_INTO
+            | c::duckdb_statement_type_DUCKDB_STATEMENT_TYPE_TRANSACTION => Effect::Rows,
+            _ => Effect::Definitions,
+        }
+    }
+
+    /// The columns this would answer with; a type that waits for its parameters is named `UNKNOWN`.
+    pub fn columns(&self) -> Vec<(String, Type)> {
+        let count = unsafe { c::duckdb_prepared_statement_column_count(self.raw) };
+        let column = |index| {
+            // The header says `const`, and to free it: it is a copy.
+            let name = unsafe { c::duckdb_prepared_statement_column_name(self.raw, index) };
+            let kind = unsafe { c::duckdb_prepared_statement_column_logical_type(self.raw, index) };
+            Some((taken(name.cast_mut())?, Logical(kind).read()))
+        };
+        (0..count).filter_map(column).collect()
+    }
+
+    pub fn parameter_count(&self) -> u64 {
+        unsafe { c::duckdb_nparams(self.raw) }
+    }
+
+    /// The type of each parameter, in their order; none where only a value would tell.
+    pub fn parameters(&self) -> Vec<Option<String>> {
+        let type_name = |number| {
+            let kind = Logical(unsafe { c::duckdb_param_logical_type(self.raw, number) }).read().to_string();
+            Some(kind).filter(|kind| !matches!(kind.as_str(), "UNKNOWN" | "INVALID" | "ANY" | "NULL" | "\"NULL\""))
+        };
+        (1..=self.parameter_count()).map(type_name).collect()
+    }
+
+    /// Binds the parameter of that number, the first being 1.
+    pub fn bind(&self, number: u64, value: &Value) -> Result<(), Error> {
+        let (p, n) = (self.raw, number);
+        let state = unsafe {
+            match value {
+                Value::Null => c::duckdb_bind_null(p, n),
+                Value::Boolean(v) => c::duckdb_bind_boolean(p, n, *v),
+                Value::BigInt(v) => c::duckdb_bind_int64(p, n, *v),
+                Value::HugeInt(v) => c::duckdb_bind_hugeint(p, n, huge(*v)),
+                Value::Double(v) => c::duckdb_bind_double(p, n, *v),
+                Value::Decimal(v) => c::duckdb_bind_decimal(p, n, decimal(v)?),
+                Value::Text(v) | Value::Json(v) => {
+                    c::duckdb_bind_varchar_length(p, n, v.as_ptr().cast(), size(v.len()))
+                }
+                Value::Blob(v) => c::duckdb_bind_blob(p, n, v.as_ptr().cast::<c_void>(), size(v.len())),
+                Value::Date(days) => c::duckdb_bind_date(p, n, c::duckdb_date { days: *days }),
+                Value::Time(micros) => c::duckdb_bind_time(p, n, c::duckdb_time { micros: *micros }),
+                Value::Timestamp(micros) => c::duckdb_bind_timestamp(p, n, c::duckdb_timestamp { micros: *micros }),
+                Value::TimestampTz(micros) => {
+                    c::duckdb_bind_timestamp_tz(p, n, c::duckdb_timestamp { micros: *micros })
+                }
+                &Value::Interval { months, days, micros } => {
+                    c::duckdb_bind_interval(p, n, c::duckdb_interval { months, days, micros })
+                }
+                Value::Uuid(text) => {
+                    let value = Owned(c::duckdb_create_uuid(uuid(text)?));
+                    c::duckdb_bind_value(p, n, value.0)
+                }
+            }
+        };
+        if state == c::DuckDBSuccess {
+            return Ok(());
+        }
+        Err(Error::new(Kind::InvalidInput, format!("parameter {number} cannot be bound")))
+    }
+
+    /// Executes. `lazily`: rows are made as they are fetched; else the statement runs to its end.
+    pub fn run(&self, lazily: bool) -> Result<Run<'_>, Error> {
+        let mut raw = Box::new(unsafe { std::mem::zeroed::<c::duckdb_result>() });
+        let state = if lazily {
+            unsafe { c::duckdb_execute_prepared_streaming(self.raw, &raw mut *raw) }
+        } else {
+            unsafe { c::duckdb_execute_prepared(self.raw, &raw mut *raw) }
+        };
+        let mut run = Run { raw, columns: Vec::new(), layout: None, ended: false, prepared: PhantomData };
+        if state != c::DuckDBSuccess {
+            return Err(run.error().unwrap_or_else(|| Error::internal("the statement failed without a reason")));
+        }
+        run.read_columns();
+        Ok(run)
+    }
+}
+
+/// What a statement answered with.
+pub struct Run<'p> {
+    raw: Box<c::duckdb_result>,
+    columns: Vec<(String, Type)>,
+    layout: Option<Layout>,
+    ended: bool,
+    prepared: PhantomData<&'p ()>,
+}
+
+/// How its rows look in Arrow.
+struct Layout {
+    options: c::duckdb_arrow_options,
+    exported: FFI_ArrowSchema,
+    schema: SchemaRef,
+}
+
+impl Drop for Layout {
+    fn drop(&mut self) {
+        unsafe { c::duckdb_destroy_arrow_options(&raw mut self.options) }
+    }
+}
+
+impl Drop for Run<'_> {
+    fn drop(&mut self) {
+        unsafe { c::duckdb_destroy_result(&raw mut *self.raw) }
+    }
+}
+
+impl Run<'_> {
+    fn error(&mut self) -> Option<Error> {
+        lent(unsafe { c::duckdb_result_error(&raw mut *self.raw) }).map(|text| Error::from_engine(&text))
+    }
+
+    fn read_columns(&mut self) {
+        let raw = &raw mut *self.raw;
+        let count = unsafe { c::duckdb_column_count(raw) };
+        let column = |index| {
+            let name = lent(unsafe { c::duckdb_column_name(raw, index) }).unwrap_or_default();
+            (name, Logical(unsafe { c::duckdb_column_logical_type(raw, index) }).read())
+        };
+        self.columns = (0..count).map(column).collect();
+    }
+
+    /// How many rows it changed, when it answered with that instead of rows.
+    pub fn changed(&mut self) -> Option<u64> {
+        match unsafe { c::duckdb_result_return_type(*self.raw) } {
+            c::duckdb_result_type_DUCKDB_RESULT_TYPE_CHANGED_ROWS => {
+                Some(unsafe { c::duckdb_rows_changed(&raw mut *self.raw) })
+            }
+            c::duckdb_result_type_DUCKDB_RESULT_TYPE_NOTHING => Some(0),
+            _ => None,
+        }
+    }
+
+    pub fn columns(&self) -> &[(String, Type)] {
+        &self.columns
+    }
+
+    pub fn schema(&mut self) -> Result<SchemaRef, Error> {
+        Ok(Arc::clone(&self.layout()?.schema))
+    }
+
+    fn layout(&mut self) -> Result<&Layout, Error> {
+        if self.layout.is_none() {
+            self.layout = Some(self.read_layout()?);
+        }
+        self.layout.as_ref().ok_or_else(|| Error::internal("no layout"))
+    }
+
+    fn read_layout(&mut self) -> Result<Layout, Error> {
+        let raw = &raw mut *self.raw;
+        let kinds: Vec<Logical> = (0..size(self.columns.len()))
+            .map(|index| Logical(unsafe { c::duckdb_column_logical_type(raw, index) }))
+            .collect();
+        let names = self.columns.iter().map(|(name, _)| terminated(name.as_bytes())).collect::<Result<Vec<_>, _>>()?;
+        let mut kind_pointers: Vec<_> = kinds.iter().map(|kind| kind.0).collect();
+        let mut name_pointers: Vec<_> = names.iter().map(|name| name.as_ptr()).collect();
+        let mut layout = Layout {
+            options: unsafe { c::duckdb_result_get_arrow_options(raw) },
+            exported: FFI_ArrowSchema::empty(),
+            schema: Arc::new(Schema::empty()),
+        };
+        failed(unsafe {
+            c::duckdb_to_arrow_schema(
+                layout.options,
+                kind_pointers.as_mut_ptr(),
+                name_pointers.as_mut_ptr(),
+                size(self.columns.len()),
+                (&raw mut layout.exported).cast(),
+            )
+        })?;
+        layout.schema = Arc::new(Schema::try_from(&layout.exported).map_err(Error::internal)?);
+        Ok(layout)
+    }
+
+    /// The next rows, up to 2048 of them, or nothing after the last.
+    pub fn next(&mut self) -> Result<Option<RecordBatch>, Error> {
+        if self.ended {
+            return Ok(None);
+        }
+        let chunk = Chunk(unsafe { c::duckdb_fetch_chunk(*self.raw) });
+        if chunk.0.is_null() || unsafe { c::duckdb_data_chunk_get_size(chunk.0) } == 0 {
+            self.ended = true;
+            return self.error().map_or(Ok(None), Err);
+        }
+        let layout = self.layout()?;
+        let mut array = FFI_ArrowArray::empty();
+        failed(unsafe { c::duckdb_data_chunk_to_arrow(layout.options, chunk.0, (&raw mut array).cast()) })?;
+        let data = unsafe { from_ffi(array, &layout.exported) }.map_err(Error::internal)?;
+        let (_, columns, _) = StructArray::from(data).into_parts();
+        RecordBatch::try_new(Arc::clone(&layout.schema), columns).map(Some).map_err(Error::internal)
+    }
+}
+
+struct Chunk(c::duckdb_data_chunk);
+
+impl Drop for Chunk {
+    fn drop(&mut self) {
+        if !self.0.is_null() {
+            unsafe { c::duckdb_destroy_data_chunk(&raw mut self.0) }
+        }
+    }
+}
+
+fn failed(mut data: c::duckdb_error_data) -> Result<(), Error> {
+    if data.is_null() {
+        return Ok(());
+    }
+    let error = unsafe { c::duckdb_error_data_has_error(data) }
+        .then(|| lent(unsafe { c::duckdb_error_data_message(data) }).unwrap_or_default());
+    unsafe { c::duckdb_destroy_error_data(&raw mut data) }
+    error.map_or(Ok(()), |text| Err(Error::from_engine(&text)))
+}
+
+struct Logical(c::duckdb_logical_type);
+
+impl Drop for Logical {
+    fn drop(&mut self) {
+        unsafe { c::duckdb_destroy_logical_type(&raw mut self.0) }
+    }
+}
+
+impl Logical {
+    fn read(&self) -> Type {
+        if self.0.is_null() {
+            return Type { alias: None, shape: Shape::Plain("UNKNOWN") };
+        }
+        let alias = taken(unsafe { c::duckdb_logical_type_get_alias(self.0) }).filter(|alias| !alias.is_empty());
+        Type { alias, shape: self.shape() }
+    }
+
+    fn shape(&self) -> Shape {
+        let (raw, boxed) = (self.0, |kind| Box::new(Logical(kind).read()));
+        unsafe {
+            match c::duckdb_get_type_id(raw) {
+                c::DUCKDB_TYPE_DUCKDB_TYPE_DECIMAL => {
+                    Shape::Decimal { width: c::duckdb_decimal_width(raw), scale: c::duckdb_decimal_scale(raw) }
+                }
+                c::DUCKDB_TYPE_DUCKDB_TYPE_ENUM => {
+                    let count = u64::from(c::duckdb_enum_dictionary_size(raw));
+                    Shape::Enum((0..count).filter_map(|i| taken(c::duckdb_enum_dictionary_value(raw, i))).collect())
+                }
+                c::DUCKDB_TYPE_DUCKDB_TYPE_LIST => Shape::List(boxed(c::duckdb_list_type_child_type(raw))),
+                c::DUCKDB_TYPE_DUCKDB_TYPE_ARRAY => {
+                    Shape::Array(boxed(c::duckdb_array_type_child_type(raw)), c::duckdb_array_type_array_size(raw))
+                }
+                c::DUCKDB_TYPE_DUCKDB_TYPE_MAP => {
+                    Shape::Map(boxed(c::duckdb_map_type_key_type(raw)), boxed(c::duckdb_map_type_value_type(raw)))
+                }
+                c::DUCKDB_TYPE_DUCKDB_TYPE_STRUCT => {
+                    let field = |i| {
+                        let kind = Logical(c::duckdb_struct_type_child_type(raw, i)).read();
+                        (taken(c::duckdb_struct_type_child_name(raw, i)).unwrap_or_default(), kind)
+                    };
+                    Shape::Struct((0..c::duckdb_struct_type_child_count(raw)).map(field).collect())
+                }
+                c::DUCKDB_TYPE_DUCKDB_TYPE_UNION => {
+                    let member = |i| {
+                        let kind = Logical(c::duckdb_union_type_member_type(raw, i)).read();
+                        (taken(c::duckdb_union_type_member_name(raw, i)).unwrap_or_default(), kind)
+                    };
+                    Shape::Union((0..c::duckdb_union_type_member_count(raw)).map(member).collect())
+                }
+                id => simple(id),
+            }
+        }
+    }
+}
+
+fn simple(id: c::duckdb_type) -> Shape {
+    match id {
+        c::DUCKDB_TYPE_DUCKDB_TYPE_BOOLEAN => Shape::Plain("BOOLEAN"),
+        c::DUCKDB_TYPE_DUCKDB_TYPE_TINYINT => Shape::Plain("TINYINT"),
+        c::DUCKDB_TYPE_DUCKDB_TYPE_SMALLINT => Shape::Plain("SMALLINT"),
+        c::DUCKDB_TYPE_DUCKDB_TYPE_INTEGER => Shape::Plain("INTEGER"),
+        c::DUCKDB_TYPE_DUCKDB_TYPE_BIGINT => Shape::Plain("BIGINT"),
+        c::DUCKDB_TYPE_DUCKDB_TYPE_HUGEINT => Shape::Plain("HUGEINT"),
+        c::DUCKDB_TYPE_DUCKDB_TYPE_UTINYINT => Shape::Plain("UTINYINT"),
+        c::DUCKDB_TYPE_DUCKDB_TYPE_USMALLINT => Shape::Plain("USMALLINT"),
+        c::DUCKDB_TYPE_DUCKDB_TYPE_UINTEGER => Shape::Plain("UINTEGER"),
+        c::DUCKDB_TYPE_DUCKDB_TYPE_UBIGINT => Shape::Plain("UBIGINT"),
+        c::DUCKDB_TYPE_DUCKDB_TYPE_FLOAT => Shape::Plain("FLOAT"),
+        c::DUCKDB_TYPE_DUCKDB_TYPE_DOUBLE => Shape::Plain("DOUBLE"),
+        c::DUCKDB_TYPE_DUCKDB_TYPE_VARCHAR => Shape::Plain("VARCHAR"),
+        c::DUCKDB_TYPE_DUCKDB_TYPE_BLOB => Shape::Plain("BLOB"),
+        c::DUCKDB_TYPE_DUCKDB_TYPE_DATE => Shape::Plain("DATE"),
+        c::DUCKDB_TYPE_DUCKDB_TYPE_TIME => Shape::Plain("TIME"),
+        c::DUCKDB_TYPE_DUCKDB_TYPE_TIME_NS => Shape::Plain("TIME_NS"),
+        c::DUCKDB_TYPE_DUCKDB_TYPE_TIMESTAMP => Shape::Plain("TIMESTAMP"),
+        c::DUCKDB_TYPE_DUCKDB_TYPE_TIMESTAMP_S => Shape::Plain("TIMESTAMP_S"),
+        c::DUCKDB_TYPE_DUCKDB_TYPE_TIMESTAMP_MS => Shape::Plain("TIMESTAMP_MS"),
+        c::DUCKDB_TYPE_DUCKDB_TYPE_TIMESTAMP_NS => Shape::Plain("TIMESTAMP_NS"),
+        c::DUCKDB_TYPE_DUCKDB_TYPE_TIMESTAMP_TZ => Shape::Plain("TIMESTAMP WITH TIME ZONE"),
+        c::DUCKDB_TYPE_DUCKDB_TYPE_INTERVAL => Shape::Plain("INTERVAL"),
+        c::DUCKDB_TYPE_DUCKDB_TYPE_UUID => Shape::Plain("UUID"),
+        c::DUCKDB_TYPE_DUCKDB_TYPE_SQLNULL => Shape::Plain("NULL"),
+        c::DUCKDB_TYPE_DUCKDB_TYPE_GEOMETRY => Shape::Plain("GEOMETRY"),
+        c::DUCKDB_TYPE_DUCKDB_TYPE_UHUGEINT => Shape::Opaque("UHUGEINT"),
+        c::DUCKDB_TYPE_DUCKDB_TYPE_BIT => Shape::Opaque("BIT"),
+        c::DUCKDB_TYPE_DUCKDB_TYPE_BIGNUM => Shape::Opaque("BIGNUM"),
+        c::DUCKDB_TYPE_DUCKDB_TYPE_TIME_TZ => Shape::Opaque("TIME WITH TIME ZONE"),
+        c::DUCKDB_TYPE_DUCKDB_TYPE_VARIANT => Shape::Opaque("VARIANT"),
+        _ => Shape::Plain("UNKNOWN"),
+    }
+}
+
+fn terminated(bytes: &[u8]) -> Result<CString, Error> {
+    CString::new(bytes).map_err(|_| Error::new(Kind::InvalidInput, "a text with a zero byte"))
+}
+
+/// A copy of a text that the engine keeps.
+fn lent(text: *const c_char) -> Option<String> {
+    (!text.is_null()).then(|| unsafe { CStr::from_ptr(text) }.to_string_lossy().into_owned())
+}
+
+/// A copy of a text that the engine gave away; the original is freed.
+fn taken(text: *mut c_char) -> Option<String> {
+    let copy = lent(text);
+    unsafe { c::duckdb_free(text.cast()) }
+    copy
+}
+
+fn size(length: usize) -> u64 {
+    u64::try_from(length).unwrap_or(u64::MAX)
+}
+
+fn huge(value: i128) -> c::duckdb_hugeint {
+    let [lower, upper] = halves(value.to_le_bytes());
+    c::duckdb_hugeint { lower, upper: upper.cast_signed() }
+}
+
+fn halves(bytes: [u8; 16]) -> [u64; 2] {
+    let value = u128::from_le_bytes(bytes);
+    [u64::try_from(value & u128::from(u64::MAX)).unwrap_or(0), u64::try_from(value >> 64).unwrap_or(0)]
+}
+
+/// `-12.50` as its digits and how many of them stand behind the point.
+fn decimal(text: &str) -> Result<c::duckdb_decimal, Error> {
+    let bad = || Error::new(Kind::InvalidInput, "a decimal parameter is digits with at most one point, 38 at most");
+    let (sign, digits) = text.strip_prefix('-').map_or((1, text), |rest| (-1, rest));
+    let (whole, fraction) = digits.split_once('.').unwrap_or((digits, ""));
+    let all = format!("{whole}{fraction}");
+    if all.is_empty() || !all.bytes().all(|b| b.is_ascii_digit()) || fraction.len() > 38 {
+        return Err(bad());
+    }
+    let significant = all.trim_start_matches('0').len().max(fraction.len()).max(1);
+    let width = u8::try_from(significant).ok().filter(|w| *w <= 38).ok_or_else(bad)?;
+    let scale = u8::try_from(fraction.len()).map_err(|_| bad())?;
+    let value: i128 = all.parse().map_err(|_| bad())?;
+    Ok(c::duckdb_decimal { width, scale, value: huge(sign * value) })
+}
+
+fn uuid(text: &str) -> Result<c::duckdb_uhugeint, Error> {
+    let bad = || Error::new(Kind::InvalidInput, "a UUID parameter is 32 hexadecimal digits, with or without dashes");
+    let digits: String = text.chars().filter(|c| *c != '-').collect();
+    if digits.len() != 32 || !digits.bytes().all(|b| b.is_ascii_hexdigit()) {
+        return Err(bad());
+    }
+    let [lower, upper] = halves(u128::from_str_radix(&digits, 16).map_err(|_| bad())?.to_le_bytes());
+    Ok(c::duckdb_uhugeint { lower, upper })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn answer(sql: &str, parameters: &[Value]) -> Result<String, Error> {
+        let database = Database::open(Path::new(":memory:"), &[("errors_as_json", "true".to_owned())])?;
+        let connection = database.connect()?;
+        let prepared = connection.prepare(sql)?;
+        for (number, value) in (1..).zip(parameters) {
+            prepared.bind(number, value)?;
+        }
+        let mut run = prepared.run(true)?;
+        let batch = run.next()?.unwrap();
+        Ok(arrow::util::display::array_value_to_string(batch.column(0), 0).unwrap())
+    }
+
+    #[test]
+    fn every_value_arrives_as_what_it_is() {
+        let cases = [
+            (Value::Null, "null \"NULL\""),
+            (Value::Boolean(true), "true BOOLEAN"),
+            (Value::BigInt(-7), "-7 BIGINT"),
+            (Value::HugeInt(i128::MAX), "170141183460469231731687303715884105727 HUGEINT"),
+            (Value::Double(0.5), "0.5 DOUBLE"),
+            (Value::Decimal("-12.50".to_owned()), "-12.50 DECIMAL(4,2)"),
+            (Value::Decimal("0.05".to_owned()), ".05 DECIMAL(2,2)"),
+            (Value::Decimal("0".to_owned()), "0 DECIMAL(1,0)"),
+            (Value::Text("it's".to_owned()), "it's VARCHAR"),
+            (Value::Blob(vec![0, 65]), "\\x00A BLOB"),
+            (Value::Date(1), "1970-01-02 DATE"),
+            (Value::Time(1_000_000), "00:00:01 TIME"),
+            (Value::Timestamp(-1), "1969-12-31 23:59:59.999999 TIMESTAMP"),
+            (Value::Interval { months: 1, days: 2, micros: 3 }, "1 month 2 days 00:00:00.000003 INTERVAL"),
+            (
+                Value::Uuid("eeccb8c5-9943-4b2b-b5eb-3ef0d7a1f3c2".to_owned()),
+                "eeccb8c5-9943-4b2b-b5eb-3ef0d7a1f3c2 UUID",
+            ),
+            (Value::Json("{\"a\":1}".to_owned()), "{\"a\":1} VARCHAR"),
+        ];
+        for (value, expected) in cases {
+            let shown =
+                answer("select coalesce($1::varchar, 'null') || ' ' || typeof($1)", std::slice::from_ref(&value));
+            assert_eq!(shown.as_deref(), Ok(expected), "{value:?}");
+        }
+    }
+
+    #[test]
+    fn a_malformed_parameter_is_refused() {
+        for value in [
+            Value::Decimal("1e5".to_owned()),
+            Value::Decimal(String::new()),
+            Value::Decimal("9".repeat(39)),
+            Value::Decimal("1.2.3".to_owned()),
+            Value::Uuid("not-a-uuid".to_owned()),
+        ] {
+            let kind = answer("select $1", std::slice::from_ref(&value)).map_err(|e| e.kind);
+            assert_eq!(kind, Err(Kind::InvalidInput), "{value:?}");
+        }
+    }
+
+    #[test]
+    fn exactly_one_statement_is_prepared() {
+        for sql in ["", "-- nothing", "select 1; select 2", "selec 1"] {
+            assert_eq!(answer(sql, &[]).map_err(|e| e.kind), Err(Kind::Parser), "{sql}");
+        }
+    }
+
+    #[test]
+    fn an_error_in_a_late_row_is_reported() {
+        let database = Database::open(Path::new(":memory:"), &[("errors_as_json", "true".to_owned())]).unwrap();
+        let connection = database.connect().unwrap();
+        let prepared = connection
+            .prepare("select case when i = 9000000 then error('late') end from range(10000000) t(i)")
+            .unwrap();
+        let mut run = prepared.run(true).unwrap();
+        let error = loop {
+            match run.next() {
+                Ok(Some(_)) => {}
+                Ok(None) => break None,
+                Err(error) => break Some(error),
+            }
+        };
+        assert!(error.unwrap().message.contains("late"));
+    }
+}

@@ -1,0 +1,155 @@
+//! How messages are cut on a socket: four bytes of length, one of kind, then the payload.
+//!
+//! The child reads and writes blocking, the parent through tokio; both refuse a frame over the
+//! limit before they allocate for it.
+
+use std::io::{self, Read};
+
+use bytes::{Buf, Bytes, BytesMut};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::UnixStream;
+
+/// One statement with its parameters.
+pub const REQUEST_MAX_BYTES: usize = 64 << 20;
+/// One batch of rows: 2048 of them, however wide.
+pub const RESPONSE_MAX_BYTES: usize = 512 << 20;
+
+const HEADER_BYTES: usize = 5;
+const READ_BYTES: usize = 64 << 10;
+
+/// A frame being written: the header is filled in when it is closed.
+pub struct Outgoing(Vec<u8>);
+
+impl Outgoing {
+    pub fn new(kind: u8) -> Self {
+        Self(vec![0, 0, 0, 0, kind])
+    }
+
+    pub fn with(kind: u8, payload: &[u8]) -> Self {
+        let mut frame = Self::new(kind);
+        frame.0.extend_from_slice(payload);
+        frame
+    }
+
+    pub fn payload(&mut self) -> &mut Vec<u8> {
+        &mut self.0
+    }
+
+    /// The bytes to write.
+    ///
+    /// # Errors
+    /// When the payload is over `max` bytes.
+    pub fn close(mut self, max: usize) -> io::Result<Vec<u8>> {
+        let length = self.0.len() - HEADER_BYTES;
+        if length > max {
+            return Err(too_long(length));
+        }
+        let length = u32::try_from(length).map_err(|_| too_long(length))?;
+        for (to, from) in self.0.iter_mut().zip(length.to_le_bytes()) {
+            *to = from;
+        }
+        Ok(self.0)
+    }
+}
+
+/// The next frame, or nothing when the other side closed between two frames.
+pub fn read(from: &mut impl Read, max: usize) -> io::Result<Option<(u8, Vec<u8>)>> {
+    let mut header = [0; HEADER_BYTES];
+    match from.read_exact(&mut header) {
+        Ok(()) => {}
+        Err(e) if e.kind() == io::ErrorKind::UnexpectedEof => return Ok(None),
+        Err(e) => return Err(e),
+    }
+    let [a, b, c, d, kind] = header;
+    let length = checked(u32::from_le_bytes([a, b, c, d]), max)?;
+    let mut payload = vec![0; length];
+    from.read_exact(&mut payload)?;
+    Ok(Some((kind, payload)))
+}
+
+fn checked(length: u32, max: usize) -> io::Result<usize> {
+    usize::try_from(length).ok().filter(|l| *l <= max).ok_or_else(|| too_long(max))
+}
+
+fn too_long(length: usize) -> io::Error {
+    io::Error::new(io::ErrorKind::InvalidData, format!("a message of {length} bytes is over the limit"))
+}
+
+/// The parent's end of a socket. Both calls may be dropped at any await: what was read stays in the
+/// buffer; a half-written request leaves the lane unusable, which its owner must know.
+pub struct Lane {
+    stream: UnixStream,
+    buffer: BytesMut,
+}
+
+impl Lane {
+    pub fn new(stream: UnixStream) -> Self {
+        Self { stream, buffer: BytesMut::new() }
+    }
+
+    pub async fn send(&mut self, frame: Outgoing) -> io::Result<()> {
+        self.stream.write_all(&frame.close(REQUEST_MAX_BYTES)?).await
+    }
+
+    pub async fn receive(&mut self) -> io::Result<Option<(u8, Bytes)>> {
+        loop {
+            let wanted = match self.buffer.get(..HEADER_BYTES) {
+                Some(&[a, b, c, d, kind]) => {
+                    let length = checked(u32::from_le_bytes([a, b, c, d]), RESPONSE_MAX_BYTES)?;
+                    if self.buffer.len() >= HEADER_BYTES + length {
+                        self.buffer.advance(HEADER_BYTES);
+                        return Ok(Some((kind, self.buffer.split_to(length).freeze())));
+                    }
+                    HEADER_BYTES + length - self.buffer.len()
+                }
+                _ => 0,
+            };
+            self.buffer.reserve(wanted.max(READ_BYTES));
+            if self.stream.read_buf(&mut self.buffer).await? == 0 {
+                return Ok(None);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_frame_is_read_as_it_was_written() {
+        let bytes = Outgoing::with(b'q', b"select 1").close(100).unwrap();
+        let (kind, payload) = read(&mut bytes.as_slice(), 100).unwrap().unwrap();
+        assert_eq!((kind, payload.as_slice()), (b'q', b"select 1".as_slice()));
+    }
+
+    #[test]
+    fn nothing_over_the_limit_is_written_or_read() {
+        assert!(Outgoing::with(b'q', &[0; 9]).close(8).is_err());
+        let bytes = Outgoing::with(b'q', &[0; 9]).close(9).unwrap();
+        assert!(read(&mut bytes.as_slice(), 8).is_err());
+    }
+
+    #[test]
+    fn an_end_inside_a_frame_is_an_error_and_between_frames_is_not() {
+        let bytes = Outgoing::with(b'q', b"abc").close(8).unwrap();
+        assert!(read(&mut &bytes[..6], 8).is_err());
+        assert!(read(&mut &bytes[..0], 8).unwrap().is_none());
+    }
+
+    #[tokio::test]
+    async fn a_lane_waits_for_the_whole_frame() {
+        let (ours, theirs) = UnixStream::pair().unwrap();
+        let (mut ours, mut theirs) = (Lane::new(ours), theirs);
+        let bytes = Outgoing::with(b'b', &vec![7; 100_000]).close(RESPONSE_MAX_BYTES).unwrap();
+        let write = async {
+            theirs.write_all(&bytes).await.unwrap();
+            theirs
+        };
+        let (received, theirs) = tokio::join!(ours.receive(), write);
+        let (kind, payload) = received.unwrap().unwrap();
+        assert_eq!((kind, payload.len()), (b'b', 100_000));
+        drop(theirs);
+        assert!(ours.receive().await.unwrap().is_none());
+    }
+}

@@ -1,0 +1,236 @@
+//! A session's connection to the child: one request, one reply, and what happens when the child dies
+//! in between.
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use bytes::Bytes;
+use serde::de::DeserializeOwned;
+use tokio::sync::OwnedSemaphorePermit;
+use tokio_util::sync::CancellationToken;
+
+use crate::engine::Shared;
+use crate::error::{Error, Kind};
+use crate::frame::Outgoing;
+use crate::message::{Done, Request, What, kind};
+use crate::process::{Line, Process};
+use crate::watchdog::Cause;
+
+/// The first frame of a reply.
+pub enum Reply {
+    Head(Bytes),
+    Done(Done),
+    Answer(Bytes),
+}
+
+impl Reply {
+    pub fn done(self) -> Result<(), Error> {
+        match self {
+            Self::Done(_) => Ok(()),
+            _ => Err(Error::internal("rows where none were expected")),
+        }
+    }
+
+    pub fn answer<T: DeserializeOwned>(self) -> Result<T, Error> {
+        match self {
+            Self::Answer(payload) => serde_json::from_slice(&payload).map_err(Error::internal),
+            _ => Err(Error::internal("no answer to a question")),
+        }
+    }
+
+    pub fn definitions(&self) -> bool {
+        matches!(self, Self::Done(Done { definitions: true, .. }))
+    }
+}
+
+pub struct Connected {
+    shared: Arc<Shared>,
+    process: Arc<Process>,
+    line: Line,
+    statement: u64,
+    state: State,
+    transaction: Option<Transaction>,
+    _permit: OwnedSemaphorePermit,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum State {
+    Idle,
+    /// The child works on `statement`, or its rows are not all read.
+    Busy,
+    /// The line cannot be used any more; the session can, after a rollback, if the engine can.
+    Lost,
+    /// As `Lost`, and the child is most likely dead.
+    Crashed,
+}
+
+#[derive(Default)]
+struct Transaction {
+    wrote: bool,
+    definitions: bool,
+}
+
+impl Connected {
+    pub fn new(shared: Arc<Shared>, process: Arc<Process>, line: Line, permit: OwnedSemaphorePermit) -> Self {
+        Self { shared, process, line, statement: 0, state: State::Idle, transaction: None, _permit: permit }
+    }
+
+    pub fn in_transaction(&self) -> bool {
+        self.transaction.is_some()
+    }
+
+    pub fn transaction_opened(&mut self) {
+        self.transaction = Some(Transaction::default());
+    }
+
+    pub fn transaction_closed(&mut self, committed: bool) {
+        if let Some(Transaction { wrote, definitions }) = self.transaction.take()
+            && committed
+        {
+            self.shared.changed(wrote, definitions);
+        }
+    }
+
+    pub fn wrote(&mut self, definitions: bool) {
+        match &mut self.transaction {
+            Some(transaction) => {
+                transaction.wrote = true;
+                transaction.definitions |= definitions;
+            }
+            None => self.shared.changed(true, definitions),
+        }
+    }
+
+    pub fn snapshot(&self) -> String {
+        self.process.snapshot()
+    }
+
+    pub fn shared(&self) -> &Arc<Shared> {
+        &self.shared
+    }
+
+    /// As `ask`, and once more on a new line when the child died first. For what changes nothing.
+    pub async fn again_if_lost(
+        &mut self,
+        what: &What,
+        deadline: Instant,
+        cancel: &CancellationToken,
+    ) -> Result<Reply, Error> {
+        match self.ask(what, deadline, cancel).await {
+            Err(error) if error.kind == Kind::Crashed && self.transaction.is_none() => {
+                self.ask(what, deadline, cancel).await
+            }
+            other => other,
+        }
+    }
+
+    /// Sends a request and waits for the first frame of its reply.
+    pub async fn ask(&mut self, what: &What, deadline: Instant, cancel: &CancellationToken) -> Result<Reply, Error> {
+        self.ready(deadline).await?;
+        self.statement += 1;
+        let request = Request { statement: self.statement, what: what.clone() };
+        let payload = serde_json::to_vec(&request).map_err(Error::internal)?;
+        let frame = Outgoing::with(kind::REQUEST, &payload);
+        self.process.watchdog.start(self.line.number, self.statement, &self.line.socket, deadline);
+        // From here on a dropped future leaves the line busy, and `drop` ends the statement.
+        self.state = State::Busy;
+        if self.line.lane.send(frame).await.is_err() {
+            return Err(self.lose());
+        }
+        let (kind, payload) = self.receive(cancel).await?;
+        let reply = match kind {
+            kind::HEAD => return Ok(Reply::Head(payload)),
+            kind::DONE => serde_json::from_slice(&payload).map(Reply::Done).map_err(Error::internal),
+            kind::ANSWER => Ok(Reply::Answer(payload)),
+            _ => Err(Error::internal(format!("a frame of kind {kind}"))),
+        };
+        self.finish();
+        reply
+    }
+
+    /// A line that can take a request, a new one if it was lost outside a transaction.
+    async fn ready(&mut self, deadline: Instant) -> Result<(), Error> {
+        match self.state {
+            State::Idle => Ok(()),
+            State::Busy => Err(Error::unavailable("the session's last statement was given up")),
+            State::Lost | State::Crashed if self.transaction.is_some() => {
+                Err(Error::unavailable("the transaction is lost; roll it back"))
+            }
+            State::Lost | State::Crashed => {
+                let dead = (self.state == State::Crashed).then_some(&self.process);
+                (self.process, self.line) = self.shared.line(deadline, dead).await?;
+                self.statement = 0;
+                self.state = State::Idle;
+                Ok(())
+            }
+        }
+    }
+
+    /// The next frame of the current statement; a failure of it, or of the child, is an error.
+    pub async fn receive(&mut self, cancel: &CancellationToken) -> Result<(u8, Bytes), Error> {
+        let frame = tokio::select! {
+            biased;
+            frame = self.line.lane.receive() => frame,
+            () = cancel.cancelled() => {
+                self.process.watchdog.cancel(self.line.number, Instant::now());
+                self.line.lane.receive().await
+            }
+        };
+        match frame {
+            Ok(Some((kind::FAILED, payload))) => Err(self.failed(&payload)),
+            Ok(Some(frame)) => Ok(frame),
+            Ok(None) | Err(_) => Err(self.lose()),
+        }
+    }
+
+    /// All frames of the statement are read.
+    pub fn finish(&mut self) -> Option<Cause> {
+        self.state = State::Idle;
+        self.process.watchdog.finish(self.line.number)
+    }
+
+    /// Ends the statement and reads what is left of it.
+    pub async fn drain(&mut self) {
+        if self.state == State::Busy {
+            self.process.watchdog.cancel(self.line.number, Instant::now());
+        }
+        let never = CancellationToken::new();
+        while self.state == State::Busy {
+            if let Ok((kind::END, _)) = self.receive(&never).await {
+                self.finish();
+            }
+        }
+    }
+
+    fn failed(&mut self, payload: &[u8]) -> Error {
+        let cause = self.finish();
+        let error: Error = serde_json::from_slice(payload).unwrap_or_else(Error::internal);
+        match (error.kind, cause) {
+            (Kind::Interrupted, Some(Cause::Deadline)) => Error { kind: Kind::Timeout, ..error },
+            (Kind::Fatal, _) => {
+                self.state = State::Lost;
+                error
+            }
+            _ => error,
+        }
+    }
+
+    /// The line broke: the child died, or the watchdog cut it.
+    fn lose(&mut self) -> Error {
+        let cause = self.process.watchdog.abandon(self.line.number, Instant::now());
+        self.state = if cause.is_some() { State::Lost } else { State::Crashed };
+        match cause {
+            Some(Cause::Deadline) => Error::new(Kind::Timeout, "the statement did not end at its deadline"),
+            Some(Cause::Caller) => Error::new(Kind::Interrupted, "the statement was cancelled"),
+            None => Error::new(Kind::Crashed, "the engine process ended"),
+        }
+    }
+}
+
+impl Drop for Connected {
+    fn drop(&mut self) {
+        if self.state == State::Busy {
+            self.process.watchdog.abandon(self.line.number, Instant::now());
+        }
+    }
+}

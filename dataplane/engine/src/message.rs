@@ -1,0 +1,152 @@
+//! What the two processes say to each other.
+//!
+//! Heads are JSON: small, readable in a trace, and one place where a field can be added. Rows are
+//! Arrow IPC stream messages, never JSON.
+
+use std::path::PathBuf;
+
+use serde::{Deserialize, Serialize};
+
+use crate::error::Error;
+use crate::value::Value;
+
+/// Kinds of frame.
+pub mod kind {
+    /// Parent to child, control socket: [`super::Order`].
+    pub const ORDER: u8 = b'o';
+    /// Child to parent, control socket: [`super::Notice`].
+    pub const NOTICE: u8 = b'n';
+    /// Parent to child, session socket: [`super::Request`].
+    pub const REQUEST: u8 = b'q';
+    /// The statement answers with rows: length of [`super::Head`], the head, Arrow IPC messages.
+    pub const HEAD: u8 = b'h';
+    /// More of the same Arrow IPC stream.
+    pub const ROWS: u8 = b'b';
+    /// No more rows; the end mark of the Arrow IPC stream.
+    pub const END: u8 = b'e';
+    /// The statement changed something and has no rows: [`super::Done`].
+    pub const DONE: u8 = b'd';
+    /// The answer to a question about SQL, its own JSON.
+    pub const ANSWER: u8 = b'a';
+    /// It failed: [`super::Error`].
+    pub const FAILED: u8 = b'x';
+}
+
+/// The first order is `Start`; the rest may come at any time.
+#[derive(Serialize, Deserialize)]
+pub enum Order {
+    Start(Box<Start>),
+    /// End this statement of this session, if it is still that one.
+    Cancel {
+        session: u64,
+        statement: u64,
+    },
+    /// Checkpoint and exit.
+    Stop,
+}
+
+#[derive(Serialize, Deserialize)]
+pub struct Start {
+    pub data: PathBuf,
+    pub spill: PathBuf,
+    pub memory_limit_bytes: u64,
+    pub temp_limit_bytes: u64,
+    pub threads: u16,
+    pub address_space_bytes: u64,
+    pub mask_key: [u8; 32],
+}
+
+#[derive(Debug, Serialize, Deserialize)]
+pub enum Notice {
+    /// When it opened, by its own clock: no two starts of one database share it.
+    Ready {
+        opened_micros: i64,
+    },
+    Failed(Error),
+    /// The thread of this session is gone, and its connection closed.
+    Ended {
+        session: u64,
+    },
+    /// The checkpoint is done, or why not.
+    Stopped(Result<(), Error>),
+}
+
+#[derive(Serialize, Deserialize)]
+pub struct Request {
+    pub statement: u64,
+    pub what: What,
+}
+
+#[derive(Clone, Serialize, Deserialize)]
+pub enum What {
+    /// Rows as they are made.
+    Read {
+        sql: String,
+        parameters: Vec<Value>,
+    },
+    /// To its end, then what it changed or returned.
+    Write {
+        sql: String,
+        parameters: Vec<Value>,
+    },
+    Begin,
+    Commit,
+    Rollback,
+    Track(Vec<Change>),
+    Describe {
+        sql: String,
+    },
+    Parameters {
+        sql: String,
+    },
+    Parse {
+        sql: String,
+    },
+    Catalog,
+}
+
+#[derive(Debug, Serialize, Deserialize)]
+pub struct Head {
+    pub columns: Vec<Column>,
+    /// All rows are in this frame.
+    pub ended: bool,
+    /// The rows are what a write returned.
+    pub returning: bool,
+}
+
+#[derive(Debug, Default, Serialize, Deserialize)]
+pub struct Done {
+    pub rows: u64,
+    /// Tables or schemas may look different from now on.
+    pub definitions: bool,
+}
+
+/// A column of an answer or a table.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Column {
+    pub name: String,
+    /// As the engine names it: `BIGINT`, `DECIMAL(12,2)`, `TIMESTAMP WITH TIME ZONE`.
+    pub type_name: String,
+    pub nullable: bool,
+}
+
+/// What the engine's own parser found. None means that it cannot tell.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Parsed {
+    /// As they are written, without names that a `WITH` makes; none for UPDATE, DELETE and MERGE,
+    /// without the target for INSERT.
+    pub tables: Option<Vec<String>>,
+    /// Functions by their engine name, operators left out; none for anything but a query.
+    pub functions: Option<Vec<String>>,
+}
+
+/// A row of the write-ahead log in `raw._svc_dirty.changes`.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Change {
+    pub query_id: String,
+    pub table: String,
+    pub operation: String,
+    pub rows: u64,
+    pub snapshot: String,
+    pub at_micros: i64,
+}

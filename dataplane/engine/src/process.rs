@@ -1,0 +1,225 @@
+//! One child, as its parent sees it: started, spoken to, killed, reaped.
+
+use std::io::{self, IoSlice};
+use std::os::fd::{AsRawFd, OwnedFd};
+use std::os::unix::fs::DirBuilderExt;
+use std::os::unix::net::UnixStream;
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+use std::{fs, thread};
+
+use nix::sys::signal::{Signal, kill};
+use nix::sys::socket::{ControlMessage, MsgFlags, sendmsg};
+use nix::sys::wait::{Id, WaitPidFlag, waitid};
+use nix::unistd::Pid;
+use tokio::sync::{oneshot, watch};
+use tokio::time::timeout;
+
+use crate::config::Config;
+use crate::error::Error;
+use crate::frame::{Lane, Outgoing};
+use crate::message::{Notice, Order, Start, kind};
+use crate::watchdog::Watchdog;
+
+/// Opening replays what the last process had not checkpointed.
+const OPEN_MAX: Duration = Duration::from_mins(2);
+
+/// What a child inherits: where the loader finds the engine's library. No keys, no addresses.
+const INHERITED: [&str; 1] = ["LD_LIBRARY_PATH"];
+
+pub struct Process {
+    life: Arc<Life>,
+    arrivals: UnixStream,
+    opened_micros: i64,
+    sessions: AtomicU64,
+    snapshots: AtomicU64,
+    pub watchdog: Watchdog,
+}
+
+/// The control socket, and the news that the process is over.
+pub struct Control {
+    lane: Lane,
+    ended: watch::Receiver<bool>,
+}
+
+/// A session's two views of one socket.
+pub struct Line {
+    pub number: u64,
+    pub lane: Lane,
+    pub socket: Arc<UnixStream>,
+}
+
+impl Process {
+    /// Starts a child and waits until it serves.
+    pub async fn launch(config: &Config) -> Result<(Arc<Self>, Control), Error> {
+        let spill = prepare_folders(config).map_err(|e| Error::unavailable(format!("folders of the engine: {e}")))?;
+        let broken = |e: io::Error| Error::unavailable(format!("sockets of the engine: {e}"));
+        let (control, their_control) = UnixStream::pair().map_err(broken)?;
+        let (arrivals, their_arrivals) = UnixStream::pair().map_err(broken)?;
+        control.set_nonblocking(true).map_err(broken)?;
+        let lane = Lane::new(tokio::net::UnixStream::from_std(control).map_err(broken)?);
+
+        let (life, ended) = keep(command(config, their_control.into(), their_arrivals.into())).await?;
+        let mut control = Control { lane, ended };
+        control.order(&Order::Start(Box::new(start(config, spill)))).await?;
+        let opened_micros = match timeout(OPEN_MAX, control.notice()).await {
+            Ok(Some(Notice::Ready { opened_micros })) => opened_micros,
+            Ok(Some(Notice::Failed(error))) => return Err(error),
+            Ok(_) => return Err(Error::unavailable("the engine ended while it was starting")),
+            Err(_) => {
+                life.kill();
+                return Err(Error::unavailable("the engine did not start in time"));
+            }
+        };
+        let process = Self {
+            life,
+            arrivals,
+            opened_micros,
+            sessions: AtomicU64::new(1),
+            snapshots: AtomicU64::new(1),
+            watchdog: Watchdog::default(),
+        };
+        Ok((Arc::new(process), control))
+    }
+
+    /// Hands a new session to the child; it is usable at once, requests wait in its socket.
+    pub fn open(&self) -> io::Result<Line> {
+        let (ours, theirs) = UnixStream::pair()?;
+        let number = self.sessions.fetch_add(1, Ordering::Relaxed);
+        let flags = MsgFlags::MSG_DONTWAIT | MsgFlags::MSG_NOSIGNAL;
+        let payload = number.to_le_bytes();
+        let descriptors = [theirs.as_raw_fd()];
+        let rights = [ControlMessage::ScmRights(&descriptors)];
+        sendmsg::<()>(self.arrivals.as_raw_fd(), &[IoSlice::new(&payload)], &rights, flags, None)?;
+        let socket = Arc::new(ours.try_clone()?);
+        ours.set_nonblocking(true)?;
+        Ok(Line { number, lane: Lane::new(tokio::net::UnixStream::from_std(ours)?), socket })
+    }
+
+    /// A name for what a transaction sees; never used twice for one database.
+    pub fn snapshot(&self) -> String {
+        let count = self.snapshots.fetch_add(1, Ordering::Relaxed);
+        format!("n{:x}-{count:x}", self.opened_micros)
+    }
+
+    pub fn kill(&self) {
+        self.life.kill();
+    }
+
+    pub fn is_alive(&self) -> bool {
+        self.life.0.lock().unwrap_or_else(PoisonError::into_inner).is_some()
+    }
+}
+
+impl Control {
+    pub async fn order(&mut self, order: &Order) -> Result<(), Error> {
+        let payload = serde_json::to_vec(order).map_err(Error::internal)?;
+        let sent = self.lane.send(Outgoing::with(kind::ORDER, &payload)).await;
+        sent.map_err(|e| Error::unavailable(format!("the engine does not listen: {e}")))
+    }
+
+    /// The next notice; none when the child is gone or not understood.
+    pub async fn notice(&mut self) -> Option<Notice> {
+        match self.lane.receive().await {
+            Ok(Some((kind::NOTICE, payload))) => serde_json::from_slice(&payload).ok(),
+            _ => None,
+        }
+    }
+
+    /// Waits until the process is over and reaped.
+    pub async fn ended(&mut self) {
+        // An error means that the keeper is gone, which is the same.
+        let _ = self.ended.wait_for(|ended| *ended).await;
+    }
+}
+
+/// The process id while it is ours: a reaped id may be someone else's.
+struct Life(Mutex<Option<Pid>>);
+
+impl Life {
+    fn kill(&self) {
+        if let Some(pid) = *self.0.lock().unwrap_or_else(PoisonError::into_inner) {
+            let _ = kill(pid, Signal::SIGKILL);
+        }
+    }
+}
+
+/// Starts the child on a thread that stays until the child is over: the child asks to be killed
+/// when the *thread* that made it ends, and somebody has to wait for it anyway.
+async fn keep(mut command: Command) -> Result<(Arc<Life>, watch::Receiver<bool>), Error> {
+    let (tell, told) = oneshot::channel();
+    let (end, ended) = watch::channel(false);
+    let keeper = move || {
+        let child = match command.spawn() {
+            Ok(child) => child,
+            Err(error) => return drop(tell.send(Err(error))),
+        };
+        drop(command);
+        let pid = Pid::from_raw(child.id().cast_signed());
+        let life = Arc::new(Life(Mutex::new(Some(pid))));
+        let _ = tell.send(Ok(Arc::clone(&life)));
+        reap(child, pid, &life);
+        let _ = end.send(true);
+    };
+    let failed = |e: io::Error| Error::unavailable(format!("the engine cannot be started: {e}"));
+    thread::Builder::new().name("engine keeper".to_owned()).spawn(keeper).map_err(failed)?;
+    match told.await {
+        Ok(Ok(life)) => Ok((life, ended)),
+        Ok(Err(error)) => Err(failed(error)),
+        Err(_) => Err(Error::unavailable("the engine cannot be started")),
+    }
+}
+
+/// Waits without reaping, takes the id away from whoever would kill it, then reaps.
+fn reap(mut child: Child, pid: Pid, life: &Life) {
+    let flags = WaitPidFlag::WEXITED | WaitPidFlag::WNOWAIT;
+    while waitid(Id::Pid(pid), flags) == Err(nix::errno::Errno::EINTR) {}
+    *life.0.lock().unwrap_or_else(PoisonError::into_inner) = None;
+    let status = child.wait();
+    tracing::debug!(engine.pid = pid.as_raw(), engine.status = ?status.ok(), "the engine process ended");
+}
+
+fn command(config: &Config, control: OwnedFd, arrivals: OwnedFd) -> Command {
+    let mut command = Command::new(&config.program);
+    command.args(&config.arguments).env_clear();
+    // Ctrl-C goes to the whole group of the terminal: the child ends when its parent has drained.
+    command.process_group(0);
+    command.envs(std::env::vars_os().filter(|(name, _)| INHERITED.iter().any(|kept| name == kept)));
+    // Each arena reserves address space, which is bounded.
+    command.env("MALLOC_ARENA_MAX", "4");
+    command.stdin(Stdio::from(control)).stdout(Stdio::from(arrivals)).stderr(Stdio::inherit());
+    command
+}
+
+fn start(config: &Config, spill: PathBuf) -> Start {
+    Start {
+        data: config.data.clone(),
+        spill,
+        memory_limit_bytes: config.memory_limit_bytes,
+        temp_limit_bytes: config.temp_limit_bytes,
+        threads: config.threads,
+        address_space_bytes: config.address_space_bytes,
+        mask_key: config.mask_key,
+    }
+}
+
+/// The environment's folder, and an empty one to spill to.
+fn prepare_folders(config: &Config) -> io::Result<PathBuf> {
+    private(&config.data)?;
+    private(&config.run)?;
+    let spill = config.run.join("spill");
+    match fs::remove_dir_all(&spill) {
+        Err(e) if e.kind() != io::ErrorKind::NotFound => return Err(e),
+        _ => {}
+    }
+    private(&spill)?;
+    Ok(spill)
+}
+
+fn private(folder: &Path) -> io::Result<()> {
+    fs::DirBuilder::new().recursive(true).mode(0o700).create(folder)
+}

@@ -1,0 +1,144 @@
+//! The rows of a statement, as the engine makes them.
+//!
+//! Nobody reads ahead: what is not asked for stays in the child, and stops it. Dropping rows before
+//! their end ends the statement; the session is free again once the child has let go.
+
+use arrow::array::RecordBatch;
+use arrow::buffer::Buffer;
+use arrow::datatypes::SchemaRef;
+use arrow::ipc::reader::StreamDecoder;
+use bytes::Bytes;
+use futures::Stream;
+use tokio::sync::OwnedMutexGuard;
+use tokio_util::sync::CancellationToken;
+
+use crate::error::Error;
+use crate::line::Connected;
+use crate::message::{Column, Head, kind};
+
+pub struct Rows {
+    pub schema: SchemaRef,
+    pub columns: Vec<Column>,
+    decoder: StreamDecoder,
+    /// Messages that are not decoded yet.
+    pending: Buffer,
+    first: Option<RecordBatch>,
+    /// The session, until the last frame is read.
+    connected: Option<OwnedMutexGuard<Connected>>,
+    cancel: CancellationToken,
+}
+
+impl Rows {
+    pub(crate) fn open(
+        mut connected: OwnedMutexGuard<Connected>,
+        payload: &Bytes,
+        cancel: CancellationToken,
+    ) -> Result<Self, Error> {
+        let opened = Opened::read(payload)?;
+        let connected = if opened.head.ended {
+            connected.finish();
+            None
+        } else {
+            Some(connected)
+        };
+        let Opened { head, schema, decoder, pending, first } = opened;
+        Ok(Self { schema, columns: head.columns, decoder, pending, first, connected, cancel })
+    }
+
+    /// The next rows, or none after the last.
+    pub async fn next(&mut self) -> Option<Result<RecordBatch, Error>> {
+        if let Some(first) = self.first.take() {
+            return Some(Ok(first));
+        }
+        loop {
+            match self.decoder.decode(&mut self.pending) {
+                Ok(Some(batch)) => return Some(Ok(batch)),
+                Ok(None) => {}
+                Err(error) => return Some(Err(Error::internal(error))),
+            }
+            let connected = self.connected.as_mut()?;
+            match connected.receive(&self.cancel).await {
+                Ok((kind::ROWS, payload)) => self.pending = Buffer::from(payload),
+                Ok((kind::END, payload)) => {
+                    connected.finish();
+                    self.connected = None;
+                    self.pending = Buffer::from(payload);
+                }
+                Ok((other, _)) => {
+                    return Some(Err(Error::internal(format!("a frame of kind {other} among rows"))));
+                }
+                Err(error) => {
+                    self.connected = None;
+                    return Some(Err(error));
+                }
+            }
+        }
+    }
+
+    /// The rows as a stream; dropping it is dropping them.
+    pub fn into_stream(self) -> impl Stream<Item = Result<RecordBatch, Error>> + Send + 'static {
+        futures::stream::unfold(self, |mut rows| async move { rows.next().await.map(|batch| (batch, rows)) })
+    }
+
+    /// Gives the rest up, and waits until the session is free.
+    pub async fn finish(mut self) {
+        if let Some(mut connected) = self.connected.take() {
+            connected.drain().await;
+        }
+    }
+}
+
+impl Drop for Rows {
+    fn drop(&mut self) {
+        if let Some(mut connected) = self.connected.take() {
+            let shared = std::sync::Arc::clone(connected.shared());
+            shared.spawn(async move { connected.drain().await });
+        }
+    }
+}
+
+/// What a write returned, held until its transaction is decided.
+#[derive(Debug, Clone)]
+pub struct Held {
+    pub schema: SchemaRef,
+    pub columns: Vec<Column>,
+    pub batches: Vec<RecordBatch>,
+}
+
+impl Held {
+    pub(crate) fn read(payload: &Bytes) -> Result<Self, Error> {
+        let Opened { head, schema, mut decoder, mut pending, first } = Opened::read(payload)?;
+        let mut batches: Vec<_> = first.into_iter().collect();
+        while let Some(batch) = decoder.decode(&mut pending).map_err(Error::internal)? {
+            batches.push(batch);
+        }
+        Ok(Self { schema, columns: head.columns, batches })
+    }
+
+    pub fn rows(&self) -> u64 {
+        self.batches.iter().map(|batch| u64::try_from(batch.num_rows()).unwrap_or(u64::MAX)).sum()
+    }
+}
+
+/// A first frame, taken apart.
+struct Opened {
+    head: Head,
+    schema: SchemaRef,
+    decoder: StreamDecoder,
+    pending: Buffer,
+    first: Option<RecordBatch>,
+}
+
+impl Opened {
+    fn read(payload: &Bytes) -> Result<Self, Error> {
+        let short = || Error::internal("a head that is cut short");
+        let (length, rest) = payload.split_first_chunk::<4>().ok_or_else(short)?;
+        let length = usize::try_from(u32::from_le_bytes(*length)).map_err(Error::internal)?;
+        let head = serde_json::from_slice(rest.get(..length).ok_or_else(short)?).map_err(Error::internal)?;
+        let mut pending = Buffer::from(payload.slice(4 + length..));
+        let mut decoder = StreamDecoder::new();
+        let first = decoder.decode(&mut pending).map_err(Error::internal)?;
+        let schema = decoder.schema().ok_or_else(short)?;
+        Ok(Self { head, schema, decoder, pending, first })
+    }
+}

@@ -1,0 +1,35 @@
+//! Fills a new environment with the TPC-H tables.
+//!
+//! Not part of the engine that serves: generating needs an extension, and the serving engine loads
+//! none. So a program calls this in a process of its own, before or instead of serving the file.
+
+use std::path::Path;
+
+use crate::error::{Error, Kind};
+use crate::ffi::Database;
+use crate::store::Native;
+
+/// Scale 1 is about 1 GB; more than this is not a sample any more.
+const SCALE_MAX: f64 = 100.0;
+
+/// Generates the eight tables into `raw.main`, and checkpoints. `extension` is the path of the
+/// signed `tpch.duckdb_extension`.
+///
+/// # Errors
+/// When a table exists already, when the extension does not load, when the scale is out of range.
+pub fn tpch(data: &Path, extension: &Path, scale: f64) -> Result<(), Error> {
+    if !(scale > 0.0 && scale <= SCALE_MAX) {
+        return Err(Error::new(Kind::InvalidInput, format!("the scale must be over 0 and at most {SCALE_MAX}")));
+    }
+    std::fs::create_dir_all(data).map_err(Error::internal)?;
+    let options = [
+        ("autoinstall_known_extensions", "false".to_owned()),
+        ("autoload_known_extensions", "false".to_owned()),
+        ("errors_as_json", "true".to_owned()),
+    ];
+    let database = Database::open(Native::new(data).file(), &options)?;
+    let connection = database.connect()?;
+    connection.execute(&format!("load '{}'", extension.to_string_lossy().replace('\'', "''")))?;
+    connection.execute(&format!("call dbgen(sf = {scale})"))?;
+    connection.execute(Native::CHECKPOINT)
+}

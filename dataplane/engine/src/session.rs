@@ -1,0 +1,177 @@
+//! One connection of the engine: statements one after another, a transaction if it is wanted.
+//!
+//! A session is never handed from one caller to the next: temporary tables, variables and prepared
+//! statements would go with it.
+
+use std::fmt::{self, Display};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use tokio::sync::{Mutex, OwnedMutexGuard};
+use tokio::time::timeout;
+use tokio_util::sync::CancellationToken;
+
+use crate::catalog::Catalog;
+use crate::error::{Error, Kind};
+use crate::line::{Connected, Reply};
+use crate::message::{Change, Column, Parsed, What};
+use crate::rows::{Held, Rows};
+use crate::value::Value;
+
+/// What a step of a transaction, or a question about SQL, may take.
+const STEP: Duration = Duration::from_secs(30);
+/// What a statement waits for the rows of the one before.
+const BEFORE: Duration = Duration::from_secs(3);
+
+/// One statement, already checked by whoever wrote it.
+#[derive(Debug, Clone)]
+pub struct Statement {
+    pub sql: String,
+    pub params: Vec<Value>,
+    /// It changes something: it runs to its end before anything of it is answered, and is never run
+    /// a second time.
+    pub writes: bool,
+}
+
+pub enum Outcome {
+    Rows(Rows),
+    Changed { rows: u64, returning: Option<Held> },
+}
+
+/// Names what a transaction sees.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct Snapshot(String);
+
+impl Snapshot {
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl Display for Snapshot {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+pub struct Session(Arc<Mutex<Connected>>);
+
+impl Session {
+    pub(crate) fn new(connected: Connected) -> Self {
+        Self(Arc::new(Mutex::new(connected)))
+    }
+
+    /// Opens a transaction and takes its snapshot.
+    pub async fn begin(&mut self) -> Result<Snapshot, Error> {
+        let mut connected = self.connected().await?;
+        if connected.in_transaction() {
+            return Err(Error::new(Kind::InvalidInput, "a transaction is open already"));
+        }
+        connected.again_if_lost(&What::Begin, deadline(), &CancellationToken::new()).await?.done()?;
+        connected.transaction_opened();
+        Ok(Snapshot(connected.snapshot()))
+    }
+
+    /// Executes one statement.
+    ///
+    /// A read answers when its first rows are there; if the engine's process dies before that, and
+    /// no transaction is open, it is run once more. A write answers when it has run to its end.
+    pub async fn run(
+        &mut self,
+        statement: Statement,
+        deadline: Instant,
+        cancel: &CancellationToken,
+    ) -> Result<Outcome, Error> {
+        let mut connected = self.connected().await?;
+        let Statement { sql, params: parameters, writes } = statement;
+        if writes {
+            let reply = connected.ask(&What::Write { sql, parameters }, deadline, cancel).await?;
+            connected.wrote(reply.definitions());
+            return match reply {
+                Reply::Done(done) => Ok(Outcome::Changed { rows: done.rows, returning: None }),
+                Reply::Head(payload) => {
+                    let held = Held::read(&payload)?;
+                    Ok(Outcome::Changed { rows: held.rows(), returning: Some(held) })
+                }
+                Reply::Answer(_) => Err(Error::internal("an answer to no question")),
+            };
+        }
+        match connected.again_if_lost(&What::Read { sql, parameters }, deadline, cancel).await? {
+            Reply::Head(payload) => Rows::open(connected, &payload, cancel.clone()).map(Outcome::Rows),
+            Reply::Done(done) => Ok(Outcome::Changed { rows: done.rows, returning: None }),
+            Reply::Answer(_) => Err(Error::internal("an answer to no question")),
+        }
+    }
+
+    /// Writes to the log of changes, in the open transaction.
+    pub async fn track(&mut self, changes: &[Change]) -> Result<(), Error> {
+        self.step(What::Track(changes.to_vec())).await
+    }
+
+    /// Whatever the outcome, the transaction is over. `Crashed` is the one error that does not tell
+    /// whether it was committed.
+    pub async fn commit(&mut self) -> Result<(), Error> {
+        let outcome = self.step(What::Commit).await;
+        self.connected().await?.transaction_closed(outcome.is_ok());
+        outcome
+    }
+
+    /// Also right when no transaction is open, or the engine has ended it.
+    pub async fn rollback(&mut self) -> Result<(), Error> {
+        if !self.connected().await?.in_transaction() {
+            return Ok(());
+        }
+        let outcome = self.step(What::Rollback).await;
+        self.connected().await?.transaction_closed(false);
+        match outcome {
+            // What is lost is rolled back.
+            Err(error) if matches!(error.kind, Kind::Crashed | Kind::Unavailable) => Ok(()),
+            other => other,
+        }
+    }
+
+    /// The columns a statement would answer with; it is not executed. For a parameter of type `t`
+    /// write `(select cast(null as t))`: a plain `cast(null as t)` is a constant, which the engine
+    /// folds, and then forgets its type.
+    pub async fn describe(&mut self, sql: &str) -> Result<Vec<Column>, Error> {
+        self.question(What::Describe { sql: sql.to_owned() }).await
+    }
+
+    /// The types of a statement's parameters, where the engine can tell them without values.
+    pub async fn parameters(&mut self, sql: &str) -> Result<Vec<Option<String>>, Error> {
+        self.question(What::Parameters { sql: sql.to_owned() }).await
+    }
+
+    /// The tables as this session sees them, with what its transaction has defined.
+    pub async fn catalog(&mut self) -> Result<Catalog, Error> {
+        self.question(What::Catalog).await
+    }
+
+    /// What the engine's own parser makes of a statement.
+    pub async fn parsed(&mut self, sql: &str) -> Result<Parsed, Error> {
+        self.question(What::Parse { sql: sql.to_owned() }).await
+    }
+
+    pub(crate) async fn question<T: serde::de::DeserializeOwned>(&mut self, what: What) -> Result<T, Error> {
+        let mut connected = self.connected().await?;
+        connected.again_if_lost(&what, deadline(), &CancellationToken::new()).await?.answer()
+    }
+
+    async fn step(&mut self, what: What) -> Result<(), Error> {
+        let mut connected = self.connected().await?;
+        if !connected.in_transaction() {
+            return Err(Error::new(Kind::InvalidInput, "no transaction is open"));
+        }
+        connected.ask(&what, deadline(), &CancellationToken::new()).await?.done()
+    }
+
+    /// The connection, once the rows of the statement before have let go of it.
+    async fn connected(&self) -> Result<OwnedMutexGuard<Connected>, Error> {
+        let free = Arc::clone(&self.0).lock_owned();
+        timeout(BEFORE, free).await.map_err(|_| Error::unavailable("rows of the statement before are still open"))
+    }
+}
+
+fn deadline() -> Instant {
+    Instant::now() + STEP
+}

@@ -1,0 +1,102 @@
+//! What the child gave up holds, whoever writes the SQL.
+
+use engine::Kind;
+
+use crate::world::{answer, world, write};
+
+#[tokio::test]
+async fn nothing_outside_the_database_is_read_written_or_loaded() {
+    let world = world().await;
+    let outside = world.path().join("outside.csv");
+    std::fs::write(&outside, "a\n1\n").unwrap();
+    let path = outside.display();
+    let cases = [
+        format!("select * from read_csv('{path}')"),
+        format!("select * from '{path}'"),
+        format!("select * from read_text('{path}')"),
+        format!("select * from glob('{path}')"),
+        "select * from read_csv('http://127.0.0.1:1/x.csv')".to_owned(),
+    ];
+    for sql in cases {
+        let error = world.answer(&sql).await.expect_err(&sql);
+        assert!(matches!(error.kind, Kind::Permission | Kind::CatalogMissing), "{sql}: {error}");
+    }
+    let mut session = world.session().await.unwrap();
+    let writes = [
+        format!("copy (select 1) to '{path}.out'"),
+        format!("attach '{path}.db' as other"),
+        format!("export database '{path}.dir'"),
+        "install httpfs".to_owned(),
+        "load httpfs".to_owned(),
+        format!("load '{path}'"),
+    ];
+    for sql in writes {
+        let error = write(&mut session, &sql).await.expect_err(&sql);
+        assert!(matches!(error.kind, Kind::Permission), "{sql}: {error}");
+    }
+    assert_eq!(std::fs::read_dir(world.path()).unwrap().count(), 3, "data, run and the file itself");
+}
+
+#[tokio::test]
+async fn no_setting_can_be_changed_back() {
+    let world = world().await;
+    let mut session = world.session().await.unwrap();
+    for sql in [
+        "set global enable_external_access = true",
+        "set enable_external_access = true",
+        "reset global enable_external_access",
+        "set global lock_configuration = false",
+        "set memory_limit = '100GB'",
+        "set threads = 64",
+        "set temp_directory = '/tmp'",
+        "set max_temp_directory_size = '1TB'",
+        "set max_expression_depth = 100000",
+        "set TimeZone = 'Europe/Berlin'",
+        "set autoload_known_extensions = true",
+    ] {
+        assert!(write(&mut session, sql).await.is_err(), "{sql}");
+    }
+}
+
+#[tokio::test]
+async fn the_settings_are_the_ones_that_were_meant() {
+    let world = world().await;
+    let settings = [
+        ("TimeZone", "UTC"),
+        ("memory_limit", "512.0 MiB"),
+        ("max_temp_directory_size", "64.0 MiB"),
+        ("threads", "2"),
+        ("enable_external_access", "false"),
+        ("lock_configuration", "true"),
+        ("autoinstall_known_extensions", "false"),
+        ("autoload_known_extensions", "false"),
+        ("allow_community_extensions", "false"),
+        ("allow_persistent_secrets", "false"),
+        ("max_expression_depth", "250"),
+        ("default_null_order", "NULLS_LAST_ON_ASC_FIRST_ON_DESC"),
+    ];
+    let mut session = world.session().await.unwrap();
+    for (name, value) in settings {
+        let got = answer(&mut session, &format!("select current_setting('{name}')::varchar"), &[]).await;
+        assert_eq!(got.map(|got| got.to_lowercase()), Ok(value.to_lowercase()), "{name}");
+    }
+}
+
+#[tokio::test]
+async fn nothing_of_ours_is_left_open_to_others() {
+    use std::os::unix::fs::PermissionsExt;
+    let world = world().await;
+    for folder in ["data", "run", "run/spill"] {
+        let mode = std::fs::metadata(world.path().join(folder)).unwrap().permissions().mode();
+        assert_eq!(mode & 0o777, 0o700, "{folder}");
+    }
+}
+
+#[tokio::test]
+async fn more_than_one_statement_is_refused_before_any_runs() {
+    let world = world().await.made(&["create table t(i int)"]).await;
+    let mut session = world.session().await.unwrap();
+    let error = write(&mut session, "insert into t values (1); insert into t values (2)").await.unwrap_err();
+    assert_eq!(error.kind, Kind::Parser);
+    assert_eq!(world.answer("select count(*) from t").await.as_deref(), Ok("0"));
+}

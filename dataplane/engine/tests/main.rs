@@ -1,0 +1,12 @@
+//! The engine with its real child process.
+
+#[cfg(test)]
+mod world;
+
+mod catalog;
+mod ending;
+mod hardening;
+mod mask;
+mod rows;
+mod transactions;
+mod types;

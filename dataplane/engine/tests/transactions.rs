@@ -1,0 +1,128 @@
+//! Snapshots, commits, conflicts, and the log of changes.
+
+use engine::{Change, Kind, Outcome, Statement};
+use tokio_util::sync::CancellationToken;
+
+use crate::world::{answer, in_folder, read, soon, world, write};
+
+#[tokio::test]
+async fn a_transaction_sees_what_was_there_when_it_began() {
+    let world = world().await.made(&["create table t(i int)"]).await;
+    let mut reader = world.session().await.unwrap();
+    reader.begin().await.unwrap();
+    world.session().await.unwrap();
+    let mut writer = world.session().await.unwrap();
+    assert_eq!(write(&mut writer, "insert into t values (1), (2)").await, Ok(2));
+    assert_eq!(answer(&mut reader, "select count(*) from t", &[]).await.as_deref(), Ok("0"));
+    reader.commit().await.unwrap();
+    assert_eq!(answer(&mut reader, "select count(*) from t", &[]).await.as_deref(), Ok("2"));
+}
+
+#[tokio::test]
+async fn snapshots_have_different_names_also_after_a_restart() {
+    let world = world().await;
+    let mut session = world.session().await.unwrap();
+    let first = session.begin().await.unwrap();
+    session.rollback().await.unwrap();
+    let second = session.begin().await.unwrap();
+    drop(session);
+    let world = in_folder(world.stopped().await).await;
+    let third = world.session().await.unwrap().begin().await.unwrap();
+    assert!(first != second && second != third && first != third);
+}
+
+#[tokio::test]
+async fn two_writers_of_one_row_conflict() {
+    let world = world().await.made(&["create table t(i int)", "insert into t values (1)"]).await;
+    let (mut one, mut two) = (world.session().await.unwrap(), world.session().await.unwrap());
+    one.begin().await.unwrap();
+    two.begin().await.unwrap();
+    write(&mut one, "update t set i = 2").await.unwrap();
+    let error = write(&mut two, "update t set i = 3").await.unwrap_err();
+    assert_eq!(error.kind, Kind::WriteConflict);
+    let aborted = write(&mut two, "update t set i = 4").await.unwrap_err();
+    assert_eq!(aborted.kind, Kind::TransactionAborted);
+    two.rollback().await.unwrap();
+    one.commit().await.unwrap();
+    assert_eq!(answer(&mut two, "select i from t", &[]).await.as_deref(), Ok("2"));
+}
+
+#[tokio::test]
+async fn a_write_returns_rows_that_are_held() {
+    let world = world().await.made(&["create table t(i int, j varchar)"]).await;
+    let mut session = world.session().await.unwrap();
+    let sql = "insert into t select i, 'x' || i from range(5000) r(i) returning j as \"Count\"";
+    let statement = Statement { writes: true, ..read(sql) };
+    let outcome = session.run(statement, soon(), &CancellationToken::new()).await.unwrap();
+    let Outcome::Changed { rows, returning: Some(held) } = outcome else { panic!("not held") };
+    assert_eq!((rows, held.rows(), held.columns[0].name.as_str()), (5000, 5000, "Count"));
+}
+
+#[tokio::test]
+async fn changes_are_logged_with_the_write_or_not_at_all() {
+    let world = world().await.made(&["create table t(i int)"]).await;
+    let mut session = world.session().await.unwrap();
+    let change = |query: &str, snapshot: &str| Change {
+        query_id: query.to_owned(),
+        table: "main.t".to_owned(),
+        operation: "insert".to_owned(),
+        rows: 1,
+        snapshot: snapshot.to_owned(),
+        at_micros: 1_000_000,
+    };
+    for (query, keep) in [("lost", false), ("kept", true)] {
+        let snapshot = session.begin().await.unwrap();
+        write(&mut session, "insert into t values (1)").await.unwrap();
+        session.track(&[change(query, snapshot.as_str())]).await.unwrap();
+        if keep { session.commit().await } else { session.rollback().await }.unwrap();
+    }
+    let logged = "select query_id, table_name, operation, rows, epoch_us(\"at\") from raw._svc_dirty.changes";
+    assert_eq!(world.answer(logged).await.as_deref(), Ok("kept main.t insert 1 1000000"));
+    assert_eq!(world.answer("select count(*) from t").await.as_deref(), Ok("1"));
+}
+
+#[tokio::test]
+async fn nothing_is_tracked_or_committed_outside_a_transaction() {
+    let world = world().await;
+    let mut session = world.session().await.unwrap();
+    assert_eq!(session.track(&[]).await.unwrap_err().kind, Kind::InvalidInput);
+    assert_eq!(session.commit().await.unwrap_err().kind, Kind::InvalidInput);
+    session.rollback().await.unwrap();
+    session.begin().await.unwrap();
+    assert_eq!(session.begin().await.unwrap_err().kind, Kind::InvalidInput);
+}
+
+#[tokio::test]
+async fn what_was_committed_is_there_after_a_stop() {
+    let world = world().await.made(&["create table t(i int)", "insert into t values (1)"]).await;
+    let folder = world.stopped().await;
+    assert!(!folder.path().join("data/raw.duckdb.wal").exists(), "a stop leaves nothing to replay");
+    let world = in_folder(folder).await;
+    assert_eq!(world.answer("select i from t").await.as_deref(), Ok("1"));
+}
+
+#[tokio::test]
+async fn a_session_gets_nothing_of_another() {
+    let world = world().await;
+    let mut first = world.session().await.unwrap();
+    write(&mut first, "create temp table secret(i int)").await.unwrap();
+    drop(first);
+    let mut second = world.session().await.unwrap();
+    let error = answer(&mut second, "select * from secret", &[]).await.unwrap_err();
+    assert_eq!(error.kind, Kind::CatalogMissing);
+}
+
+#[tokio::test]
+async fn sessions_are_bounded() {
+    let world = world().await;
+    let mut open = Vec::new();
+    let error = loop {
+        match world.session().await {
+            Ok(session) => open.push(session),
+            Err(error) => break error,
+        }
+    };
+    assert_eq!(error.kind, Kind::Unavailable);
+    drop(open);
+    assert!(world.session().await.is_ok());
+}

@@ -1,0 +1,149 @@
+//! What a statement gives back: a schema and a stream of batches, never a materialised result.
+
+use std::fmt;
+use std::pin::Pin;
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::task::{Context, Poll};
+
+use arrow::array::RecordBatch;
+use arrow::datatypes::SchemaRef;
+use contract::QueryId;
+use contract::report::MicroCredits;
+use futures::Stream;
+
+use crate::Error;
+
+/// The answer to one [`crate::Ask`]. Dropping `rows` early ends the statement; either way the
+/// query is metered and audited with what was really delivered.
+#[derive(Debug)]
+pub struct Answer {
+    pub query_id: QueryId,
+    pub columns: Vec<Column>,
+    pub schema: SchemaRef,
+    pub command: Command,
+    /// Rows a write changed; `None` for a read.
+    pub changed: Option<u64>,
+    /// Bare names, first appearance first.
+    pub columns_masked: Vec<String>,
+    pub warnings: Vec<String>,
+    pub cache_hit: bool,
+    pub transpilation_ms: f64,
+    pub rows: Rows,
+}
+
+/// A column as the caller sees it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Column {
+    pub name: String,
+    /// The engine's name of the type: `BIGINT`, `DECIMAL(12,2)`; `VARCHAR` when masked.
+    pub type_name: String,
+    pub masked: bool,
+}
+
+/// What is known of a statement before it runs.
+#[derive(Debug, Clone)]
+pub struct Description {
+    /// The type of each parameter, as the engine names it.
+    pub parameters: Vec<String>,
+    pub columns: Vec<Column>,
+    pub command: Command,
+}
+
+/// Known when the stream has ended.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub struct Totals {
+    /// Rows delivered, or changed.
+    pub row_count: u64,
+    pub execution_time_ms: f64,
+    pub micro_credits: MicroCredits,
+}
+
+impl Totals {
+    /// A JSON number with at most six decimals.
+    #[expect(clippy::cast_precision_loss, reason = "far below 2^53 micro-credits for one query")]
+    pub fn credits_consumed(&self) -> f64 {
+        self.micro_credits as f64 / contract::report::CREDIT as f64
+    }
+}
+
+/// What kind of statement ran, with the word PostgreSQL's command tag has for it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Command {
+    Select,
+    Insert,
+    Update,
+    Delete,
+    Merge,
+    /// Counts the rows it made, as a SELECT does.
+    CreateTableAs,
+    /// Everything else, by its tag: `CREATE TABLE`.
+    Other(&'static str),
+}
+
+impl Command {
+    /// The command tag that ends the statement on the PostgreSQL wire.
+    pub fn tag(self, rows: u64) -> String {
+        match self {
+            Self::Select | Self::CreateTableAs => format!("SELECT {rows}"),
+            Self::Insert => format!("INSERT 0 {rows}"),
+            Self::Update => format!("UPDATE {rows}"),
+            Self::Delete => format!("DELETE {rows}"),
+            Self::Merge => format!("MERGE {rows}"),
+            Self::Other(tag) => tag.to_owned(),
+        }
+    }
+}
+
+/// The batches of one answer.
+pub struct Rows {
+    /// Never locked: the mutex lets a door that holds rows be shared between threads.
+    stream: Mutex<Pin<Box<dyn Stream<Item = Result<RecordBatch, Error>> + Send>>>,
+    totals: Arc<OnceLock<Totals>>,
+}
+
+impl Rows {
+    /// `totals` is set by the stream when it ends, fails or is dropped.
+    pub(crate) fn new(
+        stream: impl Stream<Item = Result<RecordBatch, Error>> + Send + 'static,
+        totals: Arc<OnceLock<Totals>>,
+    ) -> Self {
+        Self { stream: Mutex::new(Box::pin(stream)), totals }
+    }
+
+    /// Known once the stream has given its end or an error; zeros before.
+    pub fn totals(&self) -> Totals {
+        self.totals.get().copied().unwrap_or_default()
+    }
+}
+
+impl Stream for Rows {
+    type Item = Result<RecordBatch, Error>;
+
+    fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
+        self.stream.get_mut().unwrap_or_else(PoisonError::into_inner).as_mut().poll_next(cx)
+    }
+}
+
+impl fmt::Debug for Rows {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Rows").finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tags_are_those_of_postgresql() {
+        let tags =
+            [Command::Select, Command::Insert, Command::Delete, Command::Other("CREATE TABLE")].map(|c| c.tag(3));
+        assert_eq!(tags, ["SELECT 3", "INSERT 0 3", "DELETE 3", "CREATE TABLE"]);
+    }
+
+    #[test]
+    fn credits_are_millionths() {
+        let totals = Totals { micro_credits: 1_100_000, ..Totals::default() };
+        assert!((totals.credits_consumed() - 1.1).abs() < 1e-9);
+    }
+}

@@ -1,0 +1,56 @@
+//! A statement that somebody asks to have run: what every door makes and the pipeline takes.
+
+use std::net::IpAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use contract::policy::abac::Origin;
+use contract::wire::Who;
+use contract::{QueryId, RequestId};
+use tokio::sync::Mutex;
+use tokio_util::sync::CancellationToken;
+
+use crate::pipeline::transaction::ClientTransaction;
+
+/// One statement with all that decides about it. The door has checked the credential; the
+/// pipeline looks the caller up again in the snapshot that the whole query lives by.
+#[derive(Debug, Clone)]
+pub struct Ask {
+    pub query_id: QueryId,
+    pub request_id: RequestId,
+    pub sql: String,
+    /// Values of `$1`, `$2`, …
+    pub params: Vec<engine::Value>,
+    pub who: Who,
+    pub peer: Option<IpAddr>,
+    pub origin: Origin,
+    pub agent: Declared,
+    /// Counts from stage 1, waiting included; the environment's setting when absent.
+    pub timeout: Option<Duration>,
+    pub cancel: CancellationToken,
+    /// Set between BEGIN and COMMIT of a client that keeps a session.
+    pub transaction: Option<Arc<Mutex<ClientTransaction>>>,
+    pub names: Names,
+}
+
+/// What a caller says of the agent it runs for. Declared, not verified.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Declared {
+    pub agent_id: Option<String>,
+    pub framework: Option<String>,
+}
+
+/// How names without a path are understood.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Names {
+    /// The one database the session sees; `None`: the environment's slug.
+    pub database: Option<String>,
+    /// Schema of a table that is named without one.
+    pub schema: String,
+}
+
+impl Default for Names {
+    fn default() -> Self {
+        Self { database: None, schema: "main".to_owned() }
+    }
+}

@@ -1,0 +1,7 @@
+//! The doors: each turns a credential and a request into an [`crate::Ask`] and its answer into what
+//! its clients read. None of them decides anything.
+
+pub mod pgwire;
+pub mod probes;
+pub mod rest;
+pub mod tls;

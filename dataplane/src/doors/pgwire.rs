@@ -1,0 +1,135 @@
+//! The PostgreSQL wire: "TLS 1.3 is required in cloud mode"; the key is the password.
+//!
+//! One task a connection: `startup` (encryption, parameters), `login` (who is it), `conversation`
+//! (messages until one side ends it). Statements become an [`crate::Ask`], answers become rows
+//! (`encode::pg_rows`). Session commands are answered here; `pg_catalog` is not.
+//!
+//! The protocol is spoken by hand: what a frame may hold, when a byte is trusted and when rows
+//! leave are decisions of this door, and a framework's would have to be undone.
+
+mod cancel;
+mod command;
+mod conversation;
+mod delivery;
+mod engine_settings;
+mod extended;
+mod failure;
+mod identity;
+mod lex;
+mod login;
+mod message;
+mod parameters;
+mod reply;
+mod session;
+mod settings;
+mod startup;
+mod transaction;
+mod typeinfo;
+mod watch;
+mod wire;
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use contract::wire::Who;
+use rustls::ServerConfig;
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::Semaphore;
+use tokio_rustls::TlsAcceptor;
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+
+use crate::{Pipeline, Sessions};
+use cancel::Cancels;
+use conversation::Conversation;
+use wire::End;
+
+/// Connections at once.
+const CONNECTIONS_MAX: usize = 1_000;
+/// Of these, connections that have not said who they are.
+const STRANGERS_MAX: usize = 128;
+/// From the first byte to the end of the login.
+const STARTUP: Duration = Duration::from_secs(10);
+/// After the listener refused a connection: out of file descriptors, usually.
+const PAUSE: Duration = Duration::from_millis(50);
+
+/// What the door works with.
+#[derive(Debug, Clone)]
+pub struct Door {
+    pub pipeline: Arc<Pipeline>,
+    pub sessions: Sessions,
+    pub tls: Option<Arc<ServerConfig>>,
+    /// Plain connections are taken on loopback, to any database name.
+    pub local: bool,
+    /// Who a caller on loopback is without a password.
+    pub local_trust: Option<Who>,
+}
+
+/// What all connections share.
+struct Hall {
+    door: Door,
+    tls: Option<TlsAcceptor>,
+    cancels: Arc<Cancels>,
+    shutdown: CancellationToken,
+}
+
+/// Takes connections until `shutdown`; each runs in `tasks`.
+pub async fn serve(listener: TcpListener, door: Door, tasks: TaskTracker, shutdown: CancellationToken) {
+    let tls = door.tls.as_deref().map(|config| {
+        let mut config = config.clone();
+        config.alpn_protocols = vec![startup::ALPN.to_vec()];
+        TlsAcceptor::from(Arc::new(config))
+    });
+    let hall = Arc::new(Hall { door, tls, cancels: Arc::default(), shutdown: shutdown.clone() });
+    let (places, strangers) = (Arc::new(Semaphore::new(CONNECTIONS_MAX)), Arc::new(Semaphore::new(STRANGERS_MAX)));
+    loop {
+        let accepted = tokio::select! {
+            accepted = listener.accept() => accepted,
+            () = shutdown.cancelled() => return,
+        };
+        let Ok((socket, peer)) = accepted else {
+            tokio::time::sleep(PAUSE).await;
+            continue;
+        };
+        let permits = Arc::clone(&places)
+            .try_acquire_owned()
+            .and_then(|place| Ok((place, Arc::clone(&strangers).try_acquire_owned()?)));
+        // Too many: the connection is dropped before it costs anything.
+        let Ok((place, stranger)) = permits else { continue };
+        let hall = Arc::clone(&hall);
+        tasks.spawn(async move {
+            let _place = place;
+            connection(socket, peer, &hall, stranger).await;
+        });
+    }
+}
+
+async fn connection(socket: TcpStream, peer: SocketAddr, hall: &Hall, stranger: tokio::sync::OwnedSemaphorePermit) {
+    let _ = socket.set_nodelay(true);
+    let peer = SocketAddr::new(peer.ip().to_canonical(), peer.port());
+    let deadline = tokio::time::Instant::now() + STARTUP;
+    let opened = tokio::time::timeout_at(deadline, startup::open(socket, hall)).await;
+    let Ok(Ok(Some(mut opened))) = opened else { return };
+    let login = tokio::time::timeout_at(deadline, login::login(&mut opened, peer, hall)).await;
+    let mut wire = opened.wire;
+    let ended = match login {
+        Err(_) => End::Closed,
+        Ok(Err(end)) => end,
+        Ok(Ok(login)) => {
+            drop(stranger);
+            let mut conversation = Conversation::new(wire, login, hall);
+            let end = conversation.run().await;
+            wire = conversation.into_wire().await;
+            end
+        }
+    };
+    match ended {
+        End::Closed => {}
+        End::Io(error) => tracing::debug!(%error, "a connection broke"),
+        End::Fatal(failure) => {
+            reply::error(&mut wire.out, reply::Severity::Fatal, &failure);
+            wire.close().await;
+        }
+    }
+}

@@ -1,0 +1,482 @@
+//! Commands of the session: what drivers, pools and tools say to keep their connection in order.
+//!
+//! They are answered here, touch nobody's data, and are neither billed nor audited. A statement
+//! counts as one only when all of it has a form below; everything else goes to the pipeline.
+
+use super::lex::Token;
+use super::typeinfo;
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Command {
+    /// `SET name = value`; no value is `DEFAULT`.
+    Set {
+        name: String,
+        value: Option<String>,
+    },
+    Reset(String),
+    ResetAll,
+    Show(String),
+    ShowAll,
+    Begin {
+        read_only: Option<bool>,
+        tag: &'static str,
+    },
+    /// `SET TRANSACTION` and `SET SESSION CHARACTERISTICS`: isolation and access mode.
+    Characteristics {
+        read_only: Option<bool>,
+        session: bool,
+    },
+    Commit,
+    Rollback,
+    DiscardAll,
+    /// Plans, sequences, temporary tables: nothing of the kind is kept.
+    Discard(&'static str),
+    Deallocate(Option<String>),
+    /// `DECLARE name CURSOR FOR statement`; the statement starts at this token.
+    Declare {
+        name: String,
+        statement_at: usize,
+    },
+    Fetch {
+        name: String,
+        count: Count,
+        moves: bool,
+    },
+    CloseCursor(Option<String>),
+    Unlisten,
+    /// `SELECT` of functions that tell about the session: one row.
+    Select(Vec<Call>),
+    /// A driver's question about types (`typeinfo.rs`).
+    TypeInfo,
+    /// A form that cannot be honoured, by name.
+    Refused(&'static str),
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Count {
+    Rows(u32),
+    All,
+}
+
+/// A function of the session with its arguments, and the name of its column.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Call {
+    pub function: &'static str,
+    pub arguments: Vec<Token>,
+    pub column: String,
+}
+
+/// Functions that are answered from the session.
+const FUNCTIONS: &[&str] = &[
+    "version",
+    "current_schema",
+    "current_database",
+    "current_catalog",
+    "current_user",
+    "session_user",
+    "user",
+    "current_setting",
+    "set_config",
+    "pg_backend_pid",
+    "pg_advisory_unlock_all",
+    "pg_is_in_recovery",
+    "txid_current_if_assigned",
+];
+/// Of these, those written without brackets.
+const BARE: &[&str] = &["current_schema", "current_catalog", "current_user", "session_user", "user"];
+
+/// The command that these tokens are, if they are one.
+pub fn read(tokens: &[Token]) -> Option<Command> {
+    let mut reader = Reader { tokens, at: 0 };
+    let Some(Token::Word(first)) = tokens.first() else { return None };
+    reader.at = 1;
+    let command = match first.as_str() {
+        "set" => reader.set(),
+        "reset" => reader.reset(),
+        "show" => reader.show(),
+        "begin" => reader.begin("BEGIN"),
+        "start" => reader.word("transaction").and_then(|()| reader.begin("START TRANSACTION")),
+        "commit" | "end" => reader.end_of_transaction(Command::Commit),
+        "rollback" | "abort" => reader.end_of_transaction(Command::Rollback),
+        "savepoint" | "release" => return Some(Command::Refused("SAVEPOINT")),
+        "listen" | "notify" => return Some(Command::Refused("LISTEN")),
+        "discard" => reader.discard(),
+        "deallocate" => reader.deallocate(),
+        "declare" => return reader.declare(),
+        "fetch" => reader.fetch(false),
+        "move" => reader.fetch(true),
+        "close" => reader.close(),
+        "unlisten" => reader.name().or_else(|| reader.mark('*').map(|()| String::new())).map(|_| Command::Unlisten),
+        "select" => reader.select(),
+        "with" => return reader.words(&["recursive", typeinfo::NAME]).map(|()| Command::TypeInfo),
+        _ => None,
+    };
+    command.filter(|_| reader.is_at_end())
+}
+
+struct Reader<'a> {
+    tokens: &'a [Token],
+    at: usize,
+}
+
+impl Reader<'_> {
+    fn is_at_end(&self) -> bool {
+        self.at >= self.tokens.len()
+    }
+
+    fn peek(&self) -> Option<&Token> {
+        self.tokens.get(self.at)
+    }
+
+    fn next(&mut self) -> Option<Token> {
+        let token = self.peek().cloned();
+        self.at += usize::from(token.is_some());
+        token
+    }
+
+    fn word(&mut self, word: &str) -> Option<()> {
+        let found = matches!(self.peek(), Some(Token::Word(found)) if found == word);
+        self.at += usize::from(found);
+        found.then_some(())
+    }
+
+    fn words(&mut self, words: &[&str]) -> Option<()> {
+        let start = self.at;
+        let all = words.iter().all(|word| self.word(word).is_some());
+        if !all {
+            self.at = start;
+        }
+        all.then_some(())
+    }
+
+    fn mark(&mut self, mark: char) -> Option<()> {
+        let found = self.peek() == Some(&Token::Mark(mark));
+        self.at += usize::from(found);
+        found.then_some(())
+    }
+
+    /// A name, quoted or not.
+    fn name(&mut self) -> Option<String> {
+        match self.peek().cloned() {
+            Some(Token::Word(name) | Token::Quoted(name)) => {
+                self.at += 1;
+                Some(name)
+            }
+            _ => None,
+        }
+    }
+
+    /// A setting's name: `word`, `word.word`.
+    fn path(&mut self) -> Option<String> {
+        let mut path = self.name()?;
+        while self.mark('.').is_some() {
+            path = format!("{path}.{}", self.name()?);
+        }
+        Some(path)
+    }
+
+    fn set(&mut self) -> Option<Command> {
+        if self.words(&["session", "characteristics", "as", "transaction"]).is_some() {
+            return self.modes().map(|read_only| Command::Characteristics { read_only, session: true });
+        }
+        if self.word("transaction").is_some() {
+            return self.modes().map(|read_only| Command::Characteristics { read_only, session: false });
+        }
+        if self.words(&["session", "authorization"]).is_some() {
+            let name = "session_authorization".to_owned();
+            return self.values().map(|value| Command::Set { name, value });
+        }
+        let _scope = self.word("session").or_else(|| self.word("local"));
+        if self.words(&["time", "zone"]).is_some() {
+            return self.values().map(|value| Command::Set { name: "TimeZone".to_owned(), value });
+        }
+        if self.word("names").is_some() {
+            return self.values().map(|value| Command::Set { name: "client_encoding".to_owned(), value });
+        }
+        let name = self.path()?;
+        let equals = self.mark('=').or_else(|| self.word("to"));
+        // `SET ROLE x` has no sign; nothing else goes without.
+        if equals.is_none() && name != "role" {
+            return None;
+        }
+        self.values().map(|value| Command::Set { name, value })
+    }
+
+    /// `DEFAULT`, or values joined by commas as they would be shown.
+    fn values(&mut self) -> Option<Option<String>> {
+        if self.word("default").is_some() {
+            return Some(None);
+        }
+        let mut values = vec![self.value()?];
+        while self.mark(',').is_some() {
+            values.push(self.value()?);
+        }
+        Some(Some(values.join(", ")))
+    }
+
+    fn value(&mut self) -> Option<String> {
+        let minus = self.mark('-').map_or("", |()| "-");
+        match self.next()? {
+            Token::Number(number) => Some(format!("{minus}{number}")),
+            Token::Word(text) | Token::Text(text) | Token::Quoted(text) if minus.is_empty() => Some(text),
+            _ => None,
+        }
+    }
+
+    fn reset(&mut self) -> Option<Command> {
+        if self.word("all").is_some() {
+            return Some(Command::ResetAll);
+        }
+        if self.words(&["session", "authorization"]).is_some() {
+            return Some(Command::Reset("session_authorization".to_owned()));
+        }
+        self.path().map(Command::Reset)
+    }
+
+    fn show(&mut self) -> Option<Command> {
+        if self.word("all").is_some() {
+            return Some(Command::ShowAll);
+        }
+        if self.words(&["transaction", "isolation", "level"]).is_some() {
+            return Some(Command::Show("transaction_isolation".to_owned()));
+        }
+        if self.words(&["time", "zone"]).is_some() {
+            return Some(Command::Show("TimeZone".to_owned()));
+        }
+        let name = self.path()?;
+        // `SHOW TABLES` and its like ask for the catalog, which is the pipeline's.
+        let catalog = ["tables", "schemas", "databases", "columns", "views", "functions", "objects", "variables"];
+        (!catalog.contains(&name.as_str())).then_some(Command::Show(name))
+    }
+
+    fn begin(&mut self, tag: &'static str) -> Option<Command> {
+        let _noise = self.word("transaction").or_else(|| self.word("work"));
+        let read_only = if self.is_at_end() { None } else { self.modes()? };
+        Some(Command::Begin { read_only, tag })
+    }
+
+    /// Transaction modes: what they say of reading and writing. Every isolation level up to the
+    /// engine's snapshots is kept by them; a stricter one is not a command we know.
+    fn modes(&mut self) -> Option<Option<bool>> {
+        let mut read_only = None;
+        loop {
+            if self.words(&["read", "only"]).is_some() {
+                read_only = Some(true);
+            } else if self.words(&["read", "write"]).is_some() {
+                read_only = Some(false);
+            } else if self.words(&["isolation", "level"]).is_some() {
+                let weak = self.words(&["read", "committed"]).or_else(|| self.words(&["read", "uncommitted"]));
+                weak.or_else(|| self.words(&["repeatable", "read"]))?;
+            } else {
+                let _not = self.word("not");
+                self.word("deferrable")?;
+            }
+            if self.is_at_end() {
+                return Some(read_only);
+            }
+            let _comma = self.mark(',');
+        }
+    }
+
+    fn end_of_transaction(&mut self, command: Command) -> Option<Command> {
+        let _noise = self.word("transaction").or_else(|| self.word("work"));
+        if self.word("to").is_some() {
+            self.at = self.tokens.len();
+            return Some(Command::Refused("SAVEPOINT"));
+        }
+        let _chain = self.words(&["and", "no", "chain"]);
+        Some(command)
+    }
+
+    fn discard(&mut self) -> Option<Command> {
+        if self.word("all").is_some() {
+            return Some(Command::DiscardAll);
+        }
+        let tags = [
+            ("plans", "DISCARD PLANS"),
+            ("sequences", "DISCARD SEQUENCES"),
+            ("temp", "DISCARD TEMP"),
+            ("temporary", "DISCARD TEMP"),
+        ];
+        let (_, tag) = tags.into_iter().find(|(word, _)| self.word(word).is_some())?;
+        Some(Command::Discard(tag))
+    }
+
+    fn deallocate(&mut self) -> Option<Command> {
+        let _noise = self.word("prepare");
+        if self.word("all").is_some() {
+            return Some(Command::Deallocate(None));
+        }
+        self.name().map(|name| Command::Deallocate(Some(name)))
+    }
+
+    /// `DECLARE name [BINARY] [INSENSITIVE] [[NO] SCROLL] CURSOR [WITH|WITHOUT HOLD] FOR …`
+    fn declare(&mut self) -> Option<Command> {
+        let name = self.name()?;
+        loop {
+            if self.word("cursor").is_some() {
+                break;
+            }
+            if self.word("scroll").is_some() || self.word("binary").is_some() {
+                return Some(Command::Refused("a cursor that scrolls or is binary"));
+            }
+            let _plain = self
+                .word("insensitive")
+                .or_else(|| self.word("asensitive"))
+                .or_else(|| self.words(&["no", "scroll"]))?;
+        }
+        if self.words(&["with", "hold"]).is_some() {
+            return Some(Command::Refused("a cursor WITH HOLD"));
+        }
+        let _without = self.words(&["without", "hold"]);
+        self.word("for")?;
+        Some(Command::Declare { name, statement_at: self.at })
+    }
+
+    /// `FETCH [NEXT | FORWARD | n | ALL | FORWARD n | FORWARD ALL] [FROM | IN] name`
+    fn fetch(&mut self, moves: bool) -> Option<Command> {
+        let back = ["prior", "first", "last", "absolute", "relative", "backward"];
+        if back.iter().any(|word| self.word(word).is_some()) {
+            self.at = self.tokens.len();
+            return Some(Command::Refused("a cursor that scrolls"));
+        }
+        let forward = self.word("forward").or_else(|| self.word("next")).is_some();
+        let count = if self.word("all").is_some() {
+            Count::All
+        } else if let Some(Token::Number(number)) = self.peek() {
+            let rows = number.parse().ok()?;
+            self.at += 1;
+            Count::Rows(rows)
+        } else {
+            Count::Rows(1)
+        };
+        let _ = forward;
+        let _from = self.word("from").or_else(|| self.word("in"));
+        self.name().map(|name| Command::Fetch { name, count, moves })
+    }
+
+    fn close(&mut self) -> Option<Command> {
+        if self.word("all").is_some() {
+            return Some(Command::CloseCursor(None));
+        }
+        self.name().map(|name| Command::CloseCursor(Some(name)))
+    }
+
+    /// `SELECT f(…) [AS name], …` of the session's functions alone.
+    fn select(&mut self) -> Option<Command> {
+        let mut calls = vec![self.call()?];
+        while self.mark(',').is_some() {
+            calls.push(self.call()?);
+        }
+        Some(Command::Select(calls))
+    }
+
+    fn call(&mut self) -> Option<Call> {
+        let _schema = matches!(self.tokens.get(self.at..self.at + 2), Some([Token::Word(w), Token::Mark('.')]) if w == "pg_catalog")
+            .then(|| self.at += 2);
+        let Some(Token::Word(word)) = self.next() else { return None };
+        let function = *FUNCTIONS.iter().find(|known| **known == word)?;
+        let mut arguments = Vec::new();
+        if self.mark('(').is_some() {
+            while self.mark(')').is_none() {
+                if !arguments.is_empty() {
+                    self.mark(',')?;
+                }
+                match self.next()? {
+                    Token::Mark(_) | Token::Quoted(_) => return None,
+                    argument => arguments.push(argument),
+                }
+            }
+        } else if !BARE.contains(&function) {
+            return None;
+        }
+        let column = if self.word("as").is_some() { self.name()? } else { function.to_owned() };
+        Some(Call { function, arguments, column })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::lex;
+    use super::*;
+
+    fn command(text: &str) -> Option<Command> {
+        read(&lex::split(text).remove(0).tokens)
+    }
+
+    fn set(name: &str, value: &str) -> Command {
+        Command::Set { name: name.to_owned(), value: Some(value.to_owned()) }
+    }
+
+    #[test]
+    fn what_clients_say_is_understood() {
+        let cases = [
+            ("SET acme_request_id = 'r 1'", set("acme_request_id", "r 1")),
+            ("set search_path = branch_1, \"Main\"", set("search_path", "branch_1, Main")),
+            ("SET SESSION x.y TO -1.5", set("x.y", "-1.5")),
+            ("SET TIME ZONE 'UTC'", set("TimeZone", "UTC")),
+            ("SET NAMES 'utf8'", set("client_encoding", "utf8")),
+            ("SET ROLE admin", set("role", "admin")),
+            ("SET extra_float_digits TO DEFAULT", Command::Set { name: "extra_float_digits".to_owned(), value: None }),
+            ("RESET ALL", Command::ResetAll),
+            ("SHOW TRANSACTION ISOLATION LEVEL", Command::Show("transaction_isolation".to_owned())),
+            ("show server_version", Command::Show("server_version".to_owned())),
+            ("BEGIN", Command::Begin { read_only: None, tag: "BEGIN" }),
+            ("BEGIN READ ONLY", Command::Begin { read_only: Some(true), tag: "BEGIN" }),
+            (
+                "START TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ WRITE",
+                Command::Begin { read_only: Some(false), tag: "START TRANSACTION" },
+            ),
+            (
+                "SET SESSION CHARACTERISTICS AS TRANSACTION ISOLATION LEVEL READ UNCOMMITTED",
+                Command::Characteristics { read_only: None, session: true },
+            ),
+            ("end work", Command::Commit),
+            ("ROLLBACK", Command::Rollback),
+            ("rollback to savepoint a", Command::Refused("SAVEPOINT")),
+            ("CLOSE ALL", Command::CloseCursor(None)),
+            ("UNLISTEN *", Command::Unlisten),
+            ("DISCARD ALL", Command::DiscardAll),
+            ("DEALLOCATE PREPARE s1", Command::Deallocate(Some("s1".to_owned()))),
+            (
+                "FETCH FORWARD 100 FROM \"c 1\"",
+                Command::Fetch { name: "c 1".to_owned(), count: Count::Rows(100), moves: false },
+            ),
+            ("fetch all in c", Command::Fetch { name: "c".to_owned(), count: Count::All, moves: false }),
+            ("DECLARE c CURSOR WITHOUT HOLD FOR SELECT 1", Command::Declare { name: "c".to_owned(), statement_at: 6 }),
+        ];
+        for (text, expected) in cases {
+            assert_eq!(command(text), Some(expected), "{text}");
+        }
+    }
+
+    #[test]
+    fn what_asks_for_data_is_not_a_command() {
+        for text in [
+            "SELECT 1",
+            "SELECT version() FROM t",
+            "SELECT current_user, secret FROM t",
+            "SELECT version() UNION SELECT secret FROM t",
+            "SELECT current_setting((SELECT secret FROM t))",
+            "SELECT version(), (SELECT 1)",
+            "SELECT other()",
+            "SHOW TABLES",
+            "SET x = (SELECT 1)",
+            "SET x",
+            "BEGIN ISOLATION LEVEL SERIALIZABLE",
+            "SHOW a b",
+            "COMMIT AND CHAIN",
+        ] {
+            assert_eq!(command(text), None, "{text}");
+        }
+    }
+
+    #[test]
+    fn functions_of_the_session_keep_their_columns() {
+        let text = "SELECT current_setting('jit') AS cur, pg_catalog.set_config('jit', 'off', false) AS new";
+        let Some(Command::Select(calls)) = command(text) else { panic!("a select") };
+        let names: Vec<_> =
+            calls.iter().map(|call| (call.function, call.column.as_str(), call.arguments.len())).collect();
+        assert_eq!(names, [("current_setting", "cur", 1), ("set_config", "new", 3)]);
+    }
+}

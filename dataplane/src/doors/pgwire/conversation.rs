@@ -1,0 +1,330 @@
+//! A session from login to goodbye: messages in, answers out.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use contract::policy::abac::Origin;
+use contract::{Code, QueryId, RequestId};
+use tokio_util::sync::CancellationToken;
+
+use super::Hall;
+use super::cancel::Cancellable;
+use super::command::{self, Command};
+use super::delivery::Delivery;
+use super::extended::{Portal, Prepared};
+use super::failure::Failure;
+use super::lex::{self, Piece};
+use super::login::Login;
+use super::message::{Formats, Message};
+use super::reply::{self, Severity};
+use super::session::Reply;
+use super::settings::{REPORTED, Settings};
+use super::transaction::Transaction;
+use super::watch::{Stop, Watch};
+use super::wire::{End, FRAME_BYTES_MAX, Wire};
+use crate::{Ask, Declared, Names, Pipeline};
+
+pub struct Conversation {
+    pub(super) pipeline: Arc<Pipeline>,
+    pub(super) wire: Wire,
+    pub(super) watch: Watch,
+    pub(super) settings: Settings,
+    pub(super) database: Option<String>,
+    pub(super) cancellable: Cancellable,
+    pub(super) statements: HashMap<String, Arc<Prepared>>,
+    pub(super) portals: HashMap<String, Portal>,
+    pub(super) transaction: Transaction,
+    /// An extended message failed: all others are skipped up to `Sync`.
+    skipping: bool,
+    shutdown: CancellationToken,
+}
+
+impl Conversation {
+    pub fn new(wire: Wire, login: Login, hall: &Hall) -> Self {
+        let Login { who, peer, settings, database } = login;
+        Self {
+            pipeline: Arc::clone(&hall.door.pipeline),
+            wire,
+            watch: Watch::new(hall.door.sessions.clone(), who, peer),
+            settings,
+            database,
+            cancellable: hall.cancels.register(&hall.door.pipeline.entropy),
+            statements: HashMap::new(),
+            portals: HashMap::new(),
+            transaction: Transaction::default(),
+            skipping: false,
+            shutdown: hall.shutdown.clone(),
+        }
+    }
+
+    /// Gives the connection back for the last words; what was open is rolled back.
+    pub async fn into_wire(mut self) -> Wire {
+        self.portals.clear();
+        let _ = self.transaction.rollback().await;
+        self.wire
+    }
+
+    /// Greets, then serves messages until one side ends it.
+    pub async fn run(&mut self) -> End {
+        reply::authentication_ok(&mut self.wire.out);
+        for name in REPORTED {
+            self.report(name);
+        }
+        reply::backend_key(&mut self.wire.out, self.cancellable.process, &self.cancellable.secret());
+        loop {
+            match self.ready().await {
+                Ok(()) => {}
+                Err(end) => return end,
+            }
+            if let Err(end) = self.until_sync().await {
+                return end;
+            }
+        }
+    }
+
+    /// Tells the client a setting it keeps track of.
+    pub(super) fn report(&mut self, name: &str) {
+        let value = self.settings.get(name).unwrap_or_default();
+        reply::parameter_status(&mut self.wire.out, name, &value);
+    }
+
+    async fn ready(&mut self) -> Result<(), End> {
+        reply::ready(&mut self.wire.out, self.transaction.standing());
+        self.wire.flush().await
+    }
+
+    /// Serves messages up to the next `ReadyForQuery`.
+    async fn until_sync(&mut self) -> Result<(), End> {
+        loop {
+            let (kind, body) = self.next().await?;
+            let message = match Message::read(kind, body) {
+                Ok(message) => message,
+                // Where a message ends is known, so the conversation can go on.
+                Err(failure) if kind == b'Q' => {
+                    self.failed(failure).await;
+                    return Ok(());
+                }
+                Err(failure) => {
+                    self.skip(failure).await;
+                    continue;
+                }
+            };
+            match message {
+                Message::Terminate => return Err(End::Closed),
+                Message::Query(text) => return self.simple(&text).await,
+                Message::Sync => return self.sync().await,
+                Message::FunctionCall => {
+                    self.failed(Failure::unsupported("the function call message")).await;
+                    return Ok(());
+                }
+                Message::Copy => {}
+                Message::Flush => self.wire.flush().await?,
+                _ if self.skipping => {}
+                message => match self.extended(message).await {
+                    Ok(()) => {}
+                    Err(Stop::End(end)) => return Err(end),
+                    Err(Stop::Failure(failure)) => self.skip(failure).await,
+                },
+            }
+            if self.wire.is_full() {
+                self.wire.flush().await?;
+            }
+        }
+    }
+
+    /// The next message; an idle session also ends when its key or this process does.
+    async fn next(&mut self) -> Result<(u8, bytes::Bytes), End> {
+        tokio::select! {
+            frame = self.wire.frame(FRAME_BYTES_MAX) => frame,
+            failure = self.watch.vanished() => Err(End::Fatal(failure)),
+            () = self.shutdown.cancelled(), if !self.transaction.is_explicit() => {
+                Err(End::Fatal(Failure::from(&crate::Error::ShuttingDown)))
+            }
+        }
+    }
+
+    async fn skip(&mut self, failure: Failure) {
+        self.failed(failure).await;
+        self.skipping = true;
+    }
+
+    /// Tells of a failure; a transaction fails with it.
+    async fn failed(&mut self, failure: Failure) {
+        reply::error(&mut self.wire.out, Severity::Error, &failure);
+        if self.transaction.is_explicit() || self.transaction.is_implicit() {
+            self.portals.clear();
+            self.transaction.fail().await;
+        }
+    }
+
+    async fn sync(&mut self) -> Result<(), End> {
+        self.skipping = false;
+        self.end_implicit().await;
+        if !self.transaction.is_explicit() {
+            self.portals.clear();
+        }
+        Ok(())
+    }
+
+    /// Ends what the client never opened by name.
+    async fn end_implicit(&mut self) {
+        if self.transaction.is_implicit() {
+            self.portals.clear();
+            if let Err(error) = self.transaction.commit().await {
+                reply::error(&mut self.wire.out, Severity::Error, &Failure::from(&error));
+            }
+        }
+    }
+
+    /// A simple query: statements that stand and fall together, each with its answer.
+    async fn simple(&mut self, text: &str) -> Result<(), End> {
+        self.skipping = false;
+        self.statements.remove("");
+        self.portals.remove("");
+        let pieces: Vec<_> = lex::split(text).into_iter().map(|piece| (command::read(&piece.tokens), piece)).collect();
+        if pieces.is_empty() {
+            reply::empty_query(&mut self.wire.out);
+        }
+        let together = pieces.iter().filter(|(command, _)| command.is_none()).count() > 1;
+        for (command, piece) in &pieces {
+            match self.statement(command.as_ref(), piece, together).await {
+                Ok(()) => {}
+                Err(Stop::End(end)) => return Err(end),
+                Err(Stop::Failure(failure)) => {
+                    self.failed(failure.shifted(piece.before)).await;
+                    break;
+                }
+            }
+        }
+        self.end_implicit().await;
+        Ok(())
+    }
+
+    async fn statement(&mut self, command: Option<&Command>, piece: &Piece<'_>, together: bool) -> Result<(), Stop> {
+        self.may_go_on(command)?;
+        if let Some(command) = command {
+            let reply = self.command(command, piece.text, &piece.starts, Vec::new()).await?;
+            return self.answer(command, reply).await;
+        }
+        if together {
+            self.transaction.begin_implicit(&self.pipeline, &self.watch.who);
+        }
+        let mut delivery = self.start(piece.text, Vec::new(), &Formats::default()).await?;
+        if delivery.has_rows() {
+            reply::row_description(&mut self.wire.out, &delivery.fields);
+        }
+        delivery.send(None, self.settings.zone(), &mut self.wire, &mut self.watch).await?;
+        reply::command_complete(&mut self.wire.out, &delivery.tag());
+        Ok(())
+    }
+
+    /// Sends what a session command answers.
+    async fn answer(&mut self, command: &Command, reply: Reply) -> Result<(), Stop> {
+        if let Command::Fetch { name, count, moves } = command {
+            return self.fetch(name, *count, *moves, true).await;
+        }
+        if !reply.fields.is_empty() {
+            reply::row_description(&mut self.wire.out, &reply.fields);
+        }
+        self.send_reply(&reply);
+        Ok(())
+    }
+
+    /// Rows and tag of a command's answer.
+    pub(super) fn send_reply(&mut self, reply: &Reply) {
+        for row in &reply.rows {
+            reply::made_row(&mut self.wire.out, &reply.fields, row);
+        }
+        reply::command_complete(&mut self.wire.out, &reply.tag);
+    }
+
+    /// Is the caller still somebody, and the transaction still one that takes statements?
+    pub(super) fn may_go_on(&self, command: Option<&Command>) -> Result<(), Stop> {
+        if let Some(failure) = self.watch.ended() {
+            return Err(Stop::End(End::Fatal(failure)));
+        }
+        let ends = matches!(command, Some(Command::Commit | Command::Rollback));
+        if self.transaction.has_failed() && !ends {
+            return Err(crate::Error::FailedTransaction.into());
+        }
+        Ok(())
+    }
+
+    /// Runs a statement through the pipeline up to its first rows.
+    pub(super) async fn start(
+        &mut self,
+        sql: &str,
+        params: Vec<engine::Value>,
+        formats: &Formats,
+    ) -> Result<Delivery, Stop> {
+        self.refuse_writes_if_read_only(sql)?;
+        if self.transaction.handle().is_some() {
+            // One session runs one statement: what is suspended on it is read to its end first.
+            for portal in self.portals.values_mut() {
+                portal.set_aside(&mut self.wire, &mut self.watch).await?;
+            }
+        }
+        let rules = self.watch.rules()?;
+        let cancel = self.cancellable.next();
+        let ask = self.ask(sql, params, cancel.clone());
+        let answer = self.watch.attend(&mut self.wire, &cancel, Box::pin(self.pipeline.run(ask))).await??;
+        for warning in &answer.warnings {
+            reply::notice(&mut self.wire.out, Severity::Notice, &notice(warning));
+        }
+        Ok(Delivery::new(answer, formats, cancel, rules)?)
+    }
+
+    fn refuse_writes_if_read_only(&self, sql: &str) -> Result<(), Failure> {
+        // What cannot be parsed is the pipeline's to refuse.
+        if self.settings.is_read_only() && sql::parse(sql).is_ok_and(|statement| statement.is_write()) {
+            let message = "the transaction is read-only";
+            return Err(Failure::new(Code::Forbidden, message).with_state("25006"));
+        }
+        Ok(())
+    }
+
+    pub(super) fn ask(&self, sql: &str, params: Vec<engine::Value>, cancel: CancellationToken) -> Ask {
+        let (now, entropy) = (self.pipeline.clock.now(), &self.pipeline.entropy);
+        let identity = &self.settings.identity;
+        Ask {
+            query_id: QueryId::fresh(now, entropy),
+            request_id: identity.request_id.clone().unwrap_or_else(|| RequestId::minted(now, entropy)),
+            sql: sql.to_owned(),
+            params,
+            who: self.watch.who.clone(),
+            peer: self.watch.peer,
+            origin: Origin::Pgwire,
+            agent: Declared { agent_id: identity.agent_id.clone(), framework: identity.framework.clone() },
+            timeout: self.settings.timeout(),
+            cancel,
+            transaction: self.transaction.handle(),
+            names: Names { database: self.database.clone(), schema: self.settings.schema() },
+        }
+    }
+}
+
+/// A warning of the answer as a notice: masked columns by their own code.
+fn notice(warning: &str) -> Failure {
+    let masked = warning.strip_prefix(Code::ColumnMasked.stable()).map(|rest| rest.trim_start_matches([':', ' ']));
+    let mut notice = Failure::new(
+        Code::ColumnMasked,
+        masked.map_or_else(|| warning.to_owned(), |columns| format!("columns masked: {columns}")),
+    );
+    if masked.is_none() {
+        notice.detail.clear();
+    }
+    notice
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_masked_column_is_a_notice_with_its_code() {
+        let masked = notice("SVC_ERR_403_COLUMN_MASKED: ssn, email");
+        assert_eq!((masked.message.as_str(), masked.sqlstate), ("columns masked: ssn, email", "01000"));
+        assert_eq!(masked.detail, "SVC_ERR_403_COLUMN_MASKED");
+        assert_eq!(notice("corrected a name").message, "corrected a name");
+    }
+}

@@ -1,0 +1,185 @@
+//! An answer on its way to the client, all at once or a few rows at a time.
+
+use std::collections::VecDeque;
+use std::pin::pin;
+use std::sync::Arc;
+
+use arrow::array::RecordBatch;
+use chrono_tz::Tz;
+use contract::{Code, Governance};
+use futures::StreamExt;
+use tokio_util::sync::CancellationToken;
+
+use super::failure::Failure;
+use super::message::Formats;
+use super::watch::{Stop, Watch};
+use super::wire::{End, Wire};
+use crate::encode::pg_rows::{self, Field, PgType};
+use crate::{Answer, Column, Command, Rows};
+
+/// What the rest of a suspended answer may take when the next statement needs the session.
+const SET_ASIDE_BYTES_MAX: usize = 64 << 20;
+
+/// Rows written between two looks at the buffer.
+const SHARE_ROWS: usize = 1_024;
+
+/// Rows that were not sent yet, and how to write them.
+pub struct Delivery {
+    pub fields: Vec<Field>,
+    pub command: Command,
+    /// Rows a write changed.
+    changed: Option<u64>,
+    cancel: CancellationToken,
+    rows: Option<Rows>,
+    /// Read from the engine, not sent.
+    waiting: VecDeque<RecordBatch>,
+    /// Rows of the first waiting batch that were sent.
+    offset: usize,
+    sent: u64,
+    /// The rules it was started under.
+    rules: Arc<Governance>,
+}
+
+/// How the columns are told to the client.
+pub fn fields(columns: &[Column], formats: &Formats) -> Result<Vec<Field>, Failure> {
+    let formats = formats.of(columns.len())?;
+    let field = |(column, format): (&Column, _)| Field {
+        name: column.name.clone(),
+        kind: PgType::from_engine(&column.type_name),
+        format,
+    };
+    Ok(columns.iter().zip(formats).map(field).collect())
+}
+
+impl Delivery {
+    pub fn new(
+        answer: Answer,
+        formats: &Formats,
+        cancel: CancellationToken,
+        rules: Arc<Governance>,
+    ) -> Result<Self, Failure> {
+        Ok(Self {
+            fields: fields(&answer.columns, formats)?,
+            command: answer.command,
+            changed: answer.changed,
+            cancel,
+            rows: Some(answer.rows),
+            waiting: VecDeque::new(),
+            offset: 0,
+            sent: 0,
+            rules,
+        })
+    }
+
+    pub fn has_rows(&self) -> bool {
+        !self.fields.is_empty()
+    }
+
+    /// The command tag when all is sent.
+    pub fn tag(&self) -> String {
+        self.command.tag(self.changed.unwrap_or(self.sent))
+    }
+
+    /// Steps over up to `most` rows; how many there were, and whether more may follow.
+    pub async fn pass(&mut self, most: Option<u64>, wire: &mut Wire, watch: &mut Watch) -> Result<(u64, bool), Stop> {
+        let mut passed = 0;
+        while most.is_none_or(|most| passed < most) {
+            let Some(batch) = self.batch(wire, watch).await? else { return Ok((passed, false)) };
+            passed += self.step(batch.num_rows(), most.map(|most| most - passed));
+        }
+        Ok((passed, true))
+    }
+
+    /// Moves on in the first waiting batch.
+    fn step(&mut self, rows: usize, most: Option<u64>) -> u64 {
+        let wanted = most.map_or(usize::MAX, |most| usize::try_from(most).unwrap_or(usize::MAX));
+        // A share at a time, so that the buffer stays small however large the batch.
+        let take = rows.saturating_sub(self.offset).min(wanted).min(SHARE_ROWS);
+        self.offset += take;
+        let count = u64::try_from(take).unwrap_or(0);
+        self.sent += count;
+        count
+    }
+
+    /// Writes up to `most` rows; how many there were, and whether more may follow.
+    pub async fn send(
+        &mut self,
+        most: Option<u64>,
+        zone: Tz,
+        wire: &mut Wire,
+        watch: &mut Watch,
+    ) -> Result<(u64, bool), Stop> {
+        if self.sent > 0 && !watch.still_holds(&self.rules) {
+            self.rows = None;
+            self.waiting.clear();
+            return Err(Failure::new(Code::PolicyDenied, "the rules changed while the cursor was open").into());
+        }
+        let mut written = 0;
+        while most.is_none_or(|most| written < most) {
+            let Some(batch) = self.batch(wire, watch).await? else { return Ok((written, false)) };
+            let from = self.offset;
+            written += self.step(batch.num_rows(), most.map(|most| most - written));
+            pg_rows::write(&mut wire.out, &batch, from..self.offset, &self.fields, zone).map_err(|mismatch| {
+                tracing::error!(%mismatch, "a column is not as announced");
+                Failure::new(Code::Internal, Code::Internal.meaning())
+            })?;
+            if wire.is_full() {
+                attend_to_send(wire, watch, &self.cancel).await?;
+            }
+        }
+        Ok((written, true))
+    }
+
+    /// The batch that is next, when it has rows left.
+    async fn batch(&mut self, wire: &mut Wire, watch: &mut Watch) -> Result<Option<RecordBatch>, Stop> {
+        loop {
+            match self.waiting.front() {
+                Some(batch) if self.offset < batch.num_rows() => return Ok(Some(batch.clone())),
+                Some(_) => {
+                    self.waiting.pop_front();
+                    self.offset = 0;
+                }
+                None => {
+                    let Some(rows) = &mut self.rows else { return Ok(None) };
+                    match watch.attend(wire, &self.cancel, rows.next()).await? {
+                        Some(batch) => self.waiting.push_back(batch.map_err(Failure::from)?),
+                        None => self.rows = None,
+                    }
+                }
+            }
+        }
+    }
+
+    /// Takes what the engine still has, so that its session is free for the next statement.
+    pub async fn set_aside(&mut self, wire: &mut Wire, watch: &mut Watch) -> Result<(), Stop> {
+        let mut held: usize = self.waiting.iter().map(RecordBatch::get_array_memory_size).sum();
+        while let Some(rows) = &mut self.rows {
+            match watch.attend(wire, &self.cancel, rows.next()).await? {
+                None => self.rows = None,
+                Some(batch) => {
+                    let batch = batch.map_err(Failure::from)?;
+                    held += batch.get_array_memory_size();
+                    self.waiting.push_back(batch);
+                }
+            }
+            if held > SET_ASIDE_BYTES_MAX {
+                let message = "a suspended cursor has too many rows left for another statement to run beside it";
+                return Err(Failure::new(Code::QuotaExceeded, message).into());
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Sends, unless the session ends or the statement is cancelled meanwhile.
+async fn attend_to_send(wire: &mut Wire, watch: &mut Watch, cancel: &CancellationToken) -> Result<(), Stop> {
+    let mut sending = pin!(wire.flush());
+    tokio::select! {
+        biased;
+        sent = &mut sending => Ok(sent?),
+        failure = watch.vanished() => {
+            cancel.cancel();
+            Err(Stop::End(End::Fatal(failure)))
+        }
+    }
+}

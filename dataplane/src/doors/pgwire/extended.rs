@@ -1,0 +1,373 @@
+//! The extended protocol: statements are parsed once, bound to values as portals, described, and
+//! executed whole or a few rows at a time.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use contract::Code;
+
+use super::command::{self, Command, Count};
+use super::conversation::Conversation;
+use super::delivery::{self, Delivery};
+use super::failure::Failure;
+use super::lex;
+use super::message::{Bind, Formats, Message, Target};
+use super::parameters;
+use super::reply;
+use super::session::{self, OPEN_MAX, no_cursor};
+use super::typeinfo;
+use super::watch::{Stop, Watch};
+use super::wire::Wire;
+use crate::Description;
+use crate::encode::pg_rows::{Field, PgType};
+
+/// Text of all prepared statements of a session together.
+const TEXT_BYTES_MAX: usize = 16 << 20;
+
+/// A prepared statement.
+#[derive(Debug)]
+pub struct Prepared {
+    sql: String,
+    /// Characters of the client's text before this statement.
+    before: usize,
+    starts: Vec<usize>,
+    what: What,
+    /// Parameter types the client gave; 0 is for us to tell.
+    declared: Vec<u32>,
+    /// Under which rules it was described last, and how.
+    described: Mutex<Option<(u64, Arc<Description>)>>,
+}
+
+#[derive(Debug)]
+enum What {
+    Empty,
+    Command(Command),
+    Statement,
+}
+
+/// A statement with its values, or a cursor.
+pub struct Portal {
+    prepared: Option<Arc<Prepared>>,
+    params: Vec<engine::Value>,
+    formats: Formats,
+    /// What `Describe` said of its columns.
+    told: Option<Vec<PgType>>,
+    state: State,
+}
+
+enum State {
+    Ready,
+    Running(Box<Delivery>),
+}
+
+impl Portal {
+    /// Of `DECLARE … CURSOR`: it runs already.
+    pub fn cursor(delivery: Delivery) -> Self {
+        Self {
+            prepared: None,
+            params: Vec::new(),
+            formats: Formats::default(),
+            told: None,
+            state: State::Running(Box::new(delivery)),
+        }
+    }
+
+    fn running(&self) -> Option<&Delivery> {
+        match &self.state {
+            State::Ready => None,
+            State::Running(delivery) => Some(delivery),
+        }
+    }
+
+    pub async fn set_aside(&mut self, wire: &mut Wire, watch: &mut Watch) -> Result<(), Stop> {
+        match &mut self.state {
+            State::Ready => Ok(()),
+            State::Running(delivery) => delivery.set_aside(wire, watch).await,
+        }
+    }
+}
+
+impl Prepared {
+    fn new(text: &str, declared: Vec<u32>) -> Result<Self, Failure> {
+        let mut pieces = lex::split(text);
+        if pieces.len() > 1 {
+            return Err(Failure::new(Code::BadSql, "a prepared statement is one statement"));
+        }
+        let Some(piece) = pieces.pop() else {
+            return Ok(Self {
+                sql: String::new(),
+                before: 0,
+                starts: Vec::new(),
+                what: What::Empty,
+                declared,
+                described: Mutex::default(),
+            });
+        };
+        let what = command::read(&piece.tokens).map_or(What::Statement, What::Command);
+        let sql = piece.text.to_owned();
+        Ok(Self { sql, before: piece.before, starts: piece.starts, what, declared, described: Mutex::default() })
+    }
+
+    fn command(&self) -> Option<&Command> {
+        match &self.what {
+            What::Command(command) => Some(command),
+            What::Empty | What::Statement => None,
+        }
+    }
+}
+
+impl Conversation {
+    pub(super) async fn extended(&mut self, message: Message) -> Result<(), Stop> {
+        match message {
+            Message::Parse { name, sql, types } => self.parse(name, &sql, types),
+            Message::Bind(bind) => self.bind(bind).await,
+            Message::Describe(Target::Statement(name)) => self.describe_statement(&name).await,
+            Message::Describe(Target::Portal(name)) => self.describe_portal(&name).await,
+            Message::Execute { portal, rows_max } => self.execute(&portal, rows_max).await,
+            Message::Close(target) => {
+                match target {
+                    Target::Statement(name) => drop(self.statements.remove(&name)),
+                    Target::Portal(name) => drop(self.portals.remove(&name)),
+                }
+                reply::close_complete(&mut self.wire.out);
+                Ok(())
+            }
+            // The others are served where they are read.
+            _ => Ok(()),
+        }
+    }
+
+    fn parse(&mut self, name: String, sql: &str, types: Vec<u32>) -> Result<(), Stop> {
+        if !name.is_empty() && self.statements.contains_key(&name) {
+            return Err(Failure::new(Code::Conflict, format!("prepared statement {name:?} already exists"))
+                .with_state("42P05")
+                .into());
+        }
+        let text: usize = self.statements.values().map(|prepared| prepared.sql.len()).sum();
+        if self.statements.len() >= OPEN_MAX || text + sql.len() > TEXT_BYTES_MAX {
+            return Err(Failure::new(Code::InvalidParams, "the session has too many prepared statements")
+                .with_state("53400")
+                .into());
+        }
+        let prepared = Prepared::new(sql, types)?;
+        self.may_go_on(prepared.command())?;
+        self.statements.insert(name, Arc::new(prepared));
+        reply::parse_complete(&mut self.wire.out);
+        Ok(())
+    }
+
+    fn prepared(&self, name: &str) -> Result<Arc<Prepared>, Failure> {
+        let missing =
+            || Failure::new(Code::NotFound, format!("prepared statement {name:?} does not exist")).with_state("26000");
+        self.statements.get(name).cloned().ok_or_else(missing)
+    }
+
+    /// What the pipeline says of the statement, asked once for as long as the rules stay.
+    async fn description(&mut self, prepared: &Prepared) -> Result<Arc<Description>, Stop> {
+        let version = self.watch.rules()?.version;
+        let known = prepared.described.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        if let Some((at, description)) = known
+            && at == version
+        {
+            return Ok(description);
+        }
+        let cancel = self.cancellable.next();
+        let ask = self.ask(&prepared.sql, Vec::new(), cancel.clone());
+        let described = self.watch.attend(&mut self.wire, &cancel, Box::pin(self.pipeline.describe(&ask))).await?;
+        let description = Arc::new(described.map_err(|error| Failure::from(&error).shifted(prepared.before))?);
+        *prepared.described.lock().unwrap_or_else(PoisonError::into_inner) = Some((version, Arc::clone(&description)));
+        Ok(description)
+    }
+
+    /// The type of each parameter: as declared, else as described.
+    async fn types(&mut self, prepared: &Prepared, values: usize) -> Result<Vec<u32>, Stop> {
+        let declared = &prepared.declared;
+        if prepared.command() == Some(&Command::TypeInfo) {
+            return Ok(vec![typeinfo::PARAMETER]);
+        }
+        let told = declared.len() >= values && declared.iter().all(|oid| *oid != 0);
+        if told || !matches!(prepared.what, What::Statement) {
+            return Ok(declared.clone());
+        }
+        let description = self.description(prepared).await?;
+        let described = description.parameters.iter().map(|name| PgType::from_engine(name).oid());
+        let declared = declared.iter().copied().chain(std::iter::repeat(0));
+        Ok(described
+            .zip(declared)
+            .map(|(described, declared)| if declared == 0 { described } else { declared })
+            .collect())
+    }
+
+    async fn bind(&mut self, bind: Bind) -> Result<(), Stop> {
+        let prepared = self.prepared(&bind.statement)?;
+        self.may_go_on(prepared.command())?;
+        if !bind.portal.is_empty() && (self.portals.contains_key(&bind.portal) || self.portals.len() >= OPEN_MAX) {
+            return Err(Failure::new(Code::Conflict, format!("portal {:?} cannot be opened", bind.portal))
+                .with_state("42P03")
+                .into());
+        }
+        let types = if bind.values.is_empty() { Vec::new() } else { self.types(&prepared, bind.values.len()).await? };
+        if matches!(prepared.what, What::Statement) && types.len() != bind.values.len() {
+            let message = format!("{} values are bound to {} parameters", bind.values.len(), types.len());
+            return Err(Failure::protocol(message).into());
+        }
+        let formats = bind.formats.of(bind.values.len())?;
+        let types = if prepared.command() == Some(&Command::TypeInfo) { vec![PgType::Bytea.oid()] } else { types };
+        let mut params = Vec::with_capacity(bind.values.len());
+        for (at, (value, format)) in bind.values.into_iter().zip(formats).enumerate() {
+            params.push(parameters::value(at + 1, types.get(at).copied().unwrap_or(0), format, value)?);
+        }
+        let portal =
+            Portal { prepared: Some(prepared), params, formats: bind.results, told: None, state: State::Ready };
+        self.portals.insert(bind.portal, portal);
+        reply::bind_complete(&mut self.wire.out);
+        Ok(())
+    }
+
+    async fn describe_statement(&mut self, name: &str) -> Result<(), Stop> {
+        let prepared = self.prepared(name)?;
+        self.may_go_on(prepared.command())?;
+        let types = self.types(&prepared, usize::MAX).await?;
+        let fields = self.fields(&prepared, &Formats::default()).await?;
+        reply::parameter_description(&mut self.wire.out, &types);
+        self.describe(&fields);
+        Ok(())
+    }
+
+    async fn describe_portal(&mut self, name: &str) -> Result<(), Stop> {
+        let portal = self.portals.get(name).ok_or_else(|| no_cursor(name))?;
+        let (prepared, formats) = (portal.prepared.clone(), portal.formats.clone());
+        let running = portal.running().map(|delivery| delivery.fields.clone());
+        let fields = match (running, prepared) {
+            (Some(fields), _) => fields,
+            (None, None) => Vec::new(),
+            (None, Some(prepared)) => {
+                self.may_go_on(prepared.command())?;
+                self.fields(&prepared, &formats).await?
+            }
+        };
+        if let Some(portal) = self.portals.get_mut(name) {
+            portal.told = Some(fields.iter().map(|field| field.kind.clone()).collect());
+        }
+        self.describe(&fields);
+        Ok(())
+    }
+
+    fn describe(&mut self, fields: &[Field]) {
+        if fields.is_empty() {
+            reply::no_data(&mut self.wire.out);
+        } else {
+            reply::row_description(&mut self.wire.out, fields);
+        }
+    }
+
+    /// The columns a statement will have.
+    async fn fields(&mut self, prepared: &Prepared, formats: &Formats) -> Result<Vec<Field>, Stop> {
+        match &prepared.what {
+            What::Empty => Ok(Vec::new()),
+            What::Command(Command::Fetch { moves: true, .. }) => Ok(Vec::new()),
+            What::Command(Command::Fetch { name, .. }) => {
+                let cursor = self.portals.get(name).and_then(Portal::running).ok_or_else(|| no_cursor(name))?;
+                Ok(cursor.fields.clone())
+            }
+            What::Command(command) => Ok(formatted(session::described(command), formats)?),
+            What::Statement => {
+                let description = self.description(prepared).await?;
+                Ok(delivery::fields(&description.columns, formats)?)
+            }
+        }
+    }
+
+    async fn execute(&mut self, name: &str, rows_max: u32) -> Result<(), Stop> {
+        let mut portal = self.portals.remove(name).ok_or_else(|| no_cursor(name))?;
+        let done = self.advance(&mut portal, rows_max).await;
+        // A portal that failed is gone.
+        done?;
+        self.portals.insert(name.to_owned(), portal);
+        Ok(())
+    }
+
+    async fn advance(&mut self, portal: &mut Portal, rows_max: u32) -> Result<(), Stop> {
+        if portal.running().is_none()
+            && let Some(prepared) = portal.prepared.clone()
+        {
+            self.may_go_on(prepared.command())?;
+            match &prepared.what {
+                What::Empty => {
+                    reply::empty_query(&mut self.wire.out);
+                    return Ok(());
+                }
+                What::Command(Command::Fetch { name, count, moves }) => {
+                    return self.fetch(name, *count, *moves, false).await;
+                }
+                What::Command(command) => {
+                    let params = std::mem::take(&mut portal.params);
+                    let mut reply = self.command(command, &prepared.sql, &prepared.starts, params).await?;
+                    reply.fields = formatted(reply.fields, &portal.formats)?;
+                    self.send_reply(&reply);
+                    return Ok(());
+                }
+                What::Statement => self.launch(portal, &prepared).await?,
+            }
+        }
+        let State::Running(delivery) = &mut portal.state else { return Ok(()) };
+        let most = (rows_max > 0).then(|| u64::from(rows_max));
+        let (_, more) = delivery.send(most, self.settings.zone(), &mut self.wire, &mut self.watch).await?;
+        if more {
+            reply::portal_suspended(&mut self.wire.out);
+        } else {
+            reply::command_complete(&mut self.wire.out, &delivery.tag());
+        }
+        Ok(())
+    }
+
+    async fn launch(&mut self, portal: &mut Portal, prepared: &Prepared) -> Result<(), Stop> {
+        // Statements up to one `Sync` belong together; one alone needs nothing for that.
+        if self.wire.next_kind().is_some_and(|kind| kind != b'S') {
+            self.transaction.begin_implicit(&self.pipeline, &self.watch.who);
+        }
+        let params = std::mem::take(&mut portal.params);
+        let started = self.start(&prepared.sql, params, &portal.formats).await;
+        let delivery = started.map_err(|stop| match stop {
+            Stop::Failure(failure) => Stop::Failure(failure.shifted(prepared.before)),
+            end @ Stop::End(_) => end,
+        })?;
+        let kinds = || delivery.fields.iter().map(|field| &field.kind);
+        if portal.told.as_ref().is_some_and(|told| !told.iter().eq(kinds())) {
+            return Err(Failure::unsupported("a result that changed since it was described")
+                .with_hint("prepare the statement again")
+                .into());
+        }
+        portal.state = State::Running(Box::new(delivery));
+        Ok(())
+    }
+
+    /// The next rows of a cursor.
+    pub(super) async fn fetch(&mut self, name: &str, count: Count, moves: bool, describes: bool) -> Result<(), Stop> {
+        let mut portal = self.portals.remove(name).ok_or_else(|| no_cursor(name))?;
+        let State::Running(delivery) = &mut portal.state else { return Err(no_cursor(name).into()) };
+        if describes && !moves {
+            reply::row_description(&mut self.wire.out, &delivery.fields);
+        }
+        let most = match count {
+            Count::All => None,
+            Count::Rows(rows) => Some(u64::from(rows)),
+        };
+        let (rows, _) = if moves {
+            delivery.pass(most, &mut self.wire, &mut self.watch).await?
+        } else {
+            delivery.send(most, self.settings.zone(), &mut self.wire, &mut self.watch).await?
+        };
+        self.portals.insert(name.to_owned(), portal);
+        let verb = if moves { "MOVE" } else { "FETCH" };
+        reply::command_complete(&mut self.wire.out, &format!("{verb} {rows}"));
+        Ok(())
+    }
+}
+
+fn formatted(mut fields: Vec<Field>, formats: &Formats) -> Result<Vec<Field>, Failure> {
+    let formats = formats.of(fields.len())?;
+    for (field, format) in fields.iter_mut().zip(formats) {
+        field.format = format;
+    }
+    Ok(fields)
+}

@@ -1,0 +1,293 @@
+//! Answers to the commands of a session (`command.rs`). None of them touches data.
+
+use contract::Code;
+
+use super::command::{Call, Command};
+use super::conversation::Conversation;
+use super::delivery::Delivery;
+use super::extended::Portal;
+use super::failure::Failure;
+use super::lex::Token;
+use super::message::Formats;
+use super::reply::{self, Severity};
+use super::settings::Settings;
+use super::typeinfo;
+use super::watch::Stop;
+use crate::encode::pg_rows::{Field, Format, PgType};
+
+/// Server-side cursors, prepared statements and portals of one session.
+pub const OPEN_MAX: usize = 1_000;
+
+/// What a command answers: columns if it has rows, and its tag.
+#[derive(Debug, Default)]
+pub struct Reply {
+    pub fields: Vec<Field>,
+    pub rows: Vec<Vec<Option<String>>>,
+    pub tag: String,
+}
+
+impl Reply {
+    fn tag(tag: &str) -> Self {
+        Self { tag: tag.to_owned(), ..Self::default() }
+    }
+
+    fn table(columns: &[&str], rows: Vec<Vec<Option<String>>>, tag: &str) -> Self {
+        let fields = columns.iter().map(|name| field(name, PgType::Text)).collect();
+        Self { fields, rows, tag: tag.to_owned() }
+    }
+}
+
+fn field(name: &str, kind: PgType) -> Field {
+    Field { name: name.to_owned(), kind, format: Format::Text }
+}
+
+/// The columns a command will answer with, before it runs; `FETCH` has those of its cursor.
+pub fn described(command: &Command) -> Vec<Field> {
+    match command {
+        Command::Show(name) => vec![field(&Settings::shown_name(name), PgType::Text)],
+        Command::ShowAll => ["name", "setting", "description"].map(|name| field(name, PgType::Text)).to_vec(),
+        Command::TypeInfo => typeinfo::fields(),
+        Command::Select(calls) => calls.iter().map(|call| field(&call.column, kind(call))).collect(),
+        _ => Vec::new(),
+    }
+}
+
+fn kind(call: &Call) -> PgType {
+    match call.function {
+        "pg_backend_pid" => PgType::Int4,
+        "pg_is_in_recovery" => PgType::Bool,
+        _ => PgType::Text,
+    }
+}
+
+impl Conversation {
+    pub(super) async fn command(
+        &mut self,
+        command: &Command,
+        text: &str,
+        starts: &[usize],
+        params: Vec<engine::Value>,
+    ) -> Result<Reply, Stop> {
+        match command {
+            Command::Begin { .. } | Command::Characteristics { .. } | Command::Commit | Command::Rollback => {
+                self.transaction_command(command).await
+            }
+            Command::Declare { name, statement_at } => {
+                let statement = starts.get(*statement_at).and_then(|at| text.get(*at..)).unwrap_or_default();
+                self.declare(name, statement, params).await
+            }
+            Command::TypeInfo => match params.as_slice() {
+                [engine::Value::Blob(array)] => match typeinfo::ids(array) {
+                    Some(oids) => Ok(typeinfo::answer(&oids)),
+                    None => Err(Failure::new(Code::ConversionFailed, "an array of type ids is expected").into()),
+                },
+                _ => Err(Failure::unsupported("this question about types without its parameter").into()),
+            },
+            command => Ok(self.setting_command(command)?),
+        }
+    }
+
+    fn setting_command(&mut self, command: &Command) -> Result<Reply, Failure> {
+        match command {
+            Command::Set { name, value } => {
+                self.set(name, value.as_deref())?;
+                Ok(Reply::tag("SET"))
+            }
+            Command::Reset(name) => {
+                self.set(name, None)?;
+                Ok(Reply::tag("RESET"))
+            }
+            Command::ResetAll => {
+                self.settings.reset_all();
+                self.report_all();
+                Ok(Reply::tag("RESET"))
+            }
+            Command::Show(name) => self.show(name),
+            Command::ShowAll => {
+                let rows = self.settings.all().into_iter();
+                let rows =
+                    rows.map(|(name, value)| vec![Some(name.to_owned()), Some(value), Some(String::new())]).collect();
+                Ok(Reply::table(&["name", "setting", "description"], rows, "SHOW"))
+            }
+            Command::DiscardAll => self.discard_all(),
+            Command::Discard(tag) => Ok(Reply::tag(tag)),
+            Command::Deallocate(name) => self.deallocate(name.as_deref()),
+            Command::CloseCursor(name) => self.close_cursor(name.as_deref()),
+            Command::Unlisten => Ok(Reply::tag("UNLISTEN")),
+            Command::Select(calls) => self.select(calls),
+            Command::Refused(what) => Err(Failure::unsupported(what)),
+            // `FETCH` streams (`extended.rs`); the rest are transactions and cursors, handled above.
+            _ => Ok(Reply::default()),
+        }
+    }
+
+    fn set(&mut self, name: &str, value: Option<&str>) -> Result<(), Failure> {
+        if let Some(reported) = self.settings.set(name, value)? {
+            self.report(reported);
+        }
+        Ok(())
+    }
+
+    fn report_all(&mut self) {
+        for name in super::settings::REPORTED {
+            self.report(name);
+        }
+    }
+
+    fn show(&self, name: &str) -> Result<Reply, Failure> {
+        let value = self.settings.get(name).ok_or_else(|| unknown_setting(name))?;
+        Ok(Reply::table(&[&Settings::shown_name(name)], vec![vec![Some(value)]], "SHOW"))
+    }
+
+    fn discard_all(&mut self) -> Result<Reply, Failure> {
+        if self.transaction.is_explicit() {
+            return Err(
+                Failure::new(Code::InvalidParams, "DISCARD ALL cannot run inside a transaction").with_state("25001")
+            );
+        }
+        self.settings.reset_all();
+        self.report_all();
+        self.statements.clear();
+        self.portals.clear();
+        Ok(Reply::tag("DISCARD ALL"))
+    }
+
+    fn deallocate(&mut self, name: Option<&str>) -> Result<Reply, Failure> {
+        let Some(name) = name else {
+            self.statements.clear();
+            return Ok(Reply::tag("DEALLOCATE ALL"));
+        };
+        match self.statements.remove(name) {
+            Some(_) => Ok(Reply::tag("DEALLOCATE")),
+            None => Err(Failure::new(Code::InvalidParams, format!("prepared statement {name:?} does not exist"))
+                .with_state("26000")),
+        }
+    }
+
+    fn close_cursor(&mut self, name: Option<&str>) -> Result<Reply, Failure> {
+        let Some(name) = name else {
+            self.portals.clear();
+            return Ok(Reply::tag("CLOSE CURSOR ALL"));
+        };
+        match self.portals.remove(name) {
+            Some(_) => Ok(Reply::tag("CLOSE CURSOR")),
+            None => Err(no_cursor(name)),
+        }
+    }
+
+    async fn transaction_command(&mut self, command: &Command) -> Result<Reply, Stop> {
+        match command {
+            Command::Begin { read_only, tag } => {
+                if self.transaction.is_explicit() {
+                    self.warn("25001", "there is already a transaction in progress");
+                }
+                self.transaction.begin(&self.pipeline, &self.watch.who);
+                self.access(*read_only, false)?;
+                Ok(Reply::tag(tag))
+            }
+            Command::Characteristics { read_only, session } => {
+                self.access(*read_only, *session)?;
+                Ok(Reply::tag("SET"))
+            }
+            command => self.end_transaction(*command == Command::Commit).await,
+        }
+    }
+
+    fn access(&mut self, read_only: Option<bool>, session: bool) -> Result<(), Failure> {
+        let Some(read_only) = read_only else { return Ok(()) };
+        let name = if session { "default_transaction_read_only" } else { "transaction_read_only" };
+        self.set(name, Some(if read_only { "on" } else { "off" }))
+    }
+
+    async fn end_transaction(&mut self, commits: bool) -> Result<Reply, Stop> {
+        if !self.transaction.is_explicit() {
+            self.warn("25P01", "there is no transaction in progress");
+        }
+        self.portals.clear();
+        self.settings.set("transaction_read_only", Some("off"))?;
+        if !commits {
+            self.transaction.rollback().await?;
+            return Ok(Reply::tag("ROLLBACK"));
+        }
+        let committed = self.transaction.commit().await?;
+        Ok(Reply::tag(if committed { "COMMIT" } else { "ROLLBACK" }))
+    }
+
+    fn warn(&mut self, state: &'static str, message: &str) {
+        let warning = Failure::new(Code::Conflict, message).with_state(state);
+        reply::notice(&mut self.wire.out, Severity::Warning, &warning);
+    }
+
+    async fn declare(&mut self, name: &str, statement: &str, params: Vec<engine::Value>) -> Result<Reply, Stop> {
+        if !self.transaction.is_explicit() {
+            let failure = Failure::new(Code::InvalidParams, "DECLARE CURSOR is only possible inside a transaction");
+            return Err(failure.with_state("25P01").into());
+        }
+        if self.portals.contains_key(name) {
+            return Err(Failure::new(Code::Conflict, format!("cursor {name:?} already exists"))
+                .with_state("42P03")
+                .into());
+        }
+        if self.portals.len() >= OPEN_MAX {
+            return Err(Failure::new(Code::InvalidParams, "too many cursors are open").with_state("53400").into());
+        }
+        let delivery: Delivery = self.start(statement, params, &Formats::default()).await?;
+        self.portals.insert(name.to_owned(), Portal::cursor(delivery));
+        Ok(Reply::tag("DECLARE CURSOR"))
+    }
+
+    fn select(&mut self, calls: &[Call]) -> Result<Reply, Failure> {
+        let mut row = Vec::with_capacity(calls.len());
+        for call in calls {
+            row.push(self.call(call)?);
+        }
+        let fields = calls.iter().map(|call| field(&call.column, kind(call))).collect();
+        Ok(Reply { fields, rows: vec![row], tag: "SELECT 1".to_owned() })
+    }
+
+    fn call(&mut self, call: &Call) -> Result<Option<String>, Failure> {
+        let texts: Vec<&str> = call.arguments.iter().filter_map(text).collect();
+        let user = || self.settings.get("session_authorization");
+        Ok(match (call.function, texts.as_slice()) {
+            ("version", []) => Some(format!("PostgreSQL 15.0 (Sluice {})", env!("CARGO_PKG_VERSION"))),
+            ("current_schema", []) => Some(self.settings.schema()),
+            ("current_database" | "current_catalog", []) => Some(self.database_name()),
+            ("current_user" | "session_user" | "user", []) => user(),
+            ("pg_backend_pid", []) => Some(self.cancellable.process.to_string()),
+            ("pg_is_in_recovery", []) => Some("f".to_owned()),
+            ("pg_advisory_unlock_all", []) => Some(String::new()),
+            ("txid_current_if_assigned", []) => None,
+            ("current_setting", [name]) => Some(self.settings.get(name).ok_or_else(|| unknown_setting(name))?),
+            ("current_setting", [name, _missing_ok]) => self.settings.get(name),
+            ("set_config", [name, value, _local]) => {
+                let (name, value) = ((*name).to_owned(), (*value).to_owned());
+                self.set(&name, Some(&value))?;
+                self.settings.get(&name)
+            }
+            (function, _) => {
+                let message = format!("function {function} does not take these arguments");
+                return Err(Failure::new(Code::UndefinedFunction, message));
+            }
+        })
+    }
+
+    fn database_name(&self) -> String {
+        let slug = || self.watch.rules().map(|rules| rules.environment.slug.clone()).unwrap_or_default();
+        self.database.clone().unwrap_or_else(slug)
+    }
+}
+
+fn text(token: &Token) -> Option<&str> {
+    match token {
+        Token::Text(text) | Token::Word(text) | Token::Number(text) => Some(text),
+        Token::Quoted(_) | Token::Mark(_) => None,
+    }
+}
+
+fn unknown_setting(name: &str) -> Failure {
+    Failure::new(Code::NotFound, format!("parameter {name:?} is not known"))
+}
+
+pub fn no_cursor(name: &str) -> Failure {
+    Failure::new(Code::NotFound, format!("cursor {name:?} does not exist")).with_state("34000")
+}

@@ -1,0 +1,367 @@
+//! The settings of a session: what `SET`, `SHOW`, `RESET` and the startup packet work on.
+//!
+//! None of them reaches the engine. A name is, in this order: a property of the caller's identity;
+//! a setting of PostgreSQL that drivers use; a setting that must not be touched; else a variable of
+//! the session.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use chrono_tz::Tz;
+use contract::Code;
+use contract::wire::TIMEOUT_MS_MAX;
+
+use super::failure::Failure;
+use super::identity::{Identity, Property};
+
+/// Variables of one session.
+const VARIABLES_MAX: usize = 256;
+const VALUE_BYTES_MAX: usize = 8 << 10;
+
+/// A setting of PostgreSQL: its name as it is shown, its default, and how it may be changed.
+struct Known {
+    name: &'static str,
+    default: &'static str,
+    change: Change,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Change {
+    /// Any value; it has no effect here.
+    Any,
+    /// Only to what it means already: the value must start so, whatever the case.
+    Only(&'static [&'static str]),
+    Never,
+}
+
+use Change::{Any, Never, Only};
+
+const fn known(name: &'static str, default: &'static str, change: Change) -> Known {
+    Known { name, default, change }
+}
+
+/// `TimeZone`, `search_path` and `statement_timeout` have effects and their own code below.
+const KNOWN: &[Known] = &[
+    known("application_name", "", Any),
+    known("backslash_quote", "safe_encoding", Any),
+    known("bytea_output", "hex", Only(&["hex"])),
+    known("client_encoding", "UTF8", Only(&["utf8", "utf-8", "unicode"])),
+    known("client_min_messages", "notice", Any),
+    known("DateStyle", "ISO, MDY", Only(&["iso"])),
+    known("default_transaction_deferrable", "off", Any),
+    known("default_transaction_isolation", "repeatable read", Only(&["read ", "repeatable"])),
+    known("default_transaction_read_only", "off", Any),
+    known("escape_string_warning", "on", Any),
+    known("extra_float_digits", "1", Any),
+    known("idle_in_transaction_session_timeout", "0", Any),
+    known("idle_session_timeout", "0", Any),
+    known("in_hot_standby", "off", Never),
+    known("integer_datetimes", "on", Never),
+    known("IntervalStyle", "postgres", Only(&["postgres"])),
+    known("is_superuser", "off", Never),
+    known("jit", "off", Any),
+    known("lc_messages", "C", Any),
+    known("lock_timeout", "0", Any),
+    known("max_identifier_length", "128", Never),
+    known("quote_all_identifiers", "off", Any),
+    known("row_security", "on", Only(&["on", "true", "1"])),
+    known("search_path", "main", Any),
+    known("server_encoding", "UTF8", Never),
+    known("server_version", "15.0", Never),
+    known("server_version_num", "150000", Never),
+    known("session_authorization", "", Never),
+    known("standard_conforming_strings", "on", Only(&["on", "true", "1"])),
+    known("statement_timeout", "0", Any),
+    known("synchronize_seqscans", "on", Any),
+    known("synchronous_commit", "on", Any),
+    known("TimeZone", "UTC", Any),
+    known("transaction_isolation", "repeatable read", Only(&["read ", "repeatable"])),
+    known("transaction_read_only", "off", Any),
+];
+
+/// Told to the client at login, and again when they change.
+pub const REPORTED: &[&str] = &[
+    "application_name",
+    "client_encoding",
+    "DateStyle",
+    "default_transaction_read_only",
+    "in_hot_standby",
+    "integer_datetimes",
+    "IntervalStyle",
+    "is_superuser",
+    "server_encoding",
+    "server_version",
+    "session_authorization",
+    "standard_conforming_strings",
+    "TimeZone",
+];
+
+#[derive(Debug, Clone)]
+pub struct Settings {
+    /// By name in lower case; what is absent has its default.
+    values: BTreeMap<String, String>,
+    variables: BTreeMap<String, String>,
+    /// What `RESET ALL` goes back to.
+    at_login: BTreeMap<String, String>,
+    pub identity: Identity,
+    identity_at_login: Identity,
+    user: String,
+    zone: Tz,
+    timeout: Option<Duration>,
+}
+
+impl Settings {
+    pub fn new(user: &str) -> Self {
+        Self {
+            values: BTreeMap::new(),
+            variables: BTreeMap::new(),
+            at_login: BTreeMap::new(),
+            identity: Identity::default(),
+            identity_at_login: Identity::default(),
+            user: user.to_owned(),
+            zone: Tz::UTC,
+            timeout: None,
+        }
+    }
+
+    /// The settings so far are the session's own: what `RESET` restores.
+    pub fn logged_in(mut self) -> Self {
+        self.at_login.clone_from(&self.values);
+        self.identity_at_login.clone_from(&self.identity);
+        self
+    }
+
+    /// `SET name = value`, or `SET name = DEFAULT`. Gives the name to report, if it is one of those.
+    pub fn set(&mut self, name: &str, value: Option<&str>) -> Result<Option<&'static str>, Failure> {
+        if value.is_some_and(|value| value.len() > VALUE_BYTES_MAX) {
+            return Err(Failure::new(Code::InvalidParams, format!("the value of {name} is too long")));
+        }
+        if let Some(property) = Property::of(name) {
+            let bad = |message| Failure::new(Code::InvalidParams, message);
+            self.identity.set(property, value.unwrap_or_default()).map_err(bad)?;
+            return Ok(None);
+        }
+        let lower = name.to_lowercase();
+        let Some(known) = find(&lower) else {
+            self.variable(&lower, value)?;
+            return Ok(None);
+        };
+        let value = value.or_else(|| self.at_login.get(&lower).map(String::as_str)).unwrap_or(known.default).to_owned();
+        self.check(known, &value)?;
+        match lower.as_str() {
+            "timezone" => self.zone = zone(&value)?,
+            "statement_timeout" => self.timeout = timeout(&value)?,
+            _ => {}
+        }
+        self.values.insert(lower, if shows_default(known) { known.default.to_owned() } else { value });
+        Ok(REPORTED.iter().find(|reported| **reported == known.name).copied())
+    }
+
+    fn check(&self, known: &Known, value: &str) -> Result<(), Failure> {
+        let refused = |message: String| Err(Failure::new(Code::InvalidParams, message));
+        match known.change {
+            Any => Ok(()),
+            Never if self.get(known.name).as_deref() == Some(value) => Ok(()),
+            Never if known.name == "session_authorization" => {
+                Err(Failure::new(Code::Forbidden, "the session's user cannot be changed"))
+            }
+            Never => refused(format!("parameter {} cannot be changed", known.name)).map_err(|f| f.with_state("55P02")),
+            Only(starts) => {
+                let value = value.trim_matches(['\'', '"', ' ']).to_lowercase();
+                let fits = starts.iter().any(|start| value.starts_with(start));
+                if fits { Ok(()) } else { refused(format!("{} cannot be set to {value:?} here", known.name)) }
+            }
+        }
+    }
+
+    fn variable(&mut self, name: &str, value: Option<&str>) -> Result<(), Failure> {
+        if super::engine_settings::is_one(name) || matches!(name, "role" | "session authorization") {
+            return Err(Failure::new(Code::Forbidden, format!("setting {name} cannot be changed")));
+        }
+        match value {
+            None => {
+                self.variables.remove(name);
+            }
+            Some(_) if !self.variables.contains_key(name) && self.variables.len() >= VARIABLES_MAX => {
+                let message = format!("a session has at most {VARIABLES_MAX} variables");
+                return Err(Failure::new(Code::InvalidParams, message).with_state("53400"));
+            }
+            Some(value) => {
+                self.variables.insert(name.to_owned(), value.to_owned());
+            }
+        }
+        Ok(())
+    }
+
+    /// `RESET ALL`: everything as it was at login, the identity too.
+    pub fn reset_all(&mut self) {
+        self.values.clone_from(&self.at_login);
+        self.variables.clear();
+        self.identity.clone_from(&self.identity_at_login);
+        self.zone = zone(&self.get("timezone").unwrap_or_default()).unwrap_or(Tz::UTC);
+        self.timeout = timeout(&self.get("statement_timeout").unwrap_or_default()).unwrap_or(None);
+    }
+
+    /// The value that `SHOW name` shows.
+    pub fn get(&self, name: &str) -> Option<String> {
+        let lower = name.to_lowercase();
+        if lower == "session_authorization" {
+            return Some(self.user.clone());
+        }
+        let set = self.values.get(&lower).or_else(|| self.variables.get(&lower)).cloned();
+        set.or_else(|| find(&lower).map(|known| known.default.to_owned()))
+    }
+
+    /// Every setting of PostgreSQL with its value, by name.
+    pub fn all(&self) -> Vec<(&'static str, String)> {
+        KNOWN.iter().map(|known| (known.name, self.get(known.name).unwrap_or_default())).collect()
+    }
+
+    /// The name of a setting as it is shown, whatever case it was asked in.
+    pub fn shown_name(name: &str) -> String {
+        find(&name.to_lowercase()).map_or_else(|| name.to_owned(), |known| known.name.to_owned())
+    }
+
+    pub fn zone(&self) -> Tz {
+        self.zone
+    }
+
+    /// `statement_timeout`, unless it is 0.
+    pub fn timeout(&self) -> Option<Duration> {
+        self.timeout
+    }
+
+    /// Where unqualified tables are looked for: the first of `search_path` that names a schema.
+    pub fn schema(&self) -> String {
+        let path = self.get("search_path").unwrap_or_default();
+        let mut names = path.split(',').map(|name| name.trim().trim_matches(['"', '\'']));
+        let first = names.find(|name| !name.is_empty() && !matches!(*name, "$user" | "pg_catalog" | "public"));
+        first.unwrap_or("main").to_owned()
+    }
+
+    pub fn is_read_only(&self) -> bool {
+        ["default_transaction_read_only", "transaction_read_only"].into_iter().any(|name| self.is_on(name))
+    }
+
+    fn is_on(&self, name: &str) -> bool {
+        self.get(name).is_some_and(|value| matches!(value.to_lowercase().as_str(), "on" | "true" | "yes" | "1"))
+    }
+}
+
+fn find(lower: &str) -> Option<&'static Known> {
+    KNOWN.iter().find(|known| known.name.eq_ignore_ascii_case(lower))
+}
+
+/// Spellings of one value: `utf-8` is shown as `UTF8`.
+fn shows_default(known: &Known) -> bool {
+    matches!(known.change, Only(_)) && !known.name.ends_with("isolation")
+}
+
+fn zone(name: &str) -> Result<Tz, Failure> {
+    let name = name.trim_matches(['\'', '"']);
+    let mut known = chrono_tz::TZ_VARIANTS.iter();
+    let found = known.find(|zone| zone.name().eq_ignore_ascii_case(name)).copied();
+    found.ok_or_else(|| Failure::new(Code::InvalidParams, format!("time zone {name:?} is not known")))
+}
+
+/// Milliseconds, or a number with a unit.
+fn timeout(text: &str) -> Result<Option<Duration>, Failure> {
+    let text = text.trim().trim_matches('\'').trim();
+    let end = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
+    let (number, unit) = text.split_at_checked(end).unwrap_or((text, ""));
+    let factor = match unit.trim() {
+        "" | "ms" => 1,
+        "s" => 1_000,
+        "min" => 60_000,
+        _ => 0,
+    };
+    let millis = number.parse::<u64>().ok().filter(|_| factor > 0).and_then(|number| number.checked_mul(factor));
+    let millis = millis.filter(|millis| *millis <= TIMEOUT_MS_MAX).ok_or_else(|| {
+        Failure::new(Code::InvalidParams, format!("statement_timeout is 0 to {TIMEOUT_MS_MAX} milliseconds"))
+    })?;
+    Ok((millis > 0).then(|| Duration::from_millis(millis)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn settings() -> Settings {
+        Settings::new("agent").logged_in()
+    }
+
+    #[test]
+    fn what_drivers_set_is_accepted() {
+        let mut settings = settings();
+        for (name, value) in [
+            ("client_encoding", "'utf-8'"),
+            ("extra_float_digits", "3"),
+            ("DateStyle", "ISO"),
+            ("application_name", "dbt"),
+            ("standard_conforming_strings", "on"),
+            ("statement_timeout", "30s"),
+            ("TimeZone", "Europe/Berlin"),
+            ("default_transaction_read_only", "off"),
+        ] {
+            settings.set(name, Some(value)).unwrap_or_else(|failure| panic!("{name}: {failure:?}"));
+        }
+        assert_eq!(settings.get("CLIENT_ENCODING").as_deref(), Some("UTF8"));
+        assert_eq!(settings.timeout(), Some(Duration::from_secs(30)));
+        assert_eq!(settings.zone(), Tz::Europe__Berlin);
+    }
+
+    #[test]
+    fn what_would_break_a_promise_is_refused() {
+        for (name, value, state) in [
+            ("client_encoding", "LATIN1", "22023"),
+            ("standard_conforming_strings", "off", "22023"),
+            ("server_version", "99", "55P02"),
+            ("session_authorization", "postgres", "42501"),
+            ("role", "postgres", "42501"),
+            ("memory_limit", "1TB", "42501"),
+            ("enable_external_access", "true", "42501"),
+            ("TimeZone", "Mars/Olympus", "22023"),
+            ("statement_timeout", "300001", "22023"),
+            ("transaction_isolation", "serializable", "22023"),
+        ] {
+            let failure = settings().set(name, Some(value)).unwrap_err();
+            assert_eq!(failure.sqlstate, state, "{name}: {failure:?}");
+        }
+    }
+
+    #[test]
+    fn reset_goes_back_to_the_login_and_keeps_its_identity() {
+        let mut settings = Settings::new("agent");
+        settings.set("acme_agent_id", Some("a1")).unwrap();
+        settings.set("application_name", Some("x")).unwrap();
+        let mut settings = settings.logged_in();
+        settings.set("agent_id", Some("other")).unwrap();
+        settings.set("application_name", Some("y")).unwrap();
+        settings.set("my.variable", Some("1")).unwrap();
+        settings.reset_all();
+        assert_eq!(settings.identity.agent_id.as_deref(), Some("a1"));
+        assert_eq!(settings.get("application_name").as_deref(), Some("x"));
+        assert_eq!(settings.get("my.variable"), None);
+    }
+
+    #[test]
+    fn variables_are_bounded() {
+        let mut settings = settings();
+        for n in 0..VARIABLES_MAX {
+            settings.set(&format!("v{n}"), Some("1")).unwrap();
+        }
+        assert_eq!(settings.set("one_more", Some("1")).unwrap_err().sqlstate, "53400");
+        settings.set("v1", Some("2")).unwrap();
+    }
+
+    #[test]
+    fn the_schema_is_the_first_of_the_path() {
+        let mut settings = settings();
+        for (path, schema) in
+            [("branch_1,main", "branch_1"), ("\"$user\", public", "main"), ("", "main"), ("\"Odd\"", "Odd")]
+        {
+            settings.set("search_path", Some(path)).unwrap();
+            assert_eq!(settings.schema(), schema, "{path}");
+        }
+    }
+}

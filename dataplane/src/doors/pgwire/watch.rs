@@ -1,0 +1,125 @@
+//! Stands beside a statement while it runs: the key may vanish, the client may leave.
+
+use std::future::{Future, pending};
+use std::net::IpAddr;
+use std::pin::pin;
+use std::sync::Arc;
+
+use contract::Governance;
+use contract::wire::Who;
+use tokio_util::sync::CancellationToken;
+
+use super::failure::Failure;
+use super::wire::{End, Wire};
+use crate::Sessions;
+use crate::sessions::Snapshots;
+
+/// Why a statement went no further.
+#[derive(Debug)]
+pub enum Stop {
+    /// The statement failed; the conversation goes on.
+    Failure(Failure),
+    /// The connection ends.
+    End(End),
+}
+
+impl From<Failure> for Stop {
+    fn from(failure: Failure) -> Self {
+        Self::Failure(failure)
+    }
+}
+
+impl From<End> for Stop {
+    fn from(end: End) -> Self {
+        Self::End(end)
+    }
+}
+
+impl From<crate::Error> for Stop {
+    fn from(error: crate::Error) -> Self {
+        Self::Failure(Failure::from(&error))
+    }
+}
+
+/// The standing of one session's caller.
+pub struct Watch {
+    sessions: Sessions,
+    snapshots: Snapshots,
+    pub who: Who,
+    pub peer: Option<IpAddr>,
+}
+
+impl Watch {
+    pub fn new(sessions: Sessions, who: Who, peer: Option<IpAddr>) -> Self {
+        let snapshots = sessions.snapshots();
+        Self { sessions, snapshots, who, peer }
+    }
+
+    /// The rules as they are now.
+    pub fn rules(&self) -> Result<Arc<Governance>, crate::Error> {
+        self.sessions.rules()
+    }
+
+    /// Why the session must end now, if it must: asked before each statement.
+    pub fn ended(&self) -> Option<Failure> {
+        let failure = Failure::from(&self.sessions.standing(&self.who, self.peer).err()?);
+        failure.sqlstate.starts_with("28").then_some(failure)
+    }
+
+    /// Waits until the session must end.
+    pub async fn vanished(&mut self) -> Failure {
+        loop {
+            self.snapshots.mark_unchanged();
+            if let Some(failure) = self.ended() {
+                return failure;
+            }
+            if self.snapshots.changed().await.is_err() {
+                pending::<()>().await;
+            }
+        }
+    }
+
+    /// Do the same policies still apply to the same caller?
+    pub fn still_holds(&self, rules: &Arc<Governance>) -> bool {
+        let Ok(now) = self.sessions.rules() else { return false };
+        if Arc::ptr_eq(&now, rules) {
+            return true;
+        }
+        let member = |rules: &Governance| match &self.who {
+            Who::Key { key_id } => {
+                let key = rules.key(key_id).cloned();
+                let member =
+                    key.as_ref().and_then(|key| key.user_id.as_ref()).and_then(|id| rules.members.get(id)).cloned();
+                (key, member)
+            }
+            Who::Session { user_id, .. } => (None, rules.members.get(user_id).cloned()),
+        };
+        now.policies == rules.policies && now.abac_policies == rules.abac_policies && member(&now) == member(rules)
+    }
+
+    /// Does the work, unless the session ends first: its key vanishes, or its client.
+    pub async fn attend<T>(
+        &mut self,
+        wire: &mut Wire,
+        cancel: &CancellationToken,
+        work: impl Future<Output = T>,
+    ) -> Result<T, End> {
+        let mut work = pin!(work);
+        loop {
+            tokio::select! {
+                biased;
+                done = &mut work => return Ok(done),
+                failure = self.vanished() => {
+                    cancel.cancel();
+                    return Err(End::Fatal(failure));
+                }
+                alive = wire.fill(), if wire.has_room() => {
+                    if !alive? {
+                        cancel.cancel();
+                        return Err(End::Closed);
+                    }
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,141 @@
+//! One connection's bytes: frames in, a buffer out, over TCP or TLS.
+//!
+//! Nothing is reserved for what a client merely announces, and no frame may be longer than its
+//! place in the conversation allows.
+
+use std::io;
+use std::time::Duration;
+
+use bytes::{Buf, Bytes, BytesMut};
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
+
+use super::failure::Failure;
+
+/// Longest frame after login: a statement with its parameters.
+pub const FRAME_BYTES_MAX: usize = 16 << 20;
+/// What is read ahead while a statement runs.
+const AHEAD_BYTES_MAX: usize = 1 << 20;
+/// Rows leave when so much of them is there.
+const SEND_BYTES: usize = 64 << 10;
+/// A client that takes nothing for so long is gone.
+const STALLED: Duration = Duration::from_secs(120);
+const READ_BYTES: usize = 8 << 10;
+
+/// Why a connection ends.
+#[derive(Debug)]
+pub enum End {
+    /// The client said goodbye, or went away.
+    Closed,
+    Io(io::Error),
+    /// The client is told why.
+    Fatal(Failure),
+}
+
+impl From<io::Error> for End {
+    fn from(error: io::Error) -> Self {
+        Self::Io(error)
+    }
+}
+
+pub trait Io: AsyncRead + AsyncWrite + Unpin + Send {}
+impl<T: AsyncRead + AsyncWrite + Unpin + Send> Io for T {}
+
+pub struct Wire {
+    io: Box<dyn Io>,
+    inbox: BytesMut,
+    /// What is to be sent; `flush` sends it.
+    pub out: BytesMut,
+}
+
+impl Wire {
+    pub fn new(io: impl Io + 'static) -> Self {
+        Self { io: Box::new(io), inbox: BytesMut::with_capacity(READ_BYTES), out: BytesMut::with_capacity(READ_BYTES) }
+    }
+
+    /// A message of the conversation: its kind and body.
+    pub async fn frame(&mut self, bytes_max: usize) -> Result<(u8, Bytes), End> {
+        loop {
+            if let [kind, length @ ..] = self.inbox.as_ref()
+                && let Some(length) = length.first_chunk::<4>()
+            {
+                let (kind, length) = (*kind, checked(u32::from_be_bytes(*length), 4, bytes_max)?);
+                if self.inbox.len() > length {
+                    let mut frame = self.inbox.split_to(length + 1);
+                    frame.advance(5);
+                    return Ok((kind, frame.freeze()));
+                }
+            }
+            self.must_fill().await?;
+        }
+    }
+
+    async fn must_fill(&mut self) -> Result<(), End> {
+        if self.fill().await? { Ok(()) } else { Err(End::Closed) }
+    }
+
+    /// Reads what is there; false at the end of the stream. May be given up and asked again.
+    pub async fn fill(&mut self) -> io::Result<bool> {
+        self.inbox.reserve(READ_BYTES);
+        Ok(self.io.read_buf(&mut self.inbox).await? > 0)
+    }
+
+    /// May more be read ahead of the statement that runs?
+    pub fn has_room(&self) -> bool {
+        self.inbox.len() < AHEAD_BYTES_MAX
+    }
+
+    /// The kind of the next message, if its beginning is here already.
+    pub fn next_kind(&self) -> Option<u8> {
+        self.inbox.first().copied()
+    }
+
+    pub fn is_full(&self) -> bool {
+        self.out.len() >= SEND_BYTES
+    }
+
+    pub async fn flush(&mut self) -> Result<(), End> {
+        let sent = tokio::time::timeout(STALLED, self.io.write_all(&self.out)).await;
+        self.out.clear();
+        sent.map_err(|_| End::Closed)??;
+        self.io.flush().await?;
+        Ok(())
+    }
+
+    /// Ends the stream in order, so that the last words arrive.
+    pub async fn close(mut self) {
+        let _ = self.flush().await;
+        let _ = self.io.shutdown().await;
+    }
+}
+
+fn checked(length: u32, least: usize, most: usize) -> Result<usize, End> {
+    let length = usize::try_from(length).unwrap_or(usize::MAX);
+    if (least..=most).contains(&length) {
+        return Ok(length);
+    }
+    Err(End::Fatal(Failure::protocol(format!("a message of {length} bytes is not taken here"))))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn frames_are_cut_wherever_the_bytes_were() {
+        let (mut client, server) = tokio::io::duplex(4);
+        let mut wire = Wire::new(server);
+        let write = async { client.write_all(b"Q\x00\x00\x00\x06a\0S\x00\x00\x00\x04").await.unwrap() };
+        let read = async { (wire.frame(100).await.unwrap(), wire.frame(100).await.unwrap()) };
+        let ((), (query, sync)) = tokio::join!(write, read);
+        assert_eq!((query.0, query.1.as_ref(), sync.0, sync.1.len()), (b'Q', &b"a\0"[..], b'S', 0));
+    }
+
+    #[tokio::test]
+    async fn a_length_out_of_bounds_ends_the_connection() {
+        for bytes in [&b"Q\x00\x00\x00\x03"[..], b"Q\x7f\xff\xff\xff", b"Q\xff\xff\xff\xff"] {
+            let (mut client, server) = tokio::io::duplex(64);
+            client.write_all(bytes).await.unwrap();
+            assert!(matches!(Wire::new(server).frame(100).await, Err(End::Fatal(_))), "{bytes:?}");
+        }
+    }
+}

@@ -1,0 +1,222 @@
+//! The internal REST door (8090): for the control plane alone.
+//!
+//! The control plane has authenticated the caller and says who it is in `X-Sluice-Caller`, never
+//! the credential; that header counts only under the control plane's own certificate, and the caller
+//! is looked up again in our snapshot. Errors are body 2; the control plane renders them as its own.
+
+mod body;
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::Router;
+use axum::body::Body;
+use axum::extract::{DefaultBodyLimit, Path, State};
+use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use axum::routing::post;
+use bytes::Bytes;
+use contract::policy::abac::Origin;
+use contract::wire::{self, Format, Forwarded, QueryBody, TIMEOUT_MS_MAX};
+use contract::{Code, EnvId, QueryId, RequestId};
+use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
+use hyper_util::server::conn::auto;
+use hyper_util::service::TowerToHyperService;
+use rustls::ServerConfig;
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::Semaphore;
+use tokio_rustls::TlsAcceptor;
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+
+use super::tls::is_control_plane;
+use crate::{Ask, Declared, Error, Names, Pipeline};
+
+/// A statement of a megabyte, every byte escaped.
+const BODY_BYTES_MAX: usize = 8 * 1024 * 1024;
+const CONNECTIONS_MAX: usize = 1_024;
+const HANDSHAKE_WITHIN: Duration = Duration::from_secs(10);
+const HEADERS_WITHIN: Duration = Duration::from_secs(10);
+
+/// The protocols offered in the handshake: HTTP/2 carries trailers without being asked.
+pub const PROTOCOLS: [&[u8]; 2] = [b"h2", b"http/1.1"];
+
+/// The door's own state.
+#[derive(Debug, Clone)]
+pub struct Door {
+    pub env_id: EnvId,
+    pub pipeline: Arc<Pipeline>,
+}
+
+/// Serves until told to stop; what runs then is finished by `tasks`.
+pub async fn serve(
+    listener: TcpListener,
+    tls: Arc<ServerConfig>,
+    door: Door,
+    tasks: TaskTracker,
+    shutdown: CancellationToken,
+) {
+    let acceptor = TlsAcceptor::from(tls);
+    let places = Arc::new(Semaphore::new(CONNECTIONS_MAX));
+    let routes = routes(door);
+    loop {
+        let accepted = tokio::select! {
+            accepted = listener.accept() => accepted,
+            () = shutdown.cancelled() => return,
+        };
+        let stream = match accepted {
+            Ok((stream, _)) => stream,
+            Err(error) => {
+                tracing::warn!(%error, "a connection could not be accepted");
+                tokio::time::sleep(Duration::from_millis(50)).await;
+                continue;
+            }
+        };
+        let Ok(place) = Arc::clone(&places).try_acquire_owned() else { continue };
+        let (acceptor, routes, shutdown) = (acceptor.clone(), routes.clone(), shutdown.clone());
+        tasks.spawn(async move {
+            connection(stream, acceptor, routes, shutdown).await;
+            drop(place);
+        });
+    }
+}
+
+async fn connection(stream: TcpStream, acceptor: TlsAcceptor, routes: Router, shutdown: CancellationToken) {
+    let _ = stream.set_nodelay(true);
+    let peer = stream.peer_addr().ok();
+    let Ok(Ok(stream)) = tokio::time::timeout(HANDSHAKE_WITHIN, acceptor.accept(stream)).await else {
+        tracing::info!(?peer, "a handshake failed");
+        return;
+    };
+    if !is_control_plane(stream.get_ref().1.peer_certificates()) {
+        tracing::warn!(?peer, "a certificate that is not the control plane's was presented");
+        return;
+    }
+    let mut builder = auto::Builder::new(TokioExecutor::new());
+    builder.http1().timer(TokioTimer::new()).header_read_timeout(HEADERS_WITHIN);
+    builder.http2().timer(TokioTimer::new()).keep_alive_interval(Duration::from_secs(20));
+    let serving = builder.serve_connection(TokioIo::new(stream), TowerToHyperService::new(routes));
+    tokio::pin!(serving);
+    let ended = tokio::select! {
+        ended = serving.as_mut() => ended,
+        () = shutdown.cancelled() => {
+            serving.as_mut().graceful_shutdown();
+            serving.await
+        }
+    };
+    if let Err(error) = ended {
+        tracing::debug!(?peer, error = %error, "a connection ended early");
+    }
+}
+
+/// What the door serves; a path that is not here is 404.
+pub fn routes(door: Door) -> Router {
+    Router::new()
+        .route("/v1/environments/{env_id}/query", post(query))
+        .route("/v1/environments/{env_id}/query/arrow", post(query_arrow))
+        .layer(DefaultBodyLimit::max(BODY_BYTES_MAX))
+        .with_state(door)
+}
+
+async fn query(State(door): State<Door>, Path(env_id): Path<EnvId>, headers: HeaderMap, body: Bytes) -> Response {
+    answer(door, env_id, headers, body, None).await
+}
+
+async fn query_arrow(State(door): State<Door>, Path(env_id): Path<EnvId>, headers: HeaderMap, body: Bytes) -> Response {
+    answer(door, env_id, headers, body, Some(body::Shape::ArrowBase64)).await
+}
+
+async fn answer(door: Door, env_id: EnvId, headers: HeaderMap, body: Bytes, shape: Option<body::Shape>) -> Response {
+    let request_id = request_id(&door, &headers);
+    let asked = asked(&door, &env_id, &headers, &body, shape, &request_id);
+    let ran = match asked {
+        Ok((ask, shape)) => {
+            let give_up = ask.cancel.clone().drop_guard();
+            let ran = door.pipeline.run(ask).await.map(|answer| (answer, shape));
+            give_up.disarm();
+            ran
+        }
+        Err(error) => Err(error),
+    };
+    let now = door.pipeline.clock.now();
+    let mut response = match ran {
+        Ok((answer, shape)) => body::response(answer, shape, request_id.clone(), now),
+        Err(error) => refusal(&error, &request_id, now),
+    };
+    if let Ok(value) = HeaderValue::from_str(request_id.as_str()) {
+        response.headers_mut().insert(wire::header::REQUEST_ID, value);
+    }
+    response
+}
+
+fn request_id(door: &Door, headers: &HeaderMap) -> RequestId {
+    let given = headers.get(wire::header::REQUEST_ID).and_then(|value| value.to_str().ok());
+    given
+        .and_then(RequestId::accepted)
+        .unwrap_or_else(|| RequestId::minted(door.pipeline.clock.now(), &door.pipeline.entropy))
+}
+
+fn asked(
+    door: &Door,
+    env_id: &EnvId,
+    headers: &HeaderMap,
+    body: &[u8],
+    shape: Option<body::Shape>,
+    request_id: &RequestId,
+) -> Result<(Ask, body::Shape), Error> {
+    if *env_id != door.env_id {
+        return Err(Error::OtherEnvironment);
+    }
+    let forwarded = headers.get(wire::header::CALLER).ok_or(Error::Caller(Code::MissingAuth))?;
+    let forwarded: Forwarded = serde_json::from_slice(forwarded.as_bytes())
+        .map_err(|_| Error::InvalidParams { field: "caller", message: "the caller cannot be read".to_owned() })?;
+    let body: QueryBody = serde_json::from_slice(body).map_err(|error| Error::InvalidParams {
+        field: "body",
+        message: format!("the body cannot be read: {error}"),
+    })?;
+    let shape = shape.unwrap_or(match body.format {
+        Format::Json => body::Shape::Json,
+        Format::Csv => body::Shape::Csv,
+        Format::Arrow => body::Shape::Arrow,
+    });
+    if shape.is_arrow() && !door.pipeline.rules()?.organization.tier.has_arrow() {
+        return Err(Error::TierLimit);
+    }
+    if body.timeout_ms.is_some_and(|timeout_ms| !(1..=TIMEOUT_MS_MAX).contains(&timeout_ms)) {
+        let message = format!("timeout_ms is from 1 to {TIMEOUT_MS_MAX}");
+        return Err(Error::InvalidParams { field: "timeout_ms", message });
+    }
+    let ask = Ask {
+        query_id: QueryId::fresh(door.pipeline.clock.now(), &door.pipeline.entropy),
+        request_id: request_id.clone(),
+        sql: body.sql,
+        params: Vec::new(),
+        who: forwarded.who,
+        peer: forwarded.peer,
+        origin: if shape.is_arrow() { Origin::Arrow } else { Origin::Rest },
+        agent: Declared { agent_id: body.agent_id, framework: body.agent_framework },
+        timeout: body.timeout_ms.map(Duration::from_millis),
+        cancel: CancellationToken::new(),
+        transaction: None,
+        names: Names::default(),
+    };
+    Ok((ask, shape))
+}
+
+/// Body 2.
+fn refusal(error: &Error, request_id: &RequestId, now: contract::Timestamp) -> Response {
+    let problem = error.problem();
+    let status = StatusCode::from_u16(problem.code.http()).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+    let body = problem.machine(request_id, now).to_string();
+    let mut response = (status, [(header::CONTENT_TYPE, "application/json")], Body::from(body)).into_response();
+    if let Some(seconds) = problem.retry_after_s {
+        response.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from(seconds));
+    }
+    response
+}
+
+/// Where the door listens.
+pub fn address(listener: &TcpListener) -> std::io::Result<SocketAddr> {
+    listener.local_addr()
+}

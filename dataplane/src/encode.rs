@@ -1,0 +1,7 @@
+//! Batches of rows into what each door sends.
+
+pub mod arrow_ipc;
+pub mod cell;
+pub mod csv;
+pub mod json;
+pub mod pg_rows;

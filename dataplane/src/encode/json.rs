@@ -1,0 +1,206 @@
+//! Rows as JSON arrays.
+//!
+//! Integers and decimals are numbers with all their digits; doubles are numbers, or `"NaN"`,
+//! `"Infinity"`, `"-Infinity"`; dates, times, intervals, UUIDs and bits are text; BLOB is base64;
+//! JSON is embedded; LIST is an array, STRUCT and MAP are objects.
+
+use std::fmt::Write;
+
+use arrow::array::{Array, RecordBatch};
+use base64::Engine;
+use base64::prelude::BASE64_STANDARD;
+
+use super::cell::{self, Cell};
+use crate::Column;
+
+/// Appends the rows of a batch; `first` tells whether none stands before them.
+pub fn rows(out: &mut String, columns: &[Column], batch: &RecordBatch, first: &mut bool) {
+    for row in 0..batch.num_rows() {
+        if !std::mem::take(first) {
+            out.push(',');
+        }
+        out.push('[');
+        for (place, array) in batch.columns().iter().enumerate() {
+            if place > 0 {
+                out.push(',');
+            }
+            let embed = columns.get(place).is_some_and(|column| column.type_name == "JSON");
+            value(out, &cell::at(array.as_ref(), row), embed);
+        }
+        out.push(']');
+    }
+}
+
+/// One value. `embed`: it is text that is JSON.
+pub fn value(out: &mut String, cell: &Cell<'_>, embed: bool) {
+    match cell {
+        Cell::Null => out.push_str("null"),
+        Cell::Boolean(value) => out.push_str(if *value { "true" } else { "false" }),
+        Cell::Integer(value) => {
+            let _ = write!(out, "{value}");
+        }
+        Cell::Decimal(unscaled, scale) => cell::decimal(out, *unscaled, *scale),
+        Cell::Float(value) if value.is_finite() => {
+            let _ = write!(out, "{value:?}");
+        }
+        Cell::Float(value) => odd(out, f64::from(*value)),
+        Cell::Double(value) if value.is_finite() => {
+            let _ = write!(out, "{value:?}");
+        }
+        Cell::Double(value) => odd(out, *value),
+        Cell::Text(text) if embed && is_json(text) => out.push_str(text),
+        Cell::Text(text) => string(out, text),
+        Cell::Blob(bytes) => string(out, &BASE64_STANDARD.encode(bytes)),
+        Cell::List(items) => {
+            out.push('[');
+            for row in 0..items.len() {
+                if row > 0 {
+                    out.push(',');
+                }
+                value(out, &cell::at(items.as_ref(), row), false);
+            }
+            out.push(']');
+        }
+        Cell::Struct(fields, row) => {
+            let members = fields.column_names().into_iter().zip(fields.columns());
+            object(out, members.map(|(name, array)| (name.to_owned(), cell::at(array.as_ref(), *row))));
+        }
+        Cell::Map(keys, values) => {
+            let members = (0..keys.len()).map(|row| {
+                let mut key = String::new();
+                text(&mut key, &cell::at(keys.as_ref(), row));
+                (key, cell::at(values.as_ref(), row))
+            });
+            object(out, members);
+        }
+        other => {
+            out.push('"');
+            text(out, other);
+            out.push('"');
+        }
+    }
+}
+
+/// The engine's JSON type holds valid JSON; what is not must not break the answer.
+fn is_json(text: &str) -> bool {
+    serde_json::from_str::<serde::de::IgnoredAny>(text).is_ok()
+}
+
+fn odd(out: &mut String, value: f64) {
+    out.push_str(match value {
+        value if value.is_nan() => "\"NaN\"",
+        value if value > 0.0 => "\"Infinity\"",
+        _ => "\"-Infinity\"",
+    });
+}
+
+fn object<'a>(out: &mut String, members: impl Iterator<Item = (String, Cell<'a>)>) {
+    out.push('{');
+    for (place, (name, cell)) in members.enumerate() {
+        if place > 0 {
+            out.push(',');
+        }
+        string(out, &name);
+        out.push(':');
+        value(out, &cell, false);
+    }
+    out.push('}');
+}
+
+/// A JSON string.
+pub fn string(out: &mut String, text: &str) {
+    out.push('"');
+    let mut plain = 0;
+    for (at, byte) in text.bytes().enumerate() {
+        let escape = match byte {
+            b'"' => "\\\"",
+            b'\\' => "\\\\",
+            b'\n' => "\\n",
+            b'\r' => "\\r",
+            b'\t' => "\\t",
+            0..=0x1f => "",
+            _ => continue,
+        };
+        out.push_str(text.get(plain..at).unwrap_or_default());
+        if escape.is_empty() {
+            let _ = write!(out, "\\u{byte:04x}");
+        } else {
+            out.push_str(escape);
+        }
+        plain = at + 1;
+    }
+    out.push_str(text.get(plain..).unwrap_or_default());
+    out.push('"');
+}
+
+/// The value as plain text, without quotes: a CSV field, a MAP's key.
+pub fn text(out: &mut String, cell: &Cell<'_>) {
+    match cell {
+        Cell::Null => {}
+        Cell::Text(text) => out.push_str(text),
+        Cell::Blob(bytes) => out.push_str(&BASE64_STANDARD.encode(bytes)),
+        Cell::Float(value) if !value.is_finite() => out.push_str(odd_text(f64::from(*value))),
+        Cell::Double(value) if !value.is_finite() => out.push_str(odd_text(*value)),
+        Cell::Date(days) => cell::date(out, *days),
+        Cell::Time(nanos) => cell::time(out, *nanos),
+        Cell::Timestamp { seconds, nanos, zoned } => cell::timestamp_text(out, *seconds, *nanos, *zoned),
+        Cell::Interval { months, days, nanos } => cell::interval_text(out, *months, *days, *nanos),
+        Cell::Unknown(kind) => {
+            let _ = write!(out, "<{kind}>");
+        }
+        other => value(out, other, false),
+    }
+}
+
+fn odd_text(value: f64) -> &'static str {
+    match value {
+        value if value.is_nan() => "NaN",
+        value if value > 0.0 => "Infinity",
+        _ => "-Infinity",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use arrow::array::{
+        ArrayRef, BinaryArray, Decimal128Array, Float64Array, Int64Array, ListArray, StringArray, StructArray,
+        UInt64Array,
+    };
+    use arrow::datatypes::{DataType, Field, Int32Type};
+    use std::sync::Arc;
+
+    fn shown(array: ArrayRef, type_name: &str) -> String {
+        let batch = RecordBatch::try_from_iter([("c", array)]).unwrap();
+        let column = Column { name: "c".into(), type_name: type_name.into(), masked: false };
+        let mut out = String::new();
+        rows(&mut out, &[column], &batch, &mut true);
+        assert!(serde_json::from_str::<serde_json::Value>(&format!("[{out}]")).is_ok(), "{out}");
+        out
+    }
+
+    #[test]
+    fn each_type_has_its_form() {
+        let decimals = Decimal128Array::from(vec![Some(1_250), None]).with_precision_and_scale(12, 2).unwrap();
+        let list = ListArray::from_iter_primitive::<Int32Type, _, _>([Some([Some(1), None])]);
+        let field = Arc::new(Field::new("a", DataType::Int64, true));
+        let record = StructArray::from(vec![(field, Arc::new(Int64Array::from(vec![1])) as ArrayRef)]);
+        let cases: [(ArrayRef, &str, &str); 8] = [
+            (Arc::new(UInt64Array::from(vec![u64::MAX])), "UBIGINT", "[18446744073709551615]"),
+            (Arc::new(decimals), "DECIMAL(12,2)", "[12.50],[null]"),
+            (
+                Arc::new(Float64Array::from(vec![1.0, f64::NAN, -f64::INFINITY, 1e300])),
+                "DOUBLE",
+                r#"[1.0],["NaN"],["-Infinity"],[1e300]"#,
+            ),
+            (Arc::new(StringArray::from(vec!["a\"b\\\n\u{1}ü"])), "VARCHAR", r#"["a\"b\\\n\u0001ü"]"#),
+            (Arc::new(BinaryArray::from_vec(vec![b"\x00\xff"])), "BLOB", r#"["AP8="]"#),
+            (Arc::new(StringArray::from(vec![r#"{"k": [1]}"#, "not json"])), "JSON", r#"[{"k": [1]}],["not json"]"#),
+            (Arc::new(list), "INTEGER[]", "[[1,null]]"),
+            (Arc::new(record), "STRUCT(a BIGINT)", r#"[{"a":1}]"#),
+        ];
+        for (array, type_name, expected) in cases {
+            assert_eq!(shown(array, type_name), expected, "{type_name}");
+        }
+    }
+}

@@ -1,0 +1,209 @@
+//! Days, times of day and moments, in PostgreSQL's text (ISO) and binary (counted from 2000-01-01)
+//! forms. The engine counts from 1970-01-01 and has infinities of its own at the ends of its range.
+
+use bytes::{BufMut, BytesMut};
+use chrono::{DateTime, Datelike, NaiveDate, NaiveDateTime, Offset, TimeZone, Timelike};
+use chrono_tz::Tz;
+
+pub const DAY_MICROS: i64 = 86_400_000_000;
+/// Days from 1970-01-01 to 2000-01-01.
+pub const EPOCH_DAYS: i32 = 10_957;
+pub const EPOCH_MICROS: i64 = 10_957 * DAY_MICROS;
+
+/// Days since 1970 as text.
+pub fn date(days: i32, out: &mut BytesMut) {
+    match days {
+        i32::MAX => out.put_slice(b"infinity"),
+        days if days == -i32::MAX => out.put_slice(b"-infinity"),
+        days => match NaiveDate::from_epoch_days(days) {
+            Some(date) => {
+                ymd(date, out);
+                era(date, out);
+            }
+            // Beyond what a calendar here reaches, as is.
+            None => out.put_slice(days.to_string().as_bytes()),
+        },
+    }
+}
+
+/// Days since 1970, binary.
+pub fn date_binary(days: i32, out: &mut BytesMut) {
+    out.put_i32(match days {
+        i32::MAX => i32::MAX,
+        days if days == -i32::MAX => i32::MIN,
+        days => days.saturating_sub(EPOCH_DAYS),
+    });
+}
+
+/// Microseconds since midnight as text.
+pub fn time(micros: i64, out: &mut BytesMut) {
+    let seconds = micros.div_euclid(1_000_000);
+    two(seconds / 3600, out);
+    out.put_u8(b':');
+    two(seconds / 60 % 60, out);
+    out.put_u8(b':');
+    two(seconds % 60, out);
+    fraction(micros.rem_euclid(1_000_000), out);
+}
+
+/// Microseconds since 1970 as text, without a zone.
+pub fn timestamp(micros: i64, out: &mut BytesMut) {
+    if let Some(moment) = finite(micros, out) {
+        stamp(moment, out);
+        era(moment.date(), out);
+    }
+}
+
+/// Microseconds since 1970 as text in this zone, with its offset.
+pub fn timestamp_tz(micros: i64, zone: Tz, out: &mut BytesMut) {
+    let Some(utc) = finite(micros, out) else { return };
+    let there = zone.from_utc_datetime(&utc);
+    stamp(there.naive_local(), out);
+    offset(there.offset().fix().local_minus_utc(), out);
+    era(there.date_naive(), out);
+}
+
+/// Microseconds since 1970, binary.
+pub fn timestamp_binary(micros: i64, out: &mut BytesMut) {
+    out.put_i64(match micros {
+        i64::MAX => i64::MAX,
+        micros if micros == -i64::MAX => i64::MIN,
+        micros => micros.saturating_sub(EPOCH_MICROS),
+    });
+}
+
+/// The moment, unless it is infinite or beyond the calendar, which is written at once.
+fn finite(micros: i64, out: &mut BytesMut) -> Option<NaiveDateTime> {
+    if micros == i64::MAX {
+        out.put_slice(b"infinity");
+        return None;
+    }
+    if micros == -i64::MAX {
+        out.put_slice(b"-infinity");
+        return None;
+    }
+    let moment = DateTime::from_timestamp_micros(micros);
+    if moment.is_none() {
+        out.put_slice(micros.to_string().as_bytes());
+    }
+    moment.map(|moment| moment.naive_utc())
+}
+
+fn stamp(moment: NaiveDateTime, out: &mut BytesMut) {
+    ymd(moment.date(), out);
+    out.put_u8(b' ');
+    let micros = i64::from(moment.num_seconds_from_midnight()) * 1_000_000 + i64::from(moment.nanosecond() / 1000);
+    time(micros, out);
+}
+
+fn ymd(date: NaiveDate, out: &mut BytesMut) {
+    let (_, year) = date.year_ce();
+    if year < 10_000 {
+        two(i64::from(year / 100), out);
+        two(i64::from(year % 100), out);
+    } else {
+        out.put_slice(year.to_string().as_bytes());
+    }
+    out.put_u8(b'-');
+    two(i64::from(date.month()), out);
+    out.put_u8(b'-');
+    two(i64::from(date.day()), out);
+}
+
+fn era(date: NaiveDate, out: &mut BytesMut) {
+    if !date.year_ce().0 {
+        out.put_slice(b" BC");
+    }
+}
+
+fn offset(seconds: i32, out: &mut BytesMut) {
+    out.put_u8(if seconds < 0 { b'-' } else { b'+' });
+    let seconds = i64::from(seconds.abs());
+    two(seconds / 3600, out);
+    for part in [seconds / 60 % 60, seconds % 60] {
+        if seconds % 3600 != 0 && (part != 0 || seconds % 60 != 0) {
+            out.put_u8(b':');
+            two(part, out);
+        }
+    }
+}
+
+fn two(number: i64, out: &mut BytesMut) {
+    let digit = |digit: i64| b'0' + u8::try_from(digit % 10).unwrap_or(0);
+    out.put_u8(digit(number / 10));
+    out.put_u8(digit(number));
+}
+
+/// `.ffffff` without zeros at its end.
+pub fn fraction(micros: i64, out: &mut BytesMut) {
+    if micros == 0 {
+        return;
+    }
+    let text = format!(".{micros:06}");
+    out.put_slice(text.trim_end_matches('0').as_bytes());
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn text(write: impl FnOnce(&mut BytesMut)) -> String {
+        let mut out = BytesMut::new();
+        write(&mut out);
+        String::from_utf8(out.to_vec()).unwrap()
+    }
+
+    fn micros(text: &str) -> i64 {
+        NaiveDateTime::parse_from_str(text, "%Y-%m-%d %H:%M:%S%.f").unwrap().and_utc().timestamp_micros()
+    }
+
+    #[test]
+    fn dates_and_their_infinities() {
+        let cases = [
+            (0, "1970-01-01"),
+            (i32::MAX, "infinity"),
+            (-i32::MAX, "-infinity"),
+            (-719_163, "0001-12-31 BC"),
+            (19_782, "2024-02-29"),
+        ];
+        for (days, expected) in cases {
+            assert_eq!(text(|out| date(days, out)), expected);
+        }
+    }
+
+    #[test]
+    fn times_drop_zeros_behind_the_point() {
+        for (micros, expected) in
+            [(0, "00:00:00"), (1, "00:00:00.000001"), (DAY_MICROS, "24:00:00"), (45_296_500_000, "12:34:56.5")]
+        {
+            assert_eq!(text(|out| time(micros, out)), expected);
+        }
+    }
+
+    #[test]
+    fn a_moment_is_shown_in_the_sessions_zone() {
+        let moment = micros("2024-07-01 22:30:00.25");
+        let cases = [
+            (Tz::UTC, "2024-07-01 22:30:00.25+00"),
+            (Tz::Europe__Berlin, "2024-07-02 00:30:00.25+02"),
+            (Tz::Asia__Kolkata, "2024-07-02 04:00:00.25+05:30"),
+            (Tz::America__New_York, "2024-07-01 18:30:00.25-04"),
+        ];
+        for (zone, expected) in cases {
+            assert_eq!(text(|out| timestamp_tz(moment, zone, out)), expected);
+        }
+        assert_eq!(
+            text(|out| timestamp_tz(micros("1880-01-01 00:00:00"), Tz::Europe__Berlin, out)),
+            "1880-01-01 00:53:28+00:53:28"
+        );
+    }
+
+    #[test]
+    fn binary_counts_from_2000() {
+        let mut out = BytesMut::new();
+        date_binary(EPOCH_DAYS + 1, &mut out);
+        timestamp_binary(EPOCH_MICROS - 1, &mut out);
+        timestamp_binary(-i64::MAX, &mut out);
+        assert_eq!(out.as_ref(), [[0, 0, 0, 1].as_slice(), &(-1_i64).to_be_bytes(), &i64::MIN.to_be_bytes()].concat());
+    }
+}

@@ -1,0 +1,331 @@
+//! One column of a batch, ready to write any of its values.
+
+use arrow::array::{
+    Array, ArrayRef, BinaryArray, BooleanArray, Date32Array, Decimal128Array, FixedSizeListArray, Float32Array,
+    Float64Array, Int8Array, Int16Array, Int32Array, Int64Array, IntervalMonthDayNanoArray, ListArray, StringArray,
+    Time64MicrosecondArray, Time64NanosecondArray, TimestampMicrosecondArray, TimestampMillisecondArray,
+    TimestampNanosecondArray, TimestampSecondArray, UInt8Array, UInt16Array, UInt32Array, UInt64Array,
+};
+use arrow::datatypes::{DataType, TimeUnit};
+use bytes::{BufMut, BytesMut};
+use chrono_tz::Tz;
+
+use super::interval::Interval;
+use super::number::{self, Decimal};
+use super::{PgType, moment, patch};
+use crate::encode::{cell, json};
+
+/// A column and how its values are to be written.
+pub struct Column<'a> {
+    array: &'a dyn Array,
+    values: Values<'a>,
+}
+
+enum Values<'a> {
+    /// A column of nothing but NULL.
+    Null,
+    Bool(&'a BooleanArray),
+    Integer(Integers<'a>, Width),
+    Real(&'a Float32Array),
+    Double(&'a Float64Array),
+    Decimal(&'a Decimal128Array, u8),
+    Text(&'a StringArray),
+    Uuid(&'a StringArray),
+    Bytes(&'a BinaryArray),
+    Date(&'a Date32Array),
+    Time(Micros<'a>),
+    Timestamp(Micros<'a>),
+    TimestampTz(Micros<'a>, Tz),
+    Interval(&'a IntervalMonthDayNanoArray),
+    /// Structs, maps, nested lists: as the REST door writes them.
+    Nested,
+    List(List<'a>),
+}
+
+#[derive(Clone, Copy)]
+enum Width {
+    Two,
+    Four,
+    Eight,
+    Numeric,
+}
+
+enum Integers<'a> {
+    I8(&'a Int8Array),
+    I16(&'a Int16Array),
+    I32(&'a Int32Array),
+    I64(&'a Int64Array),
+    U8(&'a UInt8Array),
+    U16(&'a UInt16Array),
+    U32(&'a UInt32Array),
+    U64(&'a UInt64Array),
+}
+
+/// A count of time in its own unit.
+struct Micros<'a> {
+    values: &'a [i64],
+    /// Ticks of the array in a second.
+    per_second: i64,
+}
+
+/// A list's values lie behind one another in one array, which is a column itself.
+struct List<'a> {
+    items: Box<Column<'a>>,
+    oid: u32,
+    bounds: Bounds<'a>,
+}
+
+enum Bounds<'a> {
+    Offsets(&'a ListArray),
+    Every(usize),
+}
+
+impl<'a> Column<'a> {
+    /// Nothing if the array cannot hold values of this type.
+    pub fn new(kind: &PgType, array: &'a dyn Array, zone: Tz) -> Option<Self> {
+        let values = match (kind, array.data_type()) {
+            (_, DataType::Null) => Values::Null,
+            (PgType::Bool, _) => Values::Bool(cast(array)?),
+            (PgType::Int2, _) => Values::Integer(Integers::of(array)?, Width::Two),
+            (PgType::Int4, _) => Values::Integer(Integers::of(array)?, Width::Four),
+            (PgType::Int8, _) => Values::Integer(Integers::of(array)?, Width::Eight),
+            (PgType::Numeric(_), DataType::Decimal128(_, scale)) => {
+                Values::Decimal(cast(array)?, u8::try_from(*scale).ok()?)
+            }
+            (PgType::Numeric(_), _) => Values::Integer(Integers::of(array)?, Width::Numeric),
+            (PgType::Float4, _) => Values::Real(cast(array)?),
+            (PgType::Float8, _) => Values::Double(cast(array)?),
+            (PgType::Text, _) => Values::Text(cast(array)?),
+            (PgType::Uuid, _) => Values::Uuid(cast(array)?),
+            (PgType::Json, DataType::Utf8) => Values::Text(cast(array)?),
+            (PgType::Json, _) => Values::Nested,
+            (PgType::Bytea, _) => Values::Bytes(cast(array)?),
+            (PgType::Date, _) => Values::Date(cast(array)?),
+            (PgType::Time, _) => Values::Time(Micros::of(array)?),
+            (PgType::Timestamp, _) => Values::Timestamp(Micros::of(array)?),
+            (PgType::TimestampTz, _) => Values::TimestampTz(Micros::of(array)?, zone),
+            (PgType::Interval, _) => Values::Interval(cast(array)?),
+            (PgType::Array(item), _) => Values::List(List::of(item, array, zone)?),
+        };
+        Some(Self { array, values })
+    }
+
+    pub fn is_null(&self, row: usize) -> bool {
+        matches!(self.values, Values::Null) || self.array.is_null(row)
+    }
+
+    pub fn text(&self, row: usize, out: &mut BytesMut) {
+        match &self.values {
+            Values::Null => {}
+            Values::Bool(values) => out.put_u8(if values.value(row) { b't' } else { b'f' }),
+            Values::Integer(values, _) => number::integer(values.at(row), out),
+            Values::Real(values) => number::float4(values.value(row), out),
+            Values::Double(values) => number::float8(values.value(row), out),
+            Values::Decimal(values, scale) => Decimal { digits: values.value(row), scale: *scale }.text(out),
+            Values::Text(values) | Values::Uuid(values) => out.put_slice(values.value(row).as_bytes()),
+            Values::Bytes(values) => {
+                out.put_slice(b"\\x");
+                out.put_slice(hex::encode(values.value(row)).as_bytes());
+            }
+            Values::Date(values) => moment::date(values.value(row), out),
+            Values::Time(values) => moment::time(values.at(row), out),
+            Values::Timestamp(values) => moment::timestamp(values.at(row), out),
+            Values::TimestampTz(values, zone) => moment::timestamp_tz(values.at(row), *zone, out),
+            Values::Interval(values) => interval(values, row).text(out),
+            Values::Nested => {
+                let mut text = String::new();
+                json::value(&mut text, &cell::at(self.array, row), false);
+                out.put_slice(text.as_bytes());
+            }
+            Values::List(list) => list.text(row, out),
+        }
+    }
+
+    pub fn binary(&self, row: usize, out: &mut BytesMut) {
+        match &self.values {
+            Values::Bool(values) => out.put_u8(u8::from(values.value(row))),
+            Values::Integer(values, width) => integer(values.at(row), *width, out),
+            Values::Real(values) => out.put_f32(values.value(row)),
+            Values::Double(values) => out.put_f64(values.value(row)),
+            Values::Decimal(values, scale) => Decimal { digits: values.value(row), scale: *scale }.binary(out),
+            Values::Uuid(values) => uuid(values.value(row), out),
+            Values::Bytes(values) => out.put_slice(values.value(row)),
+            Values::Date(values) => moment::date_binary(values.value(row), out),
+            Values::Time(values) => out.put_i64(values.at(row)),
+            Values::Timestamp(values) | Values::TimestampTz(values, _) => moment::timestamp_binary(values.at(row), out),
+            Values::Interval(values) => interval(values, row).binary(out),
+            Values::List(list) => list.binary(row, out),
+            // These have one form.
+            Values::Null | Values::Text(_) | Values::Nested => self.text(row, out),
+        }
+    }
+}
+
+fn cast<'a, T: 'static>(array: &'a dyn Array) -> Option<&'a T> {
+    array.as_any().downcast_ref()
+}
+
+fn integer(value: i128, width: Width, out: &mut BytesMut) {
+    // The announced type is at least as wide as the engine's.
+    let narrow = i64::try_from(value).unwrap_or(i64::MAX);
+    match width {
+        Width::Two => out.put_i16(i16::try_from(narrow).unwrap_or(i16::MAX)),
+        Width::Four => out.put_i32(i32::try_from(narrow).unwrap_or(i32::MAX)),
+        Width::Eight => out.put_i64(narrow),
+        Width::Numeric => Decimal { digits: value, scale: 0 }.binary(out),
+    }
+}
+
+fn uuid(text: &str, out: &mut BytesMut) {
+    let digits: String = text.chars().filter(|c| *c != '-').collect();
+    out.put_slice(&hex::decode(digits).unwrap_or_default());
+}
+
+fn interval(values: &IntervalMonthDayNanoArray, row: usize) -> Interval {
+    let value = values.value(row);
+    Interval { months: value.months, days: value.days, micros: value.nanoseconds / 1_000 }
+}
+
+impl<'a> Integers<'a> {
+    fn of(array: &'a dyn Array) -> Option<Self> {
+        Some(match array.data_type() {
+            DataType::Int8 => Self::I8(cast(array)?),
+            DataType::Int16 => Self::I16(cast(array)?),
+            DataType::Int32 => Self::I32(cast(array)?),
+            DataType::Int64 => Self::I64(cast(array)?),
+            DataType::UInt8 => Self::U8(cast(array)?),
+            DataType::UInt16 => Self::U16(cast(array)?),
+            DataType::UInt32 => Self::U32(cast(array)?),
+            DataType::UInt64 => Self::U64(cast(array)?),
+            _ => return None,
+        })
+    }
+
+    fn at(&self, row: usize) -> i128 {
+        match self {
+            Self::I8(values) => values.value(row).into(),
+            Self::I16(values) => values.value(row).into(),
+            Self::I32(values) => values.value(row).into(),
+            Self::I64(values) => values.value(row).into(),
+            Self::U8(values) => values.value(row).into(),
+            Self::U16(values) => values.value(row).into(),
+            Self::U32(values) => values.value(row).into(),
+            Self::U64(values) => values.value(row).into(),
+        }
+    }
+}
+
+impl<'a> Micros<'a> {
+    fn of(array: &'a dyn Array) -> Option<Self> {
+        use TimeUnit::{Microsecond, Millisecond, Nanosecond, Second};
+        let (values, per_second): (&[i64], i64) = match array.data_type() {
+            DataType::Time64(Microsecond) => (cast::<Time64MicrosecondArray>(array)?.values(), 1_000_000),
+            DataType::Time64(Nanosecond) => (cast::<Time64NanosecondArray>(array)?.values(), 1_000_000_000),
+            DataType::Timestamp(Second, _) => (cast::<TimestampSecondArray>(array)?.values(), 1),
+            DataType::Timestamp(Millisecond, _) => (cast::<TimestampMillisecondArray>(array)?.values(), 1_000),
+            DataType::Timestamp(Microsecond, _) => (cast::<TimestampMicrosecondArray>(array)?.values(), 1_000_000),
+            DataType::Timestamp(Nanosecond, _) => (cast::<TimestampNanosecondArray>(array)?.values(), 1_000_000_000),
+            _ => return None,
+        };
+        Some(Self { values, per_second })
+    }
+
+    /// The infinities at both ends stay what they are.
+    fn at(&self, row: usize) -> i64 {
+        let value = self.values.get(row).copied().unwrap_or_default();
+        if value == i64::MAX || value == -i64::MAX || self.per_second == 1_000_000 {
+            value
+        } else if self.per_second > 1_000_000 {
+            value.div_euclid(self.per_second / 1_000_000)
+        } else {
+            value.saturating_mul(1_000_000 / self.per_second)
+        }
+    }
+}
+
+impl<'a> List<'a> {
+    fn of(kind: &PgType, array: &'a dyn Array, zone: Tz) -> Option<Self> {
+        let (items, bounds): (&ArrayRef, _) = match array.data_type() {
+            DataType::List(_) => {
+                let list: &ListArray = cast(array)?;
+                (list.values(), Bounds::Offsets(list))
+            }
+            DataType::FixedSizeList(_, length) => {
+                let list: &FixedSizeListArray = cast(array)?;
+                (list.values(), Bounds::Every(usize::try_from(*length).ok()?))
+            }
+            _ => return None,
+        };
+        Some(Self { items: Box::new(Column::new(kind, items.as_ref(), zone)?), oid: kind.oid(), bounds })
+    }
+
+    fn range(&self, row: usize) -> std::ops::Range<usize> {
+        match &self.bounds {
+            Bounds::Every(length) => row * length..(row + 1) * length,
+            Bounds::Offsets(list) => {
+                let end =
+                    |at: usize| list.value_offsets().get(at).and_then(|end| usize::try_from(*end).ok()).unwrap_or(0);
+                end(row)..end(row + 1)
+            }
+        }
+    }
+
+    /// `{1,NULL,"a b"}`.
+    fn text(&self, row: usize, out: &mut BytesMut) {
+        out.put_u8(b'{');
+        let mut item = BytesMut::new();
+        for (index, at) in self.range(row).enumerate() {
+            if index > 0 {
+                out.put_u8(b',');
+            }
+            if self.items.is_null(at) {
+                out.put_slice(b"NULL");
+                continue;
+            }
+            item.clear();
+            self.items.text(at, &mut item);
+            quoted(&item, out);
+        }
+        out.put_u8(b'}');
+    }
+
+    /// Dimensions, has NULLs, item type, then length and lower bound, then the items.
+    fn binary(&self, row: usize, out: &mut BytesMut) {
+        let range = self.range(row);
+        let count = u32::try_from(range.len()).unwrap_or(0);
+        out.put_u32(u32::from(count > 0));
+        out.put_u32(u32::from(range.clone().any(|at| self.items.is_null(at))));
+        out.put_u32(self.oid);
+        if count == 0 {
+            return;
+        }
+        out.put_u32(count);
+        out.put_u32(1);
+        for at in range {
+            if self.items.is_null(at) {
+                out.put_i32(-1);
+                continue;
+            }
+            let start = out.len();
+            out.put_u32(0);
+            self.items.binary(at, out);
+            patch(out, start, out.len() - start - 4);
+        }
+    }
+}
+
+/// An item of an array's text, quoted where it could be misread.
+fn quoted(item: &[u8], out: &mut BytesMut) {
+    let odd = |byte: &u8| matches!(byte, b'{' | b'}' | b',' | b'"' | b'\\') || byte.is_ascii_whitespace();
+    if !item.is_empty() && !item.iter().any(odd) && !item.eq_ignore_ascii_case(b"null") {
+        return out.put_slice(item);
+    }
+    out.put_u8(b'"');
+    for byte in item {
+        if matches!(byte, b'"' | b'\\') {
+            out.put_u8(b'\\');
+        }
+        out.put_u8(*byte);
+    }
+    out.put_u8(b'"');
+}

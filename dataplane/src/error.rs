@@ -1,0 +1,255 @@
+//! What can go wrong here, and the row of the code table that says so.
+//!
+//! Messages are written for the caller. The engine's own text never is one: it may hold values of
+//! hidden rows, names of hidden tables or policy text, so it is mapped by class and dropped.
+
+use std::time::Duration;
+
+use contract::Code;
+use contract::body::Problem;
+
+/// Why a statement did not run, or did not run to its end.
+#[derive(Debug, Clone, thiserror::Error)]
+pub enum Error {
+    /// The statement's text, or a construct in it.
+    #[error("{0}")]
+    Sql(sql::Error),
+    /// A row that a write would make lies outside what the caller may see.
+    #[error("a row does not pass the row filter of its table")]
+    RowRefused,
+    #[error("a policy governs table {table}: it cannot be altered while the policy is enabled")]
+    Governed { table: String },
+    /// The engine, by class.
+    #[error("{}", engine_message(.0))]
+    Engine(engine::Error),
+    /// A column the caller wrote that no table in scope has.
+    #[error("column {name} does not exist")]
+    ColumnMissing { name: String },
+    /// The caller does not stand (any more), or may not do such a thing at all.
+    #[error("{}", .0.meaning())]
+    Caller(Code),
+    #[error("{message}")]
+    PolicyDenied { message: String },
+    #[error("access to table {table} is denied by policy")]
+    TableDenied { table: String },
+    #[error("the {what} is suspended")]
+    Suspended { what: &'static str },
+    #[error("{what} is not supported")]
+    Unsupported { what: String },
+    #[error("{message}")]
+    InvalidParams { field: &'static str, message: String },
+    #[error("too many queries run in this environment: try again")]
+    ConcurrentLimit,
+    #[error("too many keys are being checked: try again")]
+    KeyChecksBusy,
+    #[error("the organization's credits for this month are used up")]
+    QuotaExceeded,
+    #[error("the answer has more than the {limit} rows that the organization's tier allows")]
+    RowLimit { limit: u64 },
+    #[error("the query ran longer than {} ms", .0.as_millis())]
+    Timeout(Duration),
+    #[error("the query was cancelled")]
+    Cancelled,
+    #[error("the transaction has failed: only ROLLBACK is accepted")]
+    FailedTransaction,
+    /// The two parsers disagree about what the statement touches, or the output is not what the
+    /// rewrite promised: refused, whatever the reason.
+    #[error("the statement could not be verified")]
+    Unverified { why: String },
+    /// The local log does not take the entry that must precede the first byte.
+    #[error("the query cannot be recorded now")]
+    Unrecorded,
+    #[error("the data plane knows no policy to enforce yet")]
+    NoGovernance,
+    #[error("the engine is starting")]
+    NotReady,
+    #[error("the environment does not exist here")]
+    OtherEnvironment,
+    #[error("Arrow results need a tier that has them")]
+    TierLimit,
+    #[error("the data plane is shutting down")]
+    ShuttingDown,
+}
+
+impl From<sql::Error> for Error {
+    fn from(error: sql::Error) -> Self {
+        Self::Sql(error)
+    }
+}
+
+impl From<engine::Error> for Error {
+    fn from(error: engine::Error) -> Self {
+        Self::Engine(error)
+    }
+}
+
+impl Error {
+    pub fn code(&self) -> Code {
+        match self {
+            Self::Sql(error) => sql_code(&error.kind),
+            Self::Engine(error) => engine_code(error),
+            Self::ColumnMissing { .. } => Code::UndefinedColumn,
+            Self::Caller(code) => *code,
+            Self::PolicyDenied { .. } | Self::RowRefused => Code::PolicyDenied,
+            Self::Governed { .. } => Code::Conflict,
+            Self::TableDenied { .. } => Code::TableDenied,
+            Self::Suspended { .. } | Self::TierLimit => Code::Forbidden,
+            Self::Unsupported { .. } => Code::UnsupportedSql,
+            Self::InvalidParams { .. } => Code::InvalidParams,
+            Self::ConcurrentLimit => Code::ConcurrentLimit,
+            Self::QuotaExceeded | Self::RowLimit { .. } => Code::QuotaExceeded,
+            Self::Timeout(_) => Code::QueryTimeout,
+            Self::Cancelled => Code::QueryCancelled,
+            Self::FailedTransaction => Code::FailedTransaction,
+            Self::Unverified { .. } => Code::TranspileFail,
+            Self::Unrecorded | Self::NotReady | Self::KeyChecksBusy => Code::ServiceUnavailable,
+            Self::NoGovernance => Code::ControlPlaneDown,
+            Self::OtherEnvironment => Code::EnvNotFound,
+            Self::ShuttingDown => Code::ShuttingDown,
+        }
+    }
+
+    /// The error for any body: code, words, particulars.
+    pub fn problem(&self) -> Problem {
+        let problem = Problem::new(self.code(), self.to_string());
+        match self {
+            Self::Sql(error) => sql_details(problem, error),
+            Self::Engine(error) if error.kind == engine::Kind::OutOfMemory => problem.detail("reason", "memory"),
+            Self::Engine(error) if error.kind == engine::Kind::TempSpace => problem.detail("reason", "memory"),
+            Self::ColumnMissing { name } => problem.detail("column", name.as_str()),
+            Self::TableDenied { table } | Self::Governed { table } => problem.detail("table", table.as_str()),
+            Self::Suspended { .. } => problem.detail("reason", "suspended"),
+            Self::InvalidParams { field, .. } => problem.detail("field", *field),
+            Self::ConcurrentLimit | Self::NotReady | Self::Unrecorded | Self::KeyChecksBusy => problem.retry_after_s(1),
+            Self::QuotaExceeded => problem.retry_after_s(3_600),
+            Self::RowLimit { limit } => problem.detail("reason", "rows").detail("limit", *limit),
+            Self::TierLimit => problem.detail("reason", "tier_limit").detail("quota", "arrow"),
+            Self::ShuttingDown => problem.retry_after_s(30),
+            _ => problem,
+        }
+    }
+
+    /// How the query ended, for its audit entry.
+    pub fn outcome(&self) -> contract::report::Outcome {
+        use contract::report::Outcome;
+        match self {
+            Self::Cancelled => Outcome::Cancelled,
+            Self::Engine(error) if error.kind == engine::Kind::Interrupted => Outcome::Cancelled,
+            Self::Engine(_) | Self::ColumnMissing { .. } | Self::Timeout(_) | Self::RowLimit { .. } => Outcome::Failed,
+            _ => Outcome::Refused,
+        }
+    }
+}
+
+fn sql_code(kind: &sql::error::Kind) -> Code {
+    use sql::error::Kind;
+    match kind {
+        Kind::Syntax | Kind::Empty | Kind::Several => Code::BadSql,
+        Kind::TooLarge => Code::QueryTooLarge,
+        Kind::TooDeep | Kind::Unsupported { .. } | Kind::Ungovernable { .. } => Code::UnsupportedSql,
+        Kind::UnsupportedFunction { .. } => Code::UnsupportedSql,
+        Kind::UnsupportedType { .. } => Code::UnsupportedType,
+        Kind::TableNotFound { .. } => Code::TableNotFound,
+        Kind::ColumnNotFound { .. } => Code::UndefinedColumn,
+        Kind::MaskedColumn { .. } => Code::PolicyDenied,
+        Kind::InvalidFilter => Code::InvalidRule,
+    }
+}
+
+fn sql_details(problem: Problem, error: &sql::Error) -> Problem {
+    let problem = match &error.position {
+        Some(at) => problem.detail("position", at.offset).detail("line", at.line).detail("column", at.column),
+        None => problem,
+    };
+    match &error.kind {
+        sql::error::Kind::TableNotFound { schema, name, did_you_mean } => {
+            let schema = schema.as_deref().unwrap_or("main");
+            hint(problem.detail("schema", schema).detail("table", name.as_str()), did_you_mean.as_deref())
+        }
+        sql::error::Kind::Unsupported { construct } => problem.detail("construct", construct.as_str()),
+        sql::error::Kind::UnsupportedFunction { name } => problem.detail("function", name.as_str()),
+        _ => problem,
+    }
+}
+
+fn hint(problem: Problem, did_you_mean: Option<&str>) -> Problem {
+    match did_you_mean {
+        Some(name) => problem.detail("did_you_mean", name),
+        None => problem,
+    }
+}
+
+fn engine_code(error: &engine::Error) -> Code {
+    use engine::Kind;
+    match error.kind {
+        // The generated text did not parse: our generator's fault.
+        Kind::Parser => Code::TranspileFail,
+        // The caller's types or names do not fit together.
+        Kind::Binder => Code::UndefinedFunction,
+        Kind::ColumnMissing => Code::UndefinedColumn,
+        Kind::CatalogMissing => Code::TableNotFound,
+        Kind::CatalogExists => Code::DuplicateTable,
+        Kind::Dependency => Code::Conflict,
+        Kind::Conversion => Code::ConversionFailed,
+        Kind::OutOfRange => Code::ValueOutOfRange,
+        Kind::DivideByZero => Code::DivisionByZero,
+        // The rewrite raises it where the engine would answer infinity or NULL.
+        Kind::InvalidInput if error.message.contains(sql::dialect::DIVISION_BY_ZERO) => Code::DivisionByZero,
+        Kind::InvalidInput => Code::InvalidArgument,
+        Kind::Constraint => constraint_code(&error.message),
+        Kind::WriteConflict => Code::WriteConflict,
+        Kind::TransactionAborted => Code::FailedTransaction,
+        Kind::OutOfMemory | Kind::TempSpace => Code::OutOfMemory,
+        Kind::Interrupted => Code::QueryCancelled,
+        Kind::Timeout => Code::QueryTimeout,
+        Kind::NotImplemented | Kind::Permission => Code::UnsupportedSql,
+        Kind::Unavailable => Code::ServiceUnavailable,
+        Kind::Crashed | Kind::Internal | Kind::Fatal => Code::EngineCrash,
+    }
+}
+
+/// The engine says which kind of constraint in words alone.
+fn constraint_code(message: &str) -> Code {
+    let message = message.to_ascii_lowercase();
+    [
+        ("not null", Code::NotNullViolation),
+        ("check constraint", Code::CheckViolation),
+        ("foreign key", Code::ForeignKeyViolation),
+    ]
+    .into_iter()
+    .find_map(|(words, code)| message.contains(words).then_some(code))
+    .unwrap_or(Code::UniqueViolation)
+}
+
+fn engine_message(error: &engine::Error) -> String {
+    match error.kind {
+        _ if engine_code(error) == Code::DivisionByZero => "division by zero".to_owned(),
+        engine::Kind::Binder => "no function or operator fits these argument types, or a name is ambiguous".to_owned(),
+        engine::Kind::CatalogMissing => "a table, type or schema that the statement names does not exist".to_owned(),
+        engine::Kind::CatalogExists => "a thing of that name already exists".to_owned(),
+        engine::Kind::Dependency => "something else depends on it".to_owned(),
+        engine::Kind::Unavailable => "the engine is not available: try again".to_owned(),
+        engine::Kind::NotImplemented | engine::Kind::Permission => "the engine does not do that".to_owned(),
+        _ => engine_code(error).meaning().to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nothing_of_the_engines_text_is_shown() {
+        let secret = engine::Error::new(engine::Kind::Conversion, "Could not convert string '078-05-1120' to INT32");
+        let problem = Error::from(secret).problem();
+        assert_eq!(problem.message, "a value cannot be converted to the type asked for");
+        assert!(!format!("{:?}", problem.details).contains("078"));
+    }
+
+    #[test]
+    fn the_callers_data_errors_are_not_engine_failures() {
+        for kind in [engine::Kind::Conversion, engine::Kind::DivideByZero, engine::Kind::OutOfRange] {
+            assert_eq!(Error::from(engine::Error::new(kind, "")).code().http(), 400, "{kind:?}");
+        }
+    }
+}

@@ -1,0 +1,38 @@
+//! How this data plane learns the rules, and how it tells what happened.
+//!
+//! `follow` streams whole snapshots from the control plane and `disk` keeps the last one, so that
+//! it rules while the control plane is away. `report` is the local log of what was asked and done;
+//! `ship` sends it back in order. `link` is the one mutually authenticated connection.
+
+pub mod disk;
+pub mod follow;
+pub mod link;
+pub mod report;
+pub mod ship;
+
+/// The gRPC types, generated from the contract's one proto file.
+pub(crate) mod proto {
+    #![expect(clippy::all, clippy::pedantic, reason = "generated")]
+    tonic::include_proto!("sluice.governance.v1");
+}
+
+/// Where the rules come from now: the `control_plane` of `/ready`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Source {
+    /// The stream is open.
+    Connected,
+    /// The stream is not open; the last snapshot rules.
+    Cached,
+    /// Nothing was ever known.
+    Unknown,
+}
+
+impl Source {
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Connected => "connected",
+            Self::Cached => "cached",
+            Self::Unknown => "unknown",
+        }
+    }
+}

@@ -1,0 +1,162 @@
+//! Follows the control plane's stream of snapshots.
+//!
+//! Whole snapshots with a version: a version that was passed is ignored, one that cannot be parsed
+//! leaves the last in force and raises an alarm, and each new one is kept on disk. The control plane
+//! away: the last snapshot rules. None ever: everything is refused, never allowed.
+
+use std::sync::Arc;
+
+use contract::{EnvId, Governance};
+use tokio::sync::watch;
+use tokio_util::sync::CancellationToken;
+
+use super::Source;
+use super::disk::Disk;
+use super::link::{Backoff, Link};
+use super::proto::{Snapshot, WatchRequest};
+use crate::sessions::Snapshots;
+
+/// The receiving end: holds what rules now, and where it came from.
+#[derive(Debug)]
+pub struct Follower {
+    env_id: EnvId,
+    disk: Disk,
+    snapshots: watch::Sender<Option<Arc<Governance>>>,
+    source: watch::Sender<Source>,
+}
+
+impl Follower {
+    /// Starts from the snapshot on disk, if there is one for this environment.
+    pub fn new(env_id: EnvId, disk: Disk) -> Self {
+        let kept = disk.load(&env_id).map(Arc::new);
+        let source = if kept.is_some() { Source::Cached } else { Source::Unknown };
+        Self { env_id, disk, snapshots: watch::Sender::new(kept), source: watch::Sender::new(source) }
+    }
+
+    pub fn snapshots(&self) -> Snapshots {
+        self.snapshots.subscribe()
+    }
+
+    pub fn source(&self) -> watch::Receiver<Source> {
+        self.source.subscribe()
+    }
+
+    /// Follows until told to stop; a broken stream is opened again, with growing pauses.
+    pub async fn run(self, link: Link, shutdown: CancellationToken) {
+        let mut backoff = Backoff::new();
+        while !shutdown.is_cancelled() {
+            tokio::select! {
+                () = shutdown.cancelled() => break,
+                ended = self.stream(&link, &mut backoff) => {
+                    if let Err(status) = ended {
+                        tracing::warn!(code = ?status.code(), message = status.message(), "the control plane is away");
+                    }
+                }
+            }
+            self.set_source(false);
+            tokio::select! {
+                () = shutdown.cancelled() => break,
+                () = tokio::time::sleep(backoff.next()) => {}
+            }
+        }
+    }
+
+    async fn stream(&self, link: &Link, backoff: &mut Backoff) -> Result<(), tonic::Status> {
+        let have_version = self.snapshots.borrow().as_ref().map_or(0, |rules| rules.version);
+        let mut stream = link.client().watch(WatchRequest { have_version }).await?.into_inner();
+        self.set_source(true);
+        backoff.reset();
+        while let Some(snapshot) = stream.message().await? {
+            self.take(snapshot).await;
+            self.set_source(true);
+        }
+        Ok(())
+    }
+
+    async fn take(&self, snapshot: Snapshot) {
+        let rules: Governance = match serde_json::from_slice(&snapshot.governance) {
+            Ok(rules) => rules,
+            Err(error) => {
+                tracing::error!(version = snapshot.version, %error, "a snapshot cannot be read: the last one stays in force");
+                return;
+            }
+        };
+        if rules.environment.env_id != self.env_id {
+            tracing::error!("a snapshot of another environment was sent: ignored");
+            return;
+        }
+        let rules = Arc::new(rules);
+        if !self.publish(Arc::clone(&rules)) {
+            return;
+        }
+        let disk = self.disk.clone();
+        let kept = tokio::task::spawn_blocking(move || disk.keep(&rules)).await;
+        if !matches!(kept, Ok(Ok(()))) {
+            tracing::error!("the snapshot could not be kept on disk");
+        }
+    }
+
+    /// In force from now on, unless a later version is.
+    fn publish(&self, rules: Arc<Governance>) -> bool {
+        self.snapshots.send_if_modified(|current| {
+            let newer = current.as_ref().is_none_or(|current| current.version < rules.version);
+            if newer {
+                *current = Some(rules);
+            }
+            newer
+        })
+    }
+
+    fn set_source(&self, connected: bool) {
+        let known = self.snapshots.borrow().is_some();
+        self.source.send_if_modified(|source| {
+            let now = match (connected, known) {
+                (_, false) => Source::Unknown,
+                (true, true) => Source::Connected,
+                (false, true) => Source::Cached,
+            };
+            std::mem::replace(source, now) != now
+        });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::governance;
+
+    fn sent(rules: &Governance) -> Snapshot {
+        Snapshot { version: rules.version, governance: serde_json::to_vec(rules).unwrap() }
+    }
+
+    fn version(follower: &Follower) -> Option<u64> {
+        follower.snapshots.borrow().as_ref().map(|rules| rules.version)
+    }
+
+    #[tokio::test]
+    async fn a_passed_version_and_an_unreadable_one_change_nothing() {
+        let folder = tempfile::tempdir().unwrap();
+        let follower = Follower::new(governance().environment.env_id, Disk::new(folder.path()));
+        assert_eq!((version(&follower), *follower.source().borrow()), (None, Source::Unknown));
+        let mut rules = governance();
+        rules.version = 7;
+        follower.take(sent(&rules)).await;
+        rules.version = 6;
+        follower.take(sent(&rules)).await;
+        follower.take(Snapshot { version: 8, governance: b"{}".to_vec() }).await;
+        rules.version = 9;
+        rules.environment.env_id = "another".into();
+        follower.take(sent(&rules)).await;
+        assert_eq!(version(&follower), Some(7));
+    }
+
+    #[tokio::test]
+    async fn the_last_snapshot_rules_after_a_restart() {
+        let folder = tempfile::tempdir().unwrap();
+        let start = || Follower::new(governance().environment.env_id, Disk::new(folder.path()));
+        start().take(sent(&governance())).await;
+        let again = start();
+        assert_eq!(version(&again), Some(governance().version));
+        assert_eq!(*again.source().borrow(), Source::Cached);
+    }
+}

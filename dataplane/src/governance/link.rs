@@ -1,0 +1,97 @@
+//! The one connection to the control plane: gRPC over mutual TLS.
+//!
+//! Our certificate names the environment, theirs must name the control plane; without both there is
+//! no connection, so no other party can rule here.
+
+use std::time::Duration;
+
+use contract::Redacted;
+use contract::wire::CONTROL_PLANE_NAME;
+use tonic::transport::{Certificate, Channel, ClientTlsConfig, Endpoint, Identity};
+
+use super::proto::governance_client::GovernanceClient;
+
+/// Snapshots of thousands of keys and policies fit; more is refused.
+const MESSAGE_BYTES_MAX: usize = 64 * 1024 * 1024;
+
+/// Who we are and whom we trust, as PEM.
+#[derive(Debug, Clone)]
+pub struct TlsIdentity {
+    /// The installation's internal authority: signs both sides.
+    pub ca_pem: String,
+    pub cert_pem: String,
+    pub key_pem: Redacted<String>,
+}
+
+/// Connects when it is first used, and again whenever it broke.
+#[derive(Debug, Clone)]
+pub struct Link {
+    channel: Channel,
+}
+
+impl Link {
+    /// `address` is `host:port` of the control plane's gRPC listener.
+    pub fn new(address: &str, identity: &TlsIdentity) -> Result<Self, tonic::transport::Error> {
+        let tls = ClientTlsConfig::new()
+            .ca_certificate(Certificate::from_pem(&identity.ca_pem))
+            .identity(Identity::from_pem(&identity.cert_pem, identity.key_pem.expose()))
+            .domain_name(CONTROL_PLANE_NAME);
+        let channel = Endpoint::from_shared(format!("https://{address}"))?
+            .tls_config(tls)?
+            .connect_timeout(Duration::from_secs(5))
+            .tcp_nodelay(true)
+            // A peer that vanished without a word is noticed within seconds.
+            .http2_keep_alive_interval(Duration::from_secs(5))
+            .keep_alive_timeout(Duration::from_secs(5))
+            .keep_alive_while_idle(true)
+            .connect_lazy();
+        Ok(Self { channel })
+    }
+
+    pub(super) fn client(&self) -> GovernanceClient<Channel> {
+        GovernanceClient::new(self.channel.clone()).max_decoding_message_size(MESSAGE_BYTES_MAX)
+    }
+
+    /// Asks to hold `want` micro-credits in all; says what was spent since the last call.
+    pub async fn reserve(&self, log: &str, want: u64, spent: u64) -> Result<super::proto::Grant, tonic::Status> {
+        let request = super::proto::ReserveRequest { log: log.to_owned(), want, spent };
+        Ok(self.client().reserve(request).await?.into_inner())
+    }
+}
+
+/// Waiting times between attempts: doubling, bounded.
+#[derive(Debug)]
+pub(super) struct Backoff(Duration);
+
+impl Backoff {
+    const FIRST: Duration = Duration::from_millis(50);
+    const LAST: Duration = Duration::from_secs(2);
+
+    pub(super) const fn new() -> Self {
+        Self(Self::FIRST)
+    }
+
+    pub(super) fn reset(&mut self) {
+        self.0 = Self::FIRST;
+    }
+
+    pub(super) fn next(&mut self) -> Duration {
+        let now = self.0;
+        self.0 = (now * 2).min(Self::LAST);
+        now
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn waiting_doubles_up_to_a_bound_and_starts_again() {
+        let mut backoff = Backoff::new();
+        let waits: Vec<_> = (0..8).map(|_| backoff.next().as_millis()).collect();
+        assert_eq!(waits, [50, 100, 200, 400, 800, 1600, 2000, 2000]);
+        backoff.reset();
+        assert_eq!(backoff.next(), Backoff::FIRST);
+    }
+}

@@ -1,0 +1,136 @@
+use super::*;
+use contract::policy::abac::Origin;
+use contract::{Role, SystemClock};
+use std::sync::Arc;
+
+fn open(folder: &Path) -> Log {
+    let clock: SharedClock = Arc::new(SystemClock);
+    Log::open(folder, &clock, &Entropy::seeded(1)).unwrap()
+}
+
+fn started(query: &str, estimate: MicroCredits) -> Started {
+    Started {
+        query_id: query.into(),
+        request_id: "r".into(),
+        org_id: "o".into(),
+        user_id: None,
+        key_id: None,
+        role: Role::Analyst,
+        source_ip: None,
+        origin: Origin::Rest,
+        agent: None,
+        sql: "select ?".into(),
+        sql_original: "select 1".into(),
+        sql_transpiled: None,
+        sql_with_rls: None,
+        operation: None,
+        tables_accessed: vec![],
+        columns_masked: vec![],
+        policy_verdicts: vec![],
+        abac_evaluation: None,
+        governance_version: 1,
+        snapshot: None,
+        estimated_micro_credits: estimate,
+        at: chrono::DateTime::UNIX_EPOCH,
+    }
+}
+
+fn finished(query: &str) -> Finished {
+    Finished { outcome: Outcome::Completed, ..interrupted(query.into(), 0, chrono::DateTime::UNIX_EPOCH) }
+}
+
+fn all(log: &Log) -> Vec<Entry> {
+    let lines = log.after(0).next(usize::MAX).unwrap();
+    lines.iter().map(|line| serde_json::from_slice(line).unwrap()).collect()
+}
+
+#[test]
+fn entries_are_numbered_without_gaps_over_restarts() {
+    let folder = tempfile::tempdir().unwrap();
+    let log = open(folder.path());
+    let id = log.id().to_owned();
+    log.started(started("a", 1)).unwrap();
+    log.finished(finished("a")).unwrap();
+    drop(log);
+    let log = open(folder.path());
+    assert_eq!(log.id(), id);
+    log.refused(started("b", 0), finished("b")).unwrap();
+    assert_eq!(all(&log).iter().map(|entry| entry.sequence).collect::<Vec<_>>(), [1, 2, 3, 4]);
+    assert_eq!(*log.written().borrow(), 4);
+}
+
+#[test]
+fn what_a_dead_process_left_open_ends_interrupted_with_its_estimate() {
+    let folder = tempfile::tempdir().unwrap();
+    let log = open(folder.path());
+    log.started(started("done", 1)).unwrap();
+    log.started(started("open", 2_000_000)).unwrap();
+    log.finished(finished("done")).unwrap();
+    drop(log);
+    for _ in 0..2 {
+        let entries = all(&open(folder.path()));
+        let Some(Body::Finished(last)) = entries.last().map(|entry| &entry.body) else { panic!("{entries:?}") };
+        assert_eq!(
+            (last.query_id.as_str(), last.outcome, last.micro_credits),
+            ("open", Outcome::Interrupted, 2_000_000)
+        );
+        assert_eq!(entries.len(), 4);
+    }
+}
+
+#[test]
+fn a_torn_last_line_is_cut_off_and_damage_elsewhere_is_an_error() {
+    let folder = tempfile::tempdir().unwrap();
+    let log = open(folder.path());
+    log.refused(started("a", 1), finished("a")).unwrap();
+    let file = log.writer().segments[0].path.clone();
+    drop(log);
+    let whole = std::fs::read(&file).unwrap();
+    std::fs::write(&file, [whole.as_slice(), b"{\"sequence\":3,\"ki"].concat()).unwrap();
+    assert_eq!(all(&open(folder.path())).len(), 2);
+    std::fs::write(&file, [b"damage\n", whole.as_slice()].concat()).unwrap();
+    let clock: SharedClock = Arc::new(SystemClock);
+    assert!(Log::open(folder.path(), &clock, &Entropy::seeded(1)).is_err());
+}
+
+#[test]
+fn a_cursor_reads_on_from_where_it_stood_over_segments() {
+    let folder = tempfile::tempdir().unwrap();
+    let log = open(folder.path());
+    let mut cursor = log.after(0);
+    assert!(cursor.next(9).unwrap().is_empty());
+    log.refused(started("a", 1), finished("a")).unwrap();
+    assert_eq!(cursor.next(1).unwrap().len(), 1);
+    log.writer().segments.last_mut().unwrap().bytes = SEGMENT_BYTES_MAX;
+    log.refused(started("b", 1), finished("b")).unwrap();
+    assert_eq!(cursor.next(9).unwrap().len(), 3);
+    assert_eq!(cursor.position(), 4);
+    assert_eq!(log.after(3).next(9).unwrap().len(), 1);
+}
+
+#[test]
+fn a_stored_segment_goes_unless_a_query_that_began_in_it_is_open() {
+    let folder = tempfile::tempdir().unwrap();
+    let log = open(folder.path());
+    log.started(started("long", 1)).unwrap();
+    log.writer().segments.last_mut().unwrap().bytes = SEGMENT_BYTES_MAX;
+    log.refused(started("a", 1), finished("a")).unwrap();
+    log.store_acked(3).unwrap();
+    assert_eq!(log.writer().segments.len(), 2);
+    log.finished(finished("long")).unwrap();
+    log.store_acked(4).unwrap();
+    assert_eq!(log.writer().segments.len(), 1);
+    drop(log);
+    let log = open(folder.path());
+    assert_eq!((*log.acked().borrow(), *log.written().borrow()), (4, 4));
+}
+
+#[test]
+fn too_many_waiting_entries_stop_new_queries_but_not_the_end_of_old_ones() {
+    let folder = tempfile::tempdir().unwrap();
+    let log = open(folder.path());
+    log.started(started("a", 1)).unwrap();
+    log.writer().segments.last_mut().unwrap().bytes = BYTES_MAX + 1;
+    assert!(log.started(started("b", 1)).is_err());
+    assert!(log.finished(finished("a")).is_ok());
+}

@@ -1,0 +1,98 @@
+//! Ships the local log to the control plane, in order, until all of it is stored there.
+//!
+//! What is not acknowledged is sent again after a reconnect; the control plane stores each sequence
+//! number once, so nothing is lost or doubled.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::sync::mpsc;
+use tokio_stream::wrappers::ReceiverStream;
+use tokio_util::sync::CancellationToken;
+
+use super::link::{Backoff, Link};
+use super::proto::{Ack, Entries};
+use super::report::{Cursor, Log};
+
+/// Entries in one message.
+const BATCH_MAX: usize = 500;
+/// Messages under way without an answer.
+const WINDOW: usize = 4;
+/// How long a stopping process waits for its last entries to be stored.
+const DRAIN_MAX: Duration = Duration::from_secs(5);
+
+/// Ships until told to stop, and then what is left, as far as the control plane takes it in time.
+pub async fn run(log: Arc<Log>, link: Link, shutdown: CancellationToken) {
+    let mut backoff = Backoff::new();
+    while !shutdown.is_cancelled() {
+        if let Err(error) = session(&log, &link, &mut backoff, &shutdown).await {
+            tracing::warn!(%error, "entries wait: the control plane does not take them");
+        }
+        tokio::select! {
+            () = shutdown.cancelled() => {}
+            () = tokio::time::sleep(backoff.next()) => {}
+        }
+    }
+    let drained = tokio::time::timeout(DRAIN_MAX, session(&log, &link, &mut backoff, &shutdown)).await;
+    if !matches!(drained, Ok(Ok(()))) {
+        tracing::warn!("entries of the query log are left for the next start");
+    }
+}
+
+#[derive(Debug, thiserror::Error)]
+enum Stopped {
+    #[error("{}", .0.message())]
+    Refused(#[from] tonic::Status),
+    #[error("{0}")]
+    Disk(#[from] std::io::Error),
+    #[error("the stream ended")]
+    Ended,
+}
+
+/// One stream: ends when it breaks, or when everything is stored and we are stopping.
+async fn session(
+    log: &Arc<Log>,
+    link: &Link,
+    backoff: &mut Backoff,
+    shutdown: &CancellationToken,
+) -> Result<(), Stopped> {
+    let mut written = log.written();
+    let mut cursor = log.after(*log.acked().borrow());
+    let (outgoing, messages) = mpsc::channel(WINDOW);
+    let mut acks = link.client().report(ReceiverStream::new(messages)).await?.into_inner();
+    backoff.reset();
+    loop {
+        let sent_all = *written.borrow_and_update() <= cursor.position();
+        let stored_all = *log.acked().borrow() >= cursor.position();
+        if sent_all && stored_all && shutdown.is_cancelled() {
+            return Ok(());
+        }
+        tokio::select! {
+            ack = acks.message() => store(log, ack?.ok_or(Stopped::Ended)?)?,
+            permit = outgoing.reserve(), if !sent_all => {
+                let permit = permit.map_err(|_| Stopped::Ended)?;
+                let (read_on, entries) = read(cursor).await?;
+                cursor = read_on;
+                permit.send(Entries { log: log.id().to_owned(), entries });
+            }
+            changed = written.changed(), if sent_all => changed.map_err(|_| Stopped::Ended)?,
+            () = shutdown.cancelled(), if sent_all && stored_all => {}
+        }
+    }
+}
+
+fn store(log: &Log, ack: Ack) -> Result<(), Stopped> {
+    if ack.log == log.id() {
+        log.store_acked(ack.sequence)?;
+    }
+    Ok(())
+}
+
+async fn read(mut cursor: Cursor) -> Result<(Cursor, Vec<Vec<u8>>), Stopped> {
+    let read = tokio::task::spawn_blocking(move || {
+        let entries = cursor.next(BATCH_MAX);
+        (cursor, entries)
+    });
+    let (cursor, entries) = read.await.map_err(|_| Stopped::Ended)?;
+    Ok((cursor, entries?))
+}

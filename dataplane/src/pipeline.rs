@@ -1,0 +1,197 @@
+//! Every query, through whatever door, walks these fifteen stages in this order.
+//!
+//! "1 semaphore, 2 table extraction, 3 policy check, 4 cost estimate, 5 quota check, 6 row filter,
+//! 7 vector embed, 8 transpile, 9 snapshot pin, 10 execute, 11 dirty tracking and write-ahead log,
+//! 12 AI heal, 13 column mask, 14 meter, 15 audit."
+//!
+//! The types are the gate: a stage takes what only the stage before it can make, so "execute
+//! unfiltered SQL" does not compile. One snapshot of the rules holds for a whole query. What could
+//! not be told is refused.
+
+mod audit;
+mod cost;
+mod dirty;
+mod embed;
+mod execute;
+mod heal;
+mod mask;
+mod meter;
+mod policy;
+mod quota;
+mod row_filter;
+mod semaphore;
+mod snapshot;
+mod tables;
+pub mod transaction;
+mod transpile;
+
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use std::time::{Duration, Instant};
+
+use contract::wire::{TIMEOUT_MS_MAX, Who};
+use contract::{Entropy, Governance, SharedClock};
+use tokio::sync::{Mutex, OwnedMutexGuard, watch};
+use tokio_util::sync::CancellationToken;
+
+use crate::answer::Description;
+use crate::governance::report::Log;
+use crate::sessions::Snapshots;
+use crate::trail::{Stage, Trail};
+use crate::{Answer, Ask, Error};
+
+use audit::Closing;
+use transaction::ClientTransaction;
+
+pub use quota::Purse;
+pub use semaphore::Gate;
+
+type Result<T> = std::result::Result<T, Error>;
+
+/// The running engine; `None` while it starts.
+pub type EngineSlot = watch::Receiver<Option<engine::Engine>>;
+
+/// Everything a query needs on its way.
+#[derive(Debug)]
+pub struct Pipeline {
+    pub snapshots: Snapshots,
+    pub engine: EngineSlot,
+    pub gate: Gate,
+    pub purse: Purse,
+    pub log: Arc<Log>,
+    pub remembered: Remembered,
+    pub clock: SharedClock,
+    pub entropy: Entropy,
+    pub shutdown: CancellationToken,
+}
+
+/// What need not be found out twice. Nothing in it depends on who asks.
+#[derive(Debug, Default)]
+pub struct Remembered {
+    checked: snapshot::Checked,
+    tables: tables::Known,
+    filters: row_filter::Templates,
+}
+
+/// One ask on its way, with the moment by which it must have ended.
+#[derive(Debug)]
+struct Query {
+    ask: Ask,
+    timeout: Duration,
+    deadline: Instant,
+    /// Its `started` entry is in the log.
+    started: AtomicBool,
+}
+
+impl Pipeline {
+    /// Runs one statement. The answer's rows stream; metering and audit follow when they end.
+    pub async fn run(self: &Arc<Self>, ask: Ask) -> Result<Answer> {
+        let query = Query::admitted(ask, &*self.rules()?, &self.shutdown)?;
+        let closing = Closing::open(self, query); // 14 and 15, which cannot be forgotten
+        match Box::pin(self.governed(closing.query(), closing.trail())).await {
+            Ok(masked) => closing.deliver(masked), // when the stream ends, fails or is dropped
+            Err(error) => Err(closing.refused(error)), // at once
+        }
+    }
+
+    async fn governed(&self, query: &Query, t: &Trail) -> Result<mask::Masked> {
+        let slot = t.at(Stage::Semaphore, semaphore::enter(self, query)).await?; //                1
+        // After the wait: one snapshot for the whole query; the caller is looked up in it again.
+        let rules = self.rules()?;
+        let rows = match self.once(query, &query.ask.sql, &rules, t).await {
+            Err(error) => match t.at(Stage::AiHeal, heal::rewrite(self, query, &rules, &error)).await {
+                //                                                                                12
+                Some(healed) => self.once(query, &healed.sql, &rules, t).await?.warned(healed.warning),
+                None => return Err(error),
+            },
+            Ok(rows) => rows,
+        };
+        t.now(Stage::ColumnMask, || mask::columns(&rules, rows, slot, t)) //                              13
+    }
+
+    /// The gates, the statement, its trace. Healed SQL passes all of them again.
+    async fn once(&self, query: &Query, text: &str, rules: &Arc<Governance>, t: &Trail) -> Result<execute::Rows> {
+        let extracted = t.now(Stage::TableExtraction, || tables::extract(text, t))?; //            2
+        let allowed = t.at(Stage::PolicyCheck, policy::check(self, query, rules, extracted, t)).await?; // 3
+        let costed = t.now(Stage::CostEstimate, || cost::estimate(allowed, t)); //                 4
+        let afforded = t.at(Stage::QuotaCheck, quota::check(self, rules, costed)).await?; //       5
+        let filtered = t.now(Stage::RowFilter, || row_filter::apply(&self.remembered.filters, rules, afforded, t))?; //      6
+        let embedded = t.now(Stage::VectorEmbed, || embed::vectors(filtered))?; //                 7
+        let native = t.now(Stage::Transpile, || transpile::to_engine(query, embedded, t))?; //     8
+        let pinned = t.at(Stage::SnapshotPin, snapshot::pin(self, query, native, t)).await?; //    9
+        let ran = t.at(Stage::Execute, execute::run(self, query, pinned, t)).await?; //           10
+        t.at(Stage::DirtyTracking, dirty::track(self, query, ran)).await //                       11
+    }
+
+    /// What the statement takes and gives, without running it: the gates, then the engine's own
+    /// description of the generated SQL. Neither billed nor audited.
+    pub async fn describe(self: &Arc<Self>, ask: &Ask) -> Result<Description> {
+        let rules = self.rules()?;
+        let query = Query::admitted(ask.clone(), &rules, &self.shutdown)?;
+        let t = Trail::new();
+        let extracted = tables::extract(&ask.sql, &t)?;
+        let allowed = policy::check(self, &query, &rules, extracted, &t).await?;
+        let unbilled = quota::unbilled(cost::estimate(allowed, &t));
+        let embedded = embed::vectors(row_filter::apply(&self.remembered.filters, &rules, unbilled, &t)?)?;
+        transpile::describe(self, &query, embedded).await
+    }
+
+    /// A transaction that a client holds open over several asks. Its session starts with the first.
+    pub fn begin(self: &Arc<Self>, who: Who) -> Arc<Mutex<ClientTransaction>> {
+        Arc::new(Mutex::new(ClientTransaction::new(who)))
+    }
+
+    /// The current snapshot; without any, everything is refused.
+    pub fn rules(&self) -> Result<Arc<Governance>> {
+        self.snapshots.borrow().clone().ok_or(Error::NoGovernance)
+    }
+
+    fn engine(&self) -> Result<engine::Engine> {
+        self.engine.borrow().clone().ok_or(Error::NotReady)
+    }
+}
+
+impl Query {
+    fn admitted(ask: Ask, rules: &Governance, shutdown: &CancellationToken) -> Result<Self> {
+        if shutdown.is_cancelled() {
+            return Err(Error::ShuttingDown);
+        }
+        let settings = Duration::from_millis(rules.environment.query_timeout_ms);
+        let timeout = ask.timeout.unwrap_or(settings).min(Duration::from_millis(TIMEOUT_MS_MAX));
+        Ok(Self { ask, timeout, deadline: Instant::now() + timeout, started: AtomicBool::new(false) })
+    }
+
+    /// What an engine's error means to this caller.
+    fn fault(&self, error: engine::Error) -> Error {
+        match error.kind {
+            engine::Kind::Timeout => Error::Timeout(self.timeout),
+            engine::Kind::Interrupted => Error::Cancelled,
+            engine::Kind::InvalidInput if error.message.contains(sql::CHECK_FAILED) => Error::RowRefused,
+            engine::Kind::ColumnMissing => match missing_column(&error.message, &self.ask.sql) {
+                Some(name) => Error::ColumnMissing { name },
+                None => Error::Engine(error),
+            },
+            _ => Error::Engine(error),
+        }
+    }
+
+    /// The client's transaction, once the statement before has let go of it.
+    async fn transaction(&self) -> Result<Option<OwnedMutexGuard<ClientTransaction>>> {
+        let Some(transaction) = &self.ask.transaction else { return Ok(None) };
+        let locked = tokio::time::timeout(self.left(), Arc::clone(transaction).lock_owned()).await;
+        locked.map(Some).map_err(|_| Error::Timeout(self.timeout))
+    }
+
+    fn left(&self) -> Duration {
+        self.deadline.saturating_duration_since(Instant::now())
+    }
+}
+
+/// The column that the engine misses, if it is one that the caller wrote.
+fn missing_column(message: &str, text: &str) -> Option<String> {
+    let after = |marker: &str| message.split_once(marker).map(|(_, after)| after);
+    let rest = after("column named \"").or_else(|| after("olumn \""))?;
+    let (path, _) = rest.split_once('"')?;
+    let name = path.rsplit('.').next().unwrap_or(path);
+    text.to_ascii_lowercase().contains(&name.to_ascii_lowercase()).then(|| name.to_owned())
+}

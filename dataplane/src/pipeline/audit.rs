@@ -1,0 +1,305 @@
+//! Stage 15. "Audit: immutable log entry with personal data redacted."
+//!
+//! Two entries a query. `started` is in the local log before the first byte leaves, or nothing
+//! leaves; `finished` follows when the rows end, fail, are refused or are given up. [`Closing`] is
+//! made before the first stage and writes what is due when it goes away, however it goes away.
+
+use std::collections::VecDeque;
+use std::pin::Pin;
+use std::sync::atomic::Ordering;
+use std::sync::{Arc, OnceLock};
+use std::task::{Context, Poll};
+use std::time::{Duration, Instant};
+
+use arrow::array::RecordBatch;
+use contract::report::{Agent, Finished, MicroCredits, Outcome, Started};
+use contract::wire::Who;
+use contract::{Governance, Role, Timestamp};
+use futures::{Stream, StreamExt};
+
+use super::mask::Masked;
+use super::quota::Reservation;
+use super::semaphore::Slot;
+use super::{Pipeline, Query, Result, meter};
+use crate::answer::Totals;
+use crate::trail::{Stage, Trail, millis};
+use crate::{Answer, Error, Rows};
+
+/// What is due when a query ends.
+pub(super) struct Closing {
+    pipeline: Arc<Pipeline>,
+    query: Query,
+    trail: Trail,
+    closed: bool,
+}
+
+impl Closing {
+    pub fn open(pipeline: &Arc<Pipeline>, query: Query) -> Self {
+        Self { pipeline: Arc::clone(pipeline), query, trail: Trail::new(), closed: false }
+    }
+
+    pub fn query(&self) -> &Query {
+        &self.query
+    }
+
+    pub fn trail(&self) -> &Trail {
+        &self.trail
+    }
+
+    /// Hands the rows out, with the end of the query attached to them.
+    pub fn deliver(self, masked: Masked) -> Result<Answer> {
+        if let Err(error) = started(&self.pipeline, &self.query, &self.trail) {
+            return Err(self.refused(error));
+        }
+        let Masked { rows, slot, columns, columns_masked, rows_max } = masked;
+        let totals = Arc::new(OnceLock::new());
+        let answer = |stream: Delivery, totals| Answer {
+            query_id: stream.query_id(),
+            columns,
+            schema: rows.schema,
+            command: rows.about.command,
+            changed: rows.changed,
+            columns_masked,
+            warnings: rows.warnings,
+            cache_hit: false,
+            transpilation_ms: stream.transpilation_ms(),
+            rows: Rows::new(stream, totals),
+        };
+        let delivery = Delivery {
+            first: rows.first,
+            rest: rows.rest.map(|rest| rest.into_stream().boxed()),
+            changed: rows.changed,
+            delivered: 0,
+            limit: rows_max.filter(|_| rows.changed.is_none()),
+            began: rows.began,
+            end: Some(End { closing: self, reservation: rows.reservation, totals: Arc::clone(&totals), slot }),
+        };
+        Ok(answer(delivery, totals))
+    }
+
+    /// Writes down that it was refused or failed before anything was sent.
+    pub fn refused(mut self, error: Error) -> Error {
+        self.trail.now(Stage::Meter, || ()); // refused: nothing is charged
+        self.close(error.outcome(), Some(&error), 0, 0, Duration::ZERO);
+        error
+    }
+
+    fn close(&mut self, outcome: Outcome, error: Option<&Error>, rows: u64, cost: MicroCredits, took: Duration) {
+        if std::mem::replace(&mut self.closed, true) {
+            return;
+        }
+        if let Some(error) = error {
+            log(&self.query, error);
+        }
+        let pipeline = &self.pipeline;
+        let mut finished = self.trail.now(Stage::Audit, || Finished {
+            query_id: self.query.ask.query_id.clone(),
+            outcome,
+            error_code: error.map(|error| error.code().stable().to_owned()),
+            rows_returned: rows,
+            micro_credits: cost,
+            cache_hit: false,
+            execution_time_ms: millis(took),
+            transpilation_time_ms: self.trail.spent_ms(Stage::Transpile),
+            stages: Vec::new(),
+            at: pipeline.clock.now(),
+        });
+        finished.stages = self.trail.stages();
+        let written = if self.query.started.load(Ordering::Acquire) {
+            pipeline.log.finished(finished)
+        } else {
+            match pipeline.rules() {
+                Ok(rules) => pipeline
+                    .log
+                    .refused(entry(pipeline, &self.query, &self.trail, &rules, pipeline.clock.now()), finished),
+                Err(_) => Ok(()), // no rules, no organization to write it down for
+            }
+        };
+        if let Err(error) = written {
+            tracing::error!(query_id = %self.query.ask.query_id, %error, "the end of a query could not be recorded");
+        }
+    }
+}
+
+impl Drop for Closing {
+    fn drop(&mut self) {
+        if !self.closed {
+            // Whoever asked has gone before there was an answer.
+            self.trail.now(Stage::Meter, || ());
+            self.close(Outcome::Cancelled, Some(&Error::Cancelled), 0, 0, Duration::ZERO);
+        }
+    }
+}
+
+/// Puts `started` in the log, once a query.
+pub(super) fn started(pipeline: &Pipeline, query: &Query, t: &Trail) -> Result<()> {
+    if query.started.load(Ordering::Acquire) {
+        return Ok(());
+    }
+    let rules = pipeline.rules()?;
+    let entry = entry(pipeline, query, t, &rules, pipeline.clock.now());
+    pipeline.log.started(entry).map_err(|error| {
+        tracing::error!(query_id = %query.ask.query_id, %error, "a query could not be recorded");
+        Error::Unrecorded
+    })?;
+    query.started.store(true, Ordering::Release);
+    Ok(())
+}
+
+fn entry(_: &Pipeline, query: &Query, t: &Trail, rules: &Governance, at: Timestamp) -> Started {
+    let facts = t.facts().clone();
+    let ask = &query.ask;
+    let (user_id, key_id) = match &ask.who {
+        Who::Session { user_id, .. } => (Some(user_id.clone()), None),
+        Who::Key { key_id } => (None, Some(key_id.clone())),
+    };
+    let agent = (ask.agent.agent_id.is_some() || ask.agent.framework.is_some())
+        .then(|| Agent { agent_id: ask.agent.agent_id.clone(), framework: ask.agent.framework.clone() });
+    Started {
+        query_id: ask.query_id.clone(),
+        request_id: ask.request_id.clone(),
+        org_id: rules.organization.org_id.clone(),
+        user_id: facts.caller.as_ref().and_then(|caller| caller.user_id.clone()).or(user_id),
+        key_id,
+        // Who does not stand any more has no role; the entry names the least there is.
+        role: facts.caller.as_ref().map_or(Role::ServiceAccount, |caller| caller.role),
+        source_ip: ask.peer,
+        origin: ask.origin,
+        agent,
+        sql: facts.redacted.unwrap_or_else(|| sql::digest(&ask.sql)),
+        sql_original: capped(&ask.sql),
+        sql_transpiled: facts.transpiled,
+        sql_with_rls: facts.with_rls,
+        operation: facts.operation,
+        tables_accessed: facts.tables,
+        columns_masked: facts.columns_masked,
+        policy_verdicts: facts.verdicts,
+        abac_evaluation: facts.abac,
+        governance_version: facts.governance_version,
+        snapshot: facts.snapshot,
+        estimated_micro_credits: facts.estimate,
+        at,
+    }
+}
+
+/// What one entry may keep of a statement.
+const SQL_KEPT_BYTES_MAX: usize = 64 * 1024;
+
+fn capped(text: &str) -> String {
+    let mut end = text.len().min(SQL_KEPT_BYTES_MAX);
+    while !text.is_char_boundary(end) {
+        end -= 1;
+    }
+    text.get(..end).unwrap_or_default().to_owned()
+}
+
+/// Once, where the answer is made: what is ours to mend as an error, the rest for the curious.
+fn log(query: &Query, error: &Error) {
+    let (query_id, code) = (&query.ask.query_id, error.code());
+    match error {
+        Error::Unverified { why } => tracing::error!(%query_id, %code, why, "a statement could not be verified"),
+        Error::Engine(fault) if code.http() >= 500 => {
+            tracing::error!(%query_id, %code, kind = ?fault.kind, "the engine failed");
+        }
+        _ => tracing::info!(%query_id, %code, "the query did not run to its end"),
+    }
+}
+
+/// The last batches of a query and what is due after them.
+struct Delivery {
+    first: VecDeque<RecordBatch>,
+    rest: Option<futures::stream::BoxStream<'static, std::result::Result<RecordBatch, engine::Error>>>,
+    changed: Option<u64>,
+    delivered: u64,
+    /// Rows that the organization's tier allows.
+    limit: Option<u64>,
+    began: Instant,
+    end: Option<End>,
+}
+
+struct End {
+    closing: Closing,
+    reservation: Reservation,
+    totals: Arc<OnceLock<Totals>>,
+    #[expect(dead_code, reason = "held until the last row has left")]
+    slot: Slot,
+}
+
+impl Delivery {
+    fn query_id(&self) -> contract::QueryId {
+        self.end.as_ref().map_or_else(|| "".into(), |end| end.closing.query.ask.query_id.clone())
+    }
+
+    fn transpilation_ms(&self) -> f64 {
+        self.end.as_ref().map_or(0.0, |end| end.closing.trail.spent_ms(Stage::Transpile))
+    }
+
+    fn counted(&mut self, batch: RecordBatch) -> Result<RecordBatch> {
+        self.delivered += u64::try_from(batch.num_rows()).unwrap_or(u64::MAX);
+        match self.limit {
+            Some(limit) if self.delivered > limit => Err(Error::RowLimit { limit }),
+            _ => Ok(batch),
+        }
+    }
+
+    /// Meters and audits, once; the engine's side is let go first.
+    fn close(&mut self, outcome: Outcome, error: Option<&Error>) {
+        let Some(End { mut closing, reservation, totals, slot: _slot }) = self.end.take() else { return };
+        self.first.clear();
+        self.rest = None;
+        let took = self.began.elapsed();
+        let rows = self.changed.unwrap_or(self.delivered);
+        let charged = closing.trail.now(Stage::Meter, || {
+            let base = closing.trail.facts().base;
+            reservation.settle(meter::cost(base, self.delivered))
+        });
+        let _ = totals.set(Totals { row_count: rows, execution_time_ms: millis(took), micro_credits: charged });
+        closing.close(outcome, error, rows, charged, took);
+    }
+
+    fn fail(&mut self, error: Error) -> Poll<Option<Result<RecordBatch>>> {
+        self.close(error.outcome(), Some(&error));
+        Poll::Ready(Some(Err(error)))
+    }
+}
+
+impl Stream for Delivery {
+    type Item = Result<RecordBatch>;
+
+    fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
+        if self.end.is_none() {
+            return Poll::Ready(None);
+        }
+        let next = match (self.first.pop_front(), &mut self.rest) {
+            (Some(batch), _) => Some(Ok(batch)),
+            (None, Some(rest)) => match rest.poll_next_unpin(cx) {
+                Poll::Pending => return Poll::Pending,
+                Poll::Ready(next) => next,
+            },
+            (None, None) => None,
+        };
+        match next {
+            Some(Ok(batch)) => match self.counted(batch) {
+                Ok(batch) => Poll::Ready(Some(Ok(batch))),
+                Err(error) => self.fail(error),
+            },
+            Some(Err(error)) => {
+                let error = match &self.end {
+                    Some(end) => end.closing.query.fault(error),
+                    None => error.into(),
+                };
+                self.fail(error)
+            }
+            None => {
+                self.close(Outcome::Completed, None);
+                Poll::Ready(None)
+            }
+        }
+    }
+}
+
+impl Drop for Delivery {
+    fn drop(&mut self) {
+        self.close(Outcome::Cancelled, None);
+    }
+}

@@ -1,0 +1,40 @@
+//! Stage 11. "Dirty tracking and write-ahead log."
+//!
+//! A write leaves a row for each table it changed, in the same transaction; then it is committed,
+//! and only then is anybody told. Inside a client's own transaction the commit is the client's.
+
+use super::execute::{Ran, Rows};
+use super::{Pipeline, Query, Result};
+
+pub(super) async fn track(pipeline: &Pipeline, query: &Query, ran: Ran) -> Result<Rows> {
+    let Ran { rows, lease, snapshot } = ran;
+    if !rows.about.writes {
+        return Ok(rows); // its session ends with its rows
+    }
+    let mut lease = lease;
+    let at_micros = pipeline.clock.now().timestamp_micros();
+    let changes: Vec<_> = rows
+        .about
+        .written
+        .iter()
+        .map(|(table, operation)| engine::Change {
+            query_id: query.ask.query_id.to_string(),
+            table: table.clone(),
+            operation: operation.as_str().to_owned(),
+            rows: rows.changed.unwrap_or(0),
+            snapshot: snapshot.to_string(),
+            at_micros,
+        })
+        .collect();
+    let tracked = match lease.session()?.track(&changes).await {
+        Ok(()) => lease.commit_own().await,
+        Err(error) => Err(error.into()),
+    };
+    match tracked {
+        Ok(()) => Ok(rows),
+        Err(error) => {
+            lease.failed();
+            Err(error)
+        }
+    }
+}

@@ -1,0 +1,198 @@
+//! Stage 10. "Execution: runs with a timeout."
+//!
+//! In the engine's own process, until its end, the deadline or the caller's cancel. Rows stream; the
+//! first batch is awaited here, so that a statement that fails at once fails with a code and not in
+//! the middle of an answer.
+//!
+//! An error about a row that a filter hides would tell what is in it. So a statement over a filtered
+//! table that could raise one is held back: when it fails while nothing has left, it runs again with
+//! barriers, behind which no expression of the caller meets a hidden row, and that outcome counts.
+
+use std::collections::VecDeque;
+use std::time::Instant;
+
+use arrow::array::RecordBatch;
+use arrow::datatypes::{Schema, SchemaRef};
+use contract::policy::abac::Operation;
+use engine::{Kind, Outcome, Snapshot};
+
+use super::quota::Reservation;
+use super::snapshot::{Lease, Pinned};
+use super::tables::About;
+use super::transpile::{HeldBack, Native};
+use super::{Pipeline, Query, Result, audit};
+use crate::Error;
+use crate::trail::Trail;
+
+/// What a held-back answer may keep in memory.
+const HELD_BYTES_MAX: usize = 1024 * 1024;
+
+/// The statement has run, or runs; nothing of it has left.
+pub(super) struct Ran {
+    pub rows: Rows,
+    pub lease: Lease,
+    pub snapshot: Snapshot,
+}
+
+/// Rows on their way, not yet asserted to be masked.
+pub(super) struct Rows {
+    pub schema: SchemaRef,
+    pub columns: Vec<engine::Column>,
+    /// Read already, not sent.
+    pub first: VecDeque<RecordBatch>,
+    /// What the engine still makes.
+    pub rest: Option<engine::Rows>,
+    /// Rows a write changed.
+    pub changed: Option<u64>,
+    pub about: About,
+    pub reservation: Reservation,
+    pub masked_outputs: Vec<usize>,
+    pub masked_columns: Vec<String>,
+    pub warnings: Vec<String>,
+    pub began: Instant,
+}
+
+impl Rows {
+    pub fn warned(mut self, warning: String) -> Self {
+        self.warnings.insert(0, warning);
+        self
+    }
+}
+
+impl std::fmt::Debug for Rows {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Rows").field("columns", &self.columns.len()).finish_non_exhaustive()
+    }
+}
+
+pub(super) async fn run(pipeline: &Pipeline, query: &Query, pinned: Pinned, t: &Trail) -> Result<Ran> {
+    let began = Instant::now();
+    let Pinned { native, mut lease, snapshot } = pinned;
+    if native.about.writes {
+        audit::started(pipeline, query, t)?; // in the log before it is in the database
+    }
+    let ran = match with_care(query, &native, &mut lease, t).await {
+        Err(Error::Engine(error)) if error.kind == Kind::Crashed && may_repeat(&native, &lease) => {
+            // Another caller's statement took the process down; this one had sent nothing.
+            start_again(&mut lease, t).await?;
+            with_care(query, &native, &mut lease, t).await
+        }
+        other => other,
+    };
+    let (head, changed) = match ran {
+        Ok(ran) => ran,
+        Err(error) => {
+            lease.failed();
+            return Err(error);
+        }
+    };
+    let Native { sql, about, reservation, masked_columns, .. } = native;
+    if matches!(about.operation, Operation::Create | Operation::Alter | Operation::Drop) {
+        lease.defined();
+    }
+    let Head { schema, columns, first, rest } = head;
+    let rows = Rows {
+        schema,
+        columns,
+        first,
+        rest,
+        changed,
+        about,
+        reservation,
+        masked_outputs: sql.masked_outputs,
+        masked_columns,
+        warnings: sql.warnings,
+        began,
+    };
+    Ok(Ran { rows, lease, snapshot })
+}
+
+fn may_repeat(native: &Native, lease: &Lease) -> bool {
+    !native.about.writes && !lease.is_client()
+}
+
+/// A new transaction on the same session, after its statement failed.
+async fn start_again(lease: &mut Lease, t: &Trail) -> Result<()> {
+    let session = lease.session()?;
+    session.rollback().await?;
+    let snapshot = session.begin().await?;
+    t.facts().snapshot = Some(snapshot.to_string());
+    Ok(())
+}
+
+/// Runs it so that no error tells of a hidden row.
+async fn with_care(query: &Query, native: &Native, lease: &mut Lease, t: &Trail) -> Result<(Head, Option<u64>)> {
+    if native.held_back == HeldBack::UntilSure && !may_repeat(native, lease) {
+        return once(query, native, &native.sql.with_barriers()?, lease).await;
+    }
+    let plain = once(query, native, &native.sql, lease).await;
+    if native.held_back != HeldBack::UntilSure {
+        return plain;
+    }
+    let held = match plain {
+        Ok((head, changed)) => hold(query, head).await.map(|head| head.map(|head| (head, changed))),
+        Err(error) => Err(error),
+    };
+    match held {
+        Ok(Some(ran)) => return Ok(ran),
+        Ok(None) => {} // more than may be held: from the start, behind barriers
+        Err(Error::Engine(error)) if tells_of_data(error.kind) => {}
+        Err(error) => return Err(error),
+    }
+    start_again(lease, t).await?;
+    once(query, native, &native.sql.with_barriers()?, lease).await
+}
+
+fn tells_of_data(kind: Kind) -> bool {
+    matches!(kind, Kind::Conversion | Kind::OutOfRange | Kind::DivideByZero | Kind::InvalidInput)
+}
+
+/// The beginning of an answer.
+struct Head {
+    schema: SchemaRef,
+    columns: Vec<engine::Column>,
+    first: VecDeque<RecordBatch>,
+    rest: Option<engine::Rows>,
+}
+
+async fn once(query: &Query, native: &Native, sql: &sql::EngineSql, lease: &mut Lease) -> Result<(Head, Option<u64>)> {
+    let statement = engine::Statement {
+        sql: sql.sql.clone(),
+        params: super::transpile::bound(&sql.binds, &query.ask.params)?,
+        writes: native.about.writes,
+    };
+    let outcome = lease.session()?.run(statement, query.deadline, &query.ask.cancel).await;
+    match outcome.map_err(|error| query.fault(error))? {
+        Outcome::Rows(mut rows) => {
+            let first = rows.next().await.transpose().map_err(|error| query.fault(error))?;
+            let (schema, columns) = (rows.schema.clone(), rows.columns.clone());
+            Ok((Head { schema, columns, first: first.into_iter().collect(), rest: Some(rows) }, None))
+        }
+        Outcome::Changed { rows, returning: Some(held) } => {
+            let engine::Held { schema, columns, batches } = held;
+            Ok((Head { schema, columns, first: batches.into(), rest: None }, Some(rows)))
+        }
+        Outcome::Changed { rows, returning: None } => {
+            let schema = SchemaRef::new(Schema::empty());
+            Ok((Head { schema, columns: Vec::new(), first: VecDeque::new(), rest: None }, Some(rows)))
+        }
+    }
+}
+
+/// Reads on until the end, or until it is more than may be held: then nothing.
+async fn hold(query: &Query, mut head: Head) -> Result<Option<Head>> {
+    let Some(mut rest) = head.rest.take() else { return Ok(Some(head)) };
+    let mut held: usize = head.first.iter().map(RecordBatch::get_array_memory_size).sum();
+    while held <= HELD_BYTES_MAX {
+        match rest.next().await {
+            None => return Ok(Some(head)),
+            Some(Ok(batch)) => {
+                held += batch.get_array_memory_size();
+                head.first.push_back(batch);
+            }
+            Some(Err(error)) => return Err(query.fault(error)),
+        }
+    }
+    rest.finish().await;
+    Ok(None)
+}

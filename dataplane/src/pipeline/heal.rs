@@ -1,0 +1,162 @@
+//! Stage 12. "AI healing: on failure, attempts an automatic SQL correction."
+//!
+//! By rules: a column, table or function that does not exist, and is spelt almost like one that the
+//! caller may see, is taken for it. Once a query, only while nothing has been sent, never for a
+//! statement that writes, and never after a refusal. The healed text passes all gates again, and the
+//! answer says what was changed.
+
+use contract::Governance;
+
+use super::tables::Extracted;
+use super::{Pipeline, Query, Result, tables};
+use crate::Error;
+use crate::trail::Trail;
+
+/// How alike two names must be (Jaro–Winkler).
+const LIKENESS_MIN: f64 = 0.88;
+
+/// Another text for the same wish.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Healed {
+    pub sql: String,
+    pub warning: String,
+}
+
+pub(super) async fn rewrite(pipeline: &Pipeline, query: &Query, rules: &Governance, error: &Error) -> Option<Healed> {
+    if query.ask.transaction.is_some() {
+        return None; // the engine has given the transaction up
+    }
+    let text = &query.ask.sql;
+    let Extracted { statement, about } = tables::extract(text, &Trail::new()).ok()?;
+    if about.writes {
+        return None;
+    }
+    let (kind, wrong, right) = match error {
+        Error::Sql(error) => match &error.kind {
+            sql::error::Kind::TableNotFound { name, did_you_mean: Some(near), .. } => {
+                // Only the name is replaced, so only a table of the same schema fits.
+                let (schema, near) = near.split_once('.')?;
+                let written = statement.tables().iter().find(|table| table.name.eq_ignore_ascii_case(name))?;
+                let same = written.schema.as_deref().unwrap_or(&query.ask.names.schema).eq_ignore_ascii_case(schema);
+                ("table", name.clone(), same.then(|| near.to_owned()).filter(|near| alike(name, near))?)
+            }
+            sql::error::Kind::UnsupportedFunction { name } => {
+                ("function", name.clone(), nearest(name, sql::functions::all().map(|known| known.name.to_owned()))?)
+            }
+            _ => return None,
+        },
+        Error::ColumnMissing { name } => {
+            let columns = columns(pipeline, query, rules, statement).await.ok()?;
+            ("column", name.clone(), nearest(name, columns.into_iter())?)
+        }
+        _ => return None,
+    };
+    let sql = renamed(text, &wrong, &right)?;
+    Some(Healed { sql, warning: format!("healed: {kind} {wrong} does not exist, {right} was taken instead") })
+}
+
+/// Columns of the tables that the statement reads: it passed the gates, so the caller may see them.
+async fn columns(
+    pipeline: &Pipeline,
+    query: &Query,
+    rules: &Governance,
+    statement: sql::Statement,
+) -> Result<Vec<String>> {
+    let known = pipeline.remembered.tables.of(&pipeline.engine()?, query).await?;
+    let resolved = sql::resolve(statement, &known, &super::policy::names(query, rules))?;
+    let used = resolved.tables();
+    let read = known.tables().filter(|table| used.contains(&table.path()));
+    Ok(read.flat_map(|table| table.columns.iter().map(|column| column.name.clone())).collect())
+}
+
+fn alike(wrong: &str, right: &str) -> bool {
+    strsim::jaro_winkler(&wrong.to_ascii_lowercase(), &right.to_ascii_lowercase()) >= LIKENESS_MIN
+}
+
+/// The one name that is most alike; two that are equally alike are no answer.
+fn nearest(wrong: &str, names: impl Iterator<Item = String>) -> Option<String> {
+    let wrong = wrong.to_ascii_lowercase();
+    let mut scored: Vec<_> = names
+        .map(|name| (strsim::jaro_winkler(&wrong, &name.to_ascii_lowercase()), name))
+        .filter(|(likeness, _)| *likeness >= LIKENESS_MIN)
+        .collect();
+    scored.sort_by(|one, other| other.0.total_cmp(&one.0));
+    scored.dedup_by(|one, other| one.1.eq_ignore_ascii_case(&other.1));
+    match scored.as_slice() {
+        [(_, best)] => Some(best.clone()),
+        [(likeness, best), (second, _), ..] if likeness > second => Some(best.clone()),
+        _ => None,
+    }
+}
+
+/// The text with every identifier `wrong` replaced; nothing when there is none. Strings, comments
+/// and quoted names that are spelt otherwise stay as they are.
+fn renamed(text: &str, wrong: &str, right: &str) -> Option<String> {
+    let mut out = String::with_capacity(text.len() + right.len());
+    let mut rest = text;
+    let mut found = false;
+    while let Some(first) = rest.chars().next() {
+        let length = piece(rest);
+        let (token, after) = rest.split_at_checked(length)?;
+        let bare = token.strip_prefix('"').and_then(|token| token.strip_suffix('"')).unwrap_or(token);
+        let is_name = first == '"' || is_word(first);
+        if is_name && bare.eq_ignore_ascii_case(wrong) {
+            found = true;
+            out.push_str(&sql::quote::name(right));
+        } else {
+            out.push_str(token);
+        }
+        rest = after;
+    }
+    found.then_some(out)
+}
+
+/// Bytes of the next token, as far as renaming needs to tell them apart.
+fn piece(text: &str) -> usize {
+    let whole = text.len();
+    let until =
+        |end: &str, from: usize| text.get(from..).and_then(|t| t.find(end)).map_or(whole, |at| from + at + end.len());
+    match text.as_bytes() {
+        [b'\'', ..] => until("'", 1),
+        [b'"', ..] => until("\"", 1),
+        [b'-', b'-', ..] => until("\n", 2),
+        [b'/', b'*', ..] => until("*/", 2),
+        [b'$', b'$', ..] => until("$$", 2),
+        _ => {
+            let word = text.find(|c: char| !is_word(c)).unwrap_or(whole);
+            if word > 0 { word } else { text.chars().next().map_or(whole, char::len_utf8) }
+        }
+    }
+}
+
+fn is_word(c: char) -> bool {
+    c.is_alphanumeric() || c == '_'
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_identifiers_are_renamed() {
+        let cases = [
+            ("select nmae from t", Some(r#"select "name" from t"#)),
+            ("select t.NMAE, 'nmae' from t -- nmae", Some(r#"select t."name", 'nmae' from t -- nmae"#)),
+            (r#"select "nmae" from nmae_x /* nmae */"#, Some(r#"select "name" from nmae_x /* nmae */"#)),
+            ("select 'it''s nmae' from t where ü = 1", None),
+            ("select $$nmae$$", None),
+        ];
+        for (text, expected) in cases {
+            assert_eq!(renamed(text, "nmae", "name").as_deref(), expected, "{text}");
+        }
+    }
+
+    #[test]
+    fn a_name_is_guessed_only_when_one_is_nearest() {
+        let among = |wrong: &str, names: &[&str]| nearest(wrong, names.iter().map(|name| (*name).to_owned()));
+        assert_eq!(among("custmer_id", &["customer_id", "amount"]).as_deref(), Some("customer_id"));
+        assert_eq!(among("zzz", &["customer_id"]), None);
+        assert_eq!(among("amount_", &["amount_a", "amount_b"]), None);
+        assert_eq!(among("nmae", &["name", "name"]).as_deref(), Some("name"));
+    }
+}

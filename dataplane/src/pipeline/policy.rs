@@ -1,0 +1,216 @@
+//! Stage 3. "Policy evaluation: ABAC context check against the extracted tables."
+//!
+//! Who asks is looked up in the snapshot that the whole query lives by. Then, in this order: may
+//! they run such a statement at all; do the policies let it through; is every name in it known.
+//! Only what passes all of it becomes [`Allowed`].
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use contract::governance::EnvironmentStatus;
+use contract::policy::abac::{self, Context, Decision, Effect, Operation};
+use contract::policy::{Rules, TableRef};
+use contract::report::{AbacEvaluation, Verdict};
+use contract::{Caller, Governance};
+
+use super::tables::{self, About, Extracted};
+use super::{Pipeline, Query, Result};
+use crate::sessions::standing_in;
+use crate::trail::{Trail, millis};
+use crate::{Declared, Error};
+
+/// A statement that this caller may run. Its rows and columns are not governed yet.
+#[derive(Debug)]
+pub(super) struct Allowed {
+    pub resolved: sql::Resolved,
+    pub about: About,
+    pub caller: Caller,
+    pub agent: Agent,
+    /// The tables there are, as of now.
+    pub known: Arc<sql::Catalog>,
+}
+
+/// The agent behind a query.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(super) struct Agent {
+    pub agent_id: Option<String>,
+    pub framework: Option<String>,
+    /// Not only declared: the key was made for it.
+    pub verified: bool,
+}
+
+pub(super) async fn check(
+    pipeline: &Pipeline,
+    query: &Query,
+    rules: &Governance,
+    extracted: Extracted,
+    t: &Trail,
+) -> Result<Allowed> {
+    let Extracted { statement, mut about } = extracted;
+    t.facts().governance_version = rules.version;
+    let now = pipeline.clock.now();
+    let caller = standing_in(rules, &query.ask.who, query.ask.peer, now)?;
+    t.facts().caller = Some(caller.clone());
+    let agent = agent(rules, &caller, &query.ask.agent)?;
+    stands(rules)?;
+    caller.may_query(about.writes).map_err(Error::Caller)?;
+    let asked = Asked { query, rules, caller: &caller, agent: &agent, about: &about, now };
+    let operations: Vec<_> = statement.operations().iter().copied().map(tables::operation).collect();
+    asked.permitted(&about.tables, &operations, t)?;
+    altered_ungoverned(rules, &about)?;
+    let known = pipeline.remembered.tables.of(&pipeline.engine()?, query).await?;
+    let names = names(query, rules);
+    let resolved = sql::resolve(statement, &known, &names).map_err(|error| asked.shown(error, &operations))?;
+    // The caller may write a name in several ways; what it turned out to mean is judged again.
+    let bound = resolved.tables();
+    if bound != about.tables {
+        asked.permitted(&bound, &operations, t)?;
+    }
+    about.tables = if bound.is_empty() { about.tables } else { bound };
+    t.facts().tables.clone_from(&about.tables);
+    Ok(Allowed { resolved, about, caller, agent, known })
+}
+
+pub(super) fn names(query: &Query, rules: &Governance) -> sql::Names {
+    let asked = &query.ask.names;
+    let mut names = sql::Names::new(asked.database.clone().unwrap_or_else(|| rules.environment.slug.clone()));
+    names.search_path = vec![asked.schema.clone()];
+    names
+}
+
+/// Is this environment open at all?
+fn stands(rules: &Governance) -> Result<()> {
+    if rules.organization.status != "active" {
+        return Err(Error::Suspended { what: "organization" });
+    }
+    match rules.environment.status {
+        EnvironmentStatus::Active | EnvironmentStatus::Provisioning => Ok(()),
+        EnvironmentStatus::Suspended | EnvironmentStatus::Decommissioning => {
+            Err(Error::Suspended { what: "environment" })
+        }
+    }
+}
+
+/// A key made for one agent refuses another declaration; anything else is only declared.
+fn agent(rules: &Governance, caller: &Caller, declared: &Declared) -> Result<Agent> {
+    let key = caller.key_id().and_then(|key_id| rules.key(key_id));
+    let Some(bound) = key.and_then(|key| key.agent_id.as_ref().map(|id| (id, key.agent_framework.as_ref()))) else {
+        let Declared { agent_id, framework } = declared.clone();
+        return Ok(Agent { agent_id, framework, verified: false });
+    };
+    let (agent_id, framework) = bound;
+    let differs = |declared: &Option<String>, bound: Option<&String>| {
+        declared.as_ref().is_some_and(|declared| bound.is_some_and(|bound| bound != declared))
+    };
+    if differs(&declared.agent_id, Some(agent_id)) || differs(&declared.framework, framework) {
+        return Err(Error::PolicyDenied { message: "the key is bound to another agent".to_owned() });
+    }
+    let framework = framework.cloned().or_else(|| declared.framework.clone());
+    Ok(Agent { agent_id: Some(agent_id.clone()), framework, verified: true })
+}
+
+/// Names that an enabled policy uses keep their meaning: such a table cannot be altered.
+fn altered_ungoverned(rules: &Governance, about: &About) -> Result<()> {
+    let governs = |path: &str| {
+        let (schema, name) = path.split_once('.').unwrap_or(("main", path));
+        let table = TableRef { schema, name };
+        rules.policies.iter().filter(|policy| policy.enabled).any(|policy| match &policy.rules {
+            Rules::ColumnMasking(rules) => rules.iter().any(|rule| table.is_named_by(&rule.table)),
+            Rules::RowLevelSecurity(rules) => rules.iter().any(|rule| table.is_named_by(&rule.table)),
+        })
+    };
+    let altered = about.written.iter().find(|(path, operation)| *operation == Operation::Alter && governs(path));
+    match altered {
+        Some((path, _)) => Err(Error::Governed { table: path.clone() }),
+        None => Ok(()),
+    }
+}
+
+/// Everything a policy may ask about.
+struct Asked<'a> {
+    query: &'a Query,
+    rules: &'a Governance,
+    caller: &'a Caller,
+    agent: &'a Agent,
+    about: &'a About,
+    now: contract::Timestamp,
+}
+
+impl Asked<'_> {
+    fn permitted(&self, tables: &[String], operations: &[Operation], t: &Trail) -> Result<()> {
+        let began = Instant::now();
+        let decision = self.decide(tables, operations);
+        let took = millis(began.elapsed());
+        let verdict = self.verdict(&decision, tables);
+        let mut facts = t.facts();
+        facts.verdicts = decision
+            .matched
+            .into_iter()
+            .map(|(policy_id, policy_name, action)| Verdict {
+                policy_id,
+                policy_name,
+                action: action.as_str().to_owned(),
+                columns: Vec::new(),
+                function: None,
+            })
+            .collect();
+        facts.abac = Some(AbacEvaluation {
+            decision: if verdict.is_ok() { "allow" } else { "deny" }.to_owned(),
+            policies_evaluated: decision.policies_evaluated,
+            evaluation_time_ms: took,
+        });
+        drop(facts);
+        verdict
+    }
+
+    fn decide(&self, tables: &[String], operations: &[Operation]) -> Decision {
+        let context = Context {
+            role: self.caller.role,
+            user_id: self.caller.user_id.as_ref().map(contract::UserId::as_str),
+            attributes: &self.caller.attributes,
+            agent_id: self.agent.agent_id.as_deref(),
+            agent_framework: self.agent.framework.as_deref(),
+            origin: self.query.ask.origin,
+            source_ip: self.query.ask.peer.map(|ip| ip.to_canonical()),
+            tables: tables.iter().map(|path| table_ref(path)).collect(),
+            operations: operations.to_vec(),
+            now: self.now,
+        };
+        abac::evaluate(&self.rules.abac_policies, &context)
+    }
+
+    fn verdict(&self, decision: &Decision, tables: &[String]) -> Result<()> {
+        let said = |otherwise: &str| decision.message.clone().unwrap_or_else(|| otherwise.to_owned());
+        match decision.effect {
+            Effect::Allow => Ok(()),
+            Effect::ReadOnly if !self.about.writes => Ok(()),
+            Effect::ReadOnly => Err(Error::PolicyDenied { message: said("policy lets you only read here") }),
+            Effect::Deny => Err(Error::PolicyDenied { message: said("denied by policy") }),
+            Effect::DenyTable => {
+                let denied = |path: &&String| self.decide(std::slice::from_ref(*path), &[]).effect == Effect::DenyTable;
+                let table = tables.iter().find(denied).cloned().unwrap_or_default();
+                Err(Error::TableDenied { table })
+            }
+        }
+    }
+
+    /// A suggestion may name only what the caller may see.
+    fn shown(&self, mut error: sql::Error, operations: &[Operation]) -> Error {
+        if let sql::error::Kind::TableNotFound { schema, name, did_you_mean: Some(near) } = &error.kind
+            && self.decide(std::slice::from_ref(near), operations).effect >= Effect::Deny
+        {
+            let path = schema.as_ref().map_or_else(|| name.clone(), |schema| format!("{schema}.{name}"));
+            let kind =
+                sql::error::Kind::TableNotFound { schema: schema.clone(), name: name.clone(), did_you_mean: None };
+            let position = error.position;
+            error = sql::Error::new(kind, format!("table {path} does not exist"));
+            error.position = position;
+        }
+        error.into()
+    }
+}
+
+fn table_ref(path: &str) -> TableRef<'_> {
+    let (schema, name) = path.split_once('.').unwrap_or(("main", path));
+    TableRef { schema, name }
+}

@@ -1,0 +1,158 @@
+//! Stage 6. "Row filters: row-level-security WHERE clause injection."
+//!
+//! Rows and columns are governed at the same place: every table reference, anywhere in the
+//! statement, becomes a subquery that holds only what the caller may see, so no alias, expression,
+//! join or error ever meets a raw value. Placeholders become bound values, never text; one that the
+//! caller has no value for makes its filter false.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use contract::Governance;
+use contract::policy::{self, MaskFunction, TableRef, filters_on, masks_on, placeholder_values};
+use contract::report::Verdict;
+use moka::sync::Cache;
+use sql::filter::Template;
+
+use super::Result;
+use super::policy::Allowed;
+use super::quota::{Afforded, Reservation};
+use super::tables::About;
+use crate::trail::Trail;
+
+/// A statement in which every table is governed.
+#[derive(Debug)]
+pub(super) struct Filtered {
+    pub governed: sql::Governed,
+    /// The same statement as the caller wrote it, where governing changed it: for the audit entry.
+    pub ungoverned: Option<sql::Resolved>,
+    pub about: About,
+    pub reservation: Reservation,
+}
+
+/// Filters that were read before, by their text.
+#[derive(Debug)]
+pub(super) struct Templates(Cache<Arc<str>, Template>);
+
+const TEMPLATES_MAX: u64 = 10_000;
+
+impl Default for Templates {
+    fn default() -> Self {
+        Self(Cache::new(TEMPLATES_MAX))
+    }
+}
+
+impl Templates {
+    fn of(&self, text: &str) -> Result<Template> {
+        if let Some(template) = self.0.get(text) {
+            return Ok(template);
+        }
+        let template = Template::parse(text)?;
+        self.0.insert(text.into(), template.clone());
+        Ok(template)
+    }
+}
+
+pub(super) fn apply(templates: &Templates, rules: &Governance, afforded: Afforded, t: &Trail) -> Result<Filtered> {
+    let Afforded { allowed, reservation } = afforded;
+    let (chosen, verdicts) = choose(templates, rules, &allowed)?;
+    let Allowed { resolved, about, .. } = allowed;
+    let ungoverned = (!chosen.is_empty()).then(|| resolved.clone());
+    let governed = sql::govern(resolved, &chosen)?;
+    let reached: BTreeSet<String> = governed.masked_columns().iter().map(|path| path.to_ascii_lowercase()).collect();
+    let mut facts = t.facts();
+    facts.columns_masked = governed.masked_columns().to_vec();
+    facts.verdicts.extend(verdicts.into_iter().filter(|verdict| concerns(verdict, &reached)));
+    drop(facts);
+    Ok(Filtered { governed, ungoverned, about, reservation })
+}
+
+/// A mask that the answer does not reach is no verdict on it.
+fn concerns(verdict: &Verdict, reached: &BTreeSet<String>) -> bool {
+    let is_reached = |column: &String| {
+        let column = column.to_ascii_lowercase();
+        reached.iter().any(|path| *path == column || path.ends_with(&format!(".{column}")))
+    };
+    verdict.columns.is_empty() || verdict.columns.iter().any(is_reached)
+}
+
+/// The rules that hold for this caller on the tables of this statement, and what they say for the log.
+fn choose(templates: &Templates, rules: &Governance, allowed: &Allowed) -> Result<(sql::Rules, Vec<Verdict>)> {
+    let mut chosen = sql::Rules::default();
+    let mut verdicts = Vec::new();
+    let used: BTreeSet<_> = allowed.about.tables.iter().map(|path| path.to_ascii_lowercase()).collect();
+    let agent = match (&allowed.agent.agent_id, &allowed.agent.framework) {
+        (Some(id), framework) if allowed.agent.verified => {
+            Some((id.as_str(), framework.as_deref().unwrap_or_default()))
+        }
+        _ => None,
+    };
+    let values = placeholder_values(&allowed.caller, &rules.environment.env_id, agent);
+    for (schema, name) in governed_tables(rules) {
+        if !used.contains(&format!("{schema}.{name}")) {
+            continue;
+        }
+        let table = TableRef { schema: &schema, name: &name };
+        for (column, mask) in masks_on(&rules.policies, table, allowed.caller.role) {
+            chosen.mask(&schema, &name, &column, as_put(mask.function, mask.visible_chars));
+            verdicts.push(mask_verdict(mask, &name));
+        }
+        for row_filter in filters_on(&rules.policies, table, allowed.caller.role) {
+            let filter = templates.of(&row_filter.filter)?.bind(&|name| values.get(name).cloned(), &allowed.known)?;
+            chosen.filter(&schema, &name, filter);
+            verdicts.push(filter_verdict(row_filter));
+        }
+    }
+    Ok((chosen, verdicts))
+}
+
+/// Schema and name, in lower case, of each table that an enabled policy names.
+fn governed_tables(rules: &Governance) -> BTreeSet<(String, String)> {
+    let mut tables = BTreeSet::new();
+    let mut add = |rule: &str| {
+        let (schema, name) = rule.rsplit_once('.').unwrap_or(("main", rule));
+        tables.insert((schema.to_ascii_lowercase(), name.to_ascii_lowercase()));
+    };
+    for policy in rules.policies.iter().filter(|policy| policy.enabled) {
+        match &policy.rules {
+            policy::Rules::ColumnMasking(rules) => rules.iter().for_each(|rule| add(&rule.table)),
+            policy::Rules::RowLevelSecurity(rules) => rules.iter().for_each(|rule| add(&rule.table)),
+        }
+    }
+    tables
+}
+
+fn as_put(function: MaskFunction, visible_chars: u32) -> sql::Mask {
+    match function {
+        MaskFunction::Full => sql::Mask::Full,
+        MaskFunction::Partial => sql::Mask::Partial { visible_chars },
+        MaskFunction::Hash => sql::Mask::Hash,
+        MaskFunction::Null => sql::Mask::Null,
+    }
+}
+
+fn mask_verdict(mask: policy::Mask, table: &str) -> Verdict {
+    let function = match mask.function {
+        MaskFunction::Full => "full",
+        MaskFunction::Partial => "partial",
+        MaskFunction::Hash => "hash",
+        MaskFunction::Null => "null",
+    };
+    Verdict {
+        policy_id: mask.policy_id,
+        policy_name: mask.policy_name,
+        action: "mask".to_owned(),
+        columns: vec![format!("{table}.{}", mask.column)],
+        function: Some(function.to_owned()),
+    }
+}
+
+fn filter_verdict(filter: policy::RowFilter) -> Verdict {
+    Verdict {
+        policy_id: filter.policy_id,
+        policy_name: filter.policy_name,
+        action: "filter".to_owned(),
+        columns: Vec::new(),
+        function: None,
+    }
+}

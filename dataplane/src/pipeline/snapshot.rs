@@ -1,0 +1,145 @@
+//! Stage 9. "Snapshot pinning: table-format snapshot isolation."
+//!
+//! A transaction is opened before the statement runs: what it sees is fixed, and named in the audit
+//! entry. Before that, the engine's own parser must find in the generated SQL exactly the tables
+//! that the rewrite put there; two parsers that disagree mean that one of them was fooled.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use engine::{Kind, Session, Snapshot};
+use moka::sync::Cache;
+use tokio::sync::OwnedMutexGuard;
+
+use super::transaction::ClientTransaction;
+use super::transpile::Native;
+use super::{Pipeline, Query, Result};
+use crate::Error;
+use crate::trail::Trail;
+
+/// A statement with the transaction it will run in.
+pub(super) struct Pinned {
+    pub native: Native,
+    pub lease: Lease,
+    pub snapshot: Snapshot,
+}
+
+/// The session a statement runs on.
+pub(super) enum Lease {
+    /// Its own, gone when its rows are.
+    Own(Box<Session>),
+    /// The client's transaction, locked while the statement is started.
+    Client(OwnedMutexGuard<ClientTransaction>),
+}
+
+impl Lease {
+    pub fn session(&mut self) -> Result<&mut Session> {
+        match self {
+            Self::Own(session) => Ok(session),
+            Self::Client(transaction) => transaction.session(),
+        }
+    }
+
+    pub fn is_client(&self) -> bool {
+        matches!(self, Self::Client(_))
+    }
+
+    /// A client's own transaction is committed by the client.
+    pub async fn commit_own(&mut self) -> Result<()> {
+        match self {
+            Self::Own(session) => Ok(session.commit().await?),
+            Self::Client(_) => Ok(()),
+        }
+    }
+
+    pub fn defined(&mut self) {
+        if let Self::Client(transaction) = self {
+            transaction.defined();
+        }
+    }
+
+    pub fn failed(&mut self) {
+        if let Self::Client(transaction) = self {
+            transaction.fail();
+        }
+    }
+}
+
+pub(super) async fn pin(pipeline: &Pipeline, query: &Query, native: Native, t: &Trail) -> Result<Pinned> {
+    let (mut lease, snapshot) = match query.transaction().await? {
+        None => {
+            let mut session = pipeline.engine()?.session().await?;
+            let snapshot = session.begin().await?;
+            (Lease::Own(Box::new(session)), snapshot)
+        }
+        Some(mut transaction) => {
+            let (_, snapshot) = transaction.open(pipeline, &query.ask.who).await?;
+            (Lease::Client(transaction), snapshot)
+        }
+    };
+    pipeline.remembered.checked.agrees(pipeline, query, &native, &mut lease).await?;
+    t.facts().snapshot = Some(snapshot.to_string());
+    Ok(Pinned { native, lease, snapshot })
+}
+
+/// Generated statements that both parsers read alike.
+#[derive(Debug)]
+pub(super) struct Checked(Cache<Arc<str>, ()>);
+
+const CHECKED_MAX: u64 = 10_000;
+
+impl Default for Checked {
+    fn default() -> Self {
+        Self(Cache::new(CHECKED_MAX))
+    }
+}
+
+impl Checked {
+    async fn agrees(&self, pipeline: &Pipeline, query: &Query, native: &Native, lease: &mut Lease) -> Result<()> {
+        let text: Arc<str> = native.sql.sql.as_str().into();
+        if self.0.contains_key(&text) {
+            return Ok(());
+        }
+        let parsed = match lease {
+            // What the transaction has defined, only its own session knows.
+            Lease::Client(transaction) => transaction.session()?.parsed(&text).await,
+            Lease::Own(_) => pipeline.engine()?.parsed(&text).await,
+        };
+        let parsed = parsed.map_err(|error| match error.kind {
+            Kind::Parser => Error::Unverified { why: "the engine does not parse what was generated".to_owned() },
+            _ => query.fault(error), // names and types that do not fit together
+        })?;
+        compare(&parsed, native)?;
+        self.0.insert(text, ());
+        Ok(())
+    }
+}
+
+/// Functions that only the rewrite may call: a mask, and a refusal raised where a row reaches it.
+const OURS: [&str; 2] = ["sluice_mask_hash", "error"];
+
+fn compare(parsed: &engine::Parsed, native: &Native) -> Result<()> {
+    let Some(found) = &parsed.tables else {
+        // The engine names no tables for UPDATE, DELETE, MERGE and definitions; for what only
+        // reads, silence is a disagreement.
+        return if native.about.writes {
+            Ok(())
+        } else {
+            Err(Error::Unverified { why: "the engine cannot tell the tables".to_owned() })
+        };
+    };
+    let plain = |name: &str| name.replace('"', "").to_ascii_lowercase();
+    let found: BTreeSet<_> = found.iter().map(|name| plain(name)).collect();
+    let emitted: BTreeSet<_> = native.sql.tables.iter().map(|name| plain(name)).collect();
+    let agree = if native.about.writes { found.is_subset(&emitted) } else { found == emitted };
+    if !agree {
+        return Err(Error::Unverified { why: format!("tables found {found:?}, emitted {emitted:?}") });
+    }
+    let unlisted =
+        |name: &&String| sql::functions::class(name).is_none_or(|class| class == sql::functions::Class::Denied);
+    let callers = |name: &&String| !OURS.contains(&name.as_str());
+    match parsed.functions.iter().flatten().filter(callers).find(unlisted) {
+        Some(name) => Err(Error::Unverified { why: format!("function {name} is not on the list") }),
+        None => Ok(()),
+    }
+}

@@ -1,0 +1,188 @@
+//! Stage 2. "Table extraction: find the tables referenced in the parsed statement."
+//!
+//! One statement, parsed by us and classified by its whole tree. Whether the tables exist is not
+//! asked yet: a name that a policy denies answers alike whether or not there is such a table.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use contract::policy::abac::Operation;
+
+use super::{Query, Result};
+use crate::Command;
+use crate::trail::Trail;
+
+/// A statement and what it touches, by the caller's own words.
+#[derive(Debug)]
+pub(super) struct Extracted {
+    pub statement: sql::Statement,
+    pub about: About,
+}
+
+/// What later stages want to know of a statement that has been taken apart.
+#[derive(Debug, Clone)]
+pub(super) struct About {
+    pub command: Command,
+    /// What it does most of all: the name it has in audit and billing.
+    pub operation: Operation,
+    pub writes: bool,
+    pub holds_vector_call: bool,
+    /// `schema.table` once bound.
+    pub tables: Vec<String>,
+    /// Tables written to, with what is done to them.
+    pub written: Vec<(String, Operation)>,
+}
+
+pub(super) fn extract(text: &str, t: &Trail) -> Result<Extracted> {
+    let statement = match sql::parse(text) {
+        Ok(statement) => statement,
+        Err(error) => {
+            t.facts().redacted = Some(sql::digest(text));
+            return Err(error.into());
+        }
+    };
+    let about = About {
+        command: command(statement.kind()),
+        operation: main_operation(&statement),
+        writes: statement.is_write(),
+        holds_vector_call: statement.holds_vector_call(),
+        tables: statement.tables().iter().map(path).collect(),
+        written: statement.tables().iter().flat_map(written).collect(),
+    };
+    let mut facts = t.facts();
+    facts.redacted = Some(statement.redacted());
+    facts.operation = Some(about.operation);
+    facts.tables.clone_from(&about.tables);
+    drop(facts);
+    Ok(Extracted { statement, about })
+}
+
+fn path(table: &sql::TableUse) -> String {
+    format!("{}.{}", table.schema.as_deref().unwrap_or("main"), table.name)
+}
+
+fn written(table: &sql::TableUse) -> Vec<(String, Operation)> {
+    let operations = table.operations.iter().copied().map(operation);
+    operations.filter(|operation| *operation != Operation::Select).map(|operation| (path(table), operation)).collect()
+}
+
+/// The policy's word for what the parser found.
+pub(super) fn operation(found: sql::Operation) -> Operation {
+    match found {
+        sql::Operation::Select => Operation::Select,
+        sql::Operation::Insert => Operation::Insert,
+        sql::Operation::Update => Operation::Update,
+        sql::Operation::Delete => Operation::Delete,
+        sql::Operation::Merge => Operation::Merge,
+        sql::Operation::Create => Operation::Create,
+        sql::Operation::Alter => Operation::Alter,
+        sql::Operation::Drop => Operation::Drop,
+    }
+}
+
+/// By the kind of statement; a SELECT that writes anywhere in its tree counts as that write.
+fn main_operation(statement: &sql::Statement) -> Operation {
+    use sql::Kind as K;
+    match statement.kind() {
+        K::Insert => Operation::Insert,
+        K::Update => Operation::Update,
+        K::Delete | K::Truncate => Operation::Delete,
+        K::Merge => Operation::Merge,
+        K::CreateTable | K::CreateTableAs | K::CreateSchema => Operation::Create,
+        K::AlterTable => Operation::Alter,
+        K::DropTable | K::DropSchema => Operation::Drop,
+        _ => {
+            let mut found = statement.operations().iter().copied().map(operation);
+            found.find(|found| *found != Operation::Select).unwrap_or(Operation::Select)
+        }
+    }
+}
+
+fn command(kind: &sql::Kind) -> Command {
+    use sql::Kind as K;
+    match kind {
+        K::Insert => Command::Insert,
+        K::Update => Command::Update,
+        K::Delete => Command::Delete,
+        K::Merge => Command::Merge,
+        K::Truncate => Command::Other("TRUNCATE TABLE"),
+        K::CreateTable => Command::Other("CREATE TABLE"),
+        K::CreateTableAs => Command::CreateTableAs,
+        K::CreateSchema => Command::Other("CREATE SCHEMA"),
+        K::AlterTable => Command::Other("ALTER TABLE"),
+        K::DropTable => Command::Other("DROP TABLE"),
+        K::DropSchema => Command::Other("DROP SCHEMA"),
+        _ => Command::Select,
+    }
+}
+
+/// The engine's catalog as the parser wants it, made again only when the engine's changes.
+#[derive(Debug, Default)]
+pub(super) struct Known(Mutex<Option<(Arc<engine::Catalog>, Arc<sql::Catalog>)>>);
+
+impl Known {
+    /// As this query sees them: with what its own transaction has defined.
+    pub(super) async fn of(&self, engine: &engine::Engine, query: &Query) -> Result<Arc<sql::Catalog>> {
+        if let Some(mut transaction) = query.transaction().await?
+            && let Some(session) = transaction.own_view()
+        {
+            return Ok(Arc::new(as_known(&session.catalog().await?)));
+        }
+        let read = engine.catalog().await?;
+        let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((from, made)) = known.as_ref()
+            && Arc::ptr_eq(from, &read)
+        {
+            return Ok(Arc::clone(made));
+        }
+        let made = Arc::new(as_known(&read));
+        *known = Some((read, Arc::clone(&made)));
+        Ok(made)
+    }
+}
+
+fn as_known(read: &engine::Catalog) -> sql::Catalog {
+    let column =
+        |c: &engine::Column| sql::Column { name: c.name.clone(), type_name: c.type_name.clone(), nullable: c.nullable };
+    let tables = read
+        .tables
+        .iter()
+        .map(|table| sql::Table::new(&table.schema, &table.name, table.columns.iter().map(column).collect()));
+    let mut known = sql::Catalog::new(tables);
+    read.schemas.iter().for_each(|schema| known.add_schema(schema));
+    known
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn about(text: &str) -> About {
+        extract(text, &Trail::new()).unwrap().about
+    }
+
+    #[test]
+    fn a_statement_is_known_by_its_whole_tree() {
+        let cases = [
+            ("select * from a join s.b on true", Operation::Select, false, "main.a s.b"),
+            ("insert into a select * from b", Operation::Insert, true, "main.a main.b"),
+            ("delete from a", Operation::Delete, true, "main.a"),
+            ("create table t as select 1 as x", Operation::Create, true, "main.t"),
+            ("with a as (select 1) select * from a", Operation::Select, false, ""),
+        ];
+        for (text, operation, writes, tables) in cases {
+            let about = about(text);
+            assert_eq!((about.operation, about.writes), (operation, writes), "{text}");
+            assert_eq!(about.tables.join(" "), tables, "{text}");
+        }
+    }
+
+    #[test]
+    fn the_log_never_sees_literals_nor_text_that_did_not_parse() {
+        let trail = Trail::new();
+        extract("select 'secret' from t where x = 42", &trail).unwrap();
+        let redacted = trail.facts().redacted.clone().unwrap();
+        assert!(!redacted.contains("secret") && !redacted.contains("42"), "{redacted}");
+        assert!(extract("selec 'secret'", &trail).is_err());
+        assert!(trail.facts().redacted.clone().unwrap().starts_with("<unparsed sha256:"));
+    }
+}

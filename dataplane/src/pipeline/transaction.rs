@@ -1,0 +1,107 @@
+//! A transaction that a client holds open: BEGIN … COMMIT over one engine session.
+//!
+//! Each statement in it walks all stages; only the session, and so the snapshot, is shared. The
+//! session comes with the first statement, so an idle BEGIN costs nothing. After a failure only
+//! ROLLBACK is accepted, as PostgreSQL has it.
+
+use contract::wire::Who;
+use engine::{Session, Snapshot};
+
+use super::{Pipeline, Result};
+use crate::Error;
+
+/// Held by a door between BEGIN and COMMIT or ROLLBACK. Dropped, it is rolled back.
+pub struct ClientTransaction {
+    who: Who,
+    state: State,
+    /// A table or schema was made, changed or dropped in it: others do not see that yet.
+    defined: bool,
+}
+
+enum State {
+    /// No statement yet.
+    Idle,
+    Open(Session, Snapshot),
+    Failed,
+}
+
+impl ClientTransaction {
+    pub(super) fn new(who: Who) -> Self {
+        Self { who, state: State::Idle, defined: false }
+    }
+
+    /// Has a statement in it failed?
+    pub fn has_failed(&self) -> bool {
+        matches!(self.state, State::Failed)
+    }
+
+    /// Makes what was written last; rolls back when a statement has failed, and says so.
+    pub async fn commit(&mut self) -> Result<()> {
+        self.defined = false;
+        match std::mem::replace(&mut self.state, State::Idle) {
+            State::Idle => Ok(()),
+            State::Open(mut session, _) => Ok(session.commit().await?),
+            State::Failed => Err(Error::FailedTransaction),
+        }
+    }
+
+    pub async fn rollback(&mut self) -> Result<()> {
+        self.defined = false;
+        match std::mem::replace(&mut self.state, State::Idle) {
+            State::Idle | State::Failed => Ok(()),
+            State::Open(mut session, _) => Ok(session.rollback().await?),
+        }
+    }
+
+    /// The session, begun if this is the first statement. For nobody but who began it.
+    pub(super) async fn open(&mut self, pipeline: &Pipeline, who: &Who) -> Result<(&mut Session, Snapshot)> {
+        if self.who != *who {
+            return Err(Error::FailedTransaction);
+        }
+        if matches!(self.state, State::Idle) {
+            let mut session = pipeline.engine()?.session().await?;
+            let snapshot = session.begin().await?;
+            self.state = State::Open(session, snapshot);
+        }
+        match &mut self.state {
+            State::Open(session, snapshot) => Ok((session, snapshot.clone())),
+            State::Idle | State::Failed => Err(Error::FailedTransaction),
+        }
+    }
+
+    /// A definition was made in it.
+    pub(super) fn defined(&mut self) {
+        self.defined = true;
+    }
+
+    /// The session to ask about tables, where its view differs from everybody's.
+    pub(super) fn own_view(&mut self) -> Option<&mut Session> {
+        match &mut self.state {
+            State::Open(session, _) if self.defined => Some(session),
+            _ => None,
+        }
+    }
+
+    pub(super) fn session(&mut self) -> Result<&mut Session> {
+        match &mut self.state {
+            State::Open(session, _) => Ok(session),
+            State::Idle | State::Failed => Err(Error::FailedTransaction),
+        }
+    }
+
+    /// A statement failed: the engine's side of it is given up.
+    pub fn fail(&mut self) {
+        self.state = State::Failed;
+    }
+}
+
+impl std::fmt::Debug for ClientTransaction {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let state = match self.state {
+            State::Idle => "idle",
+            State::Open(..) => "open",
+            State::Failed => "failed",
+        };
+        f.debug_struct("ClientTransaction").field("state", &state).finish_non_exhaustive()
+    }
+}

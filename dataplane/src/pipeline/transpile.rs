@@ -1,0 +1,140 @@
+//! Stage 8. "Transpilation: warehouse dialect to engine dialect."
+//!
+//! What the engine runs is generated here, from the governed tree; the caller's text is never passed
+//! on. Values of policies and of the caller stay values: they are bound, not printed.
+
+use super::embed::Embedded;
+use super::quota::Reservation;
+use super::row_filter::Filtered;
+use super::tables::About;
+use super::{Pipeline, Query, Result};
+use crate::answer::Description;
+use crate::trail::Trail;
+use crate::{Column, Error};
+
+/// SQL of the engine's own dialect, all rules in it. Nothing else is ever executed.
+#[derive(Debug)]
+pub(super) struct Native {
+    pub sql: sql::EngineSql,
+    pub params: Vec<engine::Value>,
+    pub about: About,
+    pub reservation: Reservation,
+    pub held_back: HeldBack,
+    pub masked_columns: Vec<String>,
+}
+
+/// How carefully the first rows are let go.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum HeldBack {
+    /// No expression of the caller can raise an error about a hidden row.
+    No,
+    /// One could: rows wait until it is known that none did.
+    UntilSure,
+    /// A policy asks for barriers always; the generated SQL has them.
+    Barriers,
+}
+
+pub(super) fn to_engine(query: &Query, embedded: Embedded, t: &Trail) -> Result<Native> {
+    let Embedded(Filtered { governed, ungoverned, about, reservation }) = embedded;
+    let held_back = match (governed.is_strict(), governed.is_throwing()) {
+        (true, _) => HeldBack::Barriers,
+        (false, true) => HeldBack::UntilSure,
+        (false, false) => HeldBack::No,
+    };
+    let masked_columns = governed.masked_columns().to_vec();
+    let sql = sql::transpile(governed)?;
+    let transpiled = match ungoverned {
+        Some(resolved) => sql::transpile(sql::govern(resolved, &sql::Rules::default())?)?.sql,
+        None => sql.sql.clone(),
+    };
+    let mut facts = t.facts();
+    facts.transpiled = Some(transpiled);
+    facts.with_rls = Some(sql.sql.clone());
+    drop(facts);
+    let params = bound(&sql.binds, &query.ask.params)?;
+    Ok(Native { sql, params, about, reservation, held_back, masked_columns })
+}
+
+/// The values of the generated statement's parameters: the caller's, and those of policies.
+pub(super) fn bound(binds: &[sql::Bind], params: &[engine::Value]) -> Result<Vec<engine::Value>> {
+    let value = |bind: &sql::Bind| match bind {
+        sql::Bind::Text(text) => Ok(engine::Value::Text(text.clone())),
+        sql::Bind::Caller(number) => {
+            number.checked_sub(1).and_then(|at| params.get(at)).cloned().ok_or_else(|| Error::InvalidParams {
+                field: "params",
+                message: format!("the statement has a parameter ${number} that was given no value"),
+            })
+        }
+    };
+    binds.iter().map(value).collect()
+}
+
+/// What the engine says of the generated statement, without running it.
+pub(super) async fn describe(pipeline: &Pipeline, query: &Query, embedded: Embedded) -> Result<Description> {
+    let Embedded(Filtered { governed, about, .. }) = embedded;
+    let sql = sql::transpile(governed)?;
+    let engine = pipeline.engine()?;
+    let mut transaction = query.transaction().await?;
+    let said = match transaction.as_mut().and_then(|transaction| transaction.own_view()) {
+        Some(session) => (session.parameters(&sql.sql).await, session.describe(&sql.sql).await),
+        None => (engine.parameters(&sql.sql).await, engine.describe(&sql.sql).await),
+    };
+    let fault = |error| query.fault(error);
+    let (types, described) = (said.0.map_err(fault)?, said.1.map_err(fault)?);
+    let column = |(place, column): (usize, engine::Column)| {
+        let masked = sql.masked_outputs.contains(&place);
+        let type_name = if masked { "VARCHAR".to_owned() } else { column.type_name };
+        Column { name: column.name, type_name, masked }
+    };
+    let parameters = parameters(&sql.binds, &types);
+    let answers = !about.writes || returns(&described, &sql.sql);
+    let columns = described.into_iter().enumerate().filter(|_| answers).map(column).collect();
+    Ok(Description { parameters, columns, command: about.command })
+}
+
+/// Does a write answer with rows? One without RETURNING is described by the count it would give.
+fn returns(described: &[engine::Column], sql: &str) -> bool {
+    match described {
+        [count] => count.name != "Count" || sql.contains(" RETURNING "),
+        columns => !columns.is_empty(),
+    }
+}
+
+/// The type of each of the caller's parameters; text where the engine cannot tell, as PostgreSQL says.
+fn parameters(binds: &[sql::Bind], types: &[Option<String>]) -> Vec<String> {
+    let mut parameters = Vec::new();
+    for (place, bind) in binds.iter().enumerate() {
+        let sql::Bind::Caller(number) = bind else { continue };
+        let Some(at) = number.checked_sub(1) else { continue };
+        if parameters.len() <= at {
+            parameters.resize(at + 1, None);
+        }
+        if let Some(slot @ None) = parameters.get_mut(at) {
+            *slot = types.get(place).cloned().flatten();
+        }
+    }
+    parameters.into_iter().map(|found| found.unwrap_or_else(|| "VARCHAR".to_owned())).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use engine::Value;
+
+    #[test]
+    fn values_go_where_the_generated_statement_wants_them() {
+        let binds = [sql::Bind::Caller(2), sql::Bind::Text("EU".to_owned()), sql::Bind::Caller(1)];
+        let params = [Value::BigInt(1), Value::BigInt(2)];
+        let expected = vec![Value::BigInt(2), Value::Text("EU".to_owned()), Value::BigInt(1)];
+        assert_eq!(bound(&binds, &params).unwrap(), expected);
+        assert_eq!(bound(&binds, &[]).unwrap_err().code(), contract::Code::InvalidParams);
+    }
+
+    #[test]
+    fn a_parameter_has_the_type_of_its_first_known_place_or_is_text() {
+        let binds = [sql::Bind::Caller(2), sql::Bind::Text("x".to_owned()), sql::Bind::Caller(1), sql::Bind::Caller(2)];
+        let types = [None, Some("VARCHAR".to_owned()), Some("BIGINT".to_owned()), Some("DATE".to_owned())];
+        assert_eq!(parameters(&binds, &types), ["BIGINT", "DATE"]);
+        assert_eq!(parameters(&binds, &[]), ["VARCHAR", "VARCHAR"]);
+    }
+}

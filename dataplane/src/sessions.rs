@@ -1,0 +1,194 @@
+//! Who is behind a key, and whether they still are.
+//!
+//! "Only Argon2id hashes" are kept, and Argon2id costs tens of milliseconds, so what is remembered
+//! is that a key fits a hash, and nothing else: status, expiry, scopes and addresses are asked of
+//! the current snapshot at every statement. A key that the snapshot has dropped is nobody's.
+
+use std::net::IpAddr;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+use contract::key::Presented;
+use contract::secrets::hmac_sha256;
+use contract::wire::Who;
+use contract::{Caller, Code, Entropy, Governance, KeyId, SharedClock, Timestamp};
+use moka::sync::Cache;
+use tokio::sync::{Semaphore, watch};
+
+use crate::Error;
+
+const VERIFIED_MAX: u64 = 10_000;
+const VERIFIED_FOR: Duration = Duration::from_secs(300);
+/// Callers that may wait for a core to check their key.
+const WAITING_MAX: usize = 64;
+
+/// The latest snapshot; `None` until one was ever known.
+pub type Snapshots = watch::Receiver<Option<Arc<Governance>>>;
+
+/// Somebody whose credential was checked.
+#[derive(Debug, Clone)]
+pub struct Admitted {
+    pub who: Who,
+    pub caller: Caller,
+}
+
+/// The check of credentials that a data plane makes itself.
+#[derive(Debug, Clone)]
+pub struct Sessions(Arc<Inner>);
+
+#[derive(Debug)]
+struct Inner {
+    snapshots: Snapshots,
+    clock: SharedClock,
+    /// HMAC of key and hash under a key of this process: known to fit.
+    verified: Cache<[u8; 32], ()>,
+    process_key: [u8; 32],
+    cores: Semaphore,
+    waiting: AtomicUsize,
+}
+
+impl Sessions {
+    pub fn new(snapshots: Snapshots, clock: SharedClock, entropy: &Entropy) -> Self {
+        let cores = std::thread::available_parallelism().map_or(1, |n| n.get().saturating_sub(1).max(1));
+        Self(Arc::new(Inner {
+            snapshots,
+            clock,
+            verified: Cache::builder().max_capacity(VERIFIED_MAX).time_to_live(VERIFIED_FOR).build(),
+            process_key: entropy.bytes(),
+            cores: Semaphore::new(cores),
+            waiting: AtomicUsize::new(0),
+        }))
+    }
+
+    /// Checks a presented key: form and check characters, snapshot, then Argon2id, once.
+    pub async fn admit(&self, key_text: &str, peer: Option<IpAddr>) -> Result<Admitted, Error> {
+        let rules = self.rules()?;
+        if key_text.is_empty() {
+            return Err(Error::Caller(Code::MissingAuth));
+        }
+        let refused = Error::Caller(Code::InvalidKey);
+        let Some(presented) = Presented::parse(key_text, &rules.key_pepper.0) else {
+            return Err(refused);
+        };
+        let Some((key, secret)) = rules.key_by_prefix(presented.prefix()) else {
+            return Err(refused);
+        };
+        if !self.fits(presented, &secret.hash).await? {
+            return Err(refused);
+        }
+        let caller = rules.caller_of_key(key, Some(secret), peer, self.0.clock.now()).map_err(Error::Caller)?;
+        Ok(Admitted { who: Who::Key { key_id: key.key_id.clone() }, caller })
+    }
+
+    /// Looks an admitted caller up again: what each statement of an open session asks.
+    pub fn standing(&self, who: &Who, peer: Option<IpAddr>) -> Result<Caller, Error> {
+        standing_in(&*self.rules()?, who, peer, self.0.clock.now())
+    }
+
+    /// Does the snapshot still have the key?
+    pub fn knows(&self, key_id: &KeyId) -> bool {
+        self.0.snapshots.borrow().as_ref().is_some_and(|rules| rules.key(key_id).is_some())
+    }
+
+    /// To wait for the next snapshot: an idle session ends when its key does.
+    pub fn snapshots(&self) -> Snapshots {
+        self.0.snapshots.clone()
+    }
+
+    /// The current snapshot; without any, everything is refused.
+    pub fn rules(&self) -> Result<Arc<Governance>, Error> {
+        self.0.snapshots.borrow().clone().ok_or(Error::NoGovernance)
+    }
+
+    async fn fits(&self, presented: Presented, hash: &str) -> Result<bool, Error> {
+        let inner = &*self.0;
+        let mark = hmac_sha256(&inner.process_key, &[presented.text().expose().as_bytes(), hash.as_bytes()]);
+        if inner.verified.contains_key(&mark) {
+            return Ok(true);
+        }
+        let _place = Place::take(&inner.waiting).ok_or(Error::KeyChecksBusy)?;
+        let _core = inner.cores.acquire().await.map_err(|_| Error::ShuttingDown)?;
+        let hash = hash.to_owned();
+        let fits = tokio::task::spawn_blocking(move || presented.fits(&hash)).await.map_err(|_| Error::ShuttingDown)?;
+        if fits {
+            inner.verified.insert(mark, ());
+        }
+        Ok(fits)
+    }
+}
+
+/// The caller in this snapshot, now.
+pub(crate) fn standing_in(
+    rules: &Governance,
+    who: &Who,
+    peer: Option<IpAddr>,
+    now: Timestamp,
+) -> Result<Caller, Error> {
+    let caller = match who {
+        Who::Key { key_id } => {
+            let key = rules.key(key_id).ok_or(Error::Caller(Code::InvalidKey))?;
+            rules.caller_of_key(key, None, peer, now)
+        }
+        Who::Session { user_id, session_id } => rules.caller_of_user(user_id, session_id.clone()),
+    };
+    caller.map_err(Error::Caller)
+}
+
+/// A place in a bounded queue, given back when dropped.
+struct Place<'a>(&'a AtomicUsize);
+
+impl<'a> Place<'a> {
+    fn take(waiting: &'a AtomicUsize) -> Option<Self> {
+        let before = waiting.fetch_add(1, Ordering::AcqRel);
+        let place = Self(waiting);
+        (before < WAITING_MAX).then_some(place)
+    }
+}
+
+impl Drop for Place<'_> {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::AcqRel);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{demo_key, governance};
+    use contract::SystemClock;
+
+    fn sessions(rules: Option<Governance>) -> (watch::Sender<Option<Arc<Governance>>>, Sessions) {
+        let (publish, snapshots) = watch::channel(rules.map(Arc::new));
+        (publish, Sessions::new(snapshots, Arc::new(SystemClock), &Entropy::seeded(1)))
+    }
+
+    #[tokio::test]
+    async fn a_key_is_admitted_until_the_snapshot_drops_it() {
+        let (publish, sessions) = sessions(Some(governance()));
+        let admitted = sessions.admit(demo_key(), None).await.unwrap();
+        assert!(sessions.standing(&admitted.who, None).is_ok());
+        publish.send_modify(|rules| {
+            let mut changed = governance();
+            changed.keys.clear();
+            *rules = Some(Arc::new(changed));
+        });
+        assert_eq!(sessions.standing(&admitted.who, None).unwrap_err().code(), Code::InvalidKey);
+        assert_eq!(sessions.admit(demo_key(), None).await.unwrap_err().code(), Code::InvalidKey);
+    }
+
+    #[tokio::test]
+    async fn a_forged_key_never_reaches_argon2() {
+        let (_publish, sessions) = sessions(Some(governance()));
+        for (text, code) in [("", Code::MissingAuth), ("svc_test_x", Code::InvalidKey), ("admin", Code::InvalidKey)] {
+            assert_eq!(sessions.admit(text, None).await.unwrap_err().code(), code, "{text}");
+        }
+        assert_eq!(sessions.0.verified.iter().count(), 0);
+    }
+
+    #[tokio::test]
+    async fn without_a_snapshot_nobody_is_admitted() {
+        let (_publish, sessions) = sessions(None);
+        assert_eq!(sessions.admit(demo_key(), None).await.unwrap_err().code(), Code::ControlPlaneDown);
+    }
+}

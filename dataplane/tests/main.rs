@@ -1,0 +1,6 @@
+//! Tests against a real engine process; no control plane: the rules are pushed in directly.
+
+mod pgwire;
+mod pipeline;
+mod rest;
+mod world;

@@ -1,0 +1,323 @@
+//! The PostgreSQL wire with a real client over TCP and a real engine.
+
+use std::net::SocketAddr;
+use std::sync::{Arc, Mutex};
+
+use contract::policy::MaskFunction;
+use dataplane::Sessions;
+use dataplane::doors::pgwire::{self, Door};
+use dataplane::testing::{analyst_key, demo_key, filtering, masking};
+use futures::{StreamExt, stream};
+use tokio::net::TcpListener;
+use tokio_postgres::error::{DbError, SqlState};
+use tokio_postgres::{AsyncMessage, Client, Config, NoTls, SimpleQueryMessage};
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+
+use crate::world::{World, world};
+
+struct Wired {
+    world: World,
+    address: SocketAddr,
+    tasks: TaskTracker,
+    shutdown: CancellationToken,
+    notices: Arc<Mutex<Vec<DbError>>>,
+}
+
+async fn wired() -> Wired {
+    let world = world().await;
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = listener.local_addr().unwrap();
+    let (tasks, shutdown) = (TaskTracker::new(), CancellationToken::new());
+    let pipeline = Arc::clone(&world.pipeline);
+    let sessions = Sessions::new(pipeline.snapshots.clone(), pipeline.clock.clone(), &pipeline.entropy);
+    let door = Door { pipeline, sessions, tls: None, local: true, local_trust: None };
+    tasks.spawn(pgwire::serve(listener, door, tasks.clone(), shutdown.clone()));
+    Wired { world, address, tasks, shutdown, notices: Arc::default() }
+}
+
+impl Wired {
+    fn config(&self, user: &str, password: &str) -> Config {
+        let mut config = Config::new();
+        config.host("127.0.0.1").port(self.address.port()).user(user).password(password).dbname("demo");
+        config
+    }
+
+    async fn connect(&self, config: &Config) -> Result<Client, tokio_postgres::Error> {
+        let (client, mut connection) = config.connect(NoTls).await?;
+        let notices = Arc::clone(&self.notices);
+        self.tasks.spawn(async move {
+            let mut messages = stream::poll_fn(move |cx| connection.poll_message(cx));
+            while let Some(Ok(message)) = messages.next().await {
+                if let AsyncMessage::Notice(notice) = message {
+                    notices.lock().unwrap().push(notice);
+                }
+            }
+        });
+        Ok(client)
+    }
+
+    async fn owner(&self) -> Client {
+        self.connect(&self.config("agent", demo_key())).await.unwrap()
+    }
+
+    async fn analyst(&self) -> Client {
+        self.connect(&self.config("agent", analyst_key())).await.unwrap()
+    }
+
+    async fn stop(self) {
+        self.shutdown.cancel();
+        self.tasks.close();
+        self.tasks.wait().await;
+        self.world.stop().await;
+    }
+}
+
+/// Rows of a simple query as text, then the tags' row counts.
+async fn simple(client: &Client, sql: &str) -> Vec<String> {
+    let messages = client.simple_query(sql).await.unwrap_or_else(|error| panic!("{sql}: {:?}", error.as_db_error()));
+    let shown = messages.into_iter().filter_map(|message| match message {
+        SimpleQueryMessage::Row(row) => {
+            Some((0..row.len()).map(|at| row.get(at).unwrap_or("NULL").to_owned()).collect::<Vec<_>>().join("|"))
+        }
+        SimpleQueryMessage::CommandComplete(rows) => Some(format!("({rows})")),
+        _ => None,
+    });
+    shown.collect()
+}
+
+async fn refused(client: &Client, sql: &str) -> DbError {
+    client.simple_query(sql).await.expect_err(sql).as_db_error().expect("an error of the server").clone()
+}
+
+#[tokio::test]
+async fn the_key_is_the_password_and_the_user_name_may_not_be_anothers() {
+    let wired = wired().await;
+    wired.connect(&wired.config("u-owner", demo_key())).await.unwrap();
+    for (user, password) in
+        [("agent", "wrong"), ("u-analyst", demo_key()), ("agent", &demo_key().replace("svc_test", "svc_live"))]
+    {
+        let error = wired.connect(&wired.config(user, password)).await.expect_err(user);
+        assert_eq!(error.code(), Some(&SqlState::INVALID_PASSWORD), "{user}");
+        assert_eq!(error.as_db_error().unwrap().detail(), Some("SVC_ERR_401_INVALID_KEY"));
+    }
+    wired.stop().await;
+}
+
+#[tokio::test]
+async fn parameters_and_rows_are_typed() {
+    let wired = wired().await;
+    let client = wired.owner().await;
+    let statement = client
+        .prepare("select id, name, id * 2.5::double as d, id > 1 as b from customer where id = $1")
+        .await
+        .unwrap();
+    assert_eq!(statement.params().len(), 1);
+    let row = client.query_one(&statement, &[&2_i32]).await.unwrap();
+    let values: (i32, &str, f64, bool) = (row.get(0), row.get(1), row.get(2), row.get(3));
+    assert_eq!(values, (2, "Bob", 5.0, true));
+    let changed = client.execute("update customer set name = $1 where id = $2", &[&"Bo", &2_i32]).await.unwrap();
+    assert_eq!(changed, 1);
+    assert_eq!(simple(&client, "select name from customer where id = 2").await, ["Bo", "(1)"]);
+    wired.stop().await;
+}
+
+#[tokio::test]
+async fn every_type_has_its_text() {
+    let wired = wired().await;
+    let client = wired.owner().await;
+    let cases = [
+        ("true", "t"),
+        ("cast(-7 as smallint)", "-7"),
+        ("cast(18446744073709551615 as ubigint)", "18446744073709551615"),
+        ("cast(-170141183460469231731687303715884105728 as hugeint)", "-170141183460469231731687303715884105728"),
+        ("12.50::decimal(12,2)", "12.50"),
+        ("0.1::double", "0.1"),
+        ("'a''b'", "a'b"),
+        ("date '2024-02-29'", "2024-02-29"),
+        ("time '01:02:03.5'", "01:02:03.5"),
+        ("timestamp '2024-01-02 03:04:05.25'", "2024-01-02 03:04:05.25"),
+        ("cast('2024-01-02 03:04:05+00' as timestamptz)", "2024-01-02 03:04:05+00"),
+        ("cast('550e8400-e29b-41d4-a716-446655440000' as uuid)", "550e8400-e29b-41d4-a716-446655440000"),
+        ("[1, null, 3]", "{1,NULL,3}"),
+        ("['a b', 'c']", "{\"a b\",c}"),
+        ("cast(null as integer)", "NULL"),
+    ];
+    for (sql, expected) in cases {
+        assert_eq!(simple(&client, &format!("select {sql} as v")).await, [expected, "(1)"], "{sql}");
+        let rows = client.query(&format!("select {sql} as v"), &[]).await;
+        assert_eq!(rows.unwrap_or_else(|error| panic!("{sql}: {error:?}")).len(), 1, "{sql}");
+    }
+    wired.stop().await;
+}
+
+#[tokio::test]
+async fn masked_columns_are_text_and_told_of() {
+    let wired = wired().await;
+    wired.world.change(|rules| {
+        rules.policies =
+            vec![masking("customer", "ssn", MaskFunction::Partial), filtering("customer", "region = {region}")];
+    });
+    let client = wired.analyst().await;
+    assert_eq!(
+        simple(&client, "select name, ssn from customer order by id").await,
+        ["Ada|***1120", "Cleo|***5462", "(2)"]
+    );
+    let notices = wired.notices.lock().unwrap().clone();
+    let masked = notices.iter().find(|notice| notice.detail() == Some("SVC_ERR_403_COLUMN_MASKED")).unwrap();
+    assert_eq!((masked.code().code(), masked.message()), ("01000", "columns masked: ssn"));
+    wired.stop().await;
+}
+
+#[tokio::test]
+async fn errors_have_their_sqlstate_their_code_and_their_place() {
+    let wired = wired().await;
+    let client = wired.owner().await;
+    let cases = [
+        ("selec 1", "42601", "SVC_ERR_400_BAD_SQL"),
+        ("select * from nowhere", "42P01", "SVC_ERR_404_TABLE_NOT_FOUND"),
+        ("select cast('x' as integer)", "22P02", "SVC_ERR_400_BAD_SQL"),
+        ("set role admin", "42501", "FORBIDDEN"),
+        ("set memory_limit = '1TB'", "42501", "FORBIDDEN"),
+        ("savepoint a", "0A000", "TRANSPILATION_ERROR"),
+        ("show nothing_such", "42704", "NOT_FOUND"),
+    ];
+    for (sql, state, code) in cases {
+        let error = refused(&client, sql).await;
+        assert_eq!((error.code().code(), error.detail()), (state, Some(code)), "{sql}: {error}");
+    }
+    let error = refused(&client, "select 1; selec 2").await;
+    assert_eq!(error.position(), Some(&tokio_postgres::error::ErrorPosition::Original(11)), "{error:?}");
+    assert_eq!(simple(&client, "select 1").await, ["1", "(1)"]);
+    wired.stop().await;
+}
+
+#[tokio::test]
+async fn a_transaction_that_failed_takes_nothing_but_its_end() {
+    let wired = wired().await;
+    let client = wired.owner().await;
+    simple(&client, "begin").await;
+    simple(&client, "insert into customer (id, name) values (9, 'Zoe')").await;
+    assert_eq!(simple(&client, "select count(*) from customer").await, ["4", "(1)"]);
+    refused(&client, "select * from nowhere").await;
+    assert_eq!(refused(&client, "select 1").await.code().code(), "25P02");
+    simple(&client, "commit").await;
+    assert_eq!(simple(&client, "select count(*) from customer").await, ["3", "(1)"]);
+    simple(&client, "begin; insert into customer (id, name) values (9, 'Zoe'); commit").await;
+    assert_eq!(simple(&client, "select count(*) from customer").await, ["4", "(1)"]);
+    wired.stop().await;
+}
+
+#[tokio::test]
+async fn the_statements_of_one_query_stand_and_fall_together() {
+    let wired = wired().await;
+    let client = wired.owner().await;
+    refused(&client, "insert into customer (id) values (7); select * from nowhere").await;
+    assert_eq!(simple(&client, "select count(*) from customer").await, ["3", "(1)"]);
+    assert_eq!(
+        simple(&client, "insert into customer (id) values (7); select 1; select count(*) from customer").await,
+        ["(1)", "1", "(1)", "4", "(1)"]
+    );
+    wired.stop().await;
+}
+
+#[tokio::test]
+async fn a_portal_gives_a_few_rows_at_a_time_beside_other_statements() {
+    let wired = wired().await;
+    let mut client = wired.owner().await;
+    let transaction = client.transaction().await.unwrap();
+    let portal = transaction.bind("select * from range(5000) t(n)", &[]).await.unwrap();
+    let first = transaction.query_portal(&portal, 2_000).await.unwrap();
+    assert_eq!(transaction.query_one("select 42", &[]).await.unwrap().get::<_, i32>(0), 42);
+    let rest = transaction.query_portal(&portal, 0).await.unwrap();
+    assert_eq!((first.len(), rest.len()), (2_000, 3_000));
+    assert_eq!(rest[0].get::<_, i64>(0), 2_000);
+    transaction.commit().await.unwrap();
+    wired.stop().await;
+}
+
+#[tokio::test]
+async fn a_cursor_is_declared_fetched_and_closed() {
+    let wired = wired().await;
+    let client = wired.owner().await;
+    assert_eq!(refused(&client, "declare c cursor for select 1").await.code().code(), "25P01");
+    simple(&client, "begin; declare c cursor for select n from range(5) t(n)").await;
+    assert_eq!(simple(&client, "fetch forward 2 from c").await, ["0", "1", "(2)"]);
+    assert_eq!(simple(&client, "move 1 from c; fetch all from c").await, ["(1)", "3", "4", "(2)"]);
+    simple(&client, "close c").await;
+    assert_eq!(refused(&client, "fetch c").await.code().code(), "34000");
+    wired.stop().await;
+}
+
+#[tokio::test]
+async fn commands_of_the_session_are_neither_billed_nor_audited() {
+    let wired = wired().await;
+    let client = wired.owner().await;
+    let before = wired.world.entries().len();
+    simple(&client, "SELECT pg_advisory_unlock_all();\nCLOSE ALL;\nUNLISTEN *;\nRESET ALL;").await;
+    simple(&client, "set acme_request_id = 'r-1'; set search_path = 'main'; set timezone = 'Europe/Berlin'").await;
+    assert_eq!(simple(&client, "show timezone").await, ["Europe/Berlin", "(1)"]);
+    assert_eq!(simple(&client, "select current_schema(), current_database()").await, ["main|demo", "(1)"]);
+    simple(&client, "select version(); discard all; deallocate all").await;
+    assert_eq!(wired.world.entries().len(), before);
+    simple(&client, "set acme_request_id = 'r-2'").await;
+    simple(&client, "set acme_agent_id = 'a-7'; select 1").await;
+    let (started, _) = wired.world.last();
+    assert_eq!((started.request_id.as_str(), started.agent.unwrap().agent_id.as_deref()), ("r-2", Some("a-7")));
+    wired.stop().await;
+}
+
+#[tokio::test]
+async fn a_cancel_request_ends_what_runs_and_not_the_session() {
+    let wired = wired().await;
+    let client = wired.owner().await;
+    let cancel = client.cancel_token();
+    let long = "select count(*) from range(100000000) a(x), range(100000) b(y) where x * y % 7 = 3";
+    let running = async { client.simple_query(long).await.expect_err("cancelled") };
+    let cancelling = async {
+        // The request must meet the statement: it is sent until that ends.
+        loop {
+            cancel.cancel_query(NoTls).await.unwrap();
+            tokio::time::sleep(std::time::Duration::from_millis(20)).await;
+        }
+    };
+    let error = tokio::select! {
+        error = running => error,
+        () = cancelling => unreachable!("never ends"),
+    };
+    assert_eq!(error.code(), Some(&SqlState::QUERY_CANCELED));
+    assert_eq!(simple(&client, "select 1").await, ["1", "(1)"]);
+    wired.stop().await;
+}
+
+#[tokio::test]
+async fn a_session_ends_with_its_key() {
+    let wired = wired().await;
+    let (idle, mut busy) = (wired.owner().await, wired.owner().await);
+    let transaction = busy.transaction().await.unwrap();
+    let long =
+        transaction.simple_query("select count(*) from range(100000000) a(x), range(100000) b(y) where x * y % 7 = 3");
+    let revoke = async {
+        while wired.world.entries().is_empty() {
+            tokio::task::yield_now().await;
+        }
+        wired.world.change(|rules| rules.keys.clear());
+    };
+    let (ran, ()) = tokio::join!(long, revoke);
+    assert_eq!(ran.expect_err("revoked").code(), Some(&SqlState::INVALID_PASSWORD));
+    let error = idle.simple_query("select 1").await.expect_err("revoked");
+    assert!(error.is_closed() || error.code() == Some(&SqlState::INVALID_PASSWORD), "{error:?}");
+    drop(transaction);
+    wired.stop().await;
+}
+
+#[tokio::test]
+async fn a_read_only_transaction_does_not_write() {
+    let wired = wired().await;
+    let client = wired.owner().await;
+    simple(&client, "begin read only").await;
+    assert_eq!(refused(&client, "insert into customer (id) values (9)").await.code().code(), "25006");
+    simple(&client, "rollback").await;
+    simple(&client, "insert into customer (id) values (9)").await;
+    wired.stop().await;
+}

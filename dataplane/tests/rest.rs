@@ -1,0 +1,138 @@
+//! The internal REST door: bodies of answers and of refusals.
+
+use arrow::ipc::reader::StreamReader;
+use axum::body::Body;
+use axum::http::{HeaderMap, Request, Response};
+use base64::Engine;
+use contract::wire::{Forwarded, Who, header};
+use dataplane::doors::rest::{Door, routes};
+use dataplane::testing::{analyst_id, masking, owner_id};
+use http_body_util::BodyExt;
+use serde_json::{Value, json};
+use tower::ServiceExt;
+
+use crate::world::{World, world};
+
+async fn post(world: &World, path: &str, who: &str, body: Value) -> Response<Body> {
+    let door = Door { env_id: "env-1".into(), pipeline: world.pipeline.clone() };
+    let caller = Forwarded { who: Who::Key { key_id: who.into() }, peer: Some([127, 0, 0, 1].into()) };
+    let request = Request::post(path)
+        .header(header::CALLER, serde_json::to_string(&caller).unwrap())
+        .header(header::REQUEST_ID, "req-7")
+        .body(Body::from(body.to_string()))
+        .unwrap();
+    routes(door).oneshot(request).await.unwrap()
+}
+
+async fn query(world: &World, body: Value) -> Response<Body> {
+    post(world, "/v1/environments/env-1/query", owner_id().as_str(), body).await
+}
+
+async fn whole(response: Response<Body>) -> (Vec<u8>, HeaderMap) {
+    let collected = response.into_body().collect().await.unwrap();
+    let trailers = collected.trailers().cloned().unwrap_or_default();
+    (collected.to_bytes().to_vec(), trailers)
+}
+
+async fn as_json(response: Response<Body>) -> Value {
+    let (body, _) = whole(response).await;
+    serde_json::from_slice(&body).unwrap_or_else(|error| panic!("{error}: {}", String::from_utf8_lossy(&body)))
+}
+
+#[tokio::test]
+async fn json_has_every_member_of_the_specification_in_its_order() {
+    let world = world().await;
+    let body =
+        as_json(query(&world, json!({"sql": "select id, balance from customer order by id limit 2"})).await).await;
+    let members: Vec<_> = body.as_object().unwrap().keys().map(String::as_str).collect();
+    let specified = "query_id columns rows row_count execution_time_ms transpilation_time_ms cache_hit credits_consumed \
+        columns_masked warnings";
+    assert_eq!(members.join(" "), specified);
+    assert_eq!(
+        body["columns"],
+        json!([{"name": "id", "type": "INTEGER"}, {"name": "balance", "type": "DECIMAL(12,2)"}])
+    );
+    assert_eq!(body["rows"].to_string(), "[[1,10.50],[2,20.25]]");
+    assert_eq!((body["row_count"].as_u64(), body["credits_consumed"].as_f64()), (Some(2), Some(1.0)));
+    world.stop().await;
+}
+
+#[tokio::test]
+async fn csv_ends_with_its_totals_in_trailers() {
+    let world = world().await;
+    world.change(|rules| rules.policies = vec![masking("customer", "ssn", contract::policy::MaskFunction::Full)]);
+    let body = json!({"sql": "select name, ssn from customer order by id", "format": "csv"});
+    let response = post(&world, "/v1/environments/env-1/query", analyst_id().as_str(), body).await;
+    assert_eq!(response.headers()["content-type"], "text/csv; charset=utf-8; header=present");
+    assert_eq!(response.headers()["x-columns-masked"], "ssn");
+    assert_eq!(response.headers()["x-cache-hit"], "false");
+    let (body, trailers) = whole(response).await;
+    assert_eq!(String::from_utf8(body).unwrap(), "name,ssn\r\nAda,***\r\nBob,***\r\nCleo,***\r\n");
+    assert_eq!(
+        (&trailers["x-row-count"], &trailers["x-credits-consumed"]),
+        (&"3".parse().unwrap(), &"1".parse().unwrap())
+    );
+    world.stop().await;
+}
+
+#[tokio::test]
+async fn both_arrow_bodies_hold_the_same_stream() {
+    let world = world().await;
+    let sql = "select id from customer order by id";
+    let (raw, trailers) = whole(query(&world, json!({"sql": sql, "format": "arrow"})).await).await;
+    assert_eq!(trailers["x-row-count"], "3");
+    let body = post(&world, "/v1/environments/env-1/query/arrow", owner_id().as_str(), json!({"sql": sql})).await;
+    let body = as_json(body).await;
+    assert_eq!((body["format"].as_str(), body["rows"].as_u64()), (Some("arrow_ipc_base64"), Some(3)));
+    let decoded = base64::prelude::BASE64_STANDARD.decode(body["data"].as_str().unwrap()).unwrap();
+    let read = |bytes: &[u8]| StreamReader::try_new(bytes, None).unwrap().map(Result::unwrap).collect::<Vec<_>>();
+    assert_eq!(read(&raw), read(&decoded));
+    assert_eq!(read(&raw).iter().map(arrow::array::RecordBatch::num_rows).sum::<usize>(), 3);
+    world.change(|rules| rules.organization.tier = contract::Tier::Free);
+    let refused = query(&world, json!({"sql": sql, "format": "arrow"})).await;
+    assert_eq!(refused.status(), 403);
+    assert_eq!(as_json(refused).await["error"]["details"]["reason"], "tier_limit");
+    world.stop().await;
+}
+
+#[tokio::test]
+async fn an_error_after_the_first_row_closes_the_rows_and_says_why() {
+    let world = world().await;
+    world.change(|rules| rules.organization.limits.max_rows_per_query = Some(3_000));
+    let sql = "select * from range(1000000)";
+    let response = query(&world, json!({"sql": sql})).await;
+    assert_eq!(response.status(), 200);
+    let body = as_json(response).await;
+    assert_eq!(body["error"]["code"], "SVC_ERR_429_QUOTA_EXCEEDED");
+    assert!(!body["rows"].as_array().unwrap().is_empty());
+    let (_, trailers) = whole(query(&world, json!({"sql": sql, "format": "csv"})).await).await;
+    assert!(trailers["x-error"].to_str().unwrap().starts_with("SVC_ERR_429_QUOTA_EXCEEDED"));
+    world.stop().await;
+}
+
+#[tokio::test]
+async fn refusals_are_body_two_with_the_request_id() {
+    let world = world().await;
+    let cases = [
+        (json!({"sql": "selec"}), 400, "SVC_ERR_400_BAD_SQL"),
+        (json!({"sql": "select * from nowhere"}), 404, "SVC_ERR_404_TABLE_NOT_FOUND"),
+        (json!({"sql": "select 1", "timeout_ms": 300_001}), 400, "SVC_ERR_400_INVALID_PARAMS"),
+        (json!({"sql": "select 1", "nope": 1}), 400, "SVC_ERR_400_INVALID_PARAMS"),
+        (json!({}), 400, "SVC_ERR_400_INVALID_PARAMS"),
+    ];
+    for (body, status, code) in cases {
+        let response = query(&world, body.clone()).await;
+        assert_eq!(response.status(), status, "{body}");
+        assert_eq!(response.headers()["x-request-id"], "req-7");
+        let error = as_json(response).await;
+        assert_eq!(
+            (error["error"]["code"].as_str(), error["error"]["request_id"].as_str()),
+            (Some(code), Some("req-7"))
+        );
+    }
+    let elsewhere = post(&world, "/v1/environments/env-2/query", "k-owner", json!({"sql": "select 1"})).await;
+    assert_eq!(elsewhere.status(), 404);
+    let nobody = post(&world, "/v1/environments/env-1/query", "k-nobody", json!({"sql": "select 1"})).await;
+    assert_eq!(nobody.status(), 401);
+    world.stop().await;
+}

@@ -1,0 +1,154 @@
+//! A pipeline over a real engine in a folder of its own, with rules that a test can change.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use arrow::array::RecordBatch;
+use contract::policy::abac::Origin;
+use contract::report::{Body, Entry, Finished, Started};
+use contract::wire::Who;
+use contract::{Entropy, Governance, KeyId, QueryId, RequestId, SharedClock, SystemClock};
+use dataplane::encode::json;
+use dataplane::governance::report::Log;
+use dataplane::pipeline::{Gate, Purse, Remembered};
+use dataplane::{Answer, Ask, Declared, Error, Names, Pipeline, testing};
+use futures::StreamExt;
+use tokio::sync::watch;
+use tokio_util::sync::CancellationToken;
+
+pub struct World {
+    pub pipeline: Arc<Pipeline>,
+    pub rules: watch::Sender<Option<Arc<Governance>>>,
+    engine: engine::Engine,
+    folder: tempfile::TempDir,
+}
+
+/// A world without policies and with the tables that most tests want.
+pub async fn world() -> World {
+    let folder = tempfile::tempdir().unwrap();
+    let clock: SharedClock = Arc::new(SystemClock);
+    let entropy = Entropy::seeded(7);
+    let engine = engine::Engine::start(engine::Config {
+        program: env!("CARGO_BIN_EXE_dataplane").into(),
+        arguments: vec!["engine".into()],
+        data: folder.path().join("data"),
+        run: folder.path().join("run"),
+        memory_limit_bytes: 256 << 20,
+        temp_limit_bytes: 256 << 20,
+        threads: 2,
+        address_space_bytes: 16 << 30,
+        sessions_max: 64,
+        mask_key: [2; 32],
+    })
+    .await
+    .unwrap();
+    let (rules, snapshots) = watch::channel(Some(Arc::new(testing::governance())));
+    let pipeline = Arc::new(Pipeline {
+        snapshots,
+        engine: watch::channel(Some(engine.clone())).1,
+        gate: Gate::new(100),
+        purse: Purse::new(None),
+        log: Arc::new(Log::open(&folder.path().join("report"), &clock, &entropy).unwrap()),
+        remembered: Remembered::default(),
+        clock,
+        entropy,
+        shutdown: CancellationToken::new(),
+    });
+    let world = World { pipeline, rules, engine, folder };
+    for sql in [
+        "create table customer (id integer, name varchar, region varchar, ssn varchar, balance decimal(12,2))",
+        "insert into customer values (1, 'Ada', 'EU', '078-05-1120', 10.50), (2, 'Bob', 'US', '219-09-9999', 20.25), \
+         (3, 'Cleo', 'EU', '457-55-5462', 30.75)",
+    ] {
+        world.run(sql).await.unwrap();
+    }
+    world
+}
+
+/// What came back, whole.
+#[derive(Debug)]
+pub struct Got {
+    pub answer: Answer,
+    pub batches: Vec<RecordBatch>,
+    pub json: String,
+}
+
+impl World {
+    pub fn ask(&self, who: KeyId, sql: &str) -> Ask {
+        let (clock, entropy) = (&self.pipeline.clock, &self.pipeline.entropy);
+        Ask {
+            query_id: QueryId::fresh(clock.now(), entropy),
+            request_id: RequestId::minted(clock.now(), entropy),
+            sql: sql.to_owned(),
+            params: vec![],
+            who: Who::Key { key_id: who },
+            peer: None,
+            origin: Origin::Rest,
+            agent: Declared::default(),
+            timeout: Some(Duration::from_secs(20)),
+            cancel: CancellationToken::new(),
+            transaction: None,
+            names: Names::default(),
+        }
+    }
+
+    /// As the owner.
+    pub async fn run(&self, sql: &str) -> Result<Got, Error> {
+        self.whole(self.ask(testing::owner_id(), sql)).await
+    }
+
+    /// As the analyst of region EU.
+    pub async fn analyst(&self, sql: &str) -> Result<Got, Error> {
+        self.whole(self.ask(testing::analyst_id(), sql)).await
+    }
+
+    pub async fn whole(&self, ask: Ask) -> Result<Got, Error> {
+        let mut answer = self.pipeline.run(ask).await?;
+        let (mut batches, mut rows, mut first) = (Vec::new(), String::new(), true);
+        while let Some(batch) = answer.rows.next().await {
+            let batch = batch?;
+            json::rows(&mut rows, &answer.columns, &batch, &mut first);
+            batches.push(batch);
+        }
+        Ok(Got { answer, batches, json: rows })
+    }
+
+    pub fn change(&self, change: impl FnOnce(&mut Governance)) {
+        self.rules.send_modify(|rules| {
+            let mut changed = rules.as_deref().cloned().unwrap_or_else(testing::governance);
+            changed.version += 1;
+            change(&mut changed);
+            *rules = Some(Arc::new(changed));
+        });
+    }
+
+    /// Everything in the log, in order.
+    pub fn entries(&self) -> Vec<Entry> {
+        let lines = self.pipeline.log.after(0).next(usize::MAX).unwrap();
+        lines.iter().map(|line| serde_json::from_slice(line).unwrap()).collect()
+    }
+
+    /// The two entries of the last query.
+    pub fn last(&self) -> (Started, Finished) {
+        let mut entries = self.entries();
+        let (finished, started) = (entries.pop().unwrap().body, entries.pop().unwrap().body);
+        match (started, finished) {
+            (Body::Started(started), Body::Finished(finished)) if started.query_id == finished.query_id => {
+                (*started, *finished)
+            }
+            other => panic!("not the two entries of one query: {other:?}"),
+        }
+    }
+
+    pub fn last_stages(&self) -> String {
+        self.last().1.stages.into_iter().map(|(name, _)| name).collect::<Vec<_>>().join(" ")
+    }
+
+    pub fn folder(&self) -> &std::path::Path {
+        self.folder.path()
+    }
+
+    pub async fn stop(self) {
+        self.engine.stop().await;
+    }
+}

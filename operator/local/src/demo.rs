@@ -1,0 +1,64 @@
+//! The demo: an organization of tier `enterprise`, its owner, an environment with TPC-H at scale
+//! 0.1, and a key that acts for the owner with every scope. Made once; a later start finds it,
+//! and gives the key a new text, because the old one is stored only as a hash.
+
+use std::net::SocketAddr;
+
+use contract::wire::Who;
+use contract::{EnvId, OrgId, Redacted, Scopes, Tier};
+use controlplane::organizations::Seeded;
+use controlplane::{api_keys, environments, organizations};
+
+use crate::Platform;
+
+/// The environment's slug, and so the name of its database.
+pub const DATABASE: &str = "demo";
+/// Scale factor of the TPC-H tables: about 866,000 rows.
+pub const SCALE: f64 = 0.1;
+const OWNER: &str = "owner@demo.local";
+
+#[derive(Debug)]
+pub struct Demo {
+    pub org_id: OrgId,
+    pub env_id: EnvId,
+    pub owner_email: String,
+    pub owner_password: Redacted<String>,
+    pub key: Redacted<String>,
+    pub pgwire: SocketAddr,
+    pub tools: SocketAddr,
+}
+
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    #[error(transparent)]
+    State(#[from] crate::state::Error),
+    #[error(transparent)]
+    ControlPlane(#[from] controlplane::Error),
+    #[error("the demo environment did not come up; the log says why")]
+    NotUp,
+}
+
+/// Makes the demo, or finds it. `trust`: connections to its PostgreSQL wire act as the owner, unasked.
+pub async fn prepare(platform: &Platform, trust: bool) -> Result<Demo, Error> {
+    let app = &platform.control.app;
+    let local = &platform.environments;
+    let owner_password = local.state.secret("demo_owner_password", || local.means.entropy.base62(20))?;
+    let organization = organizations::Seed {
+        name: "Demo".to_owned(),
+        slug: "demo".to_owned(),
+        tier: Tier::Enterprise,
+        owner_email: OWNER.to_owned(),
+        owner_name: "Owner".to_owned(),
+        owner_password: owner_password.clone(),
+    };
+    let Seeded { org_id, owner_id } = organizations::seed(app, &organization).await?;
+    let environment = environments::Seed { name: "Demo".to_owned(), slug: DATABASE.to_owned(), test_mode: true };
+    let env_id = environments::record(app, &org_id, &environment).await?;
+    let trusted = Who::Session { user_id: owner_id.clone(), session_id: "local trust".into() };
+    local.demo_is(env_id.clone(), trust.then_some(trusted));
+    environments::provision_all(app).await?;
+    let key = api_keys::Seed { name: "demo".to_owned(), user_id: Some(owner_id), scopes: Scopes::all() };
+    let (_, key) = api_keys::seed(app, &env_id, &key).await?;
+    let pgwire = local.pgwire(&env_id).await.ok_or(Error::NotUp)?;
+    Ok(Demo { org_id, env_id, owner_email: OWNER.to_owned(), owner_password, key, pgwire, tools: local.demo_tools() })
+}

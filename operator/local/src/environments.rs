@@ -1,0 +1,222 @@
+//! The environments of this machine: one data plane each, in this process, with its engine beside.
+//!
+//! This is the [`Provisioner`] of local mode; in a cluster the operator does the same with pods.
+
+use std::collections::HashMap;
+use std::ffi::OsString;
+use std::fmt::{self, Display};
+use std::net::{Ipv4Addr, SocketAddr};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, OnceLock};
+use std::time::Duration;
+
+use async_trait::async_trait;
+use contract::EnvId;
+use contract::wire::{TIMEOUT_MS_MAX, Who, environment_name};
+use controlplane::identity::Authority;
+use controlplane::provisioner::{Placement, Provision, ProvisionError, Provisioner};
+use dataplane::config::{EngineSettings, Listeners, Settings};
+use dataplane::governance::link::TlsIdentity;
+use dataplane::{DataPlane, Running};
+use tokio::process::Command;
+use tokio::sync::Mutex;
+use tokio_util::sync::CancellationToken;
+
+use crate::demo;
+use crate::platform::Means;
+use crate::state::State;
+
+/// Memory that one engine may hold by its own count.
+const ENGINE_MEMORY_BYTES: u64 = 4 << 30;
+/// What one engine may spill to disk.
+const ENGINE_SPILL_BYTES: u64 = 16 << 30;
+const CONCURRENT_QUERIES_MAX: usize = 100;
+
+/// How the engine's child process is started: the program, and what leads it to `engine::child`.
+#[derive(Debug, Clone)]
+pub struct EngineProgram {
+    pub program: PathBuf,
+    pub arguments: Vec<OsString>,
+}
+
+/// The demo: the one environment that listens where it was told, and starts with data.
+#[derive(Debug, Clone)]
+pub struct DemoPlace {
+    pub pgwire: SocketAddr,
+    pub tools: SocketAddr,
+    /// The engine's TPC-H extension; without it the demo starts empty.
+    pub extension: Option<PathBuf>,
+}
+
+pub struct LocalEnvironments {
+    pub state: State,
+    pub means: Means,
+    authority: Arc<Authority>,
+    demo: DemoPlace,
+    shutdown: CancellationToken,
+    control_plane: OnceLock<SocketAddr>,
+    demo_id: OnceLock<EnvId>,
+    trusted: OnceLock<Who>,
+    running: Mutex<HashMap<EnvId, (Running, Placement)>>,
+}
+
+impl fmt::Debug for LocalEnvironments {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("LocalEnvironments")
+    }
+}
+
+impl LocalEnvironments {
+    pub fn new(
+        state: State,
+        means: Means,
+        authority: Arc<Authority>,
+        demo: DemoPlace,
+        shutdown: CancellationToken,
+    ) -> Self {
+        Self {
+            state,
+            means,
+            authority,
+            demo,
+            shutdown,
+            control_plane: OnceLock::new(),
+            demo_id: OnceLock::new(),
+            trusted: OnceLock::new(),
+            running: Mutex::default(),
+        }
+    }
+
+    /// Where data planes find the control plane: known once it listens.
+    pub fn control_plane_at(&self, grpc: SocketAddr) {
+        let _ = self.control_plane.set(grpc);
+    }
+
+    /// Which environment is the demo, and whom it trusts unasked; said before it is provisioned.
+    pub fn demo_is(&self, env_id: EnvId, trusted: Option<Who>) {
+        let _ = self.demo_id.set(env_id);
+        if let Some(who) = trusted {
+            let _ = self.trusted.set(who);
+        }
+    }
+
+    pub fn is_demo(&self, env_id: &EnvId) -> bool {
+        self.demo_id.get() == Some(env_id)
+    }
+
+    /// Where an environment serves the PostgreSQL wire.
+    pub async fn pgwire(&self, env_id: &EnvId) -> Option<SocketAddr> {
+        self.running.lock().await.get(env_id).map(|(running, _)| running.pgwire)
+    }
+
+    pub fn demo_tools(&self) -> SocketAddr {
+        self.demo.tools
+    }
+
+    /// Waits until every data plane has drained; the shutdown token was cancelled before.
+    pub async fn stopped(&self) {
+        let running = std::mem::take(&mut *self.running.lock().await);
+        for (data_plane, _) in running.into_values() {
+            data_plane.stopped().await;
+        }
+    }
+
+    fn settings(&self, env_id: &EnvId, folder: PathBuf) -> Result<Settings, ProvisionError> {
+        let control_plane = self.control_plane.get().ok_or_else(|| failed("the control plane does not listen yet"))?;
+        let pems = self.authority.issue(&environment_name(env_id)).map_err(failed)?;
+        let identity = TlsIdentity { ca_pem: pems.authority, cert_pem: pems.certificate, key_pem: pems.key };
+        let any = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
+        let demo = self.is_demo(env_id);
+        let threads = std::thread::available_parallelism().map_or(2, usize::from);
+        Ok(Settings {
+            env_id: env_id.clone(),
+            control_plane: control_plane.to_string(),
+            identity,
+            listeners: Listeners { pgwire: if demo { self.demo.pgwire } else { any }, rest: any, probes: any },
+            engine: EngineSettings {
+                program: self.means.engine.program.clone(),
+                arguments: self.means.engine.arguments.clone(),
+                data: folder.join("data"),
+                memory_limit_bytes: ENGINE_MEMORY_BYTES,
+                temp_limit_bytes: ENGINE_SPILL_BYTES,
+                threads: u16::try_from(threads).unwrap_or(u16::MAX),
+            },
+            state: folder,
+            pg_tls: None,
+            local: true,
+            local_trust: self.trusted.get().filter(|_| demo).cloned(),
+            max_concurrent_queries: CONCURRENT_QUERIES_MAX,
+            drain: Duration::from_millis(TIMEOUT_MS_MAX),
+            clock: Arc::clone(&self.means.clock),
+            entropy: self.means.entropy.clone(),
+        })
+    }
+
+    async fn start(&self, environment: &Provision) -> Result<(Running, Placement), ProvisionError> {
+        let folder = self.state.environment(&environment.env_id).map_err(failed)?;
+        let settings = self.settings(&environment.env_id, folder)?;
+        if let Some(extension) = self.demo.extension.as_deref().filter(|_| self.is_demo(&environment.env_id)) {
+            self.fill(&settings.engine.data, extension).await?;
+        }
+        let running = DataPlane::start(settings, self.shutdown.clone()).await.map_err(failed)?;
+        running.ready().await;
+        let tools = if self.is_demo(&environment.env_id) { self.demo.tools } else { running.pgwire };
+        let placement = Placement {
+            internal: running.rest,
+            pg: (running.pgwire.ip().to_string(), running.pgwire.port()),
+            tools: (tools.ip().to_string(), tools.port()),
+            database: environment.slug.clone(),
+        };
+        Ok((running, placement))
+    }
+
+    /// TPC-H, in a process of its own, because the engine that serves loads no extension. Made
+    /// beside and renamed: a folder that is there is whole.
+    async fn fill(&self, data: &Path, extension: &Path) -> Result<(), ProvisionError> {
+        if data.exists() {
+            return Ok(());
+        }
+        let unfinished = data.with_extension("new");
+        if unfinished.exists() {
+            std::fs::remove_dir_all(&unfinished).map_err(failed)?;
+        }
+        let ended = Command::new(&self.means.engine.program)
+            .arg("seed-tpch")
+            .args([unfinished.as_os_str(), extension.as_os_str()])
+            .arg(demo::SCALE.to_string())
+            .kill_on_drop(true)
+            .status()
+            .await
+            .map_err(failed)?;
+        if !ended.success() {
+            return Err(failed("TPC-H could not be generated"));
+        }
+        std::fs::rename(&unfinished, data).map_err(failed)
+    }
+}
+
+#[expect(clippy::needless_pass_by_value, reason = "the shape that map_err wants")]
+fn failed(why: impl Display) -> ProvisionError {
+    ProvisionError::Failed(why.to_string())
+}
+
+#[async_trait]
+impl Provisioner for LocalEnvironments {
+    async fn provision(&self, environment: &Provision) -> Result<Placement, ProvisionError> {
+        let mut running = self.running.lock().await;
+        if let Some((_, placement)) = running.get(&environment.env_id) {
+            return Ok(placement.clone());
+        }
+        let (data_plane, placement) = self.start(environment).await?;
+        running.insert(environment.env_id.clone(), (data_plane, placement.clone()));
+        Ok(placement)
+    }
+
+    async fn connection(&self, env_id: &EnvId) -> Option<Placement> {
+        self.running.lock().await.get(env_id).map(|(_, placement)| placement.clone())
+    }
+
+    async fn remove(&self, _: &EnvId) -> Result<(), ProvisionError> {
+        Err(failed("local mode keeps its environments until ./dev reset"))
+    }
+}

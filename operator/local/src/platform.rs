@@ -1,0 +1,266 @@
+//! The whole platform in this process: `sluice up`, and what the tests stand on.
+
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use clap::Args;
+use contract::wire::CONTROL_PLANE_NAME;
+use contract::wire::port;
+use contract::{Entropy, SharedClock, SystemClock};
+use controlplane::Parts;
+use controlplane::identity::Authority;
+use tokio_util::sync::CancellationToken;
+
+use crate::demo::{self, Demo};
+use crate::env_file::Access;
+use crate::environments::{DemoPlace, EngineProgram, LocalEnvironments};
+use crate::postgres::{Durability, Places, Postgres};
+use crate::progress::{Step, say};
+use crate::state::{State, write_private};
+
+/// Settings of the platform on one machine.
+#[derive(Debug, Clone, Args)]
+pub struct Config {
+    /// Folder of everything that is kept [default: .sluice]. With a folder of its own a platform
+    /// listens on ports that the system chose.
+    #[arg(long, env = "SLUICE_STATE")]
+    pub state: Option<PathBuf>,
+    /// PostgreSQL, as a URL; a private server is started if absent.
+    #[arg(long, env = "DATABASE_URL", hide_env_values = true)]
+    pub database_url: Option<String>,
+    /// Where PostgreSQL was unpacked.
+    #[arg(long, env = "SLUICE_PG", default_value = ".sluice/pg")]
+    pub postgres: PathBuf,
+    /// Folder of the engine's extensions.
+    #[arg(long, env = "SLUICE_EXTENSIONS", default_value = ".sluice/extensions")]
+    pub extensions: PathBuf,
+    /// Where HTTP is served [default: 127.0.0.1:8080].
+    #[arg(long, env = "SLUICE_HTTP_LISTEN")]
+    pub http: Option<SocketAddr>,
+    /// Where the demo environment serves the PostgreSQL wire [default: 127.0.0.1:5439].
+    #[arg(long, env = "SLUICE_PGWIRE_LISTEN")]
+    pub pgwire: Option<SocketAddr>,
+    /// Where the demo environment serves Arrow and agent tools [default: 127.0.0.1:5440].
+    #[arg(long, env = "SLUICE_TOOLS_LISTEN")]
+    pub tools: Option<SocketAddr>,
+    /// Answer PostgreSQL connections unasked, as the demo's owner; only with every listener on
+    /// loopback. `1` turns it on.
+    #[arg(long, env = "SLUICE_LOCAL_TRUST", default_value_t = 0, value_parser = clap::value_parser!(u8).range(0..=1))]
+    pub local_trust: u8,
+    /// Leave the demo environment empty instead of filling it with TPC-H.
+    #[arg(long)]
+    pub no_data: bool,
+}
+
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    #[error(transparent)]
+    State(#[from] crate::state::Error),
+    #[error(transparent)]
+    Postgres(#[from] crate::postgres::Error),
+    #[error("the internal authority could not be made: {0}")]
+    Authority(rcgen::Error),
+    #[error(transparent)]
+    Entropy(#[from] contract::entropy::NoEntropy),
+    #[error("the control plane did not start: {0}")]
+    ControlPlane(#[from] controlplane::StartError),
+    #[error("the demo could not be made: {0}")]
+    Demo(#[from] demo::Error),
+    #[error("SLUICE_LOCAL_TRUST=1 needs every listener on loopback: {0} is not")]
+    TrustOutside(SocketAddr),
+    #[error("this program cannot be found again: {0}")]
+    Program(std::io::Error),
+    #[error("the platform did not stop in order: {0}")]
+    Stop(std::io::Error),
+}
+
+impl Config {
+    fn listener(&self, given: Option<SocketAddr>, port: u16) -> SocketAddr {
+        let port = if self.state.is_some() { 0 } else { port };
+        given.unwrap_or(SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), port))
+    }
+
+    fn http(&self) -> SocketAddr {
+        self.listener(self.http, port::CONTROL_HTTP)
+    }
+
+    fn pgwire(&self) -> SocketAddr {
+        self.listener(self.pgwire, port::PGWIRE)
+    }
+
+    fn tools(&self) -> SocketAddr {
+        self.listener(self.tools, port::TOOLS)
+    }
+
+    /// Trust without a credential never leaves the machine.
+    fn checked_trust(&self) -> Result<bool, Error> {
+        let trust = self.local_trust == 1;
+        let outside = [self.http(), self.pgwire(), self.tools()].into_iter().find(|at| !at.ip().is_loopback());
+        match outside {
+            Some(at) if trust => Err(Error::TrustOutside(at)),
+            _ => Ok(trust),
+        }
+    }
+}
+
+/// A platform that serves.
+#[derive(Debug)]
+pub struct Platform {
+    pub control: controlplane::Running,
+    pub environments: Arc<LocalEnvironments>,
+    postgres: Option<Postgres>,
+    /// Data planes stop first: their last reports go to a control plane that still serves.
+    data_planes: CancellationToken,
+    control_plane: CancellationToken,
+}
+
+/// What a platform is made of besides its settings; tests give their own.
+#[derive(Debug, Clone)]
+pub struct Means {
+    pub clock: SharedClock,
+    pub entropy: Entropy,
+    pub engine: EngineProgram,
+    pub durability: Durability,
+}
+
+impl Means {
+    /// The machine's clock and randomness, and this program's own `engine` command.
+    pub fn of_this_machine() -> Result<Self, Error> {
+        let program = std::env::current_exe().map_err(Error::Program)?;
+        Ok(Self {
+            clock: Arc::new(SystemClock),
+            entropy: Entropy::system()?,
+            engine: EngineProgram { program, arguments: vec!["engine".into()] },
+            durability: Durability::Kept,
+        })
+    }
+}
+
+impl Platform {
+    /// PostgreSQL, then the control plane, then a data plane for every environment there is.
+    pub async fn start(config: &Config, means: Means) -> Result<Self, Error> {
+        config.checked_trust()?;
+        let state = State::open(config.state.as_deref().unwrap_or(Path::new(".sluice")))?;
+        let (database_url, postgres) = database(config, &state, means.durability).await?;
+        let (data_planes, control_plane) = (CancellationToken::new(), CancellationToken::new());
+        let authority = Arc::new(Authority::make().map_err(Error::Authority)?);
+        let identity = authority.issue(CONTROL_PLANE_NAME).map_err(Error::Authority)?;
+        let mut settings = controlplane::Config::new(database_url, state.keyring(&means.entropy)?);
+        settings.http_listen = config.http();
+        let demo = DemoPlace {
+            pgwire: config.pgwire(),
+            tools: config.tools(),
+            extension: (!config.no_data).then(|| config.extensions.join("tpch.duckdb_extension")),
+        };
+        let environments = Arc::new(LocalEnvironments::new(state, means.clone(), authority, demo, data_planes.clone()));
+        let parts = Parts {
+            clock: means.clock,
+            entropy: means.entropy,
+            identity: Some(identity),
+            provisioner: Arc::<LocalEnvironments>::clone(&environments),
+            shutdown: control_plane.clone(),
+        };
+        let control = controlplane::start(settings, parts).await?;
+        if let Some(grpc) = control.grpc {
+            environments.control_plane_at(grpc);
+        }
+        Ok(Self { control, environments, postgres, data_planes, control_plane })
+    }
+
+    /// New statements are refused, running ones finish, then everything ends in the order in
+    /// which it depends on each other.
+    pub async fn stop(self) -> Result<(), Error> {
+        self.data_planes.cancel();
+        self.environments.stopped().await;
+        self.control_plane.cancel();
+        self.control.drained().await;
+        if let Some(postgres) = self.postgres {
+            postgres.stop().await?;
+        }
+        Ok(())
+    }
+}
+
+async fn database(config: &Config, state: &State, durability: Durability) -> Result<(String, Option<Postgres>), Error> {
+    if let Some(url) = &config.database_url {
+        return Ok((url.clone(), None));
+    }
+    let places = Places::of(&config.postgres, state.root())?;
+    let server = Postgres::start(places, durability).await?;
+    Ok((server.url("postgres"), Some(server)))
+}
+
+/// `sluice up`: start, seed the demo, say how to reach it, serve until told to stop.
+pub async fn up(config: Config) -> Result<(), Error> {
+    let step = Step::begin("start", "postgres, control plane");
+    let platform = Platform::start(&config, Means::of_this_machine()?).await?;
+    step.done("postgres, control plane");
+    let contents =
+        if config.no_data { "organization, environment" } else { "organization, environment, TPC-H at scale 0.1" };
+    let step = Step::begin("demo", contents);
+    let demo = demo::prepare(&platform, config.checked_trust()?).await?;
+    step.done(contents);
+    let access = access(&platform, demo);
+    write_private(&platform.environments.state.env_file(), &access.env_file())?;
+    say(&format!("\n{}\n  Stop      Ctrl-C", access.table()));
+    until_told().await.map_err(Error::Stop)?;
+    let step = Step::begin("stop", "running queries finish");
+    platform.stop().await?;
+    step.done("stopped");
+    Ok(())
+}
+
+fn access(platform: &Platform, demo: Demo) -> Access {
+    let Demo { org_id, env_id, owner_email, owner_password, key, pgwire, tools } = demo;
+    Access {
+        http: platform.control.http,
+        pgwire,
+        tools,
+        database: demo::DATABASE.to_owned(),
+        org_id,
+        env_id,
+        owner_email,
+        owner_password,
+        key,
+    }
+}
+
+async fn until_told() -> std::io::Result<()> {
+    let mut terminated = tokio::signal::unix::signal(tokio::signal::unix::SignalKind::terminate())?;
+    tokio::select! {
+        interrupted = tokio::signal::ctrl_c() => interrupted,
+        _ = terminated.recv() => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::Parser;
+
+    #[derive(Parser)]
+    struct Line {
+        #[command(flatten)]
+        config: Config,
+    }
+
+    fn config(arguments: &[&str]) -> Config {
+        Line::try_parse_from(["sluice"].iter().chain(arguments)).unwrap().config
+    }
+
+    #[test]
+    fn a_platform_with_its_own_state_listens_where_the_system_says() {
+        assert_eq!(config(&[]).pgwire().port(), 5439);
+        assert_eq!(config(&["--state", "x"]).pgwire().port(), 0);
+        assert_eq!(config(&["--state", "x", "--pgwire", "127.0.0.1:7"]).pgwire().port(), 7);
+    }
+
+    #[test]
+    fn trust_is_refused_unless_every_listener_is_on_loopback() {
+        assert!(!config(&[]).checked_trust().unwrap());
+        assert!(config(&["--local-trust", "1"]).checked_trust().unwrap());
+        assert!(config(&["--local-trust", "1", "--http", "0.0.0.0:8080"]).checked_trust().is_err());
+        assert!(!config(&["--http", "0.0.0.0:8080"]).checked_trust().unwrap());
+    }
+}

@@ -1,0 +1,40 @@
+//! Golden files: what is derived is generated, committed and compared.
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+
+/// `tests/golden/`.
+pub fn folder() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("golden")
+}
+
+/// Text of a golden file.
+pub fn read(name: &str) -> String {
+    let path = folder().join(name);
+    std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
+}
+
+/// The committed file must be what the code prints. `UPDATE_GOLDEN=1` writes it instead.
+#[expect(clippy::disallowed_methods, reason = "a switch of the test run, not a setting of the product")]
+pub fn compare(name: &str, printed: &str) {
+    let path = folder().join(name);
+    if std::env::var("UPDATE_GOLDEN").is_ok() {
+        std::fs::write(&path, printed).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+        return;
+    }
+    let committed = std::fs::read_to_string(&path).unwrap_or_default();
+    assert!(
+        committed == printed,
+        "{} is not what the code prints: run UPDATE_GOLDEN=1 cargo golden and look at the difference",
+        path.display()
+    );
+}
+
+/// Names of all golden files.
+pub fn names() -> BTreeSet<String> {
+    std::fs::read_dir(folder())
+        .unwrap_or_else(|error| panic!("{}: {error}", folder().display()))
+        .map(|entry| entry.map(|entry| entry.file_name().to_string_lossy().into_owned()))
+        .collect::<Result<_, _>>()
+        .unwrap_or_else(|error| panic!("{}: {error}", folder().display()))
+}

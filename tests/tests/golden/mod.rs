@@ -1,0 +1,13 @@
+//! Nothing changes unnoticed: codes, routes, CRDs, and who may depend on whom.
+
+mod codes;
+mod dependencies;
+
+/// Every file in `tests/golden/` is compared by some test of this folder.
+#[test]
+fn no_golden_file_is_unreferenced() {
+    let sources = [include_str!("codes.rs"), include_str!("dependencies.rs")].concat();
+    for name in tests::golden::names() {
+        assert!(sources.contains(&format!("\"{name}\"")), "tests/golden/{name} is compared by no test");
+    }
+}

@@ -1,0 +1,77 @@
+//! A policy change reaches running sessions; the control plane may go away.
+
+use reqwest::Method;
+use serde_json::{Value, json};
+use tests::World;
+
+const SEE: &str = "select name, ssn from customers order by id";
+
+async fn names(client: &tokio_postgres::Client) -> Vec<(String, String)> {
+    client.query(SEE, &[]).await.unwrap().iter().map(|row| (row.get(0), row.get(1))).collect()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_policy_reaches_an_open_session_and_a_prepared_statement() {
+    let world = World::new().await;
+    let analyst = world.user("analyst", json!({"region": "EU"})).await;
+    let session = world.psql(&analyst.key).await.unwrap();
+    let prepared = session.prepare(SEE).await.unwrap();
+    assert_eq!(session.query(&prepared, &[]).await.unwrap().len(), 3);
+
+    world.policy("row_level_security", json!([{"table": "customers", "filter": "region = '{region}'"}])).await;
+    let mask = json!([{"table": "customers", "column": "ssn", "function": "partial", "visible_chars": 4}]);
+    world.policy("column_masking", mask).await;
+    let governed = [("Alice".to_owned(), "***6789".to_owned()), ("Bob".to_owned(), "***4321".to_owned())];
+    world.until(async || (names(&session).await == governed).then_some(())).await;
+    let rows = session.query(&prepared, &[]).await.unwrap();
+    assert_eq!(rows.iter().map(|row| row.get::<_, String>(1)).collect::<Vec<_>>(), ["***6789", "***4321"]);
+    world.end().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_analyst_without_the_attribute_sees_no_row() {
+    let world = World::new().await;
+    world.policy("row_level_security", json!([{"table": "customers", "filter": "region = '{region}'"}])).await;
+    let analyst = world.user("analyst", json!({})).await;
+    assert_eq!(world.rows(&analyst.key, "select count(*) from customers").await, json!([[0]]));
+    world.end().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_filter_that_names_an_unknown_attribute_is_refused_when_it_is_written() {
+    let world = World::new().await;
+    let path = format!("/v1/environments/{}/policies", world.env_id);
+    for filter in ["region = '{nowhere}'", "1 = 1", "region = 'EU'; drop table x", "count(*) > 1"] {
+        let rules = json!([{"table": "customers", "filter": filter}]);
+        let body = json!({"name": filter, "type": "row_level_security", "rules": rules, "enabled": true});
+        let reply = world.call(Method::POST, &path, &world.owner, body).await;
+        assert!([400, 422].contains(&reply.status), "{filter}: {} {}", reply.status, reply.body);
+    }
+    world.end().await;
+}
+
+/// "Control plane away: cached policies keep ruling."
+#[tokio::test(flavor = "multi_thread")]
+async fn without_the_control_planes_database_the_last_policies_rule() {
+    let world = World::new().await;
+    let mask = json!([{"table": "customers", "column": "ssn", "function": "full"}]);
+    world.policy("column_masking", mask).await;
+    let analyst = world.user("analyst", json!({})).await;
+    let session = world.psql(&analyst.key).await.unwrap();
+    world.until(async || (names(&session).await[0].1 == "***").then_some(())).await;
+    let client = world.database().client().await;
+    let name = client.query_one("select current_database()", &[]).await.unwrap().get::<_, String>(0);
+    client.batch_execute(&format!("alter database \"{name}\" allow_connections false")).await.unwrap();
+    let cut = "select pg_terminate_backend(pid) from pg_stat_activity where datname = $1 and pid <> pg_backend_pid()";
+    client.query(cut, &[&name]).await.unwrap();
+    assert_eq!(names(&session).await[0].1, "***");
+    assert!(world.psql(&analyst.key).await.is_ok());
+    client.batch_execute(&format!("alter database \"{name}\" allow_connections true")).await.unwrap();
+    world
+        .until(async || {
+            let health = world.call(Method::GET, "/ready", "", Value::Null).await;
+            (health.status == 200).then_some(())
+        })
+        .await;
+    world.end().await;
+}

@@ -1,0 +1,142 @@
+//! kill -9 under writes: nothing that was acknowledged is lost, neither rows nor audit nor usage.
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+use std::process::Stdio;
+use std::sync::atomic::{AtomicI64, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use reqwest::header::AUTHORIZATION;
+use serde_json::{Value, json};
+use tests::postgres::Database;
+use tests::world::{json_of, program};
+use tokio::process::{Child, Command};
+
+const WRITERS: usize = 4;
+const ACKNOWLEDGED_BEFORE_THE_KILL: usize = 120;
+
+/// A platform in a process of its own, as `sluice up` starts it.
+struct Process {
+    child: Child,
+    env: std::collections::HashMap<String, String>,
+}
+
+impl Process {
+    async fn start(state: &Path, database: &Database) -> Self {
+        let env_file = state.join("env");
+        let _ = std::fs::remove_file(&env_file);
+        let child = Command::new(program())
+            .args(["up", "--no-data"])
+            .env("SLUICE_STATE", state)
+            .env("DATABASE_URL", &database.url)
+            .env("RUST_LOG", "warn")
+            .stdout(Stdio::null())
+            .kill_on_drop(true)
+            .spawn()
+            .unwrap();
+        let written = async {
+            loop {
+                if let Ok(text) = std::fs::read_to_string(&env_file) {
+                    return text;
+                }
+                tokio::time::sleep(Duration::from_millis(20)).await;
+            }
+        };
+        let text = tokio::time::timeout(Duration::from_secs(60), written).await.expect("the platform came up");
+        let pair = |line: &str| {
+            line.split_once('=').map(|(name, value)| (name.to_owned(), value.trim_matches('\'').to_owned()))
+        };
+        Self { child, env: text.lines().filter_map(pair).collect() }
+    }
+
+    async fn psql(&self) -> tokio_postgres::Client {
+        let (client, connection) =
+            tokio_postgres::connect(&self.env["SLUICE_PSQL"], tokio_postgres::NoTls).await.unwrap();
+        tokio::task::spawn(connection);
+        client
+    }
+
+    async fn get(&self, path: &str) -> Value {
+        let request = reqwest::Client::new().get(format!("{}{path}", self.env["SLUICE_URL"]));
+        json_of(request.header(AUTHORIZATION, format!("ApiKey {}", self.env["SLUICE_KEY"])).send().await.unwrap()).await
+    }
+
+    /// Every entry of the query audit, newest first.
+    async fn audit(&self) -> Vec<Value> {
+        let (mut entries, mut cursor) = (Vec::new(), String::new());
+        loop {
+            let page = self
+                .get(&format!("/v1/environments/{}/audit/queries?limit=200{cursor}", self.env["SLUICE_ENV_ID"]))
+                .await;
+            entries.extend(page["data"].as_array().unwrap().iter().cloned());
+            match page["pagination"]["cursor"].as_str() {
+                Some(next) => cursor = format!("&cursor={next}"),
+                None => return entries,
+            }
+        }
+    }
+}
+
+/// Inserts numbers one by one until the connection breaks; notes each that was acknowledged.
+async fn write(client: tokio_postgres::Client, next: Arc<AtomicI64>, acknowledged: Arc<Mutex<BTreeSet<i64>>>) {
+    loop {
+        let number = next.fetch_add(1, Ordering::Relaxed);
+        if client.execute("insert into ledger values ($1)", &[&number]).await.is_err() {
+            return;
+        }
+        acknowledged.lock().unwrap().insert(number);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_killed_data_plane_has_lost_nothing_it_acknowledged() {
+    let database = Database::fresh(&format!("killed_{}", std::process::id())).await;
+    let state: PathBuf = tempfile::tempdir().unwrap().keep();
+    let mut first = Process::start(&state, &database).await;
+    first.psql().await.batch_execute("create table ledger (n bigint)").await.unwrap();
+    let (next, acknowledged) = (Arc::new(AtomicI64::new(1)), Arc::new(Mutex::new(BTreeSet::new())));
+    let mut writers = tokio::task::JoinSet::new();
+    for _ in 0..WRITERS {
+        writers.spawn(write(first.psql().await, next.clone(), acknowledged.clone()));
+    }
+    while acknowledged.lock().unwrap().len() < ACKNOWLEDGED_BEFORE_THE_KILL {
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+    first.child.kill().await.unwrap(); // SIGKILL
+    writers.join_all().await;
+    let acknowledged = acknowledged.lock().unwrap().clone();
+
+    let second = Process::start(&state, &database).await;
+    let rows = second.psql().await.query("select n from ledger", &[]).await.unwrap();
+    let kept: BTreeSet<i64> = rows.iter().map(|row| row.get(0)).collect();
+    assert_eq!(kept.len(), rows.len(), "a row was written twice");
+    assert!(acknowledged.is_subset(&kept), "lost rows: {:?}", acknowledged.difference(&kept));
+
+    let inserts = |entries: &[Value]| {
+        let wrote = |entry: &&Value| entry["sql"].as_str().is_some_and(|sql| sql.to_lowercase().starts_with("insert"));
+        entries.iter().filter(wrote).map(|entry| entry["query_id"].as_str().unwrap().to_owned()).collect::<Vec<_>>()
+    };
+    let reported = async {
+        loop {
+            let entries = second.audit().await;
+            let settled = entries.iter().all(|entry| entry["outcome"] != "started");
+            if settled && inserts(&entries).len() >= acknowledged.len() {
+                return entries;
+            }
+            tokio::time::sleep(Duration::from_millis(100)).await;
+        }
+    };
+    let entries =
+        tokio::time::timeout(Duration::from_secs(30), reported).await.expect("every insert is in the audit log");
+    let ids = inserts(&entries);
+    assert_eq!(ids.iter().collect::<BTreeSet<_>>().len(), ids.len(), "an entry stands twice");
+    let usage = second.get(&format!("/v1/organizations/{}/billing/usage", second.env["SLUICE_ORG_ID"])).await;
+    let billed: f64 = entries.iter().filter_map(|entry| entry["credits_consumed"].as_f64()).sum();
+    let used = usage["credits"]["used"].as_f64().unwrap();
+    assert!((used - billed).abs() < 1e-6, "usage says {used}, the audit log {billed}");
+    assert!(json!(used).as_f64() >= Some(2.0 * f64::from(u32::try_from(acknowledged.len()).unwrap())));
+    drop(second);
+    database.dropped().await;
+    std::fs::remove_dir_all(state).unwrap();
+}

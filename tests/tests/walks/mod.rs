@@ -1,0 +1,5 @@
+//! The walks of ARCHITECTURE.md, end to end.
+
+mod kill;
+mod query;
+mod revoke;
