@@ -22,6 +22,16 @@ pub(super) struct Healed {
     pub warning: String,
 }
 
+/// Is it a name that does not exist? Nothing else is healed.
+pub(super) fn concerns(error: &Error) -> bool {
+    use sql::error::Kind;
+    match error {
+        Error::ColumnMissing { .. } => true,
+        Error::Sql(error) => matches!(error.kind, Kind::TableNotFound { .. } | Kind::UnsupportedFunction { .. }),
+        _ => false,
+    }
+}
+
 pub(super) async fn rewrite(pipeline: &Pipeline, query: &Query, rules: &Governance, error: &Error) -> Option<Healed> {
     if query.ask.transaction.is_some() {
         return None; // the engine has given the transaction up
