@@ -101,7 +101,8 @@ impl Config {
 
     /// The identity that the three files hold, if they are named.
     pub fn identity(&self) -> std::io::Result<Option<Pems>> {
-        let (Some(authority), Some(certificate), Some(key)) = (&self.tls_authority, &self.tls_certificate, &self.tls_key)
+        let (Some(authority), Some(certificate), Some(key)) =
+            (&self.tls_authority, &self.tls_certificate, &self.tls_key)
         else {
             return Ok(None);
         };

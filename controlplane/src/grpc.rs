@@ -20,7 +20,7 @@ use crate::{App, Error, audit, credits};
 
 /// The messages and the service, made from the one proto.
 pub mod proto {
-    #![expect(clippy::pedantic, reason = "generated")]
+    #![expect(clippy::pedantic, clippy::allow_attributes, reason = "generated")]
     tonic::include_proto!("sluice.governance.v1");
 }
 

@@ -11,7 +11,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::{Condition, NamedRef};
 
-const SCOPE: &str = r"^((query|schema|policy|user|key|billing|webhook|environment):(read|write|\*)|audit:(read|\*)|agent:\*)$";
+const SCOPE: &str =
+    r"^((query|schema|policy|user|key|billing|webhook|environment):(read|write|\*)|audit:(read|\*)|agent:\*)$";
 
 /// A key that opens one environment.
 #[derive(CustomResource, Debug, Clone, PartialEq, Eq, Serialize, Deserialize, KubeSchema)]
@@ -28,37 +29,15 @@ const SCOPE: &str = r"^((query|schema|policy|user|key|billing|webhook|environmen
     category = "sluice",
     selectable = ".spec.environmentRef.name",
     selectable = ".status.phase",
-    printcolumn(
-        name = "Environment",
-        type_ = "string",
-        json_path = ".spec.environmentRef.name"
-    ),
+    printcolumn(name = "Environment", type_ = "string", json_path = ".spec.environmentRef.name"),
     printcolumn(name = "Name", type_ = "string", json_path = ".spec.name"),
     printcolumn(name = "Prefix", type_ = "string", json_path = ".status.prefix"),
     printcolumn(name = "Phase", type_ = "string", json_path = ".status.phase"),
-    printcolumn(
-        name = "Ready",
-        type_ = "string",
-        json_path = ".status.conditions[?(@.type==\"Ready\")].status"
-    ),
+    printcolumn(name = "Ready", type_ = "string", json_path = ".status.conditions[?(@.type==\"Ready\")].status"),
     printcolumn(name = "Expires", type_ = "string", json_path = ".status.expiresAt"),
-    printcolumn(
-        name = "Age",
-        type_ = "date",
-        json_path = ".metadata.creationTimestamp"
-    ),
-    printcolumn(
-        name = "Scopes",
-        type_ = "string",
-        json_path = ".spec.scopes",
-        priority = 1
-    ),
-    printcolumn(
-        name = "Key-Id",
-        type_ = "string",
-        json_path = ".status.keyId",
-        priority = 1
-    )
+    printcolumn(name = "Age", type_ = "date", json_path = ".metadata.creationTimestamp"),
+    printcolumn(name = "Scopes", type_ = "string", json_path = ".spec.scopes", priority = 1),
+    printcolumn(name = "Key-Id", type_ = "string", json_path = ".status.keyId", priority = 1)
 )]
 #[x_kube(
     validation = Rule::new("has(self.keyId) || has(self.secretRef)").message("secretRef is required: it names the Secret that the key is put into"),

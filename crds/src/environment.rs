@@ -94,11 +94,7 @@ pub struct EnvironmentSettings {
 
 impl Default for EnvironmentSettings {
     fn default() -> Self {
-        Self {
-            query_timeout_ms: 30_000,
-            max_concurrent_queries: 100,
-            cache_enabled: true,
-        }
+        Self { query_timeout_ms: 30_000, max_concurrent_queries: 100, cache_enabled: true }
     }
 }
 
@@ -148,12 +144,7 @@ impl Storage {
 
 impl Default for Storage {
     fn default() -> Self {
-        Self {
-            format: StorageFormat::Native,
-            size: Self::default_size(),
-            storage_class_name: None,
-            object_store: None,
-        }
+        Self { format: StorageFormat::Native, size: Self::default_size(), storage_class_name: None, object_store: None }
     }
 }
 
@@ -194,12 +185,7 @@ pub struct DataPlane {
 
 impl Default for DataPlane {
     fn default() -> Self {
-        Self {
-            version: None,
-            replicas: 1,
-            resources: Resources::default(),
-            scheduling: Scheduling::default(),
-        }
+        Self { version: None, replicas: 1, resources: Resources::default(), scheduling: Scheduling::default() }
     }
 }
 

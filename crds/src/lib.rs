@@ -8,10 +8,7 @@
 //! `crds.yaml` beside this crate is what `crdgen` prints; a test fails when it is not.
 #![forbid(unsafe_code)]
 
-#[expect(
-    clippy::duplicated_attributes,
-    reason = "kube reads one group of attributes a column"
-)]
+#[expect(clippy::duplicated_attributes, reason = "kube reads one group of attributes a column")]
 mod api_key;
 mod conditions;
 mod environment;
@@ -23,14 +20,13 @@ mod tests;
 pub use api_key::{ApiKey, ApiKeyPhase, ApiKeySpec, ApiKeyStatus, Rotation};
 pub use conditions::{Condition, ConditionStatus, ConditionType, Reason};
 pub use environment::{
-    Bootstrap, Connection, DataPlane, DeletionPolicy, Environment, EnvironmentPhase,
-    EnvironmentSettings, EnvironmentSpec, EnvironmentStatus, Network, ObjectStore, Resources,
-    Scheduling, Storage, StorageFormat, Tls, TlsMode, Toleration,
+    Bootstrap, Connection, DataPlane, DeletionPolicy, Environment, EnvironmentPhase, EnvironmentSettings,
+    EnvironmentSpec, EnvironmentStatus, Network, ObjectStore, Resources, Scheduling, Storage, StorageFormat, Tls,
+    TlsMode, Toleration,
 };
 pub use fields::{NamedRef, Quantity};
 pub use organization::{
-    Organization, OrganizationPhase, OrganizationSettings, OrganizationSpec, OrganizationStatus,
-    Quotas, Tier,
+    Organization, OrganizationPhase, OrganizationSettings, OrganizationSpec, OrganizationStatus, Quotas, Tier,
 };
 
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
@@ -57,8 +53,7 @@ pub enum Error {
 
 /// What `crds.yaml` holds: every definition as one YAML stream.
 pub fn yaml() -> Result<String, Error> {
-    let mut stream =
-        String::from("# Printed by `cargo run -p crds --bin crdgen`; not edited by hand.\n");
+    let mut stream = String::from("# Printed by `cargo run -p crds --bin crdgen`; not edited by hand.\n");
     for definition in all() {
         // by way of JSON text: only there is a number of arbitrary precision a number
         let json = serde_json::to_string(&definition)?;

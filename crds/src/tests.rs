@@ -8,10 +8,7 @@ use serde_json::{Value, json};
 use super::*;
 
 fn schema(kind: &str) -> Value {
-    let definition = all()
-        .into_iter()
-        .find(|crd| crd.spec.names.kind == kind)
-        .unwrap();
+    let definition = all().into_iter().find(|crd| crd.spec.names.kind == kind).unwrap();
     let version = serde_json::to_value(&definition.spec.versions[0]).unwrap();
     version["schema"]["openAPIV3Schema"].clone()
 }
@@ -21,9 +18,7 @@ fn refusal(kind: &str, old: Option<&Value>, new: &Value) -> Option<String> {
     let schema = schema(kind);
     let complete = |object: &Value| apply_defaults(&schema, object);
     let old = old.map(complete);
-    let errors = Validator::new()
-        .validate(&schema, &complete(new), old.as_ref())
-        .err()?;
+    let errors = Validator::new().validate(&schema, &complete(new), old.as_ref()).err()?;
     Some(errors.first()?.message.clone())
 }
 
@@ -73,11 +68,7 @@ fn check(kind: &str, object: &Value, cases: &[(&str, Value, Option<&str>)]) {
     assert_eq!(refusal(kind, None, object), None, "{kind} as it is");
     for (pointer, value, expected) in cases {
         let said = refusal(kind, None, &with(object, pointer, value));
-        assert_eq!(
-            said.as_deref(),
-            *expected,
-            "{kind} with {pointer} = {value}"
-        );
+        assert_eq!(said.as_deref(), *expected, "{kind} with {pointer} = {value}");
     }
 }
 
@@ -85,22 +76,15 @@ fn check(kind: &str, object: &Value, cases: &[(&str, Value, Option<&str>)]) {
 fn check_change(kind: &str, old: &Value, cases: &[(&str, Value, Option<&str>)]) {
     for (pointer, value, expected) in cases {
         let said = refusal(kind, Some(old), &with(old, pointer, value));
-        assert_eq!(
-            said.as_deref(),
-            *expected,
-            "{kind}: {pointer} becomes {value}"
-        );
+        assert_eq!(said.as_deref(), *expected, "{kind}: {pointer} becomes {value}");
     }
 }
 
 /// A pattern of the schema, as the API server matches it.
 fn regex(pattern: &str) -> impl Fn(&str) -> bool {
-    let schema = json!({"type": "string", "x-kubernetes-validations": [{"rule": format!("self.matches(r'{pattern}')")}]});
-    move |text| {
-        Validator::new()
-            .validate(&schema, &json!(text), None)
-            .is_ok()
-    }
+    let schema =
+        json!({"type": "string", "x-kubernetes-validations": [{"rule": format!("self.matches(r'{pattern}')")}]});
+    move |text| Validator::new().validate(&schema, &json!(text), None).is_ok()
 }
 
 const CIDR: Option<&str> = Some("each entry must be a CIDR range, such as 10.0.0.0/8");
@@ -108,27 +92,18 @@ const CIDR: Option<&str> = Some("each entry must be a CIDR range, such as 10.0.0
 #[test]
 fn an_organization_is_named_by_its_slug() {
     let refused = Some("metadata.name must be spec.slug");
-    check(
-        "Organization",
-        &organization(),
-        &[("/metadata/name", json!("other"), refused)],
-    );
+    check("Organization", &organization(), &[("/metadata/name", json!("other"), refused)]);
 }
 
 #[test]
 fn an_environment_is_named_by_its_organization_and_slug() {
     let refused = Some("metadata.name must be <organizationRef.name>-<slug>");
-    check(
-        "Environment",
-        &environment(),
-        &[("/metadata/name", json!("prod"), refused)],
-    );
+    check("Environment", &environment(), &[("/metadata/name", json!("prod"), refused)]);
 }
 
 #[test]
 fn a_native_environment_has_one_replica_and_no_object_store() {
-    let replicas =
-        Some("more than one replica needs storage.format lake: a native file has one writer");
+    let replicas = Some("more than one replica needs storage.format lake: a native file has one writer");
     let store = Some("objectStore is required by format lake, and used by no other");
     let lake = json!({"format": "lake", "objectStore": {"url": "s3://bucket/acme"}});
     check(
@@ -139,19 +114,11 @@ fn a_native_environment_has_one_replica_and_no_object_store() {
             ("/spec/dataPlane", json!({"replicas": 0}), None),
             ("/spec/storage", lake.clone(), None),
             ("/spec/storage", json!({"format": "lake"}), store),
-            (
-                "/spec/storage",
-                json!({"objectStore": {"url": "s3://bucket"}}),
-                store,
-            ),
+            ("/spec/storage", json!({"objectStore": {"url": "s3://bucket"}}), store),
         ],
     );
     let lake = with(&environment(), "/spec/storage", &lake);
-    check(
-        "Environment",
-        &lake,
-        &[("/spec/dataPlane", json!({"replicas": 5}), None)],
-    );
+    check("Environment", &lake, &[("/spec/dataPlane", json!({"replicas": 5}), None)]);
 }
 
 #[test]
@@ -166,26 +133,10 @@ fn quantities_and_ranges_are_what_kubernetes_takes_for_such() {
             ("/spec/storage", json!({"size": "20Gi"}), None),
             ("/spec/storage", json!({"size": "much"}), size),
             ("/spec/storage", json!({"size": "0"}), size),
-            (
-                "/spec/dataPlane",
-                json!({"resources": {"limits": {"memory": "2Gi", "cpu": "500m"}}}),
-                None,
-            ),
-            (
-                "/spec/dataPlane",
-                json!({"resources": {"limits": {"memory": "2 GB"}}}),
-                limit,
-            ),
-            (
-                "/spec/dataPlane",
-                json!({"resources": {"requests": {"cpu": "two"}}}),
-                request,
-            ),
-            (
-                "/spec/network",
-                json!({"allowedCidrs": ["10.0.0.0/8", "2001:db8::/32"]}),
-                None,
-            ),
+            ("/spec/dataPlane", json!({"resources": {"limits": {"memory": "2Gi", "cpu": "500m"}}}), None),
+            ("/spec/dataPlane", json!({"resources": {"limits": {"memory": "2 GB"}}}), limit),
+            ("/spec/dataPlane", json!({"resources": {"requests": {"cpu": "two"}}}), request),
+            ("/spec/network", json!({"allowedCidrs": ["10.0.0.0/8", "2001:db8::/32"]}), None),
             ("/spec/network", json!({"allowedCidrs": ["10.0.0.1"]}), CIDR),
         ],
     );
@@ -199,18 +150,10 @@ fn a_certificate_source_names_what_it_needs_and_nothing_else() {
         "Environment",
         &environment(),
         &[
-            (
-                "/spec/tls",
-                json!({"mode": "CertManager", "issuerRef": {"name": "ca"}}),
-                None,
-            ),
+            ("/spec/tls", json!({"mode": "CertManager", "issuerRef": {"name": "ca"}}), None),
             ("/spec/tls", json!({"mode": "CertManager"}), issuer),
             ("/spec/tls", json!({"issuerRef": {"name": "ca"}}), issuer),
-            (
-                "/spec/tls",
-                json!({"mode": "Secret", "secretRef": {"name": "tls"}}),
-                None,
-            ),
+            ("/spec/tls", json!({"mode": "Secret", "secretRef": {"name": "tls"}}), None),
             ("/spec/tls", json!({"mode": "Secret"}), secret),
             ("/spec/tls", json!({"secretRef": {"name": "tls"}}), secret),
         ],
@@ -230,11 +173,7 @@ fn a_key_has_a_place_to_go_and_ranges_that_are_ranges() {
             ("/spec/ipAllowlist", json!(["everywhere"]), CIDR),
         ],
     );
-    let made_by_rest = with(
-        &with(&api_key(), "/spec/secretRef", &Value::Null),
-        "/spec/keyId",
-        &json!("key_1"),
-    );
+    let made_by_rest = with(&with(&api_key(), "/spec/secretRef", &Value::Null), "/spec/keyId", &json!("key_1"));
     assert_eq!(refusal("ApiKey", None, &made_by_rest), None);
 }
 
@@ -244,11 +183,7 @@ fn what_an_organization_was_created_with_stays() {
         "Organization",
         &organization(),
         &[
-            (
-                "/spec/cloudRegion",
-                json!("eu-west-1"),
-                Some("cloudRegion is immutable"),
-            ),
+            ("/spec/cloudRegion", json!("eu-west-1"), Some("cloudRegion is immutable")),
             ("/spec/cloudRegion", json!("us-east-1"), None),
             ("/spec/tier", json!("enterprise"), None),
         ],
@@ -267,43 +202,19 @@ fn what_an_environment_was_created_with_stays() {
         &[
             ("/spec/suspended", json!(true), None),
             ("/spec/storage", json!({"size": "11Gi"}), None),
-            (
-                "/spec/storage",
-                json!({"size": "9Gi"}),
-                Some("size may only grow"),
-            ),
-            (
-                "/spec/storage",
-                json!({"storageClassName": "fast"}),
-                Some("storageClassName is immutable"),
-            ),
-            (
-                "/spec/bootstrap",
-                json!({"fromSnapshot": "monday"}),
-                bootstrap,
-            ),
+            ("/spec/storage", json!({"size": "9Gi"}), Some("size may only grow")),
+            ("/spec/storage", json!({"storageClassName": "fast"}), Some("storageClassName is immutable")),
+            ("/spec/bootstrap", json!({"fromSnapshot": "monday"}), bootstrap),
         ],
     );
     let lake = json!({"format": "lake", "objectStore": {"url": "s3://bucket"}});
-    check_change(
-        "Environment",
-        &environment(),
-        &[("/spec/storage", lake, Some("format is immutable"))],
-    );
-    let restored = with(
-        &environment(),
-        "/spec/bootstrap",
-        &json!({"fromSnapshot": "monday"}),
-    );
+    check_change("Environment", &environment(), &[("/spec/storage", lake, Some("format is immutable"))]);
+    let restored = with(&environment(), "/spec/bootstrap", &json!({"fromSnapshot": "monday"}));
     check_change(
         "Environment",
         &restored,
         &[
-            (
-                "/spec/bootstrap",
-                json!({"fromSnapshot": "tuesday"}),
-                bootstrap,
-            ),
+            ("/spec/bootstrap", json!({"fromSnapshot": "tuesday"}), bootstrap),
             ("/spec/bootstrap", Value::Null, bootstrap),
             ("/spec/name", json!("Restored"), None),
         ],
@@ -324,11 +235,7 @@ fn a_key_stays_the_key_of_its_environment() {
         "ApiKey",
         &api_key(),
         &[
-            (
-                "/spec/environmentRef/name",
-                json!("acme-dev"),
-                Some("environmentRef.name is immutable"),
-            ),
+            ("/spec/environmentRef/name", json!("acme-dev"), Some("environmentRef.name is immutable")),
             ("/spec/name", json!("cd"), Some("name is immutable")),
             ("/spec/keyId", json!("key_1"), None),
             ("/spec/rotation", json!({"id": "2026-11"}), None),
@@ -336,59 +243,24 @@ fn a_key_stays_the_key_of_its_environment() {
     );
     let known = with(&api_key(), "/spec/keyId", &json!("key_1"));
     let refused = Some("keyId is immutable once set");
-    check_change(
-        "ApiKey",
-        &known,
-        &[
-            ("/spec/keyId", json!("key_2"), refused),
-            ("/spec/keyId", Value::Null, refused),
-        ],
-    );
+    check_change("ApiKey", &known, &[("/spec/keyId", json!("key_2"), refused), ("/spec/keyId", Value::Null, refused)]);
 }
 
 /// What plain schema says, and CEL need not: limits, patterns, closed lists, defaults.
 #[test]
 fn limits_and_defaults_are_the_specifications() {
     let cases = [
-        (
-            "Environment",
-            "settings/properties/queryTimeoutMs/default",
-            json!(30_000),
-        ),
-        (
-            "Environment",
-            "settings/properties/queryTimeoutMs/maximum",
-            json!(300_000.0),
-        ),
-        (
-            "Environment",
-            "settings/properties/maxConcurrentQueries/default",
-            json!(100),
-        ),
+        ("Environment", "settings/properties/queryTimeoutMs/default", json!(30_000)),
+        ("Environment", "settings/properties/queryTimeoutMs/maximum", json!(300_000.0)),
+        ("Environment", "settings/properties/maxConcurrentQueries/default", json!(100)),
         ("Environment", "slug/maxLength", json!(25)),
         ("Environment", "deletionPolicy/default", json!("Retain")),
-        (
-            "Environment",
-            "dataPlane/properties/resources/properties/limits/maxProperties",
-            json!(8),
-        ),
-        (
-            "ApiKey",
-            "rotation/properties/gracePeriodHours/default",
-            json!(72),
-        ),
-        (
-            "ApiKey",
-            "rotation/properties/gracePeriodHours/maximum",
-            json!(168.0),
-        ),
+        ("Environment", "dataPlane/properties/resources/properties/limits/maxProperties", json!(8)),
+        ("ApiKey", "rotation/properties/gracePeriodHours/default", json!(72)),
+        ("ApiKey", "rotation/properties/gracePeriodHours/maximum", json!(168.0)),
         ("ApiKey", "ipAllowlist/items/maxLength", json!(43)),
         ("Organization", "cloudRegion/default", json!("us-east-1")),
-        (
-            "Organization",
-            "tier/enum",
-            json!(["free", "cloud", "growth", "enterprise"]),
-        ),
+        ("Organization", "tier/enum", json!(["free", "cloud", "growth", "enterprise"])),
     ];
     for (kind, path, expected) in cases {
         let schema = schema(kind);
@@ -400,27 +272,12 @@ fn limits_and_defaults_are_the_specifications() {
 #[test]
 fn a_scope_is_one_of_the_specification_or_a_whole_family() {
     let schema = schema("ApiKey");
-    let pattern = schema
-        .pointer("/properties/spec/properties/scopes/items/pattern")
-        .unwrap();
+    let pattern = schema.pointer("/properties/spec/properties/scopes/items/pattern").unwrap();
     let pattern = regex(pattern.as_str().unwrap());
-    for scope in [
-        "query:read",
-        "policy:*",
-        "agent:*",
-        "audit:read",
-        "billing:write",
-    ] {
+    for scope in ["query:read", "policy:*", "agent:*", "audit:read", "billing:write"] {
         assert!(pattern(scope), "{scope}");
     }
-    for scope in [
-        "query",
-        "query:admin",
-        "audit:write",
-        "agent:read",
-        "*",
-        "query:read ",
-    ] {
+    for scope in ["query", "query:admin", "audit:write", "agent:read", "*", "query:read "] {
         assert!(!pattern(scope), "{scope}");
     }
 }
@@ -437,11 +294,7 @@ fn every_rule_of_every_kind_compiles() {
     for definition in all() {
         let kind = definition.spec.names.kind;
         let compiled = kube_cel::compile_schema(&schema(&kind));
-        assert!(
-            compiled.compilation_errors().is_empty(),
-            "{kind}: {:?}",
-            compiled.compilation_errors()
-        );
+        assert!(compiled.compilation_errors().is_empty(), "{kind}: {:?}", compiled.compilation_errors());
     }
 }
 
@@ -451,32 +304,17 @@ fn environments_scale_and_every_kind_reports_its_status_apart() {
         let kind = definition.spec.names.kind.clone();
         let subresources = definition.spec.versions[0].subresources.clone().unwrap();
         assert!(subresources.status.is_some(), "{kind}");
-        assert_eq!(
-            subresources.scale.is_some(),
-            kind == "Environment",
-            "{kind}"
-        );
-        assert_eq!(
-            definition.spec.names.categories.unwrap_or_default(),
-            ["sluice"],
-            "{kind}"
-        );
+        assert_eq!(subresources.scale.is_some(), kind == "Environment", "{kind}");
+        assert_eq!(definition.spec.names.categories.unwrap_or_default(), ["sluice"], "{kind}");
     }
 }
 
 #[test]
 fn conditions_are_merged_by_type() {
     for kind in ["Organization", "Environment", "ApiKey"] {
-        let conditions = schema(kind)
-            .pointer("/properties/status/properties/conditions")
-            .unwrap()
-            .clone();
+        let conditions = schema(kind).pointer("/properties/status/properties/conditions").unwrap().clone();
         assert_eq!(conditions["x-kubernetes-list-type"], json!("map"), "{kind}");
-        assert_eq!(
-            conditions["x-kubernetes-list-map-keys"],
-            json!(["type"]),
-            "{kind}"
-        );
+        assert_eq!(conditions["x-kubernetes-list-map-keys"], json!(["type"]), "{kind}");
     }
 }
 
@@ -487,17 +325,12 @@ fn the_printed_definitions_are_the_types() {
         let yaml = serde_yaml_ng::Value::deserialize(document).unwrap();
         serde_json::to_value(yaml).unwrap().to_string()
     });
-    let typed = all()
-        .into_iter()
-        .map(|crd| serde_json::to_value(crd).unwrap().to_string());
+    let typed = all().into_iter().map(|crd| serde_json::to_value(crd).unwrap().to_string());
     assert_eq!(read.collect::<Vec<_>>(), typed.collect::<Vec<_>>());
 }
 
 #[test]
 fn the_committed_definitions_are_what_crdgen_prints() {
     let committed = include_str!("../crds.yaml");
-    assert!(
-        yaml().unwrap() == committed,
-        "cargo run -p crds --bin crdgen > crds/crds.yaml"
-    );
+    assert!(yaml().unwrap() == committed, "cargo run -p crds --bin crdgen > crds/crds.yaml");
 }

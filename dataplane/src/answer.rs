@@ -136,7 +136,8 @@ mod tests {
 
     #[test]
     fn tags_are_those_of_postgresql() {
-        let tags = [Command::Select, Command::Insert, Command::Delete, Command::Other("CREATE TABLE")].map(|c| c.tag(3));
+        let tags =
+            [Command::Select, Command::Insert, Command::Delete, Command::Other("CREATE TABLE")].map(|c| c.tag(3));
         assert_eq!(tags, ["SELECT 3", "INSERT 0 3", "DELETE 3", "CREATE TABLE"]);
     }
 

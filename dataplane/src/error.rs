@@ -87,7 +87,7 @@ impl Error {
     pub fn code(&self) -> Code {
         match self {
             Self::Sql(error) => sql_code(&error.kind),
-            Self::Engine(error) => engine_code(error.kind),
+            Self::Engine(error) => engine_code(error),
             Self::ColumnMissing { .. } => Code::UndefinedColumn,
             Self::Caller(code) => *code,
             Self::PolicyDenied { .. } | Self::RowRefused => Code::PolicyDenied,
@@ -179,9 +179,9 @@ fn hint(problem: Problem, did_you_mean: Option<&str>) -> Problem {
     }
 }
 
-fn engine_code(kind: engine::Kind) -> Code {
+fn engine_code(error: &engine::Error) -> Code {
     use engine::Kind;
-    match kind {
+    match error.kind {
         // The generated text did not parse: our generator's fault.
         Kind::Parser => Code::TranspileFail,
         // The caller's types or names do not fit together.
@@ -193,8 +193,10 @@ fn engine_code(kind: engine::Kind) -> Code {
         Kind::Conversion => Code::ConversionFailed,
         Kind::OutOfRange => Code::ValueOutOfRange,
         Kind::DivideByZero => Code::DivisionByZero,
+        // The rewrite raises it where the engine would answer infinity or NULL.
+        Kind::InvalidInput if error.message.contains(sql::dialect::DIVISION_BY_ZERO) => Code::DivisionByZero,
         Kind::InvalidInput => Code::InvalidArgument,
-        Kind::Constraint => Code::UniqueViolation,
+        Kind::Constraint => constraint_code(&error.message),
         Kind::WriteConflict => Code::WriteConflict,
         Kind::TransactionAborted => Code::FailedTransaction,
         Kind::OutOfMemory | Kind::TempSpace => Code::OutOfMemory,
@@ -206,15 +208,29 @@ fn engine_code(kind: engine::Kind) -> Code {
     }
 }
 
+/// The engine says which kind of constraint in words alone.
+fn constraint_code(message: &str) -> Code {
+    let message = message.to_ascii_lowercase();
+    [
+        ("not null", Code::NotNullViolation),
+        ("check constraint", Code::CheckViolation),
+        ("foreign key", Code::ForeignKeyViolation),
+    ]
+    .into_iter()
+    .find_map(|(words, code)| message.contains(words).then_some(code))
+    .unwrap_or(Code::UniqueViolation)
+}
+
 fn engine_message(error: &engine::Error) -> String {
     match error.kind {
+        _ if engine_code(error) == Code::DivisionByZero => "division by zero".to_owned(),
         engine::Kind::Binder => "no function or operator fits these argument types, or a name is ambiguous".to_owned(),
         engine::Kind::CatalogMissing => "a table, type or schema that the statement names does not exist".to_owned(),
         engine::Kind::CatalogExists => "a thing of that name already exists".to_owned(),
         engine::Kind::Dependency => "something else depends on it".to_owned(),
         engine::Kind::Unavailable => "the engine is not available: try again".to_owned(),
         engine::Kind::NotImplemented | engine::Kind::Permission => "the engine does not do that".to_owned(),
-        kind => engine_code(kind).meaning().to_owned(),
+        _ => engine_code(error).meaning().to_owned(),
     }
 }
 

@@ -99,12 +99,13 @@ impl Pipeline {
         // After the wait: one snapshot for the whole query; the caller is looked up in it again.
         let rules = self.rules()?;
         let rows = match self.once(query, &query.ask.sql, &rules, t).await {
+            Ok(rows) => rows,
+            Err(error) if !heal::concerns(&error) => return Err(error),
             Err(error) => match t.at(Stage::AiHeal, heal::rewrite(self, query, &rules, &error)).await {
                 //                                                                                12
                 Some(healed) => self.once(query, &healed.sql, &rules, t).await?.warned(healed.warning),
                 None => return Err(error),
             },
-            Ok(rows) => rows,
         };
         t.now(Stage::ColumnMask, || mask::columns(&rules, rows, slot, t)) //                              13
     }

@@ -224,7 +224,10 @@ fn engines(
                     memory_limit_bytes: engine.memory_limit_bytes,
                     temp_limit_bytes: engine.temp_limit_bytes,
                     threads: engine.threads,
-                    address_space_bytes: engine.memory_limit_bytes.saturating_mul(4).saturating_add(ADDRESS_SPACE_EXTRA_BYTES),
+                    address_space_bytes: engine
+                        .memory_limit_bytes
+                        .saturating_mul(4)
+                        .saturating_add(ADDRESS_SPACE_EXTRA_BYTES),
                     sessions_max,
                     mask_key: key.0,
                 };
@@ -246,4 +249,3 @@ fn engines(
         }
     }
 }
-

@@ -99,7 +99,9 @@ async fn refused(client: &Client, sql: &str) -> DbError {
 async fn the_key_is_the_password_and_the_user_name_may_not_be_anothers() {
     let wired = wired().await;
     wired.connect(&wired.config("u-owner", demo_key())).await.unwrap();
-    for (user, password) in [("agent", "wrong"), ("u-analyst", demo_key()), ("agent", &demo_key().replace("svc_test", "svc_live"))] {
+    for (user, password) in
+        [("agent", "wrong"), ("u-analyst", demo_key()), ("agent", &demo_key().replace("svc_test", "svc_live"))]
+    {
         let error = wired.connect(&wired.config(user, password)).await.expect_err(user);
         assert_eq!(error.code(), Some(&SqlState::INVALID_PASSWORD), "{user}");
         assert_eq!(error.as_db_error().unwrap().detail(), Some("SVC_ERR_401_INVALID_KEY"));
@@ -111,7 +113,10 @@ async fn the_key_is_the_password_and_the_user_name_may_not_be_anothers() {
 async fn parameters_and_rows_are_typed() {
     let wired = wired().await;
     let client = wired.owner().await;
-    let statement = client.prepare("select id, name, id * 2.5::double as d, id > 1 as b from customer where id = $1").await.unwrap();
+    let statement = client
+        .prepare("select id, name, id * 2.5::double as d, id > 1 as b from customer where id = $1")
+        .await
+        .unwrap();
     assert_eq!(statement.params().len(), 1);
     let row = client.query_one(&statement, &[&2_i32]).await.unwrap();
     let values: (i32, &str, f64, bool) = (row.get(0), row.get(1), row.get(2), row.get(3));
@@ -155,10 +160,14 @@ async fn every_type_has_its_text() {
 async fn masked_columns_are_text_and_told_of() {
     let wired = wired().await;
     wired.world.change(|rules| {
-        rules.policies = vec![masking("customer", "ssn", MaskFunction::Partial), filtering("customer", "region = {region}")];
+        rules.policies =
+            vec![masking("customer", "ssn", MaskFunction::Partial), filtering("customer", "region = {region}")];
     });
     let client = wired.analyst().await;
-    assert_eq!(simple(&client, "select name, ssn from customer order by id").await, ["Ada|***1120", "Cleo|***5462", "(2)"]);
+    assert_eq!(
+        simple(&client, "select name, ssn from customer order by id").await,
+        ["Ada|***1120", "Cleo|***5462", "(2)"]
+    );
     let notices = wired.notices.lock().unwrap().clone();
     let masked = notices.iter().find(|notice| notice.detail() == Some("SVC_ERR_403_COLUMN_MASKED")).unwrap();
     assert_eq!((masked.code().code(), masked.message()), ("01000", "columns masked: ssn"));
@@ -210,7 +219,10 @@ async fn the_statements_of_one_query_stand_and_fall_together() {
     let client = wired.owner().await;
     refused(&client, "insert into customer (id) values (7); select * from nowhere").await;
     assert_eq!(simple(&client, "select count(*) from customer").await, ["3", "(1)"]);
-    assert_eq!(simple(&client, "insert into customer (id) values (7); select 1; select count(*) from customer").await, ["(1)", "1", "(1)", "4", "(1)"]);
+    assert_eq!(
+        simple(&client, "insert into customer (id) values (7); select 1; select count(*) from customer").await,
+        ["(1)", "1", "(1)", "4", "(1)"]
+    );
     wired.stop().await;
 }
 
@@ -288,7 +300,8 @@ async fn a_session_ends_with_its_key() {
     let wired = wired().await;
     let (idle, mut busy) = (wired.owner().await, wired.owner().await);
     let transaction = busy.transaction().await.unwrap();
-    let long = transaction.simple_query("select count(*) from range(100000000) a(x), range(100000) b(y) where x * y % 7 = 3");
+    let long =
+        transaction.simple_query("select count(*) from range(100000000) a(x), range(100000) b(y) where x * y % 7 = 3");
     let revoke = async {
         while wired.world.entries().is_empty() {
             tokio::task::yield_now().await;

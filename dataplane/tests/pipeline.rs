@@ -75,7 +75,11 @@ async fn masks_and_filters_hold_for_the_analyst_and_not_for_the_exempt_owner() {
     assert_eq!(got.answer.columns_masked, ["ssn", "balance"]);
     let types: Vec<_> = got.answer.columns.iter().map(|column| (column.type_name.as_str(), column.masked)).collect();
     assert_eq!(types, [("VARCHAR", false), ("VARCHAR", true), ("VARCHAR", true)]);
-    assert!(got.answer.warnings.contains(&"SVC_ERR_403_COLUMN_MASKED: ssn, balance".to_owned()), "{:?}", got.answer.warnings);
+    assert!(
+        got.answer.warnings.contains(&"SVC_ERR_403_COLUMN_MASKED: ssn, balance".to_owned()),
+        "{:?}",
+        got.answer.warnings
+    );
     let verdicts: Vec<_> = world.last().0.policy_verdicts.into_iter().map(|verdict| verdict.action).collect();
     assert_eq!(verdicts.iter().filter(|action| *action == "mask").count(), 2);
     assert_eq!(verdicts.iter().filter(|action| *action == "filter").count(), 1);
@@ -88,7 +92,8 @@ async fn masks_and_filters_hold_for_the_analyst_and_not_for_the_exempt_owner() {
 async fn an_error_about_a_hidden_row_never_surfaces() {
     let world = world().await;
     world.change(|rules| rules.policies = vec![filtering("customer", "region in ('EU', 'XX')")]);
-    let sql = "select id from customer where case when name = 'Bob' then cast(name as integer) else 1 end = 1 order by id";
+    let sql =
+        "select id from customer where case when name = 'Bob' then cast(name as integer) else 1 end = 1 order by id";
     assert_eq!(world.run(sql).await.unwrap_err().code(), Code::ConversionFailed);
     assert_eq!(world.analyst(sql).await.unwrap().json, "[1],[3]");
     world.stop().await;

@@ -42,12 +42,16 @@ async fn as_json(response: Response<Body>) -> Value {
 #[tokio::test]
 async fn json_has_every_member_of_the_specification_in_its_order() {
     let world = world().await;
-    let body = as_json(query(&world, json!({"sql": "select id, balance from customer order by id limit 2"})).await).await;
+    let body =
+        as_json(query(&world, json!({"sql": "select id, balance from customer order by id limit 2"})).await).await;
     let members: Vec<_> = body.as_object().unwrap().keys().map(String::as_str).collect();
     let specified = "query_id columns rows row_count execution_time_ms transpilation_time_ms cache_hit credits_consumed \
         columns_masked warnings";
     assert_eq!(members.join(" "), specified);
-    assert_eq!(body["columns"], json!([{"name": "id", "type": "INTEGER"}, {"name": "balance", "type": "DECIMAL(12,2)"}]));
+    assert_eq!(
+        body["columns"],
+        json!([{"name": "id", "type": "INTEGER"}, {"name": "balance", "type": "DECIMAL(12,2)"}])
+    );
     assert_eq!(body["rows"].to_string(), "[[1,10.50],[2,20.25]]");
     assert_eq!((body["row_count"].as_u64(), body["credits_consumed"].as_f64()), (Some(2), Some(1.0)));
     world.stop().await;
@@ -64,7 +68,10 @@ async fn csv_ends_with_its_totals_in_trailers() {
     assert_eq!(response.headers()["x-cache-hit"], "false");
     let (body, trailers) = whole(response).await;
     assert_eq!(String::from_utf8(body).unwrap(), "name,ssn\r\nAda,***\r\nBob,***\r\nCleo,***\r\n");
-    assert_eq!((&trailers["x-row-count"], &trailers["x-credits-consumed"]), (&"3".parse().unwrap(), &"1".parse().unwrap()));
+    assert_eq!(
+        (&trailers["x-row-count"], &trailers["x-credits-consumed"]),
+        (&"3".parse().unwrap(), &"1".parse().unwrap())
+    );
     world.stop().await;
 }
 
@@ -118,7 +125,10 @@ async fn refusals_are_body_two_with_the_request_id() {
         assert_eq!(response.status(), status, "{body}");
         assert_eq!(response.headers()["x-request-id"], "req-7");
         let error = as_json(response).await;
-        assert_eq!((error["error"]["code"].as_str(), error["error"]["request_id"].as_str()), (Some(code), Some("req-7")));
+        assert_eq!(
+            (error["error"]["code"].as_str(), error["error"]["request_id"].as_str()),
+            (Some(code), Some("req-7"))
+        );
     }
     let elsewhere = post(&world, "/v1/environments/env-2/query", "k-owner", json!({"sql": "select 1"})).await;
     assert_eq!(elsewhere.status(), 404);

@@ -133,7 +133,9 @@ impl World {
         let mut entries = self.entries();
         let (finished, started) = (entries.pop().unwrap().body, entries.pop().unwrap().body);
         match (started, finished) {
-            (Body::Started(started), Body::Finished(finished)) if started.query_id == finished.query_id => (*started, *finished),
+            (Body::Started(started), Body::Finished(finished)) if started.query_id == finished.query_id => {
+                (*started, *finished)
+            }
             other => panic!("not the two entries of one query: {other:?}"),
         }
     }

@@ -96,13 +96,19 @@ impl World {
         self.org_id = text(&account["org"]["org_id"]);
         self.enterprise().await;
         (self.env_id, self.pgwire) = self.environment("main").await;
-        self.key = self.key_for(&self.env_id, json!({"user_id": account["user"]["user_id"], "scopes": all_scopes()})).await.key;
+        self.key = self
+            .key_for(&self.env_id, json!({"user_id": account["user"]["user_id"], "scopes": all_scopes()}))
+            .await
+            .key;
     }
 
     /// Limits are not what most worlds are about.
     async fn enterprise(&self) {
         let client = self.database.as_ref().unwrap().client().await;
-        client.execute("update organizations set tier = 'enterprise' where org_id = $1", &[&self.org_id]).await.unwrap();
+        client
+            .execute("update organizations set tier = 'enterprise' where org_id = $1", &[&self.org_id])
+            .await
+            .unwrap();
     }
 
     /// A further environment, and where it serves the PostgreSQL wire.
@@ -159,7 +165,8 @@ impl World {
         let answer = request.send().await.unwrap();
         let (status, headers) = (answer.status().as_u16(), answer.headers().clone());
         let bytes = answer.bytes().await.unwrap();
-        let body = serde_json::from_slice(&bytes).unwrap_or_else(|_| String::from_utf8_lossy(&bytes).into_owned().into());
+        let body =
+            serde_json::from_slice(&bytes).unwrap_or_else(|_| String::from_utf8_lossy(&bytes).into_owned().into());
         Reply { status, headers, body }
     }
 

@@ -17,7 +17,12 @@ async fn rest(world: &World, caller: &Analyst, sql: &str) -> Outcome {
         Value::String(text) => Some(text.clone()),
         other => Some(other.to_string()),
     };
-    Ok(reply.body["rows"].as_array().unwrap().iter().map(|row| row.as_array().unwrap().iter().map(cell).collect()).collect())
+    Ok(reply.body["rows"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|row| row.as_array().unwrap().iter().map(cell).collect())
+        .collect())
 }
 
 async fn simple(world: &World, caller: &Analyst, sql: &str) -> Outcome {
@@ -55,7 +60,12 @@ fn stable(error: &tokio_postgres::Error) -> String {
 #[tokio::test(flavor = "multi_thread")]
 async fn the_doors_agree() {
     let world = World::new().await;
-    world.policy("row_level_security", json!([{"table": "customers", "filter": "region = '{region}'", "exempt_roles": ["owner"]}])).await;
+    world
+        .policy(
+            "row_level_security",
+            json!([{"table": "customers", "filter": "region = '{region}'", "exempt_roles": ["owner"]}]),
+        )
+        .await;
     let masks = json!([
         {"table": "customers", "column": "ssn", "function": "hash", "exempt_roles": ["owner"]},
         {"table": "customers", "column": "email", "function": "partial", "visible_chars": 4, "exempt_roles": ["owner"]},
@@ -64,7 +74,11 @@ async fn the_doors_agree() {
     ]);
     world.policy("column_masking", masks).await;
     let analyst = world.user("analyst", json!({"region": "EU"})).await;
-    world.until(async || (world.rows(&analyst.key, "select count(*) from customers").await == json!([[2]])).then_some(())).await;
+    world
+        .until(async || {
+            (world.rows(&analyst.key, "select count(*) from customers").await == json!([[2]])).then_some(())
+        })
+        .await;
     let statements = [
         "select id, name, email, ssn, salary from customers order by id",
         "select count(*) from customers",

@@ -67,9 +67,11 @@ async fn without_the_control_planes_database_the_last_policies_rule() {
     assert_eq!(names(&session).await[0].1, "***");
     assert!(world.psql(&analyst.key).await.is_ok());
     client.batch_execute(&format!("alter database \"{name}\" allow_connections true")).await.unwrap();
-    world.until(async || {
-        let health = world.call(Method::GET, "/ready", "", Value::Null).await;
-        (health.status == 200).then_some(())
-    }).await;
+    world
+        .until(async || {
+            let health = world.call(Method::GET, "/ready", "", Value::Null).await;
+            (health.status == 200).then_some(())
+        })
+        .await;
     world.end().await;
 }

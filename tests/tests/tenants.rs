@@ -36,7 +36,10 @@ async fn a_key_opens_its_own_environment_only() {
     let (other, pgwire) = world.environment("other").await;
     let key = world.key_for(&other, json!({"scopes": ["query:read"]})).await;
     let reply = world.query(&key.key, "select 1").await;
-    assert_eq!((reply.status, &reply.body["error"]["details"]["stable_code"]), (403, &"SVC_ERR_403_ENV_MISMATCH".into()));
+    assert_eq!(
+        (reply.status, &reply.body["error"]["details"]["stable_code"]),
+        (403, &"SVC_ERR_403_ENV_MISMATCH".into())
+    );
     assert!(world.psql(&key.key).await.is_err());
     assert_ne!(pgwire, world.pgwire);
     world.end().await;

@@ -47,7 +47,8 @@ pub async fn seed(app: &App, env_id: &EnvId, seed: &Seed) -> Result<(KeyId, Reda
     }
     store::insert(&mut tx, env_id, &key_id, &wanted, by, now).await?;
     store::insert_secret(&mut tx, &key_id, &minted, now).await?;
-    let after = json!({"name": wanted.name, "prefix": minted.prefix, "scopes": wanted.scopes, "user_id": wanted.user_id});
+    let after =
+        json!({"name": wanted.name, "prefix": minted.prefix, "scopes": wanted.scopes, "user_id": wanted.user_id});
     record(app, &mut tx, env_id, Event::new(EventType::KeyCreated, key_id.clone()).after(after)).await?;
     tx.commit().await?;
     Ok((key_id, minted.text))

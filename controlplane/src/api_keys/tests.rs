@@ -187,7 +187,9 @@ async fn no_endpoint_takes_a_key_that_is_revoked_expired_or_of_another_environme
     let elsewhere = world.elsewhere().await;
     world.app.advance(Duration::days(1));
     for (method, path, _) in endpoints(&world) {
-        for (authorization, status) in [(bearer(&revoked["key"]), 401), (bearer(&expired["key"]), 401), (elsewhere.clone(), 403)] {
+        for (authorization, status) in
+            [(bearer(&revoked["key"]), 401), (bearer(&expired["key"]), 401), (elsewhere.clone(), 403)]
+        {
             let answer = world.app.call(method.clone(), &path, &authorization, Value::Null).await;
             assert_eq!(answer.status, status, "{method} {path}");
         }

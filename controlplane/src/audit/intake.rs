@@ -104,7 +104,7 @@ fn scrub(text: &str) -> String {
     while let Some((at, kind)) = KINDS.iter().filter_map(|kind| Some((rest.find(kind)?, kind))).min() {
         let (before, from) = rest.split_at(at);
         let tail = from.get(kind.len()..).unwrap_or_default();
-        let length = tail.bytes().take_while(u8::is_ascii_alphanumeric).count();
+        let length = tail.bytes().take_while(|b| b.is_ascii_alphanumeric() || *b == b'_').count();
         out.push_str(before);
         out.push_str(kind);
         out.push_str(if length > 12 { "[redacted]" } else { tail.get(..length).unwrap_or_default() });
@@ -133,6 +133,6 @@ mod tests {
             "select 'svc_live_[redacted]', 'svc_test_short'"
         );
         assert_eq!(scrub("select 'ä' from svc_live_"), "select 'ä' from svc_live_");
-        assert_eq!(scrub(&key.repeat(2)).matches("[redacted]").count(), 2);
+        assert_eq!(scrub(&key.repeat(2)), "svc_live_[redacted]");
     }
 }

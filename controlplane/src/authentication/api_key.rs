@@ -18,7 +18,7 @@ use crate::{App, Error, Result, api_keys, organizations, users};
 
 /// Verified texts that are remembered, and how long.
 const VERIFIED_MAX: u64 = 10_000;
-const VERIFIED_FOR: Duration = Duration::from_secs(300);
+const VERIFIED_FOR: Duration = Duration::from_mins(5);
 /// `last_used_at` is written once in this time for each key.
 const USE_WRITTEN_EVERY: chrono::Duration = chrono::Duration::seconds(60);
 /// Keys whose last written use is remembered; past it, all are forgotten and written again.

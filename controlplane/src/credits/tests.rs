@@ -34,7 +34,7 @@ async fn two_logs_never_hold_more_than_the_month_has() {
     assert_eq!(ask(&world, "a", 100, 600).await, held(100), "what is given back …");
     assert_eq!(ask(&world, "b", 700, 300).await, held(0), "… was spent");
     assert_eq!(
-        committed(&mut *world.app.app.pool().acquire().await.unwrap(), &world.org_id, world.app.app.now())
+        committed(&mut world.app.app.pool().acquire().await.unwrap(), &world.org_id, world.app.app.now())
             .await
             .unwrap(),
         1_000 * CREDIT

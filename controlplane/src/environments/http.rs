@@ -109,7 +109,7 @@ pub async fn create(cx: Call, Json(input): Json<Creation>) -> Result<Created<Env
     }
     let now = cx.now();
     let env_id = EnvId::fresh(now, cx.app.entropy());
-    let mut row = Row::fresh(env_id, cx.org_id(), &name(input.name)?, &input.slug, now);
+    let mut row = Row::fresh(env_id, cx.org_id(), &name(&input.name)?, &input.slug, now);
     row.test_mode = input.settings.test_mode.unwrap_or(false);
     apply(&mut row, &input.settings)?;
     let mut tx = cx.begin().await?;
@@ -138,7 +138,7 @@ pub async fn get(cx: Call) -> Result<Json<Environment>> {
 pub async fn put(cx: Call, Json(input): Json<Change>) -> Result<Json<Environment>> {
     let mut tx = cx.begin().await?;
     let mut row = store::find(&mut tx, cx.org_id(), &cx.env_id()?).await?.ok_or(Error::EnvironmentNotFound)?;
-    if let Some(given) = input.name {
+    if let Some(given) = &input.name {
         row.name = name(given)?;
     }
     if let Some(settings) = &input.settings {
@@ -187,13 +187,12 @@ pub async fn connection_info(cx: Call) -> Result<Json<Value>> {
     })))
 }
 
-fn name(given: String) -> Result<String> {
-    let fits = (1..=128).contains(&given.trim().chars().count()) && !given.chars().any(char::is_control);
-    if fits {
-        Ok(given.trim().to_owned())
-    } else {
-        Err(Error::invalid("name", "1..128", "`name` is 1 to 128 characters"))
+fn name(given: &str) -> Result<String> {
+    let given = given.trim();
+    if (1..=128).contains(&given.chars().count()) && !given.chars().any(char::is_control) {
+        return Ok(given.to_owned());
     }
+    Err(Error::invalid("name", "1..128", "`name` is 1 to 128 characters"))
 }
 
 fn apply(row: &mut Row, input: &SettingsInput) -> Result<()> {

@@ -163,7 +163,9 @@ pub async fn test_mode(pool: &PgPool, env_id: &EnvId) -> Result<Option<bool>> {
 
 /// One change of what the environment governs at a time: limits hold, and versions cannot deadlock.
 pub async fn lock(conn: &mut PgConnection, env_id: &EnvId) -> Result<()> {
-    sqlx::query!("select from environments where env_id = $1 for no key update", env_id.as_str()).fetch_optional(conn).await?;
+    sqlx::query!("select from environments where env_id = $1 for no key update", env_id.as_str())
+        .fetch_optional(conn)
+        .await?;
     Ok(())
 }
 

@@ -1,6 +1,7 @@
 use contract::caller::Scopes;
 use contract::{EnvId, Governance, Role};
 use serde_json::json;
+use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
 use super::load;
@@ -89,21 +90,41 @@ async fn what_governs_nothing_moves_nothing() {
     assert_eq!(world.version().await, before);
 }
 
+/// Publishes until the token is cancelled.
+fn publish(world: &World) -> (CancellationToken, JoinHandle<()>) {
+    let (app, stop) = (world.app.app.clone(), CancellationToken::new());
+    let stopped = stop.clone();
+    let publishing = app.clone().tasks().spawn(async move { app.publisher().run(stopped).await });
+    (stop, publishing)
+}
+
 #[tokio::test]
 async fn whoever_follows_gets_the_news_and_only_newer_ones() {
     let world = World::start().await;
     let app = world.app.app.clone();
-    let stop = CancellationToken::new();
-    let publishing = app.tasks().spawn({
-        let (app, stop) = (app.clone(), stop.clone());
-        async move { app.publisher().run(stop).await }
-    });
+    let (stop, publishing) = publish(&world);
     let mut receiver = app.publisher().follow(&world.env_id).await.unwrap().unwrap();
     let first = receiver.borrow_and_update().version;
     world.mask("ssn").await;
     let news = receiver.wait_for(|governance| !governance.policies.is_empty()).await.unwrap().clone();
     assert!(news.version > first);
     assert!(app.publisher().follow(&EnvId::from("nowhere")).await.unwrap().is_none());
+    stop.cancel();
+    publishing.await.unwrap();
+}
+
+#[tokio::test]
+async fn a_listening_connection_that_breaks_loses_no_news() {
+    let world = World::start().await;
+    let (stop, publishing) = publish(&world);
+    let mut receiver = world.app.app.publisher().follow(&world.env_id).await.unwrap().unwrap();
+    world.mask("before").await;
+    receiver.wait_for(|governance| governance.policies.len() == 1).await.unwrap();
+    let broken = "select count(*) filter (where pg_terminate_backend(pid)) from pg_stat_activity
+                  where datname = current_database() and query ilike 'listen%'";
+    assert_eq!(world.count(broken).await, 1);
+    world.mask("after").await;
+    receiver.wait_for(|governance| governance.policies.len() == 2).await.unwrap();
     stop.cancel();
     publishing.await.unwrap();
 }

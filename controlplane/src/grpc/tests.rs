@@ -49,7 +49,7 @@ impl Served {
         self.client(&environment_name(&self.world.env_id)).await
     }
 
-    async fn stop(self) {
+    fn stop(&self) {
         self.world.app.app.shutdown().cancel();
     }
 }
@@ -69,7 +69,7 @@ async fn a_data_plane_gets_its_snapshot_and_then_the_news() {
     let second = news.message().await.unwrap().unwrap();
     assert!(second.version > first.version);
     assert_eq!(read(&second).policies[0].name, "ssn");
-    served.stop().await;
+    served.stop();
 }
 
 #[tokio::test]
@@ -80,7 +80,7 @@ async fn a_data_plane_that_has_the_version_waits_for_a_newer_one() {
     let mut news = client.watch(WatchRequest { have_version }).await.unwrap().into_inner();
     served.world.mask("ssn").await;
     assert!(news.message().await.unwrap().unwrap().version > have_version);
-    served.stop().await;
+    served.stop();
 }
 
 #[tokio::test]
@@ -93,7 +93,7 @@ async fn a_revoked_key_leaves_the_data_plane_within_a_moment() {
     let path = served.world.env(&format!("api-keys/{}", made["key_id"].as_str().unwrap()));
     served.world.app.delete(&path, &served.world.owner).await.expect(200);
     assert!(read(&news.message().await.unwrap().unwrap()).key_by_prefix(prefix).is_none());
-    served.stop().await;
+    served.stop();
 }
 
 #[tokio::test]
@@ -115,7 +115,7 @@ async fn the_certificate_alone_says_which_environment() {
         Ok(channel) => GovernanceClient::new(channel).watch(WatchRequest { have_version: 0 }).await.is_err(),
     };
     assert!(refused, "without a certificate nobody is served");
-    served.stop().await;
+    served.stop();
 }
 
 #[tokio::test]
@@ -149,7 +149,7 @@ async fn entries_are_acknowledged_once_they_are_stored() {
     let unnamed = Entries { log: "../x".to_owned(), entries: vec![] };
     let mut acks = client.report(tokio_stream::iter([unnamed])).await.unwrap().into_inner();
     assert_eq!(acks.message().await.unwrap_err().code(), Code::InvalidArgument);
-    served.stop().await;
+    served.stop();
 }
 
 #[tokio::test]
@@ -162,5 +162,5 @@ async fn credits_are_lent_over_the_wire() {
     served.world.set_tier("free").await;
     let grant = client.reserve(ask).await.unwrap().into_inner();
     assert_eq!((grant.unlimited, grant.held, grant.expires_in_s), (false, 5_000_000, 300));
-    served.stop().await;
+    served.stop();
 }

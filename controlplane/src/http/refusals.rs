@@ -4,12 +4,13 @@
 use std::collections::BTreeMap;
 
 use axum::http::Method;
-use contract::{Access, Role};
+use contract::{Access, OrgId, Role, Scope};
 use serde_json::Value;
 
 use crate::http::routes::Route;
-use crate::rooms;
 use crate::testing::{TestApp, bearer};
+use crate::worlds::World;
+use crate::{environments, rooms};
 
 /// Everybody who may ask, by their `Authorization`.
 struct Cast {
@@ -68,8 +69,11 @@ async fn no_endpoint_answers_without_a_good_credential() {
 async fn no_endpoint_answers_a_role_below_its_own() {
     let app = TestApp::start().await;
     let (owner, cast) = cast(&app).await;
-    for row in guarded().filter(|row| !row.path.contains("{env_id}")) {
-        let path = path(row, &owner);
+    let demo = environments::Seed { name: "Demo".to_owned(), slug: "demo".to_owned(), test_mode: true };
+    let org_id = OrgId::from(owner["org"]["id"].as_str().unwrap());
+    let env_id = environments::record(&app.app, &org_id, &demo).await.unwrap();
+    for row in guarded() {
+        let path = path(row, &owner).replace("env_id", env_id.as_str());
         for (role, authorization) in cast.roles.iter().filter(|(role, _)| !row.access.admits(**role)) {
             assert_eq!(status(&app, row, &path, authorization).await, 403, "{role}: {} {path}", row.method);
         }
@@ -83,6 +87,55 @@ async fn no_endpoint_shows_another_tenant() {
     for row in guarded().filter(|row| row.path.contains("{org_id}")) {
         let path = path(row, &owner);
         assert_eq!(status(&app, row, &path, &cast.stranger).await, 404, "{} {path}", row.method);
+    }
+}
+
+/// Every row that names an environment, for the keys and sessions that have no business there.
+#[tokio::test]
+async fn no_endpoint_of_an_environment_answers_the_wrong_key_or_tenant() {
+    let world = World::start().await;
+    let elsewhere = world.elsewhere().await;
+    let stranger = bearer(&world.app.signup("sven", "Elsewhere").await);
+    world.app.set_tier("enterprise").await;
+    let everything = world.key(&[]).await;
+    for row in guarded().filter(|row| row.path.contains("{env_id}")) {
+        let at = |env_id: &str| {
+            let path = row.path.replace("{org_id}", world.org_id.as_str()).replace("{env_id}", env_id);
+            path.replace(['{', '}'], "")
+        };
+        let foreign = status(&world.app, row, &at(world.env_id.as_str()), &stranger).await;
+        assert_eq!(foreign, 404, "another tenant: {} {}", row.method, row.path);
+        let bound = status(&world.app, row, &at(world.env_id.as_str()), &elsewhere).await;
+        assert_eq!(bound, 403, "a key of another environment: {} {}", row.method, row.path);
+        let absent = status(&world.app, row, &at("nothing"), &everything).await;
+        assert_eq!(absent, 403, "a key where nothing is: {} {}", row.method, row.path);
+    }
+}
+
+/// A key needs the row's scope: one that has all the others is refused.
+#[tokio::test]
+async fn no_endpoint_answers_a_key_without_its_scope() {
+    let world = World::start().await;
+    for scope in Scope::ALL {
+        let others: Vec<&str> = Scope::ALL.iter().filter(|other| *other != scope).map(|other| other.as_str()).collect();
+        let key = world.key(&others).await;
+        for row in guarded().filter(|row| row.scope == Some(*scope)) {
+            let path = row.path.replace("{org_id}", world.org_id.as_str()).replace("{env_id}", world.env_id.as_str());
+            let answer = status(&world.app, row, &path.replace(['{', '}'], ""), &key).await;
+            assert_eq!(answer, 403, "without {scope}: {} {}", row.method, row.path);
+        }
+    }
+}
+
+/// What has no scope family is closed to a key that acts for nobody, whatever its scopes.
+#[tokio::test]
+async fn no_endpoint_without_a_scope_answers_a_key_of_nobody() {
+    let world = World::start().await;
+    let everything = world.key(&[]).await;
+    for row in guarded().filter(|row| row.scope.is_none() && row.access != Access::Authenticated) {
+        let path = row.path.replace("{org_id}", world.org_id.as_str()).replace("{env_id}", world.env_id.as_str());
+        let answer = status(&world.app, row, &path.replace(['{', '}'], ""), &everything).await;
+        assert_eq!(answer, 403, "{} {}", row.method, row.path);
     }
 }
 

@@ -11,7 +11,7 @@ use contract::body::Problem;
 use contract::caller::Credential;
 use contract::wire::{self, Forwarded, QueryBody, TIMEOUT_MS_MAX, Who, header};
 use contract::{Code, EnvId};
-use http_body_util::{BodyExt, Full, Limited};
+use http_body_util::{BodyExt, Collected, Full, Limited};
 use hyper::body::Incoming;
 use hyper::header::{CONTENT_TYPE, HeaderMap, HeaderName, RETRY_AFTER, TE, TRAILER};
 use hyper_util::client::legacy::Client;
@@ -29,7 +29,7 @@ use crate::{Error, Result};
 
 /// Beyond the longest time a query may take.
 const PATIENCE: Duration = Duration::from_millis(TIMEOUT_MS_MAX + 15_000);
-const IDLE: Duration = Duration::from_secs(60);
+const IDLE: Duration = Duration::from_mins(1);
 /// Data planes that connections are kept to.
 const LINES_MAX: u64 = 10_000;
 /// The longest error body that is read.
@@ -61,8 +61,7 @@ impl DataPlanes {
     /// `tls` holds the control plane's certificate and believes the platform's authority alone.
     pub fn new(mut tls: ClientConfig) -> Self {
         tls.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
-        let lines =
-            moka::sync::Cache::builder().max_capacity(LINES_MAX).time_to_idle(Duration::from_secs(3_600)).build();
+        let lines = moka::sync::Cache::builder().max_capacity(LINES_MAX).time_to_idle(Duration::from_hours(1)).build();
         Self { tls: Arc::new(tls), lines }
     }
 
@@ -162,7 +161,7 @@ struct MachineError {
 /// The row of the code table that a data plane's answer names. What names none is an answer that
 /// no data plane of ours gives.
 async fn problem(status: u16, headers: &HeaderMap, body: Incoming) -> Problem {
-    let bytes = Limited::new(body, PROBLEM_BYTES_MAX).collect().await.map(|body| body.to_bytes()).unwrap_or_default();
+    let bytes = Limited::new(body, PROBLEM_BYTES_MAX).collect().await.map(Collected::to_bytes).unwrap_or_default();
     let Ok(Machine { error }) = serde_json::from_slice(&bytes) else {
         return unreadable(status);
     };

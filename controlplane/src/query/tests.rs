@@ -28,7 +28,7 @@ use crate::provisioner::Placement;
 use crate::testing::authority;
 use crate::worlds::World;
 
-type Answer = fn(Request<Incoming>) -> Response<Body>;
+type Answer = fn(&Request<Incoming>) -> Response<Body>;
 
 /// A data plane as far as the wire: mutual TLS under a name, and one answer for every query.
 async fn data_plane(world: &World, name: &str, answer: Answer) {
@@ -39,7 +39,7 @@ async fn data_plane(world: &World, name: &str, answer: Answer) {
     world.app.app.tasks().spawn(async move {
         while let Ok((tcp, _)) = listener.accept().await {
             let Ok(tls) = acceptor.accept(tcp).await else { continue };
-            let service = service_fn(move |request| async move { Ok::<_, Infallible>(answer(request)) });
+            let service = service_fn(move |request| async move { Ok::<_, Infallible>(answer(&request)) });
             let builder = Builder::new(TokioExecutor::new());
             tasks.spawn(async move { builder.serve_connection(TokioIo::new(tls), service).await.is_ok() });
         }
@@ -81,7 +81,7 @@ async fn ask(world: &World, body: Value) -> crate::testing::Answer {
     world.app.post(&world.env("query"), &world.owner, body).await
 }
 
-fn echo(request: Request<Incoming>) -> Response<Body> {
+fn echo(request: &Request<Incoming>) -> Response<Body> {
     let told = |name: &str| request.headers().get(name).and_then(|value| value.to_str().ok()).unwrap_or_default();
     let caller: Value = serde_json::from_str(told(header::CALLER)).unwrap();
     let body = json!({
@@ -110,7 +110,7 @@ async fn a_query_is_forwarded_with_who_asks_and_never_the_credential() {
     assert_eq!((told["request_id"].as_str(), told["credential"].as_bool()), (Some(request_id.as_str()), Some(false)));
 }
 
-fn rows_and_trailers(_: Request<Incoming>) -> Response<Body> {
+fn rows_and_trailers(_: &Request<Incoming>) -> Response<Body> {
     let trailers = HeaderMap::from_iter([("x-row-count".parse().unwrap(), "2".parse().unwrap())]);
     let frames = [Frame::data(Bytes::from("a\r\n")), Frame::data(Bytes::from("1\r\n")), Frame::trailers(trailers)];
     let body = StreamBody::new(stream::iter(frames.map(Ok::<_, Infallible>)));
@@ -138,7 +138,7 @@ async fn the_answer_streams_through_with_its_trailers() {
     assert_eq!(whole.to_bytes(), "a\r\n1\r\n");
 }
 
-fn no_such_table(_: Request<Incoming>) -> Response<Body> {
+fn no_such_table(_: &Request<Incoming>) -> Response<Body> {
     let error = json!({"code": "SVC_ERR_404_TABLE_NOT_FOUND", "status": 404, "message": "table t does not exist",
         "request_id": "r", "timestamp": "2026-01-01T00:00:00Z", "details": {"table": "t"}});
     Response::builder().status(404).body(json!({"error": error}).to_string().into()).unwrap()

@@ -5,7 +5,6 @@ use serde::{Deserialize, Serialize};
 use serde_json::json;
 use sqlx::{PgConnection, Postgres, Transaction};
 
-use crate::api_keys;
 use crate::authentication::sessions;
 use crate::events::{self, Event, EventType};
 use crate::http::call::Call;

@@ -41,25 +41,13 @@ fn world() -> World {
         mask_key: [7; 32],
     };
     let engine = runtime.block_on(Engine::start(config)).unwrap();
-    World {
-        runtime,
-        engine,
-        _folder: folder,
-    }
+    World { runtime, engine, _folder: folder }
 }
 
 async fn drained(session: &mut Session, sql: &str) -> usize {
-    let statement = Statement {
-        sql: sql.to_owned(),
-        params: Vec::new(),
-        writes: false,
-    };
+    let statement = Statement { sql: sql.to_owned(), params: Vec::new(), writes: false };
     let deadline = Instant::now() + Duration::from_mins(1);
-    let Outcome::Rows(mut rows) = session
-        .run(statement, deadline, &CancellationToken::new())
-        .await
-        .unwrap()
-    else {
+    let Outcome::Rows(mut rows) = session.run(statement, deadline, &CancellationToken::new()).await.unwrap() else {
         return 0;
     };
     let mut count = 0;
@@ -105,12 +93,7 @@ fn a_transaction_around_select_42(bencher: Bencher) {
 fn the_parser_check(bencher: Bencher) {
     let world = world();
     let mut session = world.runtime.block_on(world.engine.session()).unwrap();
-    bencher.bench_local(|| {
-        world
-            .runtime
-            .block_on(session.parsed("select upper('a') from range(3)"))
-            .unwrap()
-    });
+    bencher.bench_local(|| world.runtime.block_on(session.parsed("select upper('a') from range(3)")).unwrap());
 }
 
 #[divan::bench(sample_count = 5, sample_size = 1)]

@@ -28,9 +28,7 @@ pub struct Table {
 
 impl Catalog {
     pub fn table(&self, schema: &str, name: &str) -> Option<&Table> {
-        self.tables
-            .iter()
-            .find(|t| t.schema.eq_ignore_ascii_case(schema) && t.name.eq_ignore_ascii_case(name))
+        self.tables.iter().find(|t| t.schema.eq_ignore_ascii_case(schema) && t.name.eq_ignore_ascii_case(name))
     }
 }
 

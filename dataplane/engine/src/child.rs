@@ -75,12 +75,7 @@ fn open(start: &Start) -> Result<(Arc<Database>, i64), Error> {
 }
 
 /// Obeys orders until `Stop`, or until the parent is gone.
-fn obey(
-    orders: &mut UnixStream,
-    arrivals: OwnedFd,
-    notices: &Notices,
-    database: &Arc<Database>,
-) -> io::Result<()> {
+fn obey(orders: &mut UnixStream, arrivals: OwnedFd, notices: &Notices, database: &Arc<Database>) -> io::Result<()> {
     let sessions = Arc::new(Sessions::default());
     let (for_doorman, ends) = (Arc::clone(&sessions), notices.clone());
     let for_sessions = Arc::clone(database);
@@ -91,9 +86,7 @@ fn obey(
         match next(orders)? {
             Some(Order::Cancel { session, statement }) => sessions.interrupt(session, statement),
             Some(Order::Stop) => {
-                let checkpoint = database
-                    .connect()
-                    .and_then(|c| c.execute(Native::CHECKPOINT));
+                let checkpoint = database.connect().and_then(|c| c.execute(Native::CHECKPOINT));
                 notices.send(&Notice::Stopped(checkpoint))?;
                 // Session threads may still be inside the engine: no destructors, all is on disk.
                 die();
@@ -113,9 +106,7 @@ fn die() -> ! {
 fn next(orders: &mut UnixStream) -> io::Result<Option<Order>> {
     match frame::read(orders, REQUEST_MAX_BYTES)? {
         Some((kind::ORDER, payload)) => read(&payload).map(Some),
-        Some((other, _)) => Err(io::Error::other(format!(
-            "a frame of kind {other} on the control socket"
-        ))),
+        Some((other, _)) => Err(io::Error::other(format!("a frame of kind {other} on the control socket"))),
         None => Ok(None),
     }
 }
@@ -130,11 +121,7 @@ struct Notices(Arc<Mutex<UnixStream>>);
 
 impl Notices {
     fn send(&self, notice: &Notice) -> io::Result<()> {
-        let frame =
-            Outgoing::with(kind::NOTICE, &serde_json::to_vec(notice)?).close(REQUEST_MAX_BYTES)?;
-        self.0
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .write_all(&frame)
+        let frame = Outgoing::with(kind::NOTICE, &serde_json::to_vec(notice)?).close(REQUEST_MAX_BYTES)?;
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).write_all(&frame)
     }
 }

@@ -62,11 +62,7 @@ impl Engine {
         let (process, control) = Process::launch(&config).await?;
         let (stage, staged) = watch::channel(Stage::Ready(Arc::clone(&process)));
         let stop = CancellationToken::new();
-        let supervisor = Supervisor {
-            config,
-            stage,
-            stop: stop.clone(),
-        };
+        let supervisor = Supervisor { config, stage, stop: stop.clone() };
         let tasks = TaskTracker::new();
         tasks.spawn(supervisor.run(process, control));
         Ok(Self(Arc::new(Shared {
@@ -85,15 +81,9 @@ impl Engine {
     /// A connection that nobody used before.
     pub async fn session(&self) -> Result<Session, Error> {
         let permit = Arc::clone(&self.0.permits).try_acquire_owned();
-        let permit =
-            permit.map_err(|_| Error::unavailable("too many sessions of the engine are open"))?;
+        let permit = permit.map_err(|_| Error::unavailable("too many sessions of the engine are open"))?;
         let (process, line) = self.0.line(Instant::now() + RESTART, None).await?;
-        Ok(Session::new(Connected::new(
-            Arc::clone(&self.0),
-            process,
-            line,
-            permit,
-        )))
+        Ok(Session::new(Connected::new(Arc::clone(&self.0), process, line, permit)))
     }
 
     /// The tables as last committed; row estimates may be some seconds old.
@@ -104,12 +94,7 @@ impl Engine {
         let definitions = self.0.definitions.load(Ordering::Acquire);
         let writes = self.0.writes.load(Ordering::Acquire);
         let catalog = Arc::new(self.question::<Catalog>(What::Catalog).await?);
-        let cached = Cached {
-            catalog: Arc::clone(&catalog),
-            definitions,
-            writes,
-            at: Instant::now(),
-        };
+        let cached = Cached { catalog: Arc::clone(&catalog), definitions, writes, at: Instant::now() };
         *self.0.cached.lock().unwrap_or_else(PoisonError::into_inner) = Some(cached);
         Ok(catalog)
     }
@@ -121,10 +106,7 @@ impl Engine {
 
     /// As [`Session::describe`].
     pub async fn describe(&self, sql: &str) -> Result<Vec<Column>, Error> {
-        self.question(What::Describe {
-            sql: sql.to_owned(),
-        })
-        .await
+        self.question(What::Describe { sql: sql.to_owned() }).await
     }
 
     /// The types of a statement's parameters, where the engine can tell them without values.
@@ -134,19 +116,11 @@ impl Engine {
 
     /// As [`Session::parsed`].
     pub async fn parsed(&self, sql: &str) -> Result<Parsed, Error> {
-        self.question(What::Parse {
-            sql: sql.to_owned(),
-        })
-        .await
+        self.question(What::Parse { sql: sql.to_owned() }).await
     }
 
     async fn question<T: serde::de::DeserializeOwned>(&self, what: What) -> Result<T, Error> {
-        let idle = self
-            .0
-            .desks
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .pop();
+        let idle = self.0.desks.lock().unwrap_or_else(PoisonError::into_inner).pop();
         let mut desk = match idle {
             Some(desk) => desk,
             None => self.session().await?,
@@ -162,16 +136,10 @@ impl Engine {
     /// Writes everything to the file and ends the child.
     pub async fn stop(&self) {
         self.0.stop.cancel();
-        self.0
-            .desks
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .clear();
+        self.0.desks.lock().unwrap_or_else(PoisonError::into_inner).clear();
         let mut stage = self.0.stage.clone();
         // An error means that the supervisor is gone, and the child with it.
-        let _ = stage
-            .wait_for(|stage| matches!(stage, Stage::Stopped))
-            .await;
+        let _ = stage.wait_for(|stage| matches!(stage, Stage::Stopped)).await;
         self.0.tasks.close();
         self.0.tasks.wait().await;
     }
@@ -209,26 +177,19 @@ impl Shared {
                 Stage::Restarting(why) => (None, why.clone()),
                 Stage::Stopped => return Err(Error::unavailable("the engine is stopped")),
             };
-            let believed =
-                |process: &Arc<Process>| !dead.is_some_and(|dead| Arc::ptr_eq(dead, process));
+            let believed = |process: &Arc<Process>| !dead.is_some_and(|dead| Arc::ptr_eq(dead, process));
             if let Some(process) = process.filter(|process| process.is_alive() && believed(process))
                 && let Ok(line) = process.open()
             {
                 return Ok((process, line));
             }
-            let until = if dead.is_some() {
-                deadline.min(patience)
-            } else {
-                deadline
-            };
+            let until = if dead.is_some() { deadline.min(patience) } else { deadline };
             match timeout_at(until.into(), stage.changed()).await {
                 Ok(Ok(())) => {}
                 Ok(Err(_)) => return Err(Error::unavailable("the engine is stopped")),
                 Err(_) if until < deadline => dead = None,
                 Err(_) => {
-                    return Err(
-                        why.unwrap_or_else(|| Error::unavailable("the engine is not running"))
-                    );
+                    return Err(why.unwrap_or_else(|| Error::unavailable("the engine is not running")));
                 }
             }
         }
@@ -252,8 +213,7 @@ impl Shared {
         let cached = self.cached.lock().unwrap_or_else(PoisonError::into_inner);
         let cached = cached.as_ref()?;
         let current = cached.definitions == self.definitions.load(Ordering::Acquire)
-            && (cached.writes == self.writes.load(Ordering::Acquire)
-                || cached.at.elapsed() < ESTIMATES);
+            && (cached.writes == self.writes.load(Ordering::Acquire) || cached.at.elapsed() < ESTIMATES);
         current.then(|| Arc::clone(&cached.catalog))
     }
 }

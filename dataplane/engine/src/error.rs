@@ -63,11 +63,7 @@ struct Report {
 
 impl Error {
     pub fn new(kind: Kind, message: impl Into<String>) -> Self {
-        Self {
-            kind,
-            message: message.into(),
-            position: None,
-        }
+        Self { kind, message: message.into(), position: None }
     }
 
     pub(crate) fn unavailable(message: impl Into<String>) -> Self {
@@ -80,10 +76,8 @@ impl Error {
 
     /// The class of an error the engine reported; a text that cannot be read is `Internal`.
     pub(crate) fn from_engine(text: &str) -> Self {
-        let report = text
-            .find('{')
-            .and_then(|at| text.get(at..))
-            .and_then(|json| serde_json::from_str::<Report>(json).ok());
+        let report =
+            text.find('{').and_then(|at| text.get(at..)).and_then(|json| serde_json::from_str::<Report>(json).ok());
         let Some(report) = report else {
             return Self::new(plain(text), text);
         };
@@ -99,15 +93,9 @@ fn classify(report: &Report) -> Kind {
     let message = report.exception_message.as_str();
     match report.exception_type.as_str() {
         "Parser" | "Syntax" => Kind::Parser,
-        "Binder" if report.error_subtype.as_deref() == Some("COLUMN_NOT_FOUND") => {
-            Kind::ColumnMissing
-        }
-        "Binder" | "Parameter Not Resolved" | "Parameter Not Allowed" | "Expression" => {
-            Kind::Binder
-        }
-        "Catalog" if report.error_subtype.as_deref() == Some("ENTRY_ALREADY_EXISTS") => {
-            Kind::CatalogExists
-        }
+        "Binder" if report.error_subtype.as_deref() == Some("COLUMN_NOT_FOUND") => Kind::ColumnMissing,
+        "Binder" | "Parameter Not Resolved" | "Parameter Not Allowed" | "Expression" => Kind::Binder,
+        "Catalog" if report.error_subtype.as_deref() == Some("ENTRY_ALREADY_EXISTS") => Kind::CatalogExists,
         "Catalog" if message.contains("already exists") => Kind::CatalogExists,
         "Catalog" if message.contains("does not exist") => Kind::CatalogMissing,
         "Catalog" if message.contains("Could not drop") => Kind::Dependency,
@@ -120,17 +108,16 @@ fn classify(report: &Report) -> Kind {
         // A commit that lost the race for a key: to try again would meet the key.
         "TransactionContext" if message.contains("constraint") => Kind::Constraint,
         "TransactionContext" if message.contains("onflict") => Kind::WriteConflict,
-        "Invalid Input" | "Invalid type" | "Object Size" | "Sequence" | "Catalog"
-        | "TransactionContext" => Kind::InvalidInput,
+        "Invalid Input" | "Invalid type" | "Object Size" | "Sequence" | "Catalog" | "TransactionContext" => {
+            Kind::InvalidInput
+        }
         "Out of Memory" if message.contains("max_temp_directory_size") => Kind::TempSpace,
         "Out of Memory" => Kind::OutOfMemory,
         "INTERRUPT" | "Interrupt" => Kind::Interrupted,
         "Not implemented" => Kind::NotImplemented,
-        "Permission"
-        | "Missing Extension"
-        | "Extension Autoloading"
-        | "Invalid Configuration"
-        | "Settings" => Kind::Permission,
+        "Permission" | "Missing Extension" | "Extension Autoloading" | "Invalid Configuration" | "Settings" => {
+            Kind::Permission
+        }
         "IO" if message.contains("temp") => Kind::TempSpace,
         "FATAL" => Kind::Fatal,
         _ => Kind::Internal,
@@ -163,18 +150,12 @@ mod tests {
                 r#"{"exception_type":"Binder","exception_message":"m","error_subtype":"COLUMN_NOT_FOUND"}"#,
                 Kind::ColumnMissing,
             ),
-            (
-                r#"{"exception_type":"Binder","exception_message":"No function matches"}"#,
-                Kind::Binder,
-            ),
+            (r#"{"exception_type":"Binder","exception_message":"No function matches"}"#, Kind::Binder),
             (
                 r#"{"exception_type":"Catalog","exception_message":"m","error_subtype":"ENTRY_ALREADY_EXISTS"}"#,
                 Kind::CatalogExists,
             ),
-            (
-                r#"{"exception_type":"Catalog","exception_message":"does not exist"}"#,
-                Kind::CatalogMissing,
-            ),
+            (r#"{"exception_type":"Catalog","exception_message":"does not exist"}"#, Kind::CatalogMissing),
             (
                 r#"{"exception_type":"TransactionContext","exception_message":"Conflict on update!"}"#,
                 Kind::WriteConflict,
@@ -191,14 +172,8 @@ mod tests {
                 r#"{"exception_type":"Catalog","exception_message":"Could not drop the table because"}"#,
                 Kind::Dependency,
             ),
-            (
-                r#"Invalid Input Error: {"exception_type":"Invalid Input","exception_message":"m"}"#,
-                Kind::InvalidInput,
-            ),
-            (
-                r#"{"exception_type":"Something New","exception_message":"m"}"#,
-                Kind::Internal,
-            ),
+            (r#"Invalid Input Error: {"exception_type":"Invalid Input","exception_message":"m"}"#, Kind::InvalidInput),
+            (r#"{"exception_type":"Something New","exception_message":"m"}"#, Kind::Internal),
             ("INTERRUPT Error: Interrupted!", Kind::Interrupted),
             ("not json {", Kind::Internal),
         ];

@@ -5,14 +5,8 @@
 //! nothing outlives what it points into; a connection is used by one thread at a time, only the
 //! interrupt comes from another, under a lock that `Drop` takes too.
 
-#![expect(
-    unsafe_code,
-    reason = "the one file over the C API; see the rules above"
-)]
-#![expect(
-    clippy::undocumented_unsafe_blocks,
-    reason = "one reason covers them all: the rules above"
-)]
+#![expect(unsafe_code, reason = "the one file over the C API; see the rules above")]
+#![expect(clippy::undocumented_unsafe_blocks, reason = "one reason covers them all: the rules above")]
 
 use std::ffi::{CStr, CString, c_char, c_void};
 use std::marker::PhantomData;
@@ -48,15 +42,11 @@ impl Database {
         let config = Options::new(options)?;
         let mut database = ptr::null_mut();
         let mut error = ptr::null_mut();
-        let state = unsafe {
-            c::duckdb_open_ext(path.as_ptr(), &raw mut database, config.0, &raw mut error)
-        };
+        let state = unsafe { c::duckdb_open_ext(path.as_ptr(), &raw mut database, config.0, &raw mut error) };
         if state == c::DuckDBSuccess {
             return Ok(Arc::new(Self(database)));
         }
-        Err(Error::from_engine(&taken(error).unwrap_or_else(|| {
-            "the database cannot be opened".to_owned()
-        })))
+        Err(Error::from_engine(&taken(error).unwrap_or_else(|| "the database cannot be opened".to_owned())))
     }
 
     pub fn connect(self: &Arc<Self>) -> Result<Connection, Error> {
@@ -65,11 +55,7 @@ impl Database {
             return Err(Error::internal("no new connection"));
         }
         let interrupter = Arc::new(Interrupter(Mutex::new(Raw(raw))));
-        Ok(Connection {
-            raw,
-            interrupter,
-            _database: Arc::clone(self),
-        })
+        Ok(Connection { raw, interrupter, _database: Arc::clone(self) })
     }
 }
 
@@ -89,11 +75,8 @@ impl Options {
         }
         for (name, value) in options {
             let (n, v) = (terminated(name.as_bytes())?, terminated(value.as_bytes())?);
-            if unsafe { c::duckdb_set_config(config.0, n.as_ptr(), v.as_ptr()) } != c::DuckDBSuccess
-            {
-                return Err(Error::internal(format!(
-                    "the engine knows no setting {name}"
-                )));
+            if unsafe { c::duckdb_set_config(config.0, n.as_ptr(), v.as_ptr()) } != c::DuckDBSuccess {
+                return Err(Error::internal(format!("the engine knows no setting {name}")));
             }
         }
         Ok(config)
@@ -132,11 +115,7 @@ unsafe impl Send for Connection {}
 
 impl Drop for Connection {
     fn drop(&mut self) {
-        let mut raw = self
-            .interrupter
-            .0
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner);
+        let mut raw = self.interrupter.0.lock().unwrap_or_else(PoisonError::into_inner);
         raw.0 = ptr::null_mut();
         unsafe { c::duckdb_disconnect(&raw mut self.raw) }
     }
@@ -151,33 +130,23 @@ impl Connection {
     pub fn prepare(&self, sql: &str) -> Result<Prepared<'_>, Error> {
         let text = terminated(sql.as_bytes())?;
         let mut extracted = Extracted(ptr::null_mut());
-        let count =
-            unsafe { c::duckdb_extract_statements(self.raw, text.as_ptr(), &raw mut extracted.0) };
+        let count = unsafe { c::duckdb_extract_statements(self.raw, text.as_ptr(), &raw mut extracted.0) };
         match count {
             0 => {
                 let error = unsafe { c::duckdb_extract_statements_error(extracted.0) };
-                return Err(lent(error).map_or_else(
-                    || Error::new(Kind::Parser, "no statement"),
-                    |text| Error::from_engine(&text),
-                ));
+                return Err(lent(error)
+                    .map_or_else(|| Error::new(Kind::Parser, "no statement"), |text| Error::from_engine(&text)));
             }
             1 => {}
             _ => return Err(Error::new(Kind::Parser, "more than one statement")),
         }
-        let mut prepared = Prepared {
-            raw: ptr::null_mut(),
-            connection: PhantomData,
-        };
-        let state = unsafe {
-            c::duckdb_prepare_extracted_statement(self.raw, extracted.0, 0, &raw mut prepared.raw)
-        };
+        let mut prepared = Prepared { raw: ptr::null_mut(), connection: PhantomData };
+        let state = unsafe { c::duckdb_prepare_extracted_statement(self.raw, extracted.0, 0, &raw mut prepared.raw) };
         if state == c::DuckDBSuccess {
             return Ok(prepared);
         }
         let error = lent(unsafe { c::duckdb_prepare_error(prepared.raw) });
-        Err(Error::from_engine(&error.unwrap_or_else(|| {
-            "the statement cannot be prepared".to_owned()
-        })))
+        Err(Error::from_engine(&error.unwrap_or_else(|| "the statement cannot be prepared".to_owned())))
     }
 
     /// Runs one statement without parameters and forgets its rows.
@@ -191,16 +160,12 @@ impl Connection {
         let text = terminated(sql.as_bytes())?;
         let list = Owned(unsafe { c::duckdb_get_table_names(self.raw, text.as_ptr(), true) });
         if list.0.is_null() {
-            return Err(Error::new(
-                Kind::NotImplemented,
-                "the engine does not name the tables of this statement",
-            ));
+            return Err(Error::new(Kind::NotImplemented, "the engine does not name the tables of this statement"));
         }
         let count = unsafe { c::duckdb_get_list_size(list.0) };
         let name = |index| {
             let item = Owned(unsafe { c::duckdb_get_list_child(list.0, index) });
-            taken(unsafe { c::duckdb_get_varchar(item.0) })
-                .ok_or_else(|| Error::internal("a table without a name"))
+            taken(unsafe { c::duckdb_get_varchar(item.0) }).ok_or_else(|| Error::internal("a table without a name"))
         };
         (0..count).map(name).collect()
     }
@@ -214,8 +179,7 @@ impl Connection {
     /// too, which is what the crate's own way to register one cannot do.
     pub fn register(&self, name: &str, function: Box<TextFunction>) -> Result<(), Error> {
         let name = terminated(name.as_bytes())?;
-        let text =
-            Logical(unsafe { c::duckdb_create_logical_type(c::DUCKDB_TYPE_DUCKDB_TYPE_VARCHAR) });
+        let text = Logical(unsafe { c::duckdb_create_logical_type(c::DUCKDB_TYPE_DUCKDB_TYPE_VARCHAR) });
         let state = Box::into_raw(Box::new(function));
         let registered = unsafe {
             let mut scalar = c::duckdb_create_scalar_function();
@@ -223,21 +187,13 @@ impl Connection {
             c::duckdb_scalar_function_add_parameter(scalar, text.0);
             c::duckdb_scalar_function_set_return_type(scalar, text.0);
             c::duckdb_scalar_function_set_special_handling(scalar);
-            c::duckdb_scalar_function_set_extra_info(
-                scalar,
-                state.cast(),
-                Some(forget_text_function),
-            );
+            c::duckdb_scalar_function_set_extra_info(scalar, state.cast(), Some(forget_text_function));
             c::duckdb_scalar_function_set_function(scalar, Some(call_text_function));
             let registered = c::duckdb_register_scalar_function(self.raw, scalar);
             c::duckdb_destroy_scalar_function(&raw mut scalar);
             registered
         };
-        if registered == c::DuckDBSuccess {
-            Ok(())
-        } else {
-            Err(Error::internal("a function cannot be registered"))
-        }
+        if registered == c::DuckDBSuccess { Ok(()) } else { Err(Error::internal("a function cannot be registered")) }
     }
 }
 
@@ -269,12 +225,7 @@ unsafe extern "C" fn call_text_function(
             // The engine's texts are UTF-8; one that were not is treated as its readable part.
             let text = text.map(String::from_utf8_lossy);
             let made = function(text.as_deref());
-            c::duckdb_vector_assign_string_element_len(
-                output,
-                row,
-                made.as_ptr().cast(),
-                size(made.len()),
-            );
+            c::duckdb_vector_assign_string_element_len(output, row, made.as_ptr().cast(), size(made.len()));
         }
     }
 }
@@ -367,32 +318,16 @@ impl Prepared<'_> {
                 Value::Text(v) | Value::Json(v) => {
                     c::duckdb_bind_varchar_length(p, n, v.as_ptr().cast(), size(v.len()))
                 }
-                Value::Blob(v) => {
-                    c::duckdb_bind_blob(p, n, v.as_ptr().cast::<c_void>(), size(v.len()))
-                }
+                Value::Blob(v) => c::duckdb_bind_blob(p, n, v.as_ptr().cast::<c_void>(), size(v.len())),
                 Value::Date(days) => c::duckdb_bind_date(p, n, c::duckdb_date { days: *days }),
-                Value::Time(micros) => {
-                    c::duckdb_bind_time(p, n, c::duckdb_time { micros: *micros })
-                }
-                Value::Timestamp(micros) => {
-                    c::duckdb_bind_timestamp(p, n, c::duckdb_timestamp { micros: *micros })
-                }
+                Value::Time(micros) => c::duckdb_bind_time(p, n, c::duckdb_time { micros: *micros }),
+                Value::Timestamp(micros) => c::duckdb_bind_timestamp(p, n, c::duckdb_timestamp { micros: *micros }),
                 Value::TimestampTz(micros) => {
                     c::duckdb_bind_timestamp_tz(p, n, c::duckdb_timestamp { micros: *micros })
                 }
-                &Value::Interval {
-                    months,
-                    days,
-                    micros,
-                } => c::duckdb_bind_interval(
-                    p,
-                    n,
-                    c::duckdb_interval {
-                        months,
-                        days,
-                        micros,
-                    },
-                ),
+                &Value::Interval { months, days, micros } => {
+                    c::duckdb_bind_interval(p, n, c::duckdb_interval { months, days, micros })
+                }
                 Value::Uuid(text) => {
                     let value = Owned(c::duckdb_create_uuid(uuid(text)?));
                     c::duckdb_bind_value(p, n, value.0)
@@ -402,10 +337,7 @@ impl Prepared<'_> {
         if state == c::DuckDBSuccess {
             return Ok(());
         }
-        Err(Error::new(
-            Kind::InvalidInput,
-            format!("parameter {number} cannot be bound"),
-        ))
+        Err(Error::new(Kind::InvalidInput, format!("parameter {number} cannot be bound")))
     }
 
     /// Executes. `lazily`: rows are made as they are fetched; else the statement runs to its end.
@@ -416,17 +348,9 @@ impl Prepared<'_> {
         } else {
             unsafe { c::duckdb_execute_prepared(self.raw, &raw mut *raw) }
         };
-        let mut run = Run {
-            raw,
-            columns: Vec::new(),
-            layout: None,
-            ended: false,
-            prepared: PhantomData,
-        };
+        let mut run = Run { raw, columns: Vec::new(), layout: None, ended: false, prepared: PhantomData };
         if state != c::DuckDBSuccess {
-            return Err(run
-                .error()
-                .unwrap_or_else(|| Error::internal("the statement failed without a reason")));
+            return Err(run.error().unwrap_or_else(|| Error::internal("the statement failed without a reason")));
         }
         run.read_columns();
         Ok(run)
@@ -463,8 +387,7 @@ impl Drop for Run<'_> {
 
 impl Run<'_> {
     fn error(&mut self) -> Option<Error> {
-        lent(unsafe { c::duckdb_result_error(&raw mut *self.raw) })
-            .map(|text| Error::from_engine(&text))
+        lent(unsafe { c::duckdb_result_error(&raw mut *self.raw) }).map(|text| Error::from_engine(&text))
     }
 
     fn read_columns(&mut self) {
@@ -472,10 +395,7 @@ impl Run<'_> {
         let count = unsafe { c::duckdb_column_count(raw) };
         let column = |index| {
             let name = lent(unsafe { c::duckdb_column_name(raw, index) }).unwrap_or_default();
-            (
-                name,
-                Logical(unsafe { c::duckdb_column_logical_type(raw, index) }).read(),
-            )
+            (name, Logical(unsafe { c::duckdb_column_logical_type(raw, index) }).read())
         };
         self.columns = (0..count).map(column).collect();
     }
@@ -503,9 +423,7 @@ impl Run<'_> {
         if self.layout.is_none() {
             self.layout = Some(self.read_layout()?);
         }
-        self.layout
-            .as_ref()
-            .ok_or_else(|| Error::internal("no layout"))
+        self.layout.as_ref().ok_or_else(|| Error::internal("no layout"))
     }
 
     fn read_layout(&mut self) -> Result<Layout, Error> {
@@ -513,11 +431,7 @@ impl Run<'_> {
         let kinds: Vec<Logical> = (0..size(self.columns.len()))
             .map(|index| Logical(unsafe { c::duckdb_column_logical_type(raw, index) }))
             .collect();
-        let names = self
-            .columns
-            .iter()
-            .map(|(name, _)| terminated(name.as_bytes()))
-            .collect::<Result<Vec<_>, _>>()?;
+        let names = self.columns.iter().map(|(name, _)| terminated(name.as_bytes())).collect::<Result<Vec<_>, _>>()?;
         let mut kind_pointers: Vec<_> = kinds.iter().map(|kind| kind.0).collect();
         let mut name_pointers: Vec<_> = names.iter().map(|name| name.as_ptr()).collect();
         let mut layout = Layout {
@@ -550,14 +464,10 @@ impl Run<'_> {
         }
         let layout = self.layout()?;
         let mut array = FFI_ArrowArray::empty();
-        failed(unsafe {
-            c::duckdb_data_chunk_to_arrow(layout.options, chunk.0, (&raw mut array).cast())
-        })?;
+        failed(unsafe { c::duckdb_data_chunk_to_arrow(layout.options, chunk.0, (&raw mut array).cast()) })?;
         let data = unsafe { from_ffi(array, &layout.exported) }.map_err(Error::internal)?;
         let (_, columns, _) = StructArray::from(data).into_parts();
-        RecordBatch::try_new(Arc::clone(&layout.schema), columns)
-            .map(Some)
-            .map_err(Error::internal)
+        RecordBatch::try_new(Arc::clone(&layout.schema), columns).map(Some).map_err(Error::internal)
     }
 }
 
@@ -592,73 +502,43 @@ impl Drop for Logical {
 impl Logical {
     fn read(&self) -> Type {
         if self.0.is_null() {
-            return Type {
-                alias: None,
-                shape: Shape::Plain("UNKNOWN"),
-            };
+            return Type { alias: None, shape: Shape::Plain("UNKNOWN") };
         }
-        let alias = taken(unsafe { c::duckdb_logical_type_get_alias(self.0) })
-            .filter(|alias| !alias.is_empty());
-        Type {
-            alias,
-            shape: self.shape(),
-        }
+        let alias = taken(unsafe { c::duckdb_logical_type_get_alias(self.0) }).filter(|alias| !alias.is_empty());
+        Type { alias, shape: self.shape() }
     }
 
     fn shape(&self) -> Shape {
         let (raw, boxed) = (self.0, |kind| Box::new(Logical(kind).read()));
         unsafe {
             match c::duckdb_get_type_id(raw) {
-                c::DUCKDB_TYPE_DUCKDB_TYPE_DECIMAL => Shape::Decimal {
-                    width: c::duckdb_decimal_width(raw),
-                    scale: c::duckdb_decimal_scale(raw),
-                },
+                c::DUCKDB_TYPE_DUCKDB_TYPE_DECIMAL => {
+                    Shape::Decimal { width: c::duckdb_decimal_width(raw), scale: c::duckdb_decimal_scale(raw) }
+                }
                 c::DUCKDB_TYPE_DUCKDB_TYPE_ENUM => {
                     let count = u64::from(c::duckdb_enum_dictionary_size(raw));
-                    Shape::Enum(
-                        (0..count)
-                            .filter_map(|i| taken(c::duckdb_enum_dictionary_value(raw, i)))
-                            .collect(),
-                    )
+                    Shape::Enum((0..count).filter_map(|i| taken(c::duckdb_enum_dictionary_value(raw, i))).collect())
                 }
-                c::DUCKDB_TYPE_DUCKDB_TYPE_LIST => {
-                    Shape::List(boxed(c::duckdb_list_type_child_type(raw)))
+                c::DUCKDB_TYPE_DUCKDB_TYPE_LIST => Shape::List(boxed(c::duckdb_list_type_child_type(raw))),
+                c::DUCKDB_TYPE_DUCKDB_TYPE_ARRAY => {
+                    Shape::Array(boxed(c::duckdb_array_type_child_type(raw)), c::duckdb_array_type_array_size(raw))
                 }
-                c::DUCKDB_TYPE_DUCKDB_TYPE_ARRAY => Shape::Array(
-                    boxed(c::duckdb_array_type_child_type(raw)),
-                    c::duckdb_array_type_array_size(raw),
-                ),
-                c::DUCKDB_TYPE_DUCKDB_TYPE_MAP => Shape::Map(
-                    boxed(c::duckdb_map_type_key_type(raw)),
-                    boxed(c::duckdb_map_type_value_type(raw)),
-                ),
+                c::DUCKDB_TYPE_DUCKDB_TYPE_MAP => {
+                    Shape::Map(boxed(c::duckdb_map_type_key_type(raw)), boxed(c::duckdb_map_type_value_type(raw)))
+                }
                 c::DUCKDB_TYPE_DUCKDB_TYPE_STRUCT => {
                     let field = |i| {
                         let kind = Logical(c::duckdb_struct_type_child_type(raw, i)).read();
-                        (
-                            taken(c::duckdb_struct_type_child_name(raw, i)).unwrap_or_default(),
-                            kind,
-                        )
+                        (taken(c::duckdb_struct_type_child_name(raw, i)).unwrap_or_default(), kind)
                     };
-                    Shape::Struct(
-                        (0..c::duckdb_struct_type_child_count(raw))
-                            .map(field)
-                            .collect(),
-                    )
+                    Shape::Struct((0..c::duckdb_struct_type_child_count(raw)).map(field).collect())
                 }
                 c::DUCKDB_TYPE_DUCKDB_TYPE_UNION => {
                     let member = |i| {
                         let kind = Logical(c::duckdb_union_type_member_type(raw, i)).read();
-                        (
-                            taken(c::duckdb_union_type_member_name(raw, i)).unwrap_or_default(),
-                            kind,
-                        )
+                        (taken(c::duckdb_union_type_member_name(raw, i)).unwrap_or_default(), kind)
                     };
-                    Shape::Union(
-                        (0..c::duckdb_union_type_member_count(raw))
-                            .map(member)
-                            .collect(),
-                    )
+                    Shape::Union((0..c::duckdb_union_type_member_count(raw)).map(member).collect())
                 }
                 id => simple(id),
             }
@@ -709,11 +589,7 @@ fn terminated(bytes: &[u8]) -> Result<CString, Error> {
 
 /// A copy of a text that the engine keeps.
 fn lent(text: *const c_char) -> Option<String> {
-    (!text.is_null()).then(|| {
-        unsafe { CStr::from_ptr(text) }
-            .to_string_lossy()
-            .into_owned()
-    })
+    (!text.is_null()).then(|| unsafe { CStr::from_ptr(text) }.to_string_lossy().into_owned())
 }
 
 /// A copy of a text that the engine gave away; the original is freed.
@@ -729,28 +605,17 @@ fn size(length: usize) -> u64 {
 
 fn huge(value: i128) -> c::duckdb_hugeint {
     let [lower, upper] = halves(value.to_le_bytes());
-    c::duckdb_hugeint {
-        lower,
-        upper: upper.cast_signed(),
-    }
+    c::duckdb_hugeint { lower, upper: upper.cast_signed() }
 }
 
 fn halves(bytes: [u8; 16]) -> [u64; 2] {
     let value = u128::from_le_bytes(bytes);
-    [
-        u64::try_from(value & u128::from(u64::MAX)).unwrap_or(0),
-        u64::try_from(value >> 64).unwrap_or(0),
-    ]
+    [u64::try_from(value & u128::from(u64::MAX)).unwrap_or(0), u64::try_from(value >> 64).unwrap_or(0)]
 }
 
 /// `-12.50` as its digits and how many of them stand behind the point.
 fn decimal(text: &str) -> Result<c::duckdb_decimal, Error> {
-    let bad = || {
-        Error::new(
-            Kind::InvalidInput,
-            "a decimal parameter is digits with at most one point, 38 at most",
-        )
-    };
+    let bad = || Error::new(Kind::InvalidInput, "a decimal parameter is digits with at most one point, 38 at most");
     let (sign, digits) = text.strip_prefix('-').map_or((1, text), |rest| (-1, rest));
     let (whole, fraction) = digits.split_once('.').unwrap_or((digits, ""));
     let all = format!("{whole}{fraction}");
@@ -758,35 +623,19 @@ fn decimal(text: &str) -> Result<c::duckdb_decimal, Error> {
         return Err(bad());
     }
     let significant = all.trim_start_matches('0').len().max(fraction.len()).max(1);
-    let width = u8::try_from(significant)
-        .ok()
-        .filter(|w| *w <= 38)
-        .ok_or_else(bad)?;
+    let width = u8::try_from(significant).ok().filter(|w| *w <= 38).ok_or_else(bad)?;
     let scale = u8::try_from(fraction.len()).map_err(|_| bad())?;
     let value: i128 = all.parse().map_err(|_| bad())?;
-    Ok(c::duckdb_decimal {
-        width,
-        scale,
-        value: huge(sign * value),
-    })
+    Ok(c::duckdb_decimal { width, scale, value: huge(sign * value) })
 }
 
 fn uuid(text: &str) -> Result<c::duckdb_uhugeint, Error> {
-    let bad = || {
-        Error::new(
-            Kind::InvalidInput,
-            "a UUID parameter is 32 hexadecimal digits, with or without dashes",
-        )
-    };
+    let bad = || Error::new(Kind::InvalidInput, "a UUID parameter is 32 hexadecimal digits, with or without dashes");
     let digits: String = text.chars().filter(|c| *c != '-').collect();
     if digits.len() != 32 || !digits.bytes().all(|b| b.is_ascii_hexdigit()) {
         return Err(bad());
     }
-    let [lower, upper] = halves(
-        u128::from_str_radix(&digits, 16)
-            .map_err(|_| bad())?
-            .to_le_bytes(),
-    );
+    let [lower, upper] = halves(u128::from_str_radix(&digits, 16).map_err(|_| bad())?.to_le_bytes());
     Ok(c::duckdb_uhugeint { lower, upper })
 }
 
@@ -795,10 +644,7 @@ mod tests {
     use super::*;
 
     fn answer(sql: &str, parameters: &[Value]) -> Result<String, Error> {
-        let database = Database::open(
-            Path::new(":memory:"),
-            &[("errors_as_json", "true".to_owned())],
-        )?;
+        let database = Database::open(Path::new(":memory:"), &[("errors_as_json", "true".to_owned())])?;
         let connection = database.connect()?;
         let prepared = connection.prepare(sql)?;
         for (number, value) in (1..).zip(parameters) {
@@ -815,10 +661,7 @@ mod tests {
             (Value::Null, "null \"NULL\""),
             (Value::Boolean(true), "true BOOLEAN"),
             (Value::BigInt(-7), "-7 BIGINT"),
-            (
-                Value::HugeInt(i128::MAX),
-                "170141183460469231731687303715884105727 HUGEINT",
-            ),
+            (Value::HugeInt(i128::MAX), "170141183460469231731687303715884105727 HUGEINT"),
             (Value::Double(0.5), "0.5 DOUBLE"),
             (Value::Decimal("-12.50".to_owned()), "-12.50 DECIMAL(4,2)"),
             (Value::Decimal("0.05".to_owned()), ".05 DECIMAL(2,2)"),
@@ -828,14 +671,7 @@ mod tests {
             (Value::Date(1), "1970-01-02 DATE"),
             (Value::Time(1_000_000), "00:00:01 TIME"),
             (Value::Timestamp(-1), "1969-12-31 23:59:59.999999 TIMESTAMP"),
-            (
-                Value::Interval {
-                    months: 1,
-                    days: 2,
-                    micros: 3,
-                },
-                "1 month 2 days 00:00:00.000003 INTERVAL",
-            ),
+            (Value::Interval { months: 1, days: 2, micros: 3 }, "1 month 2 days 00:00:00.000003 INTERVAL"),
             (
                 Value::Uuid("eeccb8c5-9943-4b2b-b5eb-3ef0d7a1f3c2".to_owned()),
                 "eeccb8c5-9943-4b2b-b5eb-3ef0d7a1f3c2 UUID",
@@ -843,10 +679,8 @@ mod tests {
             (Value::Json("{\"a\":1}".to_owned()), "{\"a\":1} VARCHAR"),
         ];
         for (value, expected) in cases {
-            let shown = answer(
-                "select coalesce($1::varchar, 'null') || ' ' || typeof($1)",
-                std::slice::from_ref(&value),
-            );
+            let shown =
+                answer("select coalesce($1::varchar, 'null') || ' ' || typeof($1)", std::slice::from_ref(&value));
             assert_eq!(shown.as_deref(), Ok(expected), "{value:?}");
         }
     }
@@ -868,26 +702,16 @@ mod tests {
     #[test]
     fn exactly_one_statement_is_prepared() {
         for sql in ["", "-- nothing", "select 1; select 2", "selec 1"] {
-            assert_eq!(
-                answer(sql, &[]).map_err(|e| e.kind),
-                Err(Kind::Parser),
-                "{sql}"
-            );
+            assert_eq!(answer(sql, &[]).map_err(|e| e.kind), Err(Kind::Parser), "{sql}");
         }
     }
 
     #[test]
     fn an_error_in_a_late_row_is_reported() {
-        let database = Database::open(
-            Path::new(":memory:"),
-            &[("errors_as_json", "true".to_owned())],
-        )
-        .unwrap();
+        let database = Database::open(Path::new(":memory:"), &[("errors_as_json", "true".to_owned())]).unwrap();
         let connection = database.connect().unwrap();
         let prepared = connection
-            .prepare(
-                "select case when i = 9000000 then error('late') end from range(10000000) t(i)",
-            )
+            .prepare("select case when i = 9000000 then error('late') end from range(10000000) t(i)")
             .unwrap();
         let mut run = prepared.run(true).unwrap();
         let error = loop {

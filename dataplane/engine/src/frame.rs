@@ -68,17 +68,11 @@ pub fn read(from: &mut impl Read, max: usize) -> io::Result<Option<(u8, Vec<u8>)
 }
 
 fn checked(length: u32, max: usize) -> io::Result<usize> {
-    usize::try_from(length)
-        .ok()
-        .filter(|l| *l <= max)
-        .ok_or_else(|| too_long(max))
+    usize::try_from(length).ok().filter(|l| *l <= max).ok_or_else(|| too_long(max))
 }
 
 fn too_long(length: usize) -> io::Error {
-    io::Error::new(
-        io::ErrorKind::InvalidData,
-        format!("a message of {length} bytes is over the limit"),
-    )
+    io::Error::new(io::ErrorKind::InvalidData, format!("a message of {length} bytes is over the limit"))
 }
 
 /// The parent's end of a socket. Both calls may be dropped at any await: what was read stays in the
@@ -90,16 +84,11 @@ pub struct Lane {
 
 impl Lane {
     pub fn new(stream: UnixStream) -> Self {
-        Self {
-            stream,
-            buffer: BytesMut::new(),
-        }
+        Self { stream, buffer: BytesMut::new() }
     }
 
     pub async fn send(&mut self, frame: Outgoing) -> io::Result<()> {
-        self.stream
-            .write_all(&frame.close(REQUEST_MAX_BYTES)?)
-            .await
+        self.stream.write_all(&frame.close(REQUEST_MAX_BYTES)?).await
     }
 
     pub async fn receive(&mut self) -> io::Result<Option<(u8, Bytes)>> {
@@ -152,9 +141,7 @@ mod tests {
     async fn a_lane_waits_for_the_whole_frame() {
         let (ours, theirs) = UnixStream::pair().unwrap();
         let (mut ours, mut theirs) = (Lane::new(ours), theirs);
-        let bytes = Outgoing::with(b'b', &vec![7; 100_000])
-            .close(RESPONSE_MAX_BYTES)
-            .unwrap();
+        let bytes = Outgoing::with(b'b', &vec![7; 100_000]).close(RESPONSE_MAX_BYTES).unwrap();
         let write = async {
             theirs.write_all(&bytes).await.unwrap();
             theirs

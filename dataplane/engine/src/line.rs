@@ -39,13 +39,7 @@ impl Reply {
     }
 
     pub fn definitions(&self) -> bool {
-        matches!(
-            self,
-            Self::Done(Done {
-                definitions: true,
-                ..
-            })
-        )
+        matches!(self, Self::Done(Done { definitions: true, .. }))
     }
 }
 
@@ -77,21 +71,8 @@ struct Transaction {
 }
 
 impl Connected {
-    pub fn new(
-        shared: Arc<Shared>,
-        process: Arc<Process>,
-        line: Line,
-        permit: OwnedSemaphorePermit,
-    ) -> Self {
-        Self {
-            shared,
-            process,
-            line,
-            statement: 0,
-            state: State::Idle,
-            transaction: None,
-            _permit: permit,
-        }
+    pub fn new(shared: Arc<Shared>, process: Arc<Process>, line: Line, permit: OwnedSemaphorePermit) -> Self {
+        Self { shared, process, line, statement: 0, state: State::Idle, transaction: None, _permit: permit }
     }
 
     pub fn in_transaction(&self) -> bool {
@@ -144,26 +125,13 @@ impl Connected {
     }
 
     /// Sends a request and waits for the first frame of its reply.
-    pub async fn ask(
-        &mut self,
-        what: &What,
-        deadline: Instant,
-        cancel: &CancellationToken,
-    ) -> Result<Reply, Error> {
+    pub async fn ask(&mut self, what: &What, deadline: Instant, cancel: &CancellationToken) -> Result<Reply, Error> {
         self.ready(deadline).await?;
         self.statement += 1;
-        let request = Request {
-            statement: self.statement,
-            what: what.clone(),
-        };
+        let request = Request { statement: self.statement, what: what.clone() };
         let payload = serde_json::to_vec(&request).map_err(Error::internal)?;
         let frame = Outgoing::with(kind::REQUEST, &payload);
-        self.process.watchdog.start(
-            self.line.number,
-            self.statement,
-            &self.line.socket,
-            deadline,
-        );
+        self.process.watchdog.start(self.line.number, self.statement, &self.line.socket, deadline);
         // From here on a dropped future leaves the line busy, and `drop` ends the statement.
         self.state = State::Busy;
         if self.line.lane.send(frame).await.is_err() {
@@ -172,9 +140,7 @@ impl Connected {
         let (kind, payload) = self.receive(cancel).await?;
         let reply = match kind {
             kind::HEAD => return Ok(Reply::Head(payload)),
-            kind::DONE => serde_json::from_slice(&payload)
-                .map(Reply::Done)
-                .map_err(Error::internal),
+            kind::DONE => serde_json::from_slice(&payload).map(Reply::Done).map_err(Error::internal),
             kind::ANSWER => Ok(Reply::Answer(payload)),
             _ => Err(Error::internal(format!("a frame of kind {kind}"))),
         };
@@ -186,9 +152,7 @@ impl Connected {
     async fn ready(&mut self, deadline: Instant) -> Result<(), Error> {
         match self.state {
             State::Idle => Ok(()),
-            State::Busy => Err(Error::unavailable(
-                "the session's last statement was given up",
-            )),
+            State::Busy => Err(Error::unavailable("the session's last statement was given up")),
             State::Lost | State::Crashed if self.transaction.is_some() => {
                 Err(Error::unavailable("the transaction is lost; roll it back"))
             }
@@ -228,9 +192,7 @@ impl Connected {
     /// Ends the statement and reads what is left of it.
     pub async fn drain(&mut self) {
         if self.state == State::Busy {
-            self.process
-                .watchdog
-                .cancel(self.line.number, Instant::now());
+            self.process.watchdog.cancel(self.line.number, Instant::now());
         }
         let never = CancellationToken::new();
         while self.state == State::Busy {
@@ -244,10 +206,7 @@ impl Connected {
         let cause = self.finish();
         let error: Error = serde_json::from_slice(payload).unwrap_or_else(Error::internal);
         match (error.kind, cause) {
-            (Kind::Interrupted, Some(Cause::Deadline)) => Error {
-                kind: Kind::Timeout,
-                ..error
-            },
+            (Kind::Interrupted, Some(Cause::Deadline)) => Error { kind: Kind::Timeout, ..error },
             (Kind::Fatal, _) => {
                 self.state = State::Lost;
                 error
@@ -258,19 +217,10 @@ impl Connected {
 
     /// The line broke: the child died, or the watchdog cut it.
     fn lose(&mut self) -> Error {
-        let cause = self
-            .process
-            .watchdog
-            .abandon(self.line.number, Instant::now());
-        self.state = if cause.is_some() {
-            State::Lost
-        } else {
-            State::Crashed
-        };
+        let cause = self.process.watchdog.abandon(self.line.number, Instant::now());
+        self.state = if cause.is_some() { State::Lost } else { State::Crashed };
         match cause {
-            Some(Cause::Deadline) => {
-                Error::new(Kind::Timeout, "the statement did not end at its deadline")
-            }
+            Some(Cause::Deadline) => Error::new(Kind::Timeout, "the statement did not end at its deadline"),
             Some(Cause::Caller) => Error::new(Kind::Interrupted, "the statement was cancelled"),
             None => Error::new(Kind::Crashed, "the engine process ended"),
         }
@@ -280,9 +230,7 @@ impl Connected {
 impl Drop for Connected {
     fn drop(&mut self) {
         if self.state == State::Busy {
-            self.process
-                .watchdog
-                .abandon(self.line.number, Instant::now());
+            self.process.watchdog.abandon(self.line.number, Instant::now());
         }
     }
 }

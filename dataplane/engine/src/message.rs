@@ -93,9 +93,15 @@ pub enum What {
     Commit,
     Rollback,
     Track(Vec<Change>),
-    Describe { sql: String },
-    Parameters { sql: String },
-    Parse { sql: String },
+    Describe {
+        sql: String,
+    },
+    Parameters {
+        sql: String,
+    },
+    Parse {
+        sql: String,
+    },
     Catalog,
 }
 

@@ -4,6 +4,7 @@ use std::io::{self, IoSlice};
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::os::unix::fs::DirBuilderExt;
 use std::os::unix::net::UnixStream;
+use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -55,20 +56,16 @@ pub struct Line {
 impl Process {
     /// Starts a child and waits until it serves.
     pub async fn launch(config: &Config) -> Result<(Arc<Self>, Control), Error> {
-        let spill = prepare_folders(config)
-            .map_err(|e| Error::unavailable(format!("folders of the engine: {e}")))?;
+        let spill = prepare_folders(config).map_err(|e| Error::unavailable(format!("folders of the engine: {e}")))?;
         let broken = |e: io::Error| Error::unavailable(format!("sockets of the engine: {e}"));
         let (control, their_control) = UnixStream::pair().map_err(broken)?;
         let (arrivals, their_arrivals) = UnixStream::pair().map_err(broken)?;
         control.set_nonblocking(true).map_err(broken)?;
         let lane = Lane::new(tokio::net::UnixStream::from_std(control).map_err(broken)?);
 
-        let (life, ended) =
-            keep(command(config, their_control.into(), their_arrivals.into())).await?;
+        let (life, ended) = keep(command(config, their_control.into(), their_arrivals.into())).await?;
         let mut control = Control { lane, ended };
-        control
-            .order(&Order::Start(Box::new(start(config, spill))))
-            .await?;
+        control.order(&Order::Start(Box::new(start(config, spill)))).await?;
         let opened_micros = match timeout(OPEN_MAX, control.notice()).await {
             Ok(Some(Notice::Ready { opened_micros })) => opened_micros,
             Ok(Some(Notice::Failed(error))) => return Err(error),
@@ -97,20 +94,10 @@ impl Process {
         let payload = number.to_le_bytes();
         let descriptors = [theirs.as_raw_fd()];
         let rights = [ControlMessage::ScmRights(&descriptors)];
-        sendmsg::<()>(
-            self.arrivals.as_raw_fd(),
-            &[IoSlice::new(&payload)],
-            &rights,
-            flags,
-            None,
-        )?;
+        sendmsg::<()>(self.arrivals.as_raw_fd(), &[IoSlice::new(&payload)], &rights, flags, None)?;
         let socket = Arc::new(ours.try_clone()?);
         ours.set_nonblocking(true)?;
-        Ok(Line {
-            number,
-            lane: Lane::new(tokio::net::UnixStream::from_std(ours)?),
-            socket,
-        })
+        Ok(Line { number, lane: Lane::new(tokio::net::UnixStream::from_std(ours)?), socket })
     }
 
     /// A name for what a transaction sees; never used twice for one database.
@@ -124,11 +111,7 @@ impl Process {
     }
 
     pub fn is_alive(&self) -> bool {
-        self.life
-            .0
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .is_some()
+        self.life.0.lock().unwrap_or_else(PoisonError::into_inner).is_some()
     }
 }
 
@@ -183,10 +166,7 @@ async fn keep(mut command: Command) -> Result<(Arc<Life>, watch::Receiver<bool>)
         let _ = end.send(true);
     };
     let failed = |e: io::Error| Error::unavailable(format!("the engine cannot be started: {e}"));
-    thread::Builder::new()
-        .name("engine keeper".to_owned())
-        .spawn(keeper)
-        .map_err(failed)?;
+    thread::Builder::new().name("engine keeper".to_owned()).spawn(keeper).map_err(failed)?;
     match told.await {
         Ok(Ok(life)) => Ok((life, ended)),
         Ok(Err(error)) => Err(failed(error)),
@@ -206,13 +186,12 @@ fn reap(mut child: Child, pid: Pid, life: &Life) {
 fn command(config: &Config, control: OwnedFd, arrivals: OwnedFd) -> Command {
     let mut command = Command::new(&config.program);
     command.args(&config.arguments).env_clear();
+    // Ctrl-C goes to the whole group of the terminal: the child ends when its parent has drained.
+    command.process_group(0);
     command.envs(std::env::vars_os().filter(|(name, _)| INHERITED.iter().any(|kept| name == kept)));
     // Each arena reserves address space, which is bounded.
     command.env("MALLOC_ARENA_MAX", "4");
-    command
-        .stdin(Stdio::from(control))
-        .stdout(Stdio::from(arrivals))
-        .stderr(Stdio::inherit());
+    command.stdin(Stdio::from(control)).stdout(Stdio::from(arrivals)).stderr(Stdio::inherit());
     command
 }
 
@@ -242,8 +221,5 @@ fn prepare_folders(config: &Config) -> io::Result<PathBuf> {
 }
 
 fn private(folder: &Path) -> io::Result<()> {
-    fs::DirBuilder::new()
-        .recursive(true)
-        .mode(0o700)
-        .create(folder)
+    fs::DirBuilder::new().recursive(true).mode(0o700).create(folder)
 }

@@ -41,22 +41,8 @@ impl Rows {
         } else {
             Some(connected)
         };
-        let Opened {
-            head,
-            schema,
-            decoder,
-            pending,
-            first,
-        } = opened;
-        Ok(Self {
-            schema,
-            columns: head.columns,
-            decoder,
-            pending,
-            first,
-            connected,
-            cancel,
-        })
+        let Opened { head, schema, decoder, pending, first } = opened;
+        Ok(Self { schema, columns: head.columns, decoder, pending, first, connected, cancel })
     }
 
     /// The next rows, or none after the last.
@@ -79,9 +65,7 @@ impl Rows {
                     self.pending = Buffer::from(payload);
                 }
                 Ok((other, _)) => {
-                    return Some(Err(Error::internal(format!(
-                        "a frame of kind {other} among rows"
-                    ))));
+                    return Some(Err(Error::internal(format!("a frame of kind {other} among rows"))));
                 }
                 Err(error) => {
                     self.connected = None;
@@ -93,9 +77,7 @@ impl Rows {
 
     /// The rows as a stream; dropping it is dropping them.
     pub fn into_stream(self) -> impl Stream<Item = Result<RecordBatch, Error>> + Send + 'static {
-        futures::stream::unfold(self, |mut rows| async move {
-            rows.next().await.map(|batch| (batch, rows))
-        })
+        futures::stream::unfold(self, |mut rows| async move { rows.next().await.map(|batch| (batch, rows)) })
     }
 
     /// Gives the rest up, and waits until the session is free.
@@ -125,29 +107,16 @@ pub struct Held {
 
 impl Held {
     pub(crate) fn read(payload: &Bytes) -> Result<Self, Error> {
-        let Opened {
-            head,
-            schema,
-            mut decoder,
-            mut pending,
-            first,
-        } = Opened::read(payload)?;
+        let Opened { head, schema, mut decoder, mut pending, first } = Opened::read(payload)?;
         let mut batches: Vec<_> = first.into_iter().collect();
         while let Some(batch) = decoder.decode(&mut pending).map_err(Error::internal)? {
             batches.push(batch);
         }
-        Ok(Self {
-            schema,
-            columns: head.columns,
-            batches,
-        })
+        Ok(Self { schema, columns: head.columns, batches })
     }
 
     pub fn rows(&self) -> u64 {
-        self.batches
-            .iter()
-            .map(|batch| u64::try_from(batch.num_rows()).unwrap_or(u64::MAX))
-            .sum()
+        self.batches.iter().map(|batch| u64::try_from(batch.num_rows()).unwrap_or(u64::MAX)).sum()
     }
 }
 
@@ -165,18 +134,11 @@ impl Opened {
         let short = || Error::internal("a head that is cut short");
         let (length, rest) = payload.split_first_chunk::<4>().ok_or_else(short)?;
         let length = usize::try_from(u32::from_le_bytes(*length)).map_err(Error::internal)?;
-        let head = serde_json::from_slice(rest.get(..length).ok_or_else(short)?)
-            .map_err(Error::internal)?;
+        let head = serde_json::from_slice(rest.get(..length).ok_or_else(short)?).map_err(Error::internal)?;
         let mut pending = Buffer::from(payload.slice(4 + length..));
         let mut decoder = StreamDecoder::new();
         let first = decoder.decode(&mut pending).map_err(Error::internal)?;
         let schema = decoder.schema().ok_or_else(short)?;
-        Ok(Self {
-            head,
-            schema,
-            decoder,
-            pending,
-            first,
-        })
+        Ok(Self { head, schema, decoder, pending, first })
     }
 }

@@ -19,10 +19,7 @@ const SCALE_MAX: f64 = 100.0;
 /// When a table exists already, when the extension does not load, when the scale is out of range.
 pub fn tpch(data: &Path, extension: &Path, scale: f64) -> Result<(), Error> {
     if !(scale > 0.0 && scale <= SCALE_MAX) {
-        return Err(Error::new(
-            Kind::InvalidInput,
-            format!("the scale must be over 0 and at most {SCALE_MAX}"),
-        ));
+        return Err(Error::new(Kind::InvalidInput, format!("the scale must be over 0 and at most {SCALE_MAX}")));
     }
     std::fs::create_dir_all(data).map_err(Error::internal)?;
     let options = [
@@ -32,10 +29,7 @@ pub fn tpch(data: &Path, extension: &Path, scale: f64) -> Result<(), Error> {
     ];
     let database = Database::open(Native::new(data).file(), &options)?;
     let connection = database.connect()?;
-    connection.execute(&format!(
-        "load '{}'",
-        extension.to_string_lossy().replace('\'', "''")
-    ))?;
+    connection.execute(&format!("load '{}'", extension.to_string_lossy().replace('\'', "''")))?;
     connection.execute(&format!("call dbgen(sf = {scale})"))?;
     connection.execute(Native::CHECKPOINT)
 }

@@ -65,15 +65,9 @@ impl Session {
     pub async fn begin(&mut self) -> Result<Snapshot, Error> {
         let mut connected = self.connected().await?;
         if connected.in_transaction() {
-            return Err(Error::new(
-                Kind::InvalidInput,
-                "a transaction is open already",
-            ));
+            return Err(Error::new(Kind::InvalidInput, "a transaction is open already"));
         }
-        connected
-            .again_if_lost(&What::Begin, deadline(), &CancellationToken::new())
-            .await?
-            .done()?;
+        connected.again_if_lost(&What::Begin, deadline(), &CancellationToken::new()).await?.done()?;
         connected.transaction_opened();
         Ok(Snapshot(connected.snapshot()))
     }
@@ -89,42 +83,22 @@ impl Session {
         cancel: &CancellationToken,
     ) -> Result<Outcome, Error> {
         let mut connected = self.connected().await?;
-        let Statement {
-            sql,
-            params: parameters,
-            writes,
-        } = statement;
+        let Statement { sql, params: parameters, writes } = statement;
         if writes {
-            let reply = connected
-                .ask(&What::Write { sql, parameters }, deadline, cancel)
-                .await?;
+            let reply = connected.ask(&What::Write { sql, parameters }, deadline, cancel).await?;
             connected.wrote(reply.definitions());
             return match reply {
-                Reply::Done(done) => Ok(Outcome::Changed {
-                    rows: done.rows,
-                    returning: None,
-                }),
+                Reply::Done(done) => Ok(Outcome::Changed { rows: done.rows, returning: None }),
                 Reply::Head(payload) => {
                     let held = Held::read(&payload)?;
-                    Ok(Outcome::Changed {
-                        rows: held.rows(),
-                        returning: Some(held),
-                    })
+                    Ok(Outcome::Changed { rows: held.rows(), returning: Some(held) })
                 }
                 Reply::Answer(_) => Err(Error::internal("an answer to no question")),
             };
         }
-        match connected
-            .again_if_lost(&What::Read { sql, parameters }, deadline, cancel)
-            .await?
-        {
-            Reply::Head(payload) => {
-                Rows::open(connected, &payload, cancel.clone()).map(Outcome::Rows)
-            }
-            Reply::Done(done) => Ok(Outcome::Changed {
-                rows: done.rows,
-                returning: None,
-            }),
+        match connected.again_if_lost(&What::Read { sql, parameters }, deadline, cancel).await? {
+            Reply::Head(payload) => Rows::open(connected, &payload, cancel.clone()).map(Outcome::Rows),
+            Reply::Done(done) => Ok(Outcome::Changed { rows: done.rows, returning: None }),
             Reply::Answer(_) => Err(Error::internal("an answer to no question")),
         }
     }
@@ -160,10 +134,7 @@ impl Session {
     /// write `(select cast(null as t))`: a plain `cast(null as t)` is a constant, which the engine
     /// folds, and then forgets its type.
     pub async fn describe(&mut self, sql: &str) -> Result<Vec<Column>, Error> {
-        self.question(What::Describe {
-            sql: sql.to_owned(),
-        })
-        .await
+        self.question(What::Describe { sql: sql.to_owned() }).await
     }
 
     /// The types of a statement's parameters, where the engine can tell them without values.
@@ -178,21 +149,12 @@ impl Session {
 
     /// What the engine's own parser makes of a statement.
     pub async fn parsed(&mut self, sql: &str) -> Result<Parsed, Error> {
-        self.question(What::Parse {
-            sql: sql.to_owned(),
-        })
-        .await
+        self.question(What::Parse { sql: sql.to_owned() }).await
     }
 
-    pub(crate) async fn question<T: serde::de::DeserializeOwned>(
-        &mut self,
-        what: What,
-    ) -> Result<T, Error> {
+    pub(crate) async fn question<T: serde::de::DeserializeOwned>(&mut self, what: What) -> Result<T, Error> {
         let mut connected = self.connected().await?;
-        connected
-            .again_if_lost(&what, deadline(), &CancellationToken::new())
-            .await?
-            .answer()
+        connected.again_if_lost(&what, deadline(), &CancellationToken::new()).await?.answer()
     }
 
     async fn step(&mut self, what: What) -> Result<(), Error> {
@@ -200,18 +162,13 @@ impl Session {
         if !connected.in_transaction() {
             return Err(Error::new(Kind::InvalidInput, "no transaction is open"));
         }
-        connected
-            .ask(&what, deadline(), &CancellationToken::new())
-            .await?
-            .done()
+        connected.ask(&what, deadline(), &CancellationToken::new()).await?.done()
     }
 
     /// The connection, once the rows of the statement before have let go of it.
     async fn connected(&self) -> Result<OwnedMutexGuard<Connected>, Error> {
         let free = Arc::clone(&self.0).lock_owned();
-        timeout(BEFORE, free)
-            .await
-            .map_err(|_| Error::unavailable("rows of the statement before are still open"))
+        timeout(BEFORE, free).await.map_err(|_| Error::unavailable("rows of the statement before are still open"))
     }
 }
 

@@ -48,11 +48,7 @@ impl Supervisor {
             }
             tracing::warn!("the engine process ended; starting another");
             self.stage.send_replace(Stage::Restarting(None));
-            backoff = if since.elapsed() > WELL {
-                BACKOFF_MIN
-            } else {
-                backoff
-            };
+            backoff = if since.elapsed() > WELL { BACKOFF_MIN } else { backoff };
             let Some(next) = self.start_again(&mut backoff).await else {
                 self.stage.send_replace(Stage::Stopped);
                 return;
@@ -88,11 +84,7 @@ impl Supervisor {
     }
 
     /// Until the process is over (`Continue`) or must be (`Break`).
-    async fn watch_over(
-        &self,
-        process: &Process,
-        control: &mut Control,
-    ) -> std::ops::ControlFlow<()> {
+    async fn watch_over(&self, process: &Process, control: &mut Control) -> std::ops::ControlFlow<()> {
         loop {
             let due = process.watchdog.due(Instant::now());
             if due.kill {

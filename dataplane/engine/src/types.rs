@@ -37,18 +37,13 @@ impl Type {
 
 impl Shape {
     fn readable(&self) -> Self {
-        let each = |t: &Type| Type {
-            alias: None,
-            shape: t.shape.readable(),
-        };
+        let each = |t: &Type| Type { alias: None, shape: t.shape.readable() };
         match self {
             Self::Opaque(_) | Self::Enum(_) | Self::Union(_) => Self::Plain("VARCHAR"),
             Self::Plain(_) | Self::Decimal { .. } => self.clone(),
             Self::List(item) => Self::List(Box::new(each(item))),
             Self::Array(item, size) => Self::Array(Box::new(each(item)), *size),
-            Self::Struct(fields) => {
-                Self::Struct(fields.iter().map(|(n, t)| (n.clone(), each(t))).collect())
-            }
+            Self::Struct(fields) => Self::Struct(fields.iter().map(|(n, t)| (n.clone(), each(t))).collect()),
             Self::Map(key, value) => Self::Map(Box::new(each(key)), Box::new(each(value))),
         }
     }
@@ -69,10 +64,7 @@ impl Display for Shape {
             Self::Plain(name) | Self::Opaque(name) => f.write_str(name),
             Self::Decimal { width, scale } => write!(f, "DECIMAL({width},{scale})"),
             Self::Enum(labels) => {
-                let labels: Vec<_> = labels
-                    .iter()
-                    .map(|l| format!("'{}'", l.replace('\'', "''")))
-                    .collect();
+                let labels: Vec<_> = labels.iter().map(|l| format!("'{}'", l.replace('\'', "''"))).collect();
                 write!(f, "ENUM({})", labels.join(", "))
             }
             Self::List(item) => item.fmt(f).and_then(|()| f.write_str("[]")),
@@ -123,38 +115,21 @@ mod tests {
     fn only_unreadable_parts_become_text() {
         let odd = plain(Shape::Struct(vec![
             ("a\"b".to_owned(), plain(Shape::Opaque("BIT"))),
-            (
-                "c".to_owned(),
-                plain(Shape::List(Box::new(plain(Shape::Enum(vec![
-                    "x".to_owned(),
-                ]))))),
-            ),
+            ("c".to_owned(), plain(Shape::List(Box::new(plain(Shape::Enum(vec!["x".to_owned()])))))),
             ("d".to_owned(), plain(Shape::Plain("INTEGER"))),
         ]));
         let sent = odd.sent_as();
-        assert_eq!(
-            odd.to_string(),
-            r#"STRUCT("a""b" BIT, c ENUM('x')[], d INTEGER)"#
-        );
-        assert_eq!(
-            sent.as_deref(),
-            Some(r#"STRUCT("a""b" VARCHAR, "c" VARCHAR[], "d" INTEGER)"#)
-        );
+        assert_eq!(odd.to_string(), r#"STRUCT("a""b" BIT, c ENUM('x')[], d INTEGER)"#);
+        assert_eq!(sent.as_deref(), Some(r#"STRUCT("a""b" VARCHAR, "c" VARCHAR[], "d" INTEGER)"#));
     }
 
     #[test]
     fn an_alias_names_the_type_and_does_not_hide_its_shape() {
-        let mood = Type {
-            alias: Some("mood".to_owned()),
-            shape: Shape::Enum(vec!["it's".to_owned()]),
-        };
+        let mood = Type { alias: Some("mood".to_owned()), shape: Shape::Enum(vec!["it's".to_owned()]) };
         assert_eq!(mood.to_string(), "mood");
         assert_eq!(mood.sent_as().as_deref(), Some("VARCHAR"));
         assert_eq!(mood.shape.to_string(), "ENUM('it''s')");
-        let json = Type {
-            alias: Some("JSON".to_owned()),
-            shape: Shape::Plain("VARCHAR"),
-        };
+        let json = Type { alias: Some("JSON".to_owned()), shape: Shape::Plain("VARCHAR") };
         assert_eq!(json.sent_as(), None);
     }
 }

@@ -73,19 +73,11 @@ mod tests {
             Value::Double(-0.0),
             Value::Blob(vec![0, 255]),
             Value::Text("a\0'\u{1f600}".to_owned()),
-            Value::Interval {
-                months: -1,
-                days: 2,
-                micros: i64::MAX,
-            },
+            Value::Interval { months: -1, days: 2, micros: i64::MAX },
         ];
         for value in values {
             let text = serde_json::to_string(&value).unwrap();
-            assert_eq!(
-                serde_json::from_str::<Value>(&text).unwrap(),
-                value,
-                "{text}"
-            );
+            assert_eq!(serde_json::from_str::<Value>(&text).unwrap(), value, "{text}");
         }
     }
 }

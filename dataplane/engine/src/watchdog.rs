@@ -96,10 +96,7 @@ impl Watchdog {
 
     /// The statement is over. The cause, if it was being ended.
     pub fn finish(&self, session: u64) -> Option<Cause> {
-        self.watched()
-            .statements
-            .remove(&session)
-            .and_then(|statement| statement.cause)
+        self.watched().statements.remove(&session).and_then(|statement| statement.cause)
     }
 
     /// As `cancel`, and nobody will ask how it ended. Until the child has closed the session the
@@ -143,18 +140,11 @@ impl Watchdog {
     pub fn due(&self, now: Instant) -> Due {
         let mut watched = self.watched();
         let mut due = Due::default();
-        for (session, statement) in watched
-            .statements
-            .iter_mut()
-            .filter(|(_, statement)| !statement.over)
-        {
+        for (session, statement) in watched.statements.iter_mut().filter(|(_, statement)| !statement.over) {
             if statement.due <= now {
                 statement.step(*session, now, &mut due);
             }
-            due.next = Some(
-                due.next
-                    .map_or(statement.due, |next| next.min(statement.due)),
-            );
+            due.next = Some(due.next.map_or(statement.due, |next| next.min(statement.due)));
         }
         watched.planned = due.next;
         due
@@ -171,10 +161,7 @@ impl Statement {
             // An error means that the other side is gone already.
             let _ = self.socket.shutdown(Shutdown::Both);
         }
-        due.orders.push(Order::Cancel {
-            session,
-            statement: self.number,
-        });
+        due.orders.push(Order::Cancel { session, statement: self.number });
         self.due = now + ASK_AGAIN;
     }
 }
@@ -194,26 +181,11 @@ mod tests {
     fn a_statement_is_asked_then_cut_then_its_process_killed() {
         let start = Instant::now();
         let (watchdog, mut theirs) = watchdog(start);
-        assert!(matches!(
-            watchdog.due(start).orders.as_slice(),
-            [Order::Cancel {
-                session: 7,
-                statement: 1
-            }]
-        ));
-        assert!(
-            watchdog
-                .due(start + Duration::from_millis(50))
-                .orders
-                .is_empty()
-        );
+        assert!(matches!(watchdog.due(start).orders.as_slice(), [Order::Cancel { session: 7, statement: 1 }]));
+        assert!(watchdog.due(start + Duration::from_millis(50)).orders.is_empty());
         assert_eq!(watchdog.due(start + ASK_AGAIN).orders.len(), 1);
         assert!(!watchdog.due(start + CUT).kill);
-        assert_eq!(
-            std::io::Read::read(&mut theirs, &mut [0]).unwrap(),
-            0,
-            "the socket is cut"
-        );
+        assert_eq!(std::io::Read::read(&mut theirs, &mut [0]).unwrap(), 0, "the socket is cut");
         assert!(watchdog.due(start + KILL).kill);
         assert_eq!(watchdog.finish(7), Some(Cause::Deadline));
     }

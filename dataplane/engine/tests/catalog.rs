@@ -8,25 +8,17 @@ use crate::world::{world, write};
 async fn tables_are_listed_with_their_columns_and_ours_are_not() {
     let world = world()
         .await
-        .made(&["create schema sales", "create table sales.orders(id bigint primary key, total decimal(12,2) not null, \"at\" timestamptz)"])
+        .made(&[
+            "create schema sales",
+            "create table sales.orders(id bigint primary key, total decimal(12,2) not null, \"at\" timestamptz)",
+        ])
         .await;
     let catalog = world.catalog().await.unwrap();
     assert_eq!(catalog.schemas, ["main", "sales"]);
     assert_eq!(catalog.tables.len(), 1);
     let orders = catalog.table("SALES", "Orders").unwrap();
-    let columns: Vec<_> = orders
-        .columns
-        .iter()
-        .map(|c| format!("{} {} {}", c.name, c.type_name, c.nullable))
-        .collect();
-    assert_eq!(
-        columns,
-        [
-            "id BIGINT false",
-            "total DECIMAL(12,2) false",
-            "at TIMESTAMP WITH TIME ZONE true"
-        ]
-    );
+    let columns: Vec<_> = orders.columns.iter().map(|c| format!("{} {} {}", c.name, c.type_name, c.nullable)).collect();
+    assert_eq!(columns, ["id BIGINT false", "total DECIMAL(12,2) false", "at TIMESTAMP WITH TIME ZONE true"]);
     assert_eq!(orders.primary_key, ["id"]);
 }
 
@@ -37,12 +29,7 @@ async fn a_definition_shows_when_it_is_committed() {
     let version = world.schema_version();
     let mut session = world.session().await.unwrap();
     session.begin().await.unwrap();
-    write(
-        &mut session,
-        "create table t as select i from range(10) r(i)",
-    )
-    .await
-    .unwrap();
+    write(&mut session, "create table t as select i from range(10) r(i)").await.unwrap();
     assert!(world.catalog().await.unwrap().tables.is_empty());
     session.commit().await.unwrap();
     let catalog = world.catalog().await.unwrap();
@@ -54,40 +41,19 @@ async fn a_definition_shows_when_it_is_committed() {
 async fn a_statement_is_described_without_running() {
     let world = world().await.made(&["create table t(i int, j json)"]).await;
     let cases = [
-        (
-            "select i, j, i as i from t",
-            vec!["i INTEGER", "j JSON", "i INTEGER"],
-        ),
-        (
-            "select (select cast(null as decimal(9,2))) + 1 as d",
-            vec!["d DECIMAL(13,2)"],
-        ),
-        (
-            "insert into t values (1, '{}') returning j, i + 1 as k",
-            vec!["j JSON", "k INTEGER"],
-        ),
+        ("select i, j, i as i from t", vec!["i INTEGER", "j JSON", "i INTEGER"]),
+        ("select (select cast(null as decimal(9,2))) + 1 as d", vec!["d DECIMAL(13,2)"]),
+        ("insert into t values (1, '{}') returning j, i + 1 as k", vec!["j JSON", "k INTEGER"]),
         ("insert into t values (1, '{}')", vec!["Count BIGINT"]),
     ];
     for (sql, expected) in cases {
         let columns = world.describe(sql).await.unwrap();
-        let columns: Vec<_> = columns
-            .iter()
-            .map(|c| format!("{} {}", c.name, c.type_name))
-            .collect();
+        let columns: Vec<_> = columns.iter().map(|c| format!("{} {}", c.name, c.type_name)).collect();
         assert_eq!(columns, expected, "{sql}");
     }
-    assert_eq!(
-        world.answer("select count(*) from t").await.as_deref(),
-        Ok("0")
-    );
-    assert_eq!(
-        world.describe("select nope from t").await.unwrap_err().kind,
-        Kind::ColumnMissing
-    );
-    assert_eq!(
-        world.describe("select * from nope").await.unwrap_err().kind,
-        Kind::CatalogMissing
-    );
+    assert_eq!(world.answer("select count(*) from t").await.as_deref(), Ok("0"));
+    assert_eq!(world.describe("select nope from t").await.unwrap_err().kind, Kind::ColumnMissing);
+    assert_eq!(world.describe("select * from nope").await.unwrap_err().kind, Kind::CatalogMissing);
 }
 
 #[tokio::test]
@@ -96,26 +62,18 @@ async fn the_engines_parser_names_tables_and_functions() {
     let query = "with t2 as (select * from raw.main.t) select sum(i) over (), upper('a') like 'b' from t2, range(3)";
     let parsed = world.parsed(query).await.unwrap();
     assert_eq!(parsed.tables, Some(vec!["raw.main.t".to_owned()]));
-    assert_eq!(
-        parsed.functions,
-        Some(["range", "sum", "upper"].map(str::to_owned).to_vec())
-    );
-    let write = world
-        .parsed("insert into raw.main.t select i from raw.main.t")
-        .await
-        .unwrap();
-    assert_eq!(
-        (write.tables, write.functions),
-        (Some(vec!["raw.main.t".to_owned()]), None)
-    );
-    assert_eq!(
-        world
-            .parsed("update raw.main.t set i = 1")
-            .await
-            .unwrap()
-            .tables,
-        None,
-        "it cannot tell"
-    );
+    assert_eq!(parsed.functions, Some(["range", "sum", "upper"].map(str::to_owned).to_vec()));
+    let named = "select 1 from raw.main.t as other, raw.main.\"x AS y\" as third where other.i = 1";
+    let world = world.made(&["create table \"x AS y\"(i int)"]).await;
+    let tables = world.parsed(named).await.unwrap().tables.unwrap();
+    assert_eq!(tables, ["raw.main.t", "raw.main.x AS y"]);
+    let bound = "select '$1', \"x AS y\".i from raw.main.\"x AS y\" where i = $1 and i < $12";
+    assert_eq!(world.parsed(bound).await.unwrap().tables.unwrap(), ["raw.main.x AS y"]);
+    let joined =
+        "select count(*) from raw.main.t join raw.main.\"x AS y\" using (i) natural join (select * from raw.main.t)";
+    assert_eq!(world.parsed(joined).await.unwrap().tables.unwrap(), tables);
+    let write = world.parsed("insert into raw.main.t select i from raw.main.t").await.unwrap();
+    assert_eq!((write.tables, write.functions), (Some(vec!["raw.main.t".to_owned()]), None));
+    assert_eq!(world.parsed("update raw.main.t set i = 1").await.unwrap().tables, None, "it cannot tell");
     assert_eq!(world.parsed("selec").await.unwrap_err().kind, Kind::Parser);
 }

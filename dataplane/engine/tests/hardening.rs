@@ -19,10 +19,7 @@ async fn nothing_outside_the_database_is_read_written_or_loaded() {
     ];
     for sql in cases {
         let error = world.answer(&sql).await.expect_err(&sql);
-        assert!(
-            matches!(error.kind, Kind::Permission | Kind::CatalogMissing),
-            "{sql}: {error}"
-        );
+        assert!(matches!(error.kind, Kind::Permission | Kind::CatalogMissing), "{sql}: {error}");
     }
     let mut session = world.session().await.unwrap();
     let writes = [
@@ -37,11 +34,7 @@ async fn nothing_outside_the_database_is_read_written_or_loaded() {
         let error = write(&mut session, &sql).await.expect_err(&sql);
         assert!(matches!(error.kind, Kind::Permission), "{sql}: {error}");
     }
-    assert_eq!(
-        std::fs::read_dir(world.path()).unwrap().count(),
-        3,
-        "data, run and the file itself"
-    );
+    assert_eq!(std::fs::read_dir(world.path()).unwrap().count(), 3, "data, run and the file itself");
 }
 
 #[tokio::test]
@@ -84,17 +77,8 @@ async fn the_settings_are_the_ones_that_were_meant() {
     ];
     let mut session = world.session().await.unwrap();
     for (name, value) in settings {
-        let got = answer(
-            &mut session,
-            &format!("select current_setting('{name}')::varchar"),
-            &[],
-        )
-        .await;
-        assert_eq!(
-            got.map(|got| got.to_lowercase()),
-            Ok(value.to_lowercase()),
-            "{name}"
-        );
+        let got = answer(&mut session, &format!("select current_setting('{name}')::varchar"), &[]).await;
+        assert_eq!(got.map(|got| got.to_lowercase()), Ok(value.to_lowercase()), "{name}");
     }
 }
 
@@ -103,10 +87,7 @@ async fn nothing_of_ours_is_left_open_to_others() {
     use std::os::unix::fs::PermissionsExt;
     let world = world().await;
     for folder in ["data", "run", "run/spill"] {
-        let mode = std::fs::metadata(world.path().join(folder))
-            .unwrap()
-            .permissions()
-            .mode();
+        let mode = std::fs::metadata(world.path().join(folder)).unwrap().permissions().mode();
         assert_eq!(mode & 0o777, 0o700, "{folder}");
     }
 }
@@ -115,15 +96,7 @@ async fn nothing_of_ours_is_left_open_to_others() {
 async fn more_than_one_statement_is_refused_before_any_runs() {
     let world = world().await.made(&["create table t(i int)"]).await;
     let mut session = world.session().await.unwrap();
-    let error = write(
-        &mut session,
-        "insert into t values (1); insert into t values (2)",
-    )
-    .await
-    .unwrap_err();
+    let error = write(&mut session, "insert into t values (1); insert into t values (2)").await.unwrap_err();
     assert_eq!(error.kind, Kind::Parser);
-    assert_eq!(
-        world.answer("select count(*) from t").await.as_deref(),
-        Ok("0")
-    );
+    assert_eq!(world.answer("select count(*) from t").await.as_deref(), Ok("0"));
 }

@@ -18,21 +18,9 @@ async fn one_row_comes_back() {
 async fn no_rows_have_columns_all_the_same() {
     let world = world().await;
     let mut session = world.session().await.unwrap();
-    let outcome = session
-        .run(
-            read("select 1 as a, 'x' as a where false"),
-            soon(),
-            &CancellationToken::new(),
-        )
-        .await;
-    let Outcome::Rows(mut rows) = outcome.unwrap() else {
-        panic!("no rows")
-    };
-    let columns: Vec<_> = rows
-        .columns
-        .iter()
-        .map(|c| format!("{} {}", c.name, c.type_name))
-        .collect();
+    let outcome = session.run(read("select 1 as a, 'x' as a where false"), soon(), &CancellationToken::new()).await;
+    let Outcome::Rows(mut rows) = outcome.unwrap() else { panic!("no rows") };
+    let columns: Vec<_> = rows.columns.iter().map(|c| format!("{} {}", c.name, c.type_name)).collect();
     assert_eq!(columns, ["a INTEGER", "a VARCHAR"]);
     assert!(rows.next().await.is_none());
 }
@@ -41,21 +29,12 @@ async fn no_rows_have_columns_all_the_same() {
 async fn many_rows_come_whole_and_in_order() {
     let world = world().await;
     let mut session = world.session().await.unwrap();
-    let outcome = session
-        .run(
-            read("select i from range(1000000) t(i)"),
-            soon(),
-            &CancellationToken::new(),
-        )
-        .await;
-    let Ok(Outcome::Rows(mut rows)) = outcome else {
-        panic!("no rows")
-    };
+    let outcome = session.run(read("select i from range(1000000) t(i)"), soon(), &CancellationToken::new()).await;
+    let Ok(Outcome::Rows(mut rows)) = outcome else { panic!("no rows") };
     let mut expected = 0;
     while let Some(batch) = rows.next().await {
         let batch = batch.unwrap();
-        let column =
-            arrow::array::AsArray::as_primitive::<arrow::datatypes::Int64Type>(batch.column(0));
+        let column = arrow::array::AsArray::as_primitive::<arrow::datatypes::Int64Type>(batch.column(0));
         for value in column.values() {
             assert_eq!(*value, expected);
             expected += 1;
@@ -70,10 +49,7 @@ async fn parameters_are_bound_and_counted() {
     let mut session = world.session().await.unwrap();
     let sql = "select $2 || $1";
     let values = [Value::Text("a".to_owned()), Value::Text("b'".to_owned())];
-    assert_eq!(
-        answer(&mut session, sql, &values).await.as_deref(),
-        Ok("b'a")
-    );
+    assert_eq!(answer(&mut session, sql, &values).await.as_deref(), Ok("b'a"));
     let error = answer(&mut session, sql, &values[..1]).await.unwrap_err();
     assert_eq!(error.kind, Kind::InvalidInput);
 }
@@ -83,10 +59,7 @@ async fn an_error_after_the_first_rows_ends_them() {
     let world = world().await;
     let sql = "select case when i = 900000 then error('late') end from range(1000000) t(i)";
     let error = world.answer(sql).await.unwrap_err();
-    assert_eq!(
-        (error.kind, error.message.as_str()),
-        (Kind::InvalidInput, "late")
-    );
+    assert_eq!((error.kind, error.message.as_str()), (Kind::InvalidInput, "late"));
 }
 
 #[tokio::test]
@@ -94,20 +67,12 @@ async fn rows_that_are_dropped_free_their_session() {
     let world = world().await;
     let mut session = world.session().await.unwrap();
     let endless = read("select i from range(100000000000) t(i)");
-    let outcome = session
-        .run(endless, soon(), &CancellationToken::new())
-        .await
-        .unwrap();
-    let Outcome::Rows(mut rows) = outcome else {
-        panic!("no rows")
-    };
+    let outcome = session.run(endless, soon(), &CancellationToken::new()).await.unwrap();
+    let Outcome::Rows(mut rows) = outcome else { panic!("no rows") };
     assert!(rows.next().await.unwrap().is_ok());
     drop(rows);
     let asked = Instant::now();
-    assert_eq!(
-        answer(&mut session, "select 1", &[]).await.as_deref(),
-        Ok("1")
-    );
+    assert_eq!(answer(&mut session, "select 1", &[]).await.as_deref(), Ok("1"));
     assert!(asked.elapsed() < Duration::from_secs(2));
 }
 
@@ -116,40 +81,21 @@ async fn rows_that_are_dropped_leave_their_transaction_open() {
     let world = world().await.made(&["create table t(i int)"]).await;
     let mut session = world.session().await.unwrap();
     session.begin().await.unwrap();
-    write(&mut session, "insert into t values (1)")
-        .await
-        .unwrap();
-    let outcome = session
-        .run(
-            read("select * from t, range(10000000)"),
-            soon(),
-            &CancellationToken::new(),
-        )
-        .await;
-    let Ok(Outcome::Rows(rows)) = outcome else {
-        panic!("no rows")
-    };
+    write(&mut session, "insert into t values (1)").await.unwrap();
+    let outcome = session.run(read("select * from t, range(10000000)"), soon(), &CancellationToken::new()).await;
+    let Ok(Outcome::Rows(rows)) = outcome else { panic!("no rows") };
     rows.finish().await;
     let seen = answer(&mut session, "select count(*) from t", &[]).await;
     assert!(seen.is_ok() || seen.is_err_and(|e| e.kind == Kind::TransactionAborted));
     session.rollback().await.unwrap();
-    assert_eq!(
-        world.answer("select count(*) from t").await.as_deref(),
-        Ok("0")
-    );
+    assert_eq!(world.answer("select count(*) from t").await.as_deref(), Ok("0"));
 }
 
 #[tokio::test]
 async fn rows_left_unread_hold_the_session_and_say_so() {
     let world = world().await;
     let mut session = world.session().await.unwrap();
-    let outcome = session
-        .run(
-            read("select i from range(100000000) t(i)"),
-            soon(),
-            &CancellationToken::new(),
-        )
-        .await;
+    let outcome = session.run(read("select i from range(100000000) t(i)"), soon(), &CancellationToken::new()).await;
     let error = answer(&mut session, "select 1", &[]).await.unwrap_err();
     assert_eq!(error.kind, Kind::Unavailable);
     drop(outcome);

@@ -12,23 +12,10 @@ async fn a_transaction_sees_what_was_there_when_it_began() {
     reader.begin().await.unwrap();
     world.session().await.unwrap();
     let mut writer = world.session().await.unwrap();
-    assert_eq!(
-        write(&mut writer, "insert into t values (1), (2)").await,
-        Ok(2)
-    );
-    assert_eq!(
-        answer(&mut reader, "select count(*) from t", &[])
-            .await
-            .as_deref(),
-        Ok("0")
-    );
+    assert_eq!(write(&mut writer, "insert into t values (1), (2)").await, Ok(2));
+    assert_eq!(answer(&mut reader, "select count(*) from t", &[]).await.as_deref(), Ok("0"));
     reader.commit().await.unwrap();
-    assert_eq!(
-        answer(&mut reader, "select count(*) from t", &[])
-            .await
-            .as_deref(),
-        Ok("2")
-    );
+    assert_eq!(answer(&mut reader, "select count(*) from t", &[]).await.as_deref(), Ok("2"));
 }
 
 #[tokio::test]
@@ -46,14 +33,8 @@ async fn snapshots_have_different_names_also_after_a_restart() {
 
 #[tokio::test]
 async fn two_writers_of_one_row_conflict() {
-    let world = world()
-        .await
-        .made(&["create table t(i int)", "insert into t values (1)"])
-        .await;
-    let (mut one, mut two) = (
-        world.session().await.unwrap(),
-        world.session().await.unwrap(),
-    );
+    let world = world().await.made(&["create table t(i int)", "insert into t values (1)"]).await;
+    let (mut one, mut two) = (world.session().await.unwrap(), world.session().await.unwrap());
     one.begin().await.unwrap();
     two.begin().await.unwrap();
     write(&mut one, "update t set i = 2").await.unwrap();
@@ -63,39 +44,18 @@ async fn two_writers_of_one_row_conflict() {
     assert_eq!(aborted.kind, Kind::TransactionAborted);
     two.rollback().await.unwrap();
     one.commit().await.unwrap();
-    assert_eq!(
-        answer(&mut two, "select i from t", &[]).await.as_deref(),
-        Ok("2")
-    );
+    assert_eq!(answer(&mut two, "select i from t", &[]).await.as_deref(), Ok("2"));
 }
 
 #[tokio::test]
 async fn a_write_returns_rows_that_are_held() {
-    let world = world()
-        .await
-        .made(&["create table t(i int, j varchar)"])
-        .await;
+    let world = world().await.made(&["create table t(i int, j varchar)"]).await;
     let mut session = world.session().await.unwrap();
     let sql = "insert into t select i, 'x' || i from range(5000) r(i) returning j as \"Count\"";
-    let statement = Statement {
-        writes: true,
-        ..read(sql)
-    };
-    let outcome = session
-        .run(statement, soon(), &CancellationToken::new())
-        .await
-        .unwrap();
-    let Outcome::Changed {
-        rows,
-        returning: Some(held),
-    } = outcome
-    else {
-        panic!("not held")
-    };
-    assert_eq!(
-        (rows, held.rows(), held.columns[0].name.as_str()),
-        (5000, 5000, "Count")
-    );
+    let statement = Statement { writes: true, ..read(sql) };
+    let outcome = session.run(statement, soon(), &CancellationToken::new()).await.unwrap();
+    let Outcome::Changed { rows, returning: Some(held) } = outcome else { panic!("not held") };
+    assert_eq!((rows, held.rows(), held.columns[0].name.as_str()), (5000, 5000, "Count"));
 }
 
 #[tokio::test]
@@ -112,39 +72,20 @@ async fn changes_are_logged_with_the_write_or_not_at_all() {
     };
     for (query, keep) in [("lost", false), ("kept", true)] {
         let snapshot = session.begin().await.unwrap();
-        write(&mut session, "insert into t values (1)")
-            .await
-            .unwrap();
-        session
-            .track(&[change(query, snapshot.as_str())])
-            .await
-            .unwrap();
-        if keep {
-            session.commit().await
-        } else {
-            session.rollback().await
-        }
-        .unwrap();
+        write(&mut session, "insert into t values (1)").await.unwrap();
+        session.track(&[change(query, snapshot.as_str())]).await.unwrap();
+        if keep { session.commit().await } else { session.rollback().await }.unwrap();
     }
     let logged = "select query_id, table_name, operation, rows, epoch_us(\"at\") from raw._svc_dirty.changes";
-    assert_eq!(
-        world.answer(logged).await.as_deref(),
-        Ok("kept main.t insert 1 1000000")
-    );
-    assert_eq!(
-        world.answer("select count(*) from t").await.as_deref(),
-        Ok("1")
-    );
+    assert_eq!(world.answer(logged).await.as_deref(), Ok("kept main.t insert 1 1000000"));
+    assert_eq!(world.answer("select count(*) from t").await.as_deref(), Ok("1"));
 }
 
 #[tokio::test]
 async fn nothing_is_tracked_or_committed_outside_a_transaction() {
     let world = world().await;
     let mut session = world.session().await.unwrap();
-    assert_eq!(
-        session.track(&[]).await.unwrap_err().kind,
-        Kind::InvalidInput
-    );
+    assert_eq!(session.track(&[]).await.unwrap_err().kind, Kind::InvalidInput);
     assert_eq!(session.commit().await.unwrap_err().kind, Kind::InvalidInput);
     session.rollback().await.unwrap();
     session.begin().await.unwrap();
@@ -153,15 +94,9 @@ async fn nothing_is_tracked_or_committed_outside_a_transaction() {
 
 #[tokio::test]
 async fn what_was_committed_is_there_after_a_stop() {
-    let world = world()
-        .await
-        .made(&["create table t(i int)", "insert into t values (1)"])
-        .await;
+    let world = world().await.made(&["create table t(i int)", "insert into t values (1)"]).await;
     let folder = world.stopped().await;
-    assert!(
-        !folder.path().join("data/raw.duckdb.wal").exists(),
-        "a stop leaves nothing to replay"
-    );
+    assert!(!folder.path().join("data/raw.duckdb.wal").exists(), "a stop leaves nothing to replay");
     let world = in_folder(folder).await;
     assert_eq!(world.answer("select i from t").await.as_deref(), Ok("1"));
 }
@@ -170,14 +105,10 @@ async fn what_was_committed_is_there_after_a_stop() {
 async fn a_session_gets_nothing_of_another() {
     let world = world().await;
     let mut first = world.session().await.unwrap();
-    write(&mut first, "create temp table secret(i int)")
-        .await
-        .unwrap();
+    write(&mut first, "create temp table secret(i int)").await.unwrap();
     drop(first);
     let mut second = world.session().await.unwrap();
-    let error = answer(&mut second, "select * from secret", &[])
-        .await
-        .unwrap_err();
+    let error = answer(&mut second, "select * from secret", &[]).await.unwrap_err();
     assert_eq!(error.kind, Kind::CatalogMissing);
 }
 

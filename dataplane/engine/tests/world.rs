@@ -29,10 +29,7 @@ pub async fn world() -> World {
 }
 
 pub async fn in_folder(folder: TempDir) -> World {
-    World {
-        engine: Engine::start(config(&folder)).await.unwrap(),
-        folder,
-    }
+    World { engine: Engine::start(config(&folder)).await.unwrap(), folder }
 }
 
 pub fn config(folder: &TempDir) -> Config {
@@ -95,35 +92,20 @@ pub fn soon() -> Instant {
 }
 
 pub fn read(sql: &str) -> Statement {
-    Statement {
-        sql: sql.to_owned(),
-        params: Vec::new(),
-        writes: false,
-    }
+    Statement { sql: sql.to_owned(), params: Vec::new(), writes: false }
 }
 
 pub async fn write(session: &mut Session, sql: &str) -> Result<u64, Error> {
-    let statement = Statement {
-        writes: true,
-        ..read(sql)
-    };
-    match session
-        .run(statement, soon(), &CancellationToken::new())
-        .await?
-    {
+    let statement = Statement { writes: true, ..read(sql) };
+    match session.run(statement, soon(), &CancellationToken::new()).await? {
         Outcome::Changed { rows, .. } => Ok(rows),
         Outcome::Rows(_) => panic!("rows from {sql}"),
     }
 }
 
 pub async fn answer(session: &mut Session, sql: &str, params: &[Value]) -> Result<String, Error> {
-    let statement = Statement {
-        params: params.to_vec(),
-        ..read(sql)
-    };
-    let outcome = session
-        .run(statement, soon(), &CancellationToken::new())
-        .await?;
+    let statement = Statement { params: params.to_vec(), ..read(sql) };
+    let outcome = session.run(statement, soon(), &CancellationToken::new()).await?;
     let Outcome::Rows(mut rows) = outcome else {
         return Ok(String::new());
     };
@@ -135,14 +117,7 @@ pub async fn answer(session: &mut Session, sql: &str, params: &[Value]) -> Resul
 }
 
 pub fn shown(batch: &RecordBatch) -> Vec<String> {
-    let line = |row| {
-        batch
-            .columns()
-            .iter()
-            .map(|column| cell(column, row))
-            .collect::<Vec<_>>()
-            .join(" ")
-    };
+    let line = |row| batch.columns().iter().map(|column| cell(column, row)).collect::<Vec<_>>().join(" ");
     (0..batch.num_rows()).map(line).collect()
 }
 
@@ -151,14 +126,6 @@ pub fn cell(column: &ArrayRef, row: usize) -> String {
     let DataType::Timestamp(unit, Some(zone)) = column.data_type() else {
         return array_value_to_string(column, row).unwrap();
     };
-    let bare = column
-        .to_data()
-        .into_builder()
-        .data_type(DataType::Timestamp(*unit, None))
-        .build()
-        .unwrap();
-    format!(
-        "{} {zone}",
-        array_value_to_string(&make_array(bare), row).unwrap()
-    )
+    let bare = column.to_data().into_builder().data_type(DataType::Timestamp(*unit, None)).build().unwrap();
+    format!("{} {zone}", array_value_to_string(&make_array(bare), row).unwrap())
 }

@@ -17,11 +17,7 @@ pub struct Column {
 
 impl Column {
     pub fn new(name: impl Into<String>, type_name: impl Into<String>) -> Self {
-        Self {
-            name: name.into(),
-            type_name: type_name.into(),
-            nullable: true,
-        }
+        Self { name: name.into(), type_name: type_name.into(), nullable: true }
     }
 
     pub fn family(&self) -> Type {
@@ -38,17 +34,11 @@ pub struct Table {
 
 impl Table {
     pub fn new(schema: impl Into<String>, name: impl Into<String>, columns: Vec<Column>) -> Self {
-        Self {
-            schema: schema.into(),
-            name: name.into(),
-            columns,
-        }
+        Self { schema: schema.into(), name: name.into(), columns }
     }
 
     pub fn column(&self, name: &str) -> Option<&Column> {
-        self.columns
-            .iter()
-            .find(|column| column.name.eq_ignore_ascii_case(name))
+        self.columns.iter().find(|column| column.name.eq_ignore_ascii_case(name))
     }
 
     /// `schema.name`, for people.
@@ -73,10 +63,7 @@ impl Catalog {
     }
 
     pub fn add(&mut self, table: Table) {
-        let tables = self
-            .schemas
-            .entry(table.schema.to_ascii_lowercase())
-            .or_default();
+        let tables = self.schemas.entry(table.schema.to_ascii_lowercase()).or_default();
         tables.insert(table.name.to_ascii_lowercase(), Arc::new(table));
     }
 
@@ -86,14 +73,11 @@ impl Catalog {
     }
 
     pub fn has_schema(&self, schema: &str) -> bool {
-        schema.eq_ignore_ascii_case(MAIN_SCHEMA)
-            || self.schemas.contains_key(&schema.to_ascii_lowercase())
+        schema.eq_ignore_ascii_case(MAIN_SCHEMA) || self.schemas.contains_key(&schema.to_ascii_lowercase())
     }
 
     pub fn get(&self, schema: &str, name: &str) -> Option<&Arc<Table>> {
-        self.schemas
-            .get(&schema.to_ascii_lowercase())?
-            .get(&name.to_ascii_lowercase())
+        self.schemas.get(&schema.to_ascii_lowercase())?.get(&name.to_ascii_lowercase())
     }
 
     pub fn tables(&self) -> impl Iterator<Item = &Arc<Table>> {
@@ -105,12 +89,8 @@ impl Catalog {
         if name.is_reserved() {
             return Err(self.missing(name));
         }
-        let mut schemas = session
-            .schemas_of(self, name)
-            .ok_or_else(|| self.missing(name))?;
-        schemas
-            .find_map(|schema| self.get(schema, &name.name))
-            .ok_or_else(|| self.missing(name))
+        let mut schemas = session.schemas_of(self, name).ok_or_else(|| self.missing(name))?;
+        schemas.find_map(|schema| self.get(schema, &name.name)).ok_or_else(|| self.missing(name))
     }
 
     /// Names only what the caller may see.
@@ -120,22 +100,15 @@ impl Catalog {
             Some(schema) => format!("{schema}.{}", name.name),
             None => name.name.clone(),
         };
-        let hint = near
-            .as_ref()
-            .map_or_else(String::new, |near| format!("; did you mean {near}?"));
-        let kind = Kind::TableNotFound {
-            schema: name.schema.clone(),
-            name: name.name.clone(),
-            did_you_mean: near,
-        };
+        let hint = near.as_ref().map_or_else(String::new, |near| format!("; did you mean {near}?"));
+        let kind = Kind::TableNotFound { schema: name.schema.clone(), name: name.name.clone(), did_you_mean: near };
         Error::new(kind, format!("table {path} does not exist{hint}"))
     }
 
     fn nearest(&self, name: &TableName) -> Option<String> {
         const LIKENESS_MIN: f64 = 0.8;
         let wanted = name.name.to_ascii_lowercase();
-        let likeness =
-            |table: &Arc<Table>| strsim::jaro_winkler(&wanted, &table.name.to_ascii_lowercase());
+        let likeness = |table: &Arc<Table>| strsim::jaro_winkler(&wanted, &table.name.to_ascii_lowercase());
         self.tables()
             .map(|table| (likeness(table), table.path()))
             .filter(|(likeness, _)| *likeness >= LIKENESS_MIN)
@@ -155,38 +128,21 @@ pub struct Names {
 
 impl Names {
     pub fn new(database: impl Into<String>) -> Self {
-        Self {
-            database: database.into(),
-            search_path: vec![MAIN_SCHEMA.to_owned()],
-        }
+        Self { database: database.into(), search_path: vec![MAIN_SCHEMA.to_owned()] }
     }
 
     /// Where to look for the table; none when the path names another database.
-    fn schemas_of<'a>(
-        &'a self,
-        catalog: &Catalog,
-        name: &'a TableName,
-    ) -> Option<impl Iterator<Item = &'a str>> {
-        if name
-            .database
-            .as_ref()
-            .is_some_and(|database| !database.eq_ignore_ascii_case(&self.database))
-        {
+    fn schemas_of<'a>(&'a self, catalog: &Catalog, name: &'a TableName) -> Option<impl Iterator<Item = &'a str>> {
+        if name.database.as_ref().is_some_and(|database| !database.eq_ignore_ascii_case(&self.database)) {
             return None;
         }
         let written = name.schema.as_deref();
         // `database.table` stands for `database.main.table` unless there is a schema of that name.
         let is_database = written.is_some_and(|written| {
-            name.database.is_none()
-                && written.eq_ignore_ascii_case(&self.database)
-                && !catalog.has_schema(written)
+            name.database.is_none() && written.eq_ignore_ascii_case(&self.database) && !catalog.has_schema(written)
         });
         let written = written.filter(|_| !is_database);
-        let path = self
-            .search_path
-            .iter()
-            .map(String::as_str)
-            .filter(move |_| written.is_none());
+        let path = self.search_path.iter().map(String::as_str).filter(move |_| written.is_none());
         Some(written.into_iter().chain(path))
     }
 

@@ -32,8 +32,8 @@ use std::mem;
 use std::ops::ControlFlow;
 
 use sqlparser::ast::{
-    Expr, LambdaFunction, OrderByExpr, Query, Select, Statement, TableFactor, TableWithJoins,
-    Value, ValueWithSpan, VisitMut, VisitorMut, With,
+    Expr, LambdaFunction, OrderByExpr, Query, Select, Statement, TableFactor, TableWithJoins, Value, ValueWithSpan,
+    VisitMut, VisitorMut, With,
 };
 
 use crate::error::Error;
@@ -69,11 +69,7 @@ pub const DIVISION_BY_ZERO: &str = arithmetic::MESSAGE;
 /// Rewrites what the warehouse writes into what the engine reads; answers warnings for the caller.
 pub fn to_engine(statement: &mut Statement, columns: &dyn Columns) -> Result<Vec<String>, Error> {
     types::declared(statement)?;
-    let mut walk = Walk {
-        context: Context::new(columns),
-        withs: Vec::new(),
-        froms: Vec::new(),
-    };
+    let mut walk = Walk { context: Context::new(columns), withs: Vec::new(), froms: Vec::new() };
     match statement.visit(&mut walk) {
         ControlFlow::Break(error) => Err(error),
         ControlFlow::Continue(()) => Ok(walk.context.warnings),
@@ -121,11 +117,7 @@ const COPIES_MAX: usize = 20_000;
 
 impl<'a> Context<'a> {
     fn new(columns: &'a dyn Columns) -> Self {
-        Self {
-            names: infer::Names::new(columns),
-            warnings: Vec::new(),
-            copies_left: COPIES_MAX,
-        }
+        Self { names: infer::Names::new(columns), warnings: Vec::new(), copies_left: COPIES_MAX }
     }
 
     fn type_of(&self, expr: &Expr) -> Type {
@@ -141,9 +133,10 @@ impl<'a> Context<'a> {
 
     /// One more copy of so many nodes, or a refusal.
     fn copy(&mut self, nodes: usize) -> Result<(), Error> {
-        self.copies_left = self.copies_left.checked_sub(nodes).ok_or_else(|| {
-            Error::unsupported("a nesting of calls that repeats its arguments this often")
-        })?;
+        self.copies_left = self
+            .copies_left
+            .checked_sub(nodes)
+            .ok_or_else(|| Error::unsupported("a nesting of calls that repeats its arguments this often"))?;
         Ok(())
     }
 }

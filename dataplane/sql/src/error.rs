@@ -27,11 +27,7 @@ pub enum Kind {
     /// A type that is not on the allow-list.
     UnsupportedType { name: String },
     /// No such table among those the caller may see.
-    TableNotFound {
-        schema: Option<String>,
-        name: String,
-        did_you_mean: Option<String>,
-    },
+    TableNotFound { schema: Option<String>, name: String, did_you_mean: Option<String> },
     /// No such column in a table the statement writes.
     ColumnNotFound { table: String, column: String },
     /// The caller reads this column masked, so it may not set it or compute with it as asked.
@@ -55,11 +51,7 @@ impl Position {
     fn open(at: Location) -> Option<Self> {
         let line = u32::try_from(at.line).ok().filter(|line| *line > 0)?;
         let column = u32::try_from(at.column).ok().filter(|column| *column > 0)?;
-        Some(Self {
-            offset: 0,
-            line,
-            column,
-        })
+        Some(Self { offset: 0, line, column })
     }
 
     /// The place of a token in its text.
@@ -71,10 +63,7 @@ impl Position {
         let (line, column) = (widened(self.line), widened(self.column));
         let before = text.split_inclusive('\n').take(line.saturating_sub(1));
         let chars: usize = before.map(|line| line.chars().count()).sum();
-        Self {
-            offset: u32::try_from(chars + column).unwrap_or(u32::MAX),
-            ..self
-        }
+        Self { offset: u32::try_from(chars + column).unwrap_or(u32::MAX), ..self }
     }
 }
 
@@ -91,11 +80,7 @@ pub struct Error {
 
 impl Error {
     pub fn new(kind: Kind, message: impl Into<String>) -> Self {
-        Self {
-            kind,
-            message: message.into(),
-            position: None,
-        }
+        Self { kind, message: message.into(), position: None }
     }
 
     pub fn syntax(message: impl Into<String>) -> Self {
@@ -122,15 +107,8 @@ impl Error {
     }
 
     pub(crate) fn ungovernable(construct: &str, table: &str) -> Self {
-        let message = format!(
-            "{construct} on {table} is not supported while a policy governs the table for you"
-        );
-        Self::new(
-            Kind::Ungovernable {
-                construct: construct.to_owned(),
-            },
-            message,
-        )
+        let message = format!("{construct} on {table} is not supported while a policy governs the table for you");
+        Self::new(Kind::Ungovernable { construct: construct.to_owned() }, message)
     }
 
     pub(crate) fn invalid_filter(message: impl Into<String>) -> Self {
@@ -164,12 +142,8 @@ impl Error {
             return String::new();
         };
         let skipped = (column - 1).saturating_sub(WIDTH_MAX / 2);
-        let shown: String = source
-            .chars()
-            .skip(skipped)
-            .take(WIDTH_MAX)
-            .map(|c| if c == '\t' { ' ' } else { c })
-            .collect();
+        let shown: String =
+            source.chars().skip(skipped).take(WIDTH_MAX).map(|c| if c == '\t' { ' ' } else { c }).collect();
         let head = format!("LINE {number}: ");
         let indent = head.len() + (column - 1 - skipped);
         format!("{head}{shown}\n{:indent$}^", "")

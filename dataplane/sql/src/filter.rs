@@ -39,9 +39,7 @@ pub struct FilterFacts {
 pub fn admit(text: &str, known: &dyn Fn(&str) -> bool) -> Result<FilterFacts, Error> {
     let template = Template::parse(text)?;
     if let Some(name) = template.facts.placeholders.iter().find(|name| !known(name)) {
-        return Err(Error::invalid_filter(format!(
-            "nothing is known by the name {{{name}}}"
-        )));
+        return Err(Error::invalid_filter(format!("nothing is known by the name {{{name}}}")));
     }
     Ok(template.facts)
 }
@@ -68,9 +66,7 @@ impl Template {
 
     fn read(text: &str) -> Result<Self, Error> {
         if text.len() > FILTER_BYTES_MAX {
-            return Err(Error::invalid_filter(format!(
-                "a filter may be {FILTER_BYTES_MAX} bytes long"
-            )));
+            return Err(Error::invalid_filter(format!("a filter may be {FILTER_BYTES_MAX} bytes long")));
         }
         let (tokens, literals) = placeholder::replaced(crate::lex::tokens(text)?);
         let mut statement = crate::parse::selected(tokens)?;
@@ -81,11 +77,7 @@ impl Template {
         crate::dialect::to_engine(&mut statement, &crate::types::Known::default())?;
         let mut expr = sole(&mut statement)?.clone();
         qualify::functions(&mut expr);
-        Ok(Self {
-            expr: Arc::new(expr),
-            literals,
-            facts,
-        })
+        Ok(Self { expr: Arc::new(expr), literals, facts })
     }
 
     pub fn facts(&self) -> &FilterFacts {
@@ -94,29 +86,15 @@ impl Template {
 
     /// The filter of one caller. `value` says what the caller carries by a name; `catalog` is the
     /// engine's whole one, for the tables of subqueries.
-    pub fn bind(
-        &self,
-        value: &dyn Fn(&str) -> Option<String>,
-        catalog: &Catalog,
-    ) -> Result<Filter, Error> {
-        let values: Option<Vec<String>> = self
-            .literals
-            .iter()
-            .map(|parts| placeholder::text(parts, value))
-            .collect();
+    pub fn bind(&self, value: &dyn Fn(&str) -> Option<String>, catalog: &Catalog) -> Result<Filter, Error> {
+        let values: Option<Vec<String>> = self.literals.iter().map(|parts| placeholder::text(parts, value)).collect();
         let Some(values) = values else {
-            return Ok(Filter {
-                expr: None,
-                columns: BTreeSet::new(),
-            });
+            return Ok(Filter { expr: None, columns: BTreeSet::new() });
         };
         let mut expr = self.expr.as_ref().clone();
         let _: ControlFlow<()> = expr.visit(&mut Values(&values));
         let columns = qualify::columns(&mut expr, catalog)?;
-        Ok(Filter {
-            expr: Some(Arc::new(expr)),
-            columns,
-        })
+        Ok(Filter { expr: Some(Arc::new(expr)), columns })
     }
 }
 
@@ -125,10 +103,8 @@ fn sole(statement: &mut ast::Statement) -> Result<&mut Expr, Error> {
     let ast::Statement::Query(query) = statement else {
         return Err(not_one());
     };
-    let is_bare = query.with.is_none()
-        && query.order_by.is_none()
-        && query.limit_clause.is_none()
-        && query.fetch.is_none();
+    let is_bare =
+        query.with.is_none() && query.order_by.is_none() && query.limit_clause.is_none() && query.fetch.is_none();
     let SetExpr::Select(select) = query.body.as_mut() else {
         return Err(not_one());
     };
@@ -166,20 +142,11 @@ impl Filter {
     /// The filter on the rows of a table.
     pub(crate) fn on(&self, table: &Table) -> Result<Expr, Error> {
         let name = names::quoted(&table.name);
-        self.over(table, &|column| {
-            Ok(Expr::CompoundIdentifier(vec![
-                name.clone(),
-                names::quoted(column),
-            ]))
-        })
+        self.over(table, &|column| Ok(Expr::CompoundIdentifier(vec![name.clone(), names::quoted(column)])))
     }
 
     /// The filter with each of the table's columns standing somewhere else.
-    pub(crate) fn over(
-        &self,
-        table: &Table,
-        place: &dyn Fn(&str) -> Result<Expr, Error>,
-    ) -> Result<Expr, Error> {
+    pub(crate) fn over(&self, table: &Table, place: &dyn Fn(&str) -> Result<Expr, Error>) -> Result<Expr, Error> {
         let Some(expr) = &self.expr else {
             return Ok(Expr::Value(Value::Boolean(false).into()));
         };
@@ -220,10 +187,9 @@ impl Places<'_> {
     fn column(&self, name: &Ident) -> Result<Expr, Error> {
         match self.table.column(&name.value) {
             Some(column) => (self.place)(&column.name),
-            None => Err(Error::ungovernable(
-                "any statement: a row filter names a column that is gone,",
-                &self.table.path(),
-            )),
+            None => {
+                Err(Error::ungovernable("any statement: a row filter names a column that is gone,", &self.table.path()))
+            }
         }
     }
 }

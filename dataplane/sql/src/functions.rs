@@ -47,13 +47,7 @@ pub struct Function {
 }
 
 /// The only functions that may stand in FROM, beside those of the warehouse that become one of them.
-pub const TABLE_FUNCTIONS: [&str; 5] = [
-    "generate_series",
-    "json_each",
-    "json_tree",
-    "range",
-    "unnest",
-];
+pub const TABLE_FUNCTIONS: [&str; 5] = ["generate_series", "json_each", "json_tree", "range", "unnest"];
 
 /// The most rows, repetitions or characters one call may be asked for by a literal.
 pub const GENERATED_MAX: u64 = 10_000_000;
@@ -90,9 +84,7 @@ pub fn find(name: &str) -> Option<&'static Function> {
 
 /// What a call of this name can do; `None` for a name nobody knows, which is refused.
 pub fn class(name: &str) -> Option<Class> {
-    find(name)
-        .map(|function| function.class)
-        .or_else(|| dialect::class(name))
+    find(name).map(|function| function.class).or_else(|| dialect::class(name))
 }
 
 /// Whether a statement may name it at all, denied or not.
@@ -102,10 +94,7 @@ pub fn known(name: &str) -> bool {
 
 /// Whether it makes one value of many rows.
 pub fn is_aggregate(name: &str) -> bool {
-    find(name).map_or_else(
-        || dialect::is_aggregate(name),
-        |function| function.kinds.contains(&Kind::Aggregate),
-    )
+    find(name).map_or_else(|| dialect::is_aggregate(name), |function| function.kinds.contains(&Kind::Aggregate))
 }
 
 /// Whether it needs OVER.
@@ -122,17 +111,11 @@ pub fn is_table_function(name: &str) -> bool {
 /// The arguments that decide how much a call makes.
 pub fn sizes(name: &str) -> &'static [usize] {
     let name = name.to_ascii_lowercase();
-    GENERATORS
-        .iter()
-        .find(|(generator, _)| *generator == name)
-        .map_or(&[], |(_, sizes)| sizes)
+    GENERATORS.iter().find(|(generator, _)| *generator == name).map_or(&[], |(_, sizes)| sizes)
 }
 
 fn lines() -> impl Iterator<Item = Function> {
-    include_str!("functions.txt")
-        .lines()
-        .filter(|line| !line.starts_with('#'))
-        .filter_map(read)
+    include_str!("functions.txt").lines().filter(|line| !line.starts_with('#')).filter_map(read)
 }
 
 /// `name class kinds  # reason`; a line that is not so reads as no function, hence as a refusal.
@@ -147,11 +130,7 @@ fn read(line: &'static str) -> Option<Function> {
         "denied" => Class::Denied,
         _ => return None,
     };
-    let kinds = words
-        .next()?
-        .split(',')
-        .map(kind)
-        .collect::<Option<Vec<_>>>()?;
+    let kinds = words.next()?.split(',').map(kind).collect::<Option<Vec<_>>>()?;
     Some(Function { name, class, kinds })
 }
 
@@ -173,10 +152,7 @@ mod tests {
 
     #[test]
     fn every_line_of_the_list_is_read_and_sorted_without_repeats() {
-        let written = include_str!("functions.txt")
-            .lines()
-            .filter(|line| !line.starts_with('#'))
-            .count();
+        let written = include_str!("functions.txt").lines().filter(|line| !line.starts_with('#')).count();
         let names: Vec<_> = all().map(|function| function.name).collect();
         let mut sorted = names.clone();
         sorted.sort_unstable();
@@ -187,9 +163,7 @@ mod tests {
 
     #[test]
     fn the_list_holds_as_many_names_as_the_engine() {
-        let engine = all()
-            .filter(|function| !function.kinds.contains(&Kind::Grammar))
-            .count();
+        let engine = all().filter(|function| !function.kinds.contains(&Kind::Grammar)).count();
         assert_eq!(engine, 947);
     }
 
@@ -214,20 +188,15 @@ mod tests {
 
     #[test]
     fn five_functions_of_the_engine_and_three_of_the_warehouse_stand_in_from() {
-        let engine: Vec<_> = all()
-            .filter(|function| is_table_function(function.name))
-            .map(|function| function.name)
-            .collect();
+        let engine: Vec<_> =
+            all().filter(|function| is_table_function(function.name)).map(|function| function.name).collect();
         assert_eq!(
             engine,
-            TABLE_FUNCTIONS.iter().copied().chain(["flatten"]).fold(
-                Vec::new(),
-                |mut names, name| {
-                    let at = names.partition_point(|known| *known < name);
-                    names.insert(at, name);
-                    names
-                }
-            )
+            TABLE_FUNCTIONS.iter().copied().chain(["flatten"]).fold(Vec::new(), |mut names, name| {
+                let at = names.partition_point(|known| *known < name);
+                names.insert(at, name);
+                names
+            })
         );
         assert!(is_table_function("SPLIT_TO_TABLE") && is_table_function("Generator"));
         assert!(!is_table_function("read_csv") && !is_table_function("repeat"));

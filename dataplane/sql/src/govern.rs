@@ -56,10 +56,7 @@ impl Rules {
     /// Masks a column; the stronger of two masks on one column stays.
     pub fn mask(&mut self, schema: &str, table: &str, column: &str, mask: Mask) {
         let masks = &mut self.table(schema, table).masks;
-        match masks
-            .iter_mut()
-            .find(|(known, _)| known.eq_ignore_ascii_case(column))
-        {
+        match masks.iter_mut().find(|(known, _)| known.eq_ignore_ascii_case(column)) {
             Some((_, known)) => *known = stronger(*known, mask),
             None => masks.push((column.to_owned(), mask)),
         }
@@ -75,19 +72,14 @@ impl Rules {
     }
 
     fn table(&mut self, schema: &str, table: &str) -> &mut TableRules {
-        self.tables
-            .entry((schema.to_ascii_lowercase(), table.to_ascii_lowercase()))
-            .or_default()
+        self.tables.entry((schema.to_ascii_lowercase(), table.to_ascii_lowercase())).or_default()
     }
 
     fn of(&self, table: &Table) -> Option<&TableRules> {
         if self.tables.is_empty() {
             return None;
         }
-        self.tables.get(&(
-            table.schema.to_ascii_lowercase(),
-            table.name.to_ascii_lowercase(),
-        ))
+        self.tables.get(&(table.schema.to_ascii_lowercase(), table.name.to_ascii_lowercase()))
     }
 }
 
@@ -99,11 +91,7 @@ fn stronger(one: Mask, other: Mask) -> Mask {
         Mask::Hash => (2, 0),
         Mask::Partial { visible_chars } => (3, visible_chars),
     };
-    if shown(one) <= shown(other) {
-        one
-    } else {
-        other
-    }
+    if shown(one) <= shown(other) { one } else { other }
 }
 
 /// One reference to a table, with what rules it.
@@ -147,27 +135,16 @@ impl Scan {
     /// Binds the rules of the table; a rule that no longer fits the table refuses every statement on it.
     fn new(table: &Arc<Table>, rules: Option<&TableRules>) -> Result<Self, Error> {
         let empty = TableRules::default();
-        let TableRules {
-            filters,
-            masks,
-            strict: _,
-        } = rules.unwrap_or(&empty);
-        let mask_of = |name: &str| {
-            masks
-                .iter()
-                .find(|(column, _)| column.eq_ignore_ascii_case(name))
-                .map(|(_, mask)| *mask)
-        };
+        let TableRules { filters, masks, strict: _ } = rules.unwrap_or(&empty);
+        let mask_of =
+            |name: &str| masks.iter().find(|(column, _)| column.eq_ignore_ascii_case(name)).map(|(_, mask)| *mask);
         let columns = table.columns.iter().map(|column| ScanColumn {
             name: column.name.clone(),
             type_name: column.type_name.clone(),
             is_text: column.family() == crate::types::Type::Text,
             mask: mask_of(&column.name),
         });
-        let bound = filters
-            .iter()
-            .map(|filter| filter.on(table))
-            .collect::<Result<_, _>>()?;
+        let bound = filters.iter().map(|filter| filter.on(table)).collect::<Result<_, _>>()?;
         Ok(Self {
             table: Arc::clone(table),
             columns: columns.collect(),
@@ -236,12 +213,7 @@ impl Governed {
 
 /// Puts the rules in. What cannot be governed is refused.
 pub fn govern(resolved: Resolved, rules: &Rules) -> Result<Governed, Error> {
-    let Resolved {
-        kind,
-        mut tree,
-        references,
-        target,
-    } = resolved;
+    let Resolved { kind, mut tree, references, target } = resolved;
     let mut scans = Vec::with_capacity(references.len() + 1);
     let mut filtered_tables = BTreeSet::new();
     let mut strict = false;
@@ -276,17 +248,8 @@ pub fn govern(resolved: Resolved, rules: &Rules) -> Result<Governed, Error> {
 }
 
 pub(crate) fn masked_error(table: &Table, column: &str, what: &str) -> Error {
-    let kind = Kind::MaskedColumn {
-        table: table.path(),
-        column: column.to_owned(),
-    };
-    Error::new(
-        kind,
-        format!(
-            "column {column} of {} is masked for you: {what}",
-            table.path()
-        ),
-    )
+    let kind = Kind::MaskedColumn { table: table.path(), column: column.to_owned() };
+    Error::new(kind, format!("column {column} of {} is masked for you: {what}", table.path()))
 }
 
 #[cfg(test)]

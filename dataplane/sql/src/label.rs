@@ -38,10 +38,7 @@ fn label_select(select: &mut Select) -> Result<(), Error> {
             continue;
         }
         let label: String = print::label(expr)?.chars().take(LABEL_CHARS_MAX).collect();
-        *item = SelectItem::ExprWithAlias {
-            expr: expr.clone(),
-            alias: names::quoted(&label),
-        };
+        *item = SelectItem::ExprWithAlias { expr: expr.clone(), alias: names::quoted(&label) };
     }
     Ok(())
 }

@@ -84,17 +84,14 @@ pub(crate) fn tokens(text: &str) -> Result<Vec<TokenWithSpan>, Error> {
 /// One kind of string, bounded names, numbered parameters.
 fn plain(token: Token) -> Result<Token, Error> {
     match token {
-        Token::EscapedStringLiteral(text) | Token::NationalStringLiteral(text) => {
-            Ok(Token::SingleQuotedString(text))
-        }
+        Token::EscapedStringLiteral(text) | Token::NationalStringLiteral(text) => Ok(Token::SingleQuotedString(text)),
         Token::DollarQuotedString(quoted) => Ok(Token::SingleQuotedString(quoted.value)),
-        Token::Word(word) if word.value.chars().count() > IDENTIFIER_CHARS_MAX => Err(Error::new(
-            Kind::TooLarge,
-            format!("a name may have {IDENTIFIER_CHARS_MAX} characters"),
-        )),
-        Token::Word(word) if word.value.contains('\0') || word.value.is_empty() => Err(
-            Error::syntax("a name may not be empty or hold a zero character"),
-        ),
+        Token::Word(word) if word.value.chars().count() > IDENTIFIER_CHARS_MAX => {
+            Err(Error::new(Kind::TooLarge, format!("a name may have {IDENTIFIER_CHARS_MAX} characters")))
+        }
+        Token::Word(word) if word.value.contains('\0') || word.value.is_empty() => {
+            Err(Error::syntax("a name may not be empty or hold a zero character"))
+        }
         Token::SingleQuotedString(text) if text.contains('\0') => {
             Err(Error::syntax("a string may not hold a zero character"))
         }
@@ -110,16 +107,11 @@ fn refuse_odd_space(text: &str, tokens: &[TokenWithSpan]) -> Result<(), Error> {
     if total == 0 {
         return Ok(());
     }
-    let inside: usize = tokens
-        .iter()
-        .map(|token| quoted(&token.token).map_or(0, odd_spaces))
-        .sum();
+    let inside: usize = tokens.iter().map(|token| quoted(&token.token).map_or(0, odd_spaces)).sum();
     if total == inside {
         return Ok(());
     }
-    Err(Error::syntax(
-        "white space other than space, tab and line end is not allowed outside of literals",
-    ))
+    Err(Error::syntax("white space other than space, tab and line end is not allowed outside of literals"))
 }
 
 fn odd_spaces(text: &str) -> usize {
@@ -141,14 +133,14 @@ fn is_odd_space(c: char) -> bool {
 
 fn quoted(token: &Token) -> Option<&str> {
     match token {
-        Token::SingleQuotedString(text)
-        | Token::NationalStringLiteral(text)
-        | Token::EscapedStringLiteral(text) => Some(text),
+        Token::SingleQuotedString(text) | Token::NationalStringLiteral(text) | Token::EscapedStringLiteral(text) => {
+            Some(text)
+        }
         Token::DollarQuotedString(quoted) => Some(&quoted.value),
         Token::Word(word) if word.quote_style.is_some() => Some(&word.value),
-        Token::Whitespace(
-            Whitespace::SingleLineComment { comment, .. } | Whitespace::MultiLineComment(comment),
-        ) => Some(comment),
+        Token::Whitespace(Whitespace::SingleLineComment { comment, .. } | Whitespace::MultiLineComment(comment)) => {
+            Some(comment)
+        }
         _ => None,
     }
 }
@@ -182,10 +174,7 @@ impl Depth {
             _ => {}
         }
         if self.total > DEPTH_MAX {
-            return Err(Error::new(
-                Kind::TooDeep,
-                format!("a statement may nest {DEPTH_MAX} levels deep"),
-            ));
+            return Err(Error::new(Kind::TooDeep, format!("a statement may nest {DEPTH_MAX} levels deep")));
         }
         Ok(())
     }

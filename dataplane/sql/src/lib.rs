@@ -33,9 +33,7 @@ pub use lex::{IDENTIFIER_CHARS_MAX, TEXT_BYTES_MAX};
 pub use parse::{parse, split};
 pub use print::{Bind, CHECK_FAILED};
 pub use resolve::{Resolved, resolve};
-pub use statement::{
-    Kind, Operation, SessionCommand, Statement, TableUse, TransactionCommand, digest,
-};
+pub use statement::{Kind, Operation, SessionCommand, Statement, TableUse, TransactionCommand, digest};
 pub use transpile::{EngineSql, transpile};
 
 #[cfg(test)]

@@ -8,14 +8,7 @@ pub const RAW_CATALOG: &str = "raw";
 pub const MAIN_SCHEMA: &str = "main";
 
 /// First parts of a path that no caller may write: the engine's own catalogs, and ours.
-const RESERVED: [&str; 6] = [
-    RAW_CATALOG,
-    "system",
-    "temp",
-    "memory",
-    "pg_catalog",
-    "information_schema",
-];
+const RESERVED: [&str; 6] = [RAW_CATALOG, "system", "temp", "memory", "pg_catalog", "information_schema"];
 const RESERVED_PREFIXES: [&str; 3] = ["_svc", "duckdb_", "pragma_"];
 /// Tables the engine answers from its catalog, wherever they seem to stand.
 const CATALOG_PREFIXES: [&str; 4] = ["duckdb_", "pragma_", "pg_", "sqlite_"];
@@ -35,21 +28,11 @@ impl TableName {
         let parts = parts(name)?;
         let text = |ident: &Ident| Some(ident.value.clone()).filter(|value| !value.is_empty());
         match parts.as_slice() {
-            [name] => Some(Self {
-                database: None,
-                schema: None,
-                name: name.value.clone(),
-            }),
-            [schema, name] => Some(Self {
-                database: None,
-                schema: text(schema),
-                name: name.value.clone(),
-            }),
-            [database, schema, name] => Some(Self {
-                database: text(database),
-                schema: text(schema),
-                name: name.value.clone(),
-            }),
+            [name] => Some(Self { database: None, schema: None, name: name.value.clone() }),
+            [schema, name] => Some(Self { database: None, schema: text(schema), name: name.value.clone() }),
+            [database, schema, name] => {
+                Some(Self { database: text(database), schema: text(schema), name: name.value.clone() })
+            }
             _ => None,
         }
     }
@@ -58,27 +41,18 @@ impl TableName {
     pub(crate) fn is_reserved(&self) -> bool {
         let first = self.database.as_ref().or(self.schema.as_ref());
         first.is_some_and(|first| is_reserved(first))
-            || self
-                .schema
-                .as_ref()
-                .is_some_and(|schema| is_reserved(schema))
+            || self.schema.as_ref().is_some_and(|schema| is_reserved(schema))
             || starts_with_any(&self.name, &CATALOG_PREFIXES)
             || starts_with_any(&self.name, &["_svc"])
     }
 }
 
 fn is_reserved(part: &str) -> bool {
-    RESERVED
-        .iter()
-        .any(|reserved| part.eq_ignore_ascii_case(reserved))
-        || starts_with_any(part, &RESERVED_PREFIXES)
+    RESERVED.iter().any(|reserved| part.eq_ignore_ascii_case(reserved)) || starts_with_any(part, &RESERVED_PREFIXES)
 }
 
 fn starts_with_any(name: &str, prefixes: &[&str]) -> bool {
-    prefixes.iter().any(|prefix| {
-        name.get(..prefix.len())
-            .is_some_and(|head| head.eq_ignore_ascii_case(prefix))
-    })
+    prefixes.iter().any(|prefix| name.get(..prefix.len()).is_some_and(|head| head.eq_ignore_ascii_case(prefix)))
 }
 
 pub(crate) fn parts(name: &ObjectName) -> Option<Vec<&Ident>> {

@@ -24,10 +24,7 @@ pub fn parse(text: &str) -> Result<Statement, Error> {
     match (groups.pop(), groups.is_empty()) {
         (None, _) => Err(Error::new(Kind::Empty, "there is no statement in the text")),
         (Some(tokens), true) => statement(text, tokens),
-        (Some(_), false) => Err(Error::new(
-            Kind::Several,
-            "one statement is expected, this is more than one",
-        )),
+        (Some(_), false) => Err(Error::new(Kind::Several, "one statement is expected, this is more than one")),
     }
 }
 
@@ -35,15 +32,9 @@ pub fn parse(text: &str) -> Result<Statement, Error> {
 pub fn split(text: &str) -> Result<Vec<Statement>, Error> {
     let groups = grouped(lex::tokens(text)?);
     if groups.len() > STATEMENTS_MAX {
-        return Err(Error::new(
-            Kind::TooLarge,
-            format!("a query may hold {STATEMENTS_MAX} statements"),
-        ));
+        return Err(Error::new(Kind::TooLarge, format!("a query may hold {STATEMENTS_MAX} statements")));
     }
-    groups
-        .into_iter()
-        .map(|tokens| statement(text, tokens))
-        .collect()
+    groups.into_iter().map(|tokens| statement(text, tokens)).collect()
 }
 
 /// `SELECT` and these tokens, as policies write their filters.
@@ -63,9 +54,7 @@ pub(crate) fn query(text: &str) -> Result<Box<ast::Query>, Error> {
 
 fn statement(text: &str, tokens: Vec<TokenWithSpan>) -> Result<Statement, Error> {
     let source = source(text, &tokens);
-    tree(tables_selected(tokens))
-        .and_then(|tree| Statement::new(source, tree))
-        .map_err(|e| e.within(text))
+    tree(tables_selected(tokens)).and_then(|tree| Statement::new(source, tree)).map_err(|e| e.within(text))
 }
 
 fn tree(tokens: Vec<TokenWithSpan>) -> Result<ast::Statement, Error> {
@@ -79,16 +68,12 @@ fn tree(tokens: Vec<TokenWithSpan>) -> Result<ast::Statement, Error> {
 /// The statement's own text among others, its place kept, so that positions fit both.
 fn source(text: &str, tokens: &[TokenWithSpan]) -> Source {
     let edge = |at: Option<Location>| {
-        at.and_then(|at| Position::of(text, at))
-            .and_then(|position| usize::try_from(position.offset).ok())
+        at.and_then(|at| Position::of(text, at)).and_then(|position| usize::try_from(position.offset).ok())
     };
     let start = edge(tokens.first().map(|token| token.span.start)).unwrap_or(1);
     let end = edge(tokens.last().map(|token| token.span.end));
     let length = end.map_or(usize::MAX, |end| end.saturating_sub(start));
-    Source {
-        whole: text.to_owned(),
-        own: text.chars().skip(start - 1).take(length).collect(),
-    }
+    Source { whole: text.to_owned(), own: text.chars().skip(start - 1).take(length).collect() }
 }
 
 /// The text a statement came in, and its own part.
@@ -107,18 +92,9 @@ fn tables_selected(tokens: Vec<TokenWithSpan>) -> Vec<TokenWithSpan> {
     let mut rest = tokens.into_iter().peekable();
     while let Some(token) = rest.next() {
         let begins = kept.last().is_none_or(|before| begins_query(&before.token));
-        let named = rest
-            .peek()
-            .is_some_and(|next| matches!(next.token, Token::Word(_)));
+        let named = rest.peek().is_some_and(|next| matches!(next.token, Token::Word(_)));
         if is(&token.token, Keyword::TABLE) && begins && named {
-            kept.extend([
-                made("SELECT"),
-                TokenWithSpan {
-                    token: Token::Mul,
-                    span: token.span,
-                },
-                made("FROM"),
-            ]);
+            kept.extend([made("SELECT"), TokenWithSpan { token: Token::Mul, span: token.span }, made("FROM")]);
         } else {
             kept.push(token);
         }
@@ -170,10 +146,7 @@ fn grouped(tokens: Vec<TokenWithSpan>) -> Vec<Vec<TokenWithSpan>> {
     groups
 }
 
-fn either<T>(
-    tokens: Vec<TokenWithSpan>,
-    read: impl Fn(&mut Parser<'_>) -> Result<T, ParserError>,
-) -> Result<T, Error> {
+fn either<T>(tokens: Vec<TokenWithSpan>, read: impl Fn(&mut Parser<'_>) -> Result<T, ParserError>) -> Result<T, Error> {
     let first = read(&mut parser(&SnowflakeDialect, tokens.clone()));
     match first {
         Ok(tree) => Ok(tree),
@@ -198,9 +171,7 @@ fn refused(error: ParserError) -> Error {
                 None => error,
             }
         }
-        ParserError::RecursionLimitExceeded => {
-            Error::new(Kind::TooDeep, "the statement nests too deep")
-        }
+        ParserError::RecursionLimitExceeded => Error::new(Kind::TooDeep, "the statement nests too deep"),
     }
 }
 
@@ -220,9 +191,7 @@ fn located(message: &str) -> (String, Option<Location>) {
 
 fn lowered(message: &str) -> String {
     let mut letters = message.trim_end_matches(':').trim_end().chars();
-    letters.next().map_or_else(String::new, |first| {
-        first.to_lowercase().chain(letters).collect()
-    })
+    letters.next().map_or_else(String::new, |first| first.to_lowercase().chain(letters).collect())
 }
 
 #[cfg(test)]

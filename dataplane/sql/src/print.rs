@@ -83,30 +83,15 @@ pub(crate) fn governed(statement: &Statement, scans: &[Scan]) -> Result<String, 
 }
 
 /// Text for the engine; governed scans are written from `scans`, with barriers if asked.
-pub(crate) fn engine(
-    statement: &Statement,
-    scans: &[Scan],
-    barriers: bool,
-) -> Result<Printed, Error> {
+pub(crate) fn engine(statement: &Statement, scans: &[Scan], barriers: bool) -> Result<Printed, Error> {
     let mut printer = Printer::new(Style::Engine, scans, barriers);
     printer.statement(statement)?;
-    Ok(Printed {
-        sql: printer.out,
-        binds: printer.binds,
-        tables: printer.tables,
-    })
+    Ok(Printed { sql: printer.out, binds: printer.binds, tables: printer.tables })
 }
 
 impl<'a> Printer<'a> {
     fn new(style: Style, scans: &'a [Scan], barriers: bool) -> Self {
-        Self {
-            out: String::with_capacity(256),
-            style,
-            scans,
-            barriers,
-            binds: Vec::new(),
-            tables: Vec::new(),
-        }
+        Self { out: String::with_capacity(256), style, scans, barriers, binds: Vec::new(), tables: Vec::new() }
     }
 
     fn put(&mut self, text: &str) {
@@ -115,17 +100,11 @@ impl<'a> Printer<'a> {
 
     /// A construct of the warehouse: known, but the engine must never meet it.
     fn warehouse_only(&self, construct: &str) -> Result<(), Error> {
-        if self.style == Style::Engine {
-            Err(Error::unsupported(construct))
-        } else {
-            Ok(())
-        }
+        if self.style == Style::Engine { Err(Error::unsupported(construct)) } else { Ok(()) }
     }
 
     fn ident(&mut self, ident: &Ident) {
-        if self.style == Style::Engine
-            || (ident.quote_style.is_some() || !quote::is_plain(&ident.value))
-        {
+        if self.style == Style::Engine || (ident.quote_style.is_some() || !quote::is_plain(&ident.value)) {
             quote::name_into(&mut self.out, &ident.value);
         } else {
             self.out.push_str(&ident.value);
@@ -146,10 +125,7 @@ impl<'a> Printer<'a> {
         if let Some([catalog, schema, table]) = names::parts(name).as_deref()
             && catalog.value == names::RAW_CATALOG
         {
-            self.tables.push(format!(
-                "{}.{}.{}",
-                catalog.value, schema.value, table.value
-            ));
+            self.tables.push(format!("{}.{}.{}", catalog.value, schema.value, table.value));
         }
         for (i, part) in parts.iter().enumerate() {
             if i > 0 {
@@ -165,11 +141,7 @@ impl<'a> Printer<'a> {
         Ok(())
     }
 
-    fn list<T>(
-        &mut self,
-        items: &[T],
-        mut print: impl FnMut(&mut Self, &T) -> Result<(), Error>,
-    ) -> Result<(), Error> {
+    fn list<T>(&mut self, items: &[T], mut print: impl FnMut(&mut Self, &T) -> Result<(), Error>) -> Result<(), Error> {
         for (i, item) in items.iter().enumerate() {
             if i > 0 {
                 self.put(", ");
@@ -218,15 +190,10 @@ impl<'a> Printer<'a> {
         if let Some(made) = marker::made(name) {
             return self.made(made);
         }
-        let number = name
-            .strip_prefix('$')
-            .and_then(|digits| digits.parse::<usize>().ok());
+        let number = name.strip_prefix('$').and_then(|digits| digits.parse::<usize>().ok());
         match (self.style, number) {
             (Style::Engine, Some(number)) => {
-                let known = self
-                    .binds
-                    .iter()
-                    .position(|bind| *bind == Bind::Caller(number));
+                let known = self.binds.iter().position(|bind| *bind == Bind::Caller(number));
                 let position = known.unwrap_or_else(|| {
                     self.binds.push(Bind::Caller(number));
                     self.binds.len() - 1
@@ -267,9 +234,7 @@ impl<'a> Printer<'a> {
 
 fn is_number(digits: &str) -> bool {
     digits.starts_with(|c: char| c.is_ascii_digit() || c == '.')
-        && digits
-            .chars()
-            .all(|c| c.is_ascii_digit() || matches!(c, '.' | 'e' | 'E' | '+' | '-'))
+        && digits.chars().all(|c| c.is_ascii_digit() || matches!(c, '.' | 'e' | 'E' | '+' | '-'))
 }
 
 fn is_hex(digits: &str) -> bool {
@@ -278,11 +243,7 @@ fn is_hex(digits: &str) -> bool {
 
 /// Refuses a field that is set although nobody has said what it means here.
 fn absent(is_absent: bool, construct: &str) -> Result<(), Error> {
-    if is_absent {
-        Ok(())
-    } else {
-        Err(Error::unsupported(construct))
-    }
+    if is_absent { Ok(()) } else { Err(Error::unsupported(construct)) }
 }
 
 /// `*` and nothing more.

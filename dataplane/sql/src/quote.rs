@@ -83,21 +83,15 @@ mod tests {
     }
 
     fn expression(depth: u32) -> impl Strategy<Value = String> {
-        let leaf = prop_oneof![
-            Just("1".to_owned()),
-            Just("'a'".to_owned()),
-            Just("NULL".to_owned()),
-            Just("2.5".to_owned())
-        ];
+        let leaf =
+            prop_oneof![Just("1".to_owned()), Just("'a'".to_owned()), Just("NULL".to_owned()), Just("2.5".to_owned())];
         leaf.prop_recursive(depth, 32, 3, |inner| {
             prop_oneof![
                 (inner.clone(), inner.clone()).prop_map(|(a, b)| format!("{a} || {b}")),
                 (inner.clone(), inner.clone()).prop_map(|(a, b)| format!("({a}) = ({b})")),
                 (inner.clone(), inner.clone()).prop_map(|(a, b)| format!("({a} AND {b} OR {a})")),
                 inner.clone().prop_map(|a| format!("NOT ({a})")),
-                inner
-                    .clone()
-                    .prop_map(|a| format!("CASE WHEN {a} THEN 1 ELSE ({a}) END")),
+                inner.clone().prop_map(|a| format!("CASE WHEN {a} THEN 1 ELSE ({a}) END")),
                 inner.clone().prop_map(|a| format!("({a}) IS NULL")),
                 inner.prop_map(|a| format!("CAST({a} AS VARCHAR)")),
             ]

@@ -6,8 +6,8 @@
 use std::sync::Arc;
 
 use sqlparser::ast::{
-    self, Expr, FromTable, Function, FunctionArg, FunctionArgExpr, Ident, ObjectName, TableAlias,
-    TableFactor, TableObject, UnaryOperator, Value,
+    self, Expr, FromTable, Function, FunctionArg, FunctionArgExpr, Ident, ObjectName, TableAlias, TableFactor,
+    TableObject, UnaryOperator, Value,
 };
 
 use crate::catalog::{Catalog, Names, Table};
@@ -49,23 +49,14 @@ impl Resolved {
 }
 
 /// Binds a statement's names as this session sees them.
-pub fn resolve(
-    statement: Statement,
-    catalog: &Catalog,
-    session: &Names,
-) -> Result<Resolved, Error> {
+pub fn resolve(statement: Statement, catalog: &Catalog, session: &Names) -> Result<Resolved, Error> {
     let kind = statement.kind().clone();
     let whole = statement.whole().to_owned();
     let bound = bind(statement, &kind, catalog, session);
     bound.map_err(|error| error.within(&whole))
 }
 
-fn bind(
-    statement: Statement,
-    kind: &Kind,
-    catalog: &Catalog,
-    session: &Names,
-) -> Result<Resolved, Error> {
+fn bind(statement: Statement, kind: &Kind, catalog: &Catalog, session: &Names) -> Result<Resolved, Error> {
     if let (false, Kind::Other(construct)) = (kind.runs(), kind) {
         return Err(Error::unsupported(construct.clone()));
     }
@@ -74,19 +65,10 @@ fn bind(
     }
     let mut tree = statement.into_admitted()?;
     label::label(&mut tree)?;
-    let mut binder = Binder {
-        catalog,
-        session,
-        references: Vec::new(),
-    };
+    let mut binder = Binder { catalog, session, references: Vec::new() };
     let target = binder.target(&mut tree)?;
     scope::walk_statement(&mut tree, &mut binder)?;
-    Ok(Resolved {
-        kind: kind.clone(),
-        tree,
-        references: binder.references,
-        target,
-    })
+    Ok(Resolved { kind: kind.clone(), tree, references: binder.references, target })
 }
 
 struct Binder<'a> {
@@ -100,9 +82,7 @@ impl Binder<'_> {
         let Some(written) = TableName::of(name) else {
             return Err(Error::unsupported("this form of table name"));
         };
-        self.catalog
-            .find(&written, self.session)
-            .map_err(|error| located(error, name))
+        self.catalog.find(&written, self.session).map_err(|error| located(error, name))
     }
 
     /// Binds what the statement writes to; a new table's name gets its home.
@@ -111,16 +91,13 @@ impl Binder<'_> {
         match tree {
             S::Insert(insert) => {
                 let TableObject::TableName(name) = &mut insert.table else {
-                    return Err(Error::unsupported(
-                        "INSERT into something other than a table",
-                    ));
+                    return Err(Error::unsupported("INSERT into something other than a table"));
                 };
                 self.existing(name).map(Some)
             }
             S::Update(update) => self.existing_factor(&mut update.table.relation).map(Some),
             S::Delete(delete) => {
-                let (FromTable::WithFromKeyword(from) | FromTable::WithoutKeyword(from)) =
-                    &mut delete.from;
+                let (FromTable::WithFromKeyword(from) | FromTable::WithoutKeyword(from)) = &mut delete.from;
                 let [one] = from.as_mut_slice() else {
                     return Err(Error::unsupported("DELETE of several tables"));
                 };
@@ -137,31 +114,16 @@ impl Binder<'_> {
                 self.existing(&mut alter.name)?;
                 Ok(None)
             }
-            S::CreateTable(create) => self
-                .new_table(&mut create.name, create.if_not_exists)
-                .map(|()| None),
-            S::CreateSchema {
-                schema_name: ast::SchemaName::Simple(name),
-                ..
-            } => self.schema(name, false).map(|()| None),
-            S::Drop {
-                object_type: ast::ObjectType::Schema,
-                names,
-                ..
-            } => names
-                .iter_mut()
-                .try_for_each(|name| self.schema(name, true))
-                .map(|()| None),
-            S::Drop {
-                object_type: ast::ObjectType::Table,
-                names,
-                if_exists,
-                ..
-            } => {
+            S::CreateTable(create) => self.new_table(&mut create.name, create.if_not_exists).map(|()| None),
+            S::CreateSchema { schema_name: ast::SchemaName::Simple(name), .. } => {
+                self.schema(name, false).map(|()| None)
+            }
+            S::Drop { object_type: ast::ObjectType::Schema, names, .. } => {
+                names.iter_mut().try_for_each(|name| self.schema(name, true)).map(|()| None)
+            }
+            S::Drop { object_type: ast::ObjectType::Table, names, if_exists, .. } => {
                 let mut names = names.iter_mut();
-                names
-                    .try_for_each(|name| self.dropped(name, *if_exists))
-                    .map(|()| None)
+                names.try_for_each(|name| self.dropped(name, *if_exists)).map(|()| None)
             }
             _ => Ok(None),
         }
@@ -174,32 +136,19 @@ impl Binder<'_> {
     }
 
     fn existing_factor(&self, factor: &mut TableFactor) -> Result<Arc<Table>, Error> {
-        let TableFactor::Table {
-            name,
-            alias,
-            args: None,
-            sample: None,
-            ..
-        } = factor
-        else {
-            return Err(Error::unsupported(
-                "writing to something other than a table",
-            ));
+        let TableFactor::Table { name, alias, args: None, sample: None, .. } = factor else {
+            return Err(Error::unsupported("writing to something other than a table"));
         };
         alias_as_named(name, alias);
         self.existing(name)
     }
 
     fn new_table(&self, name: &mut ObjectName, _if_not_exists: bool) -> Result<(), Error> {
-        let written =
-            TableName::of(name).ok_or_else(|| Error::unsupported("this form of table name"))?;
+        let written = TableName::of(name).ok_or_else(|| Error::unsupported("this form of table name"))?;
         if written.is_reserved() {
             return Err(located(Error::unsupported("a table of this name"), name));
         }
-        let home = self
-            .session
-            .home(self.catalog, &written)
-            .filter(|home| self.catalog.has_schema(home));
+        let home = self.session.home(self.catalog, &written).filter(|home| self.catalog.has_schema(home));
         let Some(home) = home else {
             return Err(located(Self::no_schema(&written), name));
         };
@@ -209,11 +158,7 @@ impl Binder<'_> {
 
     fn no_schema(written: &TableName) -> Error {
         let schema = written.schema.clone().unwrap_or_default();
-        let kind = ErrorKind::TableNotFound {
-            schema: None,
-            name: schema.clone(),
-            did_you_mean: None,
-        };
+        let kind = ErrorKind::TableNotFound { schema: None, name: schema.clone(), did_you_mean: None };
         Error::new(kind, format!("schema {schema} does not exist"))
     }
 
@@ -232,26 +177,17 @@ impl Binder<'_> {
         let parts = names::parts(name).unwrap_or_default();
         let schema = match parts.as_slice() {
             [schema] => schema.value.clone(),
-            [database, schema] if database.value.eq_ignore_ascii_case(&self.session.database) => {
-                schema.value.clone()
-            }
+            [database, schema] if database.value.eq_ignore_ascii_case(&self.session.database) => schema.value.clone(),
             _ => return Err(Error::unsupported("this form of schema name")),
         };
-        let written = TableName {
-            database: None,
-            schema: Some(schema.clone()),
-            name: String::new(),
-        };
+        let written = TableName { database: None, schema: Some(schema.clone()), name: String::new() };
         if written.is_reserved() {
             return Err(located(Error::unsupported("a schema of this name"), name));
         }
         if must_exist && !self.catalog.has_schema(&schema) {
             return Err(located(Self::no_schema(&written), name));
         }
-        *name = ObjectName::from(vec![
-            names::quoted(names::RAW_CATALOG),
-            names::quoted(&schema),
-        ]);
+        *name = ObjectName::from(vec![names::quoted(names::RAW_CATALOG), names::quoted(&schema)]);
         Ok(())
     }
 }
@@ -259,25 +195,11 @@ impl Binder<'_> {
 impl Relations for Binder<'_> {
     fn factor(&mut self, factor: &mut TableFactor, with: Option<usize>) -> Result<(), Error> {
         match factor {
-            TableFactor::Table {
-                name,
-                args: Some(called),
-                ..
-            } => table_function(name, &called.args),
+            TableFactor::Table { name, args: Some(called), .. } => table_function(name, &called.args),
             TableFactor::Function { name, args, .. } => table_function(name, args),
-            TableFactor::TableFunction {
-                expr: Expr::Function(function),
-                ..
-            } => table_function(&function.name, &[]),
-            TableFactor::TableFunction { .. } => Err(Error::unsupported(
-                "TABLE(…) of something other than a function",
-            )),
-            TableFactor::Table {
-                name,
-                alias,
-                args: None,
-                ..
-            } => {
+            TableFactor::TableFunction { expr: Expr::Function(function), .. } => table_function(&function.name, &[]),
+            TableFactor::TableFunction { .. } => Err(Error::unsupported("TABLE(…) of something other than a function")),
+            TableFactor::Table { name, alias, args: None, .. } => {
                 let marked = if let Some(number) = with {
                     Marked::With(number)
                 } else {
@@ -310,12 +232,7 @@ fn alias_as_named(name: &ObjectName, alias: &mut Option<TableAlias>) {
     if alias.is_none()
         && let Some(last) = names::last(name)
     {
-        *alias = Some(TableAlias {
-            explicit: true,
-            name: last.clone(),
-            columns: Vec::new(),
-            at: None,
-        });
+        *alias = Some(TableAlias { explicit: true, name: last.clone(), columns: Vec::new(), at: None });
     }
 }
 
@@ -332,13 +249,8 @@ fn table_function(name: &ObjectName, args: &[FunctionArg]) -> Result<(), Error> 
         return Ok(());
     }
     let name = ident.value.to_ascii_lowercase();
-    let message = format!(
-        "{name} in FROM needs numbers up to {} written out",
-        functions::GENERATED_MAX
-    );
-    let kind = ErrorKind::Unsupported {
-        construct: format!("this size in {name}"),
-    };
+    let message = format!("{name} in FROM needs numbers up to {} written out", functions::GENERATED_MAX);
+    let kind = ErrorKind::Unsupported { construct: format!("this size in {name}") };
     Err(Error::new(kind, message).at(ident.span.start))
 }
 
@@ -348,10 +260,7 @@ fn is_bounded(argument: &FunctionArg) -> bool {
         return false;
     };
     let expr = match expr {
-        Expr::UnaryOp {
-            op: UnaryOperator::Minus,
-            expr,
-        } => expr,
+        Expr::UnaryOp { op: UnaryOperator::Minus, expr } => expr,
         other => other,
     };
     match expr {
@@ -360,9 +269,7 @@ fn is_bounded(argument: &FunctionArg) -> bool {
             matches!(expr.as_ref(), Expr::Value(value) if matches!(value.value, Value::SingleQuotedString(_)))
         }
         Expr::Value(value) => match &value.value {
-            Value::Number(digits, _) => digits
-                .parse::<u64>()
-                .is_ok_and(|number| number <= functions::GENERATED_MAX),
+            Value::Number(digits, _) => digits.parse::<u64>().is_ok_and(|number| number <= functions::GENERATED_MAX),
             _ => false,
         },
         _ => false,

@@ -7,9 +7,7 @@
 
 use std::ops::ControlFlow;
 
-use sqlparser::ast::{
-    Ident, ObjectName, Query, SetExpr, TableFactor, Values, VisitMut, VisitorMut,
-};
+use sqlparser::ast::{Ident, ObjectName, Query, SetExpr, TableFactor, Values, VisitMut, VisitorMut};
 
 use crate::error::Error;
 use crate::names;
@@ -27,17 +25,8 @@ pub(crate) trait Relations {
 }
 
 /// Visits every relation in a part of a statement.
-pub(crate) fn walk<T: VisitMut>(
-    part: &mut T,
-    relations: &mut dyn Relations,
-    numbers: &mut usize,
-) -> Result<(), Error> {
-    let mut walk = Walk {
-        relations,
-        numbers,
-        frames: Vec::new(),
-        away: Vec::new(),
-    };
+pub(crate) fn walk<T: VisitMut>(part: &mut T, relations: &mut dyn Relations, numbers: &mut usize) -> Result<(), Error> {
+    let mut walk = Walk { relations, numbers, frames: Vec::new(), away: Vec::new() };
     match part.visit(&mut walk) {
         ControlFlow::Continue(()) => Ok(()),
         ControlFlow::Break(error) => Err(error),
@@ -93,15 +82,8 @@ impl Walk<'_> {
 
     fn with_query(&self, name: &ObjectName) -> Option<usize> {
         let wanted = names::single(name)?.value.to_ascii_lowercase();
-        let taken = self
-            .frames
-            .iter()
-            .rev()
-            .flat_map(|frame| frame.iter().rev());
-        taken
-            .filter(|(name, _)| *name == wanted)
-            .map(|(_, number)| *number)
-            .next()
+        let taken = self.frames.iter().rev().flat_map(|frame| frame.iter().rev());
+        taken.filter(|(name, _)| *name == wanted).map(|(_, number)| *number).next()
     }
 }
 
@@ -125,9 +107,7 @@ impl VisitorMut for Walk<'_> {
 
     fn post_visit_table_factor(&mut self, factor: &mut TableFactor) -> ControlFlow<Error> {
         let with = match factor {
-            TableFactor::Table {
-                name, args: None, ..
-            } => self.with_query(name),
+            TableFactor::Table { name, args: None, .. } => self.with_query(name),
             _ => None,
         };
         done(self.relations.factor(factor, with))
@@ -146,11 +126,7 @@ fn done(result: Result<(), Error>) -> ControlFlow<Error> {
 }
 
 fn empty() -> Query {
-    let values = Values {
-        explicit_row: false,
-        value_keyword: false,
-        rows: Vec::new(),
-    };
+    let values = Values { explicit_row: false, value_keyword: false, rows: Vec::new() };
     Query {
         with: None,
         body: Box::new(SetExpr::Values(values)),
@@ -166,10 +142,7 @@ fn empty() -> Query {
 }
 
 /// Visits every relation a statement reads; what it writes to is not among them.
-pub(crate) fn walk_statement(
-    tree: &mut sqlparser::ast::Statement,
-    relations: &mut dyn Relations,
-) -> Result<(), Error> {
+pub(crate) fn walk_statement(tree: &mut sqlparser::ast::Statement, relations: &mut dyn Relations) -> Result<(), Error> {
     use sqlparser::ast::Statement as S;
     let mut numbers = 0;
     let n = &mut numbers;

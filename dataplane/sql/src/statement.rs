@@ -32,16 +32,8 @@ pub enum Operation {
 }
 
 impl Operation {
-    pub const ALL: [Self; 8] = [
-        Self::Select,
-        Self::Insert,
-        Self::Update,
-        Self::Delete,
-        Self::Merge,
-        Self::Create,
-        Self::Alter,
-        Self::Drop,
-    ];
+    pub const ALL: [Self; 8] =
+        [Self::Select, Self::Insert, Self::Update, Self::Delete, Self::Merge, Self::Create, Self::Alter, Self::Drop];
 
     pub fn as_str(self) -> &'static str {
         match self {
@@ -82,13 +74,7 @@ impl Statement {
         let facts = facts::of(&mut tree)?;
         let kind = kind::of(&tree);
         let admitted = print::admit(&tree);
-        Ok(Self {
-            source,
-            kind,
-            tree,
-            facts,
-            admitted,
-        })
+        Ok(Self { source, kind, tree, facts, admitted })
     }
 
     /// The caller's words.
@@ -112,11 +98,7 @@ impl Statement {
 
     /// Whether it changes anything, or calls a function that does.
     pub fn is_write(&self) -> bool {
-        self.facts
-            .operations
-            .iter()
-            .any(|operation| *operation != Operation::Select)
-            || self.facts.calls_write
+        self.facts.operations.iter().any(|operation| *operation != Operation::Select) || self.facts.calls_write
     }
 
     /// Tables named, each once, in the order of the text; WITH queries are not among them.
@@ -137,9 +119,7 @@ impl Statement {
     /// Whether a function is called whose text argument must first become a vector.
     pub fn holds_vector_call(&self) -> bool {
         const VECTOR_CALLS: [&str; 3] = ["semantic_match", "semantic_rank", "vector_match"];
-        VECTOR_CALLS
-            .iter()
-            .any(|name| self.facts.functions.contains(*name))
+        VECTOR_CALLS.iter().any(|name| self.facts.functions.contains(*name))
     }
 
     /// The statement without its literals and comments, for the log.
@@ -159,8 +139,5 @@ impl Statement {
 /// What the log shows of text that cannot be redacted: only that it was the same text.
 pub fn digest(text: &str) -> String {
     use sha2::{Digest, Sha256};
-    format!(
-        "<unparsed sha256:{}>",
-        hex::encode(Sha256::digest(text.as_bytes()))
-    )
+    format!("<unparsed sha256:{}>", hex::encode(Sha256::digest(text.as_bytes())))
 }

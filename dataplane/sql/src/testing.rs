@@ -7,14 +7,7 @@ use crate::govern::{Mask, Rules};
 use crate::{EngineSql, Governed};
 
 pub(crate) fn table(name: &str, columns: &[(&str, &str)]) -> Table {
-    Table::new(
-        "main",
-        name,
-        columns
-            .iter()
-            .map(|(name, kind)| Column::new(*name, *kind))
-            .collect(),
-    )
+    Table::new("main", name, columns.iter().map(|(name, kind)| Column::new(*name, *kind)).collect())
 }
 
 /// `customers`, `orders`, `payroll`.
@@ -42,15 +35,7 @@ pub(crate) fn catalog() -> Catalog {
                 ("note", "VARCHAR"),
             ],
         ),
-        table(
-            "payroll",
-            &[
-                ("id", "INTEGER"),
-                ("customer_id", "INTEGER"),
-                ("iban", "VARCHAR"),
-                ("bonus", "INTEGER"),
-            ],
-        ),
+        table("payroll", &[("id", "INTEGER"), ("customer_id", "INTEGER"), ("iban", "VARCHAR"), ("bonus", "INTEGER")]),
     ])
 }
 
@@ -62,12 +47,7 @@ pub(crate) fn session() -> Names {
 pub(crate) fn analyst() -> Rules {
     let mut rules = Rules::default();
     rules.mask("main", "customers", "ssn", Mask::Full);
-    rules.mask(
-        "main",
-        "customers",
-        "email",
-        Mask::Partial { visible_chars: 4 },
-    );
+    rules.mask("main", "customers", "email", Mask::Partial { visible_chars: 4 });
     rules.mask("main", "customers", "salary", Mask::Null);
     for table in ["customers", "orders"] {
         rules.filter("main", table, filter("region = '{region}'"));
@@ -77,17 +57,11 @@ pub(crate) fn analyst() -> Rules {
 
 pub(crate) fn filter(text: &str) -> crate::govern::Filter {
     let value = |name: &str| (name == "region").then(|| "EU".to_owned());
-    Template::parse(text)
-        .expect("a filter")
-        .bind(&value, &catalog())
-        .expect("a filter of this catalog")
+    Template::parse(text).expect("a filter").bind(&value, &catalog()).expect("a filter of this catalog")
 }
 
 pub(crate) fn governed(sql: &str, rules: &Rules) -> Result<Governed, Error> {
-    crate::govern(
-        crate::resolve(crate::parse(sql)?, &catalog(), &session())?,
-        rules,
-    )
+    crate::govern(crate::resolve(crate::parse(sql)?, &catalog(), &session())?, rules)
 }
 
 pub(crate) fn engine(sql: &str, rules: &Rules) -> Result<EngineSql, Error> {

@@ -33,19 +33,8 @@ const QUERIES: [&str; 22] = [
 pub(crate) fn catalog() -> Catalog {
     let (int, text, date, money) = ("BIGINT", "VARCHAR", "DATE", "DECIMAL(15,2)");
     Catalog::new([
-        table(
-            "region",
-            &[("r_regionkey", int), ("r_name", text), ("r_comment", text)],
-        ),
-        table(
-            "nation",
-            &[
-                ("n_nationkey", int),
-                ("n_name", text),
-                ("n_regionkey", int),
-                ("n_comment", text),
-            ],
-        ),
+        table("region", &[("r_regionkey", int), ("r_name", text), ("r_comment", text)]),
+        table("nation", &[("n_nationkey", int), ("n_name", text), ("n_regionkey", int), ("n_comment", text)]),
         table(
             "supplier",
             &[
@@ -135,8 +124,8 @@ pub(crate) fn catalog() -> Catalog {
 
 fn engine(sql: &str, rules: &Rules) -> crate::EngineSql {
     let parsed = crate::parse(sql).unwrap_or_else(|error| panic!("{sql}\n{error}"));
-    let resolved = crate::resolve(parsed, &catalog(), &Names::new("demo"))
-        .unwrap_or_else(|error| panic!("{sql}\n{error}"));
+    let resolved =
+        crate::resolve(parsed, &catalog(), &Names::new("demo")).unwrap_or_else(|error| panic!("{sql}\n{error}"));
     let governed = crate::govern(resolved, rules).unwrap_or_else(|error| panic!("{sql}\n{error}"));
     crate::transpile(governed).unwrap_or_else(|error| panic!("{sql}\n{error}"))
 }
@@ -154,23 +143,11 @@ fn every_query_becomes_engine_sql_that_reads_again() {
 #[test]
 fn a_mask_and_a_filter_on_customer_change_only_the_queries_that_read_it() {
     let mut rules = Rules::default();
-    rules.mask(
-        "main",
-        "customer",
-        "c_phone",
-        Mask::Partial { visible_chars: 4 },
-    );
-    rules.filter(
-        "main",
-        "customer",
-        crate::testing::filter("c_mktsegment = {region}"),
-    );
+    rules.mask("main", "customer", "c_phone", Mask::Partial { visible_chars: 4 });
+    rules.filter("main", "customer", crate::testing::filter("c_mktsegment = {region}"));
     for sql in QUERIES {
         let (plain, governed) = (engine(sql, &Rules::default()), engine(sql, &rules));
-        let reads = plain
-            .tables
-            .iter()
-            .any(|table| table == "raw.main.customer");
+        let reads = plain.tables.iter().any(|table| table == "raw.main.customer");
         assert_eq!(plain.sql != governed.sql, reads, "{sql}");
         assert_eq!(governed.binds.len(), usize::from(reads), "{sql}");
     }

@@ -34,11 +34,7 @@ impl EngineSql {
     /// evaluated on a row before the filter has let it pass.
     pub fn with_barriers(&self) -> Result<Self, Error> {
         let printed = print::engine(&self.source.tree, &self.source.scans, true)?;
-        Ok(Self {
-            sql: printed.sql,
-            binds: printed.binds,
-            ..self.clone()
-        })
+        Ok(Self { sql: printed.sql, binds: printed.binds, ..self.clone() })
     }
 }
 
@@ -47,12 +43,7 @@ pub fn transpile(governed: Governed) -> Result<EngineSql, Error> {
     let strict = governed.is_strict();
     let masked_outputs = governed.masked_outputs().to_vec();
     let mut warnings = governed.warnings().to_vec();
-    let Governed {
-        mut tree,
-        scans,
-        known,
-        ..
-    } = governed;
+    let Governed { mut tree, scans, known, .. } = governed;
     warnings.extend(dialect::to_engine(&mut tree, &known)?);
     let printed = print::engine(&tree, &scans, strict)?;
     let mut tables = printed.tables;

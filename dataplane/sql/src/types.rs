@@ -41,17 +41,15 @@ impl Type {
         let head = upper.split('(').next().unwrap_or_default().trim();
         match head {
             "BOOLEAN" | "BOOL" => Self::Boolean,
-            "TINYINT" | "SMALLINT" | "INTEGER" | "BIGINT" | "HUGEINT" | "UTINYINT"
-            | "USMALLINT" | "UINTEGER" | "UBIGINT" | "UHUGEINT" | "INT" => Self::Integer,
+            "TINYINT" | "SMALLINT" | "INTEGER" | "BIGINT" | "HUGEINT" | "UTINYINT" | "USMALLINT" | "UINTEGER"
+            | "UBIGINT" | "UHUGEINT" | "INT" => Self::Integer,
             "DECIMAL" | "NUMERIC" => Self::Decimal,
             "DOUBLE" | "FLOAT" | "REAL" => Self::Double,
             "VARCHAR" | "TEXT" | "STRING" | "CHAR" | "BPCHAR" => Self::Text,
             "BLOB" | "BYTEA" | "VARBINARY" | "BINARY" => Self::Blob,
             "DATE" => Self::Date,
             "TIME" => Self::Time,
-            "TIMESTAMP" | "TIMESTAMP_S" | "TIMESTAMP_MS" | "TIMESTAMP_NS" | "DATETIME" => {
-                Self::Timestamp
-            }
+            "TIMESTAMP" | "TIMESTAMP_S" | "TIMESTAMP_MS" | "TIMESTAMP_NS" | "DATETIME" => Self::Timestamp,
             "TIMESTAMP WITH TIME ZONE" | "TIMESTAMPTZ" => Self::TimestampTz,
             "INTERVAL" => Self::Interval,
             "JSON" => Self::Json,
@@ -65,26 +63,16 @@ impl Type {
     /// The family of a type as the statement spells it, warehouse names included.
     pub fn of_declared(data_type: &DataType) -> Self {
         match data_type {
-            DataType::Timestamp(_, TimezoneInfo::WithTimeZone | TimezoneInfo::Tz) => {
-                Self::TimestampTz
-            }
-            DataType::Timestamp(..) | DataType::TimestampNtz(_) | DataType::Datetime(_) => {
-                Self::Timestamp
-            }
+            DataType::Timestamp(_, TimezoneInfo::WithTimeZone | TimezoneInfo::Tz) => Self::TimestampTz,
+            DataType::Timestamp(..) | DataType::TimestampNtz(_) | DataType::Datetime(_) => Self::Timestamp,
             DataType::Array(_) => Self::List,
             DataType::Interval { .. } => Self::Interval,
             DataType::Struct(..) => Self::Struct,
             DataType::Map(..) => Self::Map,
             DataType::Custom(name, _) => Self::of_custom(&name.to_string()),
-            DataType::Character(_) | DataType::CharacterVarying(_) | DataType::Nvarchar(_) => {
-                Self::Text
-            }
-            DataType::DoublePrecision | DataType::Float4 | DataType::Float8 | DataType::Float64 => {
-                Self::Double
-            }
-            DataType::Int2(_) | DataType::Int4(_) | DataType::Int8(_) | DataType::Int64 => {
-                Self::Integer
-            }
+            DataType::Character(_) | DataType::CharacterVarying(_) | DataType::Nvarchar(_) => Self::Text,
+            DataType::DoublePrecision | DataType::Float4 | DataType::Float8 | DataType::Float64 => Self::Double,
+            DataType::Int2(_) | DataType::Int4(_) | DataType::Int8(_) | DataType::Int64 => Self::Integer,
             other => Self::of_name(&other.to_string()),
         }
     }
@@ -132,18 +120,9 @@ impl Known {
         if found != Type::Unknown && !families.contains(&found) {
             families.push(found);
         }
-        let columns = self
-            .qualified
-            .entry(qualifier.to_ascii_lowercase())
-            .or_default();
-        columns
-            .entry(name.clone())
-            .and_modify(|known| *known = agree(*known, found))
-            .or_insert(found);
-        self.bare
-            .entry(name)
-            .and_modify(|known| *known = agree(*known, found))
-            .or_insert(found);
+        let columns = self.qualified.entry(qualifier.to_ascii_lowercase()).or_default();
+        columns.entry(name.clone()).and_modify(|known| *known = agree(*known, found)).or_insert(found);
+        self.bare.entry(name).and_modify(|known| *known = agree(*known, found)).or_insert(found);
     }
 }
 
@@ -153,9 +132,7 @@ fn agree(one: Type, other: Type) -> Type {
 
 impl Columns for Known {
     fn families(&self, name: &str) -> &[Type] {
-        self.families
-            .get(&name.to_ascii_lowercase())
-            .map_or(&[], Vec::as_slice)
+        self.families.get(&name.to_ascii_lowercase()).map_or(&[], Vec::as_slice)
     }
 
     fn column(&self, qualifier: Option<&str>, name: &str) -> Type {
@@ -164,10 +141,7 @@ impl Columns for Known {
             Some(qualifier) => self.qualified.get(&qualifier.to_ascii_lowercase()),
             None => Some(&self.bare),
         };
-        columns
-            .and_then(|columns| columns.get(&name))
-            .copied()
-            .unwrap_or(Type::Unknown)
+        columns.and_then(|columns| columns.get(&name)).copied().unwrap_or(Type::Unknown)
     }
 }
 
@@ -185,24 +159,12 @@ pub fn type_of(expr: &Expr, columns: &dyn Columns) -> Type {
         Expr::Cast { data_type, .. } => Type::of_declared(data_type),
         Expr::Nested(inner) | Expr::Collate { expr: inner, .. } => type_of(inner, columns),
         Expr::Interval(_) => Type::Interval,
-        Expr::BinaryOp { left, op, right } => {
-            type_of_operator(type_of(left, columns), op, type_of(right, columns))
-        }
-        Expr::Case {
-            conditions,
-            else_result,
-            ..
-        } => {
-            let branches = conditions
-                .iter()
-                .map(|when| &when.result)
-                .chain(else_result.as_deref());
+        Expr::BinaryOp { left, op, right } => type_of_operator(type_of(left, columns), op, type_of(right, columns)),
+        Expr::Case { conditions, else_result, .. } => {
+            let branches = conditions.iter().map(|when| &when.result).chain(else_result.as_deref());
             common(branches.map(|branch| type_of(branch, columns)))
         }
-        Expr::UnaryOp {
-            op: UnaryOperator::Not,
-            ..
-        }
+        Expr::UnaryOp { op: UnaryOperator::Not, .. }
         | Expr::IsNull(_)
         | Expr::IsNotNull(_)
         | Expr::IsTrue(_)
@@ -238,9 +200,7 @@ fn type_of_literal(value: &Value) -> Type {
 fn type_of_operator(left: Type, op: &BinaryOperator, right: Type) -> Type {
     use BinaryOperator as B;
     match op {
-        B::And | B::Or | B::Eq | B::NotEq | B::Lt | B::LtEq | B::Gt | B::GtEq | B::PGRegexMatch => {
-            Type::Boolean
-        }
+        B::And | B::Or | B::Eq | B::NotEq | B::Lt | B::LtEq | B::Gt | B::GtEq | B::PGRegexMatch => Type::Boolean,
         B::StringConcat if left != Type::List && right != Type::List => Type::Text,
         B::LongArrow | B::HashLongArrow => Type::Text,
         B::Arrow | B::HashArrow => Type::Json,
@@ -254,11 +214,10 @@ fn type_of_operator(left: Type, op: &BinaryOperator, right: Type) -> Type {
 fn type_of_sum(left: Type, right: Type) -> Type {
     match (left, right) {
         (Type::Date, Type::Integer) | (Type::Integer, Type::Date) => Type::Date,
-        (Type::Date | Type::Timestamp, Type::Interval)
-        | (Type::Interval, Type::Date | Type::Timestamp) => Type::Timestamp,
-        (Type::TimestampTz, Type::Interval) | (Type::Interval, Type::TimestampTz) => {
-            Type::TimestampTz
+        (Type::Date | Type::Timestamp, Type::Interval) | (Type::Interval, Type::Date | Type::Timestamp) => {
+            Type::Timestamp
         }
+        (Type::TimestampTz, Type::Interval) | (Type::Interval, Type::TimestampTz) => Type::TimestampTz,
         (one, other) if one.is_number() && other.is_number() => widest(one, other),
         _ => Type::Unknown,
     }
@@ -283,8 +242,8 @@ fn type_of_function(name: &str) -> Type {
     match name.to_ascii_lowercase().as_str() {
         "current_date" | "to_date" | "make_date" | "last_day" => Type::Date,
         "current_timestamp" | "now" => Type::TimestampTz,
-        "upper" | "lower" | "trim" | "substr" | "substring" | "left" | "right" | "concat"
-        | "replace" | "to_char" | "to_varchar" => Type::Text,
+        "upper" | "lower" | "trim" | "substr" | "substring" | "left" | "right" | "concat" | "replace" | "to_char"
+        | "to_varchar" => Type::Text,
         "parse_json" | "object_construct" | "array_construct" => Type::Json,
         "count" | "length" | "datediff" | "date_diff" | "year" | "month" | "day" => Type::Integer,
         _ => Type::Unknown,

@@ -92,7 +92,9 @@ pub async fn serve(listener: TcpListener, door: Door, tasks: TaskTracker, shutdo
             tokio::time::sleep(PAUSE).await;
             continue;
         };
-        let permits = Arc::clone(&places).try_acquire_owned().and_then(|place| Ok((place, Arc::clone(&strangers).try_acquire_owned()?)));
+        let permits = Arc::clone(&places)
+            .try_acquire_owned()
+            .and_then(|place| Ok((place, Arc::clone(&strangers).try_acquire_owned()?)));
         // Too many: the connection is dropped before it costs anything.
         let Ok((place, stranger)) = permits else { continue };
         let hall = Arc::clone(&hall);

@@ -171,8 +171,10 @@ fn asked(
     let forwarded = headers.get(wire::header::CALLER).ok_or(Error::Caller(Code::MissingAuth))?;
     let forwarded: Forwarded = serde_json::from_slice(forwarded.as_bytes())
         .map_err(|_| Error::InvalidParams { field: "caller", message: "the caller cannot be read".to_owned() })?;
-    let body: QueryBody = serde_json::from_slice(body)
-        .map_err(|error| Error::InvalidParams { field: "body", message: format!("the body cannot be read: {error}") })?;
+    let body: QueryBody = serde_json::from_slice(body).map_err(|error| Error::InvalidParams {
+        field: "body",
+        message: format!("the body cannot be read: {error}"),
+    })?;
     let shape = shape.unwrap_or(match body.format {
         Format::Json => body::Shape::Json,
         Format::Csv => body::Shape::Csv,

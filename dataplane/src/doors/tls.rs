@@ -55,9 +55,11 @@ pub fn is_control_plane(chain: Option<&[CertificateDer<'_>]>) -> bool {
     let Some(leaf) = chain.and_then(<[_]>::first) else { return false };
     let Ok((_, certificate)) = x509_parser::parse_x509_certificate(leaf) else { return false };
     let Ok(Some(names)) = certificate.subject_alternative_name() else { return false };
-    names.value.general_names.iter().any(|name| {
-        matches!(name, x509_parser::extensions::GeneralName::DNSName(name) if *name == CONTROL_PLANE_NAME)
-    })
+    names
+        .value
+        .general_names
+        .iter()
+        .any(|name| matches!(name, x509_parser::extensions::GeneralName::DNSName(name) if *name == CONTROL_PLANE_NAME))
 }
 
 #[cfg(test)]

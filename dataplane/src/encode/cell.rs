@@ -28,8 +28,16 @@ pub enum Cell<'a> {
     /// Nanoseconds since midnight.
     Time(i64),
     /// Seconds since 1970 and nanoseconds; in UTC when it has a zone.
-    Timestamp { seconds: i64, nanos: u32, zoned: bool },
-    Interval { months: i32, days: i32, nanos: i64 },
+    Timestamp {
+        seconds: i64,
+        nanos: u32,
+        zoned: bool,
+    },
+    Interval {
+        months: i32,
+        days: i32,
+        nanos: i64,
+    },
     List(ArrayRef),
     Struct(&'a StructArray, usize),
     /// Keys and values of the entries.
@@ -206,7 +214,8 @@ mod tests {
 
     #[test]
     fn decimals_keep_all_digits() {
-        let cases = [(0, 2, "0.00"), (5, 2, "0.05"), (-5, 2, "-0.05"), (12345, 3, "12.345"), (7, 0, "7"), (-100, 1, "-10.0")];
+        let cases =
+            [(0, 2, "0.00"), (5, 2, "0.05"), (-5, 2, "-0.05"), (12345, 3, "12.345"), (7, 0, "7"), (-100, 1, "-10.0")];
         for (unscaled, scale, expected) in cases {
             assert_eq!(text(|out| decimal(out, unscaled, scale)), expected);
         }

@@ -164,7 +164,8 @@ fn odd_text(value: f64) -> &'static str {
 mod tests {
     use super::*;
     use arrow::array::{
-        ArrayRef, BinaryArray, Decimal128Array, Float64Array, Int64Array, ListArray, StringArray, StructArray, UInt64Array,
+        ArrayRef, BinaryArray, Decimal128Array, Float64Array, Int64Array, ListArray, StringArray, StructArray,
+        UInt64Array,
     };
     use arrow::datatypes::{DataType, Field, Int32Type};
     use std::sync::Arc;
@@ -187,7 +188,11 @@ mod tests {
         let cases: [(ArrayRef, &str, &str); 8] = [
             (Arc::new(UInt64Array::from(vec![u64::MAX])), "UBIGINT", "[18446744073709551615]"),
             (Arc::new(decimals), "DECIMAL(12,2)", "[12.50],[null]"),
-            (Arc::new(Float64Array::from(vec![1.0, f64::NAN, -f64::INFINITY, 1e300])), "DOUBLE", r#"[1.0],["NaN"],["-Infinity"],[1e300]"#),
+            (
+                Arc::new(Float64Array::from(vec![1.0, f64::NAN, -f64::INFINITY, 1e300])),
+                "DOUBLE",
+                r#"[1.0],["NaN"],["-Infinity"],[1e300]"#,
+            ),
             (Arc::new(StringArray::from(vec!["a\"b\\\n\u{1}ü"])), "VARCHAR", r#"["a\"b\\\n\u0001ü"]"#),
             (Arc::new(BinaryArray::from_vec(vec![b"\x00\xff"])), "BLOB", r#"["AP8="]"#),
             (Arc::new(StringArray::from(vec![r#"{"k": [1]}"#, "not json"])), "JSON", r#"[{"k": [1]}],["not json"]"#),

@@ -63,7 +63,11 @@ pub fn write(
             }
             let at = out.len();
             out.put_u32(0);
-            if *binary { column.binary(row, out) } else { column.text(row, out) }
+            if *binary {
+                column.binary(row, out)
+            } else {
+                column.text(row, out)
+            }
             patch(out, at, out.len() - at - 4);
         }
         patch(out, start, out.len() - start);

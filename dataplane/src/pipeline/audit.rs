@@ -109,7 +109,9 @@ impl Closing {
             pipeline.log.finished(finished)
         } else {
             match pipeline.rules() {
-                Ok(rules) => pipeline.log.refused(entry(pipeline, &self.query, &self.trail, &rules, pipeline.clock.now()), finished),
+                Ok(rules) => pipeline
+                    .log
+                    .refused(entry(pipeline, &self.query, &self.trail, &rules, pipeline.clock.now()), finished),
                 Err(_) => Ok(()), // no rules, no organization to write it down for
             }
         };

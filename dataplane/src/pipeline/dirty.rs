@@ -13,14 +13,19 @@ pub(super) async fn track(pipeline: &Pipeline, query: &Query, ran: Ran) -> Resul
     }
     let mut lease = lease;
     let at_micros = pipeline.clock.now().timestamp_micros();
-    let changes: Vec<_> = rows.about.written.iter().map(|(table, operation)| engine::Change {
-        query_id: query.ask.query_id.to_string(),
-        table: table.clone(),
-        operation: operation.as_str().to_owned(),
-        rows: rows.changed.unwrap_or(0),
-        snapshot: snapshot.to_string(),
-        at_micros,
-    }).collect();
+    let changes: Vec<_> = rows
+        .about
+        .written
+        .iter()
+        .map(|(table, operation)| engine::Change {
+            query_id: query.ask.query_id.to_string(),
+            table: table.clone(),
+            operation: operation.as_str().to_owned(),
+            rows: rows.changed.unwrap_or(0),
+            snapshot: snapshot.to_string(),
+            at_micros,
+        })
+        .collect();
     let tracked = match lease.session()?.track(&changes).await {
         Ok(()) => lease.commit_own().await,
         Err(error) => Err(error.into()),

@@ -155,12 +155,7 @@ struct Head {
     rest: Option<engine::Rows>,
 }
 
-async fn once(
-    query: &Query,
-    native: &Native,
-    sql: &sql::EngineSql,
-    lease: &mut Lease,
-) -> Result<(Head, Option<u64>)> {
+async fn once(query: &Query, native: &Native, sql: &sql::EngineSql, lease: &mut Lease) -> Result<(Head, Option<u64>)> {
     let statement = engine::Statement {
         sql: sql.sql.clone(),
         params: super::transpile::bound(&sql.binds, &query.ask.params)?,

@@ -22,6 +22,16 @@ pub(super) struct Healed {
     pub warning: String,
 }
 
+/// Is it a name that does not exist? Nothing else is healed.
+pub(super) fn concerns(error: &Error) -> bool {
+    use sql::error::Kind;
+    match error {
+        Error::ColumnMissing { .. } => true,
+        Error::Sql(error) => matches!(error.kind, Kind::TableNotFound { .. } | Kind::UnsupportedFunction { .. }),
+        _ => false,
+    }
+}
+
 pub(super) async fn rewrite(pipeline: &Pipeline, query: &Query, rules: &Governance, error: &Error) -> Option<Healed> {
     if query.ask.transaction.is_some() {
         return None; // the engine has given the transaction up
@@ -56,7 +66,12 @@ pub(super) async fn rewrite(pipeline: &Pipeline, query: &Query, rules: &Governan
 }
 
 /// Columns of the tables that the statement reads: it passed the gates, so the caller may see them.
-async fn columns(pipeline: &Pipeline, query: &Query, rules: &Governance, statement: sql::Statement) -> Result<Vec<String>> {
+async fn columns(
+    pipeline: &Pipeline,
+    query: &Query,
+    rules: &Governance,
+    statement: sql::Statement,
+) -> Result<Vec<String>> {
     let known = pipeline.remembered.tables.of(&pipeline.engine()?, query).await?;
     let resolved = sql::resolve(statement, &known, &super::policy::names(query, rules))?;
     let used = resolved.tables();
@@ -109,7 +124,8 @@ fn renamed(text: &str, wrong: &str, right: &str) -> Option<String> {
 /// Bytes of the next token, as far as renaming needs to tell them apart.
 fn piece(text: &str) -> usize {
     let whole = text.len();
-    let until = |end: &str, from: usize| text.get(from..).and_then(|t| t.find(end)).map_or(whole, |at| from + at + end.len());
+    let until =
+        |end: &str, from: usize| text.get(from..).and_then(|t| t.find(end)).map_or(whole, |at| from + at + end.len());
     match text.as_bytes() {
         [b'\'', ..] => until("'", 1),
         [b'"', ..] => until("\"", 1),

@@ -143,13 +143,17 @@ impl Asked<'_> {
         let took = millis(began.elapsed());
         let verdict = self.verdict(&decision, tables);
         let mut facts = t.facts();
-        facts.verdicts = decision.matched.into_iter().map(|(policy_id, policy_name, action)| Verdict {
-            policy_id,
-            policy_name,
-            action: action.as_str().to_owned(),
-            columns: Vec::new(),
-            function: None,
-        }).collect();
+        facts.verdicts = decision
+            .matched
+            .into_iter()
+            .map(|(policy_id, policy_name, action)| Verdict {
+                policy_id,
+                policy_name,
+                action: action.as_str().to_owned(),
+                columns: Vec::new(),
+                function: None,
+            })
+            .collect();
         facts.abac = Some(AbacEvaluation {
             decision: if verdict.is_ok() { "allow" } else { "deny" }.to_owned(),
             policies_evaluated: decision.policies_evaluated,
@@ -183,9 +187,7 @@ impl Asked<'_> {
             Effect::ReadOnly => Err(Error::PolicyDenied { message: said("policy lets you only read here") }),
             Effect::Deny => Err(Error::PolicyDenied { message: said("denied by policy") }),
             Effect::DenyTable => {
-                let denied = |path: &&String| {
-                    self.decide(std::slice::from_ref(*path), &[]).effect == Effect::DenyTable
-                };
+                let denied = |path: &&String| self.decide(std::slice::from_ref(*path), &[]).effect == Effect::DenyTable;
                 let table = tables.iter().find(denied).cloned().unwrap_or_default();
                 Err(Error::TableDenied { table })
             }
@@ -198,7 +200,8 @@ impl Asked<'_> {
             && self.decide(std::slice::from_ref(near), operations).effect >= Effect::Deny
         {
             let path = schema.as_ref().map_or_else(|| name.clone(), |schema| format!("{schema}.{name}"));
-            let kind = sql::error::Kind::TableNotFound { schema: schema.clone(), name: name.clone(), did_you_mean: None };
+            let kind =
+                sql::error::Kind::TableNotFound { schema: schema.clone(), name: name.clone(), did_you_mean: None };
             let position = error.position;
             error = sql::Error::new(kind, format!("table {path} does not exist"));
             error.position = position;

@@ -82,7 +82,9 @@ fn choose(templates: &Templates, rules: &Governance, allowed: &Allowed) -> Resul
     let mut verdicts = Vec::new();
     let used: BTreeSet<_> = allowed.about.tables.iter().map(|path| path.to_ascii_lowercase()).collect();
     let agent = match (&allowed.agent.agent_id, &allowed.agent.framework) {
-        (Some(id), framework) if allowed.agent.verified => Some((id.as_str(), framework.as_deref().unwrap_or_default())),
+        (Some(id), framework) if allowed.agent.verified => {
+            Some((id.as_str(), framework.as_deref().unwrap_or_default()))
+        }
         _ => None,
     };
     let values = placeholder_values(&allowed.caller, &rules.environment.env_id, agent);
@@ -154,4 +156,3 @@ fn filter_verdict(filter: policy::RowFilter) -> Verdict {
         function: None,
     }
 }
-

@@ -141,14 +141,12 @@ impl Known {
 }
 
 fn as_known(read: &engine::Catalog) -> sql::Catalog {
-    let column = |c: &engine::Column| sql::Column {
-        name: c.name.clone(),
-        type_name: c.type_name.clone(),
-        nullable: c.nullable,
-    };
-    let tables = read.tables.iter().map(|table| {
-        sql::Table::new(&table.schema, &table.name, table.columns.iter().map(column).collect())
-    });
+    let column =
+        |c: &engine::Column| sql::Column { name: c.name.clone(), type_name: c.type_name.clone(), nullable: c.nullable };
+    let tables = read
+        .tables
+        .iter()
+        .map(|table| sql::Table::new(&table.schema, &table.name, table.columns.iter().map(column).collect()));
     let mut known = sql::Catalog::new(tables);
     read.schemas.iter().for_each(|schema| known.add_schema(schema));
     known

@@ -60,7 +60,9 @@ pub fn main() -> ExitCode {
             say(controlplane::http::routes::screen(controlplane::rooms::rows()).trim_end());
             ExitCode::SUCCESS
         }
-        Command::Up(config) => on_runtime(async move { crate::platform::up(config).await.map_err(|error| error.to_string()) }),
+        Command::Up(config) => {
+            on_runtime(async move { crate::platform::up(config).await.map_err(|error| error.to_string()) })
+        }
         Command::Migrate(Migrate { database_url }) => {
             on_runtime(async move { controlplane::migrate(&database_url).await.map_err(|error| error.to_string()) })
         }

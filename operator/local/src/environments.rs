@@ -67,7 +67,13 @@ impl fmt::Debug for LocalEnvironments {
 }
 
 impl LocalEnvironments {
-    pub fn new(state: State, means: Means, authority: Arc<Authority>, demo: DemoPlace, shutdown: CancellationToken) -> Self {
+    pub fn new(
+        state: State,
+        means: Means,
+        authority: Arc<Authority>,
+        demo: DemoPlace,
+        shutdown: CancellationToken,
+    ) -> Self {
         Self {
             state,
             means,

@@ -6,8 +6,8 @@
 
 pub mod cli;
 pub mod demo;
-pub mod environments;
 pub mod env_file;
+pub mod environments;
 pub mod platform;
 pub mod postgres;
 mod progress;

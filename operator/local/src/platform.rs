@@ -5,9 +5,9 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use clap::Args;
+use contract::wire::CONTROL_PLANE_NAME;
 use contract::wire::port;
 use contract::{Entropy, SharedClock, SystemClock};
-use contract::wire::CONTROL_PLANE_NAME;
 use controlplane::Parts;
 use controlplane::identity::Authority;
 use tokio_util::sync::CancellationToken;
@@ -110,7 +110,9 @@ pub struct Platform {
     pub control: controlplane::Running,
     pub environments: Arc<LocalEnvironments>,
     postgres: Option<Postgres>,
-    shutdown: CancellationToken,
+    /// Data planes stop first: their last reports go to a control plane that still serves.
+    data_planes: CancellationToken,
+    control_plane: CancellationToken,
 }
 
 /// What a platform is made of besides its settings; tests give their own.
@@ -141,7 +143,7 @@ impl Platform {
         config.checked_trust()?;
         let state = State::open(config.state.as_deref().unwrap_or(Path::new(".sluice")))?;
         let (database_url, postgres) = database(config, &state, means.durability).await?;
-        let shutdown = CancellationToken::new();
+        let (data_planes, control_plane) = (CancellationToken::new(), CancellationToken::new());
         let authority = Arc::new(Authority::make().map_err(Error::Authority)?);
         let identity = authority.issue(CONTROL_PLANE_NAME).map_err(Error::Authority)?;
         let mut settings = controlplane::Config::new(database_url, state.keyring(&means.entropy)?);
@@ -151,27 +153,28 @@ impl Platform {
             tools: config.tools(),
             extension: (!config.no_data).then(|| config.extensions.join("tpch.duckdb_extension")),
         };
-        let environments = Arc::new(LocalEnvironments::new(state, means.clone(), authority, demo, shutdown.clone()));
+        let environments = Arc::new(LocalEnvironments::new(state, means.clone(), authority, demo, data_planes.clone()));
         let parts = Parts {
             clock: means.clock,
             entropy: means.entropy,
             identity: Some(identity),
             provisioner: Arc::<LocalEnvironments>::clone(&environments),
-            shutdown: shutdown.clone(),
+            shutdown: control_plane.clone(),
         };
         let control = controlplane::start(settings, parts).await?;
         if let Some(grpc) = control.grpc {
             environments.control_plane_at(grpc);
         }
-        Ok(Self { control, environments, postgres, shutdown })
+        Ok(Self { control, environments, postgres, data_planes, control_plane })
     }
 
     /// New statements are refused, running ones finish, then everything ends in the order in
     /// which it depends on each other.
     pub async fn stop(self) -> Result<(), Error> {
-        self.shutdown.cancel();
+        self.data_planes.cancel();
         self.environments.stopped().await;
-        self.control.drained().await.map_err(Error::Stop)?;
+        self.control_plane.cancel();
+        self.control.drained().await;
         if let Some(postgres) = self.postgres {
             postgres.stop().await?;
         }
@@ -193,7 +196,8 @@ pub async fn up(config: Config) -> Result<(), Error> {
     let step = Step::begin("start", "postgres, control plane");
     let platform = Platform::start(&config, Means::of_this_machine()?).await?;
     step.done("postgres, control plane");
-    let contents = if config.no_data { "organization, environment" } else { "organization, environment, TPC-H at scale 0.1" };
+    let contents =
+        if config.no_data { "organization, environment" } else { "organization, environment, TPC-H at scale 0.1" };
     let step = Step::begin("demo", contents);
     let demo = demo::prepare(&platform, config.checked_trust()?).await?;
     step.done(contents);

@@ -30,7 +30,7 @@ const PORT: u16 = 5432;
 const USER: &str = "sluice";
 const INITDB_MAX: Duration = Duration::from_mins(2);
 const READY_MAX: Duration = Duration::from_mins(1);
-const STOP_MAX: Duration = Duration::from_secs(30);
+const STOP_MAX: Duration = Duration::from_mins(1);
 const POLL: Duration = Duration::from_millis(10);
 const LOG_TAIL_BYTES: usize = 2_000;
 
@@ -53,11 +53,7 @@ pub enum Error {
     #[error("{} is too long for a Unix socket: choose a shorter state folder", .0.display())]
     PathTooLong(PathBuf),
     #[error("could not {doing} {}", path.display())]
-    Files {
-        doing: &'static str,
-        path: PathBuf,
-        source: io::Error,
-    },
+    Files { doing: &'static str, path: PathBuf, source: io::Error },
     #[error("could not create the database files: {0}")]
     Create(String),
     #[error("PostgreSQL ended while it started: {0}")]
@@ -71,11 +67,7 @@ pub enum Error {
 impl Error {
     fn files(doing: &'static str, path: &Path) -> impl FnOnce(io::Error) -> Self {
         let path = path.to_owned();
-        move |source| Self::Files {
-            doing,
-            path,
-            source,
-        }
+        move |source| Self::Files { doing, path, source }
     }
 }
 
@@ -97,25 +89,15 @@ impl Postgres {
         places.prepare()?;
         let lock = lock(&places.lock_file())?;
         end_orphan(&places).await?;
-        create(&places).await?;
-        let mut server = Self {
-            child: spawn(&places, durability)?,
-            places,
-            _lock: lock,
-        };
+        create(&places, durability).await?;
+        let mut server = Self { child: spawn(&places, durability)?, places, _lock: lock };
         server.answers().await?;
         Ok(server)
     }
 
     /// Where `database` is reached; `postgres` always exists.
     pub fn url(&self, database: &str) -> String {
-        let folder: String = self
-            .places
-            .run
-            .to_string_lossy()
-            .bytes()
-            .map(percent)
-            .collect();
+        let folder: String = self.places.run.to_string_lossy().bytes().map(percent).collect();
         format!("postgresql://{USER}@{folder}:{PORT}/{database}")
     }
 
@@ -199,9 +181,7 @@ async fn end_orphan(places: &Places) -> Result<(), Error> {
         sleep(POLL).await;
     }
     match fs::remove_file(&file) {
-        Err(source) if source.kind() != io::ErrorKind::NotFound => {
-            Err(Error::files("remove", &file)(source))
-        }
+        Err(source) if source.kind() != io::ErrorKind::NotFound => Err(Error::files("remove", &file)(source)),
         _ => Ok(()), // a server that stopped in order removed it
     }
 }
@@ -212,8 +192,7 @@ fn at_work(data: &Path) -> Vec<i32> {
     let here = |process: &Path| {
         let named = fs::read(process.join("cmdline")).unwrap_or_default();
         let data = data.as_os_str().as_encoded_bytes();
-        fs::read_link(process.join("cwd"))
-            .is_ok_and(|cwd| cwd.as_os_str().as_encoded_bytes() == data)
+        fs::read_link(process.join("cwd")).is_ok_and(|cwd| cwd.as_os_str().as_encoded_bytes() == data)
             || named.split(|byte| *byte == 0).any(|word| word == data)
     };
     let processes = fs::read_dir("/proc").into_iter().flatten().flatten();
@@ -225,7 +204,7 @@ fn at_work(data: &Path) -> Vec<i32> {
 }
 
 /// `initdb` into a folder beside, then a rename: a folder that is there is whole.
-async fn create(places: &Places) -> Result<(), Error> {
+async fn create(places: &Places, durability: Durability) -> Result<(), Error> {
     if places.data.is_dir() {
         return Ok(());
     }
@@ -236,24 +215,19 @@ async fn create(places: &Places) -> Result<(), Error> {
     let mut initdb = command(places, "initdb");
     initdb
         .args(["--username", USER, "--auth", "trust", "--encoding", "UTF8"])
-        .args([
-            "--locale-provider",
-            "builtin",
-            "--builtin-locale",
-            "C.UTF-8",
-        ])
+        .args(["--locale-provider", "builtin", "--builtin-locale", "C.UTF-8"])
         .args(["--locale", "C", "--no-instructions", "--pgdata"])
         .arg(&unfinished)
         .kill_on_drop(true);
+    if durability == Durability::ForTests {
+        initdb.arg("--no-sync");
+    }
     match timeout(INITDB_MAX, initdb.output()).await {
         Ok(Ok(done)) if done.status.success() => {}
         Ok(Ok(done)) => return Err(Error::Create(String::from_utf8_lossy(&done.stderr).into())),
         Ok(Err(error)) => return Err(Error::Create(error.to_string())),
         Err(_) => {
-            return Err(Error::Create(format!(
-                "not done in {} s",
-                INITDB_MAX.as_secs()
-            )));
+            return Err(Error::Create(format!("not done in {} s", INITDB_MAX.as_secs())));
         }
     }
     fs::rename(&unfinished, &places.data).map_err(Error::files("rename", &unfinished))
@@ -262,26 +236,13 @@ async fn create(places: &Places) -> Result<(), Error> {
 fn spawn(places: &Places, durability: Durability) -> Result<Child, Error> {
     let settings: &[&str] = match durability {
         Durability::Kept => &[],
-        Durability::ForTests => &[
-            "fsync=off",
-            "synchronous_commit=off",
-            "full_page_writes=off",
-        ],
+        Durability::ForTests => &["fsync=off", "synchronous_commit=off", "full_page_writes=off"],
     };
     let log = places.new_log()?;
     let mut postgres = command(places, "postgres");
-    postgres
-        .arg("-D")
-        .arg(&places.data)
-        .arg("-k")
-        .arg(&places.run);
+    postgres.arg("-D").arg(&places.data).arg("-k").arg(&places.run);
     postgres.args(["-p", &PORT.to_string()]);
-    for setting in [
-        "listen_addresses=",
-        "max_connections=200",
-        "timezone=UTC",
-        "log_timezone=UTC",
-    ] {
+    for setting in ["listen_addresses=", "max_connections=200", "timezone=UTC", "log_timezone=UTC"] {
         postgres.args(["-c", setting]);
     }
     for setting in settings {
@@ -289,9 +250,7 @@ fn spawn(places: &Places, durability: Durability) -> Result<Child, Error> {
     }
     // Ctrl-C is for us: the server stays until the last query has been written down.
     postgres.process_group(0).stdout(Stdio::null()).stderr(log);
-    postgres
-        .spawn()
-        .map_err(|error| Error::Ended(error.to_string()))
+    postgres.spawn().map_err(|error| Error::Ended(error.to_string()))
 }
 
 /// A program of the installation, as the user who owns the files, with nothing of our environment.
@@ -308,9 +267,7 @@ fn command(places: &Places, program: &str) -> Command {
 /// One byte of a path inside a URL's host.
 fn percent(byte: u8) -> String {
     match byte {
-        b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'-' | b'_' | b'.' => {
-            char::from(byte).to_string()
-        }
+        b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'-' | b'_' | b'.' => char::from(byte).to_string(),
         _ => format!("%{byte:02X}"),
     }
 }

@@ -8,7 +8,7 @@ use std::io::{self, Write};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
-use contract::{EnvId, Entropy, Keyring, Redacted};
+use contract::{Entropy, EnvId, Keyring, Redacted};
 
 /// The state folder could not be read or written.
 #[derive(Debug, thiserror::Error)]
@@ -78,13 +78,8 @@ impl State {
 pub fn write_private(path: &Path, text: &str) -> Result<(), Error> {
     let failed = |source| Error { path: path.to_owned(), source };
     let fresh = path.with_extension("new");
-    let mut file = fs::OpenOptions::new()
-        .write(true)
-        .create(true)
-        .truncate(true)
-        .mode(0o600)
-        .open(&fresh)
-        .map_err(failed)?;
+    let mut file =
+        fs::OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(&fresh).map_err(failed)?;
     file.write_all(text.as_bytes()).and_then(|()| file.sync_all()).map_err(failed)?;
     fs::rename(&fresh, path).map_err(failed)
 }

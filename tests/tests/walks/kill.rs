@@ -44,12 +44,15 @@ impl Process {
             }
         };
         let text = tokio::time::timeout(Duration::from_secs(60), written).await.expect("the platform came up");
-        let pair = |line: &str| line.split_once('=').map(|(name, value)| (name.to_owned(), value.trim_matches('\'').to_owned()));
+        let pair = |line: &str| {
+            line.split_once('=').map(|(name, value)| (name.to_owned(), value.trim_matches('\'').to_owned()))
+        };
         Self { child, env: text.lines().filter_map(pair).collect() }
     }
 
     async fn psql(&self) -> tokio_postgres::Client {
-        let (client, connection) = tokio_postgres::connect(&self.env["SLUICE_PSQL"], tokio_postgres::NoTls).await.unwrap();
+        let (client, connection) =
+            tokio_postgres::connect(&self.env["SLUICE_PSQL"], tokio_postgres::NoTls).await.unwrap();
         tokio::task::spawn(connection);
         client
     }
@@ -63,7 +66,9 @@ impl Process {
     async fn audit(&self) -> Vec<Value> {
         let (mut entries, mut cursor) = (Vec::new(), String::new());
         loop {
-            let page = self.get(&format!("/v1/environments/{}/audit/queries?limit=200{cursor}", self.env["SLUICE_ENV_ID"])).await;
+            let page = self
+                .get(&format!("/v1/environments/{}/audit/queries?limit=200{cursor}", self.env["SLUICE_ENV_ID"]))
+                .await;
             entries.extend(page["data"].as_array().unwrap().iter().cloned());
             match page["pagination"]["cursor"].as_str() {
                 Some(next) => cursor = format!("&cursor={next}"),
@@ -122,7 +127,8 @@ async fn a_killed_data_plane_has_lost_nothing_it_acknowledged() {
             tokio::time::sleep(Duration::from_millis(100)).await;
         }
     };
-    let entries = tokio::time::timeout(Duration::from_secs(30), reported).await.expect("every insert is in the audit log");
+    let entries =
+        tokio::time::timeout(Duration::from_secs(30), reported).await.expect("every insert is in the audit log");
     let ids = inserts(&entries);
     assert_eq!(ids.iter().collect::<BTreeSet<_>>().len(), ids.len(), "an entry stands twice");
     let usage = second.get(&format!("/v1/organizations/{}/billing/usage", second.env["SLUICE_ORG_ID"])).await;

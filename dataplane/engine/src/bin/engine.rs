@@ -14,13 +14,9 @@ fn main() -> Result<ExitCode, Error> {
         [] => Ok(child::run()),
         [data, extension, scale] => {
             let scale = scale.to_str().and_then(|scale| scale.parse().ok());
-            let scale =
-                scale.ok_or_else(|| Error::new(Kind::InvalidInput, "the scale is not a number"))?;
+            let scale = scale.ok_or_else(|| Error::new(Kind::InvalidInput, "the scale is not a number"))?;
             seed::tpch(Path::new(data), Path::new(extension), scale).map(|()| ExitCode::SUCCESS)
         }
-        _ => Err(Error::new(
-            Kind::InvalidInput,
-            "either no argument, or data, extension and scale",
-        )),
+        _ => Err(Error::new(Kind::InvalidInput, "either no argument, or data, extension and scale")),
     }
 }

@@ -38,11 +38,7 @@ type Named = [(String, Type)];
 pub fn columns(named: &Named) -> Vec<Column> {
     named
         .iter()
-        .map(|(name, kind)| Column {
-            name: name.clone(),
-            type_name: kind.to_string(),
-            nullable: true,
-        })
+        .map(|(name, kind)| Column { name: name.clone(), type_name: kind.to_string(), nullable: true })
         .collect()
 }
 
@@ -63,9 +59,7 @@ pub fn readable(sql: &str, named: &Named) -> Option<String> {
         numbered.push(column);
     }
     let (chosen, numbered) = (chosen.join(", "), numbered.join(", "));
-    Some(format!(
-        "select {chosen} from ({sql}\n) as answer({numbered})"
-    ))
+    Some(format!("select {chosen} from ({sql}\n) as answer({numbered})"))
 }
 
 /// Refuses, before it runs, a write that returns what Arrow cannot carry.
@@ -73,9 +67,7 @@ pub fn sendable(named: &Named) -> Result<(), Error> {
     match named.iter().find(|(_, kind)| kind.sent_as().is_some()) {
         Some((name, kind)) => Err(Error::new(
             Kind::NotImplemented,
-            format!(
-                "column {name} of type {kind} cannot be returned by a write; cast it to VARCHAR"
-            ),
+            format!("column {name} of type {kind} cannot be returned by a write; cast it to VARCHAR"),
         )),
         None => Ok(()),
     }
@@ -101,22 +93,14 @@ pub fn stream(socket: &mut UnixStream, run: &mut Run<'_>, named: &Named) -> Resu
     if ended {
         encoder.finish()?;
     }
-    let head = Head {
-        columns: columns(&named),
-        ended,
-        returning: false,
-    };
+    let head = Head { columns: columns(&named), ended, returning: false };
     write_head(&mut frame, &head)?;
     encoder.drain_into(&mut frame);
     let bytes = frame.close(RESPONSE_MAX_BYTES).map_err(|e| too_wide(&e))?;
     if let Err(error) = socket.write_all(&bytes) {
         return Ok(Sent::Broken(error));
     }
-    if ended {
-        Ok(Sent::All)
-    } else {
-        rest(socket, run, &mut encoder)
-    }
+    if ended { Ok(Sent::All) } else { rest(socket, run, &mut encoder) }
 }
 
 fn rest(socket: &mut UnixStream, run: &mut Run<'_>, encoder: &mut Encoder) -> Result<Sent, Error> {
@@ -158,27 +142,15 @@ pub fn returned(socket: &mut UnixStream, run: &mut Run<'_>, named: &Named) -> Re
     while let Some(batch) = run.next()? {
         encoder.add(&batch)?;
         if encoder.len() > RETURNED_MAX_BYTES {
-            return Err(Error::new(
-                Kind::OutOfMemory,
-                "the rows that the statement returns are over 64 MiB",
-            ));
+            return Err(Error::new(Kind::OutOfMemory, "the rows that the statement returns are over 64 MiB"));
         }
     }
     encoder.finish()?;
     let mut frame = head_frame();
-    write_head(
-        &mut frame,
-        &Head {
-            columns: columns(&named),
-            ended: true,
-            returning: true,
-        },
-    )?;
+    write_head(&mut frame, &Head { columns: columns(&named), ended: true, returning: true })?;
     encoder.drain_into(&mut frame);
     let bytes = frame.close(RESPONSE_MAX_BYTES).map_err(|e| too_wide(&e))?;
-    Ok(socket
-        .write_all(&bytes)
-        .map_or_else(Sent::Broken, |()| Sent::All))
+    Ok(socket.write_all(&bytes).map_or_else(Sent::Broken, |()| Sent::All))
 }
 
 /// The columns as they were asked for, once their types are known: a type that waited for its
@@ -190,11 +162,7 @@ fn settled(run: &Run<'_>, named: &Named) -> Result<Vec<(String, Type)>, Error> {
     }
     let pairs = named.iter().zip(run.columns());
     let choose = |((name, asked), (_, got)): (&(String, Type), &(String, Type))| {
-        let kind = if asked.sent_as().is_some() {
-            asked
-        } else {
-            got
-        };
+        let kind = if asked.sent_as().is_some() { asked } else { got };
         (name.clone(), kind.clone())
     };
     Ok(pairs.map(choose).collect())
@@ -221,9 +189,7 @@ struct Encoder(StreamWriter<Vec<u8>>);
 
 impl Encoder {
     fn new(schema: &Schema) -> Result<Self, Error> {
-        StreamWriter::try_new(Vec::new(), schema)
-            .map(Self)
-            .map_err(Error::internal)
+        StreamWriter::try_new(Vec::new(), schema).map(Self).map_err(Error::internal)
     }
 
     fn add(&mut self, batch: &RecordBatch) -> Result<(), Error> {
@@ -251,31 +217,17 @@ fn fits(column: &dyn Array) -> Result<(), Error> {
     let Some(numbers) = column.as_primitive_opt::<Decimal128Type>() else {
         return Ok(());
     };
-    if numbers
-        .iter()
-        .flatten()
-        .all(|number| number.unsigned_abs() < BOUND)
-    {
+    if numbers.iter().flatten().all(|number| number.unsigned_abs() < BOUND) {
         return Ok(());
     }
-    Err(Error::new(
-        Kind::OutOfRange,
-        "an integer of over 38 digits; cast it to VARCHAR",
-    ))
+    Err(Error::new(Kind::OutOfRange, "an integer of over 38 digits; cast it to VARCHAR"))
 }
 
 /// The single text that an inner question answers with.
 pub fn text(run: &mut Run<'_>) -> Result<String, Error> {
     let batch = run.next()?.ok_or_else(|| Error::internal("no row"))?;
-    let column = batch
-        .columns()
-        .first()
-        .and_then(|c| c.as_string_opt::<i32>())
-        .filter(|c| c.len() == 1);
-    Ok(column
-        .ok_or_else(|| Error::internal("one text was expected"))?
-        .value(0)
-        .to_owned())
+    let column = batch.columns().first().and_then(|c| c.as_string_opt::<i32>()).filter(|c| c.len() == 1);
+    Ok(column.ok_or_else(|| Error::internal("one text was expected"))?.value(0).to_owned())
 }
 
 /// The single number that a statement answers with, or 0.
@@ -283,12 +235,6 @@ pub fn count(run: &mut Run<'_>) -> Result<u64, Error> {
     let Some(batch) = run.next()? else {
         return Ok(0);
     };
-    let column = batch
-        .columns()
-        .first()
-        .and_then(|c| c.as_primitive_opt::<Int64Type>())
-        .filter(|c| !c.is_empty());
-    Ok(column
-        .and_then(|c| u64::try_from(c.value(0)).ok())
-        .unwrap_or(0))
+    let column = batch.columns().first().and_then(|c| c.as_primitive_opt::<Int64Type>()).filter(|c| !c.is_empty());
+    Ok(column.and_then(|c| u64::try_from(c.value(0)).ok()).unwrap_or(0))
 }

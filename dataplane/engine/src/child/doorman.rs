@@ -19,27 +19,15 @@ use crate::message::Notice;
 const STACK_BYTES: usize = 8 << 20;
 
 /// Runs until the parent closes its end.
-pub fn admit(
-    arrivals: &OwnedFd,
-    database: &Arc<Database>,
-    sessions: &Arc<Sessions>,
-    notices: &Notices,
-) {
+pub fn admit(arrivals: &OwnedFd, database: &Arc<Database>, sessions: &Arc<Sessions>, notices: &Notices) {
     while let Ok(Some((session, socket))) = arrival(arrivals) {
-        let guard = Leaving {
-            session,
-            sessions: Arc::clone(sessions),
-            notices: notices.clone(),
-        };
+        let guard = Leaving { session, sessions: Arc::clone(sessions), notices: notices.clone() };
         let database = Arc::clone(database);
         // A thread that cannot be made drops the guard, which tells the parent.
-        let _ = thread::Builder::new()
-            .name(format!("session {session}"))
-            .stack_size(STACK_BYTES)
-            .spawn(move || {
-                let guard = guard;
-                serve::session(socket, &database, &guard.sessions, guard.session);
-            });
+        let _ = thread::Builder::new().name(format!("session {session}")).stack_size(STACK_BYTES).spawn(move || {
+            let guard = guard;
+            serve::session(socket, &database, &guard.sessions, guard.session);
+        });
     }
 }
 
@@ -49,12 +37,7 @@ fn arrival(from: &OwnedFd) -> io::Result<Option<(u64, UnixStream)>> {
     let mut space = cmsg_space!(i32);
     let descriptors = loop {
         let mut parts = [IoSliceMut::new(&mut number)];
-        match recvmsg::<()>(
-            from.as_raw_fd(),
-            &mut parts,
-            Some(&mut space),
-            MsgFlags::MSG_CMSG_CLOEXEC,
-        ) {
+        match recvmsg::<()>(from.as_raw_fd(), &mut parts, Some(&mut space), MsgFlags::MSG_CMSG_CLOEXEC) {
             Err(Errno::EINTR) => {}
             Err(errno) => return Err(errno.into()),
             Ok(message) if message.bytes == 0 => return Ok(None),
@@ -71,9 +54,7 @@ fn arrival(from: &OwnedFd) -> io::Result<Option<(u64, UnixStream)>> {
         }
     };
     let mut sockets = descriptors.into_iter().map(ffi::received);
-    let socket = sockets
-        .next()
-        .ok_or_else(|| io::Error::other("a session without a socket"))?;
+    let socket = sockets.next().ok_or_else(|| io::Error::other("a session without a socket"))?;
     Ok(Some((u64::from_le_bytes(number), UnixStream::from(socket))))
 }
 
@@ -88,8 +69,6 @@ impl Drop for Leaving {
     fn drop(&mut self) {
         self.sessions.leave(self.session);
         // The parent may be gone; then so is the process.
-        let _ = self.notices.send(&Notice::Ended {
-            session: self.session,
-        });
+        let _ = self.notices.send(&Notice::Ended { session: self.session });
     }
 }

@@ -43,10 +43,7 @@ pub fn options(start: &Start) -> Vec<(&'static str, String)> {
     ];
     let mut options = vec![
         ("temp_directory", start.spill.to_string_lossy().into_owned()),
-        (
-            "max_temp_directory_size",
-            format!("{}B", start.temp_limit_bytes),
-        ),
+        ("max_temp_directory_size", format!("{}B", start.temp_limit_bytes)),
         ("memory_limit", format!("{}B", start.memory_limit_bytes)),
         ("threads", start.threads.max(1).to_string()),
     ];

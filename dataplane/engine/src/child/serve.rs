@@ -1,5 +1,6 @@
 //! One session: reads a request, executes it on its own connection, writes what came out.
 
+use std::collections::BTreeSet;
 use std::io::{self, Write};
 use std::os::unix::net::UnixStream;
 use std::sync::Arc;
@@ -25,14 +26,8 @@ pub fn session(socket: UnixStream, database: &Arc<Database>, sessions: &Sessions
         }
     };
     let running = sessions.enter(number, connection.interrupter());
-    let mut session = Session {
-        socket,
-        connection,
-        running,
-    };
-    while let Ok(Some((kind::REQUEST, payload))) =
-        frame::read(&mut session.socket, REQUEST_MAX_BYTES)
-    {
+    let mut session = Session { socket, connection, running };
+    while let Ok(Some((kind::REQUEST, payload))) = frame::read(&mut session.socket, REQUEST_MAX_BYTES) {
         let Ok(request) = super::read::<Request>(&payload) else {
             return;
         };
@@ -59,10 +54,7 @@ impl Session {
             What::Write { sql, parameters } => return self.write(&sql, &parameters),
             What::Begin => self.begin(),
             What::Commit => self.connection.execute("commit").map(|()| Done::default()),
-            What::Rollback => self
-                .connection
-                .execute("rollback")
-                .map(|()| Done::default()),
+            What::Rollback => self.connection.execute("rollback").map(|()| Done::default()),
             What::Track(changes) => self.track(&changes),
             What::Describe { sql } => return self.reply(describe(&self.connection, &sql)),
             What::Parameters { sql } => return self.reply(parameters(&self.connection, &sql)),
@@ -77,11 +69,7 @@ impl Session {
 
     fn reply<T: serde::Serialize>(&mut self, answer: Result<T, Error>) -> io::Result<()> {
         match answer {
-            Ok(answer) => send(
-                &mut self.socket,
-                kind::ANSWER,
-                &serde_json::to_vec(&answer)?,
-            ),
+            Ok(answer) => send(&mut self.socket, kind::ANSWER, &serde_json::to_vec(&answer)?),
             Err(error) => refuse(&mut self.socket, &error),
         }
     }
@@ -94,15 +82,7 @@ impl Session {
 
     fn track(&self, changes: &[Change]) -> Result<Done, Error> {
         let prepared = self.connection.prepare(Native::TRACK)?;
-        for Change {
-            query_id,
-            table,
-            operation,
-            rows,
-            snapshot,
-            at_micros,
-        } in changes
-        {
+        for Change { query_id, table, operation, rows, snapshot, at_micros } in changes {
             let rows = i64::try_from(*rows).unwrap_or(i64::MAX);
             let values = [
                 Value::Text(query_id.clone()),
@@ -115,10 +95,7 @@ impl Session {
             bind(&prepared, &values)?;
             prepared.run(false)?;
         }
-        Ok(Done {
-            rows: u64::try_from(changes.len()).unwrap_or(u64::MAX),
-            definitions: false,
-        })
+        Ok(Done { rows: u64::try_from(changes.len()).unwrap_or(u64::MAX), definitions: false })
     }
 
     fn read(&mut self, sql: &str, parameters: &[Value]) -> io::Result<()> {
@@ -204,9 +181,7 @@ fn bind(prepared: &Prepared<'_>, parameters: &[Value]) -> Result<(), Error> {
         let message = format!("the statement has {expected} parameters and {given} were given");
         return Err(Error::new(Kind::InvalidInput, message));
     }
-    (1..)
-        .zip(parameters)
-        .try_for_each(|(number, value)| prepared.bind(number, value))
+    (1..).zip(parameters).try_for_each(|(number, value)| prepared.bind(number, value))
 }
 
 fn describe(connection: &Connection, sql: &str) -> Result<Vec<Column>, Error> {
@@ -219,8 +194,8 @@ fn parameters(connection: &Connection, sql: &str) -> Result<Vec<Option<String>>,
     Ok(connection.prepare(sql)?.parameters())
 }
 
-/// Two questions to the engine's parser: it serializes queries only, and names tables of those and
-/// of INSERT.
+/// Queries are serialized by the engine's parser, tables and functions in them read off the tree.
+/// For INSERT the engine names the tables alone; for other statements it tells neither.
 fn parse(connection: &Connection, sql: &str) -> Result<Parsed, Error> {
     // A text that does not parse is an error; one that only cannot be told apart is not.
     connection.prepare(sql).map(drop)?;
@@ -229,34 +204,90 @@ fn parse(connection: &Connection, sql: &str) -> Result<Parsed, Error> {
     let text = answer::text(&mut prepared.run(false)?)?;
     let tree: serde_json::Value = serde_json::from_str(&text).map_err(Error::internal)?;
     let is_query = tree.get("error") == Some(&serde_json::Value::Bool(false));
-    let functions = is_query.then(|| {
-        let mut names = Vec::new();
-        functions(&tree, &mut names);
-        names.sort_unstable();
-        names.dedup();
-        names
-    });
-    Ok(Parsed {
-        tables: connection.table_names(sql).ok(),
-        functions,
-    })
+    if !is_query {
+        let named = connection.table_names(&without_parameters(sql)).ok();
+        let tables = named.map(|names| names.iter().map(|name| path(name).to_owned()).collect());
+        return Ok(Parsed { tables, functions: None });
+    }
+    let mut found = Found::default();
+    found.walk(&tree);
+    Ok(found.parsed())
 }
 
-/// Every node with a function's name that is not an operator. The tree is as deep as the engine's
-/// parser allows, which is bounded, and was built by a reader with a bound of its own.
-fn functions(node: &serde_json::Value, names: &mut Vec<String>) {
-    match node {
-        serde_json::Value::Object(fields) => {
-            let operator = fields.get("is_operator") == Some(&serde_json::Value::Bool(true));
-            if let (false, Some(name)) = (
-                operator,
-                fields.get("function_name").and_then(|name| name.as_str()),
-            ) {
-                names.push(name.to_lowercase());
+/// What a serialized query names. The tree is as deep as the engine's parser allows, which is
+/// bounded, and was built by a reader with a bound of its own.
+#[derive(Default)]
+struct Found {
+    tables: BTreeSet<String>,
+    functions: BTreeSet<String>,
+    /// What `WITH` makes anywhere in the statement.
+    with: BTreeSet<String>,
+}
+
+impl Found {
+    fn walk(&mut self, node: &serde_json::Value) {
+        match node {
+            serde_json::Value::Object(fields) => {
+                let text = |name: &str| fields.get(name).and_then(|value| value.as_str()).unwrap_or_default();
+                if text("type") == "BASE_TABLE" {
+                    let path = ["catalog_name", "schema_name", "table_name"].map(text);
+                    self.tables.insert(path.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join("."));
+                }
+                let operator = fields.get("is_operator") == Some(&serde_json::Value::Bool(true));
+                if !operator && fields.contains_key("function_name") {
+                    self.functions.insert(text("function_name").to_lowercase());
+                }
+                if let Some(entries) =
+                    fields.get("cte_map").and_then(|map| map.get("map")).and_then(|map| map.as_array())
+                {
+                    let keys = entries.iter().filter_map(|entry| entry.get("key").and_then(|key| key.as_str()));
+                    self.with.extend(keys.map(str::to_owned));
+                }
+                fields.values().for_each(|child| self.walk(child));
             }
-            fields.values().for_each(|child| functions(child, names));
+            serde_json::Value::Array(items) => items.iter().for_each(|child| self.walk(child)),
+            _ => {}
         }
-        serde_json::Value::Array(items) => items.iter().for_each(|child| functions(child, names)),
-        _ => {}
     }
+
+    /// A name without a path that some `WITH` makes is no table: the texts this is for name every
+    /// table by its whole path.
+    fn parsed(self) -> Parsed {
+        let Self { tables, functions, with } = self;
+        let tables = tables.into_iter().filter(|name| !with.contains(name)).collect();
+        Parsed { tables: Some(tables), functions: Some(functions.into_iter().collect()) }
+    }
+}
+
+/// The statement with NULL for each `$1`: the engine names no tables of a statement with parameters.
+/// What stands in quotes stays; the generated SQL this is for has no other quotes and no comments.
+fn without_parameters(sql: &str) -> String {
+    let mut out = String::with_capacity(sql.len() + 16);
+    let mut within = None;
+    let mut characters = sql.chars().peekable();
+    while let Some(character) = characters.next() {
+        match within {
+            None if character == '$' && characters.peek().is_some_and(char::is_ascii_digit) => {
+                while characters.next_if(char::is_ascii_digit).is_some() {}
+                out.push_str("NULL");
+                continue;
+            }
+            None if matches!(character, '\'' | '"') => within = Some(character),
+            Some(quote) if quote == character => within = None,
+            _ => {}
+        }
+        out.push(character);
+    }
+    out
+}
+
+/// The path at the start of a table reference as the engine prints it: an alias and what else may
+/// follow the name are cut off. A quoted part ends at its closing quote; a doubled one stands for itself.
+fn path(reference: &str) -> &str {
+    let mut quoted = false;
+    let end = reference.char_indices().find(|(_, character)| {
+        quoted ^= *character == '"';
+        !quoted && character.is_whitespace()
+    });
+    end.and_then(|(at, _)| reference.get(..at)).unwrap_or(reference)
 }

@@ -22,31 +22,17 @@ struct Current {
 
 impl Sessions {
     pub fn enter(&self, session: u64, interrupter: Arc<Interrupter>) -> Arc<Running> {
-        let running = Arc::new(Running {
-            statement: Mutex::default(),
-            interrupter,
-        });
-        self.0
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .insert(session, Arc::clone(&running));
+        let running = Arc::new(Running { statement: Mutex::default(), interrupter });
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).insert(session, Arc::clone(&running));
         running
     }
 
     pub fn leave(&self, session: u64) {
-        self.0
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .remove(&session);
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).remove(&session);
     }
 
     pub fn interrupt(&self, session: u64, statement: u64) {
-        let running = self
-            .0
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .get(&session)
-            .cloned();
+        let running = self.0.lock().unwrap_or_else(PoisonError::into_inner).get(&session).cloned();
         if let Some(running) = running {
             running.interrupt(statement);
         }
@@ -55,36 +41,21 @@ impl Sessions {
 
 impl Running {
     pub fn begin(&self, statement: u64) {
-        *self
-            .statement
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner) = Current {
-            statement,
-            interrupted: false,
-        };
+        *self.statement.lock().unwrap_or_else(PoisonError::into_inner) = Current { statement, interrupted: false };
     }
 
     pub fn end(&self) {
-        *self
-            .statement
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner) = Current::default();
+        *self.statement.lock().unwrap_or_else(PoisonError::into_inner) = Current::default();
     }
 
     /// The engine forgets an interrupt when it starts a statement: one that came while it was being
     /// prepared is seen here, one that comes at that very moment is repeated by the parent.
     pub fn interrupted(&self) -> bool {
-        self.statement
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .interrupted
+        self.statement.lock().unwrap_or_else(PoisonError::into_inner).interrupted
     }
 
     fn interrupt(&self, statement: u64) {
-        let mut current = self
-            .statement
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner);
+        let mut current = self.statement.lock().unwrap_or_else(PoisonError::into_inner);
         if current.statement == statement {
             current.interrupted = true;
             self.interrupter.interrupt();

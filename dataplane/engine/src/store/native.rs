@@ -14,9 +14,7 @@ pub struct Native {
 
 impl Native {
     pub fn new(data: &Path) -> Self {
-        Self {
-            file: data.join("raw.duckdb"),
-        }
+        Self { file: data.join("raw.duckdb") }
     }
 
     pub fn file(&self) -> &Path {
@@ -42,8 +40,7 @@ impl Native {
     /// A statement that reads this catalog, so that a transaction's snapshot is taken now.
     pub const TOUCH: &'static str = "select rows from raw._svc_dirty.changes limit 0";
 
-    pub const TRACK: &'static str =
-        "insert into raw._svc_dirty.changes values ($1, $2, $3, $4, $5, $6)";
+    pub const TRACK: &'static str = "insert into raw._svc_dirty.changes values ($1, $2, $3, $4, $5, $6)";
 
     pub const CHECKPOINT: &'static str = "checkpoint raw";
 }

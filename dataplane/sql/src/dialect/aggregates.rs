@@ -4,8 +4,8 @@
 //! (an empty LISTAGG is `''`, an `ARRAY_AGG` is JSON) stands outside.
 
 use sqlparser::ast::{
-    BinaryOperator, DataType, DuplicateTreatment, Expr, Function, FunctionArgumentClause,
-    FunctionArgumentList, FunctionArguments, Ident, ObjectName, ObjectNamePart, OrderByExpr,
+    BinaryOperator, DataType, DuplicateTreatment, Expr, Function, FunctionArgumentClause, FunctionArgumentList,
+    FunctionArguments, Ident, ObjectName, ObjectNamePart, OrderByExpr,
 };
 
 use super::call::{Handler, positional, wrong_count};
@@ -94,10 +94,7 @@ fn arguments<const N: usize>(name: &str, function: &mut Function) -> Result<[Exp
         return Err(wrong_count(name, 0));
     };
     let args = std::mem::take(&mut list.args);
-    let args = args
-        .into_iter()
-        .map(|argument| positional(argument, name))
-        .collect::<Result<Vec<_>, _>>()?;
+    let args = args.into_iter().map(|argument| positional(argument, name)).collect::<Result<Vec<_>, _>>()?;
     super::call::exactly(name, args)
 }
 
@@ -142,38 +139,26 @@ fn listagg(mut function: Function, context: &mut Context<'_>) -> Result<Expr, Er
     };
     put(&mut function, [value, delimiter]);
     if let FunctionArguments::List(list) = &function.args
-        && list
-            .clauses
-            .iter()
-            .any(|clause| !matches!(clause, FunctionArgumentClause::OrderBy(_)))
+        && list.clauses.iter().any(|clause| !matches!(clause, FunctionArgumentClause::OrderBy(_)))
     {
         return Err(Error::unsupported("ON OVERFLOW of LISTAGG"));
     }
     order_inside(&mut function);
     align_distinct_order(&mut function);
     rename(&mut function, "string_agg");
-    Ok(compose::call(
-        "coalesce",
-        [Expr::Function(function), compose::text("")],
-    ))
+    Ok(compose::call("coalesce", [Expr::Function(function), compose::text("")]))
 }
 
 /// `LISTAGG(DISTINCT x) … ORDER BY x`: the engine wants the key to be the argument itself, cast and all.
 fn align_distinct_order(function: &mut Function) {
-    let FunctionArguments::List(FunctionArgumentList {
-        duplicate_treatment,
-        args,
-        clauses,
-    }) = &mut function.args
+    let FunctionArguments::List(FunctionArgumentList { duplicate_treatment, args, clauses }) = &mut function.args
     else {
         return;
     };
     if *duplicate_treatment != Some(DuplicateTreatment::Distinct) {
         return;
     }
-    let Some(sqlparser::ast::FunctionArg::Unnamed(sqlparser::ast::FunctionArgExpr::Expr(value))) =
-        args.first()
-    else {
+    let Some(sqlparser::ast::FunctionArg::Unnamed(sqlparser::ast::FunctionArgExpr::Expr(value))) = args.first() else {
         return;
     };
     let Expr::Cast { expr: inner, .. } = value else {
@@ -181,9 +166,7 @@ fn align_distinct_order(function: &mut Function) {
     };
     for clause in clauses {
         if let FunctionArgumentClause::OrderBy(keys) = clause {
-            keys.iter_mut()
-                .filter(|key| key.expr == **inner)
-                .for_each(|key| key.expr = value.clone());
+            keys.iter_mut().filter(|key| key.expr == **inner).for_each(|key| key.expr = value.clone());
         }
     }
 }
@@ -196,14 +179,8 @@ fn array_agg(mut function: Function, context: &mut Context<'_>) -> Result<Expr, 
     put(&mut function, [value]);
     order_inside(&mut function);
     rename(&mut function, "list");
-    let empty = Expr::Array(sqlparser::ast::Array {
-        elem: Vec::new(),
-        named: false,
-    });
-    Ok(compose::call(
-        "to_json",
-        [compose::call("coalesce", [Expr::Function(function), empty])],
-    ))
+    let empty = Expr::Array(sqlparser::ast::Array { elem: Vec::new(), named: false });
+    Ok(compose::call("to_json", [compose::call("coalesce", [Expr::Function(function), empty])]))
 }
 
 fn array_unique_agg(mut function: Function, context: &mut Context<'_>) -> Result<Expr, Error> {
@@ -219,33 +196,18 @@ fn object_agg(mut function: Function, context: &mut Context<'_>) -> Result<Expr,
     context.copy(super::templates::size(&key) + super::templates::size(&value))?;
     only_present(&mut function, &value);
     let pair = [("k", key), ("v", compose::call("to_json", [value]))];
-    let field = |(name, value)| sqlparser::ast::DictionaryField {
-        key: Ident::new(name),
-        value: Box::new(value),
-    };
-    put(
-        &mut function,
-        [Expr::Dictionary(pair.into_iter().map(field).collect())],
-    );
+    let field = |(name, value)| sqlparser::ast::DictionaryField { key: Ident::new(name), value: Box::new(value) };
+    put(&mut function, [Expr::Dictionary(pair.into_iter().map(field).collect())]);
     rename(&mut function, "list");
     let entries = compose::call("map_from_entries", [Expr::Function(function)]);
-    Ok(compose::call(
-        "coalesce",
-        [
-            compose::call("to_json", [entries]),
-            compose::call("json_object", []),
-        ],
-    ))
+    Ok(compose::call("coalesce", [compose::call("to_json", [entries]), compose::call("json_object", [])]))
 }
 
 fn windowed(function: &Function) -> Result<(), Error> {
     if function.over.is_some() {
         return Ok(());
     }
-    Err(Error::unsupported(format!(
-        "{} without OVER",
-        function.name.to_string().to_ascii_uppercase()
-    )))
+    Err(Error::unsupported(format!("{} without OVER", function.name.to_string().to_ascii_uppercase())))
 }
 
 /// `RATIO_TO_REPORT(x) OVER (…)`.
@@ -263,11 +225,7 @@ fn ratio_to_report(mut function: Function, context: &mut Context<'_>) -> Result<
 fn conditional_true_event(mut function: Function, _: &mut Context<'_>) -> Result<Expr, Error> {
     windowed(&function)?;
     let [condition] = arguments::<1>("conditional_true_event", &mut function)?;
-    let one = compose::case(
-        None,
-        vec![(condition, compose::number(1))],
-        Some(compose::number(0)),
-    );
+    let one = compose::case(None, vec![(condition, compose::number(1))], Some(compose::number(0)));
     put(&mut function, [one]);
     rename(&mut function, "sum");
     Ok(Expr::Function(function))
@@ -278,23 +236,14 @@ fn sequence(function: Function, _: &mut Context<'_>) -> Result<Expr, Error> {
     let name = function.name.to_string();
     let args = super::call::plain(function)?;
     if args.iter().any(|sign| compose::integer(sign) != Some(0)) {
-        return Err(Error::unsupported(format!(
-            "{} with a sign",
-            name.to_ascii_uppercase()
-        )));
+        return Err(Error::unsupported(format!("{} with a sign", name.to_ascii_uppercase())));
     }
     let mut number = compose::function("row_number", []);
-    number.over = Some(sqlparser::ast::WindowType::WindowSpec(
-        sqlparser::ast::WindowSpec {
-            window_name: None,
-            partition_by: Vec::new(),
-            order_by: Vec::new(),
-            window_frame: None,
-        },
-    ));
-    Ok(compose::binary(
-        Expr::Function(number),
-        BinaryOperator::Minus,
-        compose::number(1),
-    ))
+    number.over = Some(sqlparser::ast::WindowType::WindowSpec(sqlparser::ast::WindowSpec {
+        window_name: None,
+        partition_by: Vec::new(),
+        order_by: Vec::new(),
+        window_frame: None,
+    }));
+    Ok(compose::binary(Expr::Function(number), BinaryOperator::Minus, compose::number(1)))
 }

@@ -17,29 +17,17 @@ pub const MESSAGE: &str = "division by zero";
 /// `/`, `%` and `mod`; `CEIL` and `FLOOR` to a number of digits.
 pub(super) fn rewrite(expr: &mut Expr, context: &mut Context<'_>) -> Result<Done, Error> {
     match expr {
-        Expr::BinaryOp {
-            op: BinaryOperator::Divide | BinaryOperator::Modulo,
-            right,
-            ..
-        } => guard(right, context)?,
-        Expr::Function(function)
-            if compose::bare_name(&function.name).as_deref() == Some("mod") =>
-        {
+        Expr::BinaryOp { op: BinaryOperator::Divide | BinaryOperator::Modulo, right, .. } => guard(right, context)?,
+        Expr::Function(function) if compose::bare_name(&function.name).as_deref() == Some("mod") => {
             if let Some(divisor) = expressions(function).nth(1) {
                 guard(divisor, context)?;
             }
         }
-        Expr::Ceil {
-            expr: value,
-            field: CeilFloorKind::Scale(digits),
-        } => {
+        Expr::Ceil { expr: value, field: CeilFloorKind::Scale(digits) } => {
             let args = [take_expr(value), Expr::Value(digits.clone())];
             *expr = templates::fill("_ceil", &args, context)?;
         }
-        Expr::Floor {
-            expr: value,
-            field: CeilFloorKind::Scale(digits),
-        } => {
+        Expr::Floor { expr: value, field: CeilFloorKind::Scale(digits) } => {
             let args = [take_expr(value), Expr::Value(digits.clone())];
             *expr = templates::fill("_floor", &args, context)?;
         }
@@ -61,19 +49,14 @@ fn is_never_zero(divisor: &Expr) -> bool {
     match divisor {
         Expr::Nested(inner) | Expr::UnaryOp { expr: inner, .. } => is_never_zero(inner),
         Expr::Value(value) => match &value.value {
-            Value::Number(digits, _) => digits
-                .chars()
-                .take_while(|c| !matches!(c, 'e' | 'E'))
-                .any(|c| matches!(c, '1'..='9')),
+            Value::Number(digits, _) => {
+                digits.chars().take_while(|c| !matches!(c, 'e' | 'E')).any(|c| matches!(c, '1'..='9'))
+            }
             Value::Null => true,
             _ => false,
         },
-        Expr::Function(function)
-            if compose::bare_name(&function.name).as_deref() == Some("nullif") =>
-        {
-            arguments(function)
-                .nth(1)
-                .is_some_and(|unwanted| compose::integer(unwanted) == Some(0))
+        Expr::Function(function) if compose::bare_name(&function.name).as_deref() == Some("nullif") => {
+            arguments(function).nth(1).is_some_and(|unwanted| compose::integer(unwanted) == Some(0))
         }
         _ => false,
     }

@@ -4,14 +4,9 @@ use std::collections::HashMap;
 use std::mem;
 use std::sync::LazyLock;
 
-use sqlparser::ast::{
-    Expr, Function, FunctionArg, FunctionArgExpr, FunctionArgumentList, FunctionArguments, Value,
-};
+use sqlparser::ast::{Expr, Function, FunctionArg, FunctionArgExpr, FunctionArgumentList, FunctionArguments, Value};
 
-use super::{
-    Context, Done, aggregates, compose, conversions, dates, paths, semistructured, templates, text,
-    variants,
-};
+use super::{Context, Done, aggregates, compose, conversions, dates, paths, semistructured, templates, text, variants};
 use crate::error::Error;
 use crate::functions;
 
@@ -20,18 +15,11 @@ pub(super) type Handler = fn(Function, &mut Context<'_>) -> Result<Expr, Error>;
 
 /// Names that need more than a template, by family.
 static CODED: LazyLock<HashMap<&'static str, Handler>> = LazyLock::new(|| {
-    [
-        aggregates::CALLS,
-        conversions::CALLS,
-        dates::CALLS,
-        paths::CALLS,
-        text::CALLS,
-        semistructured::CALLS,
-    ]
-    .into_iter()
-    .flatten()
-    .copied()
-    .collect()
+    [aggregates::CALLS, conversions::CALLS, dates::CALLS, paths::CALLS, text::CALLS, semistructured::CALLS]
+        .into_iter()
+        .flatten()
+        .copied()
+        .collect()
 });
 
 /// Whether the dialect adds this name, or gives it another meaning.
@@ -81,27 +69,13 @@ pub(super) fn arity(function: &Function) -> usize {
 
 /// The arguments of a call that has nothing but positional arguments.
 pub(super) fn plain(function: Function) -> Result<Vec<Expr>, Error> {
-    let Function {
-        name,
-        uses_odbc_syntax: _,
-        parameters,
-        args,
-        within_group,
-        filter,
-        null_treatment,
-        over,
-    } = function;
+    let Function { name, uses_odbc_syntax: _, parameters, args, within_group, filter, null_treatment, over } = function;
     let decorated = parameters != FunctionArguments::None
         || !within_group.is_empty()
         || filter.is_some()
         || null_treatment.is_some()
         || over.is_some();
-    let FunctionArguments::List(FunctionArgumentList {
-        duplicate_treatment,
-        args,
-        clauses,
-    }) = args
-    else {
+    let FunctionArguments::List(FunctionArgumentList { duplicate_treatment, args, clauses }) = args else {
         // CURRENT_DATE and its like have no brackets
         return if args == FunctionArguments::None && !decorated {
             Ok(Vec::new())
@@ -112,16 +86,11 @@ pub(super) fn plain(function: Function) -> Result<Vec<Expr>, Error> {
     if decorated || duplicate_treatment.is_some() || !clauses.is_empty() {
         return Err(odd(&name.to_string()));
     }
-    args.into_iter()
-        .map(|argument| positional(argument, &name.to_string()))
-        .collect()
+    args.into_iter().map(|argument| positional(argument, &name.to_string())).collect()
 }
 
 fn odd(name: &str) -> Error {
-    Error::unsupported(format!(
-        "{} with OVER, FILTER, DISTINCT or ORDER BY",
-        name.to_ascii_uppercase()
-    ))
+    Error::unsupported(format!("{} with OVER, FILTER, DISTINCT or ORDER BY", name.to_ascii_uppercase()))
 }
 
 /// The expression of an unnamed argument.
@@ -142,10 +111,7 @@ pub(super) fn exactly<const N: usize>(name: &str, args: Vec<Expr>) -> Result<[Ex
 }
 
 pub(super) fn wrong_count(name: &str, count: usize) -> Error {
-    Error::unsupported(format!(
-        "{} with {count} arguments",
-        name.to_ascii_uppercase()
-    ))
+    Error::unsupported(format!("{} with {count} arguments", name.to_ascii_uppercase()))
 }
 
 /// Every expression among the arguments, to be changed in place.

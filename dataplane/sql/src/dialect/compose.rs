@@ -1,9 +1,9 @@
 //! Small pieces of the engine's language, as nodes. The printer brackets operands, so none are here.
 
 use sqlparser::ast::{
-    AccessExpr, BinaryOperator, CaseWhen, CastKind, DataType, Expr, Function, FunctionArg,
-    FunctionArgExpr, FunctionArgumentList, FunctionArguments, Ident, ObjectName, ObjectNamePart,
-    Subscript, Value, helpers::attached_token::AttachedToken,
+    AccessExpr, BinaryOperator, CaseWhen, CastKind, DataType, Expr, Function, FunctionArg, FunctionArgExpr,
+    FunctionArgumentList, FunctionArguments, Ident, ObjectName, ObjectNamePart, Subscript, Value,
+    helpers::attached_token::AttachedToken,
 };
 
 /// `name(args)`.
@@ -35,10 +35,7 @@ pub(super) fn argument(expr: Expr) -> FunctionArg {
 /// `value[index]…`.
 pub(super) fn subscripts(value: Expr, indexes: Vec<Expr>) -> Expr {
     let access = |index| AccessExpr::Subscript(Subscript::Index { index });
-    Expr::CompoundFieldAccess {
-        root: Box::new(value),
-        access_chain: indexes.into_iter().map(access).collect(),
-    }
+    Expr::CompoundFieldAccess { root: Box::new(value), access_chain: indexes.into_iter().map(access).collect() }
 }
 
 pub(super) fn text(text: impl Into<String>) -> Expr {
@@ -48,54 +45,30 @@ pub(super) fn text(text: impl Into<String>) -> Expr {
 pub(super) fn number(number: i64) -> Expr {
     let digits = Expr::value(Value::Number(number.unsigned_abs().to_string(), false));
     if number < 0 {
-        return Expr::UnaryOp {
-            op: sqlparser::ast::UnaryOperator::Minus,
-            expr: Box::new(digits),
-        };
+        return Expr::UnaryOp { op: sqlparser::ast::UnaryOperator::Minus, expr: Box::new(digits) };
     }
     digits
 }
 
 pub(super) fn binary(left: Expr, op: BinaryOperator, right: Expr) -> Expr {
-    Expr::BinaryOp {
-        left: Box::new(left),
-        op,
-        right: Box::new(right),
-    }
+    Expr::BinaryOp { left: Box::new(left), op, right: Box::new(right) }
 }
 
 pub(super) fn cast(expr: Expr, data_type: DataType) -> Expr {
-    Expr::Cast {
-        kind: CastKind::Cast,
-        expr: Box::new(expr),
-        data_type,
-        format: None,
-    }
+    Expr::Cast { kind: CastKind::Cast, expr: Box::new(expr), data_type, format: None }
 }
 
 pub(super) fn try_cast(expr: Expr, data_type: DataType) -> Expr {
-    Expr::Cast {
-        kind: CastKind::TryCast,
-        expr: Box::new(expr),
-        data_type,
-        format: None,
-    }
+    Expr::Cast { kind: CastKind::TryCast, expr: Box::new(expr), data_type, format: None }
 }
 
 /// `CASE WHEN condition THEN result … ELSE otherwise END`.
-pub(super) fn case(
-    operand: Option<Expr>,
-    arms: Vec<(Expr, Expr)>,
-    otherwise: Option<Expr>,
-) -> Expr {
+pub(super) fn case(operand: Option<Expr>, arms: Vec<(Expr, Expr)>, otherwise: Option<Expr>) -> Expr {
     Expr::Case {
         case_token: AttachedToken::empty(),
         end_token: AttachedToken::empty(),
         operand: operand.map(Box::new),
-        conditions: arms
-            .into_iter()
-            .map(|(condition, result)| CaseWhen { condition, result })
-            .collect(),
+        conditions: arms.into_iter().map(|(condition, result)| CaseWhen { condition, result }).collect(),
         else_result: otherwise.map(Box::new),
     }
 }
@@ -119,10 +92,7 @@ pub(super) fn integer(expr: &Expr) -> Option<i64> {
             Value::Number(digits, _) => digits.parse().ok(),
             _ => None,
         },
-        Expr::UnaryOp {
-            op: sqlparser::ast::UnaryOperator::Minus,
-            expr,
-        } => integer(expr).and_then(i64::checked_neg),
+        Expr::UnaryOp { op: sqlparser::ast::UnaryOperator::Minus, expr } => integer(expr).and_then(i64::checked_neg),
         Expr::Nested(inner) => integer(inner),
         _ => None,
     }

@@ -48,11 +48,7 @@ fn tried(function: &Function) -> (String, bool) {
 }
 
 fn cast(expr: Expr, data_type: DataType, is_try: bool) -> Expr {
-    if is_try {
-        compose::try_cast(expr, data_type)
-    } else {
-        compose::cast(expr, data_type)
-    }
+    if is_try { compose::try_cast(expr, data_type) } else { compose::cast(expr, data_type) }
 }
 
 fn has_zone(name: &str) -> bool {
@@ -78,9 +74,7 @@ fn to_moment(function: Function, context: &mut Context<'_>) -> Result<Expr, Erro
             from_value(&name, value, is_try, context)
         }
         2 => {
-            let format = args
-                .pop()
-                .and_then(|format| compose::literal(&format).map(str::to_owned));
+            let format = args.pop().and_then(|format| compose::literal(&format).map(str::to_owned));
             let [value] = exactly(&name, args)?;
             let Some(format) = format else {
                 return Err(Error::unsupported(format!(
@@ -92,10 +86,7 @@ fn to_moment(function: Function, context: &mut Context<'_>) -> Result<Expr, Erro
                 return from_value(&name, value, is_try, context);
             }
             let format = compose::text(formats::compile(&format, Way::Read)?);
-            let parsed = compose::call(
-                if is_try { "try_strptime" } else { "strptime" },
-                [value, format],
-            );
+            let parsed = compose::call(if is_try { "try_strptime" } else { "strptime" }, [value, format]);
             Ok(compose::cast(parsed, target(&name)))
         }
         count => Err(wrong_count(&name, count)),
@@ -103,12 +94,7 @@ fn to_moment(function: Function, context: &mut Context<'_>) -> Result<Expr, Erro
 }
 
 /// Without a format text is read as ISO 8601; a number is seconds since 1970.
-fn from_value(
-    name: &str,
-    value: Expr,
-    is_try: bool,
-    context: &mut Context<'_>,
-) -> Result<Expr, Error> {
+fn from_value(name: &str, value: Expr, is_try: bool, context: &mut Context<'_>) -> Result<Expr, Error> {
     let is_timestamp = name.starts_with("to_timestamp");
     let known = context.type_of(&value);
     let moment = if is_timestamp && known.is_number() {
@@ -118,11 +104,7 @@ fn from_value(
     } else {
         return Ok(cast(value, target(name), is_try));
     };
-    Ok(if has_zone(name) {
-        compose::cast(moment, target(name))
-    } else {
-        moment
-    })
+    Ok(if has_zone(name) { compose::cast(moment, target(name)) } else { moment })
 }
 
 /// `TO_CHAR(x[, format])`.
@@ -135,9 +117,7 @@ fn to_text(function: Function, context: &mut Context<'_>) -> Result<Expr, Error>
             Ok(variants::to_text(value, context))
         }
         2 => {
-            let format = args
-                .pop()
-                .and_then(|format| compose::literal(&format).map(str::to_owned));
+            let format = args.pop().and_then(|format| compose::literal(&format).map(str::to_owned));
             let [value] = exactly(&name, args)?;
             let known = context.type_of(&value);
             let Some(format) = format else {
@@ -149,11 +129,7 @@ fn to_text(function: Function, context: &mut Context<'_>) -> Result<Expr, Error>
             if known.is_number() {
                 return Err(Error::unsupported(format!("the number format {format}")));
             }
-            let value = if known == Type::Text {
-                compose::cast(value, timestamp())
-            } else {
-                value
-            };
+            let value = if known == Type::Text { compose::cast(value, timestamp()) } else { value };
             let format = compose::text(formats::compile(&format, Way::Write)?);
             Ok(compose::call("strftime", [value, format]))
         }
@@ -177,26 +153,15 @@ fn to_number(function: Function, _: &mut Context<'_>) -> Result<Expr, Error> {
         Some([precision]) => (*precision, 0),
         Some([precision, scale]) => (*precision, *scale),
         _ => {
-            return Err(Error::unsupported(format!(
-                "{} with a size that is not a literal",
-                name.to_ascii_uppercase()
-            )));
+            return Err(Error::unsupported(format!("{} with a size that is not a literal", name.to_ascii_uppercase())));
         }
     };
-    let precision = u64::try_from(precision)
-        .ok()
-        .filter(|p| (1..=38).contains(p));
+    let precision = u64::try_from(precision).ok().filter(|p| (1..=38).contains(p));
     match precision {
         Some(precision) if (0..=i64::try_from(precision).unwrap_or(0)).contains(&scale) => {
-            Ok(cast(
-                value,
-                DataType::Decimal(ExactNumberInfo::PrecisionAndScale(precision, scale)),
-                is_try,
-            ))
+            Ok(cast(value, DataType::Decimal(ExactNumberInfo::PrecisionAndScale(precision, scale)), is_try))
         }
-        _ => Err(Error::unsupported_type(
-            "NUMBER with this precision and scale",
-        )),
+        _ => Err(Error::unsupported_type("NUMBER with this precision and scale")),
     }
 }
 
@@ -208,24 +173,16 @@ fn to_binary(function: Function, _: &mut Context<'_>) -> Result<Expr, Error> {
     let [value] = exactly(&name, args)?;
     let form = match &form {
         None => "HEX".to_owned(),
-        Some(form) => compose::literal(form)
-            .map(str::to_ascii_uppercase)
-            .unwrap_or_default(),
+        Some(form) => compose::literal(form).map(str::to_ascii_uppercase).unwrap_or_default(),
     };
     let read = match form.as_str() {
         "HEX" => "unhex",
         "BASE64" => "from_base64",
         "UTF-8" | "UTF8" => "encode",
         _ => {
-            return Err(Error::unsupported(
-                "TO_BINARY with a format other than HEX, BASE64 and UTF-8",
-            ));
+            return Err(Error::unsupported("TO_BINARY with a format other than HEX, BASE64 and UTF-8"));
         }
     };
     let bytes = compose::call(read, [value]);
-    Ok(if is_try {
-        compose::call("try", [bytes])
-    } else {
-        bytes
-    })
+    Ok(if is_try { compose::call("try", [bytes]) } else { bytes })
 }

@@ -5,8 +5,7 @@
 //! engine itself follow its argument.
 
 use sqlparser::ast::{
-    BinaryOperator, DataType, DateTimeField, Expr, ExtractSyntax, Function, FunctionArguments,
-    TimezoneInfo,
+    BinaryOperator, DataType, DateTimeField, Expr, ExtractSyntax, Function, FunctionArguments, TimezoneInfo,
 };
 
 use super::call::{Handler, exactly, plain, wrong_count};
@@ -37,45 +36,20 @@ pub(super) const CALLS: &[(&str, Handler)] = &[
 
 /// Words as the warehouse spells them, and the engine's part.
 const PARTS: &[(&str, &[&str])] = &[
-    (
-        "year",
-        &["year", "y", "yy", "yyy", "yyyy", "yr", "years", "yrs"],
-    ),
+    ("year", &["year", "y", "yy", "yyy", "yyyy", "yr", "years", "yrs"]),
     ("quarter", &["quarter", "q", "qtr", "qtrs", "quarters"]),
     ("month", &["month", "mm", "mon", "mons", "months"]),
-    (
-        "week",
-        &["week", "w", "wk", "weekofyear", "woy", "wy", "weeks"],
-    ),
+    ("week", &["week", "w", "wk", "weekofyear", "woy", "wy", "weeks"]),
     ("day", &["day", "d", "dd", "days", "dayofmonth"]),
     ("hour", &["hour", "h", "hh", "hr", "hours", "hrs"]),
     ("minute", &["minute", "m", "mi", "min", "minutes", "mins"]),
     ("second", &["second", "s", "sec", "seconds", "secs"]),
-    (
-        "millisecond",
-        &["millisecond", "ms", "msec", "milliseconds"],
-    ),
-    (
-        "microsecond",
-        &["microsecond", "us", "usec", "microseconds"],
-    ),
+    ("millisecond", &["millisecond", "ms", "msec", "milliseconds"]),
+    ("microsecond", &["microsecond", "us", "usec", "microseconds"]),
     ("dow", &["dayofweek", "dow", "dw", "weekday"]),
-    (
-        "isodow",
-        &[
-            "dayofweekiso",
-            "weekday_iso",
-            "dow_iso",
-            "dw_iso",
-            "dayofweek_iso",
-            "isodow",
-        ],
-    ),
+    ("isodow", &["dayofweekiso", "weekday_iso", "dow_iso", "dw_iso", "dayofweek_iso", "isodow"]),
     ("doy", &["dayofyear", "yearday", "doy", "dy"]),
-    (
-        "isoweek",
-        &["weekiso", "week_iso", "weekofyeariso", "weekofyear_iso"],
-    ),
+    ("isoweek", &["weekiso", "week_iso", "weekofyeariso", "weekofyear_iso"]),
     ("isoyear", &["yearofweek", "yearofweekiso", "isoyear"]),
     ("epoch", &["epoch_second", "epoch", "epoch_seconds"]),
     ("epoch_ms", &["epoch_millisecond", "epoch_milliseconds"]),
@@ -86,25 +60,15 @@ const PARTS: &[(&str, &[&str])] = &[
 ];
 
 /// Units a date can be moved or cut by, longest first; the first five keep a DATE a DATE.
-const UNITS: [&str; 10] = [
-    "year",
-    "quarter",
-    "month",
-    "week",
-    "day",
-    "hour",
-    "minute",
-    "second",
-    "millisecond",
-    "microsecond",
-];
+const UNITS: [&str; 10] =
+    ["year", "quarter", "month", "week", "day", "hour", "minute", "second", "millisecond", "microsecond"];
 const DAYS_OR_LONGER: usize = 5;
 
 /// Whether this argument of this function is a unit, which looks like a column and is none.
 pub(super) fn is_unit(function: &str, argument: usize) -> bool {
     match function {
-        "dateadd" | "timeadd" | "timestampadd" | "datediff" | "timediff" | "timestampdiff"
-        | "date_part" | "date_trunc" => argument == 0,
+        "dateadd" | "timeadd" | "timestampadd" | "datediff" | "timediff" | "timestampdiff" | "date_part"
+        | "date_trunc" => argument == 0,
         "last_day" => argument == 1,
         _ => false,
     }
@@ -121,30 +85,19 @@ fn part(expr: &Expr) -> Option<&'static str> {
 
 fn part_of(word: &str) -> Option<&'static str> {
     let word = word.to_ascii_lowercase();
-    PARTS
-        .iter()
-        .find(|(_, words)| words.contains(&word.as_str()))
-        .map(|(part, _)| *part)
+    PARTS.iter().find(|(_, words)| words.contains(&word.as_str())).map(|(part, _)| *part)
 }
 
 /// The engine's unit of a word, or a refusal that names it.
 fn unit(expr: &Expr, function: &str) -> Result<&'static str, Error> {
     part(expr)
         .filter(|part| UNITS.contains(part))
-        .ok_or_else(|| {
-            Error::unsupported(format!(
-                "the unit {expr} of {}",
-                function.to_ascii_uppercase()
-            ))
-        })
+        .ok_or_else(|| Error::unsupported(format!("the unit {expr} of {}", function.to_ascii_uppercase())))
 }
 
 /// Whether a DATE moved or cut by it is still one.
 pub(super) fn keeps_date(unit: &str) -> bool {
-    UNITS
-        .iter()
-        .take(DAYS_OR_LONGER)
-        .any(|known| *known == unit)
+    UNITS.iter().take(DAYS_OR_LONGER).any(|known| *known == unit)
 }
 
 pub(super) fn timestamp() -> DataType {
@@ -153,11 +106,7 @@ pub(super) fn timestamp() -> DataType {
 
 /// Text read as a point in time; anything else as it is.
 fn instant(expr: Expr, context: &Context<'_>) -> Expr {
-    if context.type_of(&expr) == Type::Text {
-        compose::cast(expr, timestamp())
-    } else {
-        expr
-    }
+    if context.type_of(&expr) == Type::Text { compose::cast(expr, timestamp()) } else { expr }
 }
 
 /// `CAST(… AS DATE)` of what was a DATE, the type of `model` where that is not known.
@@ -179,23 +128,12 @@ fn add(function: Function, context: &mut Context<'_>) -> Result<Expr, Error> {
     let unit = unit(&word, &name)?;
     let date = instant(date, context);
     let moved = compose::binary(date.clone(), BinaryOperator::Plus, interval(unit, amount));
-    if keeps_date(unit) {
-        like(moved, date, context)
-    } else {
-        Ok(moved)
-    }
+    if keeps_date(unit) { like(moved, date, context) } else { Ok(moved) }
 }
 
 /// `to_days(n)` and its like, with the type of argument each wants.
 fn interval(unit: &str, amount: Expr) -> Expr {
-    let name = format!(
-        "to_{}",
-        if unit == "century" {
-            "centuries".to_owned()
-        } else {
-            format!("{unit}s")
-        }
-    );
+    let name = format!("to_{}", if unit == "century" { "centuries".to_owned() } else { format!("{unit}s") });
     let amount = match compose::integer(&amount) {
         Some(_) => amount,
         None if keeps_date(unit) => compose::cast(amount, DataType::Integer(None)),
@@ -219,11 +157,8 @@ fn diff(function: Function, context: &mut Context<'_>) -> Result<Expr, Error> {
 /// `DATE_TRUNC(unit, date)`; the warehouse takes the two in either order.
 fn truncate(function: Function, context: &mut Context<'_>) -> Result<Expr, Error> {
     let [first, second] = exactly("date_trunc", plain(function)?)?;
-    let (word, date) = if part(&first).is_none() && part(&second).is_some() {
-        (second, first)
-    } else {
-        (first, second)
-    };
+    let (word, date) =
+        if part(&first).is_none() && part(&second).is_some() { (second, first) } else { (first, second) };
     truncated(&word, date, context)
 }
 
@@ -270,12 +205,7 @@ fn extracted(part: &str, date: Expr) -> Expr {
 
 /// `EXTRACT(part FROM date)`: the warehouse's words, in the engine's one spelling.
 pub(super) fn rewrite(expr: &mut Expr, context: &mut Context<'_>) -> Result<Done, Error> {
-    let Expr::Extract {
-        field,
-        syntax: _,
-        expr: date,
-    } = expr
-    else {
+    let Expr::Extract { field, syntax: _, expr: date } = expr else {
         return Ok(Done::No);
     };
     let word = match field {
@@ -288,11 +218,7 @@ pub(super) fn rewrite(expr: &mut Expr, context: &mut Context<'_>) -> Result<Done
     };
     let date = instant(call::take_expr(date), context);
     *expr = match standard(part) {
-        Some(field) => Expr::Extract {
-            field,
-            syntax: ExtractSyntax::From,
-            expr: Box::new(date),
-        },
+        Some(field) => Expr::Extract { field, syntax: ExtractSyntax::From, expr: Box::new(date) },
         None => extracted(part, date),
     };
     Ok(Done::Yes)
@@ -316,10 +242,7 @@ fn standard(part: &str) -> Option<DateTimeField> {
 fn now(mut function: Function, _: &mut Context<'_>) -> Result<Expr, Error> {
     let name = function.name.to_string();
     let args = std::mem::replace(&mut function.args, FunctionArguments::None);
-    let digits = plain(Function {
-        args,
-        ..function.clone()
-    })?;
+    let digits = plain(Function { args, ..function.clone() })?;
     match digits.as_slice() {
         [] => Ok(Expr::Function(function)),
         [digits] if compose::integer(digits).is_some() => Ok(Expr::Function(function)),
@@ -366,14 +289,8 @@ fn weekday(template: &str, function: Function, context: &mut Context<'_>) -> Res
     const DAYS: [&str; 7] = ["mo", "tu", "we", "th", "fr", "sa", "su"];
     let name = function.name.to_string();
     let [date, day] = exactly(&name, plain(function)?)?;
-    let word = compose::literal(&day)
-        .map(str::to_ascii_lowercase)
-        .unwrap_or_default();
-    let found = DAYS
-        .iter()
-        .zip(1..)
-        .find(|(start, _)| word.starts_with(**start))
-        .map(|(_, number)| number);
+    let word = compose::literal(&day).map(str::to_ascii_lowercase).unwrap_or_default();
+    let found = DAYS.iter().zip(1..).find(|(start, _)| word.starts_with(**start)).map(|(_, number)| number);
     let Some(number) = found else {
         return Err(Error::unsupported(format!(
             "{} of a day that is not a literal name of one",

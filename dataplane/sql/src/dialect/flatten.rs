@@ -8,8 +8,8 @@ use std::ops::ControlFlow;
 use std::sync::LazyLock;
 
 use sqlparser::ast::{
-    Expr, Function, FunctionArg, FunctionArgExpr, FunctionArguments, Ident, Query, TableAlias,
-    TableFactor, VisitMut, VisitorMut,
+    Expr, Function, FunctionArg, FunctionArgExpr, FunctionArguments, Ident, Query, TableAlias, TableFactor, VisitMut,
+    VisitorMut,
 };
 use sqlparser::dialect::DuckDbDialect;
 use sqlparser::parser::Parser;
@@ -37,57 +37,37 @@ const SPLIT: &str = "SELECT unnest(range(1, len(source.parts) + 1)) AS index, un
      FROM (SELECT string_split(input, delimiter) AS parts) AS source";
 const COUNT: &str = "SELECT range AS number FROM range(input)";
 
-static QUERIES: LazyLock<[Option<Query>; 4]> =
-    LazyLock::new(|| [EACH, EACH_OUTER, SPLIT, COUNT].map(parsed));
+static QUERIES: LazyLock<[Option<Query>; 4]> = LazyLock::new(|| [EACH, EACH_OUTER, SPLIT, COUNT].map(parsed));
 
 fn parsed(text: &str) -> Option<Query> {
-    Parser::new(&DuckDbDialect {})
-        .try_with_sql(text)
-        .ok()?
-        .parse_query()
-        .ok()
-        .map(|query| *query)
+    Parser::new(&DuckDbDialect {}).try_with_sql(text).ok()?.parse_query().ok().map(|query| *query)
 }
 
 /// Makes `TABLE(f(…))` and a bare `f(…)` the one form the rest reads, before its arguments are rewritten.
 pub(super) fn gather(factor: &mut TableFactor) -> Result<(), Error> {
     let (name, args, alias) = match factor {
-        TableFactor::TableFunction {
-            expr: Expr::Function(Function { name, args, .. }),
-            alias,
-        } => match args {
+        TableFactor::TableFunction { expr: Expr::Function(Function { name, args, .. }), alias } => match args {
             FunctionArguments::List(list) => (name, std::mem::take(&mut list.args), alias),
             FunctionArguments::None | FunctionArguments::Subquery(_) => {
                 return Err(Error::unsupported("TABLE(…) of this"));
             }
         },
         TableFactor::TableFunction { .. } => return Err(Error::unsupported("TABLE(…) of this")),
-        TableFactor::Table {
-            name,
-            args: Some(args),
-            alias,
-            ..
-        } if compose::bare_name(name).is_some_and(|name| NAMES.contains(&name.as_str())) => {
+        TableFactor::Table { name, args: Some(args), alias, .. }
+            if compose::bare_name(name).is_some_and(|name| NAMES.contains(&name.as_str())) =>
+        {
             (name, std::mem::take(&mut args.args), alias)
         }
         _ => return Ok(()),
     };
-    *factor = TableFactor::Function {
-        lateral: true,
-        name: name.clone(),
-        args,
-        with_ordinality: false,
-        alias: alias.take(),
-    };
+    *factor =
+        TableFactor::Function { lateral: true, name: name.clone(), args, with_ordinality: false, alias: alias.take() };
     Ok(())
 }
 
 /// A table function of the warehouse, its arguments rewritten.
 pub(super) fn rewrite(factor: &mut TableFactor, context: &mut Context<'_>) -> Result<(), Error> {
-    let TableFactor::Function {
-        name, args, alias, ..
-    } = factor
-    else {
+    let TableFactor::Function { name, args, alias, .. } = factor else {
         return Ok(());
     };
     let Some(name) = compose::bare_name(name).filter(|name| NAMES.contains(&name.as_str())) else {
@@ -107,12 +87,7 @@ pub(super) fn rewrite(factor: &mut TableFactor, context: &mut Context<'_>) -> Re
         at: None,
     });
     types(&name, context);
-    *factor = TableFactor::Derived {
-        lateral: true,
-        subquery: Box::new(query),
-        alias: Some(alias),
-        sample: None,
-    };
+    *factor = TableFactor::Derived { lateral: true, subquery: Box::new(query), alias: Some(alias), sample: None };
     Ok(())
 }
 
@@ -135,12 +110,10 @@ fn types(name: &str, context: &mut Context<'_>) {
 }
 
 fn flatten(given: &mut Arguments, context: &Context<'_>) -> Result<Query, Error> {
-    let mut input = given
-        .take("input", 0)
-        .ok_or_else(|| Error::unsupported("FLATTEN without INPUT"))?;
+    let mut input = given.take("input", 0).ok_or_else(|| Error::unsupported("FLATTEN without INPUT"))?;
     if let Some(path) = given.take("path", 1) {
-        let written = compose::literal(&path)
-            .ok_or_else(|| Error::unsupported("FLATTEN with a PATH that is not a literal"))?;
+        let written =
+            compose::literal(&path).ok_or_else(|| Error::unsupported("FLATTEN with a PATH that is not a literal"))?;
         input = paths::along(input, written)?;
     }
     let is_outer = truth(given.take("outer", 2), "OUTER")?;
@@ -148,9 +121,7 @@ fn flatten(given: &mut Arguments, context: &Context<'_>) -> Result<Query, Error>
         return Err(Error::unsupported("RECURSIVE of FLATTEN"));
     }
     let mode = given.take("mode", 4);
-    if mode.is_some_and(|mode| {
-        !compose::literal(&mode).is_some_and(|mode| mode.eq_ignore_ascii_case("both"))
-    }) {
+    if mode.is_some_and(|mode| !compose::literal(&mode).is_some_and(|mode| mode.eq_ignore_ascii_case("both"))) {
         return Err(Error::unsupported("MODE of FLATTEN other than 'BOTH'"));
     }
     if context.type_of(&input) != Type::Json {
@@ -162,27 +133,17 @@ fn flatten(given: &mut Arguments, context: &Context<'_>) -> Result<Query, Error>
 fn split_to_table(given: &mut Arguments) -> Result<Query, Error> {
     match (given.take("string", 0), given.take("delimiter", 1)) {
         (Some(text), Some(delimiter)) => filled(2, vec![("input", text), ("delimiter", delimiter)]),
-        _ => Err(Error::unsupported(
-            "SPLIT_TO_TABLE without its two arguments",
-        )),
+        _ => Err(Error::unsupported("SPLIT_TO_TABLE without its two arguments")),
     }
 }
 
 fn generator(given: &mut Arguments) -> Result<Query, Error> {
-    let rows = given
-        .take("rowcount", 0)
-        .and_then(|rows| compose::integer(&rows));
+    let rows = given.take("rowcount", 0).and_then(|rows| compose::integer(&rows));
     match rows.map(u64::try_from) {
-        Some(Ok(rows)) if rows <= GENERATED_MAX => filled(
-            3,
-            vec![(
-                "input",
-                compose::number(i64::try_from(rows).unwrap_or_default()),
-            )],
-        ),
-        Some(_) => Err(Error::unsupported(format!(
-            "GENERATOR of more than {GENERATED_MAX} rows"
-        ))),
+        Some(Ok(rows)) if rows <= GENERATED_MAX => {
+            filled(3, vec![("input", compose::number(i64::try_from(rows).unwrap_or_default()))])
+        }
+        Some(_) => Err(Error::unsupported(format!("GENERATOR of more than {GENERATED_MAX} rows"))),
         None => Err(Error::unsupported("GENERATOR without a literal ROWCOUNT")),
     }
 }
@@ -193,18 +154,14 @@ fn truth(expr: Option<Expr>, name: &str) -> Result<bool, Error> {
         Some(Expr::Value(value)) if matches!(value.value, sqlparser::ast::Value::Boolean(_)) => {
             Ok(value.value == sqlparser::ast::Value::Boolean(true))
         }
-        Some(_) => Err(Error::unsupported(format!(
-            "{name} that is not TRUE or FALSE"
-        ))),
+        Some(_) => Err(Error::unsupported(format!("{name} that is not TRUE or FALSE"))),
     }
 }
 
 /// The query with its inputs in place.
 fn filled(at: usize, inputs: Vec<(&'static str, Expr)>) -> Result<Query, Error> {
     let found = QUERIES.get(at).and_then(Option::as_ref);
-    let mut query = found
-        .ok_or_else(|| Error::unsupported("this table function"))?
-        .clone();
+    let mut query = found.ok_or_else(|| Error::unsupported("this table function"))?.clone();
     let ControlFlow::Continue(()) = query.visit(&mut Inputs(inputs));
     Ok(query)
 }
@@ -234,25 +191,15 @@ struct Arguments {
 
 impl Arguments {
     fn read(function: &str, args: Vec<FunctionArg>) -> Result<Self, Error> {
-        let mut read = Self {
-            placed: Vec::new(),
-            named: Vec::new(),
-        };
+        let mut read = Self { placed: Vec::new(), named: Vec::new() };
         for arg in args {
             match arg {
                 FunctionArg::Unnamed(FunctionArgExpr::Expr(expr)) => read.placed.push(Some(expr)),
-                FunctionArg::Named {
-                    name,
-                    arg: FunctionArgExpr::Expr(expr),
-                    ..
-                } => {
+                FunctionArg::Named { name, arg: FunctionArgExpr::Expr(expr), .. } => {
                     read.named.push((name.value.to_ascii_lowercase(), expr));
                 }
                 _ => {
-                    return Err(Error::unsupported(format!(
-                        "this argument of {}",
-                        function.to_ascii_uppercase()
-                    )));
+                    return Err(Error::unsupported(format!("this argument of {}", function.to_ascii_uppercase())));
                 }
             }
         }
@@ -269,17 +216,9 @@ impl Arguments {
     /// Nothing may be left over.
     fn end(&self, function: &str) -> Result<(), Error> {
         let left = self.named.first().map(|(name, _)| name.as_str());
-        match left.or_else(|| {
-            self.placed
-                .iter()
-                .any(Option::is_some)
-                .then_some("one more")
-        }) {
+        match left.or_else(|| self.placed.iter().any(Option::is_some).then_some("one more")) {
             None => Ok(()),
-            Some(name) => Err(Error::unsupported(format!(
-                "the argument {name} of {}",
-                function.to_ascii_uppercase()
-            ))),
+            Some(name) => Err(Error::unsupported(format!("the argument {name} of {}", function.to_ascii_uppercase()))),
         }
     }
 }

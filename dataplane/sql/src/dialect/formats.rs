@@ -67,10 +67,7 @@ pub(super) fn compile(format: &str, way: Way) -> Result<String, Error> {
 fn element(rest: &str) -> Option<(&'static str, &'static str)> {
     ELEMENTS
         .iter()
-        .filter(|(element, _)| {
-            rest.get(..element.len())
-                .is_some_and(|head| head.eq_ignore_ascii_case(element))
-        })
+        .filter(|(element, _)| rest.get(..element.len()).is_some_and(|head| head.eq_ignore_ascii_case(element)))
         .max_by_key(|(element, _)| element.len())
         .copied()
 }
@@ -88,9 +85,9 @@ fn directed(element: &str, directive: &'static str, way: Way) -> Result<&'static
 /// `"text"` stands for itself.
 fn quoted<'a>(rest: &'a str, format: &str, out: &mut String) -> Result<&'a str, Error> {
     let inner = rest.strip_prefix('"').unwrap_or(rest);
-    let (text, after) = inner.split_once('"').ok_or_else(|| {
-        Error::unsupported(format!("the format {format}, whose quote is not closed,"))
-    })?;
+    let (text, after) = inner
+        .split_once('"')
+        .ok_or_else(|| Error::unsupported(format!("the format {format}, whose quote is not closed,")))?;
     text.chars().for_each(|c| escaped(c, out));
     Ok(after)
 }
@@ -128,11 +125,7 @@ mod tests {
             ("MMMM DD, YY", "%B %d, %y"),
         ];
         for (format, expected) in cases {
-            assert_eq!(
-                compile(format, Way::Write).as_deref(),
-                Ok(expected),
-                "{format}"
-            );
+            assert_eq!(compile(format, Way::Write).as_deref(), Ok(expected), "{format}");
         }
     }
 
@@ -144,15 +137,8 @@ mod tests {
 
     #[test]
     fn an_unknown_element_is_refused_by_its_name() {
-        for (format, named) in [
-            ("YYYY Q", "Q"),
-            ("WW", "WW"),
-            ("SS.FF4", "FF4"),
-            ("\"open", "\"open"),
-        ] {
-            let message = compile(format, Way::Write)
-                .map_err(|e| e.message)
-                .unwrap_err();
+        for (format, named) in [("YYYY Q", "Q"), ("WW", "WW"), ("SS.FF4", "FF4"), ("\"open", "\"open")] {
+            let message = compile(format, Way::Write).map_err(|e| e.message).unwrap_err();
             assert!(message.contains(named), "{message}");
         }
     }

@@ -4,8 +4,8 @@
 use std::collections::{HashMap, HashSet};
 
 use sqlparser::ast::{
-    BinaryOperator, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArguments, Query,
-    SelectItem, SetExpr, TableAliasColumnDef,
+    BinaryOperator, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArguments, Query, SelectItem, SetExpr,
+    TableAliasColumnDef,
 };
 
 use super::compose;
@@ -22,11 +22,7 @@ pub(super) struct Names<'a> {
 
 impl<'a> Names<'a> {
     pub(super) fn new(catalog: &'a dyn Columns) -> Self {
-        Self {
-            catalog,
-            given: HashMap::new(),
-            mixed: HashSet::new(),
-        }
+        Self { catalog, given: HashMap::new(), mixed: HashSet::new() }
     }
 
     /// Remembers the aliases of a select that is done, for the selects around it.
@@ -60,14 +56,9 @@ impl<'a> Names<'a> {
         };
         let lower = name.value.to_ascii_lowercase();
         let families = self.catalog.families(&name.value);
-        let given = self
-            .given
-            .get(&lower)
-            .copied()
-            .filter(|given| *given != Type::Unknown);
+        let given = self.given.get(&lower).copied().filter(|given| *given != Type::Unknown);
         let mut types = families.iter().copied().chain(given);
-        let is_doubtful = types.clone().any(|found| found == Type::Json)
-            && types.any(|found| found != Type::Json);
+        let is_doubtful = types.clone().any(|found| found == Type::Json) && types.any(|found| found != Type::Json);
         if is_doubtful || self.mixed.contains(&lower) {
             return Err(Error::unsupported(format!(
                 "the name {} for a variant and for another column in one statement",
@@ -89,14 +80,10 @@ impl<'a> Names<'a> {
 /// The type of a query's column, when it is spelled out.
 pub(super) fn projected(query: &Query, place: usize, columns: &dyn Columns) -> Type {
     match query.body.as_ref() {
-        SetExpr::Select(select) if !select.projection.iter().any(is_star) => {
-            match select.projection.get(place) {
-                Some(SelectItem::UnnamedExpr(expr) | SelectItem::ExprWithAlias { expr, .. }) => {
-                    type_of(expr, columns)
-                }
-                _ => Type::Unknown,
-            }
-        }
+        SetExpr::Select(select) if !select.projection.iter().any(is_star) => match select.projection.get(place) {
+            Some(SelectItem::UnnamedExpr(expr) | SelectItem::ExprWithAlias { expr, .. }) => type_of(expr, columns),
+            _ => Type::Unknown,
+        },
         SetExpr::Values(values) => {
             let first = values.rows.first().and_then(|row| row.content.get(place));
             first.map_or(Type::Unknown, |expr| type_of(expr, columns))
@@ -106,10 +93,7 @@ pub(super) fn projected(query: &Query, place: usize, columns: &dyn Columns) -> T
 }
 
 fn is_star(item: &SelectItem) -> bool {
-    matches!(
-        item,
-        SelectItem::Wildcard(_) | SelectItem::QualifiedWildcard(..)
-    )
+    matches!(item, SelectItem::Wildcard(_) | SelectItem::QualifiedWildcard(..))
 }
 
 impl Columns for Names<'_> {
@@ -129,35 +113,20 @@ pub(super) fn type_of(expr: &Expr, columns: &dyn Columns) -> Type {
     match expr {
         Expr::Nested(inner) => type_of(inner, columns),
         Expr::Function(function) => type_of_call(function, columns),
-        Expr::Case {
-            conditions,
-            else_result,
-            ..
-        } => {
-            let results = conditions
-                .iter()
-                .map(|arm| &arm.result)
-                .chain(else_result.as_deref());
+        Expr::Case { conditions, else_result, .. } => {
+            let results = conditions.iter().map(|arm| &arm.result).chain(else_result.as_deref());
             common(results, columns)
         }
-        Expr::BinaryOp {
-            left,
-            op: BinaryOperator::Plus | BinaryOperator::Minus | BinaryOperator::Multiply,
-            right,
-        } => match (type_of(left, columns), type_of(right, columns)) {
-            (one, other) if one.is_number() && other.is_number() => widest(one, other),
-            (moment @ (Type::Timestamp | Type::TimestampTz), Type::Interval) => moment,
-            (Type::Date, Type::Interval) => Type::Timestamp,
-            _ => types::type_of(expr, columns),
-        },
-        Expr::BinaryOp {
-            op: BinaryOperator::Arrow,
-            ..
-        } => Type::Json,
-        Expr::BinaryOp {
-            op: BinaryOperator::LongArrow,
-            ..
-        } => Type::Text,
+        Expr::BinaryOp { left, op: BinaryOperator::Plus | BinaryOperator::Minus | BinaryOperator::Multiply, right } => {
+            match (type_of(left, columns), type_of(right, columns)) {
+                (one, other) if one.is_number() && other.is_number() => widest(one, other),
+                (moment @ (Type::Timestamp | Type::TimestampTz), Type::Interval) => moment,
+                (Type::Date, Type::Interval) => Type::Timestamp,
+                _ => types::type_of(expr, columns),
+            }
+        }
+        Expr::BinaryOp { op: BinaryOperator::Arrow, .. } => Type::Json,
+        Expr::BinaryOp { op: BinaryOperator::LongArrow, .. } => Type::Text,
         Expr::Subquery(query) => projected(query, 0, columns),
         Expr::Dictionary(_) => Type::Struct,
         Expr::Array(_) => Type::List,
@@ -166,24 +135,15 @@ pub(super) fn type_of(expr: &Expr, columns: &dyn Columns) -> Type {
 }
 
 fn widest(one: Type, other: Type) -> Type {
-    [Type::Double, Type::Decimal]
-        .into_iter()
-        .find(|wide| one == *wide || other == *wide)
-        .unwrap_or(Type::Integer)
+    [Type::Double, Type::Decimal].into_iter().find(|wide| one == *wide || other == *wide).unwrap_or(Type::Integer)
 }
 
 fn common<'e>(exprs: impl Iterator<Item = &'e Expr>, columns: &dyn Columns) -> Type {
-    let mut types = exprs
-        .filter(|expr| !compose::is_null(expr))
-        .map(|expr| type_of(expr, columns));
+    let mut types = exprs.filter(|expr| !compose::is_null(expr)).map(|expr| type_of(expr, columns));
     let Some(first) = types.next() else {
         return Type::Unknown;
     };
-    if types.all(|found| found == first) {
-        first
-    } else {
-        Type::Unknown
-    }
+    if types.all(|found| found == first) { first } else { Type::Unknown }
 }
 
 /// What the engine's functions answer, as far as the rewrites care.
@@ -193,26 +153,19 @@ fn type_of_call(function: &Function, columns: &dyn Columns) -> Type {
     };
     let args = || arguments(function);
     match name.as_str() {
-        "json_object" | "json_array" | "to_json" | "json_extract" | "json_merge_patch"
-        | "json_group_array" | "json_group_object" | "json" | "row_to_json" => Type::Json,
+        "json_object" | "json_array" | "to_json" | "json_extract" | "json_merge_patch" | "json_group_array"
+        | "json_group_object" | "json" | "row_to_json" => Type::Json,
         "strptime" | "try_strptime" | "make_timestamp" | "localtimestamp" => Type::Timestamp,
-        "timezone" => {
-            args()
-                .nth(1)
-                .map_or(Type::Unknown, |moment| match type_of(moment, columns) {
-                    Type::TimestampTz => Type::Timestamp,
-                    Type::Timestamp => Type::TimestampTz,
-                    _ => Type::Unknown,
-                })
-        }
+        "timezone" => args().nth(1).map_or(Type::Unknown, |moment| match type_of(moment, columns) {
+            Type::TimestampTz => Type::Timestamp,
+            Type::Timestamp => Type::TimestampTz,
+            _ => Type::Unknown,
+        }),
         "make_date" | "last_day" | "current_date" | "today" => Type::Date,
-        "now" | "current_timestamp" | "get_current_timestamp" | "transaction_timestamp" => {
-            Type::TimestampTz
-        }
-        "date_diff" | "date_part" | "strpos" | "len" | "length" | "count" | "epoch_ms"
-        | "levenshtein" | "row_number" | "rank" | "dense_rank" | "json_array_length" | "year"
-        | "month" | "day" | "hour" | "minute" | "quarter" | "week" | "isodow" | "isoyear"
-        | "dayofweek" | "dayofyear" => Type::Integer,
+        "now" | "current_timestamp" | "get_current_timestamp" | "transaction_timestamp" => Type::TimestampTz,
+        "date_diff" | "date_part" | "strpos" | "len" | "length" | "count" | "epoch_ms" | "levenshtein"
+        | "row_number" | "rank" | "dense_rank" | "json_array_length" | "year" | "month" | "day" | "hour" | "minute"
+        | "quarter" | "week" | "isodow" | "isoyear" | "dayofweek" | "dayofyear" => Type::Integer,
         "strftime"
         | "upper"
         | "lower"
@@ -238,24 +191,18 @@ fn type_of_call(function: &Function, columns: &dyn Columns) -> Type {
         | "hex"
         | "to_base64"
         | "chr" => Type::Text,
-        "to_days" | "to_weeks" | "to_months" | "to_quarters" | "to_years" | "to_hours"
-        | "to_minutes" | "to_seconds" | "to_milliseconds" | "to_microseconds" => Type::Interval,
-        "list" | "string_split" | "list_transform" | "list_filter" | "list_value" | "range"
-        | "json_keys" | "regexp_extract_all" => Type::List,
-        "date_trunc" => args()
-            .nth(1)
-            .map_or(Type::Unknown, |date| match type_of(date, columns) {
-                Type::Date => Type::Timestamp,
-                known => known,
-            }),
-        "cast_to_type" => args()
-            .nth(1)
-            .map_or(Type::Unknown, |model| type_of(model, columns)),
+        "to_days" | "to_weeks" | "to_months" | "to_quarters" | "to_years" | "to_hours" | "to_minutes"
+        | "to_seconds" | "to_milliseconds" | "to_microseconds" => Type::Interval,
+        "list" | "string_split" | "list_transform" | "list_filter" | "list_value" | "range" | "json_keys"
+        | "regexp_extract_all" => Type::List,
+        "date_trunc" => args().nth(1).map_or(Type::Unknown, |date| match type_of(date, columns) {
+            Type::Date => Type::Timestamp,
+            known => known,
+        }),
+        "cast_to_type" => args().nth(1).map_or(Type::Unknown, |model| type_of(model, columns)),
         "coalesce" | "ifnull" | "greatest" | "least" => common(args(), columns),
-        "min" | "max" | "any_value" | "first" | "last" | "first_value" | "last_value" | "lag"
-        | "lead" | "nullif" | "abs" => args()
-            .next()
-            .map_or(Type::Unknown, |value| type_of(value, columns)),
+        "min" | "max" | "any_value" | "first" | "last" | "first_value" | "last_value" | "lag" | "lead" | "nullif"
+        | "abs" => args().next().map_or(Type::Unknown, |value| type_of(value, columns)),
         _ => Type::Unknown,
     }
 }

@@ -10,43 +10,28 @@ use crate::types::Type;
 
 /// Words of an interval's text, abbreviations included.
 const UNITS: [(&str, &[&str]); 9] = [
-    (
-        "year",
-        &["year", "years", "y", "yy", "yyy", "yyyy", "yr", "yrs"],
-    ),
+    ("year", &["year", "years", "y", "yy", "yyy", "yyyy", "yr", "yrs"]),
     ("quarter", &["quarter", "quarters", "q", "qtr", "qtrs"]),
     ("month", &["month", "months", "mm", "mon", "mons"]),
-    (
-        "week",
-        &["week", "weeks", "w", "wk", "weekofyear", "woy", "wy"],
-    ),
+    ("week", &["week", "weeks", "w", "wk", "weekofyear", "woy", "wy"]),
     ("day", &["day", "days", "d", "dd"]),
     ("hour", &["hour", "hours", "h", "hh", "hr", "hrs"]),
     ("minute", &["minute", "minutes", "m", "mi", "min", "mins"]),
     ("second", &["second", "seconds", "s", "sec", "secs"]),
-    (
-        "millisecond",
-        &["millisecond", "milliseconds", "ms", "msec"],
-    ),
+    ("millisecond", &["millisecond", "milliseconds", "ms", "msec"]),
 ];
 
 /// Interval literals, and dates they are added to.
 pub(super) fn rewrite(expr: &mut Expr, context: &mut Context<'_>) -> Result<Done, Error> {
     match expr {
-        Expr::Interval(Interval {
-            value,
-            leading_field: None,
-            ..
-        }) => {
+        Expr::Interval(Interval { value, leading_field: None, .. }) => {
             if let Some(written) = compose::literal(value).filter(|written| written.contains(',')) {
                 **value = compose::text(spelled(written)?);
             }
         }
-        Expr::BinaryOp {
-            left,
-            op: BinaryOperator::Plus | BinaryOperator::Minus,
-            right,
-        } if context.type_of(left) == Type::Date && keeps_date(right) => {
+        Expr::BinaryOp { left, op: BinaryOperator::Plus | BinaryOperator::Minus, right }
+            if context.type_of(left) == Type::Date && keeps_date(right) =>
+        {
             *expr = compose::cast(take_expr(expr), DataType::Date);
         }
         _ => return Ok(Done::No),
@@ -60,15 +45,9 @@ fn spelled(written: &str) -> Result<String, Error> {
     for part in written.split(',') {
         let mut words = part.split_whitespace();
         let wrong = || Error::unsupported(format!("the interval {written}"));
-        let number = words
-            .next()
-            .filter(|number| number.parse::<f64>().is_ok())
-            .ok_or_else(wrong)?;
+        let number = words.next().filter(|number| number.parse::<f64>().is_ok()).ok_or_else(wrong)?;
         // a number alone is seconds
-        let unit = words
-            .next()
-            .map_or(Some("second"), unit)
-            .ok_or_else(wrong)?;
+        let unit = words.next().map_or(Some("second"), unit).ok_or_else(wrong)?;
         if words.next().is_some() {
             return Err(wrong());
         }
@@ -79,20 +58,12 @@ fn spelled(written: &str) -> Result<String, Error> {
 
 fn unit(word: &str) -> Option<&'static str> {
     let word = word.to_ascii_lowercase();
-    UNITS
-        .iter()
-        .find(|(_, words)| words.contains(&word.as_str()))
-        .map(|(unit, _)| *unit)
+    UNITS.iter().find(|(_, words)| words.contains(&word.as_str())).map(|(unit, _)| *unit)
 }
 
 /// Whether it is an interval literal whose every unit is a day or longer.
 fn keeps_date(expr: &Expr) -> bool {
-    let Expr::Interval(Interval {
-        value,
-        leading_field,
-        ..
-    }) = expr
-    else {
+    let Expr::Interval(Interval { value, leading_field, .. }) = expr else {
         return false;
     };
     if let Some(field) = leading_field {
@@ -109,17 +80,9 @@ fn keeps_date(expr: &Expr) -> bool {
                 | DateTimeField::Days
         );
     }
-    let words = compose::literal(value).map(|written| {
-        written
-            .split_whitespace()
-            .filter(|word| word.starts_with(char::is_alphabetic))
-    });
-    words.is_some_and(|words| {
-        words
-            .map(unit)
-            .all(|unit| unit.is_some_and(dates::keeps_date))
-            && has_unit(value)
-    })
+    let words = compose::literal(value)
+        .map(|written| written.split_whitespace().filter(|word| word.starts_with(char::is_alphabetic)));
+    words.is_some_and(|words| words.map(unit).all(|unit| unit.is_some_and(dates::keeps_date)) && has_unit(value))
 }
 
 fn has_unit(value: &Expr) -> bool {

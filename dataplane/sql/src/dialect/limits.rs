@@ -23,27 +23,17 @@ pub(super) fn check(expr: &mut Expr, context: &mut Context<'_>) -> Result<(), Er
     if sizes.is_empty() {
         return Ok(());
     }
-    for (_, size) in expressions(function)
-        .enumerate()
-        .filter(|(at, _)| sizes.contains(at))
-    {
+    for (_, size) in expressions(function).enumerate().filter(|(at, _)| sizes.contains(at)) {
         bound(&name, size, context)?;
     }
     Ok(())
 }
 
 /// The same of a function in FROM.
-pub(super) fn check_table(
-    factor: &mut TableFactor,
-    context: &mut Context<'_>,
-) -> Result<(), Error> {
+pub(super) fn check_table(factor: &mut TableFactor, context: &mut Context<'_>) -> Result<(), Error> {
     let (name, args) = match factor {
         TableFactor::Function { name, args, .. } => (name, args),
-        TableFactor::Table {
-            name,
-            args: Some(args),
-            ..
-        } => (name, &mut args.args),
+        TableFactor::Table { name, args: Some(args), .. } => (name, &mut args.args),
         _ => return Ok(()),
     };
     let Some(name) = compose::bare_name(name) else {
@@ -68,10 +58,9 @@ fn bound(name: &str, size: &mut Expr, context: &mut Context<'_>) -> Result<(), E
     match context.type_of(size) {
         // these step through time, which ends
         Type::Date | Type::Timestamp | Type::TimestampTz if is_series(name) => Ok(()),
-        Type::Unknown | Type::Text if is_series(name) => Err(Error::unsupported(format!(
-            "{} of an argument of unknown type",
-            name.to_ascii_uppercase()
-        ))),
+        Type::Unknown | Type::Text if is_series(name) => {
+            Err(Error::unsupported(format!("{} of an argument of unknown type", name.to_ascii_uppercase())))
+        }
         _ => {
             context.copy(templates::size(size))?;
             let taken = take_expr(size);

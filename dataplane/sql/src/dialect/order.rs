@@ -19,16 +19,14 @@ pub(super) fn rewrite(key: &mut OrderByExpr, context: &mut Context<'_>) -> Resul
 
 /// `ORDER BY 2`: the column it counts to may be a variant too.
 pub(super) fn by_position(query: &Query, context: &Context<'_>) -> Result<(), Error> {
-    let Some(OrderByKind::Expressions(keys)) = query.order_by.as_ref().map(|order| &order.kind)
-    else {
+    let Some(OrderByKind::Expressions(keys)) = query.order_by.as_ref().map(|order| &order.kind) else {
         return Ok(());
     };
     let SetExpr::Select(select) = query.body.as_ref() else {
         return Ok(());
     };
     for key in keys {
-        let place = compose::integer(&key.expr)
-            .and_then(|place| usize::try_from(place).ok()?.checked_sub(1));
+        let place = compose::integer(&key.expr).and_then(|place| usize::try_from(place).ok()?.checked_sub(1));
         let item = place.and_then(|place| select.projection.get(place));
         if let Some(SelectItem::UnnamedExpr(expr) | SelectItem::ExprWithAlias { expr, .. }) = item
             && context.type_of(expr) == Type::Json

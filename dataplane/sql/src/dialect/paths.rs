@@ -3,9 +3,7 @@
 //! A path is one constant `'$."b"."c"[0]'`, every key quoted, so that no key can be read as another
 //! path. It stays JSON (`->`); a cast to anything else makes it text (`->>`, see `variants`).
 
-use sqlparser::ast::{
-    AccessExpr, BinaryOperator, Expr, Function, JsonPath, JsonPathElem, Subscript,
-};
+use sqlparser::ast::{AccessExpr, BinaryOperator, Expr, Function, JsonPath, JsonPathElem, Subscript};
 
 use super::call::{Handler, exactly, plain, take_expr};
 use super::{Context, Done, compose, templates};
@@ -21,9 +19,7 @@ pub(super) fn rewrite(expr: &mut Expr, context: &mut Context<'_>) -> Result<Done
             let JsonPath { path: elements } = path;
             let value = take_expr(value);
             *expr = match subscripts_alone(elements) {
-                Some(indexes) if context.type_of(&value) != Type::Json => {
-                    compose::subscripts(value, indexes)
-                }
+                Some(indexes) if context.type_of(&value) != Type::Json => compose::subscripts(value, indexes),
                 _ => follow(value, elements, context)?,
             };
         }
@@ -47,11 +43,7 @@ fn subscripts_alone(elements: &[JsonPathElem]) -> Option<Vec<Expr>> {
 }
 
 /// Constant steps become one path; a computed key starts a new one.
-fn follow(
-    value: Expr,
-    elements: &[JsonPathElem],
-    context: &mut Context<'_>,
-) -> Result<Expr, Error> {
+fn follow(value: Expr, elements: &[JsonPathElem], context: &mut Context<'_>) -> Result<Expr, Error> {
     let mut at = value;
     let mut path = Path::default();
     for element in elements {
@@ -65,11 +57,7 @@ fn follow(
     Ok(path.of(at))
 }
 
-fn subscripts(
-    root: Expr,
-    chain: Vec<AccessExpr>,
-    context: &mut Context<'_>,
-) -> Result<Expr, Error> {
+fn subscripts(root: Expr, chain: Vec<AccessExpr>, context: &mut Context<'_>) -> Result<Expr, Error> {
     let mut at = root;
     let mut path = Path::default();
     for access in chain {
@@ -78,9 +66,7 @@ fn subscripts(
                 path.member(&ident.value);
                 at
             }
-            AccessExpr::Subscript(Subscript::Index { index }) => {
-                step(at, &mut path, index, context)?
-            }
+            AccessExpr::Subscript(Subscript::Index { index }) => step(at, &mut path, index, context)?,
             AccessExpr::Dot(_) | AccessExpr::Subscript(Subscript::Slice { .. }) => {
                 return Err(Error::unsupported("a slice of a variant"));
             }
@@ -110,9 +96,7 @@ fn computed(value: Expr, key: Expr, context: &mut Context<'_>) -> Result<Expr, E
             Ok(compose::binary(value, BinaryOperator::Arrow, index))
         }
         Type::Text => templates::fill("_member", &[value, key], context),
-        _ => Err(Error::unsupported(
-            "a computed path whose key has no known type",
-        )),
+        _ => Err(Error::unsupported("a computed path whose key has no known type")),
     }
 }
 
@@ -149,21 +133,13 @@ impl Path {
         if self.steps.is_empty() {
             return value;
         }
-        if let Expr::BinaryOp {
-            left,
-            op: BinaryOperator::Arrow,
-            right,
-        } = &value
+        if let Expr::BinaryOp { left, op: BinaryOperator::Arrow, right } = &value
             && let Some(before) = compose::literal(right).filter(|path| path.starts_with('$'))
         {
             let whole = compose::text(format!("{before}{}", self.steps));
             return compose::binary(left.as_ref().clone(), BinaryOperator::Arrow, whole);
         }
-        compose::binary(
-            value,
-            BinaryOperator::Arrow,
-            compose::text(format!("${}", self.steps)),
-        )
+        compose::binary(value, BinaryOperator::Arrow, compose::text(format!("${}", self.steps)))
     }
 }
 
@@ -179,9 +155,7 @@ fn get(function: Function, context: &mut Context<'_>) -> Result<Expr, Error> {
 fn get_path(function: Function, _: &mut Context<'_>) -> Result<Expr, Error> {
     let [value, written] = exactly("get_path", plain(function)?)?;
     let Some(written) = compose::literal(&written) else {
-        return Err(Error::unsupported(
-            "GET_PATH with a path that is not a literal",
-        ));
+        return Err(Error::unsupported("GET_PATH with a path that is not a literal"));
     };
     Ok(read(written)?.of(value))
 }
@@ -231,17 +205,9 @@ mod tests {
 
     #[test]
     fn written_paths_quote_every_key() {
-        let cases = [
-            ("a.b[0]", r#"."a"."b"[0]"#),
-            (r#"a['c d']."e""#, r#"."a"."c d"."e""#),
-            ("$x", r#"."$x""#),
-        ];
+        let cases = [("a.b[0]", r#"."a"."b"[0]"#), (r#"a['c d']."e""#, r#"."a"."c d"."e""#), ("$x", r#"."$x""#)];
         for (written, steps) in cases {
-            assert_eq!(
-                read(written).map(|path| path.steps).as_deref(),
-                Ok(steps),
-                "{written}"
-            );
+            assert_eq!(read(written).map(|path| path.steps).as_deref(), Ok(steps), "{written}");
         }
         assert!(read("a[").is_err() && read("a..b").is_err() && read("a[x]").is_err());
     }

@@ -27,10 +27,7 @@ pub(super) const CALLS: &[(&str, Handler)] = &[
 /// `OBJECT_CONSTRUCT(k, v, …)`: members that are NULL are left out.
 fn object_construct(function: Function, context: &mut Context<'_>) -> Result<Expr, Error> {
     let args = pairs("object_construct", function)?;
-    if args
-        .chunks(2)
-        .all(|pair| pair.get(1).is_some_and(is_never_null))
-    {
+    if args.chunks(2).all(|pair| pair.get(1).is_some_and(is_never_null)) {
         return Ok(compose::call("json_object", args));
     }
     let entries = args.chunks(2).filter_map(|pair| match pair {
@@ -39,10 +36,7 @@ fn object_construct(function: Function, context: &mut Context<'_>) -> Result<Exp
     });
     let entries = entries.map(|(key, value)| {
         let members = [("k", key), ("v", compose::call("to_json", [value]))];
-        let field = |(name, value)| DictionaryField {
-            key: Ident::new(name),
-            value: Box::new(value),
-        };
+        let field = |(name, value)| DictionaryField { key: Ident::new(name), value: Box::new(value) };
         Expr::Dictionary(members.into_iter().map(field).collect())
     });
     let list = compose::call("list_value", entries);
@@ -52,29 +46,21 @@ fn object_construct(function: Function, context: &mut Context<'_>) -> Result<Exp
 fn is_never_null(value: &Expr) -> bool {
     match value {
         Expr::Value(value) => value.value != Value::Null,
-        Expr::Function(function) => matches!(
-            compose::bare_name(&function.name).as_deref(),
-            Some("json_object" | "json_array" | "to_json")
-        ),
+        Expr::Function(function) => {
+            matches!(compose::bare_name(&function.name).as_deref(), Some("json_object" | "json_array" | "to_json"))
+        }
         _ => false,
     }
 }
 
 /// `OBJECT_CONSTRUCT_KEEP_NULL(k, v, …)`.
 fn object_construct_keep_null(function: Function, _: &mut Context<'_>) -> Result<Expr, Error> {
-    Ok(compose::call(
-        "json_object",
-        pairs("object_construct_keep_null", function)?,
-    ))
+    Ok(compose::call("json_object", pairs("object_construct_keep_null", function)?))
 }
 
 fn pairs(name: &str, function: Function) -> Result<Vec<Expr>, Error> {
     let args = plain(function)?;
-    if args.len() % 2 == 0 {
-        Ok(args)
-    } else {
-        Err(wrong_count(name, args.len()))
-    }
+    if args.len() % 2 == 0 { Ok(args) } else { Err(wrong_count(name, args.len())) }
 }
 
 /// `ARRAY_CONSTRUCT(…)`.
@@ -106,18 +92,10 @@ fn type_name(function: Function, context: &mut Context<'_>) -> Result<Expr, Erro
 }
 
 /// The template over a variant, the engine's own function over one of its lists.
-fn over_json(
-    function: Function,
-    array: usize,
-    template: &str,
-    context: &mut Context<'_>,
-) -> Result<Expr, Error> {
+fn over_json(function: Function, array: usize, template: &str, context: &mut Context<'_>) -> Result<Expr, Error> {
     let name = function.name.to_string().to_ascii_lowercase();
     let args = plain(function)?;
-    if args
-        .get(array)
-        .is_some_and(|value| context.type_of(value) == Type::Json)
-    {
+    if args.get(array).is_some_and(|value| context.type_of(value) == Type::Json) {
         return templates::fill(template, &args, context);
     }
     Ok(compose::call(&name, args))
@@ -150,8 +128,7 @@ fn array_position(function: Function, context: &mut Context<'_>) -> Result<Expr,
 /// The warehouse takes the value first and an array second; the engine a list first.
 fn search(function: Function, template: &str, context: &mut Context<'_>) -> Result<Expr, Error> {
     let name = function.name.to_string().to_ascii_lowercase();
-    let is_list =
-        |value: &Expr, context: &Context<'_>| matches!(context.type_of(value), Type::List);
+    let is_list = |value: &Expr, context: &Context<'_>| matches!(context.type_of(value), Type::List);
     let (first, second) = match &plain(function)?[..] {
         [first, second] => (first.clone(), second.clone()),
         other => return Err(wrong_count(&name, other.len())),

@@ -2,8 +2,8 @@
 //! counterpart, refused by name.
 
 use sqlparser::ast::{
-    Ident, Select, SetExpr, TableAlias, TableAliasColumnDef, TableFactor, TableSampleKind,
-    TableSampleMethod, TableSampleUnit,
+    Ident, Select, SetExpr, TableAlias, TableAliasColumnDef, TableFactor, TableSampleKind, TableSampleMethod,
+    TableSampleUnit,
 };
 
 use super::Context;
@@ -24,19 +24,9 @@ pub(super) fn refuse(select: &Select) -> Result<(), Error> {
 pub(super) fn rewrite(factor: &mut TableFactor, context: &mut Context<'_>) -> Result<(), Error> {
     match factor {
         TableFactor::MatchRecognize { .. } => Err(Error::unsupported("MATCH_RECOGNIZE")),
-        TableFactor::Table {
-            version: Some(_), ..
-        } => Err(Error::unsupported("time travel (AT, BEFORE)")),
-        TableFactor::Table {
-            sample: Some(sample),
-            ..
-        } => settle_sample(sample),
-        TableFactor::Derived {
-            subquery,
-            alias,
-            sample,
-            ..
-        } => {
+        TableFactor::Table { version: Some(_), .. } => Err(Error::unsupported("time travel (AT, BEFORE)")),
+        TableFactor::Table { sample: Some(sample), .. } => settle_sample(sample),
+        TableFactor::Derived { subquery, alias, sample, .. } => {
             if let SetExpr::Values(values) = subquery.body.as_ref()
                 && let Some(width) = values.rows.first().map(|row| row.content.len())
             {
@@ -53,12 +43,8 @@ pub(super) fn rewrite(factor: &mut TableFactor, context: &mut Context<'_>) -> Re
 
 /// `SAMPLE (p)` takes rows one by one; the engine would take blocks. A count of rows is a reservoir.
 fn settle_sample(sample: &mut TableSampleKind) -> Result<(), Error> {
-    let (TableSampleKind::BeforeTableAlias(sample) | TableSampleKind::AfterTableAlias(sample)) =
-        sample;
-    let counts_rows = sample
-        .quantity
-        .as_ref()
-        .is_some_and(|quantity| quantity.unit == Some(TableSampleUnit::Rows));
+    let (TableSampleKind::BeforeTableAlias(sample) | TableSampleKind::AfterTableAlias(sample)) = sample;
+    let counts_rows = sample.quantity.as_ref().is_some_and(|quantity| quantity.unit == Some(TableSampleUnit::Rows));
     sample.name = match (&sample.name, counts_rows) {
         (Some(TableSampleMethod::System | TableSampleMethod::Block), true) => {
             return Err(Error::unsupported("SAMPLE SYSTEM of a number of rows"));
@@ -79,10 +65,7 @@ fn name_columns(alias: &mut Option<TableAlias>, width: usize) {
         at: None,
     });
     if alias.columns.is_empty() {
-        let column = |number| TableAliasColumnDef {
-            name: Ident::new(format!("column{number}")),
-            data_type: None,
-        };
+        let column = |number| TableAliasColumnDef { name: Ident::new(format!("column{number}")), data_type: None };
         alias.columns = (1..=width).map(column).collect();
     }
 }

@@ -39,40 +39,23 @@ pub(super) fn is_known(name: &str) -> bool {
 
 /// Whether one of them has so many parameters.
 pub(super) fn takes(name: &str, arity: usize) -> bool {
-    TEMPLATES.get(name).is_some_and(|all| {
-        all.iter()
-            .any(|template| template.parameters.len() == arity)
-    })
+    TEMPLATES.get(name).is_some_and(|all| all.iter().any(|template| template.parameters.len() == arity))
 }
 
 /// The template of this name over these arguments.
 pub(super) fn fill(name: &str, args: &[Expr], context: &mut Context<'_>) -> Result<Expr, Error> {
     let template = TEMPLATES
         .get(name)
-        .and_then(|arities| {
-            arities
-                .iter()
-                .find(|template| template.parameters.len() == args.len())
-        })
+        .and_then(|arities| arities.iter().find(|template| template.parameters.len() == args.len()))
         .ok_or_else(|| Error::unsupported(format!("{name} with {} arguments", args.len())))?;
     let mut body = template.body.clone();
-    let variants = args
-        .iter()
-        .map(|arg| context.type_of(arg) == Type::Json)
-        .collect();
-    let mut hole = Fill {
-        template,
-        args,
-        uses: vec![0; args.len()],
-        variants,
-    };
+    let variants = args.iter().map(|arg| context.type_of(arg) == Type::Json).collect();
+    let mut hole = Fill { template, args, uses: vec![0; args.len()], variants };
     let ControlFlow::Continue(()) = VisitMut::visit(&mut body, &mut hole);
     for (used, arg) in hole.uses.iter().zip(args) {
         if *used > 1 {
             if is_volatile(arg) {
-                return Err(Error::unsupported(format!(
-                    "{name} over a volatile argument"
-                )));
+                return Err(Error::unsupported(format!("{name} over a volatile argument")));
             }
             context.copy(size(arg) * (used - 1))?;
         }
@@ -93,10 +76,7 @@ impl Fill<'_> {
         let Expr::Identifier(Ident { value, .. }) = expr else {
             return None;
         };
-        self.template
-            .parameters
-            .iter()
-            .position(|parameter| parameter == value)
+        self.template.parameters.iter().position(|parameter| parameter == value)
     }
 
     /// `to_json(parameter)` of a variant is the variant.
@@ -109,11 +89,7 @@ impl Fill<'_> {
         }
         let inner = arguments(function).next()?;
         let at = self.parameter(inner)?;
-        self.variants
-            .get(at)
-            .copied()
-            .unwrap_or(false)
-            .then(|| inner.clone())
+        self.variants.get(at).copied().unwrap_or(false).then(|| inner.clone())
     }
 }
 
@@ -164,18 +140,11 @@ fn is_volatile(expr: &Expr) -> bool {
                 return ControlFlow::Continue(());
             };
             let name = compose::bare_name(&function.name).unwrap_or_default();
-            let moves = matches!(
-                functions::class(&name),
-                Some(Class::Volatile | Class::Write)
-            );
+            let moves = matches!(functions::class(&name), Some(Class::Volatile | Class::Write));
             // one answer in a statement: repeating it is harmless
-            let steady = name.starts_with("current_")
-                || matches!(name.as_str(), "now" | "today" | "getdate" | "sysdate");
-            if moves && !steady {
-                ControlFlow::Break(())
-            } else {
-                ControlFlow::Continue(())
-            }
+            let steady =
+                name.starts_with("current_") || matches!(name.as_str(), "now" | "today" | "getdate" | "sysdate");
+            if moves && !steady { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
         }
     }
     expr.visit(&mut Search).is_break()
@@ -188,16 +157,8 @@ fn read(line: &'static str) -> Option<(&'static str, Template)> {
         return None;
     }
     let (name, parameters) = head.trim().strip_suffix(')')?.split_once('(')?;
-    let parameters = parameters
-        .split(',')
-        .map(|p| p.trim().to_owned())
-        .filter(|p| !p.is_empty())
-        .collect();
-    let body = Parser::new(&DuckDbDialect {})
-        .try_with_sql(body)
-        .ok()?
-        .parse_expr()
-        .ok()?;
+    let parameters = parameters.split(',').map(|p| p.trim().to_owned()).filter(|p| !p.is_empty()).collect();
+    let body = Parser::new(&DuckDbDialect {}).try_with_sql(body).ok()?.parse_expr().ok()?;
     Some((name, Template { parameters, body }))
 }
 
@@ -207,19 +168,14 @@ mod tests {
 
     #[test]
     fn every_line_is_read_and_no_name_and_arity_stands_twice() {
-        let lines: Vec<_> = include_str!("templates.txt")
-            .lines()
-            .filter(|line| !line.is_empty() && !line.starts_with('#'))
-            .collect();
+        let lines: Vec<_> =
+            include_str!("templates.txt").lines().filter(|line| !line.is_empty() && !line.starts_with('#')).collect();
         for line in &lines {
             assert!(read(line).is_some(), "{line}");
         }
         assert_eq!(TEMPLATES.values().map(Vec::len).sum::<usize>(), lines.len());
         for (name, arities) in TEMPLATES.iter() {
-            let mut counts: Vec<_> = arities
-                .iter()
-                .map(|template| template.parameters.len())
-                .collect();
+            let mut counts: Vec<_> = arities.iter().map(|template| template.parameters.len()).collect();
             counts.sort_unstable();
             counts.dedup();
             assert_eq!(counts.len(), arities.len(), "{name}");
@@ -228,18 +184,12 @@ mod tests {
 
     #[test]
     fn every_parameter_of_a_template_is_used() {
-        for (name, template) in TEMPLATES
-            .iter()
-            .flat_map(|(name, all)| all.iter().map(move |template| (name, template)))
+        for (name, template) in
+            TEMPLATES.iter().flat_map(|(name, all)| all.iter().map(move |template| (name, template)))
         {
             let args = vec![Expr::value(sqlparser::ast::Value::Null); template.parameters.len()];
             let mut body = template.body.clone();
-            let mut fill = Fill {
-                template,
-                args: &args,
-                uses: vec![0; args.len()],
-                variants: Vec::new(),
-            };
+            let mut fill = Fill { template, args: &args, uses: vec![0; args.len()], variants: Vec::new() };
             let ControlFlow::Continue(()) = VisitMut::visit(&mut body, &mut fill);
             assert!(fill.uses.iter().all(|used| *used > 0), "{name}");
         }

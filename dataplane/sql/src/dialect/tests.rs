@@ -12,10 +12,7 @@ const OTHERS: [&str; 1] = ["tpch"];
 
 /// The tables of the corpus, as `corpus/setup.sql` makes them.
 const TABLES: [(&str, &str); 5] = [
-    (
-        "t",
-        "id INTEGER, a INTEGER, b INTEGER, name VARCHAR, d DATE, ts TIMESTAMP, amt DECIMAL(10), g VARCHAR",
-    ),
+    ("t", "id INTEGER, a INTEGER, b INTEGER, name VARCHAR, d DATE, ts TIMESTAMP, amt DECIMAL(10), g VARCHAR"),
     ("v", "id INTEGER, src JSON"),
     ("m", "id INTEGER, val VARCHAR"),
     ("sales", "emp VARCHAR, q VARCHAR, amount INTEGER"),
@@ -23,9 +20,7 @@ const TABLES: [(&str, &str); 5] = [
 ];
 
 fn columns(written: &str) -> impl Iterator<Item = (&str, &str)> {
-    written
-        .split(", ")
-        .map(|column| column.split_once(' ').unwrap())
+    written.split(", ").map(|column| column.split_once(' ').unwrap())
 }
 
 fn world() -> Known {
@@ -40,11 +35,7 @@ fn world() -> Known {
 
 fn catalog() -> Catalog {
     let column = |(name, type_name)| Column::new(name, type_name);
-    Catalog::new(
-        TABLES.map(|(name, written)| {
-            Table::new("main", name, columns(written).map(column).collect())
-        }),
-    )
+    Catalog::new(TABLES.map(|(name, written)| Table::new("main", name, columns(written).map(column).collect())))
 }
 
 fn statements(text: &str) -> impl Iterator<Item = &str> {
@@ -61,10 +52,7 @@ fn one(sql: &str) -> String {
         super::to_engine(&mut tree, &world())?;
         crate::print::engine(&tree, &[], false)
     });
-    done.map_or_else(
-        |error| format!("error: {error}\n"),
-        |printed| format!("{};\n", printed.sql),
-    )
+    done.map_or_else(|error| format!("error: {error}\n"), |printed| format!("{};\n", printed.sql))
 }
 
 /// The whole walk, for a caller without rules.
@@ -78,20 +66,14 @@ fn corpus() -> PathBuf {
 }
 
 fn entries(directory: &Path) -> Vec<PathBuf> {
-    let mut found: Vec<_> = fs::read_dir(directory)
-        .unwrap()
-        .map(|entry| entry.unwrap().path())
-        .collect();
+    let mut found: Vec<_> = fs::read_dir(directory).unwrap().map(|entry| entry.unwrap().path()).collect();
     found.sort();
     found
 }
 
 /// Every `.sql` of the corpus.
 fn cases() -> Vec<PathBuf> {
-    files()
-        .into_iter()
-        .filter(|path| path.extension().is_some_and(|e| e == "sql"))
-        .collect()
+    files().into_iter().filter(|path| path.extension().is_some_and(|e| e == "sql")).collect()
 }
 
 fn files() -> Vec<PathBuf> {
@@ -114,11 +96,7 @@ fn every_case_of_the_corpus_becomes_the_engine_sql_beside_it() {
             wrong.push(format!("{}\n{found}", case.display()));
         }
     }
-    assert!(
-        wrong.is_empty(),
-        "UPDATE_EXPECT=1 writes these:\n{}",
-        wrong.join("\n")
-    );
+    assert!(wrong.is_empty(), "UPDATE_EXPECT=1 writes these:\n{}", wrong.join("\n"));
 }
 
 #[test]
@@ -126,11 +104,7 @@ fn what_the_dialect_lets_through_walks_the_whole_way() {
     for case in cases() {
         for sql in statements(&fs::read_to_string(&case).unwrap()) {
             let done = walked(sql);
-            assert_eq!(
-                done.is_ok(),
-                !one(sql).starts_with("error: "),
-                "{sql}\n{done:?}"
-            );
+            assert_eq!(done.is_ok(), !one(sql).starts_with("error: "), "{sql}\n{done:?}");
         }
     }
 }
@@ -138,16 +112,8 @@ fn what_the_dialect_lets_through_walks_the_whole_way() {
 #[test]
 fn every_file_of_the_corpus_belongs_to_a_case() {
     for file in files() {
-        let other = if file.extension().is_some_and(|e| e == "sql") {
-            "expected"
-        } else {
-            "sql"
-        };
-        assert!(
-            file.with_extension(other).exists(),
-            "{} stands alone",
-            file.display()
-        );
+        let other = if file.extension().is_some_and(|e| e == "sql") { "expected" } else { "sql" };
+        assert!(file.with_extension(other).exists(), "{} stands alone", file.display());
     }
 }
 
@@ -163,10 +129,7 @@ fn a_backslash_in_a_string_is_warned_of_once() {
         let mut tree = crate::parse(sql).unwrap().into_admitted().unwrap();
         super::to_engine(&mut tree, &world()).unwrap()
     };
-    assert_eq!(
-        warnings(r"SELECT 'a\nb', 'c\' FROM t WHERE name = 'x\'").len(),
-        1
-    );
+    assert_eq!(warnings(r"SELECT 'a\nb', 'c\' FROM t WHERE name = 'x\'").len(), 1);
     assert!(warnings("SELECT src:s, INITCAP(name) FROM v, t").is_empty());
 }
 

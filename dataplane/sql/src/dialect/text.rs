@@ -25,11 +25,7 @@ pub(super) const CALLS: &[(&str, Handler)] = &[
 /// `SUBSTR(s, 0, n)` and `LIKE ANY (…)`, which the parser gives nodes of their own.
 pub(super) fn rewrite(expr: &mut Expr, context: &mut Context<'_>) -> Result<Done, Error> {
     match expr {
-        Expr::Substring {
-            expr: text,
-            substring_from: Some(from),
-            ..
-        } => {
+        Expr::Substring { expr: text, substring_from: Some(from), .. } => {
             if context.type_of(text) == Type::Json {
                 **text = super::variants::unquoted(take_expr(text));
             }
@@ -39,12 +35,7 @@ pub(super) fn rewrite(expr: &mut Expr, context: &mut Context<'_>) -> Result<Done
         Expr::Like { any: true, .. } | Expr::ILike { any: true, .. } => {
             *expr = any_of(take_expr(expr), context)?;
         }
-        Expr::RLike {
-            negated,
-            expr: text,
-            pattern,
-            regexp: _,
-        } => {
+        Expr::RLike { negated, expr: text, pattern, regexp: _ } => {
             let matched = compose::call("regexp_full_match", [take_expr(text), take_expr(pattern)]);
             *expr = if *negated { not(matched) } else { matched };
         }
@@ -54,10 +45,7 @@ pub(super) fn rewrite(expr: &mut Expr, context: &mut Context<'_>) -> Result<Done
 }
 
 fn not(expr: Expr) -> Expr {
-    Expr::UnaryOp {
-        op: sqlparser::ast::UnaryOperator::Not,
-        expr: Box::new(expr),
-    }
+    Expr::UnaryOp { op: sqlparser::ast::UnaryOperator::Not, expr: Box::new(expr) }
 }
 
 /// A start of 0 means 1.
@@ -72,50 +60,24 @@ fn from_one(start: Expr, context: &mut Context<'_>) -> Result<Expr, Error> {
 /// `x LIKE ANY (a, b)`: one LIKE for each pattern.
 fn any_of(expr: Expr, context: &mut Context<'_>) -> Result<Expr, Error> {
     let (is_like, negated, value, pattern, escape_char) = match expr {
-        Expr::Like {
-            negated,
-            any: _,
-            expr,
-            pattern,
-            escape_char,
-        } => (true, negated, expr, pattern, escape_char),
-        Expr::ILike {
-            negated,
-            any: _,
-            expr,
-            pattern,
-            escape_char,
-        } => (false, negated, expr, pattern, escape_char),
+        Expr::Like { negated, any: _, expr, pattern, escape_char } => (true, negated, expr, pattern, escape_char),
+        Expr::ILike { negated, any: _, expr, pattern, escape_char } => (false, negated, expr, pattern, escape_char),
         other => return Ok(other),
     };
     let patterns = match *pattern {
         Expr::Tuple(patterns) => patterns,
         Expr::Nested(one) => vec![*one],
         _ => {
-            return Err(Error::unsupported(
-                "LIKE ANY of something other than a list",
-            ));
+            return Err(Error::unsupported("LIKE ANY of something other than a list"));
         }
     };
     context.copy(templates::size(&value) * patterns.len().saturating_sub(1))?;
     let each = patterns.into_iter().map(|pattern| {
         let (expr, pattern, escape_char) = (value.clone(), Box::new(pattern), escape_char.clone());
         if is_like {
-            Expr::Like {
-                negated: false,
-                any: false,
-                expr,
-                pattern,
-                escape_char,
-            }
+            Expr::Like { negated: false, any: false, expr, pattern, escape_char }
         } else {
-            Expr::ILike {
-                negated: false,
-                any: false,
-                expr,
-                pattern,
-                escape_char,
-            }
+            Expr::ILike { negated: false, any: false, expr, pattern, escape_char }
         }
     });
     let joined = each.reduce(|one, next| compose::binary(one, BinaryOperator::Or, next));
@@ -127,9 +89,7 @@ fn any_of(expr: Expr, context: &mut Context<'_>) -> Result<Expr, Error> {
 fn concat(function: Function, _: &mut Context<'_>) -> Result<Expr, Error> {
     let args = plain(function)?;
     let is_one = args.len() == 1;
-    let joined = args
-        .into_iter()
-        .reduce(|one, next| compose::binary(one, BinaryOperator::StringConcat, next));
+    let joined = args.into_iter().reduce(|one, next| compose::binary(one, BinaryOperator::StringConcat, next));
     match joined {
         Some(one) if is_one => Ok(compose::cast(one, sqlparser::ast::DataType::Varchar(None))),
         Some(joined) => Ok(joined),
@@ -149,11 +109,7 @@ fn extreme(function: Function, context: &mut Context<'_>) -> Result<Expr, Error>
 }
 
 fn unless_null(name: &str, args: Vec<Expr>, context: &mut Context<'_>) -> Result<Expr, Error> {
-    let can_be: Vec<Expr> = args
-        .iter()
-        .filter(|arg| !is_present(arg))
-        .cloned()
-        .collect();
+    let can_be: Vec<Expr> = args.iter().filter(|arg| !is_present(arg)).cloned().collect();
     context.copy(can_be.iter().map(templates::size).sum())?;
     let absent = can_be
         .into_iter()
@@ -195,10 +151,7 @@ fn decode(function: Function, context: &mut Context<'_>) -> Result<Expr, Error> 
     }
     context.copy(templates::size(&value) * arms.len())?;
     let same = |wanted| Expr::IsNotDistinctFrom(Box::new(value.clone()), Box::new(wanted));
-    let arms = arms
-        .into_iter()
-        .map(|(wanted, result)| (same(wanted), result))
-        .collect();
+    let arms = arms.into_iter().map(|(wanted, result)| (same(wanted), result)).collect();
     Ok(compose::case(None, arms, otherwise))
 }
 
@@ -248,11 +201,7 @@ fn regexp_replace(function: Function, context: &mut Context<'_>) -> Result<Expr,
     if args.len() < 4 {
         return templates::fill("regexp_replace", &args, context);
     }
-    if args.len() == 4
-        && args
-            .get(3)
-            .is_some_and(|last| compose::literal(last).is_some())
-    {
+    if args.len() == 4 && args.get(3).is_some_and(|last| compose::literal(last).is_some()) {
         return Ok(compose::call("regexp_replace", args));
     }
     let numbers: Vec<_> = args.iter().skip(3).take(2).map(compose::integer).collect();
@@ -289,27 +238,20 @@ fn regexp_substr(function: Function, context: &mut Context<'_>) -> Result<Expr, 
         Some(group) => group,
         None => compose::number(i64::from(extracts)),
     };
-    templates::fill(
-        "_regexp_group",
-        &[text, pattern, start, nth, group, compose::text(options)],
-        context,
-    )
+    templates::fill("_regexp_group", &[text, pattern, start, nth, group, compose::text(options)], context)
 }
 
 /// The engine's flags of the warehouse's parameters (`c`, `i`, `m`, `s`; `e` is not one).
 fn flags(parameters: &Expr) -> Result<String, Error> {
-    let written = compose::literal(parameters).ok_or_else(|| {
-        Error::unsupported("regular expression parameters that are not a literal")
-    })?;
+    let written = compose::literal(parameters)
+        .ok_or_else(|| Error::unsupported("regular expression parameters that are not a literal"))?;
     let mut flags = String::new();
     for c in written.chars() {
         match c {
             'c' | 'i' | 's' => flags.push(c),
             'e' => {}
             _ => {
-                return Err(Error::unsupported(format!(
-                    "the regular expression parameter {c}"
-                )));
+                return Err(Error::unsupported(format!("the regular expression parameter {c}")));
             }
         }
     }

@@ -6,9 +6,8 @@
 //! TIMESTAMPTZ, which keeps the instant and not the offset it was written with.
 
 use sqlparser::ast::{
-    AlterColumnOperation, AlterTable, AlterTableOperation, ArrayElemTypeDef, CreateTable, DataType,
-    ExactNumberInfo, Expr, Ident, ObjectName, ObjectNamePart, Statement, StructField, TimezoneInfo,
-    TypedString,
+    AlterColumnOperation, AlterTable, AlterTableOperation, ArrayElemTypeDef, CreateTable, DataType, ExactNumberInfo,
+    Expr, Ident, ObjectName, ObjectNamePart, Statement, StructField, TimezoneInfo, TypedString,
 };
 
 use super::call::take_expr;
@@ -23,12 +22,10 @@ const PRECISION_MAX: u64 = 38;
 /// The columns a statement declares.
 pub(super) fn declared(statement: &mut Statement) -> Result<(), Error> {
     match statement {
-        Statement::CreateTable(CreateTable { columns, .. }) => columns
-            .iter_mut()
-            .try_for_each(|column| settle(&mut column.data_type)),
-        Statement::AlterTable(AlterTable { operations, .. }) => {
-            operations.iter_mut().try_for_each(altered)
+        Statement::CreateTable(CreateTable { columns, .. }) => {
+            columns.iter_mut().try_for_each(|column| settle(&mut column.data_type))
         }
+        Statement::AlterTable(AlterTable { operations, .. }) => operations.iter_mut().try_for_each(altered),
         _ => Ok(()),
     }
 }
@@ -36,10 +33,9 @@ pub(super) fn declared(statement: &mut Statement) -> Result<(), Error> {
 fn altered(operation: &mut AlterTableOperation) -> Result<(), Error> {
     match operation {
         AlterTableOperation::AddColumn { column_def, .. } => settle(&mut column_def.data_type),
-        AlterTableOperation::AlterColumn {
-            op: AlterColumnOperation::SetDataType { data_type, .. },
-            ..
-        } => settle(data_type),
+        AlterTableOperation::AlterColumn { op: AlterColumnOperation::SetDataType { data_type, .. }, .. } => {
+            settle(data_type)
+        }
         _ => Ok(()),
     }
 }
@@ -53,11 +49,7 @@ fn settle(data_type: &mut DataType) -> Result<(), Error> {
 pub(super) fn rewrite(expr: &mut Expr, context: &mut Context<'_>) -> Result<Done, Error> {
     match expr {
         Expr::TypedString(TypedString { data_type, .. }) => settle(data_type)?,
-        Expr::Cast {
-            expr: value,
-            data_type,
-            ..
-        } => {
+        Expr::Cast { expr: value, data_type, .. } => {
             let to_variant = is_variant(data_type);
             settle(data_type)?;
             if to_variant && context.type_of(value) != Type::Json {
@@ -80,9 +72,7 @@ fn is_variant(data_type: &DataType) -> bool {
 }
 
 fn word(name: &ObjectName) -> String {
-    compose::bare_name(name)
-        .unwrap_or_default()
-        .to_ascii_uppercase()
+    compose::bare_name(name).unwrap_or_default().to_ascii_uppercase()
 }
 
 /// The engine's type.
@@ -102,14 +92,9 @@ fn of_engine(data_type: &DataType) -> Result<DataType, Error> {
         | D::String(_) => D::Varchar(None),
         D::Binary(_) | D::Varbinary(_) | D::Blob(_) | D::Bytea | D::Bytes(_) => D::Blob(None),
         D::Numeric(size) | D::Decimal(size) | D::Dec(size) => D::Decimal(decimal(*size)?),
-        D::Float(_)
-        | D::Float4
-        | D::Float8
-        | D::Float32
-        | D::Float64
-        | D::Real
-        | D::Double(_)
-        | D::DoublePrecision => D::Double(ExactNumberInfo::None),
+        D::Float(_) | D::Float4 | D::Float8 | D::Float32 | D::Float64 | D::Real | D::Double(_) | D::DoublePrecision => {
+            D::Double(ExactNumberInfo::None)
+        }
         D::TinyInt(_) => D::TinyInt(None),
         D::SmallInt(_) | D::Int2(_) => D::SmallInt(None),
         D::Int(_) | D::Integer(_) | D::Int4(_) | D::MediumInt(_) => D::Integer(None),
@@ -120,35 +105,21 @@ fn of_engine(data_type: &DataType) -> Result<DataType, Error> {
         | D::USmallInt
         | D::UBigInt
         | D::Uuid
-        | D::Interval {
-            fields: None,
-            precision: None,
-        } => data_type.clone(),
+        | D::Interval { fields: None, precision: None } => data_type.clone(),
         D::Bool | D::Boolean => D::Boolean,
         D::Date => D::Date,
-        D::Time(_, TimezoneInfo::None | TimezoneInfo::WithoutTimeZone) => {
-            D::Time(None, TimezoneInfo::None)
-        }
+        D::Time(_, TimezoneInfo::None | TimezoneInfo::WithoutTimeZone) => D::Time(None, TimezoneInfo::None),
         D::Datetime(digits) | D::TimestampNtz(digits) => timestamp(*digits),
-        D::Timestamp(digits, TimezoneInfo::None | TimezoneInfo::WithoutTimeZone) => {
-            timestamp(*digits)
-        }
+        D::Timestamp(digits, TimezoneInfo::None | TimezoneInfo::WithoutTimeZone) => timestamp(*digits),
         D::Timestamp(_, TimezoneInfo::WithTimeZone | TimezoneInfo::Tz) => {
             D::Timestamp(None, TimezoneInfo::WithTimeZone)
         }
         D::JSON | D::JSONB | D::Array(ArrayElemTypeDef::None) => D::JSON,
-        D::Array(ArrayElemTypeDef::SquareBracket(element, size)) => D::Array(
-            ArrayElemTypeDef::SquareBracket(Box::new(element_type(element, *size)?), *size),
-        ),
-        D::Map(key, value, bracket) => D::Map(
-            Box::new(of_engine(key)?),
-            Box::new(of_engine(value)?),
-            *bracket,
-        ),
-        D::Struct(fields, bracket) => D::Struct(
-            fields.iter().map(field).collect::<Result<_, _>>()?,
-            *bracket,
-        ),
+        D::Array(ArrayElemTypeDef::SquareBracket(element, size)) => {
+            D::Array(ArrayElemTypeDef::SquareBracket(Box::new(element_type(element, *size)?), *size))
+        }
+        D::Map(key, value, bracket) => D::Map(Box::new(of_engine(key)?), Box::new(of_engine(value)?), *bracket),
+        D::Struct(fields, bracket) => D::Struct(fields.iter().map(field).collect::<Result<_, _>>()?, *bracket),
         D::Custom(name, sizes) => custom(name, sizes)?,
         other => return Err(Error::unsupported_type(other.to_string())),
     })
@@ -157,9 +128,7 @@ fn of_engine(data_type: &DataType) -> Result<DataType, Error> {
 /// `FLOAT[n]`, the type of embeddings, stays one of single precision.
 fn element_type(element: &DataType, size: Option<u64>) -> Result<DataType, Error> {
     match element {
-        DataType::Float(ExactNumberInfo::None) | DataType::Real | DataType::Float4
-            if size.is_some() =>
-        {
+        DataType::Float(ExactNumberInfo::None) | DataType::Real | DataType::Float4 if size.is_some() => {
             Ok(DataType::Float(ExactNumberInfo::None))
         }
         other => of_engine(other),
@@ -167,10 +136,7 @@ fn element_type(element: &DataType, size: Option<u64>) -> Result<DataType, Error
 }
 
 fn field(field: &StructField) -> Result<StructField, Error> {
-    Ok(StructField {
-        field_type: of_engine(&field.field_type)?,
-        ..field.clone()
-    })
+    Ok(StructField { field_type: of_engine(&field.field_type)?, ..field.clone() })
 }
 
 fn timestamp(digits: Option<u64>) -> DataType {
@@ -181,10 +147,7 @@ fn timestamp(digits: Option<u64>) -> DataType {
 }
 
 fn named(name: &str) -> DataType {
-    DataType::Custom(
-        ObjectName(vec![ObjectNamePart::Identifier(Ident::new(name))]),
-        Vec::new(),
-    )
+    DataType::Custom(ObjectName(vec![ObjectNamePart::Identifier(Ident::new(name))]), Vec::new())
 }
 
 fn decimal(size: ExactNumberInfo) -> Result<ExactNumberInfo, Error> {
@@ -195,9 +158,7 @@ fn decimal(size: ExactNumberInfo) -> Result<ExactNumberInfo, Error> {
     };
     let fits = u64::try_from(scale).is_ok_and(|scale| scale <= precision);
     if !(1..=PRECISION_MAX).contains(&precision) || !fits {
-        return Err(Error::unsupported_type(format!(
-            "DECIMAL({precision},{scale})"
-        )));
+        return Err(Error::unsupported_type(format!("DECIMAL({precision},{scale})")));
     }
     Ok(ExactNumberInfo::PrecisionAndScale(precision, scale))
 }
@@ -205,20 +166,12 @@ fn decimal(size: ExactNumberInfo) -> Result<ExactNumberInfo, Error> {
 /// Types the parser knows by no other name.
 fn custom(name: &ObjectName, sizes: &[String]) -> Result<DataType, Error> {
     let refused = || Error::unsupported_type(name.to_string());
-    let first = sizes
-        .first()
-        .map(|digits| digits.parse::<u64>().map_err(|_| refused()))
-        .transpose()?;
+    let first = sizes.first().map(|digits| digits.parse::<u64>().map_err(|_| refused())).transpose()?;
     Ok(match word(name).as_str() {
         "NUMBER" => {
-            let scale = sizes
-                .get(1)
-                .map(|digits| digits.parse::<i64>().map_err(|_| refused()))
-                .transpose()?;
+            let scale = sizes.get(1).map(|digits| digits.parse::<i64>().map_err(|_| refused())).transpose()?;
             let size = match (first, scale) {
-                (Some(precision), Some(scale)) => {
-                    ExactNumberInfo::PrecisionAndScale(precision, scale)
-                }
+                (Some(precision), Some(scale)) => ExactNumberInfo::PrecisionAndScale(precision, scale),
                 (Some(precision), None) => ExactNumberInfo::Precision(precision),
                 (None, _) => ExactNumberInfo::None,
             };
@@ -230,9 +183,7 @@ fn custom(name: &ObjectName, sizes: &[String]) -> Result<DataType, Error> {
             DataType::Timestamp(None, TimezoneInfo::WithTimeZone)
         }
         "BYTEINT" => DataType::BigInt(None),
-        "UINTEGER" | "TIMESTAMP_S" | "TIMESTAMP_MS" | "TIMESTAMP_NS" if sizes.is_empty() => {
-            named(&word(name))
-        }
+        "UINTEGER" | "TIMESTAMP_S" | "TIMESTAMP_MS" | "TIMESTAMP_NS" if sizes.is_empty() => named(&word(name)),
         _ => return Err(refused()),
     })
 }

@@ -123,9 +123,7 @@ const READ_NUMBERS: &[&str] = &[
 ];
 
 /// Functions whose arguments must agree on a type.
-const AGREE: &[&str] = &[
-    "coalesce", "ifnull", "nvl", "greatest", "least", "nullif", "iff", "decode",
-];
+const AGREE: &[&str] = &["coalesce", "ifnull", "nvl", "greatest", "least", "nullif", "iff", "decode"];
 
 /// `CAST(variant ->> '$' AS …)` of a variant.
 pub(super) fn as_type(value: Expr, wanted: Type) -> Expr {
@@ -145,15 +143,9 @@ pub(super) fn as_type(value: Expr, wanted: Type) -> Expr {
 pub(super) fn unquoted(value: Expr) -> Expr {
     match value {
         Expr::Nested(inner) => unquoted(*inner),
-        Expr::BinaryOp {
-            left,
-            op: BinaryOperator::Arrow,
-            right,
-        } => Expr::BinaryOp {
-            left,
-            op: BinaryOperator::LongArrow,
-            right,
-        },
+        Expr::BinaryOp { left, op: BinaryOperator::Arrow, right } => {
+            Expr::BinaryOp { left, op: BinaryOperator::LongArrow, right }
+        }
         other => compose::binary(other, BinaryOperator::LongArrow, compose::text("$")),
     }
 }
@@ -168,13 +160,7 @@ pub(super) fn to_text(value: Expr, context: &Context<'_>) -> Expr {
 
 /// A cast from a variant, or to one.
 pub(super) fn settle_cast(expr: &mut Expr, context: &Context<'_>) -> Result<(), Error> {
-    let Expr::Cast {
-        kind,
-        expr: value,
-        data_type,
-        ..
-    } = expr
-    else {
+    let Expr::Cast { kind, expr: value, data_type, .. } = expr else {
         return Ok(());
     };
     context.names.certain(value)?;
@@ -191,11 +177,7 @@ pub(super) fn settle_cast(expr: &mut Expr, context: &Context<'_>) -> Result<(), 
 }
 
 /// Reads variants among the arguments as the function wants them.
-pub(super) fn settle_arguments(
-    name: &str,
-    function: &mut Function,
-    context: &Context<'_>,
-) -> Result<(), Error> {
+pub(super) fn settle_arguments(name: &str, function: &mut Function, context: &Context<'_>) -> Result<(), Error> {
     if READ_JSON.contains(&name) || name.starts_with("json") {
         return Ok(());
     }
@@ -203,9 +185,7 @@ pub(super) fn settle_arguments(
         context.names.certain(argument)?;
     }
     let has_lambda = expressions(function).any(|argument| matches!(argument, Expr::Lambda(_)));
-    let types: Vec<Type> = expressions(function)
-        .map(|argument| context.type_of(argument))
-        .collect();
+    let types: Vec<Type> = expressions(function).map(|argument| context.type_of(argument)).collect();
     if !types.contains(&Type::Json) {
         return Ok(());
     }
@@ -220,25 +200,14 @@ pub(super) fn settle_arguments(
         Type::Double
     } else if AGREE.contains(&name) {
         // the first argument of IFF is its condition
-        types
-            .iter()
-            .copied()
-            .find(|t| !matches!(t, Type::Json | Type::Unknown | Type::Boolean))
-            .unwrap_or(Type::Json)
+        types.iter().copied().find(|t| !matches!(t, Type::Json | Type::Unknown | Type::Boolean)).unwrap_or(Type::Json)
     } else if matches!(name, "min" | "max") {
-        return Err(Error::unsupported(format!(
-            "{} of a variant without a cast",
-            name.to_ascii_uppercase()
-        )));
+        return Err(Error::unsupported(format!("{} of a variant without a cast", name.to_ascii_uppercase())));
     } else {
         Type::Text
     };
     for (place, (argument, known)) in expressions(function).zip(types).enumerate() {
-        let wanted = if name == "iff" && place == 0 {
-            Type::Boolean
-        } else {
-            wanted
-        };
+        let wanted = if name == "iff" && place == 0 { Type::Boolean } else { wanted };
         if known == Type::Json && wanted != Type::Json {
             *argument = as_type(take_expr(argument), wanted);
         }
@@ -254,44 +223,26 @@ pub(super) fn rewrite(expr: &mut Expr, context: &mut Context<'_>) -> Result<Done
             context.names.certain(right)?;
             settle_operands(left, op, right, context);
         }
-        Expr::InList {
-            expr: value, list, ..
-        } if context.type_of(value) == Type::Json => {
-            let wanted = list
-                .first()
-                .map_or(Type::Text, |first| context.type_of(first));
+        Expr::InList { expr: value, list, .. } if context.type_of(value) == Type::Json => {
+            let wanted = list.first().map_or(Type::Text, |first| context.type_of(first));
             **value = as_type(take_expr(value), wanted);
         }
-        Expr::InSubquery {
-            expr: value,
-            subquery,
-            ..
-        } if context.type_of(value) == Type::Json => {
+        Expr::InSubquery { expr: value, subquery, .. } if context.type_of(value) == Type::Json => {
             let wanted = infer::projected(subquery, 0, &context.names);
             **value = as_type(take_expr(value), wanted);
         }
-        Expr::Case {
-            operand: Some(value),
-            conditions,
-            ..
-        } if context.type_of(value) == Type::Json => {
-            let wanted = conditions
-                .first()
-                .map_or(Type::Text, |arm| context.type_of(&arm.condition));
+        Expr::Case { operand: Some(value), conditions, .. } if context.type_of(value) == Type::Json => {
+            let wanted = conditions.first().map_or(Type::Text, |arm| context.type_of(&arm.condition));
             **value = as_type(take_expr(value), wanted);
         }
         Expr::IsDistinctFrom(left, right) | Expr::IsNotDistinctFrom(left, right) => {
             settle_operands(left, &BinaryOperator::Eq, right, context);
         }
-        Expr::Between {
-            expr: value, low, ..
-        } if context.type_of(value) == Type::Json => {
+        Expr::Between { expr: value, low, .. } if context.type_of(value) == Type::Json => {
             let wanted = context.type_of(low);
             **value = as_type(take_expr(value), wanted);
         }
-        Expr::Like { expr: value, .. } | Expr::ILike { expr: value, .. }
-            if context.type_of(value) == Type::Json =>
-        {
+        Expr::Like { expr: value, .. } | Expr::ILike { expr: value, .. } if context.type_of(value) == Type::Json => {
             **value = unquoted(take_expr(value));
         }
         Expr::IsTrue(value) | Expr::IsFalse(value) | Expr::UnaryOp { expr: value, .. }
@@ -318,9 +269,7 @@ fn settle_operands(left: &mut Expr, op: &BinaryOperator, right: &mut Expr, conte
         _ => return,
     };
     let wanted = match op {
-        B::Plus | B::Minus | B::Multiply | B::Divide | B::Modulo
-            if !matches!(wanted, Type::Date | Type::Timestamp) =>
-        {
+        B::Plus | B::Minus | B::Multiply | B::Divide | B::Modulo if !matches!(wanted, Type::Date | Type::Timestamp) => {
             Type::Double
         }
         B::And | B::Or => Type::Boolean,

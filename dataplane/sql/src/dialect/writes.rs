@@ -1,8 +1,7 @@
 //! Writes: `SET t.column = …` names the column alone in the engine.
 
 use sqlparser::ast::{
-    Assignment, AssignmentTarget, Merge, MergeAction, MergeUpdateExpr, MergeUpdateKind, Statement,
-    Update,
+    Assignment, AssignmentTarget, Merge, MergeAction, MergeUpdateExpr, MergeUpdateKind, Statement, Update,
 };
 
 /// The targets of an UPDATE, wherever it stands.
@@ -11,10 +10,8 @@ pub(super) fn rewrite(statement: &mut Statement) {
         Statement::Update(Update { assignments, .. }) => assignments.iter_mut().for_each(unqualify),
         Statement::Merge(Merge { clauses, .. }) => {
             for clause in clauses {
-                if let MergeAction::Update(MergeUpdateExpr {
-                    kind: MergeUpdateKind::Set(assignments),
-                    ..
-                }) = &mut clause.action
+                if let MergeAction::Update(MergeUpdateExpr { kind: MergeUpdateKind::Set(assignments), .. }) =
+                    &mut clause.action
                 {
                     assignments.iter_mut().for_each(unqualify);
                 }

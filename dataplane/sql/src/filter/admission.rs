@@ -2,9 +2,7 @@
 
 use std::ops::ControlFlow;
 
-use sqlparser::ast::{
-    BinaryOperator, Expr, ObjectName, Query, TableFactor, UnaryOperator, Value, Visit, Visitor,
-};
+use sqlparser::ast::{BinaryOperator, Expr, ObjectName, Query, TableFactor, UnaryOperator, Value, Visit, Visitor};
 
 use super::{FilterFacts, placeholder};
 use crate::error::Error;
@@ -13,26 +11,16 @@ use crate::names::{self, TableName};
 use crate::types::{self, Known, Type};
 
 pub(super) fn check(expr: &Expr) -> Result<FilterFacts, Error> {
-    if !matches!(
-        types::type_of(expr, &Known::default()),
-        Type::Boolean | Type::Unknown
-    ) {
-        return Err(Error::invalid_filter(
-            "a filter is a condition: this has no truth value",
-        ));
+    if !matches!(types::type_of(expr, &Known::default()), Type::Boolean | Type::Unknown) {
+        return Err(Error::invalid_filter("a filter is a condition: this has no truth value"));
     }
     if matches!(expr, Expr::BinaryOp { op, .. } if makes_value(op)) {
-        return Err(Error::invalid_filter(
-            "a filter is a condition: this has no truth value",
-        ));
+        return Err(Error::invalid_filter("a filter is a condition: this has no truth value"));
     }
     if truth(expr) == Some(true) {
         return Err(Error::invalid_filter("this filter is true for every row"));
     }
-    let mut look = Look {
-        facts: FilterFacts::default(),
-        depth: 0,
-    };
+    let mut look = Look { facts: FilterFacts::default(), depth: 0 };
     match expr.visit(&mut look) {
         ControlFlow::Break(error) => Err(error),
         ControlFlow::Continue(()) => Ok(look.facts),
@@ -41,10 +29,7 @@ pub(super) fn check(expr: &Expr) -> Result<FilterFacts, Error> {
 
 fn makes_value(op: &BinaryOperator) -> bool {
     use BinaryOperator as B;
-    matches!(
-        op,
-        B::Plus | B::Minus | B::Multiply | B::Divide | B::Modulo | B::StringConcat
-    )
+    matches!(op, B::Plus | B::Minus | B::Multiply | B::Divide | B::Modulo | B::StringConcat)
 }
 
 struct Look {
@@ -75,9 +60,7 @@ impl Look {
                 if let Value::Placeholder(name) = &value.value
                     && placeholder::number(name).is_none()
                 {
-                    return Err(Error::invalid_filter(
-                        "a filter has no parameters; write {name}",
-                    ));
+                    return Err(Error::invalid_filter("a filter has no parameters; write {name}"));
                 }
             }
             _ => {}
@@ -87,23 +70,16 @@ impl Look {
 
     fn factor(&mut self, factor: &TableFactor) -> Result<(), Error> {
         match factor {
-            TableFactor::Table {
-                name, args: None, ..
-            } => {
-                let table = TableName::of(name)
-                    .filter(|table| !table.is_reserved() && table.database.is_none());
+            TableFactor::Table { name, args: None, .. } => {
+                let table = TableName::of(name).filter(|table| !table.is_reserved() && table.database.is_none());
                 let Some(table) = table else {
                     return Err(Error::invalid_filter("a filter cannot read this table"));
                 };
-                let schema = table
-                    .schema
-                    .unwrap_or_else(|| names::MAIN_SCHEMA.to_owned());
+                let schema = table.schema.unwrap_or_else(|| names::MAIN_SCHEMA.to_owned());
                 self.facts.tables.insert(format!("{schema}.{}", table.name));
                 Ok(())
             }
-            _ => Err(Error::invalid_filter(
-                "the subquery of a filter reads tables only",
-            )),
+            _ => Err(Error::invalid_filter("the subquery of a filter reads tables only")),
         }
     }
 }
@@ -116,20 +92,14 @@ fn call(name: &ObjectName, depth: usize) -> Result<(), Error> {
     match functions::class(&shown) {
         Some(Class::Safe | Class::Throwing) => {}
         Some(Class::Volatile) => {
-            return Err(Error::invalid_filter(format!(
-                "{shown} answers differently each time"
-            )));
+            return Err(Error::invalid_filter(format!("{shown} answers differently each time")));
         }
         Some(Class::Write | Class::Denied) | None => {
-            return Err(Error::invalid_filter(format!(
-                "function {shown} is not supported"
-            )));
+            return Err(Error::invalid_filter(format!("function {shown} is not supported")));
         }
     }
     if depth == 0 && functions::is_aggregate(&shown) {
-        return Err(Error::invalid_filter(format!(
-            "{shown} is an aggregate; a filter looks at one row"
-        )));
+        return Err(Error::invalid_filter(format!("{shown} is an aggregate; a filter looks at one row")));
     }
     Ok(())
 }
@@ -140,9 +110,7 @@ impl Visitor for Look {
     fn pre_visit_query(&mut self, query: &Query) -> ControlFlow<Error> {
         self.depth += 1;
         if query.with.is_some() || query.order_by.is_some() {
-            return ControlFlow::Break(Error::invalid_filter(
-                "the subquery of a filter has no WITH and no ORDER BY",
-            ));
+            return ControlFlow::Break(Error::invalid_filter("the subquery of a filter has no WITH and no ORDER BY"));
         }
         ControlFlow::Continue(())
     }
@@ -176,47 +144,28 @@ fn truth(expr: &Expr) -> Option<bool> {
             Value::Boolean(truth) => Some(truth),
             _ => None,
         },
-        Expr::UnaryOp {
-            op: UnaryOperator::Not,
-            expr,
-        } => truth(expr).map(|truth| !truth),
-        Expr::BinaryOp {
-            left,
-            op: BinaryOperator::Or,
-            right,
-        } => match (truth(left), truth(right)) {
+        Expr::UnaryOp { op: UnaryOperator::Not, expr } => truth(expr).map(|truth| !truth),
+        Expr::BinaryOp { left, op: BinaryOperator::Or, right } => match (truth(left), truth(right)) {
             (Some(true), _) | (_, Some(true)) => Some(true),
             (Some(false), Some(false)) => Some(false),
             _ => opposites(left, right).then_some(true),
         },
-        Expr::BinaryOp {
-            left,
-            op: BinaryOperator::And,
-            right,
-        } => match (truth(left), truth(right)) {
+        Expr::BinaryOp { left, op: BinaryOperator::And, right } => match (truth(left), truth(right)) {
             (Some(false), _) | (_, Some(false)) => Some(false),
             (Some(true), Some(true)) => Some(true),
             _ => None,
         },
-        Expr::BinaryOp {
-            left,
-            op: BinaryOperator::Eq | BinaryOperator::GtEq | BinaryOperator::LtEq,
-            right,
-        } if same(left, right) => Some(true),
-        Expr::BinaryOp { left, op, right } => constants(left, op, right),
-        Expr::Like {
-            negated: false,
-            pattern,
-            ..
+        Expr::BinaryOp { left, op: BinaryOperator::Eq | BinaryOperator::GtEq | BinaryOperator::LtEq, right }
+            if same(left, right) =>
+        {
+            Some(true)
         }
-        | Expr::ILike {
-            negated: false,
-            pattern,
-            ..
-        } => is_any(pattern).then_some(true),
+        Expr::BinaryOp { left, op, right } => constants(left, op, right),
+        Expr::Like { negated: false, pattern, .. } | Expr::ILike { negated: false, pattern, .. } => {
+            is_any(pattern).then_some(true)
+        }
         Expr::IsNotNull(inner) => {
-            matches!(inner.as_ref(), Expr::Value(value) if is_constant(&value.value))
-                .then_some(true)
+            matches!(inner.as_ref(), Expr::Value(value) if is_constant(&value.value)).then_some(true)
         }
         _ => None,
     }
@@ -225,8 +174,7 @@ fn truth(expr: &Expr) -> Option<bool> {
 /// `a IS NULL OR a IS NOT NULL`.
 fn opposites(left: &Expr, right: &Expr) -> bool {
     match (left, right) {
-        (Expr::IsNull(one), Expr::IsNotNull(other))
-        | (Expr::IsNotNull(one), Expr::IsNull(other)) => same(one, other),
+        (Expr::IsNull(one), Expr::IsNotNull(other)) | (Expr::IsNotNull(one), Expr::IsNull(other)) => same(one, other),
         _ => false,
     }
 }
@@ -255,10 +203,7 @@ fn constants(left: &Expr, op: &BinaryOperator, right: &Expr) -> Option<bool> {
 }
 
 fn is_constant(value: &Value) -> bool {
-    matches!(
-        value,
-        Value::Number(..) | Value::SingleQuotedString(_) | Value::Boolean(_)
-    )
+    matches!(value, Value::Number(..) | Value::SingleQuotedString(_) | Value::Boolean(_))
 }
 
 fn is_any(pattern: &Expr) -> bool {
@@ -267,11 +212,7 @@ fn is_any(pattern: &Expr) -> bool {
 
 /// The same words; spans do not count.
 fn same(one: &Expr, other: &Expr) -> bool {
-    let words = |expr: &Expr| {
-        crate::print::label(expr)
-            .ok()
-            .map(|text| text.to_ascii_lowercase())
-    };
+    let words = |expr: &Expr| crate::print::label(expr).ok().map(|text| text.to_ascii_lowercase());
     let (one, other) = (words(one), words(other));
     one.is_some() && one == other
 }

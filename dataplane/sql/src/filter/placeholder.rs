@@ -72,9 +72,7 @@ pub(super) fn text(parts: &[Part], value: &dyn Fn(&str) -> Option<String>) -> Op
 fn braced(kept: &[TokenWithSpan]) -> Option<String> {
     let [.., open, name] = kept else { return None };
     match (&open.token, &name.token) {
-        (Token::LBrace, Token::Word(word))
-            if word.quote_style.is_none() && is_name(&word.value) =>
-        {
+        (Token::LBrace, Token::Word(word)) if word.quote_style.is_none() && is_name(&word.value) => {
             Some(word.value.clone())
         }
         _ => None,
@@ -117,7 +115,5 @@ fn split(text: &str) -> Option<Vec<Part>> {
 /// Names of attributes: `[a-z][a-z0-9_]*`.
 fn is_name(name: &str) -> bool {
     name.starts_with(|c: char| c.is_ascii_lowercase())
-        && name
-            .chars()
-            .all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_')
+        && name.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_')
 }

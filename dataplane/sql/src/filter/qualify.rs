@@ -25,16 +25,10 @@ impl VisitorMut for Functions {
     fn pre_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<()> {
         if let Expr::Function(function) = expr
             && let Some(name) = names::single(&function.name)
-            && functions::find(&name.value)
-                .is_some_and(|known| !known.kinds.contains(&Kind::Grammar))
+            && functions::find(&name.value).is_some_and(|known| !known.kinds.contains(&Kind::Grammar))
         {
             let name = name.value.to_ascii_lowercase();
-            function.name = vec![
-                names::quoted("system"),
-                names::quoted("main"),
-                names::quoted(&name),
-            ]
-            .into();
+            function.name = vec![names::quoted("system"), names::quoted("main"), names::quoted(&name)].into();
         }
         ControlFlow::Continue(())
     }
@@ -43,11 +37,7 @@ impl VisitorMut for Functions {
 /// Every column gets the table it is of, every table its full name; answers the columns of the
 /// filter's own table. A column that is of no table of a subquery is one of the own table.
 pub(super) fn columns(expr: &mut Expr, catalog: &Catalog) -> Result<BTreeSet<String>, Error> {
-    let mut look = Columns {
-        catalog,
-        scopes: Vec::new(),
-        own: BTreeSet::new(),
-    };
+    let mut look = Columns { catalog, scopes: Vec::new(), own: BTreeSet::new() };
     match expr.visit(&mut look) {
         ControlFlow::Continue(()) => Ok(look.own),
         ControlFlow::Break(error) => Err(error),
@@ -63,19 +53,11 @@ struct Columns<'a> {
 impl Columns<'_> {
     fn table(&mut self, factor: &mut TableFactor) -> Result<(), Error> {
         let TableFactor::Table { name, alias, .. } = factor else {
-            return Err(Error::invalid_filter(
-                "the subquery of a filter reads tables only",
-            ));
+            return Err(Error::invalid_filter("the subquery of a filter reads tables only"));
         };
-        let written = TableName::of(name)
-            .ok_or_else(|| Error::invalid_filter("a filter cannot read this table"))?;
+        let written = TableName::of(name).ok_or_else(|| Error::invalid_filter("a filter cannot read this table"))?;
         let schema = written.schema.as_deref().unwrap_or(names::MAIN_SCHEMA);
-        let gone = || {
-            Error::invalid_filter(format!(
-                "a filter reads {schema}.{}, which is gone",
-                written.name
-            ))
-        };
+        let gone = || Error::invalid_filter(format!("a filter reads {schema}.{}, which is gone", written.name));
         let table = self.catalog.get(schema, &written.name).ok_or_else(gone)?;
         if alias.is_none() {
             *alias = Some(sqlparser::ast::TableAlias {
@@ -85,9 +67,7 @@ impl Columns<'_> {
                 at: None,
             });
         }
-        let called = alias
-            .as_ref()
-            .map_or_else(String::new, |alias| alias.name.value.clone());
+        let called = alias.as_ref().map_or_else(String::new, |alias| alias.name.value.clone());
         *name = names::qualified(&table.schema, &table.name);
         if let Some(scope) = self.scopes.last_mut() {
             scope.push((called, Arc::clone(table)));
@@ -97,15 +77,11 @@ impl Columns<'_> {
 
     fn of_subquery(&self, qualifier: Option<&Ident>, column: &Ident) -> Option<Expr> {
         let tables = self.scopes.iter().rev().flatten();
-        let mut named = tables.filter(|(alias, _)| {
-            qualifier.is_none_or(|wanted| alias.eq_ignore_ascii_case(&wanted.value))
-        });
-        let (alias, found) = named
-            .find_map(|(alias, table)| table.column(&column.value).map(|found| (alias, found)))?;
-        Some(Expr::CompoundIdentifier(vec![
-            names::quoted(alias),
-            names::quoted(&found.name),
-        ]))
+        let mut named =
+            tables.filter(|(alias, _)| qualifier.is_none_or(|wanted| alias.eq_ignore_ascii_case(&wanted.value)));
+        let (alias, found) =
+            named.find_map(|(alias, table)| table.column(&column.value).map(|found| (alias, found)))?;
+        Some(Expr::CompoundIdentifier(vec![names::quoted(alias), names::quoted(&found.name)]))
     }
 
     fn column(&mut self, qualifier: Option<&Ident>, column: &Ident) -> Expr {
@@ -148,9 +124,7 @@ impl VisitorMut for Columns<'_> {
                     self.column(Some(&table), &column)
                 }
                 _ => {
-                    return ControlFlow::Break(Error::invalid_filter(
-                        "a column's path has two parts in a filter",
-                    ));
+                    return ControlFlow::Break(Error::invalid_filter("a column's path has two parts in a filter"));
                 }
             },
             _ => return ControlFlow::Continue(()),

@@ -25,23 +25,10 @@ fn conditions_on_the_row_are_admitted() {
 
 #[test]
 fn facts_name_placeholders_columns_and_tables() {
-    let facts = admit(
-        "c.region = '{region}' AND id IN (SELECT customer_id FROM orders)",
-        &known,
-    )
-    .expect("a filter");
-    assert_eq!(
-        facts.placeholders.into_iter().collect::<Vec<_>>(),
-        ["region"]
-    );
-    assert_eq!(
-        facts.columns.into_iter().collect::<Vec<_>>(),
-        ["id", "region"]
-    );
-    assert_eq!(
-        facts.tables.into_iter().collect::<Vec<_>>(),
-        ["main.orders"]
-    );
+    let facts = admit("c.region = '{region}' AND id IN (SELECT customer_id FROM orders)", &known).expect("a filter");
+    assert_eq!(facts.placeholders.into_iter().collect::<Vec<_>>(), ["region"]);
+    assert_eq!(facts.columns.into_iter().collect::<Vec<_>>(), ["id", "region"]);
+    assert_eq!(facts.tables.into_iter().collect::<Vec<_>>(), ["main.orders"]);
 }
 
 #[test]
@@ -74,19 +61,13 @@ fn what_could_not_be_a_filter_is_refused() {
     ];
     for text in cases {
         let refused = admit(text, &known);
-        assert!(
-            matches!(&refused, Err(error) if error.kind == Kind::InvalidFilter),
-            "{text}: {refused:?}"
-        );
+        assert!(matches!(&refused, Err(error) if error.kind == Kind::InvalidFilter), "{text}: {refused:?}");
     }
 }
 
 #[test]
 fn a_column_that_is_gone_refuses_every_statement_on_the_table() {
-    let filter = Template::parse("gone = 1")
-        .expect("a filter")
-        .bind(&|_| None, &catalog())
-        .expect("a filter");
+    let filter = Template::parse("gone = 1").expect("a filter").bind(&|_| None, &catalog()).expect("a filter");
     let mut rules = crate::Rules::default();
     rules.filter("main", "payroll", filter);
     let refused = crate::testing::engine("SELECT 1 FROM payroll", &rules).expect_err("a refusal");
@@ -98,9 +79,7 @@ fn a_column_that_is_gone_refuses_every_statement_on_the_table() {
 fn values_never_become_text_of_the_statement() {
     let evil = "x' OR TRUE --";
     let template = Template::parse("iban = 'a-{region}'").expect("a filter");
-    let filter = template
-        .bind(&|_| Some(evil.to_owned()), &catalog())
-        .expect("a filter");
+    let filter = template.bind(&|_| Some(evil.to_owned()), &catalog()).expect("a filter");
     let mut rules = crate::Rules::default();
     rules.filter("main", "payroll", filter);
     let made = crate::testing::engine("SELECT id FROM payroll", &rules).expect("engine SQL");

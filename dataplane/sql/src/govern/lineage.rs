@@ -9,11 +9,10 @@ use std::collections::HashMap;
 use std::ops::ControlFlow;
 
 use sqlparser::ast::{
-    BinaryOperator, CastKind, ExcludeSelectItem, Expr, Function, FunctionArg, FunctionArgExpr,
-    FunctionArguments, Ident, Join, JoinConstraint, JoinOperator, ObjectName, Query,
-    RenameSelectItem, Select, SelectItem, SelectItemQualifiedWildcardKind, SetExpr, SetQuantifier,
-    Statement, TableAlias, TableFactor, TableWithJoins, UnaryOperator, UpdateTableFromKind, Visit,
-    Visitor, WildcardAdditionalOptions,
+    BinaryOperator, CastKind, ExcludeSelectItem, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArguments,
+    Ident, Join, JoinConstraint, JoinOperator, ObjectName, Query, RenameSelectItem, Select, SelectItem,
+    SelectItemQualifiedWildcardKind, SetExpr, SetQuantifier, Statement, TableAlias, TableFactor, TableWithJoins,
+    UnaryOperator, UpdateTableFromKind, Visit, Visitor, WildcardAdditionalOptions,
 };
 
 use super::{Mask, Scan};
@@ -38,12 +37,7 @@ pub(super) struct Output {
 
 impl Output {
     fn unknown(name: &str) -> Self {
-        Self {
-            name: name.to_owned(),
-            kind: Type::Unknown,
-            reached: Vec::new(),
-            direct: None,
-        }
+        Self { name: name.to_owned(), kind: Type::Unknown, reached: Vec::new(), direct: None }
     }
 }
 
@@ -98,12 +92,7 @@ impl Lineage {
 }
 
 pub(super) fn of(tree: &Statement, scans: &[Scan]) -> Lineage {
-    let mut walk = Walk {
-        scans,
-        found: Lineage::default(),
-        with: HashMap::new(),
-        scopes: Vec::new(),
-    };
+    let mut walk = Walk { scans, found: Lineage::default(), with: HashMap::new(), scopes: Vec::new() };
     match tree {
         Statement::Query(query) => walk.answer(query),
         Statement::CreateTable(create) => {
@@ -129,27 +118,18 @@ pub(super) fn of(tree: &Statement, scans: &[Scan]) -> Lineage {
             for assignment in &update.assignments {
                 walk.condition(&assignment.value);
             }
-            update
-                .selection
-                .iter()
-                .for_each(|selection| walk.condition(selection));
+            update.selection.iter().for_each(|selection| walk.condition(selection));
             walk.found.can_throw = true;
         }
         Statement::Delete(delete) => {
             let from = delete.using.clone().unwrap_or_default();
             let scope = walk.from(&from);
             walk.scopes.push(scope);
-            delete
-                .selection
-                .iter()
-                .for_each(|selection| walk.condition(selection));
+            delete.selection.iter().for_each(|selection| walk.condition(selection));
             walk.found.can_throw = true;
         }
         Statement::Merge(merge) => {
-            let joined = |factor: &TableFactor| TableWithJoins {
-                relation: factor.clone(),
-                joins: Vec::new(),
-            };
+            let joined = |factor: &TableFactor| TableWithJoins { relation: factor.clone(), joins: Vec::new() };
             let scope = walk.from(&[joined(&merge.source)]);
             walk.scopes.push(scope);
             walk.condition(&merge.on);
@@ -217,17 +197,10 @@ impl Walk<'_> {
         match body {
             SetExpr::Select(select) => self.select(select),
             SetExpr::Query(query) => self.query(query),
-            SetExpr::SetOperation {
-                left,
-                right,
-                set_quantifier,
-                ..
-            } => {
+            SetExpr::SetOperation { left, right, set_quantifier, .. } => {
                 let by_name = matches!(
                     set_quantifier,
-                    SetQuantifier::ByName
-                        | SetQuantifier::AllByName
-                        | SetQuantifier::DistinctByName
+                    SetQuantifier::ByName | SetQuantifier::AllByName | SetQuantifier::DistinctByName
                 );
                 let (mut left, left_counted) = self.body(left);
                 let (right, right_counted) = self.body(right);
@@ -272,17 +245,9 @@ impl Walk<'_> {
             counted &= self.item(item, &mut outputs);
         }
         // Conditions may name what the select list defines.
-        let defined = Source {
-            alias: String::new(),
-            outputs: outputs.clone(),
-            open: None,
-            merged: Vec::new(),
-        };
+        let defined = Source { alias: String::new(), outputs: outputs.clone(), open: None, merged: Vec::new() };
         self.scopes.insert(self.scopes.len() - 1, vec![defined]);
-        select
-            .selection
-            .iter()
-            .for_each(|expr| self.condition(expr));
+        select.selection.iter().for_each(|expr| self.condition(expr));
         select.having.iter().for_each(|expr| self.condition(expr));
         select.qualify.iter().for_each(|expr| self.condition(expr));
         let _ = self.visit(&select.group_by);
@@ -298,9 +263,7 @@ impl Walk<'_> {
             SelectItem::UnnamedExpr(expr) => {
                 let name = match expr {
                     Expr::Identifier(ident) => ident.value.clone(),
-                    Expr::CompoundIdentifier(path) => path
-                        .last()
-                        .map_or_else(String::new, |ident| ident.value.clone()),
+                    Expr::CompoundIdentifier(path) => path.last().map_or_else(String::new, |ident| ident.value.clone()),
                     other => crate::print::label(other).unwrap_or_default(),
                 };
                 let output = self.output(expr, &name);
@@ -316,15 +279,9 @@ impl Walk<'_> {
                 let sources = self.scopes.last().cloned().unwrap_or_default();
                 self.star(&sources, options, outputs)
             }
-            SelectItem::QualifiedWildcard(
-                SelectItemQualifiedWildcardKind::ObjectName(name),
-                options,
-            ) => {
+            SelectItem::QualifiedWildcard(SelectItemQualifiedWildcardKind::ObjectName(name), options) => {
                 let wanted = names::last(name).map_or("", |ident| ident.value.as_str());
-                let found = self
-                    .sources()
-                    .find(|source| source.alias.eq_ignore_ascii_case(wanted))
-                    .cloned();
+                let found = self.sources().find(|source| source.alias.eq_ignore_ascii_case(wanted)).cloned();
                 let Some(mut source) = found else {
                     return false;
                 };
@@ -335,12 +292,7 @@ impl Walk<'_> {
         }
     }
 
-    fn star(
-        &mut self,
-        sources: &[Source],
-        options: &WildcardAdditionalOptions,
-        outputs: &mut Vec<Output>,
-    ) -> bool {
+    fn star(&mut self, sources: &[Source], options: &WildcardAdditionalOptions, outputs: &mut Vec<Output>) -> bool {
         let excluded = excluded(options);
         let mut counted = options.opt_ilike.is_none() && !sources.is_empty();
         for source in sources {
@@ -363,13 +315,8 @@ impl Walk<'_> {
     fn starred(&mut self, output: &Output, options: &WildcardAdditionalOptions) -> Output {
         let name = output.name.clone();
         let mut output = output.clone();
-        let replaced = options
-            .opt_replace
-            .iter()
-            .flat_map(|replace| &replace.items);
-        for element in
-            replaced.filter(|element| element.column_name.value.eq_ignore_ascii_case(&name))
-        {
+        let replaced = options.opt_replace.iter().flat_map(|replace| &replace.items);
+        for element in replaced.filter(|element| element.column_name.value.eq_ignore_ascii_case(&name)) {
             output = self.output(&element.expr, &name);
         }
         let renamed = match &options.opt_rename {
@@ -377,10 +324,7 @@ impl Walk<'_> {
             Some(RenameSelectItem::Single(one)) => std::slice::from_ref(one),
             Some(RenameSelectItem::Multiple(many)) => many,
         };
-        for item in renamed
-            .iter()
-            .filter(|item| item.ident.value.eq_ignore_ascii_case(&name))
-        {
+        for item in renamed.iter().filter(|item| item.ident.value.eq_ignore_ascii_case(&name)) {
             output.name.clone_from(&item.alias.value);
         }
         output
@@ -399,9 +343,7 @@ impl Walk<'_> {
     fn add(&mut self, sources: Vec<Source>) {
         for source in &sources {
             for output in &source.outputs {
-                self.found
-                    .known
-                    .add(&source.alias, &output.name, output.kind);
+                self.found.known.add(&source.alias, &output.name, output.kind);
             }
         }
         if let Some(scope) = self.scopes.last_mut() {
@@ -411,12 +353,7 @@ impl Walk<'_> {
 
     fn joined(&mut self, table: &TableWithJoins) -> Vec<Source> {
         let mut sources = self.factor(&table.relation);
-        for Join {
-            relation,
-            join_operator,
-            ..
-        } in &table.joins
-        {
+        for Join { relation, join_operator, .. } in &table.joins {
             self.scopes.push(sources.clone());
             let mut right = self.factor(relation);
             self.scopes.pop();
@@ -424,17 +361,10 @@ impl Walk<'_> {
             merge(&sources, &mut right, constraint);
             if matches!(
                 join_operator,
-                JoinOperator::Semi(_)
-                    | JoinOperator::LeftSemi(_)
-                    | JoinOperator::Anti(_)
-                    | JoinOperator::LeftAnti(_)
+                JoinOperator::Semi(_) | JoinOperator::LeftSemi(_) | JoinOperator::Anti(_) | JoinOperator::LeftAnti(_)
             ) {
                 for source in &mut right {
-                    source.merged = source
-                        .outputs
-                        .iter()
-                        .map(|output| output.name.clone())
-                        .collect();
+                    source.merged = source.outputs.iter().map(|output| output.name.clone()).collect();
                 }
             }
             sources.extend(right);
@@ -450,38 +380,20 @@ impl Walk<'_> {
     #[recursive::recursive]
     fn factor(&mut self, factor: &TableFactor) -> Vec<Source> {
         let (columns, alias) = match factor {
-            TableFactor::Table {
-                name,
-                alias,
-                args: None,
-                ..
-            } => (self.named(name), alias),
-            TableFactor::Derived {
-                subquery, alias, ..
-            } => (self.query(subquery), alias),
-            TableFactor::NestedJoin {
-                table_with_joins,
-                alias,
-            } => {
+            TableFactor::Table { name, alias, args: None, .. } => (self.named(name), alias),
+            TableFactor::Derived { subquery, alias, .. } => (self.query(subquery), alias),
+            TableFactor::NestedJoin { table_with_joins, alias } => {
                 let sources = self.joined(table_with_joins);
                 let Some(alias) = alias else { return sources };
                 let counted = sources.iter().all(|source| source.open.is_none());
-                let outputs = sources
-                    .into_iter()
-                    .flat_map(|source| source.outputs)
-                    .collect();
+                let outputs = sources.into_iter().flat_map(|source| source.outputs).collect();
                 return vec![source((outputs, counted), Some(alias))];
             }
             TableFactor::Pivot { table, alias, .. } | TableFactor::Unpivot { table, alias, .. } => {
                 let sources = self.factor(table);
                 let reached = sources
                     .iter()
-                    .flat_map(|source| {
-                        source
-                            .outputs
-                            .iter()
-                            .flat_map(|output| output.reached.clone())
-                    })
+                    .flat_map(|source| source.outputs.iter().flat_map(|output| output.reached.clone()))
                     .collect();
                 return vec![Source {
                     alias: alias_of(alias.as_ref()),
@@ -496,10 +408,8 @@ impl Walk<'_> {
             | TableFactor::TableFunction { alias, .. } => {
                 let reached = self.visit(factor);
                 let names = alias.iter().flat_map(|alias| &alias.columns);
-                let outputs = names.map(|column| Output {
-                    reached: reached.clone(),
-                    ..Output::unknown(&column.name.value)
-                });
+                let outputs =
+                    names.map(|column| Output { reached: reached.clone(), ..Output::unknown(&column.name.value) });
                 return vec![Source {
                     alias: alias_of(alias.as_ref()),
                     outputs: outputs.collect(),
@@ -530,12 +440,7 @@ impl Walk<'_> {
                 Some(Mask::Partial { .. } | Mask::Hash) => Type::Text,
                 _ => Type::of_name(&column.type_name),
             };
-            Output {
-                name: column.name.clone(),
-                kind,
-                reached: masked.into_iter().collect(),
-                direct: masked,
-            }
+            Output { name: column.name.clone(), kind, reached: masked.into_iter().collect(), direct: masked }
         };
         scan.columns.iter().enumerate().map(output).collect()
     }
@@ -544,12 +449,7 @@ impl Walk<'_> {
         let kind = types::type_of(expr, &Scope(&self.scopes));
         let direct = self.direct(expr);
         let reached = self.visit(expr);
-        Output {
-            name: name.to_owned(),
-            kind,
-            reached,
-            direct,
-        }
+        Output { name: name.to_owned(), kind, reached, direct }
     }
 
     /// The masked column an expression is: a name, or an aggregate that hands one value through.
@@ -557,15 +457,11 @@ impl Walk<'_> {
         match expr {
             Expr::Identifier(ident) => self.find(None, ident).and_then(|output| output.direct),
             Expr::CompoundIdentifier(path) => match path.as_slice() {
-                [.., table, column] => self
-                    .find(Some(table), column)
-                    .and_then(|output| output.direct),
+                [.., table, column] => self.find(Some(table), column).and_then(|output| output.direct),
                 _ => None,
             },
             Expr::Nested(inner) => self.direct(inner),
-            Expr::Function(function)
-                if function.over.is_none() && hands_through(&function.name) =>
-            {
+            Expr::Function(function) if function.over.is_none() && hands_through(&function.name) => {
                 match sole_argument(function) {
                     Some(argument) => self.direct(argument),
                     None => None,
@@ -582,11 +478,7 @@ impl Walk<'_> {
 
     /// Everything masked that a part of the statement is made of.
     fn visit<T: Visit>(&mut self, part: &T) -> Vec<Base> {
-        let mut visit = Inside {
-            walk: self,
-            reached: Vec::new(),
-            depth: 0,
-        };
+        let mut visit = Inside { walk: self, reached: Vec::new(), depth: 0 };
         let _: ControlFlow<()> = part.visit(&mut visit);
         visit.reached
     }
@@ -596,16 +488,9 @@ impl Walk<'_> {
     }
 
     fn find(&self, table: Option<&Ident>, column: &Ident) -> Option<&Output> {
-        let named = |source: &&Source| {
-            table.is_none_or(|table| source.alias.eq_ignore_ascii_case(&table.value))
-        };
-        let outputs = self
-            .sources()
-            .filter(named)
-            .flat_map(|source| &source.outputs);
-        outputs
-            .into_iter()
-            .find(|output| output.name.eq_ignore_ascii_case(&column.value))
+        let named = |source: &&Source| table.is_none_or(|table| source.alias.eq_ignore_ascii_case(&table.value));
+        let outputs = self.sources().filter(named).flat_map(|source| &source.outputs);
+        outputs.into_iter().find(|output| output.name.eq_ignore_ascii_case(&column.value))
     }
 
     fn reached_by(&self, table: Option<&Ident>, column: &Ident) -> Vec<Base> {
@@ -616,10 +501,7 @@ impl Walk<'_> {
         let mut reached = Vec::new();
         for source in self.sources() {
             if table.is_none() && source.alias.eq_ignore_ascii_case(&column.value) {
-                source
-                    .outputs
-                    .iter()
-                    .for_each(|output| extend(&mut reached, &output.reached));
+                source.outputs.iter().for_each(|output| extend(&mut reached, &output.reached));
             }
             if let Some(open) = &source.open {
                 extend(&mut reached, open);
@@ -669,10 +551,7 @@ impl Visitor for Inside<'_, '_> {
             }
             Expr::CompoundIdentifier(path) => {
                 if let [.., table, column] = path.as_slice() {
-                    extend(
-                        &mut self.reached,
-                        &self.walk.reached_by(Some(table), column),
-                    );
+                    extend(&mut self.reached, &self.walk.reached_by(Some(table), column));
                 }
             }
             other => {
@@ -690,13 +569,9 @@ struct Scope<'a>(&'a [Vec<Source>]);
 impl Columns for Scope<'_> {
     fn column(&self, qualifier: Option<&str>, name: &str) -> Type {
         let sources = self.0.iter().rev().flatten();
-        let named = sources.filter(|source| {
-            qualifier.is_none_or(|wanted| source.alias.eq_ignore_ascii_case(wanted))
-        });
+        let named = sources.filter(|source| qualifier.is_none_or(|wanted| source.alias.eq_ignore_ascii_case(wanted)));
         let mut outputs = named.flat_map(|source| &source.outputs);
-        outputs
-            .find(|output| output.name.eq_ignore_ascii_case(name))
-            .map_or(Type::Unknown, |output| output.kind)
+        outputs.find(|output| output.name.eq_ignore_ascii_case(name)).map_or(Type::Unknown, |output| output.kind)
     }
 }
 
@@ -710,12 +585,8 @@ fn throws(expr: &Expr, columns: &dyn Columns) -> bool {
             functions::class(name) != Some(Class::Safe)
         }
         Expr::BinaryOp { left, op, right } => throws_between(left, op, right, columns),
-        Expr::InList { expr, list, .. } => {
-            list.iter().any(|item| !same_family(expr, item, columns))
-        }
-        Expr::Between {
-            expr, low, high, ..
-        } => !same_family(expr, low, columns) || !same_family(expr, high, columns),
+        Expr::InList { expr, list, .. } => list.iter().any(|item| !same_family(expr, item, columns)),
+        Expr::Between { expr, low, high, .. } => !same_family(expr, low, columns) || !same_family(expr, high, columns),
         Expr::UnaryOp { op, .. } => *op != UnaryOperator::Not,
         Expr::TypedString(_)
         | Expr::AtTimeZone { .. }
@@ -743,31 +614,14 @@ fn throws_between(left: &Expr, op: &BinaryOperator, right: &Expr, columns: &dyn 
 }
 
 fn same_family(left: &Expr, right: &Expr, columns: &dyn Columns) -> bool {
-    let (left, right) = (
-        types::type_of(left, columns),
-        types::type_of(right, columns),
-    );
+    let (left, right) = (types::type_of(left, columns), types::type_of(right, columns));
     left != Type::Unknown && (left == right || left.is_number() && right.is_number())
 }
 
 /// Aggregates of one value that give a value of its kind; of nothing but NULLs, NULL.
 fn hands_through(name: &ObjectName) -> bool {
-    const NAMES: [&str; 9] = [
-        "min",
-        "max",
-        "avg",
-        "sum",
-        "any_value",
-        "first",
-        "last",
-        "median",
-        "mode",
-    ];
-    names::single(name).is_some_and(|ident| {
-        NAMES
-            .iter()
-            .any(|known| ident.value.eq_ignore_ascii_case(known))
-    })
+    const NAMES: [&str; 9] = ["min", "max", "avg", "sum", "any_value", "first", "last", "median", "mode"];
+    names::single(name).is_some_and(|ident| NAMES.iter().any(|known| ident.value.eq_ignore_ascii_case(known)))
 }
 
 fn sole_argument(function: &Function) -> Option<&Expr> {
@@ -785,19 +639,9 @@ fn source((mut outputs, counted): (Vec<Output>, bool), alias: Option<&TableAlias
     for (output, column) in outputs.iter_mut().zip(columns) {
         output.name.clone_from(&column.name.value);
     }
-    let reached = || {
-        outputs
-            .iter()
-            .flat_map(|output| output.reached.clone())
-            .collect()
-    };
+    let reached = || outputs.iter().flat_map(|output| output.reached.clone()).collect();
     let open = if counted { None } else { Some(reached()) };
-    Source {
-        alias: alias_of(alias),
-        outputs,
-        open,
-        merged: Vec::new(),
-    }
+    Source { alias: alias_of(alias), outputs, open, merged: Vec::new() }
 }
 
 fn renamed((mut outputs, counted): (Vec<Output>, bool), alias: &TableAlias) -> (Vec<Output>, bool) {
@@ -812,18 +656,12 @@ fn alias_of(alias: Option<&TableAlias>) -> String {
 }
 
 fn with_number(alias: &Ident) -> Option<usize> {
-    alias
-        .value
-        .strip_prefix(marker::WITH_PREFIX)
-        .and_then(|digits| digits.parse().ok())
+    alias.value.strip_prefix(marker::WITH_PREFIX).and_then(|digits| digits.parse().ok())
 }
 
 fn united_by_name(mut left: Vec<Output>, right: Vec<Output>, counted: bool) -> (Vec<Output>, bool) {
     for output in right {
-        match left
-            .iter_mut()
-            .find(|known| known.name.eq_ignore_ascii_case(&output.name))
-        {
+        match left.iter_mut().find(|known| known.name.eq_ignore_ascii_case(&output.name)) {
             Some(known) => {
                 extend(&mut known.reached, &output.reached);
                 known.direct = known.direct.or(output.direct);
@@ -857,21 +695,15 @@ fn constraint(operator: &JoinOperator) -> Option<&JoinConstraint> {
 fn merge(left: &[Source], right: &mut [Source], constraint: Option<&JoinConstraint>) {
     match constraint {
         Some(JoinConstraint::Using(columns)) => {
-            let columns: Vec<String> = columns
-                .iter()
-                .filter_map(names::last)
-                .map(|ident| ident.value.clone())
-                .collect();
+            let columns: Vec<String> =
+                columns.iter().filter_map(names::last).map(|ident| ident.value.clone()).collect();
             for source in right {
                 source.merged.clone_from(&columns);
             }
         }
         Some(JoinConstraint::Natural) => {
-            let columns: Vec<String> = left
-                .iter()
-                .flat_map(|source| &source.outputs)
-                .map(|output| output.name.clone())
-                .collect();
+            let columns: Vec<String> =
+                left.iter().flat_map(|source| &source.outputs).map(|output| output.name.clone()).collect();
             for source in right {
                 source.merged.clone_from(&columns);
             }
@@ -883,24 +715,16 @@ fn merge(left: &[Source], right: &mut [Source], constraint: Option<&JoinConstrai
 fn excluded(options: &WildcardAdditionalOptions) -> Vec<String> {
     let mut names: Vec<String> = match &options.opt_exclude {
         None => Vec::new(),
-        Some(ExcludeSelectItem::Single(name)) => names::last(name)
-            .into_iter()
-            .map(|ident| ident.value.clone())
-            .collect(),
-        Some(ExcludeSelectItem::Multiple(many)) => many
-            .iter()
-            .filter_map(names::last)
-            .map(|ident| ident.value.clone())
-            .collect(),
+        Some(ExcludeSelectItem::Single(name)) => {
+            names::last(name).into_iter().map(|ident| ident.value.clone()).collect()
+        }
+        Some(ExcludeSelectItem::Multiple(many)) => {
+            many.iter().filter_map(names::last).map(|ident| ident.value.clone()).collect()
+        }
     };
     if let Some(except) = &options.opt_except {
         names.push(except.first_element.value.clone());
-        names.extend(
-            except
-                .additional_elements
-                .iter()
-                .map(|ident| ident.value.clone()),
-        );
+        names.extend(except.additional_elements.iter().map(|ident| ident.value.clone()));
     }
     names
 }

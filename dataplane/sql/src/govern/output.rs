@@ -4,8 +4,8 @@
 //! masked column is text: `***` or NULL. Only the select list of the outermost query changes.
 
 use sqlparser::ast::{
-    CastKind, DataType, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArgumentList,
-    FunctionArguments, Ident, ObjectName, Query, Select, SelectItem, SetExpr, Statement, Value,
+    CastKind, DataType, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArgumentList, FunctionArguments, Ident,
+    ObjectName, Query, Select, SelectItem, SetExpr, Statement, Value,
 };
 
 use super::lineage::{Base, Lineage, Output};
@@ -14,24 +14,13 @@ use crate::error::Error;
 use crate::names;
 
 /// Rewrites what must be and answers the places of all masked columns.
-pub(super) fn as_text(
-    tree: &mut Statement,
-    scans: &[Scan],
-    found: &Lineage,
-) -> Result<Vec<usize>, Error> {
+pub(super) fn as_text(tree: &mut Statement, scans: &[Scan], found: &Lineage) -> Result<Vec<usize>, Error> {
     let (Statement::Query(query), Some(outputs)) = (tree, &found.outputs) else {
         return Ok(Vec::new());
     };
-    let masked: Vec<usize> = outputs
-        .iter()
-        .enumerate()
-        .filter(|(_, output)| output.direct.is_some())
-        .map(|(i, _)| i)
-        .collect();
-    if outputs
-        .iter()
-        .any(|output| mask_of(output, scans).is_some())
-    {
+    let masked: Vec<usize> =
+        outputs.iter().enumerate().filter(|(_, output)| output.direct.is_some()).map(|(i, _)| i).collect();
+    if outputs.iter().any(|output| mask_of(output, scans).is_some()) {
         rewrite(query, outputs, scans)?;
     }
     Ok(masked)
@@ -41,9 +30,7 @@ pub(super) fn as_text(
 fn mask_of(output: &Output, scans: &[Scan]) -> Option<Mask> {
     let (scan, column): Base = output.direct?;
     let column = scans.get(scan)?.columns.get(column)?;
-    column
-        .mask
-        .filter(|mask| !column.is_text && matches!(mask, Mask::Full | Mask::Null))
+    column.mask.filter(|mask| !column.is_text && matches!(mask, Mask::Full | Mask::Null))
 }
 
 /// Puts a select list around the query whose columns the query names by place.
@@ -61,10 +48,7 @@ fn rewrite(query: &mut Box<Query>, outputs: &[Output], scans: &[Scan]) -> Result
 }
 
 fn is_one_column(item: &SelectItem) -> bool {
-    matches!(
-        item,
-        SelectItem::UnnamedExpr(_) | SelectItem::ExprWithAlias { .. }
-    )
+    matches!(item, SelectItem::UnnamedExpr(_) | SelectItem::ExprWithAlias { .. })
 }
 
 fn in_place(item: &mut SelectItem, output: &Output, scans: &[Scan]) {
@@ -76,10 +60,7 @@ fn in_place(item: &mut SelectItem, output: &Output, scans: &[Scan]) {
         SelectItem::ExprWithAlias { expr, alias } => (expr.clone(), alias.clone()),
         _ => return,
     };
-    *item = SelectItem::ExprWithAlias {
-        expr: text_of(expr, mask),
-        alias,
-    };
+    *item = SelectItem::ExprWithAlias { expr: text_of(expr, mask), alias };
 }
 
 /// `SELECT "_1" AS "id", CAST("_2" AS VARCHAR) AS "salary" FROM (<query>) AS "_answer"("_1", "_2")`.
@@ -91,25 +72,15 @@ fn around(query: &mut Box<Query>, outputs: &[Output], scans: &[Scan]) -> Result<
         .enumerate()
         .map(|(i, output)| {
             let column = Expr::Identifier(place(i));
-            let expr = mask_of(output, scans)
-                .map_or_else(|| column.clone(), |mask| text_of(column.clone(), mask));
-            SelectItem::ExprWithAlias {
-                expr,
-                alias: names::quoted(&output.name),
-            }
+            let expr = mask_of(output, scans).map_or_else(|| column.clone(), |mask| text_of(column.clone(), mask));
+            SelectItem::ExprWithAlias { expr, alias: names::quoted(&output.name) }
         })
         .collect();
     let mut outer = crate::parse::query("SELECT 1 FROM (SELECT 1) AS \"_answer\"")?;
     let SetExpr::Select(select) = outer.body.as_mut() else {
         return Err(Error::unsupported("this query"));
     };
-    wrap(
-        select,
-        list,
-        std::mem::replace(query, crate::parse::query("SELECT 1")?),
-        outputs.len(),
-        place,
-    )?;
+    wrap(select, list, std::mem::replace(query, crate::parse::query("SELECT 1")?), outputs.len(), place)?;
     *query = outer;
     Ok(())
 }
@@ -123,32 +94,20 @@ fn wrap(
 ) -> Result<(), Error> {
     use sqlparser::ast::{TableAliasColumnDef, TableFactor};
     select.projection = list;
-    let Some(TableFactor::Derived {
-        subquery,
-        alias: Some(alias),
-        ..
-    }) = select.from.first_mut().map(|table| &mut table.relation)
+    let Some(TableFactor::Derived { subquery, alias: Some(alias), .. }) =
+        select.from.first_mut().map(|table| &mut table.relation)
     else {
         return Err(Error::unsupported("this query"));
     };
     *subquery = inner;
-    alias.columns = (0..count)
-        .map(|i| TableAliasColumnDef {
-            name: place(i),
-            data_type: None,
-        })
-        .collect();
+    alias.columns = (0..count).map(|i| TableAliasColumnDef { name: place(i), data_type: None }).collect();
     Ok(())
 }
 
 /// The value as text: NULL, or the whole mask for whatever is NULL.
 fn text_of(expr: Expr, mask: Mask) -> Expr {
-    let text = Expr::Cast {
-        kind: CastKind::Cast,
-        expr: Box::new(expr),
-        data_type: DataType::Varchar(None),
-        format: None,
-    };
+    let text =
+        Expr::Cast { kind: CastKind::Cast, expr: Box::new(expr), data_type: DataType::Varchar(None), format: None };
     if mask == Mask::Null {
         return text;
     }
@@ -157,19 +116,12 @@ fn text_of(expr: Expr, mask: Mask) -> Expr {
 }
 
 fn coalesce(args: Vec<Expr>) -> Expr {
-    let args = args
-        .into_iter()
-        .map(|arg| FunctionArg::Unnamed(FunctionArgExpr::Expr(arg)))
-        .collect();
+    let args = args.into_iter().map(|arg| FunctionArg::Unnamed(FunctionArgExpr::Expr(arg))).collect();
     Expr::Function(Function {
         name: ObjectName::from(vec![Ident::new("coalesce")]),
         uses_odbc_syntax: false,
         parameters: FunctionArguments::None,
-        args: FunctionArguments::List(FunctionArgumentList {
-            duplicate_treatment: None,
-            args,
-            clauses: Vec::new(),
-        }),
+        args: FunctionArguments::List(FunctionArgumentList { duplicate_treatment: None, args, clauses: Vec::new() }),
         within_group: Vec::new(),
         filter: None,
         null_treatment: None,

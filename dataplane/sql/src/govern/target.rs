@@ -6,9 +6,9 @@
 //! back is masked. What cannot be done this way is refused.
 
 use sqlparser::ast::{
-    AssignmentTarget, Delete, Expr, FromTable, Ident, Insert, ObjectName, OnConflictAction,
-    OnInsert, Query, SelectItem, SetExpr, Statement, TableAlias, TableAliasColumnDef, TableFactor,
-    TableWithJoins, Update, UpdateTableFromKind,
+    AssignmentTarget, Delete, Expr, FromTable, Ident, Insert, ObjectName, OnConflictAction, OnInsert, Query,
+    SelectItem, SetExpr, Statement, TableAlias, TableAliasColumnDef, TableFactor, TableWithJoins, Update,
+    UpdateTableFromKind,
 };
 
 use super::{Check, Filter, Scan, masked_error};
@@ -20,11 +20,7 @@ const NEW: &str = "_new";
 const ROWID: &str = "_rowid";
 
 /// The target is the last of the scans.
-pub(super) fn govern(
-    tree: &mut Statement,
-    filters: &[Filter],
-    scans: &mut [Scan],
-) -> Result<(), Error> {
+pub(super) fn govern(tree: &mut Statement, filters: &[Filter], scans: &mut [Scan]) -> Result<(), Error> {
     let number = scans.len() - 1;
     let Some(target) = scans.last_mut() else {
         return Ok(());
@@ -58,19 +54,10 @@ pub(super) fn govern(
 /// Rows are found again by the engine's row number, which a column of that name would hide.
 fn has_rowid(target: &Scan, construct: &str) -> Result<(), Error> {
     let is_hidden = target.table.column("rowid").is_some() || target.table.column(ROWID).is_some();
-    if is_hidden {
-        Err(Error::ungovernable(construct, &target.table.path()))
-    } else {
-        Ok(())
-    }
+    if is_hidden { Err(Error::ungovernable(construct, &target.table.path())) } else { Ok(()) }
 }
 
-fn insert(
-    insert: &mut Insert,
-    filters: &[Filter],
-    target: &mut Scan,
-    number: usize,
-) -> Result<(), Error> {
+fn insert(insert: &mut Insert, filters: &[Filter], target: &mut Scan, number: usize) -> Result<(), Error> {
     let path = target.table.path();
     if let Some(OnInsert::OnConflict(on)) = &insert.on
         && matches!(on.action, OnConflictAction::DoUpdate(_))
@@ -82,45 +69,22 @@ fn insert(
     }
     let columns = written_columns(insert, target)?;
     let place = |column: &str| {
-        let is_written = columns
-            .iter()
-            .any(|written| written.eq_ignore_ascii_case(column));
+        let is_written = columns.iter().any(|written| written.eq_ignore_ascii_case(column));
         let expr = || Expr::CompoundIdentifier(vec![names::quoted(NEW), names::quoted(column)]);
-        if is_written {
-            Ok(expr())
-        } else {
-            Err(unset(&path, column))
-        }
+        if is_written { Ok(expr()) } else { Err(unset(&path, column)) }
     };
-    let filters = filters
-        .iter()
-        .map(|filter| filter.over(&target.table, &place))
-        .collect::<Result<Vec<_>, _>>()?;
+    let filters = filters.iter().map(|filter| filter.over(&target.table, &place)).collect::<Result<Vec<_>, _>>()?;
     let Some(source) = insert.source.take() else {
         return Err(Error::ungovernable("INSERT DEFAULT VALUES", &path));
     };
     let Some(first) = columns.first() else {
         return Err(Error::unsupported("INSERT without columns"));
     };
-    let type_name = target
-        .table
-        .column(first)
-        .map_or_else(String::new, |column| column.type_name.clone());
-    target.check = Some(Check {
-        filters,
-        value: place(first)?,
-        type_name,
-    });
+    let type_name = target.table.column(first).map_or_else(String::new, |column| column.type_name.clone());
+    target.check = Some(Check { filters, value: place(first)?, type_name });
     let list = columns.iter().enumerate().map(|(i, column)| {
-        let value = if i == 0 {
-            Ok(marker::expr(Made::Check(number)))
-        } else {
-            place(column)
-        };
-        value.map(|expr| SelectItem::ExprWithAlias {
-            expr,
-            alias: names::quoted(column),
-        })
+        let value = if i == 0 { Ok(marker::expr(Made::Check(number))) } else { place(column) };
+        value.map(|expr| SelectItem::ExprWithAlias { expr, alias: names::quoted(column) })
     });
     let list = list.collect::<Result<Vec<_>, _>>()?;
     insert.source = Some(select(list, vec![derived(source, &columns)], None)?);
@@ -128,56 +92,31 @@ fn insert(
 }
 
 fn unset(path: &str, column: &str) -> Error {
-    let kind = Kind::Ungovernable {
-        construct: "INSERT".to_owned(),
-    };
-    Error::new(
-        kind,
-        format!("a row filter of {path} asks for column {column}: set it"),
-    )
+    let kind = Kind::Ungovernable { construct: "INSERT".to_owned() };
+    Error::new(kind, format!("a row filter of {path} asks for column {column}: set it"))
 }
 
 /// The columns an INSERT fills, spelled as declared.
 fn written_columns(insert: &Insert, target: &Scan) -> Result<Vec<String>, Error> {
     if insert.columns.is_empty() {
-        return Ok(target
-            .columns
-            .iter()
-            .map(|column| column.name.clone())
-            .collect());
+        return Ok(target.columns.iter().map(|column| column.name.clone()).collect());
     }
-    insert
-        .columns
-        .iter()
-        .map(|name| declared(name, target))
-        .collect()
+    insert.columns.iter().map(|name| declared(name, target)).collect()
 }
 
 fn declared(name: &ObjectName, target: &Scan) -> Result<String, Error> {
     let written = names::last(name).map_or("", |ident| ident.value.as_str());
     let path = target.table.path();
     let missing = || {
-        let kind = Kind::ColumnNotFound {
-            table: path.clone(),
-            column: written.to_owned(),
-        };
+        let kind = Kind::ColumnNotFound { table: path.clone(), column: written.to_owned() };
         Error::new(kind, format!("column {written} of {path} does not exist"))
     };
-    target
-        .table
-        .column(written)
-        .map(|column| column.name.clone())
-        .ok_or_else(missing)
+    target.table.column(written).map(|column| column.name.clone()).ok_or_else(missing)
 }
 
 /// `UPDATE t SET c = "_new"."_1" FROM (SELECT t."_rowid", <value> AS "_1" FROM <scan> AS t … WHERE …) AS "_new"
 /// WHERE t.rowid = "_new"."_rowid"`.
-fn update(
-    update: &mut Update,
-    filters: &[Filter],
-    target: &mut Scan,
-    number: usize,
-) -> Result<(), Error> {
+fn update(update: &mut Update, filters: &[Filter], target: &mut Scan, number: usize) -> Result<(), Error> {
     let alias = alias_of(&update.table.relation)?;
     let mut list = vec![column(&alias, ROWID)];
     let mut set: Vec<(String, Expr)> = Vec::new();
@@ -186,11 +125,7 @@ fn update(
             return Err(Error::unsupported("SET of several columns at once"));
         };
         let written = declared(name, target)?;
-        if target
-            .columns
-            .iter()
-            .any(|column| column.name == written && column.mask.is_some())
-        {
+        if target.columns.iter().any(|column| column.name == written && column.mask.is_some()) {
             return Err(masked_error(&target.table, &written, "it cannot be set"));
         }
         let place = Ident::with_quote('"', format!("_{}", i + 1));
@@ -199,12 +134,8 @@ fn update(
         if is_default(&value) {
             return Err(Error::ungovernable("SET … = DEFAULT", &target.table.path()));
         }
-        list.push(SelectItem::ExprWithAlias {
-            expr: value,
-            alias: place,
-        });
-        assignment.target =
-            AssignmentTarget::ColumnName(ObjectName::from(vec![names::quoted(&written)]));
+        list.push(SelectItem::ExprWithAlias { expr: value, alias: place });
+        assignment.target = AssignmentTarget::ColumnName(ObjectName::from(vec![names::quoted(&written)]));
         set.push((written, new));
     }
     check_new_row(update, filters, target, number, &alias, &set)?;
@@ -220,15 +151,9 @@ fn update(
     target.with_rowid = true;
     update.from = Some(UpdateTableFromKind::AfterSet(vec![derived(rows, &[])]));
     let same = Expr::BinaryOp {
-        left: Box::new(Expr::CompoundIdentifier(vec![
-            alias,
-            names::quoted("rowid"),
-        ])),
+        left: Box::new(Expr::CompoundIdentifier(vec![alias, names::quoted("rowid")])),
         op: sqlparser::ast::BinaryOperator::Eq,
-        right: Box::new(Expr::CompoundIdentifier(vec![
-            names::quoted(NEW),
-            names::quoted(ROWID),
-        ])),
+        right: Box::new(Expr::CompoundIdentifier(vec![names::quoted(NEW), names::quoted(ROWID)])),
     };
     update.selection = Some(same);
     Ok(())
@@ -243,41 +168,20 @@ fn check_new_row(
     alias: &Ident,
     set: &[(String, Expr)],
 ) -> Result<(), Error> {
-    let is_set = |column: &String| {
-        set.iter()
-            .any(|(written, _)| written.eq_ignore_ascii_case(column))
-    };
-    if !filters
-        .iter()
-        .any(|filter| filter.columns().iter().any(is_set))
-    {
+    let is_set = |column: &String| set.iter().any(|(written, _)| written.eq_ignore_ascii_case(column));
+    if !filters.iter().any(|filter| filter.columns().iter().any(is_set)) {
         return Ok(());
     }
     let place = |column: &str| {
-        let new = set
-            .iter()
-            .find(|(written, _)| written.eq_ignore_ascii_case(column))
-            .map(|(_, new)| new.clone());
-        Ok(new.unwrap_or_else(|| {
-            Expr::CompoundIdentifier(vec![alias.clone(), names::quoted(column)])
-        }))
+        let new = set.iter().find(|(written, _)| written.eq_ignore_ascii_case(column)).map(|(_, new)| new.clone());
+        Ok(new.unwrap_or_else(|| Expr::CompoundIdentifier(vec![alias.clone(), names::quoted(column)])))
     };
-    let filters = filters
-        .iter()
-        .map(|filter| filter.over(&target.table, &place))
-        .collect::<Result<Vec<_>, _>>()?;
+    let filters = filters.iter().map(|filter| filter.over(&target.table, &place)).collect::<Result<Vec<_>, _>>()?;
     let (Some(first), Some((written, new))) = (update.assignments.first_mut(), set.first()) else {
         return Ok(());
     };
-    let type_name = target
-        .table
-        .column(written)
-        .map_or_else(String::new, |column| column.type_name.clone());
-    target.check = Some(Check {
-        filters,
-        value: new.clone(),
-        type_name,
-    });
+    let type_name = target.table.column(written).map_or_else(String::new, |column| column.type_name.clone());
+    target.check = Some(Check { filters, value: new.clone(), type_name });
     first.value = marker::expr(Made::Check(number));
     Ok(())
 }
@@ -294,10 +198,7 @@ fn delete(delete: &mut Delete, target: &mut Scan, number: usize) -> Result<(), E
     let rows = select(vec![column(&alias, ROWID)], from, delete.selection.take())?;
     target.with_rowid = true;
     delete.selection = Some(Expr::InSubquery {
-        expr: Box::new(Expr::CompoundIdentifier(vec![
-            alias,
-            names::quoted("rowid"),
-        ])),
+        expr: Box::new(Expr::CompoundIdentifier(vec![alias, names::quoted("rowid")])),
         subquery: rows,
         negated: false,
     });
@@ -305,11 +206,7 @@ fn delete(delete: &mut Delete, target: &mut Scan, number: usize) -> Result<(), E
 }
 
 /// Columns by name, each as the caller may see it; anything else could look behind a mask.
-fn returning(
-    items: Option<&mut Vec<SelectItem>>,
-    target: &Scan,
-    number: usize,
-) -> Result<(), Error> {
+fn returning(items: Option<&mut Vec<SelectItem>>, target: &Scan, number: usize) -> Result<(), Error> {
     let Some(items) = items else { return Ok(()) };
     if !target.is_masked() {
         return Ok(());
@@ -321,19 +218,11 @@ fn returning(
             SelectItem::Wildcard(options) if crate::print::is_bare_star(options) => {
                 shown.extend((0..target.columns.len()).map(|i| returned(number, i, None, target)));
             }
-            SelectItem::UnnamedExpr(expr) => shown.push(returned(
-                number,
-                column_of(expr, target, &path)?,
-                None,
-                target,
-            )),
+            SelectItem::UnnamedExpr(expr) => {
+                shown.push(returned(number, column_of(expr, target, &path)?, None, target))
+            }
             SelectItem::ExprWithAlias { expr, alias } => {
-                shown.push(returned(
-                    number,
-                    column_of(expr, target, &path)?,
-                    Some(alias),
-                    target,
-                ));
+                shown.push(returned(number, column_of(expr, target, &path)?, Some(alias), target));
             }
             _ => return Err(Error::ungovernable("RETURNING of an expression", &path)),
         }
@@ -351,23 +240,14 @@ fn column_of(expr: &Expr, target: &Scan, path: &str) -> Result<usize, Error> {
         },
         _ => return Err(Error::ungovernable("RETURNING of an expression", path)),
     };
-    let found = target
-        .columns
-        .iter()
-        .position(|column| column.name.eq_ignore_ascii_case(&name.value));
+    let found = target.columns.iter().position(|column| column.name.eq_ignore_ascii_case(&name.value));
     found.ok_or_else(|| Error::ungovernable("RETURNING of an expression", path))
 }
 
 fn returned(number: usize, i: usize, alias: Option<&Ident>, target: &Scan) -> SelectItem {
-    let declared = target
-        .columns
-        .get(i)
-        .map_or_else(String::new, |column| column.name.clone());
+    let declared = target.columns.get(i).map_or_else(String::new, |column| column.name.clone());
     let alias = alias.cloned().unwrap_or_else(|| names::quoted(&declared));
-    SelectItem::ExprWithAlias {
-        expr: marker::expr(Made::Returned(number, i)),
-        alias,
-    }
+    SelectItem::ExprWithAlias { expr: marker::expr(Made::Returned(number, i)), alias }
 }
 
 fn is_default(expr: &Expr) -> bool {
@@ -376,31 +256,19 @@ fn is_default(expr: &Expr) -> bool {
 
 fn alias_of(factor: &TableFactor) -> Result<Ident, Error> {
     match factor {
-        TableFactor::Table {
-            alias: Some(alias), ..
-        } => Ok(alias.name.clone()),
-        _ => Err(Error::unsupported(
-            "writing to something other than a table",
-        )),
+        TableFactor::Table { alias: Some(alias), .. } => Ok(alias.name.clone()),
+        _ => Err(Error::unsupported("writing to something other than a table")),
     }
 }
 
 fn column(table: &Ident, name: &str) -> SelectItem {
-    SelectItem::UnnamedExpr(Expr::CompoundIdentifier(vec![
-        table.clone(),
-        names::quoted(name),
-    ]))
+    SelectItem::UnnamedExpr(Expr::CompoundIdentifier(vec![table.clone(), names::quoted(name)]))
 }
 
 fn scan(number: usize, alias: &Ident) -> TableWithJoins {
     let relation = TableFactor::Table {
         name: marker::name(Marked::Scan(number)),
-        alias: Some(TableAlias {
-            explicit: true,
-            name: alias.clone(),
-            columns: Vec::new(),
-            at: None,
-        }),
+        alias: Some(TableAlias { explicit: true, name: alias.clone(), columns: Vec::new(), at: None }),
         args: None,
         with_hints: Vec::new(),
         version: None,
@@ -410,40 +278,17 @@ fn scan(number: usize, alias: &Ident) -> TableWithJoins {
         sample: None,
         index_hints: Vec::new(),
     };
-    TableWithJoins {
-        relation,
-        joins: Vec::new(),
-    }
+    TableWithJoins { relation, joins: Vec::new() }
 }
 
 fn derived(subquery: Box<Query>, columns: &[String]) -> TableWithJoins {
-    let columns = columns.iter().map(|name| TableAliasColumnDef {
-        name: names::quoted(name),
-        data_type: None,
-    });
-    let alias = TableAlias {
-        explicit: true,
-        name: names::quoted(NEW),
-        columns: columns.collect(),
-        at: None,
-    };
-    let relation = TableFactor::Derived {
-        lateral: false,
-        subquery,
-        alias: Some(alias),
-        sample: None,
-    };
-    TableWithJoins {
-        relation,
-        joins: Vec::new(),
-    }
+    let columns = columns.iter().map(|name| TableAliasColumnDef { name: names::quoted(name), data_type: None });
+    let alias = TableAlias { explicit: true, name: names::quoted(NEW), columns: columns.collect(), at: None };
+    let relation = TableFactor::Derived { lateral: false, subquery, alias: Some(alias), sample: None };
+    TableWithJoins { relation, joins: Vec::new() }
 }
 
-fn select(
-    list: Vec<SelectItem>,
-    from: Vec<TableWithJoins>,
-    selection: Option<Expr>,
-) -> Result<Box<Query>, Error> {
+fn select(list: Vec<SelectItem>, from: Vec<TableWithJoins>, selection: Option<Expr>) -> Result<Box<Query>, Error> {
     let mut query = crate::parse::query("SELECT 1")?;
     let SetExpr::Select(select) = query.body.as_mut() else {
         return Err(Error::unsupported("this query"));

@@ -27,36 +27,21 @@ fn both_dialects_parse() {
 #[test]
 fn a_table_statement_keeps_what_stands_behind_it() {
     let statement = parse("TABLE customers ORDER BY id LIMIT 1").expect("a statement");
-    assert_eq!(
-        statement.redacted(),
-        "SELECT * FROM customers ORDER BY id LIMIT ?"
-    );
+    assert_eq!(statement.redacted(), "SELECT * FROM customers ORDER BY id LIMIT ?");
 }
 
 #[test]
 fn a_backslash_is_an_ordinary_character() {
-    let statement =
-        parse(r"SELECT * FROM customers WHERE name = '\'' OR id > 0 --'").expect("a statement");
-    assert_eq!(
-        statement.redacted(),
-        "SELECT * FROM customers WHERE name = ?"
-    );
+    let statement = parse(r"SELECT * FROM customers WHERE name = '\'' OR id > 0 --'").expect("a statement");
+    assert_eq!(statement.redacted(), "SELECT * FROM customers WHERE name = ?");
 }
 
 #[test]
 fn white_space_nobody_sees_is_refused_outside_of_literals() {
-    for odd in [
-        '\u{a0}', '\u{3000}', '\u{200b}', '\u{feff}', '\u{2028}', '\u{c}',
-    ] {
+    for odd in ['\u{a0}', '\u{3000}', '\u{200b}', '\u{feff}', '\u{2028}', '\u{c}'] {
         assert!(parse(&format!("SELECT{odd}1")).is_err(), "{odd:?}");
-        assert!(
-            parse(&format!("SELECT 1 AS{odd}x, '{odd}'")).is_err(),
-            "{odd:?}"
-        );
-        assert!(
-            parse(&format!("SELECT '{odd}', \"{odd}\" -- {odd}")).is_ok(),
-            "{odd:?}"
-        );
+        assert!(parse(&format!("SELECT 1 AS{odd}x, '{odd}'")).is_err(), "{odd:?}");
+        assert!(parse(&format!("SELECT '{odd}', \"{odd}\" -- {odd}")).is_ok(), "{odd:?}");
     }
 }
 
@@ -65,14 +50,8 @@ fn errors_say_where() {
     let text = "SELECT a\n  FROM t WHERE )";
     let error = parse(text).expect_err("a syntax error");
     let position = error.position.expect("a position");
-    assert_eq!(
-        (position.line, position.column, position.offset),
-        (2, 16, 25)
-    );
-    assert_eq!(
-        error.snippet(text),
-        "LINE 2:   FROM t WHERE )\n                       ^"
-    );
+    assert_eq!((position.line, position.column, position.offset), (2, 16, 25));
+    assert_eq!(error.snippet(text), "LINE 2:   FROM t WHERE )\n                       ^");
 }
 
 #[test]
@@ -85,18 +64,9 @@ fn statements_are_split_and_keep_their_own_text() {
 
 #[test]
 fn one_statement_is_one() {
-    assert!(matches!(
-        parse("").expect_err("nothing").kind,
-        crate::error::Kind::Empty
-    ));
-    assert!(matches!(
-        parse("-- nothing").expect_err("nothing").kind,
-        crate::error::Kind::Empty
-    ));
-    assert!(matches!(
-        parse("SELECT 1; SELECT 2").expect_err("two").kind,
-        crate::error::Kind::Several
-    ));
+    assert!(matches!(parse("").expect_err("nothing").kind, crate::error::Kind::Empty));
+    assert!(matches!(parse("-- nothing").expect_err("nothing").kind, crate::error::Kind::Empty));
+    assert!(matches!(parse("SELECT 1; SELECT 2").expect_err("two").kind, crate::error::Kind::Several));
     assert!(parse("SELECT 1;").is_ok());
 }
 

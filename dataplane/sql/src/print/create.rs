@@ -1,10 +1,9 @@
 //! Statements that change what there is: tables and schemas.
 
 use sqlparser::ast::{
-    AlterColumnOperation, AlterTable, AlterTableOperation, CheckConstraint, ColumnDef,
-    ColumnOption, ColumnOptionDef, CreateTable, CreateTableOptions, HiveDistributionStyle,
-    HiveFormat, ObjectType, PrimaryKeyConstraint, RenameTableNameKind, SchemaName, Statement,
-    TableConstraint, UniqueConstraint,
+    AlterColumnOperation, AlterTable, AlterTableOperation, CheckConstraint, ColumnDef, ColumnOption, ColumnOptionDef,
+    CreateTable, CreateTableOptions, HiveDistributionStyle, HiveFormat, ObjectType, PrimaryKeyConstraint,
+    RenameTableNameKind, SchemaName, Statement, TableConstraint, UniqueConstraint,
 };
 
 use super::{Printer, Style, absent};
@@ -17,16 +16,7 @@ impl Printer<'_> {
         match statement {
             Statement::CreateTable(create) => self.create_table(create),
             Statement::AlterTable(alter) => self.alter_table(alter),
-            Statement::Drop {
-                object_type,
-                if_exists,
-                names,
-                cascade,
-                restrict,
-                purge,
-                temporary,
-                table,
-            } => {
+            Statement::Drop { object_type, if_exists, names, cascade, restrict, purge, temporary, table } => {
                 absent(!purge && !temporary && table.is_none(), "options of DROP")?;
                 self.put(match object_type {
                     ObjectType::Table => "DROP TABLE ",
@@ -58,11 +48,7 @@ impl Printer<'_> {
                 let SchemaName::Simple(name) = schema_name else {
                     return Err(Error::unsupported("AUTHORIZATION"));
                 };
-                self.put(if *if_not_exists {
-                    "CREATE SCHEMA IF NOT EXISTS "
-                } else {
-                    "CREATE SCHEMA "
-                });
+                self.put(if *if_not_exists { "CREATE SCHEMA IF NOT EXISTS " } else { "CREATE SCHEMA " });
                 self.name(name)
             }
             other if self.style == Style::Redacted => {
@@ -73,10 +59,7 @@ impl Printer<'_> {
         }
     }
 
-    #[expect(
-        clippy::too_many_lines,
-        reason = "every field of the statement is looked at, and there are many"
-    )]
+    #[expect(clippy::too_many_lines, reason = "every field of the statement is looked at, and there are many")]
     fn create_table(&mut self, create: &CreateTable) -> Result<(), Error> {
         let CreateTable {
             or_replace,
@@ -144,49 +127,25 @@ impl Printer<'_> {
             fallback,
             with_data,
         } = create;
+        absent(!temporary && !volatile && global.is_none(), "CREATE TEMPORARY TABLE")?;
+        absent(!unlogged && !external && !dynamic && !iceberg && !snapshot, "this kind of table")?;
         absent(
-            !temporary && !volatile && global.is_none(),
-            "CREATE TEMPORARY TABLE",
-        )?;
-        absent(
-            !unlogged && !external && !dynamic && !iceberg && !snapshot,
-            "this kind of table",
-        )?;
-        absent(
-            matches!(hive_distribution, HiveDistributionStyle::NONE)
-                && is_plain(hive_formats.as_ref()),
+            matches!(hive_distribution, HiveDistributionStyle::NONE) && is_plain(hive_formats.as_ref()),
             "a storage format",
         )?;
-        absent(
-            matches!(table_options, CreateTableOptions::None),
-            "options of CREATE TABLE",
-        )?;
-        absent(
-            file_format.is_none() && location.is_none(),
-            "a location of a table",
-        )?;
-        absent(
-            !without_rowid && !strict && on_cluster.is_none(),
-            "options of CREATE TABLE",
-        )?;
+        absent(matches!(table_options, CreateTableOptions::None), "options of CREATE TABLE")?;
+        absent(file_format.is_none() && location.is_none(), "a location of a table")?;
+        absent(!without_rowid && !strict && on_cluster.is_none(), "options of CREATE TABLE")?;
         absent(like.is_none(), "CREATE TABLE … LIKE")?;
         absent(clone.is_none() && version.is_none(), "CLONE")?;
         absent(on_commit.is_none(), "ON COMMIT")?;
         absent(
-            primary_key.is_none()
-                && order_by.is_none()
-                && partition_by.is_none()
-                && clustered_by.is_none(),
+            primary_key.is_none() && order_by.is_none() && partition_by.is_none() && clustered_by.is_none(),
             "PARTITION BY and ORDER BY of a table",
         )?;
+        absent(inherits.is_none() && partition_of.is_none() && for_values.is_none(), "INHERITS and PARTITION OF")?;
         absent(
-            inherits.is_none() && partition_of.is_none() && for_values.is_none(),
-            "INHERITS and PARTITION OF",
-        )?;
-        absent(
-            enable_schema_evolution.is_none()
-                && change_tracking.is_none()
-                && default_ddl_collation.is_none(),
+            enable_schema_evolution.is_none() && change_tracking.is_none() && default_ddl_collation.is_none(),
             "options of CREATE TABLE",
         )?;
         absent(
@@ -223,31 +182,20 @@ impl Printer<'_> {
                 && with_data.is_none(),
             "options of CREATE TABLE",
         )?;
-        self.put(if *or_replace {
-            "CREATE OR REPLACE TABLE "
-        } else {
-            "CREATE TABLE "
-        });
+        self.put(if *or_replace { "CREATE OR REPLACE TABLE " } else { "CREATE TABLE " });
         self.put(if *if_not_exists { "IF NOT EXISTS " } else { "" });
         self.name(name)?;
         match query {
             None => self.table_body(columns, constraints),
             Some(query) => {
-                absent(
-                    columns.is_empty() && constraints.is_empty(),
-                    "columns of CREATE TABLE … AS",
-                )?;
+                absent(columns.is_empty() && constraints.is_empty(), "columns of CREATE TABLE … AS")?;
                 self.put(" AS ");
                 self.query(query)
             }
         }
     }
 
-    fn table_body(
-        &mut self,
-        columns: &[ColumnDef],
-        constraints: &[TableConstraint],
-    ) -> Result<(), Error> {
+    fn table_body(&mut self, columns: &[ColumnDef], constraints: &[TableConstraint]) -> Result<(), Error> {
         absent(!columns.is_empty(), "CREATE TABLE without columns")?;
         self.put(" (");
         self.list(columns, Self::column)?;
@@ -260,11 +208,7 @@ impl Printer<'_> {
     }
 
     fn column(&mut self, column: &ColumnDef) -> Result<(), Error> {
-        let ColumnDef {
-            name,
-            data_type,
-            options,
-        } = column;
+        let ColumnDef { name, data_type, options } = column;
         self.ident(name);
         self.put(" ");
         self.data_type(data_type)?;
@@ -294,10 +238,7 @@ impl Printer<'_> {
                 self.put(" UNIQUE");
                 Ok(())
             }
-            _ => Err(Error::unsupported(format!(
-                "the column option {}",
-                head(&option.to_string())
-            ))),
+            _ => Err(Error::unsupported(format!("the column option {}", head(&option.to_string())))),
         }
     }
 
@@ -343,12 +284,7 @@ impl Printer<'_> {
                 )?;
                 ("UNIQUE (", columns)
             }
-            TableConstraint::Check(CheckConstraint {
-                name: _,
-                expr,
-                no_inherit,
-                enforced,
-            }) => {
+            TableConstraint::Check(CheckConstraint { name: _, expr, no_inherit, enforced }) => {
                 absent(!no_inherit && enforced.is_none(), "options of CHECK")?;
                 self.put("CHECK (");
                 self.expr(expr)?;
@@ -364,79 +300,40 @@ impl Printer<'_> {
     }
 
     fn alter_table(&mut self, alter: &AlterTable) -> Result<(), Error> {
-        let AlterTable {
-            name,
-            if_exists,
-            only,
-            operations,
-            location,
-            on_cluster,
-            table_type,
-            end_token: _,
-        } = alter;
-        absent(
-            !only && location.is_none() && on_cluster.is_none() && table_type.is_none(),
-            "options of ALTER TABLE",
-        )?;
+        let AlterTable { name, if_exists, only, operations, location, on_cluster, table_type, end_token: _ } = alter;
+        absent(!only && location.is_none() && on_cluster.is_none() && table_type.is_none(), "options of ALTER TABLE")?;
         let [operation] = operations.as_slice() else {
             return Err(Error::unsupported("several changes in one ALTER TABLE"));
         };
-        self.put(if *if_exists {
-            "ALTER TABLE IF EXISTS "
-        } else {
-            "ALTER TABLE "
-        });
+        self.put(if *if_exists { "ALTER TABLE IF EXISTS " } else { "ALTER TABLE " });
         self.name(name)?;
         self.alteration(operation)
     }
 
     fn alteration(&mut self, operation: &AlterTableOperation) -> Result<(), Error> {
         match operation {
-            AlterTableOperation::AddColumn {
-                column_keyword: _,
-                if_not_exists,
-                column_def,
-                column_position,
-            } => {
+            AlterTableOperation::AddColumn { column_keyword: _, if_not_exists, column_def, column_position } => {
                 absent(column_position.is_none(), "a column's position")?;
-                self.put(if *if_not_exists {
-                    " ADD COLUMN IF NOT EXISTS "
-                } else {
-                    " ADD COLUMN "
-                });
+                self.put(if *if_not_exists { " ADD COLUMN IF NOT EXISTS " } else { " ADD COLUMN " });
                 self.column(column_def)
             }
-            AlterTableOperation::DropColumn {
-                has_column_keyword: _,
-                column_names,
-                if_exists,
-                drop_behavior,
-            } => {
+            AlterTableOperation::DropColumn { has_column_keyword: _, column_names, if_exists, drop_behavior } => {
                 absent(drop_behavior.is_none(), "CASCADE of DROP COLUMN")?;
                 let [column] = column_names.as_slice() else {
                     return Err(Error::unsupported("DROP of several columns"));
                 };
-                self.put(if *if_exists {
-                    " DROP COLUMN IF EXISTS "
-                } else {
-                    " DROP COLUMN "
-                });
+                self.put(if *if_exists { " DROP COLUMN IF EXISTS " } else { " DROP COLUMN " });
                 self.ident(column);
                 Ok(())
             }
-            AlterTableOperation::RenameColumn {
-                old_column_name,
-                new_column_name,
-            } => {
+            AlterTableOperation::RenameColumn { old_column_name, new_column_name } => {
                 self.put(" RENAME COLUMN ");
                 self.ident(old_column_name);
                 self.put(" TO ");
                 self.ident(new_column_name);
                 Ok(())
             }
-            AlterTableOperation::RenameTable {
-                table_name: RenameTableNameKind::To(new),
-            } => {
+            AlterTableOperation::RenameTable { table_name: RenameTableNameKind::To(new) } => {
                 let Some(new) = names::single(new) else {
                     return Err(Error::unsupported("RENAME into another schema"));
                 };
@@ -449,10 +346,7 @@ impl Printer<'_> {
                 self.ident(column_name);
                 self.alter_column(op)
             }
-            other => Err(Error::unsupported(format!(
-                "ALTER TABLE {}",
-                head(&other.to_string())
-            ))),
+            other => Err(Error::unsupported(format!("ALTER TABLE {}", head(&other.to_string())))),
         }
     }
 
@@ -465,11 +359,7 @@ impl Printer<'_> {
                 self.put(" SET DEFAULT ");
                 return self.operand(value);
             }
-            AlterColumnOperation::SetDataType {
-                data_type,
-                using,
-                had_set: _,
-            } => {
+            AlterColumnOperation::SetDataType { data_type, using, had_set: _ } => {
                 self.put(" SET DATA TYPE ");
                 self.data_type(data_type)?;
                 return self.clause(" USING ", using.as_ref());
@@ -483,25 +373,12 @@ impl Printer<'_> {
 }
 
 fn is_plain(formats: Option<&HiveFormat>) -> bool {
-    formats.is_none_or(
-        |HiveFormat {
-             row_format,
-             serde_properties,
-             storage,
-             location,
-         }| {
-            row_format.is_none()
-                && serde_properties.is_none()
-                && storage.is_none()
-                && location.is_none()
-        },
-    )
+    formats.is_none_or(|HiveFormat { row_format, serde_properties, storage, location }| {
+        row_format.is_none() && serde_properties.is_none() && storage.is_none() && location.is_none()
+    })
 }
 
 /// The first words, enough to name the construct.
 fn head(text: &str) -> String {
-    text.split_whitespace()
-        .take(2)
-        .collect::<Vec<_>>()
-        .join(" ")
+    text.split_whitespace().take(2).collect::<Vec<_>>().join(" ")
 }

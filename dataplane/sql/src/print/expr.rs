@@ -1,12 +1,11 @@
 //! Expressions.
 
 use sqlparser::ast::{
-    AccessExpr, Array, BinaryOperator, CaseWhen, CastKind, CeilFloorKind, DateTimeField,
-    DictionaryField, DuplicateTreatment, Expr, ExtractSyntax, Function, FunctionArg,
-    FunctionArgExpr, FunctionArgOperator, FunctionArgumentClause, FunctionArgumentList,
-    FunctionArguments, Interval, JsonPath, JsonPathElem, LambdaFunction, LambdaFunctionParameter,
-    LambdaSyntax, Map, MapEntry, NullTreatment, OneOrManyWithParens, Subscript, TrimWhereField,
-    TypedString, UnaryOperator, Value, WildcardAdditionalOptions, WindowFrame, WindowFrameBound,
+    AccessExpr, Array, BinaryOperator, CaseWhen, CastKind, CeilFloorKind, DateTimeField, DictionaryField,
+    DuplicateTreatment, Expr, ExtractSyntax, Function, FunctionArg, FunctionArgExpr, FunctionArgOperator,
+    FunctionArgumentClause, FunctionArgumentList, FunctionArguments, Interval, JsonPath, JsonPathElem, LambdaFunction,
+    LambdaFunctionParameter, LambdaSyntax, Map, MapEntry, NullTreatment, OneOrManyWithParens, Subscript,
+    TrimWhereField, TypedString, UnaryOperator, Value, WildcardAdditionalOptions, WindowFrame, WindowFrameBound,
     WindowFrameUnits, WindowSpec, WindowType,
 };
 
@@ -45,47 +44,21 @@ impl Printer<'_> {
             Expr::IsNotDistinctFrom(left, right) => {
                 self.infix(left, " IS NOT DISTINCT FROM ", right)?;
             }
-            Expr::InList {
-                expr,
-                list,
-                negated,
-            } => {
+            Expr::InList { expr, list, negated } => {
                 self.postfix(expr, if *negated { " NOT IN (" } else { " IN (" })?;
                 self.list(list, Self::expr)?;
                 self.put(")");
             }
-            Expr::InSubquery {
-                expr,
-                subquery,
-                negated,
-            } => {
+            Expr::InSubquery { expr, subquery, negated } => {
                 self.postfix(expr, if *negated { " NOT IN " } else { " IN " })?;
                 self.bracketed_query(subquery)?;
             }
-            Expr::Between {
-                expr,
-                negated,
-                low,
-                high,
-            } => {
-                self.postfix(
-                    expr,
-                    if *negated {
-                        " NOT BETWEEN "
-                    } else {
-                        " BETWEEN "
-                    },
-                )?;
+            Expr::Between { expr, negated, low, high } => {
+                self.postfix(expr, if *negated { " NOT BETWEEN " } else { " BETWEEN " })?;
                 self.infix(low, " AND ", high)?;
             }
             Expr::BinaryOp { left, op, right } => self.binary(left, op, right)?,
-            Expr::Like {
-                negated,
-                any,
-                expr,
-                pattern,
-                escape_char,
-            } => {
+            Expr::Like { negated, any, expr, pattern, escape_char } => {
                 absent(!any || self.style != Style::Engine, "LIKE ANY")?;
                 let word = match (negated, any) {
                     (false, false) => " LIKE ",
@@ -95,13 +68,7 @@ impl Printer<'_> {
                 };
                 self.like(expr, word, pattern, escape_char.as_deref())?;
             }
-            Expr::ILike {
-                negated,
-                any,
-                expr,
-                pattern,
-                escape_char,
-            } => {
+            Expr::ILike { negated, any, expr, pattern, escape_char } => {
                 absent(!any || self.style != Style::Engine, "ILIKE ANY")?;
                 let word = match (negated, any) {
                     (false, false) => " ILIKE ",
@@ -111,47 +78,16 @@ impl Printer<'_> {
                 };
                 self.like(expr, word, pattern, escape_char.as_deref())?;
             }
-            Expr::SimilarTo {
-                negated,
-                expr,
-                pattern,
-                escape_char,
-            } => {
+            Expr::SimilarTo { negated, expr, pattern, escape_char } => {
                 absent(escape_char.is_none(), "ESCAPE of SIMILAR TO")?;
-                self.infix(
-                    expr,
-                    if *negated {
-                        " NOT SIMILAR TO "
-                    } else {
-                        " SIMILAR TO "
-                    },
-                    pattern,
-                )?;
+                self.infix(expr, if *negated { " NOT SIMILAR TO " } else { " SIMILAR TO " }, pattern)?;
             }
-            Expr::RLike {
-                negated,
-                expr,
-                pattern,
-                regexp: _,
-            } => {
+            Expr::RLike { negated, expr, pattern, regexp: _ } => {
                 self.warehouse_only("RLIKE")?;
-                self.infix(
-                    expr,
-                    if *negated { " NOT RLIKE " } else { " RLIKE " },
-                    pattern,
-                )?;
+                self.infix(expr, if *negated { " NOT RLIKE " } else { " RLIKE " }, pattern)?;
             }
-            Expr::AnyOp {
-                left,
-                compare_op,
-                right,
-                is_some: _,
-            } => self.quantified(left, compare_op, "ANY", right)?,
-            Expr::AllOp {
-                left,
-                compare_op,
-                right,
-            } => self.quantified(left, compare_op, "ALL", right)?,
+            Expr::AnyOp { left, compare_op, right, is_some: _ } => self.quantified(left, compare_op, "ANY", right)?,
+            Expr::AllOp { left, compare_op, right } => self.quantified(left, compare_op, "ALL", right)?,
             Expr::UnaryOp { op, expr } => {
                 self.put(match op {
                     UnaryOperator::Not => "NOT ",
@@ -162,12 +98,7 @@ impl Printer<'_> {
                 });
                 self.operand(expr)?;
             }
-            Expr::Cast {
-                kind,
-                expr,
-                data_type,
-                format,
-            } => {
+            Expr::Cast { kind, expr, data_type, format } => {
                 absent(format.is_none(), "FORMAT of a cast")?;
                 self.put(match kind {
                     CastKind::Cast | CastKind::DoubleColon => "CAST(",
@@ -178,19 +109,9 @@ impl Printer<'_> {
                 self.data_type(data_type)?;
                 self.put(")");
             }
-            Expr::AtTimeZone {
-                timestamp,
-                time_zone,
-            } => self.infix(timestamp, " AT TIME ZONE ", time_zone)?,
-            Expr::Extract {
-                field,
-                syntax,
-                expr,
-            } => {
-                absent(
-                    *syntax == ExtractSyntax::From || self.style != Style::Engine,
-                    "EXTRACT with a comma",
-                )?;
+            Expr::AtTimeZone { timestamp, time_zone } => self.infix(timestamp, " AT TIME ZONE ", time_zone)?,
+            Expr::Extract { field, syntax, expr } => {
+                absent(*syntax == ExtractSyntax::From || self.style != Style::Engine, "EXTRACT with a comma")?;
                 self.put("EXTRACT(");
                 self.field(field)?;
                 self.put(" FROM ");
@@ -204,13 +125,7 @@ impl Printer<'_> {
                 self.infix(expr, " IN ", r#in)?;
                 self.put(")");
             }
-            Expr::Substring {
-                expr,
-                substring_from,
-                substring_for,
-                special: _,
-                shorthand: _,
-            } => {
+            Expr::Substring { expr, substring_from, substring_for, special: _, shorthand: _ } => {
                 self.put("SUBSTRING(");
                 self.expr(expr)?;
                 match (substring_from, substring_for) {
@@ -224,18 +139,8 @@ impl Printer<'_> {
                 }
                 self.put(")");
             }
-            Expr::Trim {
-                trim_where,
-                trim_what,
-                expr,
-                trim_characters,
-            } => {
-                self.trim(
-                    trim_where.as_ref(),
-                    trim_what.as_deref(),
-                    expr,
-                    trim_characters.as_deref(),
-                )?;
+            Expr::Trim { trim_where, trim_what, expr, trim_characters } => {
+                self.trim(trim_where.as_ref(), trim_what.as_deref(), expr, trim_characters.as_deref())?;
             }
             Expr::Overlay { .. } => return Err(Error::unsupported("OVERLAY")),
             Expr::Nested(inner) => {
@@ -244,11 +149,7 @@ impl Printer<'_> {
                 self.put(")");
             }
             Expr::Value(value) => self.value(&value.value)?,
-            Expr::TypedString(TypedString {
-                data_type,
-                value,
-                uses_odbc_syntax,
-            }) => {
+            Expr::TypedString(TypedString { data_type, value, uses_odbc_syntax }) => {
                 absent(!uses_odbc_syntax, "{d '…'}")?;
                 self.put("CAST(");
                 self.value(&value.value)?;
@@ -257,13 +158,7 @@ impl Printer<'_> {
                 self.put(")");
             }
             Expr::Function(function) => self.function(function)?,
-            Expr::Case {
-                case_token: _,
-                end_token: _,
-                operand,
-                conditions,
-                else_result,
-            } => {
+            Expr::Case { case_token: _, end_token: _, operand, conditions, else_result } => {
                 self.case(operand.as_deref(), conditions, else_result.as_deref())?;
             }
             Expr::Exists { subquery, negated } => {
@@ -290,9 +185,7 @@ impl Printer<'_> {
             }
             Expr::Map(Map { entries }) => {
                 self.put("MAP {");
-                self.list(entries, |p, MapEntry { key, value }| {
-                    p.infix(key, ": ", value)
-                })?;
+                self.list(entries, |p, MapEntry { key, value }| p.infix(key, ": ", value))?;
                 self.put("}");
             }
             Expr::Array(Array { elem, named: _ }) => {
@@ -396,26 +289,14 @@ impl Printer<'_> {
         })
     }
 
-    fn like(
-        &mut self,
-        expr: &Expr,
-        operator: &str,
-        pattern: &Expr,
-        escape: Option<&Expr>,
-    ) -> Result<(), Error> {
+    fn like(&mut self, expr: &Expr, operator: &str, pattern: &Expr, escape: Option<&Expr>) -> Result<(), Error> {
         self.infix(expr, operator, pattern)?;
         let Some(escape) = escape else { return Ok(()) };
         self.put(" ESCAPE ");
         self.operand(escape)
     }
 
-    fn quantified(
-        &mut self,
-        left: &Expr,
-        op: &BinaryOperator,
-        word: &str,
-        right: &Expr,
-    ) -> Result<(), Error> {
+    fn quantified(&mut self, left: &Expr, op: &BinaryOperator, word: &str, right: &Expr) -> Result<(), Error> {
         let symbol = Self::operator(op)?;
         self.postfix(left, symbol)?;
         self.put(word);
@@ -444,11 +325,7 @@ impl Printer<'_> {
                 self.put("]");
                 Ok(())
             }
-            AccessExpr::Subscript(Subscript::Slice {
-                lower_bound,
-                upper_bound,
-                stride,
-            }) => {
+            AccessExpr::Subscript(Subscript::Slice { lower_bound, upper_bound, stride }) => {
                 absent(stride.is_none(), "the step of a slice")?;
                 self.put("[");
                 self.clause("", lower_bound.as_ref())?;
@@ -519,12 +396,7 @@ impl Printer<'_> {
         Ok(())
     }
 
-    fn case(
-        &mut self,
-        operand: Option<&Expr>,
-        conditions: &[CaseWhen],
-        otherwise: Option<&Expr>,
-    ) -> Result<(), Error> {
+    fn case(&mut self, operand: Option<&Expr>, conditions: &[CaseWhen], otherwise: Option<&Expr>) -> Result<(), Error> {
         self.put("CASE");
         self.clause(" ", operand)?;
         for CaseWhen { condition, result } in conditions {
@@ -558,21 +430,9 @@ impl Printer<'_> {
     }
 
     fn interval(&mut self, interval: &Interval) -> Result<(), Error> {
-        let Interval {
-            value,
-            leading_field,
-            leading_precision,
-            last_field,
-            fractional_seconds_precision,
-        } = interval;
-        absent(
-            last_field.is_none() && leading_precision.is_none(),
-            "INTERVAL … TO …",
-        )?;
-        absent(
-            fractional_seconds_precision.is_none(),
-            "the precision of an INTERVAL",
-        )?;
+        let Interval { value, leading_field, leading_precision, last_field, fractional_seconds_precision } = interval;
+        absent(last_field.is_none() && leading_precision.is_none(), "INTERVAL … TO …")?;
+        absent(fractional_seconds_precision.is_none(), "the precision of an INTERVAL")?;
         self.put("INTERVAL ");
         match (value.as_ref(), leading_field) {
             (Expr::Value(text), None) => self.value(&text.value),
@@ -621,9 +481,7 @@ impl Printer<'_> {
             F::Epoch => "epoch",
             F::Decade => "decade",
             F::Century => "century",
-            F::Custom(ident)
-                if crate::quote::is_plain(&ident.value) && self.style != Style::Engine =>
-            {
+            F::Custom(ident) if crate::quote::is_plain(&ident.value) && self.style != Style::Engine => {
                 custom = ident.value.clone();
                 &custom
             }
@@ -633,11 +491,7 @@ impl Printer<'_> {
     }
 
     fn lambda(&mut self, lambda: &LambdaFunction) -> Result<(), Error> {
-        let LambdaFunction {
-            params,
-            body,
-            syntax,
-        } = lambda;
+        let LambdaFunction { params, body, syntax } = lambda;
         let params = match params {
             OneOrManyWithParens::One(one) => std::slice::from_ref(one),
             OneOrManyWithParens::Many(many) => many.as_slice(),
@@ -655,21 +509,10 @@ impl Printer<'_> {
     }
 
     pub(super) fn function(&mut self, function: &Function) -> Result<(), Error> {
-        let Function {
-            name,
-            uses_odbc_syntax,
-            parameters,
-            args,
-            within_group,
-            filter,
-            null_treatment,
-            over,
-        } = function;
+        let Function { name, uses_odbc_syntax, parameters, args, within_group, filter, null_treatment, over } =
+            function;
         absent(!uses_odbc_syntax, "{fn …}")?;
-        absent(
-            matches!(parameters, FunctionArguments::None),
-            "parameters before the arguments of a function",
-        )?;
+        absent(matches!(parameters, FunctionArguments::None), "parameters before the arguments of a function")?;
         self.function_name(name)?;
         match args {
             FunctionArguments::None => {}
@@ -717,16 +560,8 @@ impl Printer<'_> {
         self.name(name)
     }
 
-    fn arguments(
-        &mut self,
-        list: &FunctionArgumentList,
-        treatment: Option<NullTreatment>,
-    ) -> Result<(), Error> {
-        let FunctionArgumentList {
-            duplicate_treatment,
-            args,
-            clauses,
-        } = list;
+    fn arguments(&mut self, list: &FunctionArgumentList, treatment: Option<NullTreatment>) -> Result<(), Error> {
+        let FunctionArgumentList { duplicate_treatment, args, clauses } = list;
         self.put("(");
         match duplicate_treatment {
             None => {}
@@ -757,8 +592,7 @@ impl Printer<'_> {
                 FunctionArgumentClause::Separator(_) => {
                     return Err(Error::unsupported("SEPARATOR"));
                 }
-                FunctionArgumentClause::JsonNullClause(_)
-                | FunctionArgumentClause::JsonReturningClause(_) => {
+                FunctionArgumentClause::JsonNullClause(_) | FunctionArgumentClause::JsonReturningClause(_) => {
                     return Err(Error::unsupported("a JSON clause in arguments"));
                 }
             }
@@ -775,11 +609,7 @@ impl Printer<'_> {
     pub(super) fn argument(&mut self, argument: &FunctionArg) -> Result<(), Error> {
         match argument {
             FunctionArg::Unnamed(arg) => self.argument_value(arg),
-            FunctionArg::Named {
-                name,
-                arg,
-                operator,
-            } => {
+            FunctionArg::Named { name, arg, operator } => {
                 self.ident(name);
                 self.put(match operator {
                     FunctionArgOperator::Assignment => " := ",
@@ -789,9 +619,7 @@ impl Printer<'_> {
                 });
                 self.argument_value(arg)
             }
-            FunctionArg::ExprNamed { .. } => {
-                Err(Error::unsupported("an argument named by an expression"))
-            }
+            FunctionArg::ExprNamed { .. } => Err(Error::unsupported("an argument named by an expression")),
         }
     }
 
@@ -810,12 +638,7 @@ impl Printer<'_> {
     }
 
     pub(super) fn window_spec(&mut self, spec: &WindowSpec) -> Result<(), Error> {
-        let WindowSpec {
-            window_name,
-            partition_by,
-            order_by,
-            window_frame,
-        } = spec;
+        let WindowSpec { window_name, partition_by, order_by, window_frame } = spec;
         self.put("(");
         if let Some(name) = window_name {
             self.ident(name);
@@ -828,12 +651,7 @@ impl Printer<'_> {
             self.put(" ORDER BY ");
             self.order_by_exprs(order_by)?;
         }
-        if let Some(WindowFrame {
-            units,
-            start_bound,
-            end_bound,
-        }) = window_frame
-        {
+        if let Some(WindowFrame { units, start_bound, end_bound }) = window_frame {
             self.put(match units {
                 WindowFrameUnits::Rows => " ROWS ",
                 WindowFrameUnits::Range => " RANGE ",

@@ -1,10 +1,9 @@
 //! What stands in FROM.
 
 use sqlparser::ast::{
-    ExprWithAlias, FunctionArg, Join, JoinConstraint, JoinOperator, NullInclusion,
-    PivotValueSource, TableFactor, TableFunctionArgs, TableSample, TableSampleBucket,
-    TableSampleKind, TableSampleMethod, TableSampleModifier, TableSampleQuantity, TableSampleSeed,
-    TableSampleSeedModifier, TableSampleUnit, TableWithJoins,
+    ExprWithAlias, FunctionArg, Join, JoinConstraint, JoinOperator, NullInclusion, PivotValueSource, TableFactor,
+    TableFunctionArgs, TableSample, TableSampleBucket, TableSampleKind, TableSampleMethod, TableSampleModifier,
+    TableSampleQuantity, TableSampleSeed, TableSampleSeedModifier, TableSampleUnit, TableWithJoins,
 };
 
 use super::{Printer, absent, marker};
@@ -14,12 +13,7 @@ impl Printer<'_> {
     pub(super) fn table_with_joins(&mut self, table: &TableWithJoins) -> Result<(), Error> {
         let TableWithJoins { relation, joins } = table;
         self.factor(relation)?;
-        for Join {
-            relation,
-            global,
-            join_operator,
-        } in joins
-        {
+        for Join { relation, global, join_operator } in joins {
             absent(!global, "GLOBAL JOIN")?;
             self.join(relation, join_operator)?;
         }
@@ -28,33 +22,17 @@ impl Printer<'_> {
 
     fn join(&mut self, relation: &TableFactor, operator: &JoinOperator) -> Result<(), Error> {
         let (word, constraint) = match operator {
-            JoinOperator::Join(constraint) | JoinOperator::Inner(constraint) => {
-                (" JOIN ", constraint)
-            }
-            JoinOperator::Left(constraint) | JoinOperator::LeftOuter(constraint) => {
-                (" LEFT JOIN ", constraint)
-            }
-            JoinOperator::Right(constraint) | JoinOperator::RightOuter(constraint) => {
-                (" RIGHT JOIN ", constraint)
-            }
+            JoinOperator::Join(constraint) | JoinOperator::Inner(constraint) => (" JOIN ", constraint),
+            JoinOperator::Left(constraint) | JoinOperator::LeftOuter(constraint) => (" LEFT JOIN ", constraint),
+            JoinOperator::Right(constraint) | JoinOperator::RightOuter(constraint) => (" RIGHT JOIN ", constraint),
             JoinOperator::FullOuter(constraint) => (" FULL JOIN ", constraint),
             JoinOperator::CrossJoin(constraint) => {
-                absent(
-                    matches!(constraint, JoinConstraint::None),
-                    "a condition of CROSS JOIN",
-                )?;
+                absent(matches!(constraint, JoinConstraint::None), "a condition of CROSS JOIN")?;
                 (" CROSS JOIN ", constraint)
             }
-            JoinOperator::Semi(constraint) | JoinOperator::LeftSemi(constraint) => {
-                (" SEMI JOIN ", constraint)
-            }
-            JoinOperator::Anti(constraint) | JoinOperator::LeftAnti(constraint) => {
-                (" ANTI JOIN ", constraint)
-            }
-            JoinOperator::AsOf {
-                match_condition,
-                constraint,
-            } => {
+            JoinOperator::Semi(constraint) | JoinOperator::LeftSemi(constraint) => (" SEMI JOIN ", constraint),
+            JoinOperator::Anti(constraint) | JoinOperator::LeftAnti(constraint) => (" ANTI JOIN ", constraint),
+            JoinOperator::AsOf { match_condition, constraint } => {
                 self.warehouse_only("MATCH_CONDITION")?;
                 self.put(" ASOF JOIN ");
                 self.factor(relation)?;
@@ -70,9 +48,7 @@ impl Printer<'_> {
                 return Err(Error::unsupported("APPLY"));
             }
             JoinOperator::StraightJoin(_) => return Err(Error::unsupported("STRAIGHT_JOIN")),
-            JoinOperator::ArrayJoin
-            | JoinOperator::LeftArrayJoin
-            | JoinOperator::InnerArrayJoin => {
+            JoinOperator::ArrayJoin | JoinOperator::LeftArrayJoin | JoinOperator::InnerArrayJoin => {
                 return Err(Error::unsupported("ARRAY JOIN"));
             }
         };
@@ -112,10 +88,7 @@ impl Printer<'_> {
                 sample,
                 index_hints,
             } => {
-                absent(
-                    with_hints.is_empty() && index_hints.is_empty(),
-                    "a table hint",
-                )?;
+                absent(with_hints.is_empty() && index_hints.is_empty(), "a table hint")?;
                 absent(version.is_none(), "time travel")?;
                 absent(partitions.is_empty(), "PARTITION")?;
                 absent(json_path.is_none(), "a path into a table")?;
@@ -134,12 +107,7 @@ impl Printer<'_> {
                 }
                 self.sampled(alias.as_ref(), sample.as_ref())
             }
-            TableFactor::Derived {
-                lateral,
-                subquery,
-                alias,
-                sample,
-            } => {
+            TableFactor::Derived { lateral, subquery, alias, sample } => {
                 self.put(if *lateral { "LATERAL " } else { "" });
                 self.bracketed_query(subquery)?;
                 self.sampled(alias.as_ref(), sample.as_ref())
@@ -151,13 +119,7 @@ impl Printer<'_> {
                 self.put(")");
                 self.alias(alias.as_ref())
             }
-            TableFactor::Function {
-                lateral,
-                name,
-                args,
-                with_ordinality,
-                alias,
-            } => {
+            TableFactor::Function { lateral, name, args, with_ordinality, alias } => {
                 self.put(if *lateral { "LATERAL " } else { "" });
                 self.table_function(name, args)?;
                 if *with_ordinality {
@@ -165,13 +127,7 @@ impl Printer<'_> {
                 }
                 self.alias(alias.as_ref())
             }
-            TableFactor::UNNEST {
-                alias,
-                array_exprs,
-                with_offset,
-                with_offset_alias,
-                with_ordinality,
-            } => {
+            TableFactor::UNNEST { alias, array_exprs, with_offset, with_offset_alias, with_ordinality } => {
                 absent(!with_offset && with_offset_alias.is_none(), "WITH OFFSET")?;
                 self.put("UNNEST(");
                 self.list(array_exprs, Self::expr)?;
@@ -181,23 +137,13 @@ impl Printer<'_> {
                 }
                 self.alias(alias.as_ref())
             }
-            TableFactor::NestedJoin {
-                table_with_joins,
-                alias,
-            } => {
+            TableFactor::NestedJoin { table_with_joins, alias } => {
                 self.put("(");
                 self.table_with_joins(table_with_joins)?;
                 self.put(")");
                 self.alias(alias.as_ref())
             }
-            TableFactor::Pivot {
-                table,
-                aggregate_functions,
-                value_column,
-                value_source,
-                default_on_null,
-                alias,
-            } => {
+            TableFactor::Pivot { table, aggregate_functions, value_column, value_source, default_on_null, alias } => {
                 absent(default_on_null.is_none(), "DEFAULT ON NULL")?;
                 self.factor(table)?;
                 self.put(" PIVOT (");
@@ -218,14 +164,7 @@ impl Printer<'_> {
                 self.put("))");
                 self.alias(alias.as_ref())
             }
-            TableFactor::Unpivot {
-                table,
-                value,
-                name,
-                columns,
-                null_inclusion,
-                alias,
-            } => {
+            TableFactor::Unpivot { table, value, name, columns, null_inclusion, alias } => {
                 self.factor(table)?;
                 self.put(match null_inclusion {
                     Some(NullInclusion::IncludeNulls) => " UNPIVOT INCLUDE NULLS (",
@@ -258,11 +197,7 @@ impl Printer<'_> {
         Ok(())
     }
 
-    fn table_function(
-        &mut self,
-        name: &sqlparser::ast::ObjectName,
-        args: &[FunctionArg],
-    ) -> Result<(), Error> {
+    fn table_function(&mut self, name: &sqlparser::ast::ObjectName, args: &[FunctionArg]) -> Result<(), Error> {
         self.function_name(name)?;
         self.put("(");
         self.list(args, Self::argument)?;
@@ -276,29 +211,16 @@ impl Printer<'_> {
         sample: Option<&TableSampleKind>,
     ) -> Result<(), Error> {
         self.alias(alias)?;
-        let Some(
-            TableSampleKind::BeforeTableAlias(sample) | TableSampleKind::AfterTableAlias(sample),
-        ) = sample
-        else {
+        let Some(TableSampleKind::BeforeTableAlias(sample) | TableSampleKind::AfterTableAlias(sample)) = sample else {
             return Ok(());
         };
-        let TableSample {
-            modifier,
-            name,
-            quantity,
-            seed,
-            bucket,
-            offset,
-        } = sample.as_ref();
+        let TableSample { modifier, name, quantity, seed, bucket, offset } = sample.as_ref();
         match modifier {
             TableSampleModifier::Sample | TableSampleModifier::TableSample => {
                 self.put(" TABLESAMPLE ");
             }
         }
-        absent(
-            bucket.is_none() && offset.is_none(),
-            "BUCKET and OFFSET of a sample",
-        )?;
+        absent(bucket.is_none() && offset.is_none(), "BUCKET and OFFSET of a sample")?;
         let _: &Option<TableSampleBucket> = bucket;
         match name {
             None => {}
@@ -306,12 +228,7 @@ impl Printer<'_> {
             Some(TableSampleMethod::System | TableSampleMethod::Block) => self.put("system"),
             Some(TableSampleMethod::Row) => self.put("reservoir"),
         }
-        let Some(TableSampleQuantity {
-            parenthesized: _,
-            value,
-            unit,
-        }) = quantity
-        else {
+        let Some(TableSampleQuantity { parenthesized: _, value, unit }) = quantity else {
             return Err(Error::unsupported("a sample without a size"));
         };
         self.put("(");

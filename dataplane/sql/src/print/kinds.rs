@@ -1,8 +1,7 @@
 //! Types of data.
 
 use sqlparser::ast::{
-    ArrayElemTypeDef, BinaryLength, CharacterLength, DataType, ExactNumberInfo, ObjectName,
-    StructField, TimezoneInfo,
+    ArrayElemTypeDef, BinaryLength, CharacterLength, DataType, ExactNumberInfo, ObjectName, StructField, TimezoneInfo,
 };
 
 use super::{Printer, Style, absent};
@@ -23,17 +22,8 @@ const ENGINE: [&str; 10] = [
     "USMALLINT",
 ];
 /// Types of the warehouse, which the dialect turns into the engine's.
-const WAREHOUSE: [&str; 9] = [
-    "NUMBER",
-    "VARIANT",
-    "OBJECT",
-    "ARRAY",
-    "TIMESTAMP_NTZ",
-    "TIMESTAMP_LTZ",
-    "TIMESTAMP_TZ",
-    "BYTEINT",
-    "STRING",
-];
+const WAREHOUSE: [&str; 9] =
+    ["NUMBER", "VARIANT", "OBJECT", "ARRAY", "TIMESTAMP_NTZ", "TIMESTAMP_LTZ", "TIMESTAMP_TZ", "BYTEINT", "STRING"];
 
 impl Printer<'_> {
     pub(super) fn data_type(&mut self, data_type: &DataType) -> Result<(), Error> {
@@ -63,9 +53,7 @@ impl Printer<'_> {
             DataType::Blob(None)
             | DataType::Bytea
             | DataType::Binary(_)
-            | DataType::Varbinary(
-                None | Some(BinaryLength::IntegerLength { .. } | BinaryLength::Max),
-            ) => "BLOB",
+            | DataType::Varbinary(None | Some(BinaryLength::IntegerLength { .. } | BinaryLength::Max)) => "BLOB",
             DataType::Boolean | DataType::Bool => "BOOLEAN",
             DataType::TinyInt(None) => "TINYINT",
             DataType::SmallInt(None) | DataType::Int2(None) => "SMALLINT",
@@ -77,21 +65,15 @@ impl Printer<'_> {
             DataType::USmallInt => "USMALLINT",
             DataType::UBigInt => "UBIGINT",
             DataType::Real | DataType::Float4 => "REAL",
-            DataType::Double(ExactNumberInfo::None)
-            | DataType::DoublePrecision
-            | DataType::Float8 => "DOUBLE",
+            DataType::Double(ExactNumberInfo::None) | DataType::DoublePrecision | DataType::Float8 => "DOUBLE",
             DataType::Date => "DATE",
             DataType::Time(None, TimezoneInfo::None | TimezoneInfo::WithoutTimeZone) => "TIME",
-            DataType::Timestamp(_, TimezoneInfo::None | TimezoneInfo::WithoutTimeZone)
-            | DataType::Datetime(_) => "TIMESTAMP",
-            DataType::Timestamp(_, TimezoneInfo::WithTimeZone | TimezoneInfo::Tz) => {
-                "TIMESTAMP WITH TIME ZONE"
+            DataType::Timestamp(_, TimezoneInfo::None | TimezoneInfo::WithoutTimeZone) | DataType::Datetime(_) => {
+                "TIMESTAMP"
             }
+            DataType::Timestamp(_, TimezoneInfo::WithTimeZone | TimezoneInfo::Tz) => "TIMESTAMP WITH TIME ZONE",
             DataType::TimestampNtz(_) if self.style != Style::Engine => "TIMESTAMP_NTZ",
-            DataType::Interval {
-                fields: None,
-                precision: None,
-            } => "INTERVAL",
+            DataType::Interval { fields: None, precision: None } => "INTERVAL",
             DataType::JSON => "JSON",
             DataType::Uuid => "UUID",
             other => return Err(Error::unsupported_type(other.to_string())),
@@ -115,31 +97,23 @@ impl Printer<'_> {
                 self.put("ARRAY");
                 Ok(())
             }
-            ArrayElemTypeDef::AngleBracket(_)
-            | ArrayElemTypeDef::Parenthesis(_)
-            | ArrayElemTypeDef::Qualified(..) => Err(Error::unsupported_type("this form of ARRAY")),
+            ArrayElemTypeDef::AngleBracket(_) | ArrayElemTypeDef::Parenthesis(_) | ArrayElemTypeDef::Qualified(..) => {
+                Err(Error::unsupported_type("this form of ARRAY"))
+            }
         }
     }
 
     fn fields(&mut self, open: &str, fields: &[StructField]) -> Result<(), Error> {
         self.put(open);
-        self.list(
-            fields,
-            |p,
-             StructField {
-                 field_name,
-                 field_type,
-                 options,
-             }| {
-                absent(options.is_none(), "options of a field")?;
-                let Some(name) = field_name else {
-                    return Err(Error::unsupported_type("STRUCT with a nameless field"));
-                };
-                p.ident(name);
-                p.put(" ");
-                p.data_type(field_type)
-            },
-        )?;
+        self.list(fields, |p, StructField { field_name, field_type, options }| {
+            absent(options.is_none(), "options of a field")?;
+            let Some(name) = field_name else {
+                return Err(Error::unsupported_type("STRUCT with a nameless field"));
+            };
+            p.ident(name);
+            p.put(" ");
+            p.data_type(field_type)
+        })?;
         self.put(")");
         Ok(())
     }
@@ -178,10 +152,7 @@ impl Printer<'_> {
         }
         self.put(&upper);
         if !modifiers.is_empty() {
-            if !modifiers
-                .iter()
-                .all(|m| m.chars().all(|c| c.is_ascii_digit()))
-            {
+            if !modifiers.iter().all(|m| m.chars().all(|c| c.is_ascii_digit())) {
                 return Err(Error::unsupported_type(ident.value.clone()));
             }
             self.put(&format!("({})", modifiers.join(", ")));

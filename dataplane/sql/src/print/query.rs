@@ -1,12 +1,11 @@
 //! Queries: WITH, SELECT and what stands around it.
 
 use sqlparser::ast::{
-    Cte, CteAsMaterialized, Distinct, ExceptSelectItem, ExcludeSelectItem, Expr, Fetch,
-    GroupByExpr, GroupByWithModifier, IdentWithAlias, LimitClause, NamedWindowDefinition,
-    NamedWindowExpr, ObjectName, Offset, OrderBy, OrderByExpr, OrderByKind, OrderByOptions,
-    OrderBySort, Query, RenameSelectItem, ReplaceSelectElement, ReplaceSelectItem, Select,
-    SelectFlavor, SelectItem, SelectItemQualifiedWildcardKind, SetExpr, SetOperator, SetQuantifier,
-    TableAlias, TableAliasColumnDef, Values, WildcardAdditionalOptions, With,
+    Cte, CteAsMaterialized, Distinct, ExceptSelectItem, ExcludeSelectItem, Expr, Fetch, GroupByExpr,
+    GroupByWithModifier, IdentWithAlias, LimitClause, NamedWindowDefinition, NamedWindowExpr, ObjectName, Offset,
+    OrderBy, OrderByExpr, OrderByKind, OrderByOptions, OrderBySort, Query, RenameSelectItem, ReplaceSelectElement,
+    ReplaceSelectItem, Select, SelectFlavor, SelectItem, SelectItemQualifiedWildcardKind, SetExpr, SetOperator,
+    SetQuantifier, TableAlias, TableAliasColumnDef, Values, WildcardAdditionalOptions, With,
 };
 
 use super::{Printer, absent};
@@ -50,24 +49,10 @@ impl Printer<'_> {
     }
 
     fn with(&mut self, with: &With) -> Result<(), Error> {
-        let With {
-            with_token: _,
-            recursive,
-            cte_tables,
-        } = with;
-        self.put(if *recursive {
-            "WITH RECURSIVE "
-        } else {
-            "WITH "
-        });
+        let With { with_token: _, recursive, cte_tables } = with;
+        self.put(if *recursive { "WITH RECURSIVE " } else { "WITH " });
         self.list(cte_tables, |p, cte| {
-            let Cte {
-                alias,
-                query,
-                from,
-                materialized,
-                closing_paren_token: _,
-            } = cte;
+            let Cte { alias, query, from, materialized, closing_paren_token: _ } = cte;
             absent(from.is_none(), "FROM in a WITH query")?;
             p.alias_with_columns(alias)?;
             p.put(" AS ");
@@ -96,12 +81,7 @@ impl Printer<'_> {
     }
 
     pub(super) fn alias_with_columns(&mut self, alias: &TableAlias) -> Result<(), Error> {
-        let TableAlias {
-            explicit: _,
-            name,
-            columns,
-            at,
-        } = alias;
+        let TableAlias { explicit: _, name, columns, at } = alias;
         absent(at.is_none(), "AT in an alias")?;
         self.ident(name);
         if columns.is_empty() {
@@ -124,12 +104,7 @@ impl Printer<'_> {
             SetExpr::Select(select) => self.select(select),
             SetExpr::Query(query) => self.bracketed_query(query),
             SetExpr::Values(values) => self.values(values),
-            SetExpr::SetOperation {
-                left,
-                op,
-                set_quantifier,
-                right,
-            } => {
+            SetExpr::SetOperation { left, op, set_quantifier, right } => {
                 self.arm(left)?;
                 self.put(match op {
                     SetOperator::Union => " UNION",
@@ -166,11 +141,7 @@ impl Printer<'_> {
     }
 
     pub(super) fn values(&mut self, values: &Values) -> Result<(), Error> {
-        let Values {
-            explicit_row,
-            value_keyword: _,
-            rows,
-        } = values;
+        let Values { explicit_row, value_keyword: _, rows } = values;
         absent(!explicit_row, "ROW in VALUES")?;
         self.put("VALUES ");
         self.list(rows, |p, row| {
@@ -282,9 +253,7 @@ impl Printer<'_> {
                 self.ident(alias);
                 Ok(())
             }
-            SelectItem::ExprWithAliases { .. } => {
-                Err(Error::unsupported("several aliases of one expression"))
-            }
+            SelectItem::ExprWithAliases { .. } => Err(Error::unsupported("several aliases of one expression")),
             SelectItem::QualifiedWildcard(kind, options) => {
                 match kind {
                     SelectItemQualifiedWildcardKind::ObjectName(name) => self.name(name)?,
@@ -322,11 +291,7 @@ impl Printer<'_> {
             Some(ExcludeSelectItem::Single(name)) => self.excluded(std::slice::from_ref(name))?,
             Some(ExcludeSelectItem::Multiple(names)) => self.excluded(names)?,
         }
-        if let Some(ExceptSelectItem {
-            first_element,
-            additional_elements,
-        }) = opt_except
-        {
+        if let Some(ExceptSelectItem { first_element, additional_elements }) = opt_except {
             self.put(" EXCLUDE (");
             self.ident(first_element);
             for ident in additional_elements {
@@ -338,11 +303,7 @@ impl Printer<'_> {
         if let Some(ReplaceSelectItem { items }) = opt_replace {
             self.put(" REPLACE (");
             self.list(items, |p, item| {
-                let ReplaceSelectElement {
-                    expr,
-                    column_name,
-                    as_keyword: _,
-                } = item.as_ref();
+                let ReplaceSelectElement { expr, column_name, as_keyword: _ } = item.as_ref();
                 p.expr(expr)?;
                 p.put(" AS ");
                 p.ident(column_name);
@@ -400,9 +361,7 @@ impl Printer<'_> {
                     }
                     self.expr(sets)?;
                 }
-                GroupByWithModifier::Rollup
-                | GroupByWithModifier::Cube
-                | GroupByWithModifier::Totals => {
+                GroupByWithModifier::Rollup | GroupByWithModifier::Cube | GroupByWithModifier::Totals => {
                     return Err(Error::unsupported("WITH ROLLUP, CUBE and TOTALS"));
                 }
             }
@@ -424,11 +383,7 @@ impl Printer<'_> {
 
     pub(super) fn order_by_exprs(&mut self, exprs: &[OrderByExpr]) -> Result<(), Error> {
         self.list(exprs, |p, item| {
-            let OrderByExpr {
-                expr,
-                options,
-                with_fill,
-            } = item;
+            let OrderByExpr { expr, options, with_fill } = item;
             absent(with_fill.is_none(), "WITH FILL")?;
             p.expr(expr)?;
             p.order_by_options(options)
@@ -453,11 +408,7 @@ impl Printer<'_> {
 
     fn limit(&mut self, limit: &LimitClause) -> Result<(), Error> {
         match limit {
-            LimitClause::LimitOffset {
-                limit,
-                offset,
-                limit_by,
-            } => {
+            LimitClause::LimitOffset { limit, offset, limit_by } => {
                 absent(limit_by.is_empty(), "LIMIT BY")?;
                 self.clause(" LIMIT ", limit.as_ref())?;
                 if let Some(Offset { value, rows: _ }) = offset {
@@ -471,11 +422,7 @@ impl Printer<'_> {
     }
 
     fn fetch(&mut self, fetch: &Fetch) -> Result<(), Error> {
-        let Fetch {
-            with_ties,
-            percent,
-            quantity,
-        } = fetch;
+        let Fetch { with_ties, percent, quantity } = fetch;
         absent(!with_ties, "WITH TIES")?;
         absent(!percent, "FETCH PERCENT")?;
         self.put(" LIMIT ");

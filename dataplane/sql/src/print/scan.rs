@@ -151,12 +151,7 @@ impl Printer<'_> {
     }
 
     fn raw(&mut self, scan: &Scan) {
-        self.tables.push(format!(
-            "{}.{}.{}",
-            names::RAW_CATALOG,
-            scan.table.schema,
-            scan.table.name
-        ));
+        self.tables.push(format!("{}.{}.{}", names::RAW_CATALOG, scan.table.schema, scan.table.name));
         quote::name_into(&mut self.out, names::RAW_CATALOG);
         self.put(".");
         quote::name_into(&mut self.out, &scan.table.schema);
@@ -199,17 +194,12 @@ impl Printer<'_> {
                 Ok(())
             }
             marker::Made::Returned(scan, column) => {
-                let column = self
-                    .scans
-                    .get(scan)
-                    .and_then(|scan| scan.columns.get(column));
+                let column = self.scans.get(scan).and_then(|scan| scan.columns.get(column));
                 let Some(column) = column else {
                     return Err(Error::unsupported("this column"));
                 };
                 let value = quote::name(&column.name);
-                let printed = column
-                    .mask
-                    .map_or_else(|| value.clone(), |mask| masked(mask, column, &value));
+                let printed = column.mask.map_or_else(|| value.clone(), |mask| masked(mask, column, &value));
                 self.put(&printed);
                 Ok(())
             }
@@ -224,21 +214,14 @@ impl Printer<'_> {
 
     /// The engine evaluates a CASE branch only for the rows that reach it.
     fn check(&mut self, scan: usize) -> Result<(), Error> {
-        let Some(Check {
-            filters,
-            value,
-            type_name,
-        }) = self.scans.get(scan).and_then(|scan| scan.check.as_ref())
+        let Some(Check { filters, value, type_name }) = self.scans.get(scan).and_then(|scan| scan.check.as_ref())
         else {
             return Err(Error::unsupported("this check"));
         };
         self.filters("CASE WHEN ", filters)?;
         self.put(" THEN ");
         self.expr(value)?;
-        self.put(&format!(
-            " ELSE CAST(system.main.\"error\"({}) AS {type_name}) END",
-            quote::text(CHECK_FAILED)
-        ));
+        self.put(&format!(" ELSE CAST(system.main.\"error\"({}) AS {type_name}) END", quote::text(CHECK_FAILED)));
         Ok(())
     }
 }

@@ -1,11 +1,10 @@
 //! Statements, and those that change rows.
 
 use sqlparser::ast::{
-    Assignment, AssignmentTarget, ConflictTarget, Delete, DoUpdate, Expr, FromTable, Insert, Merge,
-    MergeAction, MergeClause, MergeClauseKind, MergeInsertExpr, MergeInsertKind, MergeUpdateExpr,
-    MergeUpdateKind, ObjectName, OnConflict, OnConflictAction, OnInsert, Query, SelectItem,
-    Statement, TableAliasWithoutColumns, TableObject, Truncate, TruncateTableTarget, Update,
-    UpdateTableFromKind,
+    Assignment, AssignmentTarget, ConflictTarget, Delete, DoUpdate, Expr, FromTable, Insert, Merge, MergeAction,
+    MergeClause, MergeClauseKind, MergeInsertExpr, MergeInsertKind, MergeUpdateExpr, MergeUpdateKind, ObjectName,
+    OnConflict, OnConflictAction, OnInsert, Query, SelectItem, Statement, TableAliasWithoutColumns, TableObject,
+    Truncate, TruncateTableTarget, Update, UpdateTableFromKind,
 };
 
 use super::{Printer, absent};
@@ -27,9 +26,7 @@ impl Printer<'_> {
     /// A value of a row: `DEFAULT` is a word here, not a column.
     pub(super) fn settable(&mut self, expr: &Expr) -> Result<(), Error> {
         match expr {
-            Expr::Identifier(ident)
-                if ident.quote_style.is_none() && ident.value.eq_ignore_ascii_case("default") =>
-            {
+            Expr::Identifier(ident) if ident.quote_style.is_none() && ident.value.eq_ignore_ascii_case("default") => {
                 self.put("DEFAULT");
                 Ok(())
             }
@@ -66,23 +63,14 @@ impl Printer<'_> {
             multi_table_when_clauses,
             multi_table_else_clause,
         } = insert;
-        absent(
-            optimizer_hints.is_empty() && priority.is_none(),
-            "an optimizer hint",
-        )?;
+        absent(optimizer_hints.is_empty() && priority.is_none(), "an optimizer hint")?;
         absent(or.is_none() && !ignore && !replace_into, "INSERT OR …")?;
         absent(!overwrite, "INSERT OVERWRITE")?;
         absent(assignments.is_empty(), "INSERT … SET")?;
-        absent(
-            partitioned.is_none() && after_columns.is_empty(),
-            "PARTITION",
-        )?;
+        absent(partitioned.is_none() && after_columns.is_empty(), "PARTITION")?;
         absent(output.is_none(), "OUTPUT")?;
         absent(insert_alias.is_none(), "an alias of the new row")?;
-        absent(
-            settings.is_none() && format_clause.is_none(),
-            "SETTINGS and FORMAT",
-        )?;
+        absent(settings.is_none() && format_clause.is_none(), "SETTINGS and FORMAT")?;
         absent(
             multi_table_insert_type.is_none()
                 && multi_table_into_clauses.is_empty()
@@ -91,9 +79,7 @@ impl Printer<'_> {
             "INSERT into several tables",
         )?;
         let TableObject::TableName(name) = table else {
-            return Err(Error::unsupported(
-                "INSERT into something other than a table",
-            ));
+            return Err(Error::unsupported("INSERT into something other than a table"));
         };
         self.put("INSERT INTO ");
         self.name(name)?;
@@ -124,11 +110,7 @@ impl Printer<'_> {
     }
 
     fn on_insert(&mut self, on: &OnInsert) -> Result<(), Error> {
-        let OnInsert::OnConflict(OnConflict {
-            conflict_target,
-            action,
-        }) = on
-        else {
+        let OnInsert::OnConflict(OnConflict { conflict_target, action }) = on else {
             return Err(Error::unsupported("ON DUPLICATE KEY"));
         };
         self.put(" ON CONFLICT");
@@ -145,10 +127,7 @@ impl Printer<'_> {
         }
         match action {
             OnConflictAction::DoNothing => self.put(" DO NOTHING"),
-            OnConflictAction::DoUpdate(DoUpdate {
-                assignments,
-                selection,
-            }) => {
+            OnConflictAction::DoUpdate(DoUpdate { assignments, selection }) => {
                 self.put(" DO UPDATE SET ");
                 self.list(assignments, Self::assignment)?;
                 self.clause(" WHERE ", selection.as_ref())?;
@@ -193,10 +172,7 @@ impl Printer<'_> {
         absent(table.joins.is_empty(), "a join in UPDATE")?;
         absent(output.is_none(), "OUTPUT")?;
         absent(or.is_none(), "UPDATE OR …")?;
-        absent(
-            order_by.is_empty() && limit.is_none(),
-            "ORDER BY and LIMIT in UPDATE",
-        )?;
+        absent(order_by.is_empty() && limit.is_none(), "ORDER BY and LIMIT in UPDATE")?;
         self.put("UPDATE ");
         self.factor(&table.relation)?;
         self.put(" SET ");
@@ -231,10 +207,7 @@ impl Printer<'_> {
         absent(optimizer_hints.is_empty(), "an optimizer hint")?;
         absent(tables.is_empty(), "DELETE of several tables")?;
         absent(output.is_none(), "OUTPUT")?;
-        absent(
-            order_by.is_empty() && limit.is_none(),
-            "ORDER BY and LIMIT in DELETE",
-        )?;
+        absent(order_by.is_empty() && limit.is_none(), "ORDER BY and LIMIT in DELETE")?;
         let (FromTable::WithFromKeyword(from) | FromTable::WithoutKeyword(from)) = from;
         let [target] = from.as_slice() else {
             return Err(Error::unsupported("DELETE of several tables"));
@@ -251,16 +224,7 @@ impl Printer<'_> {
     }
 
     fn merge(&mut self, merge: &Merge) -> Result<(), Error> {
-        let Merge {
-            merge_token: _,
-            optimizer_hints,
-            into: _,
-            table,
-            source,
-            on,
-            clauses,
-            output,
-        } = merge;
+        let Merge { merge_token: _, optimizer_hints, into: _, table, source, on, clauses, output } = merge;
         absent(optimizer_hints.is_empty(), "an optimizer hint")?;
         absent(output.is_none(), "RETURNING of MERGE")?;
         self.put("MERGE INTO ");
@@ -277,37 +241,19 @@ impl Printer<'_> {
     }
 
     fn merge_clause(&mut self, clause: &MergeClause) -> Result<(), Error> {
-        let MergeClause {
-            when_token: _,
-            clause_kind,
-            predicate,
-            action,
-        } = clause;
+        let MergeClause { when_token: _, clause_kind, predicate, action } = clause;
         self.put(match clause_kind {
             MergeClauseKind::Matched => " WHEN MATCHED",
-            MergeClauseKind::NotMatched | MergeClauseKind::NotMatchedByTarget => {
-                " WHEN NOT MATCHED"
-            }
+            MergeClauseKind::NotMatched | MergeClauseKind::NotMatchedByTarget => " WHEN NOT MATCHED",
             MergeClauseKind::NotMatchedBySource => " WHEN NOT MATCHED BY SOURCE",
         });
         self.clause(" AND ", predicate.as_ref())?;
         self.put(" THEN ");
         match action {
             MergeAction::Delete { delete_token: _ } => self.put("DELETE"),
-            MergeAction::DoNothing {
-                do_token: _,
-                nothing_token: _,
-            } => self.put("DO NOTHING"),
-            MergeAction::Update(MergeUpdateExpr {
-                update_token: _,
-                kind,
-                update_predicate,
-                delete_predicate,
-            }) => {
-                absent(
-                    update_predicate.is_none() && delete_predicate.is_none(),
-                    "WHERE in MERGE",
-                )?;
+            MergeAction::DoNothing { do_token: _, nothing_token: _ } => self.put("DO NOTHING"),
+            MergeAction::Update(MergeUpdateExpr { update_token: _, kind, update_predicate, delete_predicate }) => {
+                absent(update_predicate.is_none() && delete_predicate.is_none(), "WHERE in MERGE")?;
                 let MergeUpdateKind::Set(assignments) = kind else {
                     return Err(Error::unsupported("UPDATE SET * in MERGE"));
                 };
@@ -338,29 +284,11 @@ impl Printer<'_> {
     }
 
     fn truncate(&mut self, truncate: &Truncate) -> Result<(), Error> {
-        let Truncate {
-            table_names,
-            partitions,
-            table: _,
-            if_exists,
-            identity,
-            cascade,
-            on_cluster,
-        } = truncate;
+        let Truncate { table_names, partitions, table: _, if_exists, identity, cascade, on_cluster } = truncate;
         absent(partitions.is_none(), "PARTITION")?;
         absent(!if_exists, "TRUNCATE IF EXISTS")?;
-        absent(
-            identity.is_none() && cascade.is_none() && on_cluster.is_none(),
-            "options of TRUNCATE",
-        )?;
-        let [
-            TruncateTableTarget {
-                name,
-                only,
-                has_asterisk,
-            },
-        ] = table_names.as_slice()
-        else {
+        absent(identity.is_none() && cascade.is_none() && on_cluster.is_none(), "options of TRUNCATE")?;
+        let [TruncateTableTarget { name, only, has_asterisk }] = table_names.as_slice() else {
             return Err(Error::unsupported("TRUNCATE of several tables"));
         };
         absent(!only && !has_asterisk, "TRUNCATE ONLY")?;

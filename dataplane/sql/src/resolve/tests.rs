@@ -53,11 +53,7 @@ fn functions_that_look_outside_are_refused() {
         "SELECT id FROM customers WHERE id IN (SELECT current_setting('x'))",
     ];
     for sql in cases {
-        assert!(
-            matches!(refusal(sql), Kind::UnsupportedFunction { .. }),
-            "{sql}: {:?}",
-            refusal(sql)
-        );
+        assert!(matches!(refusal(sql), Kind::UnsupportedFunction { .. }), "{sql}: {:?}", refusal(sql));
     }
 }
 
@@ -116,67 +112,37 @@ fn names_match_without_regard_to_case() {
 #[test]
 fn a_missing_table_is_told_where_and_what_may_be_meant() {
     let error = engine("SELECT *\nFROM custmers", &Rules::default()).expect_err("no such table");
-    assert_eq!(
-        error.message,
-        "table custmers does not exist; did you mean main.customers?"
-    );
-    assert_eq!(
-        error
-            .position
-            .map(|position| (position.line, position.column)),
-        Some((2, 6))
-    );
+    assert_eq!(error.message, "table custmers does not exist; did you mean main.customers?");
+    assert_eq!(error.position.map(|position| (position.line, position.column)), Some((2, 6)));
 }
 
 #[test]
 fn labels_are_the_words_of_the_statement() {
-    let made = engine(
-        "SELECT NVL(note, 'x'), id, count(*) FROM orders GROUP BY ALL",
-        &Rules::default(),
-    )
-    .expect("engine SQL");
-    assert!(
-        made.sql
-            .contains(r#"AS "NVL(note, 'x')", "id", count(*) AS "count(*)""#),
-        "{}",
-        made.sql
-    );
+    let made =
+        engine("SELECT NVL(note, 'x'), id, count(*) FROM orders GROUP BY ALL", &Rules::default()).expect("engine SQL");
+    assert!(made.sql.contains(r#"AS "NVL(note, 'x')", "id", count(*) AS "count(*)""#), "{}", made.sql);
 }
 
 #[test]
 fn a_subquery_without_a_name_has_its_words_as_label() {
     assert!(
-        engine(
-            "SELECT (SELECT max(id) FROM customers), EXISTS (SELECT 1 FROM orders) FROM payroll",
-            &Rules::default()
-        )
-        .is_ok()
+        engine("SELECT (SELECT max(id) FROM customers), EXISTS (SELECT 1 FROM orders) FROM payroll", &Rules::default())
+            .is_ok()
     );
 }
 
 #[test]
 fn facts_need_no_catalog() {
-    let statement = parse("WITH a AS (SELECT * FROM s.t) INSERT INTO x SELECT * FROM a, b")
-        .map(|s| s.tables().len());
+    let statement = parse("WITH a AS (SELECT * FROM s.t) INSERT INTO x SELECT * FROM a, b").map(|s| s.tables().len());
     assert!(statement.is_ok());
-    let statement = parse("INSERT INTO x SELECT upper(b.n) FROM a JOIN S.b ON a.i = $3 WHERE a.j IN (SELECT i FROM c)").expect("a statement");
-    let tables: Vec<_> = statement
-        .tables()
-        .iter()
-        .map(|table| table.name.as_str())
-        .collect();
+    let statement = parse("INSERT INTO x SELECT upper(b.n) FROM a JOIN S.b ON a.i = $3 WHERE a.j IN (SELECT i FROM c)")
+        .expect("a statement");
+    let tables: Vec<_> = statement.tables().iter().map(|table| table.name.as_str()).collect();
     assert_eq!(tables, ["x", "a", "b", "c"]);
     assert_eq!(statement.parameters(), 3);
     assert!(statement.is_write());
     assert!(statement.functions().contains("upper"));
-    assert!(
-        resolve(
-            statement,
-            &crate::Catalog::default(),
-            &crate::Names::new("d")
-        )
-        .is_err()
-    );
+    assert!(resolve(statement, &crate::Catalog::default(), &crate::Names::new("d")).is_err());
 }
 
 #[test]
@@ -186,16 +152,6 @@ fn nothing_of_a_literal_is_in_the_log() {
     for hidden in ["secret", "4711", "ABCD"] {
         assert!(!redacted.contains(hidden), "{redacted}");
     }
-    assert!(
-        parse("SET x = 'secret'")
-            .expect("a statement")
-            .redacted()
-            .starts_with("SET")
-    );
-    assert!(
-        !parse("COPY t TO 'secret'")
-            .expect("a statement")
-            .redacted()
-            .contains("secret")
-    );
+    assert!(parse("SET x = 'secret'").expect("a statement").redacted().starts_with("SET"));
+    assert!(!parse("COPY t TO 'secret'").expect("a statement").redacted().contains("secret"));
 }

@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 use std::ops::ControlFlow;
 
 use sqlparser::ast::{
-    Expr, FromTable, Ident, ObjectName, ObjectType, OnConflictAction, OnInsert, Statement,
-    TableFactor, TableObject, Value, Visit, Visitor,
+    Expr, FromTable, Ident, ObjectName, ObjectType, OnConflictAction, OnInsert, Statement, TableFactor, TableObject,
+    Value, Visit, Visitor,
 };
 
 use super::{Operation, TableUse};
@@ -32,10 +32,7 @@ pub(super) fn of(tree: &mut Statement) -> Result<Facts, Error> {
     let _: ControlFlow<()> = tree.visit(&mut statements);
     facts.operations.extend(statements.operations);
     scope::walk_statement(tree, &mut facts)?;
-    facts.calls_write = facts
-        .functions
-        .iter()
-        .any(|name| functions::class(name) == Some(Class::Write));
+    facts.calls_write = facts.functions.iter().any(|name| functions::class(name) == Some(Class::Write));
     Ok(facts)
 }
 
@@ -53,26 +50,17 @@ fn targets(tree: &Statement) -> Vec<(ObjectName, Operation)> {
         Statement::Update(update) => of_factor(&update.table.relation, Operation::Update),
         Statement::Delete(delete) => {
             let (FromTable::WithFromKeyword(from) | FromTable::WithoutKeyword(from)) = &delete.from;
-            from.iter()
-                .flat_map(|table| of_factor(&table.relation, Operation::Delete))
-                .collect()
+            from.iter().flat_map(|table| of_factor(&table.relation, Operation::Delete)).collect()
         }
         Statement::Merge(merge) => of_factor(&merge.table, Operation::Merge),
-        Statement::Truncate(truncate) => truncate
-            .table_names
-            .iter()
-            .map(|target| (target.name.clone(), Operation::Delete))
-            .collect(),
+        Statement::Truncate(truncate) => {
+            truncate.table_names.iter().map(|target| (target.name.clone(), Operation::Delete)).collect()
+        }
         Statement::CreateTable(create) => vec![(create.name.clone(), Operation::Create)],
         Statement::AlterTable(alter) => vec![(alter.name.clone(), Operation::Alter)],
-        Statement::Drop {
-            object_type: ObjectType::Table,
-            names,
-            ..
-        } => names
-            .iter()
-            .map(|name| (name.clone(), Operation::Drop))
-            .collect(),
+        Statement::Drop { object_type: ObjectType::Table, names, .. } => {
+            names.iter().map(|name| (name.clone(), Operation::Drop)).collect()
+        }
         Statement::Explain { statement, .. } => targets(statement),
         Statement::ExplainTable { table_name, .. } => vec![(table_name.clone(), Operation::Select)],
         _ => Vec::new(),
@@ -81,12 +69,7 @@ fn targets(tree: &Statement) -> Vec<(ObjectName, Operation)> {
 
 impl Facts {
     fn table(&mut self, name: &ObjectName, operation: Operation) {
-        let Some(TableName {
-            database: _,
-            schema,
-            name,
-        }) = TableName::of(name)
-        else {
+        let Some(TableName { database: _, schema, name }) = TableName::of(name) else {
             return;
         };
         let same = |known: &&mut TableUse| {
@@ -98,11 +81,7 @@ impl Facts {
             Some(known) => {
                 known.operations.insert(operation);
             }
-            None => self.tables.push(TableUse {
-                schema,
-                name,
-                operations: BTreeSet::from([operation]),
-            }),
+            None => self.tables.push(TableUse { schema, name, operations: BTreeSet::from([operation]) }),
         }
     }
 
@@ -116,12 +95,7 @@ impl Facts {
 impl Relations for Facts {
     fn factor(&mut self, factor: &mut TableFactor, with: Option<usize>) -> Result<(), Error> {
         match factor {
-            TableFactor::Table {
-                name,
-                args: Some(_),
-                ..
-            }
-            | TableFactor::Function { name, .. } => self.call(name),
+            TableFactor::Table { name, args: Some(_), .. } | TableFactor::Function { name, .. } => self.call(name),
             TableFactor::Table { name, .. } if with.is_none() => {
                 if TableName::of(name).is_none() {
                     return Err(Error::unsupported("this form of table name"));
@@ -165,21 +139,15 @@ impl Visitor for Statements {
             Statement::Query(_) | Statement::ExplainTable { .. } => &[Operation::Select],
             Statement::Insert(insert) => {
                 let updates = matches!(&insert.on, Some(OnInsert::OnConflict(on)) if matches!(on.action, OnConflictAction::DoUpdate(_)));
-                if updates {
-                    &[Operation::Insert, Operation::Update]
-                } else {
-                    &[Operation::Insert]
-                }
+                if updates { &[Operation::Insert, Operation::Update] } else { &[Operation::Insert] }
             }
             Statement::Update(_) => &[Operation::Update],
             Statement::Delete(_) | Statement::Truncate(_) => &[Operation::Delete],
             Statement::Merge(_) => &[Operation::Merge],
-            Statement::CreateTable(create) if create.or_replace => {
-                &[Operation::Create, Operation::Drop]
+            Statement::CreateTable(create) if create.or_replace => &[Operation::Create, Operation::Drop],
+            Statement::CreateTable(_) | Statement::CreateSchema { .. } | Statement::CreateView(_) => {
+                &[Operation::Create]
             }
-            Statement::CreateTable(_)
-            | Statement::CreateSchema { .. }
-            | Statement::CreateView(_) => &[Operation::Create],
             Statement::AlterTable(_) | Statement::AlterSchema(_) => &[Operation::Alter],
             Statement::Drop { .. } => &[Operation::Drop],
             _ => &[],

@@ -88,23 +88,13 @@ pub(super) fn of(tree: &Statement) -> Kind {
         Statement::CreateTable(_) => Kind::CreateTable,
         Statement::CreateSchema { .. } => Kind::CreateSchema,
         Statement::AlterTable(_) => Kind::AlterTable,
-        Statement::Drop {
-            object_type: ObjectType::Table,
-            ..
-        } => Kind::DropTable,
-        Statement::Drop {
-            object_type: ObjectType::Schema,
-            ..
-        } => Kind::DropSchema,
+        Statement::Drop { object_type: ObjectType::Table, .. } => Kind::DropTable,
+        Statement::Drop { object_type: ObjectType::Schema, .. } => Kind::DropSchema,
         Statement::Explain { .. } => Kind::Explain,
-        Statement::ExplainTable { table_name, .. } => Kind::Describe {
-            name: table_name.to_string(),
-        },
+        Statement::ExplainTable { table_name, .. } => Kind::Describe { name: table_name.to_string() },
         Statement::ShowVariable { variable } => {
             let words: Vec<&str> = variable.iter().map(|word| word.value.as_str()).collect();
-            Kind::Session(SessionCommand::Show {
-                name: words.join(" "),
-            })
+            Kind::Session(SessionCommand::Show { name: words.join(" ") })
         }
         Statement::ShowTables { .. }
         | Statement::ShowViews { .. }
@@ -115,31 +105,22 @@ pub(super) fn of(tree: &Statement) -> Kind {
         | Statement::ShowFunctions { .. }
         | Statement::ShowVariables { .. }
         | Statement::ShowCreate { .. } => Kind::Show,
-        Statement::StartTransaction {
-            statements,
-            exception: None,
-            ..
-        } if statements.is_empty() => Kind::Transaction(TransactionCommand::Begin),
+        Statement::StartTransaction { statements, exception: None, .. } if statements.is_empty() => {
+            Kind::Transaction(TransactionCommand::Begin)
+        }
         Statement::Commit { chain: false, .. } => Kind::Transaction(TransactionCommand::Commit),
-        Statement::Rollback {
-            chain: false,
-            savepoint: None,
-        } => Kind::Transaction(TransactionCommand::Rollback),
-        Statement::Savepoint { .. }
-        | Statement::ReleaseSavepoint { .. }
-        | Statement::Rollback { .. } => Kind::Transaction(TransactionCommand::Savepoint),
-        other => session(other)
-            .map_or_else(|| Kind::Other(construct(other)), Kind::Session)
-            .transaction(other),
+        Statement::Rollback { chain: false, savepoint: None } => Kind::Transaction(TransactionCommand::Rollback),
+        Statement::Savepoint { .. } | Statement::ReleaseSavepoint { .. } | Statement::Rollback { .. } => {
+            Kind::Transaction(TransactionCommand::Savepoint)
+        }
+        other => session(other).map_or_else(|| Kind::Other(construct(other)), Kind::Session).transaction(other),
     }
 }
 
 impl Kind {
     fn transaction(self, tree: &Statement) -> Self {
         match tree {
-            Statement::Set(Set::SetTransaction { .. }) => {
-                Self::Transaction(TransactionCommand::SetTransaction)
-            }
+            Statement::Set(Set::SetTransaction { .. }) => Self::Transaction(TransactionCommand::SetTransaction),
             _ => self,
         }
     }
@@ -147,41 +128,28 @@ impl Kind {
 
 fn session(tree: &Statement) -> Option<SessionCommand> {
     Some(match tree {
-        Statement::Set(Set::SingleAssignment {
-            variable, values, ..
-        }) => {
+        Statement::Set(Set::SingleAssignment { variable, values, .. }) => {
             let values: Vec<String> = values.iter().map(value).collect();
-            SessionCommand::Set {
-                name: path(variable),
-                value: values.join(", "),
-            }
+            SessionCommand::Set { name: path(variable), value: values.join(", ") }
         }
-        Statement::Set(Set::SetTimeZone { value: zone, .. }) => SessionCommand::Set {
-            name: "timezone".to_owned(),
-            value: value(zone),
-        },
-        Statement::Set(Set::SetNames { charset_name, .. }) => SessionCommand::Set {
-            name: "client_encoding".to_owned(),
-            value: charset_name.value.clone(),
-        },
-        Statement::Set(Set::SetRole { .. } | Set::SetSessionAuthorization(_)) => {
-            SessionCommand::SetRole
+        Statement::Set(Set::SetTimeZone { value: zone, .. }) => {
+            SessionCommand::Set { name: "timezone".to_owned(), value: value(zone) }
         }
+        Statement::Set(Set::SetNames { charset_name, .. }) => {
+            SessionCommand::Set { name: "client_encoding".to_owned(), value: charset_name.value.clone() }
+        }
+        Statement::Set(Set::SetRole { .. } | Set::SetSessionAuthorization(_)) => SessionCommand::SetRole,
         Statement::Reset(reset) => match &reset.reset {
             Reset::ALL => SessionCommand::ResetAll,
             Reset::ConfigurationParameter(name) => SessionCommand::Reset { name: path(name) },
             Reset::SessionAuthorization => SessionCommand::SetRole,
         },
-        Statement::Discard {
-            object_type: DiscardObject::ALL,
-        } => SessionCommand::DiscardAll,
+        Statement::Discard { object_type: DiscardObject::ALL } => SessionCommand::DiscardAll,
         Statement::Discard { .. } => SessionCommand::Discard,
         Statement::Use(used) => used_object(used),
         Statement::AlterSession { .. } => SessionCommand::Alter,
         Statement::LISTEN { .. } | Statement::UNLISTEN { .. } => SessionCommand::Listen,
-        Statement::Deallocate { name, .. } => SessionCommand::Deallocate {
-            name: name.value.clone(),
-        },
+        Statement::Deallocate { name, .. } => SessionCommand::Deallocate { name: name.value.clone() },
         _ => return None,
     })
 }
@@ -196,19 +164,12 @@ fn used_object(used: &Use) -> SessionCommand {
         Use::Object(name) => ("object", path(name)),
         Use::Default => ("default", String::new()),
     };
-    SessionCommand::Use {
-        what: what.to_owned(),
-        name,
-    }
+    SessionCommand::Use { what: what.to_owned(), name }
 }
 
 fn path(name: &ObjectName) -> String {
     let parts = crate::names::parts(name).unwrap_or_default();
-    parts
-        .iter()
-        .map(|ident| ident.value.as_str())
-        .collect::<Vec<_>>()
-        .join(".")
+    parts.iter().map(|ident| ident.value.as_str()).collect::<Vec<_>>().join(".")
 }
 
 /// The value of a setting without its quotes.
@@ -229,12 +190,7 @@ pub(crate) fn construct(tree: &Statement) -> String {
     const WORDS_MAX: usize = 2;
     let printed = tree.to_string();
     let words = printed.split_whitespace().take(WORDS_MAX);
-    let keywords: Vec<&str> = words
-        .take_while(|word| word.chars().all(|c| c.is_ascii_uppercase() || c == '_'))
-        .collect();
-    if keywords.is_empty() {
-        "this statement".to_owned()
-    } else {
-        keywords.join(" ")
-    }
+    let keywords: Vec<&str> =
+        words.take_while(|word| word.chars().all(|c| c.is_ascii_uppercase() || c == '_')).collect();
+    if keywords.is_empty() { "this statement".to_owned() } else { keywords.join(" ") }
 }

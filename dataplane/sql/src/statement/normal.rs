@@ -3,8 +3,7 @@
 use std::ops::ControlFlow;
 
 use sqlparser::ast::{
-    Select, SelectFlavor, SelectItem, Statement, Value, ValueWithSpan, VisitMut, VisitorMut,
-    WildcardAdditionalOptions,
+    Select, SelectFlavor, SelectItem, Statement, Value, ValueWithSpan, VisitMut, VisitorMut, WildcardAdditionalOptions,
 };
 
 use crate::error::{Error, Kind};
@@ -31,26 +30,15 @@ impl Form {
         if name == "?" {
             self.questions += 1;
         }
-        let number = if name == "?" {
-            Some(self.questions)
-        } else {
-            name.strip_prefix('$').and_then(number)
-        };
+        let number = if name == "?" { Some(self.questions) } else { name.strip_prefix('$').and_then(number) };
         self.numbered |= name != "?";
         if self.numbered && self.questions > 0 {
-            return Err(Error::syntax(
-                "parameters are written $1 or ?, not both in one statement",
-            ));
+            return Err(Error::syntax("parameters are written $1 or ?, not both in one statement"));
         }
         match number {
             Some(number) if number <= PARAMETERS_MAX => Ok(number),
-            Some(_) => Err(Error::new(
-                Kind::TooLarge,
-                format!("a statement may have {PARAMETERS_MAX} parameters"),
-            )),
-            None => Err(Error::syntax(format!(
-                "parameters are written $1 or ?, not {name}"
-            ))),
+            Some(_) => Err(Error::new(Kind::TooLarge, format!("a statement may have {PARAMETERS_MAX} parameters"))),
+            None => Err(Error::syntax(format!("parameters are written $1 or ?, not {name}"))),
         }
     }
 }

@@ -9,14 +9,23 @@ use super::typeinfo;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Command {
     /// `SET name = value`; no value is `DEFAULT`.
-    Set { name: String, value: Option<String> },
+    Set {
+        name: String,
+        value: Option<String>,
+    },
     Reset(String),
     ResetAll,
     Show(String),
     ShowAll,
-    Begin { read_only: Option<bool>, tag: &'static str },
+    Begin {
+        read_only: Option<bool>,
+        tag: &'static str,
+    },
     /// `SET TRANSACTION` and `SET SESSION CHARACTERISTICS`: isolation and access mode.
-    Characteristics { read_only: Option<bool>, session: bool },
+    Characteristics {
+        read_only: Option<bool>,
+        session: bool,
+    },
     Commit,
     Rollback,
     DiscardAll,
@@ -24,8 +33,15 @@ pub enum Command {
     Discard(&'static str),
     Deallocate(Option<String>),
     /// `DECLARE name CURSOR FOR statement`; the statement starts at this token.
-    Declare { name: String, statement_at: usize },
-    Fetch { name: String, count: Count, moves: bool },
+    Declare {
+        name: String,
+        statement_at: usize,
+    },
+    Fetch {
+        name: String,
+        count: Count,
+        moves: bool,
+    },
     CloseCursor(Option<String>),
     Unlisten,
     /// `SELECT` of functions that tell about the session: one row.
@@ -276,7 +292,12 @@ impl Reader<'_> {
         if self.word("all").is_some() {
             return Some(Command::DiscardAll);
         }
-        let tags = [("plans", "DISCARD PLANS"), ("sequences", "DISCARD SEQUENCES"), ("temp", "DISCARD TEMP"), ("temporary", "DISCARD TEMP")];
+        let tags = [
+            ("plans", "DISCARD PLANS"),
+            ("sequences", "DISCARD SEQUENCES"),
+            ("temp", "DISCARD TEMP"),
+            ("temporary", "DISCARD TEMP"),
+        ];
         let (_, tag) = tags.into_iter().find(|(word, _)| self.word(word).is_some())?;
         Some(Command::Discard(tag))
     }
@@ -299,7 +320,10 @@ impl Reader<'_> {
             if self.word("scroll").is_some() || self.word("binary").is_some() {
                 return Some(Command::Refused("a cursor that scrolls or is binary"));
             }
-            let _plain = self.word("insensitive").or_else(|| self.word("asensitive")).or_else(|| self.words(&["no", "scroll"]))?;
+            let _plain = self
+                .word("insensitive")
+                .or_else(|| self.word("asensitive"))
+                .or_else(|| self.words(&["no", "scroll"]))?;
         }
         if self.words(&["with", "hold"]).is_some() {
             return Some(Command::Refused("a cursor WITH HOLD"));
@@ -399,8 +423,14 @@ mod tests {
             ("show server_version", Command::Show("server_version".to_owned())),
             ("BEGIN", Command::Begin { read_only: None, tag: "BEGIN" }),
             ("BEGIN READ ONLY", Command::Begin { read_only: Some(true), tag: "BEGIN" }),
-            ("START TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ WRITE", Command::Begin { read_only: Some(false), tag: "START TRANSACTION" }),
-            ("SET SESSION CHARACTERISTICS AS TRANSACTION ISOLATION LEVEL READ UNCOMMITTED", Command::Characteristics { read_only: None, session: true }),
+            (
+                "START TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ WRITE",
+                Command::Begin { read_only: Some(false), tag: "START TRANSACTION" },
+            ),
+            (
+                "SET SESSION CHARACTERISTICS AS TRANSACTION ISOLATION LEVEL READ UNCOMMITTED",
+                Command::Characteristics { read_only: None, session: true },
+            ),
             ("end work", Command::Commit),
             ("ROLLBACK", Command::Rollback),
             ("rollback to savepoint a", Command::Refused("SAVEPOINT")),
@@ -408,7 +438,10 @@ mod tests {
             ("UNLISTEN *", Command::Unlisten),
             ("DISCARD ALL", Command::DiscardAll),
             ("DEALLOCATE PREPARE s1", Command::Deallocate(Some("s1".to_owned()))),
-            ("FETCH FORWARD 100 FROM \"c 1\"", Command::Fetch { name: "c 1".to_owned(), count: Count::Rows(100), moves: false }),
+            (
+                "FETCH FORWARD 100 FROM \"c 1\"",
+                Command::Fetch { name: "c 1".to_owned(), count: Count::Rows(100), moves: false },
+            ),
             ("fetch all in c", Command::Fetch { name: "c".to_owned(), count: Count::All, moves: false }),
             ("DECLARE c CURSOR WITHOUT HOLD FOR SELECT 1", Command::Declare { name: "c".to_owned(), statement_at: 6 }),
         ];
@@ -442,7 +475,8 @@ mod tests {
     fn functions_of_the_session_keep_their_columns() {
         let text = "SELECT current_setting('jit') AS cur, pg_catalog.set_config('jit', 'off', false) AS new";
         let Some(Command::Select(calls)) = command(text) else { panic!("a select") };
-        let names: Vec<_> = calls.iter().map(|call| (call.function, call.column.as_str(), call.arguments.len())).collect();
+        let names: Vec<_> =
+            calls.iter().map(|call| (call.function, call.column.as_str(), call.arguments.len())).collect();
         assert_eq!(names, [("current_setting", "cur", 1), ("set_config", "new", 3)]);
     }
 }

@@ -250,7 +250,12 @@ impl Conversation {
     }
 
     /// Runs a statement through the pipeline up to its first rows.
-    pub(super) async fn start(&mut self, sql: &str, params: Vec<engine::Value>, formats: &Formats) -> Result<Delivery, Stop> {
+    pub(super) async fn start(
+        &mut self,
+        sql: &str,
+        params: Vec<engine::Value>,
+        formats: &Formats,
+    ) -> Result<Delivery, Stop> {
         self.refuse_writes_if_read_only(sql)?;
         if self.transaction.handle().is_some() {
             // One session runs one statement: what is suspended on it is read to its end first.
@@ -300,7 +305,10 @@ impl Conversation {
 /// A warning of the answer as a notice: masked columns by their own code.
 fn notice(warning: &str) -> Failure {
     let masked = warning.strip_prefix(Code::ColumnMasked.stable()).map(|rest| rest.trim_start_matches([':', ' ']));
-    let mut notice = Failure::new(Code::ColumnMasked, masked.map_or_else(|| warning.to_owned(), |columns| format!("columns masked: {columns}")));
+    let mut notice = Failure::new(
+        Code::ColumnMasked,
+        masked.map_or_else(|| warning.to_owned(), |columns| format!("columns masked: {columns}")),
+    );
     if masked.is_none() {
         notice.detail.clear();
     }

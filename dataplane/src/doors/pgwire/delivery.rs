@@ -52,7 +52,12 @@ pub fn fields(columns: &[Column], formats: &Formats) -> Result<Vec<Field>, Failu
 }
 
 impl Delivery {
-    pub fn new(answer: Answer, formats: &Formats, cancel: CancellationToken, rules: Arc<Governance>) -> Result<Self, Failure> {
+    pub fn new(
+        answer: Answer,
+        formats: &Formats,
+        cancel: CancellationToken,
+        rules: Arc<Governance>,
+    ) -> Result<Self, Failure> {
         Ok(Self {
             fields: fields(&answer.columns, formats)?,
             command: answer.command,
@@ -97,7 +102,13 @@ impl Delivery {
     }
 
     /// Writes up to `most` rows; how many there were, and whether more may follow.
-    pub async fn send(&mut self, most: Option<u64>, zone: Tz, wire: &mut Wire, watch: &mut Watch) -> Result<(u64, bool), Stop> {
+    pub async fn send(
+        &mut self,
+        most: Option<u64>,
+        zone: Tz,
+        wire: &mut Wire,
+        watch: &mut Watch,
+    ) -> Result<(u64, bool), Stop> {
         if self.sent > 0 && !watch.still_holds(&self.rules) {
             self.rows = None;
             self.waiting.clear();

@@ -62,7 +62,13 @@ enum State {
 impl Portal {
     /// Of `DECLARE … CURSOR`: it runs already.
     pub fn cursor(delivery: Delivery) -> Self {
-        Self { prepared: None, params: Vec::new(), formats: Formats::default(), told: None, state: State::Running(Box::new(delivery)) }
+        Self {
+            prepared: None,
+            params: Vec::new(),
+            formats: Formats::default(),
+            told: None,
+            state: State::Running(Box::new(delivery)),
+        }
     }
 
     fn running(&self) -> Option<&Delivery> {
@@ -87,7 +93,14 @@ impl Prepared {
             return Err(Failure::new(Code::BadSql, "a prepared statement is one statement"));
         }
         let Some(piece) = pieces.pop() else {
-            return Ok(Self { sql: String::new(), before: 0, starts: Vec::new(), what: What::Empty, declared, described: Mutex::default() });
+            return Ok(Self {
+                sql: String::new(),
+                before: 0,
+                starts: Vec::new(),
+                what: What::Empty,
+                declared,
+                described: Mutex::default(),
+            });
         };
         let what = command::read(&piece.tokens).map_or(What::Statement, What::Command);
         let sql = piece.text.to_owned();
@@ -125,11 +138,15 @@ impl Conversation {
 
     fn parse(&mut self, name: String, sql: &str, types: Vec<u32>) -> Result<(), Stop> {
         if !name.is_empty() && self.statements.contains_key(&name) {
-            return Err(Failure::new(Code::Conflict, format!("prepared statement {name:?} already exists")).with_state("42P05").into());
+            return Err(Failure::new(Code::Conflict, format!("prepared statement {name:?} already exists"))
+                .with_state("42P05")
+                .into());
         }
         let text: usize = self.statements.values().map(|prepared| prepared.sql.len()).sum();
         if self.statements.len() >= OPEN_MAX || text + sql.len() > TEXT_BYTES_MAX {
-            return Err(Failure::new(Code::InvalidParams, "the session has too many prepared statements").with_state("53400").into());
+            return Err(Failure::new(Code::InvalidParams, "the session has too many prepared statements")
+                .with_state("53400")
+                .into());
         }
         let prepared = Prepared::new(sql, types)?;
         self.may_go_on(prepared.command())?;
@@ -139,7 +156,8 @@ impl Conversation {
     }
 
     fn prepared(&self, name: &str) -> Result<Arc<Prepared>, Failure> {
-        let missing = || Failure::new(Code::NotFound, format!("prepared statement {name:?} does not exist")).with_state("26000");
+        let missing =
+            || Failure::new(Code::NotFound, format!("prepared statement {name:?} does not exist")).with_state("26000");
         self.statements.get(name).cloned().ok_or_else(missing)
     }
 
@@ -173,14 +191,19 @@ impl Conversation {
         let description = self.description(prepared).await?;
         let described = description.parameters.iter().map(|name| PgType::from_engine(name).oid());
         let declared = declared.iter().copied().chain(std::iter::repeat(0));
-        Ok(described.zip(declared).map(|(described, declared)| if declared == 0 { described } else { declared }).collect())
+        Ok(described
+            .zip(declared)
+            .map(|(described, declared)| if declared == 0 { described } else { declared })
+            .collect())
     }
 
     async fn bind(&mut self, bind: Bind) -> Result<(), Stop> {
         let prepared = self.prepared(&bind.statement)?;
         self.may_go_on(prepared.command())?;
         if !bind.portal.is_empty() && (self.portals.contains_key(&bind.portal) || self.portals.len() >= OPEN_MAX) {
-            return Err(Failure::new(Code::Conflict, format!("portal {:?} cannot be opened", bind.portal)).with_state("42P03").into());
+            return Err(Failure::new(Code::Conflict, format!("portal {:?} cannot be opened", bind.portal))
+                .with_state("42P03")
+                .into());
         }
         let types = if bind.values.is_empty() { Vec::new() } else { self.types(&prepared, bind.values.len()).await? };
         if matches!(prepared.what, What::Statement) && types.len() != bind.values.len() {
@@ -193,7 +216,8 @@ impl Conversation {
         for (at, (value, format)) in bind.values.into_iter().zip(formats).enumerate() {
             params.push(parameters::value(at + 1, types.get(at).copied().unwrap_or(0), format, value)?);
         }
-        let portal = Portal { prepared: Some(prepared), params, formats: bind.results, told: None, state: State::Ready };
+        let portal =
+            Portal { prepared: Some(prepared), params, formats: bind.results, told: None, state: State::Ready };
         self.portals.insert(bind.portal, portal);
         reply::bind_complete(&mut self.wire.out);
         Ok(())
@@ -272,7 +296,9 @@ impl Conversation {
                     reply::empty_query(&mut self.wire.out);
                     return Ok(());
                 }
-                What::Command(Command::Fetch { name, count, moves }) => return self.fetch(name, *count, *moves, false).await,
+                What::Command(Command::Fetch { name, count, moves }) => {
+                    return self.fetch(name, *count, *moves, false).await;
+                }
                 What::Command(command) => {
                     let params = std::mem::take(&mut portal.params);
                     let mut reply = self.command(command, &prepared.sql, &prepared.starts, params).await?;
@@ -307,7 +333,9 @@ impl Conversation {
         })?;
         let kinds = || delivery.fields.iter().map(|field| &field.kind);
         if portal.told.as_ref().is_some_and(|told| !told.iter().eq(kinds())) {
-            return Err(Failure::unsupported("a result that changed since it was described").with_hint("prepare the statement again").into());
+            return Err(Failure::unsupported("a result that changed since it was described")
+                .with_hint("prepare the statement again")
+                .into());
         }
         portal.state = State::Running(Box::new(delivery));
         Ok(())

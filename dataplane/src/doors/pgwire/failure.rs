@@ -63,8 +63,13 @@ impl Failure {
 impl From<&crate::Error> for Failure {
     fn from(error: &crate::Error) -> Self {
         let problem = error.problem();
-        let hint = problem.details.get("did_you_mean").and_then(|name| name.as_str()).map(|name| format!("did you mean {name}?"));
-        let position = problem.details.get("position").and_then(serde_json::Value::as_u64).and_then(|at| usize::try_from(at).ok());
+        let hint = problem
+            .details
+            .get("did_you_mean")
+            .and_then(|name| name.as_str())
+            .map(|name| format!("did you mean {name}?"));
+        let position =
+            problem.details.get("position").and_then(serde_json::Value::as_u64).and_then(|at| usize::try_from(at).ok());
         Self { hint, position, ..Self::new(problem.code, problem.message) }
     }
 }

@@ -52,7 +52,8 @@ impl Property {
 }
 
 fn is_word(text: &str) -> bool {
-    text.starts_with(|c: char| c.is_ascii_lowercase()) && text.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit())
+    text.starts_with(|c: char| c.is_ascii_lowercase())
+        && text.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit())
 }
 
 /// What a session has declared.

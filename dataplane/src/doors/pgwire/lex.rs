@@ -109,7 +109,9 @@ impl Reader<'_> {
                 self.quoted('\'', true, Token::Text)
             }
             ('$', Some(c)) if c == '$' || c.is_alphabetic() || c == '_' => self.dollar(),
-            (c, _) if c.is_ascii_digit() => Next::Token(Token::Number(self.while_(|c| c.is_ascii_alphanumeric() || c == '.'))),
+            (c, _) if c.is_ascii_digit() => {
+                Next::Token(Token::Number(self.while_(|c| c.is_ascii_alphanumeric() || c == '.')))
+            }
             (c, _) if c.is_alphabetic() || c == '_' => {
                 let word = self.while_(|c| c.is_alphanumeric() || c == '_' || c == '$');
                 Next::Token(Token::Word(word.to_lowercase()))

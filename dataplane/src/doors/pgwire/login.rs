@@ -72,7 +72,8 @@ async fn by_key(opened: &mut Opened, user: &str, peer: IpAddr, hall: &Hall) -> R
         return Err(End::Fatal(Failure::protocol("a password is expected")));
     }
     let key = Fields(body).text().map_err(End::Fatal)?;
-    let admitted = hall.door.sessions.admit(&key, Some(peer)).await.map_err(|error| End::Fatal(Failure::from(&error)))?;
+    let admitted =
+        hall.door.sessions.admit(&key, Some(peer)).await.map_err(|error| End::Fatal(Failure::from(&error)))?;
     let rules = hall.door.sessions.rules().map_err(|error| End::Fatal(Failure::from(&error)))?;
     if !may_be_called(user, &admitted.who, &admitted.caller, &rules) {
         return Err(End::Fatal(Failure::from(&crate::Error::Caller(Code::InvalidKey))));

@@ -13,10 +13,17 @@ use crate::encode::pg_rows::Format;
 #[derive(Debug, PartialEq, Eq)]
 pub enum Message {
     Query(String),
-    Parse { name: String, sql: String, types: Vec<u32> },
+    Parse {
+        name: String,
+        sql: String,
+        types: Vec<u32>,
+    },
     Bind(Bind),
     Describe(Target),
-    Execute { portal: String, rows_max: u32 },
+    Execute {
+        portal: String,
+        rows_max: u32,
+    },
     Close(Target),
     Flush,
     Sync,
@@ -126,7 +133,10 @@ impl Fields {
     fn value(&mut self) -> Result<Option<Bytes>, Failure> {
         match self.u32()? {
             u32::MAX => Ok(None),
-            length => usize::try_from(length).map_err(|_| Failure::protocol("a value is too long")).and_then(|n| self.take(n)).map(Some),
+            length => usize::try_from(length)
+                .map_err(|_| Failure::protocol("a value is too long"))
+                .and_then(|n| self.take(n))
+                .map(Some),
         }
     }
 

@@ -57,8 +57,29 @@ fn refused(index: usize, oid: u32, format: Format) -> Failure {
 }
 
 fn is_known(oid: u32) -> bool {
-    use oid::{BOOL, BYTEA, DATE, FLOAT4, FLOAT8, INT2, INT4, INT8, INTERVAL, JSON, JSONB, NUMERIC, OID, TIME, TIMESTAMP, TIMESTAMPTZ, UUID};
-    let others = [BOOL, BYTEA, DATE, FLOAT4, FLOAT8, INT2, INT4, INT8, INTERVAL, JSON, JSONB, NUMERIC, OID, TIME, TIMESTAMP, TIMESTAMPTZ, UUID];
+    use oid::{
+        BOOL, BYTEA, DATE, FLOAT4, FLOAT8, INT2, INT4, INT8, INTERVAL, JSON, JSONB, NUMERIC, OID, TIME, TIMESTAMP,
+        TIMESTAMPTZ, UUID,
+    };
+    let others = [
+        BOOL,
+        BYTEA,
+        DATE,
+        FLOAT4,
+        FLOAT8,
+        INT2,
+        INT4,
+        INT8,
+        INTERVAL,
+        JSON,
+        JSONB,
+        NUMERIC,
+        OID,
+        TIME,
+        TIMESTAMP,
+        TIMESTAMPTZ,
+        UUID,
+    ];
     others.contains(&oid) || oid::TEXTS.contains(&oid)
 }
 
@@ -88,11 +109,15 @@ fn from_text(kind: u32, text: &str) -> Option<Value> {
 }
 
 fn from_binary(kind: u32, bytes: Bytes) -> Result<Option<Value>, Failure> {
-    let fixed = |length: usize| (bytes.len() == length).then(|| bytes.iter().fold(0_u64, |all, byte| (all << 8) | u64::from(*byte)));
+    let fixed = |length: usize| {
+        (bytes.len() == length).then(|| bytes.iter().fold(0_u64, |all, byte| (all << 8) | u64::from(*byte)))
+    };
     let four = || fixed(4).and_then(|bits| u32::try_from(bits).ok());
     Ok(match kind {
         oid::BOOL => fixed(1).map(|bits| Value::Boolean(bits != 0)),
-        oid::INT2 => fixed(2).and_then(|bits| u16::try_from(bits).ok()).map(|bits| Value::BigInt(bits.cast_signed().into())),
+        oid::INT2 => {
+            fixed(2).and_then(|bits| u16::try_from(bits).ok()).map(|bits| Value::BigInt(bits.cast_signed().into()))
+        }
         oid::INT4 => four().map(|bits| Value::BigInt(bits.cast_signed().into())),
         oid::OID => four().map(|bits| Value::BigInt(bits.into())),
         oid::INT8 => fixed(8).map(|bits| Value::BigInt(bits.cast_signed())),
@@ -106,7 +131,10 @@ fn from_binary(kind: u32, bytes: Bytes) -> Result<Option<Value>, Failure> {
         oid::TIMESTAMPTZ => fixed(8).map(|bits| Value::TimestampTz(moment(bits.cast_signed()))),
         oid::INTERVAL => interval(bytes),
         oid::UUID => uuid::Uuid::from_slice(&bytes).ok().map(|id| Value::Uuid(id.to_string())),
-        oid::JSONB => bytes.strip_prefix(&[1]).and_then(|json| std::str::from_utf8(json).ok()).and_then(|json| from_text(kind, json)),
+        oid::JSONB => bytes
+            .strip_prefix(&[1])
+            .and_then(|json| std::str::from_utf8(json).ok())
+            .and_then(|json| from_text(kind, json)),
         kind => from_text(kind, std::str::from_utf8(&bytes).map_err(|_| Failure::encoding())?),
     })
 }
@@ -140,7 +168,8 @@ fn date(text: &str) -> Option<i32> {
 }
 
 fn time(text: &str) -> Option<i64> {
-    let time = NaiveTime::parse_from_str(text, "%H:%M:%S%.f").or_else(|_| NaiveTime::parse_from_str(text, "%H:%M")).ok()?;
+    let time =
+        NaiveTime::parse_from_str(text, "%H:%M:%S%.f").or_else(|_| NaiveTime::parse_from_str(text, "%H:%M")).ok()?;
     Some(i64::from(time.num_seconds_from_midnight()) * 1_000_000 + i64::from(time.nanosecond() / 1_000))
 }
 
@@ -154,7 +183,10 @@ fn infinite(text: &str) -> Option<i64> {
 
 fn timestamp(text: &str) -> Option<i64> {
     let spaced = text.replacen('T', " ", 1);
-    let read = || NaiveDateTime::parse_from_str(&spaced, "%Y-%m-%d %H:%M:%S%.f").or_else(|_| NaiveDateTime::parse_from_str(&spaced, "%Y-%m-%d %H:%M"));
+    let read = || {
+        NaiveDateTime::parse_from_str(&spaced, "%Y-%m-%d %H:%M:%S%.f")
+            .or_else(|_| NaiveDateTime::parse_from_str(&spaced, "%Y-%m-%d %H:%M"))
+    };
     infinite(text)
         .or_else(|| read().ok().map(|moment| moment.and_utc().timestamp_micros()))
         .or_else(|| date(text).map(|days| i64::from(days) * 86_400_000_000))
@@ -236,7 +268,11 @@ mod tests {
             (oid::TIMESTAMP, i64::MIN.to_be_bytes().to_vec(), Value::Timestamp(-i64::MAX)),
             (oid::JSONB, b"\x01[1]".to_vec(), Value::Json("[1]".to_owned())),
             (25, b"a".to_vec(), Value::Text("a".to_owned())),
-            (oid::INTERVAL, [[0; 7].as_slice(), &[5, 0, 0, 0, 2, 0, 0, 0, 1]].concat(), Value::Interval { months: 1, days: 2, micros: 5 }),
+            (
+                oid::INTERVAL,
+                [[0; 7].as_slice(), &[5, 0, 0, 0, 2, 0, 0, 0, 1]].concat(),
+                Value::Interval { months: 1, days: 2, micros: 5 },
+            ),
         ];
         for (oid, bytes, expected) in cases {
             assert_eq!(binary(oid, &bytes), Ok(expected), "{bytes:?}");
@@ -246,7 +282,14 @@ mod tests {
 
     #[test]
     fn what_is_not_of_its_type_is_refused() {
-        for (oid, written) in [(oid::INT4, "1.5"), (oid::BOOL, "maybe"), (oid::DATE, "2024-02-30"), (oid::JSON, "{"), (oid::UUID, "x"), (oid::NUMERIC, ".")] {
+        for (oid, written) in [
+            (oid::INT4, "1.5"),
+            (oid::BOOL, "maybe"),
+            (oid::DATE, "2024-02-30"),
+            (oid::JSON, "{"),
+            (oid::UUID, "x"),
+            (oid::NUMERIC, "."),
+        ] {
             assert_eq!(text(oid, written).unwrap_err().sqlstate, "22P02", "{written}");
         }
         assert_eq!(binary(oid::INT4, &[1]).unwrap_err().sqlstate, "22P03");

@@ -61,7 +61,13 @@ fn kind(call: &Call) -> PgType {
 }
 
 impl Conversation {
-    pub(super) async fn command(&mut self, command: &Command, text: &str, starts: &[usize], params: Vec<engine::Value>) -> Result<Reply, Stop> {
+    pub(super) async fn command(
+        &mut self,
+        command: &Command,
+        text: &str,
+        starts: &[usize],
+        params: Vec<engine::Value>,
+    ) -> Result<Reply, Stop> {
         match command {
             Command::Begin { .. } | Command::Characteristics { .. } | Command::Commit | Command::Rollback => {
                 self.transaction_command(command).await
@@ -99,7 +105,8 @@ impl Conversation {
             Command::Show(name) => self.show(name),
             Command::ShowAll => {
                 let rows = self.settings.all().into_iter();
-                let rows = rows.map(|(name, value)| vec![Some(name.to_owned()), Some(value), Some(String::new())]).collect();
+                let rows =
+                    rows.map(|(name, value)| vec![Some(name.to_owned()), Some(value), Some(String::new())]).collect();
                 Ok(Reply::table(&["name", "setting", "description"], rows, "SHOW"))
             }
             Command::DiscardAll => self.discard_all(),
@@ -134,7 +141,9 @@ impl Conversation {
 
     fn discard_all(&mut self) -> Result<Reply, Failure> {
         if self.transaction.is_explicit() {
-            return Err(Failure::new(Code::InvalidParams, "DISCARD ALL cannot run inside a transaction").with_state("25001"));
+            return Err(
+                Failure::new(Code::InvalidParams, "DISCARD ALL cannot run inside a transaction").with_state("25001")
+            );
         }
         self.settings.reset_all();
         self.report_all();
@@ -150,7 +159,8 @@ impl Conversation {
         };
         match self.statements.remove(name) {
             Some(_) => Ok(Reply::tag("DEALLOCATE")),
-            None => Err(Failure::new(Code::InvalidParams, format!("prepared statement {name:?} does not exist")).with_state("26000")),
+            None => Err(Failure::new(Code::InvalidParams, format!("prepared statement {name:?} does not exist"))
+                .with_state("26000")),
         }
     }
 
@@ -214,7 +224,9 @@ impl Conversation {
             return Err(failure.with_state("25P01").into());
         }
         if self.portals.contains_key(name) {
-            return Err(Failure::new(Code::Conflict, format!("cursor {name:?} already exists")).with_state("42P03").into());
+            return Err(Failure::new(Code::Conflict, format!("cursor {name:?} already exists"))
+                .with_state("42P03")
+                .into());
         }
         if self.portals.len() >= OPEN_MAX {
             return Err(Failure::new(Code::InvalidParams, "too many cursors are open").with_state("53400").into());

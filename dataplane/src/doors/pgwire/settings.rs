@@ -162,7 +162,9 @@ impl Settings {
         match known.change {
             Any => Ok(()),
             Never if self.get(known.name).as_deref() == Some(value) => Ok(()),
-            Never if known.name == "session_authorization" => Err(Failure::new(Code::Forbidden, "the session's user cannot be changed")),
+            Never if known.name == "session_authorization" => {
+                Err(Failure::new(Code::Forbidden, "the session's user cannot be changed"))
+            }
             Never => refused(format!("parameter {} cannot be changed", known.name)).map_err(|f| f.with_state("55P02")),
             Only(starts) => {
                 let value = value.trim_matches(['\'', '"', ' ']).to_lowercase();
@@ -355,7 +357,9 @@ mod tests {
     #[test]
     fn the_schema_is_the_first_of_the_path() {
         let mut settings = settings();
-        for (path, schema) in [("branch_1,main", "branch_1"), ("\"$user\", public", "main"), ("", "main"), ("\"Odd\"", "Odd")] {
+        for (path, schema) in
+            [("branch_1,main", "branch_1"), ("\"$user\", public", "main"), ("", "main"), ("\"Odd\"", "Odd")]
+        {
             settings.set("search_path", Some(path)).unwrap();
             assert_eq!(settings.schema(), schema, "{path}");
         }

@@ -96,7 +96,11 @@ async fn inside(mut stream: impl Io + 'static, hall: &Hall) -> Result<Option<Ope
     }
 }
 
-async fn session(io: impl Io + 'static, secure: bool, parameters: Result<Parameters, Failure>) -> Result<Option<Opened>, End> {
+async fn session(
+    io: impl Io + 'static,
+    secure: bool,
+    parameters: Result<Parameters, Failure>,
+) -> Result<Option<Opened>, End> {
     let mut wire = Wire::new(io);
     match parameters {
         Ok(parameters) => Ok(Some(Opened { wire, secure, parameters })),
@@ -131,7 +135,8 @@ fn read(body: Bytes) -> Packet {
 }
 
 fn unsupported(version: u32) -> Failure {
-    Failure::new(Code::InvalidParams, format!("protocol {}.{} is not spoken: use 3.0", version >> 16, version & 0xFFFF)).with_state("0A000")
+    Failure::new(Code::InvalidParams, format!("protocol {}.{} is not spoken: use 3.0", version >> 16, version & 0xFFFF))
+        .with_state("0A000")
 }
 
 fn parameters(minor: u32, mut fields: Fields) -> Result<Parameters, Failure> {
@@ -177,7 +182,13 @@ mod tests {
 
     #[test]
     fn a_broken_packet_is_refused() {
-        for bytes in [&b"\x00\x02\x00\x00\0"[..], b"\x00\x03\x00\x00user\0agent\0", b"\x00\x03\x00\x00user\0a\0\0x", b"\x00\x03\x00\x00\xff\0a\0\0", b"\x00"] {
+        for bytes in [
+            &b"\x00\x02\x00\x00\0"[..],
+            b"\x00\x03\x00\x00user\0agent\0",
+            b"\x00\x03\x00\x00user\0a\0\0x",
+            b"\x00\x03\x00\x00\xff\0a\0\0",
+            b"\x00",
+        ] {
             assert!(startup(bytes).is_err(), "{bytes:?}");
         }
     }
@@ -187,6 +198,8 @@ mod tests {
         assert!(matches!(read(Bytes::copy_from_slice(&SSL_REQUEST.to_be_bytes())), Packet::Ssl));
         assert!(matches!(read(Bytes::copy_from_slice(&GSSENC_REQUEST.to_be_bytes())), Packet::GssEnc));
         let cancel = [CANCEL_REQUEST.to_be_bytes(), 7_u32.to_be_bytes(), *b"abcd"].concat();
-        assert!(matches!(read(Bytes::from(cancel)), Packet::Cancel { process: 7, secret } if secret.as_ref() == b"abcd"));
+        assert!(
+            matches!(read(Bytes::from(cancel)), Packet::Cancel { process: 7, secret } if secret.as_ref() == b"abcd")
+        );
     }
 }

@@ -91,7 +91,8 @@ fn row(name: &str, oid: u32, item: Option<(u32, &str)>, depth: u8) -> Vec<Option
 /// The ids in an `oid[]` of one dimension, in binary: dimensions, flags, item type, length, bound,
 /// then each id behind its length.
 pub fn ids(bytes: &[u8]) -> Option<Vec<u32>> {
-    let words: Vec<u32> = bytes.chunks_exact(4).map(|word| word.iter().fold(0, |all, byte| (all << 8) | u32::from(*byte))).collect();
+    let words: Vec<u32> =
+        bytes.chunks_exact(4).map(|word| word.iter().fold(0, |all, byte| (all << 8) | u32::from(*byte))).collect();
     match words.as_slice() {
         [0, _, 26] => Some(Vec::new()),
         [1, 0, 26, count, _, items @ ..] if items.len() == usize::try_from(*count).ok()?.checked_mul(2)? => {

@@ -88,7 +88,8 @@ impl Watch {
         let member = |rules: &Governance| match &self.who {
             Who::Key { key_id } => {
                 let key = rules.key(key_id).cloned();
-                let member = key.as_ref().and_then(|key| key.user_id.as_ref()).and_then(|id| rules.members.get(id)).cloned();
+                let member =
+                    key.as_ref().and_then(|key| key.user_id.as_ref()).and_then(|id| rules.members.get(id)).cloned();
                 (key, member)
             }
             Who::Session { user_id, .. } => (None, rules.members.get(user_id).cloned()),
@@ -97,7 +98,12 @@ impl Watch {
     }
 
     /// Does the work, unless the session ends first: its key vanishes, or its client.
-    pub async fn attend<T>(&mut self, wire: &mut Wire, cancel: &CancellationToken, work: impl Future<Output = T>) -> Result<T, End> {
+    pub async fn attend<T>(
+        &mut self,
+        wire: &mut Wire,
+        cancel: &CancellationToken,
+        work: impl Future<Output = T>,
+    ) -> Result<T, End> {
         let mut work = pin!(work);
         loop {
             tokio::select! {

@@ -142,8 +142,12 @@ impl Sending {
         let mut out = String::new();
         match &mut self.form {
             Form::Json { .. } => {
-                let columns: Vec<_> =
-                    self.answer.columns.iter().map(|column| json!({"name": column.name, "type": column.type_name})).collect();
+                let columns: Vec<_> = self
+                    .answer
+                    .columns
+                    .iter()
+                    .map(|column| json!({"name": column.name, "type": column.type_name}))
+                    .collect();
                 let columns = serde_json::Value::Array(columns);
                 out = format!(r#"{{"query_id":"{}","columns":{columns},"rows":["#, self.answer.query_id);
             }

@@ -15,7 +15,8 @@ impl Interval {
     /// `1 year 2 mons -3 days +04:05:06.7`.
     pub fn text(self, out: &mut BytesMut) {
         let start = out.len();
-        let parts = [(self.months / 12, "year", "years"), (self.months % 12, "mon", "mons"), (self.days, "day", "days")];
+        let parts =
+            [(self.months / 12, "year", "years"), (self.months % 12, "mon", "mons"), (self.days, "day", "days")];
         let mut negative = false;
         for (number, one, many) in parts {
             if number != 0 {

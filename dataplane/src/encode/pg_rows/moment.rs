@@ -159,7 +159,13 @@ mod tests {
 
     #[test]
     fn dates_and_their_infinities() {
-        let cases = [(0, "1970-01-01"), (i32::MAX, "infinity"), (-i32::MAX, "-infinity"), (-719_163, "0001-12-31 BC"), (19_782, "2024-02-29")];
+        let cases = [
+            (0, "1970-01-01"),
+            (i32::MAX, "infinity"),
+            (-i32::MAX, "-infinity"),
+            (-719_163, "0001-12-31 BC"),
+            (19_782, "2024-02-29"),
+        ];
         for (days, expected) in cases {
             assert_eq!(text(|out| date(days, out)), expected);
         }
@@ -167,7 +173,9 @@ mod tests {
 
     #[test]
     fn times_drop_zeros_behind_the_point() {
-        for (micros, expected) in [(0, "00:00:00"), (1, "00:00:00.000001"), (DAY_MICROS, "24:00:00"), (45_296_500_000, "12:34:56.5")] {
+        for (micros, expected) in
+            [(0, "00:00:00"), (1, "00:00:00.000001"), (DAY_MICROS, "24:00:00"), (45_296_500_000, "12:34:56.5")]
+        {
             assert_eq!(text(|out| time(micros, out)), expected);
         }
     }
@@ -184,7 +192,10 @@ mod tests {
         for (zone, expected) in cases {
             assert_eq!(text(|out| timestamp_tz(moment, zone, out)), expected);
         }
-        assert_eq!(text(|out| timestamp_tz(micros("1880-01-01 00:00:00"), Tz::Europe__Berlin, out)), "1880-01-01 00:53:28+00:53:28");
+        assert_eq!(
+            text(|out| timestamp_tz(micros("1880-01-01 00:00:00"), Tz::Europe__Berlin, out)),
+            "1880-01-01 00:53:28+00:53:28"
+        );
     }
 
     #[test]

@@ -102,7 +102,8 @@ impl Decimal {
 
 /// `numeric` in binary to plain notation; nothing if it is no number or not well-formed.
 pub fn from_binary(bytes: &[u8]) -> Option<String> {
-    let mut words = bytes.chunks_exact(2).map(|pair| pair.iter().fold(0_u16, |word, byte| (word << 8) | u16::from(*byte)));
+    let mut words =
+        bytes.chunks_exact(2).map(|pair| pair.iter().fold(0_u16, |word, byte| (word << 8) | u16::from(*byte)));
     let (count, weight, sign, scale) = (words.next()?, words.next()?.cast_signed(), words.next()?, words.next()?);
     let groups: Vec<u16> = words.collect();
     let fits = groups.len() == usize::from(count) && bytes.len() % 2 == 0 && groups.iter().all(|group| *group < 10_000);
@@ -120,7 +121,11 @@ pub fn from_binary(bytes: &[u8]) -> Option<String> {
         let groups_behind = i32::try_from(places.div_ceil(4)).ok()?;
         let behind: String = (weight + 1..=weight + groups_behind).map(|at| format!("{:04}", group(at))).collect();
         // A number below one has its first groups further right than its point.
-        let behind = if weight < 0 { (0..groups_behind).map(|at| format!("{:04}", group(at + weight + 1))).collect() } else { behind };
+        let behind = if weight < 0 {
+            (0..groups_behind).map(|at| format!("{:04}", group(at + weight + 1))).collect()
+        } else {
+            behind
+        };
         text.push('.');
         text.push_str(behind.get(..places)?);
     }
@@ -229,7 +234,12 @@ mod tests {
 
     #[test]
     fn what_is_no_number_is_refused() {
-        for bytes in [&b""[..], b"\x00\x01\x00\x00\x00\x00", b"\x00\x00\x00\x00\xc0\x00\x00\x00", b"\x00\x01\x00\x00\x00\x00\x00\x00\x27\x10"] {
+        for bytes in [
+            &b""[..],
+            b"\x00\x01\x00\x00\x00\x00",
+            b"\x00\x00\x00\x00\xc0\x00\x00\x00",
+            b"\x00\x01\x00\x00\x00\x00\x00\x00\x27\x10",
+        ] {
             assert_eq!(from_binary(bytes), None, "{bytes:?}");
         }
     }

@@ -69,11 +69,11 @@ fn every_type_has_a_text_form() {
         ("TIMESTAMP_NS", Arc::new(TimestampNanosecondArray::from(vec![1_500])), &["1970-01-01 00:00:00.000001"]),
         ("INTERVAL", Arc::new(IntervalMonthDayNanoArray::from(vec![interval])), &["1 year 2 mons 3 days 00:00:04.5"]),
         ("INTEGER[]", list_of_numbers(), &["{1,NULL}", "{}", "NULL"]),
-        ("STRUCT(n INTEGER, l INTEGER[])", Arc::new(pair), &[
-            r#"{"n":7,"l":[1,null]}"#,
-            r#"{"n":null,"l":[]}"#,
-            r#"{"n":-2147483648,"l":null}"#,
-        ]),
+        (
+            "STRUCT(n INTEGER, l INTEGER[])",
+            Arc::new(pair),
+            &[r#"{"n":7,"l":[1,null]}"#, r#"{"n":null,"l":[]}"#, r#"{"n":-2147483648,"l":null}"#],
+        ),
     ];
     for (name, array, expected) in cases {
         assert_eq!(texts(name, array), expected, "{name}");
@@ -85,12 +85,18 @@ fn binary_forms_are_those_of_the_announced_type() {
     let one = |name: &str, array: ArrayRef| binary(name, array)[0].clone().unwrap();
     assert_eq!(one("INTEGER", numbers()), 7_i32.to_be_bytes());
     assert_eq!(one("BIGINT", Arc::new(Int64Array::from(vec![-1]))), (-1_i64).to_be_bytes());
-    assert_eq!(one("UINTEGER", Arc::new(arrow::array::UInt32Array::from(vec![u32::MAX]))), 4_294_967_295_i64.to_be_bytes());
+    assert_eq!(
+        one("UINTEGER", Arc::new(arrow::array::UInt32Array::from(vec![u32::MAX]))),
+        4_294_967_295_i64.to_be_bytes()
+    );
     let id = "550e8400-e29b-41d4-a716-446655440000";
     assert_eq!(hex::encode(one("UUID", Arc::new(StringArray::from(vec![id])))), id.replace('-', ""));
     let array = [1_u32, 1, 23, 2, 1, 4, 1, u32::MAX].map(u32::to_be_bytes).concat();
     assert_eq!(one("INTEGER[]", list_of_numbers()), array);
-    assert_eq!(binary("INTEGER[]", list_of_numbers())[1].clone().unwrap(), [0_u32, 0, 23].map(u32::to_be_bytes).concat());
+    assert_eq!(
+        binary("INTEGER[]", list_of_numbers())[1].clone().unwrap(),
+        [0_u32, 0, 23].map(u32::to_be_bytes).concat()
+    );
 }
 
 #[test]

@@ -1,8 +1,8 @@
 //! One column of a batch, ready to write any of its values.
 
 use arrow::array::{
-    Array, ArrayRef, BinaryArray, BooleanArray, Date32Array, Decimal128Array, FixedSizeListArray, Float32Array, Float64Array,
-    Int8Array, Int16Array, Int32Array, Int64Array, IntervalMonthDayNanoArray, ListArray, StringArray,
+    Array, ArrayRef, BinaryArray, BooleanArray, Date32Array, Decimal128Array, FixedSizeListArray, Float32Array,
+    Float64Array, Int8Array, Int16Array, Int32Array, Int64Array, IntervalMonthDayNanoArray, ListArray, StringArray,
     Time64MicrosecondArray, Time64NanosecondArray, TimestampMicrosecondArray, TimestampMillisecondArray,
     TimestampNanosecondArray, TimestampSecondArray, UInt8Array, UInt16Array, UInt32Array, UInt64Array,
 };
@@ -263,7 +263,8 @@ impl<'a> List<'a> {
         match &self.bounds {
             Bounds::Every(length) => row * length..(row + 1) * length,
             Bounds::Offsets(list) => {
-                let end = |at: usize| list.value_offsets().get(at).and_then(|end| usize::try_from(*end).ok()).unwrap_or(0);
+                let end =
+                    |at: usize| list.value_offsets().get(at).and_then(|end| usize::try_from(*end).ok()).unwrap_or(0);
                 end(row)..end(row + 1)
             }
         }

@@ -70,7 +70,10 @@ fn what_a_dead_process_left_open_ends_interrupted_with_its_estimate() {
     for _ in 0..2 {
         let entries = all(&open(folder.path()));
         let Some(Body::Finished(last)) = entries.last().map(|entry| &entry.body) else { panic!("{entries:?}") };
-        assert_eq!((last.query_id.as_str(), last.outcome, last.micro_credits), ("open", Outcome::Interrupted, 2_000_000));
+        assert_eq!(
+            (last.query_id.as_str(), last.outcome, last.micro_credits),
+            ("open", Outcome::Interrupted, 2_000_000)
+        );
         assert_eq!(entries.len(), 4);
     }
 }

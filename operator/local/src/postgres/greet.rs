@@ -17,10 +17,7 @@ const PROTOCOL: i32 = 3 << 16;
 const AUTHENTICATION: u8 = b'R';
 
 pub(super) async fn answers(socket: &Path, user: &str) -> bool {
-    matches!(
-        timeout(ANSWER_MAX, greet(socket, user)).await,
-        Ok(Ok(AUTHENTICATION))
-    )
+    matches!(timeout(ANSWER_MAX, greet(socket, user)).await, Ok(Ok(AUTHENTICATION)))
 }
 
 async fn greet(socket: &Path, user: &str) -> io::Result<u8> {
@@ -32,10 +29,5 @@ async fn greet(socket: &Path, user: &str) -> io::Result<u8> {
 fn startup(user: &str) -> Vec<u8> {
     let body = format!("user\0{user}\0database\0postgres\0\0");
     let length = i32::try_from(body.len() + 8).unwrap_or(i32::MAX);
-    [
-        &length.to_be_bytes()[..],
-        &PROTOCOL.to_be_bytes()[..],
-        body.as_bytes(),
-    ]
-    .concat()
+    [&length.to_be_bytes()[..], &PROTOCOL.to_be_bytes()[..], body.as_bytes()].concat()
 }

@@ -44,10 +44,7 @@ impl Places {
         let state = fs::canonicalize(state).map_err(Error::files("read", state))?;
         let shared = fs::canonicalize(installation).map_err(Error::files("read", installation))?;
         let name = Sha256::digest(state.as_os_str().as_encoded_bytes());
-        let own = shared.join(format!(
-            "state-{}",
-            hex::encode(name.get(..8).unwrap_or_default())
-        ));
+        let own = shared.join(format!("state-{}", hex::encode(name.get(..8).unwrap_or_default())));
         if fs::read_link(&link).ok().as_deref() != Some(&own) {
             if own.exists() {
                 fs::remove_dir_all(&own).map_err(Error::files("remove", &own))?;
@@ -127,9 +124,7 @@ pub(super) fn root() -> bool {
 fn own(folder: &Path) -> Result<(), Error> {
     let mut builder = DirBuilder::new();
     builder.recursive(true).mode(0o700);
-    builder
-        .create(folder)
-        .map_err(Error::files("create", folder))?;
+    builder.create(folder).map_err(Error::files("create", folder))?;
     let owner_only = Permissions::from_mode(0o700);
     fs::set_permissions(folder, owner_only).map_err(Error::files("protect", folder))?;
     if root() {

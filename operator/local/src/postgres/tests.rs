@@ -13,9 +13,7 @@ struct World {
 
 impl World {
     fn new() -> Self {
-        Self {
-            folder: TempDir::new().unwrap(),
-        }
+        Self { folder: TempDir::new().unwrap() }
     }
 
     fn places(&self) -> Places {
@@ -23,9 +21,7 @@ impl World {
     }
 
     async fn start(&self) -> Postgres {
-        Postgres::start(self.places(), Durability::ForTests)
-            .await
-            .unwrap()
+        Postgres::start(self.places(), Durability::ForTests).await.unwrap()
     }
 }
 
@@ -36,24 +32,11 @@ fn installation() -> PathBuf {
 
 async fn sql(server: &Postgres, statement: &str) -> String {
     let psql = Command::new(installation().join("bin/psql"))
-        .args([
-            "-X",
-            "-A",
-            "-t",
-            "-v",
-            "ON_ERROR_STOP=1",
-            "-c",
-            statement,
-            &server.url("postgres"),
-        ])
+        .args(["-X", "-A", "-t", "-v", "ON_ERROR_STOP=1", "-c", statement, &server.url("postgres")])
         .output()
         .await
         .unwrap();
-    assert!(
-        psql.status.success(),
-        "{}",
-        String::from_utf8_lossy(&psql.stderr)
-    );
+    assert!(psql.status.success(), "{}", String::from_utf8_lossy(&psql.stderr));
     String::from_utf8(psql.stdout).unwrap().trim().to_owned()
 }
 
@@ -63,10 +46,7 @@ async fn what_was_written_is_there_after_a_stop_and_a_start() {
     let server = world.start().await;
     sql(&server, "create table t as select 42 as answer").await;
     server.stop().await.unwrap();
-    assert_eq!(
-        sql(&world.start().await, "select answer from t").await,
-        "42"
-    );
+    assert_eq!(sql(&world.start().await, "select answer from t").await, "42");
 }
 
 #[tokio::test]
@@ -117,17 +97,12 @@ async fn a_left_pid_file_that_names_somebody_else_is_no_hindrance() {
 #[tokio::test]
 async fn a_killed_server_is_noticed_and_recovers_what_was_acknowledged() {
     let world = World::new();
-    let mut server = Postgres::start(world.places(), Durability::Kept)
-        .await
-        .unwrap();
+    let mut server = Postgres::start(world.places(), Durability::Kept).await.unwrap();
     sql(&server, "create table t as select 42 as answer").await;
     kill(server.pid().unwrap(), Signal::SIGKILL).unwrap();
     assert!(!server.ended().await.unwrap().success());
     drop(server);
-    assert_eq!(
-        sql(&world.start().await, "select answer from t").await,
-        "42"
-    );
+    assert_eq!(sql(&world.start().await, "select answer from t").await, "42");
 }
 
 #[tokio::test]
@@ -144,18 +119,9 @@ async fn files_that_were_never_finished_are_made_anew() {
 async fn a_broken_start_shows_the_servers_own_words() {
     let world = World::new();
     world.start().await.stop().await.unwrap();
-    fs::write(
-        world.places().data.join("postgresql.conf"),
-        "no such setting",
-    )
-    .unwrap();
-    let error = Postgres::start(world.places(), Durability::Kept)
-        .await
-        .unwrap_err();
-    assert!(
-        error.to_string().contains("syntax error in file"),
-        "{error}"
-    );
+    fs::write(world.places().data.join("postgresql.conf"), "no such setting").unwrap();
+    let error = Postgres::start(world.places(), Durability::Kept).await.unwrap_err();
+    assert!(error.to_string().contains("syntax error in file"), "{error}");
 }
 
 #[tokio::test]
@@ -163,9 +129,7 @@ async fn a_path_no_socket_can_have_is_refused_before_anything_is_made() {
     let world = World::new();
     let deep = world.folder.path().join("x".repeat(120));
     let places = Places::within(&installation(), &deep);
-    let error = Postgres::start(places, Durability::ForTests)
-        .await
-        .unwrap_err();
+    let error = Postgres::start(places, Durability::ForTests).await.unwrap_err();
     assert!(matches!(error, Error::PathTooLong(_)), "{error}");
     assert!(!deep.exists());
 }
@@ -174,9 +138,7 @@ async fn a_path_no_socket_can_have_is_refused_before_anything_is_made() {
 async fn without_an_installation_it_says_how_to_get_one() {
     let world = World::new();
     let places = Places::within(&world.folder.path().join("nothing"), world.folder.path());
-    let error = Postgres::start(places, Durability::ForTests)
-        .await
-        .unwrap_err();
+    let error = Postgres::start(places, Durability::ForTests).await.unwrap_err();
     assert!(error.to_string().contains("./dev prepare"), "{error}");
 }
 
