@@ -395,7 +395,12 @@ async fn what_was_sent_in_the_clear_is_never_read_as_if_it_came_inside() {
 #[tokio::test]
 async fn a_hostile_first_packet_costs_a_connection_and_nothing_else() {
     let wired = wired().await;
-    for bytes in [&b"GET / HTTP/1.1\r\n\r\n"[..], b"\x00\x00\x00\x00", b"\xff\xff\xff\xff\x00\x03\x00\x00", b"\x00\x00\x00\x09\x00\x03\x00\x00x"] {
+    for bytes in [
+        &b"GET / HTTP/1.1\r\n\r\n"[..],
+        b"\x00\x00\x00\x00",
+        b"\xff\xff\xff\xff\x00\x03\x00\x00",
+        b"\x00\x00\x00\x09\x00\x03\x00\x00x",
+    ] {
         let mut stream = TcpStream::connect(wired.address).await.unwrap();
         stream.write_all(bytes).await.unwrap();
         let mut rest = Vec::new();
