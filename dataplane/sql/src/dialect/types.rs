@@ -109,8 +109,9 @@ fn of_engine(data_type: &DataType) -> Result<DataType, Error> {
         D::Bool | D::Boolean => D::Boolean,
         D::Date => D::Date,
         D::Time(_, TimezoneInfo::None | TimezoneInfo::WithoutTimeZone) => D::Time(None, TimezoneInfo::None),
-        D::Datetime(digits) | D::TimestampNtz(digits) => timestamp(*digits),
-        D::Timestamp(digits, TimezoneInfo::None | TimezoneInfo::WithoutTimeZone) => timestamp(*digits),
+        D::Datetime(digits)
+        | D::TimestampNtz(digits)
+        | D::Timestamp(digits, TimezoneInfo::None | TimezoneInfo::WithoutTimeZone) => timestamp(*digits),
         D::Timestamp(_, TimezoneInfo::WithTimeZone | TimezoneInfo::Tz) => {
             D::Timestamp(None, TimezoneInfo::WithTimeZone)
         }

@@ -219,7 +219,7 @@ fn returning(items: Option<&mut Vec<SelectItem>>, target: &Scan, number: usize) 
                 shown.extend((0..target.columns.len()).map(|i| returned(number, i, None, target)));
             }
             SelectItem::UnnamedExpr(expr) => {
-                shown.push(returned(number, column_of(expr, target, &path)?, None, target))
+                shown.push(returned(number, column_of(expr, target, &path)?, None, target));
             }
             SelectItem::ExprWithAlias { expr, alias } => {
                 shown.push(returned(number, column_of(expr, target, &path)?, Some(alias), target));
