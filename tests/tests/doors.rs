@@ -60,6 +60,7 @@ fn stable(error: &tokio_postgres::Error) -> String {
 #[tokio::test(flavor = "multi_thread")]
 async fn the_doors_agree() {
     let world = World::new().await;
+    let analyst = world.user("analyst", json!({"region": "EU"})).await;
     world
         .policy(
             "row_level_security",
@@ -73,7 +74,6 @@ async fn the_doors_agree() {
         {"table": "customers", "column": "name", "function": "full", "exempt_roles": ["owner"]},
     ]);
     world.policy("column_masking", masks).await;
-    let analyst = world.user("analyst", json!({"region": "EU"})).await;
     world
         .until(async || {
             (world.rows(&analyst.key, "select count(*) from customers").await == json!([[2]])).then_some(())

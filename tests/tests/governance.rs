@@ -31,6 +31,7 @@ async fn a_policy_reaches_an_open_session_and_a_prepared_statement() {
 #[tokio::test(flavor = "multi_thread")]
 async fn an_analyst_without_the_attribute_sees_no_row() {
     let world = World::new().await;
+    world.user("analyst", json!({"region": "EU"})).await;
     world.policy("row_level_security", json!([{"table": "customers", "filter": "region = '{region}'"}])).await;
     let analyst = world.user("analyst", json!({})).await;
     assert_eq!(world.rows(&analyst.key, "select count(*) from customers").await, json!([[0]]));
