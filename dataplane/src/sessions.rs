@@ -19,7 +19,7 @@ use tokio::sync::{Semaphore, watch};
 use crate::Error;
 
 const VERIFIED_MAX: u64 = 10_000;
-const VERIFIED_FOR: Duration = Duration::from_secs(300);
+const VERIFIED_FOR: Duration = Duration::from_mins(5);
 /// Callers that may wait for a core to check their key.
 const WAITING_MAX: usize = 64;
 
