@@ -10,6 +10,7 @@ use arrow::datatypes::SchemaRef;
 use contract::QueryId;
 use contract::report::MicroCredits;
 use futures::Stream;
+use futures::stream::BoxStream;
 
 use crate::Error;
 
@@ -97,7 +98,7 @@ impl Command {
 /// The batches of one answer.
 pub struct Rows {
     /// Never locked: the mutex lets a door that holds rows be shared between threads.
-    stream: Mutex<Pin<Box<dyn Stream<Item = Result<RecordBatch, Error>> + Send>>>,
+    stream: Mutex<BoxStream<'static, Result<RecordBatch, Error>>>,
     totals: Arc<OnceLock<Totals>>,
 }
 

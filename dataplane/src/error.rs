@@ -146,8 +146,9 @@ fn sql_code(kind: &sql::error::Kind) -> Code {
     match kind {
         Kind::Syntax | Kind::Empty | Kind::Several => Code::BadSql,
         Kind::TooLarge => Code::QueryTooLarge,
-        Kind::TooDeep | Kind::Unsupported { .. } | Kind::Ungovernable { .. } => Code::UnsupportedSql,
-        Kind::UnsupportedFunction { .. } => Code::UnsupportedSql,
+        Kind::TooDeep | Kind::Unsupported { .. } | Kind::UnsupportedFunction { .. } | Kind::Ungovernable { .. } => {
+            Code::UnsupportedSql
+        }
         Kind::UnsupportedType { .. } => Code::UnsupportedType,
         Kind::TableNotFound { .. } => Code::TableNotFound,
         Kind::ColumnNotFound { .. } => Code::UndefinedColumn,

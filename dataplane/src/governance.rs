@@ -12,7 +12,7 @@ pub mod ship;
 
 /// The gRPC types, generated from the contract's one proto file.
 pub(crate) mod proto {
-    #![expect(clippy::all, clippy::pedantic, reason = "generated")]
+    #![expect(clippy::doc_markdown, reason = "generated from the proto's comments")]
     tonic::include_proto!("sluice.governance.v1");
 }
 

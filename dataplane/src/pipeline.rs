@@ -98,12 +98,12 @@ impl Pipeline {
         let slot = t.at(Stage::Semaphore, semaphore::enter(self, query)).await?; //                1
         // After the wait: one snapshot for the whole query; the caller is looked up in it again.
         let rules = self.rules()?;
-        let rows = match self.once(query, &query.ask.sql, &rules, t).await {
+        let rows = match Box::pin(self.once(query, &query.ask.sql, &rules, t)).await {
             Ok(rows) => rows,
             Err(error) if !heal::concerns(&error) => return Err(error),
-            Err(error) => match t.at(Stage::AiHeal, heal::rewrite(self, query, &rules, &error)).await {
+            Err(error) => match t.at(Stage::AiHeal, Box::pin(heal::rewrite(self, query, &rules, &error))).await {
                 //                                                                                12
-                Some(healed) => self.once(query, &healed.sql, &rules, t).await?.warned(healed.warning),
+                Some(healed) => Box::pin(self.once(query, &healed.sql, &rules, t)).await?.warned(healed.warning),
                 None => return Err(error),
             },
         };
@@ -113,9 +113,9 @@ impl Pipeline {
     /// The gates, the statement, its trace. Healed SQL passes all of them again.
     async fn once(&self, query: &Query, text: &str, rules: &Arc<Governance>, t: &Trail) -> Result<execute::Rows> {
         let extracted = t.now(Stage::TableExtraction, || tables::extract(text, t))?; //            2
-        let allowed = t.at(Stage::PolicyCheck, policy::check(self, query, rules, extracted, t)).await?; // 3
+        let allowed = t.at(Stage::PolicyCheck, Box::pin(policy::check(self, query, rules, extracted, t))).await?; // 3
         let costed = t.now(Stage::CostEstimate, || cost::estimate(allowed, t)); //                 4
-        let afforded = t.at(Stage::QuotaCheck, quota::check(self, rules, costed)).await?; //       5
+        let afforded = t.at(Stage::QuotaCheck, Box::pin(quota::check(self, rules, costed))).await?; //       5
         let filtered = t.now(Stage::RowFilter, || row_filter::apply(&self.remembered.filters, rules, afforded, t))?; //      6
         let embedded = t.now(Stage::VectorEmbed, || embed::vectors(filtered))?; //                 7
         let native = t.now(Stage::Transpile, || transpile::to_engine(query, embedded, t))?; //     8
@@ -131,7 +131,7 @@ impl Pipeline {
         let query = Query::admitted(ask.clone(), &rules, &self.shutdown)?;
         let t = Trail::new();
         let extracted = tables::extract(&ask.sql, &t)?;
-        let allowed = policy::check(self, &query, &rules, extracted, &t).await?;
+        let allowed = Box::pin(policy::check(self, &query, &rules, extracted, &t)).await?;
         let unbilled = quota::unbilled(cost::estimate(allowed, &t));
         let embedded = embed::vectors(row_filter::apply(&self.remembered.filters, &rules, unbilled, &t)?)?;
         transpile::describe(self, &query, embedded).await

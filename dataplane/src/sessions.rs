@@ -19,8 +19,8 @@ use tokio::sync::{Semaphore, watch};
 use crate::Error;
 
 const VERIFIED_MAX: u64 = 10_000;
-const VERIFIED_FOR: Duration = Duration::from_secs(300);
-/// How long a snapshot may be on its way (measured: 16 ms at the median, 38 ms at most).
+const VERIFIED_FOR: Duration = Duration::from_mins(5);
+/// How long a snapshot may be on its way; usually it is there within tens of milliseconds.
 const ANNOUNCED_WITHIN: Duration = Duration::from_millis(200);
 /// Callers that may wait for a core to check their key.
 const WAITING_MAX: usize = 64;
@@ -134,6 +134,14 @@ pub(crate) async fn announced(
     let _ = tokio::time::timeout(ANNOUNCED_WITHIN, snapshots.wait_for(knows)).await;
     let rules = snapshots.borrow().clone();
     rules.ok_or(Error::NoGovernance)
+}
+
+/// Does the snapshot have the key or the user at all?
+pub(crate) fn is_known(rules: &Governance, who: &Who) -> bool {
+    match who {
+        Who::Key { key_id } => rules.key(key_id).is_some(),
+        Who::Session { user_id, .. } => rules.members.contains_key(user_id),
+    }
 }
 
 /// The caller in this snapshot, now.

@@ -31,6 +31,7 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use super::tls::is_control_plane;
+use crate::sessions::{announced, is_known};
 use crate::{Ask, Declared, Error, Names, Pipeline};
 
 /// A statement of a megabyte, every byte escaped.
@@ -132,6 +133,8 @@ async fn answer(door: Door, env_id: EnvId, headers: HeaderMap, body: Bytes, shap
     let asked = asked(&door, &env_id, &headers, &body, shape, &request_id);
     let ran = match asked {
         Ok((ask, shape)) => {
+            // The control plane has authenticated them; whether we know them yet is a matter of moments.
+            let _ = announced(&door.pipeline.snapshots, |rules| is_known(rules, &ask.who)).await;
             let give_up = ask.cancel.clone().drop_guard();
             let ran = door.pipeline.run(ask).await.map(|answer| (answer, shape));
             give_up.disarm();

@@ -68,7 +68,7 @@ async fn session(
             return Ok(());
         }
         tokio::select! {
-            ack = acks.message() => store(log, ack?.ok_or(Stopped::Ended)?)?,
+            ack = acks.message() => store(log, &ack?.ok_or(Stopped::Ended)?)?,
             permit = outgoing.reserve(), if !sent_all => {
                 let permit = permit.map_err(|_| Stopped::Ended)?;
                 let (read_on, entries) = read(cursor).await?;
@@ -81,7 +81,7 @@ async fn session(
     }
 }
 
-fn store(log: &Log, ack: Ack) -> Result<(), Stopped> {
+fn store(log: &Log, ack: &Ack) -> Result<(), Stopped> {
     if ack.log == log.id() {
         log.store_acked(ack.sequence)?;
     }

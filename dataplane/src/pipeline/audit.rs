@@ -221,7 +221,7 @@ struct End {
     closing: Closing,
     reservation: Reservation,
     totals: Arc<OnceLock<Totals>>,
-    #[expect(dead_code, reason = "held until the last row has left")]
+    /// Held until the last row has left.
     slot: Slot,
 }
 

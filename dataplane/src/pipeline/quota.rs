@@ -21,7 +21,7 @@ use crate::governance::link::Link;
 
 /// What a data plane likes to hold beyond what it needs at once.
 const AHEAD: MicroCredits = 50 * CREDIT;
-const RENEW_EVERY: Duration = Duration::from_secs(60);
+const RENEW_EVERY: Duration = Duration::from_mins(1);
 const RESERVE_WITHIN: Duration = Duration::from_secs(3);
 
 /// The credits this data plane holds.

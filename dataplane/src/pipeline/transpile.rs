@@ -16,7 +16,6 @@ use crate::{Column, Error};
 #[derive(Debug)]
 pub(super) struct Native {
     pub sql: sql::EngineSql,
-    pub params: Vec<engine::Value>,
     pub about: About,
     pub reservation: Reservation,
     pub held_back: HeldBack,
@@ -51,8 +50,8 @@ pub(super) fn to_engine(query: &Query, embedded: Embedded, t: &Trail) -> Result<
     facts.transpiled = Some(transpiled);
     facts.with_rls = Some(sql.sql.clone());
     drop(facts);
-    let params = bound(&sql.binds, &query.ask.params)?;
-    Ok(Native { sql, params, about, reservation, held_back, masked_columns })
+    bound(&sql.binds, &query.ask.params)?; // a missing value is told before anything is opened
+    Ok(Native { sql, about, reservation, held_back, masked_columns })
 }
 
 /// The values of the generated statement's parameters: the caller's, and those of policies.

@@ -5,6 +5,7 @@
 //! a member `error`; CSV and Arrow break off, and say why in the trailer `X-Error`.
 
 use std::convert::Infallible;
+use std::fmt::Write;
 
 use axum::body::Body;
 use axum::http::{HeaderMap, HeaderName, HeaderValue, header};
@@ -202,11 +203,12 @@ impl Sending {
                 whole_triples(&mut out, encoder, carried);
                 out.push_str(&BASE64_STANDARD.encode(&carried));
                 let (rows, took) = (totals.row_count, totals.execution_time_ms);
-                out.push_str(&format!(r#"","rows":{rows},"execution_time_ms":{took:?}"#));
+                let _ = write!(out, r#"","rows":{rows},"execution_time_ms":{took:?}"#);
                 if let Some(error) = error {
                     let body = error.problem().arrow();
-                    let (code, message) = (&body["error"], &body["message"]);
-                    out.push_str(&format!(r#","error":{code},"message":{message}"#));
+                    let member = |name| body.get(name).cloned().unwrap_or_default();
+                    let (code, message) = (member("error"), member("message"));
+                    let _ = write!(out, r#","error":{code},"message":{message}"#);
                 }
                 out.push('}');
                 self.step = Step::Done;
@@ -229,7 +231,8 @@ impl Sending {
         });
         if let (Some(error), Some(members)) = (error, members.as_object_mut()) {
             let mut body = error.problem().machine(&self.request_id, self.now);
-            members.insert("error".to_owned(), body["error"].take());
+            let error = body.get_mut("error").map(serde_json::Value::take);
+            members.insert("error".to_owned(), error.unwrap_or_default());
         }
         let members = members.to_string();
         format!("],{}", members.strip_prefix('{').unwrap_or(&members))
