@@ -121,6 +121,8 @@ async fn parameters_and_rows_are_typed() {
     let row = client.query_one(&statement, &[&2_i32]).await.unwrap();
     let values: (i32, &str, f64, bool) = (row.get(0), row.get(1), row.get(2), row.get(3));
     assert_eq!(values, (2, "Bob", 5.0, true));
+    let text = client.query_typed("select $1", &[(&7_i32, tokio_postgres::types::Type::INT4)]).await.unwrap();
+    assert_eq!(text.len(), 1);
     let changed = client.execute("update customer set name = $1 where id = $2", &[&"Bo", &2_i32]).await.unwrap();
     assert_eq!(changed, 1);
     assert_eq!(simple(&client, "select name from customer where id = 2").await, ["Bo", "(1)"]);
@@ -135,7 +137,7 @@ async fn every_type_has_its_text() {
         ("true", "t"),
         ("cast(-7 as smallint)", "-7"),
         ("cast(18446744073709551615 as ubigint)", "18446744073709551615"),
-        ("cast(-170141183460469231731687303715884105727 as hugeint)", "-170141183460469231731687303715884105727"),
+        ("cast(-99999999999999999999999999999999999999 as hugeint)", "-99999999999999999999999999999999999999"),
         ("12.50::decimal(12,2)", "12.50"),
         ("0.1::double", "0.1"),
         ("'a''b'", "a'b"),
@@ -277,7 +279,7 @@ async fn a_cancel_request_ends_what_runs_and_not_the_session() {
     let wired = wired().await;
     let client = wired.owner().await;
     let cancel = client.cancel_token();
-    let long = "select count(*) from range(100000000) a(x), range(100000) b(y) where x * y % 7 = 3";
+    let long = "select count(*) from range(10000000) a(x), range(10000000) b(y) where x * y % 7 = 3";
     let running = async { client.simple_query(long).await.expect_err("cancelled") };
     let cancelling = async {
         // The request must meet the statement: it is sent until that ends.
@@ -301,7 +303,7 @@ async fn a_session_ends_with_its_key() {
     let (idle, mut busy) = (wired.owner().await, wired.owner().await);
     let transaction = busy.transaction().await.unwrap();
     let long =
-        transaction.simple_query("select count(*) from range(100000000) a(x), range(100000) b(y) where x * y % 7 = 3");
+        transaction.simple_query("select count(*) from range(10000000) a(x), range(10000000) b(y) where x * y % 7 = 3");
     let revoke = async {
         while wired.world.entries().is_empty() {
             tokio::task::yield_now().await;

@@ -18,7 +18,7 @@ use super::typeinfo;
 use super::watch::{Stop, Watch};
 use super::wire::Wire;
 use crate::Description;
-use crate::encode::pg_rows::{Field, PgType};
+use crate::encode::pg_rows::{Field, Format, PgType};
 
 /// Text of all prepared statements of a session together.
 const TEXT_BYTES_MAX: usize = 16 << 20;
@@ -327,16 +327,11 @@ impl Conversation {
         }
         let params = std::mem::take(&mut portal.params);
         let started = self.start(&prepared.sql, params, &portal.formats).await;
-        let delivery = started.map_err(|stop| match stop {
+        let mut delivery = started.map_err(|stop| match stop {
             Stop::Failure(failure) => Stop::Failure(failure.shifted(prepared.before)),
             end @ Stop::End(_) => end,
         })?;
-        let kinds = || delivery.fields.iter().map(|field| &field.kind);
-        if portal.told.as_ref().is_some_and(|told| !told.iter().eq(kinds())) {
-            return Err(Failure::unsupported("a result that changed since it was described")
-                .with_hint("prepare the statement again")
-                .into());
-        }
+        keep_told(&mut delivery.fields, portal.told.as_deref())?;
         portal.state = State::Running(Box::new(delivery));
         Ok(())
     }
@@ -362,6 +357,27 @@ impl Conversation {
         reply::command_complete(&mut self.wire.out, &format!("{verb} {rows}"));
         Ok(())
     }
+}
+
+/// Holds the columns to what `Describe` said of them. A parameter alone is text until it is bound,
+/// so what was told as text is sent as text, whatever it is now.
+fn keep_told(fields: &mut [Field], told: Option<&[PgType]>) -> Result<(), Failure> {
+    let Some(told) = told else { return Ok(()) };
+    let changed = || {
+        let failure = Failure::unsupported("a result that changed since it was described");
+        failure.with_hint("prepare the statement again")
+    };
+    if fields.len() != told.len() {
+        return Err(changed());
+    }
+    for (field, told) in fields.iter_mut().zip(told) {
+        match told {
+            told if *told == field.kind => {}
+            PgType::Text => field.format = Format::Text,
+            _ => return Err(changed()),
+        }
+    }
+    Ok(())
 }
 
 fn formatted(mut fields: Vec<Field>, formats: &Formats) -> Result<Vec<Field>, Failure> {
