@@ -64,9 +64,9 @@ pub fn write(
             let at = out.len();
             out.put_u32(0);
             if *binary {
-                column.binary(row, out)
+                column.binary(row, out);
             } else {
-                column.text(row, out)
+                column.text(row, out);
             }
             patch(out, at, out.len() - at - 4);
         }

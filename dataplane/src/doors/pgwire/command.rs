@@ -96,8 +96,8 @@ pub fn read(tokens: &[Token]) -> Option<Command> {
         "show" => reader.show(),
         "begin" => reader.begin("BEGIN"),
         "start" => reader.word("transaction").and_then(|()| reader.begin("START TRANSACTION")),
-        "commit" | "end" => reader.end_of_transaction(Command::Commit),
-        "rollback" | "abort" => reader.end_of_transaction(Command::Rollback),
+        "commit" | "end" => Some(reader.end_of_transaction(Command::Commit)),
+        "rollback" | "abort" => Some(reader.end_of_transaction(Command::Rollback)),
         "savepoint" | "release" => return Some(Command::Refused("SAVEPOINT")),
         "listen" | "notify" => return Some(Command::Refused("LISTEN")),
         "discard" => reader.discard(),
@@ -112,6 +112,12 @@ pub fn read(tokens: &[Token]) -> Option<Command> {
         _ => None,
     };
     command.filter(|_| reader.is_at_end())
+}
+
+/// What a transaction was asked to be.
+#[derive(Debug, Default)]
+struct Modes {
+    read_only: Option<bool>,
 }
 
 struct Reader<'a> {
@@ -177,21 +183,20 @@ impl Reader<'_> {
 
     fn set(&mut self) -> Option<Command> {
         if self.words(&["session", "characteristics", "as", "transaction"]).is_some() {
-            return self.modes().map(|read_only| Command::Characteristics { read_only, session: true });
+            return self.modes().map(|Modes { read_only }| Command::Characteristics { read_only, session: true });
         }
         if self.word("transaction").is_some() {
-            return self.modes().map(|read_only| Command::Characteristics { read_only, session: false });
+            return self.modes().map(|Modes { read_only }| Command::Characteristics { read_only, session: false });
         }
         if self.words(&["session", "authorization"]).is_some() {
-            let name = "session_authorization".to_owned();
-            return self.values().map(|value| Command::Set { name, value });
+            return self.setting("session_authorization");
         }
         let _scope = self.word("session").or_else(|| self.word("local"));
         if self.words(&["time", "zone"]).is_some() {
-            return self.values().map(|value| Command::Set { name: "TimeZone".to_owned(), value });
+            return self.setting("TimeZone");
         }
         if self.word("names").is_some() {
-            return self.values().map(|value| Command::Set { name: "client_encoding".to_owned(), value });
+            return self.setting("client_encoding");
         }
         let name = self.path()?;
         let equals = self.mark('=').or_else(|| self.word("to"));
@@ -199,19 +204,20 @@ impl Reader<'_> {
         if equals.is_none() && name != "role" {
             return None;
         }
-        self.values().map(|value| Command::Set { name, value })
+        self.setting(&name)
     }
 
     /// `DEFAULT`, or values joined by commas as they would be shown.
-    fn values(&mut self) -> Option<Option<String>> {
+    fn setting(&mut self, name: &str) -> Option<Command> {
+        let name = name.to_owned();
         if self.word("default").is_some() {
-            return Some(None);
+            return Some(Command::Set { name, value: None });
         }
         let mut values = vec![self.value()?];
         while self.mark(',').is_some() {
             values.push(self.value()?);
         }
-        Some(Some(values.join(", ")))
+        Some(Command::Set { name, value: Some(values.join(", ")) })
     }
 
     fn value(&mut self) -> Option<String> {
@@ -251,13 +257,13 @@ impl Reader<'_> {
 
     fn begin(&mut self, tag: &'static str) -> Option<Command> {
         let _noise = self.word("transaction").or_else(|| self.word("work"));
-        let read_only = if self.is_at_end() { None } else { self.modes()? };
+        let Modes { read_only } = if self.is_at_end() { Modes::default() } else { self.modes()? };
         Some(Command::Begin { read_only, tag })
     }
 
     /// Transaction modes: what they say of reading and writing. Every isolation level up to the
     /// engine's snapshots is kept by them; a stricter one is not a command we know.
-    fn modes(&mut self) -> Option<Option<bool>> {
+    fn modes(&mut self) -> Option<Modes> {
         let mut read_only = None;
         loop {
             if self.words(&["read", "only"]).is_some() {
@@ -272,20 +278,20 @@ impl Reader<'_> {
                 self.word("deferrable")?;
             }
             if self.is_at_end() {
-                return Some(read_only);
+                return Some(Modes { read_only });
             }
             let _comma = self.mark(',');
         }
     }
 
-    fn end_of_transaction(&mut self, command: Command) -> Option<Command> {
+    fn end_of_transaction(&mut self, command: Command) -> Command {
         let _noise = self.word("transaction").or_else(|| self.word("work"));
         if self.word("to").is_some() {
             self.at = self.tokens.len();
-            return Some(Command::Refused("SAVEPOINT"));
+            return Command::Refused("SAVEPOINT");
         }
         let _chain = self.words(&["and", "no", "chain"]);
-        Some(command)
+        command
     }
 
     fn discard(&mut self) -> Option<Command> {
@@ -320,10 +326,7 @@ impl Reader<'_> {
             if self.word("scroll").is_some() || self.word("binary").is_some() {
                 return Some(Command::Refused("a cursor that scrolls or is binary"));
             }
-            let _plain = self
-                .word("insensitive")
-                .or_else(|| self.word("asensitive"))
-                .or_else(|| self.words(&["no", "scroll"]))?;
+            self.word("insensitive").or_else(|| self.word("asensitive")).or_else(|| self.words(&["no", "scroll"]))?;
         }
         if self.words(&["with", "hold"]).is_some() {
             return Some(Command::Refused("a cursor WITH HOLD"));

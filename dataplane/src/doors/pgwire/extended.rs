@@ -263,8 +263,7 @@ impl Conversation {
     /// The columns a statement will have.
     async fn fields(&mut self, prepared: &Prepared, formats: &Formats) -> Result<Vec<Field>, Stop> {
         match &prepared.what {
-            What::Empty => Ok(Vec::new()),
-            What::Command(Command::Fetch { moves: true, .. }) => Ok(Vec::new()),
+            What::Empty | What::Command(Command::Fetch { moves: true, .. }) => Ok(Vec::new()),
             What::Command(Command::Fetch { name, .. }) => {
                 let cursor = self.portals.get(name).and_then(Portal::running).ok_or_else(|| no_cursor(name))?;
                 Ok(cursor.fields.clone())

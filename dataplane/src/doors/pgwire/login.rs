@@ -35,7 +35,8 @@ pub struct Login {
 pub async fn login(opened: &mut Opened, peer: SocketAddr, hall: &Hall) -> Result<Login, End> {
     let fatal = |failure: Failure| End::Fatal(failure);
     let parameters = &opened.parameters;
-    if !opened.secure && !(hall.door.local && peer.ip().is_loopback()) {
+    let may_be_plain = hall.door.local && peer.ip().is_loopback();
+    if !opened.secure && !may_be_plain {
         let failure = Failure::new(Code::MissingAuth, "the connection is not encrypted").with_state("28000");
         return Err(End::Fatal(failure.with_hint("connect with sslmode=require")));
     }

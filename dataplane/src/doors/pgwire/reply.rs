@@ -54,7 +54,9 @@ pub fn negotiate_version(out: &mut BytesMut, minor: u32, unknown: &[String]) {
     message(out, b'v', |out| {
         out.put_u32(minor);
         out.put_u32(u32::try_from(unknown.len()).unwrap_or(u32::MAX));
-        unknown.iter().for_each(|name| text(out, name));
+        for name in unknown {
+            text(out, name);
+        }
     });
 }
 
@@ -99,7 +101,9 @@ pub fn row_description(out: &mut BytesMut, fields: &[Field]) {
 pub fn parameter_description(out: &mut BytesMut, oids: &[u32]) {
     message(out, b't', |out| {
         count(out, oids.len());
-        oids.iter().for_each(|oid| out.put_u32(*oid));
+        for oid in oids {
+            out.put_u32(*oid);
+        }
     });
 }
 

@@ -18,7 +18,7 @@ const AHEAD_BYTES_MAX: usize = 1 << 20;
 /// Rows leave when so much of them is there.
 const SEND_BYTES: usize = 64 << 10;
 /// A client that takes nothing for so long is gone.
-const STALLED: Duration = Duration::from_secs(120);
+const STALLED: Duration = Duration::from_mins(2);
 const READ_BYTES: usize = 8 << 10;
 
 /// Why a connection ends.

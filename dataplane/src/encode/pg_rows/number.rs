@@ -1,6 +1,8 @@
 //! Numbers: integers and exact decimals as digits, floats as PostgreSQL prints them, `numeric` in
 //! its binary form (digits to the base of 10,000), and back.
 
+use std::fmt::Write;
+
 use bytes::{BufMut, BytesMut};
 
 /// An exact decimal: `digits / 10^scale`.
@@ -106,26 +108,27 @@ pub fn from_binary(bytes: &[u8]) -> Option<String> {
         bytes.chunks_exact(2).map(|pair| pair.iter().fold(0_u16, |word, byte| (word << 8) | u16::from(*byte)));
     let (count, weight, sign, scale) = (words.next()?, words.next()?.cast_signed(), words.next()?, words.next()?);
     let groups: Vec<u16> = words.collect();
-    let fits = groups.len() == usize::from(count) && bytes.len() % 2 == 0 && groups.iter().all(|group| *group < 10_000);
+    let fits = groups.len() == usize::from(count)
+        && bytes.len().is_multiple_of(2)
+        && groups.iter().all(|group| *group < 10_000);
     if !fits || sign == NAN || !matches!(sign, 0 | NEGATIVE) || scale > 0x3FFF {
         return None;
     }
     let group = |at: i32| usize::try_from(at).ok().and_then(|at| groups.get(at)).copied().unwrap_or(0);
     let weight = i32::from(weight);
     let mut text = String::from(if sign == NEGATIVE { "-" } else { "" });
-    let whole: String = (0..=weight).map(|at| format!("{:04}", group(at))).collect();
+    let digits = |from: i32, to: i32| {
+        (from..=to).fold(String::new(), |mut digits, at| {
+            let _ = write!(digits, "{:04}", group(at));
+            digits
+        })
+    };
+    let whole = digits(0, weight);
     let whole = whole.trim_start_matches('0');
     text.push_str(if whole.is_empty() { "0" } else { whole });
     if scale > 0 {
         let places = usize::from(scale);
-        let groups_behind = i32::try_from(places.div_ceil(4)).ok()?;
-        let behind: String = (weight + 1..=weight + groups_behind).map(|at| format!("{:04}", group(at))).collect();
-        // A number below one has its first groups further right than its point.
-        let behind = if weight < 0 {
-            (0..groups_behind).map(|at| format!("{:04}", group(at + weight + 1))).collect()
-        } else {
-            behind
-        };
+        let behind = digits(weight + 1, weight + i32::try_from(places.div_ceil(4)).ok()?);
         text.push('.');
         text.push_str(behind.get(..places)?);
     }

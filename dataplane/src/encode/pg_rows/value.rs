@@ -95,9 +95,8 @@ impl<'a> Column<'a> {
             (PgType::Numeric(_), _) => Values::Integer(Integers::of(array)?, Width::Numeric),
             (PgType::Float4, _) => Values::Real(cast(array)?),
             (PgType::Float8, _) => Values::Double(cast(array)?),
-            (PgType::Text, _) => Values::Text(cast(array)?),
+            (PgType::Text, _) | (PgType::Json, DataType::Utf8) => Values::Text(cast(array)?),
             (PgType::Uuid, _) => Values::Uuid(cast(array)?),
-            (PgType::Json, DataType::Utf8) => Values::Text(cast(array)?),
             (PgType::Json, _) => Values::Nested,
             (PgType::Bytea, _) => Values::Bytes(cast(array)?),
             (PgType::Date, _) => Values::Date(cast(array)?),
@@ -161,7 +160,7 @@ impl<'a> Column<'a> {
     }
 }
 
-fn cast<'a, T: 'static>(array: &'a dyn Array) -> Option<&'a T> {
+fn cast<T: 'static>(array: &dyn Array) -> Option<&T> {
     array.as_any().downcast_ref()
 }
 
