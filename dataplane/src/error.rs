@@ -146,13 +146,14 @@ fn sql_code(kind: &sql::error::Kind) -> Code {
     match kind {
         Kind::Syntax | Kind::Empty | Kind::Several => Code::BadSql,
         Kind::TooLarge => Code::QueryTooLarge,
+        Kind::NameTooLong => Code::InvalidIdentifier,
         Kind::TooDeep | Kind::Unsupported { .. } | Kind::UnsupportedFunction { .. } | Kind::Ungovernable { .. } => {
             Code::UnsupportedSql
         }
         Kind::UnsupportedType { .. } => Code::UnsupportedType,
         Kind::TableNotFound { .. } => Code::TableNotFound,
         Kind::ColumnNotFound { .. } => Code::UndefinedColumn,
-        Kind::MaskedColumn { .. } => Code::PolicyDenied,
+        Kind::DeniedFunction { .. } | Kind::MaskedColumn { .. } => Code::PolicyDenied,
         Kind::InvalidFilter => Code::InvalidRule,
     }
 }
@@ -168,7 +169,9 @@ fn sql_details(problem: Problem, error: &sql::Error) -> Problem {
             hint(problem.detail("schema", schema).detail("table", name.as_str()), did_you_mean.as_deref())
         }
         sql::error::Kind::Unsupported { construct } => problem.detail("construct", construct.as_str()),
-        sql::error::Kind::UnsupportedFunction { name } => problem.detail("function", name.as_str()),
+        sql::error::Kind::UnsupportedFunction { name } | sql::error::Kind::DeniedFunction { name } => {
+            problem.detail("function", name.as_str())
+        }
         _ => problem,
     }
 }

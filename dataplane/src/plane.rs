@@ -90,14 +90,10 @@ impl Running {
 impl DataPlane {
     /// Binds the listeners and starts everything; returns before the engine is ready.
     pub async fn start(settings: Settings, shutdown: CancellationToken) -> Result<Running, StartError> {
-        if settings.local_trust.is_some() && !settings.listeners.all_on_loopback() {
-            return Err(StartError::TrustBeyondLoopback);
-        }
-        if settings.pg_tls.is_none() && !settings.local {
-            return Err(StartError::NoCertificate);
-        }
+        permitted(&settings)?;
         private_folder(&settings.state)?;
         let doors = Doors::bind(&settings).await?;
+        let probing = TcpListener::bind(settings.listeners.probes).await?;
         let log = Arc::new(Log::open(&settings.state.join("report"), &settings.clock, &settings.entropy)?);
         let link = Link::new(&settings.control_plane, &settings.identity)?;
         let follower = Follower::new(settings.env_id.clone(), Disk::new(&settings.state));
@@ -119,7 +115,7 @@ impl DataPlane {
         let running = Running {
             pgwire: doors.pgwire.local_addr()?,
             rest: doors.rest.local_addr()?,
-            probes: doors.probes.local_addr()?,
+            probes: probing.local_addr()?,
             pipeline: Arc::clone(&pipeline),
             sessions: sessions.clone(),
             vitals: vitals.clone(),
@@ -135,29 +131,14 @@ impl DataPlane {
             async move { log.flush(closing).await }
         });
         background.spawn(ship::run(log, link, closing.clone()));
-        background.spawn(probes::serve(doors.probes, vitals, closing.clone()));
+        background.spawn(probes::serve(probing, vitals, closing.clone()));
         let starting = background.spawn(engines);
         background.close();
-        let serving = TaskTracker::new();
-        serving.spawn(rest::serve(
-            doors.rest,
-            doors.rest_tls,
-            rest::Door { env_id: settings.env_id.clone(), pipeline: Arc::clone(&pipeline) },
-            serving.clone(),
-            shutdown.clone(),
-        ));
-        let door = pgwire::Door {
-            pipeline: Arc::clone(&pipeline),
-            sessions,
-            tls: doors.pg_tls,
-            local: settings.local,
-            local_trust: settings.local_trust,
-        };
-        serving.spawn(pgwire::serve(doors.pgwire, door, serving.clone(), shutdown.clone()));
-        serving.close();
+        let drain = settings.drain;
+        let serving = doors.serve(settings, &pipeline, sessions, &shutdown);
         running.ended.spawn(async move {
             shutdown.cancelled().await;
-            if tokio::time::timeout(settings.drain, serving.wait()).await.is_err() {
+            if tokio::time::timeout(drain, serving.wait()).await.is_err() {
                 tracing::warn!("queries still ran when the time to stop was over");
             }
             starting.abort();
@@ -173,21 +154,53 @@ impl DataPlane {
     }
 }
 
+/// What would let somebody in who should not be.
+fn permitted(settings: &Settings) -> Result<(), StartError> {
+    if settings.local_trust.is_some() && !settings.listeners.all_on_loopback() {
+        return Err(StartError::TrustBeyondLoopback);
+    }
+    if settings.pg_tls.is_none() && !settings.local {
+        return Err(StartError::NoCertificate);
+    }
+    Ok(())
+}
+
 struct Doors {
     pgwire: TcpListener,
     rest: TcpListener,
-    probes: TcpListener,
     rest_tls: Arc<rustls::ServerConfig>,
     pg_tls: Option<Arc<rustls::ServerConfig>>,
 }
 
 impl Doors {
+    /// Opens REST and the PostgreSQL wire; the tracker is empty when their last query has ended.
+    fn serve(
+        self,
+        settings: Settings,
+        pipeline: &Arc<Pipeline>,
+        sessions: Sessions,
+        shutdown: &CancellationToken,
+    ) -> TaskTracker {
+        let serving = TaskTracker::new();
+        let door = rest::Door { env_id: settings.env_id, pipeline: Arc::clone(pipeline) };
+        serving.spawn(rest::serve(self.rest, self.rest_tls, door, serving.clone(), shutdown.clone()));
+        let door = pgwire::Door {
+            pipeline: Arc::clone(pipeline),
+            sessions,
+            tls: self.pg_tls,
+            local: settings.local,
+            local_trust: settings.local_trust,
+        };
+        serving.spawn(pgwire::serve(self.pgwire, door, serving.clone(), shutdown.clone()));
+        serving.close();
+        serving
+    }
+
     async fn bind(settings: &Settings) -> Result<Self, StartError> {
         let pg_tls = settings.pg_tls.as_ref().map(|pg| tls::plain(&pg.cert_pem, pg.key_pem.expose())).transpose()?;
         Ok(Self {
             pgwire: TcpListener::bind(settings.listeners.pgwire).await?,
             rest: TcpListener::bind(settings.listeners.rest).await?,
-            probes: TcpListener::bind(settings.listeners.probes).await?,
             rest_tls: tls::mutual(&settings.identity, &rest::PROTOCOLS)?,
             pg_tls,
         })

@@ -129,9 +129,9 @@ pub(crate) async fn announced(
     known: impl Fn(&Governance) -> bool,
 ) -> Result<Arc<Governance>, Error> {
     let mut snapshots = snapshots.clone();
-    let knows = |rules: &Option<Arc<Governance>>| rules.as_deref().is_some_and(&known);
+    let arrived = |rules: &Option<Arc<Governance>>| rules.as_deref().is_some_and(&known);
     // Too late, or no more to come: the snapshot there is decides.
-    let _ = tokio::time::timeout(ANNOUNCED_WITHIN, snapshots.wait_for(knows)).await;
+    let _ = tokio::time::timeout(ANNOUNCED_WITHIN, snapshots.wait_for(arrived)).await;
     let rules = snapshots.borrow().clone();
     rules.ok_or(Error::NoGovernance)
 }

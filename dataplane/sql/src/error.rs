@@ -18,12 +18,16 @@ pub enum Kind {
     Several,
     /// The text, a name or a list is longer than allowed.
     TooLarge,
+    /// A name is longer than allowed.
+    NameTooLong,
     /// The statement nests deeper than allowed.
     TooDeep,
     /// A construct we do not know, or do not let through.
     Unsupported { construct: String },
     /// A function that is not on the allow-list.
     UnsupportedFunction { name: String },
+    /// A function of the engine that nobody may call: files, settings, statistics, SQL as text.
+    DeniedFunction { name: String },
     /// A type that is not on the allow-list.
     UnsupportedType { name: String },
     /// No such table among those the caller may see.
@@ -98,6 +102,12 @@ impl Error {
         let name = name.into();
         let message = format!("function {name} is not supported");
         Self::new(Kind::UnsupportedFunction { name }, message)
+    }
+
+    pub fn denied_function(name: impl Into<String>) -> Self {
+        let name = name.into();
+        let message = format!("function {name} may not be called");
+        Self::new(Kind::DeniedFunction { name }, message)
     }
 
     pub fn unsupported_type(name: impl Into<String>) -> Self {

@@ -87,7 +87,7 @@ fn plain(token: Token) -> Result<Token, Error> {
         Token::EscapedStringLiteral(text) | Token::NationalStringLiteral(text) => Ok(Token::SingleQuotedString(text)),
         Token::DollarQuotedString(quoted) => Ok(Token::SingleQuotedString(quoted.value)),
         Token::Word(word) if word.value.chars().count() > IDENTIFIER_CHARS_MAX => {
-            Err(Error::new(Kind::TooLarge, format!("a name may have {IDENTIFIER_CHARS_MAX} characters")))
+            Err(Error::new(Kind::NameTooLong, format!("a name may have {IDENTIFIER_CHARS_MAX} characters")))
         }
         Token::Word(word) if word.value.contains('\0') || word.value.is_empty() => {
             Err(Error::syntax("a name may not be empty or hold a zero character"))

@@ -239,10 +239,10 @@ fn alias_as_named(name: &ObjectName, alias: &mut Option<TableAlias>) {
 /// The dialect bounds calls in expressions; in FROM it is done here.
 fn table_function(name: &ObjectName, args: &[FunctionArg]) -> Result<(), Error> {
     let Some(ident) = names::single(name) else {
-        return Err(unknown(name));
+        return Err(uncallable(name, Error::unsupported_function));
     };
     if !functions::is_table_function(&ident.value) {
-        return Err(unknown(name));
+        return Err(uncallable(name, Error::unsupported_function));
     }
     let sizes = functions::sizes(&ident.value).iter();
     if sizes.filter_map(|size| args.get(*size)).all(is_bounded) {
@@ -279,22 +279,18 @@ fn is_bounded(argument: &FunctionArg) -> bool {
 /// A call of a function on the list; the dialect bounds those whose result grows with an argument.
 fn called(function: &Function) -> Result<(), Error> {
     let Some(ident) = names::single(&function.name) else {
-        return Err(unknown(&function.name));
+        return Err(uncallable(&function.name, Error::unsupported_function));
     };
     match functions::class(&ident.value) {
-        None | Some(Class::Denied) => return Err(unknown(&function.name)),
+        None => return Err(uncallable(&function.name, Error::unsupported_function)),
+        Some(Class::Denied) => return Err(uncallable(&function.name, Error::denied_function)),
         Some(Class::Safe | Class::Throwing | Class::Volatile | Class::Write) => {}
     }
     Ok(())
 }
 
-fn unknown(name: &ObjectName) -> Error {
-    located(
-        Error::unsupported_function(
-            names::last(name).map_or_else(String::new, |ident| ident.value.to_ascii_lowercase()),
-        ),
-        name,
-    )
+fn uncallable(name: &ObjectName, why: impl FnOnce(String) -> Error) -> Error {
+    located(why(names::last(name).map_or_else(String::new, |ident| ident.value.to_ascii_lowercase())), name)
 }
 
 fn located(error: Error, name: &ObjectName) -> Error {

@@ -51,7 +51,7 @@ impl Closing {
         if let Err(error) = started(&self.pipeline, &self.query, &self.trail) {
             return Err(self.refused(error));
         }
-        let Masked { rows, slot, columns, columns_masked, rows_max } = masked;
+        let Masked { rows, slot, columns, base_columns: columns_masked, rows_max } = masked;
         let totals = Arc::new(OnceLock::new());
         let answer = |stream: Delivery, totals| Answer {
             query_id: stream.query_id(),

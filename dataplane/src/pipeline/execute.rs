@@ -182,12 +182,12 @@ async fn once(query: &Query, native: &Native, sql: &sql::EngineSql, lease: &mut 
 /// Reads on until the end, or until it is more than may be held: then nothing.
 async fn hold(query: &Query, mut head: Head) -> Result<Option<Head>> {
     let Some(mut rest) = head.rest.take() else { return Ok(Some(head)) };
-    let mut held: usize = head.first.iter().map(RecordBatch::get_array_memory_size).sum();
-    while held <= HELD_BYTES_MAX {
+    let mut bytes: usize = head.first.iter().map(RecordBatch::get_array_memory_size).sum();
+    while bytes <= HELD_BYTES_MAX {
         match rest.next().await {
             None => return Ok(Some(head)),
             Some(Ok(batch)) => {
-                held += batch.get_array_memory_size();
+                bytes += batch.get_array_memory_size();
                 head.first.push_back(batch);
             }
             Some(Err(error)) => return Err(query.fault(error)),

@@ -21,7 +21,7 @@ pub(super) struct Masked {
     pub slot: Slot,
     pub columns: Vec<Column>,
     /// Bare names of the base columns, first appearance first.
-    pub columns_masked: Vec<String>,
+    pub base_columns: Vec<String>,
     /// Rows that the organization's tier allows.
     pub rows_max: Option<u64>,
 }
@@ -45,7 +45,7 @@ pub(super) fn columns(rules: &Governance, mut rows: Rows, slot: Slot, t: &Trail)
     }
     t.facts().columns_masked.clone_from(&columns_masked);
     let rows_max = rules.organization.limits.max_rows_per_query;
-    Ok(Masked { rows, slot, columns, columns_masked, rows_max })
+    Ok(Masked { rows, slot, columns, base_columns: columns_masked, rows_max })
 }
 
 /// The last part of each name, each once.

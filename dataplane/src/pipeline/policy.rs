@@ -33,7 +33,7 @@ pub(super) struct Allowed {
 /// The agent behind a query.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct Agent {
-    pub agent_id: Option<String>,
+    pub id: Option<String>,
     pub framework: Option<String>,
     /// Not only declared: the key was made for it.
     pub verified: bool,
@@ -96,7 +96,7 @@ fn agent(rules: &Governance, caller: &Caller, declared: &Declared) -> Result<Age
     let key = caller.key_id().and_then(|key_id| rules.key(key_id));
     let Some(bound) = key.and_then(|key| key.agent_id.as_ref().map(|id| (id, key.agent_framework.as_ref()))) else {
         let Declared { agent_id, framework } = declared.clone();
-        return Ok(Agent { agent_id, framework, verified: false });
+        return Ok(Agent { id: agent_id, framework, verified: false });
     };
     let (agent_id, framework) = bound;
     let differs = |declared: &Option<String>, bound: Option<&String>| {
@@ -106,7 +106,7 @@ fn agent(rules: &Governance, caller: &Caller, declared: &Declared) -> Result<Age
         return Err(Error::PolicyDenied { message: "the key is bound to another agent".to_owned() });
     }
     let framework = framework.cloned().or_else(|| declared.framework.clone());
-    Ok(Agent { agent_id: Some(agent_id.clone()), framework, verified: true })
+    Ok(Agent { id: Some(agent_id.clone()), framework, verified: true })
 }
 
 /// Names that an enabled policy uses keep their meaning: such a table cannot be altered.
@@ -168,7 +168,7 @@ impl Asked<'_> {
             role: self.caller.role,
             user_id: self.caller.user_id.as_ref().map(contract::UserId::as_str),
             attributes: &self.caller.attributes,
-            agent_id: self.agent.agent_id.as_deref(),
+            agent_id: self.agent.id.as_deref(),
             agent_framework: self.agent.framework.as_deref(),
             origin: self.query.ask.origin,
             source_ip: self.query.ask.peer.map(|ip| ip.to_canonical()),

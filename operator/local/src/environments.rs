@@ -195,7 +195,6 @@ impl LocalEnvironments {
     }
 }
 
-#[expect(clippy::needless_pass_by_value, reason = "the shape that map_err wants")]
 fn failed(why: impl Display) -> ProvisionError {
     ProvisionError::Failed(why.to_string())
 }
