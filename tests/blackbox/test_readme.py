@@ -6,23 +6,24 @@ The shell stands in a folder that looks like the checkout of a person who has ty
 
 import contextlib
 import os
+import pathlib
 import re
 import shutil
 import subprocess
 
 import pytest
 
-import direct
 import transcript
 
-README = (direct.ROOT / "README.md").read_text()
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+README = (ROOT / "README.md").read_text()
 LINES_MAX = 120
 
 
 @pytest.fixture
 def shell(platform, tmp_path):
     dev = tmp_path / "dev"
-    dev.write_text(f'#!/bin/sh\nexec "{direct.ROOT}/dev" "$@"\n')
+    dev.write_text(f'#!/bin/sh\nexec "{ROOT}/dev" "$@"\n')
     dev.chmod(0o755)
     (tmp_path / ".sluice").symlink_to(os.environ["SLUICE_STATE"])
     # What the README reads from `.sluice/env` must come from there.
@@ -57,7 +58,7 @@ def test_every_block_is_run_or_typed_by_a_person():
 
 
 def test_the_commands_that_a_person_types_exist():
-    helped = subprocess.run([direct.ROOT / "dev", "help"], capture_output=True, text=True, check=True).stdout
+    helped = subprocess.run([ROOT / "dev", "help"], capture_output=True, text=True, check=True).stdout
     lines = [line for _, kind, lines in transcript.blocks(README) if kind == "sh" for line in lines]
     for line in lines + re.findall(r"`(\./dev[^`]*)`", README):
         program, *words = line.split()
