@@ -28,7 +28,6 @@ impl Database {
     }
 }
 
-#[expect(clippy::disallowed_methods, reason = "where the test run's server is, not a setting of the product")]
 fn administrator_settings() -> Config {
     let url = std::env::var("SLUICE_TEST_POSTGRES")
         .expect("SLUICE_TEST_POSTGRES names a PostgreSQL for tests: run ./dev test integration");

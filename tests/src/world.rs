@@ -194,9 +194,7 @@ impl World {
     pub async fn psql(&self, key: &str) -> Result<tokio_postgres::Client, tokio_postgres::Error> {
         let mut settings = tokio_postgres::Config::new();
         settings.host("127.0.0.1").port(self.pgwire.port()).user("agent").password(key).dbname("main");
-        let (client, connection) = settings.connect(tokio_postgres::NoTls).await?;
-        tokio::task::spawn(connection);
-        Ok(client)
+        connect(&settings).await
     }
 
     pub fn database(&self) -> &Database {
@@ -260,6 +258,13 @@ async fn start(state: &TempDir, database: &Database) -> Platform {
 pub fn program() -> PathBuf {
     let test = std::env::current_exe().unwrap();
     test.parent().and_then(std::path::Path::parent).unwrap().join("sluice-under-test")
+}
+
+/// A connection to the PostgreSQL wire.
+pub async fn connect(settings: &tokio_postgres::Config) -> Result<tokio_postgres::Client, tokio_postgres::Error> {
+    let (client, connection) = settings.connect(tokio_postgres::NoTls).await?;
+    tokio::task::spawn(connection);
+    Ok(client)
 }
 
 /// The body of an answer that succeeded.

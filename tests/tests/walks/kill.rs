@@ -10,7 +10,7 @@ use std::time::Duration;
 use reqwest::header::AUTHORIZATION;
 use serde_json::{Value, json};
 use tests::postgres::Database;
-use tests::world::{json_of, program};
+use tests::world::{connect, json_of, program};
 use tokio::process::{Child, Command};
 
 const WRITERS: usize = 4;
@@ -43,7 +43,7 @@ impl Process {
                 tokio::time::sleep(Duration::from_millis(20)).await;
             }
         };
-        let text = tokio::time::timeout(Duration::from_secs(60), written).await.expect("the platform came up");
+        let text = tokio::time::timeout(Duration::from_mins(1), written).await.expect("the platform came up");
         let pair = |line: &str| {
             line.split_once('=').map(|(name, value)| (name.to_owned(), value.trim_matches('\'').to_owned()))
         };
@@ -51,10 +51,7 @@ impl Process {
     }
 
     async fn psql(&self) -> tokio_postgres::Client {
-        let (client, connection) =
-            tokio_postgres::connect(&self.env["SLUICE_PSQL"], tokio_postgres::NoTls).await.unwrap();
-        tokio::task::spawn(connection);
-        client
+        connect(&self.env["SLUICE_PSQL"].parse().unwrap()).await.unwrap()
     }
 
     async fn get(&self, path: &str) -> Value {
