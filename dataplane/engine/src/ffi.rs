@@ -721,6 +721,7 @@ mod tests {
                 Err(error) => break Some(error),
             }
         };
-        assert!(error.unwrap().message.contains("late"));
+        let error = error.unwrap();
+        assert!(error.message.contains("late"), "{error:?}");
     }
 }
