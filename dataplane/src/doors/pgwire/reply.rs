@@ -180,7 +180,9 @@ fn fields(out: &mut BytesMut, severity: Severity, failure: &Failure) {
     field(b'V', word);
     field(b'C', failure.sqlstate);
     field(b'M', &failure.message);
-    field(b'D', &failure.detail);
+    if !failure.detail.is_empty() {
+        field(b'D', &failure.detail);
+    }
     if let Some(hint) = &failure.hint {
         field(b'H', hint);
     }
@@ -215,6 +217,15 @@ mod tests {
             body,
             "SERROR\0VERROR\0C42P01\0Mtable t does not exist\0DSVC_ERR_404_TABLE_NOT_FOUND\0Huse u\0P15\0\0"
         );
+    }
+
+    #[test]
+    fn a_notice_without_a_detail_has_no_such_field() {
+        let mut out = BytesMut::new();
+        let mut corrected = Failure::new(Code::ColumnMasked, "corrected a name");
+        corrected.detail.clear();
+        notice(&mut out, Severity::Notice, &corrected);
+        assert_eq!(&out[5..], b"SNOTICE\0VNOTICE\0C01000\0Mcorrected a name\0\0");
     }
 
     #[test]
