@@ -59,6 +59,9 @@ event_types! {
     PolicyCreated         , "policy.created"         , "policy";
     PolicyUpdated         , "policy.updated"         , "policy";
     PolicyDeleted         , "policy.deleted"         , "policy";
+    AbacPolicyCreated     , "abac_policy.created"    , "abac_policy";
+    AbacPolicyUpdated     , "abac_policy.updated"    , "abac_policy";
+    AbacPolicyDeleted     , "abac_policy.deleted"    , "abac_policy";
     EnvironmentCreated    , "environment.created"    , "environment";
     EnvironmentSuspended  , "environment.suspended"  , "environment";
     OrgSettingsUpdated    , "org.settings_updated"   , "organization";

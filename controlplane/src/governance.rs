@@ -1,13 +1,13 @@
 //! One environment's snapshot, read from the rooms in one repeatable-read transaction.
 //!
 //! Not here: what a snapshot is (`contract::governance`), when it is sent (`publisher`), and how
-//! its version grows (the triggers of `0010_governance.sql`).
+//! its version grows (the triggers of `0010_governance.sql`, and of each later room beside its tables).
 
 use contract::governance::HexKey;
 use contract::{EnvId, Governance, Keyring};
 use sqlx::PgPool;
 
-use crate::{Result, api_keys, environments, organizations, policies, users};
+use crate::{Result, abac_policies, api_keys, environments, organizations, policies, users};
 
 /// `None` when there is no such environment.
 pub async fn load(pool: &PgPool, keyring: &Keyring, env_id: &EnvId) -> Result<Option<Governance>> {
@@ -27,7 +27,7 @@ pub async fn load(pool: &PgPool, keyring: &Keyring, env_id: &EnvId) -> Result<Op
         members: users::governed(&mut tx, &org_id).await?,
         keys: api_keys::governed(&mut tx, env_id).await?,
         policies: policies::governed(&mut tx, env_id).await?,
-        abac_policies: Vec::new(),
+        abac_policies: abac_policies::governed(&mut tx, env_id).await?,
     };
     tx.commit().await?;
     Ok(Some(governance))

@@ -6,6 +6,7 @@
 //! This file is the only place that starts things.
 #![forbid(unsafe_code)]
 
+pub mod abac_policies;
 pub mod api_keys;
 pub mod audit;
 pub mod authentication;

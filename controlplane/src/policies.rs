@@ -14,6 +14,7 @@ mod store;
 
 use contract::{Access, Scope};
 
+pub use http::{attributes, name};
 pub use store::governed;
 
 use crate::http::routes::Routes;

@@ -6,7 +6,10 @@ use std::sync::OnceLock;
 use contract::{Caller, Scope};
 
 use crate::http::routes::{Route, Routes};
-use crate::{api_keys, audit, authentication, billing, environments, health, organizations, policies, query, users};
+use crate::{
+    abac_policies, api_keys, audit, authentication, billing, environments, health, organizations, policies, query,
+    users,
+};
 
 pub fn routes() -> Routes {
     Routes::new()
@@ -16,6 +19,7 @@ pub fn routes() -> Routes {
         .and(users::routes())
         .and(api_keys::routes())
         .and(policies::routes())
+        .and(abac_policies::routes())
         .and(audit::routes())
         .and(billing::routes())
         .and(environments::routes())

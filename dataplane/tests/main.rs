@@ -1,5 +1,7 @@
 //! Tests against a real engine process; no control plane: the rules are pushed in directly.
 
+#![cfg(test)]
+
 mod pgwire;
 mod pipeline;
 mod rest;

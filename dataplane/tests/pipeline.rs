@@ -125,7 +125,7 @@ async fn a_write_leaves_its_trace_and_costs_two_credits() {
     assert_eq!((got.answer.changed, got.answer.command.tag(1)), (Some(1), "UPDATE 1".to_owned()));
     let (started, finished) = world.last();
     assert_eq!((finished.micro_credits, finished.rows_returned), (2_000_000, 1));
-    assert_eq!(started.operation.map(|operation| operation.as_str()), Some("update"));
+    assert_eq!(started.operation.map(contract::policy::abac::Operation::as_str), Some("update"));
     assert_eq!(world.run("select name from customer where id = 1").await.unwrap().json, r#"["Ada L"]"#);
     assert_eq!(world.run("select * from raw._svc_dirty.changes").await.unwrap_err().code(), Code::TableNotFound);
     assert_eq!(world.analyst("delete from customer").await.unwrap_err().code(), Code::Forbidden);
@@ -252,7 +252,7 @@ async fn a_statement_is_described_with_its_parameters_and_not_run() {
     let described = |sql: &'static str| {
         let ask = world.ask(owner_id(), sql);
         let pipeline = world.pipeline.clone();
-        async move { pipeline.describe(&ask).await.unwrap() }
+        async move { Box::pin(pipeline.describe(&ask)).await.unwrap() }
     };
     let before = world.entries().len();
     let read = described("select id, name as n from customer where id = $1 and name like $2 limit $3").await;

@@ -3,7 +3,6 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use arrow::array::RecordBatch;
 use contract::policy::abac::Origin;
 use contract::report::{Body, Entry, Finished, Started};
 use contract::wire::Who;
@@ -20,7 +19,8 @@ pub struct World {
     pub pipeline: Arc<Pipeline>,
     pub rules: watch::Sender<Option<Arc<Governance>>>,
     engine: engine::Engine,
-    folder: tempfile::TempDir,
+    /// Removed with the world.
+    _folder: tempfile::TempDir,
 }
 
 /// A world without policies and with the tables that most tests want.
@@ -54,7 +54,7 @@ pub async fn world() -> World {
         entropy,
         shutdown: CancellationToken::new(),
     });
-    let world = World { pipeline, rules, engine, folder };
+    let world = World { pipeline, rules, engine, _folder: folder };
     for sql in [
         "create table customer (id integer, name varchar, region varchar, ssn varchar, balance decimal(12,2))",
         "insert into customer values (1, 'Ada', 'EU', '078-05-1120', 10.50), (2, 'Bob', 'US', '219-09-9999', 20.25), \
@@ -69,7 +69,6 @@ pub async fn world() -> World {
 #[derive(Debug)]
 pub struct Got {
     pub answer: Answer,
-    pub batches: Vec<RecordBatch>,
     pub json: String,
 }
 
@@ -104,13 +103,12 @@ impl World {
 
     pub async fn whole(&self, ask: Ask) -> Result<Got, Error> {
         let mut answer = self.pipeline.run(ask).await?;
-        let (mut batches, mut rows, mut first) = (Vec::new(), String::new(), true);
+        let (mut rows, mut first) = (String::new(), true);
         while let Some(batch) = answer.rows.next().await {
             let batch = batch?;
             json::rows(&mut rows, &answer.columns, &batch, &mut first);
-            batches.push(batch);
         }
-        Ok(Got { answer, batches, json: rows })
+        Ok(Got { answer, json: rows })
     }
 
     pub fn change(&self, change: impl FnOnce(&mut Governance)) {
@@ -142,10 +140,6 @@ impl World {
 
     pub fn last_stages(&self) -> String {
         self.last().1.stages.into_iter().map(|(name, _)| name).collect::<Vec<_>>().join(" ")
-    }
-
-    pub fn folder(&self) -> &std::path::Path {
-        self.folder.path()
     }
 
     pub async fn stop(self) {

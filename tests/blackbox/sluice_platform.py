@@ -90,7 +90,7 @@ class Platform:
 
     def audit_entry(self, query_id):
         path = f"/v1/environments/{self.env}/audit/queries/{query_id}"
-        self.wait(lambda: self.call("GET", path, auth=self.owner).status == 200)
+        self.wait(lambda: (self.call("GET", path, auth=self.owner).body or {}).get("outcome") == "completed")
         return self.done("GET", path)
 
     def usage(self):

@@ -1,6 +1,14 @@
 //! The harness of the product's promises: a whole platform in this process on real parts, clients
 //! for every door, and worlds to put them in.
 #![forbid(unsafe_code)]
+#![expect(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    clippy::disallowed_methods,
+    reason = "only tests use this crate: what goes wrong in it fails the test"
+)]
 
 pub mod golden;
 pub mod postgres;

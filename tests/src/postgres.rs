@@ -22,13 +22,23 @@ impl Database {
         connect(settings.dbname(&self.name)).await
     }
 
+    /// Lets the platform in, or throws it out and keeps it out.
+    pub async fn open(&self, open: bool) {
+        let (admin, _) = administrator().await;
+        let name = &self.name;
+        admin.batch_execute(&format!("alter database \"{name}\" allow_connections {open}")).await.unwrap();
+        let cut = "select pg_terminate_backend(pid) from pg_stat_activity where datname = $1";
+        if !open {
+            admin.query(cut, &[name]).await.unwrap();
+        }
+    }
+
     pub async fn dropped(self) {
         let (admin, _) = administrator().await;
         admin.batch_execute(&format!("drop database if exists \"{}\" with (force)", self.name)).await.unwrap();
     }
 }
 
-#[expect(clippy::disallowed_methods, reason = "where the test run's server is, not a setting of the product")]
 fn administrator_settings() -> Config {
     let url = std::env::var("SLUICE_TEST_POSTGRES")
         .expect("SLUICE_TEST_POSTGRES names a PostgreSQL for tests: run ./dev test integration");

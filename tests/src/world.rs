@@ -94,7 +94,7 @@ impl World {
         let account = self.ok(Method::POST, "/v1/signup", "", signup).await;
         self.owner = format!("Bearer {}", text(&account["token"]));
         self.org_id = text(&account["org"]["org_id"]);
-        self.enterprise().await;
+        self.enterprise(&self.org_id).await;
         (self.env_id, self.pgwire) = self.environment("main").await;
         self.key = self
             .key_for(&self.env_id, json!({"user_id": account["user"]["user_id"], "scopes": all_scopes()}))
@@ -103,12 +103,9 @@ impl World {
     }
 
     /// Limits are not what most worlds are about.
-    async fn enterprise(&self) {
+    pub async fn enterprise(&self, org_id: &str) {
         let client = self.database.as_ref().unwrap().client().await;
-        client
-            .execute("update organizations set tier = 'enterprise' where org_id = $1", &[&self.org_id])
-            .await
-            .unwrap();
+        client.execute("update organizations set tier = 'enterprise' where org_id = $1", &[&org_id]).await.unwrap();
     }
 
     /// A further environment, and where it serves the PostgreSQL wire.
@@ -194,9 +191,7 @@ impl World {
     pub async fn psql(&self, key: &str) -> Result<tokio_postgres::Client, tokio_postgres::Error> {
         let mut settings = tokio_postgres::Config::new();
         settings.host("127.0.0.1").port(self.pgwire.port()).user("agent").password(key).dbname("main");
-        let (client, connection) = settings.connect(tokio_postgres::NoTls).await?;
-        tokio::task::spawn(connection);
-        Ok(client)
+        connect(&settings).await
     }
 
     pub fn database(&self) -> &Database {
@@ -260,6 +255,13 @@ async fn start(state: &TempDir, database: &Database) -> Platform {
 pub fn program() -> PathBuf {
     let test = std::env::current_exe().unwrap();
     test.parent().and_then(std::path::Path::parent).unwrap().join("sluice-under-test")
+}
+
+/// A connection to the PostgreSQL wire.
+pub async fn connect(settings: &tokio_postgres::Config) -> Result<tokio_postgres::Client, tokio_postgres::Error> {
+    let (client, connection) = settings.connect(tokio_postgres::NoTls).await?;
+    tokio::task::spawn(connection);
+    Ok(client)
 }
 
 /// The body of an answer that succeeded.

@@ -60,14 +60,10 @@ async fn without_the_control_planes_database_the_last_policies_rule() {
     let analyst = world.user("analyst", json!({})).await;
     let session = world.psql(&analyst.key).await.unwrap();
     world.until(async || (names(&session).await[0].1 == "***").then_some(())).await;
-    let client = world.database().client().await;
-    let name = client.query_one("select current_database()", &[]).await.unwrap().get::<_, String>(0);
-    client.batch_execute(&format!("alter database \"{name}\" allow_connections false")).await.unwrap();
-    let cut = "select pg_terminate_backend(pid) from pg_stat_activity where datname = $1 and pid <> pg_backend_pid()";
-    client.query(cut, &[&name]).await.unwrap();
+    world.database().open(false).await;
     assert_eq!(names(&session).await[0].1, "***");
     assert!(world.psql(&analyst.key).await.is_ok());
-    client.batch_execute(&format!("alter database \"{name}\" allow_connections true")).await.unwrap();
+    world.database().open(true).await;
     world
         .until(async || {
             let health = world.call(Method::GET, "/ready", "", Value::Null).await;

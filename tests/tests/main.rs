@@ -1,5 +1,7 @@
 //! One test binary; its modules are named by what they prove.
 
+#![cfg(test)]
+
 mod doors;
 mod golden;
 mod governance;

@@ -71,6 +71,11 @@ async fn a_change_to_any_governed_table_moves_the_version() {
         ),
         "update policies set enabled = false where policy_id = 'p'".to_owned(),
         "delete from policies where policy_id = 'p'".to_owned(),
+        format!(
+            "insert into abac_policies (policy_id, env_id, name, rules, priority, enabled, created_at) values ('a', '{env}', 'a', '[]', 1, true, now())"
+        ),
+        "update abac_policies set enabled = false where policy_id = 'a'".to_owned(),
+        "delete from abac_policies where policy_id = 'a'".to_owned(),
     ] {
         let before = world.version().await;
         world.sql(&change).await;

@@ -120,7 +120,7 @@ pub fn screen(rows: &[Route]) -> String {
     let mut out = String::new();
     for Route { method, path, access, scope, deprecated, ours } in rows {
         let scope = scope.map_or("-", Scope::as_str);
-        let mut line = format!("{method:<6} {path:<72} {:<7} {scope:<17}", access.as_str());
+        let mut line = format!("{:<6} {path:<72} {:<7} {scope:<17}", method.as_str(), access.as_str());
         line.push_str(if *deprecated { " deprecated" } else { "" });
         line.push_str(if *ours { " ours" } else { "" });
         out.push_str(line.trim_end());

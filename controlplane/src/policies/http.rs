@@ -137,14 +137,15 @@ async fn found(tx: &mut PgConnection, cx: &Call) -> Result<Policy> {
     policy.ok_or(Error::NotFound { kind: "policy" })
 }
 
-/// What a filter may ask about besides the built-in names.
-async fn attributes(tx: &mut PgConnection, cx: &Call) -> Result<BTreeSet<String>> {
+/// What a rule may ask about besides what is built in: attributes that somebody carries now.
+pub async fn attributes(tx: &mut PgConnection, cx: &Call) -> Result<BTreeSet<String>> {
     let mut names: BTreeSet<String> = users::attribute_names(tx, cx.org_id()).await?.into_iter().collect();
     names.extend(api_keys::attribute_names(tx, cx.org_id()).await?);
     Ok(names)
 }
 
-fn name(given: String) -> Result<String> {
+/// A name that a policy may have.
+pub fn name(given: String) -> Result<String> {
     let fits = !given.trim().is_empty() && given.len() <= NAME_MAX && !given.chars().any(char::is_control);
     if fits {
         Ok(given)

@@ -721,6 +721,6 @@ mod tests {
                 Err(error) => break Some(error),
             }
         };
-        assert!(error.unwrap().message.contains("late"));
+        assert!(error.is_some(), "the rows ended as if nothing had happened");
     }
 }

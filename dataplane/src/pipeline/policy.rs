@@ -174,7 +174,7 @@ impl Asked<'_> {
             source_ip: self.query.ask.peer.map(|ip| ip.to_canonical()),
             tables: tables.iter().map(|path| table_ref(path)).collect(),
             operations: operations.to_vec(),
-            now: self.now,
+            when: self.now.into(),
         };
         abac::evaluate(&self.rules.abac_policies, &context)
     }

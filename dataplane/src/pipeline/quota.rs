@@ -191,7 +191,7 @@ mod tests {
 
     fn purse(granted: MicroCredits) -> Purse {
         let purse = Purse::new(None);
-        purse.granted(granted, 0, Duration::from_secs(300));
+        purse.granted(granted, 0, Duration::from_mins(5));
         purse
     }
 
@@ -217,7 +217,7 @@ mod tests {
     async fn what_was_told_as_spent_is_not_counted_twice() {
         let purse = purse(3 * CREDIT);
         purse.take(CREDIT).await.unwrap().settle(CREDIT);
-        purse.granted(2 * CREDIT, CREDIT, Duration::from_secs(300));
+        purse.granted(2 * CREDIT, CREDIT, Duration::from_mins(5));
         assert_eq!(purse.held().free(Instant::now()), 2 * CREDIT);
     }
 

@@ -72,7 +72,7 @@ pub async fn entry(world: &World, query_id: &str) -> Value {
     world
         .until(async || {
             let reply = world.call(Method::GET, &path, &world.owner, Value::Null).await;
-            (reply.status == 200 && reply.body["outcome"] != "started").then_some(reply.body)
+            (reply.status == 200 && reply.body["outcome"] != "running").then_some(reply.body)
         })
         .await
 }

@@ -7,7 +7,8 @@ use std::collections::BTreeMap;
 use std::net::IpAddr;
 use std::str::FromStr;
 
-use chrono::{Datelike, NaiveTime, Timelike};
+use chrono::{Datelike, NaiveTime, Timelike, Weekday};
+use chrono_tz::Tz;
 use ipnet::IpNet;
 use serde::{Deserialize, Serialize};
 
@@ -155,7 +156,33 @@ pub struct Context<'a> {
     pub source_ip: Option<IpAddr>,
     pub tables: Vec<TableRef<'a>>,
     pub operations: Vec<Operation>,
+    pub when: When,
+}
+
+/// The moment a query is judged at. A simulation sets what the clock on the wall shows, in
+/// whatever time zone a rule reads it; what it leaves out is as it is now.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct When {
     pub now: Timestamp,
+    pub time_of_day: Option<NaiveTime>,
+    pub day_of_week: Option<Weekday>,
+}
+
+impl From<Timestamp> for When {
+    fn from(now: Timestamp) -> Self {
+        Self { now, time_of_day: None, day_of_week: None }
+    }
+}
+
+impl When {
+    fn time_in(self, zone: Tz) -> Option<NaiveTime> {
+        let local = self.now.with_timezone(&zone).time();
+        self.time_of_day.or_else(|| NaiveTime::from_hms_opt(local.hour(), local.minute(), local.second()))
+    }
+
+    fn day_in(self, zone: Tz) -> Weekday {
+        self.day_of_week.unwrap_or_else(|| self.now.with_timezone(&zone).weekday())
+    }
 }
 
 /// The verdict of all policies together.
@@ -244,8 +271,8 @@ fn holds(rule: &AbacRule, context: &Context<'_>) -> Match {
             None => Match::NotConcerned,
             Some(ip) => yes_if(rule.values.iter().filter_map(|v| network(v)).any(|net| net.contains(&ip))),
         },
-        Condition::TimeOfDay => yes_if(in_window(rule, context.now)),
-        Condition::DayOfWeek => yes_if(on_day(rule, context.now)),
+        Condition::TimeOfDay => yes_if(in_window(rule, context.when)),
+        Condition::DayOfWeek => yes_if(on_day(rule, context.when)),
     }
 }
 
@@ -267,31 +294,31 @@ fn network(text: &str) -> Option<IpNet> {
     IpNet::from_str(text).ok().or_else(|| IpAddr::from_str(text).ok().map(IpNet::from))
 }
 
-fn zone(rule: &AbacRule) -> Option<chrono_tz::Tz> {
-    rule.timezone.as_deref().map_or(Some(chrono_tz::UTC), |name| name.parse().ok())
+fn zone(rule: &AbacRule) -> Option<Tz> {
+    rule.timezone.as_deref().map_or(Some(Tz::UTC), |name| name.parse().ok())
 }
 
-fn hour_and_minute(text: &str) -> Option<NaiveTime> {
+/// `HH:MM`.
+pub fn hour_and_minute(text: &str) -> Option<NaiveTime> {
     NaiveTime::parse_from_str(text, "%H:%M").ok()
 }
 
-fn in_window(rule: &AbacRule, now: Timestamp) -> bool {
+fn in_window(rule: &AbacRule, when: When) -> bool {
     let (Some(zone), Some(start), Some(end)) =
         (zone(rule), rule.start.as_deref().and_then(hour_and_minute), rule.end.as_deref().and_then(hour_and_minute))
     else {
         return false;
     };
-    let local = now.with_timezone(&zone).time();
-    let Some(now) = NaiveTime::from_hms_opt(local.hour(), local.minute(), local.second()) else {
+    let Some(now) = when.time_in(zone) else {
         return false;
     };
     if start <= end { start <= now && now < end } else { start <= now || now < end }
 }
 
-fn on_day(rule: &AbacRule, now: Timestamp) -> bool {
+fn on_day(rule: &AbacRule, when: When) -> bool {
     let Some(zone) = zone(rule) else { return false };
-    let today = now.with_timezone(&zone).weekday();
-    rule.values.iter().any(|day| day.parse::<chrono::Weekday>().is_ok_and(|day| day == today))
+    let today = when.day_in(zone);
+    rule.values.iter().any(|day| day.parse::<Weekday>().is_ok_and(|day| day == today))
 }
 
 /// Why a rule cannot be stored: 422 `INVALID_RULE`.
@@ -310,7 +337,7 @@ pub fn admit(rule: &AbacRule) -> Result<(), String> {
         Condition::QueryOriginIs => all(&|v| Origin::from_str(v).is_ok()),
         Condition::OperationIs => all(&|v| Operation::from_str(v).is_ok()),
         Condition::SourceIpIn => all(&|v| network(v).is_some()),
-        Condition::DayOfWeek => all(&|v| v.parse::<chrono::Weekday>().is_ok()),
+        Condition::DayOfWeek => all(&|v| v.parse::<Weekday>().is_ok()),
         Condition::TimeOfDay => {
             let both =
                 rule.start.as_deref().and_then(hour_and_minute).zip(rule.end.as_deref().and_then(hour_and_minute));
@@ -363,7 +390,7 @@ mod tests {
             source_ip: Some([10, 1, 2, 3].into()),
             tables: vec![TableRef { schema: "main", name: "Payroll" }],
             operations: vec![Operation::Select],
-            now: chrono::DateTime::from_timestamp(1_700_000_000, 0).unwrap(), // Tuesday 2023-11-14 22:13:20 UTC
+            when: chrono::DateTime::from_timestamp(1_700_000_000, 0).unwrap().into(), // Tuesday 2023-11-14 22:13:20 UTC
         };
         change(&mut context);
         evaluate(&[policy], &context).effect
@@ -397,6 +424,23 @@ mod tests {
         for (rule, effect) in cases {
             assert_eq!(decide(vec![rule.clone()], |_| {}), effect, "{rule:?}");
         }
+    }
+
+    #[test]
+    fn a_simulated_clock_is_read_in_the_time_zone_of_the_rule() {
+        let office = AbacRule {
+            start: Some("09:00".into()),
+            end: Some("17:00".into()),
+            timezone: Some("Asia/Tokyo".into()),
+            ..rule("TimeOfDay", &[], Action::DenyOutside)
+        };
+        for (time, effect) in [("09:00", Effect::Allow), ("16:59", Effect::Allow), ("17:00", Effect::Deny)] {
+            let decided = decide(vec![office.clone()], |context| context.when.time_of_day = hour_and_minute(time));
+            assert_eq!(decided, effect, "{time}");
+        }
+        let friday = rule("DayOfWeek", &["Fri"], Action::Deny);
+        let decided = decide(vec![friday], |context| context.when.day_of_week = Some(Weekday::Fri));
+        assert_eq!(decided, Effect::Deny);
     }
 
     #[test]

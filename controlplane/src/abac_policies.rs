@@ -1,0 +1,48 @@
+//! ABAC policies: who may query what, from where and when.
+//!
+//! "`rules` array, each rule: `condition` string, `values` string[] (or `start`, `end` as HH:MM and
+//! `timezone` for a time window), `action` string, `message` string (optional)"; "400 invalid rule
+//! or missing fields, 404, 409 duplicate policy name in the environment, 422 `INVALID_RULE` for
+//! unknown attributes." The endpoints are deprecated: "They keep working". Ours: PUT and DELETE.
+//!
+//! How rules decide is `contract::policy::abac`, one evaluator: the data plane's stage 3 enforces
+//! with it, `simulation` and `summary` only ask it.
+
+mod admission;
+mod http;
+mod simulation;
+mod store;
+mod summary;
+
+use contract::{Access, Scope};
+
+pub use store::governed;
+
+use crate::http::routes::Routes;
+
+pub fn routes() -> Routes {
+    use Access::{Admin, Member};
+    use Scope::{PolicyRead, PolicyWrite};
+    const ALL: &str = "/v1/environments/{env_id}/abac-policies";
+    const ONE: &str = "/v1/environments/{env_id}/abac-policies/{policy_id}";
+    const SIMULATE: &str = "/v1/environments/{env_id}/abac-policies/simulate";
+    const SUMMARY: &str = "/v1/environments/{env_id}/abac-policies/agent-summary";
+    Routes::new()
+        .get(ALL, Member, PolicyRead, http::list)
+        .deprecated()
+        .post(ALL, Admin, PolicyWrite, http::create)
+        .deprecated()
+        .put(ONE, Admin, PolicyWrite, http::update)
+        .deprecated()
+        .ours()
+        .delete(ONE, Admin, PolicyWrite, http::delete)
+        .deprecated()
+        .ours()
+        .post(SIMULATE, Admin, PolicyRead, simulation::simulate)
+        .deprecated()
+        .get(SUMMARY, Member, PolicyRead, summary::of_agents)
+        .deprecated()
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,156 @@
+//! Requests, answers and handlers of ABAC policies.
+
+use contract::policy::AbacPolicy;
+use contract::{PolicyId, Timestamp};
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+use sqlx::PgConnection;
+
+use super::admission::{admit, text};
+use super::store;
+use crate::events::{self, Event, EventType};
+use crate::http::call::Call;
+use crate::http::json::{Created, Json};
+use crate::http::page::{Page, Paged};
+use crate::policies::{attributes, name};
+use crate::{Error, Result, environments};
+
+/// ABAC policies of one environment: every statement walks them.
+const POLICIES_MAX: i64 = 1_000;
+
+/// An ABAC policy as it is answered.
+#[derive(Debug, Serialize)]
+pub struct Answer {
+    id: PolicyId,
+    #[serde(flatten)]
+    policy: AbacPolicy,
+}
+
+impl From<AbacPolicy> for Answer {
+    fn from(policy: AbacPolicy) -> Self {
+        Self { id: policy.policy_id.clone(), policy }
+    }
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Creation {
+    name: String,
+    description: Option<String>,
+    rules: Value,
+    #[serde(default)]
+    priority: i32,
+    #[serde(default = "yes")]
+    enabled: bool,
+}
+
+const fn yes() -> bool {
+    true
+}
+
+/// What is left out stays; an empty `description` takes it away.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Change {
+    name: Option<String>,
+    description: Option<String>,
+    rules: Option<Value>,
+    priority: Option<i32>,
+    enabled: Option<bool>,
+}
+
+#[derive(Debug, Serialize)]
+pub struct Deletion {
+    policy_id: PolicyId,
+    id: PolicyId,
+    deleted: bool,
+    deleted_at: Timestamp,
+}
+
+pub async fn list(cx: Call, page: Page) -> Result<Paged<Answer>> {
+    let mut conn = cx.app.pool().acquire().await?;
+    let (rows, total) = store::page(&mut conn, &cx.env_id()?, &page).await?;
+    Ok(page.of(rows, total, |policy| (policy.created_at, policy.policy_id.to_string()), Answer::from))
+}
+
+pub async fn create(cx: Call, Json(input): Json<Creation>) -> Result<Created<Answer>> {
+    let env_id = cx.env_id()?;
+    let mut tx = cx.begin().await?;
+    environments::lock(&mut tx, &env_id).await?;
+    if store::count(&mut tx, &env_id).await? >= POLICIES_MAX {
+        return Err(Error::conflict("too_many", format!("an environment has at most {POLICIES_MAX} ABAC policies")));
+    }
+    let now = cx.now();
+    let policy = AbacPolicy {
+        policy_id: PolicyId::fresh(now, cx.app.entropy()),
+        name: name(input.name)?,
+        description: description(input.description)?,
+        rules: admit(&input.rules, &attributes(&mut tx, &cx).await?)?,
+        priority: input.priority,
+        enabled: input.enabled,
+        created_at: now,
+    };
+    store::insert(&mut tx, &env_id, &policy).await?;
+    let event = Event::new(EventType::AbacPolicyCreated, policy.policy_id.clone()).after(told(&policy));
+    events::record(&cx.app, &mut tx, &cx, event).await?;
+    tx.commit().await?;
+    Ok(Created(policy.into()))
+}
+
+pub async fn update(cx: Call, Json(input): Json<Change>) -> Result<Json<Answer>> {
+    let env_id = cx.env_id()?;
+    let mut tx = cx.begin().await?;
+    environments::lock(&mut tx, &env_id).await?;
+    let mut policy = found(&mut tx, &cx).await?;
+    let before = told(&policy);
+    if let Some(given) = input.name {
+        policy.name = name(given)?;
+    }
+    if input.description.is_some() {
+        policy.description = description(input.description)?;
+    }
+    if let Some(rules) = &input.rules {
+        policy.rules = admit(rules, &attributes(&mut tx, &cx).await?)?;
+    }
+    policy.priority = input.priority.unwrap_or(policy.priority);
+    policy.enabled = input.enabled.unwrap_or(policy.enabled);
+    store::update(&mut tx, &policy).await?;
+    let event = Event::new(EventType::AbacPolicyUpdated, policy.policy_id.clone()).before(before).after(told(&policy));
+    events::record(&cx.app, &mut tx, &cx, event).await?;
+    tx.commit().await?;
+    Ok(Json(policy.into()))
+}
+
+pub async fn delete(cx: Call) -> Result<Json<Deletion>> {
+    let mut tx = cx.begin().await?;
+    environments::lock(&mut tx, &cx.env_id()?).await?;
+    let policy = found(&mut tx, &cx).await?;
+    store::delete(&mut tx, &policy.policy_id).await?;
+    let event = Event::new(EventType::AbacPolicyDeleted, policy.policy_id.clone()).before(told(&policy));
+    events::record(&cx.app, &mut tx, &cx, event).await?;
+    tx.commit().await?;
+    let policy_id = policy.policy_id;
+    Ok(Json(Deletion { id: policy_id.clone(), policy_id, deleted: true, deleted_at: cx.now() }))
+}
+
+async fn found(tx: &mut PgConnection, cx: &Call) -> Result<AbacPolicy> {
+    let policy = store::find(tx, &cx.env_id()?, &cx.id("policy_id")?).await?;
+    policy.ok_or(Error::NotFound { kind: "ABAC policy" })
+}
+
+fn description(given: Option<String>) -> Result<Option<String>> {
+    let given = given.filter(|given| !given.is_empty());
+    given.as_deref().map_or(Ok(()), |given| text("description", given))?;
+    Ok(given)
+}
+
+/// The policy in an event: whole, since a rule is what the trail is asked about.
+fn told(policy: &AbacPolicy) -> Value {
+    json!({
+        "name": policy.name,
+        "description": policy.description,
+        "rules": policy.rules,
+        "priority": policy.priority,
+        "enabled": policy.enabled,
+    })
+}

@@ -1,0 +1,132 @@
+//! SQL of the ABAC policies.
+
+use contract::policy::AbacPolicy;
+use contract::{EnvId, PolicyId, Timestamp};
+use serde_json::{Value, json};
+use sqlx::PgConnection;
+
+use crate::http::page::Page;
+use crate::{Error, OnConstraint, Result};
+
+struct Row {
+    policy_id: String,
+    name: String,
+    description: Option<String>,
+    rules: Value,
+    priority: i32,
+    enabled: bool,
+    created_at: Timestamp,
+}
+
+impl TryFrom<Row> for AbacPolicy {
+    type Error = Error;
+
+    /// Rules that cannot be read are no rules that can be left out: the read fails.
+    fn try_from(row: Row) -> Result<Self> {
+        Ok(Self {
+            policy_id: row.policy_id.into(),
+            name: row.name,
+            description: row.description,
+            rules: serde_json::from_value(row.rules).map_err(Error::internal)?,
+            priority: row.priority,
+            enabled: row.enabled,
+            created_at: row.created_at,
+        })
+    }
+}
+
+pub async fn page(conn: &mut PgConnection, env_id: &EnvId, page: &Page) -> Result<(Vec<AbacPolicy>, i64)> {
+    let rows = sqlx::query_as!(
+        Row,
+        "select policy_id, name, description, rules, priority, enabled, created_at
+         from abac_policies
+         where env_id = $1 and ($2::timestamptz is null or (created_at, policy_id) < ($2, $3))
+         order by created_at desc, policy_id desc
+         limit $4",
+        env_id.as_str(),
+        page.after_time(),
+        page.after_id(),
+        page.fetch(),
+    )
+    .fetch_all(&mut *conn)
+    .await?;
+    let policies = rows.into_iter().map(AbacPolicy::try_from).collect::<Result<_>>()?;
+    Ok((policies, count(conn, env_id).await?))
+}
+
+pub async fn count(conn: &mut PgConnection, env_id: &EnvId) -> Result<i64> {
+    let total =
+        sqlx::query_scalar!(r#"select count(*) as "total!" from abac_policies where env_id = $1"#, env_id.as_str());
+    Ok(total.fetch_one(conn).await?)
+}
+
+pub async fn find(conn: &mut PgConnection, env_id: &EnvId, policy_id: &PolicyId) -> Result<Option<AbacPolicy>> {
+    let row = sqlx::query_as!(
+        Row,
+        "select policy_id, name, description, rules, priority, enabled, created_at
+         from abac_policies where env_id = $1 and policy_id = $2",
+        env_id.as_str(),
+        policy_id.as_str(),
+    )
+    .fetch_optional(conn)
+    .await?;
+    row.map(AbacPolicy::try_from).transpose()
+}
+
+fn name_taken(policy: &AbacPolicy) -> Error {
+    Error::conflict("name_taken", format!("the environment has an ABAC policy named `{}`", policy.name))
+}
+
+pub async fn insert(conn: &mut PgConnection, env_id: &EnvId, policy: &AbacPolicy) -> Result<()> {
+    sqlx::query!(
+        "insert into abac_policies (policy_id, env_id, name, description, rules, priority, enabled, created_at)
+         values ($1, $2, $3, $4, $5, $6, $7, $8)",
+        policy.policy_id.as_str(),
+        env_id.as_str(),
+        policy.name,
+        policy.description,
+        json!(policy.rules),
+        policy.priority,
+        policy.enabled,
+        policy.created_at,
+    )
+    .execute(conn)
+    .await
+    .on_constraint("abac_policies_env_id_name_key", || name_taken(policy))?;
+    Ok(())
+}
+
+pub async fn update(conn: &mut PgConnection, policy: &AbacPolicy) -> Result<()> {
+    sqlx::query!(
+        "update abac_policies set name = $2, description = $3, rules = $4, priority = $5, enabled = $6
+         where policy_id = $1",
+        policy.policy_id.as_str(),
+        policy.name,
+        policy.description,
+        json!(policy.rules),
+        policy.priority,
+        policy.enabled,
+    )
+    .execute(conn)
+    .await
+    .on_constraint("abac_policies_env_id_name_key", || name_taken(policy))?;
+    Ok(())
+}
+
+pub async fn delete(conn: &mut PgConnection, policy_id: &PolicyId) -> Result<()> {
+    sqlx::query!("delete from abac_policies where policy_id = $1", policy_id.as_str()).execute(conn).await?;
+    Ok(())
+}
+
+/// Every ABAC policy of the environment, as a data plane must know them.
+pub async fn governed(conn: &mut PgConnection, env_id: &EnvId) -> Result<Vec<AbacPolicy>> {
+    let rows = sqlx::query_as!(
+        Row,
+        "select policy_id, name, description, rules, priority, enabled, created_at
+         from abac_policies where env_id = $1 order by created_at, policy_id",
+        env_id.as_str(),
+    )
+    .fetch_all(conn)
+    .await?;
+    rows.into_iter().map(AbacPolicy::try_from).collect()
+}
