@@ -8,7 +8,6 @@ import pytest
 
 import direct
 
-# Queries whose text orders its rows only in part: the others keep the engine's order exactly.
 MASK = {"table": "customer", "column": "c_phone", "function": "partial", "visible_chars": 4, "exempt_roles": ["owner"]}
 FILTER = {"table": "customer", "filter": "c_mktsegment = '{segment}'", "exempt_roles": ["owner"]}
 
@@ -68,6 +67,9 @@ def analyst(platform):
     """An analyst of the BUILDING segment, under a mask and a filter on customer."""
     with platform.analyst(attributes={"segment": "BUILDING"}) as key:
         with platform.policies(("column_masking", [MASK]), ("row_level_security", [FILTER])):
+            # The data plane learns of a policy a moment after its creation was answered.
+            hidden = "select count(*) from customer where c_mktsegment <> 'BUILDING'"
+            platform.wait(lambda: platform.query(hidden, key=key).body["rows"] == [[0]])
             yield key
 
 
