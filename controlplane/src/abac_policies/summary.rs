@@ -123,7 +123,7 @@ mod tests {
 
     use super::*;
 
-    fn of(rules: Value) -> Value {
+    fn of(rules: &Value) -> Value {
         let policy: AbacPolicy = serde_json::from_value(json!({
             "policy_id": "p", "name": "p", "rules": rules, "priority": 1, "enabled": true,
             "created_at": "2026-01-01T00:00:00Z",
@@ -135,7 +135,7 @@ mod tests {
 
     #[test]
     fn each_framework_is_judged_by_the_rules_that_ask_for_it() {
-        let found = of(json!([{"condition": "AgentFrameworkIs", "values": ["langchain"], "action": "allow"}]));
+        let found = of(&json!([{"condition": "AgentFrameworkIs", "values": ["langchain"], "action": "allow"}]));
         assert_eq!(found["langchain"], json!({"allowed": true, "policies_applied": 1, "restrictions": []}));
         let only = json!(["only AgentFrameworkIs: langchain"]);
         assert_eq!(found["crewai"], json!({"allowed": false, "policies_applied": 1, "restrictions": only}));
@@ -143,7 +143,7 @@ mod tests {
 
     #[test]
     fn what_only_a_query_can_decide_is_a_restriction() {
-        let found = of(json!([
+        let found = of(&json!([
             {"condition": "TimeOfDay", "start": "09:00", "end": "17:00", "action": "deny_outside"},
             {"condition": "TableIs", "values": ["payroll"], "action": "deny", "message": "no payroll"},
             {"condition": "RoleIs", "values": ["analyst"], "action": "deny", "exempt_roles": ["service_account"]},

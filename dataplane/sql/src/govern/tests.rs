@@ -275,6 +275,17 @@ fn what_cannot_be_governed_is_refused() {
     }
 }
 
+/// The engine would read `POSITIONAL` as a join of its own, we as an alias.
+#[test]
+fn a_join_without_a_condition_is_refused() {
+    for join in ["JOIN", "POSITIONAL JOIN", "LEFT JOIN", "SEMI JOIN"] {
+        let sql = format!("SELECT 1 FROM customers {join} orders");
+        let error = engine(&sql, &analyst()).expect_err(&sql);
+        assert_eq!(error.message, "JOIN without a condition is not supported", "{sql}");
+    }
+    engine("SELECT 1 FROM customers CROSS JOIN orders", &analyst()).expect("a statement");
+}
+
 #[test]
 fn what_comes_back_from_a_write_is_masked() {
     check(

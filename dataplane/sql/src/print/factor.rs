@@ -52,6 +52,9 @@ impl Printer<'_> {
                 return Err(Error::unsupported("ARRAY JOIN"));
             }
         };
+        // The engine reads no such join. `a POSITIONAL JOIN b` would be one, with an alias.
+        let bare = matches!(constraint, JoinConstraint::None) && word != " CROSS JOIN ";
+        absent(!bare, "JOIN without a condition")?;
         if matches!(constraint, JoinConstraint::Natural) {
             self.put(" NATURAL");
         }
