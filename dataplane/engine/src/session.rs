@@ -90,6 +90,7 @@ impl Session {
             return match reply {
                 Reply::Done(done) => Ok(Outcome::Changed { rows: done.rows, returning: None }),
                 Reply::Head(payload) => {
+                    connected.finish(); // what a write returns comes in one frame
                     let held = Held::read(&payload)?;
                     Ok(Outcome::Changed { rows: held.rows(), returning: Some(held) })
                 }

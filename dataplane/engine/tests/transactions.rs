@@ -53,9 +53,12 @@ async fn a_write_returns_rows_that_are_held() {
     let mut session = world.session().await.unwrap();
     let sql = "insert into t select i, 'x' || i from range(5000) r(i) returning j as \"Count\"";
     let statement = Statement { writes: true, ..read(sql) };
+    session.begin().await.unwrap();
     let outcome = session.run(statement, soon(), &CancellationToken::new()).await.unwrap();
     let Outcome::Changed { rows, returning: Some(held) } = outcome else { panic!("not held") };
     assert_eq!((rows, held.rows(), held.columns[0].name.as_str()), (5000, 5000, "Count"));
+    session.commit().await.unwrap();
+    assert_eq!(answer(&mut session, "select count(*) from t", &[]).await.as_deref(), Ok("5000"));
 }
 
 #[tokio::test]
