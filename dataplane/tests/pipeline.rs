@@ -138,7 +138,7 @@ async fn refusals_have_their_codes() {
     let cases = [
         ("selec 1", Code::BadSql),
         ("select * from nowhere", Code::TableNotFound),
-        ("select read_text('/etc/passwd')", Code::UnsupportedSql),
+        ("select read_text('/etc/passwd')", Code::PolicyDenied),
         ("select * from read_csv('/etc/passwd')", Code::UnsupportedSql),
         ("attach 'x' as y", Code::UnsupportedSql),
         ("select 'a'::integer", Code::ConversionFailed),
