@@ -2,6 +2,7 @@
 
 mod codes;
 mod dependencies;
+mod functions;
 mod routes;
 
 /// Every file in `tests/golden/` is compared by some test of this folder.

@@ -1,0 +1,18 @@
+//! Every function of the linked engine has a class: a new engine brings no function unnoticed.
+
+use std::collections::BTreeSet;
+
+use sql::functions::{self, Kind};
+
+#[test]
+fn the_classified_functions_are_those_of_the_engine() {
+    let engine = duckdb::Connection::open_in_memory().unwrap();
+    let mut names = engine.prepare("select distinct lower(function_name) from duckdb_functions()").unwrap();
+    let names: BTreeSet<String> = names.query_map([], |row| row.get(0)).unwrap().map(Result::unwrap).collect();
+    let classified: BTreeSet<String> = functions::all()
+        .filter(|function| !function.kinds.contains(&Kind::Grammar))
+        .map(|function| function.name.to_owned())
+        .collect();
+    assert_eq!(names.difference(&classified).collect::<Vec<_>>(), Vec::<&String>::new(), "without a class");
+    assert_eq!(classified.difference(&names).collect::<Vec<_>>(), Vec::<&String>::new(), "not in the engine");
+}
