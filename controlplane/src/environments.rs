@@ -17,7 +17,7 @@ use contract::{Access, Scope};
 
 pub use placement::{place, provision, provision_all};
 pub use seed::{Seed, record, seed};
-pub use store::{belongs, governed, lock, test_mode, versions};
+pub use store::{belongs, governed, lock, test_mode, versions, versions_in};
 
 use crate::http::routes::Routes;
 

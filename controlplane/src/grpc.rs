@@ -25,7 +25,7 @@ pub mod proto {
 }
 
 use proto::governance_server::{Governance as Service, GovernanceServer};
-use proto::{Ack, Entries, Grant, ReserveRequest, Snapshot, WatchRequest};
+use proto::{Ack, AppliedReply, AppliedRequest, Entries, Grant, ReserveRequest, Snapshot, WatchRequest};
 
 /// The largest message a data plane may send: a batch of entries, each with its SQL.
 const MESSAGE_BYTES_MAX: usize = 64 * 1024 * 1024;
@@ -62,11 +62,22 @@ impl Service for DataPlanes {
         let have = request.into_inner().have_version;
         let followed = self.app.publisher().follow(&env_id).await.map_err(|error| refused(&error))?;
         let receiver = followed.ok_or_else(|| Status::not_found("no such environment"))?;
+        let attached = self.app.publisher().attach(&env_id);
+        self.app.publisher().applied(&env_id, have);
         let news = WatchStream::new(receiver)
             .filter(move |governance| futures::future::ready(governance.version > have))
-            .map(|governance| snapshot(&governance))
+            .map(move |governance| {
+                let _held = &attached; // counted as long as the stream lives
+                snapshot(&governance)
+            })
             .take_until(self.app.shutdown().clone().cancelled_owned());
         Ok(Response::new(Box::pin(news)))
+    }
+
+    async fn applied(&self, request: Request<AppliedRequest>) -> Result<Response<AppliedReply>, Status> {
+        let env_id = environment(&request)?;
+        self.app.publisher().applied(&env_id, request.into_inner().version);
+        Ok(Response::new(AppliedReply {}))
     }
 
     async fn report(&self, request: Request<Streaming<Entries>>) -> Result<Response<Self::ReportStream>, Status> {

@@ -87,7 +87,7 @@ struct Inner {
     tokens: Tokens,
     limits: RateLimits,
     key_memory: KeyMemory,
-    publisher: Publisher,
+    publisher: Arc<Publisher>,
     data_planes: Option<DataPlanes>,
     started_at: Timestamp,
 }
@@ -102,7 +102,7 @@ impl App {
         let identity = parts.identity.as_ref().map(Pems::client).transpose().map_err(Error::internal)?;
         Ok(Self(Arc::new(Inner {
             key_memory: KeyMemory::new(&parts.entropy),
-            publisher: Publisher::new(pool.clone(), config.secret_key.clone()),
+            publisher: Arc::new(Publisher::new(pool.clone(), config.secret_key.clone())),
             data_planes: identity.map(DataPlanes::new),
             started_at: parts.clock.now(),
             slow_hash: SlowHash::new(cores, tasks.clone()),
@@ -168,7 +168,7 @@ impl App {
         &self.0.key_memory
     }
 
-    pub fn publisher(&self) -> &Publisher {
+    pub fn publisher(&self) -> &Arc<Publisher> {
         &self.0.publisher
     }
 

@@ -19,6 +19,8 @@ use crate::{Result, environments, governance};
 
 /// How often versions are compared with the database.
 const SWEEP: Duration = Duration::from_secs(1);
+/// How long the answer to a change waits for the data plane it concerns.
+const IN_FORCE_WITHIN: Duration = Duration::from_millis(250);
 /// Environments that are read again in one go after a burst of notifications.
 const BURST_MAX: usize = 256;
 
@@ -28,11 +30,37 @@ pub struct Publisher {
     pool: PgPool,
     keyring: Keyring,
     channels: Mutex<HashMap<EnvId, Channel>>,
+    attached: Mutex<HashMap<EnvId, Attached>>,
+}
+
+/// The data planes of one environment that follow here, and the version they have said they rule by.
+#[derive(Default)]
+struct Attached {
+    streams: usize,
+    applied: watch::Sender<u64>,
+}
+
+/// Counts one stream of snapshots until it is dropped.
+pub struct Stream {
+    publisher: Arc<Publisher>,
+    env_id: EnvId,
+}
+
+impl Drop for Stream {
+    fn drop(&mut self) {
+        let mut attached = self.publisher.attached();
+        if let Some(entry) = attached.get_mut(&self.env_id) {
+            entry.streams = entry.streams.saturating_sub(1);
+            if entry.streams == 0 {
+                attached.remove(&self.env_id);
+            }
+        }
+    }
 }
 
 impl Publisher {
     pub fn new(pool: PgPool, keyring: Keyring) -> Self {
-        Self { pool, keyring, channels: Mutex::default() }
+        Self { pool, keyring, channels: Mutex::default(), attached: Mutex::default() }
     }
 
     /// The environment's snapshots from now on, the present one first. Absent environment: `None`.
@@ -48,6 +76,32 @@ impl Publisher {
         let receiver = self.open(env_id, governance);
         self.refresh(env_id).await?;
         Ok(Some(receiver))
+    }
+
+    /// From now on changes of this environment are waited for, as long as the stream lives.
+    pub fn attach(self: &Arc<Self>, env_id: &EnvId) -> Stream {
+        self.attached().entry(env_id.clone()).or_default().streams += 1;
+        Stream { publisher: Arc::clone(self), env_id: env_id.clone() }
+    }
+
+    /// A data plane of the environment rules by this version.
+    pub fn applied(&self, env_id: &EnvId, version: u64) {
+        if let Some(entry) = self.attached().get(env_id) {
+            entry.applied.send_if_modified(|held| {
+                let is_news = version > *held;
+                *held = version.max(*held);
+                is_news
+            });
+        }
+    }
+
+    /// Waits until the data plane that follows here rules by `version`, a moment at most: one that
+    /// is away or slow learns of the change when it can, and is not waited for.
+    pub async fn in_force(&self, env_id: &EnvId, version: u64) {
+        let applied = self.attached().get(env_id).map(|entry| entry.applied.subscribe());
+        if let Some(mut applied) = applied {
+            let _ = tokio::time::timeout(IN_FORCE_WITHIN, applied.wait_for(|applied| *applied >= version)).await;
+        }
     }
 
     /// Publishes until `shutdown`.
@@ -134,6 +188,10 @@ impl Publisher {
 
     fn is_followed(&self, env_id: &EnvId) -> bool {
         self.locked().contains_key(env_id)
+    }
+
+    fn attached(&self) -> std::sync::MutexGuard<'_, HashMap<EnvId, Attached>> {
+        self.attached.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn locked(&self) -> std::sync::MutexGuard<'_, HashMap<EnvId, Channel>> {

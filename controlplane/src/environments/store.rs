@@ -194,6 +194,17 @@ pub async fn governed(conn: &mut PgConnection, env_id: &EnvId) -> Result<Option<
     Ok(Some((version, OrgId::from(row.org_id), environment)))
 }
 
+/// The governance versions of all environments of an organization.
+pub async fn versions_in(pool: &PgPool, org_id: &OrgId) -> Result<Vec<(EnvId, u64)>> {
+    let rows = sqlx::query!("select env_id, governance_version from environments where org_id = $1", org_id.as_str())
+        .fetch_all(pool)
+        .await?;
+    Ok(rows
+        .into_iter()
+        .map(|row| (EnvId::from(row.env_id), u64::try_from(row.governance_version).unwrap_or(0)))
+        .collect())
+}
+
 /// The versions that the database has of these environments.
 pub async fn versions(pool: &PgPool, ids: &[EnvId]) -> Result<Vec<(EnvId, u64)>> {
     let ids: Vec<String> = ids.iter().cloned().map(String::from).collect();

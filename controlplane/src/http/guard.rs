@@ -10,11 +10,11 @@ use std::net::IpAddr;
 
 use axum::RequestExt;
 use axum::extract::{RawPathParams, Request, State};
-use axum::http::HeaderValue;
+use axum::http::{HeaderValue, Method};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 use contract::caller::Credential;
-use contract::{Access, RequestId};
+use contract::{Access, RequestId, Scope};
 
 use crate::authentication::{self, Known};
 use crate::http::call::{Call, PathIds, Visit};
@@ -43,7 +43,14 @@ pub struct Arrival {
 pub async fn guard(State(Gate { app, route }): State<Gate>, mut request: Request, next: Next) -> Response {
     let mut standing = None;
     let mut response = match admit(&app, &route, &mut request, &mut standing).await {
-        Ok(()) => next.run(request).await,
+        Ok(()) => {
+            let change = change(&route, &request);
+            let response = next.run(request).await;
+            if let (true, Some(path)) = (response.status().is_success(), change) {
+                in_force(&app, &path).await;
+            }
+            response
+        }
         Err(error) => error.into_response(),
     };
     if let Some(standing) = standing {
@@ -53,6 +60,29 @@ pub async fn guard(State(Gate { app, route }): State<Gate>, mut request: Request
         response.headers_mut().insert("deprecation", DEPRECATED_SINCE);
     }
     response
+}
+
+/// The organization or environment that a request may change the rules of.
+fn change(route: &Route, request: &Request) -> Option<PathIds> {
+    let reads = route.method == Method::GET || route.scope == Some(Scope::QueryRead);
+    request.extensions().get::<Call>().filter(|_| !reads).map(|call| call.path.clone())
+}
+
+/// What was answered with success rules from then on, wherever a data plane is connected.
+async fn in_force(app: &App, path: &PathIds) {
+    let versions = match (path.env_id(), path.org_id()) {
+        (Some(env_id), _) => environments::versions(app.pool(), &[env_id]).await,
+        (None, Some(org_id)) => environments::versions_in(app.pool(), &org_id).await,
+        (None, None) => return,
+    };
+    match versions {
+        Ok(versions) => {
+            let waiting = versions.iter().map(|(env_id, version)| app.publisher().in_force(env_id, *version));
+            futures::future::join_all(waiting).await;
+        }
+        // The change itself has been made; the data planes learn of it all the same.
+        Err(error) => tracing::warn!(%error, "a change was answered before it was seen to be in force"),
+    }
 }
 
 /// Puts a [`Call`] or, on a public route, a [`Visit`] into the request.

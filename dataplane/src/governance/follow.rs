@@ -13,7 +13,7 @@ use tokio_util::sync::CancellationToken;
 use super::Source;
 use super::disk::Disk;
 use super::link::{Backoff, Link};
-use super::proto::{Snapshot, WatchRequest};
+use super::proto::{AppliedRequest, Snapshot, WatchRequest};
 use crate::sessions::Snapshots;
 
 /// The receiving end: holds what rules now, and where it came from.
@@ -69,6 +69,9 @@ impl Follower {
         while let Some(snapshot) = stream.message().await? {
             self.take(snapshot).await;
             self.set_source(true);
+            let version = self.snapshots.borrow().as_ref().map_or(0, |rules| rules.version);
+            // Somebody may be waiting to say that the change is in force.
+            link.client().applied(AppliedRequest { version }).await?;
         }
         Ok(())
     }
