@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::Parser;
-use contract::wire::{Who, port};
+use contract::wire::{Who, port, setting};
 use contract::{Entropy, EnvId, Redacted, SharedClock};
 
 use crate::governance::link::TlsIdentity;
@@ -79,26 +79,26 @@ pub struct EngineSettings {
 #[derive(Debug, Parser)]
 #[command(version, about)]
 pub struct Arguments {
-    #[arg(long, env = "SLUICE_ENV_ID")]
+    #[arg(long, env = setting::ENV_ID)]
     pub env_id: String,
     /// `host:port` of the control plane's gRPC listener.
-    #[arg(long, env = "SLUICE_CONTROL_PLANE")]
+    #[arg(long, env = setting::CONTROL_PLANE)]
     pub control_plane: String,
     /// Certificate of the internal authority (PEM).
-    #[arg(long, env = "SLUICE_TLS_CA")]
+    #[arg(long, env = setting::TLS_CA)]
     pub tls_ca: PathBuf,
     /// This environment's certificate (PEM).
-    #[arg(long, env = "SLUICE_TLS_CERT")]
+    #[arg(long, env = setting::TLS_CERT)]
     pub tls_cert: PathBuf,
-    #[arg(long, env = "SLUICE_TLS_KEY")]
+    #[arg(long, env = setting::TLS_KEY)]
     pub tls_key: PathBuf,
     /// Certificate of the PostgreSQL wire (PEM); the environment's own when absent.
-    #[arg(long, env = "SLUICE_PG_TLS_CERT", requires = "pg_tls_key")]
+    #[arg(long, env = setting::PG_TLS_CERT, requires = "pg_tls_key")]
     pub pg_tls_cert: Option<PathBuf>,
-    #[arg(long, env = "SLUICE_PG_TLS_KEY", requires = "pg_tls_cert")]
+    #[arg(long, env = setting::PG_TLS_KEY, requires = "pg_tls_cert")]
     pub pg_tls_key: Option<PathBuf>,
     /// Folder for data and state.
-    #[arg(long, env = "SLUICE_STATE", default_value = "/var/lib/sluice")]
+    #[arg(long, env = setting::STATE, default_value = "/var/lib/sluice")]
     pub state: PathBuf,
     #[arg(long, env = "SLUICE_LISTEN", default_value = "0.0.0.0")]
     pub listen: IpAddr,
@@ -108,18 +108,18 @@ pub struct Arguments {
     pub rest_port: u16,
     #[arg(long, env = "SLUICE_PROBES_PORT", default_value_t = port::PROBES)]
     pub probes_port: u16,
-    #[arg(long, env = "SVC_MAX_CONCURRENT_QUERIES", default_value_t = 100)]
+    #[arg(long, env = setting::MAX_CONCURRENT_QUERIES, default_value_t = 100)]
     pub max_concurrent_queries: usize,
     /// What the engine may hold in memory.
-    #[arg(long, env = "SLUICE_ENGINE_MEMORY_BYTES", default_value_t = 2 << 30)]
+    #[arg(long, env = setting::ENGINE_MEMORY_BYTES, default_value_t = 2 << 30)]
     pub engine_memory_bytes: u64,
     /// What it may spill to disk.
-    #[arg(long, env = "SLUICE_ENGINE_TEMP_BYTES", default_value_t = 8 << 30)]
+    #[arg(long, env = setting::ENGINE_TEMP_BYTES, default_value_t = 8 << 30)]
     pub engine_temp_bytes: u64,
-    #[arg(long, env = "SLUICE_ENGINE_THREADS", default_value_t = 2)]
+    #[arg(long, env = setting::ENGINE_THREADS, default_value_t = 2)]
     pub engine_threads: u16,
     /// Seconds that a stop waits for queries that run.
-    #[arg(long, env = "SLUICE_DRAIN_SECS", default_value_t = 300)]
+    #[arg(long, env = setting::DRAIN_SECS, default_value_t = 300)]
     pub drain_secs: u64,
 }
 

@@ -22,6 +22,34 @@ pub mod port {
     pub const PROBES: u16 = 9090;
 }
 
+/// Paths of the plain listener.
+pub mod probe {
+    /// The process lives.
+    pub const HEALTH: &str = "/health";
+    /// It may be sent work.
+    pub const READY: &str = "/ready";
+}
+
+/// Environment variables that a data plane reads: the operator writes what the data plane reads.
+pub mod setting {
+    pub const ENV_ID: &str = "SLUICE_ENV_ID";
+    pub const CONTROL_PLANE: &str = "SLUICE_CONTROL_PLANE";
+    pub const TLS_CA: &str = "SLUICE_TLS_CA";
+    pub const TLS_CERT: &str = "SLUICE_TLS_CERT";
+    pub const TLS_KEY: &str = "SLUICE_TLS_KEY";
+    pub const PG_TLS_CERT: &str = "SLUICE_PG_TLS_CERT";
+    pub const PG_TLS_KEY: &str = "SLUICE_PG_TLS_KEY";
+    pub const STATE: &str = "SLUICE_STATE";
+    pub const MAX_CONCURRENT_QUERIES: &str = "SVC_MAX_CONCURRENT_QUERIES";
+    pub const ENGINE_MEMORY_BYTES: &str = "SLUICE_ENGINE_MEMORY_BYTES";
+    pub const ENGINE_TEMP_BYTES: &str = "SLUICE_ENGINE_TEMP_BYTES";
+    pub const ENGINE_THREADS: &str = "SLUICE_ENGINE_THREADS";
+    /// Seconds that a stop waits for queries that run.
+    pub const DRAIN_SECS: &str = "SLUICE_DRAIN_SECS";
+    /// Seconds between "not ready" and the first refusal, while load balancers learn of it.
+    pub const ENDPOINT_GRACE_SECS: &str = "SLUICE_ENDPOINT_GRACE_SECS";
+}
+
 /// Header names.
 pub mod header {
     pub const REQUEST_ID: &str = "x-request-id";
@@ -87,6 +115,9 @@ pub const SQL_BYTES_MAX: usize = 1_048_576;
 
 /// The name in the certificate of the control plane, as data planes check it.
 pub const CONTROL_PLANE_NAME: &str = "control-plane.sluice.internal";
+
+/// The name in the certificate of the operator, as the control plane checks it.
+pub const OPERATOR_NAME: &str = "operator.sluice.internal";
 
 /// The name in the certificate of an environment's data plane.
 pub fn environment_name(env_id: &crate::EnvId) -> String {

@@ -1,0 +1,2 @@
+//! A real Kubernetes on one machine.
+#![forbid(unsafe_code)]

@@ -1,0 +1,2 @@
+//! What the walks on a cluster share.
+#![forbid(unsafe_code)]
