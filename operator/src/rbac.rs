@@ -52,7 +52,7 @@ pub const RULES: &[Rule] = &[
     watched("events.k8s.io", "events", &["create", "patch"]),
     Rule { group: "storage.k8s.io", resource: "storageclasses", verbs: &["list", "watch"], scope: Scope::Cluster },
     release("", "secrets", &["create", "get", "patch"]),
-    release("coordination.k8s.io", "leases", &["create", "get", "update"]),
+    release("coordination.k8s.io", "leases", &["create", "list", "update", "watch"]),
 ];
 
 const fn watched(group: &'static str, resource: &'static str, verbs: &'static [&'static str]) -> Rule {
