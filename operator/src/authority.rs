@@ -10,7 +10,8 @@
 
 mod issue;
 mod rotation;
-mod secret;
+pub mod secret;
+pub mod signers;
 #[cfg(test)]
 mod tests;
 
@@ -20,6 +21,7 @@ use contract::Redacted;
 pub use issue::{Signer, issue, make};
 pub use rotation::{Keys, Step, Trust};
 pub use secret::{Facts, facts};
+pub use signers::Signers;
 
 const DAY: Duration = Duration::from_secs(24 * 3600);
 

@@ -8,6 +8,7 @@
 
 pub mod api_key;
 pub mod authority;
+mod backoff;
 mod conditions;
 pub mod config;
 mod context;

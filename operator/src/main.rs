@@ -1,0 +1,35 @@
+//! `operator`: looks after Organizations, Environments and ApiKeys of a cluster.
+
+use std::process::ExitCode;
+use std::sync::Arc;
+
+use clap::Parser;
+use contract::Entropy;
+use contract::clock::SystemClock;
+use operator::config::Config;
+use operator::runtime::Operator;
+use tokio::signal::unix::{SignalKind, signal};
+
+fn main() -> ExitCode {
+    tracing_subscriber::fmt().json().with_env_filter(tracing_subscriber::EnvFilter::from_default_env()).init();
+    match run(Config::parse()) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            tracing::error!(%error, "the operator stopped");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+#[tokio::main]
+async fn run(config: Config) -> Result<(), Box<dyn std::error::Error>> {
+    let kube = kube::Config::infer().await?;
+    let operator = Operator::start(config, kube, Arc::new(SystemClock), Entropy::system()?).await?;
+    let (mut terminate, mut interrupt) = (signal(SignalKind::terminate())?, signal(SignalKind::interrupt())?);
+    tokio::select! {
+        _ = terminate.recv() => {}
+        _ = interrupt.recv() => {}
+    }
+    operator.stop().await;
+    Ok(())
+}
