@@ -1,4 +1,4 @@
-//! The four ways in which the operator changes anything, all under its own name.
+//! The few ways in which the operator changes anything, all under its own name.
 
 use kube::api::{DeleteParams, Patch, PatchParams, Preconditions, PropagationPolicy};
 use kube::core::{ApiResource, DynamicObject};
@@ -53,9 +53,21 @@ pub async fn metadata<K: Resource<DynamicType = ()>>(
         fields.insert("uid".to_owned(), json!(object.uid()));
         fields.insert("resourceVersion".to_owned(), json!(object.resource_version()));
     }
+    let namespace = object.namespace().unwrap_or_default();
+    let body = json!({ "metadata": fields });
+    merge(client, &namespace, &ApiResource::erase::<K>(&()), &object.name_any(), &body).await
+}
+
+/// Some fields of an object. With its uid among them: of no other under the same name.
+pub async fn merge(
+    client: &Client,
+    namespace: &str,
+    resource: &ApiResource,
+    name: &str,
+    fields: &Value,
+) -> Result<DynamicObject, kube::Error> {
     let params = PatchParams { field_manager: Some(MANAGER.to_owned()), ..PatchParams::default() };
-    let api = api(client, &object.namespace().unwrap_or_default(), &ApiResource::erase::<K>(&()));
-    api.patch(&object.name_any(), &params, &Patch::Merge(&json!({ "metadata": fields }))).await
+    api(client, namespace, resource).patch(name, &params, &Patch::Merge(fields)).await
 }
 
 /// That very object; one that is gone is fine.

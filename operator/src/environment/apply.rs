@@ -3,7 +3,8 @@
 //! Whatever fails or never happens is seen by the next plan; there is nothing to undo and nothing
 //! to remember but what was written and not yet seen.
 
-use futures::{StreamExt, TryStreamExt, stream};
+use futures::StreamExt;
+use futures::stream::FuturesUnordered;
 use kube::ResourceExt;
 use serde_json::json;
 
@@ -15,26 +16,35 @@ use crate::context::{Context, Written};
 use crate::stores::{Item, Place};
 use crate::{Error, release, write};
 
-/// Children that are written side by side; the workload waits for all of them.
-const AT_ONCE: usize = 8;
+/// Where a plan came to a halt.
+#[derive(Debug)]
+pub struct Halt {
+    /// Absent: before the first child.
+    pub at: Option<Key>,
+    pub error: Error,
+}
 
-pub async fn apply(context: &Context, observed: &Observed, plan: &Plan) -> Result<(), Error> {
+pub async fn apply(context: &Context, observed: &Observed, plan: &Plan) -> Result<(), Halt> {
     let _step = context.step("Environment", "apply");
     let item = Item::Environment(Place::of(observed.environment.as_ref()));
     if plan.finalizer == Finalizer::Add {
-        finalizer(context, observed, &item, true).await?;
+        finalizer(context, observed, &item, true).await.map_err(|error| Halt { at: None, error })?;
     }
     let (last, first): (Vec<&Write>, Vec<&Write>) = plan.writes.iter().partition(|write| is_last(write.key().kind));
-    stream::iter(first)
-        .map(|write| one(context, observed, &item, write))
-        .buffer_unordered(AT_ONCE)
-        .try_collect::<Vec<()>>()
-        .await?;
+    // side by side: there are a dozen at most, and the client has its limits
+    let mut running = FuturesUnordered::new();
+    for write in first {
+        running.push(one(context, observed, &item, write));
+    }
+    while let Some(done) = running.next().await {
+        done?;
+    }
     for write in last {
         one(context, observed, &item, write).await?;
     }
     for order in &plan.deletes {
-        delete(context, observed, order).await?;
+        let halt = |error| Halt { at: Some(order.key.clone()), error };
+        delete(context, observed, order).await.map_err(halt)?;
     }
     Ok(())
 }
@@ -56,18 +66,29 @@ pub async fn finalizer(context: &Context, observed: &Observed, item: &Item, ours
     }
 }
 
-async fn one(context: &Context, observed: &Observed, item: &Item, write: &Write) -> Result<(), Error> {
+async fn one(context: &Context, observed: &Observed, item: &Item, write: &Write) -> Result<(), Halt> {
     let key = write.key();
     tracing::debug!(environment = observed.environment.name_any(), child = %key, "writes");
+    carry_out(context, observed, item, write).await.map_err(|error| Halt { at: Some(key), error })
+}
+
+async fn carry_out(context: &Context, observed: &Observed, item: &Item, write: &Write) -> Result<(), Error> {
     match write {
         Write::Apply(child) => {
-            let namespace = observed.environment.namespace().unwrap_or_default();
+            let (key, namespace) = (child.key(), observed.environment.namespace().unwrap_or_default());
             let resource = key.kind.resource();
             let written = write::apply(&context.client, &namespace, &resource, &key.name, &child.json()?).await?;
             let place = Place { namespace, name: key.name };
             context.expected.note(item, Written::Child(key.kind, place), written.resource_version().as_deref());
         }
         Write::Issue(order) => issue(context, item, order).await?,
+        Write::Scale { key, uid, replicas } => {
+            let fields = json!({ "metadata": { "uid": uid }, "spec": { "replicas": replicas } });
+            let namespace = observed.environment.namespace().unwrap_or_default();
+            let written = write::merge(&context.client, &namespace, &key.kind.resource(), &key.name, &fields).await?;
+            let place = Place { namespace, name: key.name.clone() };
+            context.expected.note(item, Written::Child(key.kind, place), written.resource_version().as_deref());
+        }
     }
     Ok(())
 }

@@ -13,7 +13,7 @@ use serde::{Deserialize, Deserializer};
 #[derive(Debug, Clone)]
 pub struct Guarded<K> {
     pub read: Result<K, String>,
-    metadata: ObjectMeta,
+    pub metadata: ObjectMeta,
 }
 
 #[derive(Deserialize)]

@@ -177,7 +177,7 @@ impl Watches {
     ) where
         O: Resource<DynamicType = ()> + Clone + DeserializeOwned + Debug + Send + Sync + 'static,
     {
-        let read = move |object: Guarded<O>| match object.read {
+        let read = move |guarded: Guarded<O>| match guarded.read {
             Ok(mut object) => {
                 object.meta_mut().managed_fields = None;
                 let resource_version = object.meta().resource_version.clone().unwrap_or_default();
@@ -185,8 +185,8 @@ impl Watches {
                 Some(Entry { key, group, resource_version, value: Arc::new(object) })
             }
             Err(error) => {
-                let place = Place::of(&object);
-                tracing::error!(kind = %O::kind(&()), ?place, %error, "an object does not fit its type: left alone");
+                let name = guarded.metadata.name;
+                tracing::error!(kind = %O::kind(&()), ?name, %error, "an object does not fit its type: left alone");
                 None
             }
         };
