@@ -29,10 +29,8 @@ pub const REVISION: &str = "sluice.dev/key-revision";
 /// Returns how soon to look again; absent: it is gone.
 pub async fn reconcile(context: &Context, place: &Place) -> Result<Option<Duration>, Error> {
     let item = Item::ApiKey(place.clone());
+    context.seen_own_writes(&item)?;
     let Some(observed) = gather(context, place) else { return Ok(None) };
-    if context.expected.awaits(&item, &context.stores) {
-        return Err(Error::Waiting("the stores have not seen our own write yet"));
-    }
     let outcome = match plan::ask(&observed) {
         Ask::Adopt => {
             adopt(context, &item, &observed).await?;
@@ -156,7 +154,8 @@ fn request(observed: &Observed, text_wanted: bool) -> PutRequest {
 async fn publish(context: &Context, item: &Item, observed: &Observed, outcome: Outcome) -> Result<Duration, Error> {
     let key = observed.key.as_ref();
     // what says nothing about the key is not written down
-    let silent = matches!(&outcome, Outcome::Failed(error) if matches!(error.class(), Class::Standby | Class::Conflict));
+    let silent =
+        matches!(&outcome, Outcome::Failed(error) if matches!(error.class(), Class::Standby | Class::Conflict));
     let (status, again) = plan::status(observed, &outcome);
     if !silent && key.status.as_ref() != Some(&status) {
         announce(context, key, &status);
@@ -183,4 +182,3 @@ fn announce(context: &Context, key: &ApiKey, new: &ApiKeyStatus) {
         context.events.say(key.object_ref(&()), warning, &format!("{reason:?}"), "Synchronise", &message);
     }
 }
-

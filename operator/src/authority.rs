@@ -23,15 +23,13 @@ pub use rotation::{Keys, Step, Trust};
 pub use secret::{Facts, facts};
 pub use signers::Signers;
 
-const DAY: Duration = Duration::from_secs(24 * 3600);
-
 /// How long an authority lives.
-pub const AUTHORITY_LIFE: Duration = Duration::from_secs(2 * 365 * 24 * 3600);
+pub const AUTHORITY_LIFE: Duration = Duration::from_hours(2 * 365 * 24);
 /// How long what it signs lives.
-pub const CERTIFICATE_LIFE: Duration = Duration::from_secs(90 * 24 * 3600);
+pub const CERTIFICATE_LIFE: Duration = Duration::from_hours(90 * 24);
 /// What a step of a rotation is given to reach everybody: bundles are written by a reconcile of
 /// every environment, and mounted files follow within minutes.
-pub const OVERLAP: Duration = DAY;
+pub const OVERLAP: Duration = Duration::from_hours(24);
 
 /// A certificate and its key, as PEM.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -7,7 +7,7 @@ use contract::Entropy;
 /// Of a watch that broke: all of them together ask less than ten times a second.
 pub const WATCH: Range = Range { first: Duration::from_millis(200), last: Duration::from_secs(5) };
 /// Of an object that could not be reconciled.
-pub const OBJECT: Range = Range { first: Duration::from_millis(200), last: Duration::from_secs(300) };
+pub const OBJECT: Range = Range { first: Duration::from_millis(200), last: Duration::from_mins(5) };
 
 #[derive(Debug, Clone, Copy)]
 pub struct Range {

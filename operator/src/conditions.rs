@@ -26,11 +26,6 @@ impl<'a> Conditions<'a> {
         Self { old, generation, now, new: Vec::new() }
     }
 
-    /// Goes on from what was put together elsewhere.
-    pub fn from(old: &'a [Condition], new: Vec<Condition>, generation: i64, now: Timestamp) -> Self {
-        Self { old, generation, now, new }
-    }
-
     pub fn set(mut self, type_: ConditionType, status: ConditionStatus, reason: Reason, message: &str) -> Self {
         let old = self.old.iter().find(|condition| condition.type_ == type_ && condition.status == status);
         let last_transition_time = old.map_or_else(|| rfc3339(self.now), |old| old.last_transition_time.clone());

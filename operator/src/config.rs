@@ -90,8 +90,12 @@ impl Config {
     pub fn budget(&self) -> Budget {
         let rate = f64::from(self.api_rate);
         let default = Budget::default();
-        let change = self.timing().lease - self.timing().renew;
-        Budget { rate: Rate { per_second: rate, burst: rate, ..default.rate }, change: change.min(default.change), ..default }
+        let change = self.timing().lease.saturating_sub(self.timing().renew);
+        Budget {
+            rate: Rate { per_second: rate, burst: rate, ..default.rate },
+            change: change.min(default.change),
+            ..default
+        }
     }
 }
 

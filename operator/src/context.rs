@@ -11,6 +11,7 @@ use jiff::Timestamp;
 use kube::Client;
 use tokio::time::Instant;
 
+use crate::Error;
 use crate::authority::Signers;
 use crate::backoff;
 use crate::control_plane::ControlPlane;
@@ -46,9 +47,17 @@ impl Context {
         timestamp(self.clock.now())
     }
 
+    /// Asked before anything is gathered: what is gathered then is not older than our last write.
+    pub fn seen_own_writes(&self, item: &Item) -> Result<(), Error> {
+        if self.expected.awaits(item, &self.stores, Instant::now()) {
+            return Err(Error::Waiting("the stores have not seen our own write yet"));
+        }
+        Ok(())
+    }
+
     /// Measures from here to the end of the scope.
-    pub fn step(&self, kind: &'static str, step: &'static str) -> Step<'_> {
-        Step { metrics: &self.metrics, kind, step, start: Instant::now() }
+    pub fn step(&self, kind: &'static str, name: &'static str) -> Step<'_> {
+        Step { metrics: &self.metrics, kind, name, start: Instant::now() }
     }
 
     /// Brings up to date what is measured only when somebody asks.
@@ -95,13 +104,13 @@ fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 pub struct Step<'a> {
     metrics: &'a Metrics,
     kind: &'static str,
-    step: &'static str,
+    name: &'static str,
     start: Instant,
 }
 
 impl Drop for Step<'_> {
     fn drop(&mut self) {
-        self.metrics.took(self.kind, self.step, self.start.elapsed());
+        self.metrics.took(self.kind, self.name, self.start.elapsed());
     }
 }
 
@@ -140,8 +149,7 @@ impl Expected {
     }
 
     /// Not all of it has been seen yet.
-    pub fn awaits(&self, item: &Item, stores: &Stores) -> bool {
-        let now = Instant::now();
+    pub fn awaits(&self, item: &Item, stores: &Stores, now: Instant) -> bool {
         let mut all = locked(&self.0);
         let Some(awaited) = all.get_mut(item) else { return false };
         awaited.retain(|it| now < it.until && seen(item, &it.written, stores).is_none_or(|seen| seen < it.version));
@@ -202,19 +210,20 @@ mod tests {
         stores.secrets.put(crate::stores::read::secret(object));
     }
 
-    #[tokio::test(start_paused = true)]
-    async fn nothing_is_decided_on_a_store_that_is_older_than_our_own_write() {
+    #[test]
+    fn nothing_is_decided_on_a_store_that_is_older_than_our_own_write() {
         let (expected, stores) = (Expected::default(), Stores::default());
+        let now = Instant::now();
         let (item, place) = (Item::Release, Place::new("n", "a"));
         stored(&stores, "6");
         expected.note(&item, Written::Secret(place.clone()), Some("7"));
-        assert!(expected.awaits(&item, &stores));
-        assert!(!expected.awaits(&Item::Environment(place.clone()), &stores), "another object");
+        assert!(expected.awaits(&item, &stores, now));
+        assert!(!expected.awaits(&Item::Environment(place.clone()), &stores, now), "another object");
         stored(&stores, "10");
-        assert!(!expected.awaits(&item, &stores), "numbers, not texts");
+        assert!(!expected.awaits(&item, &stores, now), "numbers, not texts");
         expected.note(&item, Written::Secret(place), Some("11"));
-        tokio::time::advance(PATIENCE).await;
-        assert!(!expected.awaits(&item, &stores), "it was deleted before anybody saw it");
+        let later = Instant::now() + PATIENCE;
+        assert!(!expected.awaits(&item, &stores, later), "it was deleted before anybody saw it");
     }
 
     #[test]

@@ -14,7 +14,7 @@ use crate::context::Context;
 use crate::release;
 
 pub mod proto {
-    #![expect(clippy::pedantic, clippy::allow_attributes, reason = "generated")]
+    #![expect(clippy::pedantic, reason = "generated")]
     tonic::include_proto!("sluice.operator.v1");
 }
 

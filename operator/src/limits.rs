@@ -144,7 +144,7 @@ where
         Box::pin(async move {
             let asked = Asked::of(request.method(), request.uri());
             let answer = send(&shared, inner, &asked, request).await;
-            let code = answer.as_ref().ok().map(|answer| answer.status());
+            let code = answer.as_ref().ok().map(Response::status);
             shared.metrics.asked(&asked, code);
             answer
         })

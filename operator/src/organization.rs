@@ -19,7 +19,7 @@ use crate::stores::{Item, Place, label};
 use crate::{Error, write};
 
 /// The round that finds what a watch may have lost.
-const ROUND: Duration = Duration::from_secs(3_600);
+const ROUND: Duration = Duration::from_hours(1);
 
 struct Observed {
     organization: Arc<Organization>,
@@ -104,16 +104,14 @@ fn authority(organization: &Organization) -> ObjectMeta {
 /// Returns how soon to look again; absent: it is gone.
 pub async fn reconcile(context: &Context, place: &Place) -> Result<Option<Duration>, Error> {
     let item = Item::Organization(place.clone());
+    context.seen_own_writes(&item)?;
     let Some(organization) = context.stores.organizations.get(place) else { return Ok(None) };
-    if context.expected.awaits(&item, &context.stores) {
-        return Err(Error::Waiting("the stores have not seen our own write yet"));
-    }
     let deleting = organization.meta().deletion_timestamp.is_some();
     let mut again = ROUND;
     if !deleting {
         let at = signers::ensure(context, &item, &authority(&organization), &organization.spec.slug).await?;
         let wait = Duration::try_from(at.duration_since(context.now())).unwrap_or_default();
-        again = again.min(wait.max(Duration::from_secs(60)));
+        again = again.min(wait.max(Duration::from_mins(1)));
     }
     let observed = Observed {
         environments: context.stores.environments.group(place).len(),

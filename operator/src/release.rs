@@ -41,19 +41,15 @@ fn metadata(context: &Context, name: &str) -> ObjectMeta {
 
 /// Makes what is missing and renews what is due. Returns how soon to look again.
 pub async fn reconcile(context: &Context) -> Result<Duration, Error> {
-    if context.expected.awaits(&Item::Release, &context.stores) {
-        return Err(Error::Waiting("the stores have not seen our own write yet"));
-    }
+    context.seen_own_writes(&Item::Release)?;
     secret_key(context).await?;
     let rotation = signers::ensure(context, &Item::Release, &metadata(context, AUTHORITY), "sluice internal").await?;
-    if context.expected.awaits(&Item::Release, &context.stores) {
-        // made just now: signed with as soon as it is seen
-        return Err(Error::Waiting("the authority has just been made"));
-    }
+    // one made just now signs as soon as it is seen
+    context.seen_own_writes(&Item::Release)?;
     let keys = signers::load(context, &authority(context)).await?;
     let renewed = identity(context, &keys).await?;
     let next = rotation.min(renewed).duration_since(context.now());
-    Ok(Duration::try_from(next).unwrap_or_default().clamp(Duration::from_secs(60), Duration::from_secs(3_600)))
+    Ok(Duration::try_from(next).unwrap_or_default().clamp(Duration::from_mins(1), Duration::from_hours(1)))
 }
 
 /// What is to be done with the control plane's certificate.
@@ -65,7 +61,11 @@ enum Due {
     Certificate,
 }
 
-fn due(present: Option<&CertificateFacts>, authority: &crate::environment::observed::AuthorityFacts, now: Timestamp) -> Due {
+fn due(
+    present: Option<&CertificateFacts>,
+    authority: &crate::environment::observed::AuthorityFacts,
+    now: Timestamp,
+) -> Due {
     match present {
         Some(facts) if facts.issuer == authority.id && facts.dns_names == [CONTROL_PLANE_NAME] => {
             let at = renewal(facts.not_before, facts.not_after);

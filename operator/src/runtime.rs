@@ -66,11 +66,10 @@ impl Operator {
         let (tracker, workers) = (TaskTracker::new(), TaskTracker::new());
         // two processes of one name, or one that was restarted, are two candidates
         let identity = format!("{}_{}", config.pod_name, hex::encode(entropy.bytes::<4>()));
-        let free = client(kube.clone(), Limits::new(config.budget(), None, metrics.clone()))?;
-        let election =
-            Election::new(free, &config.release_namespace, identity, config.timing(), Arc::clone(&clock));
+        let free = client(kube.clone(), &Limits::new(config.budget(), None, metrics.clone()))?;
+        let election = Election::new(free, &config.release_namespace, identity, config.timing(), Arc::clone(&clock));
         let fence = election.fence();
-        let client = client(kube, Limits::new(config.budget(), Some(fence.clone()), metrics.clone()))?;
+        let client = client(kube, &Limits::new(config.budget(), Some(fence.clone()), metrics.clone()))?;
         let (events, writer) = Events::new(client.clone(), config.pod_name.clone(), metrics.clone());
         let context = Arc::new(context(&config, client, clock, entropy, metrics.clone(), events));
         let synced = Arc::new(Synced::default());
@@ -117,11 +116,11 @@ fn leads(fence: &Fence) -> bool {
     fence.borrow().is_some_and(|until| Instant::now() < until)
 }
 
-fn client(mut kube: kube::Config, limits: Limits) -> Result<Client, kube::Error> {
+fn client(mut kube: kube::Config, limits: &Limits) -> Result<Client, kube::Error> {
     // retries would pass the fence by
     kube.default_retry = false;
     kube.connect_timeout = Some(Duration::from_secs(5));
-    Ok(ClientBuilder::try_from(kube)?.with_layer(&limits).build())
+    Ok(ClientBuilder::try_from(kube)?.with_layer(limits).build())
 }
 
 fn context(
@@ -215,7 +214,7 @@ impl Worker {
             };
             // not cancelled: what has begun is finished
             let again = self.look_at(&item).await;
-            self.context.queue.done(item, again);
+            self.context.queue.done(&item, again);
         }
     }
 
@@ -253,7 +252,7 @@ impl Worker {
     /// A long wait is made up to a tenth shorter: what began together does not come back together.
     fn spread(&self, after: Duration) -> Duration {
         let part = f64::from(u16::from_le_bytes(self.context.entropy.bytes())) / f64::from(u16::MAX);
-        if after > Duration::from_secs(600) { after.mul_f64(1.0 - part / 10.0) } else { after }
+        if after > Duration::from_mins(10) { after.mul_f64(1.0 - part / 10.0) } else { after }
     }
 }
 

@@ -111,9 +111,13 @@ impl Stores {
     }
 
     /// The cluster has the kind or, `false`, lacks it.
-    pub fn serves(&self, kind: Kind, serves: bool) {
-        let mut served = self.served.lock().unwrap_or_else(PoisonError::into_inner);
-        if serves { served.insert(kind) } else { served.remove(&kind) };
+    pub fn serves(&self, kind: Kind, does: bool) {
+        let mut kinds = self.served.lock().unwrap_or_else(PoisonError::into_inner);
+        if does {
+            kinds.insert(kind);
+        } else {
+            kinds.remove(&kind);
+        }
     }
 
     pub fn is_served(&self, kind: Kind) -> bool {

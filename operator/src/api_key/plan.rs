@@ -16,7 +16,7 @@ use crate::error::{Class, WAITING};
 use crate::write;
 
 /// The round that finds what a watch may have lost.
-const ROUND: Duration = Duration::from_secs(3_600);
+const ROUND: Duration = Duration::from_hours(1);
 
 /// One key and its surroundings.
 pub struct Observed {
@@ -36,14 +36,18 @@ pub enum SecretState {
     Taken,
     Empty,
     /// The text of this rotation; empty: the first.
-    Holds { rotation: String },
+    Holds {
+        rotation: String,
+    },
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Ask {
     /// Finalizer and owner come first.
     Adopt,
-    Put { text_wanted: bool },
+    Put {
+        text_wanted: bool,
+    },
     Revoke,
     /// Its environment is not there.
     Wait,
@@ -113,9 +117,10 @@ pub fn ask(observed: &Observed) -> Ask {
 fn is_current(key: &ApiKey) -> bool {
     let Some(status) = &key.status else { return false };
     let described = is_described(key) || status.rotation_id == rotation(key);
-    let failed = status.conditions.iter().any(|it| {
-        it.type_ == ConditionType::CredentialsSynced && it.status != crds::ConditionStatus::True
-    });
+    let failed = status
+        .conditions
+        .iter()
+        .any(|it| it.type_ == ConditionType::CredentialsSynced && it.status != crds::ConditionStatus::True);
     status.observed_generation == key.metadata.generation
         && status.key_id.is_some()
         && described
@@ -133,9 +138,10 @@ pub fn delivery_is_due(observed: &Observed, answer: &Key) -> bool {
     if is_described(key) || answer.key_id.is_empty() {
         return false;
     }
-    let told = key.status.as_ref().is_some_and(|status| {
-        status.key_id.as_deref() == Some(&answer.key_id) && status.rotation_id == rotation(key)
-    });
+    let told = key
+        .status
+        .as_ref()
+        .is_some_and(|status| status.key_id.as_deref() == Some(&answer.key_id) && status.rotation_id == rotation(key));
     answer.text.is_some() || !told
 }
 
@@ -191,11 +197,10 @@ fn expiry(status: &ApiKeyStatus) -> Option<Timestamp> {
 
 fn synced(outcome: &Outcome) -> (bool, Reason, String) {
     match outcome {
-        Outcome::Known => (true, Reason::AsSpecified, String::new()),
         Outcome::Answered(answer) if answer.key_id.is_empty() => {
             (false, Reason::ReferenceNotFound, "the control plane knows no such key".to_owned())
         }
-        Outcome::Answered(_) => (true, Reason::AsSpecified, String::new()),
+        Outcome::Known | Outcome::Answered(_) => (true, Reason::AsSpecified, String::new()),
         Outcome::Waits => (false, Reason::ReferenceNotFound, "its environment is not there".to_owned()),
         Outcome::TextLost(_) => (
             false,
@@ -215,7 +220,7 @@ fn synced(outcome: &Outcome) -> (bool, Reason, String) {
 fn again(observed: &Observed, outcome: &Outcome, status: &ApiKeyStatus) -> Duration {
     match outcome {
         Outcome::Failed(error) if error.class() == Class::Waiting => return WAITING,
-        Outcome::SecretTaken | Outcome::TextLost(_) => return Duration::from_secs(300),
+        Outcome::SecretTaken | Outcome::TextLost(_) => return Duration::from_mins(5),
         _ => {}
     }
     let until = expiry(status).map(|at| at.duration_since(observed.now)).filter(|until| !until.is_negative());

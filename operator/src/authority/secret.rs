@@ -55,12 +55,12 @@ pub fn facts(pem: &str) -> Result<Facts, AuthorityError> {
     };
     for extension in certificate.extensions() {
         match extension.parsed_extension() {
-            ParsedExtension::SubjectAlternativeName(names) => facts.dns_names.extend(names.general_names.iter().filter_map(
-                |name| match name {
+            ParsedExtension::SubjectAlternativeName(names) => {
+                facts.dns_names.extend(names.general_names.iter().filter_map(|name| match name {
                     GeneralName::DNSName(name) => Some((*name).to_owned()),
                     _ => None,
-                },
-            )),
+                }));
+            }
             ParsedExtension::SubjectKeyIdentifier(id) => facts.key_id = Some(hex::encode(id.0)),
             ParsedExtension::AuthorityKeyIdentifier(id) => {
                 facts.issuer_id = id.key_identifier.as_ref().map(|id| hex::encode(id.0));

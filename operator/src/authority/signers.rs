@@ -94,8 +94,10 @@ pub fn sign(context: &Context, keys: &Keys, names: &[String], life: Duration) ->
 /// Makes the authority if there is none, and takes the next step of its rotation when it is due.
 /// Returns when to look again.
 pub async fn ensure(context: &Context, item: &Item, metadata: &ObjectMeta, name: &str) -> Result<Timestamp, Error> {
-    let place =
-        Place { namespace: metadata.namespace.clone().unwrap_or_default(), name: metadata.name.clone().unwrap_or_default() };
+    let place = Place {
+        namespace: metadata.namespace.clone().unwrap_or_default(),
+        name: metadata.name.clone().unwrap_or_default(),
+    };
     let known = context.stores.secrets.get(&place);
     let now = context.now();
     let keys = match &known {

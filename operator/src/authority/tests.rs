@@ -107,7 +107,10 @@ fn a_step_is_not_taken_before_its_time_nor_out_of_turn() {
     let trusting = state.stepped(Step::TrustNext, authority("o", 2), now());
     assert!(matches!(trusting.step(now() + SignedDuration::from_hours(23)).unwrap(), Step::Wait(_)));
     assert_eq!(trusting.step(now() + SignedDuration::from_hours(24)).unwrap(), Step::IssueNext);
-    let ids = [authority_of(&trusting).unwrap(), authority_of(&trusting.clone().stepped(Step::IssueNext, authority("o", 3), now())).unwrap()];
+    let ids = [
+        authority_of(&trusting).unwrap(),
+        authority_of(&trusting.clone().stepped(Step::IssueNext, authority("o", 3), now())).unwrap(),
+    ];
     assert_ne!(ids[0].id, ids[1].id, "leaves are signed anew");
     assert_ne!(ids[0].bundle, ids[1].bundle);
 }

@@ -26,7 +26,11 @@ pub fn gather(context: &Context, place: &Place) -> Option<Observed> {
     Some(Observed {
         organization: stores.organizations.get(&organization),
         siblings: stores.environments.group(&organization).iter().map(|it| sibling(it)).collect(),
-        secrets: known.into_iter().filter(|known| matches!(known.of, SecretOf::Environment(_))).map(|known| known.facts).collect(),
+        secrets: known
+            .into_iter()
+            .filter(|known| matches!(known.of, SecretOf::Environment(_)))
+            .map(|known| known.facts)
+            .collect(),
         given_certificate: Given::Unseen,
         pods: stores.pods.group(place),
         keys: stores.api_keys.group(place),
@@ -35,7 +39,9 @@ pub fn gather(context: &Context, place: &Place) -> Option<Observed> {
             organization: authority(&signer),
         },
         cluster: ClusterFacts {
-            volume_may_grow: volume(&children).and_then(|it| class_of(&it)).and_then(|it| stores.storage_classes.get(&it)),
+            volume_may_grow: volume(&children)
+                .and_then(|it| class_of(&it))
+                .and_then(|it| stores.storage_classes.get(&it)),
             has_volume_snapshots: stores.is_served(Kind::VolumeSnapshot),
             has_cert_manager: stores.is_served(Kind::Certificate),
         },
@@ -112,4 +118,3 @@ fn image_tag(deployment: &k8s_openapi::api::apps::v1::Deployment) -> Option<Stri
     let image = pod.containers.first()?.image.as_ref()?;
     image.rsplit_once(':').map(|(_, tag)| tag.to_owned())
 }
-

@@ -37,7 +37,13 @@ pub async fn publish(
     applied.map_err(|halt| halt.error)
 }
 
-fn announce(context: &Context, observed: &Observed, plan: &Plan, status: &EnvironmentStatus, applied: &Result<(), Halt>) {
+fn announce(
+    context: &Context,
+    observed: &Observed,
+    plan: &Plan,
+    status: &EnvironmentStatus,
+    applied: &Result<(), Halt>,
+) {
     let environment = observed.environment.as_ref();
     let about = environment.object_ref(&());
     match applied {

@@ -63,8 +63,8 @@ impl Election {
         while !stop.is_cancelled() {
             let wake = match self.candidate.step(Instant::now()) {
                 Step::Wait(at) => at,
-                step => {
-                    self.attempt(step).await;
+                write => {
+                    self.attempt(write).await;
                     continue;
                 }
             };

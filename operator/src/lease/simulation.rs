@@ -17,9 +17,22 @@ const CALM: u32 = 400;
 
 enum Message {
     /// To the server: holder, precondition, when it was sent.
-    Write { from: usize, sent: Instant, holder: String, version: Option<u64>, transitions: i32 },
-    Answer { to: usize, sent: Instant, stored: Option<Seen> },
-    Change { to: usize, seen: Seen },
+    Write {
+        from: usize,
+        sent: Instant,
+        holder: String,
+        version: Option<u64>,
+        transitions: i32,
+    },
+    Answer {
+        to: usize,
+        sent: Instant,
+        stored: Option<Seen>,
+    },
+    Change {
+        to: usize,
+        seen: Seen,
+    },
 }
 
 struct World {
@@ -119,15 +132,23 @@ impl World {
             self.frozen_until[index] = now + Duration::from_millis(u64::from(self.dice(20_000)));
             return;
         }
-        if self.stormy && self.dice(150) == 0
+        if self.stormy
+            && self.dice(150) == 0
             && let Some(given) = self.candidates[index].give_back(now)
         {
             let version = given.resource_version.parse().ok();
-            let write = Message::Write { from: index, sent: now, holder: String::new(), version, transitions: given.transitions };
+            let write = Message::Write {
+                from: index,
+                sent: now,
+                holder: String::new(),
+                version,
+                transitions: given.transitions,
+            };
             self.send(write);
             return;
         }
-        if !self.stormy && self.dice(20) == 0
+        if !self.stormy
+            && self.dice(20) == 0
             && let Some((version, holder, transitions)) = self.server.clone()
         {
             let seen = Seen { resource_version: version.to_string(), holder, transitions };

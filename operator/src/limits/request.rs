@@ -41,7 +41,8 @@ impl Asked {
 }
 
 fn verb(method: &Method, uri: &Uri, named: bool) -> &'static str {
-    let watches = uri.query().is_some_and(|query| query.split('&').any(|part| matches!(part, "watch=true" | "watch=1")));
+    let watches =
+        uri.query().is_some_and(|query| query.split('&').any(|part| matches!(part, "watch=true" | "watch=1")));
     match *method {
         Method::GET | Method::HEAD if watches => "watch",
         Method::GET | Method::HEAD if named => "get",

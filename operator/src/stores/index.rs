@@ -105,18 +105,12 @@ impl<K: Clone + Eq + Ord + Hash, V> Inner<K, V> {
     }
 }
 
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     fn entry(name: &str, group: &str, value: u32) -> Entry<String, u32> {
-        Entry {
-            key: name.to_owned(),
-            group: Some(Place::new("n", group)),
-            resource_version: value.to_string(),
-            value,
-        }
+        Entry { key: name.to_owned(), group: Some(Place::new("n", group)), resource_version: value.to_string(), value }
     }
 
     #[test]

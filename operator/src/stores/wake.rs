@@ -24,7 +24,10 @@ impl<K, V> Change<'_, K, V> {
     }
 }
 
-type Woken = Vec<(Item, Priority)>;
+/// What is looked at again, and how soon.
+pub type Woken = Vec<(Item, Priority)>;
+/// Says so of a change.
+pub type Wake<K, V> = fn(&Stores, &Change<'_, K, V>) -> Woken;
 
 fn all(items: Vec<Item>, priority: Priority) -> impl Iterator<Item = (Item, Priority)> {
     items.into_iter().map(move |item| (item, priority))
@@ -55,12 +58,14 @@ pub fn environment(stores: &Stores, change: &Change<'_, Place, Arc<Environment>>
     if change.new.is_none() {
         woken.extend(all(stores.environments_of(&organization_of(&entry.value)), Priority::Normal));
     }
-    let version = |entry: &Entry<Place, Arc<Environment>>| entry.value.status.as_ref().and_then(|it| it.version.clone());
+    let version =
+        |entry: &Entry<Place, Arc<Environment>>| entry.value.status.as_ref().and_then(|it| it.version.clone());
     if let (Some(old), Some(new)) = (change.old.and_then(version), change.new.and_then(version))
         && old != new
     {
         let behind = stores.environments.values().into_iter().filter(|other| {
-            other.spec.data_plane.version.is_none() && other.status.as_ref().is_some_and(|it| it.version.as_ref() != Some(&new))
+            other.spec.data_plane.version.is_none()
+                && other.status.as_ref().is_some_and(|it| it.version.as_ref() != Some(&new))
         });
         woken.extend(behind.map(|other| (Item::Environment(Place::of(other.as_ref())), Priority::Background)));
     }

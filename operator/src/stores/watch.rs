@@ -28,10 +28,10 @@ use super::{Entry, Guarded, Index, Item, Place, Stores, environment_of, organiza
 use crate::backoff;
 use crate::environment::child::Kind;
 use crate::metrics::Metrics;
-use crate::queue::{Priority, Queue};
+use crate::queue::Queue;
 
 /// A kind that the cluster may lack is looked for again this often.
-const ABSENT: Duration = Duration::from_secs(600);
+const ABSENT: Duration = Duration::from_mins(10);
 
 /// Which stores are not complete yet.
 #[derive(Debug)]
@@ -136,7 +136,12 @@ impl Watches {
         if self.namespaces.is_empty() {
             return vec![Scope { name: name(""), namespace: None, optional, kind: foreign }];
         }
-        let one = |namespace: &String| Scope { name: name(namespace), namespace: Some(namespace.clone()), optional, kind: foreign };
+        let one = |namespace: &String| Scope {
+            name: name(namespace),
+            namespace: Some(namespace.clone()),
+            optional,
+            kind: foreign,
+        };
         self.namespaces.iter().map(one).collect()
     }
 
@@ -173,7 +178,7 @@ impl Watches {
         api: Api<Guarded<O>>,
         index: fn(&Stores) -> &Index<Place, Arc<O>>,
         group: fn(&O) -> Option<Place>,
-        wake: fn(&Stores, &wake::Change<'_, Place, Arc<O>>) -> Vec<(Item, Priority)>,
+        wake: wake::Wake<Place, Arc<O>>,
     ) where
         O: Resource<DynamicType = ()> + Clone + DeserializeOwned + Debug + Send + Sync + 'static,
     {
@@ -222,7 +227,12 @@ impl Watches {
         let mut scopes = self.scopes("Secret", None);
         if !scopes.iter().any(|scope| scope.holds(&Place::new(&self.release_namespace, ""))) {
             let namespace = self.release_namespace.clone();
-            scopes.push(Scope { name: format!("Secret {namespace}"), namespace: Some(namespace), optional: false, kind: None });
+            scopes.push(Scope {
+                name: format!("Secret {namespace}"),
+                namespace: Some(namespace),
+                optional: false,
+                kind: None,
+            });
         }
         for scope in scopes {
             let api = self.api::<Secret>(&scope);
@@ -256,7 +266,7 @@ impl Watches {
         index: fn(&Stores) -> &Index<K, V>,
         holds: impl Fn(&Scope, &K) -> bool + Send + 'static,
         read: impl Fn(O) -> Option<Entry<K, V>> + Send + 'static,
-        wake: fn(&Stores, &wake::Change<'_, K, V>) -> Vec<(Item, Priority)>,
+        wake: wake::Wake<K, V>,
     ) where
         O: Resource + Clone + DeserializeOwned + Debug + Send + 'static,
         O::DynamicType: Send,
@@ -282,7 +292,7 @@ struct Follow<K, V> {
     watches: Watches,
     scope: Scope,
     index: fn(&Stores) -> &Index<K, V>,
-    wake: fn(&Stores, &wake::Change<'_, K, V>) -> Vec<(Item, Priority)>,
+    wake: wake::Wake<K, V>,
     /// What the list that is being read holds so far.
     listed: BTreeSet<K>,
     failures: u32,
@@ -306,7 +316,7 @@ impl<K: Clone + Eq + Ord + Hash, V: Clone> Follow<K, V> {
                 Ok(watcher::Event::InitApply(object)) => {
                     if let Some(entry) = read(object) {
                         self.listed.insert(entry.key.clone());
-                        self.put(entry);
+                        self.put(&entry);
                     }
                 }
                 Ok(watcher::Event::InitDone) => {
@@ -316,7 +326,7 @@ impl<K: Clone + Eq + Ord + Hash, V: Clone> Follow<K, V> {
                 Ok(watcher::Event::Apply(object)) => {
                     self.failures = 0;
                     if let Some(entry) = read(object) {
-                        self.put(entry);
+                        self.put(&entry);
                     }
                 }
                 Ok(watcher::Event::Delete(object)) => {
@@ -334,11 +344,11 @@ impl<K: Clone + Eq + Ord + Hash, V: Clone> Follow<K, V> {
         (self.index)(&self.watches.stores)
     }
 
-    fn put(&self, entry: Entry<K, V>) {
+    fn put(&self, entry: &Entry<K, V>) {
         let old = self.index().put(entry.clone());
         // a list repeats what is known
         if old.as_ref().map(|old| &old.resource_version) != Some(&entry.resource_version) {
-            self.woken(&wake::Change { old: old.as_ref(), new: Some(&entry) });
+            self.woken(&wake::Change { old: old.as_ref(), new: Some(entry) });
         }
     }
 
