@@ -62,12 +62,6 @@ impl Layout {
     pub(crate) fn containerd_socket(&self) -> PathBuf {
         self.at("containerd.sock")
     }
-
-    /// Cgroups of its containers: below a name of its own, so that they can be told and removed.
-    pub(crate) fn cgroup(&self) -> String {
-        let name = self.root.file_name().unwrap_or_default();
-        name.to_string_lossy().replace(|letter: char| !letter.is_ascii_alphanumeric(), "-")
-    }
 }
 
 /// As an argument: `--flag=path`.

@@ -122,7 +122,7 @@ fn kubelet_config(layout: &Layout, certificate: &Path, key: &Path) -> Result<Pat
         "authorization": {"mode": "AlwaysAllow"},
         "tlsCertFile": certificate, "tlsPrivateKeyFile": key,
         "containerRuntimeEndpoint": format!("unix://{}", layout.containerd_socket().display()),
-        "cgroupDriver": "cgroupfs", "cgroupRoot": format!("/{}", layout.cgroup()),
+        "cgroupDriver": "cgroupfs",
         "cgroupsPerQOS": false, "enforceNodeAllocatable": [], "failCgroupV1": false,
         "failSwapOn": false, "localStorageCapacityIsolation": false, "oomScoreAdj": 0,
         "clusterDNS": [DNS_SERVICE], "clusterDomain": "cluster.local",

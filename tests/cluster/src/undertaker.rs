@@ -5,6 +5,7 @@
 //! gone, also by `kill -9`, and cleans up then.
 
 use std::{
+    ffi::OsString,
     fs, io,
     path::{Path, PathBuf},
     time::Duration,
@@ -18,6 +19,8 @@ use tokio::{
 use crate::{Error, layout::Layout};
 
 const CGROUPS: &str = "/sys/fs/cgroup";
+/// containerd's namespace of what Kubernetes asks for.
+const CONTAINERS: &str = "k8s.io";
 const PATIENCE: Duration = Duration::from_secs(30);
 const POLL: Duration = Duration::from_millis(50);
 
@@ -36,7 +39,8 @@ pub(crate) async fn wait_and_bury(folder: &Path) -> Result<(), Error> {
 }
 
 fn bury(folder: &Path) -> Result<(), Error> {
-    for cgroup in cgroups(&Layout::new(folder).cgroup()) {
+    let layout = Layout::new(folder);
+    for cgroup in cgroups(&layout) {
         remove_cgroup(&cgroup).map_err(Error::at(&cgroup))?;
     }
     match fs::remove_dir_all(folder) {
@@ -45,11 +49,21 @@ fn bury(folder: &Path) -> Result<(), Error> {
     }
 }
 
-/// One for each hierarchy of version 1, or the one of version 2.
-fn cgroups(name: &str) -> Vec<PathBuf> {
-    let hierarchies = fs::read_dir(CGROUPS).into_iter().flatten().flatten().map(|entry| entry.path());
-    let homes = hierarchies.chain([PathBuf::from(CGROUPS)]);
-    homes.map(|home| home.join(name)).filter(|cgroup| cgroup.is_dir()).collect()
+/// The cgroups of its containers, by the identifiers that its containerd has kept: one in each
+/// hierarchy of version 1, or one in version 2. What other clusters have there is not touched.
+fn cgroups(layout: &Layout) -> Vec<PathBuf> {
+    let hierarchies = names(Path::new(CGROUPS)).into_iter().map(|name| Path::new(CGROUPS).join(name));
+    let homes: Vec<PathBuf> = hierarchies.chain([PathBuf::from(CGROUPS)]).map(|home| home.join(CONTAINERS)).collect();
+    let known = ["sandboxes", "containers"].map(|kind| layout.at("containerd/io.containerd.grpc.v1.cri").join(kind));
+    let mut found = Vec::new();
+    for id in known.iter().flat_map(|folder| names(folder)) {
+        found.extend(homes.iter().map(|home| home.join(&id)).filter(|cgroup| cgroup.is_dir()));
+    }
+    found
+}
+
+fn names(folder: &Path) -> Vec<OsString> {
+    fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.file_name()).collect()
 }
 
 /// A cgroup's files cannot be removed and need not be: its folders are, from the inside out.
@@ -60,5 +74,9 @@ fn remove_cgroup(cgroup: &Path) -> io::Result<()> {
             remove_cgroup(&entry.path())?;
         }
     }
-    fs::remove_dir(cgroup)
+    fs::remove_dir(cgroup)?;
+    if let Some(home) = cgroup.parent().filter(|home| home.ends_with(CONTAINERS)) {
+        let _ = fs::remove_dir(home); // the last one out; others may still be in
+    }
+    Ok(())
 }
