@@ -317,12 +317,14 @@ impl World {
 
     /// Until nothing changes any more.
     pub fn settle(&mut self) {
-        for _ in 0..40 {
+        let mut quiet = 0;
+        for _ in 0..80 {
             let before = self.log.len();
             self.reconcile();
             self.controllers();
-            self.controllers();
-            if self.log.len() == before && self.reconcile().is_none_or(|plan| plan.writes.is_empty()) {
+            quiet = if self.log.len() == before { quiet + 1 } else { 0 };
+            // a pod takes three steps of the controllers to be replaced
+            if quiet > 4 {
                 return;
             }
         }
