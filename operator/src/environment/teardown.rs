@@ -22,6 +22,8 @@ use super::observed::Observed;
 use super::plan::{Finalizer, Hold, Plan, Write, finish, has_finalizer};
 use super::{build, status, workload};
 
+const DELETED: &str = "the environment is being deleted";
+
 /// Where the deletion is.
 #[derive(Debug)]
 struct Teardown<'a> {
@@ -46,7 +48,7 @@ pub fn plan(observed: &Observed, hold: Hold) -> Plan {
     }
     let finished = teardown.advance();
     let step = if finished { "removed" } else { teardown.waiting_for() };
-    let ready = Draft::not(ConditionType::Ready, Reason::Decommissioning, "the environment is being deleted");
+    let ready = Draft::not(ConditionType::Ready, Reason::Decommissioning, DELETED);
     let status = teardown.status(hold, ready, step);
     finish(observed, hold, teardown.changes, if finished { Finalizer::Remove } else { Finalizer::Keep }, status)
 }
@@ -86,17 +88,9 @@ impl Teardown<'_> {
         let drained = workload.is_none_or(|it| workload::replicas(it) == 0) && self.observed.pods.is_empty();
         self.record(TeardownStep::Drained, drained);
         self.revoke_keys();
-        let revoked = self.observed.keys.is_empty();
+        let revoked = drained && self.observed.keys.is_empty();
         self.record(TeardownStep::KeysRevoked, revoked);
-        if !drained || !revoked {
-            return false;
-        }
-        let exported = self.export();
-        if !exported {
-            return false;
-        }
-        if let Some(workload) = workload {
-            self.delete(Kind::Deployment, &workload.metadata, "the environment is being deleted");
+        if !revoked || !self.export() || self.remove_workload() {
             return false;
         }
         self.record(TeardownStep::WorkloadRemoved, true);
@@ -115,7 +109,7 @@ impl Teardown<'_> {
 
     fn revoke_keys(&mut self) {
         for key in &self.observed.keys {
-            self.delete(Kind::ApiKey, &key.metadata, "its environment is being deleted");
+            self.delete(Kind::ApiKey, &key.metadata, DELETED);
         }
     }
 
@@ -146,6 +140,21 @@ impl Teardown<'_> {
         }
     }
 
+    /// Also what would go on making a Secret. Whether any of it was still there.
+    fn remove_workload(&mut self) -> bool {
+        let mut there: Vec<(Kind, &ObjectMeta)> = Vec::new();
+        there.extend(workload::deployment(self.observed).map(|it| (Kind::Deployment, &it.metadata)));
+        there.extend(self.observed.children.iter().filter_map(|child| match child {
+            Child::Certificate(it) => Some((Kind::Certificate, &it.metadata)),
+            _ => None,
+        }));
+        let any = !there.is_empty();
+        for (kind, metadata) in there {
+            self.delete(kind, metadata, DELETED);
+        }
+        any
+    }
+
     /// What cert-manager wrote for us has no owner; nobody else would take it away.
     fn remove_ownerless(&mut self) -> bool {
         let name = self.observed.environment.name_any();
@@ -157,7 +166,7 @@ impl Teardown<'_> {
             let metadata =
                 ObjectMeta { name: Some(secret.name.clone()), uid: Some(secret.uid.clone()), ..ObjectMeta::default() };
             if !secret.deleting {
-                self.delete(Kind::Secret, &metadata, "the environment is being deleted");
+                self.delete(Kind::Secret, &metadata, DELETED);
             }
         }
         any
