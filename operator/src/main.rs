@@ -9,9 +9,11 @@ use contract::clock::SystemClock;
 use operator::config::Config;
 use operator::runtime::Operator;
 use tokio::signal::unix::{SignalKind, signal};
+use tracing_subscriber::EnvFilter;
 
 fn main() -> ExitCode {
-    tracing_subscriber::fmt().json().with_env_filter(tracing_subscriber::EnvFilter::from_default_env()).init();
+    let filter = EnvFilter::try_from_default_env().unwrap_or_else(|_| EnvFilter::new("info"));
+    tracing_subscriber::fmt().json().with_env_filter(filter).init();
     match run(Config::parse()) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {

@@ -3,4 +3,5 @@
 #![cfg(test)]
 
 mod node;
+mod operator;
 mod server;
