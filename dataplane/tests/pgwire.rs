@@ -2,17 +2,18 @@
 
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 use contract::policy::MaskFunction;
-use dataplane::Sessions;
 use dataplane::doors::pgwire::{self, Door};
 use dataplane::testing::{analyst_key, demo_key, filtering, masking};
+use dataplane::{Ending, Sessions};
 use futures::{StreamExt, stream};
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::watch;
 use tokio_postgres::error::{DbError, SqlState};
 use tokio_postgres::{AsyncMessage, Client, Config, NoTls, SimpleQueryMessage};
-use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use crate::world::{World, world};
@@ -21,7 +22,7 @@ struct Wired {
     world: World,
     address: SocketAddr,
     tasks: TaskTracker,
-    shutdown: CancellationToken,
+    ending: Ending,
     notices: Arc<Mutex<Vec<DbError>>>,
 }
 
@@ -30,15 +31,16 @@ async fn wired() -> Wired {
 }
 
 async fn wired_with(tls: Option<Arc<rustls::ServerConfig>>, local: bool) -> Wired {
+    let tls = tls.map(|tls| watch::channel(tls).1);
     let world = world().await;
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap();
-    let (tasks, shutdown) = (TaskTracker::new(), CancellationToken::new());
+    let (tasks, ending) = (TaskTracker::new(), Ending::default());
     let pipeline = Arc::clone(&world.pipeline);
     let sessions = Sessions::new(pipeline.snapshots.clone(), pipeline.clock.clone(), &pipeline.entropy);
     let door = Door { pipeline, sessions, tls, local, local_trust: None };
-    tasks.spawn(pgwire::serve(listener, door, tasks.clone(), shutdown.clone()));
-    Wired { world, address, tasks, shutdown, notices: Arc::default() }
+    tasks.spawn(pgwire::serve(listener, door, ending.clone()));
+    Wired { world, address, tasks, ending, notices: Arc::default() }
 }
 
 impl Wired {
@@ -71,7 +73,9 @@ impl Wired {
     }
 
     async fn stop(self) {
-        self.shutdown.cancel();
+        self.ending.leaving.cancel();
+        self.ending.drain(Duration::ZERO, Duration::from_secs(5), || false).await;
+        self.ending.farewell().await;
         self.tasks.close();
         self.tasks.wait().await;
         self.world.stop().await;
@@ -332,7 +336,8 @@ async fn a_read_only_transaction_does_not_write() {
 /// A certificate for loopback, as the server's configuration and as the client's trust.
 fn certificate() -> (Arc<rustls::ServerConfig>, rustls::RootCertStore) {
     let made = rcgen::generate_simple_self_signed(["localhost".to_owned()]).unwrap();
-    let server = dataplane::doors::tls::plain(&made.cert.pem(), &made.signing_key.serialize_pem()).unwrap();
+    let server =
+        dataplane::doors::tls::plain(&made.cert.pem(), &made.signing_key.serialize_pem(), &[pgwire::ALPN]).unwrap();
     let mut roots = rustls::RootCertStore::empty();
     roots.add(made.cert.der().clone()).unwrap();
     (server, roots)

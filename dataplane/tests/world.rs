@@ -9,7 +9,7 @@ use contract::wire::Who;
 use contract::{Entropy, Governance, KeyId, QueryId, RequestId, SharedClock, SystemClock};
 use dataplane::encode::json;
 use dataplane::governance::report::Log;
-use dataplane::pipeline::{Gate, Purse, Remembered};
+use dataplane::pipeline::{Books, Gate, House, Purse, Remembered, Threshold};
 use dataplane::{Answer, Ask, Declared, Error, Names, Pipeline, testing};
 use futures::StreamExt;
 use tokio::sync::watch;
@@ -18,6 +18,8 @@ use tokio_util::sync::CancellationToken;
 pub struct World {
     pub pipeline: Arc<Pipeline>,
     pub rules: watch::Sender<Option<Arc<Governance>>>,
+    pub books: Arc<Books>,
+    pub house: watch::Sender<House>,
     engine: engine::Engine,
     /// Removed with the world.
     _folder: tempfile::TempDir,
@@ -43,18 +45,20 @@ pub async fn world() -> World {
     .await
     .unwrap();
     let (rules, snapshots) = watch::channel(Some(Arc::new(testing::governance())));
+    let log = Arc::new(Log::open(&folder.path().join("report"), &clock, &entropy).unwrap());
+    let books = Arc::new(Books { log, purse: Purse::new(None) });
+    let house = watch::Sender::new(House::Open(books.clone()));
     let pipeline = Arc::new(Pipeline {
         snapshots,
         engine: watch::channel(Some(engine.clone())).1,
         gate: Gate::new(100),
-        purse: Purse::new(None),
-        log: Arc::new(Log::open(&folder.path().join("report"), &clock, &entropy).unwrap()),
+        threshold: Threshold::new(house.subscribe()),
         remembered: Remembered::default(),
         clock,
         entropy,
-        shutdown: CancellationToken::new(),
+        closed: CancellationToken::new(),
     });
-    let world = World { pipeline, rules, engine, _folder: folder };
+    let world = World { pipeline, rules, books, house, engine, _folder: folder };
     for sql in [
         "create table customer (id integer, name varchar, region varchar, ssn varchar, balance decimal(12,2))",
         "insert into customer values (1, 'Ada', 'EU', '078-05-1120', 10.50), (2, 'Bob', 'US', '219-09-9999', 20.25), \
@@ -122,7 +126,7 @@ impl World {
 
     /// Everything in the log, in order.
     pub fn entries(&self) -> Vec<Entry> {
-        let lines = self.pipeline.log.after(0).next(usize::MAX).unwrap();
+        let lines = self.books.log.after(0).next(usize::MAX).unwrap();
         lines.iter().map(|line| serde_json::from_slice(line).unwrap()).collect()
     }
 
