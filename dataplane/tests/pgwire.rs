@@ -18,15 +18,15 @@ use tokio_util::task::TaskTracker;
 
 use crate::world::{World, world};
 
-struct Wired {
-    world: World,
+pub struct Wired {
+    pub world: World,
     address: SocketAddr,
     tasks: TaskTracker,
-    ending: Ending,
+    pub ending: Ending,
     notices: Arc<Mutex<Vec<DbError>>>,
 }
 
-async fn wired() -> Wired {
+pub async fn wired() -> Wired {
     wired_with(None, true).await
 }
 
@@ -44,13 +44,13 @@ async fn wired_with(tls: Option<Arc<rustls::ServerConfig>>, local: bool) -> Wire
 }
 
 impl Wired {
-    fn config(&self, user: &str, password: &str) -> Config {
+    pub fn config(&self, user: &str, password: &str) -> Config {
         let mut config = Config::new();
         config.host("127.0.0.1").port(self.address.port()).user(user).password(password).dbname("demo");
         config
     }
 
-    async fn connect(&self, config: &Config) -> Result<Client, tokio_postgres::Error> {
+    pub async fn connect(&self, config: &Config) -> Result<Client, tokio_postgres::Error> {
         let (client, mut connection) = config.connect(NoTls).await?;
         let notices = Arc::clone(&self.notices);
         self.tasks.spawn(async move {
@@ -64,7 +64,7 @@ impl Wired {
         Ok(client)
     }
 
-    async fn owner(&self) -> Client {
+    pub async fn owner(&self) -> Client {
         self.connect(&self.config("agent", demo_key())).await.unwrap()
     }
 
@@ -72,7 +72,7 @@ impl Wired {
         self.connect(&self.config("agent", analyst_key())).await.unwrap()
     }
 
-    async fn stop(self) {
+    pub async fn stop(self) {
         self.ending.leaving.cancel();
         self.ending.drain(Duration::ZERO, Duration::from_secs(5), || false).await;
         self.ending.farewell().await;
@@ -83,7 +83,7 @@ impl Wired {
 }
 
 /// Rows of a simple query as text, then the tags' row counts.
-async fn simple(client: &Client, sql: &str) -> Vec<String> {
+pub async fn simple(client: &Client, sql: &str) -> Vec<String> {
     let messages = client.simple_query(sql).await.unwrap_or_else(|error| panic!("{sql}: {:?}", error.as_db_error()));
     let shown = messages.into_iter().filter_map(|message| match message {
         SimpleQueryMessage::Row(row) => {
@@ -95,7 +95,7 @@ async fn simple(client: &Client, sql: &str) -> Vec<String> {
     shown.collect()
 }
 
-async fn refused(client: &Client, sql: &str) -> DbError {
+pub async fn refused(client: &Client, sql: &str) -> DbError {
     client.simple_query(sql).await.expect_err(sql).as_db_error().expect("an error of the server").clone()
 }
 

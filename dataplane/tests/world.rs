@@ -115,6 +115,18 @@ impl World {
         Ok(Got { answer, json: rows })
     }
 
+    /// A number, from the engine itself.
+    pub async fn count(&self, sql: &str) -> i64 {
+        let mut session = self.engine.session().await.unwrap();
+        let statement = engine::Statement { sql: sql.to_owned(), params: vec![], writes: false };
+        let deadline = std::time::Instant::now() + Duration::from_secs(20);
+        let ran = session.run(statement, deadline, &CancellationToken::new()).await.unwrap();
+        let engine::Outcome::Rows(mut rows) = ran else { panic!("no rows: {sql}") };
+        let batch = rows.next().await.unwrap().unwrap();
+        let numbers = batch.column(0).as_any().downcast_ref::<arrow::array::Int64Array>().unwrap();
+        numbers.value(0)
+    }
+
     pub fn change(&self, change: impl FnOnce(&mut Governance)) {
         self.rules.send_modify(|rules| {
             let mut changed = rules.as_deref().cloned().unwrap_or_else(testing::governance);

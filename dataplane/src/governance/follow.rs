@@ -42,7 +42,8 @@ impl Follower {
         let kept = disk.load(&self.env_id).map(Arc::new);
         let _ = self.disk.set(disk);
         let in_force = kept.is_some_and(|kept| self.publish(kept));
-        self.set_source(*self.source.borrow() == Source::Connected);
+        let connected = *self.source.borrow() == Source::Connected;
+        self.set_source(connected);
         if !in_force {
             self.keep();
         }
