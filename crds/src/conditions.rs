@@ -51,7 +51,7 @@ pub enum ConditionStatus {
 pub enum Reason {
     /// As it should be.
     AsSpecified,
-    /// A generation that has not been looked at yet.
+    /// A generation that is not in force yet: it was just seen, or is being rolled out.
     NewGeneration,
     /// The object does not describe something possible; its message says what to change.
     Invalid,

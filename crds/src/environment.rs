@@ -113,7 +113,7 @@ pub enum DeletionPolicy {
     /// The volume stays.
     #[default]
     Retain,
-    /// A snapshot is taken, then the volume goes.
+    /// A snapshot is taken, then the volume goes; confirmed as for `Delete`.
     Snapshot,
     /// The volume goes, once the annotation `sluice.dev/confirm-delete: <slug>` says so too.
     Delete,
@@ -316,6 +316,20 @@ pub enum EnvironmentPhase {
     Decommissioning,
 }
 
+/// A part of a deletion that is done.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub enum TeardownStep {
+    /// No replica runs; statements were let finish.
+    Drained,
+    /// No key opens it any more.
+    KeysRevoked,
+    /// The last state of the volume is in a `VolumeSnapshot`.
+    Exported,
+    /// The Deployment is gone.
+    WorkloadRemoved,
+}
+
 /// Where clients connect.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
@@ -355,6 +369,14 @@ pub struct EnvironmentStatus {
     /// Replicas to come back to on resume.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub suspended_replicas: Option<i32>,
+    /// When it first became active; what has been in use never goes back to `provisioning`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("format" = "date-time"))]
+    pub activated_at: Option<String>,
+    /// What a deletion has done so far, in order; a restarted operator goes on from there.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(length(max = 8))]
+    pub teardown: Vec<TeardownStep>,
     /// The last step that the operator took.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub last_step: Option<String>,
