@@ -24,19 +24,31 @@ struct Rule {
 }
 
 fn operator() -> Vec<Rule> {
-    use operator::rbac;
-    let scope = |scope| match scope {
-        rbac::Scope::Cluster => Scope::Cluster,
-        rbac::Scope::Watched => Scope::Watched,
-        rbac::Scope::Release => Scope::Release,
-    };
-    let rule = |rule: &rbac::Rule| Rule {
+    use operator::rbac::{RULES, Scope as From};
+    joined(RULES.iter().map(|rule| Rule {
         group: rule.group,
         resources: vec![rule.resource],
         verbs: rule.verbs,
-        scope: scope(rule.scope),
-    };
-    joined(rbac::RULES.iter().map(rule))
+        scope: match rule.scope {
+            From::Cluster => Scope::Cluster,
+            From::Watched => Scope::Watched,
+            From::Release => Scope::Release,
+        },
+    }))
+}
+
+fn control_plane() -> Vec<Rule> {
+    use controlplane::kubernetes::{RULES, Scope as From};
+    joined(RULES.iter().map(|rule| Rule {
+        group: rule.group,
+        resources: vec![rule.resource],
+        verbs: rule.verbs,
+        scope: match rule.scope {
+            From::Cluster => Scope::Cluster,
+            From::Watched => Scope::Watched,
+            From::Release => Scope::Release,
+        },
+    }))
 }
 
 /// Rules that differ in nothing but the resource, as one.
@@ -55,9 +67,9 @@ fn joined(rules: impl Iterator<Item = Rule>) -> Vec<Rule> {
 /// `sluice.rules.<component>.<scope>` for each component and scope; empty where there is no rule.
 pub fn template() -> String {
     let mut template = String::from(
-        "{{- /* Printed by chartgen from the tables in operator/src/rbac.rs and controlplane/src/kubernetes.rs. */ -}}\n",
+        "{{- /* Printed by chartgen from the tables in operator/src/rbac.rs and controlplane/src/kubernetes/rbac.rs. */ -}}\n",
     );
-    for (component, rules) in [("operator", operator())] {
+    for (component, rules) in [("operator", operator()), ("controlplane", control_plane())] {
         for (name, scope) in [("cluster", Scope::Cluster), ("watched", Scope::Watched), ("release", Scope::Release)] {
             let _ = writeln!(template, "{{{{- define \"sluice.rules.{component}.{name}\" }}}}");
             for rule in rules.iter().filter(|rule| rule.scope == scope) {

@@ -34,8 +34,8 @@ pub fn all() -> Result<Vec<(&'static str, String)>, Error> {
         (
             "manifests/samples/production/environment.yaml",
             text(
-                "An environment as one runs in earnest. It needs cert-manager, the storage class, and the \
-                 volume snapshots that it names.",
+                "An environment as one runs in earnest. It needs cert-manager with an Issuer \"platform\", a storage \
+                 class \"fast\", and volume snapshots.",
                 &production(),
             )?,
         ),

@@ -144,7 +144,6 @@ pub struct Operator {
     /// A filter of log lines, such as `info` or `operator=debug,kube=info`.
     #[schemars(length(min = 1, max = 200))]
     pub log: String,
-    /// Measured with 1,000 environments; see the operator's documentation.
     pub resources: Resources,
     pub pods: Pods,
 }
@@ -174,7 +173,7 @@ pub struct ControlPlane {
     /// the host of the Ingress, or else the address inside the cluster.
     #[schemars(length(max = 200), regex(pattern = "^(https?://[^/]+)?$"))]
     pub public_url: String,
-    /// Whether `POST /v1/signup` makes new organizations.
+    /// Whether `POST /v1/signup` makes new organizations for anybody who can reach REST.
     pub signup: bool,
     /// Networks whose `X-Forwarded-For` is believed, such as that of the Ingress's pods.
     #[schemars(length(max = 32), inner(length(min = 1, max = 43)))]
@@ -193,7 +192,7 @@ impl Default for ControlPlane {
             image: "sluice-controlplane".to_owned(),
             replicas: 2,
             public_url: String::new(),
-            signup: false,
+            signup: true,
             trusted_proxies: Vec::new(),
             log: "info".to_owned(),
             database: Database::default(),
@@ -243,6 +242,9 @@ pub struct DataPlane {
     /// Tag that environments without `spec.dataPlane.version` run; empty: `image.tag`.
     #[schemars(length(max = 128), regex(pattern = "^[A-Za-z0-9_.-]*$"))]
     pub version: String,
+    /// Secrets that pull the image, in the namespace of each environment.
+    #[schemars(length(max = 16), inner(length(min = 1, max = 253)))]
+    pub pull_secrets: Vec<String>,
     /// Suffix of the names that clients connect to.
     #[schemars(length(min = 1, max = 200))]
     pub cluster_domain: String,
@@ -253,6 +255,7 @@ impl Default for DataPlane {
         Self {
             image: "sluice-dataplane".to_owned(),
             version: String::new(),
+            pull_secrets: Vec::new(),
             cluster_domain: "cluster.local".to_owned(),
         }
     }

@@ -1,4 +1,4 @@
-{{- /* Printed by chartgen from the tables in operator/src/rbac.rs and controlplane/src/kubernetes.rs. */ -}}
+{{- /* Printed by chartgen from the tables in operator/src/rbac.rs and controlplane/src/kubernetes/rbac.rs. */ -}}
 {{- define "sluice.rules.operator.cluster" }}
 - apiGroups: ["storage.k8s.io"]
   resources: ["storageclasses"]
@@ -43,4 +43,16 @@
 - apiGroups: ["coordination.k8s.io"]
   resources: ["leases"]
   verbs: ["create", "get", "update"]
+{{- end }}
+{{- define "sluice.rules.controlplane.cluster" }}
+{{- end }}
+{{- define "sluice.rules.controlplane.watched" }}
+- apiGroups: ["sluice.dev"]
+  resources: ["organizations", "environments"]
+  verbs: ["create", "get", "list", "patch", "watch"]
+- apiGroups: ["sluice.dev"]
+  resources: ["apikeys"]
+  verbs: ["create", "get", "list", "patch"]
+{{- end }}
+{{- define "sluice.rules.controlplane.release" }}
 {{- end }}
