@@ -141,6 +141,9 @@ pub struct Operator {
     /// Objects that are worked on at the same time.
     #[schemars(range(min = 1, max = 256))]
     pub concurrency: i32,
+    /// Requests to the API server in a second, at most.
+    #[schemars(range(min = 1, max = 65535))]
+    pub api_rate: i32,
     /// A filter of log lines, such as `info` or `operator=debug,kube=info`.
     #[schemars(length(min = 1, max = 200))]
     pub log: String,
@@ -154,6 +157,7 @@ impl Default for Operator {
             image: "sluice-operator".to_owned(),
             replicas: 2,
             concurrency: 32,
+            api_rate: 200,
             log: "info".to_owned(),
             resources: resources("50m", "64Mi", "256Mi"),
             pods: Pods::default(),
@@ -248,6 +252,25 @@ pub struct DataPlane {
     /// Suffix of the names that clients connect to.
     #[schemars(length(min = 1, max = 200))]
     pub cluster_domain: String,
+    pub rollout: Rollout,
+}
+
+/// How environments move to a new `version`. The first one that does not come up halts it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
+pub struct Rollout {
+    /// Environments that are being moved at the same time.
+    #[schemars(range(min = 1, max = 1000))]
+    pub max_in_flight: i32,
+    /// Rising percentages of all environments; the next wave begins when one has arrived.
+    #[schemars(length(min = 1, max = 16), inner(range(min = 1, max = 100)))]
+    pub waves: Vec<u8>,
+}
+
+impl Default for Rollout {
+    fn default() -> Self {
+        Self { max_in_flight: 10, waves: vec![1, 10, 100] }
+    }
 }
 
 impl Default for DataPlane {
@@ -257,6 +280,7 @@ impl Default for DataPlane {
             version: String::new(),
             pull_secrets: Vec::new(),
             cluster_domain: "cluster.local".to_owned(),
+            rollout: Rollout::default(),
         }
     }
 }

@@ -1,4 +1,5 @@
 //! The operator: `kubectl apply` of an Environment becomes a running, governed data plane.
 #![forbid(unsafe_code)]
 
+pub mod check;
 pub mod rbac;

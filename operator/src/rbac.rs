@@ -72,9 +72,8 @@ mod tests {
         for (index, rule) in RULES.iter().enumerate() {
             assert!(!rule.verbs.is_empty() && rule.verbs.is_sorted(), "{rule:?}");
             assert!(!rule.verbs.contains(&"*") && !rule.resource.contains('*') && rule.group != "*", "{rule:?}");
-            let same = |other: &&Rule| {
-                (other.group, other.resource, other.scope) == (rule.group, rule.resource, rule.scope)
-            };
+            let same =
+                |other: &&Rule| (other.group, other.resource, other.scope) == (rule.group, rule.resource, rule.scope);
             assert_eq!(RULES.iter().position(|other| same(&other)), Some(index), "{rule:?}");
         }
     }

@@ -15,6 +15,8 @@ annotations:
 
 {{- /* Where a pod runs, and as whom. Takes (dict "root" $ "component" … "pods" …). */ -}}
 {{- define "sluice.pod.placement" -}}
+# settings are variables too, and a Service must not be taken for one
+enableServiceLinks: false
 {{- with .root.Values.image.pullSecrets }}
 imagePullSecrets:
   {{- range . }}
