@@ -19,7 +19,7 @@ type Texts = BTreeMap<String, String>;
 pub struct Values {
     pub crds: Crds,
     /// Namespaces whose resources are served; empty: all. With a list the operator gets a Role in
-    /// each of them instead of a ClusterRole. The namespace of the release, which REST writes to,
+    /// each of them instead of a `ClusterRole`. The namespace of the release, which REST writes to,
     /// belongs in the list.
     #[schemars(length(max = 64), inner(length(min = 1, max = 63)))]
     pub watch_namespaces: Vec<String>,
