@@ -22,6 +22,7 @@ mod health;
 pub mod http;
 pub mod identity;
 pub mod jobs;
+pub mod kubernetes;
 pub mod organizations;
 pub mod policies;
 pub mod provisioner;
