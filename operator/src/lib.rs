@@ -1,2 +1,4 @@
 //! The operator: `kubectl apply` of an Environment becomes a running, governed data plane.
 #![forbid(unsafe_code)]
+
+pub mod environment;
