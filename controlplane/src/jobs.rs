@@ -16,7 +16,7 @@ use sqlx::PgConnection;
 use sqlx::postgres::PgListener;
 use sqlx::types::Json;
 
-use crate::api_keys::expiry;
+use crate::api_keys::{expiry, resource};
 use crate::authentication::sessions;
 use crate::environments::placement;
 use crate::http::idempotency;
@@ -45,6 +45,8 @@ pub enum Job {
     ProvisionEnvironment { env_id: EnvId },
     /// Says that old secrets of a key are about to end.
     KeyExpiring { key_id: KeyId, ends: Timestamp },
+    /// Writes the resource of a key that REST has made, rotated or revoked.
+    WriteKey { key_id: KeyId },
 }
 
 impl Job {
@@ -58,6 +60,7 @@ impl Job {
             Self::SweepIdempotencyKeys => idempotency::sweep(app).await,
             Self::ProvisionEnvironment { env_id } => placement::provision(app, env_id).await,
             Self::KeyExpiring { key_id, ends } => expiry::say(app, key_id, *ends).await,
+            Self::WriteKey { key_id } => resource::write(app, key_id).await,
         }
     }
 
