@@ -64,6 +64,7 @@ pub struct EnvironmentSpec {
     pub name: String,
     /// Limits of its queries.
     #[serde(default)]
+    #[x_kube(validation = Rule::new("self.testMode == oldSelf.testMode").message("testMode is immutable"))]
     pub settings: EnvironmentSettings,
     /// Drained and switched off; volume, secrets and addresses are kept.
     #[serde(default)]
@@ -99,11 +100,13 @@ pub struct EnvironmentSettings {
     pub max_concurrent_queries: i32,
     /// Answers of repeated queries may come from a cache.
     pub cache_enabled: bool,
+    /// Its keys begin with `svc_test_` instead of `svc_live_`; immutable.
+    pub test_mode: bool,
 }
 
 impl Default for EnvironmentSettings {
     fn default() -> Self {
-        Self { query_timeout_ms: 30_000, max_concurrent_queries: 100, cache_enabled: true }
+        Self { query_timeout_ms: 30_000, max_concurrent_queries: 100, cache_enabled: true, test_mode: false }
     }
 }
 
