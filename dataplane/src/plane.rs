@@ -2,7 +2,8 @@
 //!
 //! Starting: the doors open at once; the folder, and with it the engine, when it is ours. Stopping
 //! goes from the outside in (`ending`): no new statements, running ones finish, the last entries of
-//! the log are shipped while the engine checkpoints, the folder is let go.
+//! the log are shipped while the engine checkpoints, the folder is let go. A successor that waits
+//! finds the log in the folder and ships the rest itself.
 
 mod engines;
 mod owner;
@@ -166,6 +167,7 @@ struct Parts {
     keeping: TaskTracker,
     background: TaskTracker,
     closing: CancellationToken,
+    handed_over: CancellationToken,
 }
 
 impl Parts {
@@ -212,6 +214,7 @@ impl Parts {
             keeping: TaskTracker::new(),
             background: TaskTracker::new(),
             closing: CancellationToken::new(),
+            handed_over: CancellationToken::new(),
         };
         let owner = Owner {
             claim,
@@ -222,6 +225,7 @@ impl Parts {
             failed: CancellationToken::new(),
             keeping: parts.keeping.clone(),
             closing: parts.closing.clone(),
+            handed_over: parts.handed_over.clone(),
         };
         Ok((parts, owner, books))
     }
@@ -257,6 +261,9 @@ impl Parts {
             books.log.close();
         }
         self.closing.cancel();
+        if self.claim.wanted() {
+            self.handed_over.cancel();
+        }
         self.keeping.close();
         let engine = self.pipeline.engine.borrow().clone();
         let stopping = async {
@@ -267,6 +274,7 @@ impl Parts {
         tokio::join!(stopping, self.keeping.wait());
         self.follower.close();
         self.claim.release();
+        tracing::info!("the state folder is let go");
         self.ending.farewell().await;
         self.background.wait().await;
     }

@@ -31,6 +31,10 @@ pub struct Installation {
     shutdown: CancellationToken,
     database: Database,
     pub authority: Authority,
+    /// Certificate and key under which a data plane is known to the control plane.
+    pub identity: Mount,
+    /// What clients of the PostgreSQL wire are shown.
+    pub tls: Mount,
     folder: TempDir,
     http: reqwest::Client,
     /// In front of the PostgreSQL wire of whatever pods are its endpoints.
@@ -61,12 +65,15 @@ impl Installation {
             shutdown: shutdown.clone(),
         };
         let control = controlplane::start(config, parts).await.unwrap();
+        let folder = tempfile::tempdir().unwrap();
         let mut installation = Self {
             control,
             shutdown,
             database,
             authority,
-            folder: tempfile::tempdir().unwrap(),
+            identity: Mount::new(&folder.path().join("identity")),
+            tls: Mount::new(&folder.path().join("tls")),
+            folder,
             http: reqwest::Client::new(),
             psql,
             rest,
@@ -86,6 +93,8 @@ impl Installation {
         let environments = format!("/v1/organizations/{org_id}/environments");
         let made = self.ok(&environments, &owner, json!({"name": "main", "slug": "main"})).await;
         self.env_id = text(&made["env_id"]).as_str().into();
+        self.identity.swap(&self.authority.issue(&environment_name(&self.env_id)).unwrap());
+        self.tls.swap(&self.authority.issue("localhost").unwrap());
         let scopes: Vec<_> = contract::Scope::ALL.iter().map(|scope| scope.as_str()).collect();
         let wanted = json!({"name": "owner", "user_id": account["user"]["user_id"], "scopes": scopes});
         self.key = text(&self.ok(&format!("/v1/environments/{}/api-keys", self.env_id), &owner, wanted).await["key"]);
@@ -116,20 +125,6 @@ impl Installation {
     /// The folder of the environment's volume; pods share it.
     pub fn volume(&self) -> PathBuf {
         self.folder.path().join("volume")
-    }
-
-    /// `identity`: certificate and key under which a data plane is known to the control plane.
-    pub fn identity(&self) -> Mount {
-        let mount = Mount::new(&self.folder.path().join("identity"));
-        mount.swap(&self.authority.issue(&environment_name(&self.env_id)).unwrap());
-        mount
-    }
-
-    /// `tls`: what clients of the PostgreSQL wire are shown.
-    pub fn tls(&self) -> Mount {
-        let mount = Mount::new(&self.folder.path().join("tls"));
-        mount.swap(&self.authority.issue("localhost").unwrap());
-        mount
     }
 
     pub fn grpc(&self) -> String {

@@ -44,6 +44,8 @@ pub mod setting {
     pub const ENGINE_MEMORY_BYTES: &str = "SLUICE_ENGINE_MEMORY_BYTES";
     pub const ENGINE_TEMP_BYTES: &str = "SLUICE_ENGINE_TEMP_BYTES";
     pub const ENGINE_THREADS: &str = "SLUICE_ENGINE_THREADS";
+    /// Bucket and prefix of a lake's data; absent: a native file.
+    pub const OBJECT_STORE: &str = "SLUICE_OBJECT_STORE";
     /// Seconds that a stop waits for queries that run.
     pub const DRAIN_SECS: &str = "SLUICE_DRAIN_SECS";
     /// Seconds between "not ready" and the first refusal, while load balancers learn of it.

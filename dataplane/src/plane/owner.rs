@@ -30,6 +30,8 @@ pub(super) struct Owner {
     /// What works on the folder; let go before the folder is.
     pub keeping: TaskTracker,
     pub closing: CancellationToken,
+    /// A successor waits: it ships what is left of the log.
+    pub handed_over: CancellationToken,
 }
 
 /// How the folder is opened.
@@ -67,6 +69,7 @@ impl Owner {
             self.house.send_if_modified(|house| {
                 let opens = !matches!(house, House::Open(_));
                 if opens {
+                    tracing::info!("statements run");
                     *house = House::Open(Arc::clone(&books));
                 }
                 opens
@@ -99,6 +102,8 @@ impl Owner {
             let (log, closing) = (Arc::clone(&books.log), self.closing.clone());
             async move { log.flush(closing).await }
         });
-        self.keeping.spawn(ship::run(Arc::clone(&books.log), self.folder.link.clone(), self.closing.clone()));
+        let shipping = ship::run(Arc::clone(&books.log), self.folder.link.clone(), self.closing.clone());
+        let handed_over = self.handed_over.clone();
+        self.keeping.spawn(async move { handed_over.run_until_cancelled(shipping).await });
     }
 }

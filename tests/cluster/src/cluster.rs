@@ -72,7 +72,6 @@ impl Cluster {
             programs.extend(add_node(&control, &client, &options.images, &steps).await?);
         }
         node::admits(&client).await?;
-        drop(control);
         Ok(Self { layout, level: options.level, client, database, programs })
     }
 

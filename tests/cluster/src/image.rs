@@ -52,12 +52,7 @@ impl Recipe {
 
     /// Writes the archive. The same program makes the same bytes.
     pub async fn build(&self, archive: &Path) -> Result<(), Error> {
-        if !self.name.split('/').next_back().is_some_and(|last| last.contains(':')) {
-            return Err(Error::Refused(format!(
-                "{}: an image's name ends in a tag, as in {}:dev",
-                self.name, self.name
-            )));
-        }
+        let name = canonical(&self.name)?;
         let home = archive.parent().filter(|home| !home.as_os_str().is_empty()).unwrap_or(Path::new("."));
         fs::create_dir_all(home).map_err(Error::at(home))?;
         let work = tempfile::tempdir_in(home).map_err(Error::at(home))?;
@@ -71,14 +66,29 @@ impl Recipe {
         let config = keep(&blobs, &config(&entry, &layer.digest), CONFIG)?;
         let manifest =
             json!({"schemaVersion": 2, "mediaType": MANIFEST, "config": config.json(), "layers": [layer.json()]});
-        let mut manifest = keep(&blobs, &manifest, MANIFEST)?.json();
-        manifest["annotations"] =
-            json!({"io.containerd.image.name": self.name, "org.opencontainers.image.ref.name": self.name});
-        let index = json!({"schemaVersion": 2, "manifests": [manifest]});
+        let manifest = keep(&blobs, &manifest, MANIFEST)?;
+        let named = json!({
+            "mediaType": manifest.kind, "digest": manifest.digest, "size": manifest.size,
+            "annotations": {"io.containerd.image.name": name, "org.opencontainers.image.ref.name": name},
+        });
+        let index = json!({"schemaVersion": 2, "manifests": [named]});
         write(&blobs.join("index.json"), index.to_string().as_bytes())?;
         write(&blobs.join("oci-layout"), br#"{"imageLayoutVersion":"1.0.0"}"#)?;
         pack(&blobs, archive).await
     }
+}
+
+/// As a node looks it up: a name without a registry is in the one that docker made the default.
+fn canonical(name: &str) -> Result<String, Error> {
+    let (path, _) = name
+        .rsplit_once(':')
+        .filter(|(_, tag)| !tag.is_empty() && !tag.contains('/'))
+        .ok_or_else(|| Error::Refused(format!("{name}: an image's name ends in a tag, as in {name}:dev")))?;
+    Ok(match path.split_once('/') {
+        Some((registry, _)) if registry.contains(['.', ':']) || registry == "localhost" => name.to_owned(),
+        Some(_) => format!("docker.io/{name}"),
+        None => format!("docker.io/library/{name}"),
+    })
 }
 
 /// Imports an archive into the containerd of the cluster in `folder`.
@@ -160,4 +170,55 @@ async fn pack(folder: &Path, archive: &Path) -> Result<(), Error> {
     let mut arguments: Vec<OsString> = fixed.iter().map(OsString::from).collect();
     arguments.extend([archive.into(), "-C".into(), folder.into(), ".".into()]);
     run("tar", &arguments).await.map(drop)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_is_what_a_node_looks_up() {
+        let cases = [
+            ("sluice-operator:dev", "docker.io/library/sluice-operator:dev"),
+            ("acme/operator:dev", "docker.io/acme/operator:dev"),
+            ("sluice.dev/pause:1", "sluice.dev/pause:1"),
+            ("localhost:5000/x:1", "localhost:5000/x:1"),
+        ];
+        for (name, expected) in cases {
+            assert_eq!(canonical(name).unwrap(), expected);
+        }
+        for untagged in ["sluice-operator", "localhost:5000/x", "x:"] {
+            assert!(canonical(untagged).unwrap_err().to_string().contains("ends in a tag"), "{untagged}");
+        }
+    }
+
+    async fn built(folder: &Path) -> Vec<u8> {
+        let archive = folder.join("image.tar");
+        let program = std::env::current_exe().unwrap();
+        let notes = folder.join("notes");
+        fs::write(&notes, "read me").unwrap();
+        let extra = Extra { source: notes, place: Some("/usr/share/notes".into()) };
+        Recipe::new("x:1", program).with([extra]).build(&archive).await.unwrap();
+        fs::read(&archive).unwrap()
+    }
+
+    #[tokio::test]
+    async fn the_same_program_makes_the_same_bytes() {
+        let [one, other] = [tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap()];
+        assert!(built(one.path()).await == built(other.path()).await);
+    }
+
+    #[tokio::test]
+    async fn a_layer_runs_by_itself() {
+        let folder = tempfile::tempdir().unwrap();
+        let program = std::env::current_exe().unwrap();
+        let entry = layer::stage(folder.path(), &program, &[]).await.unwrap();
+        assert_eq!(entry, Path::new("/usr/local/bin").join(program.file_name().unwrap()));
+        for name in ["etc/passwd", "etc/group", "tmp"] {
+            assert!(folder.path().join(name).exists(), "{name}");
+        }
+        for library in crate::closure::of(&program).await.unwrap() {
+            assert!(folder.path().join(library.strip_prefix("/").unwrap()).is_file(), "{}", library.display());
+        }
+    }
 }

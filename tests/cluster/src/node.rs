@@ -16,7 +16,7 @@ use tokio::{
 };
 
 use crate::{
-    Error,
+    Error, Pieces,
     control::Control,
     image,
     layout::{API_SERVICE, DNS_SERVICE, Layout, NODE, NODE_NAME, PODS, flag},
@@ -43,7 +43,7 @@ pub(crate) async fn containerd(control: &Control<'_>) -> Result<Program, Error> 
 
 fn containerd_config(control: &Control<'_>) -> Result<String, Error> {
     let layout = control.layout;
-    let plugins = control.pieces.cni().ok_or_else(|| Error::Refused("no network plugins".to_owned()))?;
+    let plugins = Pieces::cni().ok_or_else(|| Error::Refused("no network plugins".to_owned()))?;
     let snapshotter = snapshotter(&layout.root)?;
     let [root, socket, cni, optional] =
         [layout.at("containerd"), layout.containerd_socket(), layout.at("cni"), layout.at("containerd/optional")]

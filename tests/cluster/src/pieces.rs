@@ -57,7 +57,7 @@ impl Pieces {
     }
 
     /// The folder with the plugins that give a pod its network.
-    pub(crate) fn cni(&self) -> Option<&'static Path> {
+    pub(crate) fn cni() -> Option<&'static Path> {
         let whole = |folder: &&Path| CNI.iter().all(|plugin| folder.join(plugin).is_file());
         CNI_FOLDERS.into_iter().map(Path::new).find(whole)
     }
@@ -79,7 +79,7 @@ impl Pieces {
                 what: (*program).to_owned(),
                 fix: format!("apt-get install {package}"),
             }));
-            if self.cni().is_none() {
+            if Self::cni().is_none() {
                 let fix = "apt-get install containernetworking-plugins".to_owned();
                 missing.push(Missing { what: format!("plugins {}", CNI.join(", ")), fix });
             }

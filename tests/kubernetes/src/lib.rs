@@ -1,2 +1,24 @@
-//! What the walks on a cluster share.
+//! What the tests on a cluster share: a namespace for each, the commands that people type, waiting
+//! for what shall become true, and the audit log.
+//!
+//! The cluster is the one that `SLUICE_TEST_KUBECONFIG` names: `./dev test kubernetes` starts one,
+//! and any other does as well.
 #![forbid(unsafe_code)]
+#![expect(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::print_stderr,
+    clippy::indexing_slicing,
+    clippy::disallowed_methods,
+    reason = "only tests use this crate: what goes wrong in it fails the test"
+)]
+
+pub mod audit;
+pub mod commands;
+pub mod definitions;
+pub mod wait;
+pub mod world;
+
+pub use wait::{absent, ready, until};
+pub use world::World;

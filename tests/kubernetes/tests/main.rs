@@ -1,8 +1,9 @@
-//! What the product promises on Kubernetes, proven on a real API server and, where one is there, on a
-//! real node.
-
+//! What the product promises on Kubernetes. What needs pods to run is below `node`, so that an API
+//! server alone runs all the rest.
 #![cfg(test)]
 
 mod crds;
+mod node;
 mod place;
 mod plugin;
+mod server;

@@ -17,7 +17,7 @@ impl Mount {
     pub fn new(folder: &Path) -> Self {
         fs::create_dir_all(folder).unwrap();
         for file in ["tls.crt", "tls.key", "ca.crt"] {
-            let _ = symlink(Path::new("..data").join(file), folder.join(file));
+            symlink(Path::new("..data").join(file), folder.join(file)).unwrap();
         }
         Self { folder: folder.to_owned(), versions: AtomicU32::new(0) }
     }
@@ -29,7 +29,7 @@ impl Mount {
 
     pub fn swap_raw(&self, certificate: &str, key: &str, authority: &str) {
         let version = self.versions.fetch_add(1, Ordering::Relaxed);
-        let name = format!("..{}-{version}", std::process::id());
+        let name = format!("..{version}");
         let next = self.folder.join(&name);
         fs::create_dir_all(&next).unwrap();
         for (file, text) in [("tls.crt", certificate), ("tls.key", key), ("ca.crt", authority)] {

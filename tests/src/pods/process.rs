@@ -12,7 +12,7 @@ use serde_json::Value;
 use tokio::io::{AsyncBufReadExt, BufReader, Lines};
 use tokio::process::{Child, ChildStdout, Command};
 
-use super::{Installation, Mount};
+use super::Installation;
 use crate::world::program_named;
 
 const WITHIN: Duration = Duration::from_mins(1);
@@ -22,15 +22,13 @@ pub struct Pod {
     pub psql: SocketAddr,
     pub rest: SocketAddr,
     pub probes: SocketAddr,
-    pub identity: Mount,
-    pub tls: Mount,
     log: Arc<Mutex<Vec<Value>>>,
 }
 
 impl Pod {
     /// A process on the environment's volume; `more` are further settings.
     pub async fn start(installation: &Installation, more: &[(&str, &str)]) -> Self {
-        let (identity, tls) = (installation.identity(), installation.tls());
+        let Installation { identity, tls, .. } = installation;
         let mut child = Command::new(program_named("dataplane-under-test"))
             .env(setting::ENV_ID, installation.env_id.as_str())
             .env(setting::CONTROL_PLANE, installation.grpc())
@@ -54,7 +52,7 @@ impl Pod {
         let address = |name: &str| listening["fields"][name].as_str().unwrap().parse().unwrap();
         let log = Arc::<Mutex<Vec<Value>>>::default();
         tokio::task::spawn(keep(lines, Arc::clone(&log)));
-        Self { psql: address("pgwire"), rest: address("rest"), probes: address("probes"), child, identity, tls, log }
+        Self { psql: address("pgwire"), rest: address("rest"), probes: address("probes"), child, log }
     }
 
     /// `/ready`: its status and body.

@@ -18,11 +18,11 @@ async fn a_new_certificate_is_shown_without_a_restart() {
 
     let other = Authority::make().unwrap();
     let broken = other.issue("localhost").unwrap();
-    pod.tls.swap_raw(&broken.certificate, "no key", &broken.authority);
+    installation.tls.swap_raw(&broken.certificate, "no key", &broken.authority);
     pod.said("a certificate cannot be used: the last one stays").await;
     installation.psql().await.expect("the last one stays");
 
-    pod.tls.swap(&other.issue("localhost").unwrap());
+    installation.tls.swap(&other.issue("localhost").unwrap());
     pod.said("a new certificate is shown").await;
     let after = installation.psql_trusting(&other).await.unwrap();
     assert!(installation.psql().await.is_err(), "the old authority has not signed it");
@@ -43,7 +43,7 @@ async fn a_new_identity_is_shown_to_the_control_plane_and_asked_of_it() {
     assert_eq!(installation.query("select 1").await.0, 200);
     // Under another authority the two planes do not know each other any more.
     let other = Authority::make().unwrap();
-    pod.identity.swap(&other.issue(&contract::wire::environment_name(&installation.env_id)).unwrap());
+    installation.identity.swap(&other.issue(&contract::wire::environment_name(&installation.env_id)).unwrap());
     pod.said("a new certificate is shown").await;
     routed(&installation, &[&pod]);
     let refused = async {

@@ -19,9 +19,9 @@ async fn a_process_serves_psql_over_tls_and_rest_and_ends_in_order() {
         reqwest::get(format!("http://{}/health", pod.probes)).await.unwrap().json().await.unwrap();
     assert_eq!(health["status"], "ok");
     pod.signal(Signal::SIGINT);
+    assert_eq!(pod.ended().await.code(), Some(0));
     let told = client.simple_query("select 1").await.expect_err("it has ended");
     assert!(told.is_closed() || told.code().is_some_and(|code| code.code() == "57P01"), "{told:?}");
-    assert_eq!(pod.ended().await.code(), Some(0));
     installation.end().await;
 }
 
@@ -48,9 +48,29 @@ async fn a_killed_process_leaves_no_lock_and_loses_nothing_it_acknowledged() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_process_that_leaves_is_not_ready_and_still_serves_everybody() {
+    let installation = Installation::new().await;
+    let mut pod = Pod::start(&installation, &[(contract::wire::setting::ENDPOINT_GRACE_SECS, "600")]).await;
+    routed(&installation, &[&pod]);
+    pod.until("ready").await;
+    let open = installation.psql().await.unwrap();
+    pod.signal(Signal::SIGTERM);
+    pod.said("stopping").await;
+    let (status, body) = pod.ready().await;
+    assert_eq!((status, body["ready"].as_bool()), (503, Some(false)), "{body}");
+    for client in [&open, &installation.psql().await.unwrap()] {
+        assert_eq!(number(client, "select 42").await, 42);
+    }
+    assert_eq!(installation.query("select 42").await.0, 200);
+    pod.signal(Signal::SIGKILL);
+    pod.ended().await;
+    installation.end().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn what_cannot_be_read_or_trusted_does_not_start() {
     let installation = Installation::new().await;
-    let (identity, tls) = (installation.identity(), installation.tls());
+    let Installation { identity, tls, .. } = &installation;
     let mut command = tokio::process::Command::new(tests::world::program_named("dataplane-under-test"));
     let output = command
         .args(["--env-id=e", "--control-plane=127.0.0.1:1", "--listen=127.0.0.1", "--pgwire-port=0"])

@@ -1,0 +1,23 @@
+//! Our kinds, made known to the cluster.
+
+use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
+use kube::{
+    Api, Client, ResourceExt,
+    api::{Patch, PatchParams},
+    runtime::conditions::is_crd_established,
+};
+
+use crate::{until, world::MANAGER};
+
+/// Applies every definition and returns when the cluster serves all; again is the same.
+pub async fn install(client: &Client) {
+    let api: Api<CustomResourceDefinition> = Api::all(client.clone());
+    for definition in crds::all() {
+        let name = definition.name_any();
+        api.patch(&name, &PatchParams::apply(MANAGER).force(), &Patch::Apply(&definition)).await.unwrap();
+        until(&api, &name, "established", |definition| {
+            kube::runtime::wait::Condition::matches_object(&is_crd_established(), Some(definition))
+        })
+        .await;
+    }
+}

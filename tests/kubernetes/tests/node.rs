@@ -1,0 +1,3 @@
+//! What needs a node.
+
+mod pods;
