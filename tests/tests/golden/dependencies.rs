@@ -42,7 +42,7 @@ fn only_the_control_plane_speaks_to_postgresql_through_sqlx() {
 
 #[test]
 fn kubernetes_stays_where_it_belongs() {
-    let allowed = ["crds", "operator", "controlplane", "sluice", "tests"];
+    let allowed = ["cluster", "crds", "operator", "controlplane", "kubernetes", "sluice", "tests"];
     for package in users_of("kube").union(&users_of("k8s-openapi")) {
         assert!(allowed.contains(&package.as_str()), "{package}");
     }
