@@ -2,4 +2,5 @@
 #![forbid(unsafe_code)]
 
 pub mod check;
+pub mod environment;
 pub mod rbac;

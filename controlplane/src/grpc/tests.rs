@@ -1,4 +1,5 @@
 use std::net::SocketAddr;
+use std::sync::Arc;
 
 use contract::report::{Body, Entry, Finished, Outcome};
 use contract::wire::{CONTROL_PLANE_NAME, environment_name};
@@ -8,6 +9,7 @@ use tonic::transport::{Certificate, Channel, ClientTlsConfig, Endpoint, Identity
 
 use super::proto::governance_client::GovernanceClient;
 use super::proto::{Entries, ReserveRequest, Snapshot, WatchRequest};
+use crate::identity::Current;
 use crate::testing::authority;
 use crate::worlds::World;
 
@@ -22,13 +24,13 @@ impl Served {
         let world = World::start().await;
         let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
-        let pems = authority().issue(CONTROL_PLANE_NAME).unwrap();
+        let identity = Current::new(&authority().issue(CONTROL_PLANE_NAME).unwrap()).unwrap();
         let app = world.app.app.clone();
         app.tasks().spawn({
             let app = app.clone();
             async move { app.publisher().run(app.shutdown().clone()).await }
         });
-        app.clone().tasks().spawn(async move { super::serve(app, listener, &pems).await.unwrap() });
+        app.clone().tasks().spawn(async move { super::serve(app, listener, Arc::new(identity)).await.unwrap() });
         Self { world, address }
     }
 
