@@ -38,8 +38,11 @@ pub enum ConditionType {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 pub enum ConditionStatus {
+    /// It is so.
     True,
+    /// It is not.
     False,
+    /// Nobody has looked, or could not tell.
     Unknown,
 }
 
@@ -98,14 +101,17 @@ pub enum Reason {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Condition {
+    /// What it is about; each type stands once.
     #[serde(rename = "type")]
     pub type_: ConditionType,
+    /// Whether it is so.
     pub status: ConditionStatus,
     /// The generation of the object that this was said of.
     pub observed_generation: i64,
     /// When `status` last changed. RFC 3339.
     #[schemars(extend("format" = "date-time"))]
     pub last_transition_time: String,
+    /// Why, as one word of a closed list.
     pub reason: Reason,
     /// For a person; holds no secret.
     #[schemars(length(max = 1024))]

@@ -9,6 +9,7 @@
 pub mod api_key;
 pub mod authority;
 mod backoff;
+pub mod check;
 mod conditions;
 pub mod config;
 mod context;
