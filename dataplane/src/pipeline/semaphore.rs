@@ -65,10 +65,8 @@ pub(super) async fn enter(pipeline: &Pipeline, query: &Query) -> Result<Slot> {
         return Ok(Slot(permit));
     }
     // Who has waited for the data is among a bounded number, and is not sent away now.
-    let (places, patience) = match query.waited {
-        true => (usize::MAX, query.left()),
-        false => (slots.saturating_mul(2), query.left().min(WAIT_MAX)),
-    };
+    let (places, patience) =
+        if query.waited { (usize::MAX, query.left()) } else { (slots.saturating_mul(2), query.left().min(WAIT_MAX)) };
     let queue = Queue::join(&gate.waiting, places).ok_or(Error::ConcurrentLimit)?;
     let permit = tokio::select! {
         permit = Arc::clone(&gate.slots).acquire_owned() => permit.map_err(|_| Error::ShuttingDown),

@@ -48,6 +48,26 @@ async fn a_killed_process_leaves_no_lock_and_loses_nothing_it_acknowledged() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_process_that_leaves_is_not_ready_and_still_serves_everybody() {
+    let installation = Installation::new().await;
+    let mut pod = Pod::start(&installation, &[(contract::wire::setting::ENDPOINT_GRACE_SECS, "600")]).await;
+    routed(&installation, &[&pod]);
+    pod.until("ready").await;
+    let open = installation.psql().await.unwrap();
+    pod.signal(Signal::SIGTERM);
+    pod.said("stopping").await;
+    let (status, body) = pod.ready().await;
+    assert_eq!((status, body["ready"].as_bool()), (503, Some(false)), "{body}");
+    for client in [&open, &installation.psql().await.unwrap()] {
+        assert_eq!(number(client, "select 42").await, 42);
+    }
+    assert_eq!(installation.query("select 42").await.0, 200);
+    pod.signal(Signal::SIGKILL);
+    pod.ended().await;
+    installation.end().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn what_cannot_be_read_or_trusted_does_not_start() {
     let installation = Installation::new().await;
     let Installation { identity, tls, .. } = &installation;
