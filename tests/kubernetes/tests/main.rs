@@ -2,6 +2,7 @@
 //! server alone runs all the rest.
 #![cfg(test)]
 
+mod charts;
 mod crds;
 mod node;
 mod place;
