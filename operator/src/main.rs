@@ -10,9 +10,11 @@ use operator::check::Check;
 use operator::config::Config;
 use operator::runtime::Operator;
 use tokio::signal::unix::{SignalKind, signal};
+use tracing_subscriber::EnvFilter;
 
 fn main() -> ExitCode {
-    tracing_subscriber::fmt().json().with_env_filter(tracing_subscriber::EnvFilter::from_default_env()).init();
+    let filter = EnvFilter::try_from_default_env().unwrap_or_else(|_| EnvFilter::new("info"));
+    tracing_subscriber::fmt().json().with_env_filter(filter).init();
     let done = match Check::asked(std::env::args_os()) {
         Some(check) => ask(check),
         None => run(Config::parse()),

@@ -15,6 +15,7 @@ use crate::authority::signers;
 use crate::conditions::Conditions;
 use crate::context::{Context, Written};
 use crate::environment::plan::Finalizer;
+use crate::error::Class;
 use crate::stores::{Item, Place, label};
 use crate::{Error, write};
 
@@ -106,21 +107,25 @@ pub async fn reconcile(context: &Context, place: &Place) -> Result<Option<Durati
     let item = Item::Organization(place.clone());
     context.seen_own_writes(&item)?;
     let Some(organization) = context.stores.organizations.get(place) else { return Ok(None) };
-    let deleting = organization.meta().deletion_timestamp.is_some();
-    let mut again = ROUND;
-    if !deleting {
-        let at = signers::ensure(context, &item, &authority(&organization), &organization.spec.slug).await?;
-        let wait = Duration::try_from(at.duration_since(context.now())).unwrap_or_default();
-        again = again.min(wait.max(Duration::from_mins(1)));
+    let authority = match organization.meta().deletion_timestamp {
+        Some(_) => Ok(None),
+        None => signers::ensure(context, &item, &authority(&organization), &organization.spec.slug).await.map(Some),
+    };
+    if let Err(error) = &authority
+        && !matches!(error.class(), Class::Invalid | Class::Transient)
+    {
+        return authority.map(|_| None);
     }
+    let now = context.now();
     let observed = Observed {
         environments: context.stores.environments.group(place).len(),
-        has_authority: true,
-        now: context.now(),
+        has_authority: authority.is_ok(),
+        now,
         organization,
     };
     carry_out(context, &item, &observed, plan(&observed)).await?;
-    Ok(Some(again))
+    let rotation = authority?.map_or(ROUND, |at| Duration::try_from(at.duration_since(now)).unwrap_or_default());
+    Ok(Some(rotation.clamp(Duration::from_mins(1), ROUND)))
 }
 
 async fn carry_out(context: &Context, item: &Item, observed: &Observed, plan: Plan) -> Result<(), Error> {

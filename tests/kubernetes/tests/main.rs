@@ -5,6 +5,7 @@
 mod charts;
 mod crds;
 mod node;
+mod operator;
 mod place;
 mod plugin;
 mod server;
