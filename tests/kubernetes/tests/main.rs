@@ -4,6 +4,6 @@
 
 mod crds;
 mod node;
-mod place;
+mod objects;
 mod plugin;
 mod server;
