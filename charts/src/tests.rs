@@ -36,6 +36,14 @@ fn the_values_file_reads_back_as_the_defaults() {
 }
 
 #[test]
+fn every_value_is_documented() {
+    let table = read("charts/sluice/VALUES.md");
+    let rows: Vec<_> = table.lines().filter(|line| line.starts_with("| `")).collect();
+    assert!(rows.len() > 50, "{}", rows.len());
+    assert_eq!(rows.into_iter().filter(|row| row.ends_with("|  |")).collect::<Vec<_>>(), Vec::<&str>::new());
+}
+
+#[test]
 fn an_unknown_value_is_refused_at_every_depth() {
     let schema: Value = serde_json::from_str(&read("charts/sluice/values.schema.json")).unwrap();
     let mut open = Vec::new();
@@ -49,7 +57,6 @@ fn open_objects(schema: &Value, path: &str, open: &mut Vec<String>) {
         open.push(path.to_owned());
     }
     for (name, property) in properties {
-        assert!(property.get("description").is_some() || property.get("properties").is_some() || !path.is_empty());
         open_objects(property, &format!("{path}/{name}"), open);
     }
 }

@@ -73,6 +73,7 @@ pub struct Image {
     /// Empty: the version of the chart.
     #[schemars(length(max = 128), regex(pattern = "^[A-Za-z0-9_.-]*$"))]
     pub tag: String,
+    /// Of all three images.
     pub pull_policy: PullPolicy,
     /// Secrets of the release's namespace that pull the images of operator and control plane.
     #[schemars(length(max = 16), inner(length(min = 1, max = 253)))]
@@ -101,7 +102,9 @@ pub enum PullPolicy {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 pub struct Resources {
+    /// What a pod is sure to get.
     pub requests: Texts,
+    /// What a container may not exceed.
     pub limits: Texts,
 }
 
@@ -117,9 +120,13 @@ fn resources(cpu: &str, memory: &str, memory_limit: &str) -> Resources {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 pub struct Pods {
+    /// Added to the pods.
     pub annotations: Texts,
+    /// Added to the pods.
     pub labels: Texts,
+    /// Labels of the nodes that pods may run on; empty: any.
     pub node_selector: Texts,
+    /// As of a pod: taints of nodes that do not keep it away.
     #[schemars(length(max = 32))]
     pub tolerations: Vec<BTreeMap<String, Value>>,
     /// As of a pod; empty: none.
@@ -171,6 +178,7 @@ pub struct ControlPlane {
     /// Name of the image, below `image.registry`.
     #[schemars(length(min = 1, max = 200))]
     pub image: String,
+    /// All serve.
     #[schemars(range(min = 1, max = 20))]
     pub replicas: i32,
     /// The URL that callers reach REST under: issuer and audience of its tokens. Empty: made from
@@ -289,6 +297,7 @@ impl Default for DataPlane {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 pub struct Ingress {
+    /// Make one.
     pub enabled: bool,
     /// Empty: the cluster's default class.
     #[schemars(length(max = 253))]
@@ -299,6 +308,7 @@ pub struct Ingress {
     /// The Secret with the host's certificate; empty: plain HTTP.
     #[schemars(length(max = 253))]
     pub tls_secret: String,
+    /// What the controller of the class is told.
     pub annotations: Texts,
 }
 
@@ -320,7 +330,9 @@ impl Default for NetworkPolicy {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 pub struct ServiceMonitor {
+    /// Make one, for the metrics of the operator.
     pub enabled: bool,
+    /// Between two scrapes.
     #[schemars(regex(pattern = "^[0-9]+(ms|s|m)$"))]
     pub interval: String,
     /// What the Prometheus selects monitors by.

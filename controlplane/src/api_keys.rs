@@ -25,8 +25,8 @@ mod store;
 
 use contract::{Access, Scope};
 
-pub use seed::{Seed, seed};
 pub use life::{revoke_all_in, revoke_all_of};
+pub use seed::{Seed, seed};
 pub use store::{attribute_names, by_prefix, governed, used};
 
 use crate::http::routes::Routes;
@@ -43,7 +43,5 @@ pub fn routes() -> Routes {
         .delete("/v1/environments/{env_id}/api-keys/{key_id}", Admin, KeyWrite, http::revoke)
 }
 
-#[cfg(test)]
-mod resource_tests;
 #[cfg(test)]
 mod tests;

@@ -59,8 +59,7 @@ impl Pems {
     /// TLS 1.3 for data planes and the operator, who show certificates too.
     pub fn server(&self) -> Result<ServerConfig, BadIdentity> {
         let (certificates, key) = self.own()?;
-        let verifier =
-            WebPkiClientVerifier::builder_with_provider(Arc::new(self.believed()?), provider()).build()?;
+        let verifier = WebPkiClientVerifier::builder_with_provider(Arc::new(self.believed()?), provider()).build()?;
         let mut config = ServerConfig::builder_with_provider(provider())
             .with_protocol_versions(&[&rustls::version::TLS13])?
             .with_client_cert_verifier(verifier)
@@ -107,7 +106,13 @@ impl Authority {
 
     /// An identity of this name: `contract::wire::CONTROL_PLANE_NAME`, or an environment's.
     pub fn issue(&self, name: &str) -> Result<Pems, rcgen::Error> {
-        let mut params = CertificateParams::new(vec![name.to_owned()])?;
+        self.issue_all(&[name])
+    }
+
+    /// An identity of several names. Whoever is asked for one name does not believe it.
+    pub fn issue_all(&self, names: &[&str]) -> Result<Pems, rcgen::Error> {
+        let names: Vec<String> = names.iter().map(|name| (*name).to_owned()).collect();
+        let mut params = CertificateParams::new(names)?;
         params.extended_key_usages = vec![ExtendedKeyUsagePurpose::ServerAuth, ExtendedKeyUsagePurpose::ClientAuth];
         let key = KeyPair::generate()?;
         let certificate = params.signed_by(&key, &self.issuer)?.pem();

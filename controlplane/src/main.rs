@@ -24,7 +24,8 @@ async fn main() -> ExitCode {
             Some(files) => Some(files.read().await?),
             None => None,
         };
-        let parts = Parts { clock: Arc::new(SystemClock), entropy: Entropy::system()?, provisioner, identity, shutdown };
+        let parts =
+            Parts { clock: Arc::new(SystemClock), entropy: Entropy::system()?, provisioner, identity, shutdown };
         let running = controlplane::start(config, parts).await?;
         running.until_signal(on_signal).await?;
         Ok::<_, Box<dyn std::error::Error>>(())

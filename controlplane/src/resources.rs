@@ -152,3 +152,6 @@ pub trait Resources: Debug + Send + Sync {
     /// Projects what others write, until shutdown.
     async fn follow(&self, app: &App);
 }
+
+#[cfg(test)]
+mod tests;

@@ -90,6 +90,9 @@ mod tests {
                 assert!(slugs.fits(&made) && slugs.fits(&format!("{made}-01234567")), "{name}: {made}");
             }
         }
-        assert_eq!((OfRows.of_name("9 Lives, Inc."), OfResources.of_name("9 Lives, Inc.")), ("9-lives-inc".into(), "lives-inc".into()));
+        assert_eq!(
+            (OfRows.of_name("9 Lives, Inc."), OfResources.of_name("9 Lives, Inc.")),
+            ("9-lives-inc".into(), "lives-inc".into())
+        );
     }
 }

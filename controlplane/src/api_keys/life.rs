@@ -33,12 +33,7 @@ pub async fn mint(app: &App, env_id: &EnvId) -> Result<Minted> {
     app.slow_hash().run(move || key::mint(test_mode, &pepper, &entropy)).await?.map_err(Error::internal)
 }
 
-pub async fn make(
-    app: &App,
-    tx: &mut PgConnection,
-    making: &Making<'_>,
-    origin: impl Into<Origin>,
-) -> Result<Row> {
+pub async fn make(app: &App, tx: &mut PgConnection, making: &Making<'_>, origin: impl Into<Origin>) -> Result<Row> {
     let Making { env_id, wanted, minted, by, tier, limits } = *making;
     let (_, _, environment) = environments::governed(tx, env_id).await?.ok_or(Error::EnvironmentNotFound)?;
     if environment.status == EnvironmentStatus::Decommissioning {
@@ -77,13 +72,7 @@ pub async fn rotate(
     Ok(ends)
 }
 
-pub async fn revoke(
-    app: &App,
-    tx: &mut PgConnection,
-    row: &Row,
-    by: &str,
-    origin: impl Into<Origin>,
-) -> Result<()> {
+pub async fn revoke(app: &App, tx: &mut PgConnection, row: &Row, by: &str, origin: impl Into<Origin>) -> Result<()> {
     store::revoke(tx, &row.key_id, by, app.now()).await?;
     let before = json!({"name": row.name, "prefix": row.prefix});
     let event = Event::new(EventType::KeyRevoked, row.key_id.clone()).before(before);

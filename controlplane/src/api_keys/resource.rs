@@ -165,7 +165,7 @@ async fn make(app: &App, tx: &mut PgConnection, wanted: &Wanted, minted: Minted)
     let resource = Resource {
         key_id: row.key_id.clone(),
         env_id: wanted.env_id.clone(),
-        resource_uid: wanted.resource_uid.clone(),
+        uid: wanted.resource_uid.clone(),
         own: false,
         rotation_id: wanted.rotation_id.clone(),
         delivered_at: None,
@@ -285,13 +285,12 @@ pub async fn write(app: &App, key_id: &KeyId) -> Result<()> {
     };
     // The API server must not hold a connection.
     drop(conn);
-    let Some(resource_uid) = resources.write_key(&key).await? else {
+    let Some(uid) = resources.write_key(&key).await? else {
         return Ok(());
     };
     if key.resource_uid.is_none() {
         let delivered_at = Some(app.now());
-        let resource =
-            Resource { key_id: key_id.clone(), env_id, resource_uid, own: true, rotation_id: None, delivered_at };
+        let resource = Resource { key_id: key_id.clone(), env_id, uid, own: true, rotation_id: None, delivered_at };
         store::bind(&mut *app.pool().acquire().await?, &resource).await?;
     }
     Ok(())
@@ -310,7 +309,7 @@ async fn key(conn: &mut PgConnection, key_id: &KeyId) -> Result<Option<(EnvId, r
     let key = resources::Key {
         key_id: row.key_id,
         environment,
-        resource_uid: resource.map(|resource| resource.resource_uid),
+        resource_uid: resource.map(|resource| resource.uid),
         name: row.name,
         scopes: row.scopes,
         ip_allowlist: row.ip_allowlist,

@@ -233,7 +233,7 @@ pub async fn replace_secret(conn: &mut PgConnection, key_id: &KeyId, minted: &Mi
 pub struct Resource {
     pub key_id: KeyId,
     pub env_id: EnvId,
-    pub resource_uid: String,
+    pub uid: String,
     pub own: bool,
     pub rotation_id: Option<String>,
     pub delivered_at: Option<Timestamp>,
@@ -242,7 +242,7 @@ pub struct Resource {
 pub async fn resource(conn: &mut PgConnection, resource_uid: &str) -> Result<Option<Resource>> {
     Ok(sqlx::query_as!(
         Resource,
-        "select r.key_id, k.env_id, r.resource_uid, r.own, r.rotation_id, r.delivered_at
+        "select r.key_id, k.env_id, r.resource_uid as uid, r.own, r.rotation_id, r.delivered_at
          from api_key_resources r join api_keys k on k.key_id = r.key_id
          where r.resource_uid = $1",
         resource_uid,
@@ -254,7 +254,7 @@ pub async fn resource(conn: &mut PgConnection, resource_uid: &str) -> Result<Opt
 pub async fn resource_of(conn: &mut PgConnection, key_id: &KeyId) -> Result<Option<Resource>> {
     Ok(sqlx::query_as!(
         Resource,
-        "select r.key_id, k.env_id, r.resource_uid, r.own, r.rotation_id, r.delivered_at
+        "select r.key_id, k.env_id, r.resource_uid as uid, r.own, r.rotation_id, r.delivered_at
          from api_key_resources r join api_keys k on k.key_id = r.key_id
          where r.key_id = $1",
         key_id.as_str(),
@@ -270,7 +270,7 @@ pub async fn bind(conn: &mut PgConnection, resource: &Resource) -> Result<()> {
          values ($1, $2, $3, $4, $5)
          on conflict (key_id) do update set resource_uid = excluded.resource_uid",
         resource.key_id.as_str(),
-        resource.resource_uid,
+        resource.uid,
         resource.own,
         resource.rotation_id,
         resource.delivered_at,

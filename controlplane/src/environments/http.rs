@@ -138,7 +138,10 @@ async fn made(resources: &dyn Resources, tx: &mut PgConnection, row: Row) -> Res
         return Err(store::slug_taken(&row.slug));
     }
     let organization = organizations::store::find(tx, &row.org_id).await?;
-    let organization = organization.as_ref().filter(|found| found.removed_at.is_none()).and_then(|found| found.place());
+    let organization = organization
+        .as_ref()
+        .filter(|found| found.removed_at.is_none())
+        .and_then(organizations::store::Organization::place);
     let new = NewEnvironment {
         organization: &organization
             .ok_or_else(|| Error::conflict("no_resource", "the organization is not a Kubernetes resource"))?,

@@ -238,10 +238,7 @@ pub async fn resources(conn: &mut PgConnection) -> Result<Vec<(EnvId, Place)>> {
     );
     let rows = rows.fetch_all(conn).await?;
     let place = |organization: &str, slug: &str, namespace| Place { namespace, name: format!("{organization}-{slug}") };
-    Ok(rows
-        .into_iter()
-        .map(|row| (row.env_id.into(), place(&row.organization, &row.slug, row.namespace)))
-        .collect())
+    Ok(rows.into_iter().map(|row| (row.env_id.into(), place(&row.organization, &row.slug, row.namespace))).collect())
 }
 
 /// Organization, and where the resource is; `None`: no such environment, or none with a resource.

@@ -108,14 +108,16 @@ fn refused(error: &Error) -> Status {
     let message = error.problem().message;
     match error {
         Error::Invalid { .. } => Status::invalid_argument(message),
-        Error::Forbidden(_) | Error::Refused(_) => Status::failed_precondition(message),
         Error::TierLimit { .. } => Status::resource_exhausted(message),
         Error::EnvironmentNotFound | Error::NotFound { .. } => Status::not_found(message),
         Error::Conflict { reason: "name_taken", .. } => Status::already_exists(message),
-        Error::Conflict { .. } => Status::failed_precondition(message),
+        Error::Forbidden(_) | Error::Conflict { .. } => Status::failed_precondition(message),
         _ => {
             tracing::error!(error = error.with_sources(), "the operator's call about a key failed");
             Status::unavailable(message)
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -13,14 +13,14 @@ use crate::identity::Current;
 use crate::testing::authority;
 use crate::worlds::World;
 
-/// A world whose control plane serves data planes.
-struct Served {
-    world: World,
+/// A world whose control plane serves data planes and the operator.
+pub struct Served {
+    pub world: World,
     address: SocketAddr,
 }
 
 impl Served {
-    async fn start() -> Self {
+    pub async fn start() -> Self {
         let world = World::start().await;
         let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
@@ -35,12 +35,17 @@ impl Served {
     }
 
     async fn client(&self, name: &str) -> GovernanceClient<Channel> {
-        let pems = authority().issue(name).unwrap();
+        GovernanceClient::new(self.channel(&[name]).await)
+    }
+
+    /// A connection under a certificate of these names.
+    pub async fn channel(&self, names: &[&str]) -> Channel {
+        let pems = authority().issue_all(names).unwrap();
         let tls = ClientTlsConfig::new()
             .ca_certificate(Certificate::from_pem(&pems.authority))
             .identity(Identity::from_pem(&pems.certificate, pems.key.expose()))
             .domain_name(CONTROL_PLANE_NAME);
-        GovernanceClient::new(self.endpoint().tls_config(tls).unwrap().connect().await.unwrap())
+        self.endpoint().tls_config(tls).unwrap().connect().await.unwrap()
     }
 
     fn endpoint(&self) -> Endpoint {
@@ -51,7 +56,7 @@ impl Served {
         self.client(&environment_name(&self.world.env_id)).await
     }
 
-    fn stop(&self) {
+    pub fn stop(&self) {
         self.world.app.app.shutdown().cancel();
     }
 }

@@ -2,7 +2,6 @@ use std::path::Path;
 use std::sync::Arc;
 
 use contract::wire::CONTROL_PLANE_NAME;
-use rustls::client::danger::ServerCertVerifier;
 use rustls_pki_types::ServerName;
 use tokio_rustls::{TlsAcceptor, TlsConnector};
 

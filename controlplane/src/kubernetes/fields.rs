@@ -52,7 +52,8 @@ pub fn writer(metadata: &ObjectMeta) -> String {
         let fields = entry.fields_v1.as_ref().map(|fields| &fields.0);
         entry.subresource.is_none() && fields.is_some_and(|fields| fields.get("f:spec").is_some())
     };
-    let last = metadata.managed_fields.iter().flatten().filter(writes).max_by_key(|entry| entry.time.as_ref().map(|at| at.0));
+    let last =
+        metadata.managed_fields.iter().flatten().filter(writes).max_by_key(|entry| entry.time.as_ref().map(|at| at.0));
     last.and_then(|entry| entry.manager.clone()).unwrap_or_else(|| "kubernetes".to_owned())
 }
 
@@ -72,7 +73,8 @@ mod tests {
             "scopes": ["a", "b"]}, "status": {"phase": "active"}});
         let fields = json!({"f:spec": {".": {}, "f:slug": {}, "f:settings": {"f:cacheEnabled": {}}, "f:gone": {},
             "f:scopes": {".": {}, "v:\"a\"": {}}}});
-        let entry = |manager: &str, operation: &str| json!({"manager": manager, "operation": operation, "fieldsV1": fields});
+        let entry =
+            |manager: &str, operation: &str| json!({"manager": manager, "operation": operation, "fieldsV1": fields});
         let metadata_of = |manager, operation| metadata(json!([entry(manager, operation)]));
         assert_eq!(
             ours(&metadata_of(MANAGER, "Apply"), &live),
@@ -92,7 +94,8 @@ mod tests {
 
     #[test]
     fn the_writer_is_whoever_touched_the_specification_last() {
-        let entry = |manager: &str, time: &str, fields: Value| json!({"manager": manager, "time": time, "fieldsV1": fields});
+        let entry =
+            |manager: &str, time: &str, fields: Value| json!({"manager": manager, "time": time, "fieldsV1": fields});
         let spec = json!({"f:spec": {"f:name": {}}});
         let metadata = metadata(json!([
             entry("kubectl", "2026-01-01T00:00:00Z", spec.clone()),

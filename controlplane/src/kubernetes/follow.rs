@@ -195,7 +195,11 @@ impl Mirror<'_> {
                 tracing::warn!(%error, ?subject, "a resource contradicts another: it is not served");
             }
             Err(error) => {
-                tracing::warn!(error = error.with_sources(), ?subject, "a resource could not be followed: it is tried again");
+                tracing::warn!(
+                    error = error.with_sources(),
+                    ?subject,
+                    "a resource could not be followed: it is tried again"
+                );
                 self.waiting.insert(subject, task);
             }
         }

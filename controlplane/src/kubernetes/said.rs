@@ -145,7 +145,10 @@ mod tests {
             (json!({"status": {"phase": "active"}}), "active"),
             (json!({"status": {"phase": "suspended"}}), "suspended"),
             (json!({"status": {"phase": "active"}, "spec": {"suspended": true}}), "suspended"),
-            (json!({"status": {"phase": "active"}, "metadata": {"deletionTimestamp": "2026-01-01T00:00:00Z"}}), "decommissioning"),
+            (
+                json!({"status": {"phase": "active"}, "metadata": {"deletionTimestamp": "2026-01-01T00:00:00Z"}}),
+                "decommissioning",
+            ),
         ] {
             assert_eq!(read(&change).status.as_str(), status, "{change}");
         }

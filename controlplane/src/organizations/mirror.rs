@@ -27,19 +27,11 @@ pub enum Projected {
 pub async fn project(app: &App, said: &Organization) -> Result<Projected> {
     let mut tx = app.pool().begin().await?;
     store::serialise(&mut tx, &said.slug).await?;
-    let projected = match store::find(&mut tx, &said.org_id).await? {
-        Some(before) => {
-            let after = store::project(&mut tx, said, app.now()).await?;
-            if let Some(after) = &after {
-                let origin = || Origin::writer(app, said.org_id.clone(), &said.source.writer);
-                changes::announce(app, &mut tx, &origin, &before, after).await?;
-            }
-            if after.is_some() { Projected::Changed } else { Projected::Known }
-        }
-        None => {
-            make(app, &mut tx, said).await?;
-            Projected::Made
-        }
+    let projected = if let Some(before) = store::find(&mut tx, &said.org_id).await? {
+        change(app, &mut tx, &before, said).await?
+    } else {
+        make(app, &mut tx, said).await?;
+        Projected::Made
     };
     tx.commit().await?;
     Ok(projected)
@@ -62,6 +54,20 @@ async fn make(app: &App, tx: &mut PgConnection, said: &Organization) -> Result<(
             Ok(())
         }
     }
+}
+
+async fn change(
+    app: &App,
+    tx: &mut PgConnection,
+    before: &store::Organization,
+    said: &Organization,
+) -> Result<Projected> {
+    let Some(after) = store::project(tx, said, app.now()).await? else {
+        return Ok(Projected::Known);
+    };
+    let origin = || Origin::writer(app, said.org_id.clone(), &said.source.writer);
+    changes::announce(app, tx, &origin, before, &after).await?;
+    Ok(Projected::Changed)
 }
 
 /// The resource is gone.

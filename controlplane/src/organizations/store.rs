@@ -63,10 +63,9 @@ pub async fn lock(conn: &mut PgConnection, org_id: &OrgId) -> Result<Organizatio
 }
 
 pub async fn by_slug(conn: &mut PgConnection, slug: &str) -> Result<Option<OrgId>> {
-    let org_id =
-        sqlx::query_scalar!("select org_id from organizations where slug = $1 and removed_at is null", slug)
-            .fetch_optional(conn)
-            .await?;
+    let org_id = sqlx::query_scalar!("select org_id from organizations where slug = $1 and removed_at is null", slug)
+        .fetch_optional(conn)
+        .await?;
     Ok(org_id.map(OrgId::from))
 }
 
