@@ -137,6 +137,9 @@ pub struct ApiKeyStatus {
     /// The `rotation.id` that has been carried out.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub rotation_id: Option<String>,
+    /// The `sluice.dev/key-revision` that this status speaks of.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub observed_revision: Option<String>,
     /// What is true of the object, and why.
     #[serde(default)]
     #[x_kube(merge_strategy = ListMerge::Map(vec!["type".into()]))]
