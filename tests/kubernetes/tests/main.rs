@@ -5,7 +5,7 @@
 mod charts;
 mod crds;
 mod node;
+mod objects;
 mod operator;
-mod place;
 mod plugin;
 mod server;
