@@ -10,17 +10,24 @@
 //! user, with the role and attributes the user has now. Nobody makes a key that may do more than
 //! they may: a key grants only scopes it has, and only the owner makes a key that acts for the
 //! owner.
+//!
+//! PostgreSQL is the truth for keys, so that revoking one never waits for an API server. Where keys
+//! are resources too, REST writes them afterwards, and what others wrote comes by way of the
+//! operator (`resource`).
 
 pub mod expiry;
 mod http;
 mod input;
+mod life;
+pub mod resource;
 mod seed;
 mod store;
 
 use contract::{Access, Scope};
 
+pub use life::{revoke_all_in, revoke_all_of};
 pub use seed::{Seed, seed};
-pub use store::{attribute_names, by_prefix, governed, revoke_all_of, used};
+pub use store::{attribute_names, by_prefix, governed, used};
 
 use crate::http::routes::Routes;
 
@@ -30,7 +37,9 @@ pub fn routes() -> Routes {
     Routes::new()
         .get("/v1/environments/{env_id}/api-keys", Admin, KeyRead, http::list)
         .post("/v1/environments/{env_id}/api-keys", Admin, KeyWrite, http::create)
+        .secret("key")
         .post("/v1/environments/{env_id}/api-keys/{key_id}/rotate", Admin, KeyWrite, http::rotate)
+        .secret("new_key")
         .delete("/v1/environments/{env_id}/api-keys/{key_id}", Admin, KeyWrite, http::revoke)
 }
 

@@ -16,6 +16,7 @@ pub mod tokens;
 use std::net::IpAddr;
 
 use axum::http::{HeaderMap, header::AUTHORIZATION};
+use contract::caller::Limits;
 use contract::{Caller, Code, Tier, key};
 
 use crate::{App, Error, Result};
@@ -28,6 +29,8 @@ pub struct Known {
     pub caller: Caller,
     /// Tier of the caller's organization.
     pub tier: Tier,
+    /// The tier's, and the organization's own.
+    pub limits: Limits,
 }
 
 enum Presented<'a> {

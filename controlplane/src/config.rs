@@ -9,7 +9,7 @@ use contract::wire::port;
 use contract::{Keyring, Redacted};
 use ipnet::IpNet;
 
-use crate::identity::Pems;
+use crate::identity::Files;
 
 /// The control plane: `/v1`, the audit chain, billing, and the snapshots that rule the data planes.
 #[derive(Debug, Clone, Parser)]
@@ -49,7 +49,8 @@ pub struct Config {
     pub signup: bool,
 
     /// PEM file of the authority that signs the platform's certificates. With it come certificate
-    /// and key; without it there are no data planes to serve or to forward queries to.
+    /// and key; without it there are no data planes to serve or to forward queries to. All three are
+    /// read again every 10 seconds.
     #[arg(long, env = "SLUICE_TLS_AUTHORITY", requires_all = ["tls_certificate", "tls_key"])]
     pub tls_authority: Option<PathBuf>,
     /// PEM file of the control plane's certificate.
@@ -58,6 +59,17 @@ pub struct Config {
     /// PEM file of its key.
     #[arg(long, env = "SLUICE_TLS_KEY", requires = "tls_authority")]
     pub tls_key: Option<PathBuf>,
+
+    /// Organizations, environments and keys are Kubernetes resources, and an operator runs the data
+    /// planes.
+    #[arg(long, env = "SLUICE_KUBERNETES")]
+    pub kubernetes: bool,
+    /// The namespace that REST writes resources into; absent: the service account's own.
+    #[arg(long, env = "SLUICE_NAMESPACE", requires = "kubernetes")]
+    pub namespace: Option<String>,
+    /// Namespaces whose resources are served; absent: all.
+    #[arg(long, env = "SLUICE_WATCH_NAMESPACES", value_delimiter = ',', requires = "kubernetes")]
+    pub watch_namespaces: Vec<String>,
 
     /// Networks whose `X-Forwarded-For` is believed.
     #[arg(long, env = "SLUICE_TRUSTED_PROXIES", value_delimiter = ',')]
@@ -89,6 +101,9 @@ impl Config {
             tls_authority: None,
             tls_certificate: None,
             tls_key: None,
+            kubernetes: false,
+            namespace: None,
+            watch_namespaces: Vec::new(),
             trusted_proxies: Vec::new(),
             rate_limit_address: 600,
             rate_limit_failed_credentials: 300,
@@ -99,18 +114,14 @@ impl Config {
         Duration::from_secs(self.database_acquire_timeout_secs)
     }
 
-    /// The identity that the three files hold, if they are named.
-    pub fn identity(&self) -> std::io::Result<Option<Pems>> {
+    /// The files of the identity, if they are named.
+    pub fn identity(&self) -> Option<Files> {
         let (Some(authority), Some(certificate), Some(key)) =
             (&self.tls_authority, &self.tls_certificate, &self.tls_key)
         else {
-            return Ok(None);
+            return None;
         };
-        Ok(Some(Pems {
-            authority: std::fs::read_to_string(authority)?,
-            certificate: std::fs::read_to_string(certificate)?,
-            key: Redacted::new(std::fs::read_to_string(key)?),
-        }))
+        Some(Files { authority: authority.clone(), certificate: certificate.clone(), key: key.clone() })
     }
 
     pub const fn idle_timeout(&self) -> Duration {

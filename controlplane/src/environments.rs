@@ -6,9 +6,11 @@
 //! environment gives `svc_test_` keys.
 //!
 //! A new environment is `provisioning` until a data plane is placed (`placement`); from then on it
-//! is `active` and has a `connection`.
+//! is `active` and has a `connection`. Where environments are resources, a row is what its resource
+//! says (`mirror`), and an operator does the placing.
 
 mod http;
+pub mod mirror;
 pub mod placement;
 mod seed;
 mod store;
@@ -17,7 +19,7 @@ use contract::{Access, Scope};
 
 pub use placement::{place, provision, provision_all};
 pub use seed::{Seed, record, seed};
-pub use store::{belongs, governed, lock, test_mode, versions, versions_in};
+pub use store::{belongs, governed, lock, place as resource_place, test_mode, versions, versions_in};
 
 use crate::http::routes::Routes;
 
@@ -38,12 +40,6 @@ pub fn routes() -> Routes {
         .deprecated()
         .get(CONNECTION, Member, EnvironmentRead, http::connection_info)
         .deprecated()
-}
-
-/// A slug is the environment's host label and the name of its database.
-pub(crate) fn is_slug(text: &str) -> bool {
-    let inner = |b: u8| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'-';
-    (1..=63).contains(&text.len()) && text.bytes().all(inner) && !text.starts_with('-') && !text.ends_with('-')
 }
 
 #[cfg(test)]

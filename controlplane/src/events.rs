@@ -47,6 +47,9 @@ event_types! {
     UserAccepted          , "user.accepted"          , "user";
     UserAttributesChanged , "user.attributes_changed", "user";
     KeyExpiring           , "key.expiring"           , "api_key";
+    KeyUpdated            , "key.updated"            , "api_key";
+    EnvironmentRemoved    , "environment.removed"    , "environment";
+    OrgRemoved            , "org.removed"            , "organization";
     // The specification's.
     UserInvited           , "user.invited"           , "user";
     UserRemoved           , "user.removed"           , "user";
@@ -121,6 +124,13 @@ impl Origin {
             source_ip: None,
             at,
         }
+    }
+}
+
+impl Origin {
+    /// Whoever wrote a resource: only the name of their field manager is known.
+    pub fn writer(app: &App, org_id: OrgId, manager: &str) -> Self {
+        Self { actor_id: format!("system:{manager}"), ..Self::system(app, org_id) }
     }
 }
 

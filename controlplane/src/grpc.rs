@@ -1,6 +1,10 @@
 //! What data planes call: `Watch`, `Report`, `Reserve` (proto/governance.proto), over mutual TLS.
 //!
 //! "The certificate names the environment, and every call is served for that environment only."
+//! The operator calls on the same listener under a name of its own (`keys`).
+
+mod incoming;
+pub mod keys;
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -11,11 +15,10 @@ use contract::{EnvId, report};
 use futures::{Stream, StreamExt, stream};
 use tokio::net::TcpListener;
 use tokio_stream::wrappers::WatchStream;
-use tonic::transport::server::TcpIncoming;
-use tonic::transport::{Certificate, Identity, Server, ServerTlsConfig};
+use tonic::transport::Server;
 use tonic::{Request, Response, Status, Streaming};
 
-use crate::identity::Pems;
+use crate::identity::Current;
 use crate::{App, Error, audit, credits};
 
 /// The messages and the service, made from the one proto.
@@ -33,16 +36,16 @@ const ENTRIES_MAX: usize = 1_000;
 const KEEPALIVE: Duration = Duration::from_secs(10);
 
 /// Serves until the application shuts down.
-pub async fn serve(app: App, listener: TcpListener, pems: &Pems) -> Result<(), tonic::transport::Error> {
-    let identity = Identity::from_pem(&pems.certificate, pems.key.expose());
-    let tls = ServerTlsConfig::new().identity(identity).client_ca_root(Certificate::from_pem(&pems.authority));
+pub async fn serve(app: App, listener: TcpListener, identity: Arc<Current>) -> Result<(), tonic::transport::Error> {
     let shutdown = app.shutdown().clone();
-    let service = GovernanceServer::new(DataPlanes { app }).max_decoding_message_size(MESSAGE_BYTES_MAX);
+    let links = incoming::incoming(&app, listener, identity);
+    let keys = keys::service(app.clone());
+    let governance = GovernanceServer::new(DataPlanes { app }).max_decoding_message_size(MESSAGE_BYTES_MAX);
     Server::builder()
-        .tls_config(tls)?
         .http2_keepalive_interval(Some(KEEPALIVE))
-        .add_service(service)
-        .serve_with_incoming_shutdown(TcpIncoming::from(listener).with_nodelay(Some(true)), shutdown.cancelled_owned())
+        .add_service(governance)
+        .add_service(keys)
+        .serve_with_incoming_shutdown(links, shutdown.cancelled_owned())
         .await
 }
 
@@ -163,6 +166,17 @@ fn environment_in(certificate: &[u8]) -> Option<EnvId> {
     });
     let only = environments.next()?;
     environments.next().is_none().then_some(only)
+}
+
+/// The one name that a certificate stands for: two names are none.
+fn only_name(certificate: &[u8]) -> Option<String> {
+    use x509_parser::extensions::GeneralName;
+    let (_, certificate) = x509_parser::parse_x509_certificate(certificate).ok()?;
+    let names = certificate.subject_alternative_name().ok()??;
+    match names.value.general_names.as_slice() {
+        [GeneralName::DNSName(name)] => Some((*name).to_owned()),
+        _ => None,
+    }
 }
 
 /// What a data plane is told of our own failure: enough to know whether to try again.

@@ -22,12 +22,15 @@ mod health;
 pub mod http;
 pub mod identity;
 pub mod jobs;
+pub mod kubernetes;
 pub mod organizations;
 pub mod policies;
 pub mod provisioner;
 pub mod publisher;
 pub mod query;
+pub mod resources;
 pub mod rooms;
+mod slug;
 #[cfg(test)]
 mod testing;
 #[cfg(test)]
@@ -52,10 +55,12 @@ use crate::authentication::api_key::KeyMemory;
 use crate::authentication::slow_hash::SlowHash;
 use crate::authentication::tokens::Tokens;
 use crate::http::rate_limit::RateLimits;
-use crate::identity::Pems;
+use crate::identity::{Current, Followed, Pems};
 use crate::provisioner::Provisioner;
 use crate::publisher::Publisher;
 use crate::query::DataPlanes;
+use crate::resources::Resources;
+use crate::slug::Slugs;
 
 pub use crate::config::Config;
 pub use crate::error::{Error, OnConstraint, Result};
@@ -88,6 +93,7 @@ struct Inner {
     limits: RateLimits,
     key_memory: KeyMemory,
     publisher: Arc<Publisher>,
+    identity: Option<Arc<Current>>,
     data_planes: Option<DataPlanes>,
     started_at: Timestamp,
 }
@@ -99,11 +105,12 @@ impl App {
         let cores = std::thread::available_parallelism().map_or(1, usize::from);
         let tokens = Tokens::new(&config).map_err(Error::internal)?;
         let limits = RateLimits::new(&parts.clock, config.rate_limit_address, config.rate_limit_failed_credentials);
-        let identity = parts.identity.as_ref().map(Pems::client).transpose().map_err(Error::internal)?;
+        let identity = parts.identity.as_ref().map(Current::new).transpose().map_err(Error::internal)?.map(Arc::new);
         Ok(Self(Arc::new(Inner {
             key_memory: KeyMemory::new(&parts.entropy),
             publisher: Arc::new(Publisher::new(pool.clone(), config.secret_key.clone())),
-            data_planes: identity.map(DataPlanes::new),
+            data_planes: identity.clone().map(DataPlanes::new),
+            identity,
             started_at: parts.clock.now(),
             slow_hash: SlowHash::new(cores, tasks.clone()),
             tokens,
@@ -141,6 +148,16 @@ impl App {
 
     pub fn provisioner(&self) -> &dyn Provisioner {
         self.0.parts.provisioner.as_ref()
+    }
+
+    /// Whoever writes resources, where there are any.
+    pub fn resources(&self) -> Option<&dyn Resources> {
+        self.provisioner().resources()
+    }
+
+    /// The rule for slugs.
+    pub(crate) fn slugs(&self) -> Slugs {
+        if self.resources().is_some() { Slugs::OfResources } else { Slugs::OfRows }
     }
 
     /// Every task that outlives its request is spawned here, so that shutdown can wait for it.
@@ -210,7 +227,8 @@ pub struct Running {
     pub grpc: Option<SocketAddr>,
 }
 
-/// Brings a database to this version's schema.
+/// Brings a database to this version's schema. Under an advisory lock, which sqlx takes: of several
+/// replicas that start at once one migrates, and the others wait for it.
 pub async fn migrate(database_url: &str) -> Result<(), StartError> {
     let pool = PgPoolOptions::new().max_connections(1).connect(database_url).await?;
     Ok(MIGRATIONS.run(&pool).await?)
@@ -228,14 +246,22 @@ pub async fn start(config: Config, parts: Parts) -> Result<Running, StartError> 
     MIGRATIONS.run(&pool).await?;
     let listener = TcpListener::bind(config.http_listen).await?;
     let http = listener.local_addr()?;
-    let (grpc_listen, identity) = (config.grpc_listen, parts.identity.clone());
+    let grpc_listen = config.grpc_listen;
     let app = App::new(config, parts, pool)?;
     app.tasks().spawn({
         let app = app.clone();
         async move { app.publisher().run(app.shutdown().clone()).await }
     });
-    let grpc = match identity {
-        Some(identity) => Some(serve_data_planes(&app, grpc_listen, identity).await?),
+    app.tasks().spawn({
+        let app = app.clone();
+        async move {
+            if let Some(resources) = app.resources() {
+                resources.follow(&app).await;
+            }
+        }
+    });
+    let grpc = match &app.0.identity {
+        Some(identity) => Some(serve_data_planes(&app, grpc_listen, Arc::clone(identity)).await?),
         None => None,
     };
     app.tasks().spawn(http::serve::serve(listener, http::router(&app), app.shutdown().clone()));
@@ -245,15 +271,18 @@ pub async fn start(config: Config, parts: Parts) -> Result<Running, StartError> 
     Ok(Running { app, http, grpc })
 }
 
-async fn serve_data_planes(app: &App, listen: SocketAddr, identity: Pems) -> Result<SocketAddr, StartError> {
+async fn serve_data_planes(app: &App, listen: SocketAddr, identity: Arc<Current>) -> Result<SocketAddr, StartError> {
     let listener = TcpListener::bind(listen).await?;
     let address = listener.local_addr()?;
-    let serving = app.clone();
+    let (serving, served) = (app.clone(), Arc::clone(&identity));
     app.tasks().spawn(async move {
-        if let Err(error) = grpc::serve(serving, listener, &identity).await {
+        if let Err(error) = grpc::serve(serving, listener, served).await {
             tracing::error!(error = %error, "data planes are no longer served");
         }
     });
+    if let (Some(files), Some(held)) = (app.config().identity(), app.0.parts.identity.clone()) {
+        app.tasks().spawn(Followed::new(files, held, identity).run(app.shutdown().clone()));
+    }
     Ok(address)
 }
 

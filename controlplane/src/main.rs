@@ -5,7 +5,8 @@ use std::sync::Arc;
 
 use clap::Parser;
 use contract::{Entropy, SystemClock};
-use controlplane::provisioner::Unattended;
+use controlplane::kubernetes::Cluster;
+use controlplane::provisioner::{Provisioner, Unattended};
 use controlplane::{Config, Parts};
 use tokio_util::sync::CancellationToken;
 
@@ -17,13 +18,14 @@ async fn main() -> ExitCode {
     let shutdown = CancellationToken::new();
     let on_signal = shutdown.clone();
     let outcome = async {
-        let parts = Parts {
-            clock: Arc::new(SystemClock),
-            entropy: Entropy::system()?,
-            provisioner: Arc::new(Unattended),
-            identity: config.identity()?,
-            shutdown,
+        let provisioner: Arc<dyn Provisioner> =
+            if config.kubernetes { Arc::new(Cluster::connect(&config).await?) } else { Arc::new(Unattended) };
+        let identity = match config.identity() {
+            Some(files) => Some(files.read().await?),
+            None => None,
         };
+        let parts =
+            Parts { clock: Arc::new(SystemClock), entropy: Entropy::system()?, provisioner, identity, shutdown };
         let running = controlplane::start(config, parts).await?;
         running.until_signal(on_signal).await?;
         Ok::<_, Box<dyn std::error::Error>>(())

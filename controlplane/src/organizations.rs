@@ -4,12 +4,16 @@
 //! O, A; `slug` and `cloud_region` cannot change." "A new organization is `free`"; "caller becomes
 //! owner".
 //!
+//! Where organizations are resources, a row is what its resource says (`mirror`).
+//!
 //! A key is bound to one environment, so it cannot found an organization: a session is needed.
 //! `enforce_sso` closes password login. `mfa_required` is kept and announced; it bites once MFA can
 //! be enrolled.
 
+mod changes;
 mod governed;
 mod http;
+pub mod mirror;
 mod seed;
 pub(crate) mod store;
 #[cfg(test)]

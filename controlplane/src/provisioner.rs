@@ -1,11 +1,12 @@
-//! The seam between an environment's record and what runs it: Kubernetes, or processes of one
-//! machine. The control plane asks; somebody else starts data planes.
+//! The seam between records and what stands behind them: Kubernetes, or processes of one machine.
+//! The control plane asks; somebody else starts data planes.
 
 use std::fmt::Debug;
-use std::net::SocketAddr;
 
 use async_trait::async_trait;
 use contract::{EnvId, OrgId};
+
+use crate::resources::Resources;
 
 /// The environment to bring up.
 #[derive(Debug, Clone)]
@@ -19,8 +20,8 @@ pub struct Provision {
 /// Where a data plane can be reached.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Placement {
-    /// REST, for the control plane alone.
-    pub internal: SocketAddr,
+    /// Host and port of REST, for the control plane alone.
+    pub internal: String,
     /// Host and port of the PostgreSQL wire, as callers see them.
     pub pg: (String, u16),
     /// Host and port of Arrow Flight and the agent tools, as callers see them.
@@ -42,10 +43,10 @@ pub trait Provisioner: Send + Sync + Debug {
     /// Brings a data plane up, or finds the one that is up already.
     async fn provision(&self, environment: &Provision) -> Result<Placement, ProvisionError>;
 
-    /// Where the environment's data plane is now, if it is anywhere.
-    async fn connection(&self, env_id: &EnvId) -> Option<Placement>;
-
-    async fn remove(&self, env_id: &EnvId) -> Result<(), ProvisionError>;
+    /// Whoever writes resources. `None`: rows are the truth, and data planes are brought up here.
+    fn resources(&self) -> Option<&dyn Resources> {
+        None
+    }
 }
 
 /// For a control plane that stands alone: environments stay `provisioning`.
@@ -55,14 +56,6 @@ pub struct Unattended;
 #[async_trait]
 impl Provisioner for Unattended {
     async fn provision(&self, _: &Provision) -> Result<Placement, ProvisionError> {
-        Err(ProvisionError::Unattended)
-    }
-
-    async fn connection(&self, _: &EnvId) -> Option<Placement> {
-        None
-    }
-
-    async fn remove(&self, _: &EnvId) -> Result<(), ProvisionError> {
         Err(ProvisionError::Unattended)
     }
 }

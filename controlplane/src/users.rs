@@ -24,4 +24,4 @@ mod tests;
 
 pub use governed::{attribute_names, governed, member};
 pub use http::routes;
-pub(crate) use invitations::{accept, addressee};
+pub(crate) use invitations::{accept, addressee, invite_owner};

@@ -41,6 +41,7 @@ const SCOPE: &str =
 )]
 #[x_kube(
     validation = Rule::new("has(self.keyId) || has(self.secretRef)").message("secretRef is required: it names the Secret that the key is put into"),
+    validation = Rule::new("!has(self.secretRef) || !has(oldSelf.secretRef) || self.secretRef.name == oldSelf.secretRef.name || (has(self.rotation) && (!has(oldSelf.rotation) || self.rotation.id != oldSelf.rotation.id))").message("secretRef changes only together with rotation.id: a key's value is given once"),
     validation = Rule::new("!has(oldSelf.keyId) || (has(self.keyId) && self.keyId == oldSelf.keyId)").message("keyId is immutable once set")
 )]
 #[serde(rename_all = "camelCase")]
@@ -69,7 +70,7 @@ pub struct ApiKeySpec {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(length(min = 1, max = 64))]
     pub user_id: Option<String>,
-    /// Absent: never rotated.
+    /// A new `id` asks for a new value; absent: never rotated.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub rotation: Option<Rotation>,
     /// The Secret that the operator writes the key into.
@@ -85,6 +86,7 @@ pub struct ApiKeySpec {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Rotation {
+    /// Any text; the rotation that was carried out is `status.rotationId`.
     #[schemars(length(min = 1, max = 64))]
     pub id: String,
     /// How long the old value stays valid.
@@ -103,30 +105,39 @@ impl Rotation {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum ApiKeyPhase {
+    /// Not made yet.
     Pending,
+    /// Opens its environment.
     Active,
+    /// Past its `expiresAt`.
     Expired,
+    /// Taken back.
     Revoked,
 }
 
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, KubeSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ApiKeyStatus {
+    /// The generation that this status speaks of.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub observed_generation: Option<i64>,
+    /// The identifier that the API uses.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub key_id: Option<String>,
     /// The first characters of the key, enough to tell it from others.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub prefix: Option<String>,
+    /// RFC 3339; absent: it does not expire.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(extend("format" = "date-time"))]
     pub expires_at: Option<String>,
+    /// One word for all of it; computed from the conditions.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub phase: Option<ApiKeyPhase>,
     /// The `rotation.id` that has been carried out.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub rotation_id: Option<String>,
+    /// What is true of the object, and why.
     #[serde(default)]
     #[x_kube(merge_strategy = ListMerge::Map(vec!["type".into()]))]
     pub conditions: Vec<Condition>,

@@ -38,8 +38,11 @@ pub enum ConditionType {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 pub enum ConditionStatus {
+    /// It is so.
     True,
+    /// It is not.
     False,
+    /// Nobody has looked, or could not tell.
     Unknown,
 }
 
@@ -48,7 +51,7 @@ pub enum ConditionStatus {
 pub enum Reason {
     /// As it should be.
     AsSpecified,
-    /// A generation that has not been looked at yet.
+    /// A generation that is not in force yet: it was just seen, or is being rolled out.
     NewGeneration,
     /// The object does not describe something possible; its message says what to change.
     Invalid,
@@ -86,6 +89,8 @@ pub enum Reason {
     Expired,
     /// The key was revoked.
     Revoked,
+    /// The volume is being made larger.
+    Resizing,
     /// The storage class does not let a volume grow.
     ExpansionNotAllowed,
     /// The API server refused a write; its message says why.
@@ -96,14 +101,17 @@ pub enum Reason {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Condition {
+    /// What it is about; each type stands once.
     #[serde(rename = "type")]
     pub type_: ConditionType,
+    /// Whether it is so.
     pub status: ConditionStatus,
     /// The generation of the object that this was said of.
     pub observed_generation: i64,
     /// When `status` last changed. RFC 3339.
     #[schemars(extend("format" = "date-time"))]
     pub last_transition_time: String,
+    /// Why, as one word of a closed list.
     pub reason: Reason,
     /// For a person; holds no secret.
     #[schemars(length(max = 1024))]

@@ -62,19 +62,26 @@ pub struct EnvironmentSpec {
     /// Shown to people.
     #[schemars(length(min = 1, max = 128))]
     pub name: String,
+    /// Limits of its queries.
     #[serde(default)]
+    #[x_kube(validation = Rule::new("self.testMode == oldSelf.testMode").message("testMode is immutable"))]
     pub settings: EnvironmentSettings,
     /// Drained and switched off; volume, secrets and addresses are kept.
     #[serde(default)]
     pub suspended: bool,
+    /// What becomes of the data when the resource is deleted.
     #[serde(default)]
     pub deletion_policy: DeletionPolicy,
+    /// Where the data lies.
     #[serde(default)]
     pub storage: Storage,
+    /// What runs its queries.
     #[serde(default)]
     pub data_plane: DataPlane,
+    /// Who may connect.
     #[serde(default)]
     pub network: Network,
+    /// Where the certificate that clients see comes from.
     #[serde(default)]
     pub tls: Tls,
     /// Where the first data comes from; absent: none. Immutable.
@@ -85,16 +92,21 @@ pub struct EnvironmentSpec {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", default)]
 pub struct EnvironmentSettings {
+    /// A query's longest run, in milliseconds, unless it asks for less.
     #[schemars(range(min = 1, max = 300_000))]
     pub query_timeout_ms: i32,
+    /// Queries that run at the same time; others wait their turn.
     #[schemars(range(min = 1, max = 10_000))]
     pub max_concurrent_queries: i32,
+    /// Answers of repeated queries may come from a cache.
     pub cache_enabled: bool,
+    /// Its keys begin with `svc_test_` instead of `svc_live_`; immutable.
+    pub test_mode: bool,
 }
 
 impl Default for EnvironmentSettings {
     fn default() -> Self {
-        Self { query_timeout_ms: 30_000, max_concurrent_queries: 100, cache_enabled: true }
+        Self { query_timeout_ms: 30_000, max_concurrent_queries: 100, cache_enabled: true, test_mode: false }
     }
 }
 
@@ -104,7 +116,7 @@ pub enum DeletionPolicy {
     /// The volume stays.
     #[default]
     Retain,
-    /// A snapshot is taken, then the volume goes.
+    /// A snapshot is taken, then the volume goes; confirmed as for `Delete`.
     Snapshot,
     /// The volume goes, once the annotation `sluice.dev/confirm-delete: <slug>` says so too.
     Delete,
@@ -117,7 +129,7 @@ pub enum DeletionPolicy {
 )]
 #[serde(rename_all = "camelCase")]
 pub struct Storage {
-    /// Immutable.
+    /// How the data is kept; immutable.
     #[serde(default)]
     #[x_kube(validation = Rule::new("self == oldSelf").message("format is immutable"))]
     pub format: StorageFormat,
@@ -132,6 +144,7 @@ pub struct Storage {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(length(min = 1, max = 253))]
     pub storage_class_name: Option<String>,
+    /// Required by format `lake`, and used by no other.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub object_store: Option<ObjectStore>,
 }
@@ -173,13 +186,16 @@ pub struct ObjectStore {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", default)]
 pub struct DataPlane {
-    /// Absent: moved by the operator's rollout.
+    /// Of the data plane; absent: moved by the operator's rollout.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(length(min = 1, max = 64))]
     pub version: Option<String>,
+    /// How many run; more than one needs `storage.format: lake`.
     #[schemars(range(min = 0, max = 100))]
     pub replicas: i32,
+    /// What each replica asks for and may use.
     pub resources: Resources,
+    /// Where replicas may run.
     pub scheduling: Scheduling,
 }
 
@@ -193,10 +209,12 @@ impl Default for DataPlane {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, KubeSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Resources {
+    /// Amounts by name that a node must have free.
     #[serde(default)]
     #[schemars(extend("maxProperties" = 8))]
     #[x_kube(validation = Rule::new("self.all(name, isQuantity(self[name]))").message("each request must be a quantity, such as 500m or 2Gi"))]
     pub requests: BTreeMap<String, Quantity>,
+    /// Amounts by name that a replica never exceeds; the engine's memory and threads follow from them.
     #[serde(default)]
     #[schemars(extend("maxProperties" = 8))]
     #[x_kube(validation = Rule::new("self.all(name, isQuantity(self[name]))").message("each limit must be a quantity, such as 500m or 2Gi"))]
@@ -207,9 +225,12 @@ pub struct Resources {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", default)]
 pub struct Scheduling {
+    /// Labels that a node must have.
     pub node_selector: BTreeMap<String, String>,
+    /// Taints of nodes that do not keep replicas away.
     #[schemars(length(max = 32))]
     pub tolerations: Vec<Toleration>,
+    /// The `PriorityClass` of the pods.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub priority_class_name: Option<String>,
 }
@@ -218,18 +239,21 @@ pub struct Scheduling {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Toleration {
+    /// Of the taint; absent with `Exists`: every taint.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub key: Option<String>,
     /// `Exists` or `Equal`.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(regex(pattern = "^(Exists|Equal)$"))]
     pub operator: Option<String>,
+    /// Of the taint, for `Equal`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub value: Option<String>,
     /// `NoSchedule`, `PreferNoSchedule` or `NoExecute`; absent: all.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(regex(pattern = "^(NoSchedule|PreferNoSchedule|NoExecute)$"))]
     pub effect: Option<String>,
+    /// How long a `NoExecute` taint is borne; absent: for ever.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub toleration_seconds: Option<i64>,
 }
@@ -251,6 +275,7 @@ pub struct Network {
 )]
 #[serde(rename_all = "camelCase")]
 pub struct Tls {
+    /// Who signs.
     #[serde(default)]
     pub mode: TlsMode,
     /// The cert-manager Issuer that signs.
@@ -266,7 +291,9 @@ pub enum TlsMode {
     /// Signed by the organization's own authority.
     #[default]
     SelfSigned,
+    /// Issued by cert-manager from `issuerRef`.
     CertManager,
+    /// Given in `secretRef`, renewed by whoever gives it.
     Secret,
 }
 
@@ -282,31 +309,55 @@ pub struct Bootstrap {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum EnvironmentPhase {
+    /// Being made; never again after the first `active`.
     Provisioning,
+    /// Answers queries.
     Active,
+    /// Switched off, data kept.
     Suspended,
+    /// Being deleted.
     Decommissioning,
+}
+
+/// A part of a deletion that is done.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub enum TeardownStep {
+    /// No replica runs; statements were let finish.
+    Drained,
+    /// No key opens it any more.
+    KeysRevoked,
+    /// The last state of the volume is in a `VolumeSnapshot`.
+    Exported,
+    /// The Deployment is gone.
+    WorkloadRemoved,
 }
 
 /// Where clients connect.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Connection {
+    /// DNS name inside the cluster.
     pub host: String,
+    /// Of the PostgreSQL wire.
     pub port: i32,
+    /// The slug.
     pub database: String,
 }
 
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, KubeSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct EnvironmentStatus {
+    /// The generation that this status speaks of.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub observed_generation: Option<i64>,
     /// The identifier that the API uses.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub env_id: Option<String>,
+    /// One word for all of it; computed from the conditions.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub phase: Option<EnvironmentPhase>,
+    /// Where clients connect.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub connection: Option<Connection>,
     /// The version that runs.
@@ -321,6 +372,14 @@ pub struct EnvironmentStatus {
     /// Replicas to come back to on resume.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub suspended_replicas: Option<i32>,
+    /// When it first became active; what has been in use never goes back to `provisioning`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("format" = "date-time"))]
+    pub activated_at: Option<String>,
+    /// What a deletion has done so far, in order; a restarted operator goes on from there.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(length(max = 8))]
+    pub teardown: Vec<TeardownStep>,
     /// The last step that the operator took.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub last_step: Option<String>,
@@ -328,6 +387,7 @@ pub struct EnvironmentStatus {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(length(max = 20))]
     pub planned_changes: Vec<String>,
+    /// What is true of the object, and why.
     #[serde(default)]
     #[x_kube(merge_strategy = ListMerge::Map(vec!["type".into()]))]
     pub conditions: Vec<Condition>,

@@ -14,6 +14,7 @@ pub(crate) const SLUG_MAX: u32 = 25;
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct NamedRef {
+    /// Of the object.
     #[schemars(length(min = 1, max = 253))]
     pub name: String,
 }

@@ -5,11 +5,15 @@
 //! one object (a quota, an organization that is not there) is the operator's to judge, in a
 //! condition of the status.
 //!
-//! `crds.yaml` beside this crate is what `crdgen` prints; a test fails when it is not.
+//! `crds.yaml` beside this crate is what `crdgen` prints, `fields.md` what `crddoc` prints; a test fails
+//! when they are not.
 #![forbid(unsafe_code)]
 
+pub mod annotation;
 #[expect(clippy::duplicated_attributes, reason = "kube reads one group of attributes a column")]
 mod api_key;
+#[cfg(test)]
+mod cases;
 mod conditions;
 mod environment;
 mod fields;
@@ -21,8 +25,8 @@ pub use api_key::{ApiKey, ApiKeyPhase, ApiKeySpec, ApiKeyStatus, Rotation};
 pub use conditions::{Condition, ConditionStatus, ConditionType, Reason};
 pub use environment::{
     Bootstrap, Connection, DataPlane, DeletionPolicy, Environment, EnvironmentPhase, EnvironmentSettings,
-    EnvironmentSpec, EnvironmentStatus, Network, ObjectStore, Resources, Scheduling, Storage, StorageFormat, Tls,
-    TlsMode, Toleration,
+    EnvironmentSpec, EnvironmentStatus, Network, ObjectStore, Resources, Scheduling, Storage, StorageFormat,
+    TeardownStep, Tls, TlsMode, Toleration,
 };
 pub use fields::{NamedRef, Quantity};
 pub use organization::{

@@ -45,11 +45,12 @@ pub struct OrganizationSpec {
     /// Where invoices go.
     #[schemars(regex(pattern = r"^[^@\s]+@[^@\s]+$"), length(max = 254))]
     pub billing_email: String,
-    /// Immutable.
+    /// Where it is at home; immutable.
     #[serde(default = "OrganizationSpec::default_region")]
     #[schemars(length(min = 1, max = 63))]
     #[x_kube(validation = Rule::new("self == oldSelf").message("cloudRegion is immutable"))]
     pub cloud_region: String,
+    /// What it pays for, and with that its limits.
     #[serde(default)]
     pub tier: Tier,
     /// Overrides of what the tier grants.
@@ -58,6 +59,7 @@ pub struct OrganizationSpec {
     /// Every environment is drained and switched off; data is kept.
     #[serde(default)]
     pub suspended: bool,
+    /// How its people sign in.
     #[serde(default)]
     pub settings: OrganizationSettings,
 }
@@ -71,10 +73,14 @@ impl OrganizationSpec {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Tier {
+    /// 1,000 credits a month, one environment.
     #[default]
     Free,
+    /// 10,000 credits a month, five environments.
     Cloud,
+    /// 100,000 credits a month, twenty environments.
     Growth,
+    /// No limits but those of `quotas`.
     Enterprise,
 }
 
@@ -82,24 +88,31 @@ pub enum Tier {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Quotas {
+    /// Credits that its queries may use in a month.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 0))]
     pub monthly_credit_limit: Option<i64>,
+    /// Queries that run at the same time.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1))]
     pub max_concurrent_queries: Option<i32>,
+    /// Rows of one answer.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1))]
     pub max_rows_per_query: Option<i64>,
+    /// Gigabytes of data.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1))]
     pub storage_limit_gb: Option<i64>,
+    /// Environments.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 0))]
     pub max_environments: Option<i32>,
+    /// People.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1))]
     pub max_users: Option<i32>,
+    /// Keys that are not revoked, in one environment.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1))]
     pub max_api_keys_per_environment: Option<i32>,
@@ -120,23 +133,31 @@ pub struct OrganizationSettings {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum OrganizationPhase {
+    /// Its environments run.
     Active,
+    /// Nothing runs until it is paid.
     PendingPayment,
+    /// Not looked at yet.
     Provisioning,
+    /// Its environments are switched off.
     Suspended,
+    /// It has ended.
     Cancelled,
 }
 
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, KubeSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct OrganizationStatus {
+    /// The generation that this status speaks of.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub observed_generation: Option<i64>,
     /// The identifier that the API uses.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub org_id: Option<String>,
+    /// One word for all of it; computed from the conditions.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub phase: Option<OrganizationPhase>,
+    /// What is true of the object, and why.
     #[serde(default)]
     #[x_kube(merge_strategy = ListMerge::Map(vec!["type".into()]))]
     pub conditions: Vec<Condition>,

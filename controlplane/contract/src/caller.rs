@@ -162,7 +162,7 @@ words!(
 );
 
 /// What a tier allows; `None` is custom or unlimited.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Limits {
     pub monthly_credit_limit: Option<u64>,
     pub max_concurrent_queries: Option<u32>,
@@ -171,6 +171,21 @@ pub struct Limits {
     pub max_environments: Option<u32>,
     pub max_users: Option<u32>,
     pub max_api_keys_per_environment: Option<u32>,
+}
+
+impl Limits {
+    /// An organization's own limits where it has any, and these elsewhere.
+    pub fn overridden_by(self, own: Self) -> Self {
+        Self {
+            monthly_credit_limit: own.monthly_credit_limit.or(self.monthly_credit_limit),
+            max_concurrent_queries: own.max_concurrent_queries.or(self.max_concurrent_queries),
+            max_rows_per_query: own.max_rows_per_query.or(self.max_rows_per_query),
+            storage_limit_gb: own.storage_limit_gb.or(self.storage_limit_gb),
+            max_environments: own.max_environments.or(self.max_environments),
+            max_users: own.max_users.or(self.max_users),
+            max_api_keys_per_environment: own.max_api_keys_per_environment.or(self.max_api_keys_per_environment),
+        }
+    }
 }
 
 impl Tier {
@@ -360,6 +375,13 @@ mod tests {
         for bad in ["policy", "*", "nosuch:*", "query:*x", "query:", "QUERY:READ"] {
             assert!(Scopes::try_from(vec![bad.to_owned()]).is_err(), "{bad}");
         }
+    }
+
+    #[test]
+    fn an_organizations_own_limits_come_before_its_tiers() {
+        let own = Limits { max_users: Some(7), ..Limits::default() };
+        let limits = Tier::Free.limits().overridden_by(own);
+        assert_eq!((limits.max_users, limits.max_environments), (Some(7), Some(1)));
     }
 
     #[test]

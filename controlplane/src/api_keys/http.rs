@@ -3,21 +3,20 @@
 use std::collections::BTreeMap;
 
 use chrono::Duration;
-use contract::{KeyId, Timestamp, key};
+use contract::{KeyId, Timestamp};
 use serde::{Deserialize, Serialize};
-use serde_json::json;
 
-use super::expiry;
 use super::input::{self, Creation};
+use super::life::{self, Making};
+use super::resource;
 use super::store::{self, Row};
-use crate::events::{self, Event, EventType};
 use crate::http::call::Call;
 use crate::http::json::{Created, Json, MaybeJson};
 use crate::http::page::{Page, Paged};
 use crate::{Error, Result, environments};
 
 const GRACE_HOURS: i64 = 72;
-const GRACE_HOURS_MAX: i64 = 168;
+pub(super) const GRACE_HOURS_MAX: i64 = 168;
 
 /// A key as it is answered: never its text, never its hash.
 #[derive(Debug, Serialize)]
@@ -81,25 +80,20 @@ pub async fn list(cx: Call, page: Page) -> Result<Paged<ApiKey>> {
 pub async fn create(cx: Call, Json(input): Json<Creation>) -> Result<Created<NewKey>> {
     let wanted = input.admit(cx.now())?;
     let env_id = cx.env_id()?;
-    let test_mode = environments::test_mode(cx.app.pool(), &env_id).await?.ok_or(Error::EnvironmentNotFound)?;
-    let minted = mint(&cx, test_mode).await?;
+    let minted = life::mint(&cx.app, &env_id).await?;
     let mut tx = cx.begin().await?;
     environments::lock(&mut tx, &env_id).await?;
     input::may_make(&mut tx, &cx, &wanted).await?;
-    let held = store::count_usable(&mut tx, &env_id, cx.now()).await?;
-    if let Some(limit) = cx.tier.limits().max_api_keys_per_environment
-        && held >= i64::from(limit)
-    {
-        let quota = "max_api_keys_per_environment";
-        return Err(Error::TierLimit { tier: cx.tier, quota, limit: u64::from(limit) });
-    }
-    let key_id = KeyId::fresh(cx.now(), cx.app.entropy());
-    let by = cx.caller.actor_id();
-    store::insert(&mut tx, &env_id, &key_id, &wanted, by, cx.now()).await?;
-    store::insert_secret(&mut tx, &key_id, &minted, cx.now()).await?;
-    let row = store::find(&mut tx, &env_id, &key_id).await?.ok_or(Error::NotFound { kind: "API key" })?;
-    let after = json!({"name": row.name, "prefix": row.prefix, "scopes": row.scopes, "user_id": row.user_id});
-    events::record(&cx.app, &mut tx, &cx, Event::new(EventType::KeyCreated, key_id).after(after)).await?;
+    let making = Making {
+        env_id: &env_id,
+        wanted: &wanted,
+        minted: &minted,
+        by: cx.caller.actor_id(),
+        tier: cx.tier,
+        limits: cx.limits,
+    };
+    let row = life::make(&cx.app, &mut tx, &making, &cx).await?;
+    resource::tell(&cx.app, &mut tx, &row.key_id).await?;
     tx.commit().await?;
     Ok(Created(NewKey { key: minted.text.expose().clone(), record: ApiKey::of(row, cx.now()) }))
 }
@@ -130,8 +124,7 @@ pub async fn rotate(cx: Call, MaybeJson(input): MaybeJson<RotationInput>) -> Res
         return Err(Error::invalid("grace_period_hours", "0..168", message));
     }
     let env_id = cx.env_id()?;
-    let test_mode = environments::test_mode(cx.app.pool(), &env_id).await?.ok_or(Error::EnvironmentNotFound)?;
-    let minted = mint(&cx, test_mode).await?;
+    let minted = life::mint(&cx.app, &env_id).await?;
     let mut tx = cx.begin().await?;
     environments::lock(&mut tx, &env_id).await?;
     let now = cx.now();
@@ -139,14 +132,10 @@ pub async fn rotate(cx: Call, MaybeJson(input): MaybeJson<RotationInput>) -> Res
     if row.status(now) != "active" {
         return Err(Error::conflict("not_active", format!("the key is {}: make a new one", row.status(now))));
     }
-    let ends = now + Duration::hours(grace_period_hours);
-    let old_key_expires_at = store::retire_secrets(&mut tx, &row.key_id, ends, now).await?;
-    store::insert_secret(&mut tx, &row.key_id, &minted, now).await?;
-    let before = json!({"prefix": row.prefix});
-    let after = json!({"prefix": minted.prefix, "old_key_expires_at": old_key_expires_at});
-    let event = Event::new(EventType::KeyRotated, row.key_id.clone()).before(before).after(after);
-    events::record(&cx.app, &mut tx, &cx, event).await?;
-    expiry::announce(&mut tx, &cx.app, &row.key_id, old_key_expires_at).await?;
+    let grace = Duration::hours(grace_period_hours);
+    let old_key_expires_at = life::rotate(&cx.app, &mut tx, (&row, &minted, grace), &cx).await?;
+    store::mark_delivered(&mut tx, &row.key_id, now).await?;
+    resource::tell(&cx.app, &mut tx, &row.key_id).await?;
     tx.commit().await?;
     Ok(Json(Rotation {
         id: row.key_id.clone(),
@@ -178,10 +167,8 @@ pub async fn revoke(cx: Call) -> Result<Json<Revocation>> {
     environments::lock(&mut tx, &env_id).await?;
     let mut row = store::find(&mut tx, &env_id, &cx.id("key_id")?).await?.ok_or(Error::NotFound { kind: "API key" })?;
     if row.revoked_at.is_none() {
-        store::revoke(&mut tx, &row.key_id, cx.caller.actor_id(), cx.now()).await?;
-        let before = json!({"name": row.name, "prefix": row.prefix});
-        let event = Event::new(EventType::KeyRevoked, row.key_id.clone()).before(before);
-        events::record(&cx.app, &mut tx, &cx, event).await?;
+        life::revoke(&cx.app, &mut tx, &row, cx.caller.actor_id(), &cx).await?;
+        resource::tell(&cx.app, &mut tx, &row.key_id).await?;
         row.revoked_at = Some(cx.now());
         row.revoked_by = Some(cx.caller.actor_id().to_owned());
     }
@@ -197,10 +184,4 @@ pub async fn revoke(cx: Call) -> Result<Json<Revocation>> {
         revoked_at,
         revoked_by,
     }))
-}
-
-/// Outside any transaction: a hash costs tens of milliseconds.
-async fn mint(cx: &Call, test_mode: bool) -> Result<key::Minted> {
-    let (pepper, entropy) = (cx.app.keyring().key_pepper(), cx.app.entropy().clone());
-    cx.app.slow_hash().run(move || key::mint(test_mode, &pepper, &entropy)).await?.map_err(Error::internal)
 }

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use chrono::Duration;
 use contract::caller::{Credential, Scopes};
 use contract::policy::BUILT_IN;
-use contract::{Caller, Code, Role, Scope, Timestamp, UserId};
+use contract::{Caller, Code, OrgId, Role, Scope, Timestamp, UserId};
 use ipnet::IpNet;
 use serde::Deserialize;
 use sqlx::PgConnection;
@@ -138,15 +138,19 @@ pub async fn may_make(tx: &mut PgConnection, cx: &Call, wanted: &Admitted) -> Re
     if !matches!(cx.caller.role, Role::Owner | Role::Admin) {
         return Err(Error::Refused(Code::Forbidden));
     }
-    let member = users::member(tx, cx.org_id(), user_id).await?;
-    let Some(member) = member.filter(|member| member.status == "active" || member.status == "invited") else {
-        let message = "`user_id` is not an active or invited user of the organization";
-        return Err(Error::invalid("user_id", "user", message));
-    };
-    if member.role == Role::Owner && cx.caller.role != Role::Owner {
+    if acts_for(tx, cx.org_id(), user_id).await? == Role::Owner && cx.caller.role != Role::Owner {
         return Err(Error::Forbidden("only the owner makes a key that acts for the owner"));
     }
     Ok(())
+}
+
+/// The role of a user whom a key may act for.
+pub async fn acts_for(tx: &mut PgConnection, org_id: &OrgId, user_id: &UserId) -> Result<Role> {
+    let member = users::member(tx, org_id, user_id).await?;
+    let member = member.filter(|member| member.status == "active" || member.status == "invited");
+    member.map(|member| member.role).ok_or_else(|| {
+        Error::invalid("user_id", "user", "`user_id` is not an active or invited user of the organization")
+    })
 }
 
 fn within_own_scopes(caller: &Caller, wanted: &Scopes) -> Result<()> {

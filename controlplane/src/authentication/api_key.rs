@@ -77,7 +77,7 @@ pub async fn known(app: &App, text: &str, peer: IpAddr) -> Result<Known> {
         let mut conn = app.pool().acquire().await?;
         api_keys::used(&mut conn, &found.key.key_id, app.now()).await?;
     }
-    Ok(Known { caller, tier: organization.tier })
+    Ok(Known { caller, tier: organization.tier, limits: organization.limits })
 }
 
 async fn fits(app: &App, presented: &Presented, hash: &str) -> Result<bool> {

@@ -9,7 +9,7 @@ use std::net::IpAddr;
 use std::str::FromStr;
 
 use chrono::Duration;
-use contract::caller::Credential;
+use contract::caller::{Credential, Limits};
 use contract::{Caller, Code, OrgId, Role, SessionId, Tier, Timestamp, UserId};
 use serde::Serialize;
 use sha2::{Digest, Sha256};
@@ -30,7 +30,7 @@ pub async fn known(app: &App, text: &str) -> Result<Known> {
     let claims = app.tokens().check(text, app.now())?;
     let row = sqlx::query!(
         r#"
-        select u.org_id, u.email, u.role, u.status, s.expires_at, s.ended_at, o.tier,
+        select u.org_id, u.email, u.role, u.status, s.expires_at, s.ended_at, o.tier, o.quotas as "quotas: Json<Limits>",
                u.attributes as "attributes: Json<BTreeMap<String, String>>"
         from sessions s
         join users u on u.user_id = s.user_id
@@ -59,7 +59,8 @@ pub async fn known(app: &App, text: &str) -> Result<Known> {
         attributes: row.attributes.0,
         credential: Credential::Session { session_id: claims.sid },
     };
-    Ok(Known { caller, tier: Tier::from_str(&row.tier).map_err(Error::internal)? })
+    let tier = Tier::from_str(&row.tier).map_err(Error::internal)?;
+    Ok(Known { caller, tier, limits: tier.limits().overridden_by(row.quotas.0) })
 }
 
 /// The user a session is opened for.

@@ -72,7 +72,7 @@ pub async fn usage(cx: Call, Query(input): Query<UsageInput>) -> Result<Json<Val
     let mut conn = cx.app.pool().acquire().await?;
     let rows = rows(&mut conn, cx.org_id(), start, end).await?;
     let used = used(&mut conn, cx.org_id(), period).await?;
-    let limits = cx.tier.limits();
+    let limits = cx.limits;
     let limit = limits.monthly_credit_limit.map(|limit| limit.saturating_mul(CREDIT));
     Ok(Json(json!({
         "org_id": cx.org_id(),

@@ -3,8 +3,8 @@
 use contract::{EnvId, OrgId, Timestamp};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
+use sqlx::PgConnection;
 
-use super::is_slug;
 use super::placement::{self, Doors};
 use super::store::{self, Row};
 use crate::events::{self, Event, EventType};
@@ -12,7 +12,8 @@ use crate::http::call::Call;
 use crate::http::json::{Created, Json};
 use crate::http::page::{Page, Paged};
 use crate::jobs::{self, Job};
-use crate::{Error, Result};
+use crate::resources::{EnvironmentChange, NewEnvironment, Resources};
+use crate::{Error, Result, organizations};
 
 const QUERY_TIMEOUT_MS_MAX: i64 = 300_000;
 const CONCURRENT_QUERIES_MAX: i32 = 10_000;
@@ -104,29 +105,57 @@ pub async fn list(cx: Call, page: Page) -> Result<Paged<Environment>> {
 
 /// "A duplicate slug returns 409."
 pub async fn create(cx: Call, Json(input): Json<Creation>) -> Result<Created<Environment>> {
-    if !is_slug(&input.slug) {
-        return Err(Error::invalid("slug", "slug", "`slug` is 1 to 63 of a-z, 0-9 and -, with no - at either end"));
-    }
+    let slug = cx.app.slugs().checked(&input.slug)?;
     let now = cx.now();
     let env_id = EnvId::fresh(now, cx.app.entropy());
-    let mut row = Row::fresh(env_id, cx.org_id(), &name(&input.name)?, &input.slug, now);
+    let mut row = Row::fresh(env_id, cx.org_id(), &name(&input.name)?, &slug, now);
     row.test_mode = input.settings.test_mode.unwrap_or(false);
     apply(&mut row, &input.settings)?;
     let mut tx = cx.begin().await?;
     store::serialise(&mut tx, cx.org_id()).await?;
     let held = store::count(&mut tx, cx.org_id()).await?;
-    if let Some(limit) = cx.tier.limits().max_environments
+    if let Some(limit) = cx.limits.max_environments
         && held >= i64::from(limit)
     {
         return Err(Error::TierLimit { tier: cx.tier, quota: "max_environments", limit: u64::from(limit) });
     }
-    store::insert(&mut tx, &row).await?;
+    if let Some(resources) = cx.app.resources() {
+        row = made(resources, &mut tx, row).await?;
+    } else {
+        store::insert(&mut tx, &row).await?;
+        jobs::enqueue(&cx.app, &mut tx, Job::ProvisionEnvironment { env_id: row.env_id.clone() }, now).await?;
+    }
     let after = json!({"name": row.name, "slug": row.slug});
     let event = Event::new(EventType::EnvironmentCreated, row.env_id.clone()).after(after);
     events::record(&cx.app, &mut tx, &cx, event).await?;
-    jobs::enqueue(&cx.app, &mut tx, Job::ProvisionEnvironment { env_id: row.env_id.clone() }, now).await?;
     tx.commit().await?;
     Ok(Created(row.into()))
+}
+
+/// The resource, and its row.
+async fn made(resources: &dyn Resources, tx: &mut PgConnection, row: Row) -> Result<Row> {
+    if store::find_by_slug(tx, &row.org_id, &row.slug).await?.is_some() {
+        return Err(store::slug_taken(&row.slug));
+    }
+    let organization = organizations::store::find(tx, &row.org_id).await?;
+    let organization = organization
+        .as_ref()
+        .filter(|found| found.removed_at.is_none())
+        .and_then(organizations::store::Organization::place);
+    let new = NewEnvironment {
+        organization: &organization
+            .ok_or_else(|| Error::conflict("no_resource", "the organization is not a Kubernetes resource"))?,
+        slug: &row.slug,
+        name: &row.name,
+        query_timeout_ms: row.query_timeout_ms,
+        max_concurrent_queries: row.max_concurrent_queries,
+        cache_enabled: row.cache_enabled,
+        test_mode: row.test_mode,
+    };
+    let said = resources.create_environment(&new).await?;
+    let row = Row::of(&said, &row.org_id, row.created_at);
+    store::insert_resource(tx, &row, &said).await?;
+    Ok(row)
 }
 
 pub async fn get(cx: Call) -> Result<Json<Environment>> {
@@ -137,7 +166,10 @@ pub async fn get(cx: Call) -> Result<Json<Environment>> {
 
 pub async fn put(cx: Call, Json(input): Json<Change>) -> Result<Json<Environment>> {
     let mut tx = cx.begin().await?;
-    let mut row = store::find(&mut tx, cx.org_id(), &cx.env_id()?).await?.ok_or(Error::EnvironmentNotFound)?;
+    let env_id = cx.env_id()?;
+    store::lock(&mut tx, &env_id).await?;
+    let before = store::find(&mut tx, cx.org_id(), &env_id).await?.ok_or(Error::EnvironmentNotFound)?;
+    let mut row = before.clone();
     if let Some(given) = &input.name {
         row.name = name(given)?;
     }
@@ -145,9 +177,31 @@ pub async fn put(cx: Call, Json(input): Json<Change>) -> Result<Json<Environment
         apply(&mut row, settings)?;
     }
     row.updated_at = cx.now();
-    store::update(&mut tx, &row).await?;
+    let place = store::place(&mut tx, &env_id).await?;
+    if let Some((resources, (_, place))) = cx.app.resources().zip(place) {
+        let change = beyond(&before, &row);
+        if change != EnvironmentChange::default() {
+            let said = resources.change_environment(&place, &change).await?;
+            super::mirror::same(&said, &row)?;
+            store::project(&mut tx, &said, cx.now()).await?;
+        }
+        row = store::find(&mut tx, cx.org_id(), &env_id).await?.ok_or(Error::EnvironmentNotFound)?;
+    } else {
+        store::update(&mut tx, &row).await?;
+    }
     tx.commit().await?;
     Ok(Json(row.into()))
+}
+
+/// What is to be another: a member that is the same already is nobody's to write.
+fn beyond(before: &Row, after: &Row) -> EnvironmentChange {
+    EnvironmentChange {
+        name: (after.name != before.name).then(|| after.name.clone()),
+        query_timeout_ms: (after.query_timeout_ms != before.query_timeout_ms).then_some(after.query_timeout_ms),
+        max_concurrent_queries: (after.max_concurrent_queries != before.max_concurrent_queries)
+            .then_some(after.max_concurrent_queries),
+        cache_enabled: (after.cache_enabled != before.cache_enabled).then_some(after.cache_enabled),
+    }
 }
 
 /// "connection strings for psql, dbt, CLI, SDK". `<API_KEY>` stands where the caller's key goes:

@@ -1,8 +1,6 @@
 //! Where an environment's data plane is. Local mode and the cluster place data planes in their own
 //! ways; the control plane only asks (`provisioner`) and remembers ([`place`]).
 
-use std::net::SocketAddr;
-
 use contract::{EnvId, Timestamp};
 use sqlx::{PgConnection, PgPool};
 
@@ -54,7 +52,7 @@ pub async fn place(pool: &PgPool, env_id: &EnvId, placement: &Placement, now: Ti
              internal_address = $2, pg_host = $3, pg_port = $4, tools_host = $5, tools_port = $6, updated_at = $7
          where env_id = $1",
         env_id.as_str(),
-        internal.to_string(),
+        internal,
         pg.0,
         i32::from(pg.1),
         tools.0,
@@ -66,13 +64,12 @@ pub async fn place(pool: &PgPool, env_id: &EnvId, placement: &Placement, now: Ti
     Ok(())
 }
 
-/// Where queries of an environment are forwarded to; `None` while it has no data plane.
-pub async fn internal_address(conn: &mut PgConnection, env_id: &EnvId) -> Result<Option<SocketAddr>> {
+/// Host and port that queries of an environment are forwarded to; `None` while it has no data plane.
+pub async fn internal_address(conn: &mut PgConnection, env_id: &EnvId) -> Result<Option<String>> {
     let text = sqlx::query_scalar!("select internal_address from environments where env_id = $1", env_id.as_str())
         .fetch_optional(conn)
-        .await?
-        .flatten();
-    Ok(text.and_then(|text| text.parse().ok()))
+        .await?;
+    Ok(text.flatten())
 }
 
 /// Addresses that callers use: the PostgreSQL wire, and tools.

@@ -5,6 +5,7 @@ use contract::{EnvId, OrgId, Timestamp};
 use sqlx::{PgConnection, PgPool};
 
 use crate::http::page::Page;
+use crate::resources::{self, Place};
 use crate::{Error, OnConstraint, Result};
 
 /// A row, as the API tells it.
@@ -23,6 +24,9 @@ pub struct Row {
     pub pg_port: Option<i32>,
     pub created_at: Timestamp,
     pub updated_at: Timestamp,
+    /// Of its resource, if it has one.
+    pub namespace: Option<String>,
+    pub resource_version: Option<i64>,
 }
 
 impl Row {
@@ -42,6 +46,22 @@ impl Row {
             pg_port: None,
             created_at: now,
             updated_at: now,
+            namespace: None,
+            resource_version: None,
+        }
+    }
+
+    /// A new environment, as its resource says. Of no version yet: [`project`] writes the rest.
+    pub fn of(said: &resources::Environment, org_id: &OrgId, now: Timestamp) -> Self {
+        Self {
+            status: said.status.to_string(),
+            query_timeout_ms: said.query_timeout_ms,
+            max_concurrent_queries: said.max_concurrent_queries,
+            cache_enabled: said.cache_enabled,
+            test_mode: said.test_mode,
+            namespace: Some(said.source.namespace.clone()),
+            resource_version: Some(0),
+            ..Self::fresh(said.env_id.clone(), org_id, &said.name, &said.slug, now)
         }
     }
 }
@@ -50,7 +70,7 @@ pub async fn page(conn: &mut PgConnection, org_id: &OrgId, page: &Page) -> Resul
     let rows = sqlx::query_as!(
         Row,
         "select env_id, org_id, name, slug, status, query_timeout_ms, max_concurrent_queries, cache_enabled, test_mode,
-                pg_host, pg_port, created_at, updated_at
+                pg_host, pg_port, created_at, updated_at, namespace, resource_version
          from environments
          where org_id = $1 and ($2::timestamptz is null or (created_at, env_id) < ($2, $3))
          order by created_at desc, env_id desc
@@ -78,7 +98,7 @@ pub async fn find(conn: &mut PgConnection, org_id: &OrgId, env_id: &EnvId) -> Re
     Ok(sqlx::query_as!(
         Row,
         "select env_id, org_id, name, slug, status, query_timeout_ms, max_concurrent_queries, cache_enabled, test_mode,
-                pg_host, pg_port, created_at, updated_at
+                pg_host, pg_port, created_at, updated_at, namespace, resource_version
          from environments
          where org_id = $1 and env_id = $2",
         org_id.as_str(),
@@ -89,8 +109,11 @@ pub async fn find(conn: &mut PgConnection, org_id: &OrgId, env_id: &EnvId) -> Re
 }
 
 pub async fn find_by_slug(conn: &mut PgConnection, org_id: &OrgId, slug: &str) -> Result<Option<EnvId>> {
-    let env_id =
-        sqlx::query_scalar!("select env_id from environments where org_id = $1 and slug = $2", org_id.as_str(), slug,);
+    let env_id = sqlx::query_scalar!(
+        "select env_id from environments where org_id = $1 and slug = $2 and removed_at is null",
+        org_id.as_str(),
+        slug,
+    );
     Ok(env_id.fetch_optional(conn).await?.map(EnvId::from))
 }
 
@@ -105,8 +128,8 @@ pub async fn serialise(conn: &mut PgConnection, org_id: &OrgId) -> Result<()> {
 pub async fn insert(conn: &mut PgConnection, row: &Row) -> Result<()> {
     sqlx::query!(
         "insert into environments (env_id, org_id, name, slug, status, query_timeout_ms, max_concurrent_queries,
-                                   cache_enabled, test_mode, created_at, updated_at)
-         values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $10)",
+                                   cache_enabled, test_mode, namespace, resource_version, created_at, updated_at)
+         values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $12)",
         row.env_id.as_str(),
         row.org_id.as_str(),
         row.name,
@@ -116,14 +139,18 @@ pub async fn insert(conn: &mut PgConnection, row: &Row) -> Result<()> {
         row.max_concurrent_queries,
         row.cache_enabled,
         row.test_mode,
+        row.namespace,
+        row.resource_version,
         row.created_at,
     )
     .execute(conn)
     .await
-    .on_constraint("environments_org_id_slug_key", || {
-        Error::conflict("slug_taken", format!("the organization has an environment with the slug `{}`", row.slug))
-    })?;
+    .on_constraint("environments_org_id_slug_key", || slug_taken(&row.slug))?;
     Ok(())
+}
+
+pub fn slug_taken(slug: &str) -> Error {
+    Error::conflict("slug_taken", format!("the organization has an environment with the slug `{slug}`"))
 }
 
 pub async fn update(conn: &mut PgConnection, row: &Row) -> Result<()> {
@@ -141,6 +168,92 @@ pub async fn update(conn: &mut PgConnection, row: &Row) -> Result<()> {
     .execute(conn)
     .await?;
     Ok(())
+}
+
+pub async fn insert_resource(conn: &mut PgConnection, row: &Row, said: &resources::Environment) -> Result<()> {
+    insert(conn, row).await?;
+    project(conn, said, row.created_at).await.map(|_| ())
+}
+
+/// What the resource says now, and where it is placed. Not what it said before the row's version of
+/// it: that changes nothing, and is told so.
+pub async fn project(conn: &mut PgConnection, said: &resources::Environment, now: Timestamp) -> Result<bool> {
+    let placed = said.placed.as_ref();
+    let done = sqlx::query!(
+        "update environments
+         set name = $2, status = $3, query_timeout_ms = $4, max_concurrent_queries = $5, cache_enabled = $6,
+             pg_host = $7, pg_port = $8, tools_host = $9, tools_port = $10, internal_address = $11,
+             resource_version = $12, updated_at = $13
+         where env_id = $1 and resource_version < $12 and removed_at is null",
+        said.env_id.as_str(),
+        said.name,
+        said.status.as_str(),
+        said.query_timeout_ms,
+        said.max_concurrent_queries,
+        said.cache_enabled,
+        placed.map(|placed| &*placed.pg.0),
+        placed.map(|placed| placed.pg.1),
+        placed.map(|placed| &*placed.tools.0),
+        placed.map(|placed| placed.tools.1),
+        placed.map(|placed| &*placed.internal),
+        said.source.revision,
+        now,
+    )
+    .execute(conn)
+    .await?;
+    Ok(done.rows_affected() > 0)
+}
+
+/// The resource is gone, and the slug is free. Says whether that is news.
+pub async fn remove(conn: &mut PgConnection, env_id: &EnvId, now: Timestamp) -> Result<bool> {
+    let done = sqlx::query!(
+        "update environments set status = 'decommissioning', removed_at = $2, updated_at = $2
+         where env_id = $1 and removed_at is null",
+        env_id.as_str(),
+        now,
+    )
+    .execute(conn)
+    .await?;
+    Ok(done.rows_affected() > 0)
+}
+
+/// The environment of a slug whose resource was there before a version.
+pub async fn at(conn: &mut PgConnection, org_id: &OrgId, slug: &str, before: i64) -> Result<Option<EnvId>> {
+    let env_id = sqlx::query_scalar!(
+        "select env_id from environments
+         where org_id = $1 and slug = $2 and resource_version < $3 and removed_at is null",
+        org_id.as_str(),
+        slug,
+        before,
+    );
+    Ok(env_id.fetch_optional(conn).await?.map(EnvId::from))
+}
+
+/// Every environment that a resource is believed to stand behind.
+pub async fn resources(conn: &mut PgConnection) -> Result<Vec<(EnvId, Place)>> {
+    let rows = sqlx::query!(
+        r#"select e.env_id, e.namespace as "namespace!", o.slug as organization, e.slug
+           from environments e join organizations o on o.org_id = e.org_id
+           where e.namespace is not null and e.removed_at is null"#,
+    );
+    let rows = rows.fetch_all(conn).await?;
+    let place = |organization: &str, slug: &str, namespace| Place { namespace, name: format!("{organization}-{slug}") };
+    Ok(rows.into_iter().map(|row| (row.env_id.into(), place(&row.organization, &row.slug, row.namespace))).collect())
+}
+
+/// Organization, and where the resource is; `None`: no such environment, or none with a resource.
+pub async fn place(conn: &mut PgConnection, env_id: &EnvId) -> Result<Option<(OrgId, Place)>> {
+    let row = sqlx::query!(
+        r#"select e.org_id, e.namespace as "namespace!", o.slug as organization, e.slug
+           from environments e join organizations o on o.org_id = e.org_id
+           where e.env_id = $1 and e.namespace is not null and e.removed_at is null"#,
+        env_id.as_str(),
+    );
+    let row = row.fetch_optional(conn).await?;
+    Ok(row.map(|row| {
+        let place = Place { namespace: row.namespace, name: format!("{}-{}", row.organization, row.slug) };
+        (OrgId::from(row.org_id), place)
+    }))
 }
 
 /// Is there such an environment in the organization?

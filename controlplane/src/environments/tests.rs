@@ -1,6 +1,5 @@
 use std::sync::Arc;
 
-use contract::EnvId;
 use serde_json::json;
 
 use super::placement;
@@ -17,7 +16,7 @@ impl AtListener {
     fn placement(&self) -> Placement {
         let internal = self.0.local_addr().unwrap();
         let door = ("127.0.0.1".to_owned(), internal.port());
-        Placement { internal, pg: door.clone(), tools: door, database: "demo".to_owned() }
+        Placement { internal: internal.to_string(), pg: door.clone(), tools: door, database: "demo".to_owned() }
     }
 }
 
@@ -25,14 +24,6 @@ impl AtListener {
 impl Provisioner for AtListener {
     async fn provision(&self, _: &Provision) -> Result<Placement, ProvisionError> {
         Ok(self.placement())
-    }
-
-    async fn connection(&self, _: &EnvId) -> Option<Placement> {
-        Some(self.placement())
-    }
-
-    async fn remove(&self, _: &EnvId) -> Result<(), ProvisionError> {
-        Ok(())
     }
 }
 

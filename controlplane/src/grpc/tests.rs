@@ -1,4 +1,5 @@
 use std::net::SocketAddr;
+use std::sync::Arc;
 
 use contract::report::{Body, Entry, Finished, Outcome};
 use contract::wire::{CONTROL_PLANE_NAME, environment_name};
@@ -8,37 +9,43 @@ use tonic::transport::{Certificate, Channel, ClientTlsConfig, Endpoint, Identity
 
 use super::proto::governance_client::GovernanceClient;
 use super::proto::{Entries, ReserveRequest, Snapshot, WatchRequest};
+use crate::identity::Current;
 use crate::testing::authority;
 use crate::worlds::World;
 
-/// A world whose control plane serves data planes.
-struct Served {
-    world: World,
+/// A world whose control plane serves data planes and the operator.
+pub struct Served {
+    pub world: World,
     address: SocketAddr,
 }
 
 impl Served {
-    async fn start() -> Self {
+    pub async fn start() -> Self {
         let world = World::start().await;
         let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
-        let pems = authority().issue(CONTROL_PLANE_NAME).unwrap();
+        let identity = Current::new(&authority().issue(CONTROL_PLANE_NAME).unwrap()).unwrap();
         let app = world.app.app.clone();
         app.tasks().spawn({
             let app = app.clone();
             async move { app.publisher().run(app.shutdown().clone()).await }
         });
-        app.clone().tasks().spawn(async move { super::serve(app, listener, &pems).await.unwrap() });
+        app.clone().tasks().spawn(async move { super::serve(app, listener, Arc::new(identity)).await.unwrap() });
         Self { world, address }
     }
 
     async fn client(&self, name: &str) -> GovernanceClient<Channel> {
-        let pems = authority().issue(name).unwrap();
+        GovernanceClient::new(self.channel(&[name]).await)
+    }
+
+    /// A connection under a certificate of these names.
+    pub async fn channel(&self, names: &[&str]) -> Channel {
+        let pems = authority().issue_all(names).unwrap();
         let tls = ClientTlsConfig::new()
             .ca_certificate(Certificate::from_pem(&pems.authority))
             .identity(Identity::from_pem(&pems.certificate, pems.key.expose()))
             .domain_name(CONTROL_PLANE_NAME);
-        GovernanceClient::new(self.endpoint().tls_config(tls).unwrap().connect().await.unwrap())
+        self.endpoint().tls_config(tls).unwrap().connect().await.unwrap()
     }
 
     fn endpoint(&self) -> Endpoint {
@@ -49,7 +56,7 @@ impl Served {
         self.client(&environment_name(&self.world.env_id)).await
     }
 
-    fn stop(&self) {
+    pub fn stop(&self) {
         self.world.app.app.shutdown().cancel();
     }
 }

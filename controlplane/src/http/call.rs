@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use axum::extract::FromRequestParts;
 use axum::http::request::Parts;
+use contract::caller::Limits;
 use contract::{Caller, EnvId, OrgId, RequestId, Tier, Timestamp};
 use sqlx::{Postgres, Transaction};
 
@@ -42,6 +43,8 @@ pub struct Call {
     pub caller: Caller,
     /// Tier of the caller's organization.
     pub tier: Tier,
+    /// What the organization may use.
+    pub limits: Limits,
     pub request_id: RequestId,
     pub peer: IpAddr,
     pub path: PathIds,

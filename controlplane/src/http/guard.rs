@@ -18,6 +18,7 @@ use contract::{Access, RequestId, Scope};
 
 use crate::authentication::{self, Known};
 use crate::http::call::{Call, PathIds, Visit};
+use crate::http::idempotency;
 use crate::http::rate_limit::Standing;
 use crate::http::routes::Route;
 use crate::{App, Error, Result, environments};
@@ -45,7 +46,7 @@ pub async fn guard(State(Gate { app, route }): State<Gate>, mut request: Request
     let mut response = match admit(&app, &route, &mut request, &mut standing).await {
         Ok(()) => {
             let change = change(&route, &request);
-            let response = next.run(request).await;
+            let response = idempotency::once(&app, &route, request, next).await;
             if let (true, Some(path)) = (response.status().is_success(), change) {
                 in_force(&app, &path).await;
             }
@@ -99,13 +100,13 @@ async fn admit(app: &App, route: &Route, request: &mut Request, standing: &mut O
         request.extensions_mut().insert(Visit { app: app.clone(), request_id, peer, path });
         return Ok(());
     }
-    let Known { caller, tier } = match authentication::known(app, request.headers(), peer).await {
+    let Known { caller, tier, limits } = match authentication::known(app, request.headers(), peer).await {
         Ok(known) => known,
         Err(error) => return Err(app.limits().after_failed_credential(peer, error)),
     };
     let identity = caller.key_id().map_or_else(|| caller.actor_id(), |key_id| key_id.as_str());
     standing.insert(app.limits().spend(identity, tier)).allowed()?;
-    let call = Call { app: app.clone(), caller, tier, request_id, peer, path };
+    let call = Call { app: app.clone(), caller, tier, limits, request_id, peer, path };
     owned(&call).await?;
     call.caller.may(route.access, route.scope).map_err(Error::Refused)?;
     request.extensions_mut().insert(call);

@@ -1,18 +1,28 @@
 //! The organization as a data plane must know it.
 
+use contract::caller::Limits;
 use contract::governance::Organization;
 use contract::{OrgId, Tier};
 use sqlx::PgConnection;
+use sqlx::types::Json;
 
 use crate::{Error, Result};
 
 pub async fn governed(conn: &mut PgConnection, org_id: &OrgId) -> Result<Option<Organization>> {
-    let row = sqlx::query!("select status, tier from organizations where org_id = $1", org_id.as_str())
-        .fetch_optional(conn)
-        .await?;
+    let row = sqlx::query!(
+        r#"select status, tier, quotas as "quotas: Json<Limits>" from organizations where org_id = $1"#,
+        org_id.as_str()
+    )
+    .fetch_optional(conn)
+    .await?;
     let Some(row) = row else {
         return Ok(None);
     };
     let tier = row.tier.parse::<Tier>().map_err(Error::internal)?;
-    Ok(Some(Organization { org_id: org_id.clone(), status: row.status, tier, limits: tier.limits() }))
+    Ok(Some(Organization {
+        org_id: org_id.clone(),
+        status: row.status,
+        tier,
+        limits: tier.limits().overridden_by(row.quotas.0),
+    }))
 }

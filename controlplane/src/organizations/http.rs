@@ -1,11 +1,9 @@
 //! Requests and answers of the room.
 
-use std::str::FromStr;
-
 use contract::caller::Credential;
-use contract::{Access, OrgId, Tier, Timestamp, UserId};
+use contract::{Access, OrgId, Timestamp, UserId};
 use serde::{Deserialize, Serialize};
-use serde_json::{Map, Value, json};
+use serde_json::json;
 use sqlx::PgConnection;
 
 use crate::events::{self, Event, EventType, Origin};
@@ -14,6 +12,8 @@ use crate::http::json::{Created, Json};
 use crate::http::routes::Routes;
 use crate::http::text::{self, Email, NAME_MAX};
 use crate::organizations::store::{self, New};
+use crate::organizations::{changes, mirror};
+use crate::resources::{NewOrganization, OrganizationChange};
 use crate::{App, Error, Result, billing, credits, users};
 
 const REGION_DEFAULT: &str = "us-east-1";
@@ -81,7 +81,7 @@ struct Quotas {
 }
 
 async fn view(call: &Call, conn: &mut PgConnection, row: store::Organization) -> Result<View> {
-    let limits = Tier::from_str(&row.tier).map_err(Error::internal)?.limits();
+    let limits = row.limits()?;
     let used = billing::used(conn, &row.org_id, credits::period_of(call.now())).await?;
     Ok(View {
         id: row.org_id.clone(),
@@ -116,30 +116,41 @@ async fn create(call: Call, Json(body): Json<CreateBody>) -> Result<Created<View
         return Err(Error::Forbidden("a key cannot found an organization: sign in"));
     };
     let name = text::checked("name", &body.name, NAME_MAX)?;
-    let slug = slug(&body.slug)?;
+    let slug = call.app.slugs().checked(&body.slug)?;
     let cloud_region = region(body.cloud_region.as_deref())?;
     let mut tx = call.begin().await?;
     if store::owned(&mut tx, user_id).await? >= OWNED_MAX {
         return Err(Error::Forbidden("this account owns as many organizations as one may"));
     }
-    let org_id = OrgId::fresh(call.now(), call.app.entropy());
-    let new = New {
-        org_id: &org_id,
-        name: &name,
+    let new = NewOrganization {
         slug: &slug,
-        billing_email: &body.billing_email,
+        name: &name,
+        billing_email: body.billing_email.as_str(),
         cloud_region: &cloud_region,
         mfa_required: body.settings.mfa_required.unwrap_or(false),
         enforce_sso: body.settings.enforce_sso.unwrap_or(false),
-        now: call.now(),
     };
-    let row = store::insert(&mut tx, &new).await?;
-    let owner = users::store::owner_like(&mut tx, &call.app, user_id, &org_id).await?;
-    let origin = Origin { org_id: org_id.clone(), actor_id: owner.into(), ..Origin::from(&call) };
+    let row = make(&call.app, &mut tx, &new).await?;
+    let owner = users::store::owner_like(&mut tx, &call.app, user_id, &row.org_id).await?;
+    let origin = Origin { org_id: row.org_id.clone(), actor_id: owner.into(), ..Origin::from(&call) };
     events::record(&call.app, &mut tx, origin, created(&row)).await?;
     let view = view(&call, &mut tx, row).await?;
     tx.commit().await?;
     Ok(Created(view))
+}
+
+/// The row of a new organization; where there are resources, the resource before it.
+async fn make(app: &App, tx: &mut PgConnection, new: &NewOrganization<'_>) -> Result<store::Organization> {
+    let Some(resources) = app.resources() else {
+        let org_id = OrgId::fresh(app.now(), app.entropy());
+        return store::insert(tx, &New { org_id: &org_id, record: new, now: app.now() }).await;
+    };
+    store::serialise(tx, new.slug).await?;
+    if store::by_slug(tx, new.slug).await?.is_some() {
+        return Err(Error::conflict("slug_taken", format!("the slug `{}` is taken", new.slug)));
+    }
+    let said = resources.create_organization(new).await?;
+    store::insert_resource(tx, &said, app.now()).await
 }
 
 pub(super) fn created(row: &store::Organization) -> Event {
@@ -168,21 +179,36 @@ async fn put(call: Call, Json(body): Json<PutBody>) -> Result<Json<View>> {
     let before = store::lock(&mut tx, call.org_id()).await?;
     unchanged("slug", body.slug.as_deref(), &before.slug)?;
     unchanged("cloud_region", body.cloud_region.as_deref(), &before.cloud_region)?;
-    let mut after = before.clone();
-    if let Some(name) = &body.name {
-        after.name = text::checked("name", name, NAME_MAX)?;
-    }
-    if let Some(email) = body.billing_email {
-        after.billing_email = email.into();
-    }
     let settings = body.settings.unwrap_or_default();
-    after.mfa_required = settings.mfa_required.unwrap_or(after.mfa_required);
-    after.enforce_sso = settings.enforce_sso.unwrap_or(after.enforce_sso);
-    let row = store::update(&mut tx, &after, call.now()).await?;
-    announce(&call, &mut tx, &before, &row).await?;
+    let change = OrganizationChange {
+        name: body.name.as_deref().map(|name| text::checked("name", name, NAME_MAX)).transpose()?,
+        billing_email: body.billing_email.map(String::from),
+        mfa_required: settings.mfa_required,
+        enforce_sso: settings.enforce_sso,
+    };
+    let row = follow(&call, &mut tx, &before, changes::beyond(&before, change)).await?;
+    changes::announce(&call.app, &mut tx, &|| Origin::from(&call), &before, &row).await?;
     let view = view(&call, &mut tx, row).await?;
     tx.commit().await?;
     Ok(Json(view))
+}
+
+/// Makes the change; where there is a resource, there first.
+async fn follow(
+    call: &Call,
+    tx: &mut PgConnection,
+    before: &store::Organization,
+    change: OrganizationChange,
+) -> Result<store::Organization> {
+    let Some((resources, place)) = call.app.resources().zip(before.place()) else {
+        return store::update(tx, &changes::applied(before, change), call.now()).await;
+    };
+    if change == OrganizationChange::default() {
+        return Ok(before.clone());
+    }
+    let said = resources.change_organization(&place, &change).await?;
+    mirror::same(&said, before)?;
+    Ok(store::project(tx, &said, call.now()).await?.unwrap_or_else(|| before.clone()))
 }
 
 /// `slug` and `cloud_region` may be sent back, but not changed.
@@ -191,55 +217,6 @@ fn unchanged(field: &'static str, given: Option<&str>, is: &str) -> Result<()> {
         return Err(Error::invalid(field, "immutable", format!("`{field}` cannot change after creation")));
     }
     Ok(())
-}
-
-async fn announce(
-    call: &Call,
-    tx: &mut PgConnection,
-    before: &store::Organization,
-    after: &store::Organization,
-) -> Result<()> {
-    let settings = |row: &store::Organization| {
-        json!({"name": row.name, "billing_email": row.billing_email,
-            "mfa_required": row.mfa_required, "enforce_sso": row.enforce_sso})
-    };
-    let (was, is) = changed(settings(before), settings(after));
-    if is.is_empty() {
-        return Ok(());
-    }
-    let event = Event::new(EventType::OrgSettingsUpdated, after.org_id.as_str()).before(was).after(is);
-    events::record(&call.app, tx, call, event).await?;
-    if after.mfa_required && !before.mfa_required {
-        let event = Event::new(EventType::OrgMfaEnforced, after.org_id.as_str());
-        let event = event.before(json!({"mfa_required": false})).after(json!({"mfa_required": true}));
-        events::record(&call.app, tx, call, event).await?;
-    }
-    Ok(())
-}
-
-/// The members that differ, as they were and as they are.
-fn changed(before: Value, after: Value) -> (Map<String, Value>, Map<String, Value>) {
-    let (Value::Object(mut was), Value::Object(mut is)) = (before, after) else {
-        return (Map::new(), Map::new());
-    };
-    let same: Vec<String> =
-        was.iter().filter(|(name, value)| is.get(*name) == Some(*value)).map(|(n, _)| n.clone()).collect();
-    for name in same {
-        was.remove(&name);
-        is.remove(&name);
-    }
-    (was, is)
-}
-
-/// "required, unique, URL-safe, immutable after creation".
-fn slug(given: &str) -> Result<String> {
-    let inner = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
-    let fits =
-        (1..=63).contains(&given.len()) && given.chars().all(inner) && !given.starts_with('-') && !given.ends_with('-');
-    fits.then(|| given.to_owned()).ok_or_else(|| {
-        let message = "`slug` is 1 to 63 of a-z, 0-9 and `-`, and neither starts nor ends with `-`";
-        Error::invalid("slug", "[a-z0-9-]{1,63}", message)
-    })
 }
 
 fn region(given: Option<&str>) -> Result<String> {
@@ -259,29 +236,19 @@ pub async fn found(
     owner_email: &Email,
 ) -> Result<store::Organization> {
     let name = text::checked("org_name", org_name, NAME_MAX)?;
-    let mut wanted = slug_of(&name);
+    let mut wanted = app.slugs().of_name(&name);
     if store::by_slug(tx, &wanted).await?.is_some() {
         wanted = format!("{wanted}-{}", hex::encode(app.entropy().bytes::<4>()));
     }
-    let org_id = OrgId::fresh(app.now(), app.entropy());
-    let new = New {
-        org_id: &org_id,
-        name: &name,
+    let new = NewOrganization {
         slug: &wanted,
-        billing_email: owner_email,
+        name: &name,
+        billing_email: owner_email.as_str(),
         cloud_region: REGION_DEFAULT,
         mfa_required: false,
         enforce_sso: false,
-        now: app.now(),
     };
-    store::insert(tx, &new).await
-}
-
-fn slug_of(name: &str) -> String {
-    let dashed: String =
-        name.to_lowercase().chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '-' }).take(40).collect();
-    let words: Vec<&str> = dashed.split('-').filter(|word| !word.is_empty()).collect();
-    if words.is_empty() { "org".to_owned() } else { words.join("-") }
+    make(app, tx, &new).await
 }
 
 /// Records the genesis of an organization's chain for an owner who was not a caller before.

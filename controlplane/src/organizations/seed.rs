@@ -7,6 +7,7 @@ use crate::events::{self, Origin};
 use crate::http::text::Email;
 use crate::organizations::http::created;
 use crate::organizations::store::{self, New};
+use crate::resources::NewOrganization;
 use crate::{App, Error, Result, users};
 
 #[derive(Debug, Clone)]
@@ -50,17 +51,15 @@ pub async fn seed(app: &App, seed: &Seed) -> Result<Seeded> {
 
 async fn make(app: &App, tx: &mut sqlx::PgConnection, seed: &Seed, email: &Email) -> Result<OrgId> {
     let org_id = OrgId::fresh(app.now(), app.entropy());
-    let new = New {
-        org_id: &org_id,
-        name: &seed.name,
+    let record = NewOrganization {
         slug: &seed.slug,
-        billing_email: email,
+        name: &seed.name,
+        billing_email: email.as_str(),
         cloud_region: "local",
         mfa_required: false,
         enforce_sso: false,
-        now: app.now(),
     };
-    let row = store::insert(tx, &new).await?;
+    let row = store::insert(tx, &New { org_id: &org_id, record: &record, now: app.now() }).await?;
     events::record(app, tx, Origin::system(app, org_id.clone()), created(&row)).await?;
     Ok(org_id)
 }

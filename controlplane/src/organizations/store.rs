@@ -1,9 +1,11 @@
 //! Organizations in PostgreSQL.
 
-use contract::{OrgId, Timestamp, UserId};
+use contract::caller::Limits;
+use contract::{OrgId, Tier, Timestamp, UserId};
+use serde_json::Value;
 use sqlx::PgConnection;
 
-use crate::http::text::Email;
+use crate::resources::{self, NewOrganization, Place, Source};
 use crate::{Error, OnConstraint, Result};
 
 /// A row, as the room sees it.
@@ -23,6 +25,25 @@ pub struct Organization {
     pub billing_provider_subscription_id: Option<String>,
     pub created_at: Timestamp,
     pub updated_at: Timestamp,
+    /// Of its resource, if it has one.
+    pub namespace: Option<String>,
+    pub resource_version: Option<i64>,
+    /// Of `contract::caller::Limits`: what differs from the tier's.
+    pub quotas: Value,
+    /// When its resource was gone.
+    pub removed_at: Option<Timestamp>,
+}
+
+impl Organization {
+    pub fn limits(&self) -> Result<Limits> {
+        let own = serde_json::from_value(self.quotas.clone()).map_err(Error::internal)?;
+        Ok(self.tier.parse::<Tier>().map_err(Error::internal)?.limits().overridden_by(own))
+    }
+
+    /// Where its resource is, if it has one.
+    pub fn place(&self) -> Option<Place> {
+        self.namespace.clone().map(|namespace| Place { namespace, name: self.slug.clone() })
+    }
 }
 
 pub async fn find(conn: &mut PgConnection, org_id: &OrgId) -> Result<Option<Organization>> {
@@ -42,8 +63,9 @@ pub async fn lock(conn: &mut PgConnection, org_id: &OrgId) -> Result<Organizatio
 }
 
 pub async fn by_slug(conn: &mut PgConnection, slug: &str) -> Result<Option<OrgId>> {
-    let org_id =
-        sqlx::query_scalar!("select org_id from organizations where slug = $1", slug).fetch_optional(conn).await?;
+    let org_id = sqlx::query_scalar!("select org_id from organizations where slug = $1 and removed_at is null", slug)
+        .fetch_optional(conn)
+        .await?;
     Ok(org_id.map(OrgId::from))
 }
 
@@ -63,20 +85,24 @@ pub async fn owned(conn: &mut PgConnection, user_id: &UserId) -> Result<i64> {
     Ok(count)
 }
 
+/// Whoever makes an organization of this slug, REST or the mirror, comes after the other.
+pub async fn serialise(conn: &mut PgConnection, slug: &str) -> Result<()> {
+    sqlx::query!("select pg_advisory_xact_lock(hashtextextended('organizations:' || $1, 0))", slug)
+        .execute(conn)
+        .await?;
+    Ok(())
+}
+
 /// A new organization: `free` and `active`.
 #[derive(Debug)]
 pub struct New<'a> {
     pub org_id: &'a OrgId,
-    pub name: &'a str,
-    pub slug: &'a str,
-    pub billing_email: &'a Email,
-    pub cloud_region: &'a str,
-    pub mfa_required: bool,
-    pub enforce_sso: bool,
+    pub record: &'a NewOrganization<'a>,
     pub now: Timestamp,
 }
 
 pub async fn insert(conn: &mut PgConnection, new: &New<'_>) -> Result<Organization> {
+    let NewOrganization { slug, name, billing_email, cloud_region, mfa_required, enforce_sso } = new.record;
     sqlx::query_as!(
         Organization,
         "insert into organizations
@@ -85,19 +111,115 @@ pub async fn insert(conn: &mut PgConnection, new: &New<'_>) -> Result<Organizati
          values ($1, $2, $3, $4, $5, 'free', 'active', $6, $7, $8, $8)
          returning *",
         new.org_id.as_str(),
-        new.name,
-        new.slug,
-        new.billing_email.as_str(),
-        new.cloud_region,
-        new.mfa_required,
-        new.enforce_sso,
+        name,
+        slug,
+        billing_email,
+        cloud_region,
+        mfa_required,
+        enforce_sso,
         new.now,
     )
     .fetch_one(conn)
     .await
+    .on_constraint("organizations_slug_key", || Error::conflict("slug_taken", format!("the slug `{slug}` is taken")))
+}
+
+/// A new organization, as its resource says.
+pub async fn insert_resource(
+    conn: &mut PgConnection,
+    said: &resources::Organization,
+    now: Timestamp,
+) -> Result<Organization> {
+    let Source { namespace, revision, .. } = &said.source;
+    sqlx::query_as!(
+        Organization,
+        "insert into organizations
+             (org_id, name, slug, billing_email, cloud_region, tier, quotas, status, mfa_required, enforce_sso,
+              namespace, resource_version, created_at, updated_at)
+         values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $13)
+         returning *",
+        said.org_id.as_str(),
+        said.name,
+        said.slug,
+        said.billing_email,
+        said.cloud_region,
+        said.tier.as_str(),
+        serde_json::to_value(said.quotas).map_err(Error::internal)?,
+        said.status,
+        said.mfa_required,
+        said.enforce_sso,
+        namespace,
+        revision,
+        now,
+    )
+    .fetch_one(conn)
+    .await
     .on_constraint("organizations_slug_key", || {
-        Error::conflict("slug_taken", format!("the slug `{}` is taken", new.slug))
+        Error::conflict("slug_taken", format!("the slug `{}` is taken", said.slug))
     })
+}
+
+/// What the resource says now. Not what it said before the row's version of it: `None` then.
+pub async fn project(
+    conn: &mut PgConnection,
+    said: &resources::Organization,
+    now: Timestamp,
+) -> Result<Option<Organization>> {
+    Ok(sqlx::query_as!(
+        Organization,
+        "update organizations
+         set name = $2, billing_email = $3, tier = $4, quotas = $5, status = $6, mfa_required = $7, enforce_sso = $8,
+             resource_version = $9, updated_at = $10
+         where org_id = $1 and resource_version < $9 and removed_at is null
+         returning *",
+        said.org_id.as_str(),
+        said.name,
+        said.billing_email,
+        said.tier.as_str(),
+        serde_json::to_value(said.quotas).map_err(Error::internal)?,
+        said.status,
+        said.mfa_required,
+        said.enforce_sso,
+        said.source.revision,
+        now,
+    )
+    .fetch_optional(conn)
+    .await?)
+}
+
+/// The resource is gone: nobody queries, and the slug is free. Says whether that is news.
+pub async fn remove(conn: &mut PgConnection, org_id: &OrgId, now: Timestamp) -> Result<bool> {
+    let done = sqlx::query!(
+        "update organizations set status = 'cancelled', removed_at = $2, updated_at = $2
+         where org_id = $1 and removed_at is null",
+        org_id.as_str(),
+        now,
+    )
+    .execute(conn)
+    .await?;
+    Ok(done.rows_affected() > 0)
+}
+
+/// The organization whose resource was there before a version.
+pub async fn at(conn: &mut PgConnection, place: &Place, before: i64) -> Result<Option<OrgId>> {
+    let org_id = sqlx::query_scalar!(
+        "select org_id from organizations
+         where namespace = $1 and slug = $2 and resource_version < $3 and removed_at is null",
+        place.namespace,
+        place.name,
+        before,
+    );
+    Ok(org_id.fetch_optional(conn).await?.map(OrgId::from))
+}
+
+/// Every organization that a resource is believed to stand behind.
+pub async fn resources(conn: &mut PgConnection) -> Result<Vec<(OrgId, Place)>> {
+    let rows = sqlx::query!(
+        r#"select org_id, namespace as "namespace!", slug from organizations
+           where namespace is not null and removed_at is null"#,
+    );
+    let rows = rows.fetch_all(conn).await?;
+    Ok(rows.into_iter().map(|row| (row.org_id.into(), Place { namespace: row.namespace, name: row.slug })).collect())
 }
 
 pub async fn update(conn: &mut PgConnection, changed: &Organization, now: Timestamp) -> Result<Organization> {

@@ -3,7 +3,6 @@
 
 use std::future::Future;
 use std::io;
-use std::net::SocketAddr;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
@@ -13,20 +12,22 @@ use hyper::Uri;
 use hyper::rt::{Read, ReadBufCursor, Write};
 use hyper_util::client::legacy::connect::{Connected, Connection};
 use hyper_util::rt::TokioIo;
-use rustls::ClientConfig;
 use rustls_pki_types::ServerName;
 use tokio::net::TcpStream;
 use tokio_rustls::TlsConnector;
 use tokio_rustls::client::TlsStream;
 use tower::Service;
 
+use crate::identity::Current;
+
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(3);
 
 #[derive(Clone)]
 pub struct Connector {
-    pub address: SocketAddr,
+    /// Host and port; a host's name is looked up for each connection.
+    pub address: Arc<str>,
     pub name: ServerName<'static>,
-    pub tls: Arc<ClientConfig>,
+    pub identity: Arc<Current>,
 }
 
 impl Service<Uri> for Connector {
@@ -39,12 +40,12 @@ impl Service<Uri> for Connector {
     }
 
     fn call(&mut self, _: Uri) -> Self::Future {
-        let Self { address, name, tls } = self.clone();
+        let Self { address, name, identity } = self.clone();
         Box::pin(async move {
             let connecting = async {
-                let tcp = TcpStream::connect(address).await?;
+                let tcp = TcpStream::connect(&*address).await?;
                 tcp.set_nodelay(true)?;
-                TlsConnector::from(tls).connect(name, tcp).await
+                TlsConnector::from(identity.client()).connect(name, tcp).await
             };
             let stream = tokio::time::timeout(CONNECT_TIMEOUT, connecting).await??;
             Ok(Link(TokioIo::new(stream)))

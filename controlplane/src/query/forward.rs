@@ -1,6 +1,5 @@
 //! One query to one data plane and its answer back, as a stream.
 
-use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -16,7 +15,6 @@ use hyper::body::Incoming;
 use hyper::header::{CONTENT_TYPE, HeaderMap, HeaderName, RETRY_AFTER, TE, TRAILER};
 use hyper_util::client::legacy::Client;
 use hyper_util::rt::{TokioExecutor, TokioTimer};
-use rustls::ClientConfig;
 use rustls_pki_types::ServerName;
 use serde::Deserialize;
 use serde_json::{Map, Value};
@@ -25,6 +23,7 @@ use super::breaker::Breaker;
 use super::connect::Connector;
 use crate::environments::placement;
 use crate::http::call::Call;
+use crate::identity::Current;
 use crate::{Error, Result};
 
 /// Beyond the longest time a query may take.
@@ -46,32 +45,32 @@ const PASSED_ON: [HeaderName; 6] = [
 
 /// The connections to all data planes, under the control plane's certificate.
 pub struct DataPlanes {
-    tls: Arc<ClientConfig>,
+    identity: Arc<Current>,
     lines: moka::sync::Cache<EnvId, Arc<Line>>,
 }
 
 /// The way to one data plane.
 struct Line {
-    address: SocketAddr,
+    address: Arc<str>,
     client: Client<Connector, Full<Bytes>>,
     breaker: Breaker,
 }
 
 impl DataPlanes {
-    /// `tls` holds the control plane's certificate and believes the platform's authority alone.
-    pub fn new(mut tls: ClientConfig) -> Self {
-        tls.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
+    /// `identity` holds the control plane's certificate and believes the platform's authority alone.
+    pub fn new(identity: Arc<Current>) -> Self {
         let lines = moka::sync::Cache::builder().max_capacity(LINES_MAX).time_to_idle(Duration::from_hours(1)).build();
-        Self { tls: Arc::new(tls), lines }
+        Self { identity, lines }
     }
 
     /// The line to an environment; a new one when its data plane has moved.
-    fn line(&self, env_id: &EnvId, address: SocketAddr) -> Result<Arc<Line>> {
-        if let Some(line) = self.lines.get(env_id).filter(|line| line.address == address) {
+    fn line(&self, env_id: &EnvId, address: &str) -> Result<Arc<Line>> {
+        if let Some(line) = self.lines.get(env_id).filter(|line| *line.address == *address) {
             return Ok(line);
         }
+        let address: Arc<str> = address.into();
         let name = ServerName::try_from(wire::environment_name(env_id)).map_err(Error::internal)?;
-        let connector = Connector { address, name, tls: Arc::clone(&self.tls) };
+        let connector = Connector { address: Arc::clone(&address), name, identity: Arc::clone(&self.identity) };
         let client = Client::builder(TokioExecutor::new())
             .pool_idle_timeout(IDLE)
             .pool_timer(TokioTimer::new())
@@ -90,7 +89,7 @@ pub async fn forward(cx: &Call, path: &str, body: &QueryBody) -> Result<Response
         placement::internal_address(&mut conn, &env_id).await?
     };
     let address = address.ok_or(Error::Unavailable("the environment has no data plane yet"))?;
-    let line = cx.app.data_planes()?.line(&env_id, address)?;
+    let line = cx.app.data_planes()?.line(&env_id, &address)?;
     line.breaker.try_pass(cx.now()).map_err(|retry_after_s| Error::CircuitOpen { retry_after_s })?;
     let request = request(cx, &env_id, path, body)?;
     match tokio::time::timeout(PATIENCE, line.client.request(request)).await {

@@ -52,7 +52,8 @@ async fn own_data_plane(world: &World, answer: Answer) {
 
 async fn place(world: &World, internal: SocketAddr) {
     let door = ("127.0.0.1".to_owned(), 5439);
-    let placement = Placement { internal, pg: door.clone(), tools: door, database: "demo".to_owned() };
+    let placement =
+        Placement { internal: internal.to_string(), pg: door.clone(), tools: door, database: "demo".to_owned() };
     environments::place(world.app.app.pool(), &world.env_id, &placement, world.app.app.now()).await.unwrap();
 }
 

@@ -121,9 +121,33 @@ async fn record(call: &Call, body: InviteBody) -> Result<(User, String)> {
     Ok((user, token))
 }
 
+/// Whoever is to own an organization that nobody signed up for. They own it once they have accepted,
+/// as anybody accepts; until then the token is in nobody's hands, because nobody asked for it.
+pub(crate) async fn invite_owner(
+    app: &App,
+    tx: &mut PgConnection,
+    org_id: &OrgId,
+    email: &Email,
+    origin: Origin,
+) -> Result<()> {
+    let token = app.entropy().base62(TOKEN_CHARACTERS);
+    let invitee = Invitee {
+        org_id,
+        email,
+        name: None,
+        role: Role::Owner,
+        token_sha256: &sha256(&token),
+        expires_at: app.now() + INVITATION,
+    };
+    let user = store::invite(tx, app, &invitee).await?;
+    let after = json!({"email": user.email, "role": user.role, "status": user.status});
+    let event = Event::new(EventType::UserInvited, user.user_id.as_str()).after(after);
+    events::record(app, tx, origin, event).await
+}
+
 /// The table "Tier quotas", row "Users".
 async fn within_tier(call: &Call, tx: &mut PgConnection) -> Result<()> {
-    let Some(limit) = call.tier.limits().max_users else {
+    let Some(limit) = call.limits.max_users else {
         return Ok(());
     };
     let count = store::count(tx, call.org_id(), Filter { role: None, status: None }).await?;

@@ -93,7 +93,7 @@ pub struct Removal {
     deleted: bool,
     removed_at: Timestamp,
     removed_by: String,
-    api_keys_revoked: u64,
+    api_keys_revoked: usize,
     sessions_terminated: u64,
 }
 
@@ -104,7 +104,7 @@ pub async fn remove(call: Call) -> Result<Json<Removal>> {
     }
     leaves_an_admin(&call, &mut tx, &user).await?;
     let removed_by = call.caller.actor_id().to_owned();
-    let api_keys_revoked = api_keys::revoke_all_of(&mut tx, &user.user_id, &removed_by, call.now()).await?;
+    let api_keys_revoked = api_keys::revoke_all_of(&call.app, &mut tx, &user.user_id, &removed_by).await?;
     let sessions_terminated = sessions::end_all(&mut tx, &user.user_id, call.now()).await?;
     store::remove(&mut tx, &user.user_id).await?;
     let before = json!({"email": user.email, "role": user.role, "status": user.status});

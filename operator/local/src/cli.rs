@@ -1,4 +1,5 @@
-//! The command line of `sluice`. `sluice` alone is `sluice up`.
+//! The command line of `sluice`. `sluice` alone is `sluice up`; under the name `kubectl-sluice` it is a
+//! plugin of kubectl.
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -6,6 +7,7 @@ use std::process::ExitCode;
 use clap::{Parser, Subcommand};
 use tracing_subscriber::EnvFilter;
 
+use crate::kubectl::{self, KubectlSluice};
 use crate::platform::Config;
 use crate::progress::say;
 
@@ -29,6 +31,8 @@ enum Command {
     Codes,
     /// Print every route with its role and scope.
     Routes,
+    /// What `kubectl sluice` does: environments on a cluster.
+    Kubectl(kubectl::Plugin),
     /// The engine's child process; the data plane starts it and speaks to it.
     #[command(hide = true)]
     Engine,
@@ -46,9 +50,13 @@ struct Migrate {
 
 /// Parses the command line and runs it.
 pub fn main() -> ExitCode {
+    if kubectl::is_plugin(std::env::args().next().as_deref()) {
+        return kubectl::run(KubectlSluice::parse().plugin);
+    }
     let Sluice { command, up } = Sluice::parse();
     match command.unwrap_or(Command::Up(up)) {
         Command::Engine => engine::child::run(),
+        Command::Kubectl(plugin) => kubectl::run(plugin),
         Command::SeedTpch { data, extension, scale } => {
             ended(engine::seed::tpch(&data, &extension, scale).map_err(|error| error.to_string()))
         }

@@ -132,6 +132,7 @@ impl LocalEnvironments {
             env_id: env_id.clone(),
             control_plane: control_plane.to_string(),
             identity,
+            reload: None,
             listeners: Listeners { pgwire: if demo { self.demo.pgwire } else { any }, rest: any, probes: any },
             engine: EngineSettings {
                 program: self.means.engine.program.clone(),
@@ -146,6 +147,7 @@ impl LocalEnvironments {
             local: true,
             local_trust: self.trusted.get().filter(|_| demo).cloned(),
             max_concurrent_queries: CONCURRENT_QUERIES_MAX,
+            grace: Duration::ZERO,
             drain: Duration::from_millis(TIMEOUT_MS_MAX),
             clock: Arc::clone(&self.means.clock),
             entropy: self.means.entropy.clone(),
@@ -162,7 +164,7 @@ impl LocalEnvironments {
         running.ready().await;
         let tools = if self.is_demo(&environment.env_id) { self.demo.tools } else { running.pgwire };
         let placement = Placement {
-            internal: running.rest,
+            internal: running.rest.to_string(),
             pg: (running.pgwire.ip().to_string(), running.pgwire.port()),
             tools: (tools.ip().to_string(), tools.port()),
             database: environment.slug.clone(),
@@ -209,13 +211,5 @@ impl Provisioner for LocalEnvironments {
         let (data_plane, placement) = self.start(environment).await?;
         running.insert(environment.env_id.clone(), (data_plane, placement.clone()));
         Ok(placement)
-    }
-
-    async fn connection(&self, env_id: &EnvId) -> Option<Placement> {
-        self.running.lock().await.get(env_id).map(|(_, placement)| placement.clone())
-    }
-
-    async fn remove(&self, _: &EnvId) -> Result<(), ProvisionError> {
-        Err(failed("local mode keeps its environments until ./dev reset"))
     }
 }

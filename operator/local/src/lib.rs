@@ -2,12 +2,15 @@
 //!
 //! PostgreSQL, the control plane and one data plane per environment, composed of the same `run`s
 //! that the cluster's binaries call. The engine of each environment is a child process of its own.
+//!
+//! For those who have a cluster, [`kubectl`] is the plugin `kubectl sluice`.
 #![forbid(unsafe_code)]
 
 pub mod cli;
 pub mod demo;
 pub mod env_file;
 pub mod environments;
+pub mod kubectl;
 pub mod platform;
 pub mod postgres;
 mod progress;

@@ -1,0 +1,106 @@
+//! What happens to a key, whoever asks for it: it is made, rotated, revoked. Under the lock of its
+//! environment, which the caller holds.
+
+use chrono::Duration;
+use contract::caller::Limits;
+use contract::governance::EnvironmentStatus;
+use contract::key::Minted;
+use contract::{EnvId, KeyId, Tier, Timestamp, UserId, key};
+use serde_json::json;
+use sqlx::PgConnection;
+
+use super::input::Admitted;
+use super::store::{self, Row};
+use super::{expiry, resource};
+use crate::events::{self, Event, EventType, Origin};
+use crate::{App, Error, Result, environments};
+
+/// A key to be.
+#[derive(Debug)]
+pub struct Making<'a> {
+    pub env_id: &'a EnvId,
+    pub wanted: &'a Admitted,
+    pub minted: &'a Minted,
+    pub by: &'a str,
+    pub tier: Tier,
+    pub limits: Limits,
+}
+
+/// Outside any transaction: a hash costs tens of milliseconds.
+pub async fn mint(app: &App, env_id: &EnvId) -> Result<Minted> {
+    let test_mode = environments::test_mode(app.pool(), env_id).await?.ok_or(Error::EnvironmentNotFound)?;
+    let (pepper, entropy) = (app.keyring().key_pepper(), app.entropy().clone());
+    app.slow_hash().run(move || key::mint(test_mode, &pepper, &entropy)).await?.map_err(Error::internal)
+}
+
+pub async fn make(app: &App, tx: &mut PgConnection, making: &Making<'_>, origin: impl Into<Origin>) -> Result<Row> {
+    let Making { env_id, wanted, minted, by, tier, limits } = *making;
+    let (_, _, environment) = environments::governed(tx, env_id).await?.ok_or(Error::EnvironmentNotFound)?;
+    if environment.status == EnvironmentStatus::Decommissioning {
+        return Err(Error::conflict("decommissioning", "the environment is being removed: it takes no new keys"));
+    }
+    let held = store::count_usable(tx, env_id, app.now()).await?;
+    if let Some(limit) = limits.max_api_keys_per_environment
+        && held >= i64::from(limit)
+    {
+        return Err(Error::TierLimit { tier, quota: "max_api_keys_per_environment", limit: u64::from(limit) });
+    }
+    let key_id = KeyId::fresh(app.now(), app.entropy());
+    store::insert(tx, env_id, &key_id, wanted, by, app.now()).await?;
+    store::insert_secret(tx, &key_id, minted, app.now()).await?;
+    let row = store::find(tx, env_id, &key_id).await?.ok_or(Error::NotFound { kind: "API key" })?;
+    let after = json!({"name": row.name, "prefix": row.prefix, "scopes": row.scopes, "user_id": row.user_id});
+    events::record(app, tx, origin, Event::new(EventType::KeyCreated, key_id).after(after)).await?;
+    Ok(row)
+}
+
+/// The minted text is the present one from now on. Returns when the old ones end.
+pub async fn rotate(
+    app: &App,
+    tx: &mut PgConnection,
+    (row, minted, grace): (&Row, &Minted, Duration),
+    origin: impl Into<Origin>,
+) -> Result<Timestamp> {
+    let now = app.now();
+    let ends = store::retire_secrets(tx, &row.key_id, now + grace, now).await?;
+    store::insert_secret(tx, &row.key_id, minted, now).await?;
+    let before = json!({"prefix": row.prefix});
+    let after = json!({"prefix": minted.prefix, "old_key_expires_at": ends});
+    let event = Event::new(EventType::KeyRotated, row.key_id.clone()).before(before).after(after);
+    events::record(app, tx, origin, event).await?;
+    expiry::announce(tx, app, &row.key_id, ends).await?;
+    Ok(ends)
+}
+
+pub async fn revoke(app: &App, tx: &mut PgConnection, row: &Row, by: &str, origin: impl Into<Origin>) -> Result<()> {
+    store::revoke(tx, &row.key_id, by, app.now()).await?;
+    let before = json!({"name": row.name, "prefix": row.prefix});
+    let event = Event::new(EventType::KeyRevoked, row.key_id.clone()).before(before);
+    events::record(app, tx, origin, event).await
+}
+
+/// "The user's keys are revoked": those that act for the user, in every environment. How many.
+pub async fn revoke_all_of(app: &App, tx: &mut PgConnection, user_id: &UserId, by: &str) -> Result<usize> {
+    let revoked = store::revoke_all_of(tx, user_id, by, app.now()).await?;
+    for key_id in &revoked {
+        resource::tell(app, tx, key_id).await?;
+    }
+    Ok(revoked.len())
+}
+
+/// Every key of an environment that is going.
+pub async fn revoke_all_in(
+    app: &App,
+    tx: &mut PgConnection,
+    env_id: &EnvId,
+    origin: &(dyn Fn() -> Origin + Send + Sync),
+) -> Result<()> {
+    for key_id in store::unrevoked(tx, env_id).await? {
+        if let Some(row) = store::find(tx, env_id, &key_id).await? {
+            let origin = origin();
+            let by = origin.actor_id.clone();
+            revoke(app, tx, &row, &by, origin).await?;
+        }
+    }
+    Ok(())
+}

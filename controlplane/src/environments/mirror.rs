@@ -1,0 +1,106 @@
+//! Environments that somebody writes as resources: the row follows.
+//!
+//! May be repeated, by several replicas and in any order: a row knows which version of the resource
+//! it tells, and never goes back.
+
+use contract::governance::EnvironmentStatus;
+use contract::{EnvId, OrgId};
+use serde_json::json;
+use sqlx::PgConnection;
+
+use super::store::{self, Row};
+use crate::events::{self, Event, EventType, Origin};
+use crate::organizations::{self, mirror::Projected};
+use crate::resources::{Environment, Place};
+use crate::{App, Error, Result, api_keys};
+
+/// Brings the row to what the resource says. `None`: its organization is not known, or not yet.
+pub async fn project(app: &App, said: &Environment) -> Result<Option<Projected>> {
+    let mut tx = app.pool().begin().await?;
+    let place = Place { namespace: said.source.namespace.clone(), name: said.organization.clone() };
+    let Some(org_id) = organizations::store::at(&mut tx, &place, i64::MAX).await? else {
+        return Ok(None);
+    };
+    store::serialise(&mut tx, &org_id).await?;
+    let origin = || {
+        let origin = Origin::writer(app, org_id.clone(), &said.source.writer);
+        Origin { env_id: Some(said.env_id.clone()), ..origin }
+    };
+    store::lock(&mut tx, &said.env_id).await?;
+    let projected = match store::find(&mut tx, &org_id, &said.env_id).await? {
+        Some(before) => change(app, &mut tx, &before, said, &origin).await?,
+        None => make(app, &mut tx, &org_id, said, &origin).await?,
+    };
+    tx.commit().await?;
+    Ok(Some(projected))
+}
+
+async fn make(
+    app: &App,
+    tx: &mut PgConnection,
+    org_id: &OrgId,
+    said: &Environment,
+    origin: &(dyn Fn() -> Origin + Send + Sync),
+) -> Result<Projected> {
+    // Of one name there is one resource: an older one is gone, and was not seen to go.
+    if let Some(earlier) = store::at(tx, org_id, &said.slug, said.source.revision).await? {
+        remove(app, tx, org_id, &earlier).await?;
+    }
+    store::insert_resource(tx, &Row::of(said, org_id, app.now()), said).await?;
+    let after = json!({"name": said.name, "slug": said.slug});
+    let event = Event::new(EventType::EnvironmentCreated, said.env_id.clone()).after(after);
+    events::record(app, tx, origin(), event).await?;
+    Ok(Projected::Made)
+}
+
+async fn change(
+    app: &App,
+    tx: &mut PgConnection,
+    before: &Row,
+    said: &Environment,
+    origin: &(dyn Fn() -> Origin + Send + Sync),
+) -> Result<Projected> {
+    if !store::project(tx, said, app.now()).await? {
+        return Ok(Projected::Known);
+    }
+    let became = |status: EnvironmentStatus| said.status == status && before.status != status.as_str();
+    if became(EnvironmentStatus::Suspended) {
+        let event = Event::new(EventType::EnvironmentSuspended, said.env_id.clone());
+        let event = event.before(json!({"status": before.status})).after(json!({"status": said.status}));
+        events::record(app, tx, origin(), event).await?;
+    }
+    if became(EnvironmentStatus::Decommissioning) {
+        api_keys::revoke_all_in(app, tx, &said.env_id, origin).await?;
+    }
+    Ok(Projected::Changed)
+}
+
+/// The resource is gone: the keys are revoked, and the slug is free.
+pub async fn removed(app: &App, env_id: &EnvId) -> Result<()> {
+    let mut tx = app.pool().begin().await?;
+    store::lock(&mut tx, env_id).await?;
+    if let Some((org_id, _)) = store::place(&mut tx, env_id).await? {
+        remove(app, &mut tx, &org_id, env_id).await?;
+    }
+    tx.commit().await?;
+    Ok(())
+}
+
+async fn remove(app: &App, tx: &mut PgConnection, org_id: &OrgId, env_id: &EnvId) -> Result<()> {
+    if !store::remove(tx, env_id, app.now()).await? {
+        return Ok(());
+    }
+    let origin = || Origin { env_id: Some(env_id.clone()), ..Origin::system(app, org_id.clone()) };
+    api_keys::revoke_all_in(app, tx, env_id, &origin).await?;
+    events::record(app, tx, origin(), Event::new(EventType::EnvironmentRemoved, env_id.clone())).await
+}
+
+/// Every environment that a resource is believed to stand behind.
+pub async fn known(app: &App) -> Result<Vec<(EnvId, Place)>> {
+    store::resources(&mut *app.pool().acquire().await?).await
+}
+
+/// A resource of this name that is not this environment's: it was deleted and made anew.
+pub fn same(said: &Environment, row: &Row) -> Result<()> {
+    if said.env_id == row.env_id { Ok(()) } else { Err(Error::EnvironmentNotFound) }
+}

@@ -1,0 +1,182 @@
+//! The children of an environment: every kind of object that stands for one in the cluster.
+//!
+//! One enum both for what there should be and for what there is, so that the two can be compared.
+
+use std::fmt;
+use std::sync::Arc;
+
+use k8s_openapi::api::apps::v1::Deployment;
+use k8s_openapi::api::core::v1::{ConfigMap, PersistentVolumeClaim, Service, ServiceAccount};
+use k8s_openapi::api::networking::v1::NetworkPolicy;
+use k8s_openapi::api::policy::v1::PodDisruptionBudget;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
+use kube::core::{ApiResource, DynamicObject, GroupVersionKind};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use sha2::{Digest, Sha256};
+
+/// SHA-256 of the object as it was last applied, without this annotation. What is no longer wanted
+/// leaves no other trace in a live object.
+pub const APPLIED_HASH: &str = "sluice.dev/applied-hash";
+
+/// In the order in which they are applied: the workload last.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub enum Kind {
+    ServiceAccount,
+    PersistentVolumeClaim,
+    ConfigMap,
+    Secret,
+    /// Of cert-manager.
+    Certificate,
+    Service,
+    NetworkPolicy,
+    PodDisruptionBudget,
+    Deployment,
+    /// Of the snapshot controller: the last state of a volume that goes.
+    VolumeSnapshot,
+    /// Ours: a key of the environment.
+    ApiKey,
+}
+
+impl Kind {
+    pub const ALL: [Self; 11] = [
+        Self::ServiceAccount,
+        Self::PersistentVolumeClaim,
+        Self::ConfigMap,
+        Self::Secret,
+        Self::Certificate,
+        Self::Service,
+        Self::NetworkPolicy,
+        Self::PodDisruptionBudget,
+        Self::Deployment,
+        Self::VolumeSnapshot,
+        Self::ApiKey,
+    ];
+
+    /// Group, version, kind and plural, for requests.
+    pub fn resource(self) -> ApiResource {
+        let (group, version, plural) = match self {
+            Self::ServiceAccount => ("", "v1", "serviceaccounts"),
+            Self::PersistentVolumeClaim => ("", "v1", "persistentvolumeclaims"),
+            Self::ConfigMap => ("", "v1", "configmaps"),
+            Self::Secret => ("", "v1", "secrets"),
+            Self::Service => ("", "v1", "services"),
+            Self::NetworkPolicy => ("networking.k8s.io", "v1", "networkpolicies"),
+            Self::PodDisruptionBudget => ("policy", "v1", "poddisruptionbudgets"),
+            Self::Deployment => ("apps", "v1", "deployments"),
+            Self::Certificate => ("cert-manager.io", "v1", "certificates"),
+            Self::VolumeSnapshot => ("snapshot.storage.k8s.io", "v1", "volumesnapshots"),
+            Self::ApiKey => (crds::GROUP, crds::VERSION, "apikeys"),
+        };
+        ApiResource::from_gvk_with_plural(&GroupVersionKind::gvk(group, version, &self.to_string()), plural)
+    }
+}
+
+impl fmt::Display for Kind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Debug::fmt(self, f)
+    }
+}
+
+/// A child by kind and name; all are in the environment's namespace.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub struct Key {
+    pub kind: Kind,
+    pub name: String,
+}
+
+impl fmt::Display for Key {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}/{}", self.kind, self.name)
+    }
+}
+
+/// A child as a whole object. Secrets are not among them: their values stay out of plans.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Child {
+    ServiceAccount(Arc<ServiceAccount>),
+    PersistentVolumeClaim(Arc<PersistentVolumeClaim>),
+    ConfigMap(Arc<ConfigMap>),
+    Service(Arc<Service>),
+    NetworkPolicy(Arc<NetworkPolicy>),
+    PodDisruptionBudget(Arc<PodDisruptionBudget>),
+    Deployment(Arc<Deployment>),
+    /// `cert-manager.io/v1`.
+    Certificate(Arc<DynamicObject>),
+    /// `snapshot.storage.k8s.io/v1`.
+    VolumeSnapshot(Arc<DynamicObject>),
+}
+
+impl Child {
+    pub fn kind(&self) -> Kind {
+        match self {
+            Self::ServiceAccount(_) => Kind::ServiceAccount,
+            Self::PersistentVolumeClaim(_) => Kind::PersistentVolumeClaim,
+            Self::ConfigMap(_) => Kind::ConfigMap,
+            Self::Service(_) => Kind::Service,
+            Self::NetworkPolicy(_) => Kind::NetworkPolicy,
+            Self::PodDisruptionBudget(_) => Kind::PodDisruptionBudget,
+            Self::Deployment(_) => Kind::Deployment,
+            Self::Certificate(_) => Kind::Certificate,
+            Self::VolumeSnapshot(_) => Kind::VolumeSnapshot,
+        }
+    }
+
+    pub fn metadata(&self) -> &ObjectMeta {
+        match self {
+            Self::ServiceAccount(it) => &it.metadata,
+            Self::PersistentVolumeClaim(it) => &it.metadata,
+            Self::ConfigMap(it) => &it.metadata,
+            Self::Service(it) => &it.metadata,
+            Self::NetworkPolicy(it) => &it.metadata,
+            Self::PodDisruptionBudget(it) => &it.metadata,
+            Self::Deployment(it) => &it.metadata,
+            Self::Certificate(it) | Self::VolumeSnapshot(it) => &it.metadata,
+        }
+    }
+
+    fn metadata_mut(&mut self) -> &mut ObjectMeta {
+        match self {
+            Self::ServiceAccount(it) => &mut Arc::make_mut(it).metadata,
+            Self::PersistentVolumeClaim(it) => &mut Arc::make_mut(it).metadata,
+            Self::ConfigMap(it) => &mut Arc::make_mut(it).metadata,
+            Self::Service(it) => &mut Arc::make_mut(it).metadata,
+            Self::NetworkPolicy(it) => &mut Arc::make_mut(it).metadata,
+            Self::PodDisruptionBudget(it) => &mut Arc::make_mut(it).metadata,
+            Self::Deployment(it) => &mut Arc::make_mut(it).metadata,
+            Self::Certificate(it) | Self::VolumeSnapshot(it) => &mut Arc::make_mut(it).metadata,
+        }
+    }
+
+    /// With [`APPLIED_HASH`] upon it, and the same as JSON.
+    pub fn hashed(mut self) -> (Self, Value) {
+        // to write a value of plain fields as JSON does not fail
+        let mut json = self.json().unwrap_or_default();
+        let hash = hex::encode(Sha256::digest(json.to_string()));
+        let annotations = self.metadata_mut().annotations.get_or_insert_default();
+        annotations.insert(APPLIED_HASH.to_owned(), hash);
+        let annotations = serde_json::to_value(annotations).unwrap_or_default();
+        if let Some(metadata) = json.get_mut("metadata").and_then(Value::as_object_mut) {
+            metadata.insert("annotations".to_owned(), annotations);
+        }
+        (self, json)
+    }
+
+    pub fn key(&self) -> Key {
+        Key { kind: self.kind(), name: self.metadata().name.clone().unwrap_or_default() }
+    }
+
+    /// The object as it goes over the wire, `apiVersion` and `kind` included.
+    pub fn json(&self) -> Result<Value, serde_json::Error> {
+        match self {
+            Self::ServiceAccount(it) => serde_json::to_value(it.as_ref()),
+            Self::PersistentVolumeClaim(it) => serde_json::to_value(it.as_ref()),
+            Self::ConfigMap(it) => serde_json::to_value(it.as_ref()),
+            Self::Service(it) => serde_json::to_value(it.as_ref()),
+            Self::NetworkPolicy(it) => serde_json::to_value(it.as_ref()),
+            Self::PodDisruptionBudget(it) => serde_json::to_value(it.as_ref()),
+            Self::Deployment(it) => serde_json::to_value(it.as_ref()),
+            Self::Certificate(it) | Self::VolumeSnapshot(it) => serde_json::to_value(it.as_ref()),
+        }
+    }
+}

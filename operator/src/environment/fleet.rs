@@ -1,0 +1,107 @@
+//! Which environments may move to the release's version of the data plane: a few at a time.
+//!
+//! "Moves only under the rollout values: waves (1 % → 10 % → 100 %), max N in flight, halt on first
+//! failure." Decided for all at once by one pure function, so that reconciles that run side by side
+//! agree: the order of the fleet is fixed, and whoever is not done yet keeps its place in it.
+
+use std::collections::BTreeSet;
+
+use crds::{ConditionStatus, ConditionType, Environment};
+use k8s_openapi::api::apps::v1::Deployment;
+
+use super::conditions::find;
+use super::plan::Hold;
+use super::workload;
+
+/// How fast a fleet moves.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Rollout {
+    /// Environments that are being moved at the same time.
+    pub max_in_flight: usize,
+    /// Rising percentages; a wave opens when the one before is done. 100 follows by itself.
+    pub waves: Vec<u8>,
+}
+
+impl Default for Rollout {
+    fn default() -> Self {
+        Self { max_in_flight: 10, waves: vec![1, 10, 100] }
+    }
+}
+
+/// An environment on its way.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Member {
+    /// Its uid, which also gives its place: unrelated to who owns it.
+    pub uid: String,
+    pub state: Movement,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Movement {
+    /// At another version.
+    Waiting,
+    /// Told to move, not there yet.
+    Moving,
+    /// Told to move, and did not come up in time.
+    Failed,
+    /// There.
+    Arrived,
+}
+
+/// The uids that may move now, those on their way included.
+pub fn may_move(members: &[Member], rollout: &Rollout) -> BTreeSet<String> {
+    let mut fleet: Vec<&Member> = members.iter().collect();
+    fleet.sort_by(|a, b| a.uid.cmp(&b.uid));
+    let begun = |member: &&&Member| matches!(member.state, Movement::Moving | Movement::Failed);
+    let mut moving: BTreeSet<String> = fleet.iter().filter(begun).map(|member| member.uid.clone()).collect();
+    if fleet.iter().any(|member| member.state == Movement::Failed) {
+        return moving;
+    }
+    let open = open_wave(&fleet, rollout);
+    for member in fleet.iter().take(open).filter(|member| member.state == Movement::Waiting) {
+        if moving.len() >= rollout.max_in_flight {
+            break;
+        }
+        moving.insert(member.uid.clone());
+    }
+    moving
+}
+
+/// How many of the fleet, from its beginning, the present wave reaches.
+fn open_wave(fleet: &[&Member], rollout: &Rollout) -> usize {
+    let reach = |percent: u8| (fleet.len() * usize::from(percent.min(100))).div_ceil(100);
+    rollout
+        .waves
+        .iter()
+        .map(|percent| reach(*percent))
+        .find(|&wave| fleet.iter().take(wave).any(|member| member.state != Movement::Arrived))
+        .unwrap_or(fleet.len())
+}
+
+impl Member {
+    /// Where an environment stands on its way to `target`; none of one that does not take part:
+    /// pinned to a version, being deleted, held, or not able to move.
+    pub fn of(environment: &Environment, deployment: Option<&Deployment>, target: &str) -> Option<Self> {
+        let status = environment.status.as_ref()?;
+        let deployment = deployment?;
+        let valid =
+            find(&status.conditions, ConditionType::SpecValid).is_some_and(|it| it.status == ConditionStatus::True);
+        if environment.spec.data_plane.version.is_some() || environment.metadata.deletion_timestamp.is_some() {
+            return None;
+        }
+        let told = workload::version(deployment).is_some_and(|version| version == target);
+        let state = if !told {
+            if !valid || Hold::of(environment) != Hold::No {
+                return None;
+            }
+            Movement::Waiting
+        } else if status.version.as_deref() == Some(target) {
+            Movement::Arrived
+        } else if workload::gave_up(deployment) {
+            Movement::Failed
+        } else {
+            Movement::Moving
+        };
+        Some(Self { uid: environment.metadata.uid.clone()?, state })
+    }
+}
