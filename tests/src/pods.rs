@@ -164,7 +164,7 @@ struct Services {
 impl Services {
     fn placement(&self) -> Placement {
         let host = (self.psql.ip().to_string(), self.psql.port());
-        Placement { internal: self.rest, pg: host.clone(), tools: host, database: "main".to_owned() }
+        Placement { internal: self.rest.to_string(), pg: host.clone(), tools: host, database: "main".to_owned() }
     }
 }
 
@@ -172,14 +172,6 @@ impl Services {
 impl Provisioner for Services {
     async fn provision(&self, _: &Provision) -> Result<Placement, ProvisionError> {
         Ok(self.placement())
-    }
-
-    async fn connection(&self, _: &EnvId) -> Option<Placement> {
-        Some(self.placement())
-    }
-
-    async fn remove(&self, _: &EnvId) -> Result<(), ProvisionError> {
-        Ok(())
     }
 }
 
