@@ -4,3 +4,4 @@
 
 mod node;
 mod server;
+mod two_writers;
