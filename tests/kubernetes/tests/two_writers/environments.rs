@@ -9,6 +9,10 @@ use super::Platform;
 #[tokio::test]
 async fn what_rest_makes_is_a_resource_and_both_show_the_same() {
     let platform = Platform::start("rest").await;
+    let organizations: Api<crds::Organization> = platform.world.api();
+    let tier = Patch::Merge(json!({"spec": {"tier": "cloud"}}));
+    organizations.patch("ada", &PatchParams::default(), &tier).await.unwrap();
+    platform.organization(|org| org["tier"] == "cloud").await;
     let body = json!({"name": "Dev", "slug": "dev", "settings": {"query_timeout_ms": 7000, "test_mode": true}});
     let made = platform.expect(201, Method::POST, &platform.path("/environments"), body.clone()).await;
     let environments: Api<crds::Environment> = platform.world.api();

@@ -54,7 +54,7 @@ async fn a_key_of_kubectl_is_looked_at_again_when_rest_rotates_it() {
         name: "ci".to_owned(),
         scopes: vec!["query:read".to_owned()],
         ip_allowlist: Vec::new(),
-        expires_in_days: None,
+        expires_in_days: Some(30),
         user_id: None,
         key_id: None,
         rotation_id: None,
@@ -62,6 +62,9 @@ async fn a_key_of_kubectl_is_looked_at_again_when_rest_rotates_it() {
         text_wanted: true,
     };
     let made = resource::put(platform.app(), &wanted).await.unwrap().unwrap();
+    resource::put(platform.app(), &Wanted { text_wanted: false, ..wanted }).await.unwrap().unwrap();
+    let updates = "select count(*)::text from iam_events where event_type = 'key.updated'";
+    assert_eq!(platform.row(updates).await, "0", "a clock that goes on changes no expiry");
     let path = format!("/v1/environments/{env_id}/api-keys/{}/rotate", made.row.key_id);
     let rotated = platform.expect(200, Method::POST, &path, Value::Null).await;
     let objects: Api<crds::ApiKey> = platform.world.api();
