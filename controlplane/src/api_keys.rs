@@ -37,7 +37,9 @@ pub fn routes() -> Routes {
     Routes::new()
         .get("/v1/environments/{env_id}/api-keys", Admin, KeyRead, http::list)
         .post("/v1/environments/{env_id}/api-keys", Admin, KeyWrite, http::create)
+        .secret("key")
         .post("/v1/environments/{env_id}/api-keys/{key_id}/rotate", Admin, KeyWrite, http::rotate)
+        .secret("new_key")
         .delete("/v1/environments/{env_id}/api-keys/{key_id}", Admin, KeyWrite, http::revoke)
 }
 

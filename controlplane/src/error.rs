@@ -208,6 +208,9 @@ impl IntoResponse for Error {
         }
         let problem = self.problem();
         let mut response = Response::new(axum::body::Body::empty());
+        if let Ok(status) = axum::http::StatusCode::from_u16(problem.code.http()) {
+            *response.status_mut() = status;
+        }
         response.extensions_mut().insert(problem);
         response
     }

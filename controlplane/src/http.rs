@@ -1,11 +1,13 @@
 //! The hallway: what every request walks through, in this order.
 //!
-//! Request id → address → body limit → (guard: who → rate limit → may they) → room → error body →
+//! Request id → address → body limit → (guard: who → rate limit → may they) → idempotency → room →
+//! error body →
 //! `X-Request-Id` and rate limit headers. A room never renders an error: it names a row of the
 //! code table, and the hallway writes body 1 with the request id.
 
 pub mod call;
 mod guard;
+pub mod idempotency;
 pub mod json;
 pub mod page;
 mod peer;

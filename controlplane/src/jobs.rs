@@ -19,6 +19,7 @@ use sqlx::types::Json;
 use crate::api_keys::{expiry, resource};
 use crate::authentication::sessions;
 use crate::environments::placement;
+use crate::http::idempotency;
 use crate::{App, Error, Result};
 
 /// Waits after the first, second, … failure; after the last one the job has failed.
@@ -38,6 +39,8 @@ const VERSION: u8 = 1;
 pub enum Job {
     /// Forgets sessions that ended long ago. Hourly.
     SweepSessions,
+    /// Forgets answers to repeated requests after a day. Hourly.
+    SweepIdempotencyKeys,
     /// Places the data plane of a new environment.
     ProvisionEnvironment { env_id: EnvId },
     /// Says that old secrets of a key are about to end.
@@ -48,11 +51,13 @@ pub enum Job {
 
 impl Job {
     /// Jobs that are always in the queue, and how often they run.
-    const PERIODIC: [(Self, Duration); 1] = [(Self::SweepSessions, Duration::hours(1))];
+    const PERIODIC: [(Self, Duration); 2] =
+        [(Self::SweepSessions, Duration::hours(1)), (Self::SweepIdempotencyKeys, Duration::hours(1))];
 
     async fn run(&self, app: &App) -> Result<()> {
         match self {
             Self::SweepSessions => sessions::sweep(app).await,
+            Self::SweepIdempotencyKeys => idempotency::sweep(app).await,
             Self::ProvisionEnvironment { env_id } => placement::provision(app, env_id).await,
             Self::KeyExpiring { key_id, ends } => expiry::say(app, key_id, *ends).await,
             Self::WriteKey { key_id } => resource::write(app, key_id).await,
@@ -244,10 +249,11 @@ mod tests {
         let app = TestApp::start().await;
         schedule(&app.app).await.unwrap();
         schedule(&app.app).await.unwrap();
-        assert_eq!((run_due(&app.app).await.unwrap(), run_due(&app.app).await.unwrap()), (1, 0));
+        let periodic = Job::PERIODIC.len();
+        assert_eq!((run_due(&app.app).await.unwrap(), run_due(&app.app).await.unwrap()), (periodic, 0));
         app.advance(Duration::hours(1));
-        assert_eq!(run_due(&app.app).await.unwrap(), 1);
-        assert_eq!(waiting(&app).await, 1);
+        assert_eq!(run_due(&app.app).await.unwrap(), periodic);
+        assert_eq!(usize::try_from(waiting(&app).await), Ok(periodic));
     }
 
     #[tokio::test]
@@ -273,7 +279,8 @@ mod tests {
     #[tokio::test]
     async fn a_job_whose_worker_died_is_picked_up_again() {
         let app = TestApp::start().await;
-        schedule(&app.app).await.unwrap();
+        let mut conn = app.app.pool().acquire().await.unwrap();
+        enqueue(&app.app, &mut conn, Job::SweepSessions, app.app.now()).await.unwrap();
         let first = pick(&app.app).await.unwrap().unwrap();
         assert!(pick(&app.app).await.unwrap().is_none());
         app.advance(LOCK);

@@ -31,13 +31,6 @@ pub struct Case {
     pub change: Option<Value>,
 }
 
-impl Case {
-    /// The object after the change.
-    pub fn changed(&self) -> Option<Value> {
-        self.change.as_ref().map(|change| merged(&self.created, change))
-    }
-}
-
 /// Every rule in `folder`.
 pub fn read(folder: &Path) -> Vec<Rule> {
     KINDS.into_iter().flat_map(|(name, kind)| of_kind(folder, name, kind)).collect()
@@ -63,7 +56,7 @@ fn json(path: &Path) -> Value {
 }
 
 /// RFC 7386: members replace members, `null` removes.
-fn merged(target: &Value, patch: &Value) -> Value {
+pub fn merged(target: &Value, patch: &Value) -> Value {
     let Value::Object(patch) = patch else { return patch.clone() };
     let mut members = target.as_object().cloned().unwrap_or_else(Map::new);
     for (name, value) in patch {

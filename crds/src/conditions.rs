@@ -89,6 +89,8 @@ pub enum Reason {
     Expired,
     /// The key was revoked.
     Revoked,
+    /// The volume is being made larger.
+    Resizing,
     /// The storage class does not let a volume grow.
     ExpansionNotAllowed,
     /// The API server refused a write; its message says why.

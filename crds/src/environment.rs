@@ -230,7 +230,7 @@ pub struct Scheduling {
     /// Taints of nodes that do not keep replicas away.
     #[schemars(length(max = 32))]
     pub tolerations: Vec<Toleration>,
-    /// The pods' `PriorityClass`.
+    /// The `PriorityClass` of the pods.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub priority_class_name: Option<String>,
 }

@@ -133,7 +133,7 @@ impl Error {
     pub fn outcome(&self) -> contract::report::Outcome {
         use contract::report::Outcome;
         match self {
-            Self::Cancelled => Outcome::Cancelled,
+            Self::Cancelled | Self::ShuttingDown => Outcome::Cancelled,
             Self::Engine(error) if error.kind == engine::Kind::Interrupted => Outcome::Cancelled,
             Self::Engine(_) | Self::ColumnMissing { .. } | Self::Timeout(_) | Self::RowLimit { .. } => Outcome::Failed,
             _ => Outcome::Refused,

@@ -10,13 +10,17 @@
 
 pub mod answer;
 pub mod ask;
+pub mod certificates;
 pub mod config;
 pub mod doors;
 pub mod encode;
+pub mod ending;
 pub mod error;
 pub mod governance;
+pub mod ownership;
 pub mod pipeline;
 pub mod plane;
+pub mod process;
 pub mod sessions;
 #[cfg(any(test, feature = "testing"))]
 pub mod testing;
@@ -24,6 +28,7 @@ pub mod trail;
 
 pub use answer::{Answer, Column, Command, Description, Rows, Totals};
 pub use ask::{Ask, Declared, Names};
+pub use ending::Ending;
 pub use error::Error;
 pub use pipeline::Pipeline;
 pub use plane::{DataPlane, Running, StartError};

@@ -22,6 +22,7 @@ mod row_filter;
 mod semaphore;
 mod snapshot;
 mod tables;
+mod threshold;
 pub mod transaction;
 mod transpile;
 
@@ -29,13 +30,12 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
-use contract::wire::{TIMEOUT_MS_MAX, Who};
+use contract::wire::Who;
 use contract::{Entropy, Governance, SharedClock};
 use tokio::sync::{Mutex, OwnedMutexGuard, watch};
 use tokio_util::sync::CancellationToken;
 
 use crate::answer::Description;
-use crate::governance::report::Log;
 use crate::sessions::Snapshots;
 use crate::trail::{Stage, Trail};
 use crate::{Answer, Ask, Error};
@@ -45,6 +45,7 @@ use transaction::ClientTransaction;
 
 pub use quota::Purse;
 pub use semaphore::Gate;
+pub use threshold::{Books, House, Threshold};
 
 type Result<T> = std::result::Result<T, Error>;
 
@@ -56,13 +57,13 @@ pub type EngineSlot = watch::Receiver<Option<engine::Engine>>;
 pub struct Pipeline {
     pub snapshots: Snapshots,
     pub engine: EngineSlot,
+    pub threshold: Threshold,
     pub gate: Gate,
-    pub purse: Purse,
-    pub log: Arc<Log>,
     pub remembered: Remembered,
     pub clock: SharedClock,
     pub entropy: Entropy,
-    pub shutdown: CancellationToken,
+    /// Nothing begins any more, and what runs is cancelled.
+    pub closed: CancellationToken,
 }
 
 /// What need not be found out twice. Nothing in it depends on who asks.
@@ -79,6 +80,10 @@ struct Query {
     ask: Ask,
     timeout: Duration,
     deadline: Instant,
+    books: Arc<Books>,
+    /// It has waited before stage 1, and is not sent away there.
+    waited: bool,
+    closed: CancellationToken,
     /// Its `started` entry is in the log.
     started: AtomicBool,
 }
@@ -86,7 +91,7 @@ struct Query {
 impl Pipeline {
     /// Runs one statement. The answer's rows stream; metering and audit follow when they end.
     pub async fn run(self: &Arc<Self>, ask: Ask) -> Result<Answer> {
-        let query = Query::admitted(ask, &*self.rules()?, &self.shutdown)?;
+        let query = threshold::cross(self, ask).await?;
         let closing = Closing::open(self, query); // 14 and 15, which cannot be forgotten
         match Box::pin(self.governed(closing.query(), closing.trail())).await {
             Ok(masked) => closing.deliver(masked), // when the stream ends, fails or is dropped
@@ -115,7 +120,7 @@ impl Pipeline {
         let extracted = t.now(Stage::TableExtraction, || tables::extract(text, t))?; //            2
         let allowed = t.at(Stage::PolicyCheck, Box::pin(policy::check(self, query, rules, extracted, t))).await?; // 3
         let costed = t.now(Stage::CostEstimate, || cost::estimate(allowed, t)); //                 4
-        let afforded = t.at(Stage::QuotaCheck, Box::pin(quota::check(self, rules, costed))).await?; //       5
+        let afforded = t.at(Stage::QuotaCheck, Box::pin(quota::check(&query.books.purse, rules, costed))).await?; //       5
         let filtered = t.now(Stage::RowFilter, || row_filter::apply(&self.remembered.filters, rules, afforded, t))?; //      6
         let embedded = t.now(Stage::VectorEmbed, || embed::vectors(filtered))?; //                 7
         let native = t.now(Stage::Transpile, || transpile::to_engine(query, embedded, t))?; //     8
@@ -127,8 +132,8 @@ impl Pipeline {
     /// What the statement takes and gives, without running it: the gates, then the engine's own
     /// description of the generated SQL. Neither billed nor audited.
     pub async fn describe(self: &Arc<Self>, ask: &Ask) -> Result<Description> {
+        let query = threshold::cross(self, ask.clone()).await?;
         let rules = self.rules()?;
-        let query = Query::admitted(ask.clone(), &rules, &self.shutdown)?;
         let t = Trail::new();
         let extracted = tables::extract(&ask.sql, &t)?;
         let allowed = Box::pin(policy::check(self, &query, &rules, extracted, &t)).await?;
@@ -153,19 +158,11 @@ impl Pipeline {
 }
 
 impl Query {
-    fn admitted(ask: Ask, rules: &Governance, shutdown: &CancellationToken) -> Result<Self> {
-        if shutdown.is_cancelled() {
-            return Err(Error::ShuttingDown);
-        }
-        let settings = Duration::from_millis(rules.environment.query_timeout_ms);
-        let timeout = ask.timeout.unwrap_or(settings).min(Duration::from_millis(TIMEOUT_MS_MAX));
-        Ok(Self { ask, timeout, deadline: Instant::now() + timeout, started: AtomicBool::new(false) })
-    }
-
     /// What an engine's error means to this caller.
     fn fault(&self, error: engine::Error) -> Error {
         match error.kind {
             engine::Kind::Timeout => Error::Timeout(self.timeout),
+            engine::Kind::Interrupted if self.closed.is_cancelled() => Error::ShuttingDown,
             engine::Kind::Interrupted => Error::Cancelled,
             engine::Kind::InvalidInput if error.message.contains(sql::CHECK_FAILED) => Error::RowRefused,
             engine::Kind::ColumnMissing => match missing_column(&error.message, &self.ask.sql) {

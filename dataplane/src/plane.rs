@@ -1,34 +1,37 @@
 //! Starts and stops one data plane: the only place that starts things.
 //!
-//! Stopping goes from the outside in: no new queries, running ones finish, the doors close, the
-//! engine checkpoints, and the last entries of the log are shipped.
+//! Starting: the doors open at once; the folder, and with it the engine, when it is ours. Stopping
+//! goes from the outside in (`ending`): no new statements, running ones finish, the last entries of
+//! the log are shipped while the engine checkpoints, the folder is let go. A successor that waits
+//! finds the log in the folder and ships the rest itself.
 
-use std::future::Future;
+mod engines;
+mod owner;
+
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use tokio::net::TcpListener;
 use tokio::sync::watch;
+use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-use crate::config::{EngineSettings, Settings};
-use crate::doors::tls::{self, TlsError};
+use crate::certificates::{self, Shown};
+use crate::config::{Listeners, Settings};
+use crate::doors::tls::TlsError;
 use crate::doors::{pgwire, probes, rest};
-use crate::governance::disk::{Disk, private_folder};
+use crate::ending::Ending;
+use crate::governance::Source;
 use crate::governance::follow::Follower;
 use crate::governance::link::Link;
-use crate::governance::report::Log;
-use crate::governance::{Source, ship};
-use crate::pipeline::{Gate, Purse, Remembered};
-use crate::sessions::Snapshots;
+use crate::ownership::Claim;
+use crate::pipeline::{Books, Gate, House, Remembered, Threshold};
 use crate::{Pipeline, Sessions};
 
-/// Between two attempts to start the engine.
-const ENGINE_RETRY: Duration = Duration::from_secs(1);
-/// Address space is not memory: libraries and maps take gigabytes of it.
-const ADDRESS_SPACE_EXTRA_BYTES: u64 = 16 << 30;
+use engines::Engines;
+use owner::{Folder, Owner};
 
 /// The query proxy of one environment.
 #[derive(Debug)]
@@ -57,18 +60,20 @@ pub struct Running {
     pub pipeline: Arc<Pipeline>,
     pub sessions: Sessions,
     vitals: probes::Vitals,
+    failed: CancellationToken,
     ended: TaskTracker,
 }
 
 impl Running {
-    /// Waits until queries can be answered.
+    /// Waits until queries may be sent.
     pub async fn ready(&self) {
-        let (mut engine, mut source) = (self.vitals.engine.clone(), self.vitals.source.clone());
+        let probes::Vitals { mut engine, mut house, mut source, .. } = self.vitals.clone();
         while !self.vitals.ready() {
             let changed = tokio::select! {
                 changed = engine.changed() => changed,
+                changed = house.changed() => changed,
                 changed = source.changed() => changed,
-                () = self.vitals.shutdown.cancelled() => return,
+                () = self.leaving() => return,
             };
             if changed.is_err() {
                 return;
@@ -81,7 +86,17 @@ impl Running {
         *self.vitals.source.borrow()
     }
 
-    /// Waits until everything has stopped, after the token given to `start` was cancelled.
+    /// Waits until it stops, because it was told to or because it cannot go on.
+    pub async fn leaving(&self) {
+        self.vitals.leaving.cancelled().await;
+    }
+
+    /// Did it stop because it could not go on?
+    pub fn has_failed(&self) -> bool {
+        self.failed.is_cancelled()
+    }
+
+    /// Waits until everything has stopped.
     pub async fn stopped(&self) {
         self.ended.wait().await;
     }
@@ -91,64 +106,23 @@ impl DataPlane {
     /// Binds the listeners and starts everything; returns before the engine is ready.
     pub async fn start(settings: Settings, shutdown: CancellationToken) -> Result<Running, StartError> {
         permitted(&settings)?;
-        private_folder(&settings.state)?;
-        let doors = Doors::bind(&settings).await?;
-        let probing = TcpListener::bind(settings.listeners.probes).await?;
-        let log = Arc::new(Log::open(&settings.state.join("report"), &settings.clock, &settings.entropy)?);
-        let link = Link::new(&settings.control_plane, &settings.identity)?;
-        let follower = Follower::new(settings.env_id.clone(), Disk::new(&settings.state));
-        let (snapshots, source) = (follower.snapshots(), follower.source());
-        let (started, engine) = watch::channel(None);
-        let pipeline = Arc::new(Pipeline {
-            snapshots: snapshots.clone(),
-            engine: engine.clone(),
-            gate: Gate::new(settings.max_concurrent_queries),
-            purse: Purse::new(Some((link.clone(), log.id().to_owned()))),
-            log: Arc::clone(&log),
-            remembered: Remembered::default(),
-            clock: settings.clock.clone(),
-            entropy: settings.entropy.clone(),
-            shutdown: shutdown.clone(),
-        });
-        let sessions = Sessions::new(snapshots.clone(), settings.clock.clone(), &settings.entropy);
-        let vitals = probes::Vitals { began: Instant::now(), engine, source, shutdown: shutdown.clone() };
+        let doors = Doors::bind(&settings.listeners).await?;
+        let shown = Shown::new(&settings.identity, settings.pg_tls.as_ref())?;
+        let (parts, owner, books) = Parts::new(&settings, &shutdown)?;
         let running = Running {
             pgwire: doors.pgwire.local_addr()?,
             rest: doors.rest.local_addr()?,
-            probes: probing.local_addr()?,
-            pipeline: Arc::clone(&pipeline),
-            sessions: sessions.clone(),
-            vitals: vitals.clone(),
+            probes: doors.probes.local_addr()?,
+            pipeline: Arc::clone(&parts.pipeline),
+            sessions: parts.sessions.clone(),
+            vitals: parts.vitals.clone(),
+            failed: owner.failed.clone(),
             ended: TaskTracker::new(),
         };
-        let engines = engines(settings.engine.clone(), &settings, snapshots, started);
-        let closing = CancellationToken::new();
-        let background = TaskTracker::new();
-        background.spawn(follower.run(link.clone(), closing.clone()));
-        background.spawn(pipeline.purse.clone().keep(closing.clone()));
-        background.spawn({
-            let (log, closing) = (Arc::clone(&log), closing.clone());
-            async move { log.flush(closing).await }
-        });
-        background.spawn(ship::run(log, link, closing.clone()));
-        background.spawn(probes::serve(probing, vitals, closing.clone()));
-        let starting = background.spawn(engines);
-        background.close();
-        let drain = settings.drain;
-        let serving = doors.serve(settings, &pipeline, sessions, &shutdown);
-        running.ended.spawn(async move {
-            shutdown.cancelled().await;
-            if tokio::time::timeout(drain, serving.wait()).await.is_err() {
-                tracing::warn!("queries still ran when the time to stop was over");
-            }
-            starting.abort();
-            let engine = pipeline.engine.borrow().clone();
-            if let Some(engine) = engine {
-                engine.stop().await;
-            }
-            closing.cancel();
-            background.wait().await;
-        });
+        let owning = parts.background.spawn(owner.run(books));
+        let (grace, drain) = (settings.grace, settings.drain);
+        parts.serve(settings, doors, shown);
+        running.ended.spawn(parts.stop(grace, drain, owning));
         running.ended.close();
         Ok(running)
     }
@@ -168,97 +142,140 @@ fn permitted(settings: &Settings) -> Result<(), StartError> {
 struct Doors {
     pgwire: TcpListener,
     rest: TcpListener,
-    rest_tls: Arc<rustls::ServerConfig>,
-    pg_tls: Option<Arc<rustls::ServerConfig>>,
+    probes: TcpListener,
 }
 
 impl Doors {
-    /// Opens REST and the PostgreSQL wire; the tracker is empty when their last query has ended.
-    fn serve(
-        self,
-        settings: Settings,
-        pipeline: &Arc<Pipeline>,
-        sessions: Sessions,
-        shutdown: &CancellationToken,
-    ) -> TaskTracker {
-        let serving = TaskTracker::new();
-        let door = rest::Door { env_id: settings.env_id, pipeline: Arc::clone(pipeline) };
-        serving.spawn(rest::serve(self.rest, self.rest_tls, door, serving.clone(), shutdown.clone()));
-        let door = pgwire::Door {
-            pipeline: Arc::clone(pipeline),
-            sessions,
-            tls: self.pg_tls,
-            local: settings.local,
-            local_trust: settings.local_trust,
-        };
-        serving.spawn(pgwire::serve(self.pgwire, door, serving.clone(), shutdown.clone()));
-        serving.close();
-        serving
-    }
-
-    async fn bind(settings: &Settings) -> Result<Self, StartError> {
-        let pg_tls = settings.pg_tls.as_ref().map(|pg| tls::plain(&pg.cert_pem, pg.key_pem.expose())).transpose()?;
+    async fn bind(listeners: &Listeners) -> std::io::Result<Self> {
         Ok(Self {
-            pgwire: TcpListener::bind(settings.listeners.pgwire).await?,
-            rest: TcpListener::bind(settings.listeners.rest).await?,
-            rest_tls: tls::mutual(&settings.identity, &rest::PROTOCOLS)?,
-            pg_tls,
+            pgwire: TcpListener::bind(listeners.pgwire).await?,
+            rest: TcpListener::bind(listeners.rest).await?,
+            probes: TcpListener::bind(listeners.probes).await?,
         })
     }
 }
 
-/// Starts the engine once the first snapshot has brought its mask key, and again should that key
-/// ever change: hashes under another key would not be those the policies promise.
-fn engines(
-    engine: EngineSettings,
-    settings: &Settings,
-    mut snapshots: Snapshots,
-    slot: watch::Sender<Option<engine::Engine>>,
-) -> impl Future<Output = ()> + use<> {
-    let run = settings.state.join("run");
-    let sessions_max = settings.max_concurrent_queries.saturating_mul(2).saturating_add(64);
-    let sessions_max = u16::try_from(sessions_max).unwrap_or(u16::MAX);
-    async move {
-        let mut current = None;
-        loop {
-            let mask_key = snapshots.borrow_and_update().as_ref().map(|rules| rules.mask_key);
-            if let Some(key) = mask_key
-                && current != mask_key
-            {
-                let stopped = slot.send_replace(None);
-                if let Some(stopped) = stopped {
-                    stopped.stop().await;
-                }
-                let config = engine::Config {
-                    program: engine.program.clone(),
-                    arguments: engine.arguments.clone(),
-                    data: engine.data.clone(),
-                    run: run.clone(),
-                    memory_limit_bytes: engine.memory_limit_bytes,
-                    temp_limit_bytes: engine.temp_limit_bytes,
-                    threads: engine.threads,
-                    address_space_bytes: engine
-                        .memory_limit_bytes
-                        .saturating_mul(4)
-                        .saturating_add(ADDRESS_SPACE_EXTRA_BYTES),
-                    sessions_max,
-                    mask_key: key.0,
-                };
-                match engine::Engine::start(config).await {
-                    Ok(started) => {
-                        slot.send_replace(Some(started));
-                        current = mask_key;
-                    }
-                    Err(error) => {
-                        tracing::error!(kind = ?error.kind, message = error.message, "the engine did not start");
-                        tokio::time::sleep(ENGINE_RETRY).await;
-                        continue;
-                    }
-                }
-            }
-            if snapshots.changed().await.is_err() {
-                return;
-            }
+/// What a data plane is made of.
+struct Parts {
+    claim: Arc<Claim>,
+    follower: Arc<Follower>,
+    link: Link,
+    pipeline: Arc<Pipeline>,
+    sessions: Sessions,
+    vitals: probes::Vitals,
+    ending: Ending,
+    keeping: TaskTracker,
+    background: TaskTracker,
+    closing: CancellationToken,
+    handed_over: CancellationToken,
+}
+
+impl Parts {
+    /// Takes the folder and opens it, if nobody has it; nothing runs yet.
+    fn new(settings: &Settings, shutdown: &CancellationToken) -> Result<(Self, Owner, Option<Arc<Books>>), StartError> {
+        let claim = Arc::new(Claim::new(&settings.state)?);
+        let link = Link::new(&settings.control_plane, &settings.identity)?;
+        let follower = Arc::new(Follower::new(settings.env_id.clone()));
+        let folder = Folder {
+            state: settings.state.clone(),
+            follower: Arc::clone(&follower),
+            link: link.clone(),
+            clock: Arc::clone(&settings.clock),
+            entropy: settings.entropy.clone(),
+        };
+        let books = if claim.try_take()? { Some(folder.open()?) } else { None };
+        let house = watch::Sender::new(if books.is_some() { House::Opening } else { House::Parked });
+        let ending = Ending::new(shutdown.child_token());
+        let (snapshots, engine) = (follower.snapshots(), watch::Sender::new(None));
+        let pipeline = Arc::new(Pipeline {
+            snapshots: snapshots.clone(),
+            engine: engine.subscribe(),
+            threshold: Threshold::new(house.subscribe()),
+            gate: Gate::new(settings.max_concurrent_queries),
+            remembered: Remembered::default(),
+            clock: Arc::clone(&settings.clock),
+            entropy: settings.entropy.clone(),
+            closed: ending.closed.clone(),
+        });
+        let parts = Self {
+            claim: Arc::clone(&claim),
+            sessions: Sessions::new(snapshots.clone(), Arc::clone(&settings.clock), &settings.entropy),
+            vitals: probes::Vitals {
+                began: Instant::now(),
+                engine: engine.subscribe(),
+                house: house.subscribe(),
+                source: follower.source(),
+                leaving: ending.leaving.clone(),
+            },
+            follower,
+            link,
+            pipeline,
+            ending: ending.clone(),
+            keeping: TaskTracker::new(),
+            background: TaskTracker::new(),
+            closing: CancellationToken::new(),
+            handed_over: CancellationToken::new(),
+        };
+        let owner = Owner {
+            claim,
+            folder,
+            house,
+            engines: Engines::new(settings, snapshots, engine),
+            ending,
+            failed: CancellationToken::new(),
+            keeping: parts.keeping.clone(),
+            closing: parts.closing.clone(),
+            handed_over: parts.handed_over.clone(),
+        };
+        Ok((parts, owner, books))
+    }
+
+    /// Opens the doors and follows the control plane.
+    fn serve(&self, settings: Settings, doors: Doors, shown: Shown) {
+        let (background, closing) = (&self.background, &self.closing);
+        background.spawn(Arc::clone(&self.follower).run(self.link.clone(), closing.clone()));
+        background.spawn(probes::serve(doors.probes, self.vitals.clone(), closing.clone()));
+        let door =
+            rest::Door { env_id: settings.env_id, pipeline: Arc::clone(&self.pipeline), ending: self.ending.clone() };
+        background.spawn(rest::serve(doors.rest, shown.rest.subscribe(), door));
+        let door = pgwire::Door {
+            pipeline: Arc::clone(&self.pipeline),
+            sessions: self.sessions.clone(),
+            tls: shown.pg.as_ref().map(watch::Sender::subscribe),
+            local: settings.local,
+            local_trust: settings.local_trust,
+        };
+        background.spawn(pgwire::serve(doors.pgwire, door, self.ending.clone()));
+        if let Some((files, every)) = settings.reload {
+            background.spawn(certificates::follow(files, every, shown, self.link.clone(), closing.clone()));
         }
+        background.close();
+    }
+
+    /// Ends it all, once it is told to.
+    async fn stop(self, grace: Duration, drain: Duration, owning: JoinHandle<()>) {
+        self.ending.drain(grace, drain, || self.claim.wanted()).await;
+        // An error means that it panicked: then it opens nothing any more either.
+        let _ = owning.await;
+        if let Some(books) = self.pipeline.threshold.opened() {
+            books.log.close();
+        }
+        self.closing.cancel();
+        if self.claim.wanted() {
+            self.handed_over.cancel();
+        }
+        self.keeping.close();
+        let engine = self.pipeline.engine.borrow().clone();
+        let stopping = async {
+            if let Some(engine) = engine {
+                engine.stop().await;
+            }
+        };
+        tokio::join!(stopping, self.keeping.wait());
+        self.follower.close();
+        self.claim.release();
+        tracing::info!("the state folder is let go");
+        self.ending.farewell().await;
+        self.background.wait().await;
     }
 }

@@ -2,6 +2,8 @@
 
 #![cfg(test)]
 
+mod ending;
+mod parked;
 mod pgwire;
 mod pipeline;
 mod rest;

@@ -2,53 +2,55 @@
 
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 use contract::policy::MaskFunction;
-use dataplane::Sessions;
 use dataplane::doors::pgwire::{self, Door};
 use dataplane::testing::{analyst_key, demo_key, filtering, masking};
+use dataplane::{Ending, Sessions};
 use futures::{StreamExt, stream};
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::watch;
 use tokio_postgres::error::{DbError, SqlState};
 use tokio_postgres::{AsyncMessage, Client, Config, NoTls, SimpleQueryMessage};
-use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use crate::world::{World, world};
 
-struct Wired {
-    world: World,
+pub struct Wired {
+    pub world: World,
     address: SocketAddr,
     tasks: TaskTracker,
-    shutdown: CancellationToken,
+    pub ending: Ending,
     notices: Arc<Mutex<Vec<DbError>>>,
 }
 
-async fn wired() -> Wired {
+pub async fn wired() -> Wired {
     wired_with(None, true).await
 }
 
 async fn wired_with(tls: Option<Arc<rustls::ServerConfig>>, local: bool) -> Wired {
+    let tls = tls.map(|tls| watch::channel(tls).1);
     let world = world().await;
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap();
-    let (tasks, shutdown) = (TaskTracker::new(), CancellationToken::new());
+    let (tasks, ending) = (TaskTracker::new(), Ending::default());
     let pipeline = Arc::clone(&world.pipeline);
     let sessions = Sessions::new(pipeline.snapshots.clone(), pipeline.clock.clone(), &pipeline.entropy);
     let door = Door { pipeline, sessions, tls, local, local_trust: None };
-    tasks.spawn(pgwire::serve(listener, door, tasks.clone(), shutdown.clone()));
-    Wired { world, address, tasks, shutdown, notices: Arc::default() }
+    tasks.spawn(pgwire::serve(listener, door, ending.clone()));
+    Wired { world, address, tasks, ending, notices: Arc::default() }
 }
 
 impl Wired {
-    fn config(&self, user: &str, password: &str) -> Config {
+    pub fn config(&self, user: &str, password: &str) -> Config {
         let mut config = Config::new();
         config.host("127.0.0.1").port(self.address.port()).user(user).password(password).dbname("demo");
         config
     }
 
-    async fn connect(&self, config: &Config) -> Result<Client, tokio_postgres::Error> {
+    pub async fn connect(&self, config: &Config) -> Result<Client, tokio_postgres::Error> {
         let (client, mut connection) = config.connect(NoTls).await?;
         let notices = Arc::clone(&self.notices);
         self.tasks.spawn(async move {
@@ -62,7 +64,7 @@ impl Wired {
         Ok(client)
     }
 
-    async fn owner(&self) -> Client {
+    pub async fn owner(&self) -> Client {
         self.connect(&self.config("agent", demo_key())).await.unwrap()
     }
 
@@ -70,8 +72,10 @@ impl Wired {
         self.connect(&self.config("agent", analyst_key())).await.unwrap()
     }
 
-    async fn stop(self) {
-        self.shutdown.cancel();
+    pub async fn stop(self) {
+        self.ending.leaving.cancel();
+        self.ending.drain(Duration::ZERO, Duration::from_secs(5), || false).await;
+        self.ending.farewell().await;
         self.tasks.close();
         self.tasks.wait().await;
         self.world.stop().await;
@@ -79,7 +83,7 @@ impl Wired {
 }
 
 /// Rows of a simple query as text, then the tags' row counts.
-async fn simple(client: &Client, sql: &str) -> Vec<String> {
+pub async fn simple(client: &Client, sql: &str) -> Vec<String> {
     let messages = client.simple_query(sql).await.unwrap_or_else(|error| panic!("{sql}: {:?}", error.as_db_error()));
     let shown = messages.into_iter().filter_map(|message| match message {
         SimpleQueryMessage::Row(row) => {
@@ -91,7 +95,7 @@ async fn simple(client: &Client, sql: &str) -> Vec<String> {
     shown.collect()
 }
 
-async fn refused(client: &Client, sql: &str) -> DbError {
+pub async fn refused(client: &Client, sql: &str) -> DbError {
     client.simple_query(sql).await.expect_err(sql).as_db_error().expect("an error of the server").clone()
 }
 
@@ -332,7 +336,8 @@ async fn a_read_only_transaction_does_not_write() {
 /// A certificate for loopback, as the server's configuration and as the client's trust.
 fn certificate() -> (Arc<rustls::ServerConfig>, rustls::RootCertStore) {
     let made = rcgen::generate_simple_self_signed(["localhost".to_owned()]).unwrap();
-    let server = dataplane::doors::tls::plain(&made.cert.pem(), &made.signing_key.serialize_pem()).unwrap();
+    let server =
+        dataplane::doors::tls::plain(&made.cert.pem(), &made.signing_key.serialize_pem(), &[pgwire::ALPN]).unwrap();
     let mut roots = rustls::RootCertStore::empty();
     roots.add(made.cert.der().clone()).unwrap();
     (server, roots)

@@ -5,6 +5,7 @@ use axum::body::Body;
 use axum::http::{HeaderMap, Request, Response};
 use base64::Engine;
 use contract::wire::{Forwarded, Who, header};
+use dataplane::Ending;
 use dataplane::doors::rest::{Door, routes};
 use dataplane::testing::{analyst_id, masking, owner_id};
 use http_body_util::BodyExt;
@@ -14,7 +15,7 @@ use tower::ServiceExt;
 use crate::world::{World, world};
 
 async fn post(world: &World, path: &str, who: &str, body: Value) -> Response<Body> {
-    let door = Door { env_id: "env-1".into(), pipeline: world.pipeline.clone() };
+    let door = Door { env_id: "env-1".into(), pipeline: world.pipeline.clone(), ending: Ending::default() };
     let caller = Forwarded { who: Who::Key { key_id: who.into() }, peer: Some([127, 0, 0, 1].into()) };
     let request = Request::post(path)
         .header(header::CALLER, serde_json::to_string(&caller).unwrap())

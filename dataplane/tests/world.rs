@@ -9,7 +9,7 @@ use contract::wire::Who;
 use contract::{Entropy, Governance, KeyId, QueryId, RequestId, SharedClock, SystemClock};
 use dataplane::encode::json;
 use dataplane::governance::report::Log;
-use dataplane::pipeline::{Gate, Purse, Remembered};
+use dataplane::pipeline::{Books, Gate, House, Purse, Remembered, Threshold};
 use dataplane::{Answer, Ask, Declared, Error, Names, Pipeline, testing};
 use futures::StreamExt;
 use tokio::sync::watch;
@@ -18,6 +18,8 @@ use tokio_util::sync::CancellationToken;
 pub struct World {
     pub pipeline: Arc<Pipeline>,
     pub rules: watch::Sender<Option<Arc<Governance>>>,
+    pub books: Arc<Books>,
+    pub house: watch::Sender<House>,
     engine: engine::Engine,
     /// Removed with the world.
     _folder: tempfile::TempDir,
@@ -43,18 +45,20 @@ pub async fn world() -> World {
     .await
     .unwrap();
     let (rules, snapshots) = watch::channel(Some(Arc::new(testing::governance())));
+    let log = Arc::new(Log::open(&folder.path().join("report"), &clock, &entropy).unwrap());
+    let books = Arc::new(Books { log, purse: Purse::new(None) });
+    let house = watch::Sender::new(House::Open(books.clone()));
     let pipeline = Arc::new(Pipeline {
         snapshots,
         engine: watch::channel(Some(engine.clone())).1,
         gate: Gate::new(100),
-        purse: Purse::new(None),
-        log: Arc::new(Log::open(&folder.path().join("report"), &clock, &entropy).unwrap()),
+        threshold: Threshold::new(house.subscribe()),
         remembered: Remembered::default(),
         clock,
         entropy,
-        shutdown: CancellationToken::new(),
+        closed: CancellationToken::new(),
     });
-    let world = World { pipeline, rules, engine, _folder: folder };
+    let world = World { pipeline, rules, books, house, engine, _folder: folder };
     for sql in [
         "create table customer (id integer, name varchar, region varchar, ssn varchar, balance decimal(12,2))",
         "insert into customer values (1, 'Ada', 'EU', '078-05-1120', 10.50), (2, 'Bob', 'US', '219-09-9999', 20.25), \
@@ -111,6 +115,18 @@ impl World {
         Ok(Got { answer, json: rows })
     }
 
+    /// A number, from the engine itself.
+    pub async fn count(&self, sql: &str) -> i64 {
+        let mut session = self.engine.session().await.unwrap();
+        let statement = engine::Statement { sql: sql.to_owned(), params: vec![], writes: false };
+        let deadline = std::time::Instant::now() + Duration::from_secs(20);
+        let ran = session.run(statement, deadline, &CancellationToken::new()).await.unwrap();
+        let engine::Outcome::Rows(mut rows) = ran else { panic!("no rows: {sql}") };
+        let batch = rows.next().await.unwrap().unwrap();
+        let numbers = batch.column(0).as_any().downcast_ref::<arrow::array::Int64Array>().unwrap();
+        numbers.value(0)
+    }
+
     pub fn change(&self, change: impl FnOnce(&mut Governance)) {
         self.rules.send_modify(|rules| {
             let mut changed = rules.as_deref().cloned().unwrap_or_else(testing::governance);
@@ -122,7 +138,7 @@ impl World {
 
     /// Everything in the log, in order.
     pub fn entries(&self) -> Vec<Entry> {
-        let lines = self.pipeline.log.after(0).next(usize::MAX).unwrap();
+        let lines = self.books.log.after(0).next(usize::MAX).unwrap();
         lines.iter().map(|line| serde_json::from_slice(line).unwrap()).collect()
     }
 

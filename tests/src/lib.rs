@@ -11,7 +11,9 @@
 )]
 
 pub mod golden;
+pub mod pods;
 pub mod postgres;
+pub mod tls;
 pub mod world;
 
 pub use world::{Analyst, Reply, World};

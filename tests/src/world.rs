@@ -251,10 +251,15 @@ async fn start(state: &TempDir, database: &Database) -> Platform {
     Platform::start(&config, means).await.unwrap()
 }
 
-/// The binary of this package, beside the test binary's folder.
+/// The platform's binary, built by this package.
 pub fn program() -> PathBuf {
+    program_named("sluice-under-test")
+}
+
+/// A binary of this package, beside the test binary's folder.
+pub fn program_named(name: &str) -> PathBuf {
     let test = std::env::current_exe().unwrap();
-    test.parent().and_then(std::path::Path::parent).unwrap().join("sluice-under-test")
+    test.parent().and_then(std::path::Path::parent).unwrap().join(name)
 }
 
 /// A connection to the PostgreSQL wire.

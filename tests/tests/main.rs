@@ -5,5 +5,6 @@
 mod doors;
 mod golden;
 mod governance;
+mod pods;
 mod tenants;
 mod walks;

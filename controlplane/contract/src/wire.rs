@@ -44,10 +44,29 @@ pub mod setting {
     pub const ENGINE_MEMORY_BYTES: &str = "SLUICE_ENGINE_MEMORY_BYTES";
     pub const ENGINE_TEMP_BYTES: &str = "SLUICE_ENGINE_TEMP_BYTES";
     pub const ENGINE_THREADS: &str = "SLUICE_ENGINE_THREADS";
+    /// Bucket and prefix of a lake's data; absent: a native file.
+    pub const OBJECT_STORE: &str = "SLUICE_OBJECT_STORE";
     /// Seconds that a stop waits for queries that run.
     pub const DRAIN_SECS: &str = "SLUICE_DRAIN_SECS";
     /// Seconds between "not ready" and the first refusal, while load balancers learn of it.
     pub const ENDPOINT_GRACE_SECS: &str = "SLUICE_ENDPOINT_GRACE_SECS";
+
+    pub const ALL: [&str; 14] = [
+        ENV_ID,
+        CONTROL_PLANE,
+        TLS_CA,
+        TLS_CERT,
+        TLS_KEY,
+        PG_TLS_CERT,
+        PG_TLS_KEY,
+        STATE,
+        MAX_CONCURRENT_QUERIES,
+        ENGINE_MEMORY_BYTES,
+        ENGINE_TEMP_BYTES,
+        ENGINE_THREADS,
+        DRAIN_SECS,
+        ENDPOINT_GRACE_SECS,
+    ];
 }
 
 /// Header names.

@@ -18,6 +18,7 @@ use contract::{Access, RequestId, Scope};
 
 use crate::authentication::{self, Known};
 use crate::http::call::{Call, PathIds, Visit};
+use crate::http::idempotency;
 use crate::http::rate_limit::Standing;
 use crate::http::routes::Route;
 use crate::{App, Error, Result, environments};
@@ -45,7 +46,7 @@ pub async fn guard(State(Gate { app, route }): State<Gate>, mut request: Request
     let mut response = match admit(&app, &route, &mut request, &mut standing).await {
         Ok(()) => {
             let change = change(&route, &request);
-            let response = next.run(request).await;
+            let response = idempotency::once(&app, &route, request, next).await;
             if let (true, Some(path)) = (response.status().is_success(), change) {
                 in_force(&app, &path).await;
             }

@@ -25,6 +25,8 @@ pub struct Route {
     pub deprecated: bool,
     /// Not in the specification.
     pub ours: bool,
+    /// The member of its answer that holds a secret, which no record keeps.
+    pub secret: Option<&'static str>,
 }
 
 /// The rows of a room, or of all rooms.
@@ -72,7 +74,7 @@ impl Routes {
         scope: Option<Scope>,
         handler: MethodRouter<App>,
     ) -> Self {
-        self.rows.push(Route { method, path, access, scope, deprecated: false, ours: false });
+        self.rows.push(Route { method, path, access, scope, deprecated: false, ours: false, secret: None });
         self.handlers.push(handler);
         self
     }
@@ -89,6 +91,14 @@ impl Routes {
     pub fn ours(mut self) -> Self {
         if let Some(row) = self.rows.last_mut() {
             row.ours = true;
+        }
+        self
+    }
+
+    /// The last row answers with a secret, in this member.
+    pub fn secret(mut self, member: &'static str) -> Self {
+        if let Some(row) = self.rows.last_mut() {
+            row.secret = Some(member);
         }
         self
     }
@@ -118,7 +128,7 @@ impl Routes {
 /// The whole API on one screen: method, path, role, scope, and marks.
 pub fn screen(rows: &[Route]) -> String {
     let mut out = String::new();
-    for Route { method, path, access, scope, deprecated, ours } in rows {
+    for Route { method, path, access, scope, deprecated, ours, secret: _ } in rows {
         let scope = scope.map_or("-", Scope::as_str);
         let mut line = format!("{:<6} {path:<72} {:<7} {scope:<17}", method.as_str(), access.as_str());
         line.push_str(if *deprecated { " deprecated" } else { "" });

@@ -21,7 +21,9 @@ pub fn routes() -> Routes {
     Routes::new()
         .get(USERS, Access::Admin, Scope::UserRead, list)
         .post(USERS, Access::Admin, Scope::UserWrite, invitations::create)
+        .secret("invitation_token")
         .post("/v1/organizations/{org_id}/users/invite", Access::Admin, Scope::UserWrite, invitations::invite)
+        .secret("invitation_token")
         .put(
             "/v1/organizations/{org_id}/users/{user_id}/role",
             Access::Admin,

@@ -28,6 +28,7 @@ mod typeinfo;
 mod watch;
 mod wire;
 
+use std::future::Future;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
@@ -35,15 +36,18 @@ use std::time::Duration;
 use contract::wire::Who;
 use rustls::ServerConfig;
 use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::Semaphore;
+use tokio::sync::{Semaphore, watch as signal};
+use tokio::time::Instant;
 use tokio_rustls::TlsAcceptor;
-use tokio_util::sync::CancellationToken;
-use tokio_util::task::TaskTracker;
 
-use crate::{Pipeline, Sessions};
+use crate::ending::Ending;
+use crate::{Error, Pipeline, Sessions};
 use cancel::Cancels;
 use conversation::Conversation;
+use failure::Failure;
 use wire::End;
+
+pub use startup::ALPN;
 
 /// Connections at once.
 const CONNECTIONS_MAX: usize = 1_000;
@@ -51,6 +55,8 @@ const CONNECTIONS_MAX: usize = 1_000;
 const STRANGERS_MAX: usize = 128;
 /// From the first byte to the end of the login.
 const STARTUP: Duration = Duration::from_secs(10);
+/// What a connection has left for its login when the process ends.
+const LAST_MOMENT: Duration = Duration::from_secs(1);
 /// After the listener refused a connection: out of file descriptors, usually.
 const PAUSE: Duration = Duration::from_millis(50);
 
@@ -59,7 +65,8 @@ const PAUSE: Duration = Duration::from_millis(50);
 pub struct Door {
     pub pipeline: Arc<Pipeline>,
     pub sessions: Sessions,
-    pub tls: Option<Arc<ServerConfig>>,
+    /// The certificate that is shown now.
+    pub tls: Option<signal::Receiver<Arc<ServerConfig>>>,
     /// Plain connections are taken on loopback, to any database name.
     pub local: bool,
     /// Who a caller on loopback is without a password.
@@ -69,25 +76,38 @@ pub struct Door {
 /// What all connections share.
 struct Hall {
     door: Door,
-    tls: Option<TlsAcceptor>,
     cancels: Arc<Cancels>,
-    shutdown: CancellationToken,
+    ending: Ending,
 }
 
-/// Takes connections until `shutdown`; each runs in `tasks`.
-pub async fn serve(listener: TcpListener, door: Door, tasks: TaskTracker, shutdown: CancellationToken) {
-    let tls = door.tls.as_deref().map(|config| {
-        let mut config = config.clone();
-        config.alpn_protocols = vec![startup::ALPN.to_vec()];
-        TlsAcceptor::from(Arc::new(config))
-    });
-    let hall = Arc::new(Hall { door, tls, cancels: Arc::default(), shutdown: shutdown.clone() });
+impl Hall {
+    fn tls(&self) -> Option<TlsAcceptor> {
+        self.door.tls.as_ref().map(|tls| TlsAcceptor::from(Arc::clone(&tls.borrow())))
+    }
+
+    /// Gives it until `deadline`, and a moment when the process ends.
+    async fn in_time<T>(&self, deadline: Instant, work: impl Future<Output = T>) -> Option<T> {
+        let ending = async {
+            self.ending.draining.cancelled().await;
+            tokio::time::sleep(LAST_MOMENT).await;
+        };
+        tokio::select! {
+            done = tokio::time::timeout_at(deadline, work) => done.ok(),
+            () = ending => None,
+        }
+    }
+}
+
+/// Takes connections until everything is closed. Who comes while it drains is told so.
+pub async fn serve(listener: TcpListener, door: Door, ending: Ending) {
+    let hall = Arc::new(Hall { door, cancels: Arc::default(), ending: ending.clone() });
     let (places, strangers) = (Arc::new(Semaphore::new(CONNECTIONS_MAX)), Arc::new(Semaphore::new(STRANGERS_MAX)));
     loop {
         let accepted = tokio::select! {
             accepted = listener.accept() => accepted,
-            () = shutdown.cancelled() => return,
+            () = ending.closed.cancelled() => return,
         };
+        ending.newcomer();
         let Ok((socket, peer)) = accepted else {
             tokio::time::sleep(PAUSE).await;
             continue;
@@ -98,7 +118,7 @@ pub async fn serve(listener: TcpListener, door: Door, tasks: TaskTracker, shutdo
         // Too many: the connection is dropped before it costs anything.
         let Ok((place, stranger)) = permits else { continue };
         let hall = Arc::clone(&hall);
-        tasks.spawn(async move {
+        ending.spawn(async move {
             let _place = place;
             connection(socket, peer, &hall, stranger).await;
         });
@@ -108,15 +128,16 @@ pub async fn serve(listener: TcpListener, door: Door, tasks: TaskTracker, shutdo
 async fn connection(socket: TcpStream, peer: SocketAddr, hall: &Hall, stranger: tokio::sync::OwnedSemaphorePermit) {
     let _ = socket.set_nodelay(true);
     let peer = SocketAddr::new(peer.ip().to_canonical(), peer.port());
-    let deadline = tokio::time::Instant::now() + STARTUP;
-    let opened = tokio::time::timeout_at(deadline, startup::open(socket, hall)).await;
-    let Ok(Ok(Some(mut opened))) = opened else { return };
-    let login = tokio::time::timeout_at(deadline, login::login(&mut opened, peer, hall)).await;
+    let deadline = Instant::now() + STARTUP;
+    let Some(Ok(Some(mut opened))) = hall.in_time(deadline, startup::open(socket, hall)).await else { return };
+    let login = hall.in_time(deadline, login::login(&mut opened, peer, hall)).await;
+    let serving = hall.ending.serving();
     let mut wire = opened.wire;
     let ended = match login {
-        Err(_) => End::Closed,
-        Ok(Err(end)) => end,
-        Ok(Ok(login)) => {
+        None => End::Closed,
+        Some(_) if hall.ending.draining.is_cancelled() => End::Fatal(Failure::from(&Error::ShuttingDown)),
+        Some(Err(end)) => end,
+        Some(Ok(login)) => {
             drop(stranger);
             let mut conversation = Conversation::new(wire, login, hall);
             let end = conversation.run().await;
@@ -124,6 +145,7 @@ async fn connection(socket: TcpStream, peer: SocketAddr, hall: &Hall, stranger: 
             end
         }
     };
+    drop(serving); // last words hold nobody up
     match ended {
         End::Closed => {}
         End::Io(error) => tracing::debug!(%error, "a connection broke"),

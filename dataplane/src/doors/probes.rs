@@ -2,6 +2,9 @@
 //!
 //! "`{status, version, uptime_seconds}`" and "`{ready: boolean, engine: string, control_plane:
 //! string}`; 200 when ready, 503 during startup or shutdown".
+//!
+//! `engine` is `starting`, `parked` (another process owns the data: statements are taken and wait),
+//! `ready` or `restarting`; `control_plane` is `connected`, `cached` or `unknown`.
 
 use std::time::Instant;
 
@@ -15,24 +18,29 @@ use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
 use crate::governance::Source;
-use crate::pipeline::EngineSlot;
+use crate::pipeline::{EngineSlot, House};
 
 /// What the probes look at.
 #[derive(Debug, Clone)]
 pub struct Vitals {
     pub began: Instant,
     pub engine: EngineSlot,
+    pub house: watch::Receiver<House>,
     pub source: watch::Receiver<Source>,
-    pub shutdown: CancellationToken,
+    pub leaving: CancellationToken,
 }
 
 impl Vitals {
-    /// Can a query be answered now?
+    /// May a query be sent here now?
     pub fn ready(&self) -> bool {
-        self.engine_state() == "ready" && *self.source.borrow() != Source::Unknown && !self.shutdown.is_cancelled()
+        let takes = matches!(self.engine_state(), "ready" | "parked");
+        takes && *self.source.borrow() != Source::Unknown && !self.leaving.is_cancelled()
     }
 
     fn engine_state(&self) -> &'static str {
+        if matches!(*self.house.borrow(), House::Parked) {
+            return "parked";
+        }
         match &*self.engine.borrow() {
             None => "starting",
             Some(engine) if engine.is_alive() => "ready",

@@ -25,12 +25,12 @@ use hyper_util::server::conn::auto;
 use hyper_util::service::TowerToHyperService;
 use rustls::ServerConfig;
 use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::Semaphore;
+use tokio::sync::{Semaphore, watch};
 use tokio_rustls::TlsAcceptor;
 use tokio_util::sync::CancellationToken;
-use tokio_util::task::TaskTracker;
 
 use super::tls::is_control_plane;
+use crate::ending::Ending;
 use crate::sessions::{announced, is_known};
 use crate::{Ask, Declared, Error, Names, Pipeline};
 
@@ -48,24 +48,21 @@ pub const PROTOCOLS: [&[u8]; 2] = [b"h2", b"http/1.1"];
 pub struct Door {
     pub env_id: EnvId,
     pub pipeline: Arc<Pipeline>,
+    pub ending: Ending,
 }
 
-/// Serves until told to stop; what runs then is finished by `tasks`.
-pub async fn serve(
-    listener: TcpListener,
-    tls: Arc<ServerConfig>,
-    door: Door,
-    tasks: TaskTracker,
-    shutdown: CancellationToken,
-) {
-    let acceptor = TlsAcceptor::from(tls);
+/// Serves until everything is closed. A connection of before we leave is asked to end and served as
+/// long as something comes; who comes while it drains is told so.
+pub async fn serve(listener: TcpListener, tls: watch::Receiver<Arc<ServerConfig>>, door: Door) {
+    let ending = door.ending.clone();
     let places = Arc::new(Semaphore::new(CONNECTIONS_MAX));
-    let routes = routes(door);
+    let (serving, refusing) = (routes(door.clone()), Router::new().fallback(shutting_down).with_state(door));
     loop {
         let accepted = tokio::select! {
             accepted = listener.accept() => accepted,
-            () = shutdown.cancelled() => return,
+            () = ending.closed.cancelled() => return,
         };
+        ending.newcomer();
         let stream = match accepted {
             Ok((stream, _)) => stream,
             Err(error) => {
@@ -75,15 +72,20 @@ pub async fn serve(
             }
         };
         let Ok(place) = Arc::clone(&places).try_acquire_owned() else { continue };
-        let (acceptor, routes, shutdown) = (acceptor.clone(), routes.clone(), shutdown.clone());
-        tasks.spawn(async move {
-            connection(stream, acceptor, routes, shutdown).await;
+        let acceptor = TlsAcceptor::from(Arc::clone(&tls.borrow()));
+        let (routes, ends) = match (ending.leaving.is_cancelled(), ending.draining.is_cancelled()) {
+            (false, false) => (serving.clone(), ending.leaving.clone()),
+            (true, false) => (serving.clone(), ending.draining.clone()),
+            (_, true) => (refusing.clone(), ending.closed.clone()),
+        };
+        ending.spawn(async move {
+            connection(stream, acceptor, routes, ends).await;
             drop(place);
         });
     }
 }
 
-async fn connection(stream: TcpStream, acceptor: TlsAcceptor, routes: Router, shutdown: CancellationToken) {
+async fn connection(stream: TcpStream, acceptor: TlsAcceptor, routes: Router, ends: CancellationToken) {
     let _ = stream.set_nodelay(true);
     let peer = stream.peer_addr().ok();
     let Ok(Ok(stream)) = tokio::time::timeout(HANDSHAKE_WITHIN, acceptor.accept(stream)).await else {
@@ -101,7 +103,7 @@ async fn connection(stream: TcpStream, acceptor: TlsAcceptor, routes: Router, sh
     tokio::pin!(serving);
     let ended = tokio::select! {
         ended = serving.as_mut() => ended,
-        () = shutdown.cancelled() => {
+        () = ends.cancelled() => {
             serving.as_mut().graceful_shutdown();
             serving.await
         }
@@ -128,7 +130,12 @@ async fn query_arrow(State(door): State<Door>, Path(env_id): Path<EnvId>, header
     answer(door, env_id, headers, body, Some(body::Shape::ArrowBase64)).await
 }
 
+async fn shutting_down(State(door): State<Door>, headers: HeaderMap) -> Response {
+    refusal(&Error::ShuttingDown, &request_id(&door, &headers), door.pipeline.clock.now())
+}
+
 async fn answer(door: Door, env_id: EnvId, headers: HeaderMap, body: Bytes, shape: Option<body::Shape>) -> Response {
+    let serving = door.ending.serving(); // until the last byte
     let request_id = request_id(&door, &headers);
     let asked = asked(&door, &env_id, &headers, &body, shape, &request_id);
     let ran = match asked {
@@ -144,7 +151,7 @@ async fn answer(door: Door, env_id: EnvId, headers: HeaderMap, body: Bytes, shap
     };
     let now = door.pipeline.clock.now();
     let mut response = match ran {
-        Ok((answer, shape)) => body::response(answer, shape, request_id.clone(), now),
+        Ok((answer, shape)) => body::response(answer, shape, request_id.clone(), now, serving),
         Err(error) => refusal(&error, &request_id, now),
     };
     if let Ok(value) = HeaderValue::from_str(request_id.as_str()) {
@@ -200,7 +207,7 @@ fn asked(
         origin: if shape.is_arrow() { Origin::Arrow } else { Origin::Rest },
         agent: Declared { agent_id: body.agent_id, framework: body.agent_framework },
         timeout: body.timeout_ms.map(Duration::from_millis),
-        cancel: CancellationToken::new(),
+        cancel: door.ending.closed.child_token(),
         transaction: None,
         names: Names::default(),
     };

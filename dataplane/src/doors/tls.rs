@@ -18,6 +18,8 @@ pub enum TlsError {
     Tls(#[from] rustls::Error),
     #[error("clients' certificates cannot be verified: {0}")]
     Verifier(#[from] rustls::server::VerifierBuilderError),
+    #[error("the identity towards the control plane: {0}")]
+    Link(#[from] tonic::transport::Error),
 }
 
 /// For a listener that takes connections only from those whom the internal authority has signed.
@@ -39,14 +41,15 @@ pub fn mutual(identity: &TlsIdentity, protocols: &[&[u8]]) -> Result<Arc<ServerC
 }
 
 /// For a listener whose clients prove themselves by other means.
-pub fn plain(cert_pem: &str, key_pem: &str) -> Result<Arc<ServerConfig>, TlsError> {
+pub fn plain(cert_pem: &str, key_pem: &str, protocols: &[&[u8]]) -> Result<Arc<ServerConfig>, TlsError> {
     let provider = Arc::new(rustls::crypto::ring::default_provider());
     let chain = CertificateDer::pem_slice_iter(cert_pem.as_bytes()).collect::<Result<Vec<_>, _>>()?;
     let key = PrivateKeyDer::from_pem_slice(key_pem.as_bytes())?;
-    let config = ServerConfig::builder_with_provider(provider)
+    let mut config = ServerConfig::builder_with_provider(provider)
         .with_protocol_versions(&[&rustls::version::TLS13])?
         .with_no_client_auth()
         .with_single_cert(chain, key)?;
+    config.alpn_protocols = protocols.iter().map(|protocol| protocol.to_vec()).collect();
     Ok(Arc::new(config))
 }
 

@@ -1,10 +1,11 @@
 //! Follows the control plane's stream of snapshots.
 //!
 //! Whole snapshots with a version: a version that was passed is ignored, one that cannot be parsed
-//! leaves the last in force and raises an alarm, and each new one is kept on disk. The control plane
-//! away: the last snapshot rules. None ever: everything is refused, never allowed.
+//! leaves the last in force and raises an alarm. The control plane away: the last snapshot rules. None
+//! ever: everything is refused, never allowed. Who owns the state folder keeps each new one on disk;
+//! who waits for the folder knows what it was sent, and no more.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use contract::{EnvId, Governance};
 use tokio::sync::watch;
@@ -20,17 +21,32 @@ use crate::sessions::Snapshots;
 #[derive(Debug)]
 pub struct Follower {
     env_id: EnvId,
-    disk: Disk,
+    /// Ours once we own the folder.
+    disk: OnceLock<Disk>,
+    /// One at a time, so that the newest is the last one written; false once the folder is let go.
+    keeping: Mutex<bool>,
     snapshots: watch::Sender<Option<Arc<Governance>>>,
     source: watch::Sender<Source>,
 }
 
 impl Follower {
-    /// Starts from the snapshot on disk, if there is one for this environment.
-    pub fn new(env_id: EnvId, disk: Disk) -> Self {
-        let kept = disk.load(&env_id).map(Arc::new);
-        let source = if kept.is_some() { Source::Cached } else { Source::Unknown };
-        Self { env_id, disk, snapshots: watch::Sender::new(kept), source: watch::Sender::new(source) }
+    /// Knows nothing yet.
+    pub fn new(env_id: EnvId) -> Self {
+        let (snapshots, source) = (watch::Sender::new(None), watch::Sender::new(Source::Unknown));
+        Self { env_id, disk: OnceLock::new(), keeping: Mutex::new(true), snapshots, source }
+    }
+
+    /// The folder is ours: the snapshot kept there rules if it is newer than what was sent, and from
+    /// now on the newest is kept. Blocking.
+    pub fn settle(&self, disk: Disk) {
+        let kept = disk.load(&self.env_id).map(Arc::new);
+        let _ = self.disk.set(disk);
+        let in_force = kept.is_some_and(|kept| self.publish(kept));
+        let connected = *self.source.borrow() == Source::Connected;
+        self.set_source(connected);
+        if !in_force {
+            self.keep();
+        }
     }
 
     pub fn snapshots(&self) -> Snapshots {
@@ -42,7 +58,7 @@ impl Follower {
     }
 
     /// Follows until told to stop; a broken stream is opened again, with growing pauses.
-    pub async fn run(self, link: Link, shutdown: CancellationToken) {
+    pub async fn run(self: Arc<Self>, link: Link, shutdown: CancellationToken) {
         let mut backoff = Backoff::new();
         while !shutdown.is_cancelled() {
             tokio::select! {
@@ -61,7 +77,7 @@ impl Follower {
         }
     }
 
-    async fn stream(&self, link: &Link, backoff: &mut Backoff) -> Result<(), tonic::Status> {
+    async fn stream(self: &Arc<Self>, link: &Link, backoff: &mut Backoff) -> Result<(), tonic::Status> {
         let have_version = self.snapshots.borrow().as_ref().map_or(0, |rules| rules.version);
         let mut stream = link.client().watch(WatchRequest { have_version }).await?.into_inner();
         self.set_source(true);
@@ -76,7 +92,7 @@ impl Follower {
         Ok(())
     }
 
-    async fn take(&self, snapshot: Snapshot) {
+    async fn take(self: &Arc<Self>, snapshot: Snapshot) {
         let rules: Governance = match serde_json::from_slice(&snapshot.governance) {
             Ok(rules) => rules,
             Err(error) => {
@@ -88,14 +104,28 @@ impl Follower {
             tracing::error!("a snapshot of another environment was sent: ignored");
             return;
         }
-        let rules = Arc::new(rules);
-        if !self.publish(Arc::clone(&rules)) {
+        if self.publish(Arc::new(rules)) && self.disk.get().is_some() {
+            let follower = Arc::clone(self);
+            let _ = tokio::task::spawn_blocking(move || follower.keep()).await;
+        }
+    }
+
+    /// The folder is about to be let go: nothing is written any more.
+    pub fn close(&self) {
+        *self.keeping.lock().unwrap_or_else(PoisonError::into_inner) = false;
+    }
+
+    /// Keeps what rules now. Blocking.
+    fn keep(&self) {
+        let keeping = self.keeping.lock().unwrap_or_else(PoisonError::into_inner);
+        if !*keeping {
             return;
         }
-        let disk = self.disk.clone();
-        let kept = tokio::task::spawn_blocking(move || disk.keep(&rules)).await;
-        if !matches!(kept, Ok(Ok(()))) {
-            tracing::error!("the snapshot could not be kept on disk");
+        let rules = self.snapshots.borrow().clone();
+        if let (Some(disk), Some(rules)) = (self.disk.get(), rules)
+            && let Err(error) = disk.keep(&rules)
+        {
+            tracing::error!(%error, "the snapshot could not be kept on disk");
         }
     }
 
@@ -132,6 +162,12 @@ mod tests {
         Snapshot { version: rules.version, governance: serde_json::to_vec(rules).unwrap() }
     }
 
+    fn settled(folder: &std::path::Path) -> Arc<Follower> {
+        let follower = Follower::new(governance().environment.env_id);
+        follower.settle(Disk::new(folder));
+        Arc::new(follower)
+    }
+
     fn version(follower: &Follower) -> Option<u64> {
         follower.snapshots.borrow().as_ref().map(|rules| rules.version)
     }
@@ -139,7 +175,7 @@ mod tests {
     #[tokio::test]
     async fn a_passed_version_and_an_unreadable_one_change_nothing() {
         let folder = tempfile::tempdir().unwrap();
-        let follower = Follower::new(governance().environment.env_id, Disk::new(folder.path()));
+        let follower = settled(folder.path());
         assert_eq!((version(&follower), *follower.source().borrow()), (None, Source::Unknown));
         let mut rules = governance();
         rules.version = 7;
@@ -156,10 +192,25 @@ mod tests {
     #[tokio::test]
     async fn the_last_snapshot_rules_after_a_restart() {
         let folder = tempfile::tempdir().unwrap();
-        let start = || Follower::new(governance().environment.env_id, Disk::new(folder.path()));
-        start().take(sent(&governance())).await;
-        let again = start();
+        settled(folder.path()).take(sent(&governance())).await;
+        let again = settled(folder.path());
         assert_eq!(version(&again), Some(governance().version));
         assert_eq!(*again.source().borrow(), Source::Cached);
+    }
+
+    #[tokio::test]
+    async fn a_successor_keeps_the_newer_of_what_it_was_sent_and_what_it_finds() {
+        for (found, was_sent) in [(4, 7), (7, 4)] {
+            let folder = tempfile::tempdir().unwrap();
+            let disk = Disk::new(folder.path());
+            let rules = |version| Governance { version, ..governance() };
+            disk.keep(&rules(found)).unwrap();
+            let successor = Arc::new(Follower::new(governance().environment.env_id));
+            successor.take(sent(&rules(was_sent))).await;
+            assert_eq!(disk.load(&successor.env_id).unwrap().version, found, "the folder is not ours yet");
+            successor.settle(disk.clone());
+            assert_eq!(version(&successor), Some(7));
+            assert_eq!(disk.load(&successor.env_id).unwrap().version, 7);
+        }
     }
 }

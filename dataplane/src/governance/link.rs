@@ -1,12 +1,15 @@
 //! The one connection to the control plane: gRPC over mutual TLS.
 //!
 //! Our certificate names the environment, theirs must name the control plane; without both there is
-//! no connection, so no other party can rule here.
+//! no connection, so no other party can rule here. A new certificate is shown by the next connection;
+//! streams that are open stay on theirs.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use contract::Redacted;
 use contract::wire::CONTROL_PLANE_NAME;
+use tokio::sync::watch;
 use tonic::transport::{Certificate, Channel, ClientTlsConfig, Endpoint, Identity};
 
 use super::proto::governance_client::GovernanceClient;
@@ -26,30 +29,26 @@ pub struct TlsIdentity {
 /// Connects when it is first used, and again whenever it broke.
 #[derive(Debug, Clone)]
 pub struct Link {
-    channel: Channel,
+    address: Arc<str>,
+    channel: Arc<watch::Sender<Channel>>,
 }
 
 impl Link {
     /// `address` is `host:port` of the control plane's gRPC listener.
     pub fn new(address: &str, identity: &TlsIdentity) -> Result<Self, tonic::transport::Error> {
-        let tls = ClientTlsConfig::new()
-            .ca_certificate(Certificate::from_pem(&identity.ca_pem))
-            .identity(Identity::from_pem(&identity.cert_pem, identity.key_pem.expose()))
-            .domain_name(CONTROL_PLANE_NAME);
-        let channel = Endpoint::from_shared(format!("https://{address}"))?
-            .tls_config(tls)?
-            .connect_timeout(Duration::from_secs(5))
-            .tcp_nodelay(true)
-            // A peer that vanished without a word is noticed within seconds.
-            .http2_keep_alive_interval(Duration::from_secs(5))
-            .keep_alive_timeout(Duration::from_secs(5))
-            .keep_alive_while_idle(true)
-            .connect_lazy();
-        Ok(Self { channel })
+        let channel = Arc::new(watch::Sender::new(channel(address, identity)?));
+        Ok(Self { address: address.into(), channel })
+    }
+
+    /// From now on connects under this identity.
+    pub fn renew(&self, identity: &TlsIdentity) -> Result<(), tonic::transport::Error> {
+        self.channel.send_replace(channel(&self.address, identity)?);
+        Ok(())
     }
 
     pub(super) fn client(&self) -> GovernanceClient<Channel> {
-        GovernanceClient::new(self.channel.clone()).max_decoding_message_size(MESSAGE_BYTES_MAX)
+        let channel = self.channel.borrow().clone();
+        GovernanceClient::new(channel).max_decoding_message_size(MESSAGE_BYTES_MAX)
     }
 
     /// Asks to hold `want` micro-credits in all; says what was spent since the last call.
@@ -57,6 +56,22 @@ impl Link {
         let request = super::proto::ReserveRequest { log: log.to_owned(), want, spent };
         Ok(self.client().reserve(request).await?.into_inner())
     }
+}
+
+fn channel(address: &str, identity: &TlsIdentity) -> Result<Channel, tonic::transport::Error> {
+    let tls = ClientTlsConfig::new()
+        .ca_certificate(Certificate::from_pem(&identity.ca_pem))
+        .identity(Identity::from_pem(&identity.cert_pem, identity.key_pem.expose()))
+        .domain_name(CONTROL_PLANE_NAME);
+    Ok(Endpoint::from_shared(format!("https://{address}"))?
+        .tls_config(tls)?
+        .connect_timeout(Duration::from_secs(5))
+        .tcp_nodelay(true)
+        // A peer that vanished without a word is noticed within seconds.
+        .http2_keep_alive_interval(Duration::from_secs(5))
+        .keep_alive_timeout(Duration::from_secs(5))
+        .keep_alive_while_idle(true)
+        .connect_lazy())
 }
 
 /// Waiting times between attempts: doubling, bounded.

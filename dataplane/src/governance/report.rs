@@ -51,6 +51,8 @@ struct Writer {
     /// Queries that began and have not finished, by the sequence of their `started`.
     open: BTreeMap<QueryId, u64>,
     unsynced: bool,
+    /// The folder is another's: what is still to be said will be said as `interrupted`.
+    closed: bool,
 }
 
 impl Log {
@@ -69,7 +71,7 @@ impl Log {
         let log = Self {
             id,
             folder: folder.to_owned(),
-            writer: Mutex::new(Writer { file, segments, next, open, unsynced: false }),
+            writer: Mutex::new(Writer { file, segments, next, open, unsynced: false, closed: false }),
             written: watch::Sender::new(next - 1),
             acked: watch::Sender::new(acked),
             dirty: Notify::new(),
@@ -130,6 +132,11 @@ impl Log {
         drop(writer);
         self.dirty.notify_one();
         Ok(())
+    }
+
+    /// Takes no more entries: the folder is about to be let go.
+    pub fn close(&self) {
+        self.writer().closed = true;
     }
 
     /// fsync in groups until told to stop, and once more then.
@@ -199,6 +206,9 @@ impl Log {
 impl Writer {
     /// After a failed write the file is cut back, so that no half line precedes the next entry.
     fn write(&mut self, lines: &[u8]) -> io::Result<()> {
+        if self.closed {
+            return Err(io::Error::other("the log is closed"));
+        }
         let Some(segment) = self.segments.last_mut() else {
             return Err(io::Error::other("the log has no segment"));
         };

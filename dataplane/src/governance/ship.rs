@@ -19,24 +19,47 @@ const BATCH_MAX: usize = 500;
 /// Messages under way without an answer.
 const WINDOW: usize = 4;
 /// How long a stopping process waits for its last entries to be stored.
-const DRAIN_MAX: Duration = Duration::from_secs(5);
+const DRAIN_MAX: Duration = Duration::from_secs(2);
 
 /// Ships until told to stop, and then what is left, as far as the control plane takes it in time.
 pub async fn run(log: Arc<Log>, link: Link, shutdown: CancellationToken) {
     let mut backoff = Backoff::new();
-    while !shutdown.is_cancelled() {
-        if let Err(error) = session(&log, &link, &mut backoff, &shutdown).await {
+    let late = async {
+        shutdown.cancelled().await;
+        tokio::time::sleep(DRAIN_MAX).await;
+    };
+    tokio::select! {
+        biased;
+        () = ship(&log, &link, &mut backoff, &shutdown) => {}
+        () = late => {}
+    }
+    if !is_stored(&log) {
+        tracing::warn!("entries of the query log are left for the next start");
+    }
+}
+
+/// A broken stream is opened again; once we are stopping, an attempt that fails is the last.
+async fn ship(log: &Arc<Log>, link: &Link, backoff: &mut Backoff, shutdown: &CancellationToken) {
+    loop {
+        let stopping = shutdown.is_cancelled();
+        if stopping && is_stored(log) {
+            return;
+        }
+        if let Err(error) = session(log, link, backoff, shutdown).await {
             tracing::warn!(%error, "entries wait: the control plane does not take them");
+            if stopping {
+                return;
+            }
         }
         tokio::select! {
             () = shutdown.cancelled() => {}
             () = tokio::time::sleep(backoff.next()) => {}
         }
     }
-    let drained = tokio::time::timeout(DRAIN_MAX, session(&log, &link, &mut backoff, &shutdown)).await;
-    if !matches!(drained, Ok(Ok(()))) {
-        tracing::warn!("entries of the query log are left for the next start");
-    }
+}
+
+fn is_stored(log: &Log) -> bool {
+    *log.acked().borrow() >= *log.written().borrow()
 }
 
 #[derive(Debug, thiserror::Error)]

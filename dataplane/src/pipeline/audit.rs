@@ -106,10 +106,12 @@ impl Closing {
         });
         finished.stages = self.trail.stages();
         let written = if self.query.started.load(Ordering::Acquire) {
-            pipeline.log.finished(finished)
+            self.query.books.log.finished(finished)
         } else {
             match pipeline.rules() {
-                Ok(rules) => pipeline
+                Ok(rules) => self
+                    .query
+                    .books
                     .log
                     .refused(entry(pipeline, &self.query, &self.trail, &rules, pipeline.clock.now()), finished),
                 Err(_) => Ok(()), // no rules, no organization to write it down for
@@ -138,7 +140,7 @@ pub(super) fn started(pipeline: &Pipeline, query: &Query, t: &Trail) -> Result<(
     }
     let rules = pipeline.rules()?;
     let entry = entry(pipeline, query, t, &rules, pipeline.clock.now());
-    pipeline.log.started(entry).map_err(|error| {
+    query.books.log.started(entry).map_err(|error| {
         tracing::error!(query_id = %query.ask.query_id, %error, "a query could not be recorded");
         Error::Unrecorded
     })?;

@@ -13,9 +13,9 @@ use contract::Governance;
 use contract::report::{CREDIT, MicroCredits};
 use tokio_util::sync::CancellationToken;
 
+use super::Result;
 use super::cost::Costed;
 use super::policy::Allowed;
-use super::{Pipeline, Result};
 use crate::Error;
 use crate::governance::link::Link;
 
@@ -71,12 +71,12 @@ pub(super) struct Reservation {
     estimate: MicroCredits,
 }
 
-pub(super) async fn check(pipeline: &Pipeline, rules: &Governance, costed: Costed) -> Result<Afforded> {
+pub(super) async fn check(purse: &Purse, rules: &Governance, costed: Costed) -> Result<Afforded> {
     let Costed { allowed, estimate } = costed;
     if rules.organization.limits.monthly_credit_limit.is_none() {
         return Ok(Afforded { allowed, reservation: Reservation { purse: None, estimate } });
     }
-    let reservation = pipeline.purse.take(estimate).await?;
+    let reservation = purse.take(estimate).await?;
     Ok(Afforded { allowed, reservation })
 }
 

@@ -64,22 +64,25 @@ pub(super) async fn enter(pipeline: &Pipeline, query: &Query) -> Result<Slot> {
     if let Ok(permit) = Arc::clone(&gate.slots).try_acquire_owned() {
         return Ok(Slot(permit));
     }
-    let queue = Queue::join(&gate.waiting, slots.saturating_mul(2)).ok_or(Error::ConcurrentLimit)?;
+    // Who has waited for the data is among a bounded number, and is not sent away now.
+    let (places, patience) =
+        if query.waited { (usize::MAX, query.left()) } else { (slots.saturating_mul(2), query.left().min(WAIT_MAX)) };
+    let queue = Queue::join(&gate.waiting, places).ok_or(Error::ConcurrentLimit)?;
     let permit = tokio::select! {
         permit = Arc::clone(&gate.slots).acquire_owned() => permit.map_err(|_| Error::ShuttingDown),
         () = query.ask.cancel.cancelled() => Err(Error::Cancelled),
-        () = pipeline.shutdown.cancelled() => Err(Error::ShuttingDown),
-        () = tokio::time::sleep(query.left().min(WAIT_MAX)) => Err(Error::ConcurrentLimit),
+        () = pipeline.closed.cancelled() => Err(Error::ShuttingDown),
+        () = tokio::time::sleep(patience) => Err(Error::ConcurrentLimit),
     };
     drop(queue);
     permit.map(Slot)
 }
 
 /// A place in the queue.
-struct Queue<'a>(&'a AtomicUsize);
+pub(super) struct Queue<'a>(&'a AtomicUsize);
 
 impl<'a> Queue<'a> {
-    fn join(waiting: &'a AtomicUsize, places: usize) -> Option<Self> {
+    pub fn join(waiting: &'a AtomicUsize, places: usize) -> Option<Self> {
         let before = waiting.fetch_add(1, Ordering::AcqRel);
         let place = Self(waiting);
         (before < places).then_some(place)

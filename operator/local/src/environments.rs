@@ -132,6 +132,7 @@ impl LocalEnvironments {
             env_id: env_id.clone(),
             control_plane: control_plane.to_string(),
             identity,
+            reload: None,
             listeners: Listeners { pgwire: if demo { self.demo.pgwire } else { any }, rest: any, probes: any },
             engine: EngineSettings {
                 program: self.means.engine.program.clone(),
@@ -146,6 +147,7 @@ impl LocalEnvironments {
             local: true,
             local_trust: self.trusted.get().filter(|_| demo).cloned(),
             max_concurrent_queries: CONCURRENT_QUERIES_MAX,
+            grace: Duration::ZERO,
             drain: Duration::from_millis(TIMEOUT_MS_MAX),
             clock: Arc::clone(&self.means.clock),
             entropy: self.means.entropy.clone(),

@@ -12,6 +12,8 @@ use k8s_openapi::api::policy::v1::PodDisruptionBudget;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use kube::core::{ApiResource, DynamicObject, GroupVersionKind};
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use sha2::{Digest, Sha256};
 
 /// SHA-256 of the object as it was last applied, without this annotation. What is no longer wanted
 /// leaves no other trace in a live object.
@@ -133,12 +135,39 @@ impl Child {
         }
     }
 
+    fn metadata_mut(&mut self) -> &mut ObjectMeta {
+        match self {
+            Self::ServiceAccount(it) => &mut Arc::make_mut(it).metadata,
+            Self::PersistentVolumeClaim(it) => &mut Arc::make_mut(it).metadata,
+            Self::ConfigMap(it) => &mut Arc::make_mut(it).metadata,
+            Self::Service(it) => &mut Arc::make_mut(it).metadata,
+            Self::NetworkPolicy(it) => &mut Arc::make_mut(it).metadata,
+            Self::PodDisruptionBudget(it) => &mut Arc::make_mut(it).metadata,
+            Self::Deployment(it) => &mut Arc::make_mut(it).metadata,
+            Self::Certificate(it) | Self::VolumeSnapshot(it) => &mut Arc::make_mut(it).metadata,
+        }
+    }
+
+    /// With [`APPLIED_HASH`] upon it, and the same as JSON.
+    pub fn hashed(mut self) -> (Self, Value) {
+        // to write a value of plain fields as JSON does not fail
+        let mut json = self.json().unwrap_or_default();
+        let hash = hex::encode(Sha256::digest(json.to_string()));
+        let annotations = self.metadata_mut().annotations.get_or_insert_default();
+        annotations.insert(APPLIED_HASH.to_owned(), hash);
+        let annotations = serde_json::to_value(annotations).unwrap_or_default();
+        if let Some(metadata) = json.get_mut("metadata").and_then(Value::as_object_mut) {
+            metadata.insert("annotations".to_owned(), annotations);
+        }
+        (self, json)
+    }
+
     pub fn key(&self) -> Key {
         Key { kind: self.kind(), name: self.metadata().name.clone().unwrap_or_default() }
     }
 
     /// The object as it goes over the wire, `apiVersion` and `kind` included.
-    pub fn json(&self) -> Result<serde_json::Value, serde_json::Error> {
+    pub fn json(&self) -> Result<Value, serde_json::Error> {
         match self {
             Self::ServiceAccount(it) => serde_json::to_value(it.as_ref()),
             Self::PersistentVolumeClaim(it) => serde_json::to_value(it.as_ref()),

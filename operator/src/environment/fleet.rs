@@ -6,6 +6,13 @@
 
 use std::collections::BTreeSet;
 
+use crds::{ConditionStatus, ConditionType, Environment};
+use k8s_openapi::api::apps::v1::Deployment;
+
+use super::conditions::find;
+use super::plan::Hold;
+use super::workload;
+
 /// How fast a fleet moves.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Rollout {
@@ -69,4 +76,32 @@ fn open_wave(fleet: &[&Member], rollout: &Rollout) -> usize {
         .map(|percent| reach(*percent))
         .find(|&wave| fleet.iter().take(wave).any(|member| member.state != Movement::Arrived))
         .unwrap_or(fleet.len())
+}
+
+impl Member {
+    /// Where an environment stands on its way to `target`; none of one that does not take part:
+    /// pinned to a version, being deleted, held, or not able to move.
+    pub fn of(environment: &Environment, deployment: Option<&Deployment>, target: &str) -> Option<Self> {
+        let status = environment.status.as_ref()?;
+        let deployment = deployment?;
+        let valid =
+            find(&status.conditions, ConditionType::SpecValid).is_some_and(|it| it.status == ConditionStatus::True);
+        if environment.spec.data_plane.version.is_some() || environment.metadata.deletion_timestamp.is_some() {
+            return None;
+        }
+        let told = workload::version(deployment).is_some_and(|version| version == target);
+        let state = if !told {
+            if !valid || Hold::of(environment) != Hold::No {
+                return None;
+            }
+            Movement::Waiting
+        } else if status.version.as_deref() == Some(target) {
+            Movement::Arrived
+        } else if workload::gave_up(deployment) {
+            Movement::Failed
+        } else {
+            Movement::Moving
+        };
+        Some(Self { uid: environment.metadata.uid.clone()?, state })
+    }
 }

@@ -5,10 +5,18 @@
 
 use std::time::Duration;
 
-use crds::EnvironmentStatus;
+use crds::{Environment, EnvironmentStatus, Reason};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
+use kube::ResourceExt as _;
 
+use super::changes::{self, Changes};
 use super::child::{Child, Key, Kind};
+use super::conditions::{self, Draft};
+use super::findings::Findings;
+use super::names::{FINALIZER, annotation};
+use super::observed::Observed;
+use super::validate::validate;
+use super::{certificates, events, status, teardown};
 
 /// Everything to do now. All parts empty and the status as it is: settled.
 #[derive(Debug, Clone)]
@@ -41,12 +49,16 @@ pub enum Write {
     Apply(Child),
     /// Sign a certificate and apply the Secret that holds it.
     Issue(CertificateOrder),
+    /// A merge patch of `spec.replicas` of the Deployment with this uid, for an environment of which
+    /// nothing else can or should be said any more.
+    Scale { key: Key, uid: String, replicas: i32 },
 }
 
 impl Write {
     pub fn key(&self) -> Key {
         match self {
             Self::Apply(child) => child.key(),
+            Self::Scale { key, .. } => key.clone(),
             Self::Issue(order) => Key { kind: Kind::Secret, name: order.metadata.name.clone().unwrap_or_default() },
         }
     }
@@ -92,4 +104,119 @@ pub struct Event {
     /// What was done, as a verb.
     pub action: &'static str,
     pub note: String,
+}
+
+/// Decides. The same observation gives the same plan.
+pub fn plan(observed: &Observed) -> Plan {
+    let hold = Hold::of(&observed.environment);
+    if observed.environment.metadata.deletion_timestamp.is_some() {
+        return teardown::plan(observed, hold);
+    }
+    let verdict = validate(observed);
+    let changes = match &verdict {
+        Ok(desired) => changes::needed(desired, observed),
+        Err(_) => changes::frozen(observed, super::validate::off(observed)),
+    };
+    let findings = Findings::new(observed, &verdict, &changes, hold);
+    let conditions = conditions::all(&findings);
+    let status = status::status(&findings, &conditions);
+    let finalizer = match hold {
+        Hold::No if !has_finalizer(&observed.environment) && verdict.is_ok() => Finalizer::Add,
+        _ => Finalizer::Keep,
+    };
+    finish(observed, hold, changes, finalizer, status)
+}
+
+/// What anything must go through that becomes a plan: held back if that was asked for.
+pub(super) fn finish(
+    observed: &Observed,
+    hold: Hold,
+    changes: Changes,
+    finalizer: Finalizer,
+    mut status: EnvironmentStatus,
+) -> Plan {
+    let Changes { mut writes, mut deletes, lines, .. } = changes;
+    status.planned_changes = Vec::new();
+    if hold == Hold::DryRun {
+        status.planned_changes = shortened(lines);
+    }
+    if hold != Hold::No {
+        writes.clear();
+        deletes.clear();
+    }
+    Plan {
+        finalizer: if hold == Hold::No { finalizer } else { Finalizer::Keep },
+        writes,
+        deletes,
+        events: events::between(observed.environment.status.as_ref(), &status),
+        requeue: requeue(observed),
+        status,
+    }
+}
+
+/// Somebody asked that nothing be touched.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Hold {
+    No,
+    DryRun,
+    /// The stronger of the two.
+    Paused,
+}
+
+impl Hold {
+    pub fn of(environment: &Environment) -> Self {
+        let set = |name: &str| environment.annotations().get(name).is_some_and(|value| value == "true");
+        if set(annotation::PAUSED) {
+            Self::Paused
+        } else if set(annotation::DRY_RUN) {
+            Self::DryRun
+        } else {
+            Self::No
+        }
+    }
+}
+
+pub(super) fn has_finalizer(environment: &Environment) -> bool {
+    environment.finalizers().iter().any(|name| name == FINALIZER)
+}
+
+/// `status.plannedChanges` holds twenty lines.
+fn shortened(mut lines: Vec<String>) -> Vec<String> {
+    const MOST: usize = 20;
+    if lines.len() > MOST {
+        let more = lines.len() - (MOST - 1);
+        lines.truncate(MOST - 1);
+        lines.push(format!("and {more} more"));
+    }
+    lines
+}
+
+/// When the next certificate is due; else after about an hour, in case an event was lost.
+fn requeue(observed: &Observed) -> Duration {
+    const SOONEST: Duration = Duration::from_secs(1);
+    let due = observed.secrets.iter().filter_map(|secret| secret.certificate.as_ref());
+    let until = |at: jiff::Timestamp| Duration::try_from(at.duration_since(observed.now)).unwrap_or(SOONEST);
+    let timers = due.map(certificates::renewal).filter(|at| *at > observed.now).map(until);
+    timers.chain([resync(observed)]).min().unwrap_or(SOONEST).max(SOONEST)
+}
+
+/// An hour, give or take a tenth: a fleet that was started together does not come back together.
+fn resync(observed: &Observed) -> Duration {
+    const HOUR: u64 = 3_600;
+    let uid = observed.environment.metadata.uid.as_deref().unwrap_or_default();
+    let mix = uid.bytes().fold(0_u64, |sum, byte| sum.wrapping_mul(31).wrapping_add(u64::from(byte)));
+    Duration::from_secs(HOUR - HOUR / 10 + mix % (HOUR / 5))
+}
+
+/// The status to publish instead of the plan's when one of its writes failed. What came before it
+/// is done; the next plan starts from there.
+pub fn interrupted(observed: &Observed, plan: &Plan, failed: &Key, message: &str) -> EnvironmentStatus {
+    let previous = observed.environment.status.clone().unwrap_or_default();
+    let mut status = EnvironmentStatus { observed_generation: plan.status.observed_generation, ..previous };
+    status.env_id.clone_from(&plan.status.env_id);
+    status.phase = status.phase.or(plan.status.phase);
+    status.last_step = Some(format!("apply {failed}"));
+    let failure = Draft::not(crds::ConditionType::Ready, Reason::ApplyFailed, message);
+    status.conditions = conditions::replaced(&plan.status.conditions, failure, observed);
+    status
 }

@@ -8,8 +8,8 @@ use std::{
 };
 
 use tokio::{
-    io::{AsyncBufReadExt, AsyncWriteExt, BufReader},
-    process::{Child, Command},
+    io::{AsyncBufReadExt, AsyncWriteExt, BufReader, Lines},
+    process::{Child, ChildStdout, Command},
     time::timeout,
 };
 
@@ -76,6 +76,7 @@ pub async fn psql(connection: &str, sql: &str) -> Done {
 pub struct Forward {
     pub address: SocketAddr,
     _kubectl: Child,
+    _said: Lines<BufReader<ChildStdout>>, // it dies of a closed pipe when it says more
 }
 
 impl Forward {
@@ -90,7 +91,7 @@ impl Forward {
         let said = said.unwrap_or_else(|| panic!("no way to {target}"));
         let address = said.strip_prefix("Forwarding from ").and_then(|rest| rest.split(' ').next());
         let address = address.and_then(|address| address.parse().ok()).unwrap_or_else(|| panic!("{said}"));
-        Self { address, _kubectl: kubectl }
+        Self { address, _kubectl: kubectl, _said: lines }
     }
 }
 

@@ -33,8 +33,8 @@ fn page() -> Result<String, Box<dyn Error>> {
     let mut page = HEAD.to_owned();
     for definition in crds::all() {
         let definition = serde_json::to_value(&definition)?;
-        for version in definition["spec"]["versions"].as_array().into_iter().flatten() {
-            kind(&mut page, &definition["spec"], version, &values)?;
+        for version in at(&definition, "/spec/versions").as_array().into_iter().flatten() {
+            kind(&mut page, at(&definition, "/spec"), version, &values)?;
         }
     }
     closed_list(&mut page, "Conditions", "Every condition carries `observedGeneration`.", "Condition", &values)?;
@@ -49,8 +49,8 @@ fn page() -> Result<String, Box<dyn Error>> {
 fn kind(page: &mut String, spec: &Value, version: &Value, values: &Values) -> Result<(), Box<dyn Error>> {
     let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
     let names = &spec["names"];
-    let short = names["shortNames"][0].as_str().unwrap_or_default();
-    let schema = &version["schema"]["openAPIV3Schema"];
+    let short = at(names, "/shortNames/0").as_str().unwrap_or_default();
+    let schema = at(version, "/schema/openAPIV3Schema");
     let members = &schema["properties"];
     write!(
         page,
@@ -95,6 +95,11 @@ fn closed_list(
         writeln!(page, "| `{value}` | {means} |")?;
     }
     Ok(())
+}
+
+/// A member that is not there reads as `null`.
+fn at<'a>(value: &'a Value, pointer: &str) -> &'a Value {
+    value.pointer(pointer).unwrap_or(&Value::Null)
 }
 
 #[cfg(test)]

@@ -81,7 +81,7 @@ fn limits(schema: &Value) -> String {
     if let Some(pattern) = schema["pattern"].as_str() {
         found.push(format!("`{}`", pattern.replace('|', "\\|")));
     }
-    if schema["items"].is_object() && !schema["items"]["properties"].is_object() {
+    if schema["items"].is_object() && schema.pointer("/items/properties").is_none() {
         found.extend(Some(limits(&schema["items"])).filter(|each| !each.is_empty()).map(|each| format!("each {each}")));
     }
     found.join(", ")
@@ -92,7 +92,7 @@ fn means(schema: &Value, values: &Values) -> String {
     let mut text = schema["description"].as_str().unwrap_or_default().replace('\n', " ").replace('|', "\\|");
     let closed: Vec<_> = schema["enum"].as_array().into_iter().flatten().filter_map(Value::as_str).collect();
     for (value, means) in values.of(&closed).into_iter().flatten() {
-        text.push_str(&format!("<br>`{value}`: {means}"));
+        text.extend(["<br>`", value, "`: ", means]);
     }
     text
 }

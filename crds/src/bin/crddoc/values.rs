@@ -24,7 +24,7 @@ impl Values {
         let mut lists = BTreeMap::new();
         for root in roots {
             let root = serde_json::to_value(root)?;
-            for (name, schema) in root["$defs"].as_object().into_iter().flatten() {
+            for (name, schema) in root.get("$defs").and_then(Value::as_object).into_iter().flatten() {
                 let found = meanings(schema);
                 if !found.is_empty() {
                     lists.insert(name.clone(), found);

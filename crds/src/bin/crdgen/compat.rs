@@ -12,8 +12,8 @@ use serde_json::Value;
 pub fn breaks(previous: &[Value], now: &[Value]) -> Vec<String> {
     let mut found = Vec::new();
     for before in previous {
-        let name = text(&before["metadata"]["name"]);
-        match now.iter().find(|after| after["metadata"]["name"] == before["metadata"]["name"]) {
+        let name = text(at(before, "/metadata/name"));
+        match now.iter().find(|after| text(at(after, "/metadata/name")) == name) {
             None => found.push(format!("{name}: the kind is gone")),
             Some(after) => definition(name, &before["spec"], &after["spec"], &mut found),
         }
@@ -49,7 +49,7 @@ fn definition(name: &str, before: &Value, after: &Value, found: &mut Vec<String>
             }
         }
         let place = format!("{name}: {label}: ");
-        let schema = |version: &Value| version["schema"]["openAPIV3Schema"].clone();
+        let schema = |version: &Value| at(version, "/schema/openAPIV3Schema").clone();
         fields(&place, &schema(version), &schema(successor), found);
     }
 }
@@ -67,7 +67,7 @@ fn fields(place: &str, before: &Value, after: &Value, found: &mut Vec<String>) {
     }
     for name in strings(&after["required"]).difference(&strings(&before["required"])) {
         // a default is filled in before anything is asked for
-        if after["properties"][name].get("default").is_none() {
+        if after["properties"].get(*name).and_then(|member| member.get("default")).is_none() {
             found.push(format!("{place}{name}: required now"));
         }
     }
@@ -165,6 +165,11 @@ fn strings(value: &Value) -> BTreeSet<&str> {
 
 fn text(value: &Value) -> &str {
     value.as_str().unwrap_or_default()
+}
+
+/// A member that is not there reads as `null`.
+fn at<'a>(value: &'a Value, pointer: &str) -> &'a Value {
+    value.pointer(pointer).unwrap_or(&Value::Null)
 }
 
 #[cfg(test)]

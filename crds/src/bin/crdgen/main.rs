@@ -49,7 +49,8 @@ fn check(file: &str) -> Done {
     if std::fs::read_to_string(file).map_err(|error| format!("{file}: {error}"))? != printed {
         return Err(format!("{file} is not what the types are: cargo run -p crds --bin crdgen > {file}").into());
     }
-    refused(documents(&printed)?.iter().flat_map(stored_versions).collect())
+    let reasons: Vec<_> = documents(&printed)?.iter().flat_map(stored_versions).collect();
+    refused(&reasons)
 }
 
 fn compare(previous: &str) -> Done {
@@ -58,10 +59,10 @@ fn compare(previous: &str) -> Done {
     if previous.is_empty() {
         return Err("no definition to compare with".into());
     }
-    refused(compat::breaks(&previous, &documents(&crds::yaml()?)?))
+    refused(&compat::breaks(&previous, &documents(&crds::yaml()?)?))
 }
 
-fn refused(reasons: Vec<String>) -> Done {
+fn refused(reasons: &[String]) -> Done {
     if reasons.is_empty() { Ok(()) } else { Err(reasons.join("\ncrdgen: ").into()) }
 }
 
@@ -71,10 +72,11 @@ fn documents(yaml: &str) -> Result<Vec<Value>, Box<dyn Error>> {
     for document in serde_yaml_ng::Deserializer::from_str(yaml) {
         let value = serde_yaml_ng::Value::deserialize(document)?;
         let value: Value = serde_json::from_str(&serde_json::to_string(&value)?)?;
-        if value["kind"] == "CustomResourceDefinition" {
+        let kind = at(&value, "/kind");
+        if kind == "CustomResourceDefinition" {
             definitions.push(value);
         } else if !value.is_null() {
-            return Err(format!("not a CustomResourceDefinition: {}", value["kind"]).into());
+            return Err(format!("not a CustomResourceDefinition: {kind}").into());
         }
     }
     Ok(definitions)
@@ -82,14 +84,19 @@ fn documents(yaml: &str) -> Result<Vec<Value>, Box<dyn Error>> {
 
 /// Objects are stored in one version, which clients can also ask for.
 fn stored_versions(definition: &Value) -> Vec<String> {
-    let name = definition["metadata"]["name"].as_str().unwrap_or_default();
-    let versions = definition["spec"]["versions"].as_array().map(Vec::as_slice).unwrap_or_default();
+    let name = at(definition, "/metadata/name").as_str().unwrap_or_default();
+    let versions = at(definition, "/spec/versions").as_array().map(Vec::as_slice).unwrap_or_default();
     let stored: Vec<_> = versions.iter().filter(|version| version["storage"] == true).collect();
     match stored.as_slice() {
         [one] if one["served"] == true => Vec::new(),
         [one] => vec![format!("{name}: the stored version {} is not served", one["name"])],
         several => vec![format!("{name}: {} versions are stored, not one", several.len())],
     }
+}
+
+/// A member that is not there reads as `null`.
+fn at<'a>(value: &'a Value, pointer: &str) -> &'a Value {
+    value.pointer(pointer).unwrap_or(&Value::Null)
 }
 
 #[cfg(test)]

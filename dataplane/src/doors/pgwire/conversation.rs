@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 use std::sync::Arc;
+use std::time::Duration;
 
 use contract::policy::abac::Origin;
 use contract::{Code, QueryId, RequestId};
@@ -24,6 +25,10 @@ use super::watch::{Stop, Watch};
 use super::wire::{End, FRAME_BYTES_MAX, Wire};
 use crate::{Ask, Declared, Names, Pipeline};
 
+/// What a client has for its next message, while the process waits to end: a cursor that is fetched
+/// and a transaction that is committed come to their end.
+const LULL: Duration = Duration::from_secs(2);
+
 pub struct Conversation {
     pub(super) pipeline: Arc<Pipeline>,
     pub(super) wire: Wire,
@@ -36,7 +41,9 @@ pub struct Conversation {
     pub(super) transaction: Transaction,
     /// An extended message failed: all others are skipped up to `Sync`.
     skipping: bool,
-    shutdown: CancellationToken,
+    draining: CancellationToken,
+    /// What is served now came when nothing new may begin.
+    late: bool,
 }
 
 impl Conversation {
@@ -45,7 +52,7 @@ impl Conversation {
         Self {
             pipeline: Arc::clone(&hall.door.pipeline),
             wire,
-            watch: Watch::new(hall.door.sessions.clone(), who, peer),
+            watch: Watch::new(hall.door.sessions.clone(), who, peer, hall.ending.closed.clone()),
             settings,
             database,
             cancellable: hall.cancels.register(&hall.door.pipeline.entropy),
@@ -53,7 +60,8 @@ impl Conversation {
             portals: HashMap::new(),
             transaction: Transaction::default(),
             skipping: false,
-            shutdown: hall.shutdown.clone(),
+            draining: hall.ending.draining.clone(),
+            late: false,
         }
     }
 
@@ -95,8 +103,9 @@ impl Conversation {
 
     /// Serves messages up to the next `ReadyForQuery`.
     async fn until_sync(&mut self) -> Result<(), End> {
+        let mut first = true;
         loop {
-            let (kind, body) = self.next().await?;
+            let (kind, body) = self.next(std::mem::take(&mut first)).await?;
             let message = match Message::read(kind, body) {
                 Ok(message) => message,
                 // Where a message ends is known, so the conversation can go on.
@@ -132,14 +141,27 @@ impl Conversation {
         }
     }
 
-    /// The next message; an idle session also ends when its key or this process does.
-    async fn next(&mut self) -> Result<(u8, bytes::Bytes), End> {
-        tokio::select! {
+    /// The next message; an idle session also ends when its key or this process does. Between two
+    /// statements it ends at once; inside something, after a lull.
+    async fn next(&mut self, at_rest: bool) -> Result<(u8, bytes::Bytes), End> {
+        let lull = if at_rest && !self.transaction.is_explicit() { Duration::ZERO } else { LULL };
+        let draining = self.draining.clone();
+        let ending = async {
+            draining.cancelled().await;
+            if !lull.is_zero() {
+                tokio::time::sleep(lull).await;
+            }
+        };
+        let message = tokio::select! {
+            biased; // what had not begun when the drain did, does not begin
+            () = ending => Err(shutting_down()),
             frame = self.wire.frame(FRAME_BYTES_MAX) => frame,
             failure = self.watch.vanished() => Err(End::Fatal(failure)),
-            // An open transaction could not go on: its next statement would be refused.
-            () = self.shutdown.cancelled() => Err(End::Fatal(Failure::from(&crate::Error::ShuttingDown))),
+        };
+        if at_rest {
+            self.late = self.draining.is_cancelled();
         }
+        message
     }
 
     async fn skip(&mut self, failure: Failure) {
@@ -256,6 +278,9 @@ impl Conversation {
         params: Vec<engine::Value>,
         formats: &Formats,
     ) -> Result<Delivery, Stop> {
+        if self.late {
+            return Err(Stop::End(shutting_down()));
+        }
         self.refuse_writes_if_read_only(sql)?;
         if self.transaction.handle().is_some() {
             // One session runs one statement: what is suspended on it is read to its end first.
@@ -300,6 +325,10 @@ impl Conversation {
             names: Names { database: self.database.clone(), schema: self.settings.schema() },
         }
     }
+}
+
+fn shutting_down() -> End {
+    End::Fatal(Failure::from(&crate::Error::ShuttingDown))
 }
 
 /// A warning of the answer as a notice: masked columns by their own code.

@@ -177,7 +177,7 @@ async fn attend_to_send(wire: &mut Wire, watch: &mut Watch, cancel: &Cancellatio
     tokio::select! {
         biased;
         sent = &mut sending => Ok(sent?),
-        failure = watch.vanished() => {
+        failure = watch.over() => {
             cancel.cancel();
             Err(Stop::End(End::Fatal(failure)))
         }

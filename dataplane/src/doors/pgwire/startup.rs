@@ -56,7 +56,7 @@ pub async fn open(mut socket: TcpStream, hall: &Hall) -> Result<Option<Opened>, 
     let (mut ssl_asked, mut gss_asked) = (false, false);
     loop {
         match packet(&mut socket).await? {
-            Packet::Ssl if !std::mem::replace(&mut ssl_asked, true) => match &hall.tls {
+            Packet::Ssl if !std::mem::replace(&mut ssl_asked, true) => match hall.tls() {
                 Some(tls) => {
                     socket.write_all(b"S").await?;
                     let stream = tls.accept(socket).await?;
@@ -77,7 +77,7 @@ pub async fn open(mut socket: TcpStream, hall: &Hall) -> Result<Option<Opened>, 
 
 /// TLS without having asked; the client must have said that it means this protocol.
 async fn direct(socket: TcpStream, hall: &Hall) -> Result<Option<Opened>, End> {
-    let Some(tls) = &hall.tls else { return Err(End::Closed) };
+    let Some(tls) = hall.tls() else { return Err(End::Closed) };
     let stream = tls.accept(socket).await?;
     if stream.get_ref().1.alpn_protocol() != Some(ALPN) {
         return Err(End::Closed);

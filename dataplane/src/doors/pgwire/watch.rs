@@ -1,4 +1,5 @@
-//! Stands beside a statement while it runs: the key may vanish, the client may leave.
+//! Stands beside a statement while it runs: the key may vanish, the client may leave, the process
+//! may end.
 
 use std::future::{Future, pending};
 use std::net::IpAddr;
@@ -45,14 +46,15 @@ impl From<crate::Error> for Stop {
 pub struct Watch {
     sessions: Sessions,
     snapshots: Snapshots,
+    closed: CancellationToken,
     pub who: Who,
     pub peer: Option<IpAddr>,
 }
 
 impl Watch {
-    pub fn new(sessions: Sessions, who: Who, peer: Option<IpAddr>) -> Self {
+    pub fn new(sessions: Sessions, who: Who, peer: Option<IpAddr>, closed: CancellationToken) -> Self {
         let snapshots = sessions.snapshots();
-        Self { sessions, snapshots, who, peer }
+        Self { sessions, snapshots, closed, who, peer }
     }
 
     /// The rules as they are now.
@@ -66,7 +68,17 @@ impl Watch {
         failure.sqlstate.starts_with("28").then_some(failure)
     }
 
-    /// Waits until the session must end.
+    /// Waits until the session must end, also with a statement in it: the key is gone, or the
+    /// process ends.
+    pub async fn over(&mut self) -> Failure {
+        let closed = self.closed.clone();
+        tokio::select! {
+            failure = self.vanished() => failure,
+            () = closed.cancelled() => Failure::from(&crate::Error::ShuttingDown),
+        }
+    }
+
+    /// Waits until the caller does not stand any more.
     pub async fn vanished(&mut self) -> Failure {
         loop {
             self.snapshots.mark_unchanged();
@@ -109,7 +121,7 @@ impl Watch {
             tokio::select! {
                 biased;
                 done = &mut work => return Ok(done),
-                failure = self.vanished() => {
+                failure = self.over() => {
                     cancel.cancel();
                     return Err(End::Fatal(failure));
                 }

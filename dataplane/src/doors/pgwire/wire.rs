@@ -19,6 +19,8 @@ const AHEAD_BYTES_MAX: usize = 1 << 20;
 const SEND_BYTES: usize = 64 << 10;
 /// A client that takes nothing for so long is gone.
 const STALLED: Duration = Duration::from_mins(2);
+/// What the last words may take to arrive.
+const FAREWELL: Duration = Duration::from_secs(2);
 const READ_BYTES: usize = 8 << 10;
 
 /// Why a connection ends.
@@ -93,18 +95,31 @@ impl Wire {
         self.out.len() >= SEND_BYTES
     }
 
+    /// Sends all of it. May be given up: what was sent is not sent again.
     pub async fn flush(&mut self) -> Result<(), End> {
-        let sent = tokio::time::timeout(STALLED, self.io.write_all(&self.out)).await;
-        self.out.clear();
-        sent.map_err(|_| End::Closed)??;
-        self.io.flush().await?;
-        Ok(())
+        let sending = async {
+            while !self.out.is_empty() {
+                if self.io.write_buf(&mut self.out).await? == 0 {
+                    return Err(io::ErrorKind::WriteZero.into());
+                }
+            }
+            self.io.flush().await
+        };
+        let sent = tokio::time::timeout(STALLED, sending).await;
+        Ok(sent.map_err(|_| End::Closed)??)
     }
 
-    /// Ends the stream in order, so that the last words arrive.
+    /// Ends the stream in order, so that the last words arrive: a connection that is closed while
+    /// the client's bytes are unread is reset, and what was on its way to the client is lost.
     pub async fn close(mut self) {
-        let _ = self.flush().await;
-        let _ = self.io.shutdown().await;
+        let goodbye = async {
+            self.flush().await?;
+            self.io.shutdown().await?;
+            let mut unread = (&mut self.io).take(AHEAD_BYTES_MAX as u64);
+            tokio::io::copy(&mut unread, &mut tokio::io::sink()).await?;
+            Ok::<_, End>(())
+        };
+        let _ = tokio::time::timeout(FAREWELL, goodbye).await;
     }
 }
 

@@ -19,6 +19,7 @@ use futures::StreamExt;
 use http_body::Frame;
 use http_body_util::StreamBody;
 use serde_json::json;
+use tokio_util::task::task_tracker::TaskTrackerToken;
 
 use crate::encode::{arrow_ipc, csv, json};
 use crate::{Answer, Error};
@@ -44,6 +45,7 @@ struct Sending {
     now: Timestamp,
     form: Form,
     step: Step,
+    _serving: TaskTrackerToken,
 }
 
 enum Form {
@@ -60,7 +62,14 @@ enum Step {
     Done,
 }
 
-pub(super) fn response(answer: Answer, shape: Shape, request_id: RequestId, now: Timestamp) -> Response {
+/// `serving` is given back with the last byte.
+pub(super) fn response(
+    answer: Answer,
+    shape: Shape,
+    request_id: RequestId,
+    now: Timestamp,
+    serving: TaskTrackerToken,
+) -> Response {
     let encoder = || arrow_ipc::Encoder::new(&answer.schema);
     let form = match shape {
         Shape::Json => Ok(Form::Json { first: true }),
@@ -73,7 +82,7 @@ pub(super) fn response(answer: Answer, shape: Shape, request_id: RequestId, now:
         Err(error) => return super::refusal(&unencodable(&error), &request_id, now),
     };
     let headers = headers(&answer, shape);
-    let sending = Sending { answer, request_id, now, form, step: Step::Head };
+    let sending = Sending { answer, request_id, now, form, step: Step::Head, _serving: serving };
     let frames = futures::stream::unfold(sending, |mut sending| async move {
         sending.next().await.map(|frame| (Ok::<_, Infallible>(frame), sending))
     });

@@ -128,10 +128,10 @@ fn rotation(key: &ApiKey, now: Timestamp) -> String {
 
 /// With the version that was read: two people who rotate at once are told, not surprised.
 fn asks(key: &ApiKey, id: &str, grace: Option<i32>) -> Value {
-    let mut rotation = json!({"id": id});
-    if let Some(hours) = grace {
-        rotation["gracePeriodHours"] = hours.into();
-    }
+    let rotation = match grace {
+        Some(hours) => json!({"id": id, "gracePeriodHours": hours}),
+        None => json!({"id": id}),
+    };
     json!({"metadata": {"resourceVersion": key.resource_version()}, "spec": {"rotation": rotation}})
 }
 

@@ -95,22 +95,21 @@ fn of_pod(pod: &Pod) -> Vec<String> {
 fn of_container(container: &ContainerStatus) -> Option<String> {
     let waiting = container.state.as_ref()?.waiting.as_ref()?;
     let reason = waiting.reason.as_deref().filter(|reason| *reason != "ContainerCreating")?;
-    let mut text = format!("container {} waits: {reason}", container.name);
-    if let Some(message) = &waiting.message {
-        text.push_str(&format!(" ({message})"));
-    }
-    if let Some(ended) = container.last_state.as_ref().and_then(|last| last.terminated.as_ref()) {
-        let reason = ended.reason.as_deref().unwrap_or("ended");
-        text.push_str(&format!(
-            "; it ended {} times, last with status {} ({reason})",
-            container.restart_count, ended.exit_code
-        ));
-    }
-    Some(text)
+    let said = waiting.message.as_ref().map(|message| format!(" ({message})")).unwrap_or_default();
+    let text = format!("container {} waits: {reason}{said}", container.name);
+    let last = container.last_state.as_ref().and_then(|last| last.terminated.as_ref());
+    let ended = last.map(|ended| {
+        let (count, code) = (container.restart_count, ended.exit_code);
+        format!(
+            "; it ended {count} times, last with status {code} ({})",
+            ended.reason.as_deref().unwrap_or("no reason")
+        )
+    });
+    Some(text + &ended.unwrap_or_default())
 }
 
 fn of_volume(child: &Child) -> Option<String> {
-    let phase = child.object["status"]["phase"].as_str()?;
+    let phase = child.object.pointer("/status/phase")?.as_str()?;
     let waits = child.kind == Kind::PersistentVolumeClaim && phase != "Bound";
     waits.then(|| format!("volume claim {} is {phase}: no volume was given to it yet", child.name))
 }
@@ -130,7 +129,7 @@ pub fn state(child: &Child) -> String {
         }
         Kind::PersistentVolumeClaim => format!("{}, {}", text("/status/phase"), text("/status/capacity/storage")),
         Kind::Service => {
-            let ports = object["spec"]["ports"].as_array().into_iter().flatten();
+            let ports = object.pointer("/spec/ports").and_then(Value::as_array).into_iter().flatten();
             let ports: Vec<_> = ports.map(|port| port["port"].to_string()).collect();
             format!("{}:{}", text("/spec/clusterIP"), ports.join(","))
         }

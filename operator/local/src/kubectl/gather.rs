@@ -87,9 +87,9 @@ async fn of_kind(cluster: &Cluster, kind: Kind, environment: &str) -> Result<Vec
 }
 
 pub fn child(kind: Kind, object: Value) -> Child {
-    let metadata = &object["metadata"];
-    let created = metadata["creationTimestamp"].as_str().and_then(|text| text.parse().ok());
-    let name = metadata["name"].as_str().unwrap_or_default().to_owned();
+    let text = |pointer: &str| object.pointer(pointer).and_then(Value::as_str);
+    let created = text("/metadata/creationTimestamp").and_then(|text| text.parse().ok());
+    let name = text("/metadata/name").unwrap_or_default().to_owned();
     Child { kind, name, created, object }
 }
 

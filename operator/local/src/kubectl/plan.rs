@@ -3,7 +3,7 @@
 //! The API server itself is asked, by a dry run: defaults, immutable fields and every rule have spoken
 //! in the answer, and nothing is stored. By default as `kubectl apply` would do it (what its last
 //! manifest had and this one has not is removed); with `--field-manager` as a server-side apply of
-//! that manager, which is what GitOps tools do.
+//! that manager, which is what tools like Flux do.
 //!
 //! What the operator would then do to Deployment, volume and Services only the operator knows: with
 //! the annotation `sluice.dev/dry-run: "true"` on the environment it says so instead of doing it, and
@@ -65,7 +65,7 @@ impl Ask {
         let planned = serde_json::to_value(&planned).unwrap_or_default();
         let changes = differences(live.as_ref().unwrap_or(&Value::Null), &planned);
         let said = said_by_operator(live.as_ref());
-        let page = || page(name, live.is_some(), &changes, &said);
+        let page = || page(name, live.is_some(), &changes, said.as_deref());
         say(&output.pick(page, || json!({"exists": live.is_some(), "changes": changes, "operator": said}))?);
         Ok(super::answer(changes.is_empty()))
     }
@@ -79,10 +79,10 @@ fn manifest(text: &str, name: &str, namespace: &str) -> Result<Value, Error> {
         // by way of JSON text: only there is a number of arbitrary precision a number
         let json = serde_json::to_string(&value).map_err(|error| unusable(error.to_string()))?;
         let value: Value = serde_json::from_str(&json).map_err(|error| unusable(error.to_string()))?;
-        if value["kind"] != "Environment" || value["metadata"]["name"] != name {
+        if at(&value, "/kind") != "Environment" || at(&value, "/metadata/name") != name {
             continue;
         }
-        let elsewhere = value["metadata"]["namespace"].as_str().filter(|other| *other != namespace);
+        let elsewhere = at(&value, "/metadata/namespace").as_str().filter(|other| *other != namespace);
         return match elsewhere {
             Some(other) => Err(unusable(format!("{name} is in namespace {other}, and {namespace} is looked at (-n)"))),
             None => Ok(value),
@@ -94,7 +94,7 @@ fn manifest(text: &str, name: &str, namespace: &str) -> Result<Value, Error> {
 /// The merge patch of `kubectl apply`: the manifest, and `null` for what its last one had and this one
 /// has not.
 fn client_side(live: &Value, manifest: &Value) -> Result<Value, Error> {
-    let last = live["metadata"]["annotations"][LAST_APPLIED].as_str();
+    let last = at(live, "/metadata/annotations").get(LAST_APPLIED).and_then(Value::as_str);
     let last: Value = last
         .map(serde_json::from_str)
         .transpose()
@@ -158,12 +158,12 @@ fn compare(place: &str, live: &Value, planned: &Value, found: &mut Vec<String>) 
 /// What the operator would do to the children, if it was asked.
 fn said_by_operator(live: Option<&Value>) -> Option<Vec<String>> {
     let live = live?;
-    let asked = live["metadata"]["annotations"][crds::annotation::DRY_RUN] == "true";
-    let said = live["status"]["plannedChanges"].as_array().into_iter().flatten();
+    let asked = at(live, "/metadata/annotations").get(crds::annotation::DRY_RUN).is_some_and(|value| value == "true");
+    let said = at(live, "/status/plannedChanges").as_array().into_iter().flatten();
     asked.then(|| said.filter_map(Value::as_str).map(str::to_owned).collect())
 }
 
-fn page(name: &str, exists: bool, changes: &[String], said: &Option<Vec<String>>) -> String {
+fn page(name: &str, exists: bool, changes: &[String], said: Option<&[String]>) -> String {
     let mut page = match (exists, changes.is_empty()) {
         (_, true) => format!("environment {name} is as the manifest says\n"),
         (true, _) => format!("environment {name} would change\n"),
@@ -175,13 +175,25 @@ fn page(name: &str, exists: bool, changes: &[String], said: &Option<Vec<String>>
             page.push_str("\nthe operator holds back, as its annotation asks; it would\n");
             page.extend(said.iter().map(|change| format!("  {change}\n")));
         }
-        None if exists && !changes.is_empty() => page.push_str(&format!(
-            "\nto learn what the operator would then do: kubectl annotate env {name} {}=true, apply, and plan again\n",
-            crds::annotation::DRY_RUN
-        )),
+        None if exists && !changes.is_empty() => {
+            let dry_run = crds::annotation::DRY_RUN;
+            let how = [
+                "\nwhat the operator would then do: kubectl annotate env ",
+                name,
+                " ",
+                dry_run,
+                "=true, apply, plan again\n",
+            ];
+            page.extend(how);
+        }
         None => {}
     }
     page
+}
+
+/// A member that is not there reads as `null`.
+fn at<'a>(value: &'a Value, pointer: &str) -> &'a Value {
+    value.pointer(pointer).unwrap_or(&Value::Null)
 }
 
 #[cfg(test)]
@@ -236,7 +248,7 @@ mod tests {
         let asked = json!({"metadata": {"annotations": {"sluice.dev/dry-run": "true"}}, "status": status});
         assert_eq!(said_by_operator(Some(&asked)), Some(vec!["Deployment/acme-prod: image".to_owned()]));
         assert_eq!(said_by_operator(Some(&json!({"status": status}))), None);
-        let page = page("acme-prod", true, &[], &said_by_operator(Some(&asked)));
+        let page = page("acme-prod", true, &[], said_by_operator(Some(&asked)).as_deref());
         assert!(page.ends_with("it would\n  Deployment/acme-prod: image\n"), "{page}");
     }
 }

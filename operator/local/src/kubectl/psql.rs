@@ -1,9 +1,9 @@
 //! `psql` on an environment, from wherever kubectl works.
 //!
-//! A port of a ready pod is forwarded in this process, psql is started on it with the key of an
-//! ApiKey's Secret, and the server must prove its name: the certificate is checked against the
-//! authority in the Secret of the environment's own certificate, although the address is loopback.
-//! The key goes to psql in its environment, never on its command line.
+//! A port of a ready pod is forwarded in this process, psql is started on it with the key in the Secret
+//! of an `ApiKey`, and the server must prove its name: the certificate is checked against the authority
+//! in the Secret of the environment's own certificate, although the address is loopback. The key goes
+//! to psql in its environment, never on its command line.
 
 use std::io::Write;
 use std::path::PathBuf;
@@ -37,8 +37,8 @@ pub struct Psql {
     #[arg(long, default_value = "agent")]
     user: String,
     /// The program.
-    #[arg(long, default_value = "psql")]
-    psql: PathBuf,
+    #[arg(long = "psql", default_value = "psql")]
+    program: PathBuf,
     /// Passed to psql.
     #[arg(last = true)]
     pub arguments: Vec<String>,
@@ -92,9 +92,9 @@ impl Psql {
 
     /// psql with this terminal. An interrupt is psql's to handle: it cancels the query.
     async fn child(&self, target: &str, key: &Redacted<String>) -> Result<ExitCode, Error> {
-        let unusable = |error: std::io::Error| Error::Unusable(format!("{}: {error}", self.psql.display()));
+        let unusable = |error: std::io::Error| Error::Unusable(format!("{}: {error}", self.program.display()));
         let mut interrupts = signal(SignalKind::interrupt()).map_err(unusable)?;
-        let mut command = Command::new(&self.psql);
+        let mut command = Command::new(&self.program);
         command.arg(target).args(&self.arguments).env("PGPASSWORD", key.expose()).kill_on_drop(true);
         command.stdin(Stdio::inherit()).stdout(Stdio::inherit()).stderr(Stdio::inherit());
         let mut child = command.spawn().map_err(unusable)?;

@@ -117,7 +117,7 @@ fn passwords(text: &str) -> String {
         let authority = after.find(|c: char| c.is_whitespace() || "/?#\"'`<>".contains(c)).unwrap_or(after.len());
         let (authority, remaining) = after.split_at(authority);
         match authority.rsplit_once('@').and_then(|(login, host)| Some((login.split_once(':')?.0, host))) {
-            Some((user, host)) => kept.push_str(&format!("{user}:{REDACTED}@{host}")),
+            Some((user, host)) => kept.extend([user, ":", REDACTED, "@", host]),
             None => kept.push_str(authority),
         }
         rest = remaining;

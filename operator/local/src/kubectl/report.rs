@@ -22,6 +22,7 @@ use serde_json::json;
 use super::cluster::{Cluster, within};
 use super::error::Error;
 use super::gather::{self, Seen};
+use super::table::bullets;
 use super::{Output, redact, status};
 use crate::progress::say;
 use archive::Archive;
@@ -146,7 +147,7 @@ async fn about(cluster: &Cluster, now: Timestamp, unread: &[String]) -> String {
         Ok(version) => version.git_version,
         Err(error) => error.to_string(),
     };
-    let list: String = unread.iter().map(|says| format!("  - {says}\n")).collect();
+    let list = bullets(unread);
     let unread = if list.is_empty() { String::new() } else { format!("could not be read\n{list}") };
     let version = env!("CARGO_PKG_VERSION");
     format!("made {now}\nnamespace {}\nkubectl-sluice {version}\nKubernetes {server}\n{unread}", cluster.namespace)

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use super::describe::{self, condition, phase, pod_ready, pod_state, restarts, state};
 use super::gather::{Seen, last_seen};
 use super::redact;
-use super::table::{age_of, table};
+use super::table::{age_of, bullets, table};
 
 /// Events on the page; a report has all.
 const EVENTS: usize = 10;
@@ -88,12 +88,12 @@ fn summary(environment: &Environment) -> String {
 
 fn why(seen: &Seen) -> Option<String> {
     let found = describe::why(seen);
-    let list: String = found.iter().map(|sentence| format!("  - {sentence}\n")).collect();
+    let list = bullets(&found);
     (!found.is_empty()).then(|| format!("Why it is not ready\n{list}"))
 }
 
 fn unread(seen: &Seen) -> Option<String> {
-    let list: String = seen.unread.iter().map(|says| format!("  - {says}\n")).collect();
+    let list = bullets(&seen.unread);
     (!list.is_empty()).then(|| format!("Could not be read\n{list}"))
 }
 

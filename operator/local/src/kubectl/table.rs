@@ -17,6 +17,15 @@ pub fn table(header: &[&str], rows: &[Vec<String>]) -> String {
     text
 }
 
+/// A line each.
+pub fn bullets(lines: &[String]) -> String {
+    let mut text = String::new();
+    for line in lines {
+        text.extend(["  - ", line, "\n"]);
+    }
+    text
+}
+
 /// `12s`, `5m`, `3h`, `2d`: the largest unit of which there are at least two, but days.
 pub fn age(since: Timestamp, now: Timestamp) -> String {
     let seconds = now.duration_since(since).as_secs().max(0);

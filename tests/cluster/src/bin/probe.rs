@@ -1,22 +1,24 @@
 //! What runs in the pods of the cluster's own tests.
 //!
-//! `probe serve <folder>` adds its host's name to the file `starts` there and answers every
-//! connection to port 8080 with that file, until it is told to stop. `probe ask <host:port>` prints
-//! what is answered. `probe read <file>` prints a file: an image has no `cat`.
+//! `probe serve <folder>` adds its host's name to the file `starts` there and answers every line on
+//! port 8080 with that file, until it is told to stop. `probe ask <host:port>` prints what is
+//! answered.
 #![forbid(unsafe_code)]
 
 use std::{
     env, fs,
     fs::OpenOptions,
     io::{self, Read, Write},
+    net::{self, ToSocketAddrs},
     path::Path,
     time::Duration,
 };
 
 use tokio::{
-    io::AsyncWriteExt,
-    net::TcpListener,
+    io::{AsyncBufReadExt, AsyncWriteExt, BufReader},
+    net::{TcpListener, TcpStream},
     signal::unix::{SignalKind, signal},
+    time::timeout,
 };
 
 const PORT: u16 = 8080;
@@ -28,8 +30,7 @@ async fn main() -> io::Result<()> {
     match words.iter().map(String::as_str).collect::<Vec<_>>().as_slice() {
         ["serve", folder] => serve(Path::new(folder)).await,
         ["ask", address] => ask(address),
-        ["read", file] => io::stdout().write_all(&fs::read(file)?),
-        _ => Err(io::Error::other("usage: probe serve <folder> | ask <host:port> | read <file>")),
+        _ => Err(io::Error::other("usage: probe serve <folder> | ask <host:port>")),
     }
 }
 
@@ -45,18 +46,30 @@ async fn serve(folder: &Path) -> io::Result<()> {
             _ = stop.recv() => return Ok(()),
             accepted = listener.accept() => {
                 let answer = fs::read(&starts)?;
-                let (mut peer, _) = accepted?;
-                let _ = peer.write_all(&answer).await; // a readiness probe has gone already
+                let (peer, _) = accepted?;
+                // what checks whether the port is open says nothing and goes
+                let _ = timeout(PATIENCE, reply(peer, &answer)).await;
             }
         }
     }
 }
 
+/// Answers a line, and lets the peer close: what is on its way is not cut off.
+async fn reply(peer: TcpStream, answer: &[u8]) -> io::Result<()> {
+    let mut peer = BufReader::new(peer);
+    if peer.read_line(&mut String::new()).await? > 0 {
+        peer.write_all(answer).await?;
+        peer.shutdown().await?;
+        peer.read_line(&mut String::new()).await?;
+    }
+    Ok(())
+}
+
 fn ask(address: &str) -> io::Result<()> {
-    use std::net::{TcpStream, ToSocketAddrs};
     let found = address.to_socket_addrs()?.next().ok_or_else(|| io::Error::other(format!("{address}: no address")))?;
-    let mut stream = TcpStream::connect_timeout(&found, PATIENCE)?;
+    let mut stream = net::TcpStream::connect_timeout(&found, PATIENCE)?;
     stream.set_read_timeout(Some(PATIENCE))?;
+    stream.write_all(b"\n")?;
     let mut answer = Vec::new();
     stream.read_to_end(&mut answer)?;
     io::stdout().write_all(&answer)

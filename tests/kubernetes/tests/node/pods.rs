@@ -7,6 +7,10 @@ use k8s_openapi::api::{
 use kube::{Api, api::DeleteParams};
 use kubernetes::{World, absent, commands, until, wait::says};
 use serde_json::{Value, json};
+use tokio::{
+    io::{AsyncReadExt, AsyncWriteExt},
+    net::TcpStream,
+};
 
 /// A claim, a Deployment that keeps a line for each start in it, and a Service.
 async fn probe(world: &World) -> Api<Deployment> {
@@ -92,9 +96,10 @@ async fn logs_and_a_forwarded_port_reach_the_pod() {
     probe(&world).await;
     assert_eq!(world.kubectl(&["logs", "deployment/probe"]).await, "serving\n");
     let way = commands::Forward::to(&world.namespace, "service/probe", 80).await;
+    let mut stream = TcpStream::connect(way.address).await.unwrap();
+    stream.write_all(b"\n").await.unwrap();
     let mut answer = String::new();
-    let mut stream = tokio::net::TcpStream::connect(way.address).await.unwrap();
-    tokio::io::AsyncReadExt::read_to_string(&mut stream, &mut answer).await.unwrap();
+    stream.read_to_string(&mut answer).await.unwrap();
     assert!(answer.starts_with("probe-"), "{answer}");
 }
 

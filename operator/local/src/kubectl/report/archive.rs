@@ -24,7 +24,7 @@ impl Archive {
     /// The same name again replaces.
     pub(super) fn add(&mut self, name: &str, text: String) {
         match self.room.checked_sub(text.len()) {
-            None => self.left_out.push_str(&format!("{name}: {} bytes\n", text.len())),
+            None => self.left_out.extend([name, ": ", &text.len().to_string(), " bytes\n"]),
             Some(room) => {
                 self.room = room;
                 self.entries.insert(name.to_owned(), text);

@@ -1,0 +1,66 @@
+{{- /* What the pods of operator and control plane have in common; `restricted` admits all of it. */ -}}
+
+{{- /* Metadata of a pod. Takes (dict "root" $ "component" … "pods" … "annotations" …). */ -}}
+{{- define "sluice.pod.metadata" -}}
+labels:
+  {{- include "sluice.selector" . | nindent 2 }}
+  {{- with .pods.labels }}
+  {{- toYaml . | nindent 2 }}
+  {{- end }}
+{{- with merge (.annotations | default dict) .pods.annotations }}
+annotations:
+  {{- toYaml . | nindent 2 }}
+{{- end }}
+{{- end }}
+
+{{- /* Where a pod runs, and as whom. Takes (dict "root" $ "component" … "pods" …). */ -}}
+{{- define "sluice.pod.placement" -}}
+# settings are variables too, and a Service must not be taken for one
+enableServiceLinks: false
+{{- with .root.Values.image.pullSecrets }}
+imagePullSecrets:
+  {{- range . }}
+  - name: {{ . }}
+  {{- end }}
+{{- end }}
+{{- with .pods.priorityClassName }}
+priorityClassName: {{ . }}
+{{- end }}
+{{- with .pods.nodeSelector }}
+nodeSelector:
+  {{- toYaml . | nindent 2 }}
+{{- end }}
+{{- with .pods.tolerations }}
+tolerations:
+  {{- toYaml . | nindent 2 }}
+{{- end }}
+{{- with .pods.affinity }}
+affinity:
+  {{- toYaml . | nindent 2 }}
+{{- end }}
+{{- $selector := include "sluice.selector" . }}
+topologySpreadConstraints:
+  {{- range list "topology.kubernetes.io/zone" "kubernetes.io/hostname" }}
+  - maxSkew: 1
+    topologyKey: {{ . }}
+    whenUnsatisfiable: ScheduleAnyway
+    labelSelector:
+      matchLabels:
+        {{- $selector | nindent 8 }}
+  {{- end }}
+securityContext:
+  runAsNonRoot: true
+  runAsUser: 65532
+  runAsGroup: 65532
+  fsGroup: 65532
+  seccompProfile:
+    type: RuntimeDefault
+{{- end }}
+
+{{- define "sluice.container.security" -}}
+securityContext:
+  allowPrivilegeEscalation: false
+  readOnlyRootFilesystem: true
+  capabilities:
+    drop: [ALL]
+{{- end }}

@@ -1,0 +1,78 @@
+//! Printed files are what is committed; values, roles and samples are what the product takes.
+
+use std::collections::BTreeSet;
+use std::path::Path;
+
+use kube_cel::{Validator, apply_defaults};
+use serde::Deserialize;
+use serde_json::Value;
+
+use super::*;
+
+fn root() -> &'static Path {
+    Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/.."))
+}
+
+fn read(path: &str) -> String {
+    std::fs::read_to_string(root().join(path)).unwrap()
+}
+
+/// Every object of a YAML stream.
+fn objects(text: &str) -> Vec<Value> {
+    let documents = serde_yaml_ng::Deserializer::from_str(text);
+    let values = documents.map(|document| serde_yaml_ng::Value::deserialize(document).unwrap());
+    values.map(|value| serde_json::to_value(value).unwrap()).filter(|value| !value.is_null()).collect()
+}
+
+#[test]
+fn every_printed_file_is_committed() {
+    assert_eq!(stale(root()).unwrap(), Vec::<&str>::new(), "run: cargo run -p charts --bin chartgen");
+}
+
+#[test]
+fn the_values_file_reads_back_as_the_defaults() {
+    let values: Values = serde_yaml_ng::from_str(&read("charts/sluice/values.yaml")).unwrap();
+    assert_eq!(values, Values::default());
+}
+
+#[test]
+fn every_value_is_documented() {
+    let table = read("charts/sluice/VALUES.md");
+    let rows: Vec<_> = table.lines().filter(|line| line.starts_with("| `")).collect();
+    assert!(rows.len() > 50, "{}", rows.len());
+    assert_eq!(rows.into_iter().filter(|row| row.ends_with("|  |")).collect::<Vec<_>>(), Vec::<&str>::new());
+}
+
+#[test]
+fn an_unknown_value_is_refused_at_every_depth() {
+    let schema: Value = serde_json::from_str(&read("charts/sluice/values.schema.json")).unwrap();
+    let mut open = Vec::new();
+    open_objects(&schema, "", &mut open);
+    assert_eq!(open, Vec::<String>::new(), "objects with named members that take others");
+}
+
+fn open_objects(schema: &Value, path: &str, open: &mut Vec<String>) {
+    let Some(properties) = schema.get("properties").and_then(Value::as_object) else { return };
+    if schema.get("additionalProperties") != Some(&Value::Bool(false)) {
+        open.push(path.to_owned());
+    }
+    for (name, property) in properties {
+        open_objects(property, &format!("{path}/{name}"), open);
+    }
+}
+
+#[test]
+fn every_sample_is_accepted_by_its_definition() {
+    let mut kinds = BTreeSet::new();
+    for (path, text) in samples::all().unwrap() {
+        let sample = objects(&text).remove(0);
+        let kind = sample["kind"].as_str().unwrap().to_owned();
+        let definition = crds::all().into_iter().find(|crd| crd.spec.names.kind == kind).unwrap();
+        let version = serde_json::to_value(&definition.spec.versions[0]).unwrap();
+        let schema = &version["schema"]["openAPIV3Schema"];
+        let refused = Validator::new().validate(schema, &apply_defaults(schema, &sample), None).err();
+        assert!(refused.is_none(), "{path}: {refused:?}");
+        kinds.insert(kind);
+    }
+    assert_eq!(kinds.len(), crds::all().len(), "a sample of each kind");
+}

@@ -1,0 +1,117 @@
+use axum::body::Body;
+use axum::http::Request;
+use chrono::Duration;
+use serde_json::{Value, json};
+
+use crate::testing::{Answer, TestApp, bearer};
+
+async fn post(app: &TestApp, path: &str, authorization: &str, key: &str, body: Value) -> Answer {
+    let request = Request::post(path)
+        .header("authorization", authorization)
+        .header("content-type", "application/json")
+        .header("idempotency-key", key)
+        .body(Body::from(body.to_string()));
+    app.send(request.unwrap()).await
+}
+
+fn environment(slug: &str) -> Value {
+    json!({"name": "Analytics", "slug": slug})
+}
+
+#[tokio::test]
+async fn a_repeated_post_is_answered_again_and_done_once() {
+    let app = TestApp::start().await;
+    let owner = app.signup("ann", "Acme").await;
+    let (path, as_owner) = (app.org(&owner, "/environments"), bearer(&owner));
+    let first = post(&app, &path, &as_owner, "k-1", environment("one")).await;
+    assert!(!first.headers.contains_key("idempotent-replayed"));
+    let again = post(&app, &path, &as_owner, "k-1", environment("one")).await;
+    assert_eq!((again.status, &again.body), (first.status, &first.body));
+    assert_eq!(again.headers["idempotent-replayed"], "true");
+    assert_eq!(app.get(&path, &as_owner).await.expect(200)["pagination"]["total"], 1);
+}
+
+#[tokio::test]
+async fn a_key_stands_for_one_body() {
+    let app = TestApp::start().await;
+    let owner = app.signup("ann", "Acme").await;
+    let (path, as_owner) = (app.org(&owner, "/environments"), bearer(&owner));
+    post(&app, &path, &as_owner, "k-1", environment("one")).await.expect(201);
+    let other = post(&app, &path, &as_owner, "k-1", environment("two")).await.expect(409);
+    assert_eq!(other["error"]["details"]["reason"], "idempotency_mismatch");
+}
+
+#[tokio::test]
+async fn another_identity_and_another_path_have_keys_of_their_own() {
+    let app = TestApp::start().await;
+    let (ann, bob) = (app.signup("ann", "Acme").await, app.signup("bob", "Bell").await);
+    for (owner, path) in [(&ann, "/environments"), (&bob, "/environments")] {
+        let answer = post(&app, &app.org(owner, path), &bearer(owner), "k-1", environment("one")).await;
+        assert!(!answer.headers.contains_key("idempotent-replayed"));
+        answer.expect(201);
+    }
+}
+
+#[tokio::test]
+async fn what_failed_may_be_tried_again_with_the_same_key() {
+    let app = TestApp::start().await;
+    let owner = app.signup("ann", "Acme").await;
+    let (path, as_owner) = (app.org(&owner, "/environments"), bearer(&owner));
+    post(&app, &path, &as_owner, "k-1", environment("Not A Slug")).await.expect(400);
+    post(&app, &path, &as_owner, "k-1", environment("one")).await.expect(201);
+}
+
+#[tokio::test]
+async fn a_replay_holds_no_secret() {
+    let app = TestApp::start().await;
+    let owner = app.signup("ann", "Acme").await;
+    let (path, as_owner) = (app.org(&owner, "/users/invite"), bearer(&owner));
+    let body = json!({"email": "bob@example.com", "role": "analyst"});
+    let first = post(&app, &path, &as_owner, "k-1", body.clone()).await.expect(201);
+    let mut again = post(&app, &path, &as_owner, "k-1", body).await.expect(201);
+    assert_eq!(again.get("invitation_token"), None);
+    again["invitation_token"] = first["invitation_token"].clone();
+    assert_eq!(again, first);
+    let stored: Vec<u8> =
+        sqlx::query_scalar("select body from idempotency_keys").fetch_one(app.app.pool()).await.unwrap();
+    assert!(!String::from_utf8(stored).unwrap().contains(first["invitation_token"].as_str().unwrap()));
+}
+
+#[tokio::test]
+async fn an_unfinished_request_is_not_done_a_second_time() {
+    let app = TestApp::start().await;
+    let owner = app.signup("ann", "Acme").await;
+    let (path, as_owner) = (app.org(&owner, "/environments"), bearer(&owner));
+    post(&app, &path, &as_owner, "k-1", environment("one")).await.expect(201);
+    sqlx::query("update idempotency_keys set status = null, body = null").execute(app.app.pool()).await.unwrap();
+    let again = post(&app, &path, &as_owner, "k-1", environment("one")).await.expect(409);
+    assert_eq!(again["error"]["details"]["reason"], "in_progress");
+}
+
+#[tokio::test]
+async fn a_day_later_the_key_is_new() {
+    let app = TestApp::start().await;
+    let owner = app.signup("ann", "Acme").await;
+    app.set_tier("enterprise").await;
+    let path = app.org(&owner, "/environments");
+    post(&app, &path, &bearer(&owner), "k-1", environment("one")).await.expect(201);
+    app.advance(Duration::hours(24));
+    let as_owner = bearer(&app.login("ann").await);
+    let again = post(&app, &path, &as_owner, "k-1", environment("one")).await.expect(409);
+    assert_eq!(again["error"]["details"]["reason"], "slug_taken");
+    super::sweep(&app.app).await.unwrap();
+    let left: i64 =
+        sqlx::query_scalar("select count(*) from idempotency_keys").fetch_one(app.app.pool()).await.unwrap();
+    assert_eq!(left, 0);
+}
+
+#[tokio::test]
+async fn an_unusable_key_is_named() {
+    let app = TestApp::start().await;
+    let owner = app.signup("ann", "Acme").await;
+    let (path, as_owner) = (app.org(&owner, "/environments"), bearer(&owner));
+    for key in ["", &"k".repeat(256)] {
+        let refused = post(&app, &path, &as_owner, key, environment("one")).await.expect(400);
+        assert_eq!(refused["error"]["details"]["field"], "Idempotency-Key");
+    }
+}

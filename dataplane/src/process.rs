@@ -1,0 +1,52 @@
+//! A data plane as a process: settings from the command line and the environment, logs as JSON,
+//! signals.
+
+use std::process::ExitCode;
+use std::sync::Arc;
+
+use clap::Parser;
+use contract::{Entropy, SystemClock};
+use tokio::signal::unix::{SignalKind, signal};
+use tokio_util::sync::CancellationToken;
+use tracing::level_filters::LevelFilter;
+use tracing_subscriber::EnvFilter;
+
+use crate::DataPlane;
+use crate::config::Arguments;
+
+/// The whole of `main`.
+pub fn main() -> ExitCode {
+    if std::env::args_os().nth(1).is_some_and(|first| first == "engine") {
+        return engine::child::run();
+    }
+    let arguments = Arguments::parse();
+    let level = EnvFilter::builder().with_default_directive(LevelFilter::INFO.into()).from_env_lossy();
+    tracing_subscriber::fmt().json().with_env_filter(level).init();
+    match run(arguments) {
+        Ok(code) => code,
+        Err(error) => {
+            tracing::error!(%error, "the data plane cannot run");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+#[tokio::main]
+async fn run(arguments: Arguments) -> Result<ExitCode, Box<dyn std::error::Error>> {
+    // Before anything else: from here on a stop is orderly.
+    let (mut terminate, mut interrupt) = (signal(SignalKind::terminate())?, signal(SignalKind::interrupt())?);
+    let settings = arguments.settings(Arc::new(SystemClock), Entropy::system()?)?;
+    let shutdown = CancellationToken::new();
+    let running = DataPlane::start(settings, shutdown.clone()).await?;
+    tracing::info!(pgwire = %running.pgwire, rest = %running.rest, probes = %running.probes, "listening");
+    tokio::select! {
+        _ = terminate.recv() => {}
+        _ = interrupt.recv() => {}
+        () = running.leaving() => {}
+    }
+    tracing::info!("stopping");
+    shutdown.cancel();
+    running.stopped().await;
+    tracing::info!("stopped");
+    Ok(if running.has_failed() { ExitCode::FAILURE } else { ExitCode::SUCCESS })
+}

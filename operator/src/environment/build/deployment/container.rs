@@ -1,0 +1,82 @@
+//! The one container of the pod.
+
+use contract::wire::{port, probe};
+use k8s_openapi::api::core::v1::{
+    Capabilities, ConfigMapEnvSource, Container, ContainerPort, EnvFromSource, HTTPGetAction, Probe,
+    ResourceRequirements, SecretEnvSource, SecurityContext,
+};
+use k8s_openapi::apimachinery::pkg::util::intstr::IntOrString;
+
+use super::super::amounts;
+use super::volumes;
+use crate::environment::validate::{Desired, Storage};
+
+const PROGRAM: &str = "/usr/local/bin/dataplane";
+
+pub fn container(desired: &Desired) -> Container {
+    let release = &desired.release;
+    Container {
+        name: "dataplane".to_owned(),
+        image: Some(format!("{}:{}", release.image, desired.version)),
+        image_pull_policy: Some(release.pull_policy.clone()),
+        command: Some(vec![PROGRAM.to_owned()]),
+        env_from: Some(environment(desired)),
+        ports: Some(ports()),
+        resources: Some(ResourceRequirements {
+            requests: amounts(&desired.resources.requests),
+            limits: amounts(&desired.resources.limits),
+            claims: None,
+        }),
+        // opening a large file may take its time; after that, an answer is due
+        startup_probe: Some(probe(probe::HEALTH, 1, 120)),
+        liveness_probe: Some(probe(probe::HEALTH, 10, 3)),
+        readiness_probe: Some(probe(probe::READY, 1, 2)),
+        security_context: Some(SecurityContext {
+            allow_privilege_escalation: Some(false),
+            read_only_root_filesystem: Some(true),
+            capabilities: Some(Capabilities { drop: Some(vec!["ALL".to_owned()]), add: None }),
+            ..SecurityContext::default()
+        }),
+        volume_mounts: Some(volumes::mounts()),
+        ..Container::default()
+    }
+}
+
+/// The settings, and for a lake the credentials of its object store.
+fn environment(desired: &Desired) -> Vec<EnvFromSource> {
+    let settings = ConfigMapEnvSource { name: desired.name.config(), optional: None };
+    let mut sources = Vec::new();
+    if let Storage::Lake { secret: Some(secret), .. } = &desired.storage {
+        let secret = SecretEnvSource { name: secret.clone(), optional: None };
+        sources.push(EnvFromSource { secret_ref: Some(secret), ..EnvFromSource::default() });
+    }
+    // last, and so stronger: no credential can replace a setting
+    sources.push(EnvFromSource { config_map_ref: Some(settings), ..EnvFromSource::default() });
+    sources
+}
+
+fn ports() -> Vec<ContainerPort> {
+    let named =
+        [("psql", port::PGWIRE), ("tools", port::TOOLS), ("http", port::INTERNAL_REST), ("probes", port::PROBES)];
+    let port = |(name, number): (&str, u16)| ContainerPort {
+        name: Some(name.to_owned()),
+        container_port: i32::from(number),
+        protocol: Some("TCP".to_owned()),
+        ..ContainerPort::default()
+    };
+    named.into_iter().map(port).collect()
+}
+
+fn probe(path: &str, period_seconds: i32, failure_threshold: i32) -> Probe {
+    Probe {
+        http_get: Some(HTTPGetAction {
+            path: Some(path.to_owned()),
+            port: IntOrString::String("probes".to_owned()),
+            ..HTTPGetAction::default()
+        }),
+        period_seconds: Some(period_seconds),
+        timeout_seconds: Some(3),
+        failure_threshold: Some(failure_threshold),
+        ..Probe::default()
+    }
+}

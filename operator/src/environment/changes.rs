@@ -1,0 +1,163 @@
+//! What has to be written and deleted so that the children are what they should be.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
+
+use super::child::{Child, Key, Kind};
+use super::names::label;
+use super::observed::Observed;
+use super::plan::{Delete, Write};
+use super::validate::{Desired, Off, Tls};
+use super::volume::{self, Growth};
+use super::{agreement, build, certificates, workload};
+
+/// Everything between what is and what should be.
+#[derive(Debug, Clone)]
+pub struct Changes {
+    pub writes: Vec<Write>,
+    pub deletes: Vec<Delete>,
+    /// A child has to go before another can take its name.
+    pub waits_for: Option<Key>,
+    pub growth: Growth,
+    /// One for each write and delete, for people.
+    pub lines: Vec<String>,
+}
+
+impl Changes {
+    pub(super) fn none() -> Self {
+        Self { writes: Vec::new(), deletes: Vec::new(), waits_for: None, growth: Growth::None, lines: Vec::new() }
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.writes.is_empty() && self.deletes.is_empty()
+    }
+
+    pub fn touches_workload(&self) -> bool {
+        let workload = |key: &Key| key.kind == Kind::Deployment;
+        self.writes.iter().any(|write| workload(&write.key())) || self.waits_for.as_ref().is_some_and(workload)
+    }
+
+    pub(super) fn write(&mut self, write: Write, line: String) {
+        self.writes.push(write);
+        self.lines.push(line);
+    }
+
+    pub(super) fn delete(&mut self, key: Key, metadata: &ObjectMeta, why: &'static str) {
+        let Some(uid) = metadata.uid.clone() else { return };
+        self.lines.push(format!("delete {key}: {why}"));
+        self.deletes.push(Delete { key, uid, why });
+    }
+
+    /// Switches the workload off without touching anything else of it.
+    pub(super) fn scale_to_zero(observed: &Observed) -> Self {
+        let mut changes = Self::none();
+        if let Some(deployment) = workload::deployment(observed).filter(|it| workload::replicas(it) > 0) {
+            let metadata = &deployment.metadata;
+            let key = Key { kind: Kind::Deployment, name: metadata.name.clone().unwrap_or_default() };
+            if let Some(uid) = metadata.uid.clone() {
+                let line = format!("scale {key}: {} → 0", workload::replicas(deployment));
+                changes.write(Write::Scale { key, uid, replicas: 0 }, line);
+            }
+        }
+        changes
+    }
+}
+
+/// What an environment needs that cannot be carried out: what runs is left as it is, unless it has
+/// to be switched off.
+pub fn frozen(observed: &Observed, off: Option<Off>) -> Changes {
+    if off.is_some() { Changes::scale_to_zero(observed) } else { Changes::none() }
+}
+
+pub fn needed(desired: &Desired, observed: &Observed) -> Changes {
+    let mut changes = Changes::none();
+    let wanted = build::children(desired);
+    let mut keys: BTreeSet<Key> = wanted.iter().map(Write::key).collect();
+    if matches!(desired.tls, Tls::CertManager { .. }) {
+        // cert-manager writes it; it may have been ours before
+        keys.insert(Key { kind: Kind::Secret, name: desired.name.tls() });
+    }
+    for write in wanted {
+        match write {
+            Write::Apply(child) => apply(child, observed, &mut changes),
+            Write::Issue(order) => {
+                if let Some(order) = certificates::due(order, observed) {
+                    let why = order.why;
+                    let write = Write::Issue(order);
+                    let line = format!("issue {}: {why}", write.key());
+                    changes.write(write, line);
+                }
+            }
+            Write::Scale { .. } => {}
+        }
+    }
+    orphans(&keys, observed, &mut changes);
+    changes
+}
+
+fn apply(child: Child, observed: &Observed, changes: &mut Changes) {
+    let key = child.key();
+    let live = observed.children.iter().find(|other| other.key() == key);
+    let child = match (child, live) {
+        (Child::PersistentVolumeClaim(wanted), Some(Child::PersistentVolumeClaim(live))) => {
+            let (claim, growth) = volume::fit(Arc::unwrap_or_clone(wanted), live, observed);
+            changes.growth = growth;
+            Child::PersistentVolumeClaim(Arc::new(claim))
+        }
+        (child, _) => child,
+    };
+    let (child, json) = child.hashed();
+    let Some(live) = live else {
+        changes.write(Write::Apply(child), format!("create {key}"));
+        return;
+    };
+    if live.metadata().deletion_timestamp.is_some() {
+        changes.waits_for = Some(key);
+    } else if left_over(live, observed) {
+        changes.delete(key.clone(), live.metadata(), "left by an earlier environment of this name");
+        changes.waits_for = Some(key);
+    } else if let Some(line) = difference(&json, live) {
+        changes.write(Write::Apply(child), format!("change {key}: {line}"));
+    }
+}
+
+fn difference(wanted: &serde_json::Value, live: &Child) -> Option<String> {
+    match live.json() {
+        Ok(live) => agreement::difference(wanted, &live),
+        Err(error) => Some(error.to_string()),
+    }
+}
+
+/// Made by us for an environment that has the same name, and is gone or going.
+fn left_over(live: &Child, observed: &Observed) -> bool {
+    let metadata = live.metadata();
+    let ours =
+        metadata.labels.iter().flatten().any(|(name, value)| name == label::MANAGED_BY && value == label::OPERATOR);
+    let owners = metadata.owner_references.as_deref().unwrap_or_default();
+    let mut environments = owners.iter().filter(|owner| owner.kind == "Environment");
+    ours && environments.any(|owner| Some(&owner.uid) != observed.environment.metadata.uid.as_ref())
+}
+
+/// What carries our labels and belongs to this environment, and is not wanted any more. What holds
+/// data has no owner, and so is never among it.
+fn orphans(wanted: &BTreeSet<Key>, observed: &Observed, changes: &mut Changes) {
+    let Some(uid) = &observed.environment.metadata.uid else { return };
+    for child in &observed.children {
+        let (key, metadata) = (child.key(), child.metadata());
+        let owners = metadata.owner_references.as_deref().unwrap_or_default();
+        let ours = owners.iter().any(|owner| &owner.uid == uid);
+        let data = matches!(key.kind, Kind::PersistentVolumeClaim | Kind::VolumeSnapshot);
+        if ours && !data && metadata.deletion_timestamp.is_none() && !wanted.contains(&key) {
+            changes.delete(key, metadata, "no longer wanted");
+        }
+    }
+    for secret in &observed.secrets {
+        let key = secret.key();
+        if secret.owners.contains(uid) && !secret.deleting && !wanted.contains(&key) {
+            let metadata = ObjectMeta { uid: Some(secret.uid.clone()), ..ObjectMeta::default() };
+            changes.delete(key, &metadata, "no longer wanted");
+        }
+    }
+}

@@ -1,0 +1,65 @@
+//! The status, whole.
+
+use contract::wire::port;
+use crds::{Condition, ConditionStatus, ConditionType, Connection, EnvironmentStatus};
+
+use super::conditions::{find, text};
+use super::findings::Findings;
+use super::names::selector_text;
+use super::observed::Observed;
+use super::phase::phase;
+use super::plan::Hold;
+use super::workload::{self, State};
+
+pub fn status(it: &Findings<'_>, conditions: &[Condition]) -> EnvironmentStatus {
+    let before = it.environment().status.clone().unwrap_or_default();
+    let answers =
+        find(conditions, ConditionType::WorkloadAvailable).is_some_and(|it| it.status == ConditionStatus::True);
+    let activated_at = before.activated_at.or_else(|| answers.then(|| text(it.observed.now)));
+    let settled = matches!(it.workload, State::Settled | State::Off);
+    let runs = workload::deployment(it.observed).filter(|_| settled).and_then(workload::version);
+    EnvironmentStatus {
+        connection: activated_at.as_ref().and_then(|_| connection(it)).or(before.connection),
+        version: runs.or(before.version),
+        suspended_replicas: it.off.map(|_| it.environment().spec.data_plane.replicas).filter(|replicas| *replicas > 0),
+        last_step: Some(step(it).to_owned()),
+        phase: Some(phase(false, activated_at.is_some(), conditions)),
+        activated_at,
+        teardown: Vec::new(),
+        ..base(it.observed, conditions)
+    }
+}
+
+/// What can be said in any phase.
+pub fn base(observed: &Observed, conditions: &[Condition]) -> EnvironmentStatus {
+    let environment = &observed.environment;
+    EnvironmentStatus {
+        observed_generation: environment.metadata.generation,
+        env_id: environment.metadata.uid.clone(),
+        replicas: Some(workload::available(observed)),
+        selector: environment.metadata.name.as_deref().map(selector_text),
+        conditions: conditions.to_vec(),
+        ..environment.status.clone().unwrap_or_default()
+    }
+}
+
+fn connection(it: &Findings<'_>) -> Option<Connection> {
+    let desired = it.verdict.as_ref().ok()?;
+    let host = format!("{}.{}.svc.{}", desired.name, desired.namespace, desired.release.cluster_domain);
+    Some(Connection { host, port: i32::from(port::PGWIRE), database: it.environment().spec.slug.clone() })
+}
+
+/// What the operator is at, once the plan has been carried out.
+fn step(it: &Findings<'_>) -> &'static str {
+    match (&it.workload, it.hold) {
+        (_, Hold::Paused) => "paused",
+        (_, Hold::DryRun) => "dryRun",
+        _ if it.verdict.is_err() => "refused",
+        _ if it.changes.waits_for.is_some() => "waitForRemoval",
+        (State::Draining, _) => "drain",
+        (State::Off, _) => "suspended",
+        (State::Starting(_) | State::Rolling | State::Absent, _) => "waitForReplicas",
+        (State::TimedOut, _) => "rolloutTimedOut",
+        (State::Settled, _) => "settled",
+    }
+}

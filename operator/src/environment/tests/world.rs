@@ -1,0 +1,457 @@
+//! A cluster in memory: what an API server, its controllers and a kubelet do with a plan.
+//!
+//! Objects are kept as the server would keep them: with uids, versions, generations, defaults, and
+//! amounts in canonical form. Nothing here knows what the planner wants.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use crds::{ApiKey, Environment, Organization};
+use jiff::{SignedDuration, Timestamp};
+use k8s_openapi::api::apps::v1::Deployment;
+use k8s_openapi::api::core::v1::PersistentVolumeClaim;
+use kube::ResourceExt as _;
+use serde_json::{Value, json};
+
+use super::fixtures;
+use crate::environment::child::{Child, Key, Kind};
+use crate::environment::names::{FINALIZER, label};
+use crate::environment::observed::{Authorities, CertificateFacts, Observed, PodFacts, SecretFacts};
+use crate::environment::plan::{Authority, CertificateOrder, Delete, Finalizer, Plan, Write, plan};
+
+#[derive(Debug, Clone)]
+struct Pod {
+    facts: PodFacts,
+    template: Value,
+}
+
+pub struct World {
+    pub environment: Option<Environment>,
+    pub organization: Option<Organization>,
+    children: BTreeMap<Key, Value>,
+    secrets: BTreeMap<String, SecretFacts>,
+    pods: Vec<Pod>,
+    pub keys: BTreeMap<String, Arc<ApiKey>>,
+    pub authorities: Authorities,
+    pub surroundings: Observed,
+    pub now: Timestamp,
+    /// Pods of this version never become ready.
+    pub broken_version: Option<String>,
+    counter: u64,
+    /// Requests that changed something, one line each.
+    pub log: Vec<String>,
+}
+
+impl World {
+    pub fn with(environment: Environment) -> Self {
+        let surroundings = fixtures::observed(environment.clone());
+        Self {
+            environment: Some(environment),
+            organization: Some(fixtures::organization()),
+            children: BTreeMap::new(),
+            secrets: BTreeMap::new(),
+            pods: Vec::new(),
+            keys: BTreeMap::new(),
+            authorities: surroundings.authorities.clone(),
+            surroundings,
+            now: fixtures::now(),
+            broken_version: None,
+            counter: 100,
+            log: Vec::new(),
+        }
+    }
+
+    pub fn observe(&self) -> Option<Observed> {
+        Some(Observed {
+            environment: Arc::new(self.environment.clone()?),
+            organization: self.organization.clone().map(Arc::new),
+            children: self.children.iter().map(|(key, value)| child(key.kind, value)).collect(),
+            secrets: self.secrets.values().cloned().collect(),
+            pods: self.pods.iter().map(|pod| pod.facts.clone()).collect(),
+            keys: self.keys.values().cloned().collect(),
+            authorities: self.authorities.clone(),
+            now: self.now,
+            ..self.surroundings.clone()
+        })
+    }
+
+    /// One whole reconcile. Nothing to do without an environment.
+    pub fn reconcile(&mut self) -> Option<Plan> {
+        self.reconcile_until(usize::MAX)
+    }
+
+    /// A reconcile whose operator dies after so many requests.
+    pub fn reconcile_until(&mut self, requests: usize) -> Option<Plan> {
+        let plan = plan(&self.observe()?);
+        for step in self.requests(&plan).into_iter().take(requests) {
+            step(self, &plan);
+        }
+        Some(plan)
+    }
+
+    /// The requests of a plan, in the order that it prescribes.
+    fn requests(&self, plan: &Plan) -> Vec<Box<dyn Fn(&mut Self, &Plan)>> {
+        let mut steps: Vec<Box<dyn Fn(&mut Self, &Plan)>> = Vec::new();
+        if plan.finalizer == Finalizer::Add {
+            steps.push(Box::new(|world, _| world.add_finalizer()));
+        }
+        for write in plan.writes.clone() {
+            steps.push(Box::new(move |world, _| world.write(&write)));
+        }
+        for delete in plan.deletes.clone() {
+            steps.push(Box::new(move |world, _| world.delete(&delete)));
+        }
+        if self.environment.as_ref().and_then(|it| it.status.as_ref()) != Some(&plan.status) {
+            steps.push(Box::new(|world, plan| world.publish(plan)));
+        }
+        if plan.finalizer == Finalizer::Remove {
+            steps.push(Box::new(|world, _| world.remove_finalizer()));
+        }
+        steps
+    }
+
+    fn add_finalizer(&mut self) {
+        self.log.push("finalizer".to_owned());
+        if let Some(environment) = &mut self.environment {
+            environment.finalizers_mut().push(FINALIZER.to_owned());
+        }
+    }
+
+    fn remove_finalizer(&mut self) {
+        self.log.push("no finalizer".to_owned());
+        self.environment = None;
+    }
+
+    fn publish(&mut self, plan: &Plan) {
+        self.log.push("status".to_owned());
+        if let Some(environment) = &mut self.environment {
+            environment.status = Some(plan.status.clone());
+        }
+    }
+
+    fn write(&mut self, write: &Write) {
+        self.log.push(write.key().to_string());
+        match write {
+            Write::Apply(child) => self.apply(child),
+            Write::Issue(order) => self.issue(order),
+            Write::Scale { key, uid, replicas } => {
+                if let Some(live) = self.children.get_mut(key).filter(|live| live["metadata"]["uid"] == json!(uid)) {
+                    live["spec"]["replicas"] = json!(replicas);
+                    bump(live, true);
+                }
+            }
+        }
+    }
+
+    fn apply(&mut self, wanted: &Child) {
+        let key = wanted.key();
+        let mut object = wanted.json().unwrap();
+        canonical(&mut object);
+        let before = self.children.get(&key).cloned();
+        let uid = before.as_ref().map_or_else(|| json!(self.fresh()), |it| it["metadata"]["uid"].clone());
+        object["metadata"]["uid"] = uid;
+        let old = before.unwrap_or_default();
+        for kept in ["generation", "deletionTimestamp", "resourceVersion"] {
+            if !old["metadata"][kept].is_null() {
+                object["metadata"][kept] = old["metadata"][kept].clone();
+            }
+        }
+        if !old["status"].is_null() {
+            object["status"] = old["status"].clone();
+        }
+        defaults(key.kind, &mut object);
+        let changed = old["spec"] != object["spec"];
+        bump(&mut object, changed);
+        self.children.insert(key, object);
+    }
+
+    fn issue(&mut self, order: &CertificateOrder) {
+        let name = order.metadata.name.clone().unwrap();
+        let authority = match order.authority {
+            Authority::Internal => self.authorities.internal.clone(),
+            Authority::Organization(_) => self.authorities.organization.clone(),
+        };
+        let authority = authority.unwrap();
+        let kept = self.secrets.get(&name).and_then(|secret| secret.certificate.clone());
+        let lifetime = SignedDuration::try_from(order.lifetime).unwrap();
+        let fresh = CertificateFacts {
+            not_before: self.now,
+            not_after: self.now + lifetime,
+            dns_names: order.dns_names.clone(),
+            issuer: authority.id,
+            bundle: authority.bundle.clone(),
+        };
+        let certificate = match kept {
+            Some(kept) if order.keep_certificate => CertificateFacts { bundle: authority.bundle, ..kept },
+            _ => fresh,
+        };
+        let uid = self.secrets.get(&name).map(|it| it.uid.clone());
+        let uid = uid.unwrap_or_else(|| self.fresh());
+        let owners = order.metadata.owner_references.iter().flatten().map(|owner| owner.uid.clone()).collect();
+        let labels = order.metadata.labels.clone().unwrap_or_default();
+        let secret = SecretFacts {
+            name: name.clone(),
+            uid,
+            resource_version: self.fresh(),
+            labels,
+            owners,
+            deleting: false,
+            certificate: Some(certificate),
+        };
+        self.secrets.insert(name, secret);
+    }
+
+    fn delete(&mut self, delete: &Delete) {
+        self.log.push(format!("delete {}", delete.key));
+        match delete.key.kind {
+            Kind::Secret => {
+                self.secrets.retain(|name, secret| *name != delete.key.name || secret.uid != delete.uid);
+            }
+            Kind::ApiKey => {
+                self.keys.remove(&delete.key.name);
+            }
+            Kind::PersistentVolumeClaim if !self.pods.is_empty() => {
+                let claim = self.children.get_mut(&delete.key).unwrap();
+                claim["metadata"]["deletionTimestamp"] = json!("2026-03-01T00:00:00Z");
+            }
+            _ => {
+                self.children.retain(|key, it| *key != delete.key || it["metadata"]["uid"] != json!(delete.uid));
+            }
+        }
+    }
+
+    /// Everything that Kubernetes does by itself, one step of it.
+    pub fn controllers(&mut self) {
+        self.collect_garbage();
+        self.bind_volumes();
+        self.sign_for_cert_manager();
+        self.run_deployment();
+        let snapshots = self.children.iter_mut().filter(|(key, _)| key.kind == Kind::VolumeSnapshot);
+        snapshots.for_each(|(_, snapshot)| snapshot["status"] = json!({"readyToUse": true}));
+    }
+
+    fn collect_garbage(&mut self) {
+        let alive = self.environment.as_ref().and_then(|it| it.metadata.uid.clone());
+        let gone = |uid: &str| Some(uid) != alive.as_deref();
+        self.children.retain(|_, object| {
+            let owners = object["metadata"]["ownerReferences"].as_array().cloned().unwrap_or_default();
+            owners.is_empty() || !owners.iter().all(|owner| gone(owner["uid"].as_str().unwrap()))
+        });
+        self.secrets.retain(|_, it| it.owners.is_empty() || !it.owners.iter().all(|uid| gone(uid)));
+        let pods = self.pods.is_empty();
+        self.children.retain(|_, object| !(pods && object["metadata"]["deletionTimestamp"].is_string()));
+    }
+
+    fn bind_volumes(&mut self) {
+        for (_, claim) in self.children.iter_mut().filter(|(key, _)| key.kind == Kind::PersistentVolumeClaim) {
+            let size = claim["spec"]["resources"]["requests"]["storage"].clone();
+            claim["status"] = json!({"phase": "Bound", "capacity": {"storage": size}});
+        }
+    }
+
+    fn sign_for_cert_manager(&mut self) {
+        let wanted = self.children.iter().find(|(key, _)| key.kind == Kind::Certificate);
+        let Some((key, certificate)) = wanted.map(|(key, it)| (key.clone(), it.clone())) else { return };
+        if self.secrets.contains_key(&key.name) {
+            return;
+        }
+        let labels = serde_json::from_value(certificate["spec"]["secretTemplate"]["labels"].clone()).unwrap();
+        let facts = CertificateFacts {
+            not_before: self.now,
+            not_after: self.now + SignedDuration::from_hours(24 * 90),
+            dns_names: serde_json::from_value(certificate["spec"]["dnsNames"].clone()).unwrap(),
+            issuer: "cert-manager".to_owned(),
+            bundle: String::new(),
+        };
+        let secret = SecretFacts {
+            name: key.name.clone(),
+            uid: self.fresh(),
+            resource_version: self.fresh(),
+            labels,
+            owners: Vec::new(),
+            deleting: false,
+            certificate: Some(facts),
+        };
+        self.secrets.insert(key.name, secret);
+    }
+
+    /// Surge one, never one too few: as the Deployment controller does.
+    fn run_deployment(&mut self) {
+        self.pods.retain(|pod| !pod.facts.ending);
+        let found = self.children.iter().find(|(key, _)| key.kind == Kind::Deployment);
+        let Some((key, deployment)) = found.map(|(key, it)| (key.clone(), it.clone())) else {
+            self.pods.iter_mut().for_each(|pod| pod.facts.ending = true);
+            return;
+        };
+        let wanted = usize::try_from(deployment["spec"]["replicas"].as_i64().unwrap()).unwrap();
+        let template = deployment["spec"]["template"].clone();
+        for pod in &mut self.pods {
+            let version = pod.template["metadata"]["labels"][label::VERSION].as_str();
+            pod.facts.ready = version != self.broken_version.as_deref();
+        }
+        let current = |pod: &Pod| pod.template == template;
+        let fresh_ready = self.pods.iter().filter(|pod| current(pod) && pod.facts.ready).count();
+        let old = self.pods.iter().filter(|pod| !current(pod)).count();
+        if wanted == 0 {
+            self.pods.iter_mut().for_each(|pod| pod.facts.ending = true);
+        } else if self.pods.len() > wanted && (fresh_ready + old > wanted || fresh_ready > wanted) {
+            let victim = self.pods.iter_mut().find(|pod| pod.template != template || fresh_ready > wanted);
+            victim.into_iter().for_each(|pod| pod.facts.ending = true);
+        } else if self.pods.iter().filter(|pod| current(pod)).count() < wanted && self.pods.len() <= wanted {
+            let facts =
+                PodFacts { name: self.fresh(), ready: false, ending: false, waiting: None, unschedulable: None };
+            self.pods.push(Pod { facts, template: template.clone() });
+        }
+        let stuck = self.pods.iter().any(|pod| !pod.facts.ready && current(pod) && self.broken_version.is_some());
+        let staying = || self.pods.iter().filter(|pod| !pod.facts.ending);
+        let status = json!({
+            "observedGeneration": deployment["metadata"]["generation"],
+            "replicas": staying().count(),
+            "updatedReplicas": staying().filter(|pod| current(pod)).count(),
+            "availableReplicas": staying().filter(|pod| pod.facts.ready).count(),
+            "conditions": [{"type": "Progressing", "status": if stuck { "False" } else { "True" },
+                            "reason": if stuck { "ProgressDeadlineExceeded" } else { "NewReplicaSetAvailable" }}],
+        });
+        self.children.get_mut(&key).unwrap()["status"] = status;
+    }
+
+    /// Until nothing changes any more.
+    pub fn settle(&mut self) {
+        let mut quiet = 0;
+        for _ in 0..80 {
+            let before = self.log.len();
+            self.reconcile();
+            self.controllers();
+            quiet = if self.log.len() == before { quiet + 1 } else { 0 };
+            // a pod takes three steps of the controllers to be replaced
+            if quiet > 4 {
+                return;
+            }
+        }
+        panic!("it does not settle: {:?}", self.log.iter().rev().take(20).collect::<Vec<_>>());
+    }
+
+    pub fn environment_mut(&mut self, change: impl FnOnce(&mut Environment)) {
+        if let Some(environment) = &mut self.environment {
+            let before = environment.spec.clone();
+            change(environment);
+            if environment.spec != before {
+                *environment.metadata.generation.get_or_insert(0) += 1;
+            }
+        }
+    }
+
+    /// `kubectl delete`, and what `kubectl apply` does afterwards: an object of the same name.
+    pub fn delete_environment(&mut self) {
+        let Some(environment) = &mut self.environment else { return };
+        if environment.finalizers().is_empty() {
+            self.environment = None;
+            return;
+        }
+        if environment.metadata.deletion_timestamp.is_none() {
+            environment.metadata.deletion_timestamp =
+                Some(k8s_openapi::apimachinery::pkg::apis::meta::v1::Time(self.now));
+            *environment.metadata.generation.get_or_insert(0) += 1;
+        }
+    }
+
+    pub fn restore_environment(&mut self) {
+        if self.environment.is_none() {
+            let mut environment = fixtures::environment(&json!({}));
+            environment.metadata.uid = Some(self.fresh());
+            self.environment = Some(environment);
+        }
+    }
+
+    /// Somebody deletes the child at this place.
+    pub fn lose(&mut self, place: usize) {
+        let losable = self.children.keys().filter(|key| key.kind != Kind::PersistentVolumeClaim);
+        if let Some(key) = losable.cloned().cycle().nth(place % self.children.len().max(1)) {
+            self.children.remove(&key);
+        }
+    }
+
+    pub fn volume(&self) -> Option<PersistentVolumeClaim> {
+        let found = self.children.iter().find(|(key, _)| key.kind == Kind::PersistentVolumeClaim);
+        found.map(|(_, value)| serde_json::from_value(value.clone()).unwrap())
+    }
+
+    pub fn snapshots(&self) -> usize {
+        self.children.keys().filter(|key| key.kind == Kind::VolumeSnapshot).count()
+    }
+
+    pub fn deployment(&self) -> Option<Deployment> {
+        let found = self.children.iter().find(|(key, _)| key.kind == Kind::Deployment);
+        found.map(|(_, value)| serde_json::from_value(value.clone()).unwrap())
+    }
+
+    /// The templates of the pods that answer.
+    pub fn serving(&self) -> Vec<&Value> {
+        self.pods.iter().filter(|pod| pod.facts.ready && !pod.facts.ending).map(|pod| &pod.template).collect()
+    }
+
+    pub fn edit(&mut self, kind: Kind, edit: impl FnOnce(&mut Value)) {
+        let (_, value) = self.children.iter_mut().find(|(key, _)| key.kind == kind).unwrap();
+        edit(value);
+    }
+
+    /// What is left, by kind.
+    pub fn remains(&self) -> Vec<Kind> {
+        let secrets = self.secrets.values().map(|_| Kind::Secret);
+        self.children.keys().map(|key| key.kind).chain(secrets).collect()
+    }
+
+    fn fresh(&mut self) -> String {
+        self.counter += 1;
+        format!("{:08x}-0000-4000-8000-000000000000", self.counter)
+    }
+}
+
+fn child(kind: Kind, value: &Value) -> Child {
+    fn of<T: serde::de::DeserializeOwned>(value: &Value) -> Arc<T> {
+        Arc::new(serde_json::from_value(value.clone()).unwrap())
+    }
+    match kind {
+        Kind::ServiceAccount => Child::ServiceAccount(of(value)),
+        Kind::PersistentVolumeClaim => Child::PersistentVolumeClaim(of(value)),
+        Kind::ConfigMap => Child::ConfigMap(of(value)),
+        Kind::Service => Child::Service(of(value)),
+        Kind::NetworkPolicy => Child::NetworkPolicy(of(value)),
+        Kind::PodDisruptionBudget => Child::PodDisruptionBudget(of(value)),
+        Kind::Deployment => Child::Deployment(of(value)),
+        Kind::Certificate => Child::Certificate(of(value)),
+        Kind::VolumeSnapshot => Child::VolumeSnapshot(of(value)),
+        Kind::Secret | Kind::ApiKey => panic!("{kind} is no whole child"),
+    }
+}
+
+fn bump(object: &mut Value, changed: bool) {
+    let generation = object["metadata"]["generation"].as_i64().unwrap_or(0);
+    object["metadata"]["generation"] = json!(generation + i64::from(changed));
+}
+
+/// What the server would fill in.
+fn defaults(kind: Kind, object: &mut Value) {
+    match kind {
+        Kind::Service => {
+            object["spec"]["clusterIP"] = json!("10.96.0.7");
+            object["spec"]["sessionAffinity"] = json!("None");
+        }
+        Kind::Deployment => {
+            object["spec"]["template"]["spec"]["dnsPolicy"] = json!("ClusterFirst");
+            object["spec"]["template"]["spec"]["containers"][0]["terminationMessagePath"] = json!("/dev/log");
+        }
+        Kind::PersistentVolumeClaim => object["spec"]["volumeMode"] = json!("Filesystem"),
+        _ => {}
+    }
+}
+
+/// Amounts in the words that the server would use.
+fn canonical(value: &mut Value) {
+    match value {
+        Value::Object(map) => map.values_mut().for_each(canonical),
+        Value::Array(items) => items.iter_mut().for_each(canonical),
+        Value::String(text) if text == "1024Mi" => "1Gi".clone_into(text),
+        _ => {}
+    }
+}

@@ -1,0 +1,153 @@
+"""What the chart renders, and what it refuses."""
+
+import copy
+import json
+
+import pytest
+import yaml
+
+import printing
+from chart import CHART, HERE, Refused, helm, key, run
+
+EVERYTHING = yaml.safe_load((HERE / "values/everything.yaml").read_text())
+DEFAULTS = yaml.safe_load((CHART / "values.yaml").read_text())
+
+
+def test_lint_finds_nothing():
+    said = run("helm", "lint", str(CHART), "--strict", "--values", str(HERE / "values/everything.yaml"))
+    assert "0 chart(s) failed" in said and "WARNING" not in said and "ERROR" not in said
+
+
+@pytest.mark.parametrize("path", printing.golden().items(), ids=lambda item: item[0].name)
+def test_a_render_is_what_is_committed(path):
+    file, text = path
+    assert file.read_text() == text, "run: ./dev charts"
+
+
+def test_no_other_golden_render_is_committed():
+    assert set((HERE / "golden").iterdir()) == set(printing.golden())
+
+
+def leaves(schema, path=()):
+    """The values that are not made of other values."""
+    for name, member in schema["properties"].items():
+        if "properties" in member:
+            yield from leaves(member, (*path, name))
+        elif name != "global":
+            yield (*path, name)
+
+
+LEAVES = list(leaves(json.loads((CHART / "values.schema.json").read_text())))
+
+
+def at(values, path):
+    for name in path:
+        values = values[name]
+    return values
+
+
+def put(values, path, value):
+    values = copy.deepcopy(values)
+    at(values, path[:-1])[path[-1]] = value
+    return values
+
+
+def render(tmp_path, values):
+    file = tmp_path / "values.yaml"
+    file.write_text(yaml.safe_dump(values))
+    return helm("--values", str(file), hooks=True)
+
+
+@pytest.mark.parametrize("path", LEAVES, ids=".".join)
+def test_every_value_has_an_effect(path, tmp_path):
+    with_it, default = EVERYTHING, at(DEFAULTS, path)
+    assert at(with_it, path) != default, "tests/charts/values/everything.yaml sets each to something else"
+    if path[-1] in ("existingSecret", "key"):
+        with_it = put(with_it, ("controlPlane", "database", "url"), "")
+    if path == ("ingress", "host"):
+        with_it = put(with_it, ("controlPlane", "publicUrl"), "")
+    assert render(tmp_path, with_it) != render(tmp_path, put(with_it, path, default))
+
+
+@pytest.mark.parametrize(
+    ("setting", "said"),
+    [
+        ("operator.replica=3", "replica"),
+        ("databse.url=x", "databse"),
+        ("controlPlane.database.uri=x", "uri"),
+        ("operator.replicas=0", "replicas"),
+        ("operator.replicas=many", "replicas"),
+        ("image.pullPolicy=Sometimes", "pullPolicy"),
+        ("controlPlane.publicUrl=api.example.com", "publicUrl"),
+        ("controlPlane.database.url=mysql://host/db", "url"),
+        ("serviceMonitor.interval=soon", "interval"),
+        ("watchNamespaces=all", "watchNamespaces"),
+    ],
+)
+def test_a_value_that_is_unknown_or_wrong_is_refused_by_name(setting, said):
+    with pytest.raises(Refused) as refused:
+        helm("--set", setting)
+    assert "values don't meet the specifications of the schema" in str(refused.value)
+    assert said in str(refused.value)
+
+
+def test_a_parent_chart_may_pass_its_global_values():
+    assert helm("--set", "global.team=platform") == helm()
+
+
+def test_an_uninstall_keeps_every_definition():
+    definitions = [thing for thing in helm() if thing["kind"] == "CustomResourceDefinition"]
+    assert len(definitions) == 3
+    for definition in definitions:
+        assert definition["metadata"]["annotations"]["helm.sh/resource-policy"] == "keep"
+
+
+def test_with_a_list_of_namespaces_only_kinds_without_one_are_granted_beyond_it():
+    things = helm("--set-json", 'watchNamespaces=["sluice-system","team-a"]', "--set", "rbac.aggregateRoles=false")
+    beyond = [rule["resources"] for thing in things if thing["kind"] == "ClusterRole" for rule in thing["rules"]]
+    assert beyond == [["storageclasses"]]
+    roles = {(t["metadata"]["namespace"], t["metadata"]["name"]) for t in things if t["kind"] == "Role"}
+    for namespace in ("sluice-system", "team-a"):
+        assert {(namespace, "sluice-operator"), (namespace, "sluice-controlplane")} <= roles
+
+
+def test_installations_that_share_a_cluster_share_no_object():
+    def names(namespace):
+        apart = ["--set-json", f'watchNamespaces=["{namespace}"]', "--set", "crds.install=false,rbac.aggregateRoles=false"]
+        return {key(thing) for thing in helm(*apart, "--namespace", namespace)}
+
+    assert names("one").isdisjoint(names("two"))
+
+
+def test_every_binding_names_a_role_and_an_account_that_are_there(installations):
+    for name, things in installations.items():
+        there = {(t["kind"], t["metadata"].get("namespace"), t["metadata"]["name"]) for t in things}
+        for binding in (t for t in things if t["kind"].endswith("RoleBinding")):
+            namespace = binding["metadata"].get("namespace")
+            assert (binding["roleRef"]["kind"], namespace, binding["roleRef"]["name"]) in there, name
+            for subject in binding["subjects"]:
+                assert ("ServiceAccount", subject["namespace"], subject["name"]) in there, name
+
+
+def test_no_role_has_a_wildcard_or_may_give_itself_more(installations):
+    for name, things in installations.items():
+        for role in (t for t in things if t["kind"] in ("Role", "ClusterRole")):
+            for rule in role["rules"]:
+                words = [*rule["apiGroups"], *rule["resources"], *rule["verbs"]]
+                assert "*" not in words, (name, role["metadata"]["name"])
+                assert "rbac.authorization.k8s.io" not in words
+                assert not {"bind", "escalate", "impersonate"} & set(rule["verbs"])
+
+
+def test_the_database_password_is_in_a_secret_alone():
+    for thing in helm("--set", "controlPlane.database.url=postgresql://sluice:hushhush@db/sluice"):
+        assert thing["kind"] == "Secret" or "hushhush" not in str(thing)
+
+
+def test_a_new_database_restarts_the_control_plane_and_nothing_else():
+    def templates(url):
+        things = helm("--set", f"controlPlane.database.url={url}")
+        return {t["metadata"]["name"]: t["spec"]["template"] for t in things if t["kind"] == "Deployment"}
+
+    before, after = templates("postgresql://a/sluice"), templates("postgresql://b/sluice")
+    assert [name for name in before if before[name] != after[name]] == ["sluice-controlplane"]
