@@ -9,3 +9,4 @@ mod objects;
 mod operator;
 mod plugin;
 mod server;
+mod two_writers;
