@@ -122,3 +122,63 @@ impl<K: ResourceExt> Deleting for K {
         self.meta().deletion_timestamp.is_some()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn environment_entry(name: &str, version: Option<&str>, suspended: bool) -> Entry<Place, Arc<Environment>> {
+        let value: Environment = serde_json::from_value(json!({
+            "metadata": { "name": name, "namespace": "n" },
+            "spec": { "organizationRef": { "name": "acme" }, "slug": "x", "name": "x", "suspended": suspended },
+            "status": { "version": version },
+        }))
+        .unwrap();
+        let group = Some(organization_of(&value));
+        Entry { key: Place::new("n", name), group, resource_version: "1".to_owned(), value: Arc::new(value) }
+    }
+
+    fn names(woken: &Woken) -> Vec<String> {
+        let name = |item: &Item| match item {
+            Item::Release => "release".to_owned(),
+            Item::Organization(it) | Item::Environment(it) | Item::ApiKey(it) => it.name.clone(),
+        };
+        woken.iter().map(|(item, _)| name(item)).collect()
+    }
+
+    #[test]
+    fn a_place_that_becomes_free_is_offered_to_the_others_of_the_organization() {
+        let (stores, gone) = (Stores::default(), environment_entry("acme-a", None, false));
+        stores.environments.put(environment_entry("acme-b", None, false));
+        let woken = environment(&stores, &Change { old: Some(&gone), new: None });
+        assert_eq!(names(&woken), ["acme-a", "acme", "acme-b"]);
+        let woken = environment(&stores, &Change { old: Some(&gone), new: Some(&gone) });
+        assert_eq!(names(&woken), ["acme-a"], "a change is its own affair");
+    }
+
+    #[test]
+    fn one_that_has_arrived_at_its_version_lets_the_next_move_and_a_suspension_is_urgent() {
+        let stores = Stores::default();
+        stores.environments.put(environment_entry("acme-b", Some("1"), false));
+        stores.environments.put(environment_entry("acme-c", Some("2"), false));
+        let (old, new) = (environment_entry("acme-a", Some("1"), false), environment_entry("acme-a", Some("2"), true));
+        let woken = environment(&stores, &Change { old: Some(&old), new: Some(&new) });
+        assert_eq!(names(&woken), ["acme-a", "acme-b"]);
+        assert_eq!(woken.iter().map(|(_, it)| *it).collect::<Vec<_>>(), [Priority::Urgent, Priority::Background]);
+    }
+
+    #[test]
+    fn an_object_that_changes_hands_concerns_both() {
+        let stores = Stores::default();
+        let of = |group: &str| Entry {
+            key: "pod",
+            group: Some(Place::new("n", group)),
+            resource_version: "1".to_owned(),
+            value: (),
+        };
+        let (old, new) = (of("a"), of("b"));
+        assert_eq!(names(&belonging(&stores, &Change { old: Some(&old), new: Some(&new) })), ["a", "b"]);
+    }
+}
