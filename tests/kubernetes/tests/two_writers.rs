@@ -7,5 +7,6 @@ mod environments;
 mod keys;
 mod organizations;
 mod platform;
+mod roles;
 
 use platform::Platform;

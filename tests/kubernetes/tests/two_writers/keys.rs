@@ -43,15 +43,23 @@ async fn a_key_of_rest_becomes_a_resource_without_its_text() {
 async fn a_key_of_kubectl_is_looked_at_again_when_rest_rotates_it() {
     let platform = Platform::start("rotated").await;
     let env_id = environment(&platform).await;
-    let spec = json!({"environmentRef": {"name": "ada-dev"}, "name": "ci", "scopes": ["query:read"], "secretRef": {"name": "ci"}});
+    rotated_by_rest(&platform, &env_id).await;
+    let updates = "select count(*)::text from iam_events where event_type = 'key.updated'";
+    assert_eq!(platform.row(updates).await, "0", "a clock that goes on changes no expiry");
+    platform.done().await;
+}
+
+/// A key that somebody applied; waits until its resource tells of the rotation.
+pub async fn rotated_by_rest(platform: &Platform, env_id: &str) {
+    let spec = json!({"environmentRef": {"name": "ada-dev"}, "name": "applied", "scopes": ["query:read"], "secretRef": {"name": "ci"}});
     let object =
         json!({"apiVersion": "sluice.dev/v1alpha1", "kind": "ApiKey", "metadata": {"name": "ci"}, "spec": spec});
     let uid = platform.world.apply(object).await.uid().unwrap();
     // As the operator does when it sees the resource.
     let wanted = Wanted {
         resource_uid: uid,
-        env_id: env_id.as_str().into(),
-        name: "ci".to_owned(),
+        env_id: env_id.into(),
+        name: "applied".to_owned(),
         scopes: vec!["query:read".to_owned()],
         ip_allowlist: Vec::new(),
         expires_in_days: Some(30),
@@ -63,15 +71,12 @@ async fn a_key_of_kubectl_is_looked_at_again_when_rest_rotates_it() {
     };
     let made = resource::put(platform.app(), &wanted).await.unwrap().unwrap();
     resource::put(platform.app(), &Wanted { text_wanted: false, ..wanted }).await.unwrap().unwrap();
-    let updates = "select count(*)::text from iam_events where event_type = 'key.updated'";
-    assert_eq!(platform.row(updates).await, "0", "a clock that goes on changes no expiry");
     let path = format!("/v1/environments/{env_id}/api-keys/{}/rotate", made.row.key_id);
     let rotated = platform.expect(200, Method::POST, &path, Value::Null).await;
     let objects: Api<crds::ApiKey> = platform.world.api();
     let prefix = rotated["new_prefix"].as_str().unwrap();
     let revised = until(&objects, "ci", "revised", |now| revision(now) == prefix).await;
     assert_eq!(revised.spec.secret_ref.unwrap().name, "ci", "nothing else of it has changed");
-    platform.done().await;
 }
 
 #[tokio::test]
