@@ -1,10 +1,12 @@
 //! The Environment controller: gather → validate → plan → apply → publish.
 //!
-//! What is here is the pure half: [`observed::Observed`] goes in, a [`plan::Plan`] comes out. It
-//! reads no clock, asks no server, and the same input gives the same plan; so a dry run, a test over
-//! ten thousand histories and the running operator execute the same code.
+//! The middle is pure: [`observed::Observed`] goes in, a [`plan::Plan`] comes out. It reads no clock,
+//! asks no server, and the same input gives the same plan; so a dry run, a test over ten thousand
+//! histories and the running operator execute the same code. Around it, [`gather`] reads the stores,
+//! [`apply`] and [`publish`] write.
 
 pub mod agreement;
+pub mod apply;
 pub mod build;
 mod certificates;
 mod changes;
@@ -13,10 +15,12 @@ mod conditions;
 mod events;
 mod findings;
 pub mod fleet;
+pub mod gather;
 pub mod names;
 pub mod observed;
 mod phase;
 pub mod plan;
+pub mod publish;
 mod quantity;
 mod status;
 mod teardown;
@@ -25,3 +29,27 @@ mod tests;
 pub mod validate;
 mod volume;
 mod workload;
+
+use std::time::Duration;
+
+use crate::Error;
+use crate::context::Context;
+use crate::stores::{Item, Place};
+
+/// Returns how soon to look again; absent: it is gone.
+pub(crate) async fn reconcile(context: &Context, place: &Place) -> Result<Option<Duration>, Error> {
+    let item = Item::Environment(place.clone());
+    context.seen_own_writes(&item)?;
+    let Some(observed) = gather::gather(context, place) else { return Ok(None) };
+    let plan = {
+        let _step = context.step("Environment", "plan");
+        plan::plan(&observed)
+    };
+    let applied = apply::apply(context, &observed, &plan).await;
+    publish::publish(context, &observed, &plan, applied).await?;
+    if plan.finalizer == plan::Finalizer::Remove {
+        apply::finalizer(context, &observed, &item, false).await?;
+        return Ok(None);
+    }
+    Ok(Some(plan.requeue))
+}

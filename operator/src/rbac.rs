@@ -36,10 +36,13 @@ pub const RULES: &[Rule] = &[
     watched("sluice.dev", "organizations/status", &["patch"]),
     watched("sluice.dev", "environments", &["list", "patch", "watch"]),
     watched("sluice.dev", "environments/status", &["patch"]),
-    watched("sluice.dev", "apikeys", &["list", "patch", "watch"]),
+    // `delete`: with their environment
+    watched("sluice.dev", "apikeys", &["delete", "list", "patch", "watch"]),
     watched("sluice.dev", "apikeys/status", &["patch"]),
     watched("", "configmaps", OWNED),
     watched("", "persistentvolumeclaims", OWNED),
+    // only why one does not run
+    watched("", "pods", &["list", "watch"]),
     // `get`: the key of an organization's authority, which is not kept in memory
     watched("", "secrets", &["create", "delete", "get", "list", "patch", "watch"]),
     watched("", "serviceaccounts", OWNED),
@@ -51,8 +54,8 @@ pub const RULES: &[Rule] = &[
     watched("snapshot.storage.k8s.io", "volumesnapshots", &["create", "list", "patch", "watch"]),
     watched("events.k8s.io", "events", &["create", "patch"]),
     Rule { group: "storage.k8s.io", resource: "storageclasses", verbs: &["list", "watch"], scope: Scope::Cluster },
-    release("", "secrets", &["create", "get", "patch"]),
-    release("coordination.k8s.io", "leases", &["create", "get", "update"]),
+    release("", "secrets", &["create", "get", "list", "patch", "watch"]),
+    release("coordination.k8s.io", "leases", &["create", "list", "update", "watch"]),
 ];
 
 const fn watched(group: &'static str, resource: &'static str, verbs: &'static [&'static str]) -> Rule {
@@ -80,8 +83,10 @@ mod tests {
 
     #[test]
     fn nothing_may_change_roles_namespaces_or_what_runs_in_a_pod() {
-        for kind in ["roles", "rolebindings", "clusterroles", "namespaces", "pods", "pods/exec", "nodes"] {
+        for kind in ["roles", "rolebindings", "clusterroles", "namespaces", "pods/exec", "nodes"] {
             assert!(RULES.iter().all(|rule| rule.resource != kind), "{kind}");
         }
+        let pods = RULES.iter().find(|rule| rule.resource == "pods").map(|rule| rule.verbs);
+        assert_eq!(pods, Some(["list", "watch"].as_slice()));
     }
 }

@@ -109,7 +109,9 @@ fn perform(world: &mut World, act: Act, watcher: &mut Watcher) -> Result<(), Tes
                 watcher.check(world, &before, &plan)?;
             }
         }
-        Act::Controllers => world.controllers(),
+        Act::Controllers => {
+            world.controllers();
+        }
         Act::Suspend(to) => world.environment_mut(|it| it.spec.suspended = to),
         Act::SuspendOrganization(to) => world.organization.as_mut().unwrap().spec.suspended = to,
         Act::Version(new) => {

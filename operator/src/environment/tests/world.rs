@@ -19,16 +19,22 @@ use crate::environment::names::{FINALIZER, label};
 use crate::environment::observed::{Authorities, CertificateFacts, Observed, PodFacts, SecretFacts};
 use crate::environment::plan::{Authority, CertificateOrder, Delete, Finalizer, Plan, Write, plan};
 
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq)]
 struct Pod {
     facts: PodFacts,
-    template: Value,
+    template: Arc<Value>,
+}
+
+/// As it is stored, and as a watch would hand it over.
+struct Stored {
+    json: Value,
+    child: Child,
 }
 
 pub struct World {
     pub environment: Option<Environment>,
     pub organization: Option<Organization>,
-    children: BTreeMap<Key, Value>,
+    children: BTreeMap<Key, Stored>,
     secrets: BTreeMap<String, SecretFacts>,
     pods: Vec<Pod>,
     pub keys: BTreeMap<String, Arc<ApiKey>>,
@@ -38,6 +44,7 @@ pub struct World {
     /// Pods of this version never become ready.
     pub broken_version: Option<String>,
     counter: u64,
+    moved: bool,
     /// Requests that changed something, one line each.
     pub log: Vec<String>,
 }
@@ -57,6 +64,7 @@ impl World {
             now: fixtures::now(),
             broken_version: None,
             counter: 100,
+            moved: false,
             log: Vec::new(),
         }
     }
@@ -65,7 +73,7 @@ impl World {
         Some(Observed {
             environment: Arc::new(self.environment.clone()?),
             organization: self.organization.clone().map(Arc::new),
-            children: self.children.iter().map(|(key, value)| child(key.kind, value)).collect(),
+            children: self.children.values().map(|it| it.child.clone()).collect(),
             secrets: self.secrets.values().cloned().collect(),
             pods: self.pods.iter().map(|pod| pod.facts.clone()).collect(),
             keys: self.keys.values().cloned().collect(),
@@ -135,9 +143,11 @@ impl World {
             Write::Apply(child) => self.apply(child),
             Write::Issue(order) => self.issue(order),
             Write::Scale { key, uid, replicas } => {
-                if let Some(live) = self.children.get_mut(key).filter(|live| live["metadata"]["uid"] == json!(uid)) {
+                let live = self.children.get(key).map(|it| it.json.clone());
+                if let Some(mut live) = live.filter(|live| live["metadata"]["uid"] == json!(uid)) {
                     live["spec"]["replicas"] = json!(replicas);
-                    bump(live, true);
+                    bump(&mut live, true);
+                    self.put(key.clone(), live);
                 }
             }
         }
@@ -147,7 +157,7 @@ impl World {
         let key = wanted.key();
         let mut object = wanted.json().unwrap();
         canonical(&mut object);
-        let before = self.children.get(&key).cloned();
+        let before = self.children.get(&key).map(|it| it.json.clone());
         let uid = before.as_ref().map_or_else(|| json!(self.fresh()), |it| it["metadata"]["uid"].clone());
         object["metadata"]["uid"] = uid;
         let old = before.unwrap_or_default();
@@ -162,7 +172,27 @@ impl World {
         defaults(key.kind, &mut object);
         let changed = old["spec"] != object["spec"];
         bump(&mut object, changed);
-        self.children.insert(key, object);
+        self.put(key, object);
+    }
+
+    fn put(&mut self, key: Key, json: Value) {
+        let child = child(key.kind, &json);
+        self.children.insert(key, Stored { json, child });
+    }
+
+    /// Writes a status, if it is another one.
+    fn report(&mut self, key: &Key, status: Value) {
+        let mut json = self.children[key].json.clone();
+        if json["status"] != status {
+            json["status"] = status;
+            self.put(key.clone(), json);
+            self.moved = true;
+        }
+    }
+
+    fn of_kind(&self, kind: Kind) -> Option<(Key, Value)> {
+        let found = self.children.iter().find(|(key, _)| key.kind == kind);
+        found.map(|(key, it)| (key.clone(), it.json.clone()))
     }
 
     fn issue(&mut self, order: &CertificateOrder) {
@@ -211,47 +241,52 @@ impl World {
                 self.keys.remove(&delete.key.name);
             }
             Kind::PersistentVolumeClaim if !self.pods.is_empty() => {
-                let claim = self.children.get_mut(&delete.key).unwrap();
+                let mut claim = self.children[&delete.key].json.clone();
                 claim["metadata"]["deletionTimestamp"] = json!("2026-03-01T00:00:00Z");
+                self.put(delete.key.clone(), claim);
             }
             _ => {
-                self.children.retain(|key, it| *key != delete.key || it["metadata"]["uid"] != json!(delete.uid));
+                self.children
+                    .retain(|key, it| *key != delete.key || it.child.metadata().uid.as_ref() != Some(&delete.uid));
             }
         }
     }
 
-    /// Everything that Kubernetes does by itself, one step of it.
-    pub fn controllers(&mut self) {
+    /// Everything that Kubernetes does by itself, one step of it. Whether that changed anything.
+    pub fn controllers(&mut self) -> bool {
+        self.moved = false;
+        let (objects, pods) = (self.children.len() + self.secrets.len(), self.pods.clone());
         self.collect_garbage();
         self.bind_volumes();
         self.sign_for_cert_manager();
         self.run_deployment();
-        let snapshots = self.children.iter_mut().filter(|(key, _)| key.kind == Kind::VolumeSnapshot);
-        snapshots.for_each(|(_, snapshot)| snapshot["status"] = json!({"readyToUse": true}));
+        if let Some((snapshot, _)) = self.of_kind(Kind::VolumeSnapshot) {
+            self.report(&snapshot, json!({"readyToUse": true}));
+        }
+        self.moved || objects != self.children.len() + self.secrets.len() || pods != self.pods
     }
 
     fn collect_garbage(&mut self) {
         let alive = self.environment.as_ref().and_then(|it| it.metadata.uid.clone());
-        let gone = |uid: &str| Some(uid) != alive.as_deref();
+        let gone = |uid: &String| Some(uid) != alive.as_ref();
         self.children.retain(|_, object| {
-            let owners = object["metadata"]["ownerReferences"].as_array().cloned().unwrap_or_default();
-            owners.is_empty() || !owners.iter().all(|owner| gone(owner["uid"].as_str().unwrap()))
+            let owners = object.child.metadata().owner_references.as_deref().unwrap_or_default();
+            owners.is_empty() || !owners.iter().all(|owner| gone(&owner.uid))
         });
-        self.secrets.retain(|_, it| it.owners.is_empty() || !it.owners.iter().all(|uid| gone(uid)));
-        let pods = self.pods.is_empty();
-        self.children.retain(|_, object| !(pods && object["metadata"]["deletionTimestamp"].is_string()));
+        self.secrets.retain(|_, it| it.owners.is_empty() || !it.owners.iter().all(gone));
+        let unused = self.pods.is_empty();
+        self.children.retain(|_, it| !(unused && it.child.metadata().deletion_timestamp.is_some()));
     }
 
     fn bind_volumes(&mut self) {
-        for (_, claim) in self.children.iter_mut().filter(|(key, _)| key.kind == Kind::PersistentVolumeClaim) {
-            let size = claim["spec"]["resources"]["requests"]["storage"].clone();
-            claim["status"] = json!({"phase": "Bound", "capacity": {"storage": size}});
+        if let Some((key, claim)) = self.of_kind(Kind::PersistentVolumeClaim) {
+            let size = &claim["spec"]["resources"]["requests"]["storage"];
+            self.report(&key, json!({"phase": "Bound", "capacity": {"storage": size}}));
         }
     }
 
     fn sign_for_cert_manager(&mut self) {
-        let wanted = self.children.iter().find(|(key, _)| key.kind == Kind::Certificate);
-        let Some((key, certificate)) = wanted.map(|(key, it)| (key.clone(), it.clone())) else { return };
+        let Some((key, certificate)) = self.of_kind(Kind::Certificate) else { return };
         if self.secrets.contains_key(&key.name) {
             return;
         }
@@ -278,13 +313,12 @@ impl World {
     /// Surge one, never one too few: as the Deployment controller does.
     fn run_deployment(&mut self) {
         self.pods.retain(|pod| !pod.facts.ending);
-        let found = self.children.iter().find(|(key, _)| key.kind == Kind::Deployment);
-        let Some((key, deployment)) = found.map(|(key, it)| (key.clone(), it.clone())) else {
+        let Some((key, deployment)) = self.of_kind(Kind::Deployment) else {
             self.pods.iter_mut().for_each(|pod| pod.facts.ending = true);
             return;
         };
         let wanted = usize::try_from(deployment["spec"]["replicas"].as_i64().unwrap()).unwrap();
-        let template = deployment["spec"]["template"].clone();
+        let template = Arc::new(deployment["spec"]["template"].clone());
         for pod in &mut self.pods {
             let version = pod.template["metadata"]["labels"][label::VERSION].as_str();
             pod.facts.ready = version != self.broken_version.as_deref();
@@ -300,7 +334,7 @@ impl World {
         } else if self.pods.iter().filter(|pod| current(pod)).count() < wanted && self.pods.len() <= wanted {
             let facts =
                 PodFacts { name: self.fresh(), ready: false, ending: false, waiting: None, unschedulable: None };
-            self.pods.push(Pod { facts, template: template.clone() });
+            self.pods.push(Pod { facts, template: Arc::clone(&template) });
         }
         let stuck = self.pods.iter().any(|pod| !pod.facts.ready && current(pod) && self.broken_version.is_some());
         let staying = || self.pods.iter().filter(|pod| !pod.facts.ending);
@@ -312,19 +346,16 @@ impl World {
             "conditions": [{"type": "Progressing", "status": if stuck { "False" } else { "True" },
                             "reason": if stuck { "ProgressDeadlineExceeded" } else { "NewReplicaSetAvailable" }}],
         });
-        self.children.get_mut(&key).unwrap()["status"] = status;
+        self.report(&key, status);
     }
 
     /// Until nothing changes any more.
     pub fn settle(&mut self) {
-        let mut quiet = 0;
-        for _ in 0..80 {
+        for _ in 0..40 {
             let before = self.log.len();
             self.reconcile();
-            self.controllers();
-            quiet = if self.log.len() == before { quiet + 1 } else { 0 };
-            // a pod takes three steps of the controllers to be replaced
-            if quiet > 4 {
+            let written = self.log.len() != before;
+            if !self.controllers() && !written {
                 return;
             }
         }
@@ -372,8 +403,7 @@ impl World {
     }
 
     pub fn volume(&self) -> Option<PersistentVolumeClaim> {
-        let found = self.children.iter().find(|(key, _)| key.kind == Kind::PersistentVolumeClaim);
-        found.map(|(_, value)| serde_json::from_value(value.clone()).unwrap())
+        self.of_kind(Kind::PersistentVolumeClaim).map(|(_, value)| serde_json::from_value(value).unwrap())
     }
 
     pub fn snapshots(&self) -> usize {
@@ -381,18 +411,18 @@ impl World {
     }
 
     pub fn deployment(&self) -> Option<Deployment> {
-        let found = self.children.iter().find(|(key, _)| key.kind == Kind::Deployment);
-        found.map(|(_, value)| serde_json::from_value(value.clone()).unwrap())
+        self.of_kind(Kind::Deployment).map(|(_, value)| serde_json::from_value(value).unwrap())
     }
 
     /// The templates of the pods that answer.
     pub fn serving(&self) -> Vec<&Value> {
-        self.pods.iter().filter(|pod| pod.facts.ready && !pod.facts.ending).map(|pod| &pod.template).collect()
+        self.pods.iter().filter(|pod| pod.facts.ready && !pod.facts.ending).map(|pod| pod.template.as_ref()).collect()
     }
 
     pub fn edit(&mut self, kind: Kind, edit: impl FnOnce(&mut Value)) {
-        let (_, value) = self.children.iter_mut().find(|(key, _)| key.kind == kind).unwrap();
-        edit(value);
+        let (key, mut value) = self.of_kind(kind).unwrap();
+        edit(&mut value);
+        self.put(key, value);
     }
 
     /// What is left, by kind.

@@ -1,0 +1,129 @@
+//! How an operator is set up: arguments, each with its `SLUICE_*` variable.
+
+use std::net::SocketAddr;
+use std::time::Duration;
+
+use clap::Parser;
+
+use crate::environment::fleet::Rollout;
+use crate::environment::observed::Release;
+use crate::lease::Timing;
+use crate::limits::{Budget, Rate};
+
+#[derive(Debug, Clone, Parser)]
+#[command(
+    name = "operator",
+    version,
+    about = "Turns Organization, Environment and ApiKey resources into data planes",
+    after_help = "`operator check <url>…` waits until each URL answers well; `helm test` runs it."
+)]
+pub struct Config {
+    /// Where operator and control plane live.
+    #[arg(long, env = "SLUICE_RELEASE_NAMESPACE")]
+    pub release_namespace: String,
+    /// Namespaces whose resources are looked after; empty: all.
+    #[arg(long, env = "SLUICE_WATCH_NAMESPACES", value_delimiter = ',')]
+    pub watch_namespaces: Vec<String>,
+    /// Name of this process among operators, usually its pod's.
+    #[arg(long, env = "SLUICE_POD_NAME", default_value = "operator")]
+    pub pod_name: String,
+    /// Image of data planes, without a tag.
+    #[arg(long, env = "SLUICE_DATAPLANE_IMAGE", default_value = "sluice-dataplane")]
+    pub dataplane_image: String,
+    /// The tag that data planes move to.
+    #[arg(long, env = "SLUICE_DATAPLANE_VERSION", default_value = env!("CARGO_PKG_VERSION"))]
+    pub dataplane_version: String,
+    /// Always, `IfNotPresent` or Never.
+    #[arg(long, env = "SLUICE_PULL_POLICY", default_value = "IfNotPresent", value_parser = ["Always", "IfNotPresent", "Never"])]
+    pub pull_policy: String,
+    /// Secrets that images are pulled with.
+    #[arg(long, env = "SLUICE_PULL_SECRETS", value_delimiter = ',')]
+    pub pull_secrets: Vec<String>,
+    /// `host:port` of the control plane's gRPC listener; by default that of the release.
+    #[arg(long, env = "SLUICE_CONTROL_PLANE")]
+    pub control_plane: Option<String>,
+    #[arg(long, env = "SLUICE_CLUSTER_DOMAIN", default_value = "cluster.local")]
+    pub cluster_domain: String,
+    /// Data planes can serve storage.format lake.
+    #[arg(long, env = "SLUICE_SERVES_LAKE", default_value_t = false)]
+    pub serves_lake: bool,
+    /// Objects that are looked at side by side.
+    #[arg(long, env = "SLUICE_CONCURRENCY", default_value_t = 32, value_parser = clap::value_parser!(u16).range(1..=256))]
+    pub concurrency: u16,
+    /// Requests to the API server in a second, at most.
+    #[arg(long, env = "SLUICE_API_RATE", default_value_t = 200, value_parser = clap::value_parser!(u16).range(1..))]
+    pub api_rate: u16,
+    /// Environments that move to a new version at the same time.
+    #[arg(long, env = "SLUICE_ROLLOUT_MAX_IN_FLIGHT", default_value_t = 10)]
+    pub rollout_max_in_flight: usize,
+    /// Rising percentages of the fleet that move to a new version before the rest.
+    #[arg(long, env = "SLUICE_ROLLOUT_WAVES", value_delimiter = ',', default_value = "1,10,100")]
+    pub rollout_waves: Vec<u8>,
+    /// Health, readiness and metrics.
+    #[arg(long, env = "SLUICE_LISTEN", default_value = "0.0.0.0:9090")]
+    pub listen: SocketAddr,
+    /// Seconds after which another operator takes over from one that vanished.
+    #[arg(long, env = "SLUICE_LEASE_SECS", default_value_t = 15, value_parser = clap::value_parser!(u64).range(3..=300))]
+    pub lease_secs: u64,
+}
+
+impl Config {
+    pub fn release(&self) -> Release {
+        let control_plane = format!("sluice-controlplane.{}.svc:8081", self.release_namespace);
+        Release {
+            namespace: self.release_namespace.clone(),
+            image: self.dataplane_image.clone(),
+            version: self.dataplane_version.clone(),
+            pull_policy: self.pull_policy.clone(),
+            pull_secrets: self.pull_secrets.clone(),
+            control_plane: self.control_plane.clone().unwrap_or(control_plane),
+            cluster_domain: self.cluster_domain.clone(),
+            serves_lake: self.serves_lake,
+        }
+    }
+
+    pub fn rollout(&self) -> Rollout {
+        Rollout { max_in_flight: self.rollout_max_in_flight, waves: self.rollout_waves.clone() }
+    }
+
+    /// In the proportions of Kubernetes' own controllers: 15, 10 and 2 seconds.
+    pub fn timing(&self) -> Timing {
+        let lease = Duration::from_secs(self.lease_secs);
+        Timing { lease, renew: lease * 2 / 3, retry: lease * 2 / 15 }
+    }
+
+    pub fn budget(&self) -> Budget {
+        let rate = f64::from(self.api_rate);
+        let default = Budget::default();
+        let change = self.timing().lease.saturating_sub(self.timing().renew);
+        Budget {
+            rate: Rate { per_second: rate, burst: rate, ..default.rate },
+            change: change.min(default.change),
+            ..default
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_smallest_command_line_is_enough() {
+        let config = Config::try_parse_from(["operator", "--release-namespace", "sluice"]).unwrap();
+        assert_eq!(config.release().control_plane, "sluice-controlplane.sluice.svc:8081");
+        assert_eq!(config.timing(), Timing::DEFAULT);
+        assert_eq!(config.rollout(), Rollout::default());
+        assert!(config.watch_namespaces.is_empty());
+    }
+
+    #[test]
+    fn a_late_change_is_given_up_before_another_leads() {
+        for seconds in ["3", "15", "60"] {
+            let arguments = ["operator", "--release-namespace", "s", "--lease-secs", seconds];
+            let config = Config::try_parse_from(arguments).unwrap();
+            let timing = config.timing();
+            assert!(timing.renew + config.budget().change <= timing.lease);
+        }
+    }
+}

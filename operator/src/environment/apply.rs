@@ -1,0 +1,128 @@
+//! Carries a plan out: what everything else needs first, the workload last.
+//!
+//! Whatever fails or never happens is seen by the next plan; there is nothing to undo and nothing
+//! to remember but what was written and not yet seen.
+
+use futures::StreamExt;
+use futures::stream::FuturesUnordered;
+use kube::ResourceExt;
+use serde_json::json;
+
+use super::child::{Key, Kind};
+use super::observed::Observed;
+use super::plan::{Authority, CertificateOrder, Delete, Finalizer, Plan, Write};
+use crate::authority::{Pair, secret, signers};
+use crate::context::{Context, Written};
+use crate::stores::{Item, Place};
+use crate::{Error, release, write};
+
+/// Where a plan came to a halt.
+#[derive(Debug)]
+pub struct Halt {
+    /// Absent: before the first child.
+    pub at: Option<Key>,
+    pub error: Error,
+}
+
+pub async fn apply(context: &Context, observed: &Observed, plan: &Plan) -> Result<(), Halt> {
+    let _step = context.step("Environment", "apply");
+    let item = Item::Environment(Place::of(observed.environment.as_ref()));
+    if plan.finalizer == Finalizer::Add {
+        finalizer(context, observed, &item, true).await.map_err(|error| Halt { at: None, error })?;
+    }
+    let (last, first): (Vec<&Write>, Vec<&Write>) = plan.writes.iter().partition(|write| is_last(write.key().kind));
+    // side by side: there are a dozen at most, and the client has its limits
+    let mut running = FuturesUnordered::new();
+    for write in first {
+        running.push(one(context, observed, &item, write));
+    }
+    while let Some(done) = running.next().await {
+        done?;
+    }
+    for write in last {
+        one(context, observed, &item, write).await?;
+    }
+    for order in &plan.deletes {
+        let halt = |error| Halt { at: Some(order.key.clone()), error };
+        delete(context, observed, order).await.map_err(halt)?;
+    }
+    Ok(())
+}
+
+fn is_last(kind: Kind) -> bool {
+    matches!(kind, Kind::Deployment | Kind::VolumeSnapshot)
+}
+
+/// Removing it is the last thing that is done about an environment.
+pub async fn finalizer(context: &Context, observed: &Observed, item: &Item, ours: bool) -> Result<(), Error> {
+    let environment = observed.environment.as_ref();
+    let fields = json!({ "finalizers": write::finalizers(environment, ours) });
+    match write::metadata(&context.client, environment, fields).await {
+        Err(kube::Error::Api(status)) if status.code == 404 && !ours => Ok(()),
+        written => {
+            context.expected.note(item, Written::Itself, written?.resource_version().as_deref());
+            Ok(())
+        }
+    }
+}
+
+async fn one(context: &Context, observed: &Observed, item: &Item, write: &Write) -> Result<(), Halt> {
+    let key = write.key();
+    tracing::debug!(environment = observed.environment.name_any(), child = %key, "writes");
+    carry_out(context, observed, item, write).await.map_err(|error| Halt { at: Some(key), error })
+}
+
+async fn carry_out(context: &Context, observed: &Observed, item: &Item, write: &Write) -> Result<(), Error> {
+    match write {
+        Write::Apply(child) => {
+            let (key, namespace) = (child.key(), observed.environment.namespace().unwrap_or_default());
+            let resource = key.kind.resource();
+            let written = write::apply(&context.client, &namespace, &resource, &key.name, &child.json()?).await?;
+            let place = Place { namespace, name: key.name };
+            context.expected.note(item, Written::Child(key.kind, place), written.resource_version().as_deref());
+        }
+        Write::Issue(order) => issue(context, item, order).await?,
+        Write::Scale { key, uid, replicas } => {
+            let fields = json!({ "metadata": { "uid": uid }, "spec": { "replicas": replicas } });
+            let namespace = observed.environment.namespace().unwrap_or_default();
+            let written = write::merge(&context.client, &namespace, &key.kind.resource(), &key.name, &fields).await?;
+            let place = Place { namespace, name: key.name.clone() };
+            context.expected.note(item, Written::Child(key.kind, place), written.resource_version().as_deref());
+        }
+    }
+    Ok(())
+}
+
+async fn issue(context: &Context, item: &Item, order: &CertificateOrder) -> Result<(), Error> {
+    let namespace = order.metadata.namespace.clone().unwrap_or_default();
+    let authority = match &order.authority {
+        Authority::Internal => release::authority(context),
+        Authority::Organization(name) => Place::new(&namespace, &format!("{name}-ca")),
+    };
+    let keys = signers::load(context, &authority).await?;
+    let pair = match present(context, order).await? {
+        Some(pair) => pair,
+        None => signers::sign(context, &keys, &order.dns_names, order.lifetime)?,
+    };
+    let data = secret::leaf_data(&pair, &keys.bundle());
+    signers::store(context, item, &order.metadata, signers::TLS, &data).await.map(|_| ())
+}
+
+/// The certificate that is good and stays.
+async fn present(context: &Context, order: &CertificateOrder) -> Result<Option<Pair>, Error> {
+    if !order.keep_certificate {
+        return Ok(None);
+    }
+    let name = order.metadata.name.clone().unwrap_or_default();
+    let place = Place { namespace: order.metadata.namespace.clone().unwrap_or_default(), name };
+    let found = signers::read(&context.client, &place).await?;
+    // gone or damaged meanwhile: a new one then
+    Ok(found.and_then(|found| secret::leaf(&found.data.unwrap_or_default()).ok()))
+}
+
+async fn delete(context: &Context, observed: &Observed, order: &Delete) -> Result<(), Error> {
+    let Delete { key: Key { kind, name }, uid, why } = order;
+    tracing::info!(environment = observed.environment.name_any(), child = %order.key, why, "deletes");
+    let namespace = observed.environment.namespace().unwrap_or_default();
+    Ok(write::delete(&context.client, &namespace, &kind.resource(), name, uid).await?)
+}

@@ -1,0 +1,136 @@
+//! Why something could not be done, and what follows from it.
+//!
+//! Three classes: what a user must change, what is only waited for, and what is tried again. A
+//! conflict is none of them: somebody else wrote, so everything is looked at anew at once.
+
+use std::time::Duration;
+
+use crds::Reason;
+
+use crate::authority::AuthorityError;
+use crate::limits::Refused;
+
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    #[error("the API server: {0}")]
+    Api(#[from] kube::Error),
+    #[error("a certificate: {0}")]
+    Authority(#[from] AuthorityError),
+    #[error("an object cannot be written down: {0}")]
+    Json(#[from] serde_json::Error),
+    #[error("the control plane: {0}")]
+    ControlPlane(#[from] tonic::Status),
+    #[error("the control plane cannot be reached: {0}")]
+    Link(#[from] tonic::transport::Error),
+    #[error("{0}")]
+    Waiting(&'static str),
+}
+
+/// What follows from an error.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Class {
+    /// A user must change something; nothing is tried before.
+    Invalid,
+    /// Not an error: something else has to happen first.
+    Waiting,
+    /// Somebody else wrote. At once again, without a wait.
+    Conflict,
+    /// This operator does not lead any more.
+    Standby,
+    /// Tried again, with growing waits.
+    Transient,
+}
+
+impl Error {
+    pub fn class(&self) -> Class {
+        match self {
+            Self::Api(kube::Error::Api(status)) => of_status(status.code, &status.message),
+            Self::Api(kube::Error::Service(inner)) => match inner.downcast_ref() {
+                Some(Refused::NotLeading) => Class::Standby,
+                _ => Class::Transient,
+            },
+            Self::ControlPlane(status) => of_rpc(status.code()),
+            Self::Waiting(_) => Class::Waiting,
+            Self::Api(_) | Self::Authority(_) | Self::Json(_) | Self::Link(_) => Class::Transient,
+        }
+    }
+
+    /// For conditions, metrics and the documentation.
+    pub fn reason(&self) -> Reason {
+        match self {
+            Self::Api(_) | Self::Json(_) => Reason::ApplyFailed,
+            Self::Authority(_) => Reason::CertificatePending,
+            Self::ControlPlane(status) if of_rpc(status.code()) == Class::Invalid => Reason::Invalid,
+            Self::ControlPlane(_) | Self::Link(_) => Reason::ControlPlaneUnreachable,
+            Self::Waiting(_) => Reason::Starting,
+        }
+    }
+
+    /// For a condition and an Event: bounded, and without anything that a request held.
+    pub fn message(&self) -> String {
+        let whole = match self {
+            Self::Api(kube::Error::Api(status)) => status.message.clone(),
+            Self::ControlPlane(status) => status.message().to_owned(),
+            other => other.to_string(),
+        };
+        whole.chars().take(1_000).collect()
+    }
+}
+
+/// The API server refuses what it will always refuse, or it only struggles.
+fn of_status(code: u16, message: &str) -> Class {
+    match code {
+        409 => Class::Conflict,
+        // a namespace that is going away, or a quota that is used up, may change without us
+        403 if message.contains("exceeded quota") || message.contains("being terminated") => Class::Transient,
+        400 | 405 | 422 => Class::Invalid,
+        _ => Class::Transient,
+    }
+}
+
+fn of_rpc(code: tonic::Code) -> Class {
+    match code {
+        tonic::Code::InvalidArgument | tonic::Code::FailedPrecondition | tonic::Code::AlreadyExists => Class::Invalid,
+        // the mirror has not brought the environment to the control plane yet
+        tonic::Code::NotFound => Class::Waiting,
+        _ => Class::Transient,
+    }
+}
+
+/// How soon something that is waited for is looked at, should nothing wake it.
+pub const WAITING: Duration = Duration::from_secs(5);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn api(code: u16, message: &str) -> Error {
+        let status = kube::core::Status { code, message: message.to_owned(), ..kube::core::Status::default() };
+        Error::Api(kube::Error::Api(Box::new(status)))
+    }
+
+    #[test]
+    fn every_error_has_its_class() {
+        let closed = kube::Error::Service(Box::new(Refused::NotLeading));
+        for (error, class) in [
+            (api(409, "the object has been modified"), Class::Conflict),
+            (api(422, "spec.x: Invalid value"), Class::Invalid),
+            (api(403, "pods is forbidden: exceeded quota"), Class::Transient),
+            (api(403, "secrets is forbidden"), Class::Transient),
+            (api(429, ""), Class::Transient),
+            (api(500, ""), Class::Transient),
+            (Error::Api(closed), Class::Standby),
+            (Error::Api(kube::Error::Service(Box::new(Refused::Timeout))), Class::Transient),
+            (Error::ControlPlane(tonic::Status::unavailable("")), Class::Transient),
+            (Error::ControlPlane(tonic::Status::invalid_argument("scope")), Class::Invalid),
+            (Error::ControlPlane(tonic::Status::not_found("environment")), Class::Waiting),
+        ] {
+            assert_eq!(error.class(), class, "{error}");
+        }
+    }
+
+    #[test]
+    fn a_message_is_bounded() {
+        assert_eq!(api(422, &"x".repeat(5_000)).message().len(), 1_000);
+    }
+}

@@ -1,0 +1,164 @@
+//! Who of several operators acts: leader election on a Lease, and the fence that goes with it.
+//!
+//! A lease is believed by time on one's own monotonic clock, never by the times in the object:
+//! - a leader may write until `renew` after it **sent** the last renewal that succeeded;
+//! - a candidate takes over no sooner than `lease` after it **saw** the last change.
+//!
+//! A renewal is sent before it is stored, and stored before it is seen; `renew` < `lease`, so the
+//! old leader has stopped before a new one starts, whatever is lost or late in between. The write
+//! itself carries the resourceVersion that was seen, so of two candidates one gets a conflict.
+//!
+//! [`Candidate`] decides and does nothing else; `follow` is the thin part that talks.
+
+mod follow;
+#[cfg(test)]
+mod simulation;
+
+use std::time::Duration;
+
+pub use follow::{Election, LeaseError};
+use tokio::time::Instant;
+
+/// How patient everybody is. The same for all candidates of a Lease.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Timing {
+    /// A lease that was not seen to change for so long is free.
+    pub lease: Duration,
+    /// A leader that could not renew for so long stops.
+    pub renew: Duration,
+    /// Between attempts.
+    pub retry: Duration,
+}
+
+impl Timing {
+    /// As Kubernetes' own controllers do.
+    pub const DEFAULT: Self =
+        Self { lease: Duration::from_secs(15), renew: Duration::from_secs(10), retry: Duration::from_secs(2) };
+}
+
+/// The Lease as it was read.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Seen {
+    pub resource_version: String,
+    /// Empty: given back.
+    pub holder: String,
+    pub transitions: i32,
+}
+
+impl Seen {
+    fn version(&self) -> &str {
+        &self.resource_version
+    }
+
+    fn number(&self) -> Option<u64> {
+        self.resource_version.parse().ok()
+    }
+}
+
+/// What to do now.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Step {
+    /// Create the Lease with us as its holder.
+    Create,
+    /// Replace it, if its resourceVersion is still this one.
+    Replace { resource_version: String, transitions: i32 },
+    /// Look again then, or as soon as it changes.
+    Wait(Instant),
+}
+
+/// One that would lead. It holds what it saw, and until when it leads.
+#[derive(Debug)]
+pub struct Candidate {
+    identity: String,
+    timing: Timing,
+    seen: Option<Seen>,
+    /// When `seen` became what it is.
+    changed_at: Instant,
+    until: Option<Instant>,
+    retry_at: Instant,
+}
+
+impl Candidate {
+    /// `identity` is of this process alone: one that was restarted is another.
+    pub fn new(identity: String, timing: Timing, now: Instant) -> Self {
+        Self { identity, timing, seen: None, changed_at: now, until: None, retry_at: now }
+    }
+
+    /// The Lease is this, as a list or a deletion said; absent: there is none.
+    pub fn saw(&mut self, seen: Option<Seen>, now: Instant) {
+        if self.seen.as_ref().map(Seen::version) == seen.as_ref().map(Seen::version) {
+            return;
+        }
+        self.changed_at = now;
+        self.seen = seen;
+        if self.seen.as_ref().is_none_or(|lease| lease.holder != self.identity) {
+            // somebody else holds it, or it is gone: whatever we believed is over
+            self.until = None;
+        }
+        if self.is_free(now) {
+            self.retry_at = now;
+        }
+    }
+
+    /// The Lease changed to this. News that is older than what is known, such as the echo of an
+    /// earlier renewal of ours, is no news.
+    pub fn changed(&mut self, seen: Seen, now: Instant) {
+        let older = |known: &Seen| matches!((seen.number(), known.number()), (Some(new), Some(old)) if new < old);
+        if !self.seen.as_ref().is_some_and(older) {
+            self.saw(Some(seen), now);
+        }
+    }
+
+    /// Until when this one may write; absent: it may not.
+    pub fn leads_until(&self, now: Instant) -> Option<Instant> {
+        self.until.filter(|until| now < *until)
+    }
+
+    fn is_free(&self, now: Instant) -> bool {
+        self.seen.as_ref().is_none_or(|lease| {
+            lease.holder.is_empty() || lease.holder == self.identity || now >= self.changed_at + self.timing.lease
+        })
+    }
+
+    pub fn step(&self, now: Instant) -> Step {
+        if now < self.retry_at {
+            return Step::Wait(self.retry_at);
+        }
+        match &self.seen {
+            None => Step::Create,
+            Some(lease) if self.is_free(now) => Step::Replace {
+                resource_version: lease.resource_version.clone(),
+                transitions: lease.transitions + i32::from(lease.holder != self.identity),
+            },
+            Some(_) => Step::Wait((self.changed_at + self.timing.lease).max(now + self.timing.retry)),
+        }
+    }
+
+    /// The write that was sent at `sent` succeeded: the Lease is ours, as `lease`.
+    pub fn won(&mut self, lease: Seen, sent: Instant, now: Instant) {
+        self.seen = Some(lease);
+        self.changed_at = now;
+        self.until = Some(sent + self.timing.renew);
+        self.retry_at = sent + self.timing.retry;
+    }
+
+    /// The write did not succeed, or nobody knows whether it did.
+    pub fn lost(&mut self, now: Instant) {
+        self.retry_at = now + self.timing.retry;
+    }
+
+    /// Stops leading at once; what to write so that another need not wait, if it was ours.
+    pub fn give_back(&mut self, now: Instant) -> Option<Seen> {
+        self.leads_until(now)?;
+        self.until = None;
+        self.seen.clone().map(|lease| Seen { holder: String::new(), ..lease })
+    }
+
+    pub fn identity(&self) -> &str {
+        &self.identity
+    }
+
+    pub fn timing(&self) -> Timing {
+        self.timing
+    }
+}

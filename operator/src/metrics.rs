@@ -1,0 +1,187 @@
+//! What the operator measures, for Prometheus. No label is ever an object's name: the number of
+//! series does not grow with the number of environments.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use prometheus_client::encoding::{EncodeLabelSet, text};
+use prometheus_client::metrics::counter::Counter;
+use prometheus_client::metrics::family::Family;
+use prometheus_client::metrics::gauge::Gauge;
+use prometheus_client::metrics::histogram::Histogram;
+use prometheus_client::registry::Registry;
+
+use crate::limits::Asked;
+
+/// From a millisecond to a minute.
+const SECONDS: [f64; 14] = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 15.0, 60.0];
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct Request {
+    verb: String,
+    group: String,
+    resource: String,
+    /// Status code; `none`: no answer.
+    code: String,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct Reconcile {
+    kind: &'static str,
+    outcome: &'static str,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct StepLabel {
+    kind: &'static str,
+    step: &'static str,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct KindLabel {
+    kind: String,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct PhaseLabel {
+    phase: &'static str,
+}
+
+/// Everything that is measured; clones share it.
+#[derive(Clone)]
+pub struct Metrics {
+    registry: Arc<Registry>,
+    requests: Family<Request, Counter>,
+    reconciles: Family<Reconcile, Counter>,
+    steps: Family<StepLabel, Histogram, fn() -> Histogram>,
+    waiting: Family<KindLabel, Gauge>,
+    oldest: Family<KindLabel, Gauge<f64, std::sync::atomic::AtomicU64>>,
+    watches: Family<KindLabel, Counter>,
+    events_dropped: Counter,
+    leads: Gauge,
+    phases: Family<PhaseLabel, Gauge>,
+    lag: Gauge<f64, std::sync::atomic::AtomicU64>,
+}
+
+fn seconds() -> Histogram {
+    Histogram::new(SECONDS)
+}
+
+impl Default for Metrics {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl Metrics {
+    pub fn new() -> Self {
+        let mut all = Self {
+            registry: Arc::default(),
+            requests: Family::default(),
+            reconciles: Family::default(),
+            steps: Family::new_with_constructor(seconds),
+            waiting: Family::default(),
+            oldest: Family::default(),
+            watches: Family::default(),
+            events_dropped: Counter::default(),
+            leads: Gauge::default(),
+            phases: Family::default(),
+            lag: Gauge::default(),
+        };
+        all.registry = Arc::new(all.described());
+        all
+    }
+
+    fn described(&self) -> Registry {
+        let mut registry = Registry::with_prefix("sluice_operator");
+        registry.register("api_requests", "Requests to the API server", self.requests.clone());
+        registry.register("reconciles", "Objects looked at, by what came of it", self.reconciles.clone());
+        registry.register("step_seconds", "How long each step of a reconcile took", self.steps.clone());
+        registry.register("queue_depth", "Objects that wait to be looked at", self.waiting.clone());
+        registry.register("queue_oldest_seconds", "How long the oldest of them has waited", self.oldest.clone());
+        registry.register("watch_restarts", "Watches that had to list again", self.watches.clone());
+        registry.register("events_dropped", "Events not written because too many waited", self.events_dropped.clone());
+        registry.register("leader", "1: this operator acts; 0: it stands by", self.leads.clone());
+        registry.register("environment_phase", "Environments by phase", self.phases.clone());
+        registry.register(
+            "environment_generation_lag_seconds",
+            "How long the oldest change of an Environment has not been acted upon",
+            self.lag.clone(),
+        );
+        registry
+    }
+
+    /// Everything as text.
+    pub fn text(&self) -> Result<String, std::fmt::Error> {
+        let mut out = String::new();
+        text::encode(&mut out, &self.registry)?;
+        Ok(out)
+    }
+
+    pub fn asked(&self, asked: &Asked, code: Option<http::StatusCode>) {
+        let label = Request {
+            verb: asked.verb.to_owned(),
+            group: asked.group.clone(),
+            resource: asked.resource.clone(),
+            code: code.map_or_else(|| "none".to_owned(), |code| code.as_str().to_owned()),
+        };
+        self.requests.get_or_create(&label).inc();
+    }
+
+    pub fn reconciled(&self, kind: &'static str, outcome: &'static str) {
+        self.reconciles.get_or_create(&Reconcile { kind, outcome }).inc();
+    }
+
+    pub fn took(&self, kind: &'static str, step: &'static str, time: Duration) {
+        self.steps.get_or_create(&StepLabel { kind, step }).observe(time.as_secs_f64());
+    }
+
+    pub fn queue(&self, kind: &str, waiting: usize, oldest: Duration) {
+        let label = KindLabel { kind: kind.to_owned() };
+        self.waiting.get_or_create(&label).set(i64::try_from(waiting).unwrap_or(i64::MAX));
+        self.oldest.get_or_create(&label).set(oldest.as_secs_f64());
+    }
+
+    pub fn watch_restarted(&self, kind: &str) {
+        self.watches.get_or_create(&KindLabel { kind: kind.to_owned() }).inc();
+    }
+
+    pub fn event_dropped(&self) {
+        self.events_dropped.inc();
+    }
+
+    pub fn leads(&self, leads: bool) {
+        self.leads.set(i64::from(leads));
+    }
+
+    pub fn environments(&self, phases: &[(&'static str, usize)], lag: Duration) {
+        for (phase, count) in phases {
+            self.phases.get_or_create(&PhaseLabel { phase }).set(i64::try_from(*count).unwrap_or(i64::MAX));
+        }
+        self.lag.set(lag.as_secs_f64());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_measured_is_in_the_text() {
+        let metrics = Metrics::new();
+        let asked = Asked::of(&http::Method::PATCH, &http::Uri::from_static("/api/v1/namespaces/a/secrets/b"));
+        metrics.asked(&asked, Some(http::StatusCode::CREATED));
+        metrics.took("Environment", "apply", Duration::from_millis(20));
+        metrics.environments(&[("active", 3)], Duration::from_secs(2));
+        let text = metrics.text().unwrap();
+        for line in [
+            r#"sluice_operator_api_requests_total{verb="patch",group="",resource="secrets",code="201"} 1"#,
+            r#"sluice_operator_step_seconds_bucket{le="0.025",kind="Environment",step="apply"} 1"#,
+            r#"sluice_operator_environment_phase{phase="active"} 3"#,
+            "sluice_operator_environment_generation_lag_seconds 2.0",
+            "sluice_operator_leader 0",
+        ] {
+            assert!(text.contains(line), "{line} is not in\n{text}");
+        }
+    }
+}

@@ -1,0 +1,208 @@
+//! The Organization controller: its authority, its status, and a deletion that waits for its
+//! environments. Being suspended is acted upon by the environments, which look at their
+//! organization themselves.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use crds::{ConditionType, Organization, OrganizationPhase, OrganizationStatus, Reason};
+use jiff::Timestamp;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
+use kube::{Resource, ResourceExt};
+use serde_json::json;
+
+use crate::authority::signers;
+use crate::conditions::Conditions;
+use crate::context::{Context, Written};
+use crate::environment::plan::Finalizer;
+use crate::error::Class;
+use crate::stores::{Item, Place, label};
+use crate::{Error, write};
+
+/// The round that finds what a watch may have lost.
+const ROUND: Duration = Duration::from_hours(1);
+
+struct Observed {
+    organization: Arc<Organization>,
+    environments: usize,
+    has_authority: bool,
+    now: Timestamp,
+}
+
+struct Plan {
+    finalizer: Finalizer,
+    status: OrganizationStatus,
+}
+
+fn plan(observed: &Observed) -> Plan {
+    let organization = observed.organization.as_ref();
+    let deleting = organization.meta().deletion_timestamp.is_some();
+    let finalizer = match (deleting, write::has_finalizer(organization)) {
+        (false, false) => Finalizer::Add,
+        (true, true) if observed.environments == 0 => Finalizer::Remove,
+        _ => Finalizer::Keep,
+    };
+    let old = organization.status.clone().unwrap_or_default();
+    let generation = organization.metadata.generation.unwrap_or_default();
+    let conditions = Conditions::new(&old.conditions, generation, observed.now)
+        .flag(ConditionType::SpecValid, true, Reason::AsSpecified, "")
+        .flag(ConditionType::CertificateReady, observed.has_authority, certificate(observed.has_authority), "");
+    let suspended = organization.spec.suspended;
+    let conditions = conditions.flag(
+        ConditionType::Suspended,
+        suspended,
+        if suspended { Reason::SuspendedBySpec } else { Reason::AsSpecified },
+        "",
+    );
+    let conditions = if deleting {
+        let message = format!("waits for {} environments to go", observed.environments);
+        conditions.flag(ConditionType::Ready, false, Reason::Decommissioning, &message)
+    } else if suspended {
+        conditions.flag(ConditionType::Ready, false, Reason::SuspendedBySpec, "every environment is switched off")
+    } else {
+        let ready = observed.has_authority;
+        conditions.flag(ConditionType::Ready, ready, certificate(ready), "")
+    };
+    let phase = if deleting {
+        OrganizationPhase::Cancelled
+    } else if suspended {
+        OrganizationPhase::Suspended
+    } else if observed.has_authority {
+        OrganizationPhase::Active
+    } else {
+        OrganizationPhase::Provisioning
+    };
+    let status = OrganizationStatus {
+        observed_generation: Some(generation),
+        org_id: organization.uid(),
+        phase: Some(phase),
+        conditions: conditions.done(),
+    };
+    Plan { finalizer, status }
+}
+
+fn certificate(ready: bool) -> Reason {
+    if ready { Reason::AsSpecified } else { Reason::CertificatePending }
+}
+
+fn authority(organization: &Organization) -> ObjectMeta {
+    let slug = organization.name_any();
+    let labels = [
+        (label::MANAGED_BY, label::OPERATOR),
+        (label::ORGANIZATION, slug.as_str()),
+        ("app.kubernetes.io/part-of", "sluice"),
+        ("app.kubernetes.io/component", "authority"),
+    ];
+    ObjectMeta {
+        name: Some(format!("{slug}-ca")),
+        namespace: organization.namespace(),
+        labels: Some(labels.map(|(name, value)| (name.to_owned(), value.to_owned())).into()),
+        owner_references: organization.controller_owner_ref(&()).map(|owner| vec![owner]),
+        ..ObjectMeta::default()
+    }
+}
+
+/// Returns how soon to look again; absent: it is gone.
+pub async fn reconcile(context: &Context, place: &Place) -> Result<Option<Duration>, Error> {
+    let item = Item::Organization(place.clone());
+    context.seen_own_writes(&item)?;
+    let Some(organization) = context.stores.organizations.get(place) else { return Ok(None) };
+    let authority = match organization.meta().deletion_timestamp {
+        Some(_) => Ok(None),
+        None => signers::ensure(context, &item, &authority(&organization), &organization.spec.slug).await.map(Some),
+    };
+    if let Err(error) = &authority
+        && !matches!(error.class(), Class::Invalid | Class::Transient)
+    {
+        return authority.map(|_| None);
+    }
+    let now = context.now();
+    let observed = Observed {
+        environments: context.stores.environments.group(place).len(),
+        has_authority: authority.is_ok(),
+        now,
+        organization,
+    };
+    carry_out(context, &item, &observed, plan(&observed)).await?;
+    let rotation = authority?.map_or(ROUND, |at| Duration::try_from(at.duration_since(now)).unwrap_or_default());
+    Ok(Some(rotation.clamp(Duration::from_mins(1), ROUND)))
+}
+
+async fn carry_out(context: &Context, item: &Item, observed: &Observed, plan: Plan) -> Result<(), Error> {
+    let organization = observed.organization.as_ref();
+    if plan.finalizer == Finalizer::Add {
+        let fields = json!({ "finalizers": write::finalizers(organization, true) });
+        let written = write::metadata(&context.client, organization, fields).await?;
+        context.expected.note(item, Written::Itself, written.resource_version().as_deref());
+    }
+    if organization.status.as_ref() != Some(&plan.status) {
+        let written = write::status(&context.client, organization, &plan.status).await?;
+        context.expected.note(item, Written::Itself, written.resource_version().as_deref());
+    }
+    if plan.finalizer == Finalizer::Remove {
+        remove(context, organization).await?;
+    }
+    Ok(())
+}
+
+/// The version that was looked at may be older than our own status: it is read no more, only written.
+async fn remove(context: &Context, organization: &Organization) -> Result<(), Error> {
+    let fields = json!({ "finalizers": write::finalizers(organization, false) });
+    match write::metadata(&context.client, organization, fields).await {
+        Err(kube::Error::Api(status)) if status.code == 404 => Ok(()),
+        other => Ok(other.map(|_| ())?),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn observed(change: impl FnOnce(&mut Organization), environments: usize) -> Observed {
+        let mut organization: Organization = serde_json::from_value(json!({
+            "apiVersion": "sluice.dev/v1alpha1", "kind": "Organization",
+            "metadata": { "name": "acme", "namespace": "n", "uid": "u", "generation": 3, "finalizers": [write::FINALIZER] },
+            "spec": { "slug": "acme", "name": "Acme", "billingEmail": "a@b" },
+        }))
+        .unwrap();
+        change(&mut organization);
+        let now = "2026-01-01T00:00:00Z".parse().unwrap();
+        Observed { organization: Arc::new(organization), environments, has_authority: true, now }
+    }
+
+    fn deleted(organization: &mut Organization) {
+        let time = "2026-01-01T00:00:00Z".parse().unwrap();
+        organization.metadata.deletion_timestamp = Some(k8s_openapi::apimachinery::pkg::apis::meta::v1::Time(time));
+    }
+
+    #[test]
+    fn the_phase_follows_the_specification_and_the_id_is_the_uid() {
+        for (it, phase) in [
+            (observed(|_| {}, 0), OrganizationPhase::Active),
+            (observed(|it| it.spec.suspended = true, 2), OrganizationPhase::Suspended),
+            (Observed { has_authority: false, ..observed(|_| {}, 0) }, OrganizationPhase::Provisioning),
+            (observed(deleted, 1), OrganizationPhase::Cancelled),
+        ] {
+            let status = plan(&it).status;
+            assert_eq!((status.phase, status.org_id.as_deref()), (Some(phase), Some("u")));
+            assert!(status.conditions.iter().all(|condition| condition.observed_generation == 3));
+        }
+    }
+
+    #[test]
+    fn a_deletion_waits_until_no_environment_is_left() {
+        assert_eq!(plan(&observed(deleted, 1)).finalizer, Finalizer::Keep);
+        assert_eq!(plan(&observed(deleted, 0)).finalizer, Finalizer::Remove);
+        assert_eq!(plan(&observed(|it| it.metadata.finalizers = None, 0)).finalizer, Finalizer::Add);
+        assert_eq!(plan(&observed(|_| {}, 0)).finalizer, Finalizer::Keep);
+    }
+
+    #[test]
+    fn what_is_settled_is_not_written_again() {
+        let mut it = observed(|_| {}, 0);
+        let status = plan(&it).status;
+        it.now = "2027-01-01T00:00:00Z".parse().unwrap();
+        it.organization = Arc::new(Organization { status: Some(status.clone()), ..it.organization.as_ref().clone() });
+        assert_eq!(plan(&it).status, status);
+    }
+}

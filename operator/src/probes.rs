@@ -1,0 +1,123 @@
+//! `/healthz`, `/readyz` and `/metrics`, on one plain port.
+//!
+//! Ready means: every store is complete, so this operator could act at once. It does not mean that
+//! it leads; a standby is ready too. A cluster without the definitions keeps it from being ready,
+//! and the answer names what is missing.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use axum::Router;
+use axum::extract::State;
+use axum::http::{StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use axum::routing::get;
+use tokio::net::TcpListener;
+use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
+
+use crate::context::Context;
+use crate::stores::Synced;
+
+/// The workers' loop says so often that it lives.
+const BEAT: Duration = Duration::from_secs(1);
+/// Silent for so long: it hangs.
+const SILENT: Duration = Duration::from_secs(30);
+
+/// That the event loop turns.
+#[derive(Debug)]
+pub struct Heartbeat {
+    start: Instant,
+    last: AtomicU64,
+}
+
+impl Heartbeat {
+    pub fn new() -> Self {
+        Self { start: Instant::now(), last: AtomicU64::new(0) }
+    }
+
+    fn beat(&self, now: Instant) {
+        let millis = u64::try_from(now.saturating_duration_since(self.start).as_millis()).unwrap_or(u64::MAX);
+        self.last.store(millis, Ordering::Relaxed);
+    }
+
+    fn is_alive(&self, now: Instant) -> bool {
+        let last = self.start + Duration::from_millis(self.last.load(Ordering::Relaxed));
+        now.saturating_duration_since(last) < SILENT
+    }
+
+    /// Beats until it is told to stop.
+    pub async fn run(self: Arc<Self>, stop: CancellationToken) {
+        let mut ticks = tokio::time::interval(BEAT);
+        loop {
+            tokio::select! {
+                () = stop.cancelled() => return,
+                now = ticks.tick() => self.beat(now),
+            }
+        }
+    }
+}
+
+#[derive(Clone)]
+struct Shared {
+    context: Arc<Context>,
+    synced: Arc<Synced>,
+    heartbeat: Arc<Heartbeat>,
+}
+
+/// Serves until it is told to stop.
+pub async fn serve(
+    listener: TcpListener,
+    context: Arc<Context>,
+    synced: Arc<Synced>,
+    heartbeat: Arc<Heartbeat>,
+    stop: CancellationToken,
+) -> std::io::Result<()> {
+    let router = Router::new()
+        .route("/healthz", get(health))
+        .route("/readyz", get(ready))
+        .route("/metrics", get(metrics))
+        .with_state(Shared { context, synced, heartbeat });
+    axum::serve(listener, router).with_graceful_shutdown(stop.cancelled_owned()).await
+}
+
+async fn health(State(shared): State<Shared>) -> Response {
+    if shared.heartbeat.is_alive(Instant::now()) {
+        return "ok\n".into_response();
+    }
+    (StatusCode::INTERNAL_SERVER_ERROR, "the event loop does not turn\n").into_response()
+}
+
+async fn ready(State(shared): State<Shared>) -> Response {
+    let missing = shared.synced.missing();
+    if missing.is_empty() {
+        return "ok\n".into_response();
+    }
+    (StatusCode::SERVICE_UNAVAILABLE, format!("not listed yet: {}\n", missing.join(", "))).into_response()
+}
+
+async fn metrics(State(shared): State<Shared>) -> Response {
+    shared.context.measure();
+    match shared.context.metrics.text() {
+        Ok(text) => {
+            let kind = "application/openmetrics-text; version=1.0.0; charset=utf-8";
+            ([(header::CONTENT_TYPE, kind)], text).into_response()
+        }
+        Err(error) => (StatusCode::INTERNAL_SERVER_ERROR, error.to_string()).into_response(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_loop_that_has_stopped_turning_is_not_healthy() {
+        let heartbeat = Heartbeat::new();
+        let last = heartbeat.start + Duration::from_mins(2);
+        heartbeat.beat(last);
+        assert!(heartbeat.is_alive(last + BEAT));
+        assert!(!heartbeat.is_alive(last + SILENT + BEAT));
+    }
+}

@@ -1,0 +1,266 @@
+//! The operator as a whole: election, watches, workers, probes; started together, stopped in order.
+//!
+//! A standby differs from the leader in one thing: its workers do nothing. When it leads it looks
+//! at everything once, from stores that it has kept all the time.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use contract::Entropy;
+use contract::clock::SharedClock;
+use kube::Client;
+use kube::client::ClientBuilder;
+use tokio::net::TcpListener;
+use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+
+use crate::config::Config;
+use crate::context::{Context, Expected, Failures};
+use crate::control_plane::ControlPlane;
+use crate::environment;
+use crate::error::{Class, WAITING};
+use crate::events::Events;
+use crate::lease::Election;
+use crate::limits::{Fence, Limits};
+use crate::metrics::Metrics;
+use crate::probes::{self, Heartbeat};
+use crate::queue::{Priority, Queue};
+use crate::stores::{Item, Stores, Synced, Watches};
+use crate::{Error, api_key, organization, release};
+
+/// A stop does not wait longer than this for what is being written.
+const STOP: Duration = Duration::from_secs(20);
+
+#[derive(Debug, thiserror::Error)]
+pub enum StartError {
+    #[error("no client of the API server: {0}")]
+    Client(#[from] kube::Error),
+    #[error("the probes cannot listen: {0}")]
+    Listen(#[from] std::io::Error),
+}
+
+/// An operator that runs.
+pub struct Operator {
+    tracker: TaskTracker,
+    workers: TaskTracker,
+    stop_workers: CancellationToken,
+    stop: CancellationToken,
+    /// Where the probes answer.
+    pub address: std::net::SocketAddr,
+    pub metrics: Metrics,
+    synced: Arc<Synced>,
+    fence: Fence,
+}
+
+impl Operator {
+    /// Connects, and starts everything. It leads as soon as it may.
+    pub async fn start(
+        config: Config,
+        kube: kube::Config,
+        clock: SharedClock,
+        entropy: Entropy,
+    ) -> Result<Self, StartError> {
+        let metrics = Metrics::new();
+        let (stop, stop_workers) = (CancellationToken::new(), CancellationToken::new());
+        let (tracker, workers) = (TaskTracker::new(), TaskTracker::new());
+        // two processes of one name, or one that was restarted, are two candidates
+        let identity = format!("{}_{}", config.pod_name, hex::encode(entropy.bytes::<4>()));
+        let free = client(kube.clone(), &Limits::new(config.budget(), None, metrics.clone()))?;
+        let election = Election::new(free, &config.release_namespace, identity, config.timing(), Arc::clone(&clock));
+        let fence = election.fence();
+        let client = client(kube, &Limits::new(config.budget(), Some(fence.clone()), metrics.clone()))?;
+        let (events, writer) = Events::new(client.clone(), config.pod_name.clone(), metrics.clone());
+        let context = Arc::new(context(&config, client, clock, entropy, metrics.clone(), events));
+        let synced = Arc::new(Synced::default());
+        watches(&config, &context, &synced, &tracker, &stop).start();
+
+        let listener = TcpListener::bind(config.listen).await?;
+        let address = listener.local_addr()?;
+        let heartbeat = Arc::new(Heartbeat::new());
+        tracker.spawn(Arc::clone(&heartbeat).run(stop.clone()));
+        tracker.spawn(probes::serve(listener, Arc::clone(&context), Arc::clone(&synced), heartbeat, stop.clone()));
+        tracker.spawn(writer.run(stop.clone()));
+        tracker.spawn(election.run(stop.clone()));
+        tracker.spawn(announce(Arc::clone(&context), Arc::clone(&synced), fence.clone(), stop.clone()));
+        for _ in 0..config.concurrency {
+            let worker = Worker { context: Arc::clone(&context), synced: Arc::clone(&synced), fence: fence.clone() };
+            workers.spawn(worker.run(stop_workers.clone()));
+        }
+        Ok(Self { tracker, workers, stop_workers, stop, address, metrics, synced, fence })
+    }
+
+    /// Until every store is complete.
+    pub async fn ready(&self) {
+        self.synced.wait().await;
+    }
+
+    pub fn leads(&self) -> bool {
+        leads(&self.fence)
+    }
+
+    /// What is being written is finished, then the Lease is given back.
+    pub async fn stop(self) {
+        self.stop_workers.cancel();
+        self.workers.close();
+        if tokio::time::timeout(STOP, self.workers.wait()).await.is_err() {
+            tracing::warn!("stops although something is still being written");
+        }
+        self.stop.cancel();
+        self.tracker.close();
+        self.tracker.wait().await;
+    }
+}
+
+fn leads(fence: &Fence) -> bool {
+    fence.borrow().is_some_and(|until| Instant::now() < until)
+}
+
+fn client(mut kube: kube::Config, limits: &Limits) -> Result<Client, kube::Error> {
+    // retries would pass the fence by
+    kube.default_retry = false;
+    kube.connect_timeout = Some(Duration::from_secs(5));
+    Ok(ClientBuilder::try_from(kube)?.with_layer(limits).build())
+}
+
+fn context(
+    config: &Config,
+    client: Client,
+    clock: SharedClock,
+    entropy: Entropy,
+    metrics: Metrics,
+    events: Events,
+) -> Context {
+    let release = Arc::new(config.release());
+    Context {
+        control_plane: ControlPlane::new(release.control_plane.clone()),
+        client,
+        release,
+        rollout: config.rollout(),
+        stores: Arc::new(Stores::default()),
+        queue: Arc::new(Queue::new()),
+        metrics,
+        events,
+        clock,
+        entropy,
+        signers: crate::authority::Signers::default(),
+        expected: Expected::default(),
+        failures: Failures::default(),
+        behind: std::sync::Mutex::default(),
+    }
+}
+
+fn watches(
+    config: &Config,
+    context: &Context,
+    synced: &Arc<Synced>,
+    tracker: &TaskTracker,
+    stop: &CancellationToken,
+) -> Watches {
+    Watches {
+        client: context.client.clone(),
+        namespaces: config.watch_namespaces.iter().filter(|name| !name.is_empty()).cloned().collect(),
+        release_namespace: config.release_namespace.clone(),
+        stores: Arc::clone(&context.stores),
+        queue: Arc::clone(&context.queue),
+        synced: Arc::clone(synced),
+        metrics: context.metrics.clone(),
+        entropy: context.entropy.clone(),
+        tracker: tracker.clone(),
+        stop: stop.clone(),
+    }
+}
+
+/// Who has just begun to lead looks at everything.
+async fn announce(context: Arc<Context>, synced: Arc<Synced>, mut fence: Fence, stop: CancellationToken) {
+    let mut led = false;
+    loop {
+        let leads = leads(&fence);
+        context.metrics.leads(leads);
+        if leads && !led {
+            tokio::select! {
+                () = stop.cancelled() => return,
+                () = synced.wait() => {}
+            }
+            for item in context.stores.everything() {
+                context.queue.wake(item, Priority::Normal);
+            }
+        }
+        led = leads;
+        tokio::select! {
+            () = stop.cancelled() => return,
+            changed = fence.changed() => if changed.is_err() { return },
+        }
+    }
+}
+
+/// One that takes from the queue.
+struct Worker {
+    context: Arc<Context>,
+    synced: Arc<Synced>,
+    fence: Fence,
+}
+
+impl Worker {
+    async fn run(self, stop: CancellationToken) {
+        tokio::select! {
+            () = stop.cancelled() => return,
+            () = self.synced.wait() => {}
+        }
+        loop {
+            let item = tokio::select! {
+                () = stop.cancelled() => return,
+                item = self.context.queue.next() => item,
+            };
+            // not cancelled: what has begun is finished
+            let again = self.look_at(&item).await;
+            self.context.queue.done(&item, again);
+        }
+    }
+
+    async fn look_at(&self, item: &Item) -> Option<(Duration, Priority)> {
+        if !leads(&self.fence) {
+            return None;
+        }
+        let context = &self.context;
+        let (outcome, again) = match reconcile(context, item).await {
+            Ok(None) => ("gone", None),
+            Ok(Some(after)) => ("done", Some((self.spread(after), Priority::Background))),
+            Err(error) => self.failed(item, &error),
+        };
+        if matches!(outcome, "gone" | "done") {
+            context.failures.succeeded(item);
+        }
+        context.metrics.reconciled(item.kind(), outcome);
+        again
+    }
+
+    fn failed(&self, item: &Item, error: &Error) -> (&'static str, Option<(Duration, Priority)>) {
+        match error.class() {
+            Class::Standby => ("standby", None),
+            Class::Conflict => ("conflict", Some((Duration::ZERO, Priority::Normal))),
+            Class::Waiting => ("waiting", Some((WAITING, Priority::Normal))),
+            class => {
+                let wait = self.context.failures.failed(item, &self.context.entropy);
+                tracing::warn!(?item, %error, ?wait, "could not be reconciled");
+                let outcome = if class == Class::Invalid { "invalid" } else { "failed" };
+                (outcome, Some((wait, Priority::Normal)))
+            }
+        }
+    }
+
+    /// A long wait is made up to a tenth shorter: what began together does not come back together.
+    fn spread(&self, after: Duration) -> Duration {
+        let part = f64::from(u16::from_le_bytes(self.context.entropy.bytes())) / f64::from(u16::MAX);
+        if after > Duration::from_mins(10) { after.mul_f64(1.0 - part / 10.0) } else { after }
+    }
+}
+
+async fn reconcile(context: &Context, item: &Item) -> Result<Option<Duration>, Error> {
+    match item {
+        Item::Release => release::reconcile(context).await.map(Some),
+        Item::Organization(place) => organization::reconcile(context, place).await,
+        Item::Environment(place) => environment::reconcile(context, place).await,
+        Item::ApiKey(place) => api_key::reconcile(context, place).await,
+    }
+}

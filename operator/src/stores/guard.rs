@@ -1,0 +1,79 @@
+//! A resource that may not fit its type: one bad object must not stop the watch of all others.
+//!
+//! kube's own guard buffers through a value that does not know numbers of arbitrary precision.
+
+use std::borrow::Cow;
+
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
+use kube::Resource;
+use serde::de::{DeserializeOwned, Error};
+use serde::{Deserialize, Deserializer};
+
+/// What could be read, or why it could not.
+#[derive(Debug, Clone)]
+pub struct Guarded<K> {
+    pub read: Result<K, String>,
+    pub metadata: ObjectMeta,
+}
+
+#[derive(Deserialize)]
+struct OnlyMetadata {
+    metadata: ObjectMeta,
+}
+
+impl<'de, K: DeserializeOwned> Deserialize<'de> for Guarded<K> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let value = serde_json::Value::deserialize(deserializer)?;
+        let only = OnlyMetadata::deserialize(&value).map_err(D::Error::custom)?;
+        let read = serde_json::from_value(value).map_err(|error| error.to_string());
+        Ok(Self { read, metadata: only.metadata })
+    }
+}
+
+impl<K: Resource> Resource for Guarded<K> {
+    type DynamicType = K::DynamicType;
+    type Scope = K::Scope;
+
+    fn kind(dynamic: &Self::DynamicType) -> Cow<'_, str> {
+        K::kind(dynamic)
+    }
+
+    fn group(dynamic: &Self::DynamicType) -> Cow<'_, str> {
+        K::group(dynamic)
+    }
+
+    fn version(dynamic: &Self::DynamicType) -> Cow<'_, str> {
+        K::version(dynamic)
+    }
+
+    fn plural(dynamic: &Self::DynamicType) -> Cow<'_, str> {
+        K::plural(dynamic)
+    }
+
+    fn meta(&self) -> &ObjectMeta {
+        &self.metadata
+    }
+
+    fn meta_mut(&mut self) -> &mut ObjectMeta {
+        &mut self.metadata
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crds::Organization;
+
+    use super::*;
+
+    #[test]
+    fn an_object_that_does_not_fit_its_type_still_has_a_name_and_the_rest_is_read() {
+        let list = r#"[{"metadata": {"name": "good", "generation": 7},
+                        "spec": {"slug": "good", "name": "G", "billingEmail": "a@b", "quotas": {"maxUsers": 9}}},
+                       {"metadata": {"name": "bad"}, "spec": {"slug": 7}}]"#;
+        let list: Vec<Guarded<Organization>> = serde_json::from_str(list).unwrap();
+        let good = list[0].read.as_ref().unwrap();
+        assert_eq!((good.metadata.generation, good.spec.quotas.max_users), (Some(7), Some(9)));
+        assert_eq!(list[1].meta().name.as_deref(), Some("bad"));
+        assert!(list[1].read.as_ref().unwrap_err().contains("expected a string"));
+    }
+}

@@ -1,0 +1,188 @@
+//! What is kept of each kind of object, and whom it belongs to.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use k8s_openapi::api::apps::v1::Deployment;
+use k8s_openapi::api::core::v1::{ConfigMap, PersistentVolumeClaim, Pod, Secret, Service, ServiceAccount};
+use k8s_openapi::api::networking::v1::NetworkPolicy;
+use k8s_openapi::api::policy::v1::PodDisruptionBudget;
+use k8s_openapi::api::storage::v1::StorageClass;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
+use kube::core::DynamicObject;
+
+use super::{Entry, Place};
+use crate::authority::{self, secret};
+use crate::environment::child::{Child, Kind};
+use crate::environment::observed::{AuthorityFacts, PodFacts, SecretFacts};
+
+/// Labels and annotations that say whose an object is.
+pub mod label {
+    pub const MANAGED_BY: &str = "app.kubernetes.io/managed-by";
+    pub const OPERATOR: &str = "sluice-operator";
+    /// The environment. Nothing else carries it: what does and is not wanted is an orphan.
+    pub const INSTANCE: &str = "app.kubernetes.io/instance";
+    /// The organization whose authority is in the Secret.
+    pub const ORGANIZATION: &str = "sluice.dev/organization";
+    /// The uid of the `ApiKey` whose value is in the Secret.
+    pub const API_KEY: &str = "sluice.dev/api-key";
+    /// Annotation: its name.
+    pub const API_KEY_NAME: &str = "sluice.dev/api-key-name";
+    /// Annotation: the rotation whose value is in the Secret.
+    pub const ROTATION: &str = "sluice.dev/rotation-id";
+}
+
+/// Whose a Secret is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum SecretOf {
+    Environment(Place),
+    Organization(Place),
+    ApiKey(Place),
+    /// The release's own, or nobody's.
+    Release,
+}
+
+/// A Secret without its values.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct KnownSecret {
+    pub facts: SecretFacts,
+    pub of: SecretOf,
+    pub annotations: BTreeMap<String, String>,
+    /// There is a value under `key`.
+    pub holds_key: bool,
+    /// It is an authority.
+    pub authority: Option<AuthorityFacts>,
+}
+
+/// The name under which the value of an `ApiKey` stands in its Secret.
+pub const KEY_TEXT: &str = "key";
+
+fn place(metadata: &ObjectMeta) -> Place {
+    let text = |field: &Option<String>| field.clone().unwrap_or_default();
+    Place { namespace: text(&metadata.namespace), name: text(&metadata.name) }
+}
+
+fn labelled(metadata: &ObjectMeta, label: &str) -> Option<Place> {
+    let name = metadata.labels.as_ref()?.get(label)?.clone();
+    Some(Place { namespace: metadata.namespace.clone().unwrap_or_default(), name })
+}
+
+fn version(metadata: &ObjectMeta) -> String {
+    metadata.resource_version.clone().unwrap_or_default()
+}
+
+fn secret_of(metadata: &ObjectMeta) -> SecretOf {
+    let annotated = |name: &str| metadata.annotations.as_ref().and_then(|all| all.get(name));
+    if let Some(environment) = labelled(metadata, label::INSTANCE) {
+        SecretOf::Environment(environment)
+    } else if let Some(organization) = labelled(metadata, label::ORGANIZATION) {
+        SecretOf::Organization(organization)
+    } else if let (Some(_), Some(name)) = (labelled(metadata, label::API_KEY), annotated(label::API_KEY_NAME)) {
+        SecretOf::ApiKey(Place { namespace: place(metadata).namespace, name: name.clone() })
+    } else {
+        SecretOf::Release
+    }
+}
+
+pub fn secret(object: Secret) -> Entry<Place, KnownSecret> {
+    let metadata = object.metadata;
+    let (key, of) = (place(&metadata), secret_of(&metadata));
+    let data = object.data.unwrap_or_default();
+    let environments = matches!(of, SecretOf::Environment(_));
+    let known = KnownSecret {
+        authority: if environments { None } else { secret::authority(&data) },
+        holds_key: data.get(KEY_TEXT).is_some_and(|text| !text.0.is_empty()),
+        annotations: metadata.annotations.clone().unwrap_or_default(),
+        facts: SecretFacts {
+            name: key.name.clone(),
+            uid: metadata.uid.clone().unwrap_or_default(),
+            resource_version: version(&metadata),
+            labels: metadata.labels.clone().unwrap_or_default(),
+            owners: metadata.owner_references.iter().flatten().map(|owner| owner.uid.clone()).collect(),
+            deleting: metadata.deletion_timestamp.is_some(),
+            certificate: authority::secret::certificate(&data),
+        },
+        of: of.clone(),
+    };
+    let group = match of {
+        SecretOf::Environment(environment) => Some(environment),
+        _ => None,
+    };
+    Entry { key, group, resource_version: version(&metadata), value: known }
+}
+
+/// A child of an environment, whole but for its managed fields.
+fn child(kind: Kind, metadata: &ObjectMeta, value: Child) -> Entry<(Kind, Place), Child> {
+    Entry {
+        key: (kind, place(metadata)),
+        group: labelled(metadata, label::INSTANCE),
+        resource_version: version(metadata),
+        value,
+    }
+}
+
+/// A kind of which every object is kept as a child.
+pub trait Owned: Sized {
+    const KIND: Kind;
+    fn read(self) -> Entry<(Kind, Place), Child>;
+}
+
+macro_rules! owned {
+    ($($kind:ident),+ $(,)?) => {$(
+        impl Owned for $kind {
+            const KIND: Kind = Kind::$kind;
+
+            fn read(mut self) -> Entry<(Kind, Place), Child> {
+                self.metadata.managed_fields = None;
+                let metadata = self.metadata.clone();
+                child(Self::KIND, &metadata, Child::$kind(Arc::new(self)))
+            }
+        }
+    )+};
+}
+
+owned!(ServiceAccount, PersistentVolumeClaim, ConfigMap, Service, NetworkPolicy, PodDisruptionBudget, Deployment);
+
+/// Of kinds that others define.
+pub fn foreign(kind: Kind, mut object: DynamicObject) -> Option<Entry<(Kind, Place), Child>> {
+    object.metadata.managed_fields = None;
+    let metadata = object.metadata.clone();
+    let value = match kind {
+        Kind::Certificate => Child::Certificate(Arc::new(object)),
+        Kind::VolumeSnapshot => Child::VolumeSnapshot(Arc::new(object)),
+        _ => return None,
+    };
+    Some(child(kind, &metadata, value))
+}
+
+pub fn pod(object: Pod) -> Entry<Place, PodFacts> {
+    let metadata = object.metadata;
+    let status = object.status.unwrap_or_default();
+    let condition = |kind: &str| status.conditions.iter().flatten().find(|condition| condition.type_ == kind);
+    let waiting = status.container_statuses.iter().flatten().find_map(|container| {
+        container.state.as_ref()?.waiting.as_ref()?.reason.clone().filter(|reason| reason != "ContainerCreating")
+    });
+    let scheduled = condition("PodScheduled").filter(|condition| condition.reason.as_deref() == Some("Unschedulable"));
+    let facts = PodFacts {
+        name: metadata.name.clone().unwrap_or_default(),
+        ready: condition("Ready").is_some_and(|condition| condition.status == "True"),
+        ending: metadata.deletion_timestamp.is_some(),
+        waiting,
+        unschedulable: scheduled.map(|condition| condition.message.clone().unwrap_or_default()),
+    };
+    Entry {
+        key: place(&metadata),
+        group: labelled(&metadata, label::INSTANCE),
+        resource_version: version(&metadata),
+        value: facts,
+    }
+}
+
+pub fn storage_class(object: &StorageClass) -> Entry<String, bool> {
+    Entry {
+        key: object.metadata.name.clone().unwrap_or_default(),
+        group: None,
+        resource_version: version(&object.metadata),
+        value: object.allow_volume_expansion.unwrap_or(false),
+    }
+}

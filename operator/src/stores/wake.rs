@@ -1,0 +1,124 @@
+//! Which objects a change concerns.
+
+use std::sync::Arc;
+
+use crds::{ApiKey, Environment, Organization};
+use kube::ResourceExt;
+
+use super::{Entry, Item, KnownSecret, Place, SecretOf, Stores, environment_of, organization_of, priority};
+use crate::queue::Priority;
+
+/// What stood in a store, and what stands there now.
+pub struct Change<'a, K, V> {
+    pub old: Option<&'a Entry<K, V>>,
+    pub new: Option<&'a Entry<K, V>>,
+}
+
+impl<K, V> Change<'_, K, V> {
+    fn is_birth_or_death(&self) -> bool {
+        self.old.is_none() || self.new.is_none()
+    }
+
+    fn any(&self) -> Option<&Entry<K, V>> {
+        self.new.or(self.old)
+    }
+}
+
+/// What is looked at again, and how soon.
+pub type Woken = Vec<(Item, Priority)>;
+/// Says so of a change.
+pub type Wake<K, V> = fn(&Stores, &Change<'_, K, V>) -> Woken;
+
+fn all(items: Vec<Item>, priority: Priority) -> impl Iterator<Item = (Item, Priority)> {
+    items.into_iter().map(move |item| (item, priority))
+}
+
+/// Its environments depend on its being there, its tier and whether it is suspended.
+pub fn organization(stores: &Stores, change: &Change<'_, Place, Arc<Organization>>) -> Woken {
+    let Some(entry) = change.any() else { return Vec::new() };
+    let suspended = entry.value.spec.suspended;
+    let own = priority(entry.value.meta_deleting(), false);
+    let mut woken = vec![(Item::Organization(entry.key.clone()), own)];
+    if change.old.map(|old| &old.value.spec) != change.new.map(|new| &new.value.spec) {
+        woken.extend(all(stores.environments_of(&entry.key), priority(false, suspended)));
+    }
+    woken
+}
+
+/// Its keys depend on its being there; when it goes, there is room for another of its organization,
+/// and when its version has moved, for another to move.
+pub fn environment(stores: &Stores, change: &Change<'_, Place, Arc<Environment>>) -> Woken {
+    let Some(entry) = change.any() else { return Vec::new() };
+    let urgency = priority(entry.value.meta_deleting(), entry.value.spec.suspended);
+    let mut woken = vec![(Item::Environment(entry.key.clone()), urgency)];
+    if change.is_birth_or_death() {
+        woken.extend(all(stores.keys_of(&entry.key), Priority::Normal));
+        woken.push((Item::Organization(organization_of(&entry.value)), Priority::Normal));
+    }
+    if change.new.is_none() {
+        woken.extend(all(stores.environments_of(&organization_of(&entry.value)), Priority::Normal));
+    }
+    let version =
+        |entry: &Entry<Place, Arc<Environment>>| entry.value.status.as_ref().and_then(|it| it.version.clone());
+    if let (Some(old), Some(new)) = (change.old.and_then(version), change.new.and_then(version))
+        && old != new
+    {
+        let behind = stores.environments.values().into_iter().filter(|other| {
+            other.spec.data_plane.version.is_none()
+                && other.status.as_ref().is_some_and(|it| it.version.as_ref() != Some(&new))
+        });
+        woken.extend(behind.map(|other| (Item::Environment(Place::of(other.as_ref())), Priority::Background)));
+    }
+    woken
+}
+
+/// A deletion of its environment waits for it.
+pub fn api_key(_: &Stores, change: &Change<'_, Place, Arc<ApiKey>>) -> Woken {
+    let Some(entry) = change.any() else { return Vec::new() };
+    let mut woken = vec![(Item::ApiKey(entry.key.clone()), priority(entry.value.meta_deleting(), false))];
+    if change.new.is_none() {
+        woken.push((Item::Environment(environment_of(&entry.value)), Priority::Normal));
+    }
+    woken
+}
+
+/// A new authority signs anew for all that it has signed for.
+pub fn secret(stores: &Stores, change: &Change<'_, Place, KnownSecret>) -> Woken {
+    let Some(entry) = change.any() else { return Vec::new() };
+    let resigned = change.old.map(|old| &old.value.authority) != change.new.map(|new| &new.value.authority);
+    match &entry.value.of {
+        SecretOf::Environment(place) => vec![(Item::Environment(place.clone()), Priority::Normal)],
+        SecretOf::ApiKey(place) => vec![(Item::ApiKey(place.clone()), Priority::Normal)],
+        SecretOf::Organization(place) => {
+            let mut woken = vec![(Item::Organization(place.clone()), Priority::Normal)];
+            if resigned {
+                woken.extend(all(stores.environments_of(place), Priority::Normal));
+            }
+            woken
+        }
+        SecretOf::Release => {
+            let mut woken = vec![(Item::Release, Priority::Urgent)];
+            if resigned {
+                let everywhere = stores.environments.keys().into_iter().map(Item::Environment).collect();
+                woken.extend(all(everywhere, Priority::Background));
+            }
+            woken
+        }
+    }
+}
+
+/// What belongs to an environment concerns that one.
+pub fn belonging<K, V>(_: &Stores, change: &Change<'_, K, V>) -> Woken {
+    let groups = [change.old, change.new].into_iter().flatten().filter_map(|entry| entry.group.clone());
+    groups.map(|place| (Item::Environment(place), Priority::Normal)).collect()
+}
+
+trait Deleting {
+    fn meta_deleting(&self) -> bool;
+}
+
+impl<K: ResourceExt> Deleting for K {
+    fn meta_deleting(&self) -> bool {
+        self.meta().deletion_timestamp.is_some()
+    }
+}

@@ -1,0 +1,104 @@
+//! The few ways in which the operator changes anything, all under its own name.
+
+use kube::api::{DeleteParams, Patch, PatchParams, Preconditions, PropagationPolicy};
+use kube::core::{ApiResource, DynamicObject};
+use kube::{Api, Client, Resource, ResourceExt};
+use serde_json::{Value, json};
+
+/// Owner of the fields that are written here. REST and people have names of their own.
+pub const MANAGER: &str = "sluice-operator";
+
+fn api(client: &Client, namespace: &str, resource: &ApiResource) -> Api<DynamicObject> {
+    Api::namespaced_with(client.clone(), namespace, resource)
+}
+
+/// Server-side apply of a whole object. `force`: what stands in it is ours, whoever wrote it last.
+pub async fn apply(
+    client: &Client,
+    namespace: &str,
+    resource: &ApiResource,
+    name: &str,
+    object: &Value,
+) -> Result<DynamicObject, kube::Error> {
+    let params = PatchParams::apply(MANAGER).force();
+    api(client, namespace, resource).patch(name, &params, &Patch::Apply(object)).await
+}
+
+/// The whole status. The uid: an object made anew under the same name is not meant.
+pub async fn status<K: Resource<DynamicType = ()>>(
+    client: &Client,
+    object: &K,
+    status: &impl serde::Serialize,
+) -> Result<DynamicObject, kube::Error> {
+    let resource = ApiResource::erase::<K>(&());
+    let name = object.name_any();
+    let body = json!({
+        "apiVersion": resource.api_version,
+        "kind": resource.kind,
+        "metadata": { "name": name, "uid": object.uid() },
+        "status": status,
+    });
+    let params = PatchParams::apply(MANAGER).force();
+    let api = api(client, &object.namespace().unwrap_or_default(), &resource);
+    api.patch_status(&name, &params, &Patch::Apply(&body)).await
+}
+
+/// Finalizers and owners, only if the object is still the one that was looked at.
+pub async fn metadata<K: Resource<DynamicType = ()>>(
+    client: &Client,
+    object: &K,
+    mut fields: Value,
+) -> Result<DynamicObject, kube::Error> {
+    if let Some(fields) = fields.as_object_mut() {
+        fields.insert("uid".to_owned(), json!(object.uid()));
+        fields.insert("resourceVersion".to_owned(), json!(object.resource_version()));
+    }
+    let namespace = object.namespace().unwrap_or_default();
+    let body = json!({ "metadata": fields });
+    merge(client, &namespace, &ApiResource::erase::<K>(&()), &object.name_any(), &body).await
+}
+
+/// Some fields of an object. With its uid among them: of no other under the same name.
+pub async fn merge(
+    client: &Client,
+    namespace: &str,
+    resource: &ApiResource,
+    name: &str,
+    fields: &Value,
+) -> Result<DynamicObject, kube::Error> {
+    let params = PatchParams { field_manager: Some(MANAGER.to_owned()), ..PatchParams::default() };
+    api(client, namespace, resource).patch(name, &params, &Patch::Merge(fields)).await
+}
+
+/// That very object; one that is gone is fine.
+pub async fn delete(
+    client: &Client,
+    namespace: &str,
+    resource: &ApiResource,
+    name: &str,
+    uid: &str,
+) -> Result<(), kube::Error> {
+    let params = DeleteParams {
+        preconditions: Some(Preconditions { uid: Some(uid.to_owned()), ..Preconditions::default() }),
+        propagation_policy: Some(PropagationPolicy::Background),
+        ..DeleteParams::default()
+    };
+    match api(client, namespace, resource).delete(name, &params).await {
+        Err(kube::Error::Api(status)) if status.code == 404 => Ok(()),
+        other => other.map(|_| ()),
+    }
+}
+
+/// The finalizer that lets the operator clean up before an object goes.
+pub const FINALIZER: &str = "sluice.dev/finalizer";
+
+pub fn has_finalizer(object: &impl ResourceExt) -> bool {
+    object.finalizers().iter().any(|finalizer| finalizer == FINALIZER)
+}
+
+/// The finalizers of the object with ours, or without it.
+pub fn finalizers(object: &impl ResourceExt, ours: bool) -> Value {
+    let others = object.finalizers().iter().filter(|finalizer| *finalizer != FINALIZER);
+    let all: Vec<&str> = others.map(String::as_str).chain(ours.then_some(FINALIZER)).collect();
+    json!(all)
+}

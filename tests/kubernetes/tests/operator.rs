@@ -1,0 +1,9 @@
+//! The operator against a real API server, in this process, under its own roles and no others.
+
+mod bench;
+mod crash;
+mod drift;
+mod leader;
+mod life;
+mod outage;
+mod quiet;

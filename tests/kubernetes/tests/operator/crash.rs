@@ -1,0 +1,100 @@
+//! An operator that dies after any of its writes leaves nothing that the next one cannot finish.
+
+use std::time::Duration;
+
+use crds::Environment;
+use kubernetes::absent;
+use operator::metrics::Metrics;
+use operator::runtime::Operator;
+use tokio::time::Instant;
+
+use super::bench::{Bench, eventually};
+
+/// More than a creation or a deletion takes.
+const WRITES: u64 = 14;
+/// Longer than a lease, which nobody gave back.
+const IDLE: Duration = Duration::from_secs(6);
+
+/// Changes that were made, by the operator's own count.
+fn changes(metrics: &Metrics) -> u64 {
+    let text = metrics.text().unwrap();
+    let changes = text.lines().filter(|line| {
+        line.starts_with("sluice_operator_api_requests_total")
+            && !line.contains(r#"resource="leases""#)
+            && ["patch", "create", "delete"].iter().any(|verb| line.contains(&format!(r#"verb="{verb}""#)))
+    });
+    changes.filter_map(|line| line.rsplit(' ').next()?.parse::<u64>().ok()).sum()
+}
+
+/// Runs an operator on a runtime of its own, and takes the runtime away once it has made so many
+/// changes, or has none left to make. Nothing is finished, nothing is given back.
+async fn killed_after(bench: &Bench, writes: u64) {
+    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap();
+    let (sender, receiver) = tokio::sync::oneshot::channel::<Metrics>();
+    let start = bench.start("victim");
+    runtime.spawn(async move {
+        let operator: Operator = start.await;
+        let _ = sender.send(operator.metrics.clone());
+        std::future::pending::<()>().await;
+        drop(operator);
+    });
+    let metrics = receiver.await.unwrap();
+    let (mut last, mut since) = (0, Instant::now());
+    let mut ticks = tokio::time::interval(Duration::from_millis(1));
+    while changes(&metrics) < writes && since.elapsed() < IDLE {
+        if changes(&metrics) != last {
+            (last, since) = (changes(&metrics), Instant::now());
+        }
+        ticks.tick().await;
+    }
+    runtime.shutdown_background();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn killed_after_every_write_of_a_creation_it_converges() {
+    let bench = Bench::new("killed").await;
+    bench.organization("acme").await;
+    let mut names = Vec::new();
+    for writes in 1..=WRITES {
+        names.push(bench.environment("acme", &format!("e{writes}"), serde_json::json!({})).await);
+        killed_after(&bench, writes).await;
+    }
+    let operator = bench.operator("survivor").await;
+    let mut shapes = Vec::new();
+    for name in &names {
+        bench.settled(name).await;
+        let children = bench.all_children(name).await.into_keys();
+        shapes.push(children.map(|child| child.replace(name.as_str(), "E")).collect::<Vec<_>>());
+    }
+    assert!(shapes.iter().all(|shape| *shape == shapes[0] && shape.len() == 9), "{shapes:#?}");
+    operator.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn killed_after_every_write_of_a_deletion_it_converges_and_keeps_the_data() {
+    let bench = Bench::new("undone").await;
+    let operator = bench.operator("builder").await;
+    bench.organization("acme").await;
+    let mut names = Vec::new();
+    for index in 1..=WRITES {
+        names.push(bench.environment("acme", &format!("e{index}"), serde_json::json!({})).await);
+    }
+    for name in &names {
+        bench.settled(name).await;
+    }
+    operator.stop().await;
+    for (writes, name) in (1..).zip(&names) {
+        bench.delete_environment(name).await;
+        killed_after(&bench, writes).await;
+    }
+    let operator = bench.operator("survivor").await;
+    for name in &names {
+        absent(&bench.world.api::<Environment>(), name).await;
+        eventually("only the volume is left", async || {
+            let left: Vec<_> = bench.all_children(name).await.into_keys().collect();
+            left == [format!("PersistentVolumeClaim/{name}-data")]
+        })
+        .await;
+    }
+    operator.stop().await;
+}

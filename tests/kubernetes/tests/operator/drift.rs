@@ -1,0 +1,90 @@
+//! What is not as it should be does not stay so, whoever changed it and whoever was watching.
+
+use std::time::{Duration, Instant};
+
+use k8s_openapi::api::core::v1::{Secret, Service};
+use kube::ResourceExt;
+use kube::api::DeleteParams;
+use kubernetes::until;
+use operator::environment::child::Kind;
+use serde_json::json;
+
+use super::bench::{Bench, PRESENT, eventually};
+
+/// "Drift repair (delete or edit any child): ≤ 500 ms p99", on a machine that does nothing else.
+/// Here it shares two cores with a whole control plane: the assertion is an order of magnitude.
+const SOON: Duration = Duration::from_secs(5);
+
+#[tokio::test]
+async fn any_child_that_is_deleted_comes_back() {
+    let bench = Bench::new("drift").await;
+    let operator = bench.operator("one").await;
+    let name = bench.tenant("acme", "prod").await;
+    bench.settled(&name).await;
+    // a claim that is in use stays until its pod has gone: that is Kubernetes' own guard
+    for kind in PRESENT.into_iter().filter(|kind| *kind != Kind::PersistentVolumeClaim) {
+        let before = bench.all_children(&name).await;
+        for (child, uid) in before.iter().filter(|(child, _)| child.starts_with(&format!("{kind}/"))) {
+            let object = child.split_once('/').unwrap().1;
+            let start = Instant::now();
+            bench.children(kind).delete(object, &DeleteParams::default()).await.unwrap();
+            until(&bench.children(kind), object, "back", |it| it.uid().as_ref() != Some(uid)).await;
+            assert!(start.elapsed() < SOON, "{child}: {:?}", start.elapsed());
+        }
+    }
+    operator.stop().await;
+}
+
+#[tokio::test]
+async fn what_was_edited_by_hand_is_set_right_and_what_is_not_ours_stays() {
+    let bench = Bench::new("edited").await;
+    let operator = bench.operator("one").await;
+    let name = bench.tenant("acme", "prod").await;
+    bench.settled(&name).await;
+    let ports =
+        |service: &Service| service.spec.clone().unwrap().ports.unwrap().iter().map(|it| it.port).collect::<Vec<_>>();
+    let before = ports(&bench.world.api::<Service>().get(&name).await.unwrap());
+    bench
+        .merge::<Service>(
+            &name,
+            json!({
+                "metadata": {"annotations": {"example.org/note": "mine"}},
+                "spec": {"ports": [{"name": "psql", "port": 1, "targetPort": 1}]},
+            }),
+        )
+        .await;
+    let repaired = until(&bench.world.api::<Service>(), &name, "as before", |it| ports(it) == before).await;
+    assert_eq!(repaired.annotations()["example.org/note"], "mine");
+    operator.stop().await;
+}
+
+#[tokio::test]
+async fn a_child_deleted_while_no_operator_ran_comes_back_with_the_next_one() {
+    let bench = Bench::new("unwatched").await;
+    let operator = bench.operator("one").await;
+    let name = bench.tenant("acme", "prod").await;
+    bench.settled(&name).await;
+    operator.stop().await;
+    let uid = bench.all_children(&name).await["ConfigMap/acme-prod-config"].clone();
+    bench.children(Kind::ConfigMap).delete("acme-prod-config", &DeleteParams::default()).await.unwrap();
+    let operator = bench.operator("two").await;
+    until(&bench.children(Kind::ConfigMap), "acme-prod-config", "back", |it| it.uid().as_ref() != Some(&uid)).await;
+    operator.stop().await;
+}
+
+#[tokio::test]
+async fn a_certificate_that_was_damaged_is_signed_anew() {
+    let bench = Bench::new("damaged").await;
+    let operator = bench.operator("one").await;
+    let name = bench.tenant("acme", "prod").await;
+    bench.settled(&name).await;
+    let secrets = bench.world.api::<Secret>();
+    bench.merge::<Secret>("acme-prod-tls", json!({"stringData": {"tls.crt": "no certificate"}})).await;
+    eventually("a certificate again", async || {
+        let data = secrets.get("acme-prod-tls").await.unwrap().data.unwrap();
+        let pem = String::from_utf8(data["tls.crt"].0.clone()).unwrap();
+        operator::authority::facts(&pem).is_ok()
+    })
+    .await;
+    operator.stop().await;
+}

@@ -1,0 +1,82 @@
+//! A settled cluster costs nothing: looking again writes nothing and asks nothing.
+
+use crds::{Environment, Organization};
+use kube::ResourceExt;
+use kubernetes::audit::Audit;
+use serde_json::json;
+
+use super::bench::{Bench, eventually};
+
+/// How often environments were looked at, by the operator's own count.
+fn looked_at(operator: &operator::runtime::Operator) -> u64 {
+    let text = operator.metrics.text().unwrap();
+    let lines = text.lines().filter(|line| line.starts_with(r#"sluice_operator_reconciles_total{kind="Environment""#));
+    lines.filter_map(|line| line.rsplit(' ').next()?.parse::<u64>().ok()).sum()
+}
+
+#[tokio::test]
+async fn looking_again_at_what_is_settled_asks_for_nothing() {
+    let bench = Bench::new("quiet").await;
+    let operator = bench.operator("one").await;
+    let name = bench.tenant("acme", "prod").await;
+    bench.settled(&name).await;
+    // pods that cannot run say so once; after that nothing moves
+    eventually("nothing moves any more", async || {
+        let before = bench.world.api::<Environment>().get(&name).await.unwrap().resource_version();
+        let count = looked_at(&operator);
+        tokio::time::timeout(std::time::Duration::from_secs(1), std::future::pending::<()>()).await.unwrap_err();
+        before == bench.world.api::<Environment>().get(&name).await.unwrap().resource_version()
+            && count == looked_at(&operator)
+    })
+    .await;
+    let (audit, before) = (Audit::begin(), looked_at(&operator));
+    for round in 0..5 {
+        let note = json!({"metadata": {"annotations": {"example.org/round": round.to_string()}}});
+        bench.merge::<Environment>(&name, note.clone()).await;
+        bench.merge::<Organization>("acme", note).await;
+        eventually("looked at", async || looked_at(&operator) > before + round).await;
+    }
+    let asked: Vec<_> = bench.asked(&audit).into_iter().filter(|it| it.verb != "watch").collect();
+    assert!(asked.is_empty(), "{asked:#?}");
+    operator.stop().await;
+}
+
+#[tokio::test]
+async fn another_operator_takes_a_settled_cluster_over_without_a_write() {
+    let bench = Bench::new("takeover").await;
+    let operator = bench.operator("one").await;
+    let name = bench.tenant("acme", "prod").await;
+    bench.settled(&name).await;
+    operator.stop().await;
+    let (audit, operator) = (Audit::begin(), bench.operator("two").await);
+    eventually("looked at", async || looked_at(&operator) > 0).await;
+    operator.stop().await;
+    let wrote: Vec<_> = bench.asked(&audit).into_iter().filter(|it| it.is_write() && it.resource != "events").collect();
+    assert!(wrote.is_empty(), "{wrote:#?}");
+}
+
+#[tokio::test]
+async fn a_paused_environment_is_left_alone() {
+    let bench = Bench::new("paused").await;
+    let operator = bench.operator("one").await;
+    let name = bench.tenant("acme", "prod").await;
+    bench.settled(&name).await;
+    bench.merge::<Environment>(&name, json!({"metadata": {"annotations": {"sluice.dev/paused": "true"}}})).await;
+    kubernetes::until(&bench.world.api::<Environment>(), &name, "said to be paused", |it| {
+        kubernetes::wait::says(it, "Paused")
+    })
+    .await;
+    let audit = Audit::begin();
+    bench.merge::<Environment>(&name, json!({"spec": {"name": "another"}})).await;
+    kubernetes::until(&bench.world.api::<Environment>(), &name, "still looked at", |it: &Environment| {
+        it.status.as_ref().and_then(|status| status.observed_generation) == it.metadata.generation
+    })
+    .await;
+    let touched: Vec<_> = bench
+        .asked(&audit)
+        .into_iter()
+        .filter(|it| it.is_write() && !["environments/status", "events"].contains(&it.resource.as_str()))
+        .collect();
+    assert!(touched.is_empty(), "{touched:#?}");
+    operator.stop().await;
+}
