@@ -11,8 +11,6 @@ use serde_json::Value;
 use super::cases::{self, Case, Rule};
 use kubernetes::World;
 
-use crate::objects::create;
-
 fn cases_of(kind: &str) -> Vec<Rule> {
     let folder = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../../crds/cases"));
     cases::read(folder).into_iter().filter(|rule| rule.kind == kind).collect()
