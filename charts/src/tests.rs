@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
+use clap::{CommandFactory, Parser};
 use kube_cel::{Validator, apply_defaults};
 use serde::Deserialize;
 use serde_json::Value;
@@ -75,4 +76,48 @@ fn every_sample_is_accepted_by_its_definition() {
         kinds.insert(kind);
     }
     assert_eq!(kinds.len(), crds::all().len(), "a sample of each kind");
+}
+
+/// What a deployment's one container is given, by the arguments that read it; a value from elsewhere is
+/// 64 hex digits, which fit everywhere. Panics at a variable that no argument reads.
+fn arguments<C: CommandFactory>(path: &str, deployment: &str) -> Vec<String> {
+    let of = |object: &Value| object["kind"] == "Deployment" && object["metadata"]["name"] == deployment;
+    let deployment = objects(&read(path)).into_iter().find(of).unwrap();
+    let variables = deployment.pointer("/spec/template/spec/containers/0/env").unwrap().as_array().unwrap().clone();
+    let command = C::command();
+    let mut arguments = vec![command.get_name().to_owned()];
+    for variable in variables.iter().filter(|variable| variable["name"] != "RUST_LOG") {
+        let name = variable["name"].as_str().unwrap();
+        let reads = |argument: &&clap::Arg| argument.get_env().is_some_and(|env| env == name);
+        let argument = command.get_arguments().find(reads).unwrap_or_else(|| panic!("{path}: nobody reads {name}"));
+        arguments.push(format!("--{}", argument.get_long().unwrap()));
+        if argument.get_action().takes_values() {
+            arguments.push(variable["value"].as_str().map_or_else(|| "ab".repeat(32), str::to_owned));
+        }
+    }
+    arguments
+}
+
+const RENDERS: [&str; 2] = ["tests/charts/golden/default.yaml", "tests/charts/golden/everything.yaml"];
+
+#[test]
+fn the_control_plane_starts_with_what_the_chart_gives_it() {
+    for path in RENDERS {
+        let arguments = arguments::<controlplane::Config>(path, "sluice-controlplane");
+        let config = controlplane::Config::try_parse_from(arguments).unwrap();
+        assert_eq!(config.watch_namespaces.is_empty(), path.contains("default"));
+        assert!(config.kubernetes && config.identity().is_some(), "{path}");
+    }
+}
+
+#[test]
+fn the_operator_starts_with_what_the_chart_gives_it() {
+    for path in RENDERS {
+        let arguments = arguments::<operator::config::Config>(path, "sluice-operator");
+        let config = operator::config::Config::try_parse_from(arguments).unwrap();
+        assert_eq!(config.watch_namespaces.is_empty(), path.contains("default"));
+        let release = config.release();
+        assert!(release.control_plane.starts_with("sluice-controlplane."), "{path}");
+        assert!(release.control_plane.ends_with(&format!(":{}", contract::wire::port::CONTROL_GRPC)), "{path}");
+    }
 }

@@ -82,7 +82,7 @@ pub struct EngineSettings {
 
 /// The query proxy of one environment.
 #[derive(Debug, Parser)]
-#[command(version, about, after_long_help = BEHAVIOUR)]
+#[command(name = "dataplane", version, about, after_long_help = BEHAVIOUR)]
 pub struct Arguments {
     /// The environment that is served; the certificate names it too.
     #[arg(long, env = setting::ENV_ID)]

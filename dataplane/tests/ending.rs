@@ -10,7 +10,7 @@ use tokio_postgres::{Client, RowStream};
 use crate::pgwire::{Wired, refused, simple, wired};
 
 const ROWS: i64 = 300_000;
-const TIME: Duration = Duration::from_secs(60);
+const TIME: Duration = Duration::from_mins(1);
 
 /// Takes the ending up to `closed`, while the clients do something.
 async fn drained<T>(wired: &Wired, drain: Duration, clients: impl Future<Output = T>) -> T {

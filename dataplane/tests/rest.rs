@@ -137,3 +137,13 @@ async fn refusals_are_body_two_with_the_request_id() {
     assert_eq!(nobody.status(), 401);
     world.stop().await;
 }
+
+#[tokio::test]
+async fn once_everything_is_closed_a_request_is_told_to_come_back() {
+    let world = world().await;
+    world.pipeline.closed.cancel();
+    let response = query(&world, json!({"sql": "select 1"})).await;
+    assert_eq!((response.status().as_u16(), &response.headers()["retry-after"]), (503, &"30".parse().unwrap()));
+    assert_eq!(as_json(response).await["error"]["code"], "SVC_ERR_503_SHUTTING_DOWN");
+    world.stop().await;
+}

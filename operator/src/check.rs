@@ -1,10 +1,11 @@
 //! `operator check <url>…`: waits until every URL answers that all is well. `helm test` runs it in the
 //! operator's own image, which holds neither a shell nor another program that could ask.
 
+use std::ffi::OsString;
 use std::time::Duration;
 
 use bytes::Bytes;
-use clap::Args;
+use clap::Parser;
 use http::Uri;
 use http_body_util::Empty;
 use hyper_util::client::legacy::Client;
@@ -17,7 +18,8 @@ const PAUSE: Duration = Duration::from_millis(500);
 const PATIENCE: Duration = Duration::from_secs(5);
 
 /// Ask until every URL answers with success.
-#[derive(Debug, Clone, Args)]
+#[derive(Debug, Clone, Parser)]
+#[command(name = "operator check")]
 pub struct Check {
     /// Plain HTTP.
     #[arg(required = true, num_args = 1..=16)]
@@ -37,6 +39,12 @@ pub struct NotWell {
 }
 
 impl Check {
+    /// Of a command line whose first argument is `check`.
+    pub fn asked(arguments: impl IntoIterator<Item = OsString>) -> Option<Self> {
+        let mut arguments = arguments.into_iter().skip(1).peekable();
+        arguments.peek().is_some_and(|first| first == "check").then(|| Self::parse_from(arguments))
+    }
+
     pub async fn run(self) -> Result<(), NotWell> {
         let deadline = Instant::now() + Duration::from_secs(self.seconds);
         let client = Client::builder(TokioExecutor::new()).build_http();
@@ -105,6 +113,14 @@ mod tests {
 
     fn check(urls: &[String]) -> Check {
         Check { urls: urls.iter().map(|url| url.parse().unwrap()).collect(), seconds: 1 }
+    }
+
+    #[test]
+    fn it_is_asked_for_by_the_first_argument_alone() {
+        let asked = |line: &str| Check::asked(line.split(' ').map(OsString::from));
+        assert!(asked("operator --release-namespace check").is_none() && asked("operator").is_none());
+        let check = asked("operator check --seconds 5 http://a/ready http://b/ready").unwrap();
+        assert_eq!((check.seconds, check.urls.len()), (5, 2));
     }
 
     #[tokio::test]

@@ -11,7 +11,12 @@ use crate::lease::Timing;
 use crate::limits::{Budget, Rate};
 
 #[derive(Debug, Clone, Parser)]
-#[command(name = "operator", version, about = "Turns Organization, Environment and ApiKey resources into data planes")]
+#[command(
+    name = "operator",
+    version,
+    about = "Turns Organization, Environment and ApiKey resources into data planes",
+    after_help = "`operator check <url>…` waits until each URL answers well; `helm test` runs it."
+)]
 pub struct Config {
     /// Where operator and control plane live.
     #[arg(long, env = "SLUICE_RELEASE_NAMESPACE")]

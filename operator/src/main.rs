@@ -1,4 +1,4 @@
-//! `operator`: looks after Organizations, Environments and ApiKeys. `operator check`: asks whether it is well.
+//! `operator`: looks after Organizations, Environments and ApiKeys of a cluster.
 
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -12,33 +12,29 @@ use operator::runtime::Operator;
 use tokio::signal::unix::{SignalKind, signal};
 use tracing_subscriber::EnvFilter;
 
-#[derive(Parser)]
-#[command(name = "operator check", version)]
-struct Probe {
-    #[command(flatten)]
-    check: Check,
+fn main() -> ExitCode {
+    let filter = EnvFilter::try_from_default_env().unwrap_or_else(|_| EnvFilter::new("info"));
+    tracing_subscriber::fmt().json().with_env_filter(filter).init();
+    let done = match Check::asked(std::env::args_os()) {
+        Some(check) => ask(check),
+        None => run(Config::parse()),
+    };
+    match done {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            tracing::error!(%error, "the operator stopped");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+#[tokio::main(flavor = "current_thread")]
+async fn ask(check: Check) -> Result<(), Box<dyn std::error::Error>> {
+    Ok(check.run().await?)
 }
 
 #[tokio::main]
-async fn main() -> ExitCode {
-    let filter = EnvFilter::try_from_default_env().unwrap_or_else(|_| EnvFilter::new("info"));
-    tracing_subscriber::fmt().json().with_env_filter(filter).init();
-    let probes = std::env::args_os().nth(1).is_some_and(|first| first == "check");
-    let ended = if probes { probe().await } else { operate(Config::parse()).await };
-    ended.map_or_else(
-        |error| {
-            tracing::error!(%error, "the operator stopped");
-            ExitCode::FAILURE
-        },
-        |()| ExitCode::SUCCESS,
-    )
-}
-
-async fn probe() -> Result<(), Box<dyn std::error::Error>> {
-    Ok(Probe::parse_from(std::env::args_os().skip(1)).check.run().await?)
-}
-
-async fn operate(config: Config) -> Result<(), Box<dyn std::error::Error>> {
+async fn run(config: Config) -> Result<(), Box<dyn std::error::Error>> {
     let kube = kube::Config::infer().await?;
     let operator = Operator::start(config, kube, Arc::new(SystemClock), Entropy::system()?).await?;
     let (mut terminate, mut interrupt) = (signal(SignalKind::terminate())?, signal(SignalKind::interrupt())?);

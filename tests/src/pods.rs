@@ -53,7 +53,7 @@ impl Installation {
         let database = Database::fresh(&format!("pods_{}", entropy.base62(12).to_lowercase())).await;
         let authority = Authority::make().unwrap();
         let (psql, rest) = (Service::new().await, Service::new().await);
-        let secret = hex(&entropy.bytes::<32>());
+        let secret = "5a".repeat(32);
         let mut config = controlplane::Config::new(database.url.clone(), Keyring::from_hex(&secret).unwrap());
         config.http_listen = ([127, 0, 0, 1], 0).into();
         let shutdown = CancellationToken::new();
@@ -177,8 +177,4 @@ impl Provisioner for Services {
 
 fn text(value: &Value) -> String {
     value.as_str().unwrap_or_else(|| panic!("a text: {value}")).to_owned()
-}
-
-fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }

@@ -6,14 +6,20 @@
 {{- end }}
 {{- define "sluice.rules.operator.watched" }}
 - apiGroups: ["sluice.dev"]
-  resources: ["organizations", "environments", "apikeys"]
+  resources: ["organizations", "environments"]
   verbs: ["list", "patch", "watch"]
 - apiGroups: ["sluice.dev"]
   resources: ["organizations/status", "environments/status", "apikeys/status"]
   verbs: ["patch"]
+- apiGroups: ["sluice.dev"]
+  resources: ["apikeys"]
+  verbs: ["delete", "list", "patch", "watch"]
 - apiGroups: [""]
   resources: ["configmaps", "persistentvolumeclaims", "serviceaccounts", "services"]
   verbs: ["create", "delete", "list", "patch", "watch"]
+- apiGroups: [""]
+  resources: ["pods"]
+  verbs: ["list", "watch"]
 - apiGroups: [""]
   resources: ["secrets"]
   verbs: ["create", "delete", "get", "list", "patch", "watch"]
@@ -39,10 +45,10 @@
 {{- define "sluice.rules.operator.release" }}
 - apiGroups: [""]
   resources: ["secrets"]
-  verbs: ["create", "get", "patch"]
+  verbs: ["create", "get", "list", "patch", "watch"]
 - apiGroups: ["coordination.k8s.io"]
   resources: ["leases"]
-  verbs: ["create", "get", "update"]
+  verbs: ["create", "list", "update", "watch"]
 {{- end }}
 {{- define "sluice.rules.controlplane.cluster" }}
 {{- end }}

@@ -78,7 +78,8 @@ pub async fn list(cx: Call, page: Page) -> Result<Paged<ApiKey>> {
 }
 
 pub async fn create(cx: Call, Json(input): Json<Creation>) -> Result<Created<NewKey>> {
-    let wanted = input.admit(cx.now())?;
+    let now = cx.now();
+    let wanted = input.admit(now)?;
     let env_id = cx.env_id()?;
     let minted = life::mint(&cx.app, &env_id).await?;
     let mut tx = cx.begin().await?;
@@ -91,6 +92,7 @@ pub async fn create(cx: Call, Json(input): Json<Creation>) -> Result<Created<New
         by: cx.caller.actor_id(),
         tier: cx.tier,
         limits: cx.limits,
+        now,
     };
     let row = life::make(&cx.app, &mut tx, &making, &cx).await?;
     resource::tell(&cx.app, &mut tx, &row.key_id).await?;

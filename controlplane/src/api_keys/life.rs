@@ -24,6 +24,8 @@ pub struct Making<'a> {
     pub by: &'a str,
     pub tier: Tier,
     pub limits: Limits,
+    /// When it is made: an expiry is counted from here.
+    pub now: Timestamp,
 }
 
 /// Outside any transaction: a hash costs tens of milliseconds.
@@ -34,20 +36,20 @@ pub async fn mint(app: &App, env_id: &EnvId) -> Result<Minted> {
 }
 
 pub async fn make(app: &App, tx: &mut PgConnection, making: &Making<'_>, origin: impl Into<Origin>) -> Result<Row> {
-    let Making { env_id, wanted, minted, by, tier, limits } = *making;
+    let Making { env_id, wanted, minted, by, tier, limits, now } = *making;
     let (_, _, environment) = environments::governed(tx, env_id).await?.ok_or(Error::EnvironmentNotFound)?;
     if environment.status == EnvironmentStatus::Decommissioning {
         return Err(Error::conflict("decommissioning", "the environment is being removed: it takes no new keys"));
     }
-    let held = store::count_usable(tx, env_id, app.now()).await?;
+    let held = store::count_usable(tx, env_id, now).await?;
     if let Some(limit) = limits.max_api_keys_per_environment
         && held >= i64::from(limit)
     {
         return Err(Error::TierLimit { tier, quota: "max_api_keys_per_environment", limit: u64::from(limit) });
     }
-    let key_id = KeyId::fresh(app.now(), app.entropy());
-    store::insert(tx, env_id, &key_id, wanted, by, app.now()).await?;
-    store::insert_secret(tx, &key_id, minted, app.now()).await?;
+    let key_id = KeyId::fresh(now, app.entropy());
+    store::insert(tx, env_id, &key_id, wanted, by, now).await?;
+    store::insert_secret(tx, &key_id, minted, now).await?;
     let row = store::find(tx, env_id, &key_id).await?.ok_or(Error::NotFound { kind: "API key" })?;
     let after = json!({"name": row.name, "prefix": row.prefix, "scopes": row.scopes, "user_id": row.user_id});
     events::record(app, tx, origin, Event::new(EventType::KeyCreated, key_id).after(after)).await?;

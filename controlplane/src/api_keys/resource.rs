@@ -148,7 +148,8 @@ pub async fn put(app: &App, wanted: &Wanted) -> Result<Option<Told>> {
 }
 
 async fn make(app: &App, tx: &mut PgConnection, wanted: &Wanted, minted: Minted) -> Result<Told> {
-    let admitted = wanted.admit(app.now())?;
+    let now = app.now();
+    let admitted = wanted.admit(now)?;
     let (_, org_id, _) = environments::governed(tx, &wanted.env_id).await?.ok_or(Error::EnvironmentNotFound)?;
     may_act_for(tx, &org_id, admitted.user_id.as_ref()).await?;
     let organization = organizations::governed(tx, &org_id).await?.ok_or(Error::EnvironmentNotFound)?;
@@ -159,6 +160,7 @@ async fn make(app: &App, tx: &mut PgConnection, wanted: &Wanted, minted: Minted)
         by: BY,
         tier: organization.tier,
         limits: organization.limits,
+        now,
     };
     let origin = origin(app, tx, &wanted.env_id).await?;
     let row = life::make(app, tx, &making, origin).await?;

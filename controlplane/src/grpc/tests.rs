@@ -9,7 +9,7 @@ use tonic::transport::{Certificate, Channel, ClientTlsConfig, Endpoint, Identity
 
 use super::proto::governance_client::GovernanceClient;
 use super::proto::{Entries, ReserveRequest, Snapshot, WatchRequest};
-use crate::identity::Current;
+use crate::identity::{Authority, Current, Pems};
 use crate::testing::authority;
 use crate::worlds::World;
 
@@ -17,6 +17,7 @@ use crate::worlds::World;
 pub struct Served {
     pub world: World,
     address: SocketAddr,
+    identity: Arc<Current>,
 }
 
 impl Served {
@@ -24,14 +25,15 @@ impl Served {
         let world = World::start().await;
         let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
-        let identity = Current::new(&authority().issue(CONTROL_PLANE_NAME).unwrap()).unwrap();
+        let identity = Arc::new(Current::new(&authority().issue(CONTROL_PLANE_NAME).unwrap()).unwrap());
+        let served = Arc::clone(&identity);
         let app = world.app.app.clone();
         app.tasks().spawn({
             let app = app.clone();
             async move { app.publisher().run(app.shutdown().clone()).await }
         });
-        app.clone().tasks().spawn(async move { super::serve(app, listener, Arc::new(identity)).await.unwrap() });
-        Self { world, address }
+        app.clone().tasks().spawn(async move { super::serve(app, listener, served).await.unwrap() });
+        Self { world, address, identity }
     }
 
     async fn client(&self, name: &str) -> GovernanceClient<Channel> {
@@ -40,12 +42,15 @@ impl Served {
 
     /// A connection under a certificate of these names.
     pub async fn channel(&self, names: &[&str]) -> Channel {
-        let pems = authority().issue_all(names).unwrap();
+        self.connect(&authority().issue_all(names).unwrap()).await.unwrap()
+    }
+
+    async fn connect(&self, pems: &Pems) -> Result<Channel, tonic::transport::Error> {
         let tls = ClientTlsConfig::new()
             .ca_certificate(Certificate::from_pem(&pems.authority))
             .identity(Identity::from_pem(&pems.certificate, pems.key.expose()))
             .domain_name(CONTROL_PLANE_NAME);
-        self.endpoint().tls_config(tls).unwrap().connect().await.unwrap()
+        self.endpoint().tls_config(tls)?.connect().await
     }
 
     fn endpoint(&self) -> Endpoint {
@@ -122,6 +127,22 @@ async fn the_certificate_alone_says_which_environment() {
         Ok(channel) => GovernanceClient::new(channel).watch(WatchRequest { have_version: 0 }).await.is_err(),
     };
     assert!(refused, "without a certificate nobody is served");
+    served.stop();
+}
+
+#[tokio::test]
+async fn a_renewed_identity_serves_the_next_connection_and_ends_none() {
+    let served = Served::start().await;
+    let mut news = served.own().await.watch(WatchRequest { have_version: 0 }).await.unwrap().into_inner();
+    news.message().await.unwrap().unwrap();
+    let renewed = Authority::make().unwrap();
+    served.identity.replace(&renewed.issue(CONTROL_PLANE_NAME).unwrap()).unwrap();
+    let own = renewed.issue(&environment_name(&served.world.env_id)).unwrap();
+    let channel = served.connect(&own).await.unwrap();
+    GovernanceClient::new(channel).watch(WatchRequest { have_version: 0 }).await.unwrap();
+    assert!(served.connect(&authority().issue("x").unwrap()).await.is_err(), "the old authority is no longer ours");
+    served.world.mask("ssn").await;
+    assert_eq!(read(&news.message().await.unwrap().unwrap()).policies[0].name, "ssn");
     served.stop();
 }
 

@@ -63,7 +63,7 @@ mod tests {
 
     use super::*;
 
-    fn metadata(entries: Value) -> ObjectMeta {
+    fn metadata(entries: &Value) -> ObjectMeta {
         serde_json::from_value(json!({"managedFields": entries})).unwrap()
     }
 
@@ -75,7 +75,7 @@ mod tests {
             "f:scopes": {".": {}, "v:\"a\"": {}}}});
         let entry =
             |manager: &str, operation: &str| json!({"manager": manager, "operation": operation, "fieldsV1": fields});
-        let metadata_of = |manager, operation| metadata(json!([entry(manager, operation)]));
+        let metadata_of = |manager, operation| metadata(&json!([entry(manager, operation)]));
         assert_eq!(
             ours(&metadata_of(MANAGER, "Apply"), &live),
             json!({"spec": {"slug": "dev", "settings": {"cacheEnabled": true}, "scopes": ["a", "b"]}})
@@ -97,7 +97,7 @@ mod tests {
         let entry =
             |manager: &str, time: &str, fields: Value| json!({"manager": manager, "time": time, "fieldsV1": fields});
         let spec = json!({"f:spec": {"f:name": {}}});
-        let metadata = metadata(json!([
+        let metadata = metadata(&json!([
             entry("kubectl", "2026-01-01T00:00:00Z", spec.clone()),
             entry("argocd", "2026-01-02T00:00:00Z", spec),
             entry("sluice-operator", "2026-01-03T00:00:00Z", json!({"f:metadata": {}})),

@@ -44,6 +44,7 @@ pub enum Finalizer {
 
 /// A child that is not as it should be.
 #[derive(Debug, Clone, PartialEq)]
+#[expect(clippy::large_enum_variant, reason = "a plan holds a dozen of them, for a moment")]
 pub enum Write {
     /// Server-side apply, whole, with force: what is in it is ours. Carries its hash already.
     Apply(Child),
@@ -217,6 +218,6 @@ pub fn interrupted(observed: &Observed, plan: &Plan, failed: &Key, message: &str
     status.phase = status.phase.or(plan.status.phase);
     status.last_step = Some(format!("apply {failed}"));
     let failure = Draft::not(crds::ConditionType::Ready, Reason::ApplyFailed, message);
-    status.conditions = conditions::replaced(&plan.status.conditions, failure, observed);
+    status.conditions = conditions::replaced(&plan.status.conditions, &failure, observed);
     status
 }

@@ -28,7 +28,7 @@ pub(crate) struct Database {
 impl Database {
     pub(crate) async fn start(control: &Control<'_>, postgres: &Path) -> Result<Self, Error> {
         let folder = control.layout.folder("postgres")?;
-        let open = std::fs::Permissions::from_mode(0o755);
+        let open = std::fs::Permissions::from_mode(0o711); // PostgreSQL's user passes through, and reads nothing
         std::fs::set_permissions(&control.layout.root, open).map_err(Error::at(&control.layout.root))?;
         if geteuid().is_root() {
             chown(&folder, Some(NOBODY), Some(NOBODY)).map_err(Error::at(&folder))?;

@@ -3,7 +3,9 @@
 //! with the mount namespace.
 
 use std::{
-    fs,
+    fs::{self, OpenOptions},
+    io::Write,
+    os::unix::fs::OpenOptionsExt,
     path::{Path, PathBuf},
 };
 
@@ -42,12 +44,14 @@ impl Layout {
         Ok(path)
     }
 
+    /// A file in the folder that its owner alone reads: most of them are keys, or hold one.
     pub(crate) fn write(&self, name: &str, text: impl AsRef<[u8]>) -> Result<PathBuf, Error> {
         let path = self.at(name);
         if let Some(parent) = path.parent() {
             fs::create_dir_all(parent).map_err(Error::at(parent))?;
         }
-        fs::write(&path, text).map_err(Error::at(&path))?;
+        let file = OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(&path);
+        file.and_then(|mut file| file.write_all(text.as_ref())).map_err(Error::at(&path))?;
         Ok(path)
     }
 

@@ -2,9 +2,11 @@
 //! server alone runs all the rest.
 #![cfg(test)]
 
+mod charts;
 mod crds;
 mod node;
+mod objects;
 mod operator;
-mod place;
 mod plugin;
 mod server;
+mod two_writers;

@@ -1,3 +1,4 @@
 //! What needs a node.
 
+mod platform;
 mod pods;

@@ -10,7 +10,10 @@ use std::process::{Command, Output, Stdio};
 
 use serde_json::{Value, json};
 
-use crate::place::{Place, kubeconfig, program};
+use kubernetes::World;
+use kubernetes::world::kubeconfig;
+
+use crate::objects::program;
 
 /// What one run said.
 struct Said {
@@ -29,16 +32,16 @@ impl From<Output> for Said {
     }
 }
 
-fn command(place: &Place, arguments: &[&str]) -> Command {
+fn command(world: &World, arguments: &[&str]) -> Command {
     let mut command = Command::new(program("sluice"));
-    command.arg("kubectl").args(arguments).args(["--namespace", &place.namespace]);
+    command.arg("kubectl").args(arguments).args(["--namespace", &world.namespace]);
     command.env("KUBECONFIG", kubeconfig()).stdin(Stdio::null());
     command
 }
 
 /// Runs it to its end, beside whatever the test does meanwhile.
-async fn kubectl_sluice(place: &Place, arguments: &[&str]) -> Said {
-    let mut command = command(place, arguments);
+async fn kubectl_sluice(world: &World, arguments: &[&str]) -> Said {
+    let mut command = command(world, arguments);
     tokio::task::spawn_blocking(move || command.output().unwrap()).await.unwrap().into()
 }
 

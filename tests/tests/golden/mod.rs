@@ -3,6 +3,7 @@
 mod codes;
 mod dependencies;
 mod functions;
+mod maturity;
 mod routes;
 
 /// Every file in `tests/golden/` is compared by some test of this folder.

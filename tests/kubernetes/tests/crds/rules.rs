@@ -9,7 +9,7 @@ use kube::{Error, Resource, ResourceExt};
 use serde_json::Value;
 
 use super::cases::{self, Case, Rule};
-use crate::place::Place;
+use kubernetes::World;
 
 fn cases_of(kind: &str) -> Vec<Rule> {
     let folder = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../../crds/cases"));
@@ -49,8 +49,8 @@ async fn judge(api: &Api<DynamicObject>, case: &Case) -> Option<Box<Status>> {
 }
 
 async fn check(kind: &str) {
-    let place = Place::new().await;
-    let api = Api::namespaced_with(place.client.clone(), &place.namespace, &resource(kind));
+    let world = World::new("crds").await;
+    let api = Api::namespaced_with(world.client.clone(), &world.namespace, &resource(kind));
     for rule in cases_of(kind) {
         for case in &rule.accepted {
             let said = judge(&api, case).await;
@@ -63,7 +63,6 @@ async fn check(kind: &str) {
             assert!(said.message.contains(&rule.says), "{}: {case:?}: {}", rule.file.display(), said.message);
         }
     }
-    place.remove().await;
 }
 
 #[tokio::test]

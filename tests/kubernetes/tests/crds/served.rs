@@ -5,7 +5,9 @@ use kube::ResourceExt;
 use kube::api::{ListParams, Patch, PatchParams};
 use serde_json::{Value, json};
 
-use crate::place::Place;
+use kubernetes::World;
+
+use crate::objects::{create, set_status};
 
 fn environment(organization: &str, slug: &str) -> Value {
     json!({
@@ -17,72 +19,68 @@ fn environment(organization: &str, slug: &str) -> Value {
 
 #[tokio::test]
 async fn the_api_server_fills_in_what_the_type_does() {
-    let place = Place::new().await;
+    let world = World::new("crds").await;
     let sent = environment("acme", "prod");
-    let stored: Environment = place.create(sent.clone()).await;
+    let stored: Environment = create(&world, sent.clone()).await;
     let typed: EnvironmentSpec = serde_json::from_value(sent["spec"].clone()).unwrap();
     assert_eq!(stored.spec, typed);
-    place.remove().await;
 }
 
 #[tokio::test]
 async fn environments_are_found_by_their_organization_and_phase() {
-    let place = Place::new().await;
+    let world = World::new("crds").await;
     for (organization, slug) in [("acme", "a"), ("acme", "b"), ("other", "a")] {
-        place.create::<Environment>(environment(organization, slug)).await;
+        create::<Environment>(&world, environment(organization, slug)).await;
     }
-    place.set_status::<Environment>("acme-b", json!({"phase": "active"})).await;
+    set_status::<Environment>(&world, "acme-b", json!({"phase": "active"})).await;
     let named = async |selector: &str| {
-        let found = place.api::<Environment>().list(&ListParams::default().fields(selector)).await.unwrap();
+        let found = world.api::<Environment>().list(&ListParams::default().fields(selector)).await.unwrap();
         found.iter().map(ResourceExt::name_any).collect::<Vec<_>>()
     };
     assert_eq!(named("spec.organizationRef.name=acme").await, ["acme-a", "acme-b"]);
     assert_eq!(named("status.phase=active").await, ["acme-b"]);
-    place.remove().await;
 }
 
 #[tokio::test]
 async fn an_environment_scales_by_its_subresource_and_within_its_rules() {
-    let place = Place::new().await;
+    let world = World::new("crds").await;
     let mut lake = environment("acme", "lake");
     lake["spec"]["storage"] = json!({"format": "lake", "objectStore": {"url": "s3://bucket"}});
-    place.create::<Environment>(lake).await;
-    place.create::<Environment>(environment("acme", "native")).await;
-    let environments = place.api::<Environment>();
+    create::<Environment>(&world, lake).await;
+    create::<Environment>(&world, environment("acme", "native")).await;
+    let environments = world.api::<Environment>();
     let scale = Patch::Merge(json!({"spec": {"replicas": 4}}));
     environments.patch_scale("acme-lake", &PatchParams::default(), &scale).await.unwrap();
     assert_eq!(environments.get("acme-lake").await.unwrap().spec.data_plane.replicas, 4);
     let refused = environments.patch_scale("acme-native", &PatchParams::default(), &scale).await.unwrap_err();
     assert!(refused.to_string().contains("a native file has one writer"), "{refused}");
-    place.remove().await;
 }
 
 #[tokio::test]
 async fn a_status_is_written_apart_and_moves_no_generation() {
-    let place = Place::new().await;
-    let made: Environment = place.create(environment("acme", "prod")).await;
+    let world = World::new("crds").await;
+    let made: Environment = create(&world, environment("acme", "prod")).await;
     let patch = Patch::Merge(json!({"spec": {"suspended": true}, "status": {"phase": "active"}}));
-    let environments = place.api::<Environment>();
+    let environments = world.api::<Environment>();
     let changed = environments.patch("acme-prod", &PatchParams::default(), &patch).await.unwrap();
     assert!(changed.spec.suspended && changed.status.is_none(), "{changed:?}");
-    let spoken: Environment = place.set_status("acme-prod", json!({"phase": "suspended"})).await;
+    let spoken: Environment = set_status(&world, "acme-prod", json!({"phase": "suspended"})).await;
     let generation = |environment: &Environment| environment.metadata.generation.unwrap();
     assert_eq!((generation(&made), generation(&changed), generation(&spoken)), (1, 2, 2));
-    place.remove().await;
 }
 
 /// Without `observedGeneration` a condition is refused: nobody could tell what it speaks of.
 #[tokio::test]
 async fn a_condition_says_of_which_generation_it_is() {
-    let place = Place::new().await;
-    place.create::<Environment>(environment("acme", "prod")).await;
+    let world = World::new("crds").await;
+    create::<Environment>(&world, environment("acme", "prod")).await;
     let condition = json!({
         "type": "Ready", "status": "True", "reason": "AsSpecified", "message": "",
         "lastTransitionTime": "2026-11-21T00:00:00Z",
     });
     let mut complete = condition.clone();
     complete["observedGeneration"] = json!(1);
-    let environments = place.api::<Environment>();
+    let environments = world.api::<Environment>();
     let write = async |condition: &Value| {
         let patch = Patch::Merge(json!({"status": {"conditions": [condition]}}));
         environments.patch_status("acme-prod", &PatchParams::default(), &patch).await
@@ -90,5 +88,4 @@ async fn a_condition_says_of_which_generation_it_is() {
     let refused = write(&condition).await.unwrap_err().to_string();
     assert!(refused.contains("observedGeneration: Required value"), "{refused}");
     write(&complete).await.unwrap();
-    place.remove().await;
 }

@@ -1,0 +1,41 @@
+use std::collections::BTreeSet;
+
+use controlplane::kubernetes::RULES;
+use kube::api::Api;
+use kubernetes::audit::Audit;
+use kubernetes::until;
+use reqwest::Method;
+use serde_json::{Value, json};
+
+use super::Platform;
+
+/// Creating is not in the log: a server-side apply that makes an object is a `patch` there.
+#[tokio::test]
+async fn the_roles_permit_what_is_asked_and_nothing_more() {
+    let audit = Audit::begin();
+    let mut platform = Platform::start("roles").await;
+    let user = format!("system:serviceaccount:{}:sluice-controlplane", platform.world.namespace);
+    platform.expect(200, Method::PUT, &platform.path(""), json!({"name": "Other"})).await;
+    let body = json!({"name": "Dev", "slug": "dev"});
+    let made = platform.expect(201, Method::POST, &platform.path("/environments"), body).await;
+    let keys = format!("/v1/environments/{}/api-keys", made["env_id"].as_str().unwrap());
+    let key = platform.expect(201, Method::POST, &keys, json!({"name": "ci", "scopes": ["query:read"]})).await;
+    let key_id = key["key_id"].as_str().unwrap();
+    let objects: Api<crds::ApiKey> = platform.world.api();
+    until(&objects, &format!("key-{key_id}"), "there", |_| true).await;
+    super::keys::rotated_by_rest(&platform, made["env_id"].as_str().unwrap()).await;
+    let path = platform.path(&format!("/environments/{}", made["env_id"].as_str().unwrap()));
+    platform.expect(200, Method::GET, &path, Value::Null).await;
+    // A watch is in the log when it has ended.
+    platform.pause().await;
+    let asked = audit.of(&user);
+    let refused: Vec<_> = asked.iter().filter(|request| request.code == 403).collect();
+    assert!(refused.is_empty(), "{refused:?}");
+    let asked: BTreeSet<(String, String)> = asked.into_iter().map(|request| (request.resource, request.verb)).collect();
+    let permitted: BTreeSet<(String, String)> = RULES
+        .iter()
+        .flat_map(|rule| rule.verbs.iter().map(|verb| (rule.resource.to_owned(), (*verb).to_owned())))
+        .filter(|(_, verb)| verb != "create")
+        .collect();
+    assert_eq!(asked, permitted);
+}
