@@ -76,11 +76,12 @@ impl Watcher {
         if Hold::of(before) != Hold::No {
             prop_assert!(plan.writes.is_empty() && plan.deletes.is_empty());
         }
-        if plan.status.phase == Some(EnvironmentPhase::Active) {
+        // what a plan said and nobody published, nobody has seen
+        let published = world.environment.as_ref().and_then(|it| it.status.as_ref()?.phase);
+        if published == Some(EnvironmentPhase::Active) {
             self.activated.clone_from(&before.metadata.uid);
         }
-        let returned =
-            plan.status.phase == Some(EnvironmentPhase::Provisioning) && self.activated == before.metadata.uid;
+        let returned = published == Some(EnvironmentPhase::Provisioning) && self.activated == before.metadata.uid;
         prop_assert!(!returned, "back to provisioning");
         self.ready_is_true(world, before, plan)
     }
