@@ -83,29 +83,29 @@ impl Watcher {
         }
         let returned = published == Some(EnvironmentPhase::Provisioning) && self.activated == before.metadata.uid;
         prop_assert!(!returned, "back to provisioning");
-        self.ready_is_true(world, before, plan)
-    }
-
-    /// `Ready` speaks for this generation, and the pods that answer are those that it asks for.
-    fn ready_is_true(&self, world: &World, before: &crds::Environment, plan: &Plan) -> Result<(), TestCaseError> {
-        let ready = plan.status.conditions.iter().find(|it| it.type_ == ConditionType::Ready);
-        let Some(ready) = ready.filter(|it| it.status == ConditionStatus::True) else { return Ok(()) };
-        prop_assert_eq!(Some(ready.observed_generation), before.metadata.generation);
-        prop_assert_eq!(plan.status.observed_generation, before.metadata.generation);
-        let serving = world.serving();
-        prop_assert_eq!(i32::try_from(serving.len()).ok(), Some(before.spec.data_plane.replicas));
-        let version = before.spec.data_plane.version.as_deref().unwrap_or("0.1.0");
-        let image = json!(format!("registry.example/sluice/dataplane:{version}"));
-        prop_assert!(serving.iter().all(|template| template["spec"]["containers"][0]["image"] == image));
-        Ok(())
+        ready_is_true(world, before, plan)
     }
 }
 
-fn perform(world: &mut World, act: Act, watcher: &mut Watcher) -> Result<(), TestCaseError> {
-    match act {
+/// `Ready` speaks for this generation, and the pods that answer are those that it asks for.
+fn ready_is_true(world: &World, before: &crds::Environment, plan: &Plan) -> Result<(), TestCaseError> {
+    let ready = plan.status.conditions.iter().find(|it| it.type_ == ConditionType::Ready);
+    let Some(ready) = ready.filter(|it| it.status == ConditionStatus::True) else { return Ok(()) };
+    prop_assert_eq!(Some(ready.observed_generation), before.metadata.generation);
+    prop_assert_eq!(plan.status.observed_generation, before.metadata.generation);
+    let serving = world.serving();
+    prop_assert_eq!(i32::try_from(serving.len()).ok(), Some(before.spec.data_plane.replicas));
+    let version = before.spec.data_plane.version.as_deref().unwrap_or("0.1.0");
+    let image = json!(format!("registry.example/sluice/dataplane:{version}"));
+    prop_assert!(serving.iter().all(|template| template["spec"]["containers"][0]["image"] == image));
+    Ok(())
+}
+
+fn perform(world: &mut World, act: &Act, watcher: &mut Watcher) -> Result<(), TestCaseError> {
+    match *act {
         Act::Reconcile | Act::Crash(_) => {
             let before = world.environment.clone();
-            let requests = if let Act::Crash(requests) = act { requests } else { usize::MAX };
+            let requests = if let Act::Crash(requests) = *act { requests } else { usize::MAX };
             if let (Some(before), Some(plan)) = (before, world.reconcile_until(requests)) {
                 watcher.check(world, &before, &plan)?;
             }
@@ -117,7 +117,7 @@ fn perform(world: &mut World, act: Act, watcher: &mut Watcher) -> Result<(), Tes
         Act::SuspendOrganization(to) => world.organization.as_mut().unwrap().spec.suspended = to,
         Act::Version(new) => {
             world.environment_mut(|it| {
-                it.spec.data_plane.version = Some(if new { "0.2.0" } else { "0.1.0" }.to_owned())
+                it.spec.data_plane.version = Some(if new { "0.2.0" } else { "0.1.0" }.to_owned());
             });
         }
         Act::Replicas(count) => world.environment_mut(|it| it.spec.data_plane.replicas = count),
@@ -145,7 +145,7 @@ proptest! {
         let mut watcher = Watcher { activated: None };
         for act in acts {
             let had = world.volume().is_some();
-            perform(&mut world, act.clone(), &mut watcher)?;
+            perform(&mut world, &act, &mut watcher)?;
             let kept = world.volume().is_some() || matches!(act, Act::Reconcile | Act::Crash(_) | Act::Controllers);
             prop_assert!(!had || kept, "{act:?} took the volume");
         }

@@ -49,6 +49,9 @@ pub struct World {
     pub log: Vec<String>,
 }
 
+/// One request to the cluster in memory.
+type Step = Box<dyn Fn(&mut World, &Plan)>;
+
 impl World {
     pub fn with(environment: Environment) -> Self {
         let surroundings = fixtures::observed(environment.clone());
@@ -98,8 +101,8 @@ impl World {
     }
 
     /// The requests of a plan, in the order that it prescribes.
-    fn requests(&self, plan: &Plan) -> Vec<Box<dyn Fn(&mut Self, &Plan)>> {
-        let mut steps: Vec<Box<dyn Fn(&mut Self, &Plan)>> = Vec::new();
+    fn requests(&self, plan: &Plan) -> Vec<Step> {
+        let mut steps: Vec<Step> = Vec::new();
         if plan.finalizer == Finalizer::Add {
             steps.push(Box::new(|world, _| world.add_finalizer()));
         }
@@ -110,7 +113,7 @@ impl World {
             steps.push(Box::new(move |world, _| world.delete(&delete)));
         }
         if self.environment.as_ref().and_then(|it| it.status.as_ref()) != Some(&plan.status) {
-            steps.push(Box::new(|world, plan| world.publish(plan)));
+            steps.push(Box::new(World::publish));
         }
         if plan.finalizer == Finalizer::Remove {
             steps.push(Box::new(|world, _| world.remove_finalizer()));
@@ -330,7 +333,9 @@ impl World {
             self.pods.iter_mut().for_each(|pod| pod.facts.ending = true);
         } else if self.pods.len() > wanted && (fresh_ready + old > wanted || fresh_ready > wanted) {
             let victim = self.pods.iter_mut().find(|pod| pod.template != template || fresh_ready > wanted);
-            victim.into_iter().for_each(|pod| pod.facts.ending = true);
+            if let Some(pod) = victim {
+                pod.facts.ending = true;
+            }
         } else if self.pods.iter().filter(|pod| current(pod)).count() < wanted && self.pods.len() <= wanted {
             let facts =
                 PodFacts { name: self.fresh(), ready: false, ending: false, waiting: None, unschedulable: None };

@@ -123,7 +123,7 @@ impl Bench {
 
     pub async fn organization(&self, name: &str) {
         let spec = json!({"slug": name, "name": name, "billingEmail": "a@example.org", "tier": "enterprise"});
-        self.world.apply(resource("Organization", name, spec)).await;
+        self.world.apply(resource("Organization", name, &spec)).await;
     }
 
     pub async fn environment(&self, organization: &str, slug: &str, more: Value) -> String {
@@ -132,7 +132,7 @@ impl Bench {
             "organizationRef": {"name": organization}, "slug": slug, "name": slug, "storage": {"size": "1Gi"},
         });
         spec.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
-        self.world.apply(resource("Environment", &name, spec)).await;
+        self.world.apply(resource("Environment", &name, &spec)).await;
         name
     }
 
@@ -219,7 +219,7 @@ pub const PRESENT: [Kind; 8] = [
     Kind::Deployment,
 ];
 
-fn resource(kind: &str, name: &str, spec: Value) -> Value {
+fn resource(kind: &str, name: &str, spec: &Value) -> Value {
     json!({"apiVersion": "sluice.dev/v1alpha1", "kind": kind, "metadata": {"name": name}, "spec": spec})
 }
 
