@@ -54,7 +54,7 @@ pub(crate) fn query(text: &str) -> Result<Box<ast::Query>, Error> {
 
 fn statement(text: &str, tokens: Vec<TokenWithSpan>) -> Result<Statement, Error> {
     let source = source(text, &tokens);
-    tree(tables_selected(tokens)).and_then(|tree| Statement::new(source, tree)).map_err(|e| e.within(text))
+    tree(tables_selected(spelled(tokens))).and_then(|tree| Statement::new(source, tree)).map_err(|e| e.within(text))
 }
 
 fn tree(tokens: Vec<TokenWithSpan>) -> Result<ast::Statement, Error> {
@@ -101,6 +101,28 @@ fn tables_selected(tokens: Vec<TokenWithSpan>) -> Vec<TokenWithSpan> {
     }
     kept
 }
+
+/// What the parser crate has no form for and means what it reads without: `NTH_VALUE(x, 2) FROM FIRST OVER …`,
+/// and the `=` of `START = 1` in CREATE SEQUENCE.
+fn spelled(tokens: Vec<TokenWithSpan>) -> Vec<TokenWithSpan> {
+    let is_at = |at: usize, keyword| tokens.get(at).is_some_and(|token| is(&token.token, keyword));
+    let makes_sequence = is_at(0, Keyword::CREATE) && (1..SEQUENCE_WITHIN).any(|at| is_at(at, Keyword::SEQUENCE));
+    let counts_from = |at: usize| {
+        let over = [Keyword::OVER, Keyword::RESPECT, Keyword::IGNORE];
+        is_at(at, Keyword::FROM)
+            && is_at(at + 1, Keyword::FIRST)
+            && over.iter().any(|next| is_at(at + 2, *next))
+            && at.checked_sub(1).and_then(|before| tokens.get(before)).is_some_and(|t| t.token == Token::RParen)
+    };
+    let is_noise = |at: usize, token: &Token| {
+        counts_from(at) || at > 0 && counts_from(at - 1) || makes_sequence && *token == Token::Eq
+    };
+    let noise: Vec<bool> = tokens.iter().enumerate().map(|(at, token)| is_noise(at, &token.token)).collect();
+    tokens.into_iter().zip(noise).filter(|(_, is_noise)| !is_noise).map(|(token, _)| token).collect()
+}
+
+/// `CREATE OR REPLACE TEMPORARY SEQUENCE`: the word is among the first.
+const SEQUENCE_WITHIN: usize = 5;
 
 fn begins_query(before: &Token) -> bool {
     let words = [

@@ -6,7 +6,7 @@ use std::sync::LazyLock;
 
 use sqlparser::ast::{Expr, Function, FunctionArg, FunctionArgExpr, FunctionArgumentList, FunctionArguments, Value};
 
-use super::{Context, Done, aggregates, compose, conversions, dates, paths, semistructured, templates, text, variants};
+use super::{Context, Done, aggregates, compose, conversions, dates, lambdas, paths, semistructured, templates, text, variants};
 use crate::error::Error;
 use crate::functions;
 
@@ -15,7 +15,15 @@ pub(super) type Handler = fn(Function, &mut Context<'_>) -> Result<Expr, Error>;
 
 /// Names that need more than a template, by family.
 static CODED: LazyLock<HashMap<&'static str, Handler>> = LazyLock::new(|| {
-    [aggregates::CALLS, conversions::CALLS, dates::CALLS, paths::CALLS, text::CALLS, semistructured::CALLS]
+    [
+        aggregates::CALLS,
+        conversions::CALLS,
+        dates::CALLS,
+        lambdas::CALLS,
+        paths::CALLS,
+        text::CALLS,
+        semistructured::CALLS,
+    ]
         .into_iter()
         .flatten()
         .copied()

@@ -2,7 +2,7 @@
 //!
 //! Over one of the engine's own lists the engine's function of the name stays.
 
-use sqlparser::ast::{DictionaryField, Expr, Function, Ident, Value};
+use sqlparser::ast::{ArrayElemTypeDef, DataType, DictionaryField, Expr, Function, Ident, Value};
 
 use super::call::{Handler, exactly, plain, wrong_count};
 use super::{Context, compose, templates};
@@ -19,8 +19,9 @@ pub(super) const CALLS: &[(&str, Handler)] = &[
     ("array_prepend", array_prepend),
     ("array_slice", array_slice),
     ("object_construct", object_construct),
+    ("object_delete", object_delete),
+    ("object_pick", object_pick),
     ("object_construct_keep_null", object_construct_keep_null),
-    ("reduce", reduce),
     ("typeof", type_name),
 ];
 
@@ -53,6 +54,33 @@ fn is_never_null(value: &Expr) -> bool {
     }
 }
 
+/// `OBJECT_DELETE(o, k, …)`.
+fn object_delete(function: Function, context: &mut Context<'_>) -> Result<Expr, Error> {
+    members("object_delete", "_object_without", function, context)
+}
+
+/// `OBJECT_PICK(o, k, …)`, or the keys as one array.
+fn object_pick(function: Function, context: &mut Context<'_>) -> Result<Expr, Error> {
+    members("object_pick", "_object_with", function, context)
+}
+
+fn members(name: &str, template: &str, function: Function, context: &mut Context<'_>) -> Result<Expr, Error> {
+    let mut args = plain(function)?.into_iter();
+    let Some(object) = args.next() else {
+        return Err(wrong_count(name, 0));
+    };
+    let keys: Vec<Expr> = args.collect();
+    let keys = match keys.as_slice() {
+        [] => return Err(wrong_count(name, 1)),
+        [array] if context.type_of(array) == Type::Json => {
+            let texts = DataType::Array(ArrayElemTypeDef::SquareBracket(Box::new(DataType::Varchar(None)), None));
+            compose::cast(array.clone(), texts)
+        }
+        _ => compose::call("list_value", keys),
+    };
+    templates::fill(template, &[object, keys], context)
+}
+
 /// `OBJECT_CONSTRUCT_KEEP_NULL(k, v, …)`.
 fn object_construct_keep_null(function: Function, _: &mut Context<'_>) -> Result<Expr, Error> {
     Ok(compose::call("json_object", pairs("object_construct_keep_null", function)?))
@@ -71,15 +99,6 @@ fn array_construct(function: Function, _: &mut Context<'_>) -> Result<Expr, Erro
 fn array_construct_compact(function: Function, context: &mut Context<'_>) -> Result<Expr, Error> {
     let array = compose::call("json_array", plain(function)?);
     templates::fill("array_compact", &[array], context)
-}
-
-/// `REDUCE(list, start, lambda)`; the engine has the lambda second.
-fn reduce(function: Function, _: &mut Context<'_>) -> Result<Expr, Error> {
-    let mut args = plain(function)?;
-    if args.len() == 3 && matches!(args.last(), Some(Expr::Lambda(_))) {
-        args.swap(1, 2);
-    }
-    Ok(compose::call("list_reduce", args))
 }
 
 /// `TYPEOF(variant)` in the warehouse's words; of anything else the engine's answer.

@@ -1,9 +1,17 @@
-//! One form of what can be written in several: FROM first, and parameters.
+//! One form of what can be written in several: FROM first, TOP, `LIKE ALL`, hierarchies, `(+)`, parameters.
+//!
+//! All of it happens before a name is bound, so what is made here is bound and governed like what was written.
+
+mod hierarchy;
+mod ordinal;
+mod outer_join;
 
 use std::ops::ControlFlow;
 
 use sqlparser::ast::{
-    Select, SelectFlavor, SelectItem, Statement, Value, ValueWithSpan, VisitMut, VisitorMut, WildcardAdditionalOptions,
+    Expr, Function, FunctionArg, FunctionArgExpr, FunctionArguments, LimitClause, Query, Select, SelectFlavor,
+    SelectItem, SetExpr, Statement, Top, TopQuantity, Value, ValueWithSpan, VisitMut, VisitorMut,
+    WildcardAdditionalOptions,
 };
 
 use crate::error::{Error, Kind};
@@ -62,11 +70,66 @@ impl VisitorMut for Form {
         ControlFlow::Continue(())
     }
 
+    fn pre_visit_query(&mut self, query: &mut Query) -> ControlFlow<Error> {
+        top(query);
+        ControlFlow::Continue(())
+    }
+
+    fn pre_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<Error> {
+        like_all(expr);
+        ControlFlow::Continue(())
+    }
+
     fn pre_visit_select(&mut self, select: &mut Select) -> ControlFlow<Error> {
+        ordinal::rewrite(select);
+        if let Err(error) = hierarchy::rewrite(select).and_then(|()| outer_join::rewrite(select)) {
+            return ControlFlow::Break(error);
+        }
         if select.flavor == SelectFlavor::FromFirstNoSelect {
             select.projection = vec![SelectItem::Wildcard(WildcardAdditionalOptions::default())];
         }
         select.flavor = SelectFlavor::Standard;
         ControlFlow::Continue(())
+    }
+}
+
+/// `SELECT TOP n` is LIMIT.
+fn top(query: &mut Query) {
+    let SetExpr::Select(select) = query.body.as_mut() else {
+        return;
+    };
+    if query.limit_clause.is_some() || query.fetch.is_some() {
+        return;
+    }
+    if let Some(Top { with_ties: false, percent: false, quantity: Some(quantity) }) = select.top.take_if(is_count) {
+        let limit = match quantity {
+            TopQuantity::Expr(expr) => expr,
+            TopQuantity::Constant(count) => Expr::value(Value::Number(count.to_string(), false)),
+        };
+        query.limit_clause = Some(LimitClause::LimitOffset { limit: Some(limit), offset: None, limit_by: Vec::new() });
+    }
+}
+
+fn is_count(top: &mut Top) -> bool {
+    matches!(top, Top { with_ties: false, percent: false, quantity: Some(_) })
+}
+
+/// `x LIKE ALL (a, b)`, which the parser takes for a call, as LIKE of a list.
+fn like_all(expr: &mut Expr) {
+    let (Expr::Like { any: false, pattern, .. } | Expr::ILike { any: false, pattern, .. }) = expr else {
+        return;
+    };
+    let Expr::Function(Function { name, args: FunctionArguments::List(list), .. }) = pattern.as_ref() else {
+        return;
+    };
+    if !crate::names::single(name).is_some_and(|name| name.value.eq_ignore_ascii_case("all")) {
+        return;
+    }
+    let patterns = list.args.iter().map(|argument| match argument {
+        FunctionArg::Unnamed(FunctionArgExpr::Expr(pattern)) => Some(pattern.clone()),
+        _ => None,
+    });
+    if let Some(patterns) = patterns.collect::<Option<Vec<_>>>() {
+        **pattern = Expr::Tuple(patterns);
     }
 }
