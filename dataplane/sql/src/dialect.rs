@@ -111,6 +111,11 @@ pub fn is_word(function: &str, argument: usize) -> bool {
     dates::is_unit(&function.to_ascii_lowercase(), argument)
 }
 
+/// Whether a word is a unit of time.
+pub(crate) fn is_unit_word(word: &str) -> bool {
+    dates::is_part(word)
+}
+
 /// What a rewrite may know and say.
 struct Context<'a> {
     names: infer::Names<'a>,

@@ -156,6 +156,20 @@ struct Head {
 }
 
 async fn once(query: &Query, native: &Native, sql: &sql::EngineSql, lease: &mut Lease) -> Result<(Head, Option<u64>)> {
+    let mut prepared = 0;
+    for step in &sql.before {
+        let statement = engine::Statement {
+            sql: step.sql.clone(),
+            params: super::transpile::bound(&step.binds, &query.ask.params)?,
+            writes: true,
+        };
+        let outcome = lease.session()?.run(statement, query.deadline, &query.ask.cancel).await;
+        if let Outcome::Changed { rows, .. } = outcome.map_err(|error| query.fault(error))?
+            && step.counts
+        {
+            prepared += rows;
+        }
+    }
     let statement = engine::Statement {
         sql: sql.sql.clone(),
         params: super::transpile::bound(&sql.binds, &query.ask.params)?,
@@ -170,11 +184,11 @@ async fn once(query: &Query, native: &Native, sql: &sql::EngineSql, lease: &mut 
         }
         Outcome::Changed { rows, returning: Some(held) } => {
             let engine::Held { schema, columns, batches } = held;
-            Ok((Head { schema, columns, first: batches.into(), rest: None }, Some(rows)))
+            Ok((Head { schema, columns, first: batches.into(), rest: None }, Some(rows + prepared)))
         }
         Outcome::Changed { rows, returning: None } => {
             let schema = SchemaRef::new(Schema::empty());
-            Ok((Head { schema, columns: Vec::new(), first: VecDeque::new(), rest: None }, Some(rows)))
+            Ok((Head { schema, columns: Vec::new(), first: VecDeque::new(), rest: None }, Some(rows + prepared)))
         }
     }
 }

@@ -86,6 +86,11 @@ fn part(expr: &Expr) -> Option<&'static str> {
     part_of(word)
 }
 
+/// Whether the word names a part of a date.
+pub(super) fn is_part(word: &str) -> bool {
+    part_of(word).is_some()
+}
+
 fn part_of(word: &str) -> Option<&'static str> {
     let word = word.to_ascii_lowercase();
     PARTS.iter().find(|(_, words)| words.contains(&word.as_str())).map(|(part, _)| *part)

@@ -9,8 +9,8 @@ mod outer_join;
 use std::ops::ControlFlow;
 
 use sqlparser::ast::{
-    Expr, Function, FunctionArg, FunctionArgExpr, FunctionArguments, LimitClause, Query, Select, SelectFlavor,
-    SelectItem, SetExpr, Statement, Top, TopQuantity, Value, ValueWithSpan, VisitMut, VisitorMut,
+    CreateTable, CreateTableLikeKind, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArguments, LimitClause, Query, Select, SelectFlavor,
+    SelectItem, SetExpr, Statement, TableFactor, Top, TopQuantity, Value, ValueWithSpan, VisitMut, VisitorMut,
     WildcardAdditionalOptions,
 };
 
@@ -20,6 +20,9 @@ use crate::error::{Error, Kind};
 const PARAMETERS_MAX: usize = 65_535;
 
 pub(super) fn form(tree: &mut Statement) -> Result<(), Error> {
+    if let Statement::CreateTable(create) = tree {
+        copy(create)?;
+    }
     let mut form = Form::default();
     match tree.visit(&mut form) {
         ControlFlow::Continue(()) => Ok(()),
@@ -91,6 +94,28 @@ impl VisitorMut for Form {
         select.flavor = SelectFlavor::Standard;
         ControlFlow::Continue(())
     }
+}
+
+/// `CREATE TABLE a CLONE b` is `CREATE TABLE a AS SELECT * FROM b`, `… LIKE b` the same without rows.
+fn copy(create: &mut CreateTable) -> Result<(), Error> {
+    if create.query.is_some() || create.version.is_some() || !create.columns.is_empty() {
+        return Ok(());
+    }
+    let (name, condition) = match (create.clone.take(), create.like.take()) {
+        (Some(name), None) => (name, ""),
+        (None, Some(CreateTableLikeKind::Plain(like) | CreateTableLikeKind::Parenthesized(like))) => {
+            (like.name, " WHERE FALSE")
+        }
+        _ => return Ok(()),
+    };
+    let mut query = crate::parse::query(&format!("SELECT * FROM t{condition}"))?;
+    if let SetExpr::Select(select) = query.body.as_mut()
+        && let Some(TableFactor::Table { name: copied, .. }) = select.from.first_mut().map(|from| &mut from.relation)
+    {
+        *copied = name;
+    }
+    create.query = Some(query);
+    Ok(())
 }
 
 /// `SELECT TOP n` is LIMIT.
