@@ -256,6 +256,7 @@ impl VisitorMut for Walk<'_> {
     fn pre_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<Error> {
         match expr {
             Expr::Function(function) => {
+                aggregates::order_of_rows(function);
                 if let Some(mut aside) = lambdas::aside(function) {
                     aside.iter_mut().try_for_each(|(_, argument)| argument.visit(self))?;
                     self.parameters.push(lambdas::parameters(function, &aside, &self.context));

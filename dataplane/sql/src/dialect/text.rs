@@ -247,24 +247,33 @@ fn regexp_replace(function: Function, context: &mut Context<'_>) -> Result<Expr,
     if args.len() == 4 && args.get(3).is_some_and(|last| compose::literal(last).is_some()) {
         return Ok(compose::call("regexp_replace", args));
     }
+    let flags = match args.get(5) {
+        None => String::new(),
+        Some(parameters) => flags(parameters)?,
+    };
     let numbers: Vec<_> = args.iter().skip(3).take(2).map(compose::integer).collect();
     let occurrence = match numbers[..] {
         [Some(1)] | [Some(1), Some(0)] => "g",
         [Some(1), Some(1)] => "",
-        _ => {
-            return Err(Error::unsupported(
-                "REGEXP_REPLACE from another position or of another occurrence than the first",
-            ));
+        [Some(start), Some(nth)] if start > 0 && nth > 0 && !refers(args.get(2)) => {
+            let mut args = args;
+            args.truncate(5);
+            args.push(compose::text(flags));
+            return templates::fill("_regexp_replace_nth", &args, context);
         }
-    };
-    let flags = match args.get(5) {
-        None => String::new(),
-        Some(parameters) => flags(parameters)?,
+        _ => {
+            return Err(Error::unsupported("REGEXP_REPLACE with this position and occurrence"));
+        }
     };
     let mut args = args;
     args.truncate(3);
     args.push(compose::text(format!("{occurrence}{flags}")));
     Ok(compose::call("regexp_replace", args))
+}
+
+/// Whether a replacement may name groups of its pattern.
+fn refers(replacement: Option<&Expr>) -> bool {
+    !replacement.and_then(compose::literal).is_some_and(|text| !text.contains('\\'))
 }
 
 /// `REGEXP_SUBSTR(s, p[, position[, occurrence[, parameters[, group]]]])`.

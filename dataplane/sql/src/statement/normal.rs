@@ -2,6 +2,7 @@
 //!
 //! All of it happens before a name is bound, so what is made here is bound and governed like what was written.
 
+mod change_event;
 mod hierarchy;
 mod ordinal;
 mod outer_join;
@@ -9,7 +10,7 @@ mod outer_join;
 use std::ops::ControlFlow;
 
 use sqlparser::ast::{
-    CreateTable, CreateTableLikeKind, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArguments, LimitClause, Query, Select, SelectFlavor,
+    CreateTable, CreateTableLikeKind, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArguments, JoinConstraint, JoinOperator, LimitClause, Query, Select, SelectFlavor,
     SelectItem, SetExpr, Statement, TableFactor, Top, TopQuantity, Value, ValueWithSpan, VisitMut, VisitorMut,
     WildcardAdditionalOptions,
 };
@@ -85,7 +86,7 @@ impl VisitorMut for Form {
 
     fn pre_visit_select(&mut self, select: &mut Select) -> ControlFlow<Error> {
         ordinal::rewrite(select);
-        if let Err(error) = hierarchy::rewrite(select).and_then(|()| outer_join::rewrite(select)) {
+        if let Err(error) = rewritten(select) {
             return ControlFlow::Break(error);
         }
         if select.flavor == SelectFlavor::FromFirstNoSelect {
@@ -93,6 +94,36 @@ impl VisitorMut for Form {
         }
         select.flavor = SelectFlavor::Standard;
         ControlFlow::Continue(())
+    }
+}
+
+fn rewritten(select: &mut Select) -> Result<(), Error> {
+    hierarchy::rewrite(select)?;
+    outer_join::rewrite(select)?;
+    change_event::rewrite(select)?;
+    lateral(select);
+    Ok(())
+}
+
+/// `JOIN LATERAL f(…)` needs no condition in the warehouse.
+fn lateral(select: &mut Select) {
+    for join in select.from.iter_mut().flat_map(|table| &mut table.joins) {
+        let is_lateral = matches!(
+            join.relation,
+            TableFactor::Derived { lateral: true, .. }
+                | TableFactor::Function { lateral: true, .. }
+                | TableFactor::TableFunction { .. }
+        );
+        let (JoinOperator::Join(constraint)
+        | JoinOperator::Inner(constraint)
+        | JoinOperator::Left(constraint)
+        | JoinOperator::LeftOuter(constraint)) = &mut join.join_operator
+        else {
+            continue;
+        };
+        if is_lateral && *constraint == JoinConstraint::None {
+            *constraint = JoinConstraint::On(Expr::value(Value::Boolean(true)));
+        }
     }
 }
 
