@@ -16,6 +16,7 @@ mod execute;
 mod heal;
 mod mask;
 mod meter;
+mod pivot;
 mod policy;
 mod quota;
 mod row_filter;
@@ -118,7 +119,8 @@ impl Pipeline {
         let afforded = t.at(Stage::QuotaCheck, Box::pin(quota::check(self, rules, costed))).await?; //       5
         let filtered = t.now(Stage::RowFilter, || row_filter::apply(&self.remembered.filters, rules, afforded, t))?; //      6
         let embedded = t.now(Stage::VectorEmbed, || embed::vectors(filtered))?; //                 7
-        let native = t.now(Stage::Transpile, || transpile::to_engine(query, embedded, t))?; //     8
+        let pivoted = pivot::values(self, query, embedded).await?;
+        let native = t.now(Stage::Transpile, || transpile::to_engine(query, pivoted, t))?; //      8
         let pinned = t.at(Stage::SnapshotPin, snapshot::pin(self, query, native, t)).await?; //    9
         let ran = t.at(Stage::Execute, execute::run(self, query, pinned, t)).await?; //           10
         t.at(Stage::DirtyTracking, dirty::track(self, query, ran)).await //                       11

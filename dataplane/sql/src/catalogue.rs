@@ -25,6 +25,9 @@ pub(crate) fn is_relation(name: &TableName) -> bool {
 
 /// A table of `information_schema`.
 pub(crate) fn relation(name: &TableName, catalog: &Catalog, session: &Names) -> Result<Query, Error> {
+    if name.database.as_ref().is_some_and(|database| !database.eq_ignore_ascii_case(&session.database)) {
+        return Err(catalog.missing(name));
+    }
     let listing = match name.name.to_ascii_lowercase().as_str() {
         "tables" => listing::tables(catalog, session),
         "columns" => listing::columns(catalog, session),

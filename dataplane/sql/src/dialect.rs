@@ -111,6 +111,21 @@ pub fn is_word(function: &str, argument: usize) -> bool {
     dates::is_unit(&function.to_ascii_lowercase(), argument)
 }
 
+/// Names of functions that the dialect adds or gives another meaning, sorted.
+#[cfg(test)]
+pub(crate) fn names() -> Vec<&'static str> {
+    let mut names: Vec<_> = call::names().chain(flatten::NAMES).collect();
+    names.sort_unstable();
+    names.dedup();
+    names
+}
+
+/// Parts of a date, and the words for each.
+#[cfg(test)]
+pub(crate) fn parts() -> &'static [(&'static str, &'static [&'static str])] {
+    dates::PARTS
+}
+
 /// Whether a word is a unit of time.
 pub(crate) fn is_unit_word(word: &str) -> bool {
     dates::is_part(word)

@@ -180,6 +180,11 @@ pub struct Governed {
 }
 
 impl Governed {
+    /// Another query of the same tables under the same rules.
+    pub(crate) fn reading(&self, query: Box<ast::Query>) -> Self {
+        Self { tree: ast::Statement::Query(query), masked_outputs: Vec::new(), ..self.clone() }
+    }
+
     /// What is read, and what is governed there, instead of the answer: nothing of the rules' own text.
     fn explaining(scans: Vec<Scan>, filtered_tables: BTreeSet<String>) -> Result<Self, Error> {
         let mut listing = Listing::new(&["operation", "object", "rows", "masked_columns"]);

@@ -20,6 +20,7 @@ mod label;
 mod lex;
 pub mod names;
 mod parse;
+pub mod pivot;
 mod print;
 pub mod quote;
 mod refusals;
@@ -43,6 +44,8 @@ pub use resolve::{Resolved, resolve};
 pub use statement::{Kind, Operation, SessionCommand, Statement, TableUse, TransactionCommand, digest};
 pub use transpile::{Before, EngineSql, transpile};
 
+#[cfg(test)]
+mod page;
 #[cfg(test)]
 mod testing;
 #[cfg(test)]

@@ -7,7 +7,7 @@ use sqlparser::tokenizer::{Token, TokenWithSpan};
 use crate::error::{Error, Kind};
 
 /// First words, `|` between choices, `?` before a word that may be missing; what it is called; what to do instead.
-const STATEMENTS: &[(&str, &str, &str)] = &[
+pub(crate) const STATEMENTS: &[(&str, &str, &str)] = &[
     ("undrop", "UNDROP", "what is dropped is gone; restore it from a branch or a backup"),
     ("create ?or ?replace procedure", "CREATE PROCEDURE", "send the statements one by one"),
     ("call", "CALL", "send the statements one by one"),

@@ -8,7 +8,7 @@ use std::ops::ControlFlow;
 
 use sqlparser::ast::{
     CastKind, CreateFunction, CreateFunctionBody, DataType, Expr, Function, FunctionArg, FunctionArgExpr,
-    FunctionArguments, FunctionReturnType, Ident, Query, Statement, Value, VisitMut, VisitorMut,
+    FunctionArguments, FunctionReturnType, Ident, Query, Statement, Value, Visit, VisitMut, Visitor, VisitorMut,
 };
 
 use crate::definition::Definition;
@@ -79,8 +79,28 @@ fn read(create: &CreateFunction) -> Result<Read, Error> {
     let _: ControlFlow<()> = VisitMut::visit(&mut body, &mut fill);
     match fill.wrong {
         Some(error) => Err(error),
+        None if calls_outside(&body) => Err(Error::unsupported("a function that calls what may not be called")),
         None => Ok(Read { parameters, returns: returns.clone(), body }),
     }
+}
+
+/// Whether a call in it is denied: said when the function is made, not only when it is called.
+fn calls_outside(body: &Expr) -> bool {
+    struct Denied;
+    impl Visitor for Denied {
+        type Break = ();
+        fn pre_visit_expr(&mut self, expr: &Expr) -> ControlFlow<()> {
+            let Expr::Function(function) = expr else {
+                return ControlFlow::Continue(());
+            };
+            let name = names::last(&function.name).map_or("", |name| name.value.as_str());
+            match functions::class(name) {
+                Some(functions::Class::Denied | functions::Class::Write) => ControlFlow::Break(()),
+                _ => ControlFlow::Continue(()),
+            }
+        }
+    }
+    Visit::visit(body, &mut Denied).is_break()
 }
 
 /// Puts arguments in for parameters; anything else that is named is no part of the body.

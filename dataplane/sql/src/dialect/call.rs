@@ -35,6 +35,11 @@ pub(super) fn is_known(name: &str) -> bool {
     CODED.contains_key(name) || templates::is_known(name)
 }
 
+#[cfg(test)]
+pub(super) fn names() -> impl Iterator<Item = &'static str> {
+    CODED.keys().copied().chain(templates::names())
+}
+
 /// Rewrites a call; a function neither side knows is refused.
 pub(super) fn rewrite(expr: &mut Expr, context: &mut Context<'_>) -> Result<Done, Error> {
     let Expr::Function(function) = expr else {

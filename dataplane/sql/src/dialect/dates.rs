@@ -37,7 +37,7 @@ pub(super) const CALLS: &[(&str, Handler)] = &[
 ];
 
 /// Words as the warehouse spells them, and the engine's part.
-const PARTS: &[(&str, &[&str])] = &[
+pub(super) const PARTS: &[(&str, &[&str])] = &[
     ("year", &["year", "y", "yy", "yyy", "yyyy", "yr", "years", "yrs"]),
     ("quarter", &["quarter", "q", "qtr", "qtrs", "quarters"]),
     ("month", &["month", "mm", "mon", "mons", "months"]),

@@ -177,7 +177,14 @@ impl Printer<'_> {
                 self.put(" IN (");
                 match value_source {
                     PivotValueSource::List(values) => self.list(values, Self::expr_with_alias)?,
-                    PivotValueSource::Any(_) => return Err(Error::unsupported("PIVOT … IN (ANY)")),
+                    PivotValueSource::Any(keys) => {
+                        self.warehouse_only("PIVOT … IN (ANY)")?;
+                        self.put("ANY");
+                        if !keys.is_empty() {
+                            self.put(" ORDER BY ");
+                            self.order_by_exprs(keys)?;
+                        }
+                    }
                     PivotValueSource::Subquery(_) => {
                         return Err(Error::unsupported("PIVOT … IN (SELECT …)"));
                     }
