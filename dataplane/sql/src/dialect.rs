@@ -90,7 +90,7 @@ pub fn to_engine(statement: &mut Statement, columns: &dyn Columns) -> Result<Vec
 pub fn class(name: &str) -> Option<Class> {
     let name = name.to_ascii_lowercase();
     match name.as_str() {
-        "getdate" | "sysdate" | "systimestamp" | "uuid_string" => Some(Class::Volatile),
+        "getdate" | "sysdate" | "systimestamp" | "uniform" | "uuid_string" => Some(Class::Volatile),
         _ if call::is_known(&name) || is_table_function(&name) => Some(Class::Throwing),
         _ => None,
     }

@@ -31,6 +31,8 @@ pub struct EngineSql {
 pub struct Before {
     pub sql: String,
     pub binds: Vec<Bind>,
+    /// `catalog.schema.table` of every table in the text.
+    pub tables: Vec<String>,
     /// The rows it changes are rows of the caller's statement.
     pub counts: bool,
 }
@@ -56,8 +58,8 @@ impl Source {
                     Printed { sql: format!("{}{}", steps::keeping(), made.sql), ..made }
                 }
             };
-            if let Some((Printed { sql, binds, tables: _ }, counts)) = last.replace((printed, *counts)) {
-                before.push(Before { sql, binds, counts });
+            if let Some((Printed { sql, binds, tables }, counts)) = last.replace((printed, *counts)) {
+                before.push(Before { sql, binds, tables, counts });
             }
         }
         let (last, _) = last.ok_or_else(|| Error::unsupported("a statement of no steps"))?;

@@ -17,7 +17,7 @@ use contract::policy::abac::Operation;
 use engine::{Kind, Outcome, Snapshot};
 
 use super::quota::Reservation;
-use super::snapshot::{Lease, Pinned};
+use super::snapshot::{Lease, Pinned, step_agrees};
 use super::tables::About;
 use super::transpile::{HeldBack, Native};
 use super::{Pipeline, Query, Result, audit};
@@ -158,6 +158,7 @@ struct Head {
 async fn once(query: &Query, native: &Native, sql: &sql::EngineSql, lease: &mut Lease) -> Result<(Head, Option<u64>)> {
     let mut prepared = 0;
     for step in &sql.before {
+        step_agrees(query, lease.session()?, &step.sql, &step.tables).await?;
         let statement = engine::Statement {
             sql: step.sql.clone(),
             params: super::transpile::bound(&step.binds, &query.ask.params)?,
@@ -169,6 +170,9 @@ async fn once(query: &Query, native: &Native, sql: &sql::EngineSql, lease: &mut 
         {
             prepared += rows;
         }
+    }
+    if !sql.before.is_empty() {
+        step_agrees(query, lease.session()?, &sql.sql, &sql.tables).await?;
     }
     let statement = engine::Statement {
         sql: sql.sql.clone(),

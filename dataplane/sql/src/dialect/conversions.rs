@@ -3,7 +3,7 @@
 //! A format must be a literal, since the engine reads constant formats only. Formats of numbers
 //! (`'999.99'`) have no counterpart and are refused.
 
-use sqlparser::ast::{DataType, ExactNumberInfo, Expr, Function, TimezoneInfo};
+use sqlparser::ast::{BinaryOperator, DataType, ExactNumberInfo, Expr, Function, TimezoneInfo};
 
 use super::call::{Handler, exactly, plain, wrong_count};
 use super::dates::timestamp;
@@ -159,11 +159,28 @@ fn to_text(function: Function, context: &mut Context<'_>) -> Result<Expr, Error>
                 return Err(Error::unsupported(format!("the number format {format}")));
             }
             let value = if known == Type::Text { compose::cast(value, timestamp()) } else { value };
-            let format = compose::text(formats::compile(&format, Way::Write)?);
-            Ok(compose::call("strftime", [value, format]))
+            written(value, &format, context)
         }
         count => Err(wrong_count(&name, count)),
     }
+}
+
+/// The engine writes 3, 6 or 9 digits of a second: another number of them is cut from nine.
+fn written(value: Expr, format: &str, context: &mut Context<'_>) -> Result<Expr, Error> {
+    let part = |value: Expr, format: &str| -> Result<Expr, Error> {
+        if format.is_empty() {
+            return Ok(compose::text(""));
+        }
+        Ok(compose::call("strftime", [value, compose::text(formats::compile(format, Way::Write)?)]))
+    };
+    let Some((before, digits, after)) = formats::fraction(format) else {
+        return part(value, format);
+    };
+    context.copy(templates::size(&value) * 2)?;
+    let nine = part(value.clone(), "FF9")?;
+    let cut = compose::call("left", [nine, compose::number(digits)]);
+    let first = compose::binary(part(value.clone(), before)?, BinaryOperator::StringConcat, cut);
+    Ok(compose::binary(first, BinaryOperator::StringConcat, written(value, after, context)?))
 }
 
 /// `TO_NUMBER(x[, precision[, scale]])`.

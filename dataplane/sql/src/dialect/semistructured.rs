@@ -23,11 +23,16 @@ pub(super) const CALLS: &[(&str, Handler)] = &[
     ("object_pick", object_pick),
     ("object_construct_keep_null", object_construct_keep_null),
     ("typeof", type_name),
+    ("uniform", uniform),
 ];
 
 /// `OBJECT_CONSTRUCT(k, v, …)`: members that are NULL are left out.
 fn object_construct(function: Function, context: &mut Context<'_>) -> Result<Expr, Error> {
-    let args = pairs("object_construct", function)?;
+    let args = plain(function)?;
+    if let [Expr::Identifier(_)] = args.as_slice() {
+        return templates::fill("_object_of_row", &args, context);
+    }
+    let args = paired("object_construct", args)?;
     if args.chunks(2).all(|pair| pair.get(1).is_some_and(is_never_null)) {
         return Ok(compose::call("json_object", args));
     }
@@ -87,7 +92,10 @@ fn object_construct_keep_null(function: Function, _: &mut Context<'_>) -> Result
 }
 
 fn pairs(name: &str, function: Function) -> Result<Vec<Expr>, Error> {
-    let args = plain(function)?;
+    paired(name, plain(function)?)
+}
+
+fn paired(name: &str, args: Vec<Expr>) -> Result<Vec<Expr>, Error> {
     if args.len() % 2 == 0 { Ok(args) } else { Err(wrong_count(name, args.len())) }
 }
 
@@ -108,6 +116,16 @@ fn type_name(function: Function, context: &mut Context<'_>) -> Result<Expr, Erro
         Type::Json => templates::fill("_typeof", &[value], context),
         _ => Ok(compose::call("typeof", [value])),
     }
+}
+
+/// `UNIFORM(low, high, RANDOM())`; of a constant generator it would be the same in each row.
+fn uniform(function: Function, context: &mut Context<'_>) -> Result<Expr, Error> {
+    let [low, high, generator] = exactly("uniform", plain(function)?)?;
+    if compose::integer(&generator).is_some() || matches!(generator, Expr::Identifier(_)) {
+        return Err(Error::unsupported("UNIFORM with a generator other than RANDOM()"));
+    }
+    let whole = [&low, &high].iter().all(|bound| context.type_of(bound) == Type::Integer);
+    templates::fill(if whole { "_uniform_integer" } else { "_uniform_float" }, &[low, high], context)
 }
 
 /// The template over a variant, the engine's own function over one of its lists.

@@ -101,8 +101,37 @@ fn rewritten(select: &mut Select) -> Result<(), Error> {
     hierarchy::rewrite(select)?;
     outer_join::rewrite(select)?;
     change_event::rewrite(select)?;
+    rows(select);
     lateral(select);
     Ok(())
+}
+
+/// `OBJECT_CONSTRUCT(*)` is of the one table there is, by its name.
+fn rows(select: &mut Select) {
+    let [table] = select.from.as_slice() else {
+        return;
+    };
+    let name = match &table.relation {
+        TableFactor::Table { alias: None, name, .. } => crate::names::last(name),
+        TableFactor::Table { alias: Some(alias), .. } | TableFactor::Derived { alias: Some(alias), .. } => {
+            Some(&alias.name)
+        }
+        _ => None,
+    };
+    let (true, Some(name)) = (table.joins.is_empty(), name.cloned()) else {
+        return;
+    };
+    for item in &mut select.projection {
+        let (SelectItem::UnnamedExpr(expr) | SelectItem::ExprWithAlias { expr, .. }) = item else {
+            continue;
+        };
+        if let Expr::Function(Function { name: called, args: FunctionArguments::List(list), .. }) = expr
+            && crate::names::single(called).is_some_and(|called| called.value.eq_ignore_ascii_case("object_construct"))
+            && let [argument @ FunctionArg::Unnamed(FunctionArgExpr::Wildcard)] = list.args.as_mut_slice()
+        {
+            *argument = FunctionArg::Unnamed(FunctionArgExpr::Expr(Expr::Identifier(name.clone())));
+        }
+    }
 }
 
 /// `JOIN LATERAL f(…)` needs no condition in the warehouse.
