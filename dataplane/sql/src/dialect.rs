@@ -33,8 +33,8 @@ use std::mem;
 use std::ops::ControlFlow;
 
 use sqlparser::ast::{
-    Expr, OrderByExpr, Query, Select, Statement, TableFactor, TableWithJoins, Value, ValueWithSpan,
-    VisitMut, VisitorMut, With,
+    Expr, OrderByExpr, Query, Select, Statement, TableFactor, TableWithJoins, Value, ValueWithSpan, VisitMut,
+    VisitorMut, With,
 };
 
 use crate::error::Error;
@@ -72,14 +72,8 @@ pub fn to_engine(statement: &mut Statement, columns: &dyn Columns) -> Result<Vec
     types::declared(statement)?;
     let context = Context::new(columns);
     let sees_seq = flatten::sees_seq(statement);
-    let mut walk = Walk {
-        context,
-        withs: Vec::new(),
-        froms: Vec::new(),
-        calls: Vec::new(),
-        parameters: Vec::new(),
-        sees_seq,
-    };
+    let mut walk =
+        Walk { context, withs: Vec::new(), froms: Vec::new(), calls: Vec::new(), parameters: Vec::new(), sees_seq };
     match statement.visit(&mut walk) {
         ControlFlow::Break(error) => Err(error),
         ControlFlow::Continue(()) => Ok(walk.context.warnings),

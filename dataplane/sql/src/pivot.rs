@@ -6,8 +6,8 @@
 use std::ops::ControlFlow;
 
 use sqlparser::ast::{
-    Distinct, Expr, ExprWithAlias, LimitClause, OrderBy, OrderByExpr, OrderByKind, PivotValueSource, SelectItem,
-    SetExpr, Statement, TableFactor, TableWithJoins, Value, Visit, VisitMut, Visitor, VisitorMut,
+    Distinct, Expr, ExprWithAlias, LimitClause, OrderBy, OrderByExpr, OrderByKind, OrderByOptions, PivotValueSource,
+    SelectItem, SetExpr, Statement, TableFactor, TableWithJoins, Value, Visit, VisitMut, Visitor, VisitorMut,
 };
 
 use crate::error::Error;
@@ -39,11 +39,10 @@ impl Governed {
         }
         select.from = vec![TableWithJoins { relation: table, joins: Vec::new() }];
         select.selection = Some(Expr::IsNotNull(Box::new(column.clone())));
-        let key = order.unwrap_or(OrderByExpr { expr: column, options: Default::default(), with_fill: None });
+        let key = order.unwrap_or(OrderByExpr { expr: column, options: OrderByOptions::default(), with_fill: None });
         query.order_by = Some(OrderBy { kind: OrderByKind::Expressions(vec![key]), interpolate: None });
         let limit = Expr::value(Value::Number((VALUES_MAX + 1).to_string(), false));
-        query.limit_clause =
-            Some(LimitClause::LimitOffset { limit: Some(limit), offset: None, limit_by: Vec::new() });
+        query.limit_clause = Some(LimitClause::LimitOffset { limit: Some(limit), offset: None, limit_by: Vec::new() });
         Ok(Some(self.reading(query)))
     }
 
@@ -117,16 +116,6 @@ fn write(tree: &mut Statement, values: &[String], kind: Type) -> Result<(), Erro
     if values.is_empty() {
         return Err(Error::unsupported("PIVOT … IN (ANY) of no values"));
     }
-    struct Write(Vec<ExprWithAlias>);
-    impl VisitorMut for Write {
-        type Break = std::convert::Infallible;
-        fn pre_visit_table_factor(&mut self, factor: &mut TableFactor) -> ControlFlow<Self::Break> {
-            if let TableFactor::Pivot { value_source: source @ PivotValueSource::Any(_), .. } = factor {
-                *source = PivotValueSource::List(self.0.clone());
-            }
-            ControlFlow::Continue(())
-        }
-    }
     let literal = |text: &String| match kind {
         Type::Integer => signed(text),
         _ => Expr::value(Value::SingleQuotedString(text.clone())),
@@ -141,5 +130,18 @@ fn signed(text: &str) -> Expr {
     match text.strip_prefix('-') {
         None => digits(text),
         Some(rest) => Expr::UnaryOp { op: sqlparser::ast::UnaryOperator::Minus, expr: Box::new(digits(rest)) },
+    }
+}
+
+/// Puts the values in their place.
+struct Write(Vec<ExprWithAlias>);
+
+impl VisitorMut for Write {
+    type Break = std::convert::Infallible;
+    fn pre_visit_table_factor(&mut self, factor: &mut TableFactor) -> ControlFlow<Self::Break> {
+        if let TableFactor::Pivot { value_source: source @ PivotValueSource::Any(_), .. } = factor {
+            *source = PivotValueSource::List(self.0.clone());
+        }
+        ControlFlow::Continue(())
     }
 }

@@ -73,8 +73,8 @@ fn bind(statement: Statement, kind: &Kind, catalog: &Catalog, session: &Names) -
         return Err(Error::unsupported(construct.clone()));
     }
     let home = session.search_path.first().map_or(names::MAIN_SCHEMA, String::as_str);
-    let comment = matches!(kind, Kind::CreateView | Kind::CreateFunction)
-        .then(|| definition::comment(home, statement.text()));
+    let comment =
+        matches!(kind, Kind::CreateView | Kind::CreateFunction).then(|| definition::comment(home, statement.text()));
     let mut tree = statement.into_admitted()?;
     let explains = *kind == Kind::Explain;
     if explains {

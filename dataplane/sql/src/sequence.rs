@@ -6,7 +6,6 @@ use sqlparser::ast::{
     Statement, Value,
 };
 
-use crate::error::Error;
 use crate::{names, quote};
 
 /// Before the names of sequences that belong to a column.
@@ -33,12 +32,10 @@ pub(crate) fn next(schema: &str, name: &str) -> Expr {
 }
 
 /// AUTOINCREMENT columns get their default; answers the statements that make their sequences.
-pub(crate) fn of_columns(create: &mut CreateTable) -> Result<Vec<Statement>, Error> {
-    let Some([_, schema, table]) = names::parts(&create.name).as_deref().map(|parts| match parts {
-        [catalog, schema, table] => Some([catalog.value.clone(), schema.value.clone(), table.value.clone()]),
-        _ => None,
-    }).flatten() else {
-        return Ok(Vec::new());
+pub(crate) fn of_columns(create: &mut CreateTable) -> Vec<Statement> {
+    let (schema, table) = match names::parts(&create.name).as_deref() {
+        Some([_, schema, table]) => (schema.value.clone(), table.value.clone()),
+        _ => return Vec::new(),
     };
     let mut made = Vec::new();
     for column in &mut create.columns {
@@ -69,5 +66,5 @@ pub(crate) fn of_columns(create: &mut CreateTable) -> Result<Vec<Statement>, Err
             option.option = ColumnOption::Default(next(&schema, &name));
         }
     }
-    Ok(made)
+    made
 }

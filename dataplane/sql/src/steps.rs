@@ -46,7 +46,7 @@ pub(crate) fn of(statement: Statement, comment: Option<&str>) -> Result<Vec<Numb
         Statement::Insert(insert) if insert.multi_table_insert_type.is_some() => many(insert),
         Statement::Insert(insert) if insert.overwrite => overwrite(insert),
         Statement::CreateTable(mut create) => {
-            let sequences = sequence::of_columns(&mut create)?;
+            let sequences = sequence::of_columns(&mut create);
             let mut steps = Vec::new();
             if create.or_replace && !sequences.is_empty() {
                 steps.push(quiet(Step::Text(format!("DROP TABLE IF EXISTS {}", path(&create.name)))));
@@ -100,7 +100,8 @@ fn overwrite(mut insert: Insert) -> Result<Vec<Numbered>, Error> {
     let TableObject::TableName(name) = insert.table.clone() else {
         return Err(Error::unsupported("INSERT into something other than a table"));
     };
-    let source = insert.source.replace(kept(None)?).ok_or_else(|| Error::unsupported("INSERT OVERWRITE without rows"))?;
+    let source =
+        insert.source.replace(kept(None)?).ok_or_else(|| Error::unsupported("INSERT OVERWRITE without rows"))?;
     insert.overwrite = false;
     Ok(vec![
         quiet(Step::Keep(source)),
@@ -170,7 +171,9 @@ fn many(insert: Insert) -> Result<Vec<Numbered>, Error> {
     let mut before: Option<Expr> = None;
     for when in insert.multi_table_when_clauses {
         let condition = match (&before, is_first) {
-            (Some(before), true) => binary(none_of(before.clone()), BinaryOperator::And, nested(when.condition.clone())),
+            (Some(before), true) => {
+                binary(none_of(before.clone()), BinaryOperator::And, nested(when.condition.clone()))
+            }
             _ => nested(when.condition.clone()),
         };
         for clause in when.into_clauses {

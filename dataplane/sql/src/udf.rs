@@ -44,8 +44,9 @@ struct Read {
 }
 
 fn read(create: &CreateFunction) -> Result<Read, Error> {
-    let CreateFunction { temporary, name, args, return_type, function_body, language, using, remote_connection, .. } =
-        create;
+    let CreateFunction {
+        temporary, name, args, return_type, function_body, language, using, remote_connection, ..
+    } = create;
     let is_sql = language.as_ref().is_none_or(|language| language.value.eq_ignore_ascii_case("sql"));
     if !is_sql || *temporary || using.is_some() || remote_connection.is_some() {
         return Err(Error::unsupported("a function of a language other than SQL"));

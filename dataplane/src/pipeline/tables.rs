@@ -87,12 +87,9 @@ fn main_operation(statement: &sql::Statement) -> Operation {
         K::Update => Operation::Update,
         K::Delete | K::Truncate => Operation::Delete,
         K::Merge => Operation::Merge,
-        K::CreateTable
-        | K::CreateTableAs
-        | K::CreateSchema
-        | K::CreateView
-        | K::CreateFunction
-        | K::CreateSequence => Operation::Create,
+        K::CreateTable | K::CreateTableAs | K::CreateSchema | K::CreateView | K::CreateFunction | K::CreateSequence => {
+            Operation::Create
+        }
         K::AlterTable => Operation::Alter,
         K::DropTable | K::DropSchema | K::DropView | K::DropFunction | K::DropSequence => Operation::Drop,
         _ => {

@@ -10,10 +10,13 @@ use crate::error::Error;
 use crate::names;
 use crate::types::Type;
 
+/// What a cell holds; nothing is NULL.
+pub(crate) type Cell = Option<String>;
+
 /// A small table: names of columns, and rows of texts.
 pub(crate) struct Listing {
     columns: &'static [&'static str],
-    rows: Vec<Vec<Option<String>>>,
+    rows: Vec<Vec<Cell>>,
 }
 
 /// Columns that hold numbers.
@@ -77,6 +80,12 @@ impl Listing {
     }
 }
 
+/// A cell with this text.
+#[expect(clippy::unnecessary_wraps, reason = "the other kind of cell is None")]
+pub(super) fn cell(text: impl Into<String>) -> Cell {
+    Some(text.into())
+}
+
 fn typed(column: &str, cell: Option<&str>) -> Expr {
     let data_type = if NUMBERS.contains(&column) { DataType::BigInt(None) } else { DataType::Varchar(None) };
     Expr::Cast { kind: CastKind::Cast, expr: Box::new(value(column, cell)), data_type, format: None }
@@ -88,10 +97,6 @@ fn value(column: &str, cell: Option<&str>) -> Expr {
         Some(digits) if NUMBERS.contains(&column) => Value::Number(digits.to_owned(), false),
         Some(text) => Value::SingleQuotedString(text.to_owned()),
     })
-}
-
-fn some(text: impl Into<String>) -> Option<String> {
-    Some(text.into())
 }
 
 /// Schema, name and whether it is a view, of everything that can be read, in order.
@@ -107,7 +112,13 @@ pub(super) fn of_kind(
     catalog: &Catalog,
     kind: definition::Kind,
 ) -> impl Iterator<Item = std::sync::Arc<definition::Definition>> {
-    catalog.definitions().into_iter().filter(move |definition| definition.kind == kind).cloned().collect::<Vec<_>>().into_iter()
+    catalog
+        .definitions()
+        .into_iter()
+        .filter(move |definition| definition.kind == kind)
+        .cloned()
+        .collect::<Vec<_>>()
+        .into_iter()
 }
 
 pub(super) fn tables(catalog: &Catalog, session: &Names) -> Listing {
@@ -125,13 +136,13 @@ pub(super) fn tables(catalog: &Catalog, session: &Names) -> Listing {
         let kind = if is_view { "VIEW" } else { "BASE TABLE" };
         let writable = if is_view { "NO" } else { "YES" };
         listing.add(vec![
-            some(&session.database),
-            some(schema),
-            some(name),
+            cell(&session.database),
+            cell(schema),
+            cell(name),
             None,
-            some(kind),
-            some("NO"),
-            some(writable),
+            cell(kind),
+            cell("NO"),
+            cell(writable),
             None,
         ]);
     }
@@ -157,14 +168,14 @@ pub(super) fn columns(catalog: &Catalog, session: &Names) -> Listing {
         for (column, place) in columns.iter().zip(1_usize..) {
             let Shape { word, length, precision, scale } = shape(&column.type_name);
             listing.add(vec![
-                some(&session.database),
-                some(&schema),
-                some(&table),
-                some(&column.name),
-                some(place.to_string()),
+                cell(&session.database),
+                cell(&schema),
+                cell(&table),
+                cell(&column.name),
+                cell(place.to_string()),
                 None,
-                some(if column.nullable { "YES" } else { "NO" }),
-                some(word),
+                cell(if column.nullable { "YES" } else { "NO" }),
+                cell(word),
                 length.map(str::to_owned),
                 precision,
                 scale,
@@ -191,32 +202,26 @@ pub(super) fn schemata(catalog: &Catalog, session: &Names) -> Listing {
     schemas.push("information_schema".to_owned());
     schemas.sort();
     for schema in schemas {
-        listing.add(vec![some(&session.database), some(schema), None, None]);
+        listing.add(vec![cell(&session.database), cell(schema), None, None]);
     }
     listing
 }
 
 pub(super) fn views(catalog: &Catalog, session: &Names) -> Listing {
-    let mut listing = Listing::new(&[
-        "table_catalog",
-        "table_schema",
-        "table_name",
-        "view_definition",
-        "is_updatable",
-        "is_secure",
-    ]);
+    let mut listing =
+        Listing::new(&["table_catalog", "table_schema", "table_name", "view_definition", "is_updatable", "is_secure"]);
     for view in of_kind(catalog, definition::Kind::View) {
         let is_secure = matches!(view.statement(), Ok(sqlparser::ast::Statement::CreateView(create)) if create.secure);
         // who may read a secure view may not read how it is made
-        let text = if is_secure { None } else { some(&view.text) };
+        let text = if is_secure { None } else { cell(&view.text) };
         let secure = if is_secure { "YES" } else { "NO" };
         listing.add(vec![
-            some(&session.database),
-            some(&view.schema),
-            some(&view.name),
+            cell(&session.database),
+            cell(&view.schema),
+            cell(&view.name),
             text,
-            some("NO"),
-            some(secure),
+            cell("NO"),
+            cell(secure),
         ]);
     }
     listing
@@ -225,17 +230,22 @@ pub(super) fn views(catalog: &Catalog, session: &Names) -> Listing {
 pub(super) fn sequences(catalog: &Catalog, session: &Names) -> Listing {
     let mut listing = Listing::new(&["sequence_catalog", "sequence_schema", "sequence_name", "data_type"]);
     for one in of_kind(catalog, definition::Kind::Sequence) {
-        listing.add(vec![some(&session.database), some(&one.schema), some(&one.name), some("NUMBER")]);
+        listing.add(vec![cell(&session.database), cell(&one.schema), cell(&one.name), cell("NUMBER")]);
     }
     listing
 }
 
 pub(super) fn functions(catalog: &Catalog, session: &Names) -> Listing {
-    let mut listing =
-        Listing::new(&["function_catalog", "function_schema", "function_name", "function_language", "function_definition"]);
+    let mut listing = Listing::new(&[
+        "function_catalog",
+        "function_schema",
+        "function_name",
+        "function_language",
+        "function_definition",
+    ]);
     for one in of_kind(catalog, definition::Kind::Function) {
-        let text = some(&one.text);
-        listing.add(vec![some(&session.database), some(&one.schema), some(&one.name), some("SQL"), text]);
+        let text = cell(&one.text);
+        listing.add(vec![cell(&session.database), cell(&one.schema), cell(&one.name), cell("SQL"), text]);
     }
     listing
 }
@@ -275,7 +285,7 @@ pub(super) fn shape(type_name: &str) -> Shape {
 }
 
 fn number(precision: &str, scale: &str) -> Shape {
-    Shape { word: "NUMBER", length: None, precision: some(precision), scale: some(scale) }
+    Shape { word: "NUMBER", length: None, precision: cell(precision), scale: cell(scale) }
 }
 
 /// The type as DESCRIBE writes it: `NUMBER(38,0)`, `VARCHAR(16777216)`.

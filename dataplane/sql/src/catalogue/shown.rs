@@ -5,7 +5,7 @@ use sqlparser::ast::{
     ShowStatementInParentType, ShowStatementOptions, Statement, Value,
 };
 
-use super::listing::{self, Listing};
+use super::listing::{self, Listing, cell};
 use crate::catalog::{Catalog, Column, Names};
 use crate::definition;
 use crate::error::Error;
@@ -39,7 +39,7 @@ pub(super) fn listed(words: &str, catalog: &Catalog, session: &Names) -> Result<
         "sequences" => {
             let mut listing = Listing::new(&["name", "database_name", "schema_name"]);
             for one in listing::of_kind(catalog, definition::Kind::Sequence) {
-                listing.add(vec![some(&one.name), some(&session.database), some(&one.schema)]);
+                listing.add(vec![cell(&one.name), cell(&session.database), cell(&one.schema)]);
             }
             listing
         }
@@ -49,16 +49,12 @@ pub(super) fn listed(words: &str, catalog: &Catalog, session: &Names) -> Result<
     listing.query()
 }
 
-fn some(text: impl Into<String>) -> Option<String> {
-    Some(text.into())
-}
-
 fn relations(catalog: &Catalog, session: &Names, views: Option<bool>) -> Listing {
     let mut listing = Listing::new(&["created_on", "name", "database_name", "schema_name", "kind", "comment"]);
     for (schema, name, is_view) in listing::relations(catalog) {
         if views.is_none_or(|wanted| wanted == is_view) {
             let kind = if is_view { "VIEW" } else { "TABLE" };
-            listing.add(vec![None, some(name), some(&session.database), some(schema), some(kind), some("")]);
+            listing.add(vec![None, cell(name), cell(&session.database), cell(schema), cell(kind), cell("")]);
         }
     }
     listing
@@ -72,14 +68,14 @@ fn schemas(catalog: &Catalog, session: &Names) -> Listing {
     for schema in schemas {
         let is_current = session.search_path.first().is_some_and(|first| first.eq_ignore_ascii_case(&schema));
         let current = if is_current { "Y" } else { "N" };
-        listing.add(vec![None, some(schema), some("N"), some(current), some(&session.database)]);
+        listing.add(vec![None, cell(schema), cell("N"), cell(current), cell(&session.database)]);
     }
     listing
 }
 
 fn databases(session: &Names) -> Listing {
     let mut listing = Listing::new(&["created_on", "name", "is_default", "is_current"]);
-    listing.add(vec![None, some(&session.database), some("Y"), some("Y")]);
+    listing.add(vec![None, cell(&session.database), cell("Y"), cell("Y")]);
     listing
 }
 
@@ -90,13 +86,13 @@ fn columns(catalog: &Catalog, session: &Names) -> Listing {
         for column in columns {
             let nullable = if column.nullable { "true" } else { "NOT_NULL" };
             listing.add(vec![
-                some(&table),
-                some(&schema),
-                some(&column.name),
-                some(listing::written(&column.type_name)),
-                some(nullable),
-                some("COLUMN"),
-                some(&session.database),
+                cell(&table),
+                cell(&schema),
+                cell(&column.name),
+                cell(listing::written(&column.type_name)),
+                cell(nullable),
+                cell("COLUMN"),
+                cell(&session.database),
             ]);
         }
     }
@@ -106,7 +102,7 @@ fn columns(catalog: &Catalog, session: &Names) -> Listing {
 fn functions(catalog: &Catalog, session: &Names) -> Listing {
     let mut listing = Listing::new(&["created_on", "name", "schema_name", "catalog_name", "language"]);
     for one in listing::of_kind(catalog, definition::Kind::Function) {
-        listing.add(vec![None, some(&one.name), some(&one.schema), some(&session.database), some("SQL")]);
+        listing.add(vec![None, cell(&one.name), cell(&one.schema), cell(&session.database), cell("SQL")]);
     }
     listing
 }
@@ -168,10 +164,9 @@ fn within(listing: &mut Listing, within: &ShowStatementIn, is_columns: bool) -> 
     };
     match within.parent_type {
         Some(Parent::Account | Parent::Database) => {}
-        Some(Parent::Schema) => listing.retain("schema_name", is(&name.name)),
         Some(Parent::Table | Parent::View) => in_table(listing, &name, is),
         None if is_columns => in_table(listing, &name, is),
-        None => listing.retain("schema_name", is(&name.name)),
+        Some(Parent::Schema) | None => listing.retain("schema_name", is(&name.name)),
     }
     Ok(())
 }
@@ -192,17 +187,18 @@ pub(super) fn describe(tree: &Statement, catalog: &Catalog, session: &Names) -> 
         Some(view) => view.columns.clone(),
         None => catalog.find(&name, session)?.columns.clone(),
     };
-    let mut listing = Listing::new(&["name", "type", "kind", "null?", "default", "primary key", "unique key", "comment"]);
+    let mut listing =
+        Listing::new(&["name", "type", "kind", "null?", "default", "primary key", "unique key", "comment"]);
     for column in found {
         let nullable = if column.nullable { "Y" } else { "N" };
         listing.add(vec![
-            some(&column.name),
-            some(listing::written(&column.type_name)),
-            some("COLUMN"),
-            some(nullable),
+            cell(&column.name),
+            cell(listing::written(&column.type_name)),
+            cell("COLUMN"),
+            cell(nullable),
             None,
-            some("N"),
-            some("N"),
+            cell("N"),
+            cell("N"),
             None,
         ]);
     }

@@ -5,8 +5,8 @@
 
 use sqlparser::ast::{
     BinaryOperator, DataType, DuplicateTreatment, Expr, Function, FunctionArgumentClause, FunctionArgumentList,
-    FunctionArguments, Ident, ObjectName, ObjectNamePart, OrderByExpr, WindowFrame, WindowFrameBound,
-    WindowFrameUnits, WindowType,
+    FunctionArguments, Ident, ObjectName, ObjectNamePart, OrderByExpr, WindowFrame, WindowFrameBound, WindowFrameUnits,
+    WindowType,
 };
 
 use super::call::{Handler, positional, wrong_count};

@@ -6,7 +6,9 @@ use std::sync::LazyLock;
 
 use sqlparser::ast::{Expr, Function, FunctionArg, FunctionArgExpr, FunctionArgumentList, FunctionArguments, Value};
 
-use super::{Context, Done, aggregates, compose, conversions, dates, lambdas, paths, semistructured, templates, text, variants};
+use super::{
+    Context, Done, aggregates, compose, conversions, dates, lambdas, paths, semistructured, templates, text, variants,
+};
 use crate::error::Error;
 use crate::functions;
 
@@ -24,10 +26,10 @@ static CODED: LazyLock<HashMap<&'static str, Handler>> = LazyLock::new(|| {
         text::CALLS,
         semistructured::CALLS,
     ]
-        .into_iter()
-        .flatten()
-        .copied()
-        .collect()
+    .into_iter()
+    .flatten()
+    .copied()
+    .collect()
 });
 
 /// Whether the dialect adds this name, or gives it another meaning.

@@ -97,13 +97,7 @@ fn to_moment(function: Function, context: &mut Context<'_>) -> Result<Expr, Erro
 }
 
 /// `TO_TIMESTAMP(n, 3)`: milliseconds; the scale counts digits of a second.
-fn from_scaled(
-    name: &str,
-    value: Expr,
-    scale: i64,
-    is_try: bool,
-    context: &mut Context<'_>,
-) -> Result<Expr, Error> {
+fn from_scaled(name: &str, value: Expr, scale: i64, is_try: bool, context: &mut Context<'_>) -> Result<Expr, Error> {
     let fits = name.starts_with("to_timestamp") && (0..=9).contains(&scale) && context.type_of(&value).is_number();
     if !fits || is_try {
         return Err(Error::unsupported(format!("a number as the format of {}", name.to_ascii_uppercase())));

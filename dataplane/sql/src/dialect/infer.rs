@@ -206,8 +206,8 @@ fn type_of_call(function: &Function, columns: &dyn Columns) -> Type {
         }),
         "cast_to_type" => args().nth(1).map_or(Type::Unknown, |model| type_of(model, columns)),
         "coalesce" | "ifnull" | "greatest" | "least" => common(args(), columns),
-        "min" | "max" | "any_value" | "try" | "first" | "last" | "first_value" | "last_value" | "lag" | "lead" | "nullif"
-        | "abs" => args().next().map_or(Type::Unknown, |value| type_of(value, columns)),
+        "min" | "max" | "any_value" | "try" | "first" | "last" | "first_value" | "last_value" | "lag" | "lead"
+        | "nullif" | "abs" => args().next().map_or(Type::Unknown, |value| type_of(value, columns)),
         _ => Type::Unknown,
     }
 }

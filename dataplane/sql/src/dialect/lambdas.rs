@@ -6,8 +6,8 @@
 use std::ops::ControlFlow;
 
 use sqlparser::ast::{
-    ArrayElemTypeDef, DataType, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArguments, Ident,
-    LambdaFunction, OneOrManyWithParens, VisitMut, VisitorMut,
+    ArrayElemTypeDef, DataType, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArguments, Ident, LambdaFunction,
+    OneOrManyWithParens, VisitMut, VisitorMut,
 };
 
 use super::call::{Handler, plain, take_expr, wrong_count};

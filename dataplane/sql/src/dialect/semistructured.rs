@@ -96,7 +96,7 @@ fn pairs(name: &str, function: Function) -> Result<Vec<Expr>, Error> {
 }
 
 fn paired(name: &str, args: Vec<Expr>) -> Result<Vec<Expr>, Error> {
-    if args.len() % 2 == 0 { Ok(args) } else { Err(wrong_count(name, args.len())) }
+    if args.len().is_multiple_of(2) { Ok(args) } else { Err(wrong_count(name, args.len())) }
 }
 
 /// `ARRAY_CONSTRUCT(…)`.

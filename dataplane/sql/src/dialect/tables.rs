@@ -2,8 +2,8 @@
 //! counterpart, refused by name.
 
 use sqlparser::ast::{
-    Expr, ExprWithAlias, Ident, Select, SetExpr, TableAlias, TableAliasColumnDef, TableFactor, TableSampleKind, TableSampleMethod,
-    TableSampleUnit,
+    Expr, ExprWithAlias, Ident, Select, SetExpr, TableAlias, TableAliasColumnDef, TableFactor, TableSampleKind,
+    TableSampleMethod, TableSampleUnit,
 };
 
 use super::Context;

@@ -4,8 +4,8 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use crate::types::{Known, Type};
 use crate::definition::Kind;
+use crate::types::{Known, Type};
 use crate::{Catalog, Column, Definition, Names, Rules, Table};
 
 /// Written by hand and checked elsewhere: whole queries, not constructs.
@@ -76,8 +76,8 @@ fn one(sql: &str) -> String {
 fn walked(sql: &str) -> Result<String, crate::Error> {
     let resolved = crate::resolve(crate::parse(sql)?, &catalog(), &Names::new("demo"))?;
     let made = crate::transpile(crate::govern(resolved, &Rules::default())?)?;
-    let before = made.before.iter().map(|step| format!("{};\n", step.sql)).collect::<String>();
-    Ok(before + &made.sql)
+    let steps: Vec<&str> = made.before.iter().map(|step| step.sql.as_str()).chain([made.sql.as_str()]).collect();
+    Ok(steps.join(";\n"))
 }
 
 fn over_catalog(text: &str) -> String {

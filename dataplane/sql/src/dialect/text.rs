@@ -273,7 +273,7 @@ fn regexp_replace(function: Function, context: &mut Context<'_>) -> Result<Expr,
 
 /// Whether a replacement may name groups of its pattern.
 fn refers(replacement: Option<&Expr>) -> bool {
-    !replacement.and_then(compose::literal).is_some_and(|text| !text.contains('\\'))
+    replacement.and_then(compose::literal).is_none_or(|text| text.contains('\\'))
 }
 
 /// `REGEXP_SUBSTR(s, p[, position[, occurrence[, parameters[, group]]]])`.

@@ -329,11 +329,13 @@ const DETOURS: &[&str] = &[
 fn no_detour_reads_a_governed_table_raw() {
     let rules = analyst();
     for sql in DETOURS {
-        let made = crate::testing::engine_with_definitions(sql, &rules).unwrap_or_else(|error| panic!("{sql}: {error}"));
+        let made =
+            crate::testing::engine_with_definitions(sql, &rules).unwrap_or_else(|error| panic!("{sql}: {error}"));
         let texts = made.before.iter().map(|step| &step.sql).chain([&made.sql]);
         let all: String = texts.map(String::as_str).collect::<Vec<_>>().join("\n");
         let reads = all.matches(r#""raw"."main"."customers""#).count();
-        let governed = all.matches(r#" FROM "raw"."main"."customers" AS "customers" WHERE ("customers"."region" = $"#).count();
+        let governed =
+            all.matches(r#" FROM "raw"."main"."customers" AS "customers" WHERE ("customers"."region" = $"#).count();
         assert!(reads > 0 && reads == governed, "{sql}\n{all}");
         assert!(!all.contains(r#""customers"."ssn" FROM"#) && all.contains("'***' AS \"ssn\""), "{sql}\n{all}");
     }
@@ -362,7 +364,8 @@ fn a_policy_on_a_view_refuses_rather_than_being_passed_over() {
 
 #[test]
 fn a_definition_holds_no_value_of_who_made_it() {
-    let made = crate::testing::engine_with_definitions("CREATE VIEW v AS SELECT ssn FROM customers", &analyst()).unwrap();
+    let made =
+        crate::testing::engine_with_definitions("CREATE VIEW v AS SELECT ssn FROM customers", &analyst()).unwrap();
     let view = made.before.first().unwrap();
     assert!(view.binds.is_empty() && !view.sql.contains("***"), "{}", view.sql);
 }

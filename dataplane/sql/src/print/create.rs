@@ -2,8 +2,9 @@
 
 use sqlparser::ast::{
     AlterColumnOperation, AlterTable, AlterTableOperation, CheckConstraint, ColumnDef, ColumnOption, ColumnOptionDef,
-    CreateFunction, CreateTable, CreateTableOptions, CreateView, HiveDistributionStyle, HiveFormat, ObjectType, PrimaryKeyConstraint,
-    RenameTableNameKind, SchemaName, SequenceOptions, Statement, TableConstraint, UniqueConstraint, ViewColumnDef,
+    CreateFunction, CreateTable, CreateTableOptions, CreateView, HiveDistributionStyle, HiveFormat, ObjectType,
+    PrimaryKeyConstraint, RenameTableNameKind, SchemaName, SequenceOptions, Statement, TableConstraint,
+    UniqueConstraint, ViewColumnDef,
 };
 
 use super::{Printer, Style, absent};
@@ -131,10 +132,12 @@ impl Printer<'_> {
         self.name(&create.name)?;
         self.put("(");
         let parameters = create.args.as_deref().unwrap_or_default();
-        self.list(parameters, |p, parameter| parameter.name.iter().try_for_each(|name| {
-            p.ident(name);
-            Ok(())
-        }))?;
+        self.list(parameters, |p, parameter| {
+            parameter.name.iter().try_for_each(|name| {
+                p.ident(name);
+                Ok(())
+            })
+        })?;
         self.put(") AS ?");
         Ok(())
     }

@@ -70,9 +70,7 @@ fn targets(tree: &Statement) -> Vec<(ObjectName, Operation)> {
         Statement::CreateView(create) => vec![(create.name.clone(), Operation::Create)],
         Statement::CreateFunction(create) => vec![(create.name.clone(), Operation::Create)],
         Statement::CreateSequence { name, .. } => vec![(name.clone(), Operation::Create)],
-        Statement::DropFunction(drop) => {
-            drop.func_desc.iter().map(|one| (one.name.clone(), Operation::Drop)).collect()
-        }
+        Statement::DropFunction(drop) => drop.func_desc.iter().map(|one| (one.name.clone(), Operation::Drop)).collect(),
         Statement::Drop { object_type: ObjectType::Table | ObjectType::View | ObjectType::Sequence, names, .. } => {
             names.iter().map(|name| (name.clone(), Operation::Drop)).collect()
         }
@@ -111,13 +109,11 @@ impl Relations for Facts {
     fn factor(&mut self, factor: &mut TableFactor, with: Option<usize>, _: &mut usize) -> Result<(), Error> {
         match factor {
             TableFactor::Table { name, args: Some(_), .. } | TableFactor::Function { name, .. } => self.call(name),
-            TableFactor::Table { name, .. } if with.is_none() => {
-                match TableName::of(name) {
-                    None => return Err(Error::unsupported("this form of table name")),
-                    Some(name) if catalogue::is_relation(&name) => self.reads_catalogue = true,
-                    Some(_) => self.table(name, Operation::Select),
-                }
-            }
+            TableFactor::Table { name, .. } if with.is_none() => match TableName::of(name) {
+                None => return Err(Error::unsupported("this form of table name")),
+                Some(name) if catalogue::is_relation(&name) => self.reads_catalogue = true,
+                Some(_) => self.table(name, Operation::Select),
+            },
             TableFactor::UNNEST { .. } => {
                 self.functions.insert("unnest".to_owned());
             }
@@ -129,10 +125,10 @@ impl Relations for Facts {
     fn expr(&mut self, expr: &mut Expr) -> Result<(), Error> {
         match expr {
             Expr::Function(function) => self.call(&function.name),
-            Expr::CompoundIdentifier(path) => {
-                if path.last().is_some_and(|last| last.value.eq_ignore_ascii_case("nextval")) {
-                    self.functions.insert("nextval".to_owned());
-                }
+            Expr::CompoundIdentifier(path)
+                if path.last().is_some_and(|last| last.value.eq_ignore_ascii_case("nextval")) =>
+            {
+                self.functions.insert("nextval".to_owned());
             }
             Expr::Value(value) => {
                 if let Value::Placeholder(name) = &value.value {

@@ -10,9 +10,9 @@ mod outer_join;
 use std::ops::ControlFlow;
 
 use sqlparser::ast::{
-    CreateTable, CreateTableLikeKind, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArguments, JoinConstraint, JoinOperator, LimitClause, Query, Select, SelectFlavor,
-    SelectItem, SetExpr, Statement, TableFactor, Top, TopQuantity, Value, ValueWithSpan, VisitMut, VisitorMut,
-    WildcardAdditionalOptions,
+    CreateTable, CreateTableLikeKind, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArguments, JoinConstraint,
+    JoinOperator, LimitClause, Query, Select, SelectFlavor, SelectItem, SetExpr, Statement, TableFactor, Top,
+    TopQuantity, Value, ValueWithSpan, VisitMut, VisitorMut, WildcardAdditionalOptions,
 };
 
 use crate::error::{Error, Kind};

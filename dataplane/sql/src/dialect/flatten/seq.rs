@@ -30,11 +30,7 @@ pub(super) fn of(input: &Expr) -> Expr {
             }
         }
     }
-    if Visit::visit(input, &mut Columns).is_break() {
-        Expr::Identifier(Ident::new(OPEN))
-    } else {
-        compose::number(1)
-    }
+    if Visit::visit(input, &mut Columns).is_break() { Expr::Identifier(Ident::new(OPEN)) } else { compose::number(1) }
 }
 
 /// Whether the statement names a column SEQ anywhere.
@@ -125,7 +121,9 @@ fn close(from: &mut Vec<TableWithJoins>, number: &Expr) {
 fn alias(factor: &TableFactor) -> Option<&Ident> {
     match factor {
         TableFactor::Table { alias: None, name, .. } => names::last(name),
-        TableFactor::Table { alias, .. } | TableFactor::Derived { alias, .. } => alias.as_ref().map(|alias| &alias.name),
+        TableFactor::Table { alias, .. } | TableFactor::Derived { alias, .. } => {
+            alias.as_ref().map(|alias| &alias.name)
+        }
         _ => None,
     }
 }

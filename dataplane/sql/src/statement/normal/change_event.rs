@@ -7,9 +7,9 @@
 use std::ops::ControlFlow;
 
 use sqlparser::ast::{
-    ExcludeSelectItem, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArguments, GroupByExpr, Ident,
-    ObjectName, Query, Select, SelectItem, SetExpr, TableAlias, TableFactor, VisitMut, VisitorMut, WindowFrame,
-    WindowFrameBound, WindowFrameUnits, WindowType,
+    ExcludeSelectItem, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArguments, GroupByExpr, Ident, ObjectName,
+    Query, Select, SelectItem, SetExpr, TableAlias, TableFactor, VisitMut, VisitorMut, WindowFrame, WindowFrameBound,
+    WindowFrameUnits, WindowType,
 };
 
 use crate::error::Error;

@@ -98,8 +98,10 @@ impl Tree {
 
     /// `SYS_CONNECT_BY_PATH(x, separator)`.
     fn path(&mut self, function: &Function) -> Result<Expr, Error> {
-        let [FunctionArg::Unnamed(FunctionArgExpr::Expr(value)), FunctionArg::Unnamed(FunctionArgExpr::Expr(separator))] =
-            arguments(function)
+        let [
+            FunctionArg::Unnamed(FunctionArgExpr::Expr(value)),
+            FunctionArg::Unnamed(FunctionArgExpr::Expr(separator)),
+        ] = arguments(function)
         else {
             return Err(Error::unsupported("SYS_CONNECT_BY_PATH without its two arguments"));
         };
@@ -221,10 +223,12 @@ fn recursive(
 fn fill(select: &mut Select, table: &TableFactor, alias: &Ident, made: &[Carried], of: impl Fn(&Carried) -> &Expr) {
     let all = sqlparser::ast::SelectItemQualifiedWildcardKind::ObjectName(ObjectName::from(vec![alias.clone()]));
     select.projection.insert(0, SelectItem::QualifiedWildcard(all, WildcardAdditionalOptions::default()));
-    select.projection.extend(made.iter().map(|carried| SelectItem::ExprWithAlias {
-        expr: of(carried).clone(),
-        alias: names::quoted(&carried.name),
-    }));
+    select.projection.extend(
+        made.iter().map(|carried| SelectItem::ExprWithAlias {
+            expr: of(carried).clone(),
+            alias: names::quoted(&carried.name),
+        }),
+    );
     if let Some(from) = select.from.first_mut() {
         from.relation = table.clone();
     }
@@ -252,10 +256,11 @@ impl VisitorMut for Joined {
             }
             Expr::Identifier(ident) if self.depth > 0 => *expr = parent(ident),
             Expr::Identifier(ident) => *expr = Expr::CompoundIdentifier(vec![self.alias.clone(), ident.clone()]),
-            Expr::CompoundIdentifier(path) if self.depth > 0 => match path.as_slice() {
-                [.., column] => *expr = parent(column),
-                [] => {}
-            },
+            Expr::CompoundIdentifier(path) if self.depth > 0 => {
+                if let [.., column] = path.as_slice() {
+                    *expr = parent(column);
+                }
+            }
             _ => {}
         }
         ControlFlow::Continue(())
