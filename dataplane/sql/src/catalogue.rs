@@ -1,7 +1,8 @@
 //! The catalogue as queries: SHOW, DESCRIBE, `information_schema`, and commands of the session.
 //!
 //! All of it is answered from the catalog at hand, which holds what the caller may see; the engine's own catalogue,
-//! which holds more, is never asked. The answers are VALUES, so they can be filtered and joined like a table.
+//! which holds more, is never asked. The answers are VALUES, so they can be filtered and joined like a table. They
+//! name no database: there is one, and two environments that hold the same answer the same.
 
 mod listing;
 mod shown;
@@ -11,6 +12,7 @@ use sqlparser::ast::{self, Expr, Query, Statement, Value};
 use crate::catalog::{Catalog, Names};
 use crate::error::Error;
 use crate::names::TableName;
+use crate::settings;
 use crate::statement::{Kind, SessionCommand};
 
 pub(crate) use listing::Listing;
@@ -29,12 +31,12 @@ pub(crate) fn relation(name: &TableName, catalog: &Catalog, session: &Names) -> 
         return Err(catalog.missing(name));
     }
     let listing = match name.name.to_ascii_lowercase().as_str() {
-        "tables" => listing::tables(catalog, session),
-        "columns" => listing::columns(catalog, session),
-        "schemata" => listing::schemata(catalog, session),
-        "views" => listing::views(catalog, session),
-        "sequences" => listing::sequences(catalog, session),
-        "functions" => listing::functions(catalog, session),
+        "tables" => listing::tables(catalog),
+        "columns" => listing::columns(catalog),
+        "schemata" => listing::schemata(catalog),
+        "views" => listing::views(catalog),
+        "sequences" => listing::sequences(catalog),
+        "functions" => listing::functions(catalog),
         _ => return Err(catalog.missing(name)),
     };
     listing.query()
@@ -50,7 +52,7 @@ pub(crate) fn as_query(
     let query = match kind {
         Kind::Show => shown::show(tree, catalog, session)?,
         Kind::Describe { .. } => shown::describe(tree, catalog, session)?,
-        Kind::Session(SessionCommand::Show { name }) => shown::listed(name, catalog, session)?,
+        Kind::Session(SessionCommand::Show { name }) => shown::listed(name, catalog)?,
         Kind::Session(command) => done(command, catalog, session)?,
         _ => return Ok(None),
     };
@@ -61,7 +63,11 @@ pub(crate) fn as_query(
 fn done(command: &SessionCommand, catalog: &Catalog, session: &Names) -> Result<Query, Error> {
     match command {
         SessionCommand::Use { what, name } => used(what, name, catalog, session)?,
-        SessionCommand::Alter | SessionCommand::Set { .. } => {}
+        SessionCommand::Alter => {}
+        SessionCommand::Set { name, .. } if name.contains('.') || settings::is_one(&name.to_ascii_lowercase()) => {
+            return Err(Error::unsupported(format!("SET {name}")));
+        }
+        SessionCommand::Set { .. } => {}
         SessionCommand::SetRole
         | SessionCommand::Reset { .. }
         | SessionCommand::ResetAll

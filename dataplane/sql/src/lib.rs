@@ -27,6 +27,7 @@ mod refusals;
 mod resolve;
 mod scope;
 mod sequence;
+pub mod settings;
 pub mod statement;
 mod steps;
 mod transpile;

@@ -44,7 +44,7 @@ const STATEMENTS: &[&str] = &[
     "`CREATE FUNCTION … AS '<expression>'`: SQL, of its parameters alone",
     "`CREATE SEQUENCE`, `<sequence>.NEXTVAL`",
     "`ALTER TABLE`, `DROP TABLE | VIEW | FUNCTION | SEQUENCE | SCHEMA`, `CREATE SCHEMA`",
-    "`SHOW TABLES | VIEWS | OBJECTS | SCHEMAS | DATABASES | COLUMNS | SEQUENCES | USER FUNCTIONS`, `DESCRIBE`",
+    "`SHOW TABLES | VIEWS | OBJECTS | SCHEMAS | COLUMNS | SEQUENCES | USER FUNCTIONS`, `DESCRIBE`",
     "`USE`, `ALTER SESSION`, `SET`: accepted; what they choose is chosen by the door and the key",
 ];
 

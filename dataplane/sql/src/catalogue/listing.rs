@@ -4,7 +4,7 @@ use sqlparser::ast::{
     CastKind, DataType, Expr, Ident, Parens, Query, SetExpr, TableAliasColumnDef, TableFactor, Value,
 };
 
-use crate::catalog::{Catalog, Column, Names};
+use crate::catalog::{Catalog, Column};
 use crate::definition;
 use crate::error::Error;
 use crate::names;
@@ -121,9 +121,8 @@ pub(super) fn of_kind(
         .into_iter()
 }
 
-pub(super) fn tables(catalog: &Catalog, session: &Names) -> Listing {
+pub(super) fn tables(catalog: &Catalog) -> Listing {
     let mut listing = Listing::new(&[
-        "table_catalog",
         "table_schema",
         "table_name",
         "table_owner",
@@ -135,23 +134,13 @@ pub(super) fn tables(catalog: &Catalog, session: &Names) -> Listing {
     for (schema, name, is_view) in relations(catalog) {
         let kind = if is_view { "VIEW" } else { "BASE TABLE" };
         let writable = if is_view { "NO" } else { "YES" };
-        listing.add(vec![
-            cell(&session.database),
-            cell(schema),
-            cell(name),
-            None,
-            cell(kind),
-            cell("NO"),
-            cell(writable),
-            None,
-        ]);
+        listing.add(vec![cell(schema), cell(name), None, cell(kind), cell("NO"), cell(writable), None]);
     }
     listing
 }
 
-pub(super) fn columns(catalog: &Catalog, session: &Names) -> Listing {
+pub(super) fn columns(catalog: &Catalog) -> Listing {
     let mut listing = Listing::new(&[
-        "table_catalog",
         "table_schema",
         "table_name",
         "column_name",
@@ -168,7 +157,6 @@ pub(super) fn columns(catalog: &Catalog, session: &Names) -> Listing {
         for (column, place) in columns.iter().zip(1_usize..) {
             let Shape { word, length, precision, scale } = shape(&column.type_name);
             listing.add(vec![
-                cell(&session.database),
                 cell(&schema),
                 cell(&table),
                 cell(&column.name),
@@ -196,56 +184,42 @@ pub(super) fn with_columns(catalog: &Catalog) -> Vec<(String, String, Vec<Column
     all
 }
 
-pub(super) fn schemata(catalog: &Catalog, session: &Names) -> Listing {
-    let mut listing = Listing::new(&["catalog_name", "schema_name", "schema_owner", "comment"]);
+pub(super) fn schemata(catalog: &Catalog) -> Listing {
+    let mut listing = Listing::new(&["schema_name", "schema_owner", "comment"]);
     let mut schemas: Vec<String> = catalog.schemas().collect();
     schemas.push("information_schema".to_owned());
     schemas.sort();
     for schema in schemas {
-        listing.add(vec![cell(&session.database), cell(schema), None, None]);
+        listing.add(vec![cell(schema), None, None]);
     }
     listing
 }
 
-pub(super) fn views(catalog: &Catalog, session: &Names) -> Listing {
-    let mut listing =
-        Listing::new(&["table_catalog", "table_schema", "table_name", "view_definition", "is_updatable", "is_secure"]);
+pub(super) fn views(catalog: &Catalog) -> Listing {
+    let mut listing = Listing::new(&["table_schema", "table_name", "view_definition", "is_updatable", "is_secure"]);
     for view in of_kind(catalog, definition::Kind::View) {
         let is_secure = matches!(view.statement(), Ok(sqlparser::ast::Statement::CreateView(create)) if create.secure);
         // who may read a secure view may not read how it is made
         let text = if is_secure { None } else { cell(&view.text) };
         let secure = if is_secure { "YES" } else { "NO" };
-        listing.add(vec![
-            cell(&session.database),
-            cell(&view.schema),
-            cell(&view.name),
-            text,
-            cell("NO"),
-            cell(secure),
-        ]);
+        listing.add(vec![cell(&view.schema), cell(&view.name), text, cell("NO"), cell(secure)]);
     }
     listing
 }
 
-pub(super) fn sequences(catalog: &Catalog, session: &Names) -> Listing {
-    let mut listing = Listing::new(&["sequence_catalog", "sequence_schema", "sequence_name", "data_type"]);
+pub(super) fn sequences(catalog: &Catalog) -> Listing {
+    let mut listing = Listing::new(&["sequence_schema", "sequence_name", "data_type"]);
     for one in of_kind(catalog, definition::Kind::Sequence) {
-        listing.add(vec![cell(&session.database), cell(&one.schema), cell(&one.name), cell("NUMBER")]);
+        listing.add(vec![cell(&one.schema), cell(&one.name), cell("NUMBER")]);
     }
     listing
 }
 
-pub(super) fn functions(catalog: &Catalog, session: &Names) -> Listing {
-    let mut listing = Listing::new(&[
-        "function_catalog",
-        "function_schema",
-        "function_name",
-        "function_language",
-        "function_definition",
-    ]);
+pub(super) fn functions(catalog: &Catalog) -> Listing {
+    let mut listing = Listing::new(&["function_schema", "function_name", "function_language", "function_definition"]);
     for one in of_kind(catalog, definition::Kind::Function) {
         let text = cell(&one.text);
-        listing.add(vec![cell(&session.database), cell(&one.schema), cell(&one.name), cell("SQL"), text]);
+        listing.add(vec![cell(&one.schema), cell(&one.name), cell("SQL"), text]);
     }
     listing
 }

@@ -14,14 +14,13 @@ use crate::statement::construct;
 
 pub(super) fn show(tree: &Statement, catalog: &Catalog, session: &Names) -> Result<Query, Error> {
     let (listing, options) = match tree {
-        Statement::ShowTables { show_options, .. } => (relations(catalog, session, Some(false)), show_options),
-        Statement::ShowViews { show_options, .. } => (relations(catalog, session, Some(true)), show_options),
-        Statement::ShowObjects(ShowObjects { show_options, .. }) => (relations(catalog, session, None), show_options),
+        Statement::ShowTables { show_options, .. } => (relations(catalog, Some(false)), show_options),
+        Statement::ShowViews { show_options, .. } => (relations(catalog, Some(true)), show_options),
+        Statement::ShowObjects(ShowObjects { show_options, .. }) => (relations(catalog, None), show_options),
         Statement::ShowSchemas { show_options, .. } => (schemas(catalog, session), show_options),
-        Statement::ShowDatabases { show_options, .. } => (databases(session), show_options),
-        Statement::ShowColumns { show_options, .. } => (columns(catalog, session), show_options),
+        Statement::ShowColumns { show_options, .. } => (columns(catalog), show_options),
         Statement::ShowFunctions { filter } => {
-            let mut query = functions(catalog, session).query()?;
+            let mut query = functions(catalog).query()?;
             if let Some(filter) = filter {
                 like(&mut query, filter, "name")?;
             }
@@ -34,54 +33,47 @@ pub(super) fn show(tree: &Statement, catalog: &Catalog, session: &Names) -> Resu
 }
 
 /// `SHOW <word>` of what the parser has no statement for.
-pub(super) fn listed(words: &str, catalog: &Catalog, session: &Names) -> Result<Query, Error> {
+pub(super) fn listed(words: &str, catalog: &Catalog) -> Result<Query, Error> {
     let listing = match words.to_ascii_lowercase().as_str() {
         "sequences" => {
-            let mut listing = Listing::new(&["name", "database_name", "schema_name"]);
+            let mut listing = Listing::new(&["name", "schema_name"]);
             for one in listing::of_kind(catalog, definition::Kind::Sequence) {
-                listing.add(vec![cell(&one.name), cell(&session.database), cell(&one.schema)]);
+                listing.add(vec![cell(&one.name), cell(&one.schema)]);
             }
             listing
         }
-        "user functions" => functions(catalog, session),
+        "user functions" => functions(catalog),
         _ => return Err(Error::unsupported(format!("SHOW {}", words.to_ascii_uppercase()))),
     };
     listing.query()
 }
 
-fn relations(catalog: &Catalog, session: &Names, views: Option<bool>) -> Listing {
-    let mut listing = Listing::new(&["created_on", "name", "database_name", "schema_name", "kind", "comment"]);
+fn relations(catalog: &Catalog, views: Option<bool>) -> Listing {
+    let mut listing = Listing::new(&["created_on", "name", "schema_name", "kind", "comment"]);
     for (schema, name, is_view) in listing::relations(catalog) {
         if views.is_none_or(|wanted| wanted == is_view) {
             let kind = if is_view { "VIEW" } else { "TABLE" };
-            listing.add(vec![None, cell(name), cell(&session.database), cell(schema), cell(kind), cell("")]);
+            listing.add(vec![None, cell(name), cell(schema), cell(kind), cell("")]);
         }
     }
     listing
 }
 
 fn schemas(catalog: &Catalog, session: &Names) -> Listing {
-    let mut listing = Listing::new(&["created_on", "name", "is_default", "is_current", "database_name"]);
+    let mut listing = Listing::new(&["created_on", "name", "is_default", "is_current"]);
     let mut schemas: Vec<String> = catalog.schemas().collect();
     schemas.push("information_schema".to_owned());
     schemas.sort();
     for schema in schemas {
         let is_current = session.search_path.first().is_some_and(|first| first.eq_ignore_ascii_case(&schema));
         let current = if is_current { "Y" } else { "N" };
-        listing.add(vec![None, cell(schema), cell("N"), cell(current), cell(&session.database)]);
+        listing.add(vec![None, cell(schema), cell("N"), cell(current)]);
     }
     listing
 }
 
-fn databases(session: &Names) -> Listing {
-    let mut listing = Listing::new(&["created_on", "name", "is_default", "is_current"]);
-    listing.add(vec![None, cell(&session.database), cell("Y"), cell("Y")]);
-    listing
-}
-
-fn columns(catalog: &Catalog, session: &Names) -> Listing {
-    let mut listing =
-        Listing::new(&["table_name", "schema_name", "column_name", "data_type", "null?", "kind", "database_name"]);
+fn columns(catalog: &Catalog) -> Listing {
+    let mut listing = Listing::new(&["table_name", "schema_name", "column_name", "data_type", "null?", "kind"]);
     for (schema, table, columns) in listing::with_columns(catalog) {
         for column in columns {
             let nullable = if column.nullable { "true" } else { "NOT_NULL" };
@@ -92,17 +84,16 @@ fn columns(catalog: &Catalog, session: &Names) -> Listing {
                 cell(listing::written(&column.type_name)),
                 cell(nullable),
                 cell("COLUMN"),
-                cell(&session.database),
             ]);
         }
     }
     listing
 }
 
-fn functions(catalog: &Catalog, session: &Names) -> Listing {
-    let mut listing = Listing::new(&["created_on", "name", "schema_name", "catalog_name", "language"]);
+fn functions(catalog: &Catalog) -> Listing {
+    let mut listing = Listing::new(&["created_on", "name", "schema_name", "language"]);
     for one in listing::of_kind(catalog, definition::Kind::Function) {
-        listing.add(vec![None, cell(&one.name), cell(&one.schema), cell(&session.database), cell("SQL")]);
+        listing.add(vec![None, cell(&one.name), cell(&one.schema), cell("SQL")]);
     }
     listing
 }

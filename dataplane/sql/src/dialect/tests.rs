@@ -138,6 +138,33 @@ fn what_the_dialect_lets_through_walks_the_whole_way() {
     }
 }
 
+proptest::proptest! {
+    #![proptest_config(proptest::prelude::ProptestConfig::with_cases(400))]
+
+    /// Statements of the corpus with a piece cut out and a piece of another put in.
+    #[test]
+    fn pieces_of_the_corpus_put_together_are_an_answer_or_a_refusal(
+        (one, other) in (0_usize..10_000, 0_usize..10_000),
+        (cut, length, from, taken) in (0_usize..60, 0_usize..6, 0_usize..60, 0_usize..12),
+    ) {
+        let all: Vec<String> = cases()
+            .iter()
+            .flat_map(|case| statements(&fs::read_to_string(case).unwrap()).map(str::to_owned).collect::<Vec<_>>())
+            .collect();
+        let words = |at: usize| all[at % all.len()].split_whitespace().map(str::to_owned).collect::<Vec<_>>();
+        let mut mixed = words(one);
+        let at = cut.min(mixed.len());
+        let end = (at + length).min(mixed.len());
+        let donor = words(other);
+        let start = from.min(donor.len());
+        let piece = donor[start..(start + taken).min(donor.len())].to_vec();
+        mixed.splice(at..end, piece);
+        if let Ok(made) = walked(&mixed.join(" ")) {
+            proptest::prop_assert!(!made.is_empty());
+        }
+    }
+}
+
 #[test]
 fn every_file_of_the_corpus_belongs_to_a_case() {
     for file in files() {
