@@ -63,11 +63,10 @@ pub(crate) fn as_query(
 fn done(command: &SessionCommand, catalog: &Catalog, session: &Names) -> Result<Query, Error> {
     match command {
         SessionCommand::Use { what, name } => used(what, name, catalog, session)?,
-        SessionCommand::Alter => {}
         SessionCommand::Set { name, .. } if name.contains('.') || settings::is_one(&name.to_ascii_lowercase()) => {
             return Err(Error::unsupported(format!("SET {name}")));
         }
-        SessionCommand::Set { .. } => {}
+        SessionCommand::Alter | SessionCommand::Set { .. } => {}
         SessionCommand::SetRole
         | SessionCommand::Reset { .. }
         | SessionCommand::ResetAll

@@ -3,7 +3,7 @@
 use sqlparser::ast::{
     AlterColumnOperation, AlterTable, AlterTableOperation, CheckConstraint, ColumnDef, ColumnOption, ColumnOptionDef,
     CreateFunction, CreateTable, CreateTableOptions, CreateView, HiveDistributionStyle, HiveFormat, ObjectType,
-    PrimaryKeyConstraint, RenameTableNameKind, SchemaName, SequenceOptions, Statement, TableConstraint,
+    PrimaryKeyConstraint, RenameTableNameKind, SchemaName, SequenceOptions, SqlOption, Statement, TableConstraint,
     UniqueConstraint, ViewColumnDef,
 };
 
@@ -229,7 +229,7 @@ impl Printer<'_> {
             matches!(hive_distribution, HiveDistributionStyle::NONE) && is_plain(hive_formats.as_ref()),
             "a storage format",
         )?;
-        absent(matches!(table_options, CreateTableOptions::None), "options of CREATE TABLE")?;
+        absent(says_nothing(table_options), "options of CREATE TABLE")?;
         absent(file_format.is_none() && location.is_none(), "a location of a table")?;
         absent(!without_rowid && !strict && on_cluster.is_none(), "options of CREATE TABLE")?;
         absent(like.is_none(), "CREATE TABLE … LIKE")?;
@@ -470,6 +470,15 @@ impl Printer<'_> {
             }
         }
         Ok(())
+    }
+}
+
+/// A comment is for people; it is dropped as the other clauses of storage are.
+fn says_nothing(options: &CreateTableOptions) -> bool {
+    match options {
+        CreateTableOptions::None => true,
+        CreateTableOptions::Plain(options) => options.iter().all(|option| matches!(option, SqlOption::Comment(_))),
+        _ => false,
     }
 }
 
