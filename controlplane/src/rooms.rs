@@ -8,7 +8,7 @@ use contract::{Caller, Scope};
 use crate::http::routes::{Route, Routes};
 use crate::{
     abac_policies, api_keys, audit, authentication, billing, environments, health, organizations, policies, query,
-    users,
+    runtime, users,
 };
 
 pub fn routes() -> Routes {
@@ -24,6 +24,7 @@ pub fn routes() -> Routes {
         .and(billing::routes())
         .and(environments::routes())
         .and(authentication::routes())
+        .and(runtime::routes())
 }
 
 /// The rows of every room, without their handlers.
