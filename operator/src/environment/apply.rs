@@ -26,7 +26,9 @@ pub struct Halt {
 }
 
 pub async fn apply(context: &Context, observed: &Observed, plan: &Plan) -> Result<(), Halt> {
-    let _step = context.step("Environment", "apply");
+    // what has nothing to do takes no time, and would only hide what has
+    let acts = plan.finalizer == Finalizer::Add || !plan.writes.is_empty() || !plan.deletes.is_empty();
+    let _step = acts.then(|| context.step("Environment", "apply"));
     let item = Item::Environment(Place::of(observed.environment.as_ref()));
     if plan.finalizer == Finalizer::Add {
         finalizer(context, observed, &item, true).await.map_err(|error| Halt { at: None, error })?;

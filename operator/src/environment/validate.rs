@@ -19,7 +19,7 @@ use super::quantity::Quantity;
 use super::workload;
 
 /// An environment that can be carried out. Everything in it has been checked.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Desired {
     pub name: Name,
     pub namespace: String,

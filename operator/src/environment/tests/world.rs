@@ -14,6 +14,7 @@ use kube::ResourceExt as _;
 use serde_json::{Value, json};
 
 use super::fixtures;
+use crate::environment::agreed::Agreed;
 use crate::environment::child::{Child, Key, Kind};
 use crate::environment::names::{FINALIZER, label};
 use crate::environment::observed::{Authorities, CertificateFacts, Observed, PodFacts, SecretFacts};
@@ -40,10 +41,13 @@ pub struct World {
     pub keys: BTreeMap<String, Arc<ApiKey>>,
     pub authorities: Authorities,
     pub surroundings: Observed,
+    /// What a process remembers; one that dies forgets it.
+    agreed: Option<Arc<Agreed>>,
     pub now: Timestamp,
     /// Pods of this version never become ready.
     pub broken_version: Option<String>,
     counter: u64,
+    versions: u64,
     moved: bool,
     /// Requests that changed something, one line each.
     pub log: Vec<String>,
@@ -64,9 +68,11 @@ impl World {
             keys: BTreeMap::new(),
             authorities: surroundings.authorities.clone(),
             surroundings,
+            agreed: None,
             now: fixtures::now(),
             broken_version: None,
             counter: 100,
+            versions: 0,
             moved: false,
             log: Vec::new(),
         }
@@ -82,6 +88,7 @@ impl World {
             keys: self.keys.values().cloned().collect(),
             authorities: self.authorities.clone(),
             now: self.now,
+            agreed: self.agreed.clone(),
             ..self.surroundings.clone()
         })
     }
@@ -94,6 +101,7 @@ impl World {
     /// A reconcile whose operator dies after so many requests.
     pub fn reconcile_until(&mut self, requests: usize) -> Option<Plan> {
         let plan = plan(&self.observe()?);
+        self.agreed = plan.agreed.clone().filter(|_| requests == usize::MAX);
         for step in self.requests(&plan).into_iter().take(requests) {
             step(self, &plan);
         }
@@ -178,7 +186,9 @@ impl World {
         self.put(key, object);
     }
 
-    fn put(&mut self, key: Key, json: Value) {
+    fn put(&mut self, key: Key, mut json: Value) {
+        self.versions += 1;
+        json["metadata"]["resourceVersion"] = json!(self.versions.to_string());
         let child = child(key.kind, &json);
         self.children.insert(key, Stored { json, child });
     }
