@@ -60,8 +60,7 @@ pub async fn make(bench: &Bench, sample: &str, tenants: &[(String, String)]) -> 
                     let text = text.replace(&format!("\"{organization}\""), &format!("\"{to}\""));
                     let text = text.replace(&format!("\"{slug}\""), &format!("\"{as_slug}\""));
                     let object: DynamicObject = serde_json::from_str(&text).unwrap();
-                    let api: Api<DynamicObject> =
-                        Api::namespaced_with(world.client.clone(), &world.namespace, kind);
+                    let api: Api<DynamicObject> = Api::namespaced_with(world.client.clone(), &world.namespace, kind);
                     api.create(&PostParams::default(), &object).await.unwrap();
                 }
             }

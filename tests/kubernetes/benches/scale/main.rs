@@ -99,7 +99,8 @@ async fn create(bench: &Bench, operator: &Process, size: &Size) -> Duration {
     let applied = start.elapsed();
     let took = loop {
         let asked = bench.asked(&audit);
-        let mut written = asked.iter().filter(|it| it.resource == "deployments" && it.verb == "patch" && it.code == 201);
+        let mut written =
+            asked.iter().filter(|it| it.resource == "deployments" && it.verb == "patch" && it.code == 201);
         if written.by_ref().count() >= tenants.len() {
             break start.elapsed();
         }

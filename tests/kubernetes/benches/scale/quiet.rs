@@ -78,7 +78,8 @@ pub fn requests(bench: &Bench, audit: &Audit, environments: usize) {
     let each = |count: i32| f64::from(count) / environments as f64;
     row("writes for each, and reads", format!("{:.2} and {:.2}", each(writes), each(reads)));
     row("Events for each", format!("{:.2}", each(events)));
-    let all: Vec<String> = counts.iter().map(|((verb, resource), count)| format!("{verb} {resource} {count}")).collect();
+    let all: Vec<String> =
+        counts.iter().map(|((verb, resource), count)| format!("{verb} {resource} {count}")).collect();
     row("all requests", all.join(", "));
 }
 
