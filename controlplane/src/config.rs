@@ -80,6 +80,11 @@ pub struct Config {
     /// Refused credentials a minute of one address before 401 becomes 429.
     #[arg(long, env = "SLUICE_RATE_LIMIT_FAILED_CREDENTIALS", default_value_t = 300)]
     pub rate_limit_failed_credentials: u32,
+
+    /// Webhooks may be plain HTTP to this machine, on any port. For one's own machine alone: whoever
+    /// manages webhooks can reach whatever listens on loopback here.
+    #[arg(long, env = "SLUICE_WEBHOOK_LOOPBACK")]
+    pub webhook_loopback: bool,
 }
 
 impl Config {
@@ -107,6 +112,7 @@ impl Config {
             trusted_proxies: Vec::new(),
             rate_limit_address: 600,
             rate_limit_failed_credentials: 300,
+            webhook_loopback: false,
         }
     }
 

@@ -67,6 +67,10 @@ pub enum Error {
     #[error("log `{log}` is stored up to {have}: entry {got} leaves a gap")]
     ReportGap { log: String, have: u64, got: u64 },
 
+    // what a webhook's receiver did
+    #[error("the test was not delivered: {reason}")]
+    DeliveryFailed { reason: &'static str, status_code: Option<u16> },
+
     // what a data plane answered, or did not
     #[error("{}", .0.message)]
     FromDataPlane(Box<Problem>),
@@ -124,6 +128,7 @@ impl Error {
             Self::NotFound { .. } => Code::NotFound,
             Self::EnvironmentNotFound => Code::EnvNotFound,
             Self::Conflict { .. } | Self::ReportGap { .. } => Code::Conflict,
+            Self::DeliveryFailed { .. } => Code::DeliveryFailed,
             Self::FromDataPlane(problem) => problem.code,
             Self::ProxyUnreachable => Code::ProxyUnreachable,
             Self::CircuitOpen { .. } => Code::CircuitOpen,
@@ -152,6 +157,9 @@ impl Error {
             }
             Self::Conflict { reason, .. } => problem.detail("reason", *reason),
             Self::ArrowNotInTier { .. } => problem.detail("reason", "tier_limit").detail("quota", "arrow"),
+            Self::DeliveryFailed { reason, status_code } => {
+                problem.detail("reason", *reason).detail("status_code", *status_code)
+            }
             Self::FromDataPlane(problem) => problem.as_ref().clone(),
             Self::RateLimited { retry_after_s } | Self::CircuitOpen { retry_after_s } => {
                 problem.retry_after_s(*retry_after_s)

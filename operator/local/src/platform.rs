@@ -148,6 +148,7 @@ impl Platform {
         let identity = authority.issue(CONTROL_PLANE_NAME).map_err(Error::Authority)?;
         let mut settings = controlplane::Config::new(database_url, state.keyring(&means.entropy)?);
         settings.http_listen = config.http();
+        settings.webhook_loopback = true;
         let demo = DemoPlace {
             pgwire: config.pgwire(),
             tools: config.tools(),
