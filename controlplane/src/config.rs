@@ -93,6 +93,10 @@ pub struct Config {
     /// Seconds that an attempt keeps its lease without a heartbeat.
     #[arg(long, env = "SLUICE_LEASE_TTL_SECS", default_value_t = 180, value_parser = clap::value_parser!(i32).range(30..=3_600))]
     pub lease_ttl_secs: i32,
+    /// Webhooks may be plain HTTP to this machine, on any port. For one's own machine alone: whoever
+    /// manages webhooks can reach whatever listens on loopback here.
+    #[arg(long, env = "SLUICE_WEBHOOK_LOOPBACK")]
+    pub webhook_loopback: bool,
 }
 
 impl Config {
@@ -124,6 +128,7 @@ impl Config {
             rate_limit_org: 600,
             rate_limit_key: 200,
             lease_ttl_secs: 180,
+            webhook_loopback: false,
         }
     }
 

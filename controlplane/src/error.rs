@@ -70,6 +70,10 @@ pub enum Error {
     #[error("log `{log}` is stored up to {have}: entry {got} leaves a gap")]
     ReportGap { log: String, have: u64, got: u64 },
 
+    // what a webhook's receiver did
+    #[error("the test was not delivered: {reason}")]
+    DeliveryFailed { reason: &'static str, status_code: Option<u16> },
+
     // what a data plane answered, or did not
     #[error("{}", .0.message)]
     FromDataPlane(Box<Problem>),
@@ -127,6 +131,7 @@ impl Error {
             Self::NotFound { .. } => Code::NotFound,
             Self::EnvironmentNotFound => Code::EnvNotFound,
             Self::Conflict { .. } | Self::Standing { .. } | Self::ReportGap { .. } => Code::Conflict,
+            Self::DeliveryFailed { .. } => Code::DeliveryFailed,
             Self::FromDataPlane(problem) => problem.code,
             Self::ProxyUnreachable => Code::ProxyUnreachable,
             Self::CircuitOpen { .. } => Code::CircuitOpen,
@@ -159,6 +164,9 @@ impl Error {
                 known.iter().fold(problem, |problem, (name, value)| problem.detail(name, value.clone()))
             }
             Self::ArrowNotInTier { .. } => problem.detail("reason", "tier_limit").detail("quota", "arrow"),
+            Self::DeliveryFailed { reason, status_code } => {
+                problem.detail("reason", *reason).detail("status_code", *status_code)
+            }
             Self::FromDataPlane(problem) => problem.as_ref().clone(),
             Self::RateLimited { retry_after_s } | Self::CircuitOpen { retry_after_s } => {
                 problem.retry_after_s(*retry_after_s)

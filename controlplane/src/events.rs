@@ -5,6 +5,8 @@
 //! "Each hash is computed from the event content plus `previous_hash`, forming a tamper-evident
 //! chain with a genesis event."
 //!
+//! What webhooks tell of it is written in the same transaction (`webhooks::tell`).
+//!
 //! One chain an organization, in the order of its sequence; writers wait for each other at the
 //! chain's head (`chain`).
 
@@ -20,7 +22,7 @@ use serde_json::{Map, Value};
 use sqlx::PgConnection;
 
 use crate::http::call::Call;
-use crate::{App, Result};
+use crate::{App, Result, webhooks};
 
 pub use chain::{Break, Entry, Verified, verify};
 pub use trail::{Recorded, page};
@@ -65,6 +67,9 @@ event_types! {
     AbacPolicyCreated     , "abac_policy.created"    , "abac_policy";
     AbacPolicyUpdated     , "abac_policy.updated"    , "abac_policy";
     AbacPolicyDeleted     , "abac_policy.deleted"    , "abac_policy";
+    WebhookCreated        , "webhook.created"        , "webhook";
+    WebhookUpdated        , "webhook.updated"        , "webhook";
+    WebhookDeleted        , "webhook.deleted"        , "webhook";
     EnvironmentCreated    , "environment.created"    , "environment";
     EnvironmentSuspended  , "environment.suspended"  , "environment";
     OrgSettingsUpdated    , "org.settings_updated"   , "organization";
@@ -150,7 +155,8 @@ impl From<&Call> for Origin {
     }
 }
 
-/// Adds the event to its organization's chain, in the transaction of the change itself.
+/// Adds the event to its organization's chain and tells its webhooks, in the transaction of the
+/// change itself.
 pub async fn record(app: &App, tx: &mut PgConnection, origin: impl Into<Origin>, event: Event) -> Result<()> {
     let Origin { org_id, env_id, event_id, actor_id, actor_email, actor_role, source_ip, at } = origin.into();
     let Event { kind, resource_id, changes } = event;
@@ -169,5 +175,6 @@ pub async fn record(app: &App, tx: &mut PgConnection, origin: impl Into<Origin>,
         changes: Value::Object(changes),
         timestamp: at,
     };
-    chain::append(&app.keyring().audit_key(), tx, entry).await
+    let entry = chain::append(&app.keyring().audit_key(), tx, entry).await?;
+    webhooks::tell(app, tx, kind, &entry).await
 }

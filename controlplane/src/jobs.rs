@@ -4,6 +4,9 @@
 //! skip locked`, woken by NOTIFY and polled as a fallback. It runs at least once: a worker that
 //! dies leaves a lock that ends. What fails is tried again after longer and longer waits, and then
 //! kept for people to see.
+//!
+//! Not here: webhook deliveries, which run beside each other on ladders of their own
+//! (`webhooks::work`).
 
 use std::panic::AssertUnwindSafe;
 use std::time::Duration as Wait;
@@ -21,7 +24,7 @@ use crate::authentication::sessions;
 use crate::environments::placement;
 use crate::http::idempotency;
 use crate::runtime::sweeper;
-use crate::{App, Error, Result};
+use crate::{App, Error, Result, webhooks};
 
 /// Waits after the first, second, … failure; after the last one the job has failed.
 const RETRIES: [Duration; 5] =
@@ -44,6 +47,8 @@ pub enum Job {
     SweepIdempotencyKeys,
     /// Times out attempts that nobody keeps alive. Every ten seconds.
     SweepLeases,
+    /// Forgets deliveries that ended long ago. Hourly.
+    SweepWebhookDeliveries,
     /// Places the data plane of a new environment.
     ProvisionEnvironment { env_id: EnvId },
     /// Says that old secrets of a key are about to end.
@@ -54,10 +59,11 @@ pub enum Job {
 
 impl Job {
     /// Jobs that are always in the queue, and how often they run.
-    const PERIODIC: [(Self, Duration); 3] = [
+    const PERIODIC: [(Self, Duration); 4] = [
         (Self::SweepSessions, Duration::hours(1)),
         (Self::SweepIdempotencyKeys, Duration::hours(1)),
         (Self::SweepLeases, sweeper::PERIOD),
+        (Self::SweepWebhookDeliveries, Duration::hours(1)),
     ];
 
     async fn run(&self, app: &App) -> Result<()> {
@@ -65,6 +71,7 @@ impl Job {
             Self::SweepSessions => sessions::sweep(app).await,
             Self::SweepIdempotencyKeys => idempotency::sweep(app).await,
             Self::SweepLeases => sweeper::sweep(app).await,
+            Self::SweepWebhookDeliveries => webhooks::sweep(app).await,
             Self::ProvisionEnvironment { env_id } => placement::provision(app, env_id).await,
             Self::KeyExpiring { key_id, ends } => expiry::say(app, key_id, *ends).await,
             Self::WriteKey { key_id } => resource::write(app, key_id).await,
@@ -125,7 +132,7 @@ pub async fn work(app: App) {
             Err(error) => tracing::warn!(error = %error, "the job queue cannot be read"),
         }
         if listener.is_none() {
-            listener = listen(&app).await;
+            listener = listen(&app, "jobs").await;
         }
         tokio::select! {
             () = app.shutdown().cancelled() => break,
@@ -135,13 +142,15 @@ pub async fn work(app: App) {
     }
 }
 
-async fn listen(app: &App) -> Option<PgListener> {
+/// Hears what is said on a channel; none where there is no connection for it.
+pub(crate) async fn listen(app: &App, channel: &str) -> Option<PgListener> {
     let mut listener = PgListener::connect_with(app.pool()).await.ok()?;
-    listener.listen("jobs").await.ok()?;
+    listener.listen(channel).await.ok()?;
     Some(listener)
 }
 
-async fn hear(listener: Option<&mut PgListener>) -> Result<(), sqlx::Error> {
+/// Waits for the next word, for ever if nobody listens.
+pub(crate) async fn hear(listener: Option<&mut PgListener>) -> Result<(), sqlx::Error> {
     match listener {
         Some(listener) => listener.recv().await.map(|_| ()),
         None => std::future::pending().await,

@@ -37,6 +37,7 @@ mod testing;
 #[cfg(test)]
 mod tests;
 pub mod users;
+pub mod webhooks;
 #[cfg(test)]
 mod worlds;
 
@@ -62,6 +63,7 @@ use crate::publisher::Publisher;
 use crate::query::DataPlanes;
 use crate::resources::Resources;
 use crate::slug::Slugs;
+use crate::webhooks::Courier;
 
 pub use crate::config::Config;
 pub use crate::error::{Error, OnConstraint, Result};
@@ -94,6 +96,7 @@ struct Inner {
     limits: RateLimits,
     key_memory: KeyMemory,
     publisher: Arc<Publisher>,
+    courier: Courier,
     identity: Option<Arc<Current>>,
     data_planes: Option<DataPlanes>,
     started_at: Timestamp,
@@ -109,6 +112,7 @@ impl App {
         let identity = parts.identity.as_ref().map(Current::new).transpose().map_err(Error::internal)?.map(Arc::new);
         Ok(Self(Arc::new(Inner {
             key_memory: KeyMemory::new(&parts.entropy),
+            courier: Courier::new(config.webhook_loopback)?,
             publisher: Arc::new(Publisher::new(pool.clone(), config.secret_key.clone())),
             data_planes: identity.clone().map(DataPlanes::new),
             identity,
@@ -190,6 +194,11 @@ impl App {
         &self.0.publisher
     }
 
+    /// Whoever brings webhook deliveries to their receivers.
+    pub fn courier(&self) -> &Courier {
+        &self.0.courier
+    }
+
     /// The ways to data planes; none without an identity that they know.
     pub fn data_planes(&self) -> Result<&DataPlanes> {
         self.0.data_planes.as_ref().ok_or(Error::ProxyUnreachable)
@@ -268,6 +277,7 @@ pub async fn start(config: Config, parts: Parts) -> Result<Running, StartError> 
     app.tasks().spawn(http::serve::serve(listener, http::router(&app), app.shutdown().clone()));
     jobs::schedule(&app).await?;
     app.tasks().spawn(jobs::work(app.clone()));
+    app.tasks().spawn(webhooks::work(app.clone()));
     tracing::info!(http.listen = %http, "serving");
     Ok(Running { app, http, grpc })
 }

@@ -8,7 +8,7 @@ use contract::{Caller, Scope};
 use crate::http::routes::{Route, Routes};
 use crate::{
     abac_policies, api_keys, audit, authentication, billing, environments, health, organizations, policies, query,
-    runtime, users,
+    runtime, users, webhooks,
 };
 
 pub fn routes() -> Routes {
@@ -23,6 +23,7 @@ pub fn routes() -> Routes {
         .and(audit::routes())
         .and(billing::routes())
         .and(environments::routes())
+        .and(webhooks::routes())
         .and(authentication::routes())
         .and(runtime::routes())
 }

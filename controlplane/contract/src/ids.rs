@@ -69,6 +69,8 @@ ids! {
     /// One query through the pipeline; names its audit entry.
     QueryId,
     EventId,
+    WebhookId,
+    DeliveryId,
     SessionId,
     /// `X-Request-Id`: the caller's own if it is well formed, else ours.
     RequestId,

@@ -2,11 +2,16 @@
 
 use std::fmt;
 
+use aes_gcm::Aes256Gcm;
+use aes_gcm::aead::{Aead, KeyInit, Payload};
 use hkdf::Hkdf;
 use hmac::{Hmac, Mac};
 use sha2::Sha256;
 
-use crate::EnvId;
+use crate::{Entropy, EnvId};
+
+/// Bytes of the nonce before a sealed text.
+const NONCE_BYTES: usize = 12;
 
 /// A value that no log and no error may show.
 #[derive(Clone, PartialEq, Eq)]
@@ -69,6 +74,27 @@ impl Keyring {
         self.derive(&format!("mask:{env_id}"))
     }
 
+    /// A secret that has to be read again, as it may be stored: AES-256-GCM under a fresh nonce.
+    /// It opens only for the record it was sealed for.
+    pub fn seal(&self, record: &str, secret: &Redacted<String>, entropy: &Entropy) -> Result<Vec<u8>, Unsealable> {
+        let nonce = entropy.bytes::<NONCE_BYTES>();
+        let payload = Payload { msg: secret.expose().as_bytes(), aad: record.as_bytes() };
+        let sealed = self.at_rest().encrypt(&nonce.into(), payload).map_err(|_| Unsealable)?;
+        Ok([nonce.as_slice(), &sealed].concat())
+    }
+
+    /// What was sealed for this record under this key, and nothing else.
+    pub fn open(&self, record: &str, sealed: &[u8]) -> Result<Redacted<String>, Unsealable> {
+        let (nonce, text) = sealed.split_first_chunk::<NONCE_BYTES>().ok_or(Unsealable)?;
+        let payload = Payload { msg: text, aad: record.as_bytes() };
+        let secret = self.at_rest().decrypt(&(*nonce).into(), payload).map_err(|_| Unsealable)?;
+        String::from_utf8(secret).map(Redacted::new).map_err(|_| Unsealable)
+    }
+
+    fn at_rest(&self) -> Aes256Gcm {
+        Aes256Gcm::new(&self.derive("at-rest").into())
+    }
+
     fn derive(&self, purpose: &str) -> [u8; 32] {
         let mut out = [0; 32];
         let derived = Hkdf::<Sha256>::new(None, self.0.expose()).expand(purpose.as_bytes(), &mut out);
@@ -77,10 +103,15 @@ impl Keyring {
     }
 }
 
+/// What is stored was sealed under another key or for another record, or was changed since.
+#[derive(Debug, thiserror::Error)]
+#[error("a stored secret cannot be sealed or opened with this installation's secret key")]
+pub struct Unsealable;
+
 /// HMAC-SHA256.
 pub fn hmac_sha256(key: &[u8], parts: &[&[u8]]) -> [u8; 32] {
     // HMAC takes a key of any length; the empty MAC stands only where that would not hold.
-    let Ok(mut mac) = Hmac::<Sha256>::new_from_slice(key) else {
+    let Ok(mut mac) = <Hmac<Sha256> as Mac>::new_from_slice(key) else {
         return [0; 32];
     };
     for part in parts {
@@ -104,6 +135,23 @@ mod tests {
         let keys = [ring.key_pepper(), ring.cursor_key(), ring.mask_key(&"a".into()), ring.mask_key(&"b".into())];
         for (i, key) in keys.iter().enumerate() {
             assert!(keys.iter().skip(i + 1).all(|other| other != key));
+        }
+    }
+
+    #[test]
+    fn a_sealed_secret_opens_for_its_record_and_key_alone() {
+        let (ring, entropy) = (Keyring::new([7; 32]), Entropy::seeded(5));
+        let sealed = ring.seal("webhook:a", &Redacted::new("hush".to_owned()), &entropy).unwrap();
+        assert_eq!(ring.open("webhook:a", &sealed).unwrap().expose(), "hush");
+        assert!(!sealed.windows(4).any(|window| window == b"hush"));
+        assert_ne!(sealed, ring.seal("webhook:a", &Redacted::new("hush".to_owned()), &entropy).unwrap());
+        assert!(ring.open("webhook:b", &sealed).is_err());
+        assert!(Keyring::new([8; 32]).open("webhook:a", &sealed).is_err());
+        for at in 0..sealed.len() {
+            let mut changed = sealed.clone();
+            changed[at] ^= 1;
+            assert!(ring.open("webhook:a", &changed).is_err(), "byte {at}");
+            assert!(ring.open("webhook:a", &sealed[..at]).is_err(), "{at} bytes");
         }
     }
 

@@ -67,7 +67,7 @@ pub async fn rotate(
     let ends = store::retire_secrets(tx, &row.key_id, now + grace, now).await?;
     store::insert_secret(tx, &row.key_id, minted, now).await?;
     let before = json!({"prefix": row.prefix});
-    let after = json!({"prefix": minted.prefix, "old_key_expires_at": ends});
+    let after = json!({"name": row.name, "prefix": minted.prefix, "old_key_expires_at": ends});
     let event = Event::new(EventType::KeyRotated, row.key_id.clone()).before(before).after(after);
     events::record(app, tx, origin, event).await?;
     expiry::announce(tx, app, &row.key_id, ends).await?;

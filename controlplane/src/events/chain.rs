@@ -62,8 +62,8 @@ fn seal(key: &[u8], org_id: &OrgId, sequence: i64, hash: &str) -> [u8; 32] {
     hmac_sha256(key, &[format!("sluice.audit.head.v1\n{org_id}\n{sequence}\n{hash}").as_bytes()])
 }
 
-/// Appends under the lock of the chain's head; sets the entry's sequence.
-pub(super) async fn append(key: &[u8], tx: &mut PgConnection, mut entry: Entry) -> Result<()> {
+/// Appends under the lock of the chain's head; answers the entry with its sequence.
+pub(super) async fn append(key: &[u8], tx: &mut PgConnection, mut entry: Entry) -> Result<Entry> {
     let org_id = entry.org_id.clone();
     let genesis_seal = seal(key, &org_id, 0, GENESIS);
     // The first event of a chain makes its head; two firsts meet at the primary key, and wait.
@@ -91,7 +91,7 @@ pub(super) async fn append(key: &[u8], tx: &mut PgConnection, mut entry: Entry) 
     )
     .execute(&mut *tx)
     .await?;
-    Ok(())
+    Ok(entry)
 }
 
 async fn insert(tx: &mut PgConnection, entry: &Entry, hash: &str, previous_hash: &str) -> Result<()> {

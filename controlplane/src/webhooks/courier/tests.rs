@@ -1,0 +1,94 @@
+use tokio::sync::Notify;
+
+use super::*;
+use crate::webhooks::receiver::{Receiver, Reply};
+
+async fn bring(courier: &Courier, url: &str) -> Receipt {
+    let (secret, event_id) = (Redacted::new("a secret of the test".to_owned()), EventId::from("evt"));
+    let parcel = Parcel {
+        url,
+        secret: &secret,
+        event_id: &event_id,
+        event_type: "key.created",
+        body: b"{}".to_vec(),
+        attempt: 1,
+        now: chrono::DateTime::UNIX_EPOCH,
+    };
+    courier.bring(parcel).await
+}
+
+#[tokio::test]
+async fn what_is_not_2xx_is_no_success_and_a_redirect_is_not_followed() {
+    let (mut receiver, mut other) = (Receiver::start().await, Receiver::start().await);
+    let courier = Courier::new(true).unwrap();
+    for (reply, accepted) in [
+        (Reply::Status(200), true),
+        (Reply::Status(204), true),
+        (Reply::Status(301), false),
+        (Reply::Status(404), false),
+        (Reply::Status(500), false),
+        (Reply::Redirect(other.url()), false),
+    ] {
+        receiver.replies(reply.clone());
+        let receipt = bring(&courier, &receiver.url()).await;
+        assert_eq!((receipt.accepted(), receipt.status.is_some()), (accepted, true), "{reply:?}");
+    }
+    assert_eq!((receiver.got().len(), other.got().len()), (6, 0));
+}
+
+#[tokio::test]
+async fn a_receiver_that_thinks_too_long_is_left() {
+    let receiver = Receiver::start().await;
+    receiver.replies(Reply::Held(Arc::new(Notify::new())));
+    let courier = Courier::within(true, Duration::from_millis(50)).unwrap();
+    let receipt = bring(&courier, &receiver.url()).await;
+    assert_eq!((receipt.status, receipt.error), (None, Some("the receiver did not answer in time")));
+}
+
+/// A URL that got past the first look, in a database written to by hand.
+#[tokio::test]
+async fn this_machine_is_not_reached_whatever_the_url() {
+    let mut receiver = Receiver::start().await;
+    let courier = Courier::new(false).unwrap();
+    assert_eq!(bring(&courier, &receiver.url()).await.error, Some("the URL is not one that may be sent to"));
+    assert!(receiver.got().is_empty());
+}
+
+/// The name leads here, whatever was thought of it before: the connection is not made.
+#[tokio::test]
+async fn a_name_that_has_become_an_address_of_ours_is_not_connected_to() {
+    let mut receiver = Receiver::start().await;
+    let courier = Courier::new(false).unwrap();
+    let url = format!("http://localhost:{}/", receiver.address.port()).parse().unwrap();
+    let (secret, event_id) = (Redacted::new("s".to_owned()), EventId::from("evt"));
+    let (event_type, now) = ("key.created", chrono::DateTime::UNIX_EPOCH);
+    let parcel =
+        Parcel { url: "", secret: &secret, event_id: &event_id, event_type, body: Vec::new(), attempt: 1, now };
+    assert_eq!(courier.post(url, parcel).await, (None, Some("the name has no public address")));
+    assert!(receiver.got().is_empty());
+}
+
+#[tokio::test]
+async fn where_nobody_listens_nothing_is_delivered() {
+    let receiver = Receiver::start().await;
+    let url = receiver.url();
+    drop(receiver);
+    let receipt = bring(&Courier::new(true).unwrap(), &url).await;
+    assert_eq!(receipt.status, None);
+    assert!(receipt.error.is_some());
+}
+
+/// Values computed with Python's `hmac`.
+#[test]
+fn the_signature_is_the_specifications() {
+    let secret = Redacted::new("whsec_test".to_owned());
+    assert_eq!(
+        signature(&secret, br#"{"a":1}"#),
+        "sha256=51426af50a41dd7ff2cd3f116594734766d4018d15d6fb07169aee5d2959adf5"
+    );
+    let secret = Redacted::new(format!("whsec_{}", STANDARD.encode([7; 32])));
+    assert_eq!(
+        standard_signature(&secret, &EventId::from("evt_1"), "1790000000", br#"{"a":1}"#),
+        "v1,GzJZkRLzgU2oOMM3ec+VP7y2WElQeJAiPG0BeFH5EH8="
+    );
+}

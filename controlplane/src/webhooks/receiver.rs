@@ -1,0 +1,99 @@
+//! A receiver for tests: a real HTTP server on loopback that answers as it is told, and shows what
+//! reached it.
+
+use std::net::SocketAddr;
+use std::sync::{Arc, Mutex};
+
+use axum::Router;
+use axum::body::Bytes;
+use axum::extract::State;
+use axum::http::{HeaderMap, StatusCode, header::LOCATION};
+use axum::response::{IntoResponse, Response};
+use serde_json::Value;
+use tokio::net::TcpListener;
+use tokio::sync::{Notify, mpsc};
+
+/// What a receiver does with a request.
+#[derive(Debug, Clone)]
+pub enum Reply {
+    Status(u16),
+    Redirect(String),
+    /// 200, when it is released.
+    Held(Arc<Notify>),
+}
+
+/// A request as it came.
+#[derive(Debug)]
+pub struct Got {
+    pub headers: HeaderMap,
+    pub bytes: Bytes,
+}
+
+impl Got {
+    pub fn header(&self, name: &str) -> &str {
+        self.headers[name].to_str().unwrap()
+    }
+
+    pub fn body(&self) -> Value {
+        serde_json::from_slice(&self.bytes).unwrap()
+    }
+}
+
+pub struct Receiver {
+    pub address: SocketAddr,
+    reply: Arc<Mutex<Reply>>,
+    arrived: mpsc::UnboundedReceiver<Got>,
+    server: tokio::task::JoinHandle<()>,
+}
+
+type Shared = (Arc<Mutex<Reply>>, mpsc::UnboundedSender<Got>);
+
+impl Receiver {
+    #[expect(clippy::disallowed_methods, reason = "ends with the receiver")]
+    pub async fn start() -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = listener.local_addr().unwrap();
+        let reply = Arc::new(Mutex::new(Reply::Status(204)));
+        let (sender, arrived) = mpsc::unbounded_channel();
+        let router = Router::new().fallback(receive).with_state((Arc::clone(&reply), sender));
+        let server = tokio::spawn(async move { axum::serve(listener, router).await.unwrap() });
+        Self { address, reply, arrived, server }
+    }
+
+    pub fn url(&self) -> String {
+        format!("http://{}/hook", self.address)
+    }
+
+    pub fn replies(&self, reply: Reply) {
+        *self.reply.lock().unwrap() = reply;
+    }
+
+    /// What has come and was not yet looked at.
+    pub fn got(&mut self) -> Vec<Got> {
+        std::iter::from_fn(|| self.arrived.try_recv().ok()).collect()
+    }
+
+    /// Waits for the next one.
+    pub async fn next(&mut self) -> Got {
+        self.arrived.recv().await.unwrap()
+    }
+}
+
+impl Drop for Receiver {
+    fn drop(&mut self) {
+        self.server.abort();
+    }
+}
+
+async fn receive(State((reply, arrived)): State<Shared>, headers: HeaderMap, bytes: Bytes) -> Response {
+    arrived.send(Got { headers, bytes }).unwrap();
+    let reply = reply.lock().unwrap().clone();
+    match reply {
+        Reply::Status(status) => StatusCode::from_u16(status).unwrap().into_response(),
+        Reply::Redirect(to) => (StatusCode::TEMPORARY_REDIRECT, [(LOCATION, to)]).into_response(),
+        Reply::Held(released) => {
+            released.notified().await;
+            StatusCode::OK.into_response()
+        }
+    }
+}

@@ -1,0 +1,236 @@
+//! What the two surfaces differ in, and the states of a webhook and of a delivery.
+
+use chrono::Duration;
+
+/// Delays before each attempt. "A non-2xx reply is retried with delays of 1 minute, 5 minutes, 30
+/// minutes, 2 hours, 12 hours."
+const ORGANIZATION_LADDER: [Duration; 6] = [
+    Duration::zero(),
+    Duration::minutes(1),
+    Duration::minutes(5),
+    Duration::minutes(30),
+    Duration::hours(2),
+    Duration::hours(12),
+];
+
+/// "Attempts at immediate, 30 seconds, 2 minutes, 10 minutes, 30 minutes, 1 hour after the previous
+/// (6 attempts)."
+const NOTICES_LADDER: [Duration; 6] = [
+    Duration::zero(),
+    Duration::seconds(30),
+    Duration::minutes(2),
+    Duration::minutes(10),
+    Duration::minutes(30),
+    Duration::hours(1),
+];
+
+/// "Event types a subscription can name", of the organization's webhooks.
+const ORGANIZATION_TYPES: &[&str] = &[
+    "key.created",
+    "key.rotated",
+    "key.expiring",
+    "key.revoked",
+    "user.invited",
+    "user.accepted",
+    "user.removed",
+    "user.role_changed",
+    "user.suspended",
+    "policy.created",
+    "policy.updated",
+    "policy.deleted",
+    ANY_POLICY_CHANGE,
+    "billing.warning",
+    "billing.critical",
+    "billing.quota_exceeded",
+    "billing.period_reset",
+    "jit.requested",
+    "jit.approved",
+    "jit.denied",
+    "jit.revoked",
+    "jit.expired",
+    "environment.created",
+    "environment.promoted",
+    "environment.suspended",
+    "auth.failed",
+    "auth.mfa_enrolled",
+    "sso.configured",
+];
+
+/// "The name `policy.changed` also appears in a sample subscription": it means the three
+/// `policy.*`, and is never sent as a type.
+const ANY_POLICY_CHANGE: &str = "policy.changed";
+
+/// Of the delivery contract.
+const NOTICES_TYPES: &[&str] = &[
+    "trigger.fired",
+    "trigger.error",
+    "billing.usage_threshold",
+    "billing.subscription_updated",
+    "agent.key_rotated",
+    "agent.key_revoked",
+    "branch.merged",
+    "system.maintenance",
+];
+
+/// Which webhooks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Surface {
+    /// `/v1/organizations/{org_id}/webhooks`.
+    Organization,
+    /// `/v1/webhooks`: "for triggers, billing and system notices".
+    Notices,
+}
+
+impl Surface {
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Organization => "organization",
+            Self::Notices => "notices",
+        }
+    }
+
+    pub fn parse(text: &str) -> Option<Self> {
+        [Self::Organization, Self::Notices].into_iter().find(|surface| surface.as_str() == text)
+    }
+
+    /// The names a subscription can have.
+    pub const fn types(self) -> &'static [&'static str] {
+        match self {
+            Self::Organization => ORGANIZATION_TYPES,
+            Self::Notices => NOTICES_TYPES,
+        }
+    }
+
+    /// The names of subscriptions that want this type.
+    pub fn subscriptions(self, event_type: &str) -> Vec<String> {
+        let mut names = vec![event_type.to_owned()];
+        if self == Self::Organization && event_type.starts_with("policy.") {
+            names.push(ANY_POLICY_CHANGE.to_owned());
+        }
+        names
+    }
+
+    /// Delays before each attempt.
+    pub const fn ladder(self) -> &'static [Duration; 6] {
+        match self {
+            Self::Organization => &ORGANIZATION_LADDER,
+            Self::Notices => &NOTICES_LADDER,
+        }
+    }
+
+    /// How long after the `attempts`th failed attempt the next one is due; `None` after the last.
+    pub fn wait_after(self, attempts: i32) -> Option<Duration> {
+        usize::try_from(attempts).ok().and_then(|next| self.ladder().get(next)).copied()
+    }
+
+    /// "After 5 failed retries the webhook is `failed`"; on the other surface only "the event is
+    /// marked failed in the delivery log".
+    pub const fn fails_whole(self) -> bool {
+        matches!(self, Self::Organization)
+    }
+}
+
+macro_rules! states {
+    ($(#[$doc:meta])* $name:ident { $($variant:ident, $text:literal;)+ }) => {
+        $(#[$doc])*
+        #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+        pub enum $name { $($variant),+ }
+
+        impl $name {
+            pub const ALL: &'static [Self] = &[$(Self::$variant),+];
+
+            pub const fn as_str(self) -> &'static str { match self { $(Self::$variant => $text),+ } }
+
+            pub fn parse(text: &str) -> Option<Self> {
+                Self::ALL.iter().copied().find(|state| state.as_str() == text)
+            }
+        }
+    };
+}
+
+states! {
+    /// "`status` (`active`, `failed`)": a failed one receives nothing.
+    WebhookStatus { Active, "active"; Failed, "failed"; }
+}
+
+states! {
+    /// Where one event for one webhook has got to.
+    DeliveryStatus { Pending, "pending"; Delivered, "delivered"; Failed, "failed"; }
+}
+
+/// What moves a webhook.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum WebhookTrigger {
+    RetriesExhausted,
+    Updated,
+    TestSucceeded,
+}
+
+impl WebhookStatus {
+    /// "`active`, 5 failed retries, `failed`: no deliveries until the endpoint is updated or a test
+    /// succeeds."
+    pub const fn after(self, trigger: WebhookTrigger) -> Self {
+        match trigger {
+            WebhookTrigger::RetriesExhausted => Self::Failed,
+            WebhookTrigger::Updated | WebhookTrigger::TestSucceeded => Self::Active,
+        }
+    }
+}
+
+/// What moves a delivery.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum DeliveryTrigger {
+    Accepted,
+    Exhausted,
+    Replayed,
+}
+
+impl DeliveryStatus {
+    /// `None`: not from here.
+    pub const fn after(self, trigger: DeliveryTrigger) -> Option<Self> {
+        match (self, trigger) {
+            (Self::Pending, DeliveryTrigger::Accepted) => Some(Self::Delivered),
+            (Self::Pending, DeliveryTrigger::Exhausted) => Some(Self::Failed),
+            (Self::Failed, DeliveryTrigger::Replayed) => Some(Self::Pending),
+            _ => None,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn both_ladders_are_the_specifications() {
+        let seconds = |surface: Surface| surface.ladder().map(|delay| delay.num_seconds());
+        assert_eq!(seconds(Surface::Organization), [0, 60, 300, 1_800, 7_200, 43_200]);
+        assert_eq!(seconds(Surface::Notices), [0, 30, 120, 600, 1_800, 3_600]);
+        for surface in [Surface::Organization, Surface::Notices] {
+            assert_eq!((surface.wait_after(5).is_some(), surface.wait_after(6)), (true, None));
+        }
+    }
+
+    #[test]
+    fn a_delivery_moves_as_the_table_says_and_no_other_way() {
+        use DeliveryStatus::{Delivered, Failed, Pending};
+        use DeliveryTrigger::{Accepted, Exhausted, Replayed};
+        let table = [
+            (Pending, [Some(Delivered), Some(Failed), None]),
+            (Delivered, [None, None, None]),
+            (Failed, [None, None, Some(Pending)]),
+        ];
+        for (from, to) in table {
+            assert_eq!([Accepted, Exhausted, Replayed].map(|trigger| from.after(trigger)), to, "{from:?}");
+        }
+    }
+
+    #[test]
+    fn a_webhook_fails_when_its_retries_are_used_up_and_comes_back_by_update_or_test() {
+        use WebhookTrigger::{RetriesExhausted, TestSucceeded, Updated};
+        for from in WebhookStatus::ALL {
+            let to = [RetriesExhausted, Updated, TestSucceeded].map(|trigger| from.after(trigger).as_str());
+            assert_eq!(to, ["failed", "active", "active"], "{from:?}");
+        }
+    }
+}
