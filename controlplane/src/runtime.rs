@@ -9,11 +9,14 @@
 //! the task first, then the attempt.
 
 mod actor;
+mod artifacts;
 mod attempts;
 mod clock;
+mod decisions;
 mod events;
 mod failures;
 mod fields;
+mod invocations;
 mod listing;
 pub mod sweeper;
 mod tasks;
@@ -26,8 +29,16 @@ pub const PREFIX: &str = "/v2/";
 pub use attempts::HEARTBEAT;
 
 pub fn routes() -> Routes {
-    Routes::new().and(tasks::routes()).and(attempts::routes()).and(events::routes())
+    Routes::new()
+        .and(tasks::routes())
+        .and(attempts::routes())
+        .and(decisions::routes())
+        .and(invocations::routes())
+        .and(artifacts::routes())
+        .and(events::routes())
 }
 
+#[cfg(test)]
+mod history;
 #[cfg(test)]
 pub(crate) mod tests;

@@ -76,6 +76,7 @@ impl AttemptStatus {
 
 /// An attempt as it is stored and, but for what is skipped, answered.
 #[derive(Debug, Clone, Serialize)]
+#[expect(clippy::struct_field_names, reason = "named as on the wire")]
 pub struct Attempt {
     pub id: String,
     pub org_id: String,

@@ -60,3 +60,24 @@ pub fn integer(field: &'static str, given: i64, least: i32, most: i32) -> Result
         Error::invalid(field, format!("{least}..{most}"), message)
     })
 }
+
+/// A number from 0 to 1.
+pub fn share(field: &'static str, given: f64) -> Result<f64> {
+    let fits = (0.0..=1.0).contains(&given);
+    fits.then_some(given).ok_or_else(|| Error::invalid(field, "0..1", format!("`{field}` is a number from 0 to 1")))
+}
+
+/// Largest sum of money and largest count that one record may claim.
+const AMOUNT_MAX: f64 = 1e9;
+const COUNT_MAX: i64 = 1_000_000_000_000;
+
+/// A sum of money.
+pub fn amount(field: &'static str, given: f64) -> Result<f64> {
+    let fits = (0.0..=AMOUNT_MAX).contains(&given);
+    fits.then_some(given).ok_or_else(|| Error::invalid(field, "0..", format!("`{field}` is a number of at least 0")))
+}
+
+pub fn count(field: &'static str, given: i64) -> Result<i64> {
+    let fits = (0..=COUNT_MAX).contains(&given);
+    fits.then_some(given).ok_or_else(|| Error::invalid(field, "0..", format!("`{field}` is an integer of at least 0")))
+}

@@ -35,7 +35,7 @@ pub struct Completion {
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Failure {
+pub struct Surrender {
     lease_token: String,
     failure_reason: Option<String>,
     failure_kind: Option<FailureKind>,
@@ -56,10 +56,10 @@ pub async fn complete(cx: Call, Json(completion): Json<Completion>) -> Result<Js
     finish(&cx, &attempt_id, &lease_token, ending, result).await.map(Json)
 }
 
-pub async fn fail(cx: Call, Json(failure): Json<Failure>) -> Result<Json<Value>> {
+pub async fn fail(cx: Call, Json(surrender): Json<Surrender>) -> Result<Json<Value>> {
     let attempt_id: String = cx.id("attempt_id")?;
-    let ending = ending(Outcome::Failed, failure.failure_reason.as_deref(), failure.failure_kind)?;
-    finish(&cx, &attempt_id, &failure.lease_token, ending, None).await.map(Json)
+    let ending = ending(Outcome::Failed, surrender.failure_reason.as_deref(), surrender.failure_kind)?;
+    finish(&cx, &attempt_id, &surrender.lease_token, ending, None).await.map(Json)
 }
 
 /// "`failure_reason` string when failed."

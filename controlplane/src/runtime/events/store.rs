@@ -25,18 +25,18 @@ macro_rules! events {
 /// What an event is about.
 #[derive(Debug, Clone, Copy)]
 pub struct About<'a> {
-    org_id: &'a str,
-    task_id: &'a str,
-    attempt_id: Option<&'a str>,
+    org: &'a str,
+    task: &'a str,
+    attempt: Option<&'a str>,
 }
 
 impl<'a> About<'a> {
     pub fn task(task: &'a Task) -> Self {
-        Self { org_id: &task.org_id, task_id: &task.id, attempt_id: None }
+        Self { org: &task.org_id, task: &task.id, attempt: None }
     }
 
     pub fn attempt(attempt: &'a Attempt) -> Self {
-        Self { org_id: &attempt.org_id, task_id: &attempt.task_id, attempt_id: Some(&attempt.id) }
+        Self { org: &attempt.org_id, task: &attempt.task_id, attempt: Some(&attempt.id) }
     }
 }
 
@@ -76,9 +76,9 @@ pub async fn add(
            select $1, $2, $3, $4, number, $5, $6, $7, $8 from (table attempt union all table task) counted
            returning id, task_id, attempt_id, sequence_num, kind, payload, actor, created_at, position"#,
         ids::fresh(now, app.entropy()),
-        about.org_id,
-        about.task_id,
-        about.attempt_id,
+        about.org,
+        about.task,
+        about.attempt,
         kind,
         payload,
         actor,

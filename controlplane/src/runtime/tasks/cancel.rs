@@ -19,14 +19,14 @@ pub struct Cancellation {
 
 /// The task's own fields stand at the top as well.
 #[derive(Debug, Serialize)]
-pub struct Cancelled {
+pub struct Closed {
     #[serde(flatten)]
     answer: Answer,
     task: Task,
     cancelled_attempts: Vec<String>,
 }
 
-pub async fn cancel(cx: Call, MaybeJson(body): MaybeJson<Cancellation>) -> Result<Json<Cancelled>> {
+pub async fn cancel(cx: Call, MaybeJson(body): MaybeJson<Cancellation>) -> Result<Json<Closed>> {
     let reason = fields::maybe_prose("reason", body.reason.as_deref())?;
     let mut tx = cx.begin().await?;
     let mut task = store::lock(&mut tx, cx.org_id(), &cx.id::<String>("task_id")?).await?;
@@ -49,5 +49,5 @@ pub async fn cancel(cx: Call, MaybeJson(body): MaybeJson<Cancellation>) -> Resul
     }
     let answer = Answer::of(&mut tx, task.clone()).await?;
     tx.commit().await?;
-    Ok(Json(Cancelled { answer, task, cancelled_attempts }))
+    Ok(Json(Closed { answer, task, cancelled_attempts }))
 }

@@ -1,5 +1,6 @@
 //! `GET …/detail`: a task and all that belongs to it "in one response".
 
+use contract::Timestamp;
 use serde::{Deserialize, Serialize};
 
 use super::http::Answer;
@@ -7,9 +8,12 @@ use super::store;
 use crate::Result;
 use crate::http::call::Call;
 use crate::http::json::{Json, Query};
+use crate::runtime::artifacts::{self, Artifact};
 use crate::runtime::attempts::{self, Attempt};
+use crate::runtime::decisions::{self, Decision};
 use crate::runtime::events::{self, WorkflowEvent};
-use crate::runtime::fields;
+use crate::runtime::invocations::{self, Invocation};
+use crate::runtime::{clock, fields};
 
 const EVENTS_MAX: i32 = 1_000;
 
@@ -23,7 +27,34 @@ pub struct Detail {
     #[serde(flatten)]
     answer: Answer,
     attempts: Vec<Attempt>,
+    decisions: Vec<Decision>,
+    invocations: Vec<Invocation>,
+    artifacts: Vec<Artifact>,
     events: Vec<WorkflowEvent>,
+    totals: Totals,
+}
+
+/// What the task has taken so far.
+#[derive(Debug, Serialize)]
+struct Totals {
+    cost_usd: f64,
+    tokens: i64,
+    duration_ms: i64,
+}
+
+impl Totals {
+    fn of(attempts: &[Attempt], invocations: &[Invocation], now: Timestamp) -> Self {
+        let tokens = |call: &Invocation| call.input_tokens.saturating_add(call.output_tokens);
+        let worked = |attempt: &Attempt| {
+            let ended = attempt.completed_at.unwrap_or(now);
+            attempt.started_at.map_or(0, |started| (ended - started).num_milliseconds().max(0))
+        };
+        Self {
+            cost_usd: invocations.iter().map(|call| call.cost_usd).sum(),
+            tokens: invocations.iter().map(tokens).fold(0, i64::saturating_add),
+            duration_ms: attempts.iter().map(worked).fold(0, i64::saturating_add),
+        }
+    }
 }
 
 pub async fn get(cx: Call, Query(extent): Query<Extent>) -> Result<Json<Detail>> {
@@ -33,7 +64,11 @@ pub async fn get(cx: Call, Query(extent): Query<Extent>) -> Result<Json<Detail>>
     sqlx::query!("set transaction isolation level repeatable read, read only").execute(&mut *tx).await?;
     let task = store::find(&mut tx, cx.org_id(), &cx.id::<String>("task_id")?).await?;
     let attempts = attempts::of_task(&mut tx, &task.id).await?;
+    let decisions = decisions::of_task(&mut tx, &task.id).await?;
+    let invocations = invocations::of_task(&mut tx, &task.id).await?;
+    let artifacts = artifacts::of_task(&mut tx, &task.id).await?;
     let events = events::newest_of_task(&mut tx, &task.id, max_events).await?;
+    let totals = Totals::of(&attempts, &invocations, clock::now(&mut tx).await?);
     let answer = Answer::of(&mut tx, task).await?;
-    Ok(Json(Detail { answer, attempts, events }))
+    Ok(Json(Detail { answer, attempts, decisions, invocations, artifacts, events, totals }))
 }

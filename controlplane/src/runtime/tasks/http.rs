@@ -22,7 +22,7 @@ pub struct Answer {
 
 impl Answer {
     pub async fn of(conn: &mut PgConnection, task: Task) -> Result<Self> {
-        let latest_attempt = attempts::latest(conn, &[task.id.clone()]).await?.pop();
+        let latest_attempt = attempts::latest(conn, std::slice::from_ref(&task.id)).await?.pop();
         Ok(Self { task, latest_attempt })
     }
 }
