@@ -1,11 +1,13 @@
 //! What data planes call: `Watch`, `Report`, `Reserve` (proto/governance.proto), over mutual TLS.
 //!
 //! "The certificate names the environment, and every call is served for that environment only."
-//! The operator calls on the same listener under a name of its own (`keys`).
+//! The operator calls on the same listener under a name of its own (`keys`, `owners`).
 
 mod incoming;
 pub mod keys;
+mod owners;
 
+use std::net::SocketAddr;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
@@ -40,11 +42,13 @@ pub async fn serve(app: App, listener: TcpListener, identity: Arc<Current>) -> R
     let shutdown = app.shutdown().clone();
     let links = incoming::incoming(&app, listener, identity);
     let keys = keys::service(app.clone());
+    let owners = owners::service(app.clone());
     let governance = GovernanceServer::new(DataPlanes { app }).max_decoding_message_size(MESSAGE_BYTES_MAX);
     Server::builder()
         .http2_keepalive_interval(Some(KEEPALIVE))
         .add_service(governance)
         .add_service(keys)
+        .add_service(owners)
         .serve_with_incoming_shutdown(links, shutdown.cancelled_owned())
         .await
 }
@@ -61,12 +65,11 @@ impl Service for DataPlanes {
     type ReportStream = Reply<Ack>;
 
     async fn watch(&self, request: Request<WatchRequest>) -> Result<Response<Self::WatchStream>, Status> {
-        let env_id = environment(&request)?;
+        let (env_id, peer) = (environment(&request)?, peer(&request)?);
         let have = request.into_inner().have_version;
         let followed = self.app.publisher().follow(&env_id).await.map_err(|error| refused(&error))?;
         let receiver = followed.ok_or_else(|| Status::not_found("no such environment"))?;
-        let attached = self.app.publisher().attach(&env_id);
-        self.app.publisher().applied(&env_id, have);
+        let attached = self.app.publisher().attach(&env_id, peer, have);
         let news = WatchStream::new(receiver)
             .filter(move |governance| futures::future::ready(governance.version > have))
             .map(move |governance| {
@@ -78,8 +81,8 @@ impl Service for DataPlanes {
     }
 
     async fn applied(&self, request: Request<AppliedRequest>) -> Result<Response<AppliedReply>, Status> {
-        let env_id = environment(&request)?;
-        self.app.publisher().applied(&env_id, request.into_inner().version);
+        let (env_id, peer) = (environment(&request)?, peer(&request)?);
+        self.app.publisher().applied(&env_id, peer, request.into_inner().version);
         Ok(Response::new(AppliedReply {}))
     }
 
@@ -145,6 +148,11 @@ fn log_name(log: String) -> Result<String, Status> {
     let fits =
         (1..=64).contains(&log.len()) && log.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'-' || b == b'_');
     if fits { Ok(log) } else { Err(Status::invalid_argument("a log is named by 1 to 64 of A-Z, a-z, 0-9, - and _")) }
+}
+
+/// The connection: of several data planes of one environment, each has its own.
+fn peer<T>(request: &Request<T>) -> Result<SocketAddr, Status> {
+    request.remote_addr().ok_or_else(|| Status::internal("a connection without an address"))
 }
 
 /// The environment that the caller's certificate names.

@@ -6,6 +6,8 @@
 //! comparing versions every [`SWEEP`].
 
 use std::collections::{BTreeSet, HashMap};
+use std::net::SocketAddr;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -31,27 +33,46 @@ pub struct Publisher {
     keyring: Keyring,
     channels: Mutex<HashMap<EnvId, Channel>>,
     attached: Mutex<HashMap<EnvId, Attached>>,
+    streams: AtomicU64,
 }
 
-/// The data planes of one environment that follow here, and the version they have said they rule by.
+/// The data planes of one environment that follow here: its own, and while one takes over from
+/// another both of them.
 #[derive(Default)]
 struct Attached {
-    streams: usize,
+    streams: Vec<Following>,
+    /// What each of them rules by, at least.
     applied: watch::Sender<u64>,
+}
+
+/// One stream of snapshots, the connection it came by, and the version that was said to rule there.
+struct Following {
+    number: u64,
+    peer: SocketAddr,
+    applied: u64,
+}
+
+impl Attached {
+    fn tell(&self) {
+        let least = self.streams.iter().map(|stream| stream.applied).min().unwrap_or_default();
+        self.applied.send_if_modified(|held| std::mem::replace(held, least) != least);
+    }
 }
 
 /// Counts one stream of snapshots until it is dropped.
 pub struct Stream {
     publisher: Arc<Publisher>,
     env_id: EnvId,
+    number: u64,
 }
 
 impl Drop for Stream {
     fn drop(&mut self) {
         let mut attached = self.publisher.attached();
         if let Some(entry) = attached.get_mut(&self.env_id) {
-            entry.streams = entry.streams.saturating_sub(1);
-            if entry.streams == 0 {
+            entry.streams.retain(|stream| stream.number != self.number);
+            entry.tell();
+            if entry.streams.is_empty() {
                 attached.remove(&self.env_id);
             }
         }
@@ -60,7 +81,7 @@ impl Drop for Stream {
 
 impl Publisher {
     pub fn new(pool: PgPool, keyring: Keyring) -> Self {
-        Self { pool, keyring, channels: Mutex::default(), attached: Mutex::default() }
+        Self { pool, keyring, channels: Mutex::default(), attached: Mutex::default(), streams: AtomicU64::new(0) }
     }
 
     /// The environment's snapshots from now on, the present one first. Absent environment: `None`.
@@ -78,24 +99,28 @@ impl Publisher {
         Ok(Some(receiver))
     }
 
-    /// From now on changes of this environment are waited for, as long as the stream lives.
-    pub fn attach(self: &Arc<Self>, env_id: &EnvId) -> Stream {
-        self.attached().entry(env_id.clone()).or_default().streams += 1;
-        Stream { publisher: Arc::clone(self), env_id: env_id.clone() }
+    /// From now on changes of this environment are waited for, as long as the stream lives. Who
+    /// follows comes from `peer`, and rules by `have`.
+    pub fn attach(self: &Arc<Self>, env_id: &EnvId, peer: SocketAddr, have: u64) -> Stream {
+        let number = self.streams.fetch_add(1, Ordering::Relaxed);
+        let mut attached = self.attached();
+        let entry = attached.entry(env_id.clone()).or_default();
+        entry.streams.push(Following { number, peer, applied: have });
+        entry.tell();
+        Stream { publisher: Arc::clone(self), env_id: env_id.clone(), number }
     }
 
-    /// A data plane of the environment rules by this version.
-    pub fn applied(&self, env_id: &EnvId, version: u64) {
-        if let Some(entry) = self.attached().get(env_id) {
-            entry.applied.send_if_modified(|held| {
-                let is_news = version > *held;
-                *held = version.max(*held);
-                is_news
-            });
+    /// The data plane that follows from `peer` rules by this version.
+    pub fn applied(&self, env_id: &EnvId, peer: SocketAddr, version: u64) {
+        if let Some(entry) = self.attached().get_mut(env_id) {
+            for stream in entry.streams.iter_mut().filter(|stream| stream.peer == peer) {
+                stream.applied = version.max(stream.applied);
+            }
+            entry.tell();
         }
     }
 
-    /// Waits until the data plane that follows here rules by `version`, a moment at most: one that
+    /// Waits until every data plane that follows here rules by `version`, a moment at most: one that
     /// is away or slow learns of the change when it can, and is not waited for.
     pub async fn in_force(&self, env_id: &EnvId, version: u64) {
         let applied = self.attached().get(env_id).map(|entry| entry.applied.subscribe());
@@ -196,5 +221,33 @@ impl Publisher {
 
     fn locked(&self) -> std::sync::MutexGuard<'_, HashMap<EnvId, Channel>> {
         self.channels.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use futures::FutureExt;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn a_change_is_in_force_when_all_who_follow_have_applied_it() {
+        let pool = PgPool::connect_lazy("postgresql://nobody@localhost/none").unwrap();
+        let publisher = Arc::new(Publisher::new(pool, Keyring::new([7; 32])));
+        let env_id = EnvId::from("e");
+        let [old, parked] = ["10.0.0.1:1", "10.0.0.2:1"].map(|peer| peer.parse::<SocketAddr>().unwrap());
+        let is_in_force = || publisher.in_force(&env_id, 5).now_or_never().is_some();
+        assert!(is_in_force(), "nobody follows: nobody is waited for");
+        let _first = publisher.attach(&env_id, old, 4);
+        let second = publisher.attach(&env_id, parked, 4);
+        publisher.applied(&env_id, parked, 5);
+        assert!(!is_in_force(), "the old one still rules by the rules before");
+        publisher.applied(&env_id, old, 5);
+        publisher.applied(&env_id, old, 3);
+        assert!(is_in_force(), "a late word of an older version takes nothing back");
+        let third = publisher.attach(&env_id, parked, 2);
+        assert!(!is_in_force());
+        drop((second, third));
+        assert!(is_in_force(), "who is gone is not waited for");
     }
 }

@@ -18,6 +18,7 @@ mod governed;
 mod http;
 mod invitations;
 mod membership;
+pub(crate) mod ownership;
 pub(crate) mod store;
 #[cfg(test)]
 mod tests;

@@ -233,6 +233,18 @@ async fn the_statements_of_one_query_stand_and_fall_together() {
 }
 
 #[tokio::test]
+async fn a_table_made_of_a_query_tells_how_many_rows_it_has() {
+    let wired = wired().await;
+    let client = wired.owner().await;
+    assert_eq!(simple(&client, "create table copied as select id from customer").await, ["(3)"]);
+    let created = client.execute("create table again as select id from customer where id > $1", &[&1_i32]).await;
+    assert_eq!(created.unwrap(), 2);
+    assert_eq!(simple(&client, "create table empty (id integer)").await, ["(0)"]);
+    assert_eq!(simple(&client, "drop table copied; select count(*) from again").await, ["(0)", "2", "(1)"]);
+    wired.stop().await;
+}
+
+#[tokio::test]
 async fn a_portal_gives_a_few_rows_at_a_time_beside_other_statements() {
     let wired = wired().await;
     let mut client = wired.owner().await;

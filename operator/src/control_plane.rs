@@ -1,4 +1,4 @@
-//! Talks to the control plane about keys: gRPC over mutual TLS, under a certificate that the
+//! Talks to the control plane about keys and owners: gRPC over mutual TLS, under a certificate that the
 //! operator signs for itself.
 
 use std::sync::{Mutex, PoisonError};
@@ -19,7 +19,8 @@ pub mod proto {
 }
 
 use proto::keys_client::KeysClient;
-use proto::{DeliveredRequest, Key, PutRequest, RevokeRequest};
+use proto::owners_client::OwnersClient;
+use proto::{DeliveredRequest, Invitation, InvitationDeliveredRequest, InviteRequest, Key, PutRequest, RevokeRequest};
 
 /// A call that takes longer has failed.
 const CALL: Duration = Duration::from_secs(10);
@@ -46,18 +47,34 @@ impl ControlPlane {
     }
 
     pub async fn put(&self, context: &Context, request: PutRequest) -> Result<Key, Error> {
-        Ok(self.client(context).await?.put(request).await?.into_inner())
+        Ok(self.keys(context).await?.put(request).await?.into_inner())
     }
 
     pub async fn delivered(&self, context: &Context, request: DeliveredRequest) -> Result<Key, Error> {
-        Ok(self.client(context).await?.delivered(request).await?.into_inner())
+        Ok(self.keys(context).await?.delivered(request).await?.into_inner())
     }
 
     pub async fn revoke(&self, context: &Context, request: RevokeRequest) -> Result<Key, Error> {
-        Ok(self.client(context).await?.revoke(request).await?.into_inner())
+        Ok(self.keys(context).await?.revoke(request).await?.into_inner())
     }
 
-    async fn client(&self, context: &Context) -> Result<KeysClient<Channel>, Error> {
+    pub async fn invite(&self, context: &Context, request: InviteRequest) -> Result<Invitation, Error> {
+        Ok(OwnersClient::new(self.channel(context).await?).invite(request).await?.into_inner())
+    }
+
+    pub async fn invitation_delivered(
+        &self,
+        context: &Context,
+        request: InvitationDeliveredRequest,
+    ) -> Result<Invitation, Error> {
+        Ok(OwnersClient::new(self.channel(context).await?).invitation_delivered(request).await?.into_inner())
+    }
+
+    async fn keys(&self, context: &Context) -> Result<KeysClient<Channel>, Error> {
+        Ok(KeysClient::new(self.channel(context).await?))
+    }
+
+    async fn channel(&self, context: &Context) -> Result<Channel, Error> {
         let keys = signers::load(context, &release::authority(context)).await?;
         let (bundle, now) = (keys.bundle(), context.now());
         let known = self.link.lock().unwrap_or_else(PoisonError::into_inner).clone();
@@ -65,7 +82,7 @@ impl ControlPlane {
             Some(link) => link,
             None => self.open(context, &keys, bundle)?,
         };
-        Ok(KeysClient::new(link.channel))
+        Ok(link.channel)
     }
 
     fn open(&self, context: &Context, keys: &Keys, bundle: String) -> Result<Link, Error> {

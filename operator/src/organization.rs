@@ -1,16 +1,19 @@
-//! The Organization controller: its authority, its status, and a deletion that waits for its
-//! environments. Being suspended is acted upon by the environments, which look at their
+//! The Organization controller: its authority, its owner's invitation, its status, and a deletion
+//! that waits for its environments. Being suspended is acted upon by the environments, which look at their
 //! organization themselves.
+
+mod invitation;
 
 use std::sync::Arc;
 use std::time::Duration;
 
-use crds::{ConditionType, Organization, OrganizationPhase, OrganizationStatus, Reason};
+use crds::{ConditionStatus, ConditionType, Organization, OrganizationPhase, OrganizationStatus, Reason};
 use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use kube::{Resource, ResourceExt};
 use serde_json::json;
 
+use self::invitation::Outcome;
 use crate::authority::signers;
 use crate::conditions::Conditions;
 use crate::context::{Context, Written};
@@ -26,6 +29,8 @@ struct Observed {
     organization: Arc<Organization>,
     environments: usize,
     has_authority: bool,
+    /// Why the owner's invitation is not settled; absent: it is.
+    uninvited: Option<(Reason, String)>,
     now: Timestamp,
 }
 
@@ -47,6 +52,10 @@ fn plan(observed: &Observed) -> Plan {
     let conditions = Conditions::new(&old.conditions, generation, observed.now)
         .flag(ConditionType::SpecValid, true, Reason::AsSpecified, "")
         .flag(ConditionType::CertificateReady, observed.has_authority, certificate(observed.has_authority), "");
+    let conditions = match &observed.uninvited {
+        None => conditions.flag(ConditionType::CredentialsSynced, true, Reason::AsSpecified, ""),
+        Some((reason, message)) => conditions.flag(ConditionType::CredentialsSynced, false, *reason, message),
+    };
     let suspended = organization.spec.suspended;
     let conditions = conditions.flag(
         ConditionType::Suspended,
@@ -117,15 +126,59 @@ pub async fn reconcile(context: &Context, place: &Place) -> Result<Option<Durati
         return authority.map(|_| None);
     }
     let now = context.now();
-    let observed = Observed {
+    let mut observed = Observed {
         environments: context.stores.environments.group(place).len(),
         has_authority: authority.is_ok(),
+        uninvited: uninvited(&organization),
         now,
         organization,
     };
     carry_out(context, &item, &observed, plan(&observed)).await?;
-    let rotation = authority?.map_or(ROUND, |at| Duration::try_from(at.duration_since(now)).unwrap_or_default());
-    Ok(Some(rotation.clamp(Duration::from_mins(1), ROUND)))
+    let authority = authority?;
+    // last: its environments do not wait for a control plane that is away
+    let invitation = invite(context, &item, &mut observed).await?;
+    let soonest = authority.into_iter().chain(invitation).min();
+    let again = soonest.map_or(ROUND, |at| Duration::try_from(at.duration_since(now)).unwrap_or_default());
+    Ok(Some(again.clamp(Duration::from_mins(1), ROUND)))
+}
+
+/// What the status says about the invitation; absent: it is settled.
+fn uninvited(organization: &Organization) -> Option<(Reason, String)> {
+    let mut conditions = organization.status.iter().flat_map(|status| &status.conditions);
+    match conditions.find(|it| it.type_ == ConditionType::CredentialsSynced) {
+        Some(known) if known.status == ConditionStatus::True => None,
+        Some(known) => Some((known.reason, known.message.clone())),
+        None => Some((Reason::Starting, String::new())),
+    }
+}
+
+/// Settles the invitation of the owner, and says so. Returns when to look again.
+async fn invite(context: &Context, item: &Item, observed: &mut Observed) -> Result<Option<Timestamp>, Error> {
+    let organization = Arc::clone(&observed.organization);
+    if organization.meta().deletion_timestamp.is_some() {
+        return Ok(None);
+    }
+    let before = observed.uninvited.clone();
+    let invited = invitation::settle(context, item, &organization, before.is_none()).await;
+    observed.uninvited = match &invited {
+        Ok(Outcome::Settled(_)) => None,
+        Ok(Outcome::Taken) => {
+            Some((Reason::Invalid, "the Secret of the owner's invitation is somebody else's".to_owned()))
+        }
+        Err(error) if matches!(error.class(), Class::Standby | Class::Conflict) => return until(invited),
+        Err(error) => Some((error.reason(), error.message())),
+    };
+    if observed.uninvited != before {
+        publish(context, item, &organization, &plan(observed).status).await?;
+    }
+    until(invited)
+}
+
+fn until(invited: Result<Outcome, Error>) -> Result<Option<Timestamp>, Error> {
+    invited.map(|outcome| match outcome {
+        Outcome::Settled(at) => at,
+        Outcome::Taken => None,
+    })
 }
 
 async fn carry_out(context: &Context, item: &Item, observed: &Observed, plan: Plan) -> Result<(), Error> {
@@ -136,12 +189,22 @@ async fn carry_out(context: &Context, item: &Item, observed: &Observed, plan: Pl
         context.expected.note(item, Written::Itself, written.resource_version().as_deref());
     }
     if organization.status.as_ref() != Some(&plan.status) {
-        let written = write::status(&context.client, organization, &plan.status).await?;
-        context.expected.note(item, Written::Itself, written.resource_version().as_deref());
+        publish(context, item, organization, &plan.status).await?;
     }
     if plan.finalizer == Finalizer::Remove {
         remove(context, organization).await?;
     }
+    Ok(())
+}
+
+async fn publish(
+    context: &Context,
+    item: &Item,
+    organization: &Organization,
+    status: &OrganizationStatus,
+) -> Result<(), Error> {
+    let written = write::status(&context.client, organization, status).await?;
+    context.expected.note(item, Written::Itself, written.resource_version().as_deref());
     Ok(())
 }
 
@@ -167,7 +230,7 @@ mod tests {
         .unwrap();
         change(&mut organization);
         let now = "2026-01-01T00:00:00Z".parse().unwrap();
-        Observed { organization: Arc::new(organization), environments, has_authority: true, now }
+        Observed { organization: Arc::new(organization), environments, has_authority: true, uninvited: None, now }
     }
 
     fn deleted(organization: &mut Organization) {
@@ -195,6 +258,17 @@ mod tests {
         assert_eq!(plan(&observed(deleted, 0)).finalizer, Finalizer::Remove);
         assert_eq!(plan(&observed(|it| it.metadata.finalizers = None, 0)).finalizer, Finalizer::Add);
         assert_eq!(plan(&observed(|_| {}, 0)).finalizer, Finalizer::Keep);
+    }
+
+    #[test]
+    fn an_owner_who_cannot_be_invited_yet_keeps_no_environment_waiting() {
+        let away = Some((Reason::ControlPlaneUnreachable, "away".to_owned()));
+        let status = plan(&Observed { uninvited: away.clone(), ..observed(|_| {}, 0) }).status;
+        assert_eq!(status.phase, Some(OrganizationPhase::Active));
+        assert_eq!(uninvited(&observed(|it| it.status = Some(status), 0).organization), away);
+        let status = plan(&observed(|_| {}, 0)).status;
+        assert_eq!(uninvited(&observed(|it| it.status = Some(status), 0).organization), None);
+        assert!(uninvited(&observed(|_| {}, 0).organization).is_some(), "nobody has looked");
     }
 
     #[test]

@@ -90,7 +90,7 @@ impl Keys {
 }
 
 /// The message, if the operator sent it.
-fn of_operator<T>(request: Request<T>) -> Result<T, Status> {
+pub(super) fn of_operator<T>(request: Request<T>) -> Result<T, Status> {
     let certificates =
         request.peer_certs().ok_or_else(|| Status::unauthenticated("a client certificate is required"))?;
     let leaf = certificates.first().ok_or_else(|| Status::unauthenticated("a client certificate is required"))?;
@@ -98,13 +98,13 @@ fn of_operator<T>(request: Request<T>) -> Result<T, Status> {
     is_operator.then(|| request.into_inner()).ok_or_else(|| Status::permission_denied("only the operator is served"))
 }
 
-fn id(field: &str, given: String) -> Result<String, Status> {
+pub(super) fn id(field: &str, given: String) -> Result<String, Status> {
     let fits = (1..=ID_BYTES_MAX).contains(&given.len()) && !given.contains('\0');
     if fits { Ok(given) } else { Err(Status::invalid_argument(format!("{field} is 1 to {ID_BYTES_MAX} bytes"))) }
 }
 
 /// What kind of refusal it is decides whether the operator tries again.
-fn refused(error: &Error) -> Status {
+pub(super) fn refused(error: &Error) -> Status {
     let message = error.problem().message;
     match error {
         Error::Invalid { .. } => Status::invalid_argument(message),
@@ -113,7 +113,7 @@ fn refused(error: &Error) -> Status {
         Error::Conflict { reason: "name_taken", .. } => Status::already_exists(message),
         Error::Forbidden(_) | Error::Conflict { .. } => Status::failed_precondition(message),
         _ => {
-            tracing::error!(error = error.with_sources(), "the operator's call about a key failed");
+            tracing::error!(error = error.with_sources(), "a call of the operator's failed");
             Status::unavailable(message)
         }
     }

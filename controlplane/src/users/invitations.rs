@@ -16,7 +16,7 @@ use crate::users::store::{self, Filter, Invitation, Invitee, User};
 use crate::{App, Error, Result, organizations};
 
 /// Characters of base62 that hold 256 bits.
-const TOKEN_CHARACTERS: usize = 43;
+pub(super) const TOKEN_CHARACTERS: usize = 43;
 
 /// "`admin`, `analyst`, `auditor`, `developer`, `service_account`": any role but `owner`.
 #[derive(Debug, Clone, Copy, Deserialize)]
@@ -122,7 +122,8 @@ async fn record(call: &Call, body: InviteBody) -> Result<(User, String)> {
 }
 
 /// Whoever is to own an organization that nobody signed up for. They own it once they have accepted,
-/// as anybody accepts; until then the token is in nobody's hands, because nobody asked for it.
+/// as anybody accepts. This token is in nobody's hands, because nobody asked for it: the operator
+/// asks for another (`ownership`).
 pub(crate) async fn invite_owner(
     app: &App,
     tx: &mut PgConnection,

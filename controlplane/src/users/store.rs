@@ -326,3 +326,56 @@ pub async fn accept(
     .await?;
     Ok(())
 }
+
+/// Who owns an organization, or is invited to.
+#[derive(Debug)]
+pub struct Owning {
+    pub user_id: UserId,
+    pub email: String,
+    pub status: String,
+    pub expires_at: Option<Timestamp>,
+    pub delivered_at: Option<Timestamp>,
+}
+
+pub async fn owning(conn: &mut PgConnection, org_id: &OrgId) -> Result<Option<Owning>> {
+    let row = sqlx::query_as!(
+        Owning,
+        "select user_id, email, status, invitation_expires_at as expires_at, invitation_delivered_at as delivered_at
+         from users
+         where org_id = $1 and role = 'owner'
+         for update",
+        org_id.as_str(),
+    )
+    .fetch_optional(conn)
+    .await?;
+    Ok(row)
+}
+
+/// Another token: the one before opens nothing any more.
+pub async fn renew_invitation(
+    conn: &mut PgConnection,
+    user_id: &UserId,
+    token_sha256: &[u8],
+    expires_at: Timestamp,
+    now: Timestamp,
+) -> Result<()> {
+    sqlx::query!(
+        "update users
+         set invitation_sha256 = $2, invitation_expires_at = $3, invitation_delivered_at = null, updated_at = $4
+         where user_id = $1",
+        user_id.as_str(),
+        token_sha256,
+        expires_at,
+        now,
+    )
+    .execute(conn)
+    .await?;
+    Ok(())
+}
+
+pub async fn invitation_delivered(conn: &mut PgConnection, user_id: &UserId, now: Timestamp) -> Result<()> {
+    sqlx::query!("update users set invitation_delivered_at = $2 where user_id = $1", user_id.as_str(), now)
+        .execute(conn)
+        .await?;
+    Ok(())
+}

@@ -79,7 +79,9 @@ impl Follower {
 
     async fn stream(self: &Arc<Self>, link: &Link, backoff: &mut Backoff) -> Result<(), tonic::Status> {
         let have_version = self.snapshots.borrow().as_ref().map_or(0, |rules| rules.version);
-        let mut stream = link.client().watch(WatchRequest { have_version }).await?.into_inner();
+        // One connection for both: by it the control plane knows which of us has applied what.
+        let mut client = link.client();
+        let mut stream = client.watch(WatchRequest { have_version }).await?.into_inner();
         self.set_source(true);
         backoff.reset();
         while let Some(snapshot) = stream.message().await? {
@@ -87,7 +89,7 @@ impl Follower {
             self.set_source(true);
             let version = self.snapshots.borrow().as_ref().map_or(0, |rules| rules.version);
             // Somebody may be waiting to say that the change is in force.
-            link.client().applied(AppliedRequest { version }).await?;
+            client.applied(AppliedRequest { version }).await?;
         }
         Ok(())
     }

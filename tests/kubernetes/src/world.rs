@@ -1,6 +1,12 @@
 //! A namespace of its own for each test, and what a test does in it.
 
-use std::path::PathBuf;
+use std::{
+    path::PathBuf,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+};
 
 use k8s_openapi::{NamespaceResourceScope, api::core::v1::Namespace};
 use kube::{
@@ -16,10 +22,17 @@ use crate::{commands, definitions};
 /// Who writes what a test writes.
 pub const MANAGER: &str = "test";
 
-/// Removed when dropped; after a failure it stays, and what is in it is printed.
+/// What one test does in a namespace; after a failure, what is in the namespace is printed.
 pub struct World {
     pub client: Client,
     pub namespace: String,
+    place: Arc<Place>,
+}
+
+/// Removed when the last world in it is dropped; after a failure in one of them it stays.
+pub struct Place {
+    namespace: String,
+    failed: AtomicBool,
 }
 
 impl World {
@@ -37,7 +50,18 @@ impl World {
         let namespaces: Api<Namespace> = Api::all(client.clone());
         let made =
             namespaces.create(&PostParams::default(), &serde_json::from_value(namespace).unwrap()).await.unwrap();
-        Self { client, namespace: made.metadata.name.unwrap() }
+        let namespace = made.metadata.name.unwrap();
+        let place = Place { namespace: namespace.clone(), failed: AtomicBool::new(false) };
+        Self { client, namespace, place: Arc::new(place) }
+    }
+
+    /// The namespace of another test that runs now. The client is this test's own, as its runtime is.
+    pub async fn shared(place: Arc<Place>) -> Self {
+        Self { client: client().await, namespace: place.namespace.clone(), place }
+    }
+
+    pub fn place(&self) -> &Arc<Place> {
+        &self.place
     }
 
     pub fn api<K>(&self) -> Api<K>
@@ -76,8 +100,15 @@ impl World {
 impl Drop for World {
     fn drop(&mut self) {
         if std::thread::panicking() {
+            self.place.failed.store(true, Ordering::Relaxed);
             eprintln!("{}", commands::dump(&self.namespace));
-        } else {
+        }
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        if !self.failed.load(Ordering::Relaxed) {
             commands::forget(&self.namespace);
         }
     }

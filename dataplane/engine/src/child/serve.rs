@@ -136,12 +136,12 @@ impl Session {
         bind(&prepared, parameters)?;
         self.not_interrupted()?;
         let mut run = prepared.run(false)?;
-        if let Some(rows) = run.changed() {
+        if definitions {
+            // CREATE TABLE AS answers with its count as a row, and says that it changed nothing.
+            let rows = answer::count(&mut run)?;
             return Ok(tell(&mut self.socket, &Done { rows, definitions }));
         }
-        if definitions {
-            // CREATE TABLE AS answers with its count as a row.
-            let rows = answer::count(&mut run)?;
+        if let Some(rows) = run.changed() {
             return Ok(tell(&mut self.socket, &Done { rows, definitions }));
         }
         match answer::returned(&mut self.socket, &mut run, &named)? {
