@@ -20,6 +20,7 @@ mod invocations;
 mod listing;
 pub mod sweeper;
 mod tasks;
+mod views;
 
 use crate::http::routes::Routes;
 
@@ -36,6 +37,7 @@ pub fn routes() -> Routes {
         .and(invocations::routes())
         .and(artifacts::routes())
         .and(events::routes())
+        .and(views::routes())
 }
 
 #[cfg(test)]

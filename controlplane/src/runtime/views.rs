@@ -1,0 +1,42 @@
+//! What operators look at: numbers over everything an organization runs.
+//!
+//! "`freshness`: `computed_at`, `staleness_ms`, `within_slo` boolean." A view is computed when it
+//! is asked for, in one statement; its staleness is the time that took.
+
+mod confidence;
+mod costs;
+#[cfg(test)]
+mod tests;
+
+use contract::{Access, Scope, Timestamp};
+use serde::Serialize;
+
+use crate::http::routes::Routes;
+
+pub fn routes() -> Routes {
+    use Access::Member;
+    Routes::new().get("/v2/runtime/views/invocation-costs", Member, Scope::Agent, costs::view).get(
+        "/v2/runtime/views/confidence-distribution",
+        Member,
+        Scope::Agent,
+        confidence::view,
+    )
+}
+
+/// Oldest that these numbers may be.
+const SLO_MS: i64 = 60_000;
+
+#[derive(Debug, Serialize)]
+struct Freshness {
+    computed_at: Timestamp,
+    staleness_ms: i64,
+    within_slo: bool,
+}
+
+impl Freshness {
+    /// Of numbers that are those of `asked`, at a time when they are answered.
+    fn of(asked: Timestamp, answered: Timestamp) -> Self {
+        let staleness_ms = (answered - asked).num_milliseconds().max(0);
+        Self { computed_at: asked, staleness_ms, within_slo: staleness_ms <= SLO_MS }
+    }
+}

@@ -1,0 +1,75 @@
+use serde_json::{Value, json};
+
+use crate::runtime::tests::{Runtime, field, id};
+use crate::testing::bearer;
+
+#[tokio::test]
+async fn costs_are_summed_by_model_within_the_window() {
+    let runtime = Runtime::start().await;
+    let calls = [
+        ("old", 9.0, 1, Value::Null),
+        ("m1", 0.25, 100, Value::Null),
+        ("m1", 0.5, 300, json!("cut off")),
+        ("m2", 2.0, 50, Value::Null),
+    ];
+    for (model_id, cost_usd, latency_ms, error) in calls {
+        let attempt = runtime.running(&runtime.task(json!({})).await).await;
+        let choice = json!({"attempt_id": id(&attempt), "model_id": model_id});
+        let decision = runtime.post("runtime/decisions", choice).await.expect(200);
+        let report = json!({"decision_id": id(&decision), "model_id": model_id, "input_tokens": 10,
+            "output_tokens": 1, "cost_usd": cost_usd, "latency_ms": latency_ms, "error": error});
+        runtime.post("runtime/invocations", report).await.expect(200);
+        if model_id == "old" {
+            runtime.pass(8 * 86_400).await;
+        }
+    }
+    let view = runtime.get("runtime/views/invocation-costs").await.expect(200);
+    assert_eq!(
+        (&view["total_cost_usd"], &view["total_invocations"], &view["total_tokens"]),
+        (&json!(2.75), &json!(3), &json!(33))
+    );
+    let m1 = json!({"model_id": "m1", "invocations": 2, "input_tokens": 20, "output_tokens": 2, "cost_usd": 0.75,
+        "errors": 1, "p50_latency_ms": 200.0, "p99_latency_ms": 298.0});
+    assert_eq!((&view["by_model"][0]["model_id"], &view["by_model"][1]), (&json!("m2"), &m1));
+    assert_eq!((&view["freshness"]["within_slo"], &view["freshness"]["staleness_ms"]), (&json!(true), &json!(0)));
+    let longer = runtime.get("runtime/views/invocation-costs?window_days=9").await.expect(200);
+    assert_eq!(longer["total_invocations"], 4);
+    for days in ["0", "91"] {
+        let answer = runtime.get(&format!("runtime/views/invocation-costs?window_days={days}")).await;
+        assert_eq!(field(&answer), (400, "window_days"));
+    }
+}
+
+#[tokio::test]
+async fn confidence_is_counted_low_medium_and_high() {
+    let runtime = Runtime::start().await;
+    let empty = runtime.get("runtime/views/confidence-distribution").await.expect(200);
+    assert_eq!((&empty["total_artifacts"], &empty["p50"]), (&json!(0), &Value::Null));
+    let attempt = runtime.running(&runtime.task(json!({})).await).await;
+    for (n, confidence) in [0.1, 0.5, 0.79, 0.8, 1.0].into_iter().enumerate() {
+        let content_hash = format!("sha256:{}", n.to_string().repeat(64));
+        let body = json!({"attempt_id": id(&attempt), "kind": "report", "content_hash": content_hash, "confidence": confidence});
+        runtime.post("runtime/artifacts", body).await.expect(200);
+    }
+    let view = runtime.get("runtime/views/confidence-distribution").await.expect(200);
+    let counts = ["low_confidence", "medium_confidence", "high_confidence"].map(|name| view[name].as_i64().unwrap());
+    assert_eq!((counts, &view["p50"]), ([1, 2, 2], &json!(0.79)));
+}
+
+#[tokio::test]
+async fn a_view_shows_nothing_of_another_organization() {
+    let runtime = Runtime::start().await;
+    let attempt = runtime.running(&runtime.task(json!({})).await).await;
+    let body = json!({"attempt_id": id(&attempt), "kind": "report", "content_hash": format!("sha256:{}", "a".repeat(64)), "confidence": 1});
+    runtime.post("runtime/artifacts", body).await.expect(200);
+    let decision = json!({"attempt_id": id(&attempt), "model_id": "m1"});
+    let decision = runtime.post("runtime/decisions", decision).await.expect(200);
+    let report = json!({"decision_id": id(&decision), "model_id": "m1", "input_tokens": 1, "output_tokens": 1, "cost_usd": 1, "latency_ms": 1});
+    runtime.post("runtime/invocations", report).await.expect(200);
+    let stranger = bearer(&runtime.app.signup("sven", "Elsewhere").await);
+    for (view, total) in [("invocation-costs", "total_invocations"), ("confidence-distribution", "total_artifacts")] {
+        let path = format!("/v2/runtime/views/{view}");
+        let (ours, theirs) = (runtime.app.get(&path, &runtime.worker).await, runtime.app.get(&path, &stranger).await);
+        assert_eq!((&ours.expect(200)[total], &theirs.expect(200)[total]), (&json!(1), &json!(0)), "{view}");
+    }
+}
