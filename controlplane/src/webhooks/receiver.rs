@@ -85,14 +85,23 @@ impl Drop for Receiver {
     }
 }
 
+/// Whoever sees a request arrive may release it at once: waiting begins before.
 async fn receive(State((reply, arrived)): State<Shared>, headers: HeaderMap, bytes: Bytes) -> Response {
-    arrived.send(Got { headers, bytes }).unwrap();
     let reply = reply.lock().unwrap().clone();
+    let got = Got { headers, bytes };
     match reply {
-        Reply::Status(status) => StatusCode::from_u16(status).unwrap().into_response(),
-        Reply::Redirect(to) => (StatusCode::TEMPORARY_REDIRECT, [(LOCATION, to)]).into_response(),
+        Reply::Status(status) => {
+            arrived.send(got).unwrap();
+            StatusCode::from_u16(status).unwrap().into_response()
+        }
+        Reply::Redirect(to) => {
+            arrived.send(got).unwrap();
+            (StatusCode::TEMPORARY_REDIRECT, [(LOCATION, to)]).into_response()
+        }
         Reply::Held(released) => {
-            released.notified().await;
+            let waiting = released.notified();
+            arrived.send(got).unwrap();
+            waiting.await;
             StatusCode::OK.into_response()
         }
     }
