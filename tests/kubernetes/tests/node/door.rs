@@ -3,6 +3,7 @@
 
 use std::io::Write;
 use std::sync::Arc;
+use std::time::Duration;
 
 use kubernetes::World;
 use kubernetes::commands::{Done, psql};
@@ -12,15 +13,17 @@ use tempfile::NamedTempFile;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio::task::JoinHandle;
+use tokio::time::timeout;
 use tokio_postgres::config::SslMode;
 use tokio_postgres::error::SqlState;
 use tokio_postgres::{Client, Config, Error, NoTls};
 use tokio_rustls::TlsConnector;
 use tokio_util::task::TaskTracker;
 
-use super::installation::{address, entry};
+use super::installation::{address, entry, eventually};
 
 const PORT: u16 = 5439;
+const REACHED_WITHIN: Duration = Duration::from_millis(250);
 /// Length and code of the message that asks for TLS.
 const SSL_REQUEST: [u8; 8] = [0, 0, 0, 8, 4, 210, 22, 47];
 
@@ -50,15 +53,25 @@ impl Door {
         let provider = Arc::new(rustls::crypto::ring::default_provider());
         let tls = rustls::ClientConfig::builder_with_provider(provider).with_safe_default_protocol_versions().unwrap();
         let tls = tls.with_root_certificates(roots).with_no_client_auth();
-        Self {
-            address: address(world, environment).await,
+        let address = address(world, environment).await;
+        let door = Self {
+            address,
             host: format!("{environment}.{}.svc", world.namespace),
             database: database.to_owned(),
             key,
             authority,
             tls: TlsConnector::from(Arc::new(tls)),
             links: TaskTracker::new(),
-        }
+        };
+        // the node learns of a new Service a moment after the API server
+        eventually("reached by its Service", async || door.is_reached().await).await;
+        door
+    }
+
+    /// Whether somebody is there. Asked anew instead of waited for: a lost packet is repeated late.
+    pub async fn is_reached(&self) -> bool {
+        let connected = timeout(REACHED_WITHIN, TcpStream::connect((self.address.as_str(), PORT))).await;
+        matches!(connected, Ok(Ok(_)))
     }
 
     /// One statement by psql.
