@@ -85,6 +85,19 @@ pub struct Config {
     /// manages webhooks can reach whatever listens on loopback here.
     #[arg(long, env = "SLUICE_WEBHOOK_LOOPBACK")]
     pub webhook_loopback: bool,
+
+    /// Whether `/v2`, the governed runtime, is served.
+    #[arg(long, env = "SVC_V2_RUNTIME_ENABLED", default_value_t = false, action = clap::ArgAction::Set)]
+    pub v2_runtime_enabled: bool,
+    /// Requests a minute to `/v2` of one organization.
+    #[arg(long, env = "SVC_RATE_LIMIT_ORG", default_value_t = 600)]
+    pub rate_limit_org: u32,
+    /// Requests a minute to `/v2` of one API key or user.
+    #[arg(long, env = "SVC_RATE_LIMIT_KEY", default_value_t = 200)]
+    pub rate_limit_key: u32,
+    /// Seconds that an attempt keeps its lease without a heartbeat.
+    #[arg(long, env = "SLUICE_LEASE_TTL_SECS", default_value_t = 180, value_parser = clap::value_parser!(i32).range(30..=3_600))]
+    pub lease_ttl_secs: i32,
 }
 
 impl Config {
@@ -113,6 +126,10 @@ impl Config {
             rate_limit_address: 600,
             rate_limit_failed_credentials: 300,
             webhook_loopback: false,
+            v2_runtime_enabled: false,
+            rate_limit_org: 600,
+            rate_limit_key: 200,
+            lease_ttl_secs: 180,
         }
     }
 

@@ -63,6 +63,9 @@ pub enum Error {
     EnvironmentNotFound,
     #[error("{message}")]
     Conflict { reason: &'static str, message: String },
+    /// A state that forbids it, with what there is to know of that state.
+    #[error("{message}")]
+    Standing { reason: &'static str, message: String, known: serde_json::Map<String, serde_json::Value> },
 
     #[error("log `{log}` is stored up to {have}: entry {got} leaves a gap")]
     ReportGap { log: String, have: u64, got: u64 },
@@ -127,8 +130,8 @@ impl Error {
             Self::RateLimited { .. } => Code::RateLimited,
             Self::NotFound { .. } => Code::NotFound,
             Self::EnvironmentNotFound => Code::EnvNotFound,
-            Self::Conflict { .. } | Self::ReportGap { .. } => Code::Conflict,
             Self::DeliveryFailed { .. } => Code::DeliveryFailed,
+            Self::Conflict { .. } | Self::Standing { .. } | Self::ReportGap { .. } => Code::Conflict,
             Self::FromDataPlane(problem) => problem.code,
             Self::ProxyUnreachable => Code::ProxyUnreachable,
             Self::CircuitOpen { .. } => Code::CircuitOpen,
@@ -156,6 +159,10 @@ impl Error {
                 problem.detail("reason", "tier_limit").detail("quota", *quota).detail("limit", *limit)
             }
             Self::Conflict { reason, .. } => problem.detail("reason", *reason),
+            Self::Standing { reason, known, .. } => {
+                let problem = problem.detail("reason", *reason);
+                known.iter().fold(problem, |problem, (name, value)| problem.detail(name, value.clone()))
+            }
             Self::ArrowNotInTier { .. } => problem.detail("reason", "tier_limit").detail("quota", "arrow"),
             Self::DeliveryFailed { reason, status_code } => {
                 problem.detail("reason", *reason).detail("status_code", *status_code)

@@ -34,15 +34,16 @@ use futures::FutureExt;
 use tracing::Instrument;
 
 use crate::http::guard::Arrival;
-use crate::{App, Error, rooms};
+use crate::{App, Error, rooms, runtime};
 
 /// Largest body of a request, save where a route takes less or streams.
 const BODY_BYTES_MAX: usize = 8 * 1024 * 1024;
 
 /// The whole HTTP surface of the control plane.
 pub fn router(app: &App) -> Router {
+    let has_runtime = app.config().v2_runtime_enabled;
     rooms::routes()
-        .into_router(app)
+        .into_router(app, |row| has_runtime || !row.path.starts_with(runtime::PREFIX))
         .fallback(async || Error::NotFound { kind: "path" })
         .method_not_allowed_fallback(async || Error::MethodNotAllowed)
         .layer(DefaultBodyLimit::max(BODY_BYTES_MAX))
@@ -70,7 +71,8 @@ async fn hallway(State(app): State<App>, mut request: Request, next: Next) -> Re
         room.await.unwrap_or_else(|_| Error::Panicked.into_response())
     };
     let mut response = with_body(answer.instrument(span).await, &request_id, is_arrow);
-    if !response.headers().contains_key("x-ratelimit-limit") {
+    let counted = ["x-ratelimit-limit", "ratelimit-limit"].iter().any(|name| response.headers().contains_key(*name));
+    if !counted {
         app.limits().spend_address(peer).stamp(response.headers_mut());
     }
     if let Ok(value) = HeaderValue::from_str(request_id.as_str()) {

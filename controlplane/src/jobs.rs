@@ -23,6 +23,7 @@ use crate::api_keys::{expiry, resource};
 use crate::authentication::sessions;
 use crate::environments::placement;
 use crate::http::idempotency;
+use crate::runtime::sweeper;
 use crate::{App, Error, Result, webhooks};
 
 /// Waits after the first, second, … failure; after the last one the job has failed.
@@ -46,6 +47,8 @@ pub enum Job {
     SweepIdempotencyKeys,
     /// Forgets deliveries that ended long ago. Hourly.
     SweepWebhookDeliveries,
+    /// Times out attempts that nobody keeps alive. Every ten seconds.
+    SweepLeases,
     /// Places the data plane of a new environment.
     ProvisionEnvironment { env_id: EnvId },
     /// Says that old secrets of a key are about to end.
@@ -56,10 +59,11 @@ pub enum Job {
 
 impl Job {
     /// Jobs that are always in the queue, and how often they run.
-    const PERIODIC: [(Self, Duration); 3] = [
+    const PERIODIC: [(Self, Duration); 4] = [
         (Self::SweepSessions, Duration::hours(1)),
         (Self::SweepIdempotencyKeys, Duration::hours(1)),
         (Self::SweepWebhookDeliveries, Duration::hours(1)),
+        (Self::SweepLeases, sweeper::PERIOD),
     ];
 
     async fn run(&self, app: &App) -> Result<()> {
@@ -67,6 +71,7 @@ impl Job {
             Self::SweepSessions => sessions::sweep(app).await,
             Self::SweepIdempotencyKeys => idempotency::sweep(app).await,
             Self::SweepWebhookDeliveries => webhooks::sweep(app).await,
+            Self::SweepLeases => sweeper::sweep(app).await,
             Self::ProvisionEnvironment { env_id } => placement::provision(app, env_id).await,
             Self::KeyExpiring { key_id, ends } => expiry::say(app, key_id, *ends).await,
             Self::WriteKey { key_id } => resource::write(app, key_id).await,
@@ -228,7 +233,9 @@ async fn finish(app: &App, picked: &Picked) -> Result<()> {
 
 async fn retry(app: &App, picked: &Picked, error: &Error) -> Result<()> {
     let attempt = usize::try_from(picked.attempts).unwrap_or_default();
-    let wait = RETRIES.get(attempt.saturating_sub(1)).copied().or_else(|| picked.job.period());
+    let (wait, period) = (RETRIES.get(attempt.saturating_sub(1)).copied(), picked.job.period());
+    // What runs again anyway does not wait longer than that.
+    let wait = wait.map_or(period, |wait| Some(period.map_or(wait, |period| wait.min(period))));
     tracing::warn!(job.id = picked.id, job.attempts = picked.attempts, error = error.with_sources(), "a job failed");
     sqlx::query!(
         "update jobs

@@ -30,6 +30,7 @@ pub mod publisher;
 pub mod query;
 pub mod resources;
 pub mod rooms;
+pub mod runtime;
 mod slug;
 #[cfg(test)]
 mod testing;
@@ -107,7 +108,7 @@ impl App {
         let tasks = TaskTracker::new();
         let cores = std::thread::available_parallelism().map_or(1, usize::from);
         let tokens = Tokens::new(&config).map_err(Error::internal)?;
-        let limits = RateLimits::new(&parts.clock, config.rate_limit_address, config.rate_limit_failed_credentials);
+        let limits = RateLimits::new(&parts.clock, &config);
         let identity = parts.identity.as_ref().map(Current::new).transpose().map_err(Error::internal)?.map(Arc::new);
         Ok(Self(Arc::new(Inner {
             key_memory: KeyMemory::new(&parts.entropy),

@@ -8,7 +8,7 @@ use contract::{Caller, Scope};
 use crate::http::routes::{Route, Routes};
 use crate::{
     abac_policies, api_keys, audit, authentication, billing, environments, health, organizations, policies, query,
-    users, webhooks,
+    runtime, users, webhooks,
 };
 
 pub fn routes() -> Routes {
@@ -25,6 +25,7 @@ pub fn routes() -> Routes {
         .and(environments::routes())
         .and(webhooks::routes())
         .and(authentication::routes())
+        .and(runtime::routes())
 }
 
 /// The rows of every room, without their handlers.

@@ -87,6 +87,8 @@ impl TestApp {
         // Tests come from one address, and all at the same moment of a clock that stands still.
         config.rate_limit_address = 1_000_000;
         config.rate_limit_failed_credentials = 1_000_000;
+        (config.rate_limit_org, config.rate_limit_key) = (1_000_000, 1_000_000);
+        config.v2_runtime_enabled = true;
         change(&mut config);
         let pool = PgPoolOptions::new().max_connections(4).connect_with(database.options.clone()).await.unwrap();
         let parts = Parts {

@@ -16,6 +16,7 @@ mod execute;
 mod heal;
 mod mask;
 mod meter;
+mod pivot;
 mod policy;
 mod quota;
 mod row_filter;
@@ -123,7 +124,8 @@ impl Pipeline {
         let afforded = t.at(Stage::QuotaCheck, Box::pin(quota::check(&query.books.purse, rules, costed))).await?; //       5
         let filtered = t.now(Stage::RowFilter, || row_filter::apply(&self.remembered.filters, rules, afforded, t))?; //      6
         let embedded = t.now(Stage::VectorEmbed, || embed::vectors(filtered))?; //                 7
-        let native = t.now(Stage::Transpile, || transpile::to_engine(query, embedded, t))?; //     8
+        let pivoted = Box::pin(pivot::values(self, query, embedded)).await?;
+        let native = t.now(Stage::Transpile, || transpile::to_engine(query, pivoted, t))?; //      8
         let pinned = t.at(Stage::SnapshotPin, snapshot::pin(self, query, native, t)).await?; //    9
         let ran = t.at(Stage::Execute, execute::run(self, query, pinned, t)).await?; //           10
         t.at(Stage::DirtyTracking, dirty::track(self, query, ran)).await //                       11
@@ -139,7 +141,7 @@ impl Pipeline {
         let allowed = Box::pin(policy::check(self, &query, &rules, extracted, &t)).await?;
         let unbilled = quota::unbilled(cost::estimate(allowed, &t));
         let embedded = embed::vectors(row_filter::apply(&self.remembered.filters, &rules, unbilled, &t)?)?;
-        transpile::describe(self, &query, embedded).await
+        Box::pin(transpile::describe(self, &query, embedded)).await
     }
 
     /// A transaction that a client holds open over several asks. Its session starts with the first.

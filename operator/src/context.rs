@@ -15,6 +15,7 @@ use crate::Error;
 use crate::authority::Signers;
 use crate::backoff;
 use crate::control_plane::ControlPlane;
+use crate::environment::agreed::Agreements;
 use crate::environment::child::Kind;
 use crate::environment::fleet::Rollout;
 use crate::environment::observed::Release;
@@ -38,6 +39,8 @@ pub struct Context {
     pub control_plane: ControlPlane,
     pub expected: Expected,
     pub failures: Failures,
+    /// Of environments, what the last plan found as it should be.
+    pub agreed: Agreements,
     /// Environments whose last change nobody has acted upon, since it was first noticed.
     pub behind: Mutex<HashMap<Place, (i64, Instant)>>,
 }

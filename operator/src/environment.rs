@@ -5,6 +5,7 @@
 //! histories and the running operator execute the same code. Around it, [`gather`] reads the stores,
 //! [`apply`] and [`publish`] write.
 
+pub mod agreed;
 pub mod agreement;
 pub mod apply;
 pub mod build;
@@ -30,6 +31,7 @@ pub mod validate;
 mod volume;
 mod workload;
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use crate::Error;
@@ -40,11 +42,17 @@ use crate::stores::{Item, Place};
 pub(crate) async fn reconcile(context: &Context, place: &Place) -> Result<Option<Duration>, Error> {
     let item = Item::Environment(place.clone());
     context.seen_own_writes(&item)?;
-    let Some(observed) = gather::gather(context, place) else { return Ok(None) };
+    let Some(observed) = gather::gather(context, place) else {
+        context.agreed.set(place, None);
+        return Ok(None);
+    };
     let plan = {
         let _step = context.step("Environment", "plan");
         plan::plan(&observed)
     };
+    if !same(observed.agreed.as_ref(), plan.agreed.as_ref()) {
+        context.agreed.set(place, plan.agreed.clone());
+    }
     let applied = apply::apply(context, &observed, &plan).await;
     publish::publish(context, &observed, &plan, applied).await?;
     if plan.finalizer == plan::Finalizer::Remove {
@@ -52,4 +60,12 @@ pub(crate) async fn reconcile(context: &Context, place: &Place) -> Result<Option
         return Ok(None);
     }
     Ok(Some(plan.requeue))
+}
+
+fn same(a: Option<&Arc<agreed::Agreed>>, b: Option<&Arc<agreed::Agreed>>) -> bool {
+    match (a, b) {
+        (Some(a), Some(b)) => Arc::ptr_eq(a, b),
+        (None, None) => true,
+        _ => false,
+    }
 }

@@ -76,12 +76,14 @@ pub struct Candidate {
     changed_at: Instant,
     until: Option<Instant>,
     retry_at: Instant,
+    /// What was sent before is worth nothing any more.
+    given_back_at: Option<Instant>,
 }
 
 impl Candidate {
     /// `identity` is of this process alone: one that was restarted is another.
     pub fn new(identity: String, timing: Timing, now: Instant) -> Self {
-        Self { identity, timing, seen: None, changed_at: now, until: None, retry_at: now }
+        Self { identity, timing, seen: None, changed_at: now, until: None, retry_at: now, given_back_at: None }
     }
 
     /// The Lease is this, as a list or a deletion said; absent: there is none.
@@ -134,8 +136,15 @@ impl Candidate {
         }
     }
 
-    /// The write that was sent at `sent` succeeded: the Lease is ours, as `lease`.
+    /// The write that was sent at `sent` succeeded: the Lease is ours, as `lease`. Not if it was
+    /// given back since, or is known to have changed again: the answer is only late.
     pub fn won(&mut self, lease: Seen, sent: Instant, now: Instant) {
+        let given_back = self.given_back_at.is_some_and(|at| sent <= at);
+        let newer = |known: &Seen| matches!((known.number(), lease.number()), (Some(known), Some(won)) if known > won);
+        if given_back || self.seen.as_ref().is_some_and(newer) {
+            self.lost(now);
+            return;
+        }
         self.seen = Some(lease);
         self.changed_at = now;
         self.until = Some(sent + self.timing.renew);
@@ -151,6 +160,7 @@ impl Candidate {
     pub fn give_back(&mut self, now: Instant) -> Option<Seen> {
         self.leads_until(now)?;
         self.until = None;
+        self.given_back_at = Some(now);
         self.seen.clone().map(|lease| Seen { holder: String::new(), ..lease })
     }
 

@@ -1,4 +1,4 @@
-//! `operator`: looks after Organizations, Environments and ApiKeys of a cluster.
+//! `operator`: looks after Organizations, Environments and `ApiKeys` of a cluster.
 
 use std::process::ExitCode;
 use std::sync::Arc;

@@ -19,6 +19,7 @@ use crate::config::Config;
 use crate::context::{Context, Expected, Failures};
 use crate::control_plane::ControlPlane;
 use crate::environment;
+use crate::environment::agreed::Agreements;
 use crate::error::{Class, WAITING};
 use crate::events::Events;
 use crate::lease::Election;
@@ -77,6 +78,7 @@ impl Operator {
 
         let listener = TcpListener::bind(config.listen).await?;
         let address = listener.local_addr()?;
+        tracing::info!(%address, "answers probes");
         let heartbeat = Arc::new(Heartbeat::new());
         tracker.spawn(Arc::clone(&heartbeat).run(stop.clone()));
         tracker.spawn(probes::serve(listener, Arc::clone(&context), Arc::clone(&synced), heartbeat, stop.clone()));
@@ -146,6 +148,7 @@ fn context(
         signers: crate::authority::Signers::default(),
         expected: Expected::default(),
         failures: Failures::default(),
+        agreed: Agreements::default(),
         behind: std::sync::Mutex::default(),
     }
 }

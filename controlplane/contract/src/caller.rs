@@ -271,6 +271,8 @@ pub enum Access {
     Authenticated,
     /// M: any member of the organization.
     Member,
+    /// O, A, D; a service account stands under the scopes of its keys.
+    Developer,
     /// O, A, Au.
     Auditor,
     /// O, A.
@@ -283,6 +285,9 @@ impl Access {
     pub const fn admits(self, role: Role) -> bool {
         match self {
             Self::Public | Self::Authenticated | Self::Member => true,
+            Self::Developer => {
+                matches!(role, Role::Owner | Role::Admin | Role::Developer | Role::ServiceAccount)
+            }
             Self::Auditor => matches!(role, Role::Owner | Role::Admin | Role::Auditor),
             Self::Admin => matches!(role, Role::Owner | Role::Admin),
             Self::Owner => matches!(role, Role::Owner),
@@ -295,6 +300,7 @@ impl Access {
             Self::Public => "none",
             Self::Authenticated => "any",
             Self::Member => "M",
+            Self::Developer => "O,A,D",
             Self::Auditor => "O,A,Au",
             Self::Admin => "O,A",
             Self::Owner => "O",

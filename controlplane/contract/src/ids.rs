@@ -12,6 +12,11 @@ pub fn fresh(now: Timestamp, entropy: &Entropy) -> String {
     uuid::Builder::from_unix_timestamp_millis(millis, &entropy.bytes::<10>()).into_uuid().to_string()
 }
 
+/// The text of a UUID version 4: random in all its bits, for what must not be guessed.
+pub fn unguessable(entropy: &Entropy) -> String {
+    uuid::Builder::from_random_bytes(entropy.bytes()).into_uuid().to_string()
+}
+
 macro_rules! ids {
     ($($(#[$doc:meta])* $name:ident),+ $(,)?) => {$(
         $(#[$doc])*

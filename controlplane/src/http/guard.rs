@@ -21,7 +21,7 @@ use crate::http::call::{Call, PathIds, Visit};
 use crate::http::idempotency;
 use crate::http::rate_limit::Standing;
 use crate::http::routes::Route;
-use crate::{App, Error, Result, environments};
+use crate::{App, Error, Result, environments, runtime};
 
 /// Longest id that a path may carry; ours have 36 characters.
 const ID_BYTES_MAX: usize = 200;
@@ -105,7 +105,13 @@ async fn admit(app: &App, route: &Route, request: &mut Request, standing: &mut O
         Err(error) => return Err(app.limits().after_failed_credential(peer, error)),
     };
     let identity = caller.key_id().map_or_else(|| caller.actor_id(), |key_id| key_id.as_str());
-    standing.insert(app.limits().spend(identity, tier)).allowed()?;
+    let spent = if route.path.starts_with(runtime::PREFIX) {
+        let heartbeat_of = path.get("attempt_id").filter(|_| route.path == runtime::HEARTBEAT);
+        app.limits().spend_runtime(&caller.org_id, identity, heartbeat_of)
+    } else {
+        app.limits().spend(identity, tier)
+    };
+    standing.insert(spent).allowed()?;
     let call = Call { app: app.clone(), caller, tier, limits, request_id, peer, path };
     owned(&call).await?;
     call.caller.may(route.access, route.scope).map_err(Error::Refused)?;

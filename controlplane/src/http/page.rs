@@ -19,9 +19,20 @@ use subtle::ConstantTimeEq;
 use crate::http::json::Json;
 use crate::{App, Error, Result};
 
-const LIMIT_DEFAULT: i64 = 50;
-const LIMIT_MAX: i64 = 200;
 const MAC_BYTES: usize = 16;
+
+/// How long a page may be.
+#[derive(Debug, Clone, Copy)]
+pub struct Span {
+    pub default: i64,
+    pub max: i64,
+    /// More than `max` is taken for `max`, not refused.
+    pub capped: bool,
+}
+
+const SPAN: Span = Span { default: 50, max: 200, capped: false };
+/// What does not tell one list from another.
+const NOT_FILTERS: [&str; 4] = ["limit", "cursor", "offset", "envelope"];
 
 /// The page that is asked for.
 #[derive(Debug, Clone)]
@@ -73,15 +84,20 @@ impl Page {
         }
     }
 
-    fn parse(uri: &Uri, key: [u8; 32]) -> Result<Self> {
+    pub fn asked(uri: &Uri, key: [u8; 32], span: Span) -> Result<Self> {
         let axum::extract::Query(pairs) = axum::extract::Query::<Vec<(String, String)>>::try_from_uri(uri)
             .map_err(|_| Error::invalid("query", "format", "the query part of the URL cannot be read"))?;
         let value = |name: &str| pairs.iter().find(|(n, _)| n == name).map(|(_, v)| v.as_str());
-        let limit = value("limit").map_or(Ok(LIMIT_DEFAULT), |text| {
-            let given = text.parse().ok().filter(|limit| (1..=LIMIT_MAX).contains(limit));
-            given.ok_or_else(|| Error::invalid("limit", "1..200", "`limit` is an integer from 1 to 200"))
+        let limit = value("limit").map_or(Ok(span.default), |text| {
+            let most = if span.capped { i64::MAX } else { span.max };
+            let given = text.parse().ok().filter(|limit| (1..=most).contains(limit));
+            let refused = || {
+                let message = format!("`limit` is an integer from 1 to {}", span.max);
+                Error::invalid("limit", format!("1..{}", span.max), message)
+            };
+            given.map(|limit: i64| limit.min(span.max)).ok_or_else(refused)
         })?;
-        let mut filters: Vec<_> = pairs.iter().filter(|(n, _)| n != "limit" && n != "cursor").cloned().collect();
+        let mut filters: Vec<_> = pairs.iter().filter(|(n, _)| !NOT_FILTERS.contains(&n.as_str())).cloned().collect();
         filters.sort();
         let filters = hex::encode(hmac_sha256(&key, &[uri.path().as_bytes(), format!("{filters:?}").as_bytes()]));
         let mut page = Self { limit, after: None, filters, key };
@@ -117,7 +133,7 @@ impl FromRequestParts<App> for Page {
     type Rejection = Error;
 
     async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self> {
-        Self::parse(&parts.uri, app.keyring().cursor_key())
+        Self::asked(&parts.uri, app.keyring().cursor_key(), SPAN)
     }
 }
 
@@ -150,7 +166,7 @@ mod tests {
     const KEY: [u8; 32] = [3; 32];
 
     fn page(uri: &str) -> Result<Page> {
-        Page::parse(&uri.parse().unwrap(), KEY)
+        Page::asked(&uri.parse().unwrap(), KEY, SPAN)
     }
 
     fn cursor(uri: &str) -> String {

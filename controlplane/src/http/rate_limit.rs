@@ -12,19 +12,21 @@ use std::num::NonZeroU32;
 use std::time::Duration;
 
 use axum::http::{HeaderMap, HeaderValue};
-use contract::{SharedClock, Tier, Timestamp};
+use contract::{OrgId, SharedClock, Tier, Timestamp};
 use governor::clock::Clock as GovernorClock;
 use governor::middleware::{NoOpMiddleware, StateInformationMiddleware};
 use governor::nanos::Nanos;
 use governor::state::keyed::DashMapStateStore;
 use governor::{Quota, RateLimiter};
 
-use crate::{Error, Result};
+use crate::{Config, Error, Result};
 
 /// Buckets kept before full ones are forgotten.
 const BUCKETS_MAX: usize = 100_000;
 /// Failed logins of one account from one address, a minute.
 const FAILED_LOGINS: u32 = 10;
+/// Heartbeats of one attempt, a minute: its lease must not hang on what else the key does.
+const HEARTBEATS: u32 = 60;
 const MINUTE: Duration = Duration::from_mins(1);
 
 /// The product's clock as the limiter reads it: nanoseconds since 1970.
@@ -66,7 +68,14 @@ impl Buckets {
         };
         let missing = self.limit.get().saturating_sub(remaining);
         let full_in = MINUTE.saturating_mul(missing).checked_div(self.limit.get()).unwrap_or(MINUTE);
-        Standing { limit: self.limit.get(), remaining, reset: self.clock.0.now() + full_in, retry_after }
+        Standing {
+            limit: self.limit.get(),
+            remaining,
+            reset: self.clock.0.now() + full_in,
+            full_in,
+            retry_after,
+            of_runtime: false,
+        }
     }
 }
 
@@ -77,8 +86,10 @@ pub struct Standing {
     remaining: u32,
     /// When the bucket is full again.
     reset: Timestamp,
+    full_in: Duration,
     /// Set when the request was one too many.
     retry_after: Option<Duration>,
+    of_runtime: bool,
 }
 
 impl Standing {
@@ -90,8 +101,15 @@ impl Standing {
     }
 
     /// "Every response carries `X-RateLimit-Limit`, `X-RateLimit-Remaining`, `X-RateLimit-Reset`
-    /// (Unix seconds)."
+    /// (Unix seconds)." For `/v2` "reported through `RateLimit-Limit`, `RateLimit-Remaining`,
+    /// `RateLimit-Reset`", whose reset is in seconds from now.
     pub fn stamp(&self, headers: &mut HeaderMap) {
+        if self.of_runtime {
+            headers.insert("ratelimit-limit", HeaderValue::from(self.limit));
+            headers.insert("ratelimit-remaining", HeaderValue::from(self.remaining));
+            headers.insert("ratelimit-reset", HeaderValue::from(rounded_up(self.full_in)));
+            return;
+        }
         headers.insert("x-ratelimit-limit", HeaderValue::from(self.limit));
         headers.insert("x-ratelimit-remaining", HeaderValue::from(self.remaining));
         headers.insert("x-ratelimit-reset", HeaderValue::from(self.reset.timestamp().saturating_add(1)));
@@ -109,17 +127,23 @@ pub struct RateLimits {
     addresses: Buckets,
     failed_credentials: Buckets,
     failed_logins: Buckets,
+    runtime_orgs: Buckets,
+    runtime_identities: Buckets,
+    heartbeats: Buckets,
     /// Who has failed too often, and until when no password of theirs is looked at.
     waiting: moka::sync::Cache<String, Timestamp>,
 }
 
 impl RateLimits {
-    pub fn new(clock: &SharedClock, address_per_minute: u32, failed_credentials_per_minute: u32) -> Self {
+    pub fn new(clock: &SharedClock, config: &Config) -> Self {
         let tier = |tier: &Tier| (*tier, Buckets::new(tier.rate().0, clock));
         Self {
             tiers: Tier::ALL.iter().map(tier).collect(),
-            addresses: Buckets::new(address_per_minute, clock),
-            failed_credentials: Buckets::new(failed_credentials_per_minute, clock),
+            addresses: Buckets::new(config.rate_limit_address, clock),
+            failed_credentials: Buckets::new(config.rate_limit_failed_credentials, clock),
+            runtime_orgs: Buckets::new(config.rate_limit_org, clock),
+            runtime_identities: Buckets::new(config.rate_limit_key, clock),
+            heartbeats: Buckets::new(HEARTBEATS, clock),
             failed_logins: Buckets::new(FAILED_LOGINS, clock),
             waiting: moka::sync::Cache::new(BUCKETS_MAX as u64),
         }
@@ -129,6 +153,24 @@ impl RateLimits {
     pub fn spend(&self, identity: &str, tier: Tier) -> Standing {
         let buckets = self.tiers.iter().find(|(of, _)| *of == tier).map_or(&self.addresses, |(_, buckets)| buckets);
         buckets.spend(identity)
+    }
+
+    /// One request to `/v2`: "600 per minute per organization and 200 per minute per API key". A
+    /// heartbeat counts for its attempt and not for the key.
+    pub fn spend_runtime(&self, org_id: &OrgId, identity: &str, heartbeat_of: Option<&str>) -> Standing {
+        let own = match heartbeat_of {
+            Some(attempt_id) => self.heartbeats.spend(attempt_id),
+            None => self.runtime_identities.spend(identity),
+        };
+        // What is refused for itself does not use up what others share.
+        let nearest = if own.retry_after.is_some() {
+            own
+        } else {
+            let shared = self.runtime_orgs.spend(org_id.as_str());
+            let shared_first = shared.retry_after.is_some() || shared.remaining < own.remaining;
+            if shared_first { shared } else { own }
+        };
+        Standing { of_runtime: true, ..nearest }
     }
 
     /// One request of nobody known.
@@ -182,7 +224,9 @@ mod tests {
     fn limits() -> (RateLimits, TestClock) {
         let clock = TestClock::at(DateTime::from_timestamp(1_800_000_000, 0).unwrap());
         let shared: SharedClock = Arc::new(clock.clone());
-        (RateLimits::new(&shared, 5, 3), clock)
+        let mut config = Config::new(String::new(), contract::Keyring::new([7; 32]));
+        (config.rate_limit_address, config.rate_limit_failed_credentials) = (5, 3);
+        (RateLimits::new(&shared, &config), clock)
     }
 
     #[test]

@@ -113,10 +113,10 @@ impl Routes {
         &self.rows
     }
 
-    /// The router, with the guard of its row around each handler.
-    pub fn into_router(self, app: &App) -> Router<App> {
+    /// The router of the rows that are served, with the guard of its row around each handler.
+    pub fn into_router(self, app: &App, served: impl Fn(&Route) -> bool) -> Router<App> {
         let mut router = Router::new();
-        for (row, handler) in self.rows.into_iter().zip(self.handlers) {
+        for (row, handler) in self.rows.into_iter().zip(self.handlers).filter(|(row, _)| served(row)) {
             let path = row.path;
             let gate = Gate { app: app.clone(), route: row };
             router = router.route(path, handler.route_layer(from_fn_with_state(gate, guard)));

@@ -15,14 +15,13 @@ fn admitted(schema: &Value) -> BoxedStrategy<Value> {
     if let Some(values) = schema["enum"].as_array() {
         return proptest::sample::select(values.clone()).boxed();
     }
-    let size = |key: &str, otherwise: u64| schema[key].as_f64().map_or(otherwise, |size| size as u64) as usize;
+    let size = |key: &str, otherwise| whole(&schema[key]).map_or(otherwise, |size| usize::try_from(size).unwrap());
     match schema["type"].as_str().unwrap() {
         "boolean" => any::<bool>().prop_map(Value::from).boxed(),
         "integer" => {
-            let (low, high) = (schema["minimum"].as_f64(), schema["maximum"].as_f64());
+            let (low, high) = (whole(&schema["minimum"]), whole(&schema["maximum"]));
             let most = if schema["format"] == "int32" { i64::from(i32::MAX) } else { i64::MAX };
-            let whole = |number: f64| number as i64;
-            (low.map_or(-most, whole)..=high.map_or(most, whole)).prop_map(Value::from).boxed()
+            (low.unwrap_or(-most)..=high.unwrap_or(most)).prop_map(Value::from).boxed()
         }
         "string" => text(schema).prop_map(Value::from).boxed(),
         "array" => {
@@ -36,6 +35,12 @@ fn admitted(schema: &Value) -> BoxedStrategy<Value> {
         "object" => object(schema),
         other => panic!("{other}"),
     }
+}
+
+/// A bound of a schema, where numbers are floating: `1.0`.
+fn whole(bound: &Value) -> Option<i64> {
+    let text = bound.as_number()?.to_string();
+    Some(text.trim_end_matches(".0").parse().unwrap())
 }
 
 fn text(schema: &Value) -> BoxedStrategy<String> {

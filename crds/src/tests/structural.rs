@@ -28,8 +28,9 @@ fn here(schema: &Value, value: &Value) -> Vec<String> {
     let below = |size: Option<f64>, key: &str| size.zip(bound(key)).is_some_and(|(size, least)| size < least);
     let above = |size: Option<f64>, key: &str| size.zip(bound(key)).is_some_and(|(size, most)| size > most);
     let number = value.as_f64();
-    let length = value.as_str().map(|text| text.chars().count() as f64);
-    let entries = value.as_array().map(Vec::len).or(value.as_object().map(serde_json::Map::len)).map(|n| n as f64);
+    let size = |count: usize| f64::from(u32::try_from(count).unwrap());
+    let length = value.as_str().map(|text| size(text.chars().count()));
+    let entries = value.as_array().map(Vec::len).or(value.as_object().map(serde_json::Map::len)).map(size);
     refuse(below(number, "minimum"), format!("should be greater than or equal to {}", schema["minimum"]));
     refuse(above(number, "maximum"), format!("should be less than or equal to {}", schema["maximum"]));
     refuse(below(length, "minLength"), format!("should be at least {} chars long", schema["minLength"]));

@@ -14,6 +14,26 @@ use crate::store::OURS;
 pub struct Catalog {
     pub schemas: Vec<String>,
     pub tables: Vec<Table>,
+    pub definitions: Vec<Definition>,
+}
+
+/// A view, function or sequence, with the comment that was left with it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Definition {
+    pub kind: DefinitionKind,
+    pub schema: String,
+    pub name: String,
+    /// Of a view.
+    pub columns: Vec<Column>,
+    pub comment: Option<String>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum DefinitionKind {
+    View,
+    Function,
+    Sequence,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -59,6 +79,31 @@ select to_json({
     } order by t.schema_name, t.table_name), [])
     from duckdb_tables() t
     where t.database_name = 'raw' and not t.internal and not starts_with(t.schema_name, $1)
+  ),
+  definitions: (
+    select coalesce(list(d), [])
+    from (
+      select {
+        kind: 'view', schema: v.schema_name, name: v.view_name, comment: v.comment,
+        columns: (
+          select coalesce(
+            list({ name: c.column_name, type_name: c.data_type, nullable: c.is_nullable } order by c.column_index), [])
+          from duckdb_columns() c
+          where c.database_name = 'raw' and c.schema_name = v.schema_name and c.table_name = v.view_name
+        )
+      } as d
+      from duckdb_views() v
+      where v.database_name = 'raw' and not v.internal and not starts_with(v.schema_name, $1)
+      union all
+      select { kind: 'function', schema: f.schema_name, name: f.function_name, comment: f.comment, columns: [] }
+      from duckdb_functions() f
+      where f.database_name = 'raw' and not f.internal and f.function_type = 'macro'
+        and not starts_with(f.schema_name, $1)
+      union all
+      select { kind: 'sequence', schema: s.schema_name, name: s.sequence_name, comment: s.comment, columns: [] }
+      from duckdb_sequences() s
+      where s.database_name = 'raw' and not starts_with(s.schema_name, $1)
+    )
   )
 })::varchar";
 

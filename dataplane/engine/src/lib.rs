@@ -37,7 +37,7 @@ mod types;
 mod value;
 mod watchdog;
 
-pub use catalog::Catalog;
+pub use catalog::{Catalog, DefinitionKind};
 pub use config::Config;
 pub use engine::Engine;
 pub use error::{Error, Kind};

@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use crate::definition::{self, Definition, Found};
 use crate::error::{Error, Kind};
 use crate::names::{MAIN_SCHEMA, TableName};
 use crate::types::Type;
@@ -51,6 +52,7 @@ impl Table {
 #[derive(Debug, Clone, Default)]
 pub struct Catalog {
     schemas: HashMap<String, HashMap<String, Arc<Table>>>,
+    definitions: HashMap<(definition::Kind, String, String), Arc<Definition>>,
 }
 
 impl Catalog {
@@ -67,6 +69,39 @@ impl Catalog {
         tables.insert(table.name.to_ascii_lowercase(), Arc::new(table));
     }
 
+    pub fn define(&mut self, definition: Definition) {
+        let (schema, name) = (definition.schema.to_ascii_lowercase(), definition.name.to_ascii_lowercase());
+        self.schemas.entry(schema.clone()).or_default();
+        self.definitions.insert((definition.kind, schema, name), Arc::new(definition));
+    }
+
+    /// Views, functions and sequences, by kind, schema and name.
+    pub fn definitions(&self) -> Vec<&Arc<Definition>> {
+        let mut all: Vec<_> = self.definitions.values().collect();
+        all.sort_by_key(|definition| (definition.kind as u8, definition.schema.clone(), definition.name.clone()));
+        all
+    }
+
+    /// The view, function or sequence a name means in this session.
+    pub(crate) fn defined(&self, kind: definition::Kind, name: &TableName, session: &Names) -> Found {
+        let wanted = name.name.to_ascii_lowercase();
+        let mut schemas = session.schemas_of(self, name)?;
+        schemas.find_map(|schema| self.definitions.get(&(kind, schema.to_ascii_lowercase(), wanted.clone())).cloned())
+    }
+
+    /// Keeps what a caller may see, by its path.
+    #[must_use]
+    pub fn seen(&self, may_see: impl Fn(&str) -> bool) -> Self {
+        let mut seen = Self::default();
+        for (schema, tables) in &self.schemas {
+            let kept = tables.iter().filter(|(_, table)| may_see(&table.path()));
+            seen.schemas.insert(schema.clone(), kept.map(|(name, table)| (name.clone(), Arc::clone(table))).collect());
+        }
+        let kept = self.definitions.iter().filter(|(_, definition)| may_see(&definition.path()));
+        seen.definitions = kept.map(|(key, definition)| (key.clone(), Arc::clone(definition))).collect();
+        seen
+    }
+
     /// A schema without tables.
     pub fn add_schema(&mut self, schema: &str) {
         self.schemas.entry(schema.to_ascii_lowercase()).or_default();
@@ -74,6 +109,12 @@ impl Catalog {
 
     pub fn has_schema(&self, schema: &str) -> bool {
         schema.eq_ignore_ascii_case(MAIN_SCHEMA) || self.schemas.contains_key(&schema.to_ascii_lowercase())
+    }
+
+    /// Their names; the main schema is there without a table.
+    pub fn schemas(&self) -> impl Iterator<Item = String> {
+        let main = (!self.schemas.contains_key(MAIN_SCHEMA)).then(|| MAIN_SCHEMA.to_owned());
+        self.schemas.keys().cloned().chain(main)
     }
 
     pub fn get(&self, schema: &str, name: &str) -> Option<&Arc<Table>> {
@@ -124,11 +165,14 @@ pub struct Names {
     pub database: String,
     /// Schemas searched in order.
     pub search_path: Vec<String>,
+    /// Who asks, for `CURRENT_USER` and `CURRENT_ROLE`.
+    pub user: Option<String>,
+    pub role: Option<String>,
 }
 
 impl Names {
     pub fn new(database: impl Into<String>) -> Self {
-        Self { database: database.into(), search_path: vec![MAIN_SCHEMA.to_owned()] }
+        Self { database: database.into(), search_path: vec![MAIN_SCHEMA.to_owned()], user: None, role: None }
     }
 
     /// Where to look for the table; none when the path names another database.

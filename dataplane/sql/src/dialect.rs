@@ -17,6 +17,7 @@ mod flatten;
 mod formats;
 mod infer;
 mod intervals;
+mod lambdas;
 mod limits;
 mod order;
 mod paths;
@@ -32,8 +33,8 @@ use std::mem;
 use std::ops::ControlFlow;
 
 use sqlparser::ast::{
-    Expr, LambdaFunction, OrderByExpr, Query, Select, Statement, TableFactor, TableWithJoins, Value, ValueWithSpan,
-    VisitMut, VisitorMut, With,
+    Expr, OrderByExpr, Query, Select, Statement, TableFactor, TableWithJoins, Value, ValueWithSpan, VisitMut,
+    VisitorMut, With,
 };
 
 use crate::error::Error;
@@ -69,7 +70,10 @@ pub const DIVISION_BY_ZERO: &str = arithmetic::MESSAGE;
 /// Rewrites what the warehouse writes into what the engine reads; answers warnings for the caller.
 pub fn to_engine(statement: &mut Statement, columns: &dyn Columns) -> Result<Vec<String>, Error> {
     types::declared(statement)?;
-    let mut walk = Walk { context: Context::new(columns), withs: Vec::new(), froms: Vec::new() };
+    let context = Context::new(columns);
+    let sees_seq = flatten::sees_seq(statement);
+    let mut walk =
+        Walk { context, withs: Vec::new(), froms: Vec::new(), calls: Vec::new(), parameters: Vec::new(), sees_seq };
     match statement.visit(&mut walk) {
         ControlFlow::Break(error) => Err(error),
         ControlFlow::Continue(()) => Ok(walk.context.warnings),
@@ -80,7 +84,7 @@ pub fn to_engine(statement: &mut Statement, columns: &dyn Columns) -> Result<Vec
 pub fn class(name: &str) -> Option<Class> {
     let name = name.to_ascii_lowercase();
     match name.as_str() {
-        "getdate" | "sysdate" | "systimestamp" | "uuid_string" => Some(Class::Volatile),
+        "getdate" | "sysdate" | "systimestamp" | "uniform" | "uuid_string" => Some(Class::Volatile),
         _ if call::is_known(&name) || is_table_function(&name) => Some(Class::Throwing),
         _ => None,
     }
@@ -101,12 +105,34 @@ pub fn is_word(function: &str, argument: usize) -> bool {
     dates::is_unit(&function.to_ascii_lowercase(), argument)
 }
 
+/// Names of functions that the dialect adds or gives another meaning, sorted.
+#[cfg(test)]
+pub(crate) fn names() -> Vec<&'static str> {
+    let mut names: Vec<_> = call::names().chain(flatten::NAMES).collect();
+    names.sort_unstable();
+    names.dedup();
+    names
+}
+
+/// Parts of a date, and the words for each.
+#[cfg(test)]
+pub(crate) fn parts() -> &'static [(&'static str, &'static [&'static str])] {
+    dates::PARTS
+}
+
+/// Whether a word is a unit of time.
+pub(crate) fn is_unit_word(word: &str) -> bool {
+    dates::is_part(word)
+}
+
 /// What a rewrite may know and say.
 struct Context<'a> {
     names: infer::Names<'a>,
     warnings: Vec<String>,
     /// Nodes that templates may still repeat in this statement.
     copies_left: usize,
+    /// Lambda parameters that have a name of their own so far.
+    parameters: usize,
 }
 
 /// The warehouse reads escapes in strings; standard strings, which every driver quotes for, have none.
@@ -117,7 +143,13 @@ const COPIES_MAX: usize = 20_000;
 
 impl<'a> Context<'a> {
     fn new(columns: &'a dyn Columns) -> Self {
-        Self { names: infer::Names::new(columns), warnings: Vec::new(), copies_left: COPIES_MAX }
+        Self { names: infer::Names::new(columns), warnings: Vec::new(), copies_left: COPIES_MAX, parameters: 0 }
+    }
+
+    /// A name for a lambda's parameter that nothing else has.
+    fn lambda_parameter(&mut self, written: &str) -> String {
+        self.parameters += 1;
+        format!("_{}_{written}", self.parameters)
     }
 
     fn type_of(&self, expr: &Expr) -> Type {
@@ -147,6 +179,12 @@ struct Walk<'a> {
     withs: Vec<Option<With>>,
     /// FROM lists already rewritten, of the selects we are inside of.
     froms: Vec<Vec<TableWithJoins>>,
+    /// Arguments already rewritten, of the calls with a lambda we are inside of.
+    calls: Vec<lambdas::Aside>,
+    /// What the parameters of their lambdas are.
+    parameters: Vec<Vec<Type>>,
+    /// The statement names a column SEQ.
+    sees_seq: bool,
 }
 
 impl Walk<'_> {
@@ -181,6 +219,7 @@ impl VisitorMut for Walk<'_> {
 
     fn post_visit_select(&mut self, select: &mut Select) -> ControlFlow<Error> {
         select.from = self.froms.pop().unwrap_or_default();
+        flow(flatten::number(select, self.sees_seq))?;
         self.context.names.add_projection(&select.projection);
         ControlFlow::Continue(())
     }
@@ -222,12 +261,22 @@ impl VisitorMut for Walk<'_> {
         ControlFlow::Continue(())
     }
 
-    /// The parameters of a lambda hide columns of their names, and have types nobody tells.
+    /// The other arguments first, so that the types of a lambda's parameters are known.
     fn pre_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<Error> {
-        if let Expr::Lambda(LambdaFunction { params, .. }) = expr {
-            for parameter in params.iter() {
-                self.context.names.add(&parameter.name.value, Type::Unknown);
+        match expr {
+            Expr::Function(function) => {
+                aggregates::order_of_rows(function);
+                if let Some(mut aside) = lambdas::aside(function) {
+                    aside.iter_mut().try_for_each(|(_, argument)| argument.visit(self))?;
+                    self.parameters.push(lambdas::parameters(function, &aside, &self.context));
+                    self.calls.push(aside);
+                }
             }
+            Expr::Lambda(lambda) => {
+                let types = self.parameters.last().cloned().unwrap_or_default();
+                lambdas::rename(lambda, &types, &mut self.context);
+            }
+            _ => {}
         }
         ControlFlow::Continue(())
     }
@@ -240,6 +289,13 @@ impl VisitorMut for Walk<'_> {
     }
 
     fn post_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<Error> {
+        if let Expr::Function(function) = expr
+            && lambdas::is_aside(function)
+            && let Some(aside) = self.calls.pop()
+        {
+            self.parameters.pop();
+            lambdas::back(function, aside);
+        }
         flow(self.expression(expr))
     }
 }

@@ -14,6 +14,7 @@ use std::sync::Arc;
 use sqlparser::ast::{self, Expr};
 
 use crate::catalog::Table;
+use crate::catalogue::Listing;
 use crate::error::{Error, Kind};
 pub use crate::filter::Filter;
 use crate::resolve::Resolved;
@@ -69,6 +70,12 @@ impl Rules {
 
     pub fn is_empty(&self) -> bool {
         self.tables.is_empty()
+    }
+
+    /// Whether anything rules what this path names.
+    fn names(&self, path: &str) -> bool {
+        let (schema, name) = path.split_once('.').unwrap_or((crate::names::MAIN_SCHEMA, path));
+        self.tables.contains_key(&(schema.to_ascii_lowercase(), name.to_ascii_lowercase()))
     }
 
     fn table(&mut self, schema: &str, table: &str) -> &mut TableRules {
@@ -162,6 +169,8 @@ pub struct Governed {
     pub(crate) tree: ast::Statement,
     pub(crate) scans: Vec<Scan>,
     pub(crate) known: Known,
+    /// What the engine keeps of a definition's text.
+    pub(crate) comment: Option<String>,
     masked_columns: Vec<String>,
     masked_outputs: Vec<usize>,
     filtered_tables: BTreeSet<String>,
@@ -171,6 +180,37 @@ pub struct Governed {
 }
 
 impl Governed {
+    /// Another query of the same tables under the same rules.
+    pub(crate) fn reading(&self, query: Box<ast::Query>) -> Self {
+        Self { tree: ast::Statement::Query(query), masked_outputs: Vec::new(), ..self.clone() }
+    }
+
+    /// What is read, and what is governed there, instead of the answer: nothing of the rules' own text.
+    fn explaining(scans: Vec<Scan>, filtered_tables: BTreeSet<String>) -> Result<Self, Error> {
+        let mut listing = Listing::new(&["operation", "object", "rows", "masked_columns"]);
+        for scan in &scans {
+            let rows = if scan.filters.is_empty() { "all" } else { "filtered" };
+            let masked = scan.columns.iter().filter(|column| column.mask.is_some());
+            let masked: Vec<&str> = masked.map(|column| column.name.as_str()).collect();
+            let cells = ["TableScan".to_owned(), scan.table.path(), rows.to_owned(), masked.join(", ")];
+            listing.add(cells.into_iter().map(Some).collect());
+        }
+        let query = Box::new(listing.query()?);
+        Ok(Self {
+            kind: statement::Kind::Select,
+            comment: None,
+            tree: ast::Statement::Query(query),
+            scans,
+            known: Known::default(),
+            masked_columns: Vec::new(),
+            masked_outputs: Vec::new(),
+            filtered_tables,
+            throwing: false,
+            strict: false,
+            warnings: Vec::new(),
+        })
+    }
+
     /// `table.column` of the masked columns its answer is made of, in the order they are met.
     pub fn masked_columns(&self) -> &[String] {
         &self.masked_columns
@@ -213,7 +253,14 @@ impl Governed {
 
 /// Puts the rules in. What cannot be governed is refused.
 pub fn govern(resolved: Resolved, rules: &Rules) -> Result<Governed, Error> {
-    let Resolved { kind, mut tree, references, target } = resolved;
+    let Resolved { kind, mut tree, references, target, also, views, comment, explains } = resolved;
+    let none = Rules::default();
+    // what is defined is governed where it is read, for whoever reads it
+    let rules = if matches!(kind, statement::Kind::CreateView) { &none } else { rules };
+    written_elsewhere(&tree, target.as_ref(), &also, rules)?;
+    if let Some(view) = views.iter().find(|view| rules.names(view)) {
+        return Err(Error::ungovernable("a policy on a view", view));
+    }
     let mut scans = Vec::with_capacity(references.len() + 1);
     let mut filtered_tables = BTreeSet::new();
     let mut strict = false;
@@ -233,8 +280,12 @@ pub fn govern(resolved: Resolved, rules: &Rules) -> Result<Governed, Error> {
     let found = lineage::of(&tree, &scans);
     let masked_outputs = output::as_text(&mut tree, &scans, &found)?;
     let warnings = found.warnings();
+    if explains {
+        return Governed::explaining(scans, filtered_tables);
+    }
     Ok(Governed {
         kind,
+        comment,
         masked_columns: found.masked_columns(&scans),
         known: found.known,
         tree,
@@ -245,6 +296,23 @@ pub fn govern(resolved: Resolved, rules: &Rules) -> Result<Governed, Error> {
         strict,
         warnings,
     })
+}
+
+/// Rows that are replaced without being looked at, and rows that go to several tables, pass no filter.
+fn written_elsewhere(
+    tree: &ast::Statement,
+    target: Option<&Arc<Table>>,
+    also: &[Arc<Table>],
+    rules: &Rules,
+) -> Result<(), Error> {
+    let overwrites = matches!(tree, ast::Statement::Insert(insert) if insert.overwrite);
+    let replaced = target.filter(|_| overwrites);
+    let filtered = |table: &&Arc<Table>| rules.of(table).is_some_and(|ruling| !ruling.filters.is_empty());
+    match also.iter().chain(replaced).find(filtered) {
+        Some(table) if overwrites => Err(Error::ungovernable("INSERT OVERWRITE", &table.path())),
+        Some(table) => Err(Error::ungovernable("INSERT into several tables", &table.path())),
+        None => Ok(()),
+    }
 }
 
 pub(crate) fn masked_error(table: &Table, column: &str, what: &str) -> Error {

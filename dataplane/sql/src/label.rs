@@ -34,13 +34,22 @@ fn label_select(select: &mut Select) -> Result<(), Error> {
         let SelectItem::UnnamedExpr(expr) = item else {
             continue;
         };
-        if matches!(expr, Expr::Identifier(_) | Expr::CompoundIdentifier(_)) || spreads(expr) {
+        if matches!(expr, Expr::Identifier(_) | Expr::CompoundIdentifier(_)) && !is_replaced(expr) || spreads(expr) {
             continue;
         }
         let label: String = print::label(expr)?.chars().take(LABEL_CHARS_MAX).collect();
         *item = SelectItem::ExprWithAlias { expr: expr.clone(), alias: names::quoted(&label) };
     }
     Ok(())
+}
+
+/// Words that another expression will stand for: their column keeps the word.
+fn is_replaced(expr: &Expr) -> bool {
+    match expr {
+        Expr::Identifier(ident) => ident.quote_style.is_none() && ident.value.eq_ignore_ascii_case("current_user"),
+        Expr::CompoundIdentifier(path) => path.last().is_some_and(|last| last.value.eq_ignore_ascii_case("nextval")),
+        _ => false,
+    }
 }
 
 /// `unnest(struct)` is several columns, which keep their names.

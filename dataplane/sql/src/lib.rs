@@ -9,6 +9,8 @@
 #![forbid(unsafe_code)]
 
 pub mod catalog;
+mod catalogue;
+pub mod definition;
 pub mod dialect;
 pub mod error;
 pub mod filter;
@@ -18,15 +20,22 @@ mod label;
 mod lex;
 pub mod names;
 mod parse;
+pub mod pivot;
 mod print;
 pub mod quote;
+mod refusals;
 mod resolve;
 mod scope;
+mod sequence;
+pub mod settings;
 pub mod statement;
+mod steps;
 mod transpile;
 pub mod types;
+mod udf;
 
 pub use catalog::{Catalog, Column, Names, Table};
+pub use definition::Definition;
 pub use error::{Error, Position};
 pub use govern::{Governed, Mask, Rules, govern};
 pub use lex::{IDENTIFIER_CHARS_MAX, TEXT_BYTES_MAX};
@@ -34,8 +43,10 @@ pub use parse::{parse, split};
 pub use print::{Bind, CHECK_FAILED};
 pub use resolve::{Resolved, resolve};
 pub use statement::{Kind, Operation, SessionCommand, Statement, TableUse, TransactionCommand, digest};
-pub use transpile::{EngineSql, transpile};
+pub use transpile::{Before, EngineSql, transpile};
 
+#[cfg(test)]
+mod page;
 #[cfg(test)]
 mod testing;
 #[cfg(test)]

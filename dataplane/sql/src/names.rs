@@ -4,6 +4,8 @@ use sqlparser::ast::{Ident, ObjectName, ObjectNamePart};
 
 /// The engine's catalog that holds the raw tables.
 pub const RAW_CATALOG: &str = "raw";
+/// The engine's catalog of temporary tables, where a statement of several steps keeps its rows.
+pub const KEPT_CATALOG: &str = "temp";
 /// The schema a name without one means.
 pub const MAIN_SCHEMA: &str = "main";
 

@@ -4,13 +4,14 @@
 //! neither reads is a syntax error; nothing is ever passed on as text.
 
 use sqlparser::ast;
-use sqlparser::dialect::{Dialect, DuckDbDialect, SnowflakeDialect};
+use sqlparser::dialect::{Dialect, DuckDbDialect, PostgreSqlDialect, SnowflakeDialect};
 use sqlparser::keywords::Keyword;
 use sqlparser::parser::{Parser, ParserError, ParserOptions};
 use sqlparser::tokenizer::{Location, Token, TokenWithSpan};
 
 use crate::error::{Error, Kind, Position};
 use crate::lex;
+use crate::refusals;
 use crate::statement::Statement;
 
 /// How deep the parser itself may recurse.
@@ -44,6 +45,11 @@ pub(crate) fn selected(mut tokens: Vec<TokenWithSpan>) -> Result<ast::Statement,
     tree(tokens)
 }
 
+/// A statement of our own text.
+pub(crate) fn own(text: &str) -> Result<ast::Statement, Error> {
+    tree(lex::tokens(text)?)
+}
+
 /// A query of our own text.
 pub(crate) fn query(text: &str) -> Result<Box<ast::Query>, Error> {
     match tree(lex::tokens(text)?)? {
@@ -54,15 +60,55 @@ pub(crate) fn query(text: &str) -> Result<Box<ast::Query>, Error> {
 
 fn statement(text: &str, tokens: Vec<TokenWithSpan>) -> Result<Statement, Error> {
     let source = source(text, &tokens);
-    tree(tables_selected(tokens)).and_then(|tree| Statement::new(source, tree)).map_err(|e| e.within(text))
+    if let Some(error) = refusals::of(&tokens) {
+        return Err(error.within(text));
+    }
+    tree(tables_selected(spelled(tokens))).and_then(|tree| Statement::new(source, tree)).map_err(|e| e.within(text))
 }
 
 fn tree(tokens: Vec<TokenWithSpan>) -> Result<ast::Statement, Error> {
+    if let Some(tokens) = function(&tokens) {
+        let mut parser = parser(&PostgreSqlDialect {}, tokens);
+        return parser.parse_statement().and_then(|tree| end(&parser).map(|()| tree)).map_err(refused);
+    }
     either(tokens, |parser| {
         let tree = parser.parse_statement()?;
         end(parser)?;
         Ok(tree)
     })
+}
+
+/// `CREATE [OR REPLACE] [SECURE] FUNCTION …`, which only PostgreSQL's grammar reads.
+fn function(tokens: &[TokenWithSpan]) -> Option<Vec<TokenWithSpan>> {
+    let words = [Keyword::CREATE, Keyword::OR, Keyword::REPLACE, Keyword::SECURE];
+    let at = tokens.iter().position(|token| !words.iter().any(|word| is(&token.token, *word)))?;
+    let is_function = at > 0 && is(&tokens.get(at)?.token, Keyword::FUNCTION);
+    let kept = tokens.iter().enumerate().filter(|(place, token)| *place > at || !is(&token.token, Keyword::SECURE));
+    is_function.then(|| kept.map(|(_, token)| token.clone()).collect())
+}
+
+/// One expression of our own or a function's text.
+pub(crate) fn expression(text: &str) -> Result<ast::Expr, Error> {
+    let mut tokens = lex::tokens(text)?;
+    let is_query = tokens.first().is_some_and(|token| is(&token.token, Keyword::SELECT));
+    let tree = if is_query { tree(std::mem::take(&mut tokens))? } else { selected(tokens)? };
+    let wrong = || Error::unsupported("a function whose body is not one expression");
+    let ast::Statement::Query(query) = tree else {
+        return Err(wrong());
+    };
+    let ast::Query { with: None, body, order_by: None, limit_clause: None, fetch: None, .. } = *query else {
+        return Err(wrong());
+    };
+    let ast::SetExpr::Select(select) = *body else {
+        return Err(wrong());
+    };
+    if !select.from.is_empty() || select.selection.is_some() || select.distinct.is_some() {
+        return Err(wrong());
+    }
+    match <[ast::SelectItem; 1]>::try_from(select.projection) {
+        Ok([ast::SelectItem::UnnamedExpr(expr) | ast::SelectItem::ExprWithAlias { expr, .. }]) => Ok(expr),
+        _ => Err(wrong()),
+    }
 }
 
 /// The statement's own text among others, its place kept, so that positions fit both.
@@ -101,6 +147,54 @@ fn tables_selected(tokens: Vec<TokenWithSpan>) -> Vec<TokenWithSpan> {
     }
     kept
 }
+
+/// What the parser crate has no form for and means what it reads without: `NTH_VALUE(x, 2) FROM FIRST OVER …`,
+/// and the `=` of `START = 1` in CREATE SEQUENCE.
+fn spelled(tokens: Vec<TokenWithSpan>) -> Vec<TokenWithSpan> {
+    let is_at = |at: usize, keyword| tokens.get(at).is_some_and(|token| is(&token.token, keyword));
+    let makes_sequence = is_at(0, Keyword::CREATE) && (1..SEQUENCE_WITHIN).any(|at| is_at(at, Keyword::SEQUENCE));
+    let counts_from = |at: usize| {
+        let over = [Keyword::OVER, Keyword::RESPECT, Keyword::IGNORE];
+        is_at(at, Keyword::FROM)
+            && is_at(at + 1, Keyword::FIRST)
+            && over.iter().any(|next| is_at(at + 2, *next))
+            && at.checked_sub(1).and_then(|before| tokens.get(before)).is_some_and(|t| t.token == Token::RParen)
+    };
+    let is_noise = |at: usize, token: &Token| {
+        counts_from(at) || at > 0 && counts_from(at - 1) || makes_sequence && *token == Token::Eq
+    };
+    let is_word = |at: usize, words: &[&str]| {
+        let Some(Token::Word(word)) = tokens.get(at).map(|token| &token.token) else { return false };
+        word.quote_style.is_none() && words.iter().any(|known| word.value.eq_ignore_ascii_case(known))
+    };
+    // DESC VIEW v, EXPLAIN USING TEXT …, ORDER and NOORDER of a sequence
+    let describes = is_word(0, &["desc", "describe"]) && is_word(1, &["view"]);
+    let explains = is_word(0, &["explain"]) && is_word(1, &["using"]) && is_word(2, &["text", "tabular", "json"]);
+    let is_noise = |at: usize, token: &Token| {
+        is_noise(at, token)
+            || describes && at == 1
+            || explains && (at == 1 || at == 2)
+            || makes_sequence && is_word(at, &["order", "noorder"])
+    };
+    let noise: Vec<bool> = tokens.iter().enumerate().map(|(at, token)| is_noise(at, &token.token)).collect();
+    let kept = tokens.into_iter().zip(noise).filter(|(_, is_noise)| !is_noise).map(|(token, _)| token).collect();
+    if makes_sequence { step_first(kept) } else { kept }
+}
+
+/// The parser crate reads INCREMENT before START alone.
+fn step_first(mut tokens: Vec<TokenWithSpan>) -> Vec<TokenWithSpan> {
+    let place = |keyword| tokens.iter().position(|token| is(&token.token, keyword));
+    if let (Some(start), Some(step)) = (place(Keyword::START), place(Keyword::INCREMENT))
+        && start < step
+        && let Some(turned) = tokens.get_mut(start..)
+    {
+        turned.rotate_left(step - start);
+    }
+    tokens
+}
+
+/// `CREATE OR REPLACE TEMPORARY SEQUENCE`: the word is among the first.
+const SEQUENCE_WITHIN: usize = 5;
 
 fn begins_query(before: &Token) -> bool {
     let words = [

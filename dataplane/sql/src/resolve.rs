@@ -11,13 +11,17 @@ use sqlparser::ast::{
 };
 
 use crate::catalog::{Catalog, Names, Table};
+use crate::catalogue;
+use crate::definition::{self, Definition};
 use crate::error::{Error, Kind as ErrorKind};
 use crate::functions::{self, Class};
 use crate::label;
 use crate::names::{self, TableName};
 use crate::print::marker::{self, Marked};
 use crate::scope::{self, Relations};
-use crate::statement::{Kind, Statement};
+use crate::sequence;
+use crate::statement::{Kind, Statement, many};
+use crate::udf;
 
 /// A statement whose every name is known. Made by [`resolve`] alone.
 #[derive(Debug, Clone)]
@@ -28,14 +32,22 @@ pub struct Resolved {
     pub(crate) references: Vec<Arc<Table>>,
     /// The existing table whose rows are written.
     pub(crate) target: Option<Arc<Table>>,
+    /// Tables written by an INSERT into several.
+    pub(crate) also: Vec<Arc<Table>>,
+    /// Views read, by path; what they are made of is in the references.
+    pub(crate) views: Vec<String>,
+    /// What the engine keeps of the definition of a view or function.
+    pub(crate) comment: Option<String>,
+    /// The governed statement is shown, not run.
+    pub(crate) explains: bool,
 }
 
 impl Resolved {
     /// `schema.table` of everything read or written, each once, in the order of the text.
     pub fn tables(&self) -> Vec<String> {
         let mut paths: Vec<String> = Vec::new();
-        for table in self.target.iter().chain(&self.references) {
-            let path = table.path();
+        let tables = self.target.iter().chain(&self.also).chain(&self.references).map(|table| table.path());
+        for path in tables.chain(self.views.iter().cloned()) {
             if !paths.contains(&path) {
                 paths.push(path);
             }
@@ -60,24 +72,179 @@ fn bind(statement: Statement, kind: &Kind, catalog: &Catalog, session: &Names) -
     if let (false, Kind::Other(construct)) = (kind.runs(), kind) {
         return Err(Error::unsupported(construct.clone()));
     }
-    if !kind.runs() {
+    let home = session.search_path.first().map_or(names::MAIN_SCHEMA, String::as_str);
+    let comment =
+        matches!(kind, Kind::CreateView | Kind::CreateFunction).then(|| definition::comment(home, statement.text()));
+    let mut tree = statement.into_admitted()?;
+    let explains = *kind == Kind::Explain;
+    if explains {
+        tree = explained(tree)?;
+    } else if let Some(query) = catalogue::as_query(&tree, kind, catalog, session)? {
+        tree = query;
+    } else if !kind.runs() {
         return Err(Error::unsupported("running this statement in the engine"));
     }
-    let mut tree = statement.into_admitted()?;
     label::label(&mut tree)?;
-    let mut binder = Binder { catalog, session, references: Vec::new() };
-    let target = binder.target(&mut tree)?;
+    let mut binder = Binder::new(catalog, session);
+    let (target, also) = (binder.target(&mut tree)?, binder.also(&mut tree)?);
     scope::walk_statement(&mut tree, &mut binder)?;
-    Ok(Resolved { kind: kind.clone(), tree, references: binder.references, target })
+    let Binder { references, views, .. } = binder;
+    let kind = if kind.runs() { kind.clone() } else { Kind::Select };
+    Ok(Resolved { kind, tree, references, target, also, views, comment, explains })
 }
+
+/// The query inside EXPLAIN.
+fn explained(tree: ast::Statement) -> Result<ast::Statement, Error> {
+    let ast::Statement::Explain { statement, analyze: false, .. } = tree else {
+        return Err(Error::unsupported("EXPLAIN ANALYZE"));
+    };
+    if !matches!(*statement, ast::Statement::Query(_)) {
+        return Err(Error::unsupported("EXPLAIN of something other than a query"));
+    }
+    crate::print::admit(&statement)?;
+    Ok(*statement)
+}
+
+/// How deep views may stand in views.
+const VIEWS_DEEP_MAX: usize = 16;
+/// Views and functions put in for their names in one statement: each may name others twice and more.
+const EXPANSIONS_MAX: usize = 1_000;
 
 struct Binder<'a> {
     catalog: &'a Catalog,
     session: &'a Names,
     references: Vec<Arc<Table>>,
+    views: Vec<String>,
+    /// Inside of how many views this is.
+    depth: usize,
+    /// Definitions put in so far.
+    expansions: usize,
 }
 
-impl Binder<'_> {
+impl<'a> Binder<'a> {
+    fn new(catalog: &'a Catalog, session: &'a Names) -> Self {
+        Self { catalog, session, references: Vec::new(), views: Vec::new(), depth: 0, expansions: 0 }
+    }
+
+    fn expanded(&mut self) -> Result<(), Error> {
+        self.expansions += 1;
+        if self.expansions > EXPANSIONS_MAX || self.depth > VIEWS_DEEP_MAX {
+            return Err(Error::new(ErrorKind::TooDeep, "views and functions name each other too often"));
+        }
+        Ok(())
+    }
+
+    /// The query of a view, its names as they were meant where it was made, its tables like any other.
+    fn view(&mut self, view: &Definition, numbers: &mut usize) -> Result<(Box<ast::Query>, Vec<Ident>), Error> {
+        self.expanded()?;
+        let ast::Statement::CreateView(create) = view.statement()? else {
+            return Err(Error::unsupported("this view"));
+        };
+        let mut tree = ast::Statement::Query(create.query);
+        label::label(&mut tree)?;
+        let home = Names { search_path: vec![view.home.clone()], ..self.session.clone() };
+        let mut inner = Binder {
+            catalog: self.catalog,
+            session: &home,
+            references: std::mem::take(&mut self.references),
+            views: std::mem::take(&mut self.views),
+            depth: self.depth + 1,
+            expansions: self.expansions,
+        };
+        let walked = scope::walk(&mut tree, &mut inner, numbers);
+        self.references = inner.references;
+        self.views = inner.views;
+        self.expansions = inner.expansions;
+        walked?;
+        self.views.push(view.path());
+        match tree {
+            ast::Statement::Query(query) => Ok((query, create.columns.into_iter().map(|column| column.name).collect())),
+            _ => Err(Error::unsupported("this view")),
+        }
+    }
+
+    /// What stands for a table's name: the table, a view's query, a part of the catalogue.
+    fn relation(&mut self, factor: &mut TableFactor, numbers: &mut usize) -> Result<(), Error> {
+        let TableFactor::Table { name, alias, sample, version, .. } = factor else {
+            return Ok(());
+        };
+        let written = TableName::of(name).ok_or_else(|| Error::unsupported("this form of table name"))?;
+        let (subquery, columns) = if catalogue::is_relation(&written) {
+            let query = catalogue::relation(&written, self.catalog, self.session);
+            (Box::new(query.map_err(|error| located(error, name))?), Vec::new())
+        } else {
+            let view = self.catalog.defined(definition::Kind::View, &written, self.session);
+            let Some(view) = view.filter(|_| !written.is_reserved() && self.find(name).is_err()) else {
+                let table = Arc::clone(self.find(name)?);
+                self.references.push(table);
+                alias_as_named(name, alias);
+                *name = marker::name(Marked::Scan(self.references.len() - 1));
+                return Ok(());
+            };
+            if version.is_some() {
+                return Err(Error::unsupported("time travel (AT, BEFORE)"));
+            }
+            self.view(&view, numbers).map_err(|error| located(error, name))?
+        };
+        alias_as_named(name, alias);
+        let mut alias = alias.take();
+        if let Some(alias) = &mut alias
+            && alias.columns.is_empty()
+        {
+            let column = |name| ast::TableAliasColumnDef { name, data_type: None };
+            alias.columns = columns.into_iter().map(column).collect();
+        }
+        *factor = TableFactor::Derived { lateral: false, subquery, alias, sample: sample.take() };
+        Ok(())
+    }
+
+    /// A function of the catalog, its text put in for the call.
+    fn defined(&mut self, function: &Function) -> Result<Option<Expr>, Error> {
+        let Some(name) = TableName::of(&function.name) else {
+            return Ok(None);
+        };
+        if name.schema.is_none() && functions::known(&name.name) {
+            return Ok(None);
+        }
+        let Some(definition) = self.catalog.defined(definition::Kind::Function, &name, self.session) else {
+            return Ok(None);
+        };
+        self.expanded()?;
+        udf::called(&definition, function).map(Some)
+    }
+
+    /// `sequence.NEXTVAL`.
+    fn next_value(&self, path: &[Ident]) -> Option<Expr> {
+        let (last, sequence) = path.split_last()?;
+        if !last.value.eq_ignore_ascii_case("nextval") || sequence.is_empty() {
+            return None;
+        }
+        let written = TableName::of(&ObjectName::from(sequence.to_vec()))?;
+        let found = self.catalog.defined(definition::Kind::Sequence, &written, self.session)?;
+        Some(sequence::next(&found.schema, &found.name))
+    }
+
+    /// Tables of an INSERT into several.
+    fn also(&self, tree: &mut ast::Statement) -> Result<Vec<Arc<Table>>, Error> {
+        let ast::Statement::Insert(insert) = tree else {
+            return Ok(Vec::new());
+        };
+        many::clauses_mut(insert).map(|clause| self.existing(&mut clause.table_name)).collect()
+    }
+
+    /// A view or sequence that is there, by its full name.
+    fn definition(&self, kind: definition::Kind, name: &mut ObjectName, if_exists: bool) -> Result<(), Error> {
+        let written = TableName::of(name).ok_or_else(|| Error::unsupported("this form of name"))?;
+        match self.catalog.defined(kind, &written, self.session) {
+            Some(found) => {
+                *name = names::qualified(&found.schema, &found.name);
+                Ok(())
+            }
+            None if if_exists => self.new_table(name, true),
+            None => Err(located(self.catalog.missing(&written), name)),
+        }
+    }
+
     fn find(&self, name: &ObjectName) -> Result<&Arc<Table>, Error> {
         let Some(written) = TableName::of(name) else {
             return Err(Error::unsupported("this form of table name"));
@@ -89,6 +256,7 @@ impl Binder<'_> {
     fn target(&self, tree: &mut ast::Statement) -> Result<Option<Arc<Table>>, Error> {
         use ast::Statement as S;
         match tree {
+            S::Insert(insert) if insert.multi_table_insert_type.is_some() => Ok(None),
             S::Insert(insert) => {
                 let TableObject::TableName(name) = &mut insert.table else {
                     return Err(Error::unsupported("INSERT into something other than a table"));
@@ -115,6 +283,27 @@ impl Binder<'_> {
                 Ok(None)
             }
             S::CreateTable(create) => self.new_table(&mut create.name, create.if_not_exists).map(|()| None),
+            S::CreateView(create) => self.new_table(&mut create.name, create.if_not_exists).map(|()| None),
+            S::CreateSequence { name, if_not_exists, .. } => self.new_table(name, *if_not_exists).map(|()| None),
+            S::CreateFunction(create) => {
+                udf::check(create)?;
+                self.new_table(&mut create.name, create.if_not_exists).map(|()| None)
+            }
+            S::DropFunction(drop) => {
+                let if_exists = drop.if_exists;
+                let mut named = drop.func_desc.iter_mut();
+                named
+                    .try_for_each(|one| self.definition(definition::Kind::Function, &mut one.name, if_exists))
+                    .map(|()| None)
+            }
+            S::Drop { object_type: ast::ObjectType::View, names, if_exists, .. } => {
+                let mut names = names.iter_mut();
+                names.try_for_each(|name| self.definition(definition::Kind::View, name, *if_exists)).map(|()| None)
+            }
+            S::Drop { object_type: ast::ObjectType::Sequence, names, if_exists, .. } => {
+                let mut names = names.iter_mut();
+                names.try_for_each(|name| self.definition(definition::Kind::Sequence, name, *if_exists)).map(|()| None)
+            }
             S::CreateSchema { schema_name: ast::SchemaName::Simple(name), .. } => {
                 self.schema(name, false).map(|()| None)
             }
@@ -193,22 +382,18 @@ impl Binder<'_> {
 }
 
 impl Relations for Binder<'_> {
-    fn factor(&mut self, factor: &mut TableFactor, with: Option<usize>) -> Result<(), Error> {
+    fn factor(&mut self, factor: &mut TableFactor, with: Option<usize>, numbers: &mut usize) -> Result<(), Error> {
         match factor {
             TableFactor::Table { name, args: Some(called), .. } => table_function(name, &called.args),
             TableFactor::Function { name, args, .. } => table_function(name, args),
             TableFactor::TableFunction { expr: Expr::Function(function), .. } => table_function(&function.name, &[]),
             TableFactor::TableFunction { .. } => Err(Error::unsupported("TABLE(…) of something other than a function")),
             TableFactor::Table { name, alias, args: None, .. } => {
-                let marked = if let Some(number) = with {
-                    Marked::With(number)
-                } else {
-                    let table = Arc::clone(self.find(name)?);
-                    self.references.push(table);
-                    Marked::Scan(self.references.len() - 1)
+                let Some(number) = with else {
+                    return self.relation(factor, numbers);
                 };
                 alias_as_named(name, alias);
-                *name = marker::name(marked);
+                *name = marker::name(Marked::With(number));
                 Ok(())
             }
             _ => Ok(()),
@@ -220,8 +405,24 @@ impl Relations for Binder<'_> {
     }
 
     fn expr(&mut self, expr: &mut Expr) -> Result<(), Error> {
+        if let Some(said) = catalogue::of_session(expr, self.session) {
+            *expr = said;
+            return Ok(());
+        }
         match expr {
-            Expr::Function(function) => called(function),
+            Expr::Function(function) => {
+                if let Some(body) = self.defined(function)? {
+                    *expr = body;
+                    return Ok(());
+                }
+                called(function)
+            }
+            Expr::CompoundIdentifier(path) => {
+                if let Some(next) = self.next_value(path) {
+                    *expr = next;
+                }
+                Ok(())
+            }
             _ => Ok(()),
         }
     }

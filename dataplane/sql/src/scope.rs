@@ -14,8 +14,8 @@ use crate::names;
 
 /// What to do at the places where a statement names a relation.
 pub(crate) trait Relations {
-    /// A table factor with all it holds visited; `with` is the WITH query its name stands for.
-    fn factor(&mut self, factor: &mut TableFactor, with: Option<usize>) -> Result<(), Error>;
+    /// A table factor with all it holds visited; `with` is the WITH query its name stands for, `numbers` counts them.
+    fn factor(&mut self, factor: &mut TableFactor, with: Option<usize>, numbers: &mut usize) -> Result<(), Error>;
     /// A WITH query after its body has been visited.
     fn defined(&mut self, _alias: &mut Ident, _number: usize) {}
     /// An expression before what it holds is visited.
@@ -110,7 +110,7 @@ impl VisitorMut for Walk<'_> {
             TableFactor::Table { name, args: None, .. } => self.with_query(name),
             _ => None,
         };
-        done(self.relations.factor(factor, with))
+        done(self.relations.factor(factor, with, self.numbers))
     }
 
     fn pre_visit_expr(&mut self, expr: &mut sqlparser::ast::Expr) -> ControlFlow<Error> {
@@ -149,6 +149,9 @@ pub(crate) fn walk_statement(tree: &mut sqlparser::ast::Statement, relations: &m
     match tree {
         S::Insert(insert) => {
             walk(&mut insert.source, relations, n)?;
+            walk(&mut insert.multi_table_into_clauses, relations, n)?;
+            walk(&mut insert.multi_table_when_clauses, relations, n)?;
+            walk(&mut insert.multi_table_else_clause, relations, n)?;
             walk(&mut insert.on, relations, n)?;
             walk(&mut insert.returning, relations, n)
         }

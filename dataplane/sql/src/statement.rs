@@ -5,6 +5,7 @@
 
 mod facts;
 mod kind;
+pub(crate) mod many;
 mod normal;
 
 use std::collections::BTreeSet;
@@ -104,6 +105,11 @@ impl Statement {
     /// Tables named, each once, in the order of the text; WITH queries are not among them.
     pub fn tables(&self) -> &[TableUse] {
         &self.facts.tables
+    }
+
+    /// Whether it asks what tables there are: it may see only those that the caller may read.
+    pub fn reads_catalogue(&self) -> bool {
+        self.facts.reads_catalogue || matches!(self.kind, Kind::Show | Kind::Describe { .. } | Kind::Session(_))
     }
 
     /// The highest number of a parameter; `?` are numbered from 1 in order.

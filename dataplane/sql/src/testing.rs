@@ -68,6 +68,23 @@ pub(crate) fn engine(sql: &str, rules: &Rules) -> Result<EngineSql, Error> {
     crate::transpile(governed(sql, rules)?)
 }
 
+/// The same with views `seen` and `seen_twice` over `customers`, and the function `plus_one`.
+pub(crate) fn engine_with_definitions(sql: &str, rules: &Rules) -> Result<EngineSql, Error> {
+    use crate::definition::{Definition, Kind, comment};
+    let mut catalog = catalog();
+    let definitions = [
+        (Kind::View, "seen", "CREATE VIEW seen AS SELECT id, ssn FROM customers"),
+        (Kind::View, "seen_twice", "CREATE VIEW seen_twice (one) AS SELECT ssn FROM seen"),
+        (Kind::Function, "plus_one", "CREATE FUNCTION plus_one(x NUMBER) RETURNS NUMBER AS 'x + 1'"),
+    ];
+    for (kind, name, text) in definitions {
+        let comment = comment("main", text);
+        catalog.define(Definition::read(kind, "main", name, Vec::new(), &comment).expect("a definition"));
+    }
+    let resolved = crate::resolve(crate::parse(sql)?, &catalog, &session())?;
+    crate::transpile(crate::govern(resolved, rules)?)
+}
+
 /// The engine's text, or the refusal.
 pub(crate) fn shown(sql: &str, rules: &Rules) -> String {
     match engine(sql, rules) {

@@ -11,7 +11,6 @@ mod cancel;
 mod command;
 mod conversation;
 mod delivery;
-mod engine_settings;
 mod extended;
 mod failure;
 mod identity;

@@ -17,7 +17,7 @@ use contract::policy::abac::Operation;
 use engine::{Kind, Outcome, Snapshot};
 
 use super::quota::Reservation;
-use super::snapshot::{Lease, Pinned};
+use super::snapshot::{Lease, Pinned, step_agrees};
 use super::tables::About;
 use super::transpile::{HeldBack, Native};
 use super::{Pipeline, Query, Result, audit};
@@ -156,6 +156,24 @@ struct Head {
 }
 
 async fn once(query: &Query, native: &Native, sql: &sql::EngineSql, lease: &mut Lease) -> Result<(Head, Option<u64>)> {
+    let mut prepared = 0;
+    for step in &sql.before {
+        step_agrees(query, lease.session()?, &step.sql, &step.tables).await?;
+        let statement = engine::Statement {
+            sql: step.sql.clone(),
+            params: super::transpile::bound(&step.binds, &query.ask.params)?,
+            writes: true,
+        };
+        let outcome = lease.session()?.run(statement, query.deadline, &query.ask.cancel).await;
+        if let Outcome::Changed { rows, .. } = outcome.map_err(|error| query.fault(error))?
+            && step.counts
+        {
+            prepared += rows;
+        }
+    }
+    if !sql.before.is_empty() {
+        step_agrees(query, lease.session()?, &sql.sql, &sql.tables).await?;
+    }
     let statement = engine::Statement {
         sql: sql.sql.clone(),
         params: super::transpile::bound(&sql.binds, &query.ask.params)?,
@@ -170,11 +188,11 @@ async fn once(query: &Query, native: &Native, sql: &sql::EngineSql, lease: &mut 
         }
         Outcome::Changed { rows, returning: Some(held) } => {
             let engine::Held { schema, columns, batches } = held;
-            Ok((Head { schema, columns, first: batches.into(), rest: None }, Some(rows)))
+            Ok((Head { schema, columns, first: batches.into(), rest: None }, Some(rows + prepared)))
         }
         Outcome::Changed { rows, returning: None } => {
             let schema = SchemaRef::new(Schema::empty());
-            Ok((Head { schema, columns: Vec::new(), first: VecDeque::new(), rest: None }, Some(rows)))
+            Ok((Head { schema, columns: Vec::new(), first: VecDeque::new(), rest: None }, Some(rows + prepared)))
         }
     }
 }

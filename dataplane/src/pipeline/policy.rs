@@ -59,8 +59,17 @@ pub(super) async fn check(
     asked.permitted(&about.tables, &operations, t)?;
     altered_ungoverned(rules, &about)?;
     let known = pipeline.remembered.tables.of(&pipeline.engine()?, query).await?;
-    let names = names(query, rules);
-    let resolved = sql::resolve(statement, &known, &names).map_err(|error| asked.shown(error, &operations))?;
+    let mut names = names(query, rules);
+    names.user = caller.email.clone().or_else(|| caller.user_id.as_ref().map(ToString::to_string));
+    names.role = Some(caller.role.as_str().to_owned());
+    // what there is, for who asks what there is: no more than they may read
+    let seen = if statement.reads_catalogue() {
+        let may_see = |path: &str| asked.decide(&[path.to_owned()], &[Operation::Select]).effect < Effect::Deny;
+        Arc::new(known.seen(may_see))
+    } else {
+        Arc::clone(&known)
+    };
+    let resolved = sql::resolve(statement, &seen, &names).map_err(|error| asked.shown(error, &operations))?;
     // The caller may write a name in several ways; what it turned out to mean is judged again.
     let bound = resolved.tables();
     if bound != about.tables {

@@ -77,7 +77,9 @@ pub(super) async fn pin(pipeline: &Pipeline, query: &Query, native: Native, t: &
             (Lease::Client(transaction), snapshot)
         }
     };
-    pipeline.remembered.checked.agrees(pipeline, query, &native, &mut lease).await?;
+    if native.sql.before.is_empty() {
+        pipeline.remembered.checked.agrees(pipeline, query, &native, &mut lease).await?;
+    } // else each step is checked when those before it have run, since it names what they make
     t.facts().snapshot = Some(snapshot.to_string());
     Ok(Pinned { native, lease, snapshot })
 }
@@ -105,24 +107,34 @@ impl Checked {
             Lease::Client(transaction) => transaction.session()?.parsed(&text).await,
             Lease::Own(_) => pipeline.engine()?.parsed(&text).await,
         };
-        let parsed = parsed.map_err(|error| match error.kind {
-            Kind::Parser => Error::Unverified { why: "the engine does not parse what was generated".to_owned() },
-            _ => query.fault(error), // names and types that do not fit together
-        })?;
-        compare(&parsed, native)?;
+        let parsed = parsed.map_err(|error| unparsed(query, error))?;
+        compare(&parsed, &native.sql.tables, native.about.writes)?;
         self.0.insert(text, ());
         Ok(())
+    }
+}
+
+/// The same of one step of several, where it runs.
+pub(super) async fn step_agrees(query: &Query, session: &mut Session, text: &str, tables: &[String]) -> Result<()> {
+    let parsed = session.parsed(text).await.map_err(|error| unparsed(query, error))?;
+    compare(&parsed, tables, true)
+}
+
+fn unparsed(query: &Query, error: engine::Error) -> Error {
+    match error.kind {
+        Kind::Parser => Error::Unverified { why: "the engine does not parse what was generated".to_owned() },
+        _ => query.fault(error), // names and types that do not fit together
     }
 }
 
 /// Functions that only the rewrite may call: a mask, and a refusal raised where a row reaches it.
 const OURS: [&str; 2] = ["sluice_mask_hash", "error"];
 
-fn compare(parsed: &engine::Parsed, native: &Native) -> Result<()> {
+fn compare(parsed: &engine::Parsed, emitted: &[String], writes: bool) -> Result<()> {
     let Some(found) = &parsed.tables else {
         // The engine names no tables for UPDATE, DELETE, MERGE and definitions; for what only
         // reads, silence is a disagreement.
-        return if native.about.writes {
+        return if writes {
             Ok(())
         } else {
             Err(Error::Unverified { why: "the engine cannot tell the tables".to_owned() })
@@ -130,8 +142,8 @@ fn compare(parsed: &engine::Parsed, native: &Native) -> Result<()> {
     };
     let plain = |name: &str| name.replace('"', "").to_ascii_lowercase();
     let found: BTreeSet<_> = found.iter().map(|name| plain(name)).collect();
-    let emitted: BTreeSet<_> = native.sql.tables.iter().map(|name| plain(name)).collect();
-    let agree = if native.about.writes { found.is_subset(&emitted) } else { found == emitted };
+    let emitted: BTreeSet<_> = emitted.iter().map(|name| plain(name)).collect();
+    let agree = if writes { found.is_subset(&emitted) } else { found == emitted };
     if !agree {
         return Err(Error::Unverified { why: format!("tables found {found:?}, emitted {emitted:?}") });
     }

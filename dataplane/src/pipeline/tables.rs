@@ -87,9 +87,11 @@ fn main_operation(statement: &sql::Statement) -> Operation {
         K::Update => Operation::Update,
         K::Delete | K::Truncate => Operation::Delete,
         K::Merge => Operation::Merge,
-        K::CreateTable | K::CreateTableAs | K::CreateSchema => Operation::Create,
+        K::CreateTable | K::CreateTableAs | K::CreateSchema | K::CreateView | K::CreateFunction | K::CreateSequence => {
+            Operation::Create
+        }
         K::AlterTable => Operation::Alter,
-        K::DropTable | K::DropSchema => Operation::Drop,
+        K::DropTable | K::DropSchema | K::DropView | K::DropFunction | K::DropSequence => Operation::Drop,
         _ => {
             let mut found = statement.operations().iter().copied().map(operation);
             found.find(|found| *found != Operation::Select).unwrap_or(Operation::Select)
@@ -111,6 +113,12 @@ fn command(kind: &sql::Kind) -> Command {
         K::AlterTable => Command::Other("ALTER TABLE"),
         K::DropTable => Command::Other("DROP TABLE"),
         K::DropSchema => Command::Other("DROP SCHEMA"),
+        K::CreateView => Command::Other("CREATE VIEW"),
+        K::CreateFunction => Command::Other("CREATE FUNCTION"),
+        K::CreateSequence => Command::Other("CREATE SEQUENCE"),
+        K::DropView => Command::Other("DROP VIEW"),
+        K::DropFunction => Command::Other("DROP FUNCTION"),
+        K::DropSequence => Command::Other("DROP SEQUENCE"),
         _ => Command::Select,
     }
 }
@@ -149,6 +157,18 @@ fn as_known(read: &engine::Catalog) -> sql::Catalog {
         .map(|table| sql::Table::new(&table.schema, &table.name, table.columns.iter().map(column).collect()));
     let mut known = sql::Catalog::new(tables);
     read.schemas.iter().for_each(|schema| known.add_schema(schema));
+    for entry in &read.definitions {
+        let kind = match entry.kind {
+            engine::DefinitionKind::View => sql::definition::Kind::View,
+            engine::DefinitionKind::Function => sql::definition::Kind::Function,
+            engine::DefinitionKind::Sequence => sql::definition::Kind::Sequence,
+        };
+        let columns = entry.columns.iter().map(column).collect();
+        let comment = entry.comment.as_deref().unwrap_or_default();
+        if let Some(definition) = sql::Definition::read(kind, &entry.schema, &entry.name, columns, comment) {
+            known.define(definition);
+        }
+    }
     known
 }
 

@@ -72,6 +72,11 @@ pub(super) fn bound(binds: &[sql::Bind], params: &[engine::Value]) -> Result<Vec
 pub(super) async fn describe(pipeline: &Pipeline, query: &Query, embedded: Embedded) -> Result<Description> {
     let Embedded(Filtered { governed, about, .. }) = embedded;
     let sql = sql::transpile(governed)?;
+    if !sql.before.is_empty() {
+        // what it names is made by its own first steps; it answers with a count
+        let parameters = parameters(&sql.binds, &[]);
+        return Ok(Description { parameters, columns: Vec::new(), command: about.command });
+    }
     let engine = pipeline.engine()?;
     let mut transaction = query.transaction().await?;
     let said = match transaction.as_mut().and_then(|transaction| transaction.own_view()) {

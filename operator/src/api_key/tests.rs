@@ -138,7 +138,7 @@ fn the_status_says_what_came_of_it_and_never_the_text() {
     let unreachable = || Error::ControlPlane(tonic::Status::unavailable("connection refused"));
     let refused = || Error::ControlPlane(tonic::Status::invalid_argument("no such scope"));
     let with_status = |status: key::Status| Outcome::Answered(Key { status: status.into(), ..answer() });
-    let texted = Key { text: Some("svc_live_secret".to_owned()), ..answer() };
+    let texted = Key { text: Some("svc_live_plaintext".to_owned()), ..answer() };
     for (outcome, phase, ready, reason) in [
         (Outcome::Answered(texted), ApiKeyPhase::Active, ConditionStatus::True, Reason::AsSpecified),
         (with_status(key::Status::Revoked), ApiKeyPhase::Revoked, ConditionStatus::False, Reason::Revoked),
@@ -154,7 +154,7 @@ fn the_status_says_what_came_of_it_and_never_the_text() {
         let condition = status.conditions.iter().find(|it| it.type_ == ConditionType::Ready).unwrap();
         assert_eq!((status.phase, condition.status, condition.reason), (Some(phase), ready, reason), "{outcome:?}");
         assert!(status.conditions.iter().all(|it| it.observed_generation == 2));
-        assert!(!serde_json::to_string(&status).unwrap().contains("secret"), "{status:?}");
+        assert!(!serde_json::to_string(&status).unwrap().contains("plaintext"), "{status:?}");
     }
 }
 

@@ -6,7 +6,8 @@
 use futures::StreamExt;
 use futures::stream::FuturesUnordered;
 use kube::ResourceExt;
-use serde_json::json;
+use kube::core::{ApiResource, DynamicObject};
+use serde_json::{Value, json};
 
 use super::child::{Key, Kind};
 use super::observed::Observed;
@@ -25,7 +26,9 @@ pub struct Halt {
 }
 
 pub async fn apply(context: &Context, observed: &Observed, plan: &Plan) -> Result<(), Halt> {
-    let _step = context.step("Environment", "apply");
+    // what has nothing to do takes no time, and would only hide what has
+    let acts = plan.finalizer == Finalizer::Add || !plan.writes.is_empty() || !plan.deletes.is_empty();
+    let _step = acts.then(|| context.step("Environment", "apply"));
     let item = Item::Environment(Place::of(observed.environment.as_ref()));
     if plan.finalizer == Finalizer::Add {
         finalizer(context, observed, &item, true).await.map_err(|error| Halt { at: None, error })?;
@@ -77,7 +80,7 @@ async fn carry_out(context: &Context, observed: &Observed, item: &Item, write: &
         Write::Apply(child) => {
             let (key, namespace) = (child.key(), observed.environment.namespace().unwrap_or_default());
             let resource = key.kind.resource();
-            let written = write::apply(&context.client, &namespace, &resource, &key.name, &child.json()?).await?;
+            let written = set(context, &namespace, &resource, &key.name, &child.json()?).await?;
             let place = Place { namespace, name: key.name };
             context.expected.note(item, Written::Child(key.kind, place), written.resource_version().as_deref());
         }
@@ -91,6 +94,26 @@ async fn carry_out(context: &Context, observed: &Observed, item: &Item, write: &
         }
     }
     Ok(())
+}
+
+/// Applied; where somebody else's entries of a list stand in the way, which an apply leaves alone,
+/// the lists are replaced first.
+async fn set(
+    context: &Context,
+    namespace: &str,
+    resource: &ApiResource,
+    name: &str,
+    object: &Value,
+) -> Result<DynamicObject, Error> {
+    match write::apply(&context.client, namespace, resource, name, object).await {
+        Err(kube::Error::Api(status)) if status.code == 422 => {
+            if write::merge(&context.client, namespace, resource, name, object).await.is_err() {
+                return Err(kube::Error::Api(status).into());
+            }
+            Ok(write::apply(&context.client, namespace, resource, name, object).await?)
+        }
+        written => Ok(written?),
+    }
 }
 
 async fn issue(context: &Context, item: &Item, order: &CertificateOrder) -> Result<(), Error> {

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 
+use super::agreed::Agreed;
 use super::child::{Child, Key, Kind};
 use super::names::label;
 use super::observed::Observed;
@@ -23,11 +24,20 @@ pub struct Changes {
     pub growth: Growth,
     /// One for each write and delete, for people.
     pub lines: Vec<String>,
+    /// What is as it should be.
+    pub agreed: Option<Arc<Agreed>>,
 }
 
 impl Changes {
     pub(super) fn none() -> Self {
-        Self { writes: Vec::new(), deletes: Vec::new(), waits_for: None, growth: Growth::None, lines: Vec::new() }
+        Self {
+            writes: Vec::new(),
+            deletes: Vec::new(),
+            waits_for: None,
+            growth: Growth::None,
+            lines: Vec::new(),
+            agreed: None,
+        }
     }
 
     pub fn is_empty(&self) -> bool {
@@ -73,6 +83,8 @@ pub fn frozen(observed: &Observed, off: Option<Off>) -> Changes {
 
 pub fn needed(desired: &Desired, observed: &Observed) -> Changes {
     let mut changes = Changes::none();
+    let known = observed.agreed.as_ref().filter(|it| it.is_of(desired, observed.cluster));
+    let mut agreed = known.map_or_else(|| Arc::new(Agreed::new(desired, observed.cluster)), Arc::clone);
     let wanted = build::children(desired);
     let mut keys: BTreeSet<Key> = wanted.iter().map(Write::key).collect();
     if matches!(desired.tls, Tls::CertManager { .. }) {
@@ -81,7 +93,7 @@ pub fn needed(desired: &Desired, observed: &Observed) -> Changes {
     }
     for write in wanted {
         match write {
-            Write::Apply(child) => apply(child, observed, &mut changes),
+            Write::Apply(child) => apply(child, observed, &mut agreed, &mut changes),
             Write::Issue(order) => {
                 if let Some(order) = certificates::due(order, observed) {
                     let why = order.why;
@@ -94,10 +106,11 @@ pub fn needed(desired: &Desired, observed: &Observed) -> Changes {
         }
     }
     orphans(&keys, observed, &mut changes);
+    changes.agreed = Some(agreed);
     changes
 }
 
-fn apply(child: Child, observed: &Observed, changes: &mut Changes) {
+fn apply(child: Child, observed: &Observed, agreed: &mut Arc<Agreed>, changes: &mut Changes) {
     let key = child.key();
     let live = observed.children.iter().find(|other| other.key() == key);
     let child = match (child, live) {
@@ -108,6 +121,9 @@ fn apply(child: Child, observed: &Observed, changes: &mut Changes) {
         }
         (child, _) => child,
     };
+    if live.is_some_and(|live| agreed.holds(&key, live)) {
+        return;
+    }
     let (child, json) = child.hashed();
     let Some(live) = live else {
         changes.write(Write::Apply(child), format!("create {key}"));
@@ -120,6 +136,8 @@ fn apply(child: Child, observed: &Observed, changes: &mut Changes) {
         changes.waits_for = Some(key);
     } else if let Some(line) = difference(&json, live) {
         changes.write(Write::Apply(child), format!("change {key}: {line}"));
+    } else {
+        Arc::make_mut(agreed).note(key, live);
     }
 }
 

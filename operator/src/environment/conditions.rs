@@ -10,7 +10,7 @@ use jiff::Timestamp;
 use super::findings::Findings;
 use super::observed::{CertificateFacts, Given, Observed};
 use super::plan::Hold;
-use super::validate::{Invalid, Off};
+use super::validate::{Desired, Invalid, Off};
 use super::volume::Growth;
 use super::workload::State;
 use super::{certificates, names, workload};
@@ -72,11 +72,11 @@ pub fn all(it: &Findings<'_>) -> Vec<Condition> {
     let progressing = progressing(it, &ready);
     let degraded = degraded(it);
     let drafts = [ready, progressing, degraded].into_iter().chain(parts);
-    drafts.map(|draft| stamped(draft, it.observed)).collect()
+    drafts.map(|draft| stamped(&draft, it.observed)).collect()
 }
 
 /// With the generation, and the time of the last transition: now, or what it was.
-pub fn stamped(draft: Draft, observed: &Observed) -> Condition {
+pub fn stamped(draft: &Draft, observed: &Observed) -> Condition {
     const LONGEST: usize = 1_024;
     let environment = &observed.environment;
     let before = environment.status.as_ref().map(|status| status.conditions.as_slice()).unwrap_or_default();
@@ -92,9 +92,9 @@ pub fn stamped(draft: Draft, observed: &Observed) -> Condition {
 }
 
 /// The same conditions with another one in place of its namesake.
-pub fn replaced(conditions: &[Condition], draft: Draft, observed: &Observed) -> Vec<Condition> {
+pub fn replaced(conditions: &[Condition], draft: &Draft, observed: &Observed) -> Vec<Condition> {
     let others = conditions.iter().filter(|it| it.type_ != draft.type_).cloned();
-    [stamped(draft.clone(), observed)].into_iter().chain(others).collect()
+    [stamped(draft, observed)].into_iter().chain(others).collect()
 }
 
 /// As Kubernetes writes a moment.
@@ -149,7 +149,7 @@ fn workload_available(it: &Findings<'_>) -> Draft {
 const TIMED_OUT: &str = "the rollout made no progress within its deadline and was halted; what ran before goes on";
 
 fn enough_answer(it: &Findings<'_>) -> bool {
-    let wanted = it.verdict.as_ref().map_or(1, |desired| desired.replicas_now());
+    let wanted = it.verdict.as_ref().map_or(1, Desired::replicas_now);
     workload::available(it.observed) >= wanted
 }
 
@@ -287,8 +287,7 @@ fn progressing(it: &Findings<'_>, ready: &Draft) -> Draft {
         (State::Draining, _) => draining(it).of(type_),
         (State::TimedOut, _) => Draft::not(type_, Reason::RolloutTimedOut, TIMED_OUT),
         (_, reason) if it.held_back() => Draft::not(type_, reason, ready.message.clone()),
-        (State::Off, _) => Draft::fine(type_, False),
-        (State::Absent | State::Settled, Reason::ExpansionNotAllowed) => Draft::fine(type_, False),
+        (State::Off, _) | (State::Absent | State::Settled, Reason::ExpansionNotAllowed) => Draft::fine(type_, False),
         (_, reason) if settled => Draft::not(type_, reason, ready.message.clone()),
         (State::Rolling, _) => Draft::is(type_, Reason::RollingOut, "replicas are being replaced"),
         (_, reason) => Draft::is(type_, reason, ready.message.clone()),

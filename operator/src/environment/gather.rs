@@ -25,7 +25,7 @@ pub fn gather(context: &Context, place: &Place) -> Option<Observed> {
     let signer = Place::new(&place.namespace, &format!("{}-ca", organization.name));
     Some(Observed {
         organization: stores.organizations.get(&organization),
-        siblings: stores.environments.group(&organization).iter().map(|it| sibling(it)).collect(),
+        siblings: siblings(context, &organization, &children),
         secrets: known
             .into_iter()
             .filter(|known| matches!(known.of, SecretOf::Environment(_)))
@@ -47,10 +47,19 @@ pub fn gather(context: &Context, place: &Place) -> Option<Observed> {
         },
         release: Arc::clone(&context.release),
         may_move: may_move(context, &environment),
+        agreed: context.agreed.get(place),
         now: context.now(),
         children,
         environment,
     })
+}
+
+/// Nobody, where nobody asks: an environment that runs keeps its place, whatever the quota.
+fn siblings(context: &Context, organization: &Place, children: &[Child]) -> Vec<Sibling> {
+    if children.iter().any(|child| child.kind() == Kind::Deployment) {
+        return Vec::new();
+    }
+    context.stores.environments.group(organization).iter().map(|it| sibling(it)).collect()
 }
 
 fn sibling(environment: &Environment) -> Sibling {

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use crds::{ApiKey, Environment, Organization};
 use jiff::Timestamp;
 
+use super::agreed::Agreed;
 use super::child::{Child, Key};
 
 /// One environment and its surroundings. Gathered from caches; asking the API server for any of it
@@ -14,7 +15,8 @@ pub struct Observed {
     pub environment: Arc<Environment>,
     /// The one that `spec.organizationRef` names.
     pub organization: Option<Arc<Organization>>,
-    /// Every environment of the same organization, this one included or not.
+    /// Every environment of the same organization, this one included or not; of one that runs,
+    /// maybe nobody, for it keeps its place.
     pub siblings: Vec<Sibling>,
     /// Every object in the namespace that carries the labels of this environment, whether it should
     /// be there or not; and the volume claim, the account and so on by their name even without labels.
@@ -32,6 +34,8 @@ pub struct Observed {
     pub release: Arc<Release>,
     /// The data plane's version may move to [`Release::version`] now; see [`super::fleet`].
     pub may_move: bool,
+    /// What the last plan found as it should be.
+    pub agreed: Option<Arc<Agreed>>,
     pub now: Timestamp,
 }
 

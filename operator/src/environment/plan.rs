@@ -3,12 +3,14 @@
 //! A plan is carried out from top to bottom: finalizer, writes, deletes, status, events. Each part
 //! may fail or never happen; the next plan starts from what is observed then.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use crds::{Environment, EnvironmentStatus, Reason};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use kube::ResourceExt as _;
 
+use super::agreed::Agreed;
 use super::changes::{self, Changes};
 use super::child::{Child, Key, Kind};
 use super::conditions::{self, Draft};
@@ -32,6 +34,8 @@ pub struct Plan {
     pub events: Vec<Event>,
     /// When to look again if nothing happens before.
     pub requeue: Duration,
+    /// For the next observation: what need not be compared again.
+    pub agreed: Option<Arc<Agreed>>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -44,6 +48,7 @@ pub enum Finalizer {
 
 /// A child that is not as it should be.
 #[derive(Debug, Clone, PartialEq)]
+#[expect(clippy::large_enum_variant, reason = "a plan holds a dozen of them, for a moment")]
 pub enum Write {
     /// Server-side apply, whole, with force: what is in it is ours. Carries its hash already.
     Apply(Child),
@@ -135,7 +140,7 @@ pub(super) fn finish(
     finalizer: Finalizer,
     mut status: EnvironmentStatus,
 ) -> Plan {
-    let Changes { mut writes, mut deletes, lines, .. } = changes;
+    let Changes { mut writes, mut deletes, lines, agreed, .. } = changes;
     status.planned_changes = Vec::new();
     if hold == Hold::DryRun {
         status.planned_changes = shortened(lines);
@@ -150,6 +155,7 @@ pub(super) fn finish(
         deletes,
         events: events::between(observed.environment.status.as_ref(), &status),
         requeue: requeue(observed),
+        agreed,
         status,
     }
 }
@@ -217,6 +223,6 @@ pub fn interrupted(observed: &Observed, plan: &Plan, failed: &Key, message: &str
     status.phase = status.phase.or(plan.status.phase);
     status.last_step = Some(format!("apply {failed}"));
     let failure = Draft::not(crds::ConditionType::Ready, Reason::ApplyFailed, message);
-    status.conditions = conditions::replaced(&plan.status.conditions, failure, observed);
+    status.conditions = conditions::replaced(&plan.status.conditions, &failure, observed);
     status
 }

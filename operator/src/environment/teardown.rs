@@ -228,7 +228,7 @@ impl Teardown<'_> {
             reason: condition.reason,
             message: condition.message,
         });
-        drafts.into_iter().chain(others).map(|draft| conditions::stamped(draft, self.observed)).collect()
+        drafts.into_iter().chain(others).map(|draft| conditions::stamped(&draft, self.observed)).collect()
     }
 }
 

@@ -19,7 +19,7 @@ use super::quantity::Quantity;
 use super::workload;
 
 /// An environment that can be carried out. Everything in it has been checked.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Desired {
     pub name: Name,
     pub namespace: String,
@@ -316,7 +316,7 @@ fn tls(observed: &Observed) -> Result<Tls, Invalid> {
 fn version(observed: &Observed) -> Result<String, Invalid> {
     let environment = &observed.environment;
     let running = || {
-        let live = workload::deployment(observed).and_then(|deployment| workload::version(deployment));
+        let live = workload::deployment(observed).and_then(workload::version);
         live.or_else(|| environment.status.as_ref()?.version.clone()).filter(|_| !observed.may_move)
     };
     let version = environment.spec.data_plane.version.clone().or_else(running);

@@ -74,8 +74,8 @@ fn limits(budget: Budget, fence: Option<Fence>) -> Limits {
     Limits::new(budget, fence, Metrics::new())
 }
 
-fn soon() -> Option<Instant> {
-    Some(Instant::now() + Duration::from_mins(10))
+fn soon() -> Instant {
+    Instant::now() + Duration::from_mins(10)
 }
 
 fn is_not_leading(error: &BoxError) -> bool {
@@ -84,7 +84,7 @@ fn is_not_leading(error: &BoxError) -> bool {
 
 #[tokio::test]
 async fn once_leadership_has_run_out_nothing_is_changed_and_reading_goes_on() {
-    let (leads, fence) = watch::channel(soon());
+    let (leads, fence) = watch::channel(Some(soon()));
     let (mut call, reached) = served(&limits(Budget::default(), Some(fence)), 200, &open());
     call("PATCH", SECRET).await.unwrap();
     leads.send(Some(Instant::now())).unwrap();
@@ -93,7 +93,7 @@ async fn once_leadership_has_run_out_nothing_is_changed_and_reading_goes_on() {
     }
     call("GET", SECRET).await.unwrap();
     assert_eq!(reached.load(Ordering::SeqCst), 2);
-    leads.send(soon()).unwrap();
+    leads.send(Some(soon())).unwrap();
     call("DELETE", SECRET).await.unwrap();
     leads.send(None).unwrap();
     call("DELETE", SECRET).await.unwrap_err();
@@ -101,7 +101,7 @@ async fn once_leadership_has_run_out_nothing_is_changed_and_reading_goes_on() {
 
 #[tokio::test]
 async fn a_change_that_waited_past_the_end_of_leadership_is_not_sent() {
-    let (leads, fence) = watch::channel(soon());
+    let (leads, fence) = watch::channel(Some(soon()));
     let door = Arc::new(Semaphore::new(0));
     let budget = Budget { at_once: 1, ..Budget::default() };
     let (mut call, reached) = served(&limits(budget, Some(fence)), 200, &door);

@@ -33,13 +33,17 @@ fn all(items: Vec<Item>, priority: Priority) -> impl Iterator<Item = (Item, Prio
     items.into_iter().map(move |item| (item, priority))
 }
 
-/// Its environments depend on its being there, its tier and whether it is suspended.
+/// Its environments depend on its being there and active, its tier and whether it is suspended.
 pub fn organization(stores: &Stores, change: &Change<'_, Place, Arc<Organization>>) -> Woken {
     let Some(entry) = change.any() else { return Vec::new() };
     let suspended = entry.value.spec.suspended;
     let own = priority(entry.value.meta_deleting(), false);
     let mut woken = vec![(Item::Organization(entry.key.clone()), own)];
-    if change.old.map(|old| &old.value.spec) != change.new.map(|new| &new.value.spec) {
+    let matters = |entry: &Entry<Place, Arc<Organization>>| {
+        let it = &entry.value;
+        (it.spec.clone(), it.status.as_ref().and_then(|status| status.phase), it.meta_deleting())
+    };
+    if change.old.map(matters) != change.new.map(matters) {
         woken.extend(all(stores.environments_of(&entry.key), priority(false, suspended)));
     }
     woken

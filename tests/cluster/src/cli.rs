@@ -90,7 +90,7 @@ struct Setup {
     #[arg(long = "image")]
     images: Vec<PathBuf>,
     /// Folder of the programs of Kubernetes
-    #[arg(long, env = "SLUICE_KUBERNETES", default_value = ".sluice/cluster")]
+    #[arg(long, env = "SLUICE_TEST_KUBERNETES", default_value = ".sluice/cluster")]
     kubernetes: PathBuf,
     /// Folder of programs that `--api-only` prefers
     #[arg(long, env = "KUBEBUILDER_ASSETS")]

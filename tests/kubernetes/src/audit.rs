@@ -6,6 +6,7 @@ use std::{
     path::PathBuf,
 };
 
+use jiff::Timestamp;
 use serde::Deserialize;
 
 /// The API server's audit log, from some moment on.
@@ -26,6 +27,8 @@ pub struct Request {
     pub namespace: String,
     pub name: String,
     pub code: u16,
+    /// When it arrived.
+    pub at: Timestamp,
 }
 
 impl Request {
@@ -67,6 +70,7 @@ struct Event {
     user_agent: Option<String>,
     object_ref: Option<Object>,
     response_status: Option<Status>,
+    request_received_timestamp: Timestamp,
 }
 
 #[derive(Deserialize)]
@@ -107,6 +111,7 @@ impl Event {
             namespace: object.namespace,
             name: object.name,
             code: self.response_status.map_or(0, |status| status.code),
+            at: self.request_received_timestamp,
         })
     }
 }

@@ -15,8 +15,10 @@
 )]
 
 pub mod audit;
+pub mod bench;
 pub mod commands;
 pub mod definitions;
+pub mod process;
 pub mod wait;
 pub mod world;
 

@@ -1,6 +1,7 @@
 //! The operator against a real API server, in this process, under its own roles and no others.
 
-mod bench;
+use kubernetes::bench;
+
 mod crash;
 mod drift;
 mod leader;

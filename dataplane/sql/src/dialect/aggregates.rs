@@ -5,7 +5,8 @@
 
 use sqlparser::ast::{
     BinaryOperator, DataType, DuplicateTreatment, Expr, Function, FunctionArgumentClause, FunctionArgumentList,
-    FunctionArguments, Ident, ObjectName, ObjectNamePart, OrderByExpr,
+    FunctionArguments, Ident, ObjectName, ObjectNamePart, OrderByExpr, WindowFrame, WindowFrameBound, WindowFrameUnits,
+    WindowType,
 };
 
 use super::call::{Handler, positional, wrong_count};
@@ -16,6 +17,7 @@ use crate::error::Error;
 pub(super) const NAMES: &[&str] = &[
     "approx_percentile",
     "array_agg",
+    "array_union_agg",
     "array_unique_agg",
     "bitand_agg",
     "bitor_agg",
@@ -33,6 +35,7 @@ pub(super) const NAMES: &[&str] = &[
 pub(super) const CALLS: &[(&str, Handler)] = &[
     ("approx_percentile", renamed),
     ("array_agg", array_agg),
+    ("array_union_agg", array_union_agg),
     ("array_unique_agg", array_unique_agg),
     ("bitand_agg", renamed),
     ("bitor_agg", renamed),
@@ -40,8 +43,14 @@ pub(super) const CALLS: &[(&str, Handler)] = &[
     ("booland_agg", of_booleans),
     ("boolor_agg", of_booleans),
     ("conditional_true_event", conditional_true_event),
+    ("count", count),
+    ("first_value", of_partition),
+    ("greatest_ignore_nulls", renamed),
     ("hll", renamed),
+    ("last_value", of_partition),
+    ("least_ignore_nulls", renamed),
     ("listagg", listagg),
+    ("nth_value", of_partition),
     ("object_agg", object_agg),
     ("ratio_to_report", ratio_to_report),
     ("seq1", sequence),
@@ -62,7 +71,9 @@ fn engine_name(name: &str) -> &'static str {
         "bitxor_agg" => "bit_xor",
         "booland_agg" => "bool_and",
         "boolor_agg" => "bool_or",
+        "greatest_ignore_nulls" => "greatest",
         "hll" => "approx_count_distinct",
+        "least_ignore_nulls" => "least",
         "skew" => "skewness",
         "variance_pop" => "var_pop",
         _ => "var_samp",
@@ -228,7 +239,75 @@ fn conditional_true_event(mut function: Function, _: &mut Context<'_>) -> Result
     let one = compose::case(None, vec![(condition, compose::number(1))], Some(compose::number(0)));
     put(&mut function, [one]);
     rename(&mut function, "sum");
+    frame(&mut function, WindowFrameBound::CurrentRow);
     Ok(Expr::Function(function))
+}
+
+/// ROWS from the first one to this end, where the window is ordered and has no frame of its own.
+fn frame(function: &mut Function, end: WindowFrameBound) {
+    if let Some(WindowType::WindowSpec(window)) = &mut function.over
+        && !window.order_by.is_empty()
+        && window.window_frame.is_none()
+    {
+        window.window_frame = Some(WindowFrame {
+            units: WindowFrameUnits::Rows,
+            start_bound: WindowFrameBound::Preceding(None),
+            end_bound: Some(end),
+        });
+    }
+}
+
+/// `FIRST_VALUE`, `LAST_VALUE` and `NTH_VALUE` are of the whole partition; the engine ends at the row itself.
+#[expect(clippy::unnecessary_wraps, reason = "it is a handler like the others")]
+fn of_partition(mut function: Function, _: &mut Context<'_>) -> Result<Expr, Error> {
+    frame(&mut function, WindowFrameBound::Following(None));
+    Ok(Expr::Function(function))
+}
+
+/// `COUNT(DISTINCT a, b)`: rows where none is NULL.
+fn count(mut function: Function, context: &mut Context<'_>) -> Result<Expr, Error> {
+    if super::call::arity(&function) < 2 {
+        return Ok(Expr::Function(function));
+    }
+    let FunctionArguments::List(list) = &mut function.args else {
+        return Ok(Expr::Function(function));
+    };
+    let args = std::mem::take(&mut list.args);
+    let args = args.into_iter().map(|argument| positional(argument, "count")).collect::<Result<Vec<_>, _>>()?;
+    context.copy(args.iter().map(super::templates::size).sum())?;
+    let present = args.iter().map(|arg| Expr::IsNotNull(Box::new(arg.clone())));
+    let present = present.reduce(|one, next| compose::binary(one, BinaryOperator::And, next));
+    let row = compose::call("row", args);
+    let counted = match present {
+        Some(present) => compose::case(None, vec![(present, row)], None),
+        None => row,
+    };
+    put(&mut function, [counted]);
+    Ok(Expr::Function(function))
+}
+
+/// `ARRAY_UNION_AGG(array)`: what any of the arrays holds, each once.
+fn array_union_agg(mut function: Function, context: &mut Context<'_>) -> Result<Expr, Error> {
+    let [value] = arguments::<1>("array_union_agg", &mut function)?;
+    if context.type_of(&value) != crate::types::Type::Json {
+        return Err(Error::unsupported("ARRAY_UNION_AGG of something other than an array"));
+    }
+    let json = DataType::Array(sqlparser::ast::ArrayElemTypeDef::SquareBracket(Box::new(DataType::JSON), None));
+    put(&mut function, [compose::cast(value, json)]);
+    rename(&mut function, "list");
+    let all = compose::call("flatten", [Expr::Function(function)]);
+    Ok(compose::call("to_json", [compose::call("list_distinct", [all])]))
+}
+
+/// `OVER (ORDER BY SEQ4())` is the order the rows come in: a window in a window is nothing the engine has.
+pub(super) fn order_of_rows(function: &mut Function) {
+    if let Some(WindowType::WindowSpec(window)) = &mut function.over {
+        let is_sequence = |key: &OrderByExpr| {
+            matches!(&key.expr, Expr::Function(inner) if compose::bare_name(&inner.name)
+                .is_some_and(|name| matches!(name.as_str(), "seq1" | "seq2" | "seq4" | "seq8")))
+        };
+        window.order_by.retain(|key| !is_sequence(key));
+    }
 }
 
 /// `SEQ4()`: 0, 1, 2 … over the rows.

@@ -6,7 +6,9 @@ use std::sync::LazyLock;
 
 use sqlparser::ast::{Expr, Function, FunctionArg, FunctionArgExpr, FunctionArgumentList, FunctionArguments, Value};
 
-use super::{Context, Done, aggregates, compose, conversions, dates, paths, semistructured, templates, text, variants};
+use super::{
+    Context, Done, aggregates, compose, conversions, dates, lambdas, paths, semistructured, templates, text, variants,
+};
 use crate::error::Error;
 use crate::functions;
 
@@ -15,16 +17,29 @@ pub(super) type Handler = fn(Function, &mut Context<'_>) -> Result<Expr, Error>;
 
 /// Names that need more than a template, by family.
 static CODED: LazyLock<HashMap<&'static str, Handler>> = LazyLock::new(|| {
-    [aggregates::CALLS, conversions::CALLS, dates::CALLS, paths::CALLS, text::CALLS, semistructured::CALLS]
-        .into_iter()
-        .flatten()
-        .copied()
-        .collect()
+    [
+        aggregates::CALLS,
+        conversions::CALLS,
+        dates::CALLS,
+        lambdas::CALLS,
+        paths::CALLS,
+        text::CALLS,
+        semistructured::CALLS,
+    ]
+    .into_iter()
+    .flatten()
+    .copied()
+    .collect()
 });
 
 /// Whether the dialect adds this name, or gives it another meaning.
 pub(super) fn is_known(name: &str) -> bool {
     CODED.contains_key(name) || templates::is_known(name)
+}
+
+#[cfg(test)]
+pub(super) fn names() -> impl Iterator<Item = &'static str> {
+    CODED.keys().copied().chain(templates::names())
 }
 
 /// Rewrites a call; a function neither side knows is refused.

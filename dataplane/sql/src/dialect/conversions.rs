@@ -3,7 +3,7 @@
 //! A format must be a literal, since the engine reads constant formats only. Formats of numbers
 //! (`'999.99'`) have no counterpart and are refused.
 
-use sqlparser::ast::{DataType, ExactNumberInfo, Expr, Function, TimezoneInfo};
+use sqlparser::ast::{BinaryOperator, DataType, ExactNumberInfo, Expr, Function, TimezoneInfo};
 
 use super::call::{Handler, exactly, plain, wrong_count};
 use super::dates::timestamp;
@@ -74,9 +74,12 @@ fn to_moment(function: Function, context: &mut Context<'_>) -> Result<Expr, Erro
             from_value(&name, value, is_try, context)
         }
         2 => {
-            let format = args.pop().and_then(|format| compose::literal(&format).map(str::to_owned));
+            let format = args.pop();
             let [value] = exactly(&name, args)?;
-            let Some(format) = format else {
+            if let Some(scale) = format.as_ref().and_then(compose::integer) {
+                return from_scaled(&name, value, scale, is_try, context);
+            }
+            let Some(format) = format.and_then(|format| compose::literal(&format).map(str::to_owned)) else {
                 return Err(Error::unsupported(format!(
                     "{} with a format that is not a literal",
                     name.to_ascii_uppercase()
@@ -93,18 +96,38 @@ fn to_moment(function: Function, context: &mut Context<'_>) -> Result<Expr, Erro
     }
 }
 
-/// Without a format text is read as ISO 8601; a number is seconds since 1970.
+/// `TO_TIMESTAMP(n, 3)`: milliseconds; the scale counts digits of a second.
+fn from_scaled(name: &str, value: Expr, scale: i64, is_try: bool, context: &mut Context<'_>) -> Result<Expr, Error> {
+    let fits = name.starts_with("to_timestamp") && (0..=9).contains(&scale) && context.type_of(&value).is_number();
+    if !fits || is_try {
+        return Err(Error::unsupported(format!("a number as the format of {}", name.to_ascii_uppercase())));
+    }
+    let moment = templates::fill("_scaled_seconds", &[value, compose::number(scale)], context)?;
+    Ok(if has_zone(name) { compose::cast(moment, target(name)) } else { moment })
+}
+
+/// Without a format text is read as ISO 8601, or as the digits of a number of seconds, milliseconds …; a number
+/// is seconds since 1970.
 fn from_value(name: &str, value: Expr, is_try: bool, context: &mut Context<'_>) -> Result<Expr, Error> {
     let is_timestamp = name.starts_with("to_timestamp");
     let known = context.type_of(&value);
     let moment = if is_timestamp && known.is_number() {
         templates::fill("_seconds", &[value], context)?
+    } else if known == Type::Text && has_zone(name) {
+        return templates::fill(if is_try { "_try_with_offset" } else { "_with_offset" }, &[value], context);
+    } else if is_timestamp && known == Type::Text && !is_try && digits_alone(&value) {
+        return templates::fill("_digits_or_text", &[value], context);
     } else if is_timestamp && known == Type::Unknown && !is_try && !has_zone(name) {
         return templates::fill("_seconds_or_text", &[value], context);
     } else {
         return Ok(cast(value, target(name), is_try));
     };
     Ok(if has_zone(name) { compose::cast(moment, target(name)) } else { moment })
+}
+
+/// Text that is known to be digits; a column of text is read as ISO 8601.
+fn digits_alone(value: &Expr) -> bool {
+    compose::literal(value).is_some_and(|text| !text.is_empty() && text.chars().all(|c| c.is_ascii_digit()))
 }
 
 /// `TO_CHAR(x[, format])`.
@@ -130,11 +153,28 @@ fn to_text(function: Function, context: &mut Context<'_>) -> Result<Expr, Error>
                 return Err(Error::unsupported(format!("the number format {format}")));
             }
             let value = if known == Type::Text { compose::cast(value, timestamp()) } else { value };
-            let format = compose::text(formats::compile(&format, Way::Write)?);
-            Ok(compose::call("strftime", [value, format]))
+            written(value, &format, context)
         }
         count => Err(wrong_count(&name, count)),
     }
+}
+
+/// The engine writes 3, 6 or 9 digits of a second: another number of them is cut from nine.
+fn written(value: Expr, format: &str, context: &mut Context<'_>) -> Result<Expr, Error> {
+    let part = |value: Expr, format: &str| -> Result<Expr, Error> {
+        if format.is_empty() {
+            return Ok(compose::text(""));
+        }
+        Ok(compose::call("strftime", [value, compose::text(formats::compile(format, Way::Write)?)]))
+    };
+    let Some((before, digits, after)) = formats::fraction(format) else {
+        return part(value, format);
+    };
+    context.copy(templates::size(&value) * 2)?;
+    let nine = part(value.clone(), "FF9")?;
+    let cut = compose::call("left", [nine, compose::number(digits)]);
+    let first = compose::binary(part(value.clone(), before)?, BinaryOperator::StringConcat, cut);
+    Ok(compose::binary(first, BinaryOperator::StringConcat, written(value, after, context)?))
 }
 
 /// `TO_NUMBER(x[, precision[, scale]])`.
@@ -143,9 +183,17 @@ fn to_number(function: Function, _: &mut Context<'_>) -> Result<Expr, Error> {
     let args = plain(function)?;
     let mut args = args.into_iter();
     let value = args.next().ok_or_else(|| wrong_count(&name, 0))?;
-    let sizes: Vec<Expr> = args.collect();
+    let mut sizes: Vec<Expr> = args.collect();
+    let mut value = value;
     if let Some(format) = sizes.first().and_then(compose::literal) {
-        return Err(Error::unsupported(format!("the number format {format}")));
+        let is_plain = format.chars().all(|c| matches!(c, '9' | '0' | ',' | '.' | '$' | 'G' | 'D' | 'g' | 'd'));
+        if is_try || !is_plain {
+            return Err(Error::unsupported(format!("the number format {format}")));
+        }
+        // what may stand between the digits means nothing
+        let signs = [compose::text("[,$ ]"), compose::text(""), compose::text("g")];
+        value = compose::call("regexp_replace", std::iter::once(value).chain(signs));
+        sizes.remove(0);
     }
     let sizes: Option<Vec<i64>> = sizes.iter().map(compose::integer).collect();
     let (precision, scale) = match sizes.as_deref() {

@@ -24,9 +24,11 @@ pub(super) const CALLS: &[(&str, Handler)] = &[
     ("datediff", diff),
     ("last_day", last_day),
     ("localtime", now),
+    ("months_between", months_between),
     ("localtimestamp", now),
     ("next_day", next_day),
     ("previous_day", previous_day),
+    ("time_slice", time_slice),
     ("timeadd", add),
     ("timediff", diff),
     ("timestampadd", add),
@@ -35,7 +37,7 @@ pub(super) const CALLS: &[(&str, Handler)] = &[
 ];
 
 /// Words as the warehouse spells them, and the engine's part.
-const PARTS: &[(&str, &[&str])] = &[
+pub(super) const PARTS: &[(&str, &[&str])] = &[
     ("year", &["year", "y", "yy", "yyy", "yyyy", "yr", "years", "yrs"]),
     ("quarter", &["quarter", "q", "qtr", "qtrs", "quarters"]),
     ("month", &["month", "mm", "mon", "mons", "months"]),
@@ -46,6 +48,7 @@ const PARTS: &[(&str, &[&str])] = &[
     ("second", &["second", "s", "sec", "seconds", "secs"]),
     ("millisecond", &["millisecond", "ms", "msec", "milliseconds"]),
     ("microsecond", &["microsecond", "us", "usec", "microseconds"]),
+    ("nanosecond", &["nanosecond", "ns", "nsec", "nanosec", "nsecond", "nanoseconds", "nanosecs", "nseconds"]),
     ("dow", &["dayofweek", "dow", "dw", "weekday"]),
     ("isodow", &["dayofweekiso", "weekday_iso", "dow_iso", "dw_iso", "dayofweek_iso", "isodow"]),
     ("doy", &["dayofyear", "yearday", "doy", "dy"]),
@@ -81,6 +84,11 @@ fn part(expr: &Expr) -> Option<&'static str> {
         other => compose::literal(other)?,
     };
     part_of(word)
+}
+
+/// Whether the word names a part of a date.
+pub(super) fn is_part(word: &str) -> bool {
+    part_of(word).is_some()
 }
 
 fn part_of(word: &str) -> Option<&'static str> {
@@ -125,7 +133,11 @@ fn like(expr: Expr, model: Expr, context: &mut Context<'_>) -> Result<Expr, Erro
 fn add(function: Function, context: &mut Context<'_>) -> Result<Expr, Error> {
     let name = function.name.to_string();
     let [word, amount, date] = exactly(&name, plain(function)?)?;
-    let unit = unit(&word, &name)?;
+    let (unit, amount) = match (part(&word), compose::integer(&amount)) {
+        // the engine keeps microseconds
+        (Some("nanosecond"), Some(count)) if count % 1000 == 0 => ("microsecond", compose::number(count / 1000)),
+        _ => (unit(&word, &name)?, amount),
+    };
     let date = instant(date, context);
     let moved = compose::binary(date.clone(), BinaryOperator::Plus, interval(unit, amount));
     if keeps_date(unit) { like(moved, date, context) } else { Ok(moved) }
@@ -146,8 +158,11 @@ fn interval(unit: &str, amount: Expr) -> Expr {
 fn diff(function: Function, context: &mut Context<'_>) -> Result<Expr, Error> {
     let name = function.name.to_string();
     let [word, from, to] = exactly(&name, plain(function)?)?;
-    let unit = unit(&word, &name)?;
     let (from, to) = (instant(from, context), instant(to, context));
+    if part(&word) == Some("nanosecond") {
+        return templates::fill("_nanoseconds", &[from, to], context);
+    }
+    let unit = unit(&word, &name)?;
     if unit == "week" {
         return templates::fill("_week_diff", &[from, to], context);
     }
@@ -274,6 +289,43 @@ fn last_day(function: Function, context: &mut Context<'_>) -> Result<Expr, Error
         Some("week") => templates::fill("_week_end", &[date], context),
         Some(other) => Err(Error::unsupported(format!("LAST_DAY of a {other}"))),
     }
+}
+
+/// `MONTHS_BETWEEN(a, b)`: whole months between the same days and between last days, else by months of 31 days.
+fn months_between(function: Function, context: &mut Context<'_>) -> Result<Expr, Error> {
+    let [first, second] = exactly("months_between", plain(function)?)?;
+    let date = |expr: Expr, context: &Context<'_>| match context.type_of(&expr) {
+        Type::Date => Ok(expr),
+        Type::Text => Ok(compose::cast(expr, DataType::Date)),
+        _ => Err(Error::unsupported("MONTHS_BETWEEN of something other than dates")),
+    };
+    let (first, second) = (date(first, context)?, date(second, context)?);
+    templates::fill("_months_between", &[first, second], context)
+}
+
+/// `TIME_SLICE(moment, length, unit[, 'START' | 'END'])`: slices are counted from 1970.
+fn time_slice(function: Function, context: &mut Context<'_>) -> Result<Expr, Error> {
+    let mut args = plain(function)?;
+    let side = if args.len() == 4 { args.pop() } else { None };
+    let [moment, length, word] = exactly("time_slice", args)?;
+    let unit = unit(&word, "time_slice")?;
+    let length = compose::integer(&length).filter(|length| *length > 0);
+    let length = length.ok_or_else(|| Error::unsupported("TIME_SLICE of a length that is not a literal"))?;
+    let moment = instant(moment, context);
+    let width = interval(unit, compose::number(length));
+    let template = match unit {
+        "week" if length > 1 => return Err(Error::unsupported("TIME_SLICE of several weeks")),
+        "week" => "_week_slice",
+        _ => "_slice",
+    };
+    let start = templates::fill(template, &[width.clone(), compose::cast(moment.clone(), timestamp())], context)?;
+    let side = side.as_ref().map(|side| compose::literal(side).unwrap_or_default().to_ascii_uppercase());
+    let slice = match side.as_deref() {
+        None | Some("START") => start,
+        Some("END") => compose::binary(start, BinaryOperator::Plus, width),
+        Some(_) => return Err(Error::unsupported("TIME_SLICE with another side than 'START' and 'END'")),
+    };
+    like(slice, moment, context)
 }
 
 fn next_day(function: Function, context: &mut Context<'_>) -> Result<Expr, Error> {

@@ -1,8 +1,10 @@
 //! Table functions of the warehouse: FLATTEN, `SPLIT_TO_TABLE` and GENERATOR.
 //!
-//! FLATTEN becomes a lateral subquery over `json_each` with the warehouse's columns KEY, PATH, INDEX,
-//! VALUE and THIS. SEQ is left out: the engine numbers no input rows, so whoever names it gets an error
-//! rather than a wrong number. RECURSIVE is refused.
+//! FLATTEN becomes a lateral subquery over a list of structs, with the warehouse's six columns. SEQ numbers the
+//! rows that are taken apart: where the statement can see it, the one table to the left is read with a row number;
+//! where several tables stand to the left it could not be told, and is refused.
+
+mod seq;
 
 use std::ops::ControlFlow;
 use std::sync::LazyLock;
@@ -14,30 +16,33 @@ use sqlparser::ast::{
 use sqlparser::dialect::DuckDbDialect;
 use sqlparser::parser::Parser;
 
-use super::{Context, compose, paths};
+use super::{Context, compose, paths, templates};
 use crate::error::Error;
 use crate::functions::GENERATED_MAX;
 use crate::types::Type;
 
+pub(super) use seq::{number, sees_seq};
+
 pub(super) const NAMES: [&str; 3] = ["flatten", "generator", "split_to_table"];
 
-/// `input` is the value to take apart.
-const EACH: &str = "SELECT CASE json_type(source.this) WHEN 'OBJECT' THEN item.key END AS key, \
+/// `items` is the list of what the value holds.
+const EACH: &str = "SELECT item.seq AS seq, item.key AS key, item.path AS path, item.index AS index, \
+     item.value AS value, item.this AS this FROM (SELECT unnest(items) AS item) AS source";
+/// Keys that a path cannot be read back from raise an error rather than a wrong path.
+const TREE: &str = "SELECT number AS seq, CASE json_type(item.above) WHEN 'OBJECT' THEN item.key END AS key, \
      ltrim(substr(item.fullkey, 2), '.') AS path, \
-     CASE json_type(source.this) WHEN 'ARRAY' THEN CAST(item.key AS BIGINT) END AS index, \
-     item.value AS value, source.this AS this \
-     FROM (SELECT input AS this) AS source, json_each(source.this) AS item \
-     WHERE json_type(source.this) IN ('ARRAY', 'OBJECT')";
-const EACH_OUTER: &str = "SELECT CASE json_type(source.this) WHEN 'OBJECT' THEN item.key END AS key, \
-     ltrim(substr(item.fullkey, 2), '.') AS path, \
-     CASE json_type(source.this) WHEN 'ARRAY' THEN CAST(item.key AS BIGINT) END AS index, \
-     item.value AS value, source.this AS this \
-     FROM (SELECT input AS this) AS source LEFT JOIN json_each(source.this) AS item ON TRUE";
-const SPLIT: &str = "SELECT unnest(range(1, len(source.parts) + 1)) AS index, unnest(source.parts) AS value \
-     FROM (SELECT string_split(input, delimiter) AS parts) AS source";
+     CASE json_type(item.above) WHEN 'ARRAY' THEN CAST(item.key AS BIGINT) END AS index, \
+     item.value AS value, item.above AS this \
+     FROM (SELECT node.key AS key, node.fullkey AS fullkey, node.value AS value, node.id AS id, \
+     CASE WHEN regexp_full_match(node.fullkey, '\\$([.][A-Za-z_][A-Za-z0-9_$]*|\\[[0-9]+\\])*') \
+     THEN json_extract(source.this, node.path) ELSE error('a key of FLATTEN with RECURSIVE is not a plain name') END \
+     AS above FROM (SELECT input AS this) AS source, json_tree(source.this) AS node WHERE node.parent IS NOT NULL) \
+     AS item ORDER BY item.id";
+const SPLIT: &str = "SELECT number AS seq, unnest(range(1, len(source.parts) + 1)) AS index, \
+     unnest(source.parts) AS value FROM (SELECT string_split(input, delimiter) AS parts) AS source";
 const COUNT: &str = "SELECT range AS number FROM range(input)";
 
-static QUERIES: LazyLock<[Option<Query>; 4]> = LazyLock::new(|| [EACH, EACH_OUTER, SPLIT, COUNT].map(parsed));
+static QUERIES: LazyLock<[Option<Query>; 4]> = LazyLock::new(|| [EACH, TREE, SPLIT, COUNT].map(parsed));
 
 fn parsed(text: &str) -> Option<Query> {
     Parser::new(&DuckDbDialect {}).try_with_sql(text).ok()?.parse_query().ok().map(|query| *query)
@@ -95,13 +100,14 @@ pub(super) fn rewrite(factor: &mut TableFactor, context: &mut Context<'_>) -> Re
 fn types(name: &str, context: &mut Context<'_>) {
     let columns: &[(&str, Type)] = match name {
         "flatten" => &[
+            ("seq", Type::Integer),
             ("key", Type::Text),
             ("path", Type::Text),
             ("index", Type::Integer),
             ("value", Type::Json),
             ("this", Type::Json),
         ],
-        "split_to_table" => &[("index", Type::Integer), ("value", Type::Text)],
+        "split_to_table" => &[("seq", Type::Integer), ("index", Type::Integer), ("value", Type::Text)],
         _ => &[],
     };
     for (column, found) in columns {
@@ -109,7 +115,7 @@ fn types(name: &str, context: &mut Context<'_>) {
     }
 }
 
-fn flatten(given: &mut Arguments, context: &Context<'_>) -> Result<Query, Error> {
+fn flatten(given: &mut Arguments, context: &mut Context<'_>) -> Result<Query, Error> {
     let mut input = given.take("input", 0).ok_or_else(|| Error::unsupported("FLATTEN without INPUT"))?;
     if let Some(path) = given.take("path", 1) {
         let written =
@@ -117,22 +123,44 @@ fn flatten(given: &mut Arguments, context: &Context<'_>) -> Result<Query, Error>
         input = paths::along(input, written)?;
     }
     let is_outer = truth(given.take("outer", 2), "OUTER")?;
-    if truth(given.take("recursive", 3), "RECURSIVE")? {
-        return Err(Error::unsupported("RECURSIVE of FLATTEN"));
-    }
+    let is_recursive = truth(given.take("recursive", 3), "RECURSIVE")?;
     let mode = given.take("mode", 4);
-    if mode.is_some_and(|mode| !compose::literal(&mode).is_some_and(|mode| mode.eq_ignore_ascii_case("both"))) {
-        return Err(Error::unsupported("MODE of FLATTEN other than 'BOTH'"));
-    }
+    let mode = mode.as_ref().map(|mode| compose::literal(mode).unwrap_or_default().to_ascii_uppercase());
+    let template = match mode.as_deref() {
+        None | Some("BOTH") => "_items",
+        Some("ARRAY") => "_items_of_array",
+        Some("OBJECT") => "_items_of_object",
+        Some(_) => return Err(Error::unsupported("MODE of FLATTEN other than 'BOTH', 'ARRAY' and 'OBJECT'")),
+    };
     if context.type_of(&input) != Type::Json {
         input = compose::call("to_json", [input]);
     }
-    filled(usize::from(is_outer), vec![("input", input)])
+    let number = seq::of(&input);
+    if is_recursive {
+        if is_outer || template != "_items" {
+            return Err(Error::unsupported("RECURSIVE of FLATTEN with OUTER or MODE"));
+        }
+        return filled(1, vec![("input", input), ("number", number)]);
+    }
+    let args = [input, number];
+    let mut items = templates::fill(template, &args, context)?;
+    if is_outer {
+        let is_there = compose::binary(
+            compose::call("len", [items.clone()]),
+            sqlparser::ast::BinaryOperator::Gt,
+            compose::number(0),
+        );
+        items = compose::case(None, vec![(is_there, items)], Some(templates::fill("_no_items", &args, context)?));
+    }
+    filled(0, vec![("items", items)])
 }
 
 fn split_to_table(given: &mut Arguments) -> Result<Query, Error> {
     match (given.take("string", 0), given.take("delimiter", 1)) {
-        (Some(text), Some(delimiter)) => filled(2, vec![("input", text), ("delimiter", delimiter)]),
+        (Some(text), Some(delimiter)) => {
+            let number = seq::of(&text);
+            filled(2, vec![("input", text), ("delimiter", delimiter), ("number", number)])
+        }
         _ => Err(Error::unsupported("SPLIT_TO_TABLE without its two arguments")),
     }
 }
@@ -162,7 +190,7 @@ fn truth(expr: Option<Expr>, name: &str) -> Result<bool, Error> {
 fn filled(at: usize, inputs: Vec<(&'static str, Expr)>) -> Result<Query, Error> {
     let found = QUERIES.get(at).and_then(Option::as_ref);
     let mut query = found.ok_or_else(|| Error::unsupported("this table function"))?.clone();
-    let ControlFlow::Continue(()) = query.visit(&mut Inputs(inputs));
+    let ControlFlow::Continue(()) = VisitMut::visit(&mut query, &mut Inputs(inputs));
     Ok(query)
 }
 

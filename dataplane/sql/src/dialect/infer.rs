@@ -139,11 +139,16 @@ fn widest(one: Type, other: Type) -> Type {
 }
 
 fn common<'e>(exprs: impl Iterator<Item = &'e Expr>, columns: &dyn Columns) -> Type {
-    let mut types = exprs.filter(|expr| !compose::is_null(expr)).map(|expr| type_of(expr, columns));
+    let mut types = exprs.filter(|expr| !compose::is_null(expr) && !raises(expr)).map(|expr| type_of(expr, columns));
     let Some(first) = types.next() else {
         return Type::Unknown;
     };
     if types.all(|found| found == first) { first } else { Type::Unknown }
+}
+
+/// A branch that answers nothing.
+fn raises(expr: &Expr) -> bool {
+    matches!(expr, Expr::Function(function) if compose::bare_name(&function.name).as_deref() == Some("error"))
 }
 
 /// What the engine's functions answer, as far as the rewrites care.
@@ -201,8 +206,8 @@ fn type_of_call(function: &Function, columns: &dyn Columns) -> Type {
         }),
         "cast_to_type" => args().nth(1).map_or(Type::Unknown, |model| type_of(model, columns)),
         "coalesce" | "ifnull" | "greatest" | "least" => common(args(), columns),
-        "min" | "max" | "any_value" | "first" | "last" | "first_value" | "last_value" | "lag" | "lead" | "nullif"
-        | "abs" => args().next().map_or(Type::Unknown, |value| type_of(value, columns)),
+        "min" | "max" | "any_value" | "try" | "first" | "last" | "first_value" | "last_value" | "lag" | "lead"
+        | "nullif" | "abs" => args().next().map_or(Type::Unknown, |value| type_of(value, columns)),
         _ => Type::Unknown,
     }
 }

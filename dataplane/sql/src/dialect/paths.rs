@@ -10,7 +10,8 @@ use super::{Context, Done, compose, templates};
 use crate::error::Error;
 use crate::types::Type;
 
-pub(super) const CALLS: &[(&str, Handler)] = &[("get", get), ("get_path", get_path)];
+pub(super) const CALLS: &[(&str, Handler)] =
+    &[("get", get), ("get_path", get_path), ("json_extract_path_text", path_text)];
 
 /// `a:b.c`, and subscripts of what is known to be a variant.
 pub(super) fn rewrite(expr: &mut Expr, context: &mut Context<'_>) -> Result<Done, Error> {
@@ -158,6 +159,19 @@ fn get_path(function: Function, _: &mut Context<'_>) -> Result<Expr, Error> {
         return Err(Error::unsupported("GET_PATH with a path that is not a literal"));
     };
     Ok(read(written)?.of(value))
+}
+
+/// `JSON_EXTRACT_PATH_TEXT(text, 'a.b[0]')`: several keys are the engine's own form.
+fn path_text(function: Function, _: &mut Context<'_>) -> Result<Expr, Error> {
+    let args = plain(function)?;
+    let [value, written] = args.as_slice() else {
+        return Ok(compose::call("json_extract_path_text", args));
+    };
+    let Some(written) = compose::literal(written) else {
+        return Err(Error::unsupported("JSON_EXTRACT_PATH_TEXT with a path that is not a literal"));
+    };
+    let value = compose::cast(value.clone(), sqlparser::ast::DataType::JSON);
+    Ok(super::variants::unquoted(read(written)?.of(value)))
 }
 
 /// `a.b[0]['c d']."e"`, the form of FLATTEN's PATH too.

@@ -2,7 +2,7 @@
 //!
 //! Over one of the engine's own lists the engine's function of the name stays.
 
-use sqlparser::ast::{DictionaryField, Expr, Function, Ident, Value};
+use sqlparser::ast::{ArrayElemTypeDef, DataType, DictionaryField, Expr, Function, Ident, Value};
 
 use super::call::{Handler, exactly, plain, wrong_count};
 use super::{Context, compose, templates};
@@ -19,14 +19,20 @@ pub(super) const CALLS: &[(&str, Handler)] = &[
     ("array_prepend", array_prepend),
     ("array_slice", array_slice),
     ("object_construct", object_construct),
+    ("object_delete", object_delete),
+    ("object_pick", object_pick),
     ("object_construct_keep_null", object_construct_keep_null),
-    ("reduce", reduce),
     ("typeof", type_name),
+    ("uniform", uniform),
 ];
 
 /// `OBJECT_CONSTRUCT(k, v, …)`: members that are NULL are left out.
 fn object_construct(function: Function, context: &mut Context<'_>) -> Result<Expr, Error> {
-    let args = pairs("object_construct", function)?;
+    let args = plain(function)?;
+    if let [Expr::Identifier(_)] = args.as_slice() {
+        return templates::fill("_object_of_row", &args, context);
+    }
+    let args = paired("object_construct", args)?;
     if args.chunks(2).all(|pair| pair.get(1).is_some_and(is_never_null)) {
         return Ok(compose::call("json_object", args));
     }
@@ -53,14 +59,44 @@ fn is_never_null(value: &Expr) -> bool {
     }
 }
 
+/// `OBJECT_DELETE(o, k, …)`.
+fn object_delete(function: Function, context: &mut Context<'_>) -> Result<Expr, Error> {
+    members("object_delete", "_object_without", function, context)
+}
+
+/// `OBJECT_PICK(o, k, …)`, or the keys as one array.
+fn object_pick(function: Function, context: &mut Context<'_>) -> Result<Expr, Error> {
+    members("object_pick", "_object_with", function, context)
+}
+
+fn members(name: &str, template: &str, function: Function, context: &mut Context<'_>) -> Result<Expr, Error> {
+    let mut args = plain(function)?.into_iter();
+    let Some(object) = args.next() else {
+        return Err(wrong_count(name, 0));
+    };
+    let keys: Vec<Expr> = args.collect();
+    let keys = match keys.as_slice() {
+        [] => return Err(wrong_count(name, 1)),
+        [array] if context.type_of(array) == Type::Json => {
+            let texts = DataType::Array(ArrayElemTypeDef::SquareBracket(Box::new(DataType::Varchar(None)), None));
+            compose::cast(array.clone(), texts)
+        }
+        _ => compose::call("list_value", keys),
+    };
+    templates::fill(template, &[object, keys], context)
+}
+
 /// `OBJECT_CONSTRUCT_KEEP_NULL(k, v, …)`.
 fn object_construct_keep_null(function: Function, _: &mut Context<'_>) -> Result<Expr, Error> {
     Ok(compose::call("json_object", pairs("object_construct_keep_null", function)?))
 }
 
 fn pairs(name: &str, function: Function) -> Result<Vec<Expr>, Error> {
-    let args = plain(function)?;
-    if args.len() % 2 == 0 { Ok(args) } else { Err(wrong_count(name, args.len())) }
+    paired(name, plain(function)?)
+}
+
+fn paired(name: &str, args: Vec<Expr>) -> Result<Vec<Expr>, Error> {
+    if args.len().is_multiple_of(2) { Ok(args) } else { Err(wrong_count(name, args.len())) }
 }
 
 /// `ARRAY_CONSTRUCT(…)`.
@@ -73,15 +109,6 @@ fn array_construct_compact(function: Function, context: &mut Context<'_>) -> Res
     templates::fill("array_compact", &[array], context)
 }
 
-/// `REDUCE(list, start, lambda)`; the engine has the lambda second.
-fn reduce(function: Function, _: &mut Context<'_>) -> Result<Expr, Error> {
-    let mut args = plain(function)?;
-    if args.len() == 3 && matches!(args.last(), Some(Expr::Lambda(_))) {
-        args.swap(1, 2);
-    }
-    Ok(compose::call("list_reduce", args))
-}
-
 /// `TYPEOF(variant)` in the warehouse's words; of anything else the engine's answer.
 fn type_name(function: Function, context: &mut Context<'_>) -> Result<Expr, Error> {
     let [value] = exactly("typeof", plain(function)?)?;
@@ -89,6 +116,16 @@ fn type_name(function: Function, context: &mut Context<'_>) -> Result<Expr, Erro
         Type::Json => templates::fill("_typeof", &[value], context),
         _ => Ok(compose::call("typeof", [value])),
     }
+}
+
+/// `UNIFORM(low, high, RANDOM())`; of a constant generator it would be the same in each row.
+fn uniform(function: Function, context: &mut Context<'_>) -> Result<Expr, Error> {
+    let [low, high, generator] = exactly("uniform", plain(function)?)?;
+    if compose::integer(&generator).is_some() || matches!(generator, Expr::Identifier(_)) {
+        return Err(Error::unsupported("UNIFORM with a generator other than RANDOM()"));
+    }
+    let whole = [&low, &high].iter().all(|bound| context.type_of(bound) == Type::Integer);
+    templates::fill(if whole { "_uniform_integer" } else { "_uniform_float" }, &[low, high], context)
 }
 
 /// The template over a variant, the engine's own function over one of its lists.

@@ -2,8 +2,8 @@
 //! counterpart, refused by name.
 
 use sqlparser::ast::{
-    Ident, Select, SetExpr, TableAlias, TableAliasColumnDef, TableFactor, TableSampleKind, TableSampleMethod,
-    TableSampleUnit,
+    Expr, ExprWithAlias, Ident, Select, SetExpr, TableAlias, TableAliasColumnDef, TableFactor, TableSampleKind,
+    TableSampleMethod, TableSampleUnit,
 };
 
 use super::Context;
@@ -26,6 +26,10 @@ pub(super) fn rewrite(factor: &mut TableFactor, context: &mut Context<'_>) -> Re
         TableFactor::MatchRecognize { .. } => Err(Error::unsupported("MATCH_RECOGNIZE")),
         TableFactor::Table { version: Some(_), .. } => Err(Error::unsupported("time travel (AT, BEFORE)")),
         TableFactor::Table { sample: Some(sample), .. } => settle_sample(sample),
+        TableFactor::Unpivot { columns, .. } => {
+            columns.iter_mut().for_each(upper);
+            Ok(())
+        }
         TableFactor::Derived { subquery, alias, sample, .. } => {
             if let SetExpr::Values(values) = subquery.body.as_ref()
                 && let Some(width) = values.rows.first().map(|row| row.content.len())
@@ -38,6 +42,15 @@ pub(super) fn rewrite(factor: &mut TableFactor, context: &mut Context<'_>) -> Re
             sample.as_mut().map_or(Ok(()), settle_sample)
         }
         _ => Ok(()),
+    }
+}
+
+/// The names that UNPIVOT answers are upper case, as the warehouse folds them; quoted ones as they are.
+fn upper(column: &mut ExprWithAlias) {
+    if let (None, Expr::Identifier(name)) = (&column.alias, &column.expr)
+        && name.quote_style.is_none()
+    {
+        column.alias = Some(Ident::with_quote('"', name.value.to_ascii_uppercase()));
     }
 }
 

@@ -37,6 +37,11 @@ pub(super) fn is_known(name: &str) -> bool {
     !name.starts_with('_') && TEMPLATES.contains_key(name)
 }
 
+#[cfg(test)]
+pub(super) fn names() -> impl Iterator<Item = &'static str> {
+    TEMPLATES.keys().copied().filter(|name| !name.starts_with('_'))
+}
+
 /// Whether one of them has so many parameters.
 pub(super) fn takes(name: &str, arity: usize) -> bool {
     TEMPLATES.get(name).is_some_and(|all| all.iter().any(|template| template.parameters.len() == arity))

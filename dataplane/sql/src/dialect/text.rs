@@ -13,8 +13,11 @@ pub(super) const CALLS: &[(&str, Handler)] = &[
     ("decode", decode),
     ("greatest", extreme),
     ("least", extreme),
+    ("left", side),
+    ("regexp_instr", regexp_instr),
     ("regexp_replace", regexp_replace),
     ("regexp_substr", regexp_substr),
+    ("right", side),
     ("sha2", sha2),
     ("sha2_hex", sha2),
     ("split_part", split_part),
@@ -33,7 +36,10 @@ pub(super) fn rewrite(expr: &mut Expr, context: &mut Context<'_>) -> Result<Done
             **from = from_one(start, context)?;
         }
         Expr::Like { any: true, .. } | Expr::ILike { any: true, .. } => {
-            *expr = any_of(take_expr(expr), context)?;
+            *expr = each_of(take_expr(expr), context)?;
+        }
+        Expr::Like { pattern, .. } | Expr::ILike { pattern, .. } if matches!(**pattern, Expr::Tuple(_)) => {
+            *expr = each_of(take_expr(expr), context)?;
         }
         Expr::RLike { negated, expr: text, pattern, regexp: _ } => {
             let matched = compose::call("regexp_full_match", [take_expr(text), take_expr(pattern)]);
@@ -57,11 +63,11 @@ fn from_one(start: Expr, context: &mut Context<'_>) -> Result<Expr, Error> {
     }
 }
 
-/// `x LIKE ANY (a, b)`: one LIKE for each pattern.
-fn any_of(expr: Expr, context: &mut Context<'_>) -> Result<Expr, Error> {
-    let (is_like, negated, value, pattern, escape_char) = match expr {
-        Expr::Like { negated, any: _, expr, pattern, escape_char } => (true, negated, expr, pattern, escape_char),
-        Expr::ILike { negated, any: _, expr, pattern, escape_char } => (false, negated, expr, pattern, escape_char),
+/// `x LIKE ANY (a, b)` and `x LIKE ALL (a, b)`: one LIKE for each pattern.
+fn each_of(expr: Expr, context: &mut Context<'_>) -> Result<Expr, Error> {
+    let (is_like, any, negated, value, pattern, escape_char) = match expr {
+        Expr::Like { negated, any, expr, pattern, escape_char } => (true, any, negated, expr, pattern, escape_char),
+        Expr::ILike { negated, any, expr, pattern, escape_char } => (false, any, negated, expr, pattern, escape_char),
         other => return Ok(other),
     };
     let patterns = match *pattern {
@@ -80,7 +86,8 @@ fn any_of(expr: Expr, context: &mut Context<'_>) -> Result<Expr, Error> {
             Expr::ILike { negated: false, any: false, expr, pattern, escape_char }
         }
     });
-    let joined = each.reduce(|one, next| compose::binary(one, BinaryOperator::Or, next));
+    let connective = if any { BinaryOperator::Or } else { BinaryOperator::And };
+    let joined = each.reduce(|one, next| compose::binary(one, connective.clone(), next));
     let joined = joined.ok_or_else(|| Error::unsupported("LIKE ANY of an empty list"))?;
     Ok(if negated { not(joined) } else { joined })
 }
@@ -155,6 +162,42 @@ fn decode(function: Function, context: &mut Context<'_>) -> Result<Expr, Error> 
     Ok(compose::case(None, arms, otherwise))
 }
 
+/// `LEFT(s, n)` and `RIGHT(s, n)`: of a negative number of characters nothing, where the engine leaves some out.
+fn side(function: Function, context: &mut Context<'_>) -> Result<Expr, Error> {
+    let name = function.name.to_string().to_ascii_lowercase();
+    let [text, count] = exactly(&name, plain(function)?)?;
+    if compose::integer(&count).is_some_and(|count| count >= 0) {
+        return Ok(compose::call(&name, [text, count]));
+    }
+    templates::fill(&format!("_{name}"), &[text, count], context)
+}
+
+/// `REGEXP_INSTR(s, p[, position[, occurrence[, option[, parameters]]]])`.
+fn regexp_instr(function: Function, context: &mut Context<'_>) -> Result<Expr, Error> {
+    let mut args = plain(function)?;
+    let count = args.len();
+    let flags = if count == 6 { args.pop() } else { None };
+    let option = if args.len() == 5 { args.pop() } else { None };
+    if args.len() == 2 {
+        args.push(compose::number(1));
+    }
+    if args.len() == 3 {
+        args.push(compose::number(1));
+    }
+    let [text, pattern, start, nth] = exactly("regexp_instr", args)?;
+    let template = match option.as_ref().map(compose::integer) {
+        None | Some(Some(0)) => "_regexp_instr",
+        Some(Some(1)) => "_regexp_end",
+        Some(_) => return Err(Error::unsupported("REGEXP_INSTR with an option other than 0 and 1")),
+    };
+    let flags = match &flags {
+        None => String::new(),
+        Some(written) => self::flags(written)?.replace('c', ""),
+    };
+    let flags = if flags.is_empty() { flags } else { format!("(?{flags})") };
+    templates::fill(template, &[text, pattern, start, nth, compose::text(flags)], context)
+}
+
 /// `SPLIT_PART(s, d, 0)` is part 1.
 fn split_part(function: Function, context: &mut Context<'_>) -> Result<Expr, Error> {
     let [text, delimiter, part] = exactly("split_part", plain(function)?)?;
@@ -204,24 +247,33 @@ fn regexp_replace(function: Function, context: &mut Context<'_>) -> Result<Expr,
     if args.len() == 4 && args.get(3).is_some_and(|last| compose::literal(last).is_some()) {
         return Ok(compose::call("regexp_replace", args));
     }
+    let flags = match args.get(5) {
+        None => String::new(),
+        Some(parameters) => flags(parameters)?,
+    };
     let numbers: Vec<_> = args.iter().skip(3).take(2).map(compose::integer).collect();
     let occurrence = match numbers[..] {
         [Some(1)] | [Some(1), Some(0)] => "g",
         [Some(1), Some(1)] => "",
-        _ => {
-            return Err(Error::unsupported(
-                "REGEXP_REPLACE from another position or of another occurrence than the first",
-            ));
+        [Some(start), Some(nth)] if start > 0 && nth > 0 && !refers(args.get(2)) => {
+            let mut args = args;
+            args.truncate(5);
+            args.push(compose::text(flags));
+            return templates::fill("_regexp_replace_nth", &args, context);
         }
-    };
-    let flags = match args.get(5) {
-        None => String::new(),
-        Some(parameters) => flags(parameters)?,
+        _ => {
+            return Err(Error::unsupported("REGEXP_REPLACE with this position and occurrence"));
+        }
     };
     let mut args = args;
     args.truncate(3);
     args.push(compose::text(format!("{occurrence}{flags}")));
     Ok(compose::call("regexp_replace", args))
+}
+
+/// Whether a replacement may name groups of its pattern.
+fn refers(replacement: Option<&Expr>) -> bool {
+    replacement.and_then(compose::literal).is_none_or(|text| text.contains('\\'))
 }
 
 /// `REGEXP_SUBSTR(s, p[, position[, occurrence[, parameters[, group]]]])`.

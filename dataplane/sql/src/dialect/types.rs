@@ -140,6 +140,10 @@ fn field(field: &StructField) -> Result<StructField, Error> {
     Ok(StructField { field_type: of_engine(&field.field_type)?, ..field.clone() })
 }
 
+pub(super) fn double() -> DataType {
+    DataType::Double(ExactNumberInfo::None)
+}
+
 fn timestamp(digits: Option<u64>) -> DataType {
     match digits {
         Some(digits) if digits > MICROSECONDS => named("TIMESTAMP_NS"),

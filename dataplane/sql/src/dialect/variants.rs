@@ -7,7 +7,7 @@
 use sqlparser::ast::{BinaryOperator, CastKind, DataType, ExactNumberInfo, Expr, Function};
 
 use super::call::{expressions, take_expr};
-use super::{Context, Done, compose, infer};
+use super::{Context, Done, compose, infer, templates};
 use crate::error::Error;
 use crate::types::Type;
 
@@ -18,6 +18,15 @@ const READ_JSON: &[&str] = &[
     "arg_min",
     "array_agg",
     "array_append",
+    "array_except",
+    "array_flatten",
+    "array_max",
+    "array_min",
+    "array_remove_at",
+    "array_reverse",
+    "array_sort",
+    "arrays_to_object",
+    "arrays_zip",
     "array_cat",
     "array_compact",
     "array_construct",
@@ -35,6 +44,9 @@ const READ_JSON: &[&str] = &[
     "array_unique_agg",
     "arrays_overlap",
     "as_array",
+    "as_decimal",
+    "as_number",
+    "as_real",
     "as_boolean",
     "as_char",
     "as_double",
@@ -43,6 +55,7 @@ const READ_JSON: &[&str] = &[
     "as_varchar",
     "approx_count_distinct",
     "cast_to_type",
+    "array_union_agg",
     "count",
     "equal_null",
     "first",
@@ -74,7 +87,9 @@ const READ_JSON: &[&str] = &[
     "object_agg",
     "object_construct",
     "object_construct_keep_null",
+    "object_delete",
     "object_insert",
+    "object_pick",
     "object_keys",
     "row_to_json",
     "strip_null_value",
@@ -118,6 +133,7 @@ const READ_NUMBERS: &[&str] = &[
     "var_pop",
     "var_samp",
     "variance",
+    "width_bucket",
     "zeroifnull",
     "to_double",
 ];
@@ -159,7 +175,7 @@ pub(super) fn to_text(value: Expr, context: &Context<'_>) -> Expr {
 }
 
 /// A cast from a variant, or to one.
-pub(super) fn settle_cast(expr: &mut Expr, context: &Context<'_>) -> Result<(), Error> {
+pub(super) fn settle_cast(expr: &mut Expr, context: &mut Context<'_>) -> Result<(), Error> {
     let Expr::Cast { kind, expr: value, data_type, .. } = expr else {
         return Ok(());
     };
@@ -167,6 +183,10 @@ pub(super) fn settle_cast(expr: &mut Expr, context: &Context<'_>) -> Result<(), 
     let is_try = matches!(kind, CastKind::TryCast | CastKind::SafeCast);
     let (from, to) = (context.type_of(value), Type::of_declared(data_type));
     match (from, to) {
+        (Type::Text, Type::TimestampTz) => {
+            let template = if is_try { "_try_with_offset" } else { "_with_offset" };
+            *expr = templates::fill(template, &[take_expr(value)], context)?;
+        }
         (Type::Json, Type::Json) => *expr = take_expr(value),
         (Type::Json, Type::Text) if !is_try => *expr = unquoted(take_expr(value)),
         (Type::Json, Type::List | Type::Struct | Type::Map | Type::Unknown) => {}
@@ -187,6 +207,9 @@ pub(super) fn settle_arguments(name: &str, function: &mut Function, context: &Co
     let has_lambda = expressions(function).any(|argument| matches!(argument, Expr::Lambda(_)));
     let types: Vec<Type> = expressions(function).map(|argument| context.type_of(argument)).collect();
     if !types.contains(&Type::Json) {
+        return Ok(());
+    }
+    if has_lambda && super::lambdas::takes_variants(name) {
         return Ok(());
     }
     if has_lambda {

@@ -391,6 +391,7 @@ impl Walk<'_> {
             }
             TableFactor::Pivot { table, alias, .. } | TableFactor::Unpivot { table, alias, .. } => {
                 let sources = self.factor(table);
+                self.add(sources.clone());
                 let reached = sources
                     .iter()
                     .flat_map(|source| source.outputs.iter().flat_map(|output| output.reached.clone()))

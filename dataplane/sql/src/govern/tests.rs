@@ -301,3 +301,88 @@ fn the_log_shows_the_governed_statement() {
     let governed = governed("SELECT id FROM payroll", &filtered("iban = {region}")).expect("a statement");
     expect![[r#"SELECT id FROM (SELECT "payroll"."id", "payroll"."customer_id", "payroll"."iban", "payroll"."bonus" FROM "raw"."main"."payroll" AS "payroll" WHERE ("payroll"."iban" = 'EU')) AS payroll"#]].assert_eq(&governed.text().expect("text"));
 }
+
+/// Statements and constructs that read `customers` by other ways than a plain FROM.
+const DETOURS: &[&str] = &[
+    "SELECT id, LEVEL FROM customers START WITH id = 1 CONNECT BY PRIOR id = id - 1",
+    "SELECT o.id, c.ssn FROM orders o, customers c WHERE o.customer_id = c.id (+)",
+    "SELECT o.id, c.ssn FROM orders o ASOF JOIN customers c MATCH_CONDITION (o.id >= c.id)",
+    "SELECT CONDITIONAL_CHANGE_EVENT(ssn) OVER (ORDER BY id) FROM customers WHERE id > 0",
+    "SELECT * FROM customers, LATERAL FLATTEN(INPUT => SPLIT(email, '@')) f",
+    "SELECT f.seq FROM customers c, LATERAL SPLIT_TO_TABLE(c.ssn, '-') f",
+    "SELECT * FROM customers PIVOT (count(id) FOR region IN ('EU', 'US'))",
+    "SELECT * FROM customers UNPIVOT (v FOR k IN (name, ssn))",
+    "SELECT TOP 1 ssn FROM customers",
+    "SELECT TRANSFORM(ARRAY_AGG(ssn), x -> UPPER(x::VARCHAR)) FROM customers",
+    "SELECT * FROM seen",
+    "SELECT s.one FROM seen_twice s WHERE s.one LIKE '1%'",
+    "WITH customers AS (SELECT 1 AS id) SELECT * FROM customers, seen",
+    "SELECT plus_one((SELECT max(salary) FROM customers))",
+    "CREATE TABLE copy CLONE customers",
+    "CREATE TABLE copy LIKE customers",
+    "INSERT OVERWRITE INTO payroll (iban) SELECT ssn FROM customers",
+    "INSERT ALL INTO payroll (iban) VALUES (s) SELECT ssn AS s FROM customers",
+    "INSERT ALL WHEN (SELECT count(*) FROM customers) > 0 THEN INTO payroll (id) VALUES (a) SELECT 1 AS a",
+];
+
+#[test]
+fn no_detour_reads_a_governed_table_raw() {
+    let rules = analyst();
+    for sql in DETOURS {
+        let made =
+            crate::testing::engine_with_definitions(sql, &rules).unwrap_or_else(|error| panic!("{sql}: {error}"));
+        let texts = made.before.iter().map(|step| &step.sql).chain([&made.sql]);
+        let all: String = texts.map(String::as_str).collect::<Vec<_>>().join("\n");
+        let reads = all.matches(r#""raw"."main"."customers""#).count();
+        let governed =
+            all.matches(r#" FROM "raw"."main"."customers" AS "customers" WHERE ("customers"."region" = $"#).count();
+        assert!(reads > 0 && reads == governed, "{sql}\n{all}");
+        assert!(!all.contains(r#""customers"."ssn" FROM"#) && all.contains("'***' AS \"ssn\""), "{sql}\n{all}");
+    }
+}
+
+#[test]
+fn what_passes_no_filter_is_refused_on_a_filtered_table() {
+    let cases = [
+        "INSERT OVERWRITE INTO customers SELECT * FROM payroll",
+        "INSERT ALL INTO customers (id) VALUES (a) SELECT 1 AS a",
+        "INSERT FIRST WHEN a > 1 THEN INTO payroll (id) VALUES (a) ELSE INTO customers (id) VALUES (a) SELECT 1 AS a",
+    ];
+    for sql in cases {
+        let error = crate::testing::engine_with_definitions(sql, &analyst()).map(|made| made.sql).unwrap_err();
+        assert!(matches!(error.kind, crate::error::Kind::Ungovernable { .. }), "{sql}: {error}");
+    }
+}
+
+#[test]
+fn a_policy_on_a_view_refuses_rather_than_being_passed_over() {
+    let mut rules = Rules::default();
+    rules.mask("main", "seen", "ssn", Mask::Full);
+    let error = crate::testing::engine_with_definitions("SELECT * FROM seen", &rules).map(|made| made.sql).unwrap_err();
+    assert!(matches!(error.kind, crate::error::Kind::Ungovernable { .. }), "{error}");
+}
+
+#[test]
+fn a_definition_holds_no_value_of_who_made_it() {
+    let made =
+        crate::testing::engine_with_definitions("CREATE VIEW v AS SELECT ssn FROM customers", &analyst()).unwrap();
+    let view = made.before.first().unwrap();
+    assert!(view.binds.is_empty() && !view.sql.contains("***"), "{}", view.sql);
+}
+
+#[test]
+fn explain_tells_what_is_governed_and_nothing_of_the_rules() {
+    let shown = shown("EXPLAIN SELECT ssn FROM customers", &analyst());
+    assert!(shown.contains("'main.customers'") && shown.contains("'filtered'"), "{shown}");
+    assert!(!shown.contains("region") && !shown.contains("EU"), "{shown}");
+}
+
+#[test]
+fn the_values_of_a_pivot_are_asked_of_the_governed_table() {
+    let sql = "SELECT * FROM customers PIVOT (count(id) FOR region IN (ANY ORDER BY region))";
+    let governed = governed(sql, &analyst()).unwrap();
+    let asked = crate::transpile(governed.pivot().unwrap().unwrap()).unwrap();
+    assert!(asked.sql.contains(r#"WHERE ("customers"."region" = $1)"#), "{}", asked.sql);
+    let made = crate::transpile(governed.pivoted(&["EU".to_owned(), "it's".to_owned()]).unwrap()).unwrap();
+    assert!(made.sql.contains("IN ('EU', 'it''s')"), "{}", made.sql);
+}

@@ -2,8 +2,9 @@
 
 use sqlparser::ast::{
     AlterColumnOperation, AlterTable, AlterTableOperation, CheckConstraint, ColumnDef, ColumnOption, ColumnOptionDef,
-    CreateTable, CreateTableOptions, HiveDistributionStyle, HiveFormat, ObjectType, PrimaryKeyConstraint,
-    RenameTableNameKind, SchemaName, Statement, TableConstraint, UniqueConstraint,
+    CreateFunction, CreateTable, CreateTableOptions, CreateView, HiveDistributionStyle, HiveFormat, ObjectType,
+    PrimaryKeyConstraint, RenameTableNameKind, SchemaName, SequenceOptions, SqlOption, Statement, TableConstraint,
+    UniqueConstraint, ViewColumnDef,
 };
 
 use super::{Printer, Style, absent};
@@ -16,11 +17,28 @@ impl Printer<'_> {
         match statement {
             Statement::CreateTable(create) => self.create_table(create),
             Statement::AlterTable(alter) => self.alter_table(alter),
+            Statement::CreateView(create) => self.create_view(create),
+            Statement::CreateFunction(create) => self.create_function(create),
+            Statement::DropFunction(drop) => {
+                self.warehouse_only("DROP FUNCTION")?;
+                self.put(if drop.if_exists { "DROP FUNCTION IF EXISTS " } else { "DROP FUNCTION " });
+                absent(drop.drop_behavior.is_none(), "CASCADE of DROP FUNCTION")?;
+                absent(drop.func_desc.len() == 1, "DROP of several at once")?;
+                self.list(&drop.func_desc, |p, one| p.name(&one.name))
+            }
+            Statement::CreateSequence { temporary, if_not_exists, name, data_type, sequence_options, owned_by } => {
+                absent(!temporary && data_type.is_none() && owned_by.is_none(), "options of CREATE SEQUENCE")?;
+                self.put(if *if_not_exists { "CREATE SEQUENCE IF NOT EXISTS " } else { "CREATE SEQUENCE " });
+                self.name(name)?;
+                sequence_options.iter().try_for_each(|option| self.sequence_option(option))
+            }
             Statement::Drop { object_type, if_exists, names, cascade, restrict, purge, temporary, table } => {
                 absent(!purge && !temporary && table.is_none(), "options of DROP")?;
                 self.put(match object_type {
                     ObjectType::Table => "DROP TABLE ",
                     ObjectType::Schema => "DROP SCHEMA ",
+                    ObjectType::View => "DROP VIEW ",
+                    ObjectType::Sequence => "DROP SEQUENCE ",
                     other => return Err(Error::unsupported(format!("DROP {other}"))),
                 });
                 self.put(if *if_exists { "IF EXISTS " } else { "" });
@@ -56,6 +74,84 @@ impl Printer<'_> {
                 Ok(())
             }
             other => Err(Error::unsupported(construct(other))),
+        }
+    }
+
+    fn create_view(&mut self, create: &CreateView) -> Result<(), Error> {
+        let CreateView {
+            or_alter,
+            or_replace,
+            materialized,
+            secure: _,
+            name,
+            name_before_not_exists: _,
+            columns,
+            query,
+            options,
+            cluster_by,
+            comment: _,
+            with_no_schema_binding,
+            if_not_exists,
+            temporary,
+            copy_grants: _,
+            to,
+            params,
+        } = create;
+        absent(!materialized, "CREATE MATERIALIZED VIEW")?;
+        absent(!temporary, "CREATE TEMPORARY VIEW")?;
+        absent(
+            !or_alter
+                && matches!(options, CreateTableOptions::None)
+                && cluster_by.is_empty()
+                && !with_no_schema_binding
+                && to.is_none()
+                && params.is_none(),
+            "options of CREATE VIEW",
+        )?;
+        self.put(if *or_replace { "CREATE OR REPLACE VIEW " } else { "CREATE VIEW " });
+        self.put(if *if_not_exists { "IF NOT EXISTS " } else { "" });
+        self.name(name)?;
+        if !columns.is_empty() {
+            self.put(" (");
+            self.list(columns, |p, column| {
+                let ViewColumnDef { name, data_type, options: _ } = column;
+                absent(data_type.is_none(), "a type of a view's column")?;
+                p.ident(name);
+                Ok(())
+            })?;
+            self.put(")");
+        }
+        self.put(" AS ");
+        self.query(query)
+    }
+
+    /// Its text is a literal, so the log does not show it; the engine never gets it.
+    fn create_function(&mut self, create: &CreateFunction) -> Result<(), Error> {
+        self.warehouse_only("CREATE FUNCTION")?;
+        self.put(if create.or_replace { "CREATE OR REPLACE FUNCTION " } else { "CREATE FUNCTION " });
+        self.name(&create.name)?;
+        self.put("(");
+        let parameters = create.args.as_deref().unwrap_or_default();
+        self.list(parameters, |p, parameter| {
+            parameter.name.iter().try_for_each(|name| {
+                p.ident(name);
+                Ok(())
+            })
+        })?;
+        self.put(") AS ?");
+        Ok(())
+    }
+
+    fn sequence_option(&mut self, option: &SequenceOptions) -> Result<(), Error> {
+        match option {
+            SequenceOptions::IncrementBy(step, _) => self.clause(" INCREMENT BY ", Some(step)),
+            SequenceOptions::StartWith(start, _) => self.clause(" START WITH ", Some(start)),
+            SequenceOptions::MinValue(Some(least)) => self.clause(" MINVALUE ", Some(least)),
+            SequenceOptions::MaxValue(Some(most)) => self.clause(" MAXVALUE ", Some(most)),
+            SequenceOptions::MinValue(None) | SequenceOptions::MaxValue(None) | SequenceOptions::Cycle(false) => Ok(()),
+            SequenceOptions::Cycle(true) | SequenceOptions::Cache(_) => {
+                Err(Error::unsupported("CYCLE and CACHE of a sequence"))
+            }
         }
     }
 
@@ -133,7 +229,7 @@ impl Printer<'_> {
             matches!(hive_distribution, HiveDistributionStyle::NONE) && is_plain(hive_formats.as_ref()),
             "a storage format",
         )?;
-        absent(matches!(table_options, CreateTableOptions::None), "options of CREATE TABLE")?;
+        absent(says_nothing(table_options), "options of CREATE TABLE")?;
         absent(file_format.is_none() && location.is_none(), "a location of a table")?;
         absent(!without_rowid && !strict && on_cluster.is_none(), "options of CREATE TABLE")?;
         absent(like.is_none(), "CREATE TABLE … LIKE")?;
@@ -236,6 +332,11 @@ impl Printer<'_> {
             }
             ColumnOption::Unique(_) => {
                 self.put(" UNIQUE");
+                Ok(())
+            }
+            ColumnOption::Identity(_) => {
+                self.warehouse_only("AUTOINCREMENT")?;
+                self.put(" AUTOINCREMENT");
                 Ok(())
             }
             _ => Err(Error::unsupported(format!("the column option {}", head(&option.to_string())))),
@@ -369,6 +470,15 @@ impl Printer<'_> {
             }
         }
         Ok(())
+    }
+}
+
+/// A comment is for people; it is dropped as the other clauses of storage are.
+fn says_nothing(options: &CreateTableOptions) -> bool {
+    match options {
+        CreateTableOptions::None => true,
+        CreateTableOptions::Plain(options) => options.iter().all(|option| matches!(option, SqlOption::Comment(_))),
+        _ => false,
     }
 }
 

@@ -59,8 +59,11 @@ impl Printer<'_> {
             }
             Expr::BinaryOp { left, op, right } => self.binary(left, op, right)?,
             Expr::Like { negated, any, expr, pattern, escape_char } => {
-                absent(!any || self.style != Style::Engine, "LIKE ANY")?;
+                let all = matches!(pattern.as_ref(), Expr::Tuple(_));
+                absent(!any && !all || self.style != Style::Engine, "LIKE ANY and LIKE ALL")?;
                 let word = match (negated, any) {
+                    (false, false) if all => " LIKE ALL ",
+                    (true, false) if all => " NOT LIKE ALL ",
                     (false, false) => " LIKE ",
                     (true, false) => " NOT LIKE ",
                     (false, true) => " LIKE ANY ",
@@ -69,8 +72,11 @@ impl Printer<'_> {
                 self.like(expr, word, pattern, escape_char.as_deref())?;
             }
             Expr::ILike { negated, any, expr, pattern, escape_char } => {
-                absent(!any || self.style != Style::Engine, "ILIKE ANY")?;
+                let all = matches!(pattern.as_ref(), Expr::Tuple(_));
+                absent(!any && !all || self.style != Style::Engine, "ILIKE ANY and ILIKE ALL")?;
                 let word = match (negated, any) {
+                    (false, false) if all => " ILIKE ALL ",
+                    (true, false) if all => " NOT ILIKE ALL ",
                     (false, false) => " ILIKE ",
                     (true, false) => " NOT ILIKE ",
                     (false, true) => " ILIKE ANY ",
@@ -500,9 +506,15 @@ impl Printer<'_> {
             LambdaSyntax::Arrow | LambdaSyntax::LambdaKeyword => self.put("lambda "),
         }
         self.list(params, |p, LambdaFunctionParameter { name, data_type }| {
-            absent(data_type.is_none(), "a type of a lambda's parameter")?;
             p.ident(name);
-            Ok(())
+            match data_type {
+                None => Ok(()),
+                Some(data_type) => {
+                    p.warehouse_only("a type of a lambda's parameter")?;
+                    p.put(" ");
+                    p.data_type(data_type)
+                }
+            }
         })?;
         self.put(": ");
         self.operand(body)

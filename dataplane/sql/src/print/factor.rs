@@ -1,12 +1,12 @@
 //! What stands in FROM.
 
 use sqlparser::ast::{
-    ExprWithAlias, FunctionArg, Join, JoinConstraint, JoinOperator, NullInclusion, PivotValueSource, TableFactor,
+    Expr, ExprWithAlias, FunctionArg, Join, JoinConstraint, JoinOperator, NullInclusion, PivotValueSource, TableFactor,
     TableFunctionArgs, TableSample, TableSampleBucket, TableSampleKind, TableSampleMethod, TableSampleModifier,
     TableSampleQuantity, TableSampleSeed, TableSampleSeedModifier, TableSampleUnit, TableWithJoins,
 };
 
-use super::{Printer, absent, marker};
+use super::{Printer, Style, absent, marker};
 use crate::error::Error;
 
 impl Printer<'_> {
@@ -33,7 +33,9 @@ impl Printer<'_> {
             JoinOperator::Semi(constraint) | JoinOperator::LeftSemi(constraint) => (" SEMI JOIN ", constraint),
             JoinOperator::Anti(constraint) | JoinOperator::LeftAnti(constraint) => (" ANTI JOIN ", constraint),
             JoinOperator::AsOf { match_condition, constraint } => {
-                self.warehouse_only("MATCH_CONDITION")?;
+                if self.style == Style::Engine {
+                    return self.asof(relation, match_condition, constraint);
+                }
                 self.put(" ASOF JOIN ");
                 self.factor(relation)?;
                 self.put(" MATCH_CONDITION (");
@@ -61,6 +63,22 @@ impl Printer<'_> {
         self.put(word);
         self.factor(relation)?;
         self.constraint(constraint)
+    }
+
+    /// Every row of the left side, with its nearest row of the right side or with NULLs.
+    fn asof(&mut self, relation: &TableFactor, nearest: &Expr, constraint: &JoinConstraint) -> Result<(), Error> {
+        self.put(" ASOF LEFT JOIN ");
+        self.factor(relation)?;
+        self.put(" ON ");
+        match constraint {
+            JoinConstraint::None => return self.expr(nearest),
+            JoinConstraint::On(equal) => self.operand(equal)?,
+            JoinConstraint::Using(_) | JoinConstraint::Natural => {
+                return Err(Error::unsupported("USING of ASOF JOIN"));
+            }
+        }
+        self.put(" AND ");
+        self.operand(nearest)
     }
 
     fn constraint(&mut self, constraint: &JoinConstraint) -> Result<(), Error> {
@@ -159,7 +177,14 @@ impl Printer<'_> {
                 self.put(" IN (");
                 match value_source {
                     PivotValueSource::List(values) => self.list(values, Self::expr_with_alias)?,
-                    PivotValueSource::Any(_) => return Err(Error::unsupported("PIVOT … IN (ANY)")),
+                    PivotValueSource::Any(keys) => {
+                        self.warehouse_only("PIVOT … IN (ANY)")?;
+                        self.put("ANY");
+                        if !keys.is_empty() {
+                            self.put(" ORDER BY ");
+                            self.order_by_exprs(keys)?;
+                        }
+                    }
                     PivotValueSource::Subquery(_) => {
                         return Err(Error::unsupported("PIVOT … IN (SELECT …)"));
                     }

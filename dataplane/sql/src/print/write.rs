@@ -2,7 +2,8 @@
 
 use sqlparser::ast::{
     Assignment, AssignmentTarget, ConflictTarget, Delete, DoUpdate, Expr, FromTable, Insert, Merge, MergeAction,
-    MergeClause, MergeClauseKind, MergeInsertExpr, MergeInsertKind, MergeUpdateExpr, MergeUpdateKind, ObjectName,
+    MergeClause, MergeClauseKind, MergeInsertExpr, MergeInsertKind, MergeUpdateExpr, MergeUpdateKind,
+    MultiTableInsertIntoClause, MultiTableInsertType, MultiTableInsertValue, MultiTableInsertValues, ObjectName,
     OnConflict, OnConflictAction, OnInsert, Query, SelectItem, Statement, TableAliasWithoutColumns, TableObject,
     Truncate, TruncateTableTarget, Update, UpdateTableFromKind,
 };
@@ -65,23 +66,28 @@ impl Printer<'_> {
         } = insert;
         absent(optimizer_hints.is_empty() && priority.is_none(), "an optimizer hint")?;
         absent(or.is_none() && !ignore && !replace_into, "INSERT OR …")?;
-        absent(!overwrite, "INSERT OVERWRITE")?;
         absent(assignments.is_empty(), "INSERT … SET")?;
         absent(partitioned.is_none() && after_columns.is_empty(), "PARTITION")?;
         absent(output.is_none(), "OUTPUT")?;
         absent(insert_alias.is_none(), "an alias of the new row")?;
         absent(settings.is_none() && format_clause.is_none(), "SETTINGS and FORMAT")?;
+        if let Some(kind) = multi_table_insert_type {
+            return self.insert_into_several(kind, insert);
+        }
         absent(
-            multi_table_insert_type.is_none()
-                && multi_table_into_clauses.is_empty()
+            multi_table_into_clauses.is_empty()
                 && multi_table_when_clauses.is_empty()
                 && multi_table_else_clause.is_none(),
             "INSERT into several tables",
         )?;
+        absent(!overwrite || on.is_none() && returning.is_none(), "ON CONFLICT and RETURNING of INSERT OVERWRITE")?;
+        if *overwrite {
+            self.warehouse_only("INSERT OVERWRITE")?;
+        }
         let TableObject::TableName(name) = table else {
             return Err(Error::unsupported("INSERT into something other than a table"));
         };
-        self.put("INSERT INTO ");
+        self.put(if *overwrite { "INSERT OVERWRITE INTO " } else { "INSERT INTO " });
         self.name(name)?;
         if let Some(TableAliasWithoutColumns { explicit: _, alias }) = table_alias {
             self.put(" AS ");
@@ -92,6 +98,56 @@ impl Printer<'_> {
             self.on_insert(on)?;
         }
         self.returning(returning.as_deref())
+    }
+
+    /// `INSERT ALL` and `INSERT FIRST`, which become one INSERT for each table.
+    fn insert_into_several(&mut self, kind: &MultiTableInsertType, insert: &Insert) -> Result<(), Error> {
+        self.warehouse_only("INSERT into several tables")?;
+        absent(insert.on.is_none() && insert.returning.is_none(), "RETURNING of INSERT into several tables")?;
+        self.put(if insert.overwrite { "INSERT OVERWRITE" } else { "INSERT" });
+        self.put(match kind {
+            MultiTableInsertType::All => " ALL",
+            MultiTableInsertType::First => " FIRST",
+        });
+        insert.multi_table_into_clauses.iter().try_for_each(|clause| self.into(clause))?;
+        for when in &insert.multi_table_when_clauses {
+            self.clause(" WHEN ", Some(&when.condition))?;
+            self.put(" THEN");
+            when.into_clauses.iter().try_for_each(|clause| self.into(clause))?;
+        }
+        if let Some(otherwise) = &insert.multi_table_else_clause {
+            self.put(" ELSE");
+            otherwise.iter().try_for_each(|clause| self.into(clause))?;
+        }
+        let Some(source) = &insert.source else {
+            return Err(Error::unsupported("INSERT into several tables without rows"));
+        };
+        self.put(" ");
+        self.query(source)
+    }
+
+    fn into(&mut self, clause: &MultiTableInsertIntoClause) -> Result<(), Error> {
+        let MultiTableInsertIntoClause { table_name, columns, values } = clause;
+        self.put(" INTO ");
+        self.name(table_name)?;
+        if !columns.is_empty() {
+            self.put(" (");
+            self.idents(columns);
+            self.put(")");
+        }
+        let Some(MultiTableInsertValues { values }) = values else {
+            return Ok(());
+        };
+        self.put(" VALUES (");
+        self.list(values, |p, value| match value {
+            MultiTableInsertValue::Expr(expr) => p.expr(expr),
+            MultiTableInsertValue::Default => {
+                p.put("DEFAULT");
+                Ok(())
+            }
+        })?;
+        self.put(")");
+        Ok(())
     }
 
     fn rows(&mut self, columns: &[ObjectName], source: Option<&Query>) -> Result<(), Error> {

@@ -8,7 +8,8 @@ use sqlparser::ast::{
     Value, Visit, Visitor,
 };
 
-use super::{Operation, TableUse};
+use super::{Operation, TableUse, many};
+use crate::catalogue;
 use crate::error::Error;
 use crate::functions::{self, Class};
 use crate::names::{self, TableName};
@@ -21,6 +22,8 @@ pub(super) struct Facts {
     pub functions: BTreeSet<String>,
     pub parameters: usize,
     pub calls_write: bool,
+    /// Tables of the catalogue are read.
+    pub reads_catalogue: bool,
 }
 
 pub(super) fn of(tree: &mut Statement) -> Result<Facts, Error> {
@@ -43,7 +46,13 @@ fn targets(tree: &Statement) -> Vec<(ObjectName, Operation)> {
         _ => Vec::new(),
     };
     match tree {
+        Statement::Insert(insert) if insert.multi_table_insert_type.is_some() => {
+            many::clauses(insert).map(|clause| (clause.table_name.clone(), Operation::Insert)).collect()
+        }
         Statement::Insert(insert) => match &insert.table {
+            TableObject::TableName(name) if insert.overwrite => {
+                vec![(name.clone(), Operation::Insert), (name.clone(), Operation::Delete)]
+            }
             TableObject::TableName(name) => vec![(name.clone(), Operation::Insert)],
             _ => Vec::new(),
         },
@@ -58,7 +67,11 @@ fn targets(tree: &Statement) -> Vec<(ObjectName, Operation)> {
         }
         Statement::CreateTable(create) => vec![(create.name.clone(), Operation::Create)],
         Statement::AlterTable(alter) => vec![(alter.name.clone(), Operation::Alter)],
-        Statement::Drop { object_type: ObjectType::Table, names, .. } => {
+        Statement::CreateView(create) => vec![(create.name.clone(), Operation::Create)],
+        Statement::CreateFunction(create) => vec![(create.name.clone(), Operation::Create)],
+        Statement::CreateSequence { name, .. } => vec![(name.clone(), Operation::Create)],
+        Statement::DropFunction(drop) => drop.func_desc.iter().map(|one| (one.name.clone(), Operation::Drop)).collect(),
+        Statement::Drop { object_type: ObjectType::Table | ObjectType::View | ObjectType::Sequence, names, .. } => {
             names.iter().map(|name| (name.clone(), Operation::Drop)).collect()
         }
         Statement::Explain { statement, .. } => targets(statement),
@@ -93,15 +106,14 @@ impl Facts {
 }
 
 impl Relations for Facts {
-    fn factor(&mut self, factor: &mut TableFactor, with: Option<usize>) -> Result<(), Error> {
+    fn factor(&mut self, factor: &mut TableFactor, with: Option<usize>, _: &mut usize) -> Result<(), Error> {
         match factor {
             TableFactor::Table { name, args: Some(_), .. } | TableFactor::Function { name, .. } => self.call(name),
-            TableFactor::Table { name, .. } if with.is_none() => {
-                if TableName::of(name).is_none() {
-                    return Err(Error::unsupported("this form of table name"));
-                }
-                self.table(name, Operation::Select);
-            }
+            TableFactor::Table { name, .. } if with.is_none() => match TableName::of(name) {
+                None => return Err(Error::unsupported("this form of table name")),
+                Some(name) if catalogue::is_relation(&name) => self.reads_catalogue = true,
+                Some(_) => self.table(name, Operation::Select),
+            },
             TableFactor::UNNEST { .. } => {
                 self.functions.insert("unnest".to_owned());
             }
@@ -113,6 +125,11 @@ impl Relations for Facts {
     fn expr(&mut self, expr: &mut Expr) -> Result<(), Error> {
         match expr {
             Expr::Function(function) => self.call(&function.name),
+            Expr::CompoundIdentifier(path)
+                if path.last().is_some_and(|last| last.value.eq_ignore_ascii_case("nextval")) =>
+            {
+                self.functions.insert("nextval".to_owned());
+            }
             Expr::Value(value) => {
                 if let Value::Placeholder(name) = &value.value {
                     let number = name.trim_start_matches('$').parse().unwrap_or(0);
@@ -137,6 +154,7 @@ impl Visitor for Statements {
     fn pre_visit_statement(&mut self, statement: &Statement) -> ControlFlow<()> {
         let found: &[Operation] = match statement {
             Statement::Query(_) | Statement::ExplainTable { .. } => &[Operation::Select],
+            Statement::Insert(insert) if insert.overwrite => &[Operation::Insert, Operation::Delete],
             Statement::Insert(insert) => {
                 let updates = matches!(&insert.on, Some(OnInsert::OnConflict(on)) if matches!(on.action, OnConflictAction::DoUpdate(_)));
                 if updates { &[Operation::Insert, Operation::Update] } else { &[Operation::Insert] }
@@ -145,11 +163,15 @@ impl Visitor for Statements {
             Statement::Delete(_) | Statement::Truncate(_) => &[Operation::Delete],
             Statement::Merge(_) => &[Operation::Merge],
             Statement::CreateTable(create) if create.or_replace => &[Operation::Create, Operation::Drop],
-            Statement::CreateTable(_) | Statement::CreateSchema { .. } | Statement::CreateView(_) => {
-                &[Operation::Create]
-            }
+            Statement::CreateView(create) if create.or_replace => &[Operation::Create, Operation::Drop],
+            Statement::CreateFunction(create) if create.or_replace => &[Operation::Create, Operation::Drop],
+            Statement::CreateTable(_)
+            | Statement::CreateSchema { .. }
+            | Statement::CreateView(_)
+            | Statement::CreateFunction(_)
+            | Statement::CreateSequence { .. } => &[Operation::Create],
             Statement::AlterTable(_) | Statement::AlterSchema(_) => &[Operation::Alter],
-            Statement::Drop { .. } => &[Operation::Drop],
+            Statement::Drop { .. } | Statement::DropFunction(_) => &[Operation::Drop],
             _ => &[],
         };
         self.operations.extend(found);

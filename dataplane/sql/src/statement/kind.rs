@@ -17,6 +17,12 @@ pub enum Kind {
     AlterTable,
     DropTable,
     DropSchema,
+    CreateView,
+    CreateFunction,
+    CreateSequence,
+    DropView,
+    DropFunction,
+    DropSequence,
     Explain,
     /// SHOW TABLES and its like; the words are in the text.
     Show,
@@ -72,6 +78,12 @@ impl Kind {
                 | Self::AlterTable
                 | Self::DropTable
                 | Self::DropSchema
+                | Self::CreateView
+                | Self::CreateFunction
+                | Self::CreateSequence
+                | Self::DropView
+                | Self::DropFunction
+                | Self::DropSequence
         )
     }
 }
@@ -90,6 +102,12 @@ pub(super) fn of(tree: &Statement) -> Kind {
         Statement::AlterTable(_) => Kind::AlterTable,
         Statement::Drop { object_type: ObjectType::Table, .. } => Kind::DropTable,
         Statement::Drop { object_type: ObjectType::Schema, .. } => Kind::DropSchema,
+        Statement::Drop { object_type: ObjectType::View, .. } => Kind::DropView,
+        Statement::Drop { object_type: ObjectType::Sequence, .. } => Kind::DropSequence,
+        Statement::DropFunction(_) => Kind::DropFunction,
+        Statement::CreateView(_) => Kind::CreateView,
+        Statement::CreateFunction(_) => Kind::CreateFunction,
+        Statement::CreateSequence { .. } => Kind::CreateSequence,
         Statement::Explain { .. } => Kind::Explain,
         Statement::ExplainTable { table_name, .. } => Kind::Describe { name: table_name.to_string() },
         Statement::ShowVariable { variable } => {

@@ -1,9 +1,18 @@
-//! One form of what can be written in several: FROM first, and parameters.
+//! One form of what can be written in several: FROM first, TOP, `LIKE ALL`, hierarchies, `(+)`, parameters.
+//!
+//! All of it happens before a name is bound, so what is made here is bound and governed like what was written.
+
+mod change_event;
+mod hierarchy;
+mod ordinal;
+mod outer_join;
 
 use std::ops::ControlFlow;
 
 use sqlparser::ast::{
-    Select, SelectFlavor, SelectItem, Statement, Value, ValueWithSpan, VisitMut, VisitorMut, WildcardAdditionalOptions,
+    CreateTable, CreateTableLikeKind, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArguments, JoinConstraint,
+    JoinOperator, LimitClause, Query, Select, SelectFlavor, SelectItem, SetExpr, Statement, TableFactor, Top,
+    TopQuantity, Value, ValueWithSpan, VisitMut, VisitorMut, WildcardAdditionalOptions,
 };
 
 use crate::error::{Error, Kind};
@@ -12,6 +21,9 @@ use crate::error::{Error, Kind};
 const PARAMETERS_MAX: usize = 65_535;
 
 pub(super) fn form(tree: &mut Statement) -> Result<(), Error> {
+    if let Statement::CreateTable(create) = tree {
+        copy(create)?;
+    }
     let mut form = Form::default();
     match tree.visit(&mut form) {
         ControlFlow::Continue(()) => Ok(()),
@@ -62,11 +74,147 @@ impl VisitorMut for Form {
         ControlFlow::Continue(())
     }
 
+    fn pre_visit_query(&mut self, query: &mut Query) -> ControlFlow<Error> {
+        top(query);
+        ControlFlow::Continue(())
+    }
+
+    fn pre_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<Error> {
+        like_all(expr);
+        ControlFlow::Continue(())
+    }
+
     fn pre_visit_select(&mut self, select: &mut Select) -> ControlFlow<Error> {
+        ordinal::rewrite(select);
+        if let Err(error) = rewritten(select) {
+            return ControlFlow::Break(error);
+        }
         if select.flavor == SelectFlavor::FromFirstNoSelect {
             select.projection = vec![SelectItem::Wildcard(WildcardAdditionalOptions::default())];
         }
         select.flavor = SelectFlavor::Standard;
         ControlFlow::Continue(())
+    }
+}
+
+fn rewritten(select: &mut Select) -> Result<(), Error> {
+    hierarchy::rewrite(select)?;
+    outer_join::rewrite(select)?;
+    change_event::rewrite(select)?;
+    rows(select);
+    lateral(select);
+    Ok(())
+}
+
+/// `OBJECT_CONSTRUCT(*)` is of the one table there is, by its name.
+fn rows(select: &mut Select) {
+    let [table] = select.from.as_slice() else {
+        return;
+    };
+    let name = match &table.relation {
+        TableFactor::Table { alias: None, name, .. } => crate::names::last(name),
+        TableFactor::Table { alias: Some(alias), .. } | TableFactor::Derived { alias: Some(alias), .. } => {
+            Some(&alias.name)
+        }
+        _ => None,
+    };
+    let (true, Some(name)) = (table.joins.is_empty(), name.cloned()) else {
+        return;
+    };
+    for item in &mut select.projection {
+        let (SelectItem::UnnamedExpr(expr) | SelectItem::ExprWithAlias { expr, .. }) = item else {
+            continue;
+        };
+        if let Expr::Function(Function { name: called, args: FunctionArguments::List(list), .. }) = expr
+            && crate::names::single(called).is_some_and(|called| called.value.eq_ignore_ascii_case("object_construct"))
+            && let [argument @ FunctionArg::Unnamed(FunctionArgExpr::Wildcard)] = list.args.as_mut_slice()
+        {
+            *argument = FunctionArg::Unnamed(FunctionArgExpr::Expr(Expr::Identifier(name.clone())));
+        }
+    }
+}
+
+/// `JOIN LATERAL f(…)` needs no condition in the warehouse.
+fn lateral(select: &mut Select) {
+    for join in select.from.iter_mut().flat_map(|table| &mut table.joins) {
+        let is_lateral = matches!(
+            join.relation,
+            TableFactor::Derived { lateral: true, .. }
+                | TableFactor::Function { lateral: true, .. }
+                | TableFactor::TableFunction { .. }
+        );
+        let (JoinOperator::Join(constraint)
+        | JoinOperator::Inner(constraint)
+        | JoinOperator::Left(constraint)
+        | JoinOperator::LeftOuter(constraint)) = &mut join.join_operator
+        else {
+            continue;
+        };
+        if is_lateral && *constraint == JoinConstraint::None {
+            *constraint = JoinConstraint::On(Expr::value(Value::Boolean(true)));
+        }
+    }
+}
+
+/// `CREATE TABLE a CLONE b` is `CREATE TABLE a AS SELECT * FROM b`, `… LIKE b` the same without rows.
+fn copy(create: &mut CreateTable) -> Result<(), Error> {
+    if create.query.is_some() || create.version.is_some() || !create.columns.is_empty() {
+        return Ok(());
+    }
+    let (name, condition) = match (create.clone.take(), create.like.take()) {
+        (Some(name), None) => (name, ""),
+        (None, Some(CreateTableLikeKind::Plain(like) | CreateTableLikeKind::Parenthesized(like))) => {
+            (like.name, " WHERE FALSE")
+        }
+        _ => return Ok(()),
+    };
+    let mut query = crate::parse::query(&format!("SELECT * FROM t{condition}"))?;
+    if let SetExpr::Select(select) = query.body.as_mut()
+        && let Some(TableFactor::Table { name: copied, .. }) = select.from.first_mut().map(|from| &mut from.relation)
+    {
+        *copied = name;
+    }
+    create.query = Some(query);
+    Ok(())
+}
+
+/// `SELECT TOP n` is LIMIT.
+fn top(query: &mut Query) {
+    let SetExpr::Select(select) = query.body.as_mut() else {
+        return;
+    };
+    if query.limit_clause.is_some() || query.fetch.is_some() {
+        return;
+    }
+    if let Some(Top { with_ties: false, percent: false, quantity: Some(quantity) }) = select.top.take_if(is_count) {
+        let limit = match quantity {
+            TopQuantity::Expr(expr) => expr,
+            TopQuantity::Constant(count) => Expr::value(Value::Number(count.to_string(), false)),
+        };
+        query.limit_clause = Some(LimitClause::LimitOffset { limit: Some(limit), offset: None, limit_by: Vec::new() });
+    }
+}
+
+fn is_count(top: &mut Top) -> bool {
+    matches!(top, Top { with_ties: false, percent: false, quantity: Some(_) })
+}
+
+/// `x LIKE ALL (a, b)`, which the parser takes for a call, as LIKE of a list.
+fn like_all(expr: &mut Expr) {
+    let (Expr::Like { any: false, pattern, .. } | Expr::ILike { any: false, pattern, .. }) = expr else {
+        return;
+    };
+    let Expr::Function(Function { name, args: FunctionArguments::List(list), .. }) = pattern.as_ref() else {
+        return;
+    };
+    if !crate::names::single(name).is_some_and(|name| name.value.eq_ignore_ascii_case("all")) {
+        return;
+    }
+    let patterns = list.args.iter().map(|argument| match argument {
+        FunctionArg::Unnamed(FunctionArgExpr::Expr(pattern)) => Some(pattern.clone()),
+        _ => None,
+    });
+    if let Some(patterns) = patterns.collect::<Option<Vec<_>>>() {
+        **pattern = Expr::Tuple(patterns);
     }
 }

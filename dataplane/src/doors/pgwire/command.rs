@@ -93,6 +93,8 @@ pub fn read(tokens: &[Token]) -> Option<Command> {
     let command = match first.as_str() {
         "set" => reader.set(),
         "reset" => reader.reset(),
+        "use" => reader.use_schema(),
+        "alter" => reader.alter_session(),
         "show" => reader.show(),
         "begin" => reader.begin("BEGIN"),
         "start" => reader.word("transaction").and_then(|()| reader.begin("START TRANSACTION")),
@@ -227,6 +229,21 @@ impl Reader<'_> {
             Token::Word(text) | Token::Text(text) | Token::Quoted(text) if minus.is_empty() => Some(text),
             _ => None,
         }
+    }
+
+    /// `USE SCHEMA s`; what else can be chosen so is chosen already, and the pipeline says so.
+    fn use_schema(&mut self) -> Option<Command> {
+        self.word("schema")?;
+        let path = self.path()?;
+        let schema = path.rsplit('.').next().unwrap_or(&path).to_owned();
+        Some(Command::Set { name: "search_path".to_owned(), value: Some(schema) })
+    }
+
+    /// `ALTER SESSION SET TIMEZONE = 'UTC'`: the one parameter that a session here has too.
+    fn alter_session(&mut self) -> Option<Command> {
+        self.words(&["session", "set", "timezone"])?;
+        self.mark('=')?;
+        self.setting("TimeZone")
     }
 
     fn reset(&mut self) -> Option<Command> {
@@ -418,6 +435,8 @@ mod tests {
             ("set search_path = branch_1, \"Main\"", set("search_path", "branch_1, Main")),
             ("SET SESSION x.y TO -1.5", set("x.y", "-1.5")),
             ("SET TIME ZONE 'UTC'", set("TimeZone", "UTC")),
+            ("ALTER SESSION SET TIMEZONE = 'UTC'", set("TimeZone", "UTC")),
+            ("USE SCHEMA demo.staging", set("search_path", "staging")),
             ("SET NAMES 'utf8'", set("client_encoding", "utf8")),
             ("SET ROLE admin", set("role", "admin")),
             ("SET extra_float_digits TO DEFAULT", Command::Set { name: "extra_float_digits".to_owned(), value: None }),

@@ -175,7 +175,7 @@ impl Settings {
     }
 
     fn variable(&mut self, name: &str, value: Option<&str>) -> Result<(), Failure> {
-        if super::engine_settings::is_one(name) || matches!(name, "role" | "session authorization") {
+        if sql::settings::is_one(name) || matches!(name, "role" | "session authorization") {
             return Err(Failure::new(Code::Forbidden, format!("setting {name} cannot be changed")));
         }
         match value {

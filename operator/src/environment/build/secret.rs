@@ -9,7 +9,7 @@ use crate::environment::plan::{Authority, CertificateOrder};
 use crate::environment::validate::Desired;
 
 /// Renewed at two thirds of it.
-const LIFETIME: Duration = Duration::from_secs(90 * 24 * 60 * 60);
+const LIFETIME: Duration = Duration::from_hours(90 * 24);
 
 /// Who the data plane is among the planes. The name in it stands for the environment's uid, which
 /// nobody can choose.

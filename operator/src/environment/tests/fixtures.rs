@@ -69,6 +69,7 @@ pub fn observed(environment: Environment) -> Observed {
         cluster: ClusterFacts { volume_may_grow: Some(true), has_volume_snapshots: true, has_cert_manager: true },
         release: Arc::new(release()),
         may_move: false,
+        agreed: None,
         now: now(),
     }
 }

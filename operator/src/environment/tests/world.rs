@@ -14,6 +14,7 @@ use kube::ResourceExt as _;
 use serde_json::{Value, json};
 
 use super::fixtures;
+use crate::environment::agreed::Agreed;
 use crate::environment::child::{Child, Key, Kind};
 use crate::environment::names::{FINALIZER, label};
 use crate::environment::observed::{Authorities, CertificateFacts, Observed, PodFacts, SecretFacts};
@@ -40,14 +41,20 @@ pub struct World {
     pub keys: BTreeMap<String, Arc<ApiKey>>,
     pub authorities: Authorities,
     pub surroundings: Observed,
+    /// What a process remembers; one that dies forgets it.
+    agreed: Option<Arc<Agreed>>,
     pub now: Timestamp,
     /// Pods of this version never become ready.
     pub broken_version: Option<String>,
     counter: u64,
+    versions: u64,
     moved: bool,
     /// Requests that changed something, one line each.
     pub log: Vec<String>,
 }
+
+/// One request to the cluster in memory.
+type Step = Box<dyn Fn(&mut World, &Plan)>;
 
 impl World {
     pub fn with(environment: Environment) -> Self {
@@ -61,9 +68,11 @@ impl World {
             keys: BTreeMap::new(),
             authorities: surroundings.authorities.clone(),
             surroundings,
+            agreed: None,
             now: fixtures::now(),
             broken_version: None,
             counter: 100,
+            versions: 0,
             moved: false,
             log: Vec::new(),
         }
@@ -79,6 +88,7 @@ impl World {
             keys: self.keys.values().cloned().collect(),
             authorities: self.authorities.clone(),
             now: self.now,
+            agreed: self.agreed.clone(),
             ..self.surroundings.clone()
         })
     }
@@ -91,6 +101,7 @@ impl World {
     /// A reconcile whose operator dies after so many requests.
     pub fn reconcile_until(&mut self, requests: usize) -> Option<Plan> {
         let plan = plan(&self.observe()?);
+        self.agreed = plan.agreed.clone().filter(|_| requests == usize::MAX);
         for step in self.requests(&plan).into_iter().take(requests) {
             step(self, &plan);
         }
@@ -98,8 +109,8 @@ impl World {
     }
 
     /// The requests of a plan, in the order that it prescribes.
-    fn requests(&self, plan: &Plan) -> Vec<Box<dyn Fn(&mut Self, &Plan)>> {
-        let mut steps: Vec<Box<dyn Fn(&mut Self, &Plan)>> = Vec::new();
+    fn requests(&self, plan: &Plan) -> Vec<Step> {
+        let mut steps: Vec<Step> = Vec::new();
         if plan.finalizer == Finalizer::Add {
             steps.push(Box::new(|world, _| world.add_finalizer()));
         }
@@ -110,7 +121,7 @@ impl World {
             steps.push(Box::new(move |world, _| world.delete(&delete)));
         }
         if self.environment.as_ref().and_then(|it| it.status.as_ref()) != Some(&plan.status) {
-            steps.push(Box::new(|world, plan| world.publish(plan)));
+            steps.push(Box::new(World::publish));
         }
         if plan.finalizer == Finalizer::Remove {
             steps.push(Box::new(|world, _| world.remove_finalizer()));
@@ -175,7 +186,9 @@ impl World {
         self.put(key, object);
     }
 
-    fn put(&mut self, key: Key, json: Value) {
+    fn put(&mut self, key: Key, mut json: Value) {
+        self.versions += 1;
+        json["metadata"]["resourceVersion"] = json!(self.versions.to_string());
         let child = child(key.kind, &json);
         self.children.insert(key, Stored { json, child });
     }
@@ -330,7 +343,9 @@ impl World {
             self.pods.iter_mut().for_each(|pod| pod.facts.ending = true);
         } else if self.pods.len() > wanted && (fresh_ready + old > wanted || fresh_ready > wanted) {
             let victim = self.pods.iter_mut().find(|pod| pod.template != template || fresh_ready > wanted);
-            victim.into_iter().for_each(|pod| pod.facts.ending = true);
+            if let Some(pod) = victim {
+                pod.facts.ending = true;
+            }
         } else if self.pods.iter().filter(|pod| current(pod)).count() < wanted && self.pods.len() <= wanted {
             let facts =
                 PodFacts { name: self.fresh(), ready: false, ending: false, waiting: None, unschedulable: None };

@@ -21,6 +21,7 @@ use tempfile::NamedTempFile;
 const ROOT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../..");
 
 /// A database of its own on the server that the cluster came with.
+#[expect(clippy::disallowed_methods, reason = "a cluster says by its variables what it came with")]
 async fn database(world: &World) -> String {
     let server = std::env::var("SLUICE_TEST_DATABASE_URL").expect("a PostgreSQL that pods reach");
     let name = world.namespace.replace('-', "_");

@@ -218,6 +218,7 @@ async fn as_control_plane(world: &World) -> Client {
 }
 
 /// A database of this name on the server that tests have; its URL.
+#[expect(clippy::disallowed_methods, reason = "a cluster says by its variables what it came with")]
 pub async fn database(namespace: &str) -> String {
     let admin = std::env::var("SLUICE_TEST_POSTGRES").unwrap();
     let name = namespace.replace('-', "_");

@@ -1,5 +1,6 @@
 //! What is in the archive, and what never is.
 
+use std::fmt::Write;
 use std::io::Read;
 
 use flate2::read::GzDecoder;
@@ -16,7 +17,7 @@ fn unpacked(archive: Archive) -> String {
     let mut all = String::new();
     for entry in tar.entries().unwrap() {
         let mut entry = entry.unwrap();
-        all.push_str(&format!("\n# {}\n", entry.path().unwrap().display()));
+        writeln!(all, "\n# {}", entry.path().unwrap().display()).unwrap();
         entry.read_to_string(&mut all).unwrap();
     }
     all

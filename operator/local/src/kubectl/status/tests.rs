@@ -21,7 +21,7 @@ fn condition(type_: &str, status: &str, reason: &str, message: &str) -> Value {
     })
 }
 
-fn seen(status: Value) -> Seen {
+fn seen(status: &Value) -> Seen {
     let environment = json!({
         "apiVersion": "sluice.dev/v1alpha1", "kind": "Environment",
         "metadata": {"name": "acme-prod", "generation": 2, "creationTimestamp": MADE},
@@ -32,7 +32,7 @@ fn seen(status: Value) -> Seen {
     Seen { environment, keys: vec![], children: vec![], pods: vec![], events: vec![], unread: vec![] }
 }
 
-fn pod(name: &str, status: Value) -> Pod {
+fn pod(name: &str, status: &Value) -> Pod {
     serde_json::from_value(json!({"metadata": {"name": name, "creationTimestamp": MADE}, "status": status})).unwrap()
 }
 
@@ -42,7 +42,7 @@ fn check(seen: &Seen, expected: &Expect) {
 
 #[test]
 fn a_ready_environment_is_a_short_page() {
-    let mut seen = seen(json!({
+    let mut seen = seen(&json!({
         "observedGeneration": 2, "phase": "active", "version": "0.1.0", "replicas": 1, "lastStep": "publish",
         "connection": {"host": "acme-prod.acme.svc.cluster.local", "port": 5439, "database": "prod"},
         "conditions": [condition("Ready", "True", "AsSpecified", "serves")],
@@ -57,10 +57,10 @@ fn a_ready_environment_is_a_short_page() {
     });
     seen.children = vec![child(Kind::Service, service), child(Kind::Deployment, deployment)];
     seen.pods =
-        vec![pod("acme-prod-1", json!({"phase": "Running", "conditions": [{"type": "Ready", "status": "True"}]}))];
+        vec![pod("acme-prod-1", &json!({"phase": "Running", "conditions": [{"type": "Ready", "status": "True"}]}))];
     check(
         &seen,
-        &expect![[r#"
+        &expect![[r"
         Environment   acme-prod
         Organization  acme
         Phase         active
@@ -79,13 +79,13 @@ fn a_ready_environment_is_a_short_page() {
 
         POD           STATE     READY   RESTARTS   AGE
         acme-prod-1   Running   true    0          5m
-    "#]],
+    "]],
     );
 }
 
 #[test]
 fn a_page_says_why_an_environment_is_not_ready() {
-    let mut seen = seen(json!({
+    let mut seen = seen(&json!({
         "observedGeneration": 2, "phase": "provisioning",
         "conditions": [
             condition("Ready", "False", "CrashLooping", "replicas start and end again"),
@@ -99,7 +99,7 @@ fn a_page_says_why_an_environment_is_not_ready() {
         "name": "dataplane", "image": "i", "imageID": "", "ready": false, "restartCount": 4,
         "state": waiting, "lastState": ended,
     });
-    seen.pods = vec![pod("acme-prod-1", json!({"phase": "Running", "containerStatuses": [container]}))];
+    seen.pods = vec![pod("acme-prod-1", &json!({"phase": "Running", "containerStatuses": [container]}))];
     let claim =
         json!({"metadata": {"name": "acme-prod-data", "creationTimestamp": MADE}, "status": {"phase": "Pending"}});
     seen.children = vec![child(Kind::PersistentVolumeClaim, claim)];
@@ -112,7 +112,7 @@ fn a_page_says_why_an_environment_is_not_ready() {
     seen.unread = vec!["refused: secrets is forbidden".to_owned()];
     check(
         &seen,
-        &expect![[r#"
+        &expect![[r"
         Environment   acme-prod
         Organization  acme
         Phase         provisioning
@@ -140,15 +140,15 @@ fn a_page_says_why_an_environment_is_not_ready() {
 
         Could not be read
           - refused: secrets is forbidden
-    "#]],
+    "]],
     );
 }
 
 #[test]
 fn an_environment_that_nobody_has_looked_at_says_so() {
     check(
-        &seen(Value::Null),
-        &expect![[r#"
+        &seen(&Value::Null),
+        &expect![[r"
         Environment   acme-prod
         Organization  acme
         Phase         -
@@ -157,14 +157,14 @@ fn an_environment_that_nobody_has_looked_at_says_so() {
 
         Why it is not ready
           - the operator has not looked at it yet: does it run, and does it watch this namespace?
-    "#]],
+    "]],
     );
 }
 
 #[test]
 fn a_generation_that_was_not_seen_yet_is_not_ready() {
     let mut seen =
-        seen(json!({"observedGeneration": 2, "conditions": [condition("Ready", "True", "AsSpecified", "serves")]}));
+        seen(&json!({"observedGeneration": 2, "conditions": [condition("Ready", "True", "AsSpecified", "serves")]}));
     assert!(describe::is_ready(&seen.environment));
     seen.environment.metadata.generation = Some(3);
     assert!(!describe::is_ready(&seen.environment));
@@ -173,7 +173,7 @@ fn a_generation_that_was_not_seen_yet_is_not_ready() {
 
 #[test]
 fn a_suspended_environment_says_that_it_is_on_purpose() {
-    let seen = seen(json!({
+    let seen = seen(&json!({
         "observedGeneration": 2, "phase": "suspended",
         "conditions": [
             condition("Ready", "False", "SuspendedBySpec", "suspended"),
@@ -185,31 +185,31 @@ fn a_suspended_environment_says_that_it_is_on_purpose() {
 
 #[test]
 fn a_pod_that_has_no_place_says_what_the_scheduler_said() {
-    let mut seen = seen(json!({"observedGeneration": 2}));
+    let mut seen = seen(&json!({"observedGeneration": 2}));
     let unplaced = json!([{"type": "PodScheduled", "status": "False", "message": "0/1 nodes: insufficient memory"}]);
-    seen.pods = vec![pod("acme-prod-1", json!({"phase": "Pending", "conditions": unplaced}))];
+    seen.pods = vec![pod("acme-prod-1", &json!({"phase": "Pending", "conditions": unplaced}))];
     assert_eq!(describe::why(&seen), ["pod acme-prod-1: 0/1 nodes: insufficient memory"]);
 }
 
 #[test]
 fn all_environments_are_a_line_each() {
-    let ready = seen(json!({
+    let ready = seen(&json!({
         "observedGeneration": 2, "phase": "active", "version": "0.1.0", "replicas": 1,
         "conditions": [condition("Ready", "True", "AsSpecified", "serves")],
     }));
-    let new = seen(Value::Null);
-    expect![[r#"
+    let new = seen(&Value::Null);
+    expect![[r"
         ENVIRONMENT   ORGANIZATION   PHASE    READY   REASON        REPLICAS   VERSION   AGE
         acme-prod     acme           active   true    AsSpecified   1          0.1.0     5m
         acme-prod     acme           -        false   -             -          -         5m
-    "#]]
+    "]]
     .assert_eq(&overview(&[ready.environment, new.environment], now()));
     assert_eq!(overview(&[], now()), "no environments in this namespace");
 }
 
 #[test]
 fn programs_are_told_the_same() {
-    let seen = seen(json!({
+    let seen = seen(&json!({
         "observedGeneration": 2, "phase": "active",
         "conditions": [condition("Ready", "True", "AsSpecified", "serves")],
     }));

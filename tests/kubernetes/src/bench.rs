@@ -16,17 +16,19 @@ use kube::api::{DeleteParams, Patch, PatchParams, PostParams};
 use kube::config::{KubeConfigOptions, Kubeconfig};
 use kube::core::DynamicObject;
 use kube::{Api, ResourceExt};
-use kubernetes::audit::{Audit, Request};
-use kubernetes::{World, until, world};
 use operator::config::Config;
 use operator::environment::child::Kind;
 use operator::rbac::{RULES, Scope};
 use operator::runtime::Operator;
 use serde_json::{Value, json};
 
+use crate::audit::{Audit, Request};
+use crate::{World, until, wait, world};
+
 pub const ACCOUNT: &str = "operator";
+const RBAC: &str = "rbac.authorization.k8s.io/v1";
 /// Short, so that a crash is got over soon.
-const LEASE_SECS: &str = "3";
+pub const LEASE_SECS: &str = "3";
 
 pub struct Bench {
     pub world: World,
@@ -40,41 +42,57 @@ impl Bench {
         let cluster_role = format!("{}-operator", world.namespace);
         let mut bench = Self { kube: admin().await, world, cluster_role };
         bench.roles().await;
-        let token = Some(bench.token().await.into());
+        let token = Some(bench.account(ACCOUNT).await.into());
         bench.kube.auth_info = kube::config::AuthInfo { token, ..kube::config::AuthInfo::default() };
         bench
     }
 
     async fn roles(&self) {
-        let namespace = &self.world.namespace;
-        self.world.apply(json!({"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": ACCOUNT}})).await;
-        let subjects = json!([{"kind": "ServiceAccount", "name": ACCOUNT, "namespace": namespace}]);
         for (name, scope) in [("watched", Scope::Watched), ("release", Scope::Release)] {
-            let rbac = "rbac.authorization.k8s.io/v1";
             self.world
-                .apply(json!({"apiVersion": rbac, "kind": "Role", "metadata": {"name": name}, "rules": rules(scope)}))
+                .apply(json!({"apiVersion": RBAC, "kind": "Role", "metadata": {"name": name}, "rules": rules(scope)}))
                 .await;
-            let role = json!({"apiGroup": "rbac.authorization.k8s.io", "kind": "Role", "name": name});
-            let binding = json!({"apiVersion": rbac, "kind": "RoleBinding", "metadata": {"name": name}, "roleRef": role, "subjects": subjects});
-            self.world.apply(binding).await;
         }
-        let name = &self.cluster_role;
-        let role: ClusterRole = typed(json!({"metadata": {"name": name}, "rules": rules(Scope::Cluster)}));
-        let reference = json!({"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": name});
-        let binding: ClusterRoleBinding =
-            typed(json!({"metadata": {"name": name}, "roleRef": reference, "subjects": subjects}));
-        let client = self.world.client.clone();
-        Api::all(client.clone()).create(&PostParams::default(), &role).await.unwrap();
-        Api::all(client).create(&PostParams::default(), &binding).await.unwrap();
+        let metadata = json!({"name": self.cluster_role, "labels": self.mark()});
+        let role: ClusterRole = typed(json!({"metadata": metadata, "rules": rules(Scope::Cluster)}));
+        Api::all(self.world.client.clone()).create(&PostParams::default(), &role).await.unwrap();
     }
 
-    async fn token(&self) -> String {
+    /// On what is not in the namespace, and must go with it.
+    fn mark(&self) -> Value {
+        json!({"sluice.dev/test-namespace": self.world.namespace})
+    }
+
+    /// An account under the operator's rules and no others; the audit log knows its requests by its
+    /// name. Its token.
+    pub async fn account(&self, name: &str) -> String {
+        let namespace = &self.world.namespace;
+        self.world.apply(json!({"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": name}})).await;
+        let subjects = json!([{"kind": "ServiceAccount", "name": name, "namespace": namespace}]);
+        let reference = |kind, name| json!({"apiGroup": "rbac.authorization.k8s.io", "kind": kind, "name": name});
+        for role in ["watched", "release"] {
+            let metadata = json!({"name": format!("{role}-{name}")});
+            self.world
+                .apply(json!({
+                    "apiVersion": RBAC, "kind": "RoleBinding", "metadata": metadata,
+                    "roleRef": reference("Role", role), "subjects": subjects,
+                }))
+                .await;
+        }
+        let metadata = json!({"name": format!("{}-{name}", self.cluster_role), "labels": self.mark()});
+        let role = reference("ClusterRole", &self.cluster_role);
+        let binding: ClusterRoleBinding = typed(json!({"metadata": metadata, "roleRef": role, "subjects": subjects}));
+        Api::all(self.world.client.clone()).create(&PostParams::default(), &binding).await.unwrap();
+        self.token(name).await
+    }
+
+    async fn token(&self, account: &str) -> String {
         let request = json!({
             "apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest", "spec": {"audiences": [], "expirationSeconds": 7200},
         });
         let accounts = self.world.api::<ServiceAccount>();
         let made: TokenRequest =
-            accounts.create_subresource("token", ACCOUNT, &PostParams::default(), &request).await.unwrap();
+            accounts.create_subresource("token", account, &PostParams::default(), &request).await.unwrap();
         made.status.unwrap().token
     }
 
@@ -95,8 +113,8 @@ impl Bench {
         proxy
     }
 
-    /// Starts one, on whatever runtime awaits it.
-    pub fn start(&self, pod: &str) -> impl Future<Output = Operator> + Send + use<> {
+    /// How an operator of this bench is started.
+    pub fn arguments(&self, pod: &str) -> Vec<String> {
         let namespace = self.world.namespace.as_str();
         let settings = [
             ("--release-namespace", namespace),
@@ -106,8 +124,26 @@ impl Bench {
             ("--lease-secs", LEASE_SECS),
             ("--dataplane-version", "1.0.0"),
         ];
-        let arguments = settings.into_iter().flat_map(|(name, value)| [name, value]);
-        let config = Config::parse_from(["operator"].into_iter().chain(arguments));
+        settings.into_iter().flat_map(|(name, value)| [name.to_owned(), value.to_owned()]).collect()
+    }
+
+    /// Where the API server is for operators of this bench, as a kubeconfig for this token.
+    pub fn kubeconfig(&self, token: &str) -> Value {
+        let mut whole = serde_json::to_value(Kubeconfig::read_from(world::kubeconfig()).unwrap()).unwrap();
+        let server = &mut whole["clusters"][0]["cluster"];
+        server["server"] = json!(self.kube.cluster_url.to_string());
+        if let Some(name) = &self.kube.tls_server_name {
+            server["tls-server-name"] = json!(name);
+        }
+        for user in whole["users"].as_array_mut().unwrap() {
+            user["user"] = json!({"token": token});
+        }
+        whole
+    }
+
+    /// Starts one, on whatever runtime awaits it.
+    pub fn start(&self, pod: &str) -> impl Future<Output = Operator> + Send + use<> {
+        let config = Config::parse_from(["operator".to_owned()].into_iter().chain(self.arguments(pod)));
         let kube = self.kube.clone();
         async move {
             let entropy = Entropy::system().unwrap();
@@ -123,7 +159,7 @@ impl Bench {
 
     pub async fn organization(&self, name: &str) {
         let spec = json!({"slug": name, "name": name, "billingEmail": "a@example.org", "tier": "enterprise"});
-        self.world.apply(resource("Organization", name, spec)).await;
+        self.world.apply(resource("Organization", name, &spec)).await;
     }
 
     pub async fn environment(&self, organization: &str, slug: &str, more: Value) -> String {
@@ -132,7 +168,7 @@ impl Bench {
             "organizationRef": {"name": organization}, "slug": slug, "name": slug, "storage": {"size": "1Gi"},
         });
         spec.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
-        self.world.apply(resource("Environment", &name, spec)).await;
+        self.world.apply(resource("Environment", &name, &spec)).await;
         name
     }
 
@@ -186,8 +222,18 @@ impl Bench {
 
     /// What the operators of this bench have asked for, leases aside.
     pub fn asked(&self, audit: &Audit) -> Vec<Request> {
-        let user = format!("system:serviceaccount:{}:{ACCOUNT}", self.world.namespace);
+        self.asked_by(ACCOUNT, audit)
+    }
+
+    /// The same of those that run under another account.
+    pub fn asked_by(&self, account: &str, audit: &Audit) -> Vec<Request> {
+        let user = self.user(account);
         audit.of(&user).into_iter().filter(|request| request.resource != "leases").collect()
+    }
+
+    /// What the API server calls an account.
+    pub fn user(&self, account: &str) -> String {
+        format!("system:serviceaccount:{}:{account}", self.world.namespace)
     }
 }
 
@@ -198,12 +244,11 @@ pub trait HasAddress {
 impl Drop for Bench {
     /// What is not in the namespace goes with the test all the same.
     fn drop(&mut self) {
-        let name = self.cluster_role.clone();
-        for kind in ["clusterrole", "clusterrolebinding"] {
-            let mut command = std::process::Command::new("kubectl");
-            command.args(["delete", kind, &name, "--wait=false"]).env("KUBECONFIG", world::kubeconfig());
-            let _ = command.stdout(std::process::Stdio::null()).stderr(std::process::Stdio::null()).status();
-        }
+        let mark = format!("sluice.dev/test-namespace={}", self.world.namespace);
+        let mut command = std::process::Command::new("kubectl");
+        command.args(["delete", "clusterrole,clusterrolebinding", "--selector", &mark, "--wait=false"]);
+        command.env("KUBECONFIG", world::kubeconfig());
+        let _ = command.stdout(std::process::Stdio::null()).stderr(std::process::Stdio::null()).status();
     }
 }
 
@@ -219,7 +264,7 @@ pub const PRESENT: [Kind; 8] = [
     Kind::Deployment,
 ];
 
-fn resource(kind: &str, name: &str, spec: Value) -> Value {
+fn resource(kind: &str, name: &str, spec: &Value) -> Value {
     json!({"apiVersion": "sluice.dev/v1alpha1", "kind": kind, "metadata": {"name": name}, "spec": spec})
 }
 
@@ -240,7 +285,7 @@ async fn admin() -> kube::Config {
 /// Waits for something that no watch tells of.
 pub async fn eventually(what: &str, mut is: impl AsyncFnMut() -> bool) {
     let mut ticks = tokio::time::interval(Duration::from_millis(20));
-    let end = tokio::time::Instant::now() + kubernetes::wait::PATIENCE;
+    let end = tokio::time::Instant::now() + wait::PATIENCE;
     while !is().await {
         assert!(tokio::time::Instant::now() < end, "never: {what}");
         ticks.tick().await;

@@ -2,7 +2,7 @@
 //! variable of any other name.
 
 /// One name a line, from the engine's `duckdb_settings()`, with those of older versions.
-const NAMES: &str = include_str!("engine_settings.txt");
+const NAMES: &str = include_str!("settings.txt");
 
 /// Is this (in lower case) a setting of the engine?
 pub fn is_one(name: &str) -> bool {

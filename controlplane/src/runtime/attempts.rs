@@ -1,0 +1,133 @@
+//! Attempts: one try at a task, under a lease that only its holder can keep.
+//!
+//! "A lease token (UUID) issued at creation." "At most one active attempt exists per task."
+//! "Heartbeats are required to keep a lease."
+//!
+//! The token is shown once, kept as SHA-256, and proven by every write of a worker. A lease that
+//! has ended is lost, whether or not the sweeper has been there: by the database's clock alone.
+
+mod complete;
+mod ending;
+mod grant;
+mod http;
+mod lease;
+mod store;
+
+use contract::{Access, Scope, Timestamp};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+pub use ending::{Ending, end, settle};
+pub use lease::live;
+pub use store::{expired, latest, lock_active, of_task};
+
+use super::failures::FailureKind;
+use crate::Result;
+use crate::http::routes::Routes;
+
+/// The route whose requests are counted for the attempt.
+pub const HEARTBEAT: &str = "/v2/runtime/attempts/{attempt_id}/heartbeat";
+
+pub fn routes() -> Routes {
+    use Access::{Developer, Member};
+    Routes::new()
+        .post("/v2/runtime/tasks/{task_id}/attempts", Developer, Scope::Agent, http::create)
+        .secret("lease_token")
+        .post("/v2/runtime/tasks/{task_id}/claim", Developer, Scope::Agent, http::create_claimed)
+        .secret("lease_token")
+        .post("/v2/runtime/tasks/claim-next", Developer, Scope::Agent, http::claim_next)
+        .secret("lease_token")
+        .ours()
+        .get("/v2/runtime/attempts/{attempt_id}", Member, Scope::Agent, http::get)
+        .put("/v2/runtime/attempts/{attempt_id}/claim", Developer, Scope::Agent, http::claim)
+        .put(HEARTBEAT, Developer, Scope::Agent, http::heartbeat)
+        .put("/v2/runtime/attempts/{attempt_id}/complete", Developer, Scope::Agent, complete::complete)
+        .post("/v2/runtime/attempts/{attempt_id}/fail", Developer, Scope::Agent, complete::fail)
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, sqlx::Type)]
+#[serde(rename_all = "snake_case")]
+#[sqlx(type_name = "text", rename_all = "snake_case")]
+pub enum AttemptStatus {
+    Pending,
+    Running,
+    Succeeded,
+    Failed,
+    TimedOut,
+    Cancelled,
+}
+
+impl AttemptStatus {
+    /// Every change of state there is.
+    pub const TURNS: [(Self, Self); 7] = [
+        (Self::Pending, Self::Running),
+        (Self::Pending, Self::TimedOut),
+        (Self::Pending, Self::Cancelled),
+        (Self::Running, Self::Succeeded),
+        (Self::Running, Self::Failed),
+        (Self::Running, Self::TimedOut),
+        (Self::Running, Self::Cancelled),
+    ];
+
+    pub fn is_active(self) -> bool {
+        Self::TURNS.iter().any(|(from, _)| *from == self)
+    }
+}
+
+/// An attempt as it is stored and, but for what is skipped, answered.
+#[derive(Debug, Clone, Serialize)]
+pub struct Attempt {
+    pub id: String,
+    pub org_id: String,
+    pub task_id: String,
+    pub attempt_number: i32,
+    pub agent_id: Option<String>,
+    pub branch_id: Option<String>,
+    pub status: AttemptStatus,
+    pub retry_count: i32,
+    pub max_retries: i32,
+    #[serde(skip)]
+    pub lease_token_sha256: Vec<u8>,
+    #[serde(skip)]
+    pub lease_ttl_secs: i32,
+    pub lease_expires_at: Timestamp,
+    pub last_heartbeat_at: Option<Timestamp>,
+    pub heartbeat_count: i32,
+    pub progress: Option<Value>,
+    pub started_at: Option<Timestamp>,
+    #[serde(skip)]
+    pub runtime_ends_at: Option<Timestamp>,
+    pub completed_at: Option<Timestamp>,
+    pub failure_kind: Option<FailureKind>,
+    pub failure_reason: Option<String>,
+    pub result: Option<Value>,
+    #[serde(skip)]
+    pub completion_sha256: Option<Vec<u8>>,
+    #[serde(skip)]
+    pub completion: Option<Value>,
+    pub version: i32,
+    pub created_at: Timestamp,
+    pub updated_at: Timestamp,
+}
+
+impl Attempt {
+    /// Changes the state, if there is such a change.
+    pub fn turn(&mut self, to: AttemptStatus, now: Timestamp) -> Result<()> {
+        if !AttemptStatus::TURNS.contains(&(self.status, to)) {
+            return Err(lease::standing(self, "not_running"));
+        }
+        self.status = to;
+        if !to.is_active() {
+            self.completed_at = Some(now);
+        }
+        Ok(())
+    }
+
+    /// When the lease ends, heartbeats or not.
+    pub fn ends_at(&self) -> Timestamp {
+        self.runtime_ends_at.map_or(self.lease_expires_at, |end| end.min(self.lease_expires_at))
+    }
+}
+
+#[cfg(test)]
+mod tests;

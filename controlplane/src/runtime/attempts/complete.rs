@@ -1,0 +1,106 @@
+//! The worker says how it ended. Said again the same way within a day, it is answered the same;
+//! said otherwise, it is refused: an attempt ends once.
+
+use chrono::Duration;
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+use sha2::{Digest, Sha256};
+
+use super::{Attempt, AttemptStatus, Ending, end, lease, store};
+use crate::http::call::Call;
+use crate::http::json::Json;
+use crate::runtime::failures::FailureKind;
+use crate::runtime::tasks::{self, TaskStatus};
+use crate::runtime::{actor, clock, fields};
+use crate::{Error, Result};
+
+const REPLAYED_FOR: Duration = Duration::hours(24);
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(rename_all = "snake_case")]
+enum Outcome {
+    Succeeded,
+    Failed,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Completion {
+    lease_token: String,
+    outcome: Outcome,
+    failure_reason: Option<String>,
+    failure_kind: Option<FailureKind>,
+    result: Option<fields::Object>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Failure {
+    lease_token: String,
+    failure_reason: Option<String>,
+    failure_kind: Option<FailureKind>,
+}
+
+#[derive(Debug, Serialize)]
+struct Completed {
+    #[serde(flatten)]
+    attempt: Attempt,
+    task_status: TaskStatus,
+}
+
+pub async fn complete(cx: Call, Json(completion): Json<Completion>) -> Result<Json<Value>> {
+    let attempt_id: String = cx.id("attempt_id")?;
+    let Completion { lease_token, outcome, failure_reason, failure_kind, result } = completion;
+    let result = fields::maybe_object("result", result)?;
+    let ending = ending(outcome, failure_reason.as_deref(), failure_kind)?;
+    finish(&cx, &attempt_id, &lease_token, ending, result).await.map(Json)
+}
+
+pub async fn fail(cx: Call, Json(failure): Json<Failure>) -> Result<Json<Value>> {
+    let attempt_id: String = cx.id("attempt_id")?;
+    let ending = ending(Outcome::Failed, failure.failure_reason.as_deref(), failure.failure_kind)?;
+    finish(&cx, &attempt_id, &failure.lease_token, ending, None).await.map(Json)
+}
+
+/// "`failure_reason` string when failed."
+fn ending(outcome: Outcome, reason: Option<&str>, kind: Option<FailureKind>) -> Result<Ending> {
+    let reason = fields::maybe_prose("failure_reason", reason)?;
+    match (outcome, reason) {
+        (Outcome::Failed, None) => {
+            Err(Error::invalid("failure_reason", "required", "`failure_reason` says why the attempt failed"))
+        }
+        (Outcome::Failed, reason) => {
+            let kind = Some(kind.unwrap_or(FailureKind::Other));
+            Ok(Ending { status: AttemptStatus::Failed, kind, reason })
+        }
+        (Outcome::Succeeded, None) if kind.is_none() => {
+            Ok(Ending { status: AttemptStatus::Succeeded, kind: None, reason: None })
+        }
+        (Outcome::Succeeded, _) => {
+            Err(Error::invalid("failure_reason", "absent", "an attempt that succeeded has no failure"))
+        }
+    }
+}
+
+async fn finish(cx: &Call, attempt_id: &str, token: &str, ending: Ending, result: Option<Value>) -> Result<Value> {
+    let request = json!([ending.status, ending.kind, ending.reason, result]);
+    let request_sha256 = Sha256::digest(request.to_string()).to_vec();
+    let mut tx = cx.begin().await?;
+    let mut task = tasks::lock_of_attempt(&mut tx, cx.org_id(), attempt_id).await?;
+    let mut attempt = store::lock(&mut tx, cx.org_id(), attempt_id).await?;
+    let now = clock::now(&mut tx).await?;
+    lease::proven(&attempt, token)?;
+    if let (Some(earlier), Some(answer)) = (&attempt.completion_sha256, &attempt.completion) {
+        let is_recent = attempt.completed_at.is_some_and(|ended| now - ended <= REPLAYED_FOR);
+        let is_same = *earlier == request_sha256 && is_recent;
+        return if is_same { Ok(answer.clone()) } else { Err(lease::standing(&attempt, "already_completed")) };
+    }
+    lease::held(&attempt, AttemptStatus::Running, now)?;
+    attempt.result = result;
+    let who = actor::agent(attempt.agent_id.as_deref(), &cx.caller);
+    let attempt = end(&cx.app, &mut tx, &mut task, attempt, ending, &who, now).await?;
+    let answer = serde_json::to_value(Completed { attempt, task_status: task.status }).map_err(Error::internal)?;
+    store::remember(&mut tx, attempt_id, &request_sha256, &answer).await?;
+    tx.commit().await?;
+    Ok(answer)
+}

@@ -1,0 +1,148 @@
+//! Taking an attempt, and keeping it.
+
+use axum::http::StatusCode;
+use axum::response::{IntoResponse, Response};
+use contract::Timestamp;
+use serde::{Deserialize, Serialize};
+
+use super::grant::{Leased, Wish, grant, heartbeat_interval, start};
+use super::{Attempt, AttemptStatus, lease, store};
+use crate::http::call::Call;
+use crate::http::json::{Json, MaybeJson};
+use crate::runtime::tasks::{self, Task, Wanted};
+use crate::runtime::{clock, fields};
+use crate::{Error, Result};
+
+const KINDS_MAX: usize = 50;
+
+pub async fn get(cx: Call) -> Result<Json<Attempt>> {
+    let mut conn = cx.app.pool().acquire().await?;
+    Ok(Json(store::find(&mut conn, cx.org_id(), &cx.id::<String>("attempt_id")?).await?))
+}
+
+/// "Creates an attempt and issues a lease token."
+pub async fn create(cx: Call, MaybeJson(wish): MaybeJson<Wish>) -> Result<Json<Leased>> {
+    let mut tx = cx.begin().await?;
+    let task = tasks::lock(&mut tx, cx.org_id(), &cx.id::<String>("task_id")?).await?;
+    let now = clock::now(&mut tx).await?;
+    let leased = grant(&cx, &mut tx, &task, wish, now).await?;
+    tx.commit().await?;
+    Ok(Json(leased))
+}
+
+/// Creates an attempt and claims it.
+pub async fn create_claimed(cx: Call, MaybeJson(wish): MaybeJson<Wish>) -> Result<Json<Leased>> {
+    let mut tx = cx.begin().await?;
+    let mut task = tasks::lock(&mut tx, cx.org_id(), &cx.id::<String>("task_id")?).await?;
+    let now = clock::now(&mut tx).await?;
+    let mut leased = grant(&cx, &mut tx, &task, wish, now).await?;
+    start(&cx, &mut tx, &mut task, &mut leased.attempt, now).await?;
+    tx.commit().await?;
+    Ok(Json(leased))
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct NextWish {
+    #[serde(default)]
+    kinds: Vec<String>,
+    project_id: Option<String>,
+    agent_id: String,
+    branch_id: Option<String>,
+    lease_ttl_secs: Option<i64>,
+}
+
+#[derive(Debug, Serialize)]
+struct Next {
+    #[serde(flatten)]
+    leased: Leased,
+    task: Task,
+}
+
+/// Claims whatever waits: by priority, then by age. Nothing waits: 204.
+pub async fn claim_next(cx: Call, Json(wish): Json<NextWish>) -> Result<Response> {
+    if wish.kinds.len() > KINDS_MAX {
+        return Err(Error::invalid("kinds", format!("..{KINDS_MAX}"), format!("`kinds` has at most {KINDS_MAX}")));
+    }
+    let mut tx = cx.begin().await?;
+    let now = clock::now(&mut tx).await?;
+    let wanted = Wanted { kinds: &wish.kinds, project_id: wish.project_id.as_deref(), now };
+    let Some(mut task) = tasks::next(&mut tx, cx.org_id(), &wanted).await? else {
+        return Ok(StatusCode::NO_CONTENT.into_response());
+    };
+    let wish = Wish { agent_id: Some(wish.agent_id), branch_id: wish.branch_id, lease_ttl_secs: wish.lease_ttl_secs };
+    let mut leased = grant(&cx, &mut tx, &task, wish, now).await?;
+    start(&cx, &mut tx, &mut task, &mut leased.attempt, now).await?;
+    tx.commit().await?;
+    Ok(Json(Next { leased, task }).into_response())
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Claim {
+    lease_token: String,
+    agent_id: Option<String>,
+}
+
+/// Claims a pending attempt. Said again by the same holder, it answers the same and changes
+/// nothing.
+pub async fn claim(cx: Call, Json(claim): Json<Claim>) -> Result<Json<Leased>> {
+    let agent_id = fields::maybe_name("agent_id", claim.agent_id.as_deref())?;
+    let attempt_id: String = cx.id("attempt_id")?;
+    let mut tx = cx.begin().await?;
+    let mut task = tasks::lock_of_attempt(&mut tx, cx.org_id(), &attempt_id).await?;
+    let mut attempt = store::lock(&mut tx, cx.org_id(), &attempt_id).await?;
+    let now = clock::now(&mut tx).await?;
+    lease::proven(&attempt, &claim.lease_token)?;
+    let agrees = attempt.agent_id.is_none() || agent_id.is_none() || attempt.agent_id == agent_id;
+    if !agrees {
+        return Err(lease::standing(&attempt, "agent_mismatch"));
+    }
+    if attempt.status == AttemptStatus::Running && lease::held(&attempt, AttemptStatus::Running, now).is_ok() {
+        return Ok(Json(Leased::new(attempt, claim.lease_token)));
+    }
+    lease::held(&attempt, AttemptStatus::Pending, now)?;
+    attempt.agent_id = attempt.agent_id.or(agent_id);
+    start(&cx, &mut tx, &mut task, &mut attempt, now).await?;
+    tx.commit().await?;
+    Ok(Json(Leased::new(attempt, claim.lease_token)))
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Heartbeat {
+    lease_token: String,
+    progress: Option<fields::Object>,
+}
+
+#[derive(Debug, Serialize)]
+pub struct Beaten {
+    attempt_id: String,
+    status: AttemptStatus,
+    lease_token: String,
+    lease_expires_at: Timestamp,
+    heartbeat_interval_secs: i32,
+    server_time: Timestamp,
+}
+
+/// "Extends the lease."
+pub async fn heartbeat(cx: Call, Json(heartbeat): Json<Heartbeat>) -> Result<Json<Beaten>> {
+    let progress = fields::maybe_object("progress", heartbeat.progress)?;
+    let attempt_id: String = cx.id("attempt_id")?;
+    let token_sha256 = lease::digest(&heartbeat.lease_token);
+    let mut conn = cx.app.pool().acquire().await?;
+    let Some(beat) = store::beat(&mut conn, cx.org_id(), &attempt_id, &token_sha256, progress.as_ref()).await? else {
+        let attempt = store::find(&mut conn, cx.org_id(), &attempt_id).await?;
+        lease::proven(&attempt, &heartbeat.lease_token)?;
+        lease::held(&attempt, AttemptStatus::Running, clock::now(&mut conn).await?)?;
+        return Err(lease::standing(&attempt, "not_running"));
+    };
+    Ok(Json(Beaten {
+        attempt_id,
+        status: beat.status,
+        lease_token: heartbeat.lease_token,
+        lease_expires_at: beat.lease_expires_at,
+        heartbeat_interval_secs: heartbeat_interval(beat.lease_ttl_secs),
+        server_time: beat.at,
+    }))
+}

@@ -1,0 +1,96 @@
+//! Ends what nobody keeps alive: attempts whose lease has run out, and tasks past their deadline.
+//!
+//! Each in a transaction of its own, locked with SKIP LOCKED, so any replica may sweep at any time.
+//! What it finds is looked at again under the lock: a heartbeat may have come first.
+
+use chrono::Duration;
+use contract::Timestamp;
+use serde_json::json;
+
+use super::attempts::{self, Attempt, AttemptStatus, Ending};
+use super::events::{self, About};
+use super::failures::FailureKind;
+use super::tasks::{self, TaskStatus};
+use super::{actor, clock};
+use crate::{App, Result};
+
+/// How often the sweeper runs.
+pub const PERIOD: Duration = Duration::seconds(10);
+/// Ended in one run; the rest waits for the next.
+const BATCH: usize = 200;
+
+pub async fn sweep(app: &App) -> Result<()> {
+    for _ in 0..BATCH {
+        if !expire_one(app).await? {
+            break;
+        }
+    }
+    for _ in 0..BATCH {
+        if !close_one(app).await? {
+            break;
+        }
+    }
+    Ok(())
+}
+
+/// Times out one attempt; false if there is none.
+async fn expire_one(app: &App) -> Result<bool> {
+    let mut tx = app.pool().begin().await?;
+    let Some((org_id, task_id)) = attempts::expired(&mut tx).await? else {
+        return Ok(false);
+    };
+    let mut task = tasks::lock(&mut tx, &org_id, &task_id).await?;
+    let Some(attempt) = attempts::lock_active(&mut tx, &task_id).await? else {
+        return Ok(true);
+    };
+    let now = clock::now(&mut tx).await?;
+    if attempt.ends_at() > now {
+        return Ok(true);
+    }
+    let kind = cause(&attempt, now);
+    let reason = match kind {
+        FailureKind::ClaimTimeout => format!("not claimed by {}", attempt.lease_expires_at.to_rfc3339()),
+        FailureKind::RuntimeExceeded => "ran longer than `max_runtime_secs`".to_owned(),
+        _ => format!("lease expired at {}", attempt.lease_expires_at.to_rfc3339()),
+    };
+    let payload = json!({"failure_kind": kind, "lease_expires_at": attempt.lease_expires_at});
+    events::append(app, &mut tx, About::attempt(&attempt), "lease_expired", payload, actor::SYSTEM, now).await?;
+    let ending = Ending { status: AttemptStatus::TimedOut, kind: Some(kind), reason: Some(reason) };
+    attempts::end(app, &mut tx, &mut task, attempt, ending, actor::SYSTEM, now).await?;
+    tx.commit().await?;
+    Ok(true)
+}
+
+fn cause(attempt: &Attempt, now: Timestamp) -> FailureKind {
+    if attempt.status == AttemptStatus::Pending {
+        FailureKind::ClaimTimeout
+    } else if attempt.lease_expires_at <= now {
+        FailureKind::LeaseExpired
+    } else {
+        FailureKind::RuntimeExceeded
+    }
+}
+
+/// Fails one task whose deadline has passed; false if there is none.
+async fn close_one(app: &App) -> Result<bool> {
+    const REASON: &str = "the deadline has passed";
+    let mut tx = app.pool().begin().await?;
+    let Some(mut task) = tasks::overdue(&mut tx).await? else {
+        return Ok(false);
+    };
+    let now = clock::now(&mut tx).await?;
+    task.failure_reason = Some(REASON.to_owned());
+    task.turn(TaskStatus::Failed, now)?;
+    if let Some(attempt) = attempts::lock_active(&mut tx, &task.id).await? {
+        let ending = Ending {
+            status: AttemptStatus::Cancelled,
+            kind: Some(FailureKind::Timeout),
+            reason: Some(REASON.to_owned()),
+        };
+        attempts::end(app, &mut tx, &mut task, attempt, ending, actor::SYSTEM, now).await?;
+    } else {
+        attempts::settle(app, &mut tx, &mut task, actor::SYSTEM, now).await?;
+    }
+    tx.commit().await?;
+    Ok(true)
+}

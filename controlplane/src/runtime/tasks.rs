@@ -1,0 +1,122 @@
+//! Tasks: pieces of work, dispatched once and tried until they are done.
+//!
+//! "Idempotent dispatch: when `work_item_key` is set, at most one non-terminal task exists per key
+//! per organization; creating a task with a key that has a pending or active task returns that
+//! existing task." "Cancelling a terminal task returns 409."
+//!
+//! A task is `pending` until an attempt of it is claimed and `active` while one runs; a failed
+//! attempt makes it `pending` again as long as it has retries.
+
+mod cancel;
+mod detail;
+mod dispatch;
+mod http;
+mod store;
+
+use contract::{Access, Scope, Timestamp};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+pub use store::{Wanted, find, lock, lock_of_attempt, next, overdue, save};
+
+use crate::http::routes::Routes;
+use crate::{Error, Result};
+
+pub fn routes() -> Routes {
+    use Access::{Developer, Member};
+    const ALL: &str = "/v2/runtime/tasks";
+    const ONE: &str = "/v2/runtime/tasks/{task_id}";
+    Routes::new()
+        .post(ALL, Developer, Scope::Agent, dispatch::create)
+        .get(ALL, Member, Scope::Agent, http::list)
+        .get(ONE, Member, Scope::Agent, http::get)
+        .get("/v2/runtime/tasks/{task_id}/detail", Member, Scope::Agent, detail::get)
+        .post("/v2/runtime/tasks/{task_id}/cancel", Developer, Scope::Agent, cancel::cancel)
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, sqlx::Type)]
+#[serde(rename_all = "snake_case")]
+#[sqlx(type_name = "text", rename_all = "snake_case")]
+pub enum TaskStatus {
+    Pending,
+    Active,
+    Completed,
+    Failed,
+    Cancelled,
+}
+
+impl TaskStatus {
+    /// Every change of state there is.
+    pub const TURNS: [(Self, Self); 7] = [
+        (Self::Pending, Self::Active),
+        (Self::Pending, Self::Failed),
+        (Self::Pending, Self::Cancelled),
+        (Self::Active, Self::Pending),
+        (Self::Active, Self::Completed),
+        (Self::Active, Self::Failed),
+        (Self::Active, Self::Cancelled),
+    ];
+
+    pub fn is_terminal(self) -> bool {
+        !Self::TURNS.iter().any(|(from, _)| *from == self)
+    }
+}
+
+/// A task as it is stored and, but for what is skipped, answered.
+#[derive(Debug, Clone, Serialize)]
+pub struct Task {
+    pub id: String,
+    pub org_id: String,
+    pub project_id: String,
+    pub kind: String,
+    pub status: TaskStatus,
+    pub work_item_key: Option<String>,
+    pub priority: i32,
+    pub retry_count: i32,
+    pub max_retries: i32,
+    pub metadata: Value,
+    pub not_before: Option<Timestamp>,
+    /// Stands in `metadata` too.
+    #[serde(skip)]
+    pub deadline: Option<Timestamp>,
+    #[serde(skip)]
+    pub max_runtime_secs: Option<i32>,
+    pub completed_at: Option<Timestamp>,
+    pub failure_reason: Option<String>,
+    pub cancel_reason: Option<String>,
+    pub created_by: String,
+    pub version: i32,
+    pub created_at: Timestamp,
+    pub updated_at: Timestamp,
+}
+
+impl Task {
+    /// Changes the state, if there is such a change.
+    pub fn turn(&mut self, to: TaskStatus, now: Timestamp) -> Result<()> {
+        if !TaskStatus::TURNS.contains(&(self.status, to)) {
+            return Err(self.ended());
+        }
+        self.status = to;
+        if to != TaskStatus::Pending {
+            self.not_before = None;
+        }
+        if to.is_terminal() {
+            self.completed_at = Some(now);
+        }
+        Ok(())
+    }
+
+    /// 409: nothing more happens to this task.
+    fn ended(&self) -> Error {
+        let known = [("status".to_owned(), serde_json::json!(self.status))].into_iter().collect();
+        Error::Standing { reason: "task_terminal", message: "the task has ended".to_owned(), known }
+    }
+
+    /// 409 if the task has ended.
+    pub fn open(&self) -> Result<()> {
+        if self.status.is_terminal() { Err(self.ended()) } else { Ok(()) }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,100 @@
+//! `POST /v2/runtime/tasks`: makes a task, or answers the live one that has its key.
+
+use axum::response::{IntoResponse, Response};
+use contract::{Timestamp, ids};
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use super::http::Answer;
+use super::{Task, TaskStatus, store};
+use crate::http::call::Call;
+use crate::http::json::Json;
+use crate::http::text;
+use crate::runtime::events::{self, About};
+use crate::runtime::{actor, clock, fields};
+use crate::{Error, Result};
+
+const RETRIES_DEFAULT: i64 = 3;
+const RETRIES_MAX: i32 = 20;
+const PRIORITY_MAX: i32 = 1_000;
+const RUNTIME_SECS_MAX: i32 = 30 * 24 * 3_600;
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Dispatch {
+    kind: String,
+    project_id: String,
+    work_item_key: Option<String>,
+    max_retries: Option<i64>,
+    #[serde(default)]
+    metadata: fields::Object,
+    #[serde(default)]
+    priority: i64,
+}
+
+pub async fn create(cx: Call, Json(dispatch): Json<Dispatch>) -> Result<Response> {
+    let mut tx = cx.begin().await?;
+    let now = clock::now(&mut tx).await?;
+    let task = dispatch.admitted(&cx, now)?;
+    let (id, is_new) = store::dispatch(&mut tx, &task).await?;
+    if is_new {
+        let payload = json!({"action": "created", "kind": task.kind});
+        events::append(&cx.app, &mut tx, About::task(&task), "task_lifecycle", payload, &task.created_by, now).await?;
+    }
+    let stored = store::find(&mut tx, cx.org_id(), &id).await?;
+    let answer = Answer::of(&mut tx, stored).await?;
+    tx.commit().await?;
+    if is_new {
+        return Ok(Json(answer).into_response());
+    }
+    Ok(([("idempotent-replayed", "true")], Json(answer)).into_response())
+}
+
+impl Dispatch {
+    fn admitted(self, cx: &Call, now: Timestamp) -> Result<Task> {
+        let deadline = deadline(self.metadata.get("deadline"), now)?;
+        let max_runtime_secs = max_runtime(self.metadata.get("max_runtime_secs"))?;
+        let key = |key: &String| text::checked("work_item_key", key, fields::KEY_MAX);
+        Ok(Task {
+            id: ids::fresh(cx.now(), cx.app.entropy()),
+            org_id: cx.org_id().to_string(),
+            project_id: fields::name("project_id", &self.project_id)?,
+            kind: fields::name("kind", &self.kind)?,
+            status: TaskStatus::Pending,
+            work_item_key: self.work_item_key.as_ref().map(key).transpose()?,
+            priority: fields::integer("priority", self.priority, -PRIORITY_MAX, PRIORITY_MAX)?,
+            retry_count: 0,
+            max_retries: fields::integer("max_retries", self.max_retries.unwrap_or(RETRIES_DEFAULT), 0, RETRIES_MAX)?,
+            metadata: fields::object("metadata", self.metadata)?,
+            not_before: None,
+            deadline,
+            max_runtime_secs,
+            completed_at: None,
+            failure_reason: None,
+            cancel_reason: None,
+            created_by: actor::of(&cx.caller),
+            version: 1,
+            created_at: now,
+            updated_at: now,
+        })
+    }
+}
+
+/// `metadata.deadline`: when the task fails if it has not ended.
+fn deadline(given: Option<&Value>, now: Timestamp) -> Result<Option<Timestamp>> {
+    let Some(given) = given else { return Ok(None) };
+    let refused = || {
+        let message = "`metadata.deadline` is a time to come, such as 2030-01-31T12:00:00Z";
+        Error::invalid("metadata.deadline", "future", message)
+    };
+    let deadline: Timestamp = serde_json::from_value(given.clone()).map_err(|_| refused())?;
+    if deadline > now { Ok(Some(deadline)) } else { Err(refused()) }
+}
+
+/// `metadata.max_runtime_secs`: how long one attempt may run, heartbeats or not.
+fn max_runtime(given: Option<&Value>) -> Result<Option<i32>> {
+    const FIELD: &str = "metadata.max_runtime_secs";
+    let Some(given) = given else { return Ok(None) };
+    let secs = given.as_i64().unwrap_or_default();
+    fields::integer(FIELD, secs, 1, RUNTIME_SECS_MAX).map(Some)
+}

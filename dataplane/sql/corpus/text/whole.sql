@@ -1,0 +1,17 @@
+SELECT STRTOK_TO_ARRAY('a.b.c','.'), STRTOK('a b'), SPLIT_PART('a.b','.',0), SPLIT('a,b',','), ARRAY_TO_STRING(SPLIT('a,b',','),'|');
+SELECT STARTSWITH('abc','a'), ENDSWITH('abc','c'), CONTAINS('abc','z'), CHARINDEX('b','abc'), POSITION('b','abc'), POSITION('b' IN 'abc'), LEFT('abc',2), RIGHT('abc',2), LPAD('a',3,'x'), RPAD('a',3,'x'), REPEAT('a',2), REVERSE('abc'), TRIM('  a '), LTRIM('xxa','x'), RTRIM('axx','x'), UPPER('a'), LOWER('A'), LENGTH('abc'), LEN('abc'), ASCII('a'), CHR(97), CONCAT('a','b'), CONCAT('a',NULL), 'a'||NULL, CONCAT_WS('-','a','b'), SPACE(2), TRANSLATE('abc','ab','xy'), SUBSTR('abc',2), SUBSTRING('abc',-2,1), UNICODE('a'), SOUNDEX('Robert'), EDITDISTANCE('ab','ac'), REPLACE('abc','b'), OCTET_LENGTH('é'), BIT_LENGTH('a'), JAROWINKLER_SIMILARITY('ab','ac');
+SELECT name FROM t WHERE name LIKE ALL ('%a%','%n%');
+SELECT name FROM t WHERE name ILIKE ANY ('A%','B%') ORDER BY 1;
+SELECT name FROM t WHERE name NOT LIKE ANY ('a%','b%');
+SELECT name FROM t WHERE name LIKE ANY ('a%','b%') ESCAPE '!' ORDER BY 1;
+SELECT * ILIKE 'a%' FROM t WHERE id=1;
+SELECT STARTSWITH('abc','a'), ENDSWITH('abc','c'), CONTAINS('abc','z'), CHARINDEX('b','abc'), POSITION('b','abc'), POSITION('b' IN 'abc'), LEFT('abc',2), RIGHT('abc',2), LEFT('abc',-1), LPAD('a',3,'x'), RPAD('a',3,'x'), REPEAT('a',2), REVERSE('abc'), TRIM('  a '), LTRIM('xxa','x'), RTRIM('axx','x');
+SELECT ASCII('a'), CHR(97), CONCAT('a','b'), CONCAT('a',NULL), 'a'||NULL, CONCAT_WS('-','a','b'), SPACE(2), TRANSLATE('abc','ab','xy'), SUBSTR('abc',2), SUBSTRING('abc',-2,1), UNICODE('a'), EDITDISTANCE('ab','ac'), REPLACE('abc','b'), OCTET_LENGTH('é'), BIT_LENGTH('a');
+SELECT REGEXP_SUBSTR('a1b22','[0-9]+'), REGEXP_SUBSTR('a1b22','[0-9]+',1,2), REGEXP_REPLACE('a1b2','[0-9]','#'), REGEXP_REPLACE('a1b2','[0-9]'), REGEXP_INSTR('a1b2','[0-9]'), REGEXP_INSTR('a1b22','[0-9]+',1,2), REGEXP_INSTR('a1b22','[0-9]+',1,2,1), REGEXP_INSTR('abc','[0-9]'), REGEXP_INSTR('aXb','x',1,1,0,'i'), REGEXP_LIKE('abc','a.*'), RLIKE('abc','ABC','i'), 'abc' RLIKE 'a.c', 'abc' REGEXP 'a.*', REGEXP_COUNT('aAa','a',1,'i'), REGEXP_SUBSTR_ALL('a1b22','[0-9]+');
+SELECT name FROM t WHERE name NOT LIKE ALL ('%a%','%n%') ORDER BY 1;
+SELECT SHA1('a'), SHA2('a',256), MD5_HEX('a'), BASE64_ENCODE('a'), BASE64_DECODE_STRING('YQ=='), HEX_ENCODE('a'), HEX_DECODE_STRING('61'), HASH('a') = HASH('a'), UUID_STRING() IS NOT NULL, TO_BINARY('61','HEX') IS NOT NULL;
+SELECT PARSE_URL('https://a.b/c?d=1');
+SELECT SOUNDEX('Robert');
+SELECT 'a' ILIKE 'A', 'a' NOT ILIKE 'b', 'abc' LIKE 'a^_c' ESCAPE '^', NOT TRUE, 1 BETWEEN 0 AND 2, 'x' IN ('x','y'), 5 IS NOT NULL, 1 <> 2, 1 != 2;
+SELECT LPAD('a', 3), RPAD('a', 3) || '|', INSERT('abcdef', 3, 2, 'zz'), STRTOK_TO_ARRAY('a b c'), SPLIT_PART('a,b', ',', 2), REGEXP_REPLACE('aaa', 'a', 'b', 1, 1), REGEXP_REPLACE('aaa', 'a', 'b', 1, 2), REGEXP_SUBSTR('foo bar', '(o+) (b)', 1, 1, 'e', 2), ILIKE('a','A'), LIKE('a','a%');
+SELECT ASCII(''), CHR(8364), CHAR(65), COLLATE('a','en'), TRANSLATE('abc', 'abc', '12'), STRTOK('a.b.c', '.', 5), CONTAINS('a', NULL), TRIM('xxaxx','x'), TRIM(LEADING 'x' FROM 'xa'), INITCAP('o''reilly-smith'), JAROWINKLER_SIMILARITY('abc','abd'), EDITDISTANCE('kitten','sitting');

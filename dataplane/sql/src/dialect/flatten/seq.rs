@@ -1,0 +1,165 @@
+//! SEQ, the number of the row that FLATTEN takes apart.
+//!
+//! `FROM v, LATERAL FLATTEN(v.src) f` becomes `FROM (SELECT *, row_number() OVER () AS "_seq" FROM v) v, …`, and the
+//! column is left out of every `*`. A value that names no column is one row, number 1.
+
+use std::ops::ControlFlow;
+
+use sqlparser::ast::{
+    ExcludeSelectItem, Expr, Ident, ObjectName, Select, SelectItem, SelectItemQualifiedWildcardKind, SetExpr,
+    Statement, TableAlias, TableFactor, TableWithJoins, Value, Visit, VisitMut, Visitor, VisitorMut,
+};
+
+use super::super::compose;
+use crate::error::Error;
+use crate::names;
+
+/// Stands for the number until the select around it is known; no text can spell it.
+const OPEN: &str = "\0seq";
+const NUMBER: &str = "_seq";
+
+/// The number of the row that this value is of.
+pub(super) fn of(input: &Expr) -> Expr {
+    struct Columns;
+    impl Visitor for Columns {
+        type Break = ();
+        fn pre_visit_expr(&mut self, expr: &Expr) -> ControlFlow<()> {
+            match expr {
+                Expr::Identifier(_) | Expr::CompoundIdentifier(_) | Expr::Subquery(_) => ControlFlow::Break(()),
+                _ => ControlFlow::Continue(()),
+            }
+        }
+    }
+    if Visit::visit(input, &mut Columns).is_break() { Expr::Identifier(Ident::new(OPEN)) } else { compose::number(1) }
+}
+
+/// Whether the statement names a column SEQ anywhere.
+pub(in crate::dialect) fn sees_seq(statement: &Statement) -> bool {
+    struct Named;
+    impl Visitor for Named {
+        type Break = ();
+        fn pre_visit_expr(&mut self, expr: &Expr) -> ControlFlow<()> {
+            let last = match expr {
+                Expr::Identifier(ident) => Some(ident),
+                Expr::CompoundIdentifier(path) => path.last(),
+                _ => None,
+            };
+            match last {
+                Some(ident) if ident.value.eq_ignore_ascii_case("seq") => ControlFlow::Break(()),
+                _ => ControlFlow::Continue(()),
+            }
+        }
+    }
+    Visit::visit(statement, &mut Named).is_break()
+}
+
+/// Numbers the rows of what stands to the left of a FLATTEN, if the select can see it.
+pub(in crate::dialect) fn number(select: &mut Select, is_named: bool) -> Result<(), Error> {
+    let Some(place) = factors(&select.from).position(is_open) else {
+        return Ok(());
+    };
+    let is_starred = select.projection.iter().any(|item| match item {
+        SelectItem::Wildcard(_) => true,
+        SelectItem::QualifiedWildcard(SelectItemQualifiedWildcardKind::ObjectName(name), _) => {
+            let named = names::last(name);
+            factors(&select.from).filter(|factor| is_open(factor)).any(|factor| {
+                named.zip(alias(factor)).is_some_and(|(one, other)| one.value.eq_ignore_ascii_case(&other.value))
+            })
+        }
+        _ => false,
+    });
+    if !is_named && !is_starred {
+        close(&mut select.from, &Expr::value(Value::Null));
+        return Ok(());
+    }
+    let is_only = factors(&select.from).filter(|factor| is_open(factor)).count() == 1;
+    if place != 1 || !is_only {
+        return Err(Error::unsupported("SEQ of FLATTEN beside several tables (name the other columns instead of *)"));
+    }
+    let left = select.from.first_mut().map(|table| &mut table.relation);
+    let left = left.ok_or_else(|| Error::unsupported("FLATTEN of nothing"))?;
+    let name = numbered(left)?;
+    close(&mut select.from, &Expr::CompoundIdentifier(vec![name.clone(), names::quoted(NUMBER)]));
+    for item in &mut select.projection {
+        hide(item, &name);
+    }
+    Ok(())
+}
+
+fn factors(from: &[TableWithJoins]) -> impl Iterator<Item = &TableFactor> {
+    from.iter().flat_map(|table| std::iter::once(&table.relation).chain(table.joins.iter().map(|join| &join.relation)))
+}
+
+fn is_open(factor: &TableFactor) -> bool {
+    struct Search;
+    impl Visitor for Search {
+        type Break = ();
+        fn pre_visit_expr(&mut self, expr: &Expr) -> ControlFlow<()> {
+            match expr {
+                Expr::Identifier(ident) if ident.value == OPEN => ControlFlow::Break(()),
+                _ => ControlFlow::Continue(()),
+            }
+        }
+    }
+    matches!(factor, TableFactor::Derived { lateral: true, .. }) && Visit::visit(factor, &mut Search).is_break()
+}
+
+fn close(from: &mut Vec<TableWithJoins>, number: &Expr) {
+    struct Close<'a>(&'a Expr);
+    impl VisitorMut for Close<'_> {
+        type Break = std::convert::Infallible;
+        fn post_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<Self::Break> {
+            if matches!(expr, Expr::Identifier(ident) if ident.value == OPEN) {
+                *expr = self.0.clone();
+            }
+            ControlFlow::Continue(())
+        }
+    }
+    let ControlFlow::Continue(()) = VisitMut::visit(from, &mut Close(number));
+}
+
+fn alias(factor: &TableFactor) -> Option<&Ident> {
+    match factor {
+        TableFactor::Table { alias: None, name, .. } => names::last(name),
+        TableFactor::Table { alias, .. } | TableFactor::Derived { alias, .. } => {
+            alias.as_ref().map(|alias| &alias.name)
+        }
+        _ => None,
+    }
+}
+
+/// The table with its rows numbered, under the name it had.
+fn numbered(factor: &mut TableFactor) -> Result<Ident, Error> {
+    let unnamed = || Error::unsupported("SEQ of FLATTEN beside this kind of table");
+    let name = alias(factor).cloned().ok_or_else(unnamed)?;
+    let mut query = crate::parse::query(&format!("SELECT *, row_number() OVER () AS \"{NUMBER}\" FROM t"))?;
+    let SetExpr::Select(select) = query.body.as_mut() else {
+        return Err(unnamed());
+    };
+    let inner = select.from.first_mut().ok_or_else(unnamed)?;
+    let lateral = matches!(factor, TableFactor::Derived { lateral: true, .. });
+    let alias = TableAlias { explicit: true, name: name.clone(), columns: Vec::new(), at: None };
+    inner.relation = factor.clone();
+    *factor = TableFactor::Derived { lateral, subquery: query, alias: Some(alias), sample: None };
+    Ok(name)
+}
+
+/// Leaves the number out of `*`.
+fn hide(item: &mut SelectItem, table: &Ident) {
+    let options = match item {
+        SelectItem::Wildcard(options) => options,
+        SelectItem::QualifiedWildcard(SelectItemQualifiedWildcardKind::ObjectName(name), options)
+            if names::last(name).is_some_and(|last| last.value.eq_ignore_ascii_case(&table.value)) =>
+        {
+            options
+        }
+        _ => return,
+    };
+    let mut excluded: Vec<ObjectName> = match options.opt_exclude.take() {
+        None => Vec::new(),
+        Some(ExcludeSelectItem::Single(name)) => vec![name],
+        Some(ExcludeSelectItem::Multiple(names)) => names,
+    };
+    excluded.push(ObjectName::from(vec![names::quoted(NUMBER)]));
+    options.opt_exclude = Some(ExcludeSelectItem::Multiple(excluded));
+}

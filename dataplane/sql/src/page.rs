@@ -1,0 +1,91 @@
+//! `DIALECT.md`, the page of what is understood, made of the tables that the rewrites use.
+//! `UPDATE_EXPECT=1` writes it.
+
+use std::fmt::Write;
+use std::fs;
+use std::path::Path;
+
+use crate::{dialect, refusals};
+
+fn page() -> String {
+    let mut page = String::from(
+        "# The dialect\n\n\
+         What a cloud warehouse's SQL may say here. Made of the tables of `dataplane/sql`; a test compares it, and\n\
+         `UPDATE_EXPECT=1 cargo test -p sql` writes it. What is not here and is no function of the engine is refused\n\
+         by name.\n",
+    );
+    page.push_str("\n## Statements\n\n");
+    for line in STATEMENTS {
+        let _ = writeln!(page, "- {line}");
+    }
+    page.push_str("\n## Queries\n\n");
+    for line in QUERIES {
+        let _ = writeln!(page, "- {line}");
+    }
+    page.push_str("\n## Functions\n\nOf the warehouse, or with its meaning where the engine has the name too.\n\n");
+    let names: Vec<String> = dialect::names().iter().map(|name| format!("`{}`", name.to_ascii_uppercase())).collect();
+    page.push_str(&wrapped(&names));
+    page.push_str("\n## Parts of a date\n\n| Part | Words |\n|---|---|\n");
+    for (part, words) in dialect::parts() {
+        let _ = writeln!(page, "| {part} | {} |", words.join(", "));
+    }
+    page.push_str("\n## Refused by name\n\n| Statement | Instead |\n|---|---|\n");
+    for (_, name, instead) in refusals::STATEMENTS {
+        let _ = writeln!(page, "| {name} | {instead} |");
+    }
+    page
+}
+
+const STATEMENTS: &[&str] = &[
+    "`SELECT`, `INSERT`, `UPDATE`, `DELETE`, `MERGE`, `TRUNCATE`, `EXPLAIN` of a query (what is read and governed)",
+    "`INSERT OVERWRITE`, `INSERT ALL`, `INSERT FIRST`: in one transaction, the source read once",
+    "`CREATE TABLE` with the warehouse's clauses, `AS SELECT`, `CLONE`, `LIKE`, `AUTOINCREMENT`, `IDENTITY`",
+    "`CREATE [SECURE] VIEW`: read with the rights of who reads it",
+    "`CREATE FUNCTION … AS '<expression>'`: SQL, of its parameters alone",
+    "`CREATE SEQUENCE`, `<sequence>.NEXTVAL`",
+    "`ALTER TABLE`, `DROP TABLE | VIEW | FUNCTION | SEQUENCE | SCHEMA`, `CREATE SCHEMA`",
+    "`SHOW TABLES | VIEWS | OBJECTS | SCHEMAS | COLUMNS | SEQUENCES | USER FUNCTIONS`, `DESCRIBE`",
+    "`USE`, `ALTER SESSION`, `SET`: accepted; what they choose is chosen by the door and the key",
+];
+
+const QUERIES: &[&str] = &[
+    "`QUALIFY`, `GROUP BY ALL`, aliases used again, `* EXCLUDE | REPLACE | RENAME | ILIKE`, `TOP`, `FETCH`, `MINUS`",
+    "`a:b.c[0]::type`, subscripts of variants from 0; a variant next to a plain value is read as its type",
+    "`LATERAL FLATTEN` and `TABLE(FLATTEN(…))` with `PATH`, `OUTER`, `RECURSIVE`, `MODE`, all six columns",
+    "`TABLE(GENERATOR(ROWCOUNT => n))`, `TABLE(SPLIT_TO_TABLE(…))`, `FROM VALUES …` with `column1` and `$1`",
+    "`START WITH … CONNECT BY`, `LEVEL`, `PRIOR`, `CONNECT_BY_ROOT`, `SYS_CONNECT_BY_PATH`",
+    "`(+)`, `ASOF JOIN … MATCH_CONDITION`, `JOIN LATERAL` without a condition",
+    "`PIVOT (… IN (list | ANY))`, `UNPIVOT`, `SAMPLE`, `LIKE ANY | ALL`, `RLIKE`, lambdas over arrays",
+    "`information_schema.tables | columns | schemata | views | sequences | functions`",
+    "`MATCH_RECOGNIZE` and time travel (`AT`, `BEFORE`) are refused",
+];
+
+fn wrapped(words: &[String]) -> String {
+    const WIDTH: usize = 100;
+    let mut text = String::new();
+    let mut width = 0;
+    for (place, word) in words.iter().enumerate() {
+        let end = if place + 1 == words.len() { "\n" } else { "," };
+        if width > 0 && width + word.len() + 2 > WIDTH {
+            text.push('\n');
+            width = 0;
+        }
+        if width > 0 {
+            text.push(' ');
+        }
+        text.push_str(word);
+        text.push_str(end);
+        width += word.len() + 2;
+    }
+    text
+}
+
+#[test]
+fn the_page_says_what_the_tables_say() {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("DIALECT.md");
+    let made = page();
+    if std::env::var_os("UPDATE_EXPECT").is_some() {
+        fs::write(&path, &made).unwrap();
+    }
+    assert!(fs::read_to_string(&path).unwrap_or_default() == made, "UPDATE_EXPECT=1 writes DIALECT.md");
+}

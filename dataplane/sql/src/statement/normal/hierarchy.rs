@@ -1,0 +1,351 @@
+//! `START WITH … CONNECT BY …` as a recursive WITH query, before anything is bound.
+//!
+//! `FROM t START WITH s CONNECT BY c` becomes `FROM (WITH RECURSIVE "_hierarchy" AS (SELECT t.*, 1 AS "_level"
+//! FROM t WHERE s UNION ALL SELECT t.*, "_hierarchy"."_level" + 1 FROM t JOIN "_hierarchy" ON c) SELECT * FROM
+//! "_hierarchy") AS t`: WHERE is asked of the finished tree, as the warehouse has it. `PRIOR x` is the column of
+//! the parent. A tree with a cycle runs until the deadline, where the warehouse reports the cycle.
+
+use std::ops::ControlFlow;
+
+use sqlparser::ast::{
+    BinaryOperator, CastKind, ConnectByKind, DataType, ExcludeSelectItem, Expr, Function, FunctionArg, FunctionArgExpr,
+    FunctionArgumentList, FunctionArguments, Ident, ObjectName, Query, Select, SelectItem, SetExpr, TableAlias,
+    TableFactor, VisitMut, VisitorMut, WildcardAdditionalOptions,
+};
+
+use crate::error::Error;
+use crate::names;
+
+const NAME: &str = "_hierarchy";
+const LEVEL: &str = "_level";
+
+/// Rewrites the select, if it has the clause.
+pub(super) fn rewrite(select: &mut Select) -> Result<(), Error> {
+    if select.connect_by.is_empty() {
+        return Ok(());
+    }
+    let (start, relationships) = clauses(std::mem::take(&mut select.connect_by))?;
+    let [table] = select.from.as_mut_slice() else {
+        return Err(Error::unsupported("CONNECT BY over several tables"));
+    };
+    if !table.joins.is_empty() {
+        return Err(Error::unsupported("CONNECT BY over a join"));
+    }
+    let alias = alias_of(&mut table.relation)?;
+    let mut tree = Tree { alias: alias.clone(), made: Vec::new(), depth: 0 };
+    over_outputs(select, &mut tree)?;
+    let Tree { made, .. } = tree;
+    let [table] = select.from.as_mut_slice() else {
+        return Err(Error::unsupported("CONNECT BY over several tables"));
+    };
+    let query = recursive(&table.relation, &alias, start, relationships, &made)?;
+    let name = TableAlias { explicit: true, name: alias, columns: Vec::new(), at: None };
+    table.relation =
+        TableFactor::Derived { lateral: false, subquery: Box::new(query), alias: Some(name), sample: None };
+    hide(&mut select.projection, &made);
+    Ok(())
+}
+
+fn clauses(kinds: Vec<ConnectByKind>) -> Result<(Option<Expr>, Expr), Error> {
+    let (mut start, mut condition) = (None, None);
+    for kind in kinds {
+        match kind {
+            ConnectByKind::StartWith { condition, .. } => start = Some(*condition),
+            ConnectByKind::ConnectBy { nocycle: true, .. } => return Err(Error::unsupported("CONNECT BY NOCYCLE")),
+            ConnectByKind::ConnectBy { relationships, .. } => {
+                condition = relationships.into_iter().reduce(|one, next| binary(one, BinaryOperator::And, next));
+            }
+        }
+    }
+    condition.map(|condition| (start, condition)).ok_or_else(|| Error::unsupported("START WITH without CONNECT BY"))
+}
+
+fn alias_of(factor: &mut TableFactor) -> Result<Ident, Error> {
+    let (alias, named) = match factor {
+        TableFactor::Table { name, alias, args: None, .. } => (alias, names::last(name).cloned()),
+        TableFactor::Derived { lateral: false, alias, .. } => (alias, Some(Ident::new("_rows"))),
+        _ => return Err(Error::unsupported("CONNECT BY over something other than a table")),
+    };
+    if alias.is_none() {
+        let name = named.ok_or_else(|| Error::unsupported("this form of table name"))?;
+        *alias = Some(TableAlias { explicit: true, name, columns: Vec::new(), at: None });
+    }
+    alias.as_ref().map(|alias| alias.name.clone()).ok_or_else(|| Error::unsupported("CONNECT BY"))
+}
+
+/// A column the recursion carries: its name, its value at a root, its value below.
+struct Carried {
+    name: String,
+    root: Expr,
+    below: Expr,
+}
+
+/// What stands for the words of a hierarchy in the select around it.
+struct Tree {
+    alias: Ident,
+    made: Vec<Carried>,
+    /// Queries inside of which the visitor is: their words are their own.
+    depth: usize,
+}
+
+impl Tree {
+    fn carry(&mut self, root: Expr, below: impl FnOnce(&str) -> Expr) -> Expr {
+        let name = format!("_carried_{}", self.made.len() + 1);
+        let below = below(&name);
+        self.made.push(Carried { name: name.clone(), root, below });
+        Expr::CompoundIdentifier(vec![self.alias.clone(), names::quoted(&name)])
+    }
+
+    /// `SYS_CONNECT_BY_PATH(x, separator)`.
+    fn path(&mut self, function: &Function) -> Result<Expr, Error> {
+        let [
+            FunctionArg::Unnamed(FunctionArgExpr::Expr(value)),
+            FunctionArg::Unnamed(FunctionArgExpr::Expr(separator)),
+        ] = arguments(function)
+        else {
+            return Err(Error::unsupported("SYS_CONNECT_BY_PATH without its two arguments"));
+        };
+        let text = Expr::Cast {
+            kind: CastKind::Cast,
+            expr: Box::new(own(value.clone(), &self.alias)),
+            data_type: DataType::Varchar(None),
+            format: None,
+        };
+        let step = binary(separator.clone(), BinaryOperator::StringConcat, text);
+        Ok(self.carry(step.clone(), |name| binary(parent(&names::quoted(name)), BinaryOperator::StringConcat, step)))
+    }
+
+    fn replace(&mut self, expr: &mut Expr) -> Result<(), Error> {
+        let made = match expr {
+            Expr::Identifier(ident) if is_word(ident, "level") => {
+                Expr::CompoundIdentifier(vec![self.alias.clone(), names::quoted(LEVEL)])
+            }
+            Expr::Identifier(ident) if is_word(ident, "connect_by_isleaf") || is_word(ident, "connect_by_iscycle") => {
+                return Err(Error::unsupported(ident.value.to_ascii_uppercase()));
+            }
+            Expr::Prefixed { prefix, value } if is_word(prefix, "connect_by_root") => {
+                let root = own(value.as_ref().clone(), &self.alias);
+                self.carry(root, |name| parent(&names::quoted(name)))
+            }
+            Expr::Prior(value) => {
+                let mut above = value.as_ref().clone();
+                of_parent(&mut above)?;
+                let here = own(value.as_ref().clone(), &self.alias);
+                // NULL of the right type at a root
+                self.carry(call("nullif", vec![here.clone(), here]), |_| above)
+            }
+            Expr::Function(function)
+                if names::single(&function.name).is_some_and(|name| is_word(name, "sys_connect_by_path")) =>
+            {
+                self.path(function)?
+            }
+            _ => return Ok(()),
+        };
+        *expr = made;
+        Ok(())
+    }
+}
+
+impl VisitorMut for Tree {
+    type Break = Error;
+
+    fn pre_visit_query(&mut self, _: &mut Query) -> ControlFlow<Error> {
+        self.depth += 1;
+        ControlFlow::Continue(())
+    }
+
+    fn post_visit_query(&mut self, _: &mut Query) -> ControlFlow<Error> {
+        self.depth -= 1;
+        ControlFlow::Continue(())
+    }
+
+    fn pre_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<Error> {
+        if self.depth > 0 {
+            return ControlFlow::Continue(());
+        }
+        match self.replace(expr) {
+            Ok(()) => ControlFlow::Continue(()),
+            Err(error) => ControlFlow::Break(error),
+        }
+    }
+}
+
+/// Everything of the select but FROM.
+fn over_outputs(select: &mut Select, tree: &mut Tree) -> Result<(), Error> {
+    let mut flow = select.projection.visit(tree);
+    for part in [&mut select.selection, &mut select.having, &mut select.qualify] {
+        if flow.is_continue() {
+            flow = part.visit(tree);
+        }
+    }
+    if flow.is_continue() {
+        flow = select.group_by.visit(tree);
+    }
+    match flow {
+        ControlFlow::Continue(()) => Ok(()),
+        ControlFlow::Break(error) => Err(error),
+    }
+}
+
+fn recursive(
+    table: &TableFactor,
+    alias: &Ident,
+    start: Option<Expr>,
+    mut condition: Expr,
+    made: &[Carried],
+) -> Result<Query, Error> {
+    let mut joined = Joined { alias: alias.clone(), depth: 0 };
+    if let ControlFlow::Break(error) = condition.visit(&mut joined) {
+        return Err(error);
+    }
+    let skeleton = format!(
+        "WITH RECURSIVE \"{NAME}\" AS (SELECT 1 AS \"{LEVEL}\" FROM \"_t\" UNION ALL \
+         SELECT \"{NAME}\".\"{LEVEL}\" + 1 AS \"{LEVEL}\" FROM \"_t\" JOIN \"{NAME}\" ON TRUE) SELECT * FROM \"{NAME}\""
+    );
+    let mut query = *crate::parse::query(&skeleton)?;
+    let unexpected = || Error::unsupported("CONNECT BY");
+    let cte = query.with.as_mut().and_then(|with| with.cte_tables.first_mut()).ok_or_else(unexpected)?;
+    let SetExpr::SetOperation { left, right, .. } = cte.query.body.as_mut() else {
+        return Err(unexpected());
+    };
+    let (SetExpr::Select(roots), SetExpr::Select(rows)) = (left.as_mut(), right.as_mut()) else {
+        return Err(unexpected());
+    };
+    fill(roots, table, alias, made, |carried| &carried.root);
+    fill(rows, table, alias, made, |carried| &carried.below);
+    roots.selection = start;
+    let join = rows.from.first_mut().and_then(|from| from.joins.first_mut()).ok_or_else(unexpected)?;
+    join.join_operator = sqlparser::ast::JoinOperator::Join(sqlparser::ast::JoinConstraint::On(condition));
+    Ok(query)
+}
+
+/// `SELECT alias.*, <level>, <carried> … FROM table`.
+fn fill(select: &mut Select, table: &TableFactor, alias: &Ident, made: &[Carried], of: impl Fn(&Carried) -> &Expr) {
+    let all = sqlparser::ast::SelectItemQualifiedWildcardKind::ObjectName(ObjectName::from(vec![alias.clone()]));
+    select.projection.insert(0, SelectItem::QualifiedWildcard(all, WildcardAdditionalOptions::default()));
+    select.projection.extend(
+        made.iter().map(|carried| SelectItem::ExprWithAlias {
+            expr: of(carried).clone(),
+            alias: names::quoted(&carried.name),
+        }),
+    );
+    if let Some(from) = select.from.first_mut() {
+        from.relation = table.clone();
+    }
+}
+
+/// Columns in the condition: those under PRIOR are the parent's, the others the table's.
+struct Joined {
+    alias: Ident,
+    depth: usize,
+}
+
+impl VisitorMut for Joined {
+    type Break = Error;
+
+    fn pre_visit_query(&mut self, _: &mut Query) -> ControlFlow<Error> {
+        ControlFlow::Break(Error::unsupported("a subquery in CONNECT BY"))
+    }
+
+    fn pre_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<Error> {
+        match expr {
+            Expr::Prior(_) => self.depth += 1,
+            Expr::Identifier(ident) if is_word(ident, "level") && self.depth == 0 => {
+                // the level of the row that would be added
+                *expr = binary(parent(&names::quoted(LEVEL)), BinaryOperator::Plus, one());
+            }
+            Expr::Identifier(ident) if self.depth > 0 => *expr = parent(ident),
+            Expr::Identifier(ident) => *expr = Expr::CompoundIdentifier(vec![self.alias.clone(), ident.clone()]),
+            Expr::CompoundIdentifier(path) if self.depth > 0 => {
+                if let [.., column] = path.as_slice() {
+                    *expr = parent(column);
+                }
+            }
+            _ => {}
+        }
+        ControlFlow::Continue(())
+    }
+
+    fn post_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<Error> {
+        if let Expr::Prior(inner) = expr {
+            self.depth -= 1;
+            *expr = Expr::Nested(inner.clone());
+        }
+        ControlFlow::Continue(())
+    }
+}
+
+/// Every column of the expression as the parent's.
+fn of_parent(expr: &mut Expr) -> Result<(), Error> {
+    let mut prior = Expr::Prior(Box::new(expr.clone()));
+    let mut joined = Joined { alias: Ident::new(NAME), depth: 0 };
+    if let ControlFlow::Break(error) = prior.visit(&mut joined) {
+        return Err(error);
+    }
+    *expr = prior;
+    Ok(())
+}
+
+/// Bare columns as the table's own: beside the parent's they would be ambiguous.
+fn own(mut expr: Expr, alias: &Ident) -> Expr {
+    let mut joined = Joined { alias: alias.clone(), depth: 0 };
+    let _: ControlFlow<Error> = expr.visit(&mut joined);
+    expr
+}
+
+/// `*` shows the columns of the table alone.
+fn hide(projection: &mut [SelectItem], made: &[Carried]) {
+    let hidden = || {
+        let carried = made.iter().map(|carried| carried.name.as_str());
+        std::iter::once(LEVEL).chain(carried).map(|name| ObjectName::from(vec![names::quoted(name)]))
+    };
+    for item in projection {
+        let (SelectItem::Wildcard(options) | SelectItem::QualifiedWildcard(_, options)) = item else {
+            continue;
+        };
+        let mut excluded: Vec<ObjectName> = match options.opt_exclude.take() {
+            None => Vec::new(),
+            Some(ExcludeSelectItem::Single(name)) => vec![name],
+            Some(ExcludeSelectItem::Multiple(names)) => names,
+        };
+        excluded.extend(hidden());
+        options.opt_exclude = Some(ExcludeSelectItem::Multiple(excluded));
+    }
+}
+
+fn parent(column: &Ident) -> Expr {
+    Expr::CompoundIdentifier(vec![names::quoted(NAME), column.clone()])
+}
+
+fn is_word(ident: &Ident, word: &str) -> bool {
+    ident.quote_style.is_none() && ident.value.eq_ignore_ascii_case(word)
+}
+
+fn one() -> Expr {
+    Expr::value(sqlparser::ast::Value::Number("1".to_owned(), false))
+}
+
+fn binary(left: Expr, op: BinaryOperator, right: Expr) -> Expr {
+    Expr::BinaryOp { left: Box::new(left), op, right: Box::new(right) }
+}
+
+fn arguments(function: &Function) -> &[FunctionArg] {
+    match &function.args {
+        FunctionArguments::List(list) => &list.args,
+        FunctionArguments::None | FunctionArguments::Subquery(_) => &[],
+    }
+}
+
+fn call(name: &str, args: Vec<Expr>) -> Expr {
+    let args = args.into_iter().map(|arg| FunctionArg::Unnamed(FunctionArgExpr::Expr(arg))).collect();
+    Expr::Function(Function {
+        name: ObjectName::from(vec![Ident::new(name)]),
+        uses_odbc_syntax: false,
+        parameters: FunctionArguments::None,
+        args: FunctionArguments::List(FunctionArgumentList { duplicate_treatment: None, args, clauses: Vec::new() }),
+        within_group: Vec::new(),
+        filter: None,
+        null_treatment: None,
+        over: None,
+    })
+}

@@ -1,0 +1,233 @@
+//! One statement of the warehouse that is several of the engine, run one after another in one transaction.
+//!
+//! The last of them is the one that answers. What the others read is kept in a temporary table that no caller can
+//! name, so that a statement that reads what it writes reads it as it was.
+
+use sqlparser::ast::{
+    BinaryOperator, Delete, Expr, FromTable, Function, FunctionArg, FunctionArgExpr, FunctionArgumentList,
+    FunctionArguments, Ident, Insert, MultiTableInsertIntoClause, MultiTableInsertType, MultiTableInsertValue,
+    ObjectName, Query, SelectItem, SetExpr, Statement, TableFactor, TableObject, UnaryOperator, Value,
+};
+
+use crate::error::Error;
+use crate::{names, quote, sequence};
+
+/// Holds the rows of a source that is read more than once.
+const SOURCE: &str = "_source";
+
+/// One statement for the engine.
+#[derive(Debug, Clone)]
+pub(crate) enum Step {
+    Tree(Box<Statement>),
+    /// The rows of this query, kept for the steps behind.
+    Keep(Box<Query>),
+    /// A definition in the engine's own words.
+    Text(String),
+}
+
+/// A step, and whether the rows it changes are the caller's.
+#[derive(Debug, Clone)]
+pub(crate) struct Numbered {
+    pub step: Step,
+    pub counts: bool,
+}
+
+fn quiet(step: Step) -> Numbered {
+    Numbered { step, counts: false }
+}
+
+fn tree(statement: Statement) -> Step {
+    Step::Tree(Box::new(statement))
+}
+
+/// The steps of a statement, in order; never none.
+pub(crate) fn of(statement: Statement, comment: Option<&str>) -> Result<Vec<Numbered>, Error> {
+    match statement {
+        Statement::Insert(insert) if insert.multi_table_insert_type.is_some() => many(insert),
+        Statement::Insert(insert) if insert.overwrite => overwrite(insert),
+        Statement::CreateTable(mut create) => {
+            let sequences = sequence::of_columns(&mut create);
+            let mut steps = Vec::new();
+            if create.or_replace && !sequences.is_empty() {
+                steps.push(quiet(Step::Text(format!("DROP TABLE IF EXISTS {}", path(&create.name)))));
+            }
+            if !create.if_not_exists {
+                // one that a table dropped since has left
+                let names = sequences.iter().filter_map(|made| match made {
+                    Statement::CreateSequence { name, .. } => Some(path(name)),
+                    _ => None,
+                });
+                steps.extend(names.map(|name| quiet(Step::Text(format!("DROP SEQUENCE IF EXISTS {name}")))));
+            }
+            steps.extend(sequences.into_iter().map(|made| quiet(tree(made))));
+            steps.push(Numbered { step: tree(Statement::CreateTable(create)), counts: true });
+            Ok(steps)
+        }
+        Statement::CreateView(create) => {
+            let comment = format!("COMMENT ON VIEW {} IS {}", path(&create.name), text(comment)?);
+            Ok(vec![quiet(tree(Statement::CreateView(create))), quiet(Step::Text(comment))])
+        }
+        Statement::CreateFunction(create) => {
+            let word = if create.or_replace { "CREATE OR REPLACE MACRO" } else { "CREATE MACRO" };
+            let word = if create.if_not_exists { format!("{word} IF NOT EXISTS") } else { word.to_owned() };
+            // the engine keeps the name; calls are answered by the text
+            let made = format!("{word} {}() AS NULL", path(&create.name));
+            let comment = format!("COMMENT ON MACRO {} IS {}", path(&create.name), text(comment)?);
+            Ok(vec![quiet(Step::Text(made)), quiet(Step::Text(comment))])
+        }
+        Statement::DropFunction(drop) => {
+            let word = if drop.if_exists { "DROP MACRO IF EXISTS" } else { "DROP MACRO" };
+            let [one] = drop.func_desc.as_slice() else {
+                return Err(Error::unsupported("DROP of several at once"));
+            };
+            Ok(vec![quiet(Step::Text(format!("{word} {}", path(&one.name))))])
+        }
+        other => Ok(vec![Numbered { step: tree(other), counts: true }]),
+    }
+}
+
+fn text(comment: Option<&str>) -> Result<String, Error> {
+    comment.map(quote::text).ok_or_else(|| Error::unsupported("a definition without its text"))
+}
+
+fn path(name: &ObjectName) -> String {
+    let parts = names::parts(name).unwrap_or_default();
+    parts.iter().map(|part| quote::name(&part.value)).collect::<Vec<_>>().join(".")
+}
+
+/// All rows are replaced: those that the source reads are read first.
+fn overwrite(mut insert: Insert) -> Result<Vec<Numbered>, Error> {
+    let TableObject::TableName(name) = insert.table.clone() else {
+        return Err(Error::unsupported("INSERT into something other than a table"));
+    };
+    let source =
+        insert.source.replace(kept(None)?).ok_or_else(|| Error::unsupported("INSERT OVERWRITE without rows"))?;
+    insert.overwrite = false;
+    Ok(vec![
+        quiet(Step::Keep(source)),
+        quiet(tree(emptied(&name)?)),
+        Numbered { step: tree(Statement::Insert(insert)), counts: true },
+    ])
+}
+
+fn emptied(name: &ObjectName) -> Result<Statement, Error> {
+    let unexpected = || Error::unsupported("INSERT OVERWRITE");
+    let mut delete = crate::parse::own("DELETE FROM t")?;
+    let Statement::Delete(Delete { from: FromTable::WithFromKeyword(from), .. }) = &mut delete else {
+        return Err(unexpected());
+    };
+    match from.first_mut().map(|table| &mut table.relation) {
+        Some(TableFactor::Table { name: table, .. }) => *table = name.clone(),
+        _ => return Err(unexpected()),
+    }
+    Ok(delete)
+}
+
+/// `SELECT … FROM` the kept rows.
+fn kept(items: Option<Vec<SelectItem>>) -> Result<Box<Query>, Error> {
+    let mut query = crate::parse::query(&format!("SELECT * FROM \"temp\".\"main\".\"{SOURCE}\""))?;
+    if let (SetExpr::Select(select), Some(items)) = (query.body.as_mut(), items) {
+        select.projection = items;
+    }
+    Ok(query)
+}
+
+/// The name of the kept rows, and how the engine makes them.
+pub(crate) fn keeping() -> String {
+    format!("CREATE OR REPLACE TEMP TABLE \"temp\".\"main\".\"{SOURCE}\" AS ")
+}
+
+/// `INSERT ALL` and `INSERT FIRST`.
+fn many(insert: Insert) -> Result<Vec<Numbered>, Error> {
+    let is_first = insert.multi_table_insert_type == Some(MultiTableInsertType::First);
+    let template = Insert {
+        overwrite: false,
+        source: None,
+        multi_table_insert_type: None,
+        multi_table_into_clauses: Vec::new(),
+        multi_table_when_clauses: Vec::new(),
+        multi_table_else_clause: None,
+        ..insert.clone()
+    };
+    let targets: Vec<MultiTableInsertIntoClause> = crate::statement::many::clauses(&insert).cloned().collect();
+    let source = insert.source.ok_or_else(|| Error::unsupported("INSERT into several tables without rows"))?;
+    let mut steps = vec![quiet(Step::Keep(source))];
+    if insert.overwrite {
+        let mut done: Vec<ObjectName> = Vec::new();
+        for clause in targets {
+            if !done.contains(&clause.table_name) {
+                steps.push(quiet(tree(emptied(&clause.table_name)?)));
+                done.push(clause.table_name.clone());
+            }
+        }
+    }
+    let mut add = |clause: MultiTableInsertIntoClause, condition: Option<Expr>| -> Result<(), Error> {
+        steps.push(Numbered { step: tree(into(&template, clause, condition)?), counts: true });
+        Ok(())
+    };
+    for clause in insert.multi_table_into_clauses {
+        add(clause, None)?;
+    }
+    let mut before: Option<Expr> = None;
+    for when in insert.multi_table_when_clauses {
+        let condition = match (&before, is_first) {
+            (Some(before), true) => {
+                binary(none_of(before.clone()), BinaryOperator::And, nested(when.condition.clone()))
+            }
+            _ => nested(when.condition.clone()),
+        };
+        for clause in when.into_clauses {
+            add(clause, Some(condition.clone()))?;
+        }
+        before = Some(match before {
+            None => nested(when.condition),
+            Some(before) => binary(before, BinaryOperator::Or, nested(when.condition)),
+        });
+    }
+    for clause in insert.multi_table_else_clause.into_iter().flatten() {
+        add(clause, before.clone().map(none_of))?;
+    }
+    Ok(steps)
+}
+
+fn into(template: &Insert, clause: MultiTableInsertIntoClause, condition: Option<Expr>) -> Result<Statement, Error> {
+    let items = clause.values.map(|values| {
+        let item = |value| match value {
+            MultiTableInsertValue::Expr(expr) => Ok(SelectItem::UnnamedExpr(expr)),
+            MultiTableInsertValue::Default => Err(Error::unsupported("DEFAULT in INSERT into several tables")),
+        };
+        values.values.into_iter().map(item).collect::<Result<Vec<_>, _>>()
+    });
+    let mut query = kept(items.transpose()?)?;
+    if let SetExpr::Select(select) = query.body.as_mut() {
+        select.selection = condition;
+    }
+    let columns = clause.columns.into_iter().map(|column| ObjectName::from(vec![column])).collect();
+    let table = TableObject::TableName(clause.table_name);
+    Ok(Statement::Insert(Insert { table, columns, source: Some(query), ..template.clone() }))
+}
+
+/// Rows for which the condition does not hold, NULL included.
+fn none_of(condition: Expr) -> Expr {
+    let args = [nested(condition), Expr::value(Value::Boolean(false))];
+    let args = args.into_iter().map(|arg| FunctionArg::Unnamed(FunctionArgExpr::Expr(arg))).collect();
+    let coalesced = Expr::Function(Function {
+        name: ObjectName::from(vec![Ident::new("coalesce")]),
+        uses_odbc_syntax: false,
+        parameters: FunctionArguments::None,
+        args: FunctionArguments::List(FunctionArgumentList { duplicate_treatment: None, args, clauses: Vec::new() }),
+        filter: None,
+        null_treatment: None,
+        over: None,
+        within_group: Vec::new(),
+    });
+    Expr::UnaryOp { op: UnaryOperator::Not, expr: Box::new(coalesced) }
+}
+
+fn nested(expr: Expr) -> Expr {
+    Expr::Nested(Box::new(expr))
+}
+
+fn binary(left: Expr, op: BinaryOperator, right: Expr) -> Expr {
+    Expr::BinaryOp { left: Box::new(left), op, right: Box::new(right) }
+}

@@ -1,0 +1,176 @@
+//! Functions that callers define in SQL: `CREATE FUNCTION f(x INT) RETURNS INT AS 'x + 1'`.
+//!
+//! The body is one expression of its parameters. It is put in where the function is called, each argument cast to its
+//! declared type and the result to the returned one, before anything is bound: so it is governed like what the
+//! caller wrote. A body that reads tables, and any language but SQL, is refused.
+
+use std::ops::ControlFlow;
+
+use sqlparser::ast::{
+    CastKind, CreateFunction, CreateFunctionBody, DataType, Expr, Function, FunctionArg, FunctionArgExpr,
+    FunctionArguments, FunctionReturnType, Ident, Query, Statement, Value, Visit, VisitMut, Visitor, VisitorMut,
+};
+
+use crate::definition::Definition;
+use crate::error::Error;
+use crate::{functions, names, parse};
+
+/// Whether it can be called later.
+pub(crate) fn check(create: &CreateFunction) -> Result<(), Error> {
+    read(create).map(|_| ())
+}
+
+/// The call with the function's text in its place.
+pub(crate) fn called(definition: &Definition, function: &Function) -> Result<Expr, Error> {
+    let Statement::CreateFunction(create) = definition.statement()? else {
+        return Err(Error::unsupported_function(&definition.name));
+    };
+    let Read { parameters, returns, mut body } = read(&create)?;
+    let args = positional(function)?;
+    if args.len() != parameters.len() {
+        let message = format!("{} with {} arguments", definition.name, args.len());
+        return Err(Error::unsupported(message));
+    }
+    let given = parameters.into_iter().zip(args).map(|((name, data_type), arg)| (name, cast(arg, data_type)));
+    let mut fill = Fill { given: given.collect(), wrong: None };
+    let _: ControlFlow<()> = VisitMut::visit(&mut body, &mut fill);
+    Ok(Expr::Nested(Box::new(cast(Expr::Nested(Box::new(body)), returns))))
+}
+
+struct Read {
+    parameters: Vec<(Ident, DataType)>,
+    returns: DataType,
+    body: Expr,
+}
+
+fn read(create: &CreateFunction) -> Result<Read, Error> {
+    let CreateFunction {
+        temporary, name, args, return_type, function_body, language, using, remote_connection, ..
+    } = create;
+    let is_sql = language.as_ref().is_none_or(|language| language.value.eq_ignore_ascii_case("sql"));
+    if !is_sql || *temporary || using.is_some() || remote_connection.is_some() {
+        return Err(Error::unsupported("a function of a language other than SQL"));
+    }
+    if names::last(name).is_none_or(|name| functions::known(&name.value)) {
+        return Err(Error::unsupported("a function with the name of a built-in one"));
+    }
+    let Some(FunctionReturnType::DataType(returns)) = return_type else {
+        return Err(Error::unsupported("a function that returns a table"));
+    };
+    let parameters = args.iter().flatten().map(|argument| match (&argument.name, &argument.default_expr) {
+        (Some(name), None) => Ok((name.clone(), argument.data_type.clone())),
+        _ => Err(Error::unsupported("a parameter without a name or with a default")),
+    });
+    let parameters = parameters.collect::<Result<Vec<_>, _>>()?;
+    let Some(
+        CreateFunctionBody::AsBeforeOptions { body, link_symbol: None } | CreateFunctionBody::AsAfterOptions(body),
+    ) = function_body
+    else {
+        return Err(Error::unsupported("a function without a body"));
+    };
+    let Expr::Value(text) = body else {
+        return Err(Error::unsupported("a function whose body is not a string"));
+    };
+    let Value::SingleQuotedString(text) = &text.value else {
+        return Err(Error::unsupported("a function whose body is not a string"));
+    };
+    let mut body = parse::expression(text).map_err(|error| Error { position: None, ..error })?;
+    let given = parameters.iter().map(|(name, _)| (name.clone(), Expr::Identifier(name.clone()))).collect();
+    let mut fill = Fill { given, wrong: None };
+    let _: ControlFlow<()> = VisitMut::visit(&mut body, &mut fill);
+    match fill.wrong {
+        Some(error) => Err(error),
+        None if calls_outside(&body) => Err(Error::unsupported("a function that calls what may not be called")),
+        None => Ok(Read { parameters, returns: returns.clone(), body }),
+    }
+}
+
+/// Whether a call in it is denied: said when the function is made, not only when it is called.
+fn calls_outside(body: &Expr) -> bool {
+    struct Denied;
+    impl Visitor for Denied {
+        type Break = ();
+        fn pre_visit_expr(&mut self, expr: &Expr) -> ControlFlow<()> {
+            let Expr::Function(function) = expr else {
+                return ControlFlow::Continue(());
+            };
+            let name = names::last(&function.name).map_or("", |name| name.value.as_str());
+            match functions::class(name) {
+                Some(functions::Class::Denied | functions::Class::Write) => ControlFlow::Break(()),
+                _ => ControlFlow::Continue(()),
+            }
+        }
+    }
+    Visit::visit(body, &mut Denied).is_break()
+}
+
+/// Puts arguments in for parameters; anything else that is named is no part of the body.
+struct Fill {
+    given: Vec<(Ident, Expr)>,
+    wrong: Option<Error>,
+}
+
+impl Fill {
+    fn refuse(&mut self, error: Error) -> ControlFlow<()> {
+        self.wrong = Some(error);
+        ControlFlow::Break(())
+    }
+}
+
+impl VisitorMut for Fill {
+    type Break = ();
+
+    fn pre_visit_query(&mut self, _: &mut Query) -> ControlFlow<()> {
+        self.refuse(Error::unsupported("a function that reads tables"))
+    }
+
+    fn post_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<()> {
+        match expr {
+            Expr::Identifier(ident) => {
+                let given = self.given.iter().find(|(name, _)| name.value.eq_ignore_ascii_case(&ident.value));
+                match given {
+                    Some((_, given)) => *expr = given.clone(),
+                    None if is_word(ident) => {}
+                    None => {
+                        let message = format!("{} in a function, which is none of its parameters,", ident.value);
+                        return self.refuse(Error::unsupported(message));
+                    }
+                }
+            }
+            Expr::CompoundIdentifier(_) => {
+                return self.refuse(Error::unsupported("a column in a function"));
+            }
+            Expr::Lambda(_) => return self.refuse(Error::unsupported("a lambda in a function")),
+            Expr::Value(value) if matches!(value.value, Value::Placeholder(_)) => {
+                return self.refuse(Error::unsupported("a parameter of the statement in a function"));
+            }
+            _ => {}
+        }
+        ControlFlow::Continue(())
+    }
+}
+
+/// Units of DATEADD and its like are words, not columns.
+fn is_word(ident: &Ident) -> bool {
+    crate::dialect::is_unit_word(&ident.value)
+}
+
+fn positional(function: &Function) -> Result<Vec<Expr>, Error> {
+    let odd = || Error::unsupported("this form of call of a function in SQL");
+    let Function { args: FunctionArguments::List(list), filter: None, null_treatment: None, over: None, .. } = function
+    else {
+        return Err(odd());
+    };
+    if list.duplicate_treatment.is_some() || !list.clauses.is_empty() || !function.within_group.is_empty() {
+        return Err(odd());
+    }
+    let expr = |argument: &FunctionArg| match argument {
+        FunctionArg::Unnamed(FunctionArgExpr::Expr(expr)) => Ok(expr.clone()),
+        _ => Err(odd()),
+    };
+    list.args.iter().map(expr).collect()
+}
+
+fn cast(expr: Expr, data_type: DataType) -> Expr {
+    Expr::Cast { kind: CastKind::Cast, expr: Box::new(expr), data_type, format: None }
+}

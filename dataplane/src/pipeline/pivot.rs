@@ -1,0 +1,52 @@
+//! Between the stages 7 and 8: the values of `PIVOT (… IN (ANY))`, read by a governed query of their own.
+//!
+//! It sees what the caller may see, behind barriers, inside the caller's transaction if there is one; else just
+//! before the statement's own snapshot.
+
+use arrow::array::AsArray;
+use arrow::compute::cast;
+use arrow::datatypes::DataType;
+use engine::Outcome;
+
+use super::embed::Embedded;
+use super::row_filter::Filtered;
+use super::{Pipeline, Query, Result};
+use crate::Error;
+
+pub(super) async fn values(pipeline: &Pipeline, query: &Query, embedded: Embedded) -> Result<Embedded> {
+    let Embedded(Filtered { governed, ungoverned, about, reservation }) = embedded;
+    let Some(asked) = governed.pivot()? else {
+        return Ok(Embedded(Filtered { governed, ungoverned, about, reservation }));
+    };
+    let sql = sql::transpile(asked)?.with_barriers()?;
+    let statement = engine::Statement {
+        params: super::transpile::bound(&sql.binds, &query.ask.params)?,
+        sql: sql.sql,
+        writes: false,
+    };
+    let values = match query.transaction().await? {
+        Some(mut transaction) => {
+            let (session, _) = transaction.open(pipeline, &query.ask.who).await?;
+            read(query, session, statement).await?
+        }
+        None => read(query, &mut pipeline.engine()?.session().await?, statement).await?,
+    };
+    let governed = governed.pivoted(&values)?;
+    let ungoverned = ungoverned.map(|resolved| resolved.pivoted(&values)).transpose()?;
+    Ok(Embedded(Filtered { governed, ungoverned, about, reservation }))
+}
+
+async fn read(query: &Query, session: &mut engine::Session, statement: engine::Statement) -> Result<Vec<String>> {
+    let outcome = session.run(statement, query.deadline, &query.ask.cancel).await;
+    let Outcome::Rows(mut rows) = outcome.map_err(|error| query.fault(error))? else {
+        return Ok(Vec::new());
+    };
+    let mut values = Vec::new();
+    while let Some(batch) = rows.next().await {
+        let batch = batch.map_err(|error| query.fault(error))?;
+        let Some(column) = batch.columns().first() else { break };
+        let texts = cast(column, &DataType::Utf8).map_err(|error| Error::Unverified { why: error.to_string() })?;
+        values.extend(texts.as_string::<i32>().iter().flatten().map(str::to_owned));
+    }
+    Ok(values)
+}

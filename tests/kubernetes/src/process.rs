@@ -1,0 +1,117 @@
+//! The operator as a process of its own: what can be stopped, killed and weighed.
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::process::Stdio;
+
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
+use serde_json::Value;
+use tempfile::NamedTempFile;
+use tokio::io::{AsyncBufReadExt, BufReader};
+use tokio::process::{Child, Command};
+use tokio::task::JoinHandle;
+use tokio::time::timeout;
+
+use crate::bench::{Bench, eventually};
+use crate::wait::PATIENCE;
+
+/// Killed when dropped.
+pub struct Process {
+    child: Child,
+    /// Of the probes and metrics.
+    address: SocketAddr,
+    http: reqwest::Client,
+    _kubeconfig: NamedTempFile,
+    _log: JoinHandle<()>,
+}
+
+/// The program beside the one that runs now; `cargo build --workspace --bins` makes it.
+fn program() -> PathBuf {
+    let here = std::env::current_exe().unwrap();
+    let found = here.ancestors().map(|folder| folder.join("operator")).find(|program| program.is_file());
+    found.unwrap_or_else(|| panic!("no program `operator` above {}: cargo build --workspace --bins", here.display()))
+}
+
+impl Process {
+    /// Starts one under the account of this token, and waits until it says where it listens.
+    pub async fn start(bench: &Bench, pod: &str, token: &str, more: &[&str]) -> Self {
+        let kubeconfig = NamedTempFile::new().unwrap();
+        serde_json::to_writer(kubeconfig.as_file(), &bench.kubeconfig(token)).unwrap();
+        let mut command = Command::new(program());
+        command.args(bench.arguments(pod)).args(more).env("KUBECONFIG", kubeconfig.path()).env("RUST_LOG", "info");
+        let mut child = command.stdout(Stdio::piped()).kill_on_drop(true).spawn().unwrap();
+        let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
+        let address = async {
+            while let Some(line) = lines.next_line().await.unwrap() {
+                let said: Value = serde_json::from_str(&line).unwrap();
+                if let Some(address) = said["fields"]["address"].as_str() {
+                    return address.parse().unwrap();
+                }
+            }
+            panic!("the operator ended before it listened");
+        };
+        let address = timeout(PATIENCE, address).await.expect("no word of where the operator listens");
+        // read on, or it would block; shown with the output of a test that fails
+        let log = tokio::spawn(async move {
+            while let Ok(Some(line)) = lines.next_line().await {
+                eprintln!("{line}");
+            }
+        });
+        Self { child, address, http: reqwest::Client::new(), _kubeconfig: kubeconfig, _log: log }
+    }
+
+    /// Until its stores are complete.
+    pub async fn ready(&self) {
+        let url = format!("http://{}/readyz", self.address);
+        eventually("ready", async || self.http.get(&url).send().await.is_ok_and(|it| it.status().is_success())).await;
+    }
+
+    pub async fn metrics(&self) -> String {
+        let url = format!("http://{}/metrics", self.address);
+        self.http.get(url).send().await.unwrap().text().await.unwrap()
+    }
+
+    /// The sum of all series that begin so.
+    pub async fn measured(&self, series: &str) -> f64 {
+        let text = self.metrics().await;
+        let lines = text.lines().filter(|line| line.starts_with(series));
+        lines.filter_map(|line| line.rsplit(' ').next()?.parse::<f64>().ok()).sum()
+    }
+
+    pub async fn leads(&self) -> bool {
+        self.measured("sluice_operator_leader ").await > 0.0
+    }
+
+    fn pid(&self) -> Pid {
+        Pid::from_raw(self.child.id().expect("it runs").try_into().unwrap())
+    }
+
+    /// To this process alone.
+    pub fn signal(&self, signal: Signal) {
+        kill(self.pid(), signal).unwrap();
+    }
+
+    /// KiB that it has in memory.
+    pub fn memory(&self) -> u64 {
+        let status = std::fs::read_to_string(format!("/proc/{}/status", self.pid())).unwrap();
+        let line = status.lines().find(|line| line.starts_with("VmRSS:")).unwrap();
+        line.split_whitespace().nth(1).unwrap().parse().unwrap()
+    }
+
+    pub fn descriptors(&self) -> usize {
+        std::fs::read_dir(format!("/proc/{}/fd", self.pid())).unwrap().count()
+    }
+
+    /// As a kubelet does.
+    pub async fn stop(mut self) {
+        self.signal(Signal::SIGTERM);
+        let status = timeout(PATIENCE, self.child.wait()).await.expect("it does not stop").unwrap();
+        assert!(status.success(), "{status}");
+    }
+
+    pub async fn kill(mut self) {
+        self.signal(Signal::SIGKILL);
+        self.child.wait().await.unwrap();
+    }
+}
