@@ -81,6 +81,11 @@ pub struct Config {
     #[arg(long, env = "SLUICE_RATE_LIMIT_FAILED_CREDENTIALS", default_value_t = 300)]
     pub rate_limit_failed_credentials: u32,
 
+    /// Webhooks may be plain HTTP to this machine, on any port. For one's own machine alone: whoever
+    /// manages webhooks can reach whatever listens on loopback here.
+    #[arg(long, env = "SLUICE_WEBHOOK_LOOPBACK")]
+    pub webhook_loopback: bool,
+
     /// Whether `/v2`, the governed runtime, is served.
     #[arg(long, env = "SVC_V2_RUNTIME_ENABLED", default_value_t = false, action = clap::ArgAction::Set)]
     pub v2_runtime_enabled: bool,
@@ -93,10 +98,6 @@ pub struct Config {
     /// Seconds that an attempt keeps its lease without a heartbeat.
     #[arg(long, env = "SLUICE_LEASE_TTL_SECS", default_value_t = 180, value_parser = clap::value_parser!(i32).range(30..=3_600))]
     pub lease_ttl_secs: i32,
-    /// Webhooks may be plain HTTP to this machine, on any port. For one's own machine alone: whoever
-    /// manages webhooks can reach whatever listens on loopback here.
-    #[arg(long, env = "SLUICE_WEBHOOK_LOOPBACK")]
-    pub webhook_loopback: bool,
 }
 
 impl Config {
@@ -124,11 +125,11 @@ impl Config {
             trusted_proxies: Vec::new(),
             rate_limit_address: 600,
             rate_limit_failed_credentials: 300,
+            webhook_loopback: false,
             v2_runtime_enabled: false,
             rate_limit_org: 600,
             rate_limit_key: 200,
             lease_ttl_secs: 180,
-            webhook_loopback: false,
         }
     }
 

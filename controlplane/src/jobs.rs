@@ -45,10 +45,10 @@ pub enum Job {
     SweepSessions,
     /// Forgets answers to repeated requests after a day. Hourly.
     SweepIdempotencyKeys,
-    /// Times out attempts that nobody keeps alive. Every ten seconds.
-    SweepLeases,
     /// Forgets deliveries that ended long ago. Hourly.
     SweepWebhookDeliveries,
+    /// Times out attempts that nobody keeps alive. Every ten seconds.
+    SweepLeases,
     /// Places the data plane of a new environment.
     ProvisionEnvironment { env_id: EnvId },
     /// Says that old secrets of a key are about to end.
@@ -62,16 +62,16 @@ impl Job {
     const PERIODIC: [(Self, Duration); 4] = [
         (Self::SweepSessions, Duration::hours(1)),
         (Self::SweepIdempotencyKeys, Duration::hours(1)),
-        (Self::SweepLeases, sweeper::PERIOD),
         (Self::SweepWebhookDeliveries, Duration::hours(1)),
+        (Self::SweepLeases, sweeper::PERIOD),
     ];
 
     async fn run(&self, app: &App) -> Result<()> {
         match self {
             Self::SweepSessions => sessions::sweep(app).await,
             Self::SweepIdempotencyKeys => idempotency::sweep(app).await,
-            Self::SweepLeases => sweeper::sweep(app).await,
             Self::SweepWebhookDeliveries => webhooks::sweep(app).await,
+            Self::SweepLeases => sweeper::sweep(app).await,
             Self::ProvisionEnvironment { env_id } => placement::provision(app, env_id).await,
             Self::KeyExpiring { key_id, ends } => expiry::say(app, key_id, *ends).await,
             Self::WriteKey { key_id } => resource::write(app, key_id).await,

@@ -13,7 +13,7 @@ use crate::provisioner::Unattended;
 use crate::testing::TestApp;
 use crate::worlds::World;
 
-const SECRET: &str = "a secret of twenty-four or more";
+const SECRET: &str = "a-secret-of-twenty-four-or-more";
 
 async fn world() -> World {
     World::of(TestApp::with(|config| config.webhook_loopback = true, Arc::new(Unattended)).await).await

@@ -148,8 +148,8 @@ impl Platform {
         let identity = authority.issue(CONTROL_PLANE_NAME).map_err(Error::Authority)?;
         let mut settings = controlplane::Config::new(database_url, state.keyring(&means.entropy)?);
         settings.http_listen = config.http();
-        settings.v2_runtime_enabled = true;
         settings.webhook_loopback = true;
+        settings.v2_runtime_enabled = true;
         let demo = DemoPlace {
             pgwire: config.pgwire(),
             tools: config.tools(),

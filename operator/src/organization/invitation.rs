@@ -66,7 +66,7 @@ fn state(context: &Context, organization: &Organization) -> State {
         return State::Taken;
     }
     let expires_at = known.annotations.get(EXPIRES_AT).and_then(|at| at.parse().ok());
-    State::Holds { uid: known.facts.uid.clone(), expires_at }
+    State::Holds { uid: known.facts.uid, expires_at }
 }
 
 /// A Secret that no store knows, because it lacks our label.
