@@ -12,6 +12,7 @@ use ipnet::IpNet;
 use crate::identity::Files;
 
 /// The control plane: `/v1`, the audit chain, billing, and the snapshots that rule the data planes.
+#[expect(clippy::struct_excessive_bools, reason = "each is a switch of its own")]
 #[derive(Debug, Clone, Parser)]
 #[command(name = "controlplane", version)]
 pub struct Config {

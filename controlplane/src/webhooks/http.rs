@@ -151,7 +151,7 @@ pub async fn update(cx: Call, Json(input): Json<Change>) -> Result<Json<Answer>>
     if let Some(events) = input.events {
         webhook.events = types(SURFACE, events)?;
     }
-    webhook.status = status(&webhook)?.after(WebhookTrigger::Updated).as_str().to_owned();
+    status(&webhook)?.after(WebhookTrigger::Updated).as_str().clone_into(&mut webhook.status);
     webhook.failure_count = 0;
     webhook.updated_at = cx.now();
     store::update(&mut tx, &webhook).await?;

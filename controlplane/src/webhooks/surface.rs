@@ -170,9 +170,9 @@ impl WebhookStatus {
     /// "`active`, 5 failed retries, `failed`: no deliveries until the endpoint is updated or a test
     /// succeeds."
     pub const fn after(self, trigger: WebhookTrigger) -> Self {
-        match trigger {
-            WebhookTrigger::RetriesExhausted => Self::Failed,
-            WebhookTrigger::Updated | WebhookTrigger::TestSucceeded => Self::Active,
+        match (self, trigger) {
+            (Self::Active | Self::Failed, WebhookTrigger::RetriesExhausted) => Self::Failed,
+            (Self::Active | Self::Failed, WebhookTrigger::Updated | WebhookTrigger::TestSucceeded) => Self::Active,
         }
     }
 }
