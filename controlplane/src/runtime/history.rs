@@ -75,7 +75,7 @@ async fn work(runtime: &Runtime, dice: u8, accepted: &mut Vec<Accepted>, lost: &
         let event = json!({"attempt_id": id(&attempt), "kind": "step", "lease_token": attempt["lease_token"]});
         runtime.post("runtime/events", event).await.expect(200);
     }
-    if dice % 4 == 0 {
+    if dice.is_multiple_of(4) {
         // It sleeps past its lease.
         let end = format!(
             "update svc_runtime.task_attempts set lease_expires_at = clock_timestamp() - interval '1 second'
@@ -89,7 +89,7 @@ async fn work(runtime: &Runtime, dice: u8, accepted: &mut Vec<Accepted>, lost: &
         lost.push(attempt);
         return;
     }
-    let outcome = if dice % 5 == 0 {
+    let outcome = if dice.is_multiple_of(5) {
         json!({"outcome": "failed", "failure_reason": "bad luck"})
     } else {
         json!({"outcome": "succeeded"})

@@ -3,6 +3,7 @@ use serde_json::{Value, json};
 use crate::runtime::tests::{Runtime, field, id, reason};
 
 /// An artifact as an attempt publishes it; `digit` makes its content.
+#[expect(clippy::needless_pass_by_value, reason = "reads better where it is called")]
 fn publication(attempt: &Value, digit: char, fields: Value) -> Value {
     let content_hash = format!("sha256:{}", digit.to_string().repeat(64));
     let mut body =
