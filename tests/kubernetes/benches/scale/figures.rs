@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use jiff::SignedDuration;
 
-pub fn row(what: &str, figure: String) {
+pub fn row(what: &str, figure: &str) {
     println!("| {what} | {figure} |");
 }
 

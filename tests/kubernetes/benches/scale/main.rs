@@ -9,7 +9,7 @@
 #![expect(
     clippy::unwrap_used,
     clippy::print_stdout,
-    clippy::disallowed_methods,
+    clippy::indexing_slicing,
     reason = "a bench fails loudly, and prints is what it does"
 )]
 
@@ -79,7 +79,7 @@ async fn main() {
     println!("| What | Figure |\n|---|---|");
     let bare = bare::make(&bench, &sample, &size.tenants()).await;
     let took = create(&bench, &operator, &size).await;
-    row("ratio", format!("{:.2}", took.as_secs_f64() / bare.as_secs_f64()));
+    row("ratio", &format!("{:.2}", took.as_secs_f64() / bare.as_secs_f64()));
     quiet::settled(&bench, &operator, size.settled).await;
     let operator = restart(&bench, &token, operator, size.environments).await;
     fairness::compare(&bench, &operator, &size.tenants(), size.broken).await;
@@ -106,15 +106,15 @@ async fn create(bench: &Bench, operator: &Process, size: &Size) -> Duration {
         }
         tokio::time::sleep(Duration::from_millis(250)).await;
     };
-    row("environments applied by 32 workers within", format!("{:.1} s", applied.as_secs_f64()));
-    row("all children of all environments written within", format!("{:.1} s", took.as_secs_f64()));
+    row("environments applied by 32 workers within", &format!("{:.1} s", applied.as_secs_f64()));
+    row("all children of all environments written within", &format!("{:.1} s", took.as_secs_f64()));
     quiet::reached(bench, operator).await;
     let steps = Times::of(&operator.metrics().await).since(&steps);
-    row("step `apply`, p50 and p99", format!("{} and {}", steps.quantile(0.5), steps.quantile(0.99)));
+    row("step `apply`, p50 and p99", &format!("{} and {}", steps.quantile(0.5), steps.quantile(0.99)));
     quiet::latency(bench, &audit, &tenants);
     quiet::requests(bench, &audit, tenants.len());
-    row("memory before", format!("{:.1} MiB", figures::mebibytes(before)));
-    row("memory with all of them", format!("{:.1} MiB", figures::mebibytes(operator.memory())));
+    row("memory before", &format!("{:.1} MiB", figures::mebibytes(before)));
+    row("memory with all of them", &format!("{:.1} MiB", figures::mebibytes(operator.memory())));
     took
 }
 
@@ -123,15 +123,15 @@ async fn restart(bench: &Bench, token: &str, operator: Process, environments: us
     let (audit, start) = (Audit::begin(), Instant::now());
     let operator = Process::start(bench, "two", token, &[]).await;
     operator.ready().await;
-    row("restart: ready within", format!("{:.2} s", start.elapsed().as_secs_f64()));
+    row("restart: ready within", &format!("{:.2} s", start.elapsed().as_secs_f64()));
     let looked = r#"sluice_operator_reconciles_total{kind="Environment""#;
     #[expect(clippy::cast_precision_loss, reason = "a few thousand")]
     while operator.measured(looked).await < environments as f64 {
         tokio::time::sleep(Duration::from_millis(20)).await;
     }
-    row("restart: every environment looked at within", format!("{:.2} s", start.elapsed().as_secs_f64()));
+    row("restart: every environment looked at within", &format!("{:.2} s", start.elapsed().as_secs_f64()));
     let writes = bench.asked(&audit).into_iter().filter(kubernetes::audit::Request::is_write).count();
-    row("restart: writes", writes.to_string());
-    row("restart: memory", format!("{:.1} MiB", figures::mebibytes(operator.memory())));
+    row("restart: writes", &writes.to_string());
+    row("restart: memory", &format!("{:.1} MiB", figures::mebibytes(operator.memory())));
     operator
 }

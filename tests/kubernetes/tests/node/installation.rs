@@ -85,7 +85,7 @@ pub async fn eventually(what: &str, mut is: impl AsyncFnMut() -> bool) {
 }
 
 /// An object of ours.
-pub fn object(kind: &str, name: &str, spec: Value) -> Value {
+pub fn object(kind: &str, name: &str, spec: &Value) -> Value {
     json!({"apiVersion": "sluice.dev/v1alpha1", "kind": kind, "metadata": {"name": name}, "spec": spec})
 }
 
@@ -103,7 +103,7 @@ impl Tenant {
         let tenant = Self { world, org, name: format!("{org}-dev") };
         let spec =
             json!({"slug": org, "name": org, "billingEmail": format!("{org}@example.com"), "tier": "enterprise"});
-        tenant.world.apply(object("Organization", org, spec)).await;
+        tenant.world.apply(object("Organization", org, &spec)).await;
         tenant.apply(json!({})).await;
         tenant
     }
@@ -125,7 +125,7 @@ impl Tenant {
         for (field, value) in more.as_object().unwrap() {
             spec[field] = value.clone();
         }
-        self.world.apply(object("Environment", &self.name, spec)).await;
+        self.world.apply(object("Environment", &self.name, &spec)).await;
     }
 
     /// The environment, once it is ready.
@@ -155,7 +155,7 @@ impl Tenant {
         for (field, value) in more.as_object().unwrap() {
             spec[field] = value.clone();
         }
-        self.world.apply(object("ApiKey", &name, spec)).await;
+        self.world.apply(object("ApiKey", &name, &spec)).await;
         ready(&self.world.api::<ApiKey>(), &name).await
     }
 
@@ -196,7 +196,7 @@ impl Rest {
         body
     }
 
-    pub fn as_bearer(self, token: &str) -> Self {
+    pub fn bearing(self, token: &str) -> Self {
         Self { credential: format!("Bearer {token}"), ..self }
     }
 }

@@ -57,7 +57,7 @@ async fn what_is_made_by_rest_is_there_by_kubectl_and_works() {
     let body =
         json!({"name": "Ada", "email": "ada@example.com", "password": "correct horse battery", "org_name": "Ada"});
     let opened = visitor.ok(Method::POST, "/v1/signup", body).await;
-    let rest = visitor.as_bearer(opened["token"].as_str().unwrap());
+    let rest = visitor.bearing(opened["token"].as_str().unwrap());
     let environments = format!("/v1/organizations/{}/environments", opened["org"]["id"].as_str().unwrap());
     let made = rest.ok(Method::POST, &environments, json!({"name": "Dev", "slug": "dev"})).await;
     let name = format!("{}-dev", opened["org"]["slug"].as_str().unwrap());

@@ -20,7 +20,7 @@ async fn who_is_billed_owns_the_organization_by_the_token_in_its_secret() {
     let token = entry(&tenant.world, name, "token").await;
     let accept = json!({"token": token, "password": "correct horse battery", "name": "Olga"});
     let opened = visitor.ok(Method::POST, "/v1/auth/accept-invitation", accept).await;
-    let owner = visitor.as_bearer(opened["token"].as_str().unwrap());
+    let owner = visitor.bearing(opened["token"].as_str().unwrap());
     let me = owner.ok(Method::GET, "/v1/auth/me", Value::Null).await;
     assert_eq!(me["role"], "owner", "{me}");
     let environments = format!("/v1/organizations/{}/environments", me["org_id"].as_str().unwrap());
