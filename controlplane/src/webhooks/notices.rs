@@ -126,6 +126,8 @@ pub async fn replay(cx: Call) -> Result<Accepted<Replay>> {
     let failed: Vec<DeliveryId> =
         found.into_iter().filter(|(_, status)| status.as_ref().is_some_and(moves)).map(|(id, _)| id).collect();
     if failed.is_empty() {
+        // before the answer: a delivery that is still locked would be passed over when it is due
+        tx.rollback().await?;
         return Err(Error::conflict("not_failed", "no delivery of this event has failed: there is nothing to replay"));
     }
     for delivery_id in &failed {
