@@ -1,8 +1,8 @@
 //! Which requests the operator makes, as a table: the chart's roles are generated from it.
 //!
-//! Least privilege means two things here. A verb that is not in the table is refused by the API
-//! server, because the operator runs under these roles in every test; a verb in the table that no
-//! test sees is unused, and the test that reads the client's counters fails. There is no wildcard.
+//! A verb that is not in the table is refused by the API server, because the operator runs under
+//! these roles in every test. There is no wildcard. That every verb is needed is not proven: no test
+//! looks for unused ones.
 //!
 //! A server-side apply is the verb `patch`, and `create` as well when the object is not there yet.
 
