@@ -3,6 +3,7 @@
 use std::time::{Duration, Instant};
 
 use futures::StreamExt;
+use k8s_openapi::api::core::v1::Pod;
 use kube::Api;
 use kube::api::{DynamicObject, ListParams, PostParams};
 use kube::core::{ApiResource, GroupVersionKind};
@@ -60,8 +61,7 @@ pub async fn make(bench: &Bench, sample: &str, tenants: &[(String, String)]) -> 
                     let text = text.replace(&format!("\"{organization}\""), &format!("\"{to}\""));
                     let text = text.replace(&format!("\"{slug}\""), &format!("\"{as_slug}\""));
                     let object: DynamicObject = serde_json::from_str(&text).unwrap();
-                    let api: Api<DynamicObject> =
-                        Api::namespaced_with(world.client.clone(), &world.namespace, kind);
+                    let api: Api<DynamicObject> = Api::namespaced_with(world.client.clone(), &world.namespace, kind);
                     api.create(&PostParams::default(), &object).await.unwrap();
                 }
             }
@@ -70,6 +70,7 @@ pub async fn make(bench: &Bench, sample: &str, tenants: &[(String, String)]) -> 
     let took = start.elapsed();
     row("a bare client with 32 workers, the same objects", format!("{:.1} s", took.as_secs_f64()));
     row("objects of one environment, itself included", templates.len().to_string());
-    crate::quiet::pods(&world, tenants.len()).await;
+    // the controllers have made what follows
+    crate::quiet::there::<Pod>(&world, tenants.len()).await;
     took
 }

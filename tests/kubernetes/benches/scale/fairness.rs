@@ -25,7 +25,8 @@ async fn changes(bench: &Bench, tenants: &[(String, String)], round: u8) -> Vec<
         bench.merge::<Environment>(&name, json!({"spec": {"network": {"allowedCidrs": [range]}}})).await;
         let start = Instant::now();
         let done = loop {
-            let written = bench.asked(&audit).into_iter().find(|it| it.resource == "networkpolicies" && it.name == name);
+            let written =
+                bench.asked(&audit).into_iter().find(|it| it.resource == "networkpolicies" && it.name == name);
             if let Some(written) = written {
                 break written;
             }

@@ -1,31 +1,38 @@
 //! When everything has been done: what it cost, and what it goes on costing.
 
 use std::collections::BTreeMap;
+use std::fmt::Debug;
 use std::time::Duration;
 
 use jiff::Timestamp;
-use k8s_openapi::api::core::v1::Pod;
+use k8s_openapi::NamespaceResourceScope;
+use kube::Resource;
 use kube::api::ListParams;
 use kubernetes::World;
 use kubernetes::audit::{Audit, Request};
 use kubernetes::bench::Bench;
 use kubernetes::process::Process;
+use serde::de::DeserializeOwned;
 
 use crate::figures::{milliseconds, quantile, row};
 
 /// Longer than a wait between two looks at something that waits.
 const STILL: Duration = Duration::from_secs(8);
 
-/// Until the controllers have made a pod for each Deployment.
-pub async fn pods(world: &World, count: usize) {
+/// Until there are so many in the namespace.
+pub async fn there<K>(world: &World, count: usize)
+where
+    K: Resource<Scope = NamespaceResourceScope, DynamicType = ()> + Clone + Debug + DeserializeOwned,
+{
+    // one object, and how many more there are: the server does not look at them
     let few = ListParams::default().limit(1);
     loop {
-        let page = world.api::<Pod>().list_metadata(&few).await.unwrap();
+        let page = world.api::<K>().list_metadata(&few).await.unwrap();
         let rest = page.metadata.remaining_item_count.unwrap_or_default();
         if page.items.len() + usize::try_from(rest).unwrap() >= count {
             return;
         }
-        tokio::time::sleep(Duration::from_secs(1)).await;
+        tokio::time::sleep(Duration::from_millis(100)).await;
     }
 }
 
@@ -63,7 +70,7 @@ pub fn latency(bench: &Bench, audit: &Audit, tenants: &[(String, String)]) {
 
 pub fn requests(bench: &Bench, audit: &Audit, environments: usize) {
     let asked = bench.asked(audit);
-    let mut counts: BTreeMap<(&str, &str), usize> = BTreeMap::new();
+    let mut counts: BTreeMap<(&str, &str, u16), usize> = BTreeMap::new();
     let (mut events, mut writes, mut reads) = (0, 0, 0);
     for request in &asked {
         match (request.resource.as_str(), request.is_write()) {
@@ -72,13 +79,15 @@ pub fn requests(bench: &Bench, audit: &Audit, environments: usize) {
             (_, false) if request.verb != "watch" => reads += 1,
             _ => {}
         }
-        *counts.entry((&request.verb, &request.resource)).or_default() += 1;
+        *counts.entry((&request.verb, &request.resource, request.code)).or_default() += 1;
     }
     #[expect(clippy::cast_precision_loss, reason = "a few thousand")]
     let each = |count: i32| f64::from(count) / environments as f64;
     row("writes for each, and reads", format!("{:.2} and {:.2}", each(writes), each(reads)));
     row("Events for each", format!("{:.2}", each(events)));
-    let all: Vec<String> = counts.iter().map(|((verb, resource), count)| format!("{verb} {resource} {count}")).collect();
+    let told =
+        |((verb, resource, code), count): (&(&str, &str, u16), &usize)| format!("{verb} {resource} {code}: {count}");
+    let all: Vec<String> = counts.iter().map(told).collect();
     row("all requests", all.join(", "));
 }
 
