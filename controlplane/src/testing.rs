@@ -115,6 +115,15 @@ impl TestApp {
         self.clock.advance(by);
     }
 
+    /// Until no request holds a connection. One that was refused lets go of its rows when its
+    /// connection is given back, which is after its answer; what skips locked rows would miss them.
+    pub async fn settled(&self) {
+        let pool = self.app.pool();
+        while pool.num_idle() < usize::try_from(pool.size()).unwrap() {
+            tokio::task::yield_now().await;
+        }
+    }
+
     /// One request, without a socket.
     pub async fn send(&self, mut request: Request<Body>) -> Answer {
         if request.extensions().get::<ConnectInfo<SocketAddr>>().is_none() {

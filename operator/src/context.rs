@@ -67,6 +67,9 @@ impl Context {
     pub fn measure(&self) {
         let (waiting, oldest) = self.queue.overdue();
         self.metrics.queue("all", waiting, oldest);
+        for kind in ["Organization", "Environment", "ApiKey"] {
+            self.metrics.unreadable(kind, self.stores.misfits.count(kind));
+        }
         let environments = self.stores.environments.values();
         let count = |phase| {
             let has = |it: &&Arc<crds::Environment>| it.status.as_ref().and_then(|status| status.phase) == Some(phase);

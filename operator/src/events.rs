@@ -10,6 +10,7 @@ use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
 use crate::metrics::Metrics;
+use crate::stores::Misfit;
 
 const WAITING_MAX: usize = 256;
 /// Kubernetes refuses longer ones.
@@ -45,6 +46,13 @@ impl Events {
         if self.sender.try_send((event, about)).is_err() {
             self.metrics.event_dropped();
         }
+    }
+
+    /// An object that cannot be read is left alone, and whoever wrote it should know.
+    pub fn misfit(&self, misfit: Misfit) {
+        let Misfit { about, error } = misfit;
+        tracing::error!(kind = ?about.kind, name = ?about.name, %error, "an object does not fit its type: left alone");
+        self.say(about, true, "Unreadable", "Read", &format!("left alone, for it does not fit its type: {error}"));
     }
 }
 

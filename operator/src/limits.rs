@@ -27,6 +27,8 @@ use crate::metrics::Metrics;
 /// How much the operator may ask for.
 #[derive(Debug, Clone, Copy)]
 pub struct Budget {
+    /// Enough for the rate at 80 ms an answer. More only wait in the server: it gives Services their
+    /// addresses one after the other, and 64 of them do not get an answer in time.
     pub at_once: usize,
     pub rate: Rate,
     /// Until the answer begins; a watch answers at once and then goes on.
@@ -39,7 +41,7 @@ pub struct Budget {
 impl Default for Budget {
     fn default() -> Self {
         Self {
-            at_once: 64,
+            at_once: 16,
             rate: Rate { per_second: 200.0, burst: 200.0, per_second_failing: 8.0 },
             read: Duration::from_secs(30),
             change: Duration::from_secs(5),

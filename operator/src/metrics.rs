@@ -58,6 +58,7 @@ pub struct Metrics {
     oldest: Family<KindLabel, Gauge<f64, std::sync::atomic::AtomicU64>>,
     watches: Family<KindLabel, Counter>,
     events_dropped: Counter,
+    unreadable: Family<KindLabel, Gauge>,
     leads: Gauge,
     phases: Family<PhaseLabel, Gauge>,
     lag: Gauge<f64, std::sync::atomic::AtomicU64>,
@@ -84,6 +85,7 @@ impl Metrics {
             oldest: Family::default(),
             watches: Family::default(),
             events_dropped: Counter::default(),
+            unreadable: Family::default(),
             leads: Gauge::default(),
             phases: Family::default(),
             lag: Gauge::default(),
@@ -101,6 +103,7 @@ impl Metrics {
         registry.register("queue_oldest_seconds", "How long the oldest of them has waited", self.oldest.clone());
         registry.register("watch_restarts", "Watches that had to list again", self.watches.clone());
         registry.register("events_dropped", "Events not written because too many waited", self.events_dropped.clone());
+        registry.register("unreadable_objects", "Objects that do not fit their type", self.unreadable.clone());
         registry.register("leader", "1: this operator acts; 0: it stands by", self.leads.clone());
         registry.register("environment_phase", "Environments by phase", self.phases.clone());
         registry.register(
@@ -148,6 +151,11 @@ impl Metrics {
 
     pub fn event_dropped(&self) {
         self.events_dropped.inc();
+    }
+
+    pub fn unreadable(&self, kind: &str, count: usize) {
+        let label = KindLabel { kind: kind.to_owned() };
+        self.unreadable.get_or_create(&label).set(i64::try_from(count).unwrap_or(i64::MAX));
     }
 
     pub fn leads(&self, leads: bool) {

@@ -31,6 +31,8 @@ struct Observed {
     has_authority: bool,
     /// Why the owner's invitation is not settled; absent: it is.
     uninvited: Option<(Reason, String)>,
+    /// An older Organization of another namespace has the same slug.
+    slug_taken: bool,
     now: Timestamp,
 }
 
@@ -50,7 +52,12 @@ fn plan(observed: &Observed) -> Plan {
     let old = organization.status.clone().unwrap_or_default();
     let generation = organization.metadata.generation.unwrap_or_default();
     let conditions = Conditions::new(&old.conditions, generation, observed.now)
-        .flag(ConditionType::SpecValid, true, Reason::AsSpecified, "")
+        .flag(
+            ConditionType::SpecValid,
+            !observed.slug_taken,
+            if observed.slug_taken { Reason::Invalid } else { Reason::AsSpecified },
+            if observed.slug_taken { SLUG_TAKEN } else { "" },
+        )
         .flag(ConditionType::CertificateReady, observed.has_authority, certificate(observed.has_authority), "");
     let conditions = match &observed.uninvited {
         None => conditions.flag(ConditionType::CredentialsSynced, true, Reason::AsSpecified, ""),
@@ -68,6 +75,8 @@ fn plan(observed: &Observed) -> Plan {
         conditions.flag(ConditionType::Ready, false, Reason::Decommissioning, &message)
     } else if suspended {
         conditions.flag(ConditionType::Ready, false, Reason::SuspendedBySpec, "every environment is switched off")
+    } else if observed.slug_taken {
+        conditions.flag(ConditionType::Ready, false, Reason::Invalid, SLUG_TAKEN)
     } else {
         let ready = observed.has_authority;
         conditions.flag(ConditionType::Ready, ready, certificate(ready), "")
@@ -76,7 +85,7 @@ fn plan(observed: &Observed) -> Plan {
         OrganizationPhase::Cancelled
     } else if suspended {
         OrganizationPhase::Suspended
-    } else if observed.has_authority {
+    } else if observed.has_authority && !observed.slug_taken {
         OrganizationPhase::Active
     } else {
         OrganizationPhase::Provisioning
@@ -88,6 +97,19 @@ fn plan(observed: &Observed) -> Plan {
         conditions: conditions.done(),
     };
     Plan { finalizer, status }
+}
+
+/// Whose the other is, is nobody's business.
+const SLUG_TAKEN: &str =
+    "the slug is taken by an older Organization in another namespace; delete this one and choose another slug";
+
+/// Slugs are of the whole platform, names of a namespace: of several the oldest has it.
+fn slug_taken(context: &Context, organization: &Organization) -> bool {
+    let age = |it: &Organization| (it.metadata.creation_timestamp.as_ref().map(|time| time.0), it.uid());
+    let others = context.stores.organizations.values();
+    others.iter().any(|other| {
+        other.spec.slug == organization.spec.slug && other.uid() != organization.uid() && age(other) < age(organization)
+    })
 }
 
 fn certificate(ready: bool) -> Reason {
@@ -130,6 +152,7 @@ pub async fn reconcile(context: &Context, place: &Place) -> Result<Option<Durati
         environments: context.stores.environments.group(place).len(),
         has_authority: authority.is_ok(),
         uninvited: uninvited(&organization),
+        slug_taken: slug_taken(context, &organization),
         now,
         organization,
     };
@@ -230,7 +253,14 @@ mod tests {
         .unwrap();
         change(&mut organization);
         let now = "2026-01-01T00:00:00Z".parse().unwrap();
-        Observed { organization: Arc::new(organization), environments, has_authority: true, uninvited: None, now }
+        Observed {
+            organization: Arc::new(organization),
+            environments,
+            has_authority: true,
+            uninvited: None,
+            slug_taken: false,
+            now,
+        }
     }
 
     fn deleted(organization: &mut Organization) {
@@ -244,11 +274,21 @@ mod tests {
             (observed(|_| {}, 0), OrganizationPhase::Active),
             (observed(|it| it.spec.suspended = true, 2), OrganizationPhase::Suspended),
             (Observed { has_authority: false, ..observed(|_| {}, 0) }, OrganizationPhase::Provisioning),
+            (Observed { slug_taken: true, ..observed(|_| {}, 0) }, OrganizationPhase::Provisioning),
             (observed(deleted, 1), OrganizationPhase::Cancelled),
         ] {
             let status = plan(&it).status;
             assert_eq!((status.phase, status.org_id.as_deref()), (Some(phase), Some("u")));
             assert!(status.conditions.iter().all(|condition| condition.observed_generation == 3));
+        }
+    }
+
+    #[test]
+    fn the_second_of_a_slug_is_told_so() {
+        let status = plan(&Observed { slug_taken: true, ..observed(|_| {}, 0) }).status;
+        for type_ in [ConditionType::SpecValid, ConditionType::Ready] {
+            let said = status.conditions.iter().find(|it| it.type_ == type_).unwrap();
+            assert_eq!((said.status, said.reason), (crds::ConditionStatus::False, Reason::Invalid));
         }
     }
 

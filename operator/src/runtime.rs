@@ -33,6 +33,10 @@ use crate::{Error, api_key, organization, release};
 /// A stop does not wait longer than this for what is being written.
 const STOP: Duration = Duration::from_secs(20);
 
+/// What the API server refuses for what it is, it refuses again: a change wakes the object, and this
+/// is only in case that something else was the reason.
+const INVALID: Duration = Duration::from_secs(30);
+
 #[derive(Debug, thiserror::Error)]
 pub enum StartError {
     #[error("no client of the API server: {0}")]
@@ -168,6 +172,7 @@ fn watches(
         queue: Arc::clone(&context.queue),
         synced: Arc::clone(synced),
         metrics: context.metrics.clone(),
+        events: context.events.clone(),
         entropy: context.entropy.clone(),
         tracker: tracker.clone(),
         stop: stop.clone(),
@@ -184,6 +189,10 @@ async fn announce(context: Arc<Context>, synced: Arc<Synced>, mut fence: Fence, 
             tokio::select! {
                 () = stop.cancelled() => return,
                 () = synced.wait() => {}
+            }
+            // a standby may say nothing: what it found is said now
+            for misfit in context.stores.misfits.all() {
+                context.events.misfit(misfit);
             }
             for item in context.stores.everything() {
                 context.queue.wake(item, Priority::Normal);
@@ -245,9 +254,12 @@ impl Worker {
             Class::Waiting => ("waiting", Some((WAITING, Priority::Normal))),
             class => {
                 let wait = self.context.failures.failed(item, &self.context.entropy);
-                tracing::warn!(?item, %error, ?wait, "could not be reconciled");
-                let outcome = if class == Class::Invalid { "invalid" } else { "failed" };
-                (outcome, Some((wait, Priority::Normal)))
+                tracing::warn!(?item, %error, ?class, "could not be reconciled");
+                // what has failed stands behind what has not: one organization's troubles are its own
+                match class {
+                    Class::Invalid => ("invalid", Some((wait.max(INVALID), Priority::Background))),
+                    _ => ("failed", Some((wait, Priority::Background))),
+                }
             }
         }
     }

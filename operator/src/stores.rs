@@ -6,6 +6,7 @@
 
 mod guard;
 mod index;
+mod misfit;
 pub(crate) mod read;
 mod wake;
 mod watch;
@@ -18,6 +19,7 @@ use kube::ResourceExt;
 
 pub use guard::Guarded;
 pub use index::{Entry, Index};
+pub use misfit::{Misfit, Misfits};
 pub use read::{KEY_TEXT, KnownSecret, SecretOf, label};
 pub use watch::{Synced, Watches};
 
@@ -82,6 +84,7 @@ pub struct Stores {
     pub storage_classes: Index<String, bool>,
     /// Of the kinds that a cluster may lack, those that it serves.
     pub served: Mutex<BTreeSet<Kind>>,
+    pub misfits: Misfits,
 }
 
 /// What is going away, or is told to, comes before what is wanted to come up.

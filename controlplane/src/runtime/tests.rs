@@ -50,6 +50,7 @@ impl Runtime {
     }
 
     pub async fn sweep(&self) {
+        self.app.settled().await;
         sweeper::sweep(&self.app.app).await.unwrap();
     }
 

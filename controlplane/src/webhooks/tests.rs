@@ -34,6 +34,7 @@ async fn listed(world: &World) -> Value {
 }
 
 async fn due(world: &World) -> usize {
+    world.app.settled().await;
     run_due(&world.app.app).await.unwrap()
 }
 

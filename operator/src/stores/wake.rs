@@ -46,6 +46,11 @@ pub fn organization(stores: &Stores, change: &Change<'_, Place, Arc<Organization
     if change.old.map(matters) != change.new.map(matters) {
         woken.extend(all(stores.environments_of(&entry.key), priority(false, suspended)));
     }
+    if change.new.is_none() {
+        // there may be another that has waited for its slug
+        let others = stores.organizations.values().into_iter().filter(|it| it.spec.slug == entry.value.spec.slug);
+        woken.extend(all(others.map(|it| Item::Organization(Place::of(it.as_ref()))).collect(), Priority::Normal));
+    }
     woken
 }
 

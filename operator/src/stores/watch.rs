@@ -27,6 +27,7 @@ use super::read::{self, Owned, label};
 use super::{Entry, Guarded, Index, Item, Place, Stores, environment_of, organization_of, wake};
 use crate::backoff;
 use crate::environment::child::Kind;
+use crate::events::Events;
 use crate::metrics::Metrics;
 use crate::queue::Queue;
 
@@ -88,6 +89,7 @@ pub struct Watches {
     pub queue: Arc<Queue<Item>>,
     pub synced: Arc<Synced>,
     pub metrics: Metrics,
+    pub events: Events,
     pub entropy: Entropy,
     pub tracker: TaskTracker,
     pub stop: CancellationToken,
@@ -182,18 +184,25 @@ impl Watches {
     ) where
         O: Resource<DynamicType = ()> + Clone + DeserializeOwned + Debug + Send + Sync + 'static,
     {
-        let read = move |guarded: Guarded<O>| match guarded.read {
-            Ok(mut object) => {
-                object.meta_mut().managed_fields = None;
-                let resource_version = object.meta().resource_version.clone().unwrap_or_default();
-                let (key, group) = (Place::of(&object), group(&object));
-                Some(Entry { key, group, resource_version, value: Arc::new(object) })
-            }
-            Err(error) => {
-                let name = guarded.metadata.name;
-                tracing::error!(kind = %O::kind(&()), ?name, %error, "an object does not fit its type: left alone");
-                None
-            }
+        let (stores, events) = (Arc::clone(&self.stores), self.events.clone());
+        let read = move |sight: Sight<Guarded<O>>| {
+            let object = match sight {
+                Sight::There(object) => {
+                    if let Some(misfit) = stores.misfits.saw(&object) {
+                        events.misfit(misfit);
+                    }
+                    object
+                }
+                Sight::Gone(object) => {
+                    stores.misfits.gone(&object);
+                    object
+                }
+            };
+            let mut object = object.read.ok()?;
+            object.meta_mut().managed_fields = None;
+            let resource_version = object.meta().resource_version.clone().unwrap_or_default();
+            let (key, group) = (Place::of(&object), group(&object));
+            Some(Entry { key, group, resource_version, value: Arc::new(object) })
         };
         self.spawn(scope, api, watcher::Config::default(), index, Scope::holds, read, wake);
     }
@@ -206,7 +215,8 @@ impl Watches {
         for scope in self.scopes(&O::KIND.to_string(), None) {
             let api = self.api::<O>(&scope);
             let holds = |scope: &Scope, key: &(Kind, Place)| key.0 == O::KIND && scope.holds(&key.1);
-            self.spawn(scope, api, ours(), |it| &it.children, holds, |it: O| Some(it.read()), wake::belonging);
+            let read = |sight: Sight<O>| Some(sight.object().read());
+            self.spawn(scope, api, ours(), |it| &it.children, holds, read, wake::belonging);
         }
     }
 
@@ -218,7 +228,7 @@ impl Watches {
                 None => Api::all_with(self.client.clone(), &resource),
             };
             let holds = move |scope: &Scope, key: &(Kind, Place)| key.0 == kind && scope.holds(&key.1);
-            let read = move |object| read::foreign(kind, object);
+            let read = move |sight: Sight<DynamicObject>| read::foreign(kind, sight.object());
             self.spawn(scope, api, ours(), |it| &it.children, holds, read, wake::belonging);
         }
     }
@@ -236,7 +246,7 @@ impl Watches {
         }
         for scope in scopes {
             let api = self.api::<Secret>(&scope);
-            let read = |object| Some(read::secret(object));
+            let read = |sight: Sight<Secret>| Some(read::secret(sight.object()));
             self.spawn(scope, api, ours(), |it| &it.secrets, Scope::holds, read, wake::secret);
         }
     }
@@ -244,7 +254,7 @@ impl Watches {
     fn pods(&self) {
         for scope in self.scopes("Pod", None) {
             let api = self.api::<Pod>(&scope);
-            let read = |object| Some(read::pod(object));
+            let read = |sight: Sight<Pod>| Some(read::pod(sight.object()));
             self.spawn(scope, api, ours(), |it| &it.pods, Scope::holds, read, wake::belonging);
         }
     }
@@ -252,7 +262,7 @@ impl Watches {
     fn storage_classes(&self) {
         let scope = Scope { name: "StorageClass".to_owned(), namespace: None, optional: true, kind: None };
         let api: Api<StorageClass> = Api::all(self.client.clone());
-        let read = |object: StorageClass| Some(read::storage_class(&object));
+        let read = |sight: Sight<StorageClass>| Some(read::storage_class(&sight.object()));
         let config = watcher::Config::default();
         self.spawn(scope, api, config, |it| &it.storage_classes, |_, _: &String| true, read, |_, _| Vec::new());
     }
@@ -265,7 +275,7 @@ impl Watches {
         config: watcher::Config,
         index: fn(&Stores) -> &Index<K, V>,
         holds: impl Fn(&Scope, &K) -> bool + Send + 'static,
-        read: impl Fn(O) -> Option<Entry<K, V>> + Send + 'static,
+        read: impl Fn(Sight<O>) -> Option<Entry<K, V>> + Send + 'static,
         wake: wake::Wake<K, V>,
     ) where
         O: Resource + Clone + DeserializeOwned + Debug + Send + 'static,
@@ -275,15 +285,29 @@ impl Watches {
     {
         self.synced.expect(&scope.name);
         let this = self.clone();
-        let key = move |object: O| read(object);
         self.tracker.spawn(async move {
             let stop = this.stop.clone();
             let follow = Follow { watches: this, scope, index, wake, listed: BTreeSet::new(), failures: 0 };
             tokio::select! {
                 () = stop.cancelled() => {}
-                () = follow.run(api, config, key, holds) => {}
+                () = follow.run(api, config, read, holds) => {}
             }
         });
+    }
+}
+
+/// What a watch says of an object.
+enum Sight<O> {
+    There(O),
+    /// As it was last.
+    Gone(O),
+}
+
+impl<O> Sight<O> {
+    fn object(self) -> O {
+        match self {
+            Self::There(object) | Self::Gone(object) => object,
+        }
     }
 }
 
@@ -303,7 +327,7 @@ impl<K: Clone + Eq + Ord + Hash, V: Clone> Follow<K, V> {
         mut self,
         api: Api<O>,
         config: watcher::Config,
-        read: impl Fn(O) -> Option<Entry<K, V>>,
+        read: impl Fn(Sight<O>) -> Option<Entry<K, V>>,
         holds: impl Fn(&Scope, &K) -> bool,
     ) where
         O: Resource + Clone + DeserializeOwned + Debug + Send + 'static,
@@ -314,7 +338,7 @@ impl<K: Clone + Eq + Ord + Hash, V: Clone> Follow<K, V> {
             match event {
                 Ok(watcher::Event::Init) => self.listed.clear(),
                 Ok(watcher::Event::InitApply(object)) => {
-                    if let Some(entry) = read(object) {
+                    if let Some(entry) = read(Sight::There(object)) {
                         self.listed.insert(entry.key.clone());
                         self.put(&entry);
                     }
@@ -325,12 +349,12 @@ impl<K: Clone + Eq + Ord + Hash, V: Clone> Follow<K, V> {
                 }
                 Ok(watcher::Event::Apply(object)) => {
                     self.failures = 0;
-                    if let Some(entry) = read(object) {
+                    if let Some(entry) = read(Sight::There(object)) {
                         self.put(&entry);
                     }
                 }
                 Ok(watcher::Event::Delete(object)) => {
-                    if let Some(entry) = read(object) {
+                    if let Some(entry) = read(Sight::Gone(object)) {
                         let old = self.index().remove(&entry.key);
                         self.woken(&wake::Change { old: old.as_ref(), new: None });
                     }

@@ -28,11 +28,15 @@ use crate::{World, until, wait, world};
 pub const ACCOUNT: &str = "operator";
 const RBAC: &str = "rbac.authorization.k8s.io/v1";
 /// Short, so that a crash is got over soon.
-pub const LEASE_SECS: &str = "3";
+pub const LEASE_SECS: u64 = 3;
 
 pub struct Bench {
     pub world: World,
     kube: kube::Config,
+    /// Of [`ACCOUNT`].
+    pub token: String,
+    /// Of the operators that are started. A short one gives a busy server little time to answer.
+    pub lease_secs: u64,
     cluster_role: String,
 }
 
@@ -40,9 +44,10 @@ impl Bench {
     pub async fn new(purpose: &str) -> Self {
         let world = World::new(purpose).await;
         let cluster_role = format!("{}-operator", world.namespace);
-        let mut bench = Self { kube: admin().await, world, cluster_role };
+        let mut bench = Self { kube: admin().await, world, token: String::new(), lease_secs: LEASE_SECS, cluster_role };
         bench.roles().await;
-        let token = Some(bench.account(ACCOUNT).await.into());
+        bench.token = bench.account(ACCOUNT).await;
+        let token = Some(bench.token.clone().into());
         bench.kube.auth_info = kube::config::AuthInfo { token, ..kube::config::AuthInfo::default() };
         bench
     }
@@ -83,10 +88,10 @@ impl Bench {
         let role = reference("ClusterRole", &self.cluster_role);
         let binding: ClusterRoleBinding = typed(json!({"metadata": metadata, "roleRef": role, "subjects": subjects}));
         Api::all(self.world.client.clone()).create(&PostParams::default(), &binding).await.unwrap();
-        self.token(name).await
+        self.token_of(name).await
     }
 
-    async fn token(&self, account: &str) -> String {
+    async fn token_of(&self, account: &str) -> String {
         let request = json!({
             "apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest", "spec": {"audiences": [], "expirationSeconds": 7200},
         });
@@ -116,12 +121,13 @@ impl Bench {
     /// How an operator of this bench is started.
     pub fn arguments(&self, pod: &str) -> Vec<String> {
         let namespace = self.world.namespace.as_str();
+        let lease = self.lease_secs.to_string();
         let settings = [
             ("--release-namespace", namespace),
             ("--watch-namespaces", namespace),
             ("--pod-name", pod),
             ("--listen", "127.0.0.1:0"),
-            ("--lease-secs", LEASE_SECS),
+            ("--lease-secs", lease.as_str()),
             ("--dataplane-version", "1.0.0"),
         ];
         settings.into_iter().flat_map(|(name, value)| [name.to_owned(), value.to_owned()]).collect()

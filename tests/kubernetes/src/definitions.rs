@@ -9,15 +9,20 @@ use kube::{
 
 use crate::{until, world::MANAGER};
 
-/// Applies every definition and returns when the cluster serves all; again is the same.
+/// Applies every definition of ours and returns when the cluster serves all; again is the same.
 pub async fn install(client: &Client) {
-    let api: Api<CustomResourceDefinition> = Api::all(client.clone());
     for definition in crds::all() {
-        let name = definition.name_any();
-        api.patch(&name, &PatchParams::apply(MANAGER).force(), &Patch::Apply(&definition)).await.unwrap();
-        until(&api, &name, "established", |definition| {
-            kube::runtime::wait::Condition::matches_object(&is_crd_established(), Some(definition))
-        })
-        .await;
+        define(client, &definition).await;
     }
+}
+
+/// Applies one, and returns when the cluster serves it.
+pub async fn define(client: &Client, definition: &CustomResourceDefinition) {
+    let api: Api<CustomResourceDefinition> = Api::all(client.clone());
+    let name = definition.name_any();
+    api.patch(&name, &PatchParams::apply(MANAGER).force(), &Patch::Apply(definition)).await.unwrap();
+    until(&api, &name, "established", |definition| {
+        kube::runtime::wait::Condition::matches_object(&is_crd_established(), Some(definition))
+    })
+    .await;
 }

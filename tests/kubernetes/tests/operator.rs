@@ -8,3 +8,4 @@ mod leader;
 mod life;
 mod outage;
 mod quiet;
+mod rights;

@@ -1,4 +1,4 @@
-//! An API server that is away, behind a proxy that can cut every connection.
+//! An API server that is away, behind a proxy that cuts every connection or lets none get through.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -8,6 +8,7 @@ use std::time::Duration;
 use k8s_openapi::api::core::v1::ConfigMap;
 use kube::ResourceExt;
 use kube::api::DeleteParams;
+use kubernetes::process::Process;
 use kubernetes::until;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::watch;
@@ -16,10 +17,19 @@ use tokio_util::task::TaskTracker;
 
 use super::bench::{Bench, HasAddress, eventually};
 
-/// Passes connections on while it is open; shut, it cuts all of them and accepts none for long.
+/// What becomes of connections.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Way {
+    Open,
+    /// Ended at once, old and new.
+    Cut,
+    /// Accepted, and then nothing: neither an answer nor an end.
+    Silent,
+}
+
 struct Proxy {
     address: SocketAddr,
-    open: watch::Sender<bool>,
+    way: watch::Sender<Way>,
     tried: Arc<AtomicUsize>,
 }
 
@@ -33,7 +43,7 @@ impl Proxy {
     async fn to(upstream: String) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
-        let (open, seen) = watch::channel(true);
+        let (way, seen) = watch::channel(Way::Open);
         let tried = Arc::new(AtomicUsize::new(0));
         let count = Arc::clone(&tried);
         let tasks = TaskTracker::new();
@@ -44,42 +54,88 @@ impl Proxy {
                 connections.spawn(pass(inbound, upstream.clone(), seen.clone()));
             }
         });
-        Self { address, open, tried }
+        Self { address, way, tried }
     }
 }
 
-async fn pass(mut inbound: TcpStream, upstream: String, mut open: watch::Receiver<bool>) {
-    if !*open.borrow() {
-        return;
+async fn pass(mut inbound: TcpStream, upstream: String, mut way: watch::Receiver<Way>) {
+    let began = *way.borrow();
+    match began {
+        Way::Cut => return,
+        Way::Silent => {
+            let _ = way.wait_for(|way| *way != Way::Silent).await;
+            return;
+        }
+        Way::Open => {}
     }
     let Ok(mut outbound) = TcpStream::connect(upstream).await else { return };
     tokio::select! {
         _ = tokio::io::copy_bidirectional(&mut inbound, &mut outbound) => {}
-        _ = open.wait_for(|open| !open) => {}
+        _ = way.wait_for(|way| *way != Way::Open) => {}
     }
 }
 
-#[tokio::test(flavor = "multi_thread")]
-async fn an_outage_is_waited_out_without_a_storm_and_then_all_is_set_right() {
-    let mut bench = Bench::new("outage").await;
+/// What a process holds.
+#[derive(Debug, Clone, Copy)]
+struct Held {
+    descriptors: usize,
+    memory: u64,
+}
+
+impl Held {
+    fn by(operator: &Process) -> Self {
+        Self { descriptors: operator.descriptors(), memory: operator.memory() }
+    }
+
+    /// Not a tenth more than before.
+    fn is_flat(self, before: Self) -> bool {
+        self.descriptors * 10 <= before.descriptors * 11 && self.memory * 10 <= before.memory * 11
+    }
+}
+
+/// "fds and RSS flat (±10 %), recover all in ≤ 10 s after return, retry rate ≤ 10/s", in seconds
+/// instead of minutes: longer than the lease, so that leadership is lost as well.
+async fn outage(purpose: &str, how: Way) {
+    const LONG: Duration = Duration::from_secs(10);
+    let mut bench = Bench::new(purpose).await;
     let proxy = bench.through(Proxy::to).await;
-    let operator = bench.operator("one").await;
+    let operator = Process::start(&bench, "one", &bench.token, &[]).await;
     let name = bench.tenant("acme", "prod").await;
     bench.settled(&name).await;
-    let uid = bench.world.api::<ConfigMap>().get("acme-prod-config").await.unwrap().uid();
+    let maps = bench.world.api::<ConfigMap>();
+    let uid = maps.get("acme-prod-config").await.unwrap().uid();
+    let before = Held::by(&operator);
 
-    proxy.open.send(false).unwrap();
-    let (before, start) = (proxy.tried.load(Ordering::SeqCst), Instant::now());
-    bench.world.api::<ConfigMap>().delete("acme-prod-config", &DeleteParams::default()).await.unwrap();
-    // longer than the lease, so that leadership is lost as well
-    eventually("the leader has noticed", async || !operator.leads()).await;
-    eventually("some seconds have passed", async || start.elapsed() > Duration::from_secs(10)).await;
-    let tried = u64::try_from(proxy.tried.load(Ordering::SeqCst) - before).unwrap();
+    let (tried, start) = (proxy.tried.load(Ordering::SeqCst), Instant::now());
+    proxy.way.send(how).unwrap();
+    maps.delete("acme-prod-config", &DeleteParams::default()).await.unwrap();
+    eventually("the leader has noticed", async || !operator.leads().await).await;
+    eventually("some seconds have passed without growth", async || {
+        let now = Held::by(&operator);
+        assert!(now.is_flat(before), "{before:?}, and meanwhile {now:?}");
+        start.elapsed() > LONG
+    })
+    .await;
+    let tried = u64::try_from(proxy.tried.load(Ordering::SeqCst) - tried).unwrap();
+    // and ten for the moment in which everything breaks at once
     assert!(tried <= 10 * (start.elapsed().as_secs() + 1), "{tried} attempts in {:?}", start.elapsed());
 
     let back = Instant::now();
-    proxy.open.send(true).unwrap();
-    until(&bench.world.api::<ConfigMap>(), "acme-prod-config", "back", |it: &ConfigMap| it.uid() != uid).await;
-    assert!(back.elapsed() < Duration::from_secs(20), "{:?}", back.elapsed());
+    proxy.way.send(Way::Open).unwrap();
+    until(&maps, "acme-prod-config", "back", |it: &ConfigMap| it.uid() != uid).await;
+    assert!(back.elapsed() < Duration::from_secs(10), "{:?}", back.elapsed());
+    operator.ready().await;
+    let after = Held::by(&operator);
+    assert!(after.is_flat(before), "{before:?}, and afterwards {after:?}");
     operator.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_server_that_refuses_every_connection_is_waited_for_without_a_storm() {
+    outage("refused", Way::Cut).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_server_that_never_answers_is_waited_for_without_a_storm() {
+    outage("silent", Way::Silent).await;
 }
