@@ -103,7 +103,6 @@ pub async fn send(app: &App, asked: &Asked<'_>, path: &str, body: &QueryBody) ->
         let mut conn = app.pool().acquire().await?;
         placement::internal_address(&mut conn, env_id).await?
     };
-    let address = address.ok_or(Error::Unavailable("the environment has no data plane yet"))?;
     let line = app.data_planes()?.line(env_id, &address)?;
     line.breaker.try_pass(app.now()).map_err(|retry_after_s| Error::CircuitOpen { retry_after_s })?;
     let request = request(asked, path, body)?;
