@@ -178,6 +178,7 @@ async fn a_tier_and_a_suspension_are_recorded_and_told_as_a_subscription() {
         (Change::Suspend, "growth", "suspended"),
         (Change::Resume, "growth", "active"),
     ] {
+        world.app.advance(chrono::Duration::seconds(1));
         let standing = change(&world.app.app, "acme", asked).await.unwrap();
         assert_eq!((standing.tier.as_str(), standing.status.as_str()), (tier, status), "{asked:?}");
     }
