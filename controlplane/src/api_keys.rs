@@ -37,8 +37,10 @@ pub fn routes() -> Routes {
     Routes::new()
         .get("/v1/environments/{env_id}/api-keys", Admin, KeyRead, http::list)
         .post("/v1/environments/{env_id}/api-keys", Admin, KeyWrite, http::create)
+        .own_role()
         .secret("key")
         .post("/v1/environments/{env_id}/api-keys/{key_id}/rotate", Admin, KeyWrite, http::rotate)
+        .own_role()
         .secret("new_key")
         .delete("/v1/environments/{env_id}/api-keys/{key_id}", Admin, KeyWrite, http::revoke)
 }

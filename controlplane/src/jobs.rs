@@ -12,7 +12,7 @@ use std::panic::AssertUnwindSafe;
 use std::time::Duration as Wait;
 
 use chrono::Duration;
-use contract::{EnvId, ExportId, KeyId, ShadowSessionId, Timestamp};
+use contract::{EnvId, ExportId, JitRequestId, KeyId, ShadowSessionId, Timestamp};
 use futures::FutureExt;
 use serde::{Deserialize, Serialize};
 use sqlx::PgConnection;
@@ -26,7 +26,7 @@ use crate::environments::placement;
 use crate::events::heads;
 use crate::http::idempotency;
 use crate::runtime::sweeper;
-use crate::{App, Error, Result, billing, shadow_mode, webhooks};
+use crate::{App, Error, Result, billing, jit_access, shadow_mode, webhooks};
 
 /// Waits after the first, second, … failure; after the last one the job has failed.
 const RETRIES: [Duration; 5] =
@@ -65,6 +65,8 @@ pub enum Job {
     ExportAudit { export_id: ExportId },
     /// Stops a shadow session whose hours are over.
     EndShadowSession { session_id: ShadowSessionId },
+    /// Says that an elevation is over.
+    EndElevation { request_id: JitRequestId },
     /// Writes the resource of a key that REST has made, rotated or revoked.
     WriteKey { key_id: KeyId },
 }
@@ -94,6 +96,7 @@ impl Job {
             Self::KeyExpiring { key_id, ends } => expiry::say(app, key_id, *ends).await,
             Self::ExportAudit { export_id } => exports::write(app, export_id).await,
             Self::EndShadowSession { session_id } => shadow_mode::end(app, session_id).await,
+            Self::EndElevation { request_id } => jit_access::say(app, request_id).await,
             Self::WriteKey { key_id } => resource::write(app, key_id).await,
         }
     }

@@ -7,8 +7,7 @@ use contract::{Caller, Scope};
 
 use crate::http::routes::{Route, Routes};
 use crate::{
-    abac_policies, api_keys, audit, authentication, billing, environments, health, organizations, policies, query,
-    runtime, shadow_mode, users, webhooks,
+    abac_policies, api_keys, audit, authentication, billing, environments, health, jit_access, organizations, policies, query, runtime, shadow_mode, users, webhooks,
 };
 
 pub fn routes() -> Routes {
@@ -25,6 +24,7 @@ pub fn routes() -> Routes {
         .and(environments::routes())
         .and(webhooks::routes())
         .and(shadow_mode::routes())
+        .and(jit_access::routes())
         .and(authentication::routes())
         .and(runtime::routes())
 }

@@ -77,6 +77,8 @@ ids! {
     UploadId,
     ReplayId,
     SessionId,
+    /// A request for a role for a while.
+    JitRequestId,
     /// `X-Request-Id`: the caller's own if it is well formed, else ours.
     RequestId,
 }

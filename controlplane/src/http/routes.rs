@@ -25,6 +25,8 @@ pub struct Route {
     pub deprecated: bool,
     /// Not in the specification.
     pub ours: bool,
+    /// A role that was lent for a while does not suffice.
+    pub own_role: bool,
     /// The member of its answer that holds a secret, which no record keeps.
     pub secret: Option<&'static str>,
 }
@@ -74,7 +76,16 @@ impl Routes {
         scope: Option<Scope>,
         handler: MethodRouter<App>,
     ) -> Self {
-        self.rows.push(Route { method, path, access, scope, deprecated: false, ours: false, secret: None });
+        self.rows.push(Route {
+            method,
+            path,
+            access,
+            scope,
+            deprecated: false,
+            ours: false,
+            own_role: false,
+            secret: None,
+        });
         self.handlers.push(handler);
         self
     }
@@ -91,6 +102,14 @@ impl Routes {
     pub fn ours(mut self) -> Self {
         if let Some(row) = self.rows.last_mut() {
             row.ours = true;
+        }
+        self
+    }
+
+    /// The last row's doing outlives an elevation, so that only the caller's own role counts.
+    pub fn own_role(mut self) -> Self {
+        if let Some(row) = self.rows.last_mut() {
+            row.own_role = true;
         }
         self
     }
@@ -128,7 +147,7 @@ impl Routes {
 /// The whole API on one screen: method, path, role, scope, and marks.
 pub fn screen(rows: &[Route]) -> String {
     let mut out = String::new();
-    for Route { method, path, access, scope, deprecated, ours, secret: _ } in rows {
+    for Route { method, path, access, scope, deprecated, ours, own_role: _, secret: _ } in rows {
         let scope = scope.map_or("-", Scope::as_str);
         let mut line = format!("{:<6} {path:<72} {:<7} {scope:<17}", method.as_str(), access.as_str());
         line.push_str(if *deprecated { " deprecated" } else { "" });
