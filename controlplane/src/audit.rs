@@ -9,7 +9,7 @@ mod intake;
 mod store;
 mod view;
 
-use contract::{Access, Scope};
+use contract::{Access, Code, Scope};
 
 pub use intake::store_entries;
 
@@ -19,9 +19,14 @@ pub fn routes() -> Routes {
     const READ: Scope = Scope::AuditRead;
     Routes::new()
         .get("/v1/environments/{env_id}/audit/queries", Access::Auditor, READ, http::queries)
+        .says("Lists the queries that were asked, newest first.")
+        .refuses(&[Code::InvalidDateRange])
         .get("/v1/environments/{env_id}/audit/queries/{query_id}", Access::Auditor, READ, http::query)
+        .says("Reads one query with all that was decided about it.")
         .get("/v1/environments/{env_id}/audit/admin", Access::Auditor, READ, http::admin)
+        .says("Lists the events of the organization's chain, newest first.")
         .get("/v1/environments/{env_id}/audit/admin/verify-chain", Access::Auditor, READ, http::verify_chain)
+        .says("Walks the whole chain; names the first event that does not fit.")
 }
 
 #[cfg(test)]

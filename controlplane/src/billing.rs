@@ -8,7 +8,7 @@ pub use http::{credit, used};
 
 use chrono::{DurationRound, TimeDelta};
 use contract::report::MicroCredits;
-use contract::{Access, EnvId, OrgId, Scope, Timestamp};
+use contract::{Access, Code, EnvId, OrgId, Scope, Timestamp};
 use sqlx::PgConnection;
 
 use crate::http::routes::Routes;
@@ -16,7 +16,10 @@ use crate::{Error, Result};
 
 pub fn routes() -> Routes {
     const READ: Scope = Scope::BillingRead;
-    Routes::new().get("/v1/organizations/{org_id}/billing/usage", Access::Owner, READ, http::usage)
+    Routes::new()
+        .get("/v1/organizations/{org_id}/billing/usage", Access::Owner, READ, http::usage)
+        .says("Sums up queries and credits.")
+        .refuses(&[Code::InvalidDateRange])
 }
 
 /// The hour of a moment: its first moment.

@@ -31,14 +31,19 @@ pub fn routes() -> Routes {
     const CONNECTION: &str = "/v1/organizations/{org_id}/environments/{env_id}/connection-info";
     Routes::new()
         .get(ALL, Member, EnvironmentRead, http::list)
+        .says("Lists the environments.")
         .deprecated()
         .post(ALL, Admin, EnvironmentWrite, http::create)
+        .says("Makes an environment; it is active when its data plane serves.")
         .deprecated()
         .get(ONE, Member, EnvironmentRead, http::get)
+        .says("Reads an environment.")
         .deprecated()
         .put(ONE, Admin, EnvironmentWrite, http::put)
+        .says("Changes what is given of an environment.")
         .deprecated()
         .get(CONNECTION, Member, EnvironmentRead, http::connection_info)
+        .says("Tells how to connect.")
         .deprecated()
 }
 

@@ -8,7 +8,7 @@ use contract::{Caller, Scope};
 use crate::http::routes::{Route, Routes};
 use crate::{
     abac_policies, api_keys, audit, authentication, billing, environments, health, organizations, policies, query,
-    runtime, users, webhooks,
+    reference, runtime, users, webhooks,
 };
 
 pub fn routes() -> Routes {
@@ -26,6 +26,7 @@ pub fn routes() -> Routes {
         .and(webhooks::routes())
         .and(authentication::routes())
         .and(runtime::routes())
+        .and(reference::routes())
 }
 
 /// The rows of every room, without their handlers.

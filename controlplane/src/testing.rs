@@ -1,8 +1,11 @@
 //! A control plane for a test: a database of its own, a clock that the test moves, and the router
 //! called without a socket.
 //!
+//! Every answer is held against the document of the API (`conformance`).
 //! When it is dropped the test fails if an endpoint answered 5xx that was not asked for, or if an
 //! audit chain does not verify.
+
+mod conformance;
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
@@ -130,6 +133,7 @@ impl TestApp {
             let peer = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 40_000);
             request.extensions_mut().insert(ConnectInfo(peer));
         }
+        let (method, path) = (request.method().clone(), request.uri().path().to_owned());
         let response = self.router.clone().oneshot(request).await.unwrap();
         let (parts, body) = response.into_parts();
         let bytes = body.collect().await.unwrap().to_bytes();
@@ -137,6 +141,7 @@ impl TestApp {
             self.seen_5xx.fetch_add(1, Ordering::Relaxed);
         }
         let body = serde_json::from_slice(&bytes).unwrap_or_else(|_| String::from_utf8_lossy(&bytes).into());
+        conformance::conforms(&method, &path, parts.status, &parts.headers, &body);
         Answer { status: parts.status, headers: parts.headers, body }
     }
 
