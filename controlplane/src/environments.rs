@@ -15,7 +15,7 @@ pub mod placement;
 mod seed;
 mod store;
 
-use contract::{Access, Scope};
+use contract::{Access, Code, Scope};
 
 pub use placement::{place, provision, provision_all};
 pub use seed::{Seed, record, seed};
@@ -44,6 +44,7 @@ pub fn routes() -> Routes {
         .deprecated()
         .get(CONNECTION, Member, EnvironmentRead, http::connection_info)
         .says("Tells how to connect.")
+        .refuses(&[Code::Conflict])
         .deprecated()
 }
 

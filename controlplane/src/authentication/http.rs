@@ -362,11 +362,11 @@ async fn list_sessions(call: Call) -> Result<Json<Sessions>> {
 /// RFC 7517, for Ed25519.
 #[derive(Serialize, JsonSchema)]
 #[serde(transparent)]
+#[schemars(inline)]
 struct KeySet(#[schemars(with = "PublishedKeys")] jsonwebtoken::jwk::JwkSet);
 
 #[derive(JsonSchema)]
 #[expect(dead_code, reason = "only its shape is shown")]
-#[schemars(rename = "KeySet")]
 struct PublishedKeys {
     keys: Vec<PublishedKey>,
 }

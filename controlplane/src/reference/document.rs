@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use serde_json::{Map, Value, json};
 
 use super::{answers, naming, operation};
+use crate::http::idempotency;
 use crate::http::routes::Route;
 use crate::http::signature::Shapes;
 
@@ -47,7 +48,28 @@ pub fn document(rows: &[&Route]) -> Value {
         },
     });
     naming::settle(&mut document, shapes, answers::bodies());
+    for row in rows {
+        forget_secret(&mut document, row);
+    }
     document
+}
+
+/// An answer that is given again holds no secret, so its shape does not promise one.
+fn forget_secret(document: &mut Value, row: &Route) {
+    let Some(secret) = row.secret.filter(|_| idempotency::counts(row)) else { return };
+    let operation =
+        document.get("paths").and_then(|paths| paths.get(row.path)?.get(row.method.as_str().to_ascii_lowercase()));
+    let answers = operation.and_then(|operation| operation.get("responses")?.as_object()).into_iter().flatten();
+    let shapes: Vec<String> = answers
+        .filter_map(|(_, answer)| answer.pointer("/content/application~1json/schema/$ref")?.as_str())
+        .map(|reference| reference.trim_start_matches('#').to_owned())
+        .collect();
+    for shape in shapes {
+        let required = document.pointer_mut(&shape).and_then(|shape| shape.get_mut("required")?.as_array_mut());
+        if let Some(required) = required {
+            required.retain(|name| name != secret);
+        }
+    }
 }
 
 /// One handler may stand on several rows; each has an id of its own.

@@ -12,7 +12,7 @@ mod promotion;
 mod store;
 mod validation;
 
-use contract::{Access, Scope, Timestamp};
+use contract::{Access, Code, Scope, Timestamp};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -27,6 +27,7 @@ pub fn routes() -> Routes {
     Routes::new()
         .post(ALL, Developer, Scope::Agent, http::publish)
         .says("Publishes an artifact of a running attempt.")
+        .refuses(&[Code::NotFound])
         .get(ALL, Member, Scope::Agent, http::list)
         .says("Lists artifacts, newest first.")
         .post("/v2/runtime/artifacts/{artifact_id}/promote", Developer, Scope::Agent, promotion::promote)

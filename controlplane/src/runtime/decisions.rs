@@ -3,7 +3,7 @@
 //! "POST /v2/runtime/decisions: `attempt_id`, `model_id`, `routing_reason`, `confidence`,
 //! `fallback_used`, `cost_estimate`; records a decision."
 
-use contract::{Access, OrgId, Scope, Timestamp, ids};
+use contract::{Access, Code, OrgId, Scope, Timestamp, ids};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -19,6 +19,7 @@ pub fn routes() -> Routes {
     Routes::new()
         .post("/v2/runtime/decisions", Access::Developer, Scope::Agent, record)
         .says("Records which model an attempt was given, and why.")
+        .refuses(&[Code::NotFound])
 }
 
 #[derive(Debug, Serialize, JsonSchema)]

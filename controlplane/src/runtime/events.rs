@@ -11,7 +11,7 @@
 mod http;
 mod store;
 
-use contract::{Access, Scope, Timestamp};
+use contract::{Access, Code, Scope, Timestamp};
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::Value;
@@ -25,8 +25,10 @@ pub fn routes() -> Routes {
     Routes::new()
         .post(ALL, Access::Developer, Scope::Agent, http::append)
         .says("Appends an event of a running attempt.")
+        .refuses(&[Code::NotFound])
         .get(ALL, Access::Member, Scope::Agent, http::list)
         .says("Lists the events of a task, in order.")
+        .refuses(&[Code::NotFound])
 }
 
 #[derive(Debug, Clone, Serialize, JsonSchema)]

@@ -4,7 +4,7 @@
 //! `cost_usd`, `latency_ms`; records an invocation." A call that was made is recorded also when
 //! its attempt has ended since: it has cost what it cost.
 
-use contract::{Access, OrgId, Scope, Timestamp, ids};
+use contract::{Access, Code, OrgId, Scope, Timestamp, ids};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use sqlx::PgConnection;
@@ -19,6 +19,7 @@ pub fn routes() -> Routes {
     Routes::new()
         .post("/v2/runtime/invocations", Access::Developer, Scope::Agent, record)
         .says("Records what a call to a model took and cost.")
+        .refuses(&[Code::NotFound])
 }
 
 #[derive(Debug, Serialize, JsonSchema)]
