@@ -18,7 +18,7 @@ pub use period::{PERIOD, reset};
 
 use chrono::{DurationRound, TimeDelta};
 use contract::report::MicroCredits;
-use contract::{Access, EnvId, OrgId, Scope, Timestamp};
+use contract::{Access, Code, EnvId, OrgId, Scope, Timestamp};
 use sqlx::PgConnection;
 
 use crate::http::routes::Routes;
@@ -31,6 +31,10 @@ pub fn routes() -> Routes {
         .get("/v1/organizations/{org_id}/billing/usage", Owner, Scope::BillingRead, http::usage)
         .get(QUOTAS, Owner, Scope::BillingRead, quotas::get)
         .put(QUOTAS, Owner, Scope::BillingWrite, quotas::put)
+    const READ: Scope = Scope::BillingRead;
+        .get("/v1/organizations/{org_id}/billing/usage", Access::Owner, READ, http::usage)
+        .says("Sums up queries and credits.")
+        .refuses(&[Code::InvalidDateRange])
 }
 
 /// The hour of a moment: its first moment.

@@ -17,6 +17,7 @@ pub mod rate_limit;
 mod refusals;
 pub mod routes;
 pub mod serve;
+pub mod signature;
 #[cfg(test)]
 mod tests;
 pub mod text;

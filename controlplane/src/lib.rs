@@ -30,6 +30,7 @@ pub mod policies;
 pub mod provisioner;
 pub mod publisher;
 pub mod query;
+pub mod reference;
 pub mod resources;
 pub mod rooms;
 pub mod runtime;

@@ -7,7 +7,7 @@ use contract::{Caller, Scope};
 
 use crate::http::routes::{Route, Routes};
 use crate::{
-    abac_policies, api_keys, audit, authentication, billing, environments, health, jit_access, organizations, policies, query, runtime, shadow_mode, users, webhooks,
+    abac_policies, api_keys, audit, authentication, billing, environments, health, jit_access, organizations, policies, query, reference, runtime, shadow_mode, users, webhooks,
 };
 
 pub fn routes() -> Routes {
@@ -27,6 +27,7 @@ pub fn routes() -> Routes {
         .and(jit_access::routes())
         .and(authentication::routes())
         .and(runtime::routes())
+        .and(reference::routes())
 }
 
 /// The rows of every room, without their handlers.

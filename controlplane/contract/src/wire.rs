@@ -2,6 +2,7 @@
 
 use std::net::IpAddr;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::{KeyId, SessionId, UserId};
@@ -101,7 +102,8 @@ pub enum Who {
 }
 
 /// Body of `POST /v1/environments/{env_id}/query`, on both planes.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[schemars(rename = "Query")]
 #[serde(deny_unknown_fields)]
 pub struct QueryBody {
     pub sql: String,
@@ -117,7 +119,8 @@ pub struct QueryBody {
 }
 
 /// `format`: `json` (default), `csv`, `arrow`.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[schemars(rename = "QueryFormat")]
 #[serde(rename_all = "snake_case")]
 pub enum Format {
     #[default]

@@ -1,6 +1,7 @@
 //! The trail as it is read: events, newest first.
 
 use contract::{EnvId, EventId, OrgId, Timestamp};
+use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::Value;
 use sqlx::PgConnection;
@@ -9,7 +10,8 @@ use crate::Result;
 use crate::http::page::Page;
 
 /// An IAM audit event as it is answered.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+#[schemars(rename = "IamEvent")]
 pub struct Recorded {
     pub event_id: EventId,
     pub id: EventId,
