@@ -25,6 +25,7 @@ pub mod identity;
 pub mod jit_access;
 pub mod jobs;
 pub mod kubernetes;
+pub mod metrics;
 pub mod organizations;
 pub mod policies;
 pub mod provisioner;
@@ -64,6 +65,7 @@ use crate::authentication::tokens::Tokens;
 use crate::events::heads::HeadKey;
 use crate::http::rate_limit::RateLimits;
 use crate::identity::{Current, Followed, Pems};
+use crate::metrics::Metrics;
 use crate::provisioner::Provisioner;
 use crate::publisher::Publisher;
 use crate::query::DataPlanes;
@@ -107,6 +109,7 @@ struct Inner {
     head_key: HeadKey,
     identity: Option<Arc<Current>>,
     data_planes: Option<DataPlanes>,
+    metrics: Metrics,
     started_at: Timestamp,
 }
 
@@ -127,6 +130,7 @@ impl App {
             data_planes: identity.clone().map(DataPlanes::new),
             identity,
             started_at: parts.clock.now(),
+            metrics: Metrics::default(),
             slow_hash: SlowHash::new(cores, tasks.clone()),
             tokens,
             limits,
@@ -224,6 +228,10 @@ impl App {
         self.0.data_planes.as_ref().ok_or(Error::ProxyUnreachable)
     }
 
+    pub fn metrics(&self) -> &Metrics {
+        &self.0.metrics
+    }
+
     pub fn started_at(&self) -> Timestamp {
         self.0.started_at
     }
@@ -253,6 +261,8 @@ pub enum StartError {
 pub struct Running {
     pub app: App,
     pub http: SocketAddr,
+    /// Where it tells what it measures.
+    pub metrics: SocketAddr,
     /// Where data planes are served, if there is an identity to serve them under.
     pub grpc: Option<SocketAddr>,
 }
@@ -286,6 +296,8 @@ pub async fn start(config: Config, parts: Parts) -> Result<Running, StartError> 
     MIGRATIONS.run(&pool).await?;
     let listener = TcpListener::bind(config.http_listen).await?;
     let http = listener.local_addr()?;
+    let scraped = TcpListener::bind(config.metrics_listen).await?;
+    let metrics = scraped.local_addr()?;
     let grpc_listen = config.grpc_listen;
     let app = App::new(config, parts, pool)?;
     app.tasks().spawn({
@@ -305,12 +317,15 @@ pub async fn start(config: Config, parts: Parts) -> Result<Running, StartError> 
         None => None,
     };
     app.tasks().spawn(http::serve::serve(listener, http::router(&app), app.shutdown().clone()));
+    app.tasks().spawn(http::serve::serve(scraped, metrics::router(&app), app.shutdown().clone()));
     jobs::schedule(&app).await?;
     app.tasks().spawn(jobs::work(app.clone()));
     app.tasks().spawn(webhooks::work(app.clone()));
     app.tasks().spawn(shadow_mode::work(app.clone()));
     tracing::info!(http.listen = %http, "serving");
     Ok(Running { app, http, grpc })
+    tracing::info!(http.listen = %http, metrics.listen = %metrics, "serving");
+    Ok(Running { app, http, metrics, grpc })
 }
 
 async fn serve_data_planes(app: &App, listen: SocketAddr, identity: Arc<Current>) -> Result<SocketAddr, StartError> {

@@ -15,6 +15,7 @@ pub mod entropy;
 pub mod governance;
 pub mod ids;
 pub mod key;
+pub mod metrics;
 pub mod policy;
 pub mod report;
 pub mod secrets;

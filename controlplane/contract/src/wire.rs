@@ -19,7 +19,7 @@ pub mod port {
     pub const TOOLS: u16 = 5440;
     /// Data plane: REST, for the control plane alone.
     pub const INTERNAL_REST: u16 = 8090;
-    /// Plain `/health` and `/ready`.
+    /// Plain `/health`, `/ready` and `/metrics` of a data plane; `/metrics` of a control plane.
     pub const PROBES: u16 = 9090;
 }
 
@@ -29,6 +29,10 @@ pub mod probe {
     pub const HEALTH: &str = "/health";
     /// It may be sent work.
     pub const READY: &str = "/ready";
+    /// What it measures.
+    pub const METRICS: &str = "/metrics";
+    /// The type of that text.
+    pub const METRICS_TYPE: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
 }
 
 /// Environment variables that a data plane reads: the operator writes what the data plane reads.
