@@ -29,10 +29,13 @@ pub fn routes() -> Routes {
         .get("/v1/environments/{env_id}/audit/admin", Access::Auditor, READ, http::admin)
         .says("Lists the events of the organization's chain, newest first.")
         .get("/v1/environments/{env_id}/audit/admin/verify-chain", Access::Auditor, READ, http::verify_chain)
-        .post("/v1/environments/{env_id}/audit/export", Access::Admin, READ, exports::export)
-        .get(EXPORT, Access::Admin, READ, exports::find)
-        .ours()
         .says("Walks the whole chain; names the first event that does not fit.")
+        .post("/v1/environments/{env_id}/audit/export", Access::Admin, READ, exports::export)
+        .says("Begins to write a range of the trail to the archive.")
+        .refuses(&[Code::InvalidDateRange])
+        .get(EXPORT, Access::Admin, READ, exports::find)
+        .says("Reads how far an export has come, and its files.")
+        .ours()
 }
 
 #[cfg(test)]

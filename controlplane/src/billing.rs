@@ -29,12 +29,12 @@ pub fn routes() -> Routes {
     const QUOTAS: &str = "/v1/organizations/{org_id}/billing/quotas";
     Routes::new()
         .get("/v1/organizations/{org_id}/billing/usage", Owner, Scope::BillingRead, http::usage)
-        .get(QUOTAS, Owner, Scope::BillingRead, quotas::get)
-        .put(QUOTAS, Owner, Scope::BillingWrite, quotas::put)
-    const READ: Scope = Scope::BillingRead;
-        .get("/v1/organizations/{org_id}/billing/usage", Access::Owner, READ, http::usage)
         .says("Sums up queries and credits.")
         .refuses(&[Code::InvalidDateRange])
+        .get(QUOTAS, Owner, Scope::BillingRead, quotas::get)
+        .says("Reads the organization's own limits and when it is told of its usage.")
+        .put(QUOTAS, Owner, Scope::BillingWrite, quotas::put)
+        .says("Sets the organization's own limits and when it is told of its usage.")
 }
 
 /// The hour of a moment: its first moment.

@@ -73,8 +73,7 @@ pub enum Job {
 
 impl Job {
     /// Jobs that are always in the queue, and how often they run.
-    const PERIODIC: [(Self, Duration); 7] = [
-    pub(crate) const PERIODIC: [(Self, Duration); 4] = [
+    pub(crate) const PERIODIC: [(Self, Duration); 7] = [
         (Self::SweepSessions, Duration::hours(1)),
         (Self::SweepIdempotencyKeys, Duration::hours(1)),
         (Self::SweepWebhookDeliveries, Duration::hours(1)),

@@ -322,8 +322,6 @@ pub async fn start(config: Config, parts: Parts) -> Result<Running, StartError> 
     app.tasks().spawn(jobs::work(app.clone()));
     app.tasks().spawn(webhooks::work(app.clone()));
     app.tasks().spawn(shadow_mode::work(app.clone()));
-    tracing::info!(http.listen = %http, "serving");
-    Ok(Running { app, http, grpc })
     tracing::info!(http.listen = %http, metrics.listen = %metrics, "serving");
     Ok(Running { app, http, metrics, grpc })
 }

@@ -7,7 +7,8 @@ use contract::{Caller, Scope};
 
 use crate::http::routes::{Route, Routes};
 use crate::{
-    abac_policies, api_keys, audit, authentication, billing, environments, health, jit_access, organizations, policies, query, reference, runtime, shadow_mode, users, webhooks,
+    abac_policies, api_keys, audit, authentication, billing, environments, health, jit_access, organizations, policies,
+    query, reference, runtime, shadow_mode, users, webhooks,
 };
 
 pub fn routes() -> Routes {

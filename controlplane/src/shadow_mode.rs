@@ -34,9 +34,15 @@ pub fn routes() -> Routes {
     use Scope::{EnvironmentRead, EnvironmentWrite};
     Routes::new()
         .post("/v1/environments/{env_id}/shadow-mode/start", Admin, EnvironmentWrite, sessions::start)
+        .says("Begins to sample live queries and to replay them.")
         .get("/v1/environments/{env_id}/shadow-mode/status", Admin, EnvironmentRead, sessions::status)
+        .says("Reads how far the session has come.")
         .post("/v1/environments/{env_id}/shadow-mode/upload", Admin, EnvironmentWrite, uploads::upload)
+        .says("Takes a log of queries, one JSON object a line.")
         .post("/v1/environments/{env_id}/shadow-mode/replay", Admin, EnvironmentWrite, uploads::replay)
+        .says("Replays an uploaded log.")
         .get("/v1/environments/{env_id}/shadow-mode/report", Admin, EnvironmentRead, report::report)
+        .says("Reads what was replayed and what did not match.")
         .post("/v1/environments/{env_id}/shadow-mode/stop", Admin, EnvironmentWrite, sessions::stop)
+        .says("Ends the session and sums it up.")
 }

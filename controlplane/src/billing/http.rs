@@ -155,13 +155,10 @@ struct Storage {
 
 /// "`start_date` (default period start), `end_date` (default today)". The month's `credits` are
 /// those of the period the range ends in; the breakdown is that of the range.
-pub async fn usage(cx: Call, Query(input): Query<UsageInput>) -> Result<Json<Value>> {
+pub async fn usage(cx: Call, Query(input): Query<UsageInput>) -> Result<Json<Usage>> {
     let (now, group_by) = (cx.now(), input.group_by);
     let end = input.end_date.as_deref().map(|text| dates::moment("end_date", text, End::Last));
     let end = end.transpose()?.unwrap_or(now);
-pub async fn usage(cx: Call, Query(input): Query<UsageInput>) -> Result<Json<Usage>> {
-    let now = cx.now();
-    let end = input.end_date.map_or(now, |date| first_moment(date) + Days::new(1) - TimeDelta::microseconds(1));
     let period = credits::period_of(end.min(now));
     let start = input.start_date.as_deref().map(|text| dates::moment("start_date", text, End::Start));
     let start = start.transpose()?.unwrap_or(period);
@@ -184,14 +181,10 @@ pub async fn usage(cx: Call, Query(input): Query<UsageInput>) -> Result<Json<Usa
             remaining: limit.map(|limit| credit(limit.saturating_sub(used))),
             usage_percent: limit.map(|limit| percent(used, limit)),
         },
-        "breakdown": {
-            "queries": by_operation(&rows),
-            "by_environment": by_environment(&rows),
-            "by_day": by_time(&rows, group_by),
         breakdown: Breakdown {
             queries: by_operation(&rows),
             by_environment: by_environment(&rows),
-            by_day: by_time(&rows, input.group_by),
+            by_day: by_time(&rows, group_by),
         },
         storage: Storage { total_gb: None, limit_gb: limits.storage_limit_gb },
     }))
@@ -265,17 +258,16 @@ fn by_environment(rows: &[Row]) -> Vec<OfEnvironment> {
 }
 
 /// `by_day` whatever it is grouped by.
-fn by_time(rows: &[Row], group_by: GroupBy) -> Vec<Value> {
-    let mut sums: BTreeMap<Timestamp, Sum> = BTreeMap::new();
-/// `by_day` whatever it is grouped by: `date` is the first moment of the group, or its day.
 fn by_time(rows: &[Row], group_by: GroupBy) -> Vec<OfTime> {
-    let mut sums: BTreeMap<String, Sum> = BTreeMap::new();
+    let mut sums: BTreeMap<Timestamp, Sum> = BTreeMap::new();
     for row in rows {
         sums.entry(row.bucket).or_default().add(row);
     }
-    let item = |(bucket, sum): (Timestamp, Sum)| json!({"date": group_by.date(bucket), "credits_used": signed(sum.micro_credits), "query_count": sum.queries});
-    let item =
-        |(date, sum): (String, Sum)| OfTime { date, credits_used: signed(sum.micro_credits), query_count: sum.queries };
+    let item = |(bucket, sum): (Timestamp, Sum)| OfTime {
+        date: group_by.date(bucket),
+        credits_used: signed(sum.micro_credits),
+        query_count: sum.queries,
+    };
     sums.into_iter().map(item).collect()
 }
 

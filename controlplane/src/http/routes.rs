@@ -67,6 +67,7 @@ macro_rules! methods {
                 scope: scope.into(),
                 deprecated: false,
                 ours: false,
+                own_role: false,
                 secret: None,
                 says: "",
                 refuses: &[],
@@ -90,24 +91,6 @@ impl Routes {
         delete, DELETE;
     }
 
-    fn row(
-        mut self,
-        method: Method,
-        path: &'static str,
-        access: Access,
-        scope: Option<Scope>,
-        handler: MethodRouter<App>,
-    ) -> Self {
-        self.rows.push(Route {
-            method,
-            path,
-            access,
-            scope,
-            deprecated: false,
-            ours: false,
-            own_role: false,
-            secret: None,
-        });
     fn row(mut self, row: Route, handler: MethodRouter<App>) -> Self {
         self.rows.push(row);
         self.handlers.push(handler);
@@ -187,7 +170,6 @@ impl Routes {
 /// The whole API on one screen: method, path, role, scope, and marks.
 pub fn screen(rows: &[Route]) -> String {
     let mut out = String::new();
-    for Route { method, path, access, scope, deprecated, ours, own_role: _, secret: _ } in rows {
     for Route { method, path, access, scope, deprecated, ours, .. } in rows {
         let scope = scope.map_or("-", Scope::as_str);
         let mut line = format!("{:<6} {path:<72} {:<7} {scope:<17}", method.as_str(), access.as_str());

@@ -7,7 +7,8 @@
 
 use std::future::Future;
 
-use axum::http::{HeaderMap, StatusCode};
+use axum::extract::Request;
+use axum::http::{HeaderMap, HeaderName, StatusCode};
 use schemars::generate::SchemaSettings;
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 
@@ -47,6 +48,7 @@ impl Default for Shapes {
 /// A body of a request.
 #[derive(Debug)]
 pub struct Body {
+    pub content: &'static str,
     pub schema: Schema,
     pub is_required: bool,
 }
@@ -83,7 +85,7 @@ impl<'a> Signature<'a> {
 
     fn reads<T: JsonSchema>(&mut self, is_required: bool) {
         let schema = self.shapes.taken.subschema_for::<T>();
-        self.body = Some(Body { schema, is_required });
+        self.body = Some(Body { content: "application/json", schema, is_required });
     }
 
     /// An answer in JSON.
@@ -180,6 +182,14 @@ impl<T: JsonSchema> Takes for Query<T> {
     }
 }
 
+/// A body that the handler reads itself: one JSON object a line.
+impl Takes for Request {
+    fn takes(said: &mut Signature<'_>) {
+        let schema = said.shapes.taken.subschema_for::<String>();
+        said.body = Some(Body { content: "application/jsonl", schema, is_required: true });
+    }
+}
+
 impl Takes for Page {
     fn takes(said: &mut Signature<'_>) {
         said.page = Some(SPAN);
@@ -207,6 +217,15 @@ impl<T: JsonSchema> Answers for Created<T> {
 impl<T: JsonSchema> Answers for Accepted<T> {
     fn answers(said: &mut Signature<'_>) {
         said.answers::<T>(StatusCode::ACCEPTED);
+    }
+}
+
+/// With the place where the work can be followed.
+impl<T: JsonSchema> Answers for ([(HeaderName, String); 1], Accepted<T>) {
+    fn answers(said: &mut Signature<'_>) {
+        let schema = said.shapes.answered.subschema_for::<T>();
+        let content = vec![("application/json", Some(schema))];
+        said.says(Answer { status: StatusCode::ACCEPTED, content, headers: &["Location"] });
     }
 }
 

@@ -41,7 +41,7 @@ pub fn operation(row: &Route, id: String, shapes: &mut Shapes) -> Value {
         "security": security(row),
     });
     if let (Some(body), Some(operation)) = (said.body, operation.as_object_mut()) {
-        let content = json!({"application/json": {"schema": body.schema}});
+        let content = json!({(body.content): {"schema": body.schema}});
         operation.insert("requestBody".to_owned(), json!({"required": body.is_required, "content": content}));
     }
     if let (true, Some(operation)) = (row.deprecated, operation.as_object_mut()) {

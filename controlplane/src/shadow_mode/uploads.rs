@@ -8,6 +8,7 @@ use axum::extract::Request;
 use axum::http::header::CONTENT_TYPE;
 use contract::wire::{Forwarded, SQL_BYTES_MAX};
 use contract::{ReplayId, Timestamp, UploadId};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::comparing;
@@ -30,7 +31,8 @@ const CONCURRENCY_DEFAULT: i32 = 4;
 const DURATION_MS_MAX: f64 = 86_400_000.0;
 
 /// One query of a log.
-#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Deserialize, JsonSchema)]
+#[schemars(rename = "ShadowLine")]
 #[serde(deny_unknown_fields)]
 pub struct Line {
     pub sql: String,
@@ -39,7 +41,8 @@ pub struct Line {
     pub result_hash: Option<String>,
 }
 
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "ShadowUploaded")]
 pub struct Uploaded {
     upload_id: UploadId,
     id: UploadId,
@@ -131,14 +134,16 @@ fn estimate(lines: &[Line]) -> u64 {
     ((total / f64::from(CONCURRENCY_DEFAULT) / 60_000.0).ceil() as u64).max(1)
 }
 
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Deserialize, JsonSchema)]
+#[schemars(rename = "ShadowReplayInput")]
 #[serde(deny_unknown_fields)]
 pub struct WantedReplay {
     upload_id: UploadId,
     concurrency: Option<i32>,
 }
 
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "ShadowReplay")]
 pub struct Replay {
     replay_id: ReplayId,
     id: ReplayId,
