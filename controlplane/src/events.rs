@@ -11,6 +11,7 @@
 //! chain's head (`chain`).
 
 mod chain;
+pub mod stream;
 #[cfg(test)]
 mod tests;
 mod trail;

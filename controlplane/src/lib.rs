@@ -57,6 +57,7 @@ use tokio_util::task::TaskTracker;
 use crate::authentication::api_key::KeyMemory;
 use crate::authentication::slow_hash::SlowHash;
 use crate::authentication::tokens::Tokens;
+use crate::events::stream::Streams;
 use crate::http::rate_limit::RateLimits;
 use crate::identity::{Current, Followed, Pems};
 use crate::provisioner::Provisioner;
@@ -98,6 +99,7 @@ struct Inner {
     key_memory: KeyMemory,
     publisher: Arc<Publisher>,
     courier: Courier,
+    streams: Streams,
     identity: Option<Arc<Current>>,
     data_planes: Option<DataPlanes>,
     started_at: Timestamp,
@@ -113,6 +115,7 @@ impl App {
         let identity = parts.identity.as_ref().map(Current::new).transpose().map_err(Error::internal)?.map(Arc::new);
         Ok(Self(Arc::new(Inner {
             key_memory: KeyMemory::new(&parts.entropy),
+            streams: Streams::default(),
             courier: Courier::new(config.webhook_loopback)?,
             publisher: Arc::new(Publisher::new(pool.clone(), config.secret_key.clone())),
             data_planes: identity.clone().map(DataPlanes::new),
@@ -200,6 +203,11 @@ impl App {
         &self.0.courier
     }
 
+    /// Whoever follows events here.
+    pub fn streams(&self) -> &Streams {
+        &self.0.streams
+    }
+
     /// The ways to data planes; none without an identity that they know.
     pub fn data_planes(&self) -> Result<&DataPlanes> {
         self.0.data_planes.as_ref().ok_or(Error::ProxyUnreachable)
@@ -279,6 +287,7 @@ pub async fn start(config: Config, parts: Parts) -> Result<Running, StartError> 
     jobs::schedule(&app).await?;
     app.tasks().spawn(jobs::work(app.clone()));
     app.tasks().spawn(webhooks::work(app.clone()));
+    app.tasks().spawn(events::stream::work(app.clone()));
     tracing::info!(http.listen = %http, "serving");
     Ok(Running { app, http, grpc })
 }

@@ -7,8 +7,8 @@ use contract::{Caller, Scope};
 
 use crate::http::routes::{Route, Routes};
 use crate::{
-    abac_policies, api_keys, audit, authentication, billing, environments, health, organizations, policies, query,
-    reference, runtime, users, webhooks,
+    abac_policies, api_keys, audit, authentication, billing, environments, events, health, organizations, policies,
+    query, reference, runtime, users, webhooks,
 };
 
 pub fn routes() -> Routes {
@@ -21,6 +21,7 @@ pub fn routes() -> Routes {
         .and(policies::routes())
         .and(abac_policies::routes())
         .and(audit::routes())
+        .and(events::stream::routes())
         .and(billing::routes())
         .and(environments::routes())
         .and(webhooks::routes())

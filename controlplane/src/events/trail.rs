@@ -29,6 +29,54 @@ pub struct Recorded {
     pub timestamp: Timestamp,
 }
 
+/// An event and its place in the chain.
+pub struct Numbered {
+    pub sequence: i64,
+    pub event: Recorded,
+}
+
+/// The last sequence of the chain.
+pub async fn end(conn: &mut PgConnection, org_id: &OrgId) -> Result<i64> {
+    let end = sqlx::query_scalar!("select sequence from iam_chain_heads where org_id = $1", org_id.as_str());
+    Ok(end.fetch_optional(conn).await?.unwrap_or(0))
+}
+
+/// What follows in the chain, in its order.
+pub async fn since(conn: &mut PgConnection, org_id: &OrgId, after: i64, most: i64) -> Result<Vec<Numbered>> {
+    let rows = sqlx::query!(
+        r#"
+        select sequence, event_id, env_id, event_type, actor_id, actor_email, actor_role, source_ip, resource_type,
+               resource_id, changes, hash, previous_hash, "timestamp"
+        from iam_events where org_id = $1 and sequence > $2 order by sequence limit $3
+        "#,
+        org_id.as_str(),
+        after,
+        most,
+    )
+    .fetch_all(conn)
+    .await?;
+    let numbered = rows.into_iter().map(|row| Numbered {
+        sequence: row.sequence,
+        event: Recorded {
+            id: row.event_id.clone().into(),
+            event_id: row.event_id.into(),
+            event_type: row.event_type,
+            actor_id: row.actor_id,
+            actor_email: row.actor_email,
+            actor_role: row.actor_role,
+            source_ip: row.source_ip,
+            resource_type: row.resource_type,
+            resource_id: row.resource_id,
+            environment_id: row.env_id.map(EnvId::from),
+            changes: row.changes,
+            hash: row.hash,
+            previous_hash: row.previous_hash,
+            timestamp: row.timestamp,
+        },
+    });
+    Ok(numbered.collect())
+}
+
 /// A page of the organization's chain, and how long the chain is.
 pub async fn page(conn: &mut PgConnection, org_id: &OrgId, page: &Page) -> Result<(Vec<Recorded>, i64)> {
     let rows = sqlx::query!(

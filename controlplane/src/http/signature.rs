@@ -66,19 +66,27 @@ pub struct Signature<'a> {
     /// Objects whose members are parameters of the query.
     pub query: Vec<Schema>,
     pub page: Option<Span>,
+    /// Headers of the request, by name, and what they are for.
+    pub headers: Vec<(&'static str, &'static str)>,
     pub body: Option<Body>,
     pub answers: Vec<Answer>,
 }
 
 impl<'a> Signature<'a> {
     pub fn read(shapes: &'a mut Shapes, tell: fn(&mut Signature<'_>)) -> Self {
-        let mut said = Self { shapes, query: Vec::new(), page: None, body: None, answers: Vec::new() };
+        let mut said =
+            Self { shapes, query: Vec::new(), page: None, headers: Vec::new(), body: None, answers: Vec::new() };
         tell(&mut said);
         said
     }
 
     pub fn asks<T: JsonSchema>(&mut self) {
         self.query.push(T::json_schema(&mut self.shapes.taken));
+    }
+
+    /// A header that may be sent.
+    pub fn header(&mut self, name: &'static str, about: &'static str) {
+        self.headers.push((name, about));
     }
 
     fn reads<T: JsonSchema>(&mut self, is_required: bool) {
