@@ -12,7 +12,7 @@ use std::panic::AssertUnwindSafe;
 use std::time::Duration as Wait;
 
 use chrono::Duration;
-use contract::{EnvId, KeyId, Timestamp};
+use contract::{EnvId, JitRequestId, KeyId, Timestamp};
 use futures::FutureExt;
 use serde::{Deserialize, Serialize};
 use sqlx::PgConnection;
@@ -24,7 +24,7 @@ use crate::authentication::sessions;
 use crate::environments::placement;
 use crate::http::idempotency;
 use crate::runtime::sweeper;
-use crate::{App, Error, Result, webhooks};
+use crate::{App, Error, Result, jit_access, webhooks};
 
 /// Waits after the first, second, … failure; after the last one the job has failed.
 const RETRIES: [Duration; 5] =
@@ -53,6 +53,8 @@ pub enum Job {
     ProvisionEnvironment { env_id: EnvId },
     /// Says that old secrets of a key are about to end.
     KeyExpiring { key_id: KeyId, ends: Timestamp },
+    /// Says that an elevation is over.
+    EndElevation { request_id: JitRequestId },
     /// Writes the resource of a key that REST has made, rotated or revoked.
     WriteKey { key_id: KeyId },
 }
@@ -74,6 +76,7 @@ impl Job {
             Self::SweepLeases => sweeper::sweep(app).await,
             Self::ProvisionEnvironment { env_id } => placement::provision(app, env_id).await,
             Self::KeyExpiring { key_id, ends } => expiry::say(app, key_id, *ends).await,
+            Self::EndElevation { request_id } => jit_access::say(app, request_id).await,
             Self::WriteKey { key_id } => resource::write(app, key_id).await,
         }
     }

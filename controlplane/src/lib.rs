@@ -21,6 +21,7 @@ pub mod grpc;
 mod health;
 pub mod http;
 pub mod identity;
+pub mod jit_access;
 pub mod jobs;
 pub mod kubernetes;
 pub mod organizations;

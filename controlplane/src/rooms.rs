@@ -7,8 +7,8 @@ use contract::{Caller, Scope};
 
 use crate::http::routes::{Route, Routes};
 use crate::{
-    abac_policies, api_keys, audit, authentication, billing, environments, events, health, organizations, policies,
-    query, reference, runtime, users, webhooks,
+    abac_policies, api_keys, audit, authentication, billing, environments, events, health, jit_access, organizations,
+    policies, query, reference, runtime, users, webhooks,
 };
 
 pub fn routes() -> Routes {
@@ -25,6 +25,7 @@ pub fn routes() -> Routes {
         .and(billing::routes())
         .and(environments::routes())
         .and(webhooks::routes())
+        .and(jit_access::routes())
         .and(authentication::routes())
         .and(runtime::routes())
         .and(reference::routes())

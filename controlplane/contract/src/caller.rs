@@ -80,6 +80,26 @@ impl Role {
             Self::Auditor => false,
         }
     }
+
+    /// The higher of the two. A service account has no place on this ladder: its keys' scopes
+    /// govern it, so nothing raises it and it raises nobody.
+    pub const fn raised_to(self, other: Self) -> Self {
+        match (self.rung(), other.rung()) {
+            (Some(own), Some(higher)) if higher > own => other,
+            _ => self,
+        }
+    }
+
+    const fn rung(self) -> Option<u8> {
+        match self {
+            Self::ServiceAccount => None,
+            Self::Auditor => Some(0),
+            Self::Analyst => Some(1),
+            Self::Developer => Some(2),
+            Self::Admin => Some(3),
+            Self::Owner => Some(4),
+        }
+    }
 }
 
 words!(
@@ -406,6 +426,21 @@ mod tests {
         assert_eq!(needs(caller(Role::Analyst, key(&["key:write"], true))), Err(Code::Forbidden));
         assert_eq!(needs(caller(Role::ServiceAccount, key(&["key:*"], false))), Ok(()));
         assert_eq!(caller(Role::ServiceAccount, key(&["key:*"], false)).may(Access::Admin, None), Err(Code::Forbidden));
+    }
+
+    #[test]
+    fn a_role_is_raised_and_never_lowered() {
+        use Role::{Admin, Analyst, Auditor, Developer, Owner, ServiceAccount};
+        for (own, other, raised) in [
+            (Analyst, Developer, Developer),
+            (Auditor, Analyst, Analyst),
+            (Developer, Analyst, Developer),
+            (Owner, Admin, Owner),
+            (ServiceAccount, Admin, ServiceAccount),
+            (Analyst, ServiceAccount, Analyst),
+        ] {
+            assert_eq!(own.raised_to(other), raised, "{own} and {other}");
+        }
     }
 
     #[test]

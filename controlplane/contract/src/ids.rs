@@ -74,6 +74,8 @@ ids! {
     WebhookId,
     DeliveryId,
     SessionId,
+    /// A request for a role for a while.
+    JitRequestId,
     /// `X-Request-Id`: the caller's own if it is well formed, else ours.
     RequestId,
 }

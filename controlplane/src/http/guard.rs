@@ -23,7 +23,7 @@ use crate::http::deprecation;
 use crate::http::idempotency;
 use crate::http::rate_limit::Standing;
 use crate::http::routes::Route;
-use crate::{App, Error, Result, environments, runtime};
+use crate::{App, Error, Result, environments, jit_access, runtime};
 
 /// Longest id that a path may carry; ours have 36 characters.
 const ID_BYTES_MAX: usize = 200;
@@ -112,12 +112,24 @@ async fn admit(app: &App, route: &Route, request: &mut Request, standing: &mut O
         app.limits().spend(identity, tier)
     };
     standing.insert(spent).allowed()?;
-    let mut call =
-        Call { app: app.clone(), caller, tier, limits, request_id, peer, path, expected: Expected::default() };
+    let expected = Expected::default();
+    let mut call = Call { app: app.clone(), caller, tier, limits, request_id, peer, path, expected };
     owned(&call).await?;
-    call.caller.may(route.access, route.scope).map_err(Error::Refused)?;
+    if let Err(refusal) = call.caller.may(route.access, route.scope) {
+        raise(route, &mut call).await?;
+        call.caller.may(route.access, route.scope).map_err(|_| Error::Refused(refusal))?;
+    }
     call.expected = Expected::read(route, request.headers())?;
     request.extensions_mut().insert(call);
+    Ok(())
+}
+
+/// Where the caller's own role does not suffice, the one they were given here for a while may.
+async fn raise(route: &Route, call: &mut Call) -> Result<()> {
+    if let (false, Some(env_id), Some(user_id)) = (route.own_role, call.path.env_id(), &call.caller.user_id) {
+        let own = call.caller.role;
+        call.caller.role = jit_access::raised(call.app.pool(), &env_id, user_id, own, call.now()).await?;
+    }
     Ok(())
 }
 

@@ -28,6 +28,8 @@ pub struct Route {
     pub successor: Option<&'static str>,
     /// Not in the specification.
     pub ours: bool,
+    /// A role that was lent for a while does not suffice.
+    pub own_role: bool,
     /// The member of its answer that holds a secret, which no record keeps.
     pub secret: Option<&'static str>,
     /// What it does, in a sentence.
@@ -70,6 +72,7 @@ macro_rules! methods {
                 deprecated: false,
                 successor: None,
                 ours: false,
+                own_role: false,
                 secret: None,
                 says: "",
                 versioned: false,
@@ -112,6 +115,14 @@ impl Routes {
     pub fn ours(mut self) -> Self {
         if let Some(row) = self.rows.last_mut() {
             row.ours = true;
+        }
+        self
+    }
+
+    /// The last row's doing outlives an elevation, so that only the caller's own role counts.
+    pub fn own_role(mut self) -> Self {
+        if let Some(row) = self.rows.last_mut() {
+            row.own_role = true;
         }
         self
     }
