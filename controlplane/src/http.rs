@@ -7,6 +7,7 @@
 
 pub mod call;
 pub mod conditional;
+pub mod dates;
 pub mod deprecation;
 mod guard;
 pub mod idempotency;

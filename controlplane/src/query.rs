@@ -15,7 +15,7 @@ use contract::{Access, Code, Scope};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-pub use forward::DataPlanes;
+pub use forward::{Asked, DataPlanes, send, who};
 
 use answer::{ArrowRows, Rows};
 
@@ -95,4 +95,4 @@ fn has_arrow(cx: &Call) -> Result<()> {
 }
 
 #[cfg(test)]
-mod tests;
+pub mod tests;

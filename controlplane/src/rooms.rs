@@ -8,7 +8,7 @@ use contract::{Caller, Scope};
 use crate::http::routes::{Route, Routes};
 use crate::{
     abac_policies, api_keys, audit, authentication, billing, environments, events, health, jit_access, organizations,
-    policies, query, reference, runtime, users, webhooks,
+    policies, query, reference, runtime, shadow_mode, users, webhooks,
 };
 
 pub fn routes() -> Routes {
@@ -26,6 +26,7 @@ pub fn routes() -> Routes {
         .and(environments::routes())
         .and(webhooks::routes())
         .and(jit_access::routes())
+        .and(shadow_mode::routes())
         .and(authentication::routes())
         .and(runtime::routes())
         .and(reference::routes())

@@ -73,6 +73,11 @@ ids! {
     EventId,
     WebhookId,
     DeliveryId,
+    ExportId,
+    /// A session of shadow mode.
+    ShadowSessionId,
+    UploadId,
+    ReplayId,
     SessionId,
     /// A request for a role for a while.
     JitRequestId,

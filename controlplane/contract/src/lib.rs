@@ -26,6 +26,7 @@ pub use codes::Code;
 pub use entropy::Entropy;
 pub use governance::Governance;
 pub use ids::{
-    DeliveryId, EnvId, EventId, JitRequestId, KeyId, OrgId, PolicyId, QueryId, RequestId, SessionId, UserId, WebhookId,
+    DeliveryId, EnvId, EventId, ExportId, JitRequestId, KeyId, OrgId, PolicyId, QueryId, ReplayId, RequestId,
+    SessionId, ShadowSessionId, UploadId, UserId, WebhookId,
 };
 pub use secrets::{Keyring, Redacted};

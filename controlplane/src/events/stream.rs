@@ -22,7 +22,7 @@ use serde::Deserialize;
 use tokio::sync::watch;
 
 use super::EventType;
-use super::trail::{self, Numbered};
+use super::trail::{self, Recorded};
 use crate::http::call::Call;
 use crate::http::json::Query;
 use crate::http::routes::Routes;
@@ -209,7 +209,8 @@ struct Reader {
     peer: IpAddr,
     types: Option<BTreeSet<String>>,
     after: i64,
-    waiting: VecDeque<Numbered>,
+    /// With their places in the chain.
+    waiting: VecDeque<(i64, Recorded)>,
     grown: watch::Receiver<u64>,
     begun: bool,
     place: Place,
@@ -251,11 +252,15 @@ impl Reader {
             }
             let mut conn = self.app.pool().acquire().await?;
             let events = trail::since(&mut conn, &self.place.org_id, self.after, BATCH).await?;
-            let Some(last) = events.last() else { return Ok(()) };
-            self.after = last.sequence;
-            let wanted =
-                |event: &Numbered| self.types.as_ref().is_none_or(|types| types.contains(&event.event.event_type));
-            self.waiting.extend(events.into_iter().filter(wanted));
+            if events.is_empty() {
+                return Ok(());
+            }
+            for event in events {
+                self.after = self.after.saturating_add(1);
+                if self.types.as_ref().is_none_or(|types| types.contains(&event.event_type)) {
+                    self.waiting.push_back((self.after, event));
+                }
+            }
             if !self.waiting.is_empty() {
                 return Ok(());
             }
@@ -263,7 +268,7 @@ impl Reader {
     }
 }
 
-fn told(Numbered { sequence, event }: &Numbered) -> Option<Bytes> {
+fn told((sequence, event): &(i64, Recorded)) -> Option<Bytes> {
     let data = serde_json::to_string(event).ok()?;
     Some(format!("id: {sequence}\nevent: {}\ndata: {data}\n\n", event.event_type).into())
 }

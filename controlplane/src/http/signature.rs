@@ -7,7 +7,7 @@
 
 use std::future::Future;
 
-use axum::http::{HeaderMap, StatusCode};
+use axum::http::{HeaderMap, HeaderName, StatusCode};
 use schemars::generate::SchemaSettings;
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 
@@ -47,7 +47,10 @@ impl Default for Shapes {
 /// A body of a request.
 #[derive(Debug)]
 pub struct Body {
-    pub schema: Schema,
+    /// Media types that are taken.
+    pub kinds: &'static [&'static str],
+    /// `None`: text.
+    pub schema: Option<Schema>,
     pub is_required: bool,
 }
 
@@ -91,7 +94,7 @@ impl<'a> Signature<'a> {
 
     fn reads<T: JsonSchema>(&mut self, is_required: bool) {
         let schema = self.shapes.taken.subschema_for::<T>();
-        self.body = Some(Body { schema, is_required });
+        self.body = Some(Body { kinds: &["application/json"], schema: Some(schema), is_required });
     }
 
     /// An answer in JSON.
@@ -195,6 +198,13 @@ impl Takes for Page {
 }
 
 impl<T: Answers> Answers for Result<T> {
+    fn answers(said: &mut Signature<'_>) {
+        T::answers(said);
+    }
+}
+
+/// An answer with headers of its own.
+impl<T: Answers, const N: usize> Answers for ([(HeaderName, String); N], T) {
     fn answers(said: &mut Signature<'_>) {
         T::answers(said);
     }

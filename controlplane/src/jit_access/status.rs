@@ -1,10 +1,12 @@
 //! The states of a request, and what moves it.
 
+use schemars::JsonSchema;
 use serde::Serialize;
 
 /// "`pending`, `approved`, `denied`, `revoked`". An approved one whose time has passed stays
 /// `approved`: its `expires_at` says that it has ended.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
+#[schemars(rename = "JitStatus")]
 #[serde(rename_all = "snake_case")]
 pub enum Status {
     Pending,

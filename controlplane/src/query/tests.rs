@@ -28,7 +28,7 @@ use crate::provisioner::Placement;
 use crate::testing::authority;
 use crate::worlds::World;
 
-type Answer = fn(&Request<Incoming>) -> Response<Body>;
+pub type Answer = fn(&Request<Incoming>) -> Response<Body>;
 
 /// A data plane as far as the wire: mutual TLS under a name, and one answer for every query.
 async fn data_plane(world: &World, name: &str, answer: Answer) {
@@ -46,7 +46,7 @@ async fn data_plane(world: &World, name: &str, answer: Answer) {
     });
 }
 
-async fn own_data_plane(world: &World, answer: Answer) {
+pub async fn own_data_plane(world: &World, answer: Answer) {
     data_plane(world, &environment_name(&world.env_id), answer).await;
 }
 

@@ -41,7 +41,9 @@ pub fn operation(row: &Route, id: String, shapes: &mut Shapes) -> Value {
         "security": security(row),
     });
     if let (Some(body), Some(operation)) = (said.body, operation.as_object_mut()) {
-        let content = json!({"application/json": {"schema": body.schema}});
+        let schema = body.schema.map_or_else(|| json!({"type": "string"}), Value::from);
+        let content: Map<_, _> =
+            body.kinds.iter().map(|kind| ((*kind).to_owned(), json!({"schema": schema}))).collect();
         operation.insert("requestBody".to_owned(), json!({"required": body.is_required, "content": content}));
     }
     if let (true, Some(operation)) = (row.deprecated, operation.as_object_mut()) {
