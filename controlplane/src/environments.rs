@@ -41,6 +41,7 @@ pub fn routes() -> Routes {
         .deprecated()
         .put(ONE, Admin, EnvironmentWrite, http::put)
         .says("Changes what is given of an environment.")
+        .versioned()
         .deprecated()
         .get(CONNECTION, Member, EnvironmentRead, http::connection_info)
         .says("Tells how to connect.")

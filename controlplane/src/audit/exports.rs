@@ -37,7 +37,7 @@ const PROCESSING_MAX: i64 = 5;
 
 /// Which trail.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[schemars(rename = "AuditExportKind")]
+#[schemars(rename = "AuditKind")]
 #[serde(rename_all = "snake_case")]
 pub enum Kind {
     Query,
@@ -132,7 +132,7 @@ pub struct View {
 }
 
 #[derive(Debug, Serialize, JsonSchema)]
-#[schemars(rename = "AuditExportRange")]
+#[schemars(rename = "DateRange")]
 struct Range {
     start: Timestamp,
     end: Timestamp,

@@ -22,7 +22,7 @@ const LEAST: MicroCredits = CREDIT;
 
 /// "Alerts: … (floats 0.0 to 1.0)": shares of the limit.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, JsonSchema)]
-#[schemars(rename = "Alerts")]
+#[schemars(rename = "BillingAlerts")]
 pub struct Alerts {
     pub credit_warning_threshold: f64,
     pub credit_critical_threshold: f64,

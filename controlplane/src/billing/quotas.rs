@@ -16,7 +16,7 @@ use crate::http::call::Call;
 use crate::http::json::Json;
 
 #[derive(Debug, Serialize, JsonSchema)]
-#[schemars(rename = "Quotas")]
+#[schemars(rename = "BillingQuotas")]
 pub struct View {
     org_id: OrgId,
     id: OrgId,
@@ -34,7 +34,7 @@ pub async fn get(cx: Call) -> Result<Json<View>> {
 }
 
 #[derive(Debug, Deserialize, JsonSchema)]
-#[schemars(rename = "QuotasUpdate")]
+#[schemars(rename = "BillingQuotasChange")]
 #[serde(deny_unknown_fields)]
 pub struct Change {
     alerts: ChangedAlerts,
@@ -42,7 +42,7 @@ pub struct Change {
 
 /// What is left out stays.
 #[derive(Debug, Deserialize, JsonSchema)]
-#[schemars(rename = "AlertsUpdate")]
+#[schemars(rename = "BillingAlertsChange")]
 #[serde(deny_unknown_fields)]
 struct ChangedAlerts {
     credit_warning_threshold: Option<f64>,
@@ -51,7 +51,7 @@ struct ChangedAlerts {
 }
 
 #[derive(Debug, Serialize, JsonSchema)]
-#[schemars(rename = "QuotasUpdated")]
+#[schemars(rename = "ChangedBillingQuotas")]
 pub struct Changed {
     org_id: OrgId,
     id: OrgId,

@@ -90,7 +90,7 @@ pub async fn list(cx: Call, page: Page) -> Result<Paged<Answer>> {
 
 /// "`requested_role`: `admin`, `developer`, `analyst`".
 #[derive(Debug, Clone, Copy, Deserialize, JsonSchema)]
-#[schemars(rename = "JitWanted")]
+#[schemars(rename = "JitRole")]
 #[serde(rename_all = "snake_case")]
 enum Wanted {
     Admin,
@@ -109,7 +109,7 @@ impl Wanted {
 }
 
 #[derive(Debug, Deserialize, JsonSchema)]
-#[schemars(rename = "JitRequestInput")]
+#[schemars(rename = "JitAccessInput")]
 #[serde(deny_unknown_fields)]
 pub struct Asking {
     requested_role: Wanted,

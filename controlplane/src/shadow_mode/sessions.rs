@@ -137,7 +137,7 @@ pub async fn status(cx: Call) -> Result<Json<View>> {
 }
 
 #[derive(Debug, Serialize, JsonSchema)]
-#[schemars(rename = "ShadowStopped")]
+#[schemars(rename = "StoppedShadowSession")]
 pub struct Stopped {
     session_id: ShadowSessionId,
     id: ShadowSessionId,
@@ -147,7 +147,7 @@ pub struct Stopped {
 }
 
 #[derive(Debug, Serialize, JsonSchema)]
-#[schemars(rename = "ShadowFinal")]
+#[schemars(rename = "ShadowFinalStatistics")]
 struct Final {
     queries_replayed: i64,
     match_rate: f64,

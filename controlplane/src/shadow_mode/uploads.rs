@@ -4,8 +4,9 @@
 //! `{sql, duration_ms?, row_count?, result_hash?}`".
 
 use axum::body::to_bytes;
-use axum::extract::Request;
+use axum::extract::{FromRequest, Request};
 use axum::http::header::CONTENT_TYPE;
+use bytes::Bytes;
 use contract::wire::{Forwarded, SQL_BYTES_MAX};
 use contract::{ReplayId, Timestamp, UploadId};
 use schemars::JsonSchema;
@@ -16,10 +17,13 @@ use super::states::SessionStatus;
 use super::store::{self, NewReplay};
 use crate::http::call::Call;
 use crate::http::json::{Accepted, Json};
-use crate::{Error, Result, query};
+use crate::http::signature::{Body, Signature, Takes};
+use crate::{App, Error, Result, query};
 
 /// "Maximum upload size of a shadow-mode query log: not shown."
 const BODY_BYTES_MAX: usize = 64 * 1024 * 1024;
+/// One JSON object a line.
+const KINDS: [&str; 2] = ["application/jsonl", "application/x-ndjson"];
 const LINES_MAX: usize = 100_000;
 /// Lines that an environment may keep, over all its uploads.
 const KEPT_MAX: i64 = 200_000;
@@ -42,7 +46,7 @@ pub struct Line {
 }
 
 #[derive(Debug, Serialize, JsonSchema)]
-#[schemars(rename = "ShadowUploaded")]
+#[schemars(rename = "ShadowUpload")]
 pub struct Uploaded {
     upload_id: UploadId,
     id: UploadId,
@@ -51,13 +55,29 @@ pub struct Uploaded {
     estimated_replay_minutes: u64,
 }
 
-pub async fn upload(cx: Call, request: Request) -> Result<Accepted<Uploaded>> {
-    let given = request.headers().get(CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default();
-    let essence = given.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
-    if !["application/jsonl", "application/x-ndjson"].contains(&essence.as_str()) {
-        return Err(Error::UnsupportedMedia { expected: "application/jsonl" });
+/// The body of an upload.
+pub struct Log(Bytes);
+
+impl FromRequest<App> for Log {
+    type Rejection = Error;
+
+    async fn from_request(request: Request, _: &App) -> Result<Self> {
+        let given = request.headers().get(CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default();
+        let essence = given.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
+        if !KINDS.contains(&essence.as_str()) {
+            return Err(Error::UnsupportedMedia { expected: KINDS[0] });
+        }
+        to_bytes(request.into_body(), BODY_BYTES_MAX).await.map(Self).map_err(|_| Error::BodyTooLarge)
     }
-    let body = to_bytes(request.into_body(), BODY_BYTES_MAX).await.map_err(|_| Error::BodyTooLarge)?;
+}
+
+impl Takes for Log {
+    fn takes(said: &mut Signature<'_>) {
+        said.body = Some(Body { kinds: &KINDS, schema: None, is_required: true });
+    }
+}
+
+pub async fn upload(cx: Call, Log(body): Log) -> Result<Accepted<Uploaded>> {
     let lines = lines(&body)?;
     let upload_id = UploadId::fresh(cx.now(), cx.app.entropy());
     let mut tx = cx.begin().await?;
