@@ -38,6 +38,7 @@ pub struct Change {
 }
 
 /// What is left out stays.
+#[expect(clippy::struct_field_names, reason = "the names are the specification's")]
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct ChangedAlerts {

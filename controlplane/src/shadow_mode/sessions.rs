@@ -133,6 +133,7 @@ pub async fn status(cx: Call) -> Result<Json<View>> {
     Ok(Json(View::of(session, statistics, cx.now())))
 }
 
+#[expect(clippy::struct_field_names, reason = "the names are the specification's")]
 #[derive(Debug, Serialize)]
 pub struct Stopped {
     session_id: ShadowSessionId,

@@ -138,6 +138,7 @@ pub struct WantedReplay {
     concurrency: Option<i32>,
 }
 
+#[expect(clippy::struct_field_names, reason = "the names are the specification's")]
 #[derive(Debug, Serialize)]
 pub struct Replay {
     replay_id: ReplayId,
