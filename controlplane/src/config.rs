@@ -35,6 +35,9 @@ pub struct Config {
     /// Where gRPC to data planes is served.
     #[arg(long, env = "SLUICE_GRPC_LISTEN", default_value_t = SocketAddr::new(IpAddr::V4(Ipv4Addr::UNSPECIFIED), port::CONTROL_GRPC))]
     pub grpc_listen: SocketAddr,
+    /// Where it tells Prometheus what it measures; nobody is asked who they are there.
+    #[arg(long, env = "SLUICE_METRICS_LISTEN", default_value_t = SocketAddr::new(IpAddr::V4(Ipv4Addr::UNSPECIFIED), port::PROBES))]
+    pub metrics_listen: SocketAddr,
     /// The URL that callers reach this installation under: issuer and audience of its tokens.
     #[arg(long, env = "SLUICE_PUBLIC_URL", default_value = "http://localhost:8080")]
     pub public_url: String,
@@ -121,6 +124,7 @@ impl Config {
             database_idle_timeout_secs: 300,
             http_listen: loopback,
             grpc_listen: loopback,
+            metrics_listen: loopback,
             public_url: "http://localhost:8080".to_owned(),
             secret_key,
             jwt_key: None,

@@ -12,6 +12,7 @@
 
 mod chain;
 pub mod heads;
+pub mod stream;
 #[cfg(test)]
 mod tests;
 mod trail;
@@ -52,6 +53,7 @@ event_types! {
     KeyExpiring           , "key.expiring"           , "api_key";
     KeyUpdated            , "key.updated"            , "api_key";
     EnvironmentRemoved    , "environment.removed"    , "environment";
+    JitExpired            , "jit.expired"            , "jit_request";
     OrgRemoved            , "org.removed"            , "organization";
     BillingWarning        , "billing.warning"        , "organization";
     BillingCritical       , "billing.critical"       , "organization";
@@ -77,6 +79,10 @@ event_types! {
     WebhookDeleted        , "webhook.deleted"        , "webhook";
     EnvironmentCreated    , "environment.created"    , "environment";
     EnvironmentSuspended  , "environment.suspended"  , "environment";
+    JitRequested          , "jit.requested"          , "jit_request";
+    JitApproved           , "jit.approved"           , "jit_request";
+    JitDenied             , "jit.denied"             , "jit_request";
+    JitRevoked            , "jit.revoked"            , "jit_request";
     OrgSettingsUpdated    , "org.settings_updated"   , "organization";
     OrgMfaEnforced        , "org.mfa_enforced"       , "organization";
 }

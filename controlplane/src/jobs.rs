@@ -12,7 +12,7 @@ use std::panic::AssertUnwindSafe;
 use std::time::Duration as Wait;
 
 use chrono::Duration;
-use contract::{EnvId, ExportId, KeyId, ShadowSessionId, Timestamp};
+use contract::{EnvId, ExportId, JitRequestId, KeyId, ShadowSessionId, Timestamp};
 use futures::FutureExt;
 use serde::{Deserialize, Serialize};
 use sqlx::PgConnection;
@@ -26,7 +26,7 @@ use crate::environments::placement;
 use crate::events::heads;
 use crate::http::idempotency;
 use crate::runtime::sweeper;
-use crate::{App, Error, Result, billing, shadow_mode, webhooks};
+use crate::{App, Error, Result, billing, jit_access, shadow_mode, webhooks};
 
 /// Waits after the first, second, … failure; after the last one the job has failed.
 const RETRIES: [Duration; 5] =
@@ -61,6 +61,8 @@ pub enum Job {
     ProvisionEnvironment { env_id: EnvId },
     /// Says that old secrets of a key are about to end.
     KeyExpiring { key_id: KeyId, ends: Timestamp },
+    /// Says that an elevation is over.
+    EndElevation { request_id: JitRequestId },
     /// Writes an export of an audit trail to the archive.
     ExportAudit { export_id: ExportId },
     /// Stops a shadow session whose hours are over.
@@ -71,7 +73,7 @@ pub enum Job {
 
 impl Job {
     /// Jobs that are always in the queue, and how often they run.
-    const PERIODIC: [(Self, Duration); 7] = [
+    pub(crate) const PERIODIC: [(Self, Duration); 7] = [
         (Self::SweepSessions, Duration::hours(1)),
         (Self::SweepIdempotencyKeys, Duration::hours(1)),
         (Self::SweepWebhookDeliveries, Duration::hours(1)),
@@ -92,6 +94,7 @@ impl Job {
             Self::ResetBillingPeriods => billing::reset(app).await,
             Self::ProvisionEnvironment { env_id } => placement::provision(app, env_id).await,
             Self::KeyExpiring { key_id, ends } => expiry::say(app, key_id, *ends).await,
+            Self::EndElevation { request_id } => jit_access::say(app, request_id).await,
             Self::ExportAudit { export_id } => exports::write(app, export_id).await,
             Self::EndShadowSession { session_id } => shadow_mode::end(app, session_id).await,
             Self::WriteKey { key_id } => resource::write(app, key_id).await,

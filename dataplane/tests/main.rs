@@ -2,7 +2,9 @@
 
 #![cfg(test)]
 
+mod constructs;
 mod ending;
+mod interference;
 mod parked;
 mod pgwire;
 mod pipeline;

@@ -95,6 +95,7 @@ fn id_of(resource_type: &str) -> &'static str {
         "environment" => "env_id",
         "organization" => "org_id",
         "webhook" => "webhook_id",
+        "jit_request" => "request_id",
         _ => "resource_id",
     }
 }
