@@ -199,7 +199,7 @@ pub struct ControlPlane {
     /// no exports and no heads.
     #[schemars(length(max = 1000), regex(pattern = "^(s3://.+)?$"))]
     pub audit_store: String,
-    /// A Secret of the release's namespace whose variables, such as AWS_ACCESS_KEY_ID, reach that
+    /// A Secret of the release's namespace whose variables, such as `AWS_ACCESS_KEY_ID`, reach that
     /// bucket. Empty: as whoever the pod is.
     #[schemars(length(max = 253))]
     pub audit_store_secret: String,
