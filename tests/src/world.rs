@@ -239,6 +239,7 @@ async fn start(state: &TempDir, database: &Database) -> Platform {
         http: None,
         pgwire: None,
         tools: None,
+        smtp_url: None,
         local_trust: 0,
         no_data: true,
     };
