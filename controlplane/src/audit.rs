@@ -4,6 +4,7 @@
 //! one. Administration: the organization's IAM chain (`events`), shown whole in each of its
 //! environments, and verified on demand.
 
+mod activity;
 mod http;
 mod intake;
 mod store;
@@ -11,6 +12,7 @@ mod view;
 
 use contract::{Access, Scope};
 
+pub use activity::{Activity, PolicySummary, of_agent};
 pub use intake::store_entries;
 
 use crate::http::routes::Routes;

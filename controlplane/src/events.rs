@@ -77,6 +77,8 @@ event_types! {
     JitApproved           , "jit.approved"           , "jit_request";
     JitDenied             , "jit.denied"             , "jit_request";
     JitRevoked            , "jit.revoked"            , "jit_request";
+    AgentCapabilityGranted, "agent_capability.granted", "agent_capability";
+    AgentCapabilityRevoked, "agent_capability.revoked", "agent_capability";
     OrgSettingsUpdated    , "org.settings_updated"   , "organization";
     OrgMfaEnforced        , "org.mfa_enforced"       , "organization";
 }

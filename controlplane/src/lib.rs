@@ -7,6 +7,8 @@
 #![forbid(unsafe_code)]
 
 pub mod abac_policies;
+pub mod agent_capabilities;
+pub mod agents;
 pub mod api_keys;
 pub mod audit;
 pub mod authentication;

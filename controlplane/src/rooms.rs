@@ -7,8 +7,8 @@ use contract::{Caller, Scope};
 
 use crate::http::routes::{Route, Routes};
 use crate::{
-    abac_policies, api_keys, audit, authentication, billing, environments, health, jit_access, organizations, policies,
-    query, runtime, users, webhooks,
+    abac_policies, agent_capabilities, agents, api_keys, audit, authentication, billing, environments, health,
+    jit_access, organizations, policies, query, runtime, users, webhooks,
 };
 
 pub fn routes() -> Routes {
@@ -25,6 +25,8 @@ pub fn routes() -> Routes {
         .and(environments::routes())
         .and(webhooks::routes())
         .and(jit_access::routes())
+        .and(agent_capabilities::routes())
+        .and(agents::routes())
         .and(authentication::routes())
         .and(runtime::routes())
 }

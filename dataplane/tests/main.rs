@@ -2,6 +2,7 @@
 
 #![cfg(test)]
 
+mod capability;
 mod ending;
 mod parked;
 mod pgwire;

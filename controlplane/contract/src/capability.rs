@@ -140,8 +140,9 @@ mod tests {
 
     fn grant(tables: &[&str], operations: &[&str], denied: &[(&str, &str)], ends: i64) -> Grant {
         let text = |words: &[&str]| words.iter().map(|word| (*word).to_owned()).collect();
-        let restriction =
-            |(table, column): &(&str, &str)| ((*table).to_owned(), ColumnRestriction { denied_columns: text(&[column]) });
+        let restriction = |(table, column): &(&str, &str)| {
+            ((*table).to_owned(), ColumnRestriction { denied_columns: text(&[column]) })
+        };
         Grant {
             grant_id: tables.join(" ").into(),
             capabilities: Capabilities {
@@ -160,10 +161,8 @@ mod tests {
 
     #[test]
     fn one_grant_has_to_allow_it_whole() {
-        let grants = [
-            grant(&["main.Orders"], &["SELECT", "insert"], &[], 100),
-            grant(&["hr.people"], &["select"], &[], 100),
-        ];
+        let grants =
+            [grant(&["main.Orders"], &["SELECT", "insert"], &[], 100), grant(&["hr.people"], &["select"], &[], 100)];
         let judged = |tables: &[TableRef<'_>], operations: &[Operation], now| {
             covering(&grants, tables, operations, at(now)).map(|found| found.len())
         };

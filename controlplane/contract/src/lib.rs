@@ -9,6 +9,7 @@
 
 pub mod body;
 pub mod caller;
+pub mod capability;
 pub mod clock;
 pub mod codes;
 pub mod entropy;
@@ -26,6 +27,7 @@ pub use codes::Code;
 pub use entropy::Entropy;
 pub use governance::Governance;
 pub use ids::{
-    DeliveryId, EnvId, EventId, JitRequestId, KeyId, OrgId, PolicyId, QueryId, RequestId, SessionId, UserId, WebhookId,
+    DeliveryId, EnvId, EventId, GrantId, JitRequestId, KeyId, OrgId, PolicyId, QueryId, RequestId, SessionId, UserId,
+    WebhookId,
 };
 pub use secrets::{Keyring, Redacted};

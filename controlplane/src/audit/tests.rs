@@ -17,6 +17,7 @@ fn started(world: &World, sequence: u64, query: &str) -> Entry {
         source_ip: Some([10, 0, 0, 1].into()),
         origin: Origin::Rest,
         agent: None,
+        grant_id: None,
         sql: "SELECT ssn FROM customers WHERE name = ?".to_owned(),
         sql_original: format!("select ssn from customers where name = 'svc_live_{}'", "x".repeat(63)),
         sql_transpiled: None,
