@@ -141,7 +141,7 @@ mod tests {
     fn grant(tables: &[&str], operations: &[&str], denied: &[(&str, &str)], ends: i64) -> Grant {
         let text = |words: &[&str]| words.iter().map(|word| (*word).to_owned()).collect();
         let restriction = |(table, column): &(&str, &str)| {
-            ((*table).to_owned(), ColumnRestriction { denied_columns: text(&[column]) })
+            ((*table).to_owned(), ColumnRestriction { denied_columns: text(&[*column]) })
         };
         Grant {
             grant_id: tables.join(" ").into(),

@@ -34,7 +34,7 @@ pub fn permit(policies: &[AbacPolicy], wish: Wish<'_>, now: Timestamp) -> Result
     }
     let writes = wish.operations.iter().copied().find(|operation| *operation != Operation::Select);
     for table in wish.tables {
-        if let Some(policy) = judged(&of_tables, wish, Some(table), writes, now) {
+        if let Some(policy) = judged(&of_tables, wish, Some(table.as_str()), writes, now) {
             return Err(violation("capabilities.allowed_tables", table, &policy));
         }
     }

@@ -98,7 +98,7 @@ fn of_agents(started: &[Started]) -> BTreeMap<String, agents::Use> {
         let fresh = agents::Use { framework: None, queries: 0, first: start.at, last: start.at };
         let seen = uses.entry(agent_id.clone()).or_insert(fresh);
         seen.queries = seen.queries.saturating_add(1);
-        seen.framework = agent.framework.clone().or(seen.framework.take());
+        seen.framework = agent.framework.clone().or_else(|| seen.framework.take());
         (seen.first, seen.last) = (seen.first.min(start.at), seen.last.max(start.at));
     }
     uses

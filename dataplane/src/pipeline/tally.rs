@@ -33,7 +33,10 @@ impl Tally {
     pub fn open(state: &Path) -> io::Result<Self> {
         let file = state.join("capabilities.json");
         let counted = match std::fs::read(&file) {
-            Ok(kept) => serde_json::from_slice(&kept)?,
+            Ok(kept) => serde_json::from_slice(&kept).unwrap_or_else(|error| {
+                tracing::error!(%error, "the queries of agents in this hour cannot be read: they count anew");
+                Counted::default()
+            }),
             Err(error) if error.kind() == io::ErrorKind::NotFound => Counted::default(),
             Err(error) => return Err(error),
         };
