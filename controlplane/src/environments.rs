@@ -12,12 +12,14 @@
 mod http;
 pub mod mirror;
 pub mod placement;
+mod promotion;
 mod seed;
 mod store;
 
 use contract::{Access, Scope};
 
 pub use placement::{place, provision, provision_all};
+pub use promotion::{Action, Change, Promotion};
 pub use seed::{Seed, record, seed};
 pub use store::{belongs, governed, lock, place as resource_place, test_mode, versions, versions_in};
 
@@ -29,6 +31,7 @@ pub fn routes() -> Routes {
     const ALL: &str = "/v1/organizations/{org_id}/environments";
     const ONE: &str = "/v1/organizations/{org_id}/environments/{env_id}";
     const CONNECTION: &str = "/v1/organizations/{org_id}/environments/{env_id}/connection-info";
+    const PROMOTE: &str = "/v1/organizations/{org_id}/environments/{env_id}/promote";
     Routes::new()
         .get(ALL, Member, EnvironmentRead, http::list)
         .deprecated()
@@ -38,6 +41,9 @@ pub fn routes() -> Routes {
         .deprecated()
         .put(ONE, Admin, EnvironmentWrite, http::put)
         .deprecated()
+        .post(PROMOTE, Admin, EnvironmentWrite, promotion::promote)
+        .deprecated()
+        .own_role()
         .get(CONNECTION, Member, EnvironmentRead, http::connection_info)
         .deprecated()
 }

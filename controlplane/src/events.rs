@@ -72,6 +72,7 @@ event_types! {
     WebhookUpdated        , "webhook.updated"        , "webhook";
     WebhookDeleted        , "webhook.deleted"        , "webhook";
     EnvironmentCreated    , "environment.created"    , "environment";
+    EnvironmentPromoted   , "environment.promoted"   , "environment";
     EnvironmentSuspended  , "environment.suspended"  , "environment";
     JitRequested          , "jit.requested"          , "jit_request";
     JitApproved           , "jit.approved"           , "jit_request";
