@@ -35,6 +35,7 @@ pub mod resources;
 pub mod rooms;
 pub mod runtime;
 mod slug;
+pub mod tenants;
 #[cfg(test)]
 mod testing;
 #[cfg(test)]

@@ -8,7 +8,7 @@ use contract::{Caller, Scope};
 use crate::http::routes::{Route, Routes};
 use crate::{
     abac_policies, agent_capabilities, agents, api_keys, audit, authentication, billing, environments, health,
-    jit_access, organizations, policies, query, runtime, users, webhooks,
+    jit_access, organizations, policies, query, runtime, tenants, users, webhooks,
 };
 
 pub fn routes() -> Routes {
@@ -27,6 +27,7 @@ pub fn routes() -> Routes {
         .and(jit_access::routes())
         .and(agent_capabilities::routes())
         .and(agents::routes())
+        .and(tenants::routes())
         .and(authentication::routes())
         .and(runtime::routes())
 }
