@@ -14,7 +14,7 @@ mod policies;
 mod status;
 mod store;
 
-use contract::{Access, Scope};
+use contract::{Access, Code, Scope};
 
 pub use store::{governed, standing, used};
 
@@ -24,12 +24,14 @@ pub fn routes() -> Routes {
     use Access::Admin;
     use Scope::{PolicyRead, PolicyWrite};
     const ALL: &str = "/v1/environments/{env_id}/agent-capabilities";
-    Routes::new().post(ALL, Admin, PolicyWrite, http::grant).get(ALL, Admin, PolicyRead, http::list).delete(
-        "/v1/environments/{env_id}/agent-capabilities/{grant_id}",
-        Admin,
-        PolicyWrite,
-        http::revoke,
-    )
+    Routes::new()
+        .post(ALL, Admin, PolicyWrite, http::grant)
+        .says("Confines an agent to what it is granted.")
+        .refuses(&[Code::AgentNotFound, Code::PolicyViolation])
+        .get(ALL, Admin, PolicyRead, http::list)
+        .says("Lists the grants with what ran under them.")
+        .delete("/v1/environments/{env_id}/agent-capabilities/{grant_id}", Admin, PolicyWrite, http::revoke)
+        .says("Revokes a grant; with none left its agent may do nothing.")
 }
 
 #[cfg(test)]

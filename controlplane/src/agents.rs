@@ -19,12 +19,11 @@ use crate::http::routes::Routes;
 pub fn routes() -> Routes {
     use Access::Auditor;
     use Scope::AuditRead;
-    Routes::new().get("/v1/environments/{env_id}/agents", Auditor, AuditRead, http::list).get(
-        "/v1/environments/{env_id}/agents/{agent_id}/activity",
-        Auditor,
-        AuditRead,
-        http::activity,
-    )
+    Routes::new()
+        .get("/v1/environments/{env_id}/agents", Auditor, AuditRead, http::list)
+        .says("Lists the agents that queried the environment.")
+        .get("/v1/environments/{env_id}/agents/{agent_id}/activity", Auditor, AuditRead, http::activity)
+        .says("Tells what an agent has asked, and what the policies made of it.")
 }
 
 #[cfg(test)]

@@ -16,7 +16,7 @@ mod promotion;
 mod seed;
 mod store;
 
-use contract::{Access, Scope};
+use contract::{Access, Code, Scope};
 
 pub use placement::{place, provision, provision_all};
 pub use promotion::{Action, Change, Promotion};
@@ -34,17 +34,24 @@ pub fn routes() -> Routes {
     const PROMOTE: &str = "/v1/organizations/{org_id}/environments/{env_id}/promote";
     Routes::new()
         .get(ALL, Member, EnvironmentRead, http::list)
+        .says("Lists the environments.")
         .deprecated()
         .post(ALL, Admin, EnvironmentWrite, http::create)
+        .says("Makes an environment; it is active when its data plane serves.")
         .deprecated()
         .get(ONE, Member, EnvironmentRead, http::get)
+        .says("Reads an environment.")
         .deprecated()
         .put(ONE, Admin, EnvironmentWrite, http::put)
+        .says("Changes what is given of an environment.")
         .deprecated()
         .post(PROMOTE, Admin, EnvironmentWrite, promotion::promote)
+        .says("Makes another environment's policies like this one's, or tells how.")
         .deprecated()
         .own_role()
         .get(CONNECTION, Member, EnvironmentRead, http::connection_info)
+        .says("Tells how to connect.")
+        .refuses(&[Code::Conflict])
         .deprecated()
 }
 

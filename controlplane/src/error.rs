@@ -25,6 +25,8 @@ pub enum Error {
     PolicyViolation { field: &'static str, message: String },
     #[error("the date range {0}")]
     InvalidDateRange(&'static str),
+    #[error("{message}")]
+    InvalidThreshold { field: &'static str, message: String },
     #[error("the body has to be {expected}")]
     UnsupportedMedia { expected: &'static str },
     #[error("the body is larger than this endpoint takes")]
@@ -120,6 +122,7 @@ impl Error {
             Self::AgentNotFound { .. } => Code::AgentNotFound,
             Self::PolicyViolation { .. } => Code::PolicyViolation,
             Self::InvalidDateRange(_) => Code::InvalidDateRange,
+            Self::InvalidThreshold { .. } => Code::InvalidThresholds,
             Self::UnsupportedMedia { .. } => Code::UnsupportedMedia,
             Self::BodyTooLarge => Code::BodyTooLarge,
             Self::QueryTooLarge => Code::QueryTooLarge,
@@ -163,6 +166,7 @@ impl Error {
                 problem.detail("field", "agent_id").detail("agent_id", agent_id.as_str())
             }
             Self::PolicyViolation { field, .. } => problem.detail("field", *field),
+            Self::InvalidThreshold { field, .. } => problem.detail("field", *field).detail("constraint", "0.0..1.0"),
             Self::SsoEnforced => problem.detail("reason", "sso_enforced"),
             Self::SignupClosed => problem.detail("reason", "signup_closed"),
             Self::TierLimit { quota, limit, .. } => {

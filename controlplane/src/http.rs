@@ -6,6 +6,7 @@
 //! code table, and the hallway writes body 1 with the request id.
 
 pub mod call;
+pub mod dates;
 mod guard;
 pub mod idempotency;
 pub mod json;
@@ -16,6 +17,7 @@ pub mod rate_limit;
 mod refusals;
 pub mod routes;
 pub mod serve;
+pub mod signature;
 #[cfg(test)]
 mod tests;
 pub mod text;

@@ -13,7 +13,7 @@ mod http;
 mod promotion;
 mod store;
 
-use contract::{Access, Scope};
+use contract::{Access, Code, Scope};
 
 pub use http::{attributes, name};
 pub use promotion::promote;
@@ -26,9 +26,15 @@ pub fn routes() -> Routes {
     use Scope::{PolicyRead, PolicyWrite};
     Routes::new()
         .get("/v1/environments/{env_id}/policies", Member, PolicyRead, http::list)
+        .says("Lists the policies of masks and row filters.")
         .post("/v1/environments/{env_id}/policies", Admin, PolicyWrite, http::create)
+        .says("Makes a policy; it rules when it is answered.")
+        .refuses(&[Code::InvalidRule])
         .put("/v1/environments/{env_id}/policies/{policy_id}", Admin, PolicyWrite, http::update)
+        .says("Changes what is given of a policy.")
+        .refuses(&[Code::InvalidRule])
         .delete("/v1/environments/{env_id}/policies/{policy_id}", Admin, PolicyWrite, http::delete)
+        .says("Deletes a policy.")
 }
 
 #[cfg(test)]

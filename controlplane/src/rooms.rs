@@ -8,7 +8,7 @@ use contract::{Caller, Scope};
 use crate::http::routes::{Route, Routes};
 use crate::{
     abac_policies, agent_capabilities, agents, api_keys, audit, authentication, billing, environments, health,
-    jit_access, organizations, policies, query, runtime, tenants, users, webhooks,
+    jit_access, organizations, policies, query, reference, runtime, shadow_mode, tenants, users, webhooks,
 };
 
 pub fn routes() -> Routes {
@@ -24,12 +24,14 @@ pub fn routes() -> Routes {
         .and(billing::routes())
         .and(environments::routes())
         .and(webhooks::routes())
+        .and(shadow_mode::routes())
         .and(jit_access::routes())
         .and(agent_capabilities::routes())
         .and(agents::routes())
         .and(tenants::routes())
         .and(authentication::routes())
         .and(runtime::routes())
+        .and(reference::routes())
 }
 
 /// The rows of every room, without their handlers.

@@ -17,9 +17,12 @@ pub fn routes() -> Routes {
     const ALL: &str = "/v1/organizations/{org_id}/tenants";
     Routes::new()
         .get(ALL, Admin, None, http::list)
+        .says("Lists the organizations that stand under this one.")
         .post(ALL, Admin, None, http::create)
+        .says("Founds an organization under this one; the caller becomes its owner.")
         .ours()
         .put("/v1/organizations/{org_id}/tenants/{tenant_id}", Admin, None, http::update)
+        .says("Renames a tenant.")
         .ours()
 }
 

@@ -23,7 +23,7 @@ mod surface;
 #[cfg(test)]
 mod tests;
 
-use contract::{Access, Scope};
+use contract::{Access, Code, Scope};
 
 pub use courier::Courier;
 pub use delivery::{run_due, work};
@@ -41,19 +41,30 @@ pub fn routes() -> Routes {
     const TEST: &str = "/v1/organizations/{org_id}/webhooks/{webhook_id}/test";
     Routes::new()
         .get(ALL, Admin, WebhookRead, http::list)
+        .says("Lists the webhooks.")
         .deprecated()
         .post(ALL, Admin, WebhookWrite, http::create)
+        .says("Makes a webhook; the answer alone holds its signing secret.")
         .deprecated()
         .secret("signing_secret")
         .put(ONE, Admin, WebhookWrite, http::update)
+        .says("Changes what is given of a webhook; a failed one is active again.")
         .deprecated()
         .delete(ONE, Admin, WebhookWrite, http::delete)
+        .says("Deletes a webhook.")
         .deprecated()
         .post(TEST, Admin, WebhookWrite, http::test)
+        .says("Sends a test event now.")
+        .refuses(&[Code::DeliveryFailed])
         .deprecated()
         .post("/v1/webhooks", Admin, WebhookWrite, notices::create)
+        .says("Subscribes to notices, signed with a secret of your own.")
         .get("/v1/webhooks", Admin, WebhookRead, notices::list)
+        .says("Lists the subscriptions.")
         .delete("/v1/webhooks/{webhook_id}", Admin, WebhookWrite, notices::delete)
+        .says("Ends a subscription.")
         .get("/v1/webhooks/deliveries", Admin, WebhookRead, notices::deliveries)
+        .says("Lists the deliveries, newest first.")
         .post("/v1/webhooks/deliveries/{event_id}/replay", Admin, WebhookWrite, notices::replay)
+        .says("Delivers an event again to those that did not take it.")
 }

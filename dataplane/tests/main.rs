@@ -3,7 +3,9 @@
 #![cfg(test)]
 
 mod capability;
+mod constructs;
 mod ending;
+mod interference;
 mod parked;
 mod pgwire;
 mod pipeline;

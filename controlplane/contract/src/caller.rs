@@ -8,6 +8,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::str::FromStr;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::{Code, EnvId, KeyId, OrgId, SessionId, UserId};
@@ -25,7 +26,7 @@ pub struct Unknown {
 macro_rules! words {
     ($(#[$doc:meta])* $name:ident, $kind:literal, { $($(#[$variant_doc:meta])* $variant:ident = $text:literal),+ $(,)? }) => {
         $(#[$doc])*
-        #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, schemars::JsonSchema)]
         pub enum $name { $($(#[$variant_doc])* #[serde(rename = $text)] $variant),+ }
 
         impl $name {
@@ -128,7 +129,7 @@ words!(
 
 /// The scopes of a key, as they were granted: single scopes, or a family with `*`.
 /// "A scope ending in `*` grants all sub-scopes."
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(try_from = "Vec<String>", into = "Vec<String>")]
 pub struct Scopes(BTreeSet<String>);
 

@@ -12,6 +12,7 @@
 use std::collections::BTreeMap;
 
 use chrono::{DurationRound, TimeDelta};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::policy::TableRef;
@@ -29,7 +30,7 @@ pub struct Grant {
     pub expires_at: Timestamp,
 }
 
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Capabilities {
     pub allowed_tables: Vec<String>,
@@ -43,7 +44,7 @@ pub struct Capabilities {
     pub column_restrictions: BTreeMap<String, ColumnRestriction>,
 }
 
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ColumnRestriction {
     pub denied_columns: Vec<String>,

@@ -16,6 +16,7 @@ pub mod entropy;
 pub mod governance;
 pub mod ids;
 pub mod key;
+pub mod metrics;
 pub mod policy;
 pub mod report;
 pub mod secrets;
@@ -27,7 +28,7 @@ pub use codes::Code;
 pub use entropy::Entropy;
 pub use governance::Governance;
 pub use ids::{
-    DeliveryId, EnvId, EventId, GrantId, JitRequestId, KeyId, OrgId, PolicyId, QueryId, RequestId, SessionId, UserId,
-    WebhookId,
+    DeliveryId, EnvId, EventId, ExportId, GrantId, JitRequestId, KeyId, OrgId, PolicyId, QueryId, ReplayId, RequestId,
+    SessionId, ShadowSessionId, UploadId, UserId, WebhookId,
 };
 pub use secrets::{Keyring, Redacted};

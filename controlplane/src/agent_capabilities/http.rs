@@ -2,6 +2,7 @@
 
 use contract::capability::Capabilities;
 use contract::{GrantId, Timestamp};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use sqlx::types::Json as Stored;
@@ -22,7 +23,8 @@ const GRANTS_MAX: i64 = 1_000;
 const AGENT_ID_MAX: usize = 256;
 
 /// A grant as it is answered.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "CapabilityGrant")]
 pub struct Answer {
     id: GrantId,
     grant_id: GrantId,
@@ -33,7 +35,7 @@ pub struct Answer {
     granted_at: Timestamp,
     status: &'static str,
     #[serde(skip_serializing_if = "Option::is_none")]
-    usage: Option<Value>,
+    usage: Option<Usage>,
     #[serde(skip_serializing_if = "Option::is_none")]
     revoked_by: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -43,8 +45,6 @@ pub struct Answer {
 impl Answer {
     fn of(row: Row, usage: Option<Usage>, now: Timestamp) -> Result<Self> {
         let status = row.status()?.told(row.expires_at, now);
-        let told =
-            |usage: Usage| json!({"queries_this_hour": usage.queries_this_hour, "total_queries": usage.total_queries});
         Ok(Self {
             id: row.grant_id.clone(),
             grant_id: row.grant_id,
@@ -54,14 +54,15 @@ impl Answer {
             granted_by: row.granted_by,
             granted_at: row.granted_at,
             status,
-            usage: usage.map(told),
+            usage,
             revoked_by: row.revoked_by,
             revoked_at: row.revoked_at,
         })
     }
 }
 
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Deserialize, JsonSchema)]
+#[schemars(rename = "CapabilityGrantFilter")]
 pub struct Filter {
     agent_id: Option<String>,
 }
@@ -80,8 +81,9 @@ pub async fn list(cx: Call, Query(filter): Query<Filter>, page: Page) -> Result<
     Ok(page.of(answers, total, |answer| (answer.granted_at, answer.grant_id.to_string()), |answer| answer))
 }
 
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
+#[schemars(rename = "CapabilityGrantCreation")]
 pub struct Creation {
     agent_id: String,
     capabilities: Capabilities,
@@ -125,7 +127,8 @@ pub async fn grant(cx: Call, Json(input): Json<Creation>) -> Result<Created<Answ
 }
 
 /// `{grant_id, agent_id, revoked, revoked_by, revoked_at}`.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "CapabilityGrantRevocation")]
 pub struct Revocation {
     id: GrantId,
     grant_id: GrantId,

@@ -4,6 +4,8 @@ use std::collections::{BTreeMap, HashMap};
 
 use contract::capability::{Capabilities, Confined, Grant, hour_of};
 use contract::{EnvId, GrantId, Timestamp};
+use schemars::JsonSchema;
+use serde::Serialize;
 use sqlx::PgConnection;
 use sqlx::types::Json;
 
@@ -31,7 +33,8 @@ impl Row {
 }
 
 /// A grant with what ran under it.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, JsonSchema)]
+#[schemars(rename = "CapabilityUsage")]
 pub struct Usage {
     pub queries_this_hour: i64,
     pub total_queries: i64,

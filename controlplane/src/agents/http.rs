@@ -1,6 +1,7 @@
 //! Answers about agents.
 
 use contract::Timestamp;
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::store::{self, Row};
@@ -11,7 +12,8 @@ use crate::http::page::{Page, Paged};
 use crate::{Error, Result, agent_capabilities};
 
 /// An agent as it is answered. Beyond the specification: how it came to be known.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "KnownAgent")]
 pub struct Agent {
     id: String,
     agent_id: String,
@@ -56,7 +58,8 @@ pub async fn list(cx: Call, page: Page) -> Result<Paged<Agent>> {
     }))
 }
 
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "AgentReport")]
 pub struct Report {
     #[serde(flatten)]
     agent: Agent,

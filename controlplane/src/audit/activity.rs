@@ -10,6 +10,7 @@
 use chrono::NaiveTime;
 use contract::capability::hour_of;
 use contract::{EnvId, Timestamp};
+use schemars::JsonSchema;
 use serde::Serialize;
 use sqlx::PgConnection;
 
@@ -19,7 +20,8 @@ use crate::billing::credit;
 /// Names of tables that one answer lists.
 const TABLES_MAX: i64 = 1_000;
 
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "AgentActivity")]
 pub struct Activity {
     total_queries: i64,
     queries_today: i64,
@@ -30,7 +32,8 @@ pub struct Activity {
     last_query_at: Option<Timestamp>,
 }
 
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "AgentPolicySummary")]
 pub struct PolicySummary {
     queries_allowed: i64,
     queries_denied: i64,

@@ -12,6 +12,7 @@ use contract::caller::Credential;
 use contract::governance::EnvironmentStatus;
 use contract::policy::Rules;
 use contract::{EnvId, PolicyId, Timestamp, ids};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
@@ -22,8 +23,9 @@ use crate::http::json::Json;
 use crate::{Error, Result, abac_policies, policies};
 
 /// What may be promoted.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
+#[schemars(rename = "PromotionPart")]
 enum Part {
     Policies,
     MaskingRules,
@@ -33,8 +35,9 @@ enum Part {
 
 const EVERYTHING: [Part; 4] = [Part::Policies, Part::MaskingRules, Part::RlsFilters, Part::AbacPolicies];
 
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
+#[schemars(rename = "PromotionCreation")]
 pub struct Wish {
     target_env_id: EnvId,
     include: Option<Vec<Part>>,
@@ -58,7 +61,8 @@ impl Promotion {
 }
 
 /// One policy that is, or would be, made or changed in the target.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+#[schemars(rename = "PromotedChange")]
 pub struct Change {
     /// `masking_rules`, `rls_filters` or `abac_policies`.
     pub kind: &'static str,
@@ -68,15 +72,17 @@ pub struct Change {
     pub policy_id: Option<PolicyId>,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
+#[schemars(rename = "PromotedAction")]
 pub enum Action {
     Create,
     Update,
 }
 
 /// `{promotion_id, source_env, target_env, status, changes, promoted_by, promoted_at}`.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "EnvironmentPromotion")]
 pub struct Promoted {
     id: String,
     promotion_id: String,

@@ -7,12 +7,14 @@
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;
+use std::time::Instant;
 
 use axum::RequestExt;
 use axum::extract::{RawPathParams, Request, State};
-use axum::http::{HeaderValue, Method};
+use axum::http::{HeaderValue, Method, StatusCode};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
+use contract::body::Problem;
 use contract::caller::Credential;
 use contract::{Access, RequestId, Scope};
 
@@ -42,6 +44,7 @@ pub struct Arrival {
 }
 
 pub async fn guard(State(Gate { app, route }): State<Gate>, mut request: Request, next: Next) -> Response {
+    let began = Instant::now();
     let mut standing = None;
     let mut response = match admit(&app, &route, &mut request, &mut standing).await {
         Ok(()) => {
@@ -60,7 +63,14 @@ pub async fn guard(State(Gate { app, route }): State<Gate>, mut request: Request
     if route.deprecated {
         response.headers_mut().insert("deprecation", DEPRECATED_SINCE);
     }
+    app.metrics().answered(&route.method, route.path, status(&response), began.elapsed());
     response
+}
+
+/// The status that will be answered: an error is still on its way to its body.
+fn status(response: &Response) -> StatusCode {
+    let problem = response.extensions().get::<Problem>().map(|problem| problem.code.http());
+    problem.and_then(|status| StatusCode::from_u16(status).ok()).unwrap_or_else(|| response.status())
 }
 
 /// The organization or environment that a request may change the rules of.

@@ -24,6 +24,10 @@ pub struct Created<T>(pub T);
 #[derive(Debug, Clone)]
 pub struct Accepted<T>(pub T);
 
+/// Answered with 200, or with 204 where there is nothing.
+#[derive(Debug, Clone)]
+pub struct OrNothing<T>(pub Option<T>);
+
 /// A JSON body that may be left out.
 #[derive(Debug, Clone)]
 pub struct MaybeJson<T>(pub T);
@@ -139,6 +143,12 @@ impl<T: Serialize> IntoResponse for Created<T> {
 impl<T: Serialize> IntoResponse for Accepted<T> {
     fn into_response(self) -> Response {
         render(StatusCode::ACCEPTED, &self.0)
+    }
+}
+
+impl<T: Serialize> IntoResponse for OrNothing<T> {
+    fn into_response(self) -> Response {
+        self.0.map_or_else(|| StatusCode::NO_CONTENT.into_response(), |value| render(StatusCode::OK, &value))
     }
 }
 

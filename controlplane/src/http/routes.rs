@@ -8,10 +8,11 @@ use axum::handler::Handler;
 use axum::http::Method;
 use axum::middleware::from_fn_with_state;
 use axum::routing::{MethodRouter, delete, get, post, put};
-use contract::{Access, Scope};
+use contract::{Access, Code, Scope};
 
 use crate::App;
 use crate::http::guard::{Gate, guard};
+use crate::http::signature::{Signature, Told};
 
 /// One endpoint: a row of the specification's Endpoints part.
 #[derive(Debug, Clone)]
@@ -29,6 +30,14 @@ pub struct Route {
     pub own_role: bool,
     /// The member of its answer that holds a secret, which no record keeps.
     pub secret: Option<&'static str>,
+    /// What it does, in a sentence.
+    pub says: &'static str,
+    /// Errors beyond those that the hallway makes for a row like this.
+    pub refuses: &'static [Code],
+    /// The path of the handler in this crate.
+    pub handler: &'static str,
+    /// What the handler takes and answers.
+    pub tell: fn(&mut Signature<'_>),
 }
 
 /// The rows of a room, or of all rooms.
@@ -48,10 +57,24 @@ macro_rules! methods {
             handler: H,
         ) -> Self
         where
-            H: Handler<T, App>,
+            H: Handler<T, App> + Told<T>,
             T: 'static,
         {
-            self.row(Method::$method, path, access, scope.into(), $name(handler))
+            let row = Route {
+                method: Method::$method,
+                path,
+                access,
+                scope: scope.into(),
+                deprecated: false,
+                ours: false,
+                own_role: false,
+                secret: None,
+                says: "",
+                refuses: &[],
+                handler: std::any::type_name::<H>(),
+                tell: H::tell,
+            };
+            self.row(row, $name(handler))
         }
     )+};
 }
@@ -68,24 +91,8 @@ impl Routes {
         delete, DELETE;
     }
 
-    fn row(
-        mut self,
-        method: Method,
-        path: &'static str,
-        access: Access,
-        scope: Option<Scope>,
-        handler: MethodRouter<App>,
-    ) -> Self {
-        self.rows.push(Route {
-            method,
-            path,
-            access,
-            scope,
-            deprecated: false,
-            ours: false,
-            own_role: false,
-            secret: None,
-        });
+    fn row(mut self, row: Route, handler: MethodRouter<App>) -> Self {
+        self.rows.push(row);
         self.handlers.push(handler);
         self
     }
@@ -122,6 +129,22 @@ impl Routes {
         self
     }
 
+    /// What the last row does, in a sentence: a line of the reference.
+    pub fn says(mut self, sentence: &'static str) -> Self {
+        if let Some(row) = self.rows.last_mut() {
+            row.says = sentence;
+        }
+        self
+    }
+
+    /// Errors of the last row that not every row like it has.
+    pub fn refuses(mut self, codes: &'static [Code]) -> Self {
+        if let Some(row) = self.rows.last_mut() {
+            row.refuses = codes;
+        }
+        self
+    }
+
     pub fn and(mut self, other: Self) -> Self {
         self.rows.extend(other.rows);
         self.handlers.extend(other.handlers);
@@ -147,7 +170,7 @@ impl Routes {
 /// The whole API on one screen: method, path, role, scope, and marks.
 pub fn screen(rows: &[Route]) -> String {
     let mut out = String::new();
-    for Route { method, path, access, scope, deprecated, ours, own_role: _, secret: _ } in rows {
+    for Route { method, path, access, scope, deprecated, ours, .. } in rows {
         let scope = scope.map_or("-", Scope::as_str);
         let mut line = format!("{:<6} {path:<72} {:<7} {scope:<17}", method.as_str(), access.as_str());
         line.push_str(if *deprecated { " deprecated" } else { "" });

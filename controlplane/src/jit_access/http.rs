@@ -2,6 +2,7 @@
 
 use chrono::Duration;
 use contract::{JitRequestId, Role, Timestamp, UserId};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use sqlx::{PgConnection, Postgres, Transaction};
@@ -23,7 +24,8 @@ const REASON_MAX: usize = 1_000;
 const PENDING_MAX: i64 = 1_000;
 
 /// A request as it is answered. Beyond the specification: the reason of a denial, by its own name.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "JitRequest")]
 pub struct Answer {
     id: JitRequestId,
     request_id: JitRequestId,
@@ -87,8 +89,9 @@ pub async fn list(cx: Call, page: Page) -> Result<Paged<Answer>> {
 }
 
 /// "`requested_role`: `admin`, `developer`, `analyst`".
-#[derive(Debug, Clone, Copy, Deserialize)]
+#[derive(Debug, Clone, Copy, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
+#[schemars(rename = "JitRole")]
 enum Wanted {
     Admin,
     Developer,
@@ -105,8 +108,9 @@ impl Wanted {
     }
 }
 
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
+#[schemars(rename = "JitRequestCreation")]
 pub struct Asking {
     requested_role: Wanted,
     reason: String,
@@ -170,7 +174,8 @@ async fn raisable(tx: &mut PgConnection, cx: &Call, user_id: &UserId, wanted: Ro
 }
 
 /// `{request_id, status, approved_by, elevated_role, effective_at, expires_at}`.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "JitApproval")]
 pub struct Approval {
     id: JitRequestId,
     request_id: JitRequestId,
@@ -206,14 +211,16 @@ pub async fn approve(cx: Call) -> Result<Json<Approval>> {
     }))
 }
 
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
+#[schemars(rename = "JitDenialReason")]
 pub struct Refusal {
     reason: String,
 }
 
 /// `{request_id, status, denied_by, reason, denied_at}`.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "JitDenial")]
 pub struct Denial {
     id: JitRequestId,
     request_id: JitRequestId,
@@ -241,7 +248,8 @@ pub async fn deny(cx: Call, Json(input): Json<Refusal>) -> Result<Json<Denial>> 
 }
 
 /// `{request_id, status, revoked_by, original_expiry, revoked_at}`.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "JitRevocation")]
 pub struct Revocation {
     id: JitRequestId,
     request_id: JitRequestId,

@@ -1,11 +1,13 @@
 //! The states of a request, and what moves it.
 
+use schemars::JsonSchema;
 use serde::Serialize;
 
 /// "`pending`, `approved`, `denied`, `revoked`". An approved one whose time has passed stays
 /// `approved`: its `expires_at` says that it has ended.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
+#[schemars(rename = "JitStatus")]
 pub enum Status {
     Pending,
     Approved,

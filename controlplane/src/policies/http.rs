@@ -2,8 +2,9 @@
 
 use std::collections::BTreeSet;
 
-use contract::policy::{Policy, Rules};
+use contract::policy::{MaskingRule, Policy, RowFilterRule, Rules};
 use contract::{PolicyId, Timestamp};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use sqlx::PgConnection;
@@ -21,7 +22,8 @@ const NAME_MAX: usize = 256;
 pub const POLICIES_MAX: i64 = 1_000;
 
 /// A policy as it is answered.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "Policy")]
 pub struct Answer {
     id: PolicyId,
     #[serde(flatten)]
@@ -34,11 +36,22 @@ impl From<Policy> for Answer {
     }
 }
 
-#[derive(Debug, Deserialize)]
+/// What `rules` may hold, by `type`: `admission` reads them, to name the member that does not fit.
+#[derive(JsonSchema)]
+#[schemars(untagged, rename = "PolicyRules")]
+#[expect(dead_code, reason = "only its shape is shown")]
+enum EitherRules {
+    ColumnMasking(Vec<MaskingRule>),
+    RowLevelSecurity(Vec<RowFilterRule>),
+}
+
+#[derive(Debug, Deserialize, JsonSchema)]
+#[schemars(rename = "PolicyCreation")]
 #[serde(deny_unknown_fields)]
 pub struct Creation {
     name: String,
     r#type: String,
+    #[schemars(with = "EitherRules")]
     rules: Value,
     #[serde(default = "yes")]
     enabled: bool,
@@ -48,16 +61,19 @@ const fn yes() -> bool {
     true
 }
 
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Deserialize, JsonSchema)]
+#[schemars(rename = "PolicyChange")]
 #[serde(deny_unknown_fields)]
 pub struct Change {
     name: Option<String>,
     r#type: Option<String>,
+    #[schemars(with = "Option<EitherRules>")]
     rules: Option<Value>,
     enabled: Option<bool>,
 }
 
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "PolicyDeletion")]
 pub struct Deletion {
     policy_id: PolicyId,
     id: PolicyId,

@@ -2,6 +2,7 @@
 
 use chrono::NaiveTime;
 use contract::{OrgId, Timestamp};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use sqlx::PgConnection;
 
@@ -16,7 +17,7 @@ use crate::{Error, Result, billing, organizations, users};
 const TENANTS_MAX: i64 = 1_000;
 
 /// A tenant as it is answered.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 pub struct Tenant {
     id: OrgId,
     tenant_id: OrgId,
@@ -58,8 +59,9 @@ pub async fn list(cx: Call, page: Page) -> Result<Paged<Tenant>> {
     Ok(page.of(tenants, total, |tenant| (tenant.created_at, tenant.tenant_id.to_string()), |tenant| tenant))
 }
 
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
+#[schemars(rename = "TenantCreation")]
 pub struct Creation {
     name: String,
     slug: String,
@@ -92,8 +94,9 @@ pub async fn create(cx: Call, Json(input): Json<Creation>) -> Result<Created<Ten
     Ok(Created(tenant))
 }
 
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
+#[schemars(rename = "TenantChange")]
 pub struct Change {
     name: String,
 }
