@@ -44,6 +44,7 @@ pub fn routes() -> Routes {
         .post("/v1/environments/{env_id}/api-keys/{key_id}/rotate", Admin, KeyWrite, http::rotate)
         .own_role()
         .says("Gives a key a new value; the old one holds for the grace period.")
+        .own_role()
         .secret("new_key")
         .delete("/v1/environments/{env_id}/api-keys/{key_id}", Admin, KeyWrite, http::revoke)
         .says("Revokes a key, at every door and at once.")

@@ -33,10 +33,10 @@ pub fn routes() -> Routes {
         .get("/v1/environments/{env_id}/audit/admin/verify-chain", Access::Auditor, READ, http::verify_chain)
         .says("Walks the whole chain; names the first event that does not fit.")
         .post("/v1/environments/{env_id}/audit/export", Access::Admin, READ, exports::export)
-        .says("Begins to write a range of the trail to the archive.")
+        .says("Writes a range of a trail to the archive, as JSON Lines or CSV.")
         .refuses(&[Code::InvalidDateRange])
         .get(EXPORT, Access::Admin, READ, exports::find)
-        .says("Reads how far an export has come, and its files.")
+        .says("Reads an export with its files.")
         .ours()
 }
 

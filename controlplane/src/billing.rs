@@ -32,9 +32,10 @@ pub fn routes() -> Routes {
         .says("Sums up queries and credits.")
         .refuses(&[Code::InvalidDateRange])
         .get(QUOTAS, Owner, Scope::BillingRead, quotas::get)
-        .says("Reads the organization's own limits and when it is told of its usage.")
+        .says("Reads the quotas and the thresholds that warn.")
         .put(QUOTAS, Owner, Scope::BillingWrite, quotas::put)
-        .says("Sets the organization's own limits and when it is told of its usage.")
+        .says("Changes the thresholds that warn.")
+        .refuses(&[Code::InvalidThresholds])
 }
 
 /// The hour of a moment: its first moment.

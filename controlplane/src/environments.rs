@@ -44,6 +44,7 @@ pub fn routes() -> Routes {
         .deprecated()
         .put(ONE, Admin, EnvironmentWrite, http::put)
         .says("Changes what is given of an environment.")
+        .versioned()
         .deprecated()
         .post(PROMOTE, Admin, EnvironmentWrite, promotion::promote)
         .says("Makes another environment's policies like this one's, or tells how.")

@@ -67,6 +67,9 @@ pub enum Error {
     NotFound { kind: &'static str },
     #[error("environment does not exist")]
     EnvironmentNotFound,
+    /// `If-Match` named another version.
+    #[error("the record has changed since it was read: its version is now {version}")]
+    Stale { version: String },
     #[error("{message}")]
     Conflict { reason: &'static str, message: String },
     /// A state that forbids it, with what there is to know of that state.
@@ -141,6 +144,7 @@ impl Error {
             Self::EnvironmentNotFound => Code::EnvNotFound,
             Self::DeliveryFailed { .. } => Code::DeliveryFailed,
             Self::Conflict { .. } | Self::Standing { .. } | Self::ReportGap { .. } => Code::Conflict,
+            Self::Stale { .. } => Code::Stale,
             Self::FromDataPlane(problem) => problem.code,
             Self::ProxyUnreachable => Code::ProxyUnreachable,
             Self::CircuitOpen { .. } => Code::CircuitOpen,
@@ -173,6 +177,7 @@ impl Error {
                 problem.detail("reason", "tier_limit").detail("quota", *quota).detail("limit", *limit)
             }
             Self::Conflict { reason, .. } => problem.detail("reason", *reason),
+            Self::Stale { version } => problem.detail("reason", "stale").detail("version", version.as_str()),
             Self::Standing { reason, known, .. } => {
                 let problem = problem.detail("reason", *reason);
                 known.iter().fold(problem, |problem, (name, value)| problem.detail(name, value.clone()))

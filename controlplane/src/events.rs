@@ -12,6 +12,7 @@
 
 mod chain;
 pub mod heads;
+pub mod stream;
 #[cfg(test)]
 mod tests;
 mod trail;

@@ -6,7 +6,9 @@
 //! code table, and the hallway writes body 1 with the request id.
 
 pub mod call;
+pub mod conditional;
 pub mod dates;
+pub mod deprecation;
 mod guard;
 pub mod idempotency;
 pub mod json;
@@ -18,6 +20,7 @@ mod refusals;
 pub mod routes;
 pub mod serve;
 pub mod signature;
+pub mod suggestion;
 #[cfg(test)]
 mod tests;
 pub mod text;

@@ -61,12 +61,12 @@ pub enum Job {
     ProvisionEnvironment { env_id: EnvId },
     /// Says that old secrets of a key are about to end.
     KeyExpiring { key_id: KeyId, ends: Timestamp },
+    /// Says that an elevation is over.
+    EndElevation { request_id: JitRequestId },
     /// Writes an export of an audit trail to the archive.
     ExportAudit { export_id: ExportId },
     /// Stops a shadow session whose hours are over.
     EndShadowSession { session_id: ShadowSessionId },
-    /// Says that an elevation is over.
-    EndElevation { request_id: JitRequestId },
     /// Writes the resource of a key that REST has made, rotated or revoked.
     WriteKey { key_id: KeyId },
 }
@@ -94,9 +94,9 @@ impl Job {
             Self::ResetBillingPeriods => billing::reset(app).await,
             Self::ProvisionEnvironment { env_id } => placement::provision(app, env_id).await,
             Self::KeyExpiring { key_id, ends } => expiry::say(app, key_id, *ends).await,
+            Self::EndElevation { request_id } => jit_access::say(app, request_id).await,
             Self::ExportAudit { export_id } => exports::write(app, export_id).await,
             Self::EndShadowSession { session_id } => shadow_mode::end(app, session_id).await,
-            Self::EndElevation { request_id } => jit_access::say(app, request_id).await,
             Self::WriteKey { key_id } => resource::write(app, key_id).await,
         }
     }

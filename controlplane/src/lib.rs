@@ -66,6 +66,7 @@ use crate::authentication::api_key::KeyMemory;
 use crate::authentication::slow_hash::SlowHash;
 use crate::authentication::tokens::Tokens;
 use crate::events::heads::HeadKey;
+use crate::events::stream::Streams;
 use crate::http::rate_limit::RateLimits;
 use crate::identity::{Current, Followed, Pems};
 use crate::metrics::Metrics;
@@ -108,6 +109,7 @@ struct Inner {
     key_memory: KeyMemory,
     publisher: Arc<Publisher>,
     courier: Courier,
+    streams: Streams,
     archive: Option<Archive>,
     head_key: HeadKey,
     identity: Option<Arc<Current>>,
@@ -126,6 +128,7 @@ impl App {
         let identity = parts.identity.as_ref().map(Current::new).transpose().map_err(Error::internal)?.map(Arc::new);
         Ok(Self(Arc::new(Inner {
             key_memory: KeyMemory::new(&parts.entropy),
+            streams: Streams::default(),
             courier: Courier::new(config.webhook_loopback)?,
             archive: config.audit_store.as_deref().map(Archive::open).transpose().map_err(Error::internal)?,
             head_key: HeadKey::new(&config).map_err(Error::internal)?,
@@ -214,6 +217,11 @@ impl App {
     /// Whoever brings webhook deliveries to their receivers.
     pub fn courier(&self) -> &Courier {
         &self.0.courier
+    }
+
+    /// Whoever follows events here.
+    pub fn streams(&self) -> &Streams {
+        &self.0.streams
     }
 
     /// Where exports and signed heads go, if anywhere.
@@ -324,6 +332,7 @@ pub async fn start(config: Config, parts: Parts) -> Result<Running, StartError> 
     jobs::schedule(&app).await?;
     app.tasks().spawn(jobs::work(app.clone()));
     app.tasks().spawn(webhooks::work(app.clone()));
+    app.tasks().spawn(events::stream::work(app.clone()));
     app.tasks().spawn(shadow_mode::work(app.clone()));
     tracing::info!(http.listen = %http, metrics.listen = %metrics, "serving");
     Ok(Running { app, http, metrics, grpc })

@@ -32,9 +32,11 @@ pub fn routes() -> Routes {
         .refuses(&[Code::InvalidRule])
         .put("/v1/environments/{env_id}/policies/{policy_id}", Admin, PolicyWrite, http::update)
         .says("Changes what is given of a policy.")
+        .versioned()
         .refuses(&[Code::InvalidRule])
         .delete("/v1/environments/{env_id}/policies/{policy_id}", Admin, PolicyWrite, http::delete)
         .says("Deletes a policy.")
+        .versioned()
 }
 
 #[cfg(test)]

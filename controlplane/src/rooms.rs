@@ -7,7 +7,7 @@ use contract::{Caller, Scope};
 
 use crate::http::routes::{Route, Routes};
 use crate::{
-    abac_policies, agent_capabilities, agents, api_keys, audit, authentication, billing, environments, health,
+    abac_policies, agent_capabilities, agents, api_keys, audit, authentication, billing, environments, events, health,
     jit_access, organizations, policies, query, reference, runtime, shadow_mode, tenants, users, webhooks,
 };
 
@@ -21,12 +21,13 @@ pub fn routes() -> Routes {
         .and(policies::routes())
         .and(abac_policies::routes())
         .and(audit::routes())
+        .and(events::stream::routes())
         .and(billing::routes())
         .and(environments::routes())
         .and(webhooks::routes())
-        .and(shadow_mode::routes())
         .and(jit_access::routes())
         .and(agent_capabilities::routes())
+        .and(shadow_mode::routes())
         .and(agents::routes())
         .and(tenants::routes())
         .and(authentication::routes())

@@ -15,6 +15,7 @@ use axum::Router;
 use axum::body::Body;
 use axum::extract::ConnectInfo;
 use axum::http::{HeaderMap, Method, Request, StatusCode};
+use axum::response::Response;
 use chrono::{DateTime, Duration};
 use contract::wire::CONTROL_PLANE_NAME;
 use contract::{Entropy, Keyring, OrgId, TestClock};
@@ -138,14 +139,19 @@ impl TestApp {
         }
     }
 
-    /// One request, without a socket.
-    pub async fn send(&self, mut request: Request<Body>) -> Answer {
+    /// One request, without a socket; its answer as it begins.
+    pub async fn open(&self, mut request: Request<Body>) -> Response {
         if request.extensions().get::<ConnectInfo<SocketAddr>>().is_none() {
             let peer = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 40_000);
             request.extensions_mut().insert(ConnectInfo(peer));
         }
+        self.router.clone().oneshot(request).await.unwrap()
+    }
+
+    /// One request, and its answer to the end.
+    pub async fn send(&self, request: Request<Body>) -> Answer {
         let (method, path) = (request.method().clone(), request.uri().path().to_owned());
-        let response = self.router.clone().oneshot(request).await.unwrap();
+        let response = self.open(request).await;
         let (parts, body) = response.into_parts();
         let bytes = body.collect().await.unwrap().to_bytes();
         if parts.status.is_server_error() {

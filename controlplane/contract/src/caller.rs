@@ -183,7 +183,8 @@ words!(
 );
 
 /// What a tier allows; `None` is custom or unlimited.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[schemars(rename = "TierLimits")]
 pub struct Limits {
     pub monthly_credit_limit: Option<u64>,
     pub max_concurrent_queries: Option<u32>,

@@ -175,6 +175,7 @@ pub async fn put(cx: Call, Json(input): Json<Change>) -> Result<Json<Environment
     let env_id = cx.env_id()?;
     store::lock(&mut tx, &env_id).await?;
     let before = store::find(&mut tx, cx.org_id(), &env_id).await?.ok_or(Error::EnvironmentNotFound)?;
+    cx.expected.holds(before.updated_at)?;
     let mut row = before.clone();
     if let Some(given) = &input.name {
         row.name = name(given)?;

@@ -22,7 +22,7 @@ use serde::Deserialize;
 use tokio::sync::watch;
 
 use super::EventType;
-use super::trail::{self, Numbered};
+use super::trail::{self, Recorded};
 use crate::http::call::Call;
 use crate::http::json::Query;
 use crate::http::routes::Routes;
@@ -128,7 +128,8 @@ impl<S: Sync> axum::extract::FromRequestParts<S> for LastEventId {
     async fn from_request_parts(parts: &mut axum::http::request::Parts, _: &S) -> Result<Self> {
         let Some(given) = parts.headers.get(RESUME) else { return Ok(Self(None)) };
         let number = given.to_str().ok().and_then(|text| text.parse().ok()).filter(|number| *number >= 0);
-        let wrong = || Error::invalid("Last-Event-ID", "event id", "`Last-Event-ID` is the `id` of an event of this stream");
+        let wrong =
+            || Error::invalid("Last-Event-ID", "event id", "`Last-Event-ID` is the `id` of an event of this stream");
         number.map(Some).map(Self).ok_or_else(wrong)
     }
 }
@@ -150,7 +151,11 @@ impl IntoResponse for Followed {
 
 impl Answers for Followed {
     fn answers(said: &mut Signature<'_>) {
-        said.says(signature::Answer { status: StatusCode::OK, content: vec![("text/event-stream", None)], headers: &[] });
+        said.says(signature::Answer {
+            status: StatusCode::OK,
+            content: vec![("text/event-stream", None)],
+            headers: &[],
+        });
     }
 }
 
@@ -190,7 +195,8 @@ fn types(given: &str) -> Result<BTreeSet<String>> {
     let known = || EventType::ALL.iter().map(|kind| kind.as_str());
     let named = |name: &str| {
         let name = name.trim();
-        let wrong = || Error::invalid("types", "event types", format!("`{name}` is no event type{}", meant(name, known())));
+        let wrong =
+            || Error::invalid("types", "event types", format!("`{name}` is no event type{}", meant(name, known())));
         known().any(|kind| kind == name).then(|| name.to_owned()).ok_or_else(wrong)
     };
     given.split(',').map(named).collect()
@@ -203,7 +209,8 @@ struct Reader {
     peer: IpAddr,
     types: Option<BTreeSet<String>>,
     after: i64,
-    waiting: VecDeque<Numbered>,
+    /// With their places in the chain.
+    waiting: VecDeque<(i64, Recorded)>,
     grown: watch::Receiver<u64>,
     begun: bool,
     place: Place,
@@ -245,10 +252,15 @@ impl Reader {
             }
             let mut conn = self.app.pool().acquire().await?;
             let events = trail::since(&mut conn, &self.place.org_id, self.after, BATCH).await?;
-            let Some(last) = events.last() else { return Ok(()) };
-            self.after = last.sequence;
-            let wanted = |event: &Numbered| self.types.as_ref().is_none_or(|types| types.contains(&event.event.event_type));
-            self.waiting.extend(events.into_iter().filter(wanted));
+            if events.is_empty() {
+                return Ok(());
+            }
+            for event in events {
+                self.after = self.after.saturating_add(1);
+                if self.types.as_ref().is_none_or(|types| types.contains(&event.event_type)) {
+                    self.waiting.push_back((self.after, event));
+                }
+            }
             if !self.waiting.is_empty() {
                 return Ok(());
             }
@@ -256,7 +268,7 @@ impl Reader {
     }
 }
 
-fn told(Numbered { sequence, event }: &Numbered) -> Option<Bytes> {
+fn told((sequence, event): &(i64, Recorded)) -> Option<Bytes> {
     let data = serde_json::to_string(event).ok()?;
     Some(format!("id: {sequence}\nevent: {}\ndata: {data}\n\n", event.event_type).into())
 }

@@ -11,7 +11,7 @@ use std::time::Instant;
 
 use axum::RequestExt;
 use axum::extract::{RawPathParams, Request, State};
-use axum::http::{HeaderValue, Method, StatusCode};
+use axum::http::Method;
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 use contract::body::Problem;
@@ -20,6 +20,8 @@ use contract::{Access, RequestId, Scope};
 
 use crate::authentication::{self, Known};
 use crate::http::call::{Call, PathIds, Visit};
+use crate::http::conditional::{self, Expected};
+use crate::http::deprecation;
 use crate::http::idempotency;
 use crate::http::rate_limit::Standing;
 use crate::http::routes::Route;
@@ -27,8 +29,6 @@ use crate::{App, Error, Result, environments, jit_access, runtime};
 
 /// Longest id that a path may carry; ours have 36 characters.
 const ID_BYTES_MAX: usize = 200;
-/// When version 2 was announced, which deprecates these endpoints: 2026-01-01.
-const DEPRECATED_SINCE: HeaderValue = HeaderValue::from_static("@1767225600");
 
 #[derive(Clone)]
 pub struct Gate {
@@ -49,7 +49,9 @@ pub async fn guard(State(Gate { app, route }): State<Gate>, mut request: Request
     let mut response = match admit(&app, &route, &mut request, &mut standing).await {
         Ok(()) => {
             let change = change(&route, &request);
+            let held = conditional::held(request.headers());
             let response = idempotency::once(&app, &route, request, next).await;
+            let response = conditional::answered(&route, &held, response).await;
             if let (true, Some(path)) = (response.status().is_success(), change) {
                 in_force(&app, &path).await;
             }
@@ -60,10 +62,7 @@ pub async fn guard(State(Gate { app, route }): State<Gate>, mut request: Request
     if let Some(standing) = standing {
         standing.stamp(response.headers_mut());
     }
-    if route.deprecated {
-        response.headers_mut().insert("deprecation", DEPRECATED_SINCE);
-    }
-    app.metrics().answered(&route.method, route.path, status(&response), began.elapsed());
+    deprecation::stamp(&route, response.headers_mut());
     response
 }
 
@@ -122,12 +121,14 @@ async fn admit(app: &App, route: &Route, request: &mut Request, standing: &mut O
         app.limits().spend(identity, tier)
     };
     standing.insert(spent).allowed()?;
-    let mut call = Call { app: app.clone(), caller, tier, limits, request_id, peer, path };
+    let expected = Expected::default();
+    let mut call = Call { app: app.clone(), caller, tier, limits, request_id, peer, path, expected };
     owned(&call).await?;
     if let Err(refusal) = call.caller.may(route.access, route.scope) {
         raise(route, &mut call).await?;
         call.caller.may(route.access, route.scope).map_err(|_| Error::Refused(refusal))?;
     }
+    call.expected = Expected::read(route, request.headers())?;
     request.extensions_mut().insert(call);
     Ok(())
 }

@@ -24,6 +24,8 @@ pub struct Route {
     /// have no business there.
     pub scope: Option<Scope>,
     pub deprecated: bool,
+    /// What to use instead, where that is one path.
+    pub successor: Option<&'static str>,
     /// Not in the specification.
     pub ours: bool,
     /// A role that was lent for a while does not suffice.
@@ -32,6 +34,8 @@ pub struct Route {
     pub secret: Option<&'static str>,
     /// What it does, in a sentence.
     pub says: &'static str,
+    /// It compares the version that `If-Match` names, under its lock (`http::conditional`).
+    pub versioned: bool,
     /// Errors beyond those that the hallway makes for a row like this.
     pub refuses: &'static [Code],
     /// The path of the handler in this crate.
@@ -66,10 +70,12 @@ macro_rules! methods {
                 access,
                 scope: scope.into(),
                 deprecated: false,
+                successor: None,
                 ours: false,
                 own_role: false,
                 secret: None,
                 says: "",
+                versioned: false,
                 refuses: &[],
                 handler: std::any::type_name::<H>(),
                 tell: H::tell,
@@ -133,6 +139,22 @@ impl Routes {
     pub fn says(mut self, sentence: &'static str) -> Self {
         if let Some(row) = self.rows.last_mut() {
             row.says = sentence;
+        }
+        self
+    }
+
+    /// What to use instead of the last row.
+    pub fn succeeded_by(mut self, path: &'static str) -> Self {
+        if let Some(row) = self.rows.last_mut() {
+            row.successor = Some(path);
+        }
+        self
+    }
+
+    /// The handler of the last row asks [`crate::http::conditional::Expected::holds`].
+    pub fn versioned(mut self) -> Self {
+        if let Some(row) = self.rows.last_mut() {
+            row.versioned = true;
         }
         self
     }

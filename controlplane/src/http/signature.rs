@@ -7,7 +7,7 @@
 
 use std::future::Future;
 
-use axum::http::{HeaderMap, StatusCode};
+use axum::http::{HeaderMap, HeaderName, StatusCode};
 use schemars::generate::SchemaSettings;
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 
@@ -47,7 +47,10 @@ impl Default for Shapes {
 /// A body of a request.
 #[derive(Debug)]
 pub struct Body {
-    pub schema: Schema,
+    /// Media types that are taken.
+    pub kinds: &'static [&'static str],
+    /// `None`: text.
+    pub schema: Option<Schema>,
     pub is_required: bool,
 }
 
@@ -66,13 +69,16 @@ pub struct Signature<'a> {
     /// Objects whose members are parameters of the query.
     pub query: Vec<Schema>,
     pub page: Option<Span>,
+    /// Headers of the request, by name, and what they are for.
+    pub headers: Vec<(&'static str, &'static str)>,
     pub body: Option<Body>,
     pub answers: Vec<Answer>,
 }
 
 impl<'a> Signature<'a> {
     pub fn read(shapes: &'a mut Shapes, tell: fn(&mut Signature<'_>)) -> Self {
-        let mut said = Self { shapes, query: Vec::new(), page: None, body: None, answers: Vec::new() };
+        let mut said =
+            Self { shapes, query: Vec::new(), page: None, headers: Vec::new(), body: None, answers: Vec::new() };
         tell(&mut said);
         said
     }
@@ -81,9 +87,14 @@ impl<'a> Signature<'a> {
         self.query.push(T::json_schema(&mut self.shapes.taken));
     }
 
+    /// A header that may be sent.
+    pub fn header(&mut self, name: &'static str, about: &'static str) {
+        self.headers.push((name, about));
+    }
+
     fn reads<T: JsonSchema>(&mut self, is_required: bool) {
         let schema = self.shapes.taken.subschema_for::<T>();
-        self.body = Some(Body { schema, is_required });
+        self.body = Some(Body { kinds: &["application/json"], schema: Some(schema), is_required });
     }
 
     /// An answer in JSON.
@@ -180,6 +191,14 @@ impl<T: JsonSchema> Takes for Query<T> {
     }
 }
 
+/// A body that the handler reads itself: one JSON object a line.
+impl Takes for Request {
+    fn takes(said: &mut Signature<'_>) {
+        let schema = said.shapes.taken.subschema_for::<String>();
+        said.body = Some(Body { content: "application/jsonl", schema, is_required: true });
+    }
+}
+
 impl Takes for Page {
     fn takes(said: &mut Signature<'_>) {
         said.page = Some(SPAN);
@@ -187,6 +206,13 @@ impl Takes for Page {
 }
 
 impl<T: Answers> Answers for Result<T> {
+    fn answers(said: &mut Signature<'_>) {
+        T::answers(said);
+    }
+}
+
+/// An answer with headers of its own.
+impl<T: Answers, const N: usize> Answers for ([(HeaderName, String); N], T) {
     fn answers(said: &mut Signature<'_>) {
         T::answers(said);
     }
@@ -207,6 +233,15 @@ impl<T: JsonSchema> Answers for Created<T> {
 impl<T: JsonSchema> Answers for Accepted<T> {
     fn answers(said: &mut Signature<'_>) {
         said.answers::<T>(StatusCode::ACCEPTED);
+    }
+}
+
+/// With the place where the work can be followed.
+impl<T: JsonSchema> Answers for ([(HeaderName, String); 1], Accepted<T>) {
+    fn answers(said: &mut Signature<'_>) {
+        let schema = said.shapes.answered.subschema_for::<T>();
+        let content = vec![("application/json", Some(schema))];
+        said.says(Answer { status: StatusCode::ACCEPTED, content, headers: &["Location"] });
     }
 }
 

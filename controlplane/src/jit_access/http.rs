@@ -90,8 +90,8 @@ pub async fn list(cx: Call, page: Page) -> Result<Paged<Answer>> {
 
 /// "`requested_role`: `admin`, `developer`, `analyst`".
 #[derive(Debug, Clone, Copy, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
 #[schemars(rename = "JitRole")]
+#[serde(rename_all = "snake_case")]
 enum Wanted {
     Admin,
     Developer,
@@ -109,8 +109,8 @@ impl Wanted {
 }
 
 #[derive(Debug, Deserialize, JsonSchema)]
+#[schemars(rename = "JitAccessInput")]
 #[serde(deny_unknown_fields)]
-#[schemars(rename = "JitRequestCreation")]
 pub struct Asking {
     requested_role: Wanted,
     reason: String,
@@ -212,8 +212,8 @@ pub async fn approve(cx: Call) -> Result<Json<Approval>> {
 }
 
 #[derive(Debug, Deserialize, JsonSchema)]
+#[schemars(rename = "JitRefusal")]
 #[serde(deny_unknown_fields)]
-#[schemars(rename = "JitDenialReason")]
 pub struct Refusal {
     reason: String,
 }

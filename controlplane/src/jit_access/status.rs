@@ -6,8 +6,8 @@ use serde::Serialize;
 /// "`pending`, `approved`, `denied`, `revoked`". An approved one whose time has passed stays
 /// `approved`: its `expires_at` says that it has ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
 #[schemars(rename = "JitStatus")]
+#[serde(rename_all = "snake_case")]
 pub enum Status {
     Pending,
     Approved,

@@ -29,6 +29,7 @@ pub fn routes() -> Routes {
         .says("Reads an organization.")
         .put("/v1/organizations/{org_id}", Access::Admin, None, put)
         .says("Changes what is given of an organization.")
+        .versioned()
 }
 
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -217,6 +218,7 @@ struct PutBody {
 async fn put(call: Call, Json(body): Json<PutBody>) -> Result<Json<View>> {
     let mut tx = call.begin().await?;
     let before = store::lock(&mut tx, call.org_id()).await?;
+    call.expected.holds(before.updated_at)?;
     unchanged("slug", body.slug.as_deref(), &before.slug)?;
     unchanged("cloud_region", body.cloud_region.as_deref(), &before.cloud_region)?;
     let settings = body.settings.unwrap_or_default();

@@ -116,6 +116,7 @@ pub async fn update(cx: Call, Json(input): Json<Change>) -> Result<Json<Answer>>
     let mut tx = cx.begin().await?;
     environments::lock(&mut tx, &env_id).await?;
     let mut policy = found(&mut tx, &cx).await?;
+    cx.expected.holds(policy.updated_at)?;
     let before = told(&policy);
     let type_name = policy.rules.type_name();
     if input.r#type.is_some_and(|given| given != type_name) {
@@ -140,6 +141,7 @@ pub async fn delete(cx: Call) -> Result<Json<Deletion>> {
     let mut tx = cx.begin().await?;
     environments::lock(&mut tx, &cx.env_id()?).await?;
     let policy = found(&mut tx, &cx).await?;
+    cx.expected.holds(policy.updated_at)?;
     store::delete(&mut tx, &policy.policy_id).await?;
     let event = Event::new(EventType::PolicyDeleted, policy.policy_id.clone()).before(told(&policy));
     events::record(&cx.app, &mut tx, &cx, event).await?;

@@ -10,7 +10,7 @@ pub const EVERY: [&str; 1] = ["x-request-id"];
 pub const RATES: [&str; 3] = ["x-ratelimit-limit", "x-ratelimit-remaining", "x-ratelimit-reset"];
 pub const RUNTIME_RATES: [&str; 3] = ["ratelimit-limit", "ratelimit-remaining", "ratelimit-reset"];
 
-const HEADERS: [(&str, &str, &str); 15] = [
+const HEADERS: [(&str, &str, &str); 18] = [
     ("x-request-id", "string", "The caller's own id of the request if it is well formed, else ours."),
     ("x-ratelimit-limit", "integer", "Requests a minute."),
     ("x-ratelimit-remaining", "integer", "Requests left."),
@@ -22,6 +22,9 @@ const HEADERS: [(&str, &str, &str); 15] = [
     ("www-authenticate", "string", "How to say who you are."),
     ("idempotent-replayed", "string", "`true`: this was answered before, and was not done again."),
     ("deprecation", "string", "Since when there is a successor, as `@` and Unix seconds."),
+    ("sunset", "string", "When the endpoint may be gone."),
+    ("link", "string", "Where to read on, and the successor."),
+    ("etag", "string", "The version, and a hash of the answer: for `If-None-Match` and `If-Match`."),
     ("x-query-id", "string", "Names the query's audit entry."),
     ("x-columns-masked", "string", "Columns that are masked, with commas between."),
     ("x-cache-hit", "string", "`true` or `false`."),
@@ -76,8 +79,8 @@ pub fn bodies() -> Map<String, Value> {
     let details = json!({
         "type": "object",
         "description": "Particulars: `field` and `constraint` of what does not fit, `reason` of a conflict, …",
-        "properties": {"stable_code": codes(Code::stable)},
-        "required": ["stable_code"],
+        "properties": {"stable_code": codes(Code::stable), "doc_url": {"type": "string"}},
+        "required": ["stable_code", "doc_url"],
         "additionalProperties": true,
     });
     let error = json!({

@@ -7,9 +7,9 @@ use contract::{Access, Role, Scope};
 use serde_json::{Map, Value, json};
 
 use super::answers::{self, headed, refusal};
-use crate::http::idempotency;
 use crate::http::routes::Route;
 use crate::http::signature::{Answer, Shapes, Signature};
+use crate::http::{conditional, idempotency};
 use crate::runtime;
 
 /// Where the handler lives, without the crate and the files that are named for their part in a room.
@@ -41,7 +41,9 @@ pub fn operation(row: &Route, id: String, shapes: &mut Shapes) -> Value {
         "security": security(row),
     });
     if let (Some(body), Some(operation)) = (said.body, operation.as_object_mut()) {
-        let content = json!({"application/json": {"schema": body.schema}});
+        let schema = body.schema.map_or_else(|| json!({"type": "string"}), Value::from);
+        let content: Map<_, _> =
+            body.kinds.iter().map(|kind| ((*kind).to_owned(), json!({"schema": schema}))).collect();
         operation.insert("requestBody".to_owned(), json!({"required": body.is_required, "content": content}));
     }
     if let (true, Some(operation)) = (row.deprecated, operation.as_object_mut()) {
@@ -111,6 +113,14 @@ fn parameters(row: &Route, said: &Signature<'_>) -> Vec<Value> {
             json!({"name": "cursor", "in": "query", "description": about, "schema": {"type": "string", "minLength": 1}}),
         );
     }
+    let header = |name: &str, about: &str| json!({"name": name, "in": "header", "description": about, "schema": {"type": "string"}});
+    if conditional::tags_answers(row) && row.method == Method::GET {
+        parameters.push(header("If-None-Match", "Tags of what the caller holds already."));
+    }
+    if row.versioned {
+        parameters.push(header("If-Match", "The tag, or `W/\"<updated_at>\"`, of the version that is to be changed."));
+    }
+    parameters.extend(said.headers.iter().map(|(name, about)| header(name, about)));
     if idempotency::counts(row) {
         let schema = json!({"type": "string", "minLength": 1, "maxLength": idempotency::KEY_BYTES_MAX});
         let about = "A request that is sent again with the same key and body is answered again, not done again.";
@@ -160,6 +170,10 @@ fn responses(row: &Route, said: &Signature<'_>) -> Map<String, Value> {
     let error = |status| json!({"$ref": format!("#/components/responses/{}", refusal(status, is_arrow))});
     let mut responses: Map<String, Value> =
         refused(row, said).into_iter().map(|status| (status.to_string(), error(status))).collect();
+    if conditional::tags_answers(row) && row.method == Method::GET {
+        let headers = headed(answers::EVERY.into_iter().chain(["etag"]));
+        responses.insert("304".to_owned(), json!({"description": "The caller holds it already.", "headers": headers}));
+    }
     for answer in &said.answers {
         responses.insert(answer.status.as_str().to_owned(), response(row, answer));
     }
@@ -170,8 +184,9 @@ fn responses(row: &Route, said: &Signature<'_>) -> Map<String, Value> {
 fn response(row: &Route, answer: &Answer) -> Value {
     let rates = if row.path.starts_with(runtime::PREFIX) { answers::RUNTIME_RATES } else { answers::RATES };
     let replayed = idempotency::counts(row).then_some(idempotency::REPLAYED);
-    let deprecated = row.deprecated.then_some("deprecation");
-    let headers = answers::EVERY.into_iter().chain(rates).chain(replayed).chain(deprecated);
+    let deprecated: &[&str] = if row.deprecated { &["deprecation", "sunset", "link"] } else { &[] };
+    let tag = conditional::tags_answers(row).then_some("etag");
+    let headers = answers::EVERY.into_iter().chain(rates).chain(replayed).chain(tag).chain(deprecated.iter().copied());
     let content = answer.content.iter().map(|(kind, schema)| {
         let content = schema.as_ref().map_or_else(|| json!({}), |schema| json!({"schema": schema}));
         ((*kind).to_owned(), content)
@@ -191,13 +206,16 @@ fn response(row: &Route, answer: &Answer) -> Value {
 fn refused(row: &Route, said: &Signature<'_>) -> BTreeSet<u16> {
     let is_guarded = row.access != Access::Public;
     let is_change = row.method != Method::GET && row.scope != Some(Scope::QueryRead);
-    let rows: [(bool, &[u16]); 7] = [
+    let rows: [(bool, &[u16]); 9] = [
         (true, &[500, 503]),
         (is_guarded, &[401, 403, 429]),
         (row.path.starts_with("/v1/"), &[429]),
         (row.path.contains('{'), &[404]),
         (said.body.is_some(), &[400, 413, 415]),
-        (!said.query.is_empty() || said.page.is_some() || idempotency::counts(row), &[400]),
+        (!said.query.is_empty() || said.page.is_some(), &[400]),
+        // `If-Match`, of the wrong form or where nothing compares it.
+        (is_guarded, &[400]),
+        (row.versioned, &[412]),
         // A state that forbids it, or an `Idempotency-Key` that stands for another request.
         (is_guarded && is_change, &[409]),
     ];

@@ -3,6 +3,7 @@
 use chrono::Duration;
 use contract::wire::Forwarded;
 use contract::{EnvId, OrgId, ReplayId, ShadowSessionId, Timestamp, UploadId};
+use schemars::JsonSchema;
 use serde::Serialize;
 use sqlx::PgConnection;
 use sqlx::types::Json;
@@ -286,7 +287,8 @@ pub async fn insert_sampled(app: &App, conn: &mut PgConnection, into: &Sampling,
 
 /// "`statistics`: `queries_replayed`, `queries_matched`, `queries_mismatched`, `queries_failed`
 /// (integers), `match_rate` number, `avg_latency_source_ms`, `avg_latency_service_ms`".
-#[derive(Debug, Clone, Default, Serialize)]
+#[derive(Debug, Clone, Default, Serialize, JsonSchema)]
+#[schemars(rename = "ShadowStatistics")]
 pub struct Statistics {
     pub queries_replayed: i64,
     pub queries_matched: i64,
@@ -342,7 +344,8 @@ fn share(part: i64, whole: i64) -> f64 {
 }
 
 /// A query that did not match.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "ShadowMismatch")]
 pub struct Mismatch {
     pub query: String,
     pub reason: String,

@@ -146,6 +146,7 @@ pub async fn update(cx: Call, Json(input): Json<Change>) -> Result<Json<Answer>>
     let mut tx = cx.begin().await?;
     store::lock(&mut tx, cx.org_id()).await?;
     let mut webhook = found(&mut tx, &cx, SURFACE).await?;
+    cx.expected.holds(webhook.updated_at)?;
     let before = told(&webhook);
     if let Some(url) = &input.url {
         webhook.url = cx.app.courier().admit(url)?.into();
@@ -175,6 +176,7 @@ pub async fn delete(cx: Call) -> Result<Json<Deletion>> {
 pub async fn remove(cx: &Call, surface: Surface) -> Result<Json<Deletion>> {
     let mut tx = cx.begin().await?;
     let webhook = found(&mut tx, cx, surface).await?;
+    cx.expected.holds(webhook.updated_at)?;
     let event = Event::new(EventType::WebhookDeleted, webhook.webhook_id.clone()).before(told(&webhook));
     events::record(&cx.app, &mut tx, cx, event).await?;
     if !store::delete(&mut tx, Of(cx.org_id(), surface), &webhook.webhook_id).await? {

@@ -4,6 +4,7 @@ mod codes;
 mod dependencies;
 mod functions;
 mod maturity;
+mod openapi;
 mod routes;
 
 /// Every file in `tests/golden/` is compared by some test of this folder.

@@ -3,12 +3,14 @@
 //! A text that a spreadsheet would take for a formula gets an apostrophe before it: what a stranger
 //! put into a statement is never run by whoever opens the file.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use super::Kind;
 
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[schemars(rename = "AuditExportFormat")]
 #[serde(rename_all = "snake_case")]
 pub enum Format {
     #[default]

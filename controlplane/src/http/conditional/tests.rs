@@ -6,7 +6,8 @@ use crate::testing::Answer;
 use crate::worlds::World;
 
 async fn send(world: &World, method: Method, path: &str, header: (&str, &str), body: Value) -> Answer {
-    let request = Request::builder().method(method).uri(path).header("authorization", &world.owner).header(header.0, header.1);
+    let request =
+        Request::builder().method(method).uri(path).header("authorization", &world.owner).header(header.0, header.1);
     world.app.send(request.header("content-type", "application/json").body(Body::from(body.to_string())).unwrap()).await
 }
 
@@ -20,7 +21,8 @@ async fn a_read_that_the_caller_holds_is_304_until_it_changes() {
     let org = format!("/v1/organizations/{}", world.org_id);
     for path in [world.env("policies"), world.env("api-keys"), org] {
         let first = tag(&world.app.get(&path, &world.owner).await);
-        let again = send(&world, Method::GET, &path, ("if-none-match", &format!("\"other\", {first}")), Value::Null).await;
+        let again =
+            send(&world, Method::GET, &path, ("if-none-match", &format!("\"other\", {first}")), Value::Null).await;
         assert_eq!((again.status.as_u16(), &again.body, tag(&again)), (304, &json!(""), first.clone()), "{path}");
         let other = send(&world, Method::GET, &path, ("if-none-match", "W/\"other\""), Value::Null).await;
         assert_eq!((other.status.as_u16(), tag(&other)), (200, first), "{path}");
@@ -55,7 +57,8 @@ async fn what_a_list_shows_of_a_record_suffices() {
     let environment = format!("/v1/organizations/{}/environments/{}", world.org_id, world.env_id);
     for (method, path) in [(Method::PUT, &environment), (Method::PUT, &policy_path), (Method::DELETE, &policy_path)] {
         let list = path.rsplit_once('/').unwrap().0;
-        let shown = world.app.get(list, &world.owner).await.expect(200)["data"][0]["updated_at"].as_str().unwrap().to_owned();
+        let shown =
+            world.app.get(list, &world.owner).await.expect(200)["data"][0]["updated_at"].as_str().unwrap().to_owned();
         world.app.advance(chrono::Duration::seconds(1));
         let stale = send(&world, method.clone(), path, ("if-match", "W/\"2000-01-01T00:00:00Z\""), json!({})).await;
         assert_eq!(stale.code(), (412, "CONFLICT"), "{method} {path}");
@@ -67,7 +70,10 @@ async fn what_a_list_shows_of_a_record_suffices() {
 async fn if_match_is_refused_where_nothing_is_compared_or_it_is_no_tag() {
     let world = World::start().await;
     let answer = send(&world, Method::POST, &world.env("policies"), ("if-match", "*"), json!({})).await;
-    assert_eq!((answer.code(), &answer.body["error"]["details"]["field"]), ((400, "VALIDATION_ERROR"), &json!("If-Match")));
+    assert_eq!(
+        (answer.code(), &answer.body["error"]["details"]["field"]),
+        ((400, "VALIDATION_ERROR"), &json!("If-Match"))
+    );
     let path = format!("/v1/organizations/{}", world.org_id);
     for bad in ["2000-01-01T00:00:00Z", "W/", "\"", "", "\"a\" \"b"] {
         let answer = send(&world, Method::PUT, &path, ("if-match", bad), json!({})).await;

@@ -190,6 +190,12 @@ impl Walk<'_> {
         }
         let columns = self.body(&query.body);
         if let Some(order_by) = &query.order_by {
+            // What FROM has and the answer does not may sort it too.
+            let below = match query.body.as_ref() {
+                SetExpr::Select(select) if self.denies() => self.from(&select.from),
+                _ => Vec::new(),
+            };
+            self.scopes.push(below);
             // Sorting by a column of the answer shows nothing more; names are those of the answer.
             self.scopes.push(vec![Source {
                 alias: String::new(),
@@ -198,6 +204,7 @@ impl Walk<'_> {
                 merged: Vec::new(),
             }]);
             let _ = self.visit(order_by);
+            self.scopes.pop();
             self.scopes.pop();
         }
         let _ = self.visit(&query.limit_clause);
@@ -455,6 +462,11 @@ impl Walk<'_> {
             _ => return Vec::new(),
         };
         vec![source(columns, alias.as_ref())]
+    }
+
+    /// Is there a column that may not be touched?
+    fn denies(&self) -> bool {
+        self.scans.iter().flat_map(|scan| &scan.columns).any(|column| column.mask == Some(Mask::Denied))
     }
 
     fn named(&self, name: &ObjectName) -> (Vec<Output>, bool) {
