@@ -218,6 +218,11 @@ impl World {
         self.database.as_ref().unwrap()
     }
 
+    /// The folder of the platform's state.
+    pub fn state(&self) -> &std::path::Path {
+        self.state.path()
+    }
+
     pub fn platform(&self) -> &Platform {
         self.platform.as_ref().unwrap()
     }
@@ -260,6 +265,7 @@ async fn start(state: &TempDir, database: &Database, clock: &ForwardClock) -> Pl
         pgwire: None,
         tools: None,
         local_trust: 0,
+        audit_store: None,
         no_data: true,
     };
     let means = Means {

@@ -4,3 +4,5 @@ mod elevation;
 mod kill;
 mod query;
 mod revoke;
+mod shadow;
+mod standing;
