@@ -122,6 +122,7 @@ impl World {
             source_ip: Some([10, 0, 0, 1].into()),
             origin: Origin::Rest,
             agent: None,
+            grant_id: None,
             sql: "SELECT ssn FROM customers WHERE name = ?".to_owned(),
             sql_original: format!("select ssn from customers where name = 'svc_live_{}'", "x".repeat(63)),
             sql_transpiled: None,

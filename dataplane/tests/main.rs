@@ -2,6 +2,7 @@
 
 #![cfg(test)]
 
+mod capability;
 mod constructs;
 mod ending;
 mod interference;

@@ -9,7 +9,7 @@ use contract::wire::Who;
 use contract::{Entropy, Governance, KeyId, QueryId, RequestId, SharedClock, SystemClock};
 use dataplane::encode::json;
 use dataplane::governance::report::Log;
-use dataplane::pipeline::{Books, Gate, House, Purse, Remembered, Threshold};
+use dataplane::pipeline::{Books, Gate, House, Purse, Remembered, Tally, Threshold};
 use dataplane::{Answer, Ask, Declared, Error, Names, Pipeline, testing};
 use futures::StreamExt;
 use tokio::sync::watch;
@@ -46,7 +46,7 @@ pub async fn world() -> World {
     .unwrap();
     let (rules, snapshots) = watch::channel(Some(Arc::new(testing::governance())));
     let log = Arc::new(Log::open(&folder.path().join("report"), &clock, &entropy).unwrap());
-    let books = Arc::new(Books { log, purse: Purse::new(None) });
+    let books = Arc::new(Books { log, purse: Purse::new(None), tally: Tally::unkept() });
     let house = watch::Sender::new(House::Open(books.clone()));
     let pipeline = Arc::new(Pipeline {
         snapshots,
