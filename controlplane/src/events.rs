@@ -59,6 +59,10 @@ event_types! {
     BillingCritical       , "billing.critical"       , "organization";
     BillingQuotaExceeded  , "billing.quota_exceeded" , "organization";
     BillingPeriodReset    , "billing.period_reset"   , "organization";
+    AuthFailed            , "auth.failed"            , "user";
+    AuthMfaEnrolled       , "auth.mfa_enrolled"      , "user";
+    AuthMfaRemoved        , "auth.mfa_removed"       , "user";
+    AuthPasswordReset     , "auth.password_reset"    , "user";
     // The specification's.
     UserInvited           , "user.invited"           , "user";
     UserRemoved           , "user.removed"           , "user";

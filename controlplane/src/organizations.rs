@@ -9,8 +9,8 @@
 //! Tier and suspension are not the organization's own to change (`standing`).
 //!
 //! A key is bound to one environment, so it cannot found an organization: a session is needed.
-//! `enforce_sso` closes password login. `mfa_required` is kept and announced; it bites once MFA can
-//! be enrolled.
+//! `enforce_sso` closes password login. `mfa_required` asks every session that a password or a mailed
+//! link opened for a second factor (`authentication::second_factor`).
 
 mod changes;
 mod governed;

@@ -264,6 +264,7 @@ async fn start(state: &TempDir, database: &Database, clock: &ForwardClock) -> Pl
         http: None,
         pgwire: None,
         tools: None,
+        smtp_url: None,
         local_trust: 0,
         audit_store: None,
         no_data: true,
