@@ -38,6 +38,14 @@ pub enum Error {
     Unsupported { what: String },
     #[error("{message}")]
     InvalidParams { field: &'static str, message: String },
+    /// An argument of a tool, by its name.
+    #[error("{message}")]
+    InvalidArgument { field: String, message: String },
+    #[error("only statements that read are run here")]
+    ReadsOnly,
+    /// What cannot be streamed must fit in memory.
+    #[error("the answer is larger than {limit} bytes: ask for less, or read it where it is streamed")]
+    AnswerTooLarge { limit: usize },
     #[error("too many queries run in this environment: try again")]
     ConcurrentLimit,
     #[error("too many keys are being checked: try again")]
@@ -95,9 +103,10 @@ impl Error {
             Self::TableDenied { .. } => Code::TableDenied,
             Self::Suspended { .. } | Self::TierLimit => Code::Forbidden,
             Self::Unsupported { .. } => Code::UnsupportedSql,
-            Self::InvalidParams { .. } => Code::InvalidParams,
+            Self::InvalidParams { .. } | Self::InvalidArgument { .. } => Code::InvalidParams,
+            Self::ReadsOnly => Code::ScopeViolation,
             Self::ConcurrentLimit => Code::ConcurrentLimit,
-            Self::QuotaExceeded | Self::RowLimit { .. } => Code::QuotaExceeded,
+            Self::QuotaExceeded | Self::RowLimit { .. } | Self::AnswerTooLarge { .. } => Code::QuotaExceeded,
             Self::Timeout(_) => Code::QueryTimeout,
             Self::Cancelled => Code::QueryCancelled,
             Self::FailedTransaction => Code::FailedTransaction,
@@ -120,6 +129,8 @@ impl Error {
             Self::TableDenied { table } | Self::Governed { table } => problem.detail("table", table.as_str()),
             Self::Suspended { .. } => problem.detail("reason", "suspended"),
             Self::InvalidParams { field, .. } => problem.detail("field", *field),
+            Self::InvalidArgument { field, .. } => problem.detail("field", field.as_str()),
+            Self::AnswerTooLarge { limit } => problem.detail("reason", "bytes").detail("limit", *limit),
             Self::ConcurrentLimit | Self::NotReady | Self::Unrecorded | Self::KeyChecksBusy => problem.retry_after_s(1),
             Self::QuotaExceeded => problem.retry_after_s(3_600),
             Self::RowLimit { limit } => problem.detail("reason", "rows").detail("limit", *limit),

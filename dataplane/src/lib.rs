@@ -24,10 +24,11 @@ pub mod process;
 pub mod sessions;
 #[cfg(any(test, feature = "testing"))]
 pub mod testing;
+pub mod tools;
 pub mod trail;
 
 pub use answer::{Answer, Column, Command, Description, Rows, Totals};
-pub use ask::{Ask, Declared, Names};
+pub use ask::{Ask, Bounds, Declared, Names};
 pub use ending::Ending;
 pub use error::Error;
 pub use pipeline::Pipeline;

@@ -21,7 +21,7 @@ use tokio_util::task::TaskTracker;
 use crate::certificates::{self, Shown};
 use crate::config::{Listeners, Settings};
 use crate::doors::tls::TlsError;
-use crate::doors::{pgwire, probes, rest};
+use crate::doors::{agents, pgwire, probes, rest};
 use crate::ending::Ending;
 use crate::governance::Source;
 use crate::governance::follow::Follower;
@@ -55,6 +55,7 @@ pub enum StartError {
 #[derive(Debug)]
 pub struct Running {
     pub pgwire: SocketAddr,
+    pub tools: SocketAddr,
     pub rest: SocketAddr,
     pub probes: SocketAddr,
     pub pipeline: Arc<Pipeline>,
@@ -111,6 +112,7 @@ impl DataPlane {
         let (parts, owner, books) = Parts::new(&settings, &shutdown)?;
         let running = Running {
             pgwire: doors.pgwire.local_addr()?,
+            tools: doors.tools.local_addr()?,
             rest: doors.rest.local_addr()?,
             probes: doors.probes.local_addr()?,
             pipeline: Arc::clone(&parts.pipeline),
@@ -141,6 +143,7 @@ fn permitted(settings: &Settings) -> Result<(), StartError> {
 
 struct Doors {
     pgwire: TcpListener,
+    tools: TcpListener,
     rest: TcpListener,
     probes: TcpListener,
 }
@@ -149,6 +152,7 @@ impl Doors {
     async fn bind(listeners: &Listeners) -> std::io::Result<Self> {
         Ok(Self {
             pgwire: TcpListener::bind(listeners.pgwire).await?,
+            tools: TcpListener::bind(listeners.tools).await?,
             rest: TcpListener::bind(listeners.rest).await?,
             probes: TcpListener::bind(listeners.probes).await?,
         })
@@ -238,6 +242,14 @@ impl Parts {
         let door =
             rest::Door { env_id: settings.env_id, pipeline: Arc::clone(&self.pipeline), ending: self.ending.clone() };
         background.spawn(rest::serve(doors.rest, shown.rest.subscribe(), door));
+        let door = agents::Door {
+            pipeline: Arc::clone(&self.pipeline),
+            sessions: self.sessions.clone(),
+            ending: self.ending.clone(),
+            vitals: self.vitals.clone(),
+            local: settings.local,
+        };
+        background.spawn(agents::serve(doors.tools, shown.tools.as_ref().map(watch::Sender::subscribe), door));
         let door = pgwire::Door {
             pipeline: Arc::clone(&self.pipeline),
             sessions: self.sessions.clone(),

@@ -38,7 +38,7 @@ async fn run(arguments: Arguments) -> Result<ExitCode, Box<dyn std::error::Error
     let settings = arguments.settings(Arc::new(SystemClock), Entropy::system()?)?;
     let shutdown = CancellationToken::new();
     let running = DataPlane::start(settings, shutdown.clone()).await?;
-    tracing::info!(pgwire = %running.pgwire, rest = %running.rest, probes = %running.probes, "listening");
+    tracing::info!(pgwire = %running.pgwire, tools = %running.tools, rest = %running.rest, probes = %running.probes, "listening");
     tokio::select! {
         _ = terminate.recv() => {}
         _ = interrupt.recv() => {}

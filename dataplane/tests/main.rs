@@ -2,6 +2,7 @@
 
 #![cfg(test)]
 
+mod agents;
 mod ending;
 mod parked;
 mod pgwire;

@@ -10,7 +10,7 @@ use contract::{Entropy, Governance, KeyId, QueryId, RequestId, SharedClock, Syst
 use dataplane::encode::json;
 use dataplane::governance::report::Log;
 use dataplane::pipeline::{Books, Gate, House, Purse, Remembered, Threshold};
-use dataplane::{Answer, Ask, Declared, Error, Names, Pipeline, testing};
+use dataplane::{Answer, Ask, Bounds, Declared, Error, Names, Pipeline, testing};
 use futures::StreamExt;
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
@@ -92,6 +92,7 @@ impl World {
             cancel: CancellationToken::new(),
             transaction: None,
             names: Names::default(),
+            bounds: Bounds::default(),
         }
     }
 

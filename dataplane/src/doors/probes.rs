@@ -12,6 +12,7 @@ use axum::extract::State;
 use axum::http::StatusCode;
 use axum::routing::get;
 use axum::{Json, Router};
+use contract::wire::probe;
 use serde_json::{Value, json};
 use tokio::net::TcpListener;
 use tokio::sync::watch;
@@ -50,11 +51,15 @@ impl Vitals {
 }
 
 pub async fn serve(listener: TcpListener, vitals: Vitals, closing: CancellationToken) {
-    let routes = Router::new().route("/health", get(health)).route("/ready", get(ready)).with_state(vitals);
-    let served = axum::serve(listener, routes).with_graceful_shutdown(closing.cancelled_owned()).await;
+    let served = axum::serve(listener, routes(vitals)).with_graceful_shutdown(closing.cancelled_owned()).await;
     if let Err(error) = served {
         tracing::error!(%error, "the probes' listener failed");
     }
+}
+
+/// Without a credential, wherever they are served.
+pub fn routes(vitals: Vitals) -> Router {
+    Router::new().route(probe::HEALTH, get(health)).route(probe::READY, get(ready)).with_state(vitals)
 }
 
 async fn health(State(vitals): State<Vitals>) -> Json<Value> {

@@ -6,7 +6,6 @@
 
 mod body;
 
-use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -20,28 +19,17 @@ use bytes::Bytes;
 use contract::policy::abac::Origin;
 use contract::wire::{self, Format, Forwarded, QueryBody, TIMEOUT_MS_MAX};
 use contract::{Code, EnvId, QueryId, RequestId};
-use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
-use hyper_util::server::conn::auto;
-use hyper_util::service::TowerToHyperService;
 use rustls::ServerConfig;
-use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::{Semaphore, watch};
-use tokio_rustls::TlsAcceptor;
-use tokio_util::sync::CancellationToken;
+use tokio::net::TcpListener;
+use tokio::sync::watch;
 
-use super::tls::is_control_plane;
+use super::http::{self, Security};
 use crate::ending::Ending;
 use crate::sessions::{announced, is_known};
-use crate::{Ask, Declared, Error, Names, Pipeline};
+use crate::{Ask, Bounds, Declared, Error, Names, Pipeline};
 
 /// A statement of a megabyte, every byte escaped.
 const BODY_BYTES_MAX: usize = 8 * 1024 * 1024;
-const CONNECTIONS_MAX: usize = 1_024;
-const HANDSHAKE_WITHIN: Duration = Duration::from_secs(10);
-const HEADERS_WITHIN: Duration = Duration::from_secs(10);
-
-/// The protocols offered in the handshake: HTTP/2 carries trailers without being asked.
-pub const PROTOCOLS: [&[u8]; 2] = [b"h2", b"http/1.1"];
 
 /// The door's own state.
 #[derive(Debug, Clone)]
@@ -51,66 +39,11 @@ pub struct Door {
     pub ending: Ending,
 }
 
-/// Serves until everything is closed. A connection of before we leave is asked to end and served as
-/// long as something comes; who comes while it drains is told so.
+/// Serves until everything is closed.
 pub async fn serve(listener: TcpListener, tls: watch::Receiver<Arc<ServerConfig>>, door: Door) {
+    let refusing = Router::new().fallback(shutting_down).with_state(door.clone());
     let ending = door.ending.clone();
-    let places = Arc::new(Semaphore::new(CONNECTIONS_MAX));
-    let (serving, refusing) = (routes(door.clone()), Router::new().fallback(shutting_down).with_state(door));
-    loop {
-        let accepted = tokio::select! {
-            accepted = listener.accept() => accepted,
-            () = ending.closed.cancelled() => return,
-        };
-        ending.newcomer();
-        let stream = match accepted {
-            Ok((stream, _)) => stream,
-            Err(error) => {
-                tracing::warn!(%error, "a connection could not be accepted");
-                tokio::time::sleep(Duration::from_millis(50)).await;
-                continue;
-            }
-        };
-        let Ok(place) = Arc::clone(&places).try_acquire_owned() else { continue };
-        let acceptor = TlsAcceptor::from(Arc::clone(&tls.borrow()));
-        let (routes, ends) = match (ending.leaving.is_cancelled(), ending.draining.is_cancelled()) {
-            (false, false) => (serving.clone(), ending.leaving.clone()),
-            (true, false) => (serving.clone(), ending.draining.clone()),
-            (_, true) => (refusing.clone(), ending.closed.clone()),
-        };
-        ending.spawn(async move {
-            connection(stream, acceptor, routes, ends).await;
-            drop(place);
-        });
-    }
-}
-
-async fn connection(stream: TcpStream, acceptor: TlsAcceptor, routes: Router, ends: CancellationToken) {
-    let _ = stream.set_nodelay(true);
-    let peer = stream.peer_addr().ok();
-    let Ok(Ok(stream)) = tokio::time::timeout(HANDSHAKE_WITHIN, acceptor.accept(stream)).await else {
-        tracing::info!(?peer, "a handshake failed");
-        return;
-    };
-    if !is_control_plane(stream.get_ref().1.peer_certificates()) {
-        tracing::warn!(?peer, "a certificate that is not the control plane's was presented");
-        return;
-    }
-    let mut builder = auto::Builder::new(TokioExecutor::new());
-    builder.http1().timer(TokioTimer::new()).header_read_timeout(HEADERS_WITHIN);
-    builder.http2().timer(TokioTimer::new()).keep_alive_interval(Duration::from_secs(20));
-    let serving = builder.serve_connection(TokioIo::new(stream), TowerToHyperService::new(routes));
-    tokio::pin!(serving);
-    let ended = tokio::select! {
-        ended = serving.as_mut() => ended,
-        () = ends.cancelled() => {
-            serving.as_mut().graceful_shutdown();
-            serving.await
-        }
-    };
-    if let Err(error) = ended {
-        tracing::debug!(?peer, error = %error, "a connection ended early");
-    }
+    http::serve(listener, Security::ControlPlane(tls), routes(door), refusing, ending).await;
 }
 
 /// What the door serves; a path that is not here is 404.
@@ -210,6 +143,7 @@ fn asked(
         cancel: door.ending.closed.child_token(),
         transaction: None,
         names: Names::default(),
+        bounds: Bounds::default(),
     };
     Ok((ask, shape))
 }
@@ -224,9 +158,4 @@ fn refusal(error: &Error, request_id: &RequestId, now: contract::Timestamp) -> R
         response.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from(seconds));
     }
     response
-}
-
-/// Where the door listens.
-pub fn address(listener: &TcpListener) -> std::io::Result<SocketAddr> {
-    listener.local_addr()
 }

@@ -32,7 +32,7 @@ pub(super) struct Allowed {
 
 /// The agent behind a query.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(super) struct Agent {
+pub struct Agent {
     pub id: Option<String>,
     pub framework: Option<String>,
     /// Not only declared: the key was made for it.
@@ -53,6 +53,7 @@ pub(super) async fn check(
     t.facts().caller = Some(caller.clone());
     let agent = agent(rules, &caller, &query.ask.agent)?;
     stands(rules)?;
+    query.ask.bounds.permit(&caller, about.writes)?;
     caller.may_query(about.writes).map_err(Error::Caller)?;
     let asked = Asked { query, rules, caller: &caller, agent: &agent, about: &about, now };
     let operations: Vec<_> = statement.operations().iter().copied().map(tables::operation).collect();
@@ -85,6 +86,26 @@ pub(super) fn names(query: &Query, rules: &Governance) -> sql::Names {
     let mut names = sql::Names::new(asked.database.clone().unwrap_or_else(|| rules.environment.slug.clone()));
     names.search_path = vec![asked.schema.clone()];
     names
+}
+
+/// What is no statement passes the same check: who asks, what their key may, what the policies say.
+pub(super) fn check_deed(
+    pipeline: &Pipeline,
+    query: &Query,
+    rules: &Governance,
+    about: &About,
+    t: &Trail,
+) -> Result<(Caller, Agent)> {
+    t.facts().governance_version = rules.version;
+    let now = pipeline.clock.now();
+    let caller = standing_in(rules, &query.ask.who, query.ask.peer, now)?;
+    t.facts().caller = Some(caller.clone());
+    let agent = agent(rules, &caller, &query.ask.agent)?;
+    stands(rules)?;
+    query.ask.bounds.permit(&caller, about.writes)?;
+    let asked = Asked { query, rules, caller: &caller, agent: &agent, about, now };
+    asked.permitted(&about.tables, &[about.operation], t)?;
+    Ok((caller, agent))
 }
 
 /// Is this environment open at all?

@@ -73,11 +73,16 @@ pub(super) struct Reservation {
 
 pub(super) async fn check(purse: &Purse, rules: &Governance, costed: Costed) -> Result<Afforded> {
     let Costed { allowed, estimate } = costed;
-    if rules.organization.limits.monthly_credit_limit.is_none() {
-        return Ok(Afforded { allowed, reservation: Reservation { purse: None, estimate } });
-    }
-    let reservation = purse.take(estimate).await?;
+    let reservation = reserve(purse, rules, estimate).await?;
     Ok(Afforded { allowed, reservation })
+}
+
+/// Sets an estimate aside.
+pub(super) async fn reserve(purse: &Purse, rules: &Governance, estimate: MicroCredits) -> Result<Reservation> {
+    if rules.organization.limits.monthly_credit_limit.is_none() {
+        return Ok(Reservation { purse: None, estimate });
+    }
+    purse.take(estimate).await
 }
 
 /// For a statement that is only described: nothing will be spent.

@@ -40,7 +40,7 @@ impl Pod {
             .env(setting::STATE, installation.volume())
             .env(setting::ENDPOINT_GRACE_SECS, "0")
             .env("SLUICE_RELOAD_MS", "20")
-            .args(["--listen=127.0.0.1", "--pgwire-port=0", "--rest-port=0", "--probes-port=0"])
+            .args(["--listen=127.0.0.1", "--pgwire-port=0", "--tools-port=0", "--rest-port=0", "--probes-port=0"])
             .envs(more.iter().copied())
             .env("RUST_LOG", "info")
             .stdout(Stdio::piped())

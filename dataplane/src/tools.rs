@@ -1,0 +1,247 @@
+//! The tools of the agent tool server: one table of names, what they do, and what they need.
+//!
+//! A tool is a row: its name and description, the scope that its caller's key must have, its hints,
+//! and the function that does it. The schemas of its arguments and of its result are made from that
+//! function's types. A tool runs nothing of its own: a statement goes through the pipeline like any
+//! other, and so is checked, metered and audited there, its scope included.
+
+mod policy;
+mod schema;
+mod sql;
+
+use std::future::Future;
+use std::sync::LazyLock;
+
+use contract::Scope;
+use contract::policy::abac::Origin;
+use contract::wire::TIMEOUT_MS_MAX;
+use futures::FutureExt;
+use futures::future::BoxFuture;
+use rmcp::model::{JsonObject, Tool, ToolAnnotations};
+use schemars::JsonSchema;
+use schemars::generate::SchemaSettings;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+use std::sync::Arc;
+use tokio_util::sync::CancellationToken;
+
+use crate::doors::agents::Guest;
+use crate::{Ask, Bounds, Error, Pipeline};
+
+/// The table, in the order in which it is listed.
+fn table() -> Vec<Row> {
+    vec![
+        Row::new("run_sql", sql::run)
+            .says("Run one SQL statement of the cloud warehouse's dialect. Rows come back as objects.")
+            .needs(Scope::QueryRead)
+            .hints(Hints::Destroys),
+        Row::new("run_sql_readonly", sql::run_readonly)
+            .says("Run one SQL statement that only reads. Anything else is refused.")
+            .needs(Scope::QueryRead)
+            .hints(Hints::Reads),
+        Row::new("run_sql_arrow", sql::run_arrow)
+            .says("Run one SQL statement that only reads. The result is an Arrow IPC stream in base64.")
+            .needs(Scope::QueryRead)
+            .hints(Hints::Reads),
+        Row::new("list_tables", schema::list_tables)
+            .says("List the tables and views that you may see, with their columns if you ask for them.")
+            .needs(Scope::QueryRead)
+            .hints(Hints::Reads),
+        Row::new("describe_table", schema::describe_table)
+            .says("Describe one table: columns, types, which columns are masked for you, and sample rows.")
+            .needs(Scope::QueryRead)
+            .hints(Hints::Reads),
+        Row::new("enforce_abac_policy", policy::enforce)
+            .says("Tell what the policies decide for a statement or a table, without running anything.")
+            .needs(Scope::QueryRead)
+            .hints(Hints::Reads),
+    ]
+}
+
+static TABLE: LazyLock<Vec<Row>> = LazyLock::new(table);
+
+/// Every tool there is.
+pub fn all() -> &'static [Row] {
+    &TABLE
+}
+
+pub fn by_name(name: &str) -> Option<&'static Row> {
+    TABLE.iter().find(|row| row.tool.name == name)
+}
+
+/// What a tool does to the data, as its hints say it.
+#[derive(Debug, Clone, Copy)]
+enum Hints {
+    Reads,
+    /// It may change or remove what is there.
+    Destroys,
+}
+
+/// One tool.
+pub struct Row {
+    pub tool: Tool,
+    pub scope: Scope,
+    run: Box<dyn Fn(Call, Value) -> BoxFuture<'static, Result<Told, Error>> + Send + Sync>,
+}
+
+impl Row {
+    /// `run` takes the tool's arguments and gives its result; both types are its schemas.
+    fn new<I, O, F>(name: &'static str, run: impl Fn(Call, I) -> F + Send + Sync + Copy + 'static) -> Self
+    where
+        I: DeserializeOwned + JsonSchema + Send + 'static,
+        O: Telling + JsonSchema + Send + 'static,
+        F: Future<Output = Result<O, Error>> + Send + 'static,
+    {
+        let tool = Tool::new_with_raw(name, None, Arc::new(schema_of::<I>()))
+            .with_raw_output_schema(Arc::new(schema_of::<O>()));
+        let run = move |call, given| {
+            async move {
+                let input = arguments(given)?;
+                let output = Box::pin(run(call, input)).await?;
+                Ok(Told { text: output.text()?, structured: output.structured()? })
+            }
+            .boxed()
+        };
+        Self { tool, scope: Scope::Agent, run: Box::new(run) }
+    }
+
+    fn says(mut self, description: &'static str) -> Self {
+        self.tool.description = Some(description.into());
+        self
+    }
+
+    fn needs(mut self, scope: Scope) -> Self {
+        self.scope = scope;
+        self
+    }
+
+    fn hints(mut self, hints: Hints) -> Self {
+        let annotations = ToolAnnotations::new().open_world(false);
+        self.tool.annotations = Some(match hints {
+            Hints::Reads => annotations.read_only(true),
+            Hints::Destroys => annotations.read_only(false).destructive(true),
+        });
+        self
+    }
+
+    pub async fn run(&self, call: Call, arguments: JsonObject) -> Result<Told, Error> {
+        (self.run)(call, Value::Object(arguments)).await
+    }
+}
+
+/// Who calls a tool, and what it runs on.
+#[derive(Debug, Clone)]
+pub struct Call {
+    pub pipeline: Arc<Pipeline>,
+    pub guest: Guest,
+    pub scope: Scope,
+    pub cancel: CancellationToken,
+}
+
+impl Call {
+    /// One statement of this call.
+    fn ask(&self, sql: impl Into<String>, timeout_ms: Option<u64>) -> Result<Ask, Error> {
+        if timeout_ms.is_some_and(|timeout_ms| !(1..=TIMEOUT_MS_MAX).contains(&timeout_ms)) {
+            return Err(invalid("timeout_ms", format!("timeout_ms is from 1 to {TIMEOUT_MS_MAX}")));
+        }
+        let ask = self.guest.ask(&self.pipeline, Origin::Mcp, sql.into(), timeout_ms);
+        let bounds = Bounds { scope: Some(self.scope), ..Bounds::default() };
+        Ok(Ask { cancel: self.cancel.clone(), bounds, ..ask })
+    }
+}
+
+/// A result on its way out: for programs, and for models that read text.
+#[derive(Debug)]
+pub struct Told {
+    pub structured: Value,
+    pub text: String,
+}
+
+/// A tool's result. Its text is the whole of it, unless clients read a part of it alone.
+trait Telling: Serialize + Sized {
+    fn text(&self) -> Result<String, Error> {
+        written(self)
+    }
+
+    fn structured(&self) -> Result<Value, Error> {
+        serde_json::to_value(self).map_err(|error| unwritable(&error))
+    }
+}
+
+fn written(part: &impl Serialize) -> Result<String, Error> {
+    serde_json::to_string(part).map_err(|error| unwritable(&error))
+}
+
+fn unwritable(error: &serde_json::Error) -> Error {
+    Error::Unverified { why: format!("a result cannot be written: {error}") }
+}
+
+fn invalid(field: &str, message: impl Into<String>) -> Error {
+    Error::InvalidArgument { field: field.to_owned(), message: message.into() }
+}
+
+/// The arguments as the tool's own type; what is wrong names its field.
+fn arguments<I: DeserializeOwned>(given: Value) -> Result<I, Error> {
+    serde_path_to_error::deserialize(given).map_err(|error| {
+        let path = error.path().to_string();
+        let field = if path == "." { "arguments".to_owned() } else { path };
+        Error::InvalidArgument { message: format!("{field}: {}", error.inner()), field }
+    })
+}
+
+/// A schema without references and without formats that only Rust knows.
+fn schema_of<T: JsonSchema>() -> JsonObject {
+    let mut settings = SchemaSettings::draft2020_12();
+    settings.inline_subschemas = true;
+    let mut schema = settings.into_generator().into_root_schema_for::<T>();
+    let mut schema = std::mem::take(schema.ensure_object());
+    schema.remove("title");
+    schema.values_mut().for_each(without_formats);
+    schema
+}
+
+fn without_formats(value: &mut Value) {
+    match value {
+        Value::Object(members) => {
+            members.retain(|name, value| name != "format" || !value.is_string());
+            members.values_mut().for_each(without_formats);
+        }
+        Value::Array(items) => items.iter_mut().for_each(without_formats),
+        _ => {}
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::BTreeSet;
+
+    #[test]
+    fn every_tool_is_named_once_and_explained() {
+        let names: BTreeSet<_> = all().iter().map(|row| row.tool.name.clone()).collect();
+        assert_eq!(names.len(), all().len());
+        for row in all() {
+            let tool = &row.tool;
+            assert!(tool.description.as_ref().is_some_and(|text| text.len() > 20), "{}", tool.name);
+            let annotations = tool.annotations.as_ref().unwrap();
+            assert!(annotations.read_only_hint.is_some() && annotations.open_world_hint == Some(false));
+        }
+    }
+
+    #[test]
+    fn arguments_that_no_tool_knows_are_refused_by_their_name() {
+        for row in all() {
+            assert_eq!(row.tool.input_schema["type"], "object", "{}", row.tool.name);
+            assert_eq!(row.tool.input_schema["additionalProperties"], false, "{}", row.tool.name);
+            let output = row.tool.output_schema.as_ref().unwrap();
+            assert_eq!(output["type"], "object", "{}", row.tool.name);
+            let text = serde_json::to_string(&row.tool).unwrap();
+            assert!(!text.contains("$ref") && !text.contains("uint64"), "{text}");
+        }
+        let refused = arguments::<sql::Statement>(serde_json::json!({"sql": "select 1", "max_rows": "ten"}));
+        assert!(matches!(refused, Err(Error::InvalidArgument { field, .. }) if field == "max_rows"));
+        let refused = arguments::<sql::Statement>(serde_json::json!({"sql": "select 1", "limit": 10}));
+        assert!(matches!(refused, Err(Error::InvalidArgument { message, .. }) if message.contains("limit")));
+    }
+}
