@@ -17,6 +17,10 @@ pub mod encode;
 pub mod ending;
 pub mod error;
 pub mod governance;
+pub mod guest;
+mod limits;
+pub mod memory;
+mod own_tables;
 pub mod ownership;
 pub mod pipeline;
 pub mod plane;
@@ -24,6 +28,7 @@ pub mod process;
 pub mod sessions;
 #[cfg(any(test, feature = "testing"))]
 pub mod testing;
+pub mod thoughts;
 pub mod tools;
 pub mod trail;
 

@@ -26,8 +26,10 @@ use crate::ending::Ending;
 use crate::governance::Source;
 use crate::governance::follow::Follower;
 use crate::governance::link::Link;
+use crate::memory::Memories;
 use crate::ownership::Claim;
 use crate::pipeline::{Books, Gate, House, Remembered, Threshold};
+use crate::thoughts::Thoughts;
 use crate::{Pipeline, Sessions};
 
 use engines::Engines;
@@ -245,6 +247,8 @@ impl Parts {
         let door = agents::Door {
             pipeline: Arc::clone(&self.pipeline),
             sessions: self.sessions.clone(),
+            memories: Memories::default(),
+            thoughts: Thoughts::default(),
             ending: self.ending.clone(),
             vitals: self.vitals.clone(),
             local: settings.local,

@@ -10,7 +10,9 @@ use contract::policy::MaskFunction;
 use dataplane::doors::agents::{Door, routes};
 use dataplane::doors::probes::Vitals;
 use dataplane::governance::Source;
+use dataplane::memory::Memories;
 use dataplane::testing::{analyst_key, demo_key, filtering, masking};
+use dataplane::thoughts::Thoughts;
 use dataplane::{Ending, Sessions};
 use http_body_util::BodyExt;
 use serde_json::{Value, json};
@@ -30,7 +32,15 @@ pub fn door(world: &World) -> Router {
         source: watch::channel(Source::Connected).1,
         leaving: CancellationToken::new(),
     };
-    routes(Door { pipeline, sessions, ending: Ending::default(), vitals, local: true })
+    routes(Door {
+        pipeline,
+        sessions,
+        memories: Memories::default(),
+        thoughts: Thoughts::default(),
+        ending: Ending::default(),
+        vitals,
+        local: true,
+    })
 }
 
 /// POSTs as `key`, as a client does that sends nothing but what it must.

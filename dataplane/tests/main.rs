@@ -4,8 +4,10 @@
 
 mod agents;
 mod ending;
+mod memory;
 mod parked;
 mod pgwire;
 mod pipeline;
 mod rest;
+mod thoughts;
 mod world;

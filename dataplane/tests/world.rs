@@ -128,6 +128,14 @@ impl World {
         numbers.value(0)
     }
 
+    /// A change by the engine itself, past everything of ours.
+    pub async fn behind_our_back(&self, sql: &str) {
+        let mut session = self.engine.session().await.unwrap();
+        let statement = engine::Statement { sql: sql.to_owned(), params: vec![], writes: true };
+        let deadline = std::time::Instant::now() + Duration::from_secs(20);
+        session.run(statement, deadline, &CancellationToken::new()).await.unwrap();
+    }
+
     pub fn change(&self, change: impl FnOnce(&mut Governance)) {
         self.rules.send_modify(|rules| {
             let mut changed = rules.as_deref().cloned().unwrap_or_else(testing::governance);

@@ -6,7 +6,6 @@
 //! checked here; nothing is remembered between two requests, so a revoked key ends with the next.
 
 mod credential;
-mod guest;
 mod mcp;
 mod raw_arrow;
 
@@ -28,9 +27,9 @@ use tokio::sync::watch;
 use super::http::{self, Security};
 use super::probes;
 use crate::ending::Ending;
+use crate::memory::Memories;
+use crate::thoughts::Thoughts;
 use crate::{Error, Pipeline, Sessions};
-
-pub use guest::Guest;
 
 /// A statement of a megabyte, every byte escaped.
 const BODY_BYTES_MAX: usize = 8 * 1024 * 1024;
@@ -41,6 +40,8 @@ const BODY_WITHIN: Duration = Duration::from_secs(30);
 pub struct Door {
     pub pipeline: Arc<Pipeline>,
     pub sessions: Sessions,
+    pub memories: Memories,
+    pub thoughts: Thoughts,
     pub ending: Ending,
     pub vitals: probes::Vitals,
     /// Everything is on this machine: names and origins other than its own are refused.

@@ -13,8 +13,9 @@ use contract::{Access, Code, Role};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{Call, Telling, invalid};
+use super::{Call, Telling};
 use crate::Error;
+use crate::limits::invalid;
 use crate::pipeline::{Deed, Standing};
 use crate::trail::millis;
 

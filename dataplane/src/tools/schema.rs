@@ -11,8 +11,9 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use super::sql::{columns, objects};
-use super::{Call, Telling, invalid, written};
+use super::{Call, Telling, written};
 use crate::Error;
+use crate::limits::invalid;
 use crate::sessions::standing_in;
 
 const SAMPLE_MAX: u64 = 5;

@@ -13,8 +13,9 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use super::{Call, Telling, invalid, written};
+use super::{Call, Telling, written};
 use crate::encode::{arrow_ipc, cell, json};
+use crate::limits::invalid;
 use crate::{Answer, Error};
 
 const ROWS_DEFAULT: u64 = 1_000;

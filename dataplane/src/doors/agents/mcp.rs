@@ -27,8 +27,9 @@ use rmcp::transport::streamable_http_server::{StreamableHttpServerConfig, Stream
 use rmcp::{ErrorData, RoleServer, ServerHandler};
 use serde_json::{Value, json};
 
-use super::{BODY_BYTES_MAX, Door, Guest};
+use super::{BODY_BYTES_MAX, Door, credential};
 use crate::Error;
+use crate::guest::Guest;
 use crate::tools::{self, Call, Told};
 
 const VERSIONS: &[ProtocolVersion] =
@@ -83,7 +84,7 @@ async fn prepare(
     body: Body,
     request_id: &RequestId,
 ) -> Result<Result<Body, Response>, Error> {
-    let guest = Guest::admit(door, &parts.headers, &parts.extensions, request_id).await?;
+    let guest = credential::admit(door, &parts.headers, &parts.extensions, request_id).await?;
     parts.extensions.insert(guest);
     if accepts_json(&parts.headers) {
         parts.headers.insert(header::ACCEPT, BOTH);
@@ -162,6 +163,8 @@ impl ServerHandler for Server {
         let request_id = guest.request_id.clone();
         let call = Call {
             pipeline: Arc::clone(&self.door.pipeline),
+            memories: self.door.memories.clone(),
+            thoughts: self.door.thoughts.clone(),
             guest,
             scope: row.scope,
             cancel: self.door.ending.closed.child_token(),

@@ -20,7 +20,7 @@ use http_body_util::StreamBody;
 use serde::Deserialize;
 use tokio_util::task::task_tracker::TaskTrackerToken;
 
-use super::{Door, Guest};
+use super::{Door, credential};
 use crate::encode::arrow_ipc::{CONTENT_TYPE, Encoder};
 use crate::{Answer, Ask, Error};
 
@@ -50,7 +50,7 @@ pub(super) async fn query(State(door): State<Door>, request: Request) -> Respons
 
 async fn answered(door: &Door, request: Request, request_id: &contract::RequestId) -> Result<Sending, Error> {
     let (parts, body) = request.into_parts();
-    let guest = Guest::admit(door, &parts.headers, &parts.extensions, request_id).await?;
+    let guest = credential::admit(door, &parts.headers, &parts.extensions, request_id).await?;
     if !door.pipeline.rules()?.organization.tier.has_arrow() {
         return Err(Error::TierLimit);
     }
