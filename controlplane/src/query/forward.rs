@@ -88,7 +88,6 @@ pub async fn forward(cx: &Call, path: &str, body: &QueryBody) -> Result<Response
         let mut conn = cx.app.pool().acquire().await?;
         placement::internal_address(&mut conn, &env_id).await?
     };
-    let address = address.ok_or(Error::Unavailable("the environment has no data plane yet"))?;
     let line = cx.app.data_planes()?.line(&env_id, &address)?;
     line.breaker.try_pass(cx.now()).map_err(|retry_after_s| Error::CircuitOpen { retry_after_s })?;
     let request = request(cx, &env_id, path, body)?;

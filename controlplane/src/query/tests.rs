@@ -192,6 +192,17 @@ async fn an_environment_without_a_data_plane_asks_to_wait() {
 }
 
 #[tokio::test]
+async fn a_suspended_environment_says_so_and_its_data_plane_is_not_asked() {
+    let world = World::start().await;
+    place(&world, nobody_listens().await).await;
+    world.sql("update environments set status = 'suspended'").await;
+    world.app.expect_5xx(1);
+    let answer = ask(&world, json!({"sql": "select 1"})).await;
+    assert_eq!(answer.code(), (503, "SERVICE_UNAVAILABLE"));
+    assert!(answer.body["error"]["message"].as_str().unwrap().contains("suspended"), "{}", answer.body);
+}
+
+#[tokio::test]
 async fn what_no_data_plane_would_take_is_refused_here() {
     let world = World::start().await;
     let long = "x".repeat(contract::wire::SQL_BYTES_MAX + 1);
