@@ -7,6 +7,7 @@
 #![forbid(unsafe_code)]
 
 pub mod abac_policies;
+pub mod agent_memory;
 pub mod api_keys;
 pub mod audit;
 pub mod authentication;

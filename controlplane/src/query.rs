@@ -7,7 +7,7 @@
 
 mod breaker;
 mod connect;
-mod forward;
+pub(crate) mod forward;
 
 use axum::response::Response;
 use contract::wire::{Format, QueryBody, SQL_BYTES_MAX, TIMEOUT_MS_MAX};
@@ -35,7 +35,7 @@ async fn query(cx: Call, Json(body): Json<QueryBody>) -> Result<Response> {
     if matches!(body.format, Format::Arrow) {
         has_arrow(&cx)?;
     }
-    forward::forward(&cx, "query", &body).await
+    forward::forward(&cx, &cx.env_id()?, "query", &body).await
 }
 
 /// Body of `POST /v1/environments/{env_id}/query/arrow`: "`sql` string required".
@@ -53,7 +53,7 @@ async fn arrow(cx: Call, Json(body): Json<ArrowBody>) -> Result<Response> {
     let body = QueryBody { sql, agent_id, agent_framework, timeout_ms, format: Format::Json };
     within_limits(&body)?;
     has_arrow(&cx)?;
-    forward::forward(&cx, "query/arrow", &body).await
+    forward::forward(&cx, &cx.env_id()?, "query/arrow", &body).await
 }
 
 fn within_limits(body: &QueryBody) -> Result<()> {

@@ -7,14 +7,15 @@ use contract::{Caller, Scope};
 
 use crate::http::routes::{Route, Routes};
 use crate::{
-    abac_policies, api_keys, audit, authentication, billing, environments, health, organizations, policies, query,
-    runtime, users, webhooks,
+    abac_policies, agent_memory, api_keys, audit, authentication, billing, environments, health, organizations,
+    policies, query, runtime, users, webhooks,
 };
 
 pub fn routes() -> Routes {
     Routes::new()
         .and(health::routes())
         .and(query::routes())
+        .and(agent_memory::routes())
         .and(organizations::routes())
         .and(users::routes())
         .and(api_keys::routes())

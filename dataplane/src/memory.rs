@@ -64,7 +64,7 @@ pub struct Memory {
 /// Which branches are looked at.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Visibility {
-    /// "only mainline, where branch_id is null"
+    /// "only mainline, where `branch_id` is null"
     MainOnly,
     /// "only this branch"
     BranchLocal(String),
@@ -76,6 +76,8 @@ pub enum Visibility {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Stored {
     pub memory_id: String,
+    pub agent_id: String,
+    pub created_at: Timestamp,
     pub memory_key: Option<String>,
     pub version: i64,
     /// There was none of this key before.
@@ -84,6 +86,21 @@ pub struct Stored {
     pub deduplicated: bool,
     /// Another that says nearly the same.
     pub similar_memory_id: Option<String>,
+}
+
+impl Stored {
+    fn of(memory: &Memory) -> Self {
+        Self {
+            memory_id: memory.memory_id.clone(),
+            agent_id: memory.agent_id.clone(),
+            created_at: memory.created_at,
+            memory_key: memory.memory_key.clone(),
+            version: memory.version,
+            created: false,
+            deduplicated: false,
+            similar_memory_id: None,
+        }
+    }
 }
 
 /// Whose memories a caller reaches.
@@ -139,16 +156,7 @@ impl Memories {
             return Err(Error::StaleMemory { current });
         }
         if let Some(kept) = before.as_ref().filter(|kept| kept.digest == digest) {
-            let Memory { memory_id, memory_key, version, .. } = kept.memory.clone();
-            let similar_memory_id = None;
-            return Ok(Stored {
-                memory_id,
-                memory_key,
-                version,
-                created: false,
-                deduplicated: true,
-                similar_memory_id,
-            });
+            return Ok(Stored { deduplicated: true, ..Stored::of(&kept.memory) });
         }
         let replaced = before.filter(|kept| kept.memory.memory_key.is_some()).map(|kept| kept.memory);
         if replaced.is_none() && index.len() >= MEMORIES_MAX {
@@ -158,14 +166,7 @@ impl Memories {
         let vector = embedding::embed(&memory.content);
         let similar_memory_id = index.twin(&memory, &vector, memory.created_at);
         let written = store::write(&standing, &memory, replaced.as_ref(), &vector, &digest).await;
-        let stored = Stored {
-            memory_id: memory.memory_id.clone(),
-            memory_key: memory.memory_key.clone(),
-            version: memory.version,
-            created: replaced.is_none(),
-            deduplicated: false,
-            similar_memory_id,
-        };
+        let stored = Stored { created: replaced.is_none(), similar_memory_id, ..Stored::of(&memory) };
         match written {
             Ok(()) => {
                 if let Some(replaced) = &replaced {

@@ -241,14 +241,20 @@ impl Parts {
         let (background, closing) = (&self.background, &self.closing);
         background.spawn(Arc::clone(&self.follower).run(self.link.clone(), closing.clone()));
         background.spawn(probes::serve(doors.probes, self.vitals.clone(), closing.clone()));
-        let door =
-            rest::Door { env_id: settings.env_id, pipeline: Arc::clone(&self.pipeline), ending: self.ending.clone() };
+        let (memories, thoughts) = (Memories::default(), Thoughts::default());
+        let door = rest::Door {
+            env_id: settings.env_id,
+            pipeline: Arc::clone(&self.pipeline),
+            memories: memories.clone(),
+            thoughts: thoughts.clone(),
+            ending: self.ending.clone(),
+        };
         background.spawn(rest::serve(doors.rest, shown.rest.subscribe(), door));
         let door = agents::Door {
             pipeline: Arc::clone(&self.pipeline),
             sessions: self.sessions.clone(),
-            memories: Memories::default(),
-            thoughts: Thoughts::default(),
+            memories,
+            thoughts,
             ending: self.ending.clone(),
             vitals: self.vitals.clone(),
             local: settings.local,

@@ -15,7 +15,6 @@ use std::future::Future;
 use std::sync::LazyLock;
 
 use contract::Scope;
-use contract::policy::abac::Origin;
 use contract::wire::TIMEOUT_MS_MAX;
 use futures::FutureExt;
 use futures::future::BoxFuture;
@@ -123,8 +122,11 @@ enum Hints {
 pub struct Row {
     pub tool: Tool,
     pub scope: Scope,
-    run: Box<dyn Fn(Call, Value) -> BoxFuture<'static, Result<Told, Error>> + Send + Sync>,
+    run: Box<Run>,
 }
+
+/// From the arguments as they came to the result as it is told.
+type Run = dyn Fn(Call, Value) -> BoxFuture<'static, Result<Told, Error>> + Send + Sync;
 
 impl Row {
     /// `run` takes the tool's arguments and gives its result; both types are its schemas.
@@ -190,7 +192,7 @@ impl Call {
         if timeout_ms.is_some_and(|timeout_ms| !(1..=TIMEOUT_MS_MAX).contains(&timeout_ms)) {
             return Err(invalid("timeout_ms", format!("timeout_ms is from 1 to {TIMEOUT_MS_MAX}")));
         }
-        let ask = self.guest.ask(&self.pipeline, Origin::Mcp, sql.into(), timeout_ms);
+        let ask = self.guest.ask(&self.pipeline, sql.into(), timeout_ms);
         let bounds = Bounds { scope: Some(self.scope), ..Bounds::default() };
         Ok(Ask { cancel: self.cancel.clone(), bounds, ..ask })
     }

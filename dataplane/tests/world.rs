@@ -9,6 +9,7 @@ use contract::wire::Who;
 use contract::{Entropy, Governance, KeyId, QueryId, RequestId, SharedClock, SystemClock};
 use dataplane::encode::json;
 use dataplane::governance::report::Log;
+use dataplane::memory::Memories;
 use dataplane::pipeline::{Books, Gate, House, Purse, Remembered, Threshold};
 use dataplane::{Answer, Ask, Bounds, Declared, Error, Names, Pipeline, testing};
 use futures::StreamExt;
@@ -20,6 +21,7 @@ pub struct World {
     pub rules: watch::Sender<Option<Arc<Governance>>>,
     pub books: Arc<Books>,
     pub house: watch::Sender<House>,
+    pub memories: Memories,
     engine: engine::Engine,
     /// Removed with the world.
     _folder: tempfile::TempDir,
@@ -58,7 +60,7 @@ pub async fn world() -> World {
         entropy,
         closed: CancellationToken::new(),
     });
-    let world = World { pipeline, rules, books, house, engine, _folder: folder };
+    let world = World { pipeline, rules, books, house, memories: Memories::default(), engine, _folder: folder };
     for sql in [
         "create table customer (id integer, name varchar, region varchar, ssn varchar, balance decimal(12,2))",
         "insert into customer values (1, 'Ada', 'EU', '078-05-1120', 10.50), (2, 'Bob', 'US', '219-09-9999', 20.25), \

@@ -8,7 +8,7 @@ use axum::response::Response;
 use bytes::Bytes;
 use contract::body::Problem;
 use contract::caller::Credential;
-use contract::wire::{self, Forwarded, QueryBody, TIMEOUT_MS_MAX, Who, header};
+use contract::wire::{self, Forwarded, TIMEOUT_MS_MAX, Who, header};
 use contract::{Code, EnvId};
 use http_body_util::{BodyExt, Collected, Full, Limited};
 use hyper::body::Incoming;
@@ -16,7 +16,7 @@ use hyper::header::{CONTENT_TYPE, HeaderMap, HeaderName, RETRY_AFTER, TE, TRAILE
 use hyper_util::client::legacy::Client;
 use hyper_util::rt::{TokioExecutor, TokioTimer};
 use rustls_pki_types::ServerName;
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use super::breaker::Breaker;
@@ -82,15 +82,14 @@ impl DataPlanes {
 }
 
 /// Runs `body` at `/v1/environments/{env_id}/{path}` of the data plane.
-pub async fn forward(cx: &Call, path: &str, body: &QueryBody) -> Result<Response> {
-    let env_id = cx.env_id()?;
+pub async fn forward(cx: &Call, env_id: &EnvId, path: &str, body: &impl Serialize) -> Result<Response> {
     let address = {
         let mut conn = cx.app.pool().acquire().await?;
-        placement::internal_address(&mut conn, &env_id).await?
+        placement::internal_address(&mut conn, env_id).await?
     };
-    let line = cx.app.data_planes()?.line(&env_id, &address)?;
+    let line = cx.app.data_planes()?.line(env_id, &address)?;
     line.breaker.try_pass(cx.now()).map_err(|retry_after_s| Error::CircuitOpen { retry_after_s })?;
-    let request = request(cx, &env_id, path, body)?;
+    let request = request(cx, env_id, path, body)?;
     match tokio::time::timeout(PATIENCE, line.client.request(request)).await {
         Ok(Ok(answer)) => {
             line.breaker.succeeded();
@@ -109,7 +108,7 @@ pub async fn forward(cx: &Call, path: &str, body: &QueryBody) -> Result<Response
     }
 }
 
-fn request(cx: &Call, env_id: &EnvId, path: &str, body: &QueryBody) -> Result<hyper::Request<Full<Bytes>>> {
+fn request(cx: &Call, env_id: &EnvId, path: &str, body: &impl Serialize) -> Result<hyper::Request<Full<Bytes>>> {
     let who = match (&cx.caller.credential, &cx.caller.user_id) {
         (Credential::Key { key_id, .. }, _) => Who::Key { key_id: key_id.clone() },
         (Credential::Session { session_id }, Some(user_id)) => {

@@ -5,6 +5,7 @@
 //! is looked up again in our snapshot. Errors are body 2; the control plane renders them as its own.
 
 mod body;
+mod tool;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -25,7 +26,9 @@ use tokio::sync::watch;
 
 use super::http::{self, Security};
 use crate::ending::Ending;
+use crate::memory::Memories;
 use crate::sessions::{announced, is_known};
+use crate::thoughts::Thoughts;
 use crate::{Ask, Bounds, Declared, Error, Names, Pipeline};
 
 /// A statement of a megabyte, every byte escaped.
@@ -36,6 +39,8 @@ const BODY_BYTES_MAX: usize = 8 * 1024 * 1024;
 pub struct Door {
     pub env_id: EnvId,
     pub pipeline: Arc<Pipeline>,
+    pub memories: Memories,
+    pub thoughts: Thoughts,
     pub ending: Ending,
 }
 
@@ -51,6 +56,7 @@ pub fn routes(door: Door) -> Router {
     Router::new()
         .route("/v1/environments/{env_id}/query", post(query))
         .route("/v1/environments/{env_id}/query/arrow", post(query_arrow))
+        .route("/v1/environments/{env_id}/tools/{name}", post(tool::call))
         .layer(DefaultBodyLimit::max(BODY_BYTES_MAX))
         .with_state(door)
 }
@@ -111,9 +117,7 @@ fn asked(
     if *env_id != door.env_id {
         return Err(Error::OtherEnvironment);
     }
-    let forwarded = headers.get(wire::header::CALLER).ok_or(Error::Caller(Code::MissingAuth))?;
-    let forwarded: Forwarded = serde_json::from_slice(forwarded.as_bytes())
-        .map_err(|_| Error::InvalidParams { field: "caller", message: "the caller cannot be read".to_owned() })?;
+    let forwarded = forwarded(headers)?;
     let body: QueryBody = serde_json::from_slice(body).map_err(|error| Error::InvalidParams {
         field: "body",
         message: format!("the body cannot be read: {error}"),
@@ -146,6 +150,13 @@ fn asked(
         bounds: Bounds::default(),
     };
     Ok((ask, shape))
+}
+
+/// Who asks, as the control plane says.
+fn forwarded(headers: &HeaderMap) -> Result<Forwarded, Error> {
+    let forwarded = headers.get(wire::header::CALLER).ok_or(Error::Caller(Code::MissingAuth))?;
+    serde_json::from_slice(forwarded.as_bytes())
+        .map_err(|_| Error::InvalidParams { field: "caller", message: "the caller cannot be read".to_owned() })
 }
 
 /// Body 2.

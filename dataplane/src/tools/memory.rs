@@ -15,6 +15,8 @@ use crate::pipeline::Deed;
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct StoredMemory {
     memory_id: String,
+    agent_id: String,
+    created_at: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     memory_key: Option<String>,
     version: i64,
@@ -87,7 +89,6 @@ impl Telling for Shown {}
 
 impl From<Memory> for Shown {
     fn from(memory: Memory) -> Self {
-        let moment = |at: Timestamp| at.to_rfc3339_opts(chrono::SecondsFormat::AutoSi, true);
         Self {
             memory_id: memory.memory_id,
             memory_key: memory.memory_key,
@@ -128,6 +129,10 @@ pub struct Deletion {
     mode: String,
 }
 
+fn moment(at: Timestamp) -> String {
+    at.to_rfc3339_opts(chrono::SecondsFormat::Micros, true)
+}
+
 fn retire() -> String {
     "retire".to_owned()
 }
@@ -152,15 +157,28 @@ fn fresh(call: &Call) -> Fresh {
 pub async fn store(call: Call, new: NewMemory) -> Result<StoredMemory, Error> {
     let (deed, fresh) = (deed(&call, "store_memory", Operation::Insert)?, fresh(&call));
     let stored = |standing| async { Ok((call.memories.store(standing, new, fresh).await?, 1)) };
-    let Stored { memory_id, memory_key, version, created, deduplicated, similar_memory_id } =
+    let Stored { memory_id, agent_id, created_at, memory_key, version, created, deduplicated, similar_memory_id } =
         call.pipeline.act(deed, stored).await?;
-    let embedding_status = "ready".to_owned();
-    Ok(StoredMemory { memory_id, memory_key, version, created, deduplicated, similar_memory_id, embedding_status })
+    Ok(StoredMemory {
+        memory_id,
+        agent_id,
+        created_at: moment(created_at),
+        memory_key,
+        version,
+        created,
+        deduplicated,
+        similar_memory_id,
+        embedding_status: "ready".to_owned(),
+    })
 }
 
 pub async fn search(call: Call, search: Search) -> Result<Found, Error> {
     let (deed, now) = (deed(&call, "search_memory", Operation::Select)?, call.pipeline.clock.now());
-    let found = |standing| async { counted(call.memories.search(standing, search, now).await?) };
+    let found = |standing| async {
+        let hits = call.memories.search(standing, search, now).await?;
+        let count = count(&hits);
+        Ok((hits, count))
+    };
     let hits = call.pipeline.act(deed, found).await?;
     let shown = |Hit { memory, fit }: Hit| FoundMemory {
         memory: memory.into(),
@@ -186,7 +204,7 @@ pub async fn list(call: Call, listing: Listing) -> Result<Page, Error> {
     let (deed, now) = (deed(&call, "list_memories", Operation::Select)?, call.pipeline.clock.now());
     let listed = |standing| async {
         let (memories, more) = call.memories.list(standing, listing, now).await?;
-        let count = u64::try_from(memories.len()).unwrap_or(u64::MAX);
+        let count = count(&memories);
         Ok(((memories, more), count))
     };
     let (memories, has_more) = call.pipeline.act(deed, listed).await?;
@@ -207,7 +225,6 @@ pub async fn delete(call: Call, deletion: Deletion) -> Result<Deleted, Error> {
     Ok(Deleted { deleted: true, memory_id })
 }
 
-fn counted<T>(found: Vec<T>) -> Result<(Vec<T>, u64), Error> {
-    let count = u64::try_from(found.len()).unwrap_or(u64::MAX);
-    Ok((found, count))
+fn count<T>(found: &[T]) -> u64 {
+    u64::try_from(found.len()).unwrap_or(u64::MAX)
 }

@@ -33,20 +33,20 @@ pub struct Listing {
 }
 
 #[derive(Debug, Serialize, JsonSchema)]
-pub struct Tables {
+pub struct TableList {
     schemas: Vec<String>,
-    tables: Vec<Relation>,
+    tables: Vec<Listed>,
     truncated: bool,
 }
 
-impl Telling for Tables {
+impl Telling for TableList {
     fn text(&self) -> Result<String, Error> {
         written(&self.tables)
     }
 }
 
 #[derive(Debug, Serialize, JsonSchema)]
-struct Relation {
+struct Listed {
     table_schema: String,
     table_name: String,
     /// `BASE TABLE` or `VIEW`.
@@ -101,7 +101,7 @@ struct DescribedColumn {
     masked: bool,
 }
 
-pub async fn list_tables(call: Call, wanted: Listing) -> Result<Tables, Error> {
+pub async fn list_tables(call: Call, wanted: Listing) -> Result<TableList, Error> {
     let sql = "select table_schema, table_name, table_type from information_schema.tables \
         where ($1 is null or table_schema = $1) and ($2 is null or table_name ilike $2) order by 1, 2";
     let (listed, truncated) = rows(&call, sql, &wanted, TABLES_MAX).await?;
@@ -112,7 +112,7 @@ pub async fn list_tables(call: Call, wanted: Listing) -> Result<Tables, Error> {
         .map(|row| {
             let (table_schema, table_name) = (text(row, "table_schema"), text(row, "table_name"));
             let path = (table_schema.clone(), table_name.clone());
-            Relation {
+            Listed {
                 row_estimate: estimates.rows(&table_schema, &table_name),
                 columns: columns.as_mut().map(|columns| columns.remove(&path).unwrap_or_default()),
                 table_type: text(row, "table_type"),
@@ -123,7 +123,7 @@ pub async fn list_tables(call: Call, wanted: Listing) -> Result<Tables, Error> {
         .collect();
     let mut schemas: Vec<_> = tables.iter().map(|table| table.table_schema.clone()).collect();
     schemas.dedup();
-    Ok(Tables { schemas, tables, truncated })
+    Ok(TableList { schemas, tables, truncated })
 }
 
 async fn columns_of(call: &Call, wanted: &Listing) -> Result<BTreeMap<(String, String), Vec<ListedColumn>>, Error> {

@@ -25,7 +25,7 @@ impl Telling for Logged {}
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct Story {
     session_id: String,
-    steps: Vec<Step>,
+    steps: Vec<Told>,
     /// Steps in the whole session.
     step_count: i64,
     /// Null where it was not asked for.
@@ -37,7 +37,7 @@ pub struct Story {
 impl Telling for Story {}
 
 #[derive(Debug, Serialize, JsonSchema)]
-struct Step {
+struct Told {
     trace_id: String,
     agent_id: String,
     step_number: i64,
@@ -55,7 +55,7 @@ struct Step {
     created_at: String,
 }
 
-impl From<Thought> for Step {
+impl From<Thought> for Told {
     fn from(thought: Thought) -> Self {
         Self {
             trace_id: thought.trace_id,
@@ -87,14 +87,14 @@ struct BreakAt {
 }
 
 #[derive(Debug, Serialize, JsonSchema)]
-pub struct Sessions {
+pub struct SessionList {
     sessions: Vec<Listed>,
     /// For the next page; null after the last.
     cursor: Option<String>,
     has_more: bool,
 }
 
-impl Telling for Sessions {
+impl Telling for SessionList {
     fn text(&self) -> Result<String, Error> {
         written(&self.sessions)
     }
@@ -157,11 +157,11 @@ pub async fn replay(call: Call, replay: Replay) -> Result<Story, Error> {
         expected_hash: broken.expected_hash,
         actual_hash: broken.actual_hash,
     });
-    let steps = thoughts.into_iter().map(Step::from).collect();
+    let steps = thoughts.into_iter().map(Told::from).collect();
     Ok(Story { session_id, steps, step_count, chain_valid, break_detected_at })
 }
 
-pub async fn history(call: Call, history: History) -> Result<Sessions, Error> {
+pub async fn history(call: Call, history: History) -> Result<SessionList, Error> {
     let deed = deed(&call, "get_session_history", Operation::Select)?;
     let listed = |standing| async {
         let (sessions, more) = call.thoughts.sessions(standing, history).await?;
@@ -170,5 +170,5 @@ pub async fn history(call: Call, history: History) -> Result<Sessions, Error> {
     };
     let (sessions, has_more) = call.pipeline.act(deed, listed).await?;
     let cursor = sessions.last().filter(|_| has_more).map(thoughts::cursor);
-    Ok(Sessions { sessions: sessions.into_iter().map(Listed::from).collect(), cursor, has_more })
+    Ok(SessionList { sessions: sessions.into_iter().map(Listed::from).collect(), cursor, has_more })
 }

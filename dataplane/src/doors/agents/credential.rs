@@ -7,6 +7,7 @@
 use axum::http::header::AUTHORIZATION;
 use axum::http::{Extensions, HeaderMap};
 use contract::key::looks_like_key;
+use contract::policy::abac::Origin;
 use contract::{Code, RequestId, wire};
 
 use super::super::http::Peer;
@@ -22,13 +23,14 @@ pub async fn admit(
     door: &Door,
     headers: &HeaderMap,
     extensions: &Extensions,
+    origin: Origin,
     request_id: &RequestId,
 ) -> Result<Guest, Error> {
     let peer = extensions.get::<Peer>().map(|peer| peer.0);
     let admitted = door.sessions.admit(key(headers)?, peer).await?;
     let agent =
         Declared { agent_id: declared(headers, "x-agent-id")?, framework: declared(headers, "x-agent-framework")? };
-    Ok(Guest { who: admitted.who, peer, agent, request_id: request_id.clone() })
+    Ok(Guest { who: admitted.who, peer, agent, origin, request_id: request_id.clone() })
 }
 
 /// The presented key. `Authorization` counts before the headers that hold a key alone.

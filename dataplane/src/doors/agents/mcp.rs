@@ -17,6 +17,7 @@ use axum::middleware::{self, Next};
 use axum::response::{IntoResponse, Response};
 use axum::routing::any_service;
 use contract::RequestId;
+use contract::policy::abac::Origin;
 use rmcp::model::{
     CallToolRequestParams, CallToolResponse, CallToolResult, ContentBlock, Implementation, ListToolsResult,
     PaginatedRequestParams, ProtocolVersion, ServerCapabilities, ServerConfig, Tool,
@@ -84,7 +85,7 @@ async fn prepare(
     body: Body,
     request_id: &RequestId,
 ) -> Result<Result<Body, Response>, Error> {
-    let guest = credential::admit(door, &parts.headers, &parts.extensions, request_id).await?;
+    let guest = credential::admit(door, &parts.headers, &parts.extensions, Origin::Mcp, request_id).await?;
     parts.extensions.insert(guest);
     if accepts_json(&parts.headers) {
         parts.headers.insert(header::ACCEPT, BOTH);

@@ -50,15 +50,13 @@ pub(super) async fn query(State(door): State<Door>, request: Request) -> Respons
 
 async fn answered(door: &Door, request: Request, request_id: &contract::RequestId) -> Result<Sending, Error> {
     let (parts, body) = request.into_parts();
-    let guest = credential::admit(door, &parts.headers, &parts.extensions, request_id).await?;
+    let guest = credential::admit(door, &parts.headers, &parts.extensions, Origin::Arrow, request_id).await?;
     if !door.pipeline.rules()?.organization.tier.has_arrow() {
         return Err(Error::TierLimit);
     }
     let input = input(&super::body(body).await?)?;
-    let ask = Ask {
-        cancel: door.ending.closed.child_token(),
-        ..guest.ask(&door.pipeline, Origin::Arrow, input.sql, input.timeout_ms)
-    };
+    let ask =
+        Ask { cancel: door.ending.closed.child_token(), ..guest.ask(&door.pipeline, input.sql, input.timeout_ms) };
     let give_up = ask.cancel.clone().drop_guard();
     let answer = door.pipeline.run(ask).await;
     give_up.disarm();
@@ -100,12 +98,11 @@ impl Sending {
         if self.ended {
             return Ok(None);
         }
-        let made = match self.answer.rows.next().await {
-            Some(batch) => self.encoder.add(&batch?),
-            None => {
-                self.ended = true;
-                self.encoder.end()
-            }
+        let made = if let Some(batch) = self.answer.rows.next().await {
+            self.encoder.add(&batch?)
+        } else {
+            self.ended = true;
+            self.encoder.end()
         };
         made.map_err(|error| unencodable(&error))?;
         Ok(Some(self.encoder.take()))
