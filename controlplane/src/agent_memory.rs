@@ -4,10 +4,11 @@
 //! plane, for the caller that the guard has let in, and its result is told in the shape of this
 //! surface. The environment is the key's, else `?env_id=`, else the organization's only one.
 
-use axum::response::Response;
 use contract::caller::Credential;
-use contract::{Access, EnvId, OrgId, Scope};
+use contract::wire::Forwarded;
+use contract::{Access, Code, EnvId, OrgId, Scope, Timestamp};
 use http_body_util::{BodyExt, Limited};
+use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -15,11 +16,15 @@ use serde_json::{Value, json};
 use crate::http::call::Call;
 use crate::http::json::{Created, Json, Query};
 use crate::http::routes::Routes;
-use crate::query::forward;
+use crate::query::{Asked, send, who};
 use crate::{Error, Result, environments};
 
 /// More than a data plane gives for one call of a tool.
 const RESULT_BYTES_MAX: usize = 32 * 1024 * 1024;
+
+/// What a call of a tool may fail of, besides what every request may.
+const REFUSALS: &[Code] =
+    &[Code::PolicyDenied, Code::QueryTimeout, Code::QuotaExceeded, Code::ProxyUnreachable, Code::CircuitOpen];
 
 pub fn routes() -> Routes {
     const MEMORIES: &str = "/v1/organizations/{org_id}/agent-memory";
@@ -28,17 +33,26 @@ pub fn routes() -> Routes {
     Routes::new()
         .post(MEMORIES, Access::Member, Scope::Agent, store)
         .ours()
+        .says("Stores a memory for an agent; what is stored is found by the next search.")
+        .refuses(REFUSALS)
         .get(MEMORIES, Access::Member, Scope::Agent, list)
         .ours()
+        .says("Lists memories, the newest first.")
+        .refuses(REFUSALS)
         .get(SEARCH, Access::Member, Scope::Agent, search)
         .ours()
+        .says("Finds memories by meaning and by words, the best first.")
+        .refuses(REFUSALS)
         .delete(MEMORY, Access::Member, Scope::Agent, delete)
         .ours()
+        .says("Ends a memory.")
+        .refuses(REFUSALS)
 }
 
 /// "`{agent_id, content, memory_type="observation"}`", and what the tool takes besides.
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
+#[schemars(rename = "NewMemory")]
 struct New {
     agent_id: String,
     content: String,
@@ -55,14 +69,16 @@ fn observation() -> String {
     "observation".to_owned()
 }
 
-#[derive(Debug, Default, Deserialize)]
+#[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
+#[schemars(rename = "MemoryPlace")]
 struct Place {
     env_id: Option<EnvId>,
 }
 
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
+#[schemars(rename = "MemoryListing")]
 struct Listing {
     env_id: Option<EnvId>,
     namespace: Option<String>,
@@ -72,8 +88,9 @@ struct Listing {
     cursor: Option<String>,
 }
 
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
+#[schemars(rename = "MemorySearch")]
 struct Search {
     env_id: Option<EnvId>,
     query: String,
@@ -84,7 +101,8 @@ struct Search {
 }
 
 /// A memory as this surface shows it.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "Memory")]
 struct Shown {
     id: String,
     org_id: OrgId,
@@ -126,6 +144,15 @@ impl Told {
             score: self.score,
         }
     }
+}
+
+/// A memory that has ended.
+#[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "DeletedMemory")]
+struct Deleted {
+    id: String,
+    deleted: bool,
+    deleted_at: Timestamp,
 }
 
 async fn store(cx: Call, Query(place): Query<Place>, Json(new): Json<New>) -> Result<Created<Shown>> {
@@ -177,7 +204,7 @@ async fn search(cx: Call, Query(wanted): Query<Search>) -> Result<Json<Vec<Shown
     Ok(Json(found.results.into_iter().map(|told| told.shown(cx.org_id())).collect()))
 }
 
-async fn delete(cx: Call, Query(place): Query<Place>) -> Result<Json<Value>> {
+async fn delete(cx: Call, Query(place): Query<Place>) -> Result<Json<Deleted>> {
     #[derive(Deserialize)]
     struct Gone {
         memory_id: String,
@@ -186,7 +213,7 @@ async fn delete(cx: Call, Query(place): Query<Place>) -> Result<Json<Value>> {
     let memory_id: String = cx.id("memory_id")?;
     let Gone { memory_id, deleted } =
         tool(&cx, place.env_id, "delete_memory", None, json!({"memory_id": memory_id})).await?;
-    Ok(Json(json!({"id": memory_id, "deleted": deleted, "deleted_at": cx.now()})))
+    Ok(Json(Deleted { id: memory_id, deleted, deleted_at: cx.now() }))
 }
 
 /// Calls a tool where the memories are.
@@ -199,7 +226,9 @@ async fn tool<T: DeserializeOwned>(
 ) -> Result<T> {
     let env_id = environment(cx, asked).await?;
     let body = json!({"agent_id": agent_id, "arguments": arguments});
-    let answer: Response = forward::forward(cx, &env_id, &format!("tools/{name}"), &body).await?;
+    let caller = Forwarded { who: who(cx)?, peer: Some(cx.peer) };
+    let asked = Asked { env_id: &env_id, caller: &caller, request_id: &cx.request_id };
+    let answer = send(&cx.app, &asked, &format!("tools/{name}"), &body).await?;
     let read = Limited::new(answer.into_body(), RESULT_BYTES_MAX).collect().await.map_err(Error::internal)?;
     serde_json::from_slice(&read.to_bytes()).map_err(Error::internal)
 }

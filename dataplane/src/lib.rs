@@ -20,6 +20,7 @@ pub mod governance;
 pub mod guest;
 mod limits;
 pub mod memory;
+pub mod metrics;
 mod own_tables;
 pub mod ownership;
 pub mod pipeline;

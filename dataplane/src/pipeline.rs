@@ -38,6 +38,7 @@ use tokio::sync::{Mutex, OwnedMutexGuard, watch};
 use tokio_util::sync::CancellationToken;
 
 use crate::answer::Description;
+use crate::metrics::Metrics;
 use crate::sessions::Snapshots;
 use crate::trail::{Stage, Trail};
 use crate::{Answer, Ask, Error};
@@ -63,6 +64,7 @@ pub struct Pipeline {
     pub threshold: Threshold,
     pub gate: Gate,
     pub remembered: Remembered,
+    pub metrics: Metrics,
     pub clock: SharedClock,
     pub entropy: Entropy,
     /// Nothing begins any more, and what runs is cancelled.

@@ -27,6 +27,7 @@ use crate::governance::Source;
 use crate::governance::follow::Follower;
 use crate::governance::link::Link;
 use crate::memory::Memories;
+use crate::metrics::Metrics;
 use crate::ownership::Claim;
 use crate::pipeline::{Books, Gate, House, Remembered, Threshold};
 use crate::thoughts::Thoughts;
@@ -199,6 +200,7 @@ impl Parts {
             threshold: Threshold::new(house.subscribe()),
             gate: Gate::new(settings.max_concurrent_queries),
             remembered: Remembered::default(),
+            metrics: Metrics::default(),
             clock: Arc::clone(&settings.clock),
             entropy: settings.entropy.clone(),
             closed: ending.closed.clone(),
@@ -240,7 +242,7 @@ impl Parts {
     fn serve(&self, settings: Settings, doors: Doors, shown: Shown) {
         let (background, closing) = (&self.background, &self.closing);
         background.spawn(Arc::clone(&self.follower).run(self.link.clone(), closing.clone()));
-        background.spawn(probes::serve(doors.probes, self.vitals.clone(), closing.clone()));
+        background.spawn(probes::serve(doors.probes, self.vitals.clone(), Arc::clone(&self.pipeline), closing.clone()));
         let (memories, thoughts) = (Memories::default(), Thoughts::default());
         let door = rest::Door {
             env_id: settings.env_id,

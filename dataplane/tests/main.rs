@@ -3,7 +3,9 @@
 #![cfg(test)]
 
 mod agents;
+mod constructs;
 mod ending;
+mod interference;
 mod memory;
 mod parked;
 mod pgwire;
