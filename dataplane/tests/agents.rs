@@ -54,7 +54,9 @@ async fn post(door: &Router, path: &str, key: &str, headers: &[(&str, &str)], bo
     if !key.is_empty() {
         put("authorization", &format!("ApiKey {key}"));
     }
-    headers.iter().for_each(|(name, value)| put(name, value));
+    for (name, value) in headers {
+        put(name, value);
+    }
     door.clone().oneshot(request).await.unwrap()
 }
 
@@ -304,7 +306,9 @@ async fn a_small_arrow_answer_has_exact_headers_and_a_large_one_trailers() {
 async fn errors_of_the_arrow_route_are_body_three() {
     let world = world().await;
     let door = door(&world);
-    let refused = |body: Value| async { as_json(post(&door, "/v1/query/arrow", demo_key(), &[], &body).await).await };
+    let door = &door;
+    let refused =
+        |body: Value| async move { as_json(post(door, "/v1/query/arrow", demo_key(), &[], &body).await).await };
     let cases = [
         (json!({"sql": "selec"}), "SVC_ERR_400_BAD_SQL"),
         (json!({"sql": "select 1", "timeout_ms": 0}), "SVC_ERR_400_INVALID_PARAMS"),
