@@ -42,7 +42,6 @@ pub fn routes() -> Routes {
         .own_role()
         .secret("key")
         .post("/v1/environments/{env_id}/api-keys/{key_id}/rotate", Admin, KeyWrite, http::rotate)
-        .own_role()
         .says("Gives a key a new value; the old one holds for the grace period.")
         .own_role()
         .secret("new_key")

@@ -56,6 +56,7 @@ pub async fn world() -> World {
         gate: Gate::new(100),
         threshold: Threshold::new(house.subscribe()),
         remembered: Remembered::default(),
+        metrics: dataplane::metrics::Metrics::default(),
         clock,
         entropy,
         closed: CancellationToken::new(),

@@ -11,7 +11,7 @@ use std::time::Instant;
 
 use axum::RequestExt;
 use axum::extract::{RawPathParams, Request, State};
-use axum::http::Method;
+use axum::http::{Method, StatusCode};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 use contract::body::Problem;
@@ -63,6 +63,7 @@ pub async fn guard(State(Gate { app, route }): State<Gate>, mut request: Request
         standing.stamp(response.headers_mut());
     }
     deprecation::stamp(&route, response.headers_mut());
+    app.metrics().answered(&route.method, route.path, status(&response), began.elapsed());
     response
 }
 

@@ -191,14 +191,6 @@ impl<T: JsonSchema> Takes for Query<T> {
     }
 }
 
-/// A body that the handler reads itself: one JSON object a line.
-impl Takes for Request {
-    fn takes(said: &mut Signature<'_>) {
-        let schema = said.shapes.taken.subschema_for::<String>();
-        said.body = Some(Body { content: "application/jsonl", schema, is_required: true });
-    }
-}
-
 impl Takes for Page {
     fn takes(said: &mut Signature<'_>) {
         said.page = Some(SPAN);
@@ -233,15 +225,6 @@ impl<T: JsonSchema> Answers for Created<T> {
 impl<T: JsonSchema> Answers for Accepted<T> {
     fn answers(said: &mut Signature<'_>) {
         said.answers::<T>(StatusCode::ACCEPTED);
-    }
-}
-
-/// With the place where the work can be followed.
-impl<T: JsonSchema> Answers for ([(HeaderName, String); 1], Accepted<T>) {
-    fn answers(said: &mut Signature<'_>) {
-        let schema = said.shapes.answered.subschema_for::<T>();
-        let content = vec![("application/json", Some(schema))];
-        said.says(Answer { status: StatusCode::ACCEPTED, content, headers: &["Location"] });
     }
 }
 

@@ -35,8 +35,7 @@ const CONCURRENCY_DEFAULT: i32 = 4;
 const DURATION_MS_MAX: f64 = 86_400_000.0;
 
 /// One query of a log.
-#[derive(Debug, Clone, PartialEq, Deserialize, JsonSchema)]
-#[schemars(rename = "ShadowLine")]
+#[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Line {
     pub sql: String,
@@ -162,6 +161,7 @@ pub struct WantedReplay {
     concurrency: Option<i32>,
 }
 
+#[expect(clippy::struct_field_names, reason = "the names are the specification's")]
 #[derive(Debug, Serialize, JsonSchema)]
 #[schemars(rename = "ShadowReplay")]
 pub struct Replay {

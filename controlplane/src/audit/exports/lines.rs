@@ -33,7 +33,7 @@ impl Format {
     /// The records as the bytes of one object.
     pub fn lines(self, kind: Kind, records: &[Map<String, Value>]) -> String {
         match self {
-            Self::Jsonl => records.iter().map(|record| format!("{}\n", Value::Object(record.clone()))).collect(),
+            Self::Jsonl => records.iter().fold(String::new(), |lines, record| lines + &line(record)),
             Self::Csv => {
                 let columns = columns(kind);
                 let header = format!("{}\r\n", columns.join(","));
@@ -86,6 +86,10 @@ pub const fn columns(kind: Kind) -> &'static [&'static str] {
             "timestamp",
         ],
     }
+}
+
+fn line(record: &Map<String, Value>) -> String {
+    format!("{}\n", Value::Object(record.clone()))
 }
 
 fn row(columns: &[&str], record: &Map<String, Value>) -> String {
