@@ -118,6 +118,16 @@ struct Shown {
     score: Option<f64>,
 }
 
+/// A bare list of them.
+#[derive(Debug, Serialize, JsonSchema)]
+struct Memories(Vec<Shown>);
+
+impl Memories {
+    fn of(cx: &Call, told: Vec<Told>) -> Self {
+        Self(told.into_iter().map(|told| told.shown(cx.org_id())).collect())
+    }
+}
+
 /// A memory as the tools show it.
 #[derive(Debug, Deserialize)]
 struct Told {
@@ -178,7 +188,7 @@ async fn store(cx: Call, Query(place): Query<Place>, Json(new): Json<New>) -> Re
     Ok(Created(told.shown(cx.org_id())))
 }
 
-async fn list(cx: Call, Query(wanted): Query<Listing>) -> Result<Json<Vec<Shown>>> {
+async fn list(cx: Call, Query(wanted): Query<Listing>) -> Result<Json<Memories>> {
     #[derive(Deserialize)]
     struct Page {
         memories: Vec<Told>,
@@ -188,10 +198,10 @@ async fn list(cx: Call, Query(wanted): Query<Listing>) -> Result<Json<Vec<Shown>
         "namespace": namespace, "memory_type": memory_type, "branch_id": branch_id, "limit": limit, "cursor": cursor,
     }));
     let page: Page = tool(&cx, env_id, "list_memories", None, arguments).await?;
-    Ok(Json(page.memories.into_iter().map(|told| told.shown(cx.org_id())).collect()))
+    Ok(Json(Memories::of(&cx, page.memories)))
 }
 
-async fn search(cx: Call, Query(wanted): Query<Search>) -> Result<Json<Vec<Shown>>> {
+async fn search(cx: Call, Query(wanted): Query<Search>) -> Result<Json<Memories>> {
     #[derive(Deserialize)]
     struct Found {
         results: Vec<Told>,
@@ -201,7 +211,7 @@ async fn search(cx: Call, Query(wanted): Query<Search>) -> Result<Json<Vec<Shown
         "query": query, "top_k": top_k, "agent_id": agent_id, "namespace": namespace, "branch_id": branch_id,
     }));
     let found: Found = tool(&cx, env_id, "search_memory", None, arguments).await?;
-    Ok(Json(found.results.into_iter().map(|told| told.shown(cx.org_id())).collect()))
+    Ok(Json(Memories::of(&cx, found.results)))
 }
 
 async fn delete(cx: Call, Query(place): Query<Place>) -> Result<Json<Deleted>> {
