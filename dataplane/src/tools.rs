@@ -233,24 +233,38 @@ fn arguments<I: DeserializeOwned>(given: Value) -> Result<I, Error> {
     })
 }
 
-/// A schema without references and without formats that only Rust knows.
+/// A schema without references, without formats that only Rust knows, and without the short form of
+/// "anything", which older revisions of the protocol do not take for a property.
 fn schema_of<T: JsonSchema>() -> JsonObject {
     let mut settings = SchemaSettings::draft2020_12();
     settings.inline_subschemas = true;
     let mut schema = settings.into_generator().into_root_schema_for::<T>();
     let mut schema = std::mem::take(schema.ensure_object());
     schema.remove("title");
-    schema.values_mut().for_each(without_formats);
+    plain(&mut schema);
     schema
 }
 
-fn without_formats(value: &mut Value) {
-    match value {
-        Value::Object(members) => {
-            members.retain(|name, value| name != "format" || !value.is_string());
-            members.values_mut().for_each(without_formats);
+fn plain(schema: &mut JsonObject) {
+    schema.retain(|name, value| name != "format" || !value.is_string());
+    for (name, value) in schema.iter_mut() {
+        match value {
+            Value::Bool(true) if name == "items" => *value = Value::Object(JsonObject::new()),
+            Value::Object(properties) if name == "properties" => properties.values_mut().for_each(|property| {
+                if *property == Value::Bool(true) {
+                    *property = Value::Object(JsonObject::new());
+                }
+            }),
+            _ => {}
         }
-        Value::Array(items) => items.iter_mut().for_each(without_formats),
+        within(value);
+    }
+}
+
+fn within(value: &mut Value) {
+    match value {
+        Value::Object(members) => plain(members),
+        Value::Array(items) => items.iter_mut().for_each(within),
         _ => {}
     }
 }
@@ -281,6 +295,10 @@ mod tests {
             assert_eq!(output["type"], "object", "{}", row.tool.name);
             let text = serde_json::to_string(&row.tool).unwrap();
             assert!(!text.contains("$ref") && !text.contains("uint64"), "{text}");
+            for schema in [&row.tool.input_schema, output] {
+                let properties = schema["properties"].as_object().unwrap();
+                assert!(properties.values().all(Value::is_object), "{}", row.tool.name);
+            }
         }
         let refused = arguments::<sql::Statement>(serde_json::json!({"sql": "select 1", "max_rows": "ten"}));
         assert!(matches!(refused, Err(Error::InvalidArgument { field, .. }) if field == "max_rows"));

@@ -278,6 +278,9 @@ async fn what_is_not_one_message_is_answered_in_json_rpc() {
     }
     let unknown = rpc(&door, demo_key(), "tools/call", json!({"name": "no_such_tool", "arguments": {}})).await;
     assert_eq!(unknown["error"]["code"], -32_602, "{unknown}");
+    for method in ["prompts/list", "resources/list", "resources/templates/list"] {
+        assert_eq!(rpc(&door, demo_key(), method, json!({})).await["error"]["code"], -32_601, "{method}");
+    }
     world.stop().await;
 }
 

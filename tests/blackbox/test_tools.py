@@ -27,11 +27,11 @@ def with_client(key, act, mode="auto", header="Authorization", scheme="ApiKey ")
     return asyncio.run(connected())
 
 
-def call(platform, name, key=None, **arguments):
+def call(platform, name, credential=None, **arguments):
     async def act(client):
         return await client.call_tool(name, arguments)
 
-    return with_client(key or platform.key, act)
+    return with_client(credential or platform.key, act)
 
 
 def done(platform, name, **arguments):
@@ -73,13 +73,13 @@ def test_an_arrow_result_is_a_stream_that_arrow_reads(platform):
 def test_masks_and_scopes_hold_for_tools(platform):
     rules = [{"table": "customer", "column": "c_phone", "function": "full", "exempt_roles": ["owner"]}]
     with platform.analyst({}) as key, platform.policies(("column_masking", rules)):
-        result = call(platform, "run_sql", key=key, sql="select c_phone from customer limit 1")
+        result = call(platform, "run_sql", credential=key, sql="select c_phone from customer limit 1")
         assert result.structured_content["rows"] == [{"c_phone": "***"}]
-        described = call(platform, "describe_table", key=key, table_name="customer").structured_content
+        described = call(platform, "describe_table", credential=key, table_name="customer").structured_content
         assert [c["column_name"] for c in described["columns"] if c["masked"]] == ["c_phone"]
         for name, arguments, code in [("run_sql", {"sql": "drop table customer"}, "SVC_ERR_403_SCOPE_VIOLATION"),
                                       ("search_memory", {"query": "anything"}, "SVC_ERR_403_SCOPE_VIOLATION")]:
-            refused = call(platform, name, key=key, **arguments)
+            refused = call(platform, name, credential=key, **arguments)
             assert refused.is_error and refused.structured_content["error"]["code"] == code
 
 
