@@ -52,7 +52,7 @@ async fn judged(world: &World, case: &Case) -> Option<String> {
     let answer = as_json(query(world, serde_json::json!({"sql": case.sql})).await).await;
     let message = answer["error"]["message"].as_str();
     let told = match (&case.refused, &case.rows) {
-        (Some(word), _) => message.is_some_and(|message| message.to_lowercase().contains(&word.to_lowercase())),
+        (Some(part), _) => message.is_some_and(|message| message.to_lowercase().contains(&part.to_lowercase())),
         (None, Some(rows)) => answer.get("rows").is_some_and(|got| plain(got) == plain(rows)),
         (None, None) => message.is_none(),
     };

@@ -21,7 +21,7 @@ pub fn document(rows: &[&Route]) -> Value {
     let mut paths = Map::new();
     let mut tags = Vec::new();
     for row in rows {
-        let operation = operation::operation(row, unused(&mut ids, operation::id(row)), &mut shapes);
+        let operation = operation::operation(row, &unused(&mut ids, operation::id(row)), &mut shapes);
         let tag = operation::tag(row);
         if !tags.contains(&tag) {
             tags.push(tag);

@@ -14,13 +14,13 @@ pub fn settle(document: &mut Value, mut shapes: Shapes, more: Map<String, Value>
     let mut named = shapes.answered.take_definitions(true);
     named.extend(more);
     let taken = shapes.taken.take_definitions(true);
-    let apart = apart(&taken, &named);
-    let names: BTreeMap<String, String> = taken
+    let differing = apart(&taken, &named);
+    let leads_to: BTreeMap<String, String> = taken
         .keys()
-        .map(|name| (name.clone(), if apart.contains(name) { format!("{name}{SUFFIX}") } else { name.clone() }))
+        .map(|name| (name.clone(), if differing.contains(name) { format!("{name}{SUFFIX}") } else { name.clone() }))
         .collect();
     for (name, schema) in taken {
-        if let Some(settled) = names.get(&name) {
+        if let Some(settled) = leads_to.get(&name) {
             named.entry(settled.clone()).or_insert(schema);
         }
     }
@@ -28,7 +28,7 @@ pub fn settle(document: &mut Value, mut shapes: Shapes, more: Map<String, Value>
     if let Some(components) = document.get_mut("components").and_then(Value::as_object_mut) {
         components.insert("schemas".to_owned(), named.into());
     }
-    lead(document, &|name| names.get(name).cloned());
+    lead(document, &|name| leads_to.get(name).cloned());
 }
 
 /// The taken shapes that differ from what is answered under their name, and those that lead to one.

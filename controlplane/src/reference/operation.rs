@@ -29,7 +29,7 @@ pub fn tag(row: &Route) -> String {
     place.iter().take(rooms).map(|part| part.replace('_', " ")).collect::<Vec<_>>().join(": ")
 }
 
-pub fn operation(row: &Route, id: String, shapes: &mut Shapes) -> Value {
+pub fn operation(row: &Route, id: &str, shapes: &mut Shapes) -> Value {
     let said = Signature::read(shapes, row.tell);
     let mut operation = json!({
         "operationId": id,
