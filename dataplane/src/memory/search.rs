@@ -1,6 +1,6 @@
 //! Search: filter first, then the two hundred nearest by meaning and by words, fused.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeSet, HashMap, HashSet};
 
 use contract::Timestamp;
 
@@ -39,14 +39,14 @@ pub fn find(index: &Index, search: &Search, agent: Option<&str>, now: Timestamp)
     let vector = embedding::embed(&search.query);
     let wanted: Vec<String> = terms(&search.query).collect();
     let by_words = index.by_words(&wanted);
-    let cosines: HashMap<usize, f64> =
-        passing.iter().map(|(place, entry)| (*place, f64::from(entry.likeness(&vector)))).collect();
-    let semantic = places(passing.iter().filter_map(|(place, _)| Some((*place, *cosines.get(place)?))));
-    let lexical = places(passing.iter().filter_map(|(place, _)| Some((*place, *by_words.get(place)?))));
+    let cosines: Vec<f64> = passing.iter().map(|(_, entry)| f64::from(entry.likeness(&vector))).collect();
+    let semantic = best(cosines.iter().copied().enumerate());
+    let with_words = passing.iter().enumerate().filter_map(|(at, (place, _))| Some((at, *by_words.get(place)?)));
+    let lexical = best(with_words);
+    let candidates: BTreeSet<usize> = semantic.keys().chain(lexical.keys()).copied().collect();
     let mut found = Vec::new();
-    for (place, entry) in passing {
-        let fused = score::fused(semantic.get(&place).copied()) + score::fused(lexical.get(&place).copied());
-        let similarity = cosines.get(&place).copied().unwrap_or(0.0);
+    for at in candidates {
+        let (Some((_, entry)), Some(similarity)) = (passing.get(at), cosines.get(at).copied()) else { continue };
         let (meaning, share) = (score::calibrated(similarity), entry.share(&wanted));
         let fit = Fit {
             score: meaning.max(share),
@@ -56,10 +56,9 @@ pub fn find(index: &Index, search: &Search, agent: Option<&str>, now: Timestamp)
             recency: score::recency(now - entry.created_at),
             importance: entry.importance,
         };
-        let enough = fit.score >= search.min_score.unwrap_or(0.0) && fit.score > 0.0;
-        if fused > 0.0 && enough {
-            let weight = score::weighed(fused, entry.importance, fit.recency);
-            found.push((weight, entry.memory_id.clone(), fit));
+        if fit.score > 0.0 && fit.score >= search.min_score.unwrap_or(0.0) {
+            let fused = score::fused(semantic.get(&at).copied()) + score::fused(lexical.get(&at).copied());
+            found.push((score::weighed(fused, entry.importance, fit.recency), entry.memory_id.clone(), fit));
         }
     }
     found.sort_by(|one, other| other.0.total_cmp(&one.0).then_with(|| one.1.cmp(&other.1)));
@@ -105,10 +104,15 @@ fn hide(passing: &mut Vec<(usize, &Entry)>, visibility: &Visibility) {
 }
 
 /// The place of each of the best in their order; what is worth nothing has none.
-fn places(worths: impl Iterator<Item = (usize, f64)>) -> HashMap<usize, usize> {
-    let mut ordered: Vec<_> = worths.filter(|(_, worth)| *worth > 0.0).collect();
-    ordered.sort_by(|one, other| other.1.total_cmp(&one.1).then_with(|| one.0.cmp(&other.0)));
-    ordered.into_iter().take(NEAREST).enumerate().map(|(order, (place, _))| (place, order)).collect()
+fn best(worths: impl Iterator<Item = (usize, f64)>) -> HashMap<usize, usize> {
+    let order = |one: &(usize, f64), other: &(usize, f64)| other.1.total_cmp(&one.1).then_with(|| one.0.cmp(&other.0));
+    let mut worths: Vec<_> = worths.filter(|(_, worth)| *worth > 0.0).collect();
+    if worths.len() > NEAREST {
+        worths.select_nth_unstable_by(NEAREST, order); // to sort them all would be most of a search
+        worths.truncate(NEAREST);
+    }
+    worths.sort_by(order);
+    worths.into_iter().enumerate().map(|(place, (at, _))| (at, place)).collect()
 }
 
 #[cfg(test)]

@@ -20,6 +20,7 @@ const WITHIN: Duration = Duration::from_mins(1);
 pub struct Pod {
     child: Child,
     pub psql: SocketAddr,
+    pub tools: SocketAddr,
     pub rest: SocketAddr,
     pub probes: SocketAddr,
     log: Arc<Mutex<Vec<Value>>>,
@@ -52,7 +53,8 @@ impl Pod {
         let address = |name: &str| listening["fields"][name].as_str().unwrap().parse().unwrap();
         let log = Arc::<Mutex<Vec<Value>>>::default();
         tokio::task::spawn(keep(lines, Arc::clone(&log)));
-        Self { psql: address("pgwire"), rest: address("rest"), probes: address("probes"), child, log }
+        let (psql, tools) = (address("pgwire"), address("tools"));
+        Self { psql, tools, rest: address("rest"), probes: address("probes"), child, log }
     }
 
     /// `/ready`: its status and body.
