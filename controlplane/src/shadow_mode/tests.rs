@@ -35,7 +35,7 @@ async fn upload(world: &World, content_type: &str, body: String) -> Answer {
 }
 
 fn log(lines: &[Value]) -> String {
-    lines.iter().map(|line| format!("{line}\n")).collect()
+    lines.iter().map(Value::to_string).collect::<Vec<_>>().join("\n")
 }
 
 async fn replayed(world: &World, lines: &[Value]) -> Value {

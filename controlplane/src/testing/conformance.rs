@@ -121,33 +121,12 @@ fn keyword_holds(
                 .ok_or_else(|| format!("{reference} leads nowhere"))?;
             return holds(target, value, at);
         }
-        "type" => {
-            let kinds: Vec<_> = operand.as_array().map_or_else(|| vec![operand], |kinds| kinds.iter().collect());
-            if !kinds.iter().any(|kind| is_of(value, kind.as_str().unwrap_or_default())) {
-                return wrong(format!("not {operand}"));
-            }
-        }
-        "enum" if !operand.as_array().is_some_and(|values| values.contains(value)) => {
-            return wrong(format!("not of {operand}"));
-        }
-        "const" if operand != value => return wrong(format!("not {operand}")),
         "properties" => {
             for (name, schema) in operand.as_object().into_iter().flatten() {
                 told.names.insert(name);
                 if let Some(member) = value.get(name) {
                     fits(schema, member, &format!("{at}/{name}"))?;
                 }
-            }
-        }
-        "required" if value.is_object() => {
-            let missing = operand
-                .as_array()
-                .into_iter()
-                .flatten()
-                .filter_map(Value::as_str)
-                .find(|name| value.get(*name).is_none());
-            if let Some(name) = missing {
-                return wrong(format!("without `{name}`"));
             }
         }
         "additionalProperties" | "unevaluatedProperties" if *operand != Value::Bool(false) => {
@@ -181,6 +160,37 @@ fn keyword_holds(
                 told.and(holds(part, value, at)?);
             }
         }
+        "additionalProperties" | "unevaluatedProperties" => {}
+        other => said(other, operand, value, at)?,
+    }
+    Ok(told)
+}
+
+/// A keyword that says something of the value itself.
+fn said(keyword: &str, operand: &Value, value: &Value, at: &str) -> Result<(), String> {
+    let wrong = |what: String| Err(format!("{at} is {value}: {what}"));
+    match keyword {
+        "type" => {
+            let kinds: Vec<_> = operand.as_array().map_or_else(|| vec![operand], |kinds| kinds.iter().collect());
+            if !kinds.iter().any(|kind| is_of(value, kind.as_str().unwrap_or_default())) {
+                return wrong(format!("not {operand}"));
+            }
+        }
+        "enum" if !operand.as_array().is_some_and(|values| values.contains(value)) => {
+            return wrong(format!("not of {operand}"));
+        }
+        "const" if operand != value => return wrong(format!("not {operand}")),
+        "required" if value.is_object() => {
+            let missing = operand
+                .as_array()
+                .into_iter()
+                .flatten()
+                .filter_map(Value::as_str)
+                .find(|name| value.get(*name).is_none());
+            if let Some(name) = missing {
+                return wrong(format!("without `{name}`"));
+            }
+        }
         "minimum" | "maximum" if value.is_number() => {
             let (bound, number) = (operand.as_f64().unwrap(), value.as_f64().unwrap());
             if if keyword == "minimum" { number < bound } else { number > bound } {
@@ -189,24 +199,14 @@ fn keyword_holds(
         }
         "format"
             if operand == "date-time"
-                && !value.as_str().is_none_or(|text| chrono::DateTime::parse_from_rfc3339(text).is_ok()) =>
+                && value.as_str().is_some_and(|text| chrono::DateTime::parse_from_rfc3339(text).is_err()) =>
         {
             return wrong("not a time".to_owned());
         }
-        "enum"
-        | "const"
-        | "required"
-        | "additionalProperties"
-        | "unevaluatedProperties"
-        | "minimum"
-        | "maximum"
-        | "format"
-        | "description"
-        | "default"
-        | "title" => {}
+        "enum" | "const" | "required" | "minimum" | "maximum" | "format" | "description" | "default" | "title" => {}
         other => return Err(format!("{at}: the keyword `{other}` is not known here")),
     }
-    Ok(told)
+    Ok(())
 }
 
 fn is_of(value: &Value, kind: &str) -> bool {

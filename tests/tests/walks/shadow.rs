@@ -21,12 +21,12 @@ async fn replayed(world: &World, count: i64) -> Value {
 }
 
 async fn upload(world: &World, lines: &[Value]) -> String {
-    let log: String = lines.iter().map(|line| format!("{line}\n")).collect();
+    let log: Vec<_> = lines.iter().map(Value::to_string).collect();
     let answer = reqwest::Client::new()
         .post(format!("{}/v1/environments/{}/shadow-mode/upload", world.url, world.env_id))
         .header("authorization", &world.owner)
         .header("content-type", "application/jsonl")
-        .body(log)
+        .body(log.join("\n"))
         .send()
         .await
         .unwrap();
