@@ -195,7 +195,16 @@ pub struct ControlPlane {
     /// A filter of log lines, such as `info` or `controlplane=debug`.
     #[schemars(length(min = 1, max = 200))]
     pub log: String,
+    /// Where audit exports and the signed heads of audit chains are kept: `s3://bucket/prefix`. Empty:
+    /// no exports and no heads.
+    #[schemars(length(max = 1000), regex(pattern = "^(s3://.+)?$"))]
+    pub audit_store: String,
+    /// A Secret of the release's namespace whose variables, such as `AWS_ACCESS_KEY_ID`, reach that
+    /// bucket. Empty: as whoever the pod is.
+    #[schemars(length(max = 253))]
+    pub audit_store_secret: String,
     pub database: Database,
+    pub mail: Mail,
     pub resources: Resources,
     pub pods: Pods,
 }
@@ -209,7 +218,10 @@ impl Default for ControlPlane {
             signup: true,
             trusted_proxies: Vec::new(),
             log: "info".to_owned(),
+            audit_store: String::new(),
+            audit_store_secret: String::new(),
             database: Database::default(),
+            mail: Mail::default(),
             resources: resources("100m", "256Mi", "1Gi"),
             pods: Pods::default(),
         }
@@ -243,6 +255,28 @@ impl Default for Database {
             key: "url".to_owned(),
             max_connections: 20,
         }
+    }
+}
+
+/// The mail server that invitations and links to sign in leave by.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
+pub struct Mail {
+    /// A Secret of the release's namespace that holds `smtps://user:password@host` or
+    /// `smtp://user:password@host?tls=required`. Empty: no mail leaves, and what needs one is refused.
+    #[schemars(length(max = 253))]
+    pub existing_secret: String,
+    /// The key of that Secret.
+    #[schemars(length(min = 1, max = 253))]
+    pub key: String,
+    /// The sender.
+    #[schemars(length(min = 3, max = 320))]
+    pub from: String,
+}
+
+impl Default for Mail {
+    fn default() -> Self {
+        Self { existing_secret: String::new(), key: "url".to_owned(), from: "Sluice <sluice@localhost>".to_owned() }
     }
 }
 

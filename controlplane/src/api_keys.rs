@@ -41,6 +41,7 @@ pub fn routes() -> Routes {
         .says("Makes a key; the answer alone holds its value.")
         .own_role()
         .secret("key")
+        .step_up()
         .post("/v1/environments/{env_id}/api-keys/{key_id}/rotate", Admin, KeyWrite, http::rotate)
         .says("Gives a key a new value; the old one holds for the grace period.")
         .own_role()

@@ -11,6 +11,8 @@ use ipnet::IpNet;
 
 use crate::identity::Files;
 
+const MAIL_FROM: &str = "Sluice <sluice@localhost>";
+
 /// The control plane: `/v1`, the audit chain, billing, and the snapshots that rule the data planes.
 #[expect(clippy::struct_excessive_bools, reason = "each is a switch of its own")]
 #[derive(Debug, Clone, Parser)]
@@ -59,6 +61,17 @@ pub struct Config {
     /// Whether `POST /v1/signup` makes new organizations.
     #[arg(long, env = "SLUICE_SIGNUP", default_value_t = true, action = clap::ArgAction::Set)]
     pub signup: bool,
+
+    /// The mail server, as `smtps://user:password@host` or `smtp://host?tls=required`.
+    #[arg(long, env = "SLUICE_SMTP_URL", hide_env_values = true, value_parser = redacted)]
+    pub smtp_url: Option<Redacted<String>>,
+    /// Without a mail server: a folder that mails are written into. With neither, no mail leaves, and
+    /// what needs one is refused.
+    #[arg(long, env = "SLUICE_MAIL_FOLDER")]
+    pub mail_folder: Option<PathBuf>,
+    /// The sender of mail.
+    #[arg(long, env = "SLUICE_MAIL_FROM", default_value = MAIL_FROM)]
+    pub mail_from: String,
 
     /// PEM file of the authority that signs the platform's certificates. With it come certificate
     /// and key; without it there are no data planes to serve or to forward queries to. All three are
@@ -131,6 +144,9 @@ impl Config {
             audit_key: None,
             audit_store: None,
             signup: true,
+            smtp_url: None,
+            mail_folder: None,
+            mail_from: MAIL_FROM.to_owned(),
             tls_authority: None,
             tls_certificate: None,
             tls_key: None,

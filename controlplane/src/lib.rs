@@ -7,7 +7,9 @@
 #![forbid(unsafe_code)]
 
 pub mod abac_policies;
+pub mod agent_capabilities;
 pub mod agent_memory;
+pub mod agents;
 pub mod api_keys;
 pub mod archive;
 pub mod audit;
@@ -26,6 +28,7 @@ pub mod identity;
 pub mod jit_access;
 pub mod jobs;
 pub mod kubernetes;
+pub mod mails;
 pub mod metrics;
 pub mod organizations;
 pub mod policies;
@@ -38,6 +41,7 @@ pub mod rooms;
 pub mod runtime;
 pub mod shadow_mode;
 mod slug;
+pub mod tenants;
 #[cfg(test)]
 mod testing;
 #[cfg(test)]
@@ -67,6 +71,7 @@ use crate::events::heads::HeadKey;
 use crate::events::stream::Streams;
 use crate::http::rate_limit::RateLimits;
 use crate::identity::{Current, Followed, Pems};
+use crate::mails::Postman;
 use crate::metrics::Metrics;
 use crate::provisioner::Provisioner;
 use crate::publisher::Publisher;
@@ -110,6 +115,7 @@ struct Inner {
     streams: Streams,
     archive: Option<Archive>,
     head_key: HeadKey,
+    postman: Option<Postman>,
     identity: Option<Arc<Current>>,
     data_planes: Option<DataPlanes>,
     metrics: Metrics,
@@ -130,6 +136,7 @@ impl App {
             courier: Courier::new(config.webhook_loopback)?,
             archive: config.audit_store.as_deref().map(Archive::open).transpose().map_err(Error::internal)?,
             head_key: HeadKey::new(&config).map_err(Error::internal)?,
+            postman: Postman::of(&config).map_err(Error::internal)?,
             publisher: Arc::new(Publisher::new(pool.clone(), config.secret_key.clone())),
             data_planes: identity.clone().map(DataPlanes::new),
             identity,
@@ -232,6 +239,11 @@ impl App {
         &self.0.head_key
     }
 
+    /// Whoever brings mail out; none where no mail leaves.
+    pub fn postman(&self) -> Option<&Postman> {
+        self.0.postman.as_ref()
+    }
+
     /// The ways to data planes; none without an identity that they know.
     pub fn data_planes(&self) -> Result<&DataPlanes> {
         self.0.data_planes.as_ref().ok_or(Error::ProxyUnreachable)
@@ -332,6 +344,7 @@ pub async fn start(config: Config, parts: Parts) -> Result<Running, StartError> 
     app.tasks().spawn(webhooks::work(app.clone()));
     app.tasks().spawn(events::stream::work(app.clone()));
     app.tasks().spawn(shadow_mode::work(app.clone()));
+    app.tasks().spawn(mails::work(app.clone()));
     tracing::info!(http.listen = %http, metrics.listen = %metrics, "serving");
     Ok(Running { app, http, metrics, grpc })
 }

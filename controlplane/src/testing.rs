@@ -18,7 +18,7 @@ use axum::http::{HeaderMap, Method, Request, StatusCode};
 use axum::response::Response;
 use chrono::{DateTime, Duration};
 use contract::wire::CONTROL_PLANE_NAME;
-use contract::{Entropy, Keyring, OrgId, TestClock};
+use contract::{Entropy, Keyring, OrgId, Redacted, TestClock};
 use http_body_util::BodyExt;
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
@@ -28,8 +28,9 @@ use tokio_util::sync::CancellationToken;
 use tower::ServiceExt;
 
 use crate::identity::Authority;
+use crate::mails::receiver::MailServer;
 use crate::provisioner::{Provisioner, Unattended};
-use crate::{App, Config, MIGRATIONS, Parts, events, http, runtime};
+use crate::{App, Config, MIGRATIONS, Parts, events, http, jobs, mails, runtime};
 
 /// Names the lock that one maker of a template holds.
 const TEMPLATE_LOCK: i64 = 0x736c_7569_6365;
@@ -82,6 +83,23 @@ pub fn bearer(opened: &Value) -> String {
 impl TestApp {
     pub async fn start() -> Self {
         Self::with(|_| {}, Arc::new(Unattended)).await
+    }
+
+    pub async fn configured(change: impl FnOnce(&mut Config)) -> Self {
+        Self::with(change, Arc::new(Unattended)).await
+    }
+
+    /// Mail leaves, to this server.
+    pub async fn mailing(server: &MailServer) -> Self {
+        let url = Redacted::new(server.url());
+        Self::configured(|config| config.smtp_url = Some(url)).await
+    }
+
+    /// All that waits to be done for a mail, and its leaving.
+    pub async fn post_mail(&self) {
+        self.settled().await;
+        jobs::run_due(&self.app).await.unwrap();
+        mails::run_due(&self.app).await.unwrap();
     }
 
     pub async fn with(change: impl FnOnce(&mut Config), provisioner: Arc<dyn Provisioner>) -> Self {

@@ -3,6 +3,7 @@
 #![cfg(test)]
 
 mod agents;
+mod capability;
 mod constructs;
 mod ending;
 mod interference;

@@ -10,7 +10,7 @@ use contract::{Entropy, Governance, KeyId, QueryId, RequestId, SharedClock, Syst
 use dataplane::encode::json;
 use dataplane::governance::report::Log;
 use dataplane::memory::Memories;
-use dataplane::pipeline::{Books, Gate, House, Purse, Remembered, Threshold};
+use dataplane::pipeline::{Books, Gate, House, Purse, Remembered, Tally, Threshold};
 use dataplane::{Answer, Ask, Bounds, Declared, Error, Names, Pipeline, testing};
 use futures::StreamExt;
 use tokio::sync::watch;
@@ -48,7 +48,7 @@ pub async fn world() -> World {
     .unwrap();
     let (rules, snapshots) = watch::channel(Some(Arc::new(testing::governance())));
     let log = Arc::new(Log::open(&folder.path().join("report"), &clock, &entropy).unwrap());
-    let books = Arc::new(Books { log, purse: Purse::new(None) });
+    let books = Arc::new(Books { log, purse: Purse::new(None), tally: Tally::unkept() });
     let house = watch::Sender::new(House::Open(books.clone()));
     let pipeline = Arc::new(Pipeline {
         snapshots,

@@ -2,8 +2,8 @@
 //!
 //! It stands around every handler with the row of its route, so a handler without a row cannot be
 //! reached. In this order: the credential, the rate limit of the identity behind it, the
-//! organization and environment in the path, role and scope. What belongs to another tenant
-//! answers exactly as what is absent.
+//! organization and environment in the path, role and scope, the second factor. What belongs to
+//! another tenant answers exactly as what is absent.
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;
@@ -110,7 +110,8 @@ async fn admit(app: &App, route: &Route, request: &mut Request, standing: &mut O
         request.extensions_mut().insert(Visit { app: app.clone(), request_id, peer, path });
         return Ok(());
     }
-    let Known { caller, tier, limits } = match authentication::known(app, request.headers(), peer).await {
+    let Known { caller, tier, limits, second_factor } = match authentication::known(app, request.headers(), peer).await
+    {
         Ok(known) => known,
         Err(error) => return Err(app.limits().after_failed_credential(peer, error)),
     };
@@ -128,6 +129,13 @@ async fn admit(app: &App, route: &Route, request: &mut Request, standing: &mut O
     if let Err(refusal) = call.caller.may(route.access, route.scope) {
         raise(route, &mut call).await?;
         call.caller.may(route.access, route.scope).map_err(|_| Error::Refused(refusal))?;
+    }
+    // Where one signs in, out, and enrols a second factor, its lack is no hindrance.
+    if !route.path.starts_with(authentication::PREFIX) {
+        second_factor.suffices()?;
+    }
+    if route.step_up {
+        second_factor.is_fresh(app.now())?;
     }
     call.expected = Expected::read(route, request.headers())?;
     request.extensions_mut().insert(call);

@@ -33,6 +33,10 @@ pub struct OrNothing<T>(pub Option<T>);
 #[derive(Debug, Clone)]
 pub struct MaybeJson<T>(pub T);
 
+/// A JSON body, or the same members sent by a form of one of our pages.
+#[derive(Debug, Clone)]
+pub struct JsonOrForm<T>(pub T);
+
 /// The query part of the URL.
 #[derive(Debug, Clone)]
 pub struct Query<T>(pub T);
@@ -61,6 +65,20 @@ impl<T: DeserializeOwned + Default> FromRequest<App> for MaybeJson<T> {
     }
 }
 
+impl<T: DeserializeOwned> FromRequest<App> for JsonOrForm<T> {
+    type Rejection = Error;
+
+    async fn from_request(request: Request, app: &App) -> Result<Self> {
+        if essence(request.headers()) != "application/x-www-form-urlencoded" {
+            return Json::from_request(request, app).await.map(|Json(body)| Self(body));
+        }
+        match axum::extract::Form::from_request(request, app).await {
+            Ok(axum::extract::Form(body)) => Ok(Self(body)),
+            Err(rejection) => Err(Error::invalid("body", "form", innermost(&rejection))),
+        }
+    }
+}
+
 impl<T: DeserializeOwned> FromRequestParts<App> for Query<T> {
     type Rejection = Error;
 
@@ -76,12 +94,18 @@ fn innermost(error: &dyn std::error::Error) -> String {
     error.source().map_or_else(|| error.to_string(), innermost)
 }
 
+/// The content type without its parameters.
+fn essence(headers: &HeaderMap) -> String {
+    let value = headers.get(CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default();
+    value.split(';').next().unwrap_or_default().trim().to_ascii_lowercase()
+}
+
 /// No type at all is taken for JSON; any other type is refused.
 fn is_json(headers: &HeaderMap) -> Result<()> {
-    let Some(value) = headers.get(CONTENT_TYPE) else {
+    if !headers.contains_key(CONTENT_TYPE) {
         return Ok(());
-    };
-    let essence = value.to_str().unwrap_or_default().split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
+    }
+    let essence = essence(headers);
     let fits = essence == "application/json" || (essence.starts_with("application/") && essence.ends_with("+json"));
     fits.then_some(()).ok_or(Error::UnsupportedMedia { expected: "application/json" })
 }
@@ -185,7 +209,7 @@ mod tests {
     fn a_member_that_was_probably_meant_is_named() {
         let message = |body: &str| parse::<Body>(body.as_bytes()).unwrap_err().to_string();
         assert!(message(r#"{"nmae": "a"}"#).ends_with(": did you mean `name`?"));
-        assert!(message(r#"{"name": "a", "settings": {"deep": 1, "dept": 2}}"#).ends_with(": did you mean `depth`?"));
+        assert!(message(r#"{"name": "a", "setings": {}}"#).ends_with(": did you mean `settings`?"));
         assert!(!message(r#"{"zebra": 1}"#).contains("did you mean"));
     }
 

@@ -43,6 +43,8 @@ pub struct Route {
     pub handler: &'static str,
     /// What the handler takes and answers.
     pub tell: fn(&mut Signature<'_>),
+    /// Whoever has a second factor shows it again, unless they did in the last minutes.
+    pub step_up: bool,
 }
 
 /// The rows of a room, or of all rooms.
@@ -75,6 +77,7 @@ macro_rules! methods {
                 ours: false,
                 own_role: false,
                 secret: None,
+                step_up: false,
                 says: "",
                 versioned: false,
                 refuses: &[],
@@ -168,6 +171,14 @@ impl Routes {
         self
     }
 
+    /// The last row asks for a second factor of the last minutes, of whoever has one.
+    pub fn step_up(mut self) -> Self {
+        if let Some(row) = self.rows.last_mut() {
+            row.step_up = true;
+        }
+        self
+    }
+
     pub fn and(mut self, other: Self) -> Self {
         self.rows.extend(other.rows);
         self.handlers.extend(other.handlers);
@@ -193,11 +204,12 @@ impl Routes {
 /// The whole API on one screen: method, path, role, scope, and marks.
 pub fn screen(rows: &[Route]) -> String {
     let mut out = String::new();
-    for Route { method, path, access, scope, deprecated, ours, .. } in rows {
+    for Route { method, path, access, scope, deprecated, ours, step_up, .. } in rows {
         let scope = scope.map_or("-", Scope::as_str);
         let mut line = format!("{:<6} {path:<72} {:<7} {scope:<17}", method.as_str(), access.as_str());
         line.push_str(if *deprecated { " deprecated" } else { "" });
         line.push_str(if *ours { " ours" } else { "" });
+        line.push_str(if *step_up { " step-up" } else { "" });
         out.push_str(line.trim_end());
         out.push('\n');
     }

@@ -13,7 +13,7 @@ use schemars::{JsonSchema, Schema, SchemaGenerator};
 
 use crate::Result;
 use crate::http::call::{Call, Visit};
-use crate::http::json::{Accepted, Created, Json, MaybeJson, OrNothing, Query};
+use crate::http::json::{Accepted, Created, Json, JsonOrForm, MaybeJson, OrNothing, Query};
 use crate::http::page::{Page, Paged, SPAN, Span};
 
 /// The shapes that several endpoints share. What is taken and what is answered are told apart: serde
@@ -174,6 +174,13 @@ macro_rules! takes_nothing {
 takes_nothing!(Call, Visit, HeaderMap);
 
 impl<T: JsonSchema> Takes for Json<T> {
+    fn takes(said: &mut Signature<'_>) {
+        said.reads::<T>(true);
+    }
+}
+
+/// The form is one of our own pages': a program sends JSON.
+impl<T: JsonSchema> Takes for JsonOrForm<T> {
     fn takes(said: &mut Signature<'_>) {
         said.reads::<T>(true);
     }

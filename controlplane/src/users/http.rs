@@ -35,6 +35,7 @@ pub fn routes() -> Routes {
             membership::change_role,
         )
         .says("Changes a user's role.")
+        .step_up()
         .delete("/v1/organizations/{org_id}/users/{user_id}", Access::Admin, Scope::UserWrite, membership::remove)
         .says("Removes a user; their sessions and keys end.")
         .put("/v1/organizations/{org_id}/users/{user_id}/attributes", Access::Admin, Scope::UserWrite, attributes::put)
@@ -59,6 +60,7 @@ pub fn routes() -> Routes {
         .post("/v1/organizations/{org_id}/transfer-ownership", Access::Owner, None, membership::transfer_ownership)
         .says("Makes somebody else the owner.")
         .ours()
+        .step_up()
 }
 
 #[derive(Debug, Deserialize, JsonSchema)]

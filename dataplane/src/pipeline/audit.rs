@@ -17,7 +17,7 @@ use contract::wire::Who;
 use contract::{Governance, Role, Timestamp};
 use futures::{Stream, StreamExt};
 
-use super::mask::Masked;
+use super::mask::{Masked, RowsMax};
 use super::quota::Reservation;
 use super::semaphore::Slot;
 use super::{Pipeline, Query, Result, meter};
@@ -172,7 +172,7 @@ fn entry(_: &Pipeline, query: &Query, t: &Trail, rules: &Governance, at: Timesta
         Who::Session { user_id, .. } => (Some(user_id.clone()), None),
         Who::Key { key_id } => (None, Some(key_id.clone())),
     };
-    let agent = (ask.agent.agent_id.is_some() || ask.agent.framework.is_some())
+    let declared = (ask.agent.agent_id.is_some() || ask.agent.framework.is_some())
         .then(|| Agent { agent_id: ask.agent.agent_id.clone(), framework: ask.agent.framework.clone() });
     Started {
         query_id: ask.query_id.clone(),
@@ -184,7 +184,8 @@ fn entry(_: &Pipeline, query: &Query, t: &Trail, rules: &Governance, at: Timesta
         role: facts.caller.as_ref().map_or(Role::ServiceAccount, |caller| caller.role),
         source_ip: ask.peer,
         origin: ask.origin,
-        agent,
+        agent: facts.agent.or(declared),
+        grant_id: facts.grant_id,
         sql: facts.redacted.unwrap_or_else(|| sql::digest(&ask.sql)),
         sql_original: capped(&ask.sql),
         sql_transpiled: facts.transpiled,
@@ -231,7 +232,7 @@ struct Delivery {
     changed: Option<u64>,
     delivered: u64,
     /// Rows that the organization's tier allows.
-    limit: Option<u64>,
+    limit: Option<RowsMax>,
     /// Rows that the caller wants, and whether there were more.
     wanted: Option<u64>,
     truncated: bool,
@@ -260,8 +261,8 @@ impl Delivery {
         let batch = self.cut(batch);
         self.delivered += u64::try_from(batch.num_rows()).unwrap_or(u64::MAX);
         match self.limit {
-            Some(limit) if self.delivered > limit => Err(Error::RowLimit { limit }),
-            _ => Ok(batch),
+            Some(limit) => limit.admits(self.delivered).map(|()| batch),
+            None => Ok(batch),
         }
     }
 

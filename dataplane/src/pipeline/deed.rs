@@ -15,7 +15,7 @@ use super::audit::{self, Closing};
 use super::policy::{self, Agent};
 use super::quota::{self, Reservation};
 use super::tables::About;
-use super::{Pipeline, Query, Result, cost, semaphore, threshold};
+use super::{Pipeline, Query, Result, capability, cost, semaphore, threshold};
 use crate::trail::Stage;
 use crate::{Ask, Command, Error};
 
@@ -75,10 +75,12 @@ impl Pipeline {
         t.facts().tables.clone_from(&about.tables);
         let slot = t.at(Stage::Semaphore, semaphore::enter(self, query)).await?;
         let rules = self.rules()?;
-        let (caller, agent) = t.now(Stage::PolicyCheck, || policy::check_deed(self, query, &rules, about, t))?;
+        let (caller, agent, confinement) =
+            t.now(Stage::PolicyCheck, || policy::check_deed(self, query, &rules, about, t))?;
         let estimate = t.now(Stage::CostEstimate, || cost::of(about.operation));
         t.facts().estimate = estimate;
         t.facts().base = estimate;
+        capability::spend(query, confinement.as_ref(), &mut about.clone(), self.clock.now(), t)?;
         let reservation = t.at(Stage::QuotaCheck, quota::reserve(&query.books.purse, &rules, estimate)).await?;
         audit::started(self, query, t)?;
         let engine = self.engine()?;
@@ -109,5 +111,13 @@ fn about(table: Option<&'static str>, operation: Operation) -> About {
     let tables: Vec<_> = table.map(str::to_owned).into_iter().collect();
     let writes = operation != Operation::Select;
     let written = if writes { tables.iter().map(|table| (table.clone(), operation)).collect() } else { Vec::new() };
-    About { command: Command::Other("CALL"), operation, writes, holds_vector_call: false, tables, written }
+    About {
+        command: Command::Other("CALL"),
+        operation,
+        writes,
+        holds_vector_call: false,
+        tables,
+        written,
+        rows_max: None,
+    }
 }
