@@ -31,7 +31,7 @@ use crate::pgwire::{Wired, wired};
 use generator::Dice;
 
 /// In CI; a soak asks for more.
-const STATEMENTS: usize = 1_000;
+const STATEMENTS: usize = 400;
 
 /// Both sides: the same as far as an analyst of the EU may see.
 const SHARED: &[&str] = &[
