@@ -195,6 +195,14 @@ pub struct ControlPlane {
     /// A filter of log lines, such as `info` or `controlplane=debug`.
     #[schemars(length(min = 1, max = 200))]
     pub log: String,
+    /// Where audit exports and the signed heads of audit chains are kept: `s3://bucket/prefix`. Empty:
+    /// no exports and no heads.
+    #[schemars(length(max = 1000), regex(pattern = "^(s3://.+)?$"))]
+    pub audit_store: String,
+    /// A Secret of the release's namespace whose variables, such as `AWS_ACCESS_KEY_ID`, reach that
+    /// bucket. Empty: as whoever the pod is.
+    #[schemars(length(max = 253))]
+    pub audit_store_secret: String,
     pub database: Database,
     pub mail: Mail,
     pub resources: Resources,
@@ -210,6 +218,8 @@ impl Default for ControlPlane {
             signup: true,
             trusted_proxies: Vec::new(),
             log: "info".to_owned(),
+            audit_store: String::new(),
+            audit_store_secret: String::new(),
             database: Database::default(),
             mail: Mail::default(),
             resources: resources("100m", "256Mi", "1Gi"),

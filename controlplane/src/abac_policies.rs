@@ -10,12 +10,14 @@
 
 mod admission;
 mod http;
+mod promotion;
 mod simulation;
 mod store;
 mod summary;
 
 use contract::{Access, Code, Scope};
 
+pub use promotion::promote;
 pub use store::governed;
 
 use crate::http::routes::Routes;

@@ -4,6 +4,7 @@
 //! one. Administration: the organization's IAM chain (`events`), shown whole in each of its
 //! environments, and verified on demand. Either is exported to the archive (`exports`).
 
+mod activity;
 pub mod exports;
 mod http;
 mod intake;
@@ -12,6 +13,7 @@ mod view;
 
 use contract::{Access, Code, Scope};
 
+pub use activity::{Activity, PolicySummary, of_agent};
 pub use intake::{REDACTED, store_entries};
 pub use store::ended;
 

@@ -69,3 +69,13 @@ pub async fn add_usage(
     .await?;
     Ok(())
 }
+
+/// Queries of an organization that ended since a moment, counted by whole hours.
+pub async fn queries_since(conn: &mut PgConnection, org_id: &OrgId, since: Timestamp) -> Result<i64> {
+    let queries = sqlx::query_scalar!(
+        r#"select coalesce(sum(queries), 0)::bigint as "queries!" from credit_usage where org_id = $1 and hour >= $2"#,
+        org_id.as_str(),
+        since,
+    );
+    Ok(queries.fetch_one(conn).await?)
+}

@@ -19,6 +19,10 @@ pub enum Error {
     Invalid { field: String, constraint: String, message: String },
     #[error("{message}")]
     InvalidRule { field: String, message: String },
+    #[error("the agent `{agent_id}` does not exist: it has neither queried nor a key of its own")]
+    AgentNotFound { agent_id: String },
+    #[error("{message}")]
+    PolicyViolation { field: &'static str, message: String },
     #[error("the date range {0}")]
     InvalidDateRange(&'static str),
     #[error("{message}")]
@@ -132,6 +136,8 @@ impl Error {
         match self {
             Self::Invalid { .. } => Code::InvalidParams,
             Self::InvalidRule { .. } => Code::InvalidRule,
+            Self::AgentNotFound { .. } => Code::AgentNotFound,
+            Self::PolicyViolation { .. } => Code::PolicyViolation,
             Self::InvalidDateRange(_) => Code::InvalidDateRange,
             Self::InvalidThreshold { .. } => Code::InvalidThresholds,
             Self::UnsupportedMedia { .. } => Code::UnsupportedMedia,
@@ -141,7 +147,6 @@ impl Error {
             Self::MissingCredential => Code::MissingAuth,
             Self::BadCredential(code) | Self::Refused(code) => *code,
             Self::WrongPassword | Self::MfaRequired | Self::WrongCode | Self::StepUpRequired => Code::InvalidKey,
-            Self::NoMail => Code::ServiceUnavailable,
             Self::SsoEnforced
             | Self::SignupClosed
             | Self::MfaEnrollmentRequired
@@ -158,7 +163,7 @@ impl Error {
             Self::FromDataPlane(problem) => problem.code,
             Self::ProxyUnreachable => Code::ProxyUnreachable,
             Self::CircuitOpen { .. } => Code::CircuitOpen,
-            Self::Unavailable(_) => Code::ServiceUnavailable,
+            Self::NoMail | Self::Unavailable(_) => Code::ServiceUnavailable,
             Self::ShuttingDown => Code::ShuttingDown,
             Self::Internal(_) | Self::Panicked | Self::Unguarded => Code::Internal,
         }
@@ -176,6 +181,10 @@ impl Error {
                 problem.detail("field", field.as_str()).detail("constraint", constraint.as_str())
             }
             Self::InvalidRule { field, .. } => problem.detail("field", field.as_str()),
+            Self::AgentNotFound { agent_id } => {
+                problem.detail("field", "agent_id").detail("agent_id", agent_id.as_str())
+            }
+            Self::PolicyViolation { field, .. } => problem.detail("field", *field),
             Self::InvalidThreshold { field, .. } => problem.detail("field", *field).detail("constraint", "0.0..1.0"),
             Self::SsoEnforced => problem.detail("reason", "sso_enforced"),
             Self::SignupClosed => problem.detail("reason", "signup_closed"),

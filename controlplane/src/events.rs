@@ -82,11 +82,14 @@ event_types! {
     WebhookUpdated        , "webhook.updated"        , "webhook";
     WebhookDeleted        , "webhook.deleted"        , "webhook";
     EnvironmentCreated    , "environment.created"    , "environment";
+    EnvironmentPromoted   , "environment.promoted"   , "environment";
     EnvironmentSuspended  , "environment.suspended"  , "environment";
     JitRequested          , "jit.requested"          , "jit_request";
     JitApproved           , "jit.approved"           , "jit_request";
     JitDenied             , "jit.denied"             , "jit_request";
     JitRevoked            , "jit.revoked"            , "jit_request";
+    AgentCapabilityGranted, "agent_capability.granted", "agent_capability";
+    AgentCapabilityRevoked, "agent_capability.revoked", "agent_capability";
     OrgSettingsUpdated    , "org.settings_updated"   , "organization";
     OrgMfaEnforced        , "org.mfa_enforced"       , "organization";
 }

@@ -7,6 +7,9 @@
 #![forbid(unsafe_code)]
 
 pub mod abac_policies;
+pub mod agent_capabilities;
+pub mod agent_memory;
+pub mod agents;
 pub mod api_keys;
 pub mod archive;
 pub mod audit;
@@ -38,6 +41,7 @@ pub mod rooms;
 pub mod runtime;
 pub mod shadow_mode;
 mod slug;
+pub mod tenants;
 #[cfg(test)]
 mod testing;
 #[cfg(test)]

@@ -247,6 +247,7 @@ mod tests {
     #[tokio::test]
     async fn every_row_of_the_table_is_measured_and_nothing_else() {
         let world = World::start().await;
+        world.app.get("/health", "").await.expect(200);
         let text = scrape(&world).await;
         let types: Vec<_> = text.lines().filter_map(|line| line.strip_prefix("# TYPE ")).collect();
         let wanted: Vec<_> = row::ALL.iter().map(|row| format!("{} {}", row.name, row.kind.as_str())).collect();

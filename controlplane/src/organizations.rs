@@ -23,6 +23,6 @@ pub(crate) mod store;
 mod tests;
 
 pub use governed::governed;
-pub use http::{found, record_founding, routes};
+pub use http::{Wish, found, own, record_founding, rename, routes};
 pub use seed::{Seed, Seeded, seed};
 pub use standing::{Change, Standing, Status, change};

@@ -10,11 +10,13 @@
 
 mod admission;
 mod http;
+mod promotion;
 mod store;
 
 use contract::{Access, Code, Scope};
 
 pub use http::{attributes, name};
+pub use promotion::promote;
 pub use store::governed;
 
 use crate::http::routes::Routes;

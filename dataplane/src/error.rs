@@ -40,6 +40,23 @@ pub enum Error {
     Unsupported { what: String },
     #[error("{message}")]
     InvalidParams { field: &'static str, message: String },
+    /// An argument of a tool, by its name.
+    #[error("{message}")]
+    InvalidArgument { field: String, message: String },
+    #[error("only statements that read are run here")]
+    ReadsOnly,
+    /// What cannot be streamed must fit in memory.
+    #[error("the answer is larger than {limit} bytes: ask for less, or read it where it is streamed")]
+    AnswerTooLarge { limit: usize },
+    #[error("there is no such memory")]
+    MemoryNotFound,
+    #[error("there is no such session")]
+    SessionNotFound,
+    /// It changed since its writer looked.
+    #[error("the memory is at version {current}")]
+    StaleMemory { current: i64 },
+    #[error("the environment remembers {limit} memories already: delete some")]
+    MemoryFull { limit: usize },
     #[error("too many queries run in this environment: try again")]
     ConcurrentLimit,
     #[error("too many keys are being checked: try again")]
@@ -48,6 +65,10 @@ pub enum Error {
     QuotaExceeded,
     #[error("the answer has more than the {limit} rows that the organization's tier allows")]
     RowLimit { limit: u64 },
+    #[error("the agent's grant allows {limit} queries an hour: they are used up")]
+    HourlyLimit { limit: u64 },
+    #[error("the statement reads or changes more than the {limit} rows that the agent's grant allows")]
+    GrantedRows { limit: u64 },
     #[error("the query ran longer than {} ms", .0.as_millis())]
     Timeout(Duration),
     #[error("the query was cancelled")]
@@ -92,14 +113,21 @@ impl Error {
             Self::Engine(error) => engine_code(error),
             Self::ColumnMissing { .. } => Code::UndefinedColumn,
             Self::Caller(code) => *code,
-            Self::PolicyDenied { .. } | Self::RowRefused => Code::PolicyDenied,
+            Self::PolicyDenied { .. } | Self::RowRefused | Self::HourlyLimit { .. } | Self::GrantedRows { .. } => {
+                Code::PolicyDenied
+            }
             Self::Governed { .. } | Self::Undroppable { .. } => Code::Conflict,
             Self::TableDenied { .. } => Code::TableDenied,
             Self::Suspended { .. } | Self::TierLimit => Code::Forbidden,
             Self::Unsupported { .. } => Code::UnsupportedSql,
-            Self::InvalidParams { .. } => Code::InvalidParams,
+            Self::InvalidParams { .. } | Self::InvalidArgument { .. } => Code::InvalidParams,
+            Self::ReadsOnly => Code::ScopeViolation,
+            Self::MemoryNotFound | Self::SessionNotFound => Code::NotFound,
+            Self::StaleMemory { .. } => Code::Stale,
             Self::ConcurrentLimit => Code::ConcurrentLimit,
-            Self::QuotaExceeded | Self::RowLimit { .. } => Code::QuotaExceeded,
+            Self::QuotaExceeded | Self::RowLimit { .. } | Self::AnswerTooLarge { .. } | Self::MemoryFull { .. } => {
+                Code::QuotaExceeded
+            }
             Self::Timeout(_) => Code::QueryTimeout,
             Self::Cancelled => Code::QueryCancelled,
             Self::FailedTransaction => Code::FailedTransaction,
@@ -124,9 +152,16 @@ impl Error {
             }
             Self::Suspended { .. } => problem.detail("reason", "suspended"),
             Self::InvalidParams { field, .. } => problem.detail("field", *field),
+            Self::InvalidArgument { field, .. } => problem.detail("field", field.as_str()),
+            Self::StaleMemory { current } => problem.detail("version", *current),
+            Self::MemoryFull { limit } => problem.detail("reason", "memories").detail("limit", *limit),
+            Self::AnswerTooLarge { limit } => problem.detail("reason", "bytes").detail("limit", *limit),
             Self::ConcurrentLimit | Self::NotReady | Self::Unrecorded | Self::KeyChecksBusy => problem.retry_after_s(1),
             Self::QuotaExceeded => problem.retry_after_s(3_600),
-            Self::RowLimit { limit } => problem.detail("reason", "rows").detail("limit", *limit),
+            Self::RowLimit { limit } | Self::GrantedRows { limit } => {
+                problem.detail("reason", "rows").detail("limit", *limit)
+            }
+            Self::HourlyLimit { limit } => problem.detail("reason", "queries_per_hour").detail("limit", *limit),
             Self::TierLimit => problem.detail("reason", "tier_limit").detail("quota", "arrow"),
             Self::ShuttingDown => problem.retry_after_s(30),
             _ => problem,
@@ -157,7 +192,7 @@ fn sql_code(kind: &sql::error::Kind) -> Code {
         Kind::UnsupportedType { .. } => Code::UnsupportedType,
         Kind::TableNotFound { .. } => Code::TableNotFound,
         Kind::ColumnNotFound { .. } => Code::UndefinedColumn,
-        Kind::DeniedFunction { .. } | Kind::MaskedColumn { .. } => Code::PolicyDenied,
+        Kind::DeniedFunction { .. } | Kind::MaskedColumn { .. } | Kind::DeniedColumn { .. } => Code::PolicyDenied,
         Kind::InvalidFilter => Code::InvalidRule,
     }
 }
@@ -171,6 +206,9 @@ fn sql_details(problem: Problem, error: &sql::Error) -> Problem {
         sql::error::Kind::TableNotFound { schema, name, did_you_mean } => {
             let schema = schema.as_deref().unwrap_or("main");
             hint(problem.detail("schema", schema).detail("table", name.as_str()), did_you_mean.as_deref())
+        }
+        sql::error::Kind::DeniedColumn { table, column } => {
+            problem.detail("table", table.as_str()).detail("column", column.as_str())
         }
         sql::error::Kind::Unsupported { construct } => problem.detail("construct", construct.as_str()),
         sql::error::Kind::UnsupportedFunction { name } | sql::error::Kind::DeniedFunction { name } => {

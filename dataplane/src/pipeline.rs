@@ -9,7 +9,9 @@
 //! not be told is refused.
 
 mod audit;
+mod capability;
 mod cost;
+mod deed;
 mod dirty;
 mod embed;
 mod execute;
@@ -23,16 +25,17 @@ mod row_filter;
 mod semaphore;
 mod snapshot;
 mod tables;
+mod tally;
 mod threshold;
 pub mod transaction;
 mod transpile;
 
-use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
+use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
 use contract::wire::Who;
-use contract::{Entropy, Governance, SharedClock};
+use contract::{Entropy, Governance, GrantId, SharedClock};
 use tokio::sync::{Mutex, OwnedMutexGuard, watch};
 use tokio_util::sync::CancellationToken;
 
@@ -45,8 +48,10 @@ use crate::{Answer, Ask, Error};
 use audit::Closing;
 use transaction::ClientTransaction;
 
+pub use deed::{Deed, Standing};
 pub use quota::Purse;
 pub use semaphore::Gate;
+pub use tally::Tally;
 pub use threshold::{Books, House, Threshold};
 
 type Result<T> = std::result::Result<T, Error>;
@@ -89,6 +94,8 @@ struct Query {
     closed: CancellationToken,
     /// Its `started` entry is in the log.
     started: AtomicBool,
+    /// The agent's grant that it counts for: once, however often it is healed.
+    under: OnceLock<GrantId>,
 }
 
 impl Pipeline {
@@ -123,7 +130,7 @@ impl Pipeline {
         let extracted = t.now(Stage::TableExtraction, || tables::extract(text, t))?; //            2
         let allowed = t.at(Stage::PolicyCheck, Box::pin(policy::check(self, query, rules, extracted, t))).await?; // 3
         let costed = t.now(Stage::CostEstimate, || cost::estimate(allowed, t)); //                 4
-        let afforded = t.at(Stage::QuotaCheck, Box::pin(quota::check(&query.books.purse, rules, costed))).await?; //       5
+        let afforded = t.at(Stage::QuotaCheck, Box::pin(quota::check(self, query, rules, costed, t))).await?; //       5
         let filtered = t.now(Stage::RowFilter, || row_filter::apply(&self.remembered.filters, rules, afforded, t))?; //      6
         let embedded = t.now(Stage::VectorEmbed, || embed::vectors(filtered))?; //                 7
         let pivoted = Box::pin(pivot::values(self, query, embedded)).await?;
@@ -154,6 +161,11 @@ impl Pipeline {
     /// The current snapshot; without any, everything is refused.
     pub fn rules(&self) -> Result<Arc<Governance>> {
         self.snapshots.borrow().clone().ok_or(Error::NoGovernance)
+    }
+
+    /// The tables there are: not for a caller, who may see less.
+    pub(crate) async fn catalog(&self) -> Result<Arc<engine::Catalog>> {
+        Ok(self.engine()?.catalog().await?)
     }
 
     fn engine(&self) -> Result<engine::Engine> {

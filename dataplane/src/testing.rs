@@ -90,6 +90,7 @@ pub fn governance() -> Governance {
         policies: vec![],
         abac_policies: vec![],
         elevations: vec![],
+        agent_capabilities: BTreeMap::new(),
     }
 }
 

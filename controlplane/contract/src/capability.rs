@@ -12,6 +12,7 @@
 use std::collections::BTreeMap;
 
 use chrono::{DurationRound, TimeDelta};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::policy::TableRef;
@@ -29,7 +30,7 @@ pub struct Grant {
     pub expires_at: Timestamp,
 }
 
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Capabilities {
     pub allowed_tables: Vec<String>,
@@ -43,7 +44,7 @@ pub struct Capabilities {
     pub column_restrictions: BTreeMap<String, ColumnRestriction>,
 }
 
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ColumnRestriction {
     pub denied_columns: Vec<String>,
@@ -140,8 +141,9 @@ mod tests {
 
     fn grant(tables: &[&str], operations: &[&str], denied: &[(&str, &str)], ends: i64) -> Grant {
         let text = |words: &[&str]| words.iter().map(|word| (*word).to_owned()).collect();
-        let restriction =
-            |(table, column): &(&str, &str)| ((*table).to_owned(), ColumnRestriction { denied_columns: text(&[column]) });
+        let restriction = |(table, column): &(&str, &str)| {
+            ((*table).to_owned(), ColumnRestriction { denied_columns: text(&[*column]) })
+        };
         Grant {
             grant_id: tables.join(" ").into(),
             capabilities: Capabilities {
@@ -160,10 +162,8 @@ mod tests {
 
     #[test]
     fn one_grant_has_to_allow_it_whole() {
-        let grants = [
-            grant(&["main.Orders"], &["SELECT", "insert"], &[], 100),
-            grant(&["hr.people"], &["select"], &[], 100),
-        ];
+        let grants =
+            [grant(&["main.Orders"], &["SELECT", "insert"], &[], 100), grant(&["hr.people"], &["select"], &[], 100)];
         let judged = |tables: &[TableRef<'_>], operations: &[Operation], now| {
             covering(&grants, tables, operations, at(now)).map(|found| found.len())
         };

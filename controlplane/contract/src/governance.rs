@@ -8,6 +8,7 @@ use ipnet::IpNet;
 use serde::{Deserialize, Serialize};
 
 use crate::caller::{Credential, Limits};
+use crate::capability::Confined;
 use crate::policy::{AbacPolicy, Policy};
 use crate::{Caller, Code, EnvId, JitRequestId, KeyId, OrgId, Role, Scopes, Tier, Timestamp, UserId};
 
@@ -28,6 +29,9 @@ pub struct Governance {
     /// Roles that users hold here for a while.
     #[serde(default)]
     pub elevations: Vec<Elevation>,
+    /// The agents that may do no more than they were granted.
+    #[serde(default)]
+    pub agent_capabilities: Confined,
 }
 
 /// A role that a user was given in one environment until a moment. Its end is data: it ends by the

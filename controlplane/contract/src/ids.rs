@@ -79,6 +79,8 @@ ids! {
     UploadId,
     ReplayId,
     SessionId,
+    /// Capabilities that an agent was granted.
+    GrantId,
     /// A request for a role for a while.
     JitRequestId,
     /// `X-Request-Id`: the caller's own if it is well formed, else ours.

@@ -9,6 +9,7 @@
 
 pub mod body;
 pub mod caller;
+pub mod capability;
 pub mod clock;
 pub mod codes;
 pub mod entropy;
@@ -27,7 +28,7 @@ pub use codes::Code;
 pub use entropy::Entropy;
 pub use governance::Governance;
 pub use ids::{
-    DeliveryId, EnvId, EventId, ExportId, JitRequestId, KeyId, OrgId, PolicyId, QueryId, ReplayId, RequestId,
+    DeliveryId, EnvId, EventId, ExportId, GrantId, JitRequestId, KeyId, OrgId, PolicyId, QueryId, ReplayId, RequestId,
     SessionId, ShadowSessionId, UploadId, UserId, WebhookId,
 };
 pub use secrets::{Keyring, Redacted};

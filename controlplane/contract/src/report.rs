@@ -9,7 +9,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::policy::abac::{Operation, Origin};
-use crate::{KeyId, OrgId, PolicyId, QueryId, RequestId, Role, Timestamp, UserId};
+use crate::{GrantId, KeyId, OrgId, PolicyId, QueryId, RequestId, Role, Timestamp, UserId};
 
 /// A millionth of a credit: credits are never floats in storage.
 pub type MicroCredits = u64;
@@ -45,6 +45,9 @@ pub struct Started {
     pub source_ip: Option<IpAddr>,
     pub origin: Origin,
     pub agent: Option<Agent>,
+    /// The grant that it ran under, if the agent is confined to its grants.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub grant_id: Option<GrantId>,
     /// Every literal replaced by `?`.
     pub sql: String,
     /// The caller's own text.

@@ -18,7 +18,7 @@ use crate::policies::{attributes, name};
 use crate::{Error, Result, environments};
 
 /// ABAC policies of one environment: every statement walks them.
-const POLICIES_MAX: i64 = 1_000;
+pub const POLICIES_MAX: i64 = 1_000;
 
 /// An ABAC policy as it is answered.
 #[derive(Debug, Serialize, JsonSchema)]
@@ -153,7 +153,7 @@ fn description(given: Option<String>) -> Result<Option<String>> {
 }
 
 /// The policy in an event: whole, since a rule is what the trail is asked about.
-fn told(policy: &AbacPolicy) -> Value {
+pub fn told(policy: &AbacPolicy) -> Value {
     json!({
         "name": policy.name,
         "description": policy.description,

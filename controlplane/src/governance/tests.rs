@@ -81,6 +81,11 @@ async fn a_change_to_any_governed_table_moves_the_version() {
         ),
         "update jit_requests set expired_at = now() where request_id = 'j'".to_owned(),
         "delete from jit_requests where request_id = 'j'".to_owned(),
+        format!(
+            "insert into agent_grants (grant_id, env_id, agent_id, capabilities, status, granted_by, granted_at, expires_at) values ('g', '{env}', 'a', '{{\"allowed_tables\": [], \"allowed_operations\": []}}', 'active', 'u', now(), now())"
+        ),
+        "update agent_grants set expires_at = now() where grant_id = 'g'".to_owned(),
+        "delete from agent_grants where grant_id = 'g'".to_owned(),
     ] {
         let before = world.version().await;
         world.sql(&change).await;

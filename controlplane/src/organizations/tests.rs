@@ -60,10 +60,8 @@ async fn what_does_not_fit_is_refused_with_its_field() {
         let mut body = acme();
         body.as_object_mut().unwrap().remove(field);
         let answer = app.post("/v1/organizations", &bearer(&ada), body).await;
-        assert_eq!(
-            answer.body["error"]["details"],
-            json!({"field": field, "constraint": "required", "stable_code": "SVC_ERR_400_INVALID_PARAMS"})
-        );
+        let details = &answer.body["error"]["details"];
+        assert_eq!((&details["field"], &details["constraint"]), (&json!(field), &json!("required")));
     }
 }
 

@@ -19,7 +19,7 @@ use crate::{Error, Result, api_keys, environments, users};
 
 const NAME_MAX: usize = 256;
 /// Policies of one environment: every statement walks them.
-const POLICIES_MAX: i64 = 1_000;
+pub const POLICIES_MAX: i64 = 1_000;
 
 /// A policy as it is answered.
 #[derive(Debug, Serialize, JsonSchema)]
@@ -173,7 +173,7 @@ pub fn name(given: String) -> Result<String> {
 }
 
 /// The policy in an event: whole, since a rule is what the trail is asked about.
-fn told(policy: &Policy) -> Value {
+pub fn told(policy: &Policy) -> Value {
     let rules = match &policy.rules {
         Rules::ColumnMasking(rules) => json!(rules),
         Rules::RowLevelSecurity(rules) => json!(rules),

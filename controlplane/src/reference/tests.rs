@@ -90,7 +90,10 @@ fn a_list_takes_its_filters_and_a_page() {
     let document = whole();
     let list = &document["paths"]["/v2/runtime/artifacts"]["get"]["parameters"];
     let names: Vec<_> = list.as_array().unwrap().iter().map(|parameter| &parameter["name"]).collect();
-    assert_eq!(names, ["task_id", "project_id", "kind", "branch_id", "offset", "envelope", "limit", "cursor"]);
+    assert_eq!(
+        names,
+        ["task_id", "project_id", "kind", "branch_id", "offset", "envelope", "limit", "cursor", "If-None-Match"]
+    );
     assert_eq!((&list[0]["schema"]["type"], &list[6]["schema"]["maximum"]), (&json!("string"), &json!(1_000)));
 }
 

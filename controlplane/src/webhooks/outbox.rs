@@ -96,6 +96,7 @@ fn id_of(resource_type: &str) -> &'static str {
         "organization" => "org_id",
         "webhook" => "webhook_id",
         "jit_request" => "request_id",
+        "agent_capability" => "grant_id",
         _ => "resource_id",
     }
 }

@@ -133,8 +133,8 @@ pub struct Column {
 /// What the engine's own parser found. None means that it cannot tell.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Parsed {
-    /// As they are written, without names that a `WITH` makes; none for UPDATE, DELETE and MERGE,
-    /// without the target for INSERT.
+    /// As they are written, without names that a `WITH` makes, without the target for INSERT; for
+    /// UPDATE, DELETE and MERGE those its plan reads; none for definitions.
     pub tables: Option<Vec<String>>,
     /// Functions by their engine name, operators left out; none for anything but a query.
     pub functions: Option<Vec<String>>,

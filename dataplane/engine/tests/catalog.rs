@@ -74,6 +74,22 @@ async fn the_engines_parser_names_tables_and_functions() {
     assert_eq!(world.parsed(joined).await.unwrap().tables.unwrap(), tables);
     let write = world.parsed("insert into raw.main.t select i from raw.main.t").await.unwrap();
     assert_eq!((write.tables, write.functions), (Some(vec!["raw.main.t".to_owned()]), None));
-    assert_eq!(world.parsed("update raw.main.t set i = 1").await.unwrap().tables, None, "it cannot tell");
+    assert_eq!(world.parsed("create schema s").await.unwrap().tables, Some(Vec::new()), "it reads nothing");
     assert_eq!(world.parsed("selec").await.unwrap_err().kind, Kind::Parser);
+}
+
+#[tokio::test]
+async fn the_engines_plan_names_the_tables_of_a_write() {
+    let world = world().await.made(&["create table t(i int)", "create table u(i int)"]).await;
+    let statements = [
+        "update raw.main.t set i = u.i from raw.main.u where t.i = $1",
+        "delete from raw.main.t where i in (select i from raw.main.u where i = $1)",
+        "merge into raw.main.t using raw.main.u on t.i = u.i when matched then update set i = $1",
+    ];
+    for sql in statements {
+        let tables = world.parsed(sql).await.unwrap().tables;
+        assert_eq!(tables, Some(["raw.main.t", "raw.main.u"].map(str::to_owned).to_vec()), "{sql}");
+    }
+    let made = world.parsed("create table raw.main.k as select * from raw.main.u").await.unwrap().tables;
+    assert_eq!(made, Some(vec!["raw.main.u".to_owned()]));
 }

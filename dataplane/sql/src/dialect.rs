@@ -19,6 +19,7 @@ mod infer;
 mod intervals;
 mod lambdas;
 mod limits;
+mod number_formats;
 mod order;
 mod paths;
 mod semistructured;

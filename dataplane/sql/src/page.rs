@@ -44,7 +44,7 @@ const STATEMENTS: &[&str] = &[
     "`CREATE FUNCTION … AS '<expression>'`: SQL, of its parameters alone",
     "`CREATE SEQUENCE`, `<sequence>.NEXTVAL`",
     "`ALTER TABLE`, `DROP TABLE | VIEW | FUNCTION | SEQUENCE | SCHEMA`, `CREATE SCHEMA`",
-    "`SHOW TABLES | VIEWS | OBJECTS | SCHEMAS | COLUMNS | SEQUENCES | USER FUNCTIONS`, `DESCRIBE`",
+    "`SHOW DATABASES | TABLES | VIEWS | OBJECTS | SCHEMAS | COLUMNS | SEQUENCES | USER FUNCTIONS`, `DESCRIBE`",
     "`USE`, `ALTER SESSION`, `SET`: accepted; what they choose is chosen by the door and the key",
 ];
 
@@ -53,6 +53,7 @@ const QUERIES: &[&str] = &[
     "`a:b.c[0]::type`, subscripts of variants from 0; a variant next to a plain value is read as its type",
     "`LATERAL FLATTEN` and `TABLE(FLATTEN(…))` with `PATH`, `OUTER`, `RECURSIVE`, `MODE`, all six columns",
     "`TABLE(GENERATOR(ROWCOUNT => n))`, `TABLE(SPLIT_TO_TABLE(…))`, `FROM VALUES …` with `column1` and `$1`",
+    "`IDENTIFIER('t')`, `TABLE('t')`, `DUAL`, a `WITH` query that names itself, `COLLATE 'en-ci'`",
     "`START WITH … CONNECT BY`, `LEVEL`, `PRIOR`, `CONNECT_BY_ROOT`, `SYS_CONNECT_BY_PATH`",
     "`(+)`, `ASOF JOIN … MATCH_CONDITION`, `JOIN LATERAL` without a condition",
     "`PIVOT (… IN (list | ANY))`, `UNPIVOT`, `SAMPLE`, `LIKE ANY | ALL`, `RLIKE`, lambdas over arrays",

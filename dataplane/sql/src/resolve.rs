@@ -197,6 +197,12 @@ impl<'a> Binder<'a> {
             (Box::new(query.map_err(|error| located(error, name))?), Vec::new())
         } else {
             let view = self.catalog.defined(definition::Kind::View, &written, self.session);
+            if is_dual(&written) && view.is_none() && self.find(name).is_err() {
+                alias_as_named(name, alias);
+                let row = crate::parse::query("SELECT 'X' AS dummy")?;
+                *factor = TableFactor::Derived { lateral: false, subquery: row, alias: alias.take(), sample: None };
+                return Ok(());
+            }
             let Some(view) = view.filter(|_| !written.is_reserved() && self.find(name).is_err()) else {
                 let table = Arc::clone(self.find(name)?);
                 self.references.push(table);
@@ -449,6 +455,11 @@ impl Relations for Binder<'_> {
             _ => Ok(()),
         }
     }
+}
+
+/// The table of one row that queries without a table are written over.
+fn is_dual(written: &TableName) -> bool {
+    written.schema.is_none() && written.name.eq_ignore_ascii_case("dual")
 }
 
 /// A relation keeps the name it was called by, whatever stands for it in the engine's text.

@@ -51,7 +51,8 @@ pub(super) async fn rewrite(pipeline: &Pipeline, query: &Query, rules: &Governan
                 ("table", name.clone(), same.then(|| near.to_owned()).filter(|near| alike(name, near))?)
             }
             sql::error::Kind::UnsupportedFunction { name } => {
-                ("function", name.clone(), nearest(name, sql::functions::all().map(|known| known.name.to_owned()))?)
+                let known = sql::functions::all().map(|known| known.name.to_owned());
+                ("function", name.clone(), nearest(name, known.filter(|known| is_slip(name, known)))?)
             }
             _ => return None,
         },
@@ -81,6 +82,14 @@ async fn columns(
 
 fn alike(wrong: &str, right: &str) -> bool {
     strsim::jaro_winkler(&wrong.to_ascii_lowercase(), &right.to_ascii_lowercase()) >= LIKENESS_MIN
+}
+
+/// Functions of like names do unlike things (`hash_agg` and `hash`): only a slip of one letter is one.
+fn is_slip(wrong: &str, right: &str) -> bool {
+    const LETTERS_MIN: usize = 4;
+    let digits = |name: &str| name.chars().filter(char::is_ascii_digit).collect::<String>();
+    let wrong = wrong.to_ascii_lowercase();
+    right.len() >= LETTERS_MIN && digits(&wrong) == digits(right) && strsim::osa_distance(&wrong, right) == 1
 }
 
 /// The one name that is most alike; two that are equally alike are no answer.
@@ -159,6 +168,15 @@ mod tests {
         for (text, expected) in cases {
             assert_eq!(renamed(text, "nmae", "name").as_deref(), expected, "{text}");
         }
+    }
+
+    #[test]
+    fn a_function_is_guessed_only_from_a_slip_of_a_letter() {
+        let slips = [("uper", "upper"), ("lenght", "length"), ("SUBSTRR", "substr")];
+        assert!(slips.iter().all(|(wrong, right)| is_slip(wrong, right)));
+        let others =
+            [("hash_agg", "hash"), ("time", "timezone"), ("seq3", "seq4"), ("check_xml", "check_json"), ("lnn", "ln")];
+        assert!(!others.iter().any(|(wrong, right)| is_slip(wrong, right)));
     }
 
     #[test]

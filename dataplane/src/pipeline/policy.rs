@@ -10,9 +10,10 @@ use std::time::Instant;
 use contract::governance::EnvironmentStatus;
 use contract::policy::abac::{self, Context, Decision, Effect, Operation};
 use contract::policy::{Policy, Rules, TableRef, filters_on};
-use contract::report::{AbacEvaluation, Verdict};
+use contract::report::{self, AbacEvaluation, Verdict};
 use contract::{Caller, Governance};
 
+use super::capability::{Confinement, Own};
 use super::tables::{self, About, Extracted};
 use super::{Pipeline, Query, Result};
 use crate::sessions::standing_in;
@@ -28,15 +29,24 @@ pub(super) struct Allowed {
     pub agent: Agent,
     /// The tables there are, as of now.
     pub known: Arc<sql::Catalog>,
+    /// Set if the agent may do no more than it was granted.
+    pub confinement: Option<Confinement>,
 }
 
 /// The agent behind a query.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(super) struct Agent {
+pub struct Agent {
     pub id: Option<String>,
     pub framework: Option<String>,
     /// Not only declared: the key was made for it.
     pub verified: bool,
+}
+
+impl Agent {
+    fn told(&self) -> Option<report::Agent> {
+        let known = self.id.is_some() || self.framework.is_some();
+        known.then(|| report::Agent { agent_id: self.id.clone(), framework: self.framework.clone() })
+    }
 }
 
 pub(super) async fn check(
@@ -52,23 +62,29 @@ pub(super) async fn check(
     let caller = standing_in(rules, &query.ask.who, query.ask.peer, now)?;
     t.facts().caller = Some(caller.clone());
     let agent = agent(rules, &caller, &query.ask.agent)?;
+    t.facts().agent = agent.told();
     stands(rules)?;
+    query.ask.bounds.permit(&caller, about.writes)?;
     caller.may_query(about.writes).map_err(Error::Caller)?;
     let asked = Asked { query, rules, caller: &caller, agent: &agent, about: &about, now };
     let operations: Vec<_> = statement.operations().iter().copied().map(tables::operation).collect();
     asked.permitted(&about.tables, &operations, t)?;
+    let own = Own { rules, agent: &agent, now };
+    let mut confinement = own.confine(&own.meant(query, &statement), &operations)?;
     let known = pipeline.remembered.tables.of(&pipeline.engine()?, query).await?;
     let mut names = names(query, rules);
     names.user = caller.email.clone().or_else(|| caller.user_id.as_ref().map(ToString::to_string));
     names.role = Some(caller.role.as_str().to_owned());
     // what there is, for who asks what there is: no more than they may read
     let seen = if statement.reads_catalogue() {
-        let may_see = |path: &str| asked.decide(&[path.to_owned()], &[Operation::Select]).effect < Effect::Deny;
+        let may_see = |path: &str| {
+            own.reaches(path) && asked.decide(&[path.to_owned()], &[Operation::Select]).effect < Effect::Deny
+        };
         Arc::new(known.seen(may_see))
     } else {
         Arc::clone(&known)
     };
-    let resolved = sql::resolve(statement, &seen, &names).map_err(|error| asked.shown(error, &operations))?;
+    let resolved = sql::resolve(statement, &seen, &names).map_err(|error| asked.shown(error, &operations, &own))?;
     // The caller may write a name in several ways; what it turned out to mean is judged again.
     about.written = tables::written(&resolved, &known);
     let mut bound = resolved.tables();
@@ -82,9 +98,12 @@ pub(super) async fn check(
         asked.permitted(&bound, &operations, t)?;
     }
     keeps_governed(rules, &caller, &about)?;
-    about.tables = if bound.is_empty() { about.tables } else { bound };
+    if !bound.is_empty() {
+        confinement = own.confine(&bound, &operations)?;
+        about.tables = bound;
+    }
     t.facts().tables.clone_from(&about.tables);
-    Ok(Allowed { resolved, about, caller, agent, known })
+    Ok(Allowed { resolved, about, caller, agent, known, confinement })
 }
 
 pub(super) fn names(query: &Query, rules: &Governance) -> sql::Names {
@@ -92,6 +111,29 @@ pub(super) fn names(query: &Query, rules: &Governance) -> sql::Names {
     let mut names = sql::Names::new(asked.database.clone().unwrap_or_else(|| rules.environment.slug.clone()));
     names.search_path = vec![asked.schema.clone()];
     names
+}
+
+/// What is no statement passes the same check: who asks, what their key may, what the policies say.
+pub(super) fn check_deed(
+    pipeline: &Pipeline,
+    query: &Query,
+    rules: &Governance,
+    about: &About,
+    t: &Trail,
+) -> Result<(Caller, Agent, Option<Confinement>)> {
+    t.facts().governance_version = rules.version;
+    let now = pipeline.clock.now();
+    let caller = standing_in(rules, &query.ask.who, query.ask.peer, now)?;
+    t.facts().caller = Some(caller.clone());
+    let agent = agent(rules, &caller, &query.ask.agent)?;
+    t.facts().agent = agent.told();
+    stands(rules)?;
+    query.ask.bounds.permit(&caller, about.writes)?;
+    let asked = Asked { query, rules, caller: &caller, agent: &agent, about, now };
+    asked.permitted(&about.tables, &[about.operation], t)?;
+    let own = Own { rules, agent: &agent, now };
+    let confinement = own.confine(&about.tables, &[about.operation])?;
+    Ok((caller, agent, confinement))
 }
 
 /// Is this environment open at all?
@@ -217,9 +259,9 @@ impl Asked<'_> {
     }
 
     /// A suggestion may name only what the caller may see.
-    fn shown(&self, mut error: sql::Error, operations: &[Operation]) -> Error {
+    fn shown(&self, mut error: sql::Error, operations: &[Operation], own: &Own<'_>) -> Error {
         if let sql::error::Kind::TableNotFound { schema, name, did_you_mean: Some(near) } = &error.kind
-            && self.decide(std::slice::from_ref(near), operations).effect >= Effect::Deny
+            && (!own.reaches(near) || self.decide(std::slice::from_ref(near), operations).effect >= Effect::Deny)
         {
             let path = schema.as_ref().map_or_else(|| name.clone(), |schema| format!("{schema}.{name}"));
             let kind =
@@ -232,7 +274,7 @@ impl Asked<'_> {
     }
 }
 
-fn table_ref(path: &str) -> TableRef<'_> {
+pub(super) fn table_ref(path: &str) -> TableRef<'_> {
     let (schema, name) = path.split_once('.').unwrap_or(("main", path));
     TableRef { schema, name }
 }

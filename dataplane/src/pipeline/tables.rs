@@ -30,6 +30,8 @@ pub(super) struct About {
     pub tables: Vec<String>,
     /// Tables written to, with what is done to them; known once the names are bound.
     pub written: Vec<(String, Operation)>,
+    /// Rows that the agent's grant lets it read or change.
+    pub rows_max: Option<u64>,
 }
 
 pub(super) fn extract(text: &str, t: &Trail) -> Result<Extracted> {
@@ -47,6 +49,7 @@ pub(super) fn extract(text: &str, t: &Trail) -> Result<Extracted> {
         holds_vector_call: statement.holds_vector_call(),
         tables: statement.tables().iter().map(path).collect(),
         written: Vec::new(),
+        rows_max: None,
     };
     let mut facts = t.facts();
     facts.redacted = Some(statement.redacted());

@@ -1,5 +1,6 @@
 //! The walks of ARCHITECTURE.md, end to end.
 
+mod elevation;
 mod kill;
 mod query;
 mod revoke;

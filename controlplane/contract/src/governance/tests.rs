@@ -69,6 +69,7 @@ fn snapshot(status: &str) -> Governance {
         policies: vec![policy()],
         abac_policies: vec![],
         elevations: vec![],
+        agent_capabilities: BTreeMap::new(),
     }
 }
 

@@ -5,14 +5,14 @@ use contract::{Timestamp, ids};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
-use sqlx::PgConnection;
+use sqlx::{Connection, PgConnection};
 
 use super::{Attempt, AttemptStatus, lease, store};
 use crate::http::call::Call;
 use crate::runtime::events::{self, About};
 use crate::runtime::tasks::{Task, TaskStatus};
 use crate::runtime::{actor, fields};
-use crate::{Error, Result};
+use crate::{Error, Result, agents};
 
 const TTL_SECS_LEAST: i32 = 30;
 const TTL_SECS_MOST: i32 = 3_600;
@@ -88,7 +88,25 @@ pub async fn grant(cx: &Call, tx: &mut PgConnection, task: &Task, wish: Wish, no
     };
     store::insert(tx, &mut attempt).await?;
     say(cx, tx, &attempt, "created", now).await?;
+    if let Some(agent_id) = &attempt.agent_id {
+        register(cx, tx, agent_id).await;
+    }
     Ok(Leased::new(attempt, token))
+}
+
+/// "Creating an attempt with an `agent_id` registers the agent on a best-effort basis (failure of
+/// registration does not fail the attempt)."
+async fn register(cx: &Call, tx: &mut PgConnection, agent_id: &str) {
+    let registered = async {
+        let mut savepoint = tx.begin().await?;
+        let source = agents::Source::CreateAttempt;
+        agents::register(&mut savepoint, cx.org_id(), (agent_id, None), source, cx.now()).await?;
+        savepoint.commit().await?;
+        Ok::<_, Error>(())
+    };
+    if let Err(error) = registered.await {
+        tracing::warn!(error = error.with_sources(), "an agent could not be registered");
+    }
 }
 
 /// The task may be tried now.

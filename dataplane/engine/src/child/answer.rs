@@ -223,10 +223,10 @@ fn fits(column: &dyn Array) -> Result<(), Error> {
     Err(Error::new(Kind::OutOfRange, "an integer of over 38 digits; cast it to VARCHAR"))
 }
 
-/// The single text that an inner question answers with.
+/// The single text that an inner question answers with; of EXPLAIN the plan, which stands last.
 pub fn text(run: &mut Run<'_>) -> Result<String, Error> {
     let batch = run.next()?.ok_or_else(|| Error::internal("no row"))?;
-    let column = batch.columns().first().and_then(|c| c.as_string_opt::<i32>()).filter(|c| c.len() == 1);
+    let column = batch.columns().last().and_then(|c| c.as_string_opt::<i32>()).filter(|c| c.len() == 1);
     Ok(column.ok_or_else(|| Error::internal("one text was expected"))?.value(0).to_owned())
 }
 

@@ -195,7 +195,8 @@ fn parameters(connection: &Connection, sql: &str) -> Result<Vec<Option<String>>,
 }
 
 /// Queries are serialized by the engine's parser, tables and functions in them read off the tree.
-/// For INSERT the engine names the tables alone; for other statements it tells neither.
+/// For INSERT the engine names the tables alone; for other writes its plan does; for definitions that
+/// read nothing it tells neither.
 fn parse(connection: &Connection, sql: &str) -> Result<Parsed, Error> {
     // A text that does not parse is an error; one that only cannot be told apart is not.
     connection.prepare(sql).map(drop)?;
@@ -205,13 +206,54 @@ fn parse(connection: &Connection, sql: &str) -> Result<Parsed, Error> {
     let tree: serde_json::Value = serde_json::from_str(&text).map_err(Error::internal)?;
     let is_query = tree.get("error") == Some(&serde_json::Value::Bool(false));
     if !is_query {
-        let named = connection.table_names(&without_parameters(sql)).ok();
-        let tables = named.map(|names| names.iter().map(|name| path(name).to_owned()).collect());
+        let tables = match connection.table_names(&without_parameters(sql, "NULL")) {
+            Ok(names) => Some(names.iter().map(|name| path(name).to_owned()).collect()),
+            Err(_) => planned(connection, sql)?,
+        };
         return Ok(Parsed { tables, functions: None });
     }
     let mut found = Found::default();
     found.walk(&tree);
     Ok(found.parsed())
+}
+
+/// What the engine names no tables of, but plans.
+const PLANNED: [&str; 7] = [
+    "UPDATE ",
+    "DELETE ",
+    "MERGE ",
+    "TRUNCATE ",
+    "CREATE TABLE ",
+    "CREATE OR REPLACE TABLE ",
+    "CREATE OR REPLACE TEMP TABLE ",
+];
+
+/// The tables that the engine's plan of a write would read. A parameter is an unknown value there, not NULL:
+/// of a condition that can never hold, the engine plans nothing.
+fn planned(connection: &Connection, sql: &str) -> Result<Option<Vec<String>>, Error> {
+    if !PLANNED.iter().any(|word| sql.get(..word.len()).is_some_and(|head| head.eq_ignore_ascii_case(word))) {
+        return Ok(None);
+    }
+    let statement = without_parameters(sql, "(SELECT NULL)");
+    let prepared = connection.prepare(&format!("EXPLAIN (FORMAT JSON) {statement}"))?;
+    let plan: serde_json::Value =
+        serde_json::from_str(&answer::text(&mut prepared.run(false)?)?).map_err(Error::internal)?;
+    let mut tables = BTreeSet::new();
+    scanned(&plan, &mut tables);
+    Ok(Some(tables.into_iter().collect()))
+}
+
+fn scanned(node: &serde_json::Value, tables: &mut BTreeSet<String>) {
+    match node {
+        serde_json::Value::Object(fields) => {
+            if let Some(table) = fields.get("Table").and_then(|table| table.as_str()) {
+                tables.insert(table.to_owned());
+            }
+            fields.values().for_each(|child| scanned(child, tables));
+        }
+        serde_json::Value::Array(items) => items.iter().for_each(|child| scanned(child, tables)),
+        _ => {}
+    }
 }
 
 /// What a serialized query names. The tree is as deep as the engine's parser allows, which is
@@ -259,9 +301,9 @@ impl Found {
     }
 }
 
-/// The statement with NULL for each `$1`: the engine names no tables of a statement with parameters.
+/// The statement with a value for each `$1`: the engine names no tables of a statement with parameters.
 /// What stands in quotes stays; the generated SQL this is for has no other quotes and no comments.
-fn without_parameters(sql: &str) -> String {
+fn without_parameters(sql: &str, value: &str) -> String {
     let mut out = String::with_capacity(sql.len() + 16);
     let mut within = None;
     let mut characters = sql.chars().peekable();
@@ -269,7 +311,7 @@ fn without_parameters(sql: &str) -> String {
         match within {
             None if character == '$' && characters.peek().is_some_and(char::is_ascii_digit) => {
                 while characters.next_if(char::is_ascii_digit).is_some() {}
-                out.push_str("NULL");
+                out.push_str(value);
                 continue;
             }
             None if matches!(character, '\'' | '"') => within = Some(character),

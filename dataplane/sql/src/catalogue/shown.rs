@@ -18,6 +18,7 @@ pub(super) fn show(tree: &Statement, catalog: &Catalog, session: &Names) -> Resu
         Statement::ShowViews { show_options, .. } => (relations(catalog, Some(true)), show_options),
         Statement::ShowObjects(ShowObjects { show_options, .. }) => (relations(catalog, None), show_options),
         Statement::ShowSchemas { show_options, .. } => (schemas(catalog, session), show_options),
+        Statement::ShowDatabases { show_options, .. } => (databases(session), show_options),
         Statement::ShowColumns { show_options, .. } => (columns(catalog), show_options),
         Statement::ShowFunctions { filter } => {
             let mut query = functions(catalog).query()?;
@@ -69,6 +70,13 @@ fn schemas(catalog: &Catalog, session: &Names) -> Listing {
         let current = if is_current { "Y" } else { "N" };
         listing.add(vec![None, cell(schema), cell("N"), cell(current)]);
     }
+    listing
+}
+
+/// The one there is: the environment.
+fn databases(session: &Names) -> Listing {
+    let mut listing = Listing::new(&["created_on", "name", "is_default", "is_current"]);
+    listing.add(vec![None, cell(&session.database), cell("Y"), cell("Y")]);
     listing
 }
 

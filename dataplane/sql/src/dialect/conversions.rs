@@ -1,19 +1,19 @@
 //! Conversions: `TO_DATE`, `TO_TIMESTAMP`, `TO_CHAR`, `TO_NUMBER` and their `TRY_` forms.
 //!
-//! A format must be a literal, since the engine reads constant formats only. Formats of numbers
-//! (`'999.99'`) have no counterpart and are refused.
+//! A format must be a literal, since the engine reads constant formats only.
 
 use sqlparser::ast::{BinaryOperator, DataType, ExactNumberInfo, Expr, Function, TimezoneInfo};
 
 use super::call::{Handler, exactly, plain, wrong_count};
 use super::dates::timestamp;
 use super::formats::{self, Way};
-use super::{Context, compose, templates, variants};
+use super::{Context, compose, number_formats, templates, variants};
 use crate::error::Error;
 use crate::types::Type;
 
 pub(super) const CALLS: &[(&str, Handler)] = &[
     ("date", to_moment),
+    ("time", to_moment),
     ("to_binary", to_binary),
     ("to_char", to_text),
     ("to_date", to_moment),
@@ -58,7 +58,7 @@ fn has_zone(name: &str) -> bool {
 fn target(name: &str) -> DataType {
     match name {
         "date" | "to_date" => DataType::Date,
-        "to_time" => DataType::Time(None, TimezoneInfo::None),
+        "time" | "to_time" => DataType::Time(None, TimezoneInfo::None),
         _ if has_zone(name) => DataType::Timestamp(None, TimezoneInfo::WithTimeZone),
         _ => timestamp(),
     }
@@ -119,6 +119,8 @@ fn from_value(name: &str, value: Expr, is_try: bool, context: &mut Context<'_>) 
         return templates::fill("_digits_or_text", &[value], context);
     } else if is_timestamp && known == Type::Unknown && !is_try && !has_zone(name) {
         return templates::fill("_seconds_or_text", &[value], context);
+    } else if matches!(name, "date" | "to_date") && known == Type::Text && !is_try && digits_alone(&value) {
+        return Ok(compose::cast(templates::fill("_digits_or_text", &[value], context)?, DataType::Date));
     } else {
         return Ok(cast(value, target(name), is_try));
     };
@@ -150,7 +152,8 @@ fn to_text(function: Function, context: &mut Context<'_>) -> Result<Expr, Error>
                 )));
             };
             if known.is_number() {
-                return Err(Error::unsupported(format!("the number format {format}")));
+                let made = templates::around(&number_formats::compile(&format)?, value)?;
+                return Ok(compose::cast(made, DataType::Varchar(None)));
             }
             let value = if known == Type::Text { compose::cast(value, timestamp()) } else { value };
             written(value, &format, context)

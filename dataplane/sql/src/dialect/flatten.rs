@@ -23,7 +23,7 @@ use crate::types::Type;
 
 pub(super) use seq::{number, sees_seq};
 
-pub(super) const NAMES: [&str; 3] = ["flatten", "generator", "split_to_table"];
+pub(super) const NAMES: [&str; 4] = ["flatten", "generator", "split_to_table", "strtok_split_to_table"];
 
 /// `items` is the list of what the value holds.
 const EACH: &str = "SELECT item.seq AS seq, item.key AS key, item.path AS path, item.index AS index, \
@@ -42,7 +42,10 @@ const SPLIT: &str = "SELECT number AS seq, unnest(range(1, len(source.parts) + 1
      unnest(source.parts) AS value FROM (SELECT string_split(input, delimiter) AS parts) AS source";
 const COUNT: &str = "SELECT range AS number FROM range(input)";
 
-static QUERIES: LazyLock<[Option<Query>; 4]> = LazyLock::new(|| [EACH, TREE, SPLIT, COUNT].map(parsed));
+const TOKENS: &str = "SELECT number AS seq, unnest(range(1, len(source.parts) + 1)) AS index, \
+     unnest(source.parts) AS value FROM (SELECT input AS parts) AS source";
+
+static QUERIES: LazyLock<[Option<Query>; 5]> = LazyLock::new(|| [EACH, TREE, SPLIT, COUNT, TOKENS].map(parsed));
 
 fn parsed(text: &str) -> Option<Query> {
     Parser::new(&DuckDbDialect {}).try_with_sql(text).ok()?.parse_query().ok().map(|query| *query)
@@ -82,6 +85,7 @@ pub(super) fn rewrite(factor: &mut TableFactor, context: &mut Context<'_>) -> Re
     let query = match name.as_str() {
         "flatten" => flatten(&mut given, context)?,
         "split_to_table" => split_to_table(&mut given)?,
+        "strtok_split_to_table" => strtok_split_to_table(&mut given, context)?,
         _ => generator(&mut given)?,
     };
     given.end(&name)?;
@@ -107,7 +111,9 @@ fn types(name: &str, context: &mut Context<'_>) {
             ("value", Type::Json),
             ("this", Type::Json),
         ],
-        "split_to_table" => &[("seq", Type::Integer), ("index", Type::Integer), ("value", Type::Text)],
+        "split_to_table" | "strtok_split_to_table" => {
+            &[("seq", Type::Integer), ("index", Type::Integer), ("value", Type::Text)]
+        }
         _ => &[],
     };
     for (column, found) in columns {
@@ -163,6 +169,16 @@ fn split_to_table(given: &mut Arguments) -> Result<Query, Error> {
         }
         _ => Err(Error::unsupported("SPLIT_TO_TABLE without its two arguments")),
     }
+}
+
+/// Each character of the second argument parts the first; a space, when there is none.
+fn strtok_split_to_table(given: &mut Arguments, context: &mut Context<'_>) -> Result<Query, Error> {
+    let text = given.take("string", 0);
+    let text = text.ok_or_else(|| Error::unsupported("STRTOK_SPLIT_TO_TABLE without its text"))?;
+    let delimiters = given.take("delimiter_list", 1).unwrap_or_else(|| compose::text(" "));
+    let number = seq::of(&text);
+    let tokens = templates::fill("_tokens", &[text, delimiters], context)?;
+    filled(4, vec![("input", tokens), ("number", number)])
 }
 
 fn generator(given: &mut Arguments) -> Result<Query, Error> {

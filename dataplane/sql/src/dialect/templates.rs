@@ -8,7 +8,7 @@ use std::collections::HashMap;
 use std::ops::ControlFlow;
 use std::sync::LazyLock;
 
-use sqlparser::ast::{Expr, Ident, Visit, VisitMut, Visitor, VisitorMut};
+use sqlparser::ast::{Expr, Ident, OneOrManyWithParens, Visit, VisitMut, Visitor, VisitorMut};
 use sqlparser::dialect::DuckDbDialect;
 use sqlparser::parser::Parser;
 
@@ -22,6 +22,8 @@ use crate::types::Type;
 struct Template {
     parameters: Vec<String>,
     body: Expr,
+    /// Parameters of lambdas in the body: a column of such a name must not be taken for one.
+    lambdas: Vec<String>,
 }
 
 static TEMPLATES: LazyLock<HashMap<&'static str, Vec<Template>>> = LazyLock::new(|| {
@@ -54,6 +56,9 @@ pub(super) fn fill(name: &str, args: &[Expr], context: &mut Context<'_>) -> Resu
         .and_then(|arities| arities.iter().find(|template| template.parameters.len() == args.len()))
         .ok_or_else(|| Error::unsupported(format!("{name} with {} arguments", args.len())))?;
     let mut body = template.body.clone();
+    if template.lambdas.iter().any(|name| args.iter().any(|arg| mentions(arg, name))) {
+        let ControlFlow::Continue(()) = VisitMut::visit(&mut body, &mut Apart(&template.lambdas));
+    }
     let variants = args.iter().map(|arg| context.type_of(arg) == Type::Json).collect();
     let mut hole = Fill { template, args, uses: vec![0; args.len()], variants };
     let ControlFlow::Continue(()) = VisitMut::visit(&mut body, &mut hole);
@@ -65,6 +70,18 @@ pub(super) fn fill(name: &str, args: &[Expr], context: &mut Context<'_>) -> Resu
             context.copy(size(arg) * (used - 1))?;
         }
     }
+    Ok(body)
+}
+
+/// An expression of the engine, made for the case, with the argument where it says `x`.
+pub(super) fn around(text: &str, arg: Expr) -> Result<Expr, Error> {
+    let unreadable = || Error::unsupported("this expression");
+    let mut parser = Parser::new(&DuckDbDialect {}).try_with_sql(text).map_err(|_| unreadable())?;
+    let mut body = parser.parse_expr().map_err(|_| unreadable())?;
+    let template = Template { parameters: vec!["x".to_owned()], body: body.clone(), lambdas: Vec::new() };
+    let args = [arg];
+    let mut hole = Fill { template: &template, args: &args, uses: vec![0], variants: Vec::new() };
+    let ControlFlow::Continue(()) = VisitMut::visit(&mut body, &mut hole);
     Ok(body)
 }
 
@@ -121,6 +138,73 @@ impl VisitorMut for Fill<'_> {
     }
 }
 
+fn lambdas(body: &Expr) -> Vec<String> {
+    struct Search(Vec<String>);
+    impl Visitor for Search {
+        type Break = std::convert::Infallible;
+        fn pre_visit_expr(&mut self, expr: &Expr) -> ControlFlow<Self::Break> {
+            if let Expr::Lambda(lambda) = expr {
+                self.0.extend(lambda.params.iter().map(|parameter| parameter.name.value.clone()));
+            }
+            ControlFlow::Continue(())
+        }
+    }
+    let mut search = Search(Vec::new());
+    let ControlFlow::Continue(()) = body.visit(&mut search);
+    search.0
+}
+
+/// Whether the name stands anywhere in it, alone or before a dot.
+fn mentions(expr: &Expr, name: &str) -> bool {
+    struct Search<'a>(&'a str);
+    impl Visitor for Search<'_> {
+        type Break = ();
+        fn pre_visit_expr(&mut self, expr: &Expr) -> ControlFlow<()> {
+            match first(expr) {
+                Some(ident) if ident.value.eq_ignore_ascii_case(self.0) => ControlFlow::Break(()),
+                _ => ControlFlow::Continue(()),
+            }
+        }
+    }
+    expr.visit(&mut Search(name)).is_break()
+}
+
+fn first(expr: &Expr) -> Option<&Ident> {
+    match expr {
+        Expr::Identifier(ident) => Some(ident),
+        Expr::CompoundIdentifier(path) => path.first(),
+        _ => None,
+    }
+}
+
+/// Gives the lambdas' parameters names that no argument has.
+struct Apart<'a>(&'a [String]);
+
+impl Apart<'_> {
+    fn set(&self, ident: &mut Ident) {
+        if self.0.contains(&ident.value) {
+            ident.value = format!("_of_template_{}", ident.value);
+        }
+    }
+}
+
+impl VisitorMut for Apart<'_> {
+    type Break = std::convert::Infallible;
+
+    fn post_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<Self::Break> {
+        match expr {
+            Expr::Identifier(ident) => self.set(ident),
+            Expr::CompoundIdentifier(path) => path.iter_mut().take(1).for_each(|ident| self.set(ident)),
+            Expr::Lambda(lambda) => match &mut lambda.params {
+                OneOrManyWithParens::One(one) => self.set(&mut one.name),
+                OneOrManyWithParens::Many(many) => many.iter_mut().for_each(|each| self.set(&mut each.name)),
+            },
+            _ => {}
+        }
+        ControlFlow::Continue(())
+    }
+}
+
 /// How many expressions stand in it.
 pub(super) fn size(expr: &Expr) -> usize {
     struct Count(usize);
@@ -164,7 +248,8 @@ fn read(line: &'static str) -> Option<(&'static str, Template)> {
     let (name, parameters) = head.trim().strip_suffix(')')?.split_once('(')?;
     let parameters = parameters.split(',').map(|p| p.trim().to_owned()).filter(|p| !p.is_empty()).collect();
     let body = Parser::new(&DuckDbDialect {}).try_with_sql(body).ok()?.parse_expr().ok()?;
-    Some((name, Template { parameters, body }))
+    let lambdas = lambdas(&body);
+    Some((name, Template { parameters, body, lambdas }))
 }
 
 #[cfg(test)]

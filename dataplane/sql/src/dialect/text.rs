@@ -1,6 +1,6 @@
 //! Text, and calls where one NULL decides: what has another meaning in the engine, or more arguments.
 
-use sqlparser::ast::{BinaryOperator, Expr, Function};
+use sqlparser::ast::{BinaryOperator, Expr, Function, Ident, ObjectName};
 
 use super::call::{Handler, exactly, plain, take_expr, wrong_count};
 use super::{Context, Done, compose, templates};
@@ -8,12 +8,14 @@ use crate::error::Error;
 use crate::types::Type;
 
 pub(super) const CALLS: &[(&str, Handler)] = &[
+    ("collate", collate),
     ("concat", concat),
     ("concat_ws", concat_ws),
     ("decode", decode),
     ("greatest", extreme),
     ("least", extreme),
     ("left", side),
+    ("randstr", randstr),
     ("regexp_instr", regexp_instr),
     ("regexp_replace", regexp_replace),
     ("regexp_substr", regexp_substr),
@@ -90,6 +92,16 @@ fn each_of(expr: Expr, context: &mut Context<'_>) -> Result<Expr, Error> {
     let joined = each.reduce(|one, next| compose::binary(one, connective.clone(), next));
     let joined = joined.ok_or_else(|| Error::unsupported("LIKE ANY of an empty list"))?;
     Ok(if negated { not(joined) } else { joined })
+}
+
+/// `COLLATE(s, specification)`.
+fn collate(function: Function, _: &mut Context<'_>) -> Result<Expr, Error> {
+    let [text, specification] = exactly("collate", plain(function)?)?;
+    let Some(written) = compose::literal(&specification) else {
+        return Err(Error::unsupported("COLLATE with a specification that is not a literal"));
+    };
+    let collation = ObjectName::from(vec![Ident::with_quote('"', written)]);
+    Ok(Expr::Collate { expr: Box::new(text), collation })
 }
 
 /// `CONCAT(a, b, …)`: NULL if any argument is.
@@ -170,6 +182,16 @@ fn side(function: Function, context: &mut Context<'_>) -> Result<Expr, Error> {
         return Ok(compose::call(&name, [text, count]));
     }
     templates::fill(&format!("_{name}"), &[text, count], context)
+}
+
+/// `RANDSTR(length, seed)`: letters and digits, the same for the same seed.
+fn randstr(function: Function, context: &mut Context<'_>) -> Result<Expr, Error> {
+    const LENGTH_MAX: i64 = 10_000;
+    let [length, seed] = exactly("randstr", plain(function)?)?;
+    match compose::integer(&length) {
+        Some(0..=LENGTH_MAX) => templates::fill("_randstr", &[length, seed], context),
+        _ => Err(Error::unsupported(format!("RANDSTR of a length that is not written out, up to {LENGTH_MAX}"))),
+    }
 }
 
 /// `REGEXP_INSTR(s, p[, position[, occurrence[, option[, parameters]]]])`.

@@ -51,16 +51,39 @@ pub(super) fn rewrite(expr: &mut Expr, context: &mut Context<'_>) -> Result<Done
         Expr::TypedString(TypedString { data_type, .. }) => settle(data_type)?,
         Expr::Cast { expr: value, data_type, .. } => {
             let to_variant = is_variant(data_type);
+            let unit = truncated(data_type)?;
             settle(data_type)?;
             if to_variant && context.type_of(value) != Type::Json {
                 *expr = compose::call("to_json", [take_expr(value)]);
             } else {
                 variants::settle_cast(expr, context)?;
             }
+            if let Some(unit) = unit {
+                *expr = compose::call("date_trunc", [compose::text(unit), take_expr(expr)]);
+            }
         }
         _ => return Ok(Done::No),
     }
     Ok(Done::Yes)
+}
+
+/// The unit a cast to a timestamp of few digits cuts to; the engine's TIMESTAMP keeps all of them.
+fn truncated(data_type: &DataType) -> Result<Option<&'static str>, Error> {
+    let digits = match data_type {
+        DataType::Datetime(digits)
+        | DataType::TimestampNtz(digits)
+        | DataType::Timestamp(digits, TimezoneInfo::None | TimezoneInfo::WithoutTimeZone) => *digits,
+        DataType::Custom(name, sizes) if matches!(word(name).as_str(), "TIMESTAMP_NTZ" | "TIMESTAMPNTZ") => {
+            sizes.first().and_then(|digits| digits.parse().ok())
+        }
+        _ => None,
+    };
+    match digits {
+        Some(0) => Ok(Some("second")),
+        Some(3) => Ok(Some("millisecond")),
+        Some(digits) if digits < MICROSECONDS => Err(Error::unsupported_type(format!("TIMESTAMP({digits}) in a cast"))),
+        _ => Ok(None),
+    }
 }
 
 fn is_variant(data_type: &DataType) -> bool {

@@ -201,7 +201,12 @@ impl Printer<'_> {
             }
             Expr::Interval(interval) => self.interval(interval)?,
             Expr::Lambda(lambda) => self.lambda(lambda)?,
-            Expr::Collate { .. } => return Err(Error::unsupported("COLLATE")),
+            Expr::Collate { expr, collation } => {
+                self.put("(");
+                self.operand(expr)?;
+                self.put(collated(collation)?);
+                self.put(")");
+            }
             Expr::IsJson { .. } => return Err(Error::unsupported("IS JSON")),
             Expr::IsNormalized { .. } => return Err(Error::unsupported("IS NORMALIZED")),
             Expr::InUnnest { .. } => return Err(Error::unsupported("IN UNNEST")),
@@ -725,4 +730,15 @@ fn is_closed(expr: &Expr) -> bool {
             | Expr::Trim { .. }
             | Expr::JsonAccess { .. }
     ) || matches!(expr, Expr::Function(function) if function.over.is_none())
+}
+
+/// The engine's collation: without regard to case, or to accents too; any other is refused.
+fn collated(collation: &sqlparser::ast::ObjectName) -> Result<&'static str, Error> {
+    let written = crate::names::single(collation).map_or("", |name| name.value.as_str());
+    Ok(match written.to_ascii_lowercase().as_str() {
+        "" | "utf8" => "",
+        "en-ci" | "nocase" => " COLLATE \"nocase\"",
+        "en-ci-ai" | "en-ai-ci" | "nocase.noaccent" => " COLLATE \"nocase.noaccent\"",
+        _ => return Err(Error::unsupported(format!("COLLATE '{written}'"))),
+    })
 }

@@ -4,6 +4,7 @@
 
 mod change_event;
 mod hierarchy;
+mod named;
 mod ordinal;
 mod outer_join;
 
@@ -76,7 +77,20 @@ impl VisitorMut for Form {
 
     fn pre_visit_query(&mut self, query: &mut Query) -> ControlFlow<Error> {
         top(query);
+        if let Some(with) = &mut query.with {
+            named::recursion(with);
+        }
+        if let Err(error) = hierarchy::ordered(query) {
+            return ControlFlow::Break(error);
+        }
         ControlFlow::Continue(())
+    }
+
+    fn pre_visit_table_factor(&mut self, factor: &mut TableFactor) -> ControlFlow<Error> {
+        match named::table(factor) {
+            Ok(()) => ControlFlow::Continue(()),
+            Err(error) => ControlFlow::Break(error),
+        }
     }
 
     fn pre_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<Error> {

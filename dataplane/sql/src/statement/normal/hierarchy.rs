@@ -9,8 +9,8 @@ use std::ops::ControlFlow;
 
 use sqlparser::ast::{
     BinaryOperator, CastKind, ConnectByKind, DataType, ExcludeSelectItem, Expr, Function, FunctionArg, FunctionArgExpr,
-    FunctionArgumentList, FunctionArguments, Ident, ObjectName, Query, Select, SelectItem, SetExpr, TableAlias,
-    TableFactor, VisitMut, VisitorMut, WildcardAdditionalOptions,
+    FunctionArgumentList, FunctionArguments, Ident, ObjectName, OrderBy, Query, Select, SelectItem, SetExpr,
+    TableAlias, TableFactor, VisitMut, VisitorMut, WildcardAdditionalOptions,
 };
 
 use crate::error::Error;
@@ -19,8 +19,20 @@ use crate::names;
 const NAME: &str = "_hierarchy";
 const LEVEL: &str = "_level";
 
-/// Rewrites the select, if it has the clause.
+/// Rewrites the query's select, if it has the clause, with the query's ORDER BY.
+pub(super) fn ordered(query: &mut Query) -> Result<(), Error> {
+    let SetExpr::Select(select) = query.body.as_mut() else {
+        return Ok(());
+    };
+    rewritten(select, query.order_by.as_mut())
+}
+
+/// The same of a select that is no query's whole body.
 pub(super) fn rewrite(select: &mut Select) -> Result<(), Error> {
+    rewritten(select, None)
+}
+
+fn rewritten(select: &mut Select, order: Option<&mut OrderBy>) -> Result<(), Error> {
     if select.connect_by.is_empty() {
         return Ok(());
     }
@@ -33,7 +45,7 @@ pub(super) fn rewrite(select: &mut Select) -> Result<(), Error> {
     }
     let alias = alias_of(&mut table.relation)?;
     let mut tree = Tree { alias: alias.clone(), made: Vec::new(), depth: 0 };
-    over_outputs(select, &mut tree)?;
+    over_outputs(select, order, &mut tree)?;
     let Tree { made, .. } = tree;
     let [table] = select.from.as_mut_slice() else {
         return Err(Error::unsupported("CONNECT BY over several tables"));
@@ -170,9 +182,12 @@ impl VisitorMut for Tree {
     }
 }
 
-/// Everything of the select but FROM.
-fn over_outputs(select: &mut Select, tree: &mut Tree) -> Result<(), Error> {
+/// Everything of the query but FROM.
+fn over_outputs(select: &mut Select, order: Option<&mut OrderBy>, tree: &mut Tree) -> Result<(), Error> {
     let mut flow = select.projection.visit(tree);
+    if let (Some(order), true) = (order, flow.is_continue()) {
+        flow = order.visit(tree);
+    }
     for part in [&mut select.selection, &mut select.having, &mut select.qualify] {
         if flow.is_continue() {
             flow = part.visit(tree);
