@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
 use contract::{Redacted, Timestamp};
-use lettre::message::Mailbox;
-use lettre::message::header::ContentType;
+use lettre::message::header::{ContentTransferEncoding, ContentType};
+use lettre::message::{Body, Mailbox};
 use lettre::{Address, AsyncSmtpTransport, AsyncTransport, Message, Tokio1Executor};
 use reqwest::Url;
 use tokio::fs;
@@ -17,6 +17,8 @@ use crate::{Config, Error, Result};
 
 /// For each step of the conversation with a mail server.
 const REPLY_WITHIN: Duration = Duration::from_secs(15);
+/// Of a line as it is: RFC 5322 allows 998.
+const LINE_BYTES_MAX: usize = 900;
 /// For the whole of it.
 const SENT_WITHIN: Duration = Duration::from_mins(1);
 
@@ -76,8 +78,19 @@ impl Postman {
             .date(SystemTime::from(now))
             .message_id(Some(message_id))
             .header(ContentType::TEXT_PLAIN)
-            .body(letter.text.to_owned())
+            .body(body(letter.text))
             .map_err(Error::internal)
+    }
+}
+
+/// As it is, where it can be: a link that is longer than a line of quoted-printable stays whole for
+/// whoever reads the file.
+fn body(text: &str) -> Body {
+    let lines = text.replace('\n', "\r\n");
+    if text.is_ascii() && text.lines().all(|line| line.len() <= LINE_BYTES_MAX) {
+        Body::dangerous_pre_encoded(lines.into_bytes(), ContentTransferEncoding::SevenBit)
+    } else {
+        Body::new(text.to_owned())
     }
 }
 
