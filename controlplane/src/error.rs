@@ -147,7 +147,6 @@ impl Error {
             Self::MissingCredential => Code::MissingAuth,
             Self::BadCredential(code) | Self::Refused(code) => *code,
             Self::WrongPassword | Self::MfaRequired | Self::WrongCode | Self::StepUpRequired => Code::InvalidKey,
-            Self::NoMail => Code::ServiceUnavailable,
             Self::SsoEnforced
             | Self::SignupClosed
             | Self::MfaEnrollmentRequired
@@ -164,7 +163,7 @@ impl Error {
             Self::FromDataPlane(problem) => problem.code,
             Self::ProxyUnreachable => Code::ProxyUnreachable,
             Self::CircuitOpen { .. } => Code::CircuitOpen,
-            Self::Unavailable(_) => Code::ServiceUnavailable,
+            Self::NoMail | Self::Unavailable(_) => Code::ServiceUnavailable,
             Self::ShuttingDown => Code::ShuttingDown,
             Self::Internal(_) | Self::Panicked | Self::Unguarded => Code::Internal,
         }

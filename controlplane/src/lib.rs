@@ -8,6 +8,7 @@
 
 pub mod abac_policies;
 pub mod agent_capabilities;
+pub mod agent_memory;
 pub mod agents;
 pub mod api_keys;
 pub mod archive;

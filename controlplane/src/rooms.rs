@@ -7,14 +7,16 @@ use contract::{Caller, Scope};
 
 use crate::http::routes::{Route, Routes};
 use crate::{
-    abac_policies, agent_capabilities, agents, api_keys, audit, authentication, billing, environments, events, health,
-    jit_access, organizations, policies, query, reference, runtime, shadow_mode, tenants, users, webhooks,
+    abac_policies, agent_capabilities, agent_memory, agents, api_keys, audit, authentication, billing, environments,
+    events, health, jit_access, organizations, policies, query, reference, runtime, shadow_mode, tenants, users,
+    webhooks,
 };
 
 pub fn routes() -> Routes {
     Routes::new()
         .and(health::routes())
         .and(query::routes())
+        .and(agent_memory::routes())
         .and(organizations::routes())
         .and(users::routes())
         .and(api_keys::routes())

@@ -57,6 +57,8 @@ pub struct Totals {
     pub row_count: u64,
     pub execution_time_ms: f64,
     pub micro_credits: MicroCredits,
+    /// There were more rows than were asked for.
+    pub truncated: bool,
 }
 
 impl Totals {

@@ -4,12 +4,14 @@ use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
+use contract::caller::Access;
 use contract::policy::abac::Origin;
 use contract::wire::Who;
-use contract::{QueryId, RequestId};
+use contract::{Caller, QueryId, RequestId, Scope};
 use tokio::sync::Mutex;
 use tokio_util::sync::CancellationToken;
 
+use crate::Error;
 use crate::pipeline::transaction::ClientTransaction;
 
 /// One statement with all that decides about it. The door has checked the credential; the
@@ -31,6 +33,28 @@ pub struct Ask {
     /// Set between BEGIN and COMMIT of a client that keeps a session.
     pub transaction: Option<Arc<Mutex<ClientTransaction>>>,
     pub names: Names,
+    pub bounds: Bounds,
+}
+
+/// What the one who asks sets for a statement, beyond what the rules do.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Bounds {
+    /// A scope that the key must have besides those of its statement.
+    pub scope: Option<Scope>,
+    /// What would write is refused.
+    pub reads_only: bool,
+    /// Rows after which the answer ends; [`crate::Totals`] tells whether there were more.
+    pub rows: Option<u64>,
+}
+
+impl Bounds {
+    /// May this caller run such a statement within these bounds?
+    pub(crate) fn permit(&self, caller: &Caller, writes: bool) -> Result<(), Error> {
+        if let Some(scope) = self.scope {
+            caller.may(Access::Member, Some(scope)).map_err(Error::Caller)?;
+        }
+        if self.reads_only && writes { Err(Error::ReadsOnly) } else { Ok(()) }
+    }
 }
 
 /// What a caller says of the agent it runs for. Declared, not verified.

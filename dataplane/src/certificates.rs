@@ -16,7 +16,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::config::PgTls;
 use crate::doors::tls::{self, TlsError};
-use crate::doors::{pgwire, rest};
+use crate::doors::{http, pgwire};
 use crate::governance::link::{Link, TlsIdentity};
 
 /// Longer than any bundle of certificates.
@@ -60,30 +60,36 @@ pub struct Shown {
     pub rest: watch::Sender<Arc<ServerConfig>>,
     /// None where the PostgreSQL wire is plain.
     pub pg: Option<watch::Sender<Arc<ServerConfig>>>,
+    /// The same certificate, for HTTP.
+    pub tools: Option<watch::Sender<Arc<ServerConfig>>>,
 }
 
 impl Shown {
     pub fn new(identity: &TlsIdentity, pg: Option<&PgTls>) -> Result<Self, TlsError> {
-        let rest = watch::Sender::new(tls::mutual(identity, &rest::PROTOCOLS)?);
-        Ok(Self { rest, pg: pg.map(of_the_wire).transpose()?.map(watch::Sender::new) })
+        let rest = watch::Sender::new(tls::mutual(identity, &http::PROTOCOLS)?);
+        let clients = |protocols: &[&[u8]]| pg.map(|pg| for_clients(pg, protocols)).transpose();
+        let (pg, tools) = (clients(&[pgwire::ALPN])?, clients(&http::PROTOCOLS)?);
+        Ok(Self { rest, pg: pg.map(watch::Sender::new), tools: tools.map(watch::Sender::new) })
     }
 
     fn show_identity(&self, link: &Link, identity: &TlsIdentity) -> Result<(), TlsError> {
-        let config = tls::mutual(identity, &rest::PROTOCOLS)?;
+        let config = tls::mutual(identity, &http::PROTOCOLS)?;
         link.renew(identity)?;
         self.rest.send_replace(config);
         Ok(())
     }
 
     fn show_pg(&self, pg: &PgTls) -> Result<(), TlsError> {
-        let Some(shown) = &self.pg else { return Ok(()) };
-        shown.send_replace(of_the_wire(pg)?);
+        let (Some(wire), Some(tools)) = (&self.pg, &self.tools) else { return Ok(()) };
+        let (for_wire, for_tools) = (for_clients(pg, &[pgwire::ALPN])?, for_clients(pg, &http::PROTOCOLS)?);
+        wire.send_replace(for_wire);
+        tools.send_replace(for_tools);
         Ok(())
     }
 }
 
-fn of_the_wire(pg: &PgTls) -> Result<Arc<ServerConfig>, TlsError> {
-    tls::plain(&pg.cert_pem, pg.key_pem.expose(), &[pgwire::ALPN])
+fn for_clients(pg: &PgTls, protocols: &[&[u8]]) -> Result<Arc<ServerConfig>, TlsError> {
+    tls::plain(&pg.cert_pem, pg.key_pem.expose(), protocols)
 }
 
 /// Follows the files until told to stop.

@@ -25,7 +25,7 @@ pub struct Settings {
     /// Private folder: the last snapshot, the log of queries. One process owns it at a time.
     pub state: PathBuf,
     pub engine: EngineSettings,
-    /// Certificate of the PostgreSQL wire; without one only a local data plane serves it.
+    /// Certificate of the PostgreSQL wire, of Arrow and tools; without one only a local data plane serves them.
     pub pg_tls: Option<PgTls>,
     /// Plain connections are taken on loopback.
     pub local: bool,
@@ -44,6 +44,7 @@ pub struct Settings {
 #[derive(Debug, Clone, Copy)]
 pub struct Listeners {
     pub pgwire: SocketAddr,
+    pub tools: SocketAddr,
     pub rest: SocketAddr,
     pub probes: SocketAddr,
 }
@@ -52,11 +53,11 @@ impl Listeners {
     /// Any free ports of the loopback address.
     pub fn loopback() -> Self {
         let any = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
-        Self { pgwire: any, rest: any, probes: any }
+        Self { pgwire: any, tools: any, rest: any, probes: any }
     }
 
     pub fn all_on_loopback(&self) -> bool {
-        [self.pgwire, self.rest, self.probes].iter().all(|address| address.ip().is_loopback())
+        [self.pgwire, self.tools, self.rest, self.probes].iter().all(|address| address.ip().is_loopback())
     }
 }
 
@@ -99,7 +100,7 @@ pub struct Arguments {
     /// Its key (PEM).
     #[arg(long, env = setting::TLS_KEY)]
     pub tls_key: PathBuf,
-    /// Certificate of the PostgreSQL wire (PEM); the environment's own when absent.
+    /// Certificate of the PostgreSQL wire, of Arrow and tools (PEM); the environment's own when absent.
     #[arg(long, env = setting::PG_TLS_CERT, requires = "pg_tls_key")]
     pub pg_tls_cert: Option<PathBuf>,
     /// Its key (PEM).
@@ -114,6 +115,9 @@ pub struct Arguments {
     /// The PostgreSQL wire.
     #[arg(long, env = "SLUICE_PGWIRE_PORT", default_value_t = port::PGWIRE)]
     pub pgwire_port: u16,
+    /// Arrow and agent tools.
+    #[arg(long, env = "SLUICE_TOOLS_PORT", default_value_t = port::TOOLS)]
+    pub tools_port: u16,
     /// REST, for the control plane alone.
     #[arg(long, env = "SLUICE_REST_PORT", default_value_t = port::INTERNAL_REST)]
     pub rest_port: u16,
@@ -183,6 +187,7 @@ impl Arguments {
             reload: Some((files, Duration::from_millis(self.reload_ms))),
             listeners: Listeners {
                 pgwire: at(self.pgwire_port),
+                tools: at(self.tools_port),
                 rest: at(self.rest_port),
                 probes: at(self.probes_port),
             },
@@ -211,7 +216,7 @@ mod tests {
     use super::*;
     use clap::CommandFactory;
 
-    const NEEDED: [&str; 11] = [
+    const NEEDED: [&str; 12] = [
         "dataplane",
         "--env-id=e",
         "--control-plane=cp:8081",
@@ -221,6 +226,7 @@ mod tests {
         "--state=/s",
         "--listen=127.0.0.1",
         "--pgwire-port=0",
+        "--tools-port=0",
         "--rest-port=0",
         "--probes-port=0",
     ];

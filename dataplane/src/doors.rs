@@ -1,6 +1,8 @@
 //! The doors: each turns a credential and a request into an [`crate::Ask`] and its answer into what
 //! its clients read. None of them decides anything.
 
+pub mod agents;
+pub mod http;
 pub mod pgwire;
 pub mod probes;
 pub mod rest;

@@ -40,6 +40,23 @@ pub enum Error {
     Unsupported { what: String },
     #[error("{message}")]
     InvalidParams { field: &'static str, message: String },
+    /// An argument of a tool, by its name.
+    #[error("{message}")]
+    InvalidArgument { field: String, message: String },
+    #[error("only statements that read are run here")]
+    ReadsOnly,
+    /// What cannot be streamed must fit in memory.
+    #[error("the answer is larger than {limit} bytes: ask for less, or read it where it is streamed")]
+    AnswerTooLarge { limit: usize },
+    #[error("there is no such memory")]
+    MemoryNotFound,
+    #[error("there is no such session")]
+    SessionNotFound,
+    /// It changed since its writer looked.
+    #[error("the memory is at version {current}")]
+    StaleMemory { current: i64 },
+    #[error("the environment remembers {limit} memories already: delete some")]
+    MemoryFull { limit: usize },
     #[error("too many queries run in this environment: try again")]
     ConcurrentLimit,
     #[error("too many keys are being checked: try again")]
@@ -103,9 +120,14 @@ impl Error {
             Self::TableDenied { .. } => Code::TableDenied,
             Self::Suspended { .. } | Self::TierLimit => Code::Forbidden,
             Self::Unsupported { .. } => Code::UnsupportedSql,
-            Self::InvalidParams { .. } => Code::InvalidParams,
+            Self::InvalidParams { .. } | Self::InvalidArgument { .. } => Code::InvalidParams,
+            Self::ReadsOnly => Code::ScopeViolation,
+            Self::MemoryNotFound | Self::SessionNotFound => Code::NotFound,
+            Self::StaleMemory { .. } => Code::Stale,
             Self::ConcurrentLimit => Code::ConcurrentLimit,
-            Self::QuotaExceeded | Self::RowLimit { .. } => Code::QuotaExceeded,
+            Self::QuotaExceeded | Self::RowLimit { .. } | Self::AnswerTooLarge { .. } | Self::MemoryFull { .. } => {
+                Code::QuotaExceeded
+            }
             Self::Timeout(_) => Code::QueryTimeout,
             Self::Cancelled => Code::QueryCancelled,
             Self::FailedTransaction => Code::FailedTransaction,
@@ -130,6 +152,10 @@ impl Error {
             }
             Self::Suspended { .. } => problem.detail("reason", "suspended"),
             Self::InvalidParams { field, .. } => problem.detail("field", *field),
+            Self::InvalidArgument { field, .. } => problem.detail("field", field.as_str()),
+            Self::StaleMemory { current } => problem.detail("version", *current),
+            Self::MemoryFull { limit } => problem.detail("reason", "memories").detail("limit", *limit),
+            Self::AnswerTooLarge { limit } => problem.detail("reason", "bytes").detail("limit", *limit),
             Self::ConcurrentLimit | Self::NotReady | Self::Unrecorded | Self::KeyChecksBusy => problem.retry_after_s(1),
             Self::QuotaExceeded => problem.retry_after_s(3_600),
             Self::RowLimit { limit } | Self::GrantedRows { limit } => {

@@ -17,7 +17,11 @@ pub mod encode;
 pub mod ending;
 pub mod error;
 pub mod governance;
+pub mod guest;
+mod limits;
+pub mod memory;
 pub mod metrics;
+mod own_tables;
 pub mod ownership;
 pub mod pipeline;
 pub mod plane;
@@ -25,10 +29,12 @@ pub mod process;
 pub mod sessions;
 #[cfg(any(test, feature = "testing"))]
 pub mod testing;
+pub mod thoughts;
+pub mod tools;
 pub mod trail;
 
 pub use answer::{Answer, Column, Command, Description, Rows, Totals};
-pub use ask::{Ask, Declared, Names};
+pub use ask::{Ask, Bounds, Declared, Names};
 pub use ending::Ending;
 pub use error::Error;
 pub use pipeline::Pipeline;

@@ -11,6 +11,7 @@
 mod audit;
 mod capability;
 mod cost;
+mod deed;
 mod dirty;
 mod embed;
 mod execute;
@@ -47,6 +48,7 @@ use crate::{Answer, Ask, Error};
 use audit::Closing;
 use transaction::ClientTransaction;
 
+pub use deed::{Deed, Standing};
 pub use quota::Purse;
 pub use semaphore::Gate;
 pub use tally::Tally;
@@ -159,6 +161,11 @@ impl Pipeline {
     /// The current snapshot; without any, everything is refused.
     pub fn rules(&self) -> Result<Arc<Governance>> {
         self.snapshots.borrow().clone().ok_or(Error::NoGovernance)
+    }
+
+    /// The tables there are: not for a caller, who may see less.
+    pub(crate) async fn catalog(&self) -> Result<Arc<engine::Catalog>> {
+        Ok(self.engine()?.catalog().await?)
     }
 
     fn engine(&self) -> Result<engine::Engine> {

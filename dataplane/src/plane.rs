@@ -21,14 +21,16 @@ use tokio_util::task::TaskTracker;
 use crate::certificates::{self, Shown};
 use crate::config::{Listeners, Settings};
 use crate::doors::tls::TlsError;
-use crate::doors::{pgwire, probes, rest};
+use crate::doors::{agents, pgwire, probes, rest};
 use crate::ending::Ending;
 use crate::governance::Source;
 use crate::governance::follow::Follower;
 use crate::governance::link::Link;
+use crate::memory::Memories;
 use crate::metrics::Metrics;
 use crate::ownership::Claim;
 use crate::pipeline::{Books, Gate, House, Remembered, Threshold};
+use crate::thoughts::Thoughts;
 use crate::{Pipeline, Sessions};
 
 use engines::Engines;
@@ -56,6 +58,7 @@ pub enum StartError {
 #[derive(Debug)]
 pub struct Running {
     pub pgwire: SocketAddr,
+    pub tools: SocketAddr,
     pub rest: SocketAddr,
     pub probes: SocketAddr,
     pub pipeline: Arc<Pipeline>,
@@ -112,6 +115,7 @@ impl DataPlane {
         let (parts, owner, books) = Parts::new(&settings, &shutdown)?;
         let running = Running {
             pgwire: doors.pgwire.local_addr()?,
+            tools: doors.tools.local_addr()?,
             rest: doors.rest.local_addr()?,
             probes: doors.probes.local_addr()?,
             pipeline: Arc::clone(&parts.pipeline),
@@ -142,6 +146,7 @@ fn permitted(settings: &Settings) -> Result<(), StartError> {
 
 struct Doors {
     pgwire: TcpListener,
+    tools: TcpListener,
     rest: TcpListener,
     probes: TcpListener,
 }
@@ -150,6 +155,7 @@ impl Doors {
     async fn bind(listeners: &Listeners) -> std::io::Result<Self> {
         Ok(Self {
             pgwire: TcpListener::bind(listeners.pgwire).await?,
+            tools: TcpListener::bind(listeners.tools).await?,
             rest: TcpListener::bind(listeners.rest).await?,
             probes: TcpListener::bind(listeners.probes).await?,
         })
@@ -237,9 +243,25 @@ impl Parts {
         let (background, closing) = (&self.background, &self.closing);
         background.spawn(Arc::clone(&self.follower).run(self.link.clone(), closing.clone()));
         background.spawn(probes::serve(doors.probes, self.vitals.clone(), Arc::clone(&self.pipeline), closing.clone()));
-        let door =
-            rest::Door { env_id: settings.env_id, pipeline: Arc::clone(&self.pipeline), ending: self.ending.clone() };
+        let (memories, thoughts) = (Memories::default(), Thoughts::default());
+        let door = rest::Door {
+            env_id: settings.env_id,
+            pipeline: Arc::clone(&self.pipeline),
+            memories: memories.clone(),
+            thoughts: thoughts.clone(),
+            ending: self.ending.clone(),
+        };
         background.spawn(rest::serve(doors.rest, shown.rest.subscribe(), door));
+        let door = agents::Door {
+            pipeline: Arc::clone(&self.pipeline),
+            sessions: self.sessions.clone(),
+            memories,
+            thoughts,
+            ending: self.ending.clone(),
+            vitals: self.vitals.clone(),
+            local: settings.local,
+        };
+        background.spawn(agents::serve(doors.tools, shown.tools.as_ref().map(watch::Sender::subscribe), door));
         let door = pgwire::Door {
             pipeline: Arc::clone(&self.pipeline),
             sessions: self.sessions.clone(),

@@ -8,11 +8,13 @@ use clap::Parser;
 use contract::{Entropy, SystemClock};
 use tokio::signal::unix::{SignalKind, signal};
 use tokio_util::sync::CancellationToken;
-use tracing::level_filters::LevelFilter;
 use tracing_subscriber::EnvFilter;
 
 use crate::DataPlane;
 use crate::config::Arguments;
+
+/// What is logged unless `RUST_LOG` says otherwise: the protocol of tools tells of every request.
+pub const LOGGED: &str = "info,rmcp=warn";
 
 /// The whole of `main`.
 pub fn main() -> ExitCode {
@@ -20,8 +22,8 @@ pub fn main() -> ExitCode {
         return engine::child::run();
     }
     let arguments = Arguments::parse();
-    let level = EnvFilter::builder().with_default_directive(LevelFilter::INFO.into()).from_env_lossy();
-    tracing_subscriber::fmt().json().with_env_filter(level).init();
+    let filter = EnvFilter::try_from_default_env().unwrap_or_else(|_| EnvFilter::new(LOGGED));
+    tracing_subscriber::fmt().json().with_env_filter(filter).init();
     match run(arguments) {
         Ok(code) => code,
         Err(error) => {
@@ -38,7 +40,7 @@ async fn run(arguments: Arguments) -> Result<ExitCode, Box<dyn std::error::Error
     let settings = arguments.settings(Arc::new(SystemClock), Entropy::system()?)?;
     let shutdown = CancellationToken::new();
     let running = DataPlane::start(settings, shutdown.clone()).await?;
-    tracing::info!(pgwire = %running.pgwire, rest = %running.rest, probes = %running.probes, "listening");
+    tracing::info!(pgwire = %running.pgwire, tools = %running.tools, rest = %running.rest, probes = %running.probes, "listening");
     tokio::select! {
         _ = terminate.recv() => {}
         _ = interrupt.recv() => {}

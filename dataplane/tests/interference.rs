@@ -19,7 +19,9 @@ use contract::wire::{Forwarded, Who, header};
 use contract::{Governance, Role};
 use dataplane::Ending;
 use dataplane::doors::rest::{Door, routes};
+use dataplane::memory::Memories;
 use dataplane::testing::{analyst_id, analyst_key, filtering, masking};
+use dataplane::thoughts::Thoughts;
 use http_body_util::BodyExt;
 use serde_json::{Value, json};
 use tokio_postgres::{Client, SimpleQueryMessage};
@@ -270,7 +272,8 @@ impl Side {
 
     async fn rest(&self, sql: &str, format: &str) -> String {
         let pipeline = self.wired.world.pipeline.clone();
-        let door = Door { env_id: "env-1".into(), pipeline, ending: Ending::default() };
+        let (memories, thoughts) = (Memories::default(), Thoughts::default());
+        let door = Door { env_id: "env-1".into(), pipeline, memories, thoughts, ending: Ending::default() };
         let caller = Forwarded { who: Who::Key { key_id: analyst_id() }, peer: None };
         let request = Request::post("/v1/environments/env-1/query")
             .header(header::CALLER, serde_json::to_string(&caller).unwrap())

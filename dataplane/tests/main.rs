@@ -2,12 +2,15 @@
 
 #![cfg(test)]
 
+mod agents;
 mod capability;
 mod constructs;
 mod ending;
 mod interference;
+mod memory;
 mod parked;
 mod pgwire;
 mod pipeline;
 mod rest;
+mod thoughts;
 mod world;

@@ -8,6 +8,7 @@ use contract::wire::{Forwarded, Who, header};
 use dataplane::Ending;
 use dataplane::doors::rest::{Door, routes};
 use dataplane::testing::{analyst_id, masking, owner_id};
+use dataplane::thoughts::Thoughts;
 use http_body_util::BodyExt;
 use serde_json::{Value, json};
 use tower::ServiceExt;
@@ -15,7 +16,13 @@ use tower::ServiceExt;
 use crate::world::{World, world};
 
 async fn post(world: &World, path: &str, who: &str, body: Value) -> Response<Body> {
-    let door = Door { env_id: "env-1".into(), pipeline: world.pipeline.clone(), ending: Ending::default() };
+    let door = Door {
+        env_id: "env-1".into(),
+        pipeline: world.pipeline.clone(),
+        memories: world.memories.clone(),
+        thoughts: Thoughts::default(),
+        ending: Ending::default(),
+    };
     let caller = Forwarded { who: Who::Key { key_id: who.into() }, peer: Some([127, 0, 0, 1].into()) };
     let request = Request::post(path)
         .header(header::CALLER, serde_json::to_string(&caller).unwrap())
@@ -134,6 +141,30 @@ async fn refusals_are_body_two_with_the_request_id() {
     let elsewhere = post(&world, "/v1/environments/env-2/query", "k-owner", json!({"sql": "select 1"})).await;
     assert_eq!(elsewhere.status(), 404);
     let nobody = post(&world, "/v1/environments/env-1/query", "k-nobody", json!({"sql": "select 1"})).await;
+    assert_eq!(nobody.status(), 401);
+    world.stop().await;
+}
+
+#[tokio::test]
+async fn a_tool_is_called_for_the_caller_whom_the_control_plane_names() {
+    let world = world().await;
+    let path = |name: &str| format!("/v1/environments/env-1/tools/{name}");
+    let body = json!({"agent_id": "a7", "arguments": {"content": "kept for later"}});
+    let stored = as_json(post(&world, &path("store_memory"), "k-owner", body).await).await;
+    assert_eq!((&stored["created"], &stored["agent_id"]), (&json!(true), &json!("a7")), "{stored}");
+    let body = json!({"arguments": {"query": "later"}});
+    let found = as_json(post(&world, &path("search_memory"), "k-owner", body).await).await;
+    assert_eq!(found["results"][0]["memory_id"], stored["memory_id"]);
+    assert_eq!(world.last().0.origin.as_str(), "rest");
+    let cases = [
+        ("no_such_tool", json!({}), 404),
+        ("search_memory", json!({"arguments": {}}), 400),
+        ("search_memory", json!({"arguments": {"query": "x"}, "more": 1}), 400),
+    ];
+    for (name, body, status) in cases {
+        assert_eq!(post(&world, &path(name), "k-owner", body).await.status(), status, "{name}");
+    }
+    let nobody = post(&world, &path("search_memory"), "k-nobody", json!({"arguments": {"query": "x"}})).await;
     assert_eq!(nobody.status(), 401);
     world.stop().await;
 }

@@ -9,8 +9,9 @@ use contract::wire::Who;
 use contract::{Entropy, Governance, KeyId, QueryId, RequestId, SharedClock, SystemClock};
 use dataplane::encode::json;
 use dataplane::governance::report::Log;
+use dataplane::memory::Memories;
 use dataplane::pipeline::{Books, Gate, House, Purse, Remembered, Tally, Threshold};
-use dataplane::{Answer, Ask, Declared, Error, Names, Pipeline, testing};
+use dataplane::{Answer, Ask, Bounds, Declared, Error, Names, Pipeline, testing};
 use futures::StreamExt;
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
@@ -20,6 +21,7 @@ pub struct World {
     pub rules: watch::Sender<Option<Arc<Governance>>>,
     pub books: Arc<Books>,
     pub house: watch::Sender<House>,
+    pub memories: Memories,
     engine: engine::Engine,
     /// Removed with the world.
     _folder: tempfile::TempDir,
@@ -59,7 +61,7 @@ pub async fn world() -> World {
         entropy,
         closed: CancellationToken::new(),
     });
-    let world = World { pipeline, rules, books, house, engine, _folder: folder };
+    let world = World { pipeline, rules, books, house, memories: Memories::default(), engine, _folder: folder };
     for sql in [
         "create table customer (id integer, name varchar, region varchar, ssn varchar, balance decimal(12,2))",
         "insert into customer values (1, 'Ada', 'EU', '078-05-1120', 10.50), (2, 'Bob', 'US', '219-09-9999', 20.25), \
@@ -93,6 +95,7 @@ impl World {
             cancel: CancellationToken::new(),
             transaction: None,
             names: Names::default(),
+            bounds: Bounds::default(),
         }
     }
 
@@ -126,6 +129,14 @@ impl World {
         let batch = rows.next().await.unwrap().unwrap();
         let numbers = batch.column(0).as_any().downcast_ref::<arrow::array::Int64Array>().unwrap();
         numbers.value(0)
+    }
+
+    /// A change by the engine itself, past everything of ours.
+    pub async fn behind_our_back(&self, sql: &str) {
+        let mut session = self.engine.session().await.unwrap();
+        let statement = engine::Statement { sql: sql.to_owned(), params: vec![], writes: true };
+        let deadline = std::time::Instant::now() + Duration::from_secs(20);
+        session.run(statement, deadline, &CancellationToken::new()).await.unwrap();
     }
 
     pub fn change(&self, change: impl FnOnce(&mut Governance)) {

@@ -2,6 +2,7 @@
 
 #![cfg(test)]
 
+mod agents;
 mod doors;
 mod golden;
 mod governance;

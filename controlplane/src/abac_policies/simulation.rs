@@ -9,7 +9,7 @@ use std::time::Instant;
 
 use chrono::Weekday;
 use contract::policy::TableRef;
-use contract::policy::abac::{self, Action, Context, Decision, Effect, Operation, Origin, When, hour_and_minute};
+use contract::policy::abac::{self, Action, Context, Decision, Operation, Origin, When, hour_and_minute};
 use contract::{PolicyId, Role};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -88,14 +88,7 @@ pub async fn simulate(cx: Call, Json(input): Json<Simulation>) -> Result<Json<Ou
 }
 
 fn outcome(found: Decision, writes: bool, evaluation_time_ms: f64) -> Outcome {
-    let (decision, otherwise) = match found.effect {
-        Effect::Allow if found.matched.is_empty() => ("allow", "no policy matches"),
-        Effect::Allow => ("allow", "allowed by policy"),
-        Effect::ReadOnly if writes => ("deny", "policy lets you only read here"),
-        Effect::ReadOnly => ("read_only", "policy lets you only read here"),
-        Effect::Deny => ("deny", "denied by policy"),
-        Effect::DenyTable => ("deny", "table denied by policy"),
-    };
+    let (decision, otherwise) = found.in_words(writes);
     let matching = |(policy_id, name, action)| Matching { policy_id, name, action };
     Outcome {
         decision,

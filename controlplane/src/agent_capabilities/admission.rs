@@ -13,7 +13,7 @@ const COLUMNS_MAX: usize = 1_000;
 /// "Identifier length: 128 characters", of the schema and of the name.
 const NAME_CHARS_MAX: usize = 128;
 const LIMIT_MAX: u64 = 1_000_000_000;
-const YEARS_MAX: i64 = 10;
+const YEARS_MAX: i64 = 100;
 
 /// The operations that are granted.
 pub fn admit(given: &Capabilities) -> Result<Vec<Operation>> {

@@ -21,7 +21,6 @@ use crate::{App, Error, Result, organizations};
 const LEAST: MicroCredits = CREDIT;
 
 /// "Alerts: … (floats 0.0 to 1.0)": shares of the limit.
-#[expect(clippy::struct_field_names, reason = "the names are the specification's")]
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, JsonSchema)]
 #[schemars(rename = "BillingAlerts")]
 pub struct Alerts {

@@ -41,7 +41,6 @@ pub struct Change {
 }
 
 /// What is left out stays.
-#[expect(clippy::struct_field_names, reason = "the names are the specification's")]
 #[derive(Debug, Deserialize, JsonSchema)]
 #[schemars(rename = "BillingAlertsChange")]
 #[serde(deny_unknown_fields)]

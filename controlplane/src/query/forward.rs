@@ -16,7 +16,7 @@ use hyper::header::{CONTENT_TYPE, HeaderMap, HeaderName, RETRY_AFTER, TE, TRAILE
 use hyper_util::client::legacy::Client;
 use hyper_util::rt::{TokioExecutor, TokioTimer};
 use rustls_pki_types::ServerName;
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use super::breaker::Breaker;
@@ -97,7 +97,7 @@ pub async fn forward(cx: &Call, path: &str, body: &QueryBody) -> Result<Response
 }
 
 /// Runs `body` at `/v1/environments/{env_id}/{path}` of the data plane, for whom it is asked.
-pub async fn send(app: &App, asked: &Asked<'_>, path: &str, body: &QueryBody) -> Result<Response> {
+pub async fn send(app: &App, asked: &Asked<'_>, path: &str, body: &impl Serialize) -> Result<Response> {
     let env_id = asked.env_id;
     let address = {
         let mut conn = app.pool().acquire().await?;
@@ -135,7 +135,7 @@ pub fn who(cx: &Call) -> Result<Who> {
     }
 }
 
-fn request(asked: &Asked<'_>, path: &str, body: &QueryBody) -> Result<hyper::Request<Full<Bytes>>> {
+fn request(asked: &Asked<'_>, path: &str, body: &impl Serialize) -> Result<hyper::Request<Full<Bytes>>> {
     let Asked { env_id, caller, request_id } = asked;
     hyper::Request::post(format!("https://{}/v1/environments/{env_id}/{path}", wire::environment_name(env_id)))
         .header(CONTENT_TYPE, "application/json")

@@ -49,7 +49,6 @@ pub enum Verdict {
 }
 
 #[derive(Debug, Clone, Serialize, JsonSchema)]
-#[expect(clippy::struct_field_names, reason = "named as on the wire")]
 pub struct Artifact {
     pub id: String,
     #[serde(skip)]

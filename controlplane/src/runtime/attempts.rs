@@ -85,7 +85,6 @@ impl AttemptStatus {
 
 /// An attempt as it is stored and, but for what is skipped, answered.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
-#[expect(clippy::struct_field_names, reason = "named as on the wire")]
 pub struct Attempt {
     pub id: String,
     pub org_id: String,

@@ -136,7 +136,6 @@ pub async fn status(cx: Call) -> Result<Json<View>> {
     Ok(Json(View::of(session, statistics, cx.now())))
 }
 
-#[expect(clippy::struct_field_names, reason = "the names are the specification's")]
 #[derive(Debug, Serialize, JsonSchema)]
 #[schemars(rename = "StoppedShadowSession")]
 pub struct Stopped {

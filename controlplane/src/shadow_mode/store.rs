@@ -17,7 +17,6 @@ pub const WAITING_MAX: i64 = 1_000;
 /// Sessions and uploads are kept for this long.
 const KEPT: Duration = Duration::days(30);
 
-#[expect(clippy::struct_field_names, reason = "the names are the specification's")]
 #[derive(Debug, Clone)]
 pub struct Session {
     pub session_id: ShadowSessionId,

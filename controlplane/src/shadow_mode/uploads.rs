@@ -161,7 +161,6 @@ pub struct WantedReplay {
     concurrency: Option<i32>,
 }
 
-#[expect(clippy::struct_field_names, reason = "the names are the specification's")]
 #[derive(Debug, Serialize, JsonSchema)]
 #[schemars(rename = "ShadowReplay")]
 pub struct Replay {

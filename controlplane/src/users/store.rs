@@ -16,7 +16,6 @@ pub type Attributes = BTreeMap<String, String>;
 
 /// A user, as the room sees and answers it.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
-#[expect(clippy::struct_field_names, reason = "the specification names it")]
 pub struct User {
     pub id: UserId,
     pub user_id: UserId,

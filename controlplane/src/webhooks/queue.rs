@@ -18,7 +18,6 @@ const AT_ONCE_PER_WEBHOOK: i64 = 4;
 const KEPT: Duration = Duration::days(30);
 
 /// A delivery as the log shows it.
-#[expect(clippy::struct_field_names, reason = "the columns' names")]
 #[derive(Debug)]
 pub struct Delivery {
     pub delivery_id: DeliveryId,

@@ -8,7 +8,6 @@ use crate::http::page::Page;
 use crate::{App, Error, Result};
 
 /// A webhook without its secret.
-#[expect(clippy::struct_field_names, reason = "the columns' names")]
 #[derive(Debug, Clone)]
 pub struct Webhook {
     pub webhook_id: WebhookId,

@@ -56,16 +56,17 @@ impl Vitals {
 }
 
 pub async fn serve(listener: TcpListener, vitals: Vitals, pipeline: Arc<Pipeline>, closing: CancellationToken) {
-    let routes = Router::new()
-        .route(probe::HEALTH, get(health))
-        .route(probe::READY, get(ready))
-        .with_state(vitals.clone())
-        .route(probe::METRICS, get(metrics))
-        .with_state((vitals, pipeline));
+    let routes =
+        routes(vitals.clone()).merge(Router::new().route(probe::METRICS, get(metrics)).with_state((vitals, pipeline)));
     let served = axum::serve(listener, routes).with_graceful_shutdown(closing.cancelled_owned()).await;
     if let Err(error) = served {
         tracing::error!(%error, "the probes' listener failed");
     }
+}
+
+/// Without a credential, wherever they are served.
+pub fn routes(vitals: Vitals) -> Router {
+    Router::new().route(probe::HEALTH, get(health)).route(probe::READY, get(ready)).with_state(vitals)
 }
 
 async fn health(State(vitals): State<Vitals>) -> Json<Value> {

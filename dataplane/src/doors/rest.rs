@@ -5,8 +5,8 @@
 //! is looked up again in our snapshot. Errors are body 2; the control plane renders them as its own.
 
 mod body;
+mod tool;
 
-use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -20,97 +20,35 @@ use bytes::Bytes;
 use contract::policy::abac::Origin;
 use contract::wire::{self, Format, Forwarded, QueryBody, TIMEOUT_MS_MAX};
 use contract::{Code, EnvId, QueryId, RequestId};
-use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
-use hyper_util::server::conn::auto;
-use hyper_util::service::TowerToHyperService;
 use rustls::ServerConfig;
-use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::{Semaphore, watch};
-use tokio_rustls::TlsAcceptor;
-use tokio_util::sync::CancellationToken;
+use tokio::net::TcpListener;
+use tokio::sync::watch;
 
-use super::tls::is_control_plane;
+use super::http::{self, Security};
 use crate::ending::Ending;
+use crate::memory::Memories;
 use crate::sessions::{announced, is_known};
-use crate::{Ask, Declared, Error, Names, Pipeline};
+use crate::thoughts::Thoughts;
+use crate::{Ask, Bounds, Declared, Error, Names, Pipeline};
 
 /// A statement of a megabyte, every byte escaped.
 const BODY_BYTES_MAX: usize = 8 * 1024 * 1024;
-const CONNECTIONS_MAX: usize = 1_024;
-const HANDSHAKE_WITHIN: Duration = Duration::from_secs(10);
-const HEADERS_WITHIN: Duration = Duration::from_secs(10);
-
-/// The protocols offered in the handshake: HTTP/2 carries trailers without being asked.
-pub const PROTOCOLS: [&[u8]; 2] = [b"h2", b"http/1.1"];
 
 /// The door's own state.
 #[derive(Debug, Clone)]
 pub struct Door {
     pub env_id: EnvId,
     pub pipeline: Arc<Pipeline>,
+    pub memories: Memories,
+    pub thoughts: Thoughts,
     pub ending: Ending,
 }
 
-/// Serves until everything is closed. A connection of before we leave is asked to end and served as
-/// long as something comes; who comes while it drains is told so.
+/// Serves until everything is closed.
 pub async fn serve(listener: TcpListener, tls: watch::Receiver<Arc<ServerConfig>>, door: Door) {
+    let refusing = Router::new().fallback(shutting_down).with_state(door.clone());
     let ending = door.ending.clone();
-    let places = Arc::new(Semaphore::new(CONNECTIONS_MAX));
-    let (serving, refusing) = (routes(door.clone()), Router::new().fallback(shutting_down).with_state(door));
-    loop {
-        let accepted = tokio::select! {
-            accepted = listener.accept() => accepted,
-            () = ending.closed.cancelled() => return,
-        };
-        ending.newcomer();
-        let stream = match accepted {
-            Ok((stream, _)) => stream,
-            Err(error) => {
-                tracing::warn!(%error, "a connection could not be accepted");
-                tokio::time::sleep(Duration::from_millis(50)).await;
-                continue;
-            }
-        };
-        let Ok(place) = Arc::clone(&places).try_acquire_owned() else { continue };
-        let acceptor = TlsAcceptor::from(Arc::clone(&tls.borrow()));
-        let (routes, ends) = match (ending.leaving.is_cancelled(), ending.draining.is_cancelled()) {
-            (false, false) => (serving.clone(), ending.leaving.clone()),
-            (true, false) => (serving.clone(), ending.draining.clone()),
-            (_, true) => (refusing.clone(), ending.closed.clone()),
-        };
-        ending.spawn(async move {
-            connection(stream, acceptor, routes, ends).await;
-            drop(place);
-        });
-    }
-}
-
-async fn connection(stream: TcpStream, acceptor: TlsAcceptor, routes: Router, ends: CancellationToken) {
-    let _ = stream.set_nodelay(true);
-    let peer = stream.peer_addr().ok();
-    let Ok(Ok(stream)) = tokio::time::timeout(HANDSHAKE_WITHIN, acceptor.accept(stream)).await else {
-        tracing::info!(?peer, "a handshake failed");
-        return;
-    };
-    if !is_control_plane(stream.get_ref().1.peer_certificates()) {
-        tracing::warn!(?peer, "a certificate that is not the control plane's was presented");
-        return;
-    }
-    let mut builder = auto::Builder::new(TokioExecutor::new());
-    builder.http1().timer(TokioTimer::new()).header_read_timeout(HEADERS_WITHIN);
-    builder.http2().timer(TokioTimer::new()).keep_alive_interval(Duration::from_secs(20));
-    let serving = builder.serve_connection(TokioIo::new(stream), TowerToHyperService::new(routes));
-    tokio::pin!(serving);
-    let ended = tokio::select! {
-        ended = serving.as_mut() => ended,
-        () = ends.cancelled() => {
-            serving.as_mut().graceful_shutdown();
-            serving.await
-        }
-    };
-    if let Err(error) = ended {
-        tracing::debug!(?peer, error = %error, "a connection ended early");
-    }
+    http::serve(listener, Security::ControlPlane(tls), routes(door), refusing, ending).await;
 }
 
 /// What the door serves; a path that is not here is 404.
@@ -118,6 +56,7 @@ pub fn routes(door: Door) -> Router {
     Router::new()
         .route("/v1/environments/{env_id}/query", post(query))
         .route("/v1/environments/{env_id}/query/arrow", post(query_arrow))
+        .route("/v1/environments/{env_id}/tools/{name}", post(tool::call))
         .layer(DefaultBodyLimit::max(BODY_BYTES_MAX))
         .with_state(door)
 }
@@ -178,9 +117,7 @@ fn asked(
     if *env_id != door.env_id {
         return Err(Error::OtherEnvironment);
     }
-    let forwarded = headers.get(wire::header::CALLER).ok_or(Error::Caller(Code::MissingAuth))?;
-    let forwarded: Forwarded = serde_json::from_slice(forwarded.as_bytes())
-        .map_err(|_| Error::InvalidParams { field: "caller", message: "the caller cannot be read".to_owned() })?;
+    let forwarded = forwarded(headers)?;
     let body: QueryBody = serde_json::from_slice(body).map_err(|error| Error::InvalidParams {
         field: "body",
         message: format!("the body cannot be read: {error}"),
@@ -210,8 +147,16 @@ fn asked(
         cancel: door.ending.closed.child_token(),
         transaction: None,
         names: Names::default(),
+        bounds: Bounds::default(),
     };
     Ok((ask, shape))
+}
+
+/// Who asks, as the control plane says.
+fn forwarded(headers: &HeaderMap) -> Result<Forwarded, Error> {
+    let forwarded = headers.get(wire::header::CALLER).ok_or(Error::Caller(Code::MissingAuth))?;
+    serde_json::from_slice(forwarded.as_bytes())
+        .map_err(|_| Error::InvalidParams { field: "caller", message: "the caller cannot be read".to_owned() })
 }
 
 /// Body 2.
@@ -224,9 +169,4 @@ fn refusal(error: &Error, request_id: &RequestId, now: contract::Timestamp) -> R
         response.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from(seconds));
     }
     response
-}
-
-/// Where the door listens.
-pub fn address(listener: &TcpListener) -> std::io::Result<SocketAddr> {
-    listener.local_addr()
 }

@@ -71,10 +71,19 @@ impl Closing {
             changed: rows.changed,
             delivered: 0,
             limit: rows_max.filter(|_| rows.changed.is_none()),
+            wanted: self.query.ask.bounds.rows,
+            truncated: false,
             began: rows.began,
             end: Some(End { closing: self, reservation: rows.reservation, totals: Arc::clone(&totals), slot }),
         };
         Ok(answer(delivery, totals))
+    }
+
+    /// Meters and writes down what was done for the caller, and how many records it concerned.
+    pub fn done(mut self, reservation: Reservation, rows: u64, took: Duration) {
+        let cost = self.trail.facts().base;
+        let charged = self.trail.now(Stage::Meter, || reservation.settle(cost));
+        self.close(Outcome::Completed, None, rows, charged, took);
     }
 
     /// Writes down that it was refused or failed before anything was sent.
@@ -222,7 +231,11 @@ struct Delivery {
     rest: Option<futures::stream::BoxStream<'static, std::result::Result<RecordBatch, engine::Error>>>,
     changed: Option<u64>,
     delivered: u64,
+    /// Rows that the organization's tier allows.
     limit: Option<RowsMax>,
+    /// Rows that the caller wants, and whether there were more.
+    wanted: Option<u64>,
+    truncated: bool,
     began: Instant,
     end: Option<End>,
 }
@@ -245,11 +258,25 @@ impl Delivery {
     }
 
     fn counted(&mut self, batch: RecordBatch) -> Result<RecordBatch> {
+        let batch = self.cut(batch);
         self.delivered += u64::try_from(batch.num_rows()).unwrap_or(u64::MAX);
         match self.limit {
             Some(limit) => limit.admits(self.delivered).map(|()| batch),
             None => Ok(batch),
         }
+    }
+
+    /// What is still wanted of it; the engine is let go where that is not all.
+    fn cut(&mut self, batch: RecordBatch) -> RecordBatch {
+        let Some(wanted) = self.wanted else { return batch };
+        let left = usize::try_from(wanted.saturating_sub(self.delivered)).unwrap_or(usize::MAX);
+        if batch.num_rows() <= left {
+            return batch;
+        }
+        self.truncated = true;
+        self.first.clear();
+        self.rest = None;
+        batch.slice(0, left)
     }
 
     /// Meters and audits, once; the engine's side is let go first.
@@ -263,7 +290,12 @@ impl Delivery {
             let base = closing.trail.facts().base;
             reservation.settle(meter::cost(base, self.delivered))
         });
-        let _ = totals.set(Totals { row_count: rows, execution_time_ms: millis(took), micro_credits: charged });
+        let _ = totals.set(Totals {
+            row_count: rows,
+            execution_time_ms: millis(took),
+            micro_credits: charged,
+            truncated: self.truncated,
+        });
         closing.close(outcome, error, rows, charged, took);
     }
 

@@ -9,7 +9,8 @@ use contract::capability::{self, Denied, Grant};
 use contract::policy::abac::Operation;
 use contract::{Governance, Timestamp};
 
-use super::policy::{Agent, Allowed, table_ref};
+use super::policy::{Agent, table_ref};
+use super::tables::About;
 use super::{Query, Result};
 use crate::Error;
 use crate::trail::Trail;
@@ -82,14 +83,20 @@ fn refusal(denied: Denied, tables: &[String]) -> Error {
 }
 
 /// Counts the query for the first grant that has one left in this hour; its rows are the limit.
-pub(super) fn spend(query: &Query, allowed: &mut Allowed, now: Timestamp, t: &Trail) -> Result<()> {
-    let Some(confinement) = &allowed.confinement else { return Ok(()) };
+pub(super) fn spend(
+    query: &Query,
+    confinement: Option<&Confinement>,
+    about: &mut About,
+    now: Timestamp,
+    t: &Trail,
+) -> Result<()> {
+    let Some(confinement) = confinement else { return Ok(()) };
     let counted = query.under.get().and_then(|id| confinement.grants.iter().find(|grant| grant.grant_id == *id));
     let grant = match counted {
         Some(grant) => grant,
         None => count(query, &confinement.grants, now)?,
     };
-    allowed.about.rows_max = grant.capabilities.max_rows_per_query;
+    about.rows_max = grant.capabilities.max_rows_per_query;
     t.facts().grant_id = Some(grant.grant_id.clone());
     Ok(())
 }

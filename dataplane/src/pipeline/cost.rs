@@ -27,12 +27,16 @@ pub(super) fn estimate(allowed: Allowed, t: &Trail) -> Costed {
 }
 
 fn base(about: &About) -> MicroCredits {
-    let statement = match about.operation {
+    let further = u64::try_from(about.tables.len().saturating_sub(1)).unwrap_or(u64::MAX);
+    of(about.operation).saturating_add(further.saturating_mul(CREDIT / 10))
+}
+
+/// Of a statement on one table.
+pub(super) const fn of(operation: Operation) -> MicroCredits {
+    match operation {
         Operation::Insert | Operation::Update | Operation::Delete | Operation::Merge => 2 * CREDIT,
         Operation::Select | Operation::Create | Operation::Alter | Operation::Drop => CREDIT,
-    };
-    let further = u64::try_from(about.tables.len().saturating_sub(1)).unwrap_or(u64::MAX);
-    statement.saturating_add(further.saturating_mul(CREDIT / 10))
+    }
 }
 
 #[cfg(test)]

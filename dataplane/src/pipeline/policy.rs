@@ -35,7 +35,7 @@ pub(super) struct Allowed {
 
 /// The agent behind a query.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(super) struct Agent {
+pub struct Agent {
     pub id: Option<String>,
     pub framework: Option<String>,
     /// Not only declared: the key was made for it.
@@ -64,6 +64,7 @@ pub(super) async fn check(
     let agent = agent(rules, &caller, &query.ask.agent)?;
     t.facts().agent = agent.told();
     stands(rules)?;
+    query.ask.bounds.permit(&caller, about.writes)?;
     caller.may_query(about.writes).map_err(Error::Caller)?;
     let asked = Asked { query, rules, caller: &caller, agent: &agent, about: &about, now };
     let operations: Vec<_> = statement.operations().iter().copied().map(tables::operation).collect();
@@ -110,6 +111,29 @@ pub(super) fn names(query: &Query, rules: &Governance) -> sql::Names {
     let mut names = sql::Names::new(asked.database.clone().unwrap_or_else(|| rules.environment.slug.clone()));
     names.search_path = vec![asked.schema.clone()];
     names
+}
+
+/// What is no statement passes the same check: who asks, what their key may, what the policies say.
+pub(super) fn check_deed(
+    pipeline: &Pipeline,
+    query: &Query,
+    rules: &Governance,
+    about: &About,
+    t: &Trail,
+) -> Result<(Caller, Agent, Option<Confinement>)> {
+    t.facts().governance_version = rules.version;
+    let now = pipeline.clock.now();
+    let caller = standing_in(rules, &query.ask.who, query.ask.peer, now)?;
+    t.facts().caller = Some(caller.clone());
+    let agent = agent(rules, &caller, &query.ask.agent)?;
+    t.facts().agent = agent.told();
+    stands(rules)?;
+    query.ask.bounds.permit(&caller, about.writes)?;
+    let asked = Asked { query, rules, caller: &caller, agent: &agent, about, now };
+    asked.permitted(&about.tables, &[about.operation], t)?;
+    let own = Own { rules, agent: &agent, now };
+    let confinement = own.confine(&about.tables, &[about.operation])?;
+    Ok((caller, agent, confinement))
 }
 
 /// Is this environment open at all?

@@ -80,12 +80,17 @@ pub(super) async fn check(
     t: &Trail,
 ) -> Result<Afforded> {
     let Costed { mut allowed, estimate } = costed;
-    capability::spend(query, &mut allowed, pipeline.clock.now(), t)?;
-    if rules.organization.limits.monthly_credit_limit.is_none() {
-        return Ok(Afforded { allowed, reservation: Reservation { purse: None, estimate } });
-    }
-    let reservation = query.books.purse.take(estimate).await?;
+    capability::spend(query, allowed.confinement.as_ref(), &mut allowed.about, pipeline.clock.now(), t)?;
+    let reservation = reserve(&query.books.purse, rules, estimate).await?;
     Ok(Afforded { allowed, reservation })
+}
+
+/// Sets an estimate aside.
+pub(super) async fn reserve(purse: &Purse, rules: &Governance, estimate: MicroCredits) -> Result<Reservation> {
+    if rules.organization.limits.monthly_credit_limit.is_none() {
+        return Ok(Reservation { purse: None, estimate });
+    }
+    purse.take(estimate).await
 }
 
 /// For a statement that is only described: nothing will be spent.

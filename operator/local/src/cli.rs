@@ -100,7 +100,7 @@ fn on_runtime(work: impl Future<Output = Result<(), String>>) -> ExitCode {
 
 /// One JSON line an event; `RUST_LOG` chooses, `info` unless it does.
 fn log_to_stderr() {
-    let filter = EnvFilter::try_from_default_env().unwrap_or_else(|_| EnvFilter::new("info"));
+    let filter = EnvFilter::try_from_default_env().unwrap_or_else(|_| EnvFilter::new(dataplane::process::LOGGED));
     tracing_subscriber::fmt().json().with_env_filter(filter).with_writer(std::io::stderr).init();
 }
 

@@ -60,5 +60,6 @@ pub async fn prepare(platform: &Platform, trust: bool) -> Result<Demo, Error> {
     let key = api_keys::Seed { name: "demo".to_owned(), user_id: Some(owner_id), scopes: Scopes::all() };
     let (_, key) = api_keys::seed(app, &env_id, &key).await?;
     let pgwire = local.pgwire(&env_id).await.ok_or(Error::NotUp)?;
-    Ok(Demo { org_id, env_id, owner_email: OWNER.to_owned(), owner_password, key, pgwire, tools: local.demo_tools() })
+    let tools = local.tools(&env_id).await.ok_or(Error::NotUp)?;
+    Ok(Demo { org_id, env_id, owner_email: OWNER.to_owned(), owner_password, key, pgwire, tools })
 }

@@ -109,8 +109,9 @@ impl LocalEnvironments {
         self.running.lock().await.get(env_id).map(|(running, _)| running.pgwire)
     }
 
-    pub fn demo_tools(&self) -> SocketAddr {
-        self.demo.tools
+    /// Where an environment serves Arrow and agent tools.
+    pub async fn tools(&self, env_id: &EnvId) -> Option<SocketAddr> {
+        self.running.lock().await.get(env_id).map(|(running, _)| running.tools)
     }
 
     /// Waits until every data plane has drained; the shutdown token was cancelled before.
@@ -133,7 +134,12 @@ impl LocalEnvironments {
             control_plane: control_plane.to_string(),
             identity,
             reload: None,
-            listeners: Listeners { pgwire: if demo { self.demo.pgwire } else { any }, rest: any, probes: any },
+            listeners: Listeners {
+                pgwire: if demo { self.demo.pgwire } else { any },
+                tools: if demo { self.demo.tools } else { any },
+                rest: any,
+                probes: any,
+            },
             engine: EngineSettings {
                 program: self.means.engine.program.clone(),
                 arguments: self.means.engine.arguments.clone(),
@@ -162,11 +168,10 @@ impl LocalEnvironments {
         }
         let running = DataPlane::start(settings, self.shutdown.clone()).await.map_err(failed)?;
         running.ready().await;
-        let tools = if self.is_demo(&environment.env_id) { self.demo.tools } else { running.pgwire };
         let placement = Placement {
             internal: running.rest.to_string(),
             pg: (running.pgwire.ip().to_string(), running.pgwire.port()),
-            tools: (tools.ip().to_string(), tools.port()),
+            tools: (running.tools.ip().to_string(), running.tools.port()),
             database: environment.slug.clone(),
         };
         Ok((running, placement))

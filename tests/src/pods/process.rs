@@ -20,6 +20,7 @@ const WITHIN: Duration = Duration::from_mins(1);
 pub struct Pod {
     child: Child,
     pub psql: SocketAddr,
+    pub tools: SocketAddr,
     pub rest: SocketAddr,
     pub probes: SocketAddr,
     log: Arc<Mutex<Vec<Value>>>,
@@ -40,7 +41,7 @@ impl Pod {
             .env(setting::STATE, installation.volume())
             .env(setting::ENDPOINT_GRACE_SECS, "0")
             .env("SLUICE_RELOAD_MS", "20")
-            .args(["--listen=127.0.0.1", "--pgwire-port=0", "--rest-port=0", "--probes-port=0"])
+            .args(["--listen=127.0.0.1", "--pgwire-port=0", "--tools-port=0", "--rest-port=0", "--probes-port=0"])
             .envs(more.iter().copied())
             .env("RUST_LOG", "info")
             .stdout(Stdio::piped())
@@ -52,7 +53,8 @@ impl Pod {
         let address = |name: &str| listening["fields"][name].as_str().unwrap().parse().unwrap();
         let log = Arc::<Mutex<Vec<Value>>>::default();
         tokio::task::spawn(keep(lines, Arc::clone(&log)));
-        Self { psql: address("pgwire"), rest: address("rest"), probes: address("probes"), child, log }
+        let (psql, tools) = (address("pgwire"), address("tools"));
+        Self { psql, tools, rest: address("rest"), probes: address("probes"), child, log }
     }
 
     /// `/ready`: its status and body.

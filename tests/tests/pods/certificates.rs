@@ -8,6 +8,18 @@ use tests::pods::{Installation, Pod};
 
 use super::takeover::{number, routed};
 
+/// Whether the door for agents is who this authority says.
+async fn agents_trust(pod: &Pod, authority: &Authority) -> bool {
+    let pem = authority.issue("nobody").unwrap().authority;
+    let trusted = reqwest::Certificate::from_pem(pem.as_bytes()).unwrap();
+    let client = reqwest::Client::builder().tls_certs_only([trusted]).resolve("localhost", pod.tools).build().unwrap();
+    let url = format!("https://localhost:{}/v1/query/arrow", pod.tools.port());
+    match client.post(url).body("{}").send().await {
+        Ok(answer) => answer.status() == 401, // no key, but a connection
+        Err(_) => false,
+    }
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn a_new_certificate_is_shown_without_a_restart() {
     let installation = Installation::new().await;
@@ -15,6 +27,9 @@ async fn a_new_certificate_is_shown_without_a_restart() {
     routed(&installation, &[&pod]);
     pod.until("ready").await;
     let before = installation.psql().await.unwrap();
+    assert!(agents_trust(&pod, &installation.authority).await);
+    let plain = format!("http://{}/health", pod.tools);
+    assert!(reqwest::get(plain).await.is_err(), "nothing is served in the clear");
 
     let other = Authority::make().unwrap();
     let broken = other.issue("localhost").unwrap();
@@ -26,6 +41,7 @@ async fn a_new_certificate_is_shown_without_a_restart() {
     pod.said("a new certificate is shown").await;
     let after = installation.psql_trusting(&other).await.unwrap();
     assert!(installation.psql().await.is_err(), "the old authority has not signed it");
+    assert!(agents_trust(&pod, &other).await && !agents_trust(&pod, &installation.authority).await);
     for client in [&before, &after] {
         assert_eq!(number(client, "select 42").await, 42);
     }

@@ -74,7 +74,7 @@ async fn what_cannot_be_read_or_trusted_does_not_start() {
     let mut command = tokio::process::Command::new(tests::world::program_named("dataplane-under-test"));
     let output = command
         .args(["--env-id=e", "--control-plane=127.0.0.1:1", "--listen=127.0.0.1", "--pgwire-port=0"])
-        .args(["--rest-port=0", "--probes-port=0"])
+        .args(["--tools-port=0", "--rest-port=0", "--probes-port=0"])
         .arg("--state")
         .arg(installation.volume())
         .arg("--tls-ca")

@@ -206,10 +206,9 @@ fn parse(connection: &Connection, sql: &str) -> Result<Parsed, Error> {
     let tree: serde_json::Value = serde_json::from_str(&text).map_err(Error::internal)?;
     let is_query = tree.get("error") == Some(&serde_json::Value::Bool(false));
     if !is_query {
-        let named = connection.table_names(&without_parameters(sql, "NULL")).ok();
-        let tables = match named {
-            Some(names) => Some(names.iter().map(|name| path(name).to_owned()).collect()),
-            None => planned(connection, sql)?,
+        let tables = match connection.table_names(&without_parameters(sql, "NULL")) {
+            Ok(names) => Some(names.iter().map(|name| path(name).to_owned()).collect()),
+            Err(_) => planned(connection, sql)?,
         };
         return Ok(Parsed { tables, functions: None });
     }

@@ -24,8 +24,9 @@ impl Native {
     /// Made at every open, before the configuration is locked.
     ///
     /// `changes` is the specification's write-ahead log: a row for each table a query wrote, in the
-    /// same transaction as the write, before the first byte of the answer.
-    pub const PRELUDE: [&'static str; 2] = [
+    /// same transaction as the write, before the first byte of the answer. `memories` is what agents
+    /// keep: every version a row, the live one without an end. `steps` is their chain of thought.
+    pub const PRELUDE: [&'static str; 6] = [
         "create schema if not exists raw._svc_dirty",
         r#"create table if not exists raw._svc_dirty.changes (
            query_id varchar not null,
@@ -35,6 +36,47 @@ impl Native {
            snapshot varchar not null,
            "at" timestamp with time zone not null
          )"#,
+        "create schema if not exists raw._svc_memory",
+        "create table if not exists raw._svc_memory.memories (
+           memory_id varchar not null,
+           agent_id varchar not null,
+           session_id varchar,
+           namespace varchar not null,
+           memory_key varchar,
+           memory_type varchar not null,
+           content varchar not null,
+           value varchar,
+           metadata varchar not null,
+           importance double not null,
+           branch_id varchar,
+           embedding blob not null,
+           embedder_id varchar not null,
+           content_sha256 varchar not null,
+           version bigint not null,
+           supersedes varchar,
+           valid_from timestamp with time zone not null,
+           valid_to timestamp with time zone,
+           expires_at timestamp with time zone
+         )",
+        "create schema if not exists raw._svc_thoughts",
+        "create table if not exists raw._svc_thoughts.steps (
+           trace_id varchar not null,
+           session_id varchar not null,
+           agent_id varchar not null,
+           step_number bigint not null,
+           step_type varchar not null,
+           content varchar not null,
+           input varchar,
+           output varchar,
+           model_name varchar,
+           token_count bigint,
+           latency_ms bigint,
+           importance double not null,
+           metadata varchar not null,
+           prev_hash varchar not null,
+           hash varchar not null,
+           created_at timestamp with time zone not null
+         )",
     ];
 
     /// A statement that reads this catalog, so that a transaction's snapshot is taken now.

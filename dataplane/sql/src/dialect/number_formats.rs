@@ -115,12 +115,11 @@ fn read(text: &str) -> Result<Format, Error> {
 }
 
 fn digit(format: &mut Format, is_zero: bool) {
-    match &mut format.fraction {
-        Some(places) => *places += 1,
-        None => {
-            format.whole.push(Part::Digit);
-            format.zeros += usize::from(is_zero);
-        }
+    if let Some(places) = &mut format.fraction {
+        *places += 1;
+    } else {
+        format.whole.push(Part::Digit);
+        format.zeros += usize::from(is_zero);
     }
 }
 

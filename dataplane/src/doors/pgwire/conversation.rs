@@ -23,7 +23,7 @@ use super::settings::{REPORTED, Settings};
 use super::transaction::Transaction;
 use super::watch::{Stop, Watch};
 use super::wire::{End, FRAME_BYTES_MAX, Wire};
-use crate::{Ask, Declared, Names, Pipeline};
+use crate::{Ask, Bounds, Declared, Names, Pipeline};
 
 /// What a client has for its next message, while the process waits to end: a cursor that is fetched
 /// and a transaction that is committed come to their end.
@@ -323,6 +323,7 @@ impl Conversation {
             cancel,
             transaction: self.transaction.handle(),
             names: Names { database: self.database.clone(), schema: self.settings.schema() },
+            bounds: Bounds::default(),
         }
     }
 }

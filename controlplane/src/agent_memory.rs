@@ -1,0 +1,270 @@
+//! What agents remember, over REST: the twin of the memory tools.
+//!
+//! Nothing is remembered here. Each request becomes a call of the tool in the environment's data
+//! plane, for the caller that the guard has let in, and its result is told in the shape of this
+//! surface. The environment is the key's, else `?env_id=`, else the organization's only one.
+
+use contract::caller::Credential;
+use contract::wire::Forwarded;
+use contract::{Access, Code, EnvId, OrgId, Scope, Timestamp};
+use http_body_util::{BodyExt, Limited};
+use schemars::JsonSchema;
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+
+use crate::http::call::Call;
+use crate::http::json::{Created, Json, Query};
+use crate::http::routes::Routes;
+use crate::query::{Asked, send, who};
+use crate::{Error, Result, environments};
+
+/// More than a data plane gives for one call of a tool.
+const RESULT_BYTES_MAX: usize = 32 * 1024 * 1024;
+
+/// What a call of a tool may fail of, besides what every request may.
+const REFUSALS: &[Code] =
+    &[Code::PolicyDenied, Code::QueryTimeout, Code::QuotaExceeded, Code::ProxyUnreachable, Code::CircuitOpen];
+
+pub fn routes() -> Routes {
+    const MEMORIES: &str = "/v1/organizations/{org_id}/agent-memory";
+    const SEARCH: &str = "/v1/organizations/{org_id}/agent-memory/search";
+    const MEMORY: &str = "/v1/organizations/{org_id}/agent-memory/{memory_id}";
+    Routes::new()
+        .post(MEMORIES, Access::Member, Scope::Agent, store)
+        .ours()
+        .says("Stores a memory for an agent; what is stored is found by the next search.")
+        .refuses(REFUSALS)
+        .get(MEMORIES, Access::Member, Scope::Agent, list)
+        .ours()
+        .says("Lists memories, the newest first.")
+        .refuses(REFUSALS)
+        .get(SEARCH, Access::Member, Scope::Agent, search)
+        .ours()
+        .says("Finds memories by meaning and by words, the best first.")
+        .refuses(REFUSALS)
+        .delete(MEMORY, Access::Member, Scope::Agent, delete)
+        .ours()
+        .says("Ends a memory.")
+        .refuses(REFUSALS)
+}
+
+/// "`{agent_id, content, memory_type="observation"}`", and what the tool takes besides.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[schemars(rename = "NewMemory")]
+struct New {
+    agent_id: String,
+    content: String,
+    #[serde(default = "observation")]
+    memory_type: String,
+    memory_key: Option<String>,
+    importance: Option<f64>,
+    namespace: Option<String>,
+    metadata: Option<Value>,
+    branch_id: Option<String>,
+}
+
+fn observation() -> String {
+    "observation".to_owned()
+}
+
+#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[schemars(rename = "MemoryPlace")]
+struct Place {
+    env_id: Option<EnvId>,
+}
+
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[schemars(rename = "MemoryListing")]
+struct Listing {
+    env_id: Option<EnvId>,
+    namespace: Option<String>,
+    memory_type: Option<String>,
+    branch_id: Option<String>,
+    limit: Option<u32>,
+    cursor: Option<String>,
+}
+
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[schemars(rename = "MemorySearch")]
+struct Search {
+    env_id: Option<EnvId>,
+    query: String,
+    top_k: Option<u32>,
+    agent_id: Option<String>,
+    namespace: Option<String>,
+    branch_id: Option<String>,
+}
+
+/// A memory as this surface shows it.
+#[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "Memory")]
+struct Shown {
+    id: String,
+    org_id: OrgId,
+    agent_id: String,
+    content: String,
+    memory_type: String,
+    created_at: String,
+    /// `ready`: every memory that is stored is found.
+    embedding_status: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    branch_id: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    score: Option<f64>,
+}
+
+/// A bare list of them.
+#[derive(Debug, Serialize, JsonSchema)]
+struct Memories(Vec<Shown>);
+
+impl Memories {
+    fn of(cx: &Call, told: Vec<Told>) -> Self {
+        Self(told.into_iter().map(|told| told.shown(cx.org_id())).collect())
+    }
+}
+
+/// A memory as the tools show it.
+#[derive(Debug, Deserialize)]
+struct Told {
+    memory_id: String,
+    agent_id: String,
+    content: String,
+    memory_type: String,
+    created_at: String,
+    branch_id: Option<String>,
+    score: Option<f64>,
+}
+
+impl Told {
+    fn shown(self, org_id: &OrgId) -> Shown {
+        Shown {
+            id: self.memory_id,
+            org_id: org_id.clone(),
+            agent_id: self.agent_id,
+            content: self.content,
+            memory_type: self.memory_type,
+            created_at: self.created_at,
+            embedding_status: "ready",
+            branch_id: self.branch_id,
+            score: self.score,
+        }
+    }
+}
+
+/// A memory that has ended.
+#[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "DeletedMemory")]
+struct Deleted {
+    id: String,
+    deleted: bool,
+    deleted_at: Timestamp,
+}
+
+async fn store(cx: Call, Query(place): Query<Place>, Json(new): Json<New>) -> Result<Created<Shown>> {
+    #[derive(Deserialize)]
+    struct Stored {
+        memory_id: String,
+        agent_id: String,
+        created_at: String,
+    }
+    let New { agent_id, content, memory_type, memory_key, importance, namespace, metadata, branch_id } = new;
+    let arguments = present(json!({
+        "content": content,
+        "memory_type": memory_type,
+        "memory_key": memory_key,
+        "importance": importance,
+        "namespace": namespace,
+        "metadata": metadata,
+        "branch_id": branch_id,
+    }));
+    let Stored { memory_id, agent_id, created_at } =
+        tool(&cx, place.env_id, "store_memory", Some(agent_id), arguments).await?;
+    let told = Told { memory_id, agent_id, content, memory_type, created_at, branch_id, score: None };
+    Ok(Created(told.shown(cx.org_id())))
+}
+
+async fn list(cx: Call, Query(wanted): Query<Listing>) -> Result<Json<Memories>> {
+    #[derive(Deserialize)]
+    struct Page {
+        memories: Vec<Told>,
+    }
+    let Listing { env_id, namespace, memory_type, branch_id, limit, cursor } = wanted;
+    let arguments = present(json!({
+        "namespace": namespace, "memory_type": memory_type, "branch_id": branch_id, "limit": limit, "cursor": cursor,
+    }));
+    let page: Page = tool(&cx, env_id, "list_memories", None, arguments).await?;
+    Ok(Json(Memories::of(&cx, page.memories)))
+}
+
+async fn search(cx: Call, Query(wanted): Query<Search>) -> Result<Json<Memories>> {
+    #[derive(Deserialize)]
+    struct Found {
+        results: Vec<Told>,
+    }
+    let Search { env_id, query, top_k, agent_id, namespace, branch_id } = wanted;
+    let arguments = present(json!({
+        "query": query, "top_k": top_k, "agent_id": agent_id, "namespace": namespace, "branch_id": branch_id,
+    }));
+    let found: Found = tool(&cx, env_id, "search_memory", None, arguments).await?;
+    Ok(Json(Memories::of(&cx, found.results)))
+}
+
+async fn delete(cx: Call, Query(place): Query<Place>) -> Result<Json<Deleted>> {
+    #[derive(Deserialize)]
+    struct Gone {
+        memory_id: String,
+        deleted: bool,
+    }
+    let memory_id: String = cx.id("memory_id")?;
+    let Gone { memory_id, deleted } =
+        tool(&cx, place.env_id, "delete_memory", None, json!({"memory_id": memory_id})).await?;
+    Ok(Json(Deleted { id: memory_id, deleted, deleted_at: cx.now() }))
+}
+
+/// Calls a tool where the memories are.
+async fn tool<T: DeserializeOwned>(
+    cx: &Call,
+    asked: Option<EnvId>,
+    name: &str,
+    agent_id: Option<String>,
+    arguments: Value,
+) -> Result<T> {
+    let env_id = environment(cx, asked).await?;
+    let body = json!({"agent_id": agent_id, "arguments": arguments});
+    let caller = Forwarded { who: who(cx)?, peer: Some(cx.peer) };
+    let asked = Asked { env_id: &env_id, caller: &caller, request_id: &cx.request_id };
+    let answer = send(&cx.app, &asked, &format!("tools/{name}"), &body).await?;
+    let read = Limited::new(answer.into_body(), RESULT_BYTES_MAX).collect().await.map_err(Error::internal)?;
+    serde_json::from_slice(&read.to_bytes()).map_err(Error::internal)
+}
+
+/// Where: the key's environment, the one that is named, or the only one there is.
+async fn environment(cx: &Call, asked: Option<EnvId>) -> Result<EnvId> {
+    if let Credential::Key { env_id, .. } = &cx.caller.credential {
+        return match asked {
+            Some(asked) if asked != *env_id => Err(Error::EnvironmentMismatch),
+            _ => Ok(env_id.clone()),
+        };
+    }
+    let own = environments::versions_in(cx.app.pool(), cx.org_id()).await?;
+    let own: Vec<EnvId> = own.into_iter().map(|(env_id, _)| env_id).collect();
+    match (asked, own.as_slice()) {
+        (Some(asked), own) if own.contains(&asked) => Ok(asked),
+        (Some(_), _) => Err(Error::EnvironmentNotFound),
+        (None, [only]) => Ok(only.clone()),
+        (None, _) => Err(Error::invalid("env_id", "required", "`env_id` says which environment is meant")),
+    }
+}
+
+/// Without the members that were not given.
+fn present(mut arguments: Value) -> Value {
+    if let Some(members) = arguments.as_object_mut() {
+        members.retain(|_, value| !value.is_null());
+    }
+    arguments
+}

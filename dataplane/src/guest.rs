@@ -1,0 +1,42 @@
+//! Who calls a tool: whose credential it is, the agent that is declared, the door and the address.
+
+use std::net::IpAddr;
+use std::time::Duration;
+
+use contract::policy::abac::Origin;
+use contract::wire::Who;
+use contract::{QueryId, RequestId};
+use tokio_util::sync::CancellationToken;
+
+use crate::{Ask, Bounds, Declared, Names, Pipeline};
+
+/// Somebody whose credential was checked for this request.
+#[derive(Debug, Clone)]
+pub struct Guest {
+    pub who: Who,
+    pub peer: Option<IpAddr>,
+    pub agent: Declared,
+    pub origin: Origin,
+    pub request_id: RequestId,
+}
+
+impl Guest {
+    /// One statement of this guest.
+    pub fn ask(&self, pipeline: &Pipeline, sql: String, timeout_ms: Option<u64>) -> Ask {
+        Ask {
+            query_id: QueryId::fresh(pipeline.clock.now(), &pipeline.entropy),
+            request_id: self.request_id.clone(),
+            sql,
+            params: Vec::new(),
+            who: self.who.clone(),
+            peer: self.peer,
+            origin: self.origin,
+            agent: self.agent.clone(),
+            timeout: timeout_ms.map(Duration::from_millis),
+            cancel: CancellationToken::new(),
+            transaction: None,
+            names: Names::default(),
+            bounds: Bounds::default(),
+        }
+    }
+}

@@ -1,0 +1,185 @@
+//! The live memories as search needs them: a vector each, and for each word who has it.
+//!
+//! Made from the table, never the truth. A memory that ends leaves an empty place; when most places
+//! are empty the index is packed.
+
+use std::collections::HashMap;
+
+use contract::Timestamp;
+use serde_json::{Map, Value};
+
+use super::Memory;
+use super::embedding::{Vector, likeness};
+use super::words::terms;
+
+/// BM25, as everybody sets it.
+const K1: f64 = 1.2;
+const B: f64 = 0.75;
+/// Empty places that are borne before it is packed.
+const EMPTY_MIN: usize = 1_024;
+/// From here on two texts say nearly the same.
+const TWIN: f32 = 0.95;
+
+/// What is known of one memory without reading it.
+#[derive(Debug, Clone)]
+pub struct Entry {
+    pub memory_id: String,
+    pub agent_id: String,
+    pub namespace: String,
+    pub memory_type: String,
+    pub memory_key: Option<String>,
+    pub branch_id: Option<String>,
+    pub metadata: Map<String, Value>,
+    pub importance: f64,
+    pub created_at: Timestamp,
+    pub expires_at: Option<Timestamp>,
+    vector: Vector,
+    /// Its terms, each once with how often it occurs.
+    terms: Vec<(String, u32)>,
+    /// Of all its terms.
+    length: u32,
+}
+
+#[derive(Debug, Default)]
+pub struct Index {
+    entries: Vec<Option<Entry>>,
+    places: HashMap<String, usize>,
+    /// For each term the places that have it.
+    postings: HashMap<String, Vec<usize>>,
+    total_length: u64,
+}
+
+impl Index {
+    pub fn len(&self) -> usize {
+        self.places.len()
+    }
+
+    pub fn add(&mut self, memory: &Memory, vector: Vector) {
+        self.put(entry(memory, vector));
+    }
+
+    fn put(&mut self, entry: Entry) {
+        let place = self.entries.len();
+        for (term, _) in &entry.terms {
+            self.postings.entry(term.clone()).or_default().push(place);
+        }
+        self.total_length += u64::from(entry.length);
+        self.places.insert(entry.memory_id.clone(), place);
+        self.entries.push(Some(entry));
+    }
+
+    pub fn remove(&mut self, memory_id: &str) {
+        let Some(place) = self.places.remove(memory_id) else { return };
+        let Some(entry) = self.entries.get_mut(place).and_then(Option::take) else { return };
+        self.total_length -= u64::from(entry.length);
+        for (term, _) in &entry.terms {
+            if let Some(places) = self.postings.get_mut(term) {
+                places.retain(|known| *known != place);
+                if places.is_empty() {
+                    self.postings.remove(term);
+                }
+            }
+        }
+        if self.entries.len() > EMPTY_MIN && self.entries.len() > 2 * self.places.len() {
+            self.pack();
+        }
+    }
+
+    fn pack(&mut self) {
+        let kept = std::mem::take(self);
+        kept.entries.into_iter().flatten().for_each(|entry| self.put(entry));
+    }
+
+    /// The entries that pass, with their places.
+    pub fn passing(&self, passes: impl Fn(&Entry) -> bool) -> Vec<(usize, &Entry)> {
+        let live = self.entries.iter().enumerate().filter_map(|(place, entry)| Some((place, entry.as_ref()?)));
+        live.filter(|(_, entry)| passes(entry)).collect()
+    }
+
+    /// How well each place has the terms of a query, by BM25; places that have none are left out.
+    #[expect(clippy::cast_precision_loss, reason = "counts of memories are far below 2^53")]
+    pub fn by_words(&self, query: &[String]) -> HashMap<usize, f64> {
+        let count = self.places.len() as f64;
+        let average = (self.total_length as f64 / count.max(1.0)).max(1.0);
+        let mut found = HashMap::new();
+        for term in query {
+            let Some(places) = self.postings.get(term) else { continue };
+            let have = places.len() as f64;
+            let rarity = (1.0 + (count - have + 0.5) / (have + 0.5)).ln();
+            for place in places {
+                let Some(entry) = self.entries.get(*place).and_then(Option::as_ref) else { continue };
+                let often = f64::from(entry.often(term));
+                let length = f64::from(entry.length) / average;
+                let worth = often * (K1 + 1.0) / (often + K1 * (1.0 - B + B * length));
+                *found.entry(*place).or_insert(0.0) += rarity * worth;
+            }
+        }
+        found
+    }
+
+    /// A memory of the same agent, namespace and branch that says nearly the same.
+    pub fn twin(&self, memory: &Memory, vector: &Vector, now: Timestamp) -> Option<String> {
+        let same = |entry: &Entry| {
+            entry.agent_id == memory.agent_id
+                && entry.namespace == memory.namespace
+                && entry.branch_id == memory.branch_id
+                && entry.memory_id != memory.supersedes.clone().unwrap_or_default()
+                && entry.is_live(now)
+        };
+        let near = self.passing(same).into_iter().map(|(_, entry)| (entry.likeness(vector), entry));
+        let nearest = near.filter(|(likeness, _)| *likeness >= TWIN).max_by(|one, other| one.0.total_cmp(&other.0));
+        nearest.map(|(_, entry)| entry.memory_id.clone())
+    }
+}
+
+impl Entry {
+    pub fn likeness(&self, vector: &Vector) -> f32 {
+        likeness(&self.vector, vector)
+    }
+
+    pub fn is_live(&self, now: Timestamp) -> bool {
+        self.expires_at.is_none_or(|expires_at| now < expires_at)
+    }
+
+    /// The share of these terms that it has.
+    #[expect(clippy::cast_precision_loss, reason = "a query has few terms")]
+    pub fn share(&self, terms: &[String]) -> f64 {
+        if terms.is_empty() {
+            return 0.0;
+        }
+        terms.iter().filter(|term| self.often(term) > 0).count() as f64 / terms.len() as f64
+    }
+
+    fn often(&self, term: &str) -> u32 {
+        let found = self.terms.binary_search_by(|(known, _)| known.as_str().cmp(term)).ok();
+        found.and_then(|at| self.terms.get(at)).map_or(0, |(_, often)| *often)
+    }
+}
+
+fn entry(memory: &Memory, vector: Vector) -> Entry {
+    let mut all: Vec<String> = terms(&memory.content).collect();
+    all.sort_unstable();
+    let length = u32::try_from(all.len()).unwrap_or(u32::MAX);
+    let mut counted: Vec<(String, u32)> = Vec::new();
+    for term in all {
+        match counted.last_mut() {
+            Some((known, often)) if *known == term => *often += 1,
+            _ => counted.push((term, 1)),
+        }
+    }
+    Entry {
+        memory_id: memory.memory_id.clone(),
+        agent_id: memory.agent_id.clone(),
+        namespace: memory.namespace.clone(),
+        memory_type: memory.memory_type.clone(),
+        memory_key: memory.memory_key.clone(),
+        branch_id: memory.branch_id.clone(),
+        metadata: memory.metadata.clone(),
+        importance: memory.importance,
+        created_at: memory.created_at,
+        expires_at: memory.expires_at,
+        vector,
+        terms: counted,
+        length,
+    }
+}

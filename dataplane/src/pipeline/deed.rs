@@ -1,0 +1,123 @@
+//! What a room does for a caller (remembers, recalls, judges): no statement, but the same gates.
+//!
+//! It enters by the semaphore, is checked against the policies under the name of its table, costs
+//! what a statement of its kind costs, and is metered and audited. The stages of a statement's text
+//! are not walked, because there is none; its entry says `CALL` and the name of the tool.
+
+use std::future::Future;
+use std::sync::Arc;
+use std::time::Instant;
+
+use contract::policy::abac::Operation;
+use contract::{Caller, Governance, QueryId};
+
+use super::audit::{self, Closing};
+use super::policy::{self, Agent};
+use super::quota::{self, Reservation};
+use super::tables::About;
+use super::{Pipeline, Query, Result, capability, cost, semaphore, threshold};
+use crate::trail::Stage;
+use crate::{Ask, Command, Error};
+
+/// What is to be done, on whose table.
+#[derive(Debug)]
+pub struct Deed {
+    /// Its text is what the log says of it: the name of the deed, never its content.
+    pub ask: Ask,
+    /// As policies name it; none for what touches no data.
+    pub table: Option<&'static str>,
+    pub operation: Operation,
+}
+
+/// The caller, as far as the work must know.
+#[derive(Debug)]
+pub struct Standing {
+    pub caller: Caller,
+    pub agent: Agent,
+    pub rules: Arc<Governance>,
+    pub engine: engine::Engine,
+    pub query_id: QueryId,
+    pub deadline: Instant,
+}
+
+impl Pipeline {
+    /// Does the work, if the caller may have it done. The work says how many records it concerned.
+    pub async fn act<T, F>(self: &Arc<Self>, deed: Deed, work: impl FnOnce(Standing) -> F) -> Result<T>
+    where
+        F: Future<Output = Result<(T, u64)>>,
+    {
+        let Deed { ask, table, operation } = deed;
+        let about = about(table, operation);
+        let closing = Closing::open(self, threshold::cross(self, ask).await?);
+        let began = Instant::now();
+        let done = Box::pin(self.acted(&closing, &about, work)).await;
+        match done {
+            Ok((value, rows, reservation)) => {
+                closing.done(reservation, rows, began.elapsed());
+                Ok(value)
+            }
+            Err(error) => Err(closing.refused(error)),
+        }
+    }
+
+    async fn acted<T, F>(
+        &self,
+        closing: &Closing,
+        about: &About,
+        work: impl FnOnce(Standing) -> F,
+    ) -> Result<(T, u64, Reservation)>
+    where
+        F: Future<Output = Result<(T, u64)>>,
+    {
+        let (query, t) = (closing.query(), closing.trail());
+        t.facts().redacted = Some(query.ask.sql.clone());
+        t.facts().operation = Some(about.operation);
+        t.facts().tables.clone_from(&about.tables);
+        let slot = t.at(Stage::Semaphore, semaphore::enter(self, query)).await?;
+        let rules = self.rules()?;
+        let (caller, agent, confinement) =
+            t.now(Stage::PolicyCheck, || policy::check_deed(self, query, &rules, about, t))?;
+        let estimate = t.now(Stage::CostEstimate, || cost::of(about.operation));
+        t.facts().estimate = estimate;
+        t.facts().base = estimate;
+        capability::spend(query, confinement.as_ref(), &mut about.clone(), self.clock.now(), t)?;
+        let reservation = t.at(Stage::QuotaCheck, quota::reserve(&query.books.purse, &rules, estimate)).await?;
+        audit::started(self, query, t)?;
+        let engine = self.engine()?;
+        let query_id = query.ask.query_id.clone();
+        let standing = Standing { caller, agent, rules, engine, query_id, deadline: query.deadline };
+        let (value, rows) = t.at(Stage::Execute, in_time(self, query, work(standing))).await?;
+        drop(slot);
+        Ok((value, rows, reservation))
+    }
+}
+
+/// Until its end, the deadline, or the caller's cancel.
+async fn in_time<T>(pipeline: &Pipeline, query: &Query, work: impl Future<Output = Result<T>>) -> Result<T> {
+    tokio::select! {
+        done = tokio::time::timeout_at(query.deadline.into(), work) => match done {
+            Ok(done) => done.map_err(|error| match error {
+                Error::Engine(fault) => query.fault(fault),
+                other => other,
+            }),
+            Err(_) => Err(Error::Timeout(query.timeout)),
+        },
+        () = query.ask.cancel.cancelled() => Err(Error::Cancelled),
+        () = pipeline.closed.cancelled() => Err(Error::ShuttingDown),
+    }
+}
+
+fn about(table: Option<&'static str>, operation: Operation) -> About {
+    let tables: Vec<_> = table.map(str::to_owned).into_iter().collect();
+    let writes = operation != Operation::Select;
+    let written = if writes { tables.iter().map(|table| (table.clone(), operation)).collect() } else { Vec::new() };
+    About {
+        command: Command::Other("CALL"),
+        operation,
+        writes,
+        holds_vector_call: false,
+        tables,
+        written,
+        rows_max: None,
+    }
+}

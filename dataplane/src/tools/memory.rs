@@ -1,0 +1,230 @@
+//! `store_memory`, `search_memory`, `load_memory_exact`, `list_memories`, `delete_memory`.
+
+use contract::Timestamp;
+use contract::policy::abac::Operation;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+use super::{Call, Telling, written};
+use crate::Error;
+use crate::limits::invalid;
+use crate::memory::{self, Fresh, Hit, Listing, Memory, NewMemory, Recall, Search, Stored};
+use crate::pipeline::Deed;
+
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct StoredMemory {
+    memory_id: String,
+    agent_id: String,
+    created_at: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    memory_key: Option<String>,
+    version: i64,
+    /// False for a new version of a key, and for what was there already.
+    created: bool,
+    /// The same was there already.
+    deduplicated: bool,
+    /// Another memory that says nearly the same.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    similar_memory_id: Option<String>,
+    /// `ready`: the next search finds it.
+    embedding_status: String,
+}
+
+impl Telling for StoredMemory {}
+
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct Found {
+    results: Vec<FoundMemory>,
+}
+
+impl Telling for Found {
+    fn text(&self) -> Result<String, Error> {
+        written(&self.results)
+    }
+}
+
+#[derive(Debug, Serialize, JsonSchema)]
+struct FoundMemory {
+    #[serde(flatten)]
+    memory: Shown,
+    /// How well it fits, 0 to 1.
+    score: f64,
+    /// The cosine behind it.
+    similarity_score: f64,
+    score_parts: Parts,
+}
+
+#[derive(Debug, Serialize, JsonSchema)]
+struct Parts {
+    semantic: f64,
+    lexical: f64,
+    recency: f64,
+    importance: f64,
+}
+
+/// A memory as it is shown.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct Shown {
+    memory_id: String,
+    memory_key: Option<String>,
+    agent_id: String,
+    session_id: Option<String>,
+    namespace: String,
+    memory_type: String,
+    content: String,
+    value: Option<Value>,
+    metadata: Map<String, Value>,
+    importance: f64,
+    branch_id: Option<String>,
+    version: i64,
+    supersedes: Option<String>,
+    created_at: String,
+    /// When another version took its place; null for the live one.
+    valid_to: Option<String>,
+    expires_at: Option<String>,
+}
+
+impl Telling for Shown {}
+
+impl From<Memory> for Shown {
+    fn from(memory: Memory) -> Self {
+        Self {
+            memory_id: memory.memory_id,
+            memory_key: memory.memory_key,
+            agent_id: memory.agent_id,
+            session_id: memory.session_id,
+            namespace: memory.namespace,
+            memory_type: memory.memory_type,
+            content: memory.content,
+            value: memory.value,
+            metadata: memory.metadata,
+            importance: memory.importance,
+            branch_id: memory.branch_id,
+            version: memory.version,
+            supersedes: memory.supersedes,
+            created_at: moment(memory.created_at),
+            valid_to: memory.valid_to.map(moment),
+            expires_at: memory.expires_at.map(moment),
+        }
+    }
+}
+
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct Page {
+    memories: Vec<Shown>,
+    /// For the next page; null after the last.
+    cursor: Option<String>,
+    has_more: bool,
+}
+
+impl Telling for Page {}
+
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Deletion {
+    memory_id: String,
+    /// `retire`: it ends, and is kept for thirty days; `forget`: it is removed with its versions.
+    #[serde(default = "retire")]
+    mode: String,
+}
+
+fn moment(at: Timestamp) -> String {
+    at.to_rfc3339_opts(chrono::SecondsFormat::Micros, true)
+}
+
+fn retire() -> String {
+    "retire".to_owned()
+}
+
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct Deleted {
+    deleted: bool,
+    memory_id: String,
+}
+
+impl Telling for Deleted {}
+
+fn deed(call: &Call, name: &str, operation: Operation) -> Result<Deed, Error> {
+    Ok(Deed { ask: call.ask(format!("CALL {name}"), None)?, table: Some(memory::TABLE), operation })
+}
+
+fn fresh(call: &Call) -> Fresh {
+    let now = call.pipeline.clock.now();
+    Fresh { memory_id: contract::ids::fresh(now, &call.pipeline.entropy), now }
+}
+
+pub async fn store(call: Call, new: NewMemory) -> Result<StoredMemory, Error> {
+    let (deed, fresh) = (deed(&call, "store_memory", Operation::Insert)?, fresh(&call));
+    let stored = |standing| async { Ok((call.memories.store(standing, new, fresh).await?, 1)) };
+    let Stored { memory_id, agent_id, created_at, memory_key, version, created, deduplicated, similar_memory_id } =
+        call.pipeline.act(deed, stored).await?;
+    Ok(StoredMemory {
+        memory_id,
+        agent_id,
+        created_at: moment(created_at),
+        memory_key,
+        version,
+        created,
+        deduplicated,
+        similar_memory_id,
+        embedding_status: "ready".to_owned(),
+    })
+}
+
+pub async fn search(call: Call, search: Search) -> Result<Found, Error> {
+    let (deed, now) = (deed(&call, "search_memory", Operation::Select)?, call.pipeline.clock.now());
+    let found = |standing| async {
+        let hits = call.memories.search(standing, search, now).await?;
+        let count = count(&hits);
+        Ok((hits, count))
+    };
+    let hits = call.pipeline.act(deed, found).await?;
+    let shown = |Hit { memory, fit }: Hit| FoundMemory {
+        memory: memory.into(),
+        score: fit.score,
+        similarity_score: fit.similarity,
+        score_parts: Parts {
+            semantic: fit.semantic,
+            lexical: fit.lexical,
+            recency: fit.recency,
+            importance: fit.importance,
+        },
+    };
+    Ok(Found { results: hits.into_iter().map(shown).collect() })
+}
+
+pub async fn load_exact(call: Call, recall: Recall) -> Result<Shown, Error> {
+    let (deed, now) = (deed(&call, "load_memory_exact", Operation::Select)?, call.pipeline.clock.now());
+    let loaded = |standing| async { Ok((call.memories.recall(standing, recall, now).await?, 1)) };
+    Ok(call.pipeline.act(deed, loaded).await?.into())
+}
+
+pub async fn list(call: Call, listing: Listing) -> Result<Page, Error> {
+    let (deed, now) = (deed(&call, "list_memories", Operation::Select)?, call.pipeline.clock.now());
+    let listed = |standing| async {
+        let (memories, more) = call.memories.list(standing, listing, now).await?;
+        let count = count(&memories);
+        Ok(((memories, more), count))
+    };
+    let (memories, has_more) = call.pipeline.act(deed, listed).await?;
+    let cursor = memories.last().filter(|_| has_more).map(memory::cursor);
+    Ok(Page { memories: memories.into_iter().map(Shown::from).collect(), cursor, has_more })
+}
+
+pub async fn delete(call: Call, deletion: Deletion) -> Result<Deleted, Error> {
+    let forget = match deletion.mode.as_str() {
+        "retire" => false,
+        "forget" => true,
+        _ => return Err(invalid("mode", "mode is retire or forget")),
+    };
+    let (deed, now) = (deed(&call, "delete_memory", Operation::Delete)?, call.pipeline.clock.now());
+    let memory_id = deletion.memory_id;
+    let gone = |standing| async { Ok((call.memories.delete(standing, &memory_id, forget, now).await?, 1)) };
+    call.pipeline.act(deed, gone).await?;
+    Ok(Deleted { deleted: true, memory_id })
+}
+
+fn count<T>(found: &[T]) -> u64 {
+    u64::try_from(found.len()).unwrap_or(u64::MAX)
+}

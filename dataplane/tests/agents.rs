@@ -1,0 +1,342 @@
+//! The door for agents and programs (5440): credentials, the protocol of tools, the raw Arrow route.
+
+use std::time::Instant;
+
+use arrow::ipc::reader::StreamReader;
+use axum::Router;
+use axum::body::Body;
+use axum::http::{HeaderMap, HeaderName, Request, Response};
+use contract::policy::MaskFunction;
+use dataplane::doors::agents::{Door, routes};
+use dataplane::doors::probes::Vitals;
+use dataplane::governance::Source;
+use dataplane::memory::Memories;
+use dataplane::testing::{analyst_key, demo_key, filtering, masking};
+use dataplane::thoughts::Thoughts;
+use dataplane::{Ending, Sessions};
+use http_body_util::BodyExt;
+use serde_json::{Value, json};
+use tokio::sync::watch;
+use tokio_util::sync::CancellationToken;
+use tower::ServiceExt;
+
+use crate::world::{World, world};
+
+pub fn door(world: &World) -> Router {
+    let pipeline = world.pipeline.clone();
+    let sessions = Sessions::new(pipeline.snapshots.clone(), pipeline.clock.clone(), &pipeline.entropy);
+    let vitals = Vitals {
+        began: Instant::now(),
+        engine: pipeline.engine.clone(),
+        house: world.house.subscribe(),
+        source: watch::channel(Source::Connected).1,
+        leaving: CancellationToken::new(),
+    };
+    routes(Door {
+        pipeline,
+        sessions,
+        memories: Memories::default(),
+        thoughts: Thoughts::default(),
+        ending: Ending::default(),
+        vitals,
+        local: true,
+    })
+}
+
+/// POSTs as `key`, as a client does that sends nothing but what it must.
+async fn post(door: &Router, path: &str, key: &str, headers: &[(&str, &str)], body: &Value) -> Response<Body> {
+    let mut request = Request::post(path).body(Body::from(body.to_string())).unwrap();
+    let mut put = |name: &str, value: &str| {
+        request.headers_mut().insert(HeaderName::try_from(name).unwrap(), value.parse().unwrap());
+    };
+    put("host", "localhost");
+    put("content-type", "application/json");
+    if !key.is_empty() {
+        put("authorization", &format!("ApiKey {key}"));
+    }
+    for (name, value) in headers {
+        put(name, value);
+    }
+    door.clone().oneshot(request).await.unwrap()
+}
+
+async fn whole(response: Response<Body>) -> (Vec<u8>, HeaderMap) {
+    let collected = response.into_body().collect().await.unwrap();
+    let trailers = collected.trailers().cloned().unwrap_or_default();
+    (collected.to_bytes().to_vec(), trailers)
+}
+
+async fn as_json(response: Response<Body>) -> Value {
+    let (body, _) = whole(response).await;
+    serde_json::from_slice(&body).unwrap_or_else(|error| panic!("{error}: {}", String::from_utf8_lossy(&body)))
+}
+
+async fn rpc(door: &Router, key: &str, method: &str, params: Value) -> Value {
+    let message = json!({"jsonrpc": "2.0", "id": 7, "method": method, "params": params});
+    let answer = as_json(post(door, "/mcp", key, &[("accept", "*/*")], &message).await).await;
+    assert_eq!(answer["id"], 7, "{answer}");
+    answer
+}
+
+/// Calls a tool; its result, and whether it is an error.
+pub async fn tool(door: &Router, key: &str, name: &str, arguments: Value) -> (Value, bool) {
+    let answer = rpc(door, key, "tools/call", json!({"name": name, "arguments": arguments})).await;
+    let result = &answer["result"];
+    (result["structuredContent"].clone(), result["isError"].as_bool().unwrap_or_else(|| panic!("{answer}")))
+}
+
+#[tokio::test]
+async fn each_revision_of_the_protocol_is_agreed_on() {
+    let world = world().await;
+    let door = door(&world);
+    for version in ["2025-06-18", "2025-11-25"] {
+        let params =
+            json!({"protocolVersion": version, "capabilities": {}, "clientInfo": {"name": "t", "version": "1"}});
+        let answer = rpc(&door, demo_key(), "initialize", params).await;
+        assert_eq!(answer["result"]["protocolVersion"], version, "{answer}");
+        assert_eq!(answer["result"]["serverInfo"]["name"], "sluice");
+    }
+    let version = "2026-07-28";
+    let meta = json!({"io.modelcontextprotocol/protocolVersion": version,
+        "io.modelcontextprotocol/clientCapabilities": {}, "io.modelcontextprotocol/clientInfo": {"name": "t", "version": "1"}});
+    let message = json!({"jsonrpc": "2.0", "id": 1, "method": "server/discover", "params": {"_meta": meta}});
+    let headers = [("mcp-protocol-version", version), ("mcp-method", "server/discover")];
+    let answer = as_json(post(&door, "/mcp", demo_key(), &headers, &message).await).await;
+    let versions = &answer["result"]["supportedVersions"];
+    assert_eq!(*versions, json!(["2025-06-18", "2025-11-25", "2026-07-28"]), "{answer}");
+    world.stop().await;
+}
+
+#[tokio::test]
+async fn the_list_of_tools_is_the_table_of_tools() {
+    let world = world().await;
+    let answer = rpc(&door(&world), demo_key(), "tools/list", json!({})).await;
+    let tools = answer["result"]["tools"].as_array().unwrap();
+    let named: Vec<_> = tools.iter().map(|tool| tool["name"].as_str().unwrap()).collect();
+    let table: Vec<_> = dataplane::tools::all().iter().map(|row| row.tool.name.to_string()).collect();
+    assert_eq!(named, table);
+    let run_sql = &tools[0];
+    assert_eq!(run_sql["annotations"]["destructiveHint"], true);
+    assert_eq!(run_sql["inputSchema"]["required"], json!(["sql"]));
+    assert_eq!(run_sql["outputSchema"]["properties"]["truncated"]["type"], "boolean");
+    world.stop().await;
+}
+
+#[tokio::test]
+async fn rows_are_objects_governed_and_written_down_like_any_query() {
+    let world = world().await;
+    world.change(|rules| rules.policies = vec![masking("customer", "ssn", MaskFunction::Full)]);
+    let door = door(&world);
+    let arguments = json!({"sql": "select id, ssn, balance, ssn from customer where id = $1", "params": [2]});
+    let (result, is_error) = tool(&door, analyst_key(), "run_sql", arguments).await;
+    assert!(!is_error, "{result}");
+    assert_eq!(result["rows"].to_string(), r#"[{"id":2,"ssn":"***","balance":20.25,"ssn_2":"***"}]"#);
+    assert_eq!((&result["columns_masked"], &result["row_count"]), (&json!(["ssn"]), &json!(1)));
+    let (started, finished) = world.last();
+    assert_eq!(started.origin.as_str(), "mcp");
+    assert_eq!((finished.rows_returned, finished.micro_credits), (1, 1_000_000));
+    world.stop().await;
+}
+
+#[tokio::test]
+async fn what_is_more_than_was_asked_for_is_cut_and_says_so() {
+    let world = world().await;
+    let door = door(&world);
+    for (rows, truncated) in [(3, false), (2, true)] {
+        let arguments = json!({"sql": "select id from customer order by id", "max_rows": rows});
+        let (result, _) = tool(&door, demo_key(), "run_sql", arguments).await;
+        assert_eq!((&result["row_count"], &result["truncated"]), (&json!(rows), &json!(truncated)));
+    }
+    let (_, finished) = world.last();
+    assert_eq!((finished.outcome.as_str(), finished.rows_returned), ("completed", 2));
+    world.stop().await;
+}
+
+#[tokio::test]
+async fn errors_of_tools_are_results_with_codes() {
+    let world = world().await;
+    let door = door(&world);
+    let cases = [
+        ("run_sql", json!({"sql": "selec"}), "SVC_ERR_400_BAD_SQL"),
+        ("run_sql", json!({"sql": "select * from nowhere"}), "SVC_ERR_404_TABLE_NOT_FOUND"),
+        ("run_sql", json!({"sql": "select 1", "max_rows": 0}), "SVC_ERR_400_INVALID_PARAMS"),
+        ("run_sql", json!({"sql": "select 1", "timeout_ms": 300_001}), "SVC_ERR_400_INVALID_PARAMS"),
+        ("run_sql", json!({"sql": 1}), "SVC_ERR_400_INVALID_PARAMS"),
+        ("run_sql", json!({}), "SVC_ERR_400_INVALID_PARAMS"),
+        ("run_sql_readonly", json!({"sql": "delete from customer"}), "SVC_ERR_403_SCOPE_VIOLATION"),
+        (
+            "run_sql_readonly",
+            json!({"sql": "with a as (select 1) insert into customer (id) select 9"}),
+            "SVC_ERR_403_SCOPE_VIOLATION",
+        ),
+        ("run_sql_arrow", json!({"sql": "drop table customer"}), "SVC_ERR_403_SCOPE_VIOLATION"),
+        ("describe_table", json!({"table_name": "nowhere"}), "SVC_ERR_404_TABLE_NOT_FOUND"),
+        ("describe_table", json!({"table_name": "customer", "sample_rows": 6}), "SVC_ERR_400_INVALID_PARAMS"),
+        ("enforce_abac_policy", json!({"context": {"time_of_day": "noon"}}), "SVC_ERR_400_INVALID_PARAMS"),
+    ];
+    for (name, arguments, code) in cases {
+        let (result, is_error) = tool(&door, demo_key(), name, arguments.clone()).await;
+        assert!(is_error, "{name} {arguments}");
+        assert_eq!(result["error"]["code"], code, "{name} {arguments}: {result}");
+    }
+    assert_eq!(world.count("select count(*) from raw.main.customer").await, 3);
+    world.stop().await;
+}
+
+#[tokio::test]
+async fn a_key_without_the_scope_is_refused_and_the_refusal_is_written_down() {
+    let world = world().await;
+    let scopes = |texts: &[&str]| contract::Scopes::try_from(texts.iter().map(|s| (*s).to_owned()).collect::<Vec<_>>());
+    world.change(|rules| rules.keys.iter_mut().for_each(|key| key.scopes = scopes(&["schema:read"]).unwrap()));
+    let door = door(&world);
+    for row in dataplane::tools::all() {
+        let mut arguments = json!({});
+        for name in row.tool.input_schema.get("required").and_then(Value::as_array).into_iter().flatten() {
+            arguments[name.as_str().unwrap()] = json!("select 1");
+        }
+        let (result, is_error) = tool(&door, demo_key(), &row.tool.name, arguments).await;
+        assert!(is_error, "{}: {result}", row.tool.name);
+        assert_eq!(result["error"]["code"], "SVC_ERR_403_SCOPE_VIOLATION", "{}", row.tool.name);
+        assert_eq!(world.last().1.outcome.as_str(), "refused");
+    }
+    world.stop().await;
+}
+
+#[tokio::test]
+async fn tables_are_listed_and_described_as_the_caller_sees_them() {
+    let world = world().await;
+    world.run("create table hidden (id integer)").await.unwrap();
+    world.change(|rules| {
+        rules.policies =
+            vec![masking("customer", "ssn", MaskFunction::Full), filtering("customer", "region = {region}")];
+    });
+    let door = door(&world);
+    let (listed, _) = tool(&door, demo_key(), "list_tables", json!({"like": "CUST%", "include_columns": true})).await;
+    let table = &listed["tables"][0];
+    assert_eq!((&table["table_name"], &table["row_estimate"]), (&json!("customer"), &json!(3)), "{listed}");
+    assert_eq!((listed["tables"].as_array().unwrap().len(), table["columns"].as_array().unwrap().len()), (1, 5));
+    let arguments = json!({"table_name": "customer", "sample_rows": 5});
+    let (described, _) = tool(&door, analyst_key(), "describe_table", arguments).await;
+    assert_eq!(described["row_estimate"], Value::Null, "rows are hidden: {described}");
+    assert_eq!(described["sample"].as_array().unwrap().len(), 2);
+    let masked = described["columns"].as_array().unwrap().iter().filter(|column| column["masked"] == true);
+    assert_eq!(masked.map(|column| column["column_name"].clone()).collect::<Vec<_>>(), ["ssn"]);
+    world.stop().await;
+}
+
+#[tokio::test]
+async fn policies_are_told_without_running_anything() {
+    let world = world().await;
+    world.change(|rules| rules.policies = vec![masking("customer", "ssn", MaskFunction::Full)]);
+    let door = door(&world);
+    let question = json!({"query": "delete from customer", "context": {"user_role": "owner"}});
+    let (refused, is_error) = tool(&door, analyst_key(), "enforce_abac_policy", question).await;
+    assert!(is_error && refused["error"]["code"] == "FORBIDDEN", "{refused}");
+    let question = json!({"query": "delete from customer", "context": {"user_role": "analyst"}});
+    let (judged, _) = tool(&door, demo_key(), "enforce_abac_policy", question).await;
+    assert_eq!((&judged["decision"], &judged["masked_columns"]), (&json!("allow"), &json!(["main.customer.ssn"])));
+    let (started, finished) = world.last();
+    assert_eq!((started.sql.as_str(), finished.outcome.as_str()), ("CALL enforce_abac_policy", "completed"));
+    assert_eq!(world.count("select count(*) from raw.main.customer").await, 3);
+    world.stop().await;
+}
+
+#[tokio::test]
+async fn nobody_comes_in_without_a_key_and_no_page_under_another_name() {
+    let world = world().await;
+    let door = door(&world);
+    let list = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/list"});
+    for path in ["/mcp", "/v1/query/arrow"] {
+        for (key, code) in [("", "SVC_ERR_401_MISSING_AUTH"), ("svc_test_x", "SVC_ERR_401_INVALID_KEY")] {
+            let response = post(&door, path, key, &[], &list).await;
+            assert_eq!((response.status().as_u16(), response.headers().contains_key("www-authenticate")), (401, true));
+            assert!(response.headers().contains_key("x-request-id"));
+            assert!(as_json(response).await.to_string().contains(code), "{path}");
+        }
+    }
+    for (name, value, status) in [
+        ("origin", "https://evil.example", 403),
+        ("origin", "http://localhost:3000", 200),
+        ("accept", "text/html", 406),
+        ("content-type", "text/plain", 415),
+    ] {
+        assert_eq!(post(&door, "/mcp", demo_key(), &[(name, value)], &list).await.status(), status, "{name}: {value}");
+    }
+    let elsewhere = Request::post("/mcp").header("host", "evil.example").header("content-type", "application/json");
+    let elsewhere = elsewhere.header("apikey", demo_key()).body(Body::from(list.to_string())).unwrap();
+    assert_eq!(door.clone().oneshot(elsewhere).await.unwrap().status(), 403);
+    world.stop().await;
+}
+
+#[tokio::test]
+async fn what_is_not_one_message_is_answered_in_json_rpc() {
+    let world = world().await;
+    let door = door(&world);
+    for (body, code) in [(json!([]), -32_600), (json!("x"), -32_600)] {
+        let answer = as_json(post(&door, "/mcp", demo_key(), &[], &body).await).await;
+        assert_eq!(answer["error"]["code"], code, "{answer}");
+    }
+    let unknown = rpc(&door, demo_key(), "tools/call", json!({"name": "no_such_tool", "arguments": {}})).await;
+    assert_eq!(unknown["error"]["code"], -32_602, "{unknown}");
+    for method in ["prompts/list", "resources/list", "resources/templates/list"] {
+        assert_eq!(rpc(&door, demo_key(), method, json!({})).await["error"]["code"], -32_601, "{method}");
+    }
+    world.stop().await;
+}
+
+#[tokio::test]
+async fn a_small_arrow_answer_has_exact_headers_and_a_large_one_trailers() {
+    let world = world().await;
+    let door = door(&world);
+    for (rows, in_headers) in [(3, true), (1_000_000, false)] {
+        let body = json!({"sql": format!("select range as n from range({rows})")});
+        let response = post(&door, "/v1/query/arrow", demo_key(), &[], &body).await;
+        assert_eq!(response.headers()["content-type"], "application/vnd.apache.arrow.stream");
+        assert_eq!(response.headers()["x-cache-hit"], "false");
+        let headers = response.headers().clone();
+        let (stream, trailers) = whole(response).await;
+        let told = if in_headers { headers } else { trailers };
+        assert_eq!(told["x-rows-affected"], rows.to_string());
+        assert!(told.contains_key("x-execution-time-ms"));
+        let batches = StreamReader::try_new(stream.as_slice(), None).unwrap().map(Result::unwrap);
+        assert_eq!(batches.map(|batch| batch.num_rows()).sum::<usize>(), rows);
+    }
+    assert_eq!(world.last().0.origin.as_str(), "arrow");
+    world.stop().await;
+}
+
+#[tokio::test]
+async fn errors_of_the_arrow_route_are_body_three() {
+    let world = world().await;
+    let door = door(&world);
+    let door = &door;
+    let refused =
+        |body: Value| async move { as_json(post(door, "/v1/query/arrow", demo_key(), &[], &body).await).await };
+    let cases = [
+        (json!({"sql": "selec"}), "SVC_ERR_400_BAD_SQL"),
+        (json!({"sql": "select 1", "timeout_ms": 0}), "SVC_ERR_400_INVALID_PARAMS"),
+        (json!({"sql": "select 1", "format": "arrow"}), "SVC_ERR_400_INVALID_PARAMS"),
+        (json!({"sql": "select cast('x' as integer)"}), "SVC_ERR_400_BAD_SQL"),
+    ];
+    for (body, code) in cases {
+        let error = refused(body.clone()).await;
+        assert_eq!(error["error"], code, "{body}");
+        assert_eq!(error.as_object().unwrap().keys().collect::<Vec<_>>(), ["error", "message"]);
+    }
+    world.change(|rules| rules.organization.tier = contract::Tier::Growth);
+    assert_eq!(refused(json!({"sql": "select 1"})).await["error"], "FORBIDDEN");
+    world.stop().await;
+}
+
+#[tokio::test]
+async fn the_doors_health_needs_no_key() {
+    let world = world().await;
+    let door = door(&world);
+    for path in ["/health", "/ready"] {
+        let request = Request::get(path).body(Body::empty()).unwrap();
+        assert_eq!(door.clone().oneshot(request).await.unwrap().status(), 200, "{path}");
+    }
+    let request = Request::get("/nothing").body(Body::empty()).unwrap();
+    assert_eq!(door.clone().oneshot(request).await.unwrap().status(), 404);
+    world.stop().await;
+}

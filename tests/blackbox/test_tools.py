@@ -1,0 +1,131 @@
+"""An MCP client lists and calls the tools, by the handshake of old and by the protocol without one.
+
+The client checks each structured result against the schema that the tool was listed with.
+"""
+
+import asyncio
+import base64
+import json
+import os
+import urllib.error
+import urllib.request
+import uuid
+
+import pytest
+from mcp import Client
+from mcp.client.streamable_http import create_mcp_http_client, streamable_http_client
+
+URL = os.environ.get("SLUICE_MCP_URL", "")
+
+
+def with_client(key, act, mode="auto", header="Authorization", scheme="ApiKey "):
+    async def connected():
+        async with create_mcp_http_client(headers={header: scheme + key}) as http:
+            async with Client(streamable_http_client(URL, http_client=http), mode=mode) as client:
+                return await act(client)
+
+    return asyncio.run(connected())
+
+
+def call(platform, name, credential=None, **arguments):
+    async def act(client):
+        return await client.call_tool(name, arguments)
+
+    return with_client(credential or platform.key, act)
+
+
+def done(platform, name, **arguments):
+    result = call(platform, name, **arguments)
+    assert not result.is_error, result.structured_content
+    return result.structured_content
+
+
+@pytest.mark.parametrize("mode", ["legacy", "auto"])
+@pytest.mark.parametrize("header, scheme", [
+    ("Authorization", "ApiKey "), ("Authorization", "Bearer "), ("ApiKey", ""), ("X-API-Key", "")])
+def test_every_tool_is_listed_with_its_schemas(platform, mode, header, scheme):
+    async def act(client):
+        return client.protocol_version, (await client.list_tools()).tools
+
+    version, tools = with_client(platform.key, act, mode, header, scheme)
+    assert version == ("2025-11-25" if mode == "legacy" else "2026-07-28")
+    assert {"run_sql", "run_sql_arrow", "list_tables", "store_memory", "log_reasoning_step"} <= {tool.name for tool in tools}
+    for tool in tools:
+        assert tool.description and tool.input_schema["type"] == "object" and tool.output_schema["type"] == "object"
+
+
+def test_rows_come_structured_and_as_text(platform):
+    result = call(platform, "run_sql", sql="select c_custkey, c_name, c_acctbal from customer where c_custkey = $1", params=[1])
+    rows = [{"c_custkey": 1, "c_name": "Customer#000000001", "c_acctbal": 711.56}]
+    assert result.structured_content["rows"] == rows
+    assert json.loads(result.content[0].text) == rows
+    entry = platform.audit_entry(result.structured_content["query_id"])
+    assert entry["tables_accessed"] == ["main.customer"] and entry["rows_returned"] == 1
+
+
+def test_an_arrow_result_is_a_stream_that_arrow_reads(platform):
+    result = done(platform, "run_sql_arrow", sql="select r_regionkey, r_name from region order by 1")
+    stream = base64.b64decode(result["data"])
+    assert (result["format"], result["rows"]) == ("arrow_ipc_base64", 5)
+    assert stream[:4] == b"\xff\xff\xff\xff" and b"r_name" in stream
+
+
+def test_masks_and_scopes_hold_for_tools(platform):
+    rules = [{"table": "customer", "column": "c_phone", "function": "full", "exempt_roles": ["owner"]}]
+    with platform.analyst({}) as key, platform.policies(("column_masking", rules)):
+        result = call(platform, "run_sql", credential=key, sql="select c_phone from customer limit 1")
+        assert result.structured_content["rows"] == [{"c_phone": "***"}]
+        described = call(platform, "describe_table", credential=key, table_name="customer").structured_content
+        assert [c["column_name"] for c in described["columns"] if c["masked"]] == ["c_phone"]
+        for name, arguments, code in [("run_sql", {"sql": "drop table customer"}, "SVC_ERR_403_SCOPE_VIOLATION"),
+                                      ("search_memory", {"query": "anything"}, "SVC_ERR_403_SCOPE_VIOLATION")]:
+            refused = call(platform, name, credential=key, **arguments)
+            assert refused.is_error and refused.structured_content["error"]["code"] == code
+
+
+def test_what_exists_is_listed_and_described(platform):
+    listed = done(platform, "list_tables", like="cust%", include_columns=True)
+    assert [(t["table_name"], len(t["columns"])) for t in listed["tables"]] == [("customer", 8)]
+    described = done(platform, "describe_table", table_name="region", sample_rows=2)
+    assert described["row_estimate"] == 5 and len(described["sample"]) == 2
+    judged = done(platform, "enforce_abac_policy", query="select * from customer")
+    assert judged["decision"] == "allow"
+
+
+def test_a_memory_is_stored_found_and_forgotten(platform):
+    namespace = str(uuid.uuid4())
+    stored = done(platform, "store_memory", content="the north region prefers invoices by mail", memory_key="north", namespace=namespace)
+    found = done(platform, "search_memory", query="how are invoices sent?", namespace=namespace)
+    assert [hit["memory_id"] for hit in found["results"]] == [stored["memory_id"]]
+    assert done(platform, "load_memory_exact", key="north", namespace=namespace)["content"].startswith("the north")
+    assert len(done(platform, "list_memories", namespace=namespace)["memories"]) == 1
+    assert done(platform, "delete_memory", memory_id=stored["memory_id"], mode="forget")["deleted"]
+    assert call(platform, "load_memory_exact", key="north", namespace=namespace).is_error
+
+
+def test_a_session_of_reasoning_is_a_chain(platform):
+    session = str(uuid.uuid4())
+    for step in ["looked at orders", "decided to refund"]:
+        done(platform, "log_reasoning_step", session_id=session, content=step, input={"n": 1.5})
+    told = done(platform, "replay_decision", session_id=session, verify_chain=True)
+    assert told["chain_valid"] and [step["content"] for step in told["steps"]] == ["looked at orders", "decided to refund"]
+    assert session in [listed["session_id"] for listed in done(platform, "get_session_history")["sessions"]]
+
+
+def posted(path, body, key):
+    headers = {"authorization": "Bearer " + key, "content-type": "application/json"}
+    return urllib.request.Request(URL.replace("/mcp", path), method="POST", data=json.dumps(body).encode(), headers=headers)
+
+
+def test_a_wrong_key_is_not_let_in(platform):
+    for path in ["/mcp", "/v1/query/arrow"]:
+        with pytest.raises(urllib.error.HTTPError) as raised:
+            urllib.request.urlopen(posted(path, {"sql": "select 1"}, platform.key[:-1] + "!"), timeout=60)
+        assert raised.value.code == 401 and b"SVC_ERR_401_INVALID_KEY" in raised.value.read()
+
+
+def test_the_raw_arrow_route_streams(platform):
+    request = posted("/v1/query/arrow", {"sql": "select * from nation order by 1"}, platform.key)
+    with urllib.request.urlopen(request, timeout=60) as reply:
+        assert reply.headers["x-rows-affected"] == "25" and reply.headers["x-cache-hit"] == "false"
+        assert b"n_name" in reply.read()

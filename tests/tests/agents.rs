@@ -1,0 +1,85 @@
+//! What agents leave here is one thing behind two surfaces, and a revoked key opens neither.
+
+use reqwest::Method;
+use serde_json::{Value, json};
+use tests::World;
+use tests::world::json_of;
+
+/// The tool server of the world's environment, where its connection info says it is.
+async fn url(world: &World) -> String {
+    let path = format!("/v1/organizations/{}/environments/{}/connection-info", world.org_id, world.env_id);
+    world.ok(Method::GET, &path, &world.owner, Value::Null).await["mcp"].as_str().unwrap().to_owned()
+}
+
+async fn post(url: &str, key: &str, name: &str, arguments: Value) -> reqwest::Response {
+    let message =
+        json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": name, "arguments": arguments}});
+    reqwest::Client::new().post(url).header("x-api-key", key).json(&message).send().await.unwrap()
+}
+
+async fn tool(url: &str, key: &str, name: &str, arguments: Value) -> Value {
+    let answer = json_of(post(url, key, name, arguments).await).await;
+    assert_eq!(answer["result"]["isError"], false, "{name}: {answer}");
+    answer["result"]["structuredContent"].clone()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_memory_is_the_same_over_rest_and_over_the_tools() {
+    let world = World::bare().await;
+    let (url, auth) = (url(&world).await, format!("ApiKey {}", world.key));
+    let memories = format!("/v1/organizations/{}/agent-memory", world.org_id);
+    let body = json!({"agent_id": "clerk", "content": "invoices go out on friday"});
+    let stored = world.call(Method::POST, &memories, &auth, body).await;
+    assert_eq!((stored.status, &stored.body["memory_type"]), (201, &json!("observation")), "{}", stored.body);
+    let found = tool(&url, &world.key, "search_memory", json!({"query": "when are invoices sent?"})).await;
+    assert_eq!(found["results"][0]["memory_id"], stored.body["id"]);
+    assert_eq!(found["results"][0]["agent_id"], "clerk");
+    tool(&url, &world.key, "store_memory", json!({"content": "the north region pays late"})).await;
+    let path = format!("{memories}/search?query=who%20pays%20late&top_k=1");
+    let found = world.ok(Method::GET, &path, &world.owner, Value::Null).await; // the organization's one environment
+    assert_eq!(found[0]["content"], "the north region pays late");
+    assert!(found[0]["score"].as_f64().unwrap() > 0.5);
+    let path = format!("{memories}/{}", stored.body["id"].as_str().unwrap());
+    assert_eq!(world.ok(Method::DELETE, &path, &auth, Value::Null).await["deleted"], true);
+    assert_eq!(world.call(Method::DELETE, &path, &auth, Value::Null).await.status, 404);
+    assert_eq!(world.ok(Method::GET, &memories, &auth, Value::Null).await.as_array().unwrap().len(), 1);
+    world.end().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_environment_is_the_keys_or_named_or_the_only_one() {
+    let world = World::bare().await;
+    let memories = format!("/v1/organizations/{}/agent-memory", world.org_id);
+    let (other, _) = world.environment("other").await;
+    let stored = json!({"agent_id": "clerk", "content": "kept in the other environment"});
+    let path = format!("{memories}?env_id={other}");
+    world.ok(Method::POST, &path, &world.owner, stored.clone()).await;
+    let unnamed = world.call(Method::POST, &memories, &world.owner, stored.clone()).await;
+    assert_eq!((unnamed.status, &unnamed.body["error"]["details"]["field"]), (400, &json!("env_id")));
+    let elsewhere = world.call(Method::POST, &path, &format!("ApiKey {}", world.key), stored).await;
+    assert_eq!(elsewhere.status, 403, "{}", elsewhere.body);
+    let unknown = world.call(Method::GET, &format!("{memories}?env_id=none"), &world.owner, Value::Null).await;
+    assert_eq!(unknown.status, 404);
+    let here = &world;
+    let listed = |path: String| async move { here.ok(Method::GET, &path, &here.owner, Value::Null).await };
+    assert_eq!(listed(path.clone()).await.as_array().unwrap().len(), 1);
+    assert_eq!(listed(format!("{memories}?env_id={}", world.env_id)).await, json!([]), "environments never meet");
+    world.end().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_revoked_key_is_refused_by_the_next_request_of_an_agent() {
+    let world = World::bare().await;
+    let url = url(&world).await;
+    let scopes = json!({"scopes": ["query:read", "agent:*"]});
+    let agent = world.key_for(&world.env_id, scopes).await;
+    tool(&url, &agent.key, "run_sql", json!({"sql": "select 1 as n"})).await;
+    let path = format!("/v1/environments/{}/api-keys/{}", world.env_id, agent.key_id);
+    world.ok(Method::DELETE, &path, &world.owner, Value::Null).await;
+    assert_eq!(post(&url, &agent.key, "run_sql", json!({"sql": "select 1 as n"})).await.status(), 401);
+    let arrow = url.replace("/mcp", "/v1/query/arrow");
+    let body = json!({"sql": "select 1"});
+    let refused = reqwest::Client::new().post(arrow).bearer_auth(&agent.key).json(&body).send().await.unwrap();
+    assert_eq!(refused.status(), 401);
+    world.end().await;
+}
