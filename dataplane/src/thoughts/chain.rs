@@ -144,7 +144,8 @@ mod tests {
 
     #[test]
     fn any_tampering_is_found_where_it_begins() {
-        let tamper: [(&str, fn(&mut Vec<Thought>)); 7] = [
+        type Tamper = fn(&mut Vec<Thought>);
+        let tamper: [(&str, Tamper); 7] = [
             ("content", |chain| chain[2].content.push('!')),
             ("input", |chain| chain[2].input = None),
             ("agent", |chain| chain[2].agent_id = "b".to_owned()),
