@@ -140,10 +140,11 @@ async fn the_doors_agree_on_what_an_agent_was_granted() {
             assert_eq!(outcome.map(|rows| rows.len()), expected.map_err(str::to_owned), "{sql}");
         }
     }
-    // Three doors let one statement through; the row limit was met after each of three had begun.
+    // Counted in stage 5: what passed (3), what met the row limit (3), and what stage 6 refused for its
+    // columns (2 × 2). The extended protocol was refused those when it described them, uncounted.
     let used = async || {
         let listed = world.ok(Method::GET, &path, &world.owner, Value::Null).await;
-        (listed["data"][0]["usage"]["total_queries"] == 6).then_some(())
+        (listed["data"][0]["usage"]["total_queries"] == 10).then_some(())
     };
     world.until(used).await;
     let path = format!("{path}/{}", granted["grant_id"].as_str().unwrap());
