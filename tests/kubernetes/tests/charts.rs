@@ -43,7 +43,12 @@ async fn a_release_is_admitted_upgrades_and_leaves_what_holds_data() {
     world.kubectl(&["apply", "--filename", &samples]).await;
 
     let everything = format!("{ROOT}/tests/charts/values/everything.yaml");
-    let settings = ["--values", &everything, "--set", "crds.install=true,serviceMonitor.enabled=false"];
+    let settings = [
+        "--values",
+        &everything,
+        "--set",
+        "crds.install=true,serviceMonitor.enabled=false,prometheusRule.enabled=false",
+    ];
     release(&world, &["upgrade"], &settings).await;
     admitted(&world, "upgraded").await;
 
