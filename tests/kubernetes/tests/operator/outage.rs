@@ -124,7 +124,7 @@ async fn outage(purpose: &str, how: Way) {
     proxy.way.send(Way::Open).unwrap();
     until(&maps, "acme-prod-config", "back", |it: &ConfigMap| it.uid() != uid).await;
     // ten seconds are the goal on a machine that does nothing else
-    assert!(back.elapsed() < Duration::from_secs(30), "{:?}", back.elapsed());
+    assert!(back.elapsed() < Duration::from_secs(20), "{:?}", back.elapsed());
     operator.ready().await;
     let after = Held::by(&operator);
     assert!(after.is_flat(before), "{before:?}, and afterwards {after:?}");
