@@ -83,7 +83,7 @@ impl Shown {
 }
 
 fn of_the_wire(pg: &PgTls) -> Result<Arc<ServerConfig>, TlsError> {
-    tls::plain(&pg.cert_pem, pg.key_pem.expose(), &[pgwire::ALPN])
+    tls::plain(&pg.cert_pem, pg.key_pem.expose(), &pgwire::PROTOCOLS)
 }
 
 /// Follows the files until told to stop.

@@ -193,6 +193,7 @@ impl Parts {
             threshold: Threshold::new(house.subscribe()),
             gate: Gate::new(settings.max_concurrent_queries),
             remembered: Remembered::default(),
+            catalogue: engines::catalogue(settings),
             clock: Arc::clone(&settings.clock),
             entropy: settings.entropy.clone(),
             closed: ending.closed.clone(),
@@ -237,6 +238,7 @@ impl Parts {
         background.spawn(probes::serve(doors.probes, self.vitals.clone(), closing.clone()));
         let door =
             rest::Door { env_id: settings.env_id, pipeline: Arc::clone(&self.pipeline), ending: self.ending.clone() };
+        let http = probes::routes(self.vitals.clone()).merge(rest::own_routes(door.clone(), self.sessions.clone()));
         background.spawn(rest::serve(doors.rest, shown.rest.subscribe(), door));
         let door = pgwire::Door {
             pipeline: Arc::clone(&self.pipeline),
@@ -244,6 +246,7 @@ impl Parts {
             tls: shown.pg.as_ref().map(watch::Sender::subscribe),
             local: settings.local,
             local_trust: settings.local_trust,
+            http,
         };
         background.spawn(pgwire::serve(doors.pgwire, door, self.ending.clone()));
         if let Some((files, every)) = settings.reload {
@@ -267,6 +270,7 @@ impl Parts {
         self.keeping.close();
         let engine = self.pipeline.engine.borrow().clone();
         let stopping = async {
+            self.pipeline.catalogue.stop().await;
             if let Some(engine) = engine {
                 engine.stop().await;
             }

@@ -2,6 +2,8 @@
 
 #![cfg(test)]
 
+mod catalogue;
+mod copy;
 mod ending;
 mod parked;
 mod pgwire;

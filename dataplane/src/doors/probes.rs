@@ -50,11 +50,15 @@ impl Vitals {
 }
 
 pub async fn serve(listener: TcpListener, vitals: Vitals, closing: CancellationToken) {
-    let routes = Router::new().route("/health", get(health)).route("/ready", get(ready)).with_state(vitals);
-    let served = axum::serve(listener, routes).with_graceful_shutdown(closing.cancelled_owned()).await;
+    let served = axum::serve(listener, routes(vitals)).with_graceful_shutdown(closing.cancelled_owned()).await;
     if let Err(error) = served {
         tracing::error!(%error, "the probes' listener failed");
     }
+}
+
+/// `/health` and `/ready`.
+pub fn routes(vitals: Vitals) -> Router {
+    Router::new().route("/health", get(health)).route("/ready", get(ready)).with_state(vitals)
 }
 
 async fn health(State(vitals): State<Vitals>) -> Json<Value> {

@@ -1,4 +1,5 @@
-//! The internal REST door (8090): for the control plane alone.
+//! The internal REST door (8090): for the control plane alone. The same routes are served on 5439 to callers who
+//! come themselves (`own_routes`).
 //!
 //! The control plane has authenticated the caller and says who it is in `X-Sluice-Caller`, never
 //! the credential; that header counts only under the control plane's own certificate, and the caller
@@ -6,16 +7,16 @@
 
 mod body;
 
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 use std::time::Duration;
 
-use axum::Router;
 use axum::body::Body;
 use axum::extract::{DefaultBodyLimit, Path, State};
 use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use axum::routing::post;
+use axum::{Extension, Router};
 use bytes::Bytes;
 use contract::policy::abac::Origin;
 use contract::wire::{self, Format, Forwarded, QueryBody, TIMEOUT_MS_MAX};
@@ -32,7 +33,7 @@ use tokio_util::sync::CancellationToken;
 use super::tls::is_control_plane;
 use crate::ending::Ending;
 use crate::sessions::{announced, is_known};
-use crate::{Ask, Declared, Error, Names, Pipeline};
+use crate::{Ask, Declared, Error, Names, Pipeline, Sessions};
 
 /// A statement of a megabyte, every byte escaped.
 const BODY_BYTES_MAX: usize = 8 * 1024 * 1024;
@@ -122,22 +123,102 @@ pub fn routes(door: Door) -> Router {
         .with_state(door)
 }
 
+/// Who sends a request that came without the control plane in between.
+#[derive(Debug, Clone, Copy)]
+pub struct Peer {
+    pub ip: IpAddr,
+    /// The connection keeps a credential secret.
+    pub may_ask: bool,
+}
+
+/// The same routes for callers who come themselves, each request with its own credential. It answers with body 2
+/// too; a caller that somebody else names counts for nothing here.
+pub fn own_routes(door: Door, sessions: Sessions) -> Router {
+    Router::new()
+        .route("/v1/environments/{env_id}/query", post(own_query))
+        .route("/v1/environments/{env_id}/query/arrow", post(own_query_arrow))
+        .layer(DefaultBodyLimit::max(BODY_BYTES_MAX))
+        .with_state((door, sessions))
+}
+
+type Own = State<(Door, Sessions)>;
+
+async fn own_query(own: Own, peer: Extension<Peer>, env_id: Path<EnvId>, headers: HeaderMap, body: Bytes) -> Response {
+    own_answer(own, peer, env_id, headers, body, None).await
+}
+
+async fn own_query_arrow(
+    own: Own,
+    peer: Extension<Peer>,
+    env_id: Path<EnvId>,
+    headers: HeaderMap,
+    body: Bytes,
+) -> Response {
+    own_answer(own, peer, env_id, headers, body, Some(body::Shape::ArrowBase64)).await
+}
+
+async fn own_answer(
+    State((door, sessions)): Own,
+    Extension(peer): Extension<Peer>,
+    Path(env_id): Path<EnvId>,
+    headers: HeaderMap,
+    body: Bytes,
+    shape: Option<body::Shape>,
+) -> Response {
+    let caller = match credential(&headers) {
+        _ if !peer.may_ask => Err(Error::Caller(Code::MissingAuth)),
+        Some(key) => sessions.admit(key, Some(peer.ip)).await.map(|admitted| admitted.who),
+        None => Err(Error::Caller(Code::MissingAuth)),
+    };
+    let caller = caller.map(|who| Forwarded { who, peer: Some(peer.ip) });
+    answer(door, caller, env_id, headers, body, shape).await
+}
+
+/// `Authorization: ApiKey …` or `Bearer …`, or `X-API-Key: …`.
+fn credential(headers: &HeaderMap) -> Option<&str> {
+    let text = |name: &str| headers.get(name).and_then(|value| value.to_str().ok());
+    let authorization = text("authorization").and_then(|value| value.split_once(' '));
+    match authorization {
+        Some((scheme, key)) if ["apikey", "bearer"].iter().any(|known| scheme.eq_ignore_ascii_case(known)) => {
+            Some(key.trim())
+        }
+        Some(_) => None,
+        None => text("x-api-key"),
+    }
+}
+
+/// The caller that the control plane names.
+fn forwarded(headers: &HeaderMap) -> Result<Forwarded, Error> {
+    let forwarded = headers.get(wire::header::CALLER).ok_or(Error::Caller(Code::MissingAuth))?;
+    serde_json::from_slice(forwarded.as_bytes())
+        .map_err(|_| Error::InvalidParams { field: "caller", message: "the caller cannot be read".to_owned() })
+}
+
 async fn query(State(door): State<Door>, Path(env_id): Path<EnvId>, headers: HeaderMap, body: Bytes) -> Response {
-    answer(door, env_id, headers, body, None).await
+    let caller = forwarded(&headers);
+    answer(door, caller, env_id, headers, body, None).await
 }
 
 async fn query_arrow(State(door): State<Door>, Path(env_id): Path<EnvId>, headers: HeaderMap, body: Bytes) -> Response {
-    answer(door, env_id, headers, body, Some(body::Shape::ArrowBase64)).await
+    let caller = forwarded(&headers);
+    answer(door, caller, env_id, headers, body, Some(body::Shape::ArrowBase64)).await
 }
 
 async fn shutting_down(State(door): State<Door>, headers: HeaderMap) -> Response {
     refusal(&Error::ShuttingDown, &request_id(&door, &headers), door.pipeline.clock.now())
 }
 
-async fn answer(door: Door, env_id: EnvId, headers: HeaderMap, body: Bytes, shape: Option<body::Shape>) -> Response {
+async fn answer(
+    door: Door,
+    caller: Result<Forwarded, Error>,
+    env_id: EnvId,
+    headers: HeaderMap,
+    body: Bytes,
+    shape: Option<body::Shape>,
+) -> Response {
     let serving = door.ending.serving(); // until the last byte
     let request_id = request_id(&door, &headers);
-    let asked = asked(&door, &env_id, &headers, &body, shape, &request_id);
+    let asked = caller.and_then(|caller| asked(&door, &env_id, caller, &body, shape, &request_id));
     let ran = match asked {
         Ok((ask, shape)) => {
             // The control plane has authenticated them; whether we know them yet is a matter of moments.
@@ -170,7 +251,7 @@ fn request_id(door: &Door, headers: &HeaderMap) -> RequestId {
 fn asked(
     door: &Door,
     env_id: &EnvId,
-    headers: &HeaderMap,
+    forwarded: Forwarded,
     body: &[u8],
     shape: Option<body::Shape>,
     request_id: &RequestId,
@@ -178,9 +259,6 @@ fn asked(
     if *env_id != door.env_id {
         return Err(Error::OtherEnvironment);
     }
-    let forwarded = headers.get(wire::header::CALLER).ok_or(Error::Caller(Code::MissingAuth))?;
-    let forwarded: Forwarded = serde_json::from_slice(forwarded.as_bytes())
-        .map_err(|_| Error::InvalidParams { field: "caller", message: "the caller cannot be read".to_owned() })?;
     let body: QueryBody = serde_json::from_slice(body).map_err(|error| Error::InvalidParams {
         field: "body",
         message: format!("the body cannot be read: {error}"),

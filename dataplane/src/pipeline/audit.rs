@@ -17,6 +17,7 @@ use contract::wire::Who;
 use contract::{Governance, Role, Timestamp};
 use futures::{Stream, StreamExt};
 
+use super::answers::Ticket;
 use super::mask::Masked;
 use super::quota::Reservation;
 use super::semaphore::Slot;
@@ -61,7 +62,7 @@ impl Closing {
             changed: rows.changed,
             columns_masked,
             warnings: rows.warnings,
-            cache_hit: false,
+            cache_hit: stream.cache_hit(),
             transpilation_ms: stream.transpilation_ms(),
             rows: Rows::new(stream, totals),
         };
@@ -72,6 +73,7 @@ impl Closing {
             delivered: 0,
             limit: rows_max.filter(|_| rows.changed.is_none()),
             began: rows.began,
+            place: rows.place,
             end: Some(End { closing: self, reservation: rows.reservation, totals: Arc::clone(&totals), slot }),
         };
         Ok(answer(delivery, totals))
@@ -98,7 +100,7 @@ impl Closing {
             error_code: error.map(|error| error.code().stable().to_owned()),
             rows_returned: rows,
             micro_credits: cost,
-            cache_hit: false,
+            cache_hit: self.trail.facts().cache_hit,
             execution_time_ms: millis(took),
             transpilation_time_ms: self.trail.spent_ms(Stage::Transpile),
             stages: Vec::new(),
@@ -216,6 +218,7 @@ struct Delivery {
     /// Rows that the organization's tier allows.
     limit: Option<u64>,
     began: Instant,
+    place: Option<Ticket>,
     end: Option<End>,
 }
 
@@ -236,11 +239,20 @@ impl Delivery {
         self.end.as_ref().map_or(0.0, |end| end.closing.trail.spent_ms(Stage::Transpile))
     }
 
+    fn cache_hit(&self) -> bool {
+        self.end.as_ref().is_some_and(|end| end.closing.trail.facts().cache_hit)
+    }
+
     fn counted(&mut self, batch: RecordBatch) -> Result<RecordBatch> {
         self.delivered += u64::try_from(batch.num_rows()).unwrap_or(u64::MAX);
         match self.limit {
             Some(limit) if self.delivered > limit => Err(Error::RowLimit { limit }),
-            _ => Ok(batch),
+            _ => {
+                if let Some(place) = &mut self.place {
+                    place.add(&batch);
+                }
+                Ok(batch)
+            }
         }
     }
 
@@ -253,7 +265,8 @@ impl Delivery {
         let rows = self.changed.unwrap_or(self.delivered);
         let charged = closing.trail.now(Stage::Meter, || {
             let base = closing.trail.facts().base;
-            reservation.settle(meter::cost(base, self.delivered))
+            let is_kept = closing.trail.facts().cache_hit;
+            reservation.settle(if is_kept { 0 } else { meter::cost(base, self.delivered) })
         });
         let _ = totals.set(Totals { row_count: rows, execution_time_ms: millis(took), micro_credits: charged });
         closing.close(outcome, error, rows, charged, took);
@@ -293,6 +306,9 @@ impl Stream for Delivery {
                 self.fail(error)
             }
             None => {
+                if let Some(place) = self.place.take() {
+                    place.done();
+                }
                 self.close(Outcome::Completed, None);
                 Poll::Ready(None)
             }

@@ -14,7 +14,7 @@ use contract::report::{AbacEvaluation, Verdict};
 use contract::{Caller, Governance};
 
 use super::tables::{self, About, Extracted};
-use super::{Pipeline, Query, Result};
+use super::{Pipeline, Query, Result, shown};
 use crate::sessions::standing_in;
 use crate::trail::{Trail, millis};
 use crate::{Declared, Error};
@@ -65,6 +65,7 @@ pub(super) async fn check(
     // what there is, for who asks what there is: no more than they may read
     let seen = if statement.reads_catalogue() {
         let may_see = |path: &str| asked.decide(&[path.to_owned()], &[Operation::Select]).effect < Effect::Deny;
+        names.masked = Arc::new(shown::masked(rules, &caller, &known));
         Arc::new(known.seen(may_see))
     } else {
         Arc::clone(&known)
@@ -78,6 +79,14 @@ pub(super) async fn check(
     about.tables = if bound.is_empty() { about.tables } else { bound };
     t.facts().tables.clone_from(&about.tables);
     Ok(Allowed { resolved, about, caller, agent, known })
+}
+
+/// Who asks, in an environment that is open.
+pub(super) fn caller(pipeline: &Pipeline, query: &Query, rules: &Governance) -> Result<(Caller, Agent)> {
+    let caller = standing_in(rules, &query.ask.who, query.ask.peer, pipeline.clock.now())?;
+    let agent = agent(rules, &caller, &query.ask.agent)?;
+    stands(rules)?;
+    Ok((caller, agent))
 }
 
 pub(super) fn names(query: &Query, rules: &Governance) -> sql::Names {
@@ -136,17 +145,17 @@ fn altered_ungoverned(rules: &Governance, about: &About) -> Result<()> {
 }
 
 /// Everything a policy may ask about.
-struct Asked<'a> {
-    query: &'a Query,
-    rules: &'a Governance,
-    caller: &'a Caller,
-    agent: &'a Agent,
-    about: &'a About,
-    now: contract::Timestamp,
+pub(super) struct Asked<'a> {
+    pub query: &'a Query,
+    pub rules: &'a Governance,
+    pub caller: &'a Caller,
+    pub agent: &'a Agent,
+    pub about: &'a About,
+    pub now: contract::Timestamp,
 }
 
 impl Asked<'_> {
-    fn permitted(&self, tables: &[String], operations: &[Operation], t: &Trail) -> Result<()> {
+    pub fn permitted(&self, tables: &[String], operations: &[Operation], t: &Trail) -> Result<()> {
         let began = Instant::now();
         let decision = self.decide(tables, operations);
         let took = millis(began.elapsed());
@@ -172,7 +181,7 @@ impl Asked<'_> {
         verdict
     }
 
-    fn decide(&self, tables: &[String], operations: &[Operation]) -> Decision {
+    pub fn decide(&self, tables: &[String], operations: &[Operation]) -> Decision {
         let context = Context {
             role: self.caller.role,
             user_id: self.caller.user_id.as_ref().map(contract::UserId::as_str),

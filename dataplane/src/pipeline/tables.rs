@@ -32,6 +32,20 @@ pub(super) struct About {
     pub written: Vec<(String, Operation)>,
 }
 
+impl About {
+    /// Of a statement that reads, before it is known what.
+    pub(super) fn reading() -> Self {
+        Self {
+            command: Command::Select,
+            operation: Operation::Select,
+            writes: false,
+            holds_vector_call: false,
+            tables: Vec::new(),
+            written: Vec::new(),
+        }
+    }
+}
+
 pub(super) fn extract(text: &str, t: &Trail) -> Result<Extracted> {
     let statement = match sql::parse(text) {
         Ok(statement) => statement,

@@ -69,12 +69,18 @@ impl Conversation {
         params: Vec<engine::Value>,
     ) -> Result<Reply, Stop> {
         match command {
-            Command::Begin { .. } | Command::Characteristics { .. } | Command::Commit | Command::Rollback => {
-                self.transaction_command(command).await
-            }
+            Command::Begin { .. }
+            | Command::Characteristics { .. }
+            | Command::Commit
+            | Command::Rollback
+            | Command::Savepoint(_) => self.transaction_command(command).await,
             Command::Declare { name, statement_at } => {
                 let statement = starts.get(*statement_at).and_then(|at| text.get(*at..)).unwrap_or_default();
                 self.declare(name, statement, params).await
+            }
+            Command::Copy(copy) => {
+                let tag = Box::pin(self.copy(copy, text, starts)).await?;
+                Ok(Reply::tag(&tag))
             }
             Command::TypeInfo => match params.as_slice() {
                 [engine::Value::Blob(array)] => match typeinfo::ids(array) {
@@ -188,6 +194,11 @@ impl Conversation {
             Command::Characteristics { read_only, session } => {
                 self.access(*read_only, *session)?;
                 Ok(Reply::tag("SET"))
+            }
+            Command::Savepoint(tag) if self.transaction.is_explicit() => Ok(Reply::tag(tag)),
+            Command::Savepoint(tag) => {
+                let message = format!("{tag} is only possible inside a transaction");
+                Err(Failure::new(Code::InvalidParams, message).with_state("25P01").into())
             }
             command => self.end_transaction(*command == Command::Commit).await,
         }
