@@ -31,6 +31,8 @@ pub struct Values {
     pub ingress: Ingress,
     pub network_policy: NetworkPolicy,
     pub service_monitor: ServiceMonitor,
+    pub prometheus_rule: PrometheusRule,
+    pub dashboards: Dashboards,
     /// What a parent chart passes to all of its children. Not used.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub global: BTreeMap<String, Value>,
@@ -330,7 +332,9 @@ impl Default for NetworkPolicy {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 pub struct ServiceMonitor {
-    /// Make one, for the metrics of the operator.
+    /// Make one for the metrics of the operator, and `PodMonitor`s for control plane and data planes. A
+    /// Prometheus that scrapes data planes runs in the namespace of the release, which is all that their
+    /// policies let in.
     pub enabled: bool,
     /// Between two scrapes.
     #[schemars(regex(pattern = "^[0-9]+(ms|s|m)$"))]
@@ -342,5 +346,31 @@ pub struct ServiceMonitor {
 impl Default for ServiceMonitor {
     fn default() -> Self {
         Self { enabled: false, interval: "30s".to_owned(), labels: Texts::new() }
+    }
+}
+
+/// For a cluster with the Prometheus operator.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
+pub struct PrometheusRule {
+    /// Make one, with the alerts of `METRICS.md`.
+    pub enabled: bool,
+    /// What the Prometheus selects rules by.
+    pub labels: Texts,
+}
+
+/// For a Grafana that reads dashboards from `ConfigMap`s.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
+pub struct Dashboards {
+    /// Make the `ConfigMap`s, one for each dashboard.
+    pub enabled: bool,
+    /// What the Grafana selects `ConfigMap`s by.
+    pub labels: Texts,
+}
+
+impl Default for Dashboards {
+    fn default() -> Self {
+        Self { enabled: false, labels: Texts::from([("grafana_dashboard".to_owned(), "1".to_owned())]) }
     }
 }

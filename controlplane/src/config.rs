@@ -35,6 +35,9 @@ pub struct Config {
     /// Where gRPC to data planes is served.
     #[arg(long, env = "SLUICE_GRPC_LISTEN", default_value_t = SocketAddr::new(IpAddr::V4(Ipv4Addr::UNSPECIFIED), port::CONTROL_GRPC))]
     pub grpc_listen: SocketAddr,
+    /// Where it tells Prometheus what it measures; nobody is asked who they are there.
+    #[arg(long, env = "SLUICE_METRICS_LISTEN", default_value_t = SocketAddr::new(IpAddr::V4(Ipv4Addr::UNSPECIFIED), port::PROBES))]
+    pub metrics_listen: SocketAddr,
     /// The URL that callers reach this installation under: issuer and audience of its tokens.
     #[arg(long, env = "SLUICE_PUBLIC_URL", default_value = "http://localhost:8080")]
     pub public_url: String,
@@ -45,6 +48,14 @@ pub struct Config {
     /// 64 hex digits, the Ed25519 seed that signs tokens; derived from the secret key if absent.
     #[arg(long, env = "SLUICE_JWT_KEY", hide_env_values = true, value_parser = seed)]
     pub jwt_key: Option<Redacted<[u8; 32]>>,
+    /// 64 hex digits, the Ed25519 seed that signs heads of audit chains; derived from the secret key if
+    /// absent.
+    #[arg(long, env = "SLUICE_AUDIT_KEY", hide_env_values = true, value_parser = seed)]
+    pub audit_key: Option<Redacted<[u8; 32]>>,
+    /// Where audit exports and the signed heads of audit chains are kept: a folder, or
+    /// `s3://bucket/prefix`, reached as the variables AWS_… say. Absent: no exports and no heads.
+    #[arg(long, env = "SLUICE_AUDIT_STORE")]
+    pub audit_store: Option<String>,
     /// Whether `POST /v1/signup` makes new organizations.
     #[arg(long, env = "SLUICE_SIGNUP", default_value_t = true, action = clap::ArgAction::Set)]
     pub signup: bool,
@@ -113,9 +124,12 @@ impl Config {
             database_idle_timeout_secs: 300,
             http_listen: loopback,
             grpc_listen: loopback,
+            metrics_listen: loopback,
             public_url: "http://localhost:8080".to_owned(),
             secret_key,
             jwt_key: None,
+            audit_key: None,
+            audit_store: None,
             signup: true,
             tls_authority: None,
             tls_certificate: None,

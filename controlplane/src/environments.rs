@@ -15,7 +15,7 @@ pub mod placement;
 mod seed;
 mod store;
 
-use contract::{Access, Scope};
+use contract::{Access, Code, Scope};
 
 pub use placement::{place, provision, provision_all};
 pub use seed::{Seed, record, seed};
@@ -31,14 +31,21 @@ pub fn routes() -> Routes {
     const CONNECTION: &str = "/v1/organizations/{org_id}/environments/{env_id}/connection-info";
     Routes::new()
         .get(ALL, Member, EnvironmentRead, http::list)
+        .says("Lists the environments.")
         .deprecated()
         .post(ALL, Admin, EnvironmentWrite, http::create)
+        .says("Makes an environment; it is active when its data plane serves.")
         .deprecated()
         .get(ONE, Member, EnvironmentRead, http::get)
+        .says("Reads an environment.")
         .deprecated()
         .put(ONE, Admin, EnvironmentWrite, http::put)
+        .says("Changes what is given of an environment.")
+        .versioned()
         .deprecated()
         .get(CONNECTION, Member, EnvironmentRead, http::connection_info)
+        .says("Tells how to connect.")
+        .refuses(&[Code::Conflict])
         .deprecated()
 }
 

@@ -21,6 +21,8 @@ pub enum Error {
     InvalidRule { field: String, message: String },
     #[error("the date range {0}")]
     InvalidDateRange(&'static str),
+    #[error("{message}")]
+    InvalidThreshold { field: &'static str, message: String },
     #[error("the body has to be {expected}")]
     UnsupportedMedia { expected: &'static str },
     #[error("the body is larger than this endpoint takes")]
@@ -61,6 +63,9 @@ pub enum Error {
     NotFound { kind: &'static str },
     #[error("environment does not exist")]
     EnvironmentNotFound,
+    /// `If-Match` named another version.
+    #[error("the record has changed since it was read: its version is now {version}")]
+    Stale { version: String },
     #[error("{message}")]
     Conflict { reason: &'static str, message: String },
     /// A state that forbids it, with what there is to know of that state.
@@ -114,6 +119,7 @@ impl Error {
             Self::Invalid { .. } => Code::InvalidParams,
             Self::InvalidRule { .. } => Code::InvalidRule,
             Self::InvalidDateRange(_) => Code::InvalidDateRange,
+            Self::InvalidThreshold { .. } => Code::InvalidThresholds,
             Self::UnsupportedMedia { .. } => Code::UnsupportedMedia,
             Self::BodyTooLarge => Code::BodyTooLarge,
             Self::QueryTooLarge => Code::QueryTooLarge,
@@ -132,6 +138,7 @@ impl Error {
             Self::EnvironmentNotFound => Code::EnvNotFound,
             Self::DeliveryFailed { .. } => Code::DeliveryFailed,
             Self::Conflict { .. } | Self::Standing { .. } | Self::ReportGap { .. } => Code::Conflict,
+            Self::Stale { .. } => Code::Stale,
             Self::FromDataPlane(problem) => problem.code,
             Self::ProxyUnreachable => Code::ProxyUnreachable,
             Self::CircuitOpen { .. } => Code::CircuitOpen,
@@ -153,12 +160,14 @@ impl Error {
                 problem.detail("field", field.as_str()).detail("constraint", constraint.as_str())
             }
             Self::InvalidRule { field, .. } => problem.detail("field", field.as_str()),
+            Self::InvalidThreshold { field, .. } => problem.detail("field", *field).detail("constraint", "0.0..1.0"),
             Self::SsoEnforced => problem.detail("reason", "sso_enforced"),
             Self::SignupClosed => problem.detail("reason", "signup_closed"),
             Self::TierLimit { quota, limit, .. } => {
                 problem.detail("reason", "tier_limit").detail("quota", *quota).detail("limit", *limit)
             }
             Self::Conflict { reason, .. } => problem.detail("reason", *reason),
+            Self::Stale { version } => problem.detail("reason", "stale").detail("version", version.as_str()),
             Self::Standing { reason, known, .. } => {
                 let problem = problem.detail("reason", *reason);
                 known.iter().fold(problem, |problem, (name, value)| problem.detail(name, value.clone()))

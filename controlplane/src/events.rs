@@ -8,9 +8,11 @@
 //! What webhooks tell of it is written in the same transaction (`webhooks::tell`).
 //!
 //! One chain an organization, in the order of its sequence; writers wait for each other at the
-//! chain's head (`chain`).
+//! chain's head (`chain`). What the database could be made to forget is kept elsewhere (`heads`).
 
 mod chain;
+pub mod heads;
+pub mod stream;
 #[cfg(test)]
 mod tests;
 mod trail;
@@ -22,10 +24,10 @@ use serde_json::{Map, Value};
 use sqlx::PgConnection;
 
 use crate::http::call::Call;
-use crate::{App, Result, webhooks};
+use crate::{App, Error, Result, webhooks};
 
 pub use chain::{Break, Entry, Verified, verify};
-pub use trail::{Recorded, page};
+pub use trail::{Recorded, page, range};
 
 macro_rules! event_types {
     ($($variant:ident, $text:literal, $resource:literal;)+) => {
@@ -51,7 +53,12 @@ event_types! {
     KeyExpiring           , "key.expiring"           , "api_key";
     KeyUpdated            , "key.updated"            , "api_key";
     EnvironmentRemoved    , "environment.removed"    , "environment";
+    JitExpired            , "jit.expired"            , "jit_request";
     OrgRemoved            , "org.removed"            , "organization";
+    BillingWarning        , "billing.warning"        , "organization";
+    BillingCritical       , "billing.critical"       , "organization";
+    BillingQuotaExceeded  , "billing.quota_exceeded" , "organization";
+    BillingPeriodReset    , "billing.period_reset"   , "organization";
     // The specification's.
     UserInvited           , "user.invited"           , "user";
     UserRemoved           , "user.removed"           , "user";
@@ -72,6 +79,10 @@ event_types! {
     WebhookDeleted        , "webhook.deleted"        , "webhook";
     EnvironmentCreated    , "environment.created"    , "environment";
     EnvironmentSuspended  , "environment.suspended"  , "environment";
+    JitRequested          , "jit.requested"          , "jit_request";
+    JitApproved           , "jit.approved"           , "jit_request";
+    JitDenied             , "jit.denied"             , "jit_request";
+    JitRevoked            , "jit.revoked"            , "jit_request";
     OrgSettingsUpdated    , "org.settings_updated"   , "organization";
     OrgMfaEnforced        , "org.mfa_enforced"       , "organization";
 }
@@ -152,6 +163,18 @@ impl From<&Call> for Origin {
             source_ip: Some(call.peer),
             at,
         }
+    }
+}
+
+/// For whoever brought the secrets along: is the chain whole under them? Written under other
+/// secrets, its head would be sealed by nobody that the installation knows.
+pub async fn intact(app: &App, tx: &mut PgConnection, org_id: &OrgId) -> Result<()> {
+    match verify(&app.keyring().audit_key(), tx, org_id).await?.broken {
+        None => Ok(()),
+        Some(_) => Err(Error::conflict(
+            "chain_broken",
+            "the organization's audit chain does not verify: it is broken, or this is not the secret key it was written under",
+        )),
     }
 }
 

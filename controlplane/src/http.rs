@@ -6,6 +6,9 @@
 //! code table, and the hallway writes body 1 with the request id.
 
 pub mod call;
+pub mod conditional;
+pub mod dates;
+pub mod deprecation;
 mod guard;
 pub mod idempotency;
 pub mod json;
@@ -16,6 +19,8 @@ pub mod rate_limit;
 mod refusals;
 pub mod routes;
 pub mod serve;
+pub mod signature;
+pub mod suggestion;
 #[cfg(test)]
 mod tests;
 pub mod text;

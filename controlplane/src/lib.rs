@@ -8,6 +8,7 @@
 
 pub mod abac_policies;
 pub mod api_keys;
+pub mod archive;
 pub mod audit;
 pub mod authentication;
 pub mod billing;
@@ -21,16 +22,20 @@ pub mod grpc;
 mod health;
 pub mod http;
 pub mod identity;
+pub mod jit_access;
 pub mod jobs;
 pub mod kubernetes;
+pub mod metrics;
 pub mod organizations;
 pub mod policies;
 pub mod provisioner;
 pub mod publisher;
 pub mod query;
+pub mod reference;
 pub mod resources;
 pub mod rooms;
 pub mod runtime;
+pub mod shadow_mode;
 mod slug;
 #[cfg(test)]
 mod testing;
@@ -53,11 +58,15 @@ use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
+use crate::archive::Archive;
 use crate::authentication::api_key::KeyMemory;
 use crate::authentication::slow_hash::SlowHash;
 use crate::authentication::tokens::Tokens;
+use crate::events::heads::HeadKey;
+use crate::events::stream::Streams;
 use crate::http::rate_limit::RateLimits;
 use crate::identity::{Current, Followed, Pems};
+use crate::metrics::Metrics;
 use crate::provisioner::Provisioner;
 use crate::publisher::Publisher;
 use crate::query::DataPlanes;
@@ -97,8 +106,12 @@ struct Inner {
     key_memory: KeyMemory,
     publisher: Arc<Publisher>,
     courier: Courier,
+    streams: Streams,
+    archive: Option<Archive>,
+    head_key: HeadKey,
     identity: Option<Arc<Current>>,
     data_planes: Option<DataPlanes>,
+    metrics: Metrics,
     started_at: Timestamp,
 }
 
@@ -112,11 +125,15 @@ impl App {
         let identity = parts.identity.as_ref().map(Current::new).transpose().map_err(Error::internal)?.map(Arc::new);
         Ok(Self(Arc::new(Inner {
             key_memory: KeyMemory::new(&parts.entropy),
+            streams: Streams::default(),
             courier: Courier::new(config.webhook_loopback)?,
+            archive: config.audit_store.as_deref().map(Archive::open).transpose().map_err(Error::internal)?,
+            head_key: HeadKey::new(&config).map_err(Error::internal)?,
             publisher: Arc::new(Publisher::new(pool.clone(), config.secret_key.clone())),
             data_planes: identity.clone().map(DataPlanes::new),
             identity,
             started_at: parts.clock.now(),
+            metrics: Metrics::default(),
             slow_hash: SlowHash::new(cores, tasks.clone()),
             tokens,
             limits,
@@ -199,9 +216,28 @@ impl App {
         &self.0.courier
     }
 
+    /// Whoever follows events here.
+    pub fn streams(&self) -> &Streams {
+        &self.0.streams
+    }
+
+    /// Where exports and signed heads go, if anywhere.
+    pub fn archive(&self) -> Option<&Archive> {
+        self.0.archive.as_ref()
+    }
+
+    /// The key that signs heads of audit chains.
+    pub fn head_key(&self) -> &HeadKey {
+        &self.0.head_key
+    }
+
     /// The ways to data planes; none without an identity that they know.
     pub fn data_planes(&self) -> Result<&DataPlanes> {
         self.0.data_planes.as_ref().ok_or(Error::ProxyUnreachable)
+    }
+
+    pub fn metrics(&self) -> &Metrics {
+        &self.0.metrics
     }
 
     pub fn started_at(&self) -> Timestamp {
@@ -233,6 +269,8 @@ pub enum StartError {
 pub struct Running {
     pub app: App,
     pub http: SocketAddr,
+    /// Where it tells what it measures.
+    pub metrics: SocketAddr,
     /// Where data planes are served, if there is an identity to serve them under.
     pub grpc: Option<SocketAddr>,
 }
@@ -242,6 +280,16 @@ pub struct Running {
 pub async fn migrate(database_url: &str) -> Result<(), StartError> {
     let pool = PgPoolOptions::new().max_connections(1).connect(database_url).await?;
     Ok(MIGRATIONS.run(&pool).await?)
+}
+
+/// A control plane that serves nobody: for a command that does one thing and ends.
+pub async fn open(config: Config, parts: Parts) -> Result<App, StartError> {
+    let pool = PgPoolOptions::new()
+        .max_connections(2)
+        .acquire_timeout(config.acquire_timeout())
+        .connect(config.database_url.expose())
+        .await?;
+    Ok(App::new(config, parts, pool)?)
 }
 
 /// Connects, migrates, and serves until `parts.shutdown` is cancelled.
@@ -256,6 +304,8 @@ pub async fn start(config: Config, parts: Parts) -> Result<Running, StartError> 
     MIGRATIONS.run(&pool).await?;
     let listener = TcpListener::bind(config.http_listen).await?;
     let http = listener.local_addr()?;
+    let scraped = TcpListener::bind(config.metrics_listen).await?;
+    let metrics = scraped.local_addr()?;
     let grpc_listen = config.grpc_listen;
     let app = App::new(config, parts, pool)?;
     app.tasks().spawn({
@@ -275,11 +325,14 @@ pub async fn start(config: Config, parts: Parts) -> Result<Running, StartError> 
         None => None,
     };
     app.tasks().spawn(http::serve::serve(listener, http::router(&app), app.shutdown().clone()));
+    app.tasks().spawn(http::serve::serve(scraped, metrics::router(&app), app.shutdown().clone()));
     jobs::schedule(&app).await?;
     app.tasks().spawn(jobs::work(app.clone()));
     app.tasks().spawn(webhooks::work(app.clone()));
-    tracing::info!(http.listen = %http, "serving");
-    Ok(Running { app, http, grpc })
+    app.tasks().spawn(events::stream::work(app.clone()));
+    app.tasks().spawn(shadow_mode::work(app.clone()));
+    tracing::info!(http.listen = %http, metrics.listen = %metrics, "serving");
+    Ok(Running { app, http, metrics, grpc })
 }
 
 async fn serve_data_planes(app: &App, listen: SocketAddr, identity: Arc<Current>) -> Result<SocketAddr, StartError> {

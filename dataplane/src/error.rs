@@ -19,6 +19,8 @@ pub enum Error {
     RowRefused,
     #[error("a policy governs table {table}: it cannot be altered while the policy is enabled")]
     Governed { table: String },
+    #[error("a policy hides rows of table {table} from you: you cannot drop or replace it")]
+    Undroppable { table: String },
     /// The engine, by class.
     #[error("{}", engine_message(.0))]
     Engine(engine::Error),
@@ -91,7 +93,7 @@ impl Error {
             Self::ColumnMissing { .. } => Code::UndefinedColumn,
             Self::Caller(code) => *code,
             Self::PolicyDenied { .. } | Self::RowRefused => Code::PolicyDenied,
-            Self::Governed { .. } => Code::Conflict,
+            Self::Governed { .. } | Self::Undroppable { .. } => Code::Conflict,
             Self::TableDenied { .. } => Code::TableDenied,
             Self::Suspended { .. } | Self::TierLimit => Code::Forbidden,
             Self::Unsupported { .. } => Code::UnsupportedSql,
@@ -117,7 +119,9 @@ impl Error {
             Self::Engine(error) if error.kind == engine::Kind::OutOfMemory => problem.detail("reason", "memory"),
             Self::Engine(error) if error.kind == engine::Kind::TempSpace => problem.detail("reason", "memory"),
             Self::ColumnMissing { name } => problem.detail("column", name.as_str()),
-            Self::TableDenied { table } | Self::Governed { table } => problem.detail("table", table.as_str()),
+            Self::TableDenied { table } | Self::Governed { table } | Self::Undroppable { table } => {
+                problem.detail("table", table.as_str())
+            }
             Self::Suspended { .. } => problem.detail("reason", "suspended"),
             Self::InvalidParams { field, .. } => problem.detail("field", *field),
             Self::ConcurrentLimit | Self::NotReady | Self::Unrecorded | Self::KeyChecksBusy => problem.retry_after_s(1),

@@ -41,6 +41,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::answer::Description;
 use crate::catalogue::Catalogue;
+use crate::metrics::Metrics;
 use crate::sessions::Snapshots;
 use crate::trail::{Stage, Trail};
 use crate::{Answer, Ask, Error};
@@ -67,6 +68,7 @@ pub struct Pipeline {
     pub remembered: Remembered,
     /// PostgreSQL's, for each who asks.
     pub catalogue: Catalogue,
+    pub metrics: Metrics,
     pub clock: SharedClock,
     pub entropy: Entropy,
     /// Nothing begins any more, and what runs is cancelled.
@@ -101,7 +103,7 @@ impl Pipeline {
     pub async fn run(self: &Arc<Self>, ask: Ask) -> Result<Answer> {
         let query = threshold::cross(self, ask).await?;
         if let Some(question) = postgres::question(self, &query) {
-            return Box::pin(postgres::answer(self, &query, question)).await;
+            return Box::pin(postgres::answer(self, &query, &question)).await;
         }
         let closing = Closing::open(self, query); // 14 and 15, which cannot be forgotten
         match Box::pin(self.governed(closing.query(), closing.trail())).await {
@@ -152,7 +154,7 @@ impl Pipeline {
     pub async fn describe(self: &Arc<Self>, ask: &Ask) -> Result<Description> {
         let query = threshold::cross(self, ask.clone()).await?;
         if let Some(question) = postgres::question(self, &query) {
-            return Box::pin(postgres::describe(self, &query, question)).await;
+            return Box::pin(postgres::describe(self, &query, &question)).await;
         }
         let rules = self.rules()?;
         let t = Trail::new();

@@ -136,6 +136,11 @@ impl Trail {
         walked.iter().map(|(stage, took)| (stage.as_str().to_owned(), millis(*took))).collect()
     }
 
+    /// Each stage in the order walked.
+    pub fn times(&self) -> Vec<(Stage, Duration)> {
+        self.walked.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
     /// Milliseconds spent in one stage, all visits together.
     pub fn spent_ms(&self, stage: Stage) -> f64 {
         let walked = self.walked.lock().unwrap_or_else(PoisonError::into_inner);

@@ -162,3 +162,20 @@ async fn a_table_that_a_transaction_made_is_in_its_catalogue_alone() {
     assert_eq!(simple(&inside, sql).await, ["(0)"]);
     wired.stop().await;
 }
+
+#[tokio::test]
+async fn the_caller_has_one_name_in_every_statement() {
+    let wired = wired().await;
+    let client = wired.owner().await;
+    for sql in [
+        "select current_user",
+        "select session_user",
+        "select session_user as u, 1 as one",
+        "select current_user from customer limit 1",
+        "select rolname from pg_roles",
+        "select pg_get_userbyid(10)",
+    ] {
+        assert_eq!(simple(&client, sql).await[0].split('|').next(), Some("owner@example.com"), "{sql}");
+    }
+    wired.stop().await;
+}

@@ -3,8 +3,10 @@
 #![cfg(test)]
 
 mod catalogue;
+mod constructs;
 mod copy;
 mod ending;
+mod interference;
 mod parked;
 mod pgwire;
 mod pipeline;

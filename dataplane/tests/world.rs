@@ -55,6 +55,7 @@ pub async fn world() -> World {
         threshold: Threshold::new(house.subscribe()),
         remembered: Remembered::default(),
         catalogue: Catalogue::new(config),
+        metrics: dataplane::metrics::Metrics::default(),
         clock,
         entropy,
         closed: CancellationToken::new(),
@@ -139,7 +140,12 @@ impl World {
 
     /// Everything in the log, in order.
     pub fn entries(&self) -> Vec<Entry> {
-        let lines = self.books.log.after(0).next(usize::MAX).unwrap();
+        self.entries_after(0)
+    }
+
+    /// Entries behind this one.
+    pub fn entries_after(&self, sequence: u64) -> Vec<Entry> {
+        let lines = self.books.log.after(sequence).next(usize::MAX).unwrap();
         lines.iter().map(|line| serde_json::from_slice(line).unwrap()).collect()
     }
 

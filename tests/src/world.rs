@@ -198,6 +198,11 @@ impl World {
         self.database.as_ref().unwrap()
     }
 
+    /// The folder of the platform's state.
+    pub fn state(&self) -> &std::path::Path {
+        self.state.path()
+    }
+
     pub fn platform(&self) -> &Platform {
         self.platform.as_ref().unwrap()
     }
@@ -240,6 +245,7 @@ async fn start(state: &TempDir, database: &Database) -> Platform {
         pgwire: None,
         tools: None,
         local_trust: 0,
+        audit_store: None,
         no_data: true,
     };
     let means = Means {

@@ -15,6 +15,7 @@ pub mod entropy;
 pub mod governance;
 pub mod ids;
 pub mod key;
+pub mod metrics;
 pub mod policy;
 pub mod report;
 pub mod secrets;
@@ -25,5 +26,8 @@ pub use clock::{Clock, SharedClock, SystemClock, TestClock, Timestamp};
 pub use codes::Code;
 pub use entropy::Entropy;
 pub use governance::Governance;
-pub use ids::{DeliveryId, EnvId, EventId, KeyId, OrgId, PolicyId, QueryId, RequestId, SessionId, UserId, WebhookId};
+pub use ids::{
+    DeliveryId, EnvId, EventId, ExportId, JitRequestId, KeyId, OrgId, PolicyId, QueryId, ReplayId, RequestId,
+    SessionId, ShadowSessionId, UploadId, UserId, WebhookId,
+};
 pub use secrets::{Keyring, Redacted};

@@ -5,6 +5,7 @@
 
 use std::net::IpAddr;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::policy::abac::{Operation, Origin};
@@ -62,13 +63,15 @@ pub struct Started {
 }
 
 /// `agent_metadata`.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[schemars(rename = "AgentMetadata")]
 pub struct Agent {
     pub agent_id: Option<String>,
     pub framework: Option<String>,
 }
 
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[schemars(rename = "PolicyVerdict")]
 pub struct Verdict {
     pub policy_id: PolicyId,
     pub policy_name: String,
@@ -81,7 +84,7 @@ pub struct Verdict {
     pub function: Option<String>,
 }
 
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct AbacEvaluation {
     pub decision: String,
     pub policies_evaluated: usize,

@@ -5,6 +5,7 @@ use axum::http::header::USER_AGENT;
 use axum::http::request::Parts;
 use contract::caller::Credential;
 use contract::{Access, Code, EnvId, EventId, KeyId, OrgId, Role, Scopes, SessionId, Tier, Timestamp, UserId};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use sqlx::PgConnection;
 
@@ -15,6 +16,7 @@ use crate::events::Origin;
 use crate::http::call::{Call, Visit};
 use crate::http::json::{Created, Json};
 use crate::http::routes::Routes;
+use crate::http::signature::{Signature, Takes};
 use crate::http::text::{self, Email, NAME_MAX};
 use crate::users::{self, store::Owner};
 use crate::{App, Error, Result, organizations, rooms};
@@ -22,23 +24,40 @@ use crate::{App, Error, Result, organizations, rooms};
 pub fn routes() -> Routes {
     Routes::new()
         .post("/v1/auth/login", Access::Public, None, login)
+        .says("Opens a session.")
+        .refuses(&[Code::InvalidKey, Code::Forbidden])
         .post("/v1/auth/token/refresh", Access::Public, None, refresh)
+        .says("Exchanges a refresh token for a new pair.")
+        .refuses(&[Code::InvalidKey, Code::Forbidden])
         .post("/v1/auth/refresh", Access::Public, None, refresh)
+        .says("Exchanges a refresh token for a new pair.")
+        .refuses(&[Code::InvalidKey, Code::Forbidden])
         .ours()
         .get("/v1/auth/me", Access::Authenticated, None, me)
+        .says("Tells who the caller is and what they may.")
         .post("/v1/signup", Access::Public, None, signup)
+        .says("Makes an account and an organization that it owns.")
+        .refuses(&[Code::Forbidden, Code::Conflict])
         .ours()
         .post("/v1/auth/signup", Access::Public, None, signup)
+        .says("Makes an account and an organization that it owns.")
+        .refuses(&[Code::Forbidden, Code::Conflict])
         .ours()
         .post("/v1/auth/accept-invitation", Access::Public, None, accept_invitation)
+        .says("Accepts an invitation.")
+        .refuses(&[Code::InvalidToken, Code::Forbidden, Code::Conflict])
         .ours()
         .post("/v1/auth/logout", Access::Authenticated, None, logout)
+        .says("Ends the session.")
         .ours()
         .get("/v1/auth/sessions", Access::Authenticated, None, list_sessions)
+        .says("Lists the caller's open sessions.")
         .ours()
         .delete("/v1/auth/sessions/{session_id}", Access::Authenticated, None, end_session)
+        .says("Ends one of the caller's sessions.")
         .ours()
         .get("/.well-known/jwks.json", Access::Public, None, jwks)
+        .says("Publishes the keys that check our tokens.")
         .ours()
 }
 
@@ -53,12 +72,17 @@ impl FromRequestParts<App> for UserAgent {
     }
 }
 
+impl Takes for UserAgent {
+    fn takes(_: &mut Signature<'_>) {}
+}
+
 fn source(visit: &Visit, agent: UserAgent) -> Source {
     Source { peer: visit.peer, user_agent: agent.0 }
 }
 
 /// What a login answers. `token` and `access_token` are the same.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "Login")]
 struct Opened {
     token: String,
     access_token: String,
@@ -69,7 +93,8 @@ struct Opened {
     org: OpenedOrg,
 }
 
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "LoginUser")]
 struct OpenedUser {
     id: UserId,
     user_id: UserId,
@@ -78,7 +103,8 @@ struct OpenedUser {
     role: String,
 }
 
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "LoginOrganization")]
 struct OpenedOrg {
     id: OrgId,
     org_id: OrgId,
@@ -101,7 +127,8 @@ async fn opened(tx: &mut PgConnection, tokens: Tokens, holder: &Holder) -> Resul
     })
 }
 
-#[derive(Deserialize)]
+#[derive(Deserialize, JsonSchema)]
+#[schemars(rename = "LoginInput")]
 #[serde(deny_unknown_fields)]
 struct LoginBody {
     email: String,
@@ -127,7 +154,8 @@ async fn login(visit: Visit, agent: UserAgent, Json(body): Json<LoginBody>) -> R
     Ok(Json(opened))
 }
 
-#[derive(Deserialize)]
+#[derive(Deserialize, JsonSchema)]
+#[schemars(rename = "RefreshInput")]
 #[serde(deny_unknown_fields)]
 struct RefreshBody {
     refresh_token: String,
@@ -149,7 +177,8 @@ async fn refresh(visit: Visit, Json(body): Json<RefreshBody>) -> Result<Json<Ope
     }
 }
 
-#[derive(Deserialize)]
+#[derive(Deserialize, JsonSchema)]
+#[schemars(rename = "SignupInput")]
 #[serde(deny_unknown_fields)]
 struct SignupBody {
     name: String,
@@ -197,7 +226,8 @@ fn origin(visit: &Visit, org_id: OrgId) -> Origin {
     }
 }
 
-#[derive(Deserialize)]
+#[derive(Deserialize, JsonSchema)]
+#[schemars(rename = "InvitationAcceptance")]
 #[serde(deny_unknown_fields)]
 struct AcceptBody {
     token: String,
@@ -234,7 +264,7 @@ async fn accept_invitation(visit: Visit, agent: UserAgent, Json(body): Json<Acce
     Ok(Json(opened))
 }
 
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 struct Me {
     id: Option<UserId>,
     user_id: Option<UserId>,
@@ -288,7 +318,8 @@ fn signed_in(call: &Call) -> Result<(UserId, SessionId)> {
     }
 }
 
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "SessionEnd")]
 struct Ended {
     id: SessionId,
     session_id: SessionId,
@@ -315,7 +346,8 @@ async fn ended(call: &Call, user_id: &UserId, session_id: SessionId) -> Result<J
     Ok(Json(Ended { id: session_id.clone(), session_id, revoked: true, revoked_at: call.now() }))
 }
 
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "SessionList")]
 struct Sessions {
     data: Vec<Session>,
 }
@@ -327,6 +359,29 @@ async fn list_sessions(call: Call) -> Result<Json<Sessions>> {
     Ok(Json(Sessions { data }))
 }
 
-async fn jwks(visit: Visit) -> Json<jsonwebtoken::jwk::JwkSet> {
-    Json(visit.app.tokens().published())
+/// RFC 7517, for Ed25519.
+#[derive(Serialize, JsonSchema)]
+#[serde(transparent)]
+#[schemars(inline)]
+struct KeySet(#[schemars(with = "PublishedKeys")] jsonwebtoken::jwk::JwkSet);
+
+#[derive(JsonSchema)]
+#[expect(dead_code, reason = "only its shape is shown")]
+struct PublishedKeys {
+    keys: Vec<PublishedKey>,
+}
+
+#[derive(JsonSchema)]
+#[expect(dead_code, reason = "only its shape is shown")]
+struct PublishedKey {
+    kty: String,
+    crv: String,
+    x: String,
+    r#use: String,
+    alg: String,
+    kid: String,
+}
+
+async fn jwks(visit: Visit) -> Json<KeySet> {
+    Json(KeySet(visit.app.tokens().published()))
 }

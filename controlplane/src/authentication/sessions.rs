@@ -11,6 +11,7 @@ use std::str::FromStr;
 use chrono::Duration;
 use contract::caller::{Credential, Limits};
 use contract::{Caller, Code, OrgId, Role, SessionId, Tier, Timestamp, UserId};
+use schemars::JsonSchema;
 use serde::Serialize;
 use sha2::{Digest, Sha256};
 use sqlx::PgConnection;
@@ -183,7 +184,7 @@ pub async fn refresh(app: &App, tx: &mut PgConnection, text: &str) -> Result<Ref
 }
 
 /// A session as its user sees it.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 pub struct Session {
     pub id: SessionId,
     pub session_id: SessionId,

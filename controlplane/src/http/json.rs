@@ -10,6 +10,7 @@ use axum::response::{IntoResponse, Response};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
+use crate::http::suggestion::meant;
 use crate::{App, Error, Result};
 
 /// A JSON body, read or answered with 200.
@@ -23,6 +24,10 @@ pub struct Created<T>(pub T);
 /// Answered with 202.
 #[derive(Debug, Clone)]
 pub struct Accepted<T>(pub T);
+
+/// Answered with 200, or with 204 where there is nothing.
+#[derive(Debug, Clone)]
+pub struct OrNothing<T>(pub Option<T>);
 
 /// A JSON body that may be left out.
 #[derive(Debug, Clone)]
@@ -110,11 +115,21 @@ fn unfit(error: &serde_path_to_error::Error<serde_json::Error>) -> Error {
     }
     if message.starts_with("unknown field") {
         // For these the path leads to the member itself.
-        return Error::invalid(parent, "known", message);
+        return Error::invalid(parent, "known", suggesting(message));
     }
     let field = if parent == "." { "body".to_owned() } else { parent };
-    let message = format!("`{field}`: {message}");
+    let message = format!("`{field}`: {}", suggesting(message));
     Error::invalid(field, "type", message)
+}
+
+/// serde lists in backticks what it was given, and then all that it would have taken.
+fn suggesting(message: String) -> String {
+    let mut quoted = message.split('`').skip(1).step_by(2);
+    let is_list = message.starts_with("unknown field") || message.starts_with("unknown variant");
+    match quoted.next().filter(|_| is_list).map(|given| meant(given, quoted)) {
+        Some(suggestion) => message + &suggestion,
+        None => message,
+    }
 }
 
 fn render<T: Serialize>(status: StatusCode, value: &T) -> Response {
@@ -142,6 +157,12 @@ impl<T: Serialize> IntoResponse for Accepted<T> {
     }
 }
 
+impl<T: Serialize> IntoResponse for OrNothing<T> {
+    fn into_response(self) -> Response {
+        self.0.map_or_else(|| StatusCode::NO_CONTENT.into_response(), |value| render(StatusCode::OK, &value))
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -158,6 +179,14 @@ mod tests {
     #[expect(dead_code, reason = "only its shape is read")]
     struct Settings {
         depth: u8,
+    }
+
+    #[test]
+    fn a_member_that_was_probably_meant_is_named() {
+        let message = |body: &str| parse::<Body>(body.as_bytes()).unwrap_err().to_string();
+        assert!(message(r#"{"nmae": "a"}"#).ends_with(": did you mean `name`?"));
+        assert!(message(r#"{"name": "a", "settings": {"deep": 1, "dept": 2}}"#).ends_with(": did you mean `depth`?"));
+        assert!(!message(r#"{"zebra": 1}"#).contains("did you mean"));
     }
 
     #[test]

@@ -155,6 +155,9 @@ fn the_public_endpoints_are_these() {
             "/v1/auth/signup",
             "/v1/auth/accept-invitation",
             "/.well-known/jwks.json",
+            "/openapi.json",
+            "/docs",
+            "/docs/errors",
         ]
     );
 }

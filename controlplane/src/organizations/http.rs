@@ -2,6 +2,7 @@
 
 use contract::caller::Credential;
 use contract::{Access, OrgId, Timestamp, UserId};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 use sqlx::PgConnection;
@@ -23,11 +24,16 @@ const OWNED_MAX: i64 = 100;
 pub fn routes() -> Routes {
     Routes::new()
         .post("/v1/organizations", Access::Authenticated, None, create)
+        .says("Founds an organization; the caller becomes its owner.")
         .get("/v1/organizations/{org_id}", Access::Member, None, get)
+        .says("Reads an organization.")
         .put("/v1/organizations/{org_id}", Access::Admin, None, put)
+        .says("Changes what is given of an organization.")
+        .versioned()
 }
 
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Deserialize, JsonSchema)]
+#[schemars(rename = "OrganizationCreation")]
 #[serde(deny_unknown_fields)]
 struct CreateBody {
     name: String,
@@ -38,14 +44,16 @@ struct CreateBody {
     settings: SettingsBody,
 }
 
-#[derive(Debug, Default, Deserialize)]
+#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[schemars(rename = "OrganizationSettingsInput")]
 #[serde(deny_unknown_fields)]
 struct SettingsBody {
     mfa_required: Option<bool>,
     enforce_sso: Option<bool>,
 }
 
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "Organization")]
 pub struct View {
     id: OrgId,
     org_id: OrgId,
@@ -63,7 +71,8 @@ pub struct View {
     updated_at: Timestamp,
 }
 
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "OrganizationSettings")]
 struct Settings {
     mfa_required: bool,
     enforce_sso: bool,
@@ -71,7 +80,8 @@ struct Settings {
 }
 
 /// `null` is custom or unlimited.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "OrganizationQuotas")]
 struct Quotas {
     monthly_credit_limit: Option<u64>,
     /// Credits of this month.
@@ -164,7 +174,8 @@ async fn get(call: Call) -> Result<Json<View>> {
     Ok(Json(view(&call, &mut conn, row).await?))
 }
 
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Deserialize, JsonSchema)]
+#[schemars(rename = "OrganizationChange")]
 #[serde(deny_unknown_fields)]
 struct PutBody {
     name: Option<String>,
@@ -177,6 +188,7 @@ struct PutBody {
 async fn put(call: Call, Json(body): Json<PutBody>) -> Result<Json<View>> {
     let mut tx = call.begin().await?;
     let before = store::lock(&mut tx, call.org_id()).await?;
+    call.expected.holds(before.updated_at)?;
     unchanged("slug", body.slug.as_deref(), &before.slug)?;
     unchanged("cloud_region", body.cloud_region.as_deref(), &before.cloud_region)?;
     let settings = body.settings.unwrap_or_default();

@@ -28,7 +28,7 @@ use crate::provisioner::Placement;
 use crate::testing::authority;
 use crate::worlds::World;
 
-type Answer = fn(&Request<Incoming>) -> Response<Body>;
+pub type Answer = fn(&Request<Incoming>) -> Response<Body>;
 
 /// A data plane as far as the wire: mutual TLS under a name, and one answer for every query.
 async fn data_plane(world: &World, name: &str, answer: Answer) {
@@ -46,7 +46,7 @@ async fn data_plane(world: &World, name: &str, answer: Answer) {
     });
 }
 
-async fn own_data_plane(world: &World, answer: Answer) {
+pub async fn own_data_plane(world: &World, answer: Answer) {
     data_plane(world, &environment_name(&world.env_id), answer).await;
 }
 
@@ -85,11 +85,16 @@ async fn ask(world: &World, body: Value) -> crate::testing::Answer {
 fn echo(request: &Request<Incoming>) -> Response<Body> {
     let told = |name: &str| request.headers().get(name).and_then(|value| value.to_str().ok()).unwrap_or_default();
     let caller: Value = serde_json::from_str(told(header::CALLER)).unwrap();
-    let body = json!({
+    let heard = json!({
         "path": request.uri().path(),
         "caller": caller,
         "request_id": told(header::REQUEST_ID),
         "credential": request.headers().contains_key("authorization"),
+    });
+    let body = json!({
+        "query_id": "q1", "columns": [{"name": "heard", "type": "JSON"}], "rows": [[heard]], "row_count": 1,
+        "execution_time_ms": 0.5, "transpilation_time_ms": 0.5, "cache_hit": false, "credits_consumed": 1.0,
+        "columns_masked": [], "warnings": [],
     });
     Response::builder()
         .header("content-type", "application/json")
@@ -105,7 +110,7 @@ async fn a_query_is_forwarded_with_who_asks_and_never_the_credential() {
     let answer = ask(&world, json!({"sql": "select 1"})).await;
     assert_eq!(answer.headers["x-query-id"], "q1");
     let request_id = answer.headers["x-request-id"].to_str().unwrap().to_owned();
-    let told = answer.expect(200);
+    let told = &answer.expect(200)["rows"][0][0];
     assert_eq!(told["path"], world.env("query"));
     assert_eq!((&told["caller"]["credential"], &told["caller"]["peer"]), (&json!("key"), &json!("127.0.0.1")));
     assert_eq!((told["request_id"].as_str(), told["credential"].as_bool()), (Some(request_id.as_str()), Some(false)));
@@ -189,6 +194,17 @@ async fn an_environment_without_a_data_plane_asks_to_wait() {
     let answer = ask(&world, json!({"sql": "select 1"})).await;
     assert_eq!(answer.code(), (503, "SERVICE_UNAVAILABLE"));
     assert!(answer.headers.contains_key("retry-after"));
+}
+
+#[tokio::test]
+async fn a_suspended_environment_says_so_and_its_data_plane_is_not_asked() {
+    let world = World::start().await;
+    place(&world, nobody_listens().await).await;
+    world.sql("update environments set status = 'suspended'").await;
+    world.app.expect_5xx(1);
+    let answer = ask(&world, json!({"sql": "select 1"})).await;
+    assert_eq!(answer.code(), (503, "SERVICE_UNAVAILABLE"));
+    assert!(answer.body["error"]["message"].as_str().unwrap().contains("suspended"), "{}", answer.body);
 }
 
 #[tokio::test]

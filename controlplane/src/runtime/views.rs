@@ -9,24 +9,24 @@ mod costs;
 mod tests;
 
 use contract::{Access, Scope, Timestamp};
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::http::routes::Routes;
 
 pub fn routes() -> Routes {
     use Access::Member;
-    Routes::new().get("/v2/runtime/views/invocation-costs", Member, Scope::Agent, costs::view).get(
-        "/v2/runtime/views/confidence-distribution",
-        Member,
-        Scope::Agent,
-        confidence::view,
-    )
+    Routes::new()
+        .get("/v2/runtime/views/invocation-costs", Member, Scope::Agent, costs::view)
+        .says("Sums up what models cost.")
+        .get("/v2/runtime/views/confidence-distribution", Member, Scope::Agent, confidence::view)
+        .says("Tells how sure the artifacts are.")
 }
 
 /// Oldest that these numbers may be.
 const SLO_MS: i64 = 60_000;
 
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 struct Freshness {
     computed_at: Timestamp,
     staleness_ms: i64,

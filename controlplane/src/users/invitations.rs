@@ -2,6 +2,7 @@
 
 use contract::caller::Credential;
 use contract::{OrgId, Role, Timestamp, UserId};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 use sqlx::PgConnection;
@@ -19,7 +20,8 @@ use crate::{App, Error, Result, organizations};
 pub(super) const TOKEN_CHARACTERS: usize = 43;
 
 /// "`admin`, `analyst`, `auditor`, `developer`, `service_account`": any role but `owner`.
-#[derive(Debug, Clone, Copy, Deserialize)]
+#[derive(Debug, Clone, Copy, Deserialize, JsonSchema)]
+#[schemars(rename = "AssignableRole")]
 #[serde(rename_all = "snake_case")]
 pub enum Assignable {
     Admin,
@@ -49,7 +51,8 @@ pub fn may_make_admin(call: &Call, role: Role) -> Result<()> {
     Ok(())
 }
 
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Deserialize, JsonSchema)]
+#[schemars(rename = "InvitationInput")]
 #[serde(deny_unknown_fields)]
 pub struct InviteBody {
     email: Email,
@@ -58,7 +61,7 @@ pub struct InviteBody {
 }
 
 /// The user, and the token that accepts the invitation: shown once, to whoever hands it on.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 pub struct InvitedUser {
     #[serde(flatten)]
     user: User,
@@ -71,7 +74,8 @@ pub async fn create(call: Call, Json(body): Json<InviteBody>) -> Result<Created<
 }
 
 /// `{user_id, email, role, status, invited_at}`.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "Invitation")]
 pub struct InvitedView {
     id: UserId,
     user_id: UserId,

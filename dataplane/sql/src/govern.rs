@@ -253,7 +253,7 @@ impl Governed {
 
 /// Puts the rules in. What cannot be governed is refused.
 pub fn govern(resolved: Resolved, rules: &Rules) -> Result<Governed, Error> {
-    let Resolved { kind, mut tree, references, target, also, views, comment, explains } = resolved;
+    let Resolved { kind, mut tree, references, target, also, written: _, views, comment, explains } = resolved;
     let none = Rules::default();
     // what is defined is governed where it is read, for whoever reads it
     let rules = if matches!(kind, statement::Kind::CreateView) { &none } else { rules };

@@ -1,7 +1,9 @@
 //! What a database of the catalogue holds: the names one caller may see, as rows of PostgreSQL's tables.
 
+mod cell;
 mod ids;
 mod rows;
+mod types;
 
 use std::collections::HashSet;
 use std::sync::LazyLock;
@@ -12,7 +14,8 @@ use sql::quote;
 use tokio_util::sync::CancellationToken;
 
 use crate::Error;
-use rows::{Cell, Rows, Table};
+use cell::Cell;
+use rows::{Rows, Table};
 
 /// Everything that decides what the catalogue says.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -85,7 +88,7 @@ fn statements(seen: &Seen) -> Vec<String> {
     let mut all: Vec<String> = sql::postgres::relations().map(|relation| created(&relation)).collect();
     all.extend(rows.variables().into_iter().map(|(name, value)| format!("set variable {name} = {value}")));
     all.extend(split(FUNCTIONS));
-    all.extend(rows.tables().into_iter().flat_map(inserted));
+    all.extend(rows.tables().iter().flat_map(inserted));
     all.extend(split(DERIVED));
     all
 }
@@ -121,7 +124,7 @@ fn created(relation: &sql::postgres::Relation) -> String {
     format!("create table {} ({})", quote::name(&relation.stored()), columns.join(", "))
 }
 
-fn inserted(table: Table) -> Vec<String> {
+fn inserted(table: &Table) -> Vec<String> {
     let columns: Vec<_> = table.columns.iter().map(|name| quote::name(name)).collect();
     let head = format!("insert into {} ({}) values ", quote::name(table.name), columns.join(", "));
     let row = |cells: &Vec<Cell>| format!("({})", cells.iter().map(Cell::sql).collect::<Vec<_>>().join(", "));

@@ -24,7 +24,7 @@ use super::semaphore::Slot;
 use super::{Pipeline, Query, Result, meter};
 use crate::answer::Totals;
 use crate::trail::{Stage, Trail, millis};
-use crate::{Answer, Error, Rows};
+use crate::{Answer, Error, Rows, metrics};
 
 /// What is due when a query ends.
 pub(super) struct Closing {
@@ -107,6 +107,14 @@ impl Closing {
             at: pipeline.clock.now(),
         });
         finished.stages = self.trail.stages();
+        pipeline.metrics.ended(metrics::Query {
+            door: self.query.ask.origin.as_str(),
+            code: error.map(|error| error.code().stable()),
+            rows,
+            charged: cost,
+            execution: took,
+            trail: &self.trail,
+        });
         let written = if self.query.started.load(Ordering::Acquire) {
             self.query.books.log.finished(finished)
         } else {

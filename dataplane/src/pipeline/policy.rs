@@ -9,7 +9,7 @@ use std::time::Instant;
 
 use contract::governance::EnvironmentStatus;
 use contract::policy::abac::{self, Context, Decision, Effect, Operation};
-use contract::policy::{Rules, TableRef};
+use contract::policy::{Policy, Rules, TableRef, filters_on};
 use contract::report::{AbacEvaluation, Verdict};
 use contract::{Caller, Governance};
 
@@ -57,7 +57,6 @@ pub(super) async fn check(
     let asked = Asked { query, rules, caller: &caller, agent: &agent, about: &about, now };
     let operations: Vec<_> = statement.operations().iter().copied().map(tables::operation).collect();
     asked.permitted(&about.tables, &operations, t)?;
-    altered_ungoverned(rules, &about)?;
     let known = pipeline.remembered.tables.of(&pipeline.engine()?, query).await?;
     let mut names = names(query, rules);
     names.user = caller.email.clone().or_else(|| caller.user_id.as_ref().map(ToString::to_string));
@@ -72,10 +71,18 @@ pub(super) async fn check(
     };
     let resolved = sql::resolve(statement, &seen, &names).map_err(|error| asked.shown(error, &operations))?;
     // The caller may write a name in several ways; what it turned out to mean is judged again.
-    let bound = resolved.tables();
+    about.written = tables::written(&resolved, &known);
+    let mut bound = resolved.tables();
+    for (path, _) in &about.written {
+        if !bound.contains(path) {
+            bound.push(path.clone());
+        }
+    }
+    let asked = Asked { query, rules, caller: &caller, agent: &agent, about: &about, now };
     if bound != about.tables {
         asked.permitted(&bound, &operations, t)?;
     }
+    keeps_governed(rules, &caller, &about)?;
     about.tables = if bound.is_empty() { about.tables } else { bound };
     t.facts().tables.clone_from(&about.tables);
     Ok(Allowed { resolved, about, caller, agent, known })
@@ -127,21 +134,27 @@ fn agent(rules: &Governance, caller: &Caller, declared: &Declared) -> Result<Age
     Ok(Agent { id: Some(agent_id.clone()), framework, verified: true })
 }
 
-/// Names that an enabled policy uses keep their meaning: such a table cannot be altered.
-fn altered_ungoverned(rules: &Governance, about: &About) -> Result<()> {
-    let governs = |path: &str| {
-        let (schema, name) = path.split_once('.').unwrap_or(("main", path));
-        let table = TableRef { schema, name };
-        rules.policies.iter().filter(|policy| policy.enabled).any(|policy| match &policy.rules {
+/// Names that an enabled policy uses keep their meaning, so such a table cannot be altered; and who
+/// does not see all its rows cannot drop or replace it.
+fn keeps_governed(rules: &Governance, caller: &Caller, about: &About) -> Result<()> {
+    for (path, operation) in &about.written {
+        let table = table_ref(path);
+        let named = |policy: &Policy| match &policy.rules {
             Rules::ColumnMasking(rules) => rules.iter().any(|rule| table.is_named_by(&rule.table)),
             Rules::RowLevelSecurity(rules) => rules.iter().any(|rule| table.is_named_by(&rule.table)),
-        })
-    };
-    let altered = about.written.iter().find(|(path, operation)| *operation == Operation::Alter && governs(path));
-    match altered {
-        Some((path, _)) => Err(Error::Governed { table: path.clone() }),
-        None => Ok(()),
+        };
+        let path = || path.clone();
+        match operation {
+            Operation::Alter if rules.policies.iter().any(|policy| policy.enabled && named(policy)) => {
+                return Err(Error::Governed { table: path() });
+            }
+            Operation::Drop if !filters_on(&rules.policies, table, caller.role).is_empty() => {
+                return Err(Error::Undroppable { table: path() });
+            }
+            _ => {}
+        }
     }
+    Ok(())
 }
 
 /// Everything a policy may ask about.

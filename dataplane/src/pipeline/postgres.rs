@@ -29,7 +29,7 @@ pub(super) fn question(pipeline: &Pipeline, query: &Query) -> Option<sql::postgr
     sql::postgres::question(&query.ask.sql, &policy::names(query, &rules).database)
 }
 
-pub(super) async fn answer(pipeline: &Pipeline, query: &Query, asked: sql::postgres::Question) -> Result<Answer> {
+pub(super) async fn answer(pipeline: &Pipeline, query: &Query, asked: &sql::postgres::Question) -> Result<Answer> {
     let seen = seen(pipeline, query).await?;
     let question = Question {
         sql: &asked.sql,
@@ -58,7 +58,7 @@ pub(super) async fn answer(pipeline: &Pipeline, query: &Query, asked: sql::postg
 pub(super) async fn describe(
     pipeline: &Pipeline,
     query: &Query,
-    asked: sql::postgres::Question,
+    asked: &sql::postgres::Question,
 ) -> Result<Description> {
     let seen = seen(pipeline, query).await?;
     let question =

@@ -8,6 +8,7 @@ use clap::{Parser, Subcommand};
 use tracing_subscriber::EnvFilter;
 
 use crate::kubectl::{self, KubectlSluice};
+use crate::org;
 use crate::platform::Config;
 use crate::progress::say;
 
@@ -27,10 +28,14 @@ enum Command {
     Up(Config),
     /// Bring the database of `DATABASE_URL` to this version's schema.
     Migrate(Migrate),
+    /// Change an organization as only whoever runs the installation may.
+    Org(org::Args),
     /// Print the table of error codes.
     Codes,
     /// Print every route with its role and scope.
     Routes,
+    /// Print the OpenAPI document of the control plane.
+    Openapi,
     /// What `kubectl sluice` does: environments on a cluster.
     Kubectl(kubectl::Plugin),
     /// The engine's child process; the data plane starts it and speaks to it.
@@ -68,9 +73,14 @@ pub fn main() -> ExitCode {
             say(controlplane::http::routes::screen(controlplane::rooms::rows()).trim_end());
             ExitCode::SUCCESS
         }
+        Command::Openapi => {
+            say(controlplane::reference::printed().trim_end());
+            ExitCode::SUCCESS
+        }
         Command::Up(config) => {
             on_runtime(async move { crate::platform::up(config).await.map_err(|error| error.to_string()) })
         }
+        Command::Org(args) => on_runtime(async move { org::run(args).await.map_err(|error| error.to_string()) }),
         Command::Migrate(Migrate { database_url }) => {
             on_runtime(async move { controlplane::migrate(&database_url).await.map_err(|error| error.to_string()) })
         }

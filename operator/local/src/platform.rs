@@ -48,6 +48,10 @@ pub struct Config {
     /// loopback. `1` turns it on.
     #[arg(long, env = "SLUICE_LOCAL_TRUST", default_value_t = 0, value_parser = clap::value_parser!(u8).range(0..=1))]
     pub local_trust: u8,
+    /// Where audit exports and signed heads of audit chains are kept: a folder, or `s3://bucket/prefix`,
+    /// reached as the variables AWS_… say [default: audit/ in the state folder].
+    #[arg(long, env = "SLUICE_AUDIT_STORE")]
+    pub audit_store: Option<String>,
     /// Leave the demo environment empty instead of filling it with TPC-H.
     #[arg(long)]
     pub no_data: bool,
@@ -149,6 +153,8 @@ impl Platform {
         let mut settings = controlplane::Config::new(database_url, state.keyring(&means.entropy)?);
         settings.http_listen = config.http();
         settings.webhook_loopback = true;
+        let archive = || state.audit().to_string_lossy().into_owned();
+        settings.audit_store = Some(config.audit_store.clone().unwrap_or_else(archive));
         settings.v2_runtime_enabled = true;
         let demo = DemoPlace {
             pgwire: config.pgwire(),

@@ -3,3 +3,5 @@
 mod kill;
 mod query;
 mod revoke;
+mod shadow;
+mod standing;

@@ -68,6 +68,7 @@ fn snapshot(status: &str) -> Governance {
         keys: vec![key()],
         policies: vec![policy()],
         abac_policies: vec![],
+        elevations: vec![],
     }
 }
 

@@ -2,6 +2,7 @@
 
 use chrono::Duration;
 use contract::{Timestamp, ids};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 use sqlx::PgConnection;
@@ -17,7 +18,8 @@ const TTL_SECS_LEAST: i32 = 30;
 const TTL_SECS_MOST: i32 = 3_600;
 
 /// What an attempt is asked for with.
-#[derive(Debug, Default, Deserialize)]
+#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[schemars(rename = "AttemptWish")]
 #[serde(deny_unknown_fields)]
 pub struct Wish {
     pub agent_id: Option<String>,
@@ -26,7 +28,8 @@ pub struct Wish {
 }
 
 /// An attempt with its token: the only answers that show it.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "LeasedAttempt")]
 pub struct Leased {
     #[serde(flatten)]
     pub attempt: Attempt,

@@ -1,14 +1,13 @@
 //! Taking an attempt, and keeping it.
 
-use axum::http::StatusCode;
-use axum::response::{IntoResponse, Response};
 use contract::Timestamp;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::grant::{Leased, Wish, grant, heartbeat_interval, start};
 use super::{Attempt, AttemptStatus, lease, store};
 use crate::http::call::Call;
-use crate::http::json::{Json, MaybeJson};
+use crate::http::json::{Json, MaybeJson, OrNothing};
 use crate::runtime::tasks::{self, Task, Wanted};
 use crate::runtime::{clock, fields};
 use crate::{Error, Result};
@@ -41,7 +40,8 @@ pub async fn create_claimed(cx: Call, MaybeJson(wish): MaybeJson<Wish>) -> Resul
     Ok(Json(leased))
 }
 
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Deserialize, JsonSchema)]
+#[schemars(rename = "NextTaskWish")]
 #[serde(deny_unknown_fields)]
 pub struct NextWish {
     #[serde(default)]
@@ -52,15 +52,16 @@ pub struct NextWish {
     lease_ttl_secs: Option<i64>,
 }
 
-#[derive(Debug, Serialize)]
-struct Next {
+#[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "NextTask")]
+pub struct Next {
     #[serde(flatten)]
     leased: Leased,
     task: Task,
 }
 
 /// Claims whatever waits: by priority, then by age. Nothing waits: 204.
-pub async fn claim_next(cx: Call, Json(wish): Json<NextWish>) -> Result<Response> {
+pub async fn claim_next(cx: Call, Json(wish): Json<NextWish>) -> Result<OrNothing<Next>> {
     if wish.kinds.len() > KINDS_MAX {
         return Err(Error::invalid("kinds", format!("..{KINDS_MAX}"), format!("`kinds` has at most {KINDS_MAX}")));
     }
@@ -68,16 +69,17 @@ pub async fn claim_next(cx: Call, Json(wish): Json<NextWish>) -> Result<Response
     let now = clock::now(&mut tx).await?;
     let wanted = Wanted { kinds: &wish.kinds, project_id: wish.project_id.as_deref(), now };
     let Some(mut task) = tasks::next(&mut tx, cx.org_id(), &wanted).await? else {
-        return Ok(StatusCode::NO_CONTENT.into_response());
+        return Ok(OrNothing(None));
     };
     let wish = Wish { agent_id: Some(wish.agent_id), branch_id: wish.branch_id, lease_ttl_secs: wish.lease_ttl_secs };
     let mut leased = grant(&cx, &mut tx, &task, wish, now).await?;
     start(&cx, &mut tx, &mut task, &mut leased.attempt, now).await?;
     tx.commit().await?;
-    Ok(Json(Next { leased, task }).into_response())
+    Ok(OrNothing(Some(Next { leased, task })))
 }
 
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Deserialize, JsonSchema)]
+#[schemars(rename = "AttemptClaim")]
 #[serde(deny_unknown_fields)]
 pub struct Claim {
     lease_token: String,
@@ -108,14 +110,15 @@ pub async fn claim(cx: Call, Json(claim): Json<Claim>) -> Result<Json<Leased>> {
     Ok(Json(Leased::new(attempt, claim.lease_token)))
 }
 
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Heartbeat {
     lease_token: String,
     progress: Option<fields::Object>,
 }
 
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "HeartbeatAnswer")]
 pub struct Beaten {
     attempt_id: String,
     status: AttemptStatus,

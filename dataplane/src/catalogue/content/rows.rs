@@ -3,7 +3,9 @@
 use sql::postgres::{Kind, relations};
 use sql::quote;
 
+use super::cell::Cell;
 use super::ids::Ids;
+use super::types::types;
 use super::{Listed, Seen, Sort};
 use crate::encode::pg_rows::PgType;
 
@@ -17,54 +19,6 @@ const BTREE: u32 = 403;
 const COLLATION: u32 = 100;
 const OPCLASS: u32 = 10_000;
 
-/// A value of a row, as SQL.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Cell {
-    Null,
-    Number(i64),
-    Bool(bool),
-    Text(String),
-    Numbers(Vec<i64>),
-}
-
-impl Cell {
-    pub fn sql(&self) -> String {
-        match self {
-            Self::Null => "null".to_owned(),
-            Self::Number(number) => number.to_string(),
-            Self::Bool(truth) => truth.to_string(),
-            Self::Text(text) => quote::text(text),
-            Self::Numbers(numbers) => {
-                format!("[{}]", numbers.iter().map(i64::to_string).collect::<Vec<_>>().join(", "))
-            }
-        }
-    }
-}
-
-impl From<u32> for Cell {
-    fn from(id: u32) -> Self {
-        Self::Number(id.into())
-    }
-}
-
-impl From<i32> for Cell {
-    fn from(number: i32) -> Self {
-        Self::Number(number.into())
-    }
-}
-
-impl From<bool> for Cell {
-    fn from(truth: bool) -> Self {
-        Self::Bool(truth)
-    }
-}
-
-impl From<&str> for Cell {
-    fn from(text: &str) -> Self {
-        Self::Text(text.to_owned())
-    }
-}
-
 /// Rows of one table, by the columns they have.
 #[derive(Debug)]
 pub struct Table {
@@ -72,6 +26,9 @@ pub struct Table {
     pub columns: &'static [&'static str],
     pub rows: Vec<Vec<Cell>>,
 }
+
+/// The name of a variable and its value, as SQL.
+pub type Variable = (&'static str, String);
 
 macro_rules! row {
     ($($cell:expr),* $(,)?) => { vec![$(Cell::from($cell)),*] };
@@ -119,16 +76,38 @@ impl<'a> Rows<'a> {
     }
 
     /// What functions look up by id or by name (`functions.sql`).
-    pub fn variables(&self) -> Vec<(&'static str, String)> {
+    pub fn variables(&self) -> Vec<Variable> {
         let seen = self.seen;
-        let text = |text: &str| quote::text(text);
-        let is_home = |one: &Listed| one.schema.eq_ignore_ascii_case(&seen.schema);
+        let settings = seen.settings.iter().map(|(name, value)| (text(&name.to_lowercase()), text(value)));
+        let schema_names = self.schemas.iter().map(|(name, id)| (id.to_string(), text(name)));
+        let schema_ids = self.schemas.iter().map(|(name, id)| (text(&name.to_lowercase()), id.to_string()));
+        let type_names = types().map(|t| (t.oid.to_string(), text(&t.shown)));
+        let written = types().filter(|t| t.shown != t.name).map(|t| (text(&t.shown), t.oid.to_string()));
+        let type_ids = written.chain(types().map(|t| (text(&t.name), t.oid.to_string())));
+        let mut all = vec![
+            ("version", text(&format!("PostgreSQL 15.0 (Sluice {})", env!("CARGO_PKG_VERSION")))),
+            ("session_user", text(&seen.user)),
+            ("database", text(&seen.database)),
+            ("schema", text(&seen.schema)),
+            ("settings", map(settings, "varchar", "varchar")),
+            ("schema_names", map(schema_names, "bigint", "varchar")),
+            ("schema_ids", map(schema_ids, "varchar", "bigint")),
+            ("type_names", map(type_names, "bigint", "varchar")),
+            ("type_ids", map(type_ids, "varchar", "bigint")),
+        ];
+        all.extend(self.relation_variables());
+        all.extend(self.key_variables());
+        all
+    }
+
+    /// Tables by id and by name; which of them need no schema.
+    fn relation_variables(&self) -> [Variable; 3] {
+        let is_home = |one: &Listed| one.schema.eq_ignore_ascii_case(&self.seen.schema);
         let path = |one: &Listed| format!("{}.{}", one.schema, one.name);
         let mut names: Vec<(u32, String)> = catalogs().map(|(id, name, _, _)| (id, name)).collect();
         names.extend(self.relations().map(|(one, id)| (*id, if is_home(one) { one.name.clone() } else { path(one) })));
         let mut ids: Vec<(String, u32)> =
             catalogs().flat_map(|(id, name, schema, _)| [(format!("{schema}.{name}"), id), (name, id)]).collect();
-        ids.retain(|(_, id)| *id != 0);
         for (one, id) in self.relations() {
             ids.push((path(one).to_lowercase(), *id));
             if is_home(one) {
@@ -139,75 +118,29 @@ impl<'a> Rows<'a> {
         ids.dedup_by(|one, other| one.0 == other.0);
         let visible = self.listed.iter().filter(|(one, _)| is_home(one)).map(|(_, id)| *id);
         let visible: Vec<_> = visible.chain(catalogs().map(|(id, ..)| id)).map(|id| id.to_string()).collect();
-        vec![
-            ("version", text(&format!("PostgreSQL 15.0 (Sluice {})", env!("CARGO_PKG_VERSION")))),
-            ("session_user", text(&seen.user)),
-            ("database", text(&seen.database)),
-            ("schema", text(&seen.schema)),
-            (
-                "settings",
-                map(
-                    seen.settings.iter().map(|(name, value)| (text(&name.to_lowercase()), text(value))),
-                    "varchar",
-                    "varchar",
-                ),
-            ),
-            ("relation_names", map(names.iter().map(|(id, name)| (id.to_string(), text(name))), "bigint", "varchar")),
-            ("relation_ids", map(ids.iter().map(|(name, id)| (text(name), id.to_string())), "varchar", "bigint")),
-            (
-                "schema_names",
-                map(self.schemas.iter().map(|(name, id)| (id.to_string(), text(name))), "bigint", "varchar"),
-            ),
-            (
-                "schema_ids",
-                map(
-                    self.schemas.iter().map(|(name, id)| (text(&name.to_lowercase()), id.to_string())),
-                    "varchar",
-                    "bigint",
-                ),
-            ),
-            ("type_names", map(types().map(|t| (t.oid.to_string(), text(&t.shown))), "bigint", "varchar")),
-            (
-                "type_ids",
-                map(
-                    types()
-                        .filter(|t| t.shown != t.name)
-                        .map(|t| (text(&t.shown), t.oid.to_string()))
-                        .chain(types().map(|t| (text(&t.name), t.oid.to_string()))),
-                    "varchar",
-                    "bigint",
-                ),
-            ),
+        let names = names.iter().map(|(id, name)| (id.to_string(), text(name)));
+        let ids = ids.iter().map(|(name, id)| (text(name), id.to_string()));
+        [
+            ("relation_names", map(names, "bigint", "varchar")),
+            ("relation_ids", map(ids, "varchar", "bigint")),
             ("visible", format!("[{}]::bigint[]", visible.join(", "))),
-            (
-                "constraints",
-                map(
-                    self.keys
-                        .iter()
-                        .map(|(one, _, _, key)| (key.to_string(), text(&format!("PRIMARY KEY ({})", key_list(one))))),
-                    "bigint",
-                    "varchar",
-                ),
-            ),
-            (
-                "indexes",
-                map(
-                    self.keys.iter().map(|(one, _, index, _)| (index.to_string(), text(&index_definition(one)))),
-                    "bigint",
-                    "varchar",
-                ),
-            ),
-            (
-                "index_columns",
-                map(
-                    self.keys.iter().map(|(one, _, index, _)| {
-                        let columns: Vec<_> = one.primary_key.iter().map(|name| text(name)).collect();
-                        (index.to_string(), format!("[{}]", columns.join(", ")))
-                    }),
-                    "bigint",
-                    "varchar[]",
-                ),
-            ),
+        ]
+    }
+
+    /// The definitions of primary keys.
+    fn key_variables(&self) -> [Variable; 3] {
+        let constraint = |one: &Listed| text(&format!("PRIMARY KEY ({})", key_list(one)));
+        let columns = |one: &Listed| {
+            let columns: Vec<_> = one.primary_key.iter().map(|name| text(name)).collect();
+            format!("[{}]", columns.join(", "))
+        };
+        let constraints = self.keys.iter().map(|(one, _, _, key)| (key.to_string(), constraint(one)));
+        let indexes = self.keys.iter().map(|(one, _, index, _)| (index.to_string(), text(&index_definition(one))));
+        let index_columns = self.keys.iter().map(|(one, _, index, _)| (index.to_string(), columns(one)));
+        [
+            ("constraints", map(constraints, "bigint", "varchar")),
+            ("indexes", map(indexes, "bigint", "varchar")),
+            ("index_columns", map(index_columns, "bigint", "varchar[]")),
         ]
     }
 
@@ -439,6 +372,10 @@ impl<'a> Rows<'a> {
     }
 }
 
+fn text(text: &str) -> String {
+    quote::text(text)
+}
+
 fn fixed(name: &'static str, columns: &'static [&'static str], rows: Vec<Vec<Cell>>) -> Table {
     Table { name, columns, rows }
 }
@@ -475,44 +412,6 @@ fn places(one: &Listed) -> Vec<i64> {
         at.and_then(|at| i64::try_from(at + 1).ok())
     };
     one.primary_key.iter().filter_map(place).collect()
-}
-
-/// A type of `types.txt`, or the array of one.
-struct Type {
-    oid: u32,
-    name: String,
-    length: i32,
-    category: &'static str,
-    array: u32,
-    item: u32,
-    shown: String,
-}
-
-fn types() -> impl Iterator<Item = Type> {
-    include_str!("../types.txt").lines().filter_map(read_type).flatten()
-}
-
-fn read_type(line: &'static str) -> Option<Vec<Type>> {
-    let mut parts = line.splitn(6, ' ');
-    let (oid, name, length) = (parts.next()?.parse().ok()?, parts.next()?, parts.next()?.parse().ok()?);
-    let (category, array, shown) = (parts.next()?, parts.next()?.parse().ok()?, parts.next()?);
-    // The two vectors are lists of their own kind.
-    let item = match name {
-        "int2vector" => 21,
-        "oidvector" => 26,
-        _ => 0,
-    };
-    let one = Type { oid, name: name.to_owned(), length, category, array, item, shown: shown.to_owned() };
-    let many = Type {
-        oid: array,
-        name: format!("_{name}"),
-        length: -1,
-        category: "A",
-        array: 0,
-        item: oid,
-        shown: format!("{shown}[]"),
-    };
-    Some(if array == 0 { vec![one] } else { vec![one, many] })
 }
 
 fn types_table() -> Table {

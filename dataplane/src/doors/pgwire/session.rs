@@ -258,7 +258,7 @@ impl Conversation {
 
     fn call(&mut self, call: &Call) -> Result<Option<String>, Failure> {
         let texts: Vec<&str> = call.arguments.iter().filter_map(text).collect();
-        let user = || self.settings.get("session_authorization");
+        let user = || self.watch.caller_name().or_else(|| self.settings.get("session_authorization"));
         Ok(match (call.function, texts.as_slice()) {
             ("version", []) => Some(format!("PostgreSQL 15.0 (Sluice {})", env!("CARGO_PKG_VERSION"))),
             ("current_schema", []) => Some(self.settings.schema()),

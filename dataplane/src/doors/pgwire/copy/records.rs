@@ -53,7 +53,7 @@ impl Records {
             return self.binary();
         }
         while let Some(line) = self.line() {
-            if let Some(record) = self.read(line)? {
+            if let Some(record) = self.read(&line)? {
                 return Ok(Some(record));
             }
         }
@@ -71,7 +71,7 @@ impl Records {
         }
         let rest = self.inbox.split();
         self.looked = 0;
-        if rest.is_empty() { Ok(None) } else { self.read(rest) }
+        if rest.is_empty() { Ok(None) } else { self.read(&rest) }
     }
 
     /// The bytes up to the next end of a row, without it.
@@ -105,16 +105,16 @@ impl Records {
         None
     }
 
-    fn read(&mut self, line: BytesMut) -> Result<Option<Record>, Failure> {
+    fn read(&mut self, line: &[u8]) -> Result<Option<Record>, Failure> {
         if std::mem::take(&mut self.header) || self.ended {
             return Ok(None);
         }
-        if line.as_ref() == b"\\." {
+        if line == b"\\." {
             self.ended = true;
             return Ok(None);
         }
         self.count += 1;
-        let record = if self.options.format == Format::Csv { self.csv(&line) } else { self.text(&line) };
+        let record = if self.options.format == Format::Csv { self.csv(line) } else { self.text(line) };
         let place =
             |failure: Failure| Failure { message: format!("line {}: {}", self.count, failure.message), ..failure };
         record.map(Some).map_err(place)
