@@ -68,7 +68,7 @@ impl Shown {
     pub fn new(identity: &TlsIdentity, pg: Option<&PgTls>) -> Result<Self, TlsError> {
         let rest = watch::Sender::new(tls::mutual(identity, &http::PROTOCOLS)?);
         let clients = |protocols: &[&[u8]]| pg.map(|pg| for_clients(pg, protocols)).transpose();
-        let (pg, tools) = (clients(&[pgwire::ALPN])?, clients(&http::PROTOCOLS)?);
+        let (pg, tools) = (clients(&pgwire::PROTOCOLS)?, clients(&http::PROTOCOLS)?);
         Ok(Self { rest, pg: pg.map(watch::Sender::new), tools: tools.map(watch::Sender::new) })
     }
 
@@ -81,7 +81,7 @@ impl Shown {
 
     fn show_pg(&self, pg: &PgTls) -> Result<(), TlsError> {
         let (Some(wire), Some(tools)) = (&self.pg, &self.tools) else { return Ok(()) };
-        let (for_wire, for_tools) = (for_clients(pg, &[pgwire::ALPN])?, for_clients(pg, &http::PROTOCOLS)?);
+        let (for_wire, for_tools) = (for_clients(pg, &pgwire::PROTOCOLS)?, for_clients(pg, &http::PROTOCOLS)?);
         wire.send_replace(for_wire);
         tools.send_replace(for_tools);
         Ok(())

@@ -2,6 +2,7 @@
 //! its clients read. None of them decides anything.
 
 pub mod agents;
+mod credential;
 pub mod http;
 pub mod pgwire;
 pub mod probes;

@@ -10,6 +10,7 @@
 
 pub mod answer;
 pub mod ask;
+pub mod catalogue;
 pub mod certificates;
 pub mod config;
 pub mod doors;

@@ -8,6 +8,7 @@
 //! unfiltered SQL" does not compile. One snapshot of the rules holds for a whole query. What could
 //! not be told is refused.
 
+mod answers;
 mod audit;
 mod capability;
 mod cost;
@@ -20,9 +21,11 @@ mod mask;
 mod meter;
 mod pivot;
 mod policy;
+mod postgres;
 mod quota;
 mod row_filter;
 mod semaphore;
+mod shown;
 mod snapshot;
 mod tables;
 mod tally;
@@ -40,6 +43,7 @@ use tokio::sync::{Mutex, OwnedMutexGuard, watch};
 use tokio_util::sync::CancellationToken;
 
 use crate::answer::Description;
+use crate::catalogue::Catalogue;
 use crate::metrics::Metrics;
 use crate::sessions::Snapshots;
 use crate::trail::{Stage, Trail};
@@ -67,6 +71,8 @@ pub struct Pipeline {
     pub threshold: Threshold,
     pub gate: Gate,
     pub remembered: Remembered,
+    /// PostgreSQL's, for each who asks.
+    pub catalogue: Catalogue,
     pub metrics: Metrics,
     pub clock: SharedClock,
     pub entropy: Entropy,
@@ -80,6 +86,7 @@ pub struct Remembered {
     checked: snapshot::Checked,
     tables: tables::Known,
     filters: row_filter::Templates,
+    answers: answers::Answers,
 }
 
 /// One ask on its way, with the moment by which it must have ended.
@@ -102,6 +109,9 @@ impl Pipeline {
     /// Runs one statement. The answer's rows stream; metering and audit follow when they end.
     pub async fn run(self: &Arc<Self>, ask: Ask) -> Result<Answer> {
         let query = threshold::cross(self, ask).await?;
+        if let Some(question) = postgres::question(self, &query) {
+            return Box::pin(postgres::answer(self, &query, &question)).await;
+        }
         let closing = Closing::open(self, query); // 14 and 15, which cannot be forgotten
         match Box::pin(self.governed(closing.query(), closing.trail())).await {
             Ok(masked) => closing.deliver(masked), // when the stream ends, fails or is dropped
@@ -135,15 +145,24 @@ impl Pipeline {
         let embedded = t.now(Stage::VectorEmbed, || embed::vectors(filtered))?; //                 7
         let pivoted = Box::pin(pivot::values(self, query, embedded)).await?;
         let native = t.now(Stage::Transpile, || transpile::to_engine(query, pivoted, t))?; //      8
+        let place = match self.remembered.answers.of(rules, query, &native, self.engine()?.schema_version()) {
+            answers::Found::Kept(kept) => return Ok(execute::kept(native, &kept, t)), //          in place of 9 to 11
+            answers::Found::Place(place) => Some(place),
+            answers::Found::Never => None,
+        };
         let pinned = t.at(Stage::SnapshotPin, snapshot::pin(self, query, native, t)).await?; //    9
         let ran = t.at(Stage::Execute, execute::run(self, query, pinned, t)).await?; //           10
-        t.at(Stage::DirtyTracking, dirty::track(self, query, ran)).await //                       11
+        let rows = t.at(Stage::DirtyTracking, dirty::track(self, query, ran)).await?; //           11
+        Ok(rows.kept_at(place))
     }
 
     /// What the statement takes and gives, without running it: the gates, then the engine's own
     /// description of the generated SQL. Neither billed nor audited.
     pub async fn describe(self: &Arc<Self>, ask: &Ask) -> Result<Description> {
         let query = threshold::cross(self, ask.clone()).await?;
+        if let Some(question) = postgres::question(self, &query) {
+            return Box::pin(postgres::describe(self, &query, &question)).await;
+        }
         let rules = self.rules()?;
         let t = Trail::new();
         let extracted = tables::extract(&ask.sql, &t)?;
@@ -155,7 +174,7 @@ impl Pipeline {
 
     /// A transaction that a client holds open over several asks. Its session starts with the first.
     pub fn begin(self: &Arc<Self>, who: Who) -> Arc<Mutex<ClientTransaction>> {
-        Arc::new(Mutex::new(ClientTransaction::new(who)))
+        Arc::new(Mutex::new(ClientTransaction::new(who, self.remembered.answers.clone())))
     }
 
     /// The current snapshot; without any, everything is refused.

@@ -200,6 +200,7 @@ impl Parts {
             threshold: Threshold::new(house.subscribe()),
             gate: Gate::new(settings.max_concurrent_queries),
             remembered: Remembered::default(),
+            catalogue: engines::catalogue(settings),
             metrics: Metrics::default(),
             clock: Arc::clone(&settings.clock),
             entropy: settings.entropy.clone(),
@@ -251,6 +252,7 @@ impl Parts {
             thoughts: thoughts.clone(),
             ending: self.ending.clone(),
         };
+        let http = probes::routes(self.vitals.clone()).merge(rest::own_routes(door.clone(), self.sessions.clone()));
         background.spawn(rest::serve(doors.rest, shown.rest.subscribe(), door));
         let door = agents::Door {
             pipeline: Arc::clone(&self.pipeline),
@@ -268,6 +270,7 @@ impl Parts {
             tls: shown.pg.as_ref().map(watch::Sender::subscribe),
             local: settings.local,
             local_trust: settings.local_trust,
+            http,
         };
         background.spawn(pgwire::serve(doors.pgwire, door, self.ending.clone()));
         if let Some((files, every)) = settings.reload {
@@ -291,6 +294,7 @@ impl Parts {
         self.keeping.close();
         let engine = self.pipeline.engine.borrow().clone();
         let stopping = async {
+            self.pipeline.catalogue.stop().await;
             if let Some(engine) = engine {
                 engine.stop().await;
             }

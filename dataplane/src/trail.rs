@@ -94,6 +94,8 @@ pub struct Facts {
     pub estimate: MicroCredits,
     /// Credits of the statement itself, before its rows.
     pub base: MicroCredits,
+    /// The answer was kept from before.
+    pub cache_hit: bool,
 }
 
 /// The stages walked with their times, and the facts they left.

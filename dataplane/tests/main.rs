@@ -4,7 +4,9 @@
 
 mod agents;
 mod capability;
+mod catalogue;
 mod constructs;
+mod copy;
 mod ending;
 mod interference;
 mod memory;

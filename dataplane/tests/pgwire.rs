@@ -6,7 +6,10 @@ use std::time::Duration;
 
 use contract::policy::MaskFunction;
 use dataplane::doors::pgwire::{self, Door};
+use dataplane::doors::rest;
+use dataplane::memory::Memories;
 use dataplane::testing::{analyst_key, demo_key, filtering, masking};
+use dataplane::thoughts::Thoughts;
 use dataplane::{Ending, Sessions};
 use futures::{StreamExt, stream};
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
@@ -38,7 +41,15 @@ async fn wired_with(tls: Option<Arc<rustls::ServerConfig>>, local: bool) -> Wire
     let (tasks, ending) = (TaskTracker::new(), Ending::default());
     let pipeline = Arc::clone(&world.pipeline);
     let sessions = Sessions::new(pipeline.snapshots.clone(), pipeline.clock.clone(), &pipeline.entropy);
-    let door = Door { pipeline, sessions, tls, local, local_trust: None };
+    let rest = rest::Door {
+        env_id: "env-1".into(),
+        pipeline: Arc::clone(&pipeline),
+        memories: Memories::default(),
+        thoughts: Thoughts::default(),
+        ending: ending.clone(),
+    };
+    let http = rest::own_routes(rest, sessions.clone());
+    let door = Door { pipeline, sessions, tls, local, local_trust: None, http };
     tasks.spawn(pgwire::serve(listener, door, ending.clone()));
     Wired { world, address, tasks, ending, notices: Arc::default() }
 }
@@ -73,7 +84,7 @@ impl Wired {
         self.connect(&self.config("agent", demo_key())).await.unwrap()
     }
 
-    async fn analyst(&self) -> Client {
+    pub async fn analyst(&self) -> Client {
         self.connect(&self.config("agent", analyst_key())).await.unwrap()
     }
 
@@ -195,7 +206,8 @@ async fn errors_have_their_sqlstate_their_code_and_their_place() {
         ("select cast('x' as integer)", "22P02", "SVC_ERR_400_BAD_SQL"),
         ("set role admin", "42501", "FORBIDDEN"),
         ("set memory_limit = '1TB'", "42501", "FORBIDDEN"),
-        ("savepoint a", "0A000", "TRANSPILATION_ERROR"),
+        ("savepoint a", "25P01", "SVC_ERR_400_INVALID_PARAMS"),
+        ("rollback to savepoint a", "0A000", "TRANSPILATION_ERROR"),
         ("show nothing_such", "42704", "NOT_FOUND"),
     ];
     for (sql, state, code) in cases {
@@ -354,7 +366,7 @@ async fn a_read_only_transaction_does_not_write() {
 fn certificate() -> (Arc<rustls::ServerConfig>, rustls::RootCertStore) {
     let made = rcgen::generate_simple_self_signed(["localhost".to_owned()]).unwrap();
     let server =
-        dataplane::doors::tls::plain(&made.cert.pem(), &made.signing_key.serialize_pem(), &[pgwire::ALPN]).unwrap();
+        dataplane::doors::tls::plain(&made.cert.pem(), &made.signing_key.serialize_pem(), &pgwire::PROTOCOLS).unwrap();
     let mut roots = rustls::RootCertStore::empty();
     roots.add(made.cert.der().clone()).unwrap();
     (server, roots)
@@ -399,7 +411,55 @@ async fn away_from_loopback_rules_only_tls_is_served() {
 
     let silent = TcpStream::connect(wired.address).await.unwrap();
     let mut silent = connector(roots, &[]).connect(name(), silent).await.unwrap();
+    silent.write_all(STARTUP).await.unwrap();
     assert!(silent.read_u8().await.is_err(), "TLS at once needs the protocol's name");
+    wired.stop().await;
+}
+
+/// Asks over HTTP: status and body.
+async fn asked(stream: &mut (impl AsyncRead + AsyncWrite + Unpin), credential: &str, sql: &str) -> (u16, String) {
+    let body = format!("{{\"sql\": \"{sql}\"}}");
+    let request = format!(
+        "POST /v1/environments/env-1/query HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n{credential}\
+         content-type: application/json\r\ncontent-length: {}\r\n\r\n{body}",
+        body.len()
+    );
+    stream.write_all(request.as_bytes()).await.unwrap();
+    let mut reply = Vec::new();
+    let _ = stream.read_to_end(&mut reply).await;
+    let reply = String::from_utf8_lossy(&reply).into_owned();
+    (reply[9..12].parse().unwrap(), reply)
+}
+
+#[tokio::test]
+async fn http_is_told_apart_by_its_first_bytes_and_brings_its_own_credential() {
+    let wired = wired().await;
+    let connect = async || TcpStream::connect(wired.address).await.unwrap();
+    let own = [format!("authorization: ApiKey {}\r\n", demo_key()), format!("x-api-key: {}\r\n", demo_key())];
+    for credential in own {
+        let (status, reply) = asked(&mut connect().await, &credential, "select 40 + 2 as n").await;
+        assert_eq!(status, 200, "{reply}");
+        assert!(reply.contains("[42]"), "{reply}");
+    }
+    let named = "x-sluice-caller: {\"key_id\":\"k-owner\"}\r\n";
+    for credential in ["", "authorization: ApiKey wrong\r\n", "authorization: Basic YTpi\r\n", named] {
+        let (status, reply) = asked(&mut connect().await, credential, "select 1").await;
+        assert_eq!(status, 401, "{credential} {reply}");
+    }
+    wired.stop().await;
+}
+
+#[tokio::test]
+async fn http_away_from_loopback_rules_is_asked_inside_tls_alone() {
+    let (tls, roots) = certificate();
+    let wired = wired_with(Some(tls), false).await;
+    let credential = format!("x-api-key: {}\r\n", demo_key());
+    let mut plain = TcpStream::connect(wired.address).await.unwrap();
+    assert_eq!(asked(&mut plain, &credential, "select 1").await.0, 401);
+    let name = rustls::pki_types::ServerName::try_from("localhost").unwrap();
+    let stream = TcpStream::connect(wired.address).await.unwrap();
+    let mut inside = connector(roots, &[b"h2", b"http/1.1"]).connect(name, stream).await.unwrap();
+    assert_eq!(asked(&mut inside, &credential, "select 1").await.0, 200);
     wired.stop().await;
 }
 
@@ -420,8 +480,8 @@ async fn what_was_sent_in_the_clear_is_never_read_as_if_it_came_inside() {
 async fn a_hostile_first_packet_costs_a_connection_and_nothing_else() {
     let wired = wired().await;
     for bytes in [
-        &b"GET / HTTP/1.1\r\n\r\n"[..],
-        b"\x00\x00\x00\x00",
+        &b"\x00\x00\x00\x00"[..],
+        b"LIST / HTTP/1.1\r\n\r\n",
         b"\xff\xff\xff\xff\x00\x03\x00\x00",
         b"\x00\x00\x00\x09\x00\x03\x00\x00x",
     ] {

@@ -263,3 +263,77 @@ async fn a_statement_is_described_with_its_parameters_and_not_run() {
     assert_eq!(world.entries().len(), before);
     world.stop().await;
 }
+
+#[tokio::test]
+async fn an_answer_is_kept_until_its_table_is_written_and_costs_nothing() {
+    let world = world().await;
+    let sql = "select name from customer where id = 1";
+    let hit = async |sql: &str| world.run(sql).await.unwrap().answer.cache_hit;
+    assert!(!hit(sql).await);
+    assert!(hit(sql).await);
+    let (_, finished) = world.last();
+    assert_eq!((finished.cache_hit, finished.micro_credits, finished.rows_returned), (true, 0, 1));
+    assert!(!world.last_stages().contains("execute"));
+    world.run("create table other (a integer)").await.unwrap();
+    hit(sql).await;
+    world.run("insert into other values (1)").await.unwrap();
+    assert!(hit(sql).await, "another table was written");
+    world.run("update customer set name = 'Eva' where id = 1").await.unwrap();
+    let got = world.run(sql).await.unwrap();
+    assert_eq!((got.json.as_str(), got.answer.cache_hit), (r#"["Eva"]"#, false));
+    for momentary in ["select name, now() from customer", "select name, random() from customer", "select 1"] {
+        hit(momentary).await;
+        assert!(!hit(momentary).await, "{momentary}");
+    }
+    world.stop().await;
+}
+
+#[tokio::test]
+async fn no_answer_crosses_roles_attributes_parameters_or_policies() {
+    let world = world().await;
+    world.change(|rules| {
+        rules.policies =
+            vec![masking("customer", "ssn", MaskFunction::Full), filtering("customer", "region = {region}")];
+    });
+    let sql = "select name, ssn from customer order by id limit 1";
+    assert_eq!(world.run(sql).await.unwrap().json, r#"["Ada","078-05-1120"]"#);
+    let analyst = world.analyst(sql).await.unwrap();
+    assert_eq!((analyst.json.as_str(), analyst.answer.cache_hit), (r#"["Ada","***"]"#, false));
+    assert!(world.analyst(sql).await.unwrap().answer.cache_hit);
+    world.change(|rules| {
+        let member = rules.members.get_mut(&contract::UserId::from("u-analyst")).unwrap();
+        member.attributes.insert("region".to_owned(), "US".to_owned());
+    });
+    let moved = world.analyst(sql).await.unwrap();
+    assert_eq!((moved.json.as_str(), moved.answer.cache_hit), (r#"["Bob","***"]"#, false));
+    world.change(|rules| rules.policies.clear());
+    assert_eq!(world.analyst(sql).await.unwrap().json, r#"["Ada","078-05-1120"]"#);
+    for (value, name) in [(1, "Ada"), (2, "Bob")] {
+        let mut ask = world.ask(owner_id(), "select name from customer where id = $1");
+        ask.params = vec![engine::Value::BigInt(value)];
+        assert_eq!(world.whole(ask).await.unwrap().json, format!(r#"["{name}"]"#));
+    }
+    world.change(|rules| rules.environment.cache_enabled = false);
+    world.run(sql).await.unwrap();
+    assert!(!world.run(sql).await.unwrap().answer.cache_hit);
+    world.stop().await;
+}
+
+#[tokio::test]
+async fn a_transaction_makes_kept_answers_stale_when_it_is_committed() {
+    let world = world().await;
+    let sql = "select count(*) from customer";
+    let count = async || {
+        let got = world.run(sql).await.unwrap();
+        (got.json, got.answer.cache_hit)
+    };
+    count().await;
+    let transaction = world.pipeline.begin(contract::wire::Who::Key { key_id: owner_id() });
+    let mut ask = world.ask(owner_id(), "delete from customer where id = 1");
+    ask.transaction = Some(transaction.clone());
+    world.whole(ask).await.unwrap();
+    assert_eq!(count().await, ("[3]".to_owned(), true), "not committed yet");
+    transaction.lock().await.commit().await.unwrap();
+    assert_eq!(count().await, ("[2]".to_owned(), false));
+    world.stop().await;
+}

@@ -7,6 +7,7 @@ use contract::policy::abac::Origin;
 use contract::report::{Body, Entry, Finished, Started};
 use contract::wire::Who;
 use contract::{Entropy, Governance, KeyId, QueryId, RequestId, SharedClock, SystemClock};
+use dataplane::catalogue::Catalogue;
 use dataplane::encode::json;
 use dataplane::governance::report::Log;
 use dataplane::memory::Memories;
@@ -32,10 +33,10 @@ pub async fn world() -> World {
     let folder = tempfile::tempdir().unwrap();
     let clock: SharedClock = Arc::new(SystemClock);
     let entropy = Entropy::seeded(7);
-    let engine = engine::Engine::start(engine::Config {
+    let config = engine::Config {
         program: env!("CARGO_BIN_EXE_dataplane").into(),
         arguments: vec!["engine".into()],
-        data: folder.path().join("data"),
+        data: Some(folder.path().join("data")),
         run: folder.path().join("run"),
         memory_limit_bytes: 256 << 20,
         temp_limit_bytes: 256 << 20,
@@ -43,9 +44,8 @@ pub async fn world() -> World {
         address_space_bytes: 16 << 30,
         sessions_max: 64,
         mask_key: [2; 32],
-    })
-    .await
-    .unwrap();
+    };
+    let engine = engine::Engine::start(config.clone()).await.unwrap();
     let (rules, snapshots) = watch::channel(Some(Arc::new(testing::governance())));
     let log = Arc::new(Log::open(&folder.path().join("report"), &clock, &entropy).unwrap());
     let books = Arc::new(Books { log, purse: Purse::new(None), tally: Tally::unkept() });
@@ -56,6 +56,7 @@ pub async fn world() -> World {
         gate: Gate::new(100),
         threshold: Threshold::new(house.subscribe()),
         remembered: Remembered::default(),
+        catalogue: Catalogue::new(config),
         metrics: dataplane::metrics::Metrics::default(),
         clock,
         entropy,
@@ -176,6 +177,7 @@ impl World {
     }
 
     pub async fn stop(self) {
+        self.pipeline.catalogue.stop().await;
         self.engine.stop().await;
     }
 }

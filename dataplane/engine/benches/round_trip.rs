@@ -31,7 +31,7 @@ fn world() -> World {
     let config = Config {
         program: PathBuf::from(env!("CARGO_BIN_EXE_engine")),
         arguments: Vec::new(),
-        data: folder.path().join("data"),
+        data: Some(folder.path().join("data")),
         run: folder.path().join("run"),
         memory_limit_bytes: 1 << 30,
         temp_limit_bytes: 1 << 30,

@@ -1,4 +1,4 @@
-//! The child process: one database, driven by its parent and reachable by nobody else.
+//! The child process: one database, or one for each session, driven by its parent and reachable by nobody else.
 //!
 //! Standard input is the control socket, standard output the socket over which the parent hands in
 //! one socket per session: the child listens nowhere, so there is nothing to authenticate. It uses
@@ -8,6 +8,7 @@
 //! the end of the control socket is the end of the process.
 
 mod answer;
+mod databases;
 mod doorman;
 mod harden;
 mod mask;
@@ -24,12 +25,10 @@ use std::{io, thread};
 use nix::sys::signal::{Signal, raise};
 use serde::Deserialize;
 
-use crate::error::Error;
-use crate::ffi::Database;
 use crate::frame::{self, Outgoing, REQUEST_MAX_BYTES};
-use crate::message::{Notice, Order, Start, kind};
-use crate::store::Native;
+use crate::message::{Notice, Order, kind};
 pub(crate) use answer::text;
+use databases::Databases;
 use table::Sessions;
 
 /// The whole life of the child; its program calls this and exits with what it returns.
@@ -49,36 +48,19 @@ fn serve_parent() -> io::Result<()> {
     let Some(Order::Start(start)) = next(&mut orders)? else {
         return Ok(());
     };
-    let (database, opened_micros) = match open(&start) {
+    let (databases, opened_micros) = match Databases::open(start) {
         Ok(open) => open,
         Err(error) => return notices.send(&Notice::Failed(error)),
     };
     notices.send(&Notice::Ready { opened_micros })?;
-    obey(&mut orders, arrivals, &notices, &database)
-}
-
-/// The database, ready to serve, and when that was.
-fn open(start: &Start) -> Result<(Arc<Database>, i64), Error> {
-    harden::limit_address_space(start.address_space_bytes)?;
-    let database = Database::open(Native::new(&start.data).file(), &harden::options(start))?;
-    let connection = database.connect()?;
-    for sql in Native::PRELUDE {
-        connection.execute(sql)?;
-    }
-    mask::register(&connection, start.mask_key)?;
-    for sql in harden::LOCK {
-        connection.execute(sql)?;
-    }
-    let clock = connection.prepare("select epoch_us(now())::varchar")?;
-    let opened = text(&mut clock.run(false)?)?;
-    Ok((database, opened.parse().map_err(Error::internal)?))
+    obey(&mut orders, arrivals, &notices, &Arc::new(databases))
 }
 
 /// Obeys orders until `Stop`, or until the parent is gone.
-fn obey(orders: &mut UnixStream, arrivals: OwnedFd, notices: &Notices, database: &Arc<Database>) -> io::Result<()> {
+fn obey(orders: &mut UnixStream, arrivals: OwnedFd, notices: &Notices, databases: &Arc<Databases>) -> io::Result<()> {
     let sessions = Arc::new(Sessions::default());
     let (for_doorman, ends) = (Arc::clone(&sessions), notices.clone());
-    let for_sessions = Arc::clone(database);
+    let for_sessions = Arc::clone(databases);
     thread::Builder::new()
         .name("doorman".to_owned())
         .spawn(move || doorman::admit(&arrivals, &for_sessions, &for_doorman, &ends))?;
@@ -86,8 +68,7 @@ fn obey(orders: &mut UnixStream, arrivals: OwnedFd, notices: &Notices, database:
         match next(orders)? {
             Some(Order::Cancel { session, statement }) => sessions.interrupt(session, statement),
             Some(Order::Stop) => {
-                let checkpoint = database.connect().and_then(|c| c.execute(Native::CHECKPOINT));
-                notices.send(&Notice::Stopped(checkpoint))?;
+                notices.send(&Notice::Stopped(databases.checkpoint()))?;
                 // Session threads may still be inside the engine: no destructors, all is on disk.
                 die();
             }

@@ -11,8 +11,9 @@ pub struct Config {
     pub program: PathBuf,
     /// Its arguments, usually `engine`; they must lead to [`crate::child::run`].
     pub arguments: Vec<OsString>,
-    /// Folder of the environment; the database is `raw.duckdb` in it.
-    pub data: PathBuf,
+    /// Folder of the environment; the database is `raw.duckdb` in it. None: each session has an empty
+    /// database of its own, in memory.
+    pub data: Option<PathBuf>,
     /// Private folder: what the engine spills goes below it. Made with mode 0700 when absent.
     pub run: PathBuf,
     /// What the engine may hold in memory by its own count.

@@ -328,10 +328,7 @@ impl Prepared<'_> {
                 &Value::Interval { months, days, micros } => {
                     c::duckdb_bind_interval(p, n, c::duckdb_interval { months, days, micros })
                 }
-                Value::Uuid(text) => {
-                    let value = Owned(c::duckdb_create_uuid(uuid(text)?));
-                    c::duckdb_bind_value(p, n, value.0)
-                }
+                Value::Uuid(_) | Value::List(_) => c::duckdb_bind_value(p, n, made(value)?.0),
             }
         };
         if state == c::DuckDBSuccess {
@@ -587,6 +584,50 @@ fn terminated(bytes: &[u8]) -> Result<CString, Error> {
     CString::new(bytes).map_err(|_| Error::new(Kind::InvalidInput, "a text with a zero byte"))
 }
 
+/// The value as the engine's own object.
+fn made(value: &Value) -> Result<Owned, Error> {
+    let made = unsafe {
+        match value {
+            Value::Null => c::duckdb_create_null_value(),
+            Value::Boolean(v) => c::duckdb_create_bool(*v),
+            Value::BigInt(v) => c::duckdb_create_int64(*v),
+            Value::HugeInt(v) => c::duckdb_create_hugeint(huge(*v)),
+            Value::Double(v) => c::duckdb_create_double(*v),
+            Value::Decimal(v) => c::duckdb_create_decimal(decimal(v)?),
+            Value::Text(v) | Value::Json(v) => c::duckdb_create_varchar_length(v.as_ptr().cast(), size(v.len())),
+            Value::Blob(v) => c::duckdb_create_blob(v.as_ptr(), size(v.len())),
+            Value::Date(days) => c::duckdb_create_date(c::duckdb_date { days: *days }),
+            Value::Time(micros) => c::duckdb_create_time(c::duckdb_time { micros: *micros }),
+            Value::Timestamp(micros) => c::duckdb_create_timestamp(c::duckdb_timestamp { micros: *micros }),
+            Value::TimestampTz(micros) => c::duckdb_create_timestamp_tz(c::duckdb_timestamp { micros: *micros }),
+            &Value::Interval { months, days, micros } => {
+                c::duckdb_create_interval(c::duckdb_interval { months, days, micros })
+            }
+            Value::Uuid(text) => c::duckdb_create_uuid(uuid(text)?),
+            Value::List(items) => return list(items),
+        }
+    };
+    Ok(Owned(made))
+}
+
+/// A list has the type of its first item that is not null; the others become that.
+fn list(items: &[Value]) -> Result<Owned, Error> {
+    let bad = || Error::new(Kind::InvalidInput, "a list parameter has items of one type, none of which is a list");
+    if items.iter().any(|item| matches!(item, Value::List(_))) {
+        return Err(bad());
+    }
+    let owned: Vec<Owned> = items.iter().map(made).collect::<Result<_, _>>()?;
+    let typed = items.iter().zip(&owned).find(|(item, _)| **item != Value::Null);
+    let mut raw: Vec<_> = owned.iter().map(|value| value.0).collect();
+    // Both kinds of type are this call's to free, except that of a value, which the value keeps.
+    let made = unsafe {
+        let nothing = Logical(c::duckdb_create_logical_type(c::DUCKDB_TYPE_DUCKDB_TYPE_SQLNULL));
+        let item = typed.map_or(nothing.0, |(_, value)| c::duckdb_get_value_type(value.0));
+        c::duckdb_create_list_value(item, raw.as_mut_ptr(), size(raw.len()))
+    };
+    if made.is_null() { Err(bad()) } else { Ok(Owned(made)) }
+}
+
 /// A copy of a text that the engine keeps.
 fn lent(text: *const c_char) -> Option<String> {
     (!text.is_null()).then(|| unsafe { CStr::from_ptr(text) }.to_string_lossy().into_owned())
@@ -677,6 +718,9 @@ mod tests {
                 "eeccb8c5-9943-4b2b-b5eb-3ef0d7a1f3c2 UUID",
             ),
             (Value::Json("{\"a\":1}".to_owned()), "{\"a\":1} VARCHAR"),
+            (Value::List(vec![Value::Null, Value::BigInt(7)]), "[NULL, 7] BIGINT[]"),
+            (Value::List(vec![Value::Text("it's".to_owned())]), "['it\\'s'] VARCHAR[]"),
+            (Value::List(Vec::new()), "[] \"NULL\"[]"),
         ];
         for (value, expected) in cases {
             let shown =
@@ -693,6 +737,7 @@ mod tests {
             Value::Decimal("9".repeat(39)),
             Value::Decimal("1.2.3".to_owned()),
             Value::Uuid("not-a-uuid".to_owned()),
+            Value::List(vec![Value::List(Vec::new())]),
         ] {
             let kind = answer("select $1", std::slice::from_ref(&value)).map_err(|e| e.kind);
             assert_eq!(kind, Err(Kind::InvalidInput), "{value:?}");

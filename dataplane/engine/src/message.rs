@@ -47,7 +47,7 @@ pub enum Order {
 
 #[derive(Serialize, Deserialize)]
 pub struct Start {
-    pub data: PathBuf,
+    pub data: Option<PathBuf>,
     pub spill: PathBuf,
     pub memory_limit_bytes: u64,
     pub temp_limit_bytes: u64,

@@ -209,7 +209,7 @@ fn start(config: &Config, spill: PathBuf) -> Start {
 
 /// The environment's folder, and an empty one to spill to.
 fn prepare_folders(config: &Config) -> io::Result<PathBuf> {
-    private(&config.data)?;
+    config.data.as_deref().map_or(Ok(()), private)?;
     private(&config.run)?;
     let spill = config.run.join("spill");
     match fs::remove_dir_all(&spill) {

@@ -31,6 +31,8 @@ pub enum Value {
     },
     Uuid(String),
     Json(String),
+    /// Of one type; a list in a list is refused.
+    List(Vec<Value>),
 }
 
 /// JSON has no NaN and no infinity.
@@ -74,6 +76,7 @@ mod tests {
             Value::Blob(vec![0, 255]),
             Value::Text("a\0'\u{1f600}".to_owned()),
             Value::Interval { months: -1, days: 2, micros: i64::MAX },
+            Value::List(vec![Value::BigInt(1), Value::Null]),
         ];
         for value in values {
             let text = serde_json::to_string(&value).unwrap();

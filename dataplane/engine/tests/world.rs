@@ -36,7 +36,7 @@ pub fn config(folder: &TempDir) -> Config {
     Config {
         program: PathBuf::from(env!("CARGO_BIN_EXE_engine")),
         arguments: Vec::new(),
-        data: folder.path().join("data"),
+        data: Some(folder.path().join("data")),
         run: folder.path().join("run"),
         memory_limit_bytes: 512 << 20,
         temp_limit_bytes: 64 << 20,

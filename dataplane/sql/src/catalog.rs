@@ -1,6 +1,6 @@
 //! The tables a caller may see, as the data plane read them from the engine. Case does not matter.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
 use crate::definition::{self, Definition, Found};
@@ -168,11 +168,29 @@ pub struct Names {
     /// Who asks, for `CURRENT_USER` and `CURRENT_ROLE`.
     pub user: Option<String>,
     pub role: Option<String>,
+    /// Schema, table and column, in lower case, of what is masked for the caller: the catalogue shows text there.
+    pub masked: Arc<BTreeSet<(String, String, String)>>,
 }
 
 impl Names {
     pub fn new(database: impl Into<String>) -> Self {
-        Self { database: database.into(), search_path: vec![MAIN_SCHEMA.to_owned()], user: None, role: None }
+        Self {
+            database: database.into(),
+            search_path: vec![MAIN_SCHEMA.to_owned()],
+            user: None,
+            role: None,
+            masked: Arc::default(),
+        }
+    }
+
+    /// Columns as their reader sees them.
+    pub fn shown(&self, schema: &str, table: &str, columns: &[Column]) -> Vec<Column> {
+        let shown = |column: &Column| {
+            let [schema, table, name] = [schema, table, column.name.as_str()].map(str::to_ascii_lowercase);
+            let type_name = if self.masked.contains(&(schema, table, name)) { "VARCHAR" } else { &column.type_name };
+            Column { type_name: type_name.to_owned(), ..column.clone() }
+        };
+        columns.iter().map(shown).collect()
     }
 
     /// Where to look for the table; none when the path names another database.

@@ -32,7 +32,7 @@ pub(crate) fn relation(name: &TableName, catalog: &Catalog, session: &Names) -> 
     }
     let listing = match name.name.to_ascii_lowercase().as_str() {
         "tables" => listing::tables(catalog),
-        "columns" => listing::columns(catalog),
+        "columns" => listing::columns(catalog, session),
         "schemata" => listing::schemata(catalog),
         "views" => listing::views(catalog),
         "sequences" => listing::sequences(catalog),
@@ -109,7 +109,7 @@ pub(crate) fn of_session(expr: &Expr, session: &Names) -> Option<Expr> {
     };
     let called = matches!(expr, Expr::Function(_));
     let text = match name.value.to_ascii_lowercase().as_str() {
-        "current_user" => session.user.clone(),
+        "current_user" | "session_user" => session.user.clone(),
         "current_role" if called => session.role.clone(),
         "current_database" if called => Some(session.database.clone()),
         "current_schema" if called => session.search_path.first().cloned(),

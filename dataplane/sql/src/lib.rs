@@ -21,6 +21,7 @@ mod lex;
 pub mod names;
 mod parse;
 pub mod pivot;
+pub mod postgres;
 mod print;
 pub mod quote;
 mod refusals;

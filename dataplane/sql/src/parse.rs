@@ -68,14 +68,19 @@ fn statement(text: &str, tokens: Vec<TokenWithSpan>) -> Result<Statement, Error>
 
 fn tree(tokens: Vec<TokenWithSpan>) -> Result<ast::Statement, Error> {
     if let Some(tokens) = function(&tokens) {
-        let mut parser = parser(&PostgreSqlDialect {}, tokens);
-        return parser.parse_statement().and_then(|tree| end(&parser).map(|()| tree)).map_err(refused);
+        return postgres(tokens);
     }
     either(tokens, |parser| {
         let tree = parser.parse_statement()?;
         end(parser)?;
         Ok(tree)
     })
+}
+
+/// A statement in PostgreSQL's grammar.
+pub(crate) fn postgres(tokens: Vec<TokenWithSpan>) -> Result<ast::Statement, Error> {
+    let mut parser = parser(&PostgreSqlDialect {}, tokens);
+    parser.parse_statement().and_then(|tree| end(&parser).map(|()| tree)).map_err(refused)
 }
 
 /// `CREATE [OR REPLACE] [SECURE] FUNCTION …`, which only PostgreSQL's grammar reads.

@@ -5,12 +5,11 @@
 //! the PostgreSQL wire outside local mode. Each request carries the caller's own key, which is
 //! checked here; nothing is remembered between two requests, so a revoked key ends with the next.
 
-mod credential;
+mod guest;
 mod mcp;
 mod raw_arrow;
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use axum::Router;
 use axum::body::Body;
@@ -18,7 +17,6 @@ use axum::extract::State;
 use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use axum::routing::post;
-use bytes::Bytes;
 use contract::{Code, RequestId, wire};
 use rustls::ServerConfig;
 use tokio::net::TcpListener;
@@ -30,10 +28,6 @@ use crate::ending::Ending;
 use crate::memory::Memories;
 use crate::thoughts::Thoughts;
 use crate::{Error, Pipeline, Sessions};
-
-/// A statement of a megabyte, every byte escaped.
-const BODY_BYTES_MAX: usize = 8 * 1024 * 1024;
-const BODY_WITHIN: Duration = Duration::from_secs(30);
 
 /// What the door works with.
 #[derive(Debug, Clone)]
@@ -105,15 +99,4 @@ fn request_id(door: &Door, headers: &HeaderMap) -> RequestId {
     given
         .and_then(RequestId::accepted)
         .unwrap_or_else(|| RequestId::minted(door.pipeline.clock.now(), &door.pipeline.entropy))
-}
-
-/// A whole body, within its size and its time.
-async fn body(body: Body) -> Result<Bytes, Error> {
-    let read = tokio::time::timeout(BODY_WITHIN, axum::body::to_bytes(body, BODY_BYTES_MAX)).await;
-    let refused = |message: &str| Error::InvalidParams { field: "body", message: message.to_owned() };
-    match read {
-        Ok(Ok(bytes)) => Ok(bytes),
-        Ok(Err(_)) => Err(refused("the body is cut short, or larger than 8 MiB")),
-        Err(_) => Err(refused("the body did not come within 30 seconds")),
-    }
 }

@@ -7,7 +7,9 @@ use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 use std::time::Duration;
 
+use axum::body::Body;
 use axum::{Extension, Router};
+use bytes::Bytes;
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use hyper_util::server::conn::auto;
 use hyper_util::service::TowerToHyperService;
@@ -20,8 +22,12 @@ use tokio_util::sync::CancellationToken;
 use tower::Layer;
 
 use super::tls::is_control_plane;
+use crate::Error;
 use crate::ending::Ending;
 
+/// A statement of a megabyte, every byte escaped.
+pub const BODY_BYTES_MAX: usize = 8 * 1024 * 1024;
+const BODY_WITHIN: Duration = Duration::from_secs(30);
 const CONNECTIONS_MAX: usize = 1_024;
 const HANDSHAKE_WITHIN: Duration = Duration::from_secs(10);
 const HEADERS_WITHIN: Duration = Duration::from_secs(10);
@@ -97,7 +103,8 @@ async fn secured(stream: TcpStream, peer: SocketAddr, security: Security, routes
     connection(stream, peer, routes, ends).await;
 }
 
-async fn connection(
+/// Serves requests on a connection until the client leaves, or is asked to.
+pub async fn connection(
     stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static,
     peer: SocketAddr,
     routes: Router,
@@ -118,5 +125,16 @@ async fn connection(
     };
     if let Err(error) = ended {
         tracing::debug!(%peer, error = %error, "a connection ended early");
+    }
+}
+
+/// A whole body, within its size and its time.
+pub async fn whole(body: Body) -> Result<Bytes, Error> {
+    let read = tokio::time::timeout(BODY_WITHIN, axum::body::to_bytes(body, BODY_BYTES_MAX)).await;
+    let refused = |message: &str| Error::InvalidParams { field: "body", message: message.to_owned() };
+    match read {
+        Ok(Ok(bytes)) => Ok(bytes),
+        Ok(Err(_)) => Err(refused("the body is cut short, or larger than 8 MiB")),
+        Err(_) => Err(refused("the body did not come within 30 seconds")),
     }
 }

@@ -2,7 +2,7 @@
 //!
 //! One task a connection: `startup` (encryption, parameters), `login` (who is it), `conversation`
 //! (messages until one side ends it). Statements become an [`crate::Ask`], answers become rows
-//! (`encode::pg_rows`). Session commands are answered here; `pg_catalog` is not.
+//! (`encode::pg_rows`). Session commands are answered here; questions about `pg_catalog` by the pipeline.
 //!
 //! The protocol is spoken by hand: what a frame may hold, when a byte is trusted and when rows
 //! leave are decisions of this door, and a framework's would have to be undone.
@@ -10,9 +10,11 @@
 mod cancel;
 mod command;
 mod conversation;
+mod copy;
 mod delivery;
 mod extended;
 mod failure;
+mod http;
 mod identity;
 mod lex;
 mod login;
@@ -32,6 +34,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
+use axum::Router;
 use contract::wire::Who;
 use rustls::ServerConfig;
 use tokio::net::{TcpListener, TcpStream};
@@ -44,9 +47,11 @@ use crate::{Error, Pipeline, Sessions};
 use cancel::Cancels;
 use conversation::Conversation;
 use failure::Failure;
+use startup::Opening;
 use wire::End;
 
-pub use startup::ALPN;
+/// Protocols that a client may name in a TLS handshake here.
+pub const PROTOCOLS: [&[u8]; 2] = [startup::ALPN, http::ALPN];
 
 /// Connections at once.
 const CONNECTIONS_MAX: usize = 1_000;
@@ -70,6 +75,8 @@ pub struct Door {
     pub local: bool,
     /// Who a caller on loopback is without a password.
     pub local_trust: Option<Who>,
+    /// What is served to who speaks HTTP.
+    pub http: Router,
 }
 
 /// What all connections share.
@@ -128,7 +135,15 @@ async fn connection(socket: TcpStream, peer: SocketAddr, hall: &Hall, stranger: 
     let _ = socket.set_nodelay(true);
     let peer = SocketAddr::new(peer.ip().to_canonical(), peer.port());
     let deadline = Instant::now() + STARTUP;
-    let Some(Ok(Some(mut opened))) = hall.in_time(deadline, startup::open(socket, hall)).await else { return };
+    let mut opened = match hall.in_time(deadline, startup::open(socket, hall)).await {
+        Some(Ok(Opening::Session(opened))) => opened,
+        Some(Ok(Opening::Http { begun, secure })) => {
+            drop(stranger); // each request says who it is
+            let may_ask = secure || (hall.door.local && peer.ip().is_loopback());
+            return http::serve(begun, peer, may_ask, hall.door.http.clone(), &hall.ending).await;
+        }
+        Some(Ok(Opening::Over) | Err(_)) | None => return,
+    };
     let login = hall.in_time(deadline, login::login(&mut opened, peer, hall)).await;
     let serving = hall.ending.serving();
     let mut wire = opened.wire;

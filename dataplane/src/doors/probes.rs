@@ -64,7 +64,7 @@ pub async fn serve(listener: TcpListener, vitals: Vitals, pipeline: Arc<Pipeline
     }
 }
 
-/// Without a credential, wherever they are served.
+/// `/health` and `/ready`: without a credential, wherever they are served.
 pub fn routes(vitals: Vitals) -> Router {
     Router::new().route(probe::HEALTH, get(health)).route(probe::READY, get(ready)).with_state(vitals)
 }

@@ -1,4 +1,5 @@
-//! The internal REST door (8090): for the control plane alone.
+//! The internal REST door (8090): for the control plane alone. The same routes are served on 5439 to callers who
+//! come themselves (`own_routes`).
 //!
 //! The control plane has authenticated the caller and says who it is in `X-Sluice-Caller`, never
 //! the credential; that header counts only under the control plane's own certificate, and the caller
@@ -12,7 +13,8 @@ use std::time::Duration;
 
 use axum::Router;
 use axum::body::Body;
-use axum::extract::{DefaultBodyLimit, Path, State};
+use axum::extract::{DefaultBodyLimit, Path, Request, State};
+use axum::http::request::Parts;
 use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use axum::routing::post;
@@ -24,15 +26,13 @@ use rustls::ServerConfig;
 use tokio::net::TcpListener;
 use tokio::sync::watch;
 
-use super::http::{self, Security};
+use super::credential;
+use super::http::{self, BODY_BYTES_MAX, Peer, Security};
 use crate::ending::Ending;
 use crate::memory::Memories;
 use crate::sessions::{announced, is_known};
 use crate::thoughts::Thoughts;
-use crate::{Ask, Bounds, Declared, Error, Names, Pipeline};
-
-/// A statement of a megabyte, every byte escaped.
-const BODY_BYTES_MAX: usize = 8 * 1024 * 1024;
+use crate::{Ask, Bounds, Declared, Error, Names, Pipeline, Sessions};
 
 /// The door's own state.
 #[derive(Debug, Clone)]
@@ -61,22 +61,88 @@ pub fn routes(door: Door) -> Router {
         .with_state(door)
 }
 
+/// Whether the connection keeps a credential secret; an extension of every request of a caller who comes alone.
+#[derive(Debug, Clone, Copy)]
+pub struct MayAsk(pub bool);
+
+/// The same routes for callers who come themselves, each request with its own credential. It answers with body 2
+/// too; a caller that somebody else names counts for nothing here.
+pub fn own_routes(door: Door, sessions: Sessions) -> Router {
+    Router::new()
+        .route("/v1/environments/{env_id}/query", post(own_query))
+        .route("/v1/environments/{env_id}/query/arrow", post(own_query_arrow))
+        .with_state((door, sessions))
+}
+
+type Own = State<(Door, Sessions)>;
+
+async fn own_query(own: Own, env_id: Path<EnvId>, request: Request) -> Response {
+    own_answer(own, env_id, request, None).await
+}
+
+async fn own_query_arrow(own: Own, env_id: Path<EnvId>, request: Request) -> Response {
+    own_answer(own, env_id, request, Some(body::Shape::ArrowBase64)).await
+}
+
+async fn own_answer(
+    State((door, sessions)): Own,
+    Path(env_id): Path<EnvId>,
+    request: Request,
+    shape: Option<body::Shape>,
+) -> Response {
+    let (parts, body) = request.into_parts();
+    let asked = async {
+        let caller = own_caller(&sessions, &parts).await?;
+        Ok((caller, http::whole(body).await?))
+    };
+    let (caller, body) = match asked.await {
+        Ok((caller, body)) => (Ok(caller), body),
+        Err(error) => (Err(error), Bytes::new()),
+    };
+    answer(door, caller, env_id, parts.headers, body, shape).await
+}
+
+async fn own_caller(sessions: &Sessions, parts: &Parts) -> Result<Forwarded, Error> {
+    let peer = parts.extensions.get::<Peer>().map(|peer| peer.0);
+    if !parts.extensions.get::<MayAsk>().is_some_and(|may| may.0) {
+        return Err(Error::Caller(Code::MissingAuth));
+    }
+    let admitted = sessions.admit(credential::key(&parts.headers)?, peer).await?;
+    Ok(Forwarded { who: admitted.who, peer })
+}
+
+/// The caller that the control plane names.
+fn forwarded(headers: &HeaderMap) -> Result<Forwarded, Error> {
+    let forwarded = headers.get(wire::header::CALLER).ok_or(Error::Caller(Code::MissingAuth))?;
+    serde_json::from_slice(forwarded.as_bytes())
+        .map_err(|_| Error::InvalidParams { field: "caller", message: "the caller cannot be read".to_owned() })
+}
+
 async fn query(State(door): State<Door>, Path(env_id): Path<EnvId>, headers: HeaderMap, body: Bytes) -> Response {
-    answer(door, env_id, headers, body, None).await
+    let caller = forwarded(&headers);
+    answer(door, caller, env_id, headers, body, None).await
 }
 
 async fn query_arrow(State(door): State<Door>, Path(env_id): Path<EnvId>, headers: HeaderMap, body: Bytes) -> Response {
-    answer(door, env_id, headers, body, Some(body::Shape::ArrowBase64)).await
+    let caller = forwarded(&headers);
+    answer(door, caller, env_id, headers, body, Some(body::Shape::ArrowBase64)).await
 }
 
 async fn shutting_down(State(door): State<Door>, headers: HeaderMap) -> Response {
     refusal(&Error::ShuttingDown, &request_id(&door, &headers), door.pipeline.clock.now())
 }
 
-async fn answer(door: Door, env_id: EnvId, headers: HeaderMap, body: Bytes, shape: Option<body::Shape>) -> Response {
+async fn answer(
+    door: Door,
+    caller: Result<Forwarded, Error>,
+    env_id: EnvId,
+    headers: HeaderMap,
+    body: Bytes,
+    shape: Option<body::Shape>,
+) -> Response {
     let serving = door.ending.serving(); // until the last byte
     let request_id = request_id(&door, &headers);
-    let asked = asked(&door, &env_id, &headers, &body, shape, &request_id);
+    let asked = caller.and_then(|caller| asked(&door, &env_id, caller, &body, shape, &request_id));
     let ran = match asked {
         Ok((ask, shape)) => {
             // The control plane has authenticated them; whether we know them yet is a matter of moments.
@@ -109,7 +175,7 @@ fn request_id(door: &Door, headers: &HeaderMap) -> RequestId {
 fn asked(
     door: &Door,
     env_id: &EnvId,
-    headers: &HeaderMap,
+    forwarded: Forwarded,
     body: &[u8],
     shape: Option<body::Shape>,
     request_id: &RequestId,
@@ -117,7 +183,6 @@ fn asked(
     if *env_id != door.env_id {
         return Err(Error::OtherEnvironment);
     }
-    let forwarded = forwarded(headers)?;
     let body: QueryBody = serde_json::from_slice(body).map_err(|error| Error::InvalidParams {
         field: "body",
         message: format!("the body cannot be read: {error}"),
@@ -150,13 +215,6 @@ fn asked(
         bounds: Bounds::default(),
     };
     Ok((ask, shape))
-}
-
-/// Who asks, as the control plane says.
-fn forwarded(headers: &HeaderMap) -> Result<Forwarded, Error> {
-    let forwarded = headers.get(wire::header::CALLER).ok_or(Error::Caller(Code::MissingAuth))?;
-    serde_json::from_slice(forwarded.as_bytes())
-        .map_err(|_| Error::InvalidParams { field: "caller", message: "the caller cannot be read".to_owned() })
 }
 
 /// Body 2.

@@ -17,6 +17,7 @@ use contract::wire::Who;
 use contract::{Governance, Role, Timestamp};
 use futures::{Stream, StreamExt};
 
+use super::answers::Ticket;
 use super::mask::{Masked, RowsMax};
 use super::quota::Reservation;
 use super::semaphore::Slot;
@@ -61,7 +62,7 @@ impl Closing {
             changed: rows.changed,
             columns_masked,
             warnings: rows.warnings,
-            cache_hit: false,
+            cache_hit: stream.cache_hit(),
             transpilation_ms: stream.transpilation_ms(),
             rows: Rows::new(stream, totals),
         };
@@ -74,6 +75,7 @@ impl Closing {
             wanted: self.query.ask.bounds.rows,
             truncated: false,
             began: rows.began,
+            place: rows.place,
             end: Some(End { closing: self, reservation: rows.reservation, totals: Arc::clone(&totals), slot }),
         };
         Ok(answer(delivery, totals))
@@ -107,7 +109,7 @@ impl Closing {
             error_code: error.map(|error| error.code().stable().to_owned()),
             rows_returned: rows,
             micro_credits: cost,
-            cache_hit: false,
+            cache_hit: self.trail.facts().cache_hit,
             execution_time_ms: millis(took),
             transpilation_time_ms: self.trail.spent_ms(Stage::Transpile),
             stages: Vec::new(),
@@ -237,6 +239,7 @@ struct Delivery {
     wanted: Option<u64>,
     truncated: bool,
     began: Instant,
+    place: Option<Ticket>,
     end: Option<End>,
 }
 
@@ -257,13 +260,20 @@ impl Delivery {
         self.end.as_ref().map_or(0.0, |end| end.closing.trail.spent_ms(Stage::Transpile))
     }
 
+    fn cache_hit(&self) -> bool {
+        self.end.as_ref().is_some_and(|end| end.closing.trail.facts().cache_hit)
+    }
+
     fn counted(&mut self, batch: RecordBatch) -> Result<RecordBatch> {
         let batch = self.cut(batch);
         self.delivered += u64::try_from(batch.num_rows()).unwrap_or(u64::MAX);
-        match self.limit {
-            Some(limit) => limit.admits(self.delivered).map(|()| batch),
-            None => Ok(batch),
+        if let Some(limit) = self.limit {
+            limit.admits(self.delivered)?;
         }
+        if let Some(place) = &mut self.place {
+            place.add(&batch);
+        }
+        Ok(batch)
     }
 
     /// What is still wanted of it; the engine is let go where that is not all.
@@ -274,6 +284,7 @@ impl Delivery {
             return batch;
         }
         self.truncated = true;
+        self.place = None;
         self.first.clear();
         self.rest = None;
         batch.slice(0, left)
@@ -288,7 +299,8 @@ impl Delivery {
         let rows = self.changed.unwrap_or(self.delivered);
         let charged = closing.trail.now(Stage::Meter, || {
             let base = closing.trail.facts().base;
-            reservation.settle(meter::cost(base, self.delivered))
+            let is_kept = closing.trail.facts().cache_hit;
+            reservation.settle(if is_kept { 0 } else { meter::cost(base, self.delivered) })
         });
         let _ = totals.set(Totals {
             row_count: rows,
@@ -333,6 +345,9 @@ impl Stream for Delivery {
                 self.fail(error)
             }
             None => {
+                if let Some(place) = self.place.take() {
+                    place.done();
+                }
                 self.close(Outcome::Completed, None);
                 Poll::Ready(None)
             }

@@ -1,7 +1,7 @@
 //! Stage 11. "Dirty tracking and write-ahead log."
 //!
 //! A write leaves a row for each table it changed, in the same transaction; then it is committed,
-//! and only then is anybody told. Inside a client's own transaction the commit is the client's.
+//! and only then is anybody told; answers that were kept from these tables are stale from then on. Inside a client's own transaction the commit is the client's.
 
 use super::execute::{Ran, Rows};
 use super::{Pipeline, Query, Result};
@@ -30,6 +30,10 @@ pub(super) async fn track(pipeline: &Pipeline, query: &Query, ran: Ran) -> Resul
         Ok(()) => lease.commit_own().await,
         Err(error) => Err(error.into()),
     };
+    // Also when it failed: nobody may know whether it was committed.
+    let touched: Vec<_> =
+        rows.about.written.iter().map(|(table, _)| table).chain(&rows.about.tables).cloned().collect();
+    lease.wrote(&pipeline.remembered.answers, touched);
     match tracked {
         Ok(()) => Ok(rows),
         Err(error) => {

@@ -14,9 +14,9 @@ use super::{Pipeline, Query, Result};
 use crate::Error;
 
 pub(super) async fn values(pipeline: &Pipeline, query: &Query, embedded: Embedded) -> Result<Embedded> {
-    let Embedded(Filtered { governed, ungoverned, about, reservation }) = embedded;
+    let Embedded(Filtered { governed, ungoverned, about, reservation, role }) = embedded;
     let Some(asked) = governed.pivot()? else {
-        return Ok(Embedded(Filtered { governed, ungoverned, about, reservation }));
+        return Ok(Embedded(Filtered { governed, ungoverned, about, reservation, role }));
     };
     let sql = sql::transpile(asked)?.with_barriers()?;
     let statement = engine::Statement {
@@ -33,7 +33,7 @@ pub(super) async fn values(pipeline: &Pipeline, query: &Query, embedded: Embedde
     };
     let governed = governed.pivoted(&values)?;
     let ungoverned = ungoverned.map(|resolved| resolved.pivoted(&values)).transpose()?;
-    Ok(Embedded(Filtered { governed, ungoverned, about, reservation }))
+    Ok(Embedded(Filtered { governed, ungoverned, about, reservation, role }))
 }
 
 async fn read(query: &Query, session: &mut engine::Session, statement: engine::Statement) -> Result<Vec<String>> {

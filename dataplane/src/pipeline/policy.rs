@@ -15,7 +15,7 @@ use contract::{Caller, Governance};
 
 use super::capability::{Confinement, Own};
 use super::tables::{self, About, Extracted};
-use super::{Pipeline, Query, Result};
+use super::{Pipeline, Query, Result, shown};
 use crate::sessions::standing_in;
 use crate::trail::{Trail, millis};
 use crate::{Declared, Error};
@@ -77,6 +77,7 @@ pub(super) async fn check(
     names.role = Some(caller.role.as_str().to_owned());
     // what there is, for who asks what there is: no more than they may read
     let seen = if statement.reads_catalogue() {
+        names.masked = Arc::new(shown::masked(rules, &caller, &known));
         let may_see = |path: &str| {
             own.reaches(path) && asked.decide(&[path.to_owned()], &[Operation::Select]).effect < Effect::Deny
         };
@@ -104,6 +105,14 @@ pub(super) async fn check(
     }
     t.facts().tables.clone_from(&about.tables);
     Ok(Allowed { resolved, about, caller, agent, known, confinement })
+}
+
+/// Who asks, in an environment that is open.
+pub(super) fn caller(pipeline: &Pipeline, query: &Query, rules: &Governance) -> Result<(Caller, Agent)> {
+    let caller = standing_in(rules, &query.ask.who, query.ask.peer, pipeline.clock.now())?;
+    let agent = agent(rules, &caller, &query.ask.agent)?;
+    stands(rules)?;
+    Ok((caller, agent))
 }
 
 pub(super) fn names(query: &Query, rules: &Governance) -> sql::Names {
@@ -191,17 +200,17 @@ fn keeps_governed(rules: &Governance, caller: &Caller, about: &About) -> Result<
 }
 
 /// Everything a policy may ask about.
-struct Asked<'a> {
-    query: &'a Query,
-    rules: &'a Governance,
-    caller: &'a Caller,
-    agent: &'a Agent,
-    about: &'a About,
-    now: contract::Timestamp,
+pub(super) struct Asked<'a> {
+    pub query: &'a Query,
+    pub rules: &'a Governance,
+    pub caller: &'a Caller,
+    pub agent: &'a Agent,
+    pub about: &'a About,
+    pub now: contract::Timestamp,
 }
 
 impl Asked<'_> {
-    fn permitted(&self, tables: &[String], operations: &[Operation], t: &Trail) -> Result<()> {
+    pub fn permitted(&self, tables: &[String], operations: &[Operation], t: &Trail) -> Result<()> {
         let began = Instant::now();
         let decision = self.decide(tables, operations);
         let took = millis(began.elapsed());
@@ -227,7 +236,7 @@ impl Asked<'_> {
         verdict
     }
 
-    fn decide(&self, tables: &[String], operations: &[Operation]) -> Decision {
+    pub fn decide(&self, tables: &[String], operations: &[Operation]) -> Decision {
         let context = Context {
             role: self.caller.role,
             user_id: self.caller.user_id.as_ref().map(contract::UserId::as_str),

@@ -28,6 +28,7 @@ pub(super) struct Filtered {
     pub ungoverned: Option<sql::Resolved>,
     pub about: About,
     pub reservation: Reservation,
+    pub role: contract::Role,
 }
 
 /// Filters that were read before, by their text.
@@ -56,7 +57,7 @@ impl Templates {
 pub(super) fn apply(templates: &Templates, rules: &Governance, afforded: Afforded, t: &Trail) -> Result<Filtered> {
     let Afforded { allowed, reservation } = afforded;
     let (chosen, verdicts) = choose(templates, rules, &allowed)?;
-    let Allowed { resolved, about, .. } = allowed;
+    let Allowed { resolved, about, caller, .. } = allowed;
     let ungoverned = (!chosen.is_empty()).then(|| resolved.clone());
     let governed = sql::govern(resolved, &chosen)?;
     let reached: BTreeSet<String> = governed.masked_columns().iter().map(|path| path.to_ascii_lowercase()).collect();
@@ -64,7 +65,7 @@ pub(super) fn apply(templates: &Templates, rules: &Governance, afforded: Afforde
     facts.columns_masked = governed.masked_columns().to_vec();
     facts.verdicts.extend(verdicts.into_iter().filter(|verdict| concerns(verdict, &reached)));
     drop(facts);
-    Ok(Filtered { governed, ungoverned, about, reservation })
+    Ok(Filtered { governed, ungoverned, about, reservation, role: caller.role })
 }
 
 /// A mask that the answer does not reach is no verdict on it.

@@ -11,6 +11,7 @@ use engine::{Kind, Session, Snapshot};
 use moka::sync::Cache;
 use tokio::sync::OwnedMutexGuard;
 
+use super::answers::Answers;
 use super::transaction::ClientTransaction;
 use super::transpile::Native;
 use super::{Pipeline, Query, Result};
@@ -49,6 +50,14 @@ impl Lease {
         match self {
             Self::Own(session) => Ok(session.commit().await?),
             Self::Client(_) => Ok(()),
+        }
+    }
+
+    /// These tables are written, as of now or of the client's commit.
+    pub fn wrote(&mut self, answers: &Answers, tables: Vec<String>) {
+        match self {
+            Self::Own(_) => answers.wrote(&tables),
+            Self::Client(transaction) => transaction.wrote(tables),
         }
     }
 

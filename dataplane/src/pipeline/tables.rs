@@ -34,6 +34,21 @@ pub(super) struct About {
     pub rows_max: Option<u64>,
 }
 
+impl About {
+    /// Of a statement that reads, before it is known what.
+    pub(super) fn reading() -> Self {
+        Self {
+            command: Command::Select,
+            operation: Operation::Select,
+            writes: false,
+            holds_vector_call: false,
+            tables: Vec::new(),
+            written: Vec::new(),
+            rows_max: None,
+        }
+    }
+}
+
 pub(super) fn extract(text: &str, t: &Trail) -> Result<Extracted> {
     let statement = match sql::parse(text) {
         Ok(statement) => statement,

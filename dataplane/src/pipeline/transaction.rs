@@ -7,6 +7,7 @@
 use contract::wire::Who;
 use engine::{Session, Snapshot};
 
+use super::answers::Answers;
 use super::{Pipeline, Result};
 use crate::Error;
 
@@ -16,6 +17,9 @@ pub struct ClientTransaction {
     state: State,
     /// A table or schema was made, changed or dropped in it: others do not see that yet.
     defined: bool,
+    /// Tables written in it; when it is committed, answers that were kept from them are stale.
+    written: Vec<String>,
+    answers: Answers,
 }
 
 enum State {
@@ -26,8 +30,8 @@ enum State {
 }
 
 impl ClientTransaction {
-    pub(super) fn new(who: Who) -> Self {
-        Self { who, state: State::Idle, defined: false }
+    pub(super) fn new(who: Who, answers: Answers) -> Self {
+        Self { who, state: State::Idle, defined: false, written: Vec::new(), answers }
     }
 
     /// Has a statement in it failed?
@@ -40,13 +44,19 @@ impl ClientTransaction {
         self.defined = false;
         match std::mem::replace(&mut self.state, State::Idle) {
             State::Idle => Ok(()),
-            State::Open(mut session, _) => Ok(session.commit().await?),
+            State::Open(mut session, _) => {
+                let committed = session.commit().await;
+                // Whatever the outcome: one of them does not tell.
+                self.answers.wrote(&std::mem::take(&mut self.written));
+                Ok(committed?)
+            }
             State::Failed => Err(Error::FailedTransaction),
         }
     }
 
     pub async fn rollback(&mut self) -> Result<()> {
         self.defined = false;
+        self.written.clear();
         match std::mem::replace(&mut self.state, State::Idle) {
             State::Idle | State::Failed => Ok(()),
             State::Open(mut session, _) => Ok(session.rollback().await?),
@@ -67,6 +77,10 @@ impl ClientTransaction {
             State::Open(session, snapshot) => Ok((session, snapshot.clone())),
             State::Idle | State::Failed => Err(Error::FailedTransaction),
         }
+    }
+
+    pub(super) fn wrote(&mut self, tables: Vec<String>) {
+        self.written.extend(tables);
     }
 
     /// A definition was made in it.

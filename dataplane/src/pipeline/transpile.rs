@@ -20,6 +20,8 @@ pub(super) struct Native {
     pub reservation: Reservation,
     pub held_back: HeldBack,
     pub masked_columns: Vec<String>,
+    /// Of who asks.
+    pub role: contract::Role,
 }
 
 /// How carefully the first rows are let go.
@@ -34,7 +36,7 @@ pub(super) enum HeldBack {
 }
 
 pub(super) fn to_engine(query: &Query, embedded: Embedded, t: &Trail) -> Result<Native> {
-    let Embedded(Filtered { governed, ungoverned, about, reservation }) = embedded;
+    let Embedded(Filtered { governed, ungoverned, about, reservation, role }) = embedded;
     let held_back = match (governed.is_strict(), governed.is_throwing()) {
         (true, _) => HeldBack::Barriers,
         (false, true) => HeldBack::UntilSure,
@@ -51,7 +53,7 @@ pub(super) fn to_engine(query: &Query, embedded: Embedded, t: &Trail) -> Result<
     facts.with_rls = Some(sql.sql.clone());
     drop(facts);
     bound(&sql.binds, &query.ask.params)?; // a missing value is told before anything is opened
-    Ok(Native { sql, about, reservation, held_back, masked_columns })
+    Ok(Native { sql, about, reservation, held_back, masked_columns, role })
 }
 
 /// The values of the generated statement's parameters: the caller's, and those of policies.
@@ -84,7 +86,8 @@ pub(super) async fn describe(pipeline: &Pipeline, query: &Query, embedded: Embed
         None => (engine.parameters(&sql.sql).await, engine.describe(&sql.sql).await),
     };
     let fault = |error| query.fault(error);
-    let (types, described) = (said.0.map_err(fault)?, said.1.map_err(fault)?);
+    let (mut types, described) = (said.0.map_err(fault)?, said.1.map_err(fault)?);
+    lists(&engine, &sql.sql, &mut types).await;
     let column = |(place, column): (usize, engine::Column)| {
         let masked = sql.masked_outputs.contains(&place);
         let type_name = if masked { "VARCHAR".to_owned() } else { column.type_name };
@@ -94,6 +97,32 @@ pub(super) async fn describe(pipeline: &Pipeline, query: &Query, embedded: Embed
     let answers = !about.writes || returns(&described, &sql.sql);
     let columns = described.into_iter().enumerate().filter(|_| answers).map(column).collect();
     Ok(Description { parameters, columns, command: about.command })
+}
+
+/// The engine leaves the list of `x = ANY($1)` open; of `x = ANY([$1])` it tells the item.
+async fn lists(engine: &engine::Engine, sql: &str, types: &mut [Option<String>]) {
+    let is_list = |place: usize| {
+        let number = place + 1;
+        sql.contains(&format!("ANY(${number})")) || sql.contains(&format!("ALL(${number})"))
+    };
+    let open: Vec<_> = types.iter().enumerate().filter(|(place, kind)| kind.is_none() && is_list(*place)).collect();
+    let open: Vec<usize> = open.into_iter().map(|(place, _)| place).collect();
+    if open.is_empty() {
+        return;
+    }
+    let mut items = sql.to_owned();
+    for number in open.iter().map(|place| place + 1) {
+        for word in ["ANY", "ALL"] {
+            items = items.replace(&format!("{word}(${number})"), &format!("{word}([${number}])"));
+        }
+    }
+    // It only asks for types: where the engine cannot tell, the parameter is text as before.
+    let Ok(told) = engine.parameters(&items).await else { return };
+    for place in open {
+        if let (Some(kind), Some(Some(item))) = (types.get_mut(place), told.get(place)) {
+            *kind = Some(format!("{item}[]"));
+        }
+    }
 }
 
 /// Does a write answer with rows? One without RETURNING is described by the count it would give.

@@ -7,6 +7,7 @@ use std::time::Duration;
 use contract::governance::HexKey;
 use tokio::sync::watch;
 
+use crate::catalogue::Catalogue;
 use crate::config::{EngineSettings, Settings};
 use crate::sessions::Snapshots;
 
@@ -29,7 +30,7 @@ impl Engines {
         let sessions_max = settings.max_concurrent_queries.saturating_mul(2).saturating_add(64);
         Self {
             settings: settings.engine.clone(),
-            run: Path::new(&settings.state).join("run"),
+            run: run(settings),
             sessions_max: u16::try_from(sessions_max).unwrap_or(u16::MAX),
             snapshots,
             slot,
@@ -79,18 +80,31 @@ impl Engines {
     }
 
     fn config(&self, mask_key: HexKey) -> engine::Config {
-        let memory = self.settings.memory_limit_bytes;
-        engine::Config {
-            program: self.settings.program.clone(),
-            arguments: self.settings.arguments.clone(),
-            data: self.settings.data.clone(),
-            run: self.run.clone(),
-            memory_limit_bytes: memory,
-            temp_limit_bytes: self.settings.temp_limit_bytes,
-            threads: self.settings.threads,
-            address_space_bytes: memory.saturating_mul(4).saturating_add(ADDRESS_SPACE_EXTRA_BYTES),
-            sessions_max: self.sessions_max,
-            mask_key: mask_key.0,
-        }
+        engine::Config { sessions_max: self.sessions_max, mask_key: mask_key.0, ..config(&self.settings, &self.run) }
     }
+}
+
+fn config(settings: &EngineSettings, run: &Path) -> engine::Config {
+    let memory = settings.memory_limit_bytes;
+    engine::Config {
+        program: settings.program.clone(),
+        arguments: settings.arguments.clone(),
+        data: Some(settings.data.clone()),
+        run: run.to_owned(),
+        memory_limit_bytes: memory,
+        temp_limit_bytes: settings.temp_limit_bytes,
+        threads: settings.threads,
+        address_space_bytes: memory.saturating_mul(4).saturating_add(ADDRESS_SPACE_EXTRA_BYTES),
+        sessions_max: 0,
+        mask_key: [0; 32],
+    }
+}
+
+/// PostgreSQL's catalogue, in a process of its own once it is asked for.
+pub(super) fn catalogue(settings: &Settings) -> Catalogue {
+    Catalogue::new(config(&settings.engine, &run(settings)))
+}
+
+fn run(settings: &Settings) -> PathBuf {
+    Path::new(&settings.state).join("run")
 }

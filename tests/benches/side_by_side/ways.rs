@@ -163,7 +163,7 @@ async fn engine(folder: &std::path::Path, threads: usize) -> Engine {
     let config = engine::Config {
         program: program(),
         arguments: vec!["engine".into()],
-        data: folder.join("data"),
+        data: Some(folder.join("data")),
         run: folder.join("run"),
         memory_limit_bytes: 4 << 30,
         temp_limit_bytes: 16 << 30,

@@ -10,23 +10,24 @@ use nix::cmsg_space;
 use nix::errno::Errno;
 use nix::sys::socket::{ControlMessageOwned, MsgFlags, recvmsg};
 
+use super::databases::Databases;
 use super::table::Sessions;
 use super::{Notices, serve};
-use crate::ffi::{self, Database};
+use crate::ffi;
 use crate::message::Notice;
 
 /// Planning recurses with the statement's depth, which is bounded; this is what that bound needs.
 const STACK_BYTES: usize = 8 << 20;
 
 /// Runs until the parent closes its end.
-pub fn admit(arrivals: &OwnedFd, database: &Arc<Database>, sessions: &Arc<Sessions>, notices: &Notices) {
+pub fn admit(arrivals: &OwnedFd, databases: &Arc<Databases>, sessions: &Arc<Sessions>, notices: &Notices) {
     while let Ok(Some((session, socket))) = arrival(arrivals) {
         let guard = Leaving { session, sessions: Arc::clone(sessions), notices: notices.clone() };
-        let database = Arc::clone(database);
+        let databases = Arc::clone(databases);
         // A thread that cannot be made drops the guard, which tells the parent.
         let _ = thread::Builder::new().name(format!("session {session}")).stack_size(STACK_BYTES).spawn(move || {
             let guard = guard;
-            serve::session(socket, &database, &guard.sessions, guard.session);
+            serve::session(socket, &databases, &guard.sessions, guard.session);
         });
     }
 }

@@ -42,7 +42,11 @@ pub fn options(start: &Start) -> Vec<(&'static str, String)> {
         ("arrow_large_buffer_size", "false"),
     ];
     let mut options = vec![
-        ("temp_directory", start.spill.to_string_lossy().into_owned()),
+        // Databases in memory would write to each other's files.
+        (
+            "temp_directory",
+            start.data.as_ref().map_or_else(String::new, |_| start.spill.to_string_lossy().into_owned()),
+        ),
         ("max_temp_directory_size", format!("{}B", start.temp_limit_bytes)),
         ("memory_limit", format!("{}B", start.memory_limit_bytes)),
         ("threads", start.threads.max(1).to_string()),

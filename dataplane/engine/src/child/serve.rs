@@ -6,19 +6,20 @@ use std::os::unix::net::UnixStream;
 use std::sync::Arc;
 
 use super::answer::{self, Sent};
+use super::databases::Databases;
 use super::table::{Running, Sessions};
 use crate::catalog;
 use crate::error::{Error, Kind};
-use crate::ffi::{Connection, Database, Effect, Prepared};
+use crate::ffi::{Connection, Effect, Prepared};
 use crate::frame::{self, Outgoing, REQUEST_MAX_BYTES, RESPONSE_MAX_BYTES};
 use crate::message::{Change, Column, Done, Parsed, Request, What, kind};
 use crate::store::Native;
 use crate::value::Value;
 
 /// Serves until the parent closes the session, or the socket breaks.
-pub fn session(socket: UnixStream, database: &Arc<Database>, sessions: &Sessions, number: u64) {
+pub fn session(socket: UnixStream, databases: &Databases, sessions: &Sessions, number: u64) {
     let mut socket = socket;
-    let connection = match database.connect() {
+    let connection = match databases.connect() {
         Ok(connection) => connection,
         Err(error) => {
             let _ = refuse(&mut socket, &error);

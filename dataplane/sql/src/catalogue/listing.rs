@@ -4,7 +4,7 @@ use sqlparser::ast::{
     CastKind, DataType, Expr, Ident, Parens, Query, SetExpr, TableAliasColumnDef, TableFactor, Value,
 };
 
-use crate::catalog::{Catalog, Column};
+use crate::catalog::{Catalog, Column, Names};
 use crate::definition;
 use crate::error::Error;
 use crate::names;
@@ -139,7 +139,7 @@ pub(super) fn tables(catalog: &Catalog) -> Listing {
     listing
 }
 
-pub(super) fn columns(catalog: &Catalog) -> Listing {
+pub(super) fn columns(catalog: &Catalog, session: &Names) -> Listing {
     let mut listing = Listing::new(&[
         "table_schema",
         "table_name",
@@ -153,7 +153,7 @@ pub(super) fn columns(catalog: &Catalog) -> Listing {
         "numeric_scale",
         "comment",
     ]);
-    for (schema, table, columns) in with_columns(catalog) {
+    for (schema, table, columns) in with_columns(catalog, session) {
         for (column, place) in columns.iter().zip(1_usize..) {
             let Shape { word, length, precision, scale } = shape(&column.type_name);
             listing.add(vec![
@@ -175,10 +175,12 @@ pub(super) fn columns(catalog: &Catalog) -> Listing {
 }
 
 /// Everything that has columns, in order.
-pub(super) fn with_columns(catalog: &Catalog) -> Vec<(String, String, Vec<Column>)> {
-    let tables = catalog.tables().map(|table| (table.schema.clone(), table.name.clone(), table.columns.clone()));
-    let views = of_kind(catalog, definition::Kind::View)
-        .map(|view| (view.schema.clone(), view.name.clone(), view.columns.clone()));
+pub(super) fn with_columns(catalog: &Catalog, session: &Names) -> Vec<(String, String, Vec<Column>)> {
+    let shown = |schema: &str, name: &str, columns: &[Column]| {
+        (schema.to_owned(), name.to_owned(), session.shown(schema, name, columns))
+    };
+    let tables = catalog.tables().map(|table| shown(&table.schema, &table.name, &table.columns));
+    let views = of_kind(catalog, definition::Kind::View).map(|view| shown(&view.schema, &view.name, &view.columns));
     let mut all: Vec<_> = tables.chain(views).collect();
     all.sort_by(|one, other| (&one.0, &one.1).cmp(&(&other.0, &other.1)));
     all
@@ -199,12 +201,26 @@ pub(super) fn views(catalog: &Catalog) -> Listing {
     let mut listing = Listing::new(&["table_schema", "table_name", "view_definition", "is_updatable", "is_secure"]);
     for view in of_kind(catalog, definition::Kind::View) {
         let is_secure = matches!(view.statement(), Ok(sqlparser::ast::Statement::CreateView(create)) if create.secure);
-        // who may read a secure view may not read how it is made
-        let text = if is_secure { None } else { cell(&view.text) };
+        // who may read a secure view may not read how it is made, and nobody reads of a table they may not see
+        let text = if is_secure || names_unseen(&view, catalog) { None } else { cell(&view.text) };
         let secure = if is_secure { "YES" } else { "NO" };
         listing.add(vec![cell(&view.schema), cell(&view.name), text, cell("NO"), cell(secure)]);
     }
     listing
+}
+
+/// Does its statement name a table that is not in the catalog at hand?
+fn names_unseen(one: &definition::Definition, catalog: &Catalog) -> bool {
+    let Ok(statement) = crate::parse::parse(&one.text) else { return true };
+    let is_seen = |table: &crate::statement::TableUse| {
+        let schema = table.schema.as_deref().unwrap_or(&one.home);
+        let is_itself = table.name.eq_ignore_ascii_case(&one.name);
+        let is_view = |view: &&std::sync::Arc<definition::Definition>| {
+            view.schema.eq_ignore_ascii_case(schema) && view.name.eq_ignore_ascii_case(&table.name)
+        };
+        is_itself || catalog.get(schema, &table.name).is_some() || catalog.definitions().iter().any(is_view)
+    };
+    !statement.tables().iter().all(is_seen)
 }
 
 pub(super) fn sequences(catalog: &Catalog) -> Listing {
@@ -218,7 +234,7 @@ pub(super) fn sequences(catalog: &Catalog) -> Listing {
 pub(super) fn functions(catalog: &Catalog) -> Listing {
     let mut listing = Listing::new(&["function_schema", "function_name", "function_language", "function_definition"]);
     for one in of_kind(catalog, definition::Kind::Function) {
-        let text = cell(&one.text);
+        let text = if names_unseen(&one, catalog) { None } else { cell(&one.text) };
         listing.add(vec![cell(&one.schema), cell(&one.name), cell("SQL"), text]);
     }
     listing

@@ -19,7 +19,7 @@ pub(super) fn show(tree: &Statement, catalog: &Catalog, session: &Names) -> Resu
         Statement::ShowObjects(ShowObjects { show_options, .. }) => (relations(catalog, None), show_options),
         Statement::ShowSchemas { show_options, .. } => (schemas(catalog, session), show_options),
         Statement::ShowDatabases { show_options, .. } => (databases(session), show_options),
-        Statement::ShowColumns { show_options, .. } => (columns(catalog), show_options),
+        Statement::ShowColumns { show_options, .. } => (columns(catalog, session), show_options),
         Statement::ShowFunctions { filter } => {
             let mut query = functions(catalog).query()?;
             if let Some(filter) = filter {
@@ -80,9 +80,9 @@ fn databases(session: &Names) -> Listing {
     listing
 }
 
-fn columns(catalog: &Catalog) -> Listing {
+fn columns(catalog: &Catalog, session: &Names) -> Listing {
     let mut listing = Listing::new(&["table_name", "schema_name", "column_name", "data_type", "null?", "kind"]);
-    for (schema, table, columns) in listing::with_columns(catalog) {
+    for (schema, table, columns) in listing::with_columns(catalog, session) {
         for column in columns {
             let nullable = if column.nullable { "true" } else { "NOT_NULL" };
             listing.add(vec![
@@ -182,9 +182,11 @@ pub(super) fn describe(tree: &Statement, catalog: &Catalog, session: &Names) -> 
         return Err(Error::unsupported(construct(tree)));
     };
     let name = TableName::of(table_name).ok_or_else(|| Error::unsupported("this form of table name"))?;
-    let found: Vec<Column> = match catalog.defined(definition::Kind::View, &name, session) {
-        Some(view) => view.columns.clone(),
-        None => catalog.find(&name, session)?.columns.clone(),
+    let found: Vec<Column> = if let Some(view) = catalog.defined(definition::Kind::View, &name, session) {
+        session.shown(&view.schema, &view.name, &view.columns)
+    } else {
+        let table = catalog.find(&name, session)?;
+        session.shown(&table.schema, &table.name, &table.columns)
     };
     let mut listing =
         Listing::new(&["name", "type", "kind", "null?", "default", "primary key", "unique key", "comment"]);

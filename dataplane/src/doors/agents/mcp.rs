@@ -30,7 +30,8 @@ use rmcp::transport::streamable_http_server::{StreamableHttpServerConfig, Stream
 use rmcp::{ErrorData, RoleServer, ServerHandler};
 use serde_json::{Value, json};
 
-use super::{BODY_BYTES_MAX, Door, credential};
+use super::super::http::{BODY_BYTES_MAX, whole};
+use super::{Door, guest};
 use crate::Error;
 use crate::guest::Guest;
 use crate::tools::{self, Call, Told};
@@ -87,12 +88,12 @@ async fn prepare(
     body: Body,
     request_id: &RequestId,
 ) -> Result<Result<Body, Response>, Error> {
-    let guest = credential::admit(door, &parts.headers, &parts.extensions, Origin::Mcp, request_id).await?;
+    let guest = guest::admit(door, &parts.headers, &parts.extensions, Origin::Mcp, request_id).await?;
     parts.extensions.insert(guest);
     if accepts_json(&parts.headers) {
         parts.headers.insert(header::ACCEPT, BOTH);
     }
-    let body = super::body(body).await?;
+    let body = whole(body).await?;
     if parts.method == axum::http::Method::POST && !serde_json::from_slice::<Value>(&body).is_ok_and(|v| v.is_object())
     {
         return Ok(Err(not_a_message(&body)));

@@ -20,7 +20,8 @@ use http_body_util::StreamBody;
 use serde::Deserialize;
 use tokio_util::task::task_tracker::TaskTrackerToken;
 
-use super::{Door, credential};
+use super::super::http::whole;
+use super::{Door, guest};
 use crate::encode::arrow_ipc::{CONTENT_TYPE, Encoder};
 use crate::{Answer, Ask, Error};
 
@@ -50,11 +51,11 @@ pub(super) async fn query(State(door): State<Door>, request: Request) -> Respons
 
 async fn answered(door: &Door, request: Request, request_id: &contract::RequestId) -> Result<Sending, Error> {
     let (parts, body) = request.into_parts();
-    let guest = credential::admit(door, &parts.headers, &parts.extensions, Origin::Arrow, request_id).await?;
+    let guest = guest::admit(door, &parts.headers, &parts.extensions, Origin::Arrow, request_id).await?;
     if !door.pipeline.rules()?.organization.tier.has_arrow() {
         return Err(Error::TierLimit);
     }
-    let input = input(&super::body(body).await?)?;
+    let input = input(&whole(body).await?)?;
     let ask =
         Ask { cancel: door.ending.closed.child_token(), ..guest.ask(&door.pipeline, input.sql, input.timeout_ms) };
     let give_up = ask.cancel.clone().drop_guard();

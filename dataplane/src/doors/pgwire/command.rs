@@ -3,6 +3,7 @@
 //! They are answered here, touch nobody's data, and are neither billed nor audited. A statement
 //! counts as one only when all of it has a form below; everything else goes to the pipeline.
 
+use super::copy::{Copy, Direction, Options, What};
 use super::lex::Token;
 use super::typeinfo;
 
@@ -28,6 +29,8 @@ pub enum Command {
     },
     Commit,
     Rollback,
+    /// `SAVEPOINT`, `RELEASE`: kept by doing nothing. To go back to one is refused, and fails the transaction.
+    Savepoint(&'static str),
     DiscardAll,
     /// Plans, sequences, temporary tables: nothing of the kind is kept.
     Discard(&'static str),
@@ -43,6 +46,8 @@ pub enum Command {
         moves: bool,
     },
     CloseCursor(Option<String>),
+    /// `COPY … TO STDOUT`, `COPY … FROM STDIN`.
+    Copy(Copy),
     Unlisten,
     /// `SELECT` of functions that tell about the session: one row.
     Select(Vec<Call>),
@@ -100,7 +105,11 @@ pub fn read(tokens: &[Token]) -> Option<Command> {
         "start" => reader.word("transaction").and_then(|()| reader.begin("START TRANSACTION")),
         "commit" | "end" => Some(reader.end_of_transaction(Command::Commit)),
         "rollback" | "abort" => Some(reader.end_of_transaction(Command::Rollback)),
-        "savepoint" | "release" => return Some(Command::Refused("SAVEPOINT")),
+        "savepoint" => reader.name().map(|_| Command::Savepoint("SAVEPOINT")),
+        "release" => {
+            let _noise = reader.word("savepoint");
+            reader.name().map(|_| Command::Savepoint("RELEASE"))
+        }
         "listen" | "notify" => return Some(Command::Refused("LISTEN")),
         "discard" => reader.discard(),
         "deallocate" => reader.deallocate(),
@@ -108,6 +117,7 @@ pub fn read(tokens: &[Token]) -> Option<Command> {
         "fetch" => reader.fetch(false),
         "move" => reader.fetch(true),
         "close" => reader.close(),
+        "copy" => return reader.copy(),
         "unlisten" => reader.name().or_else(|| reader.mark('*').map(|()| String::new())).map(|_| Command::Unlisten),
         "select" => reader.select(),
         "with" => return reader.words(&["recursive", typeinfo::NAME]).map(|()| Command::TypeInfo),
@@ -305,7 +315,7 @@ impl Reader<'_> {
         let _noise = self.word("transaction").or_else(|| self.word("work"));
         if self.word("to").is_some() {
             self.at = self.tokens.len();
-            return Command::Refused("SAVEPOINT");
+            return Command::Refused("ROLLBACK TO SAVEPOINT");
         }
         let _chain = self.words(&["and", "no", "chain"]);
         command
@@ -373,6 +383,44 @@ impl Reader<'_> {
         let _ = forward;
         let _from = self.word("from").or_else(|| self.word("in"));
         self.name().map(|name| Command::Fetch { name, count, moves })
+    }
+
+    /// `COPY table [(columns)] | (query)  TO STDOUT | FROM STDIN  [options]`. Other targets are files and stages,
+    /// which the pipeline refuses.
+    fn copy(&mut self) -> Option<Command> {
+        let what = if self.mark('(').is_some() {
+            let from = self.at;
+            What::Query { from, to: self.closing()? }
+        } else {
+            let from = self.at;
+            self.path()?;
+            let name = (from, self.at);
+            let inside = if self.mark('(').is_some() { Some((self.at, self.closing()?)) } else { None };
+            What::Table { name, columns: inside }
+        };
+        let direction = if self.words(&["to", "stdout"]).is_some() {
+            Direction::Out
+        } else {
+            self.words(&["from", "stdin"])?;
+            Direction::In
+        };
+        let Some(options) = Options::read(self.tokens.get(self.at..).unwrap_or_default()) else {
+            return Some(Command::Refused("COPY with these options"));
+        };
+        Some(Command::Copy(Copy { what, direction, options }))
+    }
+
+    /// The token that closes an open bracket; the reader goes on behind it.
+    fn closing(&mut self) -> Option<usize> {
+        let mut open = 1_usize;
+        while open > 0 {
+            match self.next()? {
+                Token::Mark('(') => open += 1,
+                Token::Mark(')') => open -= 1,
+                _ => {}
+            }
+        }
+        self.at.checked_sub(1)
     }
 
     fn close(&mut self) -> Option<Command> {
@@ -455,7 +503,9 @@ mod tests {
             ),
             ("end work", Command::Commit),
             ("ROLLBACK", Command::Rollback),
-            ("rollback to savepoint a", Command::Refused("SAVEPOINT")),
+            ("rollback to savepoint a", Command::Refused("ROLLBACK TO SAVEPOINT")),
+            ("savepoint \"a b\"", Command::Savepoint("SAVEPOINT")),
+            ("release savepoint a", Command::Savepoint("RELEASE")),
             ("CLOSE ALL", Command::CloseCursor(None)),
             ("UNLISTEN *", Command::Unlisten),
             ("DISCARD ALL", Command::DiscardAll),
@@ -488,9 +538,24 @@ mod tests {
             "BEGIN ISOLATION LEVEL SERIALIZABLE",
             "SHOW a b",
             "COMMIT AND CHAIN",
+            "COPY t TO '/tmp/file'",
+            "COPY INTO t FROM @stage",
         ] {
             assert_eq!(command(text), None, "{text}");
         }
+    }
+
+    #[test]
+    fn a_copy_names_its_parts() {
+        let copied = |text: &str| match command(text) {
+            Some(Command::Copy(copy)) => (copy.what, copy.direction),
+            other => panic!("{text}: {other:?}"),
+        };
+        let table = |name, columns| What::Table { name, columns };
+        assert_eq!(copied("COPY (select (1)) TO STDOUT"), (What::Query { from: 2, to: 6 }, Direction::Out));
+        assert_eq!(copied("copy t to stdout (format csv)"), (table((1, 2), None), Direction::Out));
+        assert_eq!(copied("copy s.\"T\" (a, b) from stdin with csv"), (table((1, 4), Some((5, 8))), Direction::In));
+        assert_eq!(command("copy t to stdout (format parquet)"), Some(Command::Refused("COPY with these options")));
     }
 
     #[test]

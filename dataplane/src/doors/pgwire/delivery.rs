@@ -5,11 +5,13 @@ use std::pin::pin;
 use std::sync::Arc;
 
 use arrow::array::RecordBatch;
+use bytes::BytesMut;
 use chrono_tz::Tz;
 use contract::{Code, Governance};
 use futures::StreamExt;
 use tokio_util::sync::CancellationToken;
 
+use super::copy::Form;
 use super::failure::Failure;
 use super::message::Formats;
 use super::watch::{Stop, Watch};
@@ -38,6 +40,8 @@ pub struct Delivery {
     sent: u64,
     /// The rules it was started under.
     rules: Arc<Governance>,
+    /// Rows leave as those of a copy.
+    form: Option<Form>,
 }
 
 /// How the columns are told to the client.
@@ -68,7 +72,24 @@ impl Delivery {
             offset: 0,
             sent: 0,
             rules,
+            form: None,
         })
+    }
+
+    pub fn copied_as(&mut self, form: Form) {
+        self.form = Some(form);
+    }
+
+    /// All of the copy has left.
+    pub fn copied(&mut self, out: &mut BytesMut) {
+        if let Some(form) = self.form.take() {
+            form.end(out);
+        }
+    }
+
+    /// Rows that a write changed.
+    pub fn changed(&self) -> u64 {
+        self.changed.unwrap_or(0)
     }
 
     pub fn has_rows(&self) -> bool {
@@ -119,7 +140,13 @@ impl Delivery {
             let Some(batch) = self.batch(wire, watch).await? else { return Ok((written, false)) };
             let from = self.offset;
             written += self.step(batch.num_rows(), most.map(|most| most - written));
-            pg_rows::write(&mut wire.out, &batch, from..self.offset, &self.fields, zone).map_err(|mismatch| {
+            let mut rows = if self.form.is_some() { BytesMut::new() } else { wire.out.split() };
+            let written_rows = pg_rows::write(&mut rows, &batch, from..self.offset, &self.fields, zone);
+            match &mut self.form {
+                Some(form) => form.rows(rows, &mut wire.out),
+                None => wire.out = rows,
+            }
+            written_rows.map_err(|mismatch| {
                 tracing::error!(%mismatch, "a column is not as announced");
                 Failure::new(Code::Internal, Code::Internal.meaning())
             })?;

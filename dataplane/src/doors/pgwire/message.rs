@@ -28,7 +28,7 @@ pub enum Message {
     Flush,
     Sync,
     Terminate,
-    /// `CopyData`, `CopyDone`, `CopyFail`: left over from a refused COPY, and ignored as PostgreSQL does.
+    /// `CopyData`, `CopyDone`, `CopyFail` outside a copy: left over from one that failed, and ignored as PostgreSQL does.
     Copy,
     /// The fast path for function calls, which nobody has used for twenty years.
     FunctionCall,
@@ -55,6 +55,10 @@ pub enum Target {
 pub struct Formats(Vec<Format>);
 
 impl Formats {
+    pub fn all_binary() -> Self {
+        Self(vec![Format::Binary])
+    }
+
     /// The format of each of `count` values.
     pub fn of(&self, count: usize) -> Result<Vec<Format>, Failure> {
         match self.0.as_slice() {
@@ -130,7 +134,7 @@ impl Fields {
         }
     }
 
-    fn value(&mut self) -> Result<Option<Bytes>, Failure> {
+    pub fn value(&mut self) -> Result<Option<Bytes>, Failure> {
         match self.u32()? {
             u32::MAX => Ok(None),
             length => usize::try_from(length)

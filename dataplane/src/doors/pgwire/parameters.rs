@@ -1,6 +1,8 @@
 //! Bound values: bytes in text or binary form, by the type the statement wants, to values of the
 //! engine.
 
+mod array;
+
 use bytes::Bytes;
 use chrono::{DateTime, NaiveDate, NaiveDateTime, NaiveTime, Timelike};
 use contract::Code;
@@ -80,7 +82,7 @@ fn is_known(oid: u32) -> bool {
         TIMESTAMPTZ,
         UUID,
     ];
-    others.contains(&oid) || oid::TEXTS.contains(&oid)
+    others.contains(&oid) || oid::TEXTS.contains(&oid) || array::item(oid).is_some()
 }
 
 fn from_text(kind: u32, text: &str) -> Option<Value> {
@@ -104,7 +106,7 @@ fn from_text(kind: u32, text: &str) -> Option<Value> {
         // The engine reads an interval's words.
         oid::INTERVAL => Some(Value::Text(text.to_owned())),
         kind if oid::TEXTS.contains(&kind) => Some(Value::Text(text.to_owned())),
-        _ => None,
+        kind => array::text(array::item(kind)?, text),
     }
 }
 
@@ -135,7 +137,10 @@ fn from_binary(kind: u32, bytes: Bytes) -> Result<Option<Value>, Failure> {
             .strip_prefix(&[1])
             .and_then(|json| std::str::from_utf8(json).ok())
             .and_then(|json| from_text(kind, json)),
-        kind => from_text(kind, std::str::from_utf8(&bytes).map_err(|_| Failure::encoding())?),
+        kind => match array::item(kind) {
+            Some(item) => array::binary(item, bytes)?,
+            None => from_text(kind, std::str::from_utf8(&bytes).map_err(|_| Failure::encoding())?),
+        },
     })
 }
 
@@ -294,6 +299,7 @@ mod tests {
         }
         assert_eq!(binary(oid::INT4, &[1]).unwrap_err().sqlstate, "22P03");
         assert_eq!(binary(25, &[0xff]).unwrap_err().sqlstate, "22021");
-        assert_eq!(text(1007, "{1}").unwrap_err().sqlstate, "0A000");
+        assert_eq!(text(1007, "{1,x}").unwrap_err().sqlstate, "22P02");
+        assert_eq!(text(600, "(1,2)").unwrap_err().sqlstate, "0A000");
     }
 }

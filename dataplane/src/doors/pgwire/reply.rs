@@ -156,6 +156,17 @@ pub fn made_row(out: &mut BytesMut, fields: &[Field], values: &[Option<String>])
     });
 }
 
+/// A copy begins: out (`H`) or in (`G`), all columns in one format.
+pub fn copy_response(out: &mut BytesMut, kind: u8, is_binary: bool, columns: usize) {
+    message(out, kind, |out| {
+        out.put_u8(u8::from(is_binary));
+        count(out, columns);
+        for _ in 0..columns {
+            out.put_u16(u16::from(is_binary));
+        }
+    });
+}
+
 pub fn error(out: &mut BytesMut, severity: Severity, failure: &Failure) {
     message(out, b'E', |out| fields(out, severity, failure));
 }

@@ -69,12 +69,18 @@ impl Conversation {
         params: Vec<engine::Value>,
     ) -> Result<Reply, Stop> {
         match command {
-            Command::Begin { .. } | Command::Characteristics { .. } | Command::Commit | Command::Rollback => {
-                self.transaction_command(command).await
-            }
+            Command::Begin { .. }
+            | Command::Characteristics { .. }
+            | Command::Commit
+            | Command::Rollback
+            | Command::Savepoint(_) => self.transaction_command(command).await,
             Command::Declare { name, statement_at } => {
                 let statement = starts.get(*statement_at).and_then(|at| text.get(*at..)).unwrap_or_default();
                 self.declare(name, statement, params).await
+            }
+            Command::Copy(copy) => {
+                let tag = Box::pin(self.copy(copy, text, starts)).await?;
+                Ok(Reply::tag(&tag))
             }
             Command::TypeInfo => match params.as_slice() {
                 [engine::Value::Blob(array)] => match typeinfo::ids(array) {
@@ -189,6 +195,11 @@ impl Conversation {
                 self.access(*read_only, *session)?;
                 Ok(Reply::tag("SET"))
             }
+            Command::Savepoint(tag) if self.transaction.is_explicit() => Ok(Reply::tag(tag)),
+            Command::Savepoint(tag) => {
+                let message = format!("{tag} is only possible inside a transaction");
+                Err(Failure::new(Code::InvalidParams, message).with_state("25P01").into())
+            }
             command => self.end_transaction(*command == Command::Commit).await,
         }
     }
@@ -247,7 +258,7 @@ impl Conversation {
 
     fn call(&mut self, call: &Call) -> Result<Option<String>, Failure> {
         let texts: Vec<&str> = call.arguments.iter().filter_map(text).collect();
-        let user = || self.settings.get("session_authorization");
+        let user = || self.watch.caller_name().or_else(|| self.settings.get("session_authorization"));
         Ok(match (call.function, texts.as_slice()) {
             ("version", []) => Some(format!("PostgreSQL 15.0 (Sluice {})", env!("CARGO_PKG_VERSION"))),
             ("current_schema", []) => Some(self.settings.schema()),

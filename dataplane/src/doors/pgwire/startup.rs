@@ -10,6 +10,7 @@ use tokio::net::TcpStream;
 
 use super::Hall;
 use super::failure::Failure;
+use super::http::{self, Begun};
 use super::message::Fields;
 use super::wire::{End, Io, Wire};
 
@@ -43,12 +44,28 @@ pub struct Parameters {
 enum Packet {
     Ssl,
     GssEnc,
-    Cancel { process: u32, secret: Bytes },
+    Cancel {
+        process: u32,
+        secret: Bytes,
+    },
     Startup(Result<Parameters, Failure>),
+    /// No packet at all: these bytes begin a request.
+    Http([u8; 4]),
 }
 
-/// Goes through the first packets; nothing when the connection was no session (a cancel request).
-pub async fn open(mut socket: TcpStream, hall: &Hall) -> Result<Option<Opened>, End> {
+/// What a connection turned out to be.
+pub enum Opening {
+    Session(Opened),
+    Http {
+        begun: Begun,
+        secure: bool,
+    },
+    /// It has done what it came for: a cancel request.
+    Over,
+}
+
+/// Goes through the first packets.
+pub async fn open(mut socket: TcpStream, hall: &Hall) -> Result<Opening, End> {
     let mut first = [0];
     if socket.peek(&mut first).await? > 0 && first == [TLS_HANDSHAKE] {
         return direct(socket, hall).await;
@@ -65,45 +82,50 @@ pub async fn open(mut socket: TcpStream, hall: &Hall) -> Result<Option<Opened>, 
                 None => socket.write_all(b"N").await?,
             },
             Packet::GssEnc if !std::mem::replace(&mut gss_asked, true) => socket.write_all(b"N").await?,
-            Packet::Ssl | Packet::GssEnc => return Err(End::Closed),
+            Packet::Http(first) if !ssl_asked && !gss_asked => return Ok(as_http(first, socket, false)),
+            Packet::Ssl | Packet::GssEnc | Packet::Http(_) => return Err(End::Closed),
             Packet::Cancel { process, secret } => {
                 hall.cancels.cancel(process, &secret);
-                return Ok(None);
+                return Ok(Opening::Over);
             }
             Packet::Startup(parameters) => return session(socket, false, parameters).await,
         }
     }
 }
 
-/// TLS without having asked; the client must have said that it means this protocol.
-async fn direct(socket: TcpStream, hall: &Hall) -> Result<Option<Opened>, End> {
+/// TLS without having asked; the client must have said that it means this protocol, or HTTP.
+async fn direct(socket: TcpStream, hall: &Hall) -> Result<Opening, End> {
     let Some(tls) = hall.tls() else { return Err(End::Closed) };
-    let stream = tls.accept(socket).await?;
-    if stream.get_ref().1.alpn_protocol() != Some(ALPN) {
-        return Err(End::Closed);
+    let mut stream = tls.accept(socket).await?;
+    if stream.get_ref().1.alpn_protocol() == Some(ALPN) {
+        return inside(stream, hall).await;
     }
-    inside(stream, hall).await
+    // Whoever said nothing, or HTTP, gets that and nothing else.
+    match packet(&mut stream).await? {
+        Packet::Http(first) => Ok(as_http(first, stream, true)),
+        _ => Err(End::Closed),
+    }
 }
 
-async fn inside(mut stream: impl Io + 'static, hall: &Hall) -> Result<Option<Opened>, End> {
+fn as_http(first: [u8; 4], io: impl Io + 'static, secure: bool) -> Opening {
+    Opening::Http { begun: Begun { first: Bytes::copy_from_slice(&first), io: Box::new(io) }, secure }
+}
+
+async fn inside(mut stream: impl Io + 'static, hall: &Hall) -> Result<Opening, End> {
     match packet(&mut stream).await? {
         Packet::Startup(parameters) => session(stream, true, parameters).await,
         Packet::Cancel { process, secret } => {
             hall.cancels.cancel(process, &secret);
-            Ok(None)
+            Ok(Opening::Over)
         }
-        Packet::Ssl | Packet::GssEnc => Err(End::Closed),
+        Packet::Ssl | Packet::GssEnc | Packet::Http(_) => Err(End::Closed),
     }
 }
 
-async fn session(
-    io: impl Io + 'static,
-    secure: bool,
-    parameters: Result<Parameters, Failure>,
-) -> Result<Option<Opened>, End> {
+async fn session(io: impl Io + 'static, secure: bool, parameters: Result<Parameters, Failure>) -> Result<Opening, End> {
     let mut wire = Wire::new(io);
     match parameters {
-        Ok(parameters) => Ok(Some(Opened { wire, secure, parameters })),
+        Ok(parameters) => Ok(Opening::Session(Opened { wire, secure, parameters })),
         Err(failure) => {
             super::reply::error(&mut wire.out, super::reply::Severity::Fatal, &failure);
             wire.close().await;
@@ -113,7 +135,12 @@ async fn session(
 }
 
 async fn packet(io: &mut impl Io) -> Result<Packet, End> {
-    let length = usize::try_from(io.read_u32().await?).unwrap_or(usize::MAX);
+    let mut first = [0; 4];
+    io.read_exact(&mut first).await?;
+    if http::begins(first) {
+        return Ok(Packet::Http(first));
+    }
+    let length = usize::try_from(u32::from_be_bytes(first)).unwrap_or(usize::MAX);
     if !(8..=PACKET_BYTES_MAX).contains(&length) {
         return Err(End::Closed);
     }

@@ -62,6 +62,12 @@ impl Watch {
         self.sessions.rules()
     }
 
+    /// What the caller is called in SQL, the same at every door.
+    pub fn caller_name(&self) -> Option<String> {
+        let caller = self.sessions.standing(&self.who, self.peer).ok()?;
+        caller.email.or_else(|| caller.user_id.map(|id| id.to_string()))
+    }
+
     /// Why the session must end now, if it must: asked before each statement.
     pub fn ended(&self) -> Option<Failure> {
         let failure = Failure::from(&self.sessions.standing(&self.who, self.peer).err()?);

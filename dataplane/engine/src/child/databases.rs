@@ -1,0 +1,64 @@
+//! Where a session's connection comes from: the environment's one file, or a database of its own.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use super::{answer, harden, mask};
+use crate::error::Error;
+use crate::ffi::{Connection, Database};
+use crate::message::Start;
+use crate::store::Native;
+
+pub enum Databases {
+    /// One file, open for as long as the process lives.
+    File(Arc<Database>),
+    /// A new one in memory for each session, gone with it: no session can see into another.
+    Scratch(Box<Start>),
+}
+
+impl Databases {
+    /// Ready to serve, and when that was.
+    pub fn open(start: Box<Start>) -> Result<(Self, i64), Error> {
+        harden::limit_address_space(start.address_space_bytes)?;
+        let databases = match &start.data {
+            Some(data) => {
+                let database = Database::open(Native::new(data).file(), &harden::options(&start))?;
+                let connection = database.connect()?;
+                for sql in Native::PRELUDE {
+                    connection.execute(sql)?;
+                }
+                mask::register(&connection, start.mask_key)?;
+                lock(&connection)?;
+                Self::File(database)
+            }
+            None => Self::Scratch(start),
+        };
+        let connection = databases.connect()?;
+        let clock = connection.prepare("select epoch_us(now())::varchar")?;
+        let opened = answer::text(&mut clock.run(false)?)?;
+        Ok((databases, opened.parse().map_err(Error::internal)?))
+    }
+
+    pub fn connect(&self) -> Result<Connection, Error> {
+        match self {
+            Self::File(database) => database.connect(),
+            Self::Scratch(start) => {
+                let connection = Database::open(Path::new(":memory:"), &harden::options(start))?.connect()?;
+                lock(&connection)?;
+                Ok(connection)
+            }
+        }
+    }
+
+    /// Writes everything to the file, where there is one.
+    pub fn checkpoint(&self) -> Result<(), Error> {
+        match self {
+            Self::File(database) => database.connect()?.execute(Native::CHECKPOINT),
+            Self::Scratch(_) => Ok(()),
+        }
+    }
+}
+
+fn lock(connection: &Connection) -> Result<(), Error> {
+    harden::LOCK.iter().try_for_each(|sql| connection.execute(sql))
+}

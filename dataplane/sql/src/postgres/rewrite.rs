@@ -1,0 +1,341 @@
+//! PostgreSQL's words for its catalogue, in the engine's.
+
+use std::collections::BTreeSet;
+use std::ops::ControlFlow;
+
+use sqlparser::ast::{
+    Array, ArrayElemTypeDef, BinaryOperator, CastKind, DataType, Expr, Function, FunctionArg, FunctionArgExpr,
+    FunctionArgumentList, FunctionArguments, Ident, ObjectName, ObjectNamePart, Query, Select, SelectItem, SetExpr,
+    Statement, TableAlias, TableAliasColumnDef, TableFactor, UnaryOperator, Value, VisitorMut,
+};
+
+use super::relations::stored;
+use super::{CATALOG, INFORMATION, lower};
+
+/// Functions that make rows of one column.
+const SETS: [&str; 3] = ["generate_series", "generate_subscripts", "unnest"];
+
+pub(super) struct Rewriter<'a> {
+    pub made: &'a BTreeSet<String>,
+}
+
+/// The type that names something by its id: `regclass`, `regtype`, ….
+pub(super) fn registered(data_type: &DataType) -> Option<&'static str> {
+    let name = match data_type {
+        DataType::Regclass => return Some("regclass"),
+        DataType::Custom(name, _) => lower(name)?.pop()?,
+        _ => return None,
+    };
+    let known = ["regclass", "regtype", "regproc", "regprocedure", "regnamespace", "regrole", "regoper", "regconfig"];
+    known.into_iter().find(|known| *known == name)
+}
+
+impl VisitorMut for Rewriter<'_> {
+    type Break = ();
+
+    fn pre_visit_table_factor(&mut self, factor: &mut TableFactor) -> ControlFlow<()> {
+        if let TableFactor::Table { name, alias, args, .. } = factor {
+            if args.is_some() {
+                unqualify(name);
+                called_by_alias(name, alias);
+            } else {
+                relation(name, alias, self.made);
+            }
+        }
+        ControlFlow::Continue(())
+    }
+
+    fn post_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<()> {
+        match expr {
+            Expr::CompoundIdentifier(path) if path.len() > 2 => {
+                let schema = path.first().map(|first| first.value.to_ascii_lowercase());
+                if schema.is_some_and(|schema| schema == CATALOG || schema == INFORMATION) {
+                    path.remove(0);
+                }
+            }
+            Expr::Function(function) => {
+                unqualify(&mut function.name);
+                if lower(&function.name).is_some_and(|name| name == ["json_build_object"]) {
+                    function.name = name("json_object");
+                }
+            }
+            Expr::Collate { expr: inner, .. } => *expr = inner.as_ref().clone(),
+            Expr::Cast { .. } => cast(expr),
+            Expr::BinaryOp { .. } => operator(expr),
+            Expr::AnyOp { right, .. } | Expr::AllOp { right, .. } => listed(right),
+            // A backslash escapes unless another character is said to.
+            Expr::Like { escape_char: escape @ None, .. } | Expr::ILike { escape_char: escape @ None, .. } => {
+                *escape = Some(Box::new(text("\\")));
+            }
+            _ => {}
+        }
+        ControlFlow::Continue(())
+    }
+}
+
+/// `pg_catalog.pg_class` is `pg_class`, and goes by the name it had.
+fn relation(name: &mut ObjectName, alias: &mut Option<TableAlias>, made: &BTreeSet<String>) {
+    let Some(parts) = lower(name) else { return };
+    let (Some(last), schema) = (parts.last(), parts.iter().rev().nth(1)) else { return };
+    if schema.is_none() && made.contains(last) {
+        return;
+    }
+    let schema = schema.map_or(CATALOG, String::as_str);
+    if schema != CATALOG && alias.is_none() {
+        *alias = Some(TableAlias { explicit: true, name: Ident::new(last), columns: Vec::new(), at: None });
+    }
+    *name = ObjectName(vec![ObjectNamePart::Identifier(Ident::new(stored(schema, last)))]);
+}
+
+/// The one column of `generate_series(1, 3) s` is `s`.
+fn called_by_alias(name: &ObjectName, alias: &mut Option<TableAlias>) {
+    let is_one = lower(name).is_some_and(|parts| matches!(parts.as_slice(), [name] if SETS.contains(&name.as_str())));
+    if let (true, Some(alias)) = (is_one, alias)
+        && alias.columns.is_empty()
+    {
+        alias.columns.push(TableAliasColumnDef { name: alias.name.clone(), data_type: None });
+    }
+}
+
+/// `pg_catalog.f` is `f`.
+fn unqualify(name: &mut ObjectName) {
+    let of_catalog = name.0.first().and_then(ObjectNamePart::as_ident).is_some_and(|first| {
+        first.value.eq_ignore_ascii_case(CATALOG) || first.value.eq_ignore_ascii_case(INFORMATION)
+    });
+    if name.0.len() > 1 && of_catalog {
+        name.0.remove(0);
+    }
+}
+
+fn cast(expr: &mut Expr) {
+    let Expr::Cast { expr: inner, data_type, kind, .. } = expr else { return };
+    *kind = CastKind::Cast;
+    if let Some(registered) = registered(data_type) {
+        let is_text = matches!(
+            unnested(inner),
+            Expr::Value(value) if matches!(value.value, Value::SingleQuotedString(_) | Value::Placeholder(_))
+        );
+        let function = if is_text { format!("{registered}_of") } else { format!("{registered}_name") };
+        *expr = call(&function, inner.as_ref().clone());
+        return;
+    }
+    if is_number(data_type)
+        && let Some(id) = named(inner)
+    {
+        // `x::regclass::oid` is `x`.
+        *expr = id;
+        return;
+    }
+    listed_as(inner, data_type);
+    *data_type = engines(data_type);
+}
+
+/// The id inside `regclass_name(id)`.
+fn named(expr: &Expr) -> Option<Expr> {
+    let Expr::Function(Function { name, args: FunctionArguments::List(list), .. }) = unnested(expr) else {
+        return None;
+    };
+    let is_name = lower(name)?.pop()?.strip_suffix("_name").is_some_and(|name| name.starts_with("reg"));
+    match list.args.as_slice() {
+        [FunctionArg::Unnamed(FunctionArgExpr::Expr(id))] if is_name => Some(id.clone()),
+        _ => None,
+    }
+}
+
+fn unnested(expr: &Expr) -> &Expr {
+    let mut expr = expr;
+    while let Expr::Nested(inner) = expr {
+        expr = inner;
+    }
+    expr
+}
+
+fn is_number(data_type: &DataType) -> bool {
+    matches!(
+        data_type,
+        DataType::Int(_) | DataType::Integer(_) | DataType::BigInt(_) | DataType::Int4(_) | DataType::Int8(_)
+    ) || word(data_type).is_some_and(|word| word == "oid")
+}
+
+fn word(data_type: &DataType) -> Option<String> {
+    match data_type {
+        DataType::Custom(name, _) => lower(name)?.pop(),
+        _ => None,
+    }
+}
+
+/// The engine's name of the type.
+fn engines(data_type: &DataType) -> DataType {
+    let custom =
+        |name: &str| DataType::Custom(ObjectName(vec![ObjectNamePart::Identifier(Ident::new(name))]), Vec::new());
+    let list = |item: &str| DataType::Array(ArrayElemTypeDef::SquareBracket(Box::new(custom(item)), None));
+    match data_type {
+        DataType::Array(ArrayElemTypeDef::SquareBracket(item, size)) => {
+            DataType::Array(ArrayElemTypeDef::SquareBracket(Box::new(engines(item)), *size))
+        }
+        DataType::Char(None) | DataType::Character(None) => custom("varchar"),
+        DataType::Custom(name, modifiers) => match word(data_type).unwrap_or_default().as_str() {
+            "oid" | "xid" | "cid" | "int8" => custom("bigint"),
+            "int4" | "cardinal_number" => custom("integer"),
+            "int2" => custom("smallint"),
+            "bool" => custom("boolean"),
+            "name" | "char" | "bpchar" | "text" | "varchar" | "cstring" | "aclitem" | "pg_node_tree" | "unknown"
+            | "sql_identifier" | "character_data" | "yes_or_no" | "information_schema" => custom("varchar"),
+            "oidvector" | "int2vector" => list("bigint"),
+            "anyarray" => list("varchar"),
+            _ => {
+                let mut name = name.clone();
+                unqualify(&mut name);
+                DataType::Custom(name, modifiers.clone())
+            }
+        },
+        other => other.clone(),
+    }
+}
+
+/// `ANY('{r,v}')` names its list in one text.
+fn listed(expr: &mut Expr) {
+    if let Some(items) = items(unnested(expr)) {
+        *expr = items;
+    }
+}
+
+fn listed_as(expr: &mut Expr, data_type: &DataType) {
+    if matches!(data_type, DataType::Array(_)) {
+        listed(expr);
+    }
+}
+
+/// The items of a text such as `{r,v}`, if nothing in it is quoted or nested.
+fn items(expr: &Expr) -> Option<Expr> {
+    let Expr::Value(value) = expr else { return None };
+    let Value::SingleQuotedString(written) = &value.value else { return None };
+    let inside = written.trim().strip_prefix('{')?.strip_suffix('}')?;
+    if inside.contains(['{', '"', '\\']) {
+        return None;
+    }
+    let items = inside.split(',').map(str::trim).filter(|item| !item.is_empty());
+    let item = |item: &str| if item.eq_ignore_ascii_case("null") { Expr::value(Value::Null) } else { text(item) };
+    Some(Expr::Array(Array { elem: items.map(item).collect(), named: false }))
+}
+
+/// Operators under their full names, and those on patterns.
+fn operator(expr: &mut Expr) {
+    let Expr::BinaryOp { left, op, right } = expr else { return };
+    let sign = match &*op {
+        BinaryOperator::PGCustomBinaryOperator(path) => path.last().cloned().unwrap_or_default(),
+        other => other.to_string(),
+    };
+    let is_negated = sign.starts_with('!') && sign != "!=";
+    let (left, right) = (left.as_ref().clone(), right.as_ref().clone());
+    let plain = match sign.trim_start_matches('!') {
+        "~" => calls("regexp_matches", vec![left, right]),
+        "~*" => calls("regexp_matches", vec![left, right, text("i")]),
+        "~~" => like(left, right, false),
+        "~~*" => like(left, right, true),
+        _ => {
+            if let BinaryOperator::PGCustomBinaryOperator(_) = op {
+                *op = BinaryOperator::Custom(sign);
+            }
+            return;
+        }
+    };
+    let plain = Expr::Nested(Box::new(plain));
+    *expr = if is_negated {
+        Expr::Nested(Box::new(Expr::UnaryOp { op: UnaryOperator::Not, expr: Box::new(plain) }))
+    } else {
+        plain
+    };
+}
+
+fn like(expr: Expr, pattern: Expr, any_case: bool) -> Expr {
+    let (expr, pattern, escape_char) = (Box::new(expr), Box::new(pattern), Some(Box::new(text("\\"))));
+    if any_case {
+        Expr::ILike { negated: false, any: false, expr, pattern, escape_char }
+    } else {
+        Expr::Like { negated: false, any: false, expr, pattern, escape_char }
+    }
+}
+
+fn text(text: &str) -> Expr {
+    Expr::value(Value::SingleQuotedString(text.to_owned()))
+}
+
+fn name(name: &str) -> ObjectName {
+    ObjectName(vec![ObjectNamePart::Identifier(Ident::new(name))])
+}
+
+fn call(function: &str, argument: Expr) -> Expr {
+    calls(function, vec![argument])
+}
+
+fn calls(function: &str, arguments: Vec<Expr>) -> Expr {
+    let args = arguments.into_iter().map(|argument| FunctionArg::Unnamed(FunctionArgExpr::Expr(argument))).collect();
+    Expr::Function(Function {
+        name: name(function),
+        uses_odbc_syntax: false,
+        parameters: FunctionArguments::None,
+        args: FunctionArguments::List(FunctionArgumentList { duplicate_treatment: None, args, clauses: Vec::new() }),
+        filter: None,
+        null_treatment: None,
+        over: None,
+        within_group: Vec::new(),
+    })
+}
+
+/// Columns without a name are called as PostgreSQL calls them: by the function or the type.
+pub(super) fn label(tree: &mut Statement) {
+    if let Statement::Query(query) = tree {
+        label_query(query);
+    }
+}
+
+fn label_query(query: &mut Query) {
+    let mut body = query.body.as_mut();
+    loop {
+        body = match body {
+            SetExpr::Select(select) => return label_select(select),
+            SetExpr::SetOperation { left, .. } => left.as_mut(),
+            SetExpr::Query(inner) => inner.body.as_mut(),
+            _ => return,
+        };
+    }
+}
+
+fn label_select(select: &mut Select) {
+    for item in &mut select.projection {
+        if let SelectItem::UnnamedExpr(expr) = item
+            && !matches!(expr, Expr::Identifier(_) | Expr::CompoundIdentifier(_))
+        {
+            let alias = Ident::with_quote('"', called(expr));
+            *item = SelectItem::ExprWithAlias { expr: expr.clone(), alias };
+        }
+    }
+}
+
+fn called(expr: &Expr) -> String {
+    let mut expr = expr;
+    loop {
+        expr = match expr {
+            Expr::Nested(inner) => inner,
+            Expr::Cast { expr: inner, data_type, .. } => match inner.as_ref() {
+                Expr::Value(_) => return data_type.to_string().to_ascii_lowercase(),
+                inner => inner,
+            },
+            Expr::Identifier(name) => return name.value.to_ascii_lowercase(),
+            Expr::CompoundIdentifier(path) => {
+                return path.last().map_or_else(String::new, |last| last.value.to_ascii_lowercase());
+            }
+            Expr::Function(function) => {
+                let name = lower(&function.name).and_then(|mut parts| parts.pop()).unwrap_or_default();
+                let registered = ["_of", "_name"].iter().find_map(|end| name.strip_suffix(end));
+                let registered = registered.filter(|name| name.starts_with("reg")).map(str::to_owned);
+                return registered.unwrap_or(name);
+            }
+            Expr::Case { .. } => return "case".to_owned(),
+            Expr::Exists { .. } => return "exists".to_owned(),
+            Expr::Array(_) => return "array".to_owned(),
+            _ => return "?column?".to_owned(),
+        };
+    }
+}

@@ -1,0 +1,88 @@
+use super::*;
+
+fn asked(text: &str) -> Option<String> {
+    question(text, "demo").map(|question| question.sql)
+}
+
+#[test]
+fn a_question_is_all_about_the_catalogue() {
+    for text in [
+        "SELECT oid FROM pg_catalog.pg_class",
+        "select relname from pg_class c join pg_namespace n on n.oid = c.relnamespace",
+        "SELECT 't'::regclass",
+        "select pg_catalog.format_type(23, -1)",
+        "WITH t AS (SELECT * FROM pg_type) SELECT * FROM t",
+        "select table_catalog from information_schema.tables",
+        "select * from information_schema.table_constraints",
+        "select * from demo.pg_catalog.pg_class",
+        "select quote_ident(table_name) from information_schema.tables",
+    ] {
+        assert!(asked(text).is_some(), "{text}");
+    }
+}
+
+#[test]
+fn what_reads_anything_else_or_does_anything_else_is_the_pipelines() {
+    for text in [
+        "select 1",
+        "select pg_typeof(1)",
+        "select * from customer, pg_catalog.pg_class",
+        "select * from other.pg_catalog.pg_class",
+        "select * from main.pg_class",
+        "select (select max(ssn) from customer) from pg_class",
+        "with pg_class as (select * from customer) select * from pg_class",
+        "delete from pg_catalog.pg_class",
+        "insert into t select * from pg_class",
+        "select table_name, data_type from information_schema.columns",
+        "select count(*) from information_schema.tables where table_schema = 'main'",
+        "select 'pg_class'",
+        "select from pg_class where",
+    ] {
+        assert_eq!(asked(text), None, "{text}");
+    }
+}
+
+#[test]
+fn postgresqls_words_become_the_engines() {
+    let cases = [
+        ("select pg_catalog.pg_class.relname from pg_catalog.pg_class", "SELECT pg_class.relname FROM pg_class"),
+        ("select a.x from information_schema.triggers a", "SELECT a.x FROM information_schema_triggers a"),
+        ("select x from information_schema.triggers", "SELECT x FROM information_schema_triggers AS triggers"),
+        (
+            "select 1 from pg_class where relname OPERATOR(pg_catalog.~) '^(t)$' COLLATE pg_catalog.default",
+            "SELECT 1 AS \"?column?\" FROM pg_class WHERE (regexp_matches(relname, '^(t)$'))",
+        ),
+        (
+            "select 1 from pg_class where relname !~* 'a'",
+            "SELECT 1 AS \"?column?\" FROM pg_class WHERE (NOT (regexp_matches(relname, 'a', 'i')))",
+        ),
+        ("select 'pg_class'::pg_catalog.regclass", "SELECT regclass_of('pg_class') AS \"regclass\""),
+        (
+            "select c.oid::regclass::text from pg_class c",
+            "SELECT CAST(regclass_name(c.oid) AS TEXT) AS \"regclass\" FROM pg_class c",
+        ),
+        ("select c.oid::regclass::oid from pg_class c", "SELECT c.oid AS \"oid\" FROM pg_class c"),
+        (
+            "select oid from pg_class where relkind = any('{r,v}'::\"char\"[])",
+            "SELECT oid FROM pg_class WHERE relkind = ANY(CAST(['r', 'v'] AS varchar[]))",
+        ),
+        (
+            "select oid from pg_class where relname like 'a\\_%'",
+            "SELECT oid FROM pg_class WHERE relname LIKE 'a\\_%' ESCAPE '\\'",
+        ),
+    ];
+    for (text, expected) in cases {
+        assert_eq!(asked(text).as_deref(), Some(expected), "{text}");
+    }
+}
+
+/// The walk is the parser crate's own, which has no guard of its own against depth.
+#[test]
+fn the_deepest_statement_that_is_read_fits_a_threads_stack() {
+    for level in [" + 1", " OR relname = 'a'"] {
+        let text = format!("select oid from pg_class where true OR 1{}", level.repeat(390));
+        assert!(asked(&text).is_some(), "{level}");
+    }
+    let nested = format!("select {}1{} from pg_class", "(".repeat(60), ")".repeat(60));
+    assert!(asked(&nested).is_some());
+}

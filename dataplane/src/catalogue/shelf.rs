@@ -1,0 +1,35 @@
+//! Databases that wait for the next question of a caller who sees the same.
+
+use std::collections::VecDeque;
+use std::sync::{Mutex, PoisonError};
+
+use engine::Session;
+
+use super::Seen;
+
+/// Databases kept; the one that waited longest goes first.
+pub const KEPT_MAX: usize = 24;
+
+#[derive(Default)]
+pub struct Shelf(Mutex<VecDeque<(Seen, Session)>>);
+
+impl Shelf {
+    /// One that holds exactly this: what a caller may see is compared whole, so nobody is given another's.
+    pub fn take(&self, seen: &Seen) -> Option<Session> {
+        let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let at = kept.iter().rposition(|(held, _)| held == seen)?;
+        kept.remove(at).map(|(_, session)| session)
+    }
+
+    pub fn put(&self, seen: &Seen, session: Session) {
+        let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        kept.push_back((seen.clone(), session));
+        if kept.len() > KEPT_MAX {
+            kept.pop_front();
+        }
+    }
+
+    pub fn clear(&self) {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).clear();
+    }
+}

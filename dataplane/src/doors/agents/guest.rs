@@ -1,0 +1,39 @@
+//! Who a request comes from, by its headers: the key, and the agent that is declared.
+
+use axum::http::{Extensions, HeaderMap};
+use contract::RequestId;
+use contract::policy::abac::Origin;
+
+use super::super::credential;
+use super::super::http::Peer;
+use super::Door;
+use crate::guest::Guest;
+use crate::{Declared, Error};
+
+/// The longest name of an agent or a framework.
+const NAME_CHARS_MAX: usize = 256;
+
+/// Checks the key of a request.
+pub async fn admit(
+    door: &Door,
+    headers: &HeaderMap,
+    extensions: &Extensions,
+    origin: Origin,
+    request_id: &RequestId,
+) -> Result<Guest, Error> {
+    let peer = extensions.get::<Peer>().map(|peer| peer.0);
+    let admitted = door.sessions.admit(credential::key(headers)?, peer).await?;
+    let agent =
+        Declared { agent_id: declared(headers, "x-agent-id")?, framework: declared(headers, "x-agent-framework")? };
+    Ok(Guest { who: admitted.who, peer, agent, origin, request_id: request_id.clone() })
+}
+
+fn declared(headers: &HeaderMap, name: &'static str) -> Result<Option<String>, Error> {
+    let Some(value) = headers.get(name) else { return Ok(None) };
+    let named = value.to_str().ok().filter(|text| (1..=NAME_CHARS_MAX).contains(&text.len()));
+    let named = named.ok_or_else(|| Error::InvalidParams {
+        field: name,
+        message: format!("{name} is 1 to {NAME_CHARS_MAX} characters of ASCII"),
+    })?;
+    Ok(Some(named.to_owned()))
+}

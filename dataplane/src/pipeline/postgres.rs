@@ -1,0 +1,133 @@
+//! Questions about PostgreSQL's catalogue, beside the fifteen stages: they touch nobody's data, and are neither
+//! billed nor audited. Who asks is looked up as for any statement, and is shown what policies let them read.
+
+use std::sync::{Arc, OnceLock};
+
+use contract::policy::abac::{Effect, Operation};
+use futures::stream;
+
+use super::policy::{self, Asked};
+use super::{Pipeline, Query, Result, shown, tables};
+use crate::answer::{Answer, Column, Command, Description, Rows};
+use crate::catalogue::{Listed, Question, Seen, Sort};
+use crate::trail::Trail;
+
+/// What PostgreSQL's functions say of settings; a door that keeps a session answers for it itself.
+const SETTINGS: [(&str, &str); 7] = [
+    ("server_version", "15.0"),
+    ("server_version_num", "150000"),
+    ("server_encoding", "UTF8"),
+    ("client_encoding", "UTF8"),
+    ("max_index_keys", "32"),
+    ("search_path", "main"),
+    ("standard_conforming_strings", "on"),
+];
+
+/// The question that the query is, if it is one.
+pub(super) fn question(pipeline: &Pipeline, query: &Query) -> Option<sql::postgres::Question> {
+    let rules = pipeline.rules().ok()?;
+    sql::postgres::question(&query.ask.sql, &policy::names(query, &rules).database)
+}
+
+pub(super) async fn answer(pipeline: &Pipeline, query: &Query, asked: &sql::postgres::Question) -> Result<Answer> {
+    let seen = seen(pipeline, query).await?;
+    let question = Question {
+        sql: &asked.sql,
+        params: query.ask.params.clone(),
+        seen,
+        deadline: query.deadline,
+        cancel: &query.ask.cancel,
+    };
+    let held = pipeline.catalogue.ask(&question).await.map_err(|error| fault(query, error))?;
+    let engine::Held { schema, columns, batches } = held;
+    let totals = Arc::new(OnceLock::new());
+    Ok(Answer {
+        query_id: query.ask.query_id.clone(),
+        columns: columns.into_iter().map(column).collect(),
+        schema,
+        command: Command::Select,
+        changed: None,
+        columns_masked: Vec::new(),
+        warnings: Vec::new(),
+        cache_hit: false,
+        transpilation_ms: 0.0,
+        rows: Rows::new(stream::iter(batches.into_iter().map(Ok)), totals),
+    })
+}
+
+pub(super) async fn describe(
+    pipeline: &Pipeline,
+    query: &Query,
+    asked: &sql::postgres::Question,
+) -> Result<Description> {
+    let seen = seen(pipeline, query).await?;
+    let question =
+        Question { sql: &asked.sql, params: Vec::new(), seen, deadline: query.deadline, cancel: &query.ask.cancel };
+    let described = pipeline.catalogue.describe(&question).await.map_err(|error| fault(query, error))?;
+    let text = || "VARCHAR".to_owned();
+    Ok(Description {
+        parameters: described.parameters.into_iter().map(|kind| kind.unwrap_or_else(text)).collect(),
+        columns: described.columns.into_iter().map(column).collect(),
+        command: Command::Select,
+    })
+}
+
+fn column(column: engine::Column) -> Column {
+    Column { name: column.name, type_name: column.type_name, masked: false }
+}
+
+fn fault(query: &Query, error: crate::Error) -> crate::Error {
+    match error {
+        crate::Error::Engine(error) => query.fault(error),
+        other => other,
+    }
+}
+
+/// What the caller may know to be there.
+async fn seen(pipeline: &Pipeline, query: &Query) -> Result<Seen> {
+    let rules = pipeline.rules()?;
+    let about = tables::About::reading();
+    let (caller, agent) = policy::caller(pipeline, query, &rules)?;
+    caller.may_query(false).map_err(crate::Error::Caller)?;
+    let asked =
+        Asked { query, rules: &rules, caller: &caller, agent: &agent, about: &about, now: pipeline.clock.now() };
+    // A policy about no table in particular shuts the catalogue too.
+    asked.permitted(&[], &[Operation::Select], &Trail::new())?;
+    let engine = pipeline.engine()?;
+    let known = pipeline.remembered.tables.of(&engine, query).await?;
+    let seen = known.seen(|path| asked.decide(&[path.to_owned()], &[Operation::Select]).effect < Effect::Deny);
+    let keys = engine.catalog().await?;
+    let mut names = policy::names(query, &rules);
+    names.masked = Arc::new(shown::masked(&rules, &caller, &known));
+    let mut schemas: Vec<String> = seen.schemas().collect();
+    schemas.sort();
+    let tables = seen.tables().map(|table| Listed {
+        sort: Sort::Table,
+        schema: table.schema.clone(),
+        name: table.name.clone(),
+        columns: names.shown(&table.schema, &table.name, &table.columns),
+        primary_key: keys.table(&table.schema, &table.name).map(|table| table.primary_key.clone()).unwrap_or_default(),
+    });
+    let defined = seen.definitions().into_iter().map(|one| Listed {
+        sort: match one.kind {
+            sql::definition::Kind::View => Sort::View,
+            sql::definition::Kind::Sequence => Sort::Sequence,
+            sql::definition::Kind::Function => Sort::Function,
+        },
+        schema: one.schema.clone(),
+        name: one.name.clone(),
+        columns: names.shown(&one.schema, &one.name, &one.columns),
+        primary_key: Vec::new(),
+    });
+    let mut listed: Vec<_> = tables.chain(defined).collect();
+    listed.sort_by(|one, other| (&one.schema, &one.name).cmp(&(&other.schema, &other.name)));
+    let user = caller.email.clone().or_else(|| caller.user_id.as_ref().map(ToString::to_string));
+    Ok(Seen {
+        database: names.database.clone(),
+        user: user.unwrap_or_else(|| "agent".to_owned()),
+        schema: query.ask.names.schema.clone(),
+        schemas,
+        listed,
+        settings: SETTINGS.map(|(name, value)| (name.to_owned(), value.to_owned())).to_vec(),
+    })
+}

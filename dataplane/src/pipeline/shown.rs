@@ -1,0 +1,69 @@
+//! Which columns a caller is shown as text: those that are masked for them. The catalogue must not tell what kind of
+//! value stands behind a mask.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use contract::policy::{TableRef, masks_on};
+use contract::{Caller, Governance};
+use sql::definition::Kind;
+
+/// Schema, table and column, in lower case.
+pub(super) type Masked = BTreeSet<(String, String, String)>;
+
+/// Views that stand in views, at most so deep.
+const DEEP_MAX: usize = 16;
+
+/// Every column that is masked for the caller. What a view makes of a masked column is not known without running
+/// it, so all columns of a view over such a table count.
+pub(super) fn masked(rules: &Governance, caller: &Caller, known: &sql::Catalog) -> Masked {
+    let mut masked = Masked::new();
+    let mut touched = BTreeSet::new();
+    for table in known.tables() {
+        let (schema, name) = (table.schema.to_ascii_lowercase(), table.name.to_ascii_lowercase());
+        let columns = masks_on(&rules.policies, TableRef { schema: &schema, name: &name }, caller.role);
+        if !columns.is_empty() {
+            touched.insert((schema.clone(), name.clone()));
+        }
+        masked.extend(columns.into_keys().map(|column| (schema.clone(), name.clone(), column)));
+    }
+    if touched.is_empty() {
+        return masked;
+    }
+    let views = views(known);
+    for _ in 0..DEEP_MAX {
+        let over = |named: &Option<Vec<(String, String)>>| {
+            // One that cannot be read could be over anything.
+            named.as_ref().is_none_or(|named| named.iter().any(|table| touched.contains(table)))
+        };
+        let more: Vec<_> = views.iter().filter(|(path, named)| !touched.contains(*path) && over(named)).collect();
+        if more.is_empty() {
+            break;
+        }
+        let paths: Vec<_> = more.into_iter().map(|(path, _)| path.clone()).collect();
+        touched.extend(paths);
+    }
+    for view in known.definitions().into_iter().filter(|one| one.kind == Kind::View) {
+        let path = (view.schema.to_ascii_lowercase(), view.name.to_ascii_lowercase());
+        if touched.contains(&path) {
+            let columns = view.columns.iter().map(|column| column.name.to_ascii_lowercase());
+            masked.extend(columns.map(|column| (path.0.clone(), path.1.clone(), column)));
+        }
+    }
+    masked
+}
+
+type Path = (String, String);
+
+/// Views with the tables that their statements name; none where one cannot be read.
+fn views(known: &sql::Catalog) -> BTreeMap<Path, Option<Vec<Path>>> {
+    let named = |view: &sql::Definition| {
+        let statement = sql::parse(&view.text).ok()?;
+        let path = |table: &sql::TableUse| {
+            let schema = table.schema.as_deref().unwrap_or(&view.home);
+            (schema.to_ascii_lowercase(), table.name.to_ascii_lowercase())
+        };
+        Some(statement.tables().iter().map(path).collect())
+    };
+    let views = known.definitions().into_iter().filter(|one| one.kind == Kind::View);
+    views.map(|view| ((view.schema.to_ascii_lowercase(), view.name.to_ascii_lowercase()), named(view))).collect()
+}

@@ -1,0 +1,181 @@
+//! PostgreSQL's catalogue over the wire: what each caller sees of it, and what nobody does.
+
+use contract::policy::MaskFunction;
+use contract::policy::abac::{AbacPolicy, AbacRule, Action, Condition};
+use dataplane::testing::masking;
+
+use crate::pgwire::{refused, simple, wired};
+use crate::world::World;
+
+/// Nobody may touch payroll.
+fn deny_payroll(world: &World) {
+    let rule = AbacRule {
+        condition: Condition::TableIs,
+        values: vec!["payroll".into()],
+        start: None,
+        end: None,
+        timezone: None,
+        action: Action::Deny,
+        message: None,
+        exempt_roles: vec![],
+    };
+    let policy = AbacPolicy {
+        policy_id: "p".into(),
+        name: "no payroll".into(),
+        description: None,
+        rules: vec![rule],
+        priority: 1,
+        enabled: true,
+        created_at: chrono::DateTime::UNIX_EPOCH,
+    };
+    world.change(|rules| rules.abac_policies.push(policy));
+}
+
+/// What psql sends for `\dt`, shortened by nothing that matters.
+const DT: &str = r#"SELECT n.nspname as "Schema", c.relname as "Name",
+  CASE c.relkind WHEN 'r' THEN 'table' WHEN 'v' THEN 'view' END as "Type", pg_catalog.pg_get_userbyid(c.relowner) as "Owner"
+FROM pg_catalog.pg_class c LEFT JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
+WHERE c.relkind IN ('r','p','') AND n.nspname <> 'pg_catalog' AND n.nspname !~ '^pg_toast'
+  AND n.nspname <> 'information_schema' AND pg_catalog.pg_table_is_visible(c.oid) ORDER BY 1,2"#;
+
+#[tokio::test]
+async fn what_a_caller_may_not_read_is_in_no_catalogue() {
+    let wired = wired().await;
+    wired.world.run("create table payroll (id integer, iban varchar)").await.unwrap();
+    wired.world.run("create view pay as select iban from payroll").await.unwrap();
+    deny_payroll(&wired.world);
+    let client = wired.owner().await;
+    assert_eq!(simple(&client, DT).await, ["main|customer|table|owner@example.com", "(1)"]);
+    for sql in [
+        "select relname from pg_class where relname like '%payroll%'",
+        "select attname from pg_attribute where attname = 'iban' and attrelid = 'payroll'::regclass",
+        "select table_catalog from information_schema.tables where table_name = 'payroll'",
+        "select table_name from information_schema.tables where table_name = 'payroll'",
+        "select view_definition from information_schema.views where view_definition is not null",
+        "select pg_get_viewdef(oid) from pg_class where pg_get_viewdef(oid) is not null",
+        "select to_regclass('payroll') where to_regclass('payroll') is not null",
+    ] {
+        assert_eq!(simple(&client, sql).await, ["(0)"], "{sql}");
+    }
+    wired.stop().await;
+}
+
+#[tokio::test]
+async fn a_masked_column_is_text_for_who_sees_it_masked() {
+    let wired = wired().await;
+    wired.world.run("create view rich as select balance as b from customer").await.unwrap();
+    wired.world.change(|rules| rules.policies = vec![masking("customer", "balance", MaskFunction::Full)]);
+    let cases = [
+        "select format_type(atttypid, atttypmod) from pg_attribute where attrelid = 'customer'::regclass and attname = 'balance'",
+        "select format_type(atttypid, atttypmod) from pg_attribute where attrelid = 'rich'::regclass",
+        "select data_type from information_schema.columns where table_name = 'customer' and column_name = 'balance'",
+    ];
+    let (owner, analyst) = (wired.owner().await, wired.analyst().await);
+    let mut seen = Vec::new();
+    for sql in cases {
+        seen.push((simple(&owner, sql).await.remove(0), simple(&analyst, sql).await.remove(0)));
+    }
+    let expected = [("numeric(12,2)", "text"), ("numeric(12,2)", "text"), ("NUMBER", "TEXT")];
+    assert_eq!(seen, expected.map(|(owner, analyst)| (owner.to_owned(), analyst.to_owned())));
+    wired.stop().await;
+}
+
+#[tokio::test]
+async fn keys_types_and_ids_are_those_of_postgresql() {
+    let wired = wired().await;
+    wired.world.run("create table keyed (a integer, b varchar, primary key (a, b))").await.unwrap();
+    let client = wired.owner().await;
+    let rows = client
+        .query(
+            "select a.attname, t.typname, a.attnotnull from pg_attribute a join pg_type t on t.oid = a.atttypid \
+             where a.attrelid = $1 and a.attnum > 0 order by a.attnum",
+            &[&oid_of(&client, "keyed").await],
+        )
+        .await
+        .unwrap();
+    let shown: Vec<(String, String, bool)> = rows.iter().map(|row| (row.get(0), row.get(1), row.get(2))).collect();
+    assert_eq!(shown, [("a".to_owned(), "int4".to_owned(), true), ("b".to_owned(), "text".to_owned(), true)]);
+    let cases = [
+        ("select pg_get_constraintdef(oid) from pg_constraint where contype = 'p'", "PRIMARY KEY (a, b)"),
+        ("select indkey::text from pg_index where indrelid = 'keyed'::regclass and indisprimary", "[1, 2]"),
+        ("select constraint_name from information_schema.table_constraints", "keyed_pkey"),
+        ("select 'pg_type'::regclass::oid", "1247"),
+        ("select current_database(), current_schema(), oid from pg_type where typname = '_int4'", "demo|main|1007"),
+        (
+            "select string_agg(column_name, ',' order by ordinal_position) from information_schema.key_column_usage",
+            "a,b",
+        ),
+    ];
+    for (sql, expected) in cases {
+        assert_eq!(simple(&client, sql).await.first().map(String::as_str), Some(expected), "{sql}");
+    }
+    let again = oid_of(&wired.owner().await, "keyed").await;
+    assert_eq!(again, oid_of(&client, "keyed").await, "a table keeps its id");
+    wired.stop().await;
+}
+
+async fn oid_of(client: &tokio_postgres::Client, name: &str) -> i64 {
+    let row = client.query_one("select oid from pg_catalog.pg_class where relname = $1", &[&name]).await.unwrap();
+    row.get(0)
+}
+
+#[tokio::test]
+async fn the_catalogue_holds_and_reaches_nothing_else() {
+    let wired = wired().await;
+    let client = wired.owner().await;
+    for (sql, state) in [
+        ("select count(*) from pg_class, read_csv('/etc/passwd')", "0A000"),
+        ("select getvariable('relation_ids') from pg_class", "0A000"),
+        ("select * from pg_class, duckdb_settings()", "0A000"),
+        ("select relname, ssn from pg_class, customer", "42P01"),
+        ("select nothing from pg_class", "42703"),
+        ("delete from pg_class", "42P01"),
+        ("create table pg_catalog.x (a integer)", "0A000"),
+    ] {
+        assert_eq!(refused(&client, sql).await.code().code(), state, "{sql}");
+    }
+    wired.stop().await;
+}
+
+#[tokio::test]
+async fn questions_about_the_catalogue_are_neither_billed_nor_audited() {
+    let wired = wired().await;
+    let before = wired.world.entries().len();
+    let client = wired.owner().await;
+    simple(&client, DT).await;
+    client.prepare(DT).await.unwrap();
+    assert_eq!(wired.world.entries().len(), before);
+    simple(&client, "select 1").await;
+    assert_eq!(wired.world.entries().len(), before + 2);
+    wired.stop().await;
+}
+
+#[tokio::test]
+async fn a_table_that_a_transaction_made_is_in_its_catalogue_alone() {
+    let wired = wired().await;
+    let (inside, outside) = (wired.owner().await, wired.owner().await);
+    simple(&inside, "begin; create table fresh (a integer)").await;
+    let sql = "select relname from pg_class where relname = 'fresh'";
+    assert_eq!(simple(&inside, sql).await, ["fresh", "(1)"]);
+    assert_eq!(simple(&outside, sql).await, ["(0)"]);
+    simple(&inside, "rollback").await;
+    assert_eq!(simple(&inside, sql).await, ["(0)"]);
+    wired.stop().await;
+}
+
+#[tokio::test]
+async fn the_caller_has_one_name_in_every_statement() {
+    let wired = wired().await;
+    let client = wired.owner().await;
+    for sql in [
+        "select current_user",
+        "select session_user",
+        "select session_user as u, 1 as one",
+        "select current_user from customer limit 1",
+        "select rolname from pg_roles",
+        "select pg_get_userbyid(10)",
+    ] {
+        assert_eq!(simple(&client, sql).await[0].split('|').next(), Some("owner@example.com"), "{sql}");
+    }
+    wired.stop().await;
+}
