@@ -7,6 +7,7 @@
 mod guard;
 mod index;
 mod misfit;
+mod packed;
 pub(crate) mod read;
 mod wake;
 mod watch;
@@ -20,10 +21,11 @@ use kube::ResourceExt;
 pub use guard::Guarded;
 pub use index::{Entry, Index};
 pub use misfit::{Misfit, Misfits};
+pub use packed::Packed;
 pub use read::{KEY_TEXT, KnownSecret, SecretOf, label};
 pub use watch::{Synced, Watches};
 
-use crate::environment::child::{Child, Kind};
+use crate::environment::child::Kind;
 use crate::environment::observed::PodFacts;
 use crate::queue::Priority;
 
@@ -77,7 +79,7 @@ pub struct Stores {
     /// Those of an environment by environment; others by themselves.
     pub secrets: Index<Place, KnownSecret>,
     /// By environment.
-    pub children: Index<(Kind, Place), Child>,
+    pub children: Index<(Kind, Place), Packed>,
     /// By environment.
     pub pods: Index<Place, PodFacts>,
     /// Whether volumes of the class may grow.

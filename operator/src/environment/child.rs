@@ -11,6 +11,7 @@ use k8s_openapi::api::networking::v1::NetworkPolicy;
 use k8s_openapi::api::policy::v1::PodDisruptionBudget;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use kube::core::{ApiResource, DynamicObject, GroupVersionKind};
+use serde::de::{DeserializeOwned, Error as _};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use sha2::{Digest, Sha256};
@@ -164,6 +165,25 @@ impl Child {
 
     pub fn key(&self) -> Key {
         Key { kind: self.kind(), name: self.metadata().name.clone().unwrap_or_default() }
+    }
+
+    /// What [`Self::json`] wrote. No Secret and no key: they are no children here.
+    pub fn read(kind: Kind, json: &[u8]) -> Result<Self, serde_json::Error> {
+        fn of<T: DeserializeOwned>(json: &[u8]) -> Result<Arc<T>, serde_json::Error> {
+            serde_json::from_slice(json).map(Arc::new)
+        }
+        Ok(match kind {
+            Kind::ServiceAccount => Self::ServiceAccount(of(json)?),
+            Kind::PersistentVolumeClaim => Self::PersistentVolumeClaim(of(json)?),
+            Kind::ConfigMap => Self::ConfigMap(of(json)?),
+            Kind::Service => Self::Service(of(json)?),
+            Kind::NetworkPolicy => Self::NetworkPolicy(of(json)?),
+            Kind::PodDisruptionBudget => Self::PodDisruptionBudget(of(json)?),
+            Kind::Deployment => Self::Deployment(of(json)?),
+            Kind::Certificate => Self::Certificate(of(json)?),
+            Kind::VolumeSnapshot => Self::VolumeSnapshot(of(json)?),
+            Kind::Secret | Kind::ApiKey => return Err(serde_json::Error::custom(format!("{kind} is no child"))),
+        })
     }
 
     /// The object as it goes over the wire, `apiVersion` and `kind` included.

@@ -11,7 +11,7 @@ use super::fleet::{self, Member, Movement};
 use super::observed::{Authorities, ClusterFacts, Given, Observed, Sibling};
 use crate::context::Context;
 use crate::release;
-use crate::stores::{Place, SecretOf, organization_of};
+use crate::stores::{Packed, Place, SecretOf, organization_of};
 
 /// Nothing: the environment is gone.
 pub fn gather(context: &Context, place: &Place) -> Option<Observed> {
@@ -20,7 +20,7 @@ pub fn gather(context: &Context, place: &Place) -> Option<Observed> {
     let environment = stores.environments.get(place)?;
     let organization = organization_of(&environment);
     let known = stores.secrets.group(place);
-    let children = stores.children.group(place);
+    let children = children(context, place);
     let authority = |place: &Place| stores.secrets.get(place).and_then(|known| known.authority);
     let signer = Place::new(&place.namespace, &format!("{}-ca", organization.name));
     Some(Observed {
@@ -52,6 +52,12 @@ pub fn gather(context: &Context, place: &Place) -> Option<Observed> {
         children,
         environment,
     })
+}
+
+fn children(context: &Context, place: &Place) -> Vec<Child> {
+    // to read what was written here a moment ago does not fail
+    let read = |it: Packed| it.child().inspect_err(|error| tracing::error!(%error, "a child cannot be read")).ok();
+    context.stores.children.group(place).into_iter().filter_map(read).collect()
 }
 
 /// Nobody, where nobody asks: an environment that runs keeps its place, whatever the quota.
@@ -110,20 +116,12 @@ fn movement(context: &Context, environment: &Environment) -> Option<Movement> {
         return Some(Movement::Arrived);
     }
     let place = Place::of(environment);
-    let told = match context.stores.children.get(&(Kind::Deployment, place)) {
-        Some(Child::Deployment(deployment)) => image_tag(&deployment).is_some_and(|tag| tag == context.release.version),
-        _ => false,
-    };
+    let deployment = context.stores.children.get(&(Kind::Deployment, place));
+    let told = deployment.and_then(|it| it.image_tag).is_some_and(|tag| *tag == context.release.version);
     let late = status.conditions.iter().any(|condition| condition.reason == Reason::RolloutTimedOut);
     Some(match (told, late) {
         (true, true) => Movement::Failed,
         (true, false) => Movement::Moving,
         (false, _) => Movement::Waiting,
     })
-}
-
-fn image_tag(deployment: &k8s_openapi::api::apps::v1::Deployment) -> Option<String> {
-    let pod = deployment.spec.as_ref()?.template.spec.as_ref()?;
-    let image = pod.containers.first()?.image.as_ref()?;
-    image.rsplit_once(':').map(|(_, tag)| tag.to_owned())
 }

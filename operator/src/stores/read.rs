@@ -11,7 +11,7 @@ use k8s_openapi::api::storage::v1::StorageClass;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use kube::core::DynamicObject;
 
-use super::{Entry, Place};
+use super::{Entry, Packed, Place};
 use crate::authority::{self, secret};
 use crate::environment::child::{Child, Kind};
 use crate::environment::observed::{AuthorityFacts, PodFacts, SecretFacts};
@@ -112,19 +112,21 @@ pub fn secret(object: Secret) -> Entry<Place, KnownSecret> {
 }
 
 /// A child of an environment, whole but for its managed fields.
-fn child(kind: Kind, metadata: &ObjectMeta, value: Child) -> Entry<(Kind, Place), Child> {
-    Entry {
-        key: (kind, place(metadata)),
+fn child(value: &Child) -> Option<Entry<(Kind, Place), Packed>> {
+    let metadata = value.metadata();
+    let packed = Packed::new(value);
+    Some(Entry {
+        key: (value.kind(), place(metadata)),
         group: labelled(metadata, label::INSTANCE),
         resource_version: version(metadata),
-        value,
-    }
+        value: packed.inspect_err(|error| tracing::error!(%error, child = %value.key(), "it cannot be kept")).ok()?,
+    })
 }
 
 /// A kind of which every object is kept as a child.
 pub trait Owned: Sized {
     const KIND: Kind;
-    fn read(self) -> Entry<(Kind, Place), Child>;
+    fn read(self) -> Option<Entry<(Kind, Place), Packed>>;
 }
 
 macro_rules! owned {
@@ -132,10 +134,9 @@ macro_rules! owned {
         impl Owned for $kind {
             const KIND: Kind = Kind::$kind;
 
-            fn read(mut self) -> Entry<(Kind, Place), Child> {
+            fn read(mut self) -> Option<Entry<(Kind, Place), Packed>> {
                 self.metadata.managed_fields = None;
-                let metadata = self.metadata.clone();
-                child(Self::KIND, &metadata, Child::$kind(Arc::new(self)))
+                child(&Child::$kind(Arc::new(self)))
             }
         }
     )+};
@@ -144,15 +145,14 @@ macro_rules! owned {
 owned!(ServiceAccount, PersistentVolumeClaim, ConfigMap, Service, NetworkPolicy, PodDisruptionBudget, Deployment);
 
 /// Of kinds that others define.
-pub fn foreign(kind: Kind, mut object: DynamicObject) -> Option<Entry<(Kind, Place), Child>> {
+pub fn foreign(kind: Kind, mut object: DynamicObject) -> Option<Entry<(Kind, Place), Packed>> {
     object.metadata.managed_fields = None;
-    let metadata = object.metadata.clone();
     let value = match kind {
         Kind::Certificate => Child::Certificate(Arc::new(object)),
         Kind::VolumeSnapshot => Child::VolumeSnapshot(Arc::new(object)),
         _ => return None,
     };
-    Some(child(kind, &metadata, value))
+    child(&value)
 }
 
 pub fn pod(object: Pod) -> Entry<Place, PodFacts> {

@@ -110,8 +110,12 @@ impl Scope {
     }
 }
 
+/// Objects of a page of a list. Each comes with its managed fields: a page is most of the memory that an
+/// operator ever needs at once.
+const PAGE: u32 = 100;
+
 fn ours() -> watcher::Config {
-    watcher::Config::default().labels(&format!("{}={}", label::MANAGED_BY, label::OPERATOR))
+    watcher::Config::default().page_size(PAGE).labels(&format!("{}={}", label::MANAGED_BY, label::OPERATOR))
 }
 
 impl Watches {
@@ -204,7 +208,8 @@ impl Watches {
             let (key, group) = (Place::of(&object), group(&object));
             Some(Entry { key, group, resource_version, value: Arc::new(object) })
         };
-        self.spawn(scope, api, watcher::Config::default(), index, Scope::holds, read, wake);
+        let config = watcher::Config::default().page_size(PAGE);
+        self.spawn(scope, api, config, index, Scope::holds, read, wake);
     }
 
     fn owned<O>(&self)
@@ -215,7 +220,7 @@ impl Watches {
         for scope in self.scopes(&O::KIND.to_string(), None) {
             let api = self.api::<O>(&scope);
             let holds = |scope: &Scope, key: &(Kind, Place)| key.0 == O::KIND && scope.holds(&key.1);
-            let read = |sight: Sight<O>| Some(sight.object().read());
+            let read = |sight: Sight<O>| sight.object().read();
             self.spawn(scope, api, ours(), |it| &it.children, holds, read, wake::belonging);
         }
     }

@@ -346,21 +346,7 @@ impl World {
 }
 
 fn child(kind: Kind, value: &Value) -> Child {
-    fn of<T: serde::de::DeserializeOwned>(value: &Value) -> Arc<T> {
-        Arc::new(serde_json::from_value(value.clone()).unwrap())
-    }
-    match kind {
-        Kind::ServiceAccount => Child::ServiceAccount(of(value)),
-        Kind::PersistentVolumeClaim => Child::PersistentVolumeClaim(of(value)),
-        Kind::ConfigMap => Child::ConfigMap(of(value)),
-        Kind::Service => Child::Service(of(value)),
-        Kind::NetworkPolicy => Child::NetworkPolicy(of(value)),
-        Kind::PodDisruptionBudget => Child::PodDisruptionBudget(of(value)),
-        Kind::Deployment => Child::Deployment(of(value)),
-        Kind::Certificate => Child::Certificate(of(value)),
-        Kind::VolumeSnapshot => Child::VolumeSnapshot(of(value)),
-        Kind::Secret | Kind::ApiKey => panic!("{kind} is no whole child"),
-    }
+    Child::read(kind, value.to_string().as_bytes()).unwrap()
 }
 
 fn bump(object: &mut Value, changed: bool) {
