@@ -25,6 +25,7 @@ pub mod jobs;
 pub mod kubernetes;
 pub mod organizations;
 pub mod policies;
+pub mod process;
 pub mod provisioner;
 pub mod publisher;
 pub mod query;
@@ -50,6 +51,7 @@ use sqlx::PgPool;
 use sqlx::migrate::Migrator;
 use sqlx::postgres::PgPoolOptions;
 use tokio::net::TcpListener;
+use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
@@ -97,6 +99,7 @@ struct Inner {
     key_memory: KeyMemory,
     publisher: Arc<Publisher>,
     courier: Courier,
+    work_waits: Notify,
     identity: Option<Arc<Current>>,
     data_planes: Option<DataPlanes>,
     started_at: Timestamp,
@@ -113,6 +116,7 @@ impl App {
         Ok(Self(Arc::new(Inner {
             key_memory: KeyMemory::new(&parts.entropy),
             courier: Courier::new(config.webhook_loopback)?,
+            work_waits: Notify::new(),
             publisher: Arc::new(Publisher::new(pool.clone(), config.secret_key.clone())),
             data_planes: identity.clone().map(DataPlanes::new),
             identity,
@@ -199,6 +203,11 @@ impl App {
         &self.0.courier
     }
 
+    /// Rung when there is a task that can be taken, for whoever waits for one.
+    pub fn work_waits(&self) -> &Notify {
+        &self.0.work_waits
+    }
+
     /// The ways to data planes; none without an identity that they know.
     pub fn data_planes(&self) -> Result<&DataPlanes> {
         self.0.data_planes.as_ref().ok_or(Error::ProxyUnreachable)
@@ -276,7 +285,9 @@ pub async fn start(config: Config, parts: Parts) -> Result<Running, StartError> 
     };
     app.tasks().spawn(http::serve::serve(listener, http::router(&app), app.shutdown().clone()));
     jobs::schedule(&app).await?;
-    app.tasks().spawn(jobs::work(app.clone()));
+    for lane in jobs::Lane::ALL {
+        app.tasks().spawn(jobs::work(app.clone(), lane));
+    }
     app.tasks().spawn(webhooks::work(app.clone()));
     tracing::info!(http.listen = %http, "serving");
     Ok(Running { app, http, grpc })

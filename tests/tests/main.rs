@@ -2,6 +2,7 @@
 
 #![cfg(test)]
 
+mod chaos;
 mod doors;
 mod golden;
 mod governance;

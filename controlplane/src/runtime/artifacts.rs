@@ -8,6 +8,7 @@
 //! On the mainline of a project one artifact of a key stands; the one before is superseded by it.
 
 mod http;
+pub mod lineage;
 mod promotion;
 mod store;
 mod validation;
@@ -16,7 +17,8 @@ use contract::{Access, Scope, Timestamp};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-pub use store::of_task;
+pub use store::{find, last_of_task, of_task};
+pub use validation::{Validation, of_attempt as validations_of_attempt};
 
 use crate::http::routes::Routes;
 
@@ -28,6 +30,10 @@ pub fn routes() -> Routes {
         .get(ALL, Member, Scope::Agent, http::list)
         .post("/v2/runtime/artifacts/{artifact_id}/promote", Developer, Scope::Agent, promotion::promote)
         .post("/v2/runtime/artifacts/{artifact_id}/validations", Developer, Scope::Agent, validation::record)
+        .get("/v2/lineage/{artifact_id}/upstream", Member, Scope::Agent, lineage::upstream)
+        .ours()
+        .get("/v2/lineage/{artifact_id}/downstream", Member, Scope::Agent, lineage::downstream)
+        .ours()
 }
 
 /// What a validator says; of several the worst stands, in this order.

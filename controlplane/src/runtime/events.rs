@@ -15,7 +15,7 @@ use contract::{Access, Scope, Timestamp};
 use serde::Serialize;
 use serde_json::Value;
 
-pub use store::{About, append, newest_of_task};
+pub use store::{About, append, newest_of_attempt, newest_of_task};
 
 use crate::http::routes::Routes;
 

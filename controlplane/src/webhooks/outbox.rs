@@ -112,6 +112,11 @@ fn of_contract(kind: EventType, entry: &Entry) -> Option<Notice> {
         EventType::KeyRotated => ("agent.key_rotated", of_key(entry, "action", "rotated")),
         EventType::KeyRevoked => ("agent.key_revoked", of_key(entry, "reason", "revoked")),
         EventType::OrgSettingsUpdated => ("billing.subscription_updated", of_tier(entry)?),
+        EventType::GateReady
+        | EventType::GateSignOffNeeded
+        | EventType::GateApproved
+        | EventType::GateRejected
+        | EventType::RecoveryHumanNeeded => (kind.as_str(), of_review(entry)),
         _ => return None,
     };
     Some(notice(entry, Surface::Notices, event_type, body))
@@ -127,6 +132,15 @@ fn of_key(entry: &Entry, member: &str, what: &str) -> Value {
         "performed_by": entry.actor_id,
         "occurred_at": entry.timestamp,
     })
+}
+
+/// What the runtime tells of a review: which roles have to hear of it, and where they decide.
+fn of_review(entry: &Entry) -> Value {
+    let mut body = Map::from_iter([("org_id".to_owned(), json!(entry.org_id))]);
+    body.extend(entry.changes.get("after").and_then(Value::as_object).cloned().unwrap_or_default());
+    body.insert("performed_by".to_owned(), json!(entry.actor_id));
+    body.insert("occurred_at".to_owned(), json!(entry.timestamp));
+    Value::Object(body)
 }
 
 /// None where it was not the tier that changed.
