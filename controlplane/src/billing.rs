@@ -1,10 +1,20 @@
-//! Usage as billed: what data planes reported, summed by hour, environment and operation.
+//! Usage as billed, and who is told of it: what data planes reported, summed by hour, environment
+//! and operation; the organization's thresholds; the month that ends.
+//!
+//! "Only alert thresholds can be modified; credit and storage limits follow the tier."
 //!
 //! Not here: what may still be spent (`credits`), and what a query costs (the data plane).
 
+mod alerts;
 mod http;
+mod period;
+mod quotas;
+#[cfg(test)]
+mod tests;
 
+pub use alerts::watch;
 pub use http::{credit, used};
+pub use period::{PERIOD, reset};
 
 use chrono::{DurationRound, TimeDelta};
 use contract::report::MicroCredits;
@@ -15,8 +25,12 @@ use crate::http::routes::Routes;
 use crate::{Error, Result};
 
 pub fn routes() -> Routes {
-    const READ: Scope = Scope::BillingRead;
-    Routes::new().get("/v1/organizations/{org_id}/billing/usage", Access::Owner, READ, http::usage)
+    use Access::Owner;
+    const QUOTAS: &str = "/v1/organizations/{org_id}/billing/quotas";
+    Routes::new()
+        .get("/v1/organizations/{org_id}/billing/usage", Owner, Scope::BillingRead, http::usage)
+        .get(QUOTAS, Owner, Scope::BillingRead, quotas::get)
+        .put(QUOTAS, Owner, Scope::BillingWrite, quotas::put)
 }
 
 /// The hour of a moment: its first moment.

@@ -45,6 +45,14 @@ pub struct Config {
     /// 64 hex digits, the Ed25519 seed that signs tokens; derived from the secret key if absent.
     #[arg(long, env = "SLUICE_JWT_KEY", hide_env_values = true, value_parser = seed)]
     pub jwt_key: Option<Redacted<[u8; 32]>>,
+    /// 64 hex digits, the Ed25519 seed that signs heads of audit chains; derived from the secret key if
+    /// absent.
+    #[arg(long, env = "SLUICE_AUDIT_KEY", hide_env_values = true, value_parser = seed)]
+    pub audit_key: Option<Redacted<[u8; 32]>>,
+    /// Where audit exports and the signed heads of audit chains are kept: a folder, or
+    /// `s3://bucket/prefix`, reached as the variables AWS_… say. Absent: no exports and no heads.
+    #[arg(long, env = "SLUICE_AUDIT_STORE")]
+    pub audit_store: Option<String>,
     /// Whether `POST /v1/signup` makes new organizations.
     #[arg(long, env = "SLUICE_SIGNUP", default_value_t = true, action = clap::ArgAction::Set)]
     pub signup: bool,
@@ -116,6 +124,8 @@ impl Config {
             public_url: "http://localhost:8080".to_owned(),
             secret_key,
             jwt_key: None,
+            audit_key: None,
+            audit_store: None,
             signup: true,
             tls_authority: None,
             tls_certificate: None,

@@ -21,6 +21,8 @@ pub enum Error {
     InvalidRule { field: String, message: String },
     #[error("the date range {0}")]
     InvalidDateRange(&'static str),
+    #[error("{message}")]
+    InvalidThreshold { field: &'static str, message: String },
     #[error("the body has to be {expected}")]
     UnsupportedMedia { expected: &'static str },
     #[error("the body is larger than this endpoint takes")]
@@ -117,6 +119,7 @@ impl Error {
             Self::Invalid { .. } => Code::InvalidParams,
             Self::InvalidRule { .. } => Code::InvalidRule,
             Self::InvalidDateRange(_) => Code::InvalidDateRange,
+            Self::InvalidThreshold { .. } => Code::InvalidThresholds,
             Self::UnsupportedMedia { .. } => Code::UnsupportedMedia,
             Self::BodyTooLarge => Code::BodyTooLarge,
             Self::QueryTooLarge => Code::QueryTooLarge,
@@ -157,6 +160,7 @@ impl Error {
                 problem.detail("field", field.as_str()).detail("constraint", constraint.as_str())
             }
             Self::InvalidRule { field, .. } => problem.detail("field", field.as_str()),
+            Self::InvalidThreshold { field, .. } => problem.detail("field", *field).detail("constraint", "0.0..1.0"),
             Self::SsoEnforced => problem.detail("reason", "sso_enforced"),
             Self::SignupClosed => problem.detail("reason", "signup_closed"),
             Self::TierLimit { quota, limit, .. } => {

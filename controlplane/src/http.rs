@@ -6,6 +6,7 @@
 //! code table, and the hallway writes body 1 with the request id.
 
 pub mod call;
+pub mod dates;
 mod guard;
 pub mod idempotency;
 pub mod json;

@@ -5,14 +5,14 @@
 //! dies leaves a lock that ends. What fails is tried again after longer and longer waits, and then
 //! kept for people to see.
 //!
-//! Not here: webhook deliveries, which run beside each other on ladders of their own
-//! (`webhooks::work`).
+//! Not here: what runs beside each other, webhook deliveries on ladders of their own
+//! (`webhooks::work`) and shadow queries (`shadow_mode::work`).
 
 use std::panic::AssertUnwindSafe;
 use std::time::Duration as Wait;
 
 use chrono::Duration;
-use contract::{EnvId, KeyId, Timestamp};
+use contract::{EnvId, ExportId, KeyId, ShadowSessionId, Timestamp};
 use futures::FutureExt;
 use serde::{Deserialize, Serialize};
 use sqlx::PgConnection;
@@ -20,11 +20,13 @@ use sqlx::postgres::PgListener;
 use sqlx::types::Json;
 
 use crate::api_keys::{expiry, resource};
+use crate::audit::exports;
 use crate::authentication::sessions;
 use crate::environments::placement;
+use crate::events::heads;
 use crate::http::idempotency;
 use crate::runtime::sweeper;
-use crate::{App, Error, Result, webhooks};
+use crate::{App, Error, Result, billing, shadow_mode, webhooks};
 
 /// Waits after the first, second, … failure; after the last one the job has failed.
 const RETRIES: [Duration; 5] =
@@ -45,23 +47,36 @@ pub enum Job {
     SweepIdempotencyKeys,
     /// Forgets deliveries that ended long ago. Hourly.
     SweepWebhookDeliveries,
+    /// Forgets shadow sessions and uploads after a month. Hourly.
+    SweepShadowMode,
     /// Times out attempts that nobody keeps alive. Every ten seconds.
     SweepLeases,
+    /// Signs the heads of audit chains that have moved. Every minute.
+    SignHeads,
+    /// Tells organizations that a month has begun. Every minute.
+    ResetBillingPeriods,
     /// Places the data plane of a new environment.
     ProvisionEnvironment { env_id: EnvId },
     /// Says that old secrets of a key are about to end.
     KeyExpiring { key_id: KeyId, ends: Timestamp },
+    /// Writes an export of an audit trail to the archive.
+    ExportAudit { export_id: ExportId },
+    /// Stops a shadow session whose hours are over.
+    EndShadowSession { session_id: ShadowSessionId },
     /// Writes the resource of a key that REST has made, rotated or revoked.
     WriteKey { key_id: KeyId },
 }
 
 impl Job {
     /// Jobs that are always in the queue, and how often they run.
-    const PERIODIC: [(Self, Duration); 4] = [
+    const PERIODIC: [(Self, Duration); 7] = [
         (Self::SweepSessions, Duration::hours(1)),
         (Self::SweepIdempotencyKeys, Duration::hours(1)),
         (Self::SweepWebhookDeliveries, Duration::hours(1)),
+        (Self::SweepShadowMode, Duration::hours(1)),
         (Self::SweepLeases, sweeper::PERIOD),
+        (Self::SignHeads, heads::PERIOD),
+        (Self::ResetBillingPeriods, billing::PERIOD),
     ];
 
     async fn run(&self, app: &App) -> Result<()> {
@@ -69,9 +84,14 @@ impl Job {
             Self::SweepSessions => sessions::sweep(app).await,
             Self::SweepIdempotencyKeys => idempotency::sweep(app).await,
             Self::SweepWebhookDeliveries => webhooks::sweep(app).await,
+            Self::SweepShadowMode => shadow_mode::sweep(app).await,
             Self::SweepLeases => sweeper::sweep(app).await,
+            Self::SignHeads => heads::sign_moved(app).await,
+            Self::ResetBillingPeriods => billing::reset(app).await,
             Self::ProvisionEnvironment { env_id } => placement::provision(app, env_id).await,
             Self::KeyExpiring { key_id, ends } => expiry::say(app, key_id, *ends).await,
+            Self::ExportAudit { export_id } => exports::write(app, export_id).await,
+            Self::EndShadowSession { session_id } => shadow_mode::end(app, session_id).await,
             Self::WriteKey { key_id } => resource::write(app, key_id).await,
         }
     }

@@ -8,6 +8,7 @@
 
 pub mod abac_policies;
 pub mod api_keys;
+pub mod archive;
 pub mod audit;
 pub mod authentication;
 pub mod billing;
@@ -32,6 +33,7 @@ pub mod query;
 pub mod resources;
 pub mod rooms;
 pub mod runtime;
+pub mod shadow_mode;
 mod slug;
 #[cfg(test)]
 mod testing;
@@ -55,9 +57,11 @@ use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
+use crate::archive::Archive;
 use crate::authentication::api_key::KeyMemory;
 use crate::authentication::slow_hash::SlowHash;
 use crate::authentication::tokens::Tokens;
+use crate::events::heads::HeadKey;
 use crate::http::rate_limit::RateLimits;
 use crate::identity::{Current, Followed, Pems};
 use crate::provisioner::Provisioner;
@@ -100,6 +104,8 @@ struct Inner {
     publisher: Arc<Publisher>,
     courier: Courier,
     work_waits: Notify,
+    archive: Option<Archive>,
+    head_key: HeadKey,
     identity: Option<Arc<Current>>,
     data_planes: Option<DataPlanes>,
     started_at: Timestamp,
@@ -117,6 +123,8 @@ impl App {
             key_memory: KeyMemory::new(&parts.entropy),
             courier: Courier::new(config.webhook_loopback)?,
             work_waits: Notify::new(),
+            archive: config.audit_store.as_deref().map(Archive::open).transpose().map_err(Error::internal)?,
+            head_key: HeadKey::new(&config).map_err(Error::internal)?,
             publisher: Arc::new(Publisher::new(pool.clone(), config.secret_key.clone())),
             data_planes: identity.clone().map(DataPlanes::new),
             identity,
@@ -208,6 +216,16 @@ impl App {
         &self.0.work_waits
     }
 
+    /// Where exports and signed heads go, if anywhere.
+    pub fn archive(&self) -> Option<&Archive> {
+        self.0.archive.as_ref()
+    }
+
+    /// The key that signs heads of audit chains.
+    pub fn head_key(&self) -> &HeadKey {
+        &self.0.head_key
+    }
+
     /// The ways to data planes; none without an identity that they know.
     pub fn data_planes(&self) -> Result<&DataPlanes> {
         self.0.data_planes.as_ref().ok_or(Error::ProxyUnreachable)
@@ -253,6 +271,16 @@ pub async fn migrate(database_url: &str) -> Result<(), StartError> {
     Ok(MIGRATIONS.run(&pool).await?)
 }
 
+/// A control plane that serves nobody: for a command that does one thing and ends.
+pub async fn open(config: Config, parts: Parts) -> Result<App, StartError> {
+    let pool = PgPoolOptions::new()
+        .max_connections(2)
+        .acquire_timeout(config.acquire_timeout())
+        .connect(config.database_url.expose())
+        .await?;
+    Ok(App::new(config, parts, pool)?)
+}
+
 /// Connects, migrates, and serves until `parts.shutdown` is cancelled.
 pub async fn start(config: Config, parts: Parts) -> Result<Running, StartError> {
     let pool = PgPoolOptions::new()
@@ -289,6 +317,7 @@ pub async fn start(config: Config, parts: Parts) -> Result<Running, StartError> 
         app.tasks().spawn(jobs::work(app.clone(), lane));
     }
     app.tasks().spawn(webhooks::work(app.clone()));
+    app.tasks().spawn(shadow_mode::work(app.clone()));
     tracing::info!(http.listen = %http, "serving");
     Ok(Running { app, http, grpc })
 }

@@ -6,6 +6,8 @@
 //!
 //! Where organizations are resources, a row is what its resource says (`mirror`).
 //!
+//! Tier and suspension are not the organization's own to change (`standing`).
+//!
 //! A key is bound to one environment, so it cannot found an organization: a session is needed.
 //! `enforce_sso` closes password login. `mfa_required` is kept and announced; it bites once MFA can
 //! be enrolled.
@@ -15,6 +17,7 @@ mod governed;
 mod http;
 pub mod mirror;
 mod seed;
+mod standing;
 pub(crate) mod store;
 #[cfg(test)]
 mod tests;
@@ -22,3 +25,4 @@ mod tests;
 pub use governed::governed;
 pub use http::{found, record_founding, routes};
 pub use seed::{Seed, Seeded, seed};
+pub use standing::{Change, Standing, Status, change};

@@ -14,7 +14,7 @@ use contract::wire::{Format, QueryBody, SQL_BYTES_MAX, TIMEOUT_MS_MAX};
 use contract::{Access, Scope};
 use serde::Deserialize;
 
-pub use forward::DataPlanes;
+pub use forward::{Asked, DataPlanes, send, who};
 
 use crate::http::call::Call;
 use crate::http::json::Json;
@@ -76,4 +76,4 @@ fn has_arrow(cx: &Call) -> Result<()> {
 }
 
 #[cfg(test)]
-mod tests;
+pub mod tests;

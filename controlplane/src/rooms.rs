@@ -8,7 +8,7 @@ use contract::{Caller, Scope};
 use crate::http::routes::{Route, Routes};
 use crate::{
     abac_policies, api_keys, audit, authentication, billing, environments, health, organizations, policies, query,
-    runtime, users, webhooks,
+    runtime, shadow_mode, users, webhooks,
 };
 
 pub fn routes() -> Routes {
@@ -24,6 +24,7 @@ pub fn routes() -> Routes {
         .and(billing::routes())
         .and(environments::routes())
         .and(webhooks::routes())
+        .and(shadow_mode::routes())
         .and(authentication::routes())
         .and(runtime::routes())
 }

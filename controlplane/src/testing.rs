@@ -111,6 +111,17 @@ impl TestApp {
         }
     }
 
+    /// What another control plane over the same database is given.
+    pub fn parts(&self) -> Parts {
+        Parts {
+            clock: Arc::new(self.clock.clone()),
+            entropy: Entropy::system().unwrap(),
+            provisioner: Arc::new(Unattended),
+            identity: None,
+            shutdown: CancellationToken::new(),
+        }
+    }
+
     pub fn advance(&self, by: Duration) {
         self.clock.advance(by);
     }

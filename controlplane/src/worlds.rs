@@ -1,12 +1,14 @@
 //! Worlds for tests: an organization of tier `enterprise` with its owner, an environment, and keys.
 
 use contract::caller::Scopes;
-use contract::{EnvId, OrgId, Redacted, Tier, UserId};
+use contract::policy::abac::{Operation, Origin};
+use contract::report::{Body, CREDIT, Entry, Finished, Outcome, Started, Verdict};
+use contract::{EnvId, OrgId, Redacted, Role, Tier, UserId};
 use serde_json::{Value, json};
 
 use crate::organizations::Seeded;
 use crate::testing::TestApp;
-use crate::{api_keys, environments, organizations};
+use crate::{api_keys, audit, environments, organizations};
 
 pub struct World {
     pub app: TestApp,
@@ -94,6 +96,70 @@ impl World {
         let rule = json!({"table": "customers", "column": "ssn", "function": "partial", "visible_chars": 4, "exempt_roles": ["owner"]});
         let body = json!({"name": name, "type": "column_masking", "rules": [rule], "enabled": true});
         self.app.post(&self.env("policies"), &self.owner, body).await.expect(201)
+    }
+}
+
+/// What data planes report.
+impl World {
+    /// Reports a SELECT that cost this many credits; `n` counts them from 0.
+    pub async fn spend(&self, n: u64, credits: u64) {
+        let query = format!("spent {n}");
+        let mut finish = self.finished(2 * n + 2, &query);
+        if let Body::Finished(finished) = &mut finish.body {
+            finished.micro_credits = credits * CREDIT;
+        }
+        let entries = [self.started(2 * n + 1, &query), finish];
+        audit::store_entries(&self.app.app, &self.env_id, "log-1", &entries).await.unwrap();
+    }
+
+    pub fn started(&self, sequence: u64, query: &str) -> Entry {
+        let start = Started {
+            query_id: query.into(),
+            request_id: "req_1".into(),
+            org_id: self.org_id.clone(),
+            user_id: Some(self.owner_id.clone()),
+            key_id: None,
+            role: Role::Owner,
+            source_ip: Some([10, 0, 0, 1].into()),
+            origin: Origin::Rest,
+            agent: None,
+            sql: "SELECT ssn FROM customers WHERE name = ?".to_owned(),
+            sql_original: format!("select ssn from customers where name = 'svc_live_{}'", "x".repeat(63)),
+            sql_transpiled: None,
+            sql_with_rls: None,
+            operation: Some(Operation::Select),
+            tables_accessed: vec!["main.customers".to_owned()],
+            columns_masked: vec!["ssn".to_owned()],
+            policy_verdicts: vec![Verdict {
+                policy_id: "p".into(),
+                policy_name: "ssn".to_owned(),
+                action: "mask".to_owned(),
+                columns: vec!["customers.ssn".to_owned()],
+                function: Some("partial".to_owned()),
+            }],
+            abac_evaluation: None,
+            governance_version: 1,
+            snapshot: None,
+            estimated_micro_credits: 1_000_000,
+            at: self.app.app.now(),
+        };
+        Entry { sequence, body: Body::Started(Box::new(start)) }
+    }
+
+    pub fn finished(&self, sequence: u64, query: &str) -> Entry {
+        let finish = Finished {
+            query_id: query.into(),
+            outcome: Outcome::Completed,
+            error_code: None,
+            rows_returned: 3,
+            micro_credits: 1_100_000,
+            cache_hit: false,
+            execution_time_ms: 1.5,
+            transpilation_time_ms: 0.25,
+            stages: vec![("semaphore".to_owned(), 0.1), ("execute".to_owned(), 1.5)],
+            at: self.app.app.now(),
+        };
+        Entry { sequence, body: Body::Finished(Box::new(finish)) }
     }
 }
 

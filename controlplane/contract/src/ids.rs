@@ -71,6 +71,11 @@ ids! {
     EventId,
     WebhookId,
     DeliveryId,
+    ExportId,
+    /// A session of shadow mode.
+    ShadowSessionId,
+    UploadId,
+    ReplayId,
     SessionId,
     /// `X-Request-Id`: the caller's own if it is well formed, else ours.
     RequestId,

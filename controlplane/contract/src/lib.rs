@@ -25,5 +25,8 @@ pub use clock::{Clock, SharedClock, SystemClock, TestClock, Timestamp};
 pub use codes::Code;
 pub use entropy::Entropy;
 pub use governance::Governance;
-pub use ids::{DeliveryId, EnvId, EventId, KeyId, OrgId, PolicyId, QueryId, RequestId, SessionId, UserId, WebhookId};
+pub use ids::{
+    DeliveryId, EnvId, EventId, ExportId, KeyId, OrgId, PolicyId, QueryId, ReplayId, RequestId, SessionId,
+    ShadowSessionId, UploadId, UserId, WebhookId,
+};
 pub use secrets::{Keyring, Redacted};

@@ -69,6 +69,11 @@ impl Keyring {
         self.derive("audit-head")
     }
 
+    /// Seed of the Ed25519 key that signs heads of audit chains for the archive, where none is given.
+    pub fn audit_seed(&self) -> [u8; 32] {
+        self.derive("audit-head-seed")
+    }
+
     /// Key of `hash` masks in one environment; its data plane gets it in the snapshot.
     pub fn mask_key(&self, env_id: &EnvId) -> [u8; 32] {
         self.derive(&format!("mask:{env_id}"))

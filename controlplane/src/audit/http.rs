@@ -9,6 +9,7 @@ use super::store::{self, Filters};
 use super::view::{Detail, Entry};
 use crate::events;
 use crate::http::call::Call;
+use crate::http::dates::{self, End};
 use crate::http::json::{Json, Query};
 use crate::http::page::{Page, Paged};
 use crate::{Error, Result};
@@ -58,7 +59,7 @@ struct Mark {
 
 pub async fn verify_chain(cx: Call) -> Result<Json<Value>> {
     let mut tx = cx.app.pool().begin_with("begin isolation level repeatable read read only").await?;
-    let found = events::verify(&cx.app.keyring().audit_key(), &mut tx, cx.org_id()).await?;
+    let found = events::heads::verify(&cx.app, &mut tx, cx.org_id()).await?;
     tx.commit().await?;
     let mark =
         |mark: Option<(contract::EventId, Timestamp)>| mark.map(|(event_id, timestamp)| Mark { event_id, timestamp });
@@ -80,25 +81,13 @@ pub async fn verify_chain(cx: Call) -> Result<Json<Value>> {
 }
 
 /// "A start date after the end date, or a range over 90 days, returns 422 `INVALID_DATE_RANGE`."
-fn window(now: Timestamp, start: Option<&str>, end: Option<&str>) -> Result<(Timestamp, Timestamp)> {
-    let end = end.map(|text| moment("end_date", text, true)).transpose()?.unwrap_or(now);
-    let start = start.map(|text| moment("start_date", text, false)).transpose()?.unwrap_or(end - WINDOW);
-    if start > end {
-        return Err(Error::InvalidDateRange("starts after it ends"));
-    }
-    if end - start > RANGE_MAX {
-        return Err(Error::InvalidDateRange("is longer than 90 days"));
-    }
-    Ok((start, end))
+pub(super) fn in_range(start: Timestamp, end: Timestamp) -> Result<()> {
+    dates::in_order(start, end, RANGE_MAX, "is longer than 90 days")
 }
 
-/// An ISO 8601 moment, or a date: its first moment, or its last where a range ends.
-fn moment(field: &'static str, text: &str, is_end: bool) -> Result<Timestamp> {
-    if let Ok(moment) = chrono::DateTime::parse_from_rfc3339(text) {
-        return Ok(moment.to_utc());
-    }
-    let refused = || Error::invalid(field, "ISO 8601", format!("`{field}` is an ISO 8601 date or moment"));
-    let date: chrono::NaiveDate = text.parse().map_err(|_| refused())?;
-    let day = date.and_time(chrono::NaiveTime::MIN).and_utc();
-    Ok(if is_end { day + Duration::days(1) - Duration::microseconds(1) } else { day })
+fn window(now: Timestamp, start: Option<&str>, end: Option<&str>) -> Result<(Timestamp, Timestamp)> {
+    let end = end.map(|text| dates::moment("end_date", text, End::Last)).transpose()?.unwrap_or(now);
+    let start = start.map(|text| dates::moment("start_date", text, End::Start)).transpose()?.unwrap_or(end - WINDOW);
+    in_range(start, end)?;
+    Ok((start, end))
 }

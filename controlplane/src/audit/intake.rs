@@ -8,12 +8,12 @@
 use std::collections::BTreeMap;
 
 use contract::report::{Body, Entry, Finished, MicroCredits, Started};
-use contract::{EnvId, OrgId, Timestamp};
+use contract::{EnvId, OrgId, QueryId, Timestamp};
 use serde_json::Value;
 use sqlx::PgConnection;
 
 use super::store;
-use crate::{App, Error, Result, api_keys, billing, credits, environments};
+use crate::{App, Error, Result, api_keys, billing, credits, environments, shadow_mode};
 
 /// Stores the entries; every entry of the log up to the returned one is stored.
 pub async fn store_entries(app: &App, env_id: &EnvId, log: &str, entries: &[Entry]) -> Result<u64> {
@@ -39,7 +39,9 @@ pub async fn store_entries(app: &App, env_id: &EnvId, log: &str, entries: &[Entr
     store::insert_starts(&mut tx, env_id, &started).await?;
     let new = store::insert_ends(&mut tx, env_id, &finished).await?;
     let fresh = finished.iter().copied().filter(|finish| new.contains_key(finish.query_id.as_str()));
-    settle(&mut tx, (&org_id, env_id, log), fresh, &new).await?;
+    settle(app, &mut tx, (&org_id, env_id, log), fresh, &new).await?;
+    let ended: Vec<QueryId> = new.keys().map(|query_id| query_id.as_str().into()).collect();
+    shadow_mode::sample(app, &mut tx, env_id, &ended).await?;
     for (key_id, at) in last_uses(&started) {
         api_keys::used(&mut tx, &key_id.into(), at).await?;
     }
@@ -48,8 +50,9 @@ pub async fn store_entries(app: &App, env_id: &EnvId, log: &str, entries: &[Entr
     Ok(sequence)
 }
 
-/// Usage by hour and operation, and the credits of the log by month.
+/// Usage by hour and operation, the credits of the log by month, and who is told of it.
 async fn settle(
+    app: &App,
     tx: &mut PgConnection,
     place: (&OrgId, &EnvId, &str),
     finished: impl Iterator<Item = &Finished>,
@@ -71,6 +74,7 @@ async fn settle(
     }
     for (month, cost) in months {
         credits::settle(tx, place, month, cost).await?;
+        billing::watch(app, tx, org_id, month).await?;
     }
     Ok(())
 }
@@ -96,6 +100,9 @@ fn scrubbed(start: &Started) -> Started {
     start
 }
 
+/// Stands where what opens a key was.
+pub const REDACTED: &str = "[redacted]";
+
 /// Keeps what names a key, the prefix's first characters, and drops what opens it.
 fn scrub(text: &str) -> String {
     const KINDS: [&str; 2] = ["svc_live_", "svc_test_"];
@@ -107,7 +114,7 @@ fn scrub(text: &str) -> String {
         let length = tail.bytes().take_while(|b| b.is_ascii_alphanumeric() || *b == b'_').count();
         out.push_str(before);
         out.push_str(kind);
-        out.push_str(if length > 12 { "[redacted]" } else { tail.get(..length).unwrap_or_default() });
+        out.push_str(if length > 12 { REDACTED } else { tail.get(..length).unwrap_or_default() });
         rest = tail.get(length..).unwrap_or_default();
     }
     out.push_str(rest);

@@ -190,3 +190,17 @@ pub async fn find(conn: &mut PgConnection, env_id: &EnvId, query_id: &QueryId) -
     .fetch_optional(conn)
     .await?)
 }
+
+/// Those of these queries that have ended, as they began and ended.
+pub async fn ended(conn: &mut PgConnection, env_id: &EnvId, query_ids: &[QueryId]) -> Result<Vec<(Started, Finished)>> {
+    let ids: Vec<String> = query_ids.iter().map(ToString::to_string).collect();
+    let rows = sqlx::query!(
+        r#"select s.entry as "started: Json<Started>", e.entry as "finished: Json<Finished>"
+           from query_starts s
+           join query_ends e on e.env_id = s.env_id and e.query_id = s.query_id
+           where s.env_id = $1 and s.query_id = any ($2)"#,
+        env_id.as_str(),
+        &ids,
+    );
+    Ok(rows.fetch_all(conn).await?.into_iter().map(|row| (row.started.0, row.finished.0)).collect())
+}

@@ -1,60 +1,9 @@
-use contract::policy::abac::{Operation, Origin};
-use contract::report::{Body, Entry, Finished, Outcome, Started, Verdict};
-use contract::{Code, Role};
+use contract::Code;
+use contract::report::{Body, Entry};
 use serde_json::Value;
 
 use super::store_entries;
 use crate::worlds::World;
-
-fn started(world: &World, sequence: u64, query: &str) -> Entry {
-    let start = Started {
-        query_id: query.into(),
-        request_id: "req_1".into(),
-        org_id: world.org_id.clone(),
-        user_id: Some(world.owner_id.clone()),
-        key_id: None,
-        role: Role::Owner,
-        source_ip: Some([10, 0, 0, 1].into()),
-        origin: Origin::Rest,
-        agent: None,
-        sql: "SELECT ssn FROM customers WHERE name = ?".to_owned(),
-        sql_original: format!("select ssn from customers where name = 'svc_live_{}'", "x".repeat(63)),
-        sql_transpiled: None,
-        sql_with_rls: None,
-        operation: Some(Operation::Select),
-        tables_accessed: vec!["main.customers".to_owned()],
-        columns_masked: vec!["ssn".to_owned()],
-        policy_verdicts: vec![Verdict {
-            policy_id: "p".into(),
-            policy_name: "ssn".to_owned(),
-            action: "mask".to_owned(),
-            columns: vec!["customers.ssn".to_owned()],
-            function: Some("partial".to_owned()),
-        }],
-        abac_evaluation: None,
-        governance_version: 1,
-        snapshot: None,
-        estimated_micro_credits: 1_000_000,
-        at: world.app.app.now(),
-    };
-    Entry { sequence, body: Body::Started(Box::new(start)) }
-}
-
-fn finished(world: &World, sequence: u64, query: &str) -> Entry {
-    let finish = Finished {
-        query_id: query.into(),
-        outcome: Outcome::Completed,
-        error_code: None,
-        rows_returned: 3,
-        micro_credits: 1_100_000,
-        cache_hit: false,
-        execution_time_ms: 1.5,
-        transpilation_time_ms: 0.25,
-        stages: vec![("semaphore".to_owned(), 0.1), ("execute".to_owned(), 1.5)],
-        at: world.app.app.now(),
-    };
-    Entry { sequence, body: Body::Finished(Box::new(finish)) }
-}
 
 async fn store(world: &World, entries: &[Entry]) -> crate::Result<u64> {
     store_entries(&world.app.app, &world.env_id, "log-1", entries).await
@@ -67,9 +16,9 @@ async fn get(world: &World, rest: &str) -> Value {
 #[tokio::test]
 async fn two_entries_are_answered_as_one_query() {
     let world = World::start().await;
-    assert_eq!(store(&world, &[started(&world, 1, "q1")]).await.unwrap(), 1);
+    assert_eq!(store(&world, &[world.started(1, "q1")]).await.unwrap(), 1);
     assert_eq!(get(&world, "audit/queries").await["data"][0]["outcome"], "running");
-    assert_eq!(store(&world, &[finished(&world, 2, "q1")]).await.unwrap(), 2);
+    assert_eq!(store(&world, &[world.finished(2, "q1")]).await.unwrap(), 2);
     let listed = get(&world, "audit/queries").await;
     let entry = &listed["data"][0];
     assert_eq!((entry["rows_returned"].as_u64(), entry["credits_consumed"].as_f64()), (Some(3), Some(1.1)));
@@ -84,13 +33,13 @@ async fn two_entries_are_answered_as_one_query() {
 #[tokio::test]
 async fn entries_sent_again_change_nothing_and_a_gap_is_refused() {
     let world = World::start().await;
-    let both = [started(&world, 1, "q1"), finished(&world, 2, "q1")];
+    let both = [world.started(1, "q1"), world.finished(2, "q1")];
     for _ in 0..3 {
         assert_eq!(store(&world, &both).await.unwrap(), 2);
     }
     assert_eq!(world.count("select queries from credit_usage").await, 1);
     assert_eq!(world.count("select reported from credit_grants").await, 1_100_000);
-    let gap = store(&world, &[started(&world, 4, "q2")]).await.unwrap_err();
+    let gap = store(&world, &[world.started(4, "q2")]).await.unwrap_err();
     assert_eq!(gap.code(), Code::Conflict);
     let usage = world.app.get(&world.org("billing/usage"), &world.owner).await.expect(200);
     assert_eq!(
@@ -103,7 +52,7 @@ async fn entries_sent_again_change_nothing_and_a_gap_is_refused() {
 #[tokio::test]
 async fn what_was_reported_cannot_be_changed() {
     let world = World::start().await;
-    store(&world, &[started(&world, 1, "q1"), finished(&world, 2, "q1")]).await.unwrap();
+    store(&world, &[world.started(1, "q1"), world.finished(2, "q1")]).await.unwrap();
     for change in ["update query_starts set at = now()", "delete from query_ends", "truncate query_starts cascade"] {
         let refused = sqlx::raw_sql(change).execute(world.app.app.pool()).await.unwrap_err();
         assert!(refused.to_string().contains("append-only"), "{change}: {refused}");
@@ -113,7 +62,7 @@ async fn what_was_reported_cannot_be_changed() {
 #[tokio::test]
 async fn an_entry_of_another_organization_is_refused() {
     let world = World::start().await;
-    let mut entry = started(&world, 1, "q1");
+    let mut entry = world.started(1, "q1");
     if let Body::Started(start) = &mut entry.body {
         start.org_id = "other".into();
     }
@@ -125,7 +74,7 @@ async fn queries_are_filtered_and_paged() {
     let world = World::start().await;
     for n in 0..3_u64 {
         let query = format!("q{n}");
-        store(&world, &[started(&world, 2 * n + 1, &query), finished(&world, 2 * n + 2, &query)]).await.unwrap();
+        store(&world, &[world.started(2 * n + 1, &query), world.finished(2 * n + 2, &query)]).await.unwrap();
         world.app.advance(chrono::Duration::minutes(1));
     }
     for (filter, total) in [

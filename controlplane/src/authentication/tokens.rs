@@ -16,7 +16,7 @@ pub const ACCESS_SECONDS: i64 = 3_600;
 /// Clocks of one installation differ by less.
 const LEEWAY_SECONDS: i64 = 30;
 /// What stands before the seed in an Ed25519 key's PKCS #8 form.
-const PKCS8_HEAD: [u8; 16] = [0x30, 0x2e, 2, 1, 0, 0x30, 5, 6, 3, 0x2b, 0x65, 0x70, 4, 0x22, 4, 0x20];
+pub const PKCS8_HEAD: [u8; 16] = [0x30, 0x2e, 2, 1, 0, 0x30, 5, 6, 3, 0x2b, 0x65, 0x70, 4, 0x22, 4, 0x20];
 
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Claims {

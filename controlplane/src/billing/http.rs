@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use chrono::{DateTime, Days, Months, NaiveDate, NaiveTime, TimeDelta};
+use chrono::{Duration, Months};
 use contract::report::{CREDIT, MicroCredits};
 use contract::{OrgId, Timestamp};
 use serde::Deserialize;
@@ -10,8 +10,13 @@ use serde_json::{Value, json};
 use sqlx::PgConnection;
 
 use crate::http::call::Call;
+use crate::http::dates::{self, End};
 use crate::http::json::{Json, Query};
-use crate::{Error, Result, credits};
+use crate::{Result, credits};
+
+/// A range has at most a year of days, or as many hours as a long month has.
+const RANGE_MAX: Duration = Duration::days(366);
+const HOURS_MAX: Duration = Duration::days(31);
 
 /// What `breakdown.queries` counts by name; everything else counts in `total` alone.
 const NAMED: [&str; 4] = ["select", "insert", "update", "delete"];
@@ -19,8 +24,8 @@ const NAMED: [&str; 4] = ["select", "insert", "update", "delete"];
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct UsageInput {
-    start_date: Option<NaiveDate>,
-    end_date: Option<NaiveDate>,
+    start_date: Option<String>,
+    end_date: Option<String>,
     #[serde(default)]
     group_by: GroupBy,
 }
@@ -33,6 +38,25 @@ enum GroupBy {
     #[default]
     Day,
     Week,
+}
+
+impl GroupBy {
+    /// As `date_trunc` names it.
+    const fn unit(self) -> &'static str {
+        match self {
+            Self::Hour => "hour",
+            Self::Day => "day",
+            Self::Week => "week",
+        }
+    }
+
+    /// "`date` being the bucket's start": a moment for hours, else a day; weeks begin on Monday.
+    fn date(self, bucket: Timestamp) -> String {
+        match self {
+            Self::Hour => bucket.to_rfc3339_opts(chrono::SecondsFormat::Secs, true),
+            Self::Day | Self::Week => bucket.date_naive().to_string(),
+        }
+    }
 }
 
 /// Queries and what they cost.
@@ -49,9 +73,9 @@ impl Sum {
     }
 }
 
-/// One hour of one environment and operation.
+/// One hour, day or week of one environment and operation.
 struct Row {
-    hour: Timestamp,
+    bucket: Timestamp,
     env_id: String,
     name: String,
     operation: String,
@@ -62,15 +86,18 @@ struct Row {
 /// "`start_date` (default period start), `end_date` (default today)". The month's `credits` are
 /// those of the period the range ends in; the breakdown is that of the range.
 pub async fn usage(cx: Call, Query(input): Query<UsageInput>) -> Result<Json<Value>> {
-    let now = cx.now();
-    let end = input.end_date.map_or(now, |date| first_moment(date) + Days::new(1) - TimeDelta::microseconds(1));
+    let (now, group_by) = (cx.now(), input.group_by);
+    let end = input.end_date.as_deref().map(|text| dates::moment("end_date", text, End::Last));
+    let end = end.transpose()?.unwrap_or(now);
     let period = credits::period_of(end.min(now));
-    let start = input.start_date.map_or(period, first_moment);
-    if start > end {
-        return Err(Error::InvalidDateRange("starts after it ends"));
+    let start = input.start_date.as_deref().map(|text| dates::moment("start_date", text, End::Start));
+    let start = start.transpose()?.unwrap_or(period);
+    match group_by {
+        GroupBy::Hour => dates::in_order(start, end, HOURS_MAX, "is longer than 31 days, which is the most by hour")?,
+        GroupBy::Day | GroupBy::Week => dates::in_order(start, end, RANGE_MAX, "is longer than 366 days")?,
     }
     let mut conn = cx.app.pool().acquire().await?;
-    let rows = rows(&mut conn, cx.org_id(), start, end).await?;
+    let rows = rows(&mut conn, cx.org_id(), (start, end), group_by).await?;
     let used = used(&mut conn, cx.org_id(), period).await?;
     let limits = cx.limits;
     let limit = limits.monthly_credit_limit.map(|limit| limit.saturating_mul(CREDIT));
@@ -87,23 +114,31 @@ pub async fn usage(cx: Call, Query(input): Query<UsageInput>) -> Result<Json<Val
         "breakdown": {
             "queries": by_operation(&rows),
             "by_environment": by_environment(&rows),
-            "by_day": by_time(&rows, input.group_by),
+            "by_day": by_time(&rows, group_by),
         },
         // Null: what is stored is not measured yet.
         "storage": {"total_gb": null, "limit_gb": limits.storage_limit_gb},
     })))
 }
 
-async fn rows(conn: &mut PgConnection, org_id: &OrgId, start: Timestamp, end: Timestamp) -> Result<Vec<Row>> {
+async fn rows(
+    conn: &mut PgConnection,
+    org_id: &OrgId,
+    (start, end): (Timestamp, Timestamp),
+    group_by: GroupBy,
+) -> Result<Vec<Row>> {
     Ok(sqlx::query_as!(
         Row,
-        "select u.hour, u.env_id, e.name, u.operation, u.queries, u.micro_credits
-         from credit_usage u join environments e on e.env_id = u.env_id
-         where u.org_id = $1 and u.hour >= $2 and u.hour <= $3
-         order by u.hour, e.created_at, u.operation",
+        r#"select date_trunc($4, u.hour, 'UTC') as "bucket!", u.env_id, e.name, u.operation,
+                  sum(u.queries)::bigint as "queries!", sum(u.micro_credits)::bigint as "micro_credits!"
+           from credit_usage u join environments e on e.env_id = u.env_id
+           where u.org_id = $1 and u.hour >= $2 and u.hour <= $3
+           group by 1, u.env_id, e.name, u.operation
+           order by 1"#,
         org_id.as_str(),
         start,
         end,
+        group_by.unit(),
     )
     .fetch_all(conn)
     .await?)
@@ -150,24 +185,14 @@ fn by_environment(rows: &[Row]) -> Vec<Value> {
     sums.into_iter().map(item).collect()
 }
 
-/// `by_day` whatever it is grouped by: `date` is the first moment of the group, or its day.
+/// `by_day` whatever it is grouped by.
 fn by_time(rows: &[Row], group_by: GroupBy) -> Vec<Value> {
-    let mut sums: BTreeMap<String, Sum> = BTreeMap::new();
+    let mut sums: BTreeMap<Timestamp, Sum> = BTreeMap::new();
     for row in rows {
-        let day = row.hour.date_naive();
-        let date = match group_by {
-            GroupBy::Hour => row.hour.to_rfc3339_opts(chrono::SecondsFormat::Secs, true),
-            GroupBy::Day => day.to_string(),
-            GroupBy::Week => day.week(chrono::Weekday::Mon).first_day().to_string(),
-        };
-        sums.entry(date).or_default().add(row);
+        sums.entry(row.bucket).or_default().add(row);
     }
-    let item = |(date, sum): (String, Sum)| json!({"date": date, "credits_used": signed(sum.micro_credits), "query_count": sum.queries});
+    let item = |(bucket, sum): (Timestamp, Sum)| json!({"date": group_by.date(bucket), "credits_used": signed(sum.micro_credits), "query_count": sum.queries});
     sums.into_iter().map(item).collect()
-}
-
-fn first_moment(date: NaiveDate) -> Timestamp {
-    DateTime::from_naive_utc_and_offset(date.and_time(NaiveTime::MIN), chrono::Utc)
 }
 
 /// Micro-credits as a JSON number of at most six decimals.

@@ -64,12 +64,18 @@ pub async fn place(pool: &PgPool, env_id: &EnvId, placement: &Placement, now: Ti
     Ok(())
 }
 
-/// Host and port that queries of an environment are forwarded to; `None` while it has no data plane.
-pub async fn internal_address(conn: &mut PgConnection, env_id: &EnvId) -> Result<Option<String>> {
-    let text = sqlx::query_scalar!("select internal_address from environments where env_id = $1", env_id.as_str())
+/// Host and port that queries of an environment are forwarded to; the error says why there are none.
+pub async fn internal_address(conn: &mut PgConnection, env_id: &EnvId) -> Result<String> {
+    let row = sqlx::query!("select internal_address, status from environments where env_id = $1", env_id.as_str())
         .fetch_optional(conn)
         .await?;
-    Ok(text.flatten())
+    match row.map(|row| (row.status, row.internal_address)) {
+        Some((status, _)) if status == "suspended" => {
+            Err(Error::Unavailable("the environment is suspended; resume it, then ask again"))
+        }
+        Some((status, Some(address))) if status != "decommissioning" => Ok(address),
+        _ => Err(Error::Unavailable("the environment has no data plane yet")),
+    }
 }
 
 /// Addresses that callers use: the PostgreSQL wire, and tools.

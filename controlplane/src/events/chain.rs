@@ -17,7 +17,7 @@ use subtle::ConstantTimeEq;
 
 use crate::{Error, Result};
 
-const GENESIS: &str = "sha256:0000000000000000000000000000000000000000000000000000000000000000";
+pub(super) const GENESIS: &str = "sha256:0000000000000000000000000000000000000000000000000000000000000000";
 
 /// An event as it is hashed. Every member counts.
 #[derive(Debug, Clone, Serialize)]

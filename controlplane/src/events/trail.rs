@@ -27,9 +27,48 @@ pub struct Recorded {
     pub timestamp: Timestamp,
 }
 
+/// An event as it is stored.
+struct Row {
+    event_id: String,
+    env_id: Option<String>,
+    event_type: String,
+    actor_id: String,
+    actor_email: Option<String>,
+    actor_role: Option<String>,
+    source_ip: Option<String>,
+    resource_type: String,
+    resource_id: String,
+    changes: Value,
+    hash: String,
+    previous_hash: String,
+    timestamp: Timestamp,
+}
+
+impl From<Row> for Recorded {
+    fn from(row: Row) -> Self {
+        Self {
+            id: row.event_id.clone().into(),
+            event_id: row.event_id.into(),
+            event_type: row.event_type,
+            actor_id: row.actor_id,
+            actor_email: row.actor_email,
+            actor_role: row.actor_role,
+            source_ip: row.source_ip,
+            resource_type: row.resource_type,
+            resource_id: row.resource_id,
+            environment_id: row.env_id.map(EnvId::from),
+            changes: row.changes,
+            hash: row.hash,
+            previous_hash: row.previous_hash,
+            timestamp: row.timestamp,
+        }
+    }
+}
+
 /// A page of the organization's chain, and how long the chain is.
 pub async fn page(conn: &mut PgConnection, org_id: &OrgId, page: &Page) -> Result<(Vec<Recorded>, i64)> {
-    let rows = sqlx::query!(
+    let rows = sqlx::query_as!(
+        Row,
         r#"
         select event_id, env_id, event_type, actor_id, actor_email, actor_role, source_ip, resource_type, resource_id,
                changes, hash, previous_hash, "timestamp"
@@ -48,21 +87,37 @@ pub async fn page(conn: &mut PgConnection, org_id: &OrgId, page: &Page) -> Resul
     let total =
         sqlx::query_scalar!(r#"select count(*) as "total!" from iam_events where org_id = $1"#, org_id.as_str());
     let total = total.fetch_one(conn).await?;
-    let recorded = rows.into_iter().map(|row| Recorded {
-        id: row.event_id.clone().into(),
-        event_id: row.event_id.into(),
-        event_type: row.event_type,
-        actor_id: row.actor_id,
-        actor_email: row.actor_email,
-        actor_role: row.actor_role,
-        source_ip: row.source_ip,
-        resource_type: row.resource_type,
-        resource_id: row.resource_id,
-        environment_id: row.env_id.map(EnvId::from),
-        changes: row.changes,
-        hash: row.hash,
-        previous_hash: row.previous_hash,
-        timestamp: row.timestamp,
-    });
-    Ok((recorded.collect(), total))
+    Ok((rows.into_iter().map(Recorded::from).collect(), total))
+}
+
+/// Events of a range, the oldest first, from behind a time and id on.
+pub async fn range(
+    conn: &mut PgConnection,
+    org_id: &OrgId,
+    (start, end): (Timestamp, Timestamp),
+    after: Option<(Timestamp, &str)>,
+    count: i64,
+) -> Result<Vec<Recorded>> {
+    let (after, id) = after.unzip();
+    let rows = sqlx::query_as!(
+        Row,
+        r#"
+        select event_id, env_id, event_type, actor_id, actor_email, actor_role, source_ip, resource_type, resource_id,
+               changes, hash, previous_hash, "timestamp"
+        from iam_events
+        where org_id = $1 and "timestamp" >= $2 and "timestamp" <= $3
+          and ($4::timestamptz is null or ("timestamp", event_id) > ($4, $5))
+        order by "timestamp", event_id
+        limit $6
+        "#,
+        org_id.as_str(),
+        start,
+        end,
+        after,
+        id,
+        count,
+    )
+    .fetch_all(conn)
+    .await?;
+    Ok(rows.into_iter().map(Recorded::from).collect())
 }

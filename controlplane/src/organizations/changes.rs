@@ -37,9 +37,14 @@ pub async fn announce(
     before: &Organization,
     after: &Organization,
 ) -> Result<()> {
-    let (was, is) = different(settings(before), settings(after));
+    let (mut was, mut is) = different(settings(before), settings(after));
     if is.is_empty() {
         return Ok(());
+    }
+    if is.contains_key("suspended") {
+        // The subscription is told of whole.
+        was.entry("tier").or_insert_with(|| json!(before.tier));
+        is.entry("tier").or_insert_with(|| json!(after.tier));
     }
     let event = Event::new(EventType::OrgSettingsUpdated, after.org_id.as_str()).before(was).after(is);
     events::record(app, tx, origin(), event).await?;

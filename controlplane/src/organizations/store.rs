@@ -252,3 +252,23 @@ pub async fn set_tier(conn: &mut PgConnection, org_id: &OrgId, tier: contract::T
     .await?;
     Ok(())
 }
+
+/// Tier and status as they are from now on.
+pub async fn stand(
+    conn: &mut PgConnection,
+    org_id: &OrgId,
+    tier: &str,
+    status: &str,
+    now: Timestamp,
+) -> Result<Organization> {
+    Ok(sqlx::query_as!(
+        Organization,
+        "update organizations set tier = $2, status = $3, updated_at = $4 where org_id = $1 returning *",
+        org_id.as_str(),
+        tier,
+        status,
+        now,
+    )
+    .fetch_one(conn)
+    .await?)
+}

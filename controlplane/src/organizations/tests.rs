@@ -1,7 +1,9 @@
+use contract::Tier;
 use serde_json::{Value, json};
 
-use crate::organizations::{Seed, seed};
+use crate::organizations::{Change, Seed, Status, change, seed};
 use crate::testing::{TestApp, bearer};
+use crate::worlds::World;
 
 fn acme() -> Value {
     json!({"name": "Acme", "slug": "acme-2", "billing_email": "bills@acme.example"})
@@ -140,4 +142,78 @@ async fn seeding_twice_finds_what_the_first_made() {
     let body = json!({"email": demo.owner_email, "password": app.password()});
     let opened = app.post("/v1/auth/login", "", body).await.expect(200);
     assert_eq!((&opened["user"]["role"], &opened["org"]["tier"]), (&json!("owner"), &json!("enterprise")));
+}
+
+#[test]
+fn a_status_moves_only_as_the_table_says() {
+    const TIER: Change = Change::Tier(Tier::Cloud);
+    for (from, change, to) in [
+        (Status::Active, Change::Suspend, Some(Status::Suspended)),
+        (Status::PendingPayment, Change::Suspend, Some(Status::Suspended)),
+        (Status::Provisioning, Change::Suspend, Some(Status::Suspended)),
+        (Status::Suspended, Change::Suspend, None),
+        (Status::Cancelled, Change::Suspend, None),
+        (Status::Suspended, Change::Resume, Some(Status::Active)),
+        (Status::Active, Change::Resume, None),
+        (Status::PendingPayment, Change::Resume, None),
+        (Status::Provisioning, Change::Resume, None),
+        (Status::Cancelled, Change::Resume, None),
+        (Status::Active, TIER, Some(Status::Active)),
+        (Status::PendingPayment, TIER, Some(Status::PendingPayment)),
+        (Status::Provisioning, TIER, Some(Status::Provisioning)),
+        (Status::Suspended, TIER, Some(Status::Suspended)),
+        (Status::Cancelled, TIER, None),
+    ] {
+        assert_eq!(from.after(change), to, "{from:?} {change:?}");
+    }
+}
+
+#[tokio::test]
+async fn a_tier_and_a_suspension_are_recorded_and_told_as_a_subscription() {
+    let world = World::start().await;
+    let hook = json!({"url": "https://hooks.example.com/b", "secret": "s".repeat(32), "events": ["billing.subscription_updated"]});
+    world.app.post("/v1/webhooks", &world.owner, hook).await.expect(201);
+    for (asked, tier, status) in [
+        (Change::Tier(Tier::Growth), "growth", "active"),
+        (Change::Suspend, "growth", "suspended"),
+        (Change::Resume, "growth", "active"),
+    ] {
+        world.app.advance(chrono::Duration::seconds(1));
+        let standing = change(&world.app.app, "acme", asked).await.unwrap();
+        assert_eq!((standing.tier.as_str(), standing.status.as_str()), (tier, status), "{asked:?}");
+    }
+    let tiers: Vec<(Value, Value)> = sqlx::query_as(
+        "select convert_from(body, 'utf8')::jsonb -> 'previous_tier', convert_from(body, 'utf8')::jsonb -> 'new_tier'
+         from webhook_deliveries order by created_at, delivery_id",
+    )
+    .fetch_all(world.app.app.pool())
+    .await
+    .unwrap();
+    let (enterprise, growth) = (json!("enterprise"), json!("growth"));
+    assert_eq!(tiers, [(enterprise, growth.clone()), (growth.clone(), growth.clone()), (growth.clone(), growth)]);
+    assert_eq!(world.count("select count(*) from iam_events where actor_id = 'system:cli'").await, 3);
+}
+
+#[tokio::test]
+async fn a_suspension_reaches_the_data_planes_and_what_is_not_there_is_refused() {
+    let world = World::start().await;
+    let version = world.version().await;
+    change(&world.app.app, world.org_id.as_str(), Change::Suspend).await.unwrap();
+    assert!(world.version().await > version);
+    for (organization, asked, code) in
+        [("acme", Change::Suspend, contract::Code::Conflict), ("nobody", Change::Resume, contract::Code::NotFound)]
+    {
+        assert_eq!(change(&world.app.app, organization, asked).await.unwrap_err().code(), code);
+    }
+}
+
+#[tokio::test]
+async fn another_installations_secrets_change_nothing() {
+    let world = World::start().await;
+    let mut config = crate::Config::new(world.app.database_url(), contract::Keyring::new([8; 32]));
+    config.database_max_connections = 2;
+    let stranger = crate::App::new(config, world.app.parts(), world.app.app.pool().clone()).unwrap();
+    let refused = change(&stranger, "acme", Change::Suspend).await.unwrap_err();
+    assert_eq!(refused.code(), contract::Code::Conflict);
+    assert_eq!(world.count("select count(*) from organizations where status = 'suspended'").await, 0);
 }

@@ -9,7 +9,7 @@ use bytes::Bytes;
 use contract::body::Problem;
 use contract::caller::Credential;
 use contract::wire::{self, Forwarded, QueryBody, TIMEOUT_MS_MAX, Who, header};
-use contract::{Code, EnvId};
+use contract::{Code, EnvId, RequestId};
 use http_body_util::{BodyExt, Collected, Full, Limited};
 use hyper::body::Incoming;
 use hyper::header::{CONTENT_TYPE, HeaderMap, HeaderName, RETRY_AFTER, TE, TRAILER};
@@ -24,7 +24,7 @@ use super::connect::Connector;
 use crate::environments::placement;
 use crate::http::call::Call;
 use crate::identity::Current;
-use crate::{Error, Result};
+use crate::{App, Error, Result};
 
 /// Beyond the longest time a query may take.
 const PATIENCE: Duration = Duration::from_millis(TIMEOUT_MS_MAX + 15_000);
@@ -81,49 +81,67 @@ impl DataPlanes {
     }
 }
 
-/// Runs `body` at `/v1/environments/{env_id}/{path}` of the data plane.
+/// A query of somebody who is known.
+#[derive(Debug)]
+pub struct Asked<'a> {
+    pub env_id: &'a EnvId,
+    pub caller: &'a Forwarded,
+    pub request_id: &'a RequestId,
+}
+
+/// Runs `body` at `/v1/environments/{env_id}/{path}` of the data plane, for the caller.
 pub async fn forward(cx: &Call, path: &str, body: &QueryBody) -> Result<Response> {
-    let env_id = cx.env_id()?;
+    let caller = Forwarded { who: who(cx)?, peer: Some(cx.peer) };
+    let asked = Asked { env_id: &cx.env_id()?, caller: &caller, request_id: &cx.request_id };
+    send(&cx.app, &asked, path, body).await
+}
+
+/// Runs `body` at `/v1/environments/{env_id}/{path}` of the data plane, for whom it is asked.
+pub async fn send(app: &App, asked: &Asked<'_>, path: &str, body: &QueryBody) -> Result<Response> {
+    let env_id = asked.env_id;
     let address = {
-        let mut conn = cx.app.pool().acquire().await?;
-        placement::internal_address(&mut conn, &env_id).await?
+        let mut conn = app.pool().acquire().await?;
+        placement::internal_address(&mut conn, env_id).await?
     };
-    let address = address.ok_or(Error::Unavailable("the environment has no data plane yet"))?;
-    let line = cx.app.data_planes()?.line(&env_id, &address)?;
-    line.breaker.try_pass(cx.now()).map_err(|retry_after_s| Error::CircuitOpen { retry_after_s })?;
-    let request = request(cx, &env_id, path, body)?;
+    let line = app.data_planes()?.line(env_id, &address)?;
+    line.breaker.try_pass(app.now()).map_err(|retry_after_s| Error::CircuitOpen { retry_after_s })?;
+    let request = request(asked, path, body)?;
     match tokio::time::timeout(PATIENCE, line.client.request(request)).await {
         Ok(Ok(answer)) => {
             line.breaker.succeeded();
             passed_on(answer).await
         }
         Ok(Err(error)) => {
-            line.breaker.failed(cx.now());
+            line.breaker.failed(app.now());
             tracing::warn!(env.id = %env_id, error = %chain(&error), "a data plane did not answer");
             Err(Error::ProxyUnreachable)
         }
         Err(_) => {
-            line.breaker.failed(cx.now());
+            line.breaker.failed(app.now());
             tracing::warn!(env.id = %env_id, "a data plane did not answer in time");
             Err(Error::ProxyUnreachable)
         }
     }
 }
 
-fn request(cx: &Call, env_id: &EnvId, path: &str, body: &QueryBody) -> Result<hyper::Request<Full<Bytes>>> {
-    let who = match (&cx.caller.credential, &cx.caller.user_id) {
-        (Credential::Key { key_id, .. }, _) => Who::Key { key_id: key_id.clone() },
+/// As whom the data plane looks the caller up.
+pub fn who(cx: &Call) -> Result<Who> {
+    match (&cx.caller.credential, &cx.caller.user_id) {
+        (Credential::Key { key_id, .. }, _) => Ok(Who::Key { key_id: key_id.clone() }),
         (Credential::Session { session_id }, Some(user_id)) => {
-            Who::Session { user_id: user_id.clone(), session_id: session_id.clone() }
+            Ok(Who::Session { user_id: user_id.clone(), session_id: session_id.clone() })
         }
-        (Credential::Session { .. }, None) => return Err(Error::Refused(Code::InvalidToken)),
-    };
-    let forwarded = Forwarded { who, peer: Some(cx.peer) };
+        (Credential::Session { .. }, None) => Err(Error::Refused(Code::InvalidToken)),
+    }
+}
+
+fn request(asked: &Asked<'_>, path: &str, body: &QueryBody) -> Result<hyper::Request<Full<Bytes>>> {
+    let Asked { env_id, caller, request_id } = asked;
     hyper::Request::post(format!("https://{}/v1/environments/{env_id}/{path}", wire::environment_name(env_id)))
         .header(CONTENT_TYPE, "application/json")
         .header(TE, "trailers")
-        .header(header::REQUEST_ID, cx.request_id.as_str())
-        .header(header::CALLER, serde_json::to_string(&forwarded).map_err(Error::internal)?)
+        .header(header::REQUEST_ID, request_id.as_str())
+        .header(header::CALLER, serde_json::to_string(caller).map_err(Error::internal)?)
         .body(Full::from(serde_json::to_vec(body).map_err(Error::internal)?))
         .map_err(Error::internal)
 }

@@ -28,7 +28,7 @@ use crate::provisioner::Placement;
 use crate::testing::authority;
 use crate::worlds::World;
 
-type Answer = fn(&Request<Incoming>) -> Response<Body>;
+pub type Answer = fn(&Request<Incoming>) -> Response<Body>;
 
 /// A data plane as far as the wire: mutual TLS under a name, and one answer for every query.
 async fn data_plane(world: &World, name: &str, answer: Answer) {
@@ -46,7 +46,7 @@ async fn data_plane(world: &World, name: &str, answer: Answer) {
     });
 }
 
-async fn own_data_plane(world: &World, answer: Answer) {
+pub async fn own_data_plane(world: &World, answer: Answer) {
     data_plane(world, &environment_name(&world.env_id), answer).await;
 }
 
@@ -189,6 +189,17 @@ async fn an_environment_without_a_data_plane_asks_to_wait() {
     let answer = ask(&world, json!({"sql": "select 1"})).await;
     assert_eq!(answer.code(), (503, "SERVICE_UNAVAILABLE"));
     assert!(answer.headers.contains_key("retry-after"));
+}
+
+#[tokio::test]
+async fn a_suspended_environment_says_so_and_its_data_plane_is_not_asked() {
+    let world = World::start().await;
+    place(&world, nobody_listens().await).await;
+    world.sql("update environments set status = 'suspended'").await;
+    world.app.expect_5xx(1);
+    let answer = ask(&world, json!({"sql": "select 1"})).await;
+    assert_eq!(answer.code(), (503, "SERVICE_UNAVAILABLE"));
+    assert!(answer.body["error"]["message"].as_str().unwrap().contains("suspended"), "{}", answer.body);
 }
 
 #[tokio::test]

@@ -102,7 +102,7 @@ fn id_of(resource_type: &str) -> &'static str {
 /// `rotated_by` of `key.rotated`, `changed_by` of `user.role_changed`; nothing for what nobody does.
 fn by(event_type: &str) -> Option<String> {
     let verb = event_type.rsplit(['.', '_']).next()?;
-    let done = verb.ends_with("ed") && !matches!(event_type, "auth.failed" | "jit.expired");
+    let done = verb.ends_with("ed") && !matches!(event_type, "auth.failed" | "jit.expired" | "billing.quota_exceeded");
     done.then(|| format!("{verb}_by"))
 }
 
@@ -112,6 +112,9 @@ fn of_contract(kind: EventType, entry: &Entry) -> Option<Notice> {
         EventType::KeyRotated => ("agent.key_rotated", of_key(entry, "action", "rotated")),
         EventType::KeyRevoked => ("agent.key_revoked", of_key(entry, "reason", "revoked")),
         EventType::OrgSettingsUpdated => ("billing.subscription_updated", of_tier(entry)?),
+        EventType::BillingWarning | EventType::BillingCritical | EventType::BillingQuotaExceeded => {
+            ("billing.usage_threshold", of_usage(entry))
+        }
         EventType::GateReady
         | EventType::GateSignOffNeeded
         | EventType::GateApproved
@@ -143,7 +146,17 @@ fn of_review(entry: &Entry) -> Value {
     Value::Object(body)
 }
 
-/// None where it was not the tier that changed.
+/// "`org_id`, `threshold_percent`, `current_usage`, `monthly_limit`, `period_start`, `period_end`."
+fn of_usage(entry: &Entry) -> Value {
+    let mut body = Map::from_iter([("org_id".to_owned(), json!(entry.org_id))]);
+    for name in ["threshold_percent", "current_usage", "monthly_limit", "period_start", "period_end"] {
+        let said = entry.changes.get("after").and_then(|after| after.get(name));
+        body.insert(name.to_owned(), said.cloned().unwrap_or_default());
+    }
+    Value::Object(body)
+}
+
+/// None where neither the tier nor a suspension changed: a suspension tells the tier it is of.
 fn of_tier(entry: &Entry) -> Option<Value> {
     let tier = |side: &str| entry.changes.get(side)?.get("tier").cloned();
     Some(json!({

@@ -8,6 +8,7 @@ use clap::{Parser, Subcommand};
 use tracing_subscriber::EnvFilter;
 
 use crate::kubectl::{self, KubectlSluice};
+use crate::org;
 use crate::platform::Config;
 use crate::progress::say;
 
@@ -27,6 +28,8 @@ enum Command {
     Up(Config),
     /// Bring the database of `DATABASE_URL` to this version's schema.
     Migrate(Migrate),
+    /// Change an organization as only whoever runs the installation may.
+    Org(org::Args),
     /// Print the table of error codes.
     Codes,
     /// Print every route with its role and scope.
@@ -71,6 +74,7 @@ pub fn main() -> ExitCode {
         Command::Up(config) => {
             on_runtime(async move { crate::platform::up(config).await.map_err(|error| error.to_string()) })
         }
+        Command::Org(args) => on_runtime(async move { org::run(args).await.map_err(|error| error.to_string()) }),
         Command::Migrate(Migrate { database_url }) => {
             on_runtime(async move { controlplane::migrate(&database_url).await.map_err(|error| error.to_string()) })
         }

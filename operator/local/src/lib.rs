@@ -11,6 +11,7 @@ pub mod demo;
 pub mod env_file;
 pub mod environments;
 pub mod kubectl;
+pub mod org;
 pub mod platform;
 pub mod postgres;
 mod progress;

@@ -149,6 +149,7 @@ impl Platform {
         let mut settings = controlplane::Config::new(database_url, state.keyring(&means.entropy)?);
         settings.http_listen = config.http();
         settings.webhook_loopback = true;
+        settings.audit_store = Some(state.audit().to_string_lossy().into_owned());
         settings.v2_runtime_enabled = true;
         let demo = DemoPlace {
             pgwire: config.pgwire(),

@@ -97,8 +97,7 @@ impl Postgres {
 
     /// Where `database` is reached; `postgres` always exists.
     pub fn url(&self, database: &str) -> String {
-        let folder: String = self.places.run.to_string_lossy().bytes().map(percent).collect();
-        format!("postgresql://{USER}@{folder}:{PORT}/{database}")
+        self.places.url(database)
     }
 
     /// Returns when the server has ended by itself: nobody asked it to.

@@ -44,6 +44,11 @@ impl State {
         Ok(folder)
     }
 
+    /// Where audit exports and signed heads of audit chains are kept.
+    pub fn audit(&self) -> PathBuf {
+        self.root.join("audit")
+    }
+
     /// `.sluice/env`: what was printed, for scripts.
     pub fn env_file(&self) -> PathBuf {
         self.root.join("env")

@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 
 use sha2::{Digest, Sha256};
 
-use super::Error;
+use super::{Error, PORT, USER, percent};
 
 /// The user and group `nobody`, whom PostgreSQL runs as when root starts it.
 pub const NOBODY: u32 = 65534;
@@ -70,6 +70,12 @@ impl Places {
         }
     }
 
+    /// Where `database` is reached while the server runs.
+    pub fn url(&self, database: &str) -> String {
+        let folder: String = self.run.to_string_lossy().bytes().map(percent).collect();
+        format!("postgresql://{USER}@{folder}:{PORT}/{database}")
+    }
+
     pub(super) fn program(&self, name: &str) -> PathBuf {
         self.bin.join(name)
     }
@@ -84,7 +90,7 @@ impl Places {
 
     /// Makes the folders, for their owner alone.
     pub(super) fn prepare(&self) -> Result<(), Error> {
-        if self.socket(super::PORT).as_os_str().len() > SOCKET_PATH_MAX {
+        if self.socket(PORT).as_os_str().len() > SOCKET_PATH_MAX {
             return Err(Error::PathTooLong(self.run.clone()));
         }
         let parents = [self.data.parent(), self.log.parent()];

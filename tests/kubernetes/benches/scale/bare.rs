@@ -68,7 +68,7 @@ pub async fn make(bench: &Bench, sample: &str, tenants: &[(String, String)]) -> 
         })
         .await;
     let took = start.elapsed();
-    row("a bare client with 32 workers, the same objects", format!("{:.1} s", took.as_secs_f64()));
+    row("a bare client with 32 workers, the same objects", format_args!("{:.1} s", took.as_secs_f64()));
     row("objects of one environment, itself included", templates.len().to_string());
     // the controllers have made what follows
     crate::quiet::there::<Pod>(&world, tenants.len()).await;

@@ -63,7 +63,7 @@ pub async fn compare(bench: &Bench, operator: &Process, tenants: &[(String, Stri
     let rate = (operator.measured(failed).await - before) / start.elapsed().as_secs_f64();
     for (who, took) in [("alone", &mut alone), ("beside the broken ones", &mut beside)] {
         let (p50, p99) = (quantile(took, 0.5), quantile(took, 0.99));
-        row(&format!("one change, {who}, p50 and p99"), format!("{p50:.1} ms and {p99:.1} ms"));
+        row(&format!("one change, {who}, p50 and p99"), format_args!("{p50:.1} ms and {p99:.1} ms"));
     }
-    row("broken environments, and how often one of them failed meanwhile", format!("{broken}, {rate:.1}/s"));
+    row("broken environments, and how often one of them failed meanwhile", format_args!("{broken}, {rate:.1}/s"));
 }

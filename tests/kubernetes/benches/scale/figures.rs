@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use jiff::SignedDuration;
 
-pub fn row(what: &str, figure: &str) {
+pub fn row(what: &str, figure: impl std::fmt::Display) {
     println!("| {what} | {figure} |");
 }
 

@@ -6,7 +6,12 @@
 //! workers to a server that has become quiet before. `operator/FIGURES.md` holds the figures of one
 //! run; `./dev bench scale` makes them.
 
-#![expect(clippy::unwrap_used, clippy::print_stdout, reason = "a bench fails loudly, and prints is what it does")]
+#![expect(
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    clippy::print_stdout,
+    reason = "a bench fails loudly, and prints is what it does"
+)]
 
 mod bare;
 mod fairness;
@@ -75,7 +80,7 @@ async fn main() {
     println!("| What | Figure |\n|---|---|");
     let bare = bare::make(&bench, &sample, &size.tenants()).await;
     let took = create(&bench, &operator, &size).await;
-    row("ratio", format!("{:.2}", took.as_secs_f64() / bare.as_secs_f64()));
+    row("ratio", format_args!("{:.2}", took.as_secs_f64() / bare.as_secs_f64()));
     quiet::settled(&bench, &operator, size.settled).await;
     let operator = restart(&bench, operator, size.environments).await;
     fairness::compare(&bench, &operator, &size.tenants(), size.broken).await;
@@ -96,15 +101,15 @@ async fn create(bench: &Bench, operator: &Process, size: &Size) -> Duration {
     // and the sample's
     quiet::there::<Deployment>(&bench.world, tenants.len() + 1).await;
     let took = start.elapsed();
-    row("environments applied by 32 workers within", format!("{:.1} s", applied.as_secs_f64()));
-    row("all children of all environments written within", format!("{:.1} s", took.as_secs_f64()));
+    row("environments applied by 32 workers within", format_args!("{:.1} s", applied.as_secs_f64()));
+    row("all children of all environments written within", format_args!("{:.1} s", took.as_secs_f64()));
     quiet::reached(bench, operator).await;
     let steps = Times::of(&operator.metrics().await).since(&steps);
-    row("step `apply`, p50 and p99", format!("{} and {}", steps.quantile(0.5), steps.quantile(0.99)));
+    row("step `apply`, p50 and p99", format_args!("{} and {}", steps.quantile(0.5), steps.quantile(0.99)));
     quiet::latency(bench, &audit, &tenants);
     quiet::requests(bench, &audit, tenants.len());
-    row("memory before", format!("{:.1} MiB", figures::mebibytes(before)));
-    row("memory with all of them", format!("{:.1} MiB", figures::mebibytes(operator.memory())));
+    row("memory before", format_args!("{:.1} MiB", figures::mebibytes(before)));
+    row("memory with all of them", format_args!("{:.1} MiB", figures::mebibytes(operator.memory())));
     took
 }
 
@@ -113,15 +118,15 @@ async fn restart(bench: &Bench, operator: Process, environments: usize) -> Proce
     let (audit, start) = (Audit::begin(), Instant::now());
     let operator = Process::start(bench, "two", &bench.token, &[]).await;
     operator.ready().await;
-    row("restart: ready within", format!("{:.2} s", start.elapsed().as_secs_f64()));
+    row("restart: ready within", format_args!("{:.2} s", start.elapsed().as_secs_f64()));
     let looked = r#"sluice_operator_reconciles_total{kind="Environment""#;
     #[expect(clippy::cast_precision_loss, reason = "a few thousand")]
     while operator.measured(looked).await < environments as f64 {
         tokio::time::sleep(Duration::from_millis(20)).await;
     }
-    row("restart: every environment looked at within", format!("{:.2} s", start.elapsed().as_secs_f64()));
+    row("restart: every environment looked at within", format_args!("{:.2} s", start.elapsed().as_secs_f64()));
     let writes = bench.asked(&audit).into_iter().filter(kubernetes::audit::Request::is_write).count();
     row("restart: writes", writes.to_string());
-    row("restart: memory", format!("{:.1} MiB", figures::mebibytes(operator.memory())));
+    row("restart: memory", format_args!("{:.1} MiB", figures::mebibytes(operator.memory())));
     operator
 }

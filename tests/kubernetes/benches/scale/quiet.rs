@@ -65,7 +65,7 @@ pub fn latency(bench: &Bench, audit: &Audit, tenants: &[(String, String)]) {
         })
         .collect();
     let (p50, p99) = (quantile(&mut took, 0.5), quantile(&mut took, 0.99));
-    row("from `apply` of one environment to its Deployment, p50 and p99", format!("{p50:.0} ms and {p99:.0} ms"));
+    row("from `apply` of one environment to its Deployment, p50 and p99", format_args!("{p50:.0} ms and {p99:.0} ms"));
 }
 
 pub fn requests(bench: &Bench, audit: &Audit, environments: usize) {
@@ -83,8 +83,8 @@ pub fn requests(bench: &Bench, audit: &Audit, environments: usize) {
     }
     #[expect(clippy::cast_precision_loss, reason = "a few thousand")]
     let each = |count: i32| f64::from(count) / environments as f64;
-    row("writes for each, and reads", format!("{:.2} and {:.2}", each(writes), each(reads)));
-    row("Events for each", format!("{:.2}", each(events)));
+    row("writes for each, and reads", format_args!("{:.2} and {:.2}", each(writes), each(reads)));
+    row("Events for each", format_args!("{:.2}", each(events)));
     let told =
         |((verb, resource, code), count): (&(&str, &str, u16), &usize)| format!("{verb} {resource} {code}: {count}");
     let all: Vec<String> = counts.iter().map(told).collect();
@@ -100,8 +100,8 @@ pub async fn settled(bench: &Bench, operator: &Process, window: Duration) {
     let reads = asked.iter().filter(|it| !it.is_write() && it.verb != "watch").count();
     let watches = asked.iter().filter(|it| it.verb == "watch").count();
     let looked = operator.measured("sluice_operator_reconciles_total").await - looked;
-    row("settled: window", format!("{} s", window.as_secs()));
-    row("settled: writes, reads, watches begun anew", format!("{writes}, {reads}, {watches}"));
-    row("settled: objects looked at", format!("{looked:.0}"));
-    row("settled: memory", format!("{:.1} MiB", crate::figures::mebibytes(operator.memory())));
+    row("settled: window", format_args!("{} s", window.as_secs()));
+    row("settled: writes, reads, watches begun anew", format_args!("{writes}, {reads}, {watches}"));
+    row("settled: objects looked at", format_args!("{looked:.0}"));
+    row("settled: memory", format_args!("{:.1} MiB", crate::figures::mebibytes(operator.memory())));
 }

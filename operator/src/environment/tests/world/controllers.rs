@@ -100,7 +100,9 @@ impl World {
             self.pods.iter_mut().for_each(|pod| pod.facts.ending = true);
         } else if self.pods.len() > wanted && (fresh_ready + old > wanted || fresh_ready > wanted) {
             let victim = self.pods.iter_mut().find(|pod| pod.template != template || fresh_ready > wanted);
-            victim.into_iter().for_each(|pod| pod.facts.ending = true);
+            if let Some(pod) = victim {
+                pod.facts.ending = true;
+            }
         } else if self.pods.iter().filter(|pod| current(pod)).count() < wanted && self.pods.len() <= wanted {
             let facts =
                 PodFacts { name: self.fresh(), ready: false, ending: false, waiting: None, unschedulable: None };
