@@ -131,7 +131,15 @@ impl Lane {
     const fn lock(self) -> Duration {
         match self {
             Self::Common => LOCK,
-            Self::Leases => Duration::seconds(5),
+            Self::Leases => Duration::seconds(3),
+        }
+    }
+
+    /// The longest wait after a failure. A sweep that failed has found nothing yet.
+    const fn longest_wait(self) -> Duration {
+        match self {
+            Self::Common => Duration::MAX,
+            Self::Leases => Duration::seconds(1),
         }
     }
 
@@ -309,6 +317,7 @@ async fn retry(app: &App, picked: &Picked, error: &Error) -> Result<()> {
     let (wait, period) = (RETRIES.get(attempt.saturating_sub(1)).copied(), picked.job.period());
     // What runs again anyway does not wait longer than that.
     let wait = wait.map_or(period, |wait| Some(period.map_or(wait, |period| wait.min(period))));
+    let wait = wait.map(|wait| wait.min(picked.job.lane().longest_wait()));
     tracing::warn!(job.id = picked.id, job.attempts = picked.attempts, error = error.with_sources(), "a job failed");
     sqlx::query!(
         "update jobs
@@ -374,7 +383,7 @@ mod tests {
         assert!(pick(&app.app, Lane::Common).await.unwrap().is_some(), "it is being worked at");
         assert_eq!(pick(&app.app, Lane::Leases).await.unwrap().unwrap().job, Job::SweepLeases);
         assert_eq!(run_lane(&app.app, Lane::Leases).await.unwrap(), 0);
-        app.advance(Duration::seconds(5));
+        app.advance(Lane::Leases.lock());
         assert_eq!(run_lane(&app.app, Lane::Leases).await.unwrap(), 1, "whoever had it is taken for dead");
     }
 

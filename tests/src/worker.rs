@@ -62,8 +62,8 @@ impl Worker {
         };
         let id = attempt["id"].as_str().unwrap().to_owned();
         let token = &attempt["lease_token"];
-        for _ in 0..self.dice(4) {
-            tokio::time::sleep(Duration::from_millis(u64::from(self.dice(100)))).await;
+        for _ in 0..self.dice(6) {
+            tokio::time::sleep(Duration::from_millis(u64::from(self.dice(255)))).await;
             let event = json!({"attempt_id": id, "kind": "step", "lease_token": token});
             self.say(Method::POST, "events", "event", Some(&id), event).await;
             let path = format!("attempts/{id}/heartbeat");

@@ -56,7 +56,7 @@ async fn workers_survive_whatever_goes_wrong() {
     let lasts = Duration::from_secs(soak_secs().unwrap_or(CHAOS_SECS));
     let mut tasks = 0_u32;
     while chaos.began.elapsed() < lasts {
-        for _ in 0..8 {
+        for _ in 0..60 {
             chaos.dispatch(&mut tasks).await;
         }
         chaos.something_happens().await;
