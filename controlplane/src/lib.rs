@@ -26,7 +26,6 @@ pub mod jobs;
 pub mod kubernetes;
 pub mod organizations;
 pub mod policies;
-pub mod process;
 pub mod provisioner;
 pub mod publisher;
 pub mod query;

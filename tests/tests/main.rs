@@ -2,7 +2,6 @@
 
 #![cfg(test)]
 
-mod chaos;
 mod doors;
 mod golden;
 mod governance;
