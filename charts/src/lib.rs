@@ -2,11 +2,14 @@
 //!
 //! Printed and compared, never edited: the roles, from the tables of requests that operator and
 //! control plane make; the custom resource definitions; the values with their schema and their
-//! table; the samples. The templates of the chart are written by hand. `chartgen` writes what is
+//! table; the samples; dashboards, alerts and the page of metrics. The templates of the chart are written by hand. `chartgen` writes what is
 //! printed, a test compares it with what is committed.
 #![forbid(unsafe_code)]
 
+mod alerts;
+mod dashboards;
 mod definitions;
+mod measured;
 mod roles;
 mod samples;
 mod schema;
@@ -51,7 +54,9 @@ pub fn printed() -> Result<Vec<Printed>, Error> {
         file("charts/sluice/values.yaml", schema::values()?),
         file("charts/sluice/VALUES.md", schema::table()?),
     ];
-    for (path, text) in samples::all()? {
+    files.push(file("charts/sluice/alerts.yaml", alerts::text()?));
+    files.push(file("charts/sluice/METRICS.md", measured::page()));
+    for (path, text) in dashboards::all()?.into_iter().chain(samples::all()?) {
         files.push(file(path, text));
     }
     Ok(files)

@@ -31,6 +31,8 @@ pub struct Values {
     pub ingress: Ingress,
     pub network_policy: NetworkPolicy,
     pub service_monitor: ServiceMonitor,
+    pub prometheus_rule: PrometheusRule,
+    pub dashboards: Dashboards,
     /// What a parent chart passes to all of its children. Not used.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub global: BTreeMap<String, Value>,
@@ -193,7 +195,16 @@ pub struct ControlPlane {
     /// A filter of log lines, such as `info` or `controlplane=debug`.
     #[schemars(length(min = 1, max = 200))]
     pub log: String,
+    /// Where audit exports and the signed heads of audit chains are kept: `s3://bucket/prefix`. Empty:
+    /// no exports and no heads.
+    #[schemars(length(max = 1000), regex(pattern = "^(s3://.+)?$"))]
+    pub audit_store: String,
+    /// A Secret of the release's namespace whose variables, such as `AWS_ACCESS_KEY_ID`, reach that
+    /// bucket. Empty: as whoever the pod is.
+    #[schemars(length(max = 253))]
+    pub audit_store_secret: String,
     pub database: Database,
+    pub mail: Mail,
     pub resources: Resources,
     pub pods: Pods,
 }
@@ -207,7 +218,10 @@ impl Default for ControlPlane {
             signup: true,
             trusted_proxies: Vec::new(),
             log: "info".to_owned(),
+            audit_store: String::new(),
+            audit_store_secret: String::new(),
             database: Database::default(),
+            mail: Mail::default(),
             resources: resources("100m", "256Mi", "1Gi"),
             pods: Pods::default(),
         }
@@ -241,6 +255,28 @@ impl Default for Database {
             key: "url".to_owned(),
             max_connections: 20,
         }
+    }
+}
+
+/// The mail server that invitations and links to sign in leave by.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
+pub struct Mail {
+    /// A Secret of the release's namespace that holds `smtps://user:password@host` or
+    /// `smtp://user:password@host?tls=required`. Empty: no mail leaves, and what needs one is refused.
+    #[schemars(length(max = 253))]
+    pub existing_secret: String,
+    /// The key of that Secret.
+    #[schemars(length(min = 1, max = 253))]
+    pub key: String,
+    /// The sender.
+    #[schemars(length(min = 3, max = 320))]
+    pub from: String,
+}
+
+impl Default for Mail {
+    fn default() -> Self {
+        Self { existing_secret: String::new(), key: "url".to_owned(), from: "Sluice <sluice@localhost>".to_owned() }
     }
 }
 
@@ -330,7 +366,9 @@ impl Default for NetworkPolicy {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 pub struct ServiceMonitor {
-    /// Make one, for the metrics of the operator.
+    /// Make one for the metrics of the operator, and `PodMonitor`s for control plane and data planes. A
+    /// Prometheus that scrapes data planes runs in the namespace of the release, which is all that their
+    /// policies let in.
     pub enabled: bool,
     /// Between two scrapes.
     #[schemars(regex(pattern = "^[0-9]+(ms|s|m)$"))]
@@ -342,5 +380,31 @@ pub struct ServiceMonitor {
 impl Default for ServiceMonitor {
     fn default() -> Self {
         Self { enabled: false, interval: "30s".to_owned(), labels: Texts::new() }
+    }
+}
+
+/// For a cluster with the Prometheus operator.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
+pub struct PrometheusRule {
+    /// Make one, with the alerts of `METRICS.md`.
+    pub enabled: bool,
+    /// What the Prometheus selects rules by.
+    pub labels: Texts,
+}
+
+/// For a Grafana that reads dashboards from `ConfigMap`s.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
+pub struct Dashboards {
+    /// Make the `ConfigMap`s, one for each dashboard.
+    pub enabled: bool,
+    /// What the Grafana selects `ConfigMap`s by.
+    pub labels: Texts,
+}
+
+impl Default for Dashboards {
+    fn default() -> Self {
+        Self { enabled: false, labels: Texts::from([("grafana_dashboard".to_owned(), "1".to_owned())]) }
     }
 }

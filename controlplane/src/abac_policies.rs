@@ -10,12 +10,14 @@
 
 mod admission;
 mod http;
+mod promotion;
 mod simulation;
 mod store;
 mod summary;
 
-use contract::{Access, Scope};
+use contract::{Access, Code, Scope};
 
+pub use promotion::promote;
 pub use store::governed;
 
 use crate::http::routes::Routes;
@@ -29,18 +31,26 @@ pub fn routes() -> Routes {
     const SUMMARY: &str = "/v1/environments/{env_id}/abac-policies/agent-summary";
     Routes::new()
         .get(ALL, Member, PolicyRead, http::list)
+        .says("Lists the attribute policies.")
         .deprecated()
         .post(ALL, Admin, PolicyWrite, http::create)
+        .says("Makes an attribute policy.")
+        .refuses(&[Code::InvalidRule])
         .deprecated()
         .put(ONE, Admin, PolicyWrite, http::update)
+        .says("Changes what is given of an attribute policy.")
+        .refuses(&[Code::InvalidRule])
         .deprecated()
         .ours()
         .delete(ONE, Admin, PolicyWrite, http::delete)
+        .says("Deletes an attribute policy.")
         .deprecated()
         .ours()
         .post(SIMULATE, Admin, PolicyRead, simulation::simulate)
+        .says("Tells what the attribute policies would decide.")
         .deprecated()
         .get(SUMMARY, Member, PolicyRead, summary::of_agents)
+        .says("Tells what each agent framework may do.")
         .deprecated()
 }
 

@@ -36,11 +36,18 @@ pub fn routes() -> Routes {
     use Scope::{KeyRead, KeyWrite};
     Routes::new()
         .get("/v1/environments/{env_id}/api-keys", Admin, KeyRead, http::list)
+        .says("Lists the keys, without their values.")
         .post("/v1/environments/{env_id}/api-keys", Admin, KeyWrite, http::create)
+        .says("Makes a key; the answer alone holds its value.")
+        .own_role()
         .secret("key")
+        .step_up()
         .post("/v1/environments/{env_id}/api-keys/{key_id}/rotate", Admin, KeyWrite, http::rotate)
+        .says("Gives a key a new value; the old one holds for the grace period.")
+        .own_role()
         .secret("new_key")
         .delete("/v1/environments/{env_id}/api-keys/{key_id}", Admin, KeyWrite, http::revoke)
+        .says("Revokes a key, at every door and at once.")
 }
 
 #[cfg(test)]

@@ -41,9 +41,8 @@ impl Archive {
     /// A folder, made if it is not there, or `s3://bucket/prefix`, reached as the variables
     /// `AWS_…` say.
     pub fn open(place: &str) -> Result<Self, Unusable> {
-        let place = place.trim_end_matches('/');
         let opened = match place.strip_prefix("s3://") {
-            Some(rest) => bucket(rest),
+            Some(rest) => bucket(rest.trim_end_matches('/')),
             None => folder(place.strip_prefix("file://").unwrap_or(place)),
         };
         let (store, prefix, place) = opened.map_err(|source| Unusable { place: place.to_owned(), source })?;
@@ -88,7 +87,7 @@ impl Archive {
     }
 
     fn path(&self, name: &str) -> Path {
-        name.split('/').fold(self.prefix.clone(), |path, part| path.join(part))
+        name.split('/').fold(self.prefix.clone(), Path::join)
     }
 }
 

@@ -1,4 +1,5 @@
-//! Who is calling: a credential becomes a [`Known`] caller, or 401.
+//! Who is calling: a credential becomes a [`Known`] caller, or 401. And the ways in: by password, by a
+//! mailed link (`links`), each with a second factor where there is one (`second_factor`).
 //!
 //! "Every request, except `GET /health`, `GET /ready` and the login endpoints, carries one of three
 //! credentials": a JWT of a session (`tokens`, `sessions`), an API key (`api_key`), or a federated
@@ -6,12 +7,22 @@
 
 pub(crate) mod accounts;
 pub mod api_key;
+pub mod failures;
 mod http;
+#[cfg(test)]
+mod link_tests;
+pub mod links;
+mod magic_link;
+mod opening;
+pub(crate) mod page;
+mod password_reset;
+pub mod second_factor;
 pub mod sessions;
 pub mod slow_hash;
 #[cfg(test)]
 mod tests;
 pub mod tokens;
+mod verification;
 
 use std::net::IpAddr;
 
@@ -22,6 +33,7 @@ use contract::{Caller, Code, Tier, key};
 use crate::{App, Error, Result};
 
 pub use http::routes;
+use second_factor::Standing;
 
 /// Somebody whose credential was good.
 #[derive(Debug, Clone)]
@@ -31,7 +43,12 @@ pub struct Known {
     pub tier: Tier,
     /// The tier's, and the organization's own.
     pub limits: Limits,
+    /// Of a session; a key has none and needs none.
+    pub second_factor: Standing,
 }
+
+/// Where all of it is.
+pub const PREFIX: &str = "/v1/auth/";
 
 enum Presented<'a> {
     Key(&'a str),

@@ -18,7 +18,7 @@ pub use period::{PERIOD, reset};
 
 use chrono::{DurationRound, TimeDelta};
 use contract::report::MicroCredits;
-use contract::{Access, EnvId, OrgId, Scope, Timestamp};
+use contract::{Access, Code, EnvId, OrgId, Scope, Timestamp};
 use sqlx::PgConnection;
 
 use crate::http::routes::Routes;
@@ -29,8 +29,13 @@ pub fn routes() -> Routes {
     const QUOTAS: &str = "/v1/organizations/{org_id}/billing/quotas";
     Routes::new()
         .get("/v1/organizations/{org_id}/billing/usage", Owner, Scope::BillingRead, http::usage)
+        .says("Sums up queries and credits.")
+        .refuses(&[Code::InvalidDateRange])
         .get(QUOTAS, Owner, Scope::BillingRead, quotas::get)
+        .says("Reads the quotas and the thresholds that warn.")
         .put(QUOTAS, Owner, Scope::BillingWrite, quotas::put)
+        .says("Changes the thresholds that warn.")
+        .refuses(&[Code::InvalidThresholds])
 }
 
 /// The hour of a moment: its first moment.
@@ -63,4 +68,14 @@ pub async fn add_usage(
     .execute(tx)
     .await?;
     Ok(())
+}
+
+/// Queries of an organization that ended since a moment, counted by whole hours.
+pub async fn queries_since(conn: &mut PgConnection, org_id: &OrgId, since: Timestamp) -> Result<i64> {
+    let queries = sqlx::query_scalar!(
+        r#"select coalesce(sum(queries), 0)::bigint as "queries!" from credit_usage where org_id = $1 and hour >= $2"#,
+        org_id.as_str(),
+        since,
+    );
+    Ok(queries.fetch_one(conn).await?)
 }

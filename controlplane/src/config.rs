@@ -11,6 +11,8 @@ use ipnet::IpNet;
 
 use crate::identity::Files;
 
+const MAIL_FROM: &str = "Sluice <sluice@localhost>";
+
 /// The control plane: `/v1`, the audit chain, billing, and the snapshots that rule the data planes.
 #[expect(clippy::struct_excessive_bools, reason = "each is a switch of its own")]
 #[derive(Debug, Clone, Parser)]
@@ -35,6 +37,9 @@ pub struct Config {
     /// Where gRPC to data planes is served.
     #[arg(long, env = "SLUICE_GRPC_LISTEN", default_value_t = SocketAddr::new(IpAddr::V4(Ipv4Addr::UNSPECIFIED), port::CONTROL_GRPC))]
     pub grpc_listen: SocketAddr,
+    /// Where it tells Prometheus what it measures; nobody is asked who they are there.
+    #[arg(long, env = "SLUICE_METRICS_LISTEN", default_value_t = SocketAddr::new(IpAddr::V4(Ipv4Addr::UNSPECIFIED), port::PROBES))]
+    pub metrics_listen: SocketAddr,
     /// The URL that callers reach this installation under: issuer and audience of its tokens.
     #[arg(long, env = "SLUICE_PUBLIC_URL", default_value = "http://localhost:8080")]
     pub public_url: String,
@@ -56,6 +61,17 @@ pub struct Config {
     /// Whether `POST /v1/signup` makes new organizations.
     #[arg(long, env = "SLUICE_SIGNUP", default_value_t = true, action = clap::ArgAction::Set)]
     pub signup: bool,
+
+    /// The mail server, as `smtps://user:password@host` or `smtp://host?tls=required`.
+    #[arg(long, env = "SLUICE_SMTP_URL", hide_env_values = true, value_parser = redacted)]
+    pub smtp_url: Option<Redacted<String>>,
+    /// Without a mail server: a folder that mails are written into. With neither, no mail leaves, and
+    /// what needs one is refused.
+    #[arg(long, env = "SLUICE_MAIL_FOLDER")]
+    pub mail_folder: Option<PathBuf>,
+    /// The sender of mail.
+    #[arg(long, env = "SLUICE_MAIL_FROM", default_value = MAIL_FROM)]
+    pub mail_from: String,
 
     /// PEM file of the authority that signs the platform's certificates. With it come certificate
     /// and key; without it there are no data planes to serve or to forward queries to. All three are
@@ -121,12 +137,16 @@ impl Config {
             database_idle_timeout_secs: 300,
             http_listen: loopback,
             grpc_listen: loopback,
+            metrics_listen: loopback,
             public_url: "http://localhost:8080".to_owned(),
             secret_key,
             jwt_key: None,
             audit_key: None,
             audit_store: None,
             signup: true,
+            smtp_url: None,
+            mail_folder: None,
+            mail_from: MAIL_FROM.to_owned(),
             tls_authority: None,
             tls_certificate: None,
             tls_key: None,

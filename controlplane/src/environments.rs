@@ -12,12 +12,14 @@
 mod http;
 pub mod mirror;
 pub mod placement;
+mod promotion;
 mod seed;
 mod store;
 
-use contract::{Access, Scope};
+use contract::{Access, Code, Scope};
 
 pub use placement::{place, provision, provision_all};
+pub use promotion::{Action, Change, Promotion};
 pub use seed::{Seed, record, seed};
 pub use store::{belongs, governed, lock, place as resource_place, test_mode, versions, versions_in};
 
@@ -29,16 +31,28 @@ pub fn routes() -> Routes {
     const ALL: &str = "/v1/organizations/{org_id}/environments";
     const ONE: &str = "/v1/organizations/{org_id}/environments/{env_id}";
     const CONNECTION: &str = "/v1/organizations/{org_id}/environments/{env_id}/connection-info";
+    const PROMOTE: &str = "/v1/organizations/{org_id}/environments/{env_id}/promote";
     Routes::new()
         .get(ALL, Member, EnvironmentRead, http::list)
+        .says("Lists the environments.")
         .deprecated()
         .post(ALL, Admin, EnvironmentWrite, http::create)
+        .says("Makes an environment; it is active when its data plane serves.")
         .deprecated()
         .get(ONE, Member, EnvironmentRead, http::get)
+        .says("Reads an environment.")
         .deprecated()
         .put(ONE, Admin, EnvironmentWrite, http::put)
+        .says("Changes what is given of an environment.")
+        .versioned()
         .deprecated()
+        .post(PROMOTE, Admin, EnvironmentWrite, promotion::promote)
+        .says("Makes another environment's policies like this one's, or tells how.")
+        .deprecated()
+        .own_role()
         .get(CONNECTION, Member, EnvironmentRead, http::connection_info)
+        .says("Tells how to connect.")
+        .refuses(&[Code::Conflict])
         .deprecated()
 }
 

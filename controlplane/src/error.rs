@@ -19,6 +19,10 @@ pub enum Error {
     Invalid { field: String, constraint: String, message: String },
     #[error("{message}")]
     InvalidRule { field: String, message: String },
+    #[error("the agent `{agent_id}` does not exist: it has neither queried nor a key of its own")]
+    AgentNotFound { agent_id: String },
+    #[error("{message}")]
+    PolicyViolation { field: &'static str, message: String },
     #[error("the date range {0}")]
     InvalidDateRange(&'static str),
     #[error("{message}")]
@@ -43,6 +47,17 @@ pub enum Error {
     SsoEnforced,
     #[error("signing up is closed on this installation")]
     SignupClosed,
+    /// The password, or the link, was right.
+    #[error("a second factor is needed: send `totp` or `recovery_code`")]
+    MfaRequired,
+    #[error("the code is wrong or was used before")]
+    WrongCode,
+    #[error("a code of the last 15 minutes is needed: send one to /v1/auth/mfa/verify")]
+    StepUpRequired,
+    #[error("the organization requires a second factor: enrol one at /v1/auth/mfa/totp")]
+    MfaEnrollmentRequired,
+    #[error("this installation sends no mail")]
+    NoMail,
 
     // what the caller may
     #[error("{}", .0.meaning())]
@@ -66,6 +81,9 @@ pub enum Error {
     NotFound { kind: &'static str },
     #[error("environment does not exist")]
     EnvironmentNotFound,
+    /// `If-Match` named another version.
+    #[error("the record has changed since it was read: its version is now {version}")]
+    Stale { version: String },
     #[error("{message}")]
     Conflict { reason: &'static str, message: String },
     /// A state that forbids it, with what there is to know of that state.
@@ -106,6 +124,9 @@ impl Error {
         Self::Invalid { field: field.into(), constraint: constraint.into(), message: message.into() }
     }
 
+    /// Somebody who has an account and belongs nowhere.
+    pub const NO_MEMBERSHIP: Self = Self::Forbidden("no active membership: ask an admin of the organization");
+
     pub fn conflict(reason: &'static str, message: impl Into<String>) -> Self {
         Self::Conflict { reason, message: message.into() }
     }
@@ -118,6 +139,8 @@ impl Error {
         match self {
             Self::Invalid { .. } => Code::InvalidParams,
             Self::InvalidRule { .. } => Code::InvalidRule,
+            Self::AgentNotFound { .. } => Code::AgentNotFound,
+            Self::PolicyViolation { .. } => Code::PolicyViolation,
             Self::InvalidDateRange(_) => Code::InvalidDateRange,
             Self::InvalidThreshold { .. } => Code::InvalidThresholds,
             Self::UnsupportedMedia { .. } => Code::UnsupportedMedia,
@@ -126,9 +149,11 @@ impl Error {
             Self::MethodNotAllowed => Code::MethodNotAllowed,
             Self::MissingCredential => Code::MissingAuth,
             Self::BadCredential(code) | Self::Refused(code) => *code,
-            Self::WrongPassword => Code::InvalidKey,
+            Self::WrongPassword | Self::MfaRequired | Self::WrongCode | Self::StepUpRequired => Code::InvalidKey,
+            Self::NoMail => Code::ServiceUnavailable,
             Self::SsoEnforced
             | Self::SignupClosed
+            | Self::MfaEnrollmentRequired
             | Self::Forbidden(_)
             | Self::Barred { .. }
             | Self::TierLimit { .. }
@@ -139,6 +164,7 @@ impl Error {
             Self::EnvironmentNotFound => Code::EnvNotFound,
             Self::DeliveryFailed { .. } => Code::DeliveryFailed,
             Self::Conflict { .. } | Self::Standing { .. } | Self::ReportGap { .. } => Code::Conflict,
+            Self::Stale { .. } => Code::Stale,
             Self::FromDataPlane(problem) => problem.code,
             Self::ProxyUnreachable => Code::ProxyUnreachable,
             Self::CircuitOpen { .. } => Code::CircuitOpen,
@@ -160,13 +186,23 @@ impl Error {
                 problem.detail("field", field.as_str()).detail("constraint", constraint.as_str())
             }
             Self::InvalidRule { field, .. } => problem.detail("field", field.as_str()),
+            Self::AgentNotFound { agent_id } => {
+                problem.detail("field", "agent_id").detail("agent_id", agent_id.as_str())
+            }
+            Self::PolicyViolation { field, .. } => problem.detail("field", *field),
             Self::InvalidThreshold { field, .. } => problem.detail("field", *field).detail("constraint", "0.0..1.0"),
             Self::SsoEnforced => problem.detail("reason", "sso_enforced"),
             Self::SignupClosed => problem.detail("reason", "signup_closed"),
+            Self::MfaRequired => problem.detail("reason", "mfa_required"),
+            Self::WrongCode => problem.detail("reason", "wrong_code"),
+            Self::StepUpRequired => problem.detail("reason", "step_up_required"),
+            Self::MfaEnrollmentRequired => problem.detail("reason", "mfa_enrollment_required"),
+            Self::NoMail => problem.detail("reason", "no_mail").retry_after_s(3_600),
             Self::TierLimit { quota, limit, .. } => {
                 problem.detail("reason", "tier_limit").detail("quota", *quota).detail("limit", *limit)
             }
             Self::Conflict { reason, .. } | Self::Barred { reason, .. } => problem.detail("reason", *reason),
+            Self::Stale { version } => problem.detail("reason", "stale").detail("version", version.as_str()),
             Self::Standing { reason, known, .. } => {
                 let problem = problem.detail("reason", *reason);
                 known.iter().fold(problem, |problem, (name, value)| problem.detail(name, value.clone()))

@@ -7,7 +7,9 @@ use contract::governance::HexKey;
 use contract::{EnvId, Governance, Keyring};
 use sqlx::PgPool;
 
-use crate::{Result, abac_policies, api_keys, environments, organizations, policies, users};
+use crate::{
+    Result, abac_policies, agent_capabilities, api_keys, environments, jit_access, organizations, policies, users,
+};
 
 /// `None` when there is no such environment.
 pub async fn load(pool: &PgPool, keyring: &Keyring, env_id: &EnvId) -> Result<Option<Governance>> {
@@ -28,6 +30,8 @@ pub async fn load(pool: &PgPool, keyring: &Keyring, env_id: &EnvId) -> Result<Op
         keys: api_keys::governed(&mut tx, env_id).await?,
         policies: policies::governed(&mut tx, env_id).await?,
         abac_policies: abac_policies::governed(&mut tx, env_id).await?,
+        elevations: jit_access::governed(&mut tx, env_id).await?,
+        agent_capabilities: agent_capabilities::governed(&mut tx, env_id).await?,
     };
     tx.commit().await?;
     Ok(Some(governance))

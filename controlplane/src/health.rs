@@ -8,21 +8,27 @@ use std::time::Duration;
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
 use contract::Access;
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::App;
 use crate::http::call::Visit;
 use crate::http::json::Json;
 use crate::http::routes::Routes;
+use crate::http::signature::{Answers, Signature};
 
 /// A database slower than this is not ready.
 const DATABASE_PATIENCE: Duration = Duration::from_secs(2);
 
 pub fn routes() -> Routes {
-    Routes::new().get("/health", Access::Public, None, health).get("/ready", Access::Public, None, ready)
+    Routes::new()
+        .get("/health", Access::Public, None, health)
+        .says("Tells that the process lives.")
+        .get("/ready", Access::Public, None, ready)
+        .says("Tells whether requests can be served.")
 }
 
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 struct Health {
     status: &'static str,
     version: &'static str,
@@ -34,7 +40,7 @@ async fn health(visit: Visit) -> Json<Health> {
     Json(Health { status: "ok", version: env!("CARGO_PKG_VERSION"), uptime_seconds: uptime.num_seconds().max(0) })
 }
 
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 struct Readiness {
     ready: bool,
     /// The engine runs in the data planes, each of which has its own `/ready`.
@@ -43,21 +49,38 @@ struct Readiness {
     checks: Vec<Check>,
 }
 
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "ReadinessCheck")]
 struct Check {
     name: &'static str,
     ok: bool,
 }
 
-async fn ready(visit: Visit) -> Response {
+/// 200 or 503, and why.
+struct Ready(Readiness);
+
+impl IntoResponse for Ready {
+    fn into_response(self) -> Response {
+        let status = if self.0.ready { StatusCode::OK } else { StatusCode::SERVICE_UNAVAILABLE };
+        (status, Json(self.0)).into_response()
+    }
+}
+
+impl Answers for Ready {
+    fn answers(said: &mut Signature<'_>) {
+        said.answers::<Readiness>(StatusCode::OK);
+        said.answers::<Readiness>(StatusCode::SERVICE_UNAVAILABLE);
+    }
+}
+
+async fn ready(visit: Visit) -> Ready {
     let checks = vec![
         Check { name: "database", ok: database_answers(&visit.app).await },
         Check { name: "running", ok: !visit.app.shutdown().is_cancelled() },
     ];
     let ready = checks.iter().all(|check| check.ok);
-    let status = if ready { StatusCode::OK } else { StatusCode::SERVICE_UNAVAILABLE };
     let control_plane = if ready { "ok" } else { "unavailable" };
-    (status, Json(Readiness { ready, engine: "remote", control_plane, checks })).into_response()
+    Ready(Readiness { ready, engine: "remote", control_plane, checks })
 }
 
 async fn database_answers(app: &App) -> bool {

@@ -6,7 +6,9 @@
 //! code table, and the hallway writes body 1 with the request id.
 
 pub mod call;
+pub mod conditional;
 pub mod dates;
+pub mod deprecation;
 mod guard;
 pub mod idempotency;
 pub mod json;
@@ -17,6 +19,8 @@ pub mod rate_limit;
 mod refusals;
 pub mod routes;
 pub mod serve;
+pub mod signature;
+pub mod suggestion;
 #[cfg(test)]
 mod tests;
 pub mod text;
@@ -96,11 +100,10 @@ fn with_body(mut response: Response, request_id: &RequestId, is_arrow: bool) -> 
     let status = StatusCode::from_u16(problem.code.http()).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
     let body = if is_arrow { problem.arrow() } else { problem.control_plane(request_id) };
     let mut rendered = (status, axum::Json(body)).into_response();
-    // What the guard stamped stays.
-    for (name, value) in response.headers() {
-        if !rendered.headers().contains_key(name) {
-            rendered.headers_mut().insert(name, value.clone());
-        }
+    // What the guard stamped stays, each value of a name.
+    let own = rendered.headers().clone();
+    for (name, value) in response.headers().iter().filter(|(name, _)| !own.contains_key(*name)) {
+        rendered.headers_mut().append(name, value.clone());
     }
     if let Some(seconds) = problem.retry_after_s {
         rendered.headers_mut().insert(RETRY_AFTER, HeaderValue::from(seconds));

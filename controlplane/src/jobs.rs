@@ -6,13 +6,14 @@
 //! kept for people to see.
 //!
 //! Not here: what runs beside each other, webhook deliveries on ladders of their own
-//! (`webhooks::work`) and shadow queries (`shadow_mode::work`).
+//! (`webhooks::work`) and shadow queries (`shadow_mode::work`), and mail, which waits for a mail server
+//! (`mails::work`).
 
 use std::panic::AssertUnwindSafe;
 use std::time::Duration as Wait;
 
 use chrono::Duration;
-use contract::{EnvId, ExportId, KeyId, ShadowSessionId, Timestamp};
+use contract::{EnvId, ExportId, JitRequestId, KeyId, ShadowSessionId, Timestamp};
 use futures::FutureExt;
 use serde::{Deserialize, Serialize};
 use sqlx::PgConnection;
@@ -21,12 +22,15 @@ use sqlx::types::Json;
 
 use crate::api_keys::{expiry, resource};
 use crate::audit::exports;
+use crate::authentication::failures::FailedLogin;
+use crate::authentication::links::{self, Purpose};
 use crate::authentication::sessions;
 use crate::environments::placement;
 use crate::events::heads;
 use crate::http::idempotency;
+use crate::http::text::Email;
 use crate::runtime::sweeper;
-use crate::{App, Error, Result, billing, shadow_mode, webhooks};
+use crate::{App, Error, Result, billing, jit_access, mails, shadow_mode, webhooks};
 
 /// Waits after the first, second, … failure; after the last one the job has failed.
 const RETRIES: [Duration; 5] =
@@ -55,21 +59,48 @@ pub enum Job {
     SignHeads,
     /// Tells organizations that a month has begun. Every minute.
     ResetBillingPeriods,
+    /// Forgets links and mails of long ago. Hourly.
+    SweepLinks,
+    SweepMails,
+    /// Mails a link to whoever has an account of this address.
+    MailLink {
+        purpose: Purpose,
+        email: Email,
+    },
+    /// Records that somebody failed to sign in.
+    RecordFailedLogin {
+        failed: FailedLogin,
+    },
     /// Places the data plane of a new environment.
-    ProvisionEnvironment { env_id: EnvId },
+    ProvisionEnvironment {
+        env_id: EnvId,
+    },
     /// Says that old secrets of a key are about to end.
-    KeyExpiring { key_id: KeyId, ends: Timestamp },
+    KeyExpiring {
+        key_id: KeyId,
+        ends: Timestamp,
+    },
+    /// Says that an elevation is over.
+    EndElevation {
+        request_id: JitRequestId,
+    },
     /// Writes an export of an audit trail to the archive.
-    ExportAudit { export_id: ExportId },
+    ExportAudit {
+        export_id: ExportId,
+    },
     /// Stops a shadow session whose hours are over.
-    EndShadowSession { session_id: ShadowSessionId },
+    EndShadowSession {
+        session_id: ShadowSessionId,
+    },
     /// Writes the resource of a key that REST has made, rotated or revoked.
-    WriteKey { key_id: KeyId },
+    WriteKey {
+        key_id: KeyId,
+    },
 }
 
 impl Job {
     /// Jobs that are always in the queue, and how often they run.
-    const PERIODIC: [(Self, Duration); 7] = [
+    pub(crate) const PERIODIC: [(Self, Duration); 9] = [
         (Self::SweepSessions, Duration::hours(1)),
         (Self::SweepIdempotencyKeys, Duration::hours(1)),
         (Self::SweepWebhookDeliveries, Duration::hours(1)),
@@ -77,6 +108,8 @@ impl Job {
         (Self::SweepLeases, sweeper::PERIOD),
         (Self::SignHeads, heads::PERIOD),
         (Self::ResetBillingPeriods, billing::PERIOD),
+        (Self::SweepLinks, Duration::hours(1)),
+        (Self::SweepMails, Duration::hours(1)),
     ];
 
     async fn run(&self, app: &App) -> Result<()> {
@@ -88,8 +121,13 @@ impl Job {
             Self::SweepLeases => sweeper::sweep(app).await,
             Self::SignHeads => heads::sign_moved(app).await,
             Self::ResetBillingPeriods => billing::reset(app).await,
+            Self::SweepLinks => links::sweep(app).await,
+            Self::SweepMails => mails::sweep(app).await,
+            Self::MailLink { purpose, email } => links::write(app, *purpose, email).await,
+            Self::RecordFailedLogin { failed } => failed.record(app).await,
             Self::ProvisionEnvironment { env_id } => placement::provision(app, env_id).await,
             Self::KeyExpiring { key_id, ends } => expiry::say(app, key_id, *ends).await,
+            Self::EndElevation { request_id } => jit_access::say(app, request_id).await,
             Self::ExportAudit { export_id } => exports::write(app, export_id).await,
             Self::EndShadowSession { session_id } => shadow_mode::end(app, session_id).await,
             Self::WriteKey { key_id } => resource::write(app, key_id).await,

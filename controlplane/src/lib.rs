@@ -7,6 +7,8 @@
 #![forbid(unsafe_code)]
 
 pub mod abac_policies;
+pub mod agent_capabilities;
+pub mod agents;
 pub mod api_keys;
 pub mod archive;
 pub mod audit;
@@ -22,18 +24,23 @@ pub mod grpc;
 mod health;
 pub mod http;
 pub mod identity;
+pub mod jit_access;
 pub mod jobs;
 pub mod kubernetes;
+pub mod mails;
+pub mod metrics;
 pub mod organizations;
 pub mod policies;
 pub mod provisioner;
 pub mod publisher;
 pub mod query;
+pub mod reference;
 pub mod resources;
 pub mod rooms;
 pub mod runtime;
 pub mod shadow_mode;
 mod slug;
+pub mod tenants;
 #[cfg(test)]
 mod testing;
 #[cfg(test)]
@@ -61,8 +68,11 @@ use crate::authentication::api_key::KeyMemory;
 use crate::authentication::slow_hash::SlowHash;
 use crate::authentication::tokens::Tokens;
 use crate::events::heads::HeadKey;
+use crate::events::stream::Streams;
 use crate::http::rate_limit::RateLimits;
 use crate::identity::{Current, Followed, Pems};
+use crate::mails::Postman;
+use crate::metrics::Metrics;
 use crate::provisioner::Provisioner;
 use crate::publisher::Publisher;
 use crate::query::DataPlanes;
@@ -103,10 +113,13 @@ struct Inner {
     publisher: Arc<Publisher>,
     courier: Courier,
     work_waits: Notify,
+    streams: Streams,
     archive: Option<Archive>,
     head_key: HeadKey,
+    postman: Option<Postman>,
     identity: Option<Arc<Current>>,
     data_planes: Option<DataPlanes>,
+    metrics: Metrics,
     started_at: Timestamp,
 }
 
@@ -120,14 +133,17 @@ impl App {
         let identity = parts.identity.as_ref().map(Current::new).transpose().map_err(Error::internal)?.map(Arc::new);
         Ok(Self(Arc::new(Inner {
             key_memory: KeyMemory::new(&parts.entropy),
+            streams: Streams::default(),
             courier: Courier::new(config.webhook_loopback)?,
             work_waits: Notify::new(),
             archive: config.audit_store.as_deref().map(Archive::open).transpose().map_err(Error::internal)?,
             head_key: HeadKey::new(&config).map_err(Error::internal)?,
+            postman: Postman::of(&config).map_err(Error::internal)?,
             publisher: Arc::new(Publisher::new(pool.clone(), config.secret_key.clone())),
             data_planes: identity.clone().map(DataPlanes::new),
             identity,
             started_at: parts.clock.now(),
+            metrics: Metrics::default(),
             slow_hash: SlowHash::new(cores, tasks.clone()),
             tokens,
             limits,
@@ -215,6 +231,11 @@ impl App {
         &self.0.work_waits
     }
 
+    /// Whoever follows events here.
+    pub fn streams(&self) -> &Streams {
+        &self.0.streams
+    }
+
     /// Where exports and signed heads go, if anywhere.
     pub fn archive(&self) -> Option<&Archive> {
         self.0.archive.as_ref()
@@ -225,9 +246,18 @@ impl App {
         &self.0.head_key
     }
 
+    /// Whoever brings mail out; none where no mail leaves.
+    pub fn postman(&self) -> Option<&Postman> {
+        self.0.postman.as_ref()
+    }
+
     /// The ways to data planes; none without an identity that they know.
     pub fn data_planes(&self) -> Result<&DataPlanes> {
         self.0.data_planes.as_ref().ok_or(Error::ProxyUnreachable)
+    }
+
+    pub fn metrics(&self) -> &Metrics {
+        &self.0.metrics
     }
 
     pub fn started_at(&self) -> Timestamp {
@@ -259,6 +289,8 @@ pub enum StartError {
 pub struct Running {
     pub app: App,
     pub http: SocketAddr,
+    /// Where it tells what it measures.
+    pub metrics: SocketAddr,
     /// Where data planes are served, if there is an identity to serve them under.
     pub grpc: Option<SocketAddr>,
 }
@@ -292,6 +324,8 @@ pub async fn start(config: Config, parts: Parts) -> Result<Running, StartError> 
     MIGRATIONS.run(&pool).await?;
     let listener = TcpListener::bind(config.http_listen).await?;
     let http = listener.local_addr()?;
+    let scraped = TcpListener::bind(config.metrics_listen).await?;
+    let metrics = scraped.local_addr()?;
     let grpc_listen = config.grpc_listen;
     let app = App::new(config, parts, pool)?;
     app.tasks().spawn({
@@ -311,14 +345,17 @@ pub async fn start(config: Config, parts: Parts) -> Result<Running, StartError> 
         None => None,
     };
     app.tasks().spawn(http::serve::serve(listener, http::router(&app), app.shutdown().clone()));
+    app.tasks().spawn(http::serve::serve(scraped, metrics::router(&app), app.shutdown().clone()));
     jobs::schedule(&app).await?;
     for lane in jobs::Lane::ALL {
         app.tasks().spawn(jobs::work(app.clone(), lane));
     }
     app.tasks().spawn(webhooks::work(app.clone()));
+    app.tasks().spawn(events::stream::work(app.clone()));
     app.tasks().spawn(shadow_mode::work(app.clone()));
-    tracing::info!(http.listen = %http, "serving");
-    Ok(Running { app, http, grpc })
+    app.tasks().spawn(mails::work(app.clone()));
+    tracing::info!(http.listen = %http, metrics.listen = %metrics, "serving");
+    Ok(Running { app, http, metrics, grpc })
 }
 
 async fn serve_data_planes(app: &App, listen: SocketAddr, identity: Arc<Current>) -> Result<SocketAddr, StartError> {

@@ -9,8 +9,8 @@
 //! Tier and suspension are not the organization's own to change (`standing`).
 //!
 //! A key is bound to one environment, so it cannot found an organization: a session is needed.
-//! `enforce_sso` closes password login. `mfa_required` is kept and announced; it bites once MFA can
-//! be enrolled.
+//! `enforce_sso` closes password login. `mfa_required` asks every session that a password or a mailed
+//! link opened for a second factor (`authentication::second_factor`).
 
 mod changes;
 mod governed;
@@ -23,6 +23,6 @@ pub(crate) mod store;
 mod tests;
 
 pub use governed::governed;
-pub use http::{found, record_founding, routes};
+pub use http::{Wish, found, own, record_founding, rename, routes};
 pub use seed::{Seed, Seeded, seed};
 pub use standing::{Change, Standing, Status, change};

@@ -10,11 +10,13 @@
 
 mod admission;
 mod http;
+mod promotion;
 mod store;
 
-use contract::{Access, Scope};
+use contract::{Access, Code, Scope};
 
 pub use http::{attributes, name};
+pub use promotion::promote;
 pub use store::governed;
 
 use crate::http::routes::Routes;
@@ -24,9 +26,17 @@ pub fn routes() -> Routes {
     use Scope::{PolicyRead, PolicyWrite};
     Routes::new()
         .get("/v1/environments/{env_id}/policies", Member, PolicyRead, http::list)
+        .says("Lists the policies of masks and row filters.")
         .post("/v1/environments/{env_id}/policies", Admin, PolicyWrite, http::create)
+        .says("Makes a policy; it rules when it is answered.")
+        .refuses(&[Code::InvalidRule])
         .put("/v1/environments/{env_id}/policies/{policy_id}", Admin, PolicyWrite, http::update)
+        .says("Changes what is given of a policy.")
+        .versioned()
+        .refuses(&[Code::InvalidRule])
         .delete("/v1/environments/{env_id}/policies/{policy_id}", Admin, PolicyWrite, http::delete)
+        .says("Deletes a policy.")
+        .versioned()
 }
 
 #[cfg(test)]

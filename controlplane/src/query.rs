@@ -5,41 +5,60 @@
 //! A data plane that does not answer is `SVC_ERR_502_PROXY_UNREACHABLE`; after several in a row
 //! the circuit opens: `SVC_ERR_503_CIRCUIT_OPEN`, "default cooldown 30 seconds; `Retry-After`".
 
+mod answer;
 mod breaker;
 mod connect;
 mod forward;
 
-use axum::response::Response;
 use contract::wire::{Format, QueryBody, SQL_BYTES_MAX, TIMEOUT_MS_MAX};
-use contract::{Access, Scope};
+use contract::{Access, Code, Scope};
+use schemars::JsonSchema;
 use serde::Deserialize;
 
 pub use forward::{Asked, DataPlanes, send, who};
+
+use answer::{ArrowRows, Rows};
 
 use crate::http::call::Call;
 use crate::http::json::Json;
 use crate::http::routes::Routes;
 use crate::{Error, Result};
 
+/// What a statement may fail of, besides what every request may.
+const REFUSALS: &[Code] = &[
+    Code::BadSql,
+    Code::PolicyDenied,
+    Code::TableNotFound,
+    Code::QueryTimeout,
+    Code::Conflict,
+    Code::UnsupportedSql,
+    Code::QuotaExceeded,
+    Code::EngineCrash,
+    Code::ProxyUnreachable,
+    Code::CircuitOpen,
+];
+
 pub fn routes() -> Routes {
-    Routes::new().post("/v1/environments/{env_id}/query", Access::Member, Scope::QueryRead, query).post(
-        "/v1/environments/{env_id}/query/arrow",
-        Access::Member,
-        Scope::QueryRead,
-        arrow,
-    )
+    Routes::new()
+        .post("/v1/environments/{env_id}/query", Access::Member, Scope::QueryRead, query)
+        .says("Runs a statement in the environment; answers rows as JSON, CSV or an Arrow stream.")
+        .refuses(REFUSALS)
+        .post("/v1/environments/{env_id}/query/arrow", Access::Member, Scope::QueryRead, arrow)
+        .says("Runs a statement; answers rows as an Arrow stream in base64.")
+        .refuses(REFUSALS)
 }
 
-async fn query(cx: Call, Json(body): Json<QueryBody>) -> Result<Response> {
+async fn query(cx: Call, Json(body): Json<QueryBody>) -> Result<Rows> {
     within_limits(&body)?;
     if matches!(body.format, Format::Arrow) {
         has_arrow(&cx)?;
     }
-    forward::forward(&cx, "query", &body).await
+    forward::forward(&cx, "query", &body).await.map(Rows)
 }
 
 /// Body of `POST /v1/environments/{env_id}/query/arrow`: "`sql` string required".
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Deserialize, JsonSchema)]
+#[schemars(rename = "ArrowQuery")]
 #[serde(deny_unknown_fields)]
 struct ArrowBody {
     sql: String,
@@ -48,12 +67,12 @@ struct ArrowBody {
     timeout_ms: Option<u64>,
 }
 
-async fn arrow(cx: Call, Json(body): Json<ArrowBody>) -> Result<Response> {
+async fn arrow(cx: Call, Json(body): Json<ArrowBody>) -> Result<ArrowRows> {
     let ArrowBody { sql, agent_id, agent_framework, timeout_ms } = body;
     let body = QueryBody { sql, agent_id, agent_framework, timeout_ms, format: Format::Json };
     within_limits(&body)?;
     has_arrow(&cx)?;
-    forward::forward(&cx, "query/arrow", &body).await
+    forward::forward(&cx, "query/arrow", &body).await.map(ArrowRows)
 }
 
 fn within_limits(body: &QueryBody) -> Result<()> {

@@ -7,8 +7,8 @@ use contract::{Caller, Scope};
 
 use crate::http::routes::{Route, Routes};
 use crate::{
-    abac_policies, api_keys, audit, authentication, billing, environments, health, organizations, policies, query,
-    runtime, shadow_mode, users, webhooks,
+    abac_policies, agent_capabilities, agents, api_keys, audit, authentication, billing, environments, events, health,
+    jit_access, organizations, policies, query, reference, runtime, shadow_mode, tenants, users, webhooks,
 };
 
 pub fn routes() -> Routes {
@@ -21,12 +21,18 @@ pub fn routes() -> Routes {
         .and(policies::routes())
         .and(abac_policies::routes())
         .and(audit::routes())
+        .and(events::stream::routes())
         .and(billing::routes())
         .and(environments::routes())
         .and(webhooks::routes())
+        .and(jit_access::routes())
+        .and(agent_capabilities::routes())
         .and(shadow_mode::routes())
+        .and(agents::routes())
+        .and(tenants::routes())
         .and(authentication::routes())
         .and(runtime::routes())
+        .and(reference::routes())
 }
 
 /// The rows of every room, without their handlers.

@@ -34,9 +34,15 @@ pub fn routes() -> Routes {
     use Scope::{EnvironmentRead, EnvironmentWrite};
     Routes::new()
         .post("/v1/environments/{env_id}/shadow-mode/start", Admin, EnvironmentWrite, sessions::start)
+        .says("Starts a session that compares answers with those of a source.")
         .get("/v1/environments/{env_id}/shadow-mode/status", Admin, EnvironmentRead, sessions::status)
+        .says("Reads the session that runs, or else the last that did.")
         .post("/v1/environments/{env_id}/shadow-mode/upload", Admin, EnvironmentWrite, uploads::upload)
+        .says("Takes a log of queries, one JSON object a line.")
         .post("/v1/environments/{env_id}/shadow-mode/replay", Admin, EnvironmentWrite, uploads::replay)
+        .says("Replays an uploaded log.")
         .get("/v1/environments/{env_id}/shadow-mode/report", Admin, EnvironmentRead, report::report)
+        .says("Tells what matched, what did not, and how long it took.")
         .post("/v1/environments/{env_id}/shadow-mode/stop", Admin, EnvironmentWrite, sessions::stop)
+        .says("Stops the session.")
 }

@@ -1,8 +1,11 @@
 //! A control plane for a test: a database of its own, a clock that the test moves, and the router
 //! called without a socket.
 //!
+//! Every answer is held against the document of the API (`conformance`).
 //! When it is dropped the test fails if an endpoint answered 5xx that was not asked for, or if an
 //! audit chain does not verify.
+
+mod conformance;
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
@@ -12,9 +15,10 @@ use axum::Router;
 use axum::body::Body;
 use axum::extract::ConnectInfo;
 use axum::http::{HeaderMap, Method, Request, StatusCode};
+use axum::response::Response;
 use chrono::{DateTime, Duration};
 use contract::wire::CONTROL_PLANE_NAME;
-use contract::{Entropy, Keyring, OrgId, TestClock};
+use contract::{Entropy, Keyring, OrgId, Redacted, TestClock};
 use http_body_util::BodyExt;
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
@@ -24,8 +28,9 @@ use tokio_util::sync::CancellationToken;
 use tower::ServiceExt;
 
 use crate::identity::Authority;
+use crate::mails::receiver::MailServer;
 use crate::provisioner::{Provisioner, Unattended};
-use crate::{App, Config, MIGRATIONS, Parts, events, http};
+use crate::{App, Config, MIGRATIONS, Parts, events, http, jobs, mails, runtime};
 
 /// Names the lock that one maker of a template holds.
 const TEMPLATE_LOCK: i64 = 0x736c_7569_6365;
@@ -78,6 +83,23 @@ pub fn bearer(opened: &Value) -> String {
 impl TestApp {
     pub async fn start() -> Self {
         Self::with(|_| {}, Arc::new(Unattended)).await
+    }
+
+    pub async fn configured(change: impl FnOnce(&mut Config)) -> Self {
+        Self::with(change, Arc::new(Unattended)).await
+    }
+
+    /// Mail leaves, to this server.
+    pub async fn mailing(server: &MailServer) -> Self {
+        let url = Redacted::new(server.url());
+        Self::configured(|config| config.smtp_url = Some(url)).await
+    }
+
+    /// All that waits to be done for a mail, and its leaving.
+    pub async fn post_mail(&self) {
+        self.settled().await;
+        jobs::run_due(&self.app).await.unwrap();
+        mails::run_due(&self.app).await.unwrap();
     }
 
     pub async fn with(change: impl FnOnce(&mut Config), provisioner: Arc<dyn Provisioner>) -> Self {
@@ -135,19 +157,28 @@ impl TestApp {
         }
     }
 
-    /// One request, without a socket.
-    pub async fn send(&self, mut request: Request<Body>) -> Answer {
+    /// One request, without a socket; its answer as it begins.
+    pub async fn open(&self, mut request: Request<Body>) -> Response {
         if request.extensions().get::<ConnectInfo<SocketAddr>>().is_none() {
             let peer = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 40_000);
             request.extensions_mut().insert(ConnectInfo(peer));
         }
-        let response = self.router.clone().oneshot(request).await.unwrap();
+        self.router.clone().oneshot(request).await.unwrap()
+    }
+
+    /// One request, and its answer to the end.
+    pub async fn send(&self, request: Request<Body>) -> Answer {
+        let (method, path) = (request.method().clone(), request.uri().path().to_owned());
+        let response = self.open(request).await;
         let (parts, body) = response.into_parts();
         let bytes = body.collect().await.unwrap().to_bytes();
         if parts.status.is_server_error() {
             self.seen_5xx.fetch_add(1, Ordering::Relaxed);
         }
         let body = serde_json::from_slice(&bytes).unwrap_or_else(|_| String::from_utf8_lossy(&bytes).into());
+        if self.app.config().v2_runtime_enabled || !path.starts_with(runtime::PREFIX) {
+            conformance::conforms(&method, &path, parts.status, &parts.headers, &body);
+        }
         Answer { status: parts.status, headers: parts.headers, body }
     }
 

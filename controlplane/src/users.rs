@@ -11,7 +11,8 @@
 //! 7. A duplicate email within the organization returns 409.
 //!
 //! Each change holds the organization's row, so that two of them cannot break a rule together.
-//! An invitation is a token that its inviter hands on: the product sends no mail yet.
+//! An invitation is a token: mailed to the address where mail leaves, and answered to its inviter,
+//! who may hand it on.
 
 mod attributes;
 mod governed;

@@ -23,7 +23,7 @@ mod surface;
 #[cfg(test)]
 mod tests;
 
-use contract::{Access, Scope};
+use contract::{Access, Code, Scope};
 
 pub use courier::Courier;
 pub use delivery::{run_due, work};
@@ -41,19 +41,38 @@ pub fn routes() -> Routes {
     const TEST: &str = "/v1/organizations/{org_id}/webhooks/{webhook_id}/test";
     Routes::new()
         .get(ALL, Admin, WebhookRead, http::list)
+        .says("Lists the webhooks.")
         .deprecated()
+        .succeeded_by("/v1/webhooks")
         .post(ALL, Admin, WebhookWrite, http::create)
+        .says("Makes a webhook; the answer alone holds its signing secret.")
         .deprecated()
+        .succeeded_by("/v1/webhooks")
         .secret("signing_secret")
         .put(ONE, Admin, WebhookWrite, http::update)
+        .says("Changes what is given of a webhook; a failed one is active again.")
+        .versioned()
         .deprecated()
+        .succeeded_by("/v1/webhooks")
         .delete(ONE, Admin, WebhookWrite, http::delete)
+        .says("Deletes a webhook.")
+        .versioned()
         .deprecated()
+        .succeeded_by("/v1/webhooks")
         .post(TEST, Admin, WebhookWrite, http::test)
+        .says("Sends a test event now.")
+        .refuses(&[Code::DeliveryFailed])
         .deprecated()
+        .succeeded_by("/v1/webhooks")
         .post("/v1/webhooks", Admin, WebhookWrite, notices::create)
+        .says("Subscribes to notices, signed with a secret of your own.")
         .get("/v1/webhooks", Admin, WebhookRead, notices::list)
+        .says("Lists the subscriptions.")
         .delete("/v1/webhooks/{webhook_id}", Admin, WebhookWrite, notices::delete)
+        .says("Ends a subscription.")
+        .versioned()
         .get("/v1/webhooks/deliveries", Admin, WebhookRead, notices::deliveries)
+        .says("Lists the deliveries, newest first.")
         .post("/v1/webhooks/deliveries/{event_id}/replay", Admin, WebhookWrite, notices::replay)
+        .says("Delivers an event again to those that did not take it.")
 }

@@ -103,13 +103,17 @@ impl World {
 impl World {
     /// Reports a SELECT that cost this many credits; `n` counts them from 0.
     pub async fn spend(&self, n: u64, credits: u64) {
-        let query = format!("spent {n}");
-        let mut finish = self.finished(2 * n + 2, &query);
+        self.spend_in("log-1", (2 * n + 1, &format!("spent {n}")), credits).await;
+    }
+
+    /// The same from a log of its own, whose next entry is `sequence`.
+    pub async fn spend_in(&self, log: &str, (sequence, query): (u64, &str), credits: u64) {
+        let mut finish = self.finished(sequence + 1, query);
         if let Body::Finished(finished) = &mut finish.body {
             finished.micro_credits = credits * CREDIT;
         }
-        let entries = [self.started(2 * n + 1, &query), finish];
-        audit::store_entries(&self.app.app, &self.env_id, "log-1", &entries).await.unwrap();
+        let entries = [self.started(sequence, query), finish];
+        audit::store_entries(&self.app.app, &self.env_id, log, &entries).await.unwrap();
     }
 
     pub fn started(&self, sequence: u64, query: &str) -> Entry {
@@ -123,6 +127,7 @@ impl World {
             source_ip: Some([10, 0, 0, 1].into()),
             origin: Origin::Rest,
             agent: None,
+            grant_id: None,
             sql: "SELECT ssn FROM customers WHERE name = ?".to_owned(),
             sql_original: format!("select ssn from customers where name = 'svc_live_{}'", "x".repeat(63)),
             sql_transpiled: None,

@@ -19,6 +19,8 @@ pub enum Error {
     RowRefused,
     #[error("a policy governs table {table}: it cannot be altered while the policy is enabled")]
     Governed { table: String },
+    #[error("a policy hides rows of table {table} from you: you cannot drop or replace it")]
+    Undroppable { table: String },
     /// The engine, by class.
     #[error("{}", engine_message(.0))]
     Engine(engine::Error),
@@ -46,6 +48,10 @@ pub enum Error {
     QuotaExceeded,
     #[error("the answer has more than the {limit} rows that the organization's tier allows")]
     RowLimit { limit: u64 },
+    #[error("the agent's grant allows {limit} queries an hour: they are used up")]
+    HourlyLimit { limit: u64 },
+    #[error("the statement reads or changes more than the {limit} rows that the agent's grant allows")]
+    GrantedRows { limit: u64 },
     #[error("the query ran longer than {} ms", .0.as_millis())]
     Timeout(Duration),
     #[error("the query was cancelled")]
@@ -90,8 +96,10 @@ impl Error {
             Self::Engine(error) => engine_code(error),
             Self::ColumnMissing { .. } => Code::UndefinedColumn,
             Self::Caller(code) => *code,
-            Self::PolicyDenied { .. } | Self::RowRefused => Code::PolicyDenied,
-            Self::Governed { .. } => Code::Conflict,
+            Self::PolicyDenied { .. } | Self::RowRefused | Self::HourlyLimit { .. } | Self::GrantedRows { .. } => {
+                Code::PolicyDenied
+            }
+            Self::Governed { .. } | Self::Undroppable { .. } => Code::Conflict,
             Self::TableDenied { .. } => Code::TableDenied,
             Self::Suspended { .. } | Self::TierLimit => Code::Forbidden,
             Self::Unsupported { .. } => Code::UnsupportedSql,
@@ -117,12 +125,17 @@ impl Error {
             Self::Engine(error) if error.kind == engine::Kind::OutOfMemory => problem.detail("reason", "memory"),
             Self::Engine(error) if error.kind == engine::Kind::TempSpace => problem.detail("reason", "memory"),
             Self::ColumnMissing { name } => problem.detail("column", name.as_str()),
-            Self::TableDenied { table } | Self::Governed { table } => problem.detail("table", table.as_str()),
+            Self::TableDenied { table } | Self::Governed { table } | Self::Undroppable { table } => {
+                problem.detail("table", table.as_str())
+            }
             Self::Suspended { .. } => problem.detail("reason", "suspended"),
             Self::InvalidParams { field, .. } => problem.detail("field", *field),
             Self::ConcurrentLimit | Self::NotReady | Self::Unrecorded | Self::KeyChecksBusy => problem.retry_after_s(1),
             Self::QuotaExceeded => problem.retry_after_s(3_600),
-            Self::RowLimit { limit } => problem.detail("reason", "rows").detail("limit", *limit),
+            Self::RowLimit { limit } | Self::GrantedRows { limit } => {
+                problem.detail("reason", "rows").detail("limit", *limit)
+            }
+            Self::HourlyLimit { limit } => problem.detail("reason", "queries_per_hour").detail("limit", *limit),
             Self::TierLimit => problem.detail("reason", "tier_limit").detail("quota", "arrow"),
             Self::ShuttingDown => problem.retry_after_s(30),
             _ => problem,
@@ -153,7 +166,7 @@ fn sql_code(kind: &sql::error::Kind) -> Code {
         Kind::UnsupportedType { .. } => Code::UnsupportedType,
         Kind::TableNotFound { .. } => Code::TableNotFound,
         Kind::ColumnNotFound { .. } => Code::UndefinedColumn,
-        Kind::DeniedFunction { .. } | Kind::MaskedColumn { .. } => Code::PolicyDenied,
+        Kind::DeniedFunction { .. } | Kind::MaskedColumn { .. } | Kind::DeniedColumn { .. } => Code::PolicyDenied,
         Kind::InvalidFilter => Code::InvalidRule,
     }
 }
@@ -167,6 +180,9 @@ fn sql_details(problem: Problem, error: &sql::Error) -> Problem {
         sql::error::Kind::TableNotFound { schema, name, did_you_mean } => {
             let schema = schema.as_deref().unwrap_or("main");
             hint(problem.detail("schema", schema).detail("table", name.as_str()), did_you_mean.as_deref())
+        }
+        sql::error::Kind::DeniedColumn { table, column } => {
+            problem.detail("table", table.as_str()).detail("column", column.as_str())
         }
         sql::error::Kind::Unsupported { construct } => problem.detail("construct", construct.as_str()),
         sql::error::Kind::UnsupportedFunction { name } | sql::error::Kind::DeniedFunction { name } => {

@@ -17,6 +17,7 @@ pub mod encode;
 pub mod ending;
 pub mod error;
 pub mod governance;
+pub mod metrics;
 pub mod ownership;
 pub mod pipeline;
 pub mod plane;

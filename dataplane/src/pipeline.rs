@@ -9,6 +9,7 @@
 //! not be told is refused.
 
 mod audit;
+mod capability;
 mod cost;
 mod dirty;
 mod embed;
@@ -23,20 +24,22 @@ mod row_filter;
 mod semaphore;
 mod snapshot;
 mod tables;
+mod tally;
 mod threshold;
 pub mod transaction;
 mod transpile;
 
-use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
+use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
 use contract::wire::Who;
-use contract::{Entropy, Governance, SharedClock};
+use contract::{Entropy, Governance, GrantId, SharedClock};
 use tokio::sync::{Mutex, OwnedMutexGuard, watch};
 use tokio_util::sync::CancellationToken;
 
 use crate::answer::Description;
+use crate::metrics::Metrics;
 use crate::sessions::Snapshots;
 use crate::trail::{Stage, Trail};
 use crate::{Answer, Ask, Error};
@@ -46,6 +49,7 @@ use transaction::ClientTransaction;
 
 pub use quota::Purse;
 pub use semaphore::Gate;
+pub use tally::Tally;
 pub use threshold::{Books, House, Threshold};
 
 type Result<T> = std::result::Result<T, Error>;
@@ -61,6 +65,7 @@ pub struct Pipeline {
     pub threshold: Threshold,
     pub gate: Gate,
     pub remembered: Remembered,
+    pub metrics: Metrics,
     pub clock: SharedClock,
     pub entropy: Entropy,
     /// Nothing begins any more, and what runs is cancelled.
@@ -87,6 +92,8 @@ struct Query {
     closed: CancellationToken,
     /// Its `started` entry is in the log.
     started: AtomicBool,
+    /// The agent's grant that it counts for: once, however often it is healed.
+    under: OnceLock<GrantId>,
 }
 
 impl Pipeline {
@@ -121,7 +128,7 @@ impl Pipeline {
         let extracted = t.now(Stage::TableExtraction, || tables::extract(text, t))?; //            2
         let allowed = t.at(Stage::PolicyCheck, Box::pin(policy::check(self, query, rules, extracted, t))).await?; // 3
         let costed = t.now(Stage::CostEstimate, || cost::estimate(allowed, t)); //                 4
-        let afforded = t.at(Stage::QuotaCheck, Box::pin(quota::check(&query.books.purse, rules, costed))).await?; //       5
+        let afforded = t.at(Stage::QuotaCheck, Box::pin(quota::check(self, query, rules, costed, t))).await?; //       5
         let filtered = t.now(Stage::RowFilter, || row_filter::apply(&self.remembered.filters, rules, afforded, t))?; //      6
         let embedded = t.now(Stage::VectorEmbed, || embed::vectors(filtered))?; //                 7
         let pivoted = Box::pin(pivot::values(self, query, embedded)).await?;

@@ -26,6 +26,7 @@ use crate::ending::Ending;
 use crate::governance::Source;
 use crate::governance::follow::Follower;
 use crate::governance::link::Link;
+use crate::metrics::Metrics;
 use crate::ownership::Claim;
 use crate::pipeline::{Books, Gate, House, Remembered, Threshold};
 use crate::{Pipeline, Sessions};
@@ -193,6 +194,7 @@ impl Parts {
             threshold: Threshold::new(house.subscribe()),
             gate: Gate::new(settings.max_concurrent_queries),
             remembered: Remembered::default(),
+            metrics: Metrics::default(),
             clock: Arc::clone(&settings.clock),
             entropy: settings.entropy.clone(),
             closed: ending.closed.clone(),
@@ -234,7 +236,7 @@ impl Parts {
     fn serve(&self, settings: Settings, doors: Doors, shown: Shown) {
         let (background, closing) = (&self.background, &self.closing);
         background.spawn(Arc::clone(&self.follower).run(self.link.clone(), closing.clone()));
-        background.spawn(probes::serve(doors.probes, self.vitals.clone(), closing.clone()));
+        background.spawn(probes::serve(doors.probes, self.vitals.clone(), Arc::clone(&self.pipeline), closing.clone()));
         let door =
             rest::Door { env_id: settings.env_id, pipeline: Arc::clone(&self.pipeline), ending: self.ending.clone() };
         background.spawn(rest::serve(doors.rest, shown.rest.subscribe(), door));

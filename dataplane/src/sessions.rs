@@ -156,7 +156,7 @@ pub(crate) fn standing_in(
             let key = rules.key(key_id).ok_or(Error::Caller(Code::InvalidKey))?;
             rules.caller_of_key(key, None, peer, now)
         }
-        Who::Session { user_id, session_id } => rules.caller_of_user(user_id, session_id.clone()),
+        Who::Session { user_id, session_id } => rules.caller_of_user(user_id, session_id.clone(), now),
     };
     caller.map_err(Error::Caller)
 }

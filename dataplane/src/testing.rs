@@ -89,6 +89,8 @@ pub fn governance() -> Governance {
         keys: vec![key(owner_id(), &KEYS.owner, "u-owner"), key(analyst_id(), &KEYS.analyst, "u-analyst")],
         policies: vec![],
         abac_policies: vec![],
+        elevations: vec![],
+        agent_capabilities: BTreeMap::new(),
     }
 }
 

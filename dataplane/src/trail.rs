@@ -4,9 +4,9 @@ use std::future::Future;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use contract::Caller;
 use contract::policy::abac::Operation;
-use contract::report::{AbacEvaluation, MicroCredits, Verdict};
+use contract::report::{AbacEvaluation, Agent, MicroCredits, Verdict};
+use contract::{Caller, GrantId};
 
 /// The stages of the specification, in its order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -76,6 +76,10 @@ impl Stage {
 #[derive(Debug, Clone, Default)]
 pub struct Facts {
     pub caller: Option<Caller>,
+    /// The agent behind the query, whether it was declared or the key is bound to it.
+    pub agent: Option<Agent>,
+    /// The grant that the agent's statement runs under.
+    pub grant_id: Option<GrantId>,
     /// The statement with every literal as `?`.
     pub redacted: Option<String>,
     pub operation: Option<Operation>,
@@ -132,6 +136,11 @@ impl Trail {
     pub fn stages(&self) -> Vec<(String, f64)> {
         let walked = self.walked.lock().unwrap_or_else(PoisonError::into_inner);
         walked.iter().map(|(stage, took)| (stage.as_str().to_owned(), millis(*took))).collect()
+    }
+
+    /// Each stage in the order walked.
+    pub fn times(&self) -> Vec<(Stage, Duration)> {
+        self.walked.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     /// Milliseconds spent in one stage, all visits together.

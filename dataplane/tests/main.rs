@@ -2,7 +2,10 @@
 
 #![cfg(test)]
 
+mod capability;
+mod constructs;
 mod ending;
+mod interference;
 mod parked;
 mod pgwire;
 mod pipeline;

@@ -64,6 +64,11 @@ impl Wired {
         Ok(client)
     }
 
+    /// Notices since this was asked last.
+    pub fn noticed(&self) -> Vec<DbError> {
+        std::mem::take(&mut *self.notices.lock().unwrap())
+    }
+
     pub async fn owner(&self) -> Client {
         self.connect(&self.config("agent", demo_key())).await.unwrap()
     }

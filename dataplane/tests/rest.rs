@@ -25,7 +25,7 @@ async fn post(world: &World, path: &str, who: &str, body: Value) -> Response<Bod
     routes(door).oneshot(request).await.unwrap()
 }
 
-async fn query(world: &World, body: Value) -> Response<Body> {
+pub async fn query(world: &World, body: Value) -> Response<Body> {
     post(world, "/v1/environments/env-1/query", owner_id().as_str(), body).await
 }
 
@@ -35,7 +35,7 @@ async fn whole(response: Response<Body>) -> (Vec<u8>, HeaderMap) {
     (collected.to_bytes().to_vec(), trailers)
 }
 
-async fn as_json(response: Response<Body>) -> Value {
+pub async fn as_json(response: Response<Body>) -> Value {
     let (body, _) = whole(response).await;
     serde_json::from_slice(&body).unwrap_or_else(|error| panic!("{error}: {}", String::from_utf8_lossy(&body)))
 }

@@ -9,7 +9,7 @@ use contract::wire::Who;
 use contract::{Entropy, Governance, KeyId, QueryId, RequestId, SharedClock, SystemClock};
 use dataplane::encode::json;
 use dataplane::governance::report::Log;
-use dataplane::pipeline::{Books, Gate, House, Purse, Remembered, Threshold};
+use dataplane::pipeline::{Books, Gate, House, Purse, Remembered, Tally, Threshold};
 use dataplane::{Answer, Ask, Declared, Error, Names, Pipeline, testing};
 use futures::StreamExt;
 use tokio::sync::watch;
@@ -46,7 +46,7 @@ pub async fn world() -> World {
     .unwrap();
     let (rules, snapshots) = watch::channel(Some(Arc::new(testing::governance())));
     let log = Arc::new(Log::open(&folder.path().join("report"), &clock, &entropy).unwrap());
-    let books = Arc::new(Books { log, purse: Purse::new(None) });
+    let books = Arc::new(Books { log, purse: Purse::new(None), tally: Tally::unkept() });
     let house = watch::Sender::new(House::Open(books.clone()));
     let pipeline = Arc::new(Pipeline {
         snapshots,
@@ -54,6 +54,7 @@ pub async fn world() -> World {
         gate: Gate::new(100),
         threshold: Threshold::new(house.subscribe()),
         remembered: Remembered::default(),
+        metrics: dataplane::metrics::Metrics::default(),
         clock,
         entropy,
         closed: CancellationToken::new(),
@@ -138,7 +139,12 @@ impl World {
 
     /// Everything in the log, in order.
     pub fn entries(&self) -> Vec<Entry> {
-        let lines = self.books.log.after(0).next(usize::MAX).unwrap();
+        self.entries_after(0)
+    }
+
+    /// Entries behind this one.
+    pub fn entries_after(&self, sequence: u64) -> Vec<Entry> {
+        let lines = self.books.log.after(sequence).next(usize::MAX).unwrap();
         lines.iter().map(|line| serde_json::from_slice(line).unwrap()).collect()
     }
 

@@ -4,6 +4,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use contract::metrics::operator as row;
 use prometheus_client::encoding::{EncodeLabelSet, text};
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
@@ -95,22 +96,18 @@ impl Metrics {
     }
 
     fn described(&self) -> Registry {
-        let mut registry = Registry::with_prefix("sluice_operator");
-        registry.register("api_requests", "Requests to the API server", self.requests.clone());
-        registry.register("reconciles", "Objects looked at, by what came of it", self.reconciles.clone());
-        registry.register("step_seconds", "How long each step of a reconcile took", self.steps.clone());
-        registry.register("queue_depth", "Objects that wait to be looked at", self.waiting.clone());
-        registry.register("queue_oldest_seconds", "How long the oldest of them has waited", self.oldest.clone());
-        registry.register("watch_restarts", "Watches that had to list again", self.watches.clone());
-        registry.register("events_dropped", "Events not written because too many waited", self.events_dropped.clone());
-        registry.register("unreadable_objects", "Objects that do not fit their type", self.unreadable.clone());
-        registry.register("leader", "1: this operator acts; 0: it stands by", self.leads.clone());
-        registry.register("environment_phase", "Environments by phase", self.phases.clone());
-        registry.register(
-            "environment_generation_lag_seconds",
-            "How long the oldest change of an Environment has not been acted upon",
-            self.lag.clone(),
-        );
+        let mut registry = Registry::default();
+        registry.register(row::API_REQUESTS.name, row::API_REQUESTS.help, self.requests.clone());
+        registry.register(row::RECONCILES.name, row::RECONCILES.help, self.reconciles.clone());
+        registry.register(row::STEP_SECONDS.name, row::STEP_SECONDS.help, self.steps.clone());
+        registry.register(row::QUEUE_DEPTH.name, row::QUEUE_DEPTH.help, self.waiting.clone());
+        registry.register(row::QUEUE_OLDEST_SECONDS.name, row::QUEUE_OLDEST_SECONDS.help, self.oldest.clone());
+        registry.register(row::WATCH_RESTARTS.name, row::WATCH_RESTARTS.help, self.watches.clone());
+        registry.register(row::EVENTS_DROPPED.name, row::EVENTS_DROPPED.help, self.events_dropped.clone());
+        registry.register(row::UNREADABLE_OBJECTS.name, row::UNREADABLE_OBJECTS.help, self.unreadable.clone());
+        registry.register(row::LEADER.name, row::LEADER.help, self.leads.clone());
+        registry.register(row::ENVIRONMENT_PHASE.name, row::ENVIRONMENT_PHASE.help, self.phases.clone());
+        registry.register(row::GENERATION_LAG_SECONDS.name, row::GENERATION_LAG_SECONDS.help, self.lag.clone());
         registry
     }
 
@@ -190,6 +187,26 @@ mod tests {
             "sluice_operator_leader 0",
         ] {
             assert!(text.contains(line), "{line} is not in\n{text}");
+        }
+    }
+
+    #[test]
+    fn every_row_of_the_table_is_measured_and_nothing_else() {
+        let metrics = Metrics::new();
+        metrics.asked(&Asked::of(&http::Method::GET, &http::Uri::from_static("/api/v1/pods")), None);
+        metrics.reconciled("Environment", "settled");
+        metrics.took("Environment", "plan", Duration::from_millis(1));
+        metrics.queue("Environment", 1, Duration::from_secs(1));
+        metrics.watch_restarted("Pod");
+        metrics.unreadable("ApiKey", 1);
+        metrics.environments(&[("active", 1)], Duration::ZERO);
+        let text = metrics.text().unwrap();
+        let types: Vec<_> = text.lines().filter_map(|line| line.strip_prefix("# TYPE ")).collect();
+        let wanted: Vec<_> = row::ALL.iter().map(|row| format!("{} {}", row.name, row.kind.as_str())).collect();
+        assert_eq!(types, wanted);
+        for (row, label) in row::ALL.iter().flat_map(|row| row.labels.iter().map(move |label| (row, label))) {
+            let labelled = |line: &str| line.starts_with(row.name) && line.contains(&format!("{label}=\""));
+            assert!(text.lines().any(labelled), "{} has no {label}", row.name);
         }
     }
 }

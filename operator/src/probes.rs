@@ -13,6 +13,7 @@ use axum::extract::State;
 use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
+use contract::wire::probe;
 use tokio::net::TcpListener;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
@@ -100,10 +101,7 @@ async fn ready(State(shared): State<Shared>) -> Response {
 async fn metrics(State(shared): State<Shared>) -> Response {
     shared.context.measure();
     match shared.context.metrics.text() {
-        Ok(text) => {
-            let kind = "application/openmetrics-text; version=1.0.0; charset=utf-8";
-            ([(header::CONTENT_TYPE, kind)], text).into_response()
-        }
+        Ok(text) => ([(header::CONTENT_TYPE, probe::METRICS_TYPE)], text).into_response(),
         Err(error) => (StatusCode::INTERNAL_SERVER_ERROR, error.to_string()).into_response(),
     }
 }

@@ -3,9 +3,10 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use contract::{Entropy, SystemClock};
+use contract::{Clock, Entropy, SystemClock, Timestamp};
 use reqwest::Method;
 use serde_json::{Value, json};
 use sluice::environments::EngineProgram;
@@ -24,7 +25,24 @@ pub const TABLES: &[&str] = &[
     "insert into orders values (10, 1, 100.50), (11, 2, 250.00), (12, 3, 777.77)",
 ];
 
+/// The machine's clock, which a test may set forward.
+#[derive(Debug, Clone, Default)]
+pub struct ForwardClock(Arc<AtomicU64>);
+
+impl ForwardClock {
+    pub fn advance(&self, by: Duration) {
+        self.0.fetch_add(u64::try_from(by.as_secs()).unwrap(), Ordering::Relaxed);
+    }
+}
+
+impl Clock for ForwardClock {
+    fn now(&self) -> Timestamp {
+        SystemClock.now() + Duration::from_secs(self.0.load(Ordering::Relaxed))
+    }
+}
+
 pub struct World {
+    pub clock: ForwardClock,
     platform: Option<Platform>,
     database: Option<Database>,
     state: TempDir,
@@ -63,8 +81,10 @@ impl World {
         let name = format!("world_{}", entropy.base62(12).to_lowercase());
         let database = Database::fresh(&name).await;
         let state = tempfile::tempdir().unwrap();
-        let platform = start(&state, &database).await;
+        let clock = ForwardClock::default();
+        let platform = start(&state, &database, &clock).await;
         let mut world = Self {
+            clock,
             url: format!("http://{}", platform.control.http),
             platform: Some(platform),
             database: Some(database),
@@ -198,6 +218,11 @@ impl World {
         self.database.as_ref().unwrap()
     }
 
+    /// The folder of the platform's state.
+    pub fn state(&self) -> &std::path::Path {
+        self.state.path()
+    }
+
     pub fn platform(&self) -> &Platform {
         self.platform.as_ref().unwrap()
     }
@@ -205,7 +230,7 @@ impl World {
     /// The platform stops and starts again on the same state.
     pub async fn restart(&mut self) {
         self.platform.take().unwrap().stop().await.unwrap();
-        let platform = start(&self.state, self.database.as_ref().unwrap()).await;
+        let platform = start(&self.state, self.database.as_ref().unwrap(), &self.clock).await;
         self.url = format!("http://{}", platform.control.http);
         self.platform = Some(platform);
     }
@@ -230,7 +255,7 @@ impl World {
     }
 }
 
-async fn start(state: &TempDir, database: &Database) -> Platform {
+async fn start(state: &TempDir, database: &Database, clock: &ForwardClock) -> Platform {
     let config = Config {
         state: Some(state.path().to_owned()),
         database_url: Some(database.url.clone()),
@@ -239,11 +264,13 @@ async fn start(state: &TempDir, database: &Database) -> Platform {
         http: None,
         pgwire: None,
         tools: None,
+        smtp_url: None,
         local_trust: 0,
+        audit_store: None,
         no_data: true,
     };
     let means = Means {
-        clock: Arc::new(SystemClock),
+        clock: Arc::new(clock.clone()),
         entropy: Entropy::system().unwrap(),
         engine: EngineProgram { program: program(), arguments: vec!["engine".into()] },
         durability: Durability::ForTests,

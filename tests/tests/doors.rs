@@ -1,5 +1,6 @@
 //! Every door gives the same verdict, rows, masks and code for the same caller and SQL.
 
+use reqwest::Method;
 use serde_json::{Value, json};
 use tests::World;
 use tests::world::Analyst;
@@ -108,5 +109,47 @@ async fn the_doors_agree() {
     assert_eq!(seen[0][2].as_deref(), Some("***.com"));
     assert_eq!(seen[0][3].as_ref().map(String::len), Some(64));
     assert_eq!(seen[0][4], None);
+    world.end().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_doors_agree_on_what_an_agent_was_granted() {
+    let world = World::new().await;
+    let bot = world.key_for(&world.env_id, json!({"scopes": ["query:read", "query:write"], "agent_id": "bot"})).await;
+    let capabilities = json!({
+        "allowed_tables": ["main.customers"],
+        "allowed_operations": ["select"],
+        "max_rows_per_query": 2,
+        "column_restrictions": {"main.customers": {"denied_columns": ["ssn"]}},
+    });
+    let path = format!("/v1/environments/{}/agent-capabilities", world.env_id);
+    let wish = json!({"agent_id": "bot", "capabilities": capabilities, "expires_at": "2099-01-01T00:00:00Z"});
+    let granted = world.ok(Method::POST, &path, &world.owner, wish).await;
+    for (sql, expected) in [
+        ("select id from customers order by id limit 2", Ok(2)),
+        ("select id from customers", Err("POLICY_DENIED")),
+        ("select ssn from customers limit 1", Err("POLICY_DENIED")),
+        ("select * from customers limit 1", Err("POLICY_DENIED")),
+        ("select id from orders", Err("SVC_ERR_403_TABLE_DENIED")),
+        ("select id from nowhere", Err("SVC_ERR_403_TABLE_DENIED")),
+        ("delete from customers", Err("POLICY_DENIED")),
+    ] {
+        for outcome in
+            [rest(&world, &bot, sql).await, simple(&world, &bot, sql).await, extended(&world, &bot, sql).await]
+        {
+            assert_eq!(outcome.map(|rows| rows.len()), expected.map_err(str::to_owned), "{sql}");
+        }
+    }
+    // Three doors let one statement through; the row limit was met after each of three had begun.
+    let used = async || {
+        let listed = world.ok(Method::GET, &path, &world.owner, Value::Null).await;
+        (listed["data"][0]["usage"]["total_queries"] == 6).then_some(())
+    };
+    world.until(used).await;
+    let path = format!("{path}/{}", granted["grant_id"].as_str().unwrap());
+    world.ok(Method::DELETE, &path, &world.owner, Value::Null).await;
+    for outcome in [rest(&world, &bot, "select 1").await, simple(&world, &bot, "select 1").await] {
+        assert_eq!(outcome.unwrap_err(), "POLICY_DENIED");
+    }
     world.end().await;
 }

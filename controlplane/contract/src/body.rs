@@ -4,6 +4,9 @@ use serde_json::{Map, Value, json};
 
 use crate::{Code, RequestId, Timestamp};
 
+/// The page that explains the codes, at the control plane.
+const ERRORS: &str = "/docs/errors";
+
 /// What went wrong, ready for any body: the row, words for the caller, and particulars.
 #[derive(Debug, Clone)]
 pub struct Problem {
@@ -34,6 +37,7 @@ impl Problem {
     pub fn control_plane(&self, request_id: &RequestId) -> Value {
         let mut details = self.details.clone();
         details.insert("stable_code".to_owned(), self.code.stable().into());
+        details.insert("doc_url".to_owned(), format!("{ERRORS}#{}", self.code.stable()).into());
         json!({"error": {
             "code": self.code.control_plane(),
             "message": self.message,
@@ -74,6 +78,7 @@ mod tests {
         let one = problem().control_plane(&id);
         assert_eq!(one["error"]["code"], "NOT_FOUND");
         assert_eq!(one["error"]["details"]["stable_code"], "SVC_ERR_404_TABLE_NOT_FOUND");
+        assert_eq!(one["error"]["details"]["doc_url"], "/docs/errors#SVC_ERR_404_TABLE_NOT_FOUND");
         assert_eq!(one["error"]["request_id"], "req_1");
         let two = problem().machine(&id, chrono::DateTime::UNIX_EPOCH);
         let members: Vec<_> = two["error"].as_object().unwrap().keys().map(String::as_str).collect();

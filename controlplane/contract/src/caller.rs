@@ -8,6 +8,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::str::FromStr;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::{Code, EnvId, KeyId, OrgId, SessionId, UserId};
@@ -25,7 +26,7 @@ pub struct Unknown {
 macro_rules! words {
     ($(#[$doc:meta])* $name:ident, $kind:literal, { $($(#[$variant_doc:meta])* $variant:ident = $text:literal),+ $(,)? }) => {
         $(#[$doc])*
-        #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, schemars::JsonSchema)]
         pub enum $name { $($(#[$variant_doc])* #[serde(rename = $text)] $variant),+ }
 
         impl $name {
@@ -79,6 +80,26 @@ impl Role {
             Self::Auditor => false,
         }
     }
+
+    /// The higher of the two. A service account has no place on this ladder: its keys' scopes
+    /// govern it, so nothing raises it and it raises nobody.
+    pub const fn raised_to(self, other: Self) -> Self {
+        match (self.rung(), other.rung()) {
+            (Some(own), Some(higher)) if higher > own => other,
+            _ => self,
+        }
+    }
+
+    const fn rung(self) -> Option<u8> {
+        match self {
+            Self::ServiceAccount => None,
+            Self::Auditor => Some(0),
+            Self::Analyst => Some(1),
+            Self::Developer => Some(2),
+            Self::Admin => Some(3),
+            Self::Owner => Some(4),
+        }
+    }
 }
 
 words!(
@@ -108,7 +129,7 @@ words!(
 
 /// The scopes of a key, as they were granted: single scopes, or a family with `*`.
 /// "A scope ending in `*` grants all sub-scopes."
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(try_from = "Vec<String>", into = "Vec<String>")]
 pub struct Scopes(BTreeSet<String>);
 
@@ -162,7 +183,8 @@ words!(
 );
 
 /// What a tier allows; `None` is custom or unlimited.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[schemars(rename = "TierLimits")]
 pub struct Limits {
     pub monthly_credit_limit: Option<u64>,
     pub max_concurrent_queries: Option<u32>,
@@ -405,6 +427,21 @@ mod tests {
         assert_eq!(needs(caller(Role::Analyst, key(&["key:write"], true))), Err(Code::Forbidden));
         assert_eq!(needs(caller(Role::ServiceAccount, key(&["key:*"], false))), Ok(()));
         assert_eq!(caller(Role::ServiceAccount, key(&["key:*"], false)).may(Access::Admin, None), Err(Code::Forbidden));
+    }
+
+    #[test]
+    fn a_role_is_raised_and_never_lowered() {
+        use Role::{Admin, Analyst, Auditor, Developer, Owner, ServiceAccount};
+        for (own, other, raised) in [
+            (Analyst, Developer, Developer),
+            (Auditor, Analyst, Analyst),
+            (Developer, Analyst, Developer),
+            (Owner, Admin, Owner),
+            (ServiceAccount, Admin, ServiceAccount),
+            (Analyst, ServiceAccount, Analyst),
+        ] {
+            assert_eq!(own.raised_to(other), raised, "{own} and {other}");
+        }
     }
 
     #[test]

@@ -8,8 +8,9 @@ use ipnet::IpNet;
 use serde::{Deserialize, Serialize};
 
 use crate::caller::{Credential, Limits};
+use crate::capability::Confined;
 use crate::policy::{AbacPolicy, Policy};
-use crate::{Caller, Code, EnvId, KeyId, OrgId, Role, Scopes, Tier, Timestamp, UserId};
+use crate::{Caller, Code, EnvId, JitRequestId, KeyId, OrgId, Role, Scopes, Tier, Timestamp, UserId};
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Governance {
@@ -25,6 +26,29 @@ pub struct Governance {
     pub keys: Vec<Key>,
     pub policies: Vec<Policy>,
     pub abac_policies: Vec<AbacPolicy>,
+    /// Roles that users hold here for a while.
+    #[serde(default)]
+    pub elevations: Vec<Elevation>,
+    /// The agents that may do no more than they were granted.
+    #[serde(default)]
+    pub agent_capabilities: Confined,
+}
+
+/// A role that a user was given in one environment until a moment. Its end is data: it ends by the
+/// data plane's clock, with the control plane away too.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Elevation {
+    pub request_id: JitRequestId,
+    pub user_id: UserId,
+    pub role: Role,
+    pub effective_at: Timestamp,
+    pub expires_at: Timestamp,
+}
+
+impl Elevation {
+    pub fn holds(&self, now: Timestamp) -> bool {
+        self.effective_at <= now && now < self.expires_at
+    }
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -145,20 +169,35 @@ impl Governance {
     ) -> Result<Caller, Code> {
         let member = key.user_id.as_ref().and_then(|user_id| self.members.get(user_id));
         let place = (&self.organization.org_id, &self.environment.env_id);
-        key.caller(place, member, secret, peer, now)
+        let caller = key.caller(place, member, secret, peer, now)?;
+        Ok(self.raised(caller, now))
     }
 
     /// The caller behind a session that the control plane has checked.
-    pub fn caller_of_user(&self, user_id: &UserId, session_id: crate::SessionId) -> Result<Caller, Code> {
+    pub fn caller_of_user(
+        &self,
+        user_id: &UserId,
+        session_id: crate::SessionId,
+        now: Timestamp,
+    ) -> Result<Caller, Code> {
         let member = self.members.get(user_id).filter(|member| member.stands(false)).ok_or(Code::InvalidToken)?;
-        Ok(Caller {
+        let caller = Caller {
             org_id: self.organization.org_id.clone(),
             user_id: Some(user_id.clone()),
             email: Some(member.email.clone()),
             role: member.role,
             attributes: member.attributes.clone(),
             credential: Credential::Session { session_id },
-        })
+        };
+        Ok(self.raised(caller, now))
+    }
+
+    /// The caller with the highest role that they hold here now.
+    fn raised(&self, mut caller: Caller, now: Timestamp) -> Caller {
+        let Some(user_id) = &caller.user_id else { return caller };
+        let own = self.elevations.iter().filter(|elevation| elevation.user_id == *user_id && elevation.holds(now));
+        caller.role = own.map(|elevation| elevation.role).fold(caller.role, Role::raised_to);
+        caller
     }
 }
 

@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::{Entropy, Timestamp};
@@ -20,8 +21,9 @@ pub fn unguessable(entropy: &Entropy) -> String {
 macro_rules! ids {
     ($($(#[$doc:meta])* $name:ident),+ $(,)?) => {$(
         $(#[$doc])*
-        #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+        #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
         #[serde(transparent)]
+        #[schemars(inline)]
         pub struct $name(String);
 
         impl $name {
@@ -77,6 +79,10 @@ ids! {
     UploadId,
     ReplayId,
     SessionId,
+    /// Capabilities that an agent was granted.
+    GrantId,
+    /// A request for a role for a while.
+    JitRequestId,
     /// `X-Request-Id`: the caller's own if it is well formed, else ours.
     RequestId,
 }

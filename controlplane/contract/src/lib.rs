@@ -9,12 +9,14 @@
 
 pub mod body;
 pub mod caller;
+pub mod capability;
 pub mod clock;
 pub mod codes;
 pub mod entropy;
 pub mod governance;
 pub mod ids;
 pub mod key;
+pub mod metrics;
 pub mod policy;
 pub mod report;
 pub mod secrets;
@@ -26,7 +28,7 @@ pub use codes::Code;
 pub use entropy::Entropy;
 pub use governance::Governance;
 pub use ids::{
-    DeliveryId, EnvId, EventId, ExportId, KeyId, OrgId, PolicyId, QueryId, ReplayId, RequestId, SessionId,
-    ShadowSessionId, UploadId, UserId, WebhookId,
+    DeliveryId, EnvId, EventId, ExportId, GrantId, JitRequestId, KeyId, OrgId, PolicyId, QueryId, ReplayId, RequestId,
+    SessionId, ShadowSessionId, UploadId, UserId, WebhookId,
 };
 pub use secrets::{Keyring, Redacted};

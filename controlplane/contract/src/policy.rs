@@ -4,6 +4,7 @@ pub mod abac;
 mod masking;
 mod row_filter;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 pub use abac::AbacPolicy;
@@ -13,7 +14,7 @@ pub use row_filter::{BUILT_IN, RowFilter, RowFilterRule, filters_on, placeholder
 use crate::{PolicyId, Role, Timestamp};
 
 /// A standard policy. "`type`: `column_masking` or `row_level_security`."
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Policy {
     pub policy_id: PolicyId,
     pub name: String,
@@ -25,7 +26,7 @@ pub struct Policy {
 }
 
 /// The rules of a standard policy, of one type each.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "type", content = "rules", rename_all = "snake_case")]
 pub enum Rules {
     ColumnMasking(Vec<MaskingRule>),

@@ -5,10 +5,11 @@
 
 use std::net::IpAddr;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::policy::abac::{Operation, Origin};
-use crate::{KeyId, OrgId, PolicyId, QueryId, RequestId, Role, Timestamp, UserId};
+use crate::{GrantId, KeyId, OrgId, PolicyId, QueryId, RequestId, Role, Timestamp, UserId};
 
 /// A millionth of a credit: credits are never floats in storage.
 pub type MicroCredits = u64;
@@ -44,6 +45,9 @@ pub struct Started {
     pub source_ip: Option<IpAddr>,
     pub origin: Origin,
     pub agent: Option<Agent>,
+    /// The grant that it ran under, if the agent is confined to its grants.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub grant_id: Option<GrantId>,
     /// Every literal replaced by `?`.
     pub sql: String,
     /// The caller's own text.
@@ -62,13 +66,15 @@ pub struct Started {
 }
 
 /// `agent_metadata`.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[schemars(rename = "AgentMetadata")]
 pub struct Agent {
     pub agent_id: Option<String>,
     pub framework: Option<String>,
 }
 
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[schemars(rename = "PolicyVerdict")]
 pub struct Verdict {
     pub policy_id: PolicyId,
     pub policy_name: String,
@@ -81,7 +87,7 @@ pub struct Verdict {
     pub function: Option<String>,
 }
 
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct AbacEvaluation {
     pub decision: String,
     pub policies_evaluated: usize,

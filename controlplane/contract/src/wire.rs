@@ -2,6 +2,7 @@
 
 use std::net::IpAddr;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::{KeyId, SessionId, UserId};
@@ -18,7 +19,7 @@ pub mod port {
     pub const TOOLS: u16 = 5440;
     /// Data plane: REST, for the control plane alone.
     pub const INTERNAL_REST: u16 = 8090;
-    /// Plain `/health` and `/ready`.
+    /// Plain `/health`, `/ready` and `/metrics` of a data plane; `/metrics` of a control plane.
     pub const PROBES: u16 = 9090;
 }
 
@@ -28,6 +29,10 @@ pub mod probe {
     pub const HEALTH: &str = "/health";
     /// It may be sent work.
     pub const READY: &str = "/ready";
+    /// What it measures.
+    pub const METRICS: &str = "/metrics";
+    /// The type of that text.
+    pub const METRICS_TYPE: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
 }
 
 /// Environment variables that a data plane reads: the operator writes what the data plane reads.
@@ -101,7 +106,8 @@ pub enum Who {
 }
 
 /// Body of `POST /v1/environments/{env_id}/query`, on both planes.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[schemars(rename = "Query")]
 #[serde(deny_unknown_fields)]
 pub struct QueryBody {
     pub sql: String,
@@ -117,7 +123,8 @@ pub struct QueryBody {
 }
 
 /// `format`: `json` (default), `csv`, `arrow`.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[schemars(rename = "QueryFormat")]
 #[serde(rename_all = "snake_case")]
 pub enum Format {
     #[default]

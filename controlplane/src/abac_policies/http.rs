@@ -1,7 +1,9 @@
 //! Requests, answers and handlers of ABAC policies.
 
 use contract::policy::AbacPolicy;
+use contract::policy::abac::AbacRule;
 use contract::{PolicyId, Timestamp};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use sqlx::PgConnection;
@@ -16,10 +18,11 @@ use crate::policies::{attributes, name};
 use crate::{Error, Result, environments};
 
 /// ABAC policies of one environment: every statement walks them.
-const POLICIES_MAX: i64 = 1_000;
+pub const POLICIES_MAX: i64 = 1_000;
 
 /// An ABAC policy as it is answered.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "AbacPolicy")]
 pub struct Answer {
     id: PolicyId,
     #[serde(flatten)]
@@ -32,11 +35,13 @@ impl From<AbacPolicy> for Answer {
     }
 }
 
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Deserialize, JsonSchema)]
+#[schemars(rename = "AbacPolicyCreation")]
 #[serde(deny_unknown_fields)]
 pub struct Creation {
     name: String,
     description: Option<String>,
+    #[schemars(with = "Vec<AbacRule>")]
     rules: Value,
     #[serde(default)]
     priority: i32,
@@ -49,17 +54,20 @@ const fn yes() -> bool {
 }
 
 /// What is left out stays; an empty `description` takes it away.
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Deserialize, JsonSchema)]
+#[schemars(rename = "AbacPolicyChange")]
 #[serde(deny_unknown_fields)]
 pub struct Change {
     name: Option<String>,
     description: Option<String>,
+    #[schemars(with = "Option<Vec<AbacRule>>")]
     rules: Option<Value>,
     priority: Option<i32>,
     enabled: Option<bool>,
 }
 
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "AbacPolicyDeletion")]
 pub struct Deletion {
     policy_id: PolicyId,
     id: PolicyId,
@@ -145,7 +153,7 @@ fn description(given: Option<String>) -> Result<Option<String>> {
 }
 
 /// The policy in an event: whole, since a rule is what the trail is asked about.
-fn told(policy: &AbacPolicy) -> Value {
+pub fn told(policy: &AbacPolicy) -> Value {
     json!({
         "name": policy.name,
         "description": policy.description,

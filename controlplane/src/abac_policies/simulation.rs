@@ -11,6 +11,7 @@ use chrono::Weekday;
 use contract::policy::TableRef;
 use contract::policy::abac::{self, Action, Context, Decision, Effect, Operation, Origin, When, hour_and_minute};
 use contract::{PolicyId, Role};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::store;
@@ -18,7 +19,8 @@ use crate::http::call::Call;
 use crate::http::json::Json;
 use crate::{Error, Result};
 
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Deserialize, JsonSchema)]
+#[schemars(rename = "AbacSimulation")]
 #[serde(deny_unknown_fields)]
 pub struct Simulation {
     #[serde(default)]
@@ -28,7 +30,8 @@ pub struct Simulation {
 
 /// "Simulation context attributes: `user_role`, `query_origin`, `agent_framework`, `time_of_day`
 /// (HH:MM), `day_of_week`."
-#[derive(Debug, Default, Deserialize)]
+#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[schemars(rename = "AbacSimulationContext")]
 #[serde(deny_unknown_fields)]
 struct Given {
     user_role: Option<Role>,
@@ -38,7 +41,8 @@ struct Given {
     day_of_week: Option<String>,
 }
 
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "AbacSimulationOutcome")]
 pub struct Outcome {
     decision: &'static str,
     reason: String,
@@ -46,7 +50,8 @@ pub struct Outcome {
     evaluation_time_ms: f64,
 }
 
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "AbacPolicyMatch")]
 struct Matching {
     policy_id: PolicyId,
     name: String,

@@ -10,6 +10,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use contract::policy::AbacPolicy;
 use contract::policy::abac::{self, AbacRule, Action, Condition, Context, Effect, Origin};
 use contract::{Role, Timestamp};
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::store;
@@ -19,12 +20,14 @@ use crate::{Result, api_keys};
 
 const ROLE: Role = Role::ServiceAccount;
 
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "AgentSummary")]
 pub struct Summary {
     frameworks: BTreeMap<String, Standing>,
 }
 
-#[derive(Debug, PartialEq, Eq, Serialize)]
+#[derive(Debug, PartialEq, Eq, Serialize, JsonSchema)]
+#[schemars(rename = "FrameworkStanding")]
 struct Standing {
     allowed: bool,
     policies_applied: usize,

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use chrono::Duration;
 use contract::{KeyId, Timestamp};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::input::{self, Creation};
@@ -19,7 +20,7 @@ const GRACE_HOURS: i64 = 72;
 pub(super) const GRACE_HOURS_MAX: i64 = 168;
 
 /// A key as it is answered: never its text, never its hash.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 pub struct ApiKey {
     key_id: KeyId,
     id: KeyId,
@@ -63,7 +64,8 @@ impl ApiKey {
 }
 
 /// The one answer that holds the text of a key.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "NewApiKey")]
 pub struct NewKey {
     key: String,
     #[serde(flatten)]
@@ -100,13 +102,15 @@ pub async fn create(cx: Call, Json(input): Json<Creation>) -> Result<Created<New
     Ok(Created(NewKey { key: minted.text.expose().clone(), record: ApiKey::of(row, cx.now()) }))
 }
 
-#[derive(Debug, Default, Deserialize)]
+#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[schemars(rename = "ApiKeyRotationInput")]
 #[serde(deny_unknown_fields)]
 pub struct RotationInput {
     grace_period_hours: Option<i64>,
 }
 
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "ApiKeyRotation")]
 pub struct Rotation {
     key_id: KeyId,
     id: KeyId,
@@ -151,7 +155,8 @@ pub async fn rotate(cx: Call, MaybeJson(input): MaybeJson<RotationInput>) -> Res
     }))
 }
 
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "ApiKeyRevocation")]
 pub struct Revocation {
     key_id: KeyId,
     id: KeyId,

@@ -7,6 +7,7 @@ use contract::caller::{Credential, Scopes};
 use contract::policy::BUILT_IN;
 use contract::{Caller, Code, OrgId, Role, Scope, Timestamp, UserId};
 use ipnet::IpNet;
+use schemars::JsonSchema;
 use serde::Deserialize;
 use sqlx::PgConnection;
 
@@ -18,7 +19,8 @@ const NETWORKS_MAX: usize = 100;
 const ATTRIBUTES_MAX: usize = 32;
 const TEXT_MAX: usize = 256;
 
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Deserialize, JsonSchema)]
+#[schemars(rename = "ApiKeyCreation")]
 #[serde(deny_unknown_fields)]
 pub struct Creation {
     pub name: String,

@@ -13,7 +13,7 @@ use super::input::Admitted;
 use super::store::{self, Row};
 use super::{expiry, resource};
 use crate::events::{self, Event, EventType, Origin};
-use crate::{App, Error, Result, environments};
+use crate::{App, Error, Result, agents, environments};
 
 /// A key to be.
 #[derive(Debug)]
@@ -37,7 +37,7 @@ pub async fn mint(app: &App, env_id: &EnvId) -> Result<Minted> {
 
 pub async fn make(app: &App, tx: &mut PgConnection, making: &Making<'_>, origin: impl Into<Origin>) -> Result<Row> {
     let Making { env_id, wanted, minted, by, tier, limits, now } = *making;
-    let (_, _, environment) = environments::governed(tx, env_id).await?.ok_or(Error::EnvironmentNotFound)?;
+    let (_, org_id, environment) = environments::governed(tx, env_id).await?.ok_or(Error::EnvironmentNotFound)?;
     if environment.status == EnvironmentStatus::Decommissioning {
         return Err(Error::conflict("decommissioning", "the environment is being removed: it takes no new keys"));
     }
@@ -50,6 +50,10 @@ pub async fn make(app: &App, tx: &mut PgConnection, making: &Making<'_>, origin:
     let key_id = KeyId::fresh(now, app.entropy());
     store::insert(tx, env_id, &key_id, wanted, by, now).await?;
     store::insert_secret(tx, &key_id, minted, now).await?;
+    if let Some(agent_id) = &wanted.agent_id {
+        let agent = (agent_id.as_str(), wanted.agent_framework.as_deref());
+        agents::register(tx, &org_id, agent, agents::Source::ApiKey, now).await?;
+    }
     let row = store::find(tx, env_id, &key_id).await?.ok_or(Error::NotFound { kind: "API key" })?;
     let after = json!({"name": row.name, "prefix": row.prefix, "scopes": row.scopes, "user_id": row.user_id});
     events::record(app, tx, origin, Event::new(EventType::KeyCreated, key_id).after(after)).await?;

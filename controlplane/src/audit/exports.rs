@@ -16,6 +16,7 @@ mod writing;
 use axum::http::HeaderName;
 use axum::http::header::LOCATION;
 use contract::{ExportId, Timestamp};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
@@ -35,7 +36,8 @@ use crate::{Error, Result};
 const PROCESSING_MAX: i64 = 5;
 
 /// Which trail.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[schemars(rename = "AuditKind")]
 #[serde(rename_all = "snake_case")]
 pub enum Kind {
     Query,
@@ -95,7 +97,8 @@ impl Status {
     }
 }
 
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Deserialize, JsonSchema)]
+#[schemars(rename = "AuditExportInput")]
 #[serde(deny_unknown_fields)]
 pub struct Wanted {
     #[serde(rename = "type")]
@@ -107,7 +110,8 @@ pub struct Wanted {
 }
 
 /// An export as it is answered.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "AuditExport")]
 pub struct View {
     export_id: ExportId,
     id: ExportId,
@@ -127,13 +131,15 @@ pub struct View {
     manifest: Option<Value>,
 }
 
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "DateRange")]
 struct Range {
     start: Timestamp,
     end: Timestamp,
 }
 
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "AuditExportFile")]
 struct File {
     path: String,
     records: i64,

@@ -2,8 +2,8 @@
 
 use chrono::Duration;
 use contract::Timestamp;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use serde_json::{Value, json};
 
 use super::store::{self, Filters};
 use super::view::{Detail, Entry};
@@ -18,7 +18,7 @@ use crate::{Error, Result};
 const WINDOW: Duration = Duration::hours(24);
 const RANGE_MAX: Duration = Duration::days(90);
 
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Deserialize, JsonSchema)]
 pub struct QueriesInput {
     start_date: Option<String>,
     end_date: Option<String>,
@@ -51,32 +51,49 @@ pub async fn admin(cx: Call, page: Page) -> Result<Paged<events::Recorded>> {
     Ok(page.of(rows, total, |event| (event.timestamp, event.event_id.to_string()), |event| event))
 }
 
-#[derive(Debug, Serialize)]
-struct Mark {
+#[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "ChainMark")]
+pub struct Mark {
     event_id: contract::EventId,
     timestamp: Timestamp,
 }
 
-pub async fn verify_chain(cx: Call) -> Result<Json<Value>> {
+/// What the walk over the chain has found.
+#[derive(Debug, Serialize, JsonSchema)]
+#[serde(untagged)]
+#[schemars(rename = "ChainVerification")]
+pub enum Verification {
+    Whole {
+        chain_valid: bool,
+        events_verified: i64,
+        first_event: Option<Mark>,
+        last_event: Option<Mark>,
+        verified_at: Timestamp,
+    },
+    Broken {
+        chain_valid: bool,
+        events_verified: i64,
+        break_detected_at: events::Break,
+        verified_at: Timestamp,
+    },
+}
+
+pub async fn verify_chain(cx: Call) -> Result<Json<Verification>> {
     let mut tx = cx.app.pool().begin_with("begin isolation level repeatable read read only").await?;
     let found = events::heads::verify(&cx.app, &mut tx, cx.org_id()).await?;
     tx.commit().await?;
     let mark =
         |mark: Option<(contract::EventId, Timestamp)>| mark.map(|(event_id, timestamp)| Mark { event_id, timestamp });
+    let (events_verified, verified_at) = (found.events_verified, cx.now());
     Ok(Json(match found.broken {
-        Some(at) => json!({
-            "chain_valid": false,
-            "events_verified": found.events_verified,
-            "break_detected_at": at,
-            "verified_at": cx.now(),
-        }),
-        None => json!({
-            "chain_valid": true,
-            "events_verified": found.events_verified,
-            "first_event": mark(found.first_event),
-            "last_event": mark(found.last_event),
-            "verified_at": cx.now(),
-        }),
+        Some(at) => Verification::Broken { chain_valid: false, events_verified, break_detected_at: at, verified_at },
+        None => Verification::Whole {
+            chain_valid: true,
+            events_verified,
+            first_event: mark(found.first_event),
+            last_event: mark(found.last_event),
+            verified_at,
+        },
     }))
 }
 

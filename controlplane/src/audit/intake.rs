@@ -13,7 +13,7 @@ use serde_json::Value;
 use sqlx::PgConnection;
 
 use super::store;
-use crate::{App, Error, Result, api_keys, billing, credits, environments, shadow_mode};
+use crate::{App, Error, Result, agent_capabilities, agents, api_keys, billing, credits, environments, shadow_mode};
 
 /// Stores the entries; every entry of the log up to the returned one is stored.
 pub async fn store_entries(app: &App, env_id: &EnvId, log: &str, entries: &[Entry]) -> Result<u64> {
@@ -42,6 +42,9 @@ pub async fn store_entries(app: &App, env_id: &EnvId, log: &str, entries: &[Entr
     settle(app, &mut tx, (&org_id, env_id, log), fresh, &new).await?;
     let ended: Vec<QueryId> = new.keys().map(|query_id| query_id.as_str().into()).collect();
     shadow_mode::sample(app, &mut tx, env_id, &ended).await?;
+    agents::used(&mut tx, (&org_id, env_id), &of_agents(&started)).await?;
+    let under_grants = started.iter().filter_map(|start| Some((start.grant_id.as_ref()?, start.at)));
+    agent_capabilities::used(&mut tx, env_id, under_grants).await?;
     for (key_id, at) in last_uses(&started) {
         api_keys::used(&mut tx, &key_id.into(), at).await?;
     }
@@ -86,6 +89,21 @@ fn last_uses(started: &[Started]) -> BTreeMap<String, Timestamp> {
             let last = uses.entry(key_id.to_string()).or_insert(start.at);
             *last = (*last).max(start.at);
         }
+    }
+    uses
+}
+
+/// What each agent has asked.
+fn of_agents(started: &[Started]) -> BTreeMap<String, agents::Use> {
+    let mut uses: BTreeMap<String, agents::Use> = BTreeMap::new();
+    for start in started {
+        let Some(agent) = &start.agent else { continue };
+        let Some(agent_id) = &agent.agent_id else { continue };
+        let fresh = agents::Use { framework: None, queries: 0, first: start.at, last: start.at };
+        let seen = uses.entry(agent_id.clone()).or_insert(fresh);
+        seen.queries = seen.queries.saturating_add(1);
+        seen.framework = agent.framework.clone().or_else(|| seen.framework.take());
+        (seen.first, seen.last) = (seen.first.min(start.at), seen.last.max(start.at));
     }
     uses
 }

@@ -4,6 +4,7 @@ use std::net::IpAddr;
 
 use contract::report::{AbacEvaluation, Agent, Finished, Started, Verdict};
 use contract::{KeyId, QueryId, RequestId, Timestamp, UserId};
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::store::Row;
@@ -11,7 +12,8 @@ use crate::billing::credit;
 
 /// A query audit entry. Beyond the specification: who held the key, through which door, and how it
 /// ended (`running` until it has).
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "QueryEntry")]
 pub struct Entry {
     query_id: QueryId,
     id: QueryId,
@@ -38,7 +40,8 @@ pub struct Entry {
 
 /// "Detail view adds `sql_original`, `sql_transpiled`, `sql_with_rls`, `transpilation_time_ms`,
 /// `cache_key`, `abac_evaluation`, and `function` in verdicts."
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "QueryEntryDetail")]
 pub struct Detail {
     #[serde(flatten)]
     entry: Entry,
@@ -55,7 +58,8 @@ pub struct Detail {
     stages: Vec<Stage>,
 }
 
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "QueryStage")]
 struct Stage {
     stage: String,
     ms: f64,

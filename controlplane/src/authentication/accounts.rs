@@ -6,9 +6,10 @@
 use std::net::IpAddr;
 
 use chrono::Duration;
-use contract::{OrgId, Role};
+use contract::{OrgId, Role, Timestamp, UserId};
 use sqlx::PgConnection;
 
+use crate::authentication::failures::{self, Reason};
 use crate::authentication::sessions::Holder;
 use crate::http::text::Email;
 use crate::{App, Error, OnConstraint, Result};
@@ -20,6 +21,8 @@ const COMMON: &str = include_str!("common_passwords.txt");
 /// A hash of nothing that anybody has: what unknown addresses are checked against.
 const NOBODY: &str =
     "$argon2id$v=19$m=19456,t=2,p=1$bm9ib2R5bm9ib2R5bm9ib2Q$AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA";
+/// Organizations of one account that learn what happens to it.
+const MEMBERSHIPS_MAX: i64 = 100;
 /// How long an invitation may be accepted.
 pub const INVITATION: Duration = Duration::days(7);
 
@@ -27,7 +30,6 @@ pub const INVITATION: Duration = Duration::days(7);
 pub struct Account {
     pub id: String,
     pub password_hash: String,
-    pub last_org_id: Option<String>,
 }
 
 /// Refuses a password that is too short, too long, the address itself, or everybody's.
@@ -47,7 +49,7 @@ pub fn admit_password(password: &str, email: &Email) -> Result<()> {
 pub async fn find(conn: &mut PgConnection, email: &Email) -> Result<Option<Account>> {
     let row = sqlx::query_as!(
         Account,
-        "select account_id as id, password_hash, last_org_id from accounts where email = $1",
+        "select account_id as id, password_hash from accounts where email = $1",
         email.as_str(),
     )
     .fetch_optional(conn)
@@ -95,14 +97,7 @@ pub async fn ensure(app: &App, email: &Email, name: &str, password: &str) -> Res
     let Some(account) = known else {
         return insert(&mut conn, app, email, Some(name), &hash).await;
     };
-    sqlx::query!(
-        "update accounts set password_hash = $2, updated_at = $3 where account_id = $1",
-        account.id,
-        hash,
-        app.now(),
-    )
-    .execute(&mut *conn)
-    .await?;
+    set_password(&mut conn, &account.id, &hash, app.now()).await?;
     Ok(account.id)
 }
 
@@ -115,36 +110,114 @@ pub async fn check(app: &App, email: &Email, password: String, peer: IpAddr) -> 
     drop(conn);
     let phc = account.as_ref().map_or_else(|| NOBODY.to_owned(), |account| account.password_hash.clone());
     let fits = app.slow_hash().verify(password, phc).await?;
-    account.filter(|_| fits).ok_or_else(|| {
-        app.limits().failed_login(email.as_str(), peer);
-        app.limits().after_failed_credential(peer, Error::WrongPassword)
-    })
+    if let Some(account) = account.filter(|_| fits) {
+        return Ok(account);
+    }
+    app.limits().failed_login(email.as_str(), peer);
+    failures::remember(app, email, peer, Reason::Password).await?;
+    Err(app.limits().after_failed_credential(peer, Error::WrongPassword))
+}
+
+pub async fn set_password(
+    conn: &mut PgConnection,
+    account_id: &str,
+    password_hash: &str,
+    now: Timestamp,
+) -> Result<()> {
+    sqlx::query!(
+        "update accounts set password_hash = $2, updated_at = $3 where account_id = $1",
+        account_id,
+        password_hash,
+        now,
+    )
+    .execute(conn)
+    .await?;
+    Ok(())
 }
 
 /// A membership that a login may open a session for.
 #[derive(Debug)]
 pub struct Membership {
-    pub holder: Holder,
-    pub enforce_sso: bool,
+    holder: Holder,
+    enforce_sso: bool,
+}
+
+impl Membership {
+    /// By a password or a mailed link: "with `enforce_sso` password login is disabled".
+    pub fn enters(self) -> Result<Holder> {
+        if self.enforce_sso { Err(Error::SsoEnforced) } else { Ok(self.holder) }
+    }
+}
+
+/// Has whoever this user is proven to have the mailbox?
+pub async fn is_verified(conn: &mut PgConnection, user_id: &UserId) -> Result<bool> {
+    let verified = sqlx::query_scalar!(
+        r#"
+        select exists (
+            select 1 from accounts a join users u on u.account_id = a.account_id
+            where u.user_id = $1 and a.email_verified_at is not null
+        ) as "verified!"
+        "#,
+        user_id.as_str(),
+    );
+    Ok(verified.fetch_one(conn).await?)
+}
+
+/// Refuses an account whose password opens nothing.
+pub async fn enters(conn: &mut PgConnection, account_id: &str) -> Result<()> {
+    let closed = sqlx::query_scalar!(
+        r#"
+        select bool_and(o.enforce_sso)
+        from users u
+        join organizations o on o.org_id = u.org_id
+        where u.account_id = $1 and u.status = 'active'
+        "#,
+        account_id,
+    );
+    match closed.fetch_one(conn).await? {
+        Some(false) => Ok(()),
+        Some(true) => Err(Error::SsoEnforced),
+        None => Err(Error::NO_MEMBERSHIP),
+    }
+}
+
+/// One of an account's active memberships.
+#[derive(Debug)]
+pub struct Member {
+    pub user_id: UserId,
+    pub org_id: OrgId,
+    pub role: String,
+}
+
+/// In the order of their organizations: events of all of them are recorded in this order, so that
+/// two who do it cannot wait for each other's chains.
+pub async fn memberships(conn: &mut PgConnection, account_id: &str) -> Result<Vec<Member>> {
+    let rows = sqlx::query_as!(
+        Member,
+        "select user_id, org_id, role from users where account_id = $1 and status = 'active' order by org_id limit $2",
+        account_id,
+        MEMBERSHIPS_MAX,
+    );
+    Ok(rows.fetch_all(conn).await?)
 }
 
 /// The account's active membership: of the organization asked for, else of the last login's, else
 /// the oldest.
 pub async fn membership(
     conn: &mut PgConnection,
-    account: &Account,
+    account_id: &str,
     wanted: Option<&OrgId>,
 ) -> Result<Option<Membership>> {
     let row = sqlx::query!(
         "select u.user_id, u.org_id, u.role, o.enforce_sso
          from users u
          join organizations o on o.org_id = u.org_id
+         join accounts a on a.account_id = u.account_id
          where u.account_id = $1 and u.status = 'active' and ($2::text is null or u.org_id = $2)
-         order by (u.org_id = $3) desc nulls last, u.created_at, u.user_id
+         order by (u.org_id = a.last_org_id) desc nulls last, u.created_at, u.user_id
          limit 1",
-        account.id,
+        account_id,
         wanted.map(OrgId::as_str),
-        account.last_org_id,
     )
     .fetch_optional(conn)
     .await?;

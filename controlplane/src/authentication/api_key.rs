@@ -14,6 +14,7 @@ use contract::secrets::hmac_sha256;
 use contract::{Code, Entropy, KeyId, Timestamp};
 
 use super::Known;
+use super::second_factor::Standing;
 use crate::{App, Error, Result, api_keys, organizations, users};
 
 /// Verified texts that are remembered, and how long.
@@ -77,7 +78,8 @@ pub async fn known(app: &App, text: &str, peer: IpAddr) -> Result<Known> {
         let mut conn = app.pool().acquire().await?;
         api_keys::used(&mut conn, &found.key.key_id, app.now()).await?;
     }
-    Ok(Known { caller, tier: organization.tier, limits: organization.limits })
+    let (tier, limits) = (organization.tier, organization.limits);
+    Ok(Known { caller, tier, limits, second_factor: Standing::default() })
 }
 
 async fn fits(app: &App, presented: &Presented, hash: &str) -> Result<bool> {

@@ -1,111 +1,124 @@
 //! The endpoints of authentication. Their shapes are ours: the specification does not show them.
 
-use axum::extract::FromRequestParts;
-use axum::http::header::USER_AGENT;
-use axum::http::request::Parts;
 use contract::caller::Credential;
-use contract::{Access, Code, EnvId, EventId, KeyId, OrgId, Role, Scopes, SessionId, Tier, Timestamp, UserId};
+use contract::{Access, Code, EnvId, KeyId, OrgId, Role, Scopes, SessionId, Tier, Timestamp, UserId};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use sqlx::PgConnection;
 
-use crate::authentication::accounts;
-use crate::authentication::sessions::{self, Holder, Refreshed, Session, Source, Tokens};
-use crate::authentication::tokens::ACCESS_SECONDS;
+use crate::authentication::links::{self, Purpose};
+use crate::authentication::opening::{self, Opened, UserAgent};
+use crate::authentication::second_factor::{self, Codes, Subject, passed};
+use crate::authentication::sessions::{self, Holder, Method, Proof, Refreshed, Session};
+use crate::authentication::{accounts, magic_link, page, password_reset, verification};
 use crate::events::Origin;
 use crate::http::call::{Call, Visit};
-use crate::http::json::{Created, Json};
+use crate::http::json::{Created, Json, JsonOrForm, Query};
 use crate::http::routes::Routes;
 use crate::http::text::{self, Email, NAME_MAX};
 use crate::users::{self, store::Owner};
-use crate::{App, Error, Result, organizations, rooms};
+use crate::{Error, Result, organizations, rooms};
 
 pub fn routes() -> Routes {
     Routes::new()
         .post("/v1/auth/login", Access::Public, None, login)
+        .says("Opens a session.")
+        .refuses(&[Code::InvalidKey, Code::Forbidden])
         .post("/v1/auth/token/refresh", Access::Public, None, refresh)
+        .says("Exchanges a refresh token for a new pair.")
+        .refuses(&[Code::InvalidKey, Code::Forbidden])
         .post("/v1/auth/refresh", Access::Public, None, refresh)
+        .says("Exchanges a refresh token for a new pair.")
+        .refuses(&[Code::InvalidKey, Code::Forbidden])
         .ours()
+        .and(mailed())
         .get("/v1/auth/me", Access::Authenticated, None, me)
+        .says("Tells who the caller is and what they may.")
         .post("/v1/signup", Access::Public, None, signup)
+        .says("Makes an account and an organization that it owns.")
+        .refuses(&[Code::Forbidden, Code::Conflict])
         .ours()
         .post("/v1/auth/signup", Access::Public, None, signup)
+        .says("Makes an account and an organization that it owns.")
+        .refuses(&[Code::Forbidden, Code::Conflict])
+        .ours()
+        .get("/v1/auth/accept-invitation", Access::Public, None, show_invitation)
+        .says("Shows the form of an invitation.")
         .ours()
         .post("/v1/auth/accept-invitation", Access::Public, None, accept_invitation)
+        .says("Accepts an invitation.")
+        .refuses(&[Code::InvalidToken, Code::Forbidden, Code::Conflict])
         .ours()
         .post("/v1/auth/logout", Access::Authenticated, None, logout)
+        .says("Ends the session.")
         .ours()
         .get("/v1/auth/sessions", Access::Authenticated, None, list_sessions)
+        .says("Lists the caller's open sessions.")
         .ours()
         .delete("/v1/auth/sessions/{session_id}", Access::Authenticated, None, end_session)
+        .says("Ends one of the caller's sessions.")
         .ours()
+        .and(second_factors())
         .get("/.well-known/jwks.json", Access::Public, None, jwks)
+        .says("Publishes the keys that check our tokens.")
         .ours()
 }
 
-/// Where a visitor comes from, as the session remembers it.
-struct UserAgent(Option<String>);
-
-impl FromRequestParts<App> for UserAgent {
-    type Rejection = Error;
-
-    async fn from_request_parts(parts: &mut Parts, _: &App) -> Result<Self> {
-        Ok(Self(parts.headers.get(USER_AGENT).and_then(|value| value.to_str().ok()).map(str::to_owned)))
-    }
+/// What a mailed link does, and what asks for one.
+fn mailed() -> Routes {
+    Routes::new()
+        .post("/v1/auth/magic-link", Access::Public, None, magic_link::ask)
+        .says("Mails a link that signs in.")
+        .get("/v1/auth/magic-link/callback", Access::Public, None, magic_link::callback)
+        .says("Shows the button of a mailed link; signs in whoever asks for JSON.")
+        .refuses(&[Code::InvalidToken, Code::Forbidden])
+        .post("/v1/auth/magic-link/callback", Access::Public, None, magic_link::post)
+        .says("Signs in by a mailed link.")
+        .refuses(&[Code::InvalidToken, Code::Forbidden])
+        .ours()
+        .get("/v1/auth/verify-email", Access::Public, None, verification::show)
+        .says("Shows the button of a link that confirms an address.")
+        .ours()
+        .post("/v1/auth/verify-email", Access::Public, None, verification::verify)
+        .says("Confirms an e-mail address.")
+        .refuses(&[Code::InvalidToken])
+        .post("/v1/auth/verify-email/resend", Access::Public, None, verification::resend)
+        .says("Mails another link that confirms an address.")
+        .post("/v1/auth/forgot-password", Access::Public, None, password_reset::forgot)
+        .says("Mails a link that sets a new password.")
+        .get("/v1/auth/reset-password", Access::Public, None, password_reset::show)
+        .says("Shows the form of a link that sets a new password.")
+        .ours()
+        .post("/v1/auth/reset-password", Access::Public, None, password_reset::reset)
+        .says("Sets a new password and ends every session of the account.")
+        .refuses(&[Code::InvalidToken, Code::Forbidden])
 }
 
-fn source(visit: &Visit, agent: UserAgent) -> Source {
-    Source { peer: visit.peer, user_agent: agent.0 }
+fn second_factors() -> Routes {
+    Routes::new()
+        .post("/v1/auth/mfa/totp", Access::Authenticated, None, second_factor::enrol)
+        .says("Makes a secret for an authenticator; it asks for nothing until it is confirmed.")
+        .ours()
+        .post("/v1/auth/mfa/totp/confirm", Access::Authenticated, None, second_factor::confirm)
+        .says("Confirms the authenticator with its first code; answers the recovery codes.")
+        .ours()
+        .delete("/v1/auth/mfa/totp", Access::Authenticated, None, second_factor::remove)
+        .says("Removes the authenticator and its recovery codes.")
+        .refuses(&[Code::NotFound])
+        .ours()
+        .step_up()
+        .post("/v1/auth/mfa/verify", Access::Authenticated, None, second_factor::verify)
+        .says("Shows the second factor again, for what asks for a code of the last minutes.")
+        .ours()
 }
 
-/// What a login answers. `token` and `access_token` are the same.
-#[derive(Debug, Serialize)]
-struct Opened {
-    token: String,
-    access_token: String,
-    refresh_token: String,
-    token_type: &'static str,
-    expires_in: i64,
-    user: OpenedUser,
-    org: OpenedOrg,
-}
-
-#[derive(Debug, Serialize)]
-struct OpenedUser {
-    id: UserId,
-    user_id: UserId,
-    email: String,
-    name: Option<String>,
-    role: String,
-}
-
-#[derive(Debug, Serialize)]
-struct OpenedOrg {
-    id: OrgId,
-    org_id: OrgId,
-    name: String,
-    slug: String,
-    tier: String,
-}
-
-async fn opened(tx: &mut PgConnection, tokens: Tokens, holder: &Holder) -> Result<Opened> {
-    let user = users::store::get(tx, &holder.org_id, &holder.user_id).await?;
-    let org = organizations::store::find(tx, &holder.org_id).await?.ok_or(Error::NotFound { kind: "organization" })?;
-    Ok(Opened {
-        token: tokens.access.clone(),
-        access_token: tokens.access,
-        refresh_token: tokens.refresh,
-        token_type: "Bearer",
-        expires_in: ACCESS_SECONDS,
-        user: OpenedUser { id: user.id, user_id: user.user_id, email: user.email, name: user.name, role: user.role },
-        org: OpenedOrg { id: org.org_id.clone(), org_id: org.org_id, name: org.name, slug: org.slug, tier: org.tier },
-    })
-}
-
-#[derive(Deserialize)]
+#[derive(Deserialize, JsonSchema)]
+#[schemars(rename = "LoginInput")]
 #[serde(deny_unknown_fields)]
 struct LoginBody {
     email: String,
     password: String,
+    totp: Option<String>,
+    recovery_code: Option<String>,
     org_id: Option<OrgId>,
 }
 
@@ -113,21 +126,19 @@ struct LoginBody {
 async fn login(visit: Visit, agent: UserAgent, Json(body): Json<LoginBody>) -> Result<Json<Opened>> {
     let email = Email::try_from(body.email).map_err(|_| Error::WrongPassword)?;
     let account = accounts::check(&visit.app, &email, body.password, visit.peer).await?;
+    let codes = Codes::new(body.totp, body.recovery_code);
+    let subject = Subject { id: &account.id, email: &email, peer: visit.peer };
+    let proof = Proof { method: Method::Password, second_factor_at: passed(&visit.app, &subject, &codes).await? };
     let mut tx = visit.begin().await?;
-    let membership = accounts::membership(&mut tx, &account, body.org_id.as_ref()).await?;
-    let membership = membership.ok_or(Error::Forbidden("no active membership: ask an admin of the organization"))?;
-    if membership.enforce_sso {
-        return Err(Error::SsoEnforced);
-    }
-    let holder = membership.holder;
-    let tokens = sessions::open(&visit.app, &mut tx, &holder, &source(&visit, agent)).await?;
-    accounts::remember(&mut tx, &account.id, &holder.org_id).await?;
-    let opened = opened(&mut tx, tokens, &holder).await?;
+    let membership = accounts::membership(&mut tx, &account.id, body.org_id.as_ref()).await?;
+    let holder = membership.ok_or(Error::NO_MEMBERSHIP)?.enters()?;
+    let opened = opening::open(&visit, agent, &mut tx, &account.id, &holder, proof).await?;
     tx.commit().await?;
     Ok(Json(opened))
 }
 
-#[derive(Deserialize)]
+#[derive(Deserialize, JsonSchema)]
+#[schemars(rename = "RefreshInput")]
 #[serde(deny_unknown_fields)]
 struct RefreshBody {
     refresh_token: String,
@@ -137,7 +148,7 @@ async fn refresh(visit: Visit, Json(body): Json<RefreshBody>) -> Result<Json<Ope
     let mut tx = visit.begin().await?;
     match sessions::refresh(&visit.app, &mut tx, &body.refresh_token).await {
         Ok(Refreshed::Fresh(tokens, holder)) => {
-            let opened = opened(&mut tx, tokens, &holder).await?;
+            let opened = opening::opened(&mut tx, tokens, &holder).await?;
             tx.commit().await?;
             Ok(Json(opened))
         }
@@ -149,7 +160,8 @@ async fn refresh(visit: Visit, Json(body): Json<RefreshBody>) -> Result<Json<Ope
     }
 }
 
-#[derive(Deserialize)]
+#[derive(Deserialize, JsonSchema)]
+#[schemars(rename = "SignupInput")]
 #[serde(deny_unknown_fields)]
 struct SignupBody {
     name: String,
@@ -176,45 +188,58 @@ async fn signup(visit: Visit, agent: UserAgent, Json(body): Json<SignupBody>) ->
     let origin = Origin {
         actor_email: Some(body.email.to_string()),
         actor_role: Some(Role::Owner),
-        ..origin(&visit, org.org_id.clone())
+        ..opening::origin(&visit, org.org_id.clone())
     };
     organizations::record_founding(app, &mut tx, &org, &user_id, origin).await?;
     let holder = Holder { user_id, org_id: org.org_id, role: Role::Owner };
-    let tokens = sessions::open(app, &mut tx, &holder, &source(&visit, agent)).await?;
-    accounts::remember(&mut tx, &account_id, &holder.org_id).await?;
-    let opened = opened(&mut tx, tokens, &holder).await?;
+    let proof = Proof { method: Method::Password, second_factor_at: None };
+    links::promise(app, &mut tx, Purpose::VerifyEmail, body.email).await?;
+    let opened = opening::open(&visit, agent, &mut tx, &account_id, &holder, proof).await?;
     tx.commit().await?;
     Ok(Created(opened))
 }
 
-fn origin(visit: &Visit, org_id: OrgId) -> Origin {
-    let at = visit.now();
-    Origin {
-        event_id: EventId::fresh(at, visit.app.entropy()),
-        source_ip: Some(visit.peer),
-        at,
-        ..Origin::system(&visit.app, org_id)
-    }
-}
-
-#[derive(Deserialize)]
+#[derive(Deserialize, JsonSchema)]
+#[schemars(rename = "InvitationAcceptance")]
 #[serde(deny_unknown_fields)]
 struct AcceptBody {
     token: String,
     password: String,
+    totp: Option<String>,
+    recovery_code: Option<String>,
     name: Option<String>,
+}
+
+#[derive(Deserialize, JsonSchema)]
+#[schemars(rename = "InvitationToken")]
+#[serde(deny_unknown_fields)]
+struct InvitationQuery {
+    token: String,
+}
+
+async fn show_invitation(_: Visit, Query(link): Query<InvitationQuery>) -> Result<page::Shown> {
+    page::of(&page::ACCEPT_INVITATION, &link.token)
 }
 
 /// Somebody who has an account already proves it with its password; for anybody else the password
 /// is the new account's.
-async fn accept_invitation(visit: Visit, agent: UserAgent, Json(body): Json<AcceptBody>) -> Result<Json<Opened>> {
+async fn accept_invitation(
+    visit: Visit,
+    agent: UserAgent,
+    JsonOrForm(body): JsonOrForm<AcceptBody>,
+) -> Result<Json<Opened>> {
     let app = &visit.app;
     let failed = |error| app.limits().after_failed_credential(visit.peer, error);
-    let name = body.name.as_deref().map(|name| text::checked("name", name, NAME_MAX)).transpose()?;
+    // A form sends its empty fields.
+    let name = body.name.as_deref().filter(|name| !name.is_empty());
+    let name = name.map(|name| text::checked("name", name, NAME_MAX)).transpose()?;
     let email = users::addressee(app, &body.token).await.map_err(failed)?;
     let known = accounts::find(&mut *app.pool().acquire().await?, &email).await?;
-    let new_hash = if known.is_some() {
+    let mut proof = Proof { method: Method::Password, second_factor_at: None };
+    let new_hash = if let Some(account) = &known {
         accounts::check(app, &email, body.password, visit.peer).await?;
+        let subject = Subject { id: &account.id, email: &email, peer: visit.peer };
+        proof.second_factor_at = passed(app, &subject, &Codes::new(body.totp, body.recovery_code)).await?;
         None
     } else {
         accounts::admit_password(&body.password, &email)?;
@@ -225,21 +250,22 @@ async fn accept_invitation(visit: Visit, agent: UserAgent, Json(body): Json<Acce
         (Some(account), _) => account.id,
         (None, hash) => accounts::insert(&mut tx, app, &email, name.as_deref(), &hash.unwrap_or_default()).await?,
     };
-    let from = |org_id| origin(&visit, org_id);
+    let from = |org_id| opening::origin(&visit, org_id);
     let holder = users::accept(app, &mut tx, &body.token, &account_id, name.as_deref(), from).await.map_err(failed)?;
-    let tokens = sessions::open(app, &mut tx, &holder, &source(&visit, agent)).await?;
-    accounts::remember(&mut tx, &account_id, &holder.org_id).await?;
-    let opened = opened(&mut tx, tokens, &holder).await?;
+    let opened = opening::open(&visit, agent, &mut tx, &account_id, &holder, proof).await?;
     tx.commit().await?;
     Ok(Json(opened))
 }
 
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 struct Me {
     id: Option<UserId>,
     user_id: Option<UserId>,
     email: Option<String>,
     name: Option<String>,
+    /// Absent for a key that acts for nobody.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    email_verified: Option<bool>,
     role: Role,
     org_id: OrgId,
     tier: Tier,
@@ -254,12 +280,13 @@ struct Me {
 
 async fn me(call: Call) -> Result<Json<Me>> {
     let permissions = rooms::permissions(&call.caller);
-    let name = match &call.caller.user_id {
+    let (name, email_verified) = match &call.caller.user_id {
         Some(user_id) => {
             let mut conn = call.app.pool().acquire().await?;
-            users::store::get(&mut conn, call.org_id(), user_id).await?.name
+            let name = users::store::get(&mut conn, call.org_id(), user_id).await?.name;
+            (name, Some(accounts::is_verified(&mut conn, user_id).await?))
         }
-        None => None,
+        None => (None, None),
     };
     let (env_id, key_id, scopes) = match call.caller.credential {
         Credential::Session { .. } => (None, None, None),
@@ -270,6 +297,7 @@ async fn me(call: Call) -> Result<Json<Me>> {
         user_id: call.caller.user_id,
         email: call.caller.email,
         name,
+        email_verified,
         role: call.caller.role,
         org_id: call.caller.org_id,
         tier: call.tier,
@@ -288,7 +316,8 @@ fn signed_in(call: &Call) -> Result<(UserId, SessionId)> {
     }
 }
 
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "SessionEnd")]
 struct Ended {
     id: SessionId,
     session_id: SessionId,
@@ -315,7 +344,8 @@ async fn ended(call: &Call, user_id: &UserId, session_id: SessionId) -> Result<J
     Ok(Json(Ended { id: session_id.clone(), session_id, revoked: true, revoked_at: call.now() }))
 }
 
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "SessionList")]
 struct Sessions {
     data: Vec<Session>,
 }
@@ -327,6 +357,29 @@ async fn list_sessions(call: Call) -> Result<Json<Sessions>> {
     Ok(Json(Sessions { data }))
 }
 
-async fn jwks(visit: Visit) -> Json<jsonwebtoken::jwk::JwkSet> {
-    Json(visit.app.tokens().published())
+/// RFC 7517, for Ed25519.
+#[derive(Serialize, JsonSchema)]
+#[serde(transparent)]
+#[schemars(inline)]
+struct KeySet(#[schemars(with = "PublishedKeys")] jsonwebtoken::jwk::JwkSet);
+
+#[derive(JsonSchema)]
+#[expect(dead_code, reason = "only its shape is shown")]
+struct PublishedKeys {
+    keys: Vec<PublishedKey>,
+}
+
+#[derive(JsonSchema)]
+#[expect(dead_code, reason = "only its shape is shown")]
+struct PublishedKey {
+    kty: String,
+    crv: String,
+    x: String,
+    r#use: String,
+    alg: String,
+    kid: String,
+}
+
+async fn jwks(visit: Visit) -> Json<KeySet> {
+    Json(KeySet(visit.app.tokens().published()))
 }

@@ -11,12 +11,14 @@ use std::str::FromStr;
 use chrono::Duration;
 use contract::caller::{Credential, Limits};
 use contract::{Caller, Code, OrgId, Role, SessionId, Tier, Timestamp, UserId};
+use schemars::JsonSchema;
 use serde::Serialize;
 use sha2::{Digest, Sha256};
 use sqlx::PgConnection;
 use sqlx::types::Json;
 
 use crate::authentication::Known;
+use crate::authentication::second_factor::Standing;
 use crate::{App, Error, Result};
 
 /// "refresh 7 d, session 30 d at most".
@@ -31,7 +33,7 @@ pub async fn known(app: &App, text: &str) -> Result<Known> {
     let row = sqlx::query!(
         r#"
         select u.org_id, u.email, u.role, u.status, s.expires_at, s.ended_at, o.tier, o.quotas as "quotas: Json<Limits>",
-               u.attributes as "attributes: Json<BTreeMap<String, String>>"
+               s.method = 'sso' as "by_sso!", s.second_factor_at, o.mfa_required, u.mfa_enabled, u.attributes as "attributes: Json<BTreeMap<String, String>>"
         from sessions s
         join users u on u.user_id = s.user_id
         join organizations o on o.org_id = u.org_id
@@ -60,7 +62,12 @@ pub async fn known(app: &App, text: &str) -> Result<Known> {
         credential: Credential::Session { session_id: claims.sid },
     };
     let tier = Tier::from_str(&row.tier).map_err(Error::internal)?;
-    Ok(Known { caller, tier, limits: tier.limits().overridden_by(row.quotas.0) })
+    let second_factor = Standing {
+        required: row.mfa_required && !row.by_sso,
+        enrolled: row.mfa_enabled && !row.by_sso,
+        shown_at: row.second_factor_at,
+    };
+    Ok(Known { caller, tier, limits: tier.limits().overridden_by(row.quotas.0), second_factor })
 }
 
 /// The user a session is opened for.
@@ -78,6 +85,30 @@ pub struct Source {
     pub user_agent: Option<String>,
 }
 
+/// What a session was opened with.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Method {
+    Password,
+    MagicLink,
+}
+
+impl Method {
+    const fn as_str(self) -> &'static str {
+        match self {
+            Self::Password => "password",
+            Self::MagicLink => "magic_link",
+        }
+    }
+}
+
+/// How somebody has proven who they are.
+#[derive(Debug, Clone, Copy)]
+pub struct Proof {
+    pub method: Method,
+    /// When a second factor was shown with it.
+    pub second_factor_at: Option<Timestamp>,
+}
+
 /// The tokens of a session, in their holder's hands.
 #[derive(Debug)]
 pub struct Tokens {
@@ -85,20 +116,23 @@ pub struct Tokens {
     pub refresh: String,
 }
 
-pub async fn open(app: &App, tx: &mut PgConnection, holder: &Holder, source: &Source) -> Result<Tokens> {
+pub async fn open(app: &App, tx: &mut PgConnection, holder: &Holder, source: &Source, proof: Proof) -> Result<Tokens> {
     let now = app.now();
     let session_id = SessionId::fresh(now, app.entropy());
     let user_agent: Option<String> = source.user_agent.as_ref().map(|text| text.chars().take(200).collect());
     sqlx::query!(
         "insert into sessions
-             (session_id, user_id, created_at, expires_at, last_refreshed_at, source_ip, user_agent)
-         values ($1, $2, $3, $4, $3, $5, $6)",
+             (session_id, user_id, created_at, expires_at, last_refreshed_at, source_ip, user_agent, method,
+              second_factor_at)
+         values ($1, $2, $3, $4, $3, $5, $6, $7, $8)",
         session_id.as_str(),
         holder.user_id.as_str(),
         now,
         now + Duration::days(SESSION_DAYS),
         source.peer.to_string(),
         user_agent,
+        proof.method.as_str(),
+        proof.second_factor_at,
     )
     .execute(&mut *tx)
     .await?;
@@ -182,8 +216,29 @@ pub async fn refresh(app: &App, tx: &mut PgConnection, text: &str) -> Result<Ref
     Ok(Refreshed::Fresh(tokens, holder))
 }
 
+/// Who opened a session with what is their account's own.
+#[derive(Debug)]
+pub struct AccountHolder {
+    pub account_id: String,
+    pub email: String,
+}
+
+/// None where single sign-on opened it.
+pub async fn holder(conn: &mut PgConnection, session_id: &SessionId) -> Result<Option<AccountHolder>> {
+    let row = sqlx::query_as!(
+        AccountHolder,
+        "select a.account_id, a.email
+         from sessions s
+         join users u on u.user_id = s.user_id
+         join accounts a on a.account_id = u.account_id
+         where s.session_id = $1 and s.method <> 'sso'",
+        session_id.as_str(),
+    );
+    Ok(row.fetch_optional(conn).await?)
+}
+
 /// A session as its user sees it.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 pub struct Session {
     pub id: SessionId,
     pub session_id: SessionId,
@@ -192,6 +247,8 @@ pub struct Session {
     pub last_refreshed_at: Timestamp,
     pub source_ip: Option<String>,
     pub user_agent: Option<String>,
+    /// `password`, `magic_link` or `sso`.
+    pub method: String,
     pub current: bool,
 }
 
@@ -205,7 +262,7 @@ pub async fn of_user(
     let sessions = sqlx::query_as!(
         Session,
         r#"
-        select session_id as id, session_id, created_at, expires_at, last_refreshed_at, source_ip, user_agent,
+        select session_id as id, session_id, created_at, expires_at, last_refreshed_at, source_ip, user_agent, method,
                session_id = $3 as "current!"
         from sessions
         where user_id = $1 and ended_at is null and expires_at > $2
@@ -249,6 +306,25 @@ pub async fn end_all(tx: &mut PgConnection, user_id: &UserId, now: Timestamp) ->
     .execute(tx)
     .await?;
     Ok(ended.rows_affected())
+}
+
+/// Ends every session of an account but one, wherever it is signed in, and says how many were open.
+pub async fn end_all_of_account(
+    tx: &mut PgConnection,
+    account_id: &str,
+    but: Option<&SessionId>,
+    now: Timestamp,
+) -> Result<u64> {
+    let ended = sqlx::query!(
+        "update sessions set ended_at = $3
+         where user_id in (select user_id from users where account_id = $1)
+           and ($2::text is null or session_id <> $2)
+           and ended_at is null and expires_at > $3",
+        account_id,
+        but.map(SessionId::as_str),
+        now,
+    );
+    Ok(ended.execute(tx).await?.rows_affected())
 }
 
 async fn end(tx: &mut PgConnection, session_id: &SessionId, now: Timestamp) -> Result<()> {

@@ -8,6 +8,7 @@
 
 use contract::report::{CREDIT, MicroCredits};
 use contract::{OrgId, Timestamp};
+use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::json;
 use sqlx::PgConnection;
@@ -20,7 +21,9 @@ use crate::{App, Error, Result, organizations};
 const LEAST: MicroCredits = CREDIT;
 
 /// "Alerts: … (floats 0.0 to 1.0)": shares of the limit.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+#[expect(clippy::struct_field_names, reason = "the names are the specification's")]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, JsonSchema)]
+#[schemars(rename = "BillingAlerts")]
 pub struct Alerts {
     pub credit_warning_threshold: f64,
     pub credit_critical_threshold: f64,

@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 
 use chrono::{Duration, Months};
 use contract::report::{CREDIT, MicroCredits};
-use contract::{OrgId, Timestamp};
-use serde::Deserialize;
-use serde_json::{Value, json};
+use contract::{OrgId, Tier, Timestamp};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 use sqlx::PgConnection;
 
 use crate::http::call::Call;
@@ -18,10 +18,7 @@ use crate::{Result, credits};
 const RANGE_MAX: Duration = Duration::days(366);
 const HOURS_MAX: Duration = Duration::days(31);
 
-/// What `breakdown.queries` counts by name; everything else counts in `total` alone.
-const NAMED: [&str; 4] = ["select", "insert", "update", "delete"];
-
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct UsageInput {
     start_date: Option<String>,
@@ -31,7 +28,7 @@ pub struct UsageInput {
 }
 
 /// "`group_by` (`hour`, `day`, `week`; default `day`)".
-#[derive(Debug, Clone, Copy, Default, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 enum GroupBy {
     Hour,
@@ -83,9 +80,82 @@ struct Row {
     micro_credits: i64,
 }
 
+/// What an organization has used.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct Usage {
+    org_id: OrgId,
+    tier: Tier,
+    billing_period: Period,
+    credits: Credits,
+    breakdown: Breakdown,
+    storage: Storage,
+}
+
+#[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "BillingPeriod")]
+struct Period {
+    start: Timestamp,
+    end: Timestamp,
+}
+
+/// Of the month; `null` is unlimited.
+#[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "UsageCredits")]
+struct Credits {
+    limit: Option<f64>,
+    used: f64,
+    remaining: Option<f64>,
+    usage_percent: Option<f64>,
+}
+
+#[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "UsageBreakdown")]
+struct Breakdown {
+    queries: Counts,
+    by_environment: Vec<OfEnvironment>,
+    by_day: Vec<OfTime>,
+}
+
+/// `total` counts every operation, also those without a name here.
+#[derive(Debug, Default, Serialize, JsonSchema)]
+#[schemars(rename = "UsageQueries")]
+struct Counts {
+    total: i64,
+    select: i64,
+    insert: i64,
+    update: i64,
+    delete: i64,
+}
+
+#[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "EnvironmentUsage")]
+struct OfEnvironment {
+    env_id: String,
+    name: String,
+    credits_used: f64,
+    query_count: i64,
+}
+
+/// `date` is a day, or the first moment of the group.
+#[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "UsageOverTime")]
+struct OfTime {
+    date: String,
+    credits_used: f64,
+    query_count: i64,
+}
+
+#[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "UsageStorage")]
+struct Storage {
+    /// Null: what is stored is not measured yet.
+    total_gb: Option<f64>,
+    limit_gb: Option<u64>,
+}
+
 /// "`start_date` (default period start), `end_date` (default today)". The month's `credits` are
 /// those of the period the range ends in; the breakdown is that of the range.
-pub async fn usage(cx: Call, Query(input): Query<UsageInput>) -> Result<Json<Value>> {
+pub async fn usage(cx: Call, Query(input): Query<UsageInput>) -> Result<Json<Usage>> {
     let (now, group_by) = (cx.now(), input.group_by);
     let end = input.end_date.as_deref().map(|text| dates::moment("end_date", text, End::Last));
     let end = end.transpose()?.unwrap_or(now);
@@ -101,24 +171,23 @@ pub async fn usage(cx: Call, Query(input): Query<UsageInput>) -> Result<Json<Val
     let used = used(&mut conn, cx.org_id(), period).await?;
     let limits = cx.limits;
     let limit = limits.monthly_credit_limit.map(|limit| limit.saturating_mul(CREDIT));
-    Ok(Json(json!({
-        "org_id": cx.org_id(),
-        "tier": cx.tier,
-        "billing_period": {"start": period, "end": period + Months::new(1)},
-        "credits": {
-            "limit": limit.map(credit),
-            "used": credit(used),
-            "remaining": limit.map(|limit| credit(limit.saturating_sub(used))),
-            "usage_percent": limit.map(|limit| percent(used, limit)),
+    Ok(Json(Usage {
+        org_id: cx.org_id().clone(),
+        tier: cx.tier,
+        billing_period: Period { start: period, end: period + Months::new(1) },
+        credits: Credits {
+            limit: limit.map(credit),
+            used: credit(used),
+            remaining: limit.map(|limit| credit(limit.saturating_sub(used))),
+            usage_percent: limit.map(|limit| percent(used, limit)),
         },
-        "breakdown": {
-            "queries": by_operation(&rows),
-            "by_environment": by_environment(&rows),
-            "by_day": by_time(&rows, group_by),
+        breakdown: Breakdown {
+            queries: by_operation(&rows),
+            by_environment: by_environment(&rows),
+            by_day: by_time(&rows, group_by),
         },
-        // Null: what is stored is not measured yet.
-        "storage": {"total_gb": null, "limit_gb": limits.storage_limit_gb},
-    })))
+        storage: Storage { total_gb: None, limit_gb: limits.storage_limit_gb },
+    }))
 }
 
 async fn rows(
@@ -158,40 +227,47 @@ pub async fn used(conn: &mut PgConnection, org_id: &OrgId, period: Timestamp) ->
     Ok(u64::try_from(sum).unwrap_or(0))
 }
 
-fn by_operation(rows: &[Row]) -> Value {
-    let mut counts: BTreeMap<&str, i64> = NAMED.iter().map(|name| (*name, 0)).collect();
+fn by_operation(rows: &[Row]) -> Counts {
+    let mut counts = Counts::default();
     for row in rows {
-        if let Some(count) = counts.get_mut(row.operation.as_str()) {
-            *count = count.saturating_add(row.queries);
-        }
+        counts.total = counts.total.saturating_add(row.queries);
+        let named = match row.operation.as_str() {
+            "select" => &mut counts.select,
+            "insert" => &mut counts.insert,
+            "update" => &mut counts.update,
+            "delete" => &mut counts.delete,
+            _ => continue,
+        };
+        *named = named.saturating_add(row.queries);
     }
-    let total: i64 = rows.iter().map(|row| row.queries).sum();
-    let count = |name: &str| counts.get(name).copied().unwrap_or(0);
-    json!({
-        "total": total,
-        "select": count("select"),
-        "insert": count("insert"),
-        "update": count("update"),
-        "delete": count("delete"),
-    })
+    counts
 }
 
-fn by_environment(rows: &[Row]) -> Vec<Value> {
+fn by_environment(rows: &[Row]) -> Vec<OfEnvironment> {
     let mut sums: BTreeMap<&str, (&str, Sum)> = BTreeMap::new();
     for row in rows {
         sums.entry(&row.env_id).or_insert((&row.name, Sum::default())).1.add(row);
     }
-    let item = |(env_id, (name, sum)): (&str, (&str, Sum))| json!({"env_id": env_id, "name": name, "credits_used": signed(sum.micro_credits), "query_count": sum.queries});
+    let item = |(env_id, (name, sum)): (&str, (&str, Sum))| OfEnvironment {
+        env_id: env_id.to_owned(),
+        name: name.to_owned(),
+        credits_used: signed(sum.micro_credits),
+        query_count: sum.queries,
+    };
     sums.into_iter().map(item).collect()
 }
 
 /// `by_day` whatever it is grouped by.
-fn by_time(rows: &[Row], group_by: GroupBy) -> Vec<Value> {
+fn by_time(rows: &[Row], group_by: GroupBy) -> Vec<OfTime> {
     let mut sums: BTreeMap<Timestamp, Sum> = BTreeMap::new();
     for row in rows {
         sums.entry(row.bucket).or_default().add(row);
     }
-    let item = |(bucket, sum): (Timestamp, Sum)| json!({"date": group_by.date(bucket), "credits_used": signed(sum.micro_credits), "query_count": sum.queries});
+    let item = |(bucket, sum): (Timestamp, Sum)| OfTime {
+        date: group_by.date(bucket),
+        credits_used: signed(sum.micro_credits),
+        query_count: sum.queries,
+    };
     sums.into_iter().map(item).collect()
 }
 

@@ -5,6 +5,7 @@
 
 use contract::caller::Limits;
 use contract::{OrgId, Tier, Timestamp};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
@@ -14,7 +15,8 @@ use crate::events::{self, Event, EventType};
 use crate::http::call::Call;
 use crate::http::json::Json;
 
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "BillingQuotas")]
 pub struct View {
     org_id: OrgId,
     id: OrgId,
@@ -31,14 +33,17 @@ pub async fn get(cx: Call) -> Result<Json<View>> {
     Ok(Json(View { id: org_id.clone(), org_id, tier: cx.tier, quotas: cx.limits, alerts }))
 }
 
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Deserialize, JsonSchema)]
+#[schemars(rename = "BillingQuotasChange")]
 #[serde(deny_unknown_fields)]
 pub struct Change {
     alerts: ChangedAlerts,
 }
 
 /// What is left out stays.
-#[derive(Debug, Deserialize)]
+#[expect(clippy::struct_field_names, reason = "the names are the specification's")]
+#[derive(Debug, Deserialize, JsonSchema)]
+#[schemars(rename = "BillingAlertsChange")]
 #[serde(deny_unknown_fields)]
 struct ChangedAlerts {
     credit_warning_threshold: Option<f64>,
@@ -46,7 +51,8 @@ struct ChangedAlerts {
     storage_warning_threshold: Option<f64>,
 }
 
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "ChangedBillingQuotas")]
 pub struct Changed {
     org_id: OrgId,
     id: OrgId,

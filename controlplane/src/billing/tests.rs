@@ -110,6 +110,14 @@ async fn each_threshold_is_told_once_a_month() {
 }
 
 #[tokio::test]
+async fn many_reports_at_once_tell_a_threshold_once() {
+    let world = world_of("free").await;
+    let queries: Vec<String> = (0..8).map(|n| format!("q{n}")).collect();
+    futures::future::join_all(queries.iter().map(|query| world.spend_in(query, (1, query), 200))).await;
+    assert_eq!(types(&world).await, ["billing.warning", "billing.critical", "billing.quota_exceeded"]);
+}
+
+#[tokio::test]
 async fn a_tier_without_a_limit_reaches_nothing() {
     let world = World::start().await;
     world.spend(0, 1_000_000).await;

@@ -1,8 +1,9 @@
 //! Requests, answers and handlers of the environments.
 
 use contract::{EnvId, OrgId, Timestamp};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use serde_json::{Value, json};
+use serde_json::json;
 use sqlx::PgConnection;
 
 use super::placement::{self, Doors};
@@ -19,7 +20,7 @@ const QUERY_TIMEOUT_MS_MAX: i64 = 300_000;
 const CONCURRENT_QUERIES_MAX: i32 = 10_000;
 
 /// An environment as it is answered.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 pub struct Environment {
     env_id: EnvId,
     id: EnvId,
@@ -34,14 +35,16 @@ pub struct Environment {
     updated_at: Timestamp,
 }
 
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "EnvironmentConnection")]
 struct Connection {
     host: String,
     port: i32,
     database: String,
 }
 
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "EnvironmentSettings")]
 struct Settings {
     query_timeout_ms: i64,
     max_concurrent_queries: i32,
@@ -72,7 +75,8 @@ impl From<Row> for Environment {
     }
 }
 
-#[derive(Debug, Default, Deserialize)]
+#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[schemars(rename = "EnvironmentSettingsInput")]
 #[serde(deny_unknown_fields)]
 pub struct SettingsInput {
     query_timeout_ms: Option<i64>,
@@ -81,7 +85,8 @@ pub struct SettingsInput {
     test_mode: Option<bool>,
 }
 
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Deserialize, JsonSchema)]
+#[schemars(rename = "EnvironmentCreation")]
 #[serde(deny_unknown_fields)]
 pub struct Creation {
     name: String,
@@ -90,7 +95,8 @@ pub struct Creation {
     settings: SettingsInput,
 }
 
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Deserialize, JsonSchema)]
+#[schemars(rename = "EnvironmentChange")]
 #[serde(deny_unknown_fields)]
 pub struct Change {
     name: Option<String>,
@@ -169,6 +175,7 @@ pub async fn put(cx: Call, Json(input): Json<Change>) -> Result<Json<Environment
     let env_id = cx.env_id()?;
     store::lock(&mut tx, &env_id).await?;
     let before = store::find(&mut tx, cx.org_id(), &env_id).await?.ok_or(Error::EnvironmentNotFound)?;
+    cx.expected.holds(before.updated_at)?;
     let mut row = before.clone();
     if let Some(given) = &input.name {
         row.name = name(given)?;
@@ -204,9 +211,59 @@ fn beyond(before: &Row, after: &Row) -> EnvironmentChange {
     }
 }
 
-/// "connection strings for psql, dbt, CLI, SDK". `<API_KEY>` stands where the caller's key goes:
-/// no answer ever holds one.
-pub async fn connection_info(cx: Call) -> Result<Json<Value>> {
+/// Stands where the caller's key goes: no answer ever holds one.
+const KEY_PLACE: &str = "<API_KEY>";
+
+/// "connection strings for psql, dbt, CLI, SDK".
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct ConnectionInfo {
+    env_id: EnvId,
+    id: EnvId,
+    #[serde(flatten)]
+    place: Place,
+    sslmode: &'static str,
+    psql: String,
+    dbt: Dbt,
+    cli: String,
+    sdk: Sdk,
+    /// Null where no tools are served.
+    flight: Option<String>,
+    mcp: Option<String>,
+}
+
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+struct Place {
+    host: String,
+    port: i32,
+    database: String,
+}
+
+/// An output of a dbt profile.
+#[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "DbtOutput")]
+struct Dbt {
+    r#type: &'static str,
+    host: String,
+    port: i32,
+    user: &'static str,
+    password: &'static str,
+    dbname: String,
+    schema: &'static str,
+    sslmode: &'static str,
+    threads: u8,
+}
+
+#[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "SdkSettings")]
+struct Sdk {
+    #[serde(flatten)]
+    place: Place,
+    api_key: &'static str,
+    env_id: EnvId,
+}
+
+/// See [`ConnectionInfo`].
+pub async fn connection_info(cx: Call) -> Result<Json<ConnectionInfo>> {
     let env_id = cx.env_id()?;
     let mut conn = cx.app.pool().acquire().await?;
     let doors = placement::doors(&mut conn, &env_id).await?.ok_or(Error::EnvironmentNotFound)?;
@@ -218,27 +275,34 @@ pub async fn connection_info(cx: Call) -> Result<Json<Value>> {
     };
     let is_local = matches!(host.as_str(), "localhost" | "127.0.0.1" | "::1");
     let sslmode = if is_local { "prefer" } else { "require" };
-    let psql = format!("postgresql://agent:<API_KEY>@{host}:{port}/{slug}?sslmode={sslmode}");
+    let psql = format!("postgresql://agent:{KEY_PLACE}@{host}:{port}/{slug}?sslmode={sslmode}");
     let endpoint =
         |scheme: &str, path: &str| tools.as_ref().map(|(host, port)| format!("{scheme}://{host}:{port}{path}"));
     let tools_scheme = if is_local { "http" } else { "https" };
-    Ok(Json(json!({
-        "env_id": env_id,
-        "id": env_id,
-        "host": host,
-        "port": port,
-        "database": slug,
-        "sslmode": sslmode,
-        "psql": psql,
-        "dbt": {
-            "type": "postgres", "host": host, "port": port, "user": "agent", "password": "<API_KEY>",
-            "dbname": slug, "schema": "main", "sslmode": sslmode, "threads": 4,
+    let (flight, mcp) = (endpoint("grpc", ""), endpoint(tools_scheme, "/mcp"));
+    let place = Place { host, port, database: slug };
+    Ok(Json(ConnectionInfo {
+        id: env_id.clone(),
+        env_id: env_id.clone(),
+        sslmode,
+        cli: format!("psql \"{psql}\""),
+        psql,
+        dbt: Dbt {
+            r#type: "postgres",
+            host: place.host.clone(),
+            port,
+            user: "agent",
+            password: KEY_PLACE,
+            dbname: place.database.clone(),
+            schema: "main",
+            sslmode,
+            threads: 4,
         },
-        "cli": format!("psql \"{psql}\""),
-        "sdk": {"host": host, "port": port, "database": slug, "api_key": "<API_KEY>", "env_id": env_id},
-        "flight": endpoint("grpc", ""),
-        "mcp": endpoint(tools_scheme, "/mcp"),
-    })))
+        sdk: Sdk { place: place.clone(), api_key: KEY_PLACE, env_id },
+        place,
+        flight,
+        mcp,
+    }))
 }
 
 fn name(given: &str) -> Result<String> {

@@ -9,6 +9,7 @@ use std::fmt::Write;
 use contract::secrets::hmac_sha256;
 use contract::{EnvId, EventId, OrgId, Timestamp};
 use futures::TryStreamExt;
+use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::Value;
 use sha2::{Digest, Sha256};
@@ -134,7 +135,8 @@ pub struct Verified {
 }
 
 /// The first event that does not fit.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+#[schemars(rename = "ChainBreak")]
 pub struct Break {
     pub event_id: EventId,
     pub expected_hash: String,

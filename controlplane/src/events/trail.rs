@@ -1,6 +1,7 @@
 //! The trail as it is read: events, newest first.
 
 use contract::{EnvId, EventId, OrgId, Timestamp};
+use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::Value;
 use sqlx::PgConnection;
@@ -9,7 +10,8 @@ use crate::Result;
 use crate::http::page::Page;
 
 /// An IAM audit event as it is answered.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+#[schemars(rename = "IamEvent")]
 pub struct Recorded {
     pub event_id: EventId,
     pub id: EventId,
@@ -63,6 +65,30 @@ impl From<Row> for Recorded {
             timestamp: row.timestamp,
         }
     }
+}
+
+/// The last sequence of the chain.
+pub async fn end(conn: &mut PgConnection, org_id: &OrgId) -> Result<i64> {
+    let end = sqlx::query_scalar!("select sequence from iam_chain_heads where org_id = $1", org_id.as_str());
+    Ok(end.fetch_optional(conn).await?.unwrap_or(0))
+}
+
+/// What follows in the chain, in its order. It has no gaps: the first has the next sequence.
+pub async fn since(conn: &mut PgConnection, org_id: &OrgId, after: i64, most: i64) -> Result<Vec<Recorded>> {
+    let rows = sqlx::query_as!(
+        Row,
+        r#"
+        select event_id, env_id, event_type, actor_id, actor_email, actor_role, source_ip, resource_type, resource_id,
+               changes, hash, previous_hash, "timestamp"
+        from iam_events where org_id = $1 and sequence > $2 order by sequence limit $3
+        "#,
+        org_id.as_str(),
+        after,
+        most,
+    )
+    .fetch_all(conn)
+    .await?;
+    Ok(rows.into_iter().map(Recorded::from).collect())
 }
 
 /// A page of the organization's chain, and how long the chain is.

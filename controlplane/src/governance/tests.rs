@@ -76,6 +76,16 @@ async fn a_change_to_any_governed_table_moves_the_version() {
         ),
         "update abac_policies set enabled = false where policy_id = 'a'".to_owned(),
         "delete from abac_policies where policy_id = 'a'".to_owned(),
+        format!(
+            "insert into jit_requests (request_id, env_id, requester_id, requester_email, held_role, requested_role, reason, duration_minutes, status, requested_at, decided_at, expires_at) values ('j', '{env}', 'u', 'u@x', 'analyst', 'developer', 'r', 5, 'approved', now(), now(), now())"
+        ),
+        "update jit_requests set expired_at = now() where request_id = 'j'".to_owned(),
+        "delete from jit_requests where request_id = 'j'".to_owned(),
+        format!(
+            "insert into agent_grants (grant_id, env_id, agent_id, capabilities, status, granted_by, granted_at, expires_at) values ('g', '{env}', 'a', '{{\"allowed_tables\": [], \"allowed_operations\": []}}', 'active', 'u', now(), now())"
+        ),
+        "update agent_grants set expires_at = now() where grant_id = 'g'".to_owned(),
+        "delete from agent_grants where grant_id = 'g'".to_owned(),
     ] {
         let before = world.version().await;
         world.sql(&change).await;

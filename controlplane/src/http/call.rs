@@ -11,6 +11,7 @@ use contract::caller::Limits;
 use contract::{Caller, EnvId, OrgId, RequestId, Tier, Timestamp};
 use sqlx::{Postgres, Transaction};
 
+use crate::http::conditional::Expected;
 use crate::{App, Error, Result};
 
 /// The ids in a path, decoded. Which names occur is the route's path.
@@ -48,6 +49,8 @@ pub struct Call {
     pub request_id: RequestId,
     pub peer: IpAddr,
     pub path: PathIds,
+    /// The version that a change is meant for.
+    pub expected: Expected,
 }
 
 impl Call {

@@ -20,16 +20,15 @@ const YEARS: std::ops::RangeInclusive<i32> = 1970..=9999;
 /// An ISO 8601 moment or date.
 pub fn moment(field: &'static str, text: &str, end: End) -> Result<Timestamp> {
     let refused = || Error::invalid(field, "ISO 8601", format!("`{field}` is an ISO 8601 date or moment"));
-    let moment = match chrono::DateTime::parse_from_rfc3339(text) {
-        Ok(moment) => moment.to_utc(),
-        Err(_) => {
-            let date: NaiveDate = text.parse().map_err(|_| refused())?;
-            let time = match end {
-                End::Start => NaiveTime::from_hms_micro_opt(0, 0, 0, 0),
-                End::Last => NaiveTime::from_hms_micro_opt(23, 59, 59, 999_999),
-            };
-            date.and_time(time.ok_or_else(refused)?).and_utc()
-        }
+    let moment = if let Ok(moment) = chrono::DateTime::parse_from_rfc3339(text) {
+        moment.to_utc()
+    } else {
+        let date: NaiveDate = text.parse().map_err(|_| refused())?;
+        let time = match end {
+            End::Start => NaiveTime::from_hms_micro_opt(0, 0, 0, 0),
+            End::Last => NaiveTime::from_hms_micro_opt(23, 59, 59, 999_999),
+        };
+        date.and_time(time.ok_or_else(refused)?).and_utc()
     };
     YEARS.contains(&moment.year()).then_some(moment).ok_or_else(refused)
 }

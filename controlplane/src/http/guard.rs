@@ -2,31 +2,33 @@
 //!
 //! It stands around every handler with the row of its route, so a handler without a row cannot be
 //! reached. In this order: the credential, the rate limit of the identity behind it, the
-//! organization and environment in the path, role and scope. What belongs to another tenant
-//! answers exactly as what is absent.
+//! organization and environment in the path, role and scope, the second factor. What belongs to
+//! another tenant answers exactly as what is absent.
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;
+use std::time::Instant;
 
 use axum::RequestExt;
 use axum::extract::{RawPathParams, Request, State};
-use axum::http::{HeaderValue, Method};
+use axum::http::{Method, StatusCode};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
+use contract::body::Problem;
 use contract::caller::Credential;
 use contract::{Access, RequestId, Scope};
 
 use crate::authentication::{self, Known};
 use crate::http::call::{Call, PathIds, Visit};
+use crate::http::conditional::{self, Expected};
+use crate::http::deprecation;
 use crate::http::idempotency;
 use crate::http::rate_limit::Standing;
 use crate::http::routes::Route;
-use crate::{App, Error, Result, environments, runtime};
+use crate::{App, Error, Result, environments, jit_access, runtime};
 
 /// Longest id that a path may carry; ours have 36 characters.
 const ID_BYTES_MAX: usize = 200;
-/// When version 2 was announced, which deprecates these endpoints: 2026-01-01.
-const DEPRECATED_SINCE: HeaderValue = HeaderValue::from_static("@1767225600");
 
 #[derive(Clone)]
 pub struct Gate {
@@ -42,11 +44,14 @@ pub struct Arrival {
 }
 
 pub async fn guard(State(Gate { app, route }): State<Gate>, mut request: Request, next: Next) -> Response {
+    let began = Instant::now();
     let mut standing = None;
     let mut response = match admit(&app, &route, &mut request, &mut standing).await {
         Ok(()) => {
             let change = change(&route, &request);
+            let held = conditional::held(request.headers());
             let response = idempotency::once(&app, &route, request, next).await;
+            let response = conditional::answered(&route, &held, response).await;
             if let (true, Some(path)) = (response.status().is_success(), change) {
                 in_force(&app, &path).await;
             }
@@ -57,10 +62,15 @@ pub async fn guard(State(Gate { app, route }): State<Gate>, mut request: Request
     if let Some(standing) = standing {
         standing.stamp(response.headers_mut());
     }
-    if route.deprecated {
-        response.headers_mut().insert("deprecation", DEPRECATED_SINCE);
-    }
+    deprecation::stamp(&route, response.headers_mut());
+    app.metrics().answered(&route.method, route.path, status(&response), began.elapsed());
     response
+}
+
+/// The status that will be answered: an error is still on its way to its body.
+fn status(response: &Response) -> StatusCode {
+    let problem = response.extensions().get::<Problem>().map(|problem| problem.code.http());
+    problem.and_then(|status| StatusCode::from_u16(status).ok()).unwrap_or_else(|| response.status())
 }
 
 /// The organization or environment that a request may change the rules of.
@@ -100,7 +110,8 @@ async fn admit(app: &App, route: &Route, request: &mut Request, standing: &mut O
         request.extensions_mut().insert(Visit { app: app.clone(), request_id, peer, path });
         return Ok(());
     }
-    let Known { caller, tier, limits } = match authentication::known(app, request.headers(), peer).await {
+    let Known { caller, tier, limits, second_factor } = match authentication::known(app, request.headers(), peer).await
+    {
         Ok(known) => known,
         Err(error) => return Err(app.limits().after_failed_credential(peer, error)),
     };
@@ -112,10 +123,31 @@ async fn admit(app: &App, route: &Route, request: &mut Request, standing: &mut O
         app.limits().spend(identity, tier)
     };
     standing.insert(spent).allowed()?;
-    let call = Call { app: app.clone(), caller, tier, limits, request_id, peer, path };
+    let expected = Expected::default();
+    let mut call = Call { app: app.clone(), caller, tier, limits, request_id, peer, path, expected };
     owned(&call).await?;
-    call.caller.may(route.access, route.scope).map_err(Error::Refused)?;
+    if let Err(refusal) = call.caller.may(route.access, route.scope) {
+        raise(route, &mut call).await?;
+        call.caller.may(route.access, route.scope).map_err(|_| Error::Refused(refusal))?;
+    }
+    // Where one signs in, out, and enrols a second factor, its lack is no hindrance.
+    if !route.path.starts_with(authentication::PREFIX) {
+        second_factor.suffices()?;
+    }
+    if route.step_up {
+        second_factor.is_fresh(app.now())?;
+    }
+    call.expected = Expected::read(route, request.headers())?;
     request.extensions_mut().insert(call);
+    Ok(())
+}
+
+/// Where the caller's own role does not suffice, the one they were given here for a while may.
+async fn raise(route: &Route, call: &mut Call) -> Result<()> {
+    if let (false, Some(env_id), Some(user_id)) = (route.own_role, call.path.env_id(), &call.caller.user_id) {
+        let own = call.caller.role;
+        call.caller.role = jit_access::raised(call.app.pool(), &env_id, user_id, own, call.now()).await?;
+    }
     Ok(())
 }
 

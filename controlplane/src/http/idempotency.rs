@@ -21,8 +21,8 @@ use crate::http::routes::Route;
 use crate::{App, Error, Result};
 
 const HEADER: &str = "idempotency-key";
-const REPLAYED: &str = "idempotent-replayed";
-const KEY_BYTES_MAX: usize = 255;
+pub const REPLAYED: &str = "idempotent-replayed";
+pub const KEY_BYTES_MAX: usize = 255;
 const KEPT: Duration = Duration::hours(24);
 
 /// The request that a key stands for.
@@ -62,12 +62,16 @@ async fn attempt(app: &App, route: &Route, request: Request, next: Next) -> Resu
     room.await.map_err(|_| Error::Panicked)?
 }
 
-/// The key of a request that it counts for: a POST that changes something and has a caller.
-fn wanted(route: &Route, headers: &HeaderMap) -> Result<Option<String>> {
+/// Does a key count for this route? For a POST that changes something and has a caller.
+pub fn counts(route: &Route) -> bool {
     let changes = route.method == Method::POST && route.scope != Some(Scope::QueryRead);
     let upload = route.path.ends_with("/upload");
-    let known = route.access != Access::Public && !route.path.starts_with("/v1/auth/") && !upload;
-    let Some(given) = headers.get(HEADER).filter(|_| changes && known) else {
+    changes && route.access != Access::Public && !route.path.starts_with("/v1/auth/") && !upload
+}
+
+/// The key of a request that it counts for.
+fn wanted(route: &Route, headers: &HeaderMap) -> Result<Option<String>> {
+    let Some(given) = headers.get(HEADER).filter(|_| counts(route)) else {
         return Ok(None);
     };
     let fits = |key: &&str| (1..=KEY_BYTES_MAX).contains(&key.len());

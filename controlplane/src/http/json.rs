@@ -10,6 +10,7 @@ use axum::response::{IntoResponse, Response};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
+use crate::http::suggestion::meant;
 use crate::{App, Error, Result};
 
 /// A JSON body, read or answered with 200.
@@ -24,9 +25,17 @@ pub struct Created<T>(pub T);
 #[derive(Debug, Clone)]
 pub struct Accepted<T>(pub T);
 
+/// Answered with 200, or with 204 where there is nothing.
+#[derive(Debug, Clone)]
+pub struct OrNothing<T>(pub Option<T>);
+
 /// A JSON body that may be left out.
 #[derive(Debug, Clone)]
 pub struct MaybeJson<T>(pub T);
+
+/// A JSON body, or the same members sent by a form of one of our pages.
+#[derive(Debug, Clone)]
+pub struct JsonOrForm<T>(pub T);
 
 /// The query part of the URL.
 #[derive(Debug, Clone)]
@@ -56,6 +65,20 @@ impl<T: DeserializeOwned + Default> FromRequest<App> for MaybeJson<T> {
     }
 }
 
+impl<T: DeserializeOwned> FromRequest<App> for JsonOrForm<T> {
+    type Rejection = Error;
+
+    async fn from_request(request: Request, app: &App) -> Result<Self> {
+        if essence(request.headers()) != "application/x-www-form-urlencoded" {
+            return Json::from_request(request, app).await.map(|Json(body)| Self(body));
+        }
+        match axum::extract::Form::from_request(request, app).await {
+            Ok(axum::extract::Form(body)) => Ok(Self(body)),
+            Err(rejection) => Err(Error::invalid("body", "form", innermost(&rejection))),
+        }
+    }
+}
+
 impl<T: DeserializeOwned> FromRequestParts<App> for Query<T> {
     type Rejection = Error;
 
@@ -71,12 +94,18 @@ fn innermost(error: &dyn std::error::Error) -> String {
     error.source().map_or_else(|| error.to_string(), innermost)
 }
 
+/// The content type without its parameters.
+fn essence(headers: &HeaderMap) -> String {
+    let value = headers.get(CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default();
+    value.split(';').next().unwrap_or_default().trim().to_ascii_lowercase()
+}
+
 /// No type at all is taken for JSON; any other type is refused.
 fn is_json(headers: &HeaderMap) -> Result<()> {
-    let Some(value) = headers.get(CONTENT_TYPE) else {
+    if !headers.contains_key(CONTENT_TYPE) {
         return Ok(());
-    };
-    let essence = value.to_str().unwrap_or_default().split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
+    }
+    let essence = essence(headers);
     let fits = essence == "application/json" || (essence.starts_with("application/") && essence.ends_with("+json"));
     fits.then_some(()).ok_or(Error::UnsupportedMedia { expected: "application/json" })
 }
@@ -110,11 +139,21 @@ fn unfit(error: &serde_path_to_error::Error<serde_json::Error>) -> Error {
     }
     if message.starts_with("unknown field") {
         // For these the path leads to the member itself.
-        return Error::invalid(parent, "known", message);
+        return Error::invalid(parent, "known", suggesting(message));
     }
     let field = if parent == "." { "body".to_owned() } else { parent };
-    let message = format!("`{field}`: {message}");
+    let message = format!("`{field}`: {}", suggesting(message));
     Error::invalid(field, "type", message)
+}
+
+/// serde lists in backticks what it was given, and then all that it would have taken.
+fn suggesting(message: String) -> String {
+    let mut quoted = message.split('`').skip(1).step_by(2);
+    let is_list = message.starts_with("unknown field") || message.starts_with("unknown variant");
+    match quoted.next().filter(|_| is_list).map(|given| meant(given, quoted)) {
+        Some(suggestion) => message + &suggestion,
+        None => message,
+    }
 }
 
 fn render<T: Serialize>(status: StatusCode, value: &T) -> Response {
@@ -142,6 +181,12 @@ impl<T: Serialize> IntoResponse for Accepted<T> {
     }
 }
 
+impl<T: Serialize> IntoResponse for OrNothing<T> {
+    fn into_response(self) -> Response {
+        self.0.map_or_else(|| StatusCode::NO_CONTENT.into_response(), |value| render(StatusCode::OK, &value))
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -158,6 +203,14 @@ mod tests {
     #[expect(dead_code, reason = "only its shape is read")]
     struct Settings {
         depth: u8,
+    }
+
+    #[test]
+    fn a_member_that_was_probably_meant_is_named() {
+        let message = |body: &str| parse::<Body>(body.as_bytes()).unwrap_err().to_string();
+        assert!(message(r#"{"nmae": "a"}"#).ends_with(": did you mean `name`?"));
+        assert!(message(r#"{"name": "a", "setings": {}}"#).ends_with(": did you mean `settings`?"));
+        assert!(!message(r#"{"zebra": 1}"#).contains("did you mean"));
     }
 
     #[test]

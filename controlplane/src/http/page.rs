@@ -13,6 +13,7 @@ use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use contract::Timestamp;
 use contract::secrets::hmac_sha256;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use subtle::ConstantTimeEq;
 
@@ -30,7 +31,7 @@ pub struct Span {
     pub capped: bool,
 }
 
-const SPAN: Span = Span { default: 50, max: 200, capped: false };
+pub(super) const SPAN: Span = Span { default: 50, max: 200, capped: false };
 /// What does not tell one list from another.
 const NOT_FILTERS: [&str; 4] = ["limit", "cursor", "offset", "envelope"];
 
@@ -138,13 +139,14 @@ impl FromRequestParts<App> for Page {
 }
 
 /// A list as it is answered.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "{T}Page")]
 pub struct Paged<T> {
     pub data: Vec<T>,
     pub pagination: Pagination,
 }
 
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 pub struct Pagination {
     pub cursor: Option<String>,
     pub has_more: bool,

@@ -25,6 +25,8 @@ use crate::{Config, Error, Result};
 const BUCKETS_MAX: usize = 100_000;
 /// Failed logins of one account from one address, a minute.
 const FAILED_LOGINS: u32 = 10;
+/// Mails that one address may ask for, a minute.
+const MAILS: u32 = 10;
 /// Heartbeats of one attempt, a minute: its lease must not hang on what else the key does.
 const HEARTBEATS: u32 = 60;
 const MINUTE: Duration = Duration::from_mins(1);
@@ -127,6 +129,7 @@ pub struct RateLimits {
     addresses: Buckets,
     failed_credentials: Buckets,
     failed_logins: Buckets,
+    mails: Buckets,
     runtime_orgs: Buckets,
     runtime_identities: Buckets,
     heartbeats: Buckets,
@@ -145,6 +148,7 @@ impl RateLimits {
             runtime_identities: Buckets::new(config.rate_limit_key, clock),
             heartbeats: Buckets::new(HEARTBEATS, clock),
             failed_logins: Buckets::new(FAILED_LOGINS, clock),
+            mails: Buckets::new(MAILS, clock),
             waiting: moka::sync::Cache::new(BUCKETS_MAX as u64),
         }
     }
@@ -185,6 +189,11 @@ impl RateLimits {
         }
         let standing = self.failed_credentials.spend(&peer.to_canonical().to_string());
         standing.allowed().err().unwrap_or(error)
+    }
+
+    /// One mail that somebody asks for, to whomever: what is answered must not depend on that.
+    pub fn mail(&self, peer: IpAddr) -> Result<()> {
+        self.mails.spend(&peer.to_canonical().to_string()).allowed()
     }
 
     /// Before a password is looked at. Failures count by account and address together, so that

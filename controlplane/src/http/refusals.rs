@@ -151,10 +151,23 @@ fn the_public_endpoints_are_these() {
             "/v1/auth/login",
             "/v1/auth/token/refresh",
             "/v1/auth/refresh",
+            "/v1/auth/magic-link",
+            "/v1/auth/magic-link/callback",
+            "/v1/auth/magic-link/callback",
+            "/v1/auth/verify-email",
+            "/v1/auth/verify-email",
+            "/v1/auth/verify-email/resend",
+            "/v1/auth/forgot-password",
+            "/v1/auth/reset-password",
+            "/v1/auth/reset-password",
             "/v1/signup",
             "/v1/auth/signup",
             "/v1/auth/accept-invitation",
+            "/v1/auth/accept-invitation",
             "/.well-known/jwks.json",
+            "/openapi.json",
+            "/docs",
+            "/docs/errors",
         ]
     );
 }

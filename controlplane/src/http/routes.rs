@@ -8,12 +8,14 @@ use axum::handler::Handler;
 use axum::http::Method;
 use axum::middleware::from_fn_with_state;
 use axum::routing::{MethodRouter, delete, get, post, put};
-use contract::{Access, Scope};
+use contract::{Access, Code, Scope};
 
 use crate::App;
 use crate::http::guard::{Gate, guard};
+use crate::http::signature::{Signature, Told};
 
 /// One endpoint: a row of the specification's Endpoints part.
+#[expect(clippy::struct_excessive_bools, reason = "each is a mark of its own on a row")]
 #[derive(Debug, Clone)]
 pub struct Route {
     pub method: Method,
@@ -23,10 +25,26 @@ pub struct Route {
     /// have no business there.
     pub scope: Option<Scope>,
     pub deprecated: bool,
+    /// What to use instead, where that is one path.
+    pub successor: Option<&'static str>,
     /// Not in the specification.
     pub ours: bool,
+    /// A role that was lent for a while does not suffice.
+    pub own_role: bool,
     /// The member of its answer that holds a secret, which no record keeps.
     pub secret: Option<&'static str>,
+    /// What it does, in a sentence.
+    pub says: &'static str,
+    /// It compares the version that `If-Match` names, under its lock (`http::conditional`).
+    pub versioned: bool,
+    /// Errors beyond those that the hallway makes for a row like this.
+    pub refuses: &'static [Code],
+    /// The path of the handler in this crate.
+    pub handler: &'static str,
+    /// What the handler takes and answers.
+    pub tell: fn(&mut Signature<'_>),
+    /// Whoever has a second factor shows it again, unless they did in the last minutes.
+    pub step_up: bool,
 }
 
 /// The rows of a room, or of all rooms.
@@ -46,10 +64,27 @@ macro_rules! methods {
             handler: H,
         ) -> Self
         where
-            H: Handler<T, App>,
+            H: Handler<T, App> + Told<T>,
             T: 'static,
         {
-            self.row(Method::$method, path, access, scope.into(), $name(handler))
+            let row = Route {
+                method: Method::$method,
+                path,
+                access,
+                scope: scope.into(),
+                deprecated: false,
+                successor: None,
+                ours: false,
+                own_role: false,
+                secret: None,
+                step_up: false,
+                says: "",
+                versioned: false,
+                refuses: &[],
+                handler: std::any::type_name::<H>(),
+                tell: H::tell,
+            };
+            self.row(row, $name(handler))
         }
     )+};
 }
@@ -66,15 +101,8 @@ impl Routes {
         delete, DELETE;
     }
 
-    fn row(
-        mut self,
-        method: Method,
-        path: &'static str,
-        access: Access,
-        scope: Option<Scope>,
-        handler: MethodRouter<App>,
-    ) -> Self {
-        self.rows.push(Route { method, path, access, scope, deprecated: false, ours: false, secret: None });
+    fn row(mut self, row: Route, handler: MethodRouter<App>) -> Self {
+        self.rows.push(row);
         self.handlers.push(handler);
         self
     }
@@ -95,10 +123,58 @@ impl Routes {
         self
     }
 
+    /// The last row's doing outlives an elevation, so that only the caller's own role counts.
+    pub fn own_role(mut self) -> Self {
+        if let Some(row) = self.rows.last_mut() {
+            row.own_role = true;
+        }
+        self
+    }
+
     /// The last row answers with a secret, in this member.
     pub fn secret(mut self, member: &'static str) -> Self {
         if let Some(row) = self.rows.last_mut() {
             row.secret = Some(member);
+        }
+        self
+    }
+
+    /// What the last row does, in a sentence: a line of the reference.
+    pub fn says(mut self, sentence: &'static str) -> Self {
+        if let Some(row) = self.rows.last_mut() {
+            row.says = sentence;
+        }
+        self
+    }
+
+    /// What to use instead of the last row.
+    pub fn succeeded_by(mut self, path: &'static str) -> Self {
+        if let Some(row) = self.rows.last_mut() {
+            row.successor = Some(path);
+        }
+        self
+    }
+
+    /// The handler of the last row asks [`crate::http::conditional::Expected::holds`].
+    pub fn versioned(mut self) -> Self {
+        if let Some(row) = self.rows.last_mut() {
+            row.versioned = true;
+        }
+        self
+    }
+
+    /// Errors of the last row that not every row like it has.
+    pub fn refuses(mut self, codes: &'static [Code]) -> Self {
+        if let Some(row) = self.rows.last_mut() {
+            row.refuses = codes;
+        }
+        self
+    }
+
+    /// The last row asks for a second factor of the last minutes, of whoever has one.
+    pub fn step_up(mut self) -> Self {
+        if let Some(row) = self.rows.last_mut() {
+            row.step_up = true;
         }
         self
     }
@@ -128,11 +204,12 @@ impl Routes {
 /// The whole API on one screen: method, path, role, scope, and marks.
 pub fn screen(rows: &[Route]) -> String {
     let mut out = String::new();
-    for Route { method, path, access, scope, deprecated, ours, secret: _ } in rows {
+    for Route { method, path, access, scope, deprecated, ours, step_up, .. } in rows {
         let scope = scope.map_or("-", Scope::as_str);
         let mut line = format!("{:<6} {path:<72} {:<7} {scope:<17}", method.as_str(), access.as_str());
         line.push_str(if *deprecated { " deprecated" } else { "" });
         line.push_str(if *ours { " ours" } else { "" });
+        line.push_str(if *step_up { " step-up" } else { "" });
         out.push_str(line.trim_end());
         out.push('\n');
     }

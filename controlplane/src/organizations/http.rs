@@ -2,6 +2,7 @@
 
 use contract::caller::Credential;
 use contract::{Access, OrgId, Timestamp, UserId};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 use sqlx::PgConnection;
@@ -23,11 +24,16 @@ const OWNED_MAX: i64 = 100;
 pub fn routes() -> Routes {
     Routes::new()
         .post("/v1/organizations", Access::Authenticated, None, create)
+        .says("Founds an organization; the caller becomes its owner.")
         .get("/v1/organizations/{org_id}", Access::Member, None, get)
+        .says("Reads an organization.")
         .put("/v1/organizations/{org_id}", Access::Admin, None, put)
+        .says("Changes what is given of an organization.")
+        .versioned()
 }
 
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Deserialize, JsonSchema)]
+#[schemars(rename = "OrganizationCreation")]
 #[serde(deny_unknown_fields)]
 struct CreateBody {
     name: String,
@@ -38,14 +44,16 @@ struct CreateBody {
     settings: SettingsBody,
 }
 
-#[derive(Debug, Default, Deserialize)]
+#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[schemars(rename = "OrganizationSettingsInput")]
 #[serde(deny_unknown_fields)]
 struct SettingsBody {
     mfa_required: Option<bool>,
     enforce_sso: Option<bool>,
 }
 
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "Organization")]
 pub struct View {
     id: OrgId,
     org_id: OrgId,
@@ -63,7 +71,8 @@ pub struct View {
     updated_at: Timestamp,
 }
 
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "OrganizationSettings")]
 struct Settings {
     mfa_required: bool,
     enforce_sso: bool,
@@ -71,7 +80,8 @@ struct Settings {
 }
 
 /// `null` is custom or unlimited.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "OrganizationQuotas")]
 struct Quotas {
     monthly_credit_limit: Option<u64>,
     /// Credits of this month.
@@ -110,33 +120,63 @@ async fn view(call: &Call, conn: &mut PgConnection, row: store::Organization) ->
     })
 }
 
-/// "Caller becomes owner; tier `free`."
 async fn create(call: Call, Json(body): Json<CreateBody>) -> Result<Created<View>> {
-    let (Credential::Session { .. }, Some(user_id)) = (&call.caller.credential, &call.caller.user_id) else {
-        return Err(Error::Forbidden("a key cannot found an organization: sign in"));
-    };
-    let name = text::checked("name", &body.name, NAME_MAX)?;
-    let slug = call.app.slugs().checked(&body.slug)?;
-    let cloud_region = region(body.cloud_region.as_deref())?;
-    let mut tx = call.begin().await?;
-    if store::owned(&mut tx, user_id).await? >= OWNED_MAX {
-        return Err(Error::Forbidden("this account owns as many organizations as one may"));
-    }
-    let new = NewOrganization {
-        slug: &slug,
-        name: &name,
-        billing_email: body.billing_email.as_str(),
-        cloud_region: &cloud_region,
+    let wish = Wish {
+        name: &body.name,
+        slug: &body.slug,
+        billing_email: &body.billing_email,
+        cloud_region: body.cloud_region.as_deref(),
         mfa_required: body.settings.mfa_required.unwrap_or(false),
         enforce_sso: body.settings.enforce_sso.unwrap_or(false),
     };
-    let row = make(&call.app, &mut tx, &new).await?;
-    let owner = users::store::owner_like(&mut tx, &call.app, user_id, &row.org_id).await?;
-    let origin = Origin { org_id: row.org_id.clone(), actor_id: owner.into(), ..Origin::from(&call) };
-    events::record(&call.app, &mut tx, origin, created(&row)).await?;
+    let mut tx = call.begin().await?;
+    let row = own(&call, &mut tx, &wish).await?;
     let view = view(&call, &mut tx, row).await?;
     tx.commit().await?;
     Ok(Created(view))
+}
+
+/// What a new organization is to be, as somebody typed it.
+#[derive(Debug)]
+pub struct Wish<'a> {
+    pub name: &'a str,
+    pub slug: &'a str,
+    pub billing_email: &'a Email,
+    pub cloud_region: Option<&'a str>,
+    pub mfa_required: bool,
+    pub enforce_sso: bool,
+}
+
+/// "Caller becomes owner; tier `free`."
+pub async fn own(call: &Call, tx: &mut PgConnection, wish: &Wish<'_>) -> Result<store::Organization> {
+    let (Credential::Session { .. }, Some(user_id)) = (&call.caller.credential, &call.caller.user_id) else {
+        return Err(Error::Forbidden("a key cannot found an organization: sign in"));
+    };
+    let new = NewOrganization {
+        slug: &call.app.slugs().checked(wish.slug)?,
+        name: &text::checked("name", wish.name, NAME_MAX)?,
+        billing_email: wish.billing_email.as_str(),
+        cloud_region: &region(wish.cloud_region)?,
+        mfa_required: wish.mfa_required,
+        enforce_sso: wish.enforce_sso,
+    };
+    if store::owned(tx, user_id).await? >= OWNED_MAX {
+        return Err(Error::Forbidden("this account owns as many organizations as one may"));
+    }
+    let row = make(&call.app, tx, &new).await?;
+    let owner = users::store::owner_like(tx, &call.app, user_id, &row.org_id).await?;
+    let origin = Origin { org_id: row.org_id.clone(), actor_id: owner.into(), ..Origin::from(call) };
+    events::record(&call.app, tx, origin, created(&row)).await?;
+    Ok(row)
+}
+
+/// Another name, given by the organization that it stands under.
+pub async fn rename(call: &Call, tx: &mut PgConnection, org_id: &OrgId, name: String) -> Result<()> {
+    let before = store::lock(tx, org_id).await?;
+    let change = OrganizationChange { name: Some(name), ..OrganizationChange::default() };
+    let row = follow(call, tx, &before, changes::beyond(&before, change)).await?;
+    let origin = || Origin { org_id: org_id.clone(), env_id: None, ..Origin::from(call) };
+    changes::announce(&call.app, tx, &origin, &before, &row).await
 }
 
 /// The row of a new organization; where there are resources, the resource before it.
@@ -164,7 +204,8 @@ async fn get(call: Call) -> Result<Json<View>> {
     Ok(Json(view(&call, &mut conn, row).await?))
 }
 
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Deserialize, JsonSchema)]
+#[schemars(rename = "OrganizationChange")]
 #[serde(deny_unknown_fields)]
 struct PutBody {
     name: Option<String>,
@@ -177,6 +218,7 @@ struct PutBody {
 async fn put(call: Call, Json(body): Json<PutBody>) -> Result<Json<View>> {
     let mut tx = call.begin().await?;
     let before = store::lock(&mut tx, call.org_id()).await?;
+    call.expected.holds(before.updated_at)?;
     unchanged("slug", body.slug.as_deref(), &before.slug)?;
     unchanged("cloud_region", body.cloud_region.as_deref(), &before.cloud_region)?;
     let settings = body.settings.unwrap_or_default();

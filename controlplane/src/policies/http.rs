@@ -2,8 +2,9 @@
 
 use std::collections::BTreeSet;
 
-use contract::policy::{Policy, Rules};
+use contract::policy::{MaskingRule, Policy, RowFilterRule, Rules};
 use contract::{PolicyId, Timestamp};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use sqlx::PgConnection;
@@ -18,10 +19,11 @@ use crate::{Error, Result, api_keys, environments, users};
 
 const NAME_MAX: usize = 256;
 /// Policies of one environment: every statement walks them.
-const POLICIES_MAX: i64 = 1_000;
+pub const POLICIES_MAX: i64 = 1_000;
 
 /// A policy as it is answered.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "Policy")]
 pub struct Answer {
     id: PolicyId,
     #[serde(flatten)]
@@ -34,11 +36,22 @@ impl From<Policy> for Answer {
     }
 }
 
-#[derive(Debug, Deserialize)]
+/// What `rules` may hold, by `type`: `admission` reads them, to name the member that does not fit.
+#[derive(JsonSchema)]
+#[schemars(untagged, rename = "PolicyRules")]
+#[expect(dead_code, reason = "only its shape is shown")]
+enum EitherRules {
+    ColumnMasking(Vec<MaskingRule>),
+    RowLevelSecurity(Vec<RowFilterRule>),
+}
+
+#[derive(Debug, Deserialize, JsonSchema)]
+#[schemars(rename = "PolicyCreation")]
 #[serde(deny_unknown_fields)]
 pub struct Creation {
     name: String,
     r#type: String,
+    #[schemars(with = "EitherRules")]
     rules: Value,
     #[serde(default = "yes")]
     enabled: bool,
@@ -48,16 +61,19 @@ const fn yes() -> bool {
     true
 }
 
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Deserialize, JsonSchema)]
+#[schemars(rename = "PolicyChange")]
 #[serde(deny_unknown_fields)]
 pub struct Change {
     name: Option<String>,
     r#type: Option<String>,
+    #[schemars(with = "Option<EitherRules>")]
     rules: Option<Value>,
     enabled: Option<bool>,
 }
 
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "PolicyDeletion")]
 pub struct Deletion {
     policy_id: PolicyId,
     id: PolicyId,
@@ -100,6 +116,7 @@ pub async fn update(cx: Call, Json(input): Json<Change>) -> Result<Json<Answer>>
     let mut tx = cx.begin().await?;
     environments::lock(&mut tx, &env_id).await?;
     let mut policy = found(&mut tx, &cx).await?;
+    cx.expected.holds(policy.updated_at)?;
     let before = told(&policy);
     let type_name = policy.rules.type_name();
     if input.r#type.is_some_and(|given| given != type_name) {
@@ -124,6 +141,7 @@ pub async fn delete(cx: Call) -> Result<Json<Deletion>> {
     let mut tx = cx.begin().await?;
     environments::lock(&mut tx, &cx.env_id()?).await?;
     let policy = found(&mut tx, &cx).await?;
+    cx.expected.holds(policy.updated_at)?;
     store::delete(&mut tx, &policy.policy_id).await?;
     let event = Event::new(EventType::PolicyDeleted, policy.policy_id.clone()).before(told(&policy));
     events::record(&cx.app, &mut tx, &cx, event).await?;
@@ -155,7 +173,7 @@ pub fn name(given: String) -> Result<String> {
 }
 
 /// The policy in an event: whole, since a rule is what the trail is asked about.
-fn told(policy: &Policy) -> Value {
+pub fn told(policy: &Policy) -> Value {
     let rules = match &policy.rules {
         Rules::ColumnMasking(rules) => json!(rules),
         Rules::RowLevelSecurity(rules) => json!(rules),

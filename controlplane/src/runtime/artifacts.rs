@@ -13,7 +13,8 @@ mod promotion;
 mod store;
 mod validation;
 
-use contract::{Access, Scope, Timestamp};
+use contract::{Access, Code, Scope, Timestamp};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -27,17 +28,25 @@ pub fn routes() -> Routes {
     const ALL: &str = "/v2/runtime/artifacts";
     Routes::new()
         .post(ALL, Developer, Scope::Agent, http::publish)
+        .says("Publishes an artifact of a running attempt.")
+        .refuses(&[Code::NotFound])
         .get(ALL, Member, Scope::Agent, http::list)
+        .says("Lists artifacts, newest first.")
         .post("/v2/runtime/artifacts/{artifact_id}/promote", Developer, Scope::Agent, promotion::promote)
+        .says("Puts an artifact on the mainline.")
         .post("/v2/runtime/artifacts/{artifact_id}/validations", Developer, Scope::Agent, validation::record)
+        .says("Records what a validator says of an artifact.")
         .get("/v2/lineage/{artifact_id}/upstream", Member, Scope::Agent, lineage::upstream)
         .ours()
+        .says("Tells what an artifact was made of.")
         .get("/v2/lineage/{artifact_id}/downstream", Member, Scope::Agent, lineage::downstream)
         .ours()
+        .says("Tells what was made of an artifact.")
 }
 
 /// What a validator says; of several the worst stands, in this order.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, sqlx::Type)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, sqlx::Type, JsonSchema)]
+#[schemars(rename = "ValidationResult")]
 #[serde(rename_all = "snake_case")]
 #[sqlx(type_name = "text", rename_all = "snake_case")]
 pub enum Verdict {
@@ -47,7 +56,7 @@ pub enum Verdict {
     Fail,
 }
 
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, JsonSchema)]
 #[expect(clippy::struct_field_names, reason = "named as on the wire")]
 pub struct Artifact {
     pub id: String,

@@ -14,6 +14,7 @@ mod lease;
 mod store;
 
 use contract::{Access, Scope, Timestamp};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -32,20 +33,28 @@ pub fn routes() -> Routes {
     use Access::{Developer, Member};
     Routes::new()
         .post("/v2/runtime/tasks/{task_id}/attempts", Developer, Scope::Agent, http::create)
+        .says("Makes an attempt; the answer alone holds its lease token.")
         .secret("lease_token")
         .post("/v2/runtime/tasks/{task_id}/claim", Developer, Scope::Agent, http::create_claimed)
+        .says("Makes an attempt and claims it.")
         .secret("lease_token")
         .post("/v2/runtime/tasks/claim-next", Developer, Scope::Agent, http::claim_next)
+        .says("Claims whatever waits: by priority, then by age.")
         .secret("lease_token")
         .ours()
         .get("/v2/runtime/attempts/{attempt_id}", Member, Scope::Agent, http::get)
+        .says("Reads an attempt.")
         .put("/v2/runtime/attempts/{attempt_id}/claim", Developer, Scope::Agent, http::claim)
+        .says("Claims a pending attempt.")
         .put(HEARTBEAT, Developer, Scope::Agent, http::heartbeat)
+        .says("Extends the lease.")
         .put("/v2/runtime/attempts/{attempt_id}/complete", Developer, Scope::Agent, complete::complete)
+        .says("Ends an attempt, with or without success.")
         .post("/v2/runtime/attempts/{attempt_id}/fail", Developer, Scope::Agent, complete::fail)
+        .says("Ends an attempt that failed.")
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, sqlx::Type)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, sqlx::Type, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 #[sqlx(type_name = "text", rename_all = "snake_case")]
 pub enum AttemptStatus {
@@ -75,7 +84,7 @@ impl AttemptStatus {
 }
 
 /// An attempt as it is stored and, but for what is skipped, answered.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, JsonSchema)]
 #[expect(clippy::struct_field_names, reason = "named as on the wire")]
 pub struct Attempt {
     pub id: String,

@@ -3,7 +3,8 @@
 //! "POST /v2/runtime/decisions: `attempt_id`, `model_id`, `routing_reason`, `confidence`,
 //! `fallback_used`, `cost_estimate`; records a decision."
 
-use contract::{Access, OrgId, Scope, Timestamp, ids};
+use contract::{Access, Code, OrgId, Scope, Timestamp, ids};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use sqlx::PgConnection;
@@ -15,10 +16,13 @@ use crate::http::routes::Routes;
 use crate::{Error, Result};
 
 pub fn routes() -> Routes {
-    Routes::new().post("/v2/runtime/decisions", Access::Developer, Scope::Agent, record)
+    Routes::new()
+        .post("/v2/runtime/decisions", Access::Developer, Scope::Agent, record)
+        .says("Records which model an attempt was given, and why.")
+        .refuses(&[Code::NotFound])
 }
 
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 pub struct Decision {
     pub id: String,
     #[serde(skip)]
@@ -33,7 +37,8 @@ pub struct Decision {
     pub created_at: Timestamp,
 }
 
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Deserialize, JsonSchema)]
+#[schemars(rename = "DecisionInput")]
 #[serde(deny_unknown_fields)]
 pub struct Choice {
     attempt_id: String,

@@ -11,7 +11,8 @@
 mod http;
 mod store;
 
-use contract::{Access, Scope, Timestamp};
+use contract::{Access, Code, Scope, Timestamp};
+use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::Value;
 
@@ -21,15 +22,16 @@ use crate::http::routes::Routes;
 
 pub fn routes() -> Routes {
     const ALL: &str = "/v2/runtime/events";
-    Routes::new().post(ALL, Access::Developer, Scope::Agent, http::append).get(
-        ALL,
-        Access::Member,
-        Scope::Agent,
-        http::list,
-    )
+    Routes::new()
+        .post(ALL, Access::Developer, Scope::Agent, http::append)
+        .says("Appends an event of a running attempt.")
+        .refuses(&[Code::NotFound])
+        .get(ALL, Access::Member, Scope::Agent, http::list)
+        .says("Lists the events of a task, in order.")
+        .refuses(&[Code::NotFound])
 }
 
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, JsonSchema)]
 pub struct WorkflowEvent {
     pub id: String,
     pub task_id: String,

@@ -3,6 +3,7 @@
 //! "GET /v2/explain/:attempt_id"; the id of an artifact is taken too, and explained by its attempt.
 
 use contract::{Access, OrgId, Scope};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use sqlx::PgConnection;
@@ -27,15 +28,18 @@ const EVENTS: i64 = 100;
 const EVENTS_MAX: i32 = 1_000;
 
 pub fn routes() -> Routes {
-    Routes::new().get("/v2/explain/{id}", Access::Member, Scope::Agent, get)
+    Routes::new()
+        .get("/v2/explain/{id}", Access::Member, Scope::Agent, get)
+        .says("Explains an artifact or an attempt by all that led to it.")
 }
 
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Deserialize, JsonSchema)]
 struct Extent {
     max_events: Option<i64>,
 }
 
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "Explanation")]
 struct Bundle {
     /// The one that was asked for.
     artifact: Option<Artifact>,
@@ -54,7 +58,8 @@ struct Bundle {
     lineage: Option<Lineage>,
 }
 
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "ExplainedLineage")]
 struct Lineage {
     upstream: Graph,
     downstream: Graph,

@@ -15,7 +15,8 @@ mod store;
 #[cfg(test)]
 mod tests;
 
-use contract::{Access, Scope, Timestamp};
+use contract::{Access, Code, Scope, Timestamp};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -31,17 +32,23 @@ pub fn routes() -> Routes {
     Routes::new()
         .get("/v2/gates", Member, Scope::Agent, http::list)
         .ours()
+        .says("Lists the gates.")
         .get("/v2/gates/evaluations", Member, Scope::Agent, http::evaluations)
         .ours()
+        .says("Lists what gates were evaluated to.")
         .get(ONE, Member, Scope::Agent, http::get)
         .ours()
+        .says("Reads a gate.")
         .put(ONE, Admin, Scope::Agent, http::define)
         .ours()
+        .says("Gives a project a rule of its own for a gate.")
+        .refuses(&[Code::InvalidRule])
         .post("/v2/gates/{gate_id}/evaluate", Developer, Scope::Agent, evaluation::evaluate)
         .ours()
+        .says("Evaluates a gate over a bag of facts.")
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 pub enum GateId {
     G0,
     G1,
@@ -93,7 +100,7 @@ impl GateId {
 }
 
 /// The rule of a gate, as it stands for a project.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, JsonSchema)]
 pub struct Gate {
     pub gate_id: GateId,
     pub name: &'static str,
@@ -107,7 +114,7 @@ pub struct Gate {
     pub version: i32,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, sqlx::Type)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, sqlx::Type, JsonSchema)]
 #[sqlx(type_name = "text")]
 pub enum GateResult {
     AutoApproved,
@@ -116,7 +123,8 @@ pub enum GateResult {
 }
 
 /// What a gate was evaluated to. Append-only.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+#[schemars(rename = "GateEvaluation")]
 pub struct Evaluation {
     pub id: String,
     pub project_id: String,

@@ -4,7 +4,8 @@
 //! `cost_usd`, `latency_ms`; records an invocation." A call that was made is recorded also when
 //! its attempt has ended since: it has cost what it cost.
 
-use contract::{Access, OrgId, Scope, Timestamp, ids};
+use contract::{Access, Code, OrgId, Scope, Timestamp, ids};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use sqlx::PgConnection;
 
@@ -15,10 +16,13 @@ use crate::http::json::Json;
 use crate::http::routes::Routes;
 
 pub fn routes() -> Routes {
-    Routes::new().post("/v2/runtime/invocations", Access::Developer, Scope::Agent, record)
+    Routes::new()
+        .post("/v2/runtime/invocations", Access::Developer, Scope::Agent, record)
+        .says("Records what a call to a model took and cost.")
+        .refuses(&[Code::NotFound])
 }
 
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 pub struct Invocation {
     pub id: String,
     #[serde(skip)]
@@ -34,7 +38,8 @@ pub struct Invocation {
     pub created_at: Timestamp,
 }
 
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Deserialize, JsonSchema)]
+#[schemars(rename = "InvocationInput")]
 #[serde(deny_unknown_fields)]
 pub struct Report {
     decision_id: String,

@@ -4,22 +4,26 @@
 //! "`limit` (default 50, capped 200), `offset` (default 0)", "runtime artifacts and events default
 //! 100, max 1000". `cursor` is taken too.
 
-use axum::http::Uri;
+use axum::extract::FromRequestParts;
+use axum::http::request::Parts;
+use axum::http::{StatusCode, Uri};
 use axum::response::{IntoResponse, Response};
 use contract::Timestamp;
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::http::json::Json;
-use crate::http::page::{Page, Span};
+use crate::http::page::{Page, Paged, Span};
+use crate::http::signature::{Answers, Signature, Takes};
 use crate::{App, Error, Result};
 
 /// Rows that may be skipped: further on a cursor leads.
 const OFFSET_MAX: i64 = 100_000;
 
 /// "`limit` (default 50, capped 200)"
-pub const RECORDS: Span = Span { default: 50, max: 200, capped: true };
+const RECORDS: Span = Span { default: 50, max: 200, capped: true };
 /// "`limit` (default 100, max 1000)"
-pub const MANY: Span = Span { default: 100, max: 1_000, capped: false };
+const MANY: Span = Span { default: 100, max: 1_000, capped: false };
 
 /// The part of a list that is asked for.
 #[derive(Debug)]
@@ -30,7 +34,7 @@ pub struct Listing {
 }
 
 impl Listing {
-    pub fn asked(app: &App, uri: &Uri, span: Span) -> Result<Self> {
+    fn asked(app: &App, uri: &Uri, span: Span) -> Result<Self> {
         let page = Page::asked(uri, app.keyring().cursor_key(), span)?;
         let axum::extract::Query(pairs) = axum::extract::Query::<Vec<(String, String)>>::try_from_uri(uri)
             .map_err(|_| Error::invalid("query", "format", "the query part of the URL cannot be read"))?;
@@ -48,14 +52,76 @@ impl Listing {
         Ok(Self { page, offset, bare })
     }
 
-    pub fn answer<R, T: Serialize>(
+    pub fn answer<R, T>(
         &self,
         rows: Vec<R>,
         total: i64,
         mark: impl Fn(&R) -> (Timestamp, String),
         view: impl Fn(R) -> T,
-    ) -> Response {
+    ) -> Listed<T> {
         let paged = self.page.of(rows, total, mark, view);
-        if self.bare { Json(paged.data).into_response() } else { paged.into_response() }
+        if self.bare { Listed::Bare(paged.data) } else { Listed::Enveloped(paged) }
     }
+}
+
+/// A list as it is answered.
+#[derive(Debug, Serialize, JsonSchema)]
+#[serde(untagged)]
+#[schemars(rename = "{T}List")]
+pub enum Listed<T> {
+    Enveloped(Paged<T>),
+    Bare(Vec<T>),
+}
+
+impl<T: Serialize> IntoResponse for Listed<T> {
+    fn into_response(self) -> Response {
+        Json(self).into_response()
+    }
+}
+
+impl<T: JsonSchema> Answers for Listed<T> {
+    fn answers(said: &mut Signature<'_>) {
+        said.answers::<Self>(StatusCode::OK);
+    }
+}
+
+/// What a list of the runtime takes besides the page.
+#[derive(JsonSchema)]
+#[expect(dead_code, reason = "only its shape is shown")]
+struct Shape {
+    /// Rows to skip.
+    #[schemars(range(min = 0, max = OFFSET_MAX))]
+    offset: Option<i64>,
+    /// `false`: the bare array.
+    envelope: Option<bool>,
+}
+
+macro_rules! listings {
+    ($($(#[$doc:meta])* $name:ident = $span:ident;)+) => {$(
+        $(#[$doc])*
+        #[derive(Debug)]
+        pub struct $name(pub Listing);
+
+        impl FromRequestParts<App> for $name {
+            type Rejection = Error;
+
+            async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self> {
+                Listing::asked(app, &parts.uri, $span).map(Self)
+            }
+        }
+
+        impl Takes for $name {
+            fn takes(said: &mut Signature<'_>) {
+                said.asks::<Shape>();
+                said.page = Some($span);
+            }
+        }
+    )+};
+}
+
+listings! {
+    /// The part of a list of records that is asked for.
+    Records = RECORDS;
+    /// The part of a long list that is asked for.
+    Many = MANY;
 }

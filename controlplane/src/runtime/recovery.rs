@@ -19,7 +19,8 @@ mod store;
 #[cfg(test)]
 mod tests;
 
-use contract::{Access, Scope, Timestamp};
+use contract::{Access, Code, Scope, Timestamp};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -35,12 +36,17 @@ pub fn routes() -> Routes {
     const ALL: &str = "/v2/recovery";
     Routes::new()
         .post(ALL, Developer, Scope::Agent, http::record)
+        .says("Records what was done about a failure.")
+        .refuses(&[Code::NotFound])
         .get(ALL, Member, Scope::Agent, http::list)
         .ours()
+        .says("Lists what was done about failures.")
         .post("/v2/recovery/{attempt_id}", Developer, Scope::Agent, manual::act)
+        .says("Does something about an attempt.")
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, sqlx::Type)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, sqlx::Type, JsonSchema)]
+#[schemars(rename = "RecoveryLevel")]
 #[sqlx(type_name = "text")]
 pub enum Level {
     L1,
@@ -53,7 +59,8 @@ pub enum Level {
 }
 
 /// What is done: "`action_type`".
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, sqlx::Type)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, sqlx::Type, JsonSchema)]
+#[schemars(rename = "RecoveryAction")]
 #[serde(rename_all = "snake_case")]
 #[sqlx(type_name = "text", rename_all = "snake_case")]
 pub enum Action {
@@ -66,7 +73,7 @@ pub enum Action {
 }
 
 /// One thing that was done about a failure. Append-only.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, JsonSchema)]
 pub struct Recovery {
     pub id: String,
     pub org_id: String,

@@ -3,15 +3,14 @@
 //! "POST /v2/releases: records a release." What is approved under a gate has passed it, unless an
 //! owner or admin says why it goes out all the same. Whoever made it does not approve it.
 
-use axum::http::Uri;
-use axum::response::Response;
-use contract::{Access, OrgId, Scope, Timestamp, ids};
+use contract::{Access, Code, OrgId, Scope, Timestamp, ids};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use sqlx::PgConnection;
 
 use super::gates::{self, GateId};
-use super::listing::{self, Listing};
+use super::listing::{Listed, Records};
 use super::people::{self, Made};
 use super::{artifacts, clock, fields, reviews};
 use crate::http::call::Call;
@@ -25,13 +24,17 @@ pub fn routes() -> Routes {
     use Access::{Developer, Member};
     Routes::new()
         .post("/v2/releases", Developer, Scope::Agent, record)
+        .says("Records a release.")
+        .refuses(&[Code::NotFound])
         .get("/v2/releases", Member, Scope::Agent, list)
         .ours()
+        .says("Lists releases, newest first.")
         .get("/v2/releases/{release_id}", Member, Scope::Agent, get)
         .ours()
+        .says("Reads a release.")
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, sqlx::Type)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, sqlx::Type, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 #[sqlx(type_name = "text", rename_all = "snake_case")]
 pub enum ReleaseOutcome {
@@ -40,7 +43,7 @@ pub enum ReleaseOutcome {
     Shadow,
 }
 
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, JsonSchema)]
 pub struct Release {
     pub id: String,
     pub org_id: String,
@@ -86,7 +89,8 @@ impl Release {
     }
 }
 
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Deserialize, JsonSchema)]
+#[schemars(rename = "ReleaseDecision")]
 #[serde(deny_unknown_fields)]
 pub struct Decision {
     artifact_id: Option<String>,
@@ -225,14 +229,13 @@ async fn get(cx: Call) -> Result<Json<Release>> {
     Ok(Json(find(&mut conn, cx.org_id(), &cx.id::<String>("release_id")?).await?))
 }
 
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Deserialize, JsonSchema)]
 struct Filter {
     project_id: Option<String>,
     artifact_id: Option<String>,
 }
 
-async fn list(cx: Call, Query(filter): Query<Filter>, uri: Uri) -> Result<Response> {
-    let listing = Listing::asked(&cx.app, &uri, listing::RECORDS)?;
+async fn list(cx: Call, Query(filter): Query<Filter>, Records(listing): Records) -> Result<Listed<Release>> {
     let mut conn = cx.app.pool().acquire().await?;
     let rows = releases!(
         "where r.org_id = $1 and ($2::text is null or r.project_id = $2)

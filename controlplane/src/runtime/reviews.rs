@@ -16,7 +16,8 @@ mod subject;
 #[cfg(test)]
 mod tests;
 
-use contract::{Access, Scope, Timestamp, ids};
+use contract::{Access, Code, Scope, Timestamp, ids};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use sqlx::PgConnection;
@@ -31,17 +32,27 @@ pub fn routes() -> Routes {
     const ALL: &str = "/v2/reviews";
     Routes::new()
         .post(ALL, Developer, Scope::Agent, http::create)
+        .says("Requests a review.")
+        .refuses(&[Code::NotFound])
         .get(ALL, Member, Scope::Agent, http::list)
+        .says("Lists reviews, newest first.")
         .get("/v2/reviews/pending", Member, Scope::Agent, http::pending)
         .ours()
+        .says("Lists the reviews that nobody has looked at.")
         .get("/v2/reviews/{review_id}", Member, Scope::Agent, context::get)
+        .says("Reads a review with what it is about.")
         .put("/v2/reviews/{review_id}/resolve", Developer, Scope::Agent, moves::resolve)
+        .says("Decides a review.")
         .post("/v2/reviews/{review_id}/approve", Developer, Scope::Agent, moves::approve)
+        .says("Approves a review.")
         .post("/v2/reviews/{review_id}/reject", Developer, Scope::Agent, moves::reject)
+        .says("Rejects a review, with a reason.")
         .post("/v2/reviews/{review_id}/defer", Developer, Scope::Agent, moves::defer)
+        .says("Defers a review.")
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, sqlx::Type)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, sqlx::Type, JsonSchema)]
+#[schemars(rename = "ReviewEntityType")]
 #[serde(rename_all = "snake_case")]
 #[sqlx(type_name = "text", rename_all = "snake_case")]
 pub enum EntityType {
@@ -51,7 +62,8 @@ pub enum EntityType {
     Recovery,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, sqlx::Type)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, sqlx::Type, JsonSchema)]
+#[schemars(rename = "ReviewUrgency")]
 #[serde(rename_all = "snake_case")]
 #[sqlx(type_name = "text", rename_all = "snake_case")]
 pub enum Urgency {
@@ -61,7 +73,7 @@ pub enum Urgency {
     Critical,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, sqlx::Type)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, sqlx::Type, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 #[sqlx(type_name = "text", rename_all = "snake_case")]
 pub enum ReviewStatus {
@@ -89,7 +101,7 @@ impl ReviewStatus {
     ];
 }
 
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, JsonSchema)]
 #[expect(clippy::struct_field_names, reason = "named as on the wire")]
 pub struct Review {
     pub id: String,
@@ -119,7 +131,8 @@ pub struct Review {
 }
 
 /// A review as it is answered.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "ReviewShown")]
 pub struct Shown {
     #[serde(flatten)]
     review: Review,

@@ -9,6 +9,7 @@
 
 use chrono::Duration;
 use contract::{Access, OrgId, Scope, Timestamp};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use sqlx::PgConnection;
 
@@ -24,17 +25,20 @@ const WINDOW_DAYS: i64 = 7;
 const WINDOW_DAYS_MAX: i32 = 90;
 
 pub fn routes() -> Routes {
-    Routes::new().get("/v2/routing/signals", Access::Member, Scope::Agent, signals)
+    Routes::new()
+        .get("/v2/routing/signals", Access::Member, Scope::Agent, signals)
+        .says("Tells how each model has done.")
 }
 
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Deserialize, JsonSchema)]
 struct Asked {
     window_days: Option<i64>,
     project_id: Option<String>,
     kind: Option<String>,
 }
 
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "RoutingSignals")]
 struct Signals {
     window_days: i32,
     models: Vec<Signal>,
@@ -42,7 +46,8 @@ struct Signals {
 }
 
 /// What cannot be said of a model, because there is nothing to say it from, is null.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "RoutingSignal")]
 struct Signal {
     model_id: String,
     sample_size: i64,

@@ -14,6 +14,7 @@ mod http;
 mod store;
 
 use contract::{Access, Entropy, Scope, Timestamp, ids};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -29,13 +30,18 @@ pub fn routes() -> Routes {
     const ONE: &str = "/v2/runtime/tasks/{task_id}";
     Routes::new()
         .post(ALL, Developer, Scope::Agent, dispatch::create)
+        .says("Makes a task, or answers the live one with the same key.")
         .get(ALL, Member, Scope::Agent, http::list)
+        .says("Lists tasks, newest first.")
         .get(ONE, Member, Scope::Agent, http::get)
+        .says("Reads a task with its latest attempt.")
         .get("/v2/runtime/tasks/{task_id}/detail", Member, Scope::Agent, detail::get)
+        .says("Reads a task with all that belongs to it.")
         .post("/v2/runtime/tasks/{task_id}/cancel", Developer, Scope::Agent, cancel::cancel)
+        .says("Cancels a task and its active attempt.")
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, sqlx::Type)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, sqlx::Type, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 #[sqlx(type_name = "text", rename_all = "snake_case")]
 pub enum TaskStatus {
@@ -66,7 +72,7 @@ impl TaskStatus {
 }
 
 /// A task as it is stored and, but for what is skipped, answered.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, JsonSchema)]
 pub struct Task {
     pub id: String,
     pub org_id: String,

@@ -11,6 +11,7 @@ mod recoveries;
 mod tests;
 
 use contract::{Access, Scope, Timestamp};
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::http::routes::Routes;
@@ -19,9 +20,13 @@ pub fn routes() -> Routes {
     use Access::Member;
     Routes::new()
         .get("/v2/runtime/views/active-attempts", Member, Scope::Agent, active::view)
+        .says("Counts the attempts that are active.")
         .get("/v2/runtime/views/invocation-costs", Member, Scope::Agent, costs::view)
+        .says("Sums up what models cost.")
         .get("/v2/runtime/views/confidence-distribution", Member, Scope::Agent, confidence::view)
+        .says("Tells how sure the artifacts are.")
         .get("/v2/runtime/views/recovery-actions", Member, Scope::Agent, recoveries::view)
+        .says("Counts what was done about failures.")
 }
 
 /// Oldest that numbers may be.
@@ -29,7 +34,7 @@ pub const SLO_MS: i64 = 60_000;
 /// Oldest that may be what changes with every heartbeat.
 const ATTEMPTS_SLO_MS: i64 = 5_000;
 
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 pub struct Freshness {
     computed_at: Timestamp,
     staleness_ms: i64,

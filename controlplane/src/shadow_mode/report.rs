@@ -1,6 +1,7 @@
 //! The report of a session: "`summary`, `mismatches` array of `query`, `reason`, `category`, and
 //! `performance` with p50, p95, p99 latency of source and service in ms".
 
+use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::{Map, Value};
 
@@ -14,7 +15,8 @@ use contract::ShadowSessionId;
 /// The last mismatches; a report is read by people.
 const MISMATCHES_MAX: i64 = 100;
 
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "ShadowReport")]
 pub struct Report {
     session_id: ShadowSessionId,
     id: ShadowSessionId,
@@ -23,7 +25,8 @@ pub struct Report {
     performance: Map<String, Value>,
 }
 
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "ShadowSummary")]
 struct Summary {
     total_queries: i64,
     matched: i64,

@@ -2,6 +2,7 @@
 
 use chrono::Duration;
 use contract::{EnvId, ReplayId, ShadowSessionId, Timestamp};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use sqlx::PgConnection;
 
@@ -17,7 +18,8 @@ const HOURS_MAX: i32 = 720;
 /// Sampled queries that are replayed at once.
 const CONCURRENCY: i32 = 4;
 
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Deserialize, JsonSchema)]
+#[schemars(rename = "ShadowSessionInput")]
 #[serde(deny_unknown_fields)]
 pub struct Wanted {
     source: String,
@@ -26,7 +28,8 @@ pub struct Wanted {
 }
 
 /// A session as it is answered.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "ShadowSession")]
 pub struct View {
     session_id: ShadowSessionId,
     id: ShadowSessionId,
@@ -133,7 +136,9 @@ pub async fn status(cx: Call) -> Result<Json<View>> {
     Ok(Json(View::of(session, statistics, cx.now())))
 }
 
-#[derive(Debug, Serialize)]
+#[expect(clippy::struct_field_names, reason = "the names are the specification's")]
+#[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "StoppedShadowSession")]
 pub struct Stopped {
     session_id: ShadowSessionId,
     id: ShadowSessionId,
@@ -142,7 +147,8 @@ pub struct Stopped {
     final_statistics: Final,
 }
 
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "ShadowFinalStatistics")]
 struct Final {
     queries_replayed: i64,
     match_rate: f64,

@@ -3,6 +3,7 @@
 use chrono::Duration;
 use contract::wire::Forwarded;
 use contract::{EnvId, OrgId, ReplayId, ShadowSessionId, Timestamp, UploadId};
+use schemars::JsonSchema;
 use serde::Serialize;
 use sqlx::PgConnection;
 use sqlx::types::Json;
@@ -16,6 +17,7 @@ pub const WAITING_MAX: i64 = 1_000;
 /// Sessions and uploads are kept for this long.
 const KEPT: Duration = Duration::days(30);
 
+#[expect(clippy::struct_field_names, reason = "the names are the specification's")]
 #[derive(Debug, Clone)]
 pub struct Session {
     pub session_id: ShadowSessionId,
@@ -286,7 +288,8 @@ pub async fn insert_sampled(app: &App, conn: &mut PgConnection, into: &Sampling,
 
 /// "`statistics`: `queries_replayed`, `queries_matched`, `queries_mismatched`, `queries_failed`
 /// (integers), `match_rate` number, `avg_latency_source_ms`, `avg_latency_service_ms`".
-#[derive(Debug, Clone, Default, Serialize)]
+#[derive(Debug, Clone, Default, Serialize, JsonSchema)]
+#[schemars(rename = "ShadowStatistics")]
 pub struct Statistics {
     pub queries_replayed: i64,
     pub queries_matched: i64,
@@ -329,10 +332,18 @@ pub async fn statistics(conn: &mut PgConnection, session_id: &ShadowSessionId) -
         queries_mismatched: row.replayed.saturating_sub(row.matched).saturating_sub(row.failed),
         queries_failed: row.failed,
         match_rate: share(row.matched, row.replayed),
-        avg_latency_source_ms: row.source_avg,
-        avg_latency_service_ms: row.service_avg,
-        latencies: Latencies { source_ms: row.source.unwrap_or_default(), service_ms: row.service.unwrap_or_default() },
+        avg_latency_source_ms: row.source_avg.map(micros),
+        avg_latency_service_ms: row.service_avg.map(micros),
+        latencies: Latencies {
+            source_ms: row.source.into_iter().flatten().map(micros).collect(),
+            service_ms: row.service.into_iter().flatten().map(micros).collect(),
+        },
     })
+}
+
+/// Milliseconds to the microsecond: what is below is not of the query.
+fn micros(ms: f64) -> f64 {
+    (ms * 1_000.0).round() / 1_000.0
 }
 
 /// To four decimals; nothing of nothing is 0.
@@ -342,7 +353,8 @@ fn share(part: i64, whole: i64) -> f64 {
 }
 
 /// A query that did not match.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "ShadowMismatch")]
 pub struct Mismatch {
     pub query: String,
     pub reason: String,

@@ -4,10 +4,12 @@
 //! `{sql, duration_ms?, row_count?, result_hash?}`".
 
 use axum::body::to_bytes;
-use axum::extract::Request;
+use axum::extract::{FromRequest, Request};
 use axum::http::header::CONTENT_TYPE;
+use bytes::Bytes;
 use contract::wire::{Forwarded, SQL_BYTES_MAX};
 use contract::{ReplayId, Timestamp, UploadId};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::comparing;
@@ -15,10 +17,13 @@ use super::states::SessionStatus;
 use super::store::{self, NewReplay};
 use crate::http::call::Call;
 use crate::http::json::{Accepted, Json};
-use crate::{Error, Result, query};
+use crate::http::signature::{Body, Signature, Takes};
+use crate::{App, Error, Result, query};
 
 /// "Maximum upload size of a shadow-mode query log: not shown."
 const BODY_BYTES_MAX: usize = 64 * 1024 * 1024;
+/// One JSON object a line.
+const KINDS: [&str; 2] = ["application/jsonl", "application/x-ndjson"];
 const LINES_MAX: usize = 100_000;
 /// Lines that an environment may keep, over all its uploads.
 const KEPT_MAX: i64 = 200_000;
@@ -39,7 +44,8 @@ pub struct Line {
     pub result_hash: Option<String>,
 }
 
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "ShadowUpload")]
 pub struct Uploaded {
     upload_id: UploadId,
     id: UploadId,
@@ -48,13 +54,29 @@ pub struct Uploaded {
     estimated_replay_minutes: u64,
 }
 
-pub async fn upload(cx: Call, request: Request) -> Result<Accepted<Uploaded>> {
-    let given = request.headers().get(CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default();
-    let essence = given.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
-    if !["application/jsonl", "application/x-ndjson"].contains(&essence.as_str()) {
-        return Err(Error::UnsupportedMedia { expected: "application/jsonl" });
+/// The body of an upload.
+pub struct Log(Bytes);
+
+impl FromRequest<App> for Log {
+    type Rejection = Error;
+
+    async fn from_request(request: Request, _: &App) -> Result<Self> {
+        let given = request.headers().get(CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default();
+        let essence = given.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
+        if !KINDS.contains(&essence.as_str()) {
+            return Err(Error::UnsupportedMedia { expected: KINDS[0] });
+        }
+        to_bytes(request.into_body(), BODY_BYTES_MAX).await.map(Self).map_err(|_| Error::BodyTooLarge)
     }
-    let body = to_bytes(request.into_body(), BODY_BYTES_MAX).await.map_err(|_| Error::BodyTooLarge)?;
+}
+
+impl Takes for Log {
+    fn takes(said: &mut Signature<'_>) {
+        said.body = Some(Body { kinds: &KINDS, schema: None, is_required: true });
+    }
+}
+
+pub async fn upload(cx: Call, Log(body): Log) -> Result<Accepted<Uploaded>> {
     let lines = lines(&body)?;
     let upload_id = UploadId::fresh(cx.now(), cx.app.entropy());
     let mut tx = cx.begin().await?;
@@ -131,14 +153,17 @@ fn estimate(lines: &[Line]) -> u64 {
     ((total / f64::from(CONCURRENCY_DEFAULT) / 60_000.0).ceil() as u64).max(1)
 }
 
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Deserialize, JsonSchema)]
+#[schemars(rename = "ShadowReplayInput")]
 #[serde(deny_unknown_fields)]
 pub struct WantedReplay {
     upload_id: UploadId,
     concurrency: Option<i32>,
 }
 
-#[derive(Debug, Serialize)]
+#[expect(clippy::struct_field_names, reason = "the names are the specification's")]
+#[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "ShadowReplay")]
 pub struct Replay {
     replay_id: ReplayId,
     id: ReplayId,

@@ -3,6 +3,7 @@
 use std::str::FromStr;
 
 use contract::{Access, Role, Scope};
+use schemars::JsonSchema;
 use serde::Deserialize;
 
 use crate::Error;
@@ -20,9 +21,12 @@ pub fn routes() -> Routes {
     const USERS: &str = "/v1/organizations/{org_id}/users";
     Routes::new()
         .get(USERS, Access::Admin, Scope::UserRead, list)
+        .says("Lists the users.")
         .post(USERS, Access::Admin, Scope::UserWrite, invitations::create)
+        .says("Invites somebody; the answer alone holds the token of the invitation.")
         .secret("invitation_token")
         .post("/v1/organizations/{org_id}/users/invite", Access::Admin, Scope::UserWrite, invitations::invite)
+        .says("Invites somebody; answers the invitation.")
         .secret("invitation_token")
         .put(
             "/v1/organizations/{org_id}/users/{user_id}/role",
@@ -30,8 +34,12 @@ pub fn routes() -> Routes {
             Scope::UserWrite,
             membership::change_role,
         )
+        .says("Changes a user's role.")
+        .step_up()
         .delete("/v1/organizations/{org_id}/users/{user_id}", Access::Admin, Scope::UserWrite, membership::remove)
+        .says("Removes a user; their sessions and keys end.")
         .put("/v1/organizations/{org_id}/users/{user_id}/attributes", Access::Admin, Scope::UserWrite, attributes::put)
+        .says("Replaces the attributes that filters compare.")
         .ours()
         .post(
             "/v1/organizations/{org_id}/users/{user_id}/suspend",
@@ -39,6 +47,7 @@ pub fn routes() -> Routes {
             Scope::UserWrite,
             membership::suspend,
         )
+        .says("Suspends a user; their sessions end.")
         .ours()
         .post(
             "/v1/organizations/{org_id}/users/{user_id}/reactivate",
@@ -46,12 +55,15 @@ pub fn routes() -> Routes {
             Scope::UserWrite,
             membership::reactivate,
         )
+        .says("Lets a suspended user in again.")
         .ours()
         .post("/v1/organizations/{org_id}/transfer-ownership", Access::Owner, None, membership::transfer_ownership)
+        .says("Makes somebody else the owner.")
         .ours()
+        .step_up()
 }
 
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Deserialize, JsonSchema)]
 struct ListQuery {
     role: Option<String>,
     status: Option<String>,

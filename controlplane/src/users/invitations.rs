@@ -2,24 +2,29 @@
 
 use contract::caller::Credential;
 use contract::{OrgId, Role, Timestamp, UserId};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 use sqlx::PgConnection;
 
 use crate::authentication::accounts::INVITATION;
 use crate::authentication::sessions::{Holder, sha256};
+use crate::authentication::{links, page};
 use crate::events::{self, Event, EventType, Origin};
 use crate::http::call::Call;
 use crate::http::json::{Created, Json};
 use crate::http::text::{self, Email, NAME_MAX};
+use crate::mails::Letter;
+use crate::organizations::store::Organization;
 use crate::users::store::{self, Filter, Invitation, Invitee, User};
-use crate::{App, Error, Result, organizations};
+use crate::{App, Error, Result, mails, organizations};
 
 /// Characters of base62 that hold 256 bits.
 pub(super) const TOKEN_CHARACTERS: usize = 43;
 
 /// "`admin`, `analyst`, `auditor`, `developer`, `service_account`": any role but `owner`.
-#[derive(Debug, Clone, Copy, Deserialize)]
+#[derive(Debug, Clone, Copy, Deserialize, JsonSchema)]
+#[schemars(rename = "AssignableRole")]
 #[serde(rename_all = "snake_case")]
 pub enum Assignable {
     Admin,
@@ -49,7 +54,8 @@ pub fn may_make_admin(call: &Call, role: Role) -> Result<()> {
     Ok(())
 }
 
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Deserialize, JsonSchema)]
+#[schemars(rename = "InvitationInput")]
 #[serde(deny_unknown_fields)]
 pub struct InviteBody {
     email: Email,
@@ -58,7 +64,7 @@ pub struct InviteBody {
 }
 
 /// The user, and the token that accepts the invitation: shown once, to whoever hands it on.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 pub struct InvitedUser {
     #[serde(flatten)]
     user: User,
@@ -71,7 +77,8 @@ pub async fn create(call: Call, Json(body): Json<InviteBody>) -> Result<Created<
 }
 
 /// `{user_id, email, role, status, invited_at}`.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "Invitation")]
 pub struct InvitedView {
     id: UserId,
     user_id: UserId,
@@ -102,7 +109,7 @@ async fn record(call: &Call, body: InviteBody) -> Result<(User, String)> {
     may_make_admin(call, role)?;
     let name = body.name.as_deref().map(|name| text::checked("name", name, NAME_MAX)).transpose()?;
     let mut tx = call.begin().await?;
-    organizations::store::lock(&mut tx, call.org_id()).await?;
+    let org = organizations::store::lock(&mut tx, call.org_id()).await?;
     within_tier(call, &mut tx).await?;
     let token = call.app.entropy().base62(TOKEN_CHARACTERS);
     let invitee = Invitee {
@@ -117,8 +124,23 @@ async fn record(call: &Call, body: InviteBody) -> Result<(User, String)> {
     let after = json!({"email": user.email, "role": user.role, "status": user.status});
     let event = Event::new(EventType::UserInvited, user.user_id.as_str()).after(after);
     events::record(&call.app, &mut tx, call, event).await?;
+    mail(&call.app, &mut tx, &org, &invitee, &token).await?;
     tx.commit().await?;
     Ok((user, token))
+}
+
+/// "Invitation email sent; invitation has an expiry."
+async fn mail(app: &App, tx: &mut PgConnection, org: &Organization, invitee: &Invitee<'_>, token: &str) -> Result<()> {
+    let url = links::url(app, &page::ACCEPT_INVITATION, token);
+    let text = format!(
+        "You are invited to {} on Sluice, as {}.\n\n{url}\n\nThe invitation is good for {} days.\n",
+        org.name,
+        invitee.role,
+        INVITATION.num_days(),
+    );
+    let subject = format!("Invitation to {}", org.name);
+    let letter = Letter { to: invitee.email, subject: &subject, text: &text, good_until: invitee.expires_at };
+    mails::queue(app, tx, &letter).await
 }
 
 /// Whoever is to own an organization that nobody signed up for. They own it once they have accepted,

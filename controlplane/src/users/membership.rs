@@ -1,6 +1,7 @@
 //! What happens to a user after the invitation: role, suspension, removal, ownership.
 
 use contract::{Role, Timestamp, UserId};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 use sqlx::{PgConnection, Postgres, Transaction};
@@ -32,14 +33,15 @@ async fn leaves_an_admin(call: &Call, tx: &mut PgConnection, user: &User) -> Res
     Ok(())
 }
 
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Deserialize, JsonSchema)]
+#[schemars(rename = "RoleInput")]
 #[serde(deny_unknown_fields)]
 pub struct RoleBody {
     role: Assignable,
 }
 
 /// `{user_id, email, name, role, previous_role, updated_at, updated_by}`.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 pub struct RoleChange {
     id: UserId,
     user_id: UserId,
@@ -85,7 +87,8 @@ async fn record_role(call: &Call, tx: &mut PgConnection, user: &User, role: Role
 }
 
 /// "The user's keys are revoked and sessions ended."
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "UserRemoval")]
 pub struct Removal {
     id: UserId,
     user_id: UserId,
@@ -164,13 +167,15 @@ async fn restatus(
     Ok(Json(after))
 }
 
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Deserialize, JsonSchema)]
+#[schemars(rename = "OwnershipInput")]
 #[serde(deny_unknown_fields)]
 pub struct TransferBody {
     user_id: UserId,
 }
 
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "OwnershipTransfer")]
 pub struct Transfer {
     owner: User,
     previous_owner: User,

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use contract::{OrgId, Role, Timestamp, UserId};
+use schemars::JsonSchema;
 use serde::Serialize;
 use sqlx::PgConnection;
 use sqlx::types::Json;
@@ -14,7 +15,7 @@ use crate::{App, Error, OnConstraint, Result};
 pub type Attributes = BTreeMap<String, String>;
 
 /// A user, as the room sees and answers it.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, JsonSchema)]
 #[expect(clippy::struct_field_names, reason = "the specification names it")]
 pub struct User {
     pub id: UserId,
@@ -24,6 +25,7 @@ pub struct User {
     pub role: String,
     pub status: String,
     pub mfa_enabled: bool,
+    #[schemars(with = "Attributes")]
     pub attributes: Json<Attributes>,
     pub last_login: Option<Timestamp>,
     /// On invite.

@@ -3,6 +3,7 @@
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use contract::{EventId, Redacted, Timestamp, WebhookId};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use sqlx::PgConnection;
@@ -24,7 +25,8 @@ const TEST_TYPE: &str = "webhook.test";
 const SURFACE: Surface = Surface::Organization;
 
 /// A webhook as it is answered.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "Webhook")]
 pub struct Answer {
     id: WebhookId,
     webhook_id: WebhookId,
@@ -61,14 +63,15 @@ impl From<Webhook> for Answer {
 }
 
 /// The one answer that holds the secret.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 pub struct NewWebhook {
     signing_secret: String,
     #[serde(flatten)]
     webhook: Answer,
 }
 
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Deserialize, JsonSchema)]
+#[schemars(rename = "WebhookCreation")]
 #[serde(deny_unknown_fields)]
 pub struct Creation {
     pub url: String,
@@ -77,7 +80,8 @@ pub struct Creation {
 }
 
 /// What is left out stays; an empty `description` takes it away.
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Deserialize, JsonSchema)]
+#[schemars(rename = "WebhookChange")]
 #[serde(deny_unknown_fields)]
 pub struct Change {
     url: Option<String>,
@@ -85,7 +89,8 @@ pub struct Change {
     description: Option<String>,
 }
 
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "WebhookDeletion")]
 pub struct Deletion {
     webhook_id: WebhookId,
     id: WebhookId,
@@ -141,6 +146,7 @@ pub async fn update(cx: Call, Json(input): Json<Change>) -> Result<Json<Answer>>
     let mut tx = cx.begin().await?;
     store::lock(&mut tx, cx.org_id()).await?;
     let mut webhook = found(&mut tx, &cx, SURFACE).await?;
+    cx.expected.holds(webhook.updated_at)?;
     let before = told(&webhook);
     if let Some(url) = &input.url {
         webhook.url = cx.app.courier().admit(url)?.into();
@@ -170,6 +176,7 @@ pub async fn delete(cx: Call) -> Result<Json<Deletion>> {
 pub async fn remove(cx: &Call, surface: Surface) -> Result<Json<Deletion>> {
     let mut tx = cx.begin().await?;
     let webhook = found(&mut tx, cx, surface).await?;
+    cx.expected.holds(webhook.updated_at)?;
     let event = Event::new(EventType::WebhookDeleted, webhook.webhook_id.clone()).before(told(&webhook));
     events::record(&cx.app, &mut tx, cx, event).await?;
     if !store::delete(&mut tx, Of(cx.org_id(), surface), &webhook.webhook_id).await? {
@@ -181,7 +188,8 @@ pub async fn remove(cx: &Call, surface: Surface) -> Result<Json<Deletion>> {
 }
 
 /// How a test went. Never what the receiver said: it may be somebody else's.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "WebhookTest")]
 pub struct Tested {
     webhook_id: WebhookId,
     test_event_id: EventId,

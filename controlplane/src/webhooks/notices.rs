@@ -5,6 +5,7 @@
 //! The secret is the caller's own and is never answered.
 
 use contract::{DeliveryId, EventId, Redacted, Timestamp, WebhookId};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::http::{self, Answer, Deletion};
@@ -20,7 +21,8 @@ use crate::{Error, Result};
 const SECRET_CHARACTERS: std::ops::RangeInclusive<usize> = 24..=128;
 const SURFACE: Surface = Surface::Notices;
 
-#[derive(Deserialize)]
+#[derive(Deserialize, JsonSchema)]
+#[schemars(rename = "NoticeWebhookCreation")]
 #[serde(deny_unknown_fields)]
 pub struct Creation {
     url: String,
@@ -49,7 +51,8 @@ pub async fn delete(cx: Call) -> Result<Json<Deletion>> {
 }
 
 /// A row of the delivery log.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "WebhookDelivery")]
 pub struct Row {
     id: DeliveryId,
     delivery_id: DeliveryId,
@@ -88,7 +91,7 @@ impl From<Delivery> for Row {
     }
 }
 
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Deserialize, JsonSchema)]
 pub struct Filter {
     status: Option<String>,
 }
@@ -104,7 +107,8 @@ pub async fn deliveries(cx: Call, Query(filter): Query<Filter>, page: Page) -> R
     Ok(page.of(rows, total, |row| (row.created_at, row.delivery_id.to_string()), Row::from))
 }
 
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "EventReplay")]
 pub struct Replay {
     event_id: EventId,
     id: EventId,

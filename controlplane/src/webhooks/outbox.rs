@@ -95,6 +95,8 @@ fn id_of(resource_type: &str) -> &'static str {
         "environment" => "env_id",
         "organization" => "org_id",
         "webhook" => "webhook_id",
+        "jit_request" => "request_id",
+        "agent_capability" => "grant_id",
         _ => "resource_id",
     }
 }

@@ -36,6 +36,8 @@ pub enum Kind {
     ColumnNotFound { table: String, column: String },
     /// The caller reads this column masked, so it may not set it or compute with it as asked.
     MaskedColumn { table: String, column: String },
+    /// The caller may neither read nor write this column.
+    DeniedColumn { table: String, column: String },
     /// A governed table cannot be used this way yet.
     Ungovernable { construct: String },
     /// A policy's filter is not one admissible boolean expression.

@@ -32,6 +32,8 @@ pub enum Mask {
     Hash,
     /// NULL.
     Null,
+    /// NULL too, where it is read; but a statement that touches the column is refused.
+    Denied,
 }
 
 /// What rules one table for one caller.
@@ -93,10 +95,11 @@ impl Rules {
 /// Of two masks the one that shows less.
 fn stronger(one: Mask, other: Mask) -> Mask {
     let shown = |mask: Mask| match mask {
-        Mask::Null => (0, 0),
-        Mask::Full => (1, 0),
-        Mask::Hash => (2, 0),
-        Mask::Partial { visible_chars } => (3, visible_chars),
+        Mask::Denied => (0, 0),
+        Mask::Null => (1, 0),
+        Mask::Full => (2, 0),
+        Mask::Hash => (3, 0),
+        Mask::Partial { visible_chars } => (4, visible_chars),
     };
     if shown(one) <= shown(other) { one } else { other }
 }
@@ -253,7 +256,7 @@ impl Governed {
 
 /// Puts the rules in. What cannot be governed is refused.
 pub fn govern(resolved: Resolved, rules: &Rules) -> Result<Governed, Error> {
-    let Resolved { kind, mut tree, references, target, also, views, comment, explains } = resolved;
+    let Resolved { kind, mut tree, references, target, also, written: _, views, comment, explains } = resolved;
     let none = Rules::default();
     // what is defined is governed where it is read, for whoever reads it
     let rules = if matches!(kind, statement::Kind::CreateView) { &none } else { rules };
@@ -278,6 +281,9 @@ pub fn govern(resolved: Resolved, rules: &Rules) -> Result<Governed, Error> {
         target::govern(&mut tree, filters, &mut scans)?;
     }
     let found = lineage::of(&tree, &scans);
+    if let Some((table, column)) = found.denied(&scans) {
+        return Err(denied_error(table, column));
+    }
     let masked_outputs = output::as_text(&mut tree, &scans, &found)?;
     let warnings = found.warnings();
     if explains {
@@ -318,6 +324,11 @@ fn written_elsewhere(
 pub(crate) fn masked_error(table: &Table, column: &str, what: &str) -> Error {
     let kind = Kind::MaskedColumn { table: table.path(), column: column.to_owned() };
     Error::new(kind, format!("column {column} of {} is masked for you: {what}", table.path()))
+}
+
+pub(crate) fn denied_error(table: &Table, column: &str) -> Error {
+    let kind = Kind::DeniedColumn { table: table.path(), column: column.to_owned() };
+    Error::new(kind, format!("column {column} of {} is denied to you", table.path()))
 }
 
 #[cfg(test)]

@@ -20,7 +20,7 @@ use crate::names::{self, TableName};
 use crate::print::marker::{self, Marked};
 use crate::scope::{self, Relations};
 use crate::sequence;
-use crate::statement::{Kind, Statement, many};
+use crate::statement::{Kind, Operation, Statement, many, targets};
 use crate::udf;
 
 /// A statement whose every name is known. Made by [`resolve`] alone.
@@ -34,6 +34,8 @@ pub struct Resolved {
     pub(crate) target: Option<Arc<Table>>,
     /// Tables written by an INSERT into several.
     pub(crate) also: Vec<Arc<Table>>,
+    /// `schema.table` of everything written or defined, as this session means the names.
+    pub(crate) written: Vec<(String, Operation)>,
     /// Views read, by path; what they are made of is in the references.
     pub(crate) views: Vec<String>,
     /// What the engine keeps of the definition of a view or function.
@@ -53,6 +55,11 @@ impl Resolved {
             }
         }
         paths
+    }
+
+    /// `schema.table` of everything written, defined, altered or dropped, there or not; of a schema `schema.*`.
+    pub fn written(&self) -> &[(String, Operation)] {
+        &self.written
     }
 
     pub fn kind(&self) -> &Kind {
@@ -87,10 +94,26 @@ fn bind(statement: Statement, kind: &Kind, catalog: &Catalog, session: &Names) -
     label::label(&mut tree)?;
     let mut binder = Binder::new(catalog, session);
     let (target, also) = (binder.target(&mut tree)?, binder.also(&mut tree)?);
+    let written = written(&tree);
     scope::walk_statement(&mut tree, &mut binder)?;
     let Binder { references, views, .. } = binder;
     let kind = if kind.runs() { kind.clone() } else { Kind::Select };
-    Ok(Resolved { kind, tree, references, target, also, views, comment, explains })
+    Ok(Resolved { kind, tree, references, target, also, written, views, comment, explains })
+}
+
+/// What is written, once its names are bound.
+fn written(tree: &ast::Statement) -> Vec<(String, Operation)> {
+    if let ast::Statement::Drop { object_type: ast::ObjectType::Schema, names, .. } = tree {
+        let last = names.iter().filter_map(names::last);
+        return last.map(|schema| (format!("{}.*", schema.value), Operation::Drop)).collect();
+    }
+    let named = targets(tree).into_iter().filter_map(|(name, operation)| Some((TableName::of(&name)?, operation)));
+    named
+        .filter(|(_, operation)| *operation != Operation::Select)
+        .map(|(name, operation)| {
+            (format!("{}.{}", name.schema.as_deref().unwrap_or(names::MAIN_SCHEMA), name.name), operation)
+        })
+        .collect()
 }
 
 /// The query inside EXPLAIN.

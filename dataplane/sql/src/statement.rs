@@ -16,6 +16,7 @@ use crate::error::Error;
 use crate::parse::Source;
 use crate::print;
 
+pub(crate) use facts::targets;
 pub(crate) use kind::construct;
 pub use kind::{Kind, SessionCommand, TransactionCommand};
 

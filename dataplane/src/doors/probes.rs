@@ -1,4 +1,4 @@
-//! Plain `/health` and `/ready`, for whoever watches the process.
+//! Plain `/health`, `/ready` and `/metrics`, for whoever watches the process.
 //!
 //! "`{status, version, uptime_seconds}`" and "`{ready: boolean, engine: string, control_plane:
 //! string}`; 200 when ready, 503 during startup or shutdown".
@@ -6,18 +6,24 @@
 //! `engine` is `starting`, `parked` (another process owns the data: statements are taken and wait),
 //! `ready` or `restarting`; `control_plane` is `connected`, `cached` or `unknown`.
 
+use std::sync::Arc;
 use std::time::Instant;
 
 use axum::extract::State;
 use axum::http::StatusCode;
+use axum::http::header::CONTENT_TYPE;
+use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 use axum::{Json, Router};
+use contract::wire::probe;
 use serde_json::{Value, json};
 use tokio::net::TcpListener;
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
+use crate::Pipeline;
 use crate::governance::Source;
+use crate::metrics::Standing;
 use crate::pipeline::{EngineSlot, House};
 
 /// What the probes look at.
@@ -49,8 +55,13 @@ impl Vitals {
     }
 }
 
-pub async fn serve(listener: TcpListener, vitals: Vitals, closing: CancellationToken) {
-    let routes = Router::new().route("/health", get(health)).route("/ready", get(ready)).with_state(vitals);
+pub async fn serve(listener: TcpListener, vitals: Vitals, pipeline: Arc<Pipeline>, closing: CancellationToken) {
+    let routes = Router::new()
+        .route(probe::HEALTH, get(health))
+        .route(probe::READY, get(ready))
+        .with_state(vitals.clone())
+        .route(probe::METRICS, get(metrics))
+        .with_state((vitals, pipeline));
     let served = axum::serve(listener, routes).with_graceful_shutdown(closing.cancelled_owned()).await;
     if let Err(error) = served {
         tracing::error!(%error, "the probes' listener failed");
@@ -74,4 +85,24 @@ async fn ready(State(vitals): State<Vitals>) -> (StatusCode, Json<Value>) {
         "control_plane": vitals.source.borrow().as_str(),
     });
     (status, Json(body))
+}
+
+async fn metrics(State((vitals, pipeline)): State<(Vitals, Arc<Pipeline>)>) -> Response {
+    let (slots, waiting) = pipeline.gate.standing();
+    let reports_waiting = match &*vitals.house.borrow() {
+        House::Open(books) => books.log.written().borrow().saturating_sub(*books.log.acked().borrow()),
+        House::Opening | House::Parked => 0,
+    };
+    let standing = Standing {
+        slots,
+        waiting,
+        engine_up: vitals.engine_state() == "ready",
+        ready: vitals.ready(),
+        connected: *vitals.source.borrow() == Source::Connected,
+        reports_waiting,
+    };
+    match pipeline.metrics.text(standing) {
+        Ok(text) => ([(CONTENT_TYPE, probe::METRICS_TYPE)], text).into_response(),
+        Err(_) => StatusCode::INTERNAL_SERVER_ERROR.into_response(),
+    }
 }

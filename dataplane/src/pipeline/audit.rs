@@ -17,13 +17,13 @@ use contract::wire::Who;
 use contract::{Governance, Role, Timestamp};
 use futures::{Stream, StreamExt};
 
-use super::mask::Masked;
+use super::mask::{Masked, RowsMax};
 use super::quota::Reservation;
 use super::semaphore::Slot;
 use super::{Pipeline, Query, Result, meter};
 use crate::answer::Totals;
 use crate::trail::{Stage, Trail, millis};
-use crate::{Answer, Error, Rows};
+use crate::{Answer, Error, Rows, metrics};
 
 /// What is due when a query ends.
 pub(super) struct Closing {
@@ -105,6 +105,14 @@ impl Closing {
             at: pipeline.clock.now(),
         });
         finished.stages = self.trail.stages();
+        pipeline.metrics.ended(metrics::Query {
+            door: self.query.ask.origin.as_str(),
+            code: error.map(|error| error.code().stable()),
+            rows,
+            charged: cost,
+            execution: took,
+            trail: &self.trail,
+        });
         let written = if self.query.started.load(Ordering::Acquire) {
             self.query.books.log.finished(finished)
         } else {
@@ -155,7 +163,7 @@ fn entry(_: &Pipeline, query: &Query, t: &Trail, rules: &Governance, at: Timesta
         Who::Session { user_id, .. } => (Some(user_id.clone()), None),
         Who::Key { key_id } => (None, Some(key_id.clone())),
     };
-    let agent = (ask.agent.agent_id.is_some() || ask.agent.framework.is_some())
+    let declared = (ask.agent.agent_id.is_some() || ask.agent.framework.is_some())
         .then(|| Agent { agent_id: ask.agent.agent_id.clone(), framework: ask.agent.framework.clone() });
     Started {
         query_id: ask.query_id.clone(),
@@ -167,7 +175,8 @@ fn entry(_: &Pipeline, query: &Query, t: &Trail, rules: &Governance, at: Timesta
         role: facts.caller.as_ref().map_or(Role::ServiceAccount, |caller| caller.role),
         source_ip: ask.peer,
         origin: ask.origin,
-        agent,
+        agent: facts.agent.or(declared),
+        grant_id: facts.grant_id,
         sql: facts.redacted.unwrap_or_else(|| sql::digest(&ask.sql)),
         sql_original: capped(&ask.sql),
         sql_transpiled: facts.transpiled,
@@ -213,8 +222,7 @@ struct Delivery {
     rest: Option<futures::stream::BoxStream<'static, std::result::Result<RecordBatch, engine::Error>>>,
     changed: Option<u64>,
     delivered: u64,
-    /// Rows that the organization's tier allows.
-    limit: Option<u64>,
+    limit: Option<RowsMax>,
     began: Instant,
     end: Option<End>,
 }
@@ -239,8 +247,8 @@ impl Delivery {
     fn counted(&mut self, batch: RecordBatch) -> Result<RecordBatch> {
         self.delivered += u64::try_from(batch.num_rows()).unwrap_or(u64::MAX);
         match self.limit {
-            Some(limit) if self.delivered > limit => Err(Error::RowLimit { limit }),
-            _ => Ok(batch),
+            Some(limit) => limit.admits(self.delivered).map(|()| batch),
+            None => Ok(batch),
         }
     }
 

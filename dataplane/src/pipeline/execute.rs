@@ -86,6 +86,13 @@ pub(super) async fn run(pipeline: &Pipeline, query: &Query, pinned: Pinned, t: &
             return Err(error);
         }
     };
+    if let (Some(changed), Some(limit)) = (changed, native.about.rows_max)
+        && changed > limit
+    {
+        // Nothing is committed yet.
+        lease.failed();
+        return Err(Error::GrantedRows { limit });
+    }
     let Native { sql, about, reservation, masked_columns, .. } = native;
     if matches!(about.operation, Operation::Create | Operation::Alter | Operation::Drop) {
         lease.defined();

@@ -22,8 +22,35 @@ pub(super) struct Masked {
     pub columns: Vec<Column>,
     /// Bare names of the base columns, first appearance first.
     pub base_columns: Vec<String>,
-    /// Rows that the organization's tier allows.
-    pub rows_max: Option<u64>,
+    pub rows_max: Option<RowsMax>,
+}
+
+/// How many rows may leave.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum RowsMax {
+    /// Of the organization's tier.
+    Tier(u64),
+    /// Of the grant that the agent's statement runs under.
+    Grant(u64),
+}
+
+impl RowsMax {
+    /// The lower of the two.
+    fn of(tier: Option<u64>, grant: Option<u64>) -> Option<Self> {
+        match (tier, grant) {
+            (Some(tier), Some(grant)) if tier < grant => Some(Self::Tier(tier)),
+            (_, Some(grant)) => Some(Self::Grant(grant)),
+            (tier, None) => tier.map(Self::Tier),
+        }
+    }
+
+    pub fn admits(self, rows: u64) -> Result<()> {
+        match self {
+            Self::Tier(limit) if rows > limit => Err(Error::RowLimit { limit }),
+            Self::Grant(limit) if rows > limit => Err(Error::GrantedRows { limit }),
+            Self::Tier(_) | Self::Grant(_) => Ok(()),
+        }
+    }
 }
 
 pub(super) fn columns(rules: &Governance, mut rows: Rows, slot: Slot, t: &Trail) -> Result<Masked> {
@@ -44,7 +71,11 @@ pub(super) fn columns(rules: &Governance, mut rows: Rows, slot: Slot, t: &Trail)
         rows.warnings.push(format!("SVC_ERR_403_COLUMN_MASKED: {}", columns_masked.join(", ")));
     }
     t.facts().columns_masked.clone_from(&columns_masked);
-    let rows_max = rules.organization.limits.max_rows_per_query;
+    let rows_max = RowsMax::of(rules.organization.limits.max_rows_per_query, rows.about.rows_max);
+    if let (None, Some(granted @ RowsMax::Grant(_))) = (rows.changed, rows_max) {
+        // What is at hand already is refused with a code, not in the middle of an answer.
+        granted.admits(rows.first.iter().map(|batch| u64::try_from(batch.num_rows()).unwrap_or(u64::MAX)).sum())?;
+    }
     Ok(Masked { rows, slot, columns, base_columns: columns_masked, rows_max })
 }
 

@@ -9,10 +9,11 @@ use std::time::Instant;
 
 use contract::governance::EnvironmentStatus;
 use contract::policy::abac::{self, Context, Decision, Effect, Operation};
-use contract::policy::{Rules, TableRef};
-use contract::report::{AbacEvaluation, Verdict};
+use contract::policy::{Policy, Rules, TableRef, filters_on};
+use contract::report::{self, AbacEvaluation, Verdict};
 use contract::{Caller, Governance};
 
+use super::capability::{Confinement, Own};
 use super::tables::{self, About, Extracted};
 use super::{Pipeline, Query, Result};
 use crate::sessions::standing_in;
@@ -28,6 +29,8 @@ pub(super) struct Allowed {
     pub agent: Agent,
     /// The tables there are, as of now.
     pub known: Arc<sql::Catalog>,
+    /// Set if the agent may do no more than it was granted.
+    pub confinement: Option<Confinement>,
 }
 
 /// The agent behind a query.
@@ -37,6 +40,13 @@ pub(super) struct Agent {
     pub framework: Option<String>,
     /// Not only declared: the key was made for it.
     pub verified: bool,
+}
+
+impl Agent {
+    fn told(&self) -> Option<report::Agent> {
+        let known = self.id.is_some() || self.framework.is_some();
+        known.then(|| report::Agent { agent_id: self.id.clone(), framework: self.framework.clone() })
+    }
 }
 
 pub(super) async fn check(
@@ -52,32 +62,47 @@ pub(super) async fn check(
     let caller = standing_in(rules, &query.ask.who, query.ask.peer, now)?;
     t.facts().caller = Some(caller.clone());
     let agent = agent(rules, &caller, &query.ask.agent)?;
+    t.facts().agent = agent.told();
     stands(rules)?;
     caller.may_query(about.writes).map_err(Error::Caller)?;
     let asked = Asked { query, rules, caller: &caller, agent: &agent, about: &about, now };
     let operations: Vec<_> = statement.operations().iter().copied().map(tables::operation).collect();
     asked.permitted(&about.tables, &operations, t)?;
-    altered_ungoverned(rules, &about)?;
+    let own = Own { rules, agent: &agent, now };
+    let mut confinement = own.confine(&own.meant(query, &statement), &operations)?;
     let known = pipeline.remembered.tables.of(&pipeline.engine()?, query).await?;
     let mut names = names(query, rules);
     names.user = caller.email.clone().or_else(|| caller.user_id.as_ref().map(ToString::to_string));
     names.role = Some(caller.role.as_str().to_owned());
     // what there is, for who asks what there is: no more than they may read
     let seen = if statement.reads_catalogue() {
-        let may_see = |path: &str| asked.decide(&[path.to_owned()], &[Operation::Select]).effect < Effect::Deny;
+        let may_see = |path: &str| {
+            own.reaches(path) && asked.decide(&[path.to_owned()], &[Operation::Select]).effect < Effect::Deny
+        };
         Arc::new(known.seen(may_see))
     } else {
         Arc::clone(&known)
     };
-    let resolved = sql::resolve(statement, &seen, &names).map_err(|error| asked.shown(error, &operations))?;
+    let resolved = sql::resolve(statement, &seen, &names).map_err(|error| asked.shown(error, &operations, &own))?;
     // The caller may write a name in several ways; what it turned out to mean is judged again.
-    let bound = resolved.tables();
+    about.written = tables::written(&resolved, &known);
+    let mut bound = resolved.tables();
+    for (path, _) in &about.written {
+        if !bound.contains(path) {
+            bound.push(path.clone());
+        }
+    }
+    let asked = Asked { query, rules, caller: &caller, agent: &agent, about: &about, now };
     if bound != about.tables {
         asked.permitted(&bound, &operations, t)?;
     }
-    about.tables = if bound.is_empty() { about.tables } else { bound };
+    keeps_governed(rules, &caller, &about)?;
+    if !bound.is_empty() {
+        confinement = own.confine(&bound, &operations)?;
+        about.tables = bound;
+    }
     t.facts().tables.clone_from(&about.tables);
-    Ok(Allowed { resolved, about, caller, agent, known })
+    Ok(Allowed { resolved, about, caller, agent, known, confinement })
 }
 
 pub(super) fn names(query: &Query, rules: &Governance) -> sql::Names {
@@ -118,21 +143,27 @@ fn agent(rules: &Governance, caller: &Caller, declared: &Declared) -> Result<Age
     Ok(Agent { id: Some(agent_id.clone()), framework, verified: true })
 }
 
-/// Names that an enabled policy uses keep their meaning: such a table cannot be altered.
-fn altered_ungoverned(rules: &Governance, about: &About) -> Result<()> {
-    let governs = |path: &str| {
-        let (schema, name) = path.split_once('.').unwrap_or(("main", path));
-        let table = TableRef { schema, name };
-        rules.policies.iter().filter(|policy| policy.enabled).any(|policy| match &policy.rules {
+/// Names that an enabled policy uses keep their meaning, so such a table cannot be altered; and who
+/// does not see all its rows cannot drop or replace it.
+fn keeps_governed(rules: &Governance, caller: &Caller, about: &About) -> Result<()> {
+    for (path, operation) in &about.written {
+        let table = table_ref(path);
+        let named = |policy: &Policy| match &policy.rules {
             Rules::ColumnMasking(rules) => rules.iter().any(|rule| table.is_named_by(&rule.table)),
             Rules::RowLevelSecurity(rules) => rules.iter().any(|rule| table.is_named_by(&rule.table)),
-        })
-    };
-    let altered = about.written.iter().find(|(path, operation)| *operation == Operation::Alter && governs(path));
-    match altered {
-        Some((path, _)) => Err(Error::Governed { table: path.clone() }),
-        None => Ok(()),
+        };
+        let path = || path.clone();
+        match operation {
+            Operation::Alter if rules.policies.iter().any(|policy| policy.enabled && named(policy)) => {
+                return Err(Error::Governed { table: path() });
+            }
+            Operation::Drop if !filters_on(&rules.policies, table, caller.role).is_empty() => {
+                return Err(Error::Undroppable { table: path() });
+            }
+            _ => {}
+        }
     }
+    Ok(())
 }
 
 /// Everything a policy may ask about.
@@ -204,9 +235,9 @@ impl Asked<'_> {
     }
 
     /// A suggestion may name only what the caller may see.
-    fn shown(&self, mut error: sql::Error, operations: &[Operation]) -> Error {
+    fn shown(&self, mut error: sql::Error, operations: &[Operation], own: &Own<'_>) -> Error {
         if let sql::error::Kind::TableNotFound { schema, name, did_you_mean: Some(near) } = &error.kind
-            && self.decide(std::slice::from_ref(near), operations).effect >= Effect::Deny
+            && (!own.reaches(near) || self.decide(std::slice::from_ref(near), operations).effect >= Effect::Deny)
         {
             let path = schema.as_ref().map_or_else(|| name.clone(), |schema| format!("{schema}.{name}"));
             let kind =
@@ -219,7 +250,7 @@ impl Asked<'_> {
     }
 }
 
-fn table_ref(path: &str) -> TableRef<'_> {
+pub(super) fn table_ref(path: &str) -> TableRef<'_> {
     let (schema, name) = path.split_once('.').unwrap_or(("main", path));
     TableRef { schema, name }
 }

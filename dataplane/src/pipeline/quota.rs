@@ -13,11 +13,12 @@ use contract::Governance;
 use contract::report::{CREDIT, MicroCredits};
 use tokio_util::sync::CancellationToken;
 
-use super::Result;
 use super::cost::Costed;
 use super::policy::Allowed;
+use super::{Pipeline, Query, Result, capability};
 use crate::Error;
 use crate::governance::link::Link;
+use crate::trail::Trail;
 
 /// What a data plane likes to hold beyond what it needs at once.
 const AHEAD: MicroCredits = 50 * CREDIT;
@@ -71,12 +72,19 @@ pub(super) struct Reservation {
     estimate: MicroCredits,
 }
 
-pub(super) async fn check(purse: &Purse, rules: &Governance, costed: Costed) -> Result<Afforded> {
-    let Costed { allowed, estimate } = costed;
+pub(super) async fn check(
+    pipeline: &Pipeline,
+    query: &Query,
+    rules: &Governance,
+    costed: Costed,
+    t: &Trail,
+) -> Result<Afforded> {
+    let Costed { mut allowed, estimate } = costed;
+    capability::spend(query, &mut allowed, pipeline.clock.now(), t)?;
     if rules.organization.limits.monthly_credit_limit.is_none() {
         return Ok(Afforded { allowed, reservation: Reservation { purse: None, estimate } });
     }
-    let reservation = purse.take(estimate).await?;
+    let reservation = query.books.purse.take(estimate).await?;
     Ok(Afforded { allowed, reservation })
 }
 

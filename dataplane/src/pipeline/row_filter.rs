@@ -103,6 +103,9 @@ fn choose(templates: &Templates, rules: &Governance, allowed: &Allowed) -> Resul
             verdicts.push(filter_verdict(row_filter));
         }
     }
+    for (schema, name, column) in allowed.confinement.iter().flat_map(|confinement| &confinement.denied_columns) {
+        chosen.mask(schema, name, column, sql::Mask::Denied);
+    }
     Ok((chosen, verdicts))
 }
 

@@ -41,6 +41,13 @@ impl Gate {
         }
     }
 
+    /// Slots that are used and free, and queries that wait for one.
+    pub fn standing(&self) -> ((usize, usize), usize) {
+        let size = *self.size.lock().unwrap_or_else(PoisonError::into_inner);
+        let free = self.slots.available_permits().min(size);
+        ((size - free, free), self.waiting.load(Ordering::Acquire))
+    }
+
     /// Makes or takes away slots, so that there are as many as the rules allow now; slots in use
     /// are taken when they come back. Says how many there are.
     fn fit(&self, rules: &Governance) -> usize {

@@ -28,8 +28,10 @@ pub(super) struct About {
     pub holds_vector_call: bool,
     /// `schema.table` once bound.
     pub tables: Vec<String>,
-    /// Tables written to, with what is done to them.
+    /// Tables written to, with what is done to them; known once the names are bound.
     pub written: Vec<(String, Operation)>,
+    /// Rows that the agent's grant lets it read or change.
+    pub rows_max: Option<u64>,
 }
 
 pub(super) fn extract(text: &str, t: &Trail) -> Result<Extracted> {
@@ -46,7 +48,8 @@ pub(super) fn extract(text: &str, t: &Trail) -> Result<Extracted> {
         writes: statement.is_write(),
         holds_vector_call: statement.holds_vector_call(),
         tables: statement.tables().iter().map(path).collect(),
-        written: statement.tables().iter().flat_map(written).collect(),
+        written: Vec::new(),
+        rows_max: None,
     };
     let mut facts = t.facts();
     facts.redacted = Some(statement.redacted());
@@ -60,9 +63,18 @@ fn path(table: &sql::TableUse) -> String {
     format!("{}.{}", table.schema.as_deref().unwrap_or("main"), table.name)
 }
 
-fn written(table: &sql::TableUse) -> Vec<(String, Operation)> {
-    let operations = table.operations.iter().copied().map(operation);
-    operations.filter(|operation| *operation != Operation::Select).map(|operation| (path(table), operation)).collect()
+/// What a bound statement writes to; of a schema, every table in it.
+pub(super) fn written(resolved: &sql::Resolved, known: &sql::Catalog) -> Vec<(String, Operation)> {
+    let within = |schema: &str| {
+        let schema = schema.to_owned();
+        known.tables().filter(move |table| table.schema.eq_ignore_ascii_case(&schema)).map(|table| table.path())
+    };
+    let paths = |path: &String| match path.strip_suffix(".*") {
+        Some(schema) => within(schema).collect(),
+        None => vec![path.clone()],
+    };
+    let each = resolved.written().iter();
+    each.flat_map(|(path, done)| paths(path).into_iter().map(|path| (path, operation(*done)))).collect()
 }
 
 /// The policy's word for what the parser found.

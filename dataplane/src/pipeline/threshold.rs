@@ -4,15 +4,15 @@
 //! wait, at most a thousand, each at most its own timeout. Who is refused here has asked nothing
 //! yet: it is neither billed nor written down, because there are no books to write into.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize};
+use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
 use contract::wire::TIMEOUT_MS_MAX;
 use tokio::sync::watch;
 
 use super::semaphore::Queue;
-use super::{Pipeline, Purse, Query, Result};
+use super::{Pipeline, Purse, Query, Result, Tally};
 use crate::governance::report::Log;
 use crate::{Ask, Error};
 
@@ -43,6 +43,7 @@ impl House {
 pub struct Books {
     pub log: Arc<Log>,
     pub purse: Purse,
+    pub tally: Tally,
 }
 
 /// The places to wait in, and the news that the house is open.
@@ -92,5 +93,5 @@ pub(super) async fn cross(pipeline: &Pipeline, ask: Ask) -> Result<Query> {
     }
     let (books, waited) = pipeline.threshold.books(pipeline, &ask, timeout).await?;
     let closed = pipeline.closed.clone();
-    Ok(Query { ask, timeout, deadline, books, waited, closed, started: AtomicBool::new(false) })
+    Ok(Query { ask, timeout, deadline, books, waited, closed, started: AtomicBool::new(false), under: OnceLock::new() })
 }

@@ -17,7 +17,7 @@ use crate::governance::link::Link;
 use crate::governance::report::Log;
 use crate::governance::ship;
 use crate::ownership::Claim;
-use crate::pipeline::{Books, House, Purse};
+use crate::pipeline::{Books, House, Purse, Tally};
 
 pub(super) struct Owner {
     pub claim: Arc<Claim>,
@@ -50,7 +50,8 @@ impl Folder {
         self.follower.settle(Disk::new(&self.state));
         let log = Arc::new(Log::open(&self.state.join("report"), &self.clock, &self.entropy)?);
         let purse = Purse::new(Some((self.link.clone(), log.id().to_owned())));
-        Ok(Arc::new(Books { log, purse }))
+        let tally = Tally::open(&self.state)?;
+        Ok(Arc::new(Books { log, purse, tally }))
     }
 }
 

@@ -34,6 +34,8 @@ enum Command {
     Codes,
     /// Print every route with its role and scope.
     Routes,
+    /// Print the OpenAPI document of the control plane.
+    Openapi,
     /// What `kubectl sluice` does: environments on a cluster.
     Kubectl(kubectl::Plugin),
     /// The engine's child process; the data plane starts it and speaks to it.
@@ -69,6 +71,10 @@ pub fn main() -> ExitCode {
         }
         Command::Routes => {
             say(controlplane::http::routes::screen(controlplane::rooms::rows()).trim_end());
+            ExitCode::SUCCESS
+        }
+        Command::Openapi => {
+            say(controlplane::reference::printed().trim_end());
             ExitCode::SUCCESS
         }
         Command::Up(config) => {

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use clap::Args;
 use contract::wire::CONTROL_PLANE_NAME;
 use contract::wire::port;
-use contract::{Entropy, SharedClock, SystemClock};
+use contract::{Entropy, Redacted, SharedClock, SystemClock};
 use controlplane::Parts;
 use controlplane::identity::Authority;
 use tokio_util::sync::CancellationToken;
@@ -44,10 +44,18 @@ pub struct Config {
     /// Where the demo environment serves Arrow and agent tools [default: 127.0.0.1:5440].
     #[arg(long, env = "SLUICE_TOOLS_LISTEN")]
     pub tools: Option<SocketAddr>,
+    /// The mail server, as `smtps://user:password@host` or `smtp://host?tls=required`. Without one
+    /// mails are written into the folder `mail` of the state.
+    #[arg(long, env = "SLUICE_SMTP_URL", hide_env_values = true)]
+    pub smtp_url: Option<String>,
     /// Answer PostgreSQL connections unasked, as the demo's owner; only with every listener on
     /// loopback. `1` turns it on.
     #[arg(long, env = "SLUICE_LOCAL_TRUST", default_value_t = 0, value_parser = clap::value_parser!(u8).range(0..=1))]
     pub local_trust: u8,
+    /// Where audit exports and signed heads of audit chains are kept: a folder, or `s3://bucket/prefix`,
+    /// reached as the variables AWS_… say [default: audit/ in the state folder].
+    #[arg(long, env = "SLUICE_AUDIT_STORE")]
+    pub audit_store: Option<String>,
     /// Leave the demo environment empty instead of filling it with TPC-H.
     #[arg(long)]
     pub no_data: bool,
@@ -148,8 +156,14 @@ impl Platform {
         let identity = authority.issue(CONTROL_PLANE_NAME).map_err(Error::Authority)?;
         let mut settings = controlplane::Config::new(database_url, state.keyring(&means.entropy)?);
         settings.http_listen = config.http();
+        if settings.http_listen.port() != 0 {
+            settings.public_url = format!("http://{}", settings.http_listen);
+        }
+        settings.smtp_url = config.smtp_url.clone().map(Redacted::new);
+        settings.mail_folder = Some(state.root().join("mail"));
         settings.webhook_loopback = true;
-        settings.audit_store = Some(state.audit().to_string_lossy().into_owned());
+        let archive = || state.audit().to_string_lossy().into_owned();
+        settings.audit_store = Some(config.audit_store.clone().unwrap_or_else(archive));
         settings.v2_runtime_enabled = true;
         let demo = DemoPlace {
             pgwire: config.pgwire(),

@@ -1,5 +1,8 @@
 //! The walks of ARCHITECTURE.md, end to end.
 
+mod elevation;
 mod kill;
 mod query;
 mod revoke;
+mod shadow;
+mod standing;

@@ -68,6 +68,8 @@ fn snapshot(status: &str) -> Governance {
         keys: vec![key()],
         policies: vec![policy()],
         abac_policies: vec![],
+        elevations: vec![],
+        agent_capabilities: BTreeMap::new(),
     }
 }
 

@@ -10,13 +10,14 @@ use std::str::FromStr;
 use chrono::{Datelike, NaiveTime, Timelike, Weekday};
 use chrono_tz::Tz;
 use ipnet::IpNet;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{TableRef, is_exempt};
 use crate::caller::words;
 use crate::{PolicyId, Role, Timestamp};
 
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct AbacPolicy {
     pub policy_id: PolicyId,
     pub name: String,
@@ -28,7 +29,7 @@ pub struct AbacPolicy {
     pub created_at: Timestamp,
 }
 
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct AbacRule {
     pub condition: Condition,
@@ -50,7 +51,7 @@ pub struct AbacRule {
 }
 
 /// What a rule asks about.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(try_from = "String", into = "String")]
 pub enum Condition {
     AgentFrameworkIs,

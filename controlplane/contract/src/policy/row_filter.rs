@@ -6,12 +6,13 @@
 
 use std::collections::BTreeMap;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{Policy, Rules, TableRef, is_exempt};
 use crate::{Caller, EnvId, KeyId, PolicyId, Role, UserId};
 
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct RowFilterRule {
     pub table: String,

@@ -3,12 +3,14 @@
 //! A text that a spreadsheet would take for a formula gets an apostrophe before it: what a stranger
 //! put into a statement is never run by whoever opens the file.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use super::Kind;
 
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[schemars(rename = "AuditExportFormat")]
 #[serde(rename_all = "snake_case")]
 pub enum Format {
     #[default]
@@ -31,7 +33,7 @@ impl Format {
     /// The records as the bytes of one object.
     pub fn lines(self, kind: Kind, records: &[Map<String, Value>]) -> String {
         match self {
-            Self::Jsonl => records.iter().map(|record| format!("{}\n", Value::Object(record.clone()))).collect(),
+            Self::Jsonl => records.iter().fold(String::new(), |lines, record| lines + &line(record)),
             Self::Csv => {
                 let columns = columns(kind);
                 let header = format!("{}\r\n", columns.join(","));
@@ -84,6 +86,10 @@ pub const fn columns(kind: Kind) -> &'static [&'static str] {
             "timestamp",
         ],
     }
+}
+
+fn line(record: &Map<String, Value>) -> String {
+    format!("{}\n", Value::Object(record.clone()))
 }
 
 fn row(columns: &[&str], record: &Map<String, Value>) -> String {

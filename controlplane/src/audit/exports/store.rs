@@ -13,6 +13,7 @@ use crate::{Error, Result};
 /// Counting stops here: a larger estimate is said as this.
 const ESTIMATE_MAX: i64 = 1_000_000;
 
+#[expect(clippy::struct_field_names, reason = "the names are the specification's")]
 #[derive(Debug, Clone)]
 pub struct Export {
     pub export_id: ExportId,

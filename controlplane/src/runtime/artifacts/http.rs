@@ -1,8 +1,7 @@
 //! Publishing artifacts, and reading them.
 
-use axum::http::Uri;
-use axum::response::Response;
 use contract::{Timestamp, ids};
+use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::json;
 use sqlx::PgConnection;
@@ -13,7 +12,7 @@ use crate::http::json::{Json, Query};
 use crate::http::text;
 use crate::runtime::attempts::{self, Attempt};
 use crate::runtime::events::{self, About};
-use crate::runtime::listing::{self, Listing};
+use crate::runtime::listing::{Listed, Many};
 use crate::runtime::{actor, fields, tasks};
 use crate::{Error, Result};
 
@@ -23,7 +22,8 @@ const URI_MAX: usize = 2_000;
 /// What the mainline is called in a filter, and so no branch.
 const MAINLINE: &str = "main";
 
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Deserialize, JsonSchema)]
+#[schemars(rename = "ArtifactPublication")]
 #[serde(deny_unknown_fields)]
 pub struct Publication {
     attempt_id: String,
@@ -126,11 +126,10 @@ async fn depended_on(cx: &Call, tx: &mut PgConnection, ids: &[String]) -> Result
 }
 
 /// "Query `task_id` UUID or `project_id` (one required), `kind`, `limit`."
-pub async fn list(cx: Call, Query(filter): Query<store::Filter>, uri: Uri) -> Result<Response> {
+pub async fn list(cx: Call, Query(filter): Query<store::Filter>, Many(listing): Many) -> Result<Listed<Artifact>> {
     if filter.task_id.is_none() && filter.project_id.is_none() {
         return Err(Error::invalid("task_id", "required", "`task_id` or `project_id` is required"));
     }
-    let listing = Listing::asked(&cx.app, &uri, listing::MANY)?;
     let mut conn = cx.app.pool().acquire().await?;
     let (rows, total) = store::page(&mut conn, cx.org_id(), &filter, &listing).await?;
     Ok(listing.answer(rows, total, |row| (row.created_at, row.id.clone()), |row| row))

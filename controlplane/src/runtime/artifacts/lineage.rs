@@ -1,6 +1,7 @@
 //! Lineage: what an artifact was made from, and what was made from it.
 
 use contract::OrgId;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use sqlx::PgConnection;
 
@@ -14,14 +15,16 @@ pub const DEPTH: i32 = 10;
 const DEPTH_MAX: i32 = 50;
 const NODES_MAX: usize = 1_000;
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
+#[schemars(rename = "LineageDirection")]
 #[serde(rename_all = "snake_case")]
 pub enum Direction {
     Upstream,
     Downstream,
 }
 
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "LineageGraph")]
 pub struct Graph {
     root: String,
     direction: Direction,
@@ -33,7 +36,8 @@ pub struct Graph {
     truncated: bool,
 }
 
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "LineageNode")]
 pub struct Node {
     distance: i32,
     #[serde(flatten)]
@@ -41,13 +45,14 @@ pub struct Node {
 }
 
 /// `from` was made of `to`.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "LineageEdge")]
 struct Edge {
     from: String,
     to: String,
 }
 
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Deserialize, JsonSchema)]
 pub struct Extent {
     depth: Option<i64>,
 }

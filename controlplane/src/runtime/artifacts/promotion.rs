@@ -1,5 +1,6 @@
 //! `POST …/promote`: "sets `branch_id` to null in place".
 
+use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::json;
 
@@ -10,7 +11,8 @@ use crate::runtime::events::{self, About};
 use crate::runtime::{actor, clock, tasks};
 use crate::{Error, Result};
 
-#[derive(Debug, Default, Deserialize)]
+#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[schemars(rename = "ArtifactPromotion")]
 #[serde(deny_unknown_fields)]
 pub struct Promotion {
     /// Only what passed is promoted.

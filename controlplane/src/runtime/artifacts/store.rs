@@ -153,7 +153,7 @@ pub async fn judge(tx: &mut PgConnection, id: &str) -> Result<()> {
 }
 
 /// What a list of artifacts may ask for; one of the first two is there.
-#[derive(Debug, Default, serde::Deserialize)]
+#[derive(Debug, Default, serde::Deserialize, schemars::JsonSchema)]
 pub struct Filter {
     pub task_id: Option<String>,
     pub project_id: Option<String>,

@@ -2,6 +2,7 @@
 //! last word counts, and of all the worst.
 
 use contract::{Timestamp, ids};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use sqlx::PgConnection;
@@ -13,7 +14,8 @@ use crate::http::json::Json;
 use crate::runtime::events::{self, About};
 use crate::runtime::{actor, clock, fields, tasks};
 
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Deserialize, JsonSchema)]
+#[schemars(rename = "ValidationInput")]
 #[serde(deny_unknown_fields)]
 pub struct Judgement {
     validator_kind: String,
@@ -23,7 +25,7 @@ pub struct Judgement {
     message: Option<String>,
 }
 
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 pub struct Validation {
     id: String,
     artifact_id: String,

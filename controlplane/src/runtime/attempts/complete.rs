@@ -2,6 +2,7 @@
 //! said otherwise, it is refused: an attempt ends once.
 
 use chrono::Duration;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
@@ -16,14 +17,16 @@ use crate::{Error, Result};
 
 const REPLAYED_FOR: Duration = Duration::hours(24);
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
+#[schemars(rename = "AttemptOutcome")]
 #[serde(rename_all = "snake_case")]
 enum Outcome {
     Succeeded,
     Failed,
 }
 
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Deserialize, JsonSchema)]
+#[schemars(rename = "AttemptCompletion")]
 #[serde(deny_unknown_fields)]
 pub struct Completion {
     lease_token: String,
@@ -33,7 +36,8 @@ pub struct Completion {
     result: Option<fields::Object>,
 }
 
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Deserialize, JsonSchema)]
+#[schemars(rename = "AttemptFailure")]
 #[serde(deny_unknown_fields)]
 pub struct Surrender {
     lease_token: String,
@@ -41,7 +45,8 @@ pub struct Surrender {
     failure_kind: Option<FailureKind>,
 }
 
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "CompletedAttempt")]
 struct Completed {
     #[serde(flatten)]
     attempt: Attempt,
@@ -50,18 +55,24 @@ struct Completed {
     next_attempt_hint: Option<Value>,
 }
 
-pub async fn complete(cx: Call, Json(completion): Json<Completion>) -> Result<Json<Value>> {
+/// A [`Completed`] that may have been stored since.
+#[derive(Debug, Serialize, JsonSchema)]
+#[serde(transparent)]
+#[schemars(inline)]
+pub struct Told(#[schemars(with = "Completed")] Value);
+
+pub async fn complete(cx: Call, Json(completion): Json<Completion>) -> Result<Json<Told>> {
     let attempt_id: String = cx.id("attempt_id")?;
     let Completion { lease_token, outcome, failure_reason, failure_kind, result } = completion;
     let result = fields::maybe_object("result", result)?;
     let ending = ending(outcome, failure_reason.as_deref(), failure_kind)?;
-    finish(&cx, &attempt_id, &lease_token, ending, result).await.map(Json)
+    finish(&cx, &attempt_id, &lease_token, ending, result).await.map(Told).map(Json)
 }
 
-pub async fn fail(cx: Call, Json(surrender): Json<Surrender>) -> Result<Json<Value>> {
+pub async fn fail(cx: Call, Json(surrender): Json<Surrender>) -> Result<Json<Told>> {
     let attempt_id: String = cx.id("attempt_id")?;
     let ending = ending(Outcome::Failed, surrender.failure_reason.as_deref(), surrender.failure_kind)?;
-    finish(&cx, &attempt_id, &surrender.lease_token, ending, None).await.map(Json)
+    finish(&cx, &attempt_id, &surrender.lease_token, ending, None).await.map(Told).map(Json)
 }
 
 /// "`failure_reason` string when failed."

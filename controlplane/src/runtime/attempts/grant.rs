@@ -2,9 +2,10 @@
 
 use chrono::Duration;
 use contract::{Timestamp, ids};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
-use sqlx::PgConnection;
+use sqlx::{Connection, PgConnection};
 
 use super::{Attempt, AttemptStatus, lease, store};
 use crate::http::call::Call;
@@ -12,13 +13,14 @@ use crate::runtime::events::{self, About};
 use crate::runtime::recovery::Level;
 use crate::runtime::tasks::{self, Task, TaskStatus};
 use crate::runtime::{actor, fields};
-use crate::{Error, Result};
+use crate::{Error, Result, agents};
 
 const TTL_SECS_LEAST: i32 = 30;
 const TTL_SECS_MOST: i32 = 3_600;
 
 /// What an attempt is asked for with.
-#[derive(Debug, Default, Deserialize)]
+#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[schemars(rename = "AttemptWish")]
 #[serde(deny_unknown_fields)]
 pub struct Wish {
     pub agent_id: Option<String>,
@@ -27,7 +29,8 @@ pub struct Wish {
 }
 
 /// An attempt with its token: the only answers that show it.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "LeasedAttempt")]
 pub struct Leased {
     #[serde(flatten)]
     pub attempt: Attempt,
@@ -92,6 +95,9 @@ pub async fn grant(cx: &Call, tx: &mut PgConnection, task: &Task, wish: Wish, no
     };
     store::insert(tx, &mut attempt).await?;
     say(cx, tx, &attempt, "created", now).await?;
+    if let Some(agent_id) = &attempt.agent_id {
+        register(cx, tx, agent_id).await;
+    }
     Ok(Leased::new(attempt, token))
 }
 
@@ -107,6 +113,21 @@ impl Hint {
     fn of(task: &Task) -> Self {
         let stored = task.next_attempt_hint.clone().map(serde_json::from_value);
         stored.and_then(Result::ok).unwrap_or_default()
+    }
+}
+
+/// "Creating an attempt with an `agent_id` registers the agent on a best-effort basis (failure of
+/// registration does not fail the attempt)."
+async fn register(cx: &Call, tx: &mut PgConnection, agent_id: &str) {
+    let registered = async {
+        let mut savepoint = tx.begin().await?;
+        let source = agents::Source::CreateAttempt;
+        agents::register(&mut savepoint, cx.org_id(), (agent_id, None), source, cx.now()).await?;
+        savepoint.commit().await?;
+        Ok::<_, Error>(())
+    };
+    if let Err(error) = registered.await {
+        tracing::warn!(error = error.with_sources(), "an agent could not be registered");
     }
 }
 

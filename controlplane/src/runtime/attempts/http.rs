@@ -2,16 +2,15 @@
 
 use std::time::Duration;
 
-use axum::http::StatusCode;
-use axum::response::{IntoResponse, Response};
 use contract::Timestamp;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use tokio::time::Instant;
 
 use super::grant::{Leased, Wish, grant, heartbeat_interval, start};
 use super::{Attempt, AttemptStatus, lease, store};
 use crate::http::call::Call;
-use crate::http::json::{Json, MaybeJson};
+use crate::http::json::{Json, MaybeJson, OrNothing};
 use crate::runtime::tasks::{self, Task, Wanted};
 use crate::runtime::{clock, fields};
 use crate::{Error, Result};
@@ -47,7 +46,8 @@ pub async fn create_claimed(cx: Call, MaybeJson(wish): MaybeJson<Wish>) -> Resul
     Ok(Json(leased))
 }
 
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Deserialize, JsonSchema)]
+#[schemars(rename = "NextTaskWish")]
 #[serde(deny_unknown_fields)]
 pub struct NextWish {
     #[serde(default)]
@@ -61,8 +61,9 @@ pub struct NextWish {
     wait_secs: i64,
 }
 
-#[derive(Debug, Serialize)]
-struct Next {
+#[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "NextTask")]
+pub struct Next {
     #[serde(flatten)]
     leased: Leased,
     task: Task,
@@ -70,7 +71,7 @@ struct Next {
 
 /// Claims whatever waits: by priority, then by age. Nothing waits, for as long as the caller does:
 /// 204. No connection is held meanwhile.
-pub async fn claim_next(cx: Call, Json(wish): Json<NextWish>) -> Result<Response> {
+pub async fn claim_next(cx: Call, Json(wish): Json<NextWish>) -> Result<OrNothing<Next>> {
     if wish.kinds.len() > KINDS_MAX {
         return Err(Error::invalid("kinds", format!("..{KINDS_MAX}"), format!("`kinds` has at most {KINDS_MAX}")));
     }
@@ -83,10 +84,10 @@ pub async fn claim_next(cx: Call, Json(wish): Json<NextWish>) -> Result<Response
         let mut arrived = std::pin::pin!(arrived);
         arrived.as_mut().enable();
         if let Some(next) = take_next(&cx, &wish).await? {
-            return Ok(Json(next).into_response());
+            return Ok(OrNothing(Some(next)));
         }
         if Instant::now() >= deadline || cx.app.shutdown().is_cancelled() {
-            return Ok(StatusCode::NO_CONTENT.into_response());
+            return Ok(OrNothing(None));
         }
         tokio::select! {
             () = arrived => {}
@@ -114,7 +115,8 @@ async fn take_next(cx: &Call, wish: &NextWish) -> Result<Option<Next>> {
     Ok(Some(Next { leased, task }))
 }
 
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Deserialize, JsonSchema)]
+#[schemars(rename = "AttemptClaim")]
 #[serde(deny_unknown_fields)]
 pub struct Claim {
     lease_token: String,
@@ -145,14 +147,15 @@ pub async fn claim(cx: Call, Json(claim): Json<Claim>) -> Result<Json<Leased>> {
     Ok(Json(Leased::new(attempt, claim.lease_token)))
 }
 
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Heartbeat {
     lease_token: String,
     progress: Option<fields::Object>,
 }
 
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "HeartbeatAnswer")]
 pub struct Beaten {
     attempt_id: String,
     status: AttemptStatus,

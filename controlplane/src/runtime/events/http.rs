@@ -1,19 +1,19 @@
 //! Appending events, and reading them.
 
-use axum::http::Uri;
-use axum::response::Response;
+use schemars::JsonSchema;
 use serde::Deserialize;
 
 use super::{About, WorkflowEvent, store};
 use crate::http::call::Call;
 use crate::http::json::{Json, Query};
-use crate::runtime::listing::{self, Listing};
+use crate::runtime::listing::{Listed, Many};
 use crate::runtime::{actor, attempts, fields, tasks};
 use crate::{Error, Result};
 
 const KIND_BYTES_MAX: usize = 64;
 
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Deserialize, JsonSchema)]
+#[schemars(rename = "WorkflowEventInput")]
 #[serde(deny_unknown_fields)]
 pub struct Addition {
     attempt_id: String,
@@ -43,7 +43,7 @@ fn kind(given: &str) -> Result<&str> {
     })
 }
 
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Deserialize, JsonSchema)]
 pub struct Asked {
     task_id: Option<String>,
     kind: Option<String>,
@@ -51,9 +51,8 @@ pub struct Asked {
 }
 
 /// "Query `task_id` UUID required."
-pub async fn list(cx: Call, Query(asked): Query<Asked>, uri: Uri) -> Result<Response> {
+pub async fn list(cx: Call, Query(asked): Query<Asked>, Many(listing): Many) -> Result<Listed<WorkflowEvent>> {
     let task_id = asked.task_id.ok_or_else(|| Error::invalid("task_id", "required", "`task_id` is required"))?;
-    let listing = Listing::asked(&cx.app, &uri, listing::MANY)?;
     let mut conn = cx.app.pool().acquire().await?;
     tasks::find(&mut conn, cx.org_id(), &task_id).await?;
     let filter = store::Filter { task_id, kind: asked.kind, after_sequence: asked.after_sequence };

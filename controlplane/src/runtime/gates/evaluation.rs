@@ -4,6 +4,7 @@
 //! `PendingManual` `approval_role`, `client_sign_off`, `action_url`."
 
 use contract::{Timestamp, ids};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
@@ -19,7 +20,8 @@ use crate::runtime::reviews::{self, EntityType, Request, Review, Urgency};
 use crate::runtime::{actor, clock, fields, tasks};
 use crate::{Error, Result};
 
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Deserialize, JsonSchema)]
+#[schemars(rename = "GateFacts")]
 #[serde(deny_unknown_fields)]
 pub struct Asked {
     project_id: String,
@@ -30,7 +32,8 @@ pub struct Asked {
     dry_run: bool,
 }
 
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "GateVerdict")]
 pub struct Verdict {
     evaluation_id: Option<String>,
     result: GateResult,
@@ -45,7 +48,8 @@ pub struct Verdict {
 }
 
 /// Whom a passed gate still waits for.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "GateSignOff")]
 struct SignOff {
     approval_role: String,
     client_sign_off: bool,

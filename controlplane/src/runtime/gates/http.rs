@@ -1,23 +1,23 @@
 //! Reading gates, and a project's own rules for them.
 
-use axum::http::Uri;
-use axum::response::Response;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::predicate::{PREDICATES_MAX, Predicate};
-use super::{Gate, GateId, store};
+use super::{Evaluation, Gate, GateId, store};
 use crate::http::call::Call;
 use crate::http::json::{Json, Query};
-use crate::runtime::listing::{self, Listing};
+use crate::runtime::listing::{Listed, Records};
 use crate::runtime::{clock, fields, people};
 use crate::{Error, Result};
 
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Deserialize, JsonSchema)]
 pub struct OfProject {
     project_id: Option<String>,
 }
 
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "GateList")]
 pub struct Gates {
     data: Vec<Gate>,
 }
@@ -38,7 +38,8 @@ pub async fn get(cx: Call, Query(of): Query<OfProject>) -> Result<Json<Gate>> {
     store::of_project(&mut conn, cx.org_id(), gate_id, of.project_id.as_deref()).await.map(Json)
 }
 
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Deserialize, JsonSchema)]
+#[schemars(rename = "GateDefinition")]
 #[serde(deny_unknown_fields)]
 pub struct Definition {
     project_id: String,
@@ -83,8 +84,11 @@ fn admit(predicates: &[Predicate]) -> Result<()> {
     predicates.iter().enumerate().try_for_each(|(n, predicate)| predicate.admit(&format!("predicates[{n}]")))
 }
 
-pub async fn evaluations(cx: Call, Query(filter): Query<store::Filter>, uri: Uri) -> Result<Response> {
-    let listing = Listing::asked(&cx.app, &uri, listing::RECORDS)?;
+pub async fn evaluations(
+    cx: Call,
+    Query(filter): Query<store::Filter>,
+    Records(listing): Records,
+) -> Result<Listed<Evaluation>> {
     let mut conn = cx.app.pool().acquire().await?;
     let (rows, total) = store::page(&mut conn, cx.org_id(), &filter, &listing).await?;
     Ok(listing.answer(rows, total, |row| (row.evaluated_at, row.id.clone()), |row| row))

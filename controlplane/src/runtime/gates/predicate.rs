@@ -7,6 +7,7 @@
 //! as numbers; other values are only equal or not.
 
 use regex::RegexBuilder;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -20,7 +21,8 @@ const PATTERN_BYTES_MAX: usize = 512;
 const PATTERN_SIZE_MAX: usize = 256 * 1024;
 pub const PREDICATES_MAX: usize = 50;
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[schemars(rename = "GateOperator")]
 #[serde(rename_all = "snake_case")]
 pub enum Operator {
     Eq,
@@ -48,7 +50,8 @@ impl Operator {
     }
 }
 
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[schemars(rename = "GatePredicate")]
 #[serde(deny_unknown_fields)]
 pub struct Predicate {
     pub key: String,
@@ -59,7 +62,8 @@ pub struct Predicate {
 }
 
 /// "`passed_conditions`, `failed_conditions` (each `key`, `expected`, `actual`, `message`)."
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+#[schemars(rename = "GateCondition")]
 pub struct Condition {
     pub key: String,
     pub expected: Value,

@@ -1,6 +1,7 @@
 //! SQL of the gates.
 
 use contract::{OrgId, Timestamp};
+use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::json;
 use sqlx::PgConnection;
@@ -126,7 +127,7 @@ pub async fn is_passed(conn: &mut PgConnection, org_id: &OrgId, project_id: &str
 }
 
 /// What a list of evaluations may ask for.
-#[derive(Debug, Default, Deserialize)]
+#[derive(Debug, Default, Deserialize, JsonSchema)]
 pub struct Filter {
     pub project_id: Option<String>,
     pub gate_id: Option<String>,

@@ -1,7 +1,6 @@
 //! Recording what an agent has done about a failure by itself, and reading what was done.
 
-use axum::http::Uri;
-use axum::response::Response;
+use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::json;
 
@@ -10,10 +9,11 @@ use crate::Result;
 use crate::http::call::Call;
 use crate::http::json::{Json, Query};
 use crate::runtime::events::{self, About};
-use crate::runtime::listing::{self, Listing};
+use crate::runtime::listing::{Listed, Records};
 use crate::runtime::{actor, attempts, clock, fields, tasks};
 
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Deserialize, JsonSchema)]
+#[schemars(rename = "RecoveryReport")]
 #[serde(deny_unknown_fields)]
 pub struct Report {
     attempt_id: String,
@@ -59,13 +59,12 @@ pub async fn record(cx: Call, Json(report): Json<Report>) -> Result<Json<Recover
     Ok(Json(recovery))
 }
 
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Deserialize, JsonSchema)]
 pub struct Filter {
     task_id: Option<String>,
 }
 
-pub async fn list(cx: Call, Query(filter): Query<Filter>, uri: Uri) -> Result<Response> {
-    let listing = Listing::asked(&cx.app, &uri, listing::RECORDS)?;
+pub async fn list(cx: Call, Query(filter): Query<Filter>, Records(listing): Records) -> Result<Listed<Recovery>> {
     let mut conn = cx.app.pool().acquire().await?;
     let (rows, total) = store::page(&mut conn, cx.org_id(), filter.task_id.as_deref(), &listing).await?;
     Ok(listing.answer(rows, total, |row| (row.created_at, row.id.clone()), |row| row))

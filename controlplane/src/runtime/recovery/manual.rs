@@ -3,6 +3,7 @@
 //! While an attempt is active it can only be blocked (its holder is asked to stop) or escalated.
 //! A person may try once more what has no retries left: that is what they are asked for.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 use sqlx::PgConnection;
@@ -18,7 +19,8 @@ use crate::runtime::tasks::{self, Task, TaskStatus};
 use crate::runtime::{artifacts, clock, fields};
 use crate::{Error, Result};
 
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Deserialize, JsonSchema)]
+#[schemars(rename = "RecoveryWish")]
 #[serde(deny_unknown_fields)]
 pub struct Wish {
     action: Action,
@@ -27,7 +29,8 @@ pub struct Wish {
     assigned_to: Option<String>,
 }
 
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "RecoveryDone")]
 pub struct Done {
     recovery: Recovery,
     task: Task,

@@ -1,6 +1,7 @@
 //! `GET /v2/reviews/:id`: "review with context". The first look of somebody it is assigned to takes
 //! it in review.
 
+use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::Value;
 
@@ -14,14 +15,16 @@ use crate::runtime::tasks::{self, Task};
 use crate::runtime::{actor, clock, people, recovery, releases};
 use crate::{Error, Result};
 
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "ReviewInContext")]
 pub struct InContext {
     #[serde(flatten)]
     review: Shown,
     context: Context,
 }
 
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "ReviewContext")]
 struct Context {
     /// The artifact, gate, release or recovery itself.
     entity: Value,

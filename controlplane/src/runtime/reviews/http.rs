@@ -1,19 +1,19 @@
 //! Asking for reviews, and listing them.
 
-use axum::http::Uri;
-use axum::response::Response;
 use contract::Timestamp;
+use schemars::JsonSchema;
 use serde::Deserialize;
 
 use super::subject::{self, Named};
 use super::{EntityType, Request, ReviewStatus, Shown, Urgency, request, store};
 use crate::http::call::Call;
 use crate::http::json::{Json, Query};
-use crate::runtime::listing::{self, Listing};
+use crate::runtime::listing::{Listed, Listing, Records};
 use crate::runtime::{actor, clock, fields, people};
 use crate::{Error, Result};
 
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Deserialize, JsonSchema)]
+#[schemars(rename = "ReviewCreation")]
 #[serde(deny_unknown_fields)]
 pub struct Creation {
     entity_type: Option<EntityType>,
@@ -79,18 +79,21 @@ pub fn to_come(field: &'static str, given: Option<Timestamp>, now: Timestamp) ->
 
 /// "Query `task_id`, `status`, `limit` (default 50, max 200); also filters by project, role,
 /// urgency."
-pub async fn list(cx: Call, Query(filter): Query<store::Filter>, uri: Uri) -> Result<Response> {
-    listed(&cx, &filter, &uri).await
+pub async fn list(cx: Call, Query(filter): Query<store::Filter>, Records(listing): Records) -> Result<Listed<Shown>> {
+    listed(&cx, &filter, &listing).await
 }
 
 /// What nobody has looked at yet.
-pub async fn pending(cx: Call, Query(filter): Query<store::Filter>, uri: Uri) -> Result<Response> {
-    listed(&cx, &store::Filter { status: Some(ReviewStatus::Pending), ..filter }, &uri).await
+pub async fn pending(
+    cx: Call,
+    Query(filter): Query<store::Filter>,
+    Records(listing): Records,
+) -> Result<Listed<Shown>> {
+    listed(&cx, &store::Filter { status: Some(ReviewStatus::Pending), ..filter }, &listing).await
 }
 
-async fn listed(cx: &Call, filter: &store::Filter, uri: &Uri) -> Result<Response> {
-    let listing = Listing::asked(&cx.app, uri, listing::RECORDS)?;
+async fn listed(cx: &Call, filter: &store::Filter, listing: &Listing) -> Result<Listed<Shown>> {
     let mut conn = cx.app.pool().acquire().await?;
-    let (rows, total) = store::page(&mut conn, cx.org_id(), filter, &listing).await?;
+    let (rows, total) = store::page(&mut conn, cx.org_id(), filter, listing).await?;
     Ok(listing.answer(rows, total, |row| (row.created_at, row.id.clone()), Shown::from))
 }

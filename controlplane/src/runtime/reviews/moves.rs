@@ -5,6 +5,7 @@
 //! …/defer: new deadline."
 
 use contract::Timestamp;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use sqlx::PgConnection;
@@ -19,7 +20,8 @@ use crate::runtime::releases::{self, Release, ReleaseOutcome};
 use crate::runtime::{clock, fields};
 use crate::{Error, Result};
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
+#[schemars(rename = "ReviewOutcome")]
 #[serde(rename_all = "snake_case")]
 enum Outcome {
     Approved,
@@ -28,7 +30,8 @@ enum Outcome {
     Deferred,
 }
 
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Deserialize, JsonSchema)]
+#[schemars(rename = "ReviewResolution")]
 #[serde(deny_unknown_fields)]
 pub struct Resolution {
     outcome: Outcome,
@@ -42,19 +45,22 @@ pub struct Resolution {
     policy_version: Option<String>,
 }
 
-#[derive(Debug, Default, Deserialize)]
+#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[schemars(rename = "ReviewApproval")]
 #[serde(deny_unknown_fields)]
 pub struct Approval {
     notes: Option<String>,
 }
 
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Deserialize, JsonSchema)]
+#[schemars(rename = "ReviewRejection")]
 #[serde(deny_unknown_fields)]
 pub struct Rejection {
     reason: String,
 }
 
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Deserialize, JsonSchema)]
+#[schemars(rename = "ReviewDeferral")]
 #[serde(deny_unknown_fields)]
 pub struct Deferral {
     until: Timestamp,

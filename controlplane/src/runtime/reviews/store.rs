@@ -1,6 +1,7 @@
 //! SQL of the reviews.
 
 use contract::{OrgId, Timestamp};
+use schemars::JsonSchema;
 use serde::Deserialize;
 use sqlx::PgConnection;
 
@@ -105,7 +106,7 @@ pub async fn save(tx: &mut PgConnection, review: &mut Review, now: Timestamp) ->
 }
 
 /// What a list of reviews may ask for.
-#[derive(Debug, Default, Deserialize)]
+#[derive(Debug, Default, Deserialize, JsonSchema)]
 pub struct Filter {
     pub task_id: Option<String>,
     pub project_id: Option<String>,

@@ -1,5 +1,6 @@
 //! `POST …/cancel`: "cancels task and active attempts; 409 if terminal".
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::http::Answer;
@@ -11,14 +12,16 @@ use crate::runtime::attempts::{self, AttemptStatus, Ending};
 use crate::runtime::recovery::FailureKind;
 use crate::runtime::{actor, clock, fields};
 
-#[derive(Debug, Default, Deserialize)]
+#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[schemars(rename = "TaskCancellation")]
 #[serde(deny_unknown_fields)]
 pub struct Cancellation {
     reason: Option<String>,
 }
 
 /// The task's own fields stand at the top as well.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "CancelledTask")]
 pub struct Closed {
     #[serde(flatten)]
     answer: Answer,

@@ -1,6 +1,7 @@
 //! `GET …/detail`: a task and all that belongs to it "in one response".
 
 use contract::Timestamp;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::http::Answer;
@@ -19,12 +20,13 @@ use crate::runtime::{clock, fields};
 
 const EVENTS_MAX: i32 = 1_000;
 
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Deserialize, JsonSchema)]
 pub struct Extent {
     max_events: Option<i64>,
 }
 
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "TaskDetail")]
 pub struct Detail {
     #[serde(flatten)]
     answer: Answer,
@@ -39,7 +41,8 @@ pub struct Detail {
 }
 
 /// What the task has taken so far.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "TaskTotals")]
 struct Totals {
     cost_usd: f64,
     tokens: i64,

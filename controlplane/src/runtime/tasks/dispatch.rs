@@ -1,14 +1,18 @@
 //! `POST /v2/runtime/tasks`: makes a task, or answers the live one that has its key.
 
+use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
 use contract::Timestamp;
+use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::http::Answer;
 use super::{Task, store};
 use crate::http::call::Call;
+use crate::http::idempotency::REPLAYED;
 use crate::http::json::Json;
+use crate::http::signature::{Answers, Signature};
 use crate::http::text;
 use crate::runtime::events::{self, About};
 use crate::runtime::{actor, clock, fields};
@@ -19,7 +23,8 @@ const RETRIES_MAX: i32 = 20;
 const PRIORITY_MAX: i32 = 1_000;
 const RUNTIME_SECS_MAX: i32 = 30 * 24 * 3_600;
 
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Deserialize, JsonSchema)]
+#[schemars(rename = "TaskDispatch")]
 #[serde(deny_unknown_fields)]
 pub struct Dispatch {
     kind: String,
@@ -32,7 +37,28 @@ pub struct Dispatch {
     priority: i64,
 }
 
-pub async fn create(cx: Call, Json(dispatch): Json<Dispatch>) -> Result<Response> {
+/// The task that was made, or the live one with the same key.
+pub enum Dispatched {
+    Made(Answer),
+    Known(Answer),
+}
+
+impl IntoResponse for Dispatched {
+    fn into_response(self) -> Response {
+        match self {
+            Self::Made(task) => Json(task).into_response(),
+            Self::Known(task) => ([(REPLAYED, "true")], Json(task)).into_response(),
+        }
+    }
+}
+
+impl Answers for Dispatched {
+    fn answers(said: &mut Signature<'_>) {
+        said.answers::<Answer>(StatusCode::OK);
+    }
+}
+
+pub async fn create(cx: Call, Json(dispatch): Json<Dispatch>) -> Result<Dispatched> {
     let mut tx = cx.begin().await?;
     let now = clock::now(&mut tx).await?;
     let task = dispatch.admitted(&cx, now)?;
@@ -46,9 +72,8 @@ pub async fn create(cx: Call, Json(dispatch): Json<Dispatch>) -> Result<Response
     tx.commit().await?;
     if is_new {
         cx.app.work_waits().notify_waiters();
-        return Ok(Json(answer).into_response());
     }
-    Ok(([("idempotent-replayed", "true")], Json(answer)).into_response())
+    Ok(if is_new { Dispatched::Made(answer) } else { Dispatched::Known(answer) })
 }
 
 impl Dispatch {

@@ -1,7 +1,6 @@
 //! Reading tasks.
 
-use axum::http::Uri;
-use axum::response::Response;
+use schemars::JsonSchema;
 use serde::Serialize;
 use sqlx::PgConnection;
 
@@ -10,10 +9,11 @@ use crate::Result;
 use crate::http::call::Call;
 use crate::http::json::{Json, Query};
 use crate::runtime::attempts::{self, Attempt};
-use crate::runtime::listing::{self, Listing};
+use crate::runtime::listing::{Listed, Records};
 
 /// "Task with its latest attempt."
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "TaskView")]
 pub struct Answer {
     #[serde(flatten)]
     pub task: Task,
@@ -33,8 +33,7 @@ pub async fn get(cx: Call) -> Result<Json<Answer>> {
     Ok(Json(Answer::of(&mut conn, task).await?))
 }
 
-pub async fn list(cx: Call, Query(filter): Query<store::Filter>, uri: Uri) -> Result<Response> {
-    let listing = Listing::asked(&cx.app, &uri, listing::RECORDS)?;
+pub async fn list(cx: Call, Query(filter): Query<store::Filter>, Records(listing): Records) -> Result<Listed<Answer>> {
     let mut conn = cx.app.pool().acquire().await?;
     let (rows, total) = store::page(&mut conn, cx.org_id(), &filter, &listing).await?;
     let ids: Vec<String> = rows.iter().map(|task| task.id.clone()).collect();

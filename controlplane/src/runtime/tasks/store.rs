@@ -99,7 +99,7 @@ pub async fn overdue(tx: &mut PgConnection) -> Result<Option<Task>> {
 }
 
 /// What a list of tasks may ask for.
-#[derive(Debug, Default, serde::Deserialize)]
+#[derive(Debug, Default, serde::Deserialize, schemars::JsonSchema)]
 pub struct Filter {
     pub status: Option<super::TaskStatus>,
     pub project_id: Option<String>,

@@ -2,6 +2,7 @@
 //! `freshness`."
 
 use contract::{OrgId, Timestamp};
+use schemars::JsonSchema;
 use serde::Serialize;
 use sqlx::PgConnection;
 
@@ -15,7 +16,8 @@ use crate::runtime::clock;
 const WARNING_SECS: f64 = 30.0;
 const EXPIRING_MAX: i64 = 20;
 
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "ActiveAttempts")]
 pub struct Active {
     total_running: i64,
     total_pending: i64,
@@ -28,7 +30,8 @@ pub struct Active {
     freshness: Freshness,
 }
 
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "ExpiringLease")]
 struct Expiring {
     attempt_id: String,
     agent_id: Option<String>,

@@ -1,6 +1,7 @@
 //! "Confidence buckets low, medium, high and percentiles P50, P90, P99, `freshness`." Of all
 //! artifacts: below 0.5 is low, below 0.8 medium.
 
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::{Freshness, SLO_MS};
@@ -9,7 +10,8 @@ use crate::http::call::Call;
 use crate::http::json::Json;
 use crate::runtime::clock;
 
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "ConfidenceDistribution")]
 pub struct Distribution {
     total_artifacts: i64,
     low_confidence: i64,

@@ -2,6 +2,7 @@
 
 use chrono::Duration;
 use contract::{OrgId, Timestamp};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use sqlx::PgConnection;
 
@@ -14,12 +15,13 @@ use crate::runtime::{clock, fields};
 const WINDOW_DAYS: i64 = 7;
 const WINDOW_DAYS_MAX: i32 = 90;
 
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Deserialize, JsonSchema)]
 pub struct Window {
     window_days: Option<i64>,
 }
 
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "InvocationCosts")]
 pub struct Costs {
     total_cost_usd: f64,
     total_invocations: i64,
@@ -28,7 +30,8 @@ pub struct Costs {
     freshness: Freshness,
 }
 
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "ModelCosts")]
 struct OfModel {
     model_id: String,
     invocations: i64,

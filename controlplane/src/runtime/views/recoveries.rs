@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::{Freshness, SLO_MS};
@@ -11,7 +12,8 @@ use crate::http::json::Json;
 use crate::runtime::clock;
 use crate::runtime::recovery::{self, Recovery};
 
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "RecoveryActions")]
 pub struct Recoveries {
     total: i64,
     by_kind: BTreeMap<String, i64>,

@@ -16,6 +16,7 @@ use sqlparser::ast::{
 };
 
 use super::{Mask, Scan};
+use crate::catalog::Table;
 use crate::functions::{self, Class};
 use crate::names;
 use crate::print::marker::{self, Marked};
@@ -60,6 +61,8 @@ pub(super) struct Lineage {
     /// The answer's columns; none when `*` stands for columns nobody can count here.
     pub outputs: Option<Vec<Output>>,
     reached: Vec<Base>,
+    /// Masked columns that are named anywhere, or stand behind a `*`.
+    touched: Vec<Base>,
     asked_about_masked: bool,
 }
 
@@ -80,6 +83,15 @@ impl Lineage {
             }
         }
         names
+    }
+
+    /// A column that is touched and may not be.
+    pub(super) fn denied<'a>(&self, scans: &'a [Scan]) -> Option<(&'a Table, &'a str)> {
+        self.touched.iter().find_map(|(scan, column)| {
+            let scan = scans.get(*scan)?;
+            let column = scan.columns.get(*column).filter(|column| column.mask == Some(Mask::Denied))?;
+            Some((scan.table.as_ref(), column.name.as_str()))
+        })
     }
 
     pub(super) fn warnings(&self) -> Vec<String> {
@@ -178,6 +190,12 @@ impl Walk<'_> {
         }
         let columns = self.body(&query.body);
         if let Some(order_by) = &query.order_by {
+            // What FROM has and the answer does not may sort it too.
+            let below = match query.body.as_ref() {
+                SetExpr::Select(select) if self.denies() => self.from(&select.from),
+                _ => Vec::new(),
+            };
+            self.scopes.push(below);
             // Sorting by a column of the answer shows nothing more; names are those of the answer.
             self.scopes.push(vec![Source {
                 alias: String::new(),
@@ -186,6 +204,7 @@ impl Walk<'_> {
                 merged: Vec::new(),
             }]);
             let _ = self.visit(order_by);
+            self.scopes.pop();
             self.scopes.pop();
         }
         let _ = self.visit(&query.limit_clause);
@@ -302,10 +321,13 @@ impl Walk<'_> {
                 if excluded.iter().any(is) || source.merged.iter().any(is) {
                     continue;
                 }
-                outputs.push(self.starred(output, options));
+                let starred = self.starred(output, options);
+                extend(&mut self.found.touched, &starred.reached);
+                outputs.push(starred);
             }
             if let Some(reached) = &source.open {
                 extend(&mut self.found.reached, reached);
+                extend(&mut self.found.touched, reached);
             }
         }
         counted
@@ -359,6 +381,7 @@ impl Walk<'_> {
             self.scopes.pop();
             let constraint = constraint(join_operator);
             merge(&sources, &mut right, constraint);
+            self.joined_by_name(&sources, &right, constraint);
             if matches!(
                 join_operator,
                 JoinOperator::Semi(_) | JoinOperator::LeftSemi(_) | JoinOperator::Anti(_) | JoinOperator::LeftAnti(_)
@@ -377,6 +400,22 @@ impl Walk<'_> {
         sources
     }
 
+    /// Columns of one name on both sides that USING and NATURAL compare.
+    fn joined_by_name(&mut self, left: &[Source], right: &[Source], constraint: Option<&JoinConstraint>) {
+        if !matches!(constraint, Some(JoinConstraint::Using(_) | JoinConstraint::Natural)) {
+            return;
+        }
+        let merged = |name: &str| right.iter().flat_map(|source| &source.merged).any(|m| m.eq_ignore_ascii_case(name));
+        let has = |sources: &[Source], name: &str| {
+            sources.iter().flat_map(|source| &source.outputs).any(|output| output.name.eq_ignore_ascii_case(name))
+        };
+        for output in left.iter().chain(right).flat_map(|source| &source.outputs) {
+            if merged(&output.name) && has(left, &output.name) && has(right, &output.name) {
+                extend(&mut self.found.touched, &output.reached);
+            }
+        }
+    }
+
     #[recursive::recursive]
     fn factor(&mut self, factor: &TableFactor) -> Vec<Source> {
         let (columns, alias) = match factor {
@@ -392,10 +431,12 @@ impl Walk<'_> {
             TableFactor::Pivot { table, alias, .. } | TableFactor::Unpivot { table, alias, .. } => {
                 let sources = self.factor(table);
                 self.add(sources.clone());
-                let reached = sources
+                let reached: Vec<Base> = sources
                     .iter()
                     .flat_map(|source| source.outputs.iter().flat_map(|output| output.reached.clone()))
                     .collect();
+                // Every column that is not named groups the rows.
+                extend(&mut self.found.touched, &reached);
                 return vec![Source {
                     alias: alias_of(alias.as_ref()),
                     outputs: Vec::new(),
@@ -421,6 +462,11 @@ impl Walk<'_> {
             _ => return Vec::new(),
         };
         vec![source(columns, alias.as_ref())]
+    }
+
+    /// Is there a column that may not be touched?
+    fn denies(&self) -> bool {
+        self.scans.iter().flat_map(|scan| &scan.columns).any(|column| column.mask == Some(Mask::Denied))
     }
 
     fn named(&self, name: &ObjectName) -> (Vec<Output>, bool) {
@@ -523,6 +569,13 @@ struct Inside<'w, 'a> {
     depth: usize,
 }
 
+impl Inside<'_, '_> {
+    fn touch(&mut self, reached: &[Base]) {
+        extend(&mut self.reached, reached);
+        extend(&mut self.walk.found.touched, reached);
+    }
+}
+
 impl Visitor for Inside<'_, '_> {
     type Break = ();
 
@@ -548,11 +601,13 @@ impl Visitor for Inside<'_, '_> {
         }
         match expr {
             Expr::Identifier(ident) => {
-                extend(&mut self.reached, &self.walk.reached_by(None, ident));
+                let reached = self.walk.reached_by(None, ident);
+                self.touch(&reached);
             }
             Expr::CompoundIdentifier(path) => {
                 if let [.., table, column] = path.as_slice() {
-                    extend(&mut self.reached, &self.walk.reached_by(Some(table), column));
+                    let reached = self.walk.reached_by(Some(table), column);
+                    self.touch(&reached);
                 }
             }
             other => {

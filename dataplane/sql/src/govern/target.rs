@@ -11,7 +11,7 @@ use sqlparser::ast::{
     UpdateTableFromKind,
 };
 
-use super::{Check, Filter, Scan, masked_error};
+use super::{Check, Filter, Mask, Scan, denied_error, masked_error};
 use crate::error::{Error, Kind};
 use crate::names;
 use crate::print::marker::{self, Made, Marked};
@@ -59,6 +59,9 @@ fn has_rowid(target: &Scan, construct: &str) -> Result<(), Error> {
 
 fn insert(insert: &mut Insert, filters: &[Filter], target: &mut Scan, number: usize) -> Result<(), Error> {
     let path = target.table.path();
+    if target.columns.iter().any(|column| column.mask == Some(Mask::Denied)) {
+        written_columns(insert, target)?.iter().try_for_each(|written| not_denied(target, written))?;
+    }
     if let Some(OnInsert::OnConflict(on)) = &insert.on
         && matches!(on.action, OnConflictAction::DoUpdate(_))
     {
@@ -89,6 +92,11 @@ fn insert(insert: &mut Insert, filters: &[Filter], target: &mut Scan, number: us
     let list = list.collect::<Result<Vec<_>, _>>()?;
     insert.source = Some(select(list, vec![derived(source, &columns)], None)?);
     Ok(())
+}
+
+fn not_denied(target: &Scan, column: &str) -> Result<(), Error> {
+    let denied = |known: &&super::ScanColumn| known.name == column && known.mask == Some(Mask::Denied);
+    target.columns.iter().find(denied).map_or(Ok(()), |_| Err(denied_error(&target.table, column)))
 }
 
 fn unset(path: &str, column: &str) -> Error {
@@ -125,6 +133,7 @@ fn update(update: &mut Update, filters: &[Filter], target: &mut Scan, number: us
             return Err(Error::unsupported("SET of several columns at once"));
         };
         let written = declared(name, target)?;
+        not_denied(target, &written)?;
         if target.columns.iter().any(|column| column.name == written && column.mask.is_some()) {
             return Err(masked_error(&target.table, &written, "it cannot be set"));
         }
@@ -216,6 +225,7 @@ fn returning(items: Option<&mut Vec<SelectItem>>, target: &Scan, number: usize) 
     for item in items.iter() {
         match item {
             SelectItem::Wildcard(options) if crate::print::is_bare_star(options) => {
+                target.columns.iter().try_for_each(|column| not_denied(target, &column.name))?;
                 shown.extend((0..target.columns.len()).map(|i| returned(number, i, None, target)));
             }
             SelectItem::UnnamedExpr(expr) => {
@@ -241,7 +251,9 @@ fn column_of(expr: &Expr, target: &Scan, path: &str) -> Result<usize, Error> {
         _ => return Err(Error::ungovernable("RETURNING of an expression", path)),
     };
     let found = target.columns.iter().position(|column| column.name.eq_ignore_ascii_case(&name.value));
-    found.ok_or_else(|| Error::ungovernable("RETURNING of an expression", path))
+    let found = found.ok_or_else(|| Error::ungovernable("RETURNING of an expression", path))?;
+    target.columns.get(found).map_or(Ok(()), |column| not_denied(target, &column.name))?;
+    Ok(found)
 }
 
 fn returned(number: usize, i: usize, alias: Option<&Ident>, target: &Scan) -> SelectItem {

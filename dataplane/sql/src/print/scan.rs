@@ -231,7 +231,7 @@ fn masked(mask: Mask, column: &ScanColumn, value: &str) -> String {
     let text = format!("CAST({value} AS VARCHAR)");
     match mask {
         Mask::Full if column.is_text => FULL.to_owned(),
-        Mask::Full | Mask::Null => format!("CAST(NULL AS {})", column.type_name),
+        Mask::Full | Mask::Null | Mask::Denied => format!("CAST(NULL AS {})", column.type_name),
         Mask::Partial { visible_chars } => format!(
             "CASE WHEN system.main.\"length\"({text}) > {visible_chars} \
              THEN system.main.\"concat\"({FULL}, system.main.\"right\"({text}, {visible_chars})) ELSE {FULL} END"

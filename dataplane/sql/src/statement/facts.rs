@@ -40,7 +40,7 @@ pub(super) fn of(tree: &mut Statement) -> Result<Facts, Error> {
 }
 
 /// Tables a statement writes to or defines.
-fn targets(tree: &Statement) -> Vec<(ObjectName, Operation)> {
+pub(crate) fn targets(tree: &Statement) -> Vec<(ObjectName, Operation)> {
     let of_factor = |factor: &TableFactor, operation| match factor {
         TableFactor::Table { name, .. } => vec![(name.clone(), operation)],
         _ => Vec::new(),
@@ -65,10 +65,10 @@ fn targets(tree: &Statement) -> Vec<(ObjectName, Operation)> {
         Statement::Truncate(truncate) => {
             truncate.table_names.iter().map(|target| (target.name.clone(), Operation::Delete)).collect()
         }
-        Statement::CreateTable(create) => vec![(create.name.clone(), Operation::Create)],
+        Statement::CreateTable(create) => made(&create.name, create.or_replace),
         Statement::AlterTable(alter) => vec![(alter.name.clone(), Operation::Alter)],
-        Statement::CreateView(create) => vec![(create.name.clone(), Operation::Create)],
-        Statement::CreateFunction(create) => vec![(create.name.clone(), Operation::Create)],
+        Statement::CreateView(create) => made(&create.name, create.or_replace),
+        Statement::CreateFunction(create) => made(&create.name, create.or_replace),
         Statement::CreateSequence { name, .. } => vec![(name.clone(), Operation::Create)],
         Statement::DropFunction(drop) => drop.func_desc.iter().map(|one| (one.name.clone(), Operation::Drop)).collect(),
         Statement::Drop { object_type: ObjectType::Table | ObjectType::View | ObjectType::Sequence, names, .. } => {
@@ -78,6 +78,15 @@ fn targets(tree: &Statement) -> Vec<(ObjectName, Operation)> {
         Statement::ExplainTable { table_name, .. } => vec![(table_name.clone(), Operation::Select)],
         _ => Vec::new(),
     }
+}
+
+/// What is replaced is dropped.
+fn made(name: &ObjectName, replaces: bool) -> Vec<(ObjectName, Operation)> {
+    let mut done = vec![(name.clone(), Operation::Create)];
+    if replaces {
+        done.push((name.clone(), Operation::Drop));
+    }
+    done
 }
 
 impl Facts {

@@ -19,6 +19,7 @@ fn started(query: &str, estimate: MicroCredits) -> Started {
         source_ip: None,
         origin: Origin::Rest,
         agent: None,
+        grant_id: None,
         sql: "select ?".into(),
         sql_original: "select 1".into(),
         sql_transpiled: None,

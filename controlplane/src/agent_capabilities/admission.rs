@@ -1,0 +1,83 @@
+//! What may be stored as capabilities: 400 names the member that is not in order.
+
+use std::str::FromStr;
+
+use contract::Timestamp;
+use contract::capability::Capabilities;
+use contract::policy::abac::Operation;
+
+use crate::{Error, Result};
+
+const TABLES_MAX: usize = 1_000;
+const COLUMNS_MAX: usize = 1_000;
+/// "Identifier length: 128 characters", of the schema and of the name.
+const NAME_CHARS_MAX: usize = 128;
+const LIMIT_MAX: u64 = 1_000_000_000;
+const YEARS_MAX: i64 = 10;
+
+/// The operations that are granted.
+pub fn admit(given: &Capabilities) -> Result<Vec<Operation>> {
+    some("capabilities.allowed_tables", given.allowed_tables.len(), TABLES_MAX)?;
+    for (i, table) in given.allowed_tables.iter().enumerate() {
+        table_name(&format!("capabilities.allowed_tables[{i}]"), table)?;
+    }
+    some("capabilities.allowed_operations", given.allowed_operations.len(), Operation::ALL.len())?;
+    for (limit, field) in [
+        (given.max_queries_per_hour, "capabilities.max_queries_per_hour"),
+        (given.max_rows_per_query, "capabilities.max_rows_per_query"),
+    ] {
+        if limit.is_some_and(|limit| !(1..=LIMIT_MAX).contains(&limit)) {
+            return Err(Error::invalid(field, "1..1000000000", format!("`{field}` is from 1 to {LIMIT_MAX}")));
+        }
+    }
+    if given.column_restrictions.len() > TABLES_MAX {
+        let field = "capabilities.column_restrictions";
+        return Err(Error::invalid(field, "0..1000", format!("`{field}` names at most {TABLES_MAX} tables")));
+    }
+    for (table, restriction) in &given.column_restrictions {
+        let at = format!("capabilities.column_restrictions.{table}");
+        table_name(&at, table)?;
+        let at = format!("{at}.denied_columns");
+        some(&at, restriction.denied_columns.len(), COLUMNS_MAX)?;
+        restriction
+            .denied_columns
+            .iter()
+            .enumerate()
+            .try_for_each(|(i, name)| identifier(&format!("{at}[{i}]"), name))?;
+    }
+    operations(&given.allowed_operations)
+}
+
+fn operations(given: &[String]) -> Result<Vec<Operation>> {
+    let operation = |(i, word): (usize, &String)| {
+        Operation::from_str(&word.to_ascii_lowercase()).map_err(|unknown| {
+            Error::invalid(format!("capabilities.allowed_operations[{i}]"), "operation", unknown.to_string())
+        })
+    };
+    given.iter().enumerate().map(operation).collect()
+}
+
+fn some(field: &str, count: usize, most: usize) -> Result<()> {
+    let fits = (1..=most).contains(&count);
+    fits.then_some(())
+        .ok_or_else(|| Error::invalid(field, format!("1..{most}"), format!("`{field}` names 1 to {most} of them")))
+}
+
+/// `schema.table`; without a schema it is in `main`, as in every rule.
+fn table_name(field: &str, given: &str) -> Result<()> {
+    given.splitn(2, '.').try_for_each(|part| identifier(field, part))
+}
+
+fn identifier(field: &str, given: &str) -> Result<()> {
+    let fits = (1..=NAME_CHARS_MAX).contains(&given.chars().count())
+        && !given.chars().any(|c| c.is_control() || c == '.' || c == '*');
+    fits.then_some(()).ok_or_else(|| Error::invalid(field, "name", format!("`{given}` is not a name that is granted")))
+}
+
+/// A grant ends, and not before it begins.
+pub fn end(given: Timestamp, now: Timestamp) -> Result<Timestamp> {
+    let fits = given > now && given <= now + chrono::Duration::days(366 * YEARS_MAX);
+    fits.then_some(given).ok_or_else(|| {
+        Error::invalid("expires_at", "future", format!("`expires_at` is to come, within {YEARS_MAX} years"))
+    })
+}

@@ -1,0 +1,167 @@
+//! Requests, answers and handlers of agent capabilities.
+
+use contract::capability::Capabilities;
+use contract::{GrantId, Timestamp};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+use sqlx::types::Json as Stored;
+
+use super::admission;
+use super::policies::{self, Wish};
+use super::status::Status;
+use super::store::{self, Row, Usage};
+use crate::events::{self, Event, EventType};
+use crate::http::call::Call;
+use crate::http::json::{Created, Json, Query};
+use crate::http::page::{Page, Paged};
+use crate::http::text;
+use crate::{Error, Result, abac_policies, agents, environments};
+
+/// Grants of one environment that are not revoked: a snapshot holds them all.
+const GRANTS_MAX: i64 = 1_000;
+const AGENT_ID_MAX: usize = 256;
+
+/// A grant as it is answered.
+#[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "CapabilityGrant")]
+pub struct Answer {
+    id: GrantId,
+    grant_id: GrantId,
+    agent_id: String,
+    capabilities: Capabilities,
+    expires_at: Timestamp,
+    granted_by: String,
+    granted_at: Timestamp,
+    status: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    usage: Option<Usage>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    revoked_by: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    revoked_at: Option<Timestamp>,
+}
+
+impl Answer {
+    fn of(row: Row, usage: Option<Usage>, now: Timestamp) -> Result<Self> {
+        let status = row.status()?.told(row.expires_at, now);
+        Ok(Self {
+            id: row.grant_id.clone(),
+            grant_id: row.grant_id,
+            agent_id: row.agent_id,
+            capabilities: row.capabilities.0,
+            expires_at: row.expires_at,
+            granted_by: row.granted_by,
+            granted_at: row.granted_at,
+            status,
+            usage,
+            revoked_by: row.revoked_by,
+            revoked_at: row.revoked_at,
+        })
+    }
+}
+
+#[derive(Debug, Deserialize, JsonSchema)]
+#[schemars(rename = "CapabilityGrantFilter")]
+pub struct Filter {
+    agent_id: Option<String>,
+}
+
+pub async fn list(cx: Call, Query(filter): Query<Filter>, page: Page) -> Result<Paged<Answer>> {
+    let mut tx = cx.app.pool().begin_with("begin isolation level repeatable read read only").await?;
+    let (rows, total) = store::page(&mut tx, &cx.env_id()?, filter.agent_id.as_deref(), &page).await?;
+    let ids: Vec<GrantId> = rows.iter().map(|row| row.grant_id.clone()).collect();
+    let usage = store::usage(&mut tx, &ids, cx.now()).await?;
+    tx.commit().await?;
+    let answer = |row: Row| {
+        let used = usage.get(&row.grant_id).copied().unwrap_or_default();
+        Answer::of(row, Some(used), cx.now())
+    };
+    let answers = rows.into_iter().map(answer).collect::<Result<Vec<_>>>()?;
+    Ok(page.of(answers, total, |answer| (answer.granted_at, answer.grant_id.to_string()), |answer| answer))
+}
+
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[schemars(rename = "CapabilityGrantCreation")]
+pub struct Creation {
+    agent_id: String,
+    capabilities: Capabilities,
+    expires_at: Timestamp,
+}
+
+/// Confines the agent at once: the answer waits for the data planes that are connected (`guard`).
+pub async fn grant(cx: Call, Json(input): Json<Creation>) -> Result<Created<Answer>> {
+    let agent_id = text::checked("agent_id", &input.agent_id, AGENT_ID_MAX)?;
+    let operations = admission::admit(&input.capabilities)?;
+    let row = Row {
+        grant_id: GrantId::fresh(cx.now(), cx.app.entropy()),
+        agent_id,
+        capabilities: Stored(input.capabilities),
+        status: Status::Active.as_str().to_owned(),
+        granted_by: cx.caller.actor_id().to_owned(),
+        granted_at: cx.now(),
+        expires_at: admission::end(input.expires_at, cx.now())?,
+        revoked_by: None,
+        revoked_at: None,
+    };
+    let env_id = cx.env_id()?;
+    let mut tx = cx.begin().await?;
+    environments::lock(&mut tx, &env_id).await?;
+    if !agents::is_known(&mut tx, cx.org_id(), &row.agent_id).await? {
+        return Err(Error::AgentNotFound { agent_id: row.agent_id });
+    }
+    let framework = agents::framework(&mut tx, cx.org_id(), &row.agent_id).await?;
+    let tables = &row.capabilities.allowed_tables;
+    let wish = Wish { agent_id: &row.agent_id, framework: framework.as_deref(), tables, operations: &operations };
+    policies::permit(&abac_policies::governed(&mut tx, &env_id).await?, wish, cx.now())?;
+    if store::count_active(&mut tx, &env_id).await? >= GRANTS_MAX {
+        let message = format!("an environment has at most {GRANTS_MAX} grants: revoke those that have ended");
+        return Err(Error::conflict("too_many", message));
+    }
+    store::insert(&mut tx, &env_id, &row).await?;
+    let event = Event::new(EventType::AgentCapabilityGranted, row.grant_id.clone()).after(told(&row));
+    events::record(&cx.app, &mut tx, &cx, event).await?;
+    tx.commit().await?;
+    Answer::of(row, None, cx.now()).map(Created)
+}
+
+/// `{grant_id, agent_id, revoked, revoked_by, revoked_at}`.
+#[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "CapabilityGrantRevocation")]
+pub struct Revocation {
+    id: GrantId,
+    grant_id: GrantId,
+    agent_id: String,
+    revoked: bool,
+    revoked_by: String,
+    revoked_at: Timestamp,
+}
+
+pub async fn revoke(cx: Call) -> Result<Json<Revocation>> {
+    let env_id = cx.env_id()?;
+    let mut tx = cx.begin().await?;
+    environments::lock(&mut tx, &env_id).await?;
+    let row = store::lock(&mut tx, &env_id, &cx.id("grant_id")?).await?;
+    let row = row.ok_or(Error::NotFound { kind: "grant" })?;
+    let Some(to) = row.status()?.after_delete() else {
+        return Err(Error::conflict("revoked", "the grant is revoked already"));
+    };
+    store::revoke(&mut tx, &row.grant_id, to, cx.caller.actor_id(), cx.now()).await?;
+    let event = Event::new(EventType::AgentCapabilityRevoked, row.grant_id.clone()).before(told(&row));
+    events::record(&cx.app, &mut tx, &cx, event).await?;
+    tx.commit().await?;
+    Ok(Json(Revocation {
+        id: row.grant_id.clone(),
+        grant_id: row.grant_id,
+        agent_id: row.agent_id,
+        revoked: true,
+        revoked_by: cx.caller.actor_id().to_owned(),
+        revoked_at: cx.now(),
+    }))
+}
+
+/// The grant in an event: whole, since what it allowed is what the trail is asked about.
+fn told(row: &Row) -> Value {
+    json!({"agent_id": row.agent_id, "capabilities": row.capabilities.0, "expires_at": row.expires_at})
+}

@@ -1,0 +1,60 @@
+//! The states of a grant.
+
+use contract::Timestamp;
+
+/// As it is stored: "`active`, delete, revoked".
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Status {
+    Active,
+    Revoked,
+}
+
+impl Status {
+    pub const ALL: [Self; 2] = [Self::Active, Self::Revoked];
+
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Active => "active",
+            Self::Revoked => "revoked",
+        }
+    }
+
+    pub fn parse(text: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|status| status.as_str() == text)
+    }
+
+    /// `None`: not from here.
+    pub const fn after_delete(self) -> Option<Self> {
+        match self {
+            Self::Active => Some(Self::Revoked),
+            Self::Revoked => None,
+        }
+    }
+
+    /// As it is told: one whose time has passed is `expired`, as a key is.
+    pub fn told(self, expires_at: Timestamp, now: Timestamp) -> &'static str {
+        if self == Self::Active && expires_at <= now { "expired" } else { self.as_str() }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_grant_moves_as_the_table_says_and_no_other_way() {
+        let moves = Status::ALL.map(|from| (from.as_str(), from.after_delete().map(Status::as_str)));
+        assert_eq!(moves, [("active", Some("revoked")), ("revoked", None)]);
+        assert!(Status::ALL.iter().all(|status| Status::parse(status.as_str()) == Some(*status)));
+    }
+
+    #[test]
+    fn a_grant_that_has_ended_is_told_so_unless_it_was_revoked() {
+        let at = |seconds| chrono::DateTime::from_timestamp(seconds, 0).unwrap();
+        let told = |status: Status, now| status.told(at(10), at(now));
+        assert_eq!(
+            [told(Status::Active, 9), told(Status::Active, 10), told(Status::Revoked, 10)],
+            ["active", "expired", "revoked"]
+        );
+    }
+}

@@ -1,0 +1,81 @@
+//! Answers about agents.
+
+use contract::Timestamp;
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use super::store::{self, Row};
+use crate::audit::{self, Activity, PolicySummary};
+use crate::http::call::Call;
+use crate::http::json::Json;
+use crate::http::page::{Page, Paged};
+use crate::{Error, Result, agent_capabilities};
+
+/// An agent as it is answered. Beyond the specification: how it came to be known.
+#[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "KnownAgent")]
+pub struct Agent {
+    id: String,
+    agent_id: String,
+    framework: Option<String>,
+    status: String,
+    trust_level: String,
+    registration_source: String,
+    total_queries: i64,
+    last_active: Timestamp,
+    /// Its grants that stand in this environment.
+    capability_grants: i64,
+}
+
+impl Agent {
+    fn of(row: Row, capability_grants: i64) -> Self {
+        Self {
+            id: row.agent_id.clone(),
+            agent_id: row.agent_id,
+            framework: row.framework,
+            status: row.status,
+            trust_level: row.trust_level,
+            registration_source: row.registration_source,
+            total_queries: row.queries,
+            last_active: row.last_at,
+            capability_grants,
+        }
+    }
+}
+
+/// Those that were active last come first.
+pub async fn list(cx: Call, page: Page) -> Result<Paged<Agent>> {
+    let env_id = cx.env_id()?;
+    let mut conn = cx.app.pool().acquire().await?;
+    let (rows, total) = store::page(&mut conn, (cx.org_id(), &env_id), &page).await?;
+    let ids: Vec<String> = rows.iter().map(|row| row.agent_id.clone()).collect();
+    let grants = agent_capabilities::standing(&mut conn, &env_id, &ids, cx.now()).await?;
+    let held = |row: &Row| grants.get(&row.agent_id).copied().unwrap_or_default();
+    let mark = |row: &Row| (row.last_at, row.agent_id.clone());
+    Ok(page.of(rows, total, mark, |row| {
+        let held = held(&row);
+        Agent::of(row, held)
+    }))
+}
+
+#[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "AgentReport")]
+pub struct Report {
+    #[serde(flatten)]
+    agent: Agent,
+    activity: Activity,
+    policy_summary: PolicySummary,
+}
+
+pub async fn activity(cx: Call) -> Result<Json<Report>> {
+    let env_id = cx.env_id()?;
+    let mut tx = cx.app.pool().begin_with("begin isolation level repeatable read read only").await?;
+    let row = store::find(&mut tx, (cx.org_id(), &env_id), &cx.id::<String>("agent_id")?).await?;
+    let row = row.ok_or(Error::NotFound { kind: "agent" })?;
+    let ids = [row.agent_id.clone()];
+    let grants = agent_capabilities::standing(&mut tx, &env_id, &ids, cx.now()).await?;
+    let (activity, policy_summary) = audit::of_agent(&mut tx, &env_id, &row.agent_id, cx.now()).await?;
+    tx.commit().await?;
+    let held = grants.values().sum();
+    Ok(Json(Report { agent: Agent::of(row, held), activity, policy_summary }))
+}

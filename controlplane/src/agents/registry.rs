@@ -1,0 +1,118 @@
+//! The agents that are known in an organization, and how often each has queried.
+
+use std::collections::BTreeMap;
+
+use contract::{EnvId, OrgId, Timestamp};
+use sqlx::PgConnection;
+
+use crate::Result;
+
+/// Longest id that is kept. A longer one belongs to nobody.
+const ID_BYTES_MAX: usize = 256;
+/// Agents of one organization. Further ones are not registered: anybody can make ids up.
+const AGENTS_MAX: i64 = 10_000;
+
+/// How an agent came to be known.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Source {
+    Query,
+    ApiKey,
+    CreateAttempt,
+}
+
+impl Source {
+    const fn as_str(self) -> &'static str {
+        match self {
+            Self::Query => "query",
+            Self::ApiKey => "api_key",
+            Self::CreateAttempt => "v2_create_attempt",
+        }
+    }
+}
+
+/// Makes the agent known, or its framework if that is news. As far as there is room.
+pub async fn register(
+    conn: &mut PgConnection,
+    org_id: &OrgId,
+    (agent_id, framework): (&str, Option<&str>),
+    source: Source,
+    now: Timestamp,
+) -> Result<()> {
+    if agent_id.is_empty() || agent_id.len() > ID_BYTES_MAX || agent_id.contains('\0') {
+        return Ok(());
+    }
+    let framework = framework.filter(|name| name.len() <= ID_BYTES_MAX && !name.contains('\0'));
+    sqlx::query!(
+        "insert into agents (org_id, agent_id, framework, status, trust_level, registration_source, registered_at)
+         select $1, $2, $3, 'active', 'provisional', $4, $5
+         where exists (select from agents where org_id = $1 and agent_id = $2)
+            or (select count(*) from agents where org_id = $1) < $6
+         on conflict (org_id, agent_id) do update set framework = excluded.framework
+         where excluded.framework is not null and agents.framework is distinct from excluded.framework",
+        org_id.as_str(),
+        agent_id,
+        framework,
+        source.as_str(),
+        now,
+        AGENTS_MAX,
+    )
+    .execute(conn)
+    .await?;
+    Ok(())
+}
+
+pub async fn is_known(conn: &mut PgConnection, org_id: &OrgId, agent_id: &str) -> Result<bool> {
+    let known = sqlx::query_scalar!(
+        r#"select exists (select from agents where org_id = $1 and agent_id = $2) as "known!""#,
+        org_id.as_str(),
+        agent_id,
+    );
+    Ok(known.fetch_one(conn).await?)
+}
+
+/// The framework that the agent last declared.
+pub async fn framework(conn: &mut PgConnection, org_id: &OrgId, agent_id: &str) -> Result<Option<String>> {
+    let framework = sqlx::query_scalar!(
+        "select framework from agents where org_id = $1 and agent_id = $2",
+        org_id.as_str(),
+        agent_id,
+    );
+    Ok(framework.fetch_optional(conn).await?.flatten())
+}
+
+/// Queries of one agent that have been reported.
+#[derive(Debug, Clone)]
+pub struct Use {
+    pub framework: Option<String>,
+    pub queries: i64,
+    pub first: Timestamp,
+    pub last: Timestamp,
+}
+
+/// Counts them, in the transaction that stores them.
+pub async fn used(
+    conn: &mut PgConnection,
+    (org_id, env_id): (&OrgId, &EnvId),
+    uses: &BTreeMap<String, Use>,
+) -> Result<()> {
+    for (agent_id, seen) in uses {
+        register(conn, org_id, (agent_id, seen.framework.as_deref()), Source::Query, seen.first).await?;
+        sqlx::query!(
+            "insert into agent_uses (env_id, agent_id, queries, first_at, last_at)
+             select $1, $2, $3, $4, $5
+             where exists (select from agents where org_id = $6 and agent_id = $2)
+             on conflict (env_id, agent_id) do update
+             set queries = agent_uses.queries + excluded.queries,
+                 last_at = greatest(agent_uses.last_at, excluded.last_at)",
+            env_id.as_str(),
+            agent_id,
+            seen.queries,
+            seen.first,
+            seen.last,
+            org_id.as_str(),
+        )
+        .execute(&mut *conn)
+        .await?;
+    }
+    Ok(())
+}

@@ -1,0 +1,110 @@
+//! Mails in PostgreSQL.
+
+use chrono::Duration;
+use contract::{Redacted, Timestamp};
+use sqlx::PgConnection;
+
+use super::Letter;
+use crate::{App, Error, Result};
+
+/// How long it is remembered that a mail has left.
+const KEPT: Duration = Duration::days(30);
+
+/// Queues a letter in the transaction of what it tells. Nothing is queued where no mail leaves.
+pub async fn queue(app: &App, tx: &mut PgConnection, letter: &Letter<'_>) -> Result<()> {
+    if app.postman().is_none() {
+        return Ok(());
+    }
+    let mail_id = contract::ids::fresh(app.now(), app.entropy());
+    let text = Redacted::new(letter.text.to_owned());
+    let sealed = app.keyring().seal(&record(&mail_id), &text, app.entropy()).map_err(Error::internal)?;
+    sqlx::query!(
+        "insert into mails (mail_id, recipient, subject, body, good_until, next_attempt_at, created_at)
+         values ($1, $2, $3, $4, $5, $6, $6)",
+        mail_id,
+        letter.to.as_str(),
+        letter.subject,
+        sealed,
+        letter.good_until,
+        app.now(),
+    )
+    .execute(tx)
+    .await?;
+    Ok(())
+}
+
+/// What a sealed text belongs to.
+fn record(mail_id: &str) -> String {
+    format!("mail:{mail_id}")
+}
+
+/// A mail in the hands of whoever brings it out.
+#[derive(Debug)]
+pub struct Claimed {
+    pub mail_id: String,
+    pub recipient: String,
+    pub subject: String,
+    pub body: Vec<u8>,
+    pub good_until: Timestamp,
+    /// This one counted.
+    pub attempts: i32,
+}
+
+impl Claimed {
+    pub fn text(&self, app: &App) -> Result<Redacted<String>> {
+        app.keyring().open(&record(&self.mail_id), &self.body).map_err(Error::internal)
+    }
+}
+
+/// The mail that is due longest, for as long as the lock holds.
+pub async fn claim(app: &App, lock: Duration) -> Result<Option<Claimed>> {
+    let claimed = sqlx::query_as!(
+        Claimed,
+        r#"
+        update mails
+        set locked_until = $2, attempts = attempts + 1
+        where mail_id = (
+            select mail_id from mails
+            where body is not null and next_attempt_at <= $1 and (locked_until is null or locked_until <= $1)
+            order by next_attempt_at, mail_id
+            limit 1
+            for update skip locked
+        )
+        returning mail_id, recipient, subject, body as "body!", good_until, attempts
+        "#,
+        app.now(),
+        app.now() + lock,
+    );
+    Ok(claimed.fetch_optional(app.pool()).await?)
+}
+
+/// It has left, or is given up: what it said is forgotten.
+pub async fn close(app: &App, mail_id: &str, sent: bool, error: Option<&str>) -> Result<()> {
+    sqlx::query!(
+        "update mails set body = null, locked_until = null, sent_at = $2, last_error = $3 where mail_id = $1",
+        mail_id,
+        sent.then(|| app.now()),
+        error,
+    )
+    .execute(app.pool())
+    .await?;
+    Ok(())
+}
+
+pub async fn postpone(app: &App, mail_id: &str, until: Timestamp, error: &str) -> Result<()> {
+    sqlx::query!(
+        "update mails set locked_until = null, next_attempt_at = $2, last_error = $3 where mail_id = $1",
+        mail_id,
+        until,
+        error,
+    )
+    .execute(app.pool())
+    .await?;
+    Ok(())
+}
+
+/// Forgets mails of long ago.
+pub async fn sweep(app: &App) -> Result<()> {
+    sqlx::query!("delete from mails where created_at < $1", app.now() - KEPT).execute(app.pool()).await?;
+    Ok(())
+}

@@ -1,0 +1,219 @@
+//! What a data plane measures, for Prometheus: the rows of [`contract::metrics::dataplane`].
+//!
+//! What happens is counted when it ends; what stands is looked at when it is asked for.
+
+use std::sync::atomic::AtomicU64;
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
+
+use contract::metrics::dataplane as row;
+use contract::report::{CREDIT, MicroCredits};
+use prometheus_client::encoding::{EncodeLabelSet, text};
+use prometheus_client::metrics::counter::Counter;
+use prometheus_client::metrics::family::Family;
+use prometheus_client::metrics::gauge::Gauge;
+use prometheus_client::metrics::histogram::Histogram;
+use prometheus_client::registry::Registry;
+
+use crate::trail::{Stage, Trail};
+
+/// From a tenth of a millisecond to the longest statement.
+const SECONDS: [f64; 16] =
+    [0.000_1, 0.000_25, 0.000_5, 0.001, 0.002_5, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 1.0, 5.0, 30.0, 120.0, 300.0];
+/// Of an ended query without an error.
+const NO_ERROR: &str = "ok";
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct Ended {
+    door: &'static str,
+    code: &'static str,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct DoorLabel {
+    door: &'static str,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct StageLabel {
+    stage: &'static str,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct StateLabel {
+    state: &'static str,
+}
+
+/// A query that has ended.
+#[derive(Debug, Clone, Copy)]
+pub struct Query<'a> {
+    pub door: &'static str,
+    /// Stable code of its error.
+    pub code: Option<&'static str>,
+    pub rows: u64,
+    pub charged: MicroCredits,
+    /// Zero: the engine never had it.
+    pub execution: Duration,
+    pub trail: &'a Trail,
+}
+
+/// What stands at this moment.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Standing {
+    pub slots: (usize, usize),
+    pub waiting: usize,
+    pub engine_up: bool,
+    pub ready: bool,
+    pub connected: bool,
+    pub reports_waiting: u64,
+}
+
+/// Everything that is measured.
+#[derive(Debug)]
+pub struct Metrics {
+    /// Read under a lock, so that two scrapes do not mix what stands.
+    registry: Mutex<Registry>,
+    queries: Family<Ended, Counter>,
+    executions: Family<DoorLabel, Histogram, fn() -> Histogram>,
+    stages: Family<StageLabel, Histogram, fn() -> Histogram>,
+    rows: Counter,
+    credits: Counter<f64, AtomicU64>,
+    slots: Family<StateLabel, Gauge>,
+    waiting: Gauge,
+    engine_up: Gauge,
+    ready: Gauge,
+    connected: Gauge,
+    reports_waiting: Gauge,
+}
+
+fn seconds() -> Histogram {
+    Histogram::new(SECONDS)
+}
+
+#[expect(clippy::cast_precision_loss, reason = "exact up to nine thousand million credits")]
+fn credits(charged: MicroCredits) -> f64 {
+    charged as f64 / CREDIT as f64
+}
+
+impl Default for Metrics {
+    fn default() -> Self {
+        let mut all = Self {
+            registry: Mutex::default(),
+            queries: Family::default(),
+            executions: Family::new_with_constructor(seconds),
+            stages: Family::new_with_constructor(seconds),
+            rows: Counter::default(),
+            credits: Counter::default(),
+            slots: Family::default(),
+            waiting: Gauge::default(),
+            engine_up: Gauge::default(),
+            ready: Gauge::default(),
+            connected: Gauge::default(),
+            reports_waiting: Gauge::default(),
+        };
+        all.registry = Mutex::new(all.described());
+        all
+    }
+}
+
+impl Metrics {
+    fn described(&self) -> Registry {
+        let mut registry = Registry::default();
+        registry.register(row::QUERIES.name, row::QUERIES.help, self.queries.clone());
+        registry.register(row::STAGE_SECONDS.name, row::STAGE_SECONDS.help, self.stages.clone());
+        registry.register(row::EXECUTION_SECONDS.name, row::EXECUTION_SECONDS.help, self.executions.clone());
+        registry.register(row::ROWS.name, row::ROWS.help, self.rows.clone());
+        registry.register(row::CREDITS.name, row::CREDITS.help, self.credits.clone());
+        registry.register(row::SLOTS.name, row::SLOTS.help, self.slots.clone());
+        registry.register(row::WAITING.name, row::WAITING.help, self.waiting.clone());
+        registry.register(row::ENGINE_UP.name, row::ENGINE_UP.help, self.engine_up.clone());
+        registry.register(row::READY.name, row::READY.help, self.ready.clone());
+        registry.register(row::CONTROL_PLANE_CONNECTED.name, row::CONTROL_PLANE_CONNECTED.help, self.connected.clone());
+        registry.register(row::REPORTS_WAITING.name, row::REPORTS_WAITING.help, self.reports_waiting.clone());
+        registry
+    }
+
+    /// Counts a query, once, when it ends.
+    pub fn ended(&self, query: Query<'_>) {
+        let Query { door, code, rows, charged, execution, trail } = query;
+        self.queries.get_or_create(&Ended { door, code: code.unwrap_or(NO_ERROR) }).inc();
+        self.rows.inc_by(rows);
+        self.credits.inc_by(credits(charged));
+        if execution > Duration::ZERO {
+            self.executions.get_or_create(&DoorLabel { door }).observe(execution.as_secs_f64());
+        }
+        for (stage, took) in trail.times() {
+            self.stages.get_or_create(&StageLabel { stage: Stage::as_str(stage) }).observe(took.as_secs_f64());
+        }
+    }
+
+    /// Everything as text, with what stands now.
+    pub fn text(&self, now: Standing) -> Result<String, std::fmt::Error> {
+        let registry = self.registry.lock().unwrap_or_else(PoisonError::into_inner);
+        let count = |number: usize| i64::try_from(number).unwrap_or(i64::MAX);
+        let (used, free) = now.slots;
+        self.slots.get_or_create(&StateLabel { state: "used" }).set(count(used));
+        self.slots.get_or_create(&StateLabel { state: "free" }).set(count(free));
+        self.waiting.set(count(now.waiting));
+        self.engine_up.set(now.engine_up.into());
+        self.ready.set(now.ready.into());
+        self.connected.set(now.connected.into());
+        self.reports_waiting.set(i64::try_from(now.reports_waiting).unwrap_or(i64::MAX));
+        let mut out = String::new();
+        text::encode(&mut out, &registry)?;
+        Ok(out)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn measured() -> String {
+        let metrics = Metrics::default();
+        let trail = Trail::new();
+        trail.now(Stage::PolicyCheck, || ());
+        let query = Query {
+            door: "pgwire",
+            code: None,
+            rows: 3,
+            charged: CREDIT,
+            execution: Duration::from_millis(2),
+            trail: &trail,
+        };
+        metrics.ended(query);
+        metrics.ended(Query { code: Some("SVC_ERR_403_POLICY_DENIED"), execution: Duration::ZERO, ..query });
+        let standing = Standing { slots: (1, 99), ready: true, ..Standing::default() };
+        metrics.text(standing).unwrap()
+    }
+
+    #[test]
+    fn what_ended_and_what_stands_is_in_the_text() {
+        let text = measured();
+        for line in [
+            r#"sluice_dataplane_queries_total{door="pgwire",code="ok"} 1"#,
+            r#"sluice_dataplane_queries_total{door="pgwire",code="SVC_ERR_403_POLICY_DENIED"} 1"#,
+            r#"sluice_dataplane_stage_seconds_count{stage="policy_check"} 2"#,
+            r#"sluice_dataplane_execution_seconds_count{door="pgwire"} 1"#,
+            "sluice_dataplane_rows_total 6",
+            "sluice_dataplane_credits_total 2.0",
+            r#"sluice_dataplane_slots{state="free"} 99"#,
+            "sluice_dataplane_ready 1",
+            "sluice_dataplane_engine_up 0",
+        ] {
+            assert!(text.contains(line), "{line} is not in\n{text}");
+        }
+    }
+
+    #[test]
+    fn every_row_of_the_table_is_measured_and_nothing_else() {
+        let text = measured();
+        let types: Vec<_> = text.lines().filter_map(|line| line.strip_prefix("# TYPE ")).collect();
+        let wanted: Vec<_> = row::ALL.iter().map(|row| format!("{} {}", row.name, row.kind.as_str())).collect();
+        assert_eq!(types, wanted);
+        for (row, label) in row::ALL.iter().flat_map(|row| row.labels.iter().map(move |label| (row, label))) {
+            let labelled = |line: &str| line.starts_with(row.name) && line.contains(&format!("{label}=\""));
+            assert!(text.lines().any(labelled), "{} has no {label}", row.name);
+        }
+    }
+}

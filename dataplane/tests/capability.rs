@@ -1,0 +1,118 @@
+//! Agents that are confined to what they were granted.
+
+use contract::capability::{Capabilities, ColumnRestriction, Grant};
+use contract::{Code, Timestamp};
+use dataplane::{Declared, Error};
+
+use crate::world::{Got, World, world};
+
+fn capabilities(tables: &[&str], operations: &[&str]) -> Capabilities {
+    let text = |words: &[&str]| words.iter().map(|word| (*word).to_owned()).collect();
+    Capabilities {
+        allowed_tables: text(tables),
+        allowed_operations: text(operations),
+        max_queries_per_hour: None,
+        max_rows_per_query: None,
+        column_restrictions: [("customer".to_owned(), ColumnRestriction { denied_columns: text(&["ssn"]) })].into(),
+    }
+}
+
+fn far() -> Timestamp {
+    Timestamp::MAX_UTC
+}
+
+impl World {
+    fn grant(&self, grant_id: &str, capabilities: Capabilities, expires_at: Timestamp) {
+        let grant = Grant { grant_id: grant_id.into(), capabilities, expires_at };
+        self.change(|rules| rules.agent_capabilities.entry("bot".to_owned()).or_default().push(grant));
+    }
+
+    /// As the owner, for an agent.
+    async fn agent(&self, agent_id: &str, sql: &str) -> Result<Got, Error> {
+        let mut ask = self.ask(dataplane::testing::owner_id(), sql);
+        ask.agent = Declared { agent_id: Some(agent_id.to_owned()), framework: None };
+        self.whole(ask).await
+    }
+
+    async fn code(&self, sql: &str) -> Option<Code> {
+        self.agent("bot", sql).await.err().map(|error| error.code())
+    }
+}
+
+#[tokio::test]
+async fn an_agent_does_what_it_was_granted_and_no_more() {
+    let world = world().await;
+    world.run("create table orders (id integer)").await.unwrap();
+    assert!(world.agent("bot", "select * from orders, customer").await.is_ok(), "never granted anything");
+    world.grant("g", capabilities(&["main.customer"], &["SELECT", "update"]), far());
+    for (sql, code) in [
+        ("select id, name from customer", None),
+        ("select id from demo.customer", None),
+        ("select 1 as one", None),
+        ("update customer set name = 'Ada' where id = 1", None),
+        ("select * from orders", Some(Code::TableDenied)),
+        ("select * from nowhere", Some(Code::TableDenied)),
+        ("select c.id from customer c join orders o on o.id = c.id", Some(Code::TableDenied)),
+        ("with o as (select * from orders) select id from customer", Some(Code::TableDenied)),
+        ("create table mine as select id from customer", Some(Code::TableDenied)),
+        ("delete from customer", Some(Code::PolicyDenied)),
+        ("select ssn from customer", Some(Code::PolicyDenied)),
+        ("select * from customer", Some(Code::PolicyDenied)),
+        ("select id from customer where ssn like '0%'", Some(Code::PolicyDenied)),
+        ("update customer set ssn = 'x'", Some(Code::PolicyDenied)),
+    ] {
+        assert_eq!(world.code(sql).await, code, "{sql}");
+    }
+    // What it may not reach it is not told of.
+    let listed = world.agent("bot", "select table_name from information_schema.tables").await.unwrap();
+    assert_eq!(listed.json, r#"["customer"]"#);
+    assert!(world.agent("other", "select ssn from customer").await.is_ok(), "another agent");
+    assert!(world.run("select ssn from customer").await.is_ok(), "nobody's agent");
+    world.stop().await;
+}
+
+#[tokio::test]
+async fn with_its_last_grant_gone_an_agent_may_do_nothing() {
+    let world = world().await;
+    let now = world.pipeline.clock.now();
+    world.grant("ended", capabilities(&["customer"], &["select"]), now);
+    assert_eq!(world.code("select 1 as one").await, Some(Code::PolicyDenied));
+    world.change(|rules| rules.agent_capabilities.values_mut().for_each(Vec::clear));
+    assert_eq!(world.code("select id from customer").await, Some(Code::PolicyDenied));
+    assert_eq!(world.last().1.error_code.as_deref(), Some("POLICY_DENIED"));
+    world.stop().await;
+}
+
+#[tokio::test]
+async fn a_grants_rows_are_the_most_that_are_read_or_changed() {
+    let world = world().await;
+    let granted = Capabilities { max_rows_per_query: Some(2), ..capabilities(&["customer"], &["select", "update"]) };
+    world.grant("g", granted, far());
+    assert_eq!(world.code("select id from customer limit 2").await, None);
+    assert_eq!(world.code("select id from customer").await, Some(Code::PolicyDenied));
+    assert_eq!(world.last().1.rows_returned, 0);
+    assert_eq!(world.code("update customer set name = 'X' where id < 3").await, None);
+    assert_eq!(world.code("update customer set name = 'Y'").await, Some(Code::PolicyDenied));
+    assert_eq!(world.count("select count(*) from raw.main.customer where name = 'Y'").await, 0);
+    world.stop().await;
+}
+
+#[tokio::test]
+async fn a_grants_hour_is_counted_once_a_query_and_the_next_grant_takes_over() {
+    let world = world().await;
+    let hourly = |max| Capabilities { max_queries_per_hour: Some(max), ..capabilities(&["customer"], &["select"]) };
+    world.grant("first", hourly(2), far());
+    // Healed once: two walks through the gates, one query.
+    assert_eq!(world.code("select nmae from customer").await, None);
+    assert_eq!(world.code("select id from nowhere").await, Some(Code::TableDenied));
+    assert_eq!(world.code("select id from customer").await, None);
+    assert_eq!(world.last().0.grant_id, Some("first".into()));
+    let refused = world.agent("bot", "select id from customer").await.unwrap_err();
+    assert_eq!(refused.problem().details["reason"], "queries_per_hour");
+    assert_eq!(world.last().0.grant_id, None);
+    world.grant("second", hourly(1), far());
+    assert_eq!(world.code("select id from customer").await, None);
+    assert_eq!(world.last().0.grant_id, Some("second".into()));
+    assert_eq!(world.last().0.agent.unwrap().agent_id.as_deref(), Some("bot"));
+    world.stop().await;
+}

@@ -1,0 +1,81 @@
+//! Statements made to get around a policy, by their class: `attacks.jsonl`, one case a line.
+//!
+//! `sql` is one statement or several in a row, `as` a role (else an analyst), `filter` the filter on
+//! both tables (else by equality), `fails` says that none of them may be answered. Whatever they are
+//! answered, both sides answer alike and show nothing hidden.
+
+use contract::Role;
+use contract::policy::MaskFunction;
+use serde::Deserialize;
+
+use super::{FILTERS, Pair, Surface};
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Case {
+    class: String,
+    sql: Steps,
+    #[serde(default, rename = "as")]
+    role: Option<Role>,
+    #[serde(default)]
+    filter: Option<String>,
+    #[serde(default)]
+    fails: bool,
+}
+
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum Steps {
+    One(String),
+    Several(Vec<String>),
+}
+
+impl Steps {
+    fn as_slice(&self) -> &[String] {
+        match self {
+            Self::One(sql) => std::slice::from_ref(sql),
+            Self::Several(steps) => steps,
+        }
+    }
+}
+
+const DOORS: [Surface; 2] = [Surface::Json, Surface::Simple];
+
+/// What went wrong with a case, if anything.
+async fn attacked(pair: &mut Pair, case: &Case, door: Surface) -> Vec<String> {
+    let mut breaches = Vec::new();
+    for sql in case.sql.as_slice() {
+        match pair.compare(sql, door).await {
+            Err(breach) => breaches.push(format!("{}: {breach}", case.class)),
+            Ok(answer) if case.fails && (answer.starts_with("200") || answer.contains("Completed")) => {
+                breaches.push(format!("{}: {door:?}: {sql}\n  ran: {answer}", case.class));
+            }
+            Ok(_) => {}
+        }
+    }
+    breaches
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn no_attack_of_the_file_shows_what_is_hidden() {
+    let cases = include_str!("attacks.jsonl").lines().map(|line| serde_json::from_str::<Case>(line).expect(line));
+    let mut pair = Pair::new().await;
+    let (mut breaches, mut count) = (Vec::new(), 0);
+    for case in cases {
+        let filter = case.filter.as_deref().unwrap_or(FILTERS[0]);
+        let role = case.role.unwrap_or(Role::Analyst);
+        pair.rule(filter, role, MaskFunction::Full);
+        let reads = role == Role::Analyst;
+        // who writes is asked at one door: what was written is put back once
+        let doors: &[Surface] = if reads { &DOORS } else { &DOORS[count % DOORS.len()..][..1] };
+        for door in doors {
+            breaches.extend(attacked(&mut pair, &case, *door).await);
+        }
+        if !reads {
+            pair.refill().await;
+        }
+        count += 1;
+    }
+    assert!(breaches.is_empty(), "{} of {count} breached\n{}", breaches.len(), breaches.join("\n"));
+    pair.stop().await;
+}
