@@ -32,6 +32,7 @@ pub mod mails;
 pub mod metrics;
 pub mod organizations;
 pub mod policies;
+pub mod process;
 pub mod provisioner;
 pub mod publisher;
 pub mod query;

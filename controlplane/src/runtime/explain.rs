@@ -1,6 +1,6 @@
 //! Explain: why an artifact or an attempt is what it is, in one bundle.
 //!
-//! "GET /v2/explain/:attempt_id"; the id of an artifact is taken too, and explained by its attempt.
+//! "GET `/v2/explain/:attempt_id`"; the id of an artifact is taken too, and explained by its attempt.
 
 use contract::{Access, OrgId, Scope};
 use schemars::JsonSchema;

@@ -6,7 +6,7 @@
 //! no retry. The step is decided in the transaction of the failure (`plan`), by rule alone
 //! (`ladder`).
 //!
-//! "POST /v2/recovery: records a recovery. POST /v2/recovery/:attempt_id: `action` (`retry`,
+//! "POST `/v2/recovery`: records a recovery. POST `/v2/recovery/:attempt_id`: `action` (`retry`,
 //! `retry_with_model`, `escalate`, `repair`, `approve`, `block`), `override_reason`."
 
 mod derive;
@@ -15,6 +15,7 @@ mod http;
 mod ladder;
 mod manual;
 mod plan;
+mod resume;
 mod store;
 #[cfg(test)]
 mod tests;
@@ -27,6 +28,7 @@ use serde_json::Value;
 pub use derive::derived;
 pub use failure::FailureKind;
 pub use plan::{escalate, plan};
+pub use resume::resume;
 pub use store::{attempt_of, find, of_task, recent, stranded};
 
 use crate::http::routes::Routes;

@@ -23,7 +23,8 @@ use serde_json::{Value, json};
 use sqlx::PgConnection;
 
 use super::events::{self, About};
-use super::tasks;
+use super::tasks::{self, Task};
+use crate::http::call::Call;
 use crate::http::routes::Routes;
 use crate::{App, Error, Result};
 
@@ -218,6 +219,15 @@ impl Review {
         self.status = to;
         Ok(())
     }
+}
+
+/// The review and its task, locked: the task first, as everywhere.
+async fn lock(cx: &Call, tx: &mut PgConnection, id: &str) -> Result<(Review, Option<Task>)> {
+    let task = match store::find(tx, cx.org_id(), id).await?.task_id {
+        Some(task_id) => Some(tasks::lock(tx, cx.org_id(), &task_id).await?),
+        None => None,
+    };
+    Ok((store::lock(tx, cx.org_id(), id).await?, task))
 }
 
 /// Where a person decides.

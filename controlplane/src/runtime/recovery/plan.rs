@@ -42,7 +42,8 @@ pub async fn plan(
     let reason = attempt.failure_reason.clone().unwrap_or_else(|| "the attempt failed".to_owned());
     match level {
         Level::L1 | Level::L2 => {
-            recovery.model_id = if level == Level::L2 { stronger(task, &known.decision) } else { known.model_id };
+            recovery.model_id =
+                if level == Level::L2 { stronger(task, known.decision.as_ref()) } else { known.model_id };
             recovery.action_type = if level == Level::L2 { Action::RetryWithModel } else { Action::Retry };
             failure::again(task, now, app.entropy())?;
         }
@@ -156,10 +157,10 @@ fn holds(task: &Task) -> bool {
 
 /// `metadata.recovery.escalation_model`, or what follows the last model in its decision's
 /// `context.fallback_chain`.
-fn stronger(task: &Task, decision: &Option<(String, Value)>) -> Option<String> {
+fn stronger(task: &Task, decision: Option<&(String, Value)>) -> Option<String> {
     let named = task.metadata.pointer("/recovery/escalation_model").and_then(Value::as_str);
     let next = || {
-        let (model_id, context) = decision.as_ref()?;
+        let (model_id, context) = decision?;
         let chain: Vec<&str> = context.get("fallback_chain")?.as_array()?.iter().filter_map(Value::as_str).collect();
         let place = chain.iter().position(|model| model == model_id).map_or(0, |place| place.saturating_add(1));
         chain.get(place).copied()

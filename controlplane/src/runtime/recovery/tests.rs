@@ -160,6 +160,26 @@ async fn a_repair_that_comes_to_nothing_brings_a_person() {
 }
 
 #[tokio::test]
+async fn a_task_that_waits_for_a_person_resumes_when_they_approve_and_stays_blocked_when_they_do_not() {
+    let runtime = Runtime::start().await;
+    let held = json!({"max_retries": 0, "metadata": {"recovery": {"hold_on_l4": true}}});
+    for (what, body, resumes) in [("approve", Value::Null, true), ("reject", json!({"reason": "no"}), false)] {
+        let task = runtime.task(held.clone()).await;
+        fail(&runtime, &task, "timeout").await;
+        let reviews = runtime.get(&format!("reviews?task_id={}", id(&task))).await.expect(200);
+        let path = format!("reviews/{}/{what}", id(&reviews["data"][0]));
+        runtime.said_by(&runtime.owner, &path, body).await.expect(200);
+        let claim = runtime.post(&format!("runtime/tasks/{}/claim", id(&task)), Value::Null).await;
+        if resumes {
+            assert_eq!(claim.expect(200)["recovery_level"], "L1");
+            assert_eq!(levels(&runtime, &task).await, ["L4", "L1"]);
+        } else {
+            assert_eq!(reason(&claim), (409, "blocked"));
+        }
+    }
+}
+
+#[tokio::test]
 async fn a_person_does_what_the_ladder_would() {
     let runtime = Runtime::start().await;
     for (body, level) in [

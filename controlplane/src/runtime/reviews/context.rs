@@ -40,7 +40,7 @@ pub async fn get(cx: Call) -> Result<Json<InContext>> {
     let id: String = cx.id("review_id")?;
     let mut review = store::find(&mut tx, cx.org_id(), &id).await?;
     if review.status == ReviewStatus::Pending && people::is_assigned(&cx, &review.assigned_to) {
-        review = store::lock(&mut tx, cx.org_id(), &id).await?;
+        (review, _) = super::lock(&cx, &mut tx, &id).await?;
         // Somebody may have come first.
         if review.status == ReviewStatus::Pending {
             let now = clock::now(&mut tx).await?;

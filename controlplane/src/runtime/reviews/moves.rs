@@ -17,7 +17,8 @@ use crate::http::json::{Json, MaybeJson};
 use crate::runtime::notifications::{self, Notification};
 use crate::runtime::people::{self, Made};
 use crate::runtime::releases::{self, Release, ReleaseOutcome};
-use crate::runtime::{clock, fields};
+use crate::runtime::tasks::Task;
+use crate::runtime::{attempts, clock, fields, recovery};
 use crate::{Error, Result};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
@@ -133,7 +134,7 @@ pub async fn defer(cx: Call, Json(deferral): Json<Deferral>) -> Result<Json<Show
 async fn decide(cx: &Call, decision: Decision) -> Result<Shown> {
     let who = people::person(cx)?;
     let mut tx = cx.begin().await?;
-    let mut review = store::lock(&mut tx, cx.org_id(), &cx.id::<String>("review_id")?).await?;
+    let (mut review, task) = super::lock(cx, &mut tx, &cx.id::<String>("review_id")?).await?;
     people::assigned(cx, &review.assigned_to)?;
     if decision.expected_version.is_some_and(|version| version != review.version) {
         let known = [("version".to_owned(), json!(review.version))].into_iter().collect();
@@ -161,10 +162,27 @@ async fn decide(cx: &Call, decision: Decision) -> Result<Shown> {
     store::save(&mut tx, &mut review, now).await?;
     let action = serde_json::to_value(decision.outcome).map_err(Error::internal)?;
     say(&cx.app, &mut tx, &review, action.as_str().unwrap_or_default(), &who, now).await?;
+    if decision.outcome == Outcome::Approved && review.entity_type == EntityType::Recovery {
+        resume(cx, &mut tx, &review, task, &who, now).await?;
+    }
     release(cx, &mut tx, &review, decision, &who, now).await?;
     notify(cx, &mut tx, &review).await?;
     tx.commit().await?;
     Ok(review.into())
+}
+
+/// "Pipeline resumes."
+async fn resume(
+    cx: &Call,
+    tx: &mut PgConnection,
+    review: &Review,
+    task: Option<Task>,
+    who: &str,
+    now: Timestamp,
+) -> Result<()> {
+    let (Some(mut task), Some(attempt_id)) = (task, &review.attempt_id) else { return Ok(()) };
+    let attempt = attempts::lock(tx, cx.org_id(), attempt_id).await?;
+    recovery::resume(&cx.app, tx, &mut task, &attempt, review, who, now).await
 }
 
 /// What each outcome has to come with.
