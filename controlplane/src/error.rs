@@ -64,6 +64,9 @@ pub enum Error {
     Refused(Code),
     #[error("{0}")]
     Forbidden(&'static str),
+    /// Not this caller, whatever their role; another could.
+    #[error("{message}")]
+    Barred { reason: &'static str, message: &'static str },
     #[error("the tier `{tier}` allows {limit} {quota}")]
     TierLimit { tier: contract::Tier, quota: &'static str, limit: u64 },
     #[error("the tier `{tier}` has no Arrow: cloud and enterprise have it")]
@@ -151,6 +154,7 @@ impl Error {
             | Self::SignupClosed
             | Self::MfaEnrollmentRequired
             | Self::Forbidden(_)
+            | Self::Barred { .. }
             | Self::TierLimit { .. }
             | Self::ArrowNotInTier { .. } => Code::Forbidden,
             Self::EnvironmentMismatch => Code::EnvMismatch,
@@ -196,7 +200,7 @@ impl Error {
             Self::TierLimit { quota, limit, .. } => {
                 problem.detail("reason", "tier_limit").detail("quota", *quota).detail("limit", *limit)
             }
-            Self::Conflict { reason, .. } => problem.detail("reason", *reason),
+            Self::Conflict { reason, .. } | Self::Barred { reason, .. } => problem.detail("reason", *reason),
             Self::Stale { version } => problem.detail("reason", "stale").detail("version", version.as_str()),
             Self::Standing { reason, known, .. } => {
                 let problem = problem.detail("reason", *reason);

@@ -35,12 +35,10 @@ use crate::{App, Error, Result, billing, jit_access, mails, shadow_mode, webhook
 /// Waits after the first, second, … failure; after the last one the job has failed.
 const RETRIES: [Duration; 5] =
     [Duration::seconds(10), Duration::minutes(1), Duration::minutes(10), Duration::hours(1), Duration::hours(6)];
-/// A worker that holds a job longer is taken for dead.
+/// A worker that holds a common job longer is taken for dead.
 const LOCK: Duration = Duration::minutes(5);
 /// How long a job may take; less than the lock, so that it never runs twice at once.
 const PATIENCE: Wait = Wait::from_mins(4);
-/// A notification may be missed, and time makes jobs due without one.
-const POLL: Wait = Wait::from_secs(5);
 const VERSION: u8 = 1;
 
 /// All that happens on its own.
@@ -136,8 +134,59 @@ impl Job {
         }
     }
 
+    const fn lane(&self) -> Lane {
+        match self {
+            Self::SweepLeases => Lane::Leases,
+            _ => Lane::Common,
+        }
+    }
+
     fn period(&self) -> Option<Duration> {
         Self::PERIODIC.iter().find(|(job, _)| job == self).map(|(_, period)| *period)
+    }
+}
+
+/// Jobs of one lane run one after another, beside those of the others: nothing that takes its time
+/// keeps a lost lease from being found.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Lane {
+    Common,
+    Leases,
+}
+
+impl Lane {
+    pub const ALL: [Self; 2] = [Self::Common, Self::Leases];
+
+    const fn as_str(self) -> &'static str {
+        match self {
+            Self::Common => "common",
+            Self::Leases => "leases",
+        }
+    }
+
+    /// A worker that holds a job longer is taken for dead. A sweep of leases may run twice at once,
+    /// and one whose worker died must not keep the next waiting.
+    const fn lock(self) -> Duration {
+        match self {
+            Self::Common => LOCK,
+            Self::Leases => Duration::seconds(3),
+        }
+    }
+
+    /// The longest wait after a failure. A sweep that failed has found nothing yet.
+    const fn longest_wait(self) -> Duration {
+        match self {
+            Self::Common => Duration::MAX,
+            Self::Leases => Duration::seconds(1),
+        }
+    }
+
+    /// A notification may be missed, and time makes jobs due without one.
+    const fn poll(self) -> Wait {
+        match self {
+            Self::Common => Wait::from_secs(5),
+            Self::Leases => Wait::from_secs(1),
+        }
     }
 }
 
@@ -155,16 +204,17 @@ pub async fn enqueue(app: &App, tx: &mut PgConnection, job: Job, run_at: Timesta
 }
 
 async fn insert(app: &App, tx: &mut PgConnection, job: Job, unique: Option<&str>, run_at: Timestamp) -> Result<()> {
-    let now = app.now();
+    let (now, lane) = (app.now(), job.lane());
     sqlx::query!(
-        "insert into jobs (job_id, job, unique_name, run_at, created_at)
-         values ($1, $2, $3, $4, $5)
+        "insert into jobs (job_id, job, unique_name, run_at, created_at, lane)
+         values ($1, $2, $3, $4, $5, $6)
          on conflict (unique_name) do nothing",
         contract::ids::fresh(now, app.entropy()),
         Json(Stored { v: VERSION, job }) as _,
         unique,
         run_at,
         now,
+        lane.as_str(),
     )
     .execute(tx)
     .await?;
@@ -181,11 +231,11 @@ pub async fn schedule(app: &App) -> Result<()> {
     Ok(())
 }
 
-/// Works until shutdown.
-pub async fn work(app: App) {
+/// Works in a lane until shutdown.
+pub async fn work(app: App, lane: Lane) {
     let mut listener = None;
     while !app.shutdown().is_cancelled() {
-        match run_due(&app).await {
+        match run_lane(&app, lane).await {
             Ok(_) => {}
             Err(error) => tracing::warn!(error = %error, "the job queue cannot be read"),
         }
@@ -194,7 +244,7 @@ pub async fn work(app: App) {
         }
         tokio::select! {
             () = app.shutdown().cancelled() => break,
-            () = tokio::time::sleep(POLL) => {}
+            () = tokio::time::sleep(lane.poll()) => {}
             heard = hear(listener.as_mut()) => if heard.is_err() { listener = None },
         }
     }
@@ -215,10 +265,20 @@ pub(crate) async fn hear(listener: Option<&mut PgListener>) -> Result<(), sqlx::
     }
 }
 
-/// Runs every job that is due now, one after another, and says how many there were.
+/// Runs every job that is due now, lane after lane, and says how many there were.
+#[cfg(test)]
 pub async fn run_due(app: &App) -> Result<usize> {
     let mut count = 0;
-    while let Some(picked) = pick(app).await? {
+    for lane in Lane::ALL {
+        count += run_lane(app, lane).await?;
+    }
+    Ok(count)
+}
+
+/// Runs every job of a lane that is due now, one after another, and says how many there were.
+async fn run_lane(app: &App, lane: Lane) -> Result<usize> {
+    let mut count = 0;
+    while let Some(picked) = pick(app, lane).await? {
         count += 1;
         match run(app, &picked.job).await {
             Ok(()) => finish(app, &picked).await?,
@@ -248,7 +308,7 @@ struct Picked {
     attempts: i32,
 }
 
-async fn pick(app: &App) -> Result<Option<Picked>> {
+async fn pick(app: &App, lane: Lane) -> Result<Option<Picked>> {
     let now = app.now();
     let row = sqlx::query!(
         r#"
@@ -256,7 +316,7 @@ async fn pick(app: &App) -> Result<Option<Picked>> {
         set locked_until = $2, attempts = attempts + 1
         where job_id = (
             select job_id from jobs
-            where failed_at is null and run_at <= $1
+            where failed_at is null and run_at <= $1 and lane = $4
               and (locked_until is null or locked_until <= $1)
               and (job ->> 'v')::integer = $3
             order by run_at, job_id
@@ -266,8 +326,9 @@ async fn pick(app: &App) -> Result<Option<Picked>> {
         returning job_id, attempts, job as "job: Json<Stored>"
         "#,
         now,
-        now + LOCK,
+        now + lane.lock(),
         i32::from(VERSION),
+        lane.as_str(),
     )
     .fetch_optional(app.pool())
     .await?;
@@ -294,6 +355,7 @@ async fn retry(app: &App, picked: &Picked, error: &Error) -> Result<()> {
     let (wait, period) = (RETRIES.get(attempt.saturating_sub(1)).copied(), picked.job.period());
     // What runs again anyway does not wait longer than that.
     let wait = wait.map_or(period, |wait| Some(period.map_or(wait, |period| wait.min(period))));
+    let wait = wait.map(|wait| wait.min(picked.job.lane().longest_wait()));
     tracing::warn!(job.id = picked.id, job.attempts = picked.attempts, error = error.with_sources(), "a job failed");
     sqlx::query!(
         "update jobs
@@ -353,14 +415,25 @@ mod tests {
     }
 
     #[tokio::test]
+    async fn a_job_that_takes_its_time_keeps_no_lease_from_being_swept() {
+        let app = TestApp::start().await;
+        schedule(&app.app).await.unwrap();
+        assert!(pick(&app.app, Lane::Common).await.unwrap().is_some(), "it is being worked at");
+        assert_eq!(pick(&app.app, Lane::Leases).await.unwrap().unwrap().job, Job::SweepLeases);
+        assert_eq!(run_lane(&app.app, Lane::Leases).await.unwrap(), 0);
+        app.advance(Lane::Leases.lock());
+        assert_eq!(run_lane(&app.app, Lane::Leases).await.unwrap(), 1, "whoever had it is taken for dead");
+    }
+
+    #[tokio::test]
     async fn a_job_whose_worker_died_is_picked_up_again() {
         let app = TestApp::start().await;
         let mut conn = app.app.pool().acquire().await.unwrap();
         enqueue(&app.app, &mut conn, Job::SweepSessions, app.app.now()).await.unwrap();
-        let first = pick(&app.app).await.unwrap().unwrap();
-        assert!(pick(&app.app).await.unwrap().is_none());
+        let first = pick(&app.app, Lane::Common).await.unwrap().unwrap();
+        assert!(pick(&app.app, Lane::Common).await.unwrap().is_none());
         app.advance(LOCK);
-        let second = pick(&app.app).await.unwrap().unwrap();
+        let second = pick(&app.app, Lane::Common).await.unwrap().unwrap();
         assert_eq!((second.id, second.attempts), (first.id, 2));
     }
 

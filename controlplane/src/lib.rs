@@ -32,6 +32,7 @@ pub mod mails;
 pub mod metrics;
 pub mod organizations;
 pub mod policies;
+pub mod process;
 pub mod provisioner;
 pub mod publisher;
 pub mod query;
@@ -60,6 +61,7 @@ use sqlx::PgPool;
 use sqlx::migrate::Migrator;
 use sqlx::postgres::PgPoolOptions;
 use tokio::net::TcpListener;
+use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
@@ -112,6 +114,7 @@ struct Inner {
     key_memory: KeyMemory,
     publisher: Arc<Publisher>,
     courier: Courier,
+    work_waits: Notify,
     streams: Streams,
     archive: Option<Archive>,
     head_key: HeadKey,
@@ -134,6 +137,7 @@ impl App {
             key_memory: KeyMemory::new(&parts.entropy),
             streams: Streams::default(),
             courier: Courier::new(config.webhook_loopback)?,
+            work_waits: Notify::new(),
             archive: config.audit_store.as_deref().map(Archive::open).transpose().map_err(Error::internal)?,
             head_key: HeadKey::new(&config).map_err(Error::internal)?,
             postman: Postman::of(&config).map_err(Error::internal)?,
@@ -222,6 +226,11 @@ impl App {
     /// Whoever brings webhook deliveries to their receivers.
     pub fn courier(&self) -> &Courier {
         &self.0.courier
+    }
+
+    /// Rung when there is a task that can be taken, for whoever waits for one.
+    pub fn work_waits(&self) -> &Notify {
+        &self.0.work_waits
     }
 
     /// Whoever follows events here.
@@ -340,7 +349,9 @@ pub async fn start(config: Config, parts: Parts) -> Result<Running, StartError> 
     app.tasks().spawn(http::serve::serve(listener, http::router(&app), app.shutdown().clone()));
     app.tasks().spawn(http::serve::serve(scraped, metrics::router(&app), app.shutdown().clone()));
     jobs::schedule(&app).await?;
-    app.tasks().spawn(jobs::work(app.clone()));
+    for lane in jobs::Lane::ALL {
+        app.tasks().spawn(jobs::work(app.clone(), lane));
+    }
     app.tasks().spawn(webhooks::work(app.clone()));
     app.tasks().spawn(events::stream::work(app.clone()));
     app.tasks().spawn(shadow_mode::work(app.clone()));

@@ -14,10 +14,17 @@ mod attempts;
 mod clock;
 mod decisions;
 mod events;
-mod failures;
+mod explain;
 mod fields;
+mod gates;
 mod invocations;
 mod listing;
+mod notifications;
+mod people;
+mod recovery;
+mod releases;
+mod reviews;
+mod routing;
 pub mod sweeper;
 mod tasks;
 mod views;
@@ -37,6 +44,12 @@ pub fn routes() -> Routes {
         .and(invocations::routes())
         .and(artifacts::routes())
         .and(events::routes())
+        .and(reviews::routes())
+        .and(releases::routes())
+        .and(recovery::routes())
+        .and(explain::routes())
+        .and(gates::routes())
+        .and(routing::routes())
         .and(views::routes())
 }
 

@@ -55,6 +55,11 @@ impl World {
         key(&self.app, &self.env_id, None, scopes).await
     }
 
+    /// A key that acts for this user, with every scope.
+    pub async fn key_of(&self, user_id: &UserId) -> String {
+        key(&self.app, &self.env_id, Some(user_id), &[]).await
+    }
+
     /// A key of another environment of the same organization, with every scope.
     pub async fn elsewhere(&self) -> String {
         let other = environments::Seed { name: "Other".to_owned(), slug: "other".to_owned(), test_mode: false };

@@ -13,7 +13,9 @@
 pub mod golden;
 pub mod pods;
 pub mod postgres;
+pub mod runtime;
 pub mod tls;
+pub mod worker;
 pub mod world;
 
 pub use world::{Analyst, Reply, World};

@@ -3,6 +3,7 @@
 #![cfg(test)]
 
 mod agents;
+mod chaos;
 mod doors;
 mod golden;
 mod governance;

@@ -8,6 +8,7 @@
 //! On the mainline of a project one artifact of a key stands; the one before is superseded by it.
 
 mod http;
+pub mod lineage;
 mod promotion;
 mod store;
 mod validation;
@@ -17,7 +18,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-pub use store::of_task;
+pub use store::{find, last_of_task, of_task};
+pub use validation::{Validation, of_attempt as validations_of_attempt};
 
 use crate::http::routes::Routes;
 
@@ -34,6 +36,12 @@ pub fn routes() -> Routes {
         .says("Puts an artifact on the mainline.")
         .post("/v2/runtime/artifacts/{artifact_id}/validations", Developer, Scope::Agent, validation::record)
         .says("Records what a validator says of an artifact.")
+        .get("/v2/lineage/{artifact_id}/upstream", Member, Scope::Agent, lineage::upstream)
+        .ours()
+        .says("Tells what an artifact was made of.")
+        .get("/v2/lineage/{artifact_id}/downstream", Member, Scope::Agent, lineage::downstream)
+        .ours()
+        .says("Tells what was made of an artifact.")
 }
 
 /// What a validator says; of several the worst stands, in this order.

@@ -18,11 +18,11 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-pub use ending::{Ending, end, settle};
+pub use ending::{Ending, end, settle, settle_as};
 pub use lease::live;
-pub use store::{expired, latest, lock_active, of_task};
+pub use store::{ask_to_stop, expired, find, latest, lock, lock_active, of_task};
 
-use super::failures::FailureKind;
+use super::recovery::{FailureKind, Level};
 use crate::Result;
 use crate::http::routes::Routes;
 
@@ -110,6 +110,14 @@ pub struct Attempt {
     pub failure_kind: Option<FailureKind>,
     pub failure_reason: Option<String>,
     pub result: Option<Value>,
+    pub recovery_level: Option<Level>,
+    pub recovers_attempt_id: Option<String>,
+    pub model_hint: Option<String>,
+    /// Its holder is asked to stop soon.
+    pub cancel_requested: bool,
+    /// Who holds the lease: whoever made something does not approve it.
+    #[serde(skip)]
+    pub held_by: String,
     #[serde(skip)]
     pub completion_sha256: Option<Vec<u8>>,
     #[serde(skip)]

@@ -1,4 +1,5 @@
-//! Ends what nobody keeps alive: attempts whose lease has run out, and tasks past their deadline.
+//! Ends what nobody keeps alive: attempts whose lease has run out, tasks past their deadline, and the
+//! wait for a repair that came to nothing.
 //!
 //! Each in a transaction of its own, locked with SKIP LOCKED, so any replica may sweep at any time.
 //! What it finds is looked at again under the lock: a heartbeat may have come first.
@@ -9,7 +10,7 @@ use serde_json::json;
 
 use super::attempts::{self, Attempt, AttemptStatus, Ending};
 use super::events::{self, About};
-use super::failures::FailureKind;
+use super::recovery::{self, FailureKind};
 use super::tasks::{self, TaskStatus};
 use super::{actor, clock};
 use crate::{App, Result};
@@ -27,6 +28,11 @@ pub async fn sweep(app: &App) -> Result<()> {
     }
     for _ in 0..BATCH {
         if !close_one(app).await? {
+            break;
+        }
+    }
+    for _ in 0..BATCH {
+        if !escalate_one(app).await? {
             break;
         }
     }
@@ -55,7 +61,7 @@ async fn expire_one(app: &App) -> Result<bool> {
     };
     let payload = json!({"failure_kind": kind, "lease_expires_at": attempt.lease_expires_at});
     events::append(app, &mut tx, About::attempt(&attempt), "lease_expired", payload, actor::SYSTEM, now).await?;
-    let ending = Ending { status: AttemptStatus::TimedOut, kind: Some(kind), reason: Some(reason) };
+    let ending = Ending { status: AttemptStatus::TimedOut, kind: Some(kind), reason: Some(reason), derived: false };
     attempts::end(app, &mut tx, &mut task, attempt, ending, actor::SYSTEM, now).await?;
     tx.commit().await?;
     Ok(true)
@@ -86,11 +92,31 @@ async fn close_one(app: &App) -> Result<bool> {
             status: AttemptStatus::Cancelled,
             kind: Some(FailureKind::Timeout),
             reason: Some(REASON.to_owned()),
+            derived: false,
         };
         attempts::end(app, &mut tx, &mut task, attempt, ending, actor::SYSTEM, now).await?;
     } else {
         attempts::settle(app, &mut tx, &mut task, actor::SYSTEM, now).await?;
     }
+    tx.commit().await?;
+    Ok(true)
+}
+
+/// Brings one task to a person whose repair has come to nothing; false if there is none.
+async fn escalate_one(app: &App) -> Result<bool> {
+    let mut tx = app.pool().begin().await?;
+    let Some((org_id, task_id)) = recovery::stranded(&mut tx).await? else {
+        return Ok(false);
+    };
+    let mut task = tasks::lock(&mut tx, &org_id, &task_id).await?;
+    let now = clock::now(&mut tx).await?;
+    // What is repaired has failed before.
+    let last = attempts::latest(&mut tx, std::slice::from_ref(&task.id)).await?.pop();
+    if let Some(attempt) = last {
+        recovery::escalate(app, &mut tx, &mut task, &attempt, now).await?;
+    }
+    task.awaits_repair = None;
+    attempts::settle_as(app, &mut tx, &mut task, "repair_failed", actor::SYSTEM, now).await?;
     tx.commit().await?;
     Ok(true)
 }

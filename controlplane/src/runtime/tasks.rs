@@ -13,13 +13,14 @@ mod dispatch;
 mod http;
 mod store;
 
-use contract::{Access, Scope, Timestamp};
+use contract::{Access, Entropy, Scope, Timestamp, ids};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-pub use store::{Wanted, find, lock, lock_of_attempt, next, overdue, save};
+pub use store::{Wanted, dispatch, find, is_awaiting, lock, lock_of_attempt, next, overdue, save};
 
+use super::actor;
 use crate::http::routes::Routes;
 use crate::{Error, Result};
 
@@ -53,8 +54,10 @@ pub enum TaskStatus {
 
 impl TaskStatus {
     /// Every change of state there is.
-    pub const TURNS: [(Self, Self); 7] = [
+    pub const TURNS: [(Self, Self); 8] = [
         (Self::Pending, Self::Active),
+        // A person accepts what there is.
+        (Self::Pending, Self::Completed),
         (Self::Pending, Self::Failed),
         (Self::Pending, Self::Cancelled),
         (Self::Active, Self::Pending),
@@ -90,6 +93,14 @@ pub struct Task {
     pub completed_at: Option<Timestamp>,
     pub failure_reason: Option<String>,
     pub cancel_reason: Option<String>,
+    /// What the next attempt should do otherwise.
+    pub next_attempt_hint: Option<Value>,
+    /// Nobody may try it until a person has decided.
+    pub blocked_reason: Option<String>,
+    /// The task whose artifact this one repairs.
+    pub repairs: Option<String>,
+    /// The repair it waits for.
+    pub awaits_repair: Option<String>,
     pub created_by: String,
     pub version: i32,
     pub created_at: Timestamp,
@@ -97,6 +108,36 @@ pub struct Task {
 }
 
 impl Task {
+    /// One that the platform makes itself.
+    pub fn fresh(entropy: &Entropy, org_id: &str, project_id: &str, priority: i32, now: Timestamp) -> Self {
+        Self {
+            id: ids::fresh(now, entropy),
+            org_id: org_id.to_owned(),
+            project_id: project_id.to_owned(),
+            kind: String::new(),
+            status: TaskStatus::Pending,
+            work_item_key: None,
+            priority,
+            retry_count: 0,
+            max_retries: dispatch::RETRIES_DEFAULT,
+            metadata: Value::Null,
+            not_before: None,
+            deadline: None,
+            max_runtime_secs: None,
+            completed_at: None,
+            failure_reason: None,
+            cancel_reason: None,
+            next_attempt_hint: None,
+            blocked_reason: None,
+            repairs: None,
+            awaits_repair: None,
+            created_by: actor::SYSTEM.to_owned(),
+            version: 1,
+            created_at: now,
+            updated_at: now,
+        }
+    }
+
     /// Changes the state, if there is such a change.
     pub fn turn(&mut self, to: TaskStatus, now: Timestamp) -> Result<()> {
         if !TaskStatus::TURNS.contains(&(self.status, to)) {
@@ -108,6 +149,7 @@ impl Task {
         }
         if to.is_terminal() {
             self.completed_at = Some(now);
+            (self.blocked_reason, self.awaits_repair) = (None, None);
         }
         Ok(())
     }

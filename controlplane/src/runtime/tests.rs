@@ -94,6 +94,48 @@ impl Runtime {
         self.put(&format!("runtime/attempts/{}/{what}", id(attempt)), body).await
     }
 
+    /// Whatever a user of the organization says; `who` is their `Authorization`.
+    pub async fn said_by(&self, who: &str, path: &str, body: Value) -> Answer {
+        self.app.post(&format!("/v2/{path}"), who, body).await
+    }
+
+    /// A key that acts for a new user with this role and these attributes.
+    pub async fn member(&self, role: &str, attributes: Value) -> String {
+        let email = format!("{role}{}@acme.example", self.app.app.entropy().base62(6).to_lowercase());
+        let user_id = self.user(&email, role).await;
+        let path = self.org(&format!("users/{user_id}/attributes"));
+        self.app.put(&path, &self.owner, attributes).await.expect(200);
+        self.key_of(&user_id).await
+    }
+
+    /// An artifact of the attempt; `digit` makes its content.
+    pub async fn artifact(&self, attempt: &Value, digit: char, fields: Value) -> Value {
+        let content_hash = format!("sha256:{}", digit.to_string().repeat(64));
+        let mut body =
+            json!({"attempt_id": id(attempt), "kind": "report", "content_hash": content_hash, "confidence": 0.9});
+        body.as_object_mut().unwrap().extend(fields.as_object().unwrap().clone());
+        self.post("runtime/artifacts", body).await.expect(200)
+    }
+
+    /// The attempt fails; what that was answered.
+    pub async fn fails(&self, attempt: &Value, kind: &str) -> Value {
+        let body = json!({"outcome": "failed", "failure_reason": "no luck", "failure_kind": kind});
+        self.say(attempt, "complete", body).await.expect(200)
+    }
+
+    /// Subscribes a webhook to notices of these types; what it is told is never sent.
+    pub async fn notices(&self, types: &[&str]) {
+        let body = json!({"url": "https://hooks.example.com/runtime", "secret": "a-secret-of-twenty-four-or-more", "events": types});
+        self.app.post("/v1/webhooks", &self.owner, body).await.expect(201);
+    }
+
+    /// Types of what webhooks are told, each with the roles that have to hear of it.
+    pub async fn notified(&self) -> Vec<(String, Value)> {
+        let query = "select event_type, convert_from(body, 'UTF8')::jsonb -> 'notify' from webhook_deliveries
+                     order by created_at, event_id";
+        sqlx::query_as(query).fetch_all(self.app.app.pool()).await.unwrap()
+    }
+
     /// Numbers and kinds of the events of a task, each with what its payload calls the action.
     pub async fn told(&self, task: &Value) -> Vec<(i64, String, String)> {
         let path = format!("runtime/events?task_id={}&envelope=false", id(task));
@@ -189,4 +231,46 @@ async fn what_belongs_to_another_organization_is_absent() {
     }
     let theirs = runtime.app.get("/v2/runtime/tasks", &stranger).await.expect(200);
     assert_eq!(theirs["pagination"]["total"], 0);
+}
+
+#[tokio::test]
+async fn what_people_decide_is_absent_for_another_organization() {
+    let runtime = Runtime::start().await;
+    let task = runtime.task(json!({})).await;
+    let attempt = runtime.running(&task).await;
+    let artifact = runtime.artifact(&attempt, 'a', json!({})).await;
+    let review = runtime.post("reviews", json!({"artifact_id": id(&artifact)})).await.expect(200);
+    let facts = json!({"project_id": "p1", "facts": {}});
+    runtime.post("gates/G3/evaluate", facts.clone()).await.expect(200);
+    let release = json!({"artifact_id": id(&artifact), "outcome": "blocked"});
+    let made = runtime.said_by(&runtime.owner, "releases", release.clone()).await.expect(200);
+    let stranger = crate::testing::bearer(&runtime.app.signup("sven", "Elsewhere").await);
+    let recorded = json!({"attempt_id": id(&attempt), "failure_kind": "timeout", "action_type": "retry"});
+    let mut of_task = facts.clone();
+    of_task["task_id"] = task["id"].clone();
+    for (method, path, body) in [
+        ("GET", format!("reviews/{}", id(&review)), Value::Null),
+        ("POST", format!("reviews/{}/approve", id(&review)), Value::Null),
+        ("POST", format!("reviews/{}/reject", id(&review)), json!({"reason": "no"})),
+        ("POST", format!("reviews/{}/defer", id(&review)), json!({"until": "2100-01-01T00:00:00Z"})),
+        ("PUT", format!("reviews/{}/resolve", id(&review)), json!({"outcome": "approved"})),
+        ("POST", "reviews".to_owned(), json!({"artifact_id": id(&artifact)})),
+        ("POST", "reviews".to_owned(), json!({"attempt_id": id(&attempt)})),
+        ("POST", "gates/G3/evaluate".to_owned(), of_task),
+        ("POST", "releases".to_owned(), release),
+        ("GET", format!("releases/{}", id(&made)), Value::Null),
+        ("POST", "recovery".to_owned(), recorded),
+        ("POST", format!("recovery/{}", id(&attempt)), json!({"action": "escalate"})),
+        ("GET", format!("explain/{}", id(&attempt)), Value::Null),
+        ("GET", format!("explain/{}", id(&artifact)), Value::Null),
+        ("GET", format!("lineage/{}/upstream", id(&artifact)), Value::Null),
+        ("GET", format!("lineage/{}/downstream", id(&artifact)), Value::Null),
+    ] {
+        let answer = runtime.app.call(method.parse().unwrap(), &format!("/v2/{path}"), &stranger, body).await;
+        assert_eq!(answer.code(), (404, "NOT_FOUND"), "{method} {path}");
+    }
+    for list in ["reviews", "reviews/pending", "releases", "recovery", "gates/evaluations"] {
+        let theirs = runtime.app.get(&format!("/v2/{list}"), &stranger).await.expect(200);
+        assert_eq!(theirs["pagination"]["total"], 0, "{list}");
+    }
 }

@@ -235,6 +235,41 @@ pub async fn owner(conn: &mut PgConnection, org_id: &OrgId) -> Result<Option<Use
     Ok(user_id.map(UserId::from))
 }
 
+/// People who are to hear of something.
+#[derive(Debug)]
+pub struct Audience<'a> {
+    /// Who has one of these values of the attribute.
+    pub attribute: &'a str,
+    pub values: &'a [String],
+    /// And who owns or administers the organization.
+    pub admins: bool,
+    /// And who has this address.
+    pub email: &'a str,
+}
+
+/// Addresses of the people among them who can act.
+pub async fn addresses(
+    conn: &mut PgConnection,
+    org_id: &OrgId,
+    audience: &Audience<'_>,
+    most: i64,
+) -> Result<Vec<String>> {
+    let found = sqlx::query_scalar!(
+        "select email from users
+         where org_id = $1 and status = 'active' and role <> 'service_account'
+           and (attributes ->> $2 = any($3) or $4 and role in ('owner', 'admin') or email = $5)
+         order by email
+         limit $6",
+        org_id.as_str(),
+        audience.attribute,
+        audience.values,
+        audience.admins,
+        audience.email,
+        most,
+    );
+    Ok(found.fetch_all(conn).await?)
+}
+
 /// The first user of an organization.
 #[derive(Debug)]
 pub struct Owner<'a> {

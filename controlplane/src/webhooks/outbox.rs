@@ -117,6 +117,11 @@ fn of_contract(kind: EventType, entry: &Entry) -> Option<Notice> {
         EventType::BillingWarning | EventType::BillingCritical | EventType::BillingQuotaExceeded => {
             ("billing.usage_threshold", of_usage(entry))
         }
+        EventType::GateReady
+        | EventType::GateSignOffNeeded
+        | EventType::GateApproved
+        | EventType::GateRejected
+        | EventType::RecoveryHumanNeeded => (kind.as_str(), of_review(entry)),
         _ => return None,
     };
     Some(notice(entry, Surface::Notices, event_type, body))
@@ -132,6 +137,15 @@ fn of_key(entry: &Entry, member: &str, what: &str) -> Value {
         "performed_by": entry.actor_id,
         "occurred_at": entry.timestamp,
     })
+}
+
+/// What the runtime tells of a review: which roles have to hear of it, and where they decide.
+fn of_review(entry: &Entry) -> Value {
+    let mut body = Map::from_iter([("org_id".to_owned(), json!(entry.org_id))]);
+    body.extend(entry.changes.get("after").and_then(Value::as_object).cloned().unwrap_or_default());
+    body.insert("performed_by".to_owned(), json!(entry.actor_id));
+    body.insert("occurred_at".to_owned(), json!(entry.timestamp));
+    Value::Object(body)
 }
 
 /// "`org_id`, `threshold_percent`, `current_usage`, `monthly_limit`, `period_start`, `period_end`."

@@ -31,6 +31,22 @@ pub async fn made_for(conn: &mut PgConnection, org_id: &OrgId, id: &str) -> Resu
     found.fetch_optional(conn).await?.ok_or(Error::NotFound { kind: "artifact" })
 }
 
+pub async fn find(conn: &mut PgConnection, org_id: &OrgId, id: &str) -> Result<Artifact> {
+    let found = artifacts!("where r.org_id = $1 and r.id = $2", org_id.as_str(), id);
+    found.fetch_optional(conn).await?.ok_or(Error::NotFound { kind: "artifact" })
+}
+
+/// What the task has made last.
+pub async fn last_of_task(conn: &mut PgConnection, task_id: &str) -> Result<Option<Artifact>> {
+    let found = artifacts!("where r.task_id = $1 order by r.created_at desc, r.id desc limit 1", task_id);
+    Ok(found.fetch_optional(conn).await?)
+}
+
+/// These, in the order in which they were made.
+pub async fn all(conn: &mut PgConnection, ids: &[String]) -> Result<Vec<Artifact>> {
+    Ok(artifacts!("where r.id = any($1) order by r.created_at, r.id", ids).fetch_all(conn).await?)
+}
+
 /// The artifact of a locked task; nobody else promotes or validates it until the transaction ends.
 pub async fn lock(tx: &mut PgConnection, org_id: &OrgId, id: &str) -> Result<Artifact> {
     let found = artifacts!("where r.org_id = $1 and r.id = $2 for no key update", org_id.as_str(), id);

@@ -5,6 +5,7 @@ use contract::{Timestamp, ids};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
+use sqlx::PgConnection;
 
 use super::{Verdict, store};
 use crate::Result;
@@ -82,4 +83,17 @@ pub async fn record(cx: Call, Json(judgement): Json<Judgement>) -> Result<Json<V
     events::append(&cx.app, &mut tx, About::task(&task), "artifact_validated", payload, who, now).await?;
     tx.commit().await?;
     Ok(Json(validation))
+}
+
+/// What was said of the artifacts of an attempt, from the first.
+pub async fn of_attempt(conn: &mut PgConnection, attempt_id: &str) -> Result<Vec<Validation>> {
+    let found = sqlx::query_as!(
+        Validation,
+        r#"select v.id, v.artifact_id, v.validator_kind, v.result as "result: Verdict", v.evidence, v.message,
+             v.validated_by, v.created_at
+           from svc_runtime.artifact_validations v join svc_runtime.artifact_instances a on a.id = v.artifact_id
+           where a.attempt_id = $1 order by v.position"#,
+        attempt_id,
+    );
+    Ok(found.fetch_all(conn).await?)
 }

@@ -10,7 +10,7 @@ use sha2::{Digest, Sha256};
 use super::{Attempt, AttemptStatus, Ending, end, lease, store};
 use crate::http::call::Call;
 use crate::http::json::Json;
-use crate::runtime::failures::FailureKind;
+use crate::runtime::recovery::{self, FailureKind};
 use crate::runtime::tasks::{self, TaskStatus};
 use crate::runtime::{actor, clock, fields};
 use crate::{Error, Result};
@@ -51,6 +51,8 @@ struct Completed {
     #[serde(flatten)]
     attempt: Attempt,
     task_status: TaskStatus,
+    /// What the next attempt should do otherwise.
+    next_attempt_hint: Option<Value>,
 }
 
 /// A [`Completed`] that may have been stored since.
@@ -80,12 +82,9 @@ fn ending(outcome: Outcome, reason: Option<&str>, kind: Option<FailureKind>) -> 
         (Outcome::Failed, None) => {
             Err(Error::invalid("failure_reason", "required", "`failure_reason` says why the attempt failed"))
         }
-        (Outcome::Failed, reason) => {
-            let kind = Some(kind.unwrap_or(FailureKind::Other));
-            Ok(Ending { status: AttemptStatus::Failed, kind, reason })
-        }
+        (Outcome::Failed, reason) => Ok(Ending { status: AttemptStatus::Failed, kind, reason, derived: false }),
         (Outcome::Succeeded, None) if kind.is_none() => {
-            Ok(Ending { status: AttemptStatus::Succeeded, kind: None, reason: None })
+            Ok(Ending { status: AttemptStatus::Succeeded, kind: None, reason: None, derived: false })
         }
         (Outcome::Succeeded, _) => {
             Err(Error::invalid("failure_reason", "absent", "an attempt that succeeded has no failure"))
@@ -93,7 +92,7 @@ fn ending(outcome: Outcome, reason: Option<&str>, kind: Option<FailureKind>) -> 
     }
 }
 
-async fn finish(cx: &Call, attempt_id: &str, token: &str, ending: Ending, result: Option<Value>) -> Result<Value> {
+async fn finish(cx: &Call, attempt_id: &str, token: &str, mut ending: Ending, result: Option<Value>) -> Result<Value> {
     let request = json!([ending.status, ending.kind, ending.reason, result]);
     let request_sha256 = Sha256::digest(request.to_string()).to_vec();
     let mut tx = cx.begin().await?;
@@ -108,9 +107,14 @@ async fn finish(cx: &Call, attempt_id: &str, token: &str, ending: Ending, result
     }
     lease::held(&attempt, AttemptStatus::Running, now)?;
     attempt.result = result;
+    if let (AttemptStatus::Failed, None, Some(reason)) = (ending.status, ending.kind, &ending.reason) {
+        ending.kind = Some(recovery::derived(&mut tx, attempt_id, reason).await?);
+        ending.derived = true;
+    }
     let who = actor::agent(attempt.agent_id.as_deref(), &cx.caller);
     let attempt = end(&cx.app, &mut tx, &mut task, attempt, ending, &who, now).await?;
-    let answer = serde_json::to_value(Completed { attempt, task_status: task.status }).map_err(Error::internal)?;
+    let answer = Completed { attempt, task_status: task.status, next_attempt_hint: task.next_attempt_hint };
+    let answer = serde_json::to_value(answer).map_err(Error::internal)?;
     store::remember(&mut tx, attempt_id, &request_sha256, &answer).await?;
     tx.commit().await?;
     Ok(answer)

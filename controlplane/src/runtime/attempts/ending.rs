@@ -6,7 +6,7 @@ use sqlx::PgConnection;
 
 use super::{Attempt, AttemptStatus, store};
 use crate::runtime::events::{self, About};
-use crate::runtime::failures::{self, FailureKind};
+use crate::runtime::recovery::{self, FailureKind};
 use crate::runtime::tasks::{self, Task, TaskStatus};
 use crate::{App, Result};
 
@@ -14,6 +14,8 @@ use crate::{App, Result};
 pub struct Ending {
     pub status: AttemptStatus,
     pub kind: Option<FailureKind>,
+    /// The kind was not said but concluded.
+    pub derived: bool,
     pub reason: Option<String>,
 }
 
@@ -35,18 +37,17 @@ pub async fn end(
         "agent_id": attempt.agent_id,
         "failure_kind": attempt.failure_kind,
         "failure_reason": attempt.failure_reason,
+        "derived": ending.derived,
     });
     events::append(app, tx, About::attempt(&attempt), "attempt_lifecycle", payload, who, now).await?;
     match attempt.status {
         AttemptStatus::Succeeded => task.turn(TaskStatus::Completed, now)?,
         AttemptStatus::Failed | AttemptStatus::TimedOut => {
-            let kind = attempt.failure_kind.unwrap_or(FailureKind::Other);
-            let reason = attempt.failure_reason.as_deref().unwrap_or("the attempt failed");
             // Nobody has tried: the task stays as it is.
-            if kind == FailureKind::ClaimTimeout {
+            if attempt.failure_kind == Some(FailureKind::ClaimTimeout) {
                 return Ok(attempt);
             }
-            failures::after(task, reason, now, app.entropy())?;
+            recovery::plan(app, tx, task, &attempt, ending.derived, now).await?;
         }
         AttemptStatus::Pending | AttemptStatus::Running | AttemptStatus::Cancelled => {}
     }
@@ -56,12 +57,25 @@ pub async fn end(
 
 /// Stores a task whose state has changed, and says so.
 pub async fn settle(app: &App, tx: &mut PgConnection, task: &mut Task, who: &str, now: Timestamp) -> Result<()> {
+    settle_as(app, tx, task, "retry_scheduled", who, now).await
+}
+
+/// The same; says of a task that is pending why it is.
+pub async fn settle_as(
+    app: &App,
+    tx: &mut PgConnection,
+    task: &mut Task,
+    pending: &str,
+    who: &str,
+    now: Timestamp,
+) -> Result<()> {
     tasks::save(tx, task, now).await?;
+    let pending = if task.blocked_reason.is_some() { "blocked" } else { pending };
     let payload = json!({
-        "action": if task.status == TaskStatus::Pending { json!("retry_scheduled") } else { json!(task.status) },
+        "action": if task.status == TaskStatus::Pending { json!(pending) } else { json!(task.status) },
         "retry_count": task.retry_count,
         "not_before": task.not_before,
-        "reason": task.failure_reason.as_ref().or(task.cancel_reason.as_ref()),
+        "reason": task.failure_reason.as_ref().or(task.cancel_reason.as_ref()).or(task.blocked_reason.as_ref()),
     });
     events::append(app, tx, About::task(task), "task_lifecycle", payload, who, now).await
 }

@@ -10,7 +10,8 @@ use sqlx::{Connection, PgConnection};
 use super::{Attempt, AttemptStatus, lease, store};
 use crate::http::call::Call;
 use crate::runtime::events::{self, About};
-use crate::runtime::tasks::{Task, TaskStatus};
+use crate::runtime::recovery::Level;
+use crate::runtime::tasks::{self, Task, TaskStatus};
 use crate::runtime::{actor, fields};
 use crate::{Error, Result, agents};
 
@@ -57,6 +58,7 @@ pub async fn grant(cx: &Call, tx: &mut PgConnection, task: &Task, wish: Wish, no
     let agent_id = fields::maybe_name("agent_id", wish.agent_id.as_deref())?;
     let branch_id = fields::maybe_name("branch_id", wish.branch_id.as_deref())?;
     free(tx, task, now).await?;
+    let hint = Hint::of(task);
     let token = ids::unguessable(cx.app.entropy());
     let mut attempt = Attempt {
         id: ids::fresh(cx.now(), cx.app.entropy()),
@@ -80,6 +82,11 @@ pub async fn grant(cx: &Call, tx: &mut PgConnection, task: &Task, wish: Wish, no
         failure_kind: None,
         failure_reason: None,
         result: None,
+        recovery_level: hint.level,
+        recovers_attempt_id: hint.recovers_attempt_id,
+        model_hint: hint.model_id,
+        cancel_requested: false,
+        held_by: actor::of(&cx.caller),
         completion_sha256: None,
         completion: None,
         version: 1,
@@ -92,6 +99,21 @@ pub async fn grant(cx: &Call, tx: &mut PgConnection, task: &Task, wish: Wish, no
         register(cx, tx, agent_id).await;
     }
     Ok(Leased::new(attempt, token))
+}
+
+/// What recovery has left for the next attempt.
+#[derive(Debug, Default, Deserialize)]
+struct Hint {
+    level: Option<Level>,
+    model_id: Option<String>,
+    recovers_attempt_id: Option<String>,
+}
+
+impl Hint {
+    fn of(task: &Task) -> Self {
+        let stored = task.next_attempt_hint.clone().map(serde_json::from_value);
+        stored.and_then(Result::ok).unwrap_or_default()
+    }
 }
 
 /// "Creating an attempt with an `agent_id` registers the agent on a best-effort basis (failure of
@@ -120,6 +142,17 @@ async fn free(tx: &mut PgConnection, task: &Task, now: Timestamp) -> Result<()> 
         let known = json!({"deadline": task.deadline});
         return Err(standing("deadline_passed", "the task's deadline has passed", &known));
     }
+    if let Some(reason) = &task.blocked_reason {
+        return Err(standing(
+            "blocked",
+            "the task waits for a person: POST /v2/recovery",
+            &json!({"blocked_reason": reason}),
+        ));
+    }
+    if task.awaits_repair.is_some() && tasks::is_awaiting(tx, task).await? {
+        let known = json!({"awaits_repair": task.awaits_repair});
+        return Err(standing("awaiting_repair", "the task waits for its repair", &known));
+    }
     if task.not_before.is_some_and(|not_before| not_before > now) {
         let known = json!({"not_before": task.not_before});
         return Err(standing("retry_backoff", "the task pauses after a failure", &known));
@@ -142,6 +175,7 @@ pub async fn start(
 ) -> Result<()> {
     attempt.turn(AttemptStatus::Running, now)?;
     attempt.started_at = Some(now);
+    attempt.held_by = actor::of(&cx.caller);
     attempt.lease_expires_at = now + Duration::seconds(attempt.lease_ttl_secs.into());
     attempt.runtime_ends_at = task.max_runtime_secs.map(|secs| now + Duration::seconds(secs.into()));
     store::save(tx, attempt, now).await?;

@@ -1,8 +1,11 @@
 //! Taking an attempt, and keeping it.
 
+use std::time::Duration;
+
 use contract::Timestamp;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use tokio::time::Instant;
 
 use super::grant::{Leased, Wish, grant, heartbeat_interval, start};
 use super::{Attempt, AttemptStatus, lease, store};
@@ -13,6 +16,9 @@ use crate::runtime::{clock, fields};
 use crate::{Error, Result};
 
 const KINDS_MAX: usize = 50;
+const WAIT_SECS_MAX: i32 = 20;
+/// Pauses end, and other replicas make tasks, without a word.
+const POLL: Duration = Duration::from_secs(1);
 
 pub async fn get(cx: Call) -> Result<Json<Attempt>> {
     let mut conn = cx.app.pool().acquire().await?;
@@ -50,6 +56,9 @@ pub struct NextWish {
     agent_id: String,
     branch_id: Option<String>,
     lease_ttl_secs: Option<i64>,
+    /// How long to wait for a task where there is none.
+    #[serde(default)]
+    wait_secs: i64,
 }
 
 #[derive(Debug, Serialize, JsonSchema)]
@@ -60,22 +69,50 @@ pub struct Next {
     task: Task,
 }
 
-/// Claims whatever waits: by priority, then by age. Nothing waits: 204.
+/// Claims whatever waits: by priority, then by age. Nothing waits, for as long as the caller does:
+/// 204. No connection is held meanwhile.
 pub async fn claim_next(cx: Call, Json(wish): Json<NextWish>) -> Result<OrNothing<Next>> {
     if wish.kinds.len() > KINDS_MAX {
         return Err(Error::invalid("kinds", format!("..{KINDS_MAX}"), format!("`kinds` has at most {KINDS_MAX}")));
     }
+    let wait =
+        Duration::from_secs(fields::integer("wait_secs", wish.wait_secs, 0, WAIT_SECS_MAX)?.unsigned_abs().into());
+    let deadline = Instant::now() + wait;
+    loop {
+        // Listens before it looks: what comes in between is heard.
+        let arrived = cx.app.work_waits().notified();
+        let mut arrived = std::pin::pin!(arrived);
+        arrived.as_mut().enable();
+        if let Some(next) = take_next(&cx, &wish).await? {
+            return Ok(OrNothing(Some(next)));
+        }
+        if Instant::now() >= deadline || cx.app.shutdown().is_cancelled() {
+            return Ok(OrNothing(None));
+        }
+        tokio::select! {
+            () = arrived => {}
+            () = tokio::time::sleep_until(deadline.min(Instant::now() + POLL)) => {}
+            () = cx.app.shutdown().cancelled() => {}
+        }
+    }
+}
+
+async fn take_next(cx: &Call, wish: &NextWish) -> Result<Option<Next>> {
     let mut tx = cx.begin().await?;
     let now = clock::now(&mut tx).await?;
     let wanted = Wanted { kinds: &wish.kinds, project_id: wish.project_id.as_deref(), now };
     let Some(mut task) = tasks::next(&mut tx, cx.org_id(), &wanted).await? else {
-        return Ok(OrNothing(None));
+        return Ok(None);
     };
-    let wish = Wish { agent_id: Some(wish.agent_id), branch_id: wish.branch_id, lease_ttl_secs: wish.lease_ttl_secs };
-    let mut leased = grant(&cx, &mut tx, &task, wish, now).await?;
-    start(&cx, &mut tx, &mut task, &mut leased.attempt, now).await?;
+    let wish = Wish {
+        agent_id: Some(wish.agent_id.clone()),
+        branch_id: wish.branch_id.clone(),
+        lease_ttl_secs: wish.lease_ttl_secs,
+    };
+    let mut leased = grant(cx, &mut tx, &task, wish, now).await?;
+    start(cx, &mut tx, &mut task, &mut leased.attempt, now).await?;
     tx.commit().await?;
-    Ok(OrNothing(Some(Next { leased, task })))
+    Ok(Some(Next { leased, task }))
 }
 
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -125,6 +162,8 @@ pub struct Beaten {
     lease_token: String,
     lease_expires_at: Timestamp,
     heartbeat_interval_secs: i32,
+    /// Stop soon: the task was blocked.
+    cancel_requested: bool,
     server_time: Timestamp,
 }
 
@@ -146,6 +185,7 @@ pub async fn heartbeat(cx: Call, Json(heartbeat): Json<Heartbeat>) -> Result<Jso
         lease_token: heartbeat.lease_token,
         lease_expires_at: beat.lease_expires_at,
         heartbeat_interval_secs: heartbeat_interval(beat.lease_ttl_secs),
+        cancel_requested: beat.cancel_requested,
         server_time: beat.at,
     }))
 }

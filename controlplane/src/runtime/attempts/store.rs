@@ -15,8 +15,9 @@ macro_rules! attempts {
             r#"select a.id, a.org_id, a.task_id, a.attempt_number, a.agent_id, a.branch_id, a.status as "status: _",
                  a.retry_count, a.max_retries, a.lease_token_sha256, a.lease_ttl_secs, a.lease_expires_at,
                  a.last_heartbeat_at, a.heartbeat_count, a.progress, a.started_at, a.runtime_ends_at, a.completed_at,
-                 a.failure_kind as "failure_kind: _", a.failure_reason, a.result, a.completion_sha256, a.completion,
-                 a.version, a.created_at, a.updated_at
+                 a.failure_kind as "failure_kind: _", a.failure_reason, a.result,
+                 a.recovery_level as "recovery_level: _", a.recovers_attempt_id, a.model_hint, a.cancel_requested,
+                 a.held_by, a.completion_sha256, a.completion, a.version, a.created_at, a.updated_at
                from svc_runtime.task_attempts a "# + $tail,
             $($argument),+
         )
@@ -78,8 +79,9 @@ pub async fn insert(tx: &mut PgConnection, attempt: &mut Attempt) -> Result<()> 
     attempt.attempt_number = sqlx::query_scalar!(
         r#"insert into svc_runtime.task_attempts (id, org_id, task_id, attempt_number, agent_id, branch_id, status,
              retry_count, max_retries, lease_token_sha256, lease_ttl_secs, lease_expires_at, started_at,
-             runtime_ends_at, created_at, updated_at)
-           select $1, $2, $3, coalesce(max(attempt_number), 0) + 1, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $14
+             runtime_ends_at, recovery_level, recovers_attempt_id, model_hint, held_by, created_at, updated_at)
+           select $1, $2, $3, coalesce(max(attempt_number), 0) + 1, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13,
+             $14, $15, $16, $17, $18, $18
            from svc_runtime.task_attempts where task_id = $3
            returning attempt_number"#,
         attempt.id,
@@ -95,6 +97,10 @@ pub async fn insert(tx: &mut PgConnection, attempt: &mut Attempt) -> Result<()> 
         attempt.lease_expires_at,
         attempt.started_at,
         attempt.runtime_ends_at,
+        attempt.recovery_level as _,
+        attempt.recovers_attempt_id,
+        attempt.model_hint,
+        attempt.held_by,
         attempt.created_at,
     )
     .fetch_one(tx)
@@ -109,7 +115,8 @@ pub async fn save(tx: &mut PgConnection, attempt: &mut Attempt, now: Timestamp) 
     sqlx::query!(
         "update svc_runtime.task_attempts
          set agent_id = $2, status = $3, lease_expires_at = $4, started_at = $5, runtime_ends_at = $6,
-             completed_at = $7, failure_kind = $8, failure_reason = $9, result = $10, version = $11, updated_at = $12
+             completed_at = $7, failure_kind = $8, failure_reason = $9, result = $10, held_by = $11, version = $12,
+             updated_at = $13
          where id = $1",
         attempt.id,
         attempt.agent_id,
@@ -121,6 +128,7 @@ pub async fn save(tx: &mut PgConnection, attempt: &mut Attempt, now: Timestamp) 
         attempt.failure_kind as _,
         attempt.failure_reason,
         attempt.result,
+        attempt.held_by,
         attempt.version,
         attempt.updated_at,
     )
@@ -135,6 +143,7 @@ pub struct Beat {
     pub status: AttemptStatus,
     pub lease_expires_at: Timestamp,
     pub lease_ttl_secs: i32,
+    pub cancel_requested: bool,
     pub at: Timestamp,
 }
 
@@ -154,7 +163,8 @@ pub async fn beat(
                heartbeat_count = heartbeat_count + 1, version = version + 1, progress = coalesce($4, progress)
            where org_id = $1 and id = $2 and lease_token_sha256 = $3 and status in ('pending', 'running')
              and least(lease_expires_at, runtime_ends_at) > svc_runtime.clock()
-           returning status as "status: _", lease_expires_at, lease_ttl_secs, last_heartbeat_at as "at!""#,
+           returning status as "status: _", lease_expires_at, lease_ttl_secs, cancel_requested,
+             last_heartbeat_at as "at!""#,
         org_id.as_str(),
         id,
         token_sha256,
@@ -170,6 +180,19 @@ pub async fn remember(tx: &mut PgConnection, id: &str, request_sha256: &[u8], an
         id,
         request_sha256,
         answer,
+    )
+    .execute(tx)
+    .await?;
+    Ok(())
+}
+
+/// The holder of an active attempt hears of it with its next heartbeat.
+pub async fn ask_to_stop(tx: &mut PgConnection, id: &str, now: Timestamp) -> Result<()> {
+    sqlx::query!(
+        "update svc_runtime.task_attempts set cancel_requested = true, version = version + 1, updated_at = $2
+         where id = $1 and status in ('pending', 'running')",
+        id,
+        now,
     )
     .execute(tx)
     .await?;

@@ -215,6 +215,19 @@ async fn whoever_takes_the_next_gets_the_most_urgent_then_the_oldest() {
 }
 
 #[tokio::test]
+async fn whoever_waits_for_the_next_gets_it_when_it_comes() {
+    let runtime = Runtime::start().await;
+    let wish = |secs: i64| json!({"agent_id": "a1", "wait_secs": secs});
+    let taken = runtime.post("runtime/tasks/claim-next", wish(20));
+    let (next, task) = futures::future::join(taken, runtime.task(json!({}))).await;
+    assert_eq!(next.expect(200)["task_id"], task["id"]);
+    assert_eq!(runtime.post("runtime/tasks/claim-next", wish(1)).await.status, 204);
+    for secs in [-1, 21] {
+        assert_eq!(field(&runtime.post("runtime/tasks/claim-next", wish(secs)).await), (400, "wait_secs"));
+    }
+}
+
+#[tokio::test]
 async fn many_who_take_the_next_at_once_take_different_tasks() {
     let runtime = Runtime::start().await;
     for _ in 0..12 {

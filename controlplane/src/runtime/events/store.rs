@@ -104,6 +104,16 @@ pub async fn newest_of_task(conn: &mut PgConnection, task_id: &str, most: i32) -
     Ok(newest)
 }
 
+/// The last events of an attempt, in their order.
+pub async fn newest_of_attempt(conn: &mut PgConnection, attempt_id: &str, most: i32) -> Result<Vec<WorkflowEvent>> {
+    let mut newest =
+        events!("where e.attempt_id = $1 order by e.sequence_num desc limit $2", attempt_id, i64::from(most))
+            .fetch_all(conn)
+            .await?;
+    newest.reverse();
+    Ok(newest)
+}
+
 /// What a list of events may ask for.
 #[derive(Debug, Default)]
 pub struct Filter {

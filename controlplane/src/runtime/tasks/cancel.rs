@@ -9,7 +9,7 @@ use crate::Result;
 use crate::http::call::Call;
 use crate::http::json::{Json, MaybeJson};
 use crate::runtime::attempts::{self, AttemptStatus, Ending};
-use crate::runtime::failures::FailureKind;
+use crate::runtime::recovery::FailureKind;
 use crate::runtime::{actor, clock, fields};
 
 #[derive(Debug, Default, Deserialize, JsonSchema)]
@@ -45,6 +45,7 @@ pub async fn cancel(cx: Call, MaybeJson(body): MaybeJson<Cancellation>) -> Resul
             status: AttemptStatus::Cancelled,
             kind: Some(FailureKind::CancelledByUser),
             reason: reason.clone(),
+            derived: false,
         };
         attempts::end(&cx.app, &mut tx, &mut task, attempt, ending, &who, now).await?;
     } else {

@@ -14,6 +14,8 @@ use crate::runtime::attempts::{self, Attempt};
 use crate::runtime::decisions::{self, Decision};
 use crate::runtime::events::{self, WorkflowEvent};
 use crate::runtime::invocations::{self, Invocation};
+use crate::runtime::recovery::{self, Recovery};
+use crate::runtime::reviews::{self, Shown};
 use crate::runtime::{clock, fields};
 
 const EVENTS_MAX: i32 = 1_000;
@@ -33,6 +35,8 @@ pub struct Detail {
     invocations: Vec<Invocation>,
     artifacts: Vec<Artifact>,
     events: Vec<WorkflowEvent>,
+    reviews: Vec<Shown>,
+    recovery_actions: Vec<Recovery>,
     totals: Totals,
 }
 
@@ -71,7 +75,9 @@ pub async fn get(cx: Call, Query(extent): Query<Extent>) -> Result<Json<Detail>>
     let invocations = invocations::of_task(&mut tx, &task.id).await?;
     let artifacts = artifacts::of_task(&mut tx, &task.id).await?;
     let events = events::newest_of_task(&mut tx, &task.id, max_events).await?;
+    let reviews = reviews::store::of_task(&mut tx, &task.id).await?.into_iter().map(Shown::from).collect();
+    let recovery_actions = recovery::of_task(&mut tx, &task.id).await?;
     let totals = Totals::of(&attempts, &invocations, clock::now(&mut tx).await?);
     let answer = Answer::of(&mut tx, task).await?;
-    Ok(Json(Detail { answer, attempts, decisions, invocations, artifacts, events, totals }))
+    Ok(Json(Detail { answer, attempts, decisions, invocations, artifacts, events, reviews, recovery_actions, totals }))
 }

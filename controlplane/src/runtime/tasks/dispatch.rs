@@ -2,13 +2,13 @@
 
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
-use contract::{Timestamp, ids};
+use contract::Timestamp;
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::http::Answer;
-use super::{Task, TaskStatus, store};
+use super::{Task, store};
 use crate::http::call::Call;
 use crate::http::idempotency::REPLAYED;
 use crate::http::json::Json;
@@ -18,7 +18,7 @@ use crate::runtime::events::{self, About};
 use crate::runtime::{actor, clock, fields};
 use crate::{Error, Result};
 
-const RETRIES_DEFAULT: i64 = 3;
+pub const RETRIES_DEFAULT: i32 = 3;
 const RETRIES_MAX: i32 = 20;
 const PRIORITY_MAX: i32 = 1_000;
 const RUNTIME_SECS_MAX: i32 = 30 * 24 * 3_600;
@@ -70,6 +70,9 @@ pub async fn create(cx: Call, Json(dispatch): Json<Dispatch>) -> Result<Dispatch
     let stored = store::find(&mut tx, cx.org_id(), &id).await?;
     let answer = Answer::of(&mut tx, stored).await?;
     tx.commit().await?;
+    if is_new {
+        cx.app.work_waits().notify_waiters();
+    }
     Ok(if is_new { Dispatched::Made(answer) } else { Dispatched::Known(answer) })
 }
 
@@ -77,28 +80,23 @@ impl Dispatch {
     fn admitted(self, cx: &Call, now: Timestamp) -> Result<Task> {
         let deadline = deadline(self.metadata.get("deadline"), now)?;
         let max_runtime_secs = max_runtime(self.metadata.get("max_runtime_secs"))?;
+        let project_id = fields::name("project_id", &self.project_id)?;
+        let priority = fields::integer("priority", self.priority, -PRIORITY_MAX, PRIORITY_MAX)?;
         let key = |key: &String| text::checked("work_item_key", key, fields::KEY_MAX);
         Ok(Task {
-            id: ids::fresh(cx.now(), cx.app.entropy()),
-            org_id: cx.org_id().to_string(),
-            project_id: fields::name("project_id", &self.project_id)?,
             kind: fields::name("kind", &self.kind)?,
-            status: TaskStatus::Pending,
             work_item_key: self.work_item_key.as_ref().map(key).transpose()?,
-            priority: fields::integer("priority", self.priority, -PRIORITY_MAX, PRIORITY_MAX)?,
-            retry_count: 0,
-            max_retries: fields::integer("max_retries", self.max_retries.unwrap_or(RETRIES_DEFAULT), 0, RETRIES_MAX)?,
+            max_retries: fields::integer(
+                "max_retries",
+                self.max_retries.unwrap_or(RETRIES_DEFAULT.into()),
+                0,
+                RETRIES_MAX,
+            )?,
             metadata: fields::object("metadata", self.metadata)?,
-            not_before: None,
             deadline,
             max_runtime_secs,
-            completed_at: None,
-            failure_reason: None,
-            cancel_reason: None,
             created_by: actor::of(&cx.caller),
-            version: 1,
-            created_at: now,
-            updated_at: now,
+            ..Task::fresh(cx.app.entropy(), cx.org_id().as_str(), &project_id, priority, now)
         })
     }
 }

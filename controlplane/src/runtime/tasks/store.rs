@@ -14,7 +14,8 @@ macro_rules! tasks {
             Task,
             r#"select t.id, t.org_id, t.project_id, t.kind, t.status as "status: _", t.work_item_key, t.priority,
                  t.retry_count, t.max_retries, t.metadata, t.not_before, t.deadline, t.max_runtime_secs, t.completed_at,
-                 t.failure_reason, t.cancel_reason, t.created_by, t.version, t.created_at, t.updated_at
+                 t.failure_reason, t.cancel_reason, t.next_attempt_hint, t.blocked_reason, t.repairs, t.awaits_repair,
+                 t.created_by, t.version, t.created_at, t.updated_at
                from svc_runtime.tasks t "# + $tail,
             $($argument),+
         )
@@ -47,6 +48,15 @@ pub async fn lock_of_attempt(tx: &mut PgConnection, org_id: &OrgId, attempt_id: 
     found.fetch_optional(tx).await?.ok_or(Error::NotFound { kind: "attempt" })
 }
 
+/// A repair that a task waits for, and that is not done.
+pub async fn is_awaiting(conn: &mut PgConnection, task: &Task) -> Result<bool> {
+    let waits = sqlx::query_scalar!(
+        r#"select exists (select from svc_runtime.tasks where id = $1 and status <> 'completed') as "waits!""#,
+        task.awaits_repair,
+    );
+    Ok(waits.fetch_one(conn).await?)
+}
+
 /// What a worker asks for when it will take any task.
 #[derive(Debug)]
 pub struct Wanted<'a> {
@@ -60,7 +70,8 @@ pub struct Wanted<'a> {
 pub async fn next(tx: &mut PgConnection, org_id: &OrgId, wanted: &Wanted<'_>) -> Result<Option<Task>> {
     let found = tasks!(
         "where t.org_id = $1 and t.status = 'pending' and (t.not_before is null or t.not_before <= $4)
-           and (t.deadline is null or t.deadline > $4)
+           and (t.deadline is null or t.deadline > $4) and t.blocked_reason is null
+           and not exists (select from svc_runtime.tasks r where r.id = t.awaits_repair and r.status <> 'completed')
            and (cardinality($2::text[]) = 0 or t.kind = any($2)) and ($3::text is null or t.project_id = $3)
            and not exists (select from svc_runtime.task_attempts a
                            where a.task_id = t.id and a.status in ('pending', 'running'))
@@ -139,8 +150,8 @@ pub async fn page(
 pub async fn dispatch(tx: &mut PgConnection, task: &Task) -> Result<(String, bool)> {
     let row = sqlx::query!(
         r#"insert into svc_runtime.tasks (id, org_id, project_id, kind, work_item_key, priority, max_retries, metadata,
-             deadline, max_runtime_secs, created_by, created_at, updated_at)
-           values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $12)
+             deadline, max_runtime_secs, repairs, created_by, created_at, updated_at)
+           values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $13)
            on conflict (org_id, work_item_key) where status in ('pending', 'active') and work_item_key is not null
            do update set work_item_key = excluded.work_item_key
            returning id"#,
@@ -154,6 +165,7 @@ pub async fn dispatch(tx: &mut PgConnection, task: &Task) -> Result<(String, boo
         task.metadata,
         task.deadline,
         task.max_runtime_secs,
+        task.repairs,
         task.created_by,
         task.created_at,
     )
@@ -170,7 +182,8 @@ pub async fn save(tx: &mut PgConnection, task: &mut Task, now: Timestamp) -> Res
     sqlx::query!(
         "update svc_runtime.tasks
          set status = $2, retry_count = $3, not_before = $4, completed_at = $5, failure_reason = $6,
-             cancel_reason = $7, version = $8, updated_at = $9
+             cancel_reason = $7, next_attempt_hint = $8, blocked_reason = $9, awaits_repair = $10, version = $11,
+             updated_at = $12
          where id = $1",
         task.id,
         task.status as _,
@@ -179,6 +192,9 @@ pub async fn save(tx: &mut PgConnection, task: &mut Task, now: Timestamp) -> Res
         task.completed_at,
         task.failure_reason,
         task.cancel_reason,
+        task.next_attempt_hint,
+        task.blocked_reason,
+        task.awaits_repair,
         task.version,
         task.updated_at,
     )

@@ -4,7 +4,7 @@
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::Freshness;
+use super::{Freshness, SLO_MS};
 use crate::Result;
 use crate::http::call::Call;
 use crate::http::json::Json;
@@ -47,6 +47,6 @@ pub async fn view(cx: Call) -> Result<Json<Distribution>> {
         p50: found.p50,
         p90: found.p90,
         p99: found.p99,
-        freshness: Freshness::of(asked, clock::now(&mut conn).await?),
+        freshness: Freshness::of(asked, clock::now(&mut conn).await?, SLO_MS),
     }))
 }

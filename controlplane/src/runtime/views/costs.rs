@@ -6,7 +6,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use sqlx::PgConnection;
 
-use super::Freshness;
+use super::{Freshness, SLO_MS};
 use crate::Result;
 use crate::http::call::Call;
 use crate::http::json::{Json, Query};
@@ -54,7 +54,7 @@ pub async fn view(cx: Call, Query(window): Query<Window>) -> Result<Json<Costs>>
         total_invocations: by_model.iter().map(|model| model.invocations).sum(),
         total_tokens: by_model.iter().map(tokens).sum(),
         by_model,
-        freshness: Freshness::of(asked, clock::now(&mut conn).await?),
+        freshness: Freshness::of(asked, clock::now(&mut conn).await?, SLO_MS),
     }))
 }
 

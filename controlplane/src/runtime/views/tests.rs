@@ -73,3 +73,41 @@ async fn a_view_shows_nothing_of_another_organization() {
         assert_eq!((&ours.expect(200)[total], &theirs.expect(200)[total]), (&json!(1), &json!(0)), "{view}");
     }
 }
+
+#[tokio::test]
+async fn active_attempts_are_counted_with_the_leases_that_are_about_to_end() {
+    let runtime = Runtime::start().await;
+    let empty = runtime.get("runtime/views/active-attempts").await.expect(200);
+    assert_eq!((&empty["total_running"], &empty["oldest_attempt_age_secs"]), (&json!(0), &Value::Null));
+    let blocked = runtime.running(&runtime.task(json!({})).await).await;
+    runtime.fails(&blocked, "policy_denied").await;
+    let old = runtime.running(&runtime.task(json!({})).await).await;
+    runtime.pass(160).await;
+    runtime.attempt(&runtime.task(json!({})).await).await;
+    let view = runtime.get("runtime/views/active-attempts").await.expect(200);
+    let counts = ["total_running", "total_pending", "total_blocked", "lease_expiry_warnings"];
+    assert_eq!(counts.map(|name| view[name].as_i64().unwrap()), [1, 1, 1, 1]);
+    assert_eq!(view["oldest_attempt_age_secs"], 160.0);
+    assert_eq!((&view["expiring"][0]["attempt_id"], &view["expiring"][0]["agent_id"]), (&old["id"], &json!("a1")));
+    assert_eq!((&view["freshness"]["within_slo"], view["expiring"].as_array().unwrap().len()), (&json!(true), 1));
+}
+
+#[tokio::test]
+async fn recovery_actions_are_counted_by_kind_and_level() {
+    let runtime = Runtime::start().await;
+    for kind in ["timeout", "model_error", "policy_denied", "timeout"] {
+        let attempt = runtime.running(&runtime.task(json!({})).await).await;
+        runtime.fails(&attempt, kind).await;
+        runtime.pass(1).await;
+    }
+    let view = runtime.get("runtime/views/recovery-actions").await.expect(200);
+    assert_eq!(view["by_kind"], json!({"block": 1, "retry": 2, "retry_with_model": 1}));
+    assert_eq!(view["by_level"], json!({"L1": 2, "L2": 1, "blocked": 1}));
+    assert_eq!((&view["total"], &view["recent"][1]["level"]), (&json!(4), &json!("blocked")));
+    assert_eq!(view["freshness"]["within_slo"], true);
+    let stranger = bearer(&runtime.app.signup("sven", "Elsewhere").await);
+    for (name, total) in [("recovery-actions", "total"), ("active-attempts", "total_running")] {
+        let theirs = runtime.app.get(&format!("/v2/runtime/views/{name}"), &stranger).await.expect(200);
+        assert_eq!(theirs[total], 0, "{name}");
+    }
+}
