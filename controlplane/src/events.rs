@@ -62,6 +62,12 @@ event_types! {
     AuthFailed            , "auth.failed"            , "user";
     AuthMfaEnrolled       , "auth.mfa_enrolled"      , "user";
     AuthMfaRemoved        , "auth.mfa_removed"       , "user";
+    SsoConfigured         , "sso.configured"         , "sso";
+    SsoUpdated            , "sso.updated"            , "sso";
+    SsoDisabled           , "sso.disabled"           , "sso";
+    FederationProviderCreated , "federation_provider.created", "federation_provider";
+    FederationProviderUpdated , "federation_provider.updated", "federation_provider";
+    FederationProviderDeleted , "federation_provider.deleted", "federation_provider";
     AuthPasswordReset     , "auth.password_reset"    , "user";
     // The specification's.
     UserInvited           , "user.invited"           , "user";
