@@ -150,6 +150,12 @@ impl Times {
 }
 
 impl Unbelieved {
+    /// As whoever sets out is told: to them it is a service that is away.
+    pub fn unavailable(self) -> Error {
+        tracing::warn!(error = %self, "an identity provider cannot be used");
+        Error::Unavailable("the identity provider cannot be asked")
+    }
+
     /// As whoever signs in is told: nothing of what was wrong, which is logged.
     pub fn refused(self) -> Error {
         tracing::info!(error = %self, "a token of another issuer was refused");

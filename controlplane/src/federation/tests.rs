@@ -187,6 +187,11 @@ async fn who_is_suspended_or_whose_provider_changed_is_refused_at_once() {
     assert_eq!(acme.me(&third).await.expect(200)["role"], "auditor");
     acme.app.delete(&path, &bearer(&acme.owner)).await.expect(200);
     assert_eq!(acme.me(&third).await.code(), (401, "UNAUTHORIZED"));
+    let kinds: Vec<_> = acme.app.events(&acme.owner).await.into_iter().map(|(kind, _)| kind).collect();
+    assert_eq!(
+        kinds[kinds.len() - 3..],
+        ["federation_provider.updated", "user.role_changed", "federation_provider.deleted"]
+    );
 }
 
 #[tokio::test]
@@ -302,4 +307,14 @@ async fn another_organizations_provider_is_absent() {
     assert_eq!(acme.app.put(&path, &bearer(&bob), gcp()).await.code(), (404, "NOT_FOUND"));
     let own = acme.app.get(&acme.app.org(&acme.owner, "/federation/providers"), &bearer(&acme.owner)).await.expect(200);
     assert_eq!((&own["pagination"]["total"], &own["data"][0]["type"]), (&json!(1), &json!("gcp_workload_identity")));
+}
+
+#[tokio::test]
+async fn a_provider_without_subjects_lets_nobody_in() {
+    let acme = Acme::start().await;
+    let mut body = gcp();
+    body["config"].as_object_mut().unwrap().remove("subjects");
+    let provider = acme.provider(body).await;
+    let claims = json!({"aud": provider["audience"], "email": "etl@acme-prod-1.iam.gserviceaccount.com"});
+    assert_eq!(acme.me(&acme.issuer.signed(&claims)).await.code(), (401, "UNAUTHORIZED"));
 }

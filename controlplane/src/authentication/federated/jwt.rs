@@ -20,12 +20,11 @@ struct Claimed {
 pub async fn proven(app: &App, token: &str) -> Result<Proven> {
     let claimed = claimed(token).ok_or(INVALID)?;
     let mut conn = app.pool().acquire().await?;
-    let provider = match &claimed.tid {
-        Some(tenant_id) => federation::by_audience(&mut conn, tenant_id, &claimed.aud).await?,
-        None => {
-            let provider_id = claimed.aud.rsplit('/').next().unwrap_or_default();
-            federation::find(&mut conn, provider_id).await?
-        }
+    let provider = if let Some(tenant_id) = &claimed.tid {
+        federation::by_audience(&mut conn, tenant_id, &claimed.aud).await?
+    } else {
+        let provider_id = claimed.aud.rsplit('/').next().unwrap_or_default();
+        federation::find(&mut conn, provider_id).await?
     };
     // The issuer may take its time: no connection is held meanwhile.
     drop(conn);

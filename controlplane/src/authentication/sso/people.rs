@@ -29,13 +29,12 @@ pub async fn user(visit: &Visit, tx: &mut PgConnection, connection: &Connection,
     vouches_for(connection, &person.email)?;
     organizations::store::lock(tx, org_id).await?;
     let known = store::identity(tx, org_id, &connection.issuer, &person.subject).await?;
-    let user = match &known {
-        Some(user_id) => users::get(tx, org_id, user_id).await?,
-        None => {
-            let user = by_address(visit, tx, connection, person).await?;
-            store::link(tx, org_id, &connection.issuer, &person.subject, &user.user_id).await?;
-            user
-        }
+    let user = if let Some(user_id) = &known {
+        users::get(tx, org_id, user_id).await?
+    } else {
+        let user = by_address(visit, tx, connection, person).await?;
+        store::link(tx, org_id, &connection.issuer, &person.subject, &user.user_id).await?;
+        user
     };
     if user.status != "active" {
         return Err(Error::NO_MEMBERSHIP);

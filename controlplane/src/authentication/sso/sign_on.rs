@@ -88,7 +88,7 @@ pub async fn begin(visit: Visit) -> Result<Off> {
     let connection = store::connection(&mut conn, &org_id).await?.ok_or(ABSENT)?;
     // The provider may take its time: no connection is held meanwhile.
     drop(conn);
-    let document = app.issuers().document(&connection.issuer, visit.now()).await.map_err(unavailable)?;
+    let document = app.issuers().document(&connection.issuer, visit.now()).await.map_err(Unbelieved::unavailable)?;
     let endpoint = document.authorization_endpoint.ok_or(Error::Unavailable("the identity provider"))?;
     let mut url = app.issuers().fetch().admit("issuer", &endpoint)?;
     let fresh = || app.entropy().base62(RANDOM_CHARACTERS);
@@ -109,11 +109,6 @@ pub async fn begin(visit: Visit) -> Result<Off> {
     let attempt = Attempt { org_id, browser_sha256, nonce, verifier, expires_at: visit.now() + GOOD_FOR };
     store::begin(&mut *app.pool().acquire().await?, &sha256(&state), &attempt).await?;
     Ok(Off { to: url.into(), cookie: cookie(app, &browser, GOOD_FOR) })
-}
-
-fn unavailable(error: Unbelieved) -> Error {
-    tracing::warn!(%error, "an identity provider cannot be used");
-    Error::Unavailable("the identity provider cannot be asked")
 }
 
 /// Only this browser has it, and only these paths see it.
@@ -200,7 +195,7 @@ async fn person(visit: &Visit, connection: &Connection, attempt: &Attempt, code:
     let open = |record: &str, sealed: &[u8]| app.keyring().open(record, sealed).map_err(Error::internal);
     let verifier = open(&store::attempt_record(&attempt.nonce), &attempt.verifier)?;
     let secret = open(&store::record(&connection.org_id), &connection.client_secret)?;
-    let document = app.issuers().document(&connection.issuer, visit.now()).await.map_err(unavailable)?;
+    let document = app.issuers().document(&connection.issuer, visit.now()).await.map_err(Unbelieved::unavailable)?;
     let endpoint = document.token_endpoint.ok_or(Error::Unavailable("the identity provider"))?;
     let redirect_uri = redirect_uri(app);
     let form = [

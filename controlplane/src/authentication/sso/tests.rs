@@ -256,6 +256,9 @@ async fn a_provider_is_the_owners_to_name_and_its_secret_is_never_shown() {
         .unwrap(),
     );
     assert!(everything.iter().all(|text| !text.contains("hush")));
+    let (kind, changes) =
+        acme.app.events(&acme.owner).await.into_iter().find(|(kind, _)| kind == "sso.updated").unwrap();
+    assert_eq!((&*kind, &changes["before"]["default_role"]), ("sso.updated", &json!("analyst")));
 }
 
 #[tokio::test]
