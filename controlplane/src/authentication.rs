@@ -3,12 +3,14 @@
 //!
 //! "Every request, except `GET /health`, `GET /ready` and the login endpoints, carries one of three
 //! credentials": a JWT of a session (`tokens`, `sessions`), an API key (`api_key`), or a federated
-//! token, which is not built yet and so fails like any token that is not ours.
+//! token (`federated`).
 
 pub(crate) mod accounts;
 pub mod api_key;
 pub mod failures;
+mod federated;
 mod http;
+pub mod issuers;
 #[cfg(test)]
 mod link_tests;
 pub mod links;
@@ -19,6 +21,7 @@ mod password_reset;
 pub mod second_factor;
 pub mod sessions;
 pub mod slow_hash;
+pub mod sso;
 #[cfg(test)]
 mod tests;
 pub mod tokens;
@@ -59,7 +62,8 @@ enum Presented<'a> {
 pub async fn known(app: &App, headers: &HeaderMap, peer: IpAddr) -> Result<Known> {
     match presented(headers)? {
         Presented::Key(text) => api_key::known(app, text, peer).await,
-        Presented::Token(text) => sessions::known(app, text).await,
+        Presented::Token(text) if app.tokens().is_ours(text) => sessions::known(app, text).await,
+        Presented::Token(text) => federated::known(app, text, peer).await,
     }
 }
 

@@ -9,6 +9,7 @@ use contract::wire::port;
 use contract::{Keyring, Redacted};
 use ipnet::IpNet;
 
+use crate::federation::Clouds;
 use crate::identity::Files;
 
 const MAIL_FROM: &str = "Sluice <sluice@localhost>";
@@ -106,8 +107,12 @@ pub struct Config {
     #[arg(long, env = "SLUICE_RATE_LIMIT_FAILED_CREDENTIALS", default_value_t = 300)]
     pub rate_limit_failed_credentials: u32,
 
-    /// Webhooks may be plain HTTP to this machine, on any port. For one's own machine alone: whoever
-    /// manages webhooks can reach whatever listens on loopback here.
+    /// Whoever says who somebody of a cloud is; no setting: others would be believed in their place.
+    #[arg(skip)]
+    pub clouds: Clouds,
+
+    /// Webhooks and identity providers may be plain HTTP to this machine, on any port. For one's own
+    /// machine alone: whoever manages them can reach whatever listens on loopback here.
     #[arg(long, env = "SLUICE_WEBHOOK_LOOPBACK")]
     pub webhook_loopback: bool,
 
@@ -156,6 +161,7 @@ impl Config {
             trusted_proxies: Vec::new(),
             rate_limit_address: 600,
             rate_limit_failed_credentials: 300,
+            clouds: Clouds::default(),
             webhook_loopback: false,
             v2_runtime_enabled: false,
             rate_limit_org: 600,

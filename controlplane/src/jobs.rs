@@ -24,7 +24,7 @@ use crate::api_keys::{expiry, resource};
 use crate::audit::exports;
 use crate::authentication::failures::FailedLogin;
 use crate::authentication::links::{self, Purpose};
-use crate::authentication::sessions;
+use crate::authentication::{sessions, sso};
 use crate::environments::placement;
 use crate::events::heads;
 use crate::http::idempotency;
@@ -62,6 +62,7 @@ pub enum Job {
     /// Forgets links and mails of long ago. Hourly.
     SweepLinks,
     SweepMails,
+    SweepSignOns,
     /// Mails a link to whoever has an account of this address.
     MailLink {
         purpose: Purpose,
@@ -100,7 +101,7 @@ pub enum Job {
 
 impl Job {
     /// Jobs that are always in the queue, and how often they run.
-    pub(crate) const PERIODIC: [(Self, Duration); 9] = [
+    pub(crate) const PERIODIC: [(Self, Duration); 10] = [
         (Self::SweepSessions, Duration::hours(1)),
         (Self::SweepIdempotencyKeys, Duration::hours(1)),
         (Self::SweepWebhookDeliveries, Duration::hours(1)),
@@ -110,6 +111,7 @@ impl Job {
         (Self::ResetBillingPeriods, billing::PERIOD),
         (Self::SweepLinks, Duration::hours(1)),
         (Self::SweepMails, Duration::hours(1)),
+        (Self::SweepSignOns, Duration::hours(1)),
     ];
 
     async fn run(&self, app: &App) -> Result<()> {
@@ -123,6 +125,7 @@ impl Job {
             Self::ResetBillingPeriods => billing::reset(app).await,
             Self::SweepLinks => links::sweep(app).await,
             Self::SweepMails => mails::sweep(app).await,
+            Self::SweepSignOns => sso::sweep(app).await,
             Self::MailLink { purpose, email } => links::write(app, *purpose, email).await,
             Self::RecordFailedLogin { failed } => failed.record(app).await,
             Self::ProvisionEnvironment { env_id } => placement::provision(app, env_id).await,

@@ -20,6 +20,7 @@ pub mod credits;
 pub mod environments;
 mod error;
 pub mod events;
+pub mod federation;
 pub mod governance;
 pub mod grpc;
 mod health;
@@ -67,6 +68,7 @@ use tokio_util::task::TaskTracker;
 
 use crate::archive::Archive;
 use crate::authentication::api_key::KeyMemory;
+use crate::authentication::issuers::Issuers;
 use crate::authentication::slow_hash::SlowHash;
 use crate::authentication::tokens::Tokens;
 use crate::events::heads::HeadKey;
@@ -119,6 +121,7 @@ struct Inner {
     archive: Option<Archive>,
     head_key: HeadKey,
     postman: Option<Postman>,
+    issuers: Issuers,
     identity: Option<Arc<Current>>,
     data_planes: Option<DataPlanes>,
     metrics: Metrics,
@@ -140,6 +143,7 @@ impl App {
             work_waits: Notify::new(),
             archive: config.audit_store.as_deref().map(Archive::open).transpose().map_err(Error::internal)?,
             head_key: HeadKey::new(&config).map_err(Error::internal)?,
+            issuers: Issuers::new(config.webhook_loopback)?,
             postman: Postman::of(&config).map_err(Error::internal)?,
             publisher: Arc::new(Publisher::new(pool.clone(), config.secret_key.clone())),
             data_planes: identity.clone().map(DataPlanes::new),
@@ -251,6 +255,11 @@ impl App {
     /// Whoever brings mail out; none where no mail leaves.
     pub fn postman(&self) -> Option<&Postman> {
         self.0.postman.as_ref()
+    }
+
+    /// The OpenID providers that organizations have named.
+    pub fn issuers(&self) -> &Issuers {
+        &self.0.issuers
     }
 
     /// The ways to data planes; none without an identity that they know.

@@ -8,8 +8,8 @@ use contract::{Caller, Scope};
 use crate::http::routes::{Route, Routes};
 use crate::{
     abac_policies, agent_capabilities, agent_memory, agents, api_keys, audit, authentication, billing, environments,
-    events, health, jit_access, organizations, policies, query, reference, runtime, shadow_mode, tenants, users,
-    webhooks,
+    events, federation, health, jit_access, organizations, policies, query, reference, runtime, shadow_mode, tenants,
+    users, webhooks,
 };
 
 pub fn routes() -> Routes {
@@ -32,6 +32,7 @@ pub fn routes() -> Routes {
         .and(shadow_mode::routes())
         .and(agents::routes())
         .and(tenants::routes())
+        .and(federation::routes())
         .and(authentication::routes())
         .and(runtime::routes())
         .and(reference::routes())

@@ -26,4 +26,4 @@ mod tests;
 
 pub use governed::{attribute_names, governed, member};
 pub use http::routes;
-pub(crate) use invitations::{accept, addressee, invite_owner};
+pub(crate) use invitations::{accept, addressee, invite_owner, within_tier};

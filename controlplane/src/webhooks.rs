@@ -9,8 +9,8 @@
 //! id". A receiver is somewhere that a stranger has named: what may be reached is decided twice, when
 //! the URL is given and when its name has become an address (`address`, `courier`).
 
-mod address;
-mod courier;
+pub(crate) mod address;
+pub(crate) mod courier;
 mod delivery;
 mod http;
 mod notices;

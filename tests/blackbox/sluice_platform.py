@@ -31,10 +31,10 @@ class Platform:
 
     # --- REST ---
 
-    def call(self, method, path, body=None, auth=None):
+    def call(self, method, path, body=None, auth=None, kind="application/json"):
         request = urllib.request.Request(self.url + path, method=method,
                                          data=None if body is None else json.dumps(body).encode())
-        request.add_header("content-type", "application/json")
+        request.add_header("content-type", kind)
         if auth:
             request.add_header("authorization", auth)
         try:

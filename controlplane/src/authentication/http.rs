@@ -9,7 +9,7 @@ use crate::authentication::links::{self, Purpose};
 use crate::authentication::opening::{self, Opened, UserAgent};
 use crate::authentication::second_factor::{self, Codes, Subject, passed};
 use crate::authentication::sessions::{self, Holder, Method, Proof, Refreshed, Session};
-use crate::authentication::{accounts, magic_link, page, password_reset, verification};
+use crate::authentication::{accounts, magic_link, page, password_reset, sso, verification};
 use crate::events::Origin;
 use crate::http::call::{Call, Visit};
 use crate::http::json::{Created, Json, JsonOrForm, Query};
@@ -58,6 +58,7 @@ pub fn routes() -> Routes {
         .says("Ends one of the caller's sessions.")
         .ours()
         .and(second_factors())
+        .and(sso::routes())
         .get("/.well-known/jwks.json", Access::Public, None, jwks)
         .says("Publishes the keys that check our tokens.")
         .ours()
@@ -132,7 +133,7 @@ async fn login(visit: Visit, agent: UserAgent, Json(body): Json<LoginBody>) -> R
     let mut tx = visit.begin().await?;
     let membership = accounts::membership(&mut tx, &account.id, body.org_id.as_ref()).await?;
     let holder = membership.ok_or(Error::NO_MEMBERSHIP)?.enters()?;
-    let opened = opening::open(&visit, agent, &mut tx, &account.id, &holder, proof).await?;
+    let opened = opening::open(&visit, agent, &mut tx, Some(&account.id), &holder, proof).await?;
     tx.commit().await?;
     Ok(Json(opened))
 }
@@ -194,7 +195,7 @@ async fn signup(visit: Visit, agent: UserAgent, Json(body): Json<SignupBody>) ->
     let holder = Holder { user_id, org_id: org.org_id, role: Role::Owner };
     let proof = Proof { method: Method::Password, second_factor_at: None };
     links::promise(app, &mut tx, Purpose::VerifyEmail, body.email).await?;
-    let opened = opening::open(&visit, agent, &mut tx, &account_id, &holder, proof).await?;
+    let opened = opening::open(&visit, agent, &mut tx, Some(&account_id), &holder, proof).await?;
     tx.commit().await?;
     Ok(Created(opened))
 }
@@ -252,7 +253,7 @@ async fn accept_invitation(
     };
     let from = |org_id| opening::origin(&visit, org_id);
     let holder = users::accept(app, &mut tx, &body.token, &account_id, name.as_deref(), from).await.map_err(failed)?;
-    let opened = opening::open(&visit, agent, &mut tx, &account_id, &holder, proof).await?;
+    let opened = opening::open(&visit, agent, &mut tx, Some(&account_id), &holder, proof).await?;
     tx.commit().await?;
     Ok(Json(opened))
 }

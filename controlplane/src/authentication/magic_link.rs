@@ -94,7 +94,7 @@ async fn sign_in(visit: &Visit, agent: UserAgent, callback: Callback) -> Result<
     let holder = membership.ok_or(Error::NO_MEMBERSHIP)?.enters()?;
     links::followed(&mut tx, &link, visit.now()).await?;
     let proof = Proof { method: Method::MagicLink, second_factor_at };
-    let opened = opening::open(visit, agent, &mut tx, &link.account_id, &holder, proof).await?;
+    let opened = opening::open(visit, agent, &mut tx, Some(&link.account_id), &holder, proof).await?;
     tx.commit().await?;
     Ok(opened)
 }

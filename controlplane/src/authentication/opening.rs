@@ -64,18 +64,20 @@ struct OpenedOrg {
     tier: String,
 }
 
-/// Opens a session for somebody who has proven who they are.
+/// Opens a session for somebody who has proven who they are, by their account or without one.
 pub async fn open(
     visit: &Visit,
     agent: UserAgent,
     tx: &mut PgConnection,
-    account_id: &str,
+    account_id: Option<&str>,
     holder: &Holder,
     proof: Proof,
 ) -> Result<Opened> {
     let source = Source { peer: visit.peer, user_agent: agent.0 };
     let tokens = sessions::open(&visit.app, tx, holder, &source, proof).await?;
-    accounts::remember(tx, account_id, &holder.org_id).await?;
+    if let Some(account_id) = account_id {
+        accounts::remember(tx, account_id, &holder.org_id).await?;
+    }
     opened(tx, tokens, holder).await
 }
 

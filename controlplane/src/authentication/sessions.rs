@@ -30,41 +30,50 @@ const REFRESH_CHARACTERS: usize = 43;
 /// The caller behind an access token.
 pub async fn known(app: &App, text: &str) -> Result<Known> {
     let claims = app.tokens().check(text, app.now())?;
+    let known = standing(app, &claims.sid, &claims.sub).await?;
+    if known.caller.org_id != claims.org_id {
+        return Err(Error::BadCredential(Code::InvalidToken));
+    }
+    Ok(known)
+}
+
+/// The caller behind an open session of a user.
+pub async fn standing(app: &App, session_id: &SessionId, user_id: &UserId) -> Result<Known> {
     let row = sqlx::query!(
         r#"
         select u.org_id, u.email, u.role, u.status, s.expires_at, s.ended_at, o.tier, o.quotas as "quotas: Json<Limits>",
-               s.method = 'sso' as "by_sso!", s.second_factor_at, o.mfa_required, u.mfa_enabled, u.attributes as "attributes: Json<BTreeMap<String, String>>"
+               s.method in ('sso', 'federated') as "vouched_for!", s.second_factor_at, o.mfa_required, u.mfa_enabled, u.attributes as "attributes: Json<BTreeMap<String, String>>"
         from sessions s
         join users u on u.user_id = s.user_id
         join organizations o on o.org_id = u.org_id
         where s.session_id = $1 and s.user_id = $2
         "#,
-        claims.sid.as_str(),
-        claims.sub.as_str(),
+        session_id.as_str(),
+        user_id.as_str(),
     )
     .fetch_optional(app.pool())
     .await?;
     let Some(row) = row else {
         return Err(Error::BadCredential(Code::InvalidToken));
     };
-    if row.ended_at.is_some() || row.status != "active" || row.org_id != claims.org_id.as_str() {
+    if row.ended_at.is_some() || row.status != "active" {
         return Err(Error::BadCredential(Code::InvalidToken));
     }
     if row.expires_at <= app.now() {
         return Err(Error::BadCredential(Code::ExpiredToken));
     }
     let caller = Caller {
-        org_id: claims.org_id,
-        user_id: Some(claims.sub),
+        org_id: row.org_id.into(),
+        user_id: Some(user_id.clone()),
         email: Some(row.email),
         role: Role::from_str(&row.role).map_err(Error::internal)?,
         attributes: row.attributes.0,
-        credential: Credential::Session { session_id: claims.sid },
+        credential: Credential::Session { session_id: session_id.clone() },
     };
     let tier = Tier::from_str(&row.tier).map_err(Error::internal)?;
     let second_factor = Standing {
-        required: row.mfa_required && !row.by_sso,
-        enrolled: row.mfa_enabled && !row.by_sso,
+        required: row.mfa_required && !row.vouched_for,
+        enrolled: row.mfa_enabled && !row.vouched_for,
         shown_at: row.second_factor_at,
     };
     Ok(Known { caller, tier, limits: tier.limits().overridden_by(row.quotas.0), second_factor })
@@ -90,6 +99,8 @@ pub struct Source {
 pub enum Method {
     Password,
     MagicLink,
+    Sso,
+    Federated,
 }
 
 impl Method {
@@ -97,6 +108,8 @@ impl Method {
         match self {
             Self::Password => "password",
             Self::MagicLink => "magic_link",
+            Self::Sso => "sso",
+            Self::Federated => "federated",
         }
     }
 }
@@ -117,6 +130,20 @@ pub struct Tokens {
 }
 
 pub async fn open(app: &App, tx: &mut PgConnection, holder: &Holder, source: &Source, proof: Proof) -> Result<Tokens> {
+    let expires_at = app.now() + Duration::days(SESSION_DAYS);
+    let session_id = begin(app, tx, &holder.user_id, source, proof, expires_at).await?;
+    issue(app, tx, holder, session_id).await
+}
+
+/// A session without tokens of its own.
+pub async fn begin(
+    app: &App,
+    tx: &mut PgConnection,
+    user_id: &UserId,
+    source: &Source,
+    proof: Proof,
+    expires_at: Timestamp,
+) -> Result<SessionId> {
     let now = app.now();
     let session_id = SessionId::fresh(now, app.entropy());
     let user_agent: Option<String> = source.user_agent.as_ref().map(|text| text.chars().take(200).collect());
@@ -126,9 +153,9 @@ pub async fn open(app: &App, tx: &mut PgConnection, holder: &Holder, source: &So
               second_factor_at)
          values ($1, $2, $3, $4, $3, $5, $6, $7, $8)",
         session_id.as_str(),
-        holder.user_id.as_str(),
+        user_id.as_str(),
         now,
-        now + Duration::days(SESSION_DAYS),
+        expires_at,
         source.peer.to_string(),
         user_agent,
         proof.method.as_str(),
@@ -136,10 +163,10 @@ pub async fn open(app: &App, tx: &mut PgConnection, holder: &Holder, source: &So
     )
     .execute(&mut *tx)
     .await?;
-    sqlx::query!("update users set last_login = $2 where user_id = $1", holder.user_id.as_str(), now)
+    sqlx::query!("update users set last_login = $2 where user_id = $1", user_id.as_str(), now)
         .execute(&mut *tx)
         .await?;
-    issue(app, tx, holder, session_id).await
+    Ok(session_id)
 }
 
 async fn issue(app: &App, tx: &mut PgConnection, holder: &Holder, session_id: SessionId) -> Result<Tokens> {
@@ -174,7 +201,7 @@ pub async fn refresh(app: &App, tx: &mut PgConnection, text: &str) -> Result<Ref
     let row = sqlx::query!(
         r#"
         select r.session_id, r.used_at, r.expires_at, s.ended_at, s.expires_at as session_expires_at,
-               u.user_id, u.org_id, u.role, u.status, o.enforce_sso
+               u.user_id, u.org_id, u.role, u.status, o.enforce_sso, s.method = 'sso' as "by_sso!"
         from refresh_tokens r
         join sessions s on s.session_id = r.session_id
         join users u on u.user_id = s.user_id
@@ -201,7 +228,7 @@ pub async fn refresh(app: &App, tx: &mut PgConnection, text: &str) -> Result<Ref
     if row.expires_at <= now || row.session_expires_at <= now {
         return Err(Error::BadCredential(Code::ExpiredToken));
     }
-    if row.enforce_sso {
+    if row.enforce_sso && !row.by_sso {
         return Err(Error::SsoEnforced);
     }
     sqlx::query!("update refresh_tokens set used_at = $2 where token_sha256 = $1", digest.as_slice(), now)
@@ -223,7 +250,7 @@ pub struct AccountHolder {
     pub email: String,
 }
 
-/// None where single sign-on opened it.
+/// None where somebody else's provider opened it.
 pub async fn holder(conn: &mut PgConnection, session_id: &SessionId) -> Result<Option<AccountHolder>> {
     let row = sqlx::query_as!(
         AccountHolder,
@@ -231,7 +258,7 @@ pub async fn holder(conn: &mut PgConnection, session_id: &SessionId) -> Result<O
          from sessions s
          join users u on u.user_id = s.user_id
          join accounts a on a.account_id = u.account_id
-         where s.session_id = $1 and s.method <> 'sso'",
+         where s.session_id = $1 and s.method not in ('sso', 'federated')",
         session_id.as_str(),
     );
     Ok(row.fetch_optional(conn).await?)
@@ -247,7 +274,7 @@ pub struct Session {
     pub last_refreshed_at: Timestamp,
     pub source_ip: Option<String>,
     pub user_agent: Option<String>,
-    /// `password`, `magic_link` or `sso`.
+    /// `password`, `magic_link`, `sso` or `federated`.
     pub method: String,
     pub current: bool,
 }

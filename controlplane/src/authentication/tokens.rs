@@ -65,6 +65,11 @@ impl Tokens {
         jsonwebtoken::encode(&header, &claims, &self.signing).map_err(Error::internal)
     }
 
+    /// Does it say that we have signed it? A token that does not is somebody else's, if it is one.
+    pub fn is_ours(&self, text: &str) -> bool {
+        jsonwebtoken::decode_header(text).is_ok_and(|header| header.kid.as_deref() == Some(self.kid.as_str()))
+    }
+
     pub fn check(&self, text: &str, now: Timestamp) -> Result<Claims> {
         let invalid = Error::BadCredential(Code::InvalidToken);
         let Ok(header) = jsonwebtoken::decode_header(text) else {

@@ -164,6 +164,8 @@ fn the_public_endpoints_are_these() {
             "/v1/auth/signup",
             "/v1/auth/accept-invitation",
             "/v1/auth/accept-invitation",
+            "/v1/auth/sso/{org_slug}",
+            "/v1/auth/sso/callback",
             "/.well-known/jwks.json",
             "/openapi.json",
             "/docs",

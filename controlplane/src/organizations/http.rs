@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::json;
 use sqlx::PgConnection;
 
+use crate::authentication::sessions;
 use crate::events::{self, Event, EventType, Origin};
 use crate::http::call::Call;
 use crate::http::json::{Created, Json};
@@ -149,9 +150,13 @@ pub struct Wish<'a> {
 
 /// "Caller becomes owner; tier `free`."
 pub async fn own(call: &Call, tx: &mut PgConnection, wish: &Wish<'_>) -> Result<store::Organization> {
-    let (Credential::Session { .. }, Some(user_id)) = (&call.caller.credential, &call.caller.user_id) else {
+    let (Credential::Session { session_id }, Some(user_id)) = (&call.caller.credential, &call.caller.user_id) else {
         return Err(Error::Forbidden("a key cannot found an organization: sign in"));
     };
+    // A provider vouches for one organization; what is founded would be its account's.
+    if sessions::holder(tx, session_id).await?.is_none() {
+        return Err(Error::Forbidden("single sign-on founds no organization: sign in with your own account"));
+    }
     let new = NewOrganization {
         slug: &call.app.slugs().checked(wish.slug)?,
         name: &text::checked("name", wish.name, NAME_MAX)?,

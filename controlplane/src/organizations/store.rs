@@ -53,6 +53,24 @@ pub async fn find(conn: &mut PgConnection, org_id: &OrgId) -> Result<Option<Orga
     Ok(row)
 }
 
+/// The issuer that vouches for its people, as its record shows it.
+pub async fn set_sso_provider(
+    tx: &mut PgConnection,
+    org_id: &OrgId,
+    issuer: Option<&str>,
+    now: Timestamp,
+) -> Result<()> {
+    sqlx::query!(
+        "update organizations set sso_provider = $2, updated_at = $3 where org_id = $1",
+        org_id.as_str(),
+        issuer,
+        now,
+    )
+    .execute(tx)
+    .await?;
+    Ok(())
+}
+
 /// As [`find`], and nobody else changes the organization or its membership until the transaction
 /// ends: rules that count users hold under this lock.
 pub async fn lock(conn: &mut PgConnection, org_id: &OrgId) -> Result<Organization> {

@@ -10,7 +10,7 @@ pub const EVERY: [&str; 1] = ["x-request-id"];
 pub const RATES: [&str; 3] = ["x-ratelimit-limit", "x-ratelimit-remaining", "x-ratelimit-reset"];
 pub const RUNTIME_RATES: [&str; 3] = ["ratelimit-limit", "ratelimit-remaining", "ratelimit-reset"];
 
-const HEADERS: [(&str, &str, &str); 18] = [
+const HEADERS: [(&str, &str, &str); 21] = [
     ("x-request-id", "string", "The caller's own id of the request if it is well formed, else ours."),
     ("x-ratelimit-limit", "integer", "Requests a minute."),
     ("x-ratelimit-remaining", "integer", "Requests left."),
@@ -25,6 +25,9 @@ const HEADERS: [(&str, &str, &str); 18] = [
     ("sunset", "string", "When the endpoint may be gone."),
     ("link", "string", "Where to read on, and the successor."),
     ("etag", "string", "The version, and a hash of the answer: for `If-None-Match` and `If-Match`."),
+    ("location", "string", "Where to go on."),
+    ("set-cookie", "string", "What only this browser holds."),
+    ("cache-control", "string", "`no-store`: nothing keeps it."),
     ("x-query-id", "string", "Names the query's audit entry."),
     ("x-columns-masked", "string", "Columns that are masked, with commas between."),
     ("x-cache-hit", "string", "`true` or `false`."),

@@ -110,7 +110,7 @@ async fn record(call: &Call, body: InviteBody) -> Result<(User, String)> {
     let name = body.name.as_deref().map(|name| text::checked("name", name, NAME_MAX)).transpose()?;
     let mut tx = call.begin().await?;
     let org = organizations::store::lock(&mut tx, call.org_id()).await?;
-    within_tier(call, &mut tx).await?;
+    within_tier(&mut tx, call.org_id()).await?;
     let token = call.app.entropy().base62(TOKEN_CHARACTERS);
     let invitee = Invitee {
         org_id: call.org_id(),
@@ -169,13 +169,14 @@ pub(crate) async fn invite_owner(
 }
 
 /// The table "Tier quotas", row "Users".
-async fn within_tier(call: &Call, tx: &mut PgConnection) -> Result<()> {
-    let Some(limit) = call.limits.max_users else {
+pub(crate) async fn within_tier(tx: &mut PgConnection, org_id: &OrgId) -> Result<()> {
+    let organization = organizations::governed(tx, org_id).await?.ok_or(Error::NO_MEMBERSHIP)?;
+    let Some(limit) = organization.limits.max_users else {
         return Ok(());
     };
-    let count = store::count(tx, call.org_id(), Filter { role: None, status: None }).await?;
+    let count = store::count(tx, org_id, Filter { role: None, status: None }).await?;
     if count >= i64::from(limit) {
-        return Err(Error::TierLimit { tier: call.tier, quota: "users", limit: limit.into() });
+        return Err(Error::TierLimit { tier: organization.tier, quota: "users", limit: limit.into() });
     }
     Ok(())
 }

@@ -198,6 +198,10 @@ pub async fn transfer_ownership(call: Call, Json(body): Json<TransferBody>) -> R
     if new.status != "active" || new.role == Role::ServiceAccount.as_str() {
         return Err(Error::conflict("not_active", "the new owner has to be an active person"));
     }
+    // Whom a provider alone vouches for is out of the organization's hands.
+    if !store::has_account(&mut tx, &new.user_id).await? {
+        return Err(Error::conflict("no_account", "the new owner has to have an account of their own"));
+    }
     // An organization never has two owners, not even for a moment.
     store::set_role(&mut tx, &old.user_id, Role::Admin, call.now()).await?;
     store::set_role(&mut tx, &new.user_id, Role::Owner, call.now()).await?;

@@ -115,6 +115,69 @@ pub async fn get(conn: &mut PgConnection, org_id: &OrgId, user_id: &UserId) -> R
     .ok_or(Error::NotFound { kind: "user" })
 }
 
+/// The user with this address.
+pub async fn by_email(conn: &mut PgConnection, org_id: &OrgId, email: &Email) -> Result<Option<User>> {
+    let user_id = sqlx::query_scalar!(
+        "select user_id from users where org_id = $1 and email = $2",
+        org_id.as_str(),
+        email.as_str(),
+    );
+    match user_id.fetch_optional(&mut *conn).await? {
+        Some(user_id) => get(conn, org_id, &user_id.into()).await.map(Some),
+        None => Ok(None),
+    }
+}
+
+/// An invited user whom the organization's provider has brought in: without an account of theirs.
+pub async fn come_vouched_for(conn: &mut PgConnection, user_id: &UserId, now: Timestamp) -> Result<()> {
+    sqlx::query!(
+        "update users
+         set vouched_for = true, status = 'active', invitation_sha256 = null, invitation_expires_at = null, updated_at = $2
+         where user_id = $1",
+        user_id.as_str(),
+        now,
+    )
+    .execute(conn)
+    .await?;
+    Ok(())
+}
+
+/// Somebody new whom the organization's provider has brought in.
+pub async fn insert_vouched_for(conn: &mut PgConnection, app: &App, newcomer: &Newcomer<'_>) -> Result<UserId> {
+    let user_id = UserId::fresh(app.now(), app.entropy());
+    sqlx::query!(
+        "insert into users (user_id, org_id, email, name, role, status, vouched_for, created_at, updated_at)
+         values ($1, $2, $3, $4, $5, 'active', true, $6, $6)",
+        user_id.as_str(),
+        newcomer.org_id.as_str(),
+        newcomer.email.as_str(),
+        newcomer.name,
+        newcomer.role.as_str(),
+        app.now(),
+    )
+    .execute(conn)
+    .await?;
+    Ok(user_id)
+}
+
+/// Whether the user can sign in by what is their own.
+pub async fn has_account(conn: &mut PgConnection, user_id: &UserId) -> Result<bool> {
+    let has = sqlx::query_scalar!(
+        r#"select account_id is not null as "has!" from users where user_id = $1"#,
+        user_id.as_str(),
+    );
+    Ok(has.fetch_one(conn).await?)
+}
+
+/// Who comes without having been invited.
+#[derive(Debug)]
+pub struct Newcomer<'a> {
+    pub org_id: &'a OrgId,
+    pub email: &'a Email,
+    pub name: Option<&'a str>,
+    pub role: Role,
+}
+
 /// Somebody who is invited.
 #[derive(Debug)]
 pub struct Invitee<'a> {
@@ -179,7 +242,7 @@ pub async fn suspend(conn: &mut PgConnection, user_id: &UserId, now: Timestamp) 
 pub async fn reactivate(conn: &mut PgConnection, user_id: &UserId, now: Timestamp) -> Result<()> {
     sqlx::query!(
         "update users
-         set status = case when account_id is null then 'invited' else 'active' end, updated_at = $2
+         set status = case when account_id is null and not vouched_for then 'invited' else 'active' end, updated_at = $2
          where user_id = $1",
         user_id.as_str(),
         now,

@@ -69,20 +69,7 @@ impl Courier {
     }
 
     fn within(loopback: bool, reply_within: Duration) -> Result<Self> {
-        let client = Client::builder()
-            .tls_backend_preconfigured(trust().map_err(Error::internal)?)
-            .dns_resolver(Arc::new(Looked { loopback }))
-            .redirect(redirect::Policy::none())
-            .no_proxy()
-            .referer(false)
-            .user_agent("sluice-webhooks/1")
-            .connect_timeout(CONNECT_WITHIN)
-            .timeout(reply_within)
-            .pool_max_idle_per_host(0)
-            .http1_only()
-            .build()
-            .map_err(Error::internal)?;
-        Ok(Self { client, loopback })
+        Ok(Self { client: client(loopback, reply_within, "sluice-webhooks/1")?, loopback })
     }
 
     /// A URL that may be sent to: asked when a webhook is written, and again at each send.
@@ -111,6 +98,23 @@ impl Courier {
             Err(error) => (None, Some(said(&error))),
         }
     }
+}
+
+/// A client for URLs that somebody else has written: it reaches the public internet alone.
+pub fn client(loopback: bool, reply_within: Duration, agent: &'static str) -> Result<Client> {
+    Client::builder()
+        .tls_backend_preconfigured(trust().map_err(Error::internal)?)
+        .dns_resolver(Arc::new(Looked { loopback }))
+        .redirect(redirect::Policy::none())
+        .no_proxy()
+        .referer(false)
+        .user_agent(agent)
+        .connect_timeout(CONNECT_WITHIN)
+        .timeout(reply_within)
+        .pool_max_idle_per_host(0)
+        .http1_only()
+        .build()
+        .map_err(Error::internal)
 }
 
 /// "Headers: `Content-Type`, `X-Service-Signature` (`sha256=<hex_digest>`), `X-Service-Event-Type`,

@@ -115,3 +115,14 @@ async fn an_unusable_key_is_named() {
         assert_eq!(refused["error"]["details"]["field"], "Idempotency-Key");
     }
 }
+
+#[tokio::test]
+async fn an_answer_of_nothing_is_answered_again_as_nothing() {
+    let app = TestApp::start().await;
+    let as_owner = bearer(&app.signup("ann", "Acme").await);
+    let wish = || json!({"agent_id": "worker"});
+    for replayed in [false, true] {
+        let answer = post(&app, "/v2/runtime/tasks/claim-next", &as_owner, "k-1", wish()).await;
+        assert_eq!((answer.status.as_u16(), answer.headers.contains_key("idempotent-replayed")), (204, replayed));
+    }
+}
