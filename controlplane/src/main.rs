@@ -5,10 +5,17 @@ use std::sync::Arc;
 
 use clap::Parser;
 use contract::{Entropy, SystemClock};
+use controlplane::dashboard::Files;
 use controlplane::kubernetes::Cluster;
 use controlplane::provisioner::{Provisioner, Unattended};
 use controlplane::{Config, Parts};
 use tokio_util::sync::CancellationToken;
+
+/// The dashboard that this program was built with.
+#[cfg(feature = "dashboard")]
+const DASHBOARD: Option<Files> = Some(dashboard::FILES);
+#[cfg(not(feature = "dashboard"))]
+const DASHBOARD: Option<Files> = None;
 
 #[tokio::main]
 async fn main() -> ExitCode {
@@ -24,8 +31,14 @@ async fn main() -> ExitCode {
             Some(files) => Some(files.read().await?),
             None => None,
         };
-        let parts =
-            Parts { clock: Arc::new(SystemClock), entropy: Entropy::system()?, provisioner, identity, shutdown };
+        let parts = Parts {
+            clock: Arc::new(SystemClock),
+            entropy: Entropy::system()?,
+            provisioner,
+            identity,
+            dashboard: DASHBOARD,
+            shutdown,
+        };
         let running = controlplane::start(config, parts).await?;
         running.until_signal(on_signal).await?;
         Ok::<_, Box<dyn std::error::Error>>(())
