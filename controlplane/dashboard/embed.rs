@@ -22,7 +22,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         for folder in [dist.clone(), dist.join("assets")] {
             let mut files: Vec<_> = fs::read_dir(folder)?.collect::<Result<_, _>>()?;
             files.sort_by_key(fs::DirEntry::path);
-            for file in files.iter().map(fs::DirEntry::path).filter(|path| path.is_file()) {
+            for file in files.iter().map(fs::DirEntry::path).filter(|path| is_served(path)) {
                 let name = file.strip_prefix(&dist)?;
                 writeln!(
                     list,
@@ -37,4 +37,9 @@ fn main() -> Result<(), Box<dyn Error>> {
     let out = env::var_os("OUT_DIR").ok_or("cargo names no OUT_DIR")?;
     fs::write(Path::new(&out).join("files.rs"), list)?;
     Ok(())
+}
+
+/// What a build notes for itself begins with a dot.
+fn is_served(path: &Path) -> bool {
+    path.is_file() && path.file_name().is_some_and(|name| !name.to_string_lossy().starts_with('.'))
 }

@@ -17,7 +17,7 @@ export function Frame() {
       <a className="skip" href="#page" onClick={(event) => { event.preventDefault(); document.getElementById('page')?.focus() }}>
         Skip to the page
       </a>
-      <div className={isOpen ? 'side open' : 'side'}>
+      <header className={isOpen ? 'side open' : 'side'}>
         <div className="side-head">
           <Link className="quiet brand" href="/">
             <img src={icon} alt="" /> Sluice
@@ -29,17 +29,15 @@ export function Frame() {
         {environments.length > 0 && <Chooser />}
         <Links />
         <Whose />
-      </div>
-      <div>
+      </header>
+      <main id="page" tabIndex={-1}>
         {environment?.settings.test_mode && (
-          <p className="banner" role="note">
+          <p className="notice">
             {environment.name} is an environment for tests: its keys begin with <code>svc_test_</code>.
           </p>
         )}
-        <main id="page" tabIndex={-1}>
-          <Pages />
-        </main>
-      </div>
+        <Pages />
+      </main>
     </div>
   )
 }

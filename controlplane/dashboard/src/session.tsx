@@ -50,13 +50,10 @@ export function useMe() {
   })
 }
 
-/** Whoever comes or goes sees nothing of who was here before. */
+/** Whoever comes or goes sees nothing of who was here before: all is forgotten, and asked again. */
 export function useArrival() {
   const queries = useQueryClient()
-  return async () => {
-    queries.clear()
-    await queries.invalidateQueries()
-  }
+  return () => queries.resetQueries()
 }
 
 export function SessionProvider({ me, children }: { me: Me; children: ReactNode }) {

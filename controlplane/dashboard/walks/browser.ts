@@ -50,7 +50,7 @@ export async function walker<T>(walk: (walker: Walker) => Promise<T>, { width = 
     return route.abort()
   })
   const page = await context.newPage()
-  page.setDefaultTimeout(15_000)
+  page.setDefaultTimeout(10_000)
   page.on('pageerror', (error) => wrong.push(`threw: ${error.message}`))
   page.on('console', (message) => {
     if (/Content.Security.Policy/i.test(message.text())) wrong.push(message.text())

@@ -98,7 +98,7 @@ it('an analyst is invited, comes, sees no more than their role, and is lent anot
     await open(page, '/users', 'Users')
     await press(page, 'Invite somebody')
     await page.getByRole('dialog').getByLabel('E-mail').fill(email)
-    await page.getByRole('dialog').getByLabel('Role').selectOption('analyst')
+    await page.getByRole('dialog').getByLabel('Role', { exact: true }).selectOption('analyst')
     await press(page, 'Invite', 'Invite somebody')
     const link = (await page.getByRole('region', { name: 'The invitation' }).textContent()) ?? ''
     await press(page, 'Done')
@@ -113,7 +113,7 @@ it('an analyst is invited, comes, sees no more than their role, and is lent anot
       await theirs.getByText('the role owner or admin').waitFor()
       await open(theirs, '/jit', 'Just-in-time access')
       await press(theirs, 'Ask for a role')
-      await theirs.getByLabel('Role').selectOption('admin')
+      await theirs.getByRole('dialog').getByLabel('Role', { exact: true }).selectOption('admin')
       await theirs.getByLabel('Why').fill('to walk')
       await press(theirs, 'Ask', 'Ask for a role')
       await theirs.getByText('An owner or admin decides').waitFor()

@@ -14,7 +14,8 @@ const LOOKS = [
 ] as const
 
 async function links(page: import('playwright-core').Page): Promise<{ path: string; title: string }[]> {
-  const found = await page.getByRole('navigation', { name: 'Pages' }).locator('a').evaluateAll((all) =>
+  // Where it is narrow, they are behind a button.
+  const found = await page.locator('nav[aria-label=Pages] a').evaluateAll((all) =>
     all.map((one) => ({ path: one.getAttribute('href')?.replace(/^#/, '') ?? '', title: one.textContent ?? '' })),
   )
   return [...found, { path: '/account', title: 'Account' }]

@@ -73,7 +73,8 @@ export function SqlEditor({ initial, schema, run, handle }: Props) {
           syntaxHighlighting(colours),
           look,
           placeholder('select …'),
-          EditorView.contentAttributes.of({ 'aria-label': 'SQL', spellcheck: 'false' }),
+          // Plain text alone: else the browser styles what it puts in, which the policy of the page blocks.
+          EditorView.contentAttributes.of({ 'aria-label': 'SQL', spellcheck: 'false', contenteditable: 'plaintext-only' }),
         ],
       }),
     })
