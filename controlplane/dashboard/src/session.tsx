@@ -1,7 +1,7 @@
 /** Who is signed in, and the environment they look at. */
 import { useQuery, useQueryClient } from '@tanstack/react-query'
 import { createContext, useContext, useState, type ReactNode } from 'react'
-import { api, ask, type Shapes } from './api/client'
+import { api, ask, csrf, type Shapes } from './api/client'
 import { Problem } from './api/problem'
 import { may, type Scope } from './permissions'
 
@@ -39,6 +39,8 @@ export function useMe() {
   return useQuery({
     queryKey: ['me'],
     queryFn: async (): Promise<Me | null> => {
+      // Its cookie lasts as long as a session can be refreshed.
+      if (!csrf(document.cookie)) return null
       try {
         return await ask(api.GET('/v1/auth/me'))
       } catch (error) {

@@ -41,7 +41,7 @@ interface Filter {
 
 function Queries() {
   const { env_id } = useEnvironment()
-  const [filter, setFilter] = useState<Filter>({})
+  const [filter, setFilter] = useState<Filter>(() => ({ start_date: daysAgo(7, Date.now()) }))
   const list = useList(['audit-queries', env_id, filter], (cursor) =>
     ask(api.GET('/v1/environments/{env_id}/audit/queries', { params: { path: { env_id }, query: { ...filter, limit: 50, ...(cursor && { cursor }) } } })),
   )
@@ -51,7 +51,7 @@ function Queries() {
         isInline
         label="Filter"
         fields={[
-          { name: 'start_date', label: 'From', kind: 'date', initial: daysAgo(7, Date.now()) },
+          { name: 'start_date', label: 'From', kind: 'date', initial: filter.start_date },
           { name: 'end_date', label: 'To', kind: 'date' },
           { name: 'table', label: 'Table' },
           { name: 'user_id', label: 'User id' },

@@ -67,7 +67,7 @@ export default function Sql() {
           <Opens label="History" title="Statements of this tab">
             {(close) => <History envId={env_id} take={(sql) => (close(), editor.current?.put(sql))} />}
           </Opens>
-          <span className="fine">Ctrl+Enter runs; Escape, then Tab leaves the editor.</span>
+          <span className="fine">Ctrl+Enter runs it.</span>
         </div>
       </div>
       <div className="stack" aria-live="polite">

@@ -33,6 +33,23 @@ const colours = HighlightStyle.define([
   { tag: tags.comment, color: 'var(--dim)', fontStyle: 'italic' },
 ])
 
+/**
+ * Typing over a selection is done here. A browser that does it itself writes the style of what was there
+ * into the page, which the policy blocks.
+ */
+const typedOver = EditorView.domEventHandlers({
+  beforeinput(event, view) {
+    const { from, to, empty } = view.state.selection.main
+    const text = event.data
+    if (event.inputType !== 'insertText' || event.isComposing || empty || !text) return false
+    event.preventDefault()
+    const insert = () => view.state.update(view.state.replaceSelection(text), { userEvent: 'input.type', scrollIntoView: true })
+    const isHandled = view.state.facet(EditorView.inputHandler).some((handler) => handler(view, from, to, text, insert))
+    if (!isHandled) view.dispatch(insert())
+    return true
+  },
+})
+
 export interface Editor {
   text: () => string
   put: (text: string) => void
@@ -73,8 +90,8 @@ export function SqlEditor({ initial, schema, run, handle }: Props) {
           syntaxHighlighting(colours),
           look,
           placeholder('select …'),
-          // Plain text alone: else the browser styles what it puts in, which the policy of the page blocks.
-          EditorView.contentAttributes.of({ 'aria-label': 'SQL', spellcheck: 'false', contenteditable: 'plaintext-only' }),
+          typedOver,
+          EditorView.contentAttributes.of({ 'aria-label': 'SQL', spellcheck: 'false' }),
         ],
       }),
     })
