@@ -2,11 +2,14 @@
 //! mailed link (`links`), each with a second factor where there is one (`second_factor`).
 //!
 //! "Every request, except `GET /health`, `GET /ready` and the login endpoints, carries one of three
-//! credentials": a JWT of a session (`tokens`, `sessions`), an API key (`api_key`), or a federated
-//! token (`federated`).
+//! credentials": a JWT of a session (`tokens`, `sessions`; a browser keeps it in a cookie, `browser`),
+//! an API key (`api_key`), or a federated token (`federated`).
 
 pub(crate) mod accounts;
 pub mod api_key;
+mod browser;
+#[cfg(test)]
+mod browser_tests;
 pub mod failures;
 mod federated;
 mod http;
@@ -29,7 +32,7 @@ mod verification;
 
 use std::net::IpAddr;
 
-use axum::http::{HeaderMap, header::AUTHORIZATION};
+use axum::http::{HeaderMap, Method, header::AUTHORIZATION};
 use contract::caller::Limits;
 use contract::{Caller, Code, Tier, key};
 
@@ -56,6 +59,8 @@ pub const PREFIX: &str = "/v1/auth/";
 enum Presented<'a> {
     Key(&'a str),
     Token(&'a str),
+    /// A token that the browser sends along, whoever made it ask.
+    Cookie(&'a str),
 }
 
 /// The caller behind the credential in the headers.
@@ -64,10 +69,19 @@ pub async fn known(app: &App, headers: &HeaderMap, peer: IpAddr) -> Result<Known
         Presented::Key(text) => api_key::known(app, text, peer).await,
         Presented::Token(text) if app.tokens().is_ours(text) => sessions::known(app, text).await,
         Presented::Token(text) => federated::known(app, text, peer).await,
+        Presented::Cookie(text) => sessions::known(app, text).await,
     }
 }
 
-/// `Authorization` counts before `X-API-Key` and `ApiKey`. A Bearer value that looks like a key is
+/// Whether whoever is signed in wants this, and not another site's page.
+pub fn intended(method: &Method, headers: &HeaderMap) -> Result<()> {
+    match presented(headers)? {
+        Presented::Cookie(_) => browser::intended(method, headers),
+        Presented::Key(_) | Presented::Token(_) => Ok(()),
+    }
+}
+
+/// `Authorization` counts before `X-API-Key` and `ApiKey`, and these before a cookie. A Bearer value that looks like a key is
 /// one: "the raw Arrow endpoint also takes an API key as a Bearer value".
 fn presented(headers: &HeaderMap) -> Result<Presented<'_>> {
     let text = |name: &str| headers.get(name).map(|value| value.to_str().unwrap_or_default().trim());
@@ -81,5 +95,6 @@ fn presented(headers: &HeaderMap) -> Result<Presented<'_>> {
             _ => Err(Error::BadCredential(Code::InvalidToken)),
         };
     }
-    text("x-api-key").or_else(|| text("apikey")).map(Presented::Key).ok_or(Error::MissingCredential)
+    let key = text("x-api-key").or_else(|| text("apikey")).map(Presented::Key);
+    key.or_else(|| browser::session(headers).map(Presented::Cookie)).ok_or(Error::MissingCredential)
 }

@@ -17,6 +17,7 @@ pub mod authentication;
 pub mod billing;
 mod config;
 pub mod credits;
+pub mod dashboard;
 pub mod environments;
 mod error;
 pub mod events;
@@ -98,6 +99,8 @@ pub struct Parts {
     pub provisioner: Arc<dyn Provisioner>,
     /// What data planes know us by; without it there are none to talk to.
     pub identity: Option<Pems>,
+    /// The dashboard, where this program was built with it.
+    pub dashboard: Option<dashboard::Files>,
     pub shutdown: CancellationToken,
 }
 
@@ -196,6 +199,11 @@ impl App {
     /// The rule for slugs.
     pub(crate) fn slugs(&self) -> Slugs {
         if self.resources().is_some() { Slugs::OfResources } else { Slugs::OfRows }
+    }
+
+    /// The files of the dashboard, if this program has it.
+    pub fn dashboard(&self) -> Option<dashboard::Files> {
+        self.0.parts.dashboard
     }
 
     /// Every task that outlives its request is spawned here, so that shutdown can wait for it.

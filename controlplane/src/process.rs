@@ -7,12 +7,14 @@ use clap::Parser;
 use contract::{Entropy, SystemClock};
 use tokio_util::sync::CancellationToken;
 
+use crate::dashboard::Files;
 use crate::kubernetes::Cluster;
 use crate::provisioner::{Provisioner, Unattended};
 use crate::{Config, Parts};
 
+/// `dashboard`: the page that this program was built with.
 #[tokio::main]
-pub async fn main() -> ExitCode {
+pub async fn main(dashboard: Option<Files>) -> ExitCode {
     tracing_subscriber::fmt().json().with_env_filter(tracing_subscriber::EnvFilter::from_default_env()).init();
     let config = Config::parse();
     tracing::info!(?config, "starting");
@@ -25,8 +27,14 @@ pub async fn main() -> ExitCode {
             Some(files) => Some(files.read().await?),
             None => None,
         };
-        let parts =
-            Parts { clock: Arc::new(SystemClock), entropy: Entropy::system()?, provisioner, identity, shutdown };
+        let parts = Parts {
+            clock: Arc::new(SystemClock),
+            entropy: Entropy::system()?,
+            provisioner,
+            identity,
+            dashboard,
+            shutdown,
+        };
         let running = crate::start(config, parts).await?;
         running.until_signal(on_signal).await?;
         Ok::<_, Box<dyn std::error::Error>>(())

@@ -7,8 +7,9 @@ use contract::{Caller, Scope};
 
 use crate::http::routes::{Route, Routes};
 use crate::{
-    abac_policies, agent_capabilities, agent_memory, agents, api_keys, audit, authentication, billing, environments,
-    events, federation, health, jit_access, organizations, policies, query, reference, runtime, shadow_mode, tenants,
+    abac_policies, agent_capabilities, agent_memory, agents, api_keys, audit, authentication, billing, dashboard,
+    environments, events, federation, health, jit_access, organizations, policies, query, reference, runtime,
+    shadow_mode, tenants,
     users, webhooks,
 };
 
@@ -36,6 +37,7 @@ pub fn routes() -> Routes {
         .and(authentication::routes())
         .and(runtime::routes())
         .and(reference::routes())
+        .and(dashboard::routes())
 }
 
 /// The rows of every room, without their handlers.

@@ -27,6 +27,7 @@ use sqlx::{AssertSqlSafe, Connection, PgConnection, PgPool};
 use tokio_util::sync::CancellationToken;
 use tower::ServiceExt;
 
+use crate::dashboard::Files;
 use crate::identity::Authority;
 use crate::mails::receiver::MailServer;
 use crate::provisioner::{Provisioner, Unattended};
@@ -103,6 +104,19 @@ impl TestApp {
     }
 
     pub async fn with(change: impl FnOnce(&mut Config), provisioner: Arc<dyn Provisioner>) -> Self {
+        Self::built(change, provisioner, None).await
+    }
+
+    /// A program that was built with a dashboard.
+    pub async fn with_dashboard(files: Files) -> Self {
+        Self::built(|_| (), Arc::new(Unattended), Some(files)).await
+    }
+
+    async fn built(
+        change: impl FnOnce(&mut Config),
+        provisioner: Arc<dyn Provisioner>,
+        dashboard: Option<Files>,
+    ) -> Self {
         let database = Database::fresh().await;
         let clock = TestClock::at(DateTime::from_timestamp(1_790_000_000, 0).unwrap());
         let mut config = Config::new(database.url(), Keyring::new([7; 32]));
@@ -118,6 +132,7 @@ impl TestApp {
             entropy: Entropy::system().unwrap(),
             provisioner,
             identity: Some(authority().issue(CONTROL_PLANE_NAME).unwrap()),
+            dashboard,
             shutdown: CancellationToken::new(),
         };
         let app = App::new(config, parts, pool).unwrap();
@@ -140,6 +155,7 @@ impl TestApp {
             entropy: Entropy::system().unwrap(),
             provisioner: Arc::new(Unattended),
             identity: None,
+            dashboard: None,
             shutdown: CancellationToken::new(),
         }
     }

@@ -15,6 +15,7 @@ fn parts() -> Parts {
         entropy: Entropy::system().unwrap(),
         provisioner: Arc::new(Unattended),
         identity: None,
+        dashboard: None,
         shutdown: CancellationToken::new(),
     }
 }

@@ -61,6 +61,7 @@ impl Installation {
             clock: Arc::new(SystemClock),
             entropy,
             identity: Some(authority.issue(CONTROL_PLANE_NAME).unwrap()),
+            dashboard: None,
             provisioner: Arc::new(Services { psql: psql.address, rest: rest.address }),
             shutdown: shutdown.clone(),
         };

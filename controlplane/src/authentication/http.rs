@@ -5,6 +5,7 @@ use contract::{Access, Code, EnvId, KeyId, OrgId, Role, Scopes, SessionId, Tier,
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::authentication::browser::{Browser, Kept, Shown};
 use crate::authentication::links::{self, Purpose};
 use crate::authentication::opening::{self, Opened, UserAgent};
 use crate::authentication::second_factor::{self, Codes, Subject, passed};
@@ -124,7 +125,12 @@ struct LoginBody {
 }
 
 /// An address that cannot be one fares like one that is unknown.
-async fn login(visit: Visit, agent: UserAgent, Json(body): Json<LoginBody>) -> Result<Json<Opened>> {
+async fn login(
+    visit: Visit,
+    agent: UserAgent,
+    browser: Browser,
+    Json(body): Json<LoginBody>,
+) -> Result<Kept<Json<Opened>>> {
     let email = Email::try_from(body.email).map_err(|_| Error::WrongPassword)?;
     let account = accounts::check(&visit.app, &email, body.password, visit.peer).await?;
     let codes = Codes::new(body.totp, body.recovery_code);
@@ -135,23 +141,27 @@ async fn login(visit: Visit, agent: UserAgent, Json(body): Json<LoginBody>) -> R
     let holder = membership.ok_or(Error::NO_MEMBERSHIP)?.enters()?;
     let opened = opening::open(&visit, agent, &mut tx, Some(&account.id), &holder, proof).await?;
     tx.commit().await?;
-    Ok(Json(opened))
+    Ok(browser.keeps(&visit.app, opened, Json))
 }
 
 #[derive(Deserialize, JsonSchema)]
 #[schemars(rename = "RefreshInput")]
 #[serde(deny_unknown_fields)]
 struct RefreshBody {
-    refresh_token: String,
+    /// A browser that keeps it in a cookie leaves it out.
+    refresh_token: Option<String>,
 }
 
-async fn refresh(visit: Visit, Json(body): Json<RefreshBody>) -> Result<Json<Opened>> {
+async fn refresh(visit: Visit, browser: Browser, Json(body): Json<RefreshBody>) -> Result<Kept<Json<Opened>>> {
+    let Some(token) = body.refresh_token.as_deref().or_else(|| browser.refresh()) else {
+        return Err(Error::invalid("refresh_token", "required", "`refresh_token` is required".to_owned()));
+    };
     let mut tx = visit.begin().await?;
-    match sessions::refresh(&visit.app, &mut tx, &body.refresh_token).await {
+    match sessions::refresh(&visit.app, &mut tx, token).await {
         Ok(Refreshed::Fresh(tokens, holder)) => {
             let opened = opening::opened(&mut tx, tokens, &holder).await?;
             tx.commit().await?;
-            Ok(Json(opened))
+            Ok(browser.keeps(&visit.app, opened, Json))
         }
         Ok(Refreshed::Reused) => {
             tx.commit().await?;
@@ -172,7 +182,12 @@ struct SignupBody {
 }
 
 /// The first step on a fresh installation: an account, an organization, and its owner.
-async fn signup(visit: Visit, agent: UserAgent, Json(body): Json<SignupBody>) -> Result<Created<Opened>> {
+async fn signup(
+    visit: Visit,
+    agent: UserAgent,
+    browser: Browser,
+    Json(body): Json<SignupBody>,
+) -> Result<Kept<Created<Opened>>> {
     if !visit.app.config().signup {
         return Err(Error::SignupClosed);
     }
@@ -197,7 +212,7 @@ async fn signup(visit: Visit, agent: UserAgent, Json(body): Json<SignupBody>) ->
     links::promise(app, &mut tx, Purpose::VerifyEmail, body.email).await?;
     let opened = opening::open(&visit, agent, &mut tx, Some(&account_id), &holder, proof).await?;
     tx.commit().await?;
-    Ok(Created(opened))
+    Ok(browser.keeps(app, opened, Created))
 }
 
 #[derive(Deserialize, JsonSchema)]
@@ -227,8 +242,9 @@ async fn show_invitation(_: Visit, Query(link): Query<InvitationQuery>) -> Resul
 async fn accept_invitation(
     visit: Visit,
     agent: UserAgent,
+    browser: Browser,
     JsonOrForm(body): JsonOrForm<AcceptBody>,
-) -> Result<Json<Opened>> {
+) -> Result<Kept<Shown<Opened>>> {
     let app = &visit.app;
     let failed = |error| app.limits().after_failed_credential(visit.peer, error);
     // A form sends its empty fields.
@@ -255,7 +271,7 @@ async fn accept_invitation(
     let holder = users::accept(app, &mut tx, &body.token, &account_id, name.as_deref(), from).await.map_err(failed)?;
     let opened = opening::open(&visit, agent, &mut tx, Some(&account_id), &holder, proof).await?;
     tx.commit().await?;
-    Ok(Json(opened))
+    Ok(browser.keeps(app, opened, |opened| browser.shows(opened)))
 }
 
 #[derive(Debug, Serialize, JsonSchema)]
@@ -326,9 +342,9 @@ struct Ended {
     revoked_at: Timestamp,
 }
 
-async fn logout(call: Call) -> Result<Json<Ended>> {
+async fn logout(call: Call, browser: Browser) -> Result<Kept<Json<Ended>>> {
     let (user_id, session_id) = signed_in(&call)?;
-    ended(&call, &user_id, session_id).await
+    Ok(browser.forgets(ended(&call, &user_id, session_id).await?))
 }
 
 async fn end_session(call: Call) -> Result<Json<Ended>> {

@@ -6,6 +6,7 @@ use contract::OrgId;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
+use super::browser::{Browser, Kept, Shown};
 use super::links::{self, Asked, Purpose};
 use super::opening::{self, Opened, UserAgent};
 use super::second_factor::{Codes, Subject, passed};
@@ -74,8 +75,14 @@ pub async fn callback(
     Ok(Fetched::Opened(Box::new(sign_in(&visit, agent, callback).await?)))
 }
 
-pub async fn post(visit: Visit, agent: UserAgent, JsonOrForm(body): JsonOrForm<Callback>) -> Result<Json<Opened>> {
-    Ok(Json(sign_in(&visit, agent, body).await?))
+pub async fn post(
+    visit: Visit,
+    agent: UserAgent,
+    browser: Browser,
+    JsonOrForm(body): JsonOrForm<Callback>,
+) -> Result<Kept<Shown<Opened>>> {
+    let opened = sign_in(&visit, agent, body).await?;
+    Ok(browser.keeps(&visit.app, opened, |opened| browser.shows(opened)))
 }
 
 async fn sign_in(visit: &Visit, agent: UserAgent, callback: Callback) -> Result<Opened> {

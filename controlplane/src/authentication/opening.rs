@@ -36,8 +36,8 @@ impl Takes for UserAgent {
 #[schemars(rename = "Login")]
 pub struct Opened {
     token: String,
-    access_token: String,
-    refresh_token: String,
+    pub access_token: String,
+    pub refresh_token: String,
     token_type: &'static str,
     expires_in: i64,
     user: OpenedUser,

@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::json;
 use sqlx::PgConnection;
 
+use super::browser::{Browser, Kept, Shown};
 use super::links::{self, Asked, Link, Purpose};
 use super::{accounts, opening, page, sessions};
 use crate::events::{self, Event, EventType, Origin};
@@ -54,7 +55,11 @@ pub struct Reset {
     sessions_terminated: u64,
 }
 
-pub async fn reset(visit: Visit, JsonOrForm(body): JsonOrForm<ResetBody>) -> Result<Json<Reset>> {
+pub async fn reset(
+    visit: Visit,
+    browser: Browser,
+    JsonOrForm(body): JsonOrForm<ResetBody>,
+) -> Result<Kept<Shown<Reset>>> {
     let (app, now) = (&visit.app, visit.now());
     let failed = |error| app.limits().after_failed_credential(visit.peer, error);
     let mut tx = visit.begin().await?;
@@ -71,7 +76,8 @@ pub async fn reset(visit: Visit, JsonOrForm(body): JsonOrForm<ResetBody>) -> Res
     let sessions_terminated = sessions::end_all_of_account(&mut tx, &link.account_id, None, now).await?;
     record(&visit, &mut tx, &link).await?;
     tx.commit().await?;
-    Ok(Json(Reset { email: link.email, reset: true, reset_at: now, sessions_terminated }))
+    let done = Reset { email: link.email, reset: true, reset_at: now, sessions_terminated };
+    Ok(browser.forgets(browser.shows(done)))
 }
 
 /// Every organization of the account learns of it.

@@ -22,7 +22,7 @@ use crate::authentication::second_factor::Standing;
 use crate::{App, Error, Result};
 
 /// "refresh 7 d, session 30 d at most".
-const REFRESH_DAYS: i64 = 7;
+pub const REFRESH_DAYS: i64 = 7;
 const SESSION_DAYS: i64 = 30;
 /// Characters of base62 that hold 256 bits.
 const REFRESH_CHARACTERS: usize = 43;

@@ -5,6 +5,7 @@ use contract::Timestamp;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::browser::{Browser, Shown};
 use super::links::{self, Asked, Purpose};
 use super::page;
 use crate::Result;
@@ -42,12 +43,12 @@ pub struct Verified {
     verified_at: Timestamp,
 }
 
-pub async fn verify(visit: Visit, JsonOrForm(body): JsonOrForm<Token>) -> Result<Json<Verified>> {
+pub async fn verify(visit: Visit, browser: Browser, JsonOrForm(body): JsonOrForm<Token>) -> Result<Shown<Verified>> {
     let failed = |error| visit.app.limits().after_failed_credential(visit.peer, error);
     let now = visit.now();
     let mut tx = visit.begin().await?;
     let link = links::presented(&mut tx, &body.token, Purpose::VerifyEmail, now).await.map_err(failed)?;
     links::followed(&mut tx, &link, now).await?;
     tx.commit().await?;
-    Ok(Json(Verified { email: link.email, verified: true, verified_at: now }))
+    Ok(browser.shows(Verified { email: link.email, verified: true, verified_at: now }))
 }

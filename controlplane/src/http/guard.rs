@@ -115,6 +115,7 @@ async fn admit(app: &App, route: &Route, request: &mut Request, standing: &mut O
         Ok(known) => known,
         Err(error) => return Err(app.limits().after_failed_credential(peer, error)),
     };
+    authentication::intended(request.method(), request.headers())?;
     let identity = caller.key_id().map_or_else(|| caller.actor_id(), |key_id| key_id.as_str());
     let spent = if route.path.starts_with(runtime::PREFIX) {
         let heartbeat_of = path.get("attempt_id").filter(|_| route.path == runtime::HEARTBEAT);

@@ -79,6 +79,7 @@ pub async fn run(args: Args) -> Result<(), Error> {
         entropy,
         provisioner: Arc::new(Unattended),
         identity: None,
+        dashboard: None,
         shutdown: CancellationToken::new(),
     };
     let app = controlplane::open(Config::new(database_url, keyring), parts).await?;

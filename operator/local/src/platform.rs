@@ -9,6 +9,7 @@ use contract::wire::CONTROL_PLANE_NAME;
 use contract::wire::port;
 use contract::{Entropy, Redacted, SharedClock, SystemClock};
 use controlplane::Parts;
+use controlplane::dashboard::Files;
 use controlplane::identity::Authority;
 use tokio_util::sync::CancellationToken;
 
@@ -18,6 +19,12 @@ use crate::environments::{DemoPlace, EngineProgram, LocalEnvironments};
 use crate::postgres::{Durability, Places, Postgres};
 use crate::progress::{Step, say};
 use crate::state::{State, write_private};
+
+/// The dashboard that this program was built with.
+#[cfg(feature = "dashboard")]
+const DASHBOARD: Option<Files> = Some(dashboard::FILES);
+#[cfg(not(feature = "dashboard"))]
+const DASHBOARD: Option<Files> = None;
 
 /// Settings of the platform on one machine.
 #[derive(Debug, Clone, Args)]
@@ -175,6 +182,7 @@ impl Platform {
             clock: means.clock,
             entropy: means.entropy,
             identity: Some(identity),
+            dashboard: DASHBOARD,
             provisioner: Arc::<LocalEnvironments>::clone(&environments),
             shutdown: control_plane.clone(),
         };

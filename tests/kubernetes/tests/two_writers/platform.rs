@@ -183,6 +183,7 @@ pub async fn start(database: &str, namespace: &str, client: Client) -> (controlp
         entropy: Entropy::system().unwrap(),
         provisioner: Arc::new(cluster),
         identity: None,
+        dashboard: None,
         shutdown: stop.clone(),
     };
     (controlplane::start(config, parts).await.unwrap(), stop)

@@ -1,0 +1,144 @@
+/** The side with the links, and the page that was chosen. */
+import { Suspense, useEffect, useState } from 'react'
+import { Link, Route, Switch, useLocation } from 'wouter'
+import { api, ask } from './api/client'
+import icon from './icon.svg'
+import { GROUPS, PAGES } from './navigation'
+import { Empty, Page, Skeleton } from './parts/Page'
+import { useArrival, useSession } from './session'
+
+export function Frame() {
+  const { environment, environments } = useSession()
+  const [location] = useLocation()
+  const [isOpen, setOpen] = useState(false)
+  useEffect(() => setOpen(false), [location])
+  return (
+    <div className="frame">
+      <a className="skip" href="#page" onClick={(event) => { event.preventDefault(); document.getElementById('page')?.focus() }}>
+        Skip to the page
+      </a>
+      <header className={isOpen ? 'side open' : 'side'}>
+        <div className="side-head">
+          <Link className="quiet brand" href="/">
+            <img src={icon} alt="" /> Sluice
+          </Link>
+          <button type="button" className="menu-button" aria-expanded={isOpen} onClick={() => setOpen(!isOpen)}>
+            Menu
+          </button>
+        </div>
+        {environments.length > 0 && <Chooser />}
+        <Links />
+        <Whose />
+      </header>
+      <main id="page" tabIndex={-1}>
+        {environment?.settings.test_mode && (
+          <p className="notice">
+            {environment.name} is an environment for tests: its keys begin with <code>svc_test_</code>.
+          </p>
+        )}
+        <Pages />
+      </main>
+    </div>
+  )
+}
+
+function Chooser() {
+  const { environments, environment, choose } = useSession()
+  return (
+    <label className="field">
+      <span className="fine">Environment</span>
+      <select value={environment?.env_id} onChange={(event) => choose(event.target.value)}>
+        {environments.map((one) => (
+          <option key={one.env_id} value={one.env_id}>
+            {one.name}
+          </option>
+        ))}
+      </select>
+    </label>
+  )
+}
+
+/** What somebody may not open is not in their way. */
+function Links() {
+  const { can } = useSession()
+  const [location] = useLocation()
+  return (
+    <nav aria-label="Pages">
+      {GROUPS.map((group) => {
+        const links = PAGES.filter((page) => page.group === group && can(page.needs))
+        if (links.length === 0) return null
+        return (
+          <section key={group} aria-label={group}>
+            <h2>{group}</h2>
+            <ul>
+              {links.map((page) => (
+                <li key={page.path}>
+                  <Link href={page.path} aria-current={location === page.path ? 'page' : undefined}>
+                    {page.title}
+                  </Link>
+                </li>
+              ))}
+            </ul>
+          </section>
+        )
+      })}
+    </nav>
+  )
+}
+
+function Whose() {
+  const { me } = useSession()
+  const arrive = useArrival()
+  const leave = async () => {
+    await ask(api.POST('/v1/auth/logout', {})).catch(() => undefined)
+    await arrive()
+  }
+  return (
+    <div className="whose">
+      <span>
+        {me.email} <span className="fine">({me.role.replace('_', ' ')})</span>
+      </span>
+      <div className="row">
+        <Link className="button small" href="/account">
+          Account
+        </Link>
+        <button type="button" className="small" onClick={() => void leave()}>
+          Sign out
+        </button>
+      </div>
+    </div>
+  )
+}
+
+function Pages() {
+  const { environment } = useSession()
+  return (
+    <Suspense fallback={<Skeleton />}>
+      <Switch>
+        {PAGES.map(({ path, page: One, ofEnvironment, title, needs }) => (
+          <Route key={path} path={path}>
+            {ofEnvironment && !environment ? (
+              <Page title={title} {...(needs && { needs })}>
+                <Empty title="There is no environment yet">
+                  <p>
+                    <Link href="/environments">Environments</Link> is where one is made.
+                  </p>
+                </Empty>
+              </Page>
+            ) : (
+              // Another environment is another page: nothing of the one before stays.
+              <One key={ofEnvironment ? environment?.env_id : undefined} />
+            )}
+          </Route>
+        ))}
+        <Route>
+          <Page title="Nothing is here">
+            <p>
+              <Link href="/">Go to the start</Link>
+            </p>
+          </Page>
+        </Route>
+      </Switch>
+    </Suspense>
+  )
+}

@@ -1,0 +1,67 @@
+/** What the platform answers when it refuses: a code, a sentence, details, and the request's id. */
+export class Problem extends Error {
+  constructor(
+    readonly status: number,
+    readonly code: string,
+    message: string,
+    readonly details: Readonly<Record<string, unknown>>,
+    readonly requestId: string | undefined,
+  ) {
+    super(message)
+  }
+
+  static async of(response: Response): Promise<Problem> {
+    return Problem.read(response, await response.json().catch(() => undefined))
+  }
+
+  static read(response: Response, body: unknown): Problem {
+    const error = (body as { error?: { code?: string; message?: string; details?: Record<string, unknown> } })?.error
+    return new Problem(
+      response.status,
+      error?.code ?? `HTTP ${response.status}`,
+      error?.message ?? response.statusText,
+      error?.details ?? {},
+      response.headers.get('x-request-id') ?? undefined,
+    )
+  }
+
+  static unreachable(cause: unknown): Problem {
+    if (cause instanceof DOMException && cause.name === 'AbortError') {
+      return new Problem(0, 'CANCELLED', 'you cancelled it', {}, undefined)
+    }
+    return new Problem(0, 'UNREACHABLE', 'the platform cannot be reached', {}, undefined)
+  }
+
+  /** The code that every door answers alike. */
+  get stableCode(): string {
+    return this.text('stable_code') ?? this.code
+  }
+
+  get reason(): string | undefined {
+    return this.text('reason')
+  }
+
+  /** The field of the request that does not fit. */
+  get field(): string | undefined {
+    return this.text('field')
+  }
+
+  /** Somebody else has changed what was to be changed. */
+  get isStale(): boolean {
+    return this.status === 412
+  }
+
+  get isForbidden(): boolean {
+    return this.status === 403
+  }
+
+  private text(name: string): string | undefined {
+    const value = this.details[name]
+    return typeof value === 'string' ? value : undefined
+  }
+}
+
+/** Whatever was thrown, as a [`Problem`]. */
+export function problemOf(error: unknown): Problem {
+  return error instanceof Problem ? error : new Problem(0, 'UNEXPECTED', String(error), {}, undefined)
+}

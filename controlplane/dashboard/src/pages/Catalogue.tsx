@@ -1,0 +1,94 @@
+/** The tables that whoever asks can see, with what the policies do to them. */
+import { useState } from 'react'
+import { api, ask } from '../api/client'
+import { useCatalogue } from '../catalogue'
+import { count } from '../format'
+import { useList } from '../lists'
+import { Badge } from '../parts/Badge'
+import { Answered, Empty, Page } from '../parts/Page'
+import { Table } from '../parts/Table'
+import { useEnvironment } from '../session'
+import type { CatalogueTable } from '../tables'
+import { filtersOf, masksOf, type Policy } from './policyRules'
+
+export default function Catalogue() {
+  const { env_id } = useEnvironment()
+  const [wanted, setWanted] = useState('')
+  const catalogue = useCatalogue(env_id)
+  const policies = useList(['policies', env_id], (cursor) =>
+    ask(api.GET('/v1/environments/{env_id}/policies', { params: { path: { env_id }, query: { limit: 100, ...(cursor && { cursor }) } } })),
+  )
+  return (
+    <Page title="Catalogue" needs="query:read" lead="What you can see here. A table that is denied to you is not in the list.">
+      <Answered
+        of={catalogue}
+        isEmpty={(tables) => tables.length === 0}
+        empty={<Empty title="No tables yet"><p>The SQL editor makes the first: <code>create table …</code></p></Empty>}
+      >
+        {(tables) => {
+          const matches = tables.filter((table) => holds(table, wanted.toLowerCase()))
+          return (
+            <>
+              <label className="field">
+                <span>Find a table or column</span>
+                <input type="search" value={wanted} onChange={(event) => setWanted(event.target.value)} />
+              </label>
+              <p className="fine" role="status">
+                {count(matches.length)} of {count(tables.length)} tables
+              </p>
+              {matches.map((table) => (
+                <One key={`${table.schema}.${table.name}`} table={table} policies={policies.data ?? []} />
+              ))}
+            </>
+          )
+        }}
+      </Answered>
+    </Page>
+  )
+}
+
+function holds(table: CatalogueTable, text: string): boolean {
+  return table.name.toLowerCase().includes(text) || table.columns.some((column) => column.name.toLowerCase().includes(text))
+}
+
+function One({ table, policies }: { table: CatalogueTable; policies: readonly Policy[] }) {
+  const masks = masksOf(policies, table.name)
+  const filters = filtersOf(policies, table.name)
+  return (
+    <details className="card" open={masks.length + filters.length > 0}>
+      <summary>
+        <strong>{table.name}</strong> <span className="fine">{table.schema}, {count(table.columns.length)} columns</span>{' '}
+        {masks.length > 0 && <Badge tone="warn">{`${masks.length} masked`}</Badge>}{' '}
+        {filters.length > 0 && <Badge tone="warn">rows filtered</Badge>}
+      </summary>
+      {filters.map((filter) => (
+        <p key={`${filter.policy} ${filter.filter}`} className="notice">
+          Only rows with <code>{filter.filter}</code> ({filter.policy}
+          {filter.exempt.length > 0 && `; not for ${filter.exempt.join(', ')}`})
+        </p>
+      ))}
+      <Table
+        label={`Columns of ${table.name}`}
+        id={(column) => column.name}
+        rows={table.columns}
+        columns={[
+          { head: 'Column', cell: (column) => <code>{column.name}</code> },
+          { head: 'Type', cell: (column) => column.type.toLowerCase() },
+          {
+            head: 'Mask',
+            cell: (column) => {
+              const own = masks.filter((mask) => mask.column.toLowerCase() === column.name.toLowerCase())
+              if (own.length === 0) return <span className="fine">none</span>
+              return own.map((mask) => (
+                <span key={mask.policy}>
+                  <Badge tone="warn">{mask.function}</Badge> {mask.policy}
+                  {mask.exempt.length > 0 && <span className="fine">; not for {mask.exempt.join(', ')}</span>}
+                </span>
+              ))
+            },
+          },
+        ]}
+      />
+    </details>
+  )
+}

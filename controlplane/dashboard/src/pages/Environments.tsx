@@ -1,0 +1,174 @@
+/** Environments of the organization: made, set, and policies brought from one to another. */
+import { useState } from 'react'
+import { useQueryClient } from '@tanstack/react-query'
+import { api, ask, ifMatch, type Shapes } from '../api/client'
+import { milliseconds, time } from '../format'
+import { useList } from '../lists'
+import { Badge } from '../parts/Badge'
+import { Opens } from '../parts/Dialog'
+import { Form, type Field, type Typed } from '../parts/Form'
+import { Answered, Empty, Page } from '../parts/Page'
+import { More, Table } from '../parts/Table'
+import { useSession, type Environment } from '../session'
+
+const PARTS = ['masking_rules', 'rls_filters', 'abac_policies'] as const
+type Part = (typeof PARTS)[number]
+
+function settings(of?: Shapes['EnvironmentSettings']): Field[] {
+  return [
+    { name: 'query_timeout_ms', label: 'A query may take, in ms', kind: 'number', initial: of?.query_timeout_ms },
+    { name: 'max_concurrent_queries', label: 'Queries at a time', kind: 'number', initial: of?.max_concurrent_queries },
+    { name: 'cache_enabled', label: 'Keep answers', kind: 'checkbox', initial: of?.cache_enabled ?? true },
+  ]
+}
+
+function typedSettings(typed: Typed) {
+  return {
+    query_timeout_ms: typed.number('query_timeout_ms') ?? null,
+    max_concurrent_queries: typed.number('max_concurrent_queries') ?? null,
+    cache_enabled: typed.isChecked('cache_enabled'),
+  }
+}
+
+/** The list of the page, and the one in the side. */
+function useEnvironmentsChanged() {
+  const queries = useQueryClient()
+  return () => Promise.all([queries.invalidateQueries({ queryKey: ['environments'] }), queries.invalidateQueries({ queryKey: ['environment-list'] })])
+}
+
+export default function Environments() {
+  const { orgId, can } = useSession()
+  const list = useList(['environment-list', orgId], (cursor) =>
+    ask(api.GET('/v1/organizations/{org_id}/environments', { params: { path: { org_id: orgId }, query: { limit: 100, ...(cursor && { cursor }) } } })),
+  )
+  const writes = can('environment:write')
+  return (
+    <Page
+      title="Environments"
+      needs="environment:read"
+      lead="Each has its own data, keys, policies and data plane."
+      actions={writes && <Opens label="New environment" className="primary">{(close) => <Making close={close} />}</Opens>}
+    >
+      <Answered of={list} isEmpty={(all) => all.length === 0} empty={<Empty title="No environments yet"><p>Data lives in one.</p></Empty>}>
+        {(all) => (
+          <>
+            <Table
+              label="Environments"
+              id={(one) => one.env_id}
+              rows={all}
+              columns={[
+                { head: 'Name', cell: (one) => one.name },
+                { head: 'Slug', cell: (one) => <code>{one.slug}</code> },
+                { head: 'State', cell: (one) => <Badge>{one.status}</Badge> },
+                { head: 'A query may take', isNumber: true, cell: (one) => milliseconds(one.settings.query_timeout_ms) },
+                { head: 'At a time', isNumber: true, cell: (one) => one.settings.max_concurrent_queries },
+                { head: 'Made', cell: (one) => <span className="nowrap">{time(one.created_at)}</span> },
+                { head: '', cell: (one) => writes && <Acts one={one} others={all.filter((other) => other !== one)} reload={() => void list.refetch()} /> },
+              ]}
+            />
+            <More list={list} />
+          </>
+        )}
+      </Answered>
+    </Page>
+  )
+}
+
+function Acts({ one, others, reload }: { one: Environment; others: readonly Environment[]; reload: () => void }) {
+  const { orgId } = useSession()
+  const changed = useEnvironmentsChanged()
+  const path = { org_id: orgId, env_id: one.env_id }
+  return (
+    <div className="row">
+      <Opens label="Settings" title={`Settings of ${one.name}`} className="small">
+        {(close) => (
+          <Form
+            fields={[{ name: 'name', label: 'Name', required: true, initial: one.name }, ...settings(one.settings)]}
+            submit="Save"
+            onSubmit={(typed) =>
+              ask(
+                api.PUT('/v1/organizations/{org_id}/environments/{env_id}', {
+                  params: { path, header: ifMatch(one) },
+                  body: { name: typed.text('name'), settings: typedSettings(typed) },
+                }),
+              ).then(changed)
+            }
+            onDone={close}
+            reload={() => {
+              reload()
+              close()
+            }}
+          />
+        )}
+      </Opens>
+      {others.length > 0 && (
+        <Opens label="Promote" title={`Bring policies of ${one.name} elsewhere`} className="small">
+          {(close) => <Promotion path={path} others={others} close={close} />}
+        </Opens>
+      )}
+    </div>
+  )
+}
+
+function Making({ close }: { close: () => void }) {
+  const { orgId } = useSession()
+  const changed = useEnvironmentsChanged()
+  return (
+    <Form
+      fields={[
+        { name: 'name', label: 'Name', required: true },
+        { name: 'slug', label: 'Slug', required: true, hint: 'Small letters, digits and hyphens. It stays.' },
+        { name: 'test_mode', label: 'For tests: its keys begin with svc_test_', kind: 'checkbox' },
+        ...settings(),
+      ]}
+      submit="Make it"
+      onSubmit={(typed) =>
+        ask(
+          api.POST('/v1/organizations/{org_id}/environments', {
+            params: { path: { org_id: orgId } },
+            body: { name: typed.text('name'), slug: typed.text('slug'), settings: { ...typedSettings(typed), test_mode: typed.isChecked('test_mode') } },
+          }),
+        ).then(changed)
+      }
+      onDone={close}
+    />
+  )
+}
+
+/** First what it would change, then the change. */
+function Promotion({ path, others, close }: { path: { org_id: string; env_id: string }; others: readonly Environment[]; close: () => void }) {
+  const [plan, setPlan] = useState<{ target: string; include: Part[]; changes: Shapes['PromotedChange'][] }>()
+  const promote = (target: string, include: Part[], dry_run: boolean) =>
+    ask(api.POST('/v1/organizations/{org_id}/environments/{env_id}/promote', { params: { path }, body: { target_env_id: target, include, dry_run } }))
+  if (!plan) {
+    return (
+      <Form
+        fields={[
+          { name: 'target', label: 'To', kind: 'select', options: others.map((other) => ({ value: other.env_id, label: other.name })) },
+          { name: 'include', label: 'What', kind: 'choices', options: PARTS, initial: PARTS },
+        ]}
+        submit="Show what would change"
+        onSubmit={async (typed) => {
+          const [target, include] = [typed.text('target'), typed.all('include') as Part[]]
+          setPlan({ target, include, changes: (await promote(target, include, true)).changes })
+        }}
+      />
+    )
+  }
+  if (plan.changes.length === 0) return <p>Nothing would change: the other environment has all of it.</p>
+  return (
+    <>
+      <Table
+        label="What would change"
+        id={(change) => `${change.kind} ${change.name}`}
+        rows={plan.changes}
+        columns={[
+          { head: 'Does', cell: (change) => <Badge>{change.action}</Badge> },
+          { head: 'What', cell: (change) => change.kind.replaceAll('_', ' ') },
+          { head: 'Name', cell: (change) => change.name },
+        ]}
+      />
+      <Form fields={[]} submit="Promote" onSubmit={() => promote(plan.target, plan.include, false)} onDone={close} />
+    </>
+  )
+}

@@ -1,0 +1,120 @@
+/** The way in: by password, by a mailed link, with a second factor where there is one. */
+import { useState } from 'react'
+import { api, ask } from '../api/client'
+import { Problem } from '../api/problem'
+import icon from '../icon.svg'
+import { Form, type Field } from '../parts/Form'
+import { useArrival } from '../session'
+
+const EMAIL: Field = { name: 'email', label: 'E-mail', kind: 'email', required: true, autoComplete: 'username' }
+
+type Way = 'password' | 'link' | 'forgotten' | 'signup'
+
+const WAYS: Record<Way, { title: string; other: string }> = {
+  password: { title: 'Sign in', other: 'Sign in with a password' },
+  link: { title: 'Sign in by mail', other: 'Mail me a link that signs in' },
+  forgotten: { title: 'Choose a new password', other: 'I forgot the password' },
+  signup: { title: 'Found an organization', other: 'Found an organization' },
+}
+
+export function Gate() {
+  const [way, setWay] = useState<Way>('password')
+  return (
+    <main className="gate">
+      <div>
+        <div className="brand">
+          <img src={icon} alt="" /> Sluice
+        </div>
+        <section className="card" aria-labelledby="way">
+          <h1 id="way">{WAYS[way].title}</h1>
+          {way === 'password' && <ByPassword />}
+          {way === 'link' && <Mailed path="/v1/auth/magic-link" />}
+          {way === 'forgotten' && <Mailed path="/v1/auth/forgot-password" />}
+          {way === 'signup' && <Signup />}
+        </section>
+        <p className="stack">
+          {(Object.keys(WAYS) as Way[])
+            .filter((other) => other !== way)
+            .map((other) => (
+              <button key={other} type="button" className="link" onClick={() => setWay(other)}>
+                {WAYS[other].other}
+              </button>
+            ))}
+        </p>
+      </div>
+    </main>
+  )
+}
+
+function ByPassword() {
+  const arrive = useArrival()
+  const [factor, setFactor] = useState<'none' | 'totp' | 'recovery_code'>('none')
+  const codes: Record<typeof factor, Field[]> = {
+    none: [],
+    totp: [{ name: 'code', label: 'Code of your authenticator', autoComplete: 'one-time-code', required: true }],
+    recovery_code: [{ name: 'code', label: 'Recovery code', required: true }],
+  }
+  return (
+    <>
+      <Form
+        label="Sign in"
+        fields={[EMAIL, { name: 'password', label: 'Password', kind: 'password', required: true, autoComplete: 'current-password' }, ...codes[factor]]}
+        submit="Sign in"
+        onSubmit={async (typed) => {
+          const code = typed.optional('code')
+          const second = code && factor !== 'none' ? { [factor]: code } : {}
+          try {
+            await ask(api.POST('/v1/auth/login', { body: { email: typed.text('email'), password: typed.secret('password'), ...second } }))
+          } catch (error) {
+            if (error instanceof Problem && error.reason === 'mfa_required' && factor === 'none') {
+              setFactor('totp')
+              return
+            }
+            throw error
+          }
+          await arrive()
+        }}
+      />
+      {factor !== 'none' && (
+        <button type="button" className="link" onClick={() => setFactor(factor === 'totp' ? 'recovery_code' : 'totp')}>
+          {factor === 'totp' ? 'I have a recovery code instead' : 'I have my authenticator'}
+        </button>
+      )}
+    </>
+  )
+}
+
+function Mailed({ path }: { path: '/v1/auth/magic-link' | '/v1/auth/forgot-password' }) {
+  const [said, setSaid] = useState<string>()
+  if (said) return <p role="status">Done: {said}. The link is good once, for 15 minutes.</p>
+  return (
+    <Form
+      fields={[EMAIL]}
+      submit="Mail me the link"
+      onSubmit={async (typed) => setSaid((await ask(api.POST(path, { body: { email: typed.text('email') } }))).message)}
+    />
+  )
+}
+
+function Signup() {
+  const arrive = useArrival()
+  return (
+    <Form
+      fields={[
+        { name: 'org_name', label: 'Organization', required: true, autoComplete: 'organization' },
+        { name: 'name', label: 'Your name', required: true, autoComplete: 'name' },
+        EMAIL,
+        { name: 'password', label: 'Password', kind: 'password', required: true, autoComplete: 'new-password' },
+      ]}
+      submit="Found it"
+      onSubmit={async (typed) => {
+        await ask(
+          api.POST('/v1/signup', {
+            body: { org_name: typed.text('org_name'), name: typed.text('name'), email: typed.text('email'), password: typed.secret('password') },
+          }),
+        )
+        await arrive()
+      }}
+    />
+  )
+}

@@ -1,0 +1,187 @@
+/** Masks of columns and filters of rows. What is saved here rules the next query at every door. */
+import { useState } from 'react'
+import { api, ask, ifMatch } from '../api/client'
+import { time } from '../format'
+import { useChanged, useList } from '../lists'
+import { Badge } from '../parts/Badge'
+import { Confirm, Opens } from '../parts/Dialog'
+import { Form, type Field } from '../parts/Form'
+import { Answered, Empty, Page } from '../parts/Page'
+import { More, Table } from '../parts/Table'
+import { useEnvironment, useSession } from '../session'
+import type { Policy } from './policyRules'
+import { ROLES, type Role } from './roles'
+
+const FUNCTIONS = ['full', 'partial', 'hash', 'null'] as const
+type MaskFunction = (typeof FUNCTIONS)[number]
+
+export default function Policies() {
+  const { can } = useSession()
+  const { env_id } = useEnvironment()
+  const list = useList(['policies', env_id], (cursor) =>
+    ask(api.GET('/v1/environments/{env_id}/policies', { params: { path: { env_id }, query: { limit: 100, ...(cursor && { cursor }) } } })),
+  )
+  const writes = can('policy:write')
+  const actions = writes && (
+    <>
+      <Opens label="Mask a column" className="primary">
+        {(close) => <Masking close={close} />}
+      </Opens>
+      <Opens label="Filter rows">{(close) => <Filtering close={close} />}</Opens>
+    </>
+  )
+  return (
+    <Page title="Policies" needs="policy:read" lead="A masked value never enters a statement, and a filtered row is never counted." actions={actions}>
+      <Answered
+        of={list}
+        scope="policy:read"
+        isEmpty={(policies) => policies.length === 0}
+        empty={<Empty title="No policies yet"><p>Everybody who may query sees every column and every row.</p></Empty>}
+      >
+        {(policies) => (
+          <>
+            <Table
+              label="Policies"
+              id={(policy) => policy.policy_id}
+              rows={policies}
+              columns={[
+                { head: 'Name', cell: (policy) => policy.name },
+                { head: 'What it does', cell: (policy) => <Rules policy={policy} /> },
+                { head: 'State', cell: (policy) => <Badge>{policy.enabled ? 'enabled' : 'disabled'}</Badge> },
+                { head: 'Changed', cell: (policy) => <span className="nowrap">{time(policy.updated_at)}</span> },
+                { head: '', cell: (policy) => writes && <Acts policy={policy} reload={() => void list.refetch()} /> },
+              ]}
+            />
+            <More list={list} />
+          </>
+        )}
+      </Answered>
+    </Page>
+  )
+}
+
+function Rules({ policy }: { policy: Policy }) {
+  return (
+    <div className="stack">
+      {policy.type === 'column_masking'
+        ? policy.rules.map((rule) => (
+            <span key={`${rule.table}.${rule.column}`}>
+              masks <code>{`${rule.table}.${rule.column}`}</code>: {rule.function}
+              {rule.visible_chars != null && `, the last ${rule.visible_chars} shown`}
+              <Exempt roles={rule.exempt_roles} />
+            </span>
+          ))
+        : policy.rules.map((rule) => (
+            <span key={`${rule.table} ${rule.filter}`}>
+              of <code>{rule.table}</code> only <code>{rule.filter}</code>
+              <Exempt roles={rule.exempt_roles} />
+            </span>
+          ))}
+    </div>
+  )
+}
+
+function Exempt({ roles }: { roles: readonly string[] }) {
+  return roles.length > 0 && <span className="fine">, not for {roles.join(', ')}</span>
+}
+
+function Acts({ policy, reload }: { policy: Policy; reload: () => void }) {
+  const { env_id } = useEnvironment()
+  const changed = useChanged('policies')
+  const path = { env_id, policy_id: policy.policy_id }
+  return (
+    <div className="row">
+      <Opens label={policy.enabled ? 'Disable' : 'Enable'} title={`${policy.enabled ? 'Disable' : 'Enable'} ${policy.name}`} className="small">
+        {(close) => (
+          <Form
+            fields={[]}
+            submit={policy.enabled ? 'Disable it' : 'Enable it'}
+            onSubmit={() =>
+              ask(api.PUT('/v1/environments/{env_id}/policies/{policy_id}', { params: { path, header: ifMatch(policy) }, body: { enabled: !policy.enabled } })).then(changed)
+            }
+            onDone={close}
+            reload={() => {
+              reload()
+              close()
+            }}
+          >
+            <p>{policy.enabled ? 'From the next query on it rules nobody.' : 'It rules from the next query on.'}</p>
+          </Form>
+        )}
+      </Opens>
+      <Confirm
+        label="Delete"
+        question={`Delete “${policy.name}”? What it hid is visible from the next query on.`}
+        act={() => ask(api.DELETE('/v1/environments/{env_id}/policies/{policy_id}', { params: { path, header: ifMatch(policy) } })).then(changed)}
+      />
+    </div>
+  )
+}
+
+const NAME: Field = { name: 'name', label: 'Name of the policy', required: true }
+const TABLE: Field = { name: 'table', label: 'Table', required: true }
+const EXEMPT: Field = { name: 'exempt_roles', label: 'Roles it does not rule', kind: 'choices', options: ROLES }
+
+function Masking({ close }: { close: () => void }) {
+  const { env_id } = useEnvironment()
+  const changed = useChanged('policies')
+  const [shown, setShown] = useState(4)
+  return (
+    <Form
+      fields={[NAME, TABLE, { name: 'column', label: 'Column', required: true }, { name: 'function', label: 'What is seen instead', kind: 'select', options: [
+        { value: 'full', label: 'nothing of it (full)' },
+        { value: 'partial', label: 'its last characters (partial)' },
+        { value: 'hash', label: 'a hash, the same for the same value' },
+        { value: 'null', label: 'NULL' },
+      ] }, EXEMPT]}
+      submit="Mask it"
+      onSubmit={async (typed) => {
+        const masking = typed.choice<MaskFunction>('function')
+        const rule = {
+          table: typed.text('table'),
+          column: typed.text('column'),
+          function: masking,
+          exempt_roles: typed.all('exempt_roles') as Role[],
+          ...(masking === 'partial' && { visible_chars: shown }),
+        }
+        await ask(
+          api.POST('/v1/environments/{env_id}/policies', {
+            params: { path: { env_id } },
+            body: { name: typed.text('name'), type: 'column_masking', enabled: true, rules: [rule] },
+          }),
+        ).then(changed)
+      }}
+      onDone={close}
+    >
+      <label className="field">
+        <span>Characters shown, where it is partial</span>
+        <input type="number" min={1} max={64} value={shown} onChange={(event) => setShown(event.target.valueAsNumber)} />
+      </label>
+    </Form>
+  )
+}
+
+function Filtering({ close }: { close: () => void }) {
+  const { env_id } = useEnvironment()
+  const changed = useChanged('policies')
+  return (
+    <Form
+      fields={[NAME, TABLE, { name: 'filter', label: 'Rows that stay', kind: 'textarea', required: true, hint: "A condition, such as region = '{user.region}'" }, EXEMPT]}
+      submit="Filter them"
+      onSubmit={(typed) =>
+        ask(
+          api.POST('/v1/environments/{env_id}/policies', {
+            params: { path: { env_id } },
+            body: {
+              name: typed.text('name'),
+              type: 'row_level_security',
+              enabled: true,
+              rules: [{ table: typed.text('table'), filter: typed.text('filter'), exempt_roles: typed.all('exempt_roles') as Role[] }],
+            },
+          }),
+        ).then(changed)
+      }
+      onDone={close}
+    />
+  )
+}

@@ -1,0 +1,185 @@
+/** Who is told of events, and how that went. */
+import { useState } from 'react'
+import { api, ask, ifMatch, type Shapes } from '../api/client'
+import { time } from '../format'
+import { useChanged, useList } from '../lists'
+import { Badge } from '../parts/Badge'
+import { CodeBlock } from '../parts/CodeBlock'
+import { Confirm, Opens } from '../parts/Dialog'
+import { Form } from '../parts/Form'
+import { Answered, Empty, Page } from '../parts/Page'
+import { More, Table } from '../parts/Table'
+import { Tabs } from '../parts/Tabs'
+import { useSession } from '../session'
+
+type Webhook = Shapes['Webhook']
+
+const EVENTS = [
+  'key.created', 'key.rotated', 'key.expiring', 'key.revoked',
+  'user.invited', 'user.accepted', 'user.removed', 'user.role_changed', 'user.suspended',
+  'policy.created', 'policy.updated', 'policy.deleted',
+  'billing.warning', 'billing.critical', 'billing.quota_exceeded', 'billing.period_reset',
+  'jit.requested', 'jit.approved', 'jit.denied', 'jit.revoked', 'jit.expired',
+  'environment.created', 'environment.promoted', 'environment.suspended',
+  'auth.failed', 'auth.mfa_enrolled', 'sso.configured',
+]
+
+export default function Webhooks() {
+  const { can } = useSession()
+  return (
+    <Page
+      title="Webhooks"
+      needs="webhook:read"
+      lead="Each delivery is signed. One that fails is tried again, and can be sent again from here."
+      actions={can('webhook:write') && <Opens label="New webhook" className="primary">{(close) => <Making close={close} />}</Opens>}
+    >
+      <Tabs
+        label="Webhooks"
+        tabs={[
+          { name: 'Receivers', panel: () => <Receivers /> },
+          { name: 'Deliveries', panel: () => <Deliveries /> },
+        ]}
+      />
+    </Page>
+  )
+}
+
+function Receivers() {
+  const { orgId, can } = useSession()
+  const list = useList(['webhooks', orgId], (cursor) =>
+    ask(api.GET('/v1/organizations/{org_id}/webhooks', { params: { path: { org_id: orgId }, query: { limit: 100, ...(cursor && { cursor }) } } })),
+  )
+  return (
+    <Answered of={list} scope="webhook:read" isEmpty={(all) => all.length === 0} empty={<Empty title="Nobody is told yet"><p>A webhook is an address of yours that is posted to.</p></Empty>}>
+      {(all) => (
+        <>
+          <Table
+            label="Receivers"
+            id={(webhook) => webhook.webhook_id}
+            rows={all}
+            columns={[
+              { head: 'Address', cell: (webhook) => <code>{webhook.url}</code> },
+              { head: 'Events', cell: (webhook) => <span className="fine">{webhook.events.join(', ')}</span> },
+              { head: 'State', cell: (webhook) => <Badge>{webhook.status}</Badge> },
+              { head: 'Last delivered', cell: (webhook) => <span className="nowrap">{time(webhook.last_delivered_at)}</span> },
+              { head: 'Failures', isNumber: true, cell: (webhook) => webhook.failure_count },
+              { head: '', cell: (webhook) => can('webhook:write') && <Acts webhook={webhook} /> },
+            ]}
+          />
+          <More list={list} />
+        </>
+      )}
+    </Answered>
+  )
+}
+
+function Acts({ webhook }: { webhook: Webhook }) {
+  const { orgId } = useSession()
+  const changed = useChanged('webhooks', 'deliveries')
+  const path = { org_id: orgId, webhook_id: webhook.webhook_id }
+  const [told, setTold] = useState<string>()
+  return (
+    <div className="row">
+      <Opens label="Test" title={`Test ${webhook.url}`} className="small">
+        {() => (
+          <Form
+            fields={[]}
+            submit="Send a test"
+            onSubmit={async () => {
+              setTold(undefined)
+              const test = await ask(api.POST('/v1/organizations/{org_id}/webhooks/{webhook_id}/test', { params: { path } }))
+              await changed()
+              setTold(`${test.delivered ? 'Delivered' : 'Not delivered'}: answered ${test.status_code ?? 'nothing'} in ${test.response_time_ms} ms`)
+            }}
+          >
+            <p role="status">{told ?? 'An event that means nothing is posted to it now.'}</p>
+          </Form>
+        )}
+      </Opens>
+      <Confirm
+        label="Delete"
+        question={`Tell ${webhook.url} nothing more?`}
+        act={() => ask(api.DELETE('/v1/organizations/{org_id}/webhooks/{webhook_id}', { params: { path, header: ifMatch(webhook) } })).then(changed)}
+      />
+    </div>
+  )
+}
+
+function Making({ close }: { close: () => void }) {
+  const { orgId } = useSession()
+  const changed = useChanged('webhooks')
+  const [secret, setSecret] = useState<string>()
+  if (secret) {
+    return (
+      <>
+        <p className="notice">This is the only time that the secret is shown. It signs every delivery: HMAC-SHA-256 of the body, in X-Service-Signature.</p>
+        <CodeBlock label="The signing secret" text={secret} />
+        <footer>
+          <button type="button" className="primary" onClick={close}>
+            I have it
+          </button>
+        </footer>
+      </>
+    )
+  }
+  return (
+    <Form
+      fields={[
+        { name: 'url', label: 'Address', kind: 'url', required: true, hint: 'https://…' },
+        { name: 'description', label: 'What it is for' },
+        { name: 'events', label: 'Events', kind: 'choices', options: EVENTS },
+      ]}
+      submit="Make it"
+      onSubmit={async (typed) => {
+        const made = await ask(
+          api.POST('/v1/organizations/{org_id}/webhooks', {
+            params: { path: { org_id: orgId } },
+            body: { url: typed.text('url'), events: typed.all('events'), description: typed.optional('description') ?? null },
+          }),
+        )
+        await changed()
+        if (made.signing_secret) setSecret(made.signing_secret)
+        else close()
+      }}
+    />
+  )
+}
+
+function Deliveries() {
+  const { can } = useSession()
+  const changed = useChanged('deliveries')
+  const list = useList(['deliveries'], (cursor) => ask(api.GET('/v1/webhooks/deliveries', { params: { query: { limit: 50, ...(cursor && { cursor }) } } })))
+  return (
+    <Answered of={list} scope="webhook:read" isEmpty={(all) => all.length === 0} empty={<Empty title="Nothing was delivered yet" />}>
+      {(all) => (
+        <>
+          <Table
+            label="Deliveries"
+            id={(delivery) => delivery.delivery_id}
+            rows={all}
+            columns={[
+              { head: 'When (UTC)', cell: (delivery) => <span className="nowrap">{time(delivery.created_at)}</span> },
+              { head: 'Event', cell: (delivery) => <code>{delivery.event_type}</code> },
+              { head: 'State', cell: (delivery) => <Badge>{delivery.status}</Badge> },
+              { head: 'Tries', isNumber: true, cell: (delivery) => delivery.attempts },
+              { head: 'Answered', isNumber: true, cell: (delivery) => delivery.last_status_code ?? '–' },
+              { head: 'Trouble', cell: (delivery) => delivery.last_error ?? '–' },
+              {
+                head: '',
+                cell: (delivery) =>
+                  can('webhook:write') && (
+                    <Confirm
+                      label="Send again"
+                      question={`Send ${delivery.event_type} to everybody who is told of it, again? Receivers know it by its event id.`}
+                      act={() => ask(api.POST('/v1/webhooks/deliveries/{event_id}/replay', { params: { path: { event_id: delivery.event_id } } })).then(changed)}
+                    />
+                  ),
+              },
+            ]}
+          />
+          <More list={list} />
+        </>
+      )}
+    </Answered>
+  )
+}

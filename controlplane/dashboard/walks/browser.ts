@@ -1,0 +1,107 @@
+/** Debian's Chromium, and a page in it that leaves this machine for nothing. */
+import { readFileSync } from 'node:fs'
+import { createRequire } from 'node:module'
+import { chromium, type Browser, type BrowserContext, type Page } from 'playwright-core'
+import { afterAll, beforeAll, expect } from 'vitest'
+
+function setting(name: string): string {
+  const value = process.env[name]
+  if (!value) throw new Error(`${name} is not set: \`./dev test dashboard\` sets it`)
+  return value
+}
+
+export const platform = {
+  url: setting('SLUICE_URL'),
+  envId: setting('SLUICE_ENV_ID'),
+  key: setting('SLUICE_KEY'),
+  owner: { email: setting('SLUICE_OWNER_EMAIL'), password: setting('SLUICE_OWNER_PASSWORD') },
+}
+
+const QUIET = ['--disable-quic', '--disable-gpu', '--no-first-run', '--disable-background-networking', '--disable-component-update', '--disable-sync']
+
+let browser: Browser
+
+beforeAll(async () => {
+  browser = await chromium.launch({ executablePath: setting('SLUICE_CHROMIUM'), args: QUIET, chromiumSandbox: process.getuid?.() !== 0 })
+})
+
+afterAll(async () => {
+  await browser.close()
+})
+
+export interface Walker {
+  context: BrowserContext
+  page: Page
+}
+
+interface Looks {
+  width?: number
+  colorScheme?: 'light' | 'dark'
+}
+
+/** Somebody in front of a browser of their own. What the page's policy blocks, or a script throws, fails. */
+export async function walker<T>(walk: (walker: Walker) => Promise<T>, { width = 1440, colorScheme = 'light' }: Looks = {}): Promise<T> {
+  const context = await browser.newContext({ baseURL: platform.url, viewport: { width, height: 900 }, colorScheme, reducedMotion: 'reduce' })
+  const wrong: string[] = []
+  await context.route('**/*', (route) => {
+    const { origin } = new URL(route.request().url())
+    if (origin === platform.url) return route.continue()
+    wrong.push(`left for ${route.request().url()}`)
+    return route.abort()
+  })
+  const page = await context.newPage()
+  page.setDefaultTimeout(10_000)
+  page.on('pageerror', (error) => wrong.push(`threw: ${error.message}`))
+  page.on('console', (message) => {
+    if (/Content.Security.Policy/i.test(message.text())) wrong.push(message.text())
+  })
+  try {
+    const result = await walk({ context, page })
+    expect(wrong).toEqual([])
+    return result
+  } finally {
+    await context.close()
+  }
+}
+
+export async function signIn(page: Page, who: { email: string; password: string } = platform.owner): Promise<void> {
+  await page.goto('/')
+  await page.getByLabel('E-mail').fill(who.email)
+  await page.getByLabel('Password').fill(who.password)
+  await page.getByRole('button', { name: 'Sign in', exact: true }).click()
+  await page.getByRole('heading', { level: 1, name: 'Overview' }).waitFor()
+}
+
+/** A page of the dashboard, once it shows more than that it loads. */
+export async function open(page: Page, path: string, title: string): Promise<void> {
+  await page.goto(`/#${path}`)
+  await page.getByRole('heading', { level: 1, name: title }).waitFor()
+  await page.waitForFunction(() => !document.querySelector('.skeleton'))
+}
+
+const axe = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8')
+
+/** What axe holds against the page as it is. The debugger brings it in: the page's policy lets no script in. */
+export async function violations(page: Page): Promise<string[]> {
+  const devtools = await page.context().newCDPSession(page)
+  await devtools.send('Runtime.evaluate', { expression: axe })
+  const asked = await devtools.send('Runtime.evaluate', {
+    expression: `axe.run(document, { resultTypes: ['violations'] }).then((found) => found.violations.map((one) => one.id + ': ' + one.nodes.map((node) => node.html + ' ' + node.failureSummary).join('; ')))`,
+    awaitPromise: true,
+    returnByValue: true,
+  })
+  await devtools.detach()
+  return asked.result.value as string[]
+}
+
+/** The platform as a program sees it, by the demo's key. */
+export async function asProgram(method: string, path: string, body?: unknown, key = platform.key): Promise<{ status: number; body: Record<string, unknown> }> {
+  const response = await fetch(platform.url + path, {
+    method,
+    headers: { authorization: `ApiKey ${key}`, 'content-type': 'application/json' },
+    ...(body !== undefined && { body: JSON.stringify(body) }),
+  })
+  return { status: response.status, body: (await response.json()) as Record<string, unknown> }
+}
+
+export const queried = (sql: string, key?: string) => asProgram('POST', `/v1/environments/${platform.envId}/query`, { sql }, key)

@@ -1,0 +1,189 @@
+/** What people come for: to hide, to lend, to see who asked, and to hold on to none of it by mistake. */
+import { expect, it } from 'vitest'
+import type { Page } from 'playwright-core'
+import { asProgram, open, platform, queried, signIn, walker } from './browser'
+
+const unique = (name: string) => `${name}-${Date.now().toString(36)}`
+
+async function run(page: Page, sql: string): Promise<void> {
+  await page.getByRole('textbox', { name: 'SQL' }).focus()
+  await page.keyboard.press('Control+a')
+  await page.keyboard.insertText(sql)
+  await page.getByRole('button', { name: 'Run' }).click()
+}
+
+async function press(page: Page, name: string, dialog?: string): Promise<void> {
+  const scope = dialog ? page.getByRole('dialog', { name: dialog }) : page
+  await scope.getByRole('button', { name, exact: true }).click()
+}
+
+const rowOf = (page: Page, text: string) => page.getByRole('row').filter({ hasText: text })
+
+it('a column is masked from the next query on, and said to be', () =>
+  walker(async ({ page }) => {
+    const name = unique('phones')
+    await signIn(page)
+    await open(page, '/sql', 'SQL editor')
+    await run(page, 'select c_phone from customer where c_custkey = 2')
+    await page.getByText('nothing masked').waitFor()
+    await open(page, '/policies', 'Policies')
+    await press(page, 'Mask a column')
+    const dialog = page.getByRole('dialog', { name: 'Mask a column' })
+    await dialog.getByLabel('Name of the policy').fill(name)
+    await dialog.getByLabel('Table').fill('customer')
+    await dialog.getByLabel('Column').fill('c_phone')
+    await dialog.getByLabel('What is seen instead').selectOption('partial')
+    await press(page, 'Mask it', 'Mask a column')
+    await rowOf(page, name).getByText('enabled').waitFor()
+    await open(page, '/sql', 'SQL editor')
+    await run(page, 'select c_phone from customer where c_custkey = 2')
+    await page.getByText('masked: c_phone').waitFor()
+    expect(await page.getByRole('cell').first().textContent()).toMatch(/^\*\*\*\d{4}$/)
+    await open(page, '/catalogue', 'Catalogue')
+    await page.getByLabel('Find a table or column').fill('c_phone')
+    await page.getByRole('row').filter({ hasText: 'c_phone' }).getByText(name).waitFor()
+    await open(page, '/policies', 'Policies')
+    await rowOf(page, name).getByRole('button', { name: 'Delete' }).click()
+    await press(page, 'Delete', 'Delete')
+    await rowOf(page, name).waitFor({ state: 'detached' })
+  }))
+
+it('why a statement was refused stands under it, and in the audit log', () =>
+  walker(async ({ page }) => {
+    await signIn(page)
+    await open(page, '/sql', 'SQL editor')
+    await run(page, "select * from read_csv('/etc/passwd')")
+    const refusal = page.getByRole('alert')
+    await refusal.getByText('read_csv is not supported').waitFor()
+    expect(await refusal.getByRole('link').getAttribute('href')).toBe('/docs/errors#TRANSPILATION_ERROR')
+    expect(await page.getByRole('region', { name: 'Where in the statement' }).textContent()).toContain('^')
+    await open(page, '/audit', 'Audit')
+    await expect.poll(async () => {
+      await page.getByRole('button', { name: 'Show', exact: true }).click()
+      await page.reload()
+      await page.getByRole('table').first().waitFor()
+      return rowOf(page, 'read_csv').count()
+    }, { timeout: 20_000 }).toBeGreaterThan(0)
+    await rowOf(page, 'read_csv').first().getByText('TRANSPILATION_ERROR').waitFor()
+  }))
+
+it('a key is shown once, works, is rotated with an overlap, and is refused when it is revoked', () =>
+  walker(async ({ page }) => {
+    const name = unique('walk')
+    await signIn(page)
+    await open(page, '/keys', 'API keys')
+    await press(page, 'New key')
+    await page.getByRole('dialog').getByLabel('Name').fill(name)
+    await press(page, 'Make it', 'New key')
+    const first = (await page.getByRole('region', { name: 'The secret' }).textContent()) ?? ''
+    expect(first).toMatch(/^svc_test_/)
+    await press(page, 'I have it')
+    expect((await queried('select 1', first)).status).toBe(200)
+    await rowOf(page, name).getByRole('button', { name: 'Rotate' }).click()
+    await press(page, 'Rotate it', `Rotate ${name}`)
+    const second = (await page.getByRole('region', { name: 'The secret' }).textContent()) ?? ''
+    await press(page, 'I have it')
+    expect([(await queried('select 1', first)).status, (await queried('select 1', second)).status]).toEqual([200, 200])
+    await rowOf(page, name).getByRole('button', { name: 'Revoke' }).click()
+    await press(page, 'Revoke', 'Revoke')
+    await rowOf(page, name).getByText('revoked').waitFor()
+    expect([(await queried('select 1', first)).status, (await queried('select 1', second)).status]).toEqual([401, 401])
+  }))
+
+it('an analyst is invited, comes, sees no more than their role, and is lent another', () =>
+  walker(async ({ page }) => {
+    const email = `${unique('ana')}@held.example`
+    const password = 'a long walk in the park'
+    await signIn(page)
+    await open(page, '/users', 'Users')
+    await press(page, 'Invite somebody')
+    await page.getByRole('dialog').getByLabel('E-mail').fill(email)
+    await page.getByRole('dialog').getByLabel('Role', { exact: true }).selectOption('analyst')
+    await press(page, 'Invite', 'Invite somebody')
+    const link = (await page.getByRole('region', { name: 'The invitation' }).textContent()) ?? ''
+    await press(page, 'Done')
+    await walker(async ({ page: theirs }) => {
+      await theirs.goto(link)
+      await theirs.getByLabel('Your name').fill('Ana')
+      await theirs.getByLabel(/Your password/).fill(password)
+      await theirs.getByRole('button', { name: 'Accept' }).click()
+      await theirs.getByRole('heading', { level: 1, name: 'Overview' }).waitFor()
+      expect(await theirs.getByRole('link', { name: 'API keys' }).count()).toBe(0)
+      await open(theirs, '/keys', 'API keys')
+      await theirs.getByText('the role owner or admin').waitFor()
+      await open(theirs, '/jit', 'Just-in-time access')
+      await press(theirs, 'Ask for a role')
+      await theirs.getByRole('dialog').getByLabel('Role', { exact: true }).selectOption('admin')
+      await theirs.getByLabel('Why').fill('to walk')
+      await press(theirs, 'Ask', 'Ask for a role')
+      await theirs.getByText('An owner or admin decides').waitFor()
+    })
+    await open(page, '/jit', 'Just-in-time access')
+    await rowOf(page, email).getByRole('button', { name: 'Approve' }).click()
+    await press(page, 'Approve', 'Approve')
+    await rowOf(page, email).getByText(/min.* left|h left/).waitFor()
+    await rowOf(page, email).getByRole('button', { name: 'Revoke' }).click()
+    await press(page, 'Revoke', 'Revoke')
+    await rowOf(page, email).getByText('revoked').waitFor()
+    await open(page, '/users', 'Users')
+    await rowOf(page, email).getByRole('button', { name: 'Remove' }).click()
+    await press(page, 'Remove', 'Remove')
+    await rowOf(page, email).waitFor({ state: 'detached' })
+  }))
+
+it('two who change one policy at once do not overwrite each other', () =>
+  walker(async ({ page }) => {
+    const name = unique('stale')
+    const rules = [{ table: 'orders', filter: 'o_orderkey > 0', exempt_roles: [] }]
+    const made = await asProgram('POST', `/v1/environments/${platform.envId}/policies`, { name, type: 'row_level_security', enabled: false, rules })
+    const path = `/v1/environments/${platform.envId}/policies/${String(made.body['policy_id'])}`
+    await signIn(page)
+    await open(page, '/policies', 'Policies')
+    await rowOf(page, name).waitFor()
+    expect((await asProgram('PUT', path, { name: `${name}-too` })).status).toBe(200)
+    await rowOf(page, name).getByRole('button', { name: 'Enable' }).click()
+    await press(page, 'Enable it')
+    await page.getByText('Somebody else has changed this').waitFor()
+    await press(page, 'Load it again')
+    await rowOf(page, `${name}-too`).waitFor()
+    expect((await asProgram('DELETE', path)).status).toBe(200)
+  }))
+
+it('the chain of changes is verified by a button', () =>
+  walker(async ({ page }) => {
+    await signIn(page)
+    await open(page, '/audit', 'Audit')
+    await page.getByRole('tab', { name: 'Changes' }).click()
+    await press(page, 'Verify the chain')
+    await page.getByText('The chain is whole.').waitFor()
+  }))
+
+it('an attribute policy is tried before it rules', () =>
+  walker(async ({ page }) => {
+    const name = unique('nights')
+    await signIn(page)
+    await open(page, '/abac', 'Attribute policies')
+    await press(page, 'New policy')
+    const dialog = page.getByRole('dialog', { name: 'New policy' })
+    await dialog.getByLabel('Name').fill(name)
+    await dialog.getByLabel('If', { exact: true }).selectOption('AgentFrameworkIs')
+    await dialog.getByLabel('Is one of').fill('sleepwalker')
+    await dialog.getByLabel('Then').selectOption('deny')
+    await press(page, 'Make it', 'New policy')
+    await rowOf(page, name).waitFor()
+    await page.getByLabel('By an agent of the framework').fill('sleepwalker')
+    await press(page, 'Simulate')
+    await page.locator('.verdict').getByText(name).first().waitFor()
+    await rowOf(page, name).getByRole('button', { name: 'Delete' }).click()
+    await press(page, 'Delete', 'Delete')
+    await rowOf(page, name).waitFor({ state: 'detached' })
+  }))
+
+it('a statement that takes too long is cancelled by a button', () =>
+  walker(async ({ page }) => {
+    await signIn(page)
+    await open(page, '/sql', 'SQL editor')
+    await run(page, 'select count(*) from lineitem a, lineitem b where a.l_orderkey < b.l_partkey')
+    await press(page, 'Cancel')
+    await page.getByText('you cancelled it').waitFor()
+  }))

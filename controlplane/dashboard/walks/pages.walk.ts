@@ -1,0 +1,78 @@
+/** Every page of the navigation, as everybody may meet it: at three widths, light and dark. */
+import { mkdirSync } from 'node:fs'
+import { expect, it } from 'vitest'
+import { open, signIn, violations, walker } from './browser'
+
+/** Where somebody who wants to look finds what the walks saw. */
+const SHOTS = process.env['SLUICE_SHOTS']
+if (SHOTS) mkdirSync(SHOTS, { recursive: true })
+
+const LOOKS = [
+  { width: 1440, colorScheme: 'light' },
+  { width: 768, colorScheme: 'dark' },
+  { width: 360, colorScheme: 'light' },
+] as const
+
+async function links(page: import('playwright-core').Page): Promise<{ path: string; title: string }[]> {
+  // Where it is narrow, they are behind a button.
+  const found = await page.locator('nav[aria-label=Pages] a').evaluateAll((all) =>
+    all.map((one) => ({ path: one.getAttribute('href')?.replace(/^#/, '') ?? '', title: one.textContent ?? '' })),
+  )
+  return [...found, { path: '/account', title: 'Account' }]
+}
+
+it.each(LOOKS)('every page is accessible and fits, $width wide and $colorScheme', (look) =>
+  walker(async ({ page }) => {
+    await page.goto('/')
+    await page.getByRole('heading', { level: 1, name: 'Sign in' }).waitFor()
+    expect(await violations(page)).toEqual([])
+    if (SHOTS) await page.screenshot({ path: `${SHOTS}/gate-${look.width}-${look.colorScheme}.png` })
+    await signIn(page)
+    const pages = await links(page)
+    expect(pages.length).toBeGreaterThan(15)
+    for (const { path, title } of pages) {
+      await open(page, path, title)
+      if (SHOTS) await page.screenshot({ path: `${SHOTS}/${path.slice(1) || 'overview'}-${look.width}-${look.colorScheme}.png`, fullPage: true })
+      expect(await violations(page), path).toEqual([])
+      expect(await page.getByRole('alert').allTextContents(), path).toEqual([])
+      const sideways = await page.evaluate(() => document.documentElement.scrollWidth - document.documentElement.clientWidth)
+      expect(sideways, `${path} scrolls sideways`).toBeLessThanOrEqual(0)
+    }
+  }, look),
+)
+
+it('whoever has only a keyboard signs in, opens a page, asks and signs out', () =>
+  walker(async ({ page }) => {
+    const { platform } = await import('./browser')
+    await page.goto('/')
+    await page.getByLabel('E-mail').focus()
+    await page.keyboard.type(platform.owner.email)
+    await page.keyboard.press('Tab')
+    await page.keyboard.type(platform.owner.password)
+    await page.keyboard.press('Enter')
+    await page.getByRole('heading', { level: 1, name: 'Overview' }).waitFor()
+    await page.getByRole('link', { name: 'SQL editor' }).focus()
+    await page.keyboard.press('Enter')
+    const editor = page.getByRole('textbox', { name: 'SQL' })
+    await editor.focus()
+    await page.keyboard.press('Control+a')
+    await page.keyboard.type('select 6 * 7 as answer')
+    await page.keyboard.press('Control+Enter')
+    await page.getByRole('cell', { name: '42' }).waitFor()
+    await page.getByRole('button', { name: 'Sign out' }).focus()
+    await page.keyboard.press('Enter')
+    await page.getByRole('heading', { level: 1, name: 'Sign in' }).waitFor()
+  }))
+
+it('a key of the dashboard is nobody to a script: its cookies are out of reach', () =>
+  walker(async ({ page, context }) => {
+    await signIn(page)
+    const seen = await page.evaluate(() => document.cookie)
+    expect(seen).not.toContain('session')
+    expect(seen).not.toContain('refresh')
+    const session = (await context.cookies()).find((cookie) => cookie.name === '__Host-sluice_session')
+    expect(session).toMatchObject({ httpOnly: true, secure: true, sameSite: 'Strict' })
+    // Without the header that repeats the second cookie the session changes nothing.
+    const status = await page.evaluate(async () => (await fetch('/v1/auth/logout', { method: 'POST' })).status)
+    expect(status).toBe(403)
+  }))

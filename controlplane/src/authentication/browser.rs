@@ -1,0 +1,187 @@
+//! Sessions of a browser: their tokens are in cookies that no script of a page can read.
+//!
+//! Whoever signs in with `X-Requested-With: sluice-dashboard`, or by a form of one of our own pages,
+//! is given three cookies besides the answer. The first is a credential as good as the token in
+//! `Authorization`. A browser sends it whoever made it ask, so a request that changes something and
+//! has no other credential repeats the third in `X-CSRF-Token`: only our own page can read it.
+//!
+//! `__Host-` needs `Secure`. Browsers hold 127.0.0.1 and localhost to be as good as HTTPS.
+
+use axum::extract::FromRequestParts;
+use axum::http::header::{CONTENT_TYPE, COOKIE, LOCATION, SET_COOKIE};
+use axum::http::request::Parts;
+use axum::http::{HeaderMap, HeaderValue, Method, StatusCode};
+use axum::response::{IntoResponse, Response};
+use schemars::JsonSchema;
+use serde::Serialize;
+use subtle::ConstantTimeEq;
+
+use super::opening::Opened;
+use super::sessions::REFRESH_DAYS;
+use super::tokens::ACCESS_SECONDS;
+use crate::http::json::Json;
+use crate::http::signature::{Answer, Answers, Signature, Takes};
+use crate::{App, Error, Result};
+
+const SESSION: &str = "__Host-sluice_session";
+const REFRESH: &str = "__Host-sluice_refresh";
+const CSRF: &str = "__Host-sluice_csrf";
+const CSRF_HEADER: &str = "x-csrf-token";
+/// Characters of base62 that hold 256 bits.
+const CSRF_CHARACTERS: usize = 43;
+const REFRESH_SECONDS: i64 = REFRESH_DAYS * 24 * 3_600;
+const NOT_INTENDED: Error =
+    Error::Forbidden("a change by cookie repeats the cookie `__Host-sluice_csrf` in the header `X-CSRF-Token`");
+
+/// The access token in the cookie, if there is one.
+pub fn session(headers: &HeaderMap) -> Option<&str> {
+    cookie(headers, SESSION)
+}
+
+fn cookie<'a>(headers: &'a HeaderMap, name: &str) -> Option<&'a str> {
+    let lines = headers.get_all(COOKIE).iter().filter_map(|line| line.to_str().ok());
+    let mut pairs = lines.flat_map(|line| line.split(';')).filter_map(|pair| pair.trim().split_once('='));
+    pairs.find(|(own, _)| *own == name).map(|(_, value)| value)
+}
+
+/// Refuses a change that another site's page may have had the browser ask for.
+pub fn intended(method: &Method, headers: &HeaderMap) -> Result<()> {
+    if method.is_safe() {
+        return Ok(());
+    }
+    let given = headers.get(CSRF_HEADER).map(HeaderValue::as_bytes).ok_or(NOT_INTENDED)?;
+    let kept = cookie(headers, CSRF).filter(|kept| kept.len() == CSRF_CHARACTERS).ok_or(NOT_INTENDED)?;
+    bool::from(given.ct_eq(kept.as_bytes())).then_some(()).ok_or(NOT_INTENDED)
+}
+
+/// Who asks to be let in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Asker {
+    Program,
+    /// A script of the dashboard.
+    Dashboard,
+    /// A person in front of a form that one of our pages has shown.
+    Form,
+}
+
+/// What a way in knows of whoever asks.
+pub struct Browser {
+    asker: Asker,
+    refresh: Option<String>,
+}
+
+impl FromRequestParts<App> for Browser {
+    type Rejection = Error;
+
+    async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self> {
+        let headers = &parts.headers;
+        let is = |name: &str, value: &str| headers.get(name).is_some_and(|own| own.as_bytes() == value.as_bytes());
+        let is_form =
+            headers.get(CONTENT_TYPE).is_some_and(|kind| kind.as_bytes().starts_with(b"application/x-www-form"));
+        let asker = if is("x-requested-with", "sluice-dashboard") {
+            Asker::Dashboard
+        } else if is_form && is("sec-fetch-site", "same-origin") && app.dashboard().is_some() {
+            Asker::Form
+        } else {
+            Asker::Program
+        };
+        let refresh = cookie(headers, REFRESH).filter(|_| asker == Asker::Dashboard).map(str::to_owned);
+        if refresh.is_some() && parts.uri.path().ends_with("/refresh") {
+            intended(&parts.method, headers)?;
+        }
+        Ok(Self { asker, refresh })
+    }
+}
+
+impl Takes for Browser {
+    fn takes(said: &mut Signature<'_>) {
+        said.header("X-Requested-With", "`sluice-dashboard`: the tokens are kept in cookies as well.");
+    }
+}
+
+impl Browser {
+    /// The refresh token in the cookie.
+    pub fn refresh(&self) -> Option<&str> {
+        self.refresh.as_deref()
+    }
+
+    /// An answer to a program or to the dashboard, with the cookies of the latter.
+    pub fn keeps<T>(&self, app: &App, opened: Opened, answer: impl FnOnce(Opened) -> T) -> Kept<T> {
+        let cookies = if self.asker == Asker::Program { Vec::new() } else { given(app, &opened) };
+        Kept { answer: answer(opened), cookies }
+    }
+
+    /// An answer that ends what the cookies stand for.
+    pub fn forgets<T>(&self, answer: T) -> Kept<T> {
+        let names: &[&str] = if self.asker == Asker::Program { &[] } else { &[SESSION, REFRESH, CSRF] };
+        let cookies = names.iter().filter_map(|name| set(name, "", 0, "; HttpOnly")).collect();
+        Kept { answer, cookies }
+    }
+
+    /// What was done: told to a program; whoever pressed a button is shown the dashboard.
+    pub fn shows<T>(&self, done: T) -> Shown<T> {
+        if self.asker == Asker::Form { Shown::Dashboard } else { Shown::Told(Json(done)) }
+    }
+}
+
+fn given(app: &App, opened: &Opened) -> Vec<HeaderValue> {
+    let csrf = app.entropy().base62(CSRF_CHARACTERS);
+    let cookies = [
+        set(SESSION, &opened.access_token, ACCESS_SECONDS, "; HttpOnly"),
+        set(REFRESH, &opened.refresh_token, REFRESH_SECONDS, "; HttpOnly"),
+        set(CSRF, &csrf, REFRESH_SECONDS, ""),
+    ];
+    cookies.into_iter().flatten().collect()
+}
+
+/// Tokens are ASCII without a semicolon, so there is none that a header cannot hold.
+fn set(name: &str, value: &str, seconds: i64, more: &str) -> Option<HeaderValue> {
+    let cookie = format!("{name}={value}; Path=/; Secure; SameSite=Strict; Max-Age={seconds}{more}");
+    let mut value = HeaderValue::from_str(&cookie).ok()?;
+    value.set_sensitive(true);
+    Some(value)
+}
+
+/// An answer, and cookies.
+pub struct Kept<T> {
+    answer: T,
+    cookies: Vec<HeaderValue>,
+}
+
+impl<T: IntoResponse> IntoResponse for Kept<T> {
+    fn into_response(self) -> Response {
+        let mut response = self.answer.into_response();
+        for cookie in self.cookies {
+            response.headers_mut().append(SET_COOKIE, cookie);
+        }
+        response
+    }
+}
+
+impl<T: Answers> Answers for Kept<T> {
+    fn answers(said: &mut Signature<'_>) {
+        T::answers(said);
+    }
+}
+
+/// What a form of one of our pages, or a program in its place, is answered.
+pub enum Shown<T> {
+    Told(Json<T>),
+    Dashboard,
+}
+
+impl<T: Serialize> IntoResponse for Shown<T> {
+    fn into_response(self) -> Response {
+        match self {
+            Self::Told(told) => told.into_response(),
+            Self::Dashboard => (StatusCode::SEE_OTHER, [(LOCATION, "/")]).into_response(),
+        }
+    }
+}
+
+impl<T: JsonSchema> Answers for Shown<T> {
+    fn answers(said: &mut Signature<'_>) {
+        said.answers::<T>(StatusCode::OK);
+        said.says(Answer { status: StatusCode::SEE_OTHER, content: Vec::new(), headers: &[] });
+    }
+}
