@@ -99,7 +99,7 @@ pub(super) async fn describe(pipeline: &Pipeline, query: &Query, embedded: Embed
     Ok(Description { parameters, columns, command: about.command })
 }
 
-/// The engine leaves the list of `x = ANY($1)` open; of `x = ANY([$1])` it tells the item.
+/// The engine leaves the list of `x = ANY($1)` open; of `x = ($1)` it tells the item.
 async fn lists(engine: &engine::Engine, sql: &str, types: &mut [Option<String>]) {
     let is_list = |place: usize| {
         let number = place + 1;
@@ -113,7 +113,7 @@ async fn lists(engine: &engine::Engine, sql: &str, types: &mut [Option<String>])
     let mut items = sql.to_owned();
     for number in open.iter().map(|place| place + 1) {
         for word in ["ANY", "ALL"] {
-            items = items.replace(&format!("{word}(${number})"), &format!("{word}([${number}])"));
+            items = items.replace(&format!("{word}(${number})"), &format!("(${number})"));
         }
     }
     // It only asks for types: where the engine cannot tell, the parameter is text as before.

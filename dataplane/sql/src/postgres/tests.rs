@@ -61,7 +61,7 @@ fn postgresqls_words_become_the_engines() {
             "select c.oid::regclass::text from pg_class c",
             "SELECT CAST(regclass_name(c.oid) AS TEXT) AS \"regclass\" FROM pg_class c",
         ),
-        ("select c.oid::regclass::oid from pg_class c", "SELECT c.oid AS \"oid\" FROM pg_class c"),
+        ("select c.oid::regclass::oid from pg_class c", "SELECT c.oid FROM pg_class c"),
         (
             "select oid from pg_class where relkind = any('{r,v}'::\"char\"[])",
             "SELECT oid FROM pg_class WHERE relkind = ANY(CAST(['r', 'v'] AS varchar[]))",
@@ -79,8 +79,8 @@ fn postgresqls_words_become_the_engines() {
 /// The walk is the parser crate's own, which has no guard of its own against depth.
 #[test]
 fn the_deepest_statement_that_is_read_fits_a_threads_stack() {
-    for level in [" + 1", " OR relname = 'a'"] {
-        let text = format!("select oid from pg_class where true OR 1{}", level.repeat(390));
+    for (level, times) in [(" + 1", 390), (" OR relname = 'a'", 190)] {
+        let text = format!("select oid from pg_class where true OR 1{}", level.repeat(times));
         assert!(asked(&text).is_some(), "{level}");
     }
     let nested = format!("select {}1{} from pg_class", "(".repeat(60), ")".repeat(60));
