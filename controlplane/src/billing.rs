@@ -9,12 +9,14 @@ mod alerts;
 mod http;
 mod period;
 mod quotas;
+mod storage;
 #[cfg(test)]
 mod tests;
 
 pub use alerts::watch;
 pub use http::{credit, used};
 pub use period::{PERIOD, reset};
+pub use storage::measured;
 
 use chrono::{DurationRound, TimeDelta};
 use contract::report::MicroCredits;

@@ -1,4 +1,4 @@
-//! What data planes call: `Watch`, `Report`, `Reserve` (proto/governance.proto), over mutual TLS.
+//! What data planes call: `Watch`, `Report`, `Reserve`, `Stored` (proto/governance.proto), over mutual TLS.
 //!
 //! "The certificate names the environment, and every call is served for that environment only."
 //! The operator calls on the same listener under a name of its own (`keys`, `owners`).
@@ -21,7 +21,7 @@ use tonic::transport::Server;
 use tonic::{Request, Response, Status, Streaming};
 
 use crate::identity::Current;
-use crate::{App, Error, audit, credits};
+use crate::{App, Error, audit, billing, credits};
 
 /// The messages and the service, made from the one proto.
 pub mod proto {
@@ -30,7 +30,10 @@ pub mod proto {
 }
 
 use proto::governance_server::{Governance as Service, GovernanceServer};
-use proto::{Ack, AppliedReply, AppliedRequest, Entries, Grant, ReserveRequest, Snapshot, WatchRequest};
+use proto::{
+    Ack, AppliedReply, AppliedRequest, Entries, Grant, ReserveRequest, Snapshot, StoredReply, StoredRequest,
+    WatchRequest,
+};
 
 /// The largest message a data plane may send: a batch of entries, each with its SQL.
 const MESSAGE_BYTES_MAX: usize = 64 * 1024 * 1024;
@@ -107,6 +110,14 @@ impl Service for DataPlanes {
             credits::Grant::Unlimited => Grant { unlimited: true, held: 0, expires_in_s },
             credits::Grant::Held(held) => Grant { unlimited: false, held, expires_in_s },
         }))
+    }
+
+    async fn stored(&self, request: Request<StoredRequest>) -> Result<Response<StoredReply>, Status> {
+        let env_id = environment(&request)?;
+        let bytes = request.into_inner().bytes;
+        let measured = billing::measured(&self.app, &env_id, bytes).await;
+        let organization_bytes = measured.map_err(|error| refused(&error))?;
+        Ok(Response::new(StoredReply { organization_bytes }))
     }
 }
 

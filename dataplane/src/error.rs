@@ -90,6 +90,8 @@ pub enum Error {
     OtherEnvironment,
     #[error("Arrow results need a tier that has them")]
     TierLimit,
+    #[error("the organization stores all that its tier allows: {limit} GB")]
+    StorageLimit { limit: u64 },
     #[error("the data plane is shutting down")]
     ShuttingDown,
 }
@@ -118,7 +120,7 @@ impl Error {
             }
             Self::Governed { .. } | Self::Undroppable { .. } => Code::Conflict,
             Self::TableDenied { .. } => Code::TableDenied,
-            Self::Suspended { .. } | Self::TierLimit => Code::Forbidden,
+            Self::Suspended { .. } | Self::TierLimit | Self::StorageLimit { .. } => Code::Forbidden,
             Self::Unsupported { .. } => Code::UnsupportedSql,
             Self::InvalidParams { .. } | Self::InvalidArgument { .. } => Code::InvalidParams,
             Self::ReadsOnly => Code::ScopeViolation,
@@ -163,6 +165,9 @@ impl Error {
             }
             Self::HourlyLimit { limit } => problem.detail("reason", "queries_per_hour").detail("limit", *limit),
             Self::TierLimit => problem.detail("reason", "tier_limit").detail("quota", "arrow"),
+            Self::StorageLimit { limit } => {
+                problem.detail("reason", "tier_limit").detail("quota", "storage").detail("limit", *limit)
+            }
             Self::ShuttingDown => problem.retry_after_s(30),
             _ => problem,
         }

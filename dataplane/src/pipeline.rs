@@ -27,6 +27,7 @@ mod row_filter;
 mod semaphore;
 mod shown;
 mod snapshot;
+mod storage;
 mod tables;
 mod tally;
 mod threshold;
@@ -55,6 +56,7 @@ use transaction::ClientTransaction;
 pub use deed::{Deed, Standing};
 pub use quota::Purse;
 pub use semaphore::Gate;
+pub use storage::Storage;
 pub use tally::Tally;
 pub use threshold::{Books, House, Threshold};
 

@@ -185,6 +185,7 @@ impl Parts {
         let follower = Arc::new(Follower::new(settings.env_id.clone()));
         let folder = Folder {
             state: settings.state.clone(),
+            data: settings.engine.data.clone(),
             follower: Arc::clone(&follower),
             link: link.clone(),
             clock: Arc::clone(&settings.clock),

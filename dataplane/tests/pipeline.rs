@@ -337,3 +337,21 @@ async fn a_transaction_makes_kept_answers_stale_when_it_is_committed() {
     assert_eq!(count().await, ("[2]".to_owned(), false));
     world.stop().await;
 }
+
+#[tokio::test]
+async fn a_full_organization_takes_no_more_and_still_reads_and_makes_room() {
+    let world = world().await;
+    world.change(|rules| rules.organization.limits.storage_limit_gb = Some(1));
+    let inserted = "insert into customer values (9, 'Zoe', 'EU', '1', 1)";
+    world.books.storage.told(999_999_999);
+    world.run(inserted).await.unwrap();
+    world.books.storage.told(1_000_000_000);
+    for sql in [inserted, "create table other as select 1 as a", "update customer set name = 'x' where id = 9"] {
+        let error = world.run(sql).await.unwrap_err();
+        assert_eq!(error.code(), Code::Forbidden, "{sql}");
+        assert_eq!(error.problem().details["quota"], "storage", "{sql}");
+    }
+    world.run("select count(*) from customer").await.unwrap();
+    world.run("delete from customer where id = 9").await.unwrap();
+    world.stop().await;
+}

@@ -11,7 +11,7 @@ use dataplane::catalogue::Catalogue;
 use dataplane::encode::json;
 use dataplane::governance::report::Log;
 use dataplane::memory::Memories;
-use dataplane::pipeline::{Books, Gate, House, Purse, Remembered, Tally, Threshold};
+use dataplane::pipeline::{Books, Gate, House, Purse, Remembered, Storage, Tally, Threshold};
 use dataplane::{Answer, Ask, Bounds, Declared, Error, Names, Pipeline, testing};
 use futures::StreamExt;
 use tokio::sync::watch;
@@ -48,7 +48,7 @@ pub async fn world() -> World {
     let engine = engine::Engine::start(config.clone()).await.unwrap();
     let (rules, snapshots) = watch::channel(Some(Arc::new(testing::governance())));
     let log = Arc::new(Log::open(&folder.path().join("report"), &clock, &entropy).unwrap());
-    let books = Arc::new(Books { log, purse: Purse::new(None), tally: Tally::unkept() });
+    let books = Arc::new(Books { log, purse: Purse::new(None), tally: Tally::unkept(), storage: Storage::default() });
     let house = watch::Sender::new(House::Open(books.clone()));
     let pipeline = Arc::new(Pipeline {
         snapshots,

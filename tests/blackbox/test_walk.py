@@ -120,7 +120,7 @@ def test_every_endpoint_of_the_specification_answers_with_its_fields(walk, platf
     keys(walk, name)
     policies(walk)
     audit(walk, platform)
-    billing(walk)
+    billing(walk, platform)
     with receiver() as url:
         webhooks(walk, platform, url)
     jit(walk, people)
@@ -236,13 +236,14 @@ def audit(walk, platform):
               "export_id type status date_range.start date_range.end estimated_records created_at")
 
 
-def billing(walk):
+def billing(walk, platform):
     own = "/v1/organizations/{org_id}/billing"
     walk.step(f"GET {own}/usage", fields=" ".join([
         "org_id tier billing_period.start billing_period.end", within("credits", "limit used remaining usage_percent"),
         within("breakdown.queries", "total select insert update delete"),
         within("breakdown.by_environment.0", "env_id name credits_used query_count"),
         within("breakdown.by_day.0", "date credits_used query_count"), "storage.total_gb storage.limit_gb"]))
+    platform.wait(lambda: platform.usage()["storage"]["total_gb"] is not None)
     thresholds = "credit_warning_threshold credit_critical_threshold storage_warning_threshold"
     quotas = "monthly_credit_limit max_concurrent_queries max_rows_per_query storage_limit_gb max_environments " \
         "max_users max_api_keys_per_environment"

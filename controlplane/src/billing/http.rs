@@ -9,6 +9,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use sqlx::PgConnection;
 
+use super::storage;
 use crate::http::call::Call;
 use crate::http::dates::{self, End};
 use crate::http::json::{Json, Query};
@@ -148,7 +149,7 @@ struct OfTime {
 #[derive(Debug, Serialize, JsonSchema)]
 #[schemars(rename = "UsageStorage")]
 struct Storage {
-    /// Null: what is stored is not measured yet.
+    /// Null: no data plane has measured yet.
     total_gb: Option<f64>,
     limit_gb: Option<u64>,
 }
@@ -169,6 +170,7 @@ pub async fn usage(cx: Call, Query(input): Query<UsageInput>) -> Result<Json<Usa
     let mut conn = cx.app.pool().acquire().await?;
     let rows = rows(&mut conn, cx.org_id(), (start, end), group_by).await?;
     let used = used(&mut conn, cx.org_id(), period).await?;
+    let total_gb = storage::total_gb(&mut conn, cx.org_id()).await?;
     let limits = cx.limits;
     let limit = limits.monthly_credit_limit.map(|limit| limit.saturating_mul(CREDIT));
     Ok(Json(Usage {
@@ -186,7 +188,7 @@ pub async fn usage(cx: Call, Query(input): Query<UsageInput>) -> Result<Json<Usa
             by_environment: by_environment(&rows),
             by_day: by_time(&rows, group_by),
         },
-        storage: Storage { total_gb: None, limit_gb: limits.storage_limit_gb },
+        storage: Storage { total_gb, limit_gb: limits.storage_limit_gb },
     }))
 }
 

@@ -83,10 +83,13 @@ fn aws() -> Value {
         "subjects": [{"match": ROLE_ARN, "role": "analyst"}]}})
 }
 
+/// What it says, and what it was asked.
+type Asked = (Value, Vec<(HeaderMap, String)>);
+
 /// AWS STS, as far as it says who somebody is. Shows what it was asked.
 struct Sts {
     address: SocketAddr,
-    shared: Arc<Mutex<(Value, Vec<(HeaderMap, String)>)>>,
+    shared: Arc<Mutex<Asked>>,
     server: tokio::task::JoinHandle<()>,
 }
 
@@ -98,9 +101,7 @@ impl Sts {
         let identity = json!({"Account": "123456789012", "UserId": "AROA:pod-1",
             "Arn": "arn:aws:sts::123456789012:assumed-role/etl/pod-1"});
         let shared = Arc::new(Mutex::new((identity, Vec::new())));
-        let answer = async |State(shared): State<Arc<Mutex<(Value, Vec<(HeaderMap, String)>)>>>,
-                            headers: HeaderMap,
-                            body: String| {
+        let answer = async |State(shared): State<Arc<Mutex<Asked>>>, headers: HeaderMap, body: String| {
             let mut shared = shared.lock().unwrap();
             shared.1.push((headers, body));
             axum::Json(json!({"GetCallerIdentityResponse": {"GetCallerIdentityResult": shared.0.clone(),
@@ -229,11 +230,12 @@ async fn aws_says_who_signed_and_is_asked_only_what_we_made() {
     assert_eq!(acme.me(&token).await.code(), (401, "UNAUTHORIZED"));
 }
 
+type Change = fn(&mut Value);
+
 #[tokio::test]
 async fn a_request_that_was_not_signed_for_us_is_not_even_asked_about() {
     let acme = Acme::start().await;
     let provider = acme.provider(aws()).await;
-    type Change = fn(&mut Value);
     let changes: [Change; 9] = [
         |signed| signed["region"] = json!("evil.example/"),
         |signed| signed["region"] = json!("us-east-1"),

@@ -8,7 +8,7 @@ use tonic::Code;
 use tonic::transport::{Certificate, Channel, ClientTlsConfig, Endpoint, Identity};
 
 use super::proto::governance_client::GovernanceClient;
-use super::proto::{Entries, ReserveRequest, Snapshot, WatchRequest};
+use super::proto::{Entries, ReserveRequest, Snapshot, StoredRequest, WatchRequest};
 use crate::identity::{Authority, Current, Pems};
 use crate::testing::authority;
 use crate::worlds::World;
@@ -190,5 +190,22 @@ async fn credits_are_lent_over_the_wire() {
     served.world.set_tier("free").await;
     let grant = client.reserve(ask).await.unwrap().into_inner();
     assert_eq!((grant.unlimited, grant.held, grant.expires_in_s), (false, 5_000_000, 300));
+    served.stop();
+}
+
+#[tokio::test]
+async fn what_a_data_plane_has_on_its_disk_is_the_organizations_storage() {
+    let served = Served::start().await;
+    let total = async || {
+        let path = served.world.org("billing/usage");
+        served.world.app.get(&path, &served.world.owner).await.expect(200)["storage"]["total_gb"].clone()
+    };
+    assert_eq!(total().await, serde_json::Value::Null);
+    let mut client = served.own().await;
+    for (bytes, gigabytes) in [(2_500_000_000, 2.5), (500_000_000, 0.5)] {
+        let told = client.stored(StoredRequest { bytes }).await.unwrap().into_inner();
+        assert_eq!(told.organization_bytes, bytes);
+        assert_eq!(total().await, gigabytes);
+    }
     served.stop();
 }

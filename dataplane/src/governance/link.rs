@@ -56,6 +56,11 @@ impl Link {
         let request = super::proto::ReserveRequest { log: log.to_owned(), want, spent };
         Ok(self.client().reserve(request).await?.into_inner())
     }
+
+    /// Says what the environment's data takes on disk; learns what its organization stores.
+    pub async fn stored(&self, bytes: u64) -> Result<u64, tonic::Status> {
+        Ok(self.client().stored(super::proto::StoredRequest { bytes }).await?.into_inner().organization_bytes)
+    }
 }
 
 fn channel(address: &str, identity: &TlsIdentity) -> Result<Channel, tonic::transport::Error> {

@@ -81,6 +81,7 @@ impl Pipeline {
         t.facts().estimate = estimate;
         t.facts().base = estimate;
         capability::spend(query, confinement.as_ref(), &mut about.clone(), self.clock.now(), t)?;
+        query.books.storage.has_room(&rules, about.operation)?;
         let reservation = t.at(Stage::QuotaCheck, quota::reserve(&query.books.purse, &rules, estimate)).await?;
         audit::started(self, query, t)?;
         let engine = self.engine()?;

@@ -81,6 +81,7 @@ pub(super) async fn check(
 ) -> Result<Afforded> {
     let Costed { mut allowed, estimate } = costed;
     capability::spend(query, allowed.confinement.as_ref(), &mut allowed.about, pipeline.clock.now(), t)?;
+    query.books.storage.has_room(rules, allowed.about.operation)?;
     let reservation = reserve(&query.books.purse, rules, estimate).await?;
     Ok(Afforded { allowed, reservation })
 }

@@ -12,7 +12,7 @@ use contract::wire::TIMEOUT_MS_MAX;
 use tokio::sync::watch;
 
 use super::semaphore::Queue;
-use super::{Pipeline, Purse, Query, Result, Tally};
+use super::{Pipeline, Purse, Query, Result, Storage, Tally};
 use crate::governance::report::Log;
 use crate::{Ask, Error};
 
@@ -44,6 +44,7 @@ pub struct Books {
     pub log: Arc<Log>,
     pub purse: Purse,
     pub tally: Tally,
+    pub storage: Storage,
 }
 
 /// The places to wait in, and the news that the house is open.

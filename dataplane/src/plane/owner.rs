@@ -15,9 +15,9 @@ use crate::governance::disk::Disk;
 use crate::governance::follow::Follower;
 use crate::governance::link::Link;
 use crate::governance::report::Log;
-use crate::governance::ship;
+use crate::governance::{ship, stored};
 use crate::ownership::Claim;
-use crate::pipeline::{Books, House, Purse, Tally};
+use crate::pipeline::{Books, House, Purse, Storage, Tally};
 
 pub(super) struct Owner {
     pub claim: Arc<Claim>,
@@ -38,6 +38,8 @@ pub(super) struct Owner {
 #[derive(Clone)]
 pub(super) struct Folder {
     pub state: PathBuf,
+    /// Where the engine keeps the environment's data.
+    pub data: PathBuf,
     pub follower: Arc<Follower>,
     pub link: Link,
     pub clock: SharedClock,
@@ -51,7 +53,7 @@ impl Folder {
         let log = Arc::new(Log::open(&self.state.join("report"), &self.clock, &self.entropy)?);
         let purse = Purse::new(Some((self.link.clone(), log.id().to_owned())));
         let tally = Tally::open(&self.state)?;
-        Ok(Arc::new(Books { log, purse, tally }))
+        Ok(Arc::new(Books { log, purse, tally, storage: Storage::default() }))
     }
 }
 
@@ -96,13 +98,21 @@ impl Owner {
         }
     }
 
-    /// The log goes to disk and to the control plane, and the credits that are held stay held.
+    /// The log goes to disk and to the control plane, as does what there is on disk; the credits that
+    /// are held stay held.
     fn keep(&self, books: &Books) {
         self.keeping.spawn(books.purse.clone().keep(self.closing.clone()));
         self.keeping.spawn({
             let (log, closing) = (Arc::clone(&books.log), self.closing.clone());
             async move { log.flush(closing).await }
         });
+        let measuring = stored::run(
+            self.folder.data.clone(),
+            self.folder.link.clone(),
+            books.storage.clone(),
+            self.closing.clone(),
+        );
+        self.keeping.spawn(measuring);
         let shipping = ship::run(Arc::clone(&books.log), self.folder.link.clone(), self.closing.clone());
         let handed_over = self.handed_over.clone();
         self.keeping.spawn(async move { handed_over.run_until_cancelled(shipping).await });

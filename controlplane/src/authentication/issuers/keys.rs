@@ -51,7 +51,7 @@ mod tests {
 
     use super::*;
 
-    fn keys(keys: Value) -> Vec<Jwk> {
+    fn keys(keys: &Value) -> Vec<Jwk> {
         parsed(&serde_json::from_value(json!({"keys": keys})).unwrap())
     }
 
@@ -71,7 +71,7 @@ mod tests {
             (json!({"kty": "OKP", "crv": "Ed25519", "x": x}), Some(Algorithm::EdDSA)),
             (json!({"kty": "oct", "k": "c2VjcmV0"}), None),
         ] {
-            let found = keys(json!([key])).first().and_then(algorithm);
+            let found = keys(&json!([key])).first().and_then(algorithm);
             assert_eq!(found, expected, "{key}");
         }
     }
@@ -79,9 +79,9 @@ mod tests {
     #[test]
     fn a_key_is_found_by_its_name_and_by_none_if_it_is_alone() {
         let key = |kid: &str| json!({"kty": "OKP", "crv": "Ed25519", "x": "11qYAYKxCrfVS_7TyWQHOg7hcvPapiMlrwIaaPcHURo", "kid": kid});
-        let two = keys(json!([key("a"), key("b"), {"kty": "novel"}]));
+        let two = keys(&json!([key("a"), key("b"), {"kty": "novel"}]));
         assert!(named(&two, Some("b")).is_some() && named(&two, Some("c")).is_none() && named(&two, None).is_none());
-        assert!(named(&keys(json!([key("a")])), None).is_some());
-        assert!(named(&keys(json!([key("a"), key("a")])), Some("a")).is_none());
+        assert!(named(&keys(&json!([key("a")])), None).is_some());
+        assert!(named(&keys(&json!([key("a"), key("a")])), Some("a")).is_none());
     }
 }
