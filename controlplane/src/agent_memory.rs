@@ -5,9 +5,7 @@
 //! surface. The environment is the key's, else `?env_id=`, else the organization's only one.
 
 use contract::caller::Credential;
-use contract::wire::Forwarded;
 use contract::{Access, Code, EnvId, OrgId, Scope, Timestamp};
-use http_body_util::{BodyExt, Limited};
 use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
@@ -16,11 +14,8 @@ use serde_json::{Value, json};
 use crate::http::call::Call;
 use crate::http::json::{Created, Json, Query};
 use crate::http::routes::Routes;
-use crate::query::{Asked, send, who};
+use crate::query::told_of;
 use crate::{Error, Result, environments};
-
-/// More than a data plane gives for one call of a tool.
-const RESULT_BYTES_MAX: usize = 32 * 1024 * 1024;
 
 /// What a call of a tool may fail of, besides what every request may.
 const REFUSALS: &[Code] =
@@ -236,11 +231,7 @@ async fn tool<T: DeserializeOwned>(
 ) -> Result<T> {
     let env_id = environment(cx, asked).await?;
     let body = json!({"agent_id": agent_id, "arguments": arguments});
-    let caller = Forwarded { who: who(cx)?, peer: Some(cx.peer) };
-    let asked = Asked { env_id: &env_id, caller: &caller, request_id: &cx.request_id };
-    let answer = send(&cx.app, &asked, &format!("tools/{name}"), &body).await?;
-    let read = Limited::new(answer.into_body(), RESULT_BYTES_MAX).collect().await.map_err(Error::internal)?;
-    serde_json::from_slice(&read.to_bytes()).map_err(Error::internal)
+    told_of(cx, &env_id, &format!("tools/{name}"), &body).await
 }
 
 /// Where: the key's environment, the one that is named, or the only one there is.

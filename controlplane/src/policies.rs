@@ -20,6 +20,7 @@ pub use promotion::promote;
 pub use store::governed;
 
 use crate::http::routes::Routes;
+use crate::query;
 
 pub fn routes() -> Routes {
     use Access::{Admin, Member};
@@ -37,6 +38,10 @@ pub fn routes() -> Routes {
         .delete("/v1/environments/{env_id}/policies/{policy_id}", Admin, PolicyWrite, http::delete)
         .says("Deletes a policy.")
         .versioned()
+        .post("/v1/environments/{env_id}/policies/test", Admin, PolicyRead, query::test)
+        .ours()
+        .says("Tells what the policies do with a statement that somebody imagined asks: verdict, filters, masks, SQL; runs nothing.")
+        .refuses(query::REFUSALS)
 }
 
 #[cfg(test)]

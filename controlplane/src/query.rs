@@ -8,6 +8,7 @@
 mod answer;
 mod breaker;
 mod connect;
+mod explain;
 mod forward;
 
 use contract::wire::{Format, QueryBody, SQL_BYTES_MAX, TIMEOUT_MS_MAX};
@@ -15,7 +16,8 @@ use contract::{Access, Code, Scope};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-pub use forward::{Asked, DataPlanes, send, who};
+pub use explain::test;
+pub use forward::{Asked, DataPlanes, send, told_of, who};
 
 use answer::{ArrowRows, Rows};
 
@@ -25,7 +27,7 @@ use crate::http::routes::Routes;
 use crate::{Error, Result};
 
 /// What a statement may fail of, besides what every request may.
-const REFUSALS: &[Code] = &[
+pub const REFUSALS: &[Code] = &[
     Code::BadSql,
     Code::PolicyDenied,
     Code::TableNotFound,
@@ -45,6 +47,10 @@ pub fn routes() -> Routes {
         .refuses(REFUSALS)
         .post("/v1/environments/{env_id}/query/arrow", Access::Member, Scope::QueryRead, arrow)
         .says("Runs a statement; answers rows as an Arrow stream in base64.")
+        .refuses(REFUSALS)
+        .post("/v1/environments/{env_id}/transpile", Access::Member, Scope::QueryRead, explain::transpile)
+        .ours()
+        .says("Tells what a statement becomes in the engine's dialect, without running it; owners and admins see the policies in it.")
         .refuses(REFUSALS)
 }
 
@@ -75,13 +81,18 @@ async fn arrow(cx: Call, Json(body): Json<ArrowBody>) -> Result<ArrowRows> {
     forward::forward(&cx, "query/arrow", &body).await.map(ArrowRows)
 }
 
-fn within_limits(body: &QueryBody) -> Result<()> {
-    if body.sql.len() > SQL_BYTES_MAX {
+fn within_size(sql: &str) -> Result<()> {
+    if sql.len() > SQL_BYTES_MAX {
         return Err(Error::QueryTooLarge);
     }
-    if body.sql.trim().is_empty() {
+    if sql.trim().is_empty() {
         return Err(Error::invalid("sql", "required", "`sql` is empty"));
     }
+    Ok(())
+}
+
+fn within_limits(body: &QueryBody) -> Result<()> {
+    within_size(&body.sql)?;
     if body.timeout_ms.is_some_and(|timeout_ms| !(1..=TIMEOUT_MS_MAX).contains(&timeout_ms)) {
         let message = format!("`timeout_ms` is from 1 to {TIMEOUT_MS_MAX}");
         return Err(Error::invalid("timeout_ms", "1..300000", message));

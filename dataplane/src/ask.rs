@@ -71,10 +71,12 @@ pub struct Names {
     pub database: Option<String>,
     /// Schema of a table that is named without one.
     pub schema: String,
+    /// What `$name` stands for.
+    pub variables: Arc<sql::Variables>,
 }
 
 impl Default for Names {
     fn default() -> Self {
-        Self { database: None, schema: "main".to_owned() }
+        Self { database: None, schema: "main".to_owned(), variables: Arc::default() }
     }
 }

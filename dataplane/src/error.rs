@@ -207,6 +207,10 @@ fn sql_details(problem: Problem, error: &sql::Error) -> Problem {
         Some(at) => problem.detail("position", at.offset).detail("line", at.line).detail("column", at.column),
         None => problem,
     };
+    let problem = match &error.snippet {
+        Some(snippet) => problem.detail("snippet", snippet.as_str()),
+        None => problem,
+    };
     match &error.kind {
         sql::error::Kind::TableNotFound { schema, name, did_you_mean } => {
             let schema = schema.as_deref().unwrap_or("main");
@@ -275,6 +279,9 @@ fn constraint_code(message: &str) -> Code {
 fn engine_message(error: &engine::Error) -> String {
     match error.kind {
         _ if engine_code(error) == Code::DivisionByZero => "division by zero".to_owned(),
+        engine::Kind::Conversion if error.message.contains(sql::CYCLE) => {
+            format!("{}: CONNECT BY NOCYCLE ends before it", sql::CYCLE)
+        }
         engine::Kind::Binder => "no function or operator fits these argument types, or a name is ambiguous".to_owned(),
         engine::Kind::CatalogMissing => "a table, type or schema that the statement names does not exist".to_owned(),
         engine::Kind::CatalogExists => "a thing of that name already exists".to_owned(),

@@ -16,6 +16,7 @@ mod deed;
 mod dirty;
 mod embed;
 mod execute;
+mod explain;
 mod heal;
 mod mask;
 mod meter;
@@ -139,7 +140,7 @@ impl Pipeline {
 
     /// The gates, the statement, its trace. Healed SQL passes all of them again.
     async fn once(&self, query: &Query, text: &str, rules: &Arc<Governance>, t: &Trail) -> Result<execute::Rows> {
-        let extracted = t.now(Stage::TableExtraction, || tables::extract(text, t))?; //            2
+        let extracted = t.now(Stage::TableExtraction, || tables::extract(text, &query.ask.names.variables, t))?; // 2
         let allowed = t.at(Stage::PolicyCheck, Box::pin(policy::check(self, query, rules, extracted, t))).await?; // 3
         let costed = t.now(Stage::CostEstimate, || cost::estimate(allowed, t)); //                 4
         let afforded = t.at(Stage::QuotaCheck, Box::pin(quota::check(self, query, rules, costed, t))).await?; //       5
@@ -167,7 +168,7 @@ impl Pipeline {
         }
         let rules = self.rules()?;
         let t = Trail::new();
-        let extracted = tables::extract(&ask.sql, &t)?;
+        let extracted = tables::extract(&ask.sql, &ask.names.variables, &t)?;
         let allowed = Box::pin(policy::check(self, &query, &rules, extracted, &t)).await?;
         let unbilled = quota::unbilled(cost::estimate(allowed, &t));
         let embedded = embed::vectors(row_filter::apply(&self.remembered.filters, &rules, unbilled, &t)?)?;

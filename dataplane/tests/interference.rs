@@ -22,6 +22,7 @@ use dataplane::doors::rest::{Door, routes};
 use dataplane::memory::Memories;
 use dataplane::testing::{analyst_id, analyst_key, filtering, masking};
 use dataplane::thoughts::Thoughts;
+use futures::TryStreamExt;
 use http_body_util::BodyExt;
 use serde_json::{Value, json};
 use tokio_postgres::{Client, SimpleQueryMessage};
@@ -162,6 +163,23 @@ impl Pair {
         }
     }
 
+    /// Whether answers are kept for the next who asks alike.
+    fn keep(&self, keep: bool) {
+        for side in &self.sides {
+            side.wired.world.change(|rules| rules.environment.cache_enabled = keep);
+        }
+    }
+
+    /// The owner, who may see all of it, asks first; what would change something is not theirs to ask here.
+    async fn owner_asks(&self, sql: &str) {
+        if !sql::parse(sql).is_ok_and(|statement| !statement.is_write()) {
+            return;
+        }
+        for side in &self.sides {
+            let _refused_or_answered = side.wired.world.run(sql).await;
+        }
+    }
+
     async fn refill(&self) {
         for (side, own) in self.sides.iter().zip(OWN) {
             side.fill(own).await;
@@ -242,10 +260,17 @@ enum Surface {
     Arrow,
     Simple,
     Extended,
+    /// `COPY (…) TO STDOUT`.
+    Copy,
+    /// `DECLARE`, `FETCH ALL`.
+    Cursor,
+    /// Told what it becomes, and not run.
+    Transpile,
 }
 
 impl Surface {
-    const ALL: [Self; 5] = [Self::Json, Self::Csv, Self::Arrow, Self::Simple, Self::Extended];
+    /// Those that run it.
+    const ALL: [Self; 7] = [Self::Json, Self::Csv, Self::Arrow, Self::Simple, Self::Extended, Self::Copy, Self::Cursor];
 }
 
 impl Side {
@@ -262,23 +287,24 @@ impl Side {
     async fn shown(&mut self, sql: &str, door: Surface) -> String {
         self.seen = *self.wired.world.books.log.written().borrow();
         let answer = match door {
-            Surface::Json => self.rest(sql, "json").await,
-            Surface::Csv => self.rest(sql, "csv").await,
-            Surface::Arrow => self.rest(sql, "arrow").await,
-            Surface::Simple | Surface::Extended => self.wire(sql, door).await,
+            Surface::Json => self.rest("query", json!({"sql": sql}), "json").await,
+            Surface::Csv => self.rest("query", json!({"sql": sql, "format": "csv"}), "csv").await,
+            Surface::Arrow => self.rest("query", json!({"sql": sql, "format": "arrow"}), "arrow").await,
+            Surface::Transpile => self.rest("transpile", json!({"sql": sql}), "json").await,
+            Surface::Simple | Surface::Extended | Surface::Copy | Surface::Cursor => self.wire(sql, door).await,
         };
         format!("{answer}\n{}", self.logged())
     }
 
-    async fn rest(&self, sql: &str, format: &str) -> String {
+    async fn rest(&self, path: &str, asked: Value, format: &str) -> String {
         let pipeline = self.wired.world.pipeline.clone();
         let (memories, thoughts) = (Memories::default(), Thoughts::default());
         let door = Door { env_id: "env-1".into(), pipeline, memories, thoughts, ending: Ending::default() };
         let caller = Forwarded { who: Who::Key { key_id: analyst_id() }, peer: None };
-        let request = Request::post("/v1/environments/env-1/query")
+        let request = Request::post(format!("/v1/environments/env-1/{path}"))
             .header(header::CALLER, serde_json::to_string(&caller).unwrap())
             .header(header::REQUEST_ID, "req-7")
-            .body(Body::from(json!({"sql": sql, "format": format}).to_string()))
+            .body(Body::from(asked.to_string()))
             .unwrap();
         let response = routes(door).oneshot(request).await.unwrap();
         let mut shown = format!("{}", response.status());
@@ -304,6 +330,8 @@ impl Side {
         let client = self.client.as_ref().unwrap();
         let answer = match door {
             Surface::Extended => extended(client, sql).await,
+            Surface::Copy => copied(client, sql).await,
+            Surface::Cursor => fetched(client, sql).await,
             _ => simple(client, sql).await,
         };
         let answer = match answer {
@@ -400,6 +428,26 @@ async fn extended(client: &Client, sql: &str) -> Result<Vec<String>, tokio_postg
         statement.columns().iter().map(|column| format!("{} {}", column.name(), column.type_())).collect::<Vec<_>>();
     let rows = client.query(&statement, &[]).await?;
     Ok(vec![columns.join(" "), format!("({})", rows.len())])
+}
+
+/// The lines that leave.
+async fn copied(client: &Client, sql: &str) -> Result<Vec<String>, tokio_postgres::Error> {
+    let pieces: Vec<bytes::Bytes> = client.copy_out(&format!("copy ({sql}) to stdout")).await?.try_collect().await?;
+    Ok(String::from_utf8_lossy(&pieces.concat()).lines().map(str::to_owned).collect())
+}
+
+/// The rows of a cursor; its transaction ends, whatever comes of it.
+async fn fetched(client: &Client, sql: &str) -> Result<Vec<String>, tokio_postgres::Error> {
+    client.batch_execute("begin").await?;
+    let fetched = async {
+        client.simple_query(&format!("declare c cursor for {sql}")).await?;
+        simple(client, "fetch all from c").await
+    };
+    let fetched = fetched.await;
+    if !client.is_closed() {
+        client.batch_execute("rollback").await?;
+    }
+    fetched
 }
 
 /// A number of the environment, for a soak.

@@ -494,3 +494,31 @@ async fn a_hostile_first_packet_costs_a_connection_and_nothing_else() {
     assert_eq!(simple(&wired.owner().await, "select 1").await, ["1", "(1)"]);
     wired.stop().await;
 }
+
+#[tokio::test]
+async fn a_session_variable_stands_for_its_literal() {
+    let wired = wired().await;
+    let client = wired.connect(&wired.config("agent", demo_key())).await.unwrap();
+    client.batch_execute("set low = 2; set (who, nothing) = ('Bob'' or 1=1 --', -1.5)").await.unwrap();
+    let text = |rows: Vec<SimpleQueryMessage>| {
+        let row = rows.iter().find_map(|message| match message {
+            SimpleQueryMessage::Row(row) => {
+                Some((0..row.len()).map(|at| row.get(at).unwrap_or("")).collect::<Vec<_>>().join("|"))
+            }
+            _ => None,
+        });
+        row.unwrap_or_default()
+    };
+    let asked =
+        client.simple_query("select count(*), $who, 1 + $nothing from customer where id >= $LOW").await.unwrap();
+    assert_eq!(text(asked), "2|Bob' or 1=1 --|-0.5");
+    let named = "select id from customer where name = $1 and id = $low";
+    assert_eq!(client.query(named, &[&"Bob"]).await.unwrap().len(), 1);
+    assert_eq!(text(client.simple_query("show variables").await.unwrap()), "low|2|fixed");
+    client.batch_execute("unset low").await.unwrap();
+    for sql in ["select $low", "set computed = (select max(ssn) from customer)"] {
+        assert!(client.simple_query(sql).await.is_err(), "{sql}");
+    }
+    drop(client);
+    wired.stop().await;
+}

@@ -15,7 +15,7 @@ use tower::ServiceExt;
 
 use crate::world::{World, world};
 
-async fn post(world: &World, path: &str, who: &str, body: Value) -> Response<Body> {
+pub async fn post(world: &World, path: &str, who: &str, body: Value) -> Response<Body> {
     let door = Door {
         env_id: "env-1".into(),
         pipeline: world.pipeline.clone(),

@@ -29,6 +29,21 @@ async fn a_policy_reaches_an_open_session_and_a_prepared_statement() {
     world.end().await;
 }
 
+/// "Policy tester: 'run as' … shows filters, masks, verdict and rewritten SQL."
+#[tokio::test(flavor = "multi_thread")]
+async fn a_policy_is_tried_as_somebody_else_before_anybody_queries() {
+    let world = World::new().await;
+    world.user("analyst", json!({"region": "EU"})).await;
+    world.policy("row_level_security", json!([{"table": "customers", "filter": "region = '{region}'"}])).await;
+    let path = format!("/v1/environments/{}/policies/test", world.env_id);
+    let run_as = json!({"role": "analyst", "attributes": {"region": "US"}});
+    let told = world.ok(Method::POST, &path, &world.owner, json!({"sql": SEE, "as": run_as})).await;
+    assert_eq!((&told["verdict"], &told["parameters"]), (&json!("allow"), &json!(["US"])), "{told}");
+    assert_eq!(told["filters"][0]["table"], "main.customers");
+    assert!(told["rewritten"].is_string() && told["governed"] != told["rewritten"], "{told}");
+    world.end().await;
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn an_analyst_without_the_attribute_sees_no_row() {
     let world = World::new().await;

@@ -13,6 +13,7 @@ pub mod capability;
 pub mod clock;
 pub mod codes;
 pub mod entropy;
+pub mod explain;
 pub mod governance;
 pub mod ids;
 pub mod key;

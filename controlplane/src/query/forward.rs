@@ -16,6 +16,7 @@ use hyper::header::{CONTENT_TYPE, HeaderMap, HeaderName, RETRY_AFTER, TE, TRAILE
 use hyper_util::client::legacy::Client;
 use hyper_util::rt::{TokioExecutor, TokioTimer};
 use rustls_pki_types::ServerName;
+use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
@@ -33,6 +34,8 @@ const IDLE: Duration = Duration::from_mins(1);
 const LINES_MAX: u64 = 10_000;
 /// The longest error body that is read.
 const PROBLEM_BYTES_MAX: usize = 64 * 1024;
+/// More than a data plane gives in one record.
+const RECORD_BYTES_MAX: usize = 32 * 1024 * 1024;
 /// What of the data plane's answer goes to the caller.
 const PASSED_ON: [HeaderName; 6] = [
     CONTENT_TYPE,
@@ -94,6 +97,20 @@ pub async fn forward(cx: &Call, path: &str, body: &QueryBody) -> Result<Response
     let caller = Forwarded { who: who(cx)?, peer: Some(cx.peer) };
     let asked = Asked { env_id: &cx.env_id()?, caller: &caller, request_id: &cx.request_id };
     send(&cx.app, &asked, path, body).await
+}
+
+/// The same, where the answer is a record and not a stream.
+pub async fn told<T: DeserializeOwned>(cx: &Call, path: &str, body: &impl Serialize) -> Result<T> {
+    told_of(cx, &cx.env_id()?, path, body).await
+}
+
+/// The same of an environment that the path does not name.
+pub async fn told_of<T: DeserializeOwned>(cx: &Call, env_id: &EnvId, path: &str, body: &impl Serialize) -> Result<T> {
+    let caller = Forwarded { who: who(cx)?, peer: Some(cx.peer) };
+    let asked = Asked { env_id, caller: &caller, request_id: &cx.request_id };
+    let answer = send(&cx.app, &asked, path, body).await?;
+    let read = Limited::new(answer.into_body(), RECORD_BYTES_MAX).collect().await.map_err(Error::internal)?;
+    serde_json::from_slice(&read.to_bytes()).map_err(Error::internal)
 }
 
 /// Runs `body` at `/v1/environments/{env_id}/{path}` of the data plane, for whom it is asked.

@@ -225,3 +225,36 @@ async fn what_no_data_plane_would_take_is_refused_here() {
     let arrow = world.app.post(&world.env("query/arrow"), &world.owner, json!({"sql": "select 1"})).await;
     assert_eq!(arrow.expect(403)["error"], "FORBIDDEN");
 }
+
+fn explains(request: &Request<Incoming>) -> Response<Body> {
+    let path = request.uri().path();
+    let mut told = json!({"original": "select 1", "rewritten": path, "governed": null, "parameters": [],
+        "tables": [], "warnings": []});
+    if path.ends_with("/policies/test") {
+        let verdict = json!({"verdict": "deny", "code": "POLICY_DENIED", "reason": "no", "matching_policies": [],
+            "filters": [], "masks": [], "columns_masked": []});
+        told.as_object_mut().unwrap().extend(verdict.as_object().unwrap().clone());
+    }
+    Response::new(told.to_string().into())
+}
+
+#[tokio::test]
+async fn a_statement_is_explained_by_the_data_plane_for_the_one_who_asks() {
+    let world = World::start().await;
+    own_data_plane(&world, explains).await;
+    let body = json!({"sql": "select 1"});
+    let reader = world.key(&["query:read"]).await;
+    let told = world.app.post(&world.env("transpile"), &reader, body.clone()).await.expect(200);
+    assert_eq!(told["rewritten"], world.env("transpile"));
+    let told = world.app.post(&world.env("policies/test"), &world.owner, body.clone()).await.expect(200);
+    assert_eq!((&told["verdict"], &told["rewritten"]), (&json!("deny"), &json!(world.env("policies/test"))));
+    assert_eq!(world.app.post(&world.env("policies/test"), &reader, body).await.code().0, 403);
+    for (path, body, field) in [
+        ("transpile", json!({"sql": " "}), "sql"),
+        ("policies/test", json!({"sql": "select 1", "as": {"role": "king"}}), "as.role"),
+        ("policies/test", json!({"sql": "select 1", "as": {"at": "noon"}}), "as.at"),
+    ] {
+        let answer = world.app.post(&world.env(path), &world.owner, body).await;
+        assert_eq!(answer.body["error"]["details"]["field"], field, "{}", answer.body);
+    }
+}

@@ -30,6 +30,39 @@ fn rewrite(text: &str, catalog: &Catalog, session: &Names, rules: &Rules) -> Res
     sql::transpile(sql::govern(sql::resolve(sql::parse(text)?, catalog, session)?, rules)?)
 }
 
+/// A join of ten tables, each with a mask and a filter: what governing adds to it.
+fn joined() -> (Catalog, String, Rules) {
+    const TABLES: usize = 10;
+    let column = |(name, kind): &(&str, &str)| Column::new(*name, *kind);
+    let columns = [("id", "INTEGER"), ("name", "VARCHAR"), ("email", "VARCHAR"), ("region", "VARCHAR")];
+    let named = |number: usize| Table::new("main", format!("t{number}"), columns.iter().map(column).collect());
+    let catalog = Catalog::new((0..TABLES).map(named));
+    let joins: String = (1..TABLES).map(|n| format!(" JOIN t{n} ON t{n}.id = t0.id")).collect();
+    let mut rules = Rules::default();
+    for number in 0..TABLES {
+        let table = format!("t{number}");
+        rules.mask("main", &table, "email", Mask::Partial { visible_chars: 4 });
+        let filter =
+            Template::parse("region = '{region}'").and_then(|filter| filter.bind(&|_| Some("EU".to_owned()), &catalog));
+        if let Ok(filter) = filter {
+            rules.filter("main", &table, filter);
+        }
+    }
+    (catalog, format!("SELECT t0.name, t9.email, count(*) FROM t0{joins} GROUP BY ALL"), rules)
+}
+
+#[divan::bench]
+fn ten_tables(bencher: divan::Bencher<'_, '_>) {
+    let ((catalog, text, _), session) = (joined(), Names::new("demo"));
+    bencher.bench(|| rewrite(divan::black_box(&text), &catalog, &session, &Rules::default()));
+}
+
+#[divan::bench]
+fn ten_tables_governed(bencher: divan::Bencher<'_, '_>) {
+    let ((catalog, text, rules), session) = (joined(), Names::new("demo"));
+    bencher.bench(|| rewrite(divan::black_box(&text), &catalog, &session, &rules));
+}
+
 #[divan::bench]
 fn parse_point(bencher: divan::Bencher<'_, '_>) {
     bencher.bench(|| sql::parse(divan::black_box(POINT)));

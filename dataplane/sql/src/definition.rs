@@ -59,7 +59,7 @@ impl Definition {
 
     /// The statement, read again.
     pub(crate) fn statement(&self) -> Result<ast::Statement, Error> {
-        let unreadable = |error: Error| Error { position: None, ..error };
+        let unreadable = |error: Error| Error { position: None, snippet: None, ..error };
         parse::parse(&self.text).map_err(unreadable)?.into_admitted().map_err(unreadable)
     }
 }

@@ -20,6 +20,7 @@ mod intervals;
 mod lambdas;
 mod limits;
 mod number_formats;
+mod numerals;
 mod order;
 mod paths;
 mod semistructured;
@@ -54,7 +55,7 @@ enum Done {
 }
 
 /// The families, in the order they are asked.
-const EXPRESSIONS: [(&str, Rewrite); 8] = [
+const EXPRESSIONS: [(&str, Rewrite); 9] = [
     ("paths", paths::rewrite),
     ("types", types::rewrite),
     ("calls", call::rewrite),
@@ -62,6 +63,7 @@ const EXPRESSIONS: [(&str, Rewrite); 8] = [
     ("dates", dates::rewrite),
     ("intervals", intervals::rewrite),
     ("variants", variants::rewrite),
+    ("numerals", numerals::rewrite),
     ("arithmetic", arithmetic::rewrite),
 ];
 
@@ -119,6 +121,11 @@ pub(crate) fn names() -> Vec<&'static str> {
 #[cfg(test)]
 pub(crate) fn parts() -> &'static [(&'static str, &'static [&'static str])] {
     dates::PARTS
+}
+
+/// Whether a function is of one moment, and reads text as one.
+pub(crate) fn reads_moment(function: &str) -> bool {
+    dates::reads_moment(&function.to_ascii_lowercase())
 }
 
 /// Whether a word is a unit of time.

@@ -71,6 +71,19 @@ impl Position {
         let chars: usize = before.map(|line| line.chars().count()).sum();
         Self { offset: u32::try_from(chars + column).unwrap_or(u32::MAX), ..self }
     }
+
+    /// The line it is on with a caret under it; of a long line the part around it.
+    fn snippet(self, text: &str) -> Option<Snippet> {
+        const WIDTH_MAX: usize = 100;
+        let (number, column) = (self.line, widened(self.column));
+        let source = text.lines().nth(widened(number).saturating_sub(1))?;
+        let skipped = (column - 1).saturating_sub(WIDTH_MAX / 2);
+        let shown: String =
+            source.chars().skip(skipped).take(WIDTH_MAX).map(|c| if c == '\t' { ' ' } else { c }).collect();
+        let head = format!("LINE {number}: ");
+        let indent = head.len() + (column - 1 - skipped);
+        Some(Snippet(format!("{head}{shown}\n{:indent$}^", "")))
+    }
 }
 
 fn widened(number: u32) -> usize {
@@ -82,11 +95,23 @@ pub struct Error {
     pub kind: Kind,
     pub message: String,
     pub position: Option<Position>,
+    /// Behind a pointer: an error is handed through many calls.
+    pub snippet: Option<Box<Snippet>>,
+}
+
+/// The caller's own line with a caret under the place.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Snippet(String);
+
+impl Snippet {
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
 }
 
 impl Error {
     pub fn new(kind: Kind, message: impl Into<String>) -> Self {
-        Self { kind, message: message.into(), position: None }
+        Self { kind, message: message.into(), position: None, snippet: None }
     }
 
     pub fn syntax(message: impl Into<String>) -> Self {
@@ -139,26 +164,9 @@ impl Error {
             && position.offset == 0
         {
             *position = position.within(text);
+            self.snippet = position.snippet(text).map(Box::new);
         }
         self
-    }
-
-    /// The line the error is on with a caret under the place, or nothing when the place is unknown.
-    pub fn snippet(&self, text: &str) -> String {
-        const WIDTH_MAX: usize = 100;
-        let Some(Position { line, column, .. }) = self.position else {
-            return String::new();
-        };
-        let (number, column) = (line, widened(column));
-        let Some(source) = text.lines().nth(widened(line).saturating_sub(1)) else {
-            return String::new();
-        };
-        let skipped = (column - 1).saturating_sub(WIDTH_MAX / 2);
-        let shown: String =
-            source.chars().skip(skipped).take(WIDTH_MAX).map(|c| if c == '\t' { ' ' } else { c }).collect();
-        let head = format!("LINE {number}: ");
-        let indent = head.len() + (column - 1 - skipped);
-        format!("{head}{shown}\n{:indent$}^", "")
     }
 }
 

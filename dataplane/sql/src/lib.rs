@@ -34,17 +34,19 @@ mod steps;
 mod transpile;
 pub mod types;
 mod udf;
+mod variables;
 
 pub use catalog::{Catalog, Column, Names, Table};
 pub use definition::Definition;
 pub use error::{Error, Position};
 pub use govern::{Governed, Mask, Rules, govern};
 pub use lex::{IDENTIFIER_CHARS_MAX, TEXT_BYTES_MAX};
-pub use parse::{parse, split};
+pub use parse::{parse, parse_with, split};
 pub use print::{Bind, CHECK_FAILED};
 pub use resolve::{Resolved, resolve};
-pub use statement::{Kind, Operation, SessionCommand, Statement, TableUse, TransactionCommand, digest};
+pub use statement::{CYCLE, Kind, Operation, SessionCommand, Statement, TableUse, TransactionCommand, digest};
 pub use transpile::{Before, EngineSql, transpile};
+pub use variables::{Variable, Variables};
 
 #[cfg(test)]
 mod page;

@@ -46,6 +46,7 @@ const STATEMENTS: &[&str] = &[
     "`ALTER TABLE`, `DROP TABLE | VIEW | FUNCTION | SEQUENCE | SCHEMA`, `CREATE SCHEMA`",
     "`SHOW DATABASES | TABLES | VIEWS | OBJECTS | SCHEMAS | COLUMNS | SEQUENCES | USER FUNCTIONS`, `DESCRIBE`",
     "`USE`, `ALTER SESSION`, `SET`: accepted; what they choose is chosen by the door and the key",
+    "`SET v = <literal>`, `SET (a, b) = (…)`, `UNSET`, `SHOW VARIABLES` in a session; `$v` is that literal",
 ];
 
 const QUERIES: &[&str] = &[
@@ -54,7 +55,7 @@ const QUERIES: &[&str] = &[
     "`LATERAL FLATTEN` and `TABLE(FLATTEN(…))` with `PATH`, `OUTER`, `RECURSIVE`, `MODE`, all six columns",
     "`TABLE(GENERATOR(ROWCOUNT => n))`, `TABLE(SPLIT_TO_TABLE(…))`, `FROM VALUES …` with `column1` and `$1`",
     "`IDENTIFIER('t')`, `TABLE('t')`, `DUAL`, a `WITH` query that names itself, `COLLATE 'en-ci'`",
-    "`START WITH … CONNECT BY`, `LEVEL`, `PRIOR`, `CONNECT_BY_ROOT`, `SYS_CONNECT_BY_PATH`",
+    "`START WITH … CONNECT BY [NOCYCLE]`, `LEVEL`, `PRIOR`, `CONNECT_BY_ROOT`, `SYS_CONNECT_BY_PATH`; a cycle is an error",
     "`(+)`, `ASOF JOIN … MATCH_CONDITION`, `JOIN LATERAL` without a condition",
     "`PIVOT (… IN (list | ANY))`, `UNPIVOT`, `SAMPLE`, `LIKE ANY | ALL`, `RLIKE`, lambdas over arrays",
     "`information_schema.tables | columns | schemata | views | sequences | functions`",

@@ -13,6 +13,7 @@ use crate::error::{Error, Kind, Position};
 use crate::lex;
 use crate::refusals;
 use crate::statement::Statement;
+use crate::variables::Variables;
 
 /// How deep the parser itself may recurse.
 const RECURSION_MAX: usize = 120;
@@ -21,7 +22,12 @@ const STATEMENTS_MAX: usize = 1000;
 
 /// Exactly one statement.
 pub fn parse(text: &str) -> Result<Statement, Error> {
-    let mut groups = grouped(lex::tokens(text)?);
+    parse_with(text, &Variables::default())
+}
+
+/// The same in a session that has variables.
+pub fn parse_with(text: &str, variables: &Variables) -> Result<Statement, Error> {
+    let mut groups = grouped(variables.put_into(lex::tokens(text)?));
     match (groups.pop(), groups.is_empty()) {
         (None, _) => Err(Error::new(Kind::Empty, "there is no statement in the text")),
         (Some(tokens), true) => statement(text, tokens),

@@ -23,6 +23,17 @@ pub(crate) const STATEMENTS: &[(&str, &str, &str)] = &[
         "load rows with INSERT",
     ),
     (
+        "create|alter|drop ?or ?replace dynamic|external|hybrid|iceberg|event|materialized ?secure table|tables|view|volume|function",
+        "a table or view that refreshes itself or lives elsewhere",
+        "create a table, and fill it",
+    ),
+    ("create|alter|drop|show|desc|describe ?or ?replace file format|formats", "FILE FORMAT", "load rows with INSERT"),
+    (
+        "create|alter|drop|show ?or ?replace tag|tags|secret|secrets|network|notification|alert|alerts|streamlit|notebook|model|service|compute",
+        "this kind of object of the warehouse",
+        "there is none of the kind here",
+    ),
+    (
         "create|alter|drop|show|desc|describe ?or ?replace masking|row|aggregation|projection access|policy|policies",
         "a policy as SQL",
         "policies are made over REST, /v1/environments/{id}/policies",

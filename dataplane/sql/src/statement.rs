@@ -19,6 +19,7 @@ use crate::print;
 pub(crate) use facts::targets;
 pub(crate) use kind::construct;
 pub use kind::{Kind, SessionCommand, TransactionCommand};
+pub use normal::CYCLE;
 
 /// What a statement does to tables, as policies name it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]

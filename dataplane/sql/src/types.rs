@@ -87,6 +87,11 @@ impl Type {
         }
     }
 
+    /// A point in time or of a day, or a span: nothing that must be read first.
+    pub fn is_moment(self) -> bool {
+        matches!(self, Self::Date | Self::Time | Self::Timestamp | Self::TimestampTz | Self::Interval)
+    }
+
     pub fn is_number(self) -> bool {
         matches!(self, Self::Integer | Self::Decimal | Self::Double)
     }

@@ -54,8 +54,9 @@ fn read(create: &CreateFunction) -> Result<Read, Error> {
     if names::last(name).is_none_or(|name| functions::known(&name.value)) {
         return Err(Error::unsupported("a function with the name of a built-in one"));
     }
-    let Some(FunctionReturnType::DataType(returns)) = return_type else {
-        return Err(Error::unsupported("a function that returns a table"));
+    let returns = match return_type {
+        Some(FunctionReturnType::DataType(returns)) if !matches!(returns, DataType::Table(_)) => returns,
+        _ => return Err(Error::unsupported("a function that returns a table")),
     };
     let parameters = args.iter().flatten().map(|argument| match (&argument.name, &argument.default_expr) {
         (Some(name), None) => Ok((name.clone(), argument.data_type.clone())),
@@ -74,7 +75,7 @@ fn read(create: &CreateFunction) -> Result<Read, Error> {
     let Value::SingleQuotedString(text) = &text.value else {
         return Err(Error::unsupported("a function whose body is not a string"));
     };
-    let mut body = parse::expression(text).map_err(|error| Error { position: None, ..error })?;
+    let mut body = parse::expression(text).map_err(|error| Error { position: None, snippet: None, ..error })?;
     let given = parameters.iter().map(|(name, _)| (name.clone(), Expr::Identifier(name.clone()))).collect();
     let mut fill = Fill { given, wrong: None };
     let _: ControlFlow<()> = VisitMut::visit(&mut body, &mut fill);

@@ -6,6 +6,7 @@
 //! is looked up again in our snapshot. Errors are body 2; the control plane renders them as its own.
 
 mod body;
+mod explain;
 mod tool;
 
 use std::sync::Arc;
@@ -56,6 +57,8 @@ pub fn routes(door: Door) -> Router {
     Router::new()
         .route("/v1/environments/{env_id}/query", post(query))
         .route("/v1/environments/{env_id}/query/arrow", post(query_arrow))
+        .route("/v1/environments/{env_id}/transpile", post(explain::transpile))
+        .route("/v1/environments/{env_id}/policies/test", post(explain::test))
         .route("/v1/environments/{env_id}/tools/{name}", post(tool::call))
         .layer(DefaultBodyLimit::max(BODY_BYTES_MAX))
         .with_state(door)

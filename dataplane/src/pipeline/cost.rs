@@ -53,7 +53,11 @@ mod tests {
             ("drop table a", 1_000_000),
         ];
         for (text, credits) in cases {
-            assert_eq!(base(&extract(text, &Trail::new()).unwrap().about), credits, "{text}");
+            assert_eq!(
+                base(&extract(text, &sql::Variables::default(), &Trail::new()).unwrap().about),
+                credits,
+                "{text}"
+            );
         }
     }
 }

@@ -37,7 +37,7 @@ pub(super) async fn rewrite(pipeline: &Pipeline, query: &Query, rules: &Governan
         return None; // the engine has given the transaction up
     }
     let text = &query.ask.sql;
-    let Extracted { statement, about } = tables::extract(text, &Trail::new()).ok()?;
+    let Extracted { statement, about } = tables::extract(text, &query.ask.names.variables, &Trail::new()).ok()?;
     if about.writes {
         return None;
     }

@@ -36,6 +36,20 @@ pub(super) async fn values(pipeline: &Pipeline, query: &Query, embedded: Embedde
     Ok(Embedded(Filtered { governed, ungoverned, about, reservation, role }))
 }
 
+/// The same without reading: one made-up value stands for those that are read when it runs.
+pub(super) fn assumed(embedded: Embedded) -> Result<(Embedded, Option<String>)> {
+    const ASSUMED: &str = "0";
+    let Embedded(Filtered { governed, ungoverned, about, reservation, role }) = embedded;
+    if governed.pivot()?.is_none() {
+        return Ok((Embedded(Filtered { governed, ungoverned, about, reservation, role }), None));
+    }
+    let values = [ASSUMED.to_owned()];
+    let governed = governed.pivoted(&values)?;
+    let ungoverned = ungoverned.map(|resolved| resolved.pivoted(&values)).transpose()?;
+    let warning = format!("the values of PIVOT … IN (ANY) are read when it runs: {ASSUMED} stands for them");
+    Ok((Embedded(Filtered { governed, ungoverned, about, reservation, role }), Some(warning)))
+}
+
 async fn read(query: &Query, session: &mut engine::Session, statement: engine::Statement) -> Result<Vec<String>> {
     let outcome = session.run(statement, query.deadline, &query.ask.cancel).await;
     let Outcome::Rows(mut rows) = outcome.map_err(|error| query.fault(error))? else {

@@ -33,6 +33,14 @@ pub(super) struct Allowed {
     pub confinement: Option<Confinement>,
 }
 
+/// For whom a statement is checked, and at which moment.
+#[derive(Debug)]
+pub(super) struct Asker {
+    pub caller: Caller,
+    pub agent: Agent,
+    pub now: contract::Timestamp,
+}
+
 /// The agent behind a query.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Agent {
@@ -56,13 +64,26 @@ pub(super) async fn check(
     extracted: Extracted,
     t: &Trail,
 ) -> Result<Allowed> {
-    let Extracted { statement, mut about } = extracted;
     t.facts().governance_version = rules.version;
     let now = pipeline.clock.now();
     let caller = standing_in(rules, &query.ask.who, query.ask.peer, now)?;
     t.facts().caller = Some(caller.clone());
     let agent = agent(rules, &caller, &query.ask.agent)?;
     t.facts().agent = agent.told();
+    check_as(pipeline, query, rules, extracted, Asker { caller, agent, now }, t).await
+}
+
+/// The same for whoever it is said to be: the caller, or somebody an administrator imagines.
+pub(super) async fn check_as(
+    pipeline: &Pipeline,
+    query: &Query,
+    rules: &Governance,
+    extracted: Extracted,
+    asker: Asker,
+    t: &Trail,
+) -> Result<Allowed> {
+    let Extracted { statement, mut about } = extracted;
+    let Asker { caller, agent, now } = asker;
     stands(rules)?;
     query.ask.bounds.permit(&caller, about.writes)?;
     caller.may_query(about.writes).map_err(Error::Caller)?;
@@ -275,9 +296,9 @@ impl Asked<'_> {
             let path = schema.as_ref().map_or_else(|| name.clone(), |schema| format!("{schema}.{name}"));
             let kind =
                 sql::error::Kind::TableNotFound { schema: schema.clone(), name: name.clone(), did_you_mean: None };
-            let position = error.position;
+            let (position, snippet) = (error.position, error.snippet.take());
             error = sql::Error::new(kind, format!("table {path} does not exist"));
-            error.position = position;
+            (error.position, error.snippet) = (position, snippet);
         }
         error.into()
     }

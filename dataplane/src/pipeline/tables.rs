@@ -49,8 +49,8 @@ impl About {
     }
 }
 
-pub(super) fn extract(text: &str, t: &Trail) -> Result<Extracted> {
-    let statement = match sql::parse(text) {
+pub(super) fn extract(text: &str, variables: &sql::Variables, t: &Trail) -> Result<Extracted> {
+    let statement = match sql::parse_with(text, variables) {
         Ok(statement) => statement,
         Err(error) => {
             t.facts().redacted = Some(sql::digest(text));
@@ -204,7 +204,7 @@ mod tests {
     use super::*;
 
     fn about(text: &str) -> About {
-        extract(text, &Trail::new()).unwrap().about
+        extract(text, &sql::Variables::default(), &Trail::new()).unwrap().about
     }
 
     #[test]
@@ -226,10 +226,11 @@ mod tests {
     #[test]
     fn the_log_never_sees_literals_nor_text_that_did_not_parse() {
         let trail = Trail::new();
-        extract("select 'secret' from t where x = 42", &trail).unwrap();
+        let none = sql::Variables::default();
+        extract("select 'secret' from t where x = 42", &none, &trail).unwrap();
         let redacted = trail.facts().redacted.clone().unwrap();
         assert!(!redacted.contains("secret") && !redacted.contains("42"), "{redacted}");
-        assert!(extract("selec 'secret'", &trail).is_err());
+        assert!(extract("selec 'secret'", &none, &trail).is_err());
         assert!(trail.facts().redacted.clone().unwrap().starts_with("<unparsed sha256:"));
     }
 }

@@ -43,17 +43,43 @@ pub(super) fn to_engine(query: &Query, embedded: Embedded, t: &Trail) -> Result<
         (false, false) => HeldBack::No,
     };
     let masked_columns = governed.masked_columns().to_vec();
-    let sql = sql::transpile(governed)?;
-    let transpiled = match ungoverned {
-        Some(resolved) => sql::transpile(sql::govern(resolved, &sql::Rules::default())?)?.sql,
-        None => sql.sql.clone(),
-    };
+    let Generated { sql, plain } = generated(governed, ungoverned)?;
     let mut facts = t.facts();
-    facts.transpiled = Some(transpiled);
-    facts.with_rls = Some(sql.sql.clone());
+    facts.transpiled = Some(plain);
+    facts.with_rls = Some(text(&sql));
     drop(facts);
     bound(&sql.binds, &query.ask.params)?; // a missing value is told before anything is opened
     Ok(Native { sql, about, reservation, held_back, masked_columns, role })
+}
+
+/// What the engine is to run, and the same without policies, as text.
+pub(super) struct Generated {
+    pub sql: sql::EngineSql,
+    pub plain: String,
+}
+
+pub(super) fn generated(governed: sql::Governed, ungoverned: Option<sql::Resolved>) -> Result<Generated> {
+    let sql = sql::transpile(governed)?;
+    let plain = match ungoverned {
+        Some(resolved) => text(&sql::transpile(sql::govern(resolved, &sql::Rules::default())?)?),
+        None => text(&sql),
+    };
+    Ok(Generated { sql, plain })
+}
+
+/// All that is run, step by step.
+pub(super) fn text(sql: &sql::EngineSql) -> String {
+    let steps = sql.before.iter().map(|step| step.sql.as_str()).chain([sql.sql.as_str()]);
+    steps.collect::<Vec<_>>().join(";\n")
+}
+
+/// Values that policies put into the last step; none where the caller's go.
+pub(super) fn own_values(sql: &sql::EngineSql) -> Vec<Option<String>> {
+    let value = |bind: &sql::Bind| match bind {
+        sql::Bind::Text(text) => Some(text.clone()),
+        sql::Bind::Caller(_) => None,
+    };
+    sql.binds.iter().map(value).collect()
 }
 
 /// The values of the generated statement's parameters: the caller's, and those of policies.

@@ -39,7 +39,7 @@ impl Steps {
     }
 }
 
-const DOORS: [Surface; 2] = [Surface::Json, Surface::Simple];
+const DOORS: [Surface; 5] = [Surface::Json, Surface::Simple, Surface::Copy, Surface::Cursor, Surface::Transpile];
 
 /// What went wrong with a case, if anything.
 async fn attacked(pair: &mut Pair, case: &Case, door: Surface) -> Vec<String> {
@@ -47,7 +47,11 @@ async fn attacked(pair: &mut Pair, case: &Case, door: Surface) -> Vec<String> {
     for sql in case.sql.as_slice() {
         match pair.compare(sql, door).await {
             Err(breach) => breaches.push(format!("{}: {breach}", case.class)),
-            Ok(answer) if case.fails && (answer.starts_with("200") || answer.contains("Completed")) => {
+            Ok(answer)
+                if case.fails
+                    && door != Surface::Transpile
+                    && (answer.starts_with("200") || answer.contains("Completed")) =>
+            {
                 breaches.push(format!("{}: {door:?}: {sql}\n  ran: {answer}", case.class));
             }
             Ok(_) => {}
@@ -56,10 +60,36 @@ async fn attacked(pair: &mut Pair, case: &Case, door: Surface) -> Vec<String> {
     breaches
 }
 
+fn cases() -> impl Iterator<Item = Case> {
+    include_str!("attacks.jsonl").lines().map(|line| serde_json::from_str::<Case>(line).expect(line))
+}
+
+/// The owner's answer is kept, and the analyst's own; neither is the other's.
+#[tokio::test(flavor = "multi_thread")]
+async fn no_attack_learns_from_answers_that_were_kept() {
+    let mut pair = Pair::new().await;
+    pair.rule(FILTERS[0], Role::Analyst, MaskFunction::Full);
+    pair.keep(true);
+    let (mut breaches, mut count) = (Vec::new(), 0);
+    let reads = cases().filter(|case| case.role.is_none() && case.filter.is_none());
+    for case in reads.filter(|case| case.sql.as_slice().len() == 1) {
+        for sql in case.sql.as_slice() {
+            pair.owner_asks(sql).await;
+        }
+        for door in [Surface::Json, Surface::Json, Surface::Simple] {
+            breaches.extend(attacked(&mut pair, &case, door).await);
+        }
+        count += 1;
+    }
+    assert!(breaches.is_empty(), "{} of {count} breached\n{}", breaches.len(), breaches.join("\n"));
+    pair.stop().await;
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn no_attack_of_the_file_shows_what_is_hidden() {
-    let cases = include_str!("attacks.jsonl").lines().map(|line| serde_json::from_str::<Case>(line).expect(line));
+    let cases = cases();
     let mut pair = Pair::new().await;
+    pair.keep(false);
     let (mut breaches, mut count) = (Vec::new(), 0);
     for case in cases {
         let filter = case.filter.as_deref().unwrap_or(FILTERS[0]);

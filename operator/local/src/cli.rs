@@ -7,6 +7,7 @@ use std::process::ExitCode;
 use clap::{Parser, Subcommand};
 use tracing_subscriber::EnvFilter;
 
+use crate::explain_sql;
 use crate::kubectl::{self, KubectlSluice};
 use crate::org;
 use crate::platform::Config;
@@ -30,6 +31,8 @@ enum Command {
     Migrate(Migrate),
     /// Change an organization as only whoever runs the installation may.
     Org(org::Args),
+    /// Tell what a statement becomes in the engine's dialect, with the policies in it, without running it.
+    ExplainSql(explain_sql::Args),
     /// Print the table of error codes.
     Codes,
     /// Print every route with its role and scope.
@@ -79,6 +82,9 @@ pub fn main() -> ExitCode {
         }
         Command::Up(config) => {
             on_runtime(async move { crate::platform::up(config).await.map_err(|error| error.to_string()) })
+        }
+        Command::ExplainSql(args) => {
+            on_runtime(async move { explain_sql::run(args).await.map_err(|error| error.to_string()) })
         }
         Command::Org(args) => on_runtime(async move { org::run(args).await.map_err(|error| error.to_string()) }),
         Command::Migrate(Migrate { database_url }) => {

@@ -10,6 +10,7 @@ pub mod cli;
 pub mod demo;
 pub mod env_file;
 pub mod environments;
+mod explain_sql;
 pub mod kubectl;
 pub mod org;
 pub mod platform;

@@ -5,8 +5,8 @@
 
 use sqlparser::ast::{
     BinaryOperator, DataType, DuplicateTreatment, Expr, Function, FunctionArgumentClause, FunctionArgumentList,
-    FunctionArguments, Ident, ObjectName, ObjectNamePart, OrderByExpr, WindowFrame, WindowFrameBound, WindowFrameUnits,
-    WindowType,
+    FunctionArguments, Ident, ObjectName, ObjectNamePart, OrderByExpr, OrderBySort, WindowFrame, WindowFrameBound,
+    WindowFrameUnits, WindowType,
 };
 
 use super::call::{Handler, positional, wrong_count};
@@ -19,9 +19,18 @@ pub(super) const NAMES: &[&str] = &[
     "array_agg",
     "array_union_agg",
     "array_unique_agg",
+    "bit_and_agg",
+    "bit_andagg",
+    "bit_or_agg",
+    "bit_oragg",
+    "bit_xor_agg",
+    "bit_xoragg",
     "bitand_agg",
+    "bitandagg",
     "bitor_agg",
+    "bitoragg",
     "bitxor_agg",
+    "bitxoragg",
     "booland_agg",
     "boolor_agg",
     "hll",
@@ -34,12 +43,22 @@ pub(super) const NAMES: &[&str] = &[
 
 pub(super) const CALLS: &[(&str, Handler)] = &[
     ("approx_percentile", renamed),
+    ("approx_top_k", approx_top_k),
     ("array_agg", array_agg),
     ("array_union_agg", array_union_agg),
     ("array_unique_agg", array_unique_agg),
+    ("bit_and_agg", renamed),
+    ("bit_andagg", renamed),
+    ("bit_or_agg", renamed),
+    ("bit_oragg", renamed),
+    ("bit_xor_agg", renamed),
+    ("bit_xoragg", renamed),
     ("bitand_agg", renamed),
+    ("bitandagg", renamed),
     ("bitor_agg", renamed),
+    ("bitoragg", renamed),
     ("bitxor_agg", renamed),
+    ("bitxoragg", renamed),
     ("booland_agg", of_booleans),
     ("boolor_agg", of_booleans),
     ("conditional_true_event", conditional_true_event),
@@ -52,6 +71,8 @@ pub(super) const CALLS: &[(&str, Handler)] = &[
     ("listagg", listagg),
     ("nth_value", of_partition),
     ("object_agg", object_agg),
+    ("percentile_cont", percentile),
+    ("percentile_disc", percentile),
     ("ratio_to_report", ratio_to_report),
     ("seq1", sequence),
     ("seq2", sequence),
@@ -66,9 +87,9 @@ pub(super) const CALLS: &[(&str, Handler)] = &[
 fn engine_name(name: &str) -> &'static str {
     match name {
         "approx_percentile" => "approx_quantile",
-        "bitand_agg" => "bit_and",
-        "bitor_agg" => "bit_or",
-        "bitxor_agg" => "bit_xor",
+        "bit_and_agg" | "bit_andagg" | "bitand_agg" | "bitandagg" => "bit_and",
+        "bit_or_agg" | "bit_oragg" | "bitor_agg" | "bitoragg" => "bit_or",
+        "bit_xor_agg" | "bit_xoragg" | "bitxor_agg" | "bitxoragg" => "bit_xor",
         "booland_agg" => "bool_and",
         "boolor_agg" => "bool_or",
         "greatest_ignore_nulls" => "greatest",
@@ -212,6 +233,31 @@ fn object_agg(mut function: Function, context: &mut Context<'_>) -> Result<Expr,
     rename(&mut function, "list");
     let entries = compose::call("map_from_entries", [Expr::Function(function)]);
     Ok(compose::call("coalesce", [compose::call("to_json", [entries]), compose::call("json_object", [])]))
+}
+
+/// `PERCENTILE_CONT(p) WITHIN GROUP (ORDER BY x) OVER (…)`, which the engine has as `quantile_cont(x, p) OVER (…)`.
+fn percentile(mut function: Function, _: &mut Context<'_>) -> Result<Expr, Error> {
+    if function.over.is_none() {
+        return Ok(Expr::Function(function));
+    }
+    let name = function.name.to_string().to_ascii_lowercase();
+    let [fraction] = arguments::<1>(&name, &mut function)?;
+    let mut order = std::mem::take(&mut function.within_group);
+    let Some(key) = order.pop().filter(|_| order.is_empty()) else {
+        return Err(Error::unsupported(format!("{} without one key to order by", name.to_ascii_uppercase())));
+    };
+    let fraction = match key.options.sort {
+        Some(OrderBySort::Desc) => compose::binary(compose::number(1), BinaryOperator::Minus, fraction),
+        _ => fraction,
+    };
+    put(&mut function, [key.expr, fraction]);
+    rename(&mut function, if name == "percentile_cont" { "quantile_cont" } else { "quantile_disc" });
+    Ok(Expr::Function(function))
+}
+
+/// The engine answers the values alone, where the warehouse answers their counts too.
+fn approx_top_k(_: Function, _: &mut Context<'_>) -> Result<Expr, Error> {
+    Err(Error::unsupported("APPROX_TOP_K"))
 }
 
 fn windowed(function: &Function) -> Result<(), Error> {

@@ -4,12 +4,28 @@
 //! callers, so its message can only be ours, and the data plane makes 22012 of it. A divisor that is a
 //! literal other than zero, or `nullif(…, 0)`, stays as it is.
 
-use sqlparser::ast::{BinaryOperator, CeilFloorKind, Expr, Value};
+use sqlparser::ast::{BinaryOperator, CeilFloorKind, Expr, Function, Value};
 
-use super::call::{expressions, take_expr};
+use super::call::{Handler, expressions, plain, take_expr};
 use super::infer::arguments;
 use super::{Context, Done, compose, templates};
 use crate::error::Error;
+
+pub(super) const CALLS: &[(&str, Handler)] = &[("round", round)];
+
+/// `ROUND(x, n, 'HALF_TO_EVEN')`; without the word, half is away from zero, as in the engine.
+fn round(function: Function, _: &mut Context<'_>) -> Result<Expr, Error> {
+    let mut args = plain(function)?;
+    let mode = if args.len() == 3 { args.pop() } else { None };
+    let Some(mode) = mode else {
+        return Ok(compose::call("round", args));
+    };
+    match compose::literal(&mode).map(str::to_ascii_uppercase).as_deref() {
+        Some("HALF_AWAY_FROM_ZERO") => Ok(compose::call("round", args)),
+        Some("HALF_TO_EVEN") => Ok(compose::call("round_even", args)),
+        _ => Err(Error::unsupported("ROUND in a mode other than HALF_AWAY_FROM_ZERO and HALF_TO_EVEN")),
+    }
+}
 
 /// The message the engine answers, word for word.
 pub const MESSAGE: &str = "division by zero";

@@ -7,7 +7,8 @@ use std::sync::LazyLock;
 use sqlparser::ast::{Expr, Function, FunctionArg, FunctionArgExpr, FunctionArgumentList, FunctionArguments, Value};
 
 use super::{
-    Context, Done, aggregates, compose, conversions, dates, lambdas, paths, semistructured, templates, text, variants,
+    Context, Done, aggregates, arithmetic, compose, conversions, dates, lambdas, paths, semistructured, templates,
+    text, variants,
 };
 use crate::error::Error;
 use crate::functions;
@@ -19,6 +20,7 @@ pub(super) type Handler = fn(Function, &mut Context<'_>) -> Result<Expr, Error>;
 static CODED: LazyLock<HashMap<&'static str, Handler>> = LazyLock::new(|| {
     [
         aggregates::CALLS,
+        arithmetic::CALLS,
         conversions::CALLS,
         dates::CALLS,
         lambdas::CALLS,

@@ -145,6 +145,9 @@ fn to_text(function: Function, context: &mut Context<'_>) -> Result<Expr, Error>
             let format = args.pop().and_then(|format| compose::literal(&format).map(str::to_owned));
             let [value] = exactly(&name, args)?;
             let known = context.type_of(&value);
+            if known == Type::Blob {
+                return from_bytes(value, format.as_deref());
+            }
             let Some(format) = format else {
                 return Err(Error::unsupported(format!(
                     "{} with a format that is not a literal",
@@ -160,6 +163,17 @@ fn to_text(function: Function, context: &mut Context<'_>) -> Result<Expr, Error>
         }
         count => Err(wrong_count(&name, count)),
     }
+}
+
+/// `TO_VARCHAR(bytes, 'UTF-8' | 'HEX' | 'BASE64')`.
+fn from_bytes(value: Expr, format: Option<&str>) -> Result<Expr, Error> {
+    let read = match format.map(str::to_ascii_uppercase).as_deref() {
+        Some("HEX") => "hex",
+        Some("BASE64") => "to_base64",
+        Some("UTF-8" | "UTF8") => "decode",
+        _ => return Err(Error::unsupported("TO_VARCHAR of bytes with a format other than HEX, BASE64 and UTF-8")),
+    };
+    Ok(compose::call(read, [value]))
 }
 
 /// The engine writes 3, 6 or 9 digits of a second: another number of them is cut from nine.
@@ -190,7 +204,7 @@ fn to_number(function: Function, _: &mut Context<'_>) -> Result<Expr, Error> {
     let mut value = value;
     if let Some(format) = sizes.first().and_then(compose::literal) {
         let is_plain = format.chars().all(|c| matches!(c, '9' | '0' | ',' | '.' | '$' | 'G' | 'D' | 'g' | 'd'));
-        if is_try || !is_plain {
+        if !is_plain {
             return Err(Error::unsupported(format!("the number format {format}")));
         }
         // what may stand between the digits means nothing

@@ -20,20 +20,38 @@ pub(super) const CALLS: &[(&str, Handler)] = &[
     ("current_timestamp", now),
     ("date_part", part_call),
     ("date_trunc", truncate),
+    ("day", of_moment),
+    ("dayname", of_moment),
+    ("dayofmonth", of_moment),
+    ("dayofweek", of_moment),
+    ("dayofweekiso", of_moment),
+    ("dayofyear", of_moment),
     ("dateadd", add),
     ("datediff", diff),
+    ("hour", of_moment),
     ("last_day", last_day),
     ("localtime", now),
+    ("minute", of_moment),
+    ("month", of_moment),
+    ("monthname", of_moment),
     ("months_between", months_between),
     ("localtimestamp", now),
     ("next_day", next_day),
     ("previous_day", previous_day),
+    ("quarter", of_moment),
+    ("second", of_moment),
     ("time_slice", time_slice),
     ("timeadd", add),
     ("timediff", diff),
     ("timestampadd", add),
     ("timestampdiff", diff),
     ("trunc", truncate_number_or_date),
+    ("week", of_moment),
+    ("weekiso", of_moment),
+    ("weekofyear", of_moment),
+    ("year", of_moment),
+    ("yearofweek", of_moment),
+    ("yearofweekiso", of_moment),
 ];
 
 /// Words as the warehouse spells them, and the engine's part.
@@ -180,6 +198,9 @@ fn truncate(function: Function, context: &mut Context<'_>) -> Result<Expr, Error
 fn truncated(word: &Expr, date: Expr, context: &mut Context<'_>) -> Result<Expr, Error> {
     let unit = unit(word, "date_trunc")?;
     let date = instant(date, context);
+    if context.type_of(&date) == Type::Time {
+        return templates::fill("_cut_time", &[compose::text(unit), date], context);
+    }
     let cut = compose::call("date_trunc", [compose::text(unit), date.clone()]);
     like(cut, date, context)
 }
@@ -206,16 +227,54 @@ fn part_call(function: Function, context: &mut Context<'_>) -> Result<Expr, Erro
     let Some(part) = part(&word) else {
         return Err(Error::unsupported(format!("the part {word} of DATE_PART")));
     };
-    Ok(extracted(part, instant(date, context)))
+    let date = instant(date, context);
+    extracted(part, date, context)
 }
 
-fn extracted(part: &str, date: Expr) -> Expr {
-    match part {
+fn extracted(part: &str, date: Expr, context: &mut Context<'_>) -> Result<Expr, Error> {
+    Ok(match part {
+        "nanosecond" => templates::fill("_nanosecond", &[date], context)?,
         "epoch" => compose::cast(compose::call("epoch", [date]), DataType::BigInt(None)),
         "epoch_ms" | "epoch_us" | "epoch_ns" => compose::call(part, [date]),
         "isoweek" => compose::call("date_part", [compose::text("week"), date]),
         _ => compose::call("date_part", [compose::text(part), date]),
+    })
+}
+
+/// Whether `of_moment` rewrites it.
+pub(super) fn reads_moment(function: &str) -> bool {
+    matches!(
+        function,
+        "day"
+            | "dayname"
+            | "dayofmonth"
+            | "dayofweek"
+            | "dayofweekiso"
+            | "dayofyear"
+            | "hour"
+            | "minute"
+            | "month"
+            | "monthname"
+            | "quarter"
+            | "second"
+            | "week"
+            | "weekiso"
+            | "weekofyear"
+            | "year"
+            | "yearofweek"
+            | "yearofweekiso"
+    )
+}
+
+/// `YEAR(x)` and its like, of text too.
+fn of_moment(function: Function, context: &mut Context<'_>) -> Result<Expr, Error> {
+    let name = function.name.to_string().to_ascii_lowercase();
+    let [moment] = exactly(&name, plain(function)?)?;
+    let moment = instant(moment, context);
+    if templates::takes(&name, 1) {
+        return templates::fill(&name, &[moment], context);
     }
+    Ok(compose::call(&name, [moment]))
 }
 
 /// `EXTRACT(part FROM date)`: the warehouse's words, in the engine's one spelling.
@@ -234,7 +293,7 @@ pub(super) fn rewrite(expr: &mut Expr, context: &mut Context<'_>) -> Result<Done
     let date = instant(call::take_expr(date), context);
     *expr = match standard(part) {
         Some(field) => Expr::Extract { field, syntax: ExtractSyntax::From, expr: Box::new(date) },
-        None => extracted(part, date),
+        None => extracted(part, date, context)?,
     };
     Ok(Done::Yes)
 }
@@ -294,6 +353,11 @@ fn last_day(function: Function, context: &mut Context<'_>) -> Result<Expr, Error
 /// `MONTHS_BETWEEN(a, b)`: whole months between the same days and between last days, else by months of 31 days.
 fn months_between(function: Function, context: &mut Context<'_>) -> Result<Expr, Error> {
     let [first, second] = exactly("months_between", plain(function)?)?;
+    let types = (context.type_of(&first), context.type_of(&second));
+    if types.0 == Type::Timestamp || types.1 == Type::Timestamp {
+        let moment = |expr: Expr| compose::cast(expr, timestamp());
+        return templates::fill("_months_between_moments", &[moment(first), moment(second)], context);
+    }
     let date = |expr: Expr, context: &Context<'_>| match context.type_of(&expr) {
         Type::Date => Ok(expr),
         Type::Text => Ok(compose::cast(expr, DataType::Date)),

@@ -125,6 +125,7 @@ pub(super) fn type_of(expr: &Expr, columns: &dyn Columns) -> Type {
                 _ => types::type_of(expr, columns),
             }
         }
+        Expr::BinaryOp { left, op: BinaryOperator::Divide, .. } if type_of(left, columns).is_number() => Type::Double,
         Expr::BinaryOp { op: BinaryOperator::Arrow, .. } => Type::Json,
         Expr::BinaryOp { op: BinaryOperator::LongArrow, .. } => Type::Text,
         Expr::Subquery(query) => projected(query, 0, columns),
@@ -160,6 +161,7 @@ fn type_of_call(function: &Function, columns: &dyn Columns) -> Type {
     match name.as_str() {
         "json_object" | "json_array" | "to_json" | "json_extract" | "json_merge_patch" | "json_group_array"
         | "json_group_object" | "json" | "row_to_json" => Type::Json,
+        "unhex" | "from_base64" | "encode" => Type::Blob,
         "strptime" | "try_strptime" | "make_timestamp" | "localtimestamp" => Type::Timestamp,
         "timezone" => args().nth(1).map_or(Type::Unknown, |moment| match type_of(moment, columns) {
             Type::TimestampTz => Type::Timestamp,
@@ -196,6 +198,8 @@ fn type_of_call(function: &Function, columns: &dyn Columns) -> Type {
         | "hex"
         | "to_base64"
         | "chr" => Type::Text,
+        "avg" | "cbrt" | "corr" | "covar_pop" | "covar_samp" | "exp" | "ln" | "log" | "pow" | "power" | "sqrt"
+        | "stddev" | "stddev_pop" | "stddev_samp" | "var_pop" | "var_samp" | "variance" => Type::Double,
         "to_days" | "to_weeks" | "to_months" | "to_quarters" | "to_years" | "to_hours" | "to_minutes"
         | "to_seconds" | "to_milliseconds" | "to_microseconds" => Type::Interval,
         "list" | "string_split" | "list_transform" | "list_filter" | "list_value" | "range" | "json_keys"
@@ -207,7 +211,9 @@ fn type_of_call(function: &Function, columns: &dyn Columns) -> Type {
         "cast_to_type" => args().nth(1).map_or(Type::Unknown, |model| type_of(model, columns)),
         "coalesce" | "ifnull" | "greatest" | "least" => common(args(), columns),
         "min" | "max" | "any_value" | "try" | "first" | "last" | "first_value" | "last_value" | "lag" | "lead"
-        | "nullif" | "abs" => args().next().map_or(Type::Unknown, |value| type_of(value, columns)),
+        | "nullif" | "abs" | "ceil" | "floor" | "round" | "sum" | "trunc" => {
+            args().next().map_or(Type::Unknown, |value| type_of(value, columns))
+        }
         _ => Type::Unknown,
     }
 }

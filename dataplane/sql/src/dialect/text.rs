@@ -9,6 +9,11 @@ use crate::types::Type;
 
 pub(super) const CALLS: &[(&str, Handler)] = &[
     ("collate", collate),
+    ("contains", affix),
+    ("endswith", affix),
+    ("hex_encode", hex_encode),
+    ("length", length),
+    ("octet_length", length),
     ("concat", concat),
     ("concat_ws", concat_ws),
     ("decode", decode),
@@ -19,10 +24,12 @@ pub(super) const CALLS: &[(&str, Handler)] = &[
     ("regexp_instr", regexp_instr),
     ("regexp_replace", regexp_replace),
     ("regexp_substr", regexp_substr),
+    ("regexp_substr_all", regexp_substr_all),
     ("right", side),
     ("sha2", sha2),
     ("sha2_hex", sha2),
     ("split_part", split_part),
+    ("startswith", affix),
     ("strtok", strtok),
     ("strtok_to_array", strtok_to_array),
 ];
@@ -30,12 +37,17 @@ pub(super) const CALLS: &[(&str, Handler)] = &[
 /// `SUBSTR(s, 0, n)` and `LIKE ANY (…)`, which the parser gives nodes of their own.
 pub(super) fn rewrite(expr: &mut Expr, context: &mut Context<'_>) -> Result<Done, Error> {
     match expr {
-        Expr::Substring { expr: text, substring_from: Some(from), .. } => {
+        Expr::Substring { expr: text, substring_from: Some(from), substring_for, .. } => {
             if context.type_of(text) == Type::Json {
                 **text = super::variants::unquoted(take_expr(text));
             }
             let start = take_expr(from);
             **from = from_one(start, context)?;
+            if let Some(count) = substring_for
+                && compose::integer(count).is_none_or(|count| count < 0)
+            {
+                **count = templates::fill("_at_least_none", &[take_expr(count)], context)?;
+            }
         }
         Expr::Like { any: true, .. } | Expr::ILike { any: true, .. } => {
             *expr = each_of(take_expr(expr), context)?;
@@ -220,11 +232,69 @@ fn regexp_instr(function: Function, context: &mut Context<'_>) -> Result<Expr, E
     templates::fill(template, &[text, pattern, start, nth, compose::text(flags)], context)
 }
 
-/// `SPLIT_PART(s, d, 0)` is part 1.
+/// `SPLIT_PART(s, d, 0)` is part 1; an empty delimiter separates nothing, where the engine takes each character.
 fn split_part(function: Function, context: &mut Context<'_>) -> Result<Expr, Error> {
     let [text, delimiter, part] = exactly("split_part", plain(function)?)?;
     let part = from_one(part, context)?;
-    Ok(compose::call("split_part", [text, delimiter, part]))
+    if compose::literal(&delimiter).is_some_and(|delimiter| !delimiter.is_empty()) {
+        return Ok(compose::call("split_part", [text, delimiter, part]));
+    }
+    templates::fill("_split_part", &[text, delimiter, part], context)
+}
+
+/// `CONTAINS`, `STARTSWITH` and `ENDSWITH`: of NULL they are NULL, which the engine cannot tell from a list.
+fn affix(function: Function, _: &mut Context<'_>) -> Result<Expr, Error> {
+    let name = function.name.to_string().to_ascii_lowercase();
+    let args: [Expr; 2] = exactly(&name, plain(function)?)?;
+    if args.iter().any(compose::is_null) {
+        return Ok(compose::cast(Expr::value(sqlparser::ast::Value::Null), sqlparser::ast::DataType::Boolean));
+    }
+    let engine = match name.as_str() {
+        "startswith" => "starts_with",
+        "endswith" => "ends_with",
+        _ => "contains",
+    };
+    Ok(compose::call(engine, args))
+}
+
+/// `LENGTH(x)` and `OCTET_LENGTH(x)`, of bytes too.
+fn length(function: Function, context: &mut Context<'_>) -> Result<Expr, Error> {
+    let name = function.name.to_string().to_ascii_lowercase();
+    let [value] = exactly(&name, plain(function)?)?;
+    let engine = match (context.type_of(&value), name.as_str()) {
+        (Type::Blob, _) => "octet_length",
+        (_, "octet_length") => "strlen",
+        _ => "length",
+    };
+    Ok(compose::call(engine, [value]))
+}
+
+/// `HEX_ENCODE(s[, case])`: 0 is lower case.
+fn hex_encode(function: Function, _: &mut Context<'_>) -> Result<Expr, Error> {
+    let mut args = plain(function)?;
+    let case = if args.len() == 2 { args.pop() } else { None };
+    let [value] = exactly("hex_encode", args)?;
+    let hex = compose::call("hex", [value]);
+    match case.as_ref().map(compose::integer) {
+        None | Some(Some(1)) => Ok(hex),
+        Some(Some(0)) => Ok(compose::call("lower", [hex])),
+        Some(_) => Err(Error::unsupported("HEX_ENCODE of a case other than 0 and 1")),
+    }
+}
+
+/// `REGEXP_SUBSTR_ALL(s, p[, position[, occurrence[, parameters[, group]]]])`.
+fn regexp_substr_all(function: Function, context: &mut Context<'_>) -> Result<Expr, Error> {
+    let mut args = plain(function)?;
+    let group = if args.len() == 6 { args.pop() } else { None };
+    let parameters = if args.len() == 5 { args.pop() } else { None };
+    while args.len() < 4 {
+        args.push(compose::number(1));
+    }
+    let [text, pattern, start, nth] = exactly("regexp_substr_all", args)?;
+    let extracts = parameters.as_ref().and_then(compose::literal).is_some_and(|written| written.contains('e'));
+    let options = parameters.as_ref().map(flags).transpose()?.unwrap_or_default();
+    let group = group.unwrap_or_else(|| compose::number(i64::from(extracts)));
+    templates::fill("_regexp_all", &[text, pattern, start, nth, group, compose::text(options)], context)
 }
 
 /// `SHA2(s[, 256])`; the engine has no other width.

@@ -53,6 +53,10 @@ pub(super) fn rewrite(expr: &mut Expr, context: &mut Context<'_>) -> Result<Done
             let to_variant = is_variant(data_type);
             let unit = truncated(data_type)?;
             settle(data_type)?;
+            if Type::of_declared(data_type) == Type::Integer && context.type_of(value) == Type::Double {
+                // half goes away from zero in the warehouse, to the even number in the engine
+                **value = compose::call("round", [take_expr(value)]);
+            }
             if to_variant && context.type_of(value) != Type::Json {
                 *expr = compose::call("to_json", [take_expr(value)]);
             } else {

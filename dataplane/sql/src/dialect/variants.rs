@@ -61,6 +61,7 @@ const READ_JSON: &[&str] = &[
     "first",
     "first_value",
     "get",
+    "get_ignore_case",
     "get_path",
     "hash",
     "is_array",

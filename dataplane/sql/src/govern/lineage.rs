@@ -17,6 +17,7 @@ use sqlparser::ast::{
 
 use super::{Mask, Scan};
 use crate::catalog::Table;
+use crate::dialect;
 use crate::functions::{self, Class};
 use crate::names;
 use crate::print::marker::{self, Marked};
@@ -638,7 +639,9 @@ fn throws(expr: &Expr, columns: &dyn Columns) -> bool {
         Expr::Cast { kind, .. } => matches!(kind, CastKind::Cast | CastKind::DoubleColon),
         Expr::Function(function) => {
             let name = names::last(&function.name).map_or("", |ident| ident.value.as_str());
-            functions::class(name) != Some(Class::Safe)
+            let reads_text = dialect::reads_moment(name)
+                && sole_argument(function).is_none_or(|moment| !types::type_of(moment, columns).is_moment());
+            reads_text || functions::class(name) != Some(Class::Safe)
         }
         Expr::BinaryOp { left, op, right } => throws_between(left, op, right, columns),
         Expr::InList { expr, list, .. } => list.iter().any(|item| !same_family(expr, item, columns)),

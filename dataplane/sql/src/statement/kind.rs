@@ -131,6 +131,9 @@ pub(super) fn of(tree: &Statement) -> Kind {
         Statement::Savepoint { .. } | Statement::ReleaseSavepoint { .. } | Statement::Rollback { .. } => {
             Kind::Transaction(TransactionCommand::Savepoint)
         }
+        Statement::Set(Set::SingleAssignment { values, .. }) if !values.iter().all(is_literal) => {
+            Kind::Other("SET of something other than a literal".to_owned())
+        }
         other => session(other).map_or_else(|| Kind::Other(construct(other)), Kind::Session).transaction(other),
     }
 }
@@ -183,6 +186,16 @@ fn used_object(used: &Use) -> SessionCommand {
         Use::Default => ("default", String::new()),
     };
     SessionCommand::Use { what: what.to_owned(), name }
+}
+
+/// A value that need not be worked out.
+fn is_literal(expr: &sqlparser::ast::Expr) -> bool {
+    use sqlparser::ast::Expr;
+    match expr {
+        Expr::Value(_) | Expr::Identifier(_) => true,
+        Expr::UnaryOp { expr, .. } => matches!(**expr, Expr::Value(_)),
+        _ => false,
+    }
 }
 
 fn path(name: &ObjectName) -> String {

@@ -10,6 +10,7 @@ mod outer_join;
 
 use std::ops::ControlFlow;
 
+pub use hierarchy::CYCLE;
 use sqlparser::ast::{
     CreateTable, CreateTableLikeKind, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArguments, JoinConstraint,
     JoinOperator, LimitClause, Query, Select, SelectFlavor, SelectItem, SetExpr, Statement, TableFactor, Top,
@@ -51,9 +52,14 @@ impl Form {
         match number {
             Some(number) if number <= PARAMETERS_MAX => Ok(number),
             Some(_) => Err(Error::new(Kind::TooLarge, format!("a statement may have {PARAMETERS_MAX} parameters"))),
+            None if names_variable(name) => Err(Error::syntax(format!("the session has no variable {name}"))),
             None => Err(Error::syntax(format!("parameters are written $1 or ?, not {name}"))),
         }
     }
+}
+
+fn names_variable(name: &str) -> bool {
+    name.strip_prefix('$').is_some_and(|name| name.starts_with(|c: char| c.is_alphabetic() || c == '_'))
 }
 
 /// `0` is no number of a parameter, nor is `01`.

@@ -5,6 +5,7 @@
 
 use super::copy::{Copy, Direction, Options, What};
 use super::lex::Token;
+use super::settings::Written;
 use super::typeinfo;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -13,7 +14,13 @@ pub enum Command {
     Set {
         name: String,
         value: Option<String>,
+        written: Written,
     },
+    /// `SET (a, b) = (1, 'x')`.
+    SetSeveral(Vec<(String, String, Written)>),
+    /// `UNSET name`.
+    Unset(String),
+    ShowVariables,
     Reset(String),
     ResetAll,
     Show(String),
@@ -97,6 +104,7 @@ pub fn read(tokens: &[Token]) -> Option<Command> {
     reader.at = 1;
     let command = match first.as_str() {
         "set" => reader.set(),
+        "unset" => reader.path().map(Command::Unset),
         "reset" => reader.reset(),
         "use" => reader.use_schema(),
         "alter" => reader.alter_session(),
@@ -203,6 +211,9 @@ impl Reader<'_> {
         if self.words(&["session", "authorization"]).is_some() {
             return self.setting("session_authorization");
         }
+        if self.mark('(').is_some() {
+            return self.set_several();
+        }
         let _scope = self.word("session").or_else(|| self.word("local"));
         if self.words(&["time", "zone"]).is_some() {
             return self.setting("TimeZone");
@@ -223,22 +234,41 @@ impl Reader<'_> {
     fn setting(&mut self, name: &str) -> Option<Command> {
         let name = name.to_owned();
         if self.word("default").is_some() {
-            return Some(Command::Set { name, value: None });
+            return Some(Command::Set { name, value: None, written: Written::Text });
         }
+        let (mut value, mut written) = self.value()?;
+        while self.mark(',').is_some() {
+            let (next, _) = self.value()?;
+            (value, written) = (format!("{value}, {next}"), Written::Text);
+        }
+        Some(Command::Set { name, value: Some(value), written })
+    }
+
+    fn value(&mut self) -> Option<(String, Written)> {
+        let minus = self.mark('-').map_or("", |()| "-");
+        match self.next()? {
+            Token::Number(number) => Some((format!("{minus}{number}"), Written::Number)),
+            Token::Word(text) if minus.is_empty() => Some((text, Written::Word)),
+            Token::Text(text) | Token::Quoted(text) if minus.is_empty() => Some((text, Written::Text)),
+            _ => None,
+        }
+    }
+
+    /// `SET (a, b) = (1, 'x')`, its first bracket read.
+    fn set_several(&mut self) -> Option<Command> {
+        let mut names = vec![self.name()?];
+        while self.mark(',').is_some() {
+            names.push(self.name()?);
+        }
+        [')', '=', '('].into_iter().try_for_each(|mark| self.mark(mark))?;
         let mut values = vec![self.value()?];
         while self.mark(',').is_some() {
             values.push(self.value()?);
         }
-        Some(Command::Set { name, value: Some(values.join(", ")) })
-    }
-
-    fn value(&mut self) -> Option<String> {
-        let minus = self.mark('-').map_or("", |()| "-");
-        match self.next()? {
-            Token::Number(number) => Some(format!("{minus}{number}")),
-            Token::Word(text) | Token::Text(text) | Token::Quoted(text) if minus.is_empty() => Some(text),
-            _ => None,
-        }
+        self.mark(')')?;
+        let one_each = names.len() == values.len();
+        let pairs = names.into_iter().zip(values).map(|(name, (value, written))| (name, value, written));
+        one_each.then(|| Command::SetSeveral(pairs.collect()))
     }
 
     /// `USE SCHEMA s`; what else can be chosen so is chosen already, and the pipeline says so.
@@ -246,7 +276,7 @@ impl Reader<'_> {
         self.word("schema")?;
         let path = self.path()?;
         let schema = path.rsplit('.').next().unwrap_or(&path).to_owned();
-        Some(Command::Set { name: "search_path".to_owned(), value: Some(schema) })
+        Some(Command::Set { name: "search_path".to_owned(), value: Some(schema), written: Written::Text })
     }
 
     /// `ALTER SESSION SET TIMEZONE = 'UTC'`: the one parameter that a session here has too.
@@ -276,9 +306,12 @@ impl Reader<'_> {
         if self.words(&["time", "zone"]).is_some() {
             return Some(Command::Show("TimeZone".to_owned()));
         }
+        if self.word("variables").is_some() {
+            return Some(Command::ShowVariables);
+        }
         let name = self.path()?;
         // `SHOW TABLES` and its like ask for the catalog, which is the pipeline's.
-        let catalog = ["tables", "schemas", "databases", "columns", "views", "functions", "objects", "variables"];
+        let catalog = ["tables", "schemas", "databases", "columns", "views", "functions", "objects"];
         (!catalog.contains(&name.as_str())).then_some(Command::Show(name))
     }
 
@@ -473,7 +506,11 @@ mod tests {
     }
 
     fn set(name: &str, value: &str) -> Command {
-        Command::Set { name: name.to_owned(), value: Some(value.to_owned()) }
+        written(name, value, Written::Text)
+    }
+
+    fn written(name: &str, value: &str, written: Written) -> Command {
+        Command::Set { name: name.to_owned(), value: Some(value.to_owned()), written }
     }
 
     #[test]
@@ -481,13 +518,25 @@ mod tests {
         let cases = [
             ("SET acme_request_id = 'r 1'", set("acme_request_id", "r 1")),
             ("set search_path = branch_1, \"Main\"", set("search_path", "branch_1, Main")),
-            ("SET SESSION x.y TO -1.5", set("x.y", "-1.5")),
+            ("SET SESSION x.y TO -1.5", written("x.y", "-1.5", Written::Number)),
+            (
+                "SET (a, b) = (1, 'x')",
+                Command::SetSeveral(vec![
+                    ("a".to_owned(), "1".to_owned(), Written::Number),
+                    ("b".to_owned(), "x".to_owned(), Written::Text),
+                ]),
+            ),
+            ("UNSET a", Command::Unset("a".to_owned())),
+            ("SHOW VARIABLES", Command::ShowVariables),
             ("SET TIME ZONE 'UTC'", set("TimeZone", "UTC")),
             ("ALTER SESSION SET TIMEZONE = 'UTC'", set("TimeZone", "UTC")),
             ("USE SCHEMA demo.staging", set("search_path", "staging")),
             ("SET NAMES 'utf8'", set("client_encoding", "utf8")),
-            ("SET ROLE admin", set("role", "admin")),
-            ("SET extra_float_digits TO DEFAULT", Command::Set { name: "extra_float_digits".to_owned(), value: None }),
+            ("SET ROLE admin", written("role", "admin", Written::Word)),
+            (
+                "SET extra_float_digits TO DEFAULT",
+                Command::Set { name: "extra_float_digits".to_owned(), value: None, written: Written::Text },
+            ),
             ("RESET ALL", Command::ResetAll),
             ("SHOW TRANSACTION ISOLATION LEVEL", Command::Show("transaction_isolation".to_owned())),
             ("show server_version", Command::Show("server_version".to_owned())),
@@ -535,6 +584,8 @@ mod tests {
             "SHOW TABLES",
             "SET x = (SELECT 1)",
             "SET x",
+            "SET (a, b) = (1)",
+            "SET (a) = (select 1)",
             "BEGIN ISOLATION LEVEL SERIALIZABLE",
             "SHOW a b",
             "COMMIT AND CHAIN",

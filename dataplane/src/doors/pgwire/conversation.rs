@@ -300,7 +300,9 @@ impl Conversation {
 
     fn refuse_writes_if_read_only(&self, sql: &str) -> Result<(), Failure> {
         // What cannot be parsed is the pipeline's to refuse.
-        if self.settings.is_read_only() && sql::parse(sql).is_ok_and(|statement| statement.is_write()) {
+        if self.settings.is_read_only()
+            && sql::parse_with(sql, &self.settings.variables()).is_ok_and(|statement| statement.is_write())
+        {
             let message = "the transaction is read-only";
             return Err(Failure::new(Code::Forbidden, message).with_state("25006"));
         }
@@ -322,7 +324,11 @@ impl Conversation {
             timeout: self.settings.timeout(),
             cancel,
             transaction: self.transaction.handle(),
-            names: Names { database: self.database.clone(), schema: self.settings.schema() },
+            names: Names {
+                database: self.database.clone(),
+                schema: self.settings.schema(),
+                variables: self.settings.variables(),
+            },
             bounds: Bounds::default(),
         }
     }

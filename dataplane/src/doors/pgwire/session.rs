@@ -10,7 +10,7 @@ use super::failure::Failure;
 use super::lex::Token;
 use super::message::Formats;
 use super::reply::{self, Severity};
-use super::settings::Settings;
+use super::settings::{Settings, Written};
 use super::typeinfo;
 use super::watch::Stop;
 use crate::encode::pg_rows::{Field, Format, PgType};
@@ -45,6 +45,7 @@ fn field(name: &str, kind: PgType) -> Field {
 pub fn described(command: &Command) -> Vec<Field> {
     match command {
         Command::Show(name) => vec![field(&Settings::shown_name(name), PgType::Text)],
+        Command::ShowVariables => ["name", "value", "type"].map(|name| field(name, PgType::Text)).to_vec(),
         Command::ShowAll => ["name", "setting", "description"].map(|name| field(name, PgType::Text)).to_vec(),
         Command::TypeInfo => typeinfo::fields(),
         Command::Select(calls) => calls.iter().map(|call| field(&call.column, kind(call))).collect(),
@@ -95,12 +96,26 @@ impl Conversation {
 
     fn setting_command(&mut self, command: &Command) -> Result<Reply, Failure> {
         match command {
-            Command::Set { name, value } => {
-                self.set(name, value.as_deref())?;
+            Command::Set { name, value, written } => {
+                self.set(name, value.as_deref(), *written)?;
                 Ok(Reply::tag("SET"))
             }
+            Command::SetSeveral(pairs) => {
+                for (name, value, written) in pairs {
+                    self.set(name, Some(value), *written)?;
+                }
+                Ok(Reply::tag("SET"))
+            }
+            Command::Unset(name) => {
+                self.set(name, None, Written::Text)?;
+                Ok(Reply::tag("UNSET"))
+            }
+            Command::ShowVariables => {
+                let rows = self.settings.told_variables().map(|told| told.map(Some).to_vec()).collect();
+                Ok(Reply::table(&["name", "value", "type"], rows, "SHOW"))
+            }
             Command::Reset(name) => {
-                self.set(name, None)?;
+                self.set(name, None, Written::Text)?;
                 Ok(Reply::tag("RESET"))
             }
             Command::ResetAll => {
@@ -127,8 +142,8 @@ impl Conversation {
         }
     }
 
-    fn set(&mut self, name: &str, value: Option<&str>) -> Result<(), Failure> {
-        if let Some(reported) = self.settings.set(name, value)? {
+    fn set(&mut self, name: &str, value: Option<&str>, written: Written) -> Result<(), Failure> {
+        if let Some(reported) = self.settings.assign(name, value, written)? {
             self.report(reported);
         }
         Ok(())
@@ -207,7 +222,7 @@ impl Conversation {
     fn access(&mut self, read_only: Option<bool>, session: bool) -> Result<(), Failure> {
         let Some(read_only) = read_only else { return Ok(()) };
         let name = if session { "default_transaction_read_only" } else { "transaction_read_only" };
-        self.set(name, Some(if read_only { "on" } else { "off" }))
+        self.set(name, Some(if read_only { "on" } else { "off" }), Written::Word)
     }
 
     async fn end_transaction(&mut self, commits: bool) -> Result<Reply, Stop> {
@@ -272,7 +287,7 @@ impl Conversation {
             ("current_setting", [name, _missing_ok]) => self.settings.get(name),
             ("set_config", [name, value, _local]) => {
                 let (name, value) = ((*name).to_owned(), (*value).to_owned());
-                self.set(&name, Some(&value))?;
+                self.set(&name, Some(&value), Written::Text)?;
                 self.settings.get(&name)
             }
             (function, _) => {

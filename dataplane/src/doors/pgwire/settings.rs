@@ -5,6 +5,7 @@
 //! the session.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 use std::time::Duration;
 
 use chrono_tz::Tz;
@@ -96,11 +97,38 @@ pub const REPORTED: &[&str] = &[
     "TimeZone",
 ];
 
+/// The form of a value in `SET name = value`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Written {
+    Number,
+    /// Without quotes.
+    Word,
+    Text,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Literal {
+    text: String,
+    written: Written,
+}
+
+impl Literal {
+    fn boolean(&self) -> Option<bool> {
+        match self.text.to_lowercase().as_str() {
+            "true" => Some(true),
+            "false" => Some(false),
+            _ => None,
+        }
+    }
+}
+
 #[derive(Debug, Clone)]
 pub struct Settings {
     /// By name in lower case; what is absent has its default.
     values: BTreeMap<String, String>,
-    variables: BTreeMap<String, String>,
+    variables: BTreeMap<String, Literal>,
+    /// The same for a statement.
+    put_in: Arc<sql::Variables>,
     /// What `RESET ALL` goes back to.
     at_login: BTreeMap<String, String>,
     pub identity: Identity,
@@ -115,6 +143,7 @@ impl Settings {
         Self {
             values: BTreeMap::new(),
             variables: BTreeMap::new(),
+            put_in: Arc::default(),
             at_login: BTreeMap::new(),
             identity: Identity::default(),
             identity_at_login: Identity::default(),
@@ -133,6 +162,16 @@ impl Settings {
 
     /// `SET name = value`, or `SET name = DEFAULT`. Gives the name to report, if it is one of those.
     pub fn set(&mut self, name: &str, value: Option<&str>) -> Result<Option<&'static str>, Failure> {
+        self.assign(name, value, Written::Text)
+    }
+
+    /// The same of a value that the client wrote in some form: a variable keeps it.
+    pub fn assign(
+        &mut self,
+        name: &str,
+        value: Option<&str>,
+        written: Written,
+    ) -> Result<Option<&'static str>, Failure> {
         if value.is_some_and(|value| value.len() > VALUE_BYTES_MAX) {
             return Err(Failure::new(Code::InvalidParams, format!("the value of {name} is too long")));
         }
@@ -143,7 +182,7 @@ impl Settings {
         }
         let lower = name.to_lowercase();
         let Some(known) = find(&lower) else {
-            self.variable(&lower, value)?;
+            self.variable(&lower, value.map(|text| Literal { text: text.to_owned(), written }))?;
             return Ok(None);
         };
         let value = value.or_else(|| self.at_login.get(&lower).map(String::as_str)).unwrap_or(known.default).to_owned();
@@ -174,7 +213,7 @@ impl Settings {
         }
     }
 
-    fn variable(&mut self, name: &str, value: Option<&str>) -> Result<(), Failure> {
+    fn variable(&mut self, name: &str, value: Option<Literal>) -> Result<(), Failure> {
         if sql::settings::is_one(name) || matches!(name, "role" | "session authorization") {
             return Err(Failure::new(Code::Forbidden, format!("setting {name} cannot be changed")));
         }
@@ -187,9 +226,10 @@ impl Settings {
                 return Err(Failure::new(Code::InvalidParams, message).with_state("53400"));
             }
             Some(value) => {
-                self.variables.insert(name.to_owned(), value.to_owned());
+                self.variables.insert(name.to_owned(), value);
             }
         }
+        self.put_in = Arc::new(literals(&self.variables));
         Ok(())
     }
 
@@ -197,6 +237,7 @@ impl Settings {
     pub fn reset_all(&mut self) {
         self.values.clone_from(&self.at_login);
         self.variables.clear();
+        self.put_in = Arc::default();
         self.identity.clone_from(&self.identity_at_login);
         self.zone = zone(&self.get("timezone").unwrap_or_default()).unwrap_or(Tz::UTC);
         self.timeout = timeout(&self.get("statement_timeout").unwrap_or_default()).unwrap_or(None);
@@ -208,7 +249,8 @@ impl Settings {
         if lower == "session_authorization" {
             return Some(self.user.clone());
         }
-        let set = self.values.get(&lower).or_else(|| self.variables.get(&lower)).cloned();
+        let variable = || self.variables.get(&lower).map(|literal| &literal.text);
+        let set = self.values.get(&lower).or_else(variable).cloned();
         set.or_else(|| find(&lower).map(|known| known.default.to_owned()))
     }
 
@@ -224,6 +266,23 @@ impl Settings {
 
     pub fn zone(&self) -> Tz {
         self.zone
+    }
+
+    /// What `$name` stands for.
+    pub fn variables(&self) -> Arc<sql::Variables> {
+        Arc::clone(&self.put_in)
+    }
+
+    /// Name, value and type of each variable, as `SHOW VARIABLES` tells them.
+    pub fn told_variables(&self) -> impl Iterator<Item = [String; 3]> {
+        self.variables.iter().map(|(name, literal)| {
+            let kind = match literal.written {
+                Written::Number => "fixed",
+                Written::Word if literal.boolean().is_some() => "boolean",
+                Written::Word | Written::Text => "text",
+            };
+            [name.clone(), literal.text.clone(), kind.to_owned()]
+        })
     }
 
     /// `statement_timeout`, unless it is 0.
@@ -246,6 +305,19 @@ impl Settings {
     fn is_on(&self, name: &str) -> bool {
         self.get(name).is_some_and(|value| matches!(value.to_lowercase().as_str(), "on" | "true" | "yes" | "1"))
     }
+}
+
+fn literals(variables: &BTreeMap<String, Literal>) -> sql::Variables {
+    let mut put_in = sql::Variables::default();
+    for (name, literal) in variables {
+        let value = match (literal.written, literal.boolean()) {
+            (Written::Number, _) => sql::Variable::Number(literal.text.clone()),
+            (Written::Word, Some(value)) => sql::Variable::Boolean(value),
+            _ => sql::Variable::Text(literal.text.clone()),
+        };
+        put_in.set(name, value);
+    }
+    put_in
 }
 
 fn find(lower: &str) -> Option<&'static Known> {
@@ -352,6 +424,24 @@ mod tests {
         }
         assert_eq!(settings.set("one_more", Some("1")).unwrap_err().sqlstate, "53400");
         settings.set("v1", Some("2")).unwrap();
+    }
+
+    #[test]
+    fn a_variable_keeps_the_form_it_was_written_in() {
+        let mut settings = settings();
+        for (name, value, written) in
+            [("n", "-1.5", Written::Number), ("b", "true", Written::Word), ("t", "true", Written::Text)]
+        {
+            settings.assign(name, Some(value), written).unwrap();
+        }
+        let told: Vec<_> = settings.told_variables().map(|told| told.join(" ")).collect();
+        assert_eq!(told, ["b true boolean", "n -1.5 fixed", "t true text"]);
+        let redacted = |settings: &Settings| {
+            sql::parse_with("select $N, $b, $t", &settings.variables()).map(|statement| statement.redacted()).ok()
+        };
+        assert!(redacted(&settings).is_some());
+        settings.assign("t", None, Written::Text).unwrap();
+        assert_eq!(redacted(&settings), None);
     }
 
     #[test]

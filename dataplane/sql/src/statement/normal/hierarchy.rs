@@ -3,7 +3,9 @@
 //! `FROM t START WITH s CONNECT BY c` becomes `FROM (WITH RECURSIVE "_hierarchy" AS (SELECT t.*, 1 AS "_level"
 //! FROM t WHERE s UNION ALL SELECT t.*, "_hierarchy"."_level" + 1 FROM t JOIN "_hierarchy" ON c) SELECT * FROM
 //! "_hierarchy") AS t`: WHERE is asked of the finished tree, as the warehouse has it. `PRIOR x` is the column of
-//! the parent. A tree with a cycle runs until the deadline, where the warehouse reports the cycle.
+//! the parent.
+
+mod cycles;
 
 use std::ops::ControlFlow;
 
@@ -15,6 +17,9 @@ use sqlparser::ast::{
 
 use crate::error::Error;
 use crate::names;
+
+pub use cycles::CYCLE;
+use cycles::{Cycles, PATH};
 
 const NAME: &str = "_hierarchy";
 const LEVEL: &str = "_level";
@@ -36,7 +41,7 @@ fn rewritten(select: &mut Select, order: Option<&mut OrderBy>) -> Result<(), Err
     if select.connect_by.is_empty() {
         return Ok(());
     }
-    let (start, relationships) = clauses(std::mem::take(&mut select.connect_by))?;
+    let Clauses { start, condition, nocycle } = clauses(std::mem::take(&mut select.connect_by))?;
     let [table] = select.from.as_mut_slice() else {
         return Err(Error::unsupported("CONNECT BY over several tables"));
     };
@@ -50,26 +55,34 @@ fn rewritten(select: &mut Select, order: Option<&mut OrderBy>) -> Result<(), Err
     let [table] = select.from.as_mut_slice() else {
         return Err(Error::unsupported("CONNECT BY over several tables"));
     };
-    let query = recursive(&table.relation, &alias, start, relationships, &made)?;
+    let cycles = Cycles::of(&condition, &alias, nocycle);
+    let query = recursive(&table.relation, &alias, start, condition, &made, cycles.as_ref())?;
     let name = TableAlias { explicit: true, name: alias, columns: Vec::new(), at: None };
     table.relation =
         TableFactor::Derived { lateral: false, subquery: Box::new(query), alias: Some(name), sample: None };
-    hide(&mut select.projection, &made);
+    hide(&mut select.projection, &made, cycles.is_some());
     Ok(())
 }
 
-fn clauses(kinds: Vec<ConnectByKind>) -> Result<(Option<Expr>, Expr), Error> {
-    let (mut start, mut condition) = (None, None);
+struct Clauses {
+    start: Option<Expr>,
+    condition: Expr,
+    nocycle: bool,
+}
+
+fn clauses(kinds: Vec<ConnectByKind>) -> Result<Clauses, Error> {
+    let (mut start, mut condition, mut ends) = (None, None, false);
     for kind in kinds {
         match kind {
             ConnectByKind::StartWith { condition, .. } => start = Some(*condition),
-            ConnectByKind::ConnectBy { nocycle: true, .. } => return Err(Error::unsupported("CONNECT BY NOCYCLE")),
-            ConnectByKind::ConnectBy { relationships, .. } => {
+            ConnectByKind::ConnectBy { relationships, nocycle, .. } => {
+                ends = nocycle;
                 condition = relationships.into_iter().reduce(|one, next| binary(one, BinaryOperator::And, next));
             }
         }
     }
-    condition.map(|condition| (start, condition)).ok_or_else(|| Error::unsupported("START WITH without CONNECT BY"))
+    let condition = condition.ok_or_else(|| Error::unsupported("START WITH without CONNECT BY"))?;
+    Ok(Clauses { start, condition, nocycle: ends })
 }
 
 fn alias_of(factor: &mut TableFactor) -> Result<Ident, Error> {
@@ -208,10 +221,15 @@ fn recursive(
     start: Option<Expr>,
     mut condition: Expr,
     made: &[Carried],
+    cycles: Option<&Cycles>,
 ) -> Result<Query, Error> {
     let mut joined = Joined { alias: alias.clone(), depth: 0 };
     if let ControlFlow::Break(error) = condition.visit(&mut joined) {
         return Err(error);
+    }
+    if let Some(cycles) = cycles.filter(|cycles| cycles.nocycle) {
+        let unseen = Expr::UnaryOp { op: sqlparser::ast::UnaryOperator::Not, expr: Box::new(cycles.seen()) };
+        condition = binary(Expr::Nested(Box::new(condition)), BinaryOperator::And, unseen);
     }
     let skeleton = format!(
         "WITH RECURSIVE \"{NAME}\" AS (SELECT 1 AS \"{LEVEL}\" FROM \"_t\" UNION ALL \
@@ -228,6 +246,9 @@ fn recursive(
     };
     fill(roots, table, alias, made, |carried| &carried.root);
     fill(rows, table, alias, made, |carried| &carried.below);
+    if let Some(cycles) = cycles {
+        cycles.carry(roots, rows)?;
+    }
     roots.selection = start;
     let join = rows.from.first_mut().and_then(|from| from.joins.first_mut()).ok_or_else(unexpected)?;
     join.join_operator = sqlparser::ast::JoinOperator::Join(sqlparser::ast::JoinConstraint::On(condition));
@@ -309,9 +330,9 @@ fn own(mut expr: Expr, alias: &Ident) -> Expr {
 }
 
 /// `*` shows the columns of the table alone.
-fn hide(projection: &mut [SelectItem], made: &[Carried]) {
+fn hide(projection: &mut [SelectItem], made: &[Carried], has_path: bool) {
     let hidden = || {
-        let carried = made.iter().map(|carried| carried.name.as_str());
+        let carried = made.iter().map(|carried| carried.name.as_str()).chain(has_path.then_some(PATH));
         std::iter::once(LEVEL).chain(carried).map(|name| ObjectName::from(vec![names::quoted(name)]))
     };
     for item in projection {

@@ -1,0 +1,201 @@
+//! What becomes of a statement, told without running it: the stages that govern and rewrite it, and no other.
+//!
+//! "Policy tester: 'run as' (role, agent, framework, time) shows filters, masks, verdict and rewritten SQL, for
+//! owners and admins." Who is imagined passes the same stages as who asks; nothing is judged a second way. The
+//! engine is asked for its tables and runs nothing. Asking is a deed: it is judged, billed and written down as one.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use contract::caller::Credential;
+use contract::explain::{ATTRIBUTES_MAX, Filtering, Masking, Matching, RunAs, Tested, Transpiled, Verdict};
+use contract::policy::abac::{Operation, Origin};
+use contract::policy::{filters_on, masks_on};
+use contract::{Access, Caller, Code, Governance, Role};
+
+use super::embed::{self, Embedded};
+use super::policy::{self, Agent, Asker, table_ref};
+use super::row_filter::{self, Filtered};
+use super::{Deed, Pipeline, Result, Standing, cost, pivot, quota, tables, threshold, transpile};
+use crate::trail::Trail;
+use crate::{Ask, Bounds, Error};
+
+/// The longest name or value of somebody imagined.
+const WORD_CHARS_MAX: usize = 1_000;
+
+impl Pipeline {
+    /// The statement as it would run for who asks. Policies are shown to owners and admins alone: for others, a
+    /// statement that a policy changes has no text.
+    pub async fn transpiled(self: &Arc<Self>, ask: Ask) -> Result<Transpiled> {
+        let told = |standing: Standing, ask: Ask| async move {
+            let asker = Asker { caller: standing.caller, agent: standing.agent, now: self.clock.now() };
+            let sees_policies = Access::Admin.admits(asker.caller.role);
+            let t = Trail::new();
+            let made = Box::pin(self.explained(ask, asker, &standing.rules, &t)).await?;
+            let hidden = made.changed && !sees_policies;
+            let Transpiled { rewritten, governed, parameters, .. } = made.statement.clone();
+            Ok(Transpiled {
+                rewritten: rewritten.filter(|_| !hidden),
+                governed: governed.filter(|_| sees_policies),
+                parameters: if sees_policies { parameters } else { Vec::new() },
+                ..made.statement
+            })
+        };
+        self.told("CALL transpile", ask, told).await
+    }
+
+    /// What the policies do with the statement when it is asked by somebody imagined.
+    pub async fn tested(self: &Arc<Self>, ask: Ask, run_as: RunAs) -> Result<Tested> {
+        let told = |standing: Standing, mut ask: Ask| async move {
+            if !Access::Admin.admits(standing.caller.role) {
+                return Err(Error::Caller(Code::Forbidden));
+            }
+            ask.origin = run_as.query_origin.unwrap_or(Origin::Rest);
+            ask.peer = None;
+            ask.bounds = Bounds::default();
+            let asker = imagined(run_as, &standing.caller, self.clock.now())?;
+            let role = asker.caller.role;
+            let original = ask.sql.clone();
+            let t = Trail::new();
+            match Box::pin(self.explained(ask, asker, &standing.rules, &t)).await {
+                Ok(made) => Ok(tested(None, role, &standing.rules, &t, made.statement)),
+                Err(error) if denies(&error) => {
+                    let tables = t.facts().tables.clone();
+                    let statement = Transpiled { original, tables, ..Transpiled::default() };
+                    Ok(tested(Some(&error), role, &standing.rules, &t, statement))
+                }
+                Err(error) => Err(error),
+            }
+        };
+        self.told("CALL policy_test", ask, told).await
+    }
+
+    async fn told<T, F>(
+        self: &Arc<Self>,
+        name: &'static str,
+        ask: Ask,
+        told: impl FnOnce(Standing, Ask) -> F,
+    ) -> Result<T>
+    where
+        F: Future<Output = Result<T>>,
+    {
+        let deed = Ask { sql: name.to_owned(), ..ask.clone() };
+        let deed = Deed { ask: deed, table: None, operation: Operation::Select };
+        self.act(deed, |standing| async move { Ok((told(standing, ask).await?, 0)) }).await
+    }
+
+    /// The stages 2 to 8, without a reservation.
+    async fn explained(&self, ask: Ask, asker: Asker, rules: &Governance, t: &Trail) -> Result<Explained> {
+        let original = ask.sql.clone();
+        let query = threshold::cross(self, ask).await?;
+        let extracted = tables::extract(&original, &query.ask.names.variables, t)?;
+        let allowed = Box::pin(policy::check_as(self, &query, rules, extracted, asker, t)).await?;
+        let unbilled = quota::unbilled(cost::estimate(allowed, t));
+        let embedded = embed::vectors(row_filter::apply(&self.remembered.filters, rules, unbilled, t)?)?;
+        let (Embedded(Filtered { governed, ungoverned, about, .. }), assumed) = pivot::assumed(embedded)?;
+        let changed = ungoverned.is_some();
+        let made = transpile::generated(governed, ungoverned)?;
+        let mut warnings = made.sql.warnings.clone();
+        warnings.extend(assumed);
+        Ok(Explained {
+            changed,
+            statement: Transpiled {
+                original,
+                rewritten: Some(made.plain),
+                governed: Some(transpile::text(&made.sql)),
+                parameters: transpile::own_values(&made.sql),
+                tables: about.tables,
+                warnings,
+            },
+        })
+    }
+}
+
+struct Explained {
+    /// A policy changes the statement.
+    changed: bool,
+    statement: Transpiled,
+}
+
+/// The one who is imagined: of this organization, without an account, a key or an address.
+fn imagined(run_as: RunAs, asks: &Caller, now: contract::Timestamp) -> Result<Asker> {
+    let invalid = |field, message: String| Error::InvalidParams { field, message };
+    let RunAs { role, attributes, agent_id, framework, query_origin: _, at } = run_as;
+    if attributes.len() > ATTRIBUTES_MAX {
+        return Err(invalid("as.attributes", format!("`as.attributes` are at most {ATTRIBUTES_MAX}")));
+    }
+    let words = attributes.iter().flat_map(|(name, value)| [name, value]).chain(&agent_id).chain(&framework);
+    let longest = words.map(|word| word.chars().count()).max();
+    if longest > Some(WORD_CHARS_MAX) {
+        return Err(invalid("as", format!("a name or value in `as` has at most {WORD_CHARS_MAX} characters")));
+    }
+    let caller = Caller {
+        org_id: asks.org_id.clone(),
+        user_id: None,
+        email: None,
+        role: role.unwrap_or(asks.role),
+        attributes,
+        credential: Credential::Session { session_id: "imagined".into() },
+    };
+    let agent = Agent { verified: agent_id.is_some(), id: agent_id, framework };
+    Ok(Asker { caller, agent, now: at.unwrap_or(now) })
+}
+
+/// Whether it is policies, or the role, that the statement fails of, and not its text.
+fn denies(error: &Error) -> bool {
+    use sql::error::Kind;
+    match error {
+        Error::Sql(error) => matches!(
+            error.kind,
+            Kind::DeniedFunction { .. }
+                | Kind::MaskedColumn { .. }
+                | Kind::DeniedColumn { .. }
+                | Kind::Ungovernable { .. }
+        ),
+        Error::PolicyDenied { .. }
+        | Error::TableDenied { .. }
+        | Error::Governed { .. }
+        | Error::Undroppable { .. }
+        | Error::Caller(Code::Forbidden | Code::ScopeViolation) => true,
+        _ => false,
+    }
+}
+
+fn tested(denied: Option<&Error>, role: Role, rules: &Governance, t: &Trail, statement: Transpiled) -> Tested {
+    let facts = t.facts();
+    let matching = facts.verdicts.iter().map(|verdict| Matching {
+        policy_id: verdict.policy_id.clone(),
+        name: verdict.policy_name.clone(),
+        action: verdict.action.clone(),
+    });
+    let mut filters = Vec::new();
+    let mut masks = Vec::new();
+    for path in &statement.tables {
+        let (table, path) = (table_ref(path), || path.clone());
+        filters.extend(filters_on(&rules.policies, table, role).into_iter().map(|filter| Filtering {
+            table: path(),
+            filter: filter.filter,
+            policy_id: filter.policy_id,
+            name: filter.policy_name,
+        }));
+        let found: BTreeMap<_, _> = masks_on(&rules.policies, table, role);
+        masks.extend(found.into_values().map(|mask| Masking {
+            table: path(),
+            column: mask.column,
+            function: mask.function,
+            visible_chars: mask.visible_chars,
+            policy_id: mask.policy_id,
+            name: mask.policy_name,
+        }));
+    }
+    Tested {
+        verdict: if denied.is_some() { Verdict::Deny } else { Verdict::Allow },
+        code: denied.map(|error| error.code().stable().to_owned()),
+        reason: denied.map(ToString::to_string),
+        matching_policies: matching.collect(),
+        filters,
+        masks,
+        columns_masked: facts.columns_masked.clone(),
+        statement,
+    }
+}
