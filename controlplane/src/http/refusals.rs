@@ -168,6 +168,8 @@ fn the_public_endpoints_are_these() {
             "/openapi.json",
             "/docs",
             "/docs/errors",
+            "/",
+            "/assets/{file}",
         ]
     );
 }
