@@ -14,7 +14,7 @@ const DAY: [path: string, body: unknown][] = [
   ],
   [`${organization}/agent-memory?env_id=${platform.envId}`, { agent_id: 'stroller', content: 'the path along the river is closed in winter' }],
   [`${organization}/webhooks`, { url: 'http://127.0.0.1:9/nobody', events: ['auth.failed'] }],
-  ['/v1/webhooks', { url: 'http://127.0.0.1:9/nobody', secret: 'known to nobody but to us', events: ['system.maintenance'] }],
+  ['/v1/webhooks', { url: 'http://127.0.0.1:9/nobody', secret: 'known-to-nobody-but-to-us', events: ['system.maintenance'] }],
   ['/v2/runtime/tasks', { kind: 'walk', project_id: 'park', work_item_key: `walk-${Date.now()}` }],
 ]
 

@@ -80,7 +80,7 @@ function OfNotices() {
               <Form
                 fields={[
                   ADDRESS,
-                  { name: 'secret', label: 'Secret that signs', kind: 'password', required: true, autoComplete: 'new-password' },
+                  { name: 'secret', label: 'Secret that signs', kind: 'password', required: true, autoComplete: 'new-password', hint: '24 to 128 visible characters.' },
                   { name: 'events', label: 'Notices', kind: 'choices', options: NOTICES },
                 ]}
                 submit="Make it"
