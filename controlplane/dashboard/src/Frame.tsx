@@ -68,7 +68,7 @@ function Links() {
         const links = PAGES.filter((page) => page.group === group && can(page.needs))
         if (links.length === 0) return null
         return (
-          <section key={group} aria-label={group}>
+          <div key={group}>
             <h2>{group}</h2>
             <ul>
               {links.map((page) => (
@@ -79,7 +79,7 @@ function Links() {
                 </li>
               ))}
             </ul>
-          </section>
+          </div>
         )
       })}
     </nav>

@@ -12,6 +12,7 @@ function setting(name: string): string {
 
 export const platform = {
   url: setting('SLUICE_URL'),
+  orgId: setting('SLUICE_ORG_ID'),
   envId: setting('SLUICE_ENV_ID'),
   key: setting('SLUICE_KEY'),
   owner: { email: setting('SLUICE_OWNER_EMAIL'), password: setting('SLUICE_OWNER_PASSWORD') },

@@ -1,4 +1,6 @@
 /** What people come for: to hide, to lend, to see who asked, and to hold on to none of it by mistake. */
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
 import { expect, it } from 'vitest'
 import type { Page } from 'playwright-core'
 import { asProgram, open, platform, queried, signIn, walker } from './browser'
@@ -186,4 +188,76 @@ it('a statement that takes too long is cancelled by a button', () =>
     await run(page, 'select count(*) from lineitem a, lineitem b where a.l_orderkey < b.l_partkey')
     await press(page, 'Cancel')
     await page.getByText('you cancelled it').waitFor()
+  }))
+
+it('a webhook is tested, and what is told is seen to be delivered', () =>
+  walker(async ({ page }) => {
+    const received: string[] = []
+    const receiver = createServer((request, response) => {
+      received.push(String(request.headers['x-service-signature']))
+      response.end()
+    })
+    await new Promise<void>((ready) => receiver.listen(0, '127.0.0.1', ready))
+    const url = `http://127.0.0.1:${(receiver.address() as AddressInfo).port}/hook`
+    try {
+      await signIn(page)
+      await open(page, '/webhooks', 'Webhooks')
+      await press(page, 'New webhook')
+      await page.getByRole('dialog').getByLabel('Address').fill(url)
+      await page.getByRole('dialog').getByLabel('policy.deleted').check()
+      await press(page, 'Make it', 'New webhook')
+      await press(page, 'I have it')
+      await rowOf(page, url).getByRole('button', { name: 'Test' }).click()
+      await press(page, 'Send a test')
+      await page.getByText(/^Delivered: answered 200/).waitFor()
+      await press(page, 'Close')
+      await rowOf(page, url).getByRole('button', { name: 'Delete' }).click()
+      await press(page, 'Delete', 'Delete')
+      await rowOf(page, url).waitFor({ state: 'detached' })
+      await page.getByRole('tab', { name: 'Of notices', exact: true }).click()
+      await press(page, 'New receiver of notices')
+      await page.getByRole('dialog').getByLabel('Address').fill(url)
+      await page.getByRole('dialog').getByLabel('Secret that signs').fill('a-secret-of-the-walk-alone')
+      await page.getByRole('dialog').getByLabel('agent.key_revoked').check()
+      await press(page, 'Make it', 'New receiver of notices')
+      await rowOf(page, url).waitFor()
+      const keys = `/v1/environments/${platform.envId}/api-keys`
+      const key = await asProgram('POST', keys, { name: unique('short-lived'), scopes: ['query:read'] })
+      await asProgram('DELETE', `${keys}/${String(key.body['key_id'])}`)
+      await expect.poll(() => received.length, { timeout: 20_000 }).toBe(2)
+      expect(received.every((signature) => signature.startsWith('sha256='))).toBe(true)
+      await expect.poll(async () => {
+        await page.reload()
+        await page.getByRole('tab', { name: 'Deliveries of notices' }).click()
+        await page.getByRole('table').waitFor()
+        return rowOf(page, 'agent.key_revoked').first().getByText('delivered').count()
+      }, { timeout: 20_000 }).toBe(1)
+      await page.getByRole('tab', { name: 'Of notices', exact: true }).click()
+      await rowOf(page, url).getByRole('button', { name: 'Delete' }).click()
+      await press(page, 'Delete', 'Delete')
+      await rowOf(page, url).waitFor({ state: 'detached' })
+    } finally {
+      receiver.closeAllConnections()
+      receiver.close()
+    }
+  }))
+
+it('a log of another warehouse is replayed, and what differs is told', () =>
+  walker(async ({ page }) => {
+    await signIn(page)
+    await open(page, '/shadow', 'Shadow mode')
+    await press(page, 'Start a session')
+    await press(page, 'Start', 'Start a session')
+    const lines = ['{"sql": "select count(*) from region", "row_count": 1}', '{"sql": "select * from region", "row_count": 7}']
+    await page.getByLabel('File of JSON lines').setInputFiles({ name: 'log.jsonl', mimeType: 'application/jsonl', buffer: Buffer.from(lines.join('\n')) })
+    await page.getByText('2 queries are being replayed').waitFor()
+    await expect.poll(async () => {
+      await page.reload()
+      await page.getByText('Replayed', { exact: true }).waitFor()
+      return page.getByText('2: 1 the same, 1 not').count()
+    }, { timeout: 20_000 }).toBe(1)
+    await page.getByRole('region', { name: 'What differed' }).getByText('select * from region', { exact: false }).first().waitFor()
+    await press(page, 'Stop')
+    await press(page, 'Stop', 'Stop')
+    await page.getByText('stopped').waitFor()
   }))

@@ -1,7 +1,9 @@
 /** Every page of the navigation, as everybody may meet it: at three widths, light and dark. */
 import { mkdirSync } from 'node:fs'
-import { expect, it } from 'vitest'
-import { open, signIn, violations, walker } from './browser'
+import { beforeAll, expect, it } from 'vitest'
+import type { Page } from 'playwright-core'
+import { open, platform, signIn, violations, walker } from './browser'
+import { aDayOfUse } from './world'
 
 /** Where somebody who wants to look finds what the walks saw. */
 const SHOTS = process.env['SLUICE_SHOTS']
@@ -13,7 +15,9 @@ const LOOKS = [
   { width: 360, colorScheme: 'light' },
 ] as const
 
-async function links(page: import('playwright-core').Page): Promise<{ path: string; title: string }[]> {
+beforeAll(aDayOfUse)
+
+async function links(page: Page): Promise<{ path: string; title: string }[]> {
   // Where it is narrow, they are behind a button.
   const found = await page.locator('nav[aria-label=Pages] a').evaluateAll((all) =>
     all.map((one) => ({ path: one.getAttribute('href')?.replace(/^#/, '') ?? '', title: one.textContent ?? '' })),
@@ -43,7 +47,6 @@ it.each(LOOKS)('every page is accessible and fits, $width wide and $colorScheme'
 
 it('whoever has only a keyboard signs in, opens a page, asks and signs out', () =>
   walker(async ({ page }) => {
-    const { platform } = await import('./browser')
     await page.goto('/')
     await page.getByLabel('E-mail').focus()
     await page.keyboard.type(platform.owner.email)

@@ -2,6 +2,7 @@ import { defineConfig } from 'vitest/config'
 
 /** One platform, and so one walk after another. */
 export default defineConfig({
+  cacheDir: '../node_modules/.vite',
   test: {
     root: import.meta.dirname,
     include: ['*.walk.ts'],

@@ -72,7 +72,8 @@ async fn a_change_by_cookie_needs_the_second_cookie_repeated() {
         let (app, jar) = (&app, &jar);
         async move {
             let headers: Vec<_> = headers.iter().map(|(name, value)| (*name, value.as_str())).collect();
-            jar.ask(app, Method::POST, "/v1/organizations", &headers, json!({"name": "Beta"})).await.status.as_u16()
+            let body = json!({"name": "Beta", "slug": "beta", "billing_email": "ada@example.com"});
+            jar.ask(app, Method::POST, "/v1/organizations", &headers, body).await.status.as_u16()
         }
     };
     assert_eq!(found(vec![]).await, 403);

@@ -170,6 +170,8 @@ fn the_public_endpoints_are_these() {
             "/openapi.json",
             "/docs",
             "/docs/errors",
+            "/",
+            "/assets/{file}",
         ]
     );
 }

@@ -26,7 +26,7 @@ function SecondFactor() {
   return (
     <section className="card" aria-labelledby="factor">
       <h2 id="factor">Second factor</h2>
-      <p>An authenticator makes a code every 30 seconds. Without it the password alone opens nothing.</p>
+      <p>An authenticator makes a code every 30 seconds. With one, the password alone opens nothing.</p>
       <div className="row">
         <Opens label="Set up an authenticator">{(close) => <Enrolling close={close} />}</Opens>
         <Opens label="Remove it" className="danger">

@@ -16,6 +16,8 @@ type ApiKey = Shapes['ApiKey']
 const SCOPES = [
   'query:read',
   'query:write',
+  'schema:read',
+  'schema:write',
   'policy:read',
   'policy:write',
   'key:read',
@@ -56,7 +58,7 @@ export default function Keys() {
               rows={keys}
               columns={[
                 { head: 'Name', cell: (key) => key.name },
-                { head: 'Begins with', cell: (key) => <code>{key.prefix}</code> },
+                { head: 'Begins with', cell: (key) => <code className="nowrap">{key.prefix}</code> },
                 { head: 'May', cell: (key) => <span className="fine">{key.scopes.join(', ')}</span> },
                 { head: 'State', cell: (key) => <Badge>{key.status}</Badge> },
                 { head: 'Last used', cell: (key) => <span className="nowrap">{relative(key.last_used_at, now)}</span> },

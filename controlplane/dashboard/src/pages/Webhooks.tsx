@@ -1,18 +1,20 @@
 /** Who is told of events, and how that went. */
-import { useState } from 'react'
+import { useState, type ReactNode } from 'react'
 import { api, ask, ifMatch, type Shapes } from '../api/client'
 import { time } from '../format'
 import { useChanged, useList } from '../lists'
 import { Badge } from '../parts/Badge'
 import { CodeBlock } from '../parts/CodeBlock'
 import { Confirm, Opens } from '../parts/Dialog'
-import { Form } from '../parts/Form'
+import { Form, type Field } from '../parts/Form'
 import { Answered, Empty, Page } from '../parts/Page'
 import { More, Table } from '../parts/Table'
 import { Tabs } from '../parts/Tabs'
 import { useSession } from '../session'
 
 type Webhook = Shapes['Webhook']
+
+const ADDRESS: Field = { name: 'url', label: 'Address', kind: 'url', required: true, hint: 'https://…' }
 
 const EVENTS = [
   'key.created', 'key.rotated', 'key.expiring', 'key.revoked',
@@ -24,31 +26,90 @@ const EVENTS = [
   'auth.failed', 'auth.mfa_enrolled', 'sso.configured',
 ]
 
+const NOTICES = [
+  'trigger.fired', 'trigger.error',
+  'billing.usage_threshold', 'billing.subscription_updated',
+  'agent.key_rotated', 'agent.key_revoked',
+  'branch.merged', 'system.maintenance',
+]
+
 export default function Webhooks() {
-  const { can } = useSession()
   return (
     <Page
       title="Webhooks"
       needs="webhook:read"
-      lead="Each delivery is signed. One that fails is tried again, and can be sent again from here."
-      actions={can('webhook:write') && <Opens label="New webhook" className="primary">{(close) => <Making close={close} />}</Opens>}
+      lead="Each delivery is signed, and tried again when it fails. A notice that was given up can be sent again from here."
     >
       <Tabs
         label="Webhooks"
         tabs={[
-          { name: 'Receivers', panel: () => <Receivers /> },
-          { name: 'Deliveries', panel: () => <Deliveries /> },
+          { name: 'Of events', panel: () => <OfEvents /> },
+          { name: 'Of notices', panel: () => <OfNotices /> },
+          { name: 'Deliveries of notices', panel: () => <Deliveries /> },
         ]}
       />
     </Page>
   )
 }
 
-function Receivers() {
+function OfEvents() {
   const { orgId, can } = useSession()
   const list = useList(['webhooks', orgId], (cursor) =>
     ask(api.GET('/v1/organizations/{org_id}/webhooks', { params: { path: { org_id: orgId }, query: { limit: 100, ...(cursor && { cursor }) } } })),
   )
+  const writes = can('webhook:write')
+  return (
+    <>
+      {writes && <div><Opens label="New webhook" className="primary">{(close) => <Making close={close} />}</Opens></div>}
+      <Receivers list={list} acts={(webhook) => writes && <Acts webhook={webhook} />} />
+    </>
+  )
+}
+
+function OfNotices() {
+  const { can } = useSession()
+  const changed = useChanged('notice-webhooks')
+  const list = useList(['notice-webhooks'], (cursor) => ask(api.GET('/v1/webhooks', { params: { query: { limit: 100, ...(cursor && { cursor }) } } })))
+  const writes = can('webhook:write')
+  return (
+    <>
+      {writes && (
+        <div>
+          <Opens label="New receiver of notices" className="primary">
+            {(close) => (
+              <Form
+                fields={[
+                  ADDRESS,
+                  { name: 'secret', label: 'Secret that signs', kind: 'password', required: true, autoComplete: 'new-password', hint: '24 to 128 visible characters.' },
+                  { name: 'events', label: 'Notices', kind: 'choices', options: NOTICES },
+                ]}
+                submit="Make it"
+                onSubmit={(typed) =>
+                  ask(api.POST('/v1/webhooks', { body: { url: typed.text('url'), secret: typed.secret('secret'), events: typed.all('events') } })).then(changed)
+                }
+                onDone={close}
+              />
+            )}
+          </Opens>
+        </div>
+      )}
+      <Receivers
+        list={list}
+        acts={(webhook) =>
+          writes && (
+            <Confirm
+              label="Delete"
+              question={`Tell ${webhook.url} nothing more?`}
+              act={() => ask(api.DELETE('/v1/webhooks/{webhook_id}', { params: { path: { webhook_id: webhook.webhook_id }, header: ifMatch(webhook) } })).then(changed)}
+            />
+          )
+        }
+      />
+    </>
+  )
+}
+
+function Receivers({ list, acts }: { list: ReturnType<typeof useList<Webhook>>; acts: (webhook: Webhook) => ReactNode }) {
   return (
     <Answered of={list} scope="webhook:read" isEmpty={(all) => all.length === 0} empty={<Empty title="Nobody is told yet"><p>A webhook is an address of yours that is posted to.</p></Empty>}>
       {(all) => (
@@ -59,11 +120,11 @@ function Receivers() {
             rows={all}
             columns={[
               { head: 'Address', cell: (webhook) => <code>{webhook.url}</code> },
-              { head: 'Events', cell: (webhook) => <span className="fine">{webhook.events.join(', ')}</span> },
+              { head: 'Told of', cell: (webhook) => <span className="fine">{webhook.events.join(', ')}</span> },
               { head: 'State', cell: (webhook) => <Badge>{webhook.status}</Badge> },
               { head: 'Last delivered', cell: (webhook) => <span className="nowrap">{time(webhook.last_delivered_at)}</span> },
               { head: 'Failures', isNumber: true, cell: (webhook) => webhook.failure_count },
-              { head: '', cell: (webhook) => can('webhook:write') && <Acts webhook={webhook} /> },
+              { head: '', cell: acts },
             ]}
           />
           <More list={list} />
@@ -75,7 +136,7 @@ function Receivers() {
 
 function Acts({ webhook }: { webhook: Webhook }) {
   const { orgId } = useSession()
-  const changed = useChanged('webhooks', 'deliveries')
+  const changed = useChanged('webhooks')
   const path = { org_id: orgId, webhook_id: webhook.webhook_id }
   const [told, setTold] = useState<string>()
   return (
@@ -125,7 +186,7 @@ function Making({ close }: { close: () => void }) {
   return (
     <Form
       fields={[
-        { name: 'url', label: 'Address', kind: 'url', required: true, hint: 'https://…' },
+        ADDRESS,
         { name: 'description', label: 'What it is for' },
         { name: 'events', label: 'Events', kind: 'choices', options: EVENTS },
       ]}
@@ -167,10 +228,11 @@ function Deliveries() {
               {
                 head: '',
                 cell: (delivery) =>
-                  can('webhook:write') && (
+                  can('webhook:write') &&
+                  delivery.status === 'failed' && (
                     <Confirm
                       label="Send again"
-                      question={`Send ${delivery.event_type} to everybody who is told of it, again? Receivers know it by its event id.`}
+                      question={`Send ${delivery.event_type} again, to whoever did not take it? They know it by its event id.`}
                       act={() => ask(api.POST('/v1/webhooks/deliveries/{event_id}/replay', { params: { path: { event_id: delivery.event_id } } })).then(changed)}
                     />
                   ),
