@@ -7,6 +7,7 @@
 //! thirty seconds is lost in three. `./dev soak runtime` runs it for half an hour.
 
 mod checker;
+mod mishap;
 mod proxy;
 
 use std::collections::BTreeMap;
@@ -14,7 +15,7 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use contract::Entropy;
-use nix::sys::signal::Signal;
+use mishap::Mishap;
 use proxy::Wire;
 use serde_json::{Value, json};
 use tests::runtime::{ControlPlane, Database, Worker, history, soak_secs};
@@ -27,8 +28,10 @@ const LOST_ANSWERS: u8 = 25;
 const SPEED: f64 = 10.0;
 /// The sweeper's period, and what it may be late.
 const SWEEP_SECS: f64 = 10.0 + 5.0;
-/// For how long things go wrong, unless `SLUICE_SOAK_SECS` says otherwise.
-const CHAOS_SECS: u64 = 40;
+/// For how long things go wrong at least, unless `SLUICE_SOAK_SECS` says otherwise: each once.
+const CHAOS_SECS: u64 = 30;
+/// Tasks that are new before something goes wrong.
+const TASKS: u32 = 25;
 /// By when what was begun has ended.
 const DRAIN: Duration = Duration::from_mins(3);
 
@@ -44,7 +47,9 @@ struct Chaos {
     began: Instant,
     /// When nobody could have swept: seconds since the beginning.
     outages: Vec<(f64, f64)>,
-    done: BTreeMap<&'static str, u32>,
+    /// What will go wrong next, the last first.
+    deck: Vec<Mishap>,
+    done: BTreeMap<Mishap, u32>,
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -55,8 +60,8 @@ async fn workers_survive_whatever_goes_wrong() {
     let began_at = chaos.clock_begins().await;
     let lasts = Duration::from_secs(soak_secs().unwrap_or(CHAOS_SECS));
     let mut tasks = 0_u32;
-    while chaos.began.elapsed() < lasts {
-        for _ in 0..60 {
+    while chaos.began.elapsed() < lasts || chaos.done.len() < Mishap::ALL.len() {
+        for _ in 0..TASKS {
             chaos.dispatch(&mut tasks).await;
         }
         chaos.something_happens().await;
@@ -89,6 +94,7 @@ impl Chaos {
             folder: folder.to_owned(),
             began: Instant::now(),
             outages: Vec::new(),
+            deck: Vec::new(),
             done: BTreeMap::new(),
         };
         for _ in 0..WORKERS {
@@ -139,56 +145,6 @@ impl Chaos {
                 _ => tokio::time::sleep(Duration::from_millis(50)).await,
             }
         }
-    }
-
-    async fn something_happens(&mut self) {
-        let one = self.dice(self.workers.len());
-        let since = self.began.elapsed().as_secs_f64();
-        let what = match self.dice(8) {
-            0 | 1 => {
-                // Past the lease: three seconds of ours are thirty of the database's.
-                self.workers[one].signal(Signal::SIGSTOP);
-                self.rest(4_000).await;
-                self.workers[one].signal(Signal::SIGCONT);
-                "stopped"
-            }
-            2 | 3 => {
-                self.workers[one].kill().await;
-                self.workers[one] = self.worker();
-                "killed"
-            }
-            4 => {
-                self.control.kill().await;
-                self.control = ControlPlane::start(&self.database).await;
-                self.wire.lead_to(self.control.http);
-                "control plane killed"
-            }
-            5 => {
-                if self.dice(2) == 0 {
-                    self.database.crash().await;
-                } else {
-                    self.database.restart().await;
-                }
-                "database restarted"
-            }
-            6 => {
-                let cut = "select pg_terminate_backend(pid) from pg_stat_activity where pid <> pg_backend_pid() and backend_type = 'client backend'";
-                self.database.client().await.batch_execute(cut).await.unwrap();
-                "sessions cut"
-            }
-            _ => {
-                let client = self.database.client().await;
-                client.batch_execute("begin; lock table svc_runtime.tasks in access exclusive mode").await.unwrap();
-                self.rest(2_000).await;
-                client.batch_execute("commit").await.unwrap();
-                "pool exhausted"
-            }
-        };
-        *self.done.entry(what).or_default() += 1;
-        if !matches!(what, "stopped" | "killed") {
-            self.outages.push((since, self.began.elapsed().as_secs_f64()));
-        }
-        self.rest(500).await;
     }
 
     async fn rest(&self, millis: u64) {
