@@ -181,6 +181,15 @@ it('an attribute policy is tried before it rules', () =>
     await rowOf(page, name).waitFor({ state: 'detached' })
   }))
 
+it('a result has every digit that the engine answers', () =>
+  walker(async ({ page }) => {
+    await signIn(page)
+    await open(page, '/sql', 'SQL editor')
+    await run(page, 'select 9007199254740993 as big, cast(1.10 as decimal(4, 2)) as price, null as nothing')
+    await page.getByRole('cell', { name: '9007199254740993', exact: true }).waitFor()
+    expect(await page.getByRole('cell').allTextContents()).toEqual(['9007199254740993', '1.10', 'NULL'])
+  }))
+
 it('a statement that takes too long is cancelled by a button', () =>
   walker(async ({ page }) => {
     await signIn(page)

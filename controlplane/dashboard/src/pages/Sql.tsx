@@ -17,6 +17,8 @@ import { Place } from './Place'
 type Answer = Shapes['QueryAnswer']
 type Outcome = { answer: Answer } | { problem: Problem; sql: string }
 
+/** Types whose values stand to the right. */
+const NUMBERS = /^(U?(TINY|SMALL|BIG|HUGE)?INT|INTEGER|DECIMAL|DOUBLE|FLOAT|REAL)/i
 /** As many rows as are drawn; an export has all. */
 const SHOWN = 500
 
@@ -110,7 +112,7 @@ function Result({ answer }: { answer: Answer }) {
     <>
       <div className="row">
         <span>
-          {count(answer.row_count)} {answer.row_count === 1 ? 'row' : 'rows'} in {milliseconds(answer.execution_time_ms)}, {count(answer.credits_consumed)} credits
+          {count(answer.row_count)} {answer.row_count === 1 ? 'row' : 'rows'} in {milliseconds(answer.execution_time_ms)}, {count(answer.credits_consumed)} {answer.credits_consumed === 1 ? 'credit' : 'credits'}
         </span>
         {answer.cache_hit && <Badge>kept answer</Badge>}
         {columns_masked.length > 0 ? <Badge tone="warn">{`masked: ${columns_masked.join(', ')}`}</Badge> : <Badge tone="good">nothing masked</Badge>}
@@ -158,7 +160,7 @@ function Rows({ columns, rows }: Pick<Answer, 'columns' | 'rows'>) {
             {rows.slice(0, SHOWN).map((row, index) => (
               <tr key={index}>
                 {row.map((value, at) => (
-                  <td key={at} className={value === null ? 'null' : typeof value === 'number' ? 'number' : undefined} title={cell(value)}>
+                  <td key={at} className={value === null ? 'null' : NUMBERS.test(columns[at]?.type ?? '') ? 'number' : undefined} title={cell(value)}>
                     {cell(value)}
                   </td>
                 ))}

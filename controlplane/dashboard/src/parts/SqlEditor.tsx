@@ -84,7 +84,7 @@ export function SqlEditor({ initial, schema, run, handle }: Props) {
           drawSelection(),
           bracketMatching(),
           closeBrackets(),
-          autocompletion(),
+          autocompletion({ icons: false }),
           keymap.of([...closeBracketsKeymap, ...completionKeymap, ...historyKeymap, ...defaultKeymap]),
           language.current.of(sql({ dialect: PostgreSQL })),
           syntaxHighlighting(colours),
