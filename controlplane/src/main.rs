@@ -11,5 +11,5 @@ const DASHBOARD: Option<Files> = Some(dashboard::FILES);
 const DASHBOARD: Option<Files> = None;
 
 fn main() -> ExitCode {
-    controlplane::process::main(DASHBOARD)
+    controlplane::process::run(DASHBOARD)
 }

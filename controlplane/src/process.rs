@@ -14,7 +14,7 @@ use crate::{Config, Parts};
 
 /// `dashboard`: the page that this program was built with.
 #[tokio::main]
-pub async fn main(dashboard: Option<Files>) -> ExitCode {
+pub async fn run(dashboard: Option<Files>) -> ExitCode {
     tracing_subscriber::fmt().json().with_env_filter(tracing_subscriber::EnvFilter::from_default_env()).init();
     let config = Config::parse();
     tracing::info!(?config, "starting");

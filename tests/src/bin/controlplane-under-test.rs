@@ -1,5 +1,5 @@
 //! The control plane's binary, built by this package so that tests find its path.
 
 fn main() -> std::process::ExitCode {
-    controlplane::process::main(None)
+    controlplane::process::run(None)
 }
