@@ -63,6 +63,9 @@ event_types! {
     AuthMfaEnrolled       , "auth.mfa_enrolled"      , "user";
     AuthMfaRemoved        , "auth.mfa_removed"       , "user";
     AuthPasswordReset     , "auth.password_reset"    , "user";
+    BranchMerged          , "branch.merged"          , "branch";
+    TriggerFired          , "trigger.fired"          , "trigger";
+    TriggerError          , "trigger.error"          , "trigger";
     // The specification's.
     UserInvited           , "user.invited"           , "user";
     UserRemoved           , "user.removed"           , "user";

@@ -3,6 +3,7 @@
 #![cfg(test)]
 
 mod agents;
+mod branches;
 mod capability;
 mod catalogue;
 mod constructs;
@@ -15,4 +16,5 @@ mod pgwire;
 mod pipeline;
 mod rest;
 mod thoughts;
+mod triggers;
 mod world;
