@@ -281,7 +281,9 @@ impl Branches {
             let open = before.remove(&id).unwrap_or_else(|| Arc::new(Open::new(branch)));
             known.open.insert(id, open);
         }
-        before.values().for_each(|gone| gone.ended.store(true, Ordering::Release));
+        for gone in before.values() {
+            gone.ended.store(true, Ordering::Release);
+        }
         known.sure = true;
         Ok(known)
     }

@@ -133,15 +133,17 @@ impl Error {
             Self::Engine(error) => engine_code(error),
             Self::ColumnMissing { .. } => Code::UndefinedColumn,
             Self::Caller(code) => *code,
-            Self::PolicyDenied { .. } | Self::RowRefused | Self::HourlyLimit { .. } | Self::GrantedRows { .. } => {
-                Code::PolicyDenied
-            }
+            Self::PolicyDenied { .. }
+            | Self::RowRefused
+            | Self::HourlyLimit { .. }
+            | Self::GrantedRows { .. }
+            | Self::HiddenOnBranch { .. }
+            | Self::MaskedOnBranch { .. } => Code::PolicyDenied,
             Self::Governed { .. }
             | Self::Undroppable { .. }
             | Self::BranchClosed { .. }
             | Self::BranchBusy
             | Self::Reshaped { .. } => Code::Conflict,
-            Self::HiddenOnBranch { .. } | Self::MaskedOnBranch { .. } => Code::PolicyDenied,
             Self::TableDenied { .. } => Code::TableDenied,
             Self::Suspended { .. } | Self::TierLimit => Code::Forbidden,
             Self::Unsupported { .. } => Code::UnsupportedSql,

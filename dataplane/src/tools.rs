@@ -37,6 +37,10 @@ use crate::{Ask, Bounds, Error, Pipeline};
 
 /// The table, in the order in which it is listed.
 fn table() -> Vec<Row> {
+    [of_sql(), of_memory(), of_reasoning(), of_triggers(), of_branches()].into_iter().flatten().collect()
+}
+
+fn of_sql() -> Vec<Row> {
     vec![
         Row::new("run_sql", sql::run)
             .says("Run one SQL statement of the cloud warehouse's dialect. Rows come back as objects.")
@@ -62,6 +66,11 @@ fn table() -> Vec<Row> {
             .says("Tell what the policies decide for a statement or a table, without running anything.")
             .needs(Scope::QueryRead)
             .hints(Hints::Reads),
+    ]
+}
+
+fn of_memory() -> Vec<Row> {
+    vec![
         Row::new("store_memory", memory::store)
             .says("Remember a text, for good or for a time. Under a key that exists it becomes the next version.")
             .needs(Scope::Agent)
@@ -82,6 +91,11 @@ fn table() -> Vec<Row> {
             .says("End a memory, or forget it with all its versions.")
             .needs(Scope::Agent)
             .hints(Hints::Removes),
+    ]
+}
+
+fn of_reasoning() -> Vec<Row> {
+    vec![
         Row::new("log_reasoning_step", thoughts::log)
             .says("Write down a step of reasoning. It joins a chain that can be checked and never changed.")
             .needs(Scope::Agent)
@@ -94,6 +108,11 @@ fn table() -> Vec<Row> {
             .says("List the sessions of reasoning, the latest first.")
             .needs(Scope::Agent)
             .hints(Hints::Reads),
+    ]
+}
+
+fn of_triggers() -> Vec<Row> {
+    vec![
         Row::new("register_trigger", triggers::register)
             .says("Register what is to be noticed in memories and reasoning. A name that exists gets these terms.")
             .needs(Scope::Agent)
@@ -110,6 +129,11 @@ fn table() -> Vec<Row> {
             .says("Switch a trigger off.")
             .needs(Scope::Agent)
             .hints(Hints::Removes),
+    ]
+}
+
+fn of_branches() -> Vec<Row> {
+    vec![
         Row::new("create_branch", branches::create)
             .says("Copy tables to a branch, to change them apart and merge or discard what was changed.")
             .needs(Scope::Agent)

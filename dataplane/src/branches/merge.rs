@@ -220,10 +220,10 @@ impl<'a> Plan<'a> {
         let moved = any(&each(places, &|i| format!("b{i} is distinct from t{i}")));
         let ours_moved = any(&each(places, &|i| format!("b{i} is distinct from o{i}")));
         let apart = any(&each(places, &|i| format!("o{i} is distinct from t{i}")));
-        let clashes = each(places, &|i| format!("({}) as d{i}", self.clashes(i))).join(", ");
-        let clashed = any(&each(places, &|i| format!("d{i}")));
+        let clashes = each(places, &|i| format!("({}) as d{i}", Self::clashes(i))).join(", ");
+        let disputed = any(&each(places, &|i| format!("d{i}")));
         let divergent = match self.granularity {
-            Granularity::Cell => clashed,
+            Granularity::Cell => disputed,
             Granularity::Row => format!("({ours_moved} and {apart})"),
         };
         let id = self.conflict_id(&each(keys, &|i| format!("k{i}")));
@@ -249,7 +249,7 @@ impl<'a> Plan<'a> {
     }
 
     /// Do both sides set this column of a row to different values?
-    fn clashes(&self, i: usize) -> String {
+    fn clashes(i: usize) -> String {
         format!(
             "case when in_b and in_t and in_o then \
                t{i} is distinct from b{i} and o{i} is distinct from b{i} and t{i} is distinct from o{i} \
