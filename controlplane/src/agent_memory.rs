@@ -4,22 +4,16 @@
 //! plane, for the caller that the guard has let in, and its result is told in the shape of this
 //! surface. The environment is the key's, else `?env_id=`, else the organization's only one.
 
-use contract::caller::Credential;
-use contract::{Access, Code, EnvId, OrgId, Scope, Timestamp};
+use contract::{Access, EnvId, OrgId, Scope, Timestamp};
 use schemars::JsonSchema;
-use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
+use crate::Result;
+use crate::agent_tools::{Place, REFUSALS, present, tool};
 use crate::http::call::Call;
 use crate::http::json::{Created, Json, Query};
 use crate::http::routes::Routes;
-use crate::query::told_of;
-use crate::{Error, Result, environments};
-
-/// What a call of a tool may fail of, besides what every request may.
-const REFUSALS: &[Code] =
-    &[Code::PolicyDenied, Code::QueryTimeout, Code::QuotaExceeded, Code::ProxyUnreachable, Code::CircuitOpen];
 
 pub fn routes() -> Routes {
     const MEMORIES: &str = "/v1/organizations/{org_id}/agent-memory";
@@ -62,13 +56,6 @@ struct New {
 
 fn observation() -> String {
     "observation".to_owned()
-}
-
-#[derive(Debug, Default, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-#[schemars(rename = "MemoryPlace")]
-struct Place {
-    env_id: Option<EnvId>,
 }
 
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -219,43 +206,4 @@ async fn delete(cx: Call, Query(place): Query<Place>) -> Result<Json<Deleted>> {
     let Gone { memory_id, deleted } =
         tool(&cx, place.env_id, "delete_memory", None, json!({"memory_id": memory_id})).await?;
     Ok(Json(Deleted { id: memory_id, deleted, deleted_at: cx.now() }))
-}
-
-/// Calls a tool where the memories are.
-async fn tool<T: DeserializeOwned>(
-    cx: &Call,
-    asked: Option<EnvId>,
-    name: &str,
-    agent_id: Option<String>,
-    arguments: Value,
-) -> Result<T> {
-    let env_id = environment(cx, asked).await?;
-    let body = json!({"agent_id": agent_id, "arguments": arguments});
-    told_of(cx, &env_id, &format!("tools/{name}"), &body).await
-}
-
-/// Where: the key's environment, the one that is named, or the only one there is.
-async fn environment(cx: &Call, asked: Option<EnvId>) -> Result<EnvId> {
-    if let Credential::Key { env_id, .. } = &cx.caller.credential {
-        return match asked {
-            Some(asked) if asked != *env_id => Err(Error::EnvironmentMismatch),
-            _ => Ok(env_id.clone()),
-        };
-    }
-    let own = environments::versions_in(cx.app.pool(), cx.org_id()).await?;
-    let own: Vec<EnvId> = own.into_iter().map(|(env_id, _)| env_id).collect();
-    match (asked, own.as_slice()) {
-        (Some(asked), own) if own.contains(&asked) => Ok(asked),
-        (Some(_), _) => Err(Error::EnvironmentNotFound),
-        (None, [only]) => Ok(only.clone()),
-        (None, _) => Err(Error::invalid("env_id", "required", "`env_id` says which environment is meant")),
-    }
-}
-
-/// Without the members that were not given.
-fn present(mut arguments: Value) -> Value {
-    if let Some(members) = arguments.as_object_mut() {
-        members.retain(|_, value| !value.is_null());
-    }
-    arguments
 }

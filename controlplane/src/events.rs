@@ -75,6 +75,9 @@ event_types! {
     GateApproved          , "gate.approved"          , "review";
     GateRejected          , "gate.rejected"          , "review";
     RecoveryHumanNeeded   , "recovery.human_needed"  , "review";
+    BranchMerged          , "branch.merged"          , "branch";
+    TriggerFired          , "trigger.fired"          , "trigger";
+    TriggerError          , "trigger.error"          , "trigger";
     // The specification's.
     UserInvited           , "user.invited"           , "user";
     UserRemoved           , "user.removed"           , "user";

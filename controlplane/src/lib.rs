@@ -9,12 +9,14 @@
 pub mod abac_policies;
 pub mod agent_capabilities;
 pub mod agent_memory;
+pub mod agent_tools;
 pub mod agents;
 pub mod api_keys;
 pub mod archive;
 pub mod audit;
 pub mod authentication;
 pub mod billing;
+pub mod branches;
 mod config;
 pub mod credits;
 pub mod dashboard;
@@ -49,6 +51,7 @@ pub mod tenants;
 mod testing;
 #[cfg(test)]
 mod tests;
+pub mod triggers;
 pub mod users;
 pub mod webhooks;
 #[cfg(test)]

@@ -7,10 +7,9 @@ use contract::{Caller, Scope};
 
 use crate::http::routes::{Route, Routes};
 use crate::{
-    abac_policies, agent_capabilities, agent_memory, agents, api_keys, audit, authentication, billing, dashboard,
-    environments, events, federation, health, jit_access, organizations, policies, query, reference, runtime,
-    shadow_mode, tenants,
-    users, webhooks,
+    abac_policies, agent_capabilities, agent_memory, agents, api_keys, audit, authentication, billing, branches,
+    dashboard, environments, events, federation, health, jit_access, organizations, policies, query, reference,
+    runtime, shadow_mode, tenants, triggers, users, webhooks,
 };
 
 pub fn routes() -> Routes {
@@ -18,6 +17,8 @@ pub fn routes() -> Routes {
         .and(health::routes())
         .and(query::routes())
         .and(agent_memory::routes())
+        .and(branches::routes())
+        .and(triggers::routes())
         .and(organizations::routes())
         .and(users::routes())
         .and(api_keys::routes())

@@ -55,6 +55,26 @@ pub enum Error {
     /// It changed since its writer looked.
     #[error("the memory is at version {current}")]
     StaleMemory { current: i64 },
+    #[error("there is no such trigger")]
+    TriggerNotFound,
+    #[error("the environment has {limit} triggers already")]
+    TriggersFull { limit: usize },
+    #[error("there is no such branch")]
+    BranchNotFound,
+    #[error("the branch is {status}")]
+    BranchClosed { status: &'static str },
+    #[error("the branch is being written to: try again")]
+    BranchBusy,
+    #[error("table {table} has other columns now than the branch: there is nothing to compare it with")]
+    Reshaped { table: String },
+    #[error("a policy hides rows of table {table} from you: who sees all of them must do this")]
+    HiddenOnBranch { table: String },
+    #[error("the branch has changed masked columns of table {table}: who sees them must merge it")]
+    MaskedOnBranch { table: String },
+    #[error("a branch can have at most {limit} {what}")]
+    BranchTooLarge { what: &'static str, limit: u64 },
+    #[error("the environment has {limit} branches already: merge or discard some")]
+    BranchesFull { limit: usize },
     #[error("the environment remembers {limit} memories already: delete some")]
     MemoryFull { limit: usize },
     #[error("too many queries run in this environment: try again")]
@@ -115,21 +135,34 @@ impl Error {
             Self::Engine(error) => engine_code(error),
             Self::ColumnMissing { .. } => Code::UndefinedColumn,
             Self::Caller(code) => *code,
-            Self::PolicyDenied { .. } | Self::RowRefused | Self::HourlyLimit { .. } | Self::GrantedRows { .. } => {
-                Code::PolicyDenied
-            }
-            Self::Governed { .. } | Self::Undroppable { .. } => Code::Conflict,
+            Self::PolicyDenied { .. }
+            | Self::RowRefused
+            | Self::HourlyLimit { .. }
+            | Self::GrantedRows { .. }
+            | Self::HiddenOnBranch { .. }
+            | Self::MaskedOnBranch { .. } => Code::PolicyDenied,
+            Self::Governed { .. }
+            | Self::Undroppable { .. }
+            | Self::BranchClosed { .. }
+            | Self::BranchBusy
+            | Self::Reshaped { .. } => Code::Conflict,
             Self::TableDenied { .. } => Code::TableDenied,
             Self::Suspended { .. } | Self::TierLimit | Self::StorageLimit { .. } => Code::Forbidden,
             Self::Unsupported { .. } => Code::UnsupportedSql,
             Self::InvalidParams { .. } | Self::InvalidArgument { .. } => Code::InvalidParams,
             Self::ReadsOnly => Code::ScopeViolation,
             Self::MemoryNotFound | Self::SessionNotFound => Code::NotFound,
+            Self::BranchNotFound => Code::BranchNotFound,
+            Self::TriggerNotFound => Code::TriggerNotFound,
             Self::StaleMemory { .. } => Code::Stale,
             Self::ConcurrentLimit => Code::ConcurrentLimit,
-            Self::QuotaExceeded | Self::RowLimit { .. } | Self::AnswerTooLarge { .. } | Self::MemoryFull { .. } => {
-                Code::QuotaExceeded
-            }
+            Self::QuotaExceeded
+            | Self::RowLimit { .. }
+            | Self::AnswerTooLarge { .. }
+            | Self::MemoryFull { .. }
+            | Self::BranchTooLarge { .. }
+            | Self::BranchesFull { .. }
+            | Self::TriggersFull { .. } => Code::QuotaExceeded,
             Self::Timeout(_) => Code::QueryTimeout,
             Self::Cancelled => Code::QueryCancelled,
             Self::FailedTransaction => Code::FailedTransaction,
@@ -149,14 +182,22 @@ impl Error {
             Self::Engine(error) if error.kind == engine::Kind::OutOfMemory => problem.detail("reason", "memory"),
             Self::Engine(error) if error.kind == engine::Kind::TempSpace => problem.detail("reason", "memory"),
             Self::ColumnMissing { name } => problem.detail("column", name.as_str()),
-            Self::TableDenied { table } | Self::Governed { table } | Self::Undroppable { table } => {
-                problem.detail("table", table.as_str())
-            }
+            Self::TableDenied { table }
+            | Self::Governed { table }
+            | Self::Undroppable { table }
+            | Self::Reshaped { table }
+            | Self::HiddenOnBranch { table }
+            | Self::MaskedOnBranch { table } => problem.detail("table", table.as_str()),
+            Self::BranchBusy => problem.retry_after_s(1),
             Self::Suspended { .. } => problem.detail("reason", "suspended"),
             Self::InvalidParams { field, .. } => problem.detail("field", *field),
             Self::InvalidArgument { field, .. } => problem.detail("field", field.as_str()),
             Self::StaleMemory { current } => problem.detail("version", *current),
             Self::MemoryFull { limit } => problem.detail("reason", "memories").detail("limit", *limit),
+            Self::BranchClosed { status } => problem.detail("reason", *status),
+            Self::BranchTooLarge { what, limit } => problem.detail("reason", *what).detail("limit", *limit),
+            Self::TriggersFull { limit } => problem.detail("reason", "triggers").detail("limit", *limit),
+            Self::BranchesFull { limit } => problem.detail("reason", "branches").detail("limit", *limit),
             Self::AnswerTooLarge { limit } => problem.detail("reason", "bytes").detail("limit", *limit),
             Self::ConcurrentLimit | Self::NotReady | Self::Unrecorded | Self::KeyChecksBusy => problem.retry_after_s(1),
             Self::QuotaExceeded => problem.retry_after_s(3_600),

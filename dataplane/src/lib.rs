@@ -10,6 +10,7 @@
 
 pub mod answer;
 pub mod ask;
+pub mod branches;
 pub mod catalogue;
 pub mod certificates;
 pub mod config;
@@ -33,6 +34,7 @@ pub mod testing;
 pub mod thoughts;
 pub mod tools;
 pub mod trail;
+pub mod triggers;
 
 pub use answer::{Answer, Column, Command, Description, Rows, Totals};
 pub use ask::{Ask, Bounds, Declared, Names};

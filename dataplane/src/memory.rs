@@ -18,6 +18,7 @@ mod search;
 mod store;
 mod words;
 
+use std::collections::HashSet;
 use std::sync::Arc;
 
 use contract::Timestamp;
@@ -238,6 +239,37 @@ impl Memories {
 pub struct Fresh {
     pub memory_id: String,
     pub now: Timestamp,
+}
+
+/// A text, as it is held against others.
+pub struct Said {
+    vector: embedding::Vector,
+    terms: HashSet<String>,
+}
+
+/// How like a text is to a concept, on the scale of a search.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Likeness {
+    pub score: f64,
+    /// A cosine.
+    pub similarity: f64,
+    /// The share of the concept's words that the text has.
+    pub lexical: f64,
+}
+
+impl Said {
+    pub fn of(text: &str) -> Self {
+        Self { vector: embedding::embed(text), terms: words::terms(text).collect() }
+    }
+
+    #[expect(clippy::cast_precision_loss, reason = "a concept has few words")]
+    pub fn likeness(&self, concept: &str) -> Likeness {
+        let similarity = f64::from(embedding::likeness(&embedding::embed(concept), &self.vector));
+        let wanted: HashSet<String> = words::terms(concept).collect();
+        let had = wanted.intersection(&self.terms).count();
+        let lexical = if wanted.is_empty() { 0.0 } else { had as f64 / wanted.len() as f64 };
+        Likeness { score: score::calibrated(similarity).max(lexical), similarity, lexical }
+    }
 }
 
 async fn loaded<'a>(held: &'a mut Option<Index>, standing: &Standing, now: Timestamp) -> Result<&'a mut Index, Error> {

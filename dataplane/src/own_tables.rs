@@ -4,10 +4,12 @@
 //! The statements are ours, on sessions of their own. What is written is one transaction, with its
 //! line in the log of changes.
 
+use std::time::Instant;
+
 use arrow::array::RecordBatch;
-use contract::Timestamp;
 use contract::policy::abac::Operation;
-use engine::{Outcome, Statement, Value};
+use contract::{QueryId, Timestamp};
+use engine::{Engine, Outcome, Session, Snapshot, Statement, Value};
 use serde::de::DeserializeOwned;
 use tokio_util::sync::CancellationToken;
 
@@ -27,11 +29,29 @@ pub struct Change {
     pub at: Timestamp,
 }
 
+/// Where it is read, and until when.
+#[derive(Debug, Clone, Copy)]
+pub struct Place<'a> {
+    pub engine: &'a Engine,
+    pub deadline: Instant,
+}
+
+impl<'a> From<&'a Standing> for Place<'a> {
+    fn from(standing: &'a Standing) -> Self {
+        Self { engine: &standing.engine, deadline: standing.deadline }
+    }
+}
+
 /// What a query answers, whole.
-pub async fn batches(standing: &Standing, (sql, params): Step) -> Result<Vec<RecordBatch>, Error> {
-    let mut session = standing.engine.session().await?;
+pub async fn batches(place: impl Into<Place<'_>>, step: Step) -> Result<Vec<RecordBatch>, Error> {
+    let place = place.into();
+    read(&mut place.engine.session().await?, place.deadline, step).await
+}
+
+/// The same on a session that is open already.
+pub async fn read(session: &mut Session, deadline: Instant, (sql, params): Step) -> Result<Vec<RecordBatch>, Error> {
     let statement = Statement { sql, params, writes: false };
-    let Outcome::Rows(mut rows) = session.run(statement, standing.deadline, &CancellationToken::new()).await? else {
+    let Outcome::Rows(mut rows) = session.run(statement, deadline, &CancellationToken::new()).await? else {
         return Err(broken("no rows"));
     };
     let mut batches = Vec::new();
@@ -42,8 +62,12 @@ pub async fn batches(standing: &Standing, (sql, params): Step) -> Result<Vec<Rec
 }
 
 /// The records of a query whose one column is JSON.
-pub async fn records<T: DeserializeOwned>(standing: &Standing, step: Step) -> Result<Vec<T>, Error> {
-    let batches = batches(standing, step).await?;
+pub async fn records<T: DeserializeOwned>(place: impl Into<Place<'_>>, step: Step) -> Result<Vec<T>, Error> {
+    in_batches(&batches(place, step).await?)
+}
+
+/// The records of such a query's answer.
+pub fn in_batches<T: DeserializeOwned>(batches: &[RecordBatch]) -> Result<Vec<T>, Error> {
     batches.iter().flat_map(|batch| (0..batch.num_rows()).map(move |row| record(batch, row))).collect()
 }
 
@@ -61,22 +85,70 @@ pub fn column(batch: &RecordBatch, place: usize, row: usize) -> Cell<'_> {
 
 /// Runs the steps in one transaction.
 pub async fn write(standing: &Standing, change: Change, steps: Vec<Step>) -> Result<(), Error> {
-    let mut session = standing.engine.session().await?;
-    let snapshot = session.begin().await?;
-    for (sql, params) in steps {
-        let statement = Statement { sql, params, writes: true };
-        session.run(statement, standing.deadline, &CancellationToken::new()).await?;
+    let mut transaction = Transaction::begin(standing.into()).await?;
+    for step in steps {
+        transaction.run(step).await?;
     }
-    let change = engine::Change {
-        query_id: standing.query_id.to_string(),
-        table: change.table.to_owned(),
-        operation: change.operation.as_str().to_owned(),
-        rows: 1,
-        snapshot: snapshot.to_string(),
-        at_micros: change.at.timestamp_micros(),
-    };
-    session.track(&[change]).await?;
-    Ok(session.commit().await?)
+    transaction.track(&standing.query_id, change.table, change.operation, 1, change.at).await?;
+    transaction.commit().await
+}
+
+/// A transaction of ours. Dropped, it is rolled back.
+pub struct Transaction {
+    session: Session,
+    snapshot: Snapshot,
+    deadline: Instant,
+}
+
+impl Transaction {
+    pub async fn begin(place: Place<'_>) -> Result<Self, Error> {
+        let mut session = place.engine.session().await?;
+        let snapshot = session.begin().await?;
+        Ok(Self { session, snapshot, deadline: place.deadline })
+    }
+
+    /// Names what it sees.
+    pub fn snapshot(&self) -> String {
+        self.snapshot.to_string()
+    }
+
+    /// Runs one statement that writes; the number of rows it changed.
+    pub async fn run(&mut self, (sql, params): Step) -> Result<u64, Error> {
+        let statement = Statement { sql, params, writes: true };
+        match self.session.run(statement, self.deadline, &CancellationToken::new()).await? {
+            Outcome::Changed { rows, .. } => Ok(rows),
+            Outcome::Rows(_) => Err(broken("rows of a write")),
+        }
+    }
+
+    /// The records of a query whose one column is JSON.
+    pub async fn records<T: DeserializeOwned>(&mut self, step: Step) -> Result<Vec<T>, Error> {
+        in_batches(&read(&mut self.session, self.deadline, step).await?)
+    }
+
+    /// A line in the log of changes.
+    pub async fn track(
+        &mut self,
+        query_id: &QueryId,
+        table: &str,
+        operation: Operation,
+        rows: u64,
+        at: Timestamp,
+    ) -> Result<(), Error> {
+        let change = engine::Change {
+            query_id: query_id.to_string(),
+            table: table.to_owned(),
+            operation: operation.as_str().to_owned(),
+            rows,
+            snapshot: self.snapshot(),
+            at_micros: at.timestamp_micros(),
+        };
+        Ok(self.session.track(&[change]).await?)
+    }
+
+    pub async fn commit(mut self) -> Result<(), Error> {
+        Ok(self.session.commit().await?)
+    }
 }
 
 pub fn broken(what: impl std::fmt::Display) -> Error {

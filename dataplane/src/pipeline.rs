@@ -45,10 +45,13 @@ use tokio::sync::{Mutex, OwnedMutexGuard, watch};
 use tokio_util::sync::CancellationToken;
 
 use crate::answer::Description;
+use crate::branches::Branches;
 use crate::catalogue::Catalogue;
 use crate::metrics::Metrics;
+use crate::own_tables::Place;
 use crate::sessions::Snapshots;
 use crate::trail::{Stage, Trail};
+use crate::triggers::Triggers;
 use crate::{Answer, Ask, Error};
 
 use audit::Closing;
@@ -76,6 +79,8 @@ pub struct Pipeline {
     pub remembered: Remembered,
     /// PostgreSQL's, for each who asks.
     pub catalogue: Catalogue,
+    pub branches: Branches,
+    pub triggers: Triggers,
     pub metrics: Metrics,
     pub clock: SharedClock,
     pub entropy: Entropy,
@@ -96,6 +101,8 @@ pub struct Remembered {
 #[derive(Debug)]
 struct Query {
     ask: Ask,
+    /// The id of the branch that it is asked on.
+    branch: Option<String>,
     timeout: Duration,
     deadline: Instant,
     books: Arc<Books>,
@@ -183,6 +190,18 @@ impl Pipeline {
     /// The current snapshot; without any, everything is refused.
     pub fn rules(&self) -> Result<Arc<Governance>> {
         self.snapshots.borrow().clone().ok_or(Error::NoGovernance)
+    }
+
+    /// The tables of an open branch.
+    pub(crate) async fn tables_of(&self, branch_id: &str) -> Result<Vec<String>> {
+        const WITHIN: Duration = Duration::from_secs(30);
+        let place = Place { engine: &self.engine()?, deadline: Instant::now() + WITHIN };
+        Ok(self.branches.open(place, branch_id, self.clock.now()).await?.branch.paths())
+    }
+
+    /// What a room has written to these tables: answers that were kept from them are stale.
+    pub(crate) fn wrote(&self, tables: &[String]) {
+        self.remembered.answers.wrote(tables);
     }
 
     /// The tables there are: not for a caller, who may see less.

@@ -7,6 +7,7 @@
 
 mod engines;
 mod owner;
+mod sweeping;
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -18,6 +19,7 @@ use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
+use crate::branches::Branches;
 use crate::certificates::{self, Shown};
 use crate::config::{Listeners, Settings};
 use crate::doors::tls::TlsError;
@@ -31,6 +33,7 @@ use crate::metrics::Metrics;
 use crate::ownership::Claim;
 use crate::pipeline::{Books, Gate, House, Remembered, Threshold};
 use crate::thoughts::Thoughts;
+use crate::triggers::Triggers;
 use crate::{Pipeline, Sessions};
 
 use engines::Engines;
@@ -202,6 +205,8 @@ impl Parts {
             gate: Gate::new(settings.max_concurrent_queries),
             remembered: Remembered::default(),
             catalogue: engines::catalogue(settings),
+            branches: Branches::default(),
+            triggers: Triggers::default(),
             metrics: Metrics::default(),
             clock: Arc::clone(&settings.clock),
             entropy: settings.entropy.clone(),
@@ -245,6 +250,7 @@ impl Parts {
         let (background, closing) = (&self.background, &self.closing);
         background.spawn(Arc::clone(&self.follower).run(self.link.clone(), closing.clone()));
         background.spawn(probes::serve(doors.probes, self.vitals.clone(), Arc::clone(&self.pipeline), closing.clone()));
+        background.spawn(sweeping::branches(Arc::clone(&self.pipeline)));
         let (memories, thoughts) = (Memories::default(), Thoughts::default());
         let door = rest::Door {
             env_id: settings.env_id,

@@ -5,11 +5,13 @@
 //! function's types. A tool runs nothing of its own: a statement goes through the pipeline like any
 //! other, and so is checked, metered and audited there, its scope included.
 
+mod branches;
 mod memory;
 mod policy;
 mod schema;
 mod sql;
 mod thoughts;
+mod triggers;
 
 use std::future::Future;
 use std::sync::LazyLock;
@@ -35,6 +37,10 @@ use crate::{Ask, Bounds, Error, Pipeline};
 
 /// The table, in the order in which it is listed.
 fn table() -> Vec<Row> {
+    [of_sql(), of_memory(), of_reasoning(), of_triggers(), of_branches()].into_iter().flatten().collect()
+}
+
+fn of_sql() -> Vec<Row> {
     vec![
         Row::new("run_sql", sql::run)
             .says("Run one SQL statement of the cloud warehouse's dialect. Rows come back as objects.")
@@ -60,6 +66,11 @@ fn table() -> Vec<Row> {
             .says("Tell what the policies decide for a statement or a table, without running anything.")
             .needs(Scope::QueryRead)
             .hints(Hints::Reads),
+    ]
+}
+
+fn of_memory() -> Vec<Row> {
+    vec![
         Row::new("store_memory", memory::store)
             .says("Remember a text, for good or for a time. Under a key that exists it becomes the next version.")
             .needs(Scope::Agent)
@@ -80,6 +91,11 @@ fn table() -> Vec<Row> {
             .says("End a memory, or forget it with all its versions.")
             .needs(Scope::Agent)
             .hints(Hints::Removes),
+    ]
+}
+
+fn of_reasoning() -> Vec<Row> {
+    vec![
         Row::new("log_reasoning_step", thoughts::log)
             .says("Write down a step of reasoning. It joins a chain that can be checked and never changed.")
             .needs(Scope::Agent)
@@ -95,11 +111,67 @@ fn table() -> Vec<Row> {
     ]
 }
 
+fn of_triggers() -> Vec<Row> {
+    vec![
+        Row::new("register_trigger", triggers::register)
+            .says("Register what is to be noticed in memories and reasoning. A name that exists gets these terms.")
+            .needs(Scope::Agent)
+            .hints(Hints::Adds),
+        Row::new("list_triggers", triggers::list)
+            .says("List triggers, the newest first, with how often they have fired.")
+            .needs(Scope::Agent)
+            .hints(Hints::Reads),
+        Row::new("evaluate_triggers", triggers::evaluate)
+            .says("Tell how triggers judge a text; without dry_run, those that match fire.")
+            .needs(Scope::Agent)
+            .hints(Hints::Adds),
+        Row::new("delete_trigger", triggers::delete)
+            .says("Switch a trigger off.")
+            .needs(Scope::Agent)
+            .hints(Hints::Removes),
+    ]
+}
+
+fn of_branches() -> Vec<Row> {
+    vec![
+        Row::new("create_branch", branches::create)
+            .says("Copy tables to a branch, to change them apart and merge or discard what was changed.")
+            .needs(Scope::Agent)
+            .hints(Hints::Adds),
+        Row::new("branch_query", branches::query)
+            .says("Run one SQL statement on a branch. It sees and changes the branch's tables alone.")
+            .needs(Scope::QueryRead)
+            .hints(Hints::Destroys),
+        Row::new("branch_list", branches::list)
+            .says("List branches, the newest first.")
+            .needs(Scope::Agent)
+            .hints(Hints::Reads),
+        Row::new("merge_branch", branches::merge)
+            .says("Bring what a branch has changed to the mainline, or only tell what that would come to.")
+            .needs(Scope::Agent)
+            .hints(Hints::Destroys),
+        Row::new("discard_branch", branches::discard)
+            .says("Give up a branch and all that was changed on it.")
+            .needs(Scope::Agent)
+            .hints(Hints::Removes),
+        Row::new("branch_get", branches::get)
+            .says("Tell of one branch, also of one that has ended.")
+            .needs(Scope::Agent)
+            .hints(Hints::Reads)
+            .unlisted(),
+        Row::new("branch_diff", branches::diff)
+            .says("Count what a branch has changed in each of its tables.")
+            .needs(Scope::Agent)
+            .hints(Hints::Reads)
+            .unlisted(),
+    ]
+}
+
 static TABLE: LazyLock<Vec<Row>> = LazyLock::new(table);
 
-/// Every tool there is.
-pub fn all() -> &'static [Row] {
-    &TABLE
+/// Every tool that is listed.
+pub fn all() -> impl Iterator<Item = &'static Row> {
+    TABLE.iter().filter(|row| row.listed)
 }
 
 pub fn by_name(name: &str) -> Option<&'static Row> {
@@ -122,6 +194,8 @@ enum Hints {
 pub struct Row {
     pub tool: Tool,
     pub scope: Scope,
+    /// One that is not is for the REST surfaces.
+    listed: bool,
     run: Box<Run>,
 }
 
@@ -146,12 +220,16 @@ impl Row {
             }
             .boxed()
         };
-        Self { tool, scope: Scope::Agent, run: Box::new(run) }
+        Self { tool, scope: Scope::Agent, listed: true, run: Box::new(run) }
     }
 
     fn says(mut self, description: &'static str) -> Self {
         self.tool.description = Some(description.into());
         self
+    }
+
+    fn unlisted(self) -> Self {
+        Self { listed: false, ..self }
     }
 
     fn needs(mut self, scope: Scope) -> Self {
@@ -276,9 +354,9 @@ mod tests {
 
     #[test]
     fn every_tool_is_named_once_and_explained() {
-        let names: BTreeSet<_> = all().iter().map(|row| row.tool.name.clone()).collect();
-        assert_eq!(names.len(), all().len());
-        for row in all() {
+        let names: BTreeSet<_> = TABLE.iter().map(|row| row.tool.name.clone()).collect();
+        assert_eq!(names.len(), TABLE.len());
+        for row in TABLE.iter() {
             let tool = &row.tool;
             assert!(tool.description.as_ref().is_some_and(|text| text.len() > 20), "{}", tool.name);
             let annotations = tool.annotations.as_ref().unwrap();
@@ -288,7 +366,7 @@ mod tests {
 
     #[test]
     fn arguments_that_no_tool_knows_are_refused_by_their_name() {
-        for row in all() {
+        for row in TABLE.iter() {
             assert_eq!(row.tool.input_schema["type"], "object", "{}", row.tool.name);
             assert_eq!(row.tool.input_schema["additionalProperties"], false, "{}", row.tool.name);
             let output = row.tool.output_schema.as_ref().unwrap();

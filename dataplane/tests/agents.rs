@@ -113,7 +113,7 @@ async fn the_list_of_tools_is_the_table_of_tools() {
     let answer = rpc(&door(&world), demo_key(), "tools/list", json!({})).await;
     let tools = answer["result"]["tools"].as_array().unwrap();
     let named: Vec<_> = tools.iter().map(|tool| tool["name"].as_str().unwrap()).collect();
-    let table: Vec<_> = dataplane::tools::all().iter().map(|row| row.tool.name.to_string()).collect();
+    let table: Vec<_> = dataplane::tools::all().map(|row| row.tool.name.to_string()).collect();
     assert_eq!(named, table);
     let run_sql = &tools[0];
     assert_eq!(run_sql["annotations"]["destructiveHint"], true);
@@ -192,7 +192,10 @@ async fn a_key_without_the_scope_is_refused_and_the_refusal_is_written_down() {
     for row in dataplane::tools::all() {
         let mut arguments = json!({});
         for name in row.tool.input_schema.get("required").and_then(Value::as_array).into_iter().flatten() {
-            arguments[name.as_str().unwrap()] = json!("select 1");
+            let schema = &row.tool.input_schema["properties"][name.as_str().unwrap()];
+            let is_branch = name == "branch_id";
+            let text = json!(if is_branch { "0123456789abcdef0123456789abcdef" } else { "select 1" });
+            arguments[name.as_str().unwrap()] = if schema["type"] == "array" { json!([text]) } else { text };
         }
         let (result, is_error) = tool(&door, demo_key(), &row.tool.name, arguments).await;
         assert!(is_error, "{}: {result}", row.tool.name);

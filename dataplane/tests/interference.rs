@@ -373,6 +373,7 @@ fn logged(entry: &Entry) -> String {
             let stages: Vec<_> = stages.iter().map(|(name, _)| name).collect();
             format!("{outcome:?} {error_code:?} {rows_returned} {micro_credits} {stages:?}")
         }
+        Entry::BranchMerged(_) | Entry::TriggerFired(_) | Entry::TriggerError(_) => String::new(), // no query
     }
 }
 

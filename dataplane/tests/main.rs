@@ -3,6 +3,7 @@
 #![cfg(test)]
 
 mod agents;
+mod branches;
 mod capability;
 mod catalogue;
 mod constructs;
@@ -16,4 +17,5 @@ mod pgwire;
 mod pipeline;
 mod rest;
 mod thoughts;
+mod triggers;
 mod world;

@@ -7,11 +7,13 @@ use contract::policy::abac::Origin;
 use contract::report::{Body, Entry, Finished, Started};
 use contract::wire::Who;
 use contract::{Entropy, Governance, KeyId, QueryId, RequestId, SharedClock, SystemClock};
+use dataplane::branches::Branches;
 use dataplane::catalogue::Catalogue;
 use dataplane::encode::json;
 use dataplane::governance::report::Log;
 use dataplane::memory::Memories;
 use dataplane::pipeline::{Books, Gate, House, Purse, Remembered, Storage, Tally, Threshold};
+use dataplane::triggers::Triggers;
 use dataplane::{Answer, Ask, Bounds, Declared, Error, Names, Pipeline, testing};
 use futures::StreamExt;
 use tokio::sync::watch;
@@ -30,8 +32,12 @@ pub struct World {
 
 /// A world without policies and with the tables that most tests want.
 pub async fn world() -> World {
+    world_at(Arc::new(SystemClock)).await
+}
+
+/// The same by another clock.
+pub async fn world_at(clock: SharedClock) -> World {
     let folder = tempfile::tempdir().unwrap();
-    let clock: SharedClock = Arc::new(SystemClock);
     let entropy = Entropy::seeded(7);
     let config = engine::Config {
         program: env!("CARGO_BIN_EXE_dataplane").into(),
@@ -57,6 +63,8 @@ pub async fn world() -> World {
         threshold: Threshold::new(house.subscribe()),
         remembered: Remembered::default(),
         catalogue: Catalogue::new(config),
+        branches: Branches::default(),
+        triggers: Triggers::default(),
         metrics: dataplane::metrics::Metrics::default(),
         clock,
         entropy,

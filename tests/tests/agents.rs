@@ -68,6 +68,68 @@ async fn the_environment_is_the_keys_or_named_or_the_only_one() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_branch_is_the_same_over_rest_and_over_the_tools() {
+    let world = World::bare().await;
+    let (url, auth) = (url(&world).await, format!("ApiKey {}", world.key));
+    let branches = format!("/v1/organizations/{}/branches", world.org_id);
+    let run = async |sql: &str| tool(&url, &world.key, "run_sql", json!({"sql": sql})).await["rows"].clone();
+    run("create table stock (sku integer primary key, amount integer)").await;
+    run("insert into stock values (1, 10), (2, 20)").await;
+    let body = json!({"agent_id": "clerk", "tables": ["stock"], "description": "a trial"});
+    let made = world.call(Method::POST, &branches, &auth, body).await;
+    assert_eq!((made.status, &made.body["status"]), (201, &json!("active")), "{}", made.body);
+    let id = made.body["id"].as_str().unwrap();
+    let one = format!("{branches}/{id}");
+    assert_eq!(world.ok(Method::GET, &branches, &world.owner, Value::Null).await[0]["agent_id"], "clerk");
+    let on = json!({"branch_id": id, "sql": "update stock set amount = 11 where sku = 1"});
+    tool(&url, &world.key, "branch_query", on).await;
+    run("update stock set amount = 12 where sku = 1").await;
+    let diff = world.ok(Method::GET, &format!("{one}/diff"), &auth, Value::Null).await;
+    assert_eq!(diff["tables"]["main.stock"], json!({"added": 0, "changed": 1, "deleted": 0}));
+    let conflicts = world.ok(Method::GET, &format!("{one}/conflicts"), &auth, Value::Null).await;
+    assert_eq!((&conflicts["has_conflicts"], &conflicts["conflicts"][0]["key"]), (&json!(true), &json!({"sku": 1})));
+    let merge = format!("{one}/merge");
+    let wrong = world.call(Method::POST, &merge, &auth, json!({"strategy": "mine"})).await;
+    assert_eq!((wrong.status, &wrong.body["error"]["details"]["field"]), (400, &json!("strategy")), "{}", wrong.body);
+    let merged = world.ok(Method::POST, &merge, &auth, json!({"strategy": "branch_wins"})).await;
+    assert_eq!((&merged["status"], &merged["conflicts"]), (&json!("merged"), &json!(1)), "{merged}");
+    assert_eq!(run("select amount from stock order by sku").await, json!([{"amount": 11}, {"amount": 20}]));
+    assert_eq!(world.ok(Method::GET, &one, &auth, Value::Null).await["status"], "merged");
+    assert_eq!(world.call(Method::DELETE, &one, &auth, Value::Null).await.status, 409);
+    let unknown = format!("{branches}/{}", "0".repeat(32));
+    assert_eq!(world.call(Method::DELETE, &unknown, &auth, Value::Null).await.status, 404);
+    world.end().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_trigger_is_the_same_over_rest_and_over_the_tools() {
+    let world = World::bare().await;
+    let (url, auth) = (url(&world).await, format!("ApiKey {}", world.key));
+    let triggers = format!("/v1/organizations/{}/triggers", world.org_id);
+    let new = json!({"name": "refunds", "concept": "customer asks for a refund"});
+    let made = world.call(Method::POST, &triggers, &auth, new).await;
+    assert_eq!((made.status, &made.body["actions"]), (201, &json!(["webhook"])), "{}", made.body);
+    let listed = tool(&url, &world.key, "list_triggers", json!({})).await;
+    assert_eq!(listed["triggers"][0]["trigger_id"], made.body["id"]);
+    let one = format!("{triggers}/{}", made.body["id"].as_str().unwrap());
+    let text = json!({"text": "the customer asks for a refund"});
+    let tested = world.ok(Method::POST, &format!("{one}/test"), &world.owner, text).await;
+    assert_eq!((&tested["would_fire"], &tested["trigger_name"]), (&json!(true), &json!("refunds")));
+    let stored = json!({"content": "the customer asks for a refund"});
+    let stored = tool(&url, &world.key, "store_memory", stored).await;
+    assert_eq!(stored["triggers_fired"], json!([made.body["id"]]));
+    let two = json!({"name": "n", "concept": "c", "actions": ["webhook", "write_event"]});
+    let refused = world.call(Method::POST, &triggers, &auth, two).await;
+    assert_eq!((refused.status, &refused.body["error"]["details"]["field"]), (400, &json!("actions")));
+    assert_eq!(world.ok(Method::DELETE, &one, &auth, Value::Null).await["deleted"], true);
+    let off = world.ok(Method::GET, &format!("{triggers}?status=inactive"), &auth, Value::Null).await;
+    assert_eq!(off[0]["fire_count"], 1);
+    let unknown = world.call(Method::DELETE, &format!("{triggers}/none"), &auth, Value::Null).await;
+    assert_eq!((unknown.status, &unknown.body["error"]["code"]), (404, &json!("NOT_FOUND")));
+    world.end().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_revoked_key_is_refused_by_the_next_request_of_an_agent() {
     let world = World::bare().await;
     let url = url(&world).await;

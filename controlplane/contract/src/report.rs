@@ -31,6 +31,50 @@ pub struct Entry {
 pub enum Body {
     Started(Box<Started>),
     Finished(Box<Finished>),
+    BranchMerged(Box<BranchMerged>),
+    TriggerFired(Box<TriggerFired>),
+    TriggerError(Box<TriggerError>),
+}
+
+/// A trigger has noticed something that an agent left.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct TriggerFired {
+    pub trigger_id: String,
+    pub trigger_name: String,
+    pub fired_at: Timestamp,
+    pub similarity_score: f64,
+    pub threshold: f64,
+    /// Its beginning.
+    pub content: String,
+    /// The memory or the step of reasoning.
+    pub content_id: Option<String>,
+    pub agent_id: String,
+    pub metadata: serde_json::Value,
+}
+
+/// A trigger could not be asked, or not fire.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TriggerError {
+    pub trigger_id: String,
+    pub trigger_name: String,
+    /// A stable code.
+    pub error: String,
+    pub occurred_at: Timestamp,
+}
+
+/// A branch was merged into the mainline.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct BranchMerged {
+    pub branch_id: String,
+    pub branch_name: String,
+    pub agent_id: String,
+    pub strategy: String,
+    /// Tables that the branch had changed.
+    pub tables_merged: Vec<String>,
+    pub rows_affected: u64,
+    /// Who merged it.
+    pub actor_id: String,
+    pub merged_at: Timestamp,
 }
 
 /// A query passed or failed the gates; nothing has been sent yet.

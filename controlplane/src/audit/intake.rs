@@ -9,10 +9,11 @@ use std::collections::BTreeMap;
 
 use contract::report::{Body, Entry, Finished, MicroCredits, Started};
 use contract::{EnvId, OrgId, QueryId, Timestamp};
-use serde_json::Value;
+use serde_json::{Value, json};
 use sqlx::PgConnection;
 
 use super::store;
+use crate::events::{self, Event, EventType, Origin};
 use crate::{App, Error, Result, agent_capabilities, agents, api_keys, billing, credits, environments, shadow_mode};
 
 /// Stores the entries; every entry of the log up to the returned one is stored.
@@ -25,6 +26,7 @@ pub async fn store_entries(app: &App, env_id: &EnvId, log: &str, entries: &[Entr
     let mut sequence = stored;
     let mut started = Vec::new();
     let mut finished = Vec::new();
+    let mut happened = Vec::new();
     for entry in entries.iter().filter(|entry| entry.sequence > stored) {
         if entry.sequence != sequence.saturating_add(1) {
             return Err(Error::ReportGap { log: log.to_owned(), have: sequence, got: entry.sequence });
@@ -34,6 +36,7 @@ pub async fn store_entries(app: &App, env_id: &EnvId, log: &str, entries: &[Entr
             Body::Started(start) if start.org_id == org_id => started.push(scrubbed(start)),
             Body::Started(_) => return Err(Error::Refused(contract::Code::CrossTenant)),
             Body::Finished(finish) => finished.push(finish.as_ref()),
+            Body::BranchMerged(_) | Body::TriggerFired(_) | Body::TriggerError(_) => happened.push(&entry.body),
         }
     }
     store::insert_starts(&mut tx, env_id, &started).await?;
@@ -48,9 +51,55 @@ pub async fn store_entries(app: &App, env_id: &EnvId, log: &str, entries: &[Entr
     for (key_id, at) in last_uses(&started) {
         api_keys::used(&mut tx, &key_id.into(), at).await?;
     }
+    for body in happened {
+        record(app, &mut tx, (&org_id, env_id), body).await?;
+    }
     store::advance(&mut tx, env_id, log, sequence).await?;
     tx.commit().await?;
     Ok(sequence)
+}
+
+/// What happened in the environment, as an event of the organization's trail. Who did it is who the
+/// data plane says.
+async fn record(app: &App, tx: &mut PgConnection, (org_id, env_id): (&OrgId, &EnvId), body: &Body) -> Result<()> {
+    let system = Origin::system(app, org_id.clone());
+    let (event, actor_id) = match body {
+        Body::Started(_) | Body::Finished(_) => return Ok(()), // no event, but a query
+        Body::BranchMerged(merged) => {
+            let told = json!({
+                "branch_name": merged.branch_name,
+                "agent_id": merged.agent_id,
+                "strategy": merged.strategy,
+                "tables_merged": merged.tables_merged,
+                "rows_affected": merged.rows_affected,
+                "merged_at": merged.merged_at,
+            });
+            (Event::new(EventType::BranchMerged, merged.branch_id.clone()).after(told), merged.actor_id.clone())
+        }
+        Body::TriggerFired(fired) => {
+            let told = json!({
+                "trigger_name": fired.trigger_name,
+                "fired_at": fired.fired_at,
+                "similarity_score": fired.similarity_score,
+                "threshold": fired.threshold,
+                "content": scrub(&fired.content),
+                "content_id": fired.content_id,
+                "agent_id": fired.agent_id,
+                "metadata": fired.metadata,
+            });
+            (Event::new(EventType::TriggerFired, fired.trigger_id.clone()).after(told), fired.agent_id.clone())
+        }
+        Body::TriggerError(failed) => {
+            let told = json!({
+                "trigger_name": failed.trigger_name,
+                "error": failed.error,
+                "occurred_at": failed.occurred_at,
+            });
+            (Event::new(EventType::TriggerError, failed.trigger_id.clone()).after(told), system.actor_id.clone())
+        }
+    };
+    let origin = Origin { env_id: Some(env_id.clone()), actor_id, ..system };
+    events::record(app, tx, origin, event).await
 }
 
 /// Usage by hour and operation, the credits of the log by month, and who is told of it.

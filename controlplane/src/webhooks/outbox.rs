@@ -97,6 +97,8 @@ fn id_of(resource_type: &str) -> &'static str {
         "webhook" => "webhook_id",
         "jit_request" => "request_id",
         "agent_capability" => "grant_id",
+        "branch" => "branch_id",
+        "trigger" => "trigger_id",
         _ => "resource_id",
     }
 }
@@ -122,6 +124,9 @@ fn of_contract(kind: EventType, entry: &Entry) -> Option<Notice> {
         | EventType::GateApproved
         | EventType::GateRejected
         | EventType::RecoveryHumanNeeded => (kind.as_str(), of_review(entry)),
+        EventType::BranchMerged => ("branch.merged", of_environment(entry)),
+        EventType::TriggerFired => ("trigger.fired", of_environment(entry)),
+        EventType::TriggerError => ("trigger.error", of_environment(entry)),
         _ => return None,
     };
     Some(notice(entry, Surface::Notices, event_type, body))
@@ -156,6 +161,13 @@ fn of_usage(entry: &Entry) -> Value {
         body.insert(name.to_owned(), said.cloned().unwrap_or_default());
     }
     Value::Object(body)
+}
+
+/// What a data plane has told, with its organization and the id of what it is about.
+fn of_environment(entry: &Entry) -> Value {
+    let told = entry.changes.get("after").and_then(Value::as_object).cloned().unwrap_or_default();
+    let own = [("org_id", json!(entry.org_id)), (id_of(&entry.resource_type), json!(entry.resource_id))];
+    own.map(|(name, value)| (name.to_owned(), value)).into_iter().chain(told).collect()
 }
 
 /// None where neither the tier nor a suspension changed: a suspension tells the tier it is of.

@@ -2,6 +2,7 @@ use std::sync::Arc;
 
 use chrono::Duration;
 use contract::Redacted;
+use contract::report::{Body, Entry};
 use serde_json::{Value, json};
 use tokio::sync::Notify;
 
@@ -363,6 +364,38 @@ async fn nothing_of_a_webhook_is_seen_by_another_organization() {
     assert_eq!(world.app.delete(&one, &stranger).await.code(), (404, "NOT_FOUND"));
     let replay = format!("/v1/webhooks/deliveries/{}/replay", own["data"][0]["event_id"].as_str().unwrap());
     assert_eq!(world.app.post(&replay, &stranger, Value::Null).await.code(), (404, "NOT_FOUND"));
+}
+
+#[tokio::test]
+async fn what_a_data_plane_tells_is_told_on_once_and_stands_in_the_trail() {
+    let (world, mut receiver) = (world().await, Receiver::start().await);
+    notices(&world, &receiver.url(), &["branch.merged", "trigger.fired", "trigger.error"]).await;
+    let at = world.app.app.now();
+    let (org_id, env_id) = (&world.org_id, &world.env_id);
+    let cases = [
+        json!({"branch_merged": {"branch_id": "b1", "branch_name": "trial", "agent_id": "clerk", "actor_id": "u1",
+            "strategy": "branch_wins", "tables_merged": ["main.stock"], "rows_affected": 3, "merged_at": at}}),
+        json!({"trigger_fired": {"trigger_id": "t1", "trigger_name": "refunds", "fired_at": at, "similarity_score": 0.9,
+            "threshold": 0.7, "content": "a refund", "content_id": "m1", "agent_id": "clerk", "metadata": {"order": 7}}}),
+        json!({"trigger_error": {"trigger_id": "t1", "trigger_name": "refunds", "error": "SVC_ERR_500_ENGINE_CRASH",
+            "occurred_at": at}}),
+    ];
+    for (sequence, told) in (1..).zip(cases) {
+        let body: Body = serde_json::from_value(told.clone()).unwrap();
+        for _ in 0..2 {
+            let entry = Entry { sequence, body: body.clone() };
+            crate::audit::store_entries(&world.app.app, env_id, "log", &[entry]).await.unwrap();
+        }
+        assert_eq!(due(&world).await, 1, "what is reported again is told once");
+        let (kind, mut told) = told.as_object().unwrap().clone().into_iter().next().unwrap();
+        let got = receiver.got().pop().unwrap();
+        assert_eq!(got.header("x-service-event-type"), kind.replace('_', "."));
+        told.as_object_mut().unwrap().remove("actor_id");
+        told["org_id"] = json!(org_id);
+        assert_eq!(got.body(), told);
+    }
+    let trail = "select count(*) from iam_events where actor_id in ('u1', 'clerk') and env_id is not null";
+    assert_eq!(world.count(trail).await, 2);
 }
 
 #[tokio::test]

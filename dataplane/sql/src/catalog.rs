@@ -31,11 +31,24 @@ pub struct Table {
     pub schema: String,
     pub name: String,
     pub columns: Vec<Column>,
+    /// The schema its rows are in, where that is not the one it is known by: a branch's own copy.
+    stored_in: Option<String>,
 }
 
 impl Table {
     pub fn new(schema: impl Into<String>, name: impl Into<String>, columns: Vec<Column>) -> Self {
-        Self { schema: schema.into(), name: name.into(), columns }
+        Self { schema: schema.into(), name: name.into(), columns, stored_in: None }
+    }
+
+    /// The same table for names and policies, with other rows.
+    #[must_use]
+    pub fn stored_in(self, schema: impl Into<String>) -> Self {
+        Self { stored_in: Some(schema.into()), ..self }
+    }
+
+    /// The schema that the engine finds it in.
+    pub(crate) fn shelf(&self) -> &str {
+        self.stored_in.as_deref().unwrap_or(&self.schema)
     }
 
     pub fn column(&self, name: &str) -> Option<&Column> {
@@ -100,6 +113,15 @@ impl Catalog {
         let kept = self.definitions.iter().filter(|(_, definition)| may_see(&definition.path()));
         seen.definitions = kept.map(|(key, definition)| (key.clone(), Arc::clone(definition))).collect();
         seen
+    }
+
+    /// These tables in place of all others; views and functions stay, and are made of these.
+    #[must_use]
+    pub fn with_tables(&self, tables: impl IntoIterator<Item = Table>) -> Self {
+        let mut changed = Self::new(tables);
+        changed.definitions.clone_from(&self.definitions);
+        self.definitions.keys().for_each(|(_, schema, _)| changed.add_schema(schema));
+        changed
     }
 
     /// A schema without tables.

@@ -94,15 +94,16 @@ fn bind(statement: Statement, kind: &Kind, catalog: &Catalog, session: &Names) -
     label::label(&mut tree)?;
     let mut binder = Binder::new(catalog, session);
     let (target, also) = (binder.target(&mut tree)?, binder.also(&mut tree)?);
-    let written = written(&tree);
+    let bound: Vec<_> = target.iter().chain(&also).collect();
+    let written = written(&tree, &bound);
     scope::walk_statement(&mut tree, &mut binder)?;
     let Binder { references, views, .. } = binder;
     let kind = if kind.runs() { kind.clone() } else { Kind::Select };
     Ok(Resolved { kind, tree, references, target, also, written, views, comment, explains })
 }
 
-/// What is written, once its names are bound.
-fn written(tree: &ast::Statement) -> Vec<(String, Operation)> {
+/// What is written, once its names are bound: by the name a table is known by, wherever it is stored.
+fn written(tree: &ast::Statement, bound: &[&Arc<Table>]) -> Vec<(String, Operation)> {
     if let ast::Statement::Drop { object_type: ast::ObjectType::Schema, names, .. } = tree {
         let last = names.iter().filter_map(names::last);
         return last.map(|schema| (format!("{}.*", schema.value), Operation::Drop)).collect();
@@ -111,7 +112,9 @@ fn written(tree: &ast::Statement) -> Vec<(String, Operation)> {
     named
         .filter(|(_, operation)| *operation != Operation::Select)
         .map(|(name, operation)| {
-            (format!("{}.{}", name.schema.as_deref().unwrap_or(names::MAIN_SCHEMA), name.name), operation)
+            let schema = name.schema.as_deref().unwrap_or(names::MAIN_SCHEMA);
+            let known = bound.iter().find(|table| table.shelf() == schema && table.name == name.name);
+            (known.map_or_else(|| format!("{schema}.{}", name.name), |table| table.path()), operation)
         })
         .collect()
 }
@@ -349,7 +352,7 @@ impl<'a> Binder<'a> {
 
     fn existing(&self, name: &mut ObjectName) -> Result<Arc<Table>, Error> {
         let table = Arc::clone(self.find(name)?);
-        *name = names::qualified(&table.schema, &table.name);
+        *name = names::qualified(table.shelf(), &table.name);
         Ok(table)
     }
 

@@ -100,6 +100,11 @@ impl Log {
         self.append(vec![Body::Finished(Box::new(finished))])
     }
 
+    /// What happened outside of any query.
+    pub fn happened(&self, body: Body) -> io::Result<()> {
+        self.append(vec![body])
+    }
+
     /// Both entries of a query that was refused.
     pub fn refused(&self, started: Started, finished: Finished) -> io::Result<()> {
         if self.waiting_bytes() > BYTES_MAX {
@@ -125,6 +130,7 @@ impl Log {
             match body {
                 Body::Started(started) => writer.open.insert(started.query_id, at),
                 Body::Finished(finished) => writer.open.remove(&finished.query_id),
+                Body::BranchMerged(_) | Body::TriggerFired(_) | Body::TriggerError(_) => None,
             };
             writer.next += 1;
         }

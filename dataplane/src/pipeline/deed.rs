@@ -24,17 +24,21 @@ use crate::{Ask, Command, Error};
 pub struct Deed {
     /// Its text is what the log says of it: the name of the deed, never its content.
     pub ask: Ask,
-    /// As policies name it; none for what touches no data.
-    pub table: Option<&'static str>,
+    /// As policies name them; none for what touches no data.
+    pub tables: Vec<String>,
     pub operation: Operation,
 }
 
 /// The caller, as far as the work must know.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct Standing {
     pub caller: Caller,
     pub agent: Agent,
     pub rules: Arc<Governance>,
+    /// Schema, table and column of what the agent's grants deny in these tables.
+    pub denied_columns: Vec<(String, String, String)>,
+    /// Rows that the agent's grant lets it change.
+    pub rows_max: Option<u64>,
     pub engine: engine::Engine,
     pub query_id: QueryId,
     pub deadline: Instant,
@@ -46,8 +50,8 @@ impl Pipeline {
     where
         F: Future<Output = Result<(T, u64)>>,
     {
-        let Deed { ask, table, operation } = deed;
-        let about = about(table, operation);
+        let Deed { ask, tables, operation } = deed;
+        let about = about(tables, operation);
         let closing = Closing::open(self, threshold::cross(self, ask).await?);
         let began = Instant::now();
         let done = Box::pin(self.acted(&closing, &about, work)).await;
@@ -80,13 +84,17 @@ impl Pipeline {
         let estimate = t.now(Stage::CostEstimate, || cost::of(about.operation));
         t.facts().estimate = estimate;
         t.facts().base = estimate;
-        capability::spend(query, confinement.as_ref(), &mut about.clone(), self.clock.now(), t)?;
+        let mut granted = about.clone();
+        capability::spend(query, confinement.as_ref(), &mut granted, self.clock.now(), t)?;
         query.books.storage.has_room(&rules, about.operation)?;
         let reservation = t.at(Stage::QuotaCheck, quota::reserve(&query.books.purse, &rules, estimate)).await?;
         audit::started(self, query, t)?;
         let engine = self.engine()?;
         let query_id = query.ask.query_id.clone();
-        let standing = Standing { caller, agent, rules, engine, query_id, deadline: query.deadline };
+        let denied_columns = confinement.map(|confinement| confinement.denied_columns).unwrap_or_default();
+        let deadline = query.deadline;
+        let rows_max = granted.rows_max;
+        let standing = Standing { caller, agent, rules, denied_columns, rows_max, engine, query_id, deadline };
         let (value, rows) = t.at(Stage::Execute, in_time(self, query, work(standing))).await?;
         drop(slot);
         Ok((value, rows, reservation))
@@ -108,8 +116,7 @@ async fn in_time<T>(pipeline: &Pipeline, query: &Query, work: impl Future<Output
     }
 }
 
-fn about(table: Option<&'static str>, operation: Operation) -> About {
-    let tables: Vec<_> = table.map(str::to_owned).into_iter().collect();
+fn about(tables: Vec<String>, operation: Operation) -> About {
     let writes = operation != Operation::Select;
     let written = if writes { tables.iter().map(|table| (table.clone(), operation)).collect() } else { Vec::new() };
     About {
@@ -120,5 +127,6 @@ fn about(table: Option<&'static str>, operation: Operation) -> About {
         tables,
         written,
         rows_max: None,
+        branch: None,
     }
 }

@@ -19,7 +19,7 @@ pub(super) async fn track(pipeline: &Pipeline, query: &Query, ran: Ran) -> Resul
         .iter()
         .map(|(table, operation)| engine::Change {
             query_id: query.ask.query_id.to_string(),
-            table: table.clone(),
+            table: rows.about.branch.as_ref().map_or_else(|| table.clone(), |branch| branch.names(table)),
             operation: operation.as_str().to_owned(),
             rows: rows.changed.unwrap_or(0),
             snapshot: snapshot.to_string(),

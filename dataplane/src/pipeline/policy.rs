@@ -16,6 +16,8 @@ use contract::{Caller, Governance};
 use super::capability::{Confinement, Own};
 use super::tables::{self, About, Extracted};
 use super::{Pipeline, Query, Result, shown};
+use crate::branches::Open;
+use crate::own_tables::Place;
 use crate::sessions::standing_in;
 use crate::trail::{Trail, millis};
 use crate::{Declared, Error};
@@ -93,21 +95,27 @@ pub(super) async fn check_as(
     let own = Own { rules, agent: &agent, now };
     let mut confinement = own.confine(&own.meant(query, &statement), &operations)?;
     let known = pipeline.remembered.tables.of(&pipeline.engine()?, query).await?;
+    let branch = branch(pipeline, query, &agent, &operations).await?;
+    let there = match &branch {
+        Some(branch) => Arc::new(known.with_tables(branch.tables())),
+        None => Arc::clone(&known),
+    };
     let mut names = names(query, rules);
     names.user = caller.email.clone().or_else(|| caller.user_id.as_ref().map(ToString::to_string));
     names.role = Some(caller.role.as_str().to_owned());
     // what there is, for who asks what there is: no more than they may read
     let seen = if statement.reads_catalogue() {
-        names.masked = Arc::new(shown::masked(rules, &caller, &known));
+        names.masked = Arc::new(shown::masked(rules, &caller, &there));
         let may_see = |path: &str| {
             own.reaches(path) && asked.decide(&[path.to_owned()], &[Operation::Select]).effect < Effect::Deny
         };
-        Arc::new(known.seen(may_see))
+        Arc::new(there.seen(may_see))
     } else {
-        Arc::clone(&known)
+        there
     };
     let resolved = sql::resolve(statement, &seen, &names).map_err(|error| asked.shown(error, &operations, &own))?;
     // The caller may write a name in several ways; what it turned out to mean is judged again.
+    about.branch = branch;
     about.written = tables::written(&resolved, &known);
     let mut bound = resolved.tables();
     for (path, _) in &about.written {
@@ -126,6 +134,26 @@ pub(super) async fn check_as(
     }
     t.facts().tables.clone_from(&about.tables);
     Ok(Allowed { resolved, about, caller, agent, known, confinement })
+}
+
+/// The branch that it is asked on, if this caller may know of it. Tables are not defined there.
+async fn branch(
+    pipeline: &Pipeline,
+    query: &Query,
+    agent: &Agent,
+    operations: &[Operation],
+) -> Result<Option<Arc<Open>>> {
+    let Some(id) = &query.branch else { return Ok(None) };
+    let place = Place { engine: &pipeline.engine()?, deadline: query.deadline };
+    let open = pipeline.branches.open(place, id, pipeline.clock.now()).await?;
+    if agent.verified && agent.id.as_deref() != Some(open.branch.agent_id.as_str()) {
+        return Err(Error::BranchNotFound);
+    }
+    let defines = |done: &Operation| matches!(done, Operation::Create | Operation::Alter | Operation::Drop);
+    if operations.iter().any(defines) {
+        return Err(Error::Unsupported { what: "a definition on a branch".to_owned() });
+    }
+    Ok(Some(open))
 }
 
 /// Who asks, in an environment that is open.
@@ -160,9 +188,14 @@ pub(super) fn check_deed(
     stands(rules)?;
     query.ask.bounds.permit(&caller, about.writes)?;
     let asked = Asked { query, rules, caller: &caller, agent: &agent, about, now };
-    asked.permitted(&about.tables, &[about.operation], t)?;
+    let operations = match about.operation {
+        // It may be each of them.
+        Operation::Merge => vec![Operation::Merge, Operation::Insert, Operation::Update, Operation::Delete],
+        other => vec![other],
+    };
+    asked.permitted(&about.tables, &operations, t)?;
     let own = Own { rules, agent: &agent, now };
-    let confinement = own.confine(&about.tables, &[about.operation])?;
+    let confinement = own.confine(&about.tables, &operations)?;
     Ok((caller, agent, confinement))
 }
 

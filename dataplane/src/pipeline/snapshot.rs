@@ -16,6 +16,7 @@ use super::transaction::ClientTransaction;
 use super::transpile::Native;
 use super::{Pipeline, Query, Result};
 use crate::Error;
+use crate::branches::Writing;
 use crate::trail::Trail;
 
 /// A statement with the transaction it will run in.
@@ -27,8 +28,8 @@ pub(super) struct Pinned {
 
 /// The session a statement runs on.
 pub(super) enum Lease {
-    /// Its own, gone when its rows are.
-    Own(Box<Session>),
+    /// Its own, gone when its rows are; with the right to write to its branch.
+    Own(Box<Session>, Option<Writing>),
     /// The client's transaction, locked while the statement is started.
     Client(OwnedMutexGuard<ClientTransaction>),
 }
@@ -36,7 +37,7 @@ pub(super) enum Lease {
 impl Lease {
     pub fn session(&mut self) -> Result<&mut Session> {
         match self {
-            Self::Own(session) => Ok(session),
+            Self::Own(session, _) => Ok(session),
             Self::Client(transaction) => transaction.session(),
         }
     }
@@ -48,7 +49,11 @@ impl Lease {
     /// A client's own transaction is committed by the client.
     pub async fn commit_own(&mut self) -> Result<()> {
         match self {
-            Self::Own(session) => Ok(session.commit().await?),
+            Self::Own(session, writing) => {
+                let committed = session.commit().await;
+                drop(writing.take());
+                Ok(committed?)
+            }
             Self::Client(_) => Ok(()),
         }
     }
@@ -56,7 +61,7 @@ impl Lease {
     /// These tables are written, as of now or of the client's commit.
     pub fn wrote(&mut self, answers: &Answers, tables: Vec<String>) {
         match self {
-            Self::Own(_) => answers.wrote(&tables),
+            Self::Own(..) => answers.wrote(&tables),
             Self::Client(transaction) => transaction.wrote(tables),
         }
     }
@@ -75,14 +80,22 @@ impl Lease {
 }
 
 pub(super) async fn pin(pipeline: &Pipeline, query: &Query, native: Native, t: &Trail) -> Result<Pinned> {
+    let writing = match native.about.branch.as_ref().filter(|_| native.about.writes) {
+        Some(branch) => {
+            let writing = tokio::time::timeout(query.left(), branch.writing()).await;
+            Some(writing.map_err(|_| Error::Timeout(query.timeout))??)
+        }
+        None => None,
+    };
     let (mut lease, snapshot) = match query.transaction().await? {
         None => {
             let mut session = pipeline.engine()?.session().await?;
             let snapshot = session.begin().await?;
-            (Lease::Own(Box::new(session)), snapshot)
+            (Lease::Own(Box::new(session), writing), snapshot)
         }
         Some(mut transaction) => {
             let (_, snapshot) = transaction.open(pipeline, &query.ask.who).await?;
+            transaction.holds(writing);
             (Lease::Client(transaction), snapshot)
         }
     };
@@ -114,7 +127,7 @@ impl Checked {
         let parsed = match lease {
             // What the transaction has defined, only its own session knows.
             Lease::Client(transaction) => transaction.session()?.parsed(&text).await,
-            Lease::Own(_) => pipeline.engine()?.parsed(&text).await,
+            Lease::Own(..) => pipeline.engine()?.parsed(&text).await,
         };
         let parsed = parsed.map_err(|error| unparsed(query, error))?;
         compare(&parsed, &native.sql.tables, native.about.writes)?;

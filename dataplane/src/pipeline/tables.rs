@@ -9,6 +9,7 @@ use contract::policy::abac::Operation;
 
 use super::{Query, Result};
 use crate::Command;
+use crate::branches::Open;
 use crate::trail::Trail;
 
 /// A statement and what it touches, by the caller's own words.
@@ -32,6 +33,8 @@ pub(super) struct About {
     pub written: Vec<(String, Operation)>,
     /// Rows that the agent's grant lets it read or change.
     pub rows_max: Option<u64>,
+    /// The branch whose rows it reads and writes; tables are named as on the mainline.
+    pub branch: Option<Arc<Open>>,
 }
 
 impl About {
@@ -45,6 +48,7 @@ impl About {
             tables: Vec::new(),
             written: Vec::new(),
             rows_max: None,
+            branch: None,
         }
     }
 }
@@ -65,6 +69,7 @@ pub(super) fn extract(text: &str, variables: &sql::Variables, t: &Trail) -> Resu
         tables: statement.tables().iter().map(path).collect(),
         written: Vec::new(),
         rows_max: None,
+        branch: None,
     };
     let mut facts = t.facts();
     facts.redacted = Some(statement.redacted());

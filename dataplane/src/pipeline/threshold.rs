@@ -14,7 +14,7 @@ use tokio::sync::watch;
 use super::semaphore::Queue;
 use super::{Pipeline, Purse, Query, Result, Storage, Tally};
 use crate::governance::report::Log;
-use crate::{Ask, Error};
+use crate::{Ask, Error, Names, branches};
 
 const WAITING_MAX: usize = 1_000;
 
@@ -94,5 +94,11 @@ pub(super) async fn cross(pipeline: &Pipeline, ask: Ask) -> Result<Query> {
     }
     let (books, waited) = pipeline.threshold.books(pipeline, &ask, timeout).await?;
     let closed = pipeline.closed.clone();
-    Ok(Query { ask, timeout, deadline, books, waited, closed, started: AtomicBool::new(false), under: OnceLock::new() })
+    let mut ask = ask;
+    let branch = branches::named(&ask.names.schema);
+    if branch.is_some() {
+        ask.names.schema = Names::default().schema; // its tables are known by the mainline's names
+    }
+    let (started, under) = (AtomicBool::new(false), OnceLock::new());
+    Ok(Query { ask, branch, timeout, deadline, books, waited, closed, started, under })
 }

@@ -10,6 +10,7 @@ use engine::{Session, Snapshot};
 use super::answers::Answers;
 use super::{Pipeline, Result};
 use crate::Error;
+use crate::branches::Writing;
 
 /// Held by a door between BEGIN and COMMIT or ROLLBACK. Dropped, it is rolled back.
 pub struct ClientTransaction {
@@ -20,6 +21,8 @@ pub struct ClientTransaction {
     /// Tables written in it; when it is committed, answers that were kept from them are stale.
     written: Vec<String>,
     answers: Answers,
+    /// Branches written to in it: none of them is merged or dropped before it ends.
+    writing: Vec<Writing>,
 }
 
 enum State {
@@ -31,7 +34,7 @@ enum State {
 
 impl ClientTransaction {
     pub(super) fn new(who: Who, answers: Answers) -> Self {
-        Self { who, state: State::Idle, defined: false, written: Vec::new(), answers }
+        Self { who, state: State::Idle, defined: false, written: Vec::new(), answers, writing: Vec::new() }
     }
 
     /// Has a statement in it failed?
@@ -48,6 +51,7 @@ impl ClientTransaction {
                 let committed = session.commit().await;
                 // Whatever the outcome: one of them does not tell.
                 self.answers.wrote(&std::mem::take(&mut self.written));
+                self.writing.clear();
                 Ok(committed?)
             }
             State::Failed => Err(Error::FailedTransaction),
@@ -59,7 +63,11 @@ impl ClientTransaction {
         self.written.clear();
         match std::mem::replace(&mut self.state, State::Idle) {
             State::Idle | State::Failed => Ok(()),
-            State::Open(mut session, _) => Ok(session.rollback().await?),
+            State::Open(mut session, _) => {
+                let rolled_back = session.rollback().await;
+                self.writing.clear();
+                Ok(rolled_back?)
+            }
         }
     }
 
@@ -77,6 +85,11 @@ impl ClientTransaction {
             State::Open(session, snapshot) => Ok((session, snapshot.clone())),
             State::Idle | State::Failed => Err(Error::FailedTransaction),
         }
+    }
+
+    /// Until the end of the transaction.
+    pub(super) fn holds(&mut self, writing: Option<Writing>) {
+        self.writing.extend(writing);
     }
 
     pub(super) fn wrote(&mut self, tables: Vec<String>) {
@@ -106,6 +119,7 @@ impl ClientTransaction {
     /// A statement failed: the engine's side of it is given up.
     pub fn fail(&mut self) {
         self.state = State::Failed;
+        self.writing.clear();
     }
 }
 

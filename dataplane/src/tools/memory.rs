@@ -6,11 +6,12 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use super::{Call, Telling, written};
+use super::{Call, Telling, triggers, written};
 use crate::Error;
 use crate::limits::invalid;
 use crate::memory::{self, Fresh, Hit, Listing, Memory, NewMemory, Recall, Search, Stored};
-use crate::pipeline::Deed;
+use crate::pipeline::{Deed, Standing};
+use crate::triggers::{Happening, Source};
 
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct StoredMemory {
@@ -29,6 +30,8 @@ pub struct StoredMemory {
     similar_memory_id: Option<String>,
     /// `ready`: the next search finds it.
     embedding_status: String,
+    /// Ids of the triggers that have fired.
+    triggers_fired: Vec<String>,
 }
 
 impl Telling for StoredMemory {}
@@ -146,7 +149,7 @@ pub struct Deleted {
 impl Telling for Deleted {}
 
 fn deed(call: &Call, name: &str, operation: Operation) -> Result<Deed, Error> {
-    Ok(Deed { ask: call.ask(format!("CALL {name}"), None)?, table: Some(memory::TABLE), operation })
+    Ok(Deed { ask: call.ask(format!("CALL {name}"), None)?, tables: vec![memory::TABLE.to_owned()], operation })
 }
 
 fn fresh(call: &Call) -> Fresh {
@@ -156,9 +159,21 @@ fn fresh(call: &Call) -> Fresh {
 
 pub async fn store(call: Call, new: NewMemory) -> Result<StoredMemory, Error> {
     let (deed, fresh) = (deed(&call, "store_memory", Operation::Insert)?, fresh(&call));
-    let stored = |standing| async { Ok((call.memories.store(standing, new, fresh).await?, 1)) };
+    let (content, metadata, now) = (new.content.clone(), new.metadata.clone(), fresh.now);
+    let own = &call;
+    let stored = |standing: Standing| async move {
+        let stored = own.memories.store(standing.clone(), new, fresh).await?;
+        if stored.deduplicated {
+            return Ok(((stored, Vec::new()), 1));
+        }
+        let (content_id, agent_id) = (Some(stored.memory_id.clone()), stored.agent_id.clone());
+        let happening = Happening { source: Source::Memory, content, content_id, agent_id, metadata };
+        let fired = triggers::notice(own, &standing, &happening, now).await;
+        Ok(((stored, fired), 1))
+    };
+    let (stored, triggers_fired) = call.pipeline.act(deed, stored).await?;
     let Stored { memory_id, agent_id, created_at, memory_key, version, created, deduplicated, similar_memory_id } =
-        call.pipeline.act(deed, stored).await?;
+        stored;
     Ok(StoredMemory {
         memory_id,
         agent_id,
@@ -169,6 +184,7 @@ pub async fn store(call: Call, new: NewMemory) -> Result<StoredMemory, Error> {
         deduplicated,
         similar_memory_id,
         embedding_status: "ready".to_owned(),
+        triggers_fired,
     })
 }
 

@@ -77,7 +77,7 @@ struct Filter {
 pub async fn enforce(call: Call, question: Question) -> Result<Judgement, Error> {
     let ask = call.ask("CALL enforce_abac_policy", None)?;
     let (origin, peer, clock) = (ask.origin, ask.peer, call.pipeline.clock.clone());
-    let deed = Deed { ask, table: None, operation: Operation::Select };
+    let deed = Deed { ask, tables: Vec::new(), operation: Operation::Select };
     let judged = |standing: Standing| async move {
         let matter = Matter::of(&question)?;
         Ok((judge(&question.context, &matter, &standing, (origin, peer), clock.now())?, 1))

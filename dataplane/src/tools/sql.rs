@@ -14,6 +14,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use super::{Call, Telling, written};
+use crate::branches::{named, schema_name};
 use crate::encode::{arrow_ipc, cell, json};
 use crate::limits::invalid;
 use crate::{Answer, Error};
@@ -33,11 +34,13 @@ pub struct Statement {
     pub sql: String,
     /// Values of `$1`, `$2`, ….
     #[serde(default)]
-    params: Vec<Value>,
+    pub params: Vec<Value>,
     /// Milliseconds it may take, 1 to 300000.
-    timeout_ms: Option<u64>,
+    pub timeout_ms: Option<u64>,
     /// Rows wanted, 1 to 10000; 1000 if absent.
-    max_rows: Option<u64>,
+    pub max_rows: Option<u64>,
+    /// The branch that it runs on; the mainline if absent.
+    pub branch_id: Option<String>,
 }
 
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -107,6 +110,10 @@ async fn table(call: Call, statement: Statement, reads_only: bool) -> Result<Tab
     ask.params = params(statement.params)?;
     ask.bounds.rows = Some(rows);
     ask.bounds.reads_only = reads_only;
+    if let Some(branch_id) = &statement.branch_id {
+        ask.names.schema = schema_name(branch_id);
+        named(&ask.names.schema).ok_or(Error::BranchNotFound)?;
+    }
     let mut answer = call.pipeline.run(ask).await?;
     let columns = columns(&answer);
     let (rows, cut) = objects(&mut answer, &columns).await?;

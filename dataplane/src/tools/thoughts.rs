@@ -6,10 +6,11 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::{Map, Value};
 
-use super::{Call, Telling, written};
+use super::{Call, Telling, triggers, written};
 use crate::Error;
-use crate::pipeline::Deed;
+use crate::pipeline::{Deed, Standing};
 use crate::thoughts::{self, History, NewStep, Replay, Replayed, Session, Thought};
+use crate::triggers::{Happening, Source};
 
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct Logged {
@@ -18,6 +19,8 @@ pub struct Logged {
     step_number: i64,
     hash: String,
     prev_hash: String,
+    /// Ids of the triggers that have fired.
+    triggers_fired: Vec<String>,
 }
 
 impl Telling for Logged {}
@@ -129,16 +132,29 @@ fn moment(at: Timestamp) -> String {
 }
 
 fn deed(call: &Call, name: &str, operation: Operation) -> Result<Deed, Error> {
-    Ok(Deed { ask: call.ask(format!("CALL {name}"), None)?, table: Some(thoughts::TABLE), operation })
+    Ok(Deed { ask: call.ask(format!("CALL {name}"), None)?, tables: vec![thoughts::TABLE.to_owned()], operation })
 }
 
 pub async fn log(call: Call, new: NewStep) -> Result<Logged, Error> {
     let deed = deed(&call, "log_reasoning_step", Operation::Insert)?;
     let now = call.pipeline.clock.now();
     let trace_id = contract::ids::fresh(now, &call.pipeline.entropy);
-    let logged = |standing| async { Ok((call.thoughts.append(standing, new, trace_id, now).await?, 1)) };
-    let Thought { trace_id, session_id, step_number, hash, prev_hash, .. } = call.pipeline.act(deed, logged).await?;
-    Ok(Logged { trace_id, session_id, step_number, hash, prev_hash })
+    let own = &call;
+    let logged = |standing: Standing| async move {
+        let thought = own.thoughts.append(standing.clone(), new, trace_id, now).await?;
+        let happening = Happening {
+            source: Source::ReasoningStep,
+            content: thought.content.clone(),
+            content_id: Some(thought.trace_id.clone()),
+            agent_id: thought.agent_id.clone(),
+            metadata: thought.metadata.clone(),
+        };
+        let fired = triggers::notice(own, &standing, &happening, now).await;
+        Ok(((thought, fired), 1))
+    };
+    let (thought, triggers_fired) = call.pipeline.act(deed, logged).await?;
+    let Thought { trace_id, session_id, step_number, hash, prev_hash, .. } = thought;
+    Ok(Logged { trace_id, session_id, step_number, hash, prev_hash, triggers_fired })
 }
 
 pub async fn replay(call: Call, replay: Replay) -> Result<Story, Error> {

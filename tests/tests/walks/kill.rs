@@ -1,6 +1,6 @@
 //! kill -9 under writes: nothing that was acknowledged is lost, neither rows nor audit nor usage.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashMap};
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::sync::atomic::{AtomicI64, Ordering};
@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use reqwest::header::AUTHORIZATION;
-use serde_json::Value;
+use serde_json::{Value, json};
 use tests::postgres::Database;
 use tests::world::{connect, json_of, program};
 use tokio::process::{Child, Command};
@@ -19,11 +19,12 @@ const ACKNOWLEDGED_BEFORE_THE_KILL: usize = 120;
 /// A platform in a process of its own, as `sluice up` starts it.
 struct Process {
     child: Child,
-    env: std::collections::HashMap<String, String>,
+    env: HashMap<String, String>,
 }
 
 impl Process {
     async fn start(state: &Path, database: &Database) -> Self {
+        let _ = rustls::crypto::ring::default_provider().install_default(); // for our own requests
         let env_file = state.join("env");
         let _ = std::fs::remove_file(&env_file);
         let child = Command::new(program())
@@ -134,6 +135,45 @@ async fn a_killed_data_plane_has_lost_nothing_it_acknowledged() {
     let at_least = 2.0 * f64::from(u32::try_from(acknowledged.len()).unwrap());
     assert!(used >= at_least, "{used} credits for {} inserts", acknowledged.len());
     drop(second);
+    database.dropped().await;
+    std::fs::remove_dir_all(state).unwrap();
+}
+
+async fn post(env: HashMap<String, String>, path: String, body: Value) -> reqwest::Result<Value> {
+    let request = reqwest::Client::new().post(format!("{}{path}", env["SLUICE_URL"])).json(&body);
+    request.header(AUTHORIZATION, format!("ApiKey {}", env["SLUICE_KEY"])).send().await?.json().await
+}
+
+/// Rows that the merge changes, so that it can be met halfway.
+const MERGED_ROWS: i64 = 100_000;
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_killed_merge_leaves_the_mainline_as_it_was_or_wholly_merged() {
+    let database = Database::fresh(&format!("merged_{}", std::process::id())).await;
+    let state: PathBuf = tempfile::tempdir().unwrap().keep();
+    let mut process = Process::start(&state, &database).await;
+    let wide = format!("create table wide as select i as id, 0 as n from range({MERGED_ROWS}) t(i)");
+    process.psql().await.batch_execute(&wide).await.unwrap();
+    let branches = format!("/v1/organizations/{}/branches", process.env["SLUICE_ORG_ID"]);
+    let mut sum = 0;
+    for pause in [1, 30, 150] {
+        let new = json!({"agent_id": "clerk", "tables": ["wide"]});
+        let made = post(process.env.clone(), branches.clone(), new).await.unwrap();
+        let change = format!("set search_path = {}; update wide set n = n + 1", made["schema_name"].as_str().unwrap());
+        process.psql().await.batch_execute(&change).await.unwrap();
+        let one = format!("{branches}/{}", made["id"].as_str().unwrap());
+        let mut merging = tokio::spawn(post(process.env.clone(), format!("{one}/merge"), json!({})));
+        let _ = tokio::time::timeout(Duration::from_millis(pause), &mut merging).await;
+        process.child.kill().await.unwrap(); // SIGKILL, while it is still asked for
+        merging.abort();
+        process = Process::start(&state, &database).await;
+        let row = process.psql().await.query_one("select sum(n)::bigint, count(*) from wide", &[]).await.unwrap();
+        let (found, rows): (i64, i64) = (row.get(0), row.get(1));
+        let is_merged = process.get(&one).await["status"] == "merged";
+        sum += if is_merged { MERGED_ROWS } else { 0 };
+        assert_eq!((found, rows), (sum, MERGED_ROWS), "after {pause} ms, merged: {is_merged}");
+    }
+    drop(process);
     database.dropped().await;
     std::fs::remove_dir_all(state).unwrap();
 }

@@ -25,8 +25,9 @@ impl Native {
     ///
     /// `changes` is the specification's write-ahead log: a row for each table a query wrote, in the
     /// same transaction as the write, before the first byte of the answer. `memories` is what agents
-    /// keep: every version a row, the live one without an end. `steps` is their chain of thought.
-    pub const PRELUDE: [&'static str; 6] = [
+    /// keep: every version a row, the live one without an end. `steps` is their chain of thought. `branches`
+    /// says which copies of tables there are, in schemas of their own.
+    pub const PRELUDE: [&'static str; 11] = [
         "create schema if not exists raw._svc_dirty",
         r#"create table if not exists raw._svc_dirty.changes (
            query_id varchar not null,
@@ -76,6 +77,41 @@ impl Native {
            prev_hash varchar not null,
            hash varchar not null,
            created_at timestamp with time zone not null
+         )",
+        "create schema if not exists raw._svc_branches",
+        "create table if not exists raw._svc_branches.branches (
+           branch_id varchar not null,
+           name varchar not null,
+           description varchar,
+           agent_id varchar not null,
+           tables varchar not null,
+           base_snapshot varchar not null,
+           status varchar not null,
+           salt varchar not null,
+           created_at timestamp with time zone not null,
+           expires_at timestamp with time zone not null,
+           ended_at timestamp with time zone
+         )",
+        "create schema if not exists raw._svc_triggers",
+        "create table if not exists raw._svc_triggers.triggers (
+           trigger_id varchar not null,
+           name varchar not null,
+           concept varchar not null,
+           threshold double not null,
+           action varchar not null,
+           cooldown_secs bigint not null,
+           sources varchar not null,
+           agent_filter varchar,
+           enabled boolean not null,
+           fire_count bigint not null,
+           last_fired_at timestamp with time zone,
+           created_at timestamp with time zone not null,
+           updated_at timestamp with time zone not null
+         )",
+        "create table if not exists raw._svc_triggers.firings (
+           trigger_id varchar not null,
+           agent_id varchar not null,
+           last_at timestamp with time zone not null
          )",
     ];
 

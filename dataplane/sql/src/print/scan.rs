@@ -151,10 +151,10 @@ impl Printer<'_> {
     }
 
     fn raw(&mut self, scan: &Scan) {
-        self.tables.push(format!("{}.{}.{}", names::RAW_CATALOG, scan.table.schema, scan.table.name));
+        self.tables.push(format!("{}.{}.{}", names::RAW_CATALOG, scan.table.shelf(), scan.table.name));
         quote::name_into(&mut self.out, names::RAW_CATALOG);
         self.put(".");
-        quote::name_into(&mut self.out, &scan.table.schema);
+        quote::name_into(&mut self.out, scan.table.shelf());
         self.put(".");
         quote::name_into(&mut self.out, &scan.table.name);
     }

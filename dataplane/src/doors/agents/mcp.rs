@@ -152,7 +152,7 @@ impl ServerHandler for Server {
         _: Option<PaginatedRequestParams>,
         _: RequestContext<RoleServer>,
     ) -> Result<ListToolsResult, ErrorData> {
-        Ok(ListToolsResult::with_all_items(tools::all().iter().map(|row| row.tool.clone()).collect()))
+        Ok(ListToolsResult::with_all_items(tools::all().map(|row| row.tool.clone()).collect()))
     }
 
     // There is nothing of these: an empty list would promise that there could be.

@@ -64,6 +64,7 @@ pub(super) fn recover(folder: &Path) -> io::Result<Found> {
                 Body::Finished(finished) => {
                     found.open.remove(&finished.query_id);
                 }
+                Body::BranchMerged(_) | Body::TriggerFired(_) | Body::TriggerError(_) => {}
             }
         })?;
         if whole < segment.bytes {

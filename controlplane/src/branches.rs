@@ -1,0 +1,282 @@
+//! Branches of an environment's tables, over REST: the twin of the branch tools.
+//!
+//! Nothing is kept here: each request becomes a call of a tool in the environment's data plane, and
+//! its result is told in the shape of this surface. A branch is somebody's with an agent's name, has
+//! copies of the tables that it was made for, and ends merged, discarded or expired.
+
+use std::collections::BTreeMap;
+
+use contract::{Access, Code, EnvId, Scope};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value, json};
+
+use crate::Result;
+use crate::agent_tools::{Place, present, tool};
+use crate::http::call::Call;
+use crate::http::json::{Created, Json, Query};
+use crate::http::routes::Routes;
+
+/// What a call of a tool may fail of, besides what every request may.
+const REFUSALS: &[Code] = &[
+    Code::BranchNotFound,
+    Code::Conflict,
+    Code::PolicyDenied,
+    Code::QueryTimeout,
+    Code::QuotaExceeded,
+    Code::ProxyUnreachable,
+    Code::CircuitOpen,
+];
+
+pub fn routes() -> Routes {
+    const BRANCHES: &str = "/v1/organizations/{org_id}/branches";
+    const BRANCH: &str = "/v1/organizations/{org_id}/branches/{branch_id}";
+    const DIFF: &str = "/v1/organizations/{org_id}/branches/{branch_id}/diff";
+    const CONFLICTS: &str = "/v1/organizations/{org_id}/branches/{branch_id}/conflicts";
+    const MERGE: &str = "/v1/organizations/{org_id}/branches/{branch_id}/merge";
+    Routes::new()
+        .post(BRANCHES, Access::Member, Scope::Agent, create)
+        .ours()
+        .says("Copies tables to a branch, to change them apart; its `schema_name` is a search path.")
+        .refuses(REFUSALS)
+        .get(BRANCHES, Access::Member, Scope::Agent, list)
+        .ours()
+        .says("Lists branches, the newest first; the open ones if no state is asked for.")
+        .refuses(REFUSALS)
+        .get(BRANCH, Access::Member, Scope::Agent, get)
+        .ours()
+        .says("Tells of a branch, also of one that has ended.")
+        .refuses(REFUSALS)
+        .get(DIFF, Access::Member, Scope::Agent, diff)
+        .ours()
+        .says("Counts what a branch has changed in each of its tables.")
+        .refuses(REFUSALS)
+        .get(CONFLICTS, Access::Member, Scope::Agent, conflicts)
+        .ours()
+        .says("Lists where branch and mainline have changed the same; the first fifty.")
+        .refuses(REFUSALS)
+        .post(MERGE, Access::Member, Scope::Agent, merge)
+        .ours()
+        .says("Brings what a branch has changed to the mainline; the strategy decides conflicts.")
+        .refuses(REFUSALS)
+        .delete(BRANCH, Access::Member, Scope::Agent, discard)
+        .ours()
+        .says("Gives up a branch and all that was changed on it.")
+        .refuses(REFUSALS)
+}
+
+/// "branch `{agent_id, tables[], description?}`", and what the tool takes besides.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[schemars(rename = "NewBranch")]
+struct New {
+    agent_id: String,
+    tables: Vec<String>,
+    name: Option<String>,
+    description: Option<String>,
+    ttl_seconds: Option<i64>,
+}
+
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[schemars(rename = "BranchListing")]
+struct Listing {
+    env_id: Option<EnvId>,
+    /// `active` (if absent), `merged`, `discarded`, `expired` or `all`.
+    status: Option<String>,
+}
+
+/// A branch as this surface shows it.
+#[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "Branch")]
+struct Shown {
+    id: String,
+    schema_name: String,
+    name: String,
+    description: Option<String>,
+    agent_id: String,
+    tables: Vec<String>,
+    /// `active`, `merged`, `discarded` or `expired`.
+    status: String,
+    created_at: String,
+    expires_at: String,
+}
+
+/// A bare list of them.
+#[derive(Debug, Serialize, JsonSchema)]
+struct Branches(Vec<Shown>);
+
+/// A branch as the tools show it.
+#[derive(Debug, Deserialize)]
+struct Told {
+    branch_id: String,
+    schema_name: String,
+    name: String,
+    description: Option<String>,
+    agent_id: String,
+    tables: Vec<String>,
+    status: String,
+    created_at: String,
+    expires_at: String,
+}
+
+impl From<Told> for Shown {
+    fn from(told: Told) -> Self {
+        let Told { branch_id, schema_name, name, description, agent_id, tables, status, created_at, expires_at } = told;
+        Self { id: branch_id, schema_name, name, description, agent_id, tables, status, created_at, expires_at }
+    }
+}
+
+/// What a branch has changed in one table.
+#[derive(Debug, Serialize, Deserialize, JsonSchema)]
+#[schemars(rename = "BranchChanges")]
+struct Changes {
+    added: u64,
+    changed: u64,
+    deleted: u64,
+}
+
+#[derive(Debug, Serialize, Deserialize, JsonSchema)]
+#[schemars(rename = "BranchDiff")]
+struct Diff {
+    branch_id: String,
+    /// By `schema.table`.
+    tables: BTreeMap<String, Changes>,
+}
+
+#[derive(Debug, Serialize, Deserialize, JsonSchema)]
+#[schemars(rename = "BranchConflict")]
+struct Conflict {
+    conflict_id: String,
+    table: String,
+    /// `divergent_insert`, `divergent_update`, `delete_update` or `schema`.
+    kind: String,
+    key: Map<String, Value>,
+    base: Value,
+    ours: Value,
+    theirs: Value,
+    columns: Vec<String>,
+}
+
+#[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "BranchConflicts")]
+struct Conflicts {
+    has_conflicts: bool,
+    total: u64,
+    conflicts: Vec<Conflict>,
+}
+
+/// How it is merged.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[schemars(rename = "BranchMerge")]
+struct Merging {
+    /// `branch_wins` (if absent), `main_wins`, `fail_on_conflict` or `manual`.
+    strategy: Option<String>,
+    /// `cell` (if absent) or `row`.
+    granularity: Option<String>,
+    dry_run: Option<bool>,
+    /// `{conflict_id, take}` for each conflict, with the strategy `manual`; `take` is `base`, `ours` or `theirs`.
+    resolutions: Option<Vec<Resolution>>,
+}
+
+#[derive(Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[schemars(rename = "BranchResolution")]
+struct Resolution {
+    conflict_id: String,
+    take: String,
+}
+
+#[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "MergedBranch")]
+struct Merged {
+    branch_id: String,
+    /// `merged`, `conflicts` (nothing is merged then) or `dry_run`.
+    status: String,
+    strategy: String,
+    /// How many there were.
+    conflicts: u64,
+    tables_merged: Vec<String>,
+    rows_affected: u64,
+}
+
+/// A merge as the tools tell of it.
+#[derive(Debug, Deserialize)]
+struct Report {
+    branch_id: String,
+    status: String,
+    strategy: String,
+    tables_merged: Vec<String>,
+    rows_affected: u64,
+    conflicts_total: u64,
+    conflicts: Vec<Conflict>,
+}
+
+#[derive(Debug, Serialize, Deserialize, JsonSchema)]
+#[schemars(rename = "DiscardedBranch")]
+struct Discarded {
+    branch_id: String,
+    discarded: bool,
+}
+
+fn named(cx: &Call) -> Result<Value> {
+    let branch_id: String = cx.id("branch_id")?;
+    Ok(json!({"branch_id": branch_id}))
+}
+
+async fn create(cx: Call, Query(place): Query<Place>, Json(new): Json<New>) -> Result<Created<Shown>> {
+    let New { agent_id, tables, name, description, ttl_seconds } = new;
+    let arguments = present(json!({
+        "tables": tables, "name": name, "description": description, "ttl_seconds": ttl_seconds,
+    }));
+    let told: Told = tool(&cx, place.env_id, "create_branch", Some(agent_id), arguments).await?;
+    Ok(Created(told.into()))
+}
+
+async fn list(cx: Call, Query(wanted): Query<Listing>) -> Result<Json<Branches>> {
+    #[derive(Deserialize)]
+    struct List {
+        branches: Vec<Told>,
+    }
+    let arguments = present(json!({"status": wanted.status}));
+    let list: List = tool(&cx, wanted.env_id, "branch_list", None, arguments).await?;
+    Ok(Json(Branches(list.branches.into_iter().map(Shown::from).collect())))
+}
+
+async fn get(cx: Call, Query(place): Query<Place>) -> Result<Json<Shown>> {
+    let told: Told = tool(&cx, place.env_id, "branch_get", None, named(&cx)?).await?;
+    Ok(Json(told.into()))
+}
+
+async fn diff(cx: Call, Query(place): Query<Place>) -> Result<Json<Diff>> {
+    Ok(Json(tool(&cx, place.env_id, "branch_diff", None, named(&cx)?).await?))
+}
+
+async fn conflicts(cx: Call, Query(place): Query<Place>) -> Result<Json<Conflicts>> {
+    let branch_id: String = cx.id("branch_id")?;
+    let arguments = json!({"branch_id": branch_id, "dry_run": true});
+    let report: Report = tool(&cx, place.env_id, "merge_branch", None, arguments).await?;
+    let Report { conflicts_total, conflicts, .. } = report;
+    Ok(Json(Conflicts { has_conflicts: conflicts_total > 0, total: conflicts_total, conflicts }))
+}
+
+async fn merge(cx: Call, Query(place): Query<Place>, Json(merging): Json<Merging>) -> Result<Json<Merged>> {
+    let Merging { strategy, granularity, dry_run, resolutions } = merging;
+    let branch_id: String = cx.id("branch_id")?;
+    let arguments = present(json!({
+        "branch_id": branch_id,
+        "strategy": strategy,
+        "granularity": granularity,
+        "dry_run": dry_run,
+        "resolutions": resolutions,
+    }));
+    let report: Report = tool(&cx, place.env_id, "merge_branch", None, arguments).await?;
+    let Report { branch_id, status, strategy, tables_merged, rows_affected, conflicts_total, .. } = report;
+    let status = if status == "completed" { "merged".to_owned() } else { status };
+    Ok(Json(Merged { branch_id, status, strategy, conflicts: conflicts_total, tables_merged, rows_affected }))
+}
+
+async fn discard(cx: Call, Query(place): Query<Place>) -> Result<Json<Discarded>> {
+    Ok(Json(tool(&cx, place.env_id, "discard_branch", None, named(&cx)?).await?))
+}

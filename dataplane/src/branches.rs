@@ -1,0 +1,310 @@
+//! Branches: tables of the environment, copied as they are, to be changed apart and merged back.
+//!
+//! A branch has its own copy of each of its tables, with their keys and checks, and a second copy
+//! that nobody writes to: the base. Both are made when the branch is, in one transaction, so that no
+//! later write of the mainline reaches it. Merging is row by row and three-way (`merge`): base,
+//! mainline, branch; in one transaction with the branch's own end.
+//!
+//! A statement is on a branch when its search path says so. Names, policies, grants and the audit
+//! know its tables as the mainline's: whatever governs `main.orders` governs the branch's copy, and
+//! only the text for the engine names the copy. Tables that the branch does not have are not there.
+
+mod ending;
+mod fields;
+mod merge;
+mod merging;
+mod store;
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use contract::{Entropy, Timestamp};
+use serde::{Deserialize, Serialize};
+use tokio::sync::{Mutex, MutexGuard, OwnedRwLockReadGuard, RwLock};
+
+use crate::Error;
+use crate::memory::Reach;
+use crate::own_tables::Place;
+use crate::pipeline::Standing;
+
+pub use ending::Status;
+pub use fields::{Listing, Merging, NewBranch};
+pub use merge::{Conflict, Granularity, Strategy};
+pub use merging::{Changes, Merged, Outcome};
+
+/// Branches that are open at a time.
+const BRANCHES_MAX: usize = 20;
+/// How long the record of a branch that has ended stays.
+const KEPT_DAYS: i64 = 30;
+/// Before the id in the name that a search path has for a branch.
+const PREFIX: &str = "branch_";
+/// The name that the log of changes has for the table of branches.
+const TABLE: &str = "svc_branches.branches";
+
+/// The id of the branch that a schema of this name is.
+pub fn named(schema: &str) -> Option<String> {
+    let id = schema.strip_prefix(PREFIX)?;
+    (id.len() == 32 && id.chars().all(|c| matches!(c, '0'..='9' | 'a'..='f'))).then(|| id.to_owned())
+}
+
+/// The name that a search path has for it.
+pub fn schema_name(branch_id: &str) -> String {
+    format!("{PREFIX}{branch_id}")
+}
+
+/// One branch, open or ended.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Branch {
+    pub branch_id: String,
+    pub name: String,
+    pub description: Option<String>,
+    pub agent_id: String,
+    pub tables: Vec<Copied>,
+    pub base_snapshot: String,
+    pub status: Status,
+    pub created_at: Timestamp,
+    pub expires_at: Timestamp,
+    /// Makes the ids of its conflicts, which would tell of keys without it.
+    salt: String,
+}
+
+/// A table of a branch, as it was when it was copied.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Copied {
+    pub schema: String,
+    pub name: String,
+    pub columns: Vec<engine::Column>,
+    /// Its rows are told apart by these; without any, by all their values.
+    pub primary_key: Vec<String>,
+}
+
+impl Copied {
+    /// As policies name it.
+    pub fn path(&self) -> String {
+        format!("{}.{}", self.schema, self.name)
+    }
+}
+
+impl Branch {
+    /// The paths of its tables.
+    pub fn paths(&self) -> Vec<String> {
+        self.tables.iter().map(Copied::path).collect()
+    }
+}
+
+/// A branch that can be read and written.
+#[derive(Debug)]
+pub struct Open {
+    pub branch: Branch,
+    /// Shared by who writes, alone for who ends it.
+    gate: Arc<RwLock<()>>,
+    ended: AtomicBool,
+}
+
+/// The right to write to a branch; it does not end meanwhile.
+pub type Writing = OwnedRwLockReadGuard<()>;
+
+impl Open {
+    fn new(branch: Branch) -> Self {
+        Self { branch, gate: Arc::default(), ended: AtomicBool::new(false) }
+    }
+
+    pub async fn writing(&self) -> Result<Writing, Error> {
+        let writing = Arc::clone(&self.gate).read_owned().await;
+        if self.ended.load(Ordering::Acquire) { Err(Error::BranchNotFound) } else { Ok(writing) }
+    }
+
+    /// Its tables: known as the mainline's, stored apart.
+    pub fn tables(&self) -> Vec<sql::Table> {
+        let column = |column: &engine::Column| sql::Column {
+            name: column.name.clone(),
+            type_name: column.type_name.clone(),
+            nullable: column.nullable,
+        };
+        let table = |table: &Copied| {
+            let columns = table.columns.iter().map(column).collect();
+            sql::Table::new(&table.schema, &table.name, columns).stored_in(store::own_schema(&self.branch.branch_id))
+        };
+        self.branch.tables.iter().map(table).collect()
+    }
+
+    /// The table's name in the log of changes.
+    pub fn names(&self, path: &str) -> String {
+        format!("{}.{path}", schema_name(&self.branch.branch_id))
+    }
+}
+
+/// What a new branch needs of the world.
+#[derive(Debug, Clone)]
+pub struct Fresh {
+    branch_id: String,
+    salt: String,
+    now: Timestamp,
+}
+
+impl Fresh {
+    pub fn new(entropy: &Entropy, now: Timestamp) -> Self {
+        let id = || contract::ids::unguessable(entropy).replace('-', "");
+        Self { branch_id: id(), salt: id(), now }
+    }
+}
+
+/// The branches of one environment.
+#[derive(Debug, Clone, Default)]
+pub struct Branches(Arc<Inner>);
+
+#[derive(Debug, Default)]
+struct Inner {
+    known: Mutex<Known>,
+    /// One is made at a time.
+    making: Mutex<()>,
+}
+
+/// Those that are open.
+#[derive(Debug, Default)]
+struct Known {
+    open: BTreeMap<String, Arc<Open>>,
+    /// It is what the table says.
+    sure: bool,
+}
+
+impl Branches {
+    /// Copies the tables as they are now.
+    pub async fn create(&self, standing: &Standing, new: &NewBranch, fresh: Fresh) -> Result<Branch, Error> {
+        standing.caller.may_query(true).map_err(Error::Caller)?;
+        let _making = self.0.making.lock().await;
+        self.sweep(standing.into(), fresh.now).await?;
+        if self.known(standing.into()).await?.open.len() >= BRANCHES_MAX {
+            return Err(Error::BranchesFull { limit: BRANCHES_MAX });
+        }
+        let created = store::create(standing, new, Reach::of(standing).agent_id, fresh).await;
+        let mut known = self.0.known.lock().await;
+        match &created {
+            Ok(branch) => {
+                known.open.insert(branch.branch_id.clone(), Arc::new(Open::new(branch.clone())));
+            }
+            Err(_) => known.sure = false, // whether it was committed is not known
+        }
+        drop(known);
+        created
+    }
+
+    /// The open branch of this id.
+    pub async fn open(&self, place: Place<'_>, branch_id: &str, now: Timestamp) -> Result<Arc<Open>, Error> {
+        let found = self.known(place).await?.open.get(branch_id).cloned();
+        match found.filter(|open| now < open.branch.expires_at) {
+            Some(open) => Ok(open),
+            None => match store::record(place, branch_id).await?.map(|branch| branch.status) {
+                Some(Status::Merged) => Err(Error::BranchClosed { status: Status::Merged.as_str() }),
+                _ => Err(Error::BranchNotFound),
+            },
+        }
+    }
+
+    /// The same, for a caller who reaches it.
+    pub async fn reached(&self, standing: &Standing, branch_id: &str, now: Timestamp) -> Result<Arc<Open>, Error> {
+        let open = self.open(standing.into(), branch_id, now).await?;
+        let reach = Reach::of(standing);
+        if reach.bound && reach.agent_id != open.branch.agent_id {
+            return Err(Error::BranchNotFound);
+        }
+        Ok(open)
+    }
+
+    /// The record of a branch that this caller reaches, also of one that has ended.
+    pub async fn recorded(&self, standing: &Standing, branch_id: &str) -> Result<Branch, Error> {
+        let reach = Reach::of(standing);
+        let found = store::record(standing.into(), branch_id).await?;
+        found.filter(|branch| !reach.bound || reach.agent_id == branch.agent_id).ok_or(Error::BranchNotFound)
+    }
+
+    /// Branches of every state, or of one, the newest first; those of its agent for a key that is bound to one.
+    pub async fn list(&self, standing: &Standing, listing: &Listing, now: Timestamp) -> Result<Vec<Branch>, Error> {
+        let status = listing.status()?;
+        self.sweep(standing.into(), now).await?;
+        let agent = Reach::of(standing).narrowed(None)?;
+        store::page(standing, status, agent.as_deref()).await
+    }
+
+    /// Ends it; nothing of it stays.
+    pub async fn discard(&self, standing: &Standing, branch_id: &str, now: Timestamp) -> Result<(), Error> {
+        let open = self.reached(standing, branch_id, now).await?;
+        let _alone = alone(&open)?;
+        let ended = store::end(standing.into(), &open.branch, Status::Discarded, now).await;
+        self.forget(&open, ended).await
+    }
+
+    /// Ends what has lived its time.
+    pub async fn sweep(&self, place: Place<'_>, now: Timestamp) -> Result<(), Error> {
+        let known = self.known(place).await?;
+        let over: Vec<_> = known.open.values().filter(|open| now >= open.branch.expires_at).cloned().collect();
+        drop(known);
+        for open in over {
+            // One that is being written to is left for the next time.
+            let Ok(_alone) = alone(&open) else { continue };
+            let ended = store::end(place, &open.branch, Status::Expired, now).await;
+            self.forget(&open, ended).await?;
+        }
+        Ok(())
+    }
+
+    /// What ended it decides whether it is known on.
+    async fn forget(&self, open: &Open, ended: Result<(), Error>) -> Result<(), Error> {
+        let mut known = self.0.known.lock().await;
+        match &ended {
+            Ok(()) => {
+                open.ended.store(true, Ordering::Release);
+                known.open.remove(&open.branch.branch_id);
+            }
+            Err(_) => known.sure = false,
+        }
+        ended
+    }
+
+    /// Something was given up halfway: the table is asked again.
+    pub async fn doubt(&self) {
+        self.0.known.lock().await.sure = false;
+    }
+
+    /// Those that are open, as the table says. One that stays is the same as before: who writes to it
+    /// still keeps it from ending.
+    async fn known(&self, place: Place<'_>) -> Result<MutexGuard<'_, Known>, Error> {
+        let mut known = self.0.known.lock().await;
+        if known.sure {
+            return Ok(known);
+        }
+        let active = store::active(place).await?;
+        let mut before = std::mem::take(&mut known.open);
+        for branch in active {
+            let id = branch.branch_id.clone();
+            let open = before.remove(&id).unwrap_or_else(|| Arc::new(Open::new(branch)));
+            known.open.insert(id, open);
+        }
+        for gone in before.values() {
+            gone.ended.store(true, Ordering::Release);
+        }
+        known.sure = true;
+        Ok(known)
+    }
+}
+
+/// The right to end it, if nobody writes to it.
+fn alone(open: &Open) -> Result<tokio::sync::OwnedRwLockWriteGuard<()>, Error> {
+    let alone = Arc::clone(&open.gate).try_write_owned().map_err(|_| Error::BranchBusy)?;
+    if open.ended.load(Ordering::Acquire) { Err(Error::BranchNotFound) } else { Ok(alone) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_a_name_of_ours_is_a_branch() {
+        let id = "0123456789abcdef0123456789abcdef";
+        assert_eq!(named(&schema_name(id)).as_deref(), Some(id));
+        for other in ["main", "branch_", "branch_of_mine", "branch_0123456789ABCDEF0123456789ABCDEF"] {
+            assert_eq!(named(other), None, "{other}");
+        }
+    }
+}

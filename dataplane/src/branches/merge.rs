@@ -1,0 +1,410 @@
+//! What a merge does to one table, as SQL: base, mainline ("ours"), branch ("theirs").
+//!
+//! Only rows that the branch has changed since the base matter; every other row stays as the mainline
+//! has it. A row is known by its primary key, and in a table without one by all its values: then
+//! it is counted how often it occurs. Where one side changed, that side counts; where both changed
+//! the same, there is nothing to do; where they differ, it is a conflict, which one side wins.
+//!
+//! Pure: names and words in, statements out. The first makes a temporary table of what is decided,
+//! the others carry it out.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+use sql::quote;
+
+use super::store::path;
+use super::{Branch, Copied, store};
+
+/// Who is right where both have changed the same.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Strategy {
+    #[default]
+    BranchWins,
+    MainWins,
+    FailOnConflict,
+    Manual,
+}
+
+impl Strategy {
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::BranchWins => "branch_wins",
+            Self::MainWins => "main_wins",
+            Self::FailOnConflict => "fail_on_conflict",
+            Self::Manual => "manual",
+        }
+    }
+}
+
+/// What is one change.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Granularity {
+    #[default]
+    Cell,
+    Row,
+}
+
+/// Of a conflict.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Side {
+    Base,
+    Ours,
+    Theirs,
+}
+
+impl Side {
+    const fn as_str(self) -> &'static str {
+        match self {
+            Self::Base => "base",
+            Self::Ours => "ours",
+            Self::Theirs => "theirs",
+        }
+    }
+}
+
+/// Both sides have changed the same.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Conflict {
+    pub conflict_id: String,
+    /// `schema.table`.
+    #[serde(default)]
+    pub table: String,
+    /// `divergent_insert`, `divergent_update`, `delete_update` or `schema`.
+    pub kind: String,
+    /// The values of the primary key, or of the whole row where there is none.
+    pub key: Map<String, Value>,
+    /// The row as it was; null where it was not there. Of a row without a key: how often.
+    pub base: Value,
+    pub ours: Value,
+    pub theirs: Value,
+    /// The columns that differ, where there is a key.
+    #[serde(deserialize_with = "present")]
+    pub columns: Vec<String>,
+}
+
+fn present<'de, D: serde::Deserializer<'de>>(read: D) -> Result<Vec<String>, D::Error> {
+    Ok(Vec::<Option<String>>::deserialize(read)?.into_iter().flatten().collect())
+}
+
+/// The merge of one table.
+pub struct Plan<'a> {
+    branch: &'a Branch,
+    table: &'a Copied,
+    /// The temporary table of what is decided.
+    decided: String,
+    granularity: Granularity,
+    /// Columns of which the merging caller may see and write nothing.
+    masked: &'a BTreeSet<String>,
+    /// The side that each conflict takes, as an expression.
+    take: String,
+    keys: Vec<String>,
+    values: Vec<String>,
+}
+
+/// How the conflicts of a merge are decided.
+pub struct Rules<'a> {
+    pub strategy: Strategy,
+    pub granularity: Granularity,
+    pub resolutions: &'a BTreeMap<String, Side>,
+}
+
+impl<'a> Plan<'a> {
+    pub fn new(
+        branch: &'a Branch,
+        place: usize,
+        table: &'a Copied,
+        rules: &Rules<'_>,
+        masked: &'a BTreeSet<String>,
+    ) -> Self {
+        let is_key = |column: &&String| table.primary_key.iter().any(|key| key == *column);
+        let names: Vec<_> = table.columns.iter().map(|column| column.name.clone()).collect();
+        Self {
+            branch,
+            table,
+            decided: format!("temp.main._merge_{place}"),
+            granularity: rules.granularity,
+            masked,
+            take: take(rules),
+            keys: table.primary_key.clone(),
+            values: names.iter().filter(|name| !is_key(name)).cloned().collect(),
+        }
+    }
+
+    /// Makes the table of what is decided: a row for each that the branch has changed.
+    pub fn decide(&self) -> String {
+        let made = if self.keys.is_empty() { self.counted() } else { self.compared() };
+        format!("create temp table {} as {made}", self.decided)
+    }
+
+    /// Rows that the branch has added, changed and deleted; conflicts, and those nobody has decided;
+    /// whether a masked column was changed.
+    pub fn sums(&self) -> String {
+        let [added, changed, deleted] = if self.keys.is_empty() {
+            ["sum(greatest(nt - nb, 0))", "0", "sum(greatest(nb - nt, 0))"]
+        } else {
+            ["count(*) filter (not in_b)", "count(*) filter (in_b and in_t)", "count(*) filter (not in_t)"]
+        };
+        let touched: Vec<_> = self
+            .places()
+            .filter(|(_, name)| !self.keys.is_empty() && self.is_masked(name))
+            .map(|(i, _)| format!("t{i} is distinct from b{i}"))
+            .collect();
+        let touched = any(&touched);
+        let touched = match self.keys.as_slice() {
+            // Without a key, a changed row is one less and one more: nobody can tell what in it has changed.
+            [] => (!self.masked.is_empty()).to_string(),
+            _ => format!("in_b and in_t and {touched}"),
+        };
+        format!(
+            "select to_json({{changes: {{added: coalesce({added}, 0)::bigint, \
+             changed: coalesce({changed}, 0)::bigint, deleted: coalesce({deleted}, 0)::bigint}}, conflicts: count(*) filter (kind is not null), \
+             open: count(*) filter (kind is not null and take is null), \
+             masked: coalesce(bool_or({touched}), false)}})::varchar from {}",
+            self.decided
+        )
+    }
+
+    /// The conflicts, the first of them.
+    pub fn conflicts(&self, most: usize) -> String {
+        let (key, [base, ours, theirs], columns) = if self.keys.is_empty() {
+            let count = |n: &str| format!("to_json({n})");
+            (self.object("c"), ["nb", "no", "nt"].map(count), "[]".to_owned())
+        } else {
+            let side = |letter: &str| {
+                let object = self.object(letter);
+                format!("case when in_{letter} then {object} end")
+            };
+            let each = self.places().map(|(i, name)| format!("case when d{i} then {} end", quote::text(name)));
+            let columns = each.collect::<Vec<_>>().join(", ");
+            (self.object("k"), ["b", "o", "t"].map(side), format!("[{columns}]"))
+        };
+        format!(
+            "select to_json({{conflict_id: conflict_id, kind: kind, key: {key}, base: {base}, ours: {ours}, \
+             theirs: {theirs}, columns: {columns}}})::varchar from {} where kind is not null \
+             order by conflict_id limit {most}",
+            self.decided
+        )
+    }
+
+    /// Carries out what is decided, one after the other: the rows that each changes are rows merged.
+    pub fn apply(&self) -> Vec<String> {
+        if self.keys.is_empty() { self.apply_counts() } else { self.apply_rows() }
+    }
+
+    // Tables with a primary key.
+
+    /// `k…`: the key; `b…`, `o…`, `t…`: the other columns of each side; `d…`: whether they are in conflict;
+    /// `m…`: what they become; `stays`: whether the row is there in the end.
+    fn compared(&self) -> String {
+        let (keys, places) = (self.keys.len(), self.values.len());
+        let each = |count: usize, item: &dyn Fn(usize) -> String| (0..count).map(item).collect::<Vec<_>>();
+        let side = |name: &str, from: String| {
+            let keys = self.keys.iter().enumerate().map(|(i, key)| format!("{} as k{i}", quote::name(key)));
+            let values = self.values.iter().enumerate().map(|(i, name)| format!("{} as c{i}", quote::name(name)));
+            let list = keys.chain(values).collect::<Vec<_>>().join(", ");
+            format!("{name} as (select true as here, {list} from {from})")
+        };
+        let [b, t, o] = [side("b", self.base()), side("t", self.theirs()), side("o", self.ours())];
+        let columns = each(keys, &|i| format!("coalesce(b.k{i}, t.k{i}) as k{i}"))
+            .into_iter()
+            .chain(each(places, &|i| format!("b.c{i} as b{i}, t.c{i} as t{i}, o.c{i} as o{i}")));
+        let on_base = each(keys, &|i| format!("b.k{i} = t.k{i}")).join(" and ");
+        let on_ours = each(keys, &|i| format!("o.k{i} = coalesce(b.k{i}, t.k{i})")).join(" and ");
+        let columns = columns.collect::<Vec<_>>().join(", ");
+        let moved = any(&each(places, &|i| format!("b{i} is distinct from t{i}")));
+        let ours_moved = any(&each(places, &|i| format!("b{i} is distinct from o{i}")));
+        let apart = any(&each(places, &|i| format!("o{i} is distinct from t{i}")));
+        let clashes = each(places, &|i| format!("({}) as d{i}", Self::clashes(i))).join(", ");
+        let disputed = any(&each(places, &|i| format!("d{i}")));
+        let divergent = match self.granularity {
+            Granularity::Cell => disputed,
+            Granularity::Row => format!("({ours_moved} and {apart})"),
+        };
+        let id = self.conflict_id(&each(keys, &|i| format!("k{i}")));
+        let merged = each(places, &|i| format!("{} as m{i}", self.merged(i)));
+        let merged = merged.into_iter().chain([STAYS.to_owned()]).collect::<Vec<_>>().join(", ");
+        let comma = |list: &str| if list.is_empty() { String::new() } else { format!(", {list}") };
+        format!(
+            "with {b}, {t}, {o}, \
+             joined as (select b.here is not null as in_b, t.here is not null as in_t, o.here is not null as in_o, \
+               {columns} from b full join t on {on_base} left join o on {on_ours}), \
+             changed as (select *{clashes} from joined where in_b <> in_t or {moved}), \
+             judged as (select *, case \
+               when not in_b and in_o and {apart} then 'divergent_insert' \
+               when in_b and in_t and not in_o then 'delete_update' \
+               when in_b and not in_t and in_o and {ours_moved} then 'delete_update' \
+               when in_b and in_t and in_o and {divergent} then 'divergent_update' end as kind from changed), \
+             named as (select *, case when kind is not null then {id} end as conflict_id from judged), \
+             taken as (select *, case when kind is not null then {take} end as take from named) \
+             select *, {merged} from taken",
+            clashes = comma(&clashes),
+            take = self.take,
+        )
+    }
+
+    /// Do both sides set this column of a row to different values?
+    fn clashes(i: usize) -> String {
+        format!(
+            "case when in_b and in_t and in_o then \
+               t{i} is distinct from b{i} and o{i} is distinct from b{i} and t{i} is distinct from o{i} \
+             when in_t and in_o then t{i} is distinct from o{i} else false end"
+        )
+    }
+
+    /// What this column becomes in a row that stays.
+    fn merged(&self, i: usize) -> String {
+        let cell = format!("case when in_b and in_o and t{i} is not distinct from b{i} then o{i} else t{i} end");
+        let taken = format!("case take when 'theirs' then t{i} when 'ours' then o{i} else b{i} end");
+        let by_cell = format!("case when d{i} then {taken} else {cell} end");
+        if self.values.get(i).is_some_and(|name| self.is_masked(name)) {
+            // Where the mainline has a value that the caller may not see, it stays.
+            return format!("case when in_o then o{i} when take = 'base' then b{i} else t{i} end");
+        }
+        let divergent = if self.granularity == Granularity::Row { taken.clone() } else { by_cell };
+        format!("case when kind is null then {cell} when kind = 'divergent_update' then {divergent} else {taken} end")
+    }
+
+    fn apply_rows(&self) -> Vec<String> {
+        let (ours, decided) = (self.ours(), &self.decided);
+        let same = self.keys.iter().enumerate().map(|(i, key)| format!("o.{} = d.k{i}", quote::name(key)));
+        let same = same.collect::<Vec<_>>().join(" and ");
+        let names = self.keys.iter().chain(&self.values).map(|name| quote::name(name)).collect::<Vec<_>>().join(", ");
+        let new = (0..self.keys.len()).map(|i| format!("k{i}")).chain((0..self.values.len()).map(|i| format!("m{i}")));
+        let new = new.collect::<Vec<_>>().join(", ");
+        let sets = self.places().map(|(i, name)| format!("{} = d.m{i}", quote::name(name))).collect::<Vec<_>>();
+        let moves = any(&self.places().map(|(i, _)| format!("o{i} is distinct from m{i}")).collect::<Vec<_>>());
+        let mut steps =
+            vec![format!("delete from {ours} as o using {decided} as d where {same} and d.in_o and not d.stays")];
+        if !sets.is_empty() {
+            steps.push(format!(
+                "update {ours} as o set {} from (select * from {decided} where in_o and stays and {moves}) as d where {same}",
+                sets.join(", ")
+            ));
+        }
+        steps.push(format!("insert into {ours} ({names}) select {new} from {decided} where not in_o and stays"));
+        steps
+    }
+
+    // Tables without one.
+
+    /// `c…`: the row; `nb`, `no`, `nt`: how often each side has it; `want`: how often it is there in the end.
+    fn counted(&self) -> String {
+        let list = |item: &dyn Fn(usize, &String) -> String| {
+            self.places().map(|(i, name)| item(i, name)).collect::<Vec<_>>().join(", ")
+        };
+        let columns = list(&|i, _| format!("c{i}"));
+        let side = |letter: &str, from: String| {
+            let named = list(&|i, name| format!("{} as c{i}", quote::name(name)));
+            format!("select '{letter}' as side, {named} from {from}")
+        };
+        let all = [side("b", self.base()), side("t", self.theirs()), side("o", self.ours())].join(" union all ");
+        let id = self.conflict_id(&self.places().map(|(i, _)| format!("c{i}")).collect::<Vec<_>>());
+        format!(
+            "with counted as (select {columns}, count(*) filter (side = 'b') as nb, \
+               count(*) filter (side = 't') as nt, count(*) filter (side = 'o') as no \
+               from ({all}) group by {columns}), \
+             judged as (select *, case when no <> nb and no <> nt then 'divergent_update' end as kind \
+               from counted where nb <> nt), \
+             named as (select *, case when kind is not null then {id} end as conflict_id from judged), \
+             taken as (select *, case when kind is not null then {take} end as take from named) \
+             select *, case when kind is null then nt else case take when 'theirs' then nt when 'ours' then no \
+               else nb end end as want from taken",
+            take = self.take,
+        )
+    }
+
+    fn apply_counts(&self) -> Vec<String> {
+        let (ours, decided) = (self.ours(), &self.decided);
+        let same = self.places().map(|(i, name)| format!("o.{} is not distinct from d.c{i}", quote::name(name)));
+        let same = same.collect::<Vec<_>>().join(" and ");
+        let columns = self.places().map(|(i, _)| format!("c{i}")).collect::<Vec<_>>().join(", ");
+        let names = self.places().map(|(_, name)| quote::name(name)).collect::<Vec<_>>().join(", ");
+        vec![
+            format!(
+                "delete from {ours} where rowid in (select row from (select o.rowid as row, d.want as want, \
+                 row_number() over (partition by d.conflict_id, {}) as place from {ours} as o join \
+                 (select * from {decided} where want < no) as d on {same}) where place > want)",
+                self.places().map(|(i, _)| format!("d.c{i}")).collect::<Vec<_>>().join(", ")
+            ),
+            format!(
+                "insert into {ours} ({names}) select {columns} from \
+                 (select {columns}, unnest(range(want - no)) from {decided} where want > no)"
+            ),
+        ]
+    }
+
+    // Words.
+
+    fn base(&self) -> String {
+        path(&store::base_schema(&self.branch.branch_id), &self.table.name)
+    }
+
+    fn theirs(&self) -> String {
+        path(&store::own_schema(&self.branch.branch_id), &self.table.name)
+    }
+
+    fn ours(&self) -> String {
+        path(&self.table.schema, &self.table.name)
+    }
+
+    fn places(&self) -> impl Iterator<Item = (usize, &String)> {
+        self.values.iter().enumerate()
+    }
+
+    fn is_masked(&self, name: &str) -> bool {
+        self.masked.contains(&name.to_ascii_lowercase())
+    }
+
+    /// The values of one side by their names; of what is masked nothing is shown.
+    fn object(&self, letter: &str) -> String {
+        let names = if letter == "k" { &self.keys } else { &self.values };
+        let member = |(i, name): (usize, &String)| {
+            let value = if self.is_masked(name) { "'***'".to_owned() } else { format!("{letter}{i}") };
+            format!("{}: {value}", quote::name(name))
+        };
+        if names.is_empty() {
+            return "'{}'::json".to_owned();
+        }
+        format!("to_json({{{}}})", names.iter().enumerate().map(member).collect::<Vec<_>>().join(", "))
+    }
+
+    /// The same for the same row of the same branch, and telling nothing of it.
+    fn conflict_id(&self, key: &[String]) -> String {
+        let before = quote::text(&format!("{}\n{}\n", self.branch.salt, self.table.path()));
+        format!("sha256({before} || to_json([{}])::varchar)[1:32]", texts(key))
+    }
+}
+
+/// Whether the row is there in the end.
+const STAYS: &str = "case when kind is null then in_t else \
+    case take when 'theirs' then in_t when 'ours' then in_o else in_b end end as stays";
+
+/// Values of different types as one list.
+fn texts(values: &[String]) -> String {
+    values.iter().map(|value| format!("{value}::varchar")).collect::<Vec<_>>().join(", ")
+}
+
+fn any(conditions: &[String]) -> String {
+    if conditions.is_empty() { "false".to_owned() } else { format!("({})", conditions.join(" or ")) }
+}
+
+/// The side that a conflict takes; null where nobody has decided.
+fn take(rules: &Rules<'_>) -> String {
+    match rules.strategy {
+        Strategy::BranchWins => "'theirs'".to_owned(),
+        Strategy::MainWins => "'ours'".to_owned(),
+        Strategy::FailOnConflict => "null::varchar".to_owned(),
+        Strategy::Manual if rules.resolutions.is_empty() => "null::varchar".to_owned(),
+        Strategy::Manual => {
+            let each = rules.resolutions.iter();
+            let whens = each.map(|(id, side)| format!("when {} then '{}'", quote::text(id), side.as_str()));
+            format!("case conflict_id {} end", whens.collect::<Vec<_>>().join(" "))
+        }
+    }
+}

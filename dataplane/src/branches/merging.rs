@@ -1,0 +1,240 @@
+//! Merging a branch: table by table, in one transaction with the branch's end.
+//!
+//! Who merges answers for every table of the branch: they may write it, see all its rows, and the
+//! branch has changed nothing in columns that are masked for them. What somebody else wrote on the
+//! branch is not carried past a policy by who merges it.
+
+use std::collections::BTreeSet;
+
+use contract::Timestamp;
+use contract::policy::abac::Operation;
+use contract::policy::{TableRef, filters_on, masks_on};
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+use super::merge::{Conflict, Granularity, Plan, Rules, Strategy};
+use super::store::{self, path};
+use super::{Branch, Branches, Copied, Merging, Open, Status, TABLE, alone};
+use crate::Error;
+use crate::own_tables::Transaction;
+use crate::pipeline::Standing;
+
+/// Conflicts that are told of.
+const CONFLICTS_TOLD: usize = 50;
+/// Rows that one merge changes at most.
+const ROWS_MAX: u64 = 1_000_000;
+
+/// What came of it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Outcome {
+    Completed,
+    /// Nothing is merged: somebody has to decide.
+    Conflicts,
+    DryRun,
+}
+
+/// What a merge came to, or would come to.
+#[derive(Debug, Clone)]
+pub struct Merged {
+    pub branch: Branch,
+    pub outcome: Outcome,
+    /// Those that the branch has changed.
+    pub tables: Vec<String>,
+    pub rows_affected: u64,
+    pub conflicts_total: u64,
+    pub conflicts: Vec<Conflict>,
+    pub snapshot: String,
+}
+
+/// What a branch has changed in one table since its base.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, Serialize, schemars::JsonSchema)]
+pub struct Changes {
+    pub added: u64,
+    /// Rows of a table without a primary key are only added and deleted.
+    pub changed: u64,
+    pub deleted: u64,
+}
+
+#[derive(Debug, Deserialize)]
+struct Sums {
+    changes: Changes,
+    conflicts: u64,
+    open: u64,
+    masked: bool,
+}
+
+impl Branches {
+    /// Merges an open branch; its record then says so, and its tables are gone.
+    pub async fn merge(&self, standing: &Standing, merging: &Merging, now: Timestamp) -> Result<Merged, Error> {
+        standing.caller.may_query(true).map_err(Error::Caller)?;
+        let resolutions = merging.resolutions()?;
+        let open = self.reached(standing, &merging.branch_id, now).await?;
+        let rules = Rules { strategy: merging.strategy, granularity: merging.granularity, resolutions: &resolutions };
+        let _alone = alone(&open)?;
+        let mut transaction = Transaction::begin(standing.into()).await?;
+        let (mut merged, plans) = decided(standing, &mut transaction, &open, &rules).await?;
+        if merging.dry_run {
+            merged.outcome = Outcome::DryRun;
+        }
+        if merged.outcome != Outcome::Completed {
+            return Ok(merged); // the transaction is rolled back
+        }
+        for (table, steps) in plans {
+            let mut rows = 0;
+            for step in steps {
+                rows += transaction.run((step, Vec::new())).await?;
+            }
+            merged.rows_affected += rows;
+            transaction.track(&standing.query_id, &table, Operation::Merge, rows, now).await?;
+        }
+        store::ended(&mut transaction, &open.branch, Status::Merged, now).await?;
+        transaction.track(&standing.query_id, TABLE, Operation::Update, 1, now).await?;
+        self.forget(&open, transaction.commit().await).await?;
+        Ok(merged)
+    }
+
+    /// What the branch has changed, by table.
+    pub async fn diff(
+        &self,
+        standing: &Standing,
+        branch_id: &str,
+        now: Timestamp,
+    ) -> Result<Vec<(String, Changes)>, Error> {
+        let open = self.reached(standing, branch_id, now).await?;
+        let nothing = std::collections::BTreeMap::new();
+        let rules = Rules { strategy: Strategy::MainWins, granularity: Granularity::Cell, resolutions: &nothing };
+        let mut transaction = Transaction::begin(standing.into()).await?;
+        let mut found = Vec::new();
+        for (place, table) in open.branch.tables.iter().enumerate() {
+            sees_all(standing, table)?;
+            if !is_as_it_was(standing, table).await? {
+                return Err(Error::Reshaped { table: table.path() });
+            }
+            let masked = BTreeSet::new();
+            let plan = Plan::new(&open.branch, place, table, &rules, &masked);
+            found.push((table.path(), sums(&mut transaction, &plan).await?.changes));
+        }
+        Ok(found)
+    }
+}
+
+/// What is to be done, table by table, with everything that speaks against it.
+async fn decided(
+    standing: &Standing,
+    transaction: &mut Transaction,
+    open: &Open,
+    rules: &Rules<'_>,
+) -> Result<(Merged, Vec<(String, Vec<String>)>), Error> {
+    let branch = &open.branch;
+    let mut merged = Merged {
+        branch: branch.clone(),
+        outcome: Outcome::Completed,
+        tables: Vec::new(),
+        rows_affected: 0,
+        conflicts_total: 0,
+        conflicts: Vec::new(),
+        snapshot: transaction.snapshot(),
+    };
+    let (mut plans, mut rows) = (Vec::new(), 0);
+    for (place, table) in branch.tables.iter().enumerate() {
+        sees_all(standing, table)?;
+        if !is_as_it_was(standing, table).await? {
+            reshaped(transaction, &mut merged, table, rules.strategy).await?;
+            continue;
+        }
+        let masked = masked(standing, table);
+        let plan = Plan::new(branch, place, table, rules, &masked);
+        let Sums { changes, conflicts, open, masked } = sums(transaction, &plan).await?;
+        let touched = changes.added + changes.changed + changes.deleted;
+        if touched == 0 {
+            continue;
+        }
+        rows += touched;
+        if masked {
+            return Err(Error::MaskedOnBranch { table: table.path() });
+        }
+        merged.tables.push(table.path());
+        merged.conflicts_total += conflicts;
+        if open > 0 {
+            merged.outcome = Outcome::Conflicts;
+        }
+        let left = CONFLICTS_TOLD.saturating_sub(merged.conflicts.len());
+        let told: Vec<Conflict> = transaction.records((plan.conflicts(left), Vec::new())).await?;
+        merged.conflicts.extend(told.into_iter().map(|conflict| Conflict { table: table.path(), ..conflict }));
+        plans.push((table.path(), plan.apply()));
+    }
+    if let Some(limit) = standing.rows_max.filter(|limit| rows > *limit) {
+        return Err(Error::GrantedRows { limit });
+    }
+    if rows > ROWS_MAX {
+        return Err(Error::BranchTooLarge { what: "changed rows", limit: ROWS_MAX });
+    }
+    Ok((merged, plans))
+}
+
+async fn sums(transaction: &mut Transaction, plan: &Plan<'_>) -> Result<Sums, Error> {
+    transaction.run((plan.decide(), Vec::new())).await?;
+    let found = transaction.records((plan.sums(), Vec::new())).await?.pop();
+    found.ok_or_else(|| crate::own_tables::broken("sums of a merge"))
+}
+
+/// The mainline's table is another one now, or gone. The branch's changes do not fit it: who has
+/// made some must give them up, or keep them elsewhere.
+async fn reshaped(
+    transaction: &mut Transaction,
+    merged: &mut Merged,
+    table: &Copied,
+    strategy: Strategy,
+) -> Result<(), Error> {
+    let own = path(&store::own_schema(&merged.branch.branch_id), &table.name);
+    let base = path(&store::base_schema(&merged.branch.branch_id), &table.name);
+    let sql = format!(
+        "select to_json((select count(*) from ((from {own} except all from {base}) union all \
+         (from {base} except all from {own}))))::varchar"
+    );
+    let changed: u64 = transaction.records((sql, Vec::new())).await?.pop().unwrap_or_default();
+    if changed == 0 || strategy == Strategy::MainWins {
+        return Ok(());
+    }
+    merged.outcome = Outcome::Conflicts;
+    merged.conflicts_total += 1;
+    merged.conflicts.push(Conflict {
+        conflict_id: String::new(),
+        table: table.path(),
+        kind: "schema".to_owned(),
+        key: Map::new(),
+        base: Value::Null,
+        ours: Value::Null,
+        theirs: Value::Null,
+        columns: Vec::new(),
+    });
+    Ok(())
+}
+
+async fn is_as_it_was(standing: &Standing, table: &Copied) -> Result<bool, Error> {
+    let catalog = standing.engine.catalog().await?;
+    let now = catalog.table(&table.schema, &table.name);
+    Ok(now.is_some_and(|now| now.columns == table.columns && now.primary_key == table.primary_key))
+}
+
+/// A row that a filter hides from the caller could be changed or counted unseen.
+fn sees_all(standing: &Standing, table: &Copied) -> Result<(), Error> {
+    let schema = table.schema.to_ascii_lowercase();
+    let name = table.name.to_ascii_lowercase();
+    let named = TableRef { schema: &schema, name: &name };
+    let filters = filters_on(&standing.rules.policies, named, standing.caller.role);
+    if filters.is_empty() { Ok(()) } else { Err(Error::HiddenOnBranch { table: table.path() }) }
+}
+
+/// Columns that the caller does not see as they are, in lower case.
+fn masked(standing: &Standing, table: &Copied) -> BTreeSet<String> {
+    let (schema, name) = (table.schema.to_ascii_lowercase(), table.name.to_ascii_lowercase());
+    let named = TableRef { schema: &schema, name: &name };
+    let masks = masks_on(&standing.rules.policies, named, standing.caller.role).into_keys();
+    let is_own = |(schema, name, _): &&(String, String, String)| {
+        schema.eq_ignore_ascii_case(&table.schema) && name.eq_ignore_ascii_case(&table.name)
+    };
+    let denied = standing.denied_columns.iter().filter(is_own).map(|(_, _, column)| column.clone());
+    masks.chain(denied).map(|column| column.to_ascii_lowercase()).collect()
+}

@@ -1,0 +1,278 @@
+//! `create_branch`, `branch_query`, `branch_list`, `merge_branch`, `discard_branch`; and for the REST
+//! surface alone what a branch has changed.
+
+use std::collections::BTreeMap;
+
+use contract::Timestamp;
+use contract::policy::abac::Operation;
+use contract::report::{Body, BranchMerged};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::sql::{Statement, Table};
+use super::{Call, Telling, written};
+use crate::Error;
+use crate::branches::{
+    Branch, Changes, Conflict, Fresh, Listing, Merged, Merging, NewBranch, Outcome, Strategy, schema_name,
+};
+use crate::pipeline::{Deed, Standing};
+
+/// A branch as it is shown.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct Shown {
+    branch_id: String,
+    /// A session whose search path begins with it is on the branch.
+    schema_name: String,
+    name: String,
+    description: Option<String>,
+    agent_id: String,
+    tables: Vec<String>,
+    /// The state of the mainline that it was made from.
+    base_snapshot: String,
+    /// `active`, `merged`, `discarded` or `expired`.
+    status: String,
+    created_at: String,
+    expires_at: String,
+}
+
+impl Telling for Shown {}
+
+impl From<Branch> for Shown {
+    fn from(branch: Branch) -> Self {
+        Self {
+            schema_name: schema_name(&branch.branch_id),
+            tables: branch.paths(),
+            branch_id: branch.branch_id,
+            name: branch.name,
+            description: branch.description,
+            agent_id: branch.agent_id,
+            base_snapshot: branch.base_snapshot,
+            status: branch.status.as_str().to_owned(),
+            created_at: moment(branch.created_at),
+            expires_at: moment(branch.expires_at),
+        }
+    }
+}
+
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct BranchList {
+    branches: Vec<Shown>,
+}
+
+impl Telling for BranchList {
+    fn text(&self) -> Result<String, Error> {
+        written(&self.branches)
+    }
+}
+
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct MergeReport {
+    branch_id: String,
+    /// `completed`, `conflicts` (nothing is merged then) or `dry_run`.
+    status: String,
+    strategy: String,
+    /// Tables that the branch has changed.
+    tables_merged: Vec<String>,
+    /// Rows of the mainline that were added, changed or deleted.
+    rows_affected: u64,
+    conflicts_total: u64,
+    /// The first fifty. What is masked for you is `***`.
+    conflicts: Vec<Conflict>,
+    merge_snapshot: String,
+}
+
+impl Telling for MergeReport {}
+
+/// One branch.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Named {
+    branch_id: String,
+}
+
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct Discarded {
+    discarded: bool,
+    branch_id: String,
+}
+
+impl Telling for Discarded {}
+
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct Diff {
+    branch_id: String,
+    /// By `schema.table`.
+    tables: BTreeMap<String, Changes>,
+}
+
+impl Telling for Diff {}
+
+/// A statement on a branch.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct BranchStatement {
+    branch_id: String,
+    /// One SQL statement. Tables are named as on the mainline.
+    sql: String,
+    /// Values of `$1`, `$2`, ….
+    #[serde(default)]
+    params: Vec<serde_json::Value>,
+    /// Milliseconds it may take, 1 to 300000.
+    timeout_ms: Option<u64>,
+    /// Rows wanted, 1 to 10000; 1000 if absent.
+    max_rows: Option<u64>,
+}
+
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct BranchTable {
+    branch_id: String,
+    #[serde(flatten)]
+    table: Table,
+}
+
+impl Telling for BranchTable {
+    fn text(&self) -> Result<String, Error> {
+        self.table.text()
+    }
+}
+
+/// What failed may have been given up halfway.
+async fn sure<T>(call: &Call, done: Result<T, Error>) -> Result<T, Error> {
+    if done.is_err() {
+        call.pipeline.branches.doubt().await;
+    }
+    done
+}
+
+fn moment(at: Timestamp) -> String {
+    at.to_rfc3339_opts(chrono::SecondsFormat::Micros, true)
+}
+
+fn deed(call: &Call, name: &str, tables: Vec<String>, operation: Operation) -> Result<Deed, Error> {
+    Ok(Deed { ask: call.ask(format!("CALL {name}"), None)?, tables, operation })
+}
+
+pub async fn create(call: Call, new: NewBranch) -> Result<Shown, Error> {
+    let (now, new) = (call.pipeline.clock.now(), new.checked()?);
+    let fresh = Fresh::new(&call.pipeline.entropy, now);
+    let deed = deed(&call, "create_branch", new.tables.clone(), Operation::Select)?;
+    let branches = call.pipeline.branches.clone();
+    let created = |standing| async move { Ok((branches.create(&standing, &new, fresh).await?, 1)) };
+    let created = call.pipeline.act(deed, created).await;
+    Ok(sure(&call, created).await?.into())
+}
+
+pub async fn query(call: Call, asked: BranchStatement) -> Result<BranchTable, Error> {
+    let BranchStatement { branch_id, sql, params, timeout_ms, max_rows } = asked;
+    let statement = Statement { sql, params, timeout_ms, max_rows, branch_id: Some(branch_id.clone()) };
+    Ok(BranchTable { table: super::sql::run(call, statement).await?, branch_id })
+}
+
+pub async fn list(call: Call, listing: Listing) -> Result<BranchList, Error> {
+    let now = call.pipeline.clock.now();
+    let deed = deed(&call, "branch_list", Vec::new(), Operation::Select)?;
+    let branches = call.pipeline.branches.clone();
+    let listed = |standing| async move {
+        let found = branches.list(&standing, &listing, now).await?;
+        let count = u64::try_from(found.len()).unwrap_or(u64::MAX);
+        Ok((found, count))
+    };
+    let found = call.pipeline.act(deed, listed).await?;
+    Ok(BranchList { branches: found.into_iter().map(Shown::from).collect() })
+}
+
+/// The tables of a branch: what is done to it is judged as done to them. That there is no such
+/// branch is told to nobody who may not ask.
+async fn tables(call: &Call, branch_id: &str) -> Result<Vec<String>, Error> {
+    match call.pipeline.tables_of(branch_id).await {
+        Err(Error::BranchNotFound | Error::BranchClosed { .. }) => Ok(Vec::new()),
+        other => other,
+    }
+}
+
+pub async fn merge(call: Call, merging: Merging) -> Result<MergeReport, Error> {
+    let now = call.pipeline.clock.now();
+    let tables = tables(&call, &merging.branch_id).await?;
+    let deed = deed(&call, "merge_branch", tables.clone(), Operation::Merge)?;
+    let (branches, strategy) = (call.pipeline.branches.clone(), merging.strategy);
+    let merged = |standing: Standing| async move {
+        let merged = branches.merge(&standing, &merging, now).await?;
+        let rows = merged.rows_affected;
+        Ok(((merged, standing.caller.actor_id().to_owned()), rows))
+    };
+    let merged = call.pipeline.act(deed, merged).await;
+    call.pipeline.wrote(&tables); // also when it failed: nobody may know whether it was committed
+    let (merged, actor_id) = sure(&call, merged).await?;
+    if merged.outcome == Outcome::Completed {
+        tell(&call, &merged, strategy, actor_id, now);
+    }
+    let Merged { branch, outcome, tables, rows_affected, conflicts_total, conflicts, snapshot } = merged;
+    Ok(MergeReport {
+        branch_id: branch.branch_id,
+        status: match outcome {
+            Outcome::Completed => "completed",
+            Outcome::Conflicts => "conflicts",
+            Outcome::DryRun => "dry_run",
+        }
+        .to_owned(),
+        strategy: strategy.as_str().to_owned(),
+        tables_merged: tables,
+        rows_affected,
+        conflicts_total,
+        conflicts,
+        merge_snapshot: snapshot,
+    })
+}
+
+/// It has happened, whether or not the log takes it.
+fn tell(call: &Call, merged: &Merged, strategy: Strategy, actor_id: String, merged_at: Timestamp) {
+    let told = BranchMerged {
+        branch_id: merged.branch.branch_id.clone(),
+        branch_name: merged.branch.name.clone(),
+        agent_id: merged.branch.agent_id.clone(),
+        strategy: strategy.as_str().to_owned(),
+        tables_merged: merged.tables.clone(),
+        rows_affected: merged.rows_affected,
+        actor_id,
+        merged_at,
+    };
+    let Some(books) = call.pipeline.threshold.opened() else { return };
+    if let Err(error) = books.log.happened(Body::BranchMerged(Box::new(told))) {
+        tracing::error!(branch.id = %merged.branch.branch_id, %error, "a merge could not be recorded");
+    }
+}
+
+pub async fn discard(call: Call, Named { branch_id }: Named) -> Result<Discarded, Error> {
+    let now = call.pipeline.clock.now();
+    let deed = deed(&call, "discard_branch", Vec::new(), Operation::Delete)?;
+    let branches = call.pipeline.branches.clone();
+    let id = branch_id.clone();
+    let gone = |standing| async move { Ok((branches.discard(&standing, &id, now).await?, 1)) };
+    let gone = call.pipeline.act(deed, gone).await;
+    sure(&call, gone).await?;
+    Ok(Discarded { discarded: true, branch_id })
+}
+
+/// One branch, whatever became of it.
+pub async fn get(call: Call, Named { branch_id }: Named) -> Result<Shown, Error> {
+    let deed = deed(&call, "branch_get", Vec::new(), Operation::Select)?;
+    let branches = call.pipeline.branches.clone();
+    let found = |standing| async move { Ok((branches.recorded(&standing, &branch_id).await?, 1)) };
+    Ok(call.pipeline.act(deed, found).await?.into())
+}
+
+/// What the branch has changed.
+pub async fn diff(call: Call, Named { branch_id }: Named) -> Result<Diff, Error> {
+    let now = call.pipeline.clock.now();
+    let tables = tables(&call, &branch_id).await?;
+    let deed = deed(&call, "branch_diff", tables, Operation::Select)?;
+    let branches = call.pipeline.branches.clone();
+    let id = branch_id.clone();
+    let compared = |standing| async move {
+        let found = branches.diff(&standing, &id, now).await?;
+        let count = u64::try_from(found.len()).unwrap_or(u64::MAX);
+        Ok((found, count))
+    };
+    let found = call.pipeline.act(deed, compared).await?;
+    Ok(Diff { branch_id, tables: found.into_iter().collect() })
+}

@@ -1,0 +1,248 @@
+//! `register_trigger`, `list_triggers`, `evaluate_triggers`, `delete_trigger`; and what the tools that
+//! write tell the triggers.
+
+use contract::Timestamp;
+use contract::policy::abac::Operation;
+use contract::report::{Body, TriggerError, TriggerFired};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+
+use super::{Call, Telling, written};
+use crate::Error;
+use crate::memory::Reach;
+use crate::pipeline::{Deed, Standing};
+use crate::triggers::{Action, Happening, Judged, Listing, NewTrigger, Question, Source, Trigger};
+
+/// What of a text goes with the event.
+const CONTENT_CHARS_MAX: usize = 1_000;
+
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct Registered {
+    #[serde(flatten)]
+    trigger: Shown,
+    /// False where the name was there already.
+    created: bool,
+}
+
+impl Telling for Registered {}
+
+/// A trigger as it is shown.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct Shown {
+    trigger_id: String,
+    name: String,
+    concept: String,
+    threshold: f64,
+    action_type: Action,
+    cooldown_secs: i64,
+    cooldown_ms: i64,
+    sources: Vec<Source>,
+    agent_filter: Option<String>,
+    enabled: bool,
+    fire_count: i64,
+    last_fired_at: Option<String>,
+    created_at: String,
+    updated_at: String,
+}
+
+impl From<Trigger> for Shown {
+    fn from(trigger: Trigger) -> Self {
+        Self {
+            trigger_id: trigger.trigger_id,
+            name: trigger.name,
+            concept: trigger.concept,
+            threshold: trigger.threshold,
+            action_type: trigger.action,
+            cooldown_secs: trigger.cooldown_secs,
+            cooldown_ms: trigger.cooldown_secs.saturating_mul(1_000),
+            sources: trigger.sources,
+            agent_filter: trigger.agent_filter,
+            enabled: trigger.enabled,
+            fire_count: trigger.fire_count,
+            last_fired_at: trigger.last_fired_at.map(moment),
+            created_at: moment(trigger.created_at),
+            updated_at: moment(trigger.updated_at),
+        }
+    }
+}
+
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct TriggerList {
+    triggers: Vec<Shown>,
+}
+
+impl Telling for TriggerList {
+    fn text(&self) -> Result<String, Error> {
+        written(&self.triggers)
+    }
+}
+
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct Evaluation {
+    /// How many triggers were asked.
+    evaluated: u64,
+    /// Ids of those that have fired.
+    fired: Vec<String>,
+    results: Vec<Verdict>,
+}
+
+impl Telling for Evaluation {}
+
+#[derive(Debug, Serialize, JsonSchema)]
+struct Verdict {
+    trigger_id: String,
+    trigger_name: String,
+    matched: bool,
+    score: f64,
+    /// The cosine behind it.
+    similarity: f64,
+    /// The share of the concept's words that the text has.
+    lexical: f64,
+    threshold: f64,
+    in_cooldown: bool,
+}
+
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Named {
+    trigger_id: String,
+}
+
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct Deleted {
+    /// It is off; its name can be registered again.
+    deleted: bool,
+    trigger_id: String,
+}
+
+impl Telling for Deleted {}
+
+fn moment(at: Timestamp) -> String {
+    at.to_rfc3339_opts(chrono::SecondsFormat::Micros, true)
+}
+
+fn deed(call: &Call, name: &str, operation: Operation) -> Result<Deed, Error> {
+    Ok(Deed { ask: call.ask(format!("CALL {name}"), None)?, tables: Vec::new(), operation })
+}
+
+pub async fn register(call: Call, new: NewTrigger) -> Result<Registered, Error> {
+    let (now, new) = (call.pipeline.clock.now(), new.checked()?);
+    let deed = deed(&call, "register_trigger", Operation::Insert)?;
+    let id = contract::ids::fresh(now, &call.pipeline.entropy);
+    let triggers = call.pipeline.triggers.clone();
+    let registered = |standing| async move { Ok((triggers.register(&standing, new, id, now).await?, 1)) };
+    let (trigger, created) = call.pipeline.act(deed, registered).await?;
+    Ok(Registered { trigger: trigger.into(), created })
+}
+
+pub async fn list(call: Call, listing: Listing) -> Result<TriggerList, Error> {
+    let deed = deed(&call, "list_triggers", Operation::Select)?;
+    let triggers = call.pipeline.triggers.clone();
+    let listed = |standing| async move {
+        let found = triggers.list(&standing, &listing).await?;
+        let count = u64::try_from(found.len()).unwrap_or(u64::MAX);
+        Ok((found, count))
+    };
+    let found = call.pipeline.act(deed, listed).await?;
+    Ok(TriggerList { triggers: found.into_iter().map(Shown::from).collect() })
+}
+
+pub async fn evaluate(call: Call, question: Question) -> Result<Evaluation, Error> {
+    let (now, question) = (call.pipeline.clock.now(), question.checked()?);
+    let operation = if question.dry_run { Operation::Select } else { Operation::Insert };
+    let deed = deed(&call, "evaluate_triggers", operation)?;
+    let own = &call;
+    let evaluated = |standing: Standing| async move {
+        let happening = Happening {
+            source: Source::Explicit,
+            content: question.content,
+            content_id: None,
+            agent_id: Reach::of(&standing).agent_id,
+            metadata: question.metadata,
+        };
+        let triggers = &own.pipeline.triggers;
+        let judged = triggers.judge((&standing).into(), &happening, &question.trigger_ids, now).await?;
+        let fired = if question.dry_run { Vec::new() } else { notice(own, &standing, &happening, now).await };
+        let count = u64::try_from(judged.len()).unwrap_or(u64::MAX);
+        Ok(((judged, fired), count))
+    };
+    let (judged, fired) = call.pipeline.act(deed, evaluated).await?;
+    let results: Vec<_> = judged.into_iter().map(verdict).collect();
+    Ok(Evaluation { evaluated: u64::try_from(results.len()).unwrap_or(u64::MAX), fired, results })
+}
+
+fn verdict(judged: Judged) -> Verdict {
+    let Judged { trigger, likeness, matched, in_cooldown } = judged;
+    Verdict {
+        trigger_id: trigger.trigger_id,
+        trigger_name: trigger.name,
+        matched,
+        score: likeness.score,
+        similarity: likeness.similarity,
+        lexical: likeness.lexical,
+        threshold: trigger.threshold,
+        in_cooldown,
+    }
+}
+
+pub async fn delete(call: Call, Named { trigger_id }: Named) -> Result<Deleted, Error> {
+    let now = call.pipeline.clock.now();
+    let deed = deed(&call, "delete_trigger", Operation::Delete)?;
+    let triggers = call.pipeline.triggers.clone();
+    let id = trigger_id.clone();
+    let gone = |standing| async move { Ok((triggers.disable(&standing, &id, now).await?, 1)) };
+    call.pipeline.act(deed, gone).await?;
+    Ok(Deleted { deleted: true, trigger_id })
+}
+
+/// Tells the triggers of what has happened; the ids of those that have fired. What goes wrong here
+/// is told, and undoes nothing.
+pub(super) async fn notice(call: &Call, standing: &Standing, happening: &Happening, now: Timestamp) -> Vec<String> {
+    let noticed = match call.pipeline.triggers.notice(standing, happening, now).await {
+        Ok(noticed) => noticed,
+        Err(error) => {
+            tracing::warn!(%error, "the triggers could not be asked");
+            return Vec::new();
+        }
+    };
+    for (trigger, error) in noticed.failed {
+        let told = TriggerError {
+            trigger_id: trigger.trigger_id,
+            trigger_name: trigger.name,
+            error: error.code().stable().to_owned(),
+            occurred_at: now,
+        };
+        tell(call, Body::TriggerError(Box::new(told)));
+    }
+    let ids = noticed.fired.iter().map(|judged| judged.trigger.trigger_id.clone()).collect();
+    for judged in noticed.fired {
+        tell(call, Body::TriggerFired(Box::new(fired(judged, happening, now))));
+    }
+    ids
+}
+
+fn fired(judged: Judged, happening: &Happening, fired_at: Timestamp) -> TriggerFired {
+    let Judged { trigger, likeness, .. } = judged;
+    let mut metadata = happening.metadata.clone();
+    metadata.insert("action_type".to_owned(), json!(trigger.action));
+    metadata.insert("source".to_owned(), json!(happening.source));
+    TriggerFired {
+        trigger_id: trigger.trigger_id,
+        trigger_name: trigger.name,
+        fired_at,
+        similarity_score: likeness.score,
+        threshold: trigger.threshold,
+        content: happening.content.chars().take(CONTENT_CHARS_MAX).collect(),
+        content_id: happening.content_id.clone(),
+        agent_id: happening.agent_id.clone(),
+        metadata: Value::Object(metadata),
+    }
+}
+
+fn tell(call: &Call, body: Body) {
+    let Some(books) = call.pipeline.threshold.opened() else { return };
+    if let Err(error) = books.log.happened(body) {
+        tracing::error!(%error, "a trigger could not be recorded");
+    }
+}

@@ -1,0 +1,220 @@
+//! Triggers: what is to be noticed in what agents remember and think.
+//!
+//! A trigger has a concept in words. What is stored as a memory or written down as a step of reasoning
+//! is held against it, and so is a text that somebody gives; where the score reaches the threshold it
+//! fires, for one agent at most once in its cooldown. A firing is the event `trigger.fired` of the
+//! organization, told to its webhooks; `action_type` tells those who receive it what it is for. "A
+//! trigger that fails never fails the write": it is the event `trigger.error` then.
+//!
+//! A score means what it means in a search of memories: `max(C(cosine), lexical)`.
+
+mod fields;
+mod store;
+
+use std::sync::Arc;
+
+use contract::Timestamp;
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+use tokio::sync::Mutex;
+
+use crate::Error;
+use crate::memory::{Likeness, Said};
+use crate::own_tables::Place;
+use crate::pipeline::Standing;
+
+pub use fields::{Listing, NewTrigger, Question};
+
+/// Triggers of one environment, those that are switched off included.
+const TRIGGERS_MAX: usize = 1_000;
+
+/// What is held against the concepts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Source {
+    Memory,
+    ReasoningStep,
+    /// `evaluate_triggers` without `dry_run`.
+    Explicit,
+}
+
+/// What a firing is for.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Action {
+    #[default]
+    FlagForReview,
+    Webhook,
+    AgentNotify,
+    WriteEvent,
+}
+
+impl Action {
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::FlagForReview => "flag_for_review",
+            Self::Webhook => "webhook",
+            Self::AgentNotify => "agent_notify",
+            Self::WriteEvent => "write_event",
+        }
+    }
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Trigger {
+    pub trigger_id: String,
+    pub name: String,
+    pub concept: String,
+    pub threshold: f64,
+    pub action: Action,
+    pub cooldown_secs: i64,
+    pub sources: Vec<Source>,
+    pub agent_filter: Option<String>,
+    pub enabled: bool,
+    pub fire_count: i64,
+    pub last_fired_at: Option<Timestamp>,
+    pub created_at: Timestamp,
+    pub updated_at: Timestamp,
+}
+
+/// Something that triggers may notice.
+#[derive(Debug, Clone)]
+pub struct Happening {
+    pub source: Source,
+    pub content: String,
+    /// The memory or step that it is.
+    pub content_id: Option<String>,
+    pub agent_id: String,
+    pub metadata: Map<String, Value>,
+}
+
+/// How one trigger judges a text.
+#[derive(Debug, Clone)]
+pub struct Judged {
+    pub trigger: Trigger,
+    pub likeness: Likeness,
+    pub matched: bool,
+    /// It has fired for this agent, and not long enough ago.
+    pub in_cooldown: bool,
+}
+
+/// What came of a happening: what has fired, and what has failed to.
+#[derive(Debug, Default)]
+pub struct Noticed {
+    pub fired: Vec<Judged>,
+    pub failed: Vec<(Trigger, Error)>,
+}
+
+/// The triggers of one environment.
+#[derive(Debug, Clone, Default)]
+pub struct Triggers(Arc<Mutex<Option<Vec<Trigger>>>>);
+
+impl Triggers {
+    /// Makes a trigger, or gives the one of this name other terms; whether it is new.
+    pub async fn register(
+        &self,
+        standing: &Standing,
+        new: NewTrigger,
+        trigger_id: String,
+        now: Timestamp,
+    ) -> Result<(Trigger, bool), Error> {
+        let mut held = self.0.lock().await;
+        let known = loaded(&mut held, standing.into()).await?;
+        let before = known.iter().find(|trigger| trigger.name == new.name).cloned();
+        if before.is_none() && known.len() >= TRIGGERS_MAX {
+            return Err(Error::TriggersFull { limit: TRIGGERS_MAX });
+        }
+        let created = before.is_none();
+        let trigger = new.trigger(before, trigger_id, now);
+        let put = store::put(standing, &trigger, now).await;
+        *held = None; // as the table has it, whatever came of it
+        put.map(|()| (trigger, created))
+    }
+
+    /// The newest first.
+    pub async fn list(&self, standing: &Standing, listing: &Listing) -> Result<Vec<Trigger>, Error> {
+        let enabled = listing.enabled()?;
+        let mut held = self.0.lock().await;
+        let known = loaded(&mut held, standing.into()).await?;
+        Ok(known.iter().filter(|trigger| enabled.is_none_or(|wanted| trigger.enabled == wanted)).cloned().collect())
+    }
+
+    /// Switches it off.
+    pub async fn disable(&self, standing: &Standing, trigger_id: &str, now: Timestamp) -> Result<Trigger, Error> {
+        let mut held = self.0.lock().await;
+        let known = loaded(&mut held, standing.into()).await?;
+        let found = known.iter().find(|trigger| trigger.trigger_id == trigger_id).cloned();
+        let trigger = found.ok_or(Error::TriggerNotFound)?;
+        let trigger = Trigger { enabled: false, updated_at: now, ..trigger };
+        let put = store::put(standing, &trigger, now).await;
+        *held = None;
+        put.map(|()| trigger)
+    }
+
+    /// How the triggers judge a text: those that are named, else all that are on.
+    pub async fn judge(
+        &self,
+        place: Place<'_>,
+        happening: &Happening,
+        ids: &[String],
+        now: Timestamp,
+    ) -> Result<Vec<Judged>, Error> {
+        let mut held = self.0.lock().await;
+        let known = loaded(&mut held, place).await?;
+        if let Some(unknown) = ids.iter().find(|id| !known.iter().any(|trigger| trigger.trigger_id == **id)) {
+            tracing::debug!(trigger.id = %unknown, "there is no such trigger");
+            return Err(Error::TriggerNotFound);
+        }
+        let wanted =
+            |trigger: &&Trigger| if ids.is_empty() { trigger.enabled } else { ids.contains(&trigger.trigger_id) };
+        let asked: Vec<_> = known.iter().filter(wanted).cloned().collect();
+        drop(held);
+        let mut judged = weighed(asked, &happening.content);
+        for judged in judged.iter_mut().filter(|judged| judged.matched) {
+            judged.in_cooldown = store::fired_since(place, &judged.trigger, &happening.agent_id, now).await?;
+        }
+        Ok(judged)
+    }
+
+    /// Fires what is to be fired. One at a time, so that a cooldown holds.
+    pub async fn notice(&self, standing: &Standing, happening: &Happening, now: Timestamp) -> Result<Noticed, Error> {
+        let concerns = |trigger: &Trigger| {
+            trigger.enabled
+                && trigger.sources.contains(&happening.source)
+                && trigger.agent_filter.as_ref().is_none_or(|agent| *agent == happening.agent_id)
+        };
+        let mut held = self.0.lock().await;
+        let known = loaded(&mut held, standing.into()).await?;
+        let asked = known.iter().filter(|trigger| concerns(trigger)).cloned().collect();
+        let mut noticed = Noticed::default();
+        for judged in weighed(asked, &happening.content).into_iter().filter(|judged| judged.matched) {
+            match store::fire(standing, &judged.trigger, &happening.agent_id, now).await {
+                Ok(true) => noticed.fired.push(judged),
+                Ok(false) => {} // it has, not long ago
+                Err(error) => noticed.failed.push((judged.trigger, error)),
+            }
+        }
+        if !noticed.fired.is_empty() || !noticed.failed.is_empty() {
+            *held = None; // they have counted
+        }
+        Ok(noticed)
+    }
+}
+
+fn weighed(triggers: Vec<Trigger>, content: &str) -> Vec<Judged> {
+    let said = Said::of(content);
+    let judge = |trigger: Trigger| {
+        let likeness = said.likeness(&trigger.concept);
+        let matched = likeness.score >= trigger.threshold;
+        Judged { trigger, likeness, matched, in_cooldown: false }
+    };
+    triggers.into_iter().map(judge).collect()
+}
+
+async fn loaded<'a>(held: &'a mut Option<Vec<Trigger>>, place: Place<'_>) -> Result<&'a mut Vec<Trigger>, Error> {
+    let known = match held.take() {
+        Some(known) => known,
+        None => store::all(place).await?,
+    };
+    Ok(held.insert(known))
+}

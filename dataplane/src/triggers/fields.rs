@@ -1,0 +1,144 @@
+//! What callers say of triggers, with its limits.
+
+use contract::Timestamp;
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::{Map, Value};
+
+use super::{Action, Source, Trigger};
+use crate::Error;
+use crate::limits::{fraction, invalid, named, sized};
+
+const CONCEPT_BYTES_MAX: usize = 8 * 1024;
+const CONTENT_BYTES_MAX: usize = 64 * 1024;
+const METADATA_BYTES_MAX: usize = 16 * 1024;
+const COOLDOWN_SECS_MAX: i64 = 7 * 24 * 3_600;
+const IDS_MAX: usize = 100;
+
+/// A trigger to be registered; the name that exists gets these terms, and is on again.
+#[derive(Debug, Clone, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct NewTrigger {
+    pub name: String,
+    /// What is to be noticed, in words.
+    concept: String,
+    /// The score from which on it fires, 0 to 1.
+    #[serde(default = "most")]
+    threshold: f64,
+    /// What a firing is for; told to whoever receives it.
+    #[serde(default)]
+    action_type: Action,
+    /// Seconds in which it fires once for an agent, at most a week.
+    #[serde(default = "minute")]
+    cooldown_secs: i64,
+    /// What is held against it; all of them if absent.
+    #[serde(default = "everything")]
+    sources: Vec<Source>,
+    /// Only what this agent leaves.
+    agent_filter: Option<String>,
+}
+
+impl NewTrigger {
+    pub fn checked(self) -> Result<Self, Error> {
+        named("name", &self.name)?;
+        sized("concept", self.concept.len(), CONCEPT_BYTES_MAX)?;
+        if self.concept.trim().is_empty() {
+            return Err(invalid("concept", "concept has no words"));
+        }
+        fraction("threshold", self.threshold)?;
+        if !(0..=COOLDOWN_SECS_MAX).contains(&self.cooldown_secs) {
+            return Err(invalid("cooldown_secs", format!("cooldown_secs is from 0 to {COOLDOWN_SECS_MAX}")));
+        }
+        if self.sources.is_empty() {
+            return Err(invalid("sources", "sources names at least one"));
+        }
+        self.agent_filter.as_ref().map_or(Ok(()), |agent| named("agent_filter", agent))?;
+        Ok(self)
+    }
+
+    pub(super) fn trigger(self, before: Option<Trigger>, trigger_id: String, now: Timestamp) -> Trigger {
+        let (trigger_id, fire_count, last_fired_at, created_at) = before.map_or((trigger_id, 0, None, now), |before| {
+            (before.trigger_id, before.fire_count, before.last_fired_at, before.created_at)
+        });
+        Trigger {
+            trigger_id,
+            name: self.name,
+            concept: self.concept,
+            threshold: self.threshold,
+            action: self.action_type,
+            cooldown_secs: self.cooldown_secs,
+            sources: self.sources,
+            agent_filter: self.agent_filter,
+            enabled: true,
+            fire_count,
+            last_fired_at,
+            created_at,
+            updated_at: now,
+        }
+    }
+}
+
+/// A list of triggers.
+#[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Listing {
+    /// `all` (if absent), `active` or `inactive`.
+    status: Option<String>,
+}
+
+impl Listing {
+    pub(super) fn enabled(&self) -> Result<Option<bool>, Error> {
+        match self.status.as_deref() {
+            None | Some("all") => Ok(None),
+            Some("active") => Ok(Some(true)),
+            Some("inactive") => Ok(Some(false)),
+            Some(_) => Err(invalid("status", "status is all, active or inactive")),
+        }
+    }
+}
+
+/// A text to be held against triggers.
+#[derive(Debug, Clone, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Question {
+    pub content: String,
+    /// Only these triggers; all that are on if absent.
+    #[serde(default)]
+    pub trigger_ids: Vec<String>,
+    /// Only tell; if false, triggers with the source `explicit` fire.
+    #[serde(default = "yes")]
+    pub dry_run: bool,
+    /// Goes with the event of a firing.
+    #[serde(default)]
+    pub metadata: Map<String, Value>,
+}
+
+impl Question {
+    pub fn checked(self) -> Result<Self, Error> {
+        sized("content", self.content.len(), CONTENT_BYTES_MAX)?;
+        if self.trigger_ids.len() > IDS_MAX {
+            return Err(invalid("trigger_ids", format!("there are at most {IDS_MAX} trigger_ids")));
+        }
+        if !self.dry_run && !self.trigger_ids.is_empty() {
+            return Err(invalid("trigger_ids", "which triggers fire is not chosen: they are named with dry_run alone"));
+        }
+        sized("metadata", Value::Object(self.metadata.clone()).to_string().len(), METADATA_BYTES_MAX)?;
+        Ok(self)
+    }
+}
+
+fn most() -> f64 {
+    0.7
+}
+
+fn minute() -> i64 {
+    60
+}
+
+fn yes() -> bool {
+    true
+}
+
+fn everything() -> Vec<Source> {
+    vec![Source::Memory, Source::ReasoningStep, Source::Explicit]
+}

@@ -1,0 +1,369 @@
+//! Branches: isolation, merging, conflicts, governance, ends.
+
+use std::sync::Arc;
+
+use axum::Router;
+use chrono::Duration;
+use contract::policy::MaskFunction;
+use contract::report::Body;
+use contract::{Clock, Role, SystemClock, TestClock};
+use dataplane::testing::{analyst_key, demo_key, filtering, masking};
+use proptest::prelude::*;
+use proptest::test_runner::{Config, TestCaseError, TestRunner};
+use serde_json::{Value, json};
+
+use crate::agents::{door, tool};
+use crate::memory::{done, refused};
+use crate::pgwire::{simple, wired};
+use crate::world::{World, world, world_at};
+
+/// A table with a key, a table without one, and the door.
+async fn started() -> (World, Router) {
+    let world = world().await;
+    for sql in [
+        "create table stock (sku integer primary key, amount integer, place varchar)",
+        "insert into stock values (1, 10, 'A'), (2, 20, 'B'), (3, 30, 'C')",
+        "create table note (text varchar)",
+        "insert into note values ('x'), ('x'), ('y')",
+    ] {
+        world.run(sql).await.unwrap();
+    }
+    let door = door(&world);
+    (world, door)
+}
+
+async fn branch(door: &Router) -> String {
+    let made = done(door, "create_branch", json!({"tables": ["stock", "note", "main.customer"]})).await;
+    assert_eq!((&made["status"], &made["tables"][0]), (&json!("active"), &json!("main.stock")), "{made}");
+    made["branch_id"].as_str().unwrap().to_owned()
+}
+
+async fn on(door: &Router, branch_id: &str, sql: &str) -> Value {
+    done(door, "branch_query", json!({"branch_id": branch_id, "sql": sql})).await["rows"].clone()
+}
+
+async fn merge(door: &Router, branch_id: &str, more: Value) -> Value {
+    let mut arguments = json!({"branch_id": branch_id});
+    arguments.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+    done(door, "merge_branch", arguments).await
+}
+
+async fn stock(world: &World) -> String {
+    world.run("select sku, amount, place from stock order by sku").await.unwrap().json
+}
+
+#[tokio::test]
+async fn a_branch_and_the_mainline_do_not_see_each_other_until_it_is_merged() {
+    let (world, door) = started().await;
+    let id = branch(&door).await;
+    on(&door, &id, "update stock set amount = 11 where sku = 1").await;
+    on(&door, &id, "insert into stock values (4, 40, 'D')").await;
+    on(&door, &id, "delete from stock where sku = 3").await;
+    on(&door, &id, "delete from note where text = 'y'").await;
+    world.run("update stock set place = 'Z' where sku = 1").await.unwrap();
+    world.run("insert into note values ('later')").await.unwrap();
+    let seen = on(&door, &id, "select s.sku, s.place from stock s join main.stock t using (sku) order by 1").await;
+    assert_eq!(seen, json!([{"sku": 1, "place": "A"}, {"sku": 2, "place": "B"}, {"sku": 4, "place": "D"}]));
+    assert_eq!(stock(&world).await, r#"[1,10,"Z"],[2,20,"B"],[3,30,"C"]"#);
+    let diff = done(&door, "branch_diff", json!({"branch_id": id})).await;
+    assert_eq!(diff["tables"]["main.stock"], json!({"added": 1, "changed": 1, "deleted": 1}), "{diff}");
+    let dry = merge(&door, &id, json!({"dry_run": true})).await;
+    assert_eq!(
+        (&dry["status"], &dry["rows_affected"], &dry["conflicts_total"]),
+        (&json!("dry_run"), &json!(0), &json!(0))
+    );
+    let merged = merge(&door, &id, json!({})).await;
+    assert_eq!((&merged["status"], &merged["rows_affected"]), (&json!("completed"), &json!(4)), "{merged}");
+    assert_eq!(merged["tables_merged"], json!(["main.stock", "main.note"]));
+    assert_eq!(stock(&world).await, r#"[1,11,"Z"],[2,20,"B"],[4,40,"D"]"#, "one cell from each side");
+    assert_eq!(world.run("select text from note order by 1").await.unwrap().json, r#"["later"],["x"],["x"]"#);
+    let again = refused(&door, "merge_branch", json!({"branch_id": id})).await;
+    assert_eq!((&again["status"], &again["details"]["reason"]), (&json!(409), &json!("merged")), "{again}");
+    let kept = world.count("select count(*) from duckdb_schemas() where starts_with(schema_name, '_svc_b') and schema_name <> '_svc_branches'").await;
+    assert_eq!(kept, 0, "nothing of it is left");
+    let told = world.entries().into_iter().find_map(|entry| match entry.body {
+        Body::BranchMerged(told) => Some(told),
+        _ => None,
+    });
+    let told = told.expect("the control plane is told");
+    assert_eq!((told.branch_id, told.rows_affected, told.strategy.as_str()), (id, 4, "branch_wins"));
+    world.stop().await;
+}
+
+#[tokio::test]
+async fn each_strategy_decides_a_conflict_its_own_way() {
+    let (world, door) = started().await;
+    let rows = |amount: i64| format!(r#"[1,{amount},"A"],[2,20,"B"],[3,30,"C"]"#);
+    let cases = [
+        (json!({"strategy": "fail_on_conflict"}), "conflicts", rows(12)),
+        (json!({"strategy": "manual"}), "conflicts", rows(12)),
+        (json!({"strategy": "manual", "take": "base"}), "completed", rows(10)),
+        (json!({"strategy": "main_wins"}), "completed", rows(12)),
+        (json!({"strategy": "branch_wins"}), "completed", rows(11)),
+    ];
+    for (mut how, status, left) in cases {
+        world.run("update stock set amount = 10 where sku = 1").await.unwrap();
+        let id = branch(&door).await;
+        on(&door, &id, "update stock set amount = 11 where sku = 1").await;
+        world.run("update stock set amount = 12 where sku = 1").await.unwrap();
+        let seen = merge(&door, &id, json!({"dry_run": true, "strategy": "fail_on_conflict"})).await;
+        let conflict = &seen["conflicts"][0];
+        assert_eq!((&conflict["kind"], &conflict["key"]), (&json!("divergent_update"), &json!({"sku": 1})), "{seen}");
+        assert_eq!(
+            [&conflict["base"]["amount"], &conflict["ours"]["amount"], &conflict["theirs"]["amount"]],
+            [&json!(10), &json!(12), &json!(11)]
+        );
+        assert_eq!(conflict["columns"], json!(["amount"]));
+        if let Some(take) = how.as_object_mut().unwrap().remove("take") {
+            how["resolutions"] = json!([{"conflict_id": conflict["conflict_id"], "take": take}]);
+        }
+        let merged = merge(&door, &id, how.clone()).await;
+        assert_eq!((merged["status"].as_str(), stock(&world).await), (Some(status), left), "{how}");
+        if status == "conflicts" {
+            done(&door, "discard_branch", json!({"branch_id": id})).await;
+        }
+    }
+    world.stop().await;
+}
+
+#[tokio::test]
+async fn what_governs_a_table_governs_its_copy() {
+    let (world, door) = started().await;
+    let id = branch(&door).await;
+    world.change(|rules| {
+        rules.policies = vec![masking("customer", "ssn", MaskFunction::Full), filtering("stock", "place = 'A'")];
+    });
+    let ask = |name: &'static str, arguments: Value| tool(&door, analyst_key(), name, arguments);
+    let on = |sql: &'static str| json!({"branch_id": id, "sql": sql});
+    let (seen, _) = ask("branch_query", on("select ssn from customer where id = 1")).await;
+    assert_eq!((&seen["rows"], &seen["columns_masked"]), (&json!([{"ssn": "***"}]), &json!(["ssn"])), "{seen}");
+    let (seen, _) = ask("branch_query", on("select count(*) as n from stock")).await;
+    assert_eq!(seen["rows"], json!([{"n": 1}]));
+    assert_eq!(world.last().0.tables_accessed, ["main.stock"]);
+    for sql in ["select * from _svc_branches.branches", "create table t (x integer)", "drop table stock"] {
+        let refusal = refused(&door, "branch_query", json!({"branch_id": id, "sql": sql})).await;
+        assert!(matches!(refusal["status"].as_u64(), Some(400..=499)), "{sql}: {refusal}");
+    }
+    let elsewhere = format!("select * from _svc_branch_{id}.stock");
+    assert!(world.run(&elsewhere).await.is_err(), "a copy has no name of its own");
+    world.stop().await;
+}
+
+#[tokio::test]
+async fn nobody_merges_what_is_hidden_from_them() {
+    let (world, door) = started().await;
+    world.change(|rules| rules.members.get_mut(&"u-analyst".into()).unwrap().role = Role::Developer);
+    let id = branch(&door).await;
+    on(&door, &id, "update customer set ssn = 'forged' where id = 1").await;
+    for (policy, hides) in
+        [(filtering("note", "text = 'x'"), "rows"), (masking("customer", "ssn", MaskFunction::Full), "masked columns")]
+    {
+        world.change(|rules| rules.policies = vec![policy]);
+        let (refusal, is_error) = tool(&door, analyst_key(), "merge_branch", json!({"branch_id": id})).await;
+        let error = &refusal["error"];
+        assert!(is_error && error["status"] == 403, "{refusal}");
+        assert!(error["message"].as_str().unwrap().contains(hides), "{refusal}");
+    }
+    assert_eq!(merge(&door, &id, json!({})).await["status"], "completed", "who sees it all may");
+    world.stop().await;
+}
+
+#[tokio::test]
+async fn a_session_is_on_a_branch_by_its_search_path() {
+    let wired = wired().await;
+    let door = door(&wired.world);
+    let made = done(&door, "create_branch", json!({"tables": ["customer"]})).await;
+    let client = wired.owner().await;
+    simple(&client, &format!("set search_path = {}", made["schema_name"].as_str().unwrap())).await;
+    simple(&client, "begin; delete from customer where id = 1").await;
+    let busy = refused(&door, "merge_branch", json!({"branch_id": made["branch_id"]})).await;
+    assert_eq!(busy["status"], 409, "somebody writes: {busy}");
+    simple(&client, "commit").await;
+    assert_eq!(simple(&client, "select count(*) from customer").await, ["2", "(1)"]);
+    simple(&client, "set search_path = main").await;
+    assert_eq!(simple(&client, "select count(*) from customer").await, ["3", "(1)"]);
+    assert_eq!(merge(&door, made["branch_id"].as_str().unwrap(), json!({})).await["status"], "completed");
+    assert_eq!(simple(&client, "select count(*) from customer").await, ["2", "(1)"]);
+    wired.stop().await;
+}
+
+#[tokio::test]
+async fn a_branch_ends_with_its_time_and_is_forgotten_by_all_but_its_record() {
+    let clock = TestClock::at(SystemClock.now());
+    let world = world_at(Arc::new(clock.clone())).await;
+    let door = door(&world);
+    let made = done(&door, "create_branch", json!({"tables": ["customer"], "ttl_seconds": 60})).await;
+    let listed = async |status: &str| {
+        let list = done(&door, "branch_list", json!({"status": status})).await;
+        list["branches"].as_array().unwrap().len()
+    };
+    assert_eq!((listed("active").await, listed("expired").await), (1, 0));
+    clock.advance(Duration::seconds(60));
+    let gone = json!({"branch_id": made["branch_id"], "sql": "select 1"});
+    assert_eq!(refused(&door, "branch_query", gone).await["code"], "SVC_ERR_404_BRANCH_NOT_FOUND");
+    assert_eq!((listed("active").await, listed("expired").await), (0, 1));
+    clock.advance(Duration::days(31));
+    let other = done(&door, "create_branch", json!({"tables": ["customer"]})).await;
+    done(&door, "discard_branch", json!({"branch_id": other["branch_id"]})).await;
+    assert_eq!((listed("all").await, listed("discarded").await), (1, 1), "records stay for a month");
+    world.stop().await;
+}
+
+#[tokio::test]
+async fn a_table_that_was_changed_meanwhile_is_a_conflict_of_schemas() {
+    let (world, door) = started().await;
+    let id = branch(&door).await;
+    on(&door, &id, "update stock set amount = 0").await;
+    world.run("alter table stock add column colour varchar").await.unwrap();
+    let merged = merge(&door, &id, json!({})).await;
+    assert_eq!((&merged["status"], &merged["conflicts"][0]["kind"]), (&json!("conflicts"), &json!("schema")));
+    assert_eq!(merge(&door, &id, json!({"strategy": "main_wins"})).await["status"], "completed");
+    world.stop().await;
+}
+
+/// What one side does.
+#[derive(Debug, Clone, Copy)]
+enum Act {
+    Put(i64, i64, i64),
+    Remove(i64),
+}
+
+impl Act {
+    /// As SQL, on a table with a key and on one without.
+    fn sql(self) -> Vec<String> {
+        match self {
+            Self::Put(k, a, b) => vec![
+                format!("delete from keyed where k = {k}"),
+                format!("insert into keyed values ({k}, {a}, {b})"),
+                format!("insert into bag values ({a}, {b})"),
+            ],
+            Self::Remove(k) => {
+                vec![format!("delete from keyed where k = {k}"), format!("delete from bag where a = {k}")]
+            }
+        }
+    }
+}
+
+type Rows = std::collections::BTreeMap<i64, (i64, i64)>;
+type Bag = std::collections::BTreeMap<(i64, i64), i64>;
+
+fn done_to(mut rows: Rows, mut bag: Bag, acts: &[Act]) -> (Rows, Bag) {
+    for act in acts {
+        match act {
+            Act::Put(k, a, b) => {
+                rows.insert(*k, (*a, *b));
+                *bag.entry((*a, *b)).or_default() += 1;
+            }
+            Act::Remove(k) => {
+                rows.remove(k);
+                bag.retain(|(a, _), _| a != k);
+            }
+        }
+    }
+    (rows, bag)
+}
+
+/// Three-way, in the plainest words; `None` where nobody but the strategy can tell.
+fn cell(base: i64, ours: i64, theirs: i64, branch_wins: bool) -> i64 {
+    match (ours == base, theirs == base) {
+        (_, true) => ours,
+        (true, false) => theirs,
+        (false, false) if ours == theirs || !branch_wins => ours,
+        (false, false) => theirs,
+    }
+}
+
+fn row(
+    base: Option<(i64, i64)>,
+    ours: Option<(i64, i64)>,
+    theirs: Option<(i64, i64)>,
+    branch_wins: bool,
+) -> Option<(i64, i64)> {
+    let winner = if branch_wins { theirs } else { ours };
+    match (base, ours, theirs) {
+        (base, ours, theirs) if theirs == base || ours == theirs => ours,
+        (base, ours, theirs) if ours == base => theirs,
+        (Some(base), Some(ours), Some(theirs)) => {
+            Some((cell(base.0, ours.0, theirs.0, branch_wins), cell(base.1, ours.1, theirs.1, branch_wins)))
+        }
+        _ => winner,
+    }
+}
+
+fn acts() -> impl Strategy<Value = Vec<Act>> {
+    let act = prop_oneof![
+        (0..4_i64, 0..3_i64, 0..3_i64).prop_map(|(k, a, b)| Act::Put(k, a, b)),
+        (0..4_i64).prop_map(Act::Remove),
+    ];
+    prop::collection::vec(act, 0..5)
+}
+
+#[test]
+fn a_merge_is_what_the_model_says_whatever_both_sides_did() {
+    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
+    let (world, door) = runtime.block_on(async {
+        let world = world().await;
+        world.run("create table keyed (k integer primary key, a integer, b integer)").await.unwrap();
+        world.run("create table bag (a integer, b integer)").await.unwrap();
+        let door = door(&world);
+        (world, door)
+    });
+    let mut runner = TestRunner::new(Config { cases: 24, failure_persistence: None, ..Config::default() });
+    let tried = runner.run(&(acts(), acts(), acts(), any::<bool>()), |(first, ours, theirs, branch_wins)| {
+        let (found, expected) = runtime.block_on(tried(&world, &door, (&first, &ours, &theirs), branch_wins));
+        if found == expected { Ok(()) } else { Err(TestCaseError::fail(format!("{found:?}, not {expected:?}"))) }
+    });
+    runtime.block_on(world.stop());
+    tried.unwrap();
+}
+
+async fn tried(
+    world: &World,
+    door: &Router,
+    (first, ours, theirs): (&[Act], &[Act], &[Act]),
+    branch_wins: bool,
+) -> ((Rows, Bag), (Rows, Bag)) {
+    for table in ["keyed", "bag"] {
+        world.run(&format!("delete from {table}")).await.unwrap();
+    }
+    for sql in first.iter().flat_map(|act| act.sql()) {
+        world.run(&sql).await.unwrap();
+    }
+    let made = done(door, "create_branch", json!({"tables": ["keyed", "bag"]})).await;
+    let id = made["branch_id"].as_str().unwrap();
+    for sql in ours.iter().flat_map(|act| act.sql()) {
+        world.run(&sql).await.unwrap();
+    }
+    for sql in theirs.iter().flat_map(|act| act.sql()) {
+        on(door, id, &sql).await;
+    }
+    let strategy = if branch_wins { "branch_wins" } else { "main_wins" };
+    merge(door, id, json!({"strategy": strategy})).await;
+    let read = async |sql: &str| {
+        let (result, _) = tool(door, demo_key(), "run_sql", json!({"sql": sql})).await;
+        let number = |row: &Value, name: &str| row[name].as_i64().unwrap();
+        let rows = result["rows"].as_array().unwrap().clone();
+        rows.iter().map(|row| (number(row, "k"), (number(row, "a"), number(row, "b")))).collect::<Vec<_>>()
+    };
+    let rows: Rows = read("select k, a, b from keyed").await.into_iter().collect();
+    let bag = read("select count(*) as k, a, b from bag group by a, b").await;
+    let bag: Bag = bag.into_iter().map(|(count, row)| (row, count)).collect();
+    ((rows, bag), model(first, ours, theirs, branch_wins))
+}
+
+fn model(first: &[Act], ours: &[Act], theirs: &[Act], branch_wins: bool) -> (Rows, Bag) {
+    let base = done_to(Rows::new(), Bag::new(), first);
+    let one = done_to(base.0.clone(), base.1.clone(), ours);
+    let other = done_to(base.0.clone(), base.1.clone(), theirs);
+    let keys = [&base.0, &one.0, &other.0].into_iter().flat_map(Rows::keys).copied();
+    let rows = keys.filter_map(|key| {
+        let of = |rows: &Rows| rows.get(&key).copied();
+        Some((key, row(of(&base.0), of(&one.0), of(&other.0), branch_wins)?))
+    });
+    let kinds = [&base.1, &one.1, &other.1].into_iter().flat_map(Bag::keys).copied();
+    let bag = kinds.map(|kind| {
+        let of = |bag: &Bag| bag.get(&kind).copied().unwrap_or_default();
+        (kind, cell(of(&base.1), of(&one.1), of(&other.1), branch_wins))
+    });
+    (rows.collect(), bag.filter(|(_, count)| *count > 0).collect())
+}
