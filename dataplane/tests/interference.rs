@@ -2,8 +2,8 @@
 //!
 //! "Two data sets that differ only in what the caller may not see give identical answers, errors,
 //! headers and audit text": a pair of planes, A and B, whose hidden rows, masked values and denied
-//! table differ. Every statement is asked of both, at the REST door and at the PostgreSQL wire; only
-//! the order of rows and times may differ.
+//! table differ. Every statement is asked of both, at the REST door, at the PostgreSQL wire and over
+//! Arrow Flight; only the order of rows and times may differ.
 
 mod attacks;
 mod generator;
@@ -28,6 +28,7 @@ use tokio_postgres::{Client, SimpleQueryMessage};
 use tower::ServiceExt;
 
 use crate::pgwire::{Wired, wired};
+use crate::{agents, flight};
 use generator::Dice;
 
 /// In CI; a soak asks for more.
@@ -129,6 +130,7 @@ const FILTERS: &[&str] = &[
 struct Side {
     wired: Wired,
     client: Option<Client>,
+    flight: flight::Client,
     /// The last entry of the log that was looked at.
     seen: u64,
 }
@@ -142,7 +144,9 @@ impl Pair {
         let mut sides = Vec::new();
         for own in OWN {
             let wired = wired().await;
-            let side = Side { wired, client: None, seen: 0 };
+            let mut flight = flight::client(&agents::door(&wired.world), analyst_key());
+            flight.set_header(header::REQUEST_ID, "req-7");
+            let side = Side { wired, client: None, flight, seen: 0 };
             side.fill(own).await;
             side.owner("create view seen as select id, name, ssn, email, region, salary, born, score, tags, card from customer").await;
             sides.push(side);
@@ -156,7 +160,7 @@ impl Pair {
         for side in &self.sides {
             side.wired.world.change(|rules| {
                 rules.policies = policies(filter, strong);
-                rules.abac_policies = vec![no_payroll()];
+                rules.abac_policies = vec![denied("payroll")];
                 as_role(rules, role);
             });
         }
@@ -206,10 +210,11 @@ fn policies(filter: &str, strong: MaskFunction) -> Vec<Policy> {
     ]
 }
 
-fn no_payroll() -> AbacPolicy {
+/// A policy that denies a table to everybody but the owner.
+pub fn denied(table: &str) -> AbacPolicy {
     let rule = AbacRule {
         condition: Condition::TableIs,
-        values: vec!["payroll".into()],
+        values: vec![table.into()],
         start: None,
         end: None,
         timezone: None,
@@ -218,8 +223,8 @@ fn no_payroll() -> AbacPolicy {
         exempt_roles: vec![Role::Owner],
     };
     AbacPolicy {
-        policy_id: "no payroll".into(),
-        name: "no payroll".into(),
+        policy_id: format!("no {table}").as_str().into(),
+        name: format!("no {table}"),
         description: None,
         rules: vec![rule],
         priority: 1,
@@ -242,10 +247,11 @@ enum Surface {
     Arrow,
     Simple,
     Extended,
+    Flight,
 }
 
 impl Surface {
-    const ALL: [Self; 5] = [Self::Json, Self::Csv, Self::Arrow, Self::Simple, Self::Extended];
+    const ALL: [Self; 6] = [Self::Json, Self::Csv, Self::Arrow, Self::Simple, Self::Extended, Self::Flight];
 }
 
 impl Side {
@@ -266,6 +272,7 @@ impl Side {
             Surface::Csv => self.rest(sql, "csv").await,
             Surface::Arrow => self.rest(sql, "arrow").await,
             Surface::Simple | Surface::Extended => self.wire(sql, door).await,
+            Surface::Flight => self.flight(sql).await,
         };
         format!("{answer}\n{}", self.logged())
     }
@@ -294,6 +301,20 @@ impl Side {
         let trailers = collected.trailers().cloned().unwrap_or_default();
         write!(shown, " {trailers:?}\n{}", body(&collected.to_bytes(), format)).unwrap();
         shown
+    }
+
+    async fn flight(&mut self, sql: &str) -> String {
+        let answered = match self.flight.execute(sql.to_owned(), None).await {
+            Ok(info) => flight::batches(&mut self.flight, &info).await.map(|rows| (info.schema, rows)),
+            Err(error) => Err(flight::status(error)),
+        };
+        match answered {
+            Ok((told, (schema, batches))) => {
+                let table = arrow::util::pretty::pretty_format_batches(&batches).unwrap().to_string();
+                format!("{told:?} {schema:?}\n{}", sorted(&table))
+            }
+            Err(status) => format!("{:?} {} {}", status.code(), status.message(), detail(&status)),
+        }
     }
 
     async fn wire(&mut self, sql: &str, door: Surface) -> String {
@@ -346,6 +367,14 @@ fn logged(entry: &Entry) -> String {
             format!("{outcome:?} {error_code:?} {rows_returned} {micro_credits} {stages:?}")
         }
     }
+}
+
+/// The body that the details of a status hold.
+fn detail(status: &tonic::Status) -> String {
+    let details = String::from_utf8_lossy(status.details());
+    let at = details.find("{\"error\"").unwrap_or_else(|| panic!("no body in {status:?}"));
+    let mut bodies = serde_json::Deserializer::from_str(&details[at..]).into_iter::<Value>();
+    body(bodies.next().unwrap().unwrap().to_string().as_bytes(), "json")
 }
 
 /// Rows in one order, without what differs from run to run.

@@ -8,6 +8,7 @@ mod catalogue;
 mod constructs;
 mod copy;
 mod ending;
+mod flight;
 mod interference;
 mod memory;
 mod parked;

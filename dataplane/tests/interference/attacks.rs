@@ -39,7 +39,7 @@ impl Steps {
     }
 }
 
-const DOORS: [Surface; 2] = [Surface::Json, Surface::Simple];
+const DOORS: [Surface; 3] = [Surface::Json, Surface::Simple, Surface::Flight];
 
 /// What went wrong with a case, if anything.
 async fn attacked(pair: &mut Pair, case: &Case, door: Surface) -> Vec<String> {
