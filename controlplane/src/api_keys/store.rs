@@ -1,9 +1,10 @@
 //! SQL of the API keys.
 
-use std::collections::{BTreeMap, HashMap};
+mod proven;
+mod resources;
 
-use contract::caller::Scopes;
-use contract::governance::{Key, KeySecret};
+use std::collections::BTreeMap;
+
 use contract::key::Minted;
 use contract::{EnvId, KeyId, OrgId, Timestamp, UserId};
 use sqlx::PgConnection;
@@ -12,6 +13,9 @@ use sqlx::types::Json;
 use super::input::Admitted;
 use crate::http::page::Page;
 use crate::{Error, OnConstraint, Result};
+
+pub use proven::{attribute_names, by_prefix, governed, used};
+pub use resources::{Resource, begin_rotation, bind, environment, mark_delivered, resource, resource_of};
 
 type Attributes = BTreeMap<String, String>;
 
@@ -228,88 +232,6 @@ pub async fn replace_secret(conn: &mut PgConnection, key_id: &KeyId, minted: &Mi
     insert_secret(conn, key_id, minted, now).await
 }
 
-/// What is known of the resource of a key.
-#[derive(Debug, Clone)]
-pub struct Resource {
-    pub key_id: KeyId,
-    pub env_id: EnvId,
-    pub uid: String,
-    pub own: bool,
-    pub rotation_id: Option<String>,
-    pub delivered_at: Option<Timestamp>,
-}
-
-pub async fn resource(conn: &mut PgConnection, resource_uid: &str) -> Result<Option<Resource>> {
-    Ok(sqlx::query_as!(
-        Resource,
-        "select r.key_id, k.env_id, r.resource_uid as uid, r.own, r.rotation_id, r.delivered_at
-         from api_key_resources r join api_keys k on k.key_id = r.key_id
-         where r.resource_uid = $1",
-        resource_uid,
-    )
-    .fetch_optional(conn)
-    .await?)
-}
-
-pub async fn resource_of(conn: &mut PgConnection, key_id: &KeyId) -> Result<Option<Resource>> {
-    Ok(sqlx::query_as!(
-        Resource,
-        "select r.key_id, k.env_id, r.resource_uid as uid, r.own, r.rotation_id, r.delivered_at
-         from api_key_resources r join api_keys k on k.key_id = r.key_id
-         where r.key_id = $1",
-        key_id.as_str(),
-    )
-    .fetch_optional(conn)
-    .await?)
-}
-
-/// The resource of a key; the one made last, where the control plane had to write it again.
-pub async fn bind(conn: &mut PgConnection, resource: &Resource) -> Result<()> {
-    sqlx::query!(
-        "insert into api_key_resources (key_id, resource_uid, own, rotation_id, delivered_at)
-         values ($1, $2, $3, $4, $5)
-         on conflict (key_id) do update set resource_uid = excluded.resource_uid",
-        resource.key_id.as_str(),
-        resource.uid,
-        resource.own,
-        resource.rotation_id,
-        resource.delivered_at,
-    )
-    .execute(conn)
-    .await?;
-    Ok(())
-}
-
-/// The present text is of this rotation, and is yet to be delivered.
-pub async fn begin_rotation(conn: &mut PgConnection, key_id: &KeyId, rotation_id: Option<&str>) -> Result<()> {
-    sqlx::query!(
-        "update api_key_resources set rotation_id = $2, delivered_at = null where key_id = $1",
-        key_id.as_str(),
-        rotation_id,
-    )
-    .execute(conn)
-    .await?;
-    Ok(())
-}
-
-/// Somebody has the present text: it is never given again.
-pub async fn mark_delivered(conn: &mut PgConnection, key_id: &KeyId, now: Timestamp) -> Result<()> {
-    sqlx::query!(
-        "update api_key_resources set delivered_at = $2 where key_id = $1 and delivered_at is null",
-        key_id.as_str(),
-        now,
-    )
-    .execute(conn)
-    .await?;
-    Ok(())
-}
-
-/// The environment of a key.
-pub async fn environment(conn: &mut PgConnection, key_id: &KeyId) -> Result<Option<EnvId>> {
-    let env_id = sqlx::query_scalar!("select env_id from api_keys where key_id = $1", key_id.as_str());
-    Ok(env_id.fetch_optional(conn).await?.map(EnvId::from))
-}
-
 /// A key whose old secrets end soon.
 #[derive(Debug)]
 pub struct Expiring {
@@ -331,120 +253,4 @@ pub async fn expiring(conn: &mut PgConnection, key_id: &KeyId, ends: Timestamp) 
     )
     .fetch_optional(conn)
     .await?)
-}
-
-/// A use, if it is the latest one known.
-pub async fn used(conn: &mut PgConnection, key_id: &KeyId, at: Timestamp) -> Result<()> {
-    sqlx::query!(
-        "insert into api_key_uses (key_id, last_used_at) values ($1, $2)
-         on conflict (key_id) do update set last_used_at = greatest(api_key_uses.last_used_at, excluded.last_used_at)",
-        key_id.as_str(),
-        at,
-    )
-    .execute(conn)
-    .await?;
-    Ok(())
-}
-
-/// A key that a prefix found, with the secret the prefix belongs to. Never a revoked one.
-#[derive(Debug)]
-pub struct Found {
-    pub org_id: OrgId,
-    pub env_id: EnvId,
-    pub key: Key,
-    pub secret: KeySecret,
-}
-
-pub async fn by_prefix(conn: &mut PgConnection, prefix: &str) -> Result<Option<Found>> {
-    let row = sqlx::query!(
-        r#"select e.org_id, k.env_id, k.key_id, k.name, k.scopes, k.ip_allowlist, k.user_id,
-                  k.attributes as "attributes: Json<Attributes>", k.agent_id, k.agent_framework, k.expires_at,
-                  s.hash, s.not_after
-           from api_key_secrets s
-           join api_keys k on k.key_id = s.key_id
-           join environments e on e.env_id = k.env_id
-           where s.prefix = $1 and k.revoked_at is null"#,
-        prefix,
-    )
-    .fetch_optional(conn)
-    .await?;
-    let Some(row) = row else {
-        return Ok(None);
-    };
-    let secret = KeySecret { prefix: prefix.to_owned(), hash: row.hash, not_after: row.not_after };
-    let key = Key {
-        key_id: row.key_id.into(),
-        name: row.name,
-        secrets: vec![secret.clone()],
-        scopes: scopes(row.scopes)?,
-        ip_allowlist: networks(&row.ip_allowlist)?,
-        expires_at: row.expires_at,
-        user_id: row.user_id.map(UserId::from),
-        attributes: row.attributes.0,
-        agent_id: row.agent_id,
-        agent_framework: row.agent_framework,
-    };
-    Ok(Some(Found { org_id: row.org_id.into(), env_id: row.env_id.into(), key, secret }))
-}
-
-/// The keys that are not revoked, as a data plane must know them. Expired ones too: their time is
-/// data, and the clock that rules is the data plane's.
-pub async fn governed(conn: &mut PgConnection, env_id: &EnvId) -> Result<Vec<Key>> {
-    let mut secrets: HashMap<String, Vec<KeySecret>> = HashMap::new();
-    let rows = sqlx::query!(
-        "select s.key_id, s.prefix, s.hash, s.not_after
-         from api_key_secrets s join api_keys k on k.key_id = s.key_id
-         where k.env_id = $1 and k.revoked_at is null
-         order by s.created_at desc, s.prefix",
-        env_id.as_str(),
-    );
-    for row in rows.fetch_all(&mut *conn).await? {
-        let secret = KeySecret { prefix: row.prefix, hash: row.hash, not_after: row.not_after };
-        secrets.entry(row.key_id).or_default().push(secret);
-    }
-    let rows = sqlx::query!(
-        r#"select key_id, name, scopes, ip_allowlist, user_id, attributes as "attributes: Json<Attributes>", agent_id,
-                  agent_framework, expires_at
-           from api_keys where env_id = $1 and revoked_at is null order by created_at, key_id"#,
-        env_id.as_str(),
-    );
-    let mut keys = Vec::new();
-    for row in rows.fetch_all(conn).await? {
-        keys.push(Key {
-            secrets: secrets.remove(&row.key_id).unwrap_or_default(),
-            key_id: row.key_id.into(),
-            name: row.name,
-            scopes: scopes(row.scopes)?,
-            ip_allowlist: networks(&row.ip_allowlist)?,
-            expires_at: row.expires_at,
-            user_id: row.user_id.map(UserId::from),
-            attributes: row.attributes.0,
-            agent_id: row.agent_id,
-            agent_framework: row.agent_framework,
-        });
-    }
-    Ok(keys)
-}
-
-/// The names of the attributes that the organization's keys carry now.
-pub async fn attribute_names(conn: &mut PgConnection, org_id: &OrgId) -> Result<Vec<String>> {
-    Ok(sqlx::query_scalar!(
-        r#"select distinct attribute as "name!"
-           from api_keys k
-           join environments e on e.env_id = k.env_id,
-           lateral jsonb_object_keys(k.attributes) as attribute
-           where e.org_id = $1 and k.revoked_at is null"#,
-        org_id.as_str(),
-    )
-    .fetch_all(conn)
-    .await?)
-}
-
-fn scopes(texts: Vec<String>) -> Result<Scopes> {
-    Scopes::try_from(texts).map_err(Error::internal)
-}
-
-/// An allow-list that cannot be read allows nobody: the load fails.
-fn networks(texts: &[String]) -> Result<Vec<ipnet::IpNet>> {
-    texts.iter().map(|text| text.parse()).collect::<std::result::Result<_, _>>().map_err(Error::internal)
 }
