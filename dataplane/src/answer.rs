@@ -47,6 +47,8 @@ pub struct Description {
     /// The type of each parameter, as the engine names it.
     pub parameters: Vec<String>,
     pub columns: Vec<Column>,
+    /// The same in Arrow; none while a type waits for the value of its parameter.
+    pub schema: Option<SchemaRef>,
     pub command: Command,
 }
 

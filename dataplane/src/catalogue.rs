@@ -10,6 +10,7 @@ mod shelf;
 
 use std::time::Instant;
 
+use arrow::datatypes::SchemaRef;
 use engine::{Engine, Held, Kind, Outcome, Parsed, Session, Statement};
 use tokio::sync::{OnceCell, Semaphore, SemaphorePermit};
 use tokio_util::sync::CancellationToken;
@@ -49,6 +50,7 @@ pub struct Question<'a> {
 pub struct Described {
     pub parameters: Vec<Option<String>>,
     pub columns: Vec<engine::Column>,
+    pub schema: Option<SchemaRef>,
 }
 
 impl Catalogue {
@@ -144,7 +146,8 @@ async fn answer(session: &mut Session, question: &Question<'_>) -> Result<Held, 
 async fn describe(session: &mut Session, question: &Question<'_>) -> Result<Described, Error> {
     verify(&session.parsed(question.sql).await?)?;
     let parameters = session.parameters(question.sql).await?;
-    Ok(Described { parameters, columns: session.describe(question.sql).await? })
+    let engine::Described { columns, schema } = session.describe(question.sql).await?;
+    Ok(Described { parameters, columns, schema })
 }
 
 /// After one of these the database may be empty: its process ended, and another took its place.

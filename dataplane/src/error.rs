@@ -48,6 +48,11 @@ pub enum Error {
     /// What cannot be streamed must fit in memory.
     #[error("the answer is larger than {limit} bytes: ask for less, or read it where it is streamed")]
     AnswerTooLarge { limit: usize },
+    /// What a client keeps here between its calls.
+    #[error("too many {what}s are open: close some")]
+    TooManyOpen { what: &'static str },
+    #[error("there is no such {what}, or its time is over")]
+    HandleNotFound { what: &'static str },
     #[error("there is no such memory")]
     MemoryNotFound,
     #[error("there is no such session")]
@@ -151,11 +156,11 @@ impl Error {
             Self::Unsupported { .. } => Code::UnsupportedSql,
             Self::InvalidParams { .. } | Self::InvalidArgument { .. } => Code::InvalidParams,
             Self::ReadsOnly => Code::ScopeViolation,
-            Self::MemoryNotFound | Self::SessionNotFound => Code::NotFound,
+            Self::MemoryNotFound | Self::SessionNotFound | Self::HandleNotFound { .. } => Code::NotFound,
             Self::BranchNotFound => Code::BranchNotFound,
             Self::TriggerNotFound => Code::TriggerNotFound,
             Self::StaleMemory { .. } => Code::Stale,
-            Self::ConcurrentLimit => Code::ConcurrentLimit,
+            Self::ConcurrentLimit | Self::TooManyOpen { .. } => Code::ConcurrentLimit,
             Self::QuotaExceeded
             | Self::RowLimit { .. }
             | Self::AnswerTooLarge { .. }
@@ -199,7 +204,11 @@ impl Error {
             Self::TriggersFull { limit } => problem.detail("reason", "triggers").detail("limit", *limit),
             Self::BranchesFull { limit } => problem.detail("reason", "branches").detail("limit", *limit),
             Self::AnswerTooLarge { limit } => problem.detail("reason", "bytes").detail("limit", *limit),
-            Self::ConcurrentLimit | Self::NotReady | Self::Unrecorded | Self::KeyChecksBusy => problem.retry_after_s(1),
+            Self::ConcurrentLimit
+            | Self::TooManyOpen { .. }
+            | Self::NotReady
+            | Self::Unrecorded
+            | Self::KeyChecksBusy => problem.retry_after_s(1),
             Self::QuotaExceeded => problem.retry_after_s(3_600),
             Self::RowLimit { limit } | Self::GrantedRows { limit } => {
                 problem.detail("reason", "rows").detail("limit", *limit)

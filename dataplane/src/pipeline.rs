@@ -39,6 +39,7 @@ use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
+use arrow::datatypes::SchemaRef;
 use contract::wire::Who;
 use contract::{Entropy, Governance, GrantId, SharedClock};
 use tokio::sync::{Mutex, OwnedMutexGuard, watch};
@@ -180,6 +181,11 @@ impl Pipeline {
         let unbilled = quota::unbilled(cost::estimate(allowed, &t));
         let embedded = embed::vectors(row_filter::apply(&self.remembered.filters, &rules, unbilled, &t)?)?;
         Box::pin(transpile::describe(self, &query, embedded)).await
+    }
+
+    /// The parameters of a statement that was described, in Arrow.
+    pub async fn taken(&self, description: &Description) -> Result<SchemaRef> {
+        transpile::taken(self, description).await
     }
 
     /// A transaction that a client holds open over several asks. Its session starts with the first.

@@ -23,6 +23,10 @@ use tower::ServiceExt;
 use crate::world::{World, world};
 
 pub fn door(world: &World) -> Router {
+    routes(served(world, Ending::default()))
+}
+
+pub fn served(world: &World, ending: Ending) -> Door {
     let pipeline = world.pipeline.clone();
     let sessions = Sessions::new(pipeline.snapshots.clone(), pipeline.clock.clone(), &pipeline.entropy);
     let vitals = Vitals {
@@ -32,15 +36,15 @@ pub fn door(world: &World) -> Router {
         source: watch::channel(Source::Connected).1,
         leaving: CancellationToken::new(),
     };
-    routes(Door {
+    Door {
         pipeline,
         sessions,
         memories: Memories::default(),
         thoughts: Thoughts::default(),
-        ending: Ending::default(),
+        ending,
         vitals,
         local: true,
-    })
+    }
 }
 
 /// POSTs as `key`, as a client does that sends nothing but what it must.

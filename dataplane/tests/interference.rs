@@ -2,8 +2,8 @@
 //!
 //! "Two data sets that differ only in what the caller may not see give identical answers, errors,
 //! headers and audit text": a pair of planes, A and B, whose hidden rows, masked values and denied
-//! table differ. Every statement is asked of both, at the REST door and at the PostgreSQL wire; only
-//! the order of rows and times may differ.
+//! table differ. Every statement is asked of both, at the REST door, at the PostgreSQL wire and over
+//! Arrow Flight; only the order of rows and times may differ.
 
 mod attacks;
 mod generator;
@@ -29,6 +29,7 @@ use tokio_postgres::{Client, SimpleQueryMessage};
 use tower::ServiceExt;
 
 use crate::pgwire::{Wired, wired};
+use crate::{agents, flight};
 use generator::Dice;
 
 /// In CI; a soak asks for more.
@@ -130,6 +131,7 @@ const FILTERS: &[&str] = &[
 struct Side {
     wired: Wired,
     client: Option<Client>,
+    flight: flight::Client,
     /// The last entry of the log that was looked at.
     seen: u64,
 }
@@ -143,7 +145,9 @@ impl Pair {
         let mut sides = Vec::new();
         for own in OWN {
             let wired = wired().await;
-            let side = Side { wired, client: None, seen: 0 };
+            let mut flight = flight::client(&agents::door(&wired.world), analyst_key());
+            flight.set_header(header::REQUEST_ID, "req-7");
+            let side = Side { wired, client: None, flight, seen: 0 };
             side.fill(own).await;
             side.owner("create view seen as select id, name, ssn, email, region, salary, born, score, tags, card from customer").await;
             sides.push(side);
@@ -157,7 +161,7 @@ impl Pair {
         for side in &self.sides {
             side.wired.world.change(|rules| {
                 rules.policies = policies(filter, strong);
-                rules.abac_policies = vec![no_payroll()];
+                rules.abac_policies = vec![denied("payroll")];
                 as_role(rules, role);
             });
         }
@@ -224,10 +228,11 @@ fn policies(filter: &str, strong: MaskFunction) -> Vec<Policy> {
     ]
 }
 
-fn no_payroll() -> AbacPolicy {
+/// A policy that denies a table to everybody but the owner.
+pub fn denied(table: &str) -> AbacPolicy {
     let rule = AbacRule {
         condition: Condition::TableIs,
-        values: vec!["payroll".into()],
+        values: vec![table.into()],
         start: None,
         end: None,
         timezone: None,
@@ -236,8 +241,8 @@ fn no_payroll() -> AbacPolicy {
         exempt_roles: vec![Role::Owner],
     };
     AbacPolicy {
-        policy_id: "no payroll".into(),
-        name: "no payroll".into(),
+        policy_id: format!("no {table}").as_str().into(),
+        name: format!("no {table}"),
         description: None,
         rules: vec![rule],
         priority: 1,
@@ -264,13 +269,23 @@ enum Surface {
     Copy,
     /// `DECLARE`, `FETCH ALL`.
     Cursor,
+    Flight,
     /// Told what it becomes, and not run.
     Transpile,
 }
 
 impl Surface {
     /// Those that run it.
-    const ALL: [Self; 7] = [Self::Json, Self::Csv, Self::Arrow, Self::Simple, Self::Extended, Self::Copy, Self::Cursor];
+    const ALL: [Self; 8] = [
+        Self::Json,
+        Self::Csv,
+        Self::Arrow,
+        Self::Simple,
+        Self::Extended,
+        Self::Copy,
+        Self::Cursor,
+        Self::Flight,
+    ];
 }
 
 impl Side {
@@ -292,6 +307,7 @@ impl Side {
             Surface::Arrow => self.rest("query", json!({"sql": sql, "format": "arrow"}), "arrow").await,
             Surface::Transpile => self.rest("transpile", json!({"sql": sql}), "json").await,
             Surface::Simple | Surface::Extended | Surface::Copy | Surface::Cursor => self.wire(sql, door).await,
+            Surface::Flight => self.flight(sql).await,
         };
         format!("{answer}\n{}", self.logged())
     }
@@ -320,6 +336,20 @@ impl Side {
         let trailers = collected.trailers().cloned().unwrap_or_default();
         write!(shown, " {trailers:?}\n{}", body(&collected.to_bytes(), format)).unwrap();
         shown
+    }
+
+    async fn flight(&mut self, sql: &str) -> String {
+        let answered = match self.flight.execute(sql.to_owned(), None).await {
+            Ok(info) => flight::batches(&mut self.flight, &info).await.map(|rows| (info.schema, rows)),
+            Err(error) => Err(flight::status(error)),
+        };
+        match answered {
+            Ok((told, (schema, batches))) => {
+                let table = arrow::util::pretty::pretty_format_batches(&batches).unwrap().to_string();
+                format!("{told:?} {schema:?}\n{}", sorted(&table))
+            }
+            Err(status) => format!("{:?} {} {}", status.code(), status.message(), detail(&status)),
+        }
     }
 
     async fn wire(&mut self, sql: &str, door: Surface) -> String {
@@ -375,6 +405,14 @@ fn logged(entry: &Entry) -> String {
         }
         Entry::BranchMerged(_) | Entry::TriggerFired(_) | Entry::TriggerError(_) => String::new(), // no query
     }
+}
+
+/// The body that the details of a status hold.
+fn detail(status: &tonic::Status) -> String {
+    let details = String::from_utf8_lossy(status.details());
+    let at = details.find("{\"error\"").unwrap_or_else(|| panic!("no body in {status:?}"));
+    let mut bodies = serde_json::Deserializer::from_str(&details[at..]).into_iter::<Value>();
+    body(bodies.next().unwrap().unwrap().to_string().as_bytes(), "json")
 }
 
 /// Rows in one order, without what differs from run to run.

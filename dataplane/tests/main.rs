@@ -10,6 +10,7 @@ mod constructs;
 mod copy;
 mod ending;
 mod explain;
+mod flight;
 mod interference;
 mod memory;
 mod parked;

@@ -30,8 +30,8 @@ def tables(platform):
         connection.execute("drop table listed")
 
 
-def psql(program, url, command):
-    run = subprocess.run([program, url, "--no-psqlrc", "-At", "-c", command],
+def psql(program, url, command, tuples_only="on"):
+    run = subprocess.run([program, url, "--no-psqlrc", "-A", "-P", f"tuples_only={tuples_only}", "-c", command],
                          capture_output=True, text=True, timeout=60)
     assert run.returncode == 0 and "ERROR" not in run.stderr, f"{command}: {run.stderr}"
     return run.stdout.splitlines()
@@ -51,7 +51,8 @@ def test_psql_lists_and_describes(platform, tables, program):
         said(command)
     described = said("\\d listed")
     assert described[:3] == ["id|integer||not null|", "name|text||not null|", "amount|numeric(12,2)|||"]
-    assert any("PRIMARY KEY, btree (id)" in line for line in described)
+    with_footer = psql(program, platform.psql, "\\d listed", tuples_only="off")
+    assert any("PRIMARY KEY, btree (id)" in line for line in with_footer)
 
 
 def test_a_denied_table_and_a_masked_type_show_nowhere(platform, tables):

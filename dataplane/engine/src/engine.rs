@@ -14,9 +14,9 @@ use crate::catalog::Catalog;
 use crate::config::Config;
 use crate::error::Error;
 use crate::line::Connected;
-use crate::message::{Column, Parsed, What};
+use crate::message::{Parsed, What};
 use crate::process::{Line, Process};
-use crate::session::Session;
+use crate::session::{Described, Session};
 use crate::supervisor::{Stage, Supervisor};
 
 /// How long a new session waits for a child that is being restarted.
@@ -105,8 +105,8 @@ impl Engine {
     }
 
     /// As [`Session::describe`].
-    pub async fn describe(&self, sql: &str) -> Result<Vec<Column>, Error> {
-        self.question(What::Describe { sql: sql.to_owned() }).await
+    pub async fn describe(&self, sql: &str) -> Result<Described, Error> {
+        Described::read(self.question(What::Describe { sql: sql.to_owned() }).await?)
     }
 
     /// The types of a statement's parameters, where the engine can tell them without values.

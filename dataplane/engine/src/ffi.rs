@@ -140,7 +140,7 @@ impl Connection {
             1 => {}
             _ => return Err(Error::new(Kind::Parser, "more than one statement")),
         }
-        let mut prepared = Prepared { raw: ptr::null_mut(), connection: PhantomData };
+        let mut prepared = Prepared { raw: ptr::null_mut(), connection: self };
         let state = unsafe { c::duckdb_prepare_extracted_statement(self.raw, extracted.0, 0, &raw mut prepared.raw) };
         if state == c::DuckDBSuccess {
             return Ok(prepared);
@@ -257,7 +257,7 @@ pub enum Effect {
 
 pub struct Prepared<'c> {
     raw: c::duckdb_prepared_statement,
-    connection: PhantomData<&'c Connection>,
+    connection: &'c Connection,
 }
 
 impl Drop for Prepared<'_> {
@@ -289,6 +289,17 @@ impl Prepared<'_> {
             Some((taken(name.cast_mut())?, Logical(kind).read()))
         };
         (0..count).filter_map(column).collect()
+    }
+
+    /// How its rows would look in Arrow; an error while a type waits for its parameter.
+    pub fn schema(&self) -> Result<SchemaRef, Error> {
+        let kinds: Vec<Logical> = (0..unsafe { c::duckdb_prepared_statement_column_count(self.raw) })
+            .map(|index| Logical(unsafe { c::duckdb_prepared_statement_column_logical_type(self.raw, index) }))
+            .collect();
+        let mut options = ptr::null_mut();
+        unsafe { c::duckdb_connection_get_arrow_options(self.connection.raw, &raw mut options) };
+        let names: Vec<String> = self.columns().into_iter().map(|(name, _)| name).collect();
+        Ok(Arc::clone(&Layout::new(options, &kinds, names.iter().map(String::as_str))?.schema))
     }
 
     pub fn parameter_count(&self) -> u64 {
@@ -370,6 +381,31 @@ struct Layout {
     schema: SchemaRef,
 }
 
+impl Layout {
+    /// Takes the options over.
+    fn new<'n>(
+        options: c::duckdb_arrow_options,
+        kinds: &[Logical],
+        names: impl Iterator<Item = &'n str>,
+    ) -> Result<Self, Error> {
+        let mut layout = Self { options, exported: FFI_ArrowSchema::empty(), schema: Arc::new(Schema::empty()) };
+        let names = names.map(|name| terminated(name.as_bytes())).collect::<Result<Vec<_>, _>>()?;
+        let mut kind_pointers: Vec<_> = kinds.iter().map(|kind| kind.0).collect();
+        let mut name_pointers: Vec<_> = names.iter().map(|name| name.as_ptr()).collect();
+        failed(unsafe {
+            c::duckdb_to_arrow_schema(
+                layout.options,
+                kind_pointers.as_mut_ptr(),
+                name_pointers.as_mut_ptr(),
+                size(kinds.len()),
+                (&raw mut layout.exported).cast(),
+            )
+        })?;
+        layout.schema = Arc::new(Schema::try_from(&layout.exported).map_err(Error::internal)?);
+        Ok(layout)
+    }
+}
+
 impl Drop for Layout {
     fn drop(&mut self) {
         unsafe { c::duckdb_destroy_arrow_options(&raw mut self.options) }
@@ -428,25 +464,8 @@ impl Run<'_> {
         let kinds: Vec<Logical> = (0..size(self.columns.len()))
             .map(|index| Logical(unsafe { c::duckdb_column_logical_type(raw, index) }))
             .collect();
-        let names = self.columns.iter().map(|(name, _)| terminated(name.as_bytes())).collect::<Result<Vec<_>, _>>()?;
-        let mut kind_pointers: Vec<_> = kinds.iter().map(|kind| kind.0).collect();
-        let mut name_pointers: Vec<_> = names.iter().map(|name| name.as_ptr()).collect();
-        let mut layout = Layout {
-            options: unsafe { c::duckdb_result_get_arrow_options(raw) },
-            exported: FFI_ArrowSchema::empty(),
-            schema: Arc::new(Schema::empty()),
-        };
-        failed(unsafe {
-            c::duckdb_to_arrow_schema(
-                layout.options,
-                kind_pointers.as_mut_ptr(),
-                name_pointers.as_mut_ptr(),
-                size(self.columns.len()),
-                (&raw mut layout.exported).cast(),
-            )
-        })?;
-        layout.schema = Arc::new(Schema::try_from(&layout.exported).map_err(Error::internal)?);
-        Ok(layout)
+        let options = unsafe { c::duckdb_result_get_arrow_options(raw) };
+        Layout::new(options, &kinds, self.columns.iter().map(|(name, _)| name.as_str()))
     }
 
     /// The next rows, up to 2048 of them, or nothing after the last.

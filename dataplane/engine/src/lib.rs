@@ -43,5 +43,5 @@ pub use engine::Engine;
 pub use error::{Error, Kind};
 pub use message::{Change, Column, Parsed};
 pub use rows::{Held, Rows};
-pub use session::{Outcome, Session, Snapshot, Statement};
+pub use session::{Described, Outcome, Session, Snapshot, Statement};
 pub use value::Value;

@@ -130,6 +130,14 @@ pub struct Column {
     pub nullable: bool,
 }
 
+/// What a statement would answer with.
+#[derive(Debug, Serialize, Deserialize)]
+pub struct Shape {
+    pub columns: Vec<Column>,
+    /// An Arrow IPC stream without rows, as hex; none while a type waits for its parameter.
+    pub schema: Option<String>,
+}
+
 /// What the engine's own parser found. None means that it cannot tell.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Parsed {

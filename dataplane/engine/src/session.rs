@@ -7,6 +7,8 @@ use std::fmt::{self, Display};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use arrow::datatypes::SchemaRef;
+use arrow::ipc::reader::StreamReader;
 use tokio::sync::{Mutex, OwnedMutexGuard};
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
@@ -14,7 +16,7 @@ use tokio_util::sync::CancellationToken;
 use crate::catalog::Catalog;
 use crate::error::{Error, Kind};
 use crate::line::{Connected, Reply};
-use crate::message::{Change, Column, Parsed, What};
+use crate::message::{Change, Column, Parsed, Shape, What};
 use crate::rows::{Held, Rows};
 use crate::value::Value;
 
@@ -36,6 +38,24 @@ pub struct Statement {
 pub enum Outcome {
     Rows(Rows),
     Changed { rows: u64, returning: Option<Held> },
+}
+
+/// What a statement would answer with.
+#[derive(Debug, Clone)]
+pub struct Described {
+    pub columns: Vec<Column>,
+    /// None while a type waits for its parameter.
+    pub schema: Option<SchemaRef>,
+}
+
+impl Described {
+    pub(crate) fn read(shape: Shape) -> Result<Self, Error> {
+        let schema = |text: String| {
+            let stream = hex::decode(text).map_err(Error::internal)?;
+            StreamReader::try_new(stream.as_slice(), None).map(|reader| reader.schema()).map_err(Error::internal)
+        };
+        Ok(Self { columns: shape.columns, schema: shape.schema.map(schema).transpose()? })
+    }
 }
 
 /// Names what a transaction sees.
@@ -134,8 +154,8 @@ impl Session {
     /// The columns a statement would answer with; it is not executed. For a parameter of type `t`
     /// write `(select cast(null as t))`: a plain `cast(null as t)` is a constant, which the engine
     /// folds, and then forgets its type.
-    pub async fn describe(&mut self, sql: &str) -> Result<Vec<Column>, Error> {
-        self.question(What::Describe { sql: sql.to_owned() }).await
+    pub async fn describe(&mut self, sql: &str) -> Result<Described, Error> {
+        Described::read(self.question(What::Describe { sql: sql.to_owned() }).await?)
     }
 
     /// The types of a statement's parameters, where the engine can tell them without values.

@@ -1,8 +1,9 @@
 //! What there is, and what the engine makes of a statement.
 
-use engine::Kind;
+use engine::{Kind, Outcome};
+use tokio_util::sync::CancellationToken;
 
-use crate::world::{world, write};
+use crate::world::{read, soon, world, write};
 
 #[tokio::test]
 async fn tables_are_listed_with_their_columns_and_ours_are_not() {
@@ -47,13 +48,36 @@ async fn a_statement_is_described_without_running() {
         ("insert into t values (1, '{}')", vec!["Count BIGINT"]),
     ];
     for (sql, expected) in cases {
-        let columns = world.describe(sql).await.unwrap();
+        let columns = world.describe(sql).await.unwrap().columns;
         let columns: Vec<_> = columns.iter().map(|c| format!("{} {}", c.name, c.type_name)).collect();
         assert_eq!(columns, expected, "{sql}");
     }
     assert_eq!(world.answer("select count(*) from t").await.as_deref(), Ok("0"));
     assert_eq!(world.describe("select nope from t").await.unwrap_err().kind, Kind::ColumnMissing);
     assert_eq!(world.describe("select * from nope").await.unwrap_err().kind, Kind::CatalogMissing);
+}
+
+#[tokio::test]
+async fn the_schema_that_was_described_is_the_one_that_comes() {
+    let world = world().await.made(&["create table t(i int not null, j json, e enum('a', 'b'))"]).await;
+    let statements = [
+        "select i, j, e from t",
+        "select null as n, 1::utinyint as u, 1::hugeint as h, 1.50 as d, 'x' as x, 'x'::blob as b, uuid() as id",
+        "select date '2020-01-01' as d, time '01:02:03' as t, now() as z, interval 1 day as v, timestamp_s '2020-01-01' as s",
+        "select [1, 2] as l, {'a': 1, 'b': ['x']} as s, map {'a': 1} as m, [1, 2]::int[2] as f, 1::bit as bits",
+        "select * from range(3)",
+        "explain select 1",
+    ];
+    for sql in statements {
+        let described = world.describe(sql).await.unwrap().schema;
+        let mut session = world.session().await.unwrap();
+        let outcome = session.run(read(sql), soon(), &CancellationToken::new()).await.unwrap();
+        let Outcome::Rows(rows) = outcome else { panic!("no rows from {sql}") };
+        assert_eq!(described.as_ref(), Some(&rows.schema), "{sql}");
+    }
+    let open = world.describe("select $1 as what, i from t").await.unwrap();
+    assert_eq!(open.columns.iter().map(|c| c.type_name.as_str()).collect::<Vec<_>>(), ["VARCHAR", "INTEGER"]);
+    assert_eq!(world.describe("select $1 + 1 as what").await.unwrap().schema, None);
 }
 
 #[tokio::test]

@@ -1,10 +1,11 @@
-//! The door for agents and programs (5440): `/mcp`, the raw Arrow route, `/health` and `/ready`.
+//! The door for agents and programs (5440): `/mcp`, the raw Arrow route, Arrow Flight SQL, `/health` and `/ready`.
 //!
 //! "POST /v1/query/arrow … API key or token; served on the agent tool server port (default 5440)";
 //! "The server path is `/mcp`." One listener for HTTP/1.1 and HTTP/2, under the same certificate as
 //! the PostgreSQL wire outside local mode. Each request carries the caller's own key, which is
 //! checked here; nothing is remembered between two requests, so a revoked key ends with the next.
 
+mod flight;
 mod guest;
 mod mcp;
 mod raw_arrow;
@@ -52,13 +53,18 @@ pub async fn serve(listener: TcpListener, tls: Option<watch::Receiver<Arc<Server
 
 /// What the door serves.
 pub fn routes(door: Door) -> Router {
-    let (tools, probes) = (mcp::routes(&door), probes::routes(door.vitals.clone()));
+    let (tools, flight, probes) = (mcp::routes(&door), flight::routes(&door), probes::routes(door.vitals.clone()));
     let own = Router::new().route("/v1/query/arrow", post(raw_arrow::query)).fallback(nothing_here);
-    own.with_state(door).merge(tools).merge(probes)
+    own.with_state(door).merge(tools).merge(flight).merge(probes)
 }
 
 async fn shutting_down(State(door): State<Door>, headers: HeaderMap) -> Response {
-    refusal(&door, &Error::ShuttingDown, &request_id(&door, &headers))
+    let request_id = request_id(&door, &headers);
+    if flight::is_grpc(&headers) {
+        let status = flight::status_of(&Error::ShuttingDown, &request_id, door.pipeline.clock.now());
+        return status.into_http();
+    }
+    refusal(&door, &Error::ShuttingDown, &request_id)
 }
 
 async fn nothing_here(State(door): State<Door>, headers: HeaderMap) -> Response {

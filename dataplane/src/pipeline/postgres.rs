@@ -68,6 +68,7 @@ pub(super) async fn describe(
     Ok(Description {
         parameters: described.parameters.into_iter().map(|kind| kind.unwrap_or_else(text)).collect(),
         columns: described.columns.into_iter().map(column).collect(),
+        schema: described.schema,
         command: Command::Select,
     })
 }

@@ -3,6 +3,8 @@
 //! What the engine runs is generated here, from the governed tree; the caller's text is never passed
 //! on. Values of policies and of the caller stay values: they are bound, not printed.
 
+use arrow::datatypes::{Schema, SchemaRef};
+
 use super::embed::Embedded;
 use super::quota::Reservation;
 use super::row_filter::Filtered;
@@ -103,7 +105,7 @@ pub(super) async fn describe(pipeline: &Pipeline, query: &Query, embedded: Embed
     if !sql.before.is_empty() {
         // what it names is made by its own first steps; it answers with a count
         let parameters = parameters(&sql.binds, &[]);
-        return Ok(Description { parameters, columns: Vec::new(), command: about.command });
+        return Ok(Description { parameters, columns: Vec::new(), schema: Some(nothing()), command: about.command });
     }
     let engine = pipeline.engine()?;
     let mut transaction = query.transaction().await?;
@@ -120,9 +122,28 @@ pub(super) async fn describe(pipeline: &Pipeline, query: &Query, embedded: Embed
         Column { name: column.name, type_name, masked }
     };
     let parameters = parameters(&sql.binds, &types);
+    let engine::Described { columns: described, schema } = described;
     let answers = !about.writes || returns(&described, &sql.sql);
+    let schema = if answers { schema } else { Some(nothing()) };
     let columns = described.into_iter().enumerate().filter(|_| answers).map(column).collect();
-    Ok(Description { parameters, columns, command: about.command })
+    Ok(Description { parameters, columns, schema, command: about.command })
+}
+
+/// The columns of an answer that has none.
+fn nothing() -> SchemaRef {
+    SchemaRef::new(Schema::empty())
+}
+
+/// The parameters of a statement, in Arrow.
+pub(super) async fn taken(pipeline: &Pipeline, description: &Description) -> Result<SchemaRef> {
+    if description.parameters.is_empty() {
+        return Ok(nothing());
+    }
+    // The engine's own names of types. A plain cast of NULL would be folded, and its type forgotten.
+    let typed = |(place, kind): (usize, &String)| format!("(select cast(null as {kind})) as \"${}\"", place + 1);
+    let typed: Vec<_> = description.parameters.iter().enumerate().map(typed).collect();
+    let described = pipeline.engine()?.describe(&format!("select {}", typed.join(", "))).await?;
+    described.schema.ok_or_else(|| Error::Unverified { why: "a parameter has no type of Arrow's".to_owned() })
 }
 
 /// The engine leaves the list of `x = ANY($1)` open; of `x = ($1)` it tells the item.

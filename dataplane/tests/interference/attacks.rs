@@ -39,7 +39,8 @@ impl Steps {
     }
 }
 
-const DOORS: [Surface; 5] = [Surface::Json, Surface::Simple, Surface::Copy, Surface::Cursor, Surface::Transpile];
+const DOORS: [Surface; 6] =
+    [Surface::Json, Surface::Simple, Surface::Copy, Surface::Cursor, Surface::Flight, Surface::Transpile];
 
 /// What went wrong with a case, if anything.
 async fn attacked(pair: &mut Pair, case: &Case, door: Surface) -> Vec<String> {

@@ -42,6 +42,13 @@ pub fn columns(named: &Named) -> Vec<Column> {
         .collect()
 }
 
+/// An Arrow IPC stream without rows.
+pub fn empty(schema: &Schema) -> Result<Vec<u8>, Error> {
+    let mut encoder = Encoder::new(schema)?;
+    encoder.finish()?;
+    Ok(std::mem::take(encoder.0.get_mut()))
+}
+
 /// The same query with text in place of what Arrow cannot carry; none if there is nothing to do.
 /// Columns are renamed by position, so that two of one name do not matter.
 pub fn readable(sql: &str, named: &Named) -> Option<String> {

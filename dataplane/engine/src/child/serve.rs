@@ -12,7 +12,7 @@ use crate::catalog;
 use crate::error::{Error, Kind};
 use crate::ffi::{Connection, Effect, Prepared};
 use crate::frame::{self, Outgoing, REQUEST_MAX_BYTES, RESPONSE_MAX_BYTES};
-use crate::message::{Change, Column, Done, Parsed, Request, What, kind};
+use crate::message::{Change, Done, Parsed, Request, Shape, What, kind};
 use crate::store::Native;
 use crate::value::Value;
 
@@ -185,9 +185,29 @@ fn bind(prepared: &Prepared<'_>, parameters: &[Value]) -> Result<(), Error> {
     (1..).zip(parameters).try_for_each(|(number, value)| prepared.bind(number, value))
 }
 
-fn describe(connection: &Connection, sql: &str) -> Result<Vec<Column>, Error> {
+/// The engine tells nothing of a statement while the type of a parameter is open: with a text in its place it may.
+fn settled<'c>(connection: &'c Connection, sql: &str) -> Result<Prepared<'c>, Error> {
     let prepared = connection.prepare(sql)?;
-    Ok(answer::columns(&prepared.columns()))
+    let is_open = || prepared.columns().iter().any(|(_, kind)| kind.to_string() == "UNKNOWN");
+    if prepared.parameter_count() > 0 && is_open() {
+        let told = connection.prepare(&without_parameters(sql, "(SELECT CAST(NULL AS VARCHAR))"));
+        return Ok(told.unwrap_or(prepared));
+    }
+    Ok(prepared)
+}
+
+fn describe(connection: &Connection, sql: &str) -> Result<Shape, Error> {
+    let mut prepared = settled(connection, sql)?;
+    let named = prepared.columns();
+    if let Some(readable) = answer::readable(sql, &named) {
+        // Of a write there is no such form.
+        match connection.prepare(&readable) {
+            Ok(sent) => prepared = sent,
+            Err(_) => return Ok(Shape { columns: answer::columns(&named), schema: None }),
+        }
+    }
+    let schema = prepared.schema().ok().and_then(|schema| answer::empty(&schema).ok());
+    Ok(Shape { columns: answer::columns(&named), schema: schema.map(hex::encode) })
 }
 
 /// The types the engine gives a statement's parameters; none where it leaves one open.

@@ -1,8 +1,11 @@
 //! Who a request comes from, by its headers: the key, and the agent that is declared.
 
+use std::net::IpAddr;
+
 use axum::http::{Extensions, HeaderMap};
 use contract::RequestId;
 use contract::policy::abac::Origin;
+use contract::wire::Who;
 
 use super::super::credential;
 use super::super::http::Peer;
@@ -23,9 +26,20 @@ pub async fn admit(
 ) -> Result<Guest, Error> {
     let peer = extensions.get::<Peer>().map(|peer| peer.0);
     let admitted = door.sessions.admit(credential::key(headers)?, peer).await?;
+    declared_by(admitted.who, peer, headers, origin, request_id)
+}
+
+/// Somebody whose credential was checked, with the agent that their headers declare.
+pub fn declared_by(
+    who: Who,
+    peer: Option<IpAddr>,
+    headers: &HeaderMap,
+    origin: Origin,
+    request_id: &RequestId,
+) -> Result<Guest, Error> {
     let agent =
         Declared { agent_id: declared(headers, "x-agent-id")?, framework: declared(headers, "x-agent-framework")? };
-    Ok(Guest { who: admitted.who, peer, agent, origin, request_id: request_id.clone() })
+    Ok(Guest { who, peer, agent, origin, request_id: request_id.clone() })
 }
 
 fn declared(headers: &HeaderMap, name: &'static str) -> Result<Option<String>, Error> {
