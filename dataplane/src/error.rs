@@ -193,7 +193,6 @@ impl Error {
             | Self::Reshaped { table }
             | Self::HiddenOnBranch { table }
             | Self::MaskedOnBranch { table } => problem.detail("table", table.as_str()),
-            Self::BranchBusy => problem.retry_after_s(1),
             Self::Suspended { .. } => problem.detail("reason", "suspended"),
             Self::InvalidParams { field, .. } => problem.detail("field", *field),
             Self::InvalidArgument { field, .. } => problem.detail("field", field.as_str()),
@@ -208,7 +207,8 @@ impl Error {
             | Self::TooManyOpen { .. }
             | Self::NotReady
             | Self::Unrecorded
-            | Self::KeyChecksBusy => problem.retry_after_s(1),
+            | Self::KeyChecksBusy
+            | Self::BranchBusy => problem.retry_after_s(1),
             Self::QuotaExceeded => problem.retry_after_s(3_600),
             Self::RowLimit { limit } | Self::GrantedRows { limit } => {
                 problem.detail("reason", "rows").detail("limit", *limit)
