@@ -276,16 +276,8 @@ enum Surface {
 
 impl Surface {
     /// Those that run it.
-    const ALL: [Self; 8] = [
-        Self::Json,
-        Self::Csv,
-        Self::Arrow,
-        Self::Simple,
-        Self::Extended,
-        Self::Copy,
-        Self::Cursor,
-        Self::Flight,
-    ];
+    const ALL: [Self; 8] =
+        [Self::Json, Self::Csv, Self::Arrow, Self::Simple, Self::Extended, Self::Copy, Self::Cursor, Self::Flight];
 }
 
 impl Side {

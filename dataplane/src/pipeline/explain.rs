@@ -80,7 +80,7 @@ impl Pipeline {
         F: Future<Output = Result<T>>,
     {
         let deed = Ask { sql: name.to_owned(), ..ask.clone() };
-        let deed = Deed { ask: deed, table: None, operation: Operation::Select };
+        let deed = Deed { ask: deed, tables: Vec::new(), operation: Operation::Select };
         self.act(deed, |standing| async move { Ok((told(standing, ask).await?, 0)) }).await
     }
 
