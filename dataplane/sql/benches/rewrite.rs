@@ -37,7 +37,7 @@ fn joined() -> (Catalog, String, Rules) {
     let columns = [("id", "INTEGER"), ("name", "VARCHAR"), ("email", "VARCHAR"), ("region", "VARCHAR")];
     let named = |number: usize| Table::new("main", format!("t{number}"), columns.iter().map(column).collect());
     let catalog = Catalog::new((0..TABLES).map(named));
-    let joins: String = (1..TABLES).map(|n| format!(" JOIN t{n} ON t{n}.id = t0.id")).collect();
+    let joins = (1..TABLES).fold(String::new(), |joins, n| joins + &format!(" JOIN t{n} ON t{n}.id = t0.id"));
     let mut rules = Rules::default();
     for number in 0..TABLES {
         let table = format!("t{number}");

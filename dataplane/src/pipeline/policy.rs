@@ -81,11 +81,11 @@ pub(super) async fn check_as(
     query: &Query,
     rules: &Governance,
     extracted: Extracted,
-    asker: Asker,
+    who: Asker,
     t: &Trail,
 ) -> Result<Allowed> {
     let Extracted { statement, mut about } = extracted;
-    let Asker { caller, agent, now } = asker;
+    let Asker { caller, agent, now } = who;
     stands(rules)?;
     query.ask.bounds.permit(&caller, about.writes)?;
     caller.may_query(about.writes).map_err(Error::Caller)?;
