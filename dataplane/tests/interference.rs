@@ -9,7 +9,10 @@ mod attacks;
 mod generator;
 
 use std::fmt::Write as _;
+use std::sync::Arc;
 
+use arrow::array::{Array, ArrayRef, RecordBatch};
+use arrow::datatypes::DataType;
 use axum::body::Body;
 use axum::http::Request;
 use contract::policy::abac::{AbacPolicy, AbacRule, Action, Condition};
@@ -337,8 +340,7 @@ impl Side {
         };
         match answered {
             Ok((told, (schema, batches))) => {
-                let table = arrow::util::pretty::pretty_format_batches(&batches).unwrap().to_string();
-                format!("{told:?} {schema:?}\n{}", sorted(&table))
+                format!("{told:?} {schema:?}\n{}", sorted(&table(&batches)))
             }
             Err(status) => format!("{:?} {} {}", status.code(), status.message(), detail(&status)),
         }
@@ -381,6 +383,22 @@ impl Side {
         let entries = self.wired.world.entries_after(self.seen);
         entries.iter().map(|entry| logged(&entry.body)).collect::<Vec<_>>().join(" ")
     }
+}
+
+/// Moments as numbers: what prints them knows no time zone by its name.
+fn table(batches: &[RecordBatch]) -> String {
+    let plain = |column: &ArrayRef| match column.data_type() {
+        DataType::Timestamp(_, Some(_)) => arrow::compute::cast(column, &DataType::Int64).unwrap(),
+        _ => Arc::clone(column),
+    };
+    let lines = batches.iter().flat_map(|batch| {
+        let columns: Vec<_> = batch.columns().iter().map(plain).collect();
+        (0..batch.num_rows()).map(move |row| {
+            let cells = columns.iter().map(|column| format!("{:?}", column.slice(row, 1)));
+            cells.collect::<Vec<_>>().join(" ").replace('\n', " ")
+        })
+    });
+    lines.collect::<Vec<_>>().join("\n")
 }
 
 fn logged(entry: &Entry) -> String {
