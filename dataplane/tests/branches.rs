@@ -266,10 +266,9 @@ fn done_to(mut rows: Rows, mut bag: Bag, acts: &[Act]) -> (Rows, Bag) {
 /// Three-way, in the plainest words; `None` where nobody but the strategy can tell.
 fn cell(base: i64, ours: i64, theirs: i64, branch_wins: bool) -> i64 {
     match (ours == base, theirs == base) {
-        (_, true) => ours,
-        (true, false) => theirs,
         (false, false) if ours == theirs || !branch_wins => ours,
-        (false, false) => theirs,
+        (_, false) => theirs,
+        (_, true) => ours,
     }
 }
 

@@ -180,7 +180,7 @@ mod tests {
             tables: vec!["main.t".to_owned()],
             warnings: vec!["it differs".to_owned()],
         };
-        expect_test::expect![[r#"
+        expect_test::expect![[r"
             -- original
             select nvl(a, 1) from t
 
@@ -192,7 +192,7 @@ mod tests {
             -- $1 is 'EU'
             -- $2 is given with the query
             -- warning: it differs
-        "#]]
+        "]]
         .assert_eq(&statement(&told));
     }
 

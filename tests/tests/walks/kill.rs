@@ -162,10 +162,10 @@ async fn a_killed_merge_leaves_the_mainline_as_it_was_or_wholly_merged() {
         let change = format!("set search_path = {}; update wide set n = n + 1", made["schema_name"].as_str().unwrap());
         process.psql().await.batch_execute(&change).await.unwrap();
         let one = format!("{branches}/{}", made["id"].as_str().unwrap());
-        let mut merging = tokio::spawn(post(process.env.clone(), format!("{one}/merge"), json!({})));
+        let mut merging = Box::pin(post(process.env.clone(), format!("{one}/merge"), json!({})));
         let _ = tokio::time::timeout(Duration::from_millis(pause), &mut merging).await;
         process.child.kill().await.unwrap(); // SIGKILL, while it is still asked for
-        merging.abort();
+        drop(merging);
         process = Process::start(&state, &database).await;
         let row = process.psql().await.query_one("select sum(n)::bigint, count(*) from wide", &[]).await.unwrap();
         let (found, rows): (i64, i64) = (row.get(0), row.get(1));

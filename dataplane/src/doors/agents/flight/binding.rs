@@ -151,7 +151,8 @@ fn form(kind: &DataType) -> Option<DataType> {
 
 /// A value of a column in its one form.
 fn value(column: &ArrayRef, row: usize) -> Value {
-    if column.is_null(row) {
+    // a column of nothing has no bitmap that says so
+    if column.is_null(row) || *column.data_type() == DataType::Null {
         return Value::Null;
     }
     match column.data_type() {
