@@ -39,6 +39,7 @@ impl Steps {
     }
 }
 
+/// Each case is asked at the first, and at one of the others: a class has cases at all of them.
 const DOORS: [Surface; 6] =
     [Surface::Json, Surface::Simple, Surface::Copy, Surface::Cursor, Surface::Flight, Surface::Transpile];
 
@@ -77,7 +78,7 @@ async fn no_attack_learns_from_answers_that_were_kept() {
         for sql in case.sql.as_slice() {
             pair.owner_asks(sql).await;
         }
-        for door in [Surface::Json, Surface::Json, Surface::Simple] {
+        for door in [Surface::Json, Surface::Simple] {
             breaches.extend(attacked(&mut pair, &case, door).await);
         }
         count += 1;
@@ -98,9 +99,10 @@ async fn no_attack_of_the_file_shows_what_is_hidden() {
         pair.rule(filter, role, MaskFunction::Full);
         let reads = role == Role::Analyst;
         // who writes is asked at one door: what was written is put back once
-        let doors: &[Surface] = if reads { &DOORS } else { &DOORS[count % DOORS.len()..][..1] };
+        let other = DOORS[1 + count % (DOORS.len() - 1)];
+        let doors = if reads { vec![DOORS[0], other] } else { vec![DOORS[count % DOORS.len()]] };
         for door in doors {
-            breaches.extend(attacked(&mut pair, &case, *door).await);
+            breaches.extend(attacked(&mut pair, &case, door).await);
         }
         if !reads {
             pair.refill().await;
