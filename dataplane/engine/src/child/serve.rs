@@ -185,13 +185,14 @@ fn bind(prepared: &Prepared<'_>, parameters: &[Value]) -> Result<(), Error> {
     (1..).zip(parameters).try_for_each(|(number, value)| prepared.bind(number, value))
 }
 
-/// The engine tells nothing of a statement while the type of a parameter is open: with a text in its place it may.
+/// The engine tells nothing of a statement while the type of a parameter is open: with a text in its place it may,
+/// and with NULL where a text does not fit.
 fn settled<'c>(connection: &'c Connection, sql: &str) -> Result<Prepared<'c>, Error> {
     let prepared = connection.prepare(sql)?;
     let is_open = || prepared.columns().iter().any(|(_, kind)| kind.to_string() == "UNKNOWN");
     if prepared.parameter_count() > 0 && is_open() {
-        let told = connection.prepare(&without_parameters(sql, "(SELECT CAST(NULL AS VARCHAR))"));
-        return Ok(told.unwrap_or(prepared));
+        let with = |value: &str| connection.prepare(&without_parameters(sql, value));
+        return Ok(with("(SELECT CAST(NULL AS VARCHAR))").or_else(|_| with("NULL")).unwrap_or(prepared));
     }
     Ok(prepared)
 }
