@@ -186,13 +186,13 @@ fn bind(prepared: &Prepared<'_>, parameters: &[Value]) -> Result<(), Error> {
 }
 
 /// The engine tells nothing of a statement while the type of a parameter is open: with a text in its place it may,
-/// and with NULL where a text does not fit.
+/// and with a list, as `= ANY($1)` takes, where a text does not fit.
 fn settled<'c>(connection: &'c Connection, sql: &str) -> Result<Prepared<'c>, Error> {
     let prepared = connection.prepare(sql)?;
     let is_open = || prepared.columns().iter().any(|(_, kind)| kind.to_string() == "UNKNOWN");
     if prepared.parameter_count() > 0 && is_open() {
         let with = |value: &str| connection.prepare(&without_parameters(sql, value));
-        return Ok(with("(SELECT CAST(NULL AS VARCHAR))").or_else(|_| with("NULL")).unwrap_or(prepared));
+        return Ok(with("(SELECT CAST(NULL AS VARCHAR))").or_else(|_| with("[NULL]")).unwrap_or(prepared));
     }
     Ok(prepared)
 }
