@@ -10,7 +10,8 @@ mod request;
 #[cfg(test)]
 mod tests;
 
-use std::pin::Pin;
+use std::future::poll_fn;
+use std::pin::{Pin, pin};
 use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Duration;
@@ -42,7 +43,7 @@ impl Default for Budget {
     fn default() -> Self {
         Self {
             at_once: 16,
-            rate: Rate { per_second: 200.0, burst: 200.0, per_second_failing: 8.0 },
+            rate: Rate { per_second: 200.0, burst: 200.0, per_second_failing: 6.0 },
             read: Duration::from_secs(30),
             change: Duration::from_secs(5),
         }
@@ -172,8 +173,21 @@ where
         let answer = inner.lock().await.ready().await.map_err(Into::into)?.call(request);
         answer.await.map_err(Into::into)
     };
-    let answer = tokio::time::timeout_at(deadline, call).await.unwrap_or_else(|_| Err(Refused::Timeout.into()));
+    let answer = before(deadline, call).await.unwrap_or_else(|| Err(Refused::Timeout.into()));
     let struggles = |code: http::StatusCode| code.is_server_error() || code == http::StatusCode::TOO_MANY_REQUESTS;
     shared.answered(answer.as_ref().map_or(true, |answer| struggles(answer.status())));
     answer
+}
+
+/// Polls nothing once the time is over. A process that was held still goes on where it stopped, and a timer alone
+/// would tell only after what was ready has run: after the request has left.
+async fn before<T>(deadline: Instant, call: impl Future<Output = T>) -> Option<T> {
+    let mut call = pin!(call);
+    let in_time =
+        poll_fn(
+            |context| {
+                if Instant::now() < deadline { call.as_mut().poll(context).map(Some) } else { Poll::Ready(None) }
+            },
+        );
+    tokio::time::timeout_at(deadline, in_time).await.ok().flatten()
 }

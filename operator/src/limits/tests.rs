@@ -118,6 +118,26 @@ async fn a_change_that_waited_past_the_end_of_leadership_is_not_sent() {
 }
 
 #[tokio::test]
+async fn what_could_go_on_only_after_its_time_does_not() {
+    let (mut reached, door) = (false, Semaphore::new(0));
+    let deadline = Instant::now() + Duration::from_millis(20);
+    let call = before(deadline, async {
+        door.acquire().await.unwrap().forget();
+        reached = true;
+    });
+    let held_still = async {
+        door.add_permits(1);
+        // as a process that is stopped: nothing of it runs, and the clock goes on
+        while Instant::now() < deadline {
+            std::hint::spin_loop();
+        }
+    };
+    let (answer, ()) = tokio::join!(call, held_still);
+    assert_eq!(answer, None);
+    assert!(!reached);
+}
+
+#[tokio::test]
 async fn no_more_than_so_many_run_at_once() {
     let door = Arc::new(Semaphore::new(0));
     let (mut call, reached) = served(&limits(Budget { at_once: 4, ..Budget::default() }, None), 200, &door);
@@ -155,12 +175,12 @@ async fn a_server_that_fails_is_asked_less_often_until_it_answers() {
 }
 
 #[test]
-fn while_the_server_fails_it_is_asked_eight_times_a_second_whatever_waits() {
+fn while_the_server_fails_it_is_asked_six_times_a_second_whatever_waits() {
     let now = Instant::now();
     let mut bucket = Bucket::new(Budget::default().rate, now);
     bucket.failing(true, now);
     let within = (0..1_000).filter(|_| bucket.take(now) <= Duration::from_secs(10)).count();
-    assert_eq!(within, 81);
+    assert_eq!(within, 61);
 }
 
 #[test]

@@ -160,7 +160,10 @@ pub fn pod(object: Pod) -> Entry<Place, PodFacts> {
     let status = object.status.unwrap_or_default();
     let condition = |kind: &str| status.conditions.iter().flatten().find(|condition| condition.type_ == kind);
     let waiting = status.container_statuses.iter().flatten().find_map(|container| {
-        container.state.as_ref()?.waiting.as_ref()?.reason.clone().filter(|reason| reason != "ContainerCreating")
+        let reason = container.state.as_ref()?.waiting.as_ref()?.reason.as_deref()?;
+        // the kubelet says one while it tries and the other while it waits: a status must not turn with it
+        let reason = if reason == "ErrImagePull" { "ImagePullBackOff" } else { reason };
+        (reason != "ContainerCreating").then(|| reason.to_owned())
     });
     let scheduled = condition("PodScheduled").filter(|condition| condition.reason.as_deref() == Some("Unschedulable"));
     let facts = PodFacts {
@@ -184,5 +187,30 @@ pub fn storage_class(object: &StorageClass) -> Entry<String, bool> {
         group: None,
         resource_version: version(&object.metadata),
         value: object.allow_volume_expansion.unwrap_or(false),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{from_value, json};
+
+    use super::*;
+
+    #[test]
+    fn an_image_that_cannot_be_pulled_is_one_trouble_whether_the_kubelet_tries_or_waits() {
+        for (said, known) in [
+            ("ErrImagePull", Some("ImagePullBackOff")),
+            ("ImagePullBackOff", Some("ImagePullBackOff")),
+            ("ErrImageNeverPull", Some("ErrImageNeverPull")),
+            ("CrashLoopBackOff", Some("CrashLoopBackOff")),
+            ("ContainerCreating", None),
+        ] {
+            let container = json!({
+                "name": "dataplane", "image": "i", "imageID": "", "ready": false, "restartCount": 0,
+                "state": {"waiting": {"reason": said}},
+            });
+            let object = json!({"metadata": {"name": "p"}, "status": {"containerStatuses": [container]}});
+            assert_eq!(pod(from_value(object).unwrap()).value.waiting.as_deref(), known, "{said}");
+        }
     }
 }

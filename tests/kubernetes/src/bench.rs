@@ -8,11 +8,11 @@ use std::time::Duration;
 use clap::Parser;
 use contract::Entropy;
 use contract::clock::SystemClock;
-use crds::{Environment, Organization};
+use crds::{ConditionType, Environment, Organization, Reason};
 use k8s_openapi::api::authentication::v1::TokenRequest;
-use k8s_openapi::api::core::v1::ServiceAccount;
+use k8s_openapi::api::core::v1::{Node, ServiceAccount};
 use k8s_openapi::api::rbac::v1::{ClusterRole, ClusterRoleBinding};
-use kube::api::{DeleteParams, Patch, PatchParams, PostParams};
+use kube::api::{DeleteParams, ListParams, Patch, PatchParams, PostParams};
 use kube::config::{KubeConfigOptions, Kubeconfig};
 use kube::core::DynamicObject;
 use kube::{Api, ResourceExt};
@@ -129,6 +129,8 @@ impl Bench {
             ("--listen", "127.0.0.1:0"),
             ("--lease-secs", lease.as_str()),
             ("--dataplane-version", "1.0.0"),
+            // there is no such image: its pods are refused at once, and not when a registry is given up
+            ("--pull-policy", "Never"),
         ];
         settings.into_iter().flat_map(|(name, value)| [name.to_owned(), value.to_owned()]).collect()
     }
@@ -192,6 +194,19 @@ impl Bench {
         .await
     }
 
+    /// Settled, and nothing will happen to it any more: where there is a node, its pod has been refused there.
+    pub async fn still(&self, name: &str) {
+        self.settled(name).await;
+        if Api::<Node>::all(self.world.client.clone()).list(&ListParams::default()).await.unwrap().items.is_empty() {
+            return;
+        }
+        until(&self.world.api::<Environment>(), name, "told that its pod does not run", |it| {
+            let mut conditions = it.status.iter().flat_map(|status| &status.conditions);
+            conditions.any(|it| it.type_ == ConditionType::WorkloadAvailable && it.reason == Reason::CrashLooping)
+        })
+        .await;
+    }
+
     pub fn children(&self, kind: Kind) -> Api<DynamicObject> {
         Api::namespaced_with(self.world.client.clone(), &self.world.namespace, &kind.resource())
     }
@@ -202,7 +217,7 @@ impl Bench {
         for kind in PRESENT {
             let labels =
                 format!("app.kubernetes.io/instance={environment},app.kubernetes.io/managed-by=sluice-operator");
-            let params = kube::api::ListParams::default().labels(&labels);
+            let params = ListParams::default().labels(&labels);
             for object in self.children(kind).list(&params).await.unwrap() {
                 all.insert(format!("{kind}/{}", object.name_any()), object.uid().unwrap_or_default());
             }

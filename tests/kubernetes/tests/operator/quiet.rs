@@ -19,8 +19,7 @@ async fn looking_again_at_what_is_settled_asks_for_nothing() {
     let bench = Bench::new("quiet").await;
     let operator = bench.operator("one").await;
     let name = bench.tenant("acme", "prod").await;
-    bench.settled(&name).await;
-    // pods that cannot run say so once; after that nothing moves
+    bench.still(&name).await;
     eventually("nothing moves any more", async || {
         let before = bench.world.api::<Environment>().get(&name).await.unwrap().resource_version();
         let count = looked_at(&operator);
@@ -46,7 +45,7 @@ async fn another_operator_takes_a_settled_cluster_over_without_a_write() {
     let bench = Bench::new("takeover").await;
     let operator = bench.operator("one").await;
     let name = bench.tenant("acme", "prod").await;
-    bench.settled(&name).await;
+    bench.still(&name).await;
     // the owner's invitation comes last, and there is no control plane here to make it
     kubernetes::until(&bench.world.api::<Organization>(), "acme", "told that nobody is invited", |it| {
         let mut conditions = it.status.iter().flat_map(|status| &status.conditions);
