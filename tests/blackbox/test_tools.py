@@ -12,7 +12,7 @@ import urllib.request
 import uuid
 
 import pytest
-from mcp import Client
+from mcp import Client, StdioServerParameters
 from mcp.client.streamable_http import create_mcp_http_client, streamable_http_client
 
 URL = os.environ.get("SLUICE_MCP_URL", "")
@@ -52,6 +52,22 @@ def test_every_tool_is_listed_with_its_schemas(platform, mode, header, scheme):
     assert {"run_sql", "run_sql_arrow", "list_tables", "store_memory", "log_reasoning_step"} <= {tool.name for tool in tools}
     for tool in tools:
         assert tool.description and tool.input_schema["type"] == "object" and tool.output_schema["type"] == "object"
+
+
+@pytest.mark.parametrize("mode", ["legacy", "auto"])
+def test_a_client_that_only_speaks_over_standard_input_is_bridged(platform, mode):
+    program = os.path.join(os.environ["CARGO_TARGET_DIR"], "debug", "sluice")
+    known = {name: os.environ[name] for name in ["LD_LIBRARY_PATH", "SLUICE_URL", "SLUICE_ENV_ID"]}
+    bridge = StdioServerParameters(command=program, args=["mcp"], env={**known, "SLUICE_KEY": platform.key})
+
+    async def bridged():
+        async with Client(bridge, mode=mode) as client:
+            names = {tool.name for tool in (await client.list_tools()).tools}
+            return client.protocol_version, names, await client.call_tool("run_sql", {"sql": "select 42 as answer"})
+
+    version, names, result = asyncio.run(bridged())
+    assert version == ("2025-11-25" if mode == "legacy" else "2026-07-28")
+    assert "store_memory" in names and result.structured_content["rows"] == [{"answer": 42}]
 
 
 def test_rows_come_structured_and_as_text(platform):

@@ -6,7 +6,7 @@ use tests::World;
 use tests::world::json_of;
 
 /// The tool server of the world's environment, where its connection info says it is.
-async fn url(world: &World) -> String {
+pub async fn url(world: &World) -> String {
     let path = format!("/v1/organizations/{}/environments/{}/connection-info", world.org_id, world.env_id);
     world.ok(Method::GET, &path, &world.owner, Value::Null).await["mcp"].as_str().unwrap().to_owned()
 }
@@ -17,7 +17,7 @@ async fn post(url: &str, key: &str, name: &str, arguments: Value) -> reqwest::Re
     reqwest::Client::new().post(url).header("x-api-key", key).json(&message).send().await.unwrap()
 }
 
-async fn tool(url: &str, key: &str, name: &str, arguments: Value) -> Value {
+pub async fn tool(url: &str, key: &str, name: &str, arguments: Value) -> Value {
     let answer = json_of(post(url, key, name, arguments).await).await;
     assert_eq!(answer["result"]["isError"], false, "{name}: {answer}");
     answer["result"]["structuredContent"].clone()

@@ -4,6 +4,7 @@
 
 mod agents;
 mod chaos;
+mod commands;
 mod doors;
 mod golden;
 mod governance;

@@ -4,6 +4,8 @@
 //! A row that has no partner in one of the tables carries its one code in both columns. The door
 //! chooses the body (`body`); a room or a stage only ever names the row.
 
+mod advice;
+
 use std::fmt;
 
 /// When a caller may try again (specification, "Retry guidance").
@@ -121,11 +123,13 @@ impl fmt::Display for Code {
 
 /// The table as Markdown: the error catalogue.
 pub fn markdown() -> String {
-    let mut out =
-        String::from("| HTTP | control plane | stable | SQLSTATE | retry | meaning |\n|---|---|---|---|---|---|\n");
+    let mut out = String::from(
+        "| HTTP | control plane | stable | SQLSTATE | retry | meaning | what to do |\n|---|---|---|---|---|---|---|\n",
+    );
     for code in Code::ALL {
         let cells = [code.control_plane(), code.stable(), code.sqlstate()].map(|cell| format!("`{cell}`")).join(" | ");
-        let row = format!("| {} | {cells} | {:?} | {} |\n", code.http(), code.retry(), code.meaning());
+        let (retry, meaning, advice) = (code.retry(), code.meaning(), code.advice());
+        let row = format!("| {} | {cells} | {retry:?} | {meaning} | {advice} |\n", code.http());
         out.push_str(&row);
     }
     out

@@ -1,9 +1,8 @@
-//! `/docs/errors`: every code, what it means, and when to try again. `/docs/errors#CODE` leads to it.
+//! `/docs/errors`: every code, what it means, when to try again, and what to do. `/docs/errors#CODE` leads to it.
 
 use std::collections::BTreeSet;
 
 use contract::Code;
-use contract::codes::Retry;
 
 use super::html::{self, escaped, prose};
 
@@ -23,19 +22,10 @@ pub fn page() -> String {
             anchored(code.stable()),
             format!("<code>{}</code>", escaped(code.sqlstate())),
             prose(code.meaning()),
-            retry(code.retry()).to_owned(),
+            code.retry().words().to_owned(),
+            prose(code.advice()),
         ]
     });
-    let table = html::table(&["HTTP", "code", "stable code", "SQLSTATE", "meaning", "try again"], rows);
+    let table = html::table(&["HTTP", "code", "stable code", "SQLSTATE", "meaning", "try again", "what to do"], rows);
     html::page("Sluice: errors", &format!("<p>{}</p>{table}", prose(ABOUT)))
-}
-
-/// "Retry guidance."
-const fn retry(retry: Retry) -> &'static str {
-    match retry {
-        Retry::Never => "not with the same input",
-        Retry::Once => "once",
-        Retry::Backoff => "after 2, 4 and 8 seconds",
-        Retry::RetryAfter => "after Retry-After",
-    }
 }

@@ -16,7 +16,7 @@ mod extended;
 mod failure;
 mod http;
 mod identity;
-mod lex;
+pub mod lex;
 mod login;
 mod message;
 mod parameters;

@@ -4,14 +4,17 @@
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use clap::{Parser, Subcommand};
+use clap::{CommandFactory, Parser, Subcommand};
+use clap_complete::Shell;
 use tracing_subscriber::EnvFilter;
 
-use crate::explain_sql;
+use crate::client::{
+    self, Failure, audit, branches, environments, explain, explain_sql, keys, mcp, output, policies, sql,
+};
 use crate::kubectl::{self, KubectlSluice};
 use crate::org;
 use crate::platform::Config;
-use crate::progress::say;
+use crate::reference;
 
 /// Governed SQL for people and agents.
 #[derive(Debug, Parser)]
@@ -31,14 +34,34 @@ enum Command {
     Migrate(Migrate),
     /// Change an organization as only whoever runs the installation may.
     Org(org::Args),
+    /// Run statements: typed, piped, or at a prompt.
+    Sql(sql::Args),
     /// Tell what a statement becomes in the engine's dialect, with the policies in it, without running it.
     ExplainSql(explain_sql::Args),
+    /// Tell what an error code means, and what to do.
+    Explain(explain::Args),
+    /// API keys of an environment.
+    Keys(keys::Args),
+    /// Environments of an organization.
+    Env(environments::Args),
+    /// Row filters and column masks of an environment.
+    Policies(policies::Args),
+    /// Branches: tables copied to be changed apart, and merged.
+    Branch(branches::Args),
+    /// The audit trails: is the chain whole, exports.
+    Audit(audit::Args),
+    /// Bridge the agent tools to standard input and output, for clients that only speak that.
+    Mcp(mcp::Args),
     /// Print the table of error codes.
     Codes,
     /// Print every route with its role and scope.
     Routes,
     /// Print the OpenAPI document of the control plane.
     Openapi,
+    /// Print the custom resource definitions, for `kubectl apply`.
+    Crds,
+    /// Print what completes these commands in a shell.
+    Completions { shell: Shell },
     /// What `kubectl sluice` does: environments on a cluster.
     Kubectl(kubectl::Plugin),
     /// The engine's child process; the data plane starts it and speaks to it.
@@ -68,29 +91,43 @@ pub fn main() -> ExitCode {
         Command::SeedTpch { data, extension, scale } => {
             ended(engine::seed::tpch(&data, &extension, scale).map_err(|error| error.to_string()))
         }
-        Command::Codes => {
-            say(contract::codes::markdown().trim_end());
-            ExitCode::SUCCESS
-        }
-        Command::Routes => {
-            say(controlplane::http::routes::screen(controlplane::rooms::rows()).trim_end());
-            ExitCode::SUCCESS
-        }
-        Command::Openapi => {
-            say(controlplane::reference::printed().trim_end());
-            ExitCode::SUCCESS
-        }
         Command::Up(config) => {
             on_runtime(async move { crate::platform::up(config).await.map_err(|error| error.to_string()) })
-        }
-        Command::ExplainSql(args) => {
-            on_runtime(async move { explain_sql::run(args).await.map_err(|error| error.to_string()) })
         }
         Command::Org(args) => on_runtime(async move { org::run(args).await.map_err(|error| error.to_string()) }),
         Command::Migrate(Migrate { database_url }) => {
             on_runtime(async move { controlplane::migrate(&database_url).await.map_err(|error| error.to_string()) })
         }
+        Command::Sql(args) => client::run(sql::run(args)),
+        Command::ExplainSql(args) => client::run(explain_sql::run(args)),
+        Command::Keys(args) => client::run(keys::run(args)),
+        Command::Env(args) => client::run(environments::run(args)),
+        Command::Policies(args) => client::run(policies::run(args)),
+        Command::Branch(args) => client::run(branches::run(args)),
+        Command::Audit(args) => client::run(audit::run(args)),
+        Command::Mcp(args) => client::run(mcp::run(args)),
+        Command::Explain(args) => client::ended(explain::run(&args)),
+        Command::Codes => printed(Ok(contract::codes::markdown())),
+        Command::Routes => printed(Ok(controlplane::http::routes::screen(controlplane::rooms::rows()))),
+        Command::Openapi => printed(Ok(controlplane::reference::printed())),
+        Command::Crds => printed(crds::yaml().map_err(|error| Failure::Broken(error.to_string()))),
+        Command::Completions { shell } => printed(Ok(completions(shell))),
     }
+}
+
+/// The page of all commands.
+pub fn page() -> String {
+    reference::markdown(Sluice::command())
+}
+
+fn completions(shell: Shell) -> String {
+    let mut script = Vec::new();
+    clap_complete::generate(shell, &mut Sluice::command(), "sluice", &mut script);
+    String::from_utf8_lossy(&script).into_owned()
+}
+
+fn printed(text: Result<String, Failure>) -> ExitCode {
+    client::ended(text.and_then(|text| output::write(format!("{}\n", text.trim_end()).as_bytes())))
 }
 
 fn on_runtime(work: impl Future<Output = Result<(), String>>) -> ExitCode {
@@ -117,6 +154,26 @@ fn ended(result: Result<(), String>) -> ExitCode {
         Err(message) => {
             eprintln!("sluice: {message}");
             ExitCode::FAILURE
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_command_line_is_well_formed() {
+        Sluice::command().debug_assert();
+    }
+
+    #[test]
+    fn a_shell_completes_every_command_that_is_shown() {
+        for shell in [Shell::Bash, Shell::Zsh, Shell::Fish] {
+            let script = completions(shell);
+            for command in Sluice::command().get_subcommands().filter(|command| !command.is_hide_set()) {
+                assert!(script.contains(command.get_name()), "{shell}: {}", command.get_name());
+            }
         }
     }
 }

@@ -66,6 +66,14 @@ impl Access {
     }
 }
 
+/// What a file of such lines gives a name; `None`: nothing, or not as it is written here.
+pub fn value(file: &str, name: &str) -> Option<String> {
+    let lines = file.lines().filter_map(|line| line.split_once('='));
+    let (_, quoted) = lines.rev().find(|(named, _)| *named == name)?;
+    let inside = quoted.strip_prefix('\'')?.strip_suffix('\'')?;
+    Some(inside.replace(r"'\''", "'"))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -87,5 +95,9 @@ mod tests {
         let shell = std::process::Command::new("sh").args(["-c", &script]).output().unwrap();
         let read = String::from_utf8(shell.stdout).unwrap();
         assert_eq!(read, "it's $HOME `x`|postgresql://agent:svc_test_k@127.0.0.1:5439/demo");
+        let here = |name| value(&access.env_file(), name);
+        assert_eq!(here("SLUICE_OWNER_PASSWORD").as_deref(), Some("it's $HOME `x`"));
+        assert_eq!(here("SLUICE_PSQL").unwrap(), access.psql());
+        assert_eq!(here("SLUICE_PASSWORD"), None);
     }
 }

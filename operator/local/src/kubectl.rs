@@ -27,7 +27,6 @@ mod psql;
 mod redact;
 mod report;
 mod status;
-mod table;
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;

@@ -1,6 +1,7 @@
-//! Nothing changes unnoticed: codes, routes, CRDs, and who may depend on whom.
+//! Nothing changes unnoticed: codes, commands, routes, CRDs, and who may depend on whom.
 
 mod codes;
+mod commands;
 mod dependencies;
 mod functions;
 mod maturity;

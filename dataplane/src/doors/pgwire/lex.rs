@@ -65,6 +65,20 @@ pub fn split(text: &str) -> Vec<Piece<'_>> {
     }
 }
 
+/// Is there nothing after the last semicolon but space and comments?
+pub fn is_ended(text: &str) -> bool {
+    let mut reader = Reader { text, at: 0 };
+    let mut ended = false;
+    loop {
+        match reader.next() {
+            Next::Token(token) => ended = token == Token::Mark(';'),
+            Next::Space => {}
+            Next::Broken => return false,
+            Next::End => return ended,
+        }
+    }
+}
+
 enum Next {
     Token(Token),
     Space,
@@ -211,6 +225,13 @@ mod tests {
         ];
         for (text, expected) in cases {
             assert_eq!(texts(text), *expected, "{text}");
+        }
+    }
+
+    #[test]
+    fn a_text_is_ended_by_its_last_semicolon() {
+        for (text, ended) in [("", false), ("select 1", false), ("a; -- b", true), ("a; b", false), ("'a;", false)] {
+            assert_eq!(is_ended(text), ended, "{text}");
         }
     }
 

@@ -2,6 +2,8 @@
 
 use kube::core::Status;
 
+use crate::cause::root;
+
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     #[error("{0}")]
@@ -44,15 +46,6 @@ impl Error {
             _ => Self::Refused(status.message.clone()),
         }
     }
-}
-
-/// The innermost cause: the outer ones only repeat that something went wrong.
-fn root(error: &dyn std::error::Error) -> String {
-    let mut innermost = error;
-    while let Some(source) = innermost.source() {
-        innermost = source;
-    }
-    innermost.to_string()
 }
 
 #[cfg(test)]

@@ -22,9 +22,9 @@ use serde_json::json;
 use super::cluster::{Cluster, within};
 use super::error::Error;
 use super::gather::{self, Seen};
-use super::table::bullets;
 use super::{Output, redact, status};
 use crate::progress::say;
+use crate::table::bullets;
 use archive::Archive;
 
 /// Of the archive before compression.

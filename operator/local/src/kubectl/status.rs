@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use super::describe::{self, condition, phase, pod_ready, pod_state, restarts, state};
 use super::gather::{Seen, last_seen};
 use super::redact;
-use super::table::{age_of, bullets, table};
+use crate::table::{age_of, bullets, table};
 
 /// Events on the page; a report has all.
 const EVENTS: usize = 10;

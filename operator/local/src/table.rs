@@ -1,4 +1,4 @@
-//! Columns, as kubectl prints them.
+//! Columns for a terminal, as kubectl prints them.
 
 use jiff::Timestamp;
 

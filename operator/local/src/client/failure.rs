@@ -1,0 +1,319 @@
+//! Why a command did not do what it was asked. The class is the exit status:
+//!
+//! | Exit | Class | Means |
+//! |---|---|---|
+//! | 1 | other | it failed, or what was looked at is not as it should be |
+//! | 2 | usage | the command line, a file or a parameter cannot be used |
+//! | 3 | auth | who asks is not known, or may not do that |
+//! | 4 | policy | a policy forbids it |
+//! | 5 | quota | a limit is used up |
+//! | 6 | timeout | it took too long, or was interrupted |
+
+use std::fmt;
+use std::io;
+
+use contract::Code;
+use serde_json::Value;
+
+use crate::cause::root;
+
+/// The table above, in code.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Class {
+    Other,
+    Usage,
+    Auth,
+    Policy,
+    Quota,
+    Timeout,
+}
+
+impl Class {
+    pub const ALL: [Self; 6] = [Self::Other, Self::Usage, Self::Auth, Self::Policy, Self::Quota, Self::Timeout];
+
+    pub const fn exit(self) -> u8 {
+        match self {
+            Self::Other => 1,
+            Self::Usage => 2,
+            Self::Auth => 3,
+            Self::Policy => 4,
+            Self::Quota => 5,
+            Self::Timeout => 6,
+        }
+    }
+
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Other => "other",
+            Self::Usage => "usage",
+            Self::Auth => "auth",
+            Self::Policy => "policy",
+            Self::Quota => "quota",
+            Self::Timeout => "timeout",
+        }
+    }
+
+    pub const fn meaning(self) -> &'static str {
+        match self {
+            Self::Other => "it failed, or what was looked at is not as it should be",
+            Self::Usage => "the command line, a file or a parameter cannot be used",
+            Self::Auth => "who asks is not known, or may not do that",
+            Self::Policy => "a policy forbids it",
+            Self::Quota => "a limit is used up",
+            Self::Timeout => "it took too long, or was interrupted",
+        }
+    }
+
+    /// Of every row of the table of codes.
+    pub const fn of(code: Code) -> Self {
+        match code {
+            Code::InvalidParams
+            | Code::MethodNotAllowed
+            | Code::BodyTooLarge
+            | Code::UnsupportedMedia
+            | Code::InvalidRule
+            | Code::InvalidDateRange
+            | Code::InvalidThresholds => Self::Usage,
+            Code::MissingAuth
+            | Code::InvalidKey
+            | Code::ExpiredKey
+            | Code::ExpiredToken
+            | Code::InvalidToken
+            | Code::Forbidden
+            | Code::AddressDenied
+            | Code::ScopeViolation
+            | Code::CrossTenant
+            | Code::EnvMismatch => Self::Auth,
+            Code::TableDenied | Code::PolicyDenied | Code::ColumnMasked | Code::PolicyViolation => Self::Policy,
+            Code::RateLimited | Code::ConcurrentLimit | Code::QuotaExceeded | Code::OutOfMemory => Self::Quota,
+            Code::QueryTimeout | Code::QueryCancelled => Self::Timeout,
+            Code::BadSql
+            | Code::ConversionFailed
+            | Code::ValueOutOfRange
+            | Code::DivisionByZero
+            | Code::InvalidArgument
+            | Code::UndefinedColumn
+            | Code::UndefinedFunction
+            | Code::FailedTransaction
+            | Code::InvalidIdentifier
+            | Code::QueryTooLarge
+            | Code::UnsupportedType
+            | Code::NotFound
+            | Code::EnvNotFound
+            | Code::TableNotFound
+            | Code::AgentNotRegistered
+            | Code::TriggerNotFound
+            | Code::BranchNotFound
+            | Code::Conflict
+            | Code::DuplicateTable
+            | Code::UniqueViolation
+            | Code::NotNullViolation
+            | Code::ForeignKeyViolation
+            | Code::CheckViolation
+            | Code::WriteConflict
+            | Code::Stale
+            | Code::AgentNotFound
+            | Code::DeliveryFailed
+            | Code::UnsupportedSql
+            | Code::Internal
+            | Code::EngineCrash
+            | Code::TranspileFail
+            | Code::ProxyUnreachable
+            | Code::ControlPlaneDown
+            | Code::ServiceUnavailable
+            | Code::CircuitOpen
+            | Code::ShuttingDown
+            | Code::Maintenance => Self::Other,
+        }
+    }
+}
+
+#[derive(Debug, thiserror::Error)]
+pub enum Failure {
+    #[error("{0}")]
+    Usage(String),
+    /// The platform said no, and why.
+    #[error("{0}")]
+    Refused(Box<Refusal>),
+    #[error("{0}")]
+    Unreachable(String),
+    #[error("{0}")]
+    TimedOut(String),
+    #[error("interrupted")]
+    Interrupted,
+    /// What was looked at is not as it should be.
+    #[error("{0}")]
+    NotSo(String),
+    #[error("{0}")]
+    Broken(String),
+    #[error("the output cannot be written: {0}")]
+    Output(#[from] io::Error),
+}
+
+impl Failure {
+    pub fn class(&self) -> Class {
+        match self {
+            Self::Usage(_) => Class::Usage,
+            Self::Refused(refusal) => refusal.class(),
+            Self::TimedOut(_) | Self::Interrupted => Class::Timeout,
+            Self::Unreachable(_) | Self::NotSo(_) | Self::Broken(_) | Self::Output(_) => Class::Other,
+        }
+    }
+
+    /// A request that was not answered, or not to its end.
+    pub fn unanswered(url: &str, error: &reqwest::Error) -> Self {
+        if error.is_timeout() {
+            return Self::TimedOut(format!("{url} did not answer in time"));
+        }
+        Self::Unreachable(format!("{url} cannot be reached: {}", root(error)))
+    }
+
+    /// An answer other than the one that was asked for.
+    pub fn unread(status: u16, body: &[u8], url: &str) -> Self {
+        match Refusal::read(status, body) {
+            Some(refusal) => Self::Refused(Box::new(refusal)),
+            None => Self::Broken(format!("{url} answered {status} with what no Sluice says: is the address right?")),
+        }
+    }
+
+    /// Says it on standard error. Whoever reads our output and has gone (`| head`) needs no word.
+    #[expect(clippy::print_stderr, reason = "a command says why it failed")]
+    pub fn complain(&self) {
+        match self {
+            Self::Output(error) if error.kind() == io::ErrorKind::BrokenPipe => {}
+            _ => eprintln!("sluice: {self}"),
+        }
+    }
+}
+
+/// What the platform says of a refusal, on either plane.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Refusal {
+    /// Unknown where rows had begun to come.
+    status: Option<u16>,
+    /// The stable code.
+    code: String,
+    message: String,
+    snippet: Option<String>,
+    did_you_mean: Option<String>,
+}
+
+impl Refusal {
+    /// `{error: {…}}`; `None` is an answer that no platform of ours gives.
+    pub fn read(status: u16, body: &[u8]) -> Option<Self> {
+        Self::of(Some(status), serde_json::from_slice::<Value>(body).ok()?.get("error")?)
+    }
+
+    /// The member `error`: of the control plane, or of a data plane in the middle of its rows.
+    pub fn of(status: Option<u16>, error: &Value) -> Option<Self> {
+        let text = |value: Option<&Value>| value.and_then(Value::as_str).map(str::to_owned);
+        let detail = |name| text(error.get("details").and_then(|details| details.get(name)));
+        Some(Self {
+            status,
+            code: detail("stable_code").or_else(|| text(error.get("code")))?,
+            message: text(error.get("message"))?,
+            snippet: detail("snippet"),
+            did_you_mean: detail("did_you_mean"),
+        })
+    }
+
+    /// The trailer `X-Error`: the code, and what it says.
+    pub fn trailing(trailer: &str) -> Self {
+        let (code, message) = trailer.split_once(' ').unwrap_or((trailer, "the rows broke off"));
+        let (code, message) = (code.to_owned(), message.to_owned());
+        Self { status: None, code, message, snippet: None, did_you_mean: None }
+    }
+
+    fn row(&self) -> Option<Code> {
+        let fits = |row: &&Code| row.stable() == self.code && self.status.is_none_or(|status| row.http() == status);
+        Code::ALL.iter().find(fits).copied()
+    }
+
+    /// A newer platform may have codes that this program does not know: their status says enough.
+    fn class(&self) -> Class {
+        match (self.row(), self.status) {
+            (Some(code), _) => Class::of(code),
+            (None, Some(401 | 403)) => Class::Auth,
+            (None, Some(408)) => Class::Timeout,
+            (None, Some(429)) => Class::Quota,
+            (None, _) => Class::Other,
+        }
+    }
+
+    /// What was probably meant, else what can be done; a message about the caller's own text says it all.
+    fn hint(&self) -> Option<String> {
+        if let Some(name) = &self.did_you_mean {
+            return Some(format!("did you mean {name}?"));
+        }
+        let advice = || self.row().map(|code| code.advice().to_owned());
+        if self.snippet.is_some() { None } else { advice() }
+    }
+}
+
+impl fmt::Display for Refusal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.message)?;
+        if let Some(snippet) = &self.snippet {
+            write!(f, "\n{snippet}")?;
+        }
+        if let Some(hint) = self.hint() {
+            write!(f, "\nhint: {hint}")?;
+        }
+        write!(f, "\n{}", self.code)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn refused(status: u16, error: &Value) -> Refusal {
+        Refusal::read(status, json!({"error": error}).to_string().as_bytes()).unwrap()
+    }
+
+    #[test]
+    fn a_refusal_shows_the_place_the_hint_and_the_code() {
+        let details = json!({"snippet": "LINE 1: selec\n        ^", "stable_code": "SVC_ERR_400_BAD_SQL"});
+        let told = refused(400, &json!({"message": "a statement is expected", "details": details}));
+        assert_eq!(told.to_string(), "a statement is expected\nLINE 1: selec\n        ^\nSVC_ERR_400_BAD_SQL");
+        let details = json!({"did_you_mean": "orders", "stable_code": "SVC_ERR_404_TABLE_NOT_FOUND"});
+        let told = refused(404, &json!({"message": "table ordres does not exist", "details": details}));
+        assert_eq!(
+            told.to_string(),
+            "table ordres does not exist\nhint: did you mean orders?\nSVC_ERR_404_TABLE_NOT_FOUND"
+        );
+        let told = Refusal::trailing("QUERY_TIMEOUT the query ran longer than 5 ms").to_string();
+        let advice = Code::QueryTimeout.advice();
+        assert_eq!(told, format!("the query ran longer than 5 ms\nhint: {advice}\nQUERY_TIMEOUT"));
+        assert_eq!(Refusal::read(500, b"<html>"), None);
+        assert_eq!(Refusal::read(500, b"{}"), None);
+    }
+
+    #[test]
+    fn the_class_is_the_rows_and_else_the_statuss() {
+        let cases = [
+            (401, "SVC_ERR_401_INVALID_KEY", 3),
+            (403, "SVC_ERR_403_TABLE_DENIED", 4),
+            (403, "SVC_ERR_403_OF_TOMORROW", 3),
+            (400, "SVC_ERR_400_BAD_SQL", 1),
+            (400, "SVC_ERR_400_INVALID_PARAMS", 2),
+            (429, "SVC_ERR_429_OF_TOMORROW", 5),
+            (408, "QUERY_TIMEOUT", 6),
+            (500, "SVC_ERR_500_OF_TOMORROW", 1),
+        ];
+        for (status, code, exit) in cases {
+            let refusal = refused(status, &json!({"code": code, "message": "no"}));
+            assert_eq!(Failure::Refused(Box::new(refusal)).class().exit(), exit, "{code}");
+        }
+    }
+
+    #[test]
+    fn the_page_of_this_module_is_the_table() {
+        let page = include_str!("failure.rs");
+        for class in Class::ALL {
+            let row = format!("//! | {} | {} | {} |", class.exit(), class.name(), class.meaning());
+            assert!(page.contains(&row), "{row}");
+        }
+    }
+}

@@ -1,0 +1,196 @@
+//! `sluice sql`: statements of the caller, over REST; typed, piped, or one after the other at a prompt.
+//!
+//! Rows come as the platform sends them: CSV and Arrow stream through, JSON and a table are read whole.
+//! Ctrl-C closes the connection, and with it the query is cancelled in the engine.
+
+mod shell;
+
+use std::io::{self, IsTerminal, Read};
+
+use contract::wire::{Format, QueryBody, TIMEOUT_MS_MAX, header};
+use dataplane::doors::pgwire::lex;
+use http::HeaderMap;
+use http_body_util::BodyExt;
+use reqwest::{Method, Response};
+use serde::Deserialize;
+use serde_json::Value;
+
+use super::failure::Refusal;
+use super::output::{self, notice};
+use super::waiting::waited;
+use super::{Access, Api, Failure, Output, Told};
+
+/// Of an answer that is read whole.
+const ANSWER_BYTES_MAX: usize = 256 * 1024 * 1024;
+const INPUT_BYTES_MAX: u64 = 64 * 1024 * 1024;
+
+#[derive(Debug, clap::Args)]
+pub struct Args {
+    /// Statements, divided by semicolons; without it they are read from standard input, or asked for.
+    #[arg(long, short)]
+    command: Option<String>,
+    /// How long each may take; the environment's own limit unless given.
+    #[arg(long, value_parser = clap::value_parser!(u64).range(1..=TIMEOUT_MS_MAX))]
+    timeout_ms: Option<u64>,
+    #[arg(long, short, value_enum, default_value_t)]
+    output: Output,
+    #[command(flatten)]
+    access: Access,
+}
+
+pub async fn run(args: Args) -> Result<(), Failure> {
+    let Args { command, timeout_ms, output, access } = args;
+    output.may_leave()?;
+    let asking = Asking { api: access.api()?, output, timeout_ms };
+    let text = match command {
+        Some(text) => text,
+        None if io::stdin().is_terminal() => return shell::run(asking).await,
+        None => piped()?,
+    };
+    let statements = lex::split(&text);
+    if statements.is_empty() {
+        return Err(Failure::Usage("there is no statement: give one with -c, or on standard input".to_owned()));
+    }
+    if output == Output::Arrow && statements.len() > 1 {
+        return Err(Failure::Usage("an Arrow stream holds the rows of one statement, these are more".to_owned()));
+    }
+    for statement in statements {
+        asking.ask(statement.text.trim()).await?;
+    }
+    Ok(())
+}
+
+fn piped() -> Result<String, Failure> {
+    let unread = |error: io::Error| Failure::Usage(format!("standard input cannot be read: {error}"));
+    let mut text = String::new();
+    let read = io::stdin().lock().take(INPUT_BYTES_MAX + 1).read_to_string(&mut text).map_err(unread)?;
+    if u64::try_from(read).is_ok_and(|read| read > INPUT_BYTES_MAX) {
+        return Err(Failure::Usage(format!("standard input has more than {INPUT_BYTES_MAX} bytes")));
+    }
+    Ok(text)
+}
+
+/// Whom statements are put to, and how their rows are shown.
+#[derive(Debug)]
+struct Asking {
+    api: Api,
+    output: Output,
+    timeout_ms: Option<u64>,
+}
+
+/// What REST answers.
+#[derive(Deserialize)]
+struct Answer {
+    columns: Vec<NamedColumn>,
+    rows: Vec<Vec<Value>>,
+    columns_masked: Vec<String>,
+    warnings: Vec<Value>,
+    /// The rows broke off.
+    error: Option<Value>,
+}
+
+#[derive(Deserialize)]
+struct NamedColumn {
+    name: String,
+}
+
+impl Asking {
+    /// Runs a statement and shows its rows; an interrupt cancels it.
+    async fn ask(&self, sql: &str) -> Result<(), Failure> {
+        tokio::select! {
+            done = self.asked(sql) => done,
+            _ = tokio::signal::ctrl_c() => Err(Failure::Interrupted),
+        }
+    }
+
+    async fn asked(&self, sql: &str) -> Result<(), Failure> {
+        let format = match self.output {
+            Output::Table | Output::Json => Format::Json,
+            Output::Csv => Format::Csv,
+            Output::Arrow => Format::Arrow,
+        };
+        let (sql, timeout_ms) = (sql.to_owned(), self.timeout_ms);
+        let body = QueryBody { sql, agent_id: None, agent_framework: None, timeout_ms, format };
+        let path = format!("{}/query", self.api.environment().await?);
+        let request = self.api.request(Method::POST, &path).header(http::header::TE, "trailers").json(&body);
+        let answer = waited("the query runs", self.api.send(request)).await?;
+        match self.output {
+            Output::Table => shown(&self.whole(answer).await?),
+            Output::Json => {
+                let body = self.whole(answer).await?;
+                output::write(&[body.as_slice(), b"\n"].concat())?;
+                unbroken(&read(&body)?)
+            }
+            Output::Csv | Output::Arrow => self.streamed(answer).await,
+        }
+    }
+
+    async fn whole(&self, answer: Response) -> Result<Vec<u8>, Failure> {
+        let mut body = http::Response::from(answer).into_body();
+        let mut whole = Vec::new();
+        while let Some(frame) = body.frame().await {
+            let frame = frame.map_err(|error| self.api.unanswered(&error))?;
+            whole.extend_from_slice(&frame.into_data().unwrap_or_default());
+            if whole.len() > ANSWER_BYTES_MAX {
+                let message = format!("the answer has more than {ANSWER_BYTES_MAX} bytes: --output csv streams it");
+                return Err(Failure::Broken(message));
+            }
+        }
+        Ok(whole)
+    }
+
+    /// Piece by piece to standard output; what went wrong on the way is said at the end.
+    async fn streamed(&self, answer: Response) -> Result<(), Failure> {
+        let masked = answer.headers().get(header::COLUMNS_MASKED).and_then(|value| value.to_str().ok());
+        if let Some(names) = masked.filter(|names| !names.is_empty()) {
+            tell_masked(names);
+        }
+        let mut body = http::Response::from(answer).into_body();
+        let mut trailers: Option<HeaderMap> = None;
+        while let Some(frame) = body.frame().await {
+            match frame.map_err(|error| self.api.unanswered(&error))?.into_data() {
+                Ok(piece) => output::write(&piece)?,
+                Err(frame) => trailers = frame.into_trailers().ok(),
+            }
+        }
+        let Some(trailers) = trailers else {
+            notice("the answer came without its trailers: whether it is whole, only its end could have said");
+            return Ok(());
+        };
+        let error = trailers.get(header::ERROR).map(|value| String::from_utf8_lossy(value.as_bytes()));
+        error.map_or(Ok(()), |error| Err(Failure::Refused(Box::new(Refusal::trailing(&error)))))
+    }
+}
+
+fn read(body: &[u8]) -> Result<Answer, Failure> {
+    serde_json::from_slice(body).map_err(|error| Failure::Broken(format!("the answer cannot be read: {error}")))
+}
+
+fn shown(body: &[u8]) -> Result<(), Failure> {
+    let mut answer = read(body)?;
+    let columns: Vec<_> = answer.columns.iter().map(|column| column.name.clone()).collect();
+    let (rows, count) = (std::mem::take(&mut answer.rows), answer.rows.len());
+    if !columns.is_empty() {
+        Told::rows(columns, rows).show(Output::Table)?;
+    }
+    if io::stdout().is_terminal() {
+        notice(&if count == 1 { "(1 row)".to_owned() } else { format!("({count} rows)") });
+    }
+    if !answer.columns_masked.is_empty() {
+        tell_masked(&answer.columns_masked.join(", "));
+    }
+    for warning in &answer.warnings {
+        notice(&format!("warning: {}", warning.as_str().map_or_else(|| warning.to_string(), str::to_owned)));
+    }
+    unbroken(&answer)
+}
+
+fn tell_masked(names: &str) {
+    notice(&format!("columns masked: {names}"));
+}
+
+fn unbroken(answer: &Answer) -> Result<(), Failure> {
+    let Some(error) = &answer.error else { return Ok(()) };
+    let broken = || Failure::Broken("the rows broke off".to_owned());
+    Err(Refusal::of(None, error).map_or_else(broken, |refusal| Failure::Refused(Box::new(refusal))))
+}

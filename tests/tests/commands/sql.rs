@@ -1,0 +1,148 @@
+//! `sluice sql`: rows in every format, refusals by class, credentials where they lie, an interrupt.
+
+use arrow::array::{Array, StringArray};
+use arrow::ipc::reader::StreamReader;
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
+use reqwest::Method;
+use serde_json::{Value, json};
+use sluice::env_file::Access;
+use tests::World;
+
+use super::{bare, command, run, sluice};
+
+const NAMES: &str = "select id, name from customers order by id";
+/// Hours of work.
+const LONG: &str = "select count(*) from range(10000000) a(x), range(10000000) b(y) where x * y % 7 = 3";
+
+#[tokio::test(flavor = "multi_thread")]
+async fn rows_are_a_table_json_csv_or_arrow() {
+    let world = World::new().await;
+    let asked = async |output: &str| sluice(&world, &["sql", "-c", NAMES, "-o", output]).await;
+    assert_eq!(asked("table").await.ok(), "id   name\n1    Alice\n2    Bob\n3    Carol\n");
+    let answer = asked("json").await.json();
+    assert_eq!(answer["rows"], json!([[1, "Alice"], [2, "Bob"], [3, "Carol"]]));
+    assert_eq!(asked("csv").await.ok(), "id,name\r\n1,Alice\r\n2,Bob\r\n3,Carol\r\n");
+    let stream = asked("arrow").await.out;
+    let batches: Vec<_> = StreamReader::try_new(stream.as_slice(), None).unwrap().map(Result::unwrap).collect();
+    let names = batches[0].column(1).as_any().downcast_ref::<StringArray>().unwrap();
+    assert_eq!((names.len(), names.value(2)), (3, "Carol"));
+    world.end().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn statements_on_standard_input_run_in_order_up_to_the_first_that_fails() {
+    let world = World::new().await;
+    let piped = async |text: &str| run(command(&world, &world.key, &["sql", "-o", "csv"]), text).await;
+    let said = piped("-- two\nselect 1 as a;\nselect ';' as b;\n").await;
+    assert_eq!(said.ok(), "a\r\n1\r\nb\r\n;\r\n");
+    let said = piped("insert into orders values (13, 1, 1.00); selec 2; insert into orders values (14, 1, 1.00)").await;
+    assert_eq!(said.code, 1, "{said:?}");
+    assert!(said.err.contains("selec 2") && said.err.contains("SVC_ERR_400_BAD_SQL"), "{}", said.err);
+    assert_eq!(world.rows(&world.key, "select count(*) from orders where id > 12").await, json!([[1]]));
+    assert_eq!(piped(" ;; ").await.code, 2);
+    world.end().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_failure_says_what_to_do_and_its_class_is_the_exit_status() {
+    let world = World::new().await;
+    let wrong = format!("{}x", world.key);
+    let cases: &[(&str, &[&str], i32, &str)] = &[
+        (&world.key, &["-c", "selec 1"], 1, "\nLINE 1: selec 1\n"),
+        (
+            &world.key,
+            &["-c", "select * from custmers"],
+            1,
+            "hint: did you mean customers?\nSVC_ERR_404_TABLE_NOT_FOUND",
+        ),
+        (&world.key, &["-c", "select 1", "--timeout-ms", "0"], 2, "--timeout-ms"),
+        (&world.key, &["-c", "select 1; select 2", "-o", "arrow"], 2, "one statement"),
+        (&world.key, &["-c", "select 1", "--environment", "../x"], 2, "is not an id"),
+        (&wrong, &["-c", "select 1"], 3, "SVC_ERR_401_INVALID_KEY"),
+        (&world.key, &["-c", "select read_text('/etc/passwd')"], 4, "POLICY_DENIED"),
+        (&world.key, &["-c", LONG, "--timeout-ms", "50"], 6, "hint: ask for less, or give it more time"),
+        (&world.key, &["-c", LONG, "--timeout-ms", "50", "-o", "csv"], 6, "QUERY_TIMEOUT"),
+        (&world.key, &["-c", "select 1", "--url", "http://127.0.0.1:1"], 1, "http://127.0.0.1:1 cannot be reached"),
+    ];
+    for (key, arguments, code, says) in cases {
+        let said = run(command(&world, key, &[&["sql"], *arguments].concat()), "").await;
+        assert_eq!((said.code, said.text()), (*code, ""), "{arguments:?}: {said:?}");
+        assert!(said.err.contains(says), "{arguments:?}: {}", said.err);
+        assert!(!said.err.contains(*key), "{}", said.err);
+    }
+    world.end().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_key_is_found_beside_the_platform_and_goes_nowhere_else() {
+    let world = World::new().await;
+    let asked = async |more: &[&str]| {
+        run(bare(&world, &[&["sql", "-c", "select 1 as a", "-o", "csv"], more].concat()), "").await
+    };
+    let said = asked(&[]).await;
+    assert!(said.code == 2 && said.err.contains("SLUICE_URL and SLUICE_KEY"), "{said:?}");
+    let access = Access {
+        http: world.url.trim_start_matches("http://").parse().unwrap(),
+        pgwire: world.pgwire,
+        tools: world.pgwire,
+        database: "main".into(),
+        org_id: world.org_id.as_str().into(),
+        env_id: world.env_id.as_str().into(),
+        owner_email: "owner@world.example".into(),
+        owner_password: contract::Redacted::new("it's".into()),
+        key: contract::Redacted::new(world.key.clone()),
+    };
+    let state = tempfile::tempdir().unwrap();
+    std::fs::write(state.path().join("env"), access.env_file()).unwrap();
+    let state = state.path().to_str().unwrap();
+    assert_eq!(asked(&["--state", state]).await.ok(), "a\r\n1\r\n");
+    let said = asked(&["--state", state, "--url", "http://127.0.0.1:1"]).await;
+    assert!(said.code == 2 && said.err.contains("there is no key for http://127.0.0.1:1"), "{said:?}");
+    let file = format!("{state}/key");
+    std::fs::write(&file, format!("{}\n", world.key)).unwrap();
+    assert_eq!(asked(&["--url", &world.url, "--key-file", &file]).await.ok(), "a\r\n1\r\n");
+    world.end().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn masked_columns_are_told_beside_the_rows() {
+    let world = World::new().await;
+    let rules = json!([{"table": "customers", "column": "ssn", "function": "full", "exempt_roles": []}]);
+    world.policy("column_masking", rules).await;
+    for (output, shown) in [("table", "ssn\n***\n"), ("csv", "ssn\r\n***\r\n")] {
+        let said = sluice(&world, &["sql", "-c", "select ssn from customers where id = 1", "-o", output]).await;
+        assert_eq!((said.text(), said.err.as_str()), (shown, "columns masked: ssn\n"), "{output}");
+    }
+    world.end().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_interrupt_cancels_the_query_in_the_engine() {
+    let world = World::new().await;
+    let child = command(&world, &world.key, &["sql", "-c", LONG]).spawn().unwrap();
+    let pid = Pid::from_raw(i32::try_from(child.id().unwrap()).unwrap());
+    let path = format!("/v1/environments/{}/audit/queries", world.env_id);
+    let outcomes = async || {
+        let page = world.ok(Method::GET, &path, &world.owner, Value::Null).await;
+        let long = |entry: &&Value| entry["sql"].as_str().is_some_and(|sql| sql.contains('%'));
+        page["data"].as_array().unwrap().iter().find(long).map(|entry| entry["outcome"].clone())
+    };
+    world.until(async || outcomes().await.filter(|outcome| outcome == "running")).await;
+    kill(pid, Signal::SIGINT).unwrap();
+    let said = super::Said::from(child.wait_with_output().await.unwrap());
+    assert_eq!((said.code, said.err.as_str()), (6, "sluice: interrupted\n"), "{said:?}");
+    world.until(async || outcomes().await.filter(|outcome| outcome == "cancelled")).await;
+    world.end().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn whoever_stops_reading_is_not_complained_to() {
+    let world = World::new().await;
+    let mut child =
+        command(&world, &world.key, &["sql", "-c", "select * from range(1000000)", "-o", "csv"]).spawn().unwrap();
+    drop(child.stdout.take());
+    let said = super::Said::from(child.wait_with_output().await.unwrap());
+    assert_eq!((said.code, said.err.as_str()), (1, ""), "{said:?}");
+    world.end().await;
+}
