@@ -60,12 +60,12 @@ function Chooser() {
 
 /** What somebody may not open is not in their way. */
 function Links() {
-  const { can } = useSession()
+  const { can, is } = useSession()
   const [location] = useLocation()
   return (
     <nav aria-label="Pages">
       {GROUPS.map((group) => {
-        const links = PAGES.filter((page) => page.group === group && can(page.needs))
+        const links = PAGES.filter((page) => page.group === group && can(page.needs) && is(page.roles))
         if (links.length === 0) return null
         return (
           <div key={group}>
@@ -73,7 +73,7 @@ function Links() {
             <ul>
               {links.map((page) => (
                 <li key={page.path}>
-                  <Link href={page.path} aria-current={location === page.path ? 'page' : undefined}>
+                  <Link href={page.path} aria-current={isAt(location, page.path) ? 'page' : undefined}>
                     {page.title}
                   </Link>
                 </li>
@@ -85,6 +85,9 @@ function Links() {
     </nav>
   )
 }
+
+/** A page, or one that is reached from it. */
+const isAt = (location: string, path: string) => location === path || location.startsWith(`${path}/`)
 
 function Whose() {
   const { me } = useSession()
@@ -115,10 +118,10 @@ function Pages() {
   return (
     <Suspense fallback={<Skeleton />}>
       <Switch>
-        {PAGES.map(({ path, page: One, ofEnvironment, title, needs }) => (
+        {PAGES.map(({ path, page: One, ofEnvironment, title, needs, roles }) => (
           <Route key={path} path={path}>
             {ofEnvironment && !environment ? (
-              <Page title={title} {...(needs && { needs })}>
+              <Page title={title} {...(needs && { needs })} {...(roles && { roles })}>
                 <Empty title="There is no environment yet">
                   <p>
                     <Link href="/environments">Environments</Link> is where one is made.

@@ -93,7 +93,7 @@ export function Form({ fields, submit, onSubmit, onDone, reload, children, isInl
   return (
     <form className={isInline ? 'inline' : undefined} onSubmit={(event) => void go(event)} aria-label={label}>
       {fields.map((field) => (
-        <Input key={field.name} field={field} problem={problem?.field?.split('.')[0] === field.name ? problem : undefined} />
+        <Input key={field.name} field={field} problem={isAbout(problem, field.name) ? problem : undefined} />
       ))}
       {children}
       {needsCode && (
@@ -123,6 +123,9 @@ export function Form({ fields, submit, onSubmit, onDone, reload, children, isInl
     </form>
   )
 }
+
+/** A refusal names the member of the body that it is about: `name`, `config.role_arn`, `rules[0].table`. */
+const isAbout = (problem: Problem | undefined, name: string) => problem?.field?.split(/[.[\]]+/).includes(name) ?? false
 
 function Input({ field, problem }: { field: Field; problem: Problem | undefined }) {
   const id = useId()
