@@ -1,5 +1,5 @@
 /** The side with the links, and the page that was chosen. */
-import { Suspense, useEffect, useState } from 'react'
+import { Suspense, useEffect, useRef, useState } from 'react'
 import { Link, Route, Switch, useLocation } from 'wouter'
 import { api, ask } from './api/client'
 import icon from './icon.svg'
@@ -62,16 +62,21 @@ function Chooser() {
 function Links() {
   const { can, is } = useSession()
   const [location] = useLocation()
+  const links = useRef<HTMLElement>(null)
+  // Where one is, is seen, however many links there are.
+  useEffect(() => {
+    links.current?.querySelector('[aria-current]')?.scrollIntoView({ block: 'nearest' })
+  }, [location])
   return (
-    <nav aria-label="Pages">
+    <nav ref={links} aria-label="Pages">
       {GROUPS.map((group) => {
-        const links = PAGES.filter((page) => page.group === group && can(page.needs) && is(page.roles))
-        if (links.length === 0) return null
+        const pages = PAGES.filter((page) => page.group === group && can(page.needs) && is(page.roles))
+        if (pages.length === 0) return null
         return (
           <div key={group}>
             <h2>{group}</h2>
             <ul>
-              {links.map((page) => (
+              {pages.map((page) => (
                 <li key={page.path}>
                   <Link href={page.path} aria-current={isAt(location, page.path) ? 'page' : undefined}>
                     {page.title}

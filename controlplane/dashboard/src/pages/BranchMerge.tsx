@@ -10,7 +10,7 @@ import { Opens } from '../parts/Dialog'
 import { Form } from '../parts/Form'
 import { Answered, Refusal } from '../parts/Page'
 import { useBranch } from './branchPlace'
-import { areDecidable, cellsOf, rowOf, SIDES, type Conflict, type Side } from './conflicts'
+import { areDecidable, cellsOf, inOrder, rowOf, SIDES, type Conflict, type Side } from './conflicts'
 
 type Merged = Shapes['MergedBranch']
 type Strategy = 'manual' | 'branch_wins' | 'main_wins' | 'fail_on_conflict'
@@ -45,7 +45,7 @@ function Resolver({ found, merged }: { found: Shapes['BranchConflicts']; merged:
           {isDecidable && `${count(conflicts.filter((conflict) => taken[conflict.conflict_id]).length)} of ${count(total)} are decided.`}
           {total > 0 && !isDecidable && `There are ${count(total)}. They cannot be decided one by one here: say below who is right.`}
         </p>
-        {conflicts.map((conflict) => (
+        {inOrder(conflicts).map((conflict) => (
           <One
             key={`${conflict.table} ${conflict.conflict_id}`}
             conflict={conflict}
@@ -77,7 +77,7 @@ function One({ conflict, taken, take }: { conflict: Conflict; taken: Side | unde
   return (
     <div className="card" role="radiogroup" aria-labelledby={id}>
       {title}
-      <div className="scroll" role="region" aria-label={`Cells of ${rowOf(conflict)}`} tabIndex={0}>
+      <div className="scroll conflict" role="region" aria-label={`Cells of ${rowOf(conflict)}`} tabIndex={0}>
         <table>
           <thead>
             <tr>
@@ -99,7 +99,8 @@ function One({ conflict, taken, take }: { conflict: Conflict; taken: Side | unde
             {cellsOf(conflict).map(({ column, values, differs }) => (
               <tr key={column}>
                 <td>
-                  <code>{column}</code> {differs && <span className="fine">differs</span>}
+                  <code>{column}</code>
+                  {differs && <div className="fine">differs</div>}
                 </td>
                 {SIDES.map(({ side }) => (
                   <td key={side} className={taken === side && differs ? 'mono taken' : 'mono'}>
@@ -153,7 +154,7 @@ function Bringing({ found, taken, isDecidable, merged }: BringingProps) {
       <h2 id="merge">Merge</h2>
       {found.total > 0 && (
         <label className="field choice">
-          <span>Right is</span>
+          <span>Right, where both sides changed the same, is</span>
           <select value={strategy} onChange={(event) => setStrategy(event.target.value as Strategy)}>
             {STRATEGIES.filter((one) => one.strategy !== 'manual' || isDecidable).map((one) => (
               <option key={one.strategy} value={one.strategy}>

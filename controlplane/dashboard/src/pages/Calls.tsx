@@ -1,6 +1,6 @@
 /** Which models were chosen, and what calling them took. */
 import type { Shapes } from '../api/client'
-import { count, milliseconds, time } from '../format'
+import { count, milliseconds, time, usd } from '../format'
 import { Badge } from '../parts/Badge'
 import { Table } from '../parts/Table'
 
@@ -33,7 +33,7 @@ export function Calls({ invocations }: { invocations: readonly Shapes['Invocatio
         { head: 'Model', cell: (call) => <code>{call.model_id}</code> },
         { head: 'Tokens in', isNumber: true, cell: (call) => count(call.input_tokens) },
         { head: 'Out', isNumber: true, cell: (call) => count(call.output_tokens) },
-        { head: 'USD', isNumber: true, cell: (call) => count(call.cost_usd) },
+        { head: 'USD', isNumber: true, cell: (call) => usd(call.cost_usd) },
         { head: 'Took', isNumber: true, cell: (call) => milliseconds(call.latency_ms) },
         { head: 'Error', cell: (call) => call.error ?? '–' },
       ]}

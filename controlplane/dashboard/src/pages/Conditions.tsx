@@ -22,8 +22,8 @@ export function Conditions({ passed, failed }: { passed: unknown; failed: unknow
       rows={rows}
       columns={[
         { head: 'Fact', cell: (condition) => <code>{condition.key}</code> },
-        { head: 'Wanted', cell: (condition) => <code>{cell(condition.expected)}</code> },
-        { head: 'Found', cell: (condition) => <code>{cell(condition.actual)}</code> },
+        { head: 'Wanted', cell: (condition) => <code>{JSON.stringify(condition.expected)}</code> },
+        { head: 'Found', cell: (condition) => <code>{JSON.stringify(condition.actual)}</code> },
         { head: 'Verdict', cell: (condition) => <Badge tone={condition.verdict === 'passed' ? 'good' : 'bad'}>{condition.verdict}</Badge> },
         { head: 'Says', cell: (condition) => condition.message },
       ]}

@@ -2,7 +2,7 @@
 import { useQuery } from '@tanstack/react-query'
 import { useState } from 'react'
 import { api, ask } from '../api/client'
-import { count, milliseconds, percent, span } from '../format'
+import { count, milliseconds, percent, span, usd } from '../format'
 import { Choice } from '../parts/Choice'
 import { Answered, Empty, Page } from '../parts/Page'
 import { Table } from '../parts/Table'
@@ -17,17 +17,22 @@ export default function Costs() {
       <Answered of={costs} isEmpty={(view) => view.by_model.length === 0} empty={<Empty title="No model was called yet" />}>
         {(view) => (
           <>
-            <p>
-              {count(view.total_cost_usd)} USD for {count(view.total_invocations)} invocations and {count(view.total_tokens)} tokens.{' '}
-              <span className="fine">As of {span(view.freshness.staleness_ms / 1000)} ago.</span>
-            </p>
+            <h2>What they cost</h2>
+            <Tiles
+              of={[
+                ['USD', usd(view.total_cost_usd)],
+                ['Invocations', count(view.total_invocations)],
+                ['Tokens', count(view.total_tokens)],
+                ['Counted', `${span(view.freshness.staleness_ms / 1000)} ago`],
+              ]}
+            />
             <Table
               label="By model"
               id={(model) => model.model_id}
               rows={view.by_model}
               columns={[
                 { head: 'Model', cell: (model) => <code>{model.model_id}</code> },
-                { head: 'USD', isNumber: true, cell: (model) => count(model.cost_usd) },
+                { head: 'USD', isNumber: true, cell: (model) => usd(model.cost_usd) },
                 { head: 'Invocations', isNumber: true, cell: (model) => count(model.invocations) },
                 { head: 'Errors', isNumber: true, cell: (model) => count(model.errors) },
                 { head: 'Half are done in', isNumber: true, cell: (model) => milliseconds(model.p50_latency_ms) },
@@ -39,15 +44,18 @@ export default function Costs() {
       </Answered>
       <Answered of={confidence} isEmpty={(view) => view.total_artifacts === 0} empty={<Empty title="No artifact was made yet" />}>
         {(view) => (
-          <Tiles
-            of={[
-              ['Artifacts', count(view.total_artifacts)],
-              ['Low confidence', count(view.low_confidence)],
-              ['Medium', count(view.medium_confidence)],
-              ['High', count(view.high_confidence)],
-              ['Median', count(view.p50)],
-            ]}
-          />
+          <>
+            <h2>How sure they were</h2>
+            <Tiles
+              of={[
+                ['Artifacts', count(view.total_artifacts)],
+                ['Low confidence', count(view.low_confidence)],
+                ['Medium', count(view.medium_confidence)],
+                ['High', count(view.high_confidence)],
+                ['Median', count(view.p50)],
+              ]}
+            />
+          </>
         )}
       </Answered>
     </Page>
@@ -79,8 +87,8 @@ function Signals() {
               { head: 'Succeeded', isNumber: true, cell: (model) => share(model.success_rate) },
               { head: 'Overridden', isNumber: true, cell: (model) => share(model.override_rate) },
               { head: 'Confidence', isNumber: true, cell: (model) => count(model.avg_confidence) },
-              { head: 'USD each', isNumber: true, cell: (model) => count(model.avg_cost_usd) },
-              { head: 'USD', isNumber: true, cell: (model) => count(model.total_cost_usd) },
+              { head: 'USD each', isNumber: true, cell: (model) => usd(model.avg_cost_usd) },
+              { head: 'USD', isNumber: true, cell: (model) => usd(model.total_cost_usd) },
               { head: 'Half in', isNumber: true, cell: (model) => (model.p50_latency_ms === null ? '–' : milliseconds(model.p50_latency_ms)) },
             ]}
           />

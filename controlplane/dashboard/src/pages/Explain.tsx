@@ -3,6 +3,7 @@ import { useQuery } from '@tanstack/react-query'
 import { Link, useLocation, useParams } from 'wouter'
 import { api, ask, type Shapes } from '../api/client'
 import { count, time } from '../format'
+import { Actor } from '../parts/Actor'
 import { Badge } from '../parts/Badge'
 import { Form } from '../parts/Form'
 import { Json } from '../parts/Json'
@@ -25,7 +26,7 @@ export default function Explain() {
         key={id}
         isInline
         label="What to explain"
-        fields={[{ name: 'id', label: 'Id of an artifact or attempt', required: true, initial: id }]}
+        fields={[{ name: 'id', label: 'Id of an artifact or attempt', required: true, initial: id, isWide: true }]}
         submit="Explain"
         onSubmit={async (typed) => go(`/explain/${encodeURIComponent(typed.text('id'))}`)}
       />
@@ -121,7 +122,7 @@ function tabsOf(found: Explanation): Tab[] {
     { name: 'Artifacts', panel: () => (found.artifacts.length ? <><Artifacts artifacts={found.artifacts} /><Validations of={found.validations} /></> : <Empty title="Nothing was made" />) },
     { name: 'Recovery', panel: () => (found.recovery_actions.length ? <Recoveries recoveries={found.recovery_actions} /> : <Empty title="Nothing had to be done" />) },
     ...(lineage ? [{ name: 'Lineage', panel: () => <Lineage upstream={lineage.upstream} downstream={lineage.downstream} /> }] : []),
-    { name: 'As data', panel: () => <Json label="All of it" value={found} /> },
+    { name: 'As data', panel: () => <Json label="All of it" value={found} isOpen /> },
   ]
 }
 
@@ -137,7 +138,7 @@ function Validations({ of }: { of: readonly Shapes['Validation'][] }) {
         { head: 'Validator', cell: (validation) => validation.validator_kind },
         { head: 'Result', cell: (validation) => <Badge>{validation.result}</Badge> },
         { head: 'Says', cell: (validation) => validation.message ?? '–' },
-        { head: 'By', cell: (validation) => <code>{validation.validated_by}</code> },
+        { head: 'By', cell: (validation) => <Actor of={validation.validated_by} /> },
       ]}
     />
   )

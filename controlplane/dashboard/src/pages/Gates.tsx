@@ -5,6 +5,7 @@ import { Link } from 'wouter'
 import { api, ask, type Shapes } from '../api/client'
 import { cell, time } from '../format'
 import { asPage, useChanged, useList } from '../lists'
+import { Actor } from '../parts/Actor'
 import { Badge } from '../parts/Badge'
 import { Opens } from '../parts/Dialog'
 import { Form } from '../parts/Form'
@@ -34,17 +35,17 @@ export default function Gates() {
     queryFn: () => ask(api.GET('/v2/gates', { params: { query: project ? { project_id: project } : {} } })),
   })
   return (
-    <Page title="Gates" needs="agent:*" lead="A gate holds facts against its conditions. Some then wait for a person, whatever the facts are.">
+    <Page title="Gates" needs="agent:*" lead="A gate holds facts against its conditions. Some then wait for a person. A project may have rules of its own.">
       <Form
         isInline
         label="Whose gates"
-        fields={[{ name: 'project', label: 'Project', hint: 'Empty: as they are for every project' }]}
+        fields={[{ name: 'project', label: 'Project' }]}
         submit="Show"
         onSubmit={async (typed) => setProject(typed.text('project'))}
       />
       <Answered of={gates}>
         {({ data }) => (
-          <div className="stack">
+          <div className="pairs">
             {data.map((gate) => (
               <One key={gate.gate_id} gate={gate} project={project} />
             ))}
@@ -173,7 +174,7 @@ function Evaluations({ project }: { project: string }) {
                 { head: 'Gate', cell: (evaluation) => evaluation.gate_id },
                 { head: 'Project', cell: (evaluation) => evaluation.project_id },
                 { head: 'Result', cell: (evaluation) => <Result of={evaluation.result} /> },
-                { head: 'By', cell: (evaluation) => <code>{evaluation.evaluated_by}</code> },
+                { head: 'By', cell: (evaluation) => <Actor of={evaluation.evaluated_by} /> },
                 {
                   head: '',
                   cell: (evaluation) => (

@@ -3,6 +3,7 @@ import { Link } from 'wouter'
 import { api, ask, type Shapes } from '../api/client'
 import { time } from '../format'
 import { useChanged } from '../lists'
+import { Actor } from '../parts/Actor'
 import { Badge } from '../parts/Badge'
 import { Opens } from '../parts/Dialog'
 import { Form } from '../parts/Form'
@@ -23,7 +24,7 @@ export function Recoveries({ recoveries }: { recoveries: readonly Shapes['Recove
         { head: 'Level', cell: (recovery) => (recovery.level ? <Badge tone="plain">{recovery.level}</Badge> : '–') },
         { head: 'Model', cell: (recovery) => recovery.model_id ?? '–' },
         { head: 'Why', cell: (recovery) => recovery.override_reason ?? '–' },
-        { head: 'By', cell: (recovery) => <code>{recovery.executed_by}</code> },
+        { head: 'By', cell: (recovery) => <Actor of={recovery.executed_by} /> },
         { head: 'Attempt', cell: (recovery) => <Link href={`/explain/${recovery.attempt_id}`}>{recovery.attempt_id.slice(-8)}</Link> },
         { head: '', cell: (recovery) => <Recovering attemptId={recovery.attempt_id} /> },
       ]}

@@ -3,6 +3,7 @@ import { Link } from 'wouter'
 import { api, ask, type Shapes } from '../api/client'
 import { time } from '../format'
 import { asPage, useChanged, useList } from '../lists'
+import { Actor } from '../parts/Actor'
 import { Badge } from '../parts/Badge'
 import { Opens } from '../parts/Dialog'
 import { Form, type Typed } from '../parts/Form'
@@ -41,7 +42,7 @@ export default function Releases() {
                 { head: 'Gate', cell: (release) => release.gate_id ?? '–' },
                 { head: 'Review', cell: (release) => (release.review_id ? <Link href={`/reviews/${release.review_id}`}>{release.review_id.slice(-8)}</Link> : '–') },
                 { head: 'Why', cell: (release) => release.override_reason ?? release.rationale ?? '–' },
-                { head: 'By', cell: (release) => <code>{release.decided_by}</code> },
+                { head: 'By', cell: (release) => <Actor of={release.decided_by} /> },
               ]}
             />
             <More list={list} />

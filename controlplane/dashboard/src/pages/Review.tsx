@@ -4,6 +4,7 @@ import { Link, useParams } from 'wouter'
 import { api, ask, type Shapes } from '../api/client'
 import { daysAgo, time } from '../format'
 import { useChanged } from '../lists'
+import { Actor } from '../parts/Actor'
 import { Badge } from '../parts/Badge'
 import { Opens } from '../parts/Dialog'
 import { Form, type Field } from '../parts/Form'
@@ -58,7 +59,7 @@ function About({ review }: { review: InContext }) {
         <dd>{review.project_id}</dd>
         <dt>Asked</dt>
         <dd>
-          by {review.requested_by}, {time(review.requested_at)}
+          by <Actor of={review.requested_by} />, {time(review.requested_at)}
         </dd>
         <dt>Decides</dt>
         <dd>{review.assigned_to}</dd>
@@ -72,7 +73,7 @@ function About({ review }: { review: InContext }) {
           <>
             <dt>Decided</dt>
             <dd>
-              by {review.reviewed_by}, {time(review.reviewed_at)}
+              by <Actor of={review.reviewed_by} />, {time(review.reviewed_at)}
             </dd>
           </>
         )}

@@ -2,7 +2,7 @@
 import { useQuery } from '@tanstack/react-query'
 import { Link, useParams } from 'wouter'
 import { api, ask, type Shapes } from '../api/client'
-import { count, milliseconds, relative, time } from '../format'
+import { count, milliseconds, relative, time, usd } from '../format'
 import { useChanged } from '../lists'
 import { Badge } from '../parts/Badge'
 import { Confirm } from '../parts/Dialog'
@@ -60,7 +60,7 @@ function About({ task }: { task: Detail }) {
         </dd>
         <dt>Took</dt>
         <dd>
-          {count(task.totals.cost_usd)} USD, {count(task.totals.tokens)} tokens, {milliseconds(task.totals.duration_ms)}
+          {usd(task.totals.cost_usd)} USD, {count(task.totals.tokens)} tokens, {milliseconds(task.totals.duration_ms)}
         </dd>
         <dt>Retries</dt>
         <dd>
@@ -134,6 +134,6 @@ function tabsOf(task: Detail): Tab[] {
           </ul>
         ),
     },
-    { name: 'As data', panel: () => <Json label="What it was made with" value={task.metadata} /> },
+    { name: 'As data', panel: () => <Json label="What it was made with" value={task.metadata} isOpen empty="It was made with nothing else." /> },
   ]
 }

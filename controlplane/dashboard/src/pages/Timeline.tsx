@@ -1,6 +1,7 @@
 /** What happened, in its order. */
 import type { Shapes } from '../api/client'
 import { time } from '../format'
+import { Actor } from '../parts/Actor'
 import { Empty } from '../parts/Page'
 import { Table } from '../parts/Table'
 
@@ -12,11 +13,12 @@ export function Timeline({ events }: { events: readonly Shapes['WorkflowEvent'][
       id={(event) => event.id}
       rows={events}
       columns={[
+        { head: 'Of', cell: (event) => (event.attempt_id ? 'attempt' : 'task') },
         { head: 'No.', isNumber: true, cell: (event) => event.sequence_num },
         { head: 'When (UTC)', cell: (event) => <span className="nowrap">{time(event.created_at)}</span> },
         { head: 'What', cell: (event) => <span className="nowrap">{event.kind.replaceAll('_', ' ')}</span> },
-        { head: 'By', cell: (event) => <code>{event.actor}</code> },
-        { head: 'Details', cell: (event) => <code>{JSON.stringify(event.payload)}</code> },
+        { head: 'By', cell: (event) => <Actor of={event.actor} /> },
+        { head: 'Details', cell: (event) => <code className="wide">{JSON.stringify(event.payload)}</code> },
       ]}
     />
   )

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { areDecidable, cellsOf, rowOf, type Conflict } from './conflicts'
+import { areDecidable, cellsOf, inOrder, rowOf, type Conflict } from './conflicts'
 
 const CHANGED: Conflict = {
   conflict_id: 'c1',
@@ -29,6 +29,11 @@ describe('a conflict', () => {
     expect(cellsOf({ ...CHANGED, base: 1, ours: 2, theirs: 0 })).toEqual([
       { column: 'how often', values: { base: '1', ours: '2', theirs: '0' }, differs: true },
     ])
+  })
+
+  it('stands where somebody looks for its row', () => {
+    const rows = [10, 9, 1].map((sku) => ({ ...CHANGED, key: { sku } }))
+    expect(inOrder(rows).map(rowOf)).toEqual(['sku = 1', 'sku = 9', 'sku = 10'])
   })
 
   it('is decided here unless there are more of them, or the shape of a table has changed', () => {

@@ -42,6 +42,10 @@ export const rowOf = (conflict: Conflict): string =>
     .map(([column, value]) => `${column} = ${cell(value)}`)
     .join(', ')
 
+/** As people look for them: by table, and there by the row. */
+export const inOrder = (conflicts: readonly Conflict[]): Conflict[] =>
+  [...conflicts].sort((one, other) => `${one.table} ${rowOf(one)}`.localeCompare(`${other.table} ${rowOf(other)}`, 'en', { numeric: true }))
+
 /** Each of them can be decided here: all are told of, and none is about the shape of a table. */
 export const areDecidable = (conflicts: readonly Conflict[], total: number): boolean =>
   conflicts.length === total && conflicts.every((conflict) => conflict.kind !== 'schema')

@@ -16,6 +16,8 @@ export interface Field {
   hint?: string
   required?: boolean
   autoComplete?: string
+  /** Where fields stand in a row: for what is long. */
+  isWide?: boolean
 }
 
 /** What was typed: text, except of boxes. */
@@ -129,7 +131,7 @@ const isAbout = (problem: Problem | undefined, name: string) => problem?.field?.
 
 function Input({ field, problem }: { field: Field; problem: Problem | undefined }) {
   const id = useId()
-  const { name, label, kind = 'text', options = [], initial, hint, required, autoComplete } = field
+  const { name, label, kind = 'text', options = [], initial, hint, required, autoComplete, isWide } = field
   const about = hint || problem ? `${id}-about` : undefined
   const common = { id, name, required, 'aria-describedby': about, 'aria-invalid': problem ? true : undefined }
   const chosen = Array.isArray(initial) ? (initial as readonly string[]) : []
@@ -163,7 +165,7 @@ function Input({ field, problem }: { field: Field; problem: Problem | undefined 
   }
   const value = initial === undefined || initial === null ? undefined : String(initial)
   return (
-    <div className="field">
+    <div className={isWide ? 'field wide' : 'field'}>
       <label htmlFor={id}>{label}</label>
       {kind === 'select' ? (
         <select {...common} defaultValue={value}>

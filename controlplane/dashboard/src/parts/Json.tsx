@@ -1,7 +1,13 @@
-/** What an agent or a program left as JSON, as people read it; nothing where there is nothing. */
+/** What an agent or a program left as JSON, folded away unless it is what was asked for. */
 import { CodeBlock } from './CodeBlock'
 
-export function Json({ value, label }: { value: unknown; label: string }) {
+export function Json({ value, label, isOpen = false, empty }: { value: unknown; label: string; isOpen?: boolean; empty?: string }) {
   const isNothing = value == null || (typeof value === 'object' && Object.keys(value).length === 0)
-  return isNothing ? null : <CodeBlock label={label} text={JSON.stringify(value, null, 2)} />
+  if (isNothing) return empty ? <p>{empty}</p> : null
+  return (
+    <details open={isOpen}>
+      <summary>{label}</summary>
+      <CodeBlock label={label} text={JSON.stringify(value, null, 2)} />
+    </details>
+  )
 }
