@@ -4,6 +4,7 @@ import { Link, Route, Switch, useLocation } from 'wouter'
 import { api, ask } from './api/client'
 import icon from './icon.svg'
 import { GROUPS, PAGES } from './navigation'
+import { Boundary } from './parts/Boundary'
 import { Empty, Page, Skeleton } from './parts/Page'
 import { useArrival, useSession } from './session'
 
@@ -36,7 +37,9 @@ export function Frame() {
             {environment.name} is an environment for tests: its keys begin with <code>svc_test_</code>.
           </p>
         )}
-        <Pages />
+        <Boundary key={location}>
+          <Pages />
+        </Boundary>
       </main>
     </div>
   )

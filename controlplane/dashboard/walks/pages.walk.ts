@@ -74,6 +74,17 @@ it('whoever has only a keyboard signs in, opens a page, asks and signs out', () 
     await page.getByRole('heading', { level: 1, name: 'Sign in' }).waitFor()
   }))
 
+it('a page that cannot be fetched says so, and the links stay', () =>
+  walker(async ({ page }) => {
+    await signIn(page)
+    await page.route('**/assets/Gates-*.js', (route) => route.abort())
+    await page.getByRole('link', { name: 'Gates' }).click()
+    await page.getByRole('alert').getByRole('button', { name: 'Try again' }).waitFor()
+    expect(await violations(page)).toEqual([])
+    await page.getByRole('link', { name: 'Reviews' }).click()
+    await page.getByRole('heading', { level: 1, name: 'Reviews' }).waitFor()
+  }))
+
 it('a key of the dashboard is nobody to a script: its cookies are out of reach', () =>
   walker(async ({ page, context }) => {
     await signIn(page)

@@ -1,7 +1,7 @@
 /** What people decide of what agents do: whose changes count, what goes out, and what is noticed. */
 import { beforeAll, expect, it } from 'vitest'
 import { asAgent, asProgram, open, platform, press, queried, rowOf, signIn, type, unique, violations, walker } from './browser'
-import { change, disputed, silent } from './world'
+import { change, disputed, silent, strayed } from './world'
 
 /** The shortest lease there is; it runs out while the other walks are walked. */
 const LEASE_SECS = 30
@@ -177,6 +177,24 @@ it('a cloud is believed, and no more', () =>
     await rowOf(page, role).getByRole('button', { name: 'Remove' }).click()
     await press(page, 'Remove it', 'Remove AWS')
     await rowOf(page, role).waitFor({ state: 'detached' })
+  }))
+
+it('a person decides what becomes of a failure, and it is seen that they did', () =>
+  walker(async ({ page }) => {
+    const attempt = await strayed()
+    await signIn(page)
+    await open(page, `/explain/${attempt}`, 'Explain')
+    await page.getByText('the compass broke').first().waitFor()
+    await press(page, 'Act')
+    const dialog = page.getByRole('dialog')
+    await dialog.getByLabel('What').selectOption('retry_with_model')
+    await dialog.getByLabel('Model').fill('large')
+    await press(page, 'Do it', 'Do something about the attempt')
+    await dialog.waitFor({ state: 'detached' })
+    await page.getByRole('tab', { name: 'Recovery' }).click()
+    await rowOf(page, 'large').getByText('you', { exact: true }).waitFor()
+    await open(page, '/recovery', 'Recovery')
+    await rowOf(page, 'large').first().getByText('retry with model').waitFor()
   }))
 
 it('an attempt whose holder fell silent is seen to have lost its lease', () =>

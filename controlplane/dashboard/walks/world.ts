@@ -76,11 +76,16 @@ async function work(): Promise<{ task: string; artifact: string; failed: string 
   const { id: artifact } = await made('/v2/runtime/artifacts', { attempt_id, kind: 'report', artifact_key: unique('report'), content_hash: `sha256:${'b'.repeat(64)}`, confidence: 0.7, depends_on: [source] })
   await made(`/v2/runtime/artifacts/${artifact}/validations`, { validator_kind: 'spelling', result: 'pass', message: 'nothing is misspelt' })
   await made(`/v2/runtime/attempts/${attempt_id}/complete`, { lease_token, outcome: 'succeeded' }, 'PUT')
-  const lost = await made('/v2/runtime/tasks', { kind: 'walk', project_id: 'park', work_item_key: unique('lost') })
-  const strayed = await made(`/v2/runtime/tasks/${lost['id']}/claim`, { agent_id: 'stroller' })
-  await made(`/v2/runtime/attempts/${strayed['id']}/fail`, { lease_token: strayed['lease_token'], failure_kind: 'tool_error', failure_reason: 'the compass broke' })
   await made('/v2/runtime/tasks', { kind: 'walk', project_id: 'park', work_item_key: unique('next') })
-  return { task: String(task), artifact: String(artifact), failed: String(strayed['id']) }
+  return { task: String(task), artifact: String(artifact), failed: await strayed() }
+}
+
+/** An attempt that has failed. */
+export async function strayed(): Promise<string> {
+  const { id: task } = await made('/v2/runtime/tasks', { kind: 'walk', project_id: 'park', work_item_key: unique('lost') })
+  const { id, lease_token } = await made(`/v2/runtime/tasks/${task}/claim`, { agent_id: 'stroller' })
+  await made(`/v2/runtime/attempts/${id}/fail`, { lease_token, failure_kind: 'tool_error', failure_reason: 'the compass broke' })
+  return String(id)
 }
 
 /** A gate that waits for a person; the id of its review. */

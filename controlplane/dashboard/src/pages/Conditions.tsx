@@ -21,11 +21,9 @@ export function Conditions({ passed, failed }: { passed: unknown; failed: unknow
       id={(condition) => `${condition.key} ${cell(condition.expected)} ${condition.verdict}`}
       rows={rows}
       columns={[
-        { head: 'Fact', cell: (condition) => <code>{condition.key}</code> },
-        { head: 'Wanted', cell: (condition) => <code>{JSON.stringify(condition.expected)}</code> },
-        { head: 'Found', cell: (condition) => <code>{JSON.stringify(condition.actual)}</code> },
         { head: 'Verdict', cell: (condition) => <Badge tone={condition.verdict === 'passed' ? 'good' : 'bad'}>{condition.verdict}</Badge> },
-        { head: 'Says', cell: (condition) => condition.message },
+        { head: 'Says', cell: (condition) => <span className="said">{condition.message.replaceAll('`', '')}</span> },
+        { head: 'Found', cell: (condition) => <code>{JSON.stringify(condition.actual)}</code> },
       ]}
     />
   )

@@ -169,9 +169,9 @@ function Side({ title, graph }: { title: string; graph: Shapes['LineageGraph'] }
           id={(node) => node.id}
           rows={others}
           columns={[
-            { head: 'Steps away', isNumber: true, cell: (node) => count(node.distance) },
             { head: 'Artifact', cell: (node) => <Link href={`/explain/${node.id}`}>{node.artifact_key ?? node.id.slice(-8)}</Link> },
             { head: 'Kind', cell: (node) => node.kind },
+            { head: 'Steps away', isNumber: true, cell: (node) => count(node.distance) },
             { head: 'Next to', cell: (node) => near(node.id).map(named).join(', ') },
             { head: 'Confidence', isNumber: true, cell: (node) => count(node.confidence) },
             { head: 'Validated', cell: (node) => (node.validation_status ? <Badge>{node.validation_status}</Badge> : '–') },

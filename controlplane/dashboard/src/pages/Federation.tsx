@@ -64,7 +64,7 @@ export function Federation() {
                 { head: 'Cloud', cell: (provider) => KINDS[provider.type].label },
                 { head: 'Whose', cell: (provider) => <code>{whose(provider)}</code> },
                 { head: 'Who may come', cell: (provider) => <Who provider={provider} /> },
-                { head: 'Audience', cell: (provider) => <code>{provider.audience}</code> },
+                { head: 'Audience', cell: (provider) => <code className="wide">{provider.audience}</code> },
                 { head: 'State', cell: (provider) => <Badge>{provider.status}</Badge> },
                 { head: 'Since (UTC)', cell: (provider) => <span className="nowrap">{time(provider.created_at)}</span> },
                 { head: '', cell: (provider) => <Acts provider={provider} /> },

@@ -1,4 +1,5 @@
 /** What was done about attempts that failed, and what a person does about one. */
+import { useState } from 'react'
 import { Link } from 'wouter'
 import { api, ask, type Shapes } from '../api/client'
 import { time } from '../format'
@@ -6,7 +7,7 @@ import { useChanged } from '../lists'
 import { Actor } from '../parts/Actor'
 import { Badge } from '../parts/Badge'
 import { Opens } from '../parts/Dialog'
-import { Form } from '../parts/Form'
+import { Form, type Field } from '../parts/Form'
 import { Table } from '../parts/Table'
 import { WRITERS } from '../permissions'
 import { useSession } from '../session'
@@ -34,43 +35,55 @@ export function Recoveries({ recoveries }: { recoveries: readonly Shapes['Recove
 
 type Action = Shapes['RecoveryAction']
 
-const ACTIONS: Record<Action, string> = {
-  retry: 'try it once more',
-  retry_with_model: 'try it with another model',
-  repair: 'have what it made repaired',
-  escalate: 'ask a person',
-  approve: 'accept what it made',
-  block: 'block it',
+const WHY: Field = { name: 'override_reason', label: 'Why', kind: 'textarea' }
+const MUST_WHY: Field = { ...WHY, required: true }
+
+/** What each has to come with. */
+const ACTIONS: Record<Action, { label: string; fields: readonly Field[] }> = {
+  retry: { label: 'try it once more', fields: [WHY] },
+  retry_with_model: { label: 'try it with another model', fields: [{ name: 'model_id', label: 'Model', required: true }, WHY] },
+  repair: { label: 'have what it made repaired', fields: [WHY] },
+  escalate: { label: 'ask a person', fields: [{ name: 'assigned_to', label: 'Whom', initial: 'pm', required: true, hint: 'pm, client, admin or an e-mail address' }, WHY] },
+  approve: { label: 'accept what it made', fields: [MUST_WHY] },
+  block: { label: 'block it', fields: [MUST_WHY] },
 }
 
 export function Recovering({ attemptId }: { attemptId: string }) {
   const { is } = useSession()
-  const changed = useChanged('recovery-actions', 'active-attempts', 'tasks', 'task', 'explanation', 'reviews')
   if (!is(WRITERS)) return null
   return (
     <Opens label="Act" title="Do something about the attempt" className="small">
-      {(close) => (
-        <Form
-          fields={[
-            { name: 'action', label: 'What', kind: 'select', options: Object.entries(ACTIONS).map(([value, label]) => ({ value, label })) },
-            { name: 'override_reason', label: 'Why', kind: 'textarea', hint: 'Needed to accept and to block' },
-            { name: 'model_id', label: 'Model', hint: 'Needed for another model' },
-            { name: 'assigned_to', label: 'Who is asked', hint: 'pm, client, admin or an e-mail address' },
-          ]}
-          submit="Do it"
-          onSubmit={(typed) => {
-            const [override_reason, model_id, assigned_to] = [typed.optional('override_reason'), typed.optional('model_id'), typed.optional('assigned_to')]
-            const body = {
-              action: typed.choice<Action>('action'),
-              ...(override_reason && { override_reason }),
-              ...(model_id && { model_id }),
-              ...(assigned_to && { assigned_to }),
-            }
-            return ask(api.POST('/v2/recovery/{attempt_id}', { params: { path: { attempt_id: attemptId } }, body })).then(changed)
-          }}
-          onDone={close}
-        />
-      )}
+      {(close) => <Acting attemptId={attemptId} close={close} />}
     </Opens>
+  )
+}
+
+function Acting({ attemptId, close }: { attemptId: string; close: () => void }) {
+  const changed = useChanged('recovery-actions', 'active-attempts', 'tasks', 'task', 'explanation', 'reviews')
+  const [action, setAction] = useState<Action>('retry')
+  return (
+    <>
+      <label className="field">
+        <span>What</span>
+        <select value={action} onChange={(event) => setAction(event.target.value as Action)}>
+          {Object.entries(ACTIONS).map(([value, { label }]) => (
+            <option key={value} value={value}>
+              {label}
+            </option>
+          ))}
+        </select>
+      </label>
+      <Form
+        key={action}
+        fields={ACTIONS[action].fields}
+        submit="Do it"
+        onSubmit={(typed) => {
+          const [override_reason, model_id, assigned_to] = [typed.optional('override_reason'), typed.optional('model_id'), typed.optional('assigned_to')]
+          const body = { action, ...(override_reason && { override_reason }), ...(model_id && { model_id }), ...(assigned_to && { assigned_to }) }
+          return ask(api.POST('/v2/recovery/{attempt_id}', { params: { path: { attempt_id: attemptId } }, body })).then(changed)
+        }}
+        onDone={close}
+      />
+    </>
   )
 }

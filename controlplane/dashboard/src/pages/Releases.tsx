@@ -41,7 +41,7 @@ export default function Releases() {
                 { head: 'Artifact', cell: (release) => (release.artifact_id ? <Link href={`/explain/${release.artifact_id}`}>{release.artifact_id.slice(-8)}</Link> : '–') },
                 { head: 'Gate', cell: (release) => release.gate_id ?? '–' },
                 { head: 'Review', cell: (release) => (release.review_id ? <Link href={`/reviews/${release.review_id}`}>{release.review_id.slice(-8)}</Link> : '–') },
-                { head: 'Why', cell: (release) => release.override_reason ?? release.rationale ?? '–' },
+                { head: 'Why', cell: (release) => <span className="said">{release.override_reason ?? release.rationale ?? '–'}</span> },
                 { head: 'By', cell: (release) => <Actor of={release.decided_by} /> },
               ]}
             />

@@ -38,7 +38,7 @@ export default function Reviews() {
               id={(review) => review.id}
               rows={all}
               columns={[
-                { head: 'What', cell: (review) => <Link href={`/reviews/${review.id}`}>{review.reason || review.id}</Link> },
+                { head: 'What', cell: (review) => <Link className="said" href={`/reviews/${review.id}`}>{review.reason || review.id}</Link> },
                 { head: 'About', cell: (review) => review.entity_type.replaceAll('_', ' ') },
                 { head: 'Project', cell: (review) => review.project_id },
                 { head: 'Urgency', cell: (review) => <Badge>{review.urgency}</Badge> },

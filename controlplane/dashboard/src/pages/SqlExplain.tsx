@@ -18,11 +18,10 @@ export function SqlExplain({ sql }: { sql: string }) {
   const [as, setAs] = useState<RunAs>({})
   const explained = useExplained(env_id, sql, as)
   return (
-    <section className="stack" aria-labelledby="explained">
-      <h2 id="explained">Explained</h2>
+    <div className="stack">
       {is(ADMINS) && <AsWhom take={setAs} />}
       <Answered of={explained}>{(found) => <Told sql={sql} found={found} />}</Answered>
-    </section>
+    </div>
   )
 }
 
@@ -44,7 +43,7 @@ function AsWhom({ take }: { take: (as: RunAs) => void }) {
           { name: 'role', label: 'With the role', kind: 'select', options: [MYSELF, ...ROLES] },
           { name: 'agent_id', label: 'As the agent' },
           { name: 'framework', label: 'Of the framework' },
-          { name: 'attributes', label: 'With attributes', kind: 'textarea', hint: 'A line each: region = EU' },
+          { name: 'attributes', label: 'With attributes, a line each: region = EU', kind: 'textarea', isWide: true },
         ]}
         submit="Explain as them"
         onSubmit={async (typed) => take(asked(typed))}

@@ -51,7 +51,7 @@ export default function Triggers() {
             rows={all}
             columns={[
               { head: 'Name', cell: (trigger) => trigger.name },
-              { head: 'Concept', cell: (trigger) => trigger.concept },
+              { head: 'Concept', cell: (trigger) => <span className="said">{trigger.concept}</span> },
               { head: 'Fires from', isNumber: true, cell: (trigger) => count(trigger.threshold) },
               { head: 'For', cell: (trigger) => trigger.actions.join(', ').replaceAll('_', ' ') },
               { head: 'Fired', isNumber: true, cell: (trigger) => <span className="nowrap">{count(trigger.fire_count)}, {relative(trigger.last_fired_at, now)}</span> },
