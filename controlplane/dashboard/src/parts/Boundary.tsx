@@ -16,6 +16,12 @@ export class Boundary extends Component<{ children: ReactNode }, State> {
 
   override render() {
     const { thrown } = this.state
-    return thrown === undefined ? this.props.children : <Refusal problem={problemOf(thrown)} retry={() => location.reload()} />
+    if (thrown === undefined) return this.props.children
+    return (
+      <>
+        <h1>This page does not work</h1>
+        <Refusal problem={problemOf(thrown)} retry={() => location.reload()} />
+      </>
+    )
   }
 }
