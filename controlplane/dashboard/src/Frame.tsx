@@ -1,9 +1,10 @@
 /** The side with the links, and the page that was chosen. */
-import { Suspense, useEffect, useState } from 'react'
+import { Suspense, useEffect, useRef, useState } from 'react'
 import { Link, Route, Switch, useLocation } from 'wouter'
 import { api, ask } from './api/client'
 import icon from './icon.svg'
 import { GROUPS, PAGES } from './navigation'
+import { Boundary } from './parts/Boundary'
 import { Empty, Page, Skeleton } from './parts/Page'
 import { useArrival, useSession } from './session'
 
@@ -36,7 +37,9 @@ export function Frame() {
             {environment.name} is an environment for tests: its keys begin with <code>svc_test_</code>.
           </p>
         )}
-        <Pages />
+        <Boundary key={location}>
+          <Pages />
+        </Boundary>
       </main>
     </div>
   )
@@ -60,20 +63,25 @@ function Chooser() {
 
 /** What somebody may not open is not in their way. */
 function Links() {
-  const { can } = useSession()
+  const { can, is } = useSession()
   const [location] = useLocation()
+  const links = useRef<HTMLElement>(null)
+  // Where one is, is seen, however many links there are.
+  useEffect(() => {
+    links.current?.querySelector('[aria-current]')?.scrollIntoView({ block: 'nearest' })
+  }, [location])
   return (
-    <nav aria-label="Pages">
+    <nav ref={links} aria-label="Pages">
       {GROUPS.map((group) => {
-        const links = PAGES.filter((page) => page.group === group && can(page.needs))
-        if (links.length === 0) return null
+        const pages = PAGES.filter((page) => page.group === group && can(page.needs) && is(page.roles))
+        if (pages.length === 0) return null
         return (
           <div key={group}>
             <h2>{group}</h2>
             <ul>
-              {links.map((page) => (
+              {pages.map((page) => (
                 <li key={page.path}>
-                  <Link href={page.path} aria-current={location === page.path ? 'page' : undefined}>
+                  <Link href={page.path} aria-current={isAt(location, page.path) ? 'page' : undefined}>
                     {page.title}
                   </Link>
                 </li>
@@ -85,6 +93,9 @@ function Links() {
     </nav>
   )
 }
+
+/** A page, or one that is reached from it. */
+const isAt = (location: string, path: string) => location === path || location.startsWith(`${path}/`)
 
 function Whose() {
   const { me } = useSession()
@@ -115,10 +126,10 @@ function Pages() {
   return (
     <Suspense fallback={<Skeleton />}>
       <Switch>
-        {PAGES.map(({ path, page: One, ofEnvironment, title, needs }) => (
+        {PAGES.map(({ path, page: One, ofEnvironment, title, needs, roles }) => (
           <Route key={path} path={path}>
             {ofEnvironment && !environment ? (
-              <Page title={title} {...(needs && { needs })}>
+              <Page title={title} {...(needs && { needs })} {...(roles && { roles })}>
                 <Empty title="There is no environment yet">
                   <p>
                     <Link href="/environments">Environments</Link> is where one is made.

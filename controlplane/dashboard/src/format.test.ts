@@ -1,10 +1,14 @@
 import { describe, expect, it } from 'vitest'
-import { cell, count, csv, daysAgo, milliseconds, percent, relative, span, time, words } from './format'
+import { cell, count, csv, daysAgo, milliseconds, percent, relative, span, time, usd, words } from './format'
 
 describe('values as people read them', () => {
   it.each([
     [count(1234567.891), '1,234,567.89'],
     [count(null), '–'],
+    [usd(0.004249), '0.0042'],
+    [usd(0), '0'],
+    [usd(1234.567), '1,234.57'],
+    [usd(null), '–'],
     [percent(12.5), '12.5 %'],
     [milliseconds(0.25), '250 µs'],
     [milliseconds(12.345), '12.3 ms'],

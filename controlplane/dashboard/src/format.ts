@@ -10,6 +10,11 @@ export function percent(share: number | null | undefined): string {
   return share == null ? '–' : `${grouped.format(share)} %`
 }
 
+/** Money: what is less than one has two digits that say something. */
+export function usd(value: number | null | undefined): string {
+  return value && Math.abs(value) < 1 ? String(Number(value.toPrecision(2))) : count(value)
+}
+
 export function milliseconds(ms: number): string {
   if (ms < 1) return `${(ms * 1000).toFixed(0)} µs`
   if (ms < 1000) return `${Number(ms.toPrecision(3))} ms`

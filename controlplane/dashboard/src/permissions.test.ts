@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs'
 import { describe, expect, it } from 'vitest'
-import { may, ROLES_OF, rolesWith, type Scope } from './permissions'
+import { ADMINS, may, OWNER, ROLES_OF, rolesWith, WRITERS, type Scope } from './permissions'
 
 interface Operation {
   security: [{ session?: string[] }?, { key?: string[] }?]
@@ -20,6 +20,21 @@ describe('who may do what', () => {
   const scopes = (Object.keys(ROLES_OF) as Scope[]).filter((scope) => scope !== 'query:read')
   it.each(scopes)('%s is of the roles that the document of the API names', (scope) => {
     expect([...ROLES_OF[scope]].sort()).toEqual(roles(scope).sort())
+  })
+
+  it.each([
+    ['put', '/v1/organizations/{org_id}/sso', OWNER],
+    ['get', '/v1/organizations/{org_id}/sso', ADMINS],
+    ['post', '/v1/organizations/{org_id}/federation/providers', ADMINS],
+    ['post', '/v1/environments/{env_id}/policies/test', ADMINS],
+    ['put', '/v2/gates/{gate_id}', ADMINS],
+    ['put', '/v2/reviews/{review_id}/resolve', WRITERS],
+    ['post', '/v2/recovery/{attempt_id}', WRITERS],
+    ['post', '/v2/gates/{gate_id}/evaluate', WRITERS],
+    ['post', '/v2/releases', WRITERS],
+    ['post', '/v2/runtime/tasks/{task_id}/cancel', WRITERS],
+  ])('%s %s is of the roles that the document of the API names', (method, path, expected) => {
+    expect([...(document.paths[path]?.[method]?.security[0]?.session ?? [])].sort()).toEqual([...expected].sort())
   })
 
   it('a scope that is not granted hides what needs it', () => {

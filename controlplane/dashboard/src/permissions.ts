@@ -30,9 +30,17 @@ export function may(who: Permitted, scope: Scope | undefined): boolean {
   return scope === undefined || who.permissions.includes(scope)
 }
 
+/** Roles that something is left to which no scope tells of. */
+export const OWNER = ['owner'] as const
+export const ADMINS = ['owner', 'admin'] as const
+/** Who changes things of the runtime; everybody reads them. */
+export const WRITERS = ['owner', 'admin', 'developer', 'service_account'] as const
+
 /** `owner or admin`. */
-export function rolesWith(scope: Scope): string {
-  const names: string[] = ROLES_OF[scope].map((role) => role.replace('_', ' '))
+export function either(roles: readonly string[]): string {
+  const names = roles.map((role) => role.replace('_', ' '))
   const last = names.pop()
   return names.length === 0 ? String(last) : `${names.join(', ')} or ${last}`
 }
+
+export const rolesWith = (scope: Scope): string => either(ROLES_OF[scope])

@@ -17,6 +17,8 @@ export interface Session {
   environment: Environment | undefined
   choose: (envId: string) => void
   can: (scope: Scope | undefined) => boolean
+  /** Whether the role is one of these, where no scope says who may. */
+  is: (roles: readonly string[] | undefined) => boolean
 }
 
 const SessionContext = createContext<Session | undefined>(undefined)
@@ -75,6 +77,7 @@ export function SessionProvider({ me, children }: { me: Me; children: ReactNode 
       setChosen(envId)
     },
     can: (scope) => may(me, scope),
+    is: (roles) => roles === undefined || roles.includes(me.role),
   }
   return <SessionContext value={session}>{children}</SessionContext>
 }

@@ -15,6 +15,7 @@ export const platform = {
   orgId: setting('SLUICE_ORG_ID'),
   envId: setting('SLUICE_ENV_ID'),
   key: setting('SLUICE_KEY'),
+  tools: setting('SLUICE_MCP_URL'),
   owner: { email: setting('SLUICE_OWNER_EMAIL'), password: setting('SLUICE_OWNER_PASSWORD') },
 }
 
@@ -106,3 +107,42 @@ export async function asProgram(method: string, path: string, body?: unknown, ke
 }
 
 export const queried = (sql: string, key?: string) => asProgram('POST', `/v1/environments/${platform.envId}/query`, { sql }, key)
+
+/** A tool of the agents' door, called with the demo's key. */
+export async function asAgent(name: string, args: unknown): Promise<Record<string, unknown>> {
+  const response = await fetch(platform.tools, {
+    method: 'POST',
+    headers: { authorization: `ApiKey ${platform.key}`, 'content-type': 'application/json', accept: 'application/json, text/event-stream' },
+    body: JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'tools/call', params: { name, arguments: args } }),
+  })
+  const { result } = (await response.json()) as { result?: { isError?: boolean; structuredContent: Record<string, unknown> } }
+  if (!result || result.isError) throw new Error(`${name}: ${JSON.stringify(result)}`)
+  return result.structuredContent
+}
+
+/** What was made, or what was answered instead. */
+export async function made(path: string, body: unknown, method = 'POST'): Promise<Record<string, unknown>> {
+  const answer = await asProgram(method, path, body)
+  if (answer.status >= 300) throw new Error(`${path}: ${answer.status} ${JSON.stringify(answer.body)}`)
+  return answer.body
+}
+
+export const unique = (name: string) => `${name}-${Date.now().toString(36)}`
+
+export async function type(page: Page, sql: string): Promise<void> {
+  await page.getByRole('textbox', { name: 'SQL' }).focus()
+  await page.keyboard.press('Control+a')
+  await page.keyboard.insertText(sql)
+}
+
+export async function run(page: Page, sql: string): Promise<void> {
+  await type(page, sql)
+  await page.getByRole('button', { name: 'Run', exact: true }).click()
+}
+
+export async function press(page: Page, name: string, dialog?: string): Promise<void> {
+  const scope = dialog ? page.getByRole('dialog', { name: dialog }) : page
+  await scope.getByRole('button', { name, exact: true }).click()
+}
+
+export const rowOf = (page: Page, text: string) => page.getByRole('row').filter({ hasText: text })

@@ -2,24 +2,7 @@
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { expect, it } from 'vitest'
-import type { Page } from 'playwright-core'
-import { asProgram, open, platform, queried, signIn, walker } from './browser'
-
-const unique = (name: string) => `${name}-${Date.now().toString(36)}`
-
-async function run(page: Page, sql: string): Promise<void> {
-  await page.getByRole('textbox', { name: 'SQL' }).focus()
-  await page.keyboard.press('Control+a')
-  await page.keyboard.insertText(sql)
-  await page.getByRole('button', { name: 'Run' }).click()
-}
-
-async function press(page: Page, name: string, dialog?: string): Promise<void> {
-  const scope = dialog ? page.getByRole('dialog', { name: dialog }) : page
-  await scope.getByRole('button', { name, exact: true }).click()
-}
-
-const rowOf = (page: Page, text: string) => page.getByRole('row').filter({ hasText: text })
+import { asProgram, open, platform, press, queried, rowOf, run, signIn, unique, walker } from './browser'
 
 it('a column is masked from the next query on, and said to be', () =>
   walker(async ({ page }) => {
@@ -113,6 +96,10 @@ it('an analyst is invited, comes, sees no more than their role, and is lent anot
       expect(await theirs.getByRole('link', { name: 'API keys' }).count()).toBe(0)
       await open(theirs, '/keys', 'API keys')
       await theirs.getByText('the role owner or admin').waitFor()
+      await open(theirs, '/sign-on', 'Single sign-on')
+      await theirs.getByText('the role owner or admin').waitFor()
+      await open(theirs, '/gates', 'Gates')
+      expect(await theirs.getByRole('button', { name: 'Evaluate' }).count()).toBe(0)
       await open(theirs, '/jit', 'Just-in-time access')
       await press(theirs, 'Ask for a role')
       await theirs.getByRole('dialog').getByLabel('Role', { exact: true }).selectOption('admin')

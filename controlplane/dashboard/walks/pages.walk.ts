@@ -3,7 +3,7 @@ import { mkdirSync } from 'node:fs'
 import { beforeAll, expect, it } from 'vitest'
 import type { Page } from 'playwright-core'
 import { open, platform, signIn, violations, walker } from './browser'
-import { aDayOfUse } from './world'
+import { aDayOfUse, type Place } from './world'
 
 /** Where somebody who wants to look finds what the walks saw. */
 const SHOTS = process.env['SLUICE_SHOTS']
@@ -15,14 +15,21 @@ const LOOKS = [
   { width: 360, colorScheme: 'light' },
 ] as const
 
-beforeAll(aDayOfUse)
+let places: Place[]
 
-async function links(page: Page): Promise<{ path: string; title: string }[]> {
+beforeAll(async () => {
+  places = await aDayOfUse()
+})
+
+/** A file's name: ids say nothing there. */
+const shotOf = (path: string) => path.slice(1).replace(/\/.*/, '-one') || 'overview'
+
+async function links(page: Page): Promise<Place[]> {
   // Where it is narrow, they are behind a button.
   const found = await page.locator('nav[aria-label=Pages] a').evaluateAll((all) =>
     all.map((one) => ({ path: one.getAttribute('href')?.replace(/^#/, '') ?? '', title: one.textContent ?? '' })),
   )
-  return [...found, { path: '/account', title: 'Account' }]
+  return [...found, { path: '/account', title: 'Account' }, ...places]
 }
 
 it.each(LOOKS)('every page is accessible and fits, $width wide and $colorScheme', (look) =>
@@ -33,10 +40,10 @@ it.each(LOOKS)('every page is accessible and fits, $width wide and $colorScheme'
     if (SHOTS) await page.screenshot({ path: `${SHOTS}/gate-${look.width}-${look.colorScheme}.png` })
     await signIn(page)
     const pages = await links(page)
-    expect(pages.length).toBeGreaterThan(15)
+    expect(pages.length).toBeGreaterThan(30)
     for (const { path, title } of pages) {
       await open(page, path, title)
-      if (SHOTS) await page.screenshot({ path: `${SHOTS}/${path.slice(1) || 'overview'}-${look.width}-${look.colorScheme}.png`, fullPage: true })
+      if (SHOTS) await page.screenshot({ path: `${SHOTS}/${shotOf(path)}-${look.width}-${look.colorScheme}.png`, fullPage: true })
       expect(await violations(page), path).toEqual([])
       expect(await page.getByRole('alert').allTextContents(), path).toEqual([])
       const sideways = await page.evaluate(() => document.documentElement.scrollWidth - document.documentElement.clientWidth)
@@ -65,6 +72,17 @@ it('whoever has only a keyboard signs in, opens a page, asks and signs out', () 
     await page.getByRole('button', { name: 'Sign out' }).focus()
     await page.keyboard.press('Enter')
     await page.getByRole('heading', { level: 1, name: 'Sign in' }).waitFor()
+  }))
+
+it('a page that cannot be fetched says so, and the links stay', () =>
+  walker(async ({ page }) => {
+    await signIn(page)
+    await page.route('**/assets/Gates-*.js', (route) => route.abort())
+    await page.getByRole('link', { name: 'Gates' }).click()
+    await page.getByRole('alert').getByRole('button', { name: 'Try again' }).waitFor()
+    expect(await violations(page)).toEqual([])
+    await page.getByRole('link', { name: 'Reviews' }).click()
+    await page.getByRole('heading', { level: 1, name: 'Reviews' }).waitFor()
   }))
 
 it('a key of the dashboard is nobody to a script: its cookies are out of reach', () =>

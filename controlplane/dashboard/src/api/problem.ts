@@ -25,6 +25,11 @@ export class Problem extends Error {
     )
   }
 
+  /** What was typed and cannot be sent. */
+  static typed(field: string, message: string): Problem {
+    return new Problem(0, 'NOT SENT', message, { field }, undefined)
+  }
+
   static unreachable(cause: unknown): Problem {
     if (cause instanceof DOMException && cause.name === 'AbortError') {
       return new Problem(0, 'CANCELLED', 'you cancelled it', {}, undefined)
@@ -48,7 +53,7 @@ export class Problem extends Error {
 
   /** Somebody else has changed what was to be changed. */
   get isStale(): boolean {
-    return this.status === 412
+    return this.status === 412 || this.reason === 'version_conflict'
   }
 
   get isForbidden(): boolean {

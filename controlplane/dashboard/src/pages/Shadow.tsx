@@ -2,25 +2,17 @@
 import { useQuery } from '@tanstack/react-query'
 import { useState } from 'react'
 import { api, ask, type Shapes } from '../api/client'
-import { Problem, problemOf } from '../api/problem'
+import { problemOf, type Problem } from '../api/problem'
 import { count, milliseconds, percent, time } from '../format'
 import { useChanged } from '../lists'
 import { Badge } from '../parts/Badge'
 import { Confirm, Opens } from '../parts/Dialog'
 import { Form } from '../parts/Form'
-import { Answered, Empty, Page, Refusal } from '../parts/Page'
+import { Answered, Empty, orNothing, Page, Refusal } from '../parts/Page'
 import { Table } from '../parts/Table'
 import { useEnvironment, useSession } from '../session'
 
 type ShadowSession = Shapes['ShadowSession']
-
-/** No session is no error here. */
-async function orNothing<T>(asked: Promise<T>): Promise<T | null> {
-  return asked.catch((error: unknown) => {
-    if (error instanceof Problem && error.status === 404) return null
-    throw error
-  })
-}
 
 export default function Shadow() {
   const { env_id } = useEnvironment()

@@ -9,16 +9,20 @@ import { Download } from '../parts/CodeBlock'
 import { Opens } from '../parts/Dialog'
 import { Page, Refusal, Skeleton } from '../parts/Page'
 import { SqlEditor, type Editor } from '../parts/SqlEditor'
+import { ADMINS } from '../permissions'
 import { queried } from '../queried'
-import { useEnvironment } from '../session'
+import { useEnvironment, useSession } from '../session'
 import { past, remember } from '../statements'
+import { useExplained } from './explained'
 import { Place } from './Place'
+import { SqlExplain } from './SqlExplain'
 
 type Answer = Shapes['QueryAnswer']
-type Outcome = { answer: Answer } | { problem: Problem; sql: string }
+type Outcome = { answer: Answer; sql: string } | { problem: Problem; sql: string } | { explain: string }
 
 /** Types whose values stand to the right. */
 const NUMBERS = /^(U?(TINY|SMALL|BIG|HUGE)?INT|INTEGER|DECIMAL|DOUBLE|FLOAT|REAL)/i
+const MYSELF = {}
 /** As many rows as are drawn; an export has all. */
 const SHOWN = 500
 
@@ -40,13 +44,18 @@ export default function Sql() {
     setRunning(true)
     setOutcome(undefined)
     try {
-      setOutcome({ answer: await queried(env_id, sql, abort.signal) })
+      setOutcome({ answer: await queried(env_id, sql, abort.signal), sql })
     } catch (error) {
       setOutcome({ problem: problemOf(error), sql })
     } finally {
       running.current = null
       setRunning(false)
     }
+  }
+
+  const explain = () => {
+    const sql = editor.current?.text().trim()
+    if (sql && !running.current) setOutcome({ explain: sql })
   }
 
   return (
@@ -61,6 +70,9 @@ export default function Sql() {
           <button type="button" className="primary" disabled={isRunning} onClick={() => void run()}>
             Run
           </button>
+          <button type="button" disabled={isRunning} onClick={explain}>
+            Explain
+          </button>
           {isRunning && (
             <button type="button" onClick={() => running.current?.abort()}>
               Cancel
@@ -74,10 +86,16 @@ export default function Sql() {
       </div>
       <div className="stack" aria-live="polite">
         {isRunning && <Skeleton />}
-        {outcome && ('answer' in outcome ? <Result answer={outcome.answer} /> : <Failure {...outcome} />)}
+        {outcome && <Came outcome={outcome} />}
       </div>
     </Page>
   )
+}
+
+function Came({ outcome }: { outcome: Outcome }) {
+  if ('answer' in outcome) return <Result answer={outcome.answer} sql={outcome.sql} />
+  if ('explain' in outcome) return <SqlExplain key={outcome.explain} sql={outcome.explain} />
+  return <Failure {...outcome} />
 }
 
 function History({ envId, take }: { envId: string; take: (sql: string) => void }) {
@@ -105,7 +123,8 @@ function Failure({ problem, sql }: { problem: Problem; sql: string }) {
   )
 }
 
-function Result({ answer }: { answer: Answer }) {
+function Result({ answer, sql }: { answer: Answer; sql: string }) {
+  const { is } = useSession()
   const { columns, rows, columns_masked, warnings, error } = answer
   const names = columns.map((column) => column.name)
   return (
@@ -116,6 +135,10 @@ function Result({ answer }: { answer: Answer }) {
         </span>
         {answer.cache_hit && <Badge>kept answer</Badge>}
         {columns_masked.length > 0 ? <Badge tone="warn">{`masked: ${columns_masked.join(', ')}`}</Badge> : <Badge tone="good">nothing masked</Badge>}
+        {is(ADMINS) && <Filtered sql={sql} />}
+        <Opens label="Why" title="Which policies made it so" className="small">
+          {() => <SqlExplain sql={sql} />}
+        </Opens>
         {rows.length > 0 && (
           <Download name={`${answer.query_id}.csv`} kind="text/csv" text={() => csv(names, rows)}>
             Export CSV
@@ -134,6 +157,14 @@ function Result({ answer }: { answer: Answer }) {
       </p>
     </>
   )
+}
+
+/** Which filters took rows away; only who writes policies may know. */
+function Filtered({ sql }: { sql: string }) {
+  const { env_id } = useEnvironment()
+  const { data } = useExplained(env_id, sql, MYSELF)
+  const tables = [...new Set(data?.filters?.map((filter) => filter.table))]
+  return tables.length > 0 && <Badge tone="warn">{`filtered: ${tables.join(', ')}`}</Badge>
 }
 
 /** A warning is a sentence, or has one. */

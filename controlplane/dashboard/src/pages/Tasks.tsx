@@ -1,43 +1,86 @@
-/** The governed runtime: tasks, their attempts, and what happened in them. */
-import { useQuery } from '@tanstack/react-query'
+/** The governed runtime: tasks by their state, and as a list. */
 import { useState } from 'react'
+import { Link } from 'wouter'
 import { api, ask, type Shapes } from '../api/client'
-import { count, milliseconds, relative, time } from '../format'
-import { useChanged, useList } from '../lists'
+import { count, relative, time } from '../format'
+import { asPage, useList } from '../lists'
 import { Badge } from '../parts/Badge'
-import { Confirm, Opens } from '../parts/Dialog'
+import { Choice } from '../parts/Choice'
 import { Answered, Empty, Page } from '../parts/Page'
 import { More, Table } from '../parts/Table'
-import { useSession } from '../session'
+import { Tabs } from '../parts/Tabs'
 
 type Task = Shapes['TaskView']
+type Status = Shapes['TaskStatus']
 
-const STATUSES = ['', 'pending', 'active', 'completed', 'failed', 'cancelled'] as const
-/** Who may change a task; the scope alone does not say it. */
-const WRITERS = ['owner', 'admin', 'developer']
+/** In the order that a task walks through them. */
+const EVERY: Record<Status, true> = { pending: true, active: true, completed: true, failed: true, cancelled: true }
+const STATUSES = Object.keys(EVERY) as Status[]
+/** As many as a column of the board has; the list has all. */
+const ON_BOARD = 20
+/** What is over stays as it is. */
+const LIVE = 5_000
 
-/** The list is a page where it is asked for as one. */
-const asPage = (list: Shapes['TaskViewList']): Shapes['TaskViewPage'] =>
-  Array.isArray(list) ? { data: list, pagination: { cursor: null, has_more: false, total: list.length } } : list
+const nameOf = (task: Task) => task.work_item_key ?? task.id.slice(-8)
+
+function useTasks(status: Status | '', limit: number) {
+  return useList(
+    ['tasks', status, limit],
+    async (cursor) => asPage(await ask(api.GET('/v2/runtime/tasks', { params: { query: { limit, ...(status && { status }), ...(cursor && { cursor }) } } }))),
+    status === 'pending' || status === 'active' ? LIVE : undefined,
+  )
+}
 
 export default function Tasks() {
-  const [status, setStatus] = useState<(typeof STATUSES)[number]>('')
-  const list = useList(['tasks', status], async (cursor) =>
-    asPage(await ask(api.GET('/v2/runtime/tasks', { params: { query: { limit: 50, ...(status && { status }), ...(cursor && { cursor }) } } }))),
-  )
-  const now = Date.now()
   return (
     <Page title="Tasks" needs="agent:*" lead="Work that agents claim under a lease. An attempt whose heart stops gives it back.">
-      <label className="field">
-        <span>Status</span>
-        <select value={status} onChange={(event) => setStatus(event.target.value as (typeof STATUSES)[number])}>
-          {STATUSES.map((one) => (
-            <option key={one} value={one}>
-              {one || 'any'}
-            </option>
-          ))}
-        </select>
-      </label>
+      <Tabs
+        label="How they are shown"
+        tabs={[
+          { name: 'Board', panel: () => <div className="board">{STATUSES.map((status) => <Column key={status} status={status} />)}</div> },
+          { name: 'List', panel: () => <List /> },
+        ]}
+      />
+    </Page>
+  )
+}
+
+function Column({ status }: { status: Status }) {
+  const list = useTasks(status, ON_BOARD)
+  const now = Date.now()
+  return (
+    <section aria-label={status}>
+      <h2>
+        <Badge>{status}</Badge> <span className="fine">{list.total !== undefined && count(list.total)}</span>
+      </h2>
+      <Answered of={list} isEmpty={(tasks) => tasks.length === 0} empty={<p className="fine">None</p>}>
+        {(tasks) => (
+          <ul>
+            {tasks.map((task) => (
+              <li key={task.id} className="card">
+                <Link href={`/tasks/${task.id}`}>{nameOf(task)}</Link>
+                <span className="fine">
+                  {task.kind}, {task.project_id}
+                </span>
+                {task.latest_attempt?.last_heartbeat_at && status === 'active' && <span className="fine">heart beat {relative(task.latest_attempt.last_heartbeat_at, now)}</span>}
+                {task.blocked_reason && <Badge tone="bad">blocked</Badge>}
+              </li>
+            ))}
+          </ul>
+        )}
+      </Answered>
+      {list.total !== undefined && list.total > ON_BOARD && <p className="fine">The newest {ON_BOARD}; the list has all.</p>}
+    </section>
+  )
+}
+
+function List() {
+  const [status, setStatus] = useState<Status | ''>('')
+  const list = useTasks(status, 50)
+  const now = Date.now()
+  return (
+    <>
+      <Choice label="Status" value={status} options={['', ...STATUSES]} onChange={setStatus} />
       <Answered of={list} isEmpty={(tasks) => tasks.length === 0} empty={<Empty title="No task is here"><p>Agents make them by <code>POST /v2/runtime/tasks</code>.</p></Empty>}>
         {(tasks) => (
           <>
@@ -46,72 +89,19 @@ export default function Tasks() {
               id={(task) => task.id}
               rows={tasks}
               columns={[
-                { head: 'Task', cell: (task) => <Opens label={task.work_item_key ?? task.id.slice(-8)} title="A task" className="link">{() => <Detail taskId={task.id} />}</Opens> },
+                { head: 'Task', cell: (task) => <Link href={`/tasks/${task.id}`}>{nameOf(task)}</Link> },
                 { head: 'Kind', cell: (task) => task.kind },
                 { head: 'Project', cell: (task) => task.project_id },
                 { head: 'State', cell: (task) => <Badge>{task.status}</Badge> },
                 { head: 'Retries', isNumber: true, cell: (task) => `${task.retry_count} of ${task.max_retries}` },
                 { head: 'Heartbeat', cell: (task) => <span className="nowrap">{relative(task.latest_attempt?.last_heartbeat_at, now)}</span> },
                 { head: 'Made (UTC)', cell: (task) => <span className="nowrap">{time(task.created_at)}</span> },
-                { head: '', cell: (task) => <Cancelling task={task} /> },
               ]}
             />
             <More list={list} />
           </>
         )}
       </Answered>
-    </Page>
-  )
-}
-
-function Cancelling({ task }: { task: Task }) {
-  const { me } = useSession()
-  const changed = useChanged('tasks')
-  if (!WRITERS.includes(me.role) || !['pending', 'active'].includes(task.status)) return null
-  return (
-    <Confirm
-      label="Cancel"
-      question="Cancel the task? Its attempts that run are cancelled too."
-      act={() => ask(api.POST('/v2/runtime/tasks/{task_id}/cancel', { params: { path: { task_id: task.id } }, body: {} })).then(changed)}
-    />
-  )
-}
-
-function Detail({ taskId }: { taskId: string }) {
-  const detail = useQuery({ queryKey: ['task', taskId], queryFn: () => ask(api.GET('/v2/runtime/tasks/{task_id}/detail', { params: { path: { task_id: taskId } } })) })
-  return (
-    <Answered of={detail}>
-      {(task) => (
-        <div className="stack">
-          <p>
-            <Badge>{task.status}</Badge> {count(task.totals.cost_usd)} USD, {count(task.totals.tokens)} tokens, {milliseconds(task.totals.duration_ms)}
-            {task.failure_reason && <span className="bad"> {task.failure_reason}</span>}
-          </p>
-          <Table
-            label="Attempts"
-            id={(attempt) => attempt.id}
-            rows={task.attempts}
-            columns={[
-              { head: 'Attempt', isNumber: true, cell: (attempt) => attempt.attempt_number },
-              { head: 'Agent', cell: (attempt) => attempt.agent_id ?? '–' },
-              { head: 'State', cell: (attempt) => <Badge>{attempt.status}</Badge> },
-              { head: 'Lease ends (UTC)', cell: (attempt) => time(attempt.lease_expires_at) },
-              { head: 'Why it failed', cell: (attempt) => attempt.failure_reason ?? '–' },
-            ]}
-          />
-          <Table
-            label="What happened"
-            id={(event) => event.id}
-            rows={task.events}
-            columns={[
-              { head: 'No.', isNumber: true, cell: (event) => event.sequence_num },
-              { head: 'When (UTC)', cell: (event) => <span className="nowrap">{time(event.created_at)}</span> },
-              { head: 'What', cell: (event) => event.kind.replaceAll('_', ' ') },
-              { head: 'Details', cell: (event) => <code>{JSON.stringify(event.payload)}</code> },
-            ]}
-          />
-        </div>
-      )}
-    </Answered>
+    </>
   )
 }

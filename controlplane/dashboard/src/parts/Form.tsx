@@ -16,6 +16,8 @@ export interface Field {
   hint?: string
   required?: boolean
   autoComplete?: string
+  /** Where fields stand in a row: for what is long. */
+  isWide?: boolean
 }
 
 /** What was typed: text, except of boxes. */
@@ -93,7 +95,7 @@ export function Form({ fields, submit, onSubmit, onDone, reload, children, isInl
   return (
     <form className={isInline ? 'inline' : undefined} onSubmit={(event) => void go(event)} aria-label={label}>
       {fields.map((field) => (
-        <Input key={field.name} field={field} problem={problem?.field?.split('.')[0] === field.name ? problem : undefined} />
+        <Input key={field.name} field={field} problem={isAbout(problem, field.name) ? problem : undefined} />
       ))}
       {children}
       {needsCode && (
@@ -124,9 +126,12 @@ export function Form({ fields, submit, onSubmit, onDone, reload, children, isInl
   )
 }
 
+/** A refusal names the member of the body that it is about: `name`, `config.role_arn`, `rules[0].table`. */
+const isAbout = (problem: Problem | undefined, name: string) => problem?.field?.split(/[.[\]]+/).includes(name) ?? false
+
 function Input({ field, problem }: { field: Field; problem: Problem | undefined }) {
   const id = useId()
-  const { name, label, kind = 'text', options = [], initial, hint, required, autoComplete } = field
+  const { name, label, kind = 'text', options = [], initial, hint, required, autoComplete, isWide } = field
   const about = hint || problem ? `${id}-about` : undefined
   const common = { id, name, required, 'aria-describedby': about, 'aria-invalid': problem ? true : undefined }
   const chosen = Array.isArray(initial) ? (initial as readonly string[]) : []
@@ -160,7 +165,7 @@ function Input({ field, problem }: { field: Field; problem: Problem | undefined 
   }
   const value = initial === undefined || initial === null ? undefined : String(initial)
   return (
-    <div className="field">
+    <div className={isWide ? 'field wide' : 'field'}>
       <label htmlFor={id}>{label}</label>
       {kind === 'select' ? (
         <select {...common} defaultValue={value}>

@@ -1,7 +1,7 @@
 /** A page, and the states that every page has: loading, empty, refused, failed; a form adds stale. */
 import { useEffect, useRef, type ReactNode } from 'react'
 import { problemOf, type Problem } from '../api/problem'
-import { rolesWith, type Scope } from '../permissions'
+import { either, rolesWith, type Scope } from '../permissions'
 import { useSession } from '../session'
 
 interface PageProps {
@@ -10,17 +10,19 @@ interface PageProps {
   actions?: ReactNode
   /** What whoever reads the page needs. */
   needs?: Scope
+  /** Or who may read it, where no scope says that. */
+  roles?: readonly string[]
   children: ReactNode
 }
 
-export function Page({ title, lead, actions, needs, children }: PageProps) {
-  const { can } = useSession()
+export function Page({ title, lead, actions, needs, roles, children }: PageProps) {
+  const { can, is } = useSession()
   const heading = useRef<HTMLHeadingElement>(null)
   useEffect(() => {
     document.title = `${title} · Sluice`
     heading.current?.focus()
   }, [title])
-  const allowed = can(needs)
+  const isAllowed = can(needs) && is(roles)
   return (
     <>
       <header className="page-head">
@@ -30,20 +32,26 @@ export function Page({ title, lead, actions, needs, children }: PageProps) {
           </h1>
           {lead && <p className="lead">{lead}</p>}
         </div>
-        {allowed && actions && <div className="actions">{actions}</div>}
+        {isAllowed && actions && <div className="actions">{actions}</div>}
       </header>
-      {allowed || !needs ? children : <NoPermission scope={needs} />}
+      {isAllowed ? children : <NoPermission needs={needs} roles={roles} />}
     </>
   )
 }
 
-export function NoPermission({ scope }: { scope: Scope }) {
+function NoPermission({ needs, roles = [] }: Pick<PageProps, 'needs' | 'roles'>) {
   return (
     <div className="state" role="status">
       <h2>Your role does not open this page</h2>
       <p>
-        It needs <code>{scope}</code>: the role {rolesWith(scope)}. An owner or admin changes roles under Users, or
-        lends one for a while under Just-in-time access.
+        It needs{' '}
+        {needs && (
+          <>
+            <code>{needs}</code>:{' '}
+          </>
+        )}
+        the role {needs ? rolesWith(needs) : either(roles)}. An owner or admin changes roles under Users, or lends one for a while under
+        Just-in-time access.
       </p>
     </div>
   )
@@ -105,6 +113,14 @@ export interface Asked<T> {
   error: unknown
   isPending: boolean
   refetch: () => unknown
+}
+
+/** What is not there yet is no error: `null`. */
+export async function orNothing<T>(asked: Promise<T>): Promise<T | null> {
+  return asked.catch((error: unknown) => {
+    if (problemOf(error).status === 404) return null
+    throw error
+  })
 }
 
 /** Shows what was asked for, or why there is nothing to show. */

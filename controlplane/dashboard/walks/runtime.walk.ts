@@ -1,0 +1,206 @@
+/** What people decide of what agents do: whose changes count, what goes out, and what is noticed. */
+import { beforeAll, expect, it } from 'vitest'
+import { asAgent, asProgram, open, platform, press, queried, rowOf, signIn, type, unique, violations, walker } from './browser'
+import { change, disputed, silent, strayed } from './world'
+
+/** The shortest lease there is; it runs out while the other walks are walked. */
+const LEASE_SECS = 30
+let lost: string
+
+beforeAll(async () => {
+  lost = await silent(LEASE_SECS)
+})
+
+it('a branch is made, each conflict decided, and merged as it was decided', () =>
+  walker(async ({ page }) => {
+    const name = unique('beds')
+    const table = name.replaceAll('-', '_')
+    expect((await queried(`create table ${table} (sku integer primary key, amount integer)`)).status).toBe(200)
+    expect((await queried(`insert into ${table} values (1, 10), (2, 20), (3, 30)`)).status).toBe(200)
+    await signIn(page)
+    await open(page, '/branches', 'Branches')
+    await press(page, 'New branch')
+    const dialog = page.getByRole('dialog', { name: 'New branch' })
+    await dialog.getByLabel('Name').fill(name)
+    await dialog.getByLabel(`main.${table}`).check()
+    await dialog.getByLabel('For the agent').fill('gardener')
+    await press(page, 'Make it', 'New branch')
+    await page.getByText('Nothing that was changed here').waitFor()
+    await change(page.url().split('/').pop() ?? '', table)
+    await page.reload()
+    await page.getByText('0 of 2 are decided.').waitFor()
+    expect(await page.getByRole('button', { name: 'Merge', exact: true }).count()).toBe(0)
+    await page.getByRole('radiogroup', { name: 'sku = 1' }).getByLabel('Branch').check()
+    await page.getByRole('radiogroup', { name: 'sku = 2' }).getByLabel('Mainline').check()
+    await page.getByText('2 of 2 are decided.').waitFor()
+    expect(await violations(page)).toEqual([])
+    await press(page, 'Dry run')
+    await page.getByText(`It would bring the changes of main.${table}, with 2 conflicts`).waitFor()
+    await press(page, 'Merge')
+    await press(page, 'Merge it', 'Merge the branch')
+    await page.getByText('Merged: 2 rows').waitFor()
+    const left = await queried(`select amount from ${table} order by sku`)
+    expect(left.body['rows']).toEqual([[11], [22], [31]])
+  }))
+
+it('a branch is given up, and the mainline stays as it is', () =>
+  walker(async ({ page }) => {
+    const { id, table } = await disputed(unique('hedges'))
+    await signIn(page)
+    await open(page, `/branches/${id}`, 'Branch')
+    await press(page, 'Discard')
+    await press(page, 'Discard', 'Discard')
+    await page.getByText('discarded').waitFor()
+    expect((await queried(`select amount from ${table} order by sku`)).body['rows']).toEqual([[12], [22], [30]])
+  }))
+
+it('a trigger is made, tried, switched off and on again', () =>
+  walker(async ({ page }) => {
+    const name = unique('leaving')
+    await signIn(page)
+    await open(page, '/triggers', 'Triggers')
+    await press(page, 'New trigger')
+    const dialog = page.getByRole('dialog', { name: 'New trigger' })
+    await dialog.getByLabel('Name').fill(name)
+    await dialog.getByLabel('What is to be noticed').fill('a customer wants to cancel the contract')
+    await press(page, 'Make it', 'New trigger')
+    await rowOf(page, name).getByText('on', { exact: true }).waitFor()
+    await rowOf(page, name).getByRole('button', { name: 'Try' }).click()
+    const trial = page.getByRole('dialog', { name: `Try ${name}` })
+    await trial.getByLabel('A text').fill('a customer wants to cancel the contract')
+    await press(page, 'Try it', `Try ${name}`)
+    await trial.getByText('It would fire.').waitFor()
+    await trial.getByLabel('A text').fill('seven ducks')
+    await press(page, 'Try it', `Try ${name}`)
+    await trial.getByText('It would not fire.').waitFor()
+    expect(await violations(page)).toEqual([])
+    await trial.getByRole('button', { name: 'Close' }).click()
+    await rowOf(page, name).getByRole('button', { name: 'Switch off' }).click()
+    await press(page, 'Switch off', 'Switch off')
+    await rowOf(page, name).getByText('off', { exact: true }).waitFor()
+    await rowOf(page, name).getByRole('button', { name: 'Switch on' }).click()
+    await press(page, 'Switch it on', `Switch ${name} on`)
+    await rowOf(page, name).getByText('on', { exact: true }).waitFor()
+    expect((await asAgent('list_triggers', { status: 'active' }))['triggers']).toContainEqual(expect.objectContaining({ name, threshold: 0.7 }))
+  }))
+
+it('a gate waits for a person, who opens its review, approves it, and a release is written down', () =>
+  walker(async ({ page }) => {
+    const project = unique('fountain')
+    await signIn(page)
+    await open(page, '/gates', 'Gates')
+    await page.getByLabel('Project').fill(project)
+    await press(page, 'Show')
+    const gate = page.getByRole('region', { name: /Proposal/ })
+    await gate.getByRole('button', { name: 'Evaluate' }).click()
+    const dialog = page.getByRole('dialog', { name: 'Evaluate G1' })
+    await dialog.getByLabel('Facts').fill('{"proposal": ')
+    await press(page, 'Evaluate', 'Evaluate G1')
+    await dialog.getByText('this is no JSON').first().waitFor()
+    await dialog.getByLabel('Facts').fill('{"proposal": {"document_url": "https://park.example"}}')
+    await dialog.getByLabel('Only say what would come of it').uncheck()
+    await press(page, 'Evaluate', 'Evaluate G1')
+    await dialog.getByRole('link', { name: 'Open its review' }).click()
+    await page.getByRole('heading', { level: 1, name: 'Review' }).waitFor()
+    await page.getByText('in review', { exact: true }).waitFor()
+    await press(page, 'Approve')
+    await page.getByRole('dialog', { name: 'Approve' }).getByLabel('Notes').fill('the water is clear')
+    await press(page, 'Approve', 'Approve')
+    await page.getByText('approved', { exact: true }).waitFor()
+    expect(await page.getByRole('button', { name: 'Reject' }).count()).toBe(0)
+    await open(page, '/releases', 'Releases')
+    await rowOf(page, project).getByText('the water is clear').waitFor()
+  }))
+
+it('whoever decides a review that somebody else has changed meanwhile is told', () =>
+  walker(async ({ page }) => {
+    const gate = { project_id: unique('pond'), facts: { proposal: { document_url: 'https://park.example' } } }
+    const { body } = await asProgram('POST', '/v2/gates/G1/evaluate', gate)
+    await signIn(page)
+    await open(page, `/reviews/${String(body['review_id'])}`, 'Review')
+    const until = new Date(Date.now() + 86_400_000).toISOString()
+    expect((await asProgram('POST', `/v2/reviews/${String(body['review_id'])}/defer`, { until })).status).toBe(200)
+    await press(page, 'Reject')
+    await page.getByRole('dialog').getByLabel('Why').fill('it is too deep')
+    await press(page, 'Reject', 'Reject')
+    await page.getByText('Somebody else has changed this').waitFor()
+    await press(page, 'Load it again')
+    await page.getByText('deferred', { exact: true }).waitFor()
+    await press(page, 'Reject')
+    await page.getByRole('dialog').getByLabel('Why').fill('it is too deep')
+    await press(page, 'Reject', 'Reject')
+    await page.getByText('rejected', { exact: true }).waitFor()
+  }))
+
+it('an owner sees a statement as an analyst does, and why', () =>
+  walker(async ({ page }) => {
+    const path = `/v1/environments/${platform.envId}/policies`
+    const rules = [{ table: 'supplier', filter: 's_suppkey < 10', exempt_roles: ['owner'] }]
+    const policy = await asProgram('POST', path, { name: unique('near ones'), type: 'row_level_security', enabled: true, rules })
+    try {
+      await signIn(page)
+      await open(page, '/sql', 'SQL editor')
+      await type(page, 'select count(*) from supplier')
+      await press(page, 'Explain')
+      await page.getByText('No policy changes what is seen.').waitFor()
+      await page.getByText('As somebody else').first().click()
+      await page.getByLabel('With the role').selectOption('analyst')
+      await press(page, 'Explain as them')
+      await page.getByText('Policies change what is seen.').waitFor()
+      await rowOf(page, 'main.supplier').getByText('s_suppkey < 10').waitFor()
+      expect(await page.getByRole('region', { name: 'What would run' }).textContent()).toContain('s_suppkey')
+      expect(await violations(page)).toEqual([])
+    } finally {
+      expect((await asProgram('DELETE', `${path}/${String(policy.body['policy_id'])}`)).status).toBe(200)
+    }
+  }))
+
+it('a cloud is believed, and no more', () =>
+  walker(async ({ page }) => {
+    const role = `arn:aws:iam::123456789012:role/${unique('mower')}`
+    await signIn(page)
+    await open(page, '/sign-on', 'Single sign-on')
+    await page.getByText('No identity provider yet').waitFor()
+    await page.getByRole('tab', { name: 'Programs of a cloud' }).click()
+    await press(page, 'Believe a cloud')
+    const dialog = page.getByRole('dialog', { name: 'Believe a cloud' })
+    await dialog.getByLabel('Role', { exact: true }).fill('no-role-at-all')
+    await dialog.getByLabel('Who may come').fill('* = king')
+    await press(page, 'Believe it', 'Believe a cloud')
+    await dialog.getByText('is no line such as').first().waitFor()
+    await dialog.getByLabel('Who may come').fill('* = analyst')
+    await press(page, 'Believe it', 'Believe a cloud')
+    await dialog.getByText("is a role's, such as").first().waitFor()
+    await dialog.getByLabel('Role', { exact: true }).fill(role)
+    await press(page, 'Believe it', 'Believe a cloud')
+    await rowOf(page, role).getByText('as analyst').waitFor()
+    await rowOf(page, role).getByRole('button', { name: 'Remove' }).click()
+    await press(page, 'Remove it', 'Remove AWS')
+    await rowOf(page, role).waitFor({ state: 'detached' })
+  }))
+
+it('a person decides what becomes of a failure, and it is seen that they did', () =>
+  walker(async ({ page }) => {
+    const attempt = await strayed()
+    await signIn(page)
+    await open(page, `/explain/${attempt}`, 'Explain')
+    await page.getByText('the compass broke').first().waitFor()
+    await press(page, 'Act')
+    const dialog = page.getByRole('dialog')
+    await dialog.getByRole('combobox').selectOption('retry_with_model')
+    await dialog.getByRole('textbox', { name: 'Model' }).fill('large')
+    await press(page, 'Do it', 'Do something about the attempt')
+    await dialog.waitFor({ state: 'detached' })
+    await page.getByRole('tab', { name: 'Recovery' }).click()
+    await rowOf(page, 'large').getByText('you', { exact: true }).waitFor()
+    await open(page, '/recovery', 'Recovery')
+    await rowOf(page, 'large').first().getByText('retry with model').waitFor()
+  }))
+
+it('an attempt whose holder fell silent is seen to have lost its lease', () =>
+  walker(async ({ page }) => {
+    await signIn(page)
+    await open(page, `/tasks/${lost}`, 'Task')
+    await rowOf(page, 'sleeper').getByText('timed out').waitFor({ timeout: 50_000 })
+    await page.getByRole('table').last().getByText('lease expired').first().waitFor()
+  }))
