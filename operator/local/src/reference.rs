@@ -2,14 +2,15 @@
 
 use std::fmt::Write;
 
-use clap::{Arg, Command};
+use clap::{Arg, Command, Id};
 
 use crate::client::Class;
 
 const HEAD: &str = "# `sluice`
 
 Made of the definitions of the commands; a test compares it, and `UPDATE_GOLDEN=1 cargo golden` writes it.
-`kubectl sluice` is the same program under another name.
+`sluice` alone is `sluice up`; `kubectl sluice` is the same program under another name. What a command with
+others below it takes, each of those takes too.
 
 A flag comes before the variable beside it. Commands that ask a platform find its address and a key as they
 stand in the environment, or in the state folder of the platform on this machine (`.sluice`): nothing of it
@@ -27,12 +28,19 @@ pub fn markdown(mut command: Command) -> String {
         let _ = writeln!(page, "| {} | {} | {} |", class.exit(), class.name(), class.meaning());
     }
     page.push_str("\n`kubectl sluice` and `sluice kubectl` have exit statuses of their own: see there.\n");
-    section(&mut page, &command);
+    for below in told(&command) {
+        section(&mut page, below, &[]);
+    }
     page
 }
 
-/// A command and those below it; the ones that are hidden are for the program itself.
-fn section(page: &mut String, command: &Command) {
+/// The commands below one; the ones that are hidden are for the program itself.
+fn told(command: &Command) -> impl Iterator<Item = &Command> {
+    command.get_subcommands().filter(|below| !below.is_hide_set() && below.get_name() != "help")
+}
+
+/// A command and those below it. What all of those take is told once, above.
+fn section(page: &mut String, command: &Command, above: &[&Id]) {
     let words = command.get_bin_name().unwrap_or_else(|| command.get_name());
     let _ = write!(page, "\n## `{words}`\n");
     if let Some(about) = command.get_long_about().or_else(|| command.get_about()) {
@@ -41,26 +49,29 @@ fn section(page: &mut String, command: &Command) {
     let usage = command.clone().render_usage().to_string();
     let _ =
         write!(page, "\n`{}`\n", usage.trim_start_matches("Usage: ").split_whitespace().collect::<Vec<_>>().join(" "));
-    let arguments: Vec<_> = command.get_arguments().filter(|argument| is_told(argument)).collect();
+    let arguments: Vec<_> = command.get_arguments().filter(|argument| is_told(argument, above)).collect();
+    let all = arguments.iter().filter(|argument| argument.is_global_set()).map(|argument| argument.get_id());
+    let all: Vec<_> = all.chain(above.iter().copied()).collect();
     if !arguments.is_empty() {
         page.push_str("\n| Argument | Variable | Default | |\n|---|---|---|---|\n");
     }
     for argument in arguments {
         let _ = writeln!(page, "{}", row(argument));
     }
-    for below in command.get_subcommands().filter(|below| !below.is_hide_set() && below.get_name() != "help") {
-        section(page, below);
+    for below in told(command) {
+        section(page, below, &all);
     }
 }
 
-fn is_told(argument: &Arg) -> bool {
-    !argument.is_hide_set() && !["help", "version"].contains(&argument.get_id().as_str())
+fn is_told(argument: &Arg, above: &[&Id]) -> bool {
+    let id = argument.get_id();
+    !argument.is_hide_set() && !above.contains(&id) && !["help", "version"].contains(&id.as_str())
 }
 
 fn row(argument: &Arg) -> String {
-    let value = argument.get_value_names().unwrap_or_default().first().map(|name| format!("<{name}>"));
     let takes_value = argument.get_action().takes_values();
-    let value = value.filter(|_| takes_value).unwrap_or_default();
+    let value = argument.get_value_names().unwrap_or_default().first().filter(|_| takes_value);
+    let value = value.map(|name| format!("<{name}>")).unwrap_or_default();
     let long = argument.get_long().map(|long| format!("--{long}"));
     let short = argument.get_short().map(|short| format!("-{short}"));
     let flags: Vec<_> = [short, long].into_iter().flatten().collect();
@@ -86,34 +97,36 @@ mod tests {
     #[test]
     fn a_page_tells_what_a_person_may_type() {
         let hidden = Command::new("engine").hide(true);
-        let below = Command::new("show").about("Show one").arg(Arg::new("id").required(true).help("Which"));
-        let flag = Arg::new("dry").long("dry-run").action(ArgAction::SetTrue).help("Only tell");
-        let output =
-            Arg::new("output").long("output").short('o').value_parser(["a", "b"]).default_value("a").env("OUT");
-        let page = markdown(Command::new("x").about("Does things").args([flag, output]).subcommands([below, hidden]));
+        let id = Arg::new("id").value_name("ID").required(true).help("Which");
+        let show = Command::new("show").about("Show one").arg(id);
+        let dry = Arg::new("dry").long("dry-run").action(ArgAction::SetTrue).help("Only tell");
+        let output = Arg::new("output").long("output").short('o').value_name("FORM").value_parser(["a", "b"]);
+        let output = output.default_value("a").env("OUT").global(true);
+        let things = Command::new("things").about("Does things").args([dry, output]).subcommands([show, hidden]);
+        let page = markdown(Command::new("x").subcommand(things));
         let told = page.split_once("see there.\n").unwrap().1;
         expect_test::expect![[r"
 
-            ## `x`
+            ## `x things`
 
             Does things
 
-            `x [OPTIONS] [COMMAND]`
+            `x things [OPTIONS] [COMMAND]`
 
             | Argument | Variable | Default | |
             |---|---|---|---|
             | `--dry-run` |  |  | Only tell |
-            | `-o, --output <output>` | `OUT` | `a` | One of a, b |
+            | `-o, --output <FORM>` | `OUT` | `a` | One of a, b |
 
-            ## `x show`
+            ## `x things show`
 
             Show one
 
-            `x show <id>`
+            `x things show [OPTIONS] <ID>`
 
             | Argument | Variable | Default | |
             |---|---|---|---|
-            | `<id>` |  |  | Which |
+            | `<ID>` |  |  | Which |
         "]]
         .assert_eq(told);
     }

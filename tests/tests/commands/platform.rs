@@ -110,7 +110,8 @@ async fn a_chain_that_was_touched_is_a_failure() {
     let verified = sluice(&world, &["audit", "verify"]).await.ok();
     assert!(verified.contains("chain_valid         true\n"), "{verified}");
     let client = world.database().client().await;
-    let touch = "alter table iam_events disable trigger all; update iam_events set actor = '{}' where sequence = 1";
+    let touch =
+        "alter table iam_events disable trigger all; update iam_events set actor_id = 'somebody' where sequence = 1";
     client.batch_execute(touch).await.unwrap();
     let broken = sluice(&world, &["audit", "verify", "-o", "json"]).await;
     assert_eq!(broken.code, 1, "{broken:?}");

@@ -7,13 +7,15 @@ mod shell;
 
 use std::io::{self, IsTerminal, Read};
 
+use contract::Code;
 use contract::wire::{Format, QueryBody, TIMEOUT_MS_MAX, header};
 use dataplane::doors::pgwire::lex;
 use http::HeaderMap;
 use http_body_util::BodyExt;
-use reqwest::{Method, Response};
+use reqwest::{Method, RequestBuilder, Response};
 use serde::Deserialize;
 use serde_json::Value;
+use tokio::io::AsyncWriteExt;
 
 use super::failure::Refusal;
 use super::output::{self, notice};
@@ -22,6 +24,7 @@ use super::{Access, Api, Failure, Output, Told};
 
 /// Of an answer that is read whole.
 const ANSWER_BYTES_MAX: usize = 256 * 1024 * 1024;
+const RUNS: &str = "the query runs";
 const INPUT_BYTES_MAX: u64 = 64 * 1024 * 1024;
 
 #[derive(Debug, clap::Args)]
@@ -113,20 +116,19 @@ impl Asking {
         let body = QueryBody { sql, agent_id: None, agent_framework: None, timeout_ms, format };
         let path = format!("{}/query", self.api.environment().await?);
         let request = self.api.request(Method::POST, &path).header(http::header::TE, "trailers").json(&body);
-        let answer = waited("the query runs", self.api.send(request)).await?;
         match self.output {
-            Output::Table => shown(&self.whole(answer).await?),
+            Output::Table => shown(&waited(RUNS, self.whole(request)).await?),
             Output::Json => {
-                let body = self.whole(answer).await?;
+                let body = waited(RUNS, self.whole(request)).await?;
                 output::write(&[body.as_slice(), b"\n"].concat())?;
                 unbroken(&read(&body)?)
             }
-            Output::Csv | Output::Arrow => self.streamed(answer).await,
+            Output::Csv | Output::Arrow => self.streamed(waited(RUNS, self.api.send(request)).await?).await,
         }
     }
 
-    async fn whole(&self, answer: Response) -> Result<Vec<u8>, Failure> {
-        let mut body = http::Response::from(answer).into_body();
+    async fn whole(&self, request: RequestBuilder) -> Result<Vec<u8>, Failure> {
+        let mut body = http::Response::from(self.api.send(request).await?).into_body();
         let mut whole = Vec::new();
         while let Some(frame) = body.frame().await {
             let frame = frame.map_err(|error| self.api.unanswered(&error))?;
@@ -139,17 +141,21 @@ impl Asking {
         Ok(whole)
     }
 
-    /// Piece by piece to standard output; what went wrong on the way is said at the end.
+    /// Piece by piece to standard output; what went wrong on the way is said at the end. Whoever reads us may
+    /// be slow: an interrupt does not wait for them.
     async fn streamed(&self, answer: Response) -> Result<(), Failure> {
         let masked = answer.headers().get(header::COLUMNS_MASKED).and_then(|value| value.to_str().ok());
         if let Some(names) = masked.filter(|names| !names.is_empty()) {
             tell_masked(names);
         }
-        let mut body = http::Response::from(answer).into_body();
+        let (mut body, mut out) = (http::Response::from(answer).into_body(), tokio::io::stdout());
         let mut trailers: Option<HeaderMap> = None;
         while let Some(frame) = body.frame().await {
             match frame.map_err(|error| self.api.unanswered(&error))?.into_data() {
-                Ok(piece) => output::write(&piece)?,
+                Ok(piece) => {
+                    out.write_all(&piece).await?;
+                    out.flush().await?;
+                }
                 Err(frame) => trailers = frame.into_trailers().ok(),
             }
         }
@@ -169,7 +175,8 @@ fn read(body: &[u8]) -> Result<Answer, Failure> {
 fn shown(body: &[u8]) -> Result<(), Failure> {
     let mut answer = read(body)?;
     let columns: Vec<_> = answer.columns.iter().map(|column| column.name.clone()).collect();
-    let (rows, count) = (std::mem::take(&mut answer.rows), answer.rows.len());
+    let rows = std::mem::take(&mut answer.rows);
+    let count = rows.len();
     if !columns.is_empty() {
         Told::rows(columns, rows).show(Output::Table)?;
     }
@@ -179,8 +186,9 @@ fn shown(body: &[u8]) -> Result<(), Failure> {
     if !answer.columns_masked.is_empty() {
         tell_masked(&answer.columns_masked.join(", "));
     }
-    for warning in &answer.warnings {
-        notice(&format!("warning: {}", warning.as_str().map_or_else(|| warning.to_string(), str::to_owned)));
+    let warnings = answer.warnings.iter().map(|warning| warning.as_str().unwrap_or_default());
+    for warning in warnings.filter(|warning| !warning.starts_with(Code::ColumnMasked.stable())) {
+        notice(&format!("warning: {warning}"));
     }
     unbroken(&answer)
 }
