@@ -6,6 +6,7 @@ use std::sync::LazyLock;
 
 use contract::governance::{Environment, EnvironmentStatus, HexKey, Key, KeySecret, Member, Organization};
 use contract::key::{Minted, mint};
+use contract::policy::abac::{AbacPolicy, AbacRule, Action, Condition};
 use contract::policy::{MaskFunction, MaskingRule, Policy, RowFilterRule, Rules};
 use contract::{Entropy, Governance, KeyId, Role, Scopes, Tier};
 
@@ -110,6 +111,39 @@ pub fn masking(table: &str, column: &str, function: MaskFunction) -> Policy {
 pub fn filtering(table: &str, filter: &str) -> Policy {
     let rule = RowFilterRule { table: table.to_owned(), filter: filter.to_owned(), exempt_roles: vec![Role::Owner] };
     policy(&format!("filter {table}"), Rules::RowLevelSecurity(vec![rule]))
+}
+
+/// What happens where a condition holds, to everybody.
+pub fn rule(condition: Condition, values: &[&str], action: Action) -> AbacRule {
+    AbacRule {
+        condition,
+        values: values.iter().map(ToString::to_string).collect(),
+        start: None,
+        end: None,
+        timezone: None,
+        action,
+        message: None,
+        exempt_roles: vec![],
+    }
+}
+
+/// An ABAC policy of these rules.
+pub fn ruled(name: &str, rules: Vec<AbacRule>) -> AbacPolicy {
+    AbacPolicy {
+        policy_id: name.into(),
+        name: name.to_owned(),
+        description: None,
+        rules,
+        priority: 1,
+        enabled: true,
+        created_at: chrono::DateTime::UNIX_EPOCH,
+    }
+}
+
+/// Denies a table to everybody but these.
+pub fn denying(table: &str, exempt: &[Role]) -> AbacPolicy {
+    let rule = rule(Condition::TableIs, &[table], Action::Deny);
+    ruled(&format!("no {table}"), vec![AbacRule { exempt_roles: exempt.to_vec(), ..rule }])
 }
 
 fn policy(name: &str, rules: Rules) -> Policy {

@@ -1,35 +1,9 @@
 //! PostgreSQL's catalogue over the wire: what each caller sees of it, and what nobody does.
 
 use contract::policy::MaskFunction;
-use contract::policy::abac::{AbacPolicy, AbacRule, Action, Condition};
-use dataplane::testing::masking;
+use dataplane::testing::{denying, masking};
 
 use crate::pgwire::{refused, simple, wired};
-use crate::world::World;
-
-/// Nobody may touch payroll.
-fn deny_payroll(world: &World) {
-    let rule = AbacRule {
-        condition: Condition::TableIs,
-        values: vec!["payroll".into()],
-        start: None,
-        end: None,
-        timezone: None,
-        action: Action::Deny,
-        message: None,
-        exempt_roles: vec![],
-    };
-    let policy = AbacPolicy {
-        policy_id: "p".into(),
-        name: "no payroll".into(),
-        description: None,
-        rules: vec![rule],
-        priority: 1,
-        enabled: true,
-        created_at: chrono::DateTime::UNIX_EPOCH,
-    };
-    world.change(|rules| rules.abac_policies.push(policy));
-}
 
 /// What psql sends for `\dt`, shortened by nothing that matters.
 const DT: &str = r#"SELECT n.nspname as "Schema", c.relname as "Name",
@@ -43,7 +17,7 @@ async fn what_a_caller_may_not_read_is_in_no_catalogue() {
     let wired = wired().await;
     wired.world.run("create table payroll (id integer, iban varchar)").await.unwrap();
     wired.world.run("create view pay as select iban from payroll").await.unwrap();
-    deny_payroll(&wired.world);
+    wired.world.change(|rules| rules.abac_policies.push(denying("payroll", &[])));
     let client = wired.owner().await;
     assert_eq!(simple(&client, DT).await, ["main|customer|table|owner@example.com", "(1)"]);
     for sql in [

@@ -2,8 +2,8 @@
 
 use contract::Role;
 use contract::policy::MaskFunction;
-use contract::policy::abac::{AbacPolicy, AbacRule, Action, Condition};
-use dataplane::testing::{analyst_id, filtering, masking, owner_id};
+use contract::policy::abac::{Action, Condition};
+use dataplane::testing::{analyst_id, filtering, masking, owner_id, rule, ruled};
 use serde_json::{Value, json};
 
 use crate::rest::{as_json, post};
@@ -16,31 +16,6 @@ async fn transpile(world: &World, who: &str, sql: &str) -> Value {
 async fn test(world: &World, sql: &str, run_as: Value) -> Value {
     let body = json!({"sql": sql, "as": run_as});
     as_json(post(world, "/v1/environments/env-1/policies/test", owner_id().as_str(), body).await).await
-}
-
-fn rule(condition: Condition, values: &[&str], action: Action) -> AbacRule {
-    AbacRule {
-        condition,
-        values: values.iter().map(ToString::to_string).collect(),
-        start: None,
-        end: None,
-        timezone: None,
-        action,
-        message: None,
-        exempt_roles: vec![],
-    }
-}
-
-fn ruled(rules: Vec<AbacRule>) -> Vec<AbacPolicy> {
-    vec![AbacPolicy {
-        policy_id: "abac".into(),
-        name: "abac".into(),
-        description: None,
-        rules,
-        priority: 1,
-        enabled: true,
-        created_at: chrono::DateTime::UNIX_EPOCH,
-    }]
 }
 
 async fn governed() -> World {
@@ -112,7 +87,7 @@ async fn a_denial_is_an_answer_with_its_policy() {
     let mut office = rule(Condition::TimeOfDay, &[], Action::DenyOutside);
     (office.start, office.end) = (Some("09:00".into()), Some("17:00".into()));
     office.exempt_roles = vec![Role::Owner]; // who asks, whatever the hour
-    world.change(|rules| rules.abac_policies = ruled(vec![no_crew, office]));
+    world.change(|rules| rules.abac_policies = vec![ruled("abac", vec![no_crew, office])]);
     let noon = "2026-03-02T12:00:00Z";
     let cases = [
         (json!({"framework": "langchain", "at": noon}), "allow"),

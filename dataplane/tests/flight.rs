@@ -12,10 +12,11 @@ use arrow_flight::sql::client::FlightSqlServiceClient;
 use arrow_flight::sql::{CommandGetDbSchemas, CommandGetPrimaryKeys, CommandGetTables, EndTransaction, SqlInfo};
 use arrow_flight::{Action, CancelFlightInfoRequest, FlightDescriptor, FlightInfo, IpcMessage, Ticket};
 use axum::Router;
+use contract::Role;
 use contract::policy::MaskFunction;
 use dataplane::Ending;
 use dataplane::doors::agents;
-use dataplane::testing::{analyst_key, demo_key, filtering, masking};
+use dataplane::testing::{analyst_key, demo_key, denying, filtering, masking};
 use futures::TryStreamExt;
 use prost::Message;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -24,7 +25,6 @@ use tokio_util::task::TaskTracker;
 use tonic::{Code, Request, Status};
 
 use crate::agents::{door, served};
-use crate::interference::denied;
 use crate::world::world;
 
 pub type Client = FlightSqlServiceClient<Router>;
@@ -222,7 +222,7 @@ async fn the_catalog_holds_what_the_caller_may_see() {
     }
     world.change(|rules| {
         rules.policies = vec![masking("customer", "balance", MaskFunction::Full)];
-        rules.abac_policies = vec![denied("keyed")];
+        rules.abac_policies = vec![denying("keyed", &[Role::Owner])];
     });
     let door = door(&world);
     let (mut owner, mut analyst) = (client(&door, demo_key()), client(&door, analyst_key()));

@@ -15,7 +15,7 @@ use arrow::array::{Array, ArrayRef, RecordBatch};
 use arrow::datatypes::DataType;
 use axum::body::Body;
 use axum::http::Request;
-use contract::policy::abac::{AbacPolicy, AbacRule, Action, Condition};
+use axum::http::header::CONTENT_LENGTH;
 use contract::policy::{MaskFunction, Policy};
 use contract::report::{Body as Entry, Finished, Started};
 use contract::wire::{Forwarded, Who, header};
@@ -23,7 +23,7 @@ use contract::{Governance, Role};
 use dataplane::Ending;
 use dataplane::doors::rest::{Door, routes};
 use dataplane::memory::Memories;
-use dataplane::testing::{analyst_id, analyst_key, filtering, masking};
+use dataplane::testing::{analyst_id, analyst_key, denying, filtering, masking};
 use dataplane::thoughts::Thoughts;
 use futures::TryStreamExt;
 use http_body_util::BodyExt;
@@ -164,7 +164,7 @@ impl Pair {
         for side in &self.sides {
             side.wired.world.change(|rules| {
                 rules.policies = policies(filter, strong);
-                rules.abac_policies = vec![denied("payroll")];
+                rules.abac_policies = vec![denying("payroll", &[Role::Owner])];
                 as_role(rules, role);
             });
         }
@@ -229,29 +229,6 @@ fn policies(filter: &str, strong: MaskFunction) -> Vec<Policy> {
         masking("customer", "born", MaskFunction::Full),
         masking("customer", "card", MaskFunction::Hash),
     ]
-}
-
-/// A policy that denies a table to everybody but the owner.
-pub fn denied(table: &str) -> AbacPolicy {
-    let rule = AbacRule {
-        condition: Condition::TableIs,
-        values: vec![table.into()],
-        start: None,
-        end: None,
-        timezone: None,
-        action: Action::Deny,
-        message: None,
-        exempt_roles: vec![Role::Owner],
-    };
-    AbacPolicy {
-        policy_id: format!("no {table}").as_str().into(),
-        name: format!("no {table}"),
-        description: None,
-        rules: vec![rule],
-        priority: 1,
-        enabled: true,
-        created_at: chrono::DateTime::UNIX_EPOCH,
-    }
 }
 
 fn as_role(rules: &mut Governance, role: Role) {
@@ -319,17 +296,18 @@ impl Side {
             .unwrap();
         let response = routes(door).oneshot(request).await.unwrap();
         let mut shown = format!("{}", response.status());
-        // the length too: the body is compared, but for the digits of its moment
         let headers = response.headers().clone();
-        for (name, value) in headers
-            .iter()
-            .filter(|(name, _)| !["x-query-id", "x-execution-time-ms", "content-length"].contains(&name.as_str()))
-        {
+        let differing = ["x-query-id", "x-execution-time-ms", CONTENT_LENGTH.as_str()];
+        for (name, value) in headers.iter().filter(|(name, _)| !differing.contains(&name.as_str())) {
             write!(shown, " {name}={value:?}").unwrap();
         }
         let collected = response.into_body().collect().await.unwrap();
         let trailers = collected.trailers().cloned().unwrap_or_default();
-        write!(shown, " {trailers:?}\n{}", body(&collected.to_bytes(), format)).unwrap();
+        let bytes = collected.to_bytes();
+        // a moment has as many digits as it needs: the length is that of the body, which is compared without it
+        let length = headers.get(CONTENT_LENGTH).map(|length| length.to_str().unwrap().parse() == Ok(bytes.len()));
+        assert_ne!(length, Some(false), "{headers:?} for {} bytes", bytes.len());
+        write!(shown, " length={length:?} {trailers:?}\n{}", body(&bytes, format)).unwrap();
         shown
     }
 

@@ -1,8 +1,7 @@
 //! What agents remember, through the tools: keys and versions, search, branches, whose it is.
 
 use axum::Router;
-use contract::policy::abac::{AbacPolicy, AbacRule, Action, Condition};
-use dataplane::testing::{analyst_id, analyst_key, demo_key};
+use dataplane::testing::{analyst_id, analyst_key, demo_key, denying};
 use serde_json::{Value, json};
 
 use crate::agents::{door, tool};
@@ -253,26 +252,7 @@ async fn policies_hold_for_memories_and_no_statement_reaches_them() {
         let error = refused(&door, "run_sql", json!({"sql": sql})).await;
         assert_eq!(error["code"], "SVC_ERR_404_TABLE_NOT_FOUND", "{sql}: {error}");
     }
-    let rule = AbacRule {
-        condition: Condition::TableIs,
-        values: vec!["svc_memory.memories".into()],
-        start: None,
-        end: None,
-        timezone: None,
-        action: Action::Deny,
-        message: None,
-        exempt_roles: vec![],
-    };
-    let policy = AbacPolicy {
-        policy_id: "p".into(),
-        name: "nothing is remembered".into(),
-        description: None,
-        rules: vec![rule],
-        priority: 1,
-        enabled: true,
-        created_at: chrono::DateTime::UNIX_EPOCH,
-    };
-    world.change(|rules| rules.abac_policies.push(policy));
+    world.change(|rules| rules.abac_policies.push(denying("svc_memory.memories", &[])));
     let error = refused(&door, "search_memory", json!({"query": "anything"})).await;
     assert_eq!(error["code"], "SVC_ERR_403_TABLE_DENIED", "{error}");
     assert_eq!(world.last().1.outcome.as_str(), "refused");

@@ -2,9 +2,8 @@
 
 use contract::Code;
 use contract::policy::MaskFunction;
-use contract::policy::abac::{AbacPolicy, AbacRule, Action, Condition};
 use contract::report::Outcome;
-use dataplane::testing::{filtering, masking, owner_id};
+use dataplane::testing::{denying, filtering, masking, owner_id};
 use futures::StreamExt;
 
 use crate::world::world;
@@ -29,26 +28,7 @@ async fn a_query_walks_the_stages_of_the_specification_and_is_metered_and_audite
 #[tokio::test]
 async fn a_denied_query_stops_at_the_policy_check_and_is_still_audited() {
     let world = world().await;
-    let rule = AbacRule {
-        condition: Condition::TableIs,
-        values: vec!["payroll".into()],
-        start: None,
-        end: None,
-        timezone: None,
-        action: Action::Deny,
-        message: None,
-        exempt_roles: vec![],
-    };
-    let policy = AbacPolicy {
-        policy_id: "p".into(),
-        name: "no payroll".into(),
-        description: None,
-        rules: vec![rule],
-        priority: 1,
-        enabled: true,
-        created_at: chrono::DateTime::UNIX_EPOCH,
-    };
-    world.change(|rules| rules.abac_policies.push(policy));
+    world.change(|rules| rules.abac_policies.push(denying("payroll", &[])));
     for sql in ["select * from payroll", "select * from demo.main.payroll"] {
         assert_eq!(world.run(sql).await.unwrap_err().code(), Code::TableDenied, "{sql}");
     }

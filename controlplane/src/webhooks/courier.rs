@@ -65,11 +65,11 @@ pub struct Courier {
 impl Courier {
     /// `loopback`: receivers on this machine are reached too.
     pub fn new(loopback: bool) -> Result<Self> {
-        Self::within(loopback, REPLY_WITHIN)
+        Self::within(loopback, REPLY_WITHIN, public())
     }
 
-    fn within(loopback: bool, reply_within: Duration) -> Result<Self> {
-        Ok(Self { client: client(loopback, reply_within, "sluice-webhooks/1")?, loopback })
+    fn within(loopback: bool, reply_within: Duration, roots: RootCertStore) -> Result<Self> {
+        Ok(Self { client: trusting(roots, loopback, reply_within, "sluice-webhooks/1")?, loopback })
     }
 
     /// A URL that may be sent to: asked when a webhook is written, and again at each send.
@@ -102,8 +102,12 @@ impl Courier {
 
 /// A client for URLs that somebody else has written: it reaches the public internet alone.
 pub fn client(loopback: bool, reply_within: Duration, agent: &'static str) -> Result<Client> {
+    trusting(public(), loopback, reply_within, agent)
+}
+
+fn trusting(roots: RootCertStore, loopback: bool, reply_within: Duration, agent: &'static str) -> Result<Client> {
     Client::builder()
-        .tls_backend_preconfigured(trust().map_err(Error::internal)?)
+        .tls_backend_preconfigured(tls(roots).map_err(Error::internal)?)
         .dns_resolver(Arc::new(Looked { loopback }))
         .redirect(redirect::Policy::none())
         .no_proxy()
@@ -168,8 +172,11 @@ fn is_refused(error: &(dyn std::error::Error + 'static)) -> bool {
 }
 
 /// The public authorities, compiled in: an image without certificate files delivers too.
-fn trust() -> Result<ClientConfig, rustls::Error> {
-    let roots = RootCertStore { roots: webpki_roots::TLS_SERVER_ROOTS.to_vec() };
+fn public() -> RootCertStore {
+    RootCertStore { roots: webpki_roots::TLS_SERVER_ROOTS.to_vec() }
+}
+
+fn tls(roots: RootCertStore) -> Result<ClientConfig, rustls::Error> {
     Ok(ClientConfig::builder_with_provider(Arc::new(rustls::crypto::ring::default_provider()))
         .with_safe_default_protocol_versions()?
         .with_root_certificates(roots)

@@ -1,6 +1,13 @@
+use rustls::ServerConfig;
+use rustls_pki_types::pem::PemObject;
+use rustls_pki_types::{CertificateDer, PrivateKeyDer};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpListener;
 use tokio::sync::Notify;
+use tokio_rustls::TlsAcceptor;
 
 use super::*;
+use crate::identity::{Authority, Pems};
 use crate::webhooks::receiver::{Receiver, Reply};
 
 async fn bring(courier: &Courier, url: &str) -> Receipt {
@@ -40,7 +47,7 @@ async fn what_is_not_2xx_is_no_success_and_a_redirect_is_not_followed() {
 async fn a_receiver_that_thinks_too_long_is_left() {
     let receiver = Receiver::start().await;
     receiver.replies(Reply::Held(Arc::new(Notify::new())));
-    let courier = Courier::within(true, Duration::from_millis(50)).unwrap();
+    let courier = Courier::within(true, Duration::from_millis(50), public()).unwrap();
     let receipt = bring(&courier, &receiver.url()).await;
     assert_eq!((receipt.status, receipt.error), (None, Some("the receiver did not answer in time")));
 }
@@ -91,4 +98,52 @@ fn the_signature_is_the_specifications() {
         standard_signature(&secret, &EventId::from("evt_1"), "1790000000", br#"{"a":1}"#),
         "v1,GzJZkRLzgU2oOMM3ec+VP7y2WElQeJAiPG0BeFH5EH8="
     );
+}
+
+fn roots(pems: &Pems) -> RootCertStore {
+    let mut roots = RootCertStore::empty();
+    roots.add(CertificateDer::from_pem_slice(pems.authority.as_bytes()).unwrap()).unwrap();
+    roots
+}
+
+fn acceptor(pems: &Pems) -> TlsAcceptor {
+    let certificate = CertificateDer::from_pem_slice(pems.certificate.as_bytes()).unwrap();
+    let key = PrivateKeyDer::from_pem_slice(pems.key.expose().as_bytes()).unwrap();
+    let config = ServerConfig::builder_with_provider(Arc::new(rustls::crypto::ring::default_provider()))
+        .with_safe_default_protocol_versions()
+        .unwrap()
+        .with_no_client_auth()
+        .with_single_cert(vec![certificate], key)
+        .unwrap();
+    TlsAcceptor::from(Arc::new(config))
+}
+
+#[tokio::test]
+async fn a_receiver_with_https_gets_nothing_unless_its_certificate_is_its_own_and_vouched_for() {
+    let (ours, foreign) = (Authority::make().unwrap(), Authority::make().unwrap());
+    let (good, misnamed) = (ours.issue("localhost").unwrap(), ours.issue("elsewhere.example").unwrap());
+    let courier = |roots| Courier::within(true, Duration::from_secs(5), roots).unwrap();
+    let unknown = courier(roots(&foreign.issue("localhost").unwrap()));
+    for (serves, courier, accepted) in [
+        (&good, courier(roots(&good)), true),
+        (&misnamed, courier(roots(&good)), false),
+        (&good, unknown, false),
+        (&good, courier(public()), false),
+    ] {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let url = format!("https://localhost:{}/hook", listener.local_addr().unwrap().port());
+        let answer = async {
+            let (connection, _) = listener.accept().await.unwrap();
+            // a client that does not believe ends the handshake: nothing was read
+            let mut stream = acceptor(serves).accept(connection).await.ok()?;
+            let mut request = Vec::new();
+            while !request.ends_with(b"\r\n\r\n{}") {
+                stream.read_buf(&mut request).await.ok().filter(|read| *read > 0)?;
+            }
+            stream.write_all(b"HTTP/1.1 204 No Content\r\nconnection: close\r\n\r\n").await.ok()
+        };
+        let (receipt, answered) = tokio::join!(bring(&courier, &url), answer);
+        assert_eq!((receipt.accepted(), receipt.status), (accepted, accepted.then_some(204)), "{:?}", receipt.error);
+        assert_eq!(answered.is_some(), accepted);
+    }
 }
