@@ -3,62 +3,21 @@
 
 use std::fmt::Write;
 
-/// Where a rule holds.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Scope {
-    /// A kind without namespace.
-    Cluster,
-    /// Each watched namespace.
-    Watched,
-    /// The namespace of the release.
-    Release,
-}
+use crds::access::{Rule, Scope};
 
-/// Verbs on some resources of one group.
-#[derive(Debug, Clone, PartialEq, Eq)]
-struct Rule {
-    group: &'static str,
+/// The resources of rules that differ in nothing else.
+struct Joined {
+    rule: Rule,
     resources: Vec<&'static str>,
-    verbs: &'static [&'static str],
-    scope: Scope,
 }
 
-fn operator() -> Vec<Rule> {
-    use operator::rbac::{RULES, Scope as From};
-    joined(RULES.iter().map(|rule| Rule {
-        group: rule.group,
-        resources: vec![rule.resource],
-        verbs: rule.verbs,
-        scope: match rule.scope {
-            From::Cluster => Scope::Cluster,
-            From::Watched => Scope::Watched,
-            From::Release => Scope::Release,
-        },
-    }))
-}
-
-fn control_plane() -> Vec<Rule> {
-    use controlplane::kubernetes::{RULES, Scope as From};
-    joined(RULES.iter().map(|rule| Rule {
-        group: rule.group,
-        resources: vec![rule.resource],
-        verbs: rule.verbs,
-        scope: match rule.scope {
-            From::Cluster => Scope::Cluster,
-            From::Watched => Scope::Watched,
-            From::Release => Scope::Release,
-        },
-    }))
-}
-
-/// Rules that differ in nothing but the resource, as one.
-fn joined(rules: impl Iterator<Item = Rule>) -> Vec<Rule> {
-    let mut joined: Vec<Rule> = Vec::new();
+fn joined(rules: &[Rule]) -> Vec<Joined> {
+    let mut joined: Vec<Joined> = Vec::new();
     for rule in rules {
-        let same = |known: &&mut Rule| (known.group, known.verbs, known.scope) == (rule.group, rule.verbs, rule.scope);
-        match joined.iter_mut().find(same) {
-            Some(known) => known.resources.extend(rule.resources),
-            None => joined.push(rule),
+        let resource = rule.resource;
+        match joined.iter_mut().find(|known| Rule { resource, ..known.rule } == *rule) {
+            Some(known) => known.resources.push(resource),
+            None => joined.push(Joined { rule: *rule, resources: vec![resource] }),
         }
     }
     joined
@@ -69,12 +28,13 @@ pub fn template() -> String {
     let mut template = String::from(
         "{{- /* Printed by chartgen from the tables in operator/src/rbac.rs and controlplane/src/kubernetes/rbac.rs. */ -}}\n",
     );
-    for (component, rules) in [("operator", operator()), ("controlplane", control_plane())] {
+    for (component, rules) in [("operator", operator::rbac::RULES), ("controlplane", controlplane::kubernetes::RULES)] {
+        let rules = joined(rules);
         for (name, scope) in [("cluster", Scope::Cluster), ("watched", Scope::Watched), ("release", Scope::Release)] {
             let _ = writeln!(template, "{{{{- define \"sluice.rules.{component}.{name}\" }}}}");
-            for rule in rules.iter().filter(|rule| rule.scope == scope) {
+            for Joined { rule, resources } in rules.iter().filter(|joined| joined.rule.scope == scope) {
                 let _ = writeln!(template, "- apiGroups: [{}]", list(&[rule.group]));
-                let _ = writeln!(template, "  resources: [{}]", list(&rule.resources));
+                let _ = writeln!(template, "  resources: [{}]", list(resources));
                 let _ = writeln!(template, "  verbs: [{}]", list(rule.verbs));
             }
             template.push_str("{{- end }}\n");

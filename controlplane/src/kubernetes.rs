@@ -23,7 +23,7 @@ use crate::provisioner::{Placement, Provision, ProvisionError, Provisioner};
 use crate::resources::Resources;
 use crate::{Config, Error, Result};
 
-pub use rbac::{RULES, Rule, Scope};
+pub use rbac::RULES;
 
 /// The field manager of everything that REST writes.
 pub const MANAGER: &str = "sluice-controlplane";

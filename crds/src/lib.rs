@@ -9,6 +9,7 @@
 //! when they are not.
 #![forbid(unsafe_code)]
 
+pub mod access;
 pub mod annotation;
 #[expect(clippy::duplicated_attributes, reason = "kube reads one group of attributes a column")]
 mod api_key;

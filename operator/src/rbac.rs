@@ -6,27 +6,7 @@
 //!
 //! A server-side apply is the verb `patch`, and `create` as well when the object is not there yet.
 
-/// Verbs on one kind.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Rule {
-    /// Empty: the core group.
-    pub group: &'static str,
-    /// Plural, with its subresource: `environments/status`.
-    pub resource: &'static str,
-    pub verbs: &'static [&'static str],
-    pub scope: Scope,
-}
-
-/// Where a rule holds.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Scope {
-    /// A kind without namespace: always a `ClusterRole`.
-    Cluster,
-    /// Each watched namespace: one `ClusterRole` when all are, a `Role` in each otherwise.
-    Watched,
-    /// The namespace of the release: a `Role` there.
-    Release,
-}
+use crds::access::{Rule, Scope};
 
 const OWNED: &[&str] = &["create", "delete", "list", "patch", "watch"];
 

@@ -1,5 +1,8 @@
 //! Users in PostgreSQL.
 
+mod invitation;
+mod owner;
+
 use std::collections::BTreeMap;
 
 use contract::{OrgId, Role, Timestamp, UserId};
@@ -10,7 +13,10 @@ use sqlx::types::Json;
 
 use crate::http::page::Page;
 use crate::http::text::Email;
-use crate::{App, Error, OnConstraint, Result};
+use crate::{App, Error, Result};
+
+pub use self::invitation::{Invitation, Invitee, accept, invitation, invitation_delivered, invite, renew_invitation};
+pub use self::owner::{Owner, Owning, insert_owner, owner, owner_like, owning};
 
 pub type Attributes = BTreeMap<String, String>;
 
@@ -178,47 +184,6 @@ pub struct Newcomer<'a> {
     pub role: Role,
 }
 
-/// Somebody who is invited.
-#[derive(Debug)]
-pub struct Invitee<'a> {
-    pub org_id: &'a OrgId,
-    pub email: &'a Email,
-    pub name: Option<&'a str>,
-    pub role: Role,
-    pub token_sha256: &'a [u8],
-    pub expires_at: Timestamp,
-}
-
-pub async fn invite(conn: &mut PgConnection, app: &App, invitee: &Invitee<'_>) -> Result<User> {
-    let now = app.now();
-    let user_id = UserId::fresh(now, app.entropy());
-    sqlx::query_as!(
-        User,
-        r#"
-        insert into users
-            (user_id, org_id, email, name, role, status, invitation_sha256, invitation_expires_at,
-             created_at, updated_at)
-        values ($1, $2, $3, $4, $5, 'invited', $6, $7, $8, $8)
-        returning user_id as id, user_id, email, name, role, status, mfa_enabled,
-                  attributes as "attributes: Json<Attributes>", last_login, invitation_expires_at,
-                  created_at, updated_at
-        "#,
-        user_id.as_str(),
-        invitee.org_id.as_str(),
-        invitee.email.as_str(),
-        invitee.name,
-        invitee.role.as_str(),
-        invitee.token_sha256,
-        invitee.expires_at,
-        now,
-    )
-    .fetch_one(conn)
-    .await
-    .on_constraint("users_org_id_email_key", || {
-        Error::conflict("email_taken", format!("{} is a user of this organization already", invitee.email))
-    })
-}
-
 pub async fn set_role(conn: &mut PgConnection, user_id: &UserId, role: Role, now: Timestamp) -> Result<()> {
     sqlx::query!(
         "update users set role = $2, updated_at = $3 where user_id = $1",
@@ -290,14 +255,6 @@ pub async fn other_admins(conn: &mut PgConnection, org_id: &OrgId, user_id: &Use
     Ok(count)
 }
 
-pub async fn owner(conn: &mut PgConnection, org_id: &OrgId) -> Result<Option<UserId>> {
-    let user_id =
-        sqlx::query_scalar!("select user_id from users where org_id = $1 and role = 'owner'", org_id.as_str())
-            .fetch_optional(conn)
-            .await?;
-    Ok(user_id.map(UserId::from))
-}
-
 /// People who are to hear of something.
 #[derive(Debug)]
 pub struct Audience<'a> {
@@ -331,150 +288,4 @@ pub async fn addresses(
         most,
     );
     Ok(found.fetch_all(conn).await?)
-}
-
-/// The first user of an organization.
-#[derive(Debug)]
-pub struct Owner<'a> {
-    pub org_id: &'a OrgId,
-    pub account_id: &'a str,
-    pub email: &'a Email,
-    pub name: Option<&'a str>,
-}
-
-pub async fn insert_owner(conn: &mut PgConnection, app: &App, owner: &Owner<'_>) -> Result<UserId> {
-    let now = app.now();
-    let user_id = UserId::fresh(now, app.entropy());
-    sqlx::query!(
-        "insert into users (user_id, org_id, account_id, email, name, role, status, created_at, updated_at)
-         values ($1, $2, $3, $4, $5, 'owner', 'active', $6, $6)",
-        user_id.as_str(),
-        owner.org_id.as_str(),
-        owner.account_id,
-        owner.email.as_str(),
-        owner.name,
-        now,
-    )
-    .execute(conn)
-    .await?;
-    Ok(user_id)
-}
-
-/// The account behind a user becomes the owner of another organization.
-pub async fn owner_like(conn: &mut PgConnection, app: &App, user_id: &UserId, org_id: &OrgId) -> Result<UserId> {
-    let now = app.now();
-    let owner_id = UserId::fresh(now, app.entropy());
-    let made = sqlx::query!(
-        "insert into users (user_id, org_id, account_id, email, name, role, status, created_at, updated_at)
-         select $1, $2, account_id, email, name, 'owner', 'active', $4, $4
-         from users
-         where user_id = $3 and account_id is not null",
-        owner_id.as_str(),
-        org_id.as_str(),
-        user_id.as_str(),
-        now,
-    )
-    .execute(conn)
-    .await?;
-    (made.rows_affected() == 1).then_some(owner_id).ok_or(Error::NotFound { kind: "user" })
-}
-
-/// An invitation that somebody presents the token of.
-#[derive(Debug)]
-pub struct Invitation {
-    pub user_id: UserId,
-    pub org_id: OrgId,
-    pub email: String,
-    pub role: String,
-    pub status: String,
-    pub expires_at: Option<Timestamp>,
-}
-
-pub async fn invitation(conn: &mut PgConnection, token_sha256: &[u8]) -> Result<Option<Invitation>> {
-    let row = sqlx::query_as!(
-        Invitation,
-        "select user_id, org_id, email, role, status, invitation_expires_at as expires_at
-         from users
-         where invitation_sha256 = $1
-         for update",
-        token_sha256,
-    )
-    .fetch_optional(conn)
-    .await?;
-    Ok(row)
-}
-
-pub async fn accept(
-    conn: &mut PgConnection,
-    user_id: &UserId,
-    account_id: &str,
-    name: Option<&str>,
-    now: Timestamp,
-) -> Result<()> {
-    sqlx::query!(
-        "update users
-         set account_id = $2, name = coalesce($3, name), status = 'active',
-             invitation_sha256 = null, invitation_expires_at = null, updated_at = $4
-         where user_id = $1",
-        user_id.as_str(),
-        account_id,
-        name,
-        now,
-    )
-    .execute(conn)
-    .await?;
-    Ok(())
-}
-
-/// Who owns an organization, or is invited to.
-#[derive(Debug)]
-pub struct Owning {
-    pub user_id: UserId,
-    pub email: String,
-    pub status: String,
-    pub expires_at: Option<Timestamp>,
-    pub delivered_at: Option<Timestamp>,
-}
-
-pub async fn owning(conn: &mut PgConnection, org_id: &OrgId) -> Result<Option<Owning>> {
-    let row = sqlx::query_as!(
-        Owning,
-        "select user_id, email, status, invitation_expires_at as expires_at, invitation_delivered_at as delivered_at
-         from users
-         where org_id = $1 and role = 'owner'
-         for update",
-        org_id.as_str(),
-    )
-    .fetch_optional(conn)
-    .await?;
-    Ok(row)
-}
-
-/// Another token: the one before opens nothing any more.
-pub async fn renew_invitation(
-    conn: &mut PgConnection,
-    user_id: &UserId,
-    token_sha256: &[u8],
-    expires_at: Timestamp,
-    now: Timestamp,
-) -> Result<()> {
-    sqlx::query!(
-        "update users
-         set invitation_sha256 = $2, invitation_expires_at = $3, invitation_delivered_at = null, updated_at = $4
-         where user_id = $1",
-        user_id.as_str(),
-        token_sha256,
-        expires_at,
-        now,
-    )
-    .execute(conn)
-    .await?;
-    Ok(())
-}
-
-pub async fn invitation_delivered(conn: &mut PgConnection, user_id: &UserId, now: Timestamp) -> Result<()> {
-    sqlx::query!("update users set invitation_delivered_at = $2 where user_id = $1", user_id.as_str(), now)
-        .execute(conn)
-        .await?;
-    Ok(())
 }

@@ -8,6 +8,7 @@ use std::time::Duration;
 use clap::Parser;
 use contract::Entropy;
 use contract::clock::SystemClock;
+use crds::access::Scope;
 use crds::{ConditionType, Environment, Organization, Reason};
 use k8s_openapi::api::authentication::v1::TokenRequest;
 use k8s_openapi::api::core::v1::{Node, ServiceAccount};
@@ -18,7 +19,7 @@ use kube::core::DynamicObject;
 use kube::{Api, ResourceExt};
 use operator::config::Config;
 use operator::environment::child::Kind;
-use operator::rbac::{RULES, Scope};
+use operator::rbac::RULES;
 use operator::runtime::Operator;
 use serde_json::{Value, json};
 

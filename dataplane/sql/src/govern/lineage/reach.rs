@@ -1,0 +1,168 @@
+//! What an expression is made of: the masked columns it reaches, and the one that it is.
+
+use std::ops::ControlFlow;
+
+use sqlparser::ast::{
+    Expr, Function, FunctionArg, FunctionArgExpr, FunctionArguments, Ident, ObjectName, Query, Visit, Visitor,
+};
+
+use super::throws::throws;
+use super::{Base, Output, Source, Walk, extend};
+use crate::names;
+use crate::types::{self, Columns, Type};
+
+impl Walk<'_> {
+    pub(super) fn output(&mut self, expr: &Expr, name: &str) -> Output {
+        let kind = types::type_of(expr, &Scope(&self.scopes));
+        let direct = self.direct(expr);
+        let reached = self.visit(expr);
+        Output { name: name.to_owned(), kind, reached, direct }
+    }
+
+    /// The masked column an expression is: a name, or an aggregate that hands one value through.
+    fn direct(&self, expr: &Expr) -> Option<Base> {
+        match expr {
+            Expr::Identifier(ident) => self.find(None, ident).and_then(|output| output.direct),
+            Expr::CompoundIdentifier(path) => match path.as_slice() {
+                [.., table, column] => self.find(Some(table), column).and_then(|output| output.direct),
+                _ => None,
+            },
+            Expr::Nested(inner) => self.direct(inner),
+            Expr::Function(function) if function.over.is_none() && hands_through(&function.name) => {
+                match sole_argument(function) {
+                    Some(argument) => self.direct(argument),
+                    None => None,
+                }
+            }
+            _ => None,
+        }
+    }
+
+    pub(super) fn condition(&mut self, expr: &Expr) {
+        let reached = self.visit(expr);
+        self.found.asked_about_masked |= !reached.is_empty();
+    }
+
+    /// Everything masked that a part of the statement is made of.
+    pub(super) fn visit<T: Visit>(&mut self, part: &T) -> Vec<Base> {
+        let mut visit = Inside { walk: self, reached: Vec::new(), depth: 0 };
+        let _: ControlFlow<()> = part.visit(&mut visit);
+        visit.reached
+    }
+
+    pub(super) fn sources(&self) -> impl Iterator<Item = &Source> {
+        self.scopes.iter().rev().flatten()
+    }
+
+    fn find(&self, table: Option<&Ident>, column: &Ident) -> Option<&Output> {
+        let named = |source: &&Source| table.is_none_or(|table| source.alias.eq_ignore_ascii_case(&table.value));
+        let outputs = self.sources().filter(named).flat_map(|source| &source.outputs);
+        outputs.into_iter().find(|output| output.name.eq_ignore_ascii_case(&column.value))
+    }
+
+    fn reached_by(&self, table: Option<&Ident>, column: &Ident) -> Vec<Base> {
+        if let Some(output) = self.find(table, column) {
+            return output.reached.clone();
+        }
+        // A whole row, a field of a struct column, or a column of something that may have any.
+        let mut reached = Vec::new();
+        for source in self.sources() {
+            if table.is_none() && source.alias.eq_ignore_ascii_case(&column.value) {
+                source.outputs.iter().for_each(|output| extend(&mut reached, &output.reached));
+            }
+            if let Some(open) = &source.open {
+                extend(&mut reached, open);
+            }
+        }
+        if let Some(output) = table.and_then(|table| self.find(None, table)) {
+            extend(&mut reached, &output.reached);
+        }
+        reached
+    }
+}
+
+/// Visits an expression; subqueries are walked as queries, by their own scopes.
+struct Inside<'w, 'a> {
+    walk: &'w mut Walk<'a>,
+    reached: Vec<Base>,
+    /// How many subqueries the visitor is inside of.
+    depth: usize,
+}
+
+impl Inside<'_, '_> {
+    fn touch(&mut self, reached: &[Base]) {
+        extend(&mut self.reached, reached);
+        extend(&mut self.walk.found.touched, reached);
+    }
+}
+
+impl Visitor for Inside<'_, '_> {
+    type Break = ();
+
+    fn pre_visit_query(&mut self, query: &Query) -> ControlFlow<()> {
+        if self.depth == 0 {
+            let (outputs, _) = self.walk.query(query);
+            for output in &outputs {
+                extend(&mut self.reached, &output.reached);
+            }
+        }
+        self.depth += 1;
+        ControlFlow::Continue(())
+    }
+
+    fn post_visit_query(&mut self, _: &Query) -> ControlFlow<()> {
+        self.depth -= 1;
+        ControlFlow::Continue(())
+    }
+
+    fn pre_visit_expr(&mut self, expr: &Expr) -> ControlFlow<()> {
+        if self.depth > 0 {
+            return ControlFlow::Continue(());
+        }
+        match expr {
+            Expr::Identifier(ident) => {
+                let reached = self.walk.reached_by(None, ident);
+                self.touch(&reached);
+            }
+            Expr::CompoundIdentifier(path) => {
+                if let [.., table, column] = path.as_slice() {
+                    let reached = self.walk.reached_by(Some(table), column);
+                    self.touch(&reached);
+                }
+            }
+            other => {
+                let scope = Scope(&self.walk.scopes);
+                self.walk.found.can_throw |= throws(other, &scope);
+            }
+        }
+        ControlFlow::Continue(())
+    }
+}
+
+/// Types by the scopes of one place.
+struct Scope<'a>(&'a [Vec<Source>]);
+
+impl Columns for Scope<'_> {
+    fn column(&self, qualifier: Option<&str>, name: &str) -> Type {
+        let sources = self.0.iter().rev().flatten();
+        let named = sources.filter(|source| qualifier.is_none_or(|wanted| source.alias.eq_ignore_ascii_case(wanted)));
+        let mut outputs = named.flat_map(|source| &source.outputs);
+        outputs.find(|output| output.name.eq_ignore_ascii_case(name)).map_or(Type::Unknown, |output| output.kind)
+    }
+}
+
+/// Aggregates of one value that give a value of its kind; of nothing but NULLs, NULL.
+fn hands_through(name: &ObjectName) -> bool {
+    const NAMES: [&str; 9] = ["min", "max", "avg", "sum", "any_value", "first", "last", "median", "mode"];
+    names::single(name).is_some_and(|ident| NAMES.iter().any(|known| ident.value.eq_ignore_ascii_case(known)))
+}
+
+pub(super) fn sole_argument(function: &Function) -> Option<&Expr> {
+    let FunctionArguments::List(list) = &function.args else {
+        return None;
+    };
+    match list.args.as_slice() {
+        [FunctionArg::Unnamed(FunctionArgExpr::Expr(expr))] => Some(expr),
+        _ => None,
+    }
+}
