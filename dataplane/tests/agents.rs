@@ -118,7 +118,8 @@ async fn the_list_of_tools_is_the_table_of_tools() {
     let tools = answer["result"]["tools"].as_array().unwrap();
     let named: Vec<_> = tools.iter().map(|tool| tool["name"].as_str().unwrap()).collect();
     let table: Vec<_> = dataplane::tools::all().map(|row| row.tool.name.to_string()).collect();
-    assert_eq!((named.len(), named), (24, table));
+    assert_eq!(named.len(), 24);
+    assert_eq!(named, table);
     let run_sql = &tools[0];
     assert_eq!(run_sql["annotations"]["destructiveHint"], true);
     assert_eq!(run_sql["inputSchema"]["required"], json!(["sql"]));

@@ -95,7 +95,7 @@ impl Embed<'_> {
     }
 
     fn kind(&self, expr: &Expr) -> Type {
-        types::type_of(expr, self.known)
+        if matches!(expr, Expr::Array(_)) { Type::List } else { types::type_of(expr, self.known) }
     }
 }
 
@@ -252,10 +252,7 @@ mod tests {
             ("Semantic_Match(note, 'late')", r#""sluice_likeness"("note", 'late') >= 0.7"#),
             ("vector_match(note, status, 0.5)", r#""sluice_likeness"("note", "status") >= 0.5"#),
             ("semantic_match(upper(note), $1, $2)", r#""sluice_likeness"(upper("note"), $1) >= $2"#),
-            (
-                "semantic_rank([1.5], 'late')",
-                r#""sluice_vector_likeness"(CAST(list_value(1.5) AS DOUBLE[256]), 'late')"#,
-            ),
+            ("semantic_rank([1.5], 'late')", r#""sluice_vector_likeness"(CAST([1.5] AS DOUBLE[256]), 'late')"#),
         ];
         for (call, wanted) in cases {
             let text = made(&format!("select id from orders where {call} is not null"));
