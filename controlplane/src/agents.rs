@@ -2,16 +2,19 @@
 //!
 //! "Agent (analytics): `agent_id`, `framework`, `status`, `total_queries`, `last_active`,
 //! `capability_grants`"; "list of agents that queried the environment"; "activity and policy
-//! summary". An agent exists once it has queried, a key was made for it, or it has tried a task:
-//! "`trust_level` `provisional`, `registration_source` `v2_create_attempt`, `status` `active`".
+//! summary". An agent exists once it has queried, a key was made for it, it has tried a task or has
+//! registered itself (`registration`): "`trust_level` `provisional`, `registration_source`
+//! `v2_create_attempt`, `status` `active`".
 //! What an agent says of itself is a claim; existing here is no right.
 
 mod http;
+mod registration;
 mod registry;
 mod store;
 
 use contract::{Access, Scope};
 
+pub use registration::register_itself;
 pub use registry::{Source, Use, framework, is_known, register, used};
 
 use crate::http::routes::Routes;

@@ -1,4 +1,5 @@
-//! What data planes call: `Watch`, `Report`, `Reserve`, `Stored` (proto/governance.proto), over mutual TLS.
+//! What data planes call: `Watch`, `Report`, `Reserve`, `Stored`, `RegisterAgent` (proto/governance.proto), over
+//! mutual TLS.
 //!
 //! "The certificate names the environment, and every call is served for that environment only."
 //! The operator calls on the same listener under a name of its own (`keys`, `owners`).
@@ -13,7 +14,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use contract::wire;
-use contract::{EnvId, report};
+use contract::{EnvId, agent, report};
 use futures::{Stream, StreamExt, stream};
 use tokio::net::TcpListener;
 use tokio_stream::wrappers::WatchStream;
@@ -21,7 +22,7 @@ use tonic::transport::Server;
 use tonic::{Request, Response, Status, Streaming};
 
 use crate::identity::Current;
-use crate::{App, Error, audit, billing, credits};
+use crate::{App, Error, agents, audit, billing, credits};
 
 /// The messages and the service, made from the one proto.
 pub mod proto {
@@ -31,13 +32,15 @@ pub mod proto {
 
 use proto::governance_server::{Governance as Service, GovernanceServer};
 use proto::{
-    Ack, AppliedReply, AppliedRequest, Entries, Grant, ReserveRequest, Snapshot, StoredReply, StoredRequest,
-    WatchRequest,
+    Ack, AppliedReply, AppliedRequest, Entries, Grant, RegisterAgentReply, RegisterAgentRequest, ReserveRequest,
+    Snapshot, StoredReply, StoredRequest, WatchRequest,
 };
 
 /// The largest message a data plane may send: a batch of entries, each with its SQL.
 const MESSAGE_BYTES_MAX: usize = 64 * 1024 * 1024;
 const ENTRIES_MAX: usize = 1_000;
+/// What one agent may say of itself, before it is read.
+const REGISTRATION_BYTES_MAX: usize = 64 * 1024;
 const KEEPALIVE: Duration = Duration::from_secs(10);
 
 /// Serves until the application shuts down.
@@ -118,6 +121,22 @@ impl Service for DataPlanes {
         let measured = billing::measured(&self.app, &env_id, bytes).await;
         let organization_bytes = measured.map_err(|error| refused(&error))?;
         Ok(Response::new(StoredReply { organization_bytes }))
+    }
+
+    async fn register_agent(
+        &self,
+        request: Request<RegisterAgentRequest>,
+    ) -> Result<Response<RegisterAgentReply>, Status> {
+        let env_id = environment(&request)?;
+        let said = request.into_inner().registration;
+        if said.len() > REGISTRATION_BYTES_MAX {
+            return Err(Status::invalid_argument("a registration of this size"));
+        }
+        let said: agent::Registration = serde_json::from_slice(&said)
+            .map_err(|error| Status::invalid_argument(format!("a registration cannot be read: {error}")))?;
+        let answer = agents::register_itself(&self.app, &env_id, &said).await.map_err(|error| refused(&error))?;
+        let answer = serde_json::to_vec(&answer).map_err(|_| Status::internal("the answer has no JSON form"))?;
+        Ok(Response::new(RegisterAgentReply { answer }))
     }
 }
 

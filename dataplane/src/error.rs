@@ -8,6 +8,8 @@ use std::time::Duration;
 use contract::Code;
 use contract::body::Problem;
 
+use crate::memory::TOO_MANY;
+
 /// Why a statement did not run, or did not run to its end.
 #[derive(Debug, Clone, thiserror::Error)]
 pub enum Error {
@@ -82,6 +84,10 @@ pub enum Error {
     BranchesFull { limit: usize },
     #[error("the environment remembers {limit} memories already: delete some")]
     MemoryFull { limit: usize },
+    #[error("the organization knows {limit} agents already")]
+    AgentsFull { limit: u32 },
+    #[error("{field} names an agent that is not registered")]
+    AgentNotRegistered { field: &'static str },
     #[error("too many queries run in this environment: try again")]
     ConcurrentLimit,
     #[error("too many keys are being checked: try again")]
@@ -109,6 +115,9 @@ pub enum Error {
     Unrecorded,
     #[error("the data plane knows no policy to enforce yet")]
     NoGovernance,
+    /// What only the control plane can do.
+    #[error("the control plane is away: try again")]
+    ControlPlaneAway,
     #[error("the engine is starting")]
     NotReady,
     #[error("the environment does not exist here")]
@@ -159,6 +168,7 @@ impl Error {
             Self::MemoryNotFound | Self::SessionNotFound | Self::HandleNotFound { .. } => Code::NotFound,
             Self::BranchNotFound => Code::BranchNotFound,
             Self::TriggerNotFound => Code::TriggerNotFound,
+            Self::AgentNotRegistered { .. } => Code::AgentNotRegistered,
             Self::StaleMemory { .. } => Code::Stale,
             Self::ConcurrentLimit | Self::TooManyOpen { .. } => Code::ConcurrentLimit,
             Self::QuotaExceeded
@@ -167,13 +177,14 @@ impl Error {
             | Self::MemoryFull { .. }
             | Self::BranchTooLarge { .. }
             | Self::BranchesFull { .. }
+            | Self::AgentsFull { .. }
             | Self::TriggersFull { .. } => Code::QuotaExceeded,
             Self::Timeout(_) => Code::QueryTimeout,
             Self::Cancelled => Code::QueryCancelled,
             Self::FailedTransaction => Code::FailedTransaction,
             Self::Unverified { .. } => Code::TranspileFail,
             Self::Unrecorded | Self::NotReady | Self::KeyChecksBusy => Code::ServiceUnavailable,
-            Self::NoGovernance => Code::ControlPlaneDown,
+            Self::NoGovernance | Self::ControlPlaneAway => Code::ControlPlaneDown,
             Self::OtherEnvironment => Code::EnvNotFound,
             Self::ShuttingDown => Code::ShuttingDown,
         }
@@ -194,13 +205,14 @@ impl Error {
             | Self::HiddenOnBranch { table }
             | Self::MaskedOnBranch { table } => problem.detail("table", table.as_str()),
             Self::Suspended { .. } => problem.detail("reason", "suspended"),
-            Self::InvalidParams { field, .. } => problem.detail("field", *field),
+            Self::InvalidParams { field, .. } | Self::AgentNotRegistered { field } => problem.detail("field", *field),
             Self::InvalidArgument { field, .. } => problem.detail("field", field.as_str()),
             Self::StaleMemory { current } => problem.detail("version", *current),
             Self::MemoryFull { limit } => problem.detail("reason", "memories").detail("limit", *limit),
             Self::BranchClosed { status } => problem.detail("reason", *status),
             Self::BranchTooLarge { what, limit } => problem.detail("reason", *what).detail("limit", *limit),
             Self::TriggersFull { limit } => problem.detail("reason", "triggers").detail("limit", *limit),
+            Self::AgentsFull { limit } => problem.detail("reason", "agents").detail("limit", *limit),
             Self::BranchesFull { limit } => problem.detail("reason", "branches").detail("limit", *limit),
             Self::AnswerTooLarge { limit } => problem.detail("reason", "bytes").detail("limit", *limit),
             Self::ConcurrentLimit
@@ -300,6 +312,7 @@ fn engine_code(error: &engine::Error) -> Code {
         Kind::DivideByZero => Code::DivisionByZero,
         // The rewrite raises it where the engine would answer infinity or NULL.
         Kind::InvalidInput if error.message.contains(sql::dialect::DIVISION_BY_ZERO) => Code::DivisionByZero,
+        Kind::InvalidInput if error.message.contains(TOO_MANY) => Code::InvalidParams,
         Kind::InvalidInput => Code::InvalidArgument,
         Kind::Constraint => constraint_code(&error.message),
         Kind::WriteConflict => Code::WriteConflict,
@@ -329,6 +342,7 @@ fn constraint_code(message: &str) -> Code {
 fn engine_message(error: &engine::Error) -> String {
     match error.kind {
         _ if engine_code(error) == Code::DivisionByZero => "division by zero".to_owned(),
+        _ if engine_code(error) == Code::InvalidParams => TOO_MANY.to_owned(),
         engine::Kind::Conversion if error.message.contains(sql::CYCLE) => {
             format!("{}: CONNECT BY NOCYCLE ends before it", sql::CYCLE)
         }

@@ -2,11 +2,13 @@
 //!
 //! `follow` streams whole snapshots from the control plane and `disk` keeps the last one, so that
 //! it rules while the control plane is away. `report` is the local log of what was asked and done;
-//! `ship` sends it back in order. `stored` tells how much there is on disk. `link` is the one mutually authenticated connection.
+//! `ship` sends it back in order. `stored` tells how much there is on disk, `registry` of agents that make themselves
+//! known. `link` is the one mutually authenticated connection.
 
 pub mod disk;
 pub mod follow;
 pub mod link;
+pub mod registry;
 pub mod report;
 pub mod ship;
 pub mod stored;

@@ -10,6 +10,7 @@
 //! (`index`), made from the table when it is first asked for, and changed with it: what was stored is
 //! found by the next search. Vectors come from `embedding`, which needs nothing but the text.
 
+mod comparing;
 mod embedding;
 mod fields;
 mod index;
@@ -30,6 +31,7 @@ use crate::Error;
 use crate::pipeline::Standing;
 use index::Index;
 
+pub use comparing::{TOO_MANY, comparing};
 pub use fields::{Listing, NewMemory, Recall, Search};
 pub use search::Hit;
 pub use store::cursor;
@@ -263,12 +265,18 @@ impl Said {
     }
 
     #[expect(clippy::cast_precision_loss, reason = "a concept has few words")]
-    pub fn likeness(&self, concept: &str) -> Likeness {
-        let similarity = f64::from(embedding::likeness(&embedding::embed(concept), &self.vector));
-        let wanted: HashSet<String> = words::terms(concept).collect();
-        let had = wanted.intersection(&self.terms).count();
-        let lexical = if wanted.is_empty() { 0.0 } else { had as f64 / wanted.len() as f64 };
+    pub fn likeness(&self, concept: &Self) -> Likeness {
+        let similarity = f64::from(embedding::likeness(&concept.vector, &self.vector));
+        let had = concept.terms.intersection(&self.terms).count();
+        let lexical = if concept.terms.is_empty() { 0.0 } else { had as f64 / concept.terms.len() as f64 };
         Likeness { score: score::calibrated(similarity).max(lexical), similarity, lexical }
+    }
+
+    /// Of a vector of any length; of one that has none, 0.
+    fn cosine(&self, vector: &[f64]) -> f64 {
+        let product: f64 = self.vector.iter().zip(vector).map(|(own, other)| f64::from(*own) * other).sum();
+        let length = vector.iter().map(|value| value * value).sum::<f64>().sqrt();
+        if length > 0.0 && length.is_finite() { product / length } else { 0.0 }
     }
 }
 

@@ -36,6 +36,19 @@ pub struct Place<'a> {
     pub deadline: Instant,
 }
 
+/// Where it is written, and for which query the log of changes says it is.
+#[derive(Debug, Clone, Copy)]
+pub struct Author<'a> {
+    pub place: Place<'a>,
+    pub query_id: &'a QueryId,
+}
+
+impl<'a> From<&'a Standing> for Author<'a> {
+    fn from(standing: &'a Standing) -> Self {
+        Self { place: standing.into(), query_id: &standing.query_id }
+    }
+}
+
 impl<'a> From<&'a Standing> for Place<'a> {
     fn from(standing: &'a Standing) -> Self {
         Self { engine: &standing.engine, deadline: standing.deadline }
@@ -84,12 +97,13 @@ pub fn column(batch: &RecordBatch, place: usize, row: usize) -> Cell<'_> {
 }
 
 /// Runs the steps in one transaction.
-pub async fn write(standing: &Standing, change: Change, steps: Vec<Step>) -> Result<(), Error> {
-    let mut transaction = Transaction::begin(standing.into()).await?;
+pub async fn write<'a>(author: impl Into<Author<'a>>, change: Change, steps: Vec<Step>) -> Result<(), Error> {
+    let Author { place, query_id } = author.into();
+    let mut transaction = Transaction::begin(place).await?;
     for step in steps {
         transaction.run(step).await?;
     }
-    transaction.track(&standing.query_id, change.table, change.operation, 1, change.at).await?;
+    transaction.track(query_id, change.table, change.operation, 1, change.at).await?;
     transaction.commit().await
 }
 

@@ -48,6 +48,7 @@ use tokio_util::sync::CancellationToken;
 use crate::answer::Description;
 use crate::branches::Branches;
 use crate::catalogue::Catalogue;
+use crate::governance::registry::Registry;
 use crate::metrics::Metrics;
 use crate::own_tables::Place;
 use crate::sessions::Snapshots;
@@ -82,6 +83,7 @@ pub struct Pipeline {
     pub catalogue: Catalogue,
     pub branches: Branches,
     pub triggers: Triggers,
+    pub registry: Registry,
     pub metrics: Metrics,
     pub clock: SharedClock,
     pub entropy: Entropy,

@@ -28,12 +28,13 @@ use crate::ending::Ending;
 use crate::governance::Source;
 use crate::governance::follow::Follower;
 use crate::governance::link::Link;
+use crate::governance::registry::Registry;
 use crate::memory::Memories;
 use crate::metrics::Metrics;
 use crate::ownership::Claim;
 use crate::pipeline::{Books, Gate, House, Remembered, Threshold};
 use crate::thoughts::Thoughts;
-use crate::triggers::Triggers;
+use crate::triggers::{self, Triggers};
 use crate::{Pipeline, Sessions};
 
 use engines::Engines;
@@ -207,6 +208,7 @@ impl Parts {
             catalogue: engines::catalogue(settings),
             branches: Branches::default(),
             triggers: Triggers::default(),
+            registry: Registry::new(link.clone()),
             metrics: Metrics::default(),
             clock: Arc::clone(&settings.clock),
             entropy: settings.entropy.clone(),
@@ -251,6 +253,7 @@ impl Parts {
         background.spawn(Arc::clone(&self.follower).run(self.link.clone(), closing.clone()));
         background.spawn(probes::serve(doors.probes, self.vitals.clone(), Arc::clone(&self.pipeline), closing.clone()));
         background.spawn(sweeping::branches(Arc::clone(&self.pipeline)));
+        background.spawn(triggers::attend(Arc::clone(&self.pipeline)));
         let (memories, thoughts) = (Memories::default(), Thoughts::default());
         let door = rest::Door {
             env_id: settings.env_id,

@@ -12,14 +12,20 @@ use tracing_subscriber::EnvFilter;
 
 use crate::DataPlane;
 use crate::config::Arguments;
+use crate::memory::comparing;
 
 /// What is logged unless `RUST_LOG` says otherwise: the protocol of tools tells of every request.
 pub const LOGGED: &str = "info,rmcp=warn";
 
+/// The whole of the engine's process.
+pub fn engine() -> ExitCode {
+    engine::child::run(Some(comparing()))
+}
+
 /// The whole of `main`.
 pub fn main() -> ExitCode {
     if std::env::args_os().nth(1).is_some_and(|first| first == "engine") {
-        return engine::child::run();
+        return engine();
     }
     let arguments = Arguments::parse();
     let filter = EnvFilter::try_from_default_env().unwrap_or_else(|_| EnvFilter::new(LOGGED));

@@ -5,6 +5,7 @@
 //! function's types. A tool runs nothing of its own: a statement goes through the pipeline like any
 //! other, and so is checked, metered and audited there, its scope included.
 
+mod agents;
 mod branches;
 mod memory;
 mod policy;
@@ -62,6 +63,10 @@ fn of_sql() -> Vec<Row> {
             .says("Describe one table: columns, types, which columns are masked for you, and sample rows.")
             .needs(Scope::QueryRead)
             .hints(Hints::Reads),
+        Row::new("register_agent", agents::register)
+            .says("Make yourself known to your organization, or say anew what you are. It gives no rights.")
+            .needs(Scope::Agent)
+            .hints(Hints::Declares),
         Row::new("enforce_abac_policy", policy::enforce)
             .says("Tell what the policies decide for a statement or a table, without running anything.")
             .needs(Scope::QueryRead)
@@ -116,7 +121,7 @@ fn of_triggers() -> Vec<Row> {
         Row::new("register_trigger", triggers::register)
             .says("Register what is to be noticed in memories and reasoning. A name that exists gets these terms.")
             .needs(Scope::Agent)
-            .hints(Hints::Adds),
+            .hints(Hints::Declares),
         Row::new("list_triggers", triggers::list)
             .says("List triggers, the newest first, with how often they have fired.")
             .needs(Scope::Agent)
@@ -184,6 +189,8 @@ enum Hints {
     Reads,
     /// It adds to what is there.
     Adds,
+    /// It says how something is; said again, nothing more changes.
+    Declares,
     /// It removes what is there; once more removes nothing more.
     Removes,
     /// It may change or remove what is there.
@@ -242,6 +249,7 @@ impl Row {
         self.tool.annotations = Some(match hints {
             Hints::Reads => annotations.read_only(true),
             Hints::Adds => annotations.read_only(false).destructive(false),
+            Hints::Declares => annotations.read_only(false).destructive(false).idempotent(true),
             Hints::Removes => annotations.read_only(false).destructive(true).idempotent(true),
             Hints::Destroys => annotations.read_only(false).destructive(true),
         });

@@ -1,7 +1,7 @@
 //! Triggers: what is to be noticed in what agents remember and think.
 //!
 //! A trigger has a concept in words. What is stored as a memory or written down as a step of reasoning
-//! is held against it, and so is a text that somebody gives; where the score reaches the threshold it
+//! is held against it, and so are what an agent asks (`queries`) and a text that somebody gives; where the score reaches the threshold it
 //! fires, for one agent at most once in its cooldown. A firing is the event `trigger.fired` of the
 //! organization, told to its webhooks; `action_type` tells those who receive it what it is for. "A
 //! trigger that fails never fails the write": it is the event `trigger.error` then.
@@ -9,7 +9,9 @@
 //! A score means what it means in a search of memories: `max(C(cosine), lexical)`.
 
 mod fields;
+mod queries;
 mod store;
+mod telling;
 
 use std::sync::Arc;
 
@@ -20,10 +22,12 @@ use tokio::sync::Mutex;
 
 use crate::Error;
 use crate::memory::{Likeness, Said};
-use crate::own_tables::Place;
+use crate::own_tables::{Author, Place};
 use crate::pipeline::Standing;
 
 pub use fields::{Listing, NewTrigger, Question};
+pub use queries::{Asked, Queue, attend};
+pub use telling::notice;
 
 /// Triggers of one environment, those that are switched off included.
 const TRIGGERS_MAX: usize = 1_000;
@@ -34,6 +38,8 @@ const TRIGGERS_MAX: usize = 1_000;
 pub enum Source {
     Memory,
     ReasoningStep,
+    /// A statement of an agent, when its answer has ended.
+    Query,
     /// `evaluate_triggers` without `dry_run`.
     Explicit,
 }
@@ -107,7 +113,12 @@ pub struct Noticed {
 
 /// The triggers of one environment.
 #[derive(Debug, Clone, Default)]
-pub struct Triggers(Arc<Mutex<Option<Vec<Trigger>>>>);
+pub struct Triggers {
+    /// As the table has them; none until it is read.
+    known: Arc<Mutex<Option<Vec<Trigger>>>>,
+    /// What agents have asked.
+    pub asked: Queue,
+}
 
 impl Triggers {
     /// Makes a trigger, or gives the one of this name other terms; whether it is new.
@@ -118,7 +129,7 @@ impl Triggers {
         trigger_id: String,
         now: Timestamp,
     ) -> Result<(Trigger, bool), Error> {
-        let mut held = self.0.lock().await;
+        let mut held = self.known.lock().await;
         let known = loaded(&mut held, standing.into()).await?;
         let before = known.iter().find(|trigger| trigger.name == new.name).cloned();
         if before.is_none() && known.len() >= TRIGGERS_MAX {
@@ -134,14 +145,14 @@ impl Triggers {
     /// The newest first.
     pub async fn list(&self, standing: &Standing, listing: &Listing) -> Result<Vec<Trigger>, Error> {
         let enabled = listing.enabled()?;
-        let mut held = self.0.lock().await;
+        let mut held = self.known.lock().await;
         let known = loaded(&mut held, standing.into()).await?;
         Ok(known.iter().filter(|trigger| enabled.is_none_or(|wanted| trigger.enabled == wanted)).cloned().collect())
     }
 
     /// Switches it off.
     pub async fn disable(&self, standing: &Standing, trigger_id: &str, now: Timestamp) -> Result<Trigger, Error> {
-        let mut held = self.0.lock().await;
+        let mut held = self.known.lock().await;
         let known = loaded(&mut held, standing.into()).await?;
         let found = known.iter().find(|trigger| trigger.trigger_id == trigger_id).cloned();
         let trigger = found.ok_or(Error::TriggerNotFound)?;
@@ -159,7 +170,7 @@ impl Triggers {
         ids: &[String],
         now: Timestamp,
     ) -> Result<Vec<Judged>, Error> {
-        let mut held = self.0.lock().await;
+        let mut held = self.known.lock().await;
         let known = loaded(&mut held, place).await?;
         if let Some(unknown) = ids.iter().find(|id| !known.iter().any(|trigger| trigger.trigger_id == **id)) {
             tracing::debug!(trigger.id = %unknown, "there is no such trigger");
@@ -177,18 +188,18 @@ impl Triggers {
     }
 
     /// Fires what is to be fired. One at a time, so that a cooldown holds.
-    pub async fn notice(&self, standing: &Standing, happening: &Happening, now: Timestamp) -> Result<Noticed, Error> {
+    async fn notice(&self, author: Author<'_>, happening: &Happening, now: Timestamp) -> Result<Noticed, Error> {
         let concerns = |trigger: &Trigger| {
             trigger.enabled
                 && trigger.sources.contains(&happening.source)
                 && trigger.agent_filter.as_ref().is_none_or(|agent| *agent == happening.agent_id)
         };
-        let mut held = self.0.lock().await;
-        let known = loaded(&mut held, standing.into()).await?;
+        let mut held = self.known.lock().await;
+        let known = loaded(&mut held, author.place).await?;
         let asked = known.iter().filter(|trigger| concerns(trigger)).cloned().collect();
         let mut noticed = Noticed::default();
         for judged in weighed(asked, &happening.content).into_iter().filter(|judged| judged.matched) {
-            match store::fire(standing, &judged.trigger, &happening.agent_id, now).await {
+            match store::fire(author, &judged.trigger, &happening.agent_id, now).await {
                 Ok(true) => noticed.fired.push(judged),
                 Ok(false) => {} // it has, not long ago
                 Err(error) => noticed.failed.push((judged.trigger, error)),
@@ -204,7 +215,7 @@ impl Triggers {
 fn weighed(triggers: Vec<Trigger>, content: &str) -> Vec<Judged> {
     let said = Said::of(content);
     let judge = |trigger: Trigger| {
-        let likeness = said.likeness(&trigger.concept);
+        let likeness = said.likeness(&Said::of(&trigger.concept));
         let matched = likeness.score >= trigger.threshold;
         Judged { trigger, likeness, matched, in_cooldown: false }
     };

@@ -118,6 +118,7 @@ async fn the_list_of_tools_is_the_table_of_tools() {
     let tools = answer["result"]["tools"].as_array().unwrap();
     let named: Vec<_> = tools.iter().map(|tool| tool["name"].as_str().unwrap()).collect();
     let table: Vec<_> = dataplane::tools::all().map(|row| row.tool.name.to_string()).collect();
+    assert_eq!(named.len(), 24);
     assert_eq!(named, table);
     let run_sql = &tools[0];
     assert_eq!(run_sql["annotations"]["destructiveHint"], true);
@@ -177,6 +178,9 @@ async fn errors_of_tools_are_results_with_codes() {
         ("describe_table", json!({"table_name": "nowhere"}), "SVC_ERR_404_TABLE_NOT_FOUND"),
         ("describe_table", json!({"table_name": "customer", "sample_rows": 6}), "SVC_ERR_400_INVALID_PARAMS"),
         ("enforce_abac_policy", json!({"context": {"time_of_day": "noon"}}), "SVC_ERR_400_INVALID_PARAMS"),
+        ("register_agent", json!({"agent_id": "", "framework": "crewai"}), "SVC_ERR_400_INVALID_PARAMS"),
+        // This world has no control plane: nobody is told that they are known.
+        ("register_agent", json!({"agent_id": "planner", "framework": "crewai"}), "SVC_ERR_502_CONTROL_PLANE_DOWN"),
     ];
     for (name, arguments, code) in cases {
         let (result, is_error) = tool(&door, demo_key(), name, arguments.clone()).await;
@@ -205,6 +209,21 @@ async fn a_key_without_the_scope_is_refused_and_the_refusal_is_written_down() {
         assert!(is_error, "{}: {result}", row.tool.name);
         assert_eq!(result["error"]["code"], "SVC_ERR_403_SCOPE_VIOLATION", "{}", row.tool.name);
         assert_eq!(world.last().1.outcome.as_str(), "refused");
+    }
+    world.stop().await;
+}
+
+#[tokio::test]
+async fn a_key_made_for_an_agent_registers_no_other() {
+    let world = world().await;
+    world.change(|rules| rules.keys.iter_mut().for_each(|key| key.agent_id = Some("planner".to_owned())));
+    let door = door(&world);
+    for (agent_id, code) in [("clerk", "POLICY_DENIED"), ("planner", "SVC_ERR_502_CONTROL_PLANE_DOWN")] {
+        let said = json!({"agent_id": agent_id, "framework": "crewai"});
+        let (result, is_error) = tool(&door, demo_key(), "register_agent", said).await;
+        assert!(is_error && result["error"]["code"] == code, "{agent_id}: {result}");
+        let (started, finished) = world.last();
+        assert_eq!((started.sql.as_str(), finished.outcome.as_str()), ("CALL register_agent", "refused"));
     }
     world.stop().await;
 }

@@ -12,6 +12,7 @@ mod ending;
 mod explain;
 mod flight;
 mod interference;
+mod meaning;
 mod memory;
 mod parked;
 mod pgwire;

@@ -10,6 +10,7 @@ use contract::{Entropy, Governance, KeyId, QueryId, RequestId, SharedClock, Syst
 use dataplane::branches::Branches;
 use dataplane::catalogue::Catalogue;
 use dataplane::encode::json;
+use dataplane::governance::registry::Registry;
 use dataplane::governance::report::Log;
 use dataplane::memory::Memories;
 use dataplane::pipeline::{Books, Gate, House, Purse, Remembered, Storage, Tally, Threshold};
@@ -65,6 +66,7 @@ pub async fn world_at(clock: SharedClock) -> World {
         catalogue: Catalogue::new(config),
         branches: Branches::default(),
         triggers: Triggers::default(),
+        registry: Registry::default(),
         metrics: dataplane::metrics::Metrics::default(),
         clock,
         entropy,

@@ -49,7 +49,7 @@ def test_every_tool_is_listed_with_its_schemas(platform, mode, header, scheme):
 
     version, tools = with_client(platform.key, act, mode, header, scheme)
     assert version == ("2025-11-25" if mode == "legacy" else "2026-07-28")
-    assert {"run_sql", "run_sql_arrow", "list_tables", "store_memory", "log_reasoning_step"} <= {tool.name for tool in tools}
+    assert {tool.name for tool in tools} == set(TOOLS) and len(tools) == 24
     for tool in tools:
         assert tool.description and tool.input_schema["type"] == "object" and tool.output_schema["type"] == "object"
 
@@ -126,6 +126,52 @@ def test_a_session_of_reasoning_is_a_chain(platform):
     told = done(platform, "replay_decision", session_id=session, verify_chain=True)
     assert told["chain_valid"] and [step["content"] for step in told["steps"]] == ["looked at orders", "decided to refund"]
     assert session in [listed["session_id"] for listed in done(platform, "get_session_history")["sessions"]]
+
+
+TOOLS = {
+    "run_sql": {"sql": "select 1"},
+    "run_sql_readonly": {"sql": "select r_name from region where semantic_match(r_comment, 'furiously')"},
+    "run_sql_arrow": {"sql": "select 1"},
+    "list_tables": {},
+    "describe_table": {"table_name": "region"},
+    "register_agent": {"agent_id": "caller", "framework": "python", "capabilities": ["calling"]},
+    "enforce_abac_policy": {"table": "region"},
+    "store_memory": {"content": "said by the caller of all tools", "memory_key": "all-tools"},
+    "search_memory": {"query": "who called all tools?"},
+    "load_memory_exact": {"key": "all-tools"},
+    "list_memories": {},
+    "delete_memory": {"memory_id": lambda done: done["store_memory"]["memory_id"], "mode": "forget"},
+    "log_reasoning_step": {"session_id": "all-tools", "content": "I call each of them once"},
+    "replay_decision": {"session_id": "all-tools", "verify_chain": True},
+    "get_session_history": {},
+    "register_trigger": {"name": "all-tools", "concept": "somebody calls all tools"},
+    "list_triggers": {},
+    "evaluate_triggers": {"content": "somebody calls all tools"},
+    "delete_trigger": {"trigger_id": lambda done: done["register_trigger"]["trigger_id"]},
+    "create_branch": {"tables": ["region"]},
+    "branch_query": {"branch_id": lambda done: done["create_branch"]["branch_id"],
+                     "sql": "update region set r_comment = 'seen' where r_regionkey = 0"},
+    "branch_list": {},
+    "merge_branch": {"branch_id": lambda done: done["create_branch"]["branch_id"], "dry_run": True},
+    "discard_branch": {"branch_id": lambda done: done["create_branch"]["branch_id"]},
+}
+
+
+def test_every_tool_answers_in_the_shape_it_was_listed_with(platform):
+    """In the order of the list; what a tool needs of an earlier one is taken from its answer."""
+    async def act(client):
+        done = {}
+        for tool in (await client.list_tools()).tools:
+            given = TOOLS[tool.name].items()
+            result = await client.call_tool(tool.name, {name: v(done) if callable(v) else v for name, v in given})
+            assert not result.is_error, (tool.name, result.structured_content)
+            done[tool.name] = result.structured_content
+        return done
+
+    done = with_client(platform.key, act)
+    assert (done["register_agent"]["registration_source"], done["register_agent"]["status"]) == ("mcp", "active")
+    assert done["replay_decision"]["chain_valid"] and done["evaluate_triggers"]["results"][0]["matched"]
+    assert done["merge_branch"]["rows_affected"] == 1 and done["discard_branch"]["discarded"]
 
 
 def posted(path, body, key):

@@ -68,6 +68,32 @@ async fn the_environment_is_the_keys_or_named_or_the_only_one() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn an_agent_that_registers_itself_is_listed_with_what_it_says() {
+    let world = World::bare().await;
+    let url = url(&world).await;
+    let said = json!({"agent_id": "planner", "framework": "crewai", "display_name": "Planner", "version": "2.1",
+        "capabilities": ["sql", "planning"], "metadata": {"team": "growth"}});
+    let first = tool(&url, &world.key, "register_agent", said.clone()).await;
+    assert_eq!((&first["created"], &first["registration_source"]), (&json!(true), &json!("mcp")), "{first}");
+    let again = tool(&url, &world.key, "register_agent", said).await;
+    assert_eq!((&again["created"], &again["fingerprint"]), (&json!(false), &first["fingerprint"]));
+    let child = json!({"agent_id": "child", "framework": "crewai", "parent_agent_id": "nobody"});
+    let refused = json_of(post(&url, &world.key, "register_agent", child).await).await["result"].clone();
+    assert_eq!(refused["structuredContent"]["error"]["code"], "SVC_ERR_404_AGENT_NOT_FOUND", "{refused}");
+    // Listed once its calls have been reported.
+    let path = format!("/v1/environments/{}/agents/planner/activity", world.env_id);
+    let listed = async || {
+        let answer = world.call(Method::GET, &path, &world.owner, Value::Null).await;
+        (answer.status == 200).then_some(answer.body)
+    };
+    let known = world.until(listed).await;
+    assert_eq!((&known["display_name"], &known["version"]), (&json!("Planner"), &json!("2.1")));
+    assert_eq!((&known["capabilities"], &known["metadata"]["team"]), (&json!(["sql", "planning"]), &json!("growth")));
+    assert_eq!((&known["fingerprint"], &known["trust_level"]), (&first["fingerprint"], &json!("provisional")));
+    world.end().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_branch_is_the_same_over_rest_and_over_the_tools() {
     let world = World::bare().await;
     let (url, auth) = (url(&world).await, format!("ApiKey {}", world.key));

@@ -7,6 +7,7 @@
 //! Not here: IO, async, SQL, HTTP, Kubernetes. This crate depends on nothing of ours.
 #![forbid(unsafe_code)]
 
+pub mod agent;
 pub mod body;
 pub mod caller;
 pub mod capability;

@@ -1,8 +1,10 @@
 //! Answers about agents.
 
-use contract::Timestamp;
+use contract::agent::fingerprint;
+use contract::{OrgId, Timestamp};
 use schemars::JsonSchema;
 use serde::Serialize;
+use serde_json::{Map, Value};
 
 use super::store::{self, Row};
 use crate::audit::{self, Activity, PolicySummary};
@@ -11,16 +13,24 @@ use crate::http::json::Json;
 use crate::http::page::{Page, Paged};
 use crate::{Error, Result, agent_capabilities};
 
-/// An agent as it is answered. Beyond the specification: how it came to be known.
+/// An agent as it is answered. Beyond the specification: how it came to be known, and what it says of itself.
 #[derive(Debug, Serialize, JsonSchema)]
 #[schemars(rename = "KnownAgent")]
 pub struct Agent {
     id: String,
     agent_id: String,
+    fingerprint: String,
     framework: Option<String>,
     status: String,
     trust_level: String,
     registration_source: String,
+    registered_at: Timestamp,
+    /// What it says of itself, from here to the metadata.
+    display_name: Option<String>,
+    version: Option<String>,
+    capabilities: Vec<String>,
+    parent_agent_id: Option<String>,
+    metadata: Map<String, Value>,
     total_queries: i64,
     last_active: Timestamp,
     /// Its grants that stand in this environment.
@@ -28,14 +38,21 @@ pub struct Agent {
 }
 
 impl Agent {
-    fn of(row: Row, capability_grants: i64) -> Self {
+    fn of(org_id: &OrgId, row: Row, capability_grants: i64) -> Self {
         Self {
             id: row.agent_id.clone(),
+            fingerprint: fingerprint(org_id, &row.agent_id),
             agent_id: row.agent_id,
             framework: row.framework,
             status: row.status,
             trust_level: row.trust_level,
             registration_source: row.registration_source,
+            registered_at: row.registered_at,
+            display_name: row.display_name,
+            version: row.version,
+            capabilities: row.capabilities,
+            parent_agent_id: row.parent_agent_id,
+            metadata: row.metadata.0,
             total_queries: row.queries,
             last_active: row.last_at,
             capability_grants,
@@ -54,7 +71,7 @@ pub async fn list(cx: Call, page: Page) -> Result<Paged<Agent>> {
     let mark = |row: &Row| (row.last_at, row.agent_id.clone());
     Ok(page.of(rows, total, mark, |row| {
         let held = held(&row);
-        Agent::of(row, held)
+        Agent::of(cx.org_id(), row, held)
     }))
 }
 
@@ -77,5 +94,5 @@ pub async fn activity(cx: Call) -> Result<Json<Report>> {
     let (activity, policy_summary) = audit::of_agent(&mut tx, &env_id, &row.agent_id, cx.now()).await?;
     tx.commit().await?;
     let held = grants.values().sum();
-    Ok(Json(Report { agent: Agent::of(row, held), activity, policy_summary }))
+    Ok(Json(Report { agent: Agent::of(cx.org_id(), row, held), activity, policy_summary }))
 }

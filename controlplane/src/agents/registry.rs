@@ -2,15 +2,11 @@
 
 use std::collections::BTreeMap;
 
+use contract::agent::{AGENTS_MAX, NAME_BYTES_MAX};
 use contract::{EnvId, OrgId, Timestamp};
 use sqlx::PgConnection;
 
 use crate::Result;
-
-/// Longest id that is kept. A longer one belongs to nobody.
-const ID_BYTES_MAX: usize = 256;
-/// Agents of one organization. Further ones are not registered: anybody can make ids up.
-const AGENTS_MAX: i64 = 10_000;
 
 /// How an agent came to be known.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -18,14 +14,17 @@ pub enum Source {
     Query,
     ApiKey,
     CreateAttempt,
+    /// By its own word, through a tool.
+    Itself,
 }
 
 impl Source {
-    const fn as_str(self) -> &'static str {
+    pub(super) const fn as_str(self) -> &'static str {
         match self {
             Self::Query => "query",
             Self::ApiKey => "api_key",
             Self::CreateAttempt => "v2_create_attempt",
+            Self::Itself => "mcp",
         }
     }
 }
@@ -38,10 +37,10 @@ pub async fn register(
     source: Source,
     now: Timestamp,
 ) -> Result<()> {
-    if agent_id.is_empty() || agent_id.len() > ID_BYTES_MAX || agent_id.contains('\0') {
+    if agent_id.is_empty() || agent_id.len() > NAME_BYTES_MAX || agent_id.contains('\0') {
         return Ok(());
     }
-    let framework = framework.filter(|name| name.len() <= ID_BYTES_MAX && !name.contains('\0'));
+    let framework = framework.filter(|name| name.len() <= NAME_BYTES_MAX && !name.contains('\0'));
     sqlx::query!(
         "insert into agents (org_id, agent_id, framework, status, trust_level, registration_source, registered_at)
          select $1, $2, $3, 'active', 'provisional', $4, $5
@@ -54,7 +53,7 @@ pub async fn register(
         framework,
         source.as_str(),
         now,
-        AGENTS_MAX,
+        i64::from(AGENTS_MAX),
     )
     .execute(conn)
     .await?;

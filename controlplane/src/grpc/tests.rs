@@ -1,6 +1,7 @@
 use std::net::SocketAddr;
 use std::sync::Arc;
 
+use contract::agent::{self, Refusal, Registered};
 use contract::report::{Body, Entry, Finished, Outcome};
 use contract::wire::{CONTROL_PLANE_NAME, environment_name};
 use contract::{EnvId, Governance};
@@ -8,7 +9,7 @@ use tonic::Code;
 use tonic::transport::{Certificate, Channel, ClientTlsConfig, Endpoint, Identity};
 
 use super::proto::governance_client::GovernanceClient;
-use super::proto::{Entries, ReserveRequest, Snapshot, StoredRequest, WatchRequest};
+use super::proto::{Entries, RegisterAgentRequest, ReserveRequest, Snapshot, StoredRequest, WatchRequest};
 use crate::identity::{Authority, Current, Pems};
 use crate::testing::authority;
 use crate::worlds::World;
@@ -207,5 +208,61 @@ async fn what_a_data_plane_has_on_its_disk_is_the_organizations_storage() {
         assert_eq!(told.organization_bytes, bytes);
         assert_eq!(total().await, gigabytes);
     }
+    served.stop();
+}
+
+/// Says something of an agent for the environment of this name.
+async fn register(served: &Served, env_id: &EnvId, said: &serde_json::Value) -> Result<agent::Answer, Code> {
+    let mut client = served.client(&environment_name(env_id)).await;
+    let request = RegisterAgentRequest { registration: serde_json::to_vec(said).unwrap() };
+    let reply = client.register_agent(request).await.map_err(|status| status.code())?;
+    Ok(serde_json::from_slice(&reply.into_inner().answer).unwrap())
+}
+
+#[tokio::test]
+async fn an_agent_registers_itself_once_and_is_brought_up_to_date() {
+    let served = Served::start().await;
+    let env_id = &served.world.env_id;
+    let said = serde_json::json!({"agent_id": "planner", "framework": "crewai"});
+    let first = register(&served, env_id, &said).await.unwrap().unwrap();
+    assert_eq!((first.created, first.registration_source.as_str()), (true, "mcp"));
+    assert_eq!((first.trust_level.as_str(), first.status.as_str()), ("provisional", "active"));
+    served.world.app.advance(chrono::Duration::hours(1));
+    let child = serde_json::json!({"agent_id": "child", "framework": "crewai", "parent_agent_id": "planner"});
+    assert!(register(&served, env_id, &child).await.unwrap().unwrap().created);
+    let said = serde_json::json!({"agent_id": "planner", "framework": "langchain", "metadata": {"team": "growth"}});
+    let again = register(&served, env_id, &said).await.unwrap().unwrap();
+    let last_seen_at = first.registered_at + chrono::Duration::hours(1);
+    let expected = Registered { created: false, framework: "langchain".to_owned(), last_seen_at, ..first };
+    assert_eq!(again, expected);
+    served.stop();
+}
+
+#[tokio::test]
+async fn whose_agents_they_are_says_the_certificate_and_how_many_there_are_is_bounded() {
+    let served = Served::start().await;
+    let env_id = &served.world.env_id;
+    let child = serde_json::json!({"agent_id": "child", "framework": "x", "parent_agent_id": "nobody"});
+    assert_eq!(register(&served, env_id, &child).await.unwrap(), Err(Refusal::ParentUnknown));
+    let wrong = serde_json::json!({"agent_id": "", "framework": "x"});
+    assert_eq!(register(&served, env_id, &wrong).await.unwrap_err(), Code::FailedPrecondition);
+    let unknown = serde_json::json!({"agent_id": "a", "framework": "x", "org_id": "another"});
+    assert_eq!(register(&served, env_id, &unknown).await.unwrap_err(), Code::InvalidArgument);
+    let one = serde_json::json!({"agent_id": "one", "framework": "x"});
+    assert_eq!(register(&served, &EnvId::from("nowhere"), &one).await.unwrap_err(), Code::FailedPrecondition);
+    sqlx::query(
+        "insert into agents (org_id, agent_id, status, trust_level, registration_source, registered_at)
+         select $1, 'made-' || n, 'active', 'provisional', 'query', $2 from generate_series(1, 9999) n",
+    )
+    .bind(served.world.org_id.as_str())
+    .bind(served.world.app.app.now())
+    .execute(served.world.app.app.pool())
+    .await
+    .unwrap();
+    assert!(register(&served, env_id, &one).await.unwrap().unwrap().created);
+    let two = serde_json::json!({"agent_id": "two", "framework": "x"});
+    assert_eq!(register(&served, env_id, &two).await.unwrap(), Err(Refusal::Full { limit: 10_000 }));
+    let noticed = serde_json::json!({"agent_id": "made-7", "framework": "x"});
+    assert!(register(&served, env_id, &noticed).await.unwrap().unwrap().created, "known by its own word from now on");
     served.stop();
 }

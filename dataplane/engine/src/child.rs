@@ -8,6 +8,7 @@
 //! the end of the control socket is the end of the process.
 
 mod answer;
+mod compare;
 mod databases;
 mod doorman;
 mod harden;
@@ -25,21 +26,22 @@ use std::{io, thread};
 use nix::sys::signal::{Signal, raise};
 use serde::Deserialize;
 
+use crate::comparison::Comparing;
 use crate::frame::{self, Outgoing, REQUEST_MAX_BYTES};
 use crate::message::{Notice, Order, kind};
 pub(crate) use answer::text;
 use databases::Databases;
 use table::Sessions;
 
-/// The whole life of the child; its program calls this and exits with what it returns.
-pub fn run() -> ExitCode {
-    match serve_parent() {
+/// The whole life of the child; its program calls this, with how it compares, and exits with what it returns.
+pub fn run(comparing: Option<Comparing>) -> ExitCode {
+    match serve_parent(comparing) {
         Ok(()) => ExitCode::SUCCESS,
         Err(_) => ExitCode::FAILURE,
     }
 }
 
-fn serve_parent() -> io::Result<()> {
+fn serve_parent(comparing: Option<Comparing>) -> io::Result<()> {
     let mut orders = UnixStream::from(io::stdin().as_fd().try_clone_to_owned()?);
     let arrivals = io::stdout().as_fd().try_clone_to_owned()?;
     let notices = Notices(Arc::new(Mutex::new(orders.try_clone()?)));
@@ -48,7 +50,7 @@ fn serve_parent() -> io::Result<()> {
     let Some(Order::Start(start)) = next(&mut orders)? else {
         return Ok(());
     };
-    let (databases, opened_micros) = match Databases::open(start) {
+    let (databases, opened_micros) = match Databases::open(start, comparing) {
         Ok(open) => open,
         Err(error) => return notices.send(&Notice::Failed(error)),
     };

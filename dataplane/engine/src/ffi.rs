@@ -8,6 +8,7 @@
 #![expect(unsafe_code, reason = "the one file over the C API; see the rules above")]
 #![expect(clippy::undocumented_unsafe_blocks, reason = "one reason covers them all: the rules above")]
 
+use std::borrow::Cow;
 use std::ffi::{CStr, CString, c_char, c_void};
 use std::marker::PhantomData;
 use std::os::fd::{FromRawFd, OwnedFd, RawFd};
@@ -21,6 +22,7 @@ use arrow::datatypes::{Schema, SchemaRef};
 use arrow::ffi::{FFI_ArrowArray, FFI_ArrowSchema, from_ffi};
 use duckdb::ffi as c;
 
+use crate::comparison::{Compared, Comparing, Comparison};
 use crate::error::{Error, Kind};
 use crate::types::{Shape, Type};
 use crate::value::Value;
@@ -187,7 +189,7 @@ impl Connection {
             c::duckdb_scalar_function_add_parameter(scalar, text.0);
             c::duckdb_scalar_function_set_return_type(scalar, text.0);
             c::duckdb_scalar_function_set_special_handling(scalar);
-            c::duckdb_scalar_function_set_extra_info(scalar, state.cast(), Some(forget_text_function));
+            c::duckdb_scalar_function_set_extra_info(scalar, state.cast(), Some(forget::<Box<TextFunction>>));
             c::duckdb_scalar_function_set_function(scalar, Some(call_text_function));
             let registered = c::duckdb_register_scalar_function(self.raw, scalar);
             c::duckdb_destroy_scalar_function(&raw mut scalar);
@@ -195,10 +197,6 @@ impl Connection {
         };
         if registered == c::DuckDBSuccess { Ok(()) } else { Err(Error::internal("a function cannot be registered")) }
     }
-}
-
-unsafe extern "C" fn forget_text_function(state: *mut c_void) {
-    drop(unsafe { Box::from_raw(state.cast::<Box<TextFunction>>()) });
 }
 
 unsafe extern "C" fn call_text_function(
@@ -209,23 +207,140 @@ unsafe extern "C" fn call_text_function(
     unsafe {
         let function = &*c::duckdb_scalar_function_get_extra_info(info).cast::<Box<TextFunction>>();
         let vector = c::duckdb_data_chunk_get_vector(input, 0);
-        let texts = c::duckdb_vector_get_data(vector).cast::<c::duckdb_string_t>();
+        for row in 0..c::duckdb_data_chunk_get_size(input) {
+            let made = function(text_at(vector, row).as_deref());
+            c::duckdb_vector_assign_string_element_len(output, row, made.as_ptr().cast(), size(made.len()));
+        }
+    }
+}
+
+/// The text of a row; none where it is null. The engine's texts are UTF-8; one that were not is
+/// treated as its readable part.
+unsafe fn text_at<'v>(vector: c::duckdb_vector, row: c::idx_t) -> Option<Cow<'v, str>> {
+    unsafe {
+        let offset = usize::try_from(row).ok().filter(|_| is_valid(vector, row))?;
+        let text = c::duckdb_vector_get_data(vector).cast::<c::duckdb_string_t>().add(offset);
+        let length = usize::try_from(c::duckdb_string_t_length(*text)).unwrap_or(0);
+        let bytes = std::slice::from_raw_parts(c::duckdb_string_t_data(text).cast::<u8>(), length);
+        Some(String::from_utf8_lossy(bytes))
+    }
+}
+
+/// The numbers of a row's array of this size; none where it, or one of them, is null.
+unsafe fn numbers_at<'v>(vector: c::duckdb_vector, row: c::idx_t, count: u32) -> Option<&'v [f64]> {
+    unsafe {
+        let child = c::duckdb_array_vector_get_child(vector);
+        let first = row.checked_mul(u64::from(count)).filter(|_| is_valid(vector, row))?;
+        if !(first..first + u64::from(count)).all(|place| is_valid(child, place)) {
+            return None;
+        }
+        let numbers = c::duckdb_vector_get_data(child).cast::<f64>().add(usize::try_from(first).ok()?);
+        Some(std::slice::from_raw_parts(numbers, usize::try_from(count).ok()?))
+    }
+}
+
+unsafe fn is_valid(vector: c::duckdb_vector, row: c::idx_t) -> bool {
+    unsafe {
         // None when no row of the vector is null.
         let validity = c::duckdb_vector_get_validity(vector);
+        validity.is_null() || c::duckdb_validity_row_is_valid(validity, row)
+    }
+}
+
+/// The first argument of a comparison.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Operand {
+    Text,
+    Vector,
+}
+
+/// How a registered function compares.
+struct Registered {
+    comparing: Comparing,
+    operand: Operand,
+}
+
+/// The comparison of one call, shared by its copies in the plan.
+type Shared = Arc<Mutex<Box<dyn Comparison>>>;
+
+impl Connection {
+    /// Registers a comparison for the whole database, in `system.main`.
+    pub fn register_comparison(&self, name: &str, operand: Operand, comparing: Comparing) -> Result<(), Error> {
+        let name = terminated(name.as_bytes())?;
+        let text = Logical(unsafe { c::duckdb_create_logical_type(c::DUCKDB_TYPE_DUCKDB_TYPE_VARCHAR) });
+        let number = Logical(unsafe { c::duckdb_create_logical_type(c::DUCKDB_TYPE_DUCKDB_TYPE_DOUBLE) });
+        let dimensions = u64::from(comparing.dimensions);
+        let vector = Logical(unsafe { c::duckdb_create_array_type(number.0, dimensions) });
+        let one = match operand {
+            Operand::Text => &text,
+            Operand::Vector => &vector,
+        };
+        let state = Box::into_raw(Box::new(Registered { comparing, operand }));
+        let registered = unsafe {
+            let mut scalar = c::duckdb_create_scalar_function();
+            c::duckdb_scalar_function_set_name(scalar, name.as_ptr());
+            c::duckdb_scalar_function_add_parameter(scalar, one.0);
+            c::duckdb_scalar_function_add_parameter(scalar, text.0);
+            c::duckdb_scalar_function_set_return_type(scalar, number.0);
+            c::duckdb_scalar_function_set_extra_info(scalar, state.cast(), Some(forget::<Registered>));
+            c::duckdb_scalar_function_set_bind(scalar, Some(bind_comparison));
+            c::duckdb_scalar_function_set_function(scalar, Some(call_comparison));
+            let registered = c::duckdb_register_scalar_function(self.raw, scalar);
+            c::duckdb_destroy_scalar_function(&raw mut scalar);
+            registered
+        };
+        if registered == c::DuckDBSuccess { Ok(()) } else { Err(Error::internal("a function cannot be registered")) }
+    }
+}
+
+unsafe extern "C" fn forget<T>(state: *mut c_void) {
+    drop(unsafe { Box::from_raw(state.cast::<T>()) });
+}
+
+unsafe extern "C" fn bind_comparison(info: c::duckdb_bind_info) {
+    unsafe {
+        let registered = &*c::duckdb_scalar_function_bind_get_extra_info(info).cast::<Registered>();
+        let shared: Shared = Arc::new(Mutex::new((registered.comparing.make)()));
+        let data = Box::into_raw(Box::new(shared)).cast();
+        c::duckdb_scalar_function_set_bind_data(info, data, Some(forget::<Shared>));
+        c::duckdb_scalar_function_set_bind_data_copy(info, Some(share_comparison));
+    }
+}
+
+unsafe extern "C" fn share_comparison(data: *mut c_void) -> *mut c_void {
+    let shared = unsafe { Arc::clone(&*data.cast::<Shared>()) };
+    Box::into_raw(Box::new(shared)).cast()
+}
+
+unsafe extern "C" fn call_comparison(
+    info: c::duckdb_function_info,
+    input: c::duckdb_data_chunk,
+    output: c::duckdb_vector,
+) {
+    unsafe {
+        let registered = &*c::duckdb_scalar_function_get_extra_info(info).cast::<Registered>();
+        let shared = &*c::duckdb_scalar_function_get_bind_data(info).cast::<Shared>();
+        let mut comparison = shared.lock().unwrap_or_else(PoisonError::into_inner);
+        let (ones, texts) = (c::duckdb_data_chunk_get_vector(input, 0), c::duckdb_data_chunk_get_vector(input, 1));
+        let results = c::duckdb_vector_get_data(output).cast::<f64>();
         for row in 0..c::duckdb_data_chunk_get_size(input) {
-            let Ok(offset) = usize::try_from(row) else {
-                return;
-            };
-            let valid = validity.is_null() || c::duckdb_validity_row_is_valid(validity, row);
-            let text = valid.then(|| {
-                let text = texts.add(offset);
-                let length = usize::try_from(c::duckdb_string_t_length(*text)).unwrap_or(0);
-                std::slice::from_raw_parts(c::duckdb_string_t_data(text).cast::<u8>(), length)
+            let made = text_at(texts, row).and_then(|text| match registered.operand {
+                Operand::Text => text_at(ones, row).map(|one| comparison.compare(Compared::Text(&one), &text)),
+                Operand::Vector => numbers_at(ones, row, registered.comparing.dimensions)
+                    .map(|one| comparison.compare(Compared::Vector(one), &text)),
             });
-            // The engine's texts are UTF-8; one that were not is treated as its readable part.
-            let text = text.map(String::from_utf8_lossy);
-            let made = function(text.as_deref());
-            c::duckdb_vector_assign_string_element_len(output, row, made.as_ptr().cast(), size(made.len()));
+            match (made, usize::try_from(row)) {
+                (Some(Ok(number)), Ok(offset)) => *results.add(offset) = number,
+                (Some(Err(message)), _) => {
+                    let message = CString::new(message).unwrap_or_default();
+                    c::duckdb_scalar_function_set_error(info, message.as_ptr());
+                    return;
+                }
+                _ => {
+                    c::duckdb_vector_ensure_validity_writable(output);
+                    c::duckdb_validity_set_row_invalid(c::duckdb_vector_get_validity(output), row);
+                }
+            }
         }
     }
 }

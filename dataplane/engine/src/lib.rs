@@ -14,12 +14,14 @@
 //! | parent | `supervisor`, `process`, `watchdog` | keeps a child alive, ends statements, kills, restarts |
 //! | both | `frame`, `message`, `value` | what travels over the sockets |
 //! | child | `child` and below | opens, hardens, executes |
+//! | child | `comparison` | what the host program adds to SQL |
 //! | child | `ffi` | the C API; the only unsafe code |
 
 #![deny(unsafe_code)]
 
 pub mod catalog;
 pub mod child;
+mod comparison;
 mod config;
 mod engine;
 mod error;
@@ -38,6 +40,7 @@ mod value;
 mod watchdog;
 
 pub use catalog::{Catalog, DefinitionKind};
+pub use comparison::{Compared, Comparing, Comparison};
 pub use config::Config;
 pub use engine::Engine;
 pub use error::{Error, Kind};

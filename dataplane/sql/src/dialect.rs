@@ -35,7 +35,7 @@ use std::mem;
 use std::ops::ControlFlow;
 
 use sqlparser::ast::{
-    Expr, OrderByExpr, Query, Select, Statement, TableFactor, TableWithJoins, Value, ValueWithSpan, VisitMut,
+    Expr, Function, OrderByExpr, Query, Select, Statement, TableFactor, TableWithJoins, Value, ValueWithSpan, VisitMut,
     VisitorMut, With,
 };
 
@@ -115,6 +115,11 @@ pub(crate) fn names() -> Vec<&'static str> {
     names.sort_unstable();
     names.dedup();
     names
+}
+
+/// The arguments of a call that has nothing but positional arguments.
+pub(crate) fn arguments(function: Function) -> Result<Vec<Expr>, Error> {
+    call::plain(function)
 }
 
 /// Parts of a date, and the words for each.

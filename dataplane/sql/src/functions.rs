@@ -4,12 +4,13 @@
 //! a test, a name of a statement that is not on it is refused. It judges names alone: an argument list
 //! that makes the engine convert one type to another can raise whatever the function's class says.
 //!
-//! What the warehouse adds (NVL, IFF …) is known here too, by way of [`crate::dialect`].
+//! What the warehouse adds (NVL, IFF …) is known here too, by way of [`crate::dialect`], and what compares by
+//! meaning, by way of [`crate::meaning`].
 
 use std::collections::HashMap;
 use std::sync::LazyLock;
 
-use crate::dialect;
+use crate::{dialect, meaning};
 
 /// What a call can do.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -84,7 +85,7 @@ pub fn find(name: &str) -> Option<&'static Function> {
 
 /// What a call of this name can do; `None` for a name nobody knows, which is refused.
 pub fn class(name: &str) -> Option<Class> {
-    find(name).map(|function| function.class).or_else(|| dialect::class(name))
+    find(name).map(|function| function.class).or_else(|| dialect::class(name)).or_else(|| meaning::class(name))
 }
 
 /// Whether a statement may name it at all, denied or not.

@@ -1,7 +1,7 @@
 //! SQL text in, governed SQL for the engine out. No engine, no input or output, no clock.
 //!
 //! ```text
-//! parse ─ Statement ─ resolve ─ Resolved ─ govern ─ Governed ─ transpile ─ EngineSql
+//! parse ─ Statement ─ resolve ─ Resolved ─ govern ─ Governed ─ embedded ─ transpile ─ EngineSql
 //! ```
 //! Each type is made by the step before it alone, so text that did not walk all of them cannot be run.
 //! What one of them cannot look into is refused, by name.
@@ -18,6 +18,7 @@ pub mod functions;
 pub mod govern;
 mod label;
 mod lex;
+pub mod meaning;
 pub mod names;
 mod parse;
 pub mod pivot;

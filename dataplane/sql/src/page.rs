@@ -5,7 +5,7 @@ use std::fmt::Write;
 use std::fs;
 use std::path::Path;
 
-use crate::{dialect, refusals};
+use crate::{dialect, meaning, refusals};
 
 fn page() -> String {
     let mut page = String::from(
@@ -25,6 +25,11 @@ fn page() -> String {
     page.push_str("\n## Functions\n\nOf the warehouse, or with its meaning where the engine has the name too.\n\n");
     let names: Vec<String> = dialect::names().iter().map(|name| format!("`{}`", name.to_ascii_uppercase())).collect();
     page.push_str(&wrapped(&names));
+    page.push_str("\n## Comparing by meaning\n\n");
+    for line in MEANING {
+        let _ = writeln!(page, "- {line}");
+    }
+    assert!(meaning::CALLS.iter().all(|call| page.contains(&format!("`{}(", call.to_ascii_uppercase()))));
     page.push_str("\n## Parts of a date\n\n| Part | Words |\n|---|---|\n");
     for (part, words) in dialect::parts() {
         let _ = writeln!(page, "| {part} | {} |", words.join(", "));
@@ -60,6 +65,14 @@ const QUERIES: &[&str] = &[
     "`PIVOT (… IN (list | ANY))`, `UNPIVOT`, `SAMPLE`, `LIKE ANY | ALL`, `RLIKE`, lambdas over arrays",
     "`information_schema.tables | columns | schemata | views | sequences | functions`",
     "`MATCH_RECOGNIZE` and time travel (`AT`, `BEFORE`) are refused",
+];
+
+const MEANING: &[&str] = &[
+    "`SEMANTIC_RANK(col, text)`: how well a text or vector fits a text, from 0 to 1, as memories are searched",
+    "`SEMANTIC_MATCH(col, text [, threshold])`, `VECTOR_MATCH(…)`: whether that reaches the threshold, 0.7 unless given",
+    "`a JOIN_VECTOR b ON SEMANTIC_MATCH(b.col, a.col)`: an inner join by such a condition",
+    "`col` is text, or a `FLOAT[256]`; NULL is NULL; a masked column is compared as it is shown",
+    "A call takes at most 10,000 different texts of up to 64 KiB, 16 MiB in all; a statement has at most 8 calls",
 ];
 
 fn wrapped(words: &[String]) -> String {

@@ -11,6 +11,7 @@ use sqlparser::tokenizer::{Location, Token, TokenWithSpan};
 
 use crate::error::{Error, Kind, Position};
 use crate::lex;
+use crate::meaning;
 use crate::refusals;
 use crate::statement::Statement;
 use crate::variables::Variables;
@@ -69,7 +70,10 @@ fn statement(text: &str, tokens: Vec<TokenWithSpan>) -> Result<Statement, Error>
     if let Some(error) = refusals::of(&tokens) {
         return Err(error.within(text));
     }
-    tree(tables_selected(spelled(tokens))).and_then(|tree| Statement::new(source, tree)).map_err(|e| e.within(text))
+    meaning::joined(tokens)
+        .and_then(|tokens| tree(tables_selected(spelled(tokens))))
+        .and_then(|tree| Statement::new(source, tree))
+        .map_err(|e| e.within(text))
 }
 
 fn tree(tokens: Vec<TokenWithSpan>) -> Result<ast::Statement, Error> {

@@ -124,12 +124,6 @@ impl Statement {
         &self.facts.functions
     }
 
-    /// Whether a function is called whose text argument must first become a vector.
-    pub fn holds_vector_call(&self) -> bool {
-        const VECTOR_CALLS: [&str; 3] = ["semantic_match", "semantic_rank", "vector_match"];
-        VECTOR_CALLS.iter().any(|name| self.facts.functions.contains(*name))
-    }
-
     /// The statement without its literals and comments, for the log.
     pub fn redacted(&self) -> String {
         match &self.admitted {

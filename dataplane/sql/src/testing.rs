@@ -65,7 +65,7 @@ pub(crate) fn governed(sql: &str, rules: &Rules) -> Result<Governed, Error> {
 }
 
 pub(crate) fn engine(sql: &str, rules: &Rules) -> Result<EngineSql, Error> {
-    crate::transpile(governed(sql, rules)?)
+    crate::transpile(governed(sql, rules)?.embedded()?)
 }
 
 /// The same with views `seen` and `seen_twice` over `customers`, and the function `plus_one`.

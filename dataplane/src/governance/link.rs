@@ -7,8 +7,8 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use contract::Redacted;
 use contract::wire::CONTROL_PLANE_NAME;
+use contract::{Redacted, agent};
 use tokio::sync::watch;
 use tonic::transport::{Certificate, Channel, ClientTlsConfig, Endpoint, Identity};
 
@@ -60,6 +60,14 @@ impl Link {
     /// Says what the environment's data takes on disk; learns what its organization stores.
     pub async fn stored(&self, bytes: u64) -> Result<u64, tonic::Status> {
         Ok(self.client().stored(super::proto::StoredRequest { bytes }).await?.into_inner().organization_bytes)
+    }
+
+    /// An agent makes itself known.
+    pub async fn register_agent(&self, said: &agent::Registration) -> Result<agent::Answer, tonic::Status> {
+        let unreadable = |error: serde_json::Error| tonic::Status::internal(error.to_string());
+        let registration = serde_json::to_vec(said).map_err(unreadable)?;
+        let reply = self.client().register_agent(super::proto::RegisterAgentRequest { registration }).await?;
+        serde_json::from_slice(&reply.into_inner().answer).map_err(unreadable)
     }
 }
 

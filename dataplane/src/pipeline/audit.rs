@@ -24,6 +24,7 @@ use super::semaphore::Slot;
 use super::{Pipeline, Query, Result, meter};
 use crate::answer::Totals;
 use crate::trail::{Stage, Trail, millis};
+use crate::triggers::Asked;
 use crate::{Answer, Error, Rows, metrics};
 
 /// What is due when a query ends.
@@ -86,6 +87,15 @@ impl Closing {
         let cost = self.trail.facts().base;
         let charged = self.trail.now(Stage::Meter, || reservation.settle(cost));
         self.close(Outcome::Completed, None, rows, charged, took);
+    }
+
+    /// What an agent has asked is there for the triggers to judge.
+    fn noticed(&self) {
+        let facts = self.trail.facts();
+        let agent_id = facts.agent.as_ref().and_then(|agent| agent.agent_id.clone());
+        let (Some(agent_id), Some(sql)) = (agent_id, facts.redacted.as_deref()) else { return };
+        let (query_id, at) = (self.query.ask.query_id.clone(), self.pipeline.clock.now());
+        self.pipeline.triggers.asked.put(Asked { query_id, agent_id, sql: capped(sql), at });
     }
 
     /// Writes down that it was refused or failed before anything was sent.
@@ -308,6 +318,9 @@ impl Delivery {
             micro_credits: charged,
             truncated: self.truncated,
         });
+        if outcome == Outcome::Completed {
+            closing.noticed();
+        }
         closing.close(outcome, error, rows, charged, took);
     }
 

@@ -119,14 +119,5 @@ async fn in_time<T>(pipeline: &Pipeline, query: &Query, work: impl Future<Output
 fn about(tables: Vec<String>, operation: Operation) -> About {
     let writes = operation != Operation::Select;
     let written = if writes { tables.iter().map(|table| (table.clone(), operation)).collect() } else { Vec::new() };
-    About {
-        command: Command::Other("CALL"),
-        operation,
-        writes,
-        holds_vector_call: false,
-        tables,
-        written,
-        rows_max: None,
-        branch: None,
-    }
+    About { command: Command::Other("CALL"), operation, writes, tables, written, rows_max: None, branch: None }
 }

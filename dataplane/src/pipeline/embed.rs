@@ -1,20 +1,18 @@
 //! Stage 7. "Vector embed."
 //!
-//! A call that compares by meaning needs its text argument as a vector before the engine can run
-//! it. A statement without such a call passes; one that holds it is refused, because nothing here
-//! can make a vector yet, and guessing one would answer wrongly.
+//! A call that compares by meaning becomes one of the function that the engine's process has of us
+//! (`memory::comparing`): there each text is made a vector once, by the embedder of memories. It stands
+//! over governed tables already, so what is compared is what the caller sees.
 
 use super::Result;
 use super::row_filter::Filtered;
-use crate::Error;
 
-/// A governed statement in which no text still waits to become a vector.
+/// A governed statement in which no call still waits to compare by meaning.
 #[derive(Debug)]
 pub(super) struct Embedded(pub Filtered);
 
 pub(super) fn vectors(filtered: Filtered) -> Result<Embedded> {
-    if filtered.about.holds_vector_call {
-        return Err(Error::Unsupported { what: "comparing by meaning in SQL".to_owned() });
-    }
-    Ok(Embedded(filtered))
+    let Filtered { governed, ungoverned, about, reservation, role } = filtered;
+    let governed = governed.embedded()?;
+    Ok(Embedded(Filtered { governed, ungoverned, about, reservation, role }))
 }

@@ -26,7 +26,6 @@ pub(super) struct About {
     /// What it does most of all: the name it has in audit and billing.
     pub operation: Operation,
     pub writes: bool,
-    pub holds_vector_call: bool,
     /// `schema.table` once bound.
     pub tables: Vec<String>,
     /// Tables written to, with what is done to them; known once the names are bound.
@@ -44,7 +43,6 @@ impl About {
             command: Command::Select,
             operation: Operation::Select,
             writes: false,
-            holds_vector_call: false,
             tables: Vec::new(),
             written: Vec::new(),
             rows_max: None,
@@ -65,7 +63,6 @@ pub(super) fn extract(text: &str, variables: &sql::Variables, t: &Trail) -> Resu
         command: command(statement.kind()),
         operation: main_operation(&statement),
         writes: statement.is_write(),
-        holds_vector_call: statement.holds_vector_call(),
         tables: statement.tables().iter().map(path).collect(),
         written: Vec::new(),
         rows_max: None,

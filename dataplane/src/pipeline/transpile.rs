@@ -63,7 +63,7 @@ pub(super) struct Generated {
 pub(super) fn generated(governed: sql::Governed, ungoverned: Option<sql::Resolved>) -> Result<Generated> {
     let sql = sql::transpile(governed)?;
     let plain = match ungoverned {
-        Some(resolved) => text(&sql::transpile(sql::govern(resolved, &sql::Rules::default())?)?),
+        Some(resolved) => text(&sql::transpile(sql::govern(resolved, &sql::Rules::default())?.embedded()?)?),
         None => text(&sql),
     };
     Ok(Generated { sql, plain })

@@ -6,12 +6,12 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use super::{Call, Telling, triggers, written};
+use super::{Call, Telling, written};
 use crate::Error;
 use crate::limits::invalid;
 use crate::memory::{self, Fresh, Hit, Listing, Memory, NewMemory, Recall, Search, Stored};
 use crate::pipeline::{Deed, Standing};
-use crate::triggers::{Happening, Source};
+use crate::triggers::{self, Happening, Source};
 
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct StoredMemory {
@@ -168,7 +168,7 @@ pub async fn store(call: Call, new: NewMemory) -> Result<StoredMemory, Error> {
         }
         let (content_id, agent_id) = (Some(stored.memory_id.clone()), stored.agent_id.clone());
         let happening = Happening { source: Source::Memory, content, content_id, agent_id, metadata };
-        let fired = triggers::notice(own, &standing, &happening, now).await;
+        let fired = triggers::notice(&own.pipeline, &standing, &happening, now).await;
         Ok(((stored, fired), 1))
     };
     let (stored, triggers_fired) = call.pipeline.act(deed, stored).await?;

@@ -6,11 +6,11 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::{Map, Value};
 
-use super::{Call, Telling, triggers, written};
+use super::{Call, Telling, written};
 use crate::Error;
 use crate::pipeline::{Deed, Standing};
 use crate::thoughts::{self, History, NewStep, Replay, Replayed, Session, Thought};
-use crate::triggers::{Happening, Source};
+use crate::triggers::{self, Happening, Source};
 
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct Logged {
@@ -149,7 +149,7 @@ pub async fn log(call: Call, new: NewStep) -> Result<Logged, Error> {
             agent_id: thought.agent_id.clone(),
             metadata: thought.metadata.clone(),
         };
-        let fired = triggers::notice(own, &standing, &happening, now).await;
+        let fired = triggers::notice(&own.pipeline, &standing, &happening, now).await;
         Ok(((thought, fired), 1))
     };
     let (thought, triggers_fired) = call.pipeline.act(deed, logged).await?;

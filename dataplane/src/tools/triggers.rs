@@ -1,21 +1,15 @@
-//! `register_trigger`, `list_triggers`, `evaluate_triggers`, `delete_trigger`; and what the tools that
-//! write tell the triggers.
+//! `register_trigger`, `list_triggers`, `evaluate_triggers`, `delete_trigger`.
 
 use contract::Timestamp;
 use contract::policy::abac::Operation;
-use contract::report::{Body, TriggerError, TriggerFired};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use serde_json::{Value, json};
 
 use super::{Call, Telling, written};
 use crate::Error;
 use crate::memory::Reach;
 use crate::pipeline::{Deed, Standing};
-use crate::triggers::{Action, Happening, Judged, Listing, NewTrigger, Question, Source, Trigger};
-
-/// What of a text goes with the event.
-const CONTENT_CHARS_MAX: usize = 1_000;
+use crate::triggers::{Action, Happening, Judged, Listing, NewTrigger, Question, Source, Trigger, notice};
 
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct Registered {
@@ -163,7 +157,7 @@ pub async fn evaluate(call: Call, question: Question) -> Result<Evaluation, Erro
         };
         let triggers = &own.pipeline.triggers;
         let judged = triggers.judge((&standing).into(), &happening, &question.trigger_ids, now).await?;
-        let fired = if question.dry_run { Vec::new() } else { notice(own, &standing, &happening, now).await };
+        let fired = if question.dry_run { Vec::new() } else { notice(&own.pipeline, &standing, &happening, now).await };
         let count = u64::try_from(judged.len()).unwrap_or(u64::MAX);
         Ok(((judged, fired), count))
     };
@@ -194,55 +188,4 @@ pub async fn delete(call: Call, Named { trigger_id }: Named) -> Result<Deleted, 
     let gone = |standing| async move { Ok((triggers.disable(&standing, &id, now).await?, 1)) };
     call.pipeline.act(deed, gone).await?;
     Ok(Deleted { deleted: true, trigger_id })
-}
-
-/// Tells the triggers of what has happened; the ids of those that have fired. What goes wrong here
-/// is told, and undoes nothing.
-pub(super) async fn notice(call: &Call, standing: &Standing, happening: &Happening, now: Timestamp) -> Vec<String> {
-    let noticed = match call.pipeline.triggers.notice(standing, happening, now).await {
-        Ok(noticed) => noticed,
-        Err(error) => {
-            tracing::warn!(%error, "the triggers could not be asked");
-            return Vec::new();
-        }
-    };
-    for (trigger, error) in noticed.failed {
-        let told = TriggerError {
-            trigger_id: trigger.trigger_id,
-            trigger_name: trigger.name,
-            error: error.code().stable().to_owned(),
-            occurred_at: now,
-        };
-        tell(call, Body::TriggerError(Box::new(told)));
-    }
-    let ids = noticed.fired.iter().map(|judged| judged.trigger.trigger_id.clone()).collect();
-    for judged in noticed.fired {
-        tell(call, Body::TriggerFired(Box::new(fired(judged, happening, now))));
-    }
-    ids
-}
-
-fn fired(judged: Judged, happening: &Happening, fired_at: Timestamp) -> TriggerFired {
-    let Judged { trigger, likeness, .. } = judged;
-    let mut metadata = happening.metadata.clone();
-    metadata.insert("action_type".to_owned(), json!(trigger.action));
-    metadata.insert("source".to_owned(), json!(happening.source));
-    TriggerFired {
-        trigger_id: trigger.trigger_id,
-        trigger_name: trigger.name,
-        fired_at,
-        similarity_score: likeness.score,
-        threshold: trigger.threshold,
-        content: happening.content.chars().take(CONTENT_CHARS_MAX).collect(),
-        content_id: happening.content_id.clone(),
-        agent_id: happening.agent_id.clone(),
-        metadata: Value::Object(metadata),
-    }
-}
-
-fn tell(call: &Call, body: Body) {
-    let Some(books) = call.pipeline.threshold.opened() else { return };
-    if let Err(error) = books.log.happened(body) {
-        tracing::error!(%error, "a trigger could not be recorded");
-    }
 }

@@ -140,5 +140,5 @@ fn yes() -> bool {
 }
 
 fn everything() -> Vec<Source> {
-    vec![Source::Memory, Source::ReasoningStep, Source::Explicit]
+    vec![Source::Memory, Source::ReasoningStep, Source::Query, Source::Explicit]
 }

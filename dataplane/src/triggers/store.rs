@@ -8,7 +8,7 @@ use serde::Deserialize;
 
 use super::{Action, Source, Trigger};
 use crate::Error;
-use crate::own_tables::{Change, Place, at, broken, moment, optional, records, text, write};
+use crate::own_tables::{Author, Change, Place, at, broken, moment, optional, records, text, write};
 use crate::pipeline::Standing;
 
 /// The name that the log of changes has for the tables.
@@ -96,8 +96,8 @@ pub async fn fired_since(place: Place<'_>, trigger: &Trigger, agent_id: &str, no
 }
 
 /// Writes a firing down, unless it is too early for another.
-pub async fn fire(standing: &Standing, trigger: &Trigger, agent_id: &str, now: Timestamp) -> Result<bool, Error> {
-    if fired_since(standing.into(), trigger, agent_id, now).await? {
+pub async fn fire(author: Author<'_>, trigger: &Trigger, agent_id: &str, now: Timestamp) -> Result<bool, Error> {
+    if fired_since(author.place, trigger, agent_id, now).await? {
         return Ok(false);
     }
     let own = || vec![text(&trigger.trigger_id), text(agent_id)];
@@ -111,7 +111,7 @@ pub async fn fire(standing: &Standing, trigger: &Trigger, agent_id: &str, now: T
         ),
     ];
     let steps = steps.into_iter().map(|(sql, params)| (sql.to_owned(), params)).collect();
-    write(standing, Change { table: TABLE, operation: Operation::Update, at: now }, steps).await?;
+    write(author, Change { table: TABLE, operation: Operation::Update, at: now }, steps).await?;
     Ok(true)
 }
 

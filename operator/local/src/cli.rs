@@ -86,7 +86,7 @@ pub fn main() -> ExitCode {
     }
     let Sluice { command, up } = Sluice::parse();
     match command.unwrap_or(Command::Up(up)) {
-        Command::Engine => engine::child::run(),
+        Command::Engine => dataplane::process::engine(),
         Command::Kubectl(plugin) => kubectl::run(plugin),
         Command::SeedTpch { data, extension, scale } => {
             ended(engine::seed::tpch(&data, &extension, scale).map_err(|error| error.to_string()))

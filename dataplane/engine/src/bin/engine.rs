@@ -11,7 +11,7 @@ use engine::{Error, Kind, child, seed};
 fn main() -> Result<ExitCode, Error> {
     let arguments: Vec<_> = std::env::args_os().skip(1).collect();
     match arguments.as_slice() {
-        [] => Ok(child::run()),
+        [] => Ok(child::run(None)),
         [data, extension, scale] => {
             let scale = scale.to_str().and_then(|scale| scale.parse().ok());
             let scale = scale.ok_or_else(|| Error::new(Kind::InvalidInput, "the scale is not a number"))?;

@@ -3,7 +3,8 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use super::{answer, harden, mask};
+use super::{answer, compare, harden, mask};
+use crate::comparison::Comparing;
 use crate::error::Error;
 use crate::ffi::{Connection, Database};
 use crate::message::Start;
@@ -18,7 +19,7 @@ pub enum Databases {
 
 impl Databases {
     /// Ready to serve, and when that was.
-    pub fn open(start: Box<Start>) -> Result<(Self, i64), Error> {
+    pub fn open(start: Box<Start>, comparing: Option<Comparing>) -> Result<(Self, i64), Error> {
         harden::limit_address_space(start.address_space_bytes)?;
         let databases = match &start.data {
             Some(data) => {
@@ -28,6 +29,7 @@ impl Databases {
                     connection.execute(sql)?;
                 }
                 mask::register(&connection, start.mask_key)?;
+                comparing.map_or(Ok(()), |comparing| compare::register(&connection, comparing))?;
                 lock(&connection)?;
                 Self::File(database)
             }

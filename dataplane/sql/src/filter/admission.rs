@@ -7,6 +7,7 @@ use sqlparser::ast::{BinaryOperator, Expr, ObjectName, Query, TableFactor, Unary
 use super::{FilterFacts, placeholder};
 use crate::error::Error;
 use crate::functions::{self, Class};
+use crate::meaning;
 use crate::names::{self, TableName};
 use crate::types::{self, Known, Type};
 
@@ -89,6 +90,9 @@ fn call(name: &ObjectName, depth: usize) -> Result<(), Error> {
         return Err(Error::invalid_filter("functions have no path in a filter"));
     };
     let shown = ident.value.to_ascii_lowercase();
+    if meaning::class(&shown).is_some() {
+        return Err(Error::invalid_filter(format!("{shown} compares by meaning; a filter compares values")));
+    }
     match functions::class(&shown) {
         Some(Class::Safe | Class::Throwing) => {}
         Some(Class::Volatile) => {
