@@ -74,6 +74,15 @@ async fn keys_types_and_ids_are_those_of_postgresql() {
         ("select indkey::text from pg_index where indrelid = 'keyed'::regclass and indisprimary", "[1, 2]"),
         ("select constraint_name from information_schema.table_constraints", "keyed_pkey"),
         ("select 'pg_type'::regclass::oid", "1247"),
+        (
+            "select ta.attname from pg_attribute ta, pg_attribute ia, pg_index i where ta.attrelid = i.indrelid \
+             and ia.attrelid = i.indexrelid and ta.attnum = i.indkey[ia.attnum - 1] and ia.attnum = 2",
+            "b",
+        ),
+        ("select typreceive from pg_type where typname = '_int4' and typreceive::text like 'array%'", "array_recv"),
+        ("select typinput = 'pg_catalog.array_in'::regproc from pg_type where oid = 1007", "t"),
+        ("select proname from pg_proc p join pg_type t on p.oid = t.typsend where typname = 'numeric'", "numeric_send"),
+        ("select l.tableoid, pg_class.tableoid from pg_language l, pg_class limit 1", "2612|1259"),
         ("select current_database(), current_schema(), oid from pg_type where typname = '_int4'", "demo|main|1007"),
         (
             "select string_agg(column_name, ',' order by ordinal_position) from information_schema.key_column_usage",

@@ -188,6 +188,25 @@ async fn many_rows_of_values_are_written_together_or_not_at_all() {
 }
 
 #[tokio::test]
+async fn a_statement_without_rows_is_run_when_it_is_asked_for() {
+    let world = world().await;
+    let mut client = client(&door(&world), demo_key());
+    for (sql, changed) in [("create table t (n integer)", 0), ("insert into t values (1), (2)", 2), ("drop table t", 0)]
+    {
+        let info = client.execute(sql.to_owned(), None).await.unwrap();
+        assert_eq!((info.endpoint.len(), info.total_records), (0, changed), "{sql}");
+    }
+    client.execute_update("create table t (n integer)".to_owned(), None).await.unwrap();
+    let mut prepared = client.prepare("insert into t values ($1)".to_owned(), None).await.unwrap();
+    let column: ArrayRef = Arc::new(Int32Array::from(vec![7]));
+    prepared.set_parameters(RecordBatch::try_from_iter([("n", column)]).unwrap()).unwrap();
+    assert!(prepared.execute().await.unwrap().endpoint.is_empty());
+    assert_eq!(asked(&mut client, "insert into t values (8) returning n").await.unwrap(), ["8"]);
+    assert_eq!(asked(&mut client, "select sum(n) from t").await.unwrap(), ["15"]);
+    world.stop().await;
+}
+
+#[tokio::test]
 async fn a_transaction_is_committed_rolled_back_or_failed() {
     let world = world().await;
     let door = door(&world);

@@ -207,7 +207,7 @@ async fn errors_have_their_sqlstate_their_code_and_their_place() {
         ("set role admin", "42501", "FORBIDDEN"),
         ("set memory_limit = '1TB'", "42501", "FORBIDDEN"),
         ("savepoint a", "25P01", "SVC_ERR_400_INVALID_PARAMS"),
-        ("rollback to savepoint a", "0A000", "TRANSPILATION_ERROR"),
+        ("rollback to savepoint a", "25P01", "SVC_ERR_400_INVALID_PARAMS"),
         ("show nothing_such", "42704", "NOT_FOUND"),
     ];
     for (sql, state, code) in cases {
@@ -237,6 +237,67 @@ async fn a_transaction_that_failed_takes_nothing_but_its_end() {
 }
 
 #[tokio::test]
+async fn a_transaction_goes_back_to_a_savepoint_as_long_as_nothing_was_changed_since() {
+    let wired = wired().await;
+    let client = wired.owner().await;
+    simple(&client, "begin; insert into customer (id, name) values (9, 'Zoe'); savepoint a; savepoint b").await;
+    for wrong in ["select * from nowhere", "selec 1", "release c"] {
+        refused(&client, wrong).await;
+        assert_eq!(refused(&client, "select 1").await.code().code(), "25P02", "{wrong}");
+        simple(&client, "rollback to b").await;
+        assert_eq!(simple(&client, "select count(*) from customer").await, ["4", "(1)"], "{wrong}");
+    }
+    simple(&client, "release savepoint b").await;
+    assert_eq!(refused(&client, "rollback to savepoint b").await.code().code(), "3B001");
+    simple(&client, "rollback to a; commit").await;
+    assert_eq!(simple(&client, "select count(*) from customer").await, ["4", "(1)"]);
+    wired.stop().await;
+}
+
+#[tokio::test]
+async fn what_was_changed_since_a_savepoint_cannot_be_taken_back_alone() {
+    let wired = wired().await;
+    let client = wired.owner().await;
+    for since in ["insert into customer (id) values (9)", "create table fresh (a integer)", "delete from customer"] {
+        simple(&client, &format!("begin; savepoint a; {since}")).await;
+        let error = refused(&client, "rollback to a").await;
+        assert_eq!((error.code().code(), error.detail()), ("0A000", Some("TRANSPILATION_ERROR")), "{since}");
+        assert_eq!(refused(&client, "select 1").await.code().code(), "25P02", "{since}");
+        simple(&client, "commit").await;
+        assert_eq!(simple(&client, "select count(*) from customer").await, ["3", "(1)"], "{since}");
+    }
+    simple(&client, "begin; savepoint a").await;
+    refused(&client, "insert into customer (id) select cast(name as integer) from customer").await;
+    assert_eq!(refused(&client, "rollback to a").await.code().code(), "0A000");
+    simple(&client, "rollback").await;
+    wired.stop().await;
+}
+
+#[tokio::test]
+async fn a_view_is_renamed_with_what_it_reads() {
+    let wired = wired().await;
+    let client = wired.owner().await;
+    for sql in [
+        "create view named as select id, nvl(name, '') as name from customer where id = 1",
+        "begin; alter view demo.main.named rename to kept; create view named as select 1 as one; commit",
+        "alter table named rename to \"Other\"",
+    ] {
+        simple(&client, sql).await;
+    }
+    assert_eq!(simple(&client, "select * from kept").await, ["1|Ada", "(1)"]);
+    assert_eq!(simple(&client, "select * from \"Other\"").await, ["1", "(1)"]);
+    for (sql, state) in [
+        ("select * from named", "42P01"),
+        ("alter view named rename to x", "42P01"),
+        ("alter view kept rename to \"Other\"", "42P07"),
+        ("alter table kept add column x integer", "0A000"),
+    ] {
+        assert_eq!(refused(&client, sql).await.code().code(), state, "{sql}");
+    }
+    wired.stop().await;
+}
+
+#[tokio::test]
 async fn the_statements_of_one_query_stand_and_fall_together() {
     let wired = wired().await;
     let client = wired.owner().await;
@@ -257,6 +318,16 @@ async fn a_table_made_of_a_query_tells_how_many_rows_it_has() {
     let created = client.execute("create table again as select id from customer where id > $1", &[&1_i32]).await;
     assert_eq!(created.unwrap(), 2);
     assert_eq!(simple(&client, "create table empty (id integer)").await, ["(0)"]);
+    for sql in [
+        "alter table empty add column a integer",
+        "create view seen as select 1 as a",
+        "drop view seen",
+        "drop table empty",
+    ] {
+        let statement = client.prepare(sql).await.unwrap();
+        assert!(statement.columns().is_empty(), "{sql}");
+        assert_eq!(client.execute(&statement, &[]).await.unwrap(), 0, "{sql}");
+    }
     assert_eq!(simple(&client, "drop table copied; select count(*) from again").await, ["(0)", "2", "(1)"]);
     wired.stop().await;
 }
@@ -286,6 +357,21 @@ async fn a_cursor_is_declared_fetched_and_closed() {
     assert_eq!(simple(&client, "move 1 from c; fetch all from c").await, ["(1)", "3", "4", "(2)"]);
     simple(&client, "close c").await;
     assert_eq!(refused(&client, "fetch c").await.code().code(), "34000");
+    wired.stop().await;
+}
+
+#[tokio::test]
+async fn a_cursor_with_hold_outlives_its_transaction() {
+    let wired = wired().await;
+    let client = wired.owner().await;
+    simple(&client, "declare alone cursor with hold for select n from range(3) t(n)").await;
+    assert_eq!(simple(&client, "fetch 1 from alone").await, ["0", "(1)"]);
+    simple(&client, "begin; declare held cursor with hold for select n from range(5000) t(n); fetch 2 from held").await;
+    assert_eq!(simple(&client, "select 1; fetch 1 from held; commit").await, ["1", "(1)", "2", "(1)", "(0)"]);
+    assert_eq!(simple(&client, "fetch all from held").await.len(), 4_998);
+    assert_eq!(simple(&client, "fetch all from alone; close alone; close held").await, ["1", "2", "(2)", "(0)", "(0)"]);
+    simple(&client, "begin; declare lost cursor with hold for select 1; rollback").await;
+    assert_eq!(refused(&client, "fetch lost").await.code().code(), "34000");
     wired.stop().await;
 }
 

@@ -17,6 +17,7 @@ FILES = {
     "seeds/countries.csv": "code,name\nDE,Germany\nFR,France\n",
     "models/big.sql": "select n_nationkey as id, n_name as name from {{ source('demo', 'nation') }} where n_regionkey = 1\n",
     "models/named.sql": "select id, lower(name) as name from {{ ref('big') }}\n",
+    "models/seen.sql": "{{ config(materialized='view') }}\nselect nvl(name, '') as name from {{ ref('named') }}\n",
     "models/models.yml": """
 sources: [{name: demo, schema: main, tables: [{name: nation}]}]
 models: [{name: big, columns: [{name: id, data_tests: [unique, not_null]}]}]
@@ -57,6 +58,7 @@ def test_dbt_seeds_runs_snapshots_tests_and_documents(platform, dbt, tmp_path):
         dbt(*command)
     with psycopg.connect(platform.psql) as connection:
         assert connection.execute("select name from shop.named order by id limit 1").fetchone() == ("argentina",)
+        assert connection.execute("select count(*) from shop.seen where name = 'argentina'").fetchone() == (1,)
         assert connection.execute("select count(*) from shop.kept where dbt_valid_to is null").fetchone() == (2,)
     catalog = json.loads((tmp_path / "target/catalog.json").read_text())
     assert set(catalog["nodes"]["model.shop.big"]["columns"]) == {"id", "name"}

@@ -62,7 +62,7 @@ const QUERIES: &[&str] = &[
     "`IDENTIFIER('t')`, `TABLE('t')`, `DUAL`, a `WITH` query that names itself, `COLLATE 'en-ci'`",
     "`START WITH … CONNECT BY [NOCYCLE]`, `LEVEL`, `PRIOR`, `CONNECT_BY_ROOT`, `SYS_CONNECT_BY_PATH`; a cycle is an error",
     "`(+)`, `ASOF JOIN … MATCH_CONDITION`, `JOIN LATERAL` without a condition",
-    "`PIVOT (… IN (list | ANY))`, `UNPIVOT`, `SAMPLE`, `LIKE ANY | ALL`, `RLIKE`, lambdas over arrays",
+    "`PIVOT (… IN (list | ANY | SELECT))`, `UNPIVOT`, `SAMPLE`, `LIKE ANY | ALL`, `RLIKE`, lambdas over arrays",
     "`information_schema.tables | columns | schemata | views | sequences | functions`",
     "`MATCH_RECOGNIZE` and time travel (`AT`, `BEFORE`) are refused",
 ];

@@ -193,7 +193,23 @@ fn spelled(tokens: Vec<TokenWithSpan>) -> Vec<TokenWithSpan> {
     };
     let noise: Vec<bool> = tokens.iter().enumerate().map(|(at, token)| is_noise(at, &token.token)).collect();
     let kept = tokens.into_iter().zip(noise).filter(|(_, is_noise)| !is_noise).map(|(token, _)| token).collect();
-    if makes_sequence { step_first(kept) } else { kept }
+    if makes_sequence { step_first(kept) } else { view_renamed(kept) }
+}
+
+/// The parser crate knows `ALTER TABLE v RENAME TO w` alone, which PostgreSQL takes for a view as well.
+fn view_renamed(mut tokens: Vec<TokenWithSpan>) -> Vec<TokenWithSpan> {
+    let renames = tokens.windows(2).any(|two| match two {
+        [one, two] => is(&one.token, Keyword::RENAME) && is(&two.token, Keyword::TO),
+        _ => false,
+    });
+    if let [first, second, ..] = tokens.as_mut_slice()
+        && renames
+        && is(&first.token, Keyword::ALTER)
+        && is(&second.token, Keyword::VIEW)
+    {
+        second.token = Token::make_keyword("TABLE");
+    }
+    tokens
 }
 
 /// The parser crate reads INCREMENT before START alone.

@@ -1,4 +1,5 @@
-//! `PIVOT (… FOR column IN (ANY))`: which values there are is asked first, of the governed table, and then written out.
+//! `PIVOT (… FOR column IN (ANY))` and `IN (SELECT …)`: which values there are is asked first, of the governed tables,
+//! and then written out.
 //!
 //! The engine's own dynamic pivot makes a type and reads the table outside of the statement that was checked, so it
 //! is never used. A statement may have one such pivot.
@@ -7,7 +8,7 @@ use std::ops::ControlFlow;
 
 use sqlparser::ast::{
     Distinct, Expr, ExprWithAlias, LimitClause, OrderBy, OrderByExpr, OrderByKind, OrderByOptions, PivotValueSource,
-    SelectItem, SetExpr, Statement, TableFactor, TableWithJoins, Value, Visit, VisitMut, Visitor, VisitorMut,
+    Query, SelectItem, SetExpr, Statement, TableFactor, TableWithJoins, Value, Visit, VisitMut, Visitor, VisitorMut,
 };
 
 use crate::error::Error;
@@ -21,26 +22,18 @@ pub const VALUES_MAX: usize = 500;
 impl Governed {
     /// The query of the values that a pivot of this statement needs first, one text in a row; none for most statements.
     pub fn pivot(&self) -> Result<Option<Self>, Error> {
-        let Some(Any { table, column, order }) = find(&self.tree)? else {
+        let Some(Unwritten { column, source }) = find(&self.tree)? else {
             return Ok(None);
         };
         kind(&column, self)?;
-        let mut query = crate::parse::query("SELECT DISTINCT v AS v FROM t WHERE v IS NOT NULL")?;
+        let mut query = match source {
+            Source::Table(table, order) => distinct(table, column, order)?,
+            Source::Query(query) => whole(query)?,
+        };
         query.with = match &self.tree {
             Statement::Query(outer) => outer.with.clone(),
             _ => None,
         };
-        let SetExpr::Select(select) = query.body.as_mut() else {
-            return Err(Error::unsupported("PIVOT … IN (ANY)"));
-        };
-        select.distinct = Some(Distinct::Distinct);
-        if let Some(SelectItem::ExprWithAlias { expr, .. }) = select.projection.first_mut() {
-            *expr = column.clone();
-        }
-        select.from = vec![TableWithJoins { relation: table, joins: Vec::new() }];
-        select.selection = Some(Expr::IsNotNull(Box::new(column.clone())));
-        let key = order.unwrap_or(OrderByExpr { expr: column, options: OrderByOptions::default(), with_fill: None });
-        query.order_by = Some(OrderBy { kind: OrderByKind::Expressions(vec![key]), interpolate: None });
         let limit = Expr::value(Value::Number((VALUES_MAX + 1).to_string(), false));
         query.limit_clause = Some(LimitClause::LimitOffset { limit: Some(limit), offset: None, limit_by: Vec::new() });
         Ok(Some(self.reading(query)))
@@ -48,7 +41,7 @@ impl Governed {
 
     /// The statement with the values written out.
     pub fn pivoted(mut self, values: &[String]) -> Result<Self, Error> {
-        if let Some(Any { column, .. }) = find(&self.tree)? {
+        if let Some(Unwritten { column, .. }) = find(&self.tree)? {
             let kind = kind(&column, &self)?;
             write(&mut self.tree, values, kind)?;
         }
@@ -72,19 +65,59 @@ fn kind(column: &Expr, governed: &Governed) -> Result<Type, Error> {
     }
 }
 
-struct Any {
-    table: TableFactor,
+/// A pivot of values that the statement does not name.
+struct Unwritten {
     column: Expr,
-    order: Option<OrderByExpr>,
+    source: Source,
 }
 
-fn find(tree: &Statement) -> Result<Option<Any>, Error> {
-    struct Find(Vec<Result<Any, Error>>);
+/// Where they are.
+enum Source {
+    /// In the table itself: ANY.
+    Table(TableFactor, Option<OrderByExpr>),
+    Query(Box<Query>),
+}
+
+/// The values of the column, each once, in their order unless another is asked for.
+fn distinct(table: TableFactor, column: Expr, order: Option<OrderByExpr>) -> Result<Box<Query>, Error> {
+    let mut query = crate::parse::query("SELECT DISTINCT v AS v FROM t WHERE v IS NOT NULL")?;
+    let SetExpr::Select(select) = query.body.as_mut() else {
+        return Err(Error::unsupported("PIVOT … IN (ANY)"));
+    };
+    select.distinct = Some(Distinct::Distinct);
+    if let Some(SelectItem::ExprWithAlias { expr, .. }) = select.projection.first_mut() {
+        *expr = column.clone();
+    }
+    select.from = vec![TableWithJoins { relation: table, joins: Vec::new() }];
+    select.selection = Some(Expr::IsNotNull(Box::new(column.clone())));
+    let key = order.unwrap_or(OrderByExpr { expr: column, options: OrderByOptions::default(), with_fill: None });
+    query.order_by = Some(OrderBy { kind: OrderByKind::Expressions(vec![key]), interpolate: None });
+    Ok(query)
+}
+
+/// The rows of the query as it says.
+fn whole(asked: Box<Query>) -> Result<Box<Query>, Error> {
+    let unexpected = || Error::unsupported("PIVOT … IN (SELECT …) of more than one column");
+    let one = matches!(asked.body.as_ref(), SetExpr::Select(select) if matches!(
+        select.projection.as_slice(),
+        [SelectItem::UnnamedExpr(_) | SelectItem::ExprWithAlias { .. }]
+    ));
+    let mut query = crate::parse::query("SELECT * FROM (SELECT 1) AS \"_values\"")?;
+    let SetExpr::Select(select) = query.body.as_mut() else { return Err(unexpected()) };
+    match select.from.first_mut().map(|from| &mut from.relation) {
+        Some(TableFactor::Derived { subquery, .. }) if one => *subquery = asked,
+        _ => return Err(unexpected()),
+    }
+    Ok(query)
+}
+
+fn find(tree: &Statement) -> Result<Option<Unwritten>, Error> {
+    struct Find(Vec<Result<Unwritten, Error>>);
     impl Visitor for Find {
         type Break = ();
         fn pre_visit_table_factor(&mut self, factor: &TableFactor) -> ControlFlow<()> {
-            if let TableFactor::Pivot { table, value_column, value_source: PivotValueSource::Any(keys), .. } = factor {
-                self.0.push(read(table, value_column, keys));
+            if let TableFactor::Pivot { table, value_column, value_source, .. } = factor {
+                self.0.extend(read(table, value_column, value_source).transpose());
             }
             ControlFlow::Continue(())
         }
@@ -92,21 +125,26 @@ fn find(tree: &Statement) -> Result<Option<Any>, Error> {
     let mut find = Find(Vec::new());
     let _: ControlFlow<()> = tree.visit(&mut find);
     if find.0.len() > 1 {
-        return Err(Error::unsupported("more than one PIVOT … IN (ANY)"));
+        return Err(Error::unsupported("more than one PIVOT … IN (ANY) or IN (SELECT …)"));
     }
     find.0.pop().transpose()
 }
 
-fn read(table: &TableFactor, columns: &[Expr], keys: &[OrderByExpr]) -> Result<Any, Error> {
-    let [column] = columns else {
-        return Err(Error::unsupported("PIVOT over several columns"));
+fn read(table: &TableFactor, columns: &[Expr], values: &PivotValueSource) -> Result<Option<Unwritten>, Error> {
+    let any = |order| Source::Table(table.clone(), order);
+    let source = match values {
+        PivotValueSource::List(_) => return Ok(None),
+        PivotValueSource::Subquery(query) => Source::Query(query.clone()),
+        PivotValueSource::Any(keys) => match keys.as_slice() {
+            [] => any(None),
+            [key] if columns == [key.expr.clone()] => any(Some(key.clone())),
+            _ => return Err(Error::unsupported("PIVOT … IN (ANY) ordered by something other than its column")),
+        },
     };
-    let order = match keys {
-        [] => None,
-        [key] if key.expr == *column => Some(key.clone()),
-        _ => return Err(Error::unsupported("PIVOT … IN (ANY) ordered by something other than its column")),
-    };
-    Ok(Any { table: table.clone(), column: column.clone(), order })
+    match columns {
+        [column] => Ok(Some(Unwritten { column: column.clone(), source })),
+        _ => Err(Error::unsupported("PIVOT over several columns")),
+    }
 }
 
 fn write(tree: &mut Statement, values: &[String], kind: Type) -> Result<(), Error> {
@@ -118,19 +156,27 @@ fn write(tree: &mut Statement, values: &[String], kind: Type) -> Result<(), Erro
     }
     let literal = |text: &String| match kind {
         Type::Integer => signed(text),
-        _ => Expr::value(Value::SingleQuotedString(text.clone())),
+        _ => Ok(Expr::value(Value::SingleQuotedString(text.clone()))),
     };
-    let list = values.iter().map(|text| ExprWithAlias { expr: literal(text), alias: None }).collect();
+    let mut list: Vec<ExprWithAlias> = Vec::new();
+    for text in values {
+        let value = ExprWithAlias { expr: literal(text)?, alias: None };
+        if !list.contains(&value) {
+            list.push(value);
+        }
+    }
     let ControlFlow::Continue(()) = VisitMut::visit(tree, &mut Write(list));
     Ok(())
 }
 
-fn signed(text: &str) -> Expr {
-    let digits = |digits: &str| Expr::value(Value::Number(digits.to_owned(), false));
-    match text.strip_prefix('-') {
-        None => digits(text),
-        Some(rest) => Expr::UnaryOp { op: sqlparser::ast::UnaryOperator::Minus, expr: Box::new(digits(rest)) },
+fn signed(text: &str) -> Result<Expr, Error> {
+    let (minus, digits) = text.strip_prefix('-').map_or((false, text), |rest| (true, rest));
+    if digits.is_empty() || !digits.bytes().all(|byte| byte.is_ascii_digit()) {
+        return Err(Error::unsupported("PIVOT of a whole number by something else"));
     }
+    let number = Expr::value(Value::Number(digits.to_owned(), false));
+    let negative = |expr| Expr::UnaryOp { op: sqlparser::ast::UnaryOperator::Minus, expr };
+    Ok(if minus { negative(Box::new(number)) } else { number })
 }
 
 /// Puts the values in their place.
@@ -139,7 +185,9 @@ struct Write(Vec<ExprWithAlias>);
 impl VisitorMut for Write {
     type Break = std::convert::Infallible;
     fn pre_visit_table_factor(&mut self, factor: &mut TableFactor) -> ControlFlow<Self::Break> {
-        if let TableFactor::Pivot { value_source: source @ PivotValueSource::Any(_), .. } = factor {
+        if let TableFactor::Pivot { value_source: source, .. } = factor
+            && !matches!(source, PivotValueSource::List(_))
+        {
             *source = PivotValueSource::List(self.0.clone());
         }
         ControlFlow::Continue(())

@@ -5,6 +5,7 @@
 //! `pg_catalog.pg_class` is a plain table `pg_class`. What PostgreSQL's grammar has and the engine's has not
 //! (`OPERATOR(pg_catalog.~)`, `'t'::regclass`, `COLLATE pg_catalog.default`) is written in the engine's words.
 
+mod hidden;
 mod relations;
 mod rewrite;
 
@@ -79,7 +80,7 @@ pub fn question(text: &str, database: &str) -> Option<Question> {
     if Visit::visit(&tree, &mut found).is_break() || !found.is_question() {
         return None;
     }
-    let mut rewriter = rewrite::Rewriter { made: &found.made };
+    let mut rewriter = rewrite::Rewriter::new(&found.made);
     let _ = VisitMut::visit(&mut tree, &mut rewriter);
     rewrite::label(&mut tree);
     Some(Question { sql: tree.to_string() })

@@ -38,7 +38,7 @@ pub struct Resolved {
     pub(crate) written: Vec<(String, Operation)>,
     /// Views read, by path; what they are made of is in the references.
     pub(crate) views: Vec<String>,
-    /// What the engine keeps of the definition of a view or function.
+    /// What the engine keeps of a view or function that is defined or renamed.
     pub(crate) comment: Option<String>,
     /// The governed statement is shown, not run.
     pub(crate) explains: bool,
@@ -93,6 +93,10 @@ fn bind(statement: Statement, kind: &Kind, catalog: &Catalog, session: &Names) -
     }
     label::label(&mut tree)?;
     let mut binder = Binder::new(catalog, session);
+    let comment = match &mut tree {
+        ast::Statement::AlterTable(alter) => binder.altered(alter)?,
+        _ => comment,
+    };
     let (target, also) = (binder.target(&mut tree)?, binder.also(&mut tree)?);
     let bound: Vec<_> = target.iter().chain(&also).collect();
     let written = written(&tree, &bound);
@@ -310,10 +314,6 @@ impl<'a> Binder<'a> {
                 };
                 self.existing(&mut one.name).map(Some)
             }
-            S::AlterTable(alter) => {
-                self.existing(&mut alter.name)?;
-                Ok(None)
-            }
             S::CreateTable(create) => self.new_table(&mut create.name, create.if_not_exists).map(|()| None),
             S::CreateView(create) => self.new_table(&mut create.name, create.if_not_exists).map(|()| None),
             S::CreateSequence { name, if_not_exists, .. } => self.new_table(name, *if_not_exists).map(|()| None),
@@ -381,6 +381,23 @@ impl<'a> Binder<'a> {
         let schema = written.schema.clone().unwrap_or_default();
         let kind = ErrorKind::TableNotFound { schema: None, name: schema.clone(), did_you_mean: None };
         Error::new(kind, format!("schema {schema} does not exist"))
+    }
+
+    /// Binds the table that is altered. If it is a view, what the engine keeps of it: that goes with its name, which
+    /// is all that can be altered.
+    fn altered(&self, alter: &mut ast::AlterTable) -> Result<Option<String>, Error> {
+        let missing = match self.existing(&mut alter.name) {
+            Ok(_) => return Ok(None),
+            Err(missing) => missing,
+        };
+        let written = TableName::of(&alter.name).filter(|name| !name.is_reserved());
+        let view = written.and_then(|name| self.catalog.defined(definition::Kind::View, &name, self.session));
+        let Some(view) = view else { return Err(missing) };
+        if !matches!(alter.operations.as_slice(), [ast::AlterTableOperation::RenameTable { .. }]) {
+            return Err(located(Error::unsupported("ALTER of a view other than RENAME TO"), &alter.name));
+        }
+        alter.name = names::qualified(&view.schema, &view.name);
+        Ok(Some(definition::comment(&view.home, &view.text)))
     }
 
     /// A table that is not there may be dropped IF EXISTS.

@@ -4,9 +4,10 @@
 //! name, so that a statement that reads what it writes reads it as it was.
 
 use sqlparser::ast::{
-    BinaryOperator, Delete, Expr, FromTable, Function, FunctionArg, FunctionArgExpr, FunctionArgumentList,
-    FunctionArguments, Ident, Insert, MultiTableInsertIntoClause, MultiTableInsertType, MultiTableInsertValue,
-    ObjectName, Query, SelectItem, SetExpr, Statement, TableFactor, TableObject, UnaryOperator, Value,
+    AlterTable, AlterTableOperation, BinaryOperator, Delete, Expr, FromTable, Function, FunctionArg, FunctionArgExpr,
+    FunctionArgumentList, FunctionArguments, Ident, Insert, MultiTableInsertIntoClause, MultiTableInsertType,
+    MultiTableInsertValue, ObjectName, Query, RenameTableNameKind, SelectItem, SetExpr, Statement, TableFactor,
+    TableObject, UnaryOperator, Value,
 };
 
 use crate::error::Error;
@@ -67,6 +68,7 @@ pub(crate) fn of(statement: Statement, comment: Option<&str>) -> Result<Vec<Numb
             let comment = format!("COMMENT ON VIEW {} IS {}", path(&create.name), text(comment)?);
             Ok(vec![quiet(tree(Statement::CreateView(create))), quiet(Step::Text(comment))])
         }
+        Statement::AlterTable(alter) if comment.is_some() => view_renamed(&alter, text(comment)?),
         Statement::CreateFunction(create) => {
             let word = if create.or_replace { "CREATE OR REPLACE MACRO" } else { "CREATE MACRO" };
             let word = if create.if_not_exists { format!("{word} IF NOT EXISTS") } else { word.to_owned() };
@@ -84,6 +86,24 @@ pub(crate) fn of(statement: Statement, comment: Option<&str>) -> Result<Vec<Numb
         }
         other => Ok(vec![Numbered { step: tree(other), counts: true }]),
     }
+}
+
+/// The name that the engine keeps of a view, and the view's text with it.
+fn view_renamed(alter: &AlterTable, comment: String) -> Result<Vec<Numbered>, Error> {
+    let unsupported = || Error::unsupported("RENAME into another schema");
+    let [AlterTableOperation::RenameTable { table_name: RenameTableNameKind::To(new) }] = alter.operations.as_slice()
+    else {
+        return Err(Error::unsupported("this change of a view"));
+    };
+    let new = names::single(new).ok_or_else(unsupported)?.value.clone();
+    let parts = names::parts(&alter.name).unwrap_or_default();
+    let (_, home) = parts.split_last().ok_or_else(unsupported)?;
+    let home = home.iter().map(|part| quote::name(&part.value)).collect::<Vec<_>>().join(".");
+    let new = quote::name(&new);
+    Ok(vec![
+        quiet(Step::Text(format!("ALTER VIEW {} RENAME TO {new}", path(&alter.name)))),
+        quiet(Step::Text(format!("COMMENT ON VIEW {home}.{new} IS {comment}"))),
+    ])
 }
 
 fn text(comment: Option<&str>) -> Result<String, Error> {

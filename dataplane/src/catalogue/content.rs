@@ -108,7 +108,7 @@ fn created(relation: &sql::postgres::Relation) -> String {
     let is_pg = relation.schema == "pg_catalog";
     let column = |(name, sort): (&str, Sort)| {
         let (kind, default) = match sort {
-            Sort::Oid => ("bigint", " default 0"),
+            Sort::Oid | Sort::Proc => ("bigint", " default 0"),
             Sort::Int if is_pg => ("integer", " default 0"),
             Sort::Int => ("integer", ""),
             Sort::Float => ("double", " default 0"),

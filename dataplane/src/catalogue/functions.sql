@@ -32,8 +32,8 @@ create macro regnamespace_of(spelled) as coalesce(getvariable('schema_ids')[lowe
 create macro regnamespace_name(any_oid) as coalesce(getvariable('schema_names')[any_oid::bigint], any_oid::varchar);
 create macro regrole_of(spelled) as 10;
 create macro regrole_name(any_oid) as getvariable('session_user');
-create macro regproc_of(spelled) as try_cast(spelled as bigint);
-create macro regproc_name(any_oid) as case when any_oid = 0 then '-' else any_oid::varchar end;
+create macro regproc_of(spelled) as coalesce(getvariable('function_ids')[lower(replace(replace(spelled, '"', ''), 'pg_catalog.', ''))], try_cast(spelled as bigint));
+create macro regproc_name(any_oid) as case when try_cast(any_oid as bigint) = 0 then '-' else coalesce(getvariable('function_names')[try_cast(any_oid as bigint)], any_oid::varchar) end;
 create macro regprocedure_of(spelled) as try_cast(spelled as bigint);
 create macro regprocedure_name(any_oid) as any_oid::varchar;
 create macro regoper_of(spelled) as try_cast(spelled as bigint);

@@ -20,6 +20,8 @@ pub struct ClientTransaction {
     defined: bool,
     /// Tables written in it; when it is committed, answers that were kept from them are stale.
     written: Vec<String>,
+    /// Statements that changed something in it.
+    changes: u64,
     answers: Answers,
     /// Branches written to in it: none of them is merged or dropped before it ends.
     writing: Vec<Writing>,
@@ -34,12 +36,17 @@ enum State {
 
 impl ClientTransaction {
     pub(super) fn new(who: Who, answers: Answers) -> Self {
-        Self { who, state: State::Idle, defined: false, written: Vec::new(), answers, writing: Vec::new() }
+        Self { who, state: State::Idle, defined: false, written: Vec::new(), changes: 0, answers, writing: Vec::new() }
     }
 
     /// Has a statement in it failed?
     pub fn has_failed(&self) -> bool {
         matches!(self.state, State::Failed)
+    }
+
+    /// How many of its statements changed something: while this stays, there is nothing to take back.
+    pub fn changes(&self) -> u64 {
+        self.changes
     }
 
     /// Makes what was written last; rolls back when a statement has failed, and says so.
@@ -94,6 +101,7 @@ impl ClientTransaction {
 
     pub(super) fn wrote(&mut self, tables: Vec<String>) {
         self.written.extend(tables);
+        self.changes += 1;
     }
 
     /// A definition was made in it.

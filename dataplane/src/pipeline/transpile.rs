@@ -172,10 +172,10 @@ async fn lists(engine: &engine::Engine, sql: &str, types: &mut [Option<String>])
     }
 }
 
-/// Does a write answer with rows? One without RETURNING is described by the count it would give.
+/// Does a write answer with rows? One without RETURNING is described by the count it would give, or by its success.
 fn returns(described: &[engine::Column], sql: &str) -> bool {
     match described {
-        [count] => count.name != "Count" || sql.contains(" RETURNING "),
+        [one] => !matches!(one.name.as_str(), "Count" | "Success") || sql.contains(" RETURNING "),
         columns => !columns.is_empty(),
     }
 }

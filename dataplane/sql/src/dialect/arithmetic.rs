@@ -4,19 +4,60 @@
 //! callers, so its message can only be ours, and the data plane makes 22012 of it. A divisor that is a
 //! literal other than zero, or `nullif(…, 0)`, stays as it is.
 
-use sqlparser::ast::{BinaryOperator, CeilFloorKind, Expr, Function, Value};
+use sqlparser::ast::{BinaryOperator, CeilFloorKind, DataType, Expr, Function, FunctionArg, FunctionArguments, Value};
 
 use super::call::{Handler, expressions, plain, take_expr};
 use super::infer::arguments;
 use super::{Context, Done, compose, templates};
 use crate::error::Error;
 
-pub(super) const CALLS: &[(&str, Handler)] = &[("round", round)];
+pub(super) const CALLS: &[(&str, Handler)] =
+    &[("ceil", to_digits), ("ceiling", to_digits), ("floor", to_digits), ("round", round)];
+
+/// `CEIL(x, -1)`, which the parser takes for a call.
+fn to_digits(function: Function, context: &mut Context<'_>) -> Result<Expr, Error> {
+    let name = compose::bare_name(&function.name).unwrap_or_default();
+    let args = plain(function)?;
+    match args.len() {
+        2 => templates::fill(if name == "floor" { "_floor" } else { "_ceil" }, &args, context),
+        _ => Ok(compose::call(&name, args)),
+    }
+}
+
+/// The number of digits, which the engine wants whole.
+fn whole(digits: Expr) -> Expr {
+    if compose::integer(&digits).is_some() { digits } else { compose::cast(digits, DataType::Integer(None)) }
+}
+
+/// `ROUND(EXPR => x, SCALE => n, ROUNDING_MODE => m)` by place.
+fn by_place(mut function: Function) -> Function {
+    const PLACES: [&str; 3] = ["expr", "scale", "rounding_mode"];
+    let FunctionArguments::List(list) = &mut function.args else { return function };
+    let place = |argument: &FunctionArg| match argument {
+        FunctionArg::Named { name, .. } => PLACES.iter().position(|place| name.value.eq_ignore_ascii_case(place)),
+        _ => None,
+    };
+    let places: Option<Vec<usize>> = list.args.iter().map(place).collect();
+    let Some(mut places) = places else { return function };
+    list.args.sort_by_key(|argument| place(argument));
+    places.sort_unstable();
+    if places.into_iter().eq(0..list.args.len()) {
+        for argument in &mut list.args {
+            if let FunctionArg::Named { arg, .. } = argument {
+                *argument = FunctionArg::Unnamed(arg.clone());
+            }
+        }
+    }
+    function
+}
 
 /// `ROUND(x, n, 'HALF_TO_EVEN')`; without the word, half is away from zero, as in the engine.
 fn round(function: Function, _: &mut Context<'_>) -> Result<Expr, Error> {
-    let mut args = plain(function)?;
+    let mut args = plain(by_place(function))?;
     let mode = if args.len() == 3 { args.pop() } else { None };
+    if args.len() == 2 {
+        args = args.into_iter().enumerate().map(|(place, arg)| if place == 1 { whole(arg) } else { arg }).collect();
+    }
     let Some(mode) = mode else {
         return Ok(compose::call("round", args));
     };

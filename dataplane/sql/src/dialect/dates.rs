@@ -4,9 +4,7 @@
 //! the DATE while the unit is a day or longer. Where the type is not known, `cast_to_type` makes the
 //! engine itself follow its argument.
 
-use sqlparser::ast::{
-    BinaryOperator, DataType, DateTimeField, Expr, ExtractSyntax, Function, FunctionArguments, TimezoneInfo,
-};
+use sqlparser::ast::{BinaryOperator, DataType, DateTimeField, Expr, ExtractSyntax, Function, TimezoneInfo};
 
 use super::call::{Handler, exactly, plain, wrong_count};
 use super::{Context, Done, call, compose, templates};
@@ -312,16 +310,21 @@ fn standard(part: &str) -> Option<DateTimeField> {
     }
 }
 
-/// `CURRENT_TIMESTAMP`, with empty brackets or a number of digits: the engine wants it bare.
-fn now(mut function: Function, _: &mut Context<'_>) -> Result<Expr, Error> {
-    let name = function.name.to_string();
-    let args = std::mem::replace(&mut function.args, FunctionArguments::None);
-    let digits = plain(Function { args, ..function.clone() })?;
-    match digits.as_slice() {
-        [] => Ok(Expr::Function(function)),
-        [digits] if compose::integer(digits).is_some() => Ok(Expr::Function(function)),
-        more => Err(wrong_count(&name, more.len())),
+/// `CURRENT_TIMESTAMP`, bare, with empty brackets or a number of digits, as a call: where a column of the answer is
+/// called so, the engine takes the bare word for that column.
+fn now(function: Function, _: &mut Context<'_>) -> Result<Expr, Error> {
+    let name = function.name.to_string().to_ascii_lowercase();
+    let digits = plain(function)?;
+    if !matches!(digits.as_slice(), [] | [_]) || digits.iter().any(|digits| compose::integer(digits).is_none()) {
+        return Err(wrong_count(&name, digits.len()));
     }
+    let engines = match name.as_str() {
+        "current_date" => "today",
+        "current_time" | "localtime" => "current_localtime",
+        "localtimestamp" => "current_localtimestamp",
+        _ => "now",
+    };
+    Ok(compose::call(engines, []))
 }
 
 /// `ADD_MONTHS(date, n)`: the last day of a month stays the last.

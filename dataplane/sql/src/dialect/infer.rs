@@ -162,7 +162,7 @@ fn type_of_call(function: &Function, columns: &dyn Columns) -> Type {
         "json_object" | "json_array" | "to_json" | "json_extract" | "json_merge_patch" | "json_group_array"
         | "json_group_object" | "json" | "row_to_json" => Type::Json,
         "unhex" | "from_base64" | "encode" => Type::Blob,
-        "strptime" | "try_strptime" | "make_timestamp" | "localtimestamp" => Type::Timestamp,
+        "strptime" | "try_strptime" | "make_timestamp" | "localtimestamp" | "current_localtimestamp" => Type::Timestamp,
         "timezone" => args().nth(1).map_or(Type::Unknown, |moment| match type_of(moment, columns) {
             Type::TimestampTz => Type::Timestamp,
             Type::Timestamp => Type::TimestampTz,

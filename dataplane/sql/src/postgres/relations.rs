@@ -1,7 +1,7 @@
 //! The tables of `pg_catalog` and `information_schema`: `relations.txt`, a line each with its id, its kind and its
 //! columns. All of them are there, so that whatever a client joins is found; most are empty.
 
-use std::collections::HashSet;
+use std::collections::HashMap;
 use std::sync::LazyLock;
 
 use super::CATALOG;
@@ -28,6 +28,8 @@ pub enum Kind {
 pub enum Sort {
     /// An id of something in the catalogue.
     Oid,
+    /// The id of a function, which is shown by its name.
+    Proc,
     Int,
     Float,
     Bool,
@@ -61,6 +63,7 @@ impl Sort {
     fn read(word: &str) -> Option<Self> {
         Some(match word {
             "oid" => Self::Oid,
+            "proc" => Self::Proc,
             "int" => Self::Int,
             "float" => Self::Float,
             "bool" => Self::Bool,
@@ -86,11 +89,15 @@ fn read(line: &'static str) -> Option<Relation> {
     Some(Relation { schema, name, oid: oid.parse().ok()?, kind, columns })
 }
 
-static NAMES: LazyLock<HashSet<(&'static str, &'static str)>> =
-    LazyLock::new(|| relations().map(|relation| (relation.schema, relation.name)).collect());
+static IDS: LazyLock<HashMap<(&'static str, &'static str), u32>> =
+    LazyLock::new(|| relations().map(|relation| ((relation.schema, relation.name), relation.oid)).collect());
 
 pub(super) fn is_known(schema: &str, name: &str) -> bool {
-    NAMES.contains(&(schema, name))
+    IDS.contains_key(&(schema, name))
+}
+
+pub(super) fn id(schema: &str, name: &str) -> Option<u32> {
+    IDS.get(&(schema, name)).copied()
 }
 
 #[cfg(test)]

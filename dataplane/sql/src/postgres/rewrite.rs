@@ -4,11 +4,13 @@ use std::collections::BTreeSet;
 use std::ops::ControlFlow;
 
 use sqlparser::ast::{
-    Array, ArrayElemTypeDef, BinaryOperator, CastKind, DataType, Expr, Function, FunctionArg, FunctionArgExpr,
-    FunctionArgumentList, FunctionArguments, Ident, ObjectName, ObjectNamePart, Query, Select, SelectItem, SetExpr,
-    Statement, TableAlias, TableAliasColumnDef, TableFactor, UnaryOperator, Value, VisitorMut,
+    AccessExpr, Array, ArrayElemTypeDef, BinaryOperator, CastKind, DataType, Expr, Function, FunctionArg,
+    FunctionArgExpr, FunctionArgumentList, FunctionArguments, Ident, ObjectName, ObjectNamePart, Query, Select,
+    SelectItem, SetExpr, Statement, Subscript, TableAlias, TableAliasColumnDef, TableFactor, UnaryOperator, Value,
+    VisitorMut,
 };
 
+use super::hidden::{self, Scope};
 use super::relations::stored;
 use super::{CATALOG, INFORMATION, lower};
 
@@ -16,7 +18,17 @@ use super::{CATALOG, INFORMATION, lower};
 const SETS: [&str; 3] = ["generate_series", "generate_subscripts", "unnest"];
 
 pub(super) struct Rewriter<'a> {
-    pub made: &'a BTreeSet<String>,
+    made: &'a BTreeSet<String>,
+    /// Queries that this is in.
+    depth: usize,
+    scopes: Vec<Scope>,
+}
+
+impl<'a> Rewriter<'a> {
+    /// `made` is what WITH names.
+    pub fn new(made: &'a BTreeSet<String>) -> Self {
+        Self { made, depth: 0, scopes: Vec::new() }
+    }
 }
 
 /// The type that names something by its id: `regclass`, `regtype`, ….
@@ -33,6 +45,30 @@ pub(super) fn registered(data_type: &DataType) -> Option<&'static str> {
 impl VisitorMut for Rewriter<'_> {
     type Break = ();
 
+    fn pre_visit_query(&mut self, _: &mut Query) -> ControlFlow<()> {
+        self.depth += 1;
+        ControlFlow::Continue(())
+    }
+
+    fn post_visit_query(&mut self, _: &mut Query) -> ControlFlow<()> {
+        self.depth -= 1;
+        ControlFlow::Continue(())
+    }
+
+    fn pre_visit_select(&mut self, select: &mut Select) -> ControlFlow<()> {
+        self.scopes.push(Scope::of(select, self.made));
+        hidden::keep_names(select);
+        if self.depth == 1 {
+            shown(select);
+        }
+        ControlFlow::Continue(())
+    }
+
+    fn post_visit_select(&mut self, _: &mut Select) -> ControlFlow<()> {
+        self.scopes.pop();
+        ControlFlow::Continue(())
+    }
+
     fn pre_visit_table_factor(&mut self, factor: &mut TableFactor) -> ControlFlow<()> {
         if let TableFactor::Table { name, alias, args, .. } = factor {
             if args.is_some() {
@@ -46,6 +82,9 @@ impl VisitorMut for Rewriter<'_> {
     }
 
     fn post_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<()> {
+        if let Some(id) = hidden::table_id(expr, &self.scopes) {
+            *expr = id;
+        }
         match expr {
             Expr::CompoundIdentifier(path) if path.len() > 2 => {
                 let schema = path.first().map(|first| first.value.to_ascii_lowercase());
@@ -62,7 +101,11 @@ impl VisitorMut for Rewriter<'_> {
             Expr::Collate { expr: inner, .. } => *expr = inner.as_ref().clone(),
             Expr::Cast { .. } => cast(expr),
             Expr::BinaryOp { .. } => operator(expr),
-            Expr::AnyOp { right, .. } | Expr::AllOp { right, .. } => listed(right),
+            Expr::AnyOp { left, right, .. } | Expr::AllOp { left, right, .. } => {
+                listed(right);
+                bound(left, right);
+            }
+            Expr::CompoundFieldAccess { root, access_chain } => from_one(root, access_chain),
             // A backslash escapes unless another character is said to.
             Expr::Like { escape_char: escape @ None, .. } | Expr::ILike { escape_char: escape @ None, .. } => {
                 *escape = Some(Box::new(text("\\")));
@@ -85,6 +128,17 @@ fn relation(name: &mut ObjectName, alias: &mut Option<TableAlias>, made: &BTreeS
         *alias = Some(TableAlias { explicit: true, name: Ident::new(last), columns: Vec::new(), at: None });
     }
     *name = ObjectName(vec![ObjectNamePart::Identifier(Ident::new(stored(schema, last)))]);
+}
+
+/// Ids of functions that the answer shows are their names; inside it they are compared as ids.
+fn shown(select: &mut Select) {
+    for item in &mut select.projection {
+        if let SelectItem::ExprWithAlias { expr, .. } = item
+            && hidden::is_proc(expr)
+        {
+            *expr = call("regproc_name", expr.clone());
+        }
+    }
 }
 
 /// The one column of `generate_series(1, 3) s` is `s`.
@@ -117,6 +171,10 @@ fn cast(expr: &mut Expr) {
         );
         let function = if is_text { format!("{registered}_of") } else { format!("{registered}_name") };
         *expr = call(&function, inner.as_ref().clone());
+        return;
+    }
+    if hidden::is_proc(unnested(inner)) && is_text(data_type) {
+        *expr = call("regproc_name", inner.as_ref().clone());
         return;
     }
     if is_number(data_type)
@@ -155,6 +213,11 @@ fn is_number(data_type: &DataType) -> bool {
         data_type,
         DataType::Int(_) | DataType::Integer(_) | DataType::BigInt(_) | DataType::Int4(_) | DataType::Int8(_)
     ) || word(data_type).is_some_and(|word| word == "oid")
+}
+
+fn is_text(data_type: &DataType) -> bool {
+    matches!(data_type, DataType::Text | DataType::Varchar(_))
+        || word(data_type).is_some_and(|word| matches!(word.as_str(), "text" | "varchar" | "name"))
 }
 
 fn word(data_type: &DataType) -> Option<String> {
@@ -197,6 +260,36 @@ fn engines(data_type: &DataType) -> DataType {
 fn listed(expr: &mut Expr) {
     if let Some(items) = items(unnested(expr)) {
         *expr = items;
+    }
+}
+
+/// `relkind = ANY($1)`: the engine asks what the list is of, and the column tells.
+fn bound(column: &Expr, list: &mut Expr) {
+    let is_bound = matches!(unnested(list), Expr::Value(value) if matches!(value.value, Value::Placeholder(_)));
+    if let (true, Some(item)) = (is_bound, hidden::item(unnested(column))) {
+        let item = Box::new(DataType::Custom(name(item), Vec::new()));
+        *list = Expr::Cast {
+            kind: CastKind::Cast,
+            expr: Box::new(list.clone()),
+            data_type: DataType::Array(ArrayElemTypeDef::SquareBracket(item, None)),
+            format: None,
+        };
+    }
+}
+
+/// A vector of PostgreSQL counts from 0, a list of the engine from 1.
+fn from_one(root: &Expr, chain: &mut [AccessExpr]) {
+    let mut is_vector = hidden::is_vector(root);
+    for access in chain {
+        match access {
+            AccessExpr::Dot(name) => is_vector = hidden::is_vector(name),
+            AccessExpr::Subscript(Subscript::Index { index }) if is_vector => {
+                let one = Expr::value(Value::Number("1".to_owned(), false));
+                let before = Box::new(Expr::Nested(Box::new(index.clone())));
+                *index = Expr::BinaryOp { left: before, op: BinaryOperator::Plus, right: Box::new(one) };
+            }
+            AccessExpr::Subscript(_) => {}
+        }
     }
 }
 

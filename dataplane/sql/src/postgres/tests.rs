@@ -70,6 +70,29 @@ fn postgresqls_words_become_the_engines() {
             "select oid from pg_class where relname like 'a\\_%'",
             "SELECT oid FROM pg_class WHERE relname LIKE 'a\\_%' ESCAPE '\\'",
         ),
+        (
+            "select typname, typreceive from pg_catalog.pg_type where typreceive != 0 and typreceive::text != 'array_recv'",
+            "SELECT typname, regproc_name(typreceive) AS \"typreceive\" FROM pg_type \
+             WHERE typreceive <> 0 AND regproc_name(typreceive) <> 'array_recv'",
+        ),
+        (
+            "select t.n from (select typinput as n from pg_type) t",
+            "SELECT t.n FROM (SELECT typinput AS n FROM pg_type) t",
+        ),
+        (
+            "select oid from pg_class c where c.relkind = any($1) and c.oid = any($2)",
+            "SELECT oid FROM pg_class c WHERE c.relkind = ANY(CAST($1 AS varchar[])) AND c.oid = ANY(CAST($2 AS bigint[]))",
+        ),
+        ("select i.indkey[0] as first from pg_index i", "SELECT i.indkey[(0) + 1] AS first FROM pg_index i"),
+        (
+            "select l.tableoid, d.tableoid from pg_language l left join pg_description d on d.classoid = l.tableoid",
+            "SELECT 2612 AS \"tableoid\", 2609 AS \"tableoid\" FROM pg_language l \
+             LEFT JOIN pg_description d ON d.classoid = 2612",
+        ),
+        (
+            "select tt.tableoid from (select tableoid from pg_class) tt",
+            "SELECT tt.tableoid AS \"tableoid\" FROM (SELECT 1259 AS \"tableoid\" FROM pg_class) tt",
+        ),
     ];
     for (text, expected) in cases {
         assert_eq!(asked(text).as_deref(), Some(expected), "{text}");

@@ -185,8 +185,9 @@ impl Printer<'_> {
                             self.order_by_exprs(keys)?;
                         }
                     }
-                    PivotValueSource::Subquery(_) => {
-                        return Err(Error::unsupported("PIVOT … IN (SELECT …)"));
+                    PivotValueSource::Subquery(query) => {
+                        self.warehouse_only("PIVOT … IN (SELECT …)")?;
+                        self.query(query)?;
                     }
                 }
                 self.put("))");

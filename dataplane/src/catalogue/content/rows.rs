@@ -5,7 +5,7 @@ use sql::quote;
 
 use super::cell::Cell;
 use super::ids::Ids;
-use super::types::{Type, types};
+use super::types::{self, Type, types};
 use super::{Listed, Seen, Sort};
 use crate::encode::pg_rows::PgType;
 
@@ -18,6 +18,9 @@ const HEAP: u32 = 2;
 const BTREE: u32 = 403;
 const COLLATION: u32 = 100;
 const OPCLASS: u32 = 10_000;
+/// `pg_language.oid`.
+const INTERNAL: u32 = 12;
+const SQL: u32 = 14;
 
 /// Rows of one table, by the columns they have.
 #[derive(Debug)]
@@ -84,6 +87,8 @@ impl<'a> Rows<'a> {
         let type_names = types().map(|t| (t.oid.to_string(), text(&t.shown)));
         let written = types().filter(|t| t.shown != t.name).map(|t| (text(&t.shown), t.oid.to_string()));
         let type_ids = written.chain(types().map(|t| (text(&t.name), t.oid.to_string())));
+        let function_names = types::functions().map(|(id, name, _)| (id.to_string(), text(name)));
+        let function_ids = types::functions().map(|(id, name, _)| (text(name), id.to_string()));
         let mut all = vec![
             ("version", text(&format!("PostgreSQL 15.0 (Sluice {})", env!("CARGO_PKG_VERSION")))),
             ("session_user", text(&seen.user)),
@@ -94,6 +99,8 @@ impl<'a> Rows<'a> {
             ("schema_ids", map(schema_ids, "varchar", "bigint")),
             ("type_names", map(type_names, "bigint", "varchar")),
             ("type_ids", map(type_ids, "varchar", "bigint")),
+            ("function_names", map(function_names, "bigint", "varchar")),
+            ("function_ids", map(function_ids, "varchar", "bigint")),
         ];
         all.extend(self.relation_variables());
         all.extend(self.key_variables());
@@ -160,7 +167,8 @@ impl<'a> Rows<'a> {
                 row![950, "C", CATALOG, OWNER, "c", true, -1],
             ],
         ));
-        all.push(fixed("pg_language", &["oid", "lanname", "lanowner"], vec![row![14, "sql", OWNER]]));
+        let languages = vec![row![INTERNAL, "internal", OWNER], row![SQL, "sql", OWNER]];
+        all.push(fixed("pg_language", &["oid", "lanname", "lanowner"], languages));
         all.push(fixed(
             "pg_opclass",
             &["oid", "opcmethod", "opcname", "opcnamespace", "opcowner", "opcdefault"],
@@ -220,13 +228,16 @@ impl<'a> Rows<'a> {
 
     fn attributes(&self) -> Table {
         let mut rows = Vec::new();
-        for (one, id) in self.relations() {
-            for (column, place) in one.columns.iter().zip(1_i32..) {
+        let tables = self.relations().map(|(one, id)| (one, *id, one.columns.iter().collect()));
+        let indexes = self.keys.iter().map(|(one, _, index, _)| (one, *index, key_columns(one)));
+        for (one, id, columns) in tables.chain(indexes) {
+            let columns: Vec<&sql::Column> = columns;
+            for (column, place) in columns.into_iter().zip(1_i32..) {
                 let kind = PgType::from_engine(&column.type_name);
                 let dimensions = i32::from(matches!(kind, PgType::Array(_)));
                 let is_key = one.primary_key.iter().any(|name| name.eq_ignore_ascii_case(&column.name));
                 rows.push(row![
-                    *id,
+                    id,
                     column.name.as_str(),
                     kind.oid(),
                     i32::from(kind.size()),
@@ -263,10 +274,12 @@ impl<'a> Rows<'a> {
     }
 
     fn functions(&self) -> Table {
+        let of_types = types::functions()
+            .map(|(id, name, returned)| row![id, name, CATALOG, OWNER, INTERNAL, "f", "i", "s", returned]);
         let functions = self.listed.iter().filter(|(one, _)| one.sort == Sort::Function);
-        let rows = functions
-            .map(|(one, id)| row![*id, one.name.as_str(), self.schema(&one.schema), OWNER, 14, "f", "v", "u", 705])
-            .collect();
+        let functions = functions
+            .map(|(one, id)| row![*id, one.name.as_str(), self.schema(&one.schema), OWNER, SQL, "f", "v", "u", 705]);
+        let rows = of_types.chain(functions).collect();
         let columns = &[
             "oid",
             "proname",
@@ -405,6 +418,12 @@ fn index_definition(one: &Listed) -> String {
     format!("CREATE UNIQUE INDEX {} ON {}.{} USING btree ({})", key_name(one), one.schema, one.name, key_list(one))
 }
 
+/// The key's columns, in its order.
+fn key_columns(one: &Listed) -> Vec<&sql::Column> {
+    let column = |name: &String| one.columns.iter().find(|column| column.name.eq_ignore_ascii_case(name));
+    one.primary_key.iter().filter_map(column).collect()
+}
+
 /// Places of the key's columns in their table.
 fn places(one: &Listed) -> Vec<i64> {
     let place = |name: &String| {
@@ -418,6 +437,7 @@ fn types_table() -> Table {
     let row = |t: Type| {
         let kind = if t.category == "P" || t.category == "X" { "p" } else { "b" };
         let is_preferred = matches!(t.oid, 25 | 26 | 16 | 701 | 1184 | 1186 | 869 | 1562);
+        let [input, output, receive, send] = t.functions;
         let by_value = (1..=8).contains(&t.length) && t.oid != 27;
         row![
             t.oid,
@@ -434,7 +454,11 @@ fn types_table() -> Table {
             t.array,
             -1,
             by_value,
-            if matches!(t.oid, 25 | 1042 | 1043) { COLLATION } else { 0 }
+            if matches!(t.oid, 25 | 1042 | 1043) { COLLATION } else { 0 },
+            input,
+            output,
+            receive,
+            send,
         ]
     };
     let columns = &[
@@ -453,6 +477,10 @@ fn types_table() -> Table {
         "typtypmod",
         "typbyval",
         "typcollation",
+        "typinput",
+        "typoutput",
+        "typreceive",
+        "typsend",
     ];
     Table { name: "pg_type", columns, rows: types().map(row).collect() }
 }

@@ -1,5 +1,6 @@
 //! The types of PostgreSQL, by its own ids: `types.txt` has a line each, with id, name, length, category, the id of its
-//! array, and what `format_type` calls it.
+//! array, the ids of the functions that read and write it, and what `format_type` calls it. Drivers know a type's
+//! format by those functions: `functions.txt` has id, name and returned type of each.
 
 /// A type of `types.txt`, or the array of one.
 pub struct Type {
@@ -9,7 +10,20 @@ pub struct Type {
     pub category: &'static str,
     pub array: u32,
     pub item: u32,
+    /// From text, to text, from bytes, to bytes; 0 where there is none.
+    pub functions: [u32; 4],
     pub shown: String,
+}
+
+/// Those of every array: `array_in`, `array_out`, `array_recv`, `array_send`.
+const OF_ARRAYS: [u32; 4] = [750, 751, 2400, 2401];
+
+/// Id, name and returned type of the functions that types have.
+pub fn functions() -> impl Iterator<Item = (u32, &'static str, u32)> {
+    include_str!("../functions.txt").lines().filter_map(|line| {
+        let mut parts = line.split(' ');
+        Some((parts.next()?.parse().ok()?, parts.next()?, parts.next()?.parse().ok()?))
+    })
 }
 
 /// All of them, an array behind its item.
@@ -18,16 +32,19 @@ pub fn types() -> impl Iterator<Item = Type> {
 }
 
 fn read_type(line: &'static str) -> Option<Vec<Type>> {
-    let mut parts = line.splitn(6, ' ');
+    let mut parts = line.splitn(10, ' ');
     let (oid, name, length) = (parts.next()?.parse().ok()?, parts.next()?, parts.next()?.parse().ok()?);
-    let (category, array, shown) = (parts.next()?, parts.next()?.parse().ok()?, parts.next()?);
+    let (category, array) = (parts.next()?, parts.next()?.parse().ok()?);
+    let mut function = || parts.next()?.parse().ok();
+    let functions = [function()?, function()?, function()?, function()?];
+    let shown = parts.next()?;
     // The two vectors are lists of their own kind.
     let item = match name {
         "int2vector" => 21,
         "oidvector" => 26,
         _ => 0,
     };
-    let one = Type { oid, name: name.to_owned(), length, category, array, item, shown: shown.to_owned() };
+    let one = Type { oid, name: name.to_owned(), length, category, array, item, functions, shown: shown.to_owned() };
     let many = Type {
         oid: array,
         name: format!("_{name}"),
@@ -35,7 +52,24 @@ fn read_type(line: &'static str) -> Option<Vec<Type>> {
         category: "A",
         array: 0,
         item: oid,
+        functions: OF_ARRAYS,
         shown: format!("{shown}[]"),
     };
     Some(if array == 0 { vec![one] } else { vec![one, many] })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_line_is_a_type_whose_functions_are_listed() {
+        let lines = include_str!("../types.txt").lines().count();
+        assert_eq!(types().filter(|one| one.functions != OF_ARRAYS).count(), lines);
+        assert_eq!(functions().count(), include_str!("../functions.txt").lines().count());
+        for one in types() {
+            let is_listed = |id: &u32| *id == 0 || functions().any(|(listed, ..)| listed == *id);
+            assert!(one.functions.iter().all(is_listed), "{}", one.name);
+        }
+    }
 }

@@ -36,15 +36,19 @@ pub enum Command {
     },
     Commit,
     Rollback,
-    /// `SAVEPOINT`, `RELEASE`: kept by doing nothing. To go back to one is refused, and fails the transaction.
-    Savepoint(&'static str),
+    Savepoint(String),
+    Release(String),
+    /// `ROLLBACK TO SAVEPOINT`
+    RollbackTo(String),
     DiscardAll,
     /// Plans, sequences, temporary tables: nothing of the kind is kept.
     Discard(&'static str),
     Deallocate(Option<String>),
-    /// `DECLARE name CURSOR FOR statement`; the statement starts at this token.
+    /// `DECLARE name CURSOR FOR statement`; the statement starts at this token. `WITH HOLD` it outlives its
+    /// transaction.
     Declare {
         name: String,
+        hold: bool,
         statement_at: usize,
     },
     Fetch {
@@ -112,12 +116,9 @@ pub fn read(tokens: &[Token]) -> Option<Command> {
         "begin" => reader.begin("BEGIN"),
         "start" => reader.word("transaction").and_then(|()| reader.begin("START TRANSACTION")),
         "commit" | "end" => Some(reader.end_of_transaction(Command::Commit)),
-        "rollback" | "abort" => Some(reader.end_of_transaction(Command::Rollback)),
-        "savepoint" => reader.name().map(|_| Command::Savepoint("SAVEPOINT")),
-        "release" => {
-            let _noise = reader.word("savepoint");
-            reader.name().map(|_| Command::Savepoint("RELEASE"))
-        }
+        "rollback" | "abort" => reader.rollback(),
+        "savepoint" => reader.name().map(Command::Savepoint),
+        "release" => reader.savepoint().map(Command::Release),
         "listen" | "notify" => return Some(Command::Refused("LISTEN")),
         "discard" => reader.discard(),
         "deallocate" => reader.deallocate(),
@@ -346,12 +347,25 @@ impl Reader<'_> {
 
     fn end_of_transaction(&mut self, command: Command) -> Command {
         let _noise = self.word("transaction").or_else(|| self.word("work"));
-        if self.word("to").is_some() {
-            self.at = self.tokens.len();
-            return Command::Refused("ROLLBACK TO SAVEPOINT");
-        }
         let _chain = self.words(&["and", "no", "chain"]);
         command
+    }
+
+    fn rollback(&mut self) -> Option<Command> {
+        let start = self.at;
+        let _noise = self.word("transaction").or_else(|| self.word("work"));
+        if self.word("to").is_some() {
+            return self.savepoint().map(Command::RollbackTo);
+        }
+        self.at = start;
+        Some(self.end_of_transaction(Command::Rollback))
+    }
+
+    /// `[SAVEPOINT] name`
+    fn savepoint(&mut self) -> Option<String> {
+        // A savepoint may be called so itself.
+        let _noise = (self.tokens.len() > self.at + 1).then(|| self.word("savepoint"));
+        self.name()
     }
 
     fn discard(&mut self) -> Option<Command> {
@@ -388,12 +402,10 @@ impl Reader<'_> {
             }
             self.word("insensitive").or_else(|| self.word("asensitive")).or_else(|| self.words(&["no", "scroll"]))?;
         }
-        if self.words(&["with", "hold"]).is_some() {
-            return Some(Command::Refused("a cursor WITH HOLD"));
-        }
+        let hold = self.words(&["with", "hold"]).is_some();
         let _without = self.words(&["without", "hold"]);
         self.word("for")?;
-        Some(Command::Declare { name, statement_at: self.at })
+        Some(Command::Declare { name, hold, statement_at: self.at })
     }
 
     /// `FETCH [NEXT | FORWARD | n | ALL | FORWARD n | FORWARD ALL] [FROM | IN] name`
@@ -552,9 +564,11 @@ mod tests {
             ),
             ("end work", Command::Commit),
             ("ROLLBACK", Command::Rollback),
-            ("rollback to savepoint a", Command::Refused("ROLLBACK TO SAVEPOINT")),
-            ("savepoint \"a b\"", Command::Savepoint("SAVEPOINT")),
-            ("release savepoint a", Command::Savepoint("RELEASE")),
+            ("rollback to savepoint a", Command::RollbackTo("a".to_owned())),
+            ("ROLLBACK WORK TO \"A\"", Command::RollbackTo("A".to_owned())),
+            ("savepoint \"a b\"", Command::Savepoint("a b".to_owned())),
+            ("release savepoint a", Command::Release("a".to_owned())),
+            ("release savepoint", Command::Release("savepoint".to_owned())),
             ("CLOSE ALL", Command::CloseCursor(None)),
             ("UNLISTEN *", Command::Unlisten),
             ("DISCARD ALL", Command::DiscardAll),
@@ -564,7 +578,14 @@ mod tests {
                 Command::Fetch { name: "c 1".to_owned(), count: Count::Rows(100), moves: false },
             ),
             ("fetch all in c", Command::Fetch { name: "c".to_owned(), count: Count::All, moves: false }),
-            ("DECLARE c CURSOR WITHOUT HOLD FOR SELECT 1", Command::Declare { name: "c".to_owned(), statement_at: 6 }),
+            (
+                "DECLARE c CURSOR WITHOUT HOLD FOR SELECT 1",
+                Command::Declare { name: "c".to_owned(), hold: false, statement_at: 6 },
+            ),
+            (
+                "declare \"C\" insensitive no scroll cursor with hold for select 1",
+                Command::Declare { name: "C".to_owned(), hold: true, statement_at: 9 },
+            ),
         ];
         for (text, expected) in cases {
             assert_eq!(command(text), Some(expected), "{text}");

@@ -12,7 +12,7 @@ use super::Hall;
 use super::cancel::Cancellable;
 use super::command::{self, Command};
 use super::delivery::Delivery;
-use super::extended::{Portal, Prepared};
+use super::extended::{Life, Portal, Prepared};
 use super::failure::Failure;
 use super::lex::{self, Piece};
 use super::login::Login;
@@ -173,7 +173,7 @@ impl Conversation {
     async fn failed(&mut self, failure: Failure) {
         reply::error(&mut self.wire.out, Severity::Error, &failure);
         if self.transaction.is_explicit() || self.transaction.is_implicit() {
-            self.portals.clear();
+            self.drop_portals();
             self.transaction.fail().await;
         }
     }
@@ -182,7 +182,7 @@ impl Conversation {
         self.skipping = false;
         self.end_implicit().await;
         if !self.transaction.is_explicit() {
-            self.portals.clear();
+            self.drop_portals();
         }
         Ok(())
     }
@@ -190,7 +190,7 @@ impl Conversation {
     /// Ends what the client never opened by name.
     async fn end_implicit(&mut self) {
         if self.transaction.is_implicit() {
-            self.portals.clear();
+            self.drop_portals();
             if let Err(error) = self.transaction.commit().await {
                 reply::error(&mut self.wire.out, Severity::Error, &Failure::from(&error));
             }
@@ -264,7 +264,7 @@ impl Conversation {
         if let Some(failure) = self.watch.ended() {
             return Err(Stop::End(End::Fatal(failure)));
         }
-        let ends = matches!(command, Some(Command::Commit | Command::Rollback));
+        let ends = matches!(command, Some(Command::Commit | Command::Rollback | Command::RollbackTo(_)));
         if self.transaction.has_failed() && !ends {
             return Err(crate::Error::FailedTransaction.into());
         }
@@ -284,7 +284,7 @@ impl Conversation {
         self.refuse_writes_if_read_only(sql)?;
         if self.transaction.handle().is_some() {
             // One session runs one statement: what is suspended on it is read to its end first.
-            for portal in self.portals.values_mut() {
+            for portal in self.portals.values_mut().filter(|portal| portal.life != Life::Session) {
                 portal.set_aside(&mut self.wire, &mut self.watch).await?;
             }
         }

@@ -44,8 +44,18 @@ enum What {
     Statement,
 }
 
+/// How long a portal is there.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Life {
+    Transaction,
+    /// A cursor WITH HOLD in a transaction: as long as the session, once that is committed.
+    Committed,
+    Session,
+}
+
 /// A statement with its values, or a cursor.
 pub struct Portal {
+    pub life: Life,
     prepared: Option<Arc<Prepared>>,
     params: Vec<engine::Value>,
     formats: Formats,
@@ -61,8 +71,9 @@ enum State {
 
 impl Portal {
     /// Of `DECLARE … CURSOR`: it runs already.
-    pub fn cursor(delivery: Delivery) -> Self {
+    pub fn cursor(delivery: Delivery, life: Life) -> Self {
         Self {
+            life,
             prepared: None,
             params: Vec::new(),
             formats: Formats::default(),
@@ -216,8 +227,14 @@ impl Conversation {
         for (at, (value, format)) in bind.values.into_iter().zip(formats).enumerate() {
             params.push(parameters::value(at + 1, types.get(at).copied().unwrap_or(0), format, value)?);
         }
-        let portal =
-            Portal { prepared: Some(prepared), params, formats: bind.results, told: None, state: State::Ready };
+        let portal = Portal {
+            life: Life::Transaction,
+            prepared: Some(prepared),
+            params,
+            formats: bind.results,
+            told: None,
+            state: State::Ready,
+        };
         self.portals.insert(bind.portal, portal);
         reply::bind_complete(&mut self.wire.out);
         Ok(())

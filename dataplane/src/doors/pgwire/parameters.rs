@@ -4,7 +4,7 @@
 mod array;
 
 use bytes::Bytes;
-use chrono::{DateTime, NaiveDate, NaiveDateTime, NaiveTime, Timelike};
+use chrono::{DateTime, FixedOffset, NaiveDate, NaiveDateTime, NaiveTime, Timelike};
 use contract::Code;
 use engine::Value;
 
@@ -186,6 +186,7 @@ fn infinite(text: &str) -> Option<i64> {
     }
 }
 
+/// An offset says nothing of it, as PostgreSQL has it: drivers send one with whatever they take for a timestamp.
 fn timestamp(text: &str) -> Option<i64> {
     let spaced = text.replacen('T', " ", 1);
     let read = || {
@@ -194,14 +195,18 @@ fn timestamp(text: &str) -> Option<i64> {
     };
     infinite(text)
         .or_else(|| read().ok().map(|moment| moment.and_utc().timestamp_micros()))
+        .or_else(|| with_offset(&spaced).map(|moment| moment.naive_local().and_utc().timestamp_micros()))
         .or_else(|| date(text).map(|days| i64::from(days) * 86_400_000_000))
 }
 
 /// With an offset; without one it is UTC.
 fn timestamp_tz(text: &str) -> Option<i64> {
-    let spaced = text.replacen('T', " ", 1).replace('Z', "+00:00");
-    let read = |text: &str| DateTime::parse_from_str(text, "%Y-%m-%d %H:%M:%S%.f%#z").ok();
-    read(&spaced).map(|moment| moment.timestamp_micros()).or_else(|| timestamp(text))
+    let spaced = text.replacen('T', " ", 1);
+    with_offset(&spaced).map(|moment| moment.timestamp_micros()).or_else(|| timestamp(text))
+}
+
+fn with_offset(spaced: &str) -> Option<DateTime<FixedOffset>> {
+    DateTime::parse_from_str(&spaced.replace('Z', "+00:00"), "%Y-%m-%d %H:%M:%S%.f%#z").ok()
 }
 
 /// Days since 1970 from days since 2000; the infinities are the engine's.
@@ -254,6 +259,7 @@ mod tests {
             (oid::DATE, "2000-01-01", Value::Date(EPOCH_DAYS)),
             (oid::TIME, "00:00:01.5", Value::Time(1_500_000)),
             (oid::TIMESTAMP, "2000-01-01T00:00:00", Value::Timestamp(EPOCH_MICROS)),
+            (oid::TIMESTAMP, "2000-01-01 00:00:00+05:30", Value::Timestamp(EPOCH_MICROS)),
             (oid::TIMESTAMPTZ, "2000-01-01 01:00:00+01", Value::TimestampTz(EPOCH_MICROS)),
             (oid::TIMESTAMPTZ, "2000-01-01T00:00:00Z", Value::TimestampTz(EPOCH_MICROS)),
             (oid::JSON, "{\"a\":1}", Value::Json("{\"a\":1}".to_owned())),

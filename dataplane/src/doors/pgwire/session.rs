@@ -5,7 +5,7 @@ use contract::Code;
 use super::command::{Call, Command};
 use super::conversation::Conversation;
 use super::delivery::Delivery;
-use super::extended::Portal;
+use super::extended::{Life, Portal};
 use super::failure::Failure;
 use super::lex::Token;
 use super::message::Formats;
@@ -74,10 +74,12 @@ impl Conversation {
             | Command::Characteristics { .. }
             | Command::Commit
             | Command::Rollback
-            | Command::Savepoint(_) => self.transaction_command(command).await,
-            Command::Declare { name, statement_at } => {
+            | Command::Savepoint(_)
+            | Command::Release(_)
+            | Command::RollbackTo(_) => self.transaction_command(command).await,
+            Command::Declare { name, hold, statement_at } => {
                 let statement = starts.get(*statement_at).and_then(|at| text.get(*at..)).unwrap_or_default();
-                self.declare(name, statement, params).await
+                self.declare(name, *hold, statement, params).await
             }
             Command::Copy(copy) => {
                 let tag = Box::pin(self.copy(copy, text, starts)).await?;
@@ -210,10 +212,17 @@ impl Conversation {
                 self.access(*read_only, *session)?;
                 Ok(Reply::tag("SET"))
             }
-            Command::Savepoint(tag) if self.transaction.is_explicit() => Ok(Reply::tag(tag)),
-            Command::Savepoint(tag) => {
-                let message = format!("{tag} is only possible inside a transaction");
-                Err(Failure::new(Code::InvalidParams, message).with_state("25P01").into())
+            Command::Savepoint(name) => {
+                self.transaction.savepoint(name).await?;
+                Ok(Reply::tag("SAVEPOINT"))
+            }
+            Command::Release(name) => {
+                self.transaction.release(name)?;
+                Ok(Reply::tag("RELEASE"))
+            }
+            Command::RollbackTo(name) => {
+                self.transaction.roll_back_to(name).await?;
+                Ok(Reply::tag("ROLLBACK"))
             }
             command => self.end_transaction(*command == Command::Commit).await,
         }
@@ -229,7 +238,10 @@ impl Conversation {
         if !self.transaction.is_explicit() {
             self.warn("25P01", "there is no transaction in progress");
         }
-        self.portals.clear();
+        if commits && !self.transaction.has_failed() {
+            self.hold_cursors().await?;
+        }
+        self.drop_portals();
         self.settings.set("transaction_read_only", Some("off"))?;
         if !commits {
             self.transaction.rollback().await?;
@@ -244,8 +256,18 @@ impl Conversation {
         reply::notice(&mut self.wire.out, Severity::Warning, &warning);
     }
 
-    async fn declare(&mut self, name: &str, statement: &str, params: Vec<engine::Value>) -> Result<Reply, Stop> {
-        if !self.transaction.is_explicit() {
+    async fn declare(
+        &mut self,
+        name: &str,
+        hold: bool,
+        statement: &str,
+        params: Vec<engine::Value>,
+    ) -> Result<Reply, Stop> {
+        if self.transaction.is_implicit() {
+            return Err(Failure::unsupported("DECLARE CURSOR among other statements outside a transaction").into());
+        }
+        let inside = self.transaction.is_explicit();
+        if !inside && !hold {
             let failure = Failure::new(Code::InvalidParams, "DECLARE CURSOR is only possible inside a transaction");
             return Err(failure.with_state("25P01").into());
         }
@@ -258,8 +280,27 @@ impl Conversation {
             return Err(Failure::new(Code::InvalidParams, "too many cursors are open").with_state("53400").into());
         }
         let delivery: Delivery = self.start(statement, params, &Formats::default()).await?;
-        self.portals.insert(name.to_owned(), Portal::cursor(delivery));
+        let life = match (hold, inside) {
+            (false, _) => Life::Transaction,
+            (true, true) => Life::Committed,
+            (true, false) => Life::Session,
+        };
+        self.portals.insert(name.to_owned(), Portal::cursor(delivery, life));
         Ok(Reply::tag("DECLARE CURSOR"))
+    }
+
+    /// What ends with its transaction.
+    pub(super) fn drop_portals(&mut self) {
+        self.portals.retain(|_, portal| portal.life == Life::Session);
+    }
+
+    /// The transaction is committed: cursors WITH HOLD take the rest of their rows out of it.
+    async fn hold_cursors(&mut self) -> Result<(), Stop> {
+        for portal in self.portals.values_mut().filter(|portal| portal.life == Life::Committed) {
+            portal.set_aside(&mut self.wire, &mut self.watch).await?;
+            portal.life = Life::Session;
+        }
+        Ok(())
     }
 
     fn select(&mut self, calls: &[Call]) -> Result<Reply, Failure> {

@@ -1,16 +1,24 @@
 //! BEGIN … COMMIT, and the transaction that a client means without saying so: the statements of one
 //! simple query, or of one pipeline up to its `Sync`, stand and fall together.
+//!
+//! The engine has no savepoints. To go back to one is right as long as nothing was changed since, which is what
+//! drivers do around each statement and libraries around each attempt to read; otherwise it is refused.
 
 use std::sync::Arc;
 
+use contract::Code;
 use contract::wire::Who;
 use tokio::sync::Mutex;
 
+use super::failure::Failure;
 use super::reply::Standing;
 use crate::pipeline::transaction::ClientTransaction;
 use crate::{Error, Pipeline};
 
 type Handle = Arc<Mutex<ClientTransaction>>;
+
+/// Savepoints of one transaction.
+const SAVEPOINTS_MAX: usize = 1_000;
 
 /// The transaction of a session, if there is one.
 #[derive(Debug, Default)]
@@ -24,6 +32,26 @@ struct Open {
     /// The client never said BEGIN.
     implicit: bool,
     failed: bool,
+    savepoints: Vec<Savepoint>,
+}
+
+#[derive(Debug)]
+struct Savepoint {
+    name: String,
+    /// Changes before it.
+    changes: u64,
+}
+
+impl Open {
+    fn new(handle: Handle, implicit: bool) -> Self {
+        Self { handle, implicit, failed: false, savepoints: Vec::new() }
+    }
+
+    /// The place of the savepoint that the name means: the last one of it.
+    fn savepoint(&self, name: &str) -> Result<usize, Failure> {
+        let missing = || Failure::new(Code::NotFound, format!("savepoint {name:?} does not exist")).with_state("3B001");
+        self.savepoints.iter().rposition(|savepoint| savepoint.name == name).ok_or_else(missing)
+    }
 }
 
 impl Transaction {
@@ -31,13 +59,13 @@ impl Transaction {
         match &mut self.open {
             // What was meant becomes what was said.
             Some(open) => open.implicit = false,
-            None => self.open = Some(Open { handle: pipeline.begin(who.clone()), implicit: false, failed: false }),
+            None => self.open = Some(Open::new(pipeline.begin(who.clone()), false)),
         }
     }
 
     pub fn begin_implicit(&mut self, pipeline: &Arc<Pipeline>, who: &Who) {
         if self.open.is_none() {
-            self.open = Some(Open { handle: pipeline.begin(who.clone()), implicit: true, failed: false });
+            self.open = Some(Open::new(pipeline.begin(who.clone()), true));
         }
     }
 
@@ -62,6 +90,9 @@ impl Transaction {
     pub async fn fail(&mut self) {
         if let Some(open) = &mut self.open {
             open.failed = true;
+            if !open.savepoints.is_empty() {
+                return; // it may go on from there
+            }
             let mut inner = open.handle.lock().await;
             // The engine's side ends now, and with it what it holds.
             let _ = inner.rollback().await;
@@ -69,19 +100,61 @@ impl Transaction {
         }
     }
 
+    /// The transaction that the client opened, for a command of savepoints.
+    fn explicit(&mut self, command: &str) -> Result<&mut Open, Failure> {
+        let message = || format!("{command} is only possible inside a transaction");
+        let none = || Failure::new(Code::InvalidParams, message()).with_state("25P01");
+        self.open.as_mut().filter(|open| !open.implicit).ok_or_else(none)
+    }
+
+    pub async fn savepoint(&mut self, name: &str) -> Result<(), Failure> {
+        let open = self.explicit("SAVEPOINT")?;
+        if open.savepoints.len() >= SAVEPOINTS_MAX {
+            let message = format!("a transaction has at most {SAVEPOINTS_MAX} savepoints");
+            return Err(Failure::new(Code::InvalidParams, message).with_state("53400"));
+        }
+        let changes = open.handle.lock().await.changes();
+        open.savepoints.push(Savepoint { name: name.to_owned(), changes });
+        Ok(())
+    }
+
+    /// Forgets the savepoint and those after it.
+    pub fn release(&mut self, name: &str) -> Result<(), Failure> {
+        let open = self.explicit("RELEASE")?;
+        let at = open.savepoint(name)?;
+        open.savepoints.truncate(at);
+        Ok(())
+    }
+
+    /// Goes back to the savepoint, which stays; a statement that failed since is forgotten.
+    pub async fn roll_back_to(&mut self, name: &str) -> Result<(), Failure> {
+        let open = self.explicit("ROLLBACK TO SAVEPOINT")?;
+        let at = open.savepoint(name)?;
+        let inner = open.handle.lock().await;
+        let unchanged = open.savepoints.get(at).is_some_and(|savepoint| savepoint.changes == inner.changes());
+        if !unchanged || inner.has_failed() {
+            let why = "ROLLBACK TO SAVEPOINT after a change, or after the engine has failed,";
+            return Err(Failure::unsupported(why).with_hint("roll back the whole transaction"));
+        }
+        drop(inner);
+        open.savepoints.truncate(at + 1);
+        open.failed = false;
+        Ok(())
+    }
+
     /// Commits, or rolls back if a statement has failed; true if it was committed.
     pub async fn commit(&mut self) -> Result<bool, Error> {
         match self.open.take() {
             None => Ok(true),
-            Some(open) if open.failed => Ok(false),
+            Some(open) if open.failed => open.handle.lock().await.rollback().await.map(|()| false),
             Some(open) => open.handle.lock().await.commit().await.map(|()| true),
         }
     }
 
     pub async fn rollback(&mut self) -> Result<(), Error> {
         match self.open.take() {
-            Some(open) if !open.failed => open.handle.lock().await.rollback().await,
-            _ => Ok(()),
+            Some(open) => open.handle.lock().await.rollback().await,
+            None => Ok(()),
         }
     }
 

@@ -5,6 +5,7 @@
 //! "_hierarchy") AS t`: WHERE is asked of the finished tree, as the warehouse has it. `PRIOR x` is the column of
 //! the parent.
 
+mod below;
 mod cycles;
 
 use std::ops::ControlFlow;
@@ -18,6 +19,7 @@ use sqlparser::ast::{
 use crate::error::Error;
 use crate::names;
 
+use below::Below;
 pub use cycles::CYCLE;
 use cycles::{Cycles, PATH};
 
@@ -49,18 +51,20 @@ fn rewritten(select: &mut Select, order: Option<&mut OrderBy>) -> Result<(), Err
         return Err(Error::unsupported("CONNECT BY over a join"));
     }
     let alias = alias_of(&mut table.relation)?;
-    let mut tree = Tree { alias: alias.clone(), made: Vec::new(), depth: 0 };
+    let mut tree = Tree { alias: alias.clone(), made: Vec::new(), below: Below::default(), depth: 0 };
     over_outputs(select, order, &mut tree)?;
-    let Tree { made, .. } = tree;
+    let Tree { made, below, .. } = tree;
     let [table] = select.from.as_mut_slice() else {
         return Err(Error::unsupported("CONNECT BY over several tables"));
     };
     let cycles = Cycles::of(&condition, &alias, nocycle);
-    let query = recursive(&table.relation, &alias, start, condition, &made, cycles.as_ref())?;
+    let condition = joined(condition, &alias)?;
+    let mut query = recursive(&table.relation, &alias, start, &condition, &made, cycles.as_ref())?;
+    below.look(&mut query, &table.relation, &condition, cycles.as_ref())?;
     let name = TableAlias { explicit: true, name: alias, columns: Vec::new(), at: None };
     table.relation =
         TableFactor::Derived { lateral: false, subquery: Box::new(query), alias: Some(name), sample: None };
-    hide(&mut select.projection, &made, cycles.is_some());
+    hide(&mut select.projection, &made, cycles.is_some(), &below);
     Ok(())
 }
 
@@ -109,6 +113,7 @@ struct Carried {
 struct Tree {
     alias: Ident,
     made: Vec<Carried>,
+    below: Below,
     /// Queries inside of which the visitor is: their words are their own.
     depth: usize,
 }
@@ -141,12 +146,15 @@ impl Tree {
     }
 
     fn replace(&mut self, expr: &mut Expr) -> Result<(), Error> {
+        if let Expr::Identifier(ident) = expr
+            && let Some(column) = self.below.asked(ident)
+        {
+            *expr = Expr::CompoundIdentifier(vec![self.alias.clone(), names::quoted(column)]);
+            return Ok(());
+        }
         let made = match expr {
             Expr::Identifier(ident) if is_word(ident, "level") => {
                 Expr::CompoundIdentifier(vec![self.alias.clone(), names::quoted(LEVEL)])
-            }
-            Expr::Identifier(ident) if is_word(ident, "connect_by_isleaf") || is_word(ident, "connect_by_iscycle") => {
-                return Err(Error::unsupported(ident.value.to_ascii_uppercase()));
             }
             Expr::Prefixed { prefix, value } if is_word(prefix, "connect_by_root") => {
                 let root = own(value.as_ref().clone(), &self.alias);
@@ -197,6 +205,7 @@ impl VisitorMut for Tree {
 
 /// Everything of the query but FROM.
 fn over_outputs(select: &mut Select, order: Option<&mut OrderBy>, tree: &mut Tree) -> Result<(), Error> {
+    select.projection.iter_mut().for_each(keep_name);
     let mut flow = select.projection.visit(tree);
     if let (Some(order), true) = (order, flow.is_continue()) {
         flow = order.visit(tree);
@@ -215,22 +224,26 @@ fn over_outputs(select: &mut Select, order: Option<&mut OrderBy>, tree: &mut Tre
     }
 }
 
+/// A column that is a word of the hierarchy is called by the word.
+fn keep_name(item: &mut SelectItem) {
+    const WORDS: [&str; 3] = ["level", "connect_by_isleaf", "connect_by_iscycle"];
+    if let SelectItem::UnnamedExpr(Expr::Identifier(ident)) = item
+        && WORDS.iter().any(|word| is_word(ident, word))
+    {
+        let alias = names::quoted(&ident.value);
+        *item = SelectItem::ExprWithAlias { expr: Expr::Identifier(ident.clone()), alias };
+    }
+}
+
 fn recursive(
     table: &TableFactor,
     alias: &Ident,
     start: Option<Expr>,
-    mut condition: Expr,
+    condition: &Expr,
     made: &[Carried],
     cycles: Option<&Cycles>,
 ) -> Result<Query, Error> {
-    let mut joined = Joined { alias: alias.clone(), depth: 0 };
-    if let ControlFlow::Break(error) = condition.visit(&mut joined) {
-        return Err(error);
-    }
-    if let Some(cycles) = cycles.filter(|cycles| cycles.nocycle) {
-        let unseen = Expr::UnaryOp { op: sqlparser::ast::UnaryOperator::Not, expr: Box::new(cycles.seen()) };
-        condition = binary(Expr::Nested(Box::new(condition)), BinaryOperator::And, unseen);
-    }
+    let condition = children(condition, cycles);
     let skeleton = format!(
         "WITH RECURSIVE \"{NAME}\" AS (SELECT 1 AS \"{LEVEL}\" FROM \"_t\" UNION ALL \
          SELECT \"{NAME}\".\"{LEVEL}\" + 1 AS \"{LEVEL}\" FROM \"_t\" JOIN \"{NAME}\" ON TRUE) SELECT * FROM \"{NAME}\""
@@ -253,6 +266,24 @@ fn recursive(
     let join = rows.from.first_mut().and_then(|from| from.joins.first_mut()).ok_or_else(unexpected)?;
     join.join_operator = sqlparser::ast::JoinOperator::Join(sqlparser::ast::JoinConstraint::On(condition));
     Ok(query)
+}
+
+/// The condition of the columns of a parent and a row.
+fn joined(mut condition: Expr, alias: &Ident) -> Result<Expr, Error> {
+    let mut joined = Joined { alias: alias.clone(), depth: 0 };
+    match condition.visit(&mut joined) {
+        ControlFlow::Continue(()) => Ok(condition),
+        ControlFlow::Break(error) => Err(error),
+    }
+}
+
+/// Which rows stand below their parent: with NOCYCLE, none that stands above it.
+fn children(condition: &Expr, cycles: Option<&Cycles>) -> Expr {
+    let Some(cycles) = cycles.filter(|cycles| cycles.nocycle) else {
+        return condition.clone();
+    };
+    let unseen = Expr::UnaryOp { op: sqlparser::ast::UnaryOperator::Not, expr: Box::new(cycles.seen()) };
+    binary(Expr::Nested(Box::new(condition.clone())), BinaryOperator::And, unseen)
 }
 
 /// `SELECT alias.*, <level>, <carried> … FROM table`.
@@ -330,11 +361,10 @@ fn own(mut expr: Expr, alias: &Ident) -> Expr {
 }
 
 /// `*` shows the columns of the table alone.
-fn hide(projection: &mut [SelectItem], made: &[Carried], has_path: bool) {
-    let hidden = || {
-        let carried = made.iter().map(|carried| carried.name.as_str()).chain(has_path.then_some(PATH));
-        std::iter::once(LEVEL).chain(carried).map(|name| ObjectName::from(vec![names::quoted(name)]))
-    };
+fn hide(projection: &mut [SelectItem], made: &[Carried], has_path: bool, below: &Below) {
+    let fixed = std::iter::once(LEVEL).chain(has_path.then_some(PATH)).chain(below.columns()).map(names::quoted);
+    let carried = made.iter().map(|carried| names::quoted(&carried.name));
+    let hidden: Vec<ObjectName> = fixed.chain(carried).map(|name| ObjectName::from(vec![name])).collect();
     for item in projection {
         let (SelectItem::Wildcard(options) | SelectItem::QualifiedWildcard(_, options)) = item else {
             continue;
@@ -344,7 +374,7 @@ fn hide(projection: &mut [SelectItem], made: &[Carried], has_path: bool) {
             Some(ExcludeSelectItem::Single(name)) => vec![name],
             Some(ExcludeSelectItem::Multiple(names)) => names,
         };
-        excluded.extend(hidden());
+        excluded.extend(hidden.iter().cloned());
         options.opt_exclude = Some(ExcludeSelectItem::Multiple(excluded));
     }
 }

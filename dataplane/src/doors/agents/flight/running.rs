@@ -1,4 +1,5 @@
-//! Statements: described when they are asked for, run when their ticket is redeemed.
+//! Statements: described when they are asked for, run when their ticket is redeemed. One that answers without rows is
+//! run when it is asked for: a client that expects no rows need not come for them.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -41,6 +42,9 @@ impl Visit {
                 let transaction = self.transaction(query.transaction_id.as_ref())?;
                 let statement = Statement { sql: query.query, params: Vec::new(), transaction };
                 let schema = self.told(&statement).await;
+                if has_no_rows(schema.as_ref()) {
+                    return self.done(descriptor, &statement).await;
+                }
                 (self.ticket(statement)?, schema)
             }
             Command::CommandPreparedStatementQuery(query) => {
@@ -52,7 +56,11 @@ impl Visit {
                     return Err(Error::Unsupported { what: "a query with several rows of values".to_owned() });
                 }
                 let params = bound.pop().unwrap_or_default();
-                (self.ticket(Statement { sql: prepared.sql, params, transaction })?, schema)
+                let statement = Statement { sql: prepared.sql, params, transaction };
+                if has_no_rows(prepared.schema.as_ref()) {
+                    return self.done(descriptor, &statement).await;
+                }
+                (self.ticket(statement)?, schema)
             }
             listed => (descriptor.cmd.clone(), Some(listing::schema(&listed)?)),
         };
@@ -61,6 +69,14 @@ impl Visit {
         if let Some(schema) = schema {
             info.schema = encoded(&schema)?;
         }
+        Ok(info)
+    }
+
+    /// Runs it; there is nothing to come for.
+    async fn done(&self, descriptor: FlightDescriptor, statement: &Statement) -> Result<FlightInfo, Error> {
+        let changed = self.update(statement).await?;
+        let mut info = FlightInfo::new().with_descriptor(descriptor).with_total_records(changed);
+        info.schema = encoded(&Schema::empty())?;
         Ok(info)
     }
 
@@ -344,6 +360,11 @@ async fn fail(transaction: Option<&Transaction>) {
         let _ = transaction.rollback().await;
         transaction.fail();
     }
+}
+
+/// Is it known to answer without rows?
+fn has_no_rows(told: Option<&SchemaRef>) -> bool {
+    told.is_some_and(|schema| schema.fields().is_empty())
 }
 
 fn updated(record_count: i64) -> Vec<u8> {

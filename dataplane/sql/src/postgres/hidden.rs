@@ -1,0 +1,122 @@
+//! What PostgreSQL's tables show beside what they hold: `tableoid`, a column of every table that `*` leaves out, and
+//! columns that hold the id of a function and are read as its name.
+
+use std::collections::{BTreeSet, HashMap};
+use std::sync::LazyLock;
+
+use sqlparser::ast::{Expr, Ident, ObjectName, Select, SelectItem, TableFactor, TableWithJoins, Value};
+
+use super::relations::{self, Sort, relations};
+use super::{CATALOG, lower};
+
+const TABLE_ID: &str = "tableoid";
+
+/// What columns hold, by their names: no two tables differ in that.
+static COLUMNS: LazyLock<HashMap<&str, Sort>> = LazyLock::new(|| {
+    let own = relations().filter(|relation| relation.schema == CATALOG);
+    own.flat_map(|relation| relation.columns()).collect()
+});
+
+fn sort(expr: &Expr) -> Option<Sort> {
+    last(expr).and_then(|name| COLUMNS.get(name.value.to_ascii_lowercase().as_str()).copied())
+}
+
+/// Is it a column that holds the id of a function?
+pub(super) fn is_proc(expr: &Expr) -> bool {
+    sort(expr) == Some(Sort::Proc)
+}
+
+/// Is it a column of PostgreSQL's type `int2vector` or `oidvector`, which count from 0?
+pub(super) fn is_vector(expr: &Expr) -> bool {
+    const VECTORS: [&str; 7] =
+        ["indkey", "indclass", "indcollation", "indoption", "proargtypes", "partattrs", "tgattr"];
+    last(expr).is_some_and(|name| VECTORS.iter().any(|vector| name.value.eq_ignore_ascii_case(vector)))
+}
+
+/// The engine's type of a column's values.
+pub(super) fn item(expr: &Expr) -> Option<&'static str> {
+    Some(match sort(expr)? {
+        Sort::Oid | Sort::Proc | Sort::Int => "bigint",
+        Sort::Text => "varchar",
+        Sort::Float | Sort::Bool | Sort::Time | Sort::Ints | Sort::Texts => return None,
+    })
+}
+
+fn last(expr: &Expr) -> Option<&Ident> {
+    match expr {
+        Expr::Identifier(name) => Some(name),
+        Expr::CompoundIdentifier(path) => path.last(),
+        _ => None,
+    }
+}
+
+/// What one SELECT reads: by its name there, the id of the table if PostgreSQL has one.
+#[derive(Debug, Default)]
+pub(super) struct Scope(Vec<(String, Option<u32>)>);
+
+impl Scope {
+    pub fn of(select: &Select, made: &BTreeSet<String>) -> Self {
+        let factors = select.from.iter().flat_map(|TableWithJoins { relation, joins }| {
+            std::iter::once(relation).chain(joins.iter().map(|join| &join.relation))
+        });
+        Self(factors.filter_map(|factor| named(factor, made)).collect())
+    }
+}
+
+fn named(factor: &TableFactor, made: &BTreeSet<String>) -> Option<(String, Option<u32>)> {
+    let (name, alias) = match factor {
+        TableFactor::Table { name, alias, args: None, .. } => (Some(name), alias),
+        TableFactor::Table { alias, .. } | TableFactor::Derived { alias, .. } => (None, alias),
+        _ => return None,
+    };
+    let called = match alias {
+        Some(alias) => alias.name.value.to_ascii_lowercase(),
+        None => lower(name?)?.pop()?,
+    };
+    Some((called, name.and_then(|name| id(name, made))))
+}
+
+fn id(name: &ObjectName, made: &BTreeSet<String>) -> Option<u32> {
+    let parts = lower(name)?;
+    let (last, schema) = (parts.last()?, parts.iter().rev().nth(1));
+    if schema.is_none() && made.contains(last) {
+        return None;
+    }
+    relations::id(schema.map_or(CATALOG, String::as_str), last)
+}
+
+/// `c.tableoid` is the id of the table that `c` stands for, in the nearest scope that has it.
+pub(super) fn table_id(expr: &Expr, scopes: &[Scope]) -> Option<Expr> {
+    let id = match expr {
+        Expr::Identifier(name) if is_table_id(name) => match scopes.last()?.0.as_slice() {
+            [(_, id)] => *id,
+            _ => None,
+        },
+        Expr::CompoundIdentifier(path) => match path.as_slice() {
+            [table, name] if is_table_id(name) => {
+                let table = table.value.to_ascii_lowercase();
+                let mut found = scopes.iter().rev().flat_map(|scope| &scope.0);
+                found.find(|(called, _)| *called == table).and_then(|(_, id)| *id)
+            }
+            _ => None,
+        },
+        _ => None,
+    }?;
+    Some(Expr::value(Value::Number(id.to_string(), false)))
+}
+
+fn is_table_id(name: &Ident) -> bool {
+    name.value.eq_ignore_ascii_case(TABLE_ID)
+}
+
+/// Columns keep their names when something else is put in for them.
+pub(super) fn keep_names(select: &mut Select) {
+    for item in &mut select.projection {
+        if let SelectItem::UnnamedExpr(expr) = item
+            && let Some(name) = last(expr).filter(|name| is_table_id(name) || is_proc(expr))
+        {
+            let alias = Ident::with_quote('"', name.value.to_ascii_lowercase());
+            *item = SelectItem::ExprWithAlias { expr: expr.clone(), alias };
+        }
+    }
+}
