@@ -95,8 +95,14 @@ fn pairs(name: &str, function: Function) -> Result<Vec<Expr>, Error> {
     paired(name, plain(function)?)
 }
 
+/// Keys and values, without those whose key is NULL.
 fn paired(name: &str, args: Vec<Expr>) -> Result<Vec<Expr>, Error> {
-    if args.len().is_multiple_of(2) { Ok(args) } else { Err(wrong_count(name, args.len())) }
+    if !args.len().is_multiple_of(2) {
+        return Err(wrong_count(name, args.len()));
+    }
+    let is_null = |key: &Expr| matches!(key, Expr::Value(value) if value.value == Value::Null);
+    let named = args.chunks(2).filter(|pair| !pair.first().is_some_and(is_null));
+    Ok(named.flatten().cloned().collect())
 }
 
 /// `ARRAY_CONSTRUCT(…)`.
