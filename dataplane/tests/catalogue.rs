@@ -74,6 +74,7 @@ async fn keys_types_and_ids_are_those_of_postgresql() {
         ("select indkey::text from pg_index where indrelid = 'keyed'::regclass and indisprimary", "[1, 2]"),
         ("select constraint_name from information_schema.table_constraints", "keyed_pkey"),
         ("select 'pg_type'::regclass::oid", "1247"),
+        ("select '\"main\" . \"keyed\"'::regclass = 'keyed'::regclass", "t"),
         (
             "select ta.attname from pg_attribute ta, pg_attribute ia, pg_index i where ta.attrelid = i.indrelid \
              and ia.attrelid = i.indexrelid and ta.attnum = i.indkey[ia.attnum - 1] and ia.attnum = 2",

@@ -95,7 +95,8 @@ def test_the_catalog_lists_tables_and_columns(connect):
         [table] = schema["db_schema_tables"]
         assert (catalog["catalog_name"], schema["db_schema_name"], table["table_name"]) == ("demo", "main", "nation")
         names = ["n_nationkey", "n_name", "n_regionkey", "n_comment"]
-        assert [column["column_name"] for column in table["table_columns"]] == names
+        columns = sorted(table["table_columns"], key=lambda column: column["ordinal_position"])
+        assert [column["column_name"] for column in columns] == names
         assert connection.adbc_get_table_schema("nation").names == names
 
 

@@ -47,7 +47,8 @@ def test_psql_lists_and_describes(platform, tables, program):
     for command, line in listed.items():
         assert any(found.startswith(line) for found in said(command)), command
     for command in ["\\du", "\\df", "\\di", "\\ds", "\\dx", "\\dp", "\\dT", "\\dt+", "\\d+ listed", "\\d listed_view",
-                    "\\dt main.*", "\\dS pg_class", "\\des", "\\dy", "\\do", "\\dC", "\\db", "\\dc", "\\dD"]:
+                    "\\dt main.*", "\\dS pg_class", "\\des", "\\dy", "\\do", "\\dC", "\\db", "\\dc", "\\dD",
+                    "\\dd", "\\dL"]:
         said(command)
     described = said("\\d listed")
     assert described[:3] == ["id|integer||not null|", "name|text||not null|", "amount|numeric(12,2)|||"]

@@ -79,7 +79,7 @@ def test_values_of_every_type_come_back_as_they_were_bound(java, connect):
         answer = select.executeQuery()
         assert answer.next()
         for place, (kind, value) in enumerate(values, 1):
-            assert answer.getObject(place, value.getClass()).equals(value), kind
+            assert java.util.Objects.equals(answer.getObject(place, value.getClass()), value), kind
         assert list(answer.getBytes(len(values) + 1)) == list(raw)
         assert answer.getObject(len(values) + 2) is None and answer.wasNull()
     statement.execute("drop table jdbc_types")

@@ -27,7 +27,7 @@ impl Governed {
         };
         kind(&column, self)?;
         let mut query = match source {
-            Source::Table(table, order) => distinct(table, column, order)?,
+            Source::Table(table, order) => distinct(*table, column, order)?,
             Source::Query(query) => whole(query)?,
         };
         query.with = match &self.tree {
@@ -74,7 +74,7 @@ struct Unwritten {
 /// Where they are.
 enum Source {
     /// In the table itself: ANY.
-    Table(TableFactor, Option<OrderByExpr>),
+    Table(Box<TableFactor>, Option<OrderByExpr>),
     Query(Box<Query>),
 }
 
@@ -131,7 +131,7 @@ fn find(tree: &Statement) -> Result<Option<Unwritten>, Error> {
 }
 
 fn read(table: &TableFactor, columns: &[Expr], values: &PivotValueSource) -> Result<Option<Unwritten>, Error> {
-    let any = |order| Source::Table(table.clone(), order);
+    let any = |order| Source::Table(Box::new(table.clone()), order);
     let source = match values {
         PivotValueSource::List(_) => return Ok(None),
         PivotValueSource::Subquery(query) => Source::Query(query.clone()),

@@ -386,10 +386,7 @@ impl<'a> Binder<'a> {
     /// Binds the table that is altered. If it is a view, what the engine keeps of it: that goes with its name, which
     /// is all that can be altered.
     fn altered(&self, alter: &mut ast::AlterTable) -> Result<Option<String>, Error> {
-        let missing = match self.existing(&mut alter.name) {
-            Ok(_) => return Ok(None),
-            Err(missing) => missing,
-        };
+        let Err(missing) = self.existing(&mut alter.name) else { return Ok(None) };
         let written = TableName::of(&alter.name).filter(|name| !name.is_reserved());
         let view = written.and_then(|name| self.catalog.defined(definition::Kind::View, &name, self.session));
         let Some(view) = view else { return Err(missing) };

@@ -68,7 +68,7 @@ pub(crate) fn of(statement: Statement, comment: Option<&str>) -> Result<Vec<Numb
             let comment = format!("COMMENT ON VIEW {} IS {}", path(&create.name), text(comment)?);
             Ok(vec![quiet(tree(Statement::CreateView(create))), quiet(Step::Text(comment))])
         }
-        Statement::AlterTable(alter) if comment.is_some() => view_renamed(&alter, text(comment)?),
+        Statement::AlterTable(alter) if comment.is_some() => view_renamed(&alter, &text(comment)?),
         Statement::CreateFunction(create) => {
             let word = if create.or_replace { "CREATE OR REPLACE MACRO" } else { "CREATE MACRO" };
             let word = if create.if_not_exists { format!("{word} IF NOT EXISTS") } else { word.to_owned() };
@@ -89,7 +89,7 @@ pub(crate) fn of(statement: Statement, comment: Option<&str>) -> Result<Vec<Numb
 }
 
 /// The name that the engine keeps of a view, and the view's text with it.
-fn view_renamed(alter: &AlterTable, comment: String) -> Result<Vec<Numbered>, Error> {
+fn view_renamed(alter: &AlterTable, comment: &str) -> Result<Vec<Numbered>, Error> {
     let unsupported = || Error::unsupported("RENAME into another schema");
     let [AlterTableOperation::RenameTable { table_name: RenameTableNameKind::To(new) }] = alter.operations.as_slice()
     else {

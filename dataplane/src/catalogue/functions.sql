@@ -22,9 +22,9 @@ create macro pg_char_to_encoding(encoding_name) as case when upper(encoding_name
 
 -- Names and ids.
 create macro pg_get_userbyid(any_oid) as getvariable('session_user');
-create macro regclass_of(spelled) as coalesce(getvariable('relation_ids')[lower(replace(spelled, '"', ''))], try_cast(spelled as bigint));
+create macro regclass_of(spelled) as coalesce(getvariable('relation_ids')[lower(regexp_replace(replace(spelled, '"', ''), ' *[.] *', '.', 'g'))], try_cast(spelled as bigint));
 create macro regclass_name(any_oid) as coalesce(getvariable('relation_names')[any_oid::bigint], any_oid::varchar);
-create macro to_regclass(spelled) as getvariable('relation_ids')[lower(replace(spelled, '"', ''))];
+create macro to_regclass(spelled) as getvariable('relation_ids')[lower(regexp_replace(replace(spelled, '"', ''), ' *[.] *', '.', 'g'))];
 create macro regtype_of(spelled) as coalesce(getvariable('type_ids')[lower(replace(replace(spelled, '"', ''), 'pg_catalog.', ''))], try_cast(spelled as bigint));
 create macro regtype_name(any_oid) as coalesce(getvariable('type_names')[any_oid::bigint], any_oid::varchar);
 create macro to_regtype(spelled) as getvariable('type_ids')[lower(spelled)];

@@ -32,7 +32,7 @@ fn object_construct(function: Function, context: &mut Context<'_>) -> Result<Exp
     if let [Expr::Identifier(_)] = args.as_slice() {
         return templates::fill("_object_of_row", &args, context);
     }
-    let args = paired("object_construct", args)?;
+    let args = paired("object_construct", &args)?;
     if args.chunks(2).all(|pair| pair.get(1).is_some_and(is_never_null)) {
         return Ok(compose::call("json_object", args));
     }
@@ -92,11 +92,17 @@ fn object_construct_keep_null(function: Function, _: &mut Context<'_>) -> Result
 }
 
 fn pairs(name: &str, function: Function) -> Result<Vec<Expr>, Error> {
-    paired(name, plain(function)?)
+    paired(name, &plain(function)?)
 }
 
-fn paired(name: &str, args: Vec<Expr>) -> Result<Vec<Expr>, Error> {
-    if args.len().is_multiple_of(2) { Ok(args) } else { Err(wrong_count(name, args.len())) }
+/// Keys and values, without those whose key is NULL.
+fn paired(name: &str, args: &[Expr]) -> Result<Vec<Expr>, Error> {
+    if !args.len().is_multiple_of(2) {
+        return Err(wrong_count(name, args.len()));
+    }
+    let is_null = |key: &Expr| matches!(key, Expr::Value(value) if value.value == Value::Null);
+    let named = args.chunks(2).filter(|pair| !pair.first().is_some_and(is_null));
+    Ok(named.flatten().cloned().collect())
 }
 
 /// `ARRAY_CONSTRUCT(…)`.

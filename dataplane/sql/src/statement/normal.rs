@@ -12,9 +12,10 @@ use std::ops::ControlFlow;
 
 pub use hierarchy::CYCLE;
 use sqlparser::ast::{
-    CreateTable, CreateTableLikeKind, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArguments, JoinConstraint,
-    JoinOperator, LimitClause, Query, Select, SelectFlavor, SelectItem, SetExpr, Statement, TableFactor, Top,
-    TopQuantity, Value, ValueWithSpan, VisitMut, VisitorMut, WildcardAdditionalOptions,
+    CastKind, ColumnDef, CreateTable, CreateTableLikeKind, DataType, Expr, Function, FunctionArg, FunctionArgExpr,
+    FunctionArguments, JoinConstraint, JoinOperator, LimitClause, Query, Select, SelectFlavor, SelectItem, SetExpr,
+    Statement, TableAliasColumnDef, TableFactor, Top, TopQuantity, Value, ValueWithSpan, VisitMut, VisitorMut,
+    WildcardAdditionalOptions,
 };
 
 use crate::error::{Error, Kind};
@@ -25,6 +26,7 @@ const PARAMETERS_MAX: usize = 65_535;
 pub(super) fn form(tree: &mut Statement) -> Result<(), Error> {
     if let Statement::CreateTable(create) = tree {
         copy(create)?;
+        declared(create)?;
     }
     let mut form = Form::default();
     match tree.visit(&mut form) {
@@ -196,6 +198,37 @@ fn copy(create: &mut CreateTable) -> Result<(), Error> {
     }
     create.query = Some(query);
     Ok(())
+}
+
+/// `CREATE TABLE t (a INT, b) AS query` has the query's columns under these names, cast to these types.
+fn declared(create: &mut CreateTable) -> Result<(), Error> {
+    let plain = create.constraints.is_empty() && create.columns.iter().all(|column| column.options.is_empty());
+    if create.columns.is_empty() || !plain {
+        return Ok(());
+    }
+    let Some(source) = create.query.take() else { return Ok(()) };
+    let mut query = crate::parse::query("SELECT * FROM (SELECT 1) AS \"_rows\"")?;
+    if let SetExpr::Select(select) = query.body.as_mut()
+        && let Some(TableFactor::Derived { subquery, alias: Some(rows), .. }) =
+            select.from.first_mut().map(|from| &mut from.relation)
+    {
+        *subquery = source;
+        let columns = std::mem::take(&mut create.columns);
+        rows.columns
+            .extend(columns.iter().map(|column| TableAliasColumnDef { name: column.name.clone(), data_type: None }));
+        select.projection = columns.into_iter().map(as_declared).collect();
+    }
+    create.query = Some(query);
+    Ok(())
+}
+
+fn as_declared(column: ColumnDef) -> SelectItem {
+    let value = Expr::Identifier(column.name.clone());
+    let expr = match column.data_type {
+        DataType::Unspecified => value,
+        data_type => Expr::Cast { kind: CastKind::Cast, expr: Box::new(value), data_type, format: None },
+    };
+    SelectItem::ExprWithAlias { expr, alias: column.name }
 }
 
 /// `SELECT TOP n` is LIMIT.
