@@ -43,6 +43,28 @@ it('a branch is made, each conflict decided, and merged as it was decided', () =
     expect(left.body['rows']).toEqual([[11], [22], [31]])
   }))
 
+it('whoever has only a keyboard decides conflicts and merges', () =>
+  walker(async ({ page }) => {
+    const { id, table } = await disputed(unique('lawns'))
+    await signIn(page)
+    await open(page, `/branches/${id}`, 'Branch')
+    await page.getByRole('radiogroup').first().getByRole('radio').first().focus()
+    await page.keyboard.press('Space')
+    await page.keyboard.press('ArrowRight')
+    await page.getByText('1 of 2 are decided.').waitFor()
+    await page.getByRole('radiogroup').last().getByRole('radio').first().focus()
+    await page.keyboard.press('ArrowRight')
+    await page.keyboard.press('ArrowRight')
+    await page.getByText('2 of 2 are decided.').waitFor()
+    await page.getByRole('button', { name: 'Merge', exact: true }).focus()
+    await page.keyboard.press('Enter')
+    await page.getByRole('dialog', { name: 'Merge the branch' }).waitFor()
+    await page.keyboard.press('Tab')
+    await page.keyboard.press('Enter')
+    await page.getByText('Merged: 2 rows').waitFor()
+    expect((await queried(`select amount from ${table} order by sku`)).body['rows']).toEqual([[12], [21], [31]])
+  }))
+
 it('a branch is given up, and the mainline stays as it is', () =>
   walker(async ({ page }) => {
     const { id, table } = await disputed(unique('hedges'))

@@ -91,10 +91,10 @@ function Waiting() {
       <h2 id="waiting">Agents at work</h2>
       <ul className="stack">
         <li>
-          <Link href="/reviews">{count(pending.data.pagination.total)} reviews</Link> wait for somebody.
+          <Link href="/reviews">Reviews that wait for somebody</Link>: {count(pending.data.pagination.total)}
         </li>
         <li>
-          <Link href="/recovery">{count(active.data.total_running)} attempts</Link> run, {count(active.data.total_blocked)} are blocked.
+          <Link href="/recovery">Attempts that run</Link>: {count(active.data.total_running)}; blocked: {count(active.data.total_blocked)}
         </li>
       </ul>
     </section>
