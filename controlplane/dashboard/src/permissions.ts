@@ -33,7 +33,7 @@ export function may(who: Permitted, scope: Scope | undefined): boolean {
 /** Roles that something is left to which no scope tells of. */
 export const OWNER = ['owner'] as const
 export const ADMINS = ['owner', 'admin'] as const
-/** Who changes things of the runtime; everybody reads them. */
+/** Who changes tables, branches of them and things of the runtime. */
 export const WRITERS = ['owner', 'admin', 'developer', 'service_account'] as const
 
 /** `owner or admin`. */

@@ -146,3 +146,18 @@ export async function press(page: Page, name: string, dialog?: string): Promise<
 }
 
 export const rowOf = (page: Page, text: string) => page.getByRole('row').filter({ hasText: text })
+
+/** Somebody new, with a password and this role. */
+export async function member(role: string): Promise<{ email: string; password: string }> {
+  const who = { email: `${unique(role)}@held.example`, password: 'a long walk in the park' }
+  const { invitation_token: token } = await made(`/v1/organizations/${platform.orgId}/users/invite`, { email: who.email, role })
+  await made('/v1/auth/accept-invitation', { token, password: who.password, name: role })
+  return who
+}
+
+/** The links of the side; where it is narrow, they are behind a button. */
+export async function links(page: Page): Promise<{ path: string; title: string }[]> {
+  return page.locator('nav[aria-label=Pages] a').evaluateAll((all) =>
+    all.map((one) => ({ path: one.getAttribute('href')?.replace(/^#/, '') ?? '', title: one.textContent ?? '' })),
+  )
+}

@@ -1,8 +1,7 @@
 /** Every page of the navigation, as everybody may meet it: at three widths, light and dark. */
 import { mkdirSync } from 'node:fs'
 import { beforeAll, expect, it } from 'vitest'
-import type { Page } from 'playwright-core'
-import { open, platform, signIn, violations, walker } from './browser'
+import { links, open, platform, signIn, violations, walker } from './browser'
 import { aDayOfUse, type Place } from './world'
 
 /** Where somebody who wants to look finds what the walks saw. */
@@ -24,14 +23,6 @@ beforeAll(async () => {
 /** A file's name: ids say nothing there. */
 const shotOf = (path: string) => path.slice(1).replace(/\/.*/, '-one') || 'overview'
 
-async function links(page: Page): Promise<Place[]> {
-  // Where it is narrow, they are behind a button.
-  const found = await page.locator('nav[aria-label=Pages] a').evaluateAll((all) =>
-    all.map((one) => ({ path: one.getAttribute('href')?.replace(/^#/, '') ?? '', title: one.textContent ?? '' })),
-  )
-  return [...found, { path: '/account', title: 'Account' }, ...places]
-}
-
 it.each(LOOKS)('every page is accessible and fits, $width wide and $colorScheme', (look) =>
   walker(async ({ page }) => {
     await page.goto('/')
@@ -39,7 +30,7 @@ it.each(LOOKS)('every page is accessible and fits, $width wide and $colorScheme'
     expect(await violations(page)).toEqual([])
     if (SHOTS) await page.screenshot({ path: `${SHOTS}/gate-${look.width}-${look.colorScheme}.png` })
     await signIn(page)
-    const pages = await links(page)
+    const pages = [...(await links(page)), { path: '/account', title: 'Account' }, ...places]
     expect(pages.length).toBeGreaterThan(30)
     for (const { path, title } of pages) {
       await open(page, path, title)

@@ -1,4 +1,6 @@
 /** What people decide of what agents do: whose changes count, what goes out, and what is noticed. */
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
 import { beforeAll, expect, it } from 'vitest'
 import { asAgent, asProgram, open, platform, press, queried, rowOf, signIn, type, unique, violations, walker } from './browser'
 import { change, disputed, silent, strayed } from './world'
@@ -41,6 +43,28 @@ it('a branch is made, each conflict decided, and merged as it was decided', () =
     await page.getByText('Merged: 2 rows').waitFor()
     const left = await queried(`select amount from ${table} order by sku`)
     expect(left.body['rows']).toEqual([[11], [22], [31]])
+  }))
+
+it('whoever has only a keyboard decides conflicts and merges', () =>
+  walker(async ({ page }) => {
+    const { id, table } = await disputed(unique('lawns'))
+    await signIn(page)
+    await open(page, `/branches/${id}`, 'Branch')
+    await page.getByRole('radiogroup').first().getByRole('radio').first().focus()
+    await page.keyboard.press('Space')
+    await page.keyboard.press('ArrowRight')
+    await page.getByText('1 of 2 are decided.').waitFor()
+    await page.getByRole('radiogroup').last().getByRole('radio').first().focus()
+    await page.keyboard.press('ArrowRight')
+    await page.keyboard.press('ArrowRight')
+    await page.getByText('2 of 2 are decided.').waitFor()
+    await page.getByRole('button', { name: 'Merge', exact: true }).focus()
+    await page.keyboard.press('Enter')
+    await page.getByRole('dialog', { name: 'Merge the branch' }).waitFor()
+    await page.keyboard.press('Tab')
+    await page.keyboard.press('Enter')
+    await page.getByText('Merged: 2 rows').waitFor()
+    expect((await queried(`select amount from ${table} order by sku`)).body['rows']).toEqual([[12], [21], [31]])
   }))
 
 it('a branch is given up, and the mainline stays as it is', () =>
@@ -145,6 +169,11 @@ it('an owner sees a statement as an analyst does, and why', () =>
       await page.getByText('No policy changes what is seen.').waitFor()
       await page.getByText('As somebody else').first().click()
       await page.getByLabel('With the role').selectOption('analyst')
+      await page.getByLabel('When').fill('2026-05-01T23:00')
+      await page.getByLabel('Attributes').fill('region')
+      await press(page, 'Explain as them')
+      await page.getByText('is no line such as').first().waitFor()
+      await page.getByLabel('Attributes').fill('region = EU')
       await press(page, 'Explain as them')
       await page.getByText('Policies change what is seen.').waitFor()
       await rowOf(page, 'main.supplier').getByText('s_suppkey < 10').waitFor()
@@ -177,6 +206,42 @@ it('a cloud is believed, and no more', () =>
     await rowOf(page, role).getByRole('button', { name: 'Remove' }).click()
     await press(page, 'Remove it', 'Remove AWS')
     await rowOf(page, role).waitFor({ state: 'detached' })
+  }))
+
+it('an identity provider is asked before it is named, and let go again', () =>
+  walker(async ({ page }) => {
+    let issuer = ''
+    const provider = createServer((request, response) => {
+      const document = { issuer, authorization_endpoint: `${issuer}/authorize`, token_endpoint: `${issuer}/token`, jwks_uri: `${issuer}/keys` }
+      response.setHeader('content-type', 'application/json')
+      response.end(JSON.stringify(request.url === '/keys' ? { keys: [] } : document))
+    })
+    await new Promise<void>((ready) => provider.listen(0, '127.0.0.1', ready))
+    try {
+      await signIn(page)
+      await open(page, '/sign-on', 'Single sign-on')
+      await press(page, 'Name a provider')
+      const dialog = page.getByRole('dialog', { name: 'Identity provider' })
+      await dialog.getByLabel('Issuer').fill('http://127.0.0.1:9')
+      await dialog.getByLabel('Client', { exact: true }).fill('sluice')
+      await dialog.getByLabel('Secret of the client').fill('known to nobody')
+      await dialog.getByLabel('Domains').fill('held.example')
+      await press(page, 'Save it', 'Identity provider')
+      await dialog.getByText('the issuer cannot be asked').first().waitFor()
+      expect(await violations(page)).toEqual([])
+      issuer = `http://127.0.0.1:${(provider.address() as AddressInfo).port}`
+      await dialog.getByLabel('Issuer').fill(issuer)
+      await press(page, 'Save it', 'Identity provider')
+      await page.getByRole('heading', { name: issuer }).waitFor()
+      expect(await page.getByRole('region', { name: 'Redirect address' }).textContent()).toContain('/v1/auth/sso/callback')
+      expect(await page.getByText('known to nobody').count()).toBe(0)
+      await press(page, 'Let it go')
+      await press(page, 'Let it go', 'Let it go')
+      await page.getByText('No identity provider yet').waitFor()
+    } finally {
+      provider.closeAllConnections()
+      provider.close()
+    }
   }))
 
 it('a person decides what becomes of a failure, and it is seen that they did', () =>

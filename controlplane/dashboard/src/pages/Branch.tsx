@@ -10,6 +10,8 @@ import { CodeBlock } from '../parts/CodeBlock'
 import { Confirm } from '../parts/Dialog'
 import { Answered, Page } from '../parts/Page'
 import { Table } from '../parts/Table'
+import { either, WRITERS } from '../permissions'
+import { useSession } from '../session'
 import { Merging } from './BranchMerge'
 import { useBranch } from './branchPlace'
 
@@ -17,6 +19,7 @@ type One = Shapes['Branch']
 
 export default function Branch() {
   const params = useBranch()
+  const { is } = useSession()
   const [merged, setMerged] = useState<Shapes['MergedBranch']>()
   const branch = useQuery({
     queryKey: ['branch', params],
@@ -36,7 +39,7 @@ export default function Branch() {
             {one.status === 'active' && (
               <>
                 <Changes />
-                <Merging merged={setMerged} />
+                {is(WRITERS) ? <Merging merged={setMerged} /> : <p className="fine">The role {either(WRITERS)} merges it.</p>}
               </>
             )}
           </>
@@ -48,6 +51,7 @@ export default function Branch() {
 
 function About({ branch }: { branch: One }) {
   const params = useBranch()
+  const { is } = useSession()
   const changed = useChanged('branch', 'branches')
   const isOpen = branch.status === 'active'
   return (
@@ -83,13 +87,15 @@ function About({ branch }: { branch: One }) {
         <>
           <p className="fine">To work on it over psql; agents name it as <code>branch_id</code>:</p>
           <CodeBlock label="On the branch" text={`set search_path to ${branch.schema_name};`} />
-          <div>
-            <Confirm
-              label="Discard"
-              question={`Discard “${branch.name}”? All that was changed on it is lost; the mainline stays as it is.`}
-              act={() => ask(api.DELETE('/v1/organizations/{org_id}/branches/{branch_id}', { params })).then(changed)}
-            />
-          </div>
+          {is(WRITERS) && (
+            <div>
+              <Confirm
+                label="Discard"
+                question={`Discard “${branch.name}”? All that was changed on it is lost; the mainline stays as it is.`}
+                act={() => ask(api.DELETE('/v1/organizations/{org_id}/branches/{branch_id}', { params })).then(changed)}
+              />
+            </div>
+          )}
         </>
       )}
     </section>

@@ -12,12 +12,13 @@ import { Opens } from '../parts/Dialog'
 import { Form } from '../parts/Form'
 import { Answered, Empty, Page } from '../parts/Page'
 import { Table } from '../parts/Table'
+import { WRITERS } from '../permissions'
 import { useEnvironment, useSession } from '../session'
 
 const STATES = ['active', 'merged', 'discarded', 'expired', 'all'] as const
 
 export default function Branches() {
-  const { orgId, can } = useSession()
+  const { orgId, is } = useSession()
   const { env_id } = useEnvironment()
   const [status, setStatus] = useState<(typeof STATES)[number]>('active')
   const branches = useQuery({
@@ -30,13 +31,13 @@ export default function Branches() {
       title="Branches"
       needs="agent:*"
       lead="A branch has copies of tables. What is changed on it is seen on it alone, until it is merged."
-      actions={can('query:read') && <Opens label="New branch" className="primary">{(close) => <Making close={close} />}</Opens>}
+      actions={is(WRITERS) && <Opens label="New branch" className="primary">{(close) => <Making close={close} />}</Opens>}
     >
       <Choice label="State" value={status} options={STATES} onChange={setStatus} />
       <Answered
         of={branches}
         isEmpty={(all) => all.length === 0}
-        empty={<Empty title="No branch is here"><p>An agent makes one by the tool <code>create_branch</code>, you by the button above.</p></Empty>}
+        empty={<Empty title="No branch is here"><p>Agents make them by the tool <code>create_branch</code>, and people who may write do here.</p></Empty>}
       >
         {(all) => (
           <Table

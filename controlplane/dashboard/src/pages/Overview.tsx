@@ -3,8 +3,9 @@ import { useQuery } from '@tanstack/react-query'
 import { Link } from 'wouter'
 import { api, ask } from '../api/client'
 import { count, percent } from '../format'
+import { asPage } from '../lists'
 import { Badge } from '../parts/Badge'
-import { Answered, Page } from '../parts/Page'
+import { Answered, orNothing, Page } from '../parts/Page'
 import { useSession } from '../session'
 import type { Scope } from '../permissions'
 
@@ -56,6 +57,7 @@ export default function Overview() {
           </>
         )}
       </Answered>
+      <Waiting />
       <section className="card" aria-labelledby="first">
         <h2 id="first">Get started</h2>
         <ul className="stack">
@@ -70,5 +72,31 @@ export default function Overview() {
         </ul>
       </section>
     </Page>
+  )
+}
+
+/** What of the runtime waits for somebody, where it is switched on. */
+function Waiting() {
+  const { can } = useSession()
+  const enabled = can('agent:*')
+  const pending = useQuery({
+    queryKey: ['reviews', 'waiting'],
+    queryFn: () => orNothing(ask(api.GET('/v2/reviews/pending', { params: { query: { limit: 1 } } })).then(asPage)),
+    enabled,
+  })
+  const active = useQuery({ queryKey: ['active-attempts', 'overview'], queryFn: () => orNothing(ask(api.GET('/v2/runtime/views/active-attempts', {}))), enabled })
+  if (!pending.data || !active.data) return null
+  return (
+    <section className="card" aria-labelledby="waiting">
+      <h2 id="waiting">Agents at work</h2>
+      <ul className="stack">
+        <li>
+          <Link href="/reviews">Reviews that wait for somebody</Link>: {count(pending.data.pagination.total)}
+        </li>
+        <li>
+          <Link href="/recovery">Attempts that run</Link>: {count(active.data.total_running)}; blocked: {count(active.data.total_blocked)}
+        </li>
+      </ul>
+    </section>
   )
 }

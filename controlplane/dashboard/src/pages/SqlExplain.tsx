@@ -1,5 +1,6 @@
 /** A statement explained: what would run, and which policies made it so, as whoever is imagined. */
 import { useState } from 'react'
+import type { Shapes } from '../api/client'
 import { cell } from '../format'
 import { Badge } from '../parts/Badge'
 import { CodeBlock } from '../parts/CodeBlock'
@@ -26,12 +27,22 @@ export function SqlExplain({ sql }: { sql: string }) {
 }
 
 const MYSELF = { value: '', label: 'your own' }
+/** Besides `rest`, which it is if nothing is said. */
+const DOORS: Record<Exclude<Shapes['Origin'], 'rest'>, true> = { arrow: true, pgwire: true, flight: true, mcp: true, dashboard: true, shadow: true }
 
 function AsWhom({ take }: { take: (as: RunAs) => void }) {
   const asked = (typed: Typed): RunAs => {
     const [role, agent_id, framework] = [typed.optional('role') as Role | undefined, typed.optional('agent_id'), typed.optional('framework')]
+    const [query_origin, at] = [typed.optional('query_origin') as Shapes['Origin'] | undefined, typed.optional('at')]
     const attributes = attributesIn('attributes', typed.text('attributes'))
-    return { ...(role && { role }), ...(agent_id && { agent_id }), ...(framework && { framework }), attributes }
+    return {
+      ...(role && { role }),
+      ...(agent_id && { agent_id }),
+      ...(framework && { framework }),
+      ...(query_origin && { query_origin }),
+      ...(at && { at: new Date(`${at}Z`).toISOString() }),
+      attributes,
+    }
   }
   return (
     <details className="card">
@@ -41,9 +52,11 @@ function AsWhom({ take }: { take: (as: RunAs) => void }) {
         label="As somebody else"
         fields={[
           { name: 'role', label: 'With the role', kind: 'select', options: [MYSELF, ...ROLES] },
-          { name: 'agent_id', label: 'As the agent' },
-          { name: 'framework', label: 'Of the framework' },
-          { name: 'attributes', label: 'With attributes, a line each: region = EU', kind: 'textarea', isWide: true },
+          { name: 'agent_id', label: 'Agent' },
+          { name: 'framework', label: 'Framework' },
+          { name: 'query_origin', label: 'Door', kind: 'select', options: ['', ...Object.keys(DOORS)].map((value) => ({ value, label: value || 'rest' })) },
+          { name: 'at', label: 'When (UTC)', kind: 'datetime-local', isWide: true },
+          { name: 'attributes', label: 'Attributes, a line each: region = EU', kind: 'textarea', isWide: true },
         ]}
         submit="Explain as them"
         onSubmit={async (typed) => take(asked(typed))}

@@ -10,7 +10,7 @@ import { Refusal } from './Page'
 export interface Field {
   name: string
   label: string
-  kind?: 'text' | 'email' | 'password' | 'number' | 'date' | 'select' | 'checkbox' | 'textarea' | 'choices' | 'url'
+  kind?: 'text' | 'email' | 'password' | 'number' | 'date' | 'datetime-local' | 'select' | 'checkbox' | 'textarea' | 'choices' | 'url'
   options?: readonly (string | { value: string; label: string })[]
   initial?: string | number | boolean | readonly string[] | null | undefined
   hint?: string

@@ -1,0 +1,24 @@
+/** What is offered to somebody is what the platform lets them do. */
+import { beforeAll, expect, it } from 'vitest'
+import { links, member, open, signIn, walker } from './browser'
+import { aDayOfUse, type Place } from './world'
+
+let places: Place[]
+
+beforeAll(async () => {
+  places = await aDayOfUse()
+})
+
+it.each(['developer', 'analyst', 'auditor'])('the role %s opens every page that is offered to it, and nothing there is refused', (role) =>
+  walker(async ({ page }) => {
+    await signIn(page, await member(role))
+    const pages = await links(page)
+    const offered = places.filter((place) => pages.some(({ path }) => path !== '/' && place.path.startsWith(`${path}/`)))
+    expect(pages.length).toBeGreaterThan(10)
+    for (const { path, title } of [...pages, ...offered]) {
+      await open(page, path, title)
+      expect(await page.getByRole('alert').allTextContents(), path).toEqual([])
+      expect(await page.getByText('Your role does not open this page').count(), path).toBe(0)
+    }
+  }),
+)
