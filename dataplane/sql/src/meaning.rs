@@ -173,9 +173,8 @@ fn condition(tokens: &[TokenWithSpan]) -> Option<bool> {
         let calls = matches!(tokens.get(place + 1).map(|next| &next.token), Some(Token::LParen));
         match &token.token {
             Token::LParen => depth += 1,
-            Token::RParen if depth == 0 => break,
+            Token::RParen | Token::Comma | Token::EOF if depth == 0 => break,
             Token::RParen => depth -= 1,
-            Token::Comma | Token::EOF if depth == 0 => break,
             Token::Word(word) if depth == 0 && word.quote_style.is_none() && word.keyword == Keyword::ON => {
                 if on {
                     break;

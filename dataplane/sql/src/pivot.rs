@@ -27,7 +27,7 @@ impl Governed {
         };
         kind(&column, self)?;
         let mut query = match source {
-            Source::Table(table, order) => distinct(*table, column, order)?,
+            Source::Table(table, order) => distinct(*table, column, order.map(|order| *order))?,
             Source::Query(query) => whole(query)?,
         };
         query.with = match &self.tree {
@@ -74,7 +74,7 @@ struct Unwritten {
 /// Where they are.
 enum Source {
     /// In the table itself: ANY.
-    Table(Box<TableFactor>, Option<OrderByExpr>),
+    Table(Box<TableFactor>, Option<Box<OrderByExpr>>),
     Query(Box<Query>),
 }
 
@@ -137,7 +137,7 @@ fn read(table: &TableFactor, columns: &[Expr], values: &PivotValueSource) -> Res
         PivotValueSource::Subquery(query) => Source::Query(query.clone()),
         PivotValueSource::Any(keys) => match keys.as_slice() {
             [] => any(None),
-            [key] if columns == [key.expr.clone()] => any(Some(key.clone())),
+            [key] if columns == [key.expr.clone()] => any(Some(Box::new(key.clone()))),
             _ => return Err(Error::unsupported("PIVOT … IN (ANY) ordered by something other than its column")),
         },
     };
