@@ -97,7 +97,7 @@ it('an analyst is invited, comes, sees no more than their role, and is lent anot
       await open(theirs, '/keys', 'API keys')
       await theirs.getByText('the role owner or admin').waitFor()
       await open(theirs, '/sign-on', 'Single sign-on')
-      await theirs.getByText('the role owner or admin').waitFor()
+      await theirs.getByText('It needs the role owner or admin').waitFor()
       await open(theirs, '/gates', 'Gates')
       expect(await theirs.getByRole('button', { name: 'Evaluate' }).count()).toBe(0)
       await open(theirs, '/jit', 'Just-in-time access')

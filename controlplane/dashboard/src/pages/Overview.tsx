@@ -91,7 +91,7 @@ function Waiting() {
       <h2 id="waiting">Agents at work</h2>
       <ul className="stack">
         <li>
-          <Link href="/reviews">Reviews that wait for somebody</Link>: {count(pending.data.pagination.total)}
+          <Link href="/reviews">Reviews that nobody has looked at</Link>: {count(pending.data.pagination.total)}
         </li>
         <li>
           <Link href="/recovery">Attempts that run</Link>: {count(active.data.total_running)}; blocked: {count(active.data.total_blocked)}

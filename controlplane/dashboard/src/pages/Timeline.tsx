@@ -13,10 +13,10 @@ export function Timeline({ events }: { events: readonly Shapes['WorkflowEvent'][
       id={(event) => event.id}
       rows={events}
       columns={[
+        { head: 'What', cell: (event) => <span className="nowrap">{event.kind.replaceAll('_', ' ')}</span> },
         { head: 'Of', cell: (event) => (event.attempt_id ? 'attempt' : 'task') },
         { head: 'No.', isNumber: true, cell: (event) => event.sequence_num },
         { head: 'When (UTC)', cell: (event) => <span className="nowrap">{time(event.created_at)}</span> },
-        { head: 'What', cell: (event) => <span className="nowrap">{event.kind.replaceAll('_', ' ')}</span> },
         { head: 'By', cell: (event) => <Actor of={event.actor} /> },
         { head: 'Details', cell: (event) => <code className="wide">{JSON.stringify(event.payload)}</code> },
       ]}
