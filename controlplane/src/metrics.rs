@@ -173,7 +173,7 @@ async fn waiting(app: &App) -> Result<Waiting> {
              (select coalesce(extract(epoch from $1::timestamptz - min(next_attempt_at)), 0)::float8
                 from webhook_deliveries where status = 'pending' and next_attempt_at <= $1::timestamptz) as "oldest_delivery_secs!",
              (select count(*) from svc_runtime.task_attempts
-               where status in ('pending', 'claimed', 'running') and lease_expires_at <= svc_runtime.clock()) as "leases!""#,
+               where status in ('pending', 'running') and lease_expires_at <= svc_runtime.clock()) as "leases!""#,
         app.now(),
     )
     .fetch_one(app.pool())
@@ -206,10 +206,12 @@ mod tests {
     use axum::http::Request;
     use chrono::Duration;
     use http_body_util::BodyExt;
+    use serde_json::json;
     use tower::ServiceExt;
 
     use super::*;
     use crate::jobs;
+    use crate::runtime::tests::Runtime;
     use crate::worlds::World;
 
     async fn scrape(world: &World) -> String {
@@ -242,6 +244,25 @@ mod tests {
         assert!(text.contains(&format!("sluice_controlplane_jobs{{state=\"due\"}} {due}")), "{text}");
         assert!(text.contains("sluice_controlplane_jobs_oldest_seconds 86400.0"), "{text}");
         assert!(text.contains("sluice_controlplane_database_up 1"), "{text}");
+    }
+
+    #[tokio::test]
+    async fn leases_that_ran_out_are_counted_until_the_sweeper_writes_it_down() {
+        let runtime = Runtime::start().await;
+        runtime.attempt(&runtime.task(json!({})).await).await;
+        runtime.running(&runtime.task(json!({})).await).await;
+        let done = runtime.running(&runtime.task(json!({})).await).await;
+        runtime.say(&done, "complete", json!({"outcome": "succeeded"})).await.expect(200);
+        let overdue = async || {
+            let text = scrape(&runtime).await;
+            let mut lines = text.lines().filter_map(|line| line.strip_prefix(row::LEASES_OVERDUE.name));
+            lines.find_map(|rest| rest.strip_prefix(' ').map(str::to_owned)).unwrap()
+        };
+        assert_eq!(overdue().await, "0");
+        runtime.pass(180).await;
+        assert_eq!(overdue().await, "2");
+        runtime.sweep().await;
+        assert_eq!(overdue().await, "0");
     }
 
     #[tokio::test]
