@@ -57,3 +57,5 @@ pub fn routes() -> Routes {
 mod history;
 #[cfg(test)]
 pub(crate) mod tests;
+#[cfg(test)]
+mod walk;

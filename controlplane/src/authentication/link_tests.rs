@@ -3,6 +3,7 @@ use axum::http::Request;
 use chrono::Duration;
 use serde_json::{Value, json};
 
+use super::sso::provider;
 use crate::mails::receiver::MailServer;
 use crate::testing::{Answer, TestApp, bearer};
 
@@ -181,6 +182,7 @@ async fn enforced_sign_on_closes_links_that_are_on_their_way_and_sends_no_more()
     let (app, mut server, opened) = ada().await;
     let (link, reset) =
         (token(&app, &mut server, "magic-link").await, token(&app, &mut server, "forgot-password").await);
+    provider::stands_for(&app, &opened).await;
     app.put(&app.org(&opened, ""), &bearer(&opened), json!({"settings": {"enforce_sso": true}})).await.expect(200);
     for (path, body) in [
         ("/v1/auth/magic-link/callback", json!({"token": link})),

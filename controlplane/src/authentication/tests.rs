@@ -1,6 +1,7 @@
 use chrono::Duration;
 use serde_json::{Value, json};
 
+use super::sso::provider;
 use crate::testing::{TestApp, bearer};
 
 const PASSWORD: &str = "correct horse battery";
@@ -180,6 +181,7 @@ async fn enforced_sign_on_closes_login_and_refresh() {
     let app = TestApp::start().await;
     let ada = app.signup("ada", "Acme").await;
     let org = format!("/v1/organizations/{}", ada["org"]["id"].as_str().unwrap());
+    provider::stands_for(&app, &ada).await;
     app.put(&org, &bearer(&ada), json!({"settings": {"enforce_sso": true}})).await.expect(200);
     let login = app.post("/v1/auth/login", "", credentials("ada@example.com", PASSWORD)).await;
     assert_eq!((login.code(), &login.body["error"]["details"]["reason"]), ((403, "FORBIDDEN"), &json!("sso_enforced")));

@@ -1,14 +1,14 @@
 //! `Idempotency-Key`: a POST that is sent again is answered again, not done again.
 //!
 //! The key belongs to the identity and the path, and stands for one body. What succeeded is
-//! answered from the record for a day, marked `Idempotent-Replayed: true`, without the member that
+//! answered from the record for a day, its `Location` with it, marked `Idempotent-Replayed: true`, without the member that
 //! holds a secret: nothing secret is stored. What failed leaves no record and may be tried again.
 //! A request whose process died leaves an unfinished one: whether it took effect could not be
 //! told, so its repetition is refused until the day is over.
 
 use axum::body::{Body, Bytes, to_bytes};
 use axum::extract::Request;
-use axum::http::{HeaderMap, HeaderValue, Method, StatusCode, header::CONTENT_TYPE};
+use axum::http::{HeaderMap, HeaderValue, Method, StatusCode, header::CONTENT_TYPE, header::LOCATION};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 use chrono::Duration;
@@ -90,7 +90,7 @@ impl Claim {
             "insert into idempotency_keys (identity, path, idempotency_key, request_sha256, created_at)
              values ($1, $2, $3, $4, $5)
              on conflict (identity, path, idempotency_key) do update
-             set request_sha256 = $4, status = null, body = null, created_at = $5
+             set request_sha256 = $4, status = null, body = null, location = null, created_at = $5
              where idempotency_keys.created_at <= $6",
             self.identity,
             self.path,
@@ -103,7 +103,7 @@ impl Claim {
             return Ok(None);
         }
         let earlier = sqlx::query!(
-            "select request_sha256, status, body from idempotency_keys
+            "select request_sha256, status, body, location from idempotency_keys
              where identity = $1 and path = $2 and idempotency_key = $3",
             self.identity,
             self.path,
@@ -117,7 +117,7 @@ impl Claim {
                 "this `Idempotency-Key` was used with another body: use a new one for a new request",
             )),
             Some(earlier) => match earlier.status.zip(earlier.body) {
-                Some((status, body)) => replay(status, body).map(Some),
+                Some((status, body)) => replay(status, body, earlier.location).map(Some),
                 None => Err(in_progress()),
             },
             // It failed between the two statements and may be tried again.
@@ -135,13 +135,14 @@ impl Claim {
         let body = to_bytes(body, BODY_BYTES_MAX).await.map_err(Error::internal)?;
         let kept = without(&body, secret)?;
         sqlx::query!(
-            "update idempotency_keys set status = $4, body = $5
+            "update idempotency_keys set status = $4, body = $5, location = $6
              where identity = $1 and path = $2 and idempotency_key = $3",
             self.identity,
             self.path,
             self.key,
             i16::try_from(parts.status.as_u16()).map_err(Error::internal)?,
             kept,
+            parts.headers.get(LOCATION).and_then(|location| location.to_str().ok()),
         )
         .execute(app.pool())
         .await?;
@@ -165,7 +166,7 @@ fn in_progress() -> Error {
     Error::conflict("in_progress", "the first request with this `Idempotency-Key` has not been answered")
 }
 
-fn replay(status: i16, body: Vec<u8>) -> Result<Response> {
+fn replay(status: i16, body: Vec<u8>, location: Option<String>) -> Result<Response> {
     let status = u16::try_from(status).ok().and_then(|status| StatusCode::from_u16(status).ok());
     let status = status.ok_or_else(|| Error::internal("a stored answer has no status"))?;
     let mut response = if body.is_empty() {
@@ -173,6 +174,9 @@ fn replay(status: i16, body: Vec<u8>) -> Result<Response> {
     } else {
         (status, [(CONTENT_TYPE, "application/json")], body).into_response()
     };
+    if let Some(location) = location {
+        response.headers_mut().insert(LOCATION, location.try_into().map_err(Error::internal)?);
+    }
     response.headers_mut().insert(REPLAYED, HeaderValue::from_static("true"));
     Ok(response)
 }

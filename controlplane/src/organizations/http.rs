@@ -18,6 +18,8 @@ use crate::organizations::{changes, mirror};
 use crate::resources::{NewOrganization, OrganizationChange};
 use crate::{App, Error, Result, billing, credits, users};
 
+/// `/v1/auth/sso/callback` is a path of its own: nobody of this slug could begin to sign on.
+const SLUG_RESERVED: &str = "callback";
 const REGION_DEFAULT: &str = "us-east-1";
 /// Organizations that one account may own.
 const OWNED_MAX: i64 = 100;
@@ -130,11 +132,20 @@ async fn create(call: Call, Json(body): Json<CreateBody>) -> Result<Created<View
         mfa_required: body.settings.mfa_required.unwrap_or(false),
         enforce_sso: body.settings.enforce_sso.unwrap_or(false),
     };
+    if wish.enforce_sso {
+        return Err(no_provider());
+    }
     let mut tx = call.begin().await?;
     let row = own(&call, &mut tx, &wish).await?;
     let view = view(&call, &mut tx, row).await?;
     tx.commit().await?;
     Ok(Created(view))
+}
+
+/// Password login would be closed, with no other way in.
+fn no_provider() -> Error {
+    let message = "nobody could sign in: name an identity provider before you turn `settings.enforce_sso` on";
+    Error::conflict("no_sso_provider", message)
 }
 
 /// What a new organization is to be, as somebody typed it.
@@ -158,7 +169,7 @@ pub async fn own(call: &Call, tx: &mut PgConnection, wish: &Wish<'_>) -> Result<
         return Err(Error::Forbidden("single sign-on founds no organization: sign in with your own account"));
     }
     let new = NewOrganization {
-        slug: &call.app.slugs().checked(wish.slug)?,
+        slug: &slug(call, wish.slug)?,
         name: &text::checked("name", wish.name, NAME_MAX)?,
         billing_email: wish.billing_email.as_str(),
         cloud_region: &region(wish.cloud_region)?,
@@ -173,6 +184,14 @@ pub async fn own(call: &Call, tx: &mut PgConnection, wish: &Wish<'_>) -> Result<
     let origin = Origin { org_id: row.org_id.clone(), actor_id: owner.into(), ..Origin::from(call) };
     events::record(&call.app, tx, origin, created(&row)).await?;
     Ok(row)
+}
+
+fn slug(call: &Call, given: &str) -> Result<String> {
+    let slug = call.app.slugs().checked(given)?;
+    if slug == SLUG_RESERVED {
+        return Err(Error::invalid("slug", "reserved", format!("`slug` cannot be `{SLUG_RESERVED}`")));
+    }
+    Ok(slug)
 }
 
 /// Another name, given by the organization that it stands under.
@@ -233,7 +252,11 @@ async fn put(call: Call, Json(body): Json<PutBody>) -> Result<Json<View>> {
         mfa_required: settings.mfa_required,
         enforce_sso: settings.enforce_sso,
     };
-    let row = follow(&call, &mut tx, &before, changes::beyond(&before, change)).await?;
+    let change = changes::beyond(&before, change);
+    if change.enforce_sso == Some(true) && before.sso_provider.is_none() {
+        return Err(no_provider());
+    }
+    let row = follow(&call, &mut tx, &before, change).await?;
     changes::announce(&call.app, &mut tx, &|| Origin::from(&call), &before, &row).await?;
     let view = view(&call, &mut tx, row).await?;
     tx.commit().await?;
@@ -284,7 +307,7 @@ pub async fn found(
 ) -> Result<store::Organization> {
     let name = text::checked("org_name", org_name, NAME_MAX)?;
     let mut wanted = app.slugs().of_name(&name);
-    if store::by_slug(tx, &wanted).await?.is_some() {
+    if wanted == SLUG_RESERVED || store::by_slug(tx, &wanted).await?.is_some() {
         wanted = format!("{wanted}-{}", hex::encode(app.entropy().bytes::<4>()));
     }
     let new = NewOrganization {

@@ -27,6 +27,33 @@ async fn whoever_creates_an_organization_owns_it() {
 }
 
 #[tokio::test]
+async fn a_name_that_is_a_path_of_sign_on_gets_another_slug() {
+    let app = TestApp::start().await;
+    let ada = app.signup("ada", "Callback").await;
+    let org = app.get(&app.org(&ada, ""), &bearer(&ada)).await.expect(200);
+    let slug = org["slug"].as_str().unwrap();
+    assert!(slug.starts_with("callback-"), "{slug}");
+    assert_eq!(app.get(&format!("/v1/auth/sso/{slug}"), "").await.code(), (404, "NOT_FOUND"));
+}
+
+/// "With `enforce_sso` password login is disabled": without a provider nobody could come in.
+#[tokio::test]
+async fn sign_on_is_not_enforced_without_a_provider() {
+    let app = TestApp::start().await;
+    let ada = app.signup("ada", "Acme").await;
+    let reason = |answer: crate::testing::Answer| {
+        (answer.status.as_u16(), answer.body["error"]["details"]["reason"].as_str().unwrap().to_owned())
+    };
+    let enforced = json!({"settings": {"enforce_sso": true}});
+    let changed = app.put(&app.org(&ada, ""), &bearer(&ada), enforced.clone()).await;
+    assert_eq!(reason(changed), (409, "no_sso_provider".to_owned()));
+    let mut body = acme();
+    body["settings"] = enforced["settings"].clone();
+    assert_eq!(reason(app.post("/v1/organizations", &bearer(&ada), body).await), (409, "no_sso_provider".to_owned()));
+    app.login("ada").await;
+}
+
+#[tokio::test]
 async fn a_slug_is_taken_once() {
     let app = TestApp::start().await;
     let ada = app.signup("ada", "First").await;
@@ -45,6 +72,7 @@ async fn what_does_not_fit_is_refused_with_its_field() {
         ("slug", json!("Acme")),
         ("slug", json!("-acme")),
         ("slug", json!("acme/2")),
+        ("slug", json!("callback")),
         ("slug", json!("x".repeat(64))),
         ("billing_email", json!("bills")),
         ("cloud_region", json!("US East")),

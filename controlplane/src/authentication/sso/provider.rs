@@ -17,6 +17,8 @@ use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 use tokio::net::TcpListener;
 
+use crate::testing::TestApp;
+
 pub const CLIENT_ID: &str = "sluice at acme";
 pub const CLIENT_SECRET: &str = "hush: 100% & secret";
 /// What stands before the seed in an Ed25519 key's PKCS #8 form.
@@ -170,4 +172,13 @@ async fn token(State((address, shared)): Here, headers: HeaderMap, Form(form): F
     let header = Header { kid: Some(says.key.1.to_owned()), ..Header::new(Algorithm::EdDSA) };
     let id_token = jsonwebtoken::encode(&header, &claims, &key(says.key.0)).unwrap();
     (StatusCode::OK, Json(json!({"access_token": "x", "token_type": "Bearer", "id_token": id_token})))
+}
+
+/// Says that an organization has a provider; nobody comes that way.
+pub async fn stands_for(app: &TestApp, opened: &Value) {
+    sqlx::query("update organizations set sso_provider = 'oidc' where org_id = $1")
+        .bind(opened["org"]["id"].as_str().unwrap())
+        .execute(app.app.pool())
+        .await
+        .unwrap();
 }

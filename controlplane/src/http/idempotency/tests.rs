@@ -4,6 +4,7 @@ use chrono::Duration;
 use serde_json::{Value, json};
 
 use crate::testing::{Answer, TestApp, bearer};
+use crate::worlds::World;
 
 async fn post(app: &TestApp, path: &str, authorization: &str, key: &str, body: Value) -> Answer {
     let request = Request::post(path)
@@ -29,6 +30,22 @@ async fn a_repeated_post_is_answered_again_and_done_once() {
     assert_eq!((again.status, &again.body), (first.status, &first.body));
     assert_eq!(again.headers["idempotent-replayed"], "true");
     assert_eq!(app.get(&path, &as_owner).await.expect(200)["pagination"]["total"], 1);
+}
+
+#[tokio::test]
+async fn a_repetition_is_told_where_to_go_on() {
+    let folder = tempfile::tempdir().unwrap();
+    let place = folder.path().to_str().unwrap().to_owned();
+    let world = World::of(TestApp::configured(|config| config.audit_store = Some(place)).await).await;
+    let body = json!({"type": "query", "format": "jsonl", "start_date": "2026-09-01", "end_date": "2026-09-30"});
+    let mut told = Vec::new();
+    for _ in 0..2 {
+        let answer = post(&world.app, &world.env("audit/export"), &world.owner, "k-1", body.clone()).await;
+        told.push(answer.headers["location"].to_str().unwrap().to_owned());
+        answer.expect(202);
+    }
+    assert_eq!(told[0], told[1]);
+    world.app.get(&told[1], &world.owner).await.expect(200);
 }
 
 #[tokio::test]
