@@ -317,7 +317,8 @@ async fn a_table_made_of_a_query_tells_how_many_rows_it_has() {
     assert_eq!(simple(&client, "create table copied as select id from customer").await, ["(3)"]);
     let created = client.execute("create table again as select id from customer where id > $1", &[&1_i32]).await;
     assert_eq!(created.unwrap(), 2);
-    simple(&client, "create table declared (word varchar, worth number(8,1)) as select id, balance from customer").await;
+    simple(&client, "create table declared (word varchar, worth number(8,1)) as select id, balance from customer")
+        .await;
     assert_eq!(
         simple(&client, "select word || ':', worth from declared order by word limit 1").await,
         ["1:|10.5", "(1)"]

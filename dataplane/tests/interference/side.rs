@@ -110,6 +110,8 @@ impl Side {
 
     async fn flight(&mut self, sql: &str) -> String {
         let answered = match self.flight.execute(sql.to_owned(), None).await {
+            // what has no rows has run when it is asked for
+            Ok(info) if info.endpoint.is_empty() => return format!("Completed({})", info.total_records),
             Ok(info) => flight::batches(&mut self.flight, &info).await.map(|rows| (info.schema, rows)),
             Err(error) => Err(flight::status(error)),
         };

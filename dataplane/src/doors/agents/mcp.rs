@@ -29,6 +29,7 @@ use rmcp::transport::streamable_http_server::session::never::NeverSessionManager
 use rmcp::transport::streamable_http_server::{StreamableHttpServerConfig, StreamableHttpService};
 use rmcp::{ErrorData, RoleServer, ServerHandler};
 use serde_json::{Value, json};
+use tokio_util::sync::CancellationToken;
 
 use super::super::http::{BODY_BYTES_MAX, whole};
 use super::{Door, guest};
@@ -69,11 +70,18 @@ fn configuration(door: &Door) -> StreamableHttpServerConfig {
     config.with_allowed_hosts(LOCAL_HOSTS).with_allowed_origins(origins)
 }
 
+/// Cancelled when the client has closed its connection: `rmcp` goes on with a call that nobody waits for.
+#[derive(Clone)]
+struct Left(CancellationToken);
+
 /// Checks the credential, and makes of the request what `rmcp` expects.
 async fn enter(State(door): State<Door>, request: Request, next: Next) -> Response {
     let _serving = door.ending.serving(); // until it is answered
     let request_id = super::request_id(&door, request.headers());
     let (mut parts, body) = request.into_parts();
+    let left = door.ending.closed.child_token();
+    parts.extensions.insert(Left(left.clone()));
+    let _until_answered = left.drop_guard(); // or until the server drops this, having lost the client
     let response = match prepare(&door, &mut parts, body, &request_id).await {
         Ok(Ok(body)) => next.run(Request::from_parts(parts, body)).await,
         Ok(Err(response)) => response,
@@ -196,8 +204,10 @@ impl ServerHandler for Server {
     ) -> Result<CallToolResponse, ErrorData> {
         let row = tools::by_name(&params.name)
             .ok_or_else(|| ErrorData::invalid_params(format!("there is no tool {}", params.name), None))?;
-        let guest = context.extensions.get::<Parts>().and_then(|parts| parts.extensions.get::<Guest>()).cloned();
-        let guest = guest.ok_or_else(|| ErrorData::internal_error("the caller is not known", None))?;
+        let entered = context.extensions.get::<Parts>().map(|parts| &parts.extensions);
+        let entered =
+            entered.and_then(|entered| Some((entered.get::<Guest>()?.clone(), entered.get::<Left>()?.clone())));
+        let (guest, Left(left)) = entered.ok_or_else(|| ErrorData::internal_error("the caller is not known", None))?;
         let request_id = guest.request_id.clone();
         let call = Call {
             pipeline: Arc::clone(&self.door.pipeline),
@@ -205,7 +215,7 @@ impl ServerHandler for Server {
             thoughts: self.door.thoughts.clone(),
             guest,
             scope: row.scope,
-            cancel: self.door.ending.closed.child_token(),
+            cancel: left.child_token(),
         };
         let give_up = call.cancel.clone().drop_guard();
         let told = tokio::select! {
