@@ -7,7 +7,8 @@ use std::{env, fs};
 
 #[expect(clippy::print_stdout, reason = "cargo reads it")]
 fn main() -> Result<(), Box<dyn Error>> {
-    let dist = Path::new(env!("CARGO_MANIFEST_DIR")).join("dist");
+    let here = env::var_os("CARGO_MANIFEST_DIR").ok_or("cargo names no CARGO_MANIFEST_DIR")?;
+    let dist = Path::new(&here).join("dist");
     let mut list = "[".to_owned();
     println!("cargo::rerun-if-changed=embed.rs");
     if cfg!(feature = "built") {

@@ -13,6 +13,7 @@ use nix::unistd::Pid;
 use tempfile::TempDir;
 use tests::World;
 use tokio::process::Child;
+use tokio::time::timeout;
 
 use super::command;
 
@@ -61,8 +62,9 @@ impl Terminal {
         let end = Instant::now() + PATIENCE;
         loop {
             if let Some(at) = self.seen.find(text) {
-                self.seen.drain(..at + text.len());
-                self.answered = 0;
+                let behind = self.seen.split_off(at + text.len());
+                self.answered = self.answered.saturating_sub(self.seen.matches(WHERE).count());
+                self.seen = behind;
                 return;
             }
             let left = end.saturating_duration_since(Instant::now());
@@ -76,6 +78,16 @@ impl Terminal {
             self.answered = asked;
         }
     }
+
+    /// Waits for the next prompt: what is pressed before it is on the screen meets no prompt.
+    fn prompted(&mut self) {
+        self.sees(WHERE); // asked once for each
+        self.sees("sluice> ");
+    }
+
+    async fn ends_well(mut self) {
+        assert!(timeout(PATIENCE, self.child.wait()).await.expect("the prompt does not end").unwrap().success());
+    }
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -83,18 +95,22 @@ async fn statements_are_typed_over_lines_and_their_rows_shown() {
     let world = World::new().await;
     let home = tempfile::tempdir().unwrap();
     let mut terminal = Terminal::start(&world, &home);
-    terminal.sees("sluice> ");
+    terminal.prompted();
     terminal.press("select name from customers\r");
     terminal.press("where id = 2;\r");
     terminal.sees("Bob");
     terminal.sees("(1 row)");
+    terminal.prompted();
     terminal.press("selec 1;\r");
     terminal.sees("SVC_ERR_400_BAD_SQL");
+    terminal.prompted();
     terminal.press("\\output csv\r");
+    terminal.prompted();
     terminal.press("select id, name from customers where id = 3;\r");
     terminal.sees("3,Carol");
+    terminal.prompted();
     terminal.press("\\q\r");
-    assert!(terminal.child.wait().await.unwrap().success());
+    terminal.ends_well().await;
     let history = std::fs::read_to_string(home.path().join(".sluice_history")).unwrap();
     assert!(history.contains("where id = 2;"), "{history}");
     world.end().await;
@@ -105,15 +121,17 @@ async fn an_interrupt_ends_the_statement_and_not_the_prompt() {
     let world = World::new().await;
     let home = tempfile::tempdir().unwrap();
     let mut terminal = Terminal::start(&world, &home);
-    terminal.sees("sluice> ");
+    terminal.prompted();
     terminal.press("select count(*) from range(10000000) a(x), range(10000000) b(y) where x * y % 7 = 3;\r");
     terminal.sees("the query runs"); // from the third second on
     let pid = Pid::from_raw(i32::try_from(terminal.child.id().unwrap()).unwrap());
     kill(pid, Signal::SIGINT).unwrap(); // as Ctrl-C does
     terminal.sees("interrupted");
+    terminal.prompted();
     terminal.press("select 40 + 2 as answer;\r");
     terminal.sees("42");
+    terminal.prompted();
     terminal.press("\x04");
-    assert!(terminal.child.wait().await.unwrap().success());
+    terminal.ends_well().await;
     world.end().await;
 }
