@@ -77,6 +77,12 @@ const ALL: &[Dashboard] = &[
                 "{{state}}": "sum by (state) (sluice_dataplane_slots)",
                 "waiting": "sum(sluice_dataplane_waiting)",
             ];
+            "Requests to models" "reqps" [
+                "{{purpose}} {{outcome}}": "sum by (purpose, outcome) (rate(sluice_dataplane_model_requests_total[$__rate_interval]))",
+            ];
+            "Time that models take" "s" [
+                "p99 {{purpose}}": "histogram_quantile(0.99, sum by (le, purpose) (rate(sluice_dataplane_model_seconds_bucket[$__rate_interval])))",
+            ];
             "Audit entries on their way" "short" ["waiting": "sum(sluice_dataplane_reports_waiting)"];
         },
     },

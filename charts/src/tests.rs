@@ -86,7 +86,7 @@ fn arguments<C: CommandFactory>(path: &str, deployment: &str) -> Vec<String> {
     let variables = deployment.pointer("/spec/template/spec/containers/0/env").unwrap().as_array().unwrap().clone();
     let command = C::command();
     let mut arguments = vec![command.get_name().to_owned()];
-    for variable in variables.iter().filter(|variable| variable["name"] != "RUST_LOG") {
+    for variable in variables.iter().filter(|variable| !is_of_a_library(variable["name"].as_str().unwrap())) {
         let name = variable["name"].as_str().unwrap();
         let reads = |argument: &&clap::Arg| argument.get_env().is_some_and(|env| env == name);
         let argument = command.get_arguments().find(reads).unwrap_or_else(|| panic!("{path}: nobody reads {name}"));
@@ -96,6 +96,11 @@ fn arguments<C: CommandFactory>(path: &str, deployment: &str) -> Vec<String> {
         }
     }
     arguments
+}
+
+/// Read by the log, the exporter of spans and the allocator.
+fn is_of_a_library(variable: &str) -> bool {
+    ["RUST_LOG", "OTEL_EXPORTER_OTLP_HEADERS"].contains(&variable) || variable.starts_with("MALLOC_")
 }
 
 const RENDERS: [&str; 2] = ["tests/charts/golden/default.yaml", "tests/charts/golden/everything.yaml"];

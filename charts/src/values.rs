@@ -33,6 +33,7 @@ pub struct Values {
     pub service_monitor: ServiceMonitor,
     pub prometheus_rule: PrometheusRule,
     pub dashboards: Dashboards,
+    pub tracing: Tracing,
     /// What a parent chart passes to all of its children. Not used.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub global: BTreeMap<String, Value>,
@@ -297,6 +298,45 @@ pub struct DataPlane {
     #[schemars(length(min = 1, max = 200))]
     pub cluster_domain: String,
     pub rollout: Rollout,
+    pub model: Model,
+}
+
+/// Models that data planes ask, behind an endpoint that speaks as OpenAI's does. What is sent there leaves the platform.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
+pub struct Model {
+    /// Base URL of the endpoint: `https://models.example.com/v1`. Empty: no model is asked. A data plane learns of a
+    /// change when its pod starts next; its way to the endpoint opens and closes at once.
+    #[schemars(length(max = 1000), regex(pattern = "^(https?://[^@?#]+)?$"))]
+    pub url: String,
+    /// Permits an `http://` endpoint: only over a network that nobody else listens on.
+    pub plain: bool,
+    /// A Secret with the endpoint's key, in the namespace of each environment. Empty: no key is sent. Naming another
+    /// one restarts data planes.
+    #[schemars(length(max = 253))]
+    pub existing_secret: String,
+    /// The key of that Secret.
+    #[schemars(length(min = 1, max = 253))]
+    pub key: String,
+    /// The model that makes vectors of memories, of 256 dimensions. Empty: the built-in embedder makes them.
+    #[schemars(length(max = 200))]
+    pub embedding: String,
+    /// The model that is asked to correct a statement that failed. Empty: rules alone do.
+    #[schemars(length(max = 200))]
+    pub healing: String,
+}
+
+impl Default for Model {
+    fn default() -> Self {
+        Self {
+            url: String::new(),
+            plain: false,
+            existing_secret: String::new(),
+            key: "key".to_owned(),
+            embedding: String::new(),
+            healing: String::new(),
+        }
+    }
 }
 
 /// How environments move to a new `version`. The first one that does not come up halts it.
@@ -325,6 +365,7 @@ impl Default for DataPlane {
             pull_secrets: Vec::new(),
             cluster_domain: "cluster.local".to_owned(),
             rollout: Rollout::default(),
+            model: Model::default(),
         }
     }
 }
@@ -406,5 +447,41 @@ pub struct Dashboards {
 impl Default for Dashboards {
     fn default() -> Self {
         Self { enabled: false, labels: Texts::from([("grafana_dashboard".to_owned(), "1".to_owned())]) }
+    }
+}
+
+/// For a collector of spans.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
+pub struct Tracing {
+    /// Where control plane and data planes send spans, OTLP over gRPC: `http://collector.observability:4317`,
+    /// or `https://`. Empty: none are made. A data plane learns of a change when its pod starts next.
+    #[schemars(length(max = 1000), regex(pattern = "^(https?://[^@]+)?$"))]
+    pub endpoint: String,
+    /// Of the requests that come without a trace, the part that is told of, from `0` to `1`.
+    #[schemars(regex(pattern = r"^(0(\.[0-9]{1,6})?|1)$"))]
+    pub ratio: String,
+    /// A Secret with what the collector wants to be shown, and whom to believe: by this name in the
+    /// namespace of the release and beside each environment. A change of it replaces all data planes. Empty: none.
+    #[schemars(length(max = 253), regex(pattern = "^([a-z0-9]([a-z0-9.-]*[a-z0-9])?)?$"))]
+    pub existing_secret: String,
+    /// The key of that Secret that holds headers, as `authorization=Bearer%20…,x-scope=sluice`. Empty: none.
+    #[schemars(length(max = 253), regex(pattern = "^[A-Za-z0-9._-]*$"))]
+    pub headers_key: String,
+    /// The key of that Secret that holds the authority, as PEM, which an `https://` collector's certificate
+    /// is of. Empty: the public ones.
+    #[schemars(length(max = 253), regex(pattern = "^[A-Za-z0-9._-]*$"))]
+    pub ca_key: String,
+}
+
+impl Default for Tracing {
+    fn default() -> Self {
+        Self {
+            endpoint: String::new(),
+            ratio: "1".to_owned(),
+            existing_secret: String::new(),
+            headers_key: "headers".to_owned(),
+            ca_key: String::new(),
+        }
     }
 }

@@ -2,7 +2,8 @@
 //!
 //! Nothing is remembered here. Each request becomes a call of the tool in the environment's data
 //! plane, for the caller that the guard has let in, and its result is told in the shape of this
-//! surface. The environment is the key's, else `?env_id=`, else the organization's only one.
+//! surface. The environment is the key's, else `?env_id=`, else the organization's only one. Members read;
+//! who stores or ends a memory here does so for any agent, and so is a developer at least.
 
 use contract::{Access, EnvId, OrgId, Scope, Timestamp};
 use schemars::JsonSchema;
@@ -18,9 +19,10 @@ use crate::http::routes::Routes;
 pub fn routes() -> Routes {
     const MEMORIES: &str = "/v1/organizations/{org_id}/agent-memory";
     const SEARCH: &str = "/v1/organizations/{org_id}/agent-memory/search";
+    const STATS: &str = "/v1/organizations/{org_id}/agent-memory/embedding-stats";
     const MEMORY: &str = "/v1/organizations/{org_id}/agent-memory/{memory_id}";
     Routes::new()
-        .post(MEMORIES, Access::Member, Scope::Agent, store)
+        .post(MEMORIES, Access::Developer, Scope::Agent, store)
         .ours()
         .says("Stores a memory for an agent; what is stored is found by the next search.")
         .refuses(REFUSALS)
@@ -32,7 +34,11 @@ pub fn routes() -> Routes {
         .ours()
         .says("Finds memories by meaning and by words, the best first.")
         .refuses(REFUSALS)
-        .delete(MEMORY, Access::Member, Scope::Agent, delete)
+        .get(STATS, Access::Member, Scope::Agent, stats)
+        .ours()
+        .says("Tells who makes the vectors of memories, what a cosine is worth, and how many memories have theirs.")
+        .refuses(REFUSALS)
+        .delete(MEMORY, Access::Developer, Scope::Agent, delete)
         .ours()
         .says("Ends a memory.")
         .refuses(REFUSALS)
@@ -92,8 +98,8 @@ struct Shown {
     content: String,
     memory_type: String,
     created_at: String,
-    /// `ready`: every memory that is stored is found.
-    embedding_status: &'static str,
+    /// `ready`: it is found by meaning; `pending` or `failed`: by its words alone.
+    embedding_status: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     branch_id: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -120,6 +126,7 @@ struct Told {
     created_at: String,
     branch_id: Option<String>,
     score: Option<f64>,
+    embedding_status: String,
 }
 
 impl Told {
@@ -131,7 +138,7 @@ impl Told {
             content: self.content,
             memory_type: self.memory_type,
             created_at: self.created_at,
-            embedding_status: "ready",
+            embedding_status: self.embedding_status,
             branch_id: self.branch_id,
             score: self.score,
         }
@@ -153,6 +160,7 @@ async fn store(cx: Call, Query(place): Query<Place>, Json(new): Json<New>) -> Re
         memory_id: String,
         agent_id: String,
         created_at: String,
+        embedding_status: String,
     }
     let New { agent_id, content, memory_type, memory_key, importance, namespace, metadata, branch_id } = new;
     let arguments = present(json!({
@@ -164,9 +172,9 @@ async fn store(cx: Call, Query(place): Query<Place>, Json(new): Json<New>) -> Re
         "metadata": metadata,
         "branch_id": branch_id,
     }));
-    let Stored { memory_id, agent_id, created_at } =
+    let Stored { memory_id, agent_id, created_at, embedding_status } =
         tool(&cx, place.env_id, "store_memory", Some(agent_id), arguments).await?;
-    let told = Told { memory_id, agent_id, content, memory_type, created_at, branch_id, score: None };
+    let told = Told { memory_id, agent_id, content, memory_type, created_at, branch_id, score: None, embedding_status };
     Ok(Created(told.shown(cx.org_id())))
 }
 
@@ -194,6 +202,31 @@ async fn search(cx: Call, Query(wanted): Query<Search>) -> Result<Json<Memories>
     }));
     let found: Found = tool(&cx, env_id, "search_memory", None, arguments).await?;
     Ok(Json(Memories::of(&cx, found.results)))
+}
+
+/// How the memories of an environment are found.
+#[derive(Debug, Serialize, Deserialize, JsonSchema)]
+struct EmbeddingStats {
+    /// `hash-v1`, the built-in embedder, or `model:` and the name of a model.
+    embedder: String,
+    dimensions: u32,
+    /// What a cosine is worth as a score, piecewise linear.
+    calibration: Vec<CalibrationPoint>,
+    ready: u64,
+    /// Found by their words alone, until their vectors are made.
+    pending: u64,
+    /// Found by their words alone: the model takes no such text.
+    failed: u64,
+}
+
+#[derive(Debug, Serialize, Deserialize, JsonSchema)]
+struct CalibrationPoint {
+    cosine: f64,
+    score: f64,
+}
+
+async fn stats(cx: Call, Query(place): Query<Place>) -> Result<Json<EmbeddingStats>> {
+    Ok(Json(tool(&cx, place.env_id, "embedding_stats", None, json!({})).await?))
 }
 
 async fn delete(cx: Call, Query(place): Query<Place>) -> Result<Json<Deleted>> {

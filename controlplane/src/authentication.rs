@@ -10,6 +10,7 @@ pub mod api_key;
 mod browser;
 #[cfg(test)]
 mod browser_tests;
+mod elsewhere;
 pub mod failures;
 mod federated;
 mod http;
@@ -29,6 +30,7 @@ pub mod sso;
 mod tests;
 pub mod tokens;
 mod verification;
+mod vouching;
 
 use std::net::IpAddr;
 
@@ -40,6 +42,7 @@ use crate::{App, Error, Result};
 
 pub use http::routes;
 use second_factor::Standing;
+pub use vouching::vouch;
 
 /// Somebody whose credential was good.
 #[derive(Debug, Clone)]

@@ -2,7 +2,8 @@
 //!
 //! Nothing is kept here: each request becomes a call of a tool in the environment's data plane, and
 //! its result is told in the shape of this surface. A branch is somebody's with an agent's name, has
-//! copies of the tables that it was made for, and ends merged, discarded or expired.
+//! copies of the tables that it was made for, and ends merged, discarded or expired. Members look at
+//! branches; who makes, merges or discards one here is a developer at least.
 
 use std::collections::BTreeMap;
 
@@ -35,7 +36,7 @@ pub fn routes() -> Routes {
     const CONFLICTS: &str = "/v1/organizations/{org_id}/branches/{branch_id}/conflicts";
     const MERGE: &str = "/v1/organizations/{org_id}/branches/{branch_id}/merge";
     Routes::new()
-        .post(BRANCHES, Access::Member, Scope::Agent, create)
+        .post(BRANCHES, Access::Developer, Scope::Agent, create)
         .ours()
         .says("Copies tables to a branch, to change them apart; its `schema_name` is a search path.")
         .refuses(REFUSALS)
@@ -55,11 +56,11 @@ pub fn routes() -> Routes {
         .ours()
         .says("Lists where branch and mainline have changed the same; the first fifty.")
         .refuses(REFUSALS)
-        .post(MERGE, Access::Member, Scope::Agent, merge)
+        .post(MERGE, Access::Developer, Scope::Agent, merge)
         .ours()
         .says("Brings what a branch has changed to the mainline; the strategy decides conflicts.")
         .refuses(REFUSALS)
-        .delete(BRANCH, Access::Member, Scope::Agent, discard)
+        .delete(BRANCH, Access::Developer, Scope::Agent, discard)
         .ours()
         .says("Gives up a branch and all that was changed on it.")
         .refuses(REFUSALS)

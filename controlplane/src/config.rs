@@ -8,6 +8,7 @@ use clap::Parser;
 use contract::wire::port;
 use contract::{Keyring, Redacted};
 use ipnet::IpNet;
+use telemetry::Collector;
 
 use crate::federation::Clouds;
 use crate::identity::Files;
@@ -38,7 +39,8 @@ pub struct Config {
     /// Where gRPC to data planes is served.
     #[arg(long, env = "SLUICE_GRPC_LISTEN", default_value_t = SocketAddr::new(IpAddr::V4(Ipv4Addr::UNSPECIFIED), port::CONTROL_GRPC))]
     pub grpc_listen: SocketAddr,
-    /// Where it tells Prometheus what it measures; nobody is asked who they are there.
+    /// Where it tells Prometheus what it measures; nobody is asked who they are there. `PUT /log`
+    /// sets the level of its log, from loopback alone.
     #[arg(long, env = "SLUICE_METRICS_LISTEN", default_value_t = SocketAddr::new(IpAddr::V4(Ipv4Addr::UNSPECIFIED), port::PROBES))]
     pub metrics_listen: SocketAddr,
     /// The URL that callers reach this installation under: issuer and audience of its tokens.
@@ -128,6 +130,9 @@ pub struct Config {
     /// Seconds that an attempt keeps its lease without a heartbeat.
     #[arg(long, env = "SLUICE_LEASE_TTL_SECS", default_value_t = 180, value_parser = clap::value_parser!(i32).range(30..=3_600))]
     pub lease_ttl_secs: i32,
+
+    #[command(flatten)]
+    pub collector: Collector,
 }
 
 impl Config {
@@ -167,6 +172,7 @@ impl Config {
             rate_limit_org: 600,
             rate_limit_key: 200,
             lease_ttl_secs: 180,
+            collector: Collector::default(),
         }
     }
 

@@ -11,6 +11,7 @@
 //! chain's head (`chain`). What the database could be made to forget is kept elsewhere (`heads`).
 
 mod chain;
+pub mod following;
 pub mod heads;
 pub mod stream;
 #[cfg(test)]

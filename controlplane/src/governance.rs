@@ -8,7 +8,8 @@ use contract::{EnvId, Governance, Keyring};
 use sqlx::PgPool;
 
 use crate::{
-    Result, abac_policies, agent_capabilities, api_keys, environments, jit_access, organizations, policies, users,
+    Result, abac_policies, agent_capabilities, api_keys, environments, jit_access, organizations, policies, runtime,
+    users,
 };
 
 /// `None` when there is no such environment.
@@ -32,6 +33,7 @@ pub async fn load(pool: &PgPool, keyring: &Keyring, env_id: &EnvId) -> Result<Op
         abac_policies: abac_policies::governed(&mut tx, env_id).await?,
         elevations: jit_access::governed(&mut tx, env_id).await?,
         agent_capabilities: agent_capabilities::governed(&mut tx, env_id).await?,
+        runtime: runtime::sql::is_on(&mut tx).await?,
     };
     tx.commit().await?;
     Ok(Some(governance))

@@ -1,5 +1,5 @@
-//! What data planes call: `Watch`, `Report`, `Reserve`, `Stored`, `RegisterAgent` (proto/governance.proto), over
-//! mutual TLS.
+//! What data planes call: `Watch`, `Report`, `Reserve`, `Stored`, `RuntimeRows`, `RegisterAgent`, `Vouch`
+//! (proto/governance.proto), over mutual TLS.
 //!
 //! "The certificate names the environment, and every call is served for that environment only."
 //! The operator calls on the same listener under a name of its own (`keys`, `owners`).
@@ -7,22 +7,29 @@
 mod incoming;
 pub mod keys;
 mod owners;
+mod traced;
 
+use std::collections::BTreeSet;
 use std::net::SocketAddr;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
+use axum::middleware::from_fn_with_state;
+use contract::runtime_tables::Table;
 use contract::wire;
-use contract::{EnvId, agent, report};
+use contract::{EnvId, Redacted, agent, report};
 use futures::{Stream, StreamExt, stream};
 use tokio::net::TcpListener;
-use tokio_stream::wrappers::WatchStream;
+use tokio::sync::mpsc;
+use tokio_stream::wrappers::{ReceiverStream, WatchStream};
+use tonic::service::Routes;
 use tonic::transport::Server;
 use tonic::{Request, Response, Status, Streaming};
 
 use crate::identity::Current;
-use crate::{App, Error, agents, audit, billing, credits};
+use crate::runtime::sql::{self, Page, Refused};
+use crate::{App, Error, agents, audit, authentication, billing, credits};
 
 /// The messages and the service, made from the one proto.
 pub mod proto {
@@ -33,12 +40,14 @@ pub mod proto {
 use proto::governance_server::{Governance as Service, GovernanceServer};
 use proto::{
     Ack, AppliedReply, AppliedRequest, Entries, Grant, RegisterAgentReply, RegisterAgentRequest, ReserveRequest,
-    Snapshot, StoredReply, StoredRequest, WatchRequest,
+    RuntimePage, RuntimeRowsRequest, Snapshot, StoredReply, StoredRequest, VouchReply, VouchRequest, WatchRequest,
 };
 
 /// The largest message a data plane may send: a batch of entries, each with its SQL.
 const MESSAGE_BYTES_MAX: usize = 64 * 1024 * 1024;
 const ENTRIES_MAX: usize = 1_000;
+/// Pages of the runtime's rows that wait to be sent.
+const PAGES_MAX: usize = 2;
 /// What one agent may say of itself, before it is read.
 const REGISTRATION_BYTES_MAX: usize = 64 * 1024;
 const KEEPALIVE: Duration = Duration::from_secs(10);
@@ -49,12 +58,13 @@ pub async fn serve(app: App, listener: TcpListener, identity: Arc<Current>) -> R
     let links = incoming::incoming(&app, listener, identity);
     let keys = keys::service(app.clone());
     let owners = owners::service(app.clone());
-    let governance = GovernanceServer::new(DataPlanes { app }).max_decoding_message_size(MESSAGE_BYTES_MAX);
+    let governance =
+        GovernanceServer::new(DataPlanes { app: app.clone() }).max_decoding_message_size(MESSAGE_BYTES_MAX);
+    let services = Routes::new(governance).add_service(keys).add_service(owners);
+    let traced = services.into_axum_router().layer(from_fn_with_state(app, traced::call));
     Server::builder()
         .http2_keepalive_interval(Some(KEEPALIVE))
-        .add_service(governance)
-        .add_service(keys)
-        .add_service(owners)
+        .add_routes(Routes::from(traced))
         .serve_with_incoming_shutdown(links, shutdown.cancelled_owned())
         .await
 }
@@ -69,6 +79,7 @@ type Reply<T> = Pin<Box<dyn Stream<Item = Result<T, Status>> + Send>>;
 impl Service for DataPlanes {
     type WatchStream = Reply<Snapshot>;
     type ReportStream = Reply<Ack>;
+    type RuntimeRowsStream = Reply<RuntimePage>;
 
     async fn watch(&self, request: Request<WatchRequest>) -> Result<Response<Self::WatchStream>, Status> {
         let (env_id, peer) = (environment(&request)?, peer(&request)?);
@@ -123,6 +134,29 @@ impl Service for DataPlanes {
         Ok(Response::new(StoredReply { organization_bytes }))
     }
 
+    async fn runtime_rows(
+        &self,
+        request: Request<RuntimeRowsRequest>,
+    ) -> Result<Response<Self::RuntimeRowsStream>, Status> {
+        let env_id = environment(&request)?;
+        let RuntimeRowsRequest { tables, timeout_ms } = request.into_inner();
+        let tables = tables.iter().map(|name| name.parse()).collect::<Result<BTreeSet<Table>, _>>();
+        let tables = tables.map_err(|error| Status::invalid_argument(error.to_string()))?;
+        let timeout = Duration::from_millis(timeout_ms.into());
+        let (pages, received) = mpsc::channel(PAGES_MAX);
+        let app = self.app.clone();
+        let reading = async move {
+            let tables: Vec<_> = tables.into_iter().collect();
+            let read = sql::read(&app, &env_id, &tables, timeout, &pages);
+            app.shutdown().run_until_cancelled(read).await.unwrap_or(Err(Refused::Late))
+        };
+        // A stream that ends without an error is whole.
+        let failed = stream::once(reading).filter_map(|read| std::future::ready(read.err().map(|e| Err(unread(&e)))));
+        let sent = ReceiverStream::new(received)
+            .map(|Page { table, rows }| Ok(RuntimePage { table: table.to_string(), rows }));
+        Ok(Response::new(Box::pin(stream::select(sent, failed))))
+    }
+
     async fn register_agent(
         &self,
         request: Request<RegisterAgentRequest>,
@@ -137,6 +171,25 @@ impl Service for DataPlanes {
         let answer = agents::register_itself(&self.app, &env_id, &said).await.map_err(|error| refused(&error))?;
         let answer = serde_json::to_vec(&answer).map_err(|_| Status::internal("the answer has no JSON form"))?;
         Ok(Response::new(RegisterAgentReply { answer }))
+    }
+
+    async fn vouch(&self, request: Request<VouchRequest>) -> Result<Response<VouchReply>, Status> {
+        let env_id = environment(&request)?;
+        let token = Redacted::new(request.into_inner().token);
+        let answer =
+            authentication::vouch(&self.app, &env_id, token.expose()).await.map_err(|error| refused(&error))?;
+        let answer = serde_json::to_vec(&answer).map_err(|_| Status::internal("the answer has no JSON form"))?;
+        Ok(Response::new(VouchReply { answer }))
+    }
+}
+
+/// What a data plane is told of rows that it does not get.
+fn unread(error: &Refused) -> Status {
+    match error {
+        Refused::Absent => Status::not_found(error.to_string()),
+        Refused::TooLarge { .. } => Status::resource_exhausted(error.to_string()),
+        Refused::Late => Status::deadline_exceeded(error.to_string()),
+        Refused::Other(error) => refused(error),
     }
 }
 
@@ -229,3 +282,5 @@ fn refused(error: &Error) -> Status {
 
 #[cfg(test)]
 mod tests;
+#[cfg(test)]
+mod vouching_tests;

@@ -24,6 +24,7 @@ pub mod suggestion;
 #[cfg(test)]
 mod tests;
 pub mod text;
+mod traced;
 
 use std::panic::AssertUnwindSafe;
 
@@ -64,8 +65,14 @@ async fn hallway(State(app): State<App>, mut request: Request, next: Next) -> Re
         request.id = %request_id,
         http.method = %request.method(),
         http.path = request.uri().path(),
+        trace.id = tracing::field::Empty,
     );
     let probe = !request.uri().path().starts_with("/v");
+    let mut traced = traced::begun(&app, &request, probe);
+    let place = traced.place().clone();
+    if let Some(trace_id) = place.trace_id() {
+        span.record("trace.id", trace_id);
+    }
     let is_arrow = request.uri().path().ends_with("/query/arrow");
     request.extensions_mut().insert(Arrival { request_id: request_id.clone(), peer });
     let answer = async {
@@ -75,7 +82,9 @@ async fn hallway(State(app): State<App>, mut request: Request, next: Next) -> Re
         let room = AssertUnwindSafe(next.run(request)).catch_unwind();
         room.await.unwrap_or_else(|_| Error::Panicked.into_response())
     };
-    let mut response = with_body(answer.instrument(span).await, &request_id, is_arrow);
+    let answered = place.around(answer.instrument(span)).await;
+    traced::answered(&mut traced, &answered, &request_id);
+    let mut response = with_body(answered, &request_id, is_arrow);
     let counted = ["x-ratelimit-limit", "ratelimit-limit"].iter().any(|name| response.headers().contains_key(*name));
     if !counted {
         app.limits().spend_address(peer).stamp(response.headers_mut());

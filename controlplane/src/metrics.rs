@@ -9,9 +9,8 @@ use std::time::Duration;
 
 use axum::Router;
 use axum::extract::State;
-use axum::http::header::CONTENT_TYPE;
-use axum::http::{Method, StatusCode};
-use axum::response::{IntoResponse, Response};
+use axum::http::{HeaderMap, Method, StatusCode};
+use axum::response::Response;
 use axum::routing::get;
 use contract::metrics::controlplane as row;
 use contract::wire::probe;
@@ -151,7 +150,7 @@ impl Metrics {
 }
 
 /// Of the methods that routes have; a label is one of a closed list.
-fn name(method: &Method) -> &'static str {
+pub fn name(method: &Method) -> &'static str {
     match *method {
         Method::GET => "GET",
         Method::POST => "POST",
@@ -193,11 +192,8 @@ pub fn router(app: &App) -> Router {
     Router::new().route(probe::METRICS, get(scraped)).with_state(app.clone())
 }
 
-async fn scraped(State(app): State<App>) -> Response {
-    match app.metrics().text(&app).await {
-        Ok(text) => ([(CONTENT_TYPE, probe::METRICS_TYPE)], text).into_response(),
-        Err(_) => StatusCode::INTERNAL_SERVER_ERROR.into_response(),
-    }
+async fn scraped(State(app): State<App>, headers: HeaderMap) -> Response {
+    telemetry::scrape::answered(&headers, app.metrics().text(&app).await)
 }
 
 #[cfg(test)]
@@ -215,7 +211,7 @@ mod tests {
     use crate::worlds::World;
 
     async fn scrape(world: &World) -> String {
-        let request = Request::get("/metrics").body(Body::empty()).unwrap();
+        let request = Request::get("/metrics").header("accept", probe::METRICS_TYPE).body(Body::empty()).unwrap();
         let answer = router(&world.app.app).oneshot(request).await.unwrap();
         assert_eq!(answer.headers()["content-type"], probe::METRICS_TYPE);
         String::from_utf8(answer.into_body().collect().await.unwrap().to_bytes().into()).unwrap()

@@ -5,6 +5,8 @@ use std::sync::Arc;
 
 use clap::Parser;
 use contract::{Entropy, SystemClock};
+use telemetry::{Log, Telemetry, Tracer};
+use tokio::runtime::Builder;
 use tokio_util::sync::CancellationToken;
 
 use crate::dashboard::Files;
@@ -12,38 +14,47 @@ use crate::kubernetes::Cluster;
 use crate::provisioner::{Provisioner, Unattended};
 use crate::{Config, Parts};
 
+/// The name of its spans.
+pub const SERVICE: &str = "sluice-controlplane";
+
 /// `dashboard`: the page that this program was built with.
-#[tokio::main]
-pub async fn run(dashboard: Option<Files>) -> ExitCode {
-    tracing_subscriber::fmt().json().with_env_filter(tracing_subscriber::EnvFilter::from_default_env()).init();
+pub fn run(dashboard: Option<Files>) -> ExitCode {
+    // `--help` and what is wrong with the settings come before any log.
     let config = Config::parse();
+    let log = Log::start(std::io::stdout);
     tracing::info!(?config, "starting");
-    let shutdown = CancellationToken::new();
-    let on_signal = shutdown.clone();
-    let outcome = async {
-        let provisioner: Arc<dyn Provisioner> =
-            if config.kubernetes { Arc::new(Cluster::connect(&config).await?) } else { Arc::new(Unattended) };
-        let identity = match config.identity() {
-            Some(files) => Some(files.read().await?),
-            None => None,
-        };
-        let parts = Parts {
-            clock: Arc::new(SystemClock),
-            entropy: Entropy::system()?,
-            provisioner,
-            identity,
-            dashboard,
-            shutdown,
-        };
-        let running = crate::start(config, parts).await?;
-        running.until_signal(on_signal).await?;
-        Ok::<_, Box<dyn std::error::Error>>(())
-    };
-    match outcome.await {
+    // Filters and uploaded queries are parsed here, however deep they nest.
+    let runtime = Builder::new_multi_thread().enable_all().thread_stack_size(sql::STACK_BYTES).build();
+    match runtime.map_err(Into::into).and_then(|runtime| runtime.block_on(serve(config, dashboard, log))) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             tracing::error!(error = %error, "the control plane cannot run");
             ExitCode::FAILURE
         }
     }
+}
+
+async fn serve(config: Config, dashboard: Option<Files>, log: Log) -> Result<(), Box<dyn std::error::Error>> {
+    let shutdown = CancellationToken::new();
+    let provisioner: Arc<dyn Provisioner> =
+        if config.kubernetes { Arc::new(Cluster::connect(&config).await?) } else { Arc::new(Unattended) };
+    let identity = match config.identity() {
+        Some(files) => Some(files.read().await?),
+        None => None,
+    };
+    let (clock, entropy) = (Arc::new(SystemClock), Entropy::system()?);
+    let tracer = Tracer::to(&config.collector, SERVICE, clock.clone(), entropy.clone())?;
+    let parts = Parts {
+        clock,
+        entropy,
+        telemetry: Telemetry { tracer: tracer.clone(), log: Some(log) },
+        provisioner,
+        identity,
+        dashboard,
+        shutdown: shutdown.clone(),
+    };
+    let running = crate::start(config, parts).await?;
+    running.until_signal(shutdown).await?;
+    tracer.finish().await;
+    Ok(())
 }

@@ -1,6 +1,7 @@
 //! Queries: authenticated here, run in the environment's data plane.
 //!
-//! The control plane never parses SQL. It checks the body's form, says who is asking
+//! The control plane never parses SQL; all it can do with a text is to lay it out (`layout`). It
+//! checks the body's form, says who is asking
 //! (`X-Sluice-Caller`, never the credential), and streams the answer back, trailers included.
 //! A data plane that does not answer is `SVC_ERR_502_PROXY_UNREACHABLE`; after several in a row
 //! the circuit opens: `SVC_ERR_503_CIRCUIT_OPEN`, "default cooldown 30 seconds; `Retry-After`".
@@ -10,6 +11,7 @@ mod breaker;
 mod connect;
 mod explain;
 mod forward;
+mod layout;
 
 use contract::wire::{Format, QueryBody, SQL_BYTES_MAX, TIMEOUT_MS_MAX};
 use contract::{Access, Code, Scope};
@@ -52,6 +54,9 @@ pub fn routes() -> Routes {
         .ours()
         .says("Tells what a statement becomes in the engine's dialect, without running it; owners and admins see the policies in it.")
         .refuses(REFUSALS)
+        .post("/v1/environments/{env_id}/format", Access::Member, Scope::QueryRead, layout::format)
+        .ours()
+        .says("Lays a statement out for reading; it means the same.")
 }
 
 async fn query(cx: Call, Json(body): Json<QueryBody>) -> Result<Rows> {

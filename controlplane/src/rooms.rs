@@ -8,8 +8,8 @@ use contract::{Caller, Scope};
 use crate::http::routes::{Route, Routes};
 use crate::{
     abac_policies, agent_capabilities, agent_memory, agents, api_keys, audit, authentication, billing, branches,
-    dashboard, environments, events, federation, health, jit_access, organizations, policies, query, reference,
-    runtime, shadow_mode, tenants, triggers, users, webhooks,
+    dashboard, environments, events, federation, health, jit_access, organizations, policies, query, reasoning,
+    reference, runtime, shadow_mode, tenants, triggers, users, webhooks,
 };
 
 pub fn routes() -> Routes {
@@ -17,6 +17,7 @@ pub fn routes() -> Routes {
         .and(health::routes())
         .and(query::routes())
         .and(agent_memory::routes())
+        .and(reasoning::routes())
         .and(branches::routes())
         .and(triggers::routes())
         .and(organizations::routes())

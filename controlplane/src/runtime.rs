@@ -25,6 +25,7 @@ mod recovery;
 mod releases;
 mod reviews;
 mod routing;
+pub mod sql;
 pub mod sweeper;
 mod tasks;
 mod views;

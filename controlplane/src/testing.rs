@@ -6,6 +6,7 @@
 //! audit chain does not verify.
 
 mod conformance;
+pub mod stream;
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
@@ -133,9 +134,11 @@ impl TestApp {
             provisioner,
             identity: Some(authority().issue(CONTROL_PLANE_NAME).unwrap()),
             dashboard,
+            telemetry: telemetry::Telemetry::default(),
             shutdown: CancellationToken::new(),
         };
         let app = App::new(config, parts, pool).unwrap();
+        runtime::sql::switch(&app).await.unwrap();
         let router = http::router(&app);
         Self {
             app,
@@ -156,6 +159,7 @@ impl TestApp {
             provisioner: Arc::new(Unattended),
             identity: None,
             dashboard: None,
+            telemetry: telemetry::Telemetry::default(),
             shutdown: CancellationToken::new(),
         }
     }

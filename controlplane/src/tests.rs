@@ -16,6 +16,7 @@ fn parts() -> Parts {
         provisioner: Arc::new(Unattended),
         identity: None,
         dashboard: None,
+        telemetry: telemetry::Telemetry::default(),
         shutdown: CancellationToken::new(),
     }
 }

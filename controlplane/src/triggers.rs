@@ -1,12 +1,13 @@
 //! Triggers of an environment, over REST: the twin of the trigger tools.
 //!
 //! Nothing is kept here: each request becomes a call of a tool in the environment's data plane, and
-//! its result is told in the shape of this surface.
+//! its result is told in the shape of this surface. Members read; whoever registers or switches off here
+//! does so for everybody, and so is a developer at least.
 
 use contract::{Access, Code, EnvId, OrgId, Scope};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use serde_json::json;
+use serde_json::{Map, Value, json};
 
 use crate::agent_tools::{Place, present, tool};
 use crate::http::call::Call;
@@ -29,9 +30,9 @@ pub fn routes() -> Routes {
     const TEST: &str = "/v1/organizations/{org_id}/triggers/{trigger_id}/test";
     const TRIGGER: &str = "/v1/organizations/{org_id}/triggers/{trigger_id}";
     Routes::new()
-        .post(TRIGGERS, Access::Member, Scope::Agent, register)
+        .post(TRIGGERS, Access::Developer, Scope::Agent, register)
         .ours()
-        .says("Registers a trigger: a concept in words, and from which score on it fires.")
+        .says("Registers a trigger: a concept in words, and from which score on it fires. A name that exists gets these terms.")
         .refuses(REFUSALS)
         .get(TRIGGERS, Access::Member, Scope::Agent, list)
         .ours()
@@ -41,7 +42,7 @@ pub fn routes() -> Routes {
         .ours()
         .says("Tells whether a text would make a trigger fire; nothing fires.")
         .refuses(REFUSALS)
-        .delete(TRIGGER, Access::Member, Scope::Agent, delete)
+        .delete(TRIGGER, Access::Developer, Scope::Agent, delete)
         .ours()
         .says("Switches a trigger off.")
         .refuses(REFUSALS)
@@ -59,6 +60,9 @@ struct New {
     /// One of `flag_for_review`, `webhook`, `agent_notify`, `write_event`.
     #[serde(default = "webhook")]
     actions: Vec<String>,
+    /// Particulars of that action: `urgency` and `assigned_to` of `flag_for_review`, `webhook_url` of `webhook`,
+    /// `agent_id` of `agent_notify`, `data` of `write_event`.
+    action_config: Option<Map<String, Value>>,
     #[serde(default = "minute")]
     cooldown_secs: i64,
     sources: Option<Vec<String>>,
@@ -96,6 +100,7 @@ struct Shown {
     concept: String,
     threshold: f64,
     actions: Vec<String>,
+    action_config: Map<String, Value>,
     cooldown_secs: i64,
     sources: Vec<String>,
     agent_filter: Option<String>,
@@ -117,6 +122,7 @@ struct Told {
     concept: String,
     threshold: f64,
     action_type: String,
+    action_config: Map<String, Value>,
     cooldown_secs: i64,
     sources: Vec<String>,
     agent_filter: Option<String>,
@@ -135,6 +141,7 @@ impl Told {
             concept: self.concept,
             threshold: self.threshold,
             actions: vec![self.action_type],
+            action_config: self.action_config,
             cooldown_secs: self.cooldown_secs,
             sources: self.sources,
             agent_filter: self.agent_filter,
@@ -171,7 +178,7 @@ struct Deleted {
 }
 
 async fn register(cx: Call, Query(place): Query<Place>, Json(new): Json<New>) -> Result<Created<Shown>> {
-    let New { name, concept, threshold, actions, cooldown_secs, sources, agent_filter } = new;
+    let New { name, concept, threshold, actions, action_config, cooldown_secs, sources, agent_filter } = new;
     let [action] = actions.as_slice() else {
         return Err(Error::invalid("actions", "count", "`actions` names one action"));
     };
@@ -180,6 +187,7 @@ async fn register(cx: Call, Query(place): Query<Place>, Json(new): Json<New>) ->
         "concept": concept,
         "threshold": threshold,
         "action_type": action,
+        "action_config": action_config,
         "cooldown_secs": cooldown_secs,
         "sources": sources,
         "agent_filter": agent_filter,

@@ -22,12 +22,14 @@ mod store;
 mod surface;
 #[cfg(test)]
 mod tests;
+#[cfg(test)]
+mod trigger_tests;
 
 use contract::{Access, Code, Scope};
 
 pub use courier::Courier;
 pub use delivery::{run_due, work};
-pub use outbox::tell;
+pub use outbox::{hears_of_triggers, only_for, tell};
 pub use queue::sweep;
 pub use surface::Surface;
 

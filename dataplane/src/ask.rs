@@ -8,6 +8,7 @@ use contract::caller::Access;
 use contract::policy::abac::Origin;
 use contract::wire::Who;
 use contract::{Caller, QueryId, RequestId, Scope};
+use telemetry::Place;
 use tokio::sync::Mutex;
 use tokio_util::sync::CancellationToken;
 
@@ -34,6 +35,27 @@ pub struct Ask {
     pub transaction: Option<Arc<Mutex<ClientTransaction>>>,
     pub names: Names,
     pub bounds: Bounds,
+    /// Where in a trace the door was told that it is asked; a comment of the statement may tell it else.
+    pub place: Place,
+}
+
+impl Ask {
+    /// Where in a trace it is asked.
+    pub(crate) fn asked_at(&self) -> Place {
+        self.place.clone().or_else(|| Place::of_sql(&self.sql))
+    }
+}
+
+impl Ask {
+    /// At a door that keeps no session each request is one: the SETs that its text begins with are its variables.
+    #[must_use]
+    pub fn as_session(mut self) -> Self {
+        if let Some((variables, sql)) = sql::request(&self.sql) {
+            self.names.variables = Arc::new(variables);
+            self.sql = sql;
+        }
+        self
+    }
 }
 
 /// What the one who asks sets for a statement, beyond what the rules do.

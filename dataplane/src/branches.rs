@@ -3,16 +3,18 @@
 //! A branch has its own copy of each of its tables, with their keys and checks, and a second copy
 //! that nobody writes to: the base. Both are made when the branch is, in one transaction, so that no
 //! later write of the mainline reaches it. Merging is row by row and three-way (`merge`): base,
-//! mainline, branch; in one transaction with the branch's own end.
+//! mainline, branch; in one transaction with the branch's own end. What is remembered on it merges too (`remembered`).
 //!
 //! A statement is on a branch when its search path says so. Names, policies, grants and the audit
 //! know its tables as the mainline's: whatever governs `main.orders` governs the branch's copy, and
 //! only the text for the engine names the copy. Tables that the branch does not have are not there.
 
+mod conflict;
 mod ending;
 mod fields;
 mod merge;
 mod merging;
+mod remembered;
 mod store;
 
 use std::collections::BTreeMap;
@@ -24,13 +26,14 @@ use serde::{Deserialize, Serialize};
 use tokio::sync::{Mutex, MutexGuard, OwnedRwLockReadGuard, RwLock};
 
 use crate::Error;
-use crate::memory::Reach;
+use crate::making::Made;
+use crate::memory::{Memories, Reach};
 use crate::own_tables::Place;
 use crate::pipeline::Standing;
 
+pub use conflict::{Conflict, Granularity, Strategy};
 pub use ending::Status;
 pub use fields::{Listing, Merging, NewBranch};
-pub use merge::{Conflict, Granularity, Strategy};
 pub use merging::{Changes, Merged, Outcome};
 
 /// Branches that are open at a time.
@@ -60,6 +63,7 @@ pub struct Branch {
     pub name: String,
     pub description: Option<String>,
     pub agent_id: String,
+    pub made_by: Option<String>,
     pub tables: Vec<Copied>,
     pub base_snapshot: String,
     pub status: Status,
@@ -87,6 +91,10 @@ impl Copied {
 }
 
 impl Branch {
+    fn made(&self) -> Made<'_> {
+        Made { what: "branch", by: self.made_by.as_deref(), agent_id: Some(&self.agent_id) }
+    }
+
     /// The paths of its tables.
     pub fn paths(&self) -> Vec<String> {
         self.tables.iter().map(Copied::path).collect()
@@ -124,7 +132,8 @@ impl Open {
         };
         let table = |table: &Copied| {
             let columns = table.columns.iter().map(column).collect();
-            sql::Table::new(&table.schema, &table.name, columns).stored_in(store::own_schema(&self.branch.branch_id))
+            let known = sql::Table::new(&table.schema, &table.name, columns).with_primary_key(&table.primary_key);
+            known.stored_in(store::own_schema(&self.branch.branch_id))
         };
         self.branch.tables.iter().map(table).collect()
     }
@@ -159,6 +168,8 @@ struct Inner {
     known: Mutex<Known>,
     /// One is made at a time.
     making: Mutex<()>,
+    /// What is remembered on a branch ends with it.
+    memories: Memories,
 }
 
 /// Those that are open.
@@ -170,6 +181,16 @@ struct Known {
 }
 
 impl Branches {
+    /// Beside what is remembered in the environment.
+    pub fn beside(memories: Memories) -> Self {
+        Self(Arc::new(Inner { memories, ..Inner::default() }))
+    }
+
+    /// Has anybody left a memory on this branch?
+    pub async fn remember(&self, place: Place<'_>, branch_id: &str) -> Result<bool, Error> {
+        remembered::any(place, branch_id).await
+    }
+
     /// Copies the tables as they are now.
     pub async fn create(&self, standing: &Standing, new: &NewBranch, fresh: Fresh) -> Result<Branch, Error> {
         standing.caller.may_query(true).map_err(Error::Caller)?;
@@ -230,6 +251,7 @@ impl Branches {
     /// Ends it; nothing of it stays.
     pub async fn discard(&self, standing: &Standing, branch_id: &str, now: Timestamp) -> Result<(), Error> {
         let open = self.reached(standing, branch_id, now).await?;
+        open.branch.made().may_change(standing)?;
         let _alone = alone(&open)?;
         let ended = store::end(standing.into(), &open.branch, Status::Discarded, now).await;
         self.forget(&open, ended).await
@@ -258,6 +280,10 @@ impl Branches {
                 known.open.remove(&open.branch.branch_id);
             }
             Err(_) => known.sure = false,
+        }
+        drop(known);
+        if ended.is_ok() {
+            self.0.memories.left(&open.branch.branch_id).await;
         }
         ended
     }

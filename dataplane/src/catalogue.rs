@@ -169,7 +169,7 @@ fn verify(parsed: &Parsed) -> Result<(), Error> {
             || sql::functions::class(name).is_some_and(|class| class != sql::functions::Class::Denied)
     };
     match functions.iter().find(|name| !is_listed(name)) {
-        Some(name) => Err(Error::Unverified { why: format!("function {name} is not on the list") }),
+        Some(name) => Err(Error::Unsupported { what: format!("function {name}") }),
         None => Ok(()),
     }
 }

@@ -8,9 +8,11 @@ use std::time::Duration;
 use clap::Parser;
 use contract::wire::{Who, port, setting};
 use contract::{Entropy, EnvId, Redacted, SharedClock};
+use telemetry::{Collector, Telemetry};
 
 use crate::certificates::Files;
 use crate::governance::link::TlsIdentity;
+use crate::model::ModelSettings;
 
 /// Everything that [`crate::DataPlane::start`] needs to know.
 #[derive(Debug, Clone)]
@@ -36,8 +38,10 @@ pub struct Settings {
     pub grace: Duration,
     /// How long a stop then waits for queries that run.
     pub drain: Duration,
+    pub model: ModelSettings,
     pub clock: SharedClock,
     pub entropy: Entropy,
+    pub telemetry: Telemetry,
 }
 
 /// Port 0: the system chooses.
@@ -121,7 +125,7 @@ pub struct Arguments {
     /// REST, for the control plane alone.
     #[arg(long, env = "SLUICE_REST_PORT", default_value_t = port::INTERNAL_REST)]
     pub rest_port: u16,
-    /// Plain `/health` and `/ready`.
+    /// Plain `/health`, `/ready` and `/metrics`; `/log` from loopback.
     #[arg(long, env = "SLUICE_PROBES_PORT", default_value_t = port::PROBES)]
     pub probes_port: u16,
     /// Queries that run at once, whatever the environment's settings allow.
@@ -145,6 +149,10 @@ pub struct Arguments {
     /// Milliseconds between two looks at the certificates' files.
     #[arg(long, env = "SLUICE_RELOAD_MS", default_value_t = 10_000, value_parser = clap::value_parser!(u64).range(10..))]
     pub reload_ms: u64,
+    #[command(flatten)]
+    pub model: ModelSettings,
+    #[command(flatten)]
+    pub collector: Collector,
 }
 
 /// What `--help` says beyond the settings.
@@ -166,7 +174,8 @@ Stop, on SIGTERM or SIGINT:
   3. The rest is cancelled with 57P01; the log is shipped, the engine closed, the folder let go.
 
 Certificates are read again when their files change; open sessions stay.
-Logs are JSON on standard output; RUST_LOG sets their level (info).";
+Logs are JSON on standard output; RUST_LOG sets their level (info). While it runs, PUT /log on the port
+of the probes sets it anew, from loopback alone: debug, or dataplane=debug. DELETE /log takes it back.";
 
 /// A day is longer than anything waits.
 fn seconds() -> clap::builder::RangedU64ValueParser {
@@ -175,7 +184,7 @@ fn seconds() -> clap::builder::RangedU64ValueParser {
 
 impl Arguments {
     /// Reads the files that the arguments name.
-    pub fn settings(self, clock: SharedClock, entropy: Entropy) -> std::io::Result<Settings> {
+    pub fn settings(self, clock: SharedClock, entropy: Entropy, telemetry: Telemetry) -> std::io::Result<Settings> {
         let pg = self.pg_tls_cert.zip(self.pg_tls_key);
         let files = Files { ca: self.tls_ca, cert: self.tls_cert, key: self.tls_key, pg };
         let at = |port| SocketAddr::from((self.listen, port));
@@ -205,8 +214,10 @@ impl Arguments {
             max_concurrent_queries: self.max_concurrent_queries,
             grace: Duration::from_secs(self.endpoint_grace_secs),
             drain: Duration::from_secs(self.drain_secs),
+            model: self.model,
             clock,
             entropy,
+            telemetry,
         })
     }
 }

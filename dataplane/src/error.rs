@@ -32,6 +32,8 @@ pub enum Error {
     /// The caller does not stand (any more), or may not do such a thing at all.
     #[error("{}", .0.meaning())]
     Caller(Code),
+    #[error("the organization asks for a second factor: sign in with one")]
+    SecondFactorDue,
     #[error("{message}")]
     PolicyDenied { message: String },
     #[error("access to table {table} is denied by policy")]
@@ -55,6 +57,9 @@ pub enum Error {
     TooManyOpen { what: &'static str },
     #[error("there is no such {what}, or its time is over")]
     HandleNotFound { what: &'static str },
+    /// Somebody else has made it.
+    #[error("somebody else has made the {what}: who did, or the role developer or higher, may change or end it")]
+    NotYours { what: &'static str },
     #[error("there is no such memory")]
     MemoryNotFound,
     #[error("there is no such session")]
@@ -78,6 +83,9 @@ pub enum Error {
     HiddenOnBranch { table: String },
     #[error("the branch has changed masked columns of table {table}: who sees them must merge it")]
     MaskedOnBranch { table: String },
+    /// A branch has the tables that it was made with, as they were.
+    #[error("{what} on a branch is not supported: define it on the mainline, a branch that is made afterwards has it")]
+    DefinedOnBranch { what: &'static str },
     #[error("a branch can have at most {limit} {what}")]
     BranchTooLarge { what: &'static str, limit: u64 },
     #[error("the environment has {limit} branches already: merge or discard some")]
@@ -113,6 +121,9 @@ pub enum Error {
     /// The local log does not take the entry that must precede the first byte.
     #[error("the query cannot be recorded now")]
     Unrecorded,
+    /// The control plane has more rows than it gives.
+    #[error("{message}")]
+    RuntimeTooLarge { message: String },
     #[error("the data plane knows no policy to enforce yet")]
     NoGovernance,
     /// What only the control plane can do.
@@ -161,8 +172,12 @@ impl Error {
             | Self::BranchBusy
             | Self::Reshaped { .. } => Code::Conflict,
             Self::TableDenied { .. } => Code::TableDenied,
-            Self::Suspended { .. } | Self::TierLimit | Self::StorageLimit { .. } => Code::Forbidden,
-            Self::Unsupported { .. } => Code::UnsupportedSql,
+            Self::Suspended { .. }
+            | Self::TierLimit
+            | Self::StorageLimit { .. }
+            | Self::NotYours { .. }
+            | Self::SecondFactorDue => Code::Forbidden,
+            Self::Unsupported { .. } | Self::DefinedOnBranch { .. } => Code::UnsupportedSql,
             Self::InvalidParams { .. } | Self::InvalidArgument { .. } => Code::InvalidParams,
             Self::ReadsOnly => Code::ScopeViolation,
             Self::MemoryNotFound | Self::SessionNotFound | Self::HandleNotFound { .. } => Code::NotFound,
@@ -174,6 +189,7 @@ impl Error {
             Self::QuotaExceeded
             | Self::RowLimit { .. }
             | Self::AnswerTooLarge { .. }
+            | Self::RuntimeTooLarge { .. }
             | Self::MemoryFull { .. }
             | Self::BranchTooLarge { .. }
             | Self::BranchesFull { .. }
@@ -205,8 +221,11 @@ impl Error {
             | Self::HiddenOnBranch { table }
             | Self::MaskedOnBranch { table } => problem.detail("table", table.as_str()),
             Self::Suspended { .. } => problem.detail("reason", "suspended"),
+            Self::NotYours { .. } => problem.detail("reason", "not_yours"),
+            Self::SecondFactorDue => problem.detail("reason", "mfa_required"),
             Self::InvalidParams { field, .. } | Self::AgentNotRegistered { field } => problem.detail("field", *field),
             Self::InvalidArgument { field, .. } => problem.detail("field", field.as_str()),
+            Self::DefinedOnBranch { what } => problem.detail("construct", *what).detail("reason", "branch"),
             Self::StaleMemory { current } => problem.detail("version", *current),
             Self::MemoryFull { limit } => problem.detail("reason", "memories").detail("limit", *limit),
             Self::BranchClosed { status } => problem.detail("reason", *status),
@@ -214,6 +233,7 @@ impl Error {
             Self::TriggersFull { limit } => problem.detail("reason", "triggers").detail("limit", *limit),
             Self::AgentsFull { limit } => problem.detail("reason", "agents").detail("limit", *limit),
             Self::BranchesFull { limit } => problem.detail("reason", "branches").detail("limit", *limit),
+            Self::RuntimeTooLarge { .. } => problem.detail("reason", "runtime_rows"),
             Self::AnswerTooLarge { limit } => problem.detail("reason", "bytes").detail("limit", *limit),
             Self::ConcurrentLimit
             | Self::TooManyOpen { .. }

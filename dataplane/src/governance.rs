@@ -3,7 +3,7 @@
 //! `follow` streams whole snapshots from the control plane and `disk` keeps the last one, so that
 //! it rules while the control plane is away. `report` is the local log of what was asked and done;
 //! `ship` sends it back in order. `stored` tells how much there is on disk, `registry` of agents that make themselves
-//! known. `link` is the one mutually authenticated connection.
+//! known; `vouching` asks whose a session's token is. `link` is the one mutually authenticated connection.
 
 pub mod disk;
 pub mod follow;
@@ -12,6 +12,7 @@ pub mod registry;
 pub mod report;
 pub mod ship;
 pub mod stored;
+pub mod vouching;
 
 /// The gRPC types, generated from the contract's one proto file.
 pub(crate) mod proto {

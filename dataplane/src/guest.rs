@@ -6,6 +6,7 @@ use std::time::Duration;
 use contract::policy::abac::Origin;
 use contract::wire::Who;
 use contract::{QueryId, RequestId};
+use telemetry::Place;
 use tokio_util::sync::CancellationToken;
 
 use crate::{Ask, Bounds, Declared, Names, Pipeline};
@@ -18,12 +19,13 @@ pub struct Guest {
     pub agent: Declared,
     pub origin: Origin,
     pub request_id: RequestId,
+    pub place: Place,
 }
 
 impl Guest {
     /// One statement of this guest.
     pub fn ask(&self, pipeline: &Pipeline, sql: String, timeout_ms: Option<u64>) -> Ask {
-        Ask {
+        let ask = Ask {
             query_id: QueryId::fresh(pipeline.clock.now(), &pipeline.entropy),
             request_id: self.request_id.clone(),
             sql,
@@ -37,6 +39,8 @@ impl Guest {
             transaction: None,
             names: Names::default(),
             bounds: Bounds::default(),
-        }
+            place: self.place.clone(),
+        };
+        ask.as_session()
     }
 }

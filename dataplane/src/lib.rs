@@ -21,13 +21,16 @@ pub mod error;
 pub mod governance;
 pub mod guest;
 mod limits;
+mod making;
 pub mod memory;
 pub mod metrics;
+pub mod model;
 mod own_tables;
 pub mod ownership;
 pub mod pipeline;
 pub mod plane;
 pub mod process;
+pub mod runtime_tables;
 pub mod sessions;
 #[cfg(any(test, feature = "testing"))]
 pub mod testing;

@@ -3,37 +3,52 @@
 //!
 //! A memory belongs to an agent: the one its key was made for, else the one that is declared, else
 //! the caller itself. A key made for an agent reaches that agent's memories and no others; any other
-//! caller may search all of its environment. Every change is a new version; the one before gets an
-//! end. "Branch visibility modes: `MainOnly`, `BranchLocal`, `BranchWithFallback`, `ExactKey`."
+//! caller may search all of its environment, and change what is theirs (`making`). Every change is a new
+//! version; the one before gets an end. "Branch visibility modes: `MainOnly`, `BranchLocal`, `BranchWithFallback`, `ExactKey`."
 //!
 //! The truth is a table that no statement reaches (`store`). Search runs over an index in memory
 //! (`index`), made from the table when it is first asked for, and changed with it: what was stored is
-//! found by the next search. Vectors come from `embedding`, which needs nothing but the text.
+//! found by the next search. Vectors come from `embedding`, which needs nothing but the text; or from a model, where
+//! one is set up (`embedder`), and then they may come later (`reembedding`).
 
+mod code;
 mod comparing;
+mod embedder;
 mod embedding;
 mod fields;
 mod index;
+mod reembedding;
+mod said;
 mod score;
 mod search;
+mod stats;
 mod store;
 mod words;
 
-use std::collections::HashSet;
 use std::sync::Arc;
 
 use contract::Timestamp;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
-use tokio::sync::Mutex;
+use tokio::sync::{OwnedRwLockReadGuard, OwnedRwLockWriteGuard, RwLock};
+use tokio::task::spawn_blocking;
 
 use crate::Error;
+use crate::making::{Made, maker};
+use crate::own_tables;
 use crate::pipeline::Standing;
+use embedder::Provenance;
 use index::Index;
+use search::Meant;
 
 pub use comparing::{TOO_MANY, comparing};
+pub use embedder::Embedder;
+pub use embedding::{DIMENSIONS, Vector};
 pub use fields::{Listing, NewMemory, Recall, Search};
+pub use reembedding::Progress;
+pub use said::{Likeness, Said};
 pub use search::Hit;
+pub use stats::Stats;
 pub use store::cursor;
 
 /// The name that policies have for it.
@@ -48,6 +63,8 @@ const KEPT_DAYS: i64 = 30;
 pub struct Memory {
     pub memory_id: String,
     pub agent_id: String,
+    /// Who stored its first version.
+    pub made_by: Option<String>,
     pub session_id: Option<String>,
     pub namespace: String,
     pub memory_key: Option<String>,
@@ -62,6 +79,14 @@ pub struct Memory {
     pub created_at: Timestamp,
     pub valid_to: Option<Timestamp>,
     pub expires_at: Option<Timestamp>,
+    /// Whose vector it has.
+    pub vector: Provenance,
+}
+
+impl Memory {
+    fn made(&self) -> Made<'_> {
+        Made { what: "memory", by: self.made_by.as_deref(), agent_id: Some(&self.agent_id) }
+    }
 }
 
 /// Which branches are looked at.
@@ -89,10 +114,11 @@ pub struct Stored {
     pub deduplicated: bool,
     /// Another that says nearly the same.
     pub similar_memory_id: Option<String>,
+    pub embedding_status: &'static str,
 }
 
 impl Stored {
-    fn of(memory: &Memory) -> Self {
+    fn of(memory: &Memory, embedding_status: &'static str) -> Self {
         Self {
             memory_id: memory.memory_id.clone(),
             agent_id: memory.agent_id.clone(),
@@ -102,6 +128,7 @@ impl Stored {
             created: false,
             deduplicated: false,
             similar_memory_id: None,
+            embedding_status,
         }
     }
 }
@@ -135,16 +162,31 @@ impl Reach {
 }
 
 /// The memory of one environment.
+///
+/// Searches run beside each other; whoever changes something is alone.
 #[derive(Debug, Clone, Default)]
-pub struct Memories(Arc<Mutex<Option<Index>>>);
+pub struct Memories {
+    held: Arc<RwLock<Option<Index>>>,
+    embedder: Embedder,
+}
 
 impl Memories {
+    pub fn embedded_by(embedder: Embedder) -> Self {
+        Self { embedder, ..Self::default() }
+    }
+
+    pub fn embedder(&self) -> &Embedder {
+        &self.embedder
+    }
+
     /// Stores a memory: a new one, or the next version of its key.
     pub async fn store(&self, standing: Standing, new: NewMemory, fresh: Fresh) -> Result<Stored, Error> {
         let new = new.checked()?;
         let reach = Reach::of(&standing);
-        let mut held = self.0.lock().await;
-        let index = loaded(&mut held, &standing, fresh.now).await?;
+        // before anybody waits for the index: a model may take its time
+        let embedded = self.embedder.embed(&new.content, standing.deadline).await;
+        let mut held = self.held.write().await;
+        let index = self.loaded(&mut held, &standing, fresh.now).await?;
         let digest = store::digest(&new.content, new.value.as_ref());
         let before = match &new.memory_key {
             Some(key) => {
@@ -159,23 +201,27 @@ impl Memories {
             return Err(Error::StaleMemory { current });
         }
         if let Some(kept) = before.as_ref().filter(|kept| kept.digest == digest) {
-            return Ok(Stored { deduplicated: true, ..Stored::of(&kept.memory) });
+            let status = self.embedder.status(&kept.memory.vector);
+            return Ok(Stored { deduplicated: true, ..Stored::of(&kept.memory, status) });
         }
         let replaced = before.filter(|kept| kept.memory.memory_key.is_some()).map(|kept| kept.memory);
+        replaced.as_ref().map_or(Ok(()), |replaced| replaced.made().may_change(&standing))?;
         if replaced.is_none() && index.len() >= MEMORIES_MAX {
             return Err(Error::MemoryFull { limit: MEMORIES_MAX });
         }
-        let memory = new.memory(&reach.agent_id, replaced.as_ref(), fresh);
-        let vector = embedding::embed(&memory.content);
-        let similar_memory_id = index.twin(&memory, &vector, memory.created_at);
-        let written = store::write(&standing, &memory, replaced.as_ref(), &vector, &digest).await;
-        let stored = Stored { created: replaced.is_none(), similar_memory_id, ..Stored::of(&memory) };
+        let (bytes, by) = self.embedder.kept(&embedded);
+        let provenance = Provenance { by, is_there: !bytes.is_empty() };
+        let memory = new.memory((&reach.agent_id, maker(&standing)), replaced.as_ref(), provenance, fresh);
+        let similar_memory_id = embedded.vector().and_then(|vector| index.twin(&memory, vector, memory.created_at));
+        let written = store::write(&standing, &memory, replaced.as_ref(), bytes, &digest).await;
+        let stored = Stored::of(&memory, embedded.status());
+        let stored = Stored { created: replaced.is_none(), similar_memory_id, ..stored };
         match written {
             Ok(()) => {
                 if let Some(replaced) = &replaced {
                     index.remove(&replaced.memory_id);
                 }
-                index.add(&memory, vector);
+                index.add(&memory, embedded);
                 Ok(stored)
             }
             Err(error) => {
@@ -189,10 +235,12 @@ impl Memories {
     pub async fn search(&self, standing: Standing, search: Search, now: Timestamp) -> Result<Vec<Hit>, Error> {
         let search = search.checked()?;
         let agent = Reach::of(&standing).narrowed(search.agent_id.clone())?;
-        let mut held = self.0.lock().await;
-        let found = search::find(loaded(&mut held, &standing, now).await?, &search, agent.as_deref(), now);
-        drop(held);
-        search::read(&standing, found).await
+        let embedded = self.embedder.embed(&search.query, standing.deadline).await;
+        let meant = Meant { vector: embedded.vector().cloned(), calibration: self.embedder.calibration() };
+        let index = self.shared(&standing, now).await?;
+        // A look at every memory: too long for a thread that others wait for.
+        let found = spawn_blocking(move || search::find(&index, &search, &meant, agent.as_deref(), now)).await;
+        search::read(&standing, found.map_err(|_| Error::ShuttingDown)?).await
     }
 
     /// The one memory of a key or an id: no search, and no fallback to the mainline.
@@ -217,10 +265,11 @@ impl Memories {
     /// Ends a memory, or with `forget` removes it and every earlier version.
     pub async fn delete(&self, standing: Standing, memory_id: &str, forget: bool, now: Timestamp) -> Result<(), Error> {
         let agent = Reach::of(&standing).narrowed(None)?;
-        let mut held = self.0.lock().await;
+        let mut held = self.held.write().await;
         let kept = store::by_id(&standing, memory_id, now).await?;
         let kept = kept.filter(|memory| agent.as_ref().is_none_or(|agent| *agent == memory.agent_id));
         let memory = kept.ok_or(Error::MemoryNotFound)?;
+        memory.made().may_change(&standing)?;
         match store::delete(&standing, &memory, forget, now).await {
             Ok(()) => {
                 if let Some(index) = held.as_mut() {
@@ -236,56 +285,62 @@ impl Memories {
     }
 }
 
+impl Memories {
+    /// What was remembered on a branch that has ended is found no more.
+    pub async fn left(&self, branch_id: &str) {
+        if let Some(index) = self.held.write().await.as_mut() {
+            index.leave(branch_id);
+        }
+    }
+
+    /// Nothing is stored meanwhile.
+    pub async fn alone(&self) -> Alone {
+        Alone(Arc::clone(&self.held).write_owned().await)
+    }
+
+    async fn loaded<'a>(
+        &self,
+        held: &'a mut Option<Index>,
+        standing: &Standing,
+        now: Timestamp,
+    ) -> Result<&'a mut Index, Error> {
+        let index = match held.take() {
+            Some(index) => index,
+            None => store::index(standing, &self.embedder, now).await?,
+        };
+        Ok(held.insert(index))
+    }
+
+    /// The index as it is now; nothing is changed while it is held.
+    async fn shared(&self, standing: &Standing, now: Timestamp) -> Result<Shared, Error> {
+        let held = Arc::clone(&self.held).read_owned().await;
+        if let Ok(index) = OwnedRwLockReadGuard::try_map(held, Option::as_ref) {
+            return Ok(index);
+        }
+        let mut held = Arc::clone(&self.held).write_owned().await;
+        self.loaded(&mut held, standing, now).await?;
+        OwnedRwLockReadGuard::try_map(held.downgrade(), Option::as_ref).map_err(|_| own_tables::broken("no index"))
+    }
+}
+
+type Shared = OwnedRwLockReadGuard<Option<Index>, Index>;
+
+/// The memories of an environment, for one who changes many of them.
+#[derive(Debug)]
+pub struct Alone(OwnedRwLockWriteGuard<Option<Index>>);
+
+impl Alone {
+    /// What there is now is found out by the next search.
+    pub fn changed(mut self) {
+        *self.0 = None;
+    }
+}
+
 /// What a new version needs of the world.
 #[derive(Debug, Clone)]
 pub struct Fresh {
     pub memory_id: String,
     pub now: Timestamp,
-}
-
-/// A text, as it is held against others.
-pub struct Said {
-    vector: embedding::Vector,
-    terms: HashSet<String>,
-}
-
-/// How like a text is to a concept, on the scale of a search.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Likeness {
-    pub score: f64,
-    /// A cosine.
-    pub similarity: f64,
-    /// The share of the concept's words that the text has.
-    pub lexical: f64,
-}
-
-impl Said {
-    pub fn of(text: &str) -> Self {
-        Self { vector: embedding::embed(text), terms: words::terms(text).collect() }
-    }
-
-    #[expect(clippy::cast_precision_loss, reason = "a concept has few words")]
-    pub fn likeness(&self, concept: &Self) -> Likeness {
-        let similarity = f64::from(embedding::likeness(&concept.vector, &self.vector));
-        let had = concept.terms.intersection(&self.terms).count();
-        let lexical = if concept.terms.is_empty() { 0.0 } else { had as f64 / concept.terms.len() as f64 };
-        Likeness { score: score::calibrated(similarity).max(lexical), similarity, lexical }
-    }
-
-    /// Of a vector of any length; of one that has none, 0.
-    fn cosine(&self, vector: &[f64]) -> f64 {
-        let product: f64 = self.vector.iter().zip(vector).map(|(own, other)| f64::from(*own) * other).sum();
-        let length = vector.iter().map(|value| value * value).sum::<f64>().sqrt();
-        if length > 0.0 && length.is_finite() { product / length } else { 0.0 }
-    }
-}
-
-async fn loaded<'a>(held: &'a mut Option<Index>, standing: &Standing, now: Timestamp) -> Result<&'a mut Index, Error> {
-    let index = match held.take() {
-        Some(index) => index,
-        None => store::index(standing, now).await?,
-    };
-    Ok(held.insert(index))
 }
 
 #[cfg(test)]

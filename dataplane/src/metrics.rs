@@ -15,6 +15,7 @@ use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::metrics::histogram::Histogram;
 use prometheus_client::registry::Registry;
 
+use crate::model::Measured;
 use crate::trail::{Stage, Trail};
 
 /// From a tenth of a millisecond to the longest statement.
@@ -84,6 +85,8 @@ pub struct Metrics {
     ready: Gauge,
     connected: Gauge,
     reports_waiting: Gauge,
+    /// For whoever asks a model.
+    pub model: Measured,
 }
 
 fn seconds() -> Histogram {
@@ -110,6 +113,7 @@ impl Default for Metrics {
             ready: Gauge::default(),
             connected: Gauge::default(),
             reports_waiting: Gauge::default(),
+            model: Measured::default(),
         };
         all.registry = Mutex::new(all.described());
         all
@@ -130,6 +134,8 @@ impl Metrics {
         registry.register(row::READY.name, row::READY.help, self.ready.clone());
         registry.register(row::CONTROL_PLANE_CONNECTED.name, row::CONTROL_PLANE_CONNECTED.help, self.connected.clone());
         registry.register(row::REPORTS_WAITING.name, row::REPORTS_WAITING.help, self.reports_waiting.clone());
+        registry.register(row::MODEL_REQUESTS.name, row::MODEL_REQUESTS.help, self.model.requests.clone());
+        registry.register(row::MODEL_SECONDS.name, row::MODEL_SECONDS.help, self.model.seconds.clone());
         registry
     }
 
@@ -142,7 +148,7 @@ impl Metrics {
         if execution > Duration::ZERO {
             self.executions.get_or_create(&DoorLabel { door }).observe(execution.as_secs_f64());
         }
-        for (stage, took) in trail.times() {
+        for (stage, _, took) in trail.times() {
             self.stages.get_or_create(&StageLabel { stage: Stage::as_str(stage) }).observe(took.as_secs_f64());
         }
     }
@@ -183,6 +189,8 @@ mod tests {
         };
         metrics.ended(query);
         metrics.ended(Query { code: Some("SVC_ERR_403_POLICY_DENIED"), execution: Duration::ZERO, ..query });
+        metrics.model.ended("healing", "ok", Some(Duration::from_millis(3)));
+        metrics.model.ended("embedding", "paused", None);
         let standing = Standing { slots: (1, 99), ready: true, ..Standing::default() };
         metrics.text(standing).unwrap()
     }
@@ -200,6 +208,8 @@ mod tests {
             r#"sluice_dataplane_slots{state="free"} 99"#,
             "sluice_dataplane_ready 1",
             "sluice_dataplane_engine_up 0",
+            r#"sluice_dataplane_model_requests_total{purpose="embedding",outcome="paused"} 1"#,
+            r#"sluice_dataplane_model_seconds_count{purpose="healing"} 1"#,
         ] {
             assert!(text.contains(line), "{line} is not in\n{text}");
         }

@@ -20,11 +20,13 @@ mod explain;
 mod heal;
 mod mask;
 mod meter;
+mod origin;
 mod pivot;
 mod policy;
 mod postgres;
 mod quota;
 mod row_filter;
+mod runtime;
 mod semaphore;
 mod shown;
 mod snapshot;
@@ -32,6 +34,7 @@ mod storage;
 mod tables;
 mod tally;
 mod threshold;
+mod told;
 pub mod transaction;
 mod transpile;
 
@@ -42,6 +45,7 @@ use std::time::{Duration, Instant};
 use arrow::datatypes::SchemaRef;
 use contract::wire::Who;
 use contract::{Entropy, Governance, GrantId, SharedClock};
+use telemetry::{Kind, Tracer};
 use tokio::sync::{Mutex, OwnedMutexGuard, watch};
 use tokio_util::sync::CancellationToken;
 
@@ -49,8 +53,11 @@ use crate::answer::Description;
 use crate::branches::Branches;
 use crate::catalogue::Catalogue;
 use crate::governance::registry::Registry;
+use crate::memory;
 use crate::metrics::Metrics;
+use crate::model::Healer;
 use crate::own_tables::Place;
+use crate::runtime_tables::RuntimeTables;
 use crate::sessions::Snapshots;
 use crate::trail::{Stage, Trail};
 use crate::triggers::Triggers;
@@ -81,10 +88,15 @@ pub struct Pipeline {
     pub remembered: Remembered,
     /// PostgreSQL's, for each who asks.
     pub catalogue: Catalogue,
+    /// The runtime's tables, for statements that read them.
+    pub runtime: RuntimeTables,
     pub branches: Branches,
     pub triggers: Triggers,
     pub registry: Registry,
+    /// The model that is asked where the rules heal nothing.
+    pub healer: Option<Healer>,
     pub metrics: Metrics,
+    pub tracer: Tracer,
     pub clock: SharedClock,
     pub entropy: Entropy,
     /// Nothing begins any more, and what runs is cancelled.
@@ -138,14 +150,26 @@ impl Pipeline {
         let rules = self.rules()?;
         let rows = match Box::pin(self.once(query, &query.ask.sql, &rules, t)).await {
             Ok(rows) => rows,
-            Err(error) if !heal::concerns(&error) => return Err(error),
-            Err(error) => match t.at(Stage::AiHeal, Box::pin(heal::rewrite(self, query, &rules, &error))).await {
-                //                                                                                12
-                Some(healed) => Box::pin(self.once(query, &healed.sql, &rules, t)).await?.warned(healed.warning),
-                None => return Err(error),
-            },
+            Err(error) if !heal::concerns(self, &error) => return Err(error),
+            Err(error) => Box::pin(self.healed(query, &rules, error, t)).await?, //                12
         };
         t.now(Stage::ColumnMask, || mask::columns(&rules, rows, slot, t)) //                              13
+    }
+
+    /// Another text in place of one that failed. Of what a model wrote no error is told: the first one stands.
+    async fn healed(&self, query: &Query, rules: &Arc<Governance>, error: Error, t: &Trail) -> Result<execute::Rows> {
+        let Some(healed) = t.at(Stage::AiHeal, Box::pin(heal::rewrite(self, query, rules, &error))).await else {
+            return Err(error);
+        };
+        let asked = t.facts().clone();
+        match Box::pin(self.once(query, &healed.sql, rules, t)).await {
+            Ok(rows) => Ok(rows.warned(healed.warning)),
+            Err(again) if !healed.by_model || matches!(again, Error::Cancelled | Error::ShuttingDown) => Err(again),
+            Err(_) => {
+                *t.facts() = asked;
+                Err(error)
+            }
+        }
     }
 
     /// The gates, the statement, its trace. Healed SQL passes all of them again.
@@ -156,14 +180,14 @@ impl Pipeline {
         let afforded = t.at(Stage::QuotaCheck, Box::pin(quota::check(self, query, rules, costed, t))).await?; //       5
         let filtered = t.now(Stage::RowFilter, || row_filter::apply(&self.remembered.filters, rules, afforded, t))?; //      6
         let embedded = t.now(Stage::VectorEmbed, || embed::vectors(filtered))?; //                 7
-        let pivoted = Box::pin(pivot::values(self, query, embedded)).await?;
+        let pivoted = Box::pin(pivot::values(self, query, rules, embedded)).await?;
         let native = t.now(Stage::Transpile, || transpile::to_engine(query, pivoted, t))?; //      8
         let place = match self.remembered.answers.of(rules, query, &native, self.engine()?.schema_version()) {
             answers::Found::Kept(kept) => return Ok(execute::kept(native, &kept, t)), //          in place of 9 to 11
             answers::Found::Place(place) => Some(place),
             answers::Found::Never => None,
         };
-        let pinned = t.at(Stage::SnapshotPin, snapshot::pin(self, query, native, t)).await?; //    9
+        let pinned = t.at(Stage::SnapshotPin, snapshot::pin(self, query, rules, native, t)).await?; // 9
         let ran = t.at(Stage::Execute, execute::run(self, query, pinned, t)).await?; //           10
         let rows = t.at(Stage::DirtyTracking, dirty::track(self, query, ran)).await?; //           11
         Ok(rows.kept_at(place))
@@ -173,16 +197,23 @@ impl Pipeline {
     /// description of the generated SQL. Neither billed nor audited.
     pub async fn describe(self: &Arc<Self>, ask: &Ask) -> Result<Description> {
         let query = threshold::cross(self, ask.clone()).await?;
-        if let Some(question) = postgres::question(self, &query) {
-            return Box::pin(postgres::describe(self, &query, &question)).await;
+        let (mut span, t) = (self.tracer.begin("describe", Kind::Server, &ask.asked_at()), Trail::new());
+        let described = Box::pin(self.described(&query, &t)).await;
+        told::described(&mut span, &query, &t, described.as_ref().err());
+        described
+    }
+
+    async fn described(&self, query: &Query, t: &Trail) -> Result<Description> {
+        if let Some(question) = postgres::question(self, query) {
+            return t.at(Stage::Execute, Box::pin(postgres::describe(self, query, &question))).await;
         }
-        let rules = self.rules()?;
-        let t = Trail::new();
-        let extracted = tables::extract(&ask.sql, &ask.names.variables, &t)?;
-        let allowed = Box::pin(policy::check(self, &query, &rules, extracted, &t)).await?;
-        let unbilled = quota::unbilled(cost::estimate(allowed, &t));
-        let embedded = embed::vectors(row_filter::apply(&self.remembered.filters, &rules, unbilled, &t)?)?;
-        Box::pin(transpile::describe(self, &query, embedded)).await
+        let (ask, rules) = (&query.ask, self.rules()?);
+        let extracted = t.now(Stage::TableExtraction, || tables::extract(&ask.sql, &ask.names.variables, t))?;
+        let allowed = t.at(Stage::PolicyCheck, Box::pin(policy::check(self, query, &rules, extracted, t))).await?;
+        let unbilled = quota::unbilled(t.now(Stage::CostEstimate, || cost::estimate(allowed, t)));
+        let filtered = t.now(Stage::RowFilter, || row_filter::apply(&self.remembered.filters, &rules, unbilled, t))?;
+        let embedded = t.now(Stage::VectorEmbed, || embed::vectors(filtered))?;
+        t.at(Stage::Transpile, Box::pin(transpile::describe(self, query, &rules, embedded))).await
     }
 
     /// The parameters of a statement that was described, in Arrow.
@@ -204,7 +235,11 @@ impl Pipeline {
     pub(crate) async fn tables_of(&self, branch_id: &str) -> Result<Vec<String>> {
         const WITHIN: Duration = Duration::from_secs(30);
         let place = Place { engine: &self.engine()?, deadline: Instant::now() + WITHIN };
-        Ok(self.branches.open(place, branch_id, self.clock.now()).await?.branch.paths())
+        let mut tables = self.branches.open(place, branch_id, self.clock.now()).await?.branch.paths();
+        if self.branches.remember(place, branch_id).await? {
+            tables.push(memory::TABLE.to_owned());
+        }
+        Ok(tables)
     }
 
     /// What a room has written to these tables: answers that were kept from them are stale.

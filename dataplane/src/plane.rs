@@ -5,6 +5,7 @@
 //! the log are shipped while the engine checkpoints, the folder is let go. A successor that waits
 //! finds the log in the folder and ships the rest itself.
 
+mod embedding;
 mod engines;
 mod owner;
 mod sweeping;
@@ -29,10 +30,13 @@ use crate::governance::Source;
 use crate::governance::follow::Follower;
 use crate::governance::link::Link;
 use crate::governance::registry::Registry;
-use crate::memory::Memories;
+use crate::governance::vouching::Vouching;
+use crate::memory::{Embedder, Memories};
 use crate::metrics::Metrics;
+use crate::model::{self, Models};
 use crate::ownership::Claim;
 use crate::pipeline::{Books, Gate, House, Remembered, Threshold};
+use crate::sessions::Snapshots;
 use crate::thoughts::Thoughts;
 use crate::triggers::{self, Triggers};
 use crate::{Pipeline, Sessions};
@@ -52,6 +56,8 @@ pub enum StartError {
     Link(#[from] tonic::transport::Error),
     #[error("the listeners' TLS: {0}")]
     Tls(#[from] TlsError),
+    #[error(transparent)]
+    Model(#[from] model::Unusable),
     #[error("trusting local callers needs every listener on loopback")]
     TrustBeyondLoopback,
     #[error("the PostgreSQL wire needs a certificate where it is not local")]
@@ -148,6 +154,11 @@ fn permitted(settings: &Settings) -> Result<(), StartError> {
     Ok(())
 }
 
+fn sessions(settings: &Settings, snapshots: &Snapshots, link: &Link) -> Sessions {
+    let vouching = Vouching::new(link.clone());
+    Sessions::asking(snapshots.clone(), Arc::clone(&settings.clock), &settings.entropy, vouching)
+}
+
 struct Doors {
     pgwire: TcpListener,
     tools: TcpListener,
@@ -172,6 +183,7 @@ struct Parts {
     follower: Arc<Follower>,
     link: Link,
     pipeline: Arc<Pipeline>,
+    memories: Memories,
     sessions: Sessions,
     vitals: probes::Vitals,
     ending: Ending,
@@ -184,6 +196,9 @@ struct Parts {
 impl Parts {
     /// Takes the folder and opens it, if nobody has it; nothing runs yet.
     fn new(settings: &Settings, shutdown: &CancellationToken) -> Result<(Self, Owner, Option<Arc<Books>>), StartError> {
+        let metrics = Metrics::default();
+        let models = Models::new(&settings.model, &settings.clock, metrics.model.clone())?;
+        let memories = Memories::embedded_by(Embedder::of(models.embedding));
         let claim = Arc::new(Claim::new(&settings.state)?);
         let link = Link::new(&settings.control_plane, &settings.identity)?;
         let follower = Arc::new(Follower::new(settings.env_id.clone()));
@@ -206,17 +221,20 @@ impl Parts {
             gate: Gate::new(settings.max_concurrent_queries),
             remembered: Remembered::default(),
             catalogue: engines::catalogue(settings),
-            branches: Branches::default(),
+            runtime: engines::runtime(settings, link.clone()),
+            branches: Branches::beside(memories.clone()),
             triggers: Triggers::default(),
             registry: Registry::new(link.clone()),
-            metrics: Metrics::default(),
+            healer: models.healing,
+            metrics,
+            tracer: settings.telemetry.tracer.clone(),
             clock: Arc::clone(&settings.clock),
             entropy: settings.entropy.clone(),
             closed: ending.closed.clone(),
         });
         let parts = Self {
             claim: Arc::clone(&claim),
-            sessions: Sessions::new(snapshots.clone(), Arc::clone(&settings.clock), &settings.entropy),
+            sessions: sessions(settings, &snapshots, &link),
             vitals: probes::Vitals {
                 began: Instant::now(),
                 engine: engine.subscribe(),
@@ -227,6 +245,7 @@ impl Parts {
             follower,
             link,
             pipeline,
+            memories,
             ending: ending.clone(),
             keeping: TaskTracker::new(),
             background: TaskTracker::new(),
@@ -251,10 +270,16 @@ impl Parts {
     fn serve(&self, settings: Settings, doors: Doors, shown: Shown) {
         let (background, closing) = (&self.background, &self.closing);
         background.spawn(Arc::clone(&self.follower).run(self.link.clone(), closing.clone()));
-        background.spawn(probes::serve(doors.probes, self.vitals.clone(), Arc::clone(&self.pipeline), closing.clone()));
+        let probed = probes::Probed {
+            vitals: self.vitals.clone(),
+            pipeline: Arc::clone(&self.pipeline),
+            log: settings.telemetry.log.clone(),
+        };
+        background.spawn(probes::serve(doors.probes, probed, closing.clone()));
         background.spawn(sweeping::branches(Arc::clone(&self.pipeline)));
+        background.spawn(embedding::catch_up(Arc::clone(&self.pipeline), self.memories.clone()));
         background.spawn(triggers::attend(Arc::clone(&self.pipeline)));
-        let (memories, thoughts) = (Memories::default(), Thoughts::default());
+        let (memories, thoughts) = (self.memories.clone(), Thoughts::default());
         let door = rest::Door {
             env_id: settings.env_id,
             pipeline: Arc::clone(&self.pipeline),
@@ -305,6 +330,7 @@ impl Parts {
         let engine = self.pipeline.engine.borrow().clone();
         let stopping = async {
             self.pipeline.catalogue.stop().await;
+            self.pipeline.runtime.stop().await;
             if let Some(engine) = engine {
                 engine.stop().await;
             }

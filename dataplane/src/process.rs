@@ -6,16 +6,19 @@ use std::sync::Arc;
 
 use clap::Parser;
 use contract::{Entropy, SystemClock};
+use telemetry::{Log, Telemetry, Tracer};
+use tokio::runtime::{Builder, Runtime};
 use tokio::signal::unix::{SignalKind, signal};
 use tokio_util::sync::CancellationToken;
-use tracing_subscriber::EnvFilter;
 
 use crate::DataPlane;
 use crate::config::Arguments;
 use crate::memory::comparing;
 
-/// What is logged unless `RUST_LOG` says otherwise: the protocol of tools tells of every request.
-pub const LOGGED: &str = "info,rmcp=warn";
+type Failure = Box<dyn std::error::Error>;
+
+/// The name of its spans.
+pub const SERVICE: &str = "sluice-dataplane";
 
 /// The whole of the engine's process.
 pub fn engine() -> ExitCode {
@@ -28,9 +31,8 @@ pub fn main() -> ExitCode {
         return engine();
     }
     let arguments = Arguments::parse();
-    let filter = EnvFilter::try_from_default_env().unwrap_or_else(|_| EnvFilter::new(LOGGED));
-    tracing_subscriber::fmt().json().with_env_filter(filter).init();
-    match run(arguments) {
+    let log = Log::start(std::io::stdout);
+    match runtime().and_then(|runtime| runtime.block_on(run(arguments, log))) {
         Ok(code) => code,
         Err(error) => {
             tracing::error!(%error, "the data plane cannot run");
@@ -39,11 +41,18 @@ pub fn main() -> ExitCode {
     }
 }
 
-#[tokio::main]
-async fn run(arguments: Arguments) -> Result<ExitCode, Box<dyn std::error::Error>> {
+/// Threads on which the deepest statement can be walked.
+fn runtime() -> Result<Runtime, Failure> {
+    Ok(Builder::new_multi_thread().enable_all().thread_stack_size(sql::STACK_BYTES).build()?)
+}
+
+async fn run(arguments: Arguments, log: Log) -> Result<ExitCode, Failure> {
     // Before anything else: from here on a stop is orderly.
     let (mut terminate, mut interrupt) = (signal(SignalKind::terminate())?, signal(SignalKind::interrupt())?);
-    let settings = arguments.settings(Arc::new(SystemClock), Entropy::system()?)?;
+    let (clock, entropy) = (Arc::new(SystemClock), Entropy::system()?);
+    let tracer = Tracer::to(&arguments.collector, SERVICE, clock.clone(), entropy.clone())?;
+    let telemetry = Telemetry { tracer: tracer.clone(), log: Some(log) };
+    let settings = arguments.settings(clock, entropy, telemetry)?;
     let shutdown = CancellationToken::new();
     let running = DataPlane::start(settings, shutdown.clone()).await?;
     tracing::info!(pgwire = %running.pgwire, tools = %running.tools, rest = %running.rest, probes = %running.probes, "listening");
@@ -55,6 +64,7 @@ async fn run(arguments: Arguments) -> Result<ExitCode, Box<dyn std::error::Error
     tracing::info!("stopping");
     shutdown.cancel();
     running.stopped().await;
+    tracer.finish().await;
     tracing::info!("stopped");
     Ok(if running.has_failed() { ExitCode::FAILURE } else { ExitCode::SUCCESS })
 }

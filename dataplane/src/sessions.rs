@@ -1,4 +1,4 @@
-//! Who is behind a key, and whether they still are.
+//! Who is behind a key or a session's token, and whether they still are.
 //!
 //! "Only Argon2id hashes" are kept, and Argon2id costs tens of milliseconds, so what is remembered
 //! is that a key fits a hash, and nothing else: status, expiry, scopes and addresses are asked of
@@ -17,6 +17,7 @@ use moka::sync::Cache;
 use tokio::sync::{Semaphore, watch};
 
 use crate::Error;
+use crate::governance::vouching::Vouching;
 
 const VERIFIED_MAX: u64 = 10_000;
 const VERIFIED_FOR: Duration = Duration::from_mins(5);
@@ -35,6 +36,14 @@ pub struct Admitted {
     pub caller: Caller,
 }
 
+/// What a request shows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Shown<'r> {
+    Key(&'r str),
+    /// Of a session, if the control plane says so.
+    Token(&'r str),
+}
+
 /// The check of credentials that a data plane makes itself.
 #[derive(Debug, Clone)]
 pub struct Sessions(Arc<Inner>);
@@ -48,10 +57,17 @@ struct Inner {
     process_key: [u8; 32],
     cores: Semaphore,
     waiting: AtomicUsize,
+    vouching: Vouching,
 }
 
 impl Sessions {
+    /// Of keys; a token is nobody's here.
     pub fn new(snapshots: Snapshots, clock: SharedClock, entropy: &Entropy) -> Self {
+        Self::asking(snapshots, clock, entropy, Vouching::default())
+    }
+
+    /// Who also asks whose a token is.
+    pub fn asking(snapshots: Snapshots, clock: SharedClock, entropy: &Entropy, vouching: Vouching) -> Self {
         let cores = std::thread::available_parallelism().map_or(1, |n| n.get().saturating_sub(1).max(1));
         Self(Arc::new(Inner {
             snapshots,
@@ -60,7 +76,24 @@ impl Sessions {
             process_key: entropy.bytes(),
             cores: Semaphore::new(cores),
             waiting: AtomicUsize::new(0),
+            vouching,
         }))
+    }
+
+    /// Checks whatever a request shows.
+    pub async fn admit_shown(&self, shown: Shown<'_>, peer: Option<IpAddr>) -> Result<Admitted, Error> {
+        match shown {
+            Shown::Key(text) => self.admit(text, peer).await,
+            Shown::Token(text) => self.admit_token(text).await,
+        }
+    }
+
+    /// Asks whose a token is. What they may is the snapshot's to say: their role, and one that they were lent.
+    async fn admit_token(&self, text: &str) -> Result<Admitted, Error> {
+        let who = self.0.vouching.whose(text).await?;
+        let rules = announced(&self.0.snapshots, |rules| is_known(rules, &who)).await?;
+        let caller = standing_in(&rules, &who, None, self.0.clock.now())?;
+        Ok(Admitted { who, caller })
     }
 
     /// Checks a presented key: form and check characters, snapshot, then Argon2id, once.

@@ -92,6 +92,7 @@ pub fn governance() -> Governance {
         abac_policies: vec![],
         elevations: vec![],
         agent_capabilities: BTreeMap::new(),
+        runtime: false,
     }
 }
 

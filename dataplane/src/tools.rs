@@ -96,6 +96,11 @@ fn of_memory() -> Vec<Row> {
             .says("End a memory, or forget it with all its versions.")
             .needs(Scope::Agent)
             .hints(Hints::Removes),
+        Row::new("embedding_stats", memory::embedding_stats)
+            .says("Tell who makes the vectors of memories, what a cosine is worth, and how many have theirs.")
+            .needs(Scope::Agent)
+            .hints(Hints::Reads)
+            .unlisted(),
     ]
 }
 

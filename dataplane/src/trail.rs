@@ -101,7 +101,7 @@ pub struct Facts {
 /// The stages walked with their times, and the facts they left.
 #[derive(Debug)]
 pub struct Trail {
-    walked: Mutex<Vec<(Stage, Duration)>>,
+    walked: Mutex<Vec<(Stage, Instant, Duration)>>,
     facts: Mutex<Facts>,
 }
 
@@ -114,7 +114,7 @@ impl Trail {
     pub async fn at<T>(&self, stage: Stage, work: impl Future<Output = T>) -> T {
         let began = Instant::now();
         let out = work.await;
-        self.walked(stage, began.elapsed());
+        self.ended(stage, began);
         out
     }
 
@@ -122,12 +122,12 @@ impl Trail {
     pub fn now<T>(&self, stage: Stage, work: impl FnOnce() -> T) -> T {
         let began = Instant::now();
         let out = work();
-        self.walked(stage, began.elapsed());
+        self.ended(stage, began);
         out
     }
 
-    fn walked(&self, stage: Stage, took: Duration) {
-        self.walked.lock().unwrap_or_else(PoisonError::into_inner).push((stage, took));
+    fn ended(&self, stage: Stage, began: Instant) {
+        self.walked.lock().unwrap_or_else(PoisonError::into_inner).push((stage, began, began.elapsed()));
     }
 
     pub fn facts(&self) -> MutexGuard<'_, Facts> {
@@ -137,18 +137,18 @@ impl Trail {
     /// Name and milliseconds of each stage, in the order walked.
     pub fn stages(&self) -> Vec<(String, f64)> {
         let walked = self.walked.lock().unwrap_or_else(PoisonError::into_inner);
-        walked.iter().map(|(stage, took)| (stage.as_str().to_owned(), millis(*took))).collect()
+        walked.iter().map(|(stage, _, took)| (stage.as_str().to_owned(), millis(*took))).collect()
     }
 
-    /// Each stage in the order walked.
-    pub fn times(&self) -> Vec<(Stage, Duration)> {
+    /// Each stage in the order walked, when it began and how long it took.
+    pub fn times(&self) -> Vec<(Stage, Instant, Duration)> {
         self.walked.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     /// Milliseconds spent in one stage, all visits together.
     pub fn spent_ms(&self, stage: Stage) -> f64 {
         let walked = self.walked.lock().unwrap_or_else(PoisonError::into_inner);
-        walked.iter().filter(|(walked, _)| *walked == stage).map(|(_, took)| millis(*took)).sum()
+        walked.iter().filter(|(walked, ..)| *walked == stage).map(|(.., took)| millis(*took)).sum()
     }
 }
 

@@ -3,11 +3,13 @@
 //! A trigger has a concept in words. What is stored as a memory or written down as a step of reasoning
 //! is held against it, and so are what an agent asks (`queries`) and a text that somebody gives; where the score reaches the threshold it
 //! fires, for one agent at most once in its cooldown. A firing is the event `trigger.fired` of the
-//! organization, told to its webhooks; `action_type` tells those who receive it what it is for. "A
+//! organization, told to its webhooks; its action tells those who receive it what it is for (`action`). "A
 //! trigger that fails never fails the write": it is the event `trigger.error` then.
 //!
-//! A score means what it means in a search of memories: `max(C(cosine), lexical)`.
+//! A score means what it means in a search of memories by the built-in embedder, whoever makes the vectors of
+//! memories: `max(C(cosine), lexical)`.
 
+mod action;
 mod fields;
 mod queries;
 mod store;
@@ -21,10 +23,12 @@ use serde_json::{Map, Value};
 use tokio::sync::Mutex;
 
 use crate::Error;
+use crate::making::{Made, maker};
 use crate::memory::{Likeness, Said};
 use crate::own_tables::{Author, Place};
 use crate::pipeline::Standing;
 
+pub use action::{Action, Config};
 pub use fields::{Listing, NewTrigger, Question};
 pub use queries::{Asked, Queue, attend};
 pub use telling::notice;
@@ -44,35 +48,16 @@ pub enum Source {
     Explicit,
 }
 
-/// What a firing is for.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum Action {
-    #[default]
-    FlagForReview,
-    Webhook,
-    AgentNotify,
-    WriteEvent,
-}
-
-impl Action {
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::FlagForReview => "flag_for_review",
-            Self::Webhook => "webhook",
-            Self::AgentNotify => "agent_notify",
-            Self::WriteEvent => "write_event",
-        }
-    }
-}
-
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Trigger {
     pub trigger_id: String,
     pub name: String,
     pub concept: String,
+    /// Who registered it first.
+    pub made_by: Option<String>,
     pub threshold: f64,
     pub action: Action,
+    pub config: Config,
     pub cooldown_secs: i64,
     pub sources: Vec<Source>,
     pub agent_filter: Option<String>,
@@ -81,6 +66,12 @@ pub struct Trigger {
     pub last_fired_at: Option<Timestamp>,
     pub created_at: Timestamp,
     pub updated_at: Timestamp,
+}
+
+impl Trigger {
+    fn made(&self) -> Made<'_> {
+        Made { what: "trigger", by: self.made_by.as_deref(), agent_id: None }
+    }
 }
 
 /// Something that triggers may notice.
@@ -135,8 +126,9 @@ impl Triggers {
         if before.is_none() && known.len() >= TRIGGERS_MAX {
             return Err(Error::TriggersFull { limit: TRIGGERS_MAX });
         }
+        before.as_ref().map_or(Ok(()), |before| before.made().may_change(standing))?;
         let created = before.is_none();
-        let trigger = new.trigger(before, trigger_id, now);
+        let trigger = new.trigger(before, (trigger_id, maker(standing)), now);
         let put = store::put(standing, &trigger, now).await;
         *held = None; // as the table has it, whatever came of it
         put.map(|()| (trigger, created))
@@ -156,6 +148,7 @@ impl Triggers {
         let known = loaded(&mut held, standing.into()).await?;
         let found = known.iter().find(|trigger| trigger.trigger_id == trigger_id).cloned();
         let trigger = found.ok_or(Error::TriggerNotFound)?;
+        trigger.made().may_change(standing)?;
         let trigger = Trigger { enabled: false, updated_at: now, ..trigger };
         let put = store::put(standing, &trigger, now).await;
         *held = None;

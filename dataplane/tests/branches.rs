@@ -12,7 +12,7 @@ use proptest::prelude::*;
 use proptest::test_runner::{Config, TestCaseError, TestRunner};
 use serde_json::{Value, json};
 
-use crate::agents::{door, tool};
+use crate::door::{door, tool};
 use crate::memory::{done, refused};
 use crate::pgwire::{simple, wired};
 use crate::world::{World, world, world_at};
@@ -146,6 +146,31 @@ async fn what_governs_a_table_governs_its_copy() {
     }
     let elsewhere = format!("select * from _svc_branch_{id}.stock");
     assert!(world.run(&elsewhere).await.is_err(), "a copy has no name of its own");
+    world.stop().await;
+}
+
+#[tokio::test]
+async fn what_defines_is_refused_on_a_branch_by_its_name() {
+    let (world, door) = started().await;
+    let id = branch(&door).await;
+    for (sql, what) in [
+        ("create table t (x integer)", "create"),
+        ("create table t as select * from stock", "create"),
+        ("create view v as select * from stock", "create"),
+        ("alter table stock add column colour varchar", "alter"),
+        ("alter table stock rename column place to spot", "alter"),
+        ("drop table stock", "drop"),
+    ] {
+        let refusal = refused(&door, "branch_query", json!({"branch_id": id, "sql": sql})).await;
+        assert_eq!(
+            (&refusal["status"], &refusal["details"]["reason"]),
+            (&json!(422), &json!("branch")),
+            "{sql}: {refusal}"
+        );
+        assert!(refusal["details"]["construct"].as_str().unwrap().eq_ignore_ascii_case(what), "{sql}: {refusal}");
+        assert!(refusal["message"].as_str().unwrap().contains("define it on the mainline"), "{sql}: {refusal}");
+    }
+    assert_eq!(merge(&door, &id, json!({})).await["status"], "completed", "nothing has changed there");
     world.stop().await;
 }
 

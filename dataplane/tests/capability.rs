@@ -66,6 +66,9 @@ async fn an_agent_does_what_it_was_granted_and_no_more() {
     // What it may not reach it is not told of.
     let listed = world.agent("bot", "select table_name from information_schema.tables").await.unwrap();
     assert_eq!(listed.json, r#"["customer"]"#);
+    let listed =
+        world.agent("bot", "select relname from pg_class where relname in ('customer', 'orders')").await.unwrap();
+    assert_eq!(listed.json, r#"["customer"]"#);
     assert!(world.agent("other", "select ssn from customer").await.is_ok(), "another agent");
     assert!(world.run("select ssn from customer").await.is_ok(), "nobody's agent");
     world.stop().await;

@@ -118,6 +118,8 @@ async fn the_catalogue_holds_and_reaches_nothing_else() {
     ] {
         assert_eq!(refused(&client, sql).await.code().code(), state, "{sql}");
     }
+    let unlisted = wired.world.run("select * from pg_timezone_names()").await;
+    assert_eq!(unlisted.err().map(|error| error.code()), Some(contract::Code::UnsupportedSql));
     wired.stop().await;
 }
 
@@ -161,5 +163,7 @@ async fn the_caller_has_one_name_in_every_statement() {
     ] {
         assert_eq!(simple(&client, sql).await[0].split('|').next(), Some("owner@example.com"), "{sql}");
     }
+    let session = simple(&client, "select current_role, current_catalog, id from customer where id = 1").await;
+    assert_eq!(session, ["owner|demo|1", "(1)"]);
     wired.stop().await;
 }

@@ -6,7 +6,8 @@
 use serde::Deserialize;
 use serde_json::Value;
 
-use crate::rest::{as_json, query};
+use crate::door::as_json;
+use crate::rest::query;
 use crate::world::{World, world};
 
 #[derive(Deserialize)]

@@ -95,6 +95,31 @@ async fn a_binary_copy_comes_back_as_it_left() {
 }
 
 #[tokio::test]
+async fn a_column_may_be_copied_that_is_null_in_every_row() {
+    let wired = wired().await;
+    let client = wired.owner().await;
+    simple(&client, "create table t (a integer, b date, c uuid, d blob, e decimal(8,2))").await;
+    let lines: &[&[u8]] = &[b"1\t\\N\t\\N\t\\N\t\\N\n2\t\\N\t\\N\t\\N\t\\N\n"];
+    assert_eq!(into(&client, "copy t from stdin", lines).await.unwrap(), 2);
+    assert_eq!(simple(&client, "select sum(a), count(b) from t").await, ["3|0", "(1)"]);
+    wired.stop().await;
+}
+
+#[tokio::test]
+async fn a_filter_compares_the_decimals_that_are_copied_as_numbers() {
+    let wired = wired().await;
+    wired.world.change(|rules| {
+        rules.policies = vec![filtering("customer", "balance < 100")];
+        rules.members.values_mut().for_each(|member| member.role = contract::Role::Developer);
+    });
+    let analyst = wired.analyst().await;
+    assert_eq!(into(&analyst, "copy customer (id, balance) from stdin", &[b"8\t99.5\n"]).await.unwrap(), 1);
+    let error = into(&analyst, "copy customer (id, balance) from stdin", &[b"9\t100.5\n"]).await.unwrap_err();
+    assert_eq!(error.code().unwrap().code(), "42501");
+    wired.stop().await;
+}
+
+#[tokio::test]
 async fn a_copy_in_is_refused_as_an_insert_is() {
     let wired = wired().await;
     let analyst = wired.analyst().await;

@@ -6,7 +6,8 @@ use contract::policy::abac::{Action, Condition};
 use dataplane::testing::{analyst_id, filtering, masking, owner_id, rule, ruled};
 use serde_json::{Value, json};
 
-use crate::rest::{as_json, post};
+use crate::door::as_json;
+use crate::rest::post;
 use crate::world::{World, world};
 
 async fn transpile(world: &World, who: &str, sql: &str) -> Value {

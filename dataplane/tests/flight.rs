@@ -24,7 +24,7 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio_util::task::TaskTracker;
 use tonic::{Code, Request, Status};
 
-use crate::agents::{door, served};
+use crate::door::{door, served};
 use crate::world::world;
 
 pub type Client = FlightSqlServiceClient<Router>;
@@ -67,7 +67,7 @@ async fn fetched(client: &mut Client, info: &FlightInfo) -> Result<Vec<String>, 
     Ok(batches.iter().flat_map(lines).collect())
 }
 
-async fn asked(client: &mut Client, sql: &str) -> Result<Vec<String>, Status> {
+pub async fn asked(client: &mut Client, sql: &str) -> Result<Vec<String>, Status> {
     let info = client.execute(sql.to_owned(), None).await.map_err(status)?;
     fetched(client, &info).await
 }

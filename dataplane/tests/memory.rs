@@ -4,7 +4,7 @@ use axum::Router;
 use dataplane::testing::{analyst_id, analyst_key, demo_key, denying};
 use serde_json::{Value, json};
 
-use crate::agents::{door, tool};
+use crate::door::{door, tool};
 use crate::world::world;
 
 pub async fn done(door: &Router, name: &str, arguments: Value) -> Value {
@@ -256,5 +256,30 @@ async fn policies_hold_for_memories_and_no_statement_reaches_them() {
     let error = refused(&door, "search_memory", json!({"query": "anything"})).await;
     assert_eq!(error["code"], "SVC_ERR_403_TABLE_DENIED", "{error}");
     assert_eq!(world.last().1.outcome.as_str(), "refused");
+    world.stop().await;
+}
+
+/// How many of the two hundred pairs are found in the first place, and among the first ten, at least.
+const RECALLED_MIN: [usize; 2] = [180, 196];
+
+#[tokio::test]
+async fn what_a_question_means_is_nearly_always_among_the_ten() {
+    let world = world().await;
+    let door = door(&world);
+    let pairs: Vec<Value> =
+        include_str!("questions.jsonl").lines().map(|line| serde_json::from_str(line).expect(line)).collect();
+    assert_eq!(pairs.len(), 200);
+    for pair in &pairs {
+        done(&door, "store_memory", json!({"content": pair["memory"]})).await;
+    }
+    let mut recalled = [0, 0];
+    for pair in &pairs {
+        let hits = found(&door, json!({"query": pair["question"]})).await;
+        assert!(hits.len() <= 10);
+        let place = hits.iter().position(|hit| *hit == pair["memory"]);
+        recalled[0] += usize::from(place == Some(0));
+        recalled[1] += usize::from(place.is_some());
+    }
+    assert!(recalled.iter().zip(RECALLED_MIN).all(|(found, least)| *found >= least), "{recalled:?}");
     world.stop().await;
 }

@@ -335,3 +335,27 @@ async fn a_full_organization_takes_no_more_and_still_reads_and_makes_room() {
     world.run("delete from customer where id = 9").await.unwrap();
     world.stop().await;
 }
+
+/// "Control plane away": what needs none of its rows goes on.
+#[tokio::test]
+async fn the_runtime_is_there_while_it_is_on_and_read_while_somebody_gives_its_rows() {
+    let world = world().await;
+    let listed = "select count(*) from information_schema.tables where table_schema = 'svc_runtime'";
+    let read = "select id, count(*) as n from svc_runtime.tasks where project_id = $1 group by id";
+    assert_eq!(world.run(listed).await.unwrap().json, "[0]");
+    world.change(|rules| rules.runtime = true);
+    assert_eq!(world.run(listed).await.unwrap().json, "[8]");
+    let described = Box::pin(world.pipeline.describe(&world.ask(owner_id(), read))).await.unwrap();
+    let columns: Vec<_> = described.columns.iter().map(|column| column.type_name.as_str()).collect();
+    assert_eq!((described.parameters, columns), (vec!["VARCHAR".to_owned()], vec!["VARCHAR", "BIGINT"]));
+    let mut ask = world.ask(owner_id(), read);
+    ask.params = vec![engine::Value::Text("p1".to_owned())];
+    assert_eq!(world.whole(ask).await.unwrap_err().code(), Code::ControlPlaneDown);
+    assert_eq!(world.last().1.outcome, Outcome::Refused);
+    let both = "select * from svc_runtime.tasks, customer";
+    assert_eq!(world.run(both).await.unwrap_err().code(), Code::UnsupportedSql);
+    assert!(world.run("select count(*) from customer").await.is_ok());
+    world.change(|rules| rules.runtime = false);
+    assert_eq!(world.run("select * from svc_runtime.tasks").await.unwrap_err().code(), Code::TableNotFound);
+    world.stop().await;
+}

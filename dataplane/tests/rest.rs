@@ -2,17 +2,17 @@
 
 use arrow::ipc::reader::StreamReader;
 use axum::body::Body;
-use axum::http::{HeaderMap, Request, Response};
+use axum::http::{Request, Response};
 use base64::Engine;
 use contract::wire::{Forwarded, Who, header};
 use dataplane::Ending;
 use dataplane::doors::rest::{Door, routes};
 use dataplane::testing::{analyst_id, masking, owner_id};
 use dataplane::thoughts::Thoughts;
-use http_body_util::BodyExt;
 use serde_json::{Value, json};
 use tower::ServiceExt;
 
+use crate::door::{as_json, whole};
 use crate::world::{World, world};
 
 pub async fn post(world: &World, path: &str, who: &str, body: Value) -> Response<Body> {
@@ -34,17 +34,6 @@ pub async fn post(world: &World, path: &str, who: &str, body: Value) -> Response
 
 pub async fn query(world: &World, body: Value) -> Response<Body> {
     post(world, "/v1/environments/env-1/query", owner_id().as_str(), body).await
-}
-
-async fn whole(response: Response<Body>) -> (Vec<u8>, HeaderMap) {
-    let collected = response.into_body().collect().await.unwrap();
-    let trailers = collected.trailers().cloned().unwrap_or_default();
-    (collected.to_bytes().to_vec(), trailers)
-}
-
-pub async fn as_json(response: Response<Body>) -> Value {
-    let (body, _) = whole(response).await;
-    serde_json::from_slice(&body).unwrap_or_else(|error| panic!("{error}: {}", String::from_utf8_lossy(&body)))
 }
 
 #[tokio::test]
@@ -176,5 +165,19 @@ async fn once_everything_is_closed_a_request_is_told_to_come_back() {
     let response = query(&world, json!({"sql": "select 1"})).await;
     assert_eq!((response.status().as_u16(), &response.headers()["retry-after"]), (503, &"30".parse().unwrap()));
     assert_eq!(as_json(response).await["error"]["code"], "SVC_ERR_503_SHUTTING_DOWN");
+    world.stop().await;
+}
+
+#[tokio::test]
+async fn what_a_request_sets_is_its_own_and_it_is_told() {
+    let world = world().await;
+    let alone = as_json(query(&world, json!({"sql": "set n = 2"})).await).await;
+    assert!(alone["warnings"].to_string().contains("for this request alone"), "{alone}");
+    let read = as_json(query(&world, json!({"sql": "set n = 2; select $n + 1 as m"})).await).await;
+    assert_eq!((read["rows"].to_string(), read["warnings"].to_string()), ("[[3]]".to_owned(), "[]".to_owned()));
+    let forgotten = as_json(query(&world, json!({"sql": "select $n"})).await).await;
+    assert!(forgotten["error"]["message"].to_string().contains("no variable $n"), "{forgotten}");
+    let several = as_json(query(&world, json!({"sql": "select 1; select 2"})).await).await;
+    assert_eq!(several["error"]["code"], "SVC_ERR_400_BAD_SQL");
     world.stop().await;
 }

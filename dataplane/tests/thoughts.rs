@@ -6,7 +6,7 @@ use axum::Router;
 use dataplane::testing::{analyst_id, analyst_key, demo_key};
 use serde_json::{Value, json};
 
-use crate::agents::{door, tool};
+use crate::door::{door, tool};
 use crate::memory::{done, refused};
 use crate::world::world;
 

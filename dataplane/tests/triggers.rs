@@ -10,7 +10,7 @@ use dataplane::testing::owner_id;
 use dataplane::{Ask, Declared};
 use serde_json::{Value, json};
 
-use crate::agents::door;
+use crate::door::door;
 use crate::memory::{done, refused};
 use crate::world::{World, world, world_at};
 
@@ -77,6 +77,33 @@ async fn a_trigger_fires_once_in_its_cooldown_and_tells_what_it_would_do() {
     assert_eq!(done(&door, "evaluate_triggers", json!({"content": "refund"})).await["evaluated"], 0);
     let again = register(&door, json!({"threshold": 0.9})).await;
     assert_eq!((&again["created"], &again["enabled"], &again["threshold"]), (&json!(false), &json!(true), &json!(0.9)));
+    world.stop().await;
+}
+
+#[tokio::test]
+async fn the_particulars_of_each_action_are_kept_shown_and_told() {
+    let world = world().await;
+    let door = door(&world);
+    let cases = [
+        ("flag_for_review", json!({"urgency": "high", "assigned_to": "pm"})),
+        ("webhook", json!({"webhook_url": "https://hooks.example/refunds"})),
+        ("agent_notify", json!({"agent_id": "clerk"})),
+        ("write_event", json!({"data": {"ticket": 7}})),
+        ("write_event", json!({})),
+    ];
+    for (action, config) in cases {
+        let terms = json!({"action_type": action, "action_config": config, "cooldown_secs": 0});
+        assert_eq!(register(&door, terms).await["action_config"], config, "{action}");
+        let listed = done(&door, "list_triggers", json!({})).await;
+        assert_eq!(listed["triggers"][0]["action_config"], config, "{action}");
+        let claimed = json!({"action_config": {"webhook_url": "https://evil.example/"}, "order": 7});
+        let question = json!({"content": "a customer asks for a refund", "dry_run": false, "metadata": claimed});
+        done(&door, "evaluate_triggers", question).await;
+        let told = fired(&world).pop().unwrap().metadata;
+        let expected = if config == json!({}) { None } else { Some(&config) };
+        assert_eq!((told.get("action_config"), &told["action_type"]), (expected, &json!(action)), "{told}");
+        assert_eq!(told["order"], 7);
+    }
     world.stop().await;
 }
 
@@ -155,6 +182,17 @@ async fn what_cannot_be_is_refused_by_the_name_of_its_field() {
         ("register_trigger", json!({"name": "n", "concept": "x", "sources": []}), "sources"),
         ("register_trigger", json!({"name": "n", "concept": "x", "sources": ["mail"]}), "sources[0]"),
         ("register_trigger", json!({"name": "n", "concept": "x", "cooldown_secs": -1}), "cooldown_secs"),
+        (
+            "register_trigger",
+            json!({"name": "n", "concept": "x", "action_config": {"urgency": "soon"}}),
+            "action_config.urgency",
+        ),
+        (
+            "register_trigger",
+            json!({"name": "n", "concept": "x", "action_config": {"secret": "s"}}),
+            "action_config.secret",
+        ),
+        ("register_trigger", json!({"name": "n", "concept": "x", "action_config": {"data": {}}}), "action_config.data"),
         ("list_triggers", json!({"status": "on"}), "status"),
     ] {
         let error = refused(&door, name, arguments.clone()).await;

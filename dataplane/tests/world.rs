@@ -12,8 +12,10 @@ use dataplane::catalogue::Catalogue;
 use dataplane::encode::json;
 use dataplane::governance::registry::Registry;
 use dataplane::governance::report::Log;
-use dataplane::memory::Memories;
+use dataplane::memory::{Embedder, Memories};
+use dataplane::model::{Measured, ModelSettings, Models};
 use dataplane::pipeline::{Books, Gate, House, Purse, Remembered, Storage, Tally, Threshold};
+use dataplane::runtime_tables::RuntimeTables;
 use dataplane::triggers::Triggers;
 use dataplane::{Answer, Ask, Bounds, Declared, Error, Names, Pipeline, testing};
 use futures::StreamExt;
@@ -38,6 +40,11 @@ pub async fn world() -> World {
 
 /// The same by another clock.
 pub async fn world_at(clock: SharedClock) -> World {
+    world_with(clock, &ModelSettings::default()).await
+}
+
+/// The same with models that are asked.
+pub async fn world_with(clock: SharedClock, model: &ModelSettings) -> World {
     let folder = tempfile::tempdir().unwrap();
     let entropy = Entropy::seeded(7);
     let config = engine::Config {
@@ -57,22 +64,27 @@ pub async fn world_at(clock: SharedClock) -> World {
     let log = Arc::new(Log::open(&folder.path().join("report"), &clock, &entropy).unwrap());
     let books = Arc::new(Books { log, purse: Purse::new(None), tally: Tally::unkept(), storage: Storage::default() });
     let house = watch::Sender::new(House::Open(books.clone()));
+    let models = Models::new(model, &clock, Measured::default()).unwrap();
+    let memories = Memories::embedded_by(Embedder::of(models.embedding));
     let pipeline = Arc::new(Pipeline {
         snapshots,
         engine: watch::channel(Some(engine.clone())).1,
         gate: Gate::new(100),
         threshold: Threshold::new(house.subscribe()),
         remembered: Remembered::default(),
-        catalogue: Catalogue::new(config),
-        branches: Branches::default(),
+        catalogue: Catalogue::new(config.clone()),
+        runtime: RuntimeTables::new(config, None),
+        branches: Branches::beside(memories.clone()),
         triggers: Triggers::default(),
         registry: Registry::default(),
+        healer: models.healing,
         metrics: dataplane::metrics::Metrics::default(),
+        tracer: telemetry::Tracer::default(),
         clock,
         entropy,
         closed: CancellationToken::new(),
     });
-    let world = World { pipeline, rules, books, house, memories: Memories::default(), engine, _folder: folder };
+    let world = World { pipeline, rules, books, house, memories, engine, _folder: folder };
     for sql in [
         "create table customer (id integer, name varchar, region varchar, ssn varchar, balance decimal(12,2))",
         "insert into customer values (1, 'Ada', 'EU', '078-05-1120', 10.50), (2, 'Bob', 'US', '219-09-9999', 20.25), \
@@ -107,6 +119,7 @@ impl World {
             transaction: None,
             names: Names::default(),
             bounds: Bounds::default(),
+            place: telemetry::Place::default(),
         }
     }
 
@@ -188,6 +201,7 @@ impl World {
 
     pub async fn stop(self) {
         self.pipeline.catalogue.stop().await;
+        self.pipeline.runtime.stop().await;
         self.engine.stop().await;
     }
 }

@@ -47,6 +47,8 @@ pub async fn reconcile(context: &Context, place: &Place) -> Result<Option<Durati
 fn gather(context: &Context, place: &Place) -> Option<Observed> {
     let key = context.stores.api_keys.get(place)?;
     let environment = context.stores.environments.get(&environment_of(&key));
+    // to read what a watch brought a moment ago does not fail
+    let environment = environment.and_then(|known| known.whole().ok());
     let secret = secret::state(context, &key);
     Some(Observed { environment, secret, now: context.now(), key })
 }
@@ -59,7 +61,7 @@ async fn adopt(context: &Context, item: &Item, observed: &Observed) -> Result<()
         "ownerReferences": plan::owners(observed),
     });
     let written = write::metadata(&context.client, key, fields).await?;
-    context.expected.note(item, Written::Itself, written.resource_version().as_deref());
+    context.expected.note(item, Written::Itself, written.resource_version());
     Ok(())
 }
 
@@ -160,7 +162,7 @@ async fn publish(context: &Context, item: &Item, observed: &Observed, outcome: O
     if !silent && key.status.as_ref() != Some(&status) {
         announce(context, key, &status);
         let written = write::status(&context.client, key, &status).await?;
-        context.expected.note(item, Written::Itself, written.resource_version().as_deref());
+        context.expected.note(item, Written::Itself, written.resource_version());
     }
     match outcome {
         Outcome::Failed(error) if error.class() != Class::Invalid => Err(error),

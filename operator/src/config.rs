@@ -4,11 +4,13 @@ use std::net::SocketAddr;
 use std::time::Duration;
 
 use clap::Parser;
+use telemetry::Destination;
 
 use crate::environment::fleet::Rollout;
-use crate::environment::observed::Release;
+use crate::environment::observed::{CollectorSecret, Release};
 use crate::lease::Timing;
 use crate::limits::{Budget, Rate};
+use crate::model::Model;
 
 #[derive(Debug, Clone, Parser)]
 #[command(
@@ -59,12 +61,28 @@ pub struct Config {
     /// Rising percentages of the fleet that move to a new version before the rest.
     #[arg(long, env = "SLUICE_ROLLOUT_WAVES", value_delimiter = ',', default_value = "1,10,100")]
     pub rollout_waves: Vec<u8>,
-    /// Health, readiness and metrics.
+    /// Health, readiness and metrics; `/log`, the level of the log, from loopback alone.
     #[arg(long, env = "SLUICE_LISTEN", default_value = "0.0.0.0:9090")]
     pub listen: SocketAddr,
     /// Seconds after which another operator takes over from one that vanished.
     #[arg(long, env = "SLUICE_LEASE_SECS", default_value_t = 15, value_parser = clap::value_parser!(u64).range(3..=300))]
     pub lease_secs: u64,
+    /// A Secret, by this name beside each environment, with what data planes show a collector and believe
+    /// it by.
+    #[arg(long, env = "SLUICE_COLLECTOR_SECRET")]
+    pub collector_secret: Option<String>,
+    /// The key in it of headers, as `name=value,…`.
+    #[arg(long, env = "SLUICE_COLLECTOR_HEADERS_KEY", requires = "collector_secret")]
+    pub collector_headers_key: Option<String>,
+    /// The key in it of the authority, as PEM, that the collector's certificate is of.
+    #[arg(long, env = "SLUICE_COLLECTOR_CA_KEY", requires = "collector_secret")]
+    pub collector_ca_key: Option<String>,
+    /// What data planes ask.
+    #[command(flatten)]
+    pub model: Model,
+    /// What data planes are started with.
+    #[command(flatten)]
+    pub collector: Destination,
 }
 
 impl Config {
@@ -79,6 +97,13 @@ impl Config {
             control_plane: self.control_plane.clone().unwrap_or(control_plane),
             cluster_domain: self.cluster_domain.clone(),
             serves_lake: self.serves_lake,
+            model: self.model.clone(),
+            collector: self.collector.clone(),
+            collector_secret: self.collector_secret.as_ref().map(|name| CollectorSecret {
+                name: name.clone(),
+                headers_key: self.collector_headers_key.clone(),
+                ca_key: self.collector_ca_key.clone(),
+            }),
         }
     }
 

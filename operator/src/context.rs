@@ -22,7 +22,7 @@ use crate::environment::observed::Release;
 use crate::events::Events;
 use crate::metrics::Metrics;
 use crate::queue::Queue;
-use crate::stores::{Item, Place, Stores};
+use crate::stores::{Item, KnownEnvironment, Place, Stores};
 use crate::time::timestamp;
 
 pub struct Context {
@@ -70,11 +70,8 @@ impl Context {
         for kind in ["Organization", "Environment", "ApiKey"] {
             self.metrics.unreadable(kind, self.stores.misfits.count(kind));
         }
-        let environments = self.stores.environments.values();
-        let count = |phase| {
-            let has = |it: &&Arc<crds::Environment>| it.status.as_ref().and_then(|status| status.phase) == Some(phase);
-            environments.iter().filter(has).count()
-        };
+        let environments = self.stores.environments.all();
+        let count = |phase| environments.iter().filter(|(_, it)| it.phase == Some(phase)).count();
         let phases = [
             ("provisioning", count(EnvironmentPhase::Provisioning)),
             ("active", count(EnvironmentPhase::Active)),
@@ -84,18 +81,14 @@ impl Context {
         self.metrics.environments(&phases, self.lag(&environments));
     }
 
-    fn lag(&self, environments: &[Arc<crds::Environment>]) -> Duration {
+    fn lag(&self, environments: &[(Place, Arc<KnownEnvironment>)]) -> Duration {
         let now = Instant::now();
         let mut behind = locked(&self.behind);
         let mut still = HashMap::new();
-        for environment in environments {
-            let generation = environment.metadata.generation.unwrap_or_default();
-            let observed = environment.status.as_ref().and_then(|status| status.observed_generation);
-            if observed.is_none_or(|observed| observed < generation) {
-                let place = Place::of(environment.as_ref());
-                let since = behind.get(&place).filter(|(of, _)| *of == generation).map_or(now, |(_, since)| *since);
-                still.insert(place, (generation, since));
-            }
+        for (place, environment) in environments.iter().filter(|(_, it)| it.is_behind()) {
+            let generation = environment.generation;
+            let since = behind.get(place).filter(|(of, _)| *of == generation).map_or(now, |(_, since)| *since);
+            still.insert(place.clone(), (generation, since));
         }
         *behind = still;
         behind.values().map(|(_, since)| now.saturating_duration_since(*since)).max().unwrap_or_default()
@@ -213,7 +206,8 @@ mod tests {
         object.metadata.name = Some("a".to_owned());
         object.metadata.namespace = Some("n".to_owned());
         object.metadata.resource_version = Some(version.to_owned());
-        stores.secrets.put(crate::stores::read::secret(object));
+        let entry = crate::stores::secret::secret(object);
+        stores.secrets.put(entry.and_then(|seen| seen.known(&stores.dictionaries).ok()).unwrap());
     }
 
     #[test]

@@ -13,6 +13,9 @@ use crate::metrics::Metrics;
 use crate::stores::Misfit;
 
 const WAITING_MAX: usize = 256;
+/// A recorder keeps whole what it has written, to count what is repeated, and for a thousand environments
+/// that is megabytes: after so many it begins anew. What is then repeated is an Event of its own.
+const REMEMBERED_MAX: usize = 128;
 /// Kubernetes refuses longer ones.
 const NOTE_MAX: usize = 1_000;
 
@@ -25,14 +28,15 @@ pub struct Events {
 /// The end that writes.
 pub struct Writer {
     waiting: mpsc::Receiver<(Event, ObjectReference)>,
-    recorder: Recorder,
+    client: Client,
+    reporter: Reporter,
 }
 
 impl Events {
     pub fn new(client: Client, instance: String, metrics: Metrics) -> (Self, Writer) {
         let (sender, waiting) = mpsc::channel(WAITING_MAX);
         let reporter = Reporter { controller: "sluice-operator".to_owned(), instance: Some(instance) };
-        (Self { sender, metrics }, Writer { waiting, recorder: Recorder::new(client, reporter) })
+        (Self { sender, metrics }, Writer { waiting, client, reporter })
     }
 
     pub fn say(&self, about: ObjectReference, warning: bool, reason: &str, action: &str, note: &str) {
@@ -57,7 +61,12 @@ impl Events {
 }
 
 impl Writer {
+    fn recorder(&self) -> Recorder {
+        Recorder::new(self.client.clone(), self.reporter.clone())
+    }
+
     pub async fn run(mut self, stop: CancellationToken) {
+        let (mut recorder, mut written) = (self.recorder(), 0);
         loop {
             let (event, about) = tokio::select! {
                 () = stop.cancelled() => return,
@@ -66,8 +75,12 @@ impl Writer {
                     None => return,
                 },
             };
-            if let Err(error) = self.recorder.publish(&event, &about).await {
+            if let Err(error) = recorder.publish(&event, &about).await {
                 tracing::debug!(%error, reason = event.reason, "an Event was not written");
+            }
+            written += 1;
+            if written == REMEMBERED_MAX {
+                (recorder, written) = (self.recorder(), 0);
             }
         }
     }

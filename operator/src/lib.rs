@@ -20,13 +20,14 @@ mod events;
 pub mod lease;
 pub mod limits;
 pub mod metrics;
+pub mod model;
 mod organization;
 mod probes;
-mod queue;
+pub mod queue;
 pub mod rbac;
 mod release;
 pub mod runtime;
-mod stores;
+pub mod stores;
 mod time;
 mod write;
 

@@ -9,15 +9,16 @@ use contract::clock::SystemClock;
 use operator::check::Check;
 use operator::config::Config;
 use operator::runtime::Operator;
+use telemetry::Log;
 use tokio::signal::unix::{SignalKind, signal};
-use tracing_subscriber::EnvFilter;
 
 fn main() -> ExitCode {
-    let filter = EnvFilter::try_from_default_env().unwrap_or_else(|_| EnvFilter::new("info"));
-    tracing_subscriber::fmt().json().with_env_filter(filter).init();
-    let done = match Check::asked(std::env::args_os()) {
-        Some(check) => ask(check),
-        None => run(Config::parse()),
+    let done = if let Some(check) = Check::asked(std::env::args_os()) {
+        Log::start(std::io::stdout);
+        ask(check)
+    } else {
+        let config = Config::parse();
+        run(config, Log::start(std::io::stdout))
     };
     match done {
         Ok(()) => ExitCode::SUCCESS,
@@ -33,10 +34,11 @@ async fn ask(check: Check) -> Result<(), Box<dyn std::error::Error>> {
     Ok(check.run().await?)
 }
 
-#[tokio::main]
-async fn run(config: Config) -> Result<(), Box<dyn std::error::Error>> {
+/// Two threads: more only wait for the API server, and each keeps memory of its own.
+#[tokio::main(worker_threads = 2)]
+async fn run(config: Config, log: Log) -> Result<(), Box<dyn std::error::Error>> {
     let kube = kube::Config::infer().await?;
-    let operator = Operator::start(config, kube, Arc::new(SystemClock), Entropy::system()?).await?;
+    let operator = Operator::start(config, kube, Arc::new(SystemClock), Entropy::system()?, Some(log)).await?;
     let (mut terminate, mut interrupt) = (signal(SignalKind::terminate())?, signal(SignalKind::interrupt())?);
     tokio::select! {
         _ = terminate.recv() => {}

@@ -149,7 +149,7 @@ pub async fn reconcile(context: &Context, place: &Place) -> Result<Option<Durati
     }
     let now = context.now();
     let mut observed = Observed {
-        environments: context.stores.environments.group(place).len(),
+        environments: context.stores.environments.members(place).len(),
         has_authority: authority.is_ok(),
         uninvited: uninvited(&organization),
         slug_taken: slug_taken(context, &organization),
@@ -209,7 +209,7 @@ async fn carry_out(context: &Context, item: &Item, observed: &Observed, plan: Pl
     if plan.finalizer == Finalizer::Add {
         let fields = json!({ "finalizers": write::finalizers(organization, true) });
         let written = write::metadata(&context.client, organization, fields).await?;
-        context.expected.note(item, Written::Itself, written.resource_version().as_deref());
+        context.expected.note(item, Written::Itself, written.resource_version());
     }
     if organization.status.as_ref() != Some(&plan.status) {
         publish(context, item, organization, &plan.status).await?;
@@ -227,7 +227,7 @@ async fn publish(
     status: &OrganizationStatus,
 ) -> Result<(), Error> {
     let written = write::status(&context.client, organization, status).await?;
-    context.expected.note(item, Written::Itself, written.resource_version().as_deref());
+    context.expected.note(item, Written::Itself, written.resource_version());
     Ok(())
 }
 

@@ -1,19 +1,20 @@
-//! `/healthz`, `/readyz` and `/metrics`, on one plain port.
+//! `/healthz`, `/readyz` and `/metrics`, on one plain port; `/log`, the level of the log, from loopback.
 //!
 //! Ready means: every store is complete, so this operator could act at once. It does not mean that
 //! it leads; a standby is ready too. A cluster without the definitions keeps it from being ready,
 //! and the answer names what is missing.
 
+use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use axum::Router;
 use axum::extract::State;
-use axum::http::{StatusCode, header};
+use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
-use contract::wire::probe;
+use telemetry::{Log, log, scrape};
 use tokio::net::TcpListener;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
@@ -60,37 +61,39 @@ impl Heartbeat {
     }
 }
 
+/// What this port tells of.
 #[derive(Clone)]
-struct Shared {
-    context: Arc<Context>,
-    synced: Arc<Synced>,
-    heartbeat: Arc<Heartbeat>,
+pub struct Probed {
+    pub context: Arc<Context>,
+    pub synced: Arc<Synced>,
+    pub heartbeat: Arc<Heartbeat>,
 }
 
 /// Serves until it is told to stop.
 pub async fn serve(
     listener: TcpListener,
-    context: Arc<Context>,
-    synced: Arc<Synced>,
-    heartbeat: Arc<Heartbeat>,
+    probed: Probed,
+    log: Option<Log>,
     stop: CancellationToken,
 ) -> std::io::Result<()> {
     let router = Router::new()
         .route("/healthz", get(health))
         .route("/readyz", get(ready))
         .route("/metrics", get(metrics))
-        .with_state(Shared { context, synced, heartbeat });
+        .with_state(probed)
+        .merge(log::routes(log))
+        .into_make_service_with_connect_info::<SocketAddr>();
     axum::serve(listener, router).with_graceful_shutdown(stop.cancelled_owned()).await
 }
 
-async fn health(State(shared): State<Shared>) -> Response {
+async fn health(State(shared): State<Probed>) -> Response {
     if shared.heartbeat.is_alive(Instant::now()) {
         return "ok\n".into_response();
     }
     (StatusCode::INTERNAL_SERVER_ERROR, "the event loop does not turn\n").into_response()
 }
 
-async fn ready(State(shared): State<Shared>) -> Response {
+async fn ready(State(shared): State<Probed>) -> Response {
     let missing = shared.synced.missing();
     if missing.is_empty() {
         return "ok\n".into_response();
@@ -98,12 +101,9 @@ async fn ready(State(shared): State<Shared>) -> Response {
     (StatusCode::SERVICE_UNAVAILABLE, format!("not listed yet: {}\n", missing.join(", "))).into_response()
 }
 
-async fn metrics(State(shared): State<Shared>) -> Response {
+async fn metrics(State(shared): State<Probed>, headers: HeaderMap) -> Response {
     shared.context.measure();
-    match shared.context.metrics.text() {
-        Ok(text) => ([(header::CONTENT_TYPE, probe::METRICS_TYPE)], text).into_response(),
-        Err(error) => (StatusCode::INTERNAL_SERVER_ERROR, error.to_string()).into_response(),
-    }
+    scrape::answered(&headers, shared.context.metrics.text())
 }
 
 #[cfg(test)]

@@ -117,6 +117,12 @@ pub struct Queue<T> {
     changed: Notify,
 }
 
+impl<T: Clone + Eq + Hash> Default for Queue<T> {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
 impl<T: Clone + Eq + Hash> Queue<T> {
     pub fn new() -> Self {
         Self { line: Mutex::new(Line::new()), changed: Notify::new() }

@@ -83,7 +83,7 @@ fn due(
 
 async fn identity(context: &Context, keys: &Keys) -> Result<Timestamp, Error> {
     let place = Place::new(&context.release.namespace, CONTROL_PLANE_TLS);
-    let present = context.stores.secrets.get(&place).and_then(|known| known.facts.certificate);
+    let present = context.stores.secrets.get(&place).and_then(|known| known.facts()?.certificate);
     let now = context.now();
     let pair = match due(present.as_ref(), &secret::authority_of(keys)?, now) {
         Due::Nothing(at) => return Ok(at),

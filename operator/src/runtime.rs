@@ -10,7 +10,9 @@ use contract::Entropy;
 use contract::clock::SharedClock;
 use kube::Client;
 use kube::client::ClientBuilder;
+use telemetry::Log;
 use tokio::net::TcpListener;
+use tokio::sync::Semaphore;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
@@ -27,7 +29,7 @@ use crate::limits::{Fence, Limits};
 use crate::metrics::Metrics;
 use crate::probes::{self, Heartbeat};
 use crate::queue::{Priority, Queue};
-use crate::stores::{Item, Stores, Synced, Watches};
+use crate::stores::{Item, LISTS, Stores, Synced, Watches};
 use crate::{Error, api_key, organization, release};
 
 /// A stop does not wait longer than this for what is being written.
@@ -41,6 +43,8 @@ const INVALID: Duration = Duration::from_secs(30);
 pub enum StartError {
     #[error("no client of the API server: {0}")]
     Client(#[from] kube::Error),
+    #[error(transparent)]
+    Model(#[from] crate::model::Plain),
     #[error("the probes cannot listen: {0}")]
     Listen(#[from] std::io::Error),
 }
@@ -65,7 +69,9 @@ impl Operator {
         kube: kube::Config,
         clock: SharedClock,
         entropy: Entropy,
+        log: Option<Log>,
     ) -> Result<Self, StartError> {
+        config.model.check()?;
         let metrics = Metrics::new();
         let (stop, stop_workers) = (CancellationToken::new(), CancellationToken::new());
         let (tracker, workers) = (TaskTracker::new(), TaskTracker::new());
@@ -85,7 +91,8 @@ impl Operator {
         tracing::info!(%address, "answers probes");
         let heartbeat = Arc::new(Heartbeat::new());
         tracker.spawn(Arc::clone(&heartbeat).run(stop.clone()));
-        tracker.spawn(probes::serve(listener, Arc::clone(&context), Arc::clone(&synced), heartbeat, stop.clone()));
+        let probed = probes::Probed { context: Arc::clone(&context), synced: Arc::clone(&synced), heartbeat };
+        tracker.spawn(probes::serve(listener, probed, log, stop.clone()));
         tracker.spawn(writer.run(stop.clone()));
         tracker.spawn(election.run(stop.clone()));
         tracker.spawn(announce(Arc::clone(&context), Arc::clone(&synced), fence.clone(), stop.clone()));
@@ -174,6 +181,7 @@ fn watches(
         metrics: context.metrics.clone(),
         events: context.events.clone(),
         entropy: context.entropy.clone(),
+        lists: Arc::new(Semaphore::new(LISTS)),
         tracker: tracker.clone(),
         stop: stop.clone(),
     }

@@ -1,14 +1,21 @@
 //! What the watches brought: every object that a reconcile looks at, found by the one it belongs to.
 //!
 //! One watch a kind (and namespace), shared by all controllers. Objects are kept without what
-//! nobody reads: managed fields, the values of Secrets, all of a pod but why it does not run.
-//! A standby keeps the same stores, so a take-over lists nothing.
+//! nobody reads: managed fields, the values of Secrets, all of a pod but why it does not run; and
+//! what there are many of is kept packed. A standby keeps the same stores, so a take-over lists
+//! nothing.
 
+mod environment;
+mod follow;
 mod guard;
 mod index;
 mod misfit;
 mod packed;
-pub(crate) mod read;
+mod place;
+pub mod read;
+pub mod secret;
+mod synced;
+mod trimmed;
 mod wake;
 mod watch;
 
@@ -18,33 +25,21 @@ use std::sync::{Arc, Mutex, PoisonError};
 use crds::{ApiKey, Environment, Organization};
 use kube::ResourceExt;
 
+pub use environment::KnownEnvironment;
 pub use guard::Guarded;
 pub use index::{Entry, Index};
 pub use misfit::{Misfit, Misfits};
-pub use packed::Packed;
-pub use read::{KEY_TEXT, KnownSecret, SecretOf, label};
-pub use watch::{Synced, Watches};
+pub use packed::{ChildText, Dictionaries, Packed, PackedChild, Shape, Unreadable};
+pub use place::Place;
+pub use read::{KEY_TEXT, label};
+pub use secret::{KnownSecret, SecretOf};
+pub use synced::Synced;
+pub use trimmed::Trimmed;
+pub use watch::{LISTS, Watches};
 
 use crate::environment::child::Kind;
 use crate::environment::observed::PodFacts;
 use crate::queue::Priority;
-
-/// An object by name and namespace.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Place {
-    pub namespace: String,
-    pub name: String,
-}
-
-impl Place {
-    pub fn new(namespace: &str, name: &str) -> Self {
-        Self { namespace: namespace.to_owned(), name: name.to_owned() }
-    }
-
-    pub fn of<K: ResourceExt>(object: &K) -> Self {
-        Self { namespace: object.namespace().unwrap_or_default(), name: object.name_any() }
-    }
-}
 
 /// What can be looked at.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -73,13 +68,13 @@ impl Item {
 pub struct Stores {
     pub organizations: Index<Place, Arc<Organization>>,
     /// By organization.
-    pub environments: Index<Place, Arc<Environment>>,
+    pub environments: Index<Place, Arc<KnownEnvironment>>,
     /// By environment.
     pub api_keys: Index<Place, Arc<ApiKey>>,
     /// Those of an environment by environment; others by themselves.
-    pub secrets: Index<Place, KnownSecret>,
+    pub secrets: Index<Place, Arc<KnownSecret>>,
     /// By environment.
-    pub children: Index<(Kind, Place), Packed>,
+    pub children: Index<(Kind, Place), PackedChild>,
     /// By environment.
     pub pods: Index<Place, PodFacts>,
     /// Whether volumes of the class may grow.
@@ -87,6 +82,7 @@ pub struct Stores {
     /// Of the kinds that a cluster may lack, those that it serves.
     pub served: Mutex<BTreeSet<Kind>>,
     pub misfits: Misfits,
+    pub dictionaries: Dictionaries,
 }
 
 /// What is going away, or is told to, comes before what is wanted to come up.
@@ -96,23 +92,21 @@ pub fn priority(deleting: bool, suspended: bool) -> Priority {
 
 /// The organization that an environment belongs to.
 pub fn organization_of(environment: &Environment) -> Place {
-    let namespace = environment.namespace().unwrap_or_default();
-    Place { namespace, name: environment.spec.organization_ref.name.clone() }
+    Place::new(&environment.namespace().unwrap_or_default(), &environment.spec.organization_ref.name)
 }
 
 /// The environment that a key opens.
 pub fn environment_of(key: &ApiKey) -> Place {
-    let namespace = key.namespace().unwrap_or_default();
-    Place { namespace, name: key.spec.environment_ref.name.clone() }
+    Place::new(&key.namespace().unwrap_or_default(), &key.spec.environment_ref.name)
 }
 
 impl Stores {
     pub fn environments_of(&self, organization: &Place) -> Vec<Item> {
-        self.environments.group(organization).iter().map(|it| Item::Environment(Place::of(it.as_ref()))).collect()
+        self.environments.members(organization).into_iter().map(Item::Environment).collect()
     }
 
     pub fn keys_of(&self, environment: &Place) -> Vec<Item> {
-        self.api_keys.group(environment).iter().map(|it| Item::ApiKey(Place::of(it.as_ref()))).collect()
+        self.api_keys.members(environment).into_iter().map(Item::ApiKey).collect()
     }
 
     /// The cluster has the kind or, `false`, lacks it.

@@ -1,15 +1,55 @@
-//! The few ways in which the operator changes anything, all under its own name.
+//! The few ways in which the operator changes anything, all under its own name. Of what was written
+//! only the metadata is answered: a watch brings the rest.
 
+use http::HeaderValue;
+use http::header::ACCEPT;
 use kube::api::{DeleteParams, Patch, PatchParams, Preconditions, PropagationPolicy};
-use kube::core::{ApiResource, DynamicObject};
+use kube::core::{ApiResource, DynamicObject, Request};
 use kube::{Api, Client, Resource, ResourceExt};
+use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 /// Owner of the fields that are written here. REST and people have names of their own.
 pub const MANAGER: &str = "sluice-operator";
 
-fn api(client: &Client, namespace: &str, resource: &ApiResource) -> Api<DynamicObject> {
-    Api::namespaced_with(client.clone(), namespace, resource)
+/// What is read of the answer to a change.
+#[derive(Debug, Deserialize)]
+pub struct Written {
+    metadata: WrittenMetadata,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct WrittenMetadata {
+    resource_version: Option<String>,
+}
+
+impl Written {
+    pub fn resource_version(&self) -> Option<&str> {
+        self.metadata.resource_version.as_deref()
+    }
+}
+
+const METADATA: HeaderValue = HeaderValue::from_static("application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1");
+
+fn objects(namespace: &str, resource: &ApiResource) -> Request {
+    Request::new(DynamicObject::url_path(resource, Some(namespace)))
+}
+
+/// Of server-side apply. A field that the server does not know it refuses anyway; to be warned of one that
+/// is there twice, which JSON of ours has not, would have it read the whole text once more.
+fn whole() -> PatchParams {
+    PatchParams::apply(MANAGER).force().validation_ignore()
+}
+
+async fn patch(
+    client: &Client,
+    objects: &Request,
+    name: &str,
+    params: &PatchParams,
+    patch: &Patch<impl Serialize>,
+) -> Result<Written, kube::Error> {
+    client.request(objects.patch_metadata(name, params, patch).map_err(kube::Error::BuildRequest)?).await
 }
 
 /// Server-side apply of a whole object. `force`: what stands in it is ours, whoever wrote it last.
@@ -19,17 +59,16 @@ pub async fn apply(
     resource: &ApiResource,
     name: &str,
     object: &Value,
-) -> Result<DynamicObject, kube::Error> {
-    let params = PatchParams::apply(MANAGER).force();
-    api(client, namespace, resource).patch(name, &params, &Patch::Apply(object)).await
+) -> Result<Written, kube::Error> {
+    patch(client, &objects(namespace, resource), name, &whole(), &Patch::Apply(object)).await
 }
 
 /// The whole status. The uid: an object made anew under the same name is not meant.
 pub async fn status<K: Resource<DynamicType = ()>>(
     client: &Client,
     object: &K,
-    status: &impl serde::Serialize,
-) -> Result<DynamicObject, kube::Error> {
+    status: &impl Serialize,
+) -> Result<Written, kube::Error> {
     let resource = ApiResource::erase::<K>(&());
     let name = object.name_any();
     let body = json!({
@@ -38,9 +77,11 @@ pub async fn status<K: Resource<DynamicType = ()>>(
         "metadata": { "name": name, "uid": object.uid() },
         "status": status,
     });
-    let params = PatchParams::apply(MANAGER).force();
-    let api = api(client, &object.namespace().unwrap_or_default(), &resource);
-    api.patch_status(&name, &params, &Patch::Apply(&body)).await
+    let mut request = objects(&object.namespace().unwrap_or_default(), &resource)
+        .patch_subresource("status", &name, &whole(), &Patch::Apply(&body))
+        .map_err(kube::Error::BuildRequest)?;
+    request.headers_mut().insert(ACCEPT, METADATA);
+    client.request(request).await
 }
 
 /// Finalizers and owners, only if the object is still the one that was looked at.
@@ -48,7 +89,7 @@ pub async fn metadata<K: Resource<DynamicType = ()>>(
     client: &Client,
     object: &K,
     mut fields: Value,
-) -> Result<DynamicObject, kube::Error> {
+) -> Result<Written, kube::Error> {
     if let Some(fields) = fields.as_object_mut() {
         fields.insert("uid".to_owned(), json!(object.uid()));
         fields.insert("resourceVersion".to_owned(), json!(object.resource_version()));
@@ -65,9 +106,9 @@ pub async fn merge(
     resource: &ApiResource,
     name: &str,
     fields: &Value,
-) -> Result<DynamicObject, kube::Error> {
+) -> Result<Written, kube::Error> {
     let params = PatchParams { field_manager: Some(MANAGER.to_owned()), ..PatchParams::default() };
-    api(client, namespace, resource).patch(name, &params, &Patch::Merge(fields)).await
+    patch(client, &objects(namespace, resource), name, &params, &Patch::Merge(fields)).await
 }
 
 /// That very object; one that is gone is fine.
@@ -83,7 +124,8 @@ pub async fn delete(
         propagation_policy: Some(PropagationPolicy::Background),
         ..DeleteParams::default()
     };
-    match api(client, namespace, resource).delete(name, &params).await {
+    let api: Api<DynamicObject> = Api::namespaced_with(client.clone(), namespace, resource);
+    match api.delete(name, &params).await {
         Err(kube::Error::Api(status)) if status.code == 404 => Ok(()),
         other => other.map(|_| ()),
     }

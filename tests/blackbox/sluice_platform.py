@@ -24,6 +24,7 @@ class Platform:
         self.url = os.environ["SLUICE_URL"]
         self.org, self.env = os.environ["SLUICE_ORG_ID"], os.environ["SLUICE_ENV_ID"]
         self.key, self.psql = os.environ["SLUICE_KEY"], os.environ["SLUICE_PSQL"]
+        self.place = urlsplit(self.psql)
         login = self.call("POST", "/v1/auth/login", {
             "email": os.environ["SLUICE_OWNER_EMAIL"], "password": os.environ["SLUICE_OWNER_PASSWORD"]})
         assert login.status == 200, login.body
@@ -55,9 +56,8 @@ class Platform:
 
     def psql_url(self, key):
         """The demo's URL with another key as its password."""
-        parts = urlsplit(self.psql)
-        place = parts.netloc.rpartition("@")[2]
-        return urlunsplit(parts._replace(netloc=f"agent:{key}@{place}"))
+        place = self.place.netloc.rpartition("@")[2]
+        return urlunsplit(self.place._replace(netloc=f"agent:{key}@{place}"))
 
     # --- worlds ---
 

@@ -1,11 +1,11 @@
-"""dbt-postgres on a small project: seed, run, snapshot, test and docs, each by the program itself."""
+"""dbt-postgres on a small project: seed, run, snapshot, test and docs, each by the program itself. An
+incremental model grows by a temporary table."""
 
 import json
 import os
 import pathlib
 import subprocess
 import sys
-from urllib.parse import urlsplit
 
 import psycopg
 import pytest
@@ -18,6 +18,10 @@ FILES = {
     "models/big.sql": "select n_nationkey as id, n_name as name from {{ source('demo', 'nation') }} where n_regionkey = 1\n",
     "models/named.sql": "select id, lower(name) as name from {{ ref('big') }}\n",
     "models/seen.sql": "{{ config(materialized='view') }}\nselect nvl(name, '') as name from {{ ref('named') }}\n",
+    "models/grown.sql": """{{ config(materialized='incremental', unique_key='code') }}
+select code, name, {% if is_incremental() %} 2 {% else %} 1 {% endif %} as turn from {{ ref('countries') }}
+{% if is_incremental() %} where code <> 'FR' {% endif %}
+""",
     "models/models.yml": """
 sources: [{name: demo, schema: main, tables: [{name: nation}]}]
 models: [{name: big, columns: [{name: id, data_tests: [unique, not_null]}]}]
@@ -33,7 +37,7 @@ select * from {{ ref('countries') }}
 @pytest.fixture
 def dbt(platform, tmp_path):
     """Runs a command of dbt on the project; its schema goes afterwards."""
-    place = urlsplit(platform.psql)
+    place = platform.place
     target = {"type": "postgres", "host": place.hostname, "port": place.port, "user": place.username,
               "password": place.password, "dbname": place.path[1:], "schema": "shop", "threads": 1}
     profiles = {"shop": {"target": "it", "outputs": {"it": target}}}
@@ -60,5 +64,6 @@ def test_dbt_seeds_runs_snapshots_tests_and_documents(platform, dbt, tmp_path):
         assert connection.execute("select name from shop.named order by id limit 1").fetchone() == ("argentina",)
         assert connection.execute("select count(*) from shop.seen where name = 'argentina'").fetchone() == (1,)
         assert connection.execute("select count(*) from shop.kept where dbt_valid_to is null").fetchone() == (2,)
+        assert connection.execute("select code, turn from shop.grown order by 1").fetchall() == [("DE", 2), ("FR", 1)]
     catalog = json.loads((tmp_path / "target/catalog.json").read_text())
     assert set(catalog["nodes"]["model.shop.big"]["columns"]) == {"id", "name"}

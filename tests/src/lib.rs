@@ -10,6 +10,7 @@
     reason = "only tests use this crate: what goes wrong in it fails the test"
 )]
 
+pub mod collector;
 pub mod golden;
 pub mod pods;
 pub mod postgres;
@@ -18,4 +19,5 @@ pub mod tls;
 pub mod worker;
 pub mod world;
 
+pub use collector::{Received, Told};
 pub use world::{Analyst, Reply, World};

@@ -1,8 +1,10 @@
 //! Data planes as processes of their own, as pods run them, under a control plane in this process.
 
+mod door;
 mod mount;
 mod process;
 mod service;
+mod weight;
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -21,9 +23,11 @@ use tokio_util::sync::CancellationToken;
 use crate::postgres::Database;
 use crate::tls::Trust;
 
+pub use door::Door;
 pub use mount::Mount;
 pub use process::Pod;
 pub use service::Service;
+pub use weight::Weight;
 
 /// A control plane with one environment, whose data planes the test starts and stops.
 pub struct Installation {
@@ -62,6 +66,7 @@ impl Installation {
             entropy,
             identity: Some(authority.issue(CONTROL_PLANE_NAME).unwrap()),
             dashboard: None,
+            telemetry: telemetry::Telemetry::default(),
             provisioner: Arc::new(Services { psql: psql.address, rest: rest.address }),
             shutdown: shutdown.clone(),
         };

@@ -7,11 +7,13 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use contract::{Clock, Entropy, SystemClock, Timestamp};
+use dataplane::model::ModelSettings;
 use reqwest::Method;
 use serde_json::{Value, json};
 use sluice::environments::EngineProgram;
 use sluice::platform::{Config, Means, Platform};
 use sluice::postgres::Durability;
+use telemetry::Collector;
 use tempfile::TempDir;
 
 use crate::postgres::Database;
@@ -46,6 +48,7 @@ pub struct World {
     platform: Option<Platform>,
     database: Option<Database>,
     state: TempDir,
+    collector: Collector,
     http: reqwest::Client,
     pub url: String,
     pub org_id: String,
@@ -76,19 +79,25 @@ pub struct Analyst {
 impl World {
     /// Up and running, without tables.
     pub async fn bare() -> Self {
+        Self::telling(Collector::default()).await
+    }
+
+    /// The same, with a collector of its spans.
+    pub async fn telling(collector: Collector) -> Self {
         let _ = rustls::crypto::ring::default_provider().install_default();
         let entropy = Entropy::system().unwrap();
         let name = format!("world_{}", entropy.base62(12).to_lowercase());
         let database = Database::fresh(&name).await;
         let state = tempfile::tempdir().unwrap();
         let clock = ForwardClock::default();
-        let platform = start(&state, &database, &clock).await;
+        let platform = start(&state, &database, &clock, &collector).await;
         let mut world = Self {
             clock,
             url: format!("http://{}", platform.control.http),
             platform: Some(platform),
             database: Some(database),
             state,
+            collector,
             http: reqwest::Client::new(),
             org_id: String::new(),
             env_id: String::new(),
@@ -102,11 +111,19 @@ impl World {
 
     /// With [`TABLES`].
     pub async fn new() -> Self {
-        let world = Self::bare().await;
+        Self::bare().await.filled().await
+    }
+
+    /// With [`TABLES`], and a collector of its spans.
+    pub async fn telling_with_tables(collector: Collector) -> Self {
+        Self::telling(collector).await.filled().await
+    }
+
+    async fn filled(self) -> Self {
         for sql in TABLES {
-            world.rows(&world.key, sql).await;
+            self.rows(&self.key, sql).await;
         }
-        world
+        self
     }
 
     async fn settle(&mut self) {
@@ -227,11 +244,17 @@ impl World {
         self.platform.as_ref().unwrap()
     }
 
-    /// The platform stops and starts again on the same state.
-    pub async fn restart(&mut self) {
+    /// The platform stops and starts again on the same state, with something done to the folder of the environment's
+    /// data in between.
+    pub async fn restart_after(&mut self, between: impl AsyncFnOnce(PathBuf)) {
+        let env_id = self.env_id.as_str().into();
+        let folder = self.platform().environments.state.environment(&env_id).unwrap();
         self.platform.take().unwrap().stop().await.unwrap();
-        let platform = start(&self.state, self.database.as_ref().unwrap(), &self.clock).await;
+        between(folder.join("data")).await;
+        let platform = start(&self.state, self.database.as_ref().unwrap(), &self.clock, &self.collector).await;
+        controlplane::environments::provision_all(&platform.control.app).await.unwrap();
         self.url = format!("http://{}", platform.control.http);
+        self.pgwire = platform.environments.pgwire(&env_id).await.unwrap();
         self.platform = Some(platform);
     }
 
@@ -255,7 +278,7 @@ impl World {
     }
 }
 
-async fn start(state: &TempDir, database: &Database, clock: &ForwardClock) -> Platform {
+async fn start(state: &TempDir, database: &Database, clock: &ForwardClock, collector: &Collector) -> Platform {
     let config = Config {
         state: Some(state.path().to_owned()),
         database_url: Some(database.url.clone()),
@@ -268,12 +291,15 @@ async fn start(state: &TempDir, database: &Database, clock: &ForwardClock) -> Pl
         local_trust: 0,
         audit_store: None,
         no_data: true,
+        model: ModelSettings::default(),
+        collector: collector.clone(),
     };
     let means = Means {
         clock: Arc::new(clock.clone()),
         entropy: Entropy::system().unwrap(),
         engine: EngineProgram { program: program(), arguments: vec!["engine".into()] },
         durability: Durability::ForTests,
+        log: None,
     };
     Platform::start(&config, means).await.unwrap()
 }

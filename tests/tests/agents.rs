@@ -39,6 +39,10 @@ async fn a_memory_is_the_same_over_rest_and_over_the_tools() {
     let found = world.ok(Method::GET, &path, &world.owner, Value::Null).await; // the organization's one environment
     assert_eq!(found[0]["content"], "the north region pays late");
     assert!(found[0]["score"].as_f64().unwrap() > 0.5);
+    assert_eq!(found[0]["embedding_status"], "ready");
+    let stats = world.ok(Method::GET, &format!("{memories}/embedding-stats"), &world.owner, Value::Null).await;
+    let told = ["embedder", "dimensions", "ready", "pending", "failed"].map(|name| stats[name].clone());
+    assert_eq!(told, [json!("hash-v1"), json!(256), json!(2), json!(0), json!(0)], "{stats}");
     let path = format!("{memories}/{}", stored.body["id"].as_str().unwrap());
     assert_eq!(world.ok(Method::DELETE, &path, &auth, Value::Null).await["deleted"], true);
     assert_eq!(world.call(Method::DELETE, &path, &auth, Value::Null).await.status, 404);
@@ -152,6 +156,92 @@ async fn a_trigger_is_the_same_over_rest_and_over_the_tools() {
     assert_eq!(off[0]["fire_count"], 1);
     let unknown = world.call(Method::DELETE, &format!("{triggers}/none"), &auth, Value::Null).await;
     assert_eq!((unknown.status, &unknown.body["error"]["code"]), (404, &json!("NOT_FOUND")));
+    world.end().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_an_agent_thought_is_told_again_over_rest_with_its_chain() {
+    let world = World::bare().await;
+    let (url, auth) = (url(&world).await, format!("ApiKey {}", world.key));
+    let log = async |session: &str, content: &str| {
+        let step =
+            json!({"session_id": session, "content": content, "step_type": "thought", "metadata": {"query_id": "q"}});
+        tool(&url, &world.key, "log_reasoning_step", step).await
+    };
+    for (session, content) in [("plan/1", "count"), ("plan/2", "look"), ("plan/1", "compare"), ("plan/1", "decide")] {
+        log(session, content).await;
+    }
+    let get = async |path: &str| world.call(Method::GET, &format!("/v1/cot/{path}"), &auth, Value::Null).await;
+    let first = get("sessions?limit=1").await.body;
+    assert_eq!((&first["sessions"][0]["session_id"], &first["has_more"]), (&json!("plan/1"), &json!(true)), "{first}");
+    let second = get(&format!("sessions?limit=1&cursor={}", first["cursor"].as_str().unwrap())).await.body;
+    assert_eq!((&second["sessions"][0]["step_count"], &second["cursor"]), (&json!(1), &Value::Null));
+    let told = get("sessions/plan%2F1/replay?from_step=1&limit=1").await.body;
+    assert_eq!((&told["total_steps"], &told["chain_valid"]), (&json!(3), &Value::Null), "{told}");
+    let [step] = told["steps"].as_array().unwrap().as_slice() else { panic!("{told}") };
+    assert_eq!((&step["content"], &step["metadata"]["query_id"]), (&json!("compare"), &json!("q")));
+    assert_eq!(get("sessions/plan%2F1/replay?verify_chain=true").await.body["chain_valid"], true);
+    let verified = get("sessions/plan%2F1/verify").await.body;
+    assert_eq!(verified, json!({"session_id": "plan/1", "chain_valid": true, "total_traces": 3, "invalid_hashes": []}));
+    for (path, status, field) in [
+        ("sessions?limit=0", 400, json!("limit")),
+        ("sessions?since=today", 400, json!("since")),
+        ("sessions/plan%2F1/replay?limit=1001", 400, json!("limit")),
+        ("sessions/nowhere/verify", 404, Value::Null),
+    ] {
+        let refused = get(path).await;
+        assert_eq!((refused.status, &refused.body["error"]["details"]["field"]), (status, &field), "{}", refused.body);
+    }
+    let mute = world.key_for(&world.env_id, json!({"scopes": ["query:read"]})).await.key;
+    let refused = world.call(Method::GET, "/v1/cot/sessions", &format!("ApiKey {mute}"), Value::Null).await;
+    assert_eq!(refused.status, 403, "{}", refused.body);
+    world.end().await;
+}
+
+/// An analyst has `agent:*` by their role: what others have made is not theirs to end, by any surface.
+#[tokio::test(flavor = "multi_thread")]
+async fn an_analyst_reads_what_others_have_made_and_ends_none_of_it() {
+    let world = World::new().await;
+    let (url, org) = (url(&world).await, format!("/v1/organizations/{}", world.org_id));
+    let made = async |path: &str, body: Value| {
+        let made = world.ok(Method::POST, &format!("{org}/{path}"), &world.owner, body).await;
+        made["id"].as_str().unwrap().to_owned()
+    };
+    let memory = made("agent-memory", json!({"agent_id": "clerk", "content": "pay on friday"})).await;
+    let trigger = made("triggers", json!({"name": "refunds", "concept": "a refund"})).await;
+    let branch = made("branches", json!({"agent_id": "clerk", "tables": ["customers"]})).await;
+    let analyst = world.user("analyst", json!({})).await;
+    let scopes = json!({"user_id": analyst.user_id, "scopes": ["query:read", "query:write", "agent:*"]});
+    let key = world.key_for(&world.env_id, scopes).await.key;
+    let auth = format!("ApiKey {key}");
+    for (method, path, body) in [
+        (Method::POST, "agent-memory".to_owned(), json!({"agent_id": "clerk", "content": "never"})),
+        (Method::DELETE, format!("agent-memory/{memory}"), Value::Null),
+        (Method::POST, "triggers".to_owned(), json!({"name": "refunds", "concept": "nothing"})),
+        (Method::DELETE, format!("triggers/{trigger}"), Value::Null),
+        (Method::POST, "branches".to_owned(), json!({"agent_id": "clerk", "tables": ["customers"]})),
+        (Method::POST, format!("branches/{branch}/merge"), json!({})),
+        (Method::DELETE, format!("branches/{branch}"), Value::Null),
+    ] {
+        let refused = world.call(method.clone(), &format!("{org}/{path}"), &auth, body).await;
+        assert_eq!(refused.status, 403, "{method} {path}: {}", refused.body);
+    }
+    for (name, arguments) in [
+        ("delete_memory", json!({"memory_id": memory, "mode": "forget"})),
+        ("register_trigger", json!({"name": "refunds", "concept": "nothing"})),
+        ("delete_trigger", json!({"trigger_id": trigger})),
+        ("merge_branch", json!({"branch_id": branch})),
+        ("discard_branch", json!({"branch_id": branch})),
+    ] {
+        let refused = json_of(post(&url, &key, name, arguments).await).await["result"].clone();
+        assert_eq!(refused["structuredContent"]["error"]["code"], "FORBIDDEN", "{name}: {refused}");
+    }
+    for path in ["agent-memory", "triggers", "branches"] {
+        let read = world.ok(Method::GET, &format!("{org}/{path}"), &auth, Value::Null).await;
+        assert_eq!(read.as_array().unwrap().len(), 1, "{path}: {read}");
+    }
+    let conflicts = world.ok(Method::GET, &format!("{org}/branches/{branch}/conflicts"), &auth, Value::Null).await;
+    assert_eq!(conflicts["has_conflicts"], false);
     world.end().await;
 }
 

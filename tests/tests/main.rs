@@ -9,5 +9,8 @@ mod doors;
 mod golden;
 mod governance;
 mod pods;
+mod prometheus;
+mod runtime_tables;
 mod tenants;
+mod traces;
 mod walks;

@@ -64,3 +64,53 @@ securityContext:
   capabilities:
     drop: [ALL]
 {{- end }}
+
+{{- /* Where spans go, as variables of a container. */ -}}
+{{- define "sluice.tracing" -}}
+{{- with .Values.tracing.endpoint }}
+- name: OTEL_EXPORTER_OTLP_ENDPOINT
+  value: {{ . | quote }}
+- name: SLUICE_TRACE_RATIO
+  value: {{ $.Values.tracing.ratio | quote }}
+{{- end }}
+{{- end }}
+
+{{- /* The key of the authority that a collector's certificate is of, if it is in a Secret. */ -}}
+{{- define "sluice.collectorAuthority" -}}
+{{- with .Values.tracing }}{{ if and .endpoint .existingSecret }}{{ .caKey }}{{ end }}{{ end }}
+{{- end }}
+
+{{- /* What a collector is shown and believed by, as variables of a container that sends spans itself. */ -}}
+{{- define "sluice.collector" -}}
+{{- with .Values.tracing }}
+{{- if and .endpoint .existingSecret .headersKey }}
+- name: OTEL_EXPORTER_OTLP_HEADERS
+  valueFrom:
+    secretKeyRef:
+      name: {{ .existingSecret }}
+      key: {{ .headersKey }}
+{{- end }}
+{{- end }}
+{{- if include "sluice.collectorAuthority" . }}
+- name: OTEL_EXPORTER_OTLP_CERTIFICATE
+  value: /etc/sluice/collector/ca.crt
+{{- end }}
+{{- end }}
+
+{{- /* The same for a container that tells others, by name. */ -}}
+{{- define "sluice.collectorNamed" -}}
+{{- with .Values.tracing }}
+{{- if and .endpoint .existingSecret }}
+- name: SLUICE_COLLECTOR_SECRET
+  value: {{ .existingSecret }}
+{{- with .headersKey }}
+- name: SLUICE_COLLECTOR_HEADERS_KEY
+  value: {{ . | quote }}
+{{- end }}
+{{- with .caKey }}
+- name: SLUICE_COLLECTOR_CA_KEY
+  value: {{ . | quote }}
+{{- end }}
+{{- end }}
+{{- end }}
+{{- end }}

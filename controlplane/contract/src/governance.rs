@@ -32,6 +32,9 @@ pub struct Governance {
     /// The agents that may do no more than they were granted.
     #[serde(default)]
     pub agent_capabilities: Confined,
+    /// The governed runtime is on: its tables are there to be read.
+    #[serde(default)]
+    pub runtime: bool,
 }
 
 /// A role that a user was given in one environment until a moment. Its end is data: it ends by the

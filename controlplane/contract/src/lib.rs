@@ -19,8 +19,10 @@ pub mod governance;
 pub mod ids;
 pub mod key;
 pub mod metrics;
+pub mod model;
 pub mod policy;
 pub mod report;
+pub mod runtime_tables;
 pub mod secrets;
 pub mod wire;
 

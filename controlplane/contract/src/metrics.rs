@@ -124,6 +124,10 @@ pub mod dataplane {
             "1: rules arrive; 0: the last ones rule";
         REPORTS_WAITING Gauge "sluice_dataplane_reports_waiting" []
             "Entries of the audit log that the control plane does not have yet";
+        MODEL_REQUESTS Counter "sluice_dataplane_model_requests" ["purpose", "outcome"]
+            "Requests to the model endpoint, by what they were for and what came of them";
+        MODEL_SECONDS Histogram "sluice_dataplane_model_seconds" ["purpose"]
+            "How long those took that were sent";
     }
 }
 
@@ -154,7 +158,7 @@ mod tests {
     fn no_label_names_a_tenant_or_a_statement() {
         let bounded = [
             "verb", "group", "resource", "code", "kind", "outcome", "step", "phase", "method", "route", "status",
-            "state", "door", "stage",
+            "state", "door", "stage", "purpose",
         ];
         for metric in all() {
             for label in metric.labels {

@@ -1,6 +1,7 @@
 //! Policies: records, and their pure evaluation. The same functions enforce and simulate.
 
 pub mod abac;
+mod exemption;
 mod masking;
 mod row_filter;
 
@@ -8,6 +9,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 pub use abac::AbacPolicy;
+pub use exemption::Policies;
 pub use masking::{Mask, MaskFunction, MaskingRule, masks_on};
 pub use row_filter::{BUILT_IN, RowFilter, RowFilterRule, filters_on, placeholder_values};
 

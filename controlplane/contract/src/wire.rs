@@ -55,8 +55,27 @@ pub mod setting {
     pub const DRAIN_SECS: &str = "SLUICE_DRAIN_SECS";
     /// Seconds between "not ready" and the first refusal, while load balancers learn of it.
     pub const ENDPOINT_GRACE_SECS: &str = "SLUICE_ENDPOINT_GRACE_SECS";
+    /// Base URL of the endpoint whose models are asked; absent: none is.
+    pub const MODEL_URL: &str = "SLUICE_MODEL_URL";
+    /// It may be asked without TLS beyond this machine.
+    pub const MODEL_PLAIN: &str = "SLUICE_MODEL_PLAIN";
+    /// The key that it wants.
+    pub const MODEL_KEY: &str = "SLUICE_MODEL_KEY";
+    /// The model that makes vectors of memories; absent: the built-in embedder does.
+    pub const EMBEDDING_MODEL: &str = "SLUICE_EMBEDDING_MODEL";
+    /// The model that is asked for a statement that failed; absent: rules alone heal.
+    pub const HEALING_MODEL: &str = "SLUICE_HEALING_MODEL";
+    /// Where spans are sent to; absent: none are made.
+    pub const OTLP_ENDPOINT: &str = "OTEL_EXPORTER_OTLP_ENDPOINT";
+    /// File of the authority that an `https` collector's certificate is of.
+    pub const OTLP_CA: &str = "OTEL_EXPORTER_OTLP_CERTIFICATE";
+    /// `name=value,…`: what a collector wants to be shown. A credential, and so never among settings: it comes
+    /// from a Secret.
+    pub const OTLP_HEADERS: &str = "OTEL_EXPORTER_OTLP_HEADERS";
+    /// Of the requests that come without a trace, the part that is told of.
+    pub const TRACE_RATIO: &str = "SLUICE_TRACE_RATIO";
 
-    pub const ALL: [&str; 14] = [
+    pub const ALL: [&str; 22] = [
         ENV_ID,
         CONTROL_PLANE,
         TLS_CA,
@@ -71,6 +90,14 @@ pub mod setting {
         ENGINE_THREADS,
         DRAIN_SECS,
         ENDPOINT_GRACE_SECS,
+        MODEL_URL,
+        MODEL_PLAIN,
+        MODEL_KEY,
+        EMBEDDING_MODEL,
+        HEALING_MODEL,
+        OTLP_ENDPOINT,
+        OTLP_CA,
+        TRACE_RATIO,
     ];
 }
 
@@ -103,6 +130,20 @@ pub struct Forwarded {
 pub enum Who {
     Session { user_id: UserId, session_id: SessionId },
     Key { key_id: KeyId },
+}
+
+/// Whose a session's token is, as the control plane tells a data plane that was shown it.
+pub type Vouched = Result<Who, VouchRefusal>;
+
+/// Why nobody may ask with a token.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum VouchRefusal {
+    /// It is none of ours, or its session has ended, or is another organization's.
+    Invalid,
+    Expired,
+    /// The organization asks for a second factor, and the session has shown none.
+    SecondFactor,
 }
 
 /// Body of `POST /v1/environments/{env_id}/query`, on both planes.

@@ -4,6 +4,7 @@ import { Link, Route, Switch, useLocation } from 'wouter'
 import { api, ask } from './api/client'
 import icon from './icon.svg'
 import { GROUPS, PAGES } from './navigation'
+import { Organizations } from './Organizations'
 import { Boundary } from './parts/Boundary'
 import { Empty, Page, Skeleton } from './parts/Page'
 import { useArrival, useSession } from './session'
@@ -27,6 +28,7 @@ export function Frame() {
             Menu
           </button>
         </div>
+        <Organizations />
         {environments.length > 0 && <Chooser />}
         <Links />
         <Whose />
@@ -102,6 +104,7 @@ function Whose() {
   const arrive = useArrival()
   const leave = async () => {
     await ask(api.POST('/v1/auth/logout', {})).catch(() => undefined)
+    sessionStorage.clear()
     await arrive()
   }
   return (

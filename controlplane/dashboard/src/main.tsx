@@ -2,9 +2,9 @@ import { QueryClient, QueryClientProvider } from '@tanstack/react-query'
 import { StrictMode } from 'react'
 import { createRoot } from 'react-dom/client'
 import { Router } from 'wouter'
-import { useHashLocation } from 'wouter/use-hash-location'
 import { problemOf } from './api/problem'
 import { App } from './App'
+import { useNarrowed, usePage } from './location'
 import './style.css'
 
 /** What was refused is not asked again by itself; what could not be reached is, once. */
@@ -19,7 +19,7 @@ if (root) {
   createRoot(root).render(
     <StrictMode>
       <QueryClientProvider client={queries}>
-        <Router hook={useHashLocation}>
+        <Router hook={usePage} searchHook={useNarrowed}>
           <App />
         </Router>
       </QueryClientProvider>

@@ -36,6 +36,12 @@ export function useEnvironment(): Environment {
   return environment
 }
 
+/** Under this the browser keeps what is of one person, in one environment. */
+export function useOwn(): string {
+  const { me } = useSession()
+  return `${me.user_id}.${useEnvironment().env_id}`
+}
+
 /** Nobody is signed in: `null`. */
 export function useMe() {
   return useQuery({

@@ -1,15 +1,15 @@
-/** What was run in this tab. It goes with the tab: statements hold what people look for. */
+/** What somebody ran in this tab. It goes with the tab, and when they sign out: statements hold what people look for. */
 const KEPT = 50
 
-const place = (envId: string) => `sluice.statements.${envId}`
+const place = (own: string) => `sluice.statements.${own}`
 
 /** Newest first. */
-export function past(envId: string): string[] {
-  const kept: unknown = JSON.parse(sessionStorage.getItem(place(envId)) ?? '[]')
+export function past(own: string): string[] {
+  const kept: unknown = JSON.parse(sessionStorage.getItem(place(own)) ?? '[]')
   return Array.isArray(kept) ? kept.filter((sql) => typeof sql === 'string') : []
 }
 
-export function remember(envId: string, sql: string): void {
-  const others = past(envId).filter((other) => other !== sql)
-  sessionStorage.setItem(place(envId), JSON.stringify([sql, ...others].slice(0, KEPT)))
+export function remember(own: string, sql: string): void {
+  const others = past(own).filter((other) => other !== sql)
+  sessionStorage.setItem(place(own), JSON.stringify([sql, ...others].slice(0, KEPT)))
 }

@@ -2,7 +2,7 @@
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { expect, it } from 'vitest'
-import { asProgram, open, platform, press, queried, rowOf, run, signIn, unique, walker } from './browser'
+import { asProgram, open, platform, press, queried, rowOf, run, signIn, unique, violations, walker } from './browser'
 
 it('a column is masked from the next query on, and said to be', () =>
   walker(async ({ page }) => {
@@ -31,6 +31,73 @@ it('a column is masked from the next query on, and said to be', () =>
     await rowOf(page, name).getByRole('button', { name: 'Delete' }).click()
     await press(page, 'Delete', 'Delete')
     await rowOf(page, name).waitFor({ state: 'detached' })
+  }))
+
+it('who has asked of a table is a link away from it, by name', () =>
+  walker(async ({ page }) => {
+    await queried('select r_name from region where r_regionkey = 3')
+    await signIn(page)
+    await open(page, '/catalogue', 'Catalogue')
+    await page.getByLabel('Find a table or column').fill('r_comment')
+    await page.locator('summary').filter({ hasText: 'region' }).click()
+    await page.getByRole('link', { name: 'Who has asked of it this week' }).click()
+    await expect.poll(async () => {
+      await page.reload()
+      await page.getByRole('button', { name: 'Show', exact: true }).waitFor()
+      return rowOf(page, 'r_regionkey').count()
+    }, { timeout: 20_000 }).toBeGreaterThan(0)
+    expect(await page.getByLabel('Table').inputValue()).toBe('main.region')
+    await rowOf(page, 'r_regionkey').first().getByText(/^key |@/).first().waitFor()
+    expect(await rowOf(page, 'read_csv').count()).toBe(0)
+  }))
+
+it('who saw a column last week is a link away from it, and the link can be passed on', () =>
+  walker(async ({ page }) => {
+    await queried('select s_comment from supplier where s_suppkey = 3')
+    await queried('select count(*) from supplier where s_suppkey = 4')
+    await queried('select s_comment from supplier where s_suppkey = 0')
+    await signIn(page)
+    await open(page, '/catalogue', 'Catalogue')
+    await page.getByLabel('Find a table or column').fill('s_comment')
+    await page.locator('summary').filter({ hasText: 'supplier' }).click()
+    await page.getByRole('link', { name: 'Who saw it: s_comment' }).click()
+    const whoSaw = page.getByRole('region', { name: 'Who asked for s_comment' })
+    await expect.poll(async () => {
+      await page.reload()
+      await page.getByText('of the newest').waitFor()
+      return whoSaw.getByRole('row').filter({ hasText: /(^key |@).*unmasked/ }).count()
+    }, { timeout: 20_000 }).toBe(1)
+    const listed = page.getByRole('region', { name: 'Queries' })
+    expect(await listed.getByText('count(*)').count()).toBe(0)
+    await listed.getByText('no row').first().waitFor()
+    expect(await violations(page)).toEqual([])
+    await page.getByLabel('Outcome').selectOption('refused')
+    await press(page, 'Show')
+    await page.getByText('No query fits').waitFor()
+    expect(new URL(page.url()).hash).toContain('table=main.supplier&column=s_comment&outcome=refused')
+    await page.goBack()
+    await whoSaw.waitFor()
+    expect(await page.getByLabel('Outcome').inputValue()).toBe('')
+    expect(await page.getByLabel('Column').inputValue()).toBe('s_comment')
+  }))
+
+it('a tenant is founded and renamed, and counted from here', () =>
+  walker(async ({ page }) => {
+    const slug = unique('meadow')
+    await signIn(page)
+    await open(page, '/tenants', 'Tenants')
+    await press(page, 'New tenant')
+    const dialog = page.getByRole('dialog', { name: 'New tenant' })
+    await dialog.getByLabel('Name').fill('The meadow')
+    await dialog.getByLabel('Slug').fill('No Slug')
+    await press(page, 'Make it', 'New tenant')
+    await dialog.getByRole('alert').waitFor()
+    await dialog.getByLabel('Slug').fill(slug)
+    await press(page, 'Make it', 'New tenant')
+    await rowOf(page, slug).getByRole('button', { name: 'Rename' }).click()
+    await page.getByRole('dialog', { name: 'Rename The meadow' }).getByLabel('Name').fill(`The ${slug}`)
+    await press(page, 'Rename it', 'Rename The meadow')
+    await rowOf(page, slug).getByText(`The ${slug}`).waitFor()
   }))
 
 it('why a statement was refused stands under it, and in the audit log', () =>
@@ -175,6 +242,20 @@ it('a result has every digit that the engine answers', () =>
     await run(page, 'select 9007199254740993 as big, cast(1.10 as decimal(4, 2)) as price, null as nothing')
     await page.getByRole('cell', { name: '9007199254740993', exact: true }).waitFor()
     expect(await page.getByRole('cell').allTextContents()).toEqual(['9007199254740993', '1.10', 'NULL'])
+  }))
+
+it('a result is drawn as bars', () =>
+  walker(async ({ page }) => {
+    await signIn(page)
+    await open(page, '/sql', 'SQL editor')
+    await run(page, 'select n_regionkey, n_name, n_nationkey - 2 as moved from nation order by n_nationkey limit 4')
+    await press(page, 'Chart')
+    const dialog = page.getByRole('dialog', { name: 'Chart' })
+    await dialog.getByLabel('As long as').selectOption({ label: 'moved' })
+    await dialog.getByRole('row').filter({ hasText: 'ALGERIA' }).getByText('-2').waitFor()
+    const drawn = await dialog.locator('rect').evaluateAll((all) => all.map((one) => [Number(one.getAttribute('x')), Number(one.getAttribute('width'))]))
+    expect(drawn.map(([, width]) => Math.round(width ?? 0))).toEqual([67, 33, 0, 33])
+    expect(await violations(page)).toEqual([])
   }))
 
 it('a statement that takes too long is cancelled by a button', () =>

@@ -1,18 +1,33 @@
 /** Every page of the navigation, as everybody may meet it: at three widths, light and dark. */
 import { mkdirSync } from 'node:fs'
 import { beforeAll, expect, it } from 'vitest'
-import { links, open, platform, signIn, violations, walker } from './browser'
+import type { Page } from 'playwright-core'
+import { links, open, platform, press, run, signIn, violations, walker } from './browser'
 import { aDayOfUse, type Place } from './world'
 
-/** Where somebody who wants to look finds what the walks saw. */
+/** Where somebody who wants to look finds what the walks saw: `npm run shots`. */
 const SHOTS = process.env['SLUICE_SHOTS']
 if (SHOTS) mkdirSync(SHOTS, { recursive: true })
 
+/** Of the widths and schemes together as few as meet each; who looks wants the rest too. */
 const LOOKS = [
   { width: 1440, colorScheme: 'light' },
   { width: 768, colorScheme: 'dark' },
   { width: 360, colorScheme: 'light' },
+  ...(SHOTS ? ([{ width: 1440, colorScheme: 'dark' }, { width: 360, colorScheme: 'dark' }] as const) : []),
 ] as const
+
+/** What somebody does there first. */
+const USED: Readonly<Record<string, (page: Page) => Promise<void>>> = {
+  '/': async (page) => {
+    await press(page, 'Verify the chain')
+    await page.getByText('The chain is whole.').waitFor()
+  },
+  '/sql': async (page) => {
+    await run(page, 'select n_name, n_regionkey from nation order by n_name limit 5')
+    await page.getByRole('cell', { name: 'ALGERIA' }).waitFor()
+  },
+}
 
 let places: Place[]
 
@@ -20,26 +35,46 @@ beforeAll(async () => {
   places = await aDayOfUse()
 })
 
-/** A file's name: ids say nothing there. */
-const shotOf = (path: string) => path.slice(1).replace(/\/.*/, '-one') || 'overview'
+/** A file's name: ids say nothing there, and two of a kind are told apart. */
+function shots(look: { width: number; colorScheme: string }) {
+  const taken = new Map<string, number>()
+  return async (page: Page, path: string) => {
+    if (!SHOTS) return
+    const name = path.slice(1).replace(/[/?].*/, '-one') || 'overview'
+    const nth = (taken.get(name) ?? 0) + 1
+    taken.set(name, nth)
+    await page.screenshot({ path: `${SHOTS}/${name}${nth > 1 ? `-${nth}` : ''}-${look.width}-${look.colorScheme}.png`, fullPage: true })
+  }
+}
+
+/** Tables of which somebody has to scroll to see all; what a query answers may be as wide as it likes. */
+const tooWide = (page: Page) =>
+  page.locator('.scroll:not(.result)').evaluateAll((all) =>
+    all.filter((one) => one.scrollWidth > one.clientWidth).map((one) => `${one.getAttribute('aria-label')}, by ${one.scrollWidth - one.clientWidth} px`),
+  )
 
 it.each(LOOKS)('every page is accessible and fits, $width wide and $colorScheme', (look) =>
   walker(async ({ page }) => {
+    const shot = shots(look)
+    const cut: string[] = []
     await page.goto('/')
     await page.getByRole('heading', { level: 1, name: 'Sign in' }).waitFor()
     expect(await violations(page)).toEqual([])
-    if (SHOTS) await page.screenshot({ path: `${SHOTS}/gate-${look.width}-${look.colorScheme}.png` })
+    await shot(page, '/gate')
     await signIn(page)
     const pages = [...(await links(page)), { path: '/account', title: 'Account' }, ...places]
-    expect(pages.length).toBeGreaterThan(30)
+    expect(pages.length).toBeGreaterThan(35)
     for (const { path, title } of pages) {
       await open(page, path, title)
-      if (SHOTS) await page.screenshot({ path: `${SHOTS}/${shotOf(path)}-${look.width}-${look.colorScheme}.png`, fullPage: true })
+      await USED[path]?.(page)
+      await shot(page, path)
       expect(await violations(page), path).toEqual([])
       expect(await page.getByRole('alert').allTextContents(), path).toEqual([])
       const sideways = await page.evaluate(() => document.documentElement.scrollWidth - document.documentElement.clientWidth)
       expect(sideways, `${path} scrolls sideways`).toBeLessThanOrEqual(0)
+      cut.push(...(await tooWide(page)).map((table) => `${path}: ${table}`))
     }
+    expect(cut, 'tables that scroll sideways').toEqual([])
   }, look),
 )
 

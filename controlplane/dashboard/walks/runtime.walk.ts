@@ -3,7 +3,7 @@ import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { beforeAll, expect, it } from 'vitest'
 import { asAgent, asProgram, open, platform, press, queried, rowOf, signIn, type, unique, violations, walker } from './browser'
-import { change, disputed, silent, strayed } from './world'
+import { change, disputed, silent, strayed, thought } from './world'
 
 /** The shortest lease there is; it runs out while the other walks are walked. */
 const LEASE_SECS = 30
@@ -235,6 +235,12 @@ it('an identity provider is asked before it is named, and let go again', () =>
       await page.getByRole('heading', { name: issuer }).waitFor()
       expect(await page.getByRole('region', { name: 'Redirect address' }).textContent()).toContain('/v1/auth/sso/callback')
       expect(await page.getByText('known to nobody').count()).toBe(0)
+      for (const [act, becomes] of [['Allow nothing else', 'The only way in'], ['Allow passwords again', 'One way in of several']] as const) {
+        await press(page, act)
+        await press(page, act, act)
+        await page.getByRole('heading', { name: becomes }).waitFor()
+        expect(await violations(page)).toEqual([])
+      }
       await press(page, 'Let it go')
       await press(page, 'Let it go', 'Let it go')
       await page.getByText('No identity provider yet').waitFor()
@@ -260,6 +266,28 @@ it('a person decides what becomes of a failure, and it is seen that they did', (
     await rowOf(page, 'large').getByText('you', { exact: true }).waitFor()
     await open(page, '/recovery', 'Recovery')
     await rowOf(page, 'large').first().getByText('retry with model').waitFor()
+  }))
+
+it('a session of reasoning is told step by step, with the query it ran, and its chain is checked', () =>
+  walker(async ({ page }) => {
+    const session = await thought(unique('walk'))
+    await signIn(page)
+    await open(page, '/reasoning', 'Reasoning')
+    await page.getByRole('link', { name: session, exact: true }).click()
+    await page.getByRole('heading', { level: 1, name: 'Session' }).waitFor()
+    await page.getByText('Take the one along the wall.').waitFor()
+    expect(await page.getByRole('list', { name: 'Steps' }).getByRole('listitem').count()).toBe(3)
+    await press(page, 'Verify the chain')
+    await page.getByText('The chain is whole.').waitFor()
+    await expect.poll(async () => {
+      await press(page, 'The query it ran')
+      const isTold = await page.getByRole('dialog').getByText('completed').waitFor({ timeout: 1_000 }).then(() => true, () => false)
+      await page.getByRole('button', { name: 'Close' }).click()
+      await page.reload()
+      return isTold
+    }, { timeout: 20_000 }).toBe(true)
+    await open(page, '/reasoning/nowhere', 'Session')
+    await page.getByRole('alert').getByText('there is no such session').waitFor()
   }))
 
 it('an attempt whose holder fell silent is seen to have lost its lease', () =>

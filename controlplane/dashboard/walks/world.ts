@@ -1,4 +1,5 @@
 /** Something on every page: what a day of use leaves. */
+import { inPath } from '../src/places'
 import { asAgent, asProgram, made, platform, queried, unique } from './browser'
 
 const environment = `/v1/environments/${platform.envId}`
@@ -34,15 +35,31 @@ export async function aDayOfUse(): Promise<Place[]> {
     if (answer.status >= 300 && answer.status !== 409) throw new Error(`${path}: ${answer.status} ${JSON.stringify(answer.body)}`)
   }
   const branch = await disputed(unique('benches'))
+  const thoughts = await thought(unique('route'))
   const { task, artifact, failed } = await work()
   const review = await pending('park')
   return [
     { path: `/branches/${branch.id}`, title: 'Branch' },
+    { path: `/reasoning/${inPath(thoughts)}`, title: 'Session' },
+    { path: '/audit?table=main.nation&column=n_name', title: 'Audit' },
     { path: `/tasks/${task}`, title: 'Task' },
     { path: `/explain/${artifact}`, title: 'Explain' },
     { path: `/explain/${failed}`, title: 'Explain' },
     { path: `/reviews/${review}`, title: 'Review' },
   ]
+}
+
+/** What an agent thought before it decided, with the query that it ran; the session. */
+export async function thought(name: string): Promise<string> {
+  const session_id = `paths/${name}`
+  const { body } = await queried('select count(*) from nation')
+  const steps = [
+    { step_type: 'observation', content: 'Two paths lead to the fountain; one of them is closed in winter.' },
+    { step_type: 'action', content: 'Count what is known of them.', output: body['rows'], metadata: { query_id: body['query_id'] } },
+    { step_type: 'decision', content: 'Take the one along the wall.', model_name: 'small', token_count: 912, latency_ms: 830, importance: 0.9 },
+  ]
+  for (const step of steps) await asAgent('log_reasoning_step', { session_id, ...step })
+  return session_id
 }
 
 /** A branch of which two rows were changed on both sides. */

@@ -8,13 +8,15 @@
 use std::collections::BTreeMap;
 
 use contract::report::{Body, Entry, Finished, MicroCredits, Started};
-use contract::{EnvId, OrgId, QueryId, Timestamp};
+use contract::{Code, EnvId, OrgId, QueryId, Timestamp};
 use serde_json::{Value, json};
 use sqlx::PgConnection;
 
 use super::store;
 use crate::events::{self, Event, EventType, Origin};
-use crate::{App, Error, Result, agent_capabilities, agents, api_keys, billing, credits, environments, shadow_mode};
+use crate::{
+    App, Error, Result, agent_capabilities, agents, api_keys, billing, credits, environments, shadow_mode, webhooks,
+};
 
 /// Stores the entries; every entry of the log up to the returned one is stored.
 pub async fn store_entries(app: &App, env_id: &EnvId, log: &str, entries: &[Entry]) -> Result<u64> {
@@ -99,7 +101,21 @@ async fn record(app: &App, tx: &mut PgConnection, (org_id, env_id): (&OrgId, &En
         }
     };
     let origin = Origin { env_id: Some(env_id.clone()), actor_id, ..system };
-    events::record(app, tx, origin, event).await
+    events::record(app, tx, origin, event).await?;
+    if let Body::TriggerFired(fired) = body
+        && let Some(url) = webhooks::only_for(&fired.metadata)
+        && !webhooks::hears_of_triggers(tx, org_id, &url).await?
+    {
+        let told = json!({
+            "trigger_name": fired.trigger_name,
+            "error": Code::NotFound.stable(), // the webhook that it is for
+            "occurred_at": fired.fired_at,
+        });
+        let event = Event::new(EventType::TriggerError, fired.trigger_id.clone()).after(told);
+        let origin = Origin { env_id: Some(env_id.clone()), ..Origin::system(app, org_id.clone()) };
+        events::record(app, tx, origin, event).await?;
+    }
+    Ok(())
 }
 
 /// Usage by hour and operation, the credits of the log by month, and who is told of it.

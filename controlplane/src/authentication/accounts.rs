@@ -9,6 +9,7 @@ use chrono::Duration;
 use contract::{OrgId, Role, Timestamp, UserId};
 use sqlx::PgConnection;
 
+use crate::authentication::elsewhere;
 use crate::authentication::failures::{self, Reason};
 use crate::authentication::sessions::Holder;
 use crate::http::text::Email;
@@ -21,7 +22,7 @@ const COMMON: &str = include_str!("common_passwords.txt");
 /// A hash of nothing that anybody has: what unknown addresses are checked against.
 const NOBODY: &str =
     "$argon2id$v=19$m=19456,t=2,p=1$bm9ib2R5bm9ib2R5bm9ib2Q$AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA";
-/// Organizations of one account that learn what happens to it.
+/// Organizations of one account that learn what happens to it, or are listed.
 const MEMBERSHIPS_MAX: i64 = 100;
 /// How long an invitation may be accepted.
 pub const INVITATION: Duration = Duration::days(7);
@@ -227,6 +228,30 @@ pub async fn membership(
     let role = row.role.parse::<Role>().map_err(Error::internal)?;
     let holder = Holder { user_id: row.user_id.into(), org_id: row.org_id.into(), role };
     Ok(Some(Membership { holder, enforce_sso: row.enforce_sso }))
+}
+
+/// Where an account is an active member; without one, where the user is. By name.
+pub async fn organizations(
+    conn: &mut PgConnection,
+    account_id: Option<&str>,
+    user_id: Option<&UserId>,
+    current: &OrgId,
+) -> Result<Vec<elsewhere::Membership>> {
+    let rows = sqlx::query_as!(
+        elsewhere::Membership,
+        r#"select o.org_id as id, o.org_id, o.name, o.slug, u.role, o.enforce_sso as sso_enforced,
+                  o.org_id = $3 as "current!"
+           from users u
+           join organizations o on o.org_id = u.org_id
+           where u.status = 'active' and (u.account_id = $1 or ($1::text is null and u.user_id = $2))
+           order by o.name, o.org_id
+           limit $4"#,
+        account_id,
+        user_id.map(UserId::as_str),
+        current.as_str(),
+        MEMBERSHIPS_MAX,
+    );
+    Ok(rows.fetch_all(conn).await?)
 }
 
 pub async fn remember(conn: &mut PgConnection, account_id: &str, org_id: &OrgId) -> Result<()> {

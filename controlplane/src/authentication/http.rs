@@ -10,7 +10,7 @@ use crate::authentication::links::{self, Purpose};
 use crate::authentication::opening::{self, Opened, UserAgent};
 use crate::authentication::second_factor::{self, Codes, Subject, passed};
 use crate::authentication::sessions::{self, Holder, Method, Proof, Refreshed, Session};
-use crate::authentication::{accounts, magic_link, page, password_reset, sso, verification};
+use crate::authentication::{accounts, elsewhere, magic_link, page, password_reset, sso, verification};
 use crate::events::Origin;
 use crate::http::call::{Call, Visit};
 use crate::http::json::{Created, Json, JsonOrForm, Query};
@@ -57,6 +57,9 @@ pub fn routes() -> Routes {
         .ours()
         .delete("/v1/auth/sessions/{session_id}", Access::Authenticated, None, end_session)
         .says("Ends one of the caller's sessions.")
+        .ours()
+        .get("/v1/auth/organizations", Access::Authenticated, None, elsewhere::list)
+        .says("Lists the organizations of the caller's account; a refresh with `org_id` moves the session to another.")
         .ours()
         .and(second_factors())
         .and(sso::routes())
@@ -150,6 +153,8 @@ async fn login(
 struct RefreshBody {
     /// A browser that keeps it in a cookie leaves it out.
     refresh_token: Option<String>,
+    /// Another organization of the account, for the session to be in from here on.
+    org_id: Option<OrgId>,
 }
 
 async fn refresh(visit: Visit, browser: Browser, Json(body): Json<RefreshBody>) -> Result<Kept<Json<Opened>>> {
@@ -157,7 +162,7 @@ async fn refresh(visit: Visit, browser: Browser, Json(body): Json<RefreshBody>) 
         return Err(Error::invalid("refresh_token", "required", "`refresh_token` is required".to_owned()));
     };
     let mut tx = visit.begin().await?;
-    match sessions::refresh(&visit.app, &mut tx, token).await {
+    match sessions::refresh(&visit.app, &mut tx, token, body.org_id.as_ref()).await {
         Ok(Refreshed::Fresh(tokens, holder)) => {
             let opened = opening::opened(&mut tx, tokens, &holder).await?;
             tx.commit().await?;

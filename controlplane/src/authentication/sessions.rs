@@ -18,6 +18,7 @@ use sqlx::PgConnection;
 use sqlx::types::Json;
 
 use crate::authentication::Known;
+use crate::authentication::elsewhere;
 use crate::authentication::second_factor::Standing;
 use crate::{App, Error, Result};
 
@@ -194,8 +195,8 @@ pub enum Refreshed {
     Reused,
 }
 
-/// A new pair for an old refresh token.
-pub async fn refresh(app: &App, tx: &mut PgConnection, text: &str) -> Result<Refreshed> {
+/// A new pair for an old refresh token, in another organization of the account if one is wanted.
+pub async fn refresh(app: &App, tx: &mut PgConnection, text: &str, wanted: Option<&OrgId>) -> Result<Refreshed> {
     let now = app.now();
     let digest = sha256(text);
     let row = sqlx::query!(
@@ -238,9 +239,20 @@ pub async fn refresh(app: &App, tx: &mut PgConnection, text: &str) -> Result<Ref
         .execute(&mut *tx)
         .await?;
     let role = Role::from_str(&row.role).map_err(Error::internal)?;
-    let holder = Holder { user_id: row.user_id.into(), org_id: row.org_id.into(), role };
+    let mut holder = Holder { user_id: row.user_id.into(), org_id: row.org_id.into(), role };
+    if let Some(wanted) = wanted.filter(|wanted| **wanted != holder.org_id) {
+        holder = elsewhere::moved(tx, &session_id, wanted).await?;
+    }
     let tokens = issue(app, tx, &holder, session_id).await?;
     Ok(Refreshed::Fresh(tokens, holder))
+}
+
+/// The session is another user's of the same account.
+pub async fn give(tx: &mut PgConnection, session_id: &SessionId, user_id: &UserId) -> Result<()> {
+    sqlx::query!("update sessions set user_id = $2 where session_id = $1", session_id.as_str(), user_id.as_str())
+        .execute(tx)
+        .await?;
+    Ok(())
 }
 
 /// Who opened a session with what is their account's own.

@@ -9,7 +9,9 @@ use tonic::Code;
 use tonic::transport::{Certificate, Channel, ClientTlsConfig, Endpoint, Identity};
 
 use super::proto::governance_client::GovernanceClient;
-use super::proto::{Entries, RegisterAgentRequest, ReserveRequest, Snapshot, StoredRequest, WatchRequest};
+use super::proto::{
+    Entries, RegisterAgentRequest, ReserveRequest, RuntimeRowsRequest, Snapshot, StoredRequest, WatchRequest,
+};
 use crate::identity::{Authority, Current, Pems};
 use crate::testing::authority;
 use crate::worlds::World;
@@ -37,7 +39,7 @@ impl Served {
         Self { world, address, identity }
     }
 
-    async fn client(&self, name: &str) -> GovernanceClient<Channel> {
+    pub async fn client(&self, name: &str) -> GovernanceClient<Channel> {
         GovernanceClient::new(self.channel(&[name]).await)
     }
 
@@ -208,6 +210,31 @@ async fn what_a_data_plane_has_on_its_disk_is_the_organizations_storage() {
         assert_eq!(told.organization_bytes, bytes);
         assert_eq!(total().await, gigabytes);
     }
+    served.stop();
+}
+
+#[tokio::test]
+async fn the_runtimes_rows_are_those_of_the_certificates_organization() {
+    let served = Served::start().await;
+    let task = serde_json::json!({"kind": "build", "project_id": "p1"});
+    served.world.app.post("/v2/runtime/tasks", &served.world.owner, task).await.expect(200);
+    let mut client = served.own().await;
+    let ask = |table: &str| RuntimeRowsRequest { tables: vec![table.to_owned()], timeout_ms: 5_000 };
+    let mut pages = client.runtime_rows(ask("tasks")).await.unwrap().into_inner();
+    let page = pages.message().await.unwrap().unwrap();
+    assert_eq!(page.table, "tasks");
+    let rows: Vec<serde_json::Value> = serde_json::from_str(&page.rows).unwrap();
+    assert_eq!(rows[0]["org_id"], served.world.org_id.as_str());
+    assert!(pages.message().await.unwrap().is_none());
+    for table in ["releases", "tasks; select 1", ""] {
+        assert_eq!(client.runtime_rows(ask(table)).await.unwrap_err().code(), Code::InvalidArgument, "{table}");
+    }
+    let mut nowhere = served.client(&environment_name(&EnvId::from("nowhere"))).await;
+    let mut nothing = nowhere.runtime_rows(ask("tasks")).await.unwrap().into_inner();
+    assert_eq!(nothing.message().await.unwrap_err().code(), Code::NotFound);
+    let mut late =
+        client.runtime_rows(RuntimeRowsRequest { timeout_ms: 0, ..ask("tasks") }).await.unwrap().into_inner();
+    assert_eq!(late.message().await.unwrap_err().code(), Code::DeadlineExceeded);
     served.stop();
 }
 

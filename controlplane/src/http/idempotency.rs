@@ -55,10 +55,11 @@ async fn attempt(app: &App, route: &Route, request: Request, next: Next) -> Resu
     }
     // Dropped with the connection, the room would end half-way and the record stay open.
     let (app, secret) = (app.clone(), route.secret);
-    let room = app.clone().tasks().spawn(async move {
+    let place = telemetry::here();
+    let room = app.clone().tasks().spawn(place.around(async move {
         let response = next.run(Request::from_parts(parts, Body::from(body))).await;
         claim.leave(&app, response, secret).await
-    });
+    }));
     room.await.map_err(|_| Error::Panicked)?
 }
 

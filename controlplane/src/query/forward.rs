@@ -154,13 +154,16 @@ pub fn who(cx: &Call) -> Result<Who> {
 
 fn request(asked: &Asked<'_>, path: &str, body: &impl Serialize) -> Result<hyper::Request<Full<Bytes>>> {
     let Asked { env_id, caller, request_id } = asked;
-    hyper::Request::post(format!("https://{}/v1/environments/{env_id}/{path}", wire::environment_name(env_id)))
-        .header(CONTENT_TYPE, "application/json")
-        .header(TE, "trailers")
-        .header(header::REQUEST_ID, request_id.as_str())
-        .header(header::CALLER, serde_json::to_string(caller).map_err(Error::internal)?)
-        .body(Full::from(serde_json::to_vec(body).map_err(Error::internal)?))
-        .map_err(Error::internal)
+    let mut request =
+        hyper::Request::post(format!("https://{}/v1/environments/{env_id}/{path}", wire::environment_name(env_id)))
+            .header(CONTENT_TYPE, "application/json")
+            .header(TE, "trailers")
+            .header(header::REQUEST_ID, request_id.as_str())
+            .header(header::CALLER, serde_json::to_string(caller).map_err(Error::internal)?)
+            .body(Full::from(serde_json::to_vec(body).map_err(Error::internal)?))
+            .map_err(Error::internal)?;
+    telemetry::here().write(request.headers_mut());
+    Ok(request)
 }
 
 async fn passed_on(answer: hyper::Response<Incoming>) -> Result<Response> {

@@ -258,3 +258,23 @@ async fn a_statement_is_explained_by_the_data_plane_for_the_one_who_asks() {
         assert_eq!(answer.body["error"]["details"]["field"], field, "{}", answer.body);
     }
 }
+
+#[tokio::test]
+async fn a_statement_is_laid_out_and_means_the_same() {
+    let world = World::start().await;
+    let reader = world.key(&["query:read"]).await;
+    let path = world.env("format");
+    let long = "x".repeat(sql::LAYOUT_BYTES_MAX + 1);
+    let told = world.app.post(&path, &reader, json!({"sql": "select a,b from t"})).await.expect(200);
+    assert_eq!(told["sql"], "select a, b\nfrom t");
+    for (sql, said) in [
+        ("select $$a  ,b$$", "other white space could change"),
+        ("select 'a", "Unterminated string"),
+        (long.as_str(), "65536 bytes"),
+    ] {
+        let answer = world.app.post(&path, &reader, json!({ "sql": sql })).await;
+        assert_eq!(answer.code(), (400, "VALIDATION_ERROR"), "{}", answer.body);
+        assert_eq!(answer.body["error"]["details"]["field"], "sql");
+        assert!(answer.body["error"]["message"].to_string().contains(said), "{}", answer.body);
+    }
+}

@@ -10,6 +10,7 @@
 
 mod http;
 mod store;
+mod stream;
 
 use contract::{Access, Code, Scope, Timestamp};
 use schemars::JsonSchema;
@@ -29,6 +30,10 @@ pub fn routes() -> Routes {
         .get(ALL, Access::Member, Scope::Agent, http::list)
         .says("Lists the events of a task, in order.")
         .refuses(&[Code::NotFound])
+        .get("/v2/runtime/events/stream", stream::ACCESS, stream::SCOPE, stream::follow)
+        .says("Follows the events of a task or a project as they are appended, as server-sent events.")
+        .refuses(&[Code::NotFound])
+        .ours()
 }
 
 #[derive(Debug, Clone, Serialize, JsonSchema)]

@@ -14,8 +14,10 @@ use base64::engine::general_purpose::STANDARD;
 use contract::secrets::hmac_sha256;
 use contract::{EventId, Redacted, Timestamp};
 use reqwest::dns::{Addrs, Name, Resolve, Resolving};
+use reqwest::header::HeaderMap;
 use reqwest::{Client, Url, redirect};
 use rustls::{ClientConfig, RootCertStore};
+use telemetry::Place;
 
 use super::address;
 use crate::{Error, Result};
@@ -37,6 +39,7 @@ pub struct Parcel<'a> {
     /// 1-based.
     pub attempt: i32,
     pub now: Timestamp,
+    pub place: Place,
 }
 
 /// How it went.
@@ -88,7 +91,9 @@ impl Courier {
     }
 
     async fn post(&self, url: Url, parcel: Parcel<'_>) -> (Option<u16>, Option<&'static str>) {
-        let mut request = self.client.post(url);
+        let mut traced = HeaderMap::new();
+        parcel.place.write(&mut traced);
+        let mut request = self.client.post(url).headers(traced);
         for (name, value) in headers(&parcel) {
             request = request.header(name, value);
         }
@@ -126,7 +131,7 @@ fn trusting(roots: RootCertStore, loopback: bool, reply_within: Duration, agent:
 /// the organization's webhooks get them as well. The signature covers the body alone, so those of
 /// Standard Webhooks stand beside it: their signature covers id and time too.
 fn headers(parcel: &Parcel<'_>) -> [(&'static str, String); 9] {
-    let Parcel { url: _, secret, event_id, event_type, body, attempt, now } = parcel;
+    let Parcel { url: _, secret, event_id, event_type, body, attempt, now, place: _ } = parcel;
     let time = now.timestamp().to_string();
     [
         ("content-type", "application/json".to_owned()),

@@ -8,6 +8,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use contract::Redacted;
+use telemetry::{Kind, Place};
 use tokio::sync::{Notify, Semaphore};
 
 use super::courier::{Parcel, Receipt};
@@ -95,11 +96,20 @@ async fn attempt(app: &App, claimed: &Claimed) -> Result<()> {
     drop(conn);
     // Deleted since.
     let Some(secret) = secret else { return Ok(()) };
-    let receipt = app.courier().bring(parcel(app, claimed, &secret)).await;
+    let recorded = Place::of(claimed.traceparent.as_deref(), claimed.tracestate.as_deref());
+    let mut span = app.tracer().follow("webhook", Kind::Client, &recorded);
+    let receipt = app.courier().bring(parcel(app, claimed, &secret, span.place().clone())).await;
+    span.tell("sluice.event.type", claimed.event_type.clone());
+    span.tell("http.request.resend_count", i64::from(claimed.attempts) - 1);
+    match receipt.status {
+        Some(status) => span.tell("http.response.status_code", i64::from(status)),
+        None => span.failed("unreachable"),
+    }
+    drop(span);
     settle(app, claimed, surface, &receipt).await
 }
 
-fn parcel<'a>(app: &App, claimed: &'a Claimed, secret: &'a Redacted<String>) -> Parcel<'a> {
+fn parcel<'a>(app: &App, claimed: &'a Claimed, secret: &'a Redacted<String>, place: Place) -> Parcel<'a> {
     Parcel {
         url: &claimed.url,
         secret,
@@ -108,6 +118,7 @@ fn parcel<'a>(app: &App, claimed: &'a Claimed, secret: &'a Redacted<String>) -> 
         body: claimed.body.clone(),
         attempt: claimed.attempts,
         now: app.now(),
+        place,
     }
 }
 

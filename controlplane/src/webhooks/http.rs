@@ -214,7 +214,8 @@ pub async fn test(cx: Call) -> Result<Json<Tested>> {
     });
     let body = serde_json::to_vec(&envelope).map_err(Error::internal)?;
     let (url, event_type) = (webhook.url.as_str(), TEST_TYPE);
-    let parcel = Parcel { url, secret: &secret, event_id: &event_id, event_type, body, attempt: 1, now };
+    let place = telemetry::here();
+    let parcel = Parcel { url, secret: &secret, event_id: &event_id, event_type, body, attempt: 1, now, place };
     let receipt = cx.app.courier().bring(parcel).await;
     if let Some(reason) = receipt.error {
         return Err(Error::DeliveryFailed { reason, status_code: receipt.status });

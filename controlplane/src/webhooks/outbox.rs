@@ -6,7 +6,7 @@ use serde_json::{Map, Value, json};
 use sqlx::PgConnection;
 
 use super::queue;
-use super::store;
+use super::store::{self, Of, Sought};
 use super::surface::Surface;
 use crate::events::{Entry, EventType};
 use crate::{App, Error, Result};
@@ -20,13 +20,16 @@ pub struct Notice {
     pub org_id: OrgId,
     pub occurred_at: Timestamp,
     body: Value,
+    /// For the webhook of this URL alone.
+    only: Option<String>,
 }
 
 /// Queues what the event tells for every active webhook that names its type.
 pub async fn tell(app: &App, tx: &mut PgConnection, kind: EventType, entry: &Entry) -> Result<()> {
     for notice in notices(kind, entry) {
         let names = notice.surface.subscriptions(notice.event_type);
-        let subscribed = store::subscribed(tx, &entry.org_id, notice.surface, &names).await?;
+        let sought = Sought { names: &names, url: notice.only.as_deref() };
+        let subscribed = store::subscribed(tx, Of(&entry.org_id, notice.surface), sought).await?;
         if subscribed.is_empty() {
             continue;
         }
@@ -37,6 +40,19 @@ pub async fn tell(app: &App, tx: &mut PgConnection, kind: EventType, entry: &Ent
         }
     }
     Ok(())
+}
+
+/// Of a trigger that has fired: the URL of the one webhook that its `action_config` names, written as webhooks have it.
+pub fn only_for(metadata: &Value) -> Option<String> {
+    let named = metadata.get("action_config")?.get("webhook_url")?.as_str()?;
+    Some(reqwest::Url::parse(named).map_or_else(|_| named.to_owned(), String::from))
+}
+
+/// Is there an active webhook of this URL that hears of triggers?
+pub async fn hears_of_triggers(tx: &mut PgConnection, org_id: &OrgId, url: &str) -> Result<bool> {
+    let names = Surface::Notices.subscriptions("trigger.fired");
+    let sought = Sought { names: &names, url: Some(url) };
+    Ok(!store::subscribed(tx, Of(org_id, Surface::Notices), sought).await?.is_empty())
 }
 
 fn notices(kind: EventType, entry: &Entry) -> Vec<Notice> {
@@ -52,6 +68,7 @@ fn notice(entry: &Entry, surface: Surface, event_type: &'static str, body: Value
         org_id: entry.org_id.clone(),
         occurred_at: entry.timestamp,
         body,
+        only: None,
     }
 }
 
@@ -129,7 +146,11 @@ fn of_contract(kind: EventType, entry: &Entry) -> Option<Notice> {
         EventType::TriggerError => ("trigger.error", of_environment(entry)),
         _ => return None,
     };
-    Some(notice(entry, Surface::Notices, event_type, body))
+    let only = match kind {
+        EventType::TriggerFired => body.get("metadata").and_then(only_for),
+        _ => None,
+    };
+    Some(Notice { only, ..notice(entry, Surface::Notices, event_type, body) })
 }
 
 fn of_key(entry: &Entry, member: &str, what: &str) -> Value {

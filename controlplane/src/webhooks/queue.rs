@@ -47,6 +47,9 @@ pub struct Claimed {
     /// This one included.
     pub attempts: i32,
     pub epoch: i64,
+    /// Where in a trace the event was recorded.
+    pub traceparent: Option<String>,
+    pub tracestate: Option<String>,
 }
 
 pub async fn insert(
@@ -57,10 +60,12 @@ pub async fn insert(
     body: &[u8],
     now: Timestamp,
 ) -> Result<()> {
+    let place = telemetry::here();
     sqlx::query!(
         "insert into webhook_deliveries
-             (delivery_id, webhook_id, org_id, event_id, event_type, occurred_at, body, status, next_attempt_at, created_at)
-         values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $9)",
+             (delivery_id, webhook_id, org_id, event_id, event_type, occurred_at, body, status, next_attempt_at, created_at,
+              traceparent, tracestate)
+         values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $9, $10, $11)",
         delivery_id.as_str(),
         webhook_id.as_str(),
         notice.org_id.as_str(),
@@ -70,6 +75,8 @@ pub async fn insert(
         body,
         DeliveryStatus::Pending.as_str(),
         now,
+        place.traceparent(),
+        place.tracestate(),
     )
     .execute(tx)
     .await?;
@@ -103,7 +110,8 @@ pub async fn claim(app: &App, most: i64) -> Result<Vec<Claimed>> {
          set locked_until = $2, epoch = d.epoch + 1, attempts = d.attempts + 1
          from webhooks w
          where d.delivery_id in (select delivery_id from due) and w.webhook_id = d.webhook_id
-         returning d.delivery_id, d.webhook_id, w.surface, w.url, d.event_id, d.event_type, d.body, d.attempts, d.epoch",
+         returning d.delivery_id, d.webhook_id, w.surface, w.url, d.event_id, d.event_type, d.body, d.attempts, d.epoch,
+                   d.traceparent, d.tracestate",
         now,
         now + LOCK,
         AT_ONCE_PER_WEBHOOK,

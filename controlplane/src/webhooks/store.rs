@@ -138,22 +138,31 @@ pub async fn delete(conn: &mut PgConnection, Of(org_id, surface): Of<'_>, id: &W
     Ok(deleted.execute(conn).await?.rows_affected() == 1)
 }
 
-/// Active webhooks that name one of these types. They stay until the transaction ends.
+/// Which webhooks are to be told.
+#[derive(Debug, Clone, Copy)]
+pub struct Sought<'a> {
+    /// They name one of these types.
+    pub names: &'a [String],
+    /// And have this URL, if one is named.
+    pub url: Option<&'a str>,
+}
+
+/// Active ones that are sought. They stay until the transaction ends.
 pub async fn subscribed(
     tx: &mut PgConnection,
-    org_id: &OrgId,
-    surface: Surface,
-    names: &[String],
+    Of(org_id, surface): Of<'_>,
+    Sought { names, url }: Sought<'_>,
 ) -> Result<Vec<WebhookId>> {
     let ids = sqlx::query_scalar!(
         "select webhook_id from webhooks
-         where org_id = $1 and surface = $2 and status = $3 and events && $4
+         where org_id = $1 and surface = $2 and status = $3 and events && $4 and ($5::text is null or url = $5)
          order by created_at, webhook_id
          for key share",
         org_id.as_str(),
         surface.as_str(),
         WebhookStatus::Active.as_str(),
         names,
+        url,
     );
     Ok(ids.fetch_all(tx).await?.into_iter().map(WebhookId::from).collect())
 }

@@ -1,8 +1,10 @@
 use std::sync::Arc;
 
+use axum::body::Body;
+use axum::http::Request;
 use chrono::Duration;
 use contract::Redacted;
-use contract::report::{Body, Entry};
+use contract::report::{Body as Reported, Entry};
 use serde_json::{Value, json};
 use tokio::sync::Notify;
 
@@ -16,7 +18,7 @@ use crate::worlds::World;
 
 const SECRET: &str = "a-secret-of-twenty-four-or-more";
 
-async fn world() -> World {
+pub async fn world() -> World {
     World::of(TestApp::with(|config| config.webhook_loopback = true, Arc::new(Unattended)).await).await
 }
 
@@ -25,7 +27,7 @@ async fn hook(world: &World, url: &str, events: &[&str]) -> Value {
     world.app.post(&world.org("webhooks"), &world.owner, body).await.expect(201)
 }
 
-async fn notices(world: &World, url: &str, events: &[&str]) -> Value {
+pub async fn notices(world: &World, url: &str, events: &[&str]) -> Value {
     let body = json!({"url": url, "events": events, "secret": SECRET});
     world.app.post("/v1/webhooks", &world.owner, body).await.expect(201)
 }
@@ -34,7 +36,7 @@ async fn listed(world: &World) -> Value {
     world.app.get(&world.org("webhooks"), &world.owner).await.expect(200)["data"][0].clone()
 }
 
-async fn due(world: &World) -> usize {
+pub async fn due(world: &World) -> usize {
     world.app.settled().await;
     run_due(&world.app.app).await.unwrap()
 }
@@ -381,7 +383,7 @@ async fn what_a_data_plane_tells_is_told_on_once_and_stands_in_the_trail() {
             "occurred_at": at}}),
     ];
     for (sequence, told) in (1..).zip(cases) {
-        let body: Body = serde_json::from_value(told.clone()).unwrap();
+        let body: Reported = serde_json::from_value(told.clone()).unwrap();
         for _ in 0..2 {
             let entry = Entry { sequence, body: body.clone() };
             crate::audit::store_entries(&world.app.app, env_id, "log", &[entry]).await.unwrap();
@@ -421,4 +423,25 @@ async fn what_ended_a_month_ago_is_forgotten() {
         super::sweep(&world.app.app).await.unwrap();
         assert_eq!(world.count("select count(*) from webhook_deliveries").await, left);
     }
+}
+
+#[tokio::test]
+async fn a_delivery_goes_on_where_its_request_was_asked_and_one_of_no_trace_in_none() {
+    const PARENT: &str = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01";
+    let (world, mut receiver) = (world().await, Receiver::start().await);
+    hook(&world, &receiver.url(), &["key.created"]).await;
+    let body = json!({"name": "traced", "scopes": ["query:read"]}).to_string();
+    let request = Request::post(world.env("api-keys"))
+        .header("authorization", &world.owner)
+        .header("content-type", "application/json")
+        .header("traceparent", PARENT)
+        .header("tracestate", "vendor=1")
+        .header("idempotency-key", "once");
+    world.app.send(request.body(Body::from(body)).unwrap()).await.expect(201);
+    new_key(&world).await;
+    assert_eq!(due(&world).await, 2);
+    let mut got = receiver.got();
+    got.sort_by_key(|got| got.body()["data"]["name"] != "traced");
+    assert_eq!((got[0].header("traceparent"), got[0].header("tracestate")), (PARENT, "vendor=1"));
+    assert!(got[1].headers.get("traceparent").is_none());
 }

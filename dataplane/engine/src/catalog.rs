@@ -1,6 +1,6 @@
 //! The tables there are: schemas, tables, columns with types, primary keys, rows as estimated.
 //!
-//! Our own `_svc*` schemas are left out. Names are compared as the engine does, without case for
+//! Our own `_svc*` schemas are left out. Temporary tables of the session that asks are in the schema `pg_temp`. Names are compared as the engine does, without case for
 //! ASCII letters.
 
 use serde::{Deserialize, Serialize};
@@ -44,6 +44,8 @@ pub struct Table {
     pub primary_key: Vec<String>,
     /// What the engine believes; exact after a checkpoint.
     pub estimated_rows: u64,
+    /// What was left with it when it was made.
+    pub comment: Option<String>,
 }
 
 impl Catalog {
@@ -62,23 +64,24 @@ select to_json({
   ),
   tables: (
     select coalesce(list({
-      schema: t.schema_name,
+      schema: if(t.temporary, 'pg_temp', t.schema_name),
       name: t.table_name,
       columns: (
         select coalesce(
           list({ name: c.column_name, type_name: c.data_type, nullable: c.is_nullable } order by c.column_index), [])
         from duckdb_columns() c
-        where c.table_oid = t.table_oid and c.database_name = 'raw'
+        where c.table_oid = t.table_oid and c.database_name = t.database_name
       ),
       primary_key: coalesce((
         select any_value(k.constraint_column_names)
         from duckdb_constraints() k
-        where k.table_oid = t.table_oid and k.database_name = 'raw' and k.constraint_type = 'PRIMARY KEY'
+        where k.table_oid = t.table_oid and k.database_name = t.database_name and k.constraint_type = 'PRIMARY KEY'
       ), []),
-      estimated_rows: t.estimated_size
+      estimated_rows: t.estimated_size,
+      comment: t.comment
     } order by t.schema_name, t.table_name), [])
     from duckdb_tables() t
-    where t.database_name = 'raw' and not t.internal and not starts_with(t.schema_name, $1)
+    where (t.database_name = 'raw' or t.temporary) and not t.internal and not starts_with(t.schema_name, $1)
   ),
   definitions: (
     select coalesce(list(d), [])

@@ -3,9 +3,11 @@
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
+use sqlparser::ast::ObjectName;
+
 use crate::definition::{self, Definition, Found};
 use crate::error::{Error, Kind};
-use crate::names::{MAIN_SCHEMA, TableName};
+use crate::names::{self, MAIN_SCHEMA, TableName};
 use crate::types::Type;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -31,13 +33,46 @@ pub struct Table {
     pub schema: String,
     pub name: String,
     pub columns: Vec<Column>,
+    /// Names of its columns, in the key's order; none has no key.
+    pub primary_key: Vec<String>,
+    /// It ends with the transaction that made it.
+    pub temporary: bool,
+    /// What was written down of where its rows are from, when it was made.
+    pub origin: Option<String>,
     /// The schema its rows are in, where that is not the one it is known by: a branch's own copy.
     stored_in: Option<String>,
 }
 
 impl Table {
     pub fn new(schema: impl Into<String>, name: impl Into<String>, columns: Vec<Column>) -> Self {
-        Self { schema: schema.into(), name: name.into(), columns, stored_in: None }
+        Self {
+            schema: schema.into(),
+            name: name.into(),
+            columns,
+            primary_key: Vec::new(),
+            temporary: false,
+            origin: None,
+            stored_in: None,
+        }
+    }
+
+    /// The same table with a primary key.
+    #[must_use]
+    pub fn with_primary_key(self, primary_key: &[String]) -> Self {
+        Self { primary_key: primary_key.to_vec(), ..self }
+    }
+
+    /// The same table, of this origin.
+    #[must_use]
+    pub fn with_origin(self, origin: Option<String>) -> Self {
+        Self { origin, ..self }
+    }
+
+    /// One of the transaction that asks, known by [`names::TEMPORARY_SCHEMA`].
+    #[must_use]
+    pub fn temporary(self) -> Self {
+        let schema = names::TEMPORARY_SCHEMA.to_owned();
+        Self { schema, temporary: true, stored_in: Some(names::KEPT_SCHEMA.to_owned()), ..self }
     }
 
     /// The same table for names and policies, with other rows.
@@ -46,13 +81,28 @@ impl Table {
         Self { stored_in: Some(schema.into()), ..self }
     }
 
+    /// The name that the engine finds it by, whatever its search path is.
+    pub(crate) fn place(&self) -> ObjectName {
+        if self.temporary { names::temporary(&self.name) } else { names::qualified(self.shelf(), &self.name) }
+    }
+
     /// The schema that the engine finds it in.
     pub(crate) fn shelf(&self) -> &str {
         self.stored_in.as_deref().unwrap_or(&self.schema)
     }
 
+    pub(crate) fn is_key(&self, column: &str) -> bool {
+        self.primary_key.iter().any(|key| key.eq_ignore_ascii_case(column))
+    }
+
     pub fn column(&self, name: &str) -> Option<&Column> {
         self.columns.iter().find(|column| column.name.eq_ignore_ascii_case(name))
+    }
+
+    /// Is this its `schema.name`?
+    pub fn is_at(&self, path: &str) -> bool {
+        let (schema, name) = path.split_once('.').unwrap_or((MAIN_SCHEMA, path));
+        self.schema.eq_ignore_ascii_case(schema) && self.name.eq_ignore_ascii_case(name)
     }
 
     /// `schema.name`, for people.
@@ -145,6 +195,12 @@ impl Catalog {
 
     pub fn tables(&self) -> impl Iterator<Item = &Arc<Table>> {
         self.schemas.values().flat_map(HashMap::values)
+    }
+
+    /// The temporary table that a name without a path means.
+    pub(crate) fn temporary(&self, name: &TableName) -> Option<&Arc<Table>> {
+        let is_bare = name.schema.is_none() && name.database.is_none();
+        is_bare.then(|| self.get(names::TEMPORARY_SCHEMA, &name.name)).flatten()
     }
 
     /// The table a name means in this session.

@@ -4,6 +4,7 @@
 //! which holds more, is never asked. The answers are VALUES, so they can be filtered and joined like a table. They
 //! name no database: there is one, and two environments that hold the same answer the same.
 
+mod keys;
 mod listing;
 mod shown;
 
@@ -13,7 +14,7 @@ use crate::catalog::{Catalog, Names};
 use crate::error::Error;
 use crate::names::TableName;
 use crate::settings;
-use crate::statement::{Kind, SessionCommand};
+use crate::statement::{Kind, SessionCommand, construct};
 
 pub(crate) use listing::Listing;
 
@@ -52,7 +53,10 @@ pub(crate) fn as_query(
     let query = match kind {
         Kind::Show => shown::show(tree, catalog, session)?,
         Kind::Describe { .. } => shown::describe(tree, catalog, session)?,
-        Kind::Session(SessionCommand::Show { name }) => shown::listed(name, catalog)?,
+        Kind::Session(SessionCommand::Show { .. }) => match tree {
+            Statement::ShowVariable { variable } => shown::listed(variable, catalog, session)?,
+            other => return Err(Error::unsupported(construct(other))),
+        },
         Kind::Session(command) => done(command, catalog, session)?,
         _ => return Ok(None),
     };
@@ -81,12 +85,28 @@ fn done(command: &SessionCommand, catalog: &Catalog, session: &Names) -> Result<
     Listing::said("Statement executed successfully.").query()
 }
 
+/// A door that keeps a session answers these commands itself. Where they come to us, the session is one request.
+pub(crate) fn remark(kind: &Kind) -> Option<&'static str> {
+    match kind {
+        Kind::Session(SessionCommand::Set { .. }) => {
+            Some("it is set for this request alone: send SET and the statement that reads it in one text")
+        }
+        Kind::Session(SessionCommand::Use { what, .. }) if what == "schema" => {
+            Some("it is chosen for this request alone: write the schema before the names of its tables")
+        }
+        _ => None,
+    }
+}
+
 /// A database or schema must be there; warehouses and roles are not chosen by statements.
 fn used(what: &str, name: &str, catalog: &Catalog, session: &Names) -> Result<(), Error> {
     let is_known = match what {
         "database" => name.eq_ignore_ascii_case(&session.database),
         "schema" => catalog.has_schema(name.rsplit('.').next().unwrap_or(name)),
-        "object" => name.eq_ignore_ascii_case(&session.database) || catalog.has_schema(name),
+        "object" => match name.split_once('.') {
+            Some((database, schema)) => database.eq_ignore_ascii_case(&session.database) && catalog.has_schema(schema),
+            None => name.eq_ignore_ascii_case(&session.database) || catalog.has_schema(name),
+        },
         _ => true,
     };
     if is_known {
@@ -110,7 +130,9 @@ pub(crate) fn of_session(expr: &Expr, session: &Names) -> Option<Expr> {
     let called = matches!(expr, Expr::Function(_));
     let text = match name.value.to_ascii_lowercase().as_str() {
         "current_user" | "session_user" => session.user.clone(),
-        "current_role" if called => session.role.clone(),
+        // reserved words, so no column's name: the engine's own answer to them is of itself
+        "current_role" => session.role.clone(),
+        "current_catalog" => Some(session.database.clone()),
         "current_database" if called => Some(session.database.clone()),
         "current_schema" if called => session.search_path.first().cloned(),
         "current_available_roles" if called => session.role.as_ref().map(|role| format!("[\"{role}\"]")),

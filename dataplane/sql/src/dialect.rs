@@ -10,6 +10,7 @@
 mod aggregates;
 mod arithmetic;
 mod call;
+mod coerced;
 mod compose;
 mod conversions;
 mod dates;
@@ -19,16 +20,20 @@ mod infer;
 mod intervals;
 mod lambdas;
 mod limits;
+mod lost_types;
+mod moments;
 mod number_formats;
 mod numerals;
 mod order;
 mod paths;
+mod references;
 mod semistructured;
 mod tables;
 mod templates;
 mod text;
 mod types;
 mod variants;
+pub(crate) mod windows;
 mod writes;
 
 use std::mem;
@@ -55,10 +60,11 @@ enum Done {
 }
 
 /// The families, in the order they are asked.
-const EXPRESSIONS: [(&str, Rewrite); 9] = [
+const EXPRESSIONS: [(&str, Rewrite); 10] = [
     ("paths", paths::rewrite),
     ("types", types::rewrite),
     ("calls", call::rewrite),
+    ("coerced", coerced::rewrite),
     ("text", text::rewrite),
     ("dates", dates::rewrite),
     ("intervals", intervals::rewrite),
@@ -73,7 +79,8 @@ pub const DIVISION_BY_ZERO: &str = arithmetic::MESSAGE;
 /// Rewrites what the warehouse writes into what the engine reads; answers warnings for the caller.
 pub fn to_engine(statement: &mut Statement, columns: &dyn Columns) -> Result<Vec<String>, Error> {
     types::declared(statement)?;
-    let context = Context::new(columns);
+    let mut context = Context::new(columns);
+    references::leave_out(statement, &mut context);
     let sees_seq = flatten::sees_seq(statement);
     let mut walk =
         Walk { context, withs: Vec::new(), froms: Vec::new(), calls: Vec::new(), parameters: Vec::new(), sees_seq };
@@ -87,7 +94,7 @@ pub fn to_engine(statement: &mut Statement, columns: &dyn Columns) -> Result<Vec
 pub fn class(name: &str) -> Option<Class> {
     let name = name.to_ascii_lowercase();
     match name.as_str() {
-        "getdate" | "sysdate" | "systimestamp" | "uniform" | "uuid_string" => Some(Class::Volatile),
+        "getdate" | "normal" | "sysdate" | "systimestamp" | "uniform" | "uuid_string" => Some(Class::Volatile),
         _ if call::is_known(&name) || is_table_function(&name) => Some(Class::Throwing),
         _ => None,
     }
@@ -111,7 +118,7 @@ pub fn is_word(function: &str, argument: usize) -> bool {
 /// Names of functions that the dialect adds or gives another meaning, sorted.
 #[cfg(test)]
 pub(crate) fn names() -> Vec<&'static str> {
-    let mut names: Vec<_> = call::names().chain(flatten::NAMES).collect();
+    let mut names: Vec<_> = call::names().chain(flatten::NAMES).filter(|name| *name != windows::FROM_LAST).collect();
     names.sort_unstable();
     names.dedup();
     names
@@ -147,6 +154,9 @@ struct Context<'a> {
     /// Lambda parameters that have a name of their own so far.
     parameters: usize,
 }
+
+/// Said where a statement writes a type or a function of the warehouse that keeps an offset.
+const OFFSET: &str = "TIMESTAMP_TZ keeps the moment, not the offset it was written with";
 
 /// The warehouse reads escapes in strings; standard strings, which every driver quotes for, have none.
 const BACKSLASH: &str = "a backslash in a string is an ordinary character here, not an escape";
@@ -252,7 +262,7 @@ impl VisitorMut for Walk<'_> {
 
     fn post_visit_query(&mut self, query: &mut Query) -> ControlFlow<Error> {
         query.with = self.withs.pop().flatten();
-        flow(order::by_position(query, &self.context))
+        flow(order::by_position(query, &mut self.context))
     }
 
     fn pre_visit_table_factor(&mut self, factor: &mut TableFactor) -> ControlFlow<Error> {
@@ -278,7 +288,7 @@ impl VisitorMut for Walk<'_> {
     fn pre_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<Error> {
         match expr {
             Expr::Function(function) => {
-                aggregates::order_of_rows(function);
+                windows::order_of_rows(function);
                 if let Some(mut aside) = lambdas::aside(function) {
                     aside.iter_mut().try_for_each(|(_, argument)| argument.visit(self))?;
                     self.parameters.push(lambdas::parameters(function, &aside, &self.context));
@@ -314,4 +324,6 @@ impl VisitorMut for Walk<'_> {
 }
 
 #[cfg(test)]
-mod tests;
+mod fuzz;
+#[cfg(test)]
+pub(crate) mod tests;

@@ -256,7 +256,7 @@ impl Governed {
 
 /// Puts the rules in. What cannot be governed is refused.
 pub fn govern(resolved: Resolved, rules: &Rules) -> Result<Governed, Error> {
-    let Resolved { kind, mut tree, references, target, also, written: _, views, comment, explains } = resolved;
+    let Resolved { kind, mut tree, references, target, also, written: _, views, comment, explains, remark } = resolved;
     let none = Rules::default();
     // what is defined is governed where it is read, for whoever reads it
     let rules = if matches!(kind, statement::Kind::CreateView) { &none } else { rules };
@@ -285,7 +285,7 @@ pub fn govern(resolved: Resolved, rules: &Rules) -> Result<Governed, Error> {
         return Err(denied_error(table, column));
     }
     let masked_outputs = output::as_text(&mut tree, &scans, &found)?;
-    let warnings = found.warnings();
+    let warnings = remark.map(str::to_owned).into_iter().chain(found.warnings()).collect();
     if explains {
         return Governed::explaining(scans, filtered_tables);
     }

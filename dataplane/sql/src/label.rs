@@ -47,7 +47,7 @@ fn label_select(select: &mut Select) -> Result<(), Error> {
 fn is_replaced(expr: &Expr) -> bool {
     match expr {
         Expr::Identifier(ident) => {
-            let words = ["current_user", "session_user"];
+            let words = ["current_user", "session_user", "current_role", "current_catalog"];
             ident.quote_style.is_none() && words.iter().any(|word| ident.value.eq_ignore_ascii_case(word))
         }
         Expr::CompoundIdentifier(path) => path.last().is_some_and(|last| last.value.eq_ignore_ascii_case("nextval")),

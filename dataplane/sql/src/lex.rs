@@ -55,14 +55,18 @@ impl Dialect for Lex {
     }
 }
 
+fn lexed(text: &str) -> Result<Vec<TokenWithSpan>, Error> {
+    Tokenizer::new(&Lex, text)
+        .tokenize_with_location()
+        .map_err(|e| Error::syntax(e.message).at(e.location).within(text))
+}
+
 /// The tokens of the text without white space and comments.
 pub(crate) fn tokens(text: &str) -> Result<Vec<TokenWithSpan>, Error> {
     if text.len() > TEXT_BYTES_MAX {
         return Err(Error::new(Kind::TooLarge, "a statement may be 1 MB long"));
     }
-    let found = Tokenizer::new(&Lex, text)
-        .tokenize_with_location()
-        .map_err(|e| Error::syntax(e.message).at(e.location).within(text))?;
+    let found = lexed(text)?;
     refuse_odd_space(text, &found)?;
     let mut depth = Depth::default();
     let mut kept = Vec::with_capacity(found.len());
@@ -79,6 +83,26 @@ pub(crate) fn tokens(text: &str) -> Result<Vec<TokenWithSpan>, Error> {
         kept.push(TokenWithSpan { token, span });
     }
     Ok(kept)
+}
+
+/// All that the text says: its tokens as they are spelled, and its comments, whatever space is around and in them.
+pub(crate) fn written(text: &str) -> Result<Vec<Token>, Error> {
+    Ok(lexed(text)?.into_iter().filter_map(|TokenWithSpan { token, .. }| spoken(token)).collect())
+}
+
+fn spoken(token: Token) -> Option<Token> {
+    let squeezed = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
+    match token {
+        Token::Whitespace(Whitespace::SingleLineComment { comment, prefix }) => {
+            let comment = squeezed(&comment);
+            Some(Token::Whitespace(Whitespace::SingleLineComment { comment, prefix }))
+        }
+        Token::Whitespace(Whitespace::MultiLineComment(comment)) => {
+            Some(Token::Whitespace(Whitespace::MultiLineComment(squeezed(&comment))))
+        }
+        Token::Whitespace(_) => None,
+        other => Some(other),
+    }
 }
 
 /// One kind of string, bounded names, numbered parameters.

@@ -8,15 +8,18 @@
 
 #![forbid(unsafe_code)]
 
+mod call;
 pub mod catalog;
 mod catalogue;
 pub mod definition;
+mod depth;
 pub mod dialect;
 pub mod error;
 pub mod filter;
 pub mod functions;
 pub mod govern;
 mod label;
+mod layout;
 mod lex;
 pub mod meaning;
 pub mod names;
@@ -39,11 +42,14 @@ mod variables;
 
 pub use catalog::{Catalog, Column, Names, Table};
 pub use definition::Definition;
+pub use depth::STACK_BYTES;
 pub use error::{Error, Position};
 pub use govern::{Governed, Mask, Rules, govern};
+pub use layout::{LAYOUT_BYTES_MAX, layout};
 pub use lex::{IDENTIFIER_CHARS_MAX, TEXT_BYTES_MAX};
-pub use parse::{parse, parse_with, split};
+pub use parse::{parse, parse_with, request, split};
 pub use print::{Bind, CHECK_FAILED};
+pub use resolve::is_kept;
 pub use resolve::{Resolved, resolve};
 pub use statement::{CYCLE, Kind, Operation, SessionCommand, Statement, TableUse, TransactionCommand, digest};
 pub use transpile::{Before, EngineSql, transpile};

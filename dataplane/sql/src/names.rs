@@ -6,6 +6,9 @@ use sqlparser::ast::{Ident, ObjectName, ObjectNamePart};
 pub const RAW_CATALOG: &str = "raw";
 /// The engine's catalog of temporary tables, where a statement of several steps keeps its rows.
 pub const KEPT_CATALOG: &str = "temp";
+/// The schema that the engine keeps temporary tables in, and the one that callers know them by.
+pub(crate) const KEPT_SCHEMA: &str = "main";
+pub const TEMPORARY_SCHEMA: &str = "pg_temp";
 /// The schema a name without one means.
 pub const MAIN_SCHEMA: &str = "main";
 
@@ -80,6 +83,11 @@ pub(crate) fn last(name: &ObjectName) -> Option<&Ident> {
         Some(ObjectNamePart::Identifier(ident)) => Some(ident),
         _ => None,
     }
+}
+
+/// The name of a temporary table in the engine.
+pub(crate) fn temporary(name: &str) -> ObjectName {
+    ObjectName::from(vec![quoted(KEPT_CATALOG), quoted(KEPT_SCHEMA), quoted(name)])
 }
 
 /// The name of a table as the engine finds it whatever its search path is.

@@ -45,13 +45,17 @@ const STATEMENTS: &[&str] = &[
     "`SELECT`, `INSERT`, `UPDATE`, `DELETE`, `MERGE`, `TRUNCATE`, `EXPLAIN` of a query (what is read and governed)",
     "`INSERT OVERWRITE`, `INSERT ALL`, `INSERT FIRST`: in one transaction, the source read once",
     "`CREATE TABLE` with the warehouse's clauses, `AS SELECT`, `CLONE`, `LIKE`, `AUTOINCREMENT`, `IDENTITY`",
+    "`CREATE TEMPORARY TABLE` in a transaction, which it ends with; others do not see it",
     "`CREATE [SECURE] VIEW`: read with the rights of who reads it",
     "`CREATE FUNCTION … AS '<expression>'`: SQL, of its parameters alone",
-    "`CREATE SEQUENCE`, `<sequence>.NEXTVAL`",
+    "`CREATE [OR REPLACE] SEQUENCE`, `<sequence>.NEXTVAL`",
     "`ALTER TABLE`, `DROP TABLE | VIEW | FUNCTION | SEQUENCE | SCHEMA`, `CREATE SCHEMA`",
+    "On a branch: queries, and changes of its tables; what defines (`CREATE`, `ALTER`, `DROP`) is refused there",
     "`SHOW DATABASES | TABLES | VIEWS | OBJECTS | SCHEMAS | COLUMNS | SEQUENCES | USER FUNCTIONS`, `DESCRIBE`",
+    "`SHOW PRIMARY KEYS [IN [TABLE | SCHEMA | DATABASE | ACCOUNT] name]`",
     "`USE`, `ALTER SESSION`, `SET`: accepted; what they choose is chosen by the door and the key",
     "`SET v = <literal>`, `SET (a, b) = (…)`, `UNSET`, `SHOW VARIABLES` in a session; `$v` is that literal",
+    "Over REST, MCP and Flight a request is a session: `SET v = 5; SELECT $v` is one text, and `v` ends with its answer",
 ];
 
 const QUERIES: &[&str] = &[
@@ -64,6 +68,8 @@ const QUERIES: &[&str] = &[
     "`(+)`, `ASOF JOIN … MATCH_CONDITION`, `JOIN LATERAL` without a condition",
     "`PIVOT (… IN (list | ANY | SELECT))`, `UNPIVOT`, `SAMPLE`, `LIKE ANY | ALL`, `RLIKE`, lambdas over arrays",
     "`information_schema.tables | columns | schemata | views | sequences | functions`",
+    "`NTH_VALUE(x, n) FROM FIRST | LAST`, with a window that is ordered",
+    "A cast of text to `TIMESTAMP_NTZ` leaves an offset out; `12/31/2024` and `31-DEC-2024` are read as literals alone",
     "`MATCH_RECOGNIZE` and time travel (`AT`, `BEFORE`) are refused",
 ];
 
@@ -72,7 +78,7 @@ const MEANING: &[&str] = &[
     "`SEMANTIC_MATCH(col, text [, threshold])`, `VECTOR_MATCH(…)`: whether that reaches the threshold, 0.7 unless given",
     "`a JOIN_VECTOR b ON SEMANTIC_MATCH(b.col, a.col)`: an inner join by such a condition",
     "`col` is text, or a `FLOAT[256]`; NULL is NULL; a masked column is compared as it is shown",
-    "A call takes at most 10,000 different texts of up to 64 KiB, 16 MiB in all; a statement has at most 8 calls",
+    "A call takes at most 10,000 different texts of up to 64 KiB, 16 MiB in all; a statement has at most 4 calls",
 ];
 
 fn wrapped(words: &[String]) -> String {

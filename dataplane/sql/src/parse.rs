@@ -3,6 +3,11 @@
 //! The warehouse's grammar is tried first, the engine's on the same tokens when it refuses. What
 //! neither reads is a syntax error; nothing is ever passed on as text.
 
+mod alteration;
+mod from_last;
+mod request;
+mod structured;
+
 use sqlparser::ast;
 use sqlparser::dialect::{Dialect, DuckDbDialect, PostgreSqlDialect, SnowflakeDialect};
 use sqlparser::keywords::Keyword;
@@ -13,8 +18,11 @@ use crate::error::{Error, Kind, Position};
 use crate::lex;
 use crate::meaning;
 use crate::refusals;
+use crate::sequence;
 use crate::statement::Statement;
 use crate::variables::Variables;
+
+pub use request::request;
 
 /// How deep the parser itself may recurse.
 const RECURSION_MAX: usize = 120;
@@ -71,7 +79,7 @@ fn statement(text: &str, tokens: Vec<TokenWithSpan>) -> Result<Statement, Error>
         return Err(error.within(text));
     }
     meaning::joined(tokens)
-        .and_then(|tokens| tree(tables_selected(spelled(tokens))))
+        .and_then(|tokens| tree(tables_selected(spelled(from_last::named(tokens)))))
         .and_then(|tree| Statement::new(source, tree))
         .map_err(|e| e.within(text))
 }
@@ -79,6 +87,9 @@ fn statement(text: &str, tokens: Vec<TokenWithSpan>) -> Result<Statement, Error>
 fn tree(tokens: Vec<TokenWithSpan>) -> Result<ast::Statement, Error> {
     if let Some(tokens) = function(&tokens) {
         return postgres(tokens);
+    }
+    if let Some(tokens) = sequence::without_replace(&tokens) {
+        return tree(tokens).map(sequence::replacing);
     }
     either(tokens, |parser| {
         let tree = parser.parse_statement()?;
@@ -182,7 +193,7 @@ fn spelled(tokens: Vec<TokenWithSpan>) -> Vec<TokenWithSpan> {
         let Some(Token::Word(word)) = tokens.get(at).map(|token| &token.token) else { return false };
         word.quote_style.is_none() && words.iter().any(|known| word.value.eq_ignore_ascii_case(known))
     };
-    // DESC VIEW v, EXPLAIN USING TEXT …, ORDER and NOORDER of a sequence
+    // DESC VIEW v, EXPLAIN USING TEXT …, ORDER, NOORDER and the first WITH of a sequence
     let describes = is_word(0, &["desc", "describe"]) && is_word(1, &["view"]);
     let explains = is_word(0, &["explain"]) && is_word(1, &["using"]) && is_word(2, &["text", "tabular", "json"]);
     let is_noise = |at: usize, token: &Token| {
@@ -190,10 +201,11 @@ fn spelled(tokens: Vec<TokenWithSpan>) -> Vec<TokenWithSpan> {
             || describes && at == 1
             || explains && (at == 1 || at == 2)
             || makes_sequence && is_word(at, &["order", "noorder"])
+            || makes_sequence && is_word(at, &["with"]) && is_word(at + 1, &["start", "increment"])
     };
     let noise: Vec<bool> = tokens.iter().enumerate().map(|(at, token)| is_noise(at, &token.token)).collect();
     let kept = tokens.into_iter().zip(noise).filter(|(_, is_noise)| !is_noise).map(|(token, _)| token).collect();
-    if makes_sequence { step_first(kept) } else { view_renamed(kept) }
+    if makes_sequence { step_first(kept) } else { structured::plain(alteration::spelled(view_renamed(kept))) }
 }
 
 /// The parser crate knows `ALTER TABLE v RENAME TO w` alone, which PostgreSQL takes for a view as well.
@@ -240,7 +252,7 @@ fn begins_query(before: &Token) -> bool {
     matches!(before, Token::LParen | Token::RParen) || words.iter().any(|word| is(before, *word))
 }
 
-fn is(token: &Token, keyword: Keyword) -> bool {
+pub(crate) fn is(token: &Token, keyword: Keyword) -> bool {
     matches!(token, Token::Word(word) if word.keyword == keyword && word.quote_style.is_none())
 }
 

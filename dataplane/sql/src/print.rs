@@ -5,12 +5,17 @@
 //! It never uses the parser crate's own printing, which guesses whether a quote is already escaped.
 //! Operands are bracketed by the tree, so no parser's precedence can change the meaning.
 
+mod alter;
+mod column;
 mod create;
 mod expr;
 mod factor;
+mod function;
 mod kinds;
+mod operator;
 mod query;
 mod scan;
+mod unit;
 mod write;
 
 use sqlparser::ast::{Ident, ObjectName, ObjectNamePart, Statement, Value};
@@ -239,6 +244,11 @@ fn is_number(digits: &str) -> bool {
 
 fn is_hex(digits: &str) -> bool {
     digits.len().is_multiple_of(2) && digits.chars().all(|c| c.is_ascii_hexdigit())
+}
+
+/// The first words, enough to name the construct.
+fn head(text: &str) -> String {
+    text.split_whitespace().take(2).collect::<Vec<_>>().join(" ")
 }
 
 /// Refuses a field that is set although nobody has said what it means here.

@@ -5,23 +5,22 @@
 
 use std::sync::Arc;
 
-use sqlparser::ast::{
-    self, Expr, FromTable, Function, FunctionArg, FunctionArgExpr, Ident, ObjectName, TableAlias, TableFactor,
-    TableObject, UnaryOperator, Value,
-};
+use sqlparser::ast::{self, Expr, Function, Ident, ObjectName, TableAlias, TableFactor};
 
 use crate::catalog::{Catalog, Names, Table};
 use crate::catalogue;
 use crate::definition::{self, Definition};
 use crate::error::{Error, Kind as ErrorKind};
-use crate::functions::{self, Class};
+use crate::functions;
 use crate::label;
 use crate::names::{self, TableName};
 use crate::print::marker::{self, Marked};
 use crate::scope::{self, Relations};
 use crate::sequence;
 use crate::statement::{Kind, Operation, Statement, many, targets};
+use crate::steps;
 use crate::udf;
+use callable::{called, table_function};
 
 /// A statement whose every name is known. Made by [`resolve`] alone.
 #[derive(Debug, Clone)]
@@ -38,10 +37,12 @@ pub struct Resolved {
     pub(crate) written: Vec<(String, Operation)>,
     /// Views read, by path; what they are made of is in the references.
     pub(crate) views: Vec<String>,
-    /// What the engine keeps of a view or function that is defined or renamed.
+    /// What the engine keeps of a view or function that is defined or renamed, or of a table that is made.
     pub(crate) comment: Option<String>,
     /// The governed statement is shown, not run.
     pub(crate) explains: bool,
+    /// What its caller should know of it.
+    pub(crate) remark: Option<&'static str>,
 }
 
 impl Resolved {
@@ -65,6 +66,33 @@ impl Resolved {
     pub fn kind(&self) -> &Kind {
         &self.kind
     }
+
+    /// The tables whose rows it reads, each once; none for a statement that makes no table of them, or finds one
+    /// of the name there.
+    pub fn made_from(&self, known: &Catalog) -> Vec<String> {
+        let ast::Statement::CreateTable(create) = &self.tree else { return Vec::new() };
+        let is_there = || known.tables().any(|table| self.written.iter().any(|(path, _)| table.is_at(path)));
+        if create.query.is_none() || (create.if_not_exists && is_there()) {
+            return Vec::new();
+        }
+        let mut paths: Vec<String> = Vec::new();
+        for path in self.references.iter().map(|table| table.path()) {
+            if !paths.contains(&path) {
+                paths.push(path);
+            }
+        }
+        paths
+    }
+
+    /// Has this written down with the table that it makes.
+    pub fn keep_origin(&mut self, origin: String) {
+        self.comment = Some(origin);
+    }
+}
+
+/// Whether rows are kept there between the steps of a statement: a table that nobody may name.
+pub fn is_kept(schema: &str, name: &str) -> bool {
+    schema == names::TEMPORARY_SCHEMA && steps::is_kept(name)
 }
 
 /// Binds a statement's names as this session sees them.
@@ -92,6 +120,7 @@ fn bind(statement: Statement, kind: &Kind, catalog: &Catalog, session: &Names) -
         return Err(Error::unsupported("running this statement in the engine"));
     }
     label::label(&mut tree)?;
+    qualified::shorten(&mut tree, catalog, session);
     let mut binder = Binder::new(catalog, session);
     let comment = match &mut tree {
         ast::Statement::AlterTable(alter) => binder.altered(alter)?,
@@ -102,8 +131,10 @@ fn bind(statement: Statement, kind: &Kind, catalog: &Catalog, session: &Names) -
     let written = written(&tree, &bound);
     scope::walk_statement(&mut tree, &mut binder)?;
     let Binder { references, views, .. } = binder;
+    temporary::check(&tree, &references)?;
+    let remark = catalogue::remark(kind).or_else(|| temporary::remark(&tree));
     let kind = if kind.runs() { kind.clone() } else { Kind::Select };
-    Ok(Resolved { kind, tree, references, target, also, written, views, comment, explains })
+    Ok(Resolved { kind, tree, references, target, also, written, views, comment, explains, remark })
 }
 
 /// What is written, once its names are bound: by the name a table is known by, wherever it is stored.
@@ -116,6 +147,10 @@ fn written(tree: &ast::Statement, bound: &[&Arc<Table>]) -> Vec<(String, Operati
     named
         .filter(|(_, operation)| *operation != Operation::Select)
         .map(|(name, operation)| {
+            let is_temporary = name.database.as_deref() == Some(names::KEPT_CATALOG);
+            if is_temporary {
+                return (format!("{}.{}", names::TEMPORARY_SCHEMA, name.name), operation);
+            }
             let schema = name.schema.as_deref().unwrap_or(names::MAIN_SCHEMA);
             let known = bound.iter().find(|table| table.shelf() == schema && table.name == name.name);
             (known.map_or_else(|| format!("{schema}.{}", name.name), |table| table.path()), operation)
@@ -285,145 +320,11 @@ impl<'a> Binder<'a> {
         let Some(written) = TableName::of(name) else {
             return Err(Error::unsupported("this form of table name"));
         };
+        // a view's names mean what they meant where it was made
+        if let Some(table) = self.catalog.temporary(&written).filter(|_| self.depth == 0) {
+            return Ok(table);
+        }
         self.catalog.find(&written, self.session).map_err(|error| located(error, name))
-    }
-
-    /// Binds what the statement writes to; a new table's name gets its home.
-    fn target(&self, tree: &mut ast::Statement) -> Result<Option<Arc<Table>>, Error> {
-        use ast::Statement as S;
-        match tree {
-            S::Insert(insert) if insert.multi_table_insert_type.is_some() => Ok(None),
-            S::Insert(insert) => {
-                let TableObject::TableName(name) = &mut insert.table else {
-                    return Err(Error::unsupported("INSERT into something other than a table"));
-                };
-                self.existing(name).map(Some)
-            }
-            S::Update(update) => self.existing_factor(&mut update.table.relation).map(Some),
-            S::Delete(delete) => {
-                let (FromTable::WithFromKeyword(from) | FromTable::WithoutKeyword(from)) = &mut delete.from;
-                let [one] = from.as_mut_slice() else {
-                    return Err(Error::unsupported("DELETE of several tables"));
-                };
-                self.existing_factor(&mut one.relation).map(Some)
-            }
-            S::Merge(merge) => self.existing_factor(&mut merge.table).map(Some),
-            S::Truncate(truncate) => {
-                let [one] = truncate.table_names.as_mut_slice() else {
-                    return Err(Error::unsupported("TRUNCATE of several tables"));
-                };
-                self.existing(&mut one.name).map(Some)
-            }
-            S::CreateTable(create) => self.new_table(&mut create.name, create.if_not_exists).map(|()| None),
-            S::CreateView(create) => self.new_table(&mut create.name, create.if_not_exists).map(|()| None),
-            S::CreateSequence { name, if_not_exists, .. } => self.new_table(name, *if_not_exists).map(|()| None),
-            S::CreateFunction(create) => {
-                udf::check(create)?;
-                self.new_table(&mut create.name, create.if_not_exists).map(|()| None)
-            }
-            S::DropFunction(drop) => {
-                let if_exists = drop.if_exists;
-                let mut named = drop.func_desc.iter_mut();
-                named
-                    .try_for_each(|one| self.definition(definition::Kind::Function, &mut one.name, if_exists))
-                    .map(|()| None)
-            }
-            S::Drop { object_type: ast::ObjectType::View, names, if_exists, .. } => {
-                let mut names = names.iter_mut();
-                names.try_for_each(|name| self.definition(definition::Kind::View, name, *if_exists)).map(|()| None)
-            }
-            S::Drop { object_type: ast::ObjectType::Sequence, names, if_exists, .. } => {
-                let mut names = names.iter_mut();
-                names.try_for_each(|name| self.definition(definition::Kind::Sequence, name, *if_exists)).map(|()| None)
-            }
-            S::CreateSchema { schema_name: ast::SchemaName::Simple(name), .. } => {
-                self.schema(name, false).map(|()| None)
-            }
-            S::Drop { object_type: ast::ObjectType::Schema, names, .. } => {
-                names.iter_mut().try_for_each(|name| self.schema(name, true)).map(|()| None)
-            }
-            S::Drop { object_type: ast::ObjectType::Table, names, if_exists, .. } => {
-                let mut names = names.iter_mut();
-                names.try_for_each(|name| self.dropped(name, *if_exists)).map(|()| None)
-            }
-            _ => Ok(None),
-        }
-    }
-
-    fn existing(&self, name: &mut ObjectName) -> Result<Arc<Table>, Error> {
-        let table = Arc::clone(self.find(name)?);
-        *name = names::qualified(table.shelf(), &table.name);
-        Ok(table)
-    }
-
-    fn existing_factor(&self, factor: &mut TableFactor) -> Result<Arc<Table>, Error> {
-        let TableFactor::Table { name, alias, args: None, sample: None, .. } = factor else {
-            return Err(Error::unsupported("writing to something other than a table"));
-        };
-        alias_as_named(name, alias);
-        self.existing(name)
-    }
-
-    fn new_table(&self, name: &mut ObjectName, _if_not_exists: bool) -> Result<(), Error> {
-        let written = TableName::of(name).ok_or_else(|| Error::unsupported("this form of table name"))?;
-        if written.is_reserved() {
-            return Err(located(Error::unsupported("a table of this name"), name));
-        }
-        let home = self.session.home(self.catalog, &written).filter(|home| self.catalog.has_schema(home));
-        let Some(home) = home else {
-            return Err(located(Self::no_schema(&written), name));
-        };
-        *name = names::qualified(home, &written.name);
-        Ok(())
-    }
-
-    fn no_schema(written: &TableName) -> Error {
-        let schema = written.schema.clone().unwrap_or_default();
-        let kind = ErrorKind::TableNotFound { schema: None, name: schema.clone(), did_you_mean: None };
-        Error::new(kind, format!("schema {schema} does not exist"))
-    }
-
-    /// Binds the table that is altered. If it is a view, what the engine keeps of it: that goes with its name, which
-    /// is all that can be altered.
-    fn altered(&self, alter: &mut ast::AlterTable) -> Result<Option<String>, Error> {
-        let Err(missing) = self.existing(&mut alter.name) else { return Ok(None) };
-        let written = TableName::of(&alter.name).filter(|name| !name.is_reserved());
-        let view = written.and_then(|name| self.catalog.defined(definition::Kind::View, &name, self.session));
-        let Some(view) = view else { return Err(missing) };
-        if !matches!(alter.operations.as_slice(), [ast::AlterTableOperation::RenameTable { .. }]) {
-            return Err(located(Error::unsupported("ALTER of a view other than RENAME TO"), &alter.name));
-        }
-        alter.name = names::qualified(&view.schema, &view.name);
-        Ok(Some(definition::comment(&view.home, &view.text)))
-    }
-
-    /// A table that is not there may be dropped IF EXISTS.
-    fn dropped(&self, name: &mut ObjectName, if_exists: bool) -> Result<(), Error> {
-        match self.existing(name) {
-            Ok(_) => Ok(()),
-            Err(error) if if_exists && matches!(error.kind, ErrorKind::TableNotFound { .. }) => {
-                self.new_table(name, true)
-            }
-            Err(error) => Err(error),
-        }
-    }
-
-    fn schema(&self, name: &mut ObjectName, must_exist: bool) -> Result<(), Error> {
-        let parts = names::parts(name).unwrap_or_default();
-        let schema = match parts.as_slice() {
-            [schema] => schema.value.clone(),
-            [database, schema] if database.value.eq_ignore_ascii_case(&self.session.database) => schema.value.clone(),
-            _ => return Err(Error::unsupported("this form of schema name")),
-        };
-        let written = TableName { database: None, schema: Some(schema.clone()), name: String::new() };
-        if written.is_reserved() {
-            return Err(located(Error::unsupported("a schema of this name"), name));
-        }
-        if must_exist && !self.catalog.has_schema(&schema) {
-            return Err(located(Self::no_schema(&written), name));
-        }
-        *name = ObjectName::from(vec![names::quoted(names::RAW_CATALOG), names::quoted(&schema)]);
-        Ok(())
     }
 }
 
@@ -488,63 +389,6 @@ fn alias_as_named(name: &ObjectName, alias: &mut Option<TableAlias>) {
     }
 }
 
-/// The dialect bounds calls in expressions; in FROM it is done here.
-fn table_function(name: &ObjectName, args: &[FunctionArg]) -> Result<(), Error> {
-    let Some(ident) = names::single(name) else {
-        return Err(uncallable(name, Error::unsupported_function));
-    };
-    if !functions::is_table_function(&ident.value) {
-        return Err(uncallable(name, Error::unsupported_function));
-    }
-    let sizes = functions::sizes(&ident.value).iter();
-    if sizes.filter_map(|size| args.get(*size)).all(is_bounded) {
-        return Ok(());
-    }
-    let name = ident.value.to_ascii_lowercase();
-    let message = format!("{name} in FROM needs numbers up to {} written out", functions::GENERATED_MAX);
-    let kind = ErrorKind::Unsupported { construct: format!("this size in {name}") };
-    Err(Error::new(kind, message).at(ident.span.start))
-}
-
-/// A literal number that is not too large, or a literal that is no number: dates count by their step.
-fn is_bounded(argument: &FunctionArg) -> bool {
-    let FunctionArg::Unnamed(FunctionArgExpr::Expr(expr)) = argument else {
-        return false;
-    };
-    let expr = match expr {
-        Expr::UnaryOp { op: UnaryOperator::Minus, expr } => expr,
-        other => other,
-    };
-    match expr {
-        Expr::TypedString(_) => true,
-        Expr::Cast { expr, .. } => {
-            matches!(expr.as_ref(), Expr::Value(value) if matches!(value.value, Value::SingleQuotedString(_)))
-        }
-        Expr::Value(value) => match &value.value {
-            Value::Number(digits, _) => digits.parse::<u64>().is_ok_and(|number| number <= functions::GENERATED_MAX),
-            _ => false,
-        },
-        _ => false,
-    }
-}
-
-/// A call of a function on the list; the dialect bounds those whose result grows with an argument.
-fn called(function: &Function) -> Result<(), Error> {
-    let Some(ident) = names::single(&function.name) else {
-        return Err(uncallable(&function.name, Error::unsupported_function));
-    };
-    match functions::class(&ident.value) {
-        None => return Err(uncallable(&function.name, Error::unsupported_function)),
-        Some(Class::Denied) => return Err(uncallable(&function.name, Error::denied_function)),
-        Some(Class::Safe | Class::Throwing | Class::Volatile | Class::Write) => {}
-    }
-    Ok(())
-}
-
-fn uncallable(name: &ObjectName, why: impl FnOnce(String) -> Error) -> Error {
-    located(why(names::last(name).map_or_else(String::new, |ident| ident.value.to_ascii_lowercase())), name)
-}
-
 fn located(error: Error, name: &ObjectName) -> Error {
     match names::parts(name).as_deref() {
         Some([first, ..]) => error.at(first.span.start),
@@ -552,5 +396,9 @@ fn located(error: Error, name: &ObjectName) -> Error {
     }
 }
 
+mod callable;
+mod qualified;
+mod target;
+mod temporary;
 #[cfg(test)]
 mod tests;

@@ -1,34 +1,48 @@
 //! Sequences, and columns that count by one of their own.
 
 use sqlparser::ast::{
-    ColumnOption, CreateTable, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArgumentList, FunctionArguments,
-    Ident, IdentityParameters, IdentityPropertyFormatKind, IdentityPropertyKind, ObjectName, SequenceOptions,
-    Statement, Value,
+    ColumnOption, CreateTable, Expr, Ident, IdentityParameters, IdentityPropertyFormatKind, IdentityPropertyKind,
+    ObjectName, SequenceOptions, Statement, Value,
 };
 
+use sqlparser::keywords::Keyword;
+use sqlparser::tokenizer::TokenWithSpan;
+
+use crate::call::call;
+use crate::parse::is;
 use crate::{names, quote};
 
 /// Before the names of sequences that belong to a column.
 pub(crate) const OWNED: &str = "_svc_";
 
+/// `CREATE OR REPLACE SEQUENCE`, for which the parser crate has no form, without `OR REPLACE`.
+pub(crate) fn without_replace(tokens: &[TokenWithSpan]) -> Option<Vec<TokenWithSpan>> {
+    let words = [Keyword::CREATE, Keyword::OR, Keyword::REPLACE, Keyword::SEQUENCE];
+    let begins = words.iter().zip(tokens).filter(|(word, token)| is(&token.token, **word)).count() == words.len();
+    let kept = tokens.iter().enumerate().filter(|(place, _)| !matches!(place, 1 | 2));
+    begins.then(|| kept.map(|(_, token)| token.clone()).collect())
+}
+
+/// The statement remembers `OR REPLACE` as its owner: a zero character is in no name that a text can hold.
+const REPLACES: &str = "\0or replace";
+
+/// The statement, with `OR REPLACE`.
+pub(crate) fn replacing(mut tree: Statement) -> Statement {
+    if let Statement::CreateSequence { owned_by: owned_by @ None, .. } = &mut tree {
+        *owned_by = Some(ObjectName::from(vec![Ident::new(REPLACES)]));
+    }
+    tree
+}
+
+/// Whether it takes the place of a sequence that may be there.
+pub(crate) fn replaces(owned_by: Option<&ObjectName>) -> bool {
+    owned_by.and_then(names::single).is_some_and(|owner| owner.value == REPLACES)
+}
+
 /// The next value of a sequence.
 pub(crate) fn next(schema: &str, name: &str) -> Expr {
     let path = [names::RAW_CATALOG, schema, name].map(quote::name).join(".");
-    let arg = FunctionArg::Unnamed(FunctionArgExpr::Expr(Expr::value(Value::SingleQuotedString(path))));
-    Expr::Function(Function {
-        name: ObjectName::from(vec![Ident::new("nextval")]),
-        uses_odbc_syntax: false,
-        parameters: FunctionArguments::None,
-        args: FunctionArguments::List(FunctionArgumentList {
-            duplicate_treatment: None,
-            args: vec![arg],
-            clauses: Vec::new(),
-        }),
-        filter: None,
-        null_treatment: None,
-        over: None,
-        within_group: Vec::new(),
-    })
+    call("nextval", [Expr::value(Value::SingleQuotedString(path))])
 }
 
 /// AUTOINCREMENT columns get their default; answers the statements that make their sequences.

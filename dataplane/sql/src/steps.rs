@@ -4,17 +4,22 @@
 //! name, so that a statement that reads what it writes reads it as it was.
 
 use sqlparser::ast::{
-    AlterTable, AlterTableOperation, BinaryOperator, Delete, Expr, FromTable, Function, FunctionArg, FunctionArgExpr,
-    FunctionArgumentList, FunctionArguments, Ident, Insert, MultiTableInsertIntoClause, MultiTableInsertType,
-    MultiTableInsertValue, ObjectName, Query, RenameTableNameKind, SelectItem, SetExpr, Statement, TableFactor,
-    TableObject, UnaryOperator, Value,
+    AlterTable, AlterTableOperation, BinaryOperator, Delete, Expr, FromTable, Ident, Insert,
+    MultiTableInsertIntoClause, MultiTableInsertType, MultiTableInsertValue, ObjectName, Query, RenameTableNameKind,
+    SelectItem, SetExpr, Statement, TableFactor, TableObject, UnaryOperator, Value,
 };
 
+use crate::call::call;
 use crate::error::Error;
 use crate::{names, quote, sequence};
 
 /// Holds the rows of a source that is read more than once.
 const SOURCE: &str = "_source";
+
+/// Whether it is the name of kept rows.
+pub(crate) fn is_kept(name: &str) -> bool {
+    name.eq_ignore_ascii_case(SOURCE)
+}
 
 /// One statement for the engine.
 #[derive(Debug, Clone)]
@@ -61,7 +66,10 @@ pub(crate) fn of(statement: Statement, comment: Option<&str>) -> Result<Vec<Numb
                 steps.extend(names.map(|name| quiet(Step::Text(format!("DROP SEQUENCE IF EXISTS {name}")))));
             }
             steps.extend(sequences.into_iter().map(|made| quiet(tree(made))));
+            let origin =
+                comment.map(|origin| format!("COMMENT ON TABLE {} IS {}", path(&create.name), quote::text(origin)));
             steps.push(Numbered { step: tree(Statement::CreateTable(create)), counts: true });
+            steps.extend(origin.map(|origin| quiet(Step::Text(origin))));
             Ok(steps)
         }
         Statement::CreateView(create) => {
@@ -69,6 +77,7 @@ pub(crate) fn of(statement: Statement, comment: Option<&str>) -> Result<Vec<Numb
             Ok(vec![quiet(tree(Statement::CreateView(create))), quiet(Step::Text(comment))])
         }
         Statement::AlterTable(alter) if comment.is_some() => view_renamed(&alter, &text(comment)?),
+        Statement::AlterTable(alter) => Ok(one_by_one(&alter)),
         Statement::CreateFunction(create) => {
             let word = if create.or_replace { "CREATE OR REPLACE MACRO" } else { "CREATE MACRO" };
             let word = if create.if_not_exists { format!("{word} IF NOT EXISTS") } else { word.to_owned() };
@@ -86,6 +95,24 @@ pub(crate) fn of(statement: Statement, comment: Option<&str>) -> Result<Vec<Numb
         }
         other => Ok(vec![Numbered { step: tree(other), counts: true }]),
     }
+}
+
+/// One change each, which is all that the engine takes.
+fn one_by_one(alter: &AlterTable) -> Vec<Numbered> {
+    let changes = alter.operations.iter().flat_map(|operation| match operation {
+        AlterTableOperation::DropColumn { has_column_keyword, column_names, if_exists, drop_behavior } => {
+            let one = |column: &Ident| AlterTableOperation::DropColumn {
+                has_column_keyword: *has_column_keyword,
+                column_names: vec![column.clone()],
+                if_exists: *if_exists,
+                drop_behavior: *drop_behavior,
+            };
+            column_names.iter().map(one).collect()
+        }
+        other => vec![other.clone()],
+    });
+    let step = |change| tree(Statement::AlterTable(AlterTable { operations: vec![change], ..alter.clone() }));
+    changes.map(|change| Numbered { step: step(change), counts: true }).collect()
 }
 
 /// The name that the engine keeps of a view, and the view's text with it.
@@ -229,18 +256,7 @@ fn into(template: &Insert, clause: MultiTableInsertIntoClause, condition: Option
 
 /// Rows for which the condition does not hold, NULL included.
 fn none_of(condition: Expr) -> Expr {
-    let args = [nested(condition), Expr::value(Value::Boolean(false))];
-    let args = args.into_iter().map(|arg| FunctionArg::Unnamed(FunctionArgExpr::Expr(arg))).collect();
-    let coalesced = Expr::Function(Function {
-        name: ObjectName::from(vec![Ident::new("coalesce")]),
-        uses_odbc_syntax: false,
-        parameters: FunctionArguments::None,
-        args: FunctionArguments::List(FunctionArgumentList { duplicate_treatment: None, args, clauses: Vec::new() }),
-        filter: None,
-        null_treatment: None,
-        over: None,
-        within_group: Vec::new(),
-    });
+    let coalesced = call("coalesce", [nested(condition), Expr::value(Value::Boolean(false))]);
     Expr::UnaryOp { op: UnaryOperator::Not, expr: Box::new(coalesced) }
 }
 

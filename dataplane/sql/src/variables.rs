@@ -25,6 +25,10 @@ impl Variables {
         self.0.insert(name.to_lowercase(), value);
     }
 
+    pub(crate) fn len(&self) -> usize {
+        self.0.len()
+    }
+
     /// The tokens with a literal in place of every variable that is set. One that is not stays, and is refused as a
     /// parameter without a number.
     pub(crate) fn put_into(&self, tokens: Vec<TokenWithSpan>) -> Vec<TokenWithSpan> {

@@ -6,7 +6,7 @@ use chrono::Duration;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use super::merge::{Granularity, Side, Strategy};
+use super::conflict::{Granularity, Side, Strategy};
 use super::{Fresh, Status};
 use crate::Error;
 use crate::limits::{counted, invalid, named, sized};

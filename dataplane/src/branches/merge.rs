@@ -8,89 +8,13 @@
 //! Pure: names and words in, statements out. The first makes a temporary table of what is decided,
 //! the others carry it out.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
-use serde_json::{Map, Value};
 use sql::quote;
 
+use super::conflict::{Granularity, Rules, conflict_id, take};
 use super::store::path;
 use super::{Branch, Copied, store};
-
-/// Who is right where both have changed the same.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum Strategy {
-    #[default]
-    BranchWins,
-    MainWins,
-    FailOnConflict,
-    Manual,
-}
-
-impl Strategy {
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::BranchWins => "branch_wins",
-            Self::MainWins => "main_wins",
-            Self::FailOnConflict => "fail_on_conflict",
-            Self::Manual => "manual",
-        }
-    }
-}
-
-/// What is one change.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum Granularity {
-    #[default]
-    Cell,
-    Row,
-}
-
-/// Of a conflict.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum Side {
-    Base,
-    Ours,
-    Theirs,
-}
-
-impl Side {
-    const fn as_str(self) -> &'static str {
-        match self {
-            Self::Base => "base",
-            Self::Ours => "ours",
-            Self::Theirs => "theirs",
-        }
-    }
-}
-
-/// Both sides have changed the same.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct Conflict {
-    pub conflict_id: String,
-    /// `schema.table`.
-    #[serde(default)]
-    pub table: String,
-    /// `divergent_insert`, `divergent_update`, `delete_update` or `schema`.
-    pub kind: String,
-    /// The values of the primary key, or of the whole row where there is none.
-    pub key: Map<String, Value>,
-    /// The row as it was; null where it was not there. Of a row without a key: how often.
-    pub base: Value,
-    pub ours: Value,
-    pub theirs: Value,
-    /// The columns that differ, where there is a key.
-    #[serde(deserialize_with = "present")]
-    pub columns: Vec<String>,
-}
-
-fn present<'de, D: serde::Deserializer<'de>>(read: D) -> Result<Vec<String>, D::Error> {
-    Ok(Vec::<Option<String>>::deserialize(read)?.into_iter().flatten().collect())
-}
 
 /// The merge of one table.
 pub struct Plan<'a> {
@@ -105,13 +29,6 @@ pub struct Plan<'a> {
     take: String,
     keys: Vec<String>,
     values: Vec<String>,
-}
-
-/// How the conflicts of a merge are decided.
-pub struct Rules<'a> {
-    pub strategy: Strategy,
-    pub granularity: Granularity,
-    pub resolutions: &'a BTreeMap<String, Side>,
 }
 
 impl<'a> Plan<'a> {
@@ -374,10 +291,8 @@ impl<'a> Plan<'a> {
         format!("to_json({{{}}})", names.iter().enumerate().map(member).collect::<Vec<_>>().join(", "))
     }
 
-    /// The same for the same row of the same branch, and telling nothing of it.
     fn conflict_id(&self, key: &[String]) -> String {
-        let before = quote::text(&format!("{}\n{}\n", self.branch.salt, self.table.path()));
-        format!("sha256({before} || to_json([{}])::varchar)[1:32]", texts(key))
+        conflict_id(self.branch, &self.table.path(), key)
     }
 }
 
@@ -385,26 +300,6 @@ impl<'a> Plan<'a> {
 const STAYS: &str = "case when kind is null then in_t else \
     case take when 'theirs' then in_t when 'ours' then in_o else in_b end end as stays";
 
-/// Values of different types as one list.
-fn texts(values: &[String]) -> String {
-    values.iter().map(|value| format!("{value}::varchar")).collect::<Vec<_>>().join(", ")
-}
-
 fn any(conditions: &[String]) -> String {
     if conditions.is_empty() { "false".to_owned() } else { format!("({})", conditions.join(" or ")) }
-}
-
-/// The side that a conflict takes; null where nobody has decided.
-fn take(rules: &Rules<'_>) -> String {
-    match rules.strategy {
-        Strategy::BranchWins => "'theirs'".to_owned(),
-        Strategy::MainWins => "'ours'".to_owned(),
-        Strategy::FailOnConflict => "null::varchar".to_owned(),
-        Strategy::Manual if rules.resolutions.is_empty() => "null::varchar".to_owned(),
-        Strategy::Manual => {
-            let each = rules.resolutions.iter();
-            let whens = each.map(|(id, side)| format!("when {} then '{}'", quote::text(id), side.as_str()));
-            format!("case conflict_id {} end", whens.collect::<Vec<_>>().join(" "))
-        }
-    }
 }

@@ -1,6 +1,7 @@
 //! Merging a branch: table by table, in one transaction with the branch's end.
 //!
-//! Who merges answers for every table of the branch: they may write it, see all its rows, and the
+//! Who merges answers for every table of the branch: they may write it (to be told what it would come to, read
+//! it), see all its rows, and the
 //! branch has changed nothing in columns that are masked for them. What somebody else wrote on the
 //! branch is not carried past a policy by who merges it.
 
@@ -12,10 +13,12 @@ use contract::policy::{TableRef, filters_on, masks_on};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use super::merge::{Conflict, Granularity, Plan, Rules, Strategy};
+use super::conflict::{Conflict, Granularity, Rules, Strategy};
+use super::merge::Plan;
 use super::store::{self, path};
-use super::{Branch, Branches, Copied, Merging, Open, Status, TABLE, alone};
+use super::{Branch, Branches, Copied, Merging, Open, Status, TABLE, alone, remembered};
 use crate::Error;
+use crate::memory;
 use crate::own_tables::Transaction;
 use crate::pipeline::Standing;
 
@@ -67,13 +70,19 @@ struct Sums {
 impl Branches {
     /// Merges an open branch; its record then says so, and its tables are gone.
     pub async fn merge(&self, standing: &Standing, merging: &Merging, now: Timestamp) -> Result<Merged, Error> {
-        standing.caller.may_query(true).map_err(Error::Caller)?;
+        standing.caller.may_query(!merging.dry_run).map_err(Error::Caller)?;
         let resolutions = merging.resolutions()?;
         let open = self.reached(standing, &merging.branch_id, now).await?;
         let rules = Rules { strategy: merging.strategy, granularity: merging.granularity, resolutions: &resolutions };
+        if !merging.dry_run {
+            open.branch.made().may_change(standing)?;
+        }
         let _alone = alone(&open)?;
+        // nobody else remembers anything meanwhile
+        let memories = if merging.dry_run { None } else { Some(self.0.memories.alone().await) };
         let mut transaction = Transaction::begin(standing.into()).await?;
         let (mut merged, plans) = decided(standing, &mut transaction, &open, &rules).await?;
+        let remembered = recalled(standing, &mut transaction, (&open.branch, &rules), &mut merged, now).await?;
         if merging.dry_run {
             merged.outcome = Outcome::DryRun;
         }
@@ -88,9 +97,20 @@ impl Branches {
             merged.rows_affected += rows;
             transaction.track(&standing.query_id, &table, Operation::Merge, rows, now).await?;
         }
+        if remembered > 0 {
+            for step in remembered::apply(now) {
+                transaction.run(step).await?;
+            }
+            merged.rows_affected += remembered;
+            transaction.track(&standing.query_id, memory::TABLE, Operation::Merge, remembered, now).await?;
+        }
         store::ended(&mut transaction, &open.branch, Status::Merged, now).await?;
         transaction.track(&standing.query_id, TABLE, Operation::Update, 1, now).await?;
-        self.forget(&open, transaction.commit().await).await?;
+        let committed = transaction.commit().await;
+        if let Some(memories) = memories {
+            memories.changed();
+        }
+        self.forget(&open, committed).await?;
         Ok(merged)
     }
 
@@ -171,6 +191,27 @@ async fn decided(
         return Err(Error::BranchTooLarge { what: "changed rows", limit: ROWS_MAX });
     }
     Ok((merged, plans))
+}
+
+/// What the memories of the branch come to: how many the mainline takes.
+async fn recalled(
+    standing: &Standing,
+    transaction: &mut Transaction,
+    decided: (&Branch, &Rules<'_>),
+    merged: &mut Merged,
+    now: Timestamp,
+) -> Result<u64, Error> {
+    let left = CONFLICTS_TOLD.saturating_sub(merged.conflicts.len());
+    let found = remembered::decide(standing, transaction, decided, left, now).await?;
+    merged.conflicts_total += found.conflicts;
+    merged.conflicts.extend(found.told);
+    if found.open > 0 {
+        merged.outcome = Outcome::Conflicts;
+    }
+    if found.taken + found.conflicts > 0 {
+        merged.tables.push(memory::TABLE.to_owned());
+    }
+    Ok(found.taken)
 }
 
 async fn sums(transaction: &mut Transaction, plan: &Plan<'_>) -> Result<Sums, Error> {

@@ -6,16 +6,17 @@ use engine::Value;
 use serde::Deserialize;
 use sql::quote;
 
-use super::{Branch, Copied, Fresh, KEPT_DAYS, NewBranch, Status, TABLE};
+use super::{Branch, Copied, Fresh, KEPT_DAYS, NewBranch, Status, TABLE, remembered};
 use crate::Error;
 use crate::limits::invalid;
+use crate::making::maker;
 use crate::own_tables::{Place, Step, Transaction, at, broken, moment, optional, records, text};
 use crate::pipeline::Standing;
 
 /// Rows of all tables of a branch together.
 const ROWS_MAX: u64 = 5_000_000;
 const LISTED_MAX: usize = 200;
-const COLUMNS: &str = "to_json({branch_id: branch_id, name: name, description: description, agent_id: agent_id, \
+const COLUMNS: &str = "to_json({branch_id: branch_id, name: name, description: description, agent_id: agent_id, made_by: made_by, \
     tables: tables, base_snapshot: base_snapshot, status: status, salt: salt, \
     created_at: epoch_us(created_at), expires_at: epoch_us(expires_at)})::varchar";
 
@@ -25,6 +26,7 @@ struct Raw {
     name: String,
     description: Option<String>,
     agent_id: String,
+    made_by: Option<String>,
     tables: String,
     base_snapshot: String,
     status: Status,
@@ -40,6 +42,7 @@ impl Raw {
             name: self.name,
             description: self.description,
             agent_id: self.agent_id,
+            made_by: self.made_by,
             tables: serde_json::from_str(&self.tables).map_err(broken)?,
             base_snapshot: self.base_snapshot,
             status: self.status,
@@ -107,6 +110,7 @@ pub async fn create(standing: &Standing, new: &NewBranch, agent_id: String, fres
         branch_id,
         description: new.description.clone(),
         agent_id,
+        made_by: Some(maker(standing).to_owned()),
         tables,
         base_snapshot: transaction.snapshot(),
         status: Status::Active,
@@ -114,7 +118,7 @@ pub async fn create(standing: &Standing, new: &NewBranch, agent_id: String, fres
         expires_at,
         salt,
     };
-    let sql = "insert into raw._svc_branches.branches values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, null)";
+    let sql = "insert into raw._svc_branches.branches values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, null, $11)";
     let params = vec![
         text(&branch.branch_id),
         text(&branch.name),
@@ -126,6 +130,7 @@ pub async fn create(standing: &Standing, new: &NewBranch, agent_id: String, fres
         text(&branch.salt),
         at(branch.created_at),
         at(branch.expires_at),
+        optional(branch.made_by.as_deref()),
     ];
     transaction.run((sql.to_owned(), params)).await?;
     transaction.track(&standing.query_id, TABLE, Operation::Insert, 1, now).await?;
@@ -196,7 +201,7 @@ async fn copy(transaction: &mut Transaction, branch_id: &str, table: &Copied) ->
     Ok(())
 }
 
-/// Ends a branch: its tables go, its record stays for a while.
+/// Ends a branch: its tables and memories go, its record stays for a while.
 pub async fn end(place: Place<'_>, branch: &Branch, status: Status, now: Timestamp) -> Result<(), Error> {
     let mut transaction = Transaction::begin(place).await?;
     ended(&mut transaction, branch, status, now).await?;
@@ -214,6 +219,7 @@ pub async fn ended(
     for schema in [own_schema(&branch.branch_id), base_schema(&branch.branch_id)] {
         transaction.run((format!("drop schema raw.{} cascade", quote::name(&schema)), Vec::new())).await?;
     }
+    transaction.run(remembered::leave(&branch.branch_id)).await?;
     let sql = "update raw._svc_branches.branches set status = $1, ended_at = $2 \
         where branch_id = $3 and status = 'active'";
     let changed = transaction.run((sql.to_owned(), vec![text(status.as_str()), at(now), text(&branch.branch_id)]));

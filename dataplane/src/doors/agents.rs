@@ -3,7 +3,8 @@
 //! "POST /v1/query/arrow … API key or token; served on the agent tool server port (default 5440)";
 //! "The server path is `/mcp`." One listener for HTTP/1.1 and HTTP/2, under the same certificate as
 //! the PostgreSQL wire outside local mode. Each request carries the caller's own key, which is
-//! checked here; nothing is remembered between two requests, so a revoked key ends with the next.
+//! checked here, or the token of their session, which the control plane is asked about; nothing is
+//! remembered between two requests, so a revoked key and a session that was signed out end with the next.
 
 mod flight;
 mod guest;

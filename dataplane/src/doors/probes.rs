@@ -1,4 +1,4 @@
-//! Plain `/health`, `/ready` and `/metrics`, for whoever watches the process.
+//! Plain `/health`, `/ready` and `/metrics`, for whoever watches the process; `/log`, for whoever may enter it.
 //!
 //! "`{status, version, uptime_seconds}`" and "`{ready: boolean, engine: string, control_plane:
 //! string}`; 200 when ready, 503 during startup or shutdown".
@@ -6,17 +6,18 @@
 //! `engine` is `starting`, `parked` (another process owns the data: statements are taken and wait),
 //! `ready` or `restarting`; `control_plane` is `connected`, `cached` or `unknown`.
 
+use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Instant;
 
 use axum::extract::State;
-use axum::http::StatusCode;
-use axum::http::header::CONTENT_TYPE;
-use axum::response::{IntoResponse, Response};
+use axum::http::{HeaderMap, StatusCode};
+use axum::response::Response;
 use axum::routing::get;
 use axum::{Json, Router};
 use contract::wire::probe;
 use serde_json::{Value, json};
+use telemetry::{Log, log, scrape};
 use tokio::net::TcpListener;
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
@@ -55,9 +56,19 @@ impl Vitals {
     }
 }
 
-pub async fn serve(listener: TcpListener, vitals: Vitals, pipeline: Arc<Pipeline>, closing: CancellationToken) {
-    let routes =
-        routes(vitals.clone()).merge(Router::new().route(probe::METRICS, get(metrics)).with_state((vitals, pipeline)));
+/// What this port tells of.
+#[derive(Debug)]
+pub struct Probed {
+    pub vitals: Vitals,
+    pub pipeline: Arc<Pipeline>,
+    pub log: Option<Log>,
+}
+
+pub async fn serve(listener: TcpListener, probed: Probed, closing: CancellationToken) {
+    let Probed { vitals, pipeline, log } = probed;
+    let measured = Router::new().route(probe::METRICS, get(metrics)).with_state((vitals.clone(), pipeline));
+    let routes = routes(vitals).merge(measured).merge(log::routes(log));
+    let routes = routes.into_make_service_with_connect_info::<SocketAddr>();
     let served = axum::serve(listener, routes).with_graceful_shutdown(closing.cancelled_owned()).await;
     if let Err(error) = served {
         tracing::error!(%error, "the probes' listener failed");
@@ -88,7 +99,7 @@ async fn ready(State(vitals): State<Vitals>) -> (StatusCode, Json<Value>) {
     (status, Json(body))
 }
 
-async fn metrics(State((vitals, pipeline)): State<(Vitals, Arc<Pipeline>)>) -> Response {
+async fn metrics(State((vitals, pipeline)): State<(Vitals, Arc<Pipeline>)>, headers: HeaderMap) -> Response {
     let (slots, waiting) = pipeline.gate.standing();
     let reports_waiting = match &*vitals.house.borrow() {
         House::Open(books) => books.log.written().borrow().saturating_sub(*books.log.acked().borrow()),
@@ -102,8 +113,5 @@ async fn metrics(State((vitals, pipeline)): State<(Vitals, Arc<Pipeline>)>) -> R
         connected: *vitals.source.borrow() == Source::Connected,
         reports_waiting,
     };
-    match pipeline.metrics.text(standing) {
-        Ok(text) => ([(CONTENT_TYPE, probe::METRICS_TYPE)], text).into_response(),
-        Err(_) => StatusCode::INTERNAL_SERVER_ERROR.into_response(),
-    }
+    scrape::answered(&headers, pipeline.metrics.text(standing))
 }

@@ -24,6 +24,7 @@ use contract::policy::abac::Origin;
 use contract::wire::{self, Format, Forwarded, QueryBody, TIMEOUT_MS_MAX};
 use contract::{Code, EnvId, QueryId, RequestId};
 use rustls::ServerConfig;
+use telemetry::Place;
 use tokio::net::TcpListener;
 use tokio::sync::watch;
 
@@ -110,7 +111,7 @@ async fn own_caller(sessions: &Sessions, parts: &Parts) -> Result<Forwarded, Err
     if !parts.extensions.get::<MayAsk>().is_some_and(|may| may.0) {
         return Err(Error::Caller(Code::MissingAuth));
     }
-    let admitted = sessions.admit(credential::key(&parts.headers)?, peer).await?;
+    let admitted = sessions.admit_shown(credential::shown(&parts.headers)?, peer).await?;
     Ok(Forwarded { who: admitted.who, peer })
 }
 
@@ -146,6 +147,7 @@ async fn answer(
     let serving = door.ending.serving(); // until the last byte
     let request_id = request_id(&door, &headers);
     let asked = caller.and_then(|caller| asked(&door, &env_id, caller, &body, shape, &request_id));
+    let asked = asked.map(|(ask, shape)| (Ask { place: Place::of_headers(&headers), ..ask }, shape));
     let ran = match asked {
         Ok((ask, shape)) => {
             // The control plane has authenticated them; whether we know them yet is a matter of moments.
@@ -216,8 +218,9 @@ fn asked(
         transaction: None,
         names: Names::default(),
         bounds: Bounds::default(),
+        place: Place::default(),
     };
-    Ok((ask, shape))
+    Ok((ask.as_session(), shape))
 }
 
 /// Body 2.

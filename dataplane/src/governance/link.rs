@@ -7,12 +7,14 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use contract::wire::CONTROL_PLANE_NAME;
+use contract::runtime_tables::Table;
+use contract::wire::{CONTROL_PLANE_NAME, Vouched};
 use contract::{Redacted, agent};
 use tokio::sync::watch;
 use tonic::transport::{Certificate, Channel, ClientTlsConfig, Endpoint, Identity};
 
 use super::proto::governance_client::GovernanceClient;
+use super::proto::{RuntimePage, RuntimeRowsRequest};
 
 /// Snapshots of thousands of keys and policies fit; more is refused.
 const MESSAGE_BYTES_MAX: usize = 64 * 1024 * 1024;
@@ -57,6 +59,17 @@ impl Link {
         Ok(self.client().reserve(request).await?.into_inner())
     }
 
+    /// The rows of the runtime's tables, page by page; whole once the stream ends without an error.
+    pub async fn runtime_rows(
+        &self,
+        tables: &[Table],
+        within: Duration,
+    ) -> Result<tonic::Streaming<RuntimePage>, tonic::Status> {
+        let tables = tables.iter().map(ToString::to_string).collect();
+        let timeout_ms = u32::try_from(within.as_millis()).unwrap_or(u32::MAX);
+        Ok(self.client().runtime_rows(RuntimeRowsRequest { tables, timeout_ms }).await?.into_inner())
+    }
+
     /// Says what the environment's data takes on disk; learns what its organization stores.
     pub async fn stored(&self, bytes: u64) -> Result<u64, tonic::Status> {
         Ok(self.client().stored(super::proto::StoredRequest { bytes }).await?.into_inner().organization_bytes)
@@ -66,8 +79,18 @@ impl Link {
     pub async fn register_agent(&self, said: &agent::Registration) -> Result<agent::Answer, tonic::Status> {
         let unreadable = |error: serde_json::Error| tonic::Status::internal(error.to_string());
         let registration = serde_json::to_vec(said).map_err(unreadable)?;
-        let reply = self.client().register_agent(super::proto::RegisterAgentRequest { registration }).await?;
+        let mut request = tonic::Request::new(super::proto::RegisterAgentRequest { registration });
+        telemetry::here().write(request.metadata_mut().as_mut());
+        let reply = self.client().register_agent(request).await?;
         serde_json::from_slice(&reply.into_inner().answer).map_err(unreadable)
+    }
+
+    /// Asks whose a session's token is.
+    pub async fn vouch(&self, token: &str) -> Result<Vouched, tonic::Status> {
+        let mut request = tonic::Request::new(super::proto::VouchRequest { token: token.to_owned() });
+        telemetry::here().write(request.metadata_mut().as_mut());
+        let reply = self.client().vouch(request).await?;
+        serde_json::from_slice(&reply.into_inner().answer).map_err(|error| tonic::Status::internal(error.to_string()))
     }
 }
 

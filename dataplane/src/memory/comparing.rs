@@ -1,6 +1,7 @@
 //! Comparing by meaning in SQL: what the engine's process is given of ours.
 //!
-//! The scores are those of a search of memories. One call of a statement makes each different text a vector
+//! The scores are those of a search of memories by the built-in embedder, which a statement always compares by,
+//! whoever makes the vectors of memories: the engine's process reaches no network. One call of a statement makes each different text a vector
 //! once, and no more of them than this: what would take more is to be narrowed first.
 
 use std::collections::HashMap;
@@ -50,7 +51,7 @@ impl Comparison for Call {
         let concept = self.said(text)?;
         match one {
             Compared::Text(one) => Ok(self.said(one)?.likeness(&concept).score),
-            Compared::Vector(vector) => Ok(score::calibrated(concept.cosine(vector))),
+            Compared::Vector(vector) => Ok(score::calibrated(&score::HASH_V1, concept.cosine(vector))),
         }
     }
 }

@@ -5,6 +5,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
+use super::embedder::Provenance;
 use super::{Fresh, Memory, Visibility};
 use crate::Error;
 use crate::limits::{counted, fraction, invalid, moment, named, sized};
@@ -157,10 +158,18 @@ impl NewMemory {
     }
 
     /// The next version of what it replaces, or the first of its own.
-    pub(super) fn memory(self, agent_id: &str, replaced: Option<&Memory>, fresh: Fresh) -> Memory {
+    pub(super) fn memory(
+        self,
+        (agent_id, maker): (&str, &str),
+        replaced: Option<&Memory>,
+        vector: Provenance,
+        fresh: Fresh,
+    ) -> Memory {
+        let made_by = replaced.and_then(|replaced| replaced.made_by.clone());
         Memory {
             memory_id: fresh.memory_id,
             agent_id: agent_id.to_owned(),
+            made_by: made_by.or_else(|| Some(maker.to_owned())),
             session_id: self.session_id,
             namespace: self.namespace,
             memory_key: self.memory_key,
@@ -175,6 +184,7 @@ impl NewMemory {
             created_at: fresh.now,
             valid_to: None,
             expires_at: self.ttl_seconds.map(|ttl| fresh.now + Duration::seconds(ttl)),
+            vector,
         }
     }
 }

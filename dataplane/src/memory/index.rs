@@ -1,4 +1,5 @@
-//! The live memories as search needs them: a vector each, and for each word who has it.
+//! The live memories as search needs them: a vector of the current embedder each, as soon as there is one, and for
+//! each word who has it.
 //!
 //! Made from the table, never the truth. A memory that ends leaves an empty place; when most places
 //! are empty the index is packed.
@@ -9,6 +10,8 @@ use contract::Timestamp;
 use serde_json::{Map, Value};
 
 use super::Memory;
+use super::code::Code;
+use super::embedder::Embedded;
 use super::embedding::{Vector, likeness};
 use super::words::terms;
 
@@ -33,19 +36,28 @@ pub struct Entry {
     pub importance: f64,
     pub created_at: Timestamp,
     pub expires_at: Option<Timestamp>,
-    vector: Vector,
+    pub embedded: Embedded,
     /// Its terms, each once with how often it occurs.
     terms: Vec<(String, u32)>,
     /// Of all its terms.
     length: u32,
 }
 
+/// That a place has a term.
+#[derive(Debug, Clone, Copy)]
+struct Posting {
+    place: usize,
+    often: u32,
+}
+
 #[derive(Debug, Default)]
 pub struct Index {
     entries: Vec<Option<Entry>>,
+    /// Of each place, side by side: a search reads all of them.
+    codes: Vec<Code>,
     places: HashMap<String, usize>,
-    /// For each term the places that have it.
-    postings: HashMap<String, Vec<usize>>,
+    /// For each term the places that have it, in their order.
+    postings: HashMap<String, Vec<Posting>>,
     total_length: u64,
 }
 
@@ -54,17 +66,27 @@ impl Index {
         self.places.len()
     }
 
-    pub fn add(&mut self, memory: &Memory, vector: Vector) {
-        self.put(entry(memory, vector));
+    pub fn add(&mut self, memory: &Memory, embedded: Embedded) {
+        self.put(entry(memory, embedded));
+    }
+
+    /// A memory that is there has its vector now, or has none.
+    pub fn embed(&mut self, memory_id: &str, embedded: Embedded) {
+        let Some(place) = self.places.get(memory_id) else { return };
+        if let (Some(Some(entry)), Some(code)) = (self.entries.get_mut(*place), self.codes.get_mut(*place)) {
+            *code = Code::of(embedded.vector());
+            entry.embedded = embedded;
+        }
     }
 
     fn put(&mut self, entry: Entry) {
         let place = self.entries.len();
-        for (term, _) in &entry.terms {
-            self.postings.entry(term.clone()).or_default().push(place);
+        for (term, often) in &entry.terms {
+            self.postings.entry(term.clone()).or_default().push(Posting { place, often: *often });
         }
         self.total_length += u64::from(entry.length);
         self.places.insert(entry.memory_id.clone(), place);
+        self.codes.push(Code::of(entry.embedded.vector()));
         self.entries.push(Some(entry));
     }
 
@@ -73,15 +95,27 @@ impl Index {
         let Some(entry) = self.entries.get_mut(place).and_then(Option::take) else { return };
         self.total_length -= u64::from(entry.length);
         for (term, _) in &entry.terms {
-            if let Some(places) = self.postings.get_mut(term) {
-                places.retain(|known| *known != place);
-                if places.is_empty() {
+            if let Some(postings) = self.postings.get_mut(term) {
+                if let Ok(at) = postings.binary_search_by_key(&place, |posting| posting.place) {
+                    postings.remove(at);
+                }
+                if postings.is_empty() {
                     self.postings.remove(term);
                 }
             }
         }
         if self.entries.len() > EMPTY_MIN && self.entries.len() > 2 * self.places.len() {
             self.pack();
+        }
+    }
+
+    /// Removes what is on this branch.
+    pub fn leave(&mut self, branch_id: &str) {
+        let of_branch = |entry: &&Entry| entry.branch_id.as_deref() == Some(branch_id);
+        let ids: Vec<_> =
+            self.entries.iter().flatten().filter(of_branch).map(|entry| entry.memory_id.clone()).collect();
+        for id in ids {
+            self.remove(&id);
         }
     }
 
@@ -96,25 +130,30 @@ impl Index {
         live.filter(|(_, entry)| passes(entry)).collect()
     }
 
-    /// How well each place has the terms of a query, by BM25; places that have none are left out.
+    /// Nearly the cosine of what is at a place.
+    pub fn roughly(&self, place: usize, code: &Code) -> f64 {
+        self.codes.get(place).map_or(0.0, |own| f64::from(own.likeness(code)))
+    }
+
+    /// How well each place has the terms of a query, by BM25; 0 where it has none.
     #[expect(clippy::cast_precision_loss, reason = "counts of memories are far below 2^53")]
-    pub fn by_words(&self, query: &[String]) -> HashMap<usize, f64> {
+    pub fn by_words(&self, query: &[String]) -> Vec<f64> {
         let count = self.places.len() as f64;
         let average = (self.total_length as f64 / count.max(1.0)).max(1.0);
-        let mut found = HashMap::new();
+        let mut worths = vec![0.0; self.entries.len()];
         for term in query {
-            let Some(places) = self.postings.get(term) else { continue };
-            let have = places.len() as f64;
+            let Some(postings) = self.postings.get(term) else { continue };
+            let have = postings.len() as f64;
             let rarity = (1.0 + (count - have + 0.5) / (have + 0.5)).ln();
-            for place in places {
-                let Some(entry) = self.entries.get(*place).and_then(Option::as_ref) else { continue };
-                let often = f64::from(entry.often(term));
-                let length = f64::from(entry.length) / average;
-                let worth = often * (K1 + 1.0) / (often + K1 * (1.0 - B + B * length));
-                *found.entry(*place).or_insert(0.0) += rarity * worth;
+            for Posting { place, often } in postings {
+                let (Some(Some(entry)), Some(worth)) = (self.entries.get(*place), worths.get_mut(*place)) else {
+                    continue;
+                };
+                let (often, length) = (f64::from(*often), f64::from(entry.length) / average);
+                *worth += rarity * often * (K1 + 1.0) / (often + K1 * (1.0 - B + B * length));
             }
         }
-        found
+        worths
     }
 
     /// A memory of the same agent, namespace and branch that says nearly the same.
@@ -126,15 +165,16 @@ impl Index {
                 && entry.memory_id != memory.supersedes.clone().unwrap_or_default()
                 && entry.is_live(now)
         };
-        let near = self.passing(same).into_iter().map(|(_, entry)| (entry.likeness(vector), entry));
+        let near = self.passing(same).into_iter().filter_map(|(_, entry)| Some((entry.likeness(vector)?, entry)));
         let nearest = near.filter(|(likeness, _)| *likeness >= TWIN).max_by(|one, other| one.0.total_cmp(&other.0));
         nearest.map(|(_, entry)| entry.memory_id.clone())
     }
 }
 
 impl Entry {
-    pub fn likeness(&self, vector: &Vector) -> f32 {
-        likeness(&self.vector, vector)
+    /// None while it has no vector.
+    pub fn likeness(&self, vector: &Vector) -> Option<f32> {
+        self.embedded.vector().map(|own| likeness(own, vector))
     }
 
     pub fn is_live(&self, now: Timestamp) -> bool {
@@ -156,7 +196,7 @@ impl Entry {
     }
 }
 
-fn entry(memory: &Memory, vector: Vector) -> Entry {
+fn entry(memory: &Memory, embedded: Embedded) -> Entry {
     let mut all: Vec<String> = terms(&memory.content).collect();
     all.sort_unstable();
     let length = u32::try_from(all.len()).unwrap_or(u32::MAX);
@@ -178,7 +218,7 @@ fn entry(memory: &Memory, vector: Vector) -> Entry {
         importance: memory.importance,
         created_at: memory.created_at,
         expires_at: memory.expires_at,
-        vector,
+        embedded,
         terms: counted,
         length,
     }

@@ -1,21 +1,26 @@
 //! How well a memory fits: one number from 0 to 1 that means the same for every embedder.
 //!
-//! `score = max(C(cosine), lexical)`, where `C` is a fixed monotone map of this embedder and
+//! `score = max(C(cosine), lexical)`, where `C` is a fixed monotone map of the embedder and
 //! `lexical` the share of the query's words that the text has. The order of results is another thing:
 //! the ranks by meaning and by words are fused, then weighed by importance and age.
 
 use chrono::Duration;
 
-/// Cosines of `hash-v1` and what they are worth, piecewise linear.
-const CALIBRATION: [(f64, f64); 5] = [(0.10, 0.0), (0.30, 0.5), (0.45, 0.7), (0.60, 0.85), (1.0, 1.0)];
+/// Cosines and what they are worth, piecewise linear.
+pub type Calibration = [(f64, f64); 5];
+
+/// Of `hash-v1`.
+pub const HASH_V1: Calibration = [(0.10, 0.0), (0.30, 0.5), (0.45, 0.7), (0.60, 0.85), (1.0, 1.0)];
+/// Of sentence models such as MiniLM; of one behind an endpoint no more is known.
+pub const MINI_LM: Calibration = [(0.15, 0.0), (0.33, 0.5), (0.45, 0.7), (0.60, 0.85), (1.0, 1.0)];
 /// Reciprocal rank fusion: how little the first places differ.
 const FUSION: f64 = 60.0;
 const HALF_LIFE_DAYS: f64 = 30.0;
 
 /// What a cosine is worth.
-pub fn calibrated(cosine: f64) -> f64 {
+pub fn calibrated(calibration: &Calibration, cosine: f64) -> f64 {
     let mut before = (-1.0, 0.0);
-    for point in CALIBRATION {
+    for point in *calibration {
         if cosine <= point.0 {
             let (span, rise) = (point.0 - before.0, point.1 - before.1);
             return before.1 + rise * ((cosine - before.0) / span).clamp(0.0, 1.0);
@@ -51,10 +56,13 @@ mod tests {
     fn a_better_cosine_is_never_worth_less() {
         let cases = [(-1.0, 0.0), (0.1, 0.0), (0.2, 0.25), (0.3, 0.5), (0.6, 0.85), (0.8, 0.925), (1.0, 1.0)];
         for (cosine, worth) in cases {
-            assert!((calibrated(cosine) - worth).abs() < 1e-9, "{cosine}: {}", calibrated(cosine));
+            let calibrated = calibrated(&HASH_V1, cosine);
+            assert!((calibrated - worth).abs() < 1e-9, "{cosine}: {calibrated}");
         }
-        let worths: Vec<_> = (0..=100).map(|step| calibrated(f64::from(step) / 100.0)).collect();
-        assert!(worths.is_sorted());
+        for calibration in [HASH_V1, MINI_LM] {
+            let worths: Vec<_> = (0..=100).map(|step| calibrated(&calibration, f64::from(step) / 100.0)).collect();
+            assert!(worths.is_sorted() && worths.first() == Some(&0.0) && worths.last() == Some(&1.0));
+        }
     }
 
     #[test]

@@ -4,14 +4,19 @@ use std::collections::{BTreeSet, HashMap, HashSet};
 
 use contract::Timestamp;
 
+use super::code::Code;
+use super::embedding::Vector;
 use super::index::{Entry, Index};
+use super::score::Calibration;
 use super::words::terms;
-use super::{Memory, Search, Visibility, embedding, score, store};
+use super::{Memory, Search, Visibility, score, store};
 use crate::Error;
 use crate::pipeline::Standing;
 
 /// How many of each order are fused.
 const NEAREST: usize = 200;
+/// How many of those that are nearly the nearest are looked at exactly.
+const LOOKED_AT: usize = 2 * NEAREST;
 
 /// A memory that was found, with how well it fits.
 #[derive(Debug, Clone)]
@@ -31,23 +36,33 @@ pub struct Fit {
     pub importance: f64,
 }
 
+/// What a search means, by the embedder of the index; without a vector it is by words alone.
+#[derive(Debug)]
+pub struct Meant {
+    pub vector: Option<Vector>,
+    pub calibration: &'static Calibration,
+}
+
 /// Ids of what fits best, the best first.
-pub fn find(index: &Index, search: &Search, agent: Option<&str>, now: Timestamp) -> Vec<(String, Fit)> {
+pub fn find(index: &Index, search: &Search, meant: &Meant, agent: Option<&str>, now: Timestamp) -> Vec<(String, Fit)> {
     let Ok(visibility) = search.visibility() else { return Vec::new() };
     let mut passing = index.passing(|entry| passes(entry, search, agent, &visibility, now));
     hide(&mut passing, &visibility);
-    let vector = embedding::embed(&search.query);
     let wanted: Vec<String> = terms(&search.query).collect();
     let by_words = index.by_words(&wanted);
-    let cosines: Vec<f64> = passing.iter().map(|(_, entry)| f64::from(entry.likeness(&vector))).collect();
-    let semantic = best(cosines.iter().copied().enumerate());
-    let with_words = passing.iter().enumerate().filter_map(|(at, (place, _))| Some((at, *by_words.get(place)?)));
+    let cosine = |entry: &Entry| meant.vector.as_ref().and_then(|vector| entry.likeness(vector)).map_or(0.0, f64::from);
+    let exactly = |at: usize| passing.get(at).map_or(0.0, |(_, entry)| cosine(entry));
+    let code = Code::of(meant.vector.as_ref());
+    let rough = passing.iter().enumerate().map(|(at, (place, _))| (at, index.roughly(*place, &code)));
+    let semantic = best(first(rough.collect(), LOOKED_AT).into_iter().map(|(at, _)| (at, exactly(at))));
+    let with_words = passing.iter().enumerate().filter_map(|(at, (place, _))| Some((at, *by_words.get(*place)?)));
     let lexical = best(with_words);
     let candidates: BTreeSet<usize> = semantic.keys().chain(lexical.keys()).copied().collect();
     let mut found = Vec::new();
     for at in candidates {
-        let (Some((_, entry)), Some(similarity)) = (passing.get(at), cosines.get(at).copied()) else { continue };
-        let (meaning, share) = (score::calibrated(similarity), entry.share(&wanted));
+        let Some((_, entry)) = passing.get(at) else { continue };
+        let similarity = cosine(entry);
+        let (meaning, share) = (score::calibrated(meant.calibration, similarity), entry.share(&wanted));
         let fit = Fit {
             score: meaning.max(share),
             similarity,
@@ -97,27 +112,39 @@ fn hide(passing: &mut Vec<(usize, &Entry)>, visibility: &Visibility) {
     if !matches!(visibility, Visibility::BranchWithFallback(_)) {
         return;
     }
-    let key = |entry: &Entry| Some((entry.agent_id.clone(), entry.namespace.clone(), entry.memory_key.clone()?));
     let on_branch: HashSet<_> =
-        passing.iter().filter(|(_, entry)| entry.branch_id.is_some()).filter_map(|(_, entry)| key(entry)).collect();
-    passing.retain(|(_, entry)| entry.branch_id.is_some() || key(entry).is_none_or(|key| !on_branch.contains(&key)));
+        passing.iter().filter(|(_, entry)| entry.branch_id.is_some()).filter_map(|&(_, entry)| key(entry)).collect();
+    if !on_branch.is_empty() {
+        passing
+            .retain(|(_, entry)| entry.branch_id.is_some() || key(entry).is_none_or(|key| !on_branch.contains(&key)));
+    }
+}
+
+fn key(entry: &Entry) -> Option<(&str, &str, &str)> {
+    Some((&entry.agent_id, &entry.namespace, entry.memory_key.as_deref()?))
 }
 
 /// The place of each of the best in their order; what is worth nothing has none.
 fn best(worths: impl Iterator<Item = (usize, f64)>) -> HashMap<usize, usize> {
+    let worths = first(worths.filter(|(_, worth)| *worth > 0.0).collect(), NEAREST);
+    worths.into_iter().enumerate().map(|(place, (at, _))| (at, place)).collect()
+}
+
+/// So many of the most worth, in their order.
+fn first(mut worths: Vec<(usize, f64)>, count: usize) -> Vec<(usize, f64)> {
     let order = |one: &(usize, f64), other: &(usize, f64)| other.1.total_cmp(&one.1).then_with(|| one.0.cmp(&other.0));
-    let mut worths: Vec<_> = worths.filter(|(_, worth)| *worth > 0.0).collect();
-    if worths.len() > NEAREST {
-        worths.select_nth_unstable_by(NEAREST, order); // to sort them all would be most of a search
-        worths.truncate(NEAREST);
+    if worths.len() > count {
+        worths.select_nth_unstable_by(count, order); // to sort them all would be most of a search
+        worths.truncate(count);
     }
     worths.sort_by(order);
-    worths.into_iter().enumerate().map(|(place, (at, _))| (at, place)).collect()
+    worths
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::memory::embedder::{Embedded, Provenance};
     use crate::memory::embedding::embed;
     use proptest::prelude::*;
     use serde_json::{Map, json};
@@ -135,6 +162,7 @@ mod tests {
         Memory {
             memory_id: format!("m{place}"),
             agent_id: format!("a{}", place % 2),
+            made_by: None,
             session_id: None,
             namespace: "default".to_owned(),
             memory_key: Some(format!("k{}", place % 3)),
@@ -149,7 +177,12 @@ mod tests {
             created_at: chrono::DateTime::UNIX_EPOCH,
             valid_to: None,
             expires_at: None,
+            vector: Provenance::default(),
         }
+    }
+
+    fn meant(query: &str) -> Meant {
+        Meant { vector: Some(embed(query)), calibration: &score::HASH_V1 }
     }
 
     fn made() -> impl Strategy<Value = Vec<(usize, bool, bool, f64)>> {
@@ -166,7 +199,7 @@ mod tests {
             for (place, (text, fact, branch, importance)) in made.into_iter().enumerate() {
                 let kind = if fact { "fact" } else { "note" };
                 let memory = memory(place, kind, branch.then(|| "b".to_owned()), importance, TEXTS[text]);
-                index.add(&memory, embed(&memory.content));
+                index.add(&memory, Embedded::Ready(embed(&memory.content)));
                 all.push(memory);
             }
             index.remove(&format!("m{removed}"));
@@ -174,7 +207,7 @@ mod tests {
             let search: Search = serde_json::from_value(
                 json!({"query": "orders by mail", "top_k": 100, "memory_type": "fact", "min_importance": least}),
             ).unwrap();
-            let found = find(&index, &search, Some("a1"), chrono::DateTime::UNIX_EPOCH);
+            let found = find(&index, &search, &meant("orders by mail"), Some("a1"), chrono::DateTime::UNIX_EPOCH);
             let wanted = |memory: &&Memory| memory.memory_type == "fact" && memory.importance >= least
                 && memory.agent_id == "a1" && memory.branch_id.is_none();
             let passing: HashSet<_> = all.iter().filter(wanted).map(|memory| memory.memory_id.clone()).collect();
@@ -192,15 +225,37 @@ mod tests {
     }
 
     #[test]
+    fn what_has_no_vector_is_found_by_its_words_and_compared_with_nothing() {
+        let mut index = Index::default();
+        for (place, embedded) in
+            [Embedded::Pending, Embedded::Failed, Embedded::Ready(embed(TEXTS[0]))].into_iter().enumerate()
+        {
+            index.add(&memory(place, "fact", None, 0.5, TEXTS[0]), embedded);
+        }
+        let search: Search = serde_json::from_value(json!({"query": TEXTS[0]})).unwrap();
+        let found = find(&index, &search, &meant(TEXTS[0]), None, chrono::DateTime::UNIX_EPOCH);
+        let similarity = |id: &str| found.iter().find(|(found, _)| found == id).unwrap().1.similarity;
+        assert_eq!((found.len(), found[0].0.as_str()), (3, "m2"));
+        assert!(similarity("m0").abs() < 1e-9 && similarity("m1").abs() < 1e-9 && similarity("m2") > 0.99);
+        index.embed("m0", Embedded::Ready(embed(TEXTS[0])));
+        let words_alone = Meant { vector: None, calibration: &score::HASH_V1 };
+        let found = find(&index, &search, &words_alone, None, chrono::DateTime::UNIX_EPOCH);
+        assert!(found.len() == 3 && found.iter().all(|(_, fit)| fit.similarity.abs() < 1e-9 && fit.score > 0.9));
+        let same = memory(9, "fact", None, 0.5, TEXTS[0]);
+        let twin = index.twin(&same, &embed(TEXTS[0]), chrono::DateTime::UNIX_EPOCH);
+        assert_eq!(twin, None, "m1, of the same agent, has no vector");
+    }
+
+    #[test]
     fn packing_changes_nothing_that_is_found() {
         let mut index = Index::default();
         for place in 0..3_000 {
             let memory = memory(place, "fact", None, 0.5, TEXTS[place % TEXTS.len()]);
-            index.add(&memory, embed(&memory.content));
+            index.add(&memory, Embedded::Ready(embed(&memory.content)));
         }
         let search: Search = serde_json::from_value(json!({"query": "invoices by mail", "top_k": 5})).unwrap();
         (6..3_000).for_each(|place| index.remove(&format!("m{place}")));
-        let found = find(&index, &search, None, chrono::DateTime::UNIX_EPOCH);
+        let found = find(&index, &search, &meant("invoices by mail"), None, chrono::DateTime::UNIX_EPOCH);
         assert_eq!((index.len(), found.first().map(|(id, _)| id.as_str())), (6, Some("m1")));
     }
 }

@@ -12,7 +12,7 @@ use engine::Value;
 use serde::Deserialize;
 use sha2::{Digest, Sha256};
 
-use super::embedding::{self, Vector};
+use super::embedder::{Embedder, Provenance};
 use super::index::Index;
 use super::{KEPT_DAYS, Listing, Memory, NewMemory, Reach, Recall, TABLE};
 use crate::Error;
@@ -21,14 +21,14 @@ use crate::limits::invalid;
 use crate::own_tables::{self, Change, Step, at, batches, broken, column, moment, optional, records, text};
 use crate::pipeline::Standing;
 
-const COLUMNS: &str = "to_json({memory_id: memory_id, agent_id: agent_id, session_id: session_id, \
+const COLUMNS: &str = "to_json({memory_id: memory_id, agent_id: agent_id, made_by: made_by, session_id: session_id, \
     namespace: namespace, memory_key: memory_key, memory_type: memory_type, content: content, value: value, \
     metadata: metadata, importance: importance, branch_id: branch_id, version: version, supersedes: supersedes, \
-    digest: content_sha256, valid_from: epoch_us(valid_from), valid_to: epoch_us(valid_to), \
+    embedder_id: embedder_id, has_vector: octet_length(embedding) > 0, digest: content_sha256, valid_from: epoch_us(valid_from), valid_to: epoch_us(valid_to), \
     expires_at: epoch_us(expires_at)})::varchar";
-const LIVE: &str = "valid_to is null and (expires_at is null or expires_at > $1)";
+pub const LIVE: &str = "valid_to is null and (expires_at is null or expires_at > $1)";
 const INSERT: &str = "insert into raw._svc_memory.memories values \
-    ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, null, $18)";
+    ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, null, $18, $19)";
 
 /// A row, and the digest of what it says.
 pub struct Kept {
@@ -40,6 +40,7 @@ pub struct Kept {
 struct Raw {
     memory_id: String,
     agent_id: String,
+    made_by: Option<String>,
     session_id: Option<String>,
     namespace: String,
     memory_key: Option<String>,
@@ -51,6 +52,8 @@ struct Raw {
     branch_id: Option<String>,
     version: i64,
     supersedes: Option<String>,
+    embedder_id: String,
+    has_vector: bool,
     digest: String,
     valid_from: i64,
     valid_to: Option<i64>,
@@ -62,6 +65,7 @@ impl Raw {
         let memory = Memory {
             memory_id: self.memory_id,
             agent_id: self.agent_id,
+            made_by: self.made_by,
             session_id: self.session_id,
             namespace: self.namespace,
             memory_key: self.memory_key,
@@ -76,6 +80,7 @@ impl Raw {
             created_at: moment(self.valid_from)?,
             valid_to: self.valid_to.map(moment).transpose()?,
             expires_at: self.expires_at.map(moment).transpose()?,
+            vector: Provenance { by: self.embedder_id, is_there: self.has_vector },
         };
         Ok(Kept { memory, digest: self.digest })
     }
@@ -137,9 +142,9 @@ pub async fn by_ids(standing: &Standing, ids: &[String]) -> Result<Vec<Memory>, 
     if ids.is_empty() {
         return Ok(Vec::new());
     }
-    let places: Vec<_> = (1..=ids.len()).map(|place| format!("${place}")).collect();
-    let sql = format!("select {COLUMNS} from raw._svc_memory.memories where memory_id in ({})", places.join(", "));
-    let found = kept(standing, sql, ids.iter().map(|id| text(id)).collect()).await?;
+    let sql =
+        format!("select {COLUMNS} from raw._svc_memory.memories where memory_id in (select unnest($1::varchar[]))");
+    let found = kept(standing, sql, vec![Value::List(ids.iter().map(|id| text(id)).collect())]).await?;
     Ok(found.into_iter().map(|kept| kept.memory).collect())
 }
 
@@ -231,18 +236,16 @@ fn read_cursor(text: &str) -> Result<(i64, String), Error> {
 }
 
 /// Every live memory, as search wants it.
-pub async fn index(standing: &Standing, now: Timestamp) -> Result<Index, Error> {
+pub async fn index(standing: &Standing, embedder: &Embedder, now: Timestamp) -> Result<Index, Error> {
     let sql = format!("select {COLUMNS}, embedding, embedder_id from raw._svc_memory.memories where {LIVE}");
     let mut index = Index::default();
     for batch in batches(standing, (sql, vec![at(now)])).await? {
         for row in 0..batch.num_rows() {
             let memory = own_tables::record::<Raw>(&batch, row)?.kept()?.memory;
             let vector = match (column(&batch, 1, row), column(&batch, 2, row)) {
-                (Cell::Blob(bytes), Cell::Text(embedding::ID)) => embedding::from_bytes(bytes),
-                _ => None,
+                (Cell::Blob(bytes), Cell::Text(by)) => embedder.read(bytes, by, &memory.content),
+                _ => return Err(broken("a vector")),
             };
-            // One of another embedder, or of none: made again from the text.
-            let vector = vector.unwrap_or_else(|| embedding::embed(&memory.content));
             index.add(&memory, vector);
         }
     }
@@ -254,7 +257,7 @@ pub async fn write(
     standing: &Standing,
     memory: &Memory,
     replaced: Option<&Memory>,
-    vector: &Vector,
+    vector: Vec<u8>,
     digest: &str,
 ) -> Result<(), Error> {
     let mut steps: Vec<Step> = Vec::new();
@@ -270,7 +273,7 @@ pub async fn write(
     own_tables::write(standing, change, steps).await
 }
 
-fn inserted(memory: &Memory, vector: &Vector, digest: &str) -> Vec<Value> {
+fn inserted(memory: &Memory, vector: Vec<u8>, digest: &str) -> Vec<Value> {
     vec![
         text(&memory.memory_id),
         text(&memory.agent_id),
@@ -283,13 +286,14 @@ fn inserted(memory: &Memory, vector: &Vector, digest: &str) -> Vec<Value> {
         Value::Text(serde_json::Value::Object(memory.metadata.clone()).to_string()),
         Value::Double(memory.importance),
         optional(memory.branch_id.as_deref()),
-        Value::Blob(embedding::to_bytes(vector)),
-        text(embedding::ID),
+        Value::Blob(vector),
+        text(&memory.vector.by),
         text(digest),
         Value::BigInt(memory.version),
         optional(memory.supersedes.as_deref()),
         at(memory.created_at),
         memory.expires_at.map_or(Value::Null, at),
+        optional(memory.made_by.as_deref()),
     ]
 }
 

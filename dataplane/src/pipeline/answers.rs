@@ -14,8 +14,8 @@ use arrow::datatypes::SchemaRef;
 use contract::{Governance, Role};
 use moka::sync::Cache;
 
-use super::Query;
 use super::transpile::{Native, bound};
+use super::{Query, runtime};
 
 /// One answer, and all of them.
 const ANSWER_BYTES_MAX: usize = 1 << 20;
@@ -130,7 +130,9 @@ pub(super) enum Found {
 
 fn key(rules: &Governance, query: &Query, native: &Native, definitions: u64) -> Option<Key> {
     let sql = &native.sql;
-    let is_plain = !native.about.writes && sql.before.is_empty() && query.ask.transaction.is_none();
+    // The runtime's rows are written elsewhere: nobody tells here.
+    let is_told_of = !native.about.tables.iter().any(|path| runtime::is_named(rules, path));
+    let is_plain = !native.about.writes && sql.before.is_empty() && query.ask.transaction.is_none() && is_told_of;
     if !rules.environment.cache_enabled || !is_plain || native.about.tables.is_empty() || !is_steady(&sql.sql) {
         return None;
     }

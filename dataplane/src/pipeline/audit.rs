@@ -16,12 +16,13 @@ use contract::report::{Agent, Finished, MicroCredits, Outcome, Started};
 use contract::wire::Who;
 use contract::{Governance, Role, Timestamp};
 use futures::{Stream, StreamExt};
+use telemetry::{Kind, Place, Span};
 
 use super::answers::Ticket;
 use super::mask::{Masked, RowsMax};
 use super::quota::Reservation;
 use super::semaphore::Slot;
-use super::{Pipeline, Query, Result, meter};
+use super::{Pipeline, Query, Result, meter, told};
 use crate::answer::Totals;
 use crate::trail::{Stage, Trail, millis};
 use crate::triggers::Asked;
@@ -32,12 +33,14 @@ pub(super) struct Closing {
     pipeline: Arc<Pipeline>,
     query: Query,
     trail: Trail,
+    span: Span,
     closed: bool,
 }
 
 impl Closing {
     pub fn open(pipeline: &Arc<Pipeline>, query: Query) -> Self {
-        Self { pipeline: Arc::clone(pipeline), query, trail: Trail::new(), closed: false }
+        let span = pipeline.tracer.begin("query", Kind::Server, &query.ask.asked_at());
+        Self { pipeline: Arc::clone(pipeline), query, trail: Trail::new(), span, closed: false }
     }
 
     pub fn query(&self) -> &Query {
@@ -46,6 +49,11 @@ impl Closing {
 
     pub fn trail(&self) -> &Trail {
         &self.trail
+    }
+
+    /// Where in a trace its work is done.
+    pub fn place(&self) -> Place {
+        self.span.place().clone()
     }
 
     /// Hands the rows out, with the end of the query attached to them.
@@ -95,7 +103,7 @@ impl Closing {
         let agent_id = facts.agent.as_ref().and_then(|agent| agent.agent_id.clone());
         let (Some(agent_id), Some(sql)) = (agent_id, facts.redacted.as_deref()) else { return };
         let (query_id, at) = (self.query.ask.query_id.clone(), self.pipeline.clock.now());
-        self.pipeline.triggers.asked.put(Asked { query_id, agent_id, sql: capped(sql), at });
+        self.pipeline.triggers.asked.put(Asked { query_id, agent_id, sql: capped(sql, SQL_KEPT_BYTES_MAX), at });
     }
 
     /// Writes down that it was refused or failed before anything was sent.
@@ -126,6 +134,7 @@ impl Closing {
             at: pipeline.clock.now(),
         });
         finished.stages = self.trail.stages();
+        told::ended(&mut self.span, &self.query, &self.trail, rows, error);
         pipeline.metrics.ended(metrics::Query {
             door: self.query.ask.origin.as_str(),
             code: error.map(|error| error.code().stable()),
@@ -199,7 +208,7 @@ fn entry(_: &Pipeline, query: &Query, t: &Trail, rules: &Governance, at: Timesta
         agent: facts.agent.or(declared),
         grant_id: facts.grant_id,
         sql: facts.redacted.unwrap_or_else(|| sql::digest(&ask.sql)),
-        sql_original: capped(&ask.sql),
+        sql_original: capped(&ask.sql, SQL_KEPT_BYTES_MAX),
         sql_transpiled: facts.transpiled,
         sql_with_rls: facts.with_rls,
         operation: facts.operation,
@@ -217,8 +226,9 @@ fn entry(_: &Pipeline, query: &Query, t: &Trail, rules: &Governance, at: Timesta
 /// What one entry may keep of a statement.
 const SQL_KEPT_BYTES_MAX: usize = 64 * 1024;
 
-fn capped(text: &str) -> String {
-    let mut end = text.len().min(SQL_KEPT_BYTES_MAX);
+/// No more of a text than these bytes.
+pub(super) fn capped(text: &str, bytes_max: usize) -> String {
+    let mut end = text.len().min(bytes_max);
     while !text.is_char_boundary(end) {
         end -= 1;
     }

@@ -42,6 +42,11 @@ impl Own<'_> {
         self.grants().is_none_or(|grants| capability::reach(grants, table_ref(path), self.now))
     }
 
+    /// Columns of a table that the agent may not touch, in lower case.
+    pub fn denied_columns(&self, path: &str) -> Vec<String> {
+        self.grants().map_or_else(Vec::new, |grants| capability::denied_columns(grants, table_ref(path), self.now))
+    }
+
     /// The tables as the session would find them if they are there.
     pub fn meant(&self, query: &Query, statement: &sql::Statement) -> Vec<String> {
         let names = &query.ask.names;

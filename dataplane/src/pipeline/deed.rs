@@ -15,7 +15,7 @@ use super::audit::{self, Closing};
 use super::policy::{self, Agent};
 use super::quota::{self, Reservation};
 use super::tables::About;
-use super::{Pipeline, Query, Result, capability, cost, semaphore, threshold};
+use super::{Pipeline, Query, Result, capability, cost, origin, semaphore, threshold};
 use crate::trail::Stage;
 use crate::{Ask, Command, Error};
 
@@ -81,6 +81,11 @@ impl Pipeline {
         let rules = self.rules()?;
         let (caller, agent, confinement) =
             t.now(Stage::PolicyCheck, || policy::check_deed(self, query, &rules, about, t))?;
+        let engine = self.engine()?;
+        if !about.tables.is_empty() {
+            let known = self.remembered.tables.of(&engine, query, &rules).await?;
+            origin::permitted(&rules, caller.role, &known, &about.tables)?;
+        }
         let estimate = t.now(Stage::CostEstimate, || cost::of(about.operation));
         t.facts().estimate = estimate;
         t.facts().base = estimate;
@@ -89,13 +94,12 @@ impl Pipeline {
         query.books.storage.has_room(&rules, about.operation)?;
         let reservation = t.at(Stage::QuotaCheck, quota::reserve(&query.books.purse, &rules, estimate)).await?;
         audit::started(self, query, t)?;
-        let engine = self.engine()?;
         let query_id = query.ask.query_id.clone();
         let denied_columns = confinement.map(|confinement| confinement.denied_columns).unwrap_or_default();
         let deadline = query.deadline;
         let rows_max = granted.rows_max;
         let standing = Standing { caller, agent, rules, denied_columns, rows_max, engine, query_id, deadline };
-        let (value, rows) = t.at(Stage::Execute, in_time(self, query, work(standing))).await?;
+        let (value, rows) = t.at(Stage::Execute, in_time(self, query, closing.place().around(work(standing)))).await?;
         drop(slot);
         Ok((value, rows, reservation))
     }

@@ -4,7 +4,7 @@
 //! and only then is anybody told; answers that were kept from these tables are stale from then on. Inside a client's own transaction the commit is the client's.
 
 use super::execute::{Ran, Rows};
-use super::{Pipeline, Query, Result};
+use super::{Pipeline, Query, Result, tables};
 
 pub(super) async fn track(pipeline: &Pipeline, query: &Query, ran: Ran) -> Result<Rows> {
     let Ran { rows, lease, snapshot } = ran;
@@ -17,6 +17,7 @@ pub(super) async fn track(pipeline: &Pipeline, query: &Query, ran: Ran) -> Resul
         .about
         .written
         .iter()
+        .filter(|(table, _)| !tables::is_temporary(table)) // nobody else ever reads it
         .map(|(table, operation)| engine::Change {
             query_id: query.ask.query_id.to_string(),
             table: rows.about.branch.as_ref().map_or_else(|| table.clone(), |branch| branch.names(table)),

@@ -1,9 +1,13 @@
 //! Stage 12. "AI healing: on failure, attempts an automatic SQL correction."
 //!
 //! By rules: a column, table or function that does not exist, and is spelt almost like one that the
-//! caller may see, is taken for it. Once a query, only while nothing has been sent, never for a
-//! statement that writes, and never after a refusal. The healed text passes all gates again, and the
-//! answer says what was changed.
+//! caller may see, is taken for it. Where they find nothing a model is asked, if one is set up (`asking`).
+//! Once a query, only while nothing has been sent, never for a statement that writes, and never after a
+//! refusal. The healed text passes all gates again, and the answer says what was changed.
+
+mod asking;
+mod sight;
+mod wish;
 
 use contract::Governance;
 
@@ -20,10 +24,17 @@ const LIKENESS_MIN: f64 = 0.88;
 pub(super) struct Healed {
     pub sql: String,
     pub warning: String,
+    /// Nobody has looked at it.
+    pub by_model: bool,
 }
 
-/// Is it a name that does not exist? Nothing else is healed.
-pub(super) fn concerns(error: &Error) -> bool {
+/// Can anything be done about it?
+pub(super) fn concerns(pipeline: &Pipeline, error: &Error) -> bool {
+    is_a_name(error) || pipeline.healer.is_some() && asking::concerns(error)
+}
+
+/// Is it a name that does not exist? The rules heal nothing else.
+fn is_a_name(error: &Error) -> bool {
     use sql::error::Kind;
     match error {
         Error::ColumnMissing { .. } => true,
@@ -36,6 +47,13 @@ pub(super) async fn rewrite(pipeline: &Pipeline, query: &Query, rules: &Governan
     if query.ask.transaction.is_some() {
         return None; // the engine has given the transaction up
     }
+    if let Some(healed) = by_rule(pipeline, query, rules, error).await {
+        return Some(healed);
+    }
+    asking::corrected(pipeline, pipeline.healer.as_ref()?, query, rules, error).await
+}
+
+async fn by_rule(pipeline: &Pipeline, query: &Query, rules: &Governance, error: &Error) -> Option<Healed> {
     let text = &query.ask.sql;
     let Extracted { statement, about } = tables::extract(text, &query.ask.names.variables, &Trail::new()).ok()?;
     if about.writes {
@@ -63,7 +81,8 @@ pub(super) async fn rewrite(pipeline: &Pipeline, query: &Query, rules: &Governan
         _ => return None,
     };
     let sql = renamed(text, &wrong, &right)?;
-    Some(Healed { sql, warning: format!("healed: {kind} {wrong} does not exist, {right} was taken instead") })
+    let warning = format!("healed: {kind} {wrong} does not exist, {right} was taken instead");
+    Some(Healed { sql, warning, by_model: false })
 }
 
 /// Columns of the tables that the statement reads: it passed the gates, so the caller may see them.
@@ -73,7 +92,7 @@ async fn columns(
     rules: &Governance,
     statement: sql::Statement,
 ) -> Result<Vec<String>> {
-    let known = pipeline.remembered.tables.of(&pipeline.engine()?, query).await?;
+    let known = pipeline.remembered.tables.of(&pipeline.engine()?, query, rules).await?;
     let resolved = sql::resolve(statement, &known, &super::policy::names(query, rules))?;
     let used = resolved.tables();
     let read = known.tables().filter(|table| used.contains(&table.path()));

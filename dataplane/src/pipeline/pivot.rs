@@ -6,30 +6,39 @@
 use arrow::array::AsArray;
 use arrow::compute::cast;
 use arrow::datatypes::DataType;
+use contract::Governance;
 use engine::Outcome;
 
 use super::embed::Embedded;
 use super::row_filter::Filtered;
+use super::runtime::{self, Rows};
 use super::{Pipeline, Query, Result};
 use crate::Error;
 
-pub(super) async fn values(pipeline: &Pipeline, query: &Query, embedded: Embedded) -> Result<Embedded> {
+pub(super) async fn values(
+    pipeline: &Pipeline,
+    query: &Query,
+    rules: &Governance,
+    embedded: Embedded,
+) -> Result<Embedded> {
     let Embedded(Filtered { governed, ungoverned, about, reservation, role }) = embedded;
     let Some(asked) = governed.pivot()? else {
         return Ok(Embedded(Filtered { governed, ungoverned, about, reservation, role }));
     };
     let sql = sql::transpile(asked)?.with_barriers()?;
+    let own = runtime::session(pipeline, query, rules, &sql.tables, Rows::All).await?;
     let statement = engine::Statement {
         params: super::transpile::bound(&sql.binds, &query.ask.params)?,
         sql: sql.sql,
         writes: false,
     };
-    let values = match query.transaction().await? {
-        Some(mut transaction) => {
+    let values = match (own, query.transaction().await?) {
+        (Some(mut session), _) => read(query, &mut session, statement).await?,
+        (None, Some(mut transaction)) => {
             let (session, _) = transaction.open(pipeline, &query.ask.who).await?;
             read(query, session, statement).await?
         }
-        None => read(query, &mut pipeline.engine()?.session().await?, statement).await?,
+        (None, None) => read(query, &mut pipeline.engine()?.session().await?, statement).await?,
     };
     let governed = governed.pivoted(&values)?;
     let ungoverned = ungoverned.map(|resolved| resolved.pivoted(&values)).transpose()?;

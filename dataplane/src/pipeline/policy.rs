@@ -15,7 +15,7 @@ use contract::{Caller, Governance};
 
 use super::capability::{Confinement, Own};
 use super::tables::{self, About, Extracted};
-use super::{Pipeline, Query, Result, shown};
+use super::{Pipeline, Query, Result, origin, runtime, shown};
 use crate::branches::Open;
 use crate::own_tables::Place;
 use crate::sessions::standing_in;
@@ -93,8 +93,10 @@ pub(super) async fn check_as(
     let operations: Vec<_> = statement.operations().iter().copied().map(tables::operation).collect();
     asked.permitted(&about.tables, &operations, t)?;
     let own = Own { rules, agent: &agent, now };
-    let mut confinement = own.confine(&own.meant(query, &statement), &operations)?;
-    let known = pipeline.remembered.tables.of(&pipeline.engine()?, query).await?;
+    let meant = own.meant(query, &statement);
+    let mut confinement = own.confine(&meant, &operations)?;
+    let known = pipeline.remembered.tables.of(&pipeline.engine()?, query, rules).await?;
+    origin::permitted(rules, caller.role, &known, &meant)?;
     let branch = branch(pipeline, query, &agent, &operations).await?;
     let there = match &branch {
         Some(branch) => Arc::new(known.with_tables(branch.tables())),
@@ -107,16 +109,21 @@ pub(super) async fn check_as(
     let seen = if statement.reads_catalogue() {
         names.masked = Arc::new(shown::masked(rules, &caller, &there));
         let may_see = |path: &str| {
-            own.reaches(path) && asked.decide(&[path.to_owned()], &[Operation::Select]).effect < Effect::Deny
+            own.reaches(path)
+                && asked.decide(&[path.to_owned()], &[Operation::Select]).effect < Effect::Deny
+                && origin::admits(rules, caller.role, &known, path)
         };
         Arc::new(there.seen(may_see))
     } else {
         there
     };
-    let resolved = sql::resolve(statement, &seen, &names).map_err(|error| asked.shown(error, &operations, &own))?;
+    let mut resolved = sql::resolve(statement, &seen, &names).map_err(|error| asked.shown(error, &operations, &own))?;
     // The caller may write a name in several ways; what it turned out to mean is judged again.
     about.branch = branch;
     about.written = tables::written(&resolved, &known);
+    if query.ask.transaction.is_none() && about.written.iter().any(|(path, _)| tables::is_temporary(path)) {
+        return Err(Error::Unsupported { what: "a temporary table outside a transaction".to_owned() });
+    }
     let mut bound = resolved.tables();
     for (path, _) in &about.written {
         if !bound.contains(path) {
@@ -127,6 +134,9 @@ pub(super) async fn check_as(
     if bound != about.tables {
         asked.permitted(&bound, &operations, t)?;
     }
+    origin::permitted(rules, caller.role, &known, &bound)?;
+    origin::write_down(rules, caller.role, &known, &mut resolved)?;
+    runtime::permitted(rules, &bound, about.writes)?;
     keeps_governed(rules, &caller, &about)?;
     if !bound.is_empty() {
         confinement = own.confine(&bound, &operations)?;
@@ -137,7 +147,7 @@ pub(super) async fn check_as(
 }
 
 /// The branch that it is asked on, if this caller may know of it. Tables are not defined there.
-async fn branch(
+pub(super) async fn branch(
     pipeline: &Pipeline,
     query: &Query,
     agent: &Agent,
@@ -149,9 +159,9 @@ async fn branch(
     if agent.verified && agent.id.as_deref() != Some(open.branch.agent_id.as_str()) {
         return Err(Error::BranchNotFound);
     }
-    let defines = |done: &Operation| matches!(done, Operation::Create | Operation::Alter | Operation::Drop);
-    if operations.iter().any(defines) {
-        return Err(Error::Unsupported { what: "a definition on a branch".to_owned() });
+    let defines = |done: &&Operation| matches!(done, Operation::Create | Operation::Alter | Operation::Drop);
+    if let Some(what) = operations.iter().find(defines) {
+        return Err(Error::DefinedOnBranch { what: what.as_str() });
     }
     Ok(Some(open))
 }

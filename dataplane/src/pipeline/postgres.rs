@@ -6,8 +6,9 @@ use std::sync::{Arc, OnceLock};
 use contract::policy::abac::{Effect, Operation};
 use futures::stream;
 
+use super::capability::Own;
 use super::policy::{self, Asked};
-use super::{Pipeline, Query, Result, shown, tables};
+use super::{Pipeline, Query, Result, origin, shown, tables};
 use crate::answer::{Answer, Column, Command, Description, Rows};
 use crate::catalogue::{Listed, Question, Seen, Sort};
 use crate::trail::Trail;
@@ -95,9 +96,13 @@ async fn seen(pipeline: &Pipeline, query: &Query) -> Result<Seen> {
     // A policy about no table in particular shuts the catalogue too.
     asked.permitted(&[], &[Operation::Select], &Trail::new())?;
     let engine = pipeline.engine()?;
-    let known = pipeline.remembered.tables.of(&engine, query).await?;
-    let seen = known.seen(|path| asked.decide(&[path.to_owned()], &[Operation::Select]).effect < Effect::Deny);
-    let keys = engine.catalog().await?;
+    let known = pipeline.remembered.tables.of(&engine, query, &rules).await?;
+    let own = Own { rules: &rules, agent: &agent, now: asked.now };
+    let seen = known.seen(|path| {
+        own.reaches(path)
+            && asked.decide(&[path.to_owned()], &[Operation::Select]).effect < Effect::Deny
+            && origin::admits(&rules, caller.role, &known, path)
+    });
     let mut names = policy::names(query, &rules);
     names.masked = Arc::new(shown::masked(&rules, &caller, &known));
     let mut schemas: Vec<String> = seen.schemas().collect();
@@ -107,7 +112,7 @@ async fn seen(pipeline: &Pipeline, query: &Query) -> Result<Seen> {
         schema: table.schema.clone(),
         name: table.name.clone(),
         columns: names.shown(&table.schema, &table.name, &table.columns),
-        primary_key: keys.table(&table.schema, &table.name).map(|table| table.primary_key.clone()).unwrap_or_default(),
+        primary_key: table.primary_key.clone(),
     });
     let defined = seen.definitions().into_iter().map(|one| Listed {
         sort: match one.kind {

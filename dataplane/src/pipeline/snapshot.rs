@@ -7,11 +7,13 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use contract::Governance;
 use engine::{Kind, Session, Snapshot};
 use moka::sync::Cache;
 use tokio::sync::OwnedMutexGuard;
 
 use super::answers::Answers;
+use super::runtime::{self, Rows};
 use super::transaction::ClientTransaction;
 use super::transpile::Native;
 use super::{Pipeline, Query, Result};
@@ -79,7 +81,13 @@ impl Lease {
     }
 }
 
-pub(super) async fn pin(pipeline: &Pipeline, query: &Query, native: Native, t: &Trail) -> Result<Pinned> {
+pub(super) async fn pin(
+    pipeline: &Pipeline,
+    query: &Query,
+    rules: &Governance,
+    native: Native,
+    t: &Trail,
+) -> Result<Pinned> {
     let writing = match native.about.branch.as_ref().filter(|_| native.about.writes) {
         Some(branch) => {
             let writing = tokio::time::timeout(query.left(), branch.writing()).await;
@@ -87,13 +95,20 @@ pub(super) async fn pin(pipeline: &Pipeline, query: &Query, native: Native, t: &
         }
         None => None,
     };
-    let (mut lease, snapshot) = match query.transaction().await? {
-        None => {
+    let of_runtime = runtime::session(pipeline, query, rules, &native.sql.tables, Rows::All).await?;
+    let (mut lease, snapshot) = match (of_runtime, query.transaction().await?) {
+        // The runtime is no part of a client's transaction: its rows are as of now.
+        (Some(_), Some(transaction)) if transaction.has_failed() => return Err(Error::FailedTransaction),
+        (Some(mut session), _) => {
+            let snapshot = session.begin().await?;
+            (Lease::Own(Box::new(session), None), snapshot)
+        }
+        (None, None) => {
             let mut session = pipeline.engine()?.session().await?;
             let snapshot = session.begin().await?;
             (Lease::Own(Box::new(session), writing), snapshot)
         }
-        Some(mut transaction) => {
+        (None, Some(mut transaction)) => {
             let (_, snapshot) = transaction.open(pipeline, &query.ask.who).await?;
             transaction.holds(writing);
             (Lease::Client(transaction), snapshot)
@@ -125,8 +140,9 @@ impl Checked {
             return Ok(());
         }
         let parsed = match lease {
-            // What the transaction has defined, only its own session knows.
+            // What the transaction has defined, only its own session knows; so it is with the runtime's tables.
             Lease::Client(transaction) => transaction.session()?.parsed(&text).await,
+            Lease::Own(session, _) if runtime::is_read(&native.sql.tables) => session.parsed(&text).await,
             Lease::Own(..) => pipeline.engine()?.parsed(&text).await,
         };
         let parsed = parsed.map_err(|error| unparsed(query, error))?;

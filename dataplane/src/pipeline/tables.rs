@@ -5,9 +5,10 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
+use contract::Governance;
 use contract::policy::abac::Operation;
 
-use super::{Query, Result};
+use super::{Query, Result, runtime};
 use crate::Command;
 use crate::branches::Open;
 use crate::trail::Trail;
@@ -94,6 +95,11 @@ pub(super) fn written(resolved: &sql::Resolved, known: &sql::Catalog) -> Vec<(St
     each.flat_map(|(path, done)| paths(path).into_iter().map(|path| (path, operation(*done)))).collect()
 }
 
+/// Whether the path is that of a table of a client's transaction.
+pub(super) fn is_temporary(path: &str) -> bool {
+    path.split_once('.').is_some_and(|(schema, _)| schema == sql::names::TEMPORARY_SCHEMA)
+}
+
 /// The policy's word for what the parser found.
 pub(super) fn operation(found: sql::Operation) -> Operation {
     match found {
@@ -154,37 +160,58 @@ fn command(kind: &sql::Kind) -> Command {
 
 /// The engine's catalog as the parser wants it, made again only when the engine's changes.
 #[derive(Debug, Default)]
-pub(super) struct Known(Mutex<Option<(Arc<engine::Catalog>, Arc<sql::Catalog>)>>);
+pub(super) struct Known(Mutex<Option<Made>>);
+
+#[derive(Debug)]
+struct Made {
+    from: Arc<engine::Catalog>,
+    /// With the runtime's tables.
+    has_runtime: bool,
+    catalog: Arc<sql::Catalog>,
+}
 
 impl Known {
-    /// As this query sees them: with what its own transaction has defined.
-    pub(super) async fn of(&self, engine: &engine::Engine, query: &Query) -> Result<Arc<sql::Catalog>> {
+    /// As this query sees them: with what its own transaction has defined, and the runtime's where there is one.
+    pub(super) async fn of(
+        &self,
+        engine: &engine::Engine,
+        query: &Query,
+        rules: &Governance,
+    ) -> Result<Arc<sql::Catalog>> {
         if let Some(mut transaction) = query.transaction().await?
             && let Some(session) = transaction.own_view()
         {
-            return Ok(Arc::new(as_known(&session.catalog().await?)));
+            return Ok(Arc::new(as_known(&session.catalog().await?, rules.runtime)));
         }
         let read = engine.catalog().await?;
         let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some((from, made)) = known.as_ref()
-            && Arc::ptr_eq(from, &read)
+        if let Some(made) = known.as_ref()
+            && Arc::ptr_eq(&made.from, &read)
+            && made.has_runtime == rules.runtime
         {
-            return Ok(Arc::clone(made));
+            return Ok(Arc::clone(&made.catalog));
         }
-        let made = Arc::new(as_known(&read));
-        *known = Some((read, Arc::clone(&made)));
-        Ok(made)
+        let catalog = Arc::new(as_known(&read, rules.runtime));
+        *known = Some(Made { from: read, has_runtime: rules.runtime, catalog: Arc::clone(&catalog) });
+        Ok(catalog)
     }
 }
 
-fn as_known(read: &engine::Catalog) -> sql::Catalog {
+fn as_known(read: &engine::Catalog, has_runtime: bool) -> sql::Catalog {
     let column =
         |c: &engine::Column| sql::Column { name: c.name.clone(), type_name: c.type_name.clone(), nullable: c.nullable };
-    let tables = read
-        .tables
-        .iter()
-        .map(|table| sql::Table::new(&table.schema, &table.name, table.columns.iter().map(column).collect()));
+    let is_listed =
+        |schema: &str, name: &str| !sql::is_kept(schema, name) && (!has_runtime || !runtime::is_its_schema(schema));
+    let tables = read.tables.iter().filter(|table| is_listed(&table.schema, &table.name)).map(|table| {
+        let columns = table.columns.iter().map(column).collect();
+        let known = sql::Table::new(&table.schema, &table.name, columns).with_primary_key(&table.primary_key);
+        let known = known.with_origin(table.comment.clone());
+        if table.schema == sql::names::TEMPORARY_SCHEMA { known.temporary() } else { known }
+    });
     let mut known = sql::Catalog::new(tables);
+    if has_runtime {
+        runtime::tables().for_each(|table| known.add(table));
+    }
     read.schemas.iter().for_each(|schema| known.add_schema(schema));
     for entry in &read.definitions {
         let kind = match entry.kind {

@@ -4,10 +4,12 @@
 //! on. Values of policies and of the caller stay values: they are bound, not printed.
 
 use arrow::datatypes::{Schema, SchemaRef};
+use contract::Governance;
 
 use super::embed::Embedded;
 use super::quota::Reservation;
 use super::row_filter::Filtered;
+use super::runtime::{self, Rows};
 use super::tables::About;
 use super::{Pipeline, Query, Result};
 use crate::answer::Description;
@@ -99,7 +101,12 @@ pub(super) fn bound(binds: &[sql::Bind], params: &[engine::Value]) -> Result<Vec
 }
 
 /// What the engine says of the generated statement, without running it.
-pub(super) async fn describe(pipeline: &Pipeline, query: &Query, embedded: Embedded) -> Result<Description> {
+pub(super) async fn describe(
+    pipeline: &Pipeline,
+    query: &Query,
+    rules: &Governance,
+    embedded: Embedded,
+) -> Result<Description> {
     let Embedded(Filtered { governed, about, .. }) = embedded;
     let sql = sql::transpile(governed)?;
     if !sql.before.is_empty() {
@@ -108,8 +115,10 @@ pub(super) async fn describe(pipeline: &Pipeline, query: &Query, embedded: Embed
         return Ok(Description { parameters, columns: Vec::new(), schema: Some(nothing()), command: about.command });
     }
     let engine = pipeline.engine()?;
+    let mut own = runtime::session(pipeline, query, rules, &sql.tables, Rows::None).await?;
     let mut transaction = query.transaction().await?;
-    let said = match transaction.as_mut().and_then(|transaction| transaction.own_view()) {
+    let of_client = transaction.as_mut().and_then(|transaction| transaction.own_view());
+    let said = match own.as_mut().or(of_client) {
         Some(session) => (session.parameters(&sql.sql).await, session.describe(&sql.sql).await),
         None => (engine.parameters(&sql.sql).await, engine.describe(&sql.sql).await),
     };

@@ -9,6 +9,8 @@ use tokio::sync::watch;
 
 use crate::catalogue::Catalogue;
 use crate::config::{EngineSettings, Settings};
+use crate::governance::link::Link;
+use crate::runtime_tables::RuntimeTables;
 use crate::sessions::Snapshots;
 
 /// The engine of a process that was killed may have the file for a moment longer.
@@ -103,6 +105,11 @@ fn config(settings: &EngineSettings, run: &Path) -> engine::Config {
 /// PostgreSQL's catalogue, in a process of its own once it is asked for.
 pub(super) fn catalogue(settings: &Settings) -> Catalogue {
     Catalogue::new(config(&settings.engine, &run(settings)))
+}
+
+/// The runtime's tables, in a process of its own once they are read.
+pub(super) fn runtime(settings: &Settings, link: Link) -> RuntimeTables {
+    RuntimeTables::new(config(&settings.engine, &run(settings)), Some(link))
 }
 
 fn run(settings: &Settings) -> PathBuf {

@@ -193,7 +193,8 @@ async fn tables(call: &Call, branch_id: &str) -> Result<Vec<String>, Error> {
 pub async fn merge(call: Call, merging: Merging) -> Result<MergeReport, Error> {
     let now = call.pipeline.clock.now();
     let tables = tables(&call, &merging.branch_id).await?;
-    let deed = deed(&call, "merge_branch", tables.clone(), Operation::Merge)?;
+    let (dry_run, operation) = (merging.dry_run, if merging.dry_run { Operation::Select } else { Operation::Merge });
+    let deed = deed(&call, "merge_branch", tables.clone(), operation)?;
     let (branches, strategy) = (call.pipeline.branches.clone(), merging.strategy);
     let merged = |standing: Standing| async move {
         let merged = branches.merge(&standing, &merging, now).await?;
@@ -201,7 +202,9 @@ pub async fn merge(call: Call, merging: Merging) -> Result<MergeReport, Error> {
         Ok(((merged, standing.caller.actor_id().to_owned()), rows))
     };
     let merged = call.pipeline.act(deed, merged).await;
-    call.pipeline.wrote(&tables); // also when it failed: nobody may know whether it was committed
+    if !dry_run {
+        call.pipeline.wrote(&tables); // also when it failed: nobody may know whether it was committed
+    }
     let (merged, actor_id) = sure(&call, merged).await?;
     if merged.outcome == Outcome::Completed {
         tell(&call, &merged, strategy, actor_id, now);

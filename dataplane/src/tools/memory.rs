@@ -9,7 +9,7 @@ use serde_json::{Map, Value};
 use super::{Call, Telling, written};
 use crate::Error;
 use crate::limits::invalid;
-use crate::memory::{self, Fresh, Hit, Listing, Memory, NewMemory, Recall, Search, Stored};
+use crate::memory::{self, Fresh, Hit, Listing, Memory, NewMemory, Recall, Search, Stats, Stored};
 use crate::pipeline::{Deed, Standing};
 use crate::triggers::{self, Happening, Source};
 
@@ -28,8 +28,8 @@ pub struct StoredMemory {
     /// Another memory that says nearly the same.
     #[serde(skip_serializing_if = "Option::is_none")]
     similar_memory_id: Option<String>,
-    /// `ready`: the next search finds it.
-    embedding_status: String,
+    /// `ready`, or `pending` or `failed`: the next search finds it by its words alone.
+    embedding_status: &'static str,
     /// Ids of the triggers that have fired.
     triggers_fired: Vec<String>,
 }
@@ -86,13 +86,16 @@ pub struct Shown {
     /// When another version took its place; null for the live one.
     valid_to: Option<String>,
     expires_at: Option<String>,
+    /// `ready`: it is found by meaning; `pending` or `failed`: by its words alone.
+    embedding_status: &'static str,
 }
 
 impl Telling for Shown {}
 
-impl From<Memory> for Shown {
-    fn from(memory: Memory) -> Self {
+impl Shown {
+    fn of(call: &Call, memory: Memory) -> Self {
         Self {
+            embedding_status: call.memories.embedder().status(&memory.vector),
             memory_id: memory.memory_id,
             memory_key: memory.memory_key,
             agent_id: memory.agent_id,
@@ -172,8 +175,17 @@ pub async fn store(call: Call, new: NewMemory) -> Result<StoredMemory, Error> {
         Ok(((stored, fired), 1))
     };
     let (stored, triggers_fired) = call.pipeline.act(deed, stored).await?;
-    let Stored { memory_id, agent_id, created_at, memory_key, version, created, deduplicated, similar_memory_id } =
-        stored;
+    let Stored {
+        memory_id,
+        agent_id,
+        created_at,
+        memory_key,
+        version,
+        created,
+        deduplicated,
+        similar_memory_id,
+        embedding_status,
+    } = stored;
     Ok(StoredMemory {
         memory_id,
         agent_id,
@@ -183,7 +195,7 @@ pub async fn store(call: Call, new: NewMemory) -> Result<StoredMemory, Error> {
         created,
         deduplicated,
         similar_memory_id,
-        embedding_status: "ready".to_owned(),
+        embedding_status,
         triggers_fired,
     })
 }
@@ -197,7 +209,7 @@ pub async fn search(call: Call, search: Search) -> Result<Found, Error> {
     };
     let hits = call.pipeline.act(deed, found).await?;
     let shown = |Hit { memory, fit }: Hit| FoundMemory {
-        memory: memory.into(),
+        memory: Shown::of(&call, memory),
         score: fit.score,
         similarity_score: fit.similarity,
         score_parts: Parts {
@@ -213,7 +225,7 @@ pub async fn search(call: Call, search: Search) -> Result<Found, Error> {
 pub async fn load_exact(call: Call, recall: Recall) -> Result<Shown, Error> {
     let (deed, now) = (deed(&call, "load_memory_exact", Operation::Select)?, call.pipeline.clock.now());
     let loaded = |standing| async { Ok((call.memories.recall(standing, recall, now).await?, 1)) };
-    Ok(call.pipeline.act(deed, loaded).await?.into())
+    Ok(Shown::of(&call, call.pipeline.act(deed, loaded).await?))
 }
 
 pub async fn list(call: Call, listing: Listing) -> Result<Page, Error> {
@@ -225,7 +237,7 @@ pub async fn list(call: Call, listing: Listing) -> Result<Page, Error> {
     };
     let (memories, has_more) = call.pipeline.act(deed, listed).await?;
     let cursor = memories.last().filter(|_| has_more).map(memory::cursor);
-    Ok(Page { memories: memories.into_iter().map(Shown::from).collect(), cursor, has_more })
+    Ok(Page { memories: memories.into_iter().map(|memory| Shown::of(&call, memory)).collect(), cursor, has_more })
 }
 
 pub async fn delete(call: Call, deletion: Deletion) -> Result<Deleted, Error> {
@@ -239,6 +251,45 @@ pub async fn delete(call: Call, deletion: Deletion) -> Result<Deleted, Error> {
     let gone = |standing| async { Ok((call.memories.delete(standing, &memory_id, forget, now).await?, 1)) };
     call.pipeline.act(deed, gone).await?;
     Ok(Deleted { deleted: true, memory_id })
+}
+
+/// How memories are found in this environment.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct EmbeddingStats {
+    /// Who makes the vectors: `hash-v1`, the built-in embedder, or `model:` and the name of a model.
+    embedder: String,
+    dimensions: usize,
+    /// What a cosine is worth, piecewise linear.
+    calibration: Vec<CalibrationPoint>,
+    ready: u64,
+    /// Found by their words alone, until their vectors are made.
+    pending: u64,
+    /// Found by their words alone: the model takes no such text.
+    failed: u64,
+}
+
+#[derive(Debug, Serialize, JsonSchema)]
+struct CalibrationPoint {
+    cosine: f64,
+    score: f64,
+}
+
+impl Telling for EmbeddingStats {}
+
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Counting {
+    /// Only memories of this namespace.
+    namespace: Option<String>,
+}
+
+pub async fn embedding_stats(call: Call, Counting { namespace }: Counting) -> Result<EmbeddingStats, Error> {
+    let (deed, now) = (deed(&call, "embedding_stats", Operation::Select)?, call.pipeline.clock.now());
+    let counted = |standing| async { Ok((call.memories.stats(standing, namespace, now).await?, 1)) };
+    let counted = call.pipeline.act(deed, counted).await?;
+    let Stats { embedder, dimensions, calibration, ready, pending, failed } = counted;
+    let calibration = calibration.iter().map(|&(cosine, score)| CalibrationPoint { cosine, score }).collect();
+    Ok(EmbeddingStats { embedder, dimensions, calibration, ready, pending, failed })
 }
 
 fn count<T>(found: &[T]) -> u64 {

@@ -9,7 +9,7 @@ use super::{Call, Telling, written};
 use crate::Error;
 use crate::memory::Reach;
 use crate::pipeline::{Deed, Standing};
-use crate::triggers::{Action, Happening, Judged, Listing, NewTrigger, Question, Source, Trigger, notice};
+use crate::triggers::{Action, Config, Happening, Judged, Listing, NewTrigger, Question, Source, Trigger, notice};
 
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct Registered {
@@ -29,6 +29,7 @@ pub struct Shown {
     concept: String,
     threshold: f64,
     action_type: Action,
+    action_config: Config,
     cooldown_secs: i64,
     cooldown_ms: i64,
     sources: Vec<Source>,
@@ -48,6 +49,7 @@ impl From<Trigger> for Shown {
             concept: trigger.concept,
             threshold: trigger.threshold,
             action_type: trigger.action,
+            action_config: trigger.config,
             cooldown_secs: trigger.cooldown_secs,
             cooldown_ms: trigger.cooldown_secs.saturating_mul(1_000),
             sources: trigger.sources,

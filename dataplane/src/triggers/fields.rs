@@ -5,7 +5,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
-use super::{Action, Source, Trigger};
+use super::{Action, Config, Source, Trigger};
 use crate::Error;
 use crate::limits::{fraction, invalid, named, sized};
 
@@ -28,6 +28,9 @@ pub struct NewTrigger {
     /// What a firing is for; told to whoever receives it.
     #[serde(default)]
     action_type: Action,
+    /// Particulars of that action.
+    #[serde(default)]
+    action_config: Config,
     /// Seconds in which it fires once for an agent, at most a week.
     #[serde(default = "minute")]
     cooldown_secs: i64,
@@ -52,11 +55,18 @@ impl NewTrigger {
         if self.sources.is_empty() {
             return Err(invalid("sources", "sources names at least one"));
         }
+        self.action_config.checked(self.action_type)?;
         self.agent_filter.as_ref().map_or(Ok(()), |agent| named("agent_filter", agent))?;
         Ok(self)
     }
 
-    pub(super) fn trigger(self, before: Option<Trigger>, trigger_id: String, now: Timestamp) -> Trigger {
+    pub(super) fn trigger(
+        self,
+        before: Option<Trigger>,
+        (trigger_id, maker): (String, &str),
+        now: Timestamp,
+    ) -> Trigger {
+        let made_by = before.as_ref().and_then(|before| before.made_by.clone());
         let (trigger_id, fire_count, last_fired_at, created_at) = before.map_or((trigger_id, 0, None, now), |before| {
             (before.trigger_id, before.fire_count, before.last_fired_at, before.created_at)
         });
@@ -65,7 +75,9 @@ impl NewTrigger {
             name: self.name,
             concept: self.concept,
             threshold: self.threshold,
+            made_by: made_by.or_else(|| Some(maker.to_owned())),
             action: self.action_type,
+            config: self.action_config,
             cooldown_secs: self.cooldown_secs,
             sources: self.sources,
             agent_filter: self.agent_filter,

@@ -6,7 +6,7 @@ use contract::policy::abac::Operation;
 use engine::Value;
 use serde::Deserialize;
 
-use super::{Action, Source, Trigger};
+use super::{Action, Config, Source, Trigger};
 use crate::Error;
 use crate::own_tables::{Author, Change, Place, at, broken, moment, optional, records, text, write};
 use crate::pipeline::Standing;
@@ -23,6 +23,8 @@ struct Raw {
     concept: String,
     threshold: f64,
     action: Action,
+    action_config: Option<String>,
+    made_by: Option<String>,
     cooldown_secs: i64,
     sources: String,
     agent_filter: Option<String>,
@@ -41,6 +43,12 @@ impl Raw {
             concept: self.concept,
             threshold: self.threshold,
             action: self.action,
+            // none in what was registered before there were any
+            config: self
+                .action_config
+                .map_or(Ok(Config::default()), |text| serde_json::from_str(&text))
+                .map_err(broken)?,
+            made_by: self.made_by,
             cooldown_secs: self.cooldown_secs,
             sources: serde_json::from_str::<Vec<Source>>(&self.sources).map_err(broken)?,
             agent_filter: self.agent_filter,
@@ -56,7 +64,7 @@ impl Raw {
 /// The newest first.
 pub async fn all(place: Place<'_>) -> Result<Vec<Trigger>, Error> {
     let sql = "select to_json({trigger_id: trigger_id, name: name, concept: concept, threshold: threshold, \
-        action: action, cooldown_secs: cooldown_secs, sources: sources, agent_filter: agent_filter, \
+        action: action, action_config: action_config, made_by: made_by, cooldown_secs: cooldown_secs, sources: sources, agent_filter: agent_filter, \
         enabled: enabled, created_at: epoch_us(created_at), updated_at: epoch_us(updated_at), \
         fire_count: fire_count, last_fired_at: epoch_us(last_fired_at)})::varchar \
         from raw._svc_triggers.triggers order by created_at desc, trigger_id desc";
@@ -67,7 +75,7 @@ pub async fn all(place: Place<'_>) -> Result<Vec<Trigger>, Error> {
 pub async fn put(standing: &Standing, trigger: &Trigger, now: Timestamp) -> Result<(), Error> {
     let delete = "delete from raw._svc_triggers.triggers where trigger_id = $1".to_owned();
     let insert = "insert into raw._svc_triggers.triggers values \
-        ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13)";
+        ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15)";
     let params = vec![
         text(&trigger.trigger_id),
         text(&trigger.name),
@@ -82,6 +90,8 @@ pub async fn put(standing: &Standing, trigger: &Trigger, now: Timestamp) -> Resu
         trigger.last_fired_at.map_or(Value::Null, at),
         at(trigger.created_at),
         at(trigger.updated_at),
+        optional(trigger.made_by.as_deref()),
+        Value::Text(serde_json::to_string(&trigger.config).map_err(broken)?),
     ];
     let change = Change { table: TABLE, operation: Operation::Update, at: now };
     write(standing, change, vec![(delete, vec![text(&trigger.trigger_id)]), (insert.to_owned(), params)]).await

@@ -4,7 +4,7 @@ use contract::Timestamp;
 use contract::report::{Body, TriggerError, TriggerFired};
 use serde_json::{Value, json};
 
-use super::{Happening, Judged};
+use super::{Config, Happening, Judged};
 use crate::Pipeline;
 use crate::own_tables::Author;
 
@@ -46,6 +46,11 @@ fn fired(judged: Judged, happening: &Happening, fired_at: Timestamp) -> TriggerF
     let Judged { trigger, likeness, .. } = judged;
     let mut metadata = happening.metadata.clone();
     metadata.insert("action_type".to_owned(), json!(trigger.action));
+    // what the text's own metadata says there is not the trigger's
+    metadata.remove("action_config");
+    if trigger.config != Config::default() {
+        metadata.insert("action_config".to_owned(), json!(trigger.config));
+    }
     metadata.insert("source".to_owned(), json!(happening.source));
     TriggerFired {
         trigger_id: trigger.trigger_id,

@@ -1,8 +1,11 @@
 //! Random statements over the tables of the pair: shapes of queries × predicates, among them such
-//! that fail on some rows × functions of the dialect × writes × the catalogue.
+//! that fail on some rows or compare by meaning × functions of the dialect × writes × the catalogue.
 //!
 //! Where the order of rows decides what an answer is (LIMIT, windows, lists), a statement orders by
 //! a key: the order of rows is not what is hidden.
+
+mod catalogue;
+mod meaning;
 
 use contract::Entropy;
 
@@ -138,7 +141,7 @@ impl Dice {
                 _ => format!("coalesce({}, false)", self.bool(depth - 1)),
             };
         }
-        match self.below(14) {
+        match self.below(15) {
             0 => format!("{} = {}", text(), text()),
             1 => format!("{} > {}", int(), int()),
             2 => format!("{} like {}", text(), self.one(&["'Z%'", "'%'", "'1__-%'", "'EU'"])),
@@ -151,6 +154,7 @@ impl Dice {
             9 => format!("regexp_like({}, {})", text(), self.one(&["'Z.*'", "'('", "'[0-9]+'"])),
             10 => format!("{} > {}", self.date(), self.one(&["c.born", "'2000-01-01'", "current_date"])),
             11 => format!("c.score > {}", int()),
+            12 => self.likened(depth.min(1)),
             _ => self.failing(),
         }
     }
@@ -223,7 +227,7 @@ impl Dice {
         let (where_, only) = (self.bool(depth), self.on_customer(depth));
         let (text, int) = (self.text(depth), self.int(depth));
         let from = self.from();
-        match self.below(34) {
+        match self.below(36) {
             0 => format!("select * from customer c where {only}"),
             1 => format!("select c.id, {text} as v from {from} where {where_}"),
             2 => format!("select count(*), sum({int}) from {from} where {where_}"),
@@ -283,6 +287,7 @@ impl Dice {
             30 => format!("select case when {where_} then {text} else {text} end from {from}"),
             31 => format!("select arg_max({text}, c.id), bool_or({where_}), median({int}) from {from}"),
             32 => format!("select * from orders o join customer c using (region) where {where_}"),
+            33 | 34 => self.by_meaning(&only),
             _ => self.asked(),
         }
     }
@@ -298,31 +303,6 @@ impl Dice {
             4 => format!("select exists (select 1 from {table})"),
             _ => format!("describe table {table}"),
         }
-    }
-
-    fn catalogue(&self) -> String {
-        let fixed = [
-            "show tables",
-            "show columns in table customer",
-            "describe table customer",
-            "show views",
-            "show schemas",
-            "show objects like '%pay%'",
-            "select * from information_schema.tables",
-            "select table_name, column_name, data_type from information_schema.columns",
-            "select count(*) from information_schema.columns where table_name ilike 'pay%'",
-            "select * from information_schema.views",
-            "describe view seen",
-            "explain select * from payroll",
-            "explain select name from customer where ssn = '123-45-6789'",
-            "show user functions",
-            "select * from duckdb_tables()",
-            "select * from pg_catalog.pg_class",
-            "select stats(name) from customer",
-            "summarize customer",
-            "pragma table_info('customer')",
-        ];
-        self.one(&fixed).to_owned()
     }
 
     /// A name almost right: what is corrected, and what is suggested, is no more than may be seen.

@@ -6,15 +6,14 @@ use std::process::ExitCode;
 
 use clap::{CommandFactory, Parser, Subcommand};
 use clap_complete::Shell;
-use tracing_subscriber::EnvFilter;
+use telemetry::Log;
 
 use crate::client::{
-    self, Failure, audit, branches, environments, explain, explain_sql, keys, mcp, output, policies, sql,
+    self, Failure, audit, branches, doctor, environments, explain, explain_sql, keys, mcp, output, policies, sql,
 };
 use crate::kubectl::{self, KubectlSluice};
-use crate::org;
 use crate::platform::Config;
-use crate::reference;
+use crate::{migrate, org, reference};
 
 /// Governed SQL for people and agents.
 #[derive(Debug, Parser)]
@@ -31,9 +30,11 @@ enum Command {
     /// Run the whole platform here: PostgreSQL, control plane, one data plane per environment.
     Up(Config),
     /// Bring the database of `DATABASE_URL` to this version's schema.
-    Migrate(Migrate),
+    Migrate(migrate::Args),
     /// Change an organization as only whoever runs the installation may.
     Org(org::Args),
+    /// Tell whether a platform is well, and if not, what to do.
+    Doctor(doctor::Args),
     /// Run statements: typed, piped, or at a prompt.
     Sql(sql::Args),
     /// Tell what a statement becomes in the engine's dialect, with the policies in it, without running it.
@@ -72,13 +73,6 @@ enum Command {
     SeedTpch { data: PathBuf, extension: PathBuf, scale: f64 },
 }
 
-#[derive(Debug, clap::Args)]
-struct Migrate {
-    /// PostgreSQL, as a URL.
-    #[arg(long, env = "DATABASE_URL", hide_env_values = true)]
-    database_url: String,
-}
-
 /// Parses the command line and runs it.
 pub fn main() -> ExitCode {
     if kubectl::is_plugin(std::env::args().next().as_deref()) {
@@ -92,12 +86,11 @@ pub fn main() -> ExitCode {
             ended(engine::seed::tpch(&data, &extension, scale).map_err(|error| error.to_string()))
         }
         Command::Up(config) => {
-            on_runtime(async move { crate::platform::up(config).await.map_err(|error| error.to_string()) })
+            on_runtime(|log| async move { crate::platform::up(config, log).await.map_err(|error| error.to_string()) })
         }
-        Command::Org(args) => on_runtime(async move { org::run(args).await.map_err(|error| error.to_string()) }),
-        Command::Migrate(Migrate { database_url }) => {
-            on_runtime(async move { controlplane::migrate(&database_url).await.map_err(|error| error.to_string()) })
-        }
+        Command::Org(args) => on_runtime(|_| async move { org::run(args).await.map_err(|error| error.to_string()) }),
+        Command::Migrate(args) => client::run(migrate::run(args)),
+        Command::Doctor(args) => client::run(doctor::run(args)),
         Command::Sql(args) => client::run(sql::run(args)),
         Command::ExplainSql(args) => client::run(explain_sql::run(args)),
         Command::Keys(args) => client::run(keys::run(args)),
@@ -130,21 +123,15 @@ fn printed(text: Result<String, Failure>) -> ExitCode {
     client::ended(text.and_then(|text| output::write(format!("{}\n", text.trim_end()).as_bytes())))
 }
 
-fn on_runtime(work: impl Future<Output = Result<(), String>>) -> ExitCode {
-    log_to_stderr();
+fn on_runtime<F: Future<Output = Result<(), String>>>(work: impl FnOnce(Log) -> F) -> ExitCode {
+    let log = Log::start(std::io::stderr);
     // One crypto provider, named before the first handshake; a second call is no harm.
     let _ = rustls::crypto::ring::default_provider().install_default();
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();
     match runtime {
-        Ok(runtime) => ended(runtime.block_on(work)),
+        Ok(runtime) => ended(runtime.block_on(work(log))),
         Err(error) => ended(Err(error.to_string())),
     }
-}
-
-/// One JSON line an event; `RUST_LOG` chooses, `info` unless it does.
-fn log_to_stderr() {
-    let filter = EnvFilter::try_from_default_env().unwrap_or_else(|_| EnvFilter::new(dataplane::process::LOGGED));
-    tracing_subscriber::fmt().json().with_env_filter(filter).with_writer(std::io::stderr).init();
 }
 
 #[expect(clippy::print_stderr, reason = "a command says why it failed")]

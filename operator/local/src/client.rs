@@ -8,16 +8,18 @@ mod access;
 mod api;
 pub mod audit;
 pub mod branches;
+pub mod doctor;
 pub mod environments;
 pub mod explain;
 pub mod explain_sql;
 mod failure;
+mod group;
 pub mod keys;
 pub mod mcp;
 pub mod output;
 pub mod policies;
 pub mod sql;
-mod waiting;
+pub mod waiting;
 
 use std::collections::BTreeMap;
 use std::process::ExitCode;
@@ -25,6 +27,7 @@ use std::process::ExitCode;
 pub use access::Access;
 pub use api::Api;
 pub use failure::{Class, Failure};
+pub use group::Group;
 pub use output::{Output, Told};
 
 /// Runs a command to its end, and says why it failed.

@@ -17,7 +17,9 @@ use controlplane::identity::Authority;
 use controlplane::provisioner::{Placement, Provision, ProvisionError, Provisioner};
 use dataplane::config::{EngineSettings, Listeners, Settings};
 use dataplane::governance::link::TlsIdentity;
+use dataplane::model::ModelSettings;
 use dataplane::{DataPlane, Running};
+use telemetry::Telemetry;
 use tokio::process::Command;
 use tokio::sync::Mutex;
 use tokio_util::sync::CancellationToken;
@@ -51,8 +53,10 @@ pub struct DemoPlace {
 pub struct LocalEnvironments {
     pub state: State,
     pub means: Means,
+    telemetry: Telemetry,
     authority: Arc<Authority>,
     demo: DemoPlace,
+    model: ModelSettings,
     shutdown: CancellationToken,
     control_plane: OnceLock<SocketAddr>,
     demo_id: OnceLock<EnvId>,
@@ -70,15 +74,19 @@ impl LocalEnvironments {
     pub fn new(
         state: State,
         means: Means,
+        telemetry: Telemetry,
         authority: Arc<Authority>,
         demo: DemoPlace,
+        model: ModelSettings,
         shutdown: CancellationToken,
     ) -> Self {
         Self {
             state,
             means,
+            telemetry,
             authority,
             demo,
+            model,
             shutdown,
             control_plane: OnceLock::new(),
             demo_id: OnceLock::new(),
@@ -112,6 +120,11 @@ impl LocalEnvironments {
     /// Where an environment serves Arrow and agent tools.
     pub async fn tools(&self, env_id: &EnvId) -> Option<SocketAddr> {
         self.running.lock().await.get(env_id).map(|(running, _)| running.tools)
+    }
+
+    /// Where an environment tells what it measures.
+    pub async fn probes(&self, env_id: &EnvId) -> Option<SocketAddr> {
+        self.running.lock().await.get(env_id).map(|(running, _)| running.probes)
     }
 
     /// Waits until every data plane has drained; the shutdown token was cancelled before.
@@ -155,8 +168,10 @@ impl LocalEnvironments {
             max_concurrent_queries: CONCURRENT_QUERIES_MAX,
             grace: Duration::ZERO,
             drain: Duration::from_millis(TIMEOUT_MS_MAX),
+            model: self.model.clone(),
             clock: Arc::clone(&self.means.clock),
             entropy: self.means.entropy.clone(),
+            telemetry: self.telemetry.clone(),
         })
     }
 

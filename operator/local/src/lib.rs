@@ -14,6 +14,7 @@ pub mod demo;
 pub mod env_file;
 pub mod environments;
 pub mod kubectl;
+pub mod migrate;
 pub mod org;
 pub mod platform;
 pub mod postgres;

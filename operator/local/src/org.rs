@@ -80,6 +80,7 @@ pub async fn run(args: Args) -> Result<(), Error> {
         provisioner: Arc::new(Unattended),
         identity: None,
         dashboard: None,
+        telemetry: telemetry::Telemetry::default(),
         shutdown: CancellationToken::new(),
     };
     let app = controlplane::open(Config::new(database_url, keyring), parts).await?;

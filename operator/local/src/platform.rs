@@ -11,6 +11,8 @@ use contract::{Entropy, Redacted, SharedClock, SystemClock};
 use controlplane::Parts;
 use controlplane::dashboard::Files;
 use controlplane::identity::Authority;
+use dataplane::model::ModelSettings;
+use telemetry::{Collector, Log, Telemetry, Tracer};
 use tokio_util::sync::CancellationToken;
 
 use crate::demo::{self, Demo};
@@ -66,6 +68,10 @@ pub struct Config {
     /// Leave the demo environment empty instead of filling it with TPC-H.
     #[arg(long)]
     pub no_data: bool,
+    #[command(flatten)]
+    pub model: ModelSettings,
+    #[command(flatten)]
+    pub collector: Collector,
 }
 
 #[derive(Debug, thiserror::Error)]
@@ -86,6 +92,8 @@ pub enum Error {
     TrustOutside(SocketAddr),
     #[error("this program cannot be found again: {0}")]
     Program(std::io::Error),
+    #[error(transparent)]
+    Collector(#[from] telemetry::Unreachable),
     #[error("the platform did not stop in order: {0}")]
     Stop(std::io::Error),
 }
@@ -125,6 +133,7 @@ pub struct Platform {
     pub control: controlplane::Running,
     pub environments: Arc<LocalEnvironments>,
     postgres: Option<Postgres>,
+    tracers: [Tracer; 2],
     /// Data planes stop first: their last reports go to a control plane that still serves.
     data_planes: CancellationToken,
     control_plane: CancellationToken,
@@ -137,17 +146,20 @@ pub struct Means {
     pub entropy: Entropy,
     pub engine: EngineProgram,
     pub durability: Durability,
+    /// None: the log is somebody else's.
+    pub log: Option<Log>,
 }
 
 impl Means {
     /// The machine's clock and randomness, and this program's own `engine` command.
-    pub fn of_this_machine() -> Result<Self, Error> {
+    pub fn of_this_machine(log: Log) -> Result<Self, Error> {
         let program = std::env::current_exe().map_err(Error::Program)?;
         Ok(Self {
             clock: Arc::new(SystemClock),
             entropy: Entropy::system()?,
             engine: EngineProgram { program, arguments: vec!["engine".into()] },
             durability: Durability::Kept,
+            log: Some(log),
         })
     }
 }
@@ -172,17 +184,24 @@ impl Platform {
         let archive = || state.audit().to_string_lossy().into_owned();
         settings.audit_store = Some(config.audit_store.clone().unwrap_or_else(archive));
         settings.v2_runtime_enabled = true;
+        let control_tracer = tracer(config, &means, controlplane::process::SERVICE)?;
+        let data_tracer = tracer(config, &means, dataplane::process::SERVICE)?;
         let demo = DemoPlace {
             pgwire: config.pgwire(),
             tools: config.tools(),
             extension: (!config.no_data).then(|| config.extensions.join("tpch.duckdb_extension")),
         };
-        let environments = Arc::new(LocalEnvironments::new(state, means.clone(), authority, demo, data_planes.clone()));
+        let tracers = [data_tracer.clone(), control_tracer.clone()];
+        let telemetry = Telemetry { tracer: data_tracer, log: means.log.clone() };
+        let (told, ends) = (means.clone(), data_planes.clone());
+        let model = config.model.clone();
+        let environments = Arc::new(LocalEnvironments::new(state, told, telemetry, authority, demo, model, ends));
         let parts = Parts {
             clock: means.clock,
             entropy: means.entropy,
             identity: Some(identity),
             dashboard: DASHBOARD,
+            telemetry: Telemetry { tracer: control_tracer, log: means.log },
             provisioner: Arc::<LocalEnvironments>::clone(&environments),
             shutdown: control_plane.clone(),
         };
@@ -190,7 +209,7 @@ impl Platform {
         if let Some(grpc) = control.grpc {
             environments.control_plane_at(grpc);
         }
-        Ok(Self { control, environments, postgres, data_planes, control_plane })
+        Ok(Self { control, environments, postgres, tracers, data_planes, control_plane })
     }
 
     /// New statements are refused, running ones finish, then everything ends in the order in
@@ -200,11 +219,18 @@ impl Platform {
         self.environments.stopped().await;
         self.control_plane.cancel();
         self.control.drained().await;
+        for tracer in &self.tracers {
+            tracer.finish().await;
+        }
         if let Some(postgres) = self.postgres {
             postgres.stop().await?;
         }
         Ok(())
     }
+}
+
+fn tracer(config: &Config, means: &Means, service: &'static str) -> Result<Tracer, Error> {
+    Ok(Tracer::to(&config.collector, service, Arc::clone(&means.clock), means.entropy.clone())?)
 }
 
 async fn database(config: &Config, state: &State, durability: Durability) -> Result<(String, Option<Postgres>), Error> {
@@ -217,9 +243,9 @@ async fn database(config: &Config, state: &State, durability: Durability) -> Res
 }
 
 /// `sluice up`: start, seed the demo, say how to reach it, serve until told to stop.
-pub async fn up(config: Config) -> Result<(), Error> {
+pub async fn up(config: Config, log: Log) -> Result<(), Error> {
     let step = Step::begin("start", "postgres, control plane");
-    let platform = Platform::start(&config, Means::of_this_machine()?).await?;
+    let platform = Platform::start(&config, Means::of_this_machine(log)?).await?;
     step.done("postgres, control plane");
     let contents =
         if config.no_data { "organization, environment" } else { "organization, environment, TPC-H at scale 0.1" };

@@ -23,7 +23,8 @@ fn place(key: &ApiKey) -> Option<Place> {
 pub fn state(context: &Context, key: &ApiKey) -> SecretState {
     let Some(place) = place(key) else { return SecretState::NotAsked };
     let Some(known) = context.stores.secrets.get(&place) else { return SecretState::Unseen };
-    let ours = known.facts.labels.get(label::API_KEY).map(String::as_str) == key.uid().as_deref()
+    let Some(facts) = known.facts() else { return SecretState::Unseen };
+    let ours = facts.labels.get(label::API_KEY).map(String::as_str) == key.uid().as_deref()
         && matches!(known.of, SecretOf::ApiKey(_));
     if !ours {
         return SecretState::Taken;
@@ -62,8 +63,8 @@ pub async fn store(context: &Context, item: &Item, key: &ApiKey, answer: &Key, t
         pairs.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect()
     };
     let metadata = ObjectMeta {
-        name: Some(place.name),
-        namespace: Some(place.namespace),
+        name: Some(place.name().to_owned()),
+        namespace: Some(place.namespace().to_owned()),
         labels: Some(owned(&labels)),
         annotations: Some(owned(&annotations)),
         owner_references: key.controller_owner_ref(&()).map(|owner| vec![owner]),

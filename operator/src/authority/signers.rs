@@ -47,7 +47,7 @@ fn fresh(name: &str, now: Timestamp, entropy: &Entropy) -> Result<Pair, Authorit
 
 /// A Secret as it is in the cluster.
 pub async fn read(client: &Client, place: &Place) -> Result<Option<Secret>, kube::Error> {
-    Api::<Secret>::namespaced(client.clone(), &place.namespace).get_opt(&place.name).await
+    Api::<Secret>::namespaced(client.clone(), place.namespace()).get_opt(place.name()).await
 }
 
 /// Writes a Secret, whole. Keys that are not in `data` any more go.
@@ -62,8 +62,8 @@ pub async fn store(
     let (namespace, name) = (metadata.namespace.clone().unwrap_or_default(), metadata.name.clone().unwrap_or_default());
     let resource = ApiResource::erase::<Secret>(&());
     let written = write::apply(&context.client, &namespace, &resource, &name, &body).await?;
-    let version = written.resource_version().unwrap_or_default();
-    context.expected.note(item, Written::Secret(Place { namespace, name }), Some(&version));
+    let version = written.resource_version().unwrap_or_default().to_owned();
+    context.expected.note(item, Written::Secret(Place::new(&namespace, &name)), Some(&version));
     Ok(version)
 }
 
@@ -94,10 +94,7 @@ pub fn sign(context: &Context, keys: &Keys, names: &[String], life: Duration) ->
 /// Makes the authority if there is none, and takes the next step of its rotation when it is due.
 /// Returns when to look again.
 pub async fn ensure(context: &Context, item: &Item, metadata: &ObjectMeta, name: &str) -> Result<Timestamp, Error> {
-    let place = Place {
-        namespace: metadata.namespace.clone().unwrap_or_default(),
-        name: metadata.name.clone().unwrap_or_default(),
-    };
+    let place = Place::of_metadata(metadata);
     let known = context.stores.secrets.get(&place);
     let now = context.now();
     let keys = match &known {

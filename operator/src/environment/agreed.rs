@@ -2,50 +2,70 @@
 //! a live one as JSON is nearly all that a plan costs.
 //!
 //! A resource version is given once in a cluster. A child that still has the one at which it agreed
-//! with what is wanted still agrees, as long as the same is wanted.
+//! with what is wanted still agrees, as long as the same is wanted. Of both only a digest is kept: every
+//! environment has one of these, always.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
+use std::fmt::Arguments;
+use std::io::Write as _;
 use std::sync::{Arc, PoisonError, RwLock};
+
+use sha2::{Digest as _, Sha256};
 
 use super::child::{Child, Key};
 use super::observed::ClusterFacts;
 use super::validate::Desired;
 use crate::stores::Place;
 
+/// Half a SHA-256.
+type Digest = [u8; 16];
+
+fn digest(text: Arguments<'_>) -> Option<Digest> {
+    let mut hash = Sha256::new();
+    hash.write_fmt(text).ok()?;
+    hash.finalize().first_chunk().copied()
+}
+
 /// Children that agree with what is wanted.
 #[derive(Debug, Clone)]
 pub struct Agreed {
-    desired: Desired,
-    /// The size of a volume depends on them.
-    cluster: ClusterFacts,
-    versions: BTreeMap<Key, String>,
+    wanted: Option<Digest>,
+    /// Version by key.
+    versions: Vec<(Digest, Digest)>,
 }
 
 impl Agreed {
+    /// The size of a volume depends on the cluster.
     pub(super) fn new(desired: &Desired, cluster: ClusterFacts) -> Self {
-        Self { desired: desired.clone(), cluster, versions: BTreeMap::new() }
+        // nothing in it is secret: all of it is in what `Debug` writes
+        Self { wanted: digest(format_args!("{desired:?} {cluster:?}")), versions: Vec::new() }
     }
 
-    /// What is wanted is still the same.
-    pub(super) fn is_of(&self, desired: &Desired, cluster: ClusterFacts) -> bool {
-        self.desired == *desired && self.cluster == cluster
+    /// The same is wanted.
+    pub(super) fn is_as(&self, other: &Self) -> bool {
+        self.wanted.is_some() && self.wanted == other.wanted
     }
 
     pub(super) fn holds(&self, key: &Key, live: &Child) -> bool {
-        let version = live.metadata().resource_version.as_ref();
-        version.is_some_and(|version| self.versions.get(key) == Some(version))
+        pair(key, live).is_some_and(|pair| self.versions.contains(&pair))
     }
 
-    pub(super) fn note(&mut self, key: Key, live: &Child) {
-        if let Some(version) = &live.metadata().resource_version {
-            self.versions.insert(key, version.clone());
+    pub(super) fn note(&mut self, key: &Key, live: &Child) {
+        if let Some(pair) = pair(key, live) {
+            self.versions.retain(|(known, _)| *known != pair.0);
+            self.versions.push(pair);
         }
     }
 }
 
+fn pair(key: &Key, live: &Child) -> Option<(Digest, Digest)> {
+    let version = live.metadata().resource_version.as_deref()?;
+    Some((digest(format_args!("{key}"))?, digest(format_args!("{version}"))?))
+}
+
 /// Of every environment. Forgetting one costs a comparison, no more.
 #[derive(Debug, Default)]
-pub struct Agreements(RwLock<HashMap<Place, Arc<Agreed>>>);
+pub struct Agreements(RwLock<BTreeMap<Place, Arc<Agreed>>>);
 
 impl Agreements {
     pub fn get(&self, place: &Place) -> Option<Arc<Agreed>> {

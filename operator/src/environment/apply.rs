@@ -6,7 +6,7 @@
 use futures::StreamExt;
 use futures::stream::FuturesUnordered;
 use kube::ResourceExt;
-use kube::core::{ApiResource, DynamicObject};
+use kube::core::ApiResource;
 use serde_json::{Value, json};
 
 use super::child::{Key, Kind};
@@ -63,7 +63,7 @@ pub async fn finalizer(context: &Context, observed: &Observed, item: &Item, ours
     match write::metadata(&context.client, environment, fields).await {
         Err(kube::Error::Api(status)) if status.code == 404 && !ours => Ok(()),
         written => {
-            context.expected.note(item, Written::Itself, written?.resource_version().as_deref());
+            context.expected.note(item, Written::Itself, written?.resource_version());
             Ok(())
         }
     }
@@ -81,16 +81,16 @@ async fn carry_out(context: &Context, observed: &Observed, item: &Item, write: &
             let (key, namespace) = (child.key(), observed.environment.namespace().unwrap_or_default());
             let resource = key.kind.resource();
             let written = set(context, &namespace, &resource, &key.name, &child.json()?).await?;
-            let place = Place { namespace, name: key.name };
-            context.expected.note(item, Written::Child(key.kind, place), written.resource_version().as_deref());
+            let place = Place::new(&namespace, &key.name);
+            context.expected.note(item, Written::Child(key.kind, place), written.resource_version());
         }
         Write::Issue(order) => issue(context, item, order).await?,
         Write::Scale { key, uid, replicas } => {
             let fields = json!({ "metadata": { "uid": uid }, "spec": { "replicas": replicas } });
             let namespace = observed.environment.namespace().unwrap_or_default();
             let written = write::merge(&context.client, &namespace, &key.kind.resource(), &key.name, &fields).await?;
-            let place = Place { namespace, name: key.name.clone() };
-            context.expected.note(item, Written::Child(key.kind, place), written.resource_version().as_deref());
+            let place = Place::new(&namespace, &key.name);
+            context.expected.note(item, Written::Child(key.kind, place), written.resource_version());
         }
     }
     Ok(())
@@ -104,7 +104,7 @@ async fn set(
     resource: &ApiResource,
     name: &str,
     object: &Value,
-) -> Result<DynamicObject, Error> {
+) -> Result<write::Written, Error> {
     match write::apply(&context.client, namespace, resource, name, object).await {
         Err(kube::Error::Api(status)) if status.code == 422 => {
             if write::merge(&context.client, namespace, resource, name, object).await.is_err() {
@@ -136,9 +136,7 @@ async fn present(context: &Context, order: &CertificateOrder) -> Result<Option<P
     if !order.keep_certificate {
         return Ok(None);
     }
-    let name = order.metadata.name.clone().unwrap_or_default();
-    let place = Place { namespace: order.metadata.namespace.clone().unwrap_or_default(), name };
-    let found = signers::read(&context.client, &place).await?;
+    let found = signers::read(&context.client, &Place::of_metadata(&order.metadata)).await?;
     // gone or damaged meanwhile: a new one then
     Ok(found.and_then(|found| secret::leaf(&found.data.unwrap_or_default()).ok()))
 }

@@ -83,8 +83,9 @@ pub fn frozen(observed: &Observed, off: Option<Off>) -> Changes {
 
 pub fn needed(desired: &Desired, observed: &Observed) -> Changes {
     let mut changes = Changes::none();
-    let known = observed.agreed.as_ref().filter(|it| it.is_of(desired, observed.cluster));
-    let mut agreed = known.map_or_else(|| Arc::new(Agreed::new(desired, observed.cluster)), Arc::clone);
+    let nothing = Agreed::new(desired, observed.cluster);
+    let known = observed.agreed.as_ref().filter(|it| it.is_as(&nothing)).cloned();
+    let mut agreed = known.unwrap_or_else(|| Arc::new(nothing));
     let wanted = build::children(desired);
     let mut keys: BTreeSet<Key> = wanted.iter().map(Write::key).collect();
     if matches!(desired.tls, Tls::CertManager { .. }) {
@@ -137,7 +138,7 @@ fn apply(child: Child, observed: &Observed, agreed: &mut Arc<Agreed>, changes: &
     } else if let Some(line) = difference(&json, live) {
         changes.write(Write::Apply(child), format!("change {key}: {line}"));
     } else {
-        Arc::make_mut(agreed).note(key, live);
+        Arc::make_mut(agreed).note(&key, live);
     }
 }
 

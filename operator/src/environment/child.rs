@@ -167,7 +167,7 @@ impl Child {
         Key { kind: self.kind(), name: self.metadata().name.clone().unwrap_or_default() }
     }
 
-    /// What [`Self::json`] wrote. No Secret and no key: they are no children here.
+    /// What [`Self::text`] wrote. No Secret and no key: they are no children here.
     pub fn read(kind: Kind, json: &[u8]) -> Result<Self, serde_json::Error> {
         fn of<T: DeserializeOwned>(json: &[u8]) -> Result<Arc<T>, serde_json::Error> {
             serde_json::from_slice(json).map(Arc::new)
@@ -184,6 +184,20 @@ impl Child {
             Kind::VolumeSnapshot => Self::VolumeSnapshot(of(json)?),
             Kind::Secret | Kind::ApiKey => return Err(serde_json::Error::custom(format!("{kind} is no child"))),
         })
+    }
+
+    /// [`Self::json`] written down.
+    pub fn text(&self) -> Result<Vec<u8>, serde_json::Error> {
+        match self {
+            Self::ServiceAccount(it) => serde_json::to_vec(it.as_ref()),
+            Self::PersistentVolumeClaim(it) => serde_json::to_vec(it.as_ref()),
+            Self::ConfigMap(it) => serde_json::to_vec(it.as_ref()),
+            Self::Service(it) => serde_json::to_vec(it.as_ref()),
+            Self::NetworkPolicy(it) => serde_json::to_vec(it.as_ref()),
+            Self::PodDisruptionBudget(it) => serde_json::to_vec(it.as_ref()),
+            Self::Deployment(it) => serde_json::to_vec(it.as_ref()),
+            Self::Certificate(it) | Self::VolumeSnapshot(it) => serde_json::to_vec(it.as_ref()),
+        }
     }
 
     /// The object as it goes over the wire, `apiVersion` and `kind` included.

@@ -2,34 +2,35 @@
 
 use std::sync::Arc;
 
-use crds::{Environment, Reason};
 use k8s_openapi::api::core::v1::PersistentVolumeClaim;
-use kube::ResourceExt;
 
 use super::child::{Child, Kind};
 use super::fleet::{self, Member, Movement};
 use super::observed::{Authorities, ClusterFacts, Given, Observed, Sibling};
 use crate::context::Context;
 use crate::release;
-use crate::stores::{Packed, Place, SecretOf, organization_of};
+use crate::stores::{KnownEnvironment, PackedChild, Place, SecretOf, organization_of};
 
 /// Nothing: the environment is gone.
 pub fn gather(context: &Context, place: &Place) -> Option<Observed> {
     let _step = context.step("Environment", "gather");
     let stores = &context.stores;
-    let environment = stores.environments.get(place)?;
+    let known = stores.environments.get(place)?;
+    // to read what was written there a moment ago does not fail, here and below
+    let whole = known.whole().inspect_err(|error| tracing::error!(%error, ?place, "an environment cannot be read"));
+    let environment = whole.ok()?;
     let organization = organization_of(&environment);
-    let known = stores.secrets.group(place);
+    let secrets = stores.secrets.group(place);
     let children = children(context, place);
-    let authority = |place: &Place| stores.secrets.get(place).and_then(|known| known.authority);
-    let signer = Place::new(&place.namespace, &format!("{}-ca", organization.name));
+    let authority = |place: &Place| stores.secrets.get(place).and_then(|known| known.authority.clone());
+    let signer = Place::new(place.namespace(), &format!("{}-ca", organization.name()));
     Some(Observed {
         organization: stores.organizations.get(&organization),
         siblings: siblings(context, &organization, &children),
-        secrets: known
-            .into_iter()
+        secrets: secrets
+            .iter()
             .filter(|known| matches!(known.of, SecretOf::Environment(_)))
-            .map(|known| known.facts)
+            .filter_map(|known| known.facts())
             .collect(),
         given_certificate: Given::Unseen,
         pods: stores.pods.group(place),
@@ -46,7 +47,7 @@ pub fn gather(context: &Context, place: &Place) -> Option<Observed> {
             has_cert_manager: stores.is_served(Kind::Certificate),
         },
         release: Arc::clone(&context.release),
-        may_move: may_move(context, &environment),
+        may_move: may_move(context, place, &known),
         agreed: context.agreed.get(place),
         now: context.now(),
         children,
@@ -55,8 +56,7 @@ pub fn gather(context: &Context, place: &Place) -> Option<Observed> {
 }
 
 fn children(context: &Context, place: &Place) -> Vec<Child> {
-    // to read what was written here a moment ago does not fail
-    let read = |it: Packed| it.child().inspect_err(|error| tracing::error!(%error, "a child cannot be read")).ok();
+    let read = |it: PackedChild| it.child().inspect_err(|error| tracing::error!(%error, "a child cannot be read")).ok();
     context.stores.children.group(place).into_iter().filter_map(read).collect()
 }
 
@@ -68,11 +68,8 @@ fn siblings(context: &Context, organization: &Place, children: &[Child]) -> Vec<
     context.stores.environments.group(organization).iter().map(|it| sibling(it)).collect()
 }
 
-fn sibling(environment: &Environment) -> Sibling {
-    Sibling {
-        created: environment.metadata.creation_timestamp.as_ref().map(|time| time.0),
-        uid: environment.uid().unwrap_or_default(),
-    }
+fn sibling(environment: &KnownEnvironment) -> Sibling {
+    Sibling { created: environment.created, uid: environment.uid.to_string() }
 }
 
 fn volume(children: &[Child]) -> Option<Arc<PersistentVolumeClaim>> {
@@ -88,38 +85,31 @@ fn class_of(claim: &PersistentVolumeClaim) -> Option<String> {
 
 /// Whether it is this one's turn. Decided for the whole fleet, and only for one that has a move to
 /// make: everybody else costs nothing.
-fn may_move(context: &Context, environment: &Environment) -> bool {
-    let uid = environment.uid().unwrap_or_default();
-    match movement(context, environment) {
+fn may_move(context: &Context, place: &Place, environment: &KnownEnvironment) -> bool {
+    match movement(context, place, environment) {
         None | Some(Movement::Arrived) => true,
         Some(_) => {
-            let fleet: Vec<Member> = context
-                .stores
-                .environments
-                .values()
-                .iter()
-                .filter_map(|it| movement(context, it).map(|state| Member { uid: it.uid().unwrap_or_default(), state }))
-                .collect();
-            fleet::may_move(&fleet, &context.rollout).contains(&uid)
+            let member = |(place, it): &(Place, Arc<KnownEnvironment>)| {
+                movement(context, place, it).map(|state| Member { uid: it.uid.to_string(), state })
+            };
+            let fleet: Vec<Member> = context.stores.environments.all().iter().filter_map(member).collect();
+            fleet::may_move(&fleet, &context.rollout).contains(&*environment.uid)
         }
     }
 }
 
 /// Nothing: it chooses its own version, never ran any, or is switched off, and so is not of the fleet.
-fn movement(context: &Context, environment: &Environment) -> Option<Movement> {
-    let status = environment.status.as_ref()?;
-    let runs = status.version.as_ref()?;
-    if environment.spec.data_plane.version.is_some() || environment.spec.suspended {
+fn movement(context: &Context, place: &Place, environment: &KnownEnvironment) -> Option<Movement> {
+    let runs = environment.fleet_version.as_deref()?;
+    if environment.suspended {
         return None;
     }
-    if *runs == context.release.version {
+    if runs == context.release.version {
         return Some(Movement::Arrived);
     }
-    let place = Place::of(environment);
-    let deployment = context.stores.children.get(&(Kind::Deployment, place));
+    let deployment = context.stores.children.get(&(Kind::Deployment, place.clone()));
     let told = deployment.and_then(|it| it.image_tag).is_some_and(|tag| *tag == context.release.version);
-    let late = status.conditions.iter().any(|condition| condition.reason == Reason::RolloutTimedOut);
-    Some(match (told, late) {
+    Some(match (told, environment.is_late) {
         (true, true) => Movement::Failed,
         (true, false) => Movement::Moving,
         (false, _) => Movement::Waiting,

@@ -4,9 +4,12 @@ use std::sync::Arc;
 
 use crds::{ApiKey, Environment, Organization};
 use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+use telemetry::Destination;
 
 use super::agreed::Agreed;
 use super::child::{Child, Key};
+use crate::model::Model;
 
 /// One environment and its surroundings. Gathered from caches; asking the API server for any of it
 /// would make a settled environment cost requests.
@@ -48,7 +51,7 @@ pub struct Sibling {
 }
 
 /// A Secret without its values.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SecretFacts {
     pub name: String,
     pub uid: String,
@@ -69,7 +72,7 @@ impl SecretFacts {
 }
 
 /// The leaf of `tls.crt`, and the bundle beside it.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CertificateFacts {
     pub not_before: Timestamp,
     pub not_after: Timestamp,
@@ -148,4 +151,34 @@ pub struct Release {
     /// The data plane can serve `storage.format: lake`. One that cannot would take the environment
     /// for a native one and keep its data on a disk that goes with the pod.
     pub serves_lake: bool,
+    /// What data planes ask a model, and which.
+    pub model: Model,
+    /// Where data planes send spans.
+    pub collector: Destination,
+    /// What they show there, and whom they believe.
+    pub collector_secret: Option<CollectorSecret>,
+}
+
+impl Release {
+    /// Secret and key of the headers that a collector wants to be shown.
+    pub fn collector_headers(&self) -> Option<(&str, &str)> {
+        let secret = self.collector_secret.as_ref()?;
+        Some((&secret.name, secret.headers_key.as_deref()?))
+    }
+
+    /// Secret and key of the authority that a collector's certificate is of.
+    pub fn collector_ca(&self) -> Option<(&str, &str)> {
+        let secret = self.collector_secret.as_ref()?;
+        Some((&secret.name, secret.ca_key.as_deref()?))
+    }
+}
+
+/// A Secret of this name beside each environment. Its values are the kubelet's to bring: nobody here reads them.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CollectorSecret {
+    pub name: String,
+    /// Of the headers.
+    pub headers_key: Option<String>,
+    /// Of the authority.
+    pub ca_key: Option<String>,
 }

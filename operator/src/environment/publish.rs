@@ -1,7 +1,7 @@
 //! Says what came of it: one status, only when it differs, and Events, only of transitions.
 
 use crds::{Condition, ConditionStatus, ConditionType, EnvironmentStatus, Reason};
-use kube::{Resource, ResourceExt};
+use kube::Resource;
 
 use super::apply::Halt;
 use super::observed::Observed;
@@ -32,7 +32,7 @@ pub async fn publish(
     if environment.status.as_ref() != Some(&status) {
         let written = write::status(&context.client, environment, &status).await?;
         let item = Item::Environment(Place::of(environment));
-        context.expected.note(&item, Written::Itself, written.resource_version().as_deref());
+        context.expected.note(&item, Written::Itself, written.resource_version());
     }
     applied.map_err(|halt| halt.error)
 }

@@ -62,11 +62,11 @@ fn place(organization: &Organization) -> Place {
 
 fn state(context: &Context, organization: &Organization) -> State {
     let Some(known) = context.stores.secrets.get(&place(organization)) else { return State::Absent };
-    if !known.facts.owners.iter().any(|owner| Some(owner) == organization.uid().as_ref()) {
-        return State::Taken;
-    }
+    let facts =
+        known.facts().filter(|facts| facts.owners.iter().any(|owner| Some(owner) == organization.uid().as_ref()));
+    let Some(facts) = facts else { return State::Taken };
     let expires_at = known.annotations.get(EXPIRES_AT).and_then(|at| at.parse().ok());
-    State::Holds { uid: known.facts.uid, expires_at }
+    State::Holds { uid: facts.uid, expires_at }
 }
 
 /// A Secret that no store knows, because it lacks our label.
@@ -118,8 +118,9 @@ pub async fn settle(
             Ok(Outcome::Settled(answer.expires_at.parse().ok()))
         }
         (_, _, State::Holds { uid, .. }) => {
-            let Place { namespace, name } = place(organization);
-            write::delete(&context.client, &namespace, &ApiResource::erase::<Secret>(&()), &name, &uid).await?;
+            let place = place(organization);
+            let resource = ApiResource::erase::<Secret>(&());
+            write::delete(&context.client, place.namespace(), &resource, place.name(), &uid).await?;
             Ok(Outcome::Settled(None))
         }
         _ => Ok(Outcome::Settled(None)),
@@ -133,7 +134,7 @@ async fn store(
     answer: &Invitation,
     token: &str,
 ) -> Result<(), Error> {
-    let Place { namespace, name } = place(organization);
+    let place = place(organization);
     let slug = organization.name_any();
     let owned = |pairs: &[(&str, &str)]| -> BTreeMap<String, String> {
         pairs.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect()
@@ -145,8 +146,8 @@ async fn store(
         ("app.kubernetes.io/component", "owner-invitation"),
     ];
     let metadata = ObjectMeta {
-        name: Some(name),
-        namespace: Some(namespace),
+        name: Some(place.name().to_owned()),
+        namespace: Some(place.namespace().to_owned()),
         labels: Some(owned(&labels)),
         annotations: Some(owned(&[(EXPIRES_AT, &answer.expires_at)])),
         owner_references: organization.controller_owner_ref(&()).map(|owner| vec![owner]),

@@ -1,12 +1,11 @@
 //! Objects of one kind, by key and by the object that they belong to.
 
-use std::collections::{BTreeSet, HashMap};
-use std::hash::Hash;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 use super::Place;
 
-/// An object as a store holds it.
+/// An object as it is put into a store and comes out of it.
 #[derive(Debug, Clone)]
 pub struct Entry<K, V> {
     pub key: K,
@@ -16,10 +15,26 @@ pub struct Entry<K, V> {
     pub value: V,
 }
 
+impl<K, V> Entry<K, V> {
+    /// The same with what becomes of its value; nothing, if nothing does.
+    pub fn and_then<W>(self, becomes: impl FnOnce(V) -> Option<W>) -> Option<Entry<K, W>> {
+        let Self { key, group, resource_version, value } = self;
+        becomes(value).map(|value| Entry { key, group, resource_version, value })
+    }
+}
+
+#[derive(Debug)]
+struct Stored<V> {
+    group: Option<Place>,
+    resource_version: Box<str>,
+    value: V,
+}
+
+/// Trees and sorted lists: a table of thousands is half empty whenever it has just grown.
 #[derive(Debug)]
 struct Inner<K, V> {
-    entries: HashMap<K, Entry<K, V>>,
-    groups: HashMap<Place, BTreeSet<K>>,
+    entries: BTreeMap<K, Stored<V>>,
+    groups: BTreeMap<Place, Vec<K>>,
 }
 
 /// A store that a watch fills and reconciles read.
@@ -30,11 +45,11 @@ pub struct Index<K, V> {
 
 impl<K, V> Default for Index<K, V> {
     fn default() -> Self {
-        Self { inner: RwLock::new(Inner { entries: HashMap::new(), groups: HashMap::new() }) }
+        Self { inner: RwLock::new(Inner { entries: BTreeMap::new(), groups: BTreeMap::new() }) }
     }
 }
 
-impl<K: Clone + Eq + Ord + Hash, V: Clone> Index<K, V> {
+impl<K: Clone + Ord, V: Clone> Index<K, V> {
     fn read(&self) -> RwLockReadGuard<'_, Inner<K, V>> {
         self.inner.read().unwrap_or_else(PoisonError::into_inner)
     }
@@ -47,10 +62,7 @@ impl<K: Clone + Eq + Ord + Hash, V: Clone> Index<K, V> {
     pub fn put(&self, entry: Entry<K, V>) -> Option<Entry<K, V>> {
         let mut inner = self.write();
         let old = inner.take(&entry.key);
-        if let Some(group) = &entry.group {
-            inner.groups.entry(group.clone()).or_default().insert(entry.key.clone());
-        }
-        inner.entries.insert(entry.key.clone(), entry);
+        inner.put(entry);
         old
     }
 
@@ -67,18 +79,23 @@ impl<K: Clone + Eq + Ord + Hash, V: Clone> Index<K, V> {
     }
 
     pub fn get(&self, key: &K) -> Option<V> {
-        self.read().entries.get(key).map(|entry| entry.value.clone())
+        self.read().entries.get(key).map(|stored| stored.value.clone())
     }
 
     pub fn resource_version(&self, key: &K) -> Option<String> {
-        self.read().entries.get(key).map(|entry| entry.resource_version.clone())
+        self.read().entries.get(key).map(|stored| stored.resource_version.to_string())
     }
 
     /// In the order of their keys.
     pub fn group(&self, group: &Place) -> Vec<V> {
         let inner = self.read();
         let keys = inner.groups.get(group).into_iter().flatten();
-        keys.filter_map(|key| inner.entries.get(key)).map(|entry| entry.value.clone()).collect()
+        keys.filter_map(|key| inner.entries.get(key)).map(|stored| stored.value.clone()).collect()
+    }
+
+    /// The keys of [`Self::group`].
+    pub fn members(&self, group: &Place) -> Vec<K> {
+        self.read().groups.get(group).cloned().unwrap_or_default()
     }
 
     pub fn keys(&self) -> Vec<K> {
@@ -86,22 +103,44 @@ impl<K: Clone + Eq + Ord + Hash, V: Clone> Index<K, V> {
     }
 
     pub fn values(&self) -> Vec<V> {
-        self.read().entries.values().map(|entry| entry.value.clone()).collect()
+        self.read().entries.values().map(|stored| stored.value.clone()).collect()
+    }
+
+    /// Everything, by key.
+    pub fn all(&self) -> Vec<(K, V)> {
+        self.read().entries.iter().map(|(key, stored)| (key.clone(), stored.value.clone())).collect()
     }
 }
 
-impl<K: Clone + Eq + Ord + Hash, V> Inner<K, V> {
+impl<K: Clone + Ord, V> Inner<K, V> {
+    fn put(&mut self, entry: Entry<K, V>) {
+        let Entry { key, mut group, resource_version, value } = entry;
+        if let Some(name) = &mut group {
+            // all members name their group by one text
+            if let Some((known, _)) = self.groups.get_key_value(name) {
+                *name = known.clone();
+            }
+            let members = self.groups.entry(name.clone()).or_default();
+            if let Err(place) = members.binary_search(&key) {
+                members.insert(place, key.clone());
+            }
+        }
+        self.entries.insert(key, Stored { group, resource_version: resource_version.into(), value });
+    }
+
     fn take(&mut self, key: &K) -> Option<Entry<K, V>> {
-        let old = self.entries.remove(key)?;
-        if let Some(group) = &old.group
+        let (key, Stored { group, resource_version, value }) = self.entries.remove_entry(key)?;
+        if let Some(group) = &group
             && let Some(members) = self.groups.get_mut(group)
         {
-            members.remove(key);
+            if let Ok(place) = members.binary_search(&key) {
+                members.remove(place);
+            }
             if members.is_empty() {
                 self.groups.remove(group);
             }
         }
-        Some(old)
+        Some(Entry { key, group, resource_version: resource_version.into(), value })
     }
 }
 
@@ -119,6 +158,9 @@ mod tests {
         index.put(entry("b", "one", 1));
         index.put(entry("a", "one", 2));
         assert_eq!(index.group(&Place::new("n", "one")), [2, 1]);
+        assert_eq!(index.members(&Place::new("n", "one")), ["a", "b"]);
+        index.put(entry("b", "one", 4));
+        assert_eq!(index.group(&Place::new("n", "one")), [2, 4]);
         index.put(entry("b", "two", 3));
         assert_eq!(index.group(&Place::new("n", "one")), [2]);
         assert_eq!(index.group(&Place::new("n", "two")), [3]);

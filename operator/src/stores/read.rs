@@ -1,6 +1,5 @@
 //! What is kept of each kind of object, and whom it belongs to.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use k8s_openapi::api::apps::v1::Deployment;
@@ -11,10 +10,11 @@ use k8s_openapi::api::storage::v1::StorageClass;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use kube::core::DynamicObject;
 
-use super::{Entry, Packed, Place};
-use crate::authority::{self, secret};
+use super::secret::{SeenSecret, secret};
+use super::trimmed::Trim;
+use super::{ChildText, Entry, Place};
 use crate::environment::child::{Child, Kind};
-use crate::environment::observed::{AuthorityFacts, PodFacts, SecretFacts};
+use crate::environment::observed::PodFacts;
 
 /// Labels and annotations that say whose an object is.
 pub mod label {
@@ -32,120 +32,74 @@ pub mod label {
     pub const ROTATION: &str = "sluice.dev/rotation-id";
 }
 
-/// Whose a Secret is.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum SecretOf {
-    Environment(Place),
-    Organization(Place),
-    ApiKey(Place),
-    /// The release's own, or nobody's.
-    Release,
-}
-
-/// A Secret without its values.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct KnownSecret {
-    pub facts: SecretFacts,
-    pub of: SecretOf,
-    pub annotations: BTreeMap<String, String>,
-    /// There is a value under `key`.
-    pub holds_key: bool,
-    /// It is an authority.
-    pub authority: Option<AuthorityFacts>,
-}
-
 /// The name under which the value of an `ApiKey` stands in its Secret.
 pub const KEY_TEXT: &str = "key";
 
-fn place(metadata: &ObjectMeta) -> Place {
-    let text = |field: &Option<String>| field.clone().unwrap_or_default();
-    Place { namespace: text(&metadata.namespace), name: text(&metadata.name) }
+pub(super) fn labelled(metadata: &ObjectMeta, label: &str) -> Option<Place> {
+    let name = metadata.labels.as_ref()?.get(label)?;
+    Some(Place::new(metadata.namespace.as_deref().unwrap_or_default(), name))
 }
 
-fn labelled(metadata: &ObjectMeta, label: &str) -> Option<Place> {
-    let name = metadata.labels.as_ref()?.get(label)?.clone();
-    Some(Place { namespace: metadata.namespace.clone().unwrap_or_default(), name })
-}
-
-fn version(metadata: &ObjectMeta) -> String {
+pub(super) fn version(metadata: &ObjectMeta) -> String {
     metadata.resource_version.clone().unwrap_or_default()
 }
 
-fn secret_of(metadata: &ObjectMeta) -> SecretOf {
-    let annotated = |name: &str| metadata.annotations.as_ref().and_then(|all| all.get(name));
-    if let Some(environment) = labelled(metadata, label::INSTANCE) {
-        SecretOf::Environment(environment)
-    } else if let Some(organization) = labelled(metadata, label::ORGANIZATION) {
-        SecretOf::Organization(organization)
-    } else if let (Some(_), Some(name)) = (labelled(metadata, label::API_KEY), annotated(label::API_KEY_NAME)) {
-        SecretOf::ApiKey(Place { namespace: place(metadata).namespace, name: name.clone() })
-    } else {
-        SecretOf::Release
-    }
-}
+/// A child of an environment, whole but for its managed fields. Nothing: it cannot be kept, and the log
+/// says so.
+pub type SeenChild = Option<Entry<(Kind, Place), ChildText>>;
 
-pub fn secret(object: Secret) -> Entry<Place, KnownSecret> {
-    let metadata = object.metadata;
-    let (key, of) = (place(&metadata), secret_of(&metadata));
-    let data = object.data.unwrap_or_default();
-    let environments = matches!(of, SecretOf::Environment(_));
-    let known = KnownSecret {
-        authority: if environments { None } else { secret::authority(&data) },
-        holds_key: data.get(KEY_TEXT).is_some_and(|text| !text.0.is_empty()),
-        annotations: metadata.annotations.clone().unwrap_or_default(),
-        facts: SecretFacts {
-            name: key.name.clone(),
-            uid: metadata.uid.clone().unwrap_or_default(),
-            resource_version: version(&metadata),
-            labels: metadata.labels.clone().unwrap_or_default(),
-            owners: metadata.owner_references.iter().flatten().map(|owner| owner.uid.clone()).collect(),
-            deleting: metadata.deletion_timestamp.is_some(),
-            certificate: authority::secret::certificate(&data),
-        },
-        of: of.clone(),
-    };
-    let group = match of {
-        SecretOf::Environment(environment) => Some(environment),
-        _ => None,
-    };
-    Entry { key, group, resource_version: version(&metadata), value: known }
-}
-
-/// A child of an environment, whole but for its managed fields.
-fn child(value: &Child) -> Option<Entry<(Kind, Place), Packed>> {
+fn child(value: &Child) -> SeenChild {
     let metadata = value.metadata();
-    let packed = Packed::new(value);
+    let text = ChildText::new(value);
     Some(Entry {
-        key: (value.kind(), place(metadata)),
+        key: (value.kind(), Place::of_metadata(metadata)),
         group: labelled(metadata, label::INSTANCE),
         resource_version: version(metadata),
-        value: packed.inspect_err(|error| tracing::error!(%error, child = %value.key(), "it cannot be kept")).ok()?,
+        value: text.inspect_err(|error| tracing::error!(%error, child = %value.key(), "it cannot be kept")).ok()?,
     })
 }
 
 /// A kind of which every object is kept as a child.
-pub trait Owned: Sized {
+pub trait Owned: Trim<Kept = SeenChild> {
     const KIND: Kind;
-    fn read(self) -> Option<Entry<(Kind, Place), Packed>>;
 }
 
 macro_rules! owned {
     ($($kind:ident),+ $(,)?) => {$(
-        impl Owned for $kind {
-            const KIND: Kind = Kind::$kind;
+        impl Trim for $kind {
+            type Kept = SeenChild;
 
-            fn read(mut self) -> Option<Entry<(Kind, Place), Packed>> {
-                self.metadata.managed_fields = None;
+            fn trim(self) -> SeenChild {
                 child(&Child::$kind(Arc::new(self)))
             }
+        }
+
+        impl Owned for $kind {
+            const KIND: Kind = Kind::$kind;
         }
     )+};
 }
 
 owned!(ServiceAccount, PersistentVolumeClaim, ConfigMap, Service, NetworkPolicy, PodDisruptionBudget, Deployment);
 
+impl Trim for Secret {
+    type Kept = Entry<Place, SeenSecret>;
+
+    fn trim(self) -> Self::Kept {
+        secret(self)
+    }
+}
+
+impl Trim for Pod {
+    type Kept = Entry<Place, PodFacts>;
+
+    fn trim(self) -> Self::Kept {
+        pod(self)
+    }
+}
+
 /// Of kinds that others define.
-pub fn foreign(kind: Kind, mut object: DynamicObject) -> Option<Entry<(Kind, Place), Packed>> {
+pub fn foreign(kind: Kind, mut object: DynamicObject) -> SeenChild {
     object.metadata.managed_fields = None;
     let value = match kind {
         Kind::Certificate => Child::Certificate(Arc::new(object)),
@@ -174,7 +128,7 @@ pub fn pod(object: Pod) -> Entry<Place, PodFacts> {
         unschedulable: scheduled.map(|condition| condition.message.clone().unwrap_or_default()),
     };
     Entry {
-        key: place(&metadata),
+        key: Place::of_metadata(&metadata),
         group: labelled(&metadata, label::INSTANCE),
         resource_version: version(&metadata),
         value: facts,

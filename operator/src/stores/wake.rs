@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
-use crds::{ApiKey, Environment, Organization};
+use crds::{ApiKey, Organization};
 use kube::ResourceExt;
 
-use super::{Entry, Item, KnownSecret, Place, SecretOf, Stores, environment_of, organization_of, priority};
+use super::{Entry, Item, KnownEnvironment, KnownSecret, Place, SecretOf, Stores, environment_of, priority};
 use crate::queue::Priority;
 
 /// What stood in a store, and what stands there now.
@@ -56,27 +56,25 @@ pub fn organization(stores: &Stores, change: &Change<'_, Place, Arc<Organization
 
 /// Its keys depend on its being there; when it goes, there is room for another of its organization,
 /// and when its version has moved, for another to move.
-pub fn environment(stores: &Stores, change: &Change<'_, Place, Arc<Environment>>) -> Woken {
+pub fn environment(stores: &Stores, change: &Change<'_, Place, Arc<KnownEnvironment>>) -> Woken {
     let Some(entry) = change.any() else { return Vec::new() };
-    let urgency = priority(entry.value.meta_deleting(), entry.value.spec.suspended);
+    let urgency = priority(entry.value.deleting, entry.value.suspended);
     let mut woken = vec![(Item::Environment(entry.key.clone()), urgency)];
     if change.is_birth_or_death() {
         woken.extend(all(stores.keys_of(&entry.key), Priority::Normal));
-        woken.push((Item::Organization(organization_of(&entry.value)), Priority::Normal));
+        woken.extend(entry.group.clone().map(|it| (Item::Organization(it), Priority::Normal)));
     }
-    if change.new.is_none() {
-        woken.extend(all(stores.environments_of(&organization_of(&entry.value)), Priority::Normal));
+    if let (None, Some(organization)) = (change.new, &entry.group) {
+        woken.extend(all(stores.environments_of(organization), Priority::Normal));
     }
     let version =
-        |entry: &Entry<Place, Arc<Environment>>| entry.value.status.as_ref().and_then(|it| it.version.clone());
-    if let (Some(old), Some(new)) = (change.old.and_then(version), change.new.and_then(version))
+        |entry: Option<&Entry<Place, Arc<KnownEnvironment>>>| entry.and_then(|it| it.value.fleet_version.clone());
+    if let (Some(old), Some(new)) = (version(change.old), version(change.new))
         && old != new
     {
-        let behind = stores.environments.values().into_iter().filter(|other| {
-            other.spec.data_plane.version.is_none()
-                && other.status.as_ref().is_some_and(|it| it.version.as_ref() != Some(&new))
-        });
-        woken.extend(behind.map(|other| (Item::Environment(Place::of(other.as_ref())), Priority::Background)));
+        let is_behind = |other: &KnownEnvironment| other.fleet_version.as_ref().is_some_and(|version| *version != new);
+        let behind = stores.environments.all().into_iter().filter(|(_, other)| is_behind(other));
+        woken.extend(behind.map(|(place, _)| (Item::Environment(place), Priority::Background)));
     }
     woken
 }
@@ -92,7 +90,7 @@ pub fn api_key(_: &Stores, change: &Change<'_, Place, Arc<ApiKey>>) -> Woken {
 }
 
 /// A new authority signs anew for all that it has signed for.
-pub fn secret(stores: &Stores, change: &Change<'_, Place, KnownSecret>) -> Woken {
+pub fn secret(stores: &Stores, change: &Change<'_, Place, Arc<KnownSecret>>) -> Woken {
     let Some(entry) = change.any() else { return Vec::new() };
     let resigned = change.old.map(|old| &old.value.authority) != change.new.map(|new| &new.value.authority);
     match &entry.value.of {
@@ -134,11 +132,13 @@ impl<K: ResourceExt> Deleting for K {
 
 #[cfg(test)]
 mod tests {
+    use crds::Environment;
     use serde_json::json;
 
     use super::*;
+    use crate::stores::{Dictionaries, organization_of};
 
-    fn environment_entry(name: &str, version: Option<&str>, suspended: bool) -> Entry<Place, Arc<Environment>> {
+    fn environment_entry(name: &str, version: Option<&str>, suspended: bool) -> Entry<Place, Arc<KnownEnvironment>> {
         let value: Environment = serde_json::from_value(json!({
             "metadata": { "name": name, "namespace": "n" },
             "spec": { "organizationRef": { "name": "acme" }, "slug": "x", "name": "x", "suspended": suspended },
@@ -146,13 +146,14 @@ mod tests {
         }))
         .unwrap();
         let group = Some(organization_of(&value));
-        Entry { key: Place::new("n", name), group, resource_version: "1".to_owned(), value: Arc::new(value) }
+        let value = Arc::new(KnownEnvironment::new(&value, &Dictionaries::default()).unwrap());
+        Entry { key: Place::new("n", name), group, resource_version: "1".to_owned(), value }
     }
 
     fn names(woken: &Woken) -> Vec<String> {
         let name = |item: &Item| match item {
             Item::Release => "release".to_owned(),
-            Item::Organization(it) | Item::Environment(it) | Item::ApiKey(it) => it.name.clone(),
+            Item::Organization(it) | Item::Environment(it) | Item::ApiKey(it) => it.name().to_owned(),
         };
         woken.iter().map(|(item, _)| name(item)).collect()
     }

@@ -1,15 +1,10 @@
 //! The watches: one for each kind and namespace, each filling its store and waking what it concerns.
 
-use std::collections::BTreeSet;
 use std::fmt::Debug;
-use std::hash::Hash;
-use std::pin::pin;
-use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Duration;
+use std::sync::Arc;
 
 use contract::Entropy;
 use crds::{ApiKey, Environment, Organization};
-use futures::StreamExt;
 use k8s_openapi::NamespaceResourceScope;
 use k8s_openapi::api::apps::v1::Deployment;
 use k8s_openapi::api::core::v1::{ConfigMap, PersistentVolumeClaim, Pod, Secret, Service, ServiceAccount};
@@ -20,63 +15,21 @@ use kube::core::DynamicObject;
 use kube::runtime::watcher;
 use kube::{Api, Client, Resource};
 use serde::de::DeserializeOwned;
+use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-use super::read::{self, Owned, label};
-use super::{Entry, Guarded, Index, Item, Place, Stores, environment_of, organization_of, wake};
-use crate::backoff;
+use super::follow::{Follow, Sight};
+use super::read::{self, Owned, SeenChild, label};
+use super::secret::SeenSecret;
+use super::{
+    Entry, Guarded, Index, Item, KnownEnvironment, PackedChild, Place, Stores, Synced, Trimmed, environment_of,
+    organization_of, wake,
+};
 use crate::environment::child::Kind;
 use crate::events::Events;
 use crate::metrics::Metrics;
 use crate::queue::Queue;
-
-/// A kind that the cluster may lack is looked for again this often.
-const ABSENT: Duration = Duration::from_mins(10);
-
-/// Which stores are not complete yet.
-#[derive(Debug)]
-pub struct Synced {
-    waiting: Mutex<BTreeSet<String>>,
-    left: tokio::sync::watch::Sender<usize>,
-}
-
-impl Default for Synced {
-    fn default() -> Self {
-        Self { waiting: Mutex::default(), left: tokio::sync::watch::Sender::new(0) }
-    }
-}
-
-impl Synced {
-    fn change(&self, change: impl FnOnce(&mut BTreeSet<String>)) {
-        let mut waiting = self.waiting.lock().unwrap_or_else(PoisonError::into_inner);
-        change(&mut waiting);
-        self.left.send_replace(waiting.len());
-    }
-
-    fn expect(&self, name: &str) {
-        self.change(|waiting| {
-            waiting.insert(name.to_owned());
-        });
-    }
-
-    fn done(&self, name: &str) {
-        self.change(|waiting| {
-            waiting.remove(name);
-        });
-    }
-
-    /// Empty: complete.
-    pub fn missing(&self) -> Vec<String> {
-        self.waiting.lock().unwrap_or_else(PoisonError::into_inner).iter().cloned().collect()
-    }
-
-    pub async fn wait(&self) {
-        let mut left = self.left.subscribe();
-        // the sender is ours: it cannot be gone
-        let _ = left.wait_for(|left| *left == 0).await;
-    }
-}
 
 /// What every watch needs.
 #[derive(Clone)]
@@ -91,28 +44,33 @@ pub struct Watches {
     pub metrics: Metrics,
     pub events: Events,
     pub entropy: Entropy,
+    /// [`LISTS`] of them.
+    pub lists: Arc<Semaphore>,
     pub tracker: TaskTracker,
     pub stop: CancellationToken,
 }
 
 /// A watch in one namespace, or in all.
-struct Scope {
-    name: String,
+pub struct Scope {
+    pub name: String,
     namespace: Option<String>,
     /// The cluster may lack the kind, or keep it from us.
-    optional: bool,
-    kind: Option<Kind>,
+    pub optional: bool,
+    pub kind: Option<Kind>,
 }
 
 impl Scope {
     fn holds(&self, place: &Place) -> bool {
-        self.namespace.as_ref().is_none_or(|namespace| *namespace == place.namespace)
+        self.namespace.as_ref().is_none_or(|namespace| namespace == place.namespace())
     }
 }
 
-/// Objects of a page of a list. Each comes with its managed fields: a page is most of the memory that an
-/// operator ever needs at once.
+/// Objects of a page of a list. Each comes with its managed fields: the text of a page is most of the
+/// memory that an operator ever needs at once.
 const PAGE: u32 = 100;
+
+/// Lists that are read at the same time.
+pub const LISTS: usize = 3;
 
 fn ours() -> watcher::Config {
     watcher::Config::default().page_size(PAGE).labels(&format!("{}={}", label::MANAGED_BY, label::OPERATOR))
@@ -164,29 +122,34 @@ impl Watches {
     fn resources(&self) {
         for scope in self.scopes("Organization", None) {
             let api = self.api::<Guarded<Organization>>(&scope);
-            self.guarded(scope, api, |stores| &stores.organizations, |_| None, wake::organization);
+            let keep = |_: &Stores, it: Organization| Some(Arc::new(it));
+            self.guarded(scope, api, |stores| &stores.organizations, |_| None, keep, wake::organization);
         }
         for scope in self.scopes("Environment", None) {
             let api = self.api::<Guarded<Environment>>(&scope);
             let group = |it: &Environment| Some(organization_of(it));
-            self.guarded(scope, api, |stores| &stores.environments, group, wake::environment);
+            let keep = |stores: &Stores, it: Environment| known(stores, &it);
+            self.guarded(scope, api, |stores| &stores.environments, group, keep, wake::environment);
         }
         for scope in self.scopes("ApiKey", None) {
             let api = self.api::<Guarded<ApiKey>>(&scope);
             let group = |it: &ApiKey| Some(environment_of(it));
-            self.guarded(scope, api, |stores| &stores.api_keys, group, wake::api_key);
+            let keep = |_: &Stores, it: ApiKey| Some(Arc::new(it));
+            self.guarded(scope, api, |stores| &stores.api_keys, group, keep, wake::api_key);
         }
     }
 
-    fn guarded<O>(
+    fn guarded<O, V>(
         &self,
         scope: Scope,
         api: Api<Guarded<O>>,
-        index: fn(&Stores) -> &Index<Place, Arc<O>>,
+        index: fn(&Stores) -> &Index<Place, V>,
         group: fn(&O) -> Option<Place>,
-        wake: wake::Wake<Place, Arc<O>>,
+        keep: fn(&Stores, O) -> Option<V>,
+        wake: wake::Wake<Place, V>,
     ) where
         O: Resource<DynamicType = ()> + Clone + DeserializeOwned + Debug + Send + Sync + 'static,
+        V: Clone + Send + Sync + 'static,
     {
         let (stores, events) = (Arc::clone(&self.stores), self.events.clone());
         let read = move |sight: Sight<Guarded<O>>| {
@@ -202,11 +165,10 @@ impl Watches {
                     object
                 }
             };
-            let mut object = object.read.ok()?;
-            object.meta_mut().managed_fields = None;
+            let object = object.read.ok()?;
             let resource_version = object.meta().resource_version.clone().unwrap_or_default();
             let (key, group) = (Place::of(&object), group(&object));
-            Some(Entry { key, group, resource_version, value: Arc::new(object) })
+            Some(Entry { key, group, resource_version, value: keep(&stores, object)? })
         };
         let config = watcher::Config::default().page_size(PAGE);
         self.spawn(scope, api, config, index, Scope::holds, read, wake);
@@ -215,12 +177,13 @@ impl Watches {
     fn owned<O>(&self)
     where
         O: Owned + Resource<DynamicType = (), Scope = NamespaceResourceScope>,
-        O: Clone + DeserializeOwned + Debug + Send + 'static,
+        O: Clone + Debug + Send + 'static,
     {
         for scope in self.scopes(&O::KIND.to_string(), None) {
-            let api = self.api::<O>(&scope);
+            let api = self.api::<Trimmed<O>>(&scope);
             let holds = |scope: &Scope, key: &(Kind, Place)| key.0 == O::KIND && scope.holds(&key.1);
-            let read = |sight: Sight<O>| sight.object().read();
+            let stores = Arc::clone(&self.stores);
+            let read = move |sight: Sight<Trimmed<O>>| packed(&stores, sight.object().kept);
             self.spawn(scope, api, ours(), |it| &it.children, holds, read, wake::belonging);
         }
     }
@@ -233,7 +196,8 @@ impl Watches {
                 None => Api::all_with(self.client.clone(), &resource),
             };
             let holds = move |scope: &Scope, key: &(Kind, Place)| key.0 == kind && scope.holds(&key.1);
-            let read = move |sight: Sight<DynamicObject>| read::foreign(kind, sight.object());
+            let stores = Arc::clone(&self.stores);
+            let read = move |sight: Sight<DynamicObject>| packed(&stores, read::foreign(kind, sight.object()));
             self.spawn(scope, api, ours(), |it| &it.children, holds, read, wake::belonging);
         }
     }
@@ -250,16 +214,20 @@ impl Watches {
             });
         }
         for scope in scopes {
-            let api = self.api::<Secret>(&scope);
-            let read = |sight: Sight<Secret>| Some(read::secret(sight.object()));
+            let api = self.api::<Trimmed<Secret>>(&scope);
+            let stores = Arc::clone(&self.stores);
+            let read = move |sight: Sight<Trimmed<Secret>>| {
+                let known = |seen: SeenSecret| logged(seen.known(&stores.dictionaries));
+                sight.object().kept.and_then(known)
+            };
             self.spawn(scope, api, ours(), |it| &it.secrets, Scope::holds, read, wake::secret);
         }
     }
 
     fn pods(&self) {
         for scope in self.scopes("Pod", None) {
-            let api = self.api::<Pod>(&scope);
-            let read = |sight: Sight<Pod>| Some(read::pod(sight.object()));
+            let api = self.api::<Trimmed<Pod>>(&scope);
+            let read = |sight: Sight<Trimmed<Pod>>| Some(sight.object().kept);
             self.spawn(scope, api, ours(), |it| &it.pods, Scope::holds, read, wake::belonging);
         }
     }
@@ -285,14 +253,14 @@ impl Watches {
     ) where
         O: Resource + Clone + DeserializeOwned + Debug + Send + 'static,
         O::DynamicType: Send,
-        K: Clone + Eq + Ord + Hash + Send + Sync + 'static,
+        K: Clone + Ord + Send + Sync + 'static,
         V: Clone + Send + Sync + 'static,
     {
         self.synced.expect(&scope.name);
         let this = self.clone();
         self.tracker.spawn(async move {
             let stop = this.stop.clone();
-            let follow = Follow { watches: this, scope, index, wake, listed: BTreeSet::new(), failures: 0 };
+            let follow = Follow::new(this, scope, index, wake);
             tokio::select! {
                 () = stop.cancelled() => {}
                 () = follow.run(api, config, read, holds) => {}
@@ -301,123 +269,15 @@ impl Watches {
     }
 }
 
-/// What a watch says of an object.
-enum Sight<O> {
-    There(O),
-    /// As it was last.
-    Gone(O),
+fn known(stores: &Stores, environment: &Environment) -> Option<Arc<KnownEnvironment>> {
+    logged(KnownEnvironment::new(environment, &stores.dictionaries)).map(Arc::new)
 }
 
-impl<O> Sight<O> {
-    fn object(self) -> O {
-        match self {
-            Self::There(object) | Self::Gone(object) => object,
-        }
-    }
+fn packed(stores: &Stores, seen: SeenChild) -> Option<Entry<(Kind, Place), PackedChild>> {
+    seen?.and_then(|text| Some(text.packed(&stores.dictionaries)))
 }
 
-/// One watch that runs.
-struct Follow<K, V> {
-    watches: Watches,
-    scope: Scope,
-    index: fn(&Stores) -> &Index<K, V>,
-    wake: wake::Wake<K, V>,
-    /// What the list that is being read holds so far.
-    listed: BTreeSet<K>,
-    failures: u32,
-}
-
-impl<K: Clone + Eq + Ord + Hash, V: Clone> Follow<K, V> {
-    async fn run<O>(
-        mut self,
-        api: Api<O>,
-        config: watcher::Config,
-        read: impl Fn(Sight<O>) -> Option<Entry<K, V>>,
-        holds: impl Fn(&Scope, &K) -> bool,
-    ) where
-        O: Resource + Clone + DeserializeOwned + Debug + Send + 'static,
-    {
-        // not kube's own backoff: the beginning of a list that then fails resets it
-        let mut events = pin!(watcher::watcher(api, config));
-        while let Some(event) = events.next().await {
-            match event {
-                Ok(watcher::Event::Init) => self.listed.clear(),
-                Ok(watcher::Event::InitApply(object)) => {
-                    if let Some(entry) = read(Sight::There(object)) {
-                        self.listed.insert(entry.key.clone());
-                        self.put(&entry);
-                    }
-                }
-                Ok(watcher::Event::InitDone) => {
-                    self.failures = 0;
-                    self.list_ends(&holds);
-                }
-                Ok(watcher::Event::Apply(object)) => {
-                    self.failures = 0;
-                    if let Some(entry) = read(Sight::There(object)) {
-                        self.put(&entry);
-                    }
-                }
-                Ok(watcher::Event::Delete(object)) => {
-                    if let Some(entry) = read(Sight::Gone(object)) {
-                        let old = self.index().remove(&entry.key);
-                        self.woken(&wake::Change { old: old.as_ref(), new: None });
-                    }
-                }
-                Err(error) => self.failed(&error).await,
-            }
-        }
-    }
-
-    fn index(&self) -> &Index<K, V> {
-        (self.index)(&self.watches.stores)
-    }
-
-    fn put(&self, entry: &Entry<K, V>) {
-        let old = self.index().put(entry.clone());
-        // a list repeats what is known
-        if old.as_ref().map(|old| &old.resource_version) != Some(&entry.resource_version) {
-            self.woken(&wake::Change { old: old.as_ref(), new: Some(entry) });
-        }
-    }
-
-    fn list_ends(&mut self, holds: impl Fn(&Scope, &K) -> bool) {
-        let listed = std::mem::take(&mut self.listed);
-        for gone in self.index().retain(&listed, |key| holds(&self.scope, key)) {
-            self.woken(&wake::Change { old: Some(&gone), new: None });
-        }
-        if let Some(kind) = self.scope.kind {
-            self.watches.stores.serves(kind, true);
-        }
-        self.watches.synced.done(&self.scope.name);
-    }
-
-    fn woken(&self, change: &wake::Change<'_, K, V>) {
-        for (item, priority) in (self.wake)(&self.watches.stores, change) {
-            self.watches.queue.wake(item, priority);
-        }
-    }
-
-    async fn failed(&mut self, error: &watcher::Error) {
-        self.watches.metrics.watch_restarted(&self.scope.name);
-        if self.scope.optional && is_absent(error) {
-            if let Some(kind) = self.scope.kind {
-                self.watches.stores.serves(kind, false);
-            }
-            self.watches.synced.done(&self.scope.name);
-            tokio::time::sleep(ABSENT).await;
-        } else {
-            tracing::warn!(kind = self.scope.name, %error, "a watch broke");
-            let wait = backoff::WATCH.wait(self.failures, &self.watches.entropy);
-            self.failures = self.failures.saturating_add(1);
-            tokio::time::sleep(wait).await;
-        }
-    }
-}
-
-fn is_absent(error: &watcher::Error) -> bool {
-    match error {
-        watcher::Error::InitialListFailed(kube::Error::Api(status)) => matches!(status.code, 403 | 404),
-        _ => false,
-    }
+/// To write plain fields down does not fail.
+fn logged<T>(kept: Result<T, serde_json::Error>) -> Option<T> {
+    kept.inspect_err(|error| tracing::error!(%error, "an object cannot be kept")).ok()
 }

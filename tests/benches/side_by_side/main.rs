@@ -1,110 +1,77 @@
-//! What governance costs: the same statement straight into the engine's library and through every
-//! layer above it, in one run on one machine, one client, one statement at a time.
+//! What governance costs: the same statements straight into the engine's library and through every
+//! layer above it, in one run on one machine.
 //!
-//! The five ways take turns, so that whatever else the machine does falls on all of them alike. Each
-//! sends the text of the statement anew and ends when the last byte of the answer is there. Nobody
-//! looks into the cells; whether all rows came is checked outside the measured time.
+//! | Part | Compares |
+//! |---|---|
+//! | `latency` | one client, one statement at a time, by five ways |
+//! | `connections` | lookups by key from 1, 16 and 100 connections at once |
+//! | `delivery` | a large answer as text, binary, raw Arrow and Flight |
+//! | `tpch` | the 22 queries of TPC-H, governed with and without a row filter |
+//! | `memory` | what a data plane holds while a huge answer runs through each door |
+//!
+//! Ways take turns, so that whatever else the machine does falls on all of them alike. Each sends
+//! the text of the statement anew and ends when the last byte of the answer is there. Nobody looks
+//! into the cells; whether all rows came is checked outside the measured time.
 //!
 //! Only the ratios of one run mean something: figures of two machines, or two builds, do not compare.
-//! It needs what the integration tests need (`SLUICE_TEST_POSTGRES`) and takes about a minute.
+//! It needs what the integration tests need (`SLUICE_TEST_POSTGRES`), and `tpch` the engine's extension
+//! (`SLUICE_EXTENSIONS`). As a whole it takes about ten minutes. Parts are chosen by their names as arguments:
+//! `cargo bench --workspace --bench side_by_side -- tpch`; `small` makes all of it small enough to see that it works.
 
-#![expect(clippy::unwrap_used, clippy::print_stdout, reason = "a bench fails loudly, and prints is what it does")]
+#![expect(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::print_stdout,
+    clippy::disallowed_methods,
+    reason = "a bench fails loudly, prints is what it does, and its settings are the shell's"
+)]
 
-mod report;
+mod amounts;
+mod connections;
+mod delivery;
+mod figures;
+mod latency;
+mod memory;
+mod sides;
+mod tpch;
 mod ways;
 
-use std::time::{Duration, Instant};
+use amounts::Amounts;
 
-use report::Figures;
-use ways::{Caller, WAYS, Ways};
-
-/// Rows of `points` and of `wide`, and the statements that make them.
-pub const POINTS: u64 = 100_000;
-pub const WIDE: u64 = 1_000_000;
-
-const ROUNDS_MAX: usize = 500;
-const ROUNDS_MIN: usize = 5;
-
-pub struct Case {
-    pub name: &'static str,
-    pub caller: Caller,
-    /// The statement of a round.
-    sql: fn(u64) -> String,
-    pub rows: u64,
-    budget: Duration,
-}
-
-const CASES: [Case; 4] = [
-    Case {
-        name: "`select 42`",
-        caller: Caller::Owner,
-        sql: |_| "select 42".to_owned(),
-        rows: 1,
-        budget: Duration::from_secs(10),
-    },
-    Case {
-        name: "one of 100 k rows by key",
-        caller: Caller::Owner,
-        sql: point,
-        rows: 1,
-        budget: Duration::from_secs(10),
-    },
-    Case {
-        name: "the same, filtered and masked",
-        caller: Caller::Analyst,
-        sql: point,
-        rows: 1,
-        budget: Duration::from_secs(10),
-    },
-    Case {
-        name: "1 M rows of 3 columns",
-        caller: Caller::Owner,
-        sql: |_| "select id, name, amount from wide".to_owned(),
-        rows: WIDE,
-        budget: Duration::from_secs(25),
-    },
-];
-
-/// Another key each time; even ones are in the region that the analyst may see.
-fn point(round: u64) -> String {
-    let id = (round * 7_919 * 2) % POINTS;
-    format!("select id, name, amount from points where id = {id}")
-}
+const PARTS: [&str; 5] = ["latency", "connections", "delivery", "tpch", "memory"];
 
 fn main() {
+    // cargo adds words of its own, which begin with a dash
+    let words: Vec<String> = std::env::args().skip(1).filter(|word| !word.starts_with('-')).collect();
+    let (small, parts): (Vec<_>, Vec<_>) = words.iter().map(String::as_str).partition(|word| *word == "small");
+    let unknown = parts.iter().find(|part| !PARTS.contains(part));
+    assert_eq!(unknown, None, "parts are {}, and there is `small`", PARTS.join(", "));
+    let amounts = if small.is_empty() { Amounts::whole() } else { Amounts::small() };
+    let parts = if parts.is_empty() { PARTS.to_vec() } else { parts };
     let runtime = tokio::runtime::Runtime::new().unwrap();
-    runtime.block_on(async {
-        let mut ways = Ways::open().await;
-        report::head();
-        for case in &CASES {
-            report::case(case, &measured(&mut ways, case).await);
-        }
-        ways.close().await;
-    });
+    runtime.block_on(Box::pin(run(&amounts, &parts)));
 }
 
-/// One list of times a way. The way that begins changes from round to round: none always comes
-/// after the slowest.
-async fn measured(ways: &mut Ways, case: &Case) -> [Figures; WAYS.len()] {
-    let mut figures: [Figures; WAYS.len()] = Default::default();
-    let until = Instant::now() + case.budget;
-    for round in 0.. {
-        if round > ROUNDS_MAX || (round > ROUNDS_MIN && Instant::now() > until) {
-            break;
+async fn run(amounts: &Amounts, parts: &[&str]) {
+    let has = |part: &str| parts.contains(&part);
+    figures::head();
+    if has("latency") || has("connections") || has("delivery") {
+        let mut sides = Box::pin(sides::Sides::open(amounts)).await;
+        if has("latency") {
+            Box::pin(latency::print(&mut sides, amounts)).await;
         }
-        let sql = (case.sql)(round as u64);
-        for turn in 0..WAYS.len() {
-            let at = (round + turn) % WAYS.len();
-            let (Some(way), Some(figures)) = (WAYS.get(at), figures.get_mut(at)) else { continue };
-            let began = Instant::now();
-            let answer = ways.run(*way, case.caller, &sql).await;
-            let took = began.elapsed();
-            assert_eq!(answer.rows(), case.rows, "{way:?}: {sql}");
-            // The first round fills caches and opens connections.
-            if round > 0 {
-                figures.add(took);
-            }
+        if has("connections") {
+            Box::pin(connections::print(&sides, amounts)).await;
         }
+        if has("delivery") {
+            Box::pin(delivery::print(&sides, amounts)).await;
+        }
+        sides.close().await;
     }
-    figures
+    if has("tpch") {
+        Box::pin(tpch::print(amounts)).await;
+    }
+    if has("memory") {
+        Box::pin(memory::print(amounts)).await;
+    }
 }

@@ -1,18 +1,18 @@
-//! The five ways to the same rows, opened once and used in turn.
+//! The ways to the same rows. Each reads an answer to its end and keeps nothing of it but the count.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use arrow::ipc::reader::StreamReader;
-use engine::{Engine, Outcome, Session, Statement};
+use arrow::array::RecordBatch;
+use arrow::buffer::Buffer;
+use arrow::ipc::reader::StreamDecoder;
+use arrow_flight::sql::client::FlightSqlServiceClient;
+use engine::{Outcome, Session, Statement};
 use futures::TryStreamExt;
-use reqwest::Method;
 use serde::Deserialize;
-use serde_json::json;
-use tests::World;
-use tests::world::program;
+use tokio_postgres::SimpleQueryMessage;
+use tokio_postgres::types::{ToSql, Type};
 use tokio_util::sync::CancellationToken;
-
-use crate::{POINTS, WIDE};
+use tonic::transport::Channel;
 
 #[derive(Debug, Clone, Copy)]
 pub enum Way {
@@ -42,173 +42,23 @@ impl Way {
     }
 }
 
-#[derive(Debug, Clone, Copy)]
-pub enum Caller {
-    /// Policies exist, and exempt this one.
-    Owner,
-    /// A filter and a mask apply.
-    Analyst,
+pub fn direct(connection: &duckdb::Connection, sql: &str) -> u64 {
+    let mut statement = connection.prepare(sql).unwrap();
+    statement.stream_arrow([]).unwrap().map(|batch| batch.num_rows() as u64).sum()
 }
 
-/// What came, as it came: counting is not part of the measured time.
-pub enum Answer {
-    Counted(u64),
-    Json(Vec<u8>),
-    Arrow(Vec<u8>),
-}
-
-impl Answer {
-    pub fn rows(&self) -> u64 {
-        match self {
-            Self::Counted(rows) => *rows,
-            Self::Json(body) => serde_json::from_slice::<Totals>(body).unwrap().row_count,
-            Self::Arrow(body) => {
-                let batches = StreamReader::try_new(body.as_slice(), None).unwrap();
-                batches.map(|batch| batch.unwrap().num_rows() as u64).sum()
-            }
-        }
-    }
-}
-
-/// What stands after the rows.
-#[derive(Deserialize)]
-struct Totals {
-    row_count: u64,
-}
-
-struct Client {
-    key: String,
-    pgwire: tokio_postgres::Client,
-}
-
-pub struct Ways {
-    direct: duckdb::Connection,
-    engine: Engine,
-    session: Session,
-    world: World,
-    owner: Client,
-    analyst: Client,
-    http: reqwest::Client,
-    _folder: tempfile::TempDir,
-}
-
-impl Ways {
-    /// The same tables by the same statements everywhere, each in a file of its own.
-    pub async fn open() -> Self {
-        let folder = tempfile::tempdir().unwrap();
-        let direct = duckdb::Connection::open(folder.path().join("direct.duckdb")).unwrap();
-        let threads = std::thread::available_parallelism().map_or(2, usize::from);
-        direct.execute_batch(&format!("set threads = {threads}; set memory_limit = '4GB'")).unwrap();
-        let engine = engine(folder.path(), threads).await;
-        let mut session = engine.session().await.unwrap();
-        let world = World::bare().await;
-        uncached(&world).await;
-        for sql in tables() {
-            direct.execute_batch(&sql).unwrap();
-            ran(&mut session, &sql, true).await;
-            world.rows(&world.key, &sql).await;
-        }
-        let analyst = governed(&world).await;
-        let analyst = Client { pgwire: world.psql(&analyst).await.unwrap(), key: analyst };
-        let owner = Client { pgwire: world.psql(&world.key).await.unwrap(), key: world.key.clone() };
-        Self { direct, engine, session, world, owner, analyst, http: reqwest::Client::new(), _folder: folder }
-    }
-
-    pub async fn run(&mut self, way: Way, caller: Caller, sql: &str) -> Answer {
-        let client = match caller {
-            Caller::Owner => &self.owner,
-            Caller::Analyst => &self.analyst,
-        };
-        match way {
-            Way::Direct => Answer::Counted(straight(&self.direct, sql)),
-            Way::Engine => Answer::Counted(ran(&mut self.session, sql, false).await),
-            Way::Pgwire => Answer::Counted(wired(&client.pgwire, sql).await),
-            Way::RestJson => Answer::Json(self.posted(&client.key, sql, "json").await),
-            Way::RestArrow => Answer::Arrow(self.posted(&client.key, sql, "arrow").await),
-        }
-    }
-
-    async fn posted(&self, key: &str, sql: &str, format: &str) -> Vec<u8> {
-        let url = format!("{}/v1/environments/{}/query", self.world.url, self.world.env_id);
-        let request = self.http.post(url).header("authorization", format!("ApiKey {key}"));
-        let mut answer = request.json(&json!({"sql": sql, "format": format})).send().await.unwrap();
-        let mut body = Vec::new();
-        while let Some(piece) = answer.chunk().await.unwrap() {
-            body.extend_from_slice(&piece);
-        }
-        assert!(answer.status().is_success(), "{sql}: {}", String::from_utf8_lossy(&body));
-        body
-    }
-
-    pub async fn close(self) {
-        drop((self.owner, self.analyst, self.session));
-        self.engine.stop().await;
-        self.world.end().await;
-    }
-}
-
-/// What was asked before must be made again: the cache is not what is measured.
-async fn uncached(world: &World) {
-    let path = format!("/v1/organizations/{}/environments/{}", world.org_id, world.env_id);
-    world.ok(Method::PUT, &path, &world.owner, json!({"settings": {"cache_enabled": false}})).await;
-}
-
-fn tables() -> [String; 2] {
-    [
-        format!(
-            "create table points as select i as id, 'name ' || i as name, i * 0.25::double as amount, \
-             case when i % 2 = 0 then 'EU' else 'US' end as region from range({POINTS}) t(i)"
-        ),
-        format!(
-            "create table wide as select i as id, 'name ' || i as name, i * 0.25::double as amount \
-             from range({WIDE}) t(i)"
-        ),
-    ]
-}
-
-/// An engine as a data plane starts it.
-async fn engine(folder: &std::path::Path, threads: usize) -> Engine {
-    let config = engine::Config {
-        program: program(),
-        arguments: vec!["engine".into()],
-        data: Some(folder.join("data")),
-        run: folder.join("run"),
-        memory_limit_bytes: 4 << 30,
-        temp_limit_bytes: 16 << 30,
-        threads: u16::try_from(threads).unwrap(),
-        address_space_bytes: 32 << 30,
-        sessions_max: 16,
-        mask_key: [7; 32],
+/// Bytes of the answer in Arrow's own layout.
+pub fn arrow_bytes(connection: &duckdb::Connection, sql: &str) -> u64 {
+    let size = |batch: &RecordBatch| -> usize {
+        batch.columns().iter().map(|column| column.to_data().get_slice_memory_size().unwrap()).sum()
     };
-    Engine::start(config).await.unwrap()
+    let mut statement = connection.prepare(sql).unwrap();
+    statement.stream_arrow([]).unwrap().map(|batch| size(&batch) as u64).sum()
 }
 
-/// A filter and a mask on `points`, and the key of somebody they are in force for.
-async fn governed(world: &World) -> String {
-    let analyst = world.user("analyst", json!({"region": "EU"})).await;
-    let filter = json!([{"table": "points", "filter": "region = '{region}'", "exempt_roles": ["owner"]}]);
-    world.policy("row_level_security", filter).await;
-    let mask = json!([{"table": "points", "column": "name", "function": "full", "exempt_roles": ["owner"]}]);
-    world.policy("column_masking", mask).await;
-    let probe = "select count(*), min(name), max(name) from points";
-    world
-        .until(async || {
-            let rows = world.rows(&analyst.key, probe).await;
-            (rows == json!([[POINTS / 2, "***", "***"]])).then_some(())
-        })
-        .await;
-    analyst.key
-}
-
-fn straight(direct: &duckdb::Connection, sql: &str) -> u64 {
-    let mut statement = direct.prepare(sql).unwrap();
-    let batches = statement.stream_arrow([]).unwrap();
-    batches.map(|batch| batch.num_rows() as u64).sum()
-}
-
-async fn ran(session: &mut Session, sql: &str, writes: bool) -> u64 {
+pub async fn engine(session: &mut Session, sql: &str, writes: bool) -> u64 {
     let statement = Statement { sql: sql.to_owned(), params: Vec::new(), writes };
-    let deadline = Instant::now() + Duration::from_mins(1);
+    let deadline = std::time::Instant::now() + Duration::from_mins(1);
     let mut count = 0;
     match session.run(statement, deadline, &CancellationToken::new()).await.unwrap() {
         Outcome::Rows(mut rows) => {
@@ -221,8 +71,73 @@ async fn ran(session: &mut Session, sql: &str, writes: bool) -> u64 {
     count
 }
 
-async fn wired(client: &tokio_postgres::Client, sql: &str) -> u64 {
-    let none: [(&(dyn tokio_postgres::types::ToSql + Sync), tokio_postgres::types::Type); 0] = [];
+/// The extended protocol; values in binary.
+pub async fn binary(client: &tokio_postgres::Client, sql: &str) -> u64 {
+    let none: [(&(dyn ToSql + Sync), Type); 0] = [];
     let rows = client.query_typed_raw(sql, none).await.unwrap();
     rows.try_fold(0, async |count, _| Ok(count + 1)).await.unwrap()
+}
+
+/// The simple protocol; values as text.
+pub async fn text(client: &tokio_postgres::Client, sql: &str) -> u64 {
+    let messages = client.simple_query_raw(sql).await.unwrap();
+    messages.try_fold(0, async |count, message| Ok(count + rows_in(&message))).await.unwrap()
+}
+
+fn rows_in(message: &SimpleQueryMessage) -> u64 {
+    u64::from(matches!(message, SimpleQueryMessage::Row(_)))
+}
+
+/// The bytes of an HTTP answer; they are looked into later.
+pub async fn whole(request: reqwest::RequestBuilder) -> Vec<u8> {
+    let mut answer = request.send().await.unwrap();
+    let mut body = Vec::new();
+    while let Some(piece) = answer.chunk().await.unwrap() {
+        body.extend_from_slice(&piece);
+    }
+    assert!(answer.status().is_success(), "{}", String::from_utf8_lossy(&body));
+    body
+}
+
+/// What stands after the rows.
+#[derive(Deserialize)]
+struct Totals {
+    row_count: u64,
+}
+
+pub fn rows_of_json(body: &[u8]) -> u64 {
+    serde_json::from_slice::<Totals>(body).unwrap().row_count
+}
+
+pub fn rows_of_arrow(body: Vec<u8>) -> u64 {
+    let (mut decoder, mut left) = (StreamDecoder::new(), Buffer::from(body));
+    decoded(&mut decoder, &mut left)
+}
+
+/// An Arrow stream over HTTP, decoded as it comes.
+pub async fn arrow_stream(request: reqwest::RequestBuilder) -> u64 {
+    let mut answer = request.send().await.unwrap();
+    assert!(answer.status().is_success(), "{}", answer.status());
+    let (mut decoder, mut count) = (StreamDecoder::new(), 0);
+    while let Some(piece) = answer.chunk().await.unwrap() {
+        count += decoded(&mut decoder, &mut Buffer::from(piece));
+    }
+    decoder.finish().unwrap();
+    count
+}
+
+fn decoded(decoder: &mut StreamDecoder, piece: &mut Buffer) -> u64 {
+    let mut count = 0;
+    while let Some(batch) = decoder.decode(piece).unwrap() {
+        count += batch.num_rows() as u64;
+    }
+    count
+}
+
+pub async fn flight(client: &FlightSqlServiceClient<Channel>, sql: &str) -> u64 {
+    let mut client = client.clone();
+    let info = client.execute(sql.to_owned(), None).await.unwrap();
+    let [endpoint] = info.endpoint.as_slice() else { unreachable!("one place to come to") };
+    let batches = client.do_get(endpoint.ticket.clone().unwrap()).await.unwrap();
+    batches.try_fold(0, async |count, batch| Ok(count + batch.num_rows() as u64)).await.unwrap()
 }

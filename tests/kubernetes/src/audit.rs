@@ -14,6 +14,7 @@ use serde::Deserialize;
 pub struct Audit {
     path: PathBuf,
     from: u64,
+    since: Timestamp,
 }
 
 /// One request that was answered.
@@ -44,7 +45,7 @@ impl Audit {
         let path: PathBuf =
             std::env::var("SLUICE_TEST_AUDIT_LOG").expect("SLUICE_TEST_AUDIT_LOG: run ./dev test kubernetes").into();
         let from = std::fs::metadata(&path).unwrap().len();
-        Self { path, from }
+        Self { path, from, since: Timestamp::now() }
     }
 
     /// Every request so far that was answered to `user`, in order. A watch is answered when it ends.
@@ -57,7 +58,9 @@ impl Audit {
         file.seek(SeekFrom::Start(self.from)).unwrap();
         let lines = BufReader::new(file).lines().map(Result::unwrap);
         // the last line may be half written: then it is no JSON yet
-        lines.filter_map(|line| serde_json::from_str::<Event>(&line).ok()).filter_map(Event::request).collect()
+        let events = lines.filter_map(|line| serde_json::from_str::<Event>(&line).ok());
+        // what was answered before may be written down after
+        events.filter_map(Event::request).filter(|request| request.at >= self.since).collect()
     }
 }
 

@@ -156,7 +156,7 @@ impl Bench {
         let kube = self.kube.clone();
         async move {
             let entropy = Entropy::system().unwrap();
-            Operator::start(config, kube, Arc::new(SystemClock), entropy).await.unwrap()
+            Operator::start(config, kube, Arc::new(SystemClock), entropy, None).await.unwrap()
         }
     }
 

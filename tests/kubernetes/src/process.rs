@@ -1,5 +1,6 @@
 //! The operator as a process of its own: what can be stopped, killed and weighed.
 
+use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::process::Stdio;
@@ -33,6 +34,20 @@ fn program() -> PathBuf {
     found.unwrap_or_else(|| panic!("no program `operator` above {}: cargo build --workspace --bins", here.display()))
 }
 
+/// How the manifest tells the allocator to behave: memory is measured as it will be.
+fn allocator() -> BTreeMap<&'static str, &'static str> {
+    let mut lines = include_str!("../../../manifests/base/operator.yaml").lines().map(str::trim);
+    let mut told = BTreeMap::new();
+    while let Some(line) = lines.next() {
+        if let Some(name) = line.strip_prefix("- name: ").filter(|name| name.starts_with("MALLOC_")) {
+            let value = lines.next().and_then(|line| line.strip_prefix("value: ")).expect("its value");
+            told.insert(name, value.trim_matches('\''));
+        }
+    }
+    assert_eq!(told.len(), 3, "{told:?}");
+    told
+}
+
 impl Process {
     /// Starts one under the account of this token, and waits until it says where it listens.
     pub async fn start(bench: &Bench, pod: &str, token: &str, more: &[&str]) -> Self {
@@ -40,6 +55,7 @@ impl Process {
         serde_json::to_writer(kubeconfig.as_file(), &bench.kubeconfig(token)).unwrap();
         let mut command = Command::new(program());
         command.args(bench.arguments(pod)).args(more).env("KUBECONFIG", kubeconfig.path()).env("RUST_LOG", "info");
+        command.envs(allocator()).env_remove("RUST_MIN_STACK"); // which is for tests
         let mut child = command.stdout(Stdio::piped()).kill_on_drop(true).spawn().unwrap();
         let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
         let address = async {
@@ -94,9 +110,26 @@ impl Process {
 
     /// KiB that it has in memory.
     pub fn memory(&self) -> u64 {
+        self.status("VmRSS:")
+    }
+
+    /// Of them, those that are its own: not pages of the program, which the system takes back when it likes.
+    pub fn own_memory(&self) -> u64 {
+        self.status("RssAnon:")
+    }
+
+    fn status(&self, field: &str) -> u64 {
         let status = std::fs::read_to_string(format!("/proc/{}/status", self.pid())).unwrap();
-        let line = status.lines().find(|line| line.starts_with("VmRSS:")).unwrap();
+        let line = status.lines().find(|line| line.starts_with(field)).unwrap();
         line.split_whitespace().nth(1).unwrap().parse().unwrap()
+    }
+
+    /// Time that it has had a processor, in hundredths of a second as the system counts them.
+    pub fn worked(&self) -> u64 {
+        let stat = std::fs::read_to_string(format!("/proc/{}/stat", self.pid())).unwrap();
+        // behind the name, which may hold anything, come state and ten more; then user and system
+        let fields: Vec<&str> = stat.rsplit_once(')').unwrap().1.split_whitespace().collect();
+        fields[11..13].iter().map(|ticks| ticks.parse::<u64>().unwrap()).sum()
     }
 
     pub fn descriptors(&self) -> usize {

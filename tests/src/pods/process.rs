@@ -78,8 +78,12 @@ impl Pod {
         assert!(became.is_ok(), "it never was {engine}: {:?}", self.ready().await);
     }
 
+    pub fn pid(&self) -> u32 {
+        self.child.id().unwrap()
+    }
+
     pub fn signal(&self, signal: Signal) {
-        let process = i32::try_from(self.child.id().unwrap()).unwrap();
+        let process = i32::try_from(self.pid()).unwrap();
         kill(Pid::from_raw(process), signal).unwrap();
     }
 

@@ -32,6 +32,8 @@ const SWEEP_SECS: f64 = 10.0 + 5.0;
 const CHAOS_SECS: u64 = 30;
 /// Tasks that are new before something goes wrong.
 const TASKS: u32 = 25;
+/// Tasks that may be open before there are more: what workers get through while they drain.
+const OPEN_MAX: i64 = 200;
 /// By when what was begun has ended.
 const DRAIN: Duration = Duration::from_mins(3);
 
@@ -61,6 +63,7 @@ async fn workers_survive_whatever_goes_wrong() {
     let lasts = Duration::from_secs(soak_secs().unwrap_or(CHAOS_SECS));
     let mut tasks = 0_u32;
     while chaos.began.elapsed() < lasts || chaos.done.len() < Mishap::ALL.len() {
+        chaos.until_open_at_most(OPEN_MAX).await;
         for _ in 0..TASKS {
             chaos.dispatch(&mut tasks).await;
         }
@@ -147,25 +150,30 @@ impl Chaos {
         }
     }
 
+    /// What was begun ends, until so many are left.
+    async fn until_open_at_most(&self, tasks: i64) {
+        let client = self.database.client().await;
+        let open = "select count(*) from svc_runtime.tasks where completed_at is null";
+        let ended = async {
+            while client.query_one(open, &[]).await.unwrap().get::<_, i64>(0) > tasks {
+                self.rest(200).await;
+            }
+        };
+        if tokio::time::timeout(DRAIN, ended).await.is_err() {
+            let oldest = "select id || ' ' || status || ' ' || coalesce(not_before::text, '') || ' ' || coalesce(blocked_reason, '')
+                          from svc_runtime.tasks where completed_at is null order by created_at limit 5";
+            let rows = client.query(oldest, &[]).await.unwrap();
+            panic!("stuck: {:?}", rows.iter().map(|row| row.get(0)).collect::<Vec<String>>());
+        }
+    }
+
     async fn rest(&self, millis: u64) {
         tokio::time::sleep(Duration::from_millis(millis)).await;
     }
 
     /// Nothing goes wrong any more: what was begun ends.
     async fn drain(&mut self) {
-        let client = self.database.client().await;
-        let query = "select count(*) from svc_runtime.tasks where completed_at is null";
-        let drained = async {
-            while client.query_one(query, &[]).await.unwrap().get::<_, i64>(0) > 0 {
-                self.rest(200).await;
-            }
-        };
-        if tokio::time::timeout(DRAIN, drained).await.is_err() {
-            let stuck = "select id || ' ' || status || ' ' || coalesce(not_before::text, '') || ' ' || coalesce(blocked_reason, '')
-                         from svc_runtime.tasks where completed_at is null limit 5";
-            let rows = client.query(stuck, &[]).await.unwrap();
-            panic!("stuck: {:?}", rows.iter().map(|row| row.get(0)).collect::<Vec<String>>());
-        }
+        self.until_open_at_most(0).await;
         for worker in &mut self.workers {
             worker.kill().await;
         }

@@ -1,5 +1,6 @@
 //! `sluice` as a person starts it, against a whole platform: the binary, its exit status, what it says.
 
+mod doctor;
 mod mcp;
 mod platform;
 mod prompt;

@@ -1,9 +1,13 @@
 //! Keys, environments, policies, branches and the audit trail from a terminal.
 
 use std::path::Path;
+use std::process::Stdio;
 
 use serde_json::{Value, json};
 use tests::World;
+use tests::postgres::Database;
+use tests::world::program;
+use tokio::process::Command;
 
 use super::{command, run, sluice};
 use crate::agents::{tool, url};
@@ -131,6 +135,25 @@ async fn an_export_is_waited_for() {
     let backwards = sluice(&world, &["audit", "export", "query", "--from", "2026-02-01", "--to", "2026-01-01"]).await;
     assert!(backwards.code == 2 && backwards.err.contains("INVALID_DATE_RANGE"), "{backwards:?}");
     world.end().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_database_is_brought_to_this_version_however_often_it_is_asked() {
+    let database = Database::fresh(&format!("migrated_{}", std::process::id())).await;
+    let migrate = async |url: &str| {
+        let mut command = Command::new(program());
+        command.args(["migrate", "--database-url", url]);
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        run(command, "").await
+    };
+    for _ in 0..2 {
+        assert!(migrate(&database.url).await.ok().contains("this version's"));
+    }
+    let tables = database.client().await.query_one("select count(*) from organizations", &[]).await.unwrap();
+    assert_eq!(tables.get::<_, i64>(0), 0);
+    let refused = migrate("mysql://somewhere/else").await;
+    assert!(refused.code == 2 && refused.err.contains("postgresql://"), "{refused:?}");
+    database.dropped().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]

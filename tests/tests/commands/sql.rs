@@ -70,6 +70,18 @@ async fn a_failure_says_what_to_do_and_its_class_is_the_exit_status() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_limit_that_is_used_up_has_a_class_of_its_own() {
+    let world = World::new().await;
+    let client = world.database().client().await;
+    client.execute("update organizations set quotas = '{\"monthly_credit_limit\": 1}'", &[]).await.unwrap();
+    let refused = async || Some(sluice(&world, &["sql", "-c", "select 1"]).await).filter(|said| said.code != 0);
+    let said = world.until(refused).await;
+    assert_eq!((said.code, said.text()), (5, ""), "{said:?}");
+    assert!(said.err.contains("SVC_ERR_429_QUOTA_EXCEEDED"), "{}", said.err);
+    world.end().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_key_is_found_beside_the_platform_and_goes_nowhere_else() {
     let world = World::new().await;
     let asked = async |more: &[&str]| {

@@ -5,4 +5,5 @@ mod kill;
 mod query;
 mod revoke;
 mod shadow;
+mod signed_in;
 mod standing;

@@ -70,6 +70,7 @@ fn snapshot(status: &str) -> Governance {
         abac_policies: vec![],
         elevations: vec![],
         agent_capabilities: BTreeMap::new(),
+        runtime: false,
     }
 }
 

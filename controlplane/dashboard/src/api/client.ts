@@ -21,21 +21,28 @@ function sent(request: Request): Promise<Response> {
 }
 
 /** One refresh at a time: a refresh token is good once. */
-let refreshing: Promise<boolean> | undefined
+let refreshing: Promise<Response> | undefined
 
-function refreshed(): Promise<boolean> {
+function refresh(body: { org_id?: string }): Promise<Response> {
   refreshing ??= sent(
     new Request('/v1/auth/token/refresh', {
       method: 'POST',
       headers: { 'content-type': 'application/json' },
-      body: '{}',
+      body: JSON.stringify(body),
     }),
-  )
-    .then((response) => response.ok)
-    .finally(() => {
-      refreshing = undefined
-    })
+  ).finally(() => {
+    refreshing = undefined
+  })
   return refreshing
+}
+
+/** The session goes on in another organization of whoever is signed in. */
+export async function enter(orgId: string): Promise<void> {
+  while (refreshing) await refreshing.catch(() => undefined)
+  const response = await refresh({ org_id: orgId }).catch((cause: unknown) => {
+    throw Problem.unreachable(cause)
+  })
+  if (!response.ok) throw await Problem.of(response.clone())
 }
 
 /** Whether a refusal says that the token is over, and not that somebody is not who they say. */
@@ -48,7 +55,7 @@ async function isOver(response: Response): Promise<boolean> {
 async function patient(request: Request): Promise<Response> {
   const again = request.clone()
   const response = await sent(request)
-  return (await isOver(response)) && (await refreshed()) ? sent(again) : response
+  return (await isOver(response)) && (await refresh({})).ok ? sent(again) : response
 }
 
 export const api = createClient<paths>({ baseUrl: location.origin, fetch: patient })

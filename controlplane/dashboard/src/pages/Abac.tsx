@@ -9,23 +9,10 @@ import { Form } from '../parts/Form'
 import { Answered, Empty, Page } from '../parts/Page'
 import { More, Table } from '../parts/Table'
 import { useEnvironment, useSession } from '../session'
+import { CONDITIONS, sentence } from './abacRules'
 import { ROLES, type Role } from './roles'
 
 type AbacPolicy = Shapes['AbacPolicy']
-type Rule = AbacPolicy['rules'][number]
-
-const CONDITIONS = [
-  'AgentFrameworkIs',
-  'AgentIdIs',
-  'RoleIs',
-  'UserIs',
-  'QueryOriginIs',
-  'TableIs',
-  'OperationIs',
-  'SourceIpIn',
-  'TimeOfDay',
-  'DayOfWeek',
-]
 const ACTIONS = ['allow', 'deny', 'deny_outside', 'read_only'] as const
 type Action = (typeof ACTIONS)[number]
 const ORIGINS = ['', 'rest', 'arrow', 'pgwire', 'flight', 'mcp', 'dashboard', 'shadow'] as const
@@ -69,11 +56,6 @@ export default function Abac() {
   )
 }
 
-function sentence(rule: Rule): string {
-  const when = rule.start && rule.end ? `${rule.start}–${rule.end} ${rule.timezone ?? 'UTC'}` : (rule.values ?? []).join(', ')
-  return `${rule.action.replace('_', ' ')} if ${rule.condition}: ${when}`
-}
-
 function Acts({ policy }: { policy: AbacPolicy }) {
   const { env_id } = useEnvironment()
   const changed = useChanged('abac')
@@ -82,6 +64,7 @@ function Acts({ policy }: { policy: AbacPolicy }) {
     <div className="row">
       <Confirm
         label={policy.enabled ? 'Disable' : 'Enable'}
+        isGentle={!policy.enabled}
         question={policy.enabled ? `“${policy.name}” rules nobody from the next query on.` : `“${policy.name}” rules from the next query on.`}
         act={() => ask(api.PUT('/v1/environments/{env_id}/abac-policies/{policy_id}', { params: { path }, body: { enabled: !policy.enabled } })).then(changed)}
       />
@@ -102,7 +85,7 @@ function Making({ close }: { close: () => void }) {
       fields={[
         { name: 'name', label: 'Name', required: true },
         { name: 'priority', label: 'Priority', kind: 'number', initial: 100, required: true },
-        { name: 'condition', label: 'If', kind: 'select', options: CONDITIONS },
+        { name: 'condition', label: 'If', kind: 'select', options: Object.entries(CONDITIONS).map(([value, label]) => ({ value, label })) },
         { name: 'values', label: 'Is one of', hint: 'With commas between. Not for a time of day.' },
         { name: 'start', label: 'From, for a time of day', hint: 'HH:MM' },
         { name: 'end', label: 'To, for a time of day', hint: 'HH:MM' },

@@ -1,11 +1,13 @@
 /** Credits of the billing period: used, by whom, and when to warn. */
 import { useQuery } from '@tanstack/react-query'
 import { api, ask, type Shapes } from '../api/client'
+import { atItsEnd } from '../forecast'
 import { count, percent } from '../format'
 import { useChanged } from '../lists'
 import { Form } from '../parts/Form'
 import { Answered, Page } from '../parts/Page'
 import { Table } from '../parts/Table'
+import { Tiles } from '../parts/Tiles'
 import { useSession } from '../session'
 
 export default function Billing() {
@@ -29,15 +31,22 @@ export default function Billing() {
 function Used({ usage }: { usage: Shapes['Usage'] }) {
   const { credits, breakdown, billing_period: period } = usage
   const days = breakdown.by_day
+  const forecast = atItsEnd(credits.used, Date.parse(period.start), Date.parse(period.end), Date.now())
   return (
     <>
-      <dl className="tiles">
-        <Tile name="Credits used" value={count(credits.used)} />
-        <Tile name="Limit" value={credits.limit == null ? 'none' : count(credits.limit)} />
-        <Tile name="Used of it" value={percent(credits.usage_percent)} />
-        <Tile name="Queries" value={count(breakdown.queries.total)} />
-        <Tile name="Tier" value={usage.tier} />
-      </dl>
+      <Tiles
+        of={[
+          ['Credits used', count(credits.used)],
+          ['Limit', credits.limit == null ? 'none' : count(credits.limit)],
+          ...(credits.limit == null ? [] : [['Used of it', percent(credits.usage_percent)] as const]),
+          ['At this pace, by the end', forecast === undefined ? 'too early to say' : count(Math.round(forecast))],
+          ['Queries', count(breakdown.queries.total)],
+          ['Tier', usage.tier],
+        ]}
+      />
+      {forecast !== undefined && credits.limit != null && credits.used <= credits.limit && forecast > credits.limit && (
+        <p className="notice">At this pace the limit is reached before the period ends; queries are refused from then on.</p>
+      )}
       <p className="fine">
         From {period.start.slice(0, 10)} to {period.end.slice(0, 10)}.
       </p>
@@ -58,15 +67,6 @@ function Used({ usage }: { usage: Shapes['Usage'] }) {
         ]}
       />
     </>
-  )
-}
-
-function Tile({ name, value }: { name: string; value: string }) {
-  return (
-    <div className="tile">
-      <dt>{name}</dt>
-      <dd>{value}</dd>
-    </div>
   )
 }
 
@@ -120,8 +120,8 @@ function Warnings({ quotas }: { quotas: Shapes['BillingQuotas'] }) {
           isInline
           label="Warnings"
           fields={[
-            { name: 'credit_warning_threshold', label: 'Warn at a share of', kind: 'number', initial: alerts.credit_warning_threshold, required: true },
-            { name: 'credit_critical_threshold', label: 'Critical at', kind: 'number', initial: alerts.credit_critical_threshold, required: true },
+            { name: 'credit_warning_threshold', label: 'Warn at the share', kind: 'number', initial: alerts.credit_warning_threshold, required: true },
+            { name: 'credit_critical_threshold', label: 'Alarm at the share', kind: 'number', initial: alerts.credit_critical_threshold, required: true },
           ]}
           submit="Save"
           onSubmit={(typed) =>

@@ -154,7 +154,7 @@ function Bringing({ found, taken, isDecidable, merged }: BringingProps) {
       <h2 id="merge">Merge</h2>
       {found.total > 0 && (
         <label className="field choice">
-          <span>Right, where both sides changed the same, is</span>
+          <span>Where both sides changed the same, take</span>
           <select value={strategy} onChange={(event) => setStrategy(event.target.value as Strategy)}>
             {STRATEGIES.filter((one) => one.strategy !== 'manual' || isDecidable).map((one) => (
               <option key={one.strategy} value={one.strategy}>

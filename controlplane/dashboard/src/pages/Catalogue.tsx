@@ -1,5 +1,6 @@
 /** The tables that whoever asks can see, with what the policies do to them. */
 import { useState } from 'react'
+import { Link } from 'wouter'
 import { api, ask } from '../api/client'
 import { useCatalogue } from '../catalogue'
 import { count } from '../format'
@@ -7,8 +8,9 @@ import { useList } from '../lists'
 import { Badge } from '../parts/Badge'
 import { Answered, Empty, Page } from '../parts/Page'
 import { Table } from '../parts/Table'
-import { useEnvironment } from '../session'
-import type { CatalogueTable } from '../tables'
+import { useEnvironment, useSession } from '../session'
+import type { CatalogueColumn, CatalogueTable } from '../tables'
+import { auditOf } from './auditFilter'
 import { filtersOf, masksOf, type Policy } from './policyRules'
 
 export default function Catalogue() {
@@ -36,9 +38,11 @@ export default function Catalogue() {
               <p className="fine" role="status">
                 {count(matches.length)} of {count(tables.length)} tables
               </p>
-              {matches.map((table) => (
-                <One key={`${table.schema}.${table.name}`} table={table} policies={policies.data ?? []} />
-              ))}
+              <div className="pile">
+                {matches.map((table) => (
+                  <One key={`${table.schema}.${table.name}`} table={table} policies={policies.data ?? []} />
+                ))}
+              </div>
             </>
           )
         }}
@@ -52,6 +56,8 @@ function holds(table: CatalogueTable, text: string): boolean {
 }
 
 function One({ table, policies }: { table: CatalogueTable; policies: readonly Policy[] }) {
+  const { can } = useSession()
+  const path = `${table.schema}.${table.name}`
   const masks = masksOf(policies, table.name)
   const filters = filtersOf(policies, table.name)
   return (
@@ -67,6 +73,11 @@ function One({ table, policies }: { table: CatalogueTable; policies: readonly Po
           {filter.exempt.length > 0 && `; not for ${filter.exempt.join(', ')}`})
         </p>
       ))}
+      {can('audit:read') && (
+        <p className="asked">
+          <Link href={auditOf({ table: path })}>Who has asked of it this week</Link>
+        </p>
+      )}
       <Table
         label={`Columns of ${table.name}`}
         id={(column) => column.name}
@@ -87,6 +98,18 @@ function One({ table, policies }: { table: CatalogueTable; policies: readonly Po
               ))
             },
           },
+          ...(can('audit:read')
+            ? [
+                {
+                  head: '',
+                  cell: ({ name }: CatalogueColumn) => (
+                    <Link href={auditOf({ table: path, column: name })} className="nowrap" aria-label={`Who saw it: ${name}`}>
+                      Who saw it
+                    </Link>
+                  ),
+                },
+              ]
+            : []),
         ]}
       />
     </details>

@@ -12,7 +12,7 @@ export default function Costs() {
   const costs = useQuery({ queryKey: ['costs'], queryFn: () => ask(api.GET('/v2/runtime/views/invocation-costs', {})) })
   const confidence = useQuery({ queryKey: ['confidence'], queryFn: () => ask(api.GET('/v2/runtime/views/confidence-distribution', {})) })
   return (
-    <Page title="Routing, costs, confidence" needs="agent:*" lead="Of the organization: what whoever chooses the next model goes by.">
+    <Page title="Models" needs="agent:*" lead="How they have done, what they cost, and how sure they were: what whoever chooses the next one goes by.">
       <Signals />
       <Answered of={costs} isEmpty={(view) => view.by_model.length === 0} empty={<Empty title="No model was called yet" />}>
         {(view) => (

@@ -62,7 +62,7 @@ export default function Environments() {
                 { head: 'State', cell: (one) => <Badge>{one.status}</Badge> },
                 { head: 'A query may take', isNumber: true, cell: (one) => milliseconds(one.settings.query_timeout_ms) },
                 { head: 'At a time', isNumber: true, cell: (one) => one.settings.max_concurrent_queries },
-                { head: 'Made', cell: (one) => <span className="nowrap">{time(one.created_at)}</span> },
+                { head: 'Made (UTC)', cell: (one) => <span className="nowrap">{time(one.created_at)}</span> },
                 { head: '', cell: (one) => writes && <Acts one={one} others={all.filter((other) => other !== one)} reload={() => void list.refetch()} /> },
               ]}
             />

@@ -4,6 +4,7 @@ import { api, ask, type Shapes } from '../api/client'
 import { time } from '../format'
 import { useChanged, useList } from '../lists'
 import { Badge } from '../parts/Badge'
+import { Named } from '../parts/Choice'
 import { Opens } from '../parts/Dialog'
 import { Form, type Field, type Typed } from '../parts/Form'
 import { Answered, Empty } from '../parts/Page'
@@ -136,16 +137,7 @@ function Naming({ close }: { close: () => void }) {
   const [kind, setKind] = useState<Kind>('aws_sts')
   return (
     <>
-      <label className="field">
-        <span>Cloud</span>
-        <select value={kind} onChange={(event) => setKind(event.target.value as Kind)}>
-          {Object.entries(KINDS).map(([value, { label }]) => (
-            <option key={value} value={value}>
-              {label}
-            </option>
-          ))}
-        </select>
-      </label>
+      <Named label="Cloud" value={kind} of={KINDS} onChange={setKind} />
       <Form
         key={kind}
         fields={fieldsOf(kind)}

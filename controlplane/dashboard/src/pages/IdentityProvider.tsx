@@ -9,6 +9,7 @@ import { Form } from '../parts/Form'
 import { Answered, Empty, orNothing } from '../parts/Page'
 import { either, OWNER } from '../permissions'
 import { useSession } from '../session'
+import { SignOnOnly } from './SignOnOnly'
 
 type SingleSignOn = Shapes['SingleSignOn']
 type DefaultRole = Shapes['DefaultRole']
@@ -26,7 +27,7 @@ export function IdentityProvider() {
     <Answered of={provider}>
       {(one) => (
         <>
-          {one ? <About provider={one} /> : <Empty title="No identity provider yet"><p>People sign in with a password or a mailed link. An OpenID provider of yours can vouch for them instead.</p></Empty>}
+          {one ? <><About provider={one} /><SignOnOnly /></> : <Empty title="No identity provider yet"><p>People sign in with a password or a mailed link. An OpenID provider of yours can vouch for them instead.</p></Empty>}
           {names ? <Acts provider={one} /> : <p className="fine">The role {either(OWNER)} names it: who controls the provider can be anybody in the organization.</p>}
         </>
       )}
@@ -62,7 +63,7 @@ function About({ provider }: { provider: SingleSignOn }) {
 
 function Acts({ provider }: { provider: SingleSignOn | null }) {
   const { orgId } = useSession()
-  const changed = useChanged('sso')
+  const changed = useChanged('sso', 'organization')
   const params = { path: { org_id: orgId } }
   return (
     <div className="row">

@@ -142,6 +142,7 @@ function Acts({ request, now, isOwn }: { request: Request; now: number; isOwn: b
         {!isOwn && (
           <Confirm
             label="Approve"
+            isGentle
             question={`Lend ${request.requester_email} the role ${request.requested_role} for ${span(request.duration_minutes * 60)}?`}
             act={() => ask(api.POST('/v1/environments/{env_id}/jit-access/{request_id}/approve', { params: { path } })).then(changed)}
           />

@@ -57,12 +57,12 @@ export default function Keys() {
               id={(key) => key.key_id}
               rows={keys}
               columns={[
-                { head: 'Name', cell: (key) => key.name },
+                { head: 'Name', cell: (key) => <span className="nowrap">{key.name}</span> },
                 { head: 'Begins with', cell: (key) => <code className="nowrap">{key.prefix}</code> },
-                { head: 'May', cell: (key) => <span className="fine">{key.scopes.join(', ')}</span> },
+                { head: 'May', cell: (key) => <Scopes of={key.scopes} /> },
                 { head: 'State', cell: (key) => <Badge>{key.status}</Badge> },
                 { head: 'Last used', cell: (key) => <span className="nowrap">{relative(key.last_used_at, now)}</span> },
-                { head: 'Ends', cell: (key) => <span className="nowrap">{relative(key.expires_at, now)}</span> },
+                { head: 'Ends', cell: (key) => <span className="nowrap">{key.revoked ? '–' : relative(key.expires_at, now)}</span> },
                 { head: '', cell: (key) => writes && !key.revoked && <Acts apiKey={key} /> },
               ]}
             />
@@ -71,6 +71,18 @@ export default function Keys() {
         )}
       </Answered>
     </Page>
+  )
+}
+
+/** A few are read at a glance; many are folded away. */
+function Scopes({ of }: { of: readonly string[] }) {
+  const all = <span className="fine">{of.join(', ')}</span>
+  if (of.length <= 4) return all
+  return (
+    <details>
+      <summary>{of.length} scopes</summary>
+      {all}
+    </details>
   )
 }
 

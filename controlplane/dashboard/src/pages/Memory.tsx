@@ -9,10 +9,11 @@ import { Confirm } from '../parts/Dialog'
 import { Form } from '../parts/Form'
 import { Answered, Empty, Page } from '../parts/Page'
 import { Table } from '../parts/Table'
+import { WRITERS } from '../permissions'
 import { useEnvironment, useSession } from '../session'
 
 export default function Memory() {
-  const { orgId } = useSession()
+  const { orgId, is } = useSession()
   const { env_id } = useEnvironment()
   const [wanted, setWanted] = useState('')
   const changed = useChanged('memory')
@@ -51,15 +52,16 @@ export default function Memory() {
               { head: 'Since (UTC)', cell: (memory) => <span className="nowrap">{time(memory.created_at)}</span> },
               {
                 head: '',
-                cell: (memory) => (
-                  <Confirm
-                    label="Forget"
-                    question={`Forget “${memory.content.slice(0, 120)}” for good?`}
-                    act={() =>
-                      ask(api.DELETE('/v1/organizations/{org_id}/agent-memory/{memory_id}', { params: { path: { ...path, memory_id: memory.id }, query: { env_id } } })).then(changed)
-                    }
-                  />
-                ),
+                cell: (memory) =>
+                  is(WRITERS) && (
+                    <Confirm
+                      label="Forget"
+                      question={`Forget “${memory.content.slice(0, 120)}” for good?`}
+                      act={() =>
+                        ask(api.DELETE('/v1/organizations/{org_id}/agent-memory/{memory_id}', { params: { path: { ...path, memory_id: memory.id }, query: { env_id } } })).then(changed)
+                      }
+                    />
+                  ),
               },
             ]}
           />

@@ -6,8 +6,10 @@ import { count, percent } from '../format'
 import { asPage } from '../lists'
 import { Badge } from '../parts/Badge'
 import { Answered, orNothing, Page } from '../parts/Page'
+import { Tiles } from '../parts/Tiles'
+import { ADMINS, type Scope } from '../permissions'
 import { useSession } from '../session'
-import type { Scope } from '../permissions'
+import { Chain } from './Chain'
 
 const STEPS: { path: string; title: string; says: string; needs?: Scope }[] = [
   { path: '/connect', title: 'Connect', says: 'A line for psql, Python, dbt or an agent, with a key in it', needs: 'environment:read' },
@@ -18,7 +20,7 @@ const STEPS: { path: string; title: string; says: string; needs?: Scope }[] = [
 ]
 
 export default function Overview() {
-  const { orgId, can, environments } = useSession()
+  const { orgId, can, environment, environments } = useSession()
   const organization = useQuery({
     queryKey: ['organization', orgId],
     queryFn: () => ask(api.GET('/v1/organizations/{org_id}', { params: { path: { org_id: orgId } } })),
@@ -31,32 +33,18 @@ export default function Overview() {
             <p className="lead">
               {name} <Badge>{status}</Badge> <Badge>{tier}</Badge>
             </p>
-            <dl className="tiles">
-              <div className="tile">
-                <dt>Credits this period</dt>
-                <dd>
-                  {count(quotas.used)}
-                  {quotas.monthly_credit_limit != null && <span className="fine"> of {count(quotas.monthly_credit_limit)}</span>}
-                </dd>
-              </div>
-              {quotas.monthly_credit_limit != null && (
-                <div className="tile">
-                  <dt>Used of the limit</dt>
-                  <dd>{percent((100 * quotas.used) / quotas.monthly_credit_limit)}</dd>
-                </div>
-              )}
-              <div className="tile">
-                <dt>Environments</dt>
-                <dd>{count(environments.length)}</dd>
-              </div>
-              <div className="tile">
-                <dt>Queries at a time</dt>
-                <dd>{quotas.max_concurrent_queries ?? 'no limit'}</dd>
-              </div>
-            </dl>
+            <Tiles
+              of={[
+                ['Credits this period', count(quotas.used)],
+                ...(quotas.monthly_credit_limit == null ? [] : [[`Of the limit of ${count(quotas.monthly_credit_limit)}`, percent((100 * quotas.used) / quotas.monthly_credit_limit)] as const]),
+                ['Environments', count(environments.length)],
+                ['Queries at a time', quotas.max_concurrent_queries == null ? 'no limit' : count(quotas.max_concurrent_queries)],
+              ]}
+            />
           </>
         )}
       </Answered>
+      <Undecided />
       <Waiting />
       <section className="card" aria-labelledby="first">
         <h2 id="first">Get started</h2>
@@ -71,7 +59,50 @@ export default function Overview() {
           </li>
         </ul>
       </section>
+      {environment && can('audit:read') && (
+        <section className="card" aria-labelledby="record">
+          <h2 id="record">Is the record whole?</h2>
+          <p>Every change of a key, policy, role or setting is written down in a chain of hashes. What was altered afterwards shows.</p>
+          <Chain />
+        </section>
+      )}
     </Page>
+  )
+}
+
+/** What waits for an owner or admin; nothing, where nothing does. */
+function Undecided() {
+  const { can, is, environment } = useSession()
+  const env_id = environment?.env_id ?? ''
+  const requests = useQuery({
+    queryKey: ['jit', env_id, 'waiting'],
+    queryFn: () => ask(api.GET('/v1/environments/{env_id}/jit-access', { params: { path: { env_id }, query: { limit: 200 } } })),
+    enabled: is(ADMINS) && env_id !== '',
+  })
+  const failing = useQuery({
+    queryKey: ['deliveries', 'failing'],
+    queryFn: () => ask(api.GET('/v1/webhooks/deliveries', { params: { query: { status: 'failed', limit: 1 } } })),
+    enabled: can('webhook:read'),
+  })
+  const pending = requests.data?.data.filter((request) => request.status === 'pending').length ?? 0
+  const failed = failing.data?.pagination.total ?? 0
+  if (pending + failed === 0) return null
+  return (
+    <section className="card" aria-labelledby="undecided">
+      <h2 id="undecided">Waits for you</h2>
+      <ul className="stack">
+        {pending > 0 && (
+          <li>
+            <Link href="/jit">Requests for a role</Link>: {count(pending)}
+          </li>
+        )}
+        {failed > 0 && (
+          <li>
+            <Link href="/webhooks">Notices that nobody took</Link>: {count(failed)}
+          </li>
+        )}
+      </ul>
+    </section>
   )
 }
 

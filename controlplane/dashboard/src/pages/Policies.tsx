@@ -1,6 +1,7 @@
 /** Masks of columns and filters of rows. What is saved here rules the next query at every door. */
 import { useState } from 'react'
 import { api, ask, ifMatch } from '../api/client'
+import { useCatalogue } from '../catalogue'
 import { time } from '../format'
 import { useChanged, useList } from '../lists'
 import { Badge } from '../parts/Badge'
@@ -48,7 +49,7 @@ export default function Policies() {
                 { head: 'Name', cell: (policy) => policy.name },
                 { head: 'What it does', cell: (policy) => <Rules policy={policy} /> },
                 { head: 'State', cell: (policy) => <Badge>{policy.enabled ? 'enabled' : 'disabled'}</Badge> },
-                { head: 'Changed', cell: (policy) => <span className="nowrap">{time(policy.updated_at)}</span> },
+                { head: 'Changed (UTC)', cell: (policy) => <span className="nowrap">{time(policy.updated_at)}</span> },
                 { head: '', cell: (policy) => writes && <Acts policy={policy} reload={() => void list.refetch()} /> },
               ]}
             />
@@ -119,16 +120,27 @@ function Acts({ policy, reload }: { policy: Policy; reload: () => void }) {
 }
 
 const NAME: Field = { name: 'name', label: 'Name of the policy', required: true }
-const TABLE: Field = { name: 'table', label: 'Table', required: true }
 const EXEMPT: Field = { name: 'exempt_roles', label: 'Roles it does not rule', kind: 'choices', options: ROLES }
+
+/** Fields that suggest what the catalogue has. */
+function useNamed(): { table: Field; column: Field } {
+  const { env_id } = useEnvironment()
+  const tables = useCatalogue(env_id).data ?? []
+  const columns = new Set(tables.flatMap((table) => table.columns.map((column) => column.name)))
+  return {
+    table: { name: 'table', label: 'Table', required: true, suggestions: tables.map((table) => table.name) },
+    column: { name: 'column', label: 'Column', required: true, suggestions: [...columns] },
+  }
+}
 
 function Masking({ close }: { close: () => void }) {
   const { env_id } = useEnvironment()
+  const { table, column } = useNamed()
   const changed = useChanged('policies')
   const [shown, setShown] = useState(4)
   return (
     <Form
-      fields={[NAME, TABLE, { name: 'column', label: 'Column', required: true }, { name: 'function', label: 'What is seen instead', kind: 'select', options: [
+      fields={[NAME, table, column, { name: 'function', label: 'What is seen instead', kind: 'select', options: [
         { value: 'full', label: 'nothing of it (full)' },
         { value: 'partial', label: 'its last characters (partial)' },
         { value: 'hash', label: 'a hash, the same for the same value' },
@@ -163,10 +175,11 @@ function Masking({ close }: { close: () => void }) {
 
 function Filtering({ close }: { close: () => void }) {
   const { env_id } = useEnvironment()
+  const { table } = useNamed()
   const changed = useChanged('policies')
   return (
     <Form
-      fields={[NAME, TABLE, { name: 'filter', label: 'Rows that stay', kind: 'textarea', required: true, hint: "A condition, such as region = '{user.region}'" }, EXEMPT]}
+      fields={[NAME, table, { name: 'filter', label: 'Rows that stay', kind: 'textarea', required: true, hint: "A condition, such as region = '{user.region}'" }, EXEMPT]}
       submit="Filter them"
       onSubmit={(typed) =>
         ask(

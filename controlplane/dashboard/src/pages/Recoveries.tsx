@@ -6,6 +6,7 @@ import { time } from '../format'
 import { useChanged } from '../lists'
 import { Actor } from '../parts/Actor'
 import { Badge } from '../parts/Badge'
+import { Named } from '../parts/Choice'
 import { Opens } from '../parts/Dialog'
 import { Form, type Field } from '../parts/Form'
 import { Table } from '../parts/Table'
@@ -63,16 +64,7 @@ function Acting({ attemptId, close }: { attemptId: string; close: () => void }) 
   const [action, setAction] = useState<Action>('retry')
   return (
     <>
-      <label className="field">
-        <span>What</span>
-        <select value={action} onChange={(event) => setAction(event.target.value as Action)}>
-          {Object.entries(ACTIONS).map(([value, { label }]) => (
-            <option key={value} value={value}>
-              {label}
-            </option>
-          ))}
-        </select>
-      </label>
+      <Named label="What" value={action} of={ACTIONS} onChange={setAction} />
       <Form
         key={action}
         fields={ACTIONS[action].fields}

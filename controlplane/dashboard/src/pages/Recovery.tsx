@@ -62,7 +62,7 @@ function History() {
       {(view) => (
         <section className="stack" aria-labelledby="done">
           <h2 id="done">What was done</h2>
-          <Tiles of={[...Object.entries(view.by_kind), ...Object.entries(view.by_level)].map(([name, times]) => [name.replaceAll('_', ' '), count(times)] as const)} />
+          <Tiles of={[...Object.entries(view.by_kind), ...Object.entries(view.by_level).map(([level, times]) => [`of level ${level}`, times] as const)].map(([name, times]) => [name.replaceAll('_', ' '), count(times)] as const)} />
           <Recoveries recoveries={view.recent} />
         </section>
       )}

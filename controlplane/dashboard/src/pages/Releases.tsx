@@ -27,7 +27,7 @@ export default function Releases() {
       lead="A decided review writes one down; what is approved under a gate has passed it, or somebody says why not."
       actions={is(WRITERS) && <Opens label="Record a release" className="primary">{(close) => <Recording close={close} />}</Opens>}
     >
-      <Answered of={list} isEmpty={(all) => all.length === 0} empty={<Empty title="Nothing was released yet" />}>
+      <Answered of={list} isEmpty={(all) => all.length === 0} empty={<Empty title="Nothing was released yet"><p>The first review that is approved, and the first release that somebody records, are listed here.</p></Empty>}>
         {(all) => (
           <>
             <Table

@@ -92,8 +92,7 @@ function One({ session, isRunning }: { session: ShadowSession; isRunning: boolea
           <dd>{percent(statistics.match_rate * 100)}</dd>
           <dt>A query took</dt>
           <dd>
-            {statistics.avg_latency_source_ms == null ? '–' : milliseconds(statistics.avg_latency_source_ms)} before,{' '}
-            {statistics.avg_latency_service_ms == null ? '–' : milliseconds(statistics.avg_latency_service_ms)} here
+            {took(statistics.avg_latency_source_ms)} before, {took(statistics.avg_latency_service_ms)} here
           </dd>
         </dl>
         {isRunning && (
@@ -111,6 +110,8 @@ function One({ session, isRunning }: { session: ShadowSession; isRunning: boolea
     </>
   )
 }
+
+const took = (ms: number | null | undefined) => (ms == null ? 'an unknown time' : milliseconds(ms))
 
 /** A log is a line of JSON a query: `{"sql": "…"}`. */
 function Uploading() {

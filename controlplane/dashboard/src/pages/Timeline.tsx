@@ -17,7 +17,7 @@ export function Timeline({ events }: { events: readonly Shapes['WorkflowEvent'][
         { head: 'Of', cell: (event) => (event.attempt_id ? 'attempt' : 'task') },
         { head: 'No.', isNumber: true, cell: (event) => event.sequence_num },
         { head: 'When (UTC)', cell: (event) => <span className="nowrap">{time(event.created_at)}</span> },
-        { head: 'By', cell: (event) => <Actor of={event.actor} /> },
+        { head: 'By', cell: (event) => <span className="nowrap"><Actor of={event.actor} /></span> },
         { head: 'Details', cell: (event) => <code className="wide">{JSON.stringify(event.payload)}</code> },
       ]}
     />

@@ -11,6 +11,7 @@ import { Form, type Typed } from '../parts/Form'
 import { Answered, Empty, Page } from '../parts/Page'
 import { Score } from '../parts/Score'
 import { Table } from '../parts/Table'
+import { WRITERS } from '../permissions'
 import { useEnvironment, useSession } from '../session'
 
 type Trigger = Shapes['Trigger']
@@ -25,6 +26,7 @@ function usePlace() {
 
 export default function Triggers() {
   const { path, query } = usePlace()
+  const { is } = useSession()
   const [status, setStatus] = useState<(typeof STATES)[number]>('all')
   const triggers = useQuery({
     queryKey: ['triggers', query.env_id, status],
@@ -36,13 +38,13 @@ export default function Triggers() {
       title="Triggers"
       needs="agent:*"
       lead="What agents remember and think is held against each concept; what is like it enough is told to the webhooks of notices."
-      actions={<Opens label="New trigger" className="primary">{(close) => <Making close={close} />}</Opens>}
+      actions={is(WRITERS) && <Opens label="New trigger" className="primary">{(close) => <Making close={close} />}</Opens>}
     >
       <Choice label="State" value={status} options={STATES} onChange={setStatus} />
       <Answered
         of={triggers}
         isEmpty={(all) => all.length === 0}
-        empty={<Empty title="No trigger is here"><p>An agent makes one by the tool <code>register_trigger</code>, you by the button above.</p></Empty>}
+        empty={<Empty title="No trigger is here"><p>Agents make them by the tool <code>register_trigger</code>, and people who may write do here.</p></Empty>}
       >
         {(all) => (
           <Table
@@ -67,23 +69,25 @@ export default function Triggers() {
 
 function Acts({ trigger }: { trigger: Trigger }) {
   const { path, query } = usePlace()
+  const { is } = useSession()
   const changed = useChanged('triggers')
   const params = { path: { ...path, trigger_id: trigger.id }, query }
   // The name that exists gets the terms that are said, and is on again.
-  const { name, concept, threshold, actions, cooldown_secs, sources, agent_filter } = trigger
-  const body = { name, concept, threshold, actions, cooldown_secs, sources, agent_filter }
+  const { name, concept, threshold, actions, action_config, cooldown_secs, sources, agent_filter } = trigger
+  const body = { name, concept, threshold, actions, action_config, cooldown_secs, sources, agent_filter }
   return (
     <div className="row">
       <Opens label="Try" title={`Try ${trigger.name}`} className="small">
         {() => <Trying trigger={trigger} />}
       </Opens>
-      {trigger.enabled ? (
+      {is(WRITERS) && trigger.enabled && (
         <Confirm
           label="Switch off"
           question={`Switch “${trigger.name}” off? It fires no more until it is switched on again.`}
           act={() => ask(api.DELETE('/v1/organizations/{org_id}/triggers/{trigger_id}', { params })).then(changed)}
         />
-      ) : (
+      )}
+      {is(WRITERS) && !trigger.enabled && (
         <Opens label="Switch on" title={`Switch ${trigger.name} on`} className="small">
           {(close) => (
             <Form fields={[]} submit="Switch it on" onSubmit={() => ask(api.POST('/v1/organizations/{org_id}/triggers', { params: { path, query }, body })).then(changed)} onDone={close}>

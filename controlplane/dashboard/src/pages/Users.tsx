@@ -85,6 +85,7 @@ function Acts({ user }: { user: User }) {
       {user.status !== 'invited' && (
         <Confirm
           label={isSuspended ? 'Reactivate' : 'Suspend'}
+          isGentle={isSuspended}
           question={isSuspended ? `Let ${user.email} in again?` : `Suspend ${user.email}? Sessions and keys are refused until you let them in again.`}
           act={() => turn().then(changed)}
         />

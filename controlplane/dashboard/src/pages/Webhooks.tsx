@@ -232,6 +232,7 @@ function Deliveries() {
                   delivery.status === 'failed' && (
                     <Confirm
                       label="Send again"
+                      isGentle
                       question={`Send ${delivery.event_type} again, to whoever did not take it? They know it by its event id.`}
                       act={() => ask(api.POST('/v1/webhooks/deliveries/{event_id}/replay', { params: { path: { event_id: delivery.event_id } } })).then(changed)}
                     />

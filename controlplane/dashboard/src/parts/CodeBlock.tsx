@@ -28,7 +28,7 @@ export function Copy({ text, label }: { text: string; label: string }) {
 }
 
 /** A file of what the page already has: nothing is asked for. */
-export function Download({ name, kind, text, children }: { name: string; kind: string; text: () => string; children: string }) {
+export function Download({ name, kind, text, className, children }: { name: string; kind: string; text: () => string; className?: string; children: string }) {
   const save = () => {
     const url = URL.createObjectURL(new Blob([text()], { type: kind }))
     const link = document.createElement('a')
@@ -38,7 +38,7 @@ export function Download({ name, kind, text, children }: { name: string; kind: s
     URL.revokeObjectURL(url)
   }
   return (
-    <button type="button" onClick={save}>
+    <button type="button" className={className} onClick={save}>
       {children}
     </button>
   )

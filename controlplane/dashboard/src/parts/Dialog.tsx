@@ -63,34 +63,24 @@ export function Opens({
   )
 }
 
-/** A button that asks before it does what cannot be undone. */
-export function Confirm({
-  label,
-  question,
-  act,
-}: {
+interface Asked {
   label: string
   question: ReactNode
   act: () => Promise<unknown>
-}) {
+  /** It takes nothing away from anybody. */
+  isGentle?: boolean
+}
+
+/** A button that asks before it does what somebody will notice. */
+export function Confirm(asked: Asked) {
   return (
-    <Opens label={label} className="small danger">
-      {(close) => <Question label={label} question={question} act={act} close={close} />}
+    <Opens label={asked.label} className={asked.isGentle ? 'small' : 'small danger'}>
+      {(close) => <Question {...asked} close={close} />}
     </Opens>
   )
 }
 
-function Question({
-  label,
-  question,
-  act,
-  close,
-}: {
-  label: string
-  question: ReactNode
-  act: () => Promise<unknown>
-  close: () => void
-}) {
+function Question({ label, question, act, isGentle, close }: Asked & { close: () => void }) {
   const [problem, setProblem] = useState<Problem>()
   const [isBusy, setBusy] = useState(false)
   const go = async () => {
@@ -109,9 +99,9 @@ function Question({
       {problem && <Refusal problem={problem} />}
       <footer>
         <button type="button" onClick={close}>
-          Keep it
+          Leave it
         </button>
-        <button type="button" className="danger" disabled={isBusy} onClick={() => void go()}>
+        <button type="button" className={isGentle ? 'primary' : 'danger'} disabled={isBusy} onClick={() => void go()}>
           {label}
         </button>
       </footer>

@@ -16,6 +16,8 @@ export interface Field {
   hint?: string
   required?: boolean
   autoComplete?: string
+  /** What is likely meant; anything else may be typed. */
+  suggestions?: readonly string[]
   /** Where fields stand in a row: for what is long. */
   isWide?: boolean
 }
@@ -131,7 +133,7 @@ const isAbout = (problem: Problem | undefined, name: string) => problem?.field?.
 
 function Input({ field, problem }: { field: Field; problem: Problem | undefined }) {
   const id = useId()
-  const { name, label, kind = 'text', options = [], initial, hint, required, autoComplete, isWide } = field
+  const { name, label, kind = 'text', options = [], initial, hint, required, autoComplete, suggestions, isWide } = field
   const about = hint || problem ? `${id}-about` : undefined
   const common = { id, name, required, 'aria-describedby': about, 'aria-invalid': problem ? true : undefined }
   const chosen = Array.isArray(initial) ? (initial as readonly string[]) : []
@@ -178,7 +180,21 @@ function Input({ field, problem }: { field: Field; problem: Problem | undefined 
       ) : kind === 'textarea' ? (
         <textarea {...common} defaultValue={value} rows={4} spellCheck={false} />
       ) : (
-        <input {...common} type={kind} step={kind === 'number' ? 'any' : undefined} defaultValue={value} autoComplete={autoComplete ?? 'off'} />
+        <input
+          {...common}
+          type={kind}
+          step={kind === 'number' ? 'any' : undefined}
+          defaultValue={value}
+          autoComplete={autoComplete ?? 'off'}
+          list={suggestions && `${id}-suggestions`}
+        />
+      )}
+      {suggestions && (
+        <datalist id={`${id}-suggestions`}>
+          {suggestions.map((suggestion) => (
+            <option key={suggestion} value={suggestion} />
+          ))}
+        </datalist>
       )}
       <About id={about} hint={hint} problem={problem} />
     </div>

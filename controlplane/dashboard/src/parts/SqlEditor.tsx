@@ -2,7 +2,7 @@
  * CodeMirror in a shadow root. There it brings its styles as sheets of the script, which the policy of
  * the page allows; in the page itself it would write a style element, which it does not.
  */
-import { autocompletion, closeBrackets, closeBracketsKeymap, completionKeymap } from '@codemirror/autocomplete'
+import { autocompletion, closeBrackets, closeBracketsKeymap, closeCompletion, completionKeymap } from '@codemirror/autocomplete'
 import { defaultKeymap, history, historyKeymap } from '@codemirror/commands'
 import { PostgreSQL, sql, type SQLNamespace } from '@codemirror/lang-sql'
 import { bracketMatching, HighlightStyle, syntaxHighlighting } from '@codemirror/language'
@@ -53,21 +53,23 @@ const typedOver = EditorView.domEventHandlers({
 export interface Editor {
   text: () => string
   put: (text: string) => void
+  focus: () => void
 }
 
 interface Props {
   initial: string
   schema: SQLNamespace
   run: () => void
+  type: (text: string) => void
   handle: RefObject<Editor | null>
 }
 
-export function SqlEditor({ initial, schema, run, handle }: Props) {
+export function SqlEditor({ initial, schema, run, type, handle }: Props) {
   const host = useRef<HTMLDivElement>(null)
   const view = useRef<EditorView>(null)
   const language = useRef(new Compartment())
-  const latestRun = useRef(run)
-  latestRun.current = run
+  const latest = useRef({ run, type })
+  latest.current = { run, type }
 
   useEffect(() => {
     if (!host.current) return
@@ -78,8 +80,9 @@ export function SqlEditor({ initial, schema, run, handle }: Props) {
       state: EditorState.create({
         doc: initial,
         extensions: [
-          keymap.of([{ key: 'Mod-Enter', run: () => (latestRun.current(), true) }]),
+          keymap.of([{ key: 'Mod-Enter', run: (view) => (closeCompletion(view), latest.current.run(), true) }]),
           lineNumbers(),
+          EditorView.lineWrapping,
           history(),
           drawSelection(),
           bracketMatching(),
@@ -91,7 +94,10 @@ export function SqlEditor({ initial, schema, run, handle }: Props) {
           look,
           placeholder('select …'),
           typedOver,
-          EditorView.contentAttributes.of({ 'aria-label': 'SQL', spellcheck: 'false' }),
+          EditorView.updateListener.of((update) => {
+            if (update.docChanged) latest.current.type(update.state.doc.toString())
+          }),
+          EditorView.contentAttributes.of({ 'aria-label': 'SQL', spellcheck: 'false', tabindex: '0' }),
         ],
       }),
     })
@@ -102,6 +108,7 @@ export function SqlEditor({ initial, schema, run, handle }: Props) {
         editor.dispatch({ changes: { from: 0, to: editor.state.doc.length, insert: text } })
         editor.focus()
       },
+      focus: () => editor.focus(),
     }
     return () => {
       editor.destroy()

@@ -1,4 +1,7 @@
-/** Rows under heads. It scrolls in itself, by keyboard too, so that the page never does sideways. */
+/**
+ * Rows under heads. It scrolls in itself, by keyboard too, so that the page never does sideways. Where it is narrow
+ * each row is a list of its cells, and each cell says its head; the roles are said too, which that takes away.
+ */
 import type { ReactNode } from 'react'
 
 export interface Column<T> {
@@ -21,21 +24,21 @@ export function Table<T>({
 }) {
   return (
     <div className="scroll" role="region" aria-label={label} tabIndex={0}>
-      <table>
-        <thead>
-          <tr>
+      <table role="table" className="rows">
+        <thead role="rowgroup">
+          <tr role="row">
             {columns.map(({ head, isNumber }) => (
-              <th key={head} scope="col" className={isNumber ? 'number' : undefined}>
+              <th key={head} role="columnheader" scope="col" className={isNumber ? 'number' : undefined}>
                 {head || <span className="unseen">Actions</span>}
               </th>
             ))}
           </tr>
         </thead>
-        <tbody>
+        <tbody role="rowgroup">
           {rows.map((row) => (
-            <tr key={id(row)}>
+            <tr key={id(row)} role="row">
               {columns.map(({ head, cell, isNumber }) => (
-                <td key={head} className={isNumber ? 'number' : undefined}>
+                <td key={head} role="cell" data-head={head} className={isNumber ? 'number' : undefined}>
                   {cell(row)}
                 </td>
               ))}

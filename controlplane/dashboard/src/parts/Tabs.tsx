@@ -9,34 +9,58 @@ export interface Tab {
 export function Tabs({ label, tabs }: { label: string; tabs: readonly Tab[] }) {
   const id = useId()
   const [at, setAt] = useState(0)
-  const move = (event: KeyboardEvent<HTMLDivElement>) => {
-    const by = { ArrowRight: 1, ArrowLeft: -1 }[event.key]
-    if (!by) return
-    const next = (at + by + tabs.length) % tabs.length
-    setAt(next)
-    document.getElementById(`${id}-${next}`)?.focus()
-  }
   return (
     <div className="stack">
-      <div className="tabs" role="tablist" aria-label={label} onKeyDown={move}>
-        {tabs.map((tab, index) => (
-          <button
-            key={tab.name}
-            type="button"
-            role="tab"
-            id={`${id}-${index}`}
-            aria-selected={index === at}
-            aria-controls={`${id}-panel`}
-            tabIndex={index === at ? 0 : -1}
-            onClick={() => setAt(index)}
-          >
-            {tab.name}
-          </button>
-        ))}
-      </div>
-      <div className="stack" role="tabpanel" id={`${id}-panel`} aria-labelledby={`${id}-${at}`} key={at}>
+      <Heads id={id} label={label} names={tabs.map(({ name }) => name)} at={at} choose={setAt} />
+      <div className="stack" {...panelOf(id, at)} key={at}>
         {tabs[at]?.panel()}
       </div>
     </div>
   )
 }
+
+interface HeadsProps {
+  id: string
+  label: string
+  names: readonly string[]
+  at: number
+  choose: (at: number) => void
+  /** What the key Delete does on a head. */
+  drop?: (at: number) => void
+}
+
+export function Heads({ id, label, names, at, choose, drop }: HeadsProps) {
+  const focus = (place: number) => document.getElementById(`${id}-${place}`)?.focus()
+  const move = (event: KeyboardEvent<HTMLDivElement>) => {
+    if (event.key === 'Delete' && drop) {
+      focus(Math.max(0, Math.min(at, names.length - 2)))
+      drop(at)
+    }
+    const by = { ArrowRight: 1, ArrowLeft: -1 }[event.key]
+    if (!by) return
+    const next = (at + by + names.length) % names.length
+    choose(next)
+    focus(next)
+  }
+  return (
+    <div className="tabs" role="tablist" aria-label={label} onKeyDown={move}>
+      {names.map((name, place) => (
+        <button
+          key={place}
+          type="button"
+          role="tab"
+          id={`${id}-${place}`}
+          aria-selected={place === at}
+          aria-controls={place === at ? `${id}-panel-${place}` : undefined}
+          tabIndex={place === at ? 0 : -1}
+          onClick={() => choose(place)}
+        >
+          {name}
+        </button>
+      ))}
+    </div>
+  )
+}
+
+/** What makes an element the panel under a head. */
+export const panelOf = (id: string, place: number) => ({ role: 'tabpanel', id: `${id}-panel-${place}`, 'aria-labelledby': `${id}-${place}` }) as const

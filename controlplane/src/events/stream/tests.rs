@@ -1,43 +1,14 @@
-use std::time::Duration;
-
 use axum::body::Body;
 use axum::http::Request;
-use axum::response::Response;
-use http_body_util::BodyExt;
-use serde_json::{Value, json};
+use serde_json::json;
 
-use super::{STREAMS_MAX, work};
+use super::work;
+use crate::events::following::STREAMS_MAX;
+use crate::testing::stream::Stream;
 use crate::worlds::World;
 
-/// Longer than anything here takes.
-const PATIENCE: Duration = Duration::from_secs(20);
-
-struct Stream(Response);
-
-impl Stream {
-    async fn open(world: &World, query: &str, after: Option<&str>, authorization: &str) -> Self {
-        let mut request = Request::get(format!("/v1/events/stream{query}")).header("authorization", authorization);
-        if let Some(after) = after {
-            request = request.header("last-event-id", after);
-        }
-        let mut stream = Self(world.app.open(request.body(Body::empty()).unwrap()).await);
-        assert_eq!(stream.0.status(), 200);
-        assert_eq!(stream.piece().await.as_deref(), Some(": open\n\n"));
-        stream
-    }
-
-    /// The next piece; `None` when the stream has ended.
-    async fn piece(&mut self) -> Option<String> {
-        let frame = tokio::time::timeout(PATIENCE, self.0.body_mut().frame()).await.expect("the stream is silent")?;
-        Some(String::from_utf8(frame.unwrap().into_data().unwrap().to_vec()).unwrap())
-    }
-
-    /// Id, type and data of the next event.
-    async fn event(&mut self) -> (String, String, Value) {
-        let piece = self.piece().await.expect("the stream has ended");
-        let line = |name: &str| piece.lines().find_map(|line| line.strip_prefix(name)).unwrap().to_owned();
-        (line("id: "), line("event: "), serde_json::from_str(&line("data: ")).unwrap())
-    }
+async fn open(world: &World, query: &str, after: Option<&str>, authorization: &str) -> Stream {
+    Stream::open(&world.app, &format!("/v1/events/stream{query}"), authorization, after).await
 }
 
 async fn world() -> World {
@@ -49,7 +20,7 @@ async fn world() -> World {
 #[tokio::test]
 async fn an_event_is_told_when_it_has_happened() {
     let world = world().await;
-    let mut stream = Stream::open(&world, "", None, &world.owner).await;
+    let mut stream = open(&world, "", None, &world.owner).await;
     let key = world.create_key(json!({"name": "one", "scopes": ["query:read"]})).await;
     let (_, kind, event) = stream.event().await;
     assert_eq!((kind.as_str(), &event["resource_id"]), ("key.created", &key["key_id"]));
@@ -60,14 +31,14 @@ async fn an_event_is_told_when_it_has_happened() {
 #[tokio::test]
 async fn whoever_comes_back_goes_on_where_they_were_cut_off() {
     let world = world().await;
-    let mut stream = Stream::open(&world, "", None, &world.owner).await;
+    let mut stream = open(&world, "", None, &world.owner).await;
     world.create_key(json!({"name": "one", "scopes": ["query:read"]})).await;
     let (id, ..) = stream.event().await;
     drop(stream);
     for name in ["two", "three"] {
         world.create_key(json!({"name": name, "scopes": ["query:read"]})).await;
     }
-    let mut stream = Stream::open(&world, "", Some(&id), &world.owner).await;
+    let mut stream = open(&world, "", Some(&id), &world.owner).await;
     let (second, third) = (stream.event().await, stream.event().await);
     assert_eq!(
         (&second.2["changes"]["after"]["name"], &third.2["changes"]["after"]["name"]),
@@ -79,7 +50,7 @@ async fn whoever_comes_back_goes_on_where_they_were_cut_off() {
 #[tokio::test]
 async fn only_the_types_that_were_asked_for_are_told() {
     let world = world().await;
-    let mut stream = Stream::open(&world, "?types=policy.created,key.revoked", None, &world.owner).await;
+    let mut stream = open(&world, "?types=policy.created,key.revoked", None, &world.owner).await;
     world.create_key(json!({"name": "one", "scopes": ["query:read"]})).await;
     world.mask("ssn").await;
     assert_eq!(stream.event().await.1, "policy.created");
@@ -93,7 +64,7 @@ async fn whoever_may_read_no_more_is_told_no_further_event() {
     let world = world().await;
     let reader = world.create_key(json!({"name": "reader", "scopes": ["audit:read"]})).await;
     let authorization = format!("ApiKey {}", reader["key"].as_str().unwrap());
-    let mut stream = Stream::open(&world, "", None, &authorization).await;
+    let mut stream = open(&world, "", None, &authorization).await;
     world
         .app
         .delete(&world.env(&format!("api-keys/{}", reader["key_id"].as_str().unwrap())), &world.owner)
@@ -105,7 +76,7 @@ async fn whoever_may_read_no_more_is_told_no_further_event() {
 #[tokio::test]
 async fn an_event_of_another_organization_is_told_nobody_else() {
     let world = world().await;
-    let mut stream = Stream::open(&world, "", None, &world.owner).await;
+    let mut stream = open(&world, "", None, &world.owner).await;
     world.app.signup("sven", "Elsewhere").await;
     world.mask("ssn").await;
     assert_eq!(stream.event().await.1, "policy.created");
@@ -116,12 +87,12 @@ async fn an_organization_has_so_many_streams_and_gets_their_places_back() {
     let world = world().await;
     let mut streams = Vec::new();
     for _ in 0..STREAMS_MAX {
-        streams.push(Stream::open(&world, "", None, &world.owner).await);
+        streams.push(open(&world, "", None, &world.owner).await);
     }
     let refused = world.app.get("/v1/events/stream", &world.owner).await;
     assert_eq!(refused.code(), (429, "RATE_LIMITED"));
     streams.pop();
-    Stream::open(&world, "", None, &world.owner).await;
+    open(&world, "", None, &world.owner).await;
 }
 
 #[tokio::test]

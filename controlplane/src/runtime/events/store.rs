@@ -1,14 +1,17 @@
 //! SQL of the workflow events.
 
+use std::collections::VecDeque;
+
 use contract::{OrgId, Timestamp, ids};
 use serde_json::Value;
 use sqlx::PgConnection;
 
 use super::WorkflowEvent;
+use super::stream::Seen;
 use crate::runtime::attempts::Attempt;
 use crate::runtime::listing::Listing;
 use crate::runtime::tasks::Task;
-use crate::{App, Result};
+use crate::{App, Error, Result};
 
 /// A query for events: all columns, then this.
 macro_rules! events {
@@ -158,6 +161,68 @@ pub async fn page(
     .fetch_one(conn)
     .await?;
     Ok((rows, total))
+}
+
+/// Whose events are followed.
+#[derive(Debug)]
+pub struct Followed {
+    pub task_id: Option<String>,
+    pub project_id: Option<String>,
+}
+
+/// Behind everything that is seen by now.
+pub async fn end(conn: &mut PgConnection) -> Result<Seen> {
+    let xact = sqlx::query_scalar!(r#"select pg_snapshot_xmin(pg_current_snapshot())::text as "xact!""#);
+    let xact = xact.fetch_one(conn).await?.parse().map_err(Error::internal)?;
+    Ok(Seen { xact, position: -1 })
+}
+
+/// The next events in the order in which they come to be seen.
+pub async fn seen(
+    conn: &mut PgConnection,
+    org_id: &OrgId,
+    about: &Followed,
+    after: Seen,
+    most: i64,
+) -> Result<VecDeque<(Seen, WorkflowEvent)>> {
+    struct Row {
+        id: String,
+        task_id: String,
+        attempt_id: Option<String>,
+        sequence_num: i32,
+        kind: String,
+        payload: Value,
+        actor: String,
+        created_at: Timestamp,
+        position: i64,
+        xact: String,
+    }
+    let rows = sqlx::query_as!(
+        Row,
+        r#"select e.id, e.task_id, e.attempt_id, e.sequence_num, e.kind, e.payload, e.actor, e.created_at, e.position,
+             e.xact::text as "xact!"
+           from svc_runtime.workflow_events e
+           where e.org_id = $1 and ($2::text is null or e.task_id = $2)
+             and ($3::text is null
+               or exists (select from svc_runtime.tasks t where t.id = e.task_id and t.project_id = $3))
+             and (e.xact, e.position) > ($4::text::xid8, $5) and e.xact < pg_snapshot_xmin(pg_current_snapshot())
+           order by e.xact, e.position
+           limit $6"#,
+        org_id.as_str(),
+        about.task_id,
+        about.project_id,
+        after.xact.to_string(),
+        after.position,
+        most,
+    )
+    .fetch_all(conn)
+    .await?;
+    let event = |row| {
+        let Row { id, task_id, attempt_id, sequence_num, kind, payload, actor, created_at, position, xact } = row;
+        let event = WorkflowEvent { id, task_id, attempt_id, sequence_num, kind, payload, actor, created_at, position };
+        Ok((Seen { xact: xact.parse().map_err(Error::internal)?, position }, event))
+    };
+    rows.into_iter().map(event).collect()
 }
 
 /// Where an event stands among those of its moment.

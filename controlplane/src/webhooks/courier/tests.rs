@@ -20,6 +20,7 @@ async fn bring(courier: &Courier, url: &str) -> Receipt {
         body: b"{}".to_vec(),
         attempt: 1,
         now: chrono::DateTime::UNIX_EPOCH,
+        place: Place::default(),
     };
     courier.bring(parcel).await
 }
@@ -69,8 +70,8 @@ async fn a_name_that_has_become_an_address_of_ours_is_not_connected_to() {
     let url = format!("http://localhost:{}/", receiver.address.port()).parse().unwrap();
     let (secret, event_id) = (Redacted::new("s".to_owned()), EventId::from("evt"));
     let (event_type, now) = ("key.created", chrono::DateTime::UNIX_EPOCH);
-    let parcel =
-        Parcel { url: "", secret: &secret, event_id: &event_id, event_type, body: Vec::new(), attempt: 1, now };
+    let (body, place) = (Vec::new(), Place::default());
+    let parcel = Parcel { url: "", secret: &secret, event_id: &event_id, event_type, body, attempt: 1, now, place };
     assert_eq!(courier.post(url, parcel).await, (None, Some("the name has no public address")));
     assert!(receiver.got().is_empty());
 }

@@ -10,6 +10,9 @@ use crate::ffi::{Connection, Database};
 use crate::message::Start;
 use crate::store::Native;
 
+/// Tables are found under the same names as in a file.
+const SCRATCH: &str = "attach ':memory:' as raw";
+
 pub enum Databases {
     /// One file, open for as long as the process lives.
     File(Arc<Database>),
@@ -46,10 +49,17 @@ impl Databases {
             Self::File(database) => database.connect(),
             Self::Scratch(start) => {
                 let connection = Database::open(Path::new(":memory:"), &harden::options(start))?.connect()?;
+                connection.execute(SCRATCH)?;
+                mask::register(&connection, start.mask_key)?;
                 lock(&connection)?;
                 Ok(connection)
             }
         }
+    }
+
+    /// Is there a file, with tables of ours in it?
+    pub fn is_stored(&self) -> bool {
+        matches!(self, Self::File(_))
     }
 
     /// Writes everything to the file, where there is one.

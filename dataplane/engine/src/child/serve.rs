@@ -27,7 +27,7 @@ pub fn session(socket: UnixStream, databases: &Databases, sessions: &Sessions, n
         }
     };
     let running = sessions.enter(number, connection.interrupter());
-    let mut session = Session { socket, connection, running };
+    let mut session = Session { socket, connection, running, is_stored: databases.is_stored() };
     while let Ok(Some((kind::REQUEST, payload))) = frame::read(&mut session.socket, REQUEST_MAX_BYTES) {
         let Ok(request) = super::read::<Request>(&payload) else {
             return;
@@ -45,6 +45,8 @@ struct Session {
     socket: UnixStream,
     connection: Connection,
     running: Arc<Running>,
+    /// The database has a file.
+    is_stored: bool,
 }
 
 impl Session {
@@ -77,7 +79,9 @@ impl Session {
 
     fn begin(&self) -> Result<Done, Error> {
         self.connection.execute("begin transaction")?;
-        self.connection.execute(Native::TOUCH)?;
+        if self.is_stored {
+            self.connection.execute(Native::TOUCH)?;
+        }
         Ok(Done::default())
     }
 
@@ -240,13 +244,14 @@ fn parse(connection: &Connection, sql: &str) -> Result<Parsed, Error> {
 }
 
 /// What the engine names no tables of, but plans.
-const PLANNED: [&str; 7] = [
+const PLANNED: [&str; 8] = [
     "UPDATE ",
     "DELETE ",
     "MERGE ",
     "TRUNCATE ",
     "CREATE TABLE ",
     "CREATE OR REPLACE TABLE ",
+    "CREATE TEMP TABLE ",
     "CREATE OR REPLACE TEMP TABLE ",
 ];
 

@@ -26,8 +26,8 @@ impl Native {
     /// `changes` is the specification's write-ahead log: a row for each table a query wrote, in the
     /// same transaction as the write, before the first byte of the answer. `memories` is what agents
     /// keep: every version a row, the live one without an end. `steps` is their chain of thought. `branches`
-    /// says which copies of tables there are, in schemas of their own.
-    pub const PRELUDE: [&'static str; 11] = [
+    /// says which copies of tables there are, in schemas of their own. Files of before get the columns that came later.
+    pub const PRELUDE: [&'static str; 16] = [
         "create schema if not exists raw._svc_dirty",
         r#"create table if not exists raw._svc_dirty.changes (
            query_id varchar not null,
@@ -113,6 +113,12 @@ impl Native {
            agent_id varchar not null,
            last_at timestamp with time zone not null
          )",
+        "alter table raw._svc_memory.memories add column if not exists made_by varchar",
+        "alter table raw._svc_branches.branches add column if not exists made_by varchar",
+        "alter table raw._svc_triggers.triggers add column if not exists made_by varchar",
+        "alter table raw._svc_triggers.triggers add column if not exists action_config varchar",
+        // a search reads ten memories of a hundred thousand
+        "create index if not exists memories_by_id on raw._svc_memory.memories (memory_id)",
     ];
 
     /// A statement that reads this catalog, so that a transaction's snapshot is taken now.

@@ -20,7 +20,8 @@ pub(crate) struct Listing {
 }
 
 /// Columns that hold numbers.
-const NUMBERS: [&str; 4] = ["ordinal_position", "numeric_precision", "numeric_scale", "character_maximum_length"];
+const NUMBERS: [&str; 5] =
+    ["ordinal_position", "numeric_precision", "numeric_scale", "character_maximum_length", "key_sequence"];
 
 impl Listing {
     pub(crate) fn new(columns: &'static [&'static str]) -> Self {

@@ -1,10 +1,11 @@
 //! SHOW and DESCRIBE.
 
 use sqlparser::ast::{
-    Expr, LimitClause, Query, ShowObjects, ShowStatementFilter, ShowStatementFilterPosition, ShowStatementIn,
+    Expr, Ident, LimitClause, Query, ShowObjects, ShowStatementFilter, ShowStatementFilterPosition, ShowStatementIn,
     ShowStatementInParentType, ShowStatementOptions, Statement, Value,
 };
 
+use super::keys;
 use super::listing::{self, Listing, cell};
 use crate::catalog::{Catalog, Column, Names};
 use crate::definition;
@@ -33,8 +34,13 @@ pub(super) fn show(tree: &Statement, catalog: &Catalog, session: &Names) -> Resu
     narrowed(listing, options, is_columns)
 }
 
-/// `SHOW <word>` of what the parser has no statement for.
-pub(super) fn listed(words: &str, catalog: &Catalog) -> Result<Query, Error> {
+/// `SHOW <words>` of what the parser has no statement for.
+pub(super) fn listed(words: &[Ident], catalog: &Catalog, session: &Names) -> Result<Query, Error> {
+    if let Some(within) = after(words, &["primary", "keys"]) {
+        return keys::primary(within, catalog, session)?.query();
+    }
+    let words: Vec<&str> = words.iter().map(|word| word.value.as_str()).collect();
+    let words = words.join(" ");
     let listing = match words.to_ascii_lowercase().as_str() {
         "sequences" => {
             let mut listing = Listing::new(&["name", "schema_name"]);
@@ -47,6 +53,13 @@ pub(super) fn listed(words: &str, catalog: &Catalog) -> Result<Query, Error> {
         _ => return Err(Error::unsupported(format!("SHOW {}", words.to_ascii_uppercase()))),
     };
     listing.query()
+}
+
+/// What stands behind these words.
+fn after<'a>(written: &'a [Ident], words: &[&str]) -> Option<&'a [Ident]> {
+    let (first, rest) = written.split_at_checked(words.len())?;
+    let is = |(ident, word): (&Ident, &&str)| ident.quote_style.is_none() && ident.value.eq_ignore_ascii_case(word);
+    first.iter().zip(words).all(is).then_some(rest)
 }
 
 fn relations(catalog: &Catalog, views: Option<bool>) -> Listing {
@@ -182,23 +195,25 @@ pub(super) fn describe(tree: &Statement, catalog: &Catalog, session: &Names) -> 
         return Err(Error::unsupported(construct(tree)));
     };
     let name = TableName::of(table_name).ok_or_else(|| Error::unsupported("this form of table name"))?;
+    let mut table = None;
     let found: Vec<Column> = if let Some(view) = catalog.defined(definition::Kind::View, &name, session) {
         session.shown(&view.schema, &view.name, &view.columns)
     } else {
-        let table = catalog.find(&name, session)?;
-        session.shown(&table.schema, &table.name, &table.columns)
+        let found = table.insert(catalog.find(&name, session)?);
+        session.shown(&found.schema, &found.name, &found.columns)
     };
+    let is_key = |column: &Column| table.is_some_and(|table| table.is_key(&column.name));
     let mut listing =
         Listing::new(&["name", "type", "kind", "null?", "default", "primary key", "unique key", "comment"]);
     for column in found {
-        let nullable = if column.nullable { "Y" } else { "N" };
+        let nullable = if column.nullable && !is_key(&column) { "Y" } else { "N" };
         listing.add(vec![
             cell(&column.name),
             cell(listing::written(&column.type_name)),
             cell("COLUMN"),
             cell(nullable),
             None,
-            cell("N"),
+            cell(if is_key(&column) { "Y" } else { "N" }),
             cell("N"),
             None,
         ]);

@@ -5,8 +5,7 @@
 
 use sqlparser::ast::{
     BinaryOperator, DataType, DuplicateTreatment, Expr, Function, FunctionArgumentClause, FunctionArgumentList,
-    FunctionArguments, Ident, ObjectName, ObjectNamePart, OrderByExpr, OrderBySort, WindowFrame, WindowFrameBound,
-    WindowFrameUnits, WindowType,
+    FunctionArguments, Ident, ObjectName, ObjectNamePart, OrderByExpr, OrderBySort,
 };
 
 use super::call::{Handler, positional, wrong_count};
@@ -33,6 +32,7 @@ pub(super) const NAMES: &[&str] = &[
     "bitxoragg",
     "booland_agg",
     "boolor_agg",
+    "boolxor_agg",
     "hll",
     "listagg",
     "object_agg",
@@ -61,23 +61,17 @@ pub(super) const CALLS: &[(&str, Handler)] = &[
     ("bitxoragg", renamed),
     ("booland_agg", of_booleans),
     ("boolor_agg", of_booleans),
-    ("conditional_true_event", conditional_true_event),
+    ("boolxor_agg", only_one),
     ("count", count),
-    ("first_value", of_partition),
     ("greatest_ignore_nulls", renamed),
     ("hll", renamed),
-    ("last_value", of_partition),
     ("least_ignore_nulls", renamed),
     ("listagg", listagg),
-    ("nth_value", of_partition),
+    ("max_by", of_extreme_row),
+    ("min_by", of_extreme_row),
     ("object_agg", object_agg),
     ("percentile_cont", percentile),
     ("percentile_disc", percentile),
-    ("ratio_to_report", ratio_to_report),
-    ("seq1", sequence),
-    ("seq2", sequence),
-    ("seq4", sequence),
-    ("seq8", sequence),
     ("skew", renamed),
     ("variance_pop", renamed),
     ("variance_samp", renamed),
@@ -101,7 +95,7 @@ fn engine_name(name: &str) -> &'static str {
     }
 }
 
-fn rename(function: &mut Function, name: &str) {
+pub(super) fn rename(function: &mut Function, name: &str) {
     function.name = ObjectName(vec![ObjectNamePart::Identifier(Ident::new(name))]);
 }
 
@@ -120,8 +114,27 @@ fn of_booleans(mut function: Function, context: &mut Context<'_>) -> Result<Expr
     renamed(function, context)
 }
 
+/// `BOOLXOR_AGG(x)`: whether it is true of exactly one row.
+fn only_one(mut function: Function, _: &mut Context<'_>) -> Result<Expr, Error> {
+    let [value] = arguments::<1>("boolxor_agg", &mut function)?;
+    let truth = compose::cast(value, DataType::Boolean);
+    put(&mut function, [compose::cast(truth, DataType::Integer(None))]);
+    rename(&mut function, "sum");
+    Ok(compose::binary(Expr::Function(function), BinaryOperator::Eq, compose::number(1)))
+}
+
+/// `MAX_BY(x, key)` is of the row with the greatest key, NULL or not; the engine passes over rows where `x` is NULL.
+#[expect(clippy::unnecessary_wraps, reason = "it is a handler like the others")]
+fn of_extreme_row(mut function: Function, _: &mut Context<'_>) -> Result<Expr, Error> {
+    if super::call::arity(&function) == 2 {
+        let is_max = function.name.to_string().eq_ignore_ascii_case("max_by");
+        rename(&mut function, if is_max { "arg_max_null" } else { "arg_min_null" });
+    }
+    Ok(Expr::Function(function))
+}
+
 /// The arguments, taken out.
-fn arguments<const N: usize>(name: &str, function: &mut Function) -> Result<[Expr; N], Error> {
+pub(super) fn arguments<const N: usize>(name: &str, function: &mut Function) -> Result<[Expr; N], Error> {
     let FunctionArguments::List(list) = &mut function.args else {
         return Err(wrong_count(name, 0));
     };
@@ -130,7 +143,7 @@ fn arguments<const N: usize>(name: &str, function: &mut Function) -> Result<[Exp
     super::call::exactly(name, args)
 }
 
-fn put(function: &mut Function, args: impl IntoIterator<Item = Expr>) {
+pub(super) fn put(function: &mut Function, args: impl IntoIterator<Item = Expr>) {
     if let FunctionArguments::List(list) = &mut function.args {
         list.args = args.into_iter().map(compose::argument).collect();
     }
@@ -260,56 +273,6 @@ fn approx_top_k(_: Function, _: &mut Context<'_>) -> Result<Expr, Error> {
     Err(Error::unsupported("APPROX_TOP_K"))
 }
 
-fn windowed(function: &Function) -> Result<(), Error> {
-    if function.over.is_some() {
-        return Ok(());
-    }
-    Err(Error::unsupported(format!("{} without OVER", function.name.to_string().to_ascii_uppercase())))
-}
-
-/// `RATIO_TO_REPORT(x) OVER (…)`.
-fn ratio_to_report(mut function: Function, context: &mut Context<'_>) -> Result<Expr, Error> {
-    windowed(&function)?;
-    let [value] = arguments::<1>("ratio_to_report", &mut function)?;
-    context.copy(super::templates::size(&value))?;
-    put(&mut function, [value.clone()]);
-    rename(&mut function, "sum");
-    let total = compose::call("nullif", [Expr::Function(function), compose::number(0)]);
-    Ok(compose::binary(value, BinaryOperator::Divide, total))
-}
-
-/// `CONDITIONAL_TRUE_EVENT(c) OVER (…)`: counts the rows so far where it was true.
-fn conditional_true_event(mut function: Function, _: &mut Context<'_>) -> Result<Expr, Error> {
-    windowed(&function)?;
-    let [condition] = arguments::<1>("conditional_true_event", &mut function)?;
-    let one = compose::case(None, vec![(condition, compose::number(1))], Some(compose::number(0)));
-    put(&mut function, [one]);
-    rename(&mut function, "sum");
-    frame(&mut function, WindowFrameBound::CurrentRow);
-    Ok(Expr::Function(function))
-}
-
-/// ROWS from the first one to this end, where the window is ordered and has no frame of its own.
-fn frame(function: &mut Function, end: WindowFrameBound) {
-    if let Some(WindowType::WindowSpec(window)) = &mut function.over
-        && !window.order_by.is_empty()
-        && window.window_frame.is_none()
-    {
-        window.window_frame = Some(WindowFrame {
-            units: WindowFrameUnits::Rows,
-            start_bound: WindowFrameBound::Preceding(None),
-            end_bound: Some(end),
-        });
-    }
-}
-
-/// `FIRST_VALUE`, `LAST_VALUE` and `NTH_VALUE` are of the whole partition; the engine ends at the row itself.
-#[expect(clippy::unnecessary_wraps, reason = "it is a handler like the others")]
-fn of_partition(mut function: Function, _: &mut Context<'_>) -> Result<Expr, Error> {
-    frame(&mut function, WindowFrameBound::Following(None));
-    Ok(Expr::Function(function))
-}
-
 /// `COUNT(DISTINCT a, b)`: rows where none is NULL.
 fn count(mut function: Function, context: &mut Context<'_>) -> Result<Expr, Error> {
     if super::call::arity(&function) < 2 {
@@ -343,32 +306,4 @@ fn array_union_agg(mut function: Function, context: &mut Context<'_>) -> Result<
     rename(&mut function, "list");
     let all = compose::call("flatten", [Expr::Function(function)]);
     Ok(compose::call("to_json", [compose::call("list_distinct", [all])]))
-}
-
-/// `OVER (ORDER BY SEQ4())` is the order the rows come in: a window in a window is nothing the engine has.
-pub(super) fn order_of_rows(function: &mut Function) {
-    if let Some(WindowType::WindowSpec(window)) = &mut function.over {
-        let is_sequence = |key: &OrderByExpr| {
-            matches!(&key.expr, Expr::Function(inner) if compose::bare_name(&inner.name)
-                .is_some_and(|name| matches!(name.as_str(), "seq1" | "seq2" | "seq4" | "seq8")))
-        };
-        window.order_by.retain(|key| !is_sequence(key));
-    }
-}
-
-/// `SEQ4()`: 0, 1, 2 … over the rows.
-fn sequence(function: Function, _: &mut Context<'_>) -> Result<Expr, Error> {
-    let name = function.name.to_string();
-    let args = super::call::plain(function)?;
-    if args.iter().any(|sign| compose::integer(sign) != Some(0)) {
-        return Err(Error::unsupported(format!("{} with a sign", name.to_ascii_uppercase())));
-    }
-    let mut number = compose::function("row_number", []);
-    number.over = Some(sqlparser::ast::WindowType::WindowSpec(sqlparser::ast::WindowSpec {
-        window_name: None,
-        partition_by: Vec::new(),
-        order_by: Vec::new(),
-        window_frame: None,
-    }));
-    Ok(compose::binary(Expr::Function(number), BinaryOperator::Minus, compose::number(1)))
 }

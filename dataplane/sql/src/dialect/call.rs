@@ -7,8 +7,8 @@ use std::sync::LazyLock;
 use sqlparser::ast::{Expr, Function, FunctionArg, FunctionArgExpr, FunctionArgumentList, FunctionArguments, Value};
 
 use super::{
-    Context, Done, aggregates, arithmetic, compose, conversions, dates, lambdas, paths, semistructured, templates,
-    text, variants,
+    Context, Done, aggregates, arithmetic, coerced, compose, conversions, dates, lambdas, lost_types, paths,
+    semistructured, templates, text, variants, windows,
 };
 use crate::error::Error;
 use crate::functions;
@@ -24,9 +24,11 @@ static CODED: LazyLock<HashMap<&'static str, Handler>> = LazyLock::new(|| {
         conversions::CALLS,
         dates::CALLS,
         lambdas::CALLS,
+        lost_types::CALLS,
         paths::CALLS,
         text::CALLS,
         semistructured::CALLS,
+        windows::CALLS,
     ]
     .into_iter()
     .flatten()
@@ -54,6 +56,7 @@ pub(super) fn rewrite(expr: &mut Expr, context: &mut Context<'_>) -> Result<Done
         return Ok(Done::No);
     };
     variants::settle_arguments(&name, function, context)?;
+    coerced::settle_arguments(&name, function, context);
     if let Some(handler) = CODED.get(name.as_str()) {
         *expr = handler(take(function), context)?;
         return Ok(Done::Yes);

@@ -1,35 +1,15 @@
 //! Small pieces of the engine's language, as nodes. The printer brackets operands, so none are here.
 
 use sqlparser::ast::{
-    AccessExpr, BinaryOperator, CaseWhen, CastKind, DataType, Expr, Function, FunctionArg, FunctionArgExpr,
-    FunctionArgumentList, FunctionArguments, Ident, ObjectName, ObjectNamePart, Subscript, Value,
-    helpers::attached_token::AttachedToken,
+    AccessExpr, BinaryOperator, CaseWhen, CastKind, DataType, Expr, Function, ObjectName, ObjectNamePart, Subscript,
+    Value, helpers::attached_token::AttachedToken,
 };
 
-/// `name(args)`.
-pub(super) fn call(name: &str, args: impl IntoIterator<Item = Expr>) -> Expr {
-    Expr::Function(function(name, args))
-}
+pub(super) use crate::call::{argument, call};
 
+/// A function by its name alone, to be decorated.
 pub(super) fn function(name: &str, args: impl IntoIterator<Item = Expr>) -> Function {
-    Function {
-        name: ObjectName(vec![ObjectNamePart::Identifier(Ident::new(name))]),
-        uses_odbc_syntax: false,
-        parameters: FunctionArguments::None,
-        args: FunctionArguments::List(FunctionArgumentList {
-            duplicate_treatment: None,
-            args: args.into_iter().map(argument).collect(),
-            clauses: Vec::new(),
-        }),
-        filter: None,
-        null_treatment: None,
-        over: None,
-        within_group: Vec::new(),
-    }
-}
-
-pub(super) fn argument(expr: Expr) -> FunctionArg {
-    FunctionArg::Unnamed(FunctionArgExpr::Expr(expr))
+    crate::call::function(&[name], args)
 }
 
 /// `value[index]…`.

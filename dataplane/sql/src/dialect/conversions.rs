@@ -5,9 +5,9 @@
 use sqlparser::ast::{BinaryOperator, DataType, ExactNumberInfo, Expr, Function, TimezoneInfo};
 
 use super::call::{Handler, exactly, plain, wrong_count};
-use super::dates::timestamp;
+use super::dates::{instant, timestamp};
 use super::formats::{self, Way};
-use super::{Context, compose, number_formats, templates, variants};
+use super::{Context, OFFSET, compose, moments, number_formats, templates, variants};
 use crate::error::Error;
 use crate::types::Type;
 
@@ -88,12 +88,25 @@ fn to_moment(function: Function, context: &mut Context<'_>) -> Result<Expr, Erro
             if format.eq_ignore_ascii_case("auto") {
                 return from_value(&name, value, is_try, context);
             }
-            let format = compose::text(formats::compile(&format, Way::Read)?);
-            let parsed = compose::call(if is_try { "try_strptime" } else { "strptime" }, [value, format]);
+            let (value, format) = if has_zone(&name) { (value, format) } else { on_the_wall(value, format)? };
+            let format = formats::compile(&format, Way::Read)?;
+            let is_of_century = format.contains("%y");
+            let read = if is_try { "try_strptime" } else { "strptime" };
+            let parsed = compose::call(read, [value, compose::text(format)]);
+            let parsed = if is_of_century { templates::fill("_of_century", &[parsed], context)? } else { parsed };
             Ok(compose::cast(parsed, target(&name)))
         }
         count => Err(wrong_count(&name, count)),
     }
+}
+
+/// What has no zone is read without the offset that the text ends in.
+fn on_the_wall(value: Expr, format: String) -> Result<(Expr, String), Error> {
+    let Some(shorter) = formats::without_offset(&format) else { return Ok((value, format)) };
+    if formats::has_offset(shorter) {
+        return Err(Error::unsupported(format!("an offset in the middle of the format {format}")));
+    }
+    Ok((moments::without_offset(value), shorter.to_owned()))
 }
 
 /// `TO_TIMESTAMP(n, 3)`: milliseconds; the scale counts digits of a second.
@@ -111,6 +124,9 @@ fn from_scaled(name: &str, value: Expr, scale: i64, is_try: bool, context: &mut 
 fn from_value(name: &str, value: Expr, is_try: bool, context: &mut Context<'_>) -> Result<Expr, Error> {
     let is_timestamp = name.starts_with("to_timestamp");
     let known = context.type_of(&value);
+    if name == "to_timestamp_tz" {
+        context.warn(OFFSET);
+    }
     let moment = if is_timestamp && known.is_number() {
         templates::fill("_seconds", &[value], context)?
     } else if known == Type::Text && has_zone(name) {
@@ -119,17 +135,33 @@ fn from_value(name: &str, value: Expr, is_try: bool, context: &mut Context<'_>) 
         return templates::fill("_digits_or_text", &[value], context);
     } else if is_timestamp && known == Type::Unknown && !is_try && !has_zone(name) {
         return templates::fill("_seconds_or_text", &[value], context);
-    } else if matches!(name, "date" | "to_date") && known == Type::Text && !is_try && digits_alone(&value) {
-        return Ok(compose::cast(templates::fill("_digits_or_text", &[value], context)?, DataType::Date));
+    } else if !has_zone(name) && known == Type::Text && !is_try && (digits_alone(&value) || is_of_variant(&value)) {
+        return Ok(compose::cast(templates::fill("_digits_or_text", &[value], context)?, target(name)));
     } else {
+        let value = if known == Type::Text { moments::written(value) } else { value };
         return Ok(cast(value, target(name), is_try));
     };
     Ok(if has_zone(name) { compose::cast(moment, target(name)) } else { moment })
 }
 
+/// Whether it is a number, or a literal of digits, where a moment is wanted.
+pub(super) fn counts(value: &Expr, context: &Context<'_>) -> bool {
+    context.type_of(value).is_number() || digits_alone(value)
+}
+
+/// The moment of what `counts`: seconds since 1970, or of many digits milliseconds and less.
+pub(super) fn since_1970(value: Expr, context: &mut Context<'_>) -> Result<Expr, Error> {
+    from_value("to_timestamp", value, false, context)
+}
+
 /// Text that is known to be digits; a column of text is read as ISO 8601.
 fn digits_alone(value: &Expr) -> bool {
     compose::literal(value).is_some_and(|text| !text.is_empty() && text.chars().all(|c| c.is_ascii_digit()))
+}
+
+/// The text of a variant, which may have been a number.
+fn is_of_variant(value: &Expr) -> bool {
+    matches!(value, Expr::BinaryOp { op: BinaryOperator::LongArrow, .. })
 }
 
 /// `TO_CHAR(x[, format])`.
@@ -158,7 +190,11 @@ fn to_text(function: Function, context: &mut Context<'_>) -> Result<Expr, Error>
                 let made = templates::around(&number_formats::compile(&format)?, value)?;
                 return Ok(compose::cast(made, DataType::Varchar(None)));
             }
-            let value = if known == Type::Text { compose::cast(value, timestamp()) } else { value };
+            let value = if known == Type::Time {
+                templates::fill("_on_a_day", &[value], context)?
+            } else {
+                instant(value, context)
+            };
             written(value, &format, context)
         }
         count => Err(wrong_count(&name, count)),

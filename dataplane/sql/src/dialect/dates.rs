@@ -7,7 +7,7 @@
 use sqlparser::ast::{BinaryOperator, DataType, DateTimeField, Expr, ExtractSyntax, Function, TimezoneInfo};
 
 use super::call::{Handler, exactly, plain, wrong_count};
-use super::{Context, Done, call, compose, templates};
+use super::{Context, Done, call, compose, moments, templates};
 use crate::error::Error;
 use crate::types::Type;
 
@@ -128,9 +128,13 @@ pub(super) fn timestamp() -> DataType {
     DataType::Timestamp(None, TimezoneInfo::None)
 }
 
-/// Text read as a point in time; anything else as it is.
-fn instant(expr: Expr, context: &Context<'_>) -> Expr {
-    if context.type_of(&expr) == Type::Text { compose::cast(expr, timestamp()) } else { expr }
+/// Text read as a point in time, and NULL, which has no type; anything else as it is.
+pub(super) fn instant(expr: Expr, context: &Context<'_>) -> Expr {
+    if context.type_of(&expr) == Type::Text || compose::is_null(&expr) {
+        compose::cast(moments::written(expr), timestamp())
+    } else {
+        expr
+    }
 }
 
 /// `CAST(… AS DATE)` of what was a DATE, the type of `model` where that is not known.

@@ -25,12 +25,15 @@ pub(super) use seq::{number, sees_seq};
 
 pub(super) const NAMES: [&str; 4] = ["flatten", "generator", "split_to_table", "strtok_split_to_table"];
 
-/// `items` is the list of what the value holds.
-const EACH: &str = "SELECT item.seq AS seq, item.key AS key, item.path AS path, item.index AS index, \
+/// `items` is the list of what the value holds, `shown` its path as it is shown.
+const EACH: &str = "SELECT item.seq AS seq, item.key AS key, shown AS path, item.index AS index, \
      item.value AS value, item.this AS this FROM (SELECT unnest(items) AS item) AS source";
+/// What PATH led to begins the paths of what is found there.
+const PATH_ALONG: &str = "CASE WHEN starts_with(item.path, '[') THEN concat(x, item.path) \
+     WHEN item.path IS NOT NULL THEN concat(x, '.', item.path) END";
 /// Keys that a path cannot be read back from raise an error rather than a wrong path.
 const TREE: &str = "SELECT number AS seq, CASE json_type(item.above) WHEN 'OBJECT' THEN item.key END AS key, \
-     ltrim(substr(item.fullkey, 2), '.') AS path, \
+     shown AS path, \
      CASE json_type(item.above) WHEN 'ARRAY' THEN CAST(item.key AS BIGINT) END AS index, \
      item.value AS value, item.above AS this \
      FROM (SELECT node.key AS key, node.fullkey AS fullkey, node.value AS value, node.id AS id, \
@@ -123,10 +126,12 @@ fn types(name: &str, context: &mut Context<'_>) {
 
 fn flatten(given: &mut Arguments, context: &mut Context<'_>) -> Result<Query, Error> {
     let mut input = given.take("input", 0).ok_or_else(|| Error::unsupported("FLATTEN without INPUT"))?;
+    let mut along = String::new();
     if let Some(path) = given.take("path", 1) {
         let written =
             compose::literal(&path).ok_or_else(|| Error::unsupported("FLATTEN with a PATH that is not a literal"))?;
         input = paths::along(input, written)?;
+        written.clone_into(&mut along);
     }
     let is_outer = truth(given.take("outer", 2), "OUTER")?;
     let is_recursive = truth(given.take("recursive", 3), "RECURSIVE")?;
@@ -146,7 +151,12 @@ fn flatten(given: &mut Arguments, context: &mut Context<'_>) -> Result<Query, Er
         if is_outer || template != "_items" {
             return Err(Error::unsupported("RECURSIVE of FLATTEN with OUTER or MODE"));
         }
-        return filled(1, vec![("input", input), ("number", number)]);
+        let shown = if along.is_empty() {
+            templates::around("ltrim(substr(item.fullkey, 2), x)", compose::text("."))?
+        } else {
+            templates::around("concat(x, substr(item.fullkey, 2))", compose::text(along))?
+        };
+        return filled(1, vec![("input", input), ("number", number), ("shown", shown)]);
     }
     let args = [input, number];
     let mut items = templates::fill(template, &args, context)?;
@@ -158,7 +168,8 @@ fn flatten(given: &mut Arguments, context: &mut Context<'_>) -> Result<Query, Er
         );
         items = compose::case(None, vec![(is_there, items)], Some(templates::fill("_no_items", &args, context)?));
     }
-    filled(0, vec![("items", items)])
+    let shown = if along.is_empty() { "item.path" } else { PATH_ALONG };
+    filled(0, vec![("items", items), ("shown", templates::around(shown, compose::text(along))?)])
 }
 
 fn split_to_table(given: &mut Arguments) -> Result<Query, Error> {

@@ -15,7 +15,7 @@ pub(super) enum Way {
 }
 
 /// Longest first, so that `YYYY` is not two `YY`.
-const ELEMENTS: [(&str, &str); 29] = [
+const ELEMENTS: [(&str, &str); 30] = [
     ("TZH:TZM", "%z"),
     ("TZHTZM", "%z"),
     ("YYYY", "%Y"),
@@ -24,6 +24,7 @@ const ELEMENTS: [(&str, &str); 29] = [
     ("HH12", "%I"),
     ("MON", "%b"),
     ("TZH", "%z"),
+    ("TZM", "00"),
     ("FF0", ""),
     ("FF3", "%g"),
     ("FF6", "%f"),
@@ -65,6 +66,18 @@ pub(super) fn compile(format: &str, way: Way) -> Result<String, Error> {
     Ok(out)
 }
 
+/// The format without the offset that it ends in.
+pub(super) fn without_offset(format: &str) -> Option<&str> {
+    let upper = format.to_ascii_uppercase();
+    let end = ["TZH:TZM", "TZHTZM", "TZH"].iter().find(|end| upper.ends_with(**end))?;
+    format.get(..format.len() - end.len()).map(str::trim_end)
+}
+
+/// Whether an offset stands anywhere in it.
+pub(super) fn has_offset(format: &str) -> bool {
+    format.to_ascii_uppercase().contains("TZH")
+}
+
 /// The format around its first fraction of 1, 2, 4, 5, 7 or 8 digits, outside of quotes.
 pub(super) fn fraction(format: &str) -> Option<(&str, i64, &str)> {
     let mut rest = format;
@@ -94,8 +107,13 @@ fn element(rest: &str) -> Option<(&'static str, &'static str)> {
 /// Reading takes any number of fractional digits; writing has no directive for some counts.
 fn directed(element: &str, directive: &'static str, way: Way) -> Result<&'static str, Error> {
     match (element, way) {
+        // the engine's day begins at midnight UTC, and so does the text of what has an offset
+        ("TZH:TZM", Way::Write) => Ok("+00:00"),
+        ("TZHTZM", Way::Write) => Ok("+0000"),
+        ("TZH", Way::Write) => Ok("+00"),
         ("FF9", Way::Read) | ("FF", Way::Write) => Ok("%n"),
         (fraction, Way::Read) if fraction.starts_with("FF") => Ok("%f"),
+        ("TZM", Way::Read) => Err(Error::unsupported("the format element TZM without TZH")),
         _ if directive == "?" => Err(Error::unsupported(format!("the format element {element}"))),
         _ => Ok(directive),
     }

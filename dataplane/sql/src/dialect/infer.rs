@@ -189,6 +189,7 @@ fn type_of_call(function: &Function, columns: &dyn Columns) -> Type {
         | "md5"
         | "array_to_string"
         | "regexp_replace"
+        | "trim"
         | "ltrim"
         | "rtrim"
         | "lpad"
@@ -211,9 +212,8 @@ fn type_of_call(function: &Function, columns: &dyn Columns) -> Type {
         "cast_to_type" => args().nth(1).map_or(Type::Unknown, |model| type_of(model, columns)),
         "coalesce" | "ifnull" | "greatest" | "least" => common(args(), columns),
         "min" | "max" | "any_value" | "try" | "first" | "last" | "first_value" | "last_value" | "lag" | "lead"
-        | "nullif" | "abs" | "ceil" | "floor" | "round" | "sum" | "trunc" => {
-            args().next().map_or(Type::Unknown, |value| type_of(value, columns))
-        }
+        | "nullif" | "arg_max" | "arg_min" | "arg_max_null" | "arg_min_null" | "abs" | "ceil" | "floor" | "round"
+        | "sum" | "trunc" => args().next().map_or(Type::Unknown, |value| type_of(value, columns)),
         _ => Type::Unknown,
     }
 }

@@ -47,6 +47,21 @@ pub(super) fn rewrite(expr: &mut Expr, context: &mut Context<'_>) -> Result<Done
     Ok(Done::No)
 }
 
+/// A number of floating point as text: `1`, where the engine writes `1.0`.
+pub(super) fn of_float(value: Expr) -> Expr {
+    let text = compose::cast(value, DataType::Varchar(None));
+    compose::call("regexp_replace", [text, compose::text("\\.0$"), compose::text("")])
+}
+
+/// The engine divides whole numbers as floating point; in the warehouse a quotient is exact and has its digits.
+pub(super) fn is_quotient(value: &Expr) -> bool {
+    match value {
+        Expr::Nested(inner) => is_quotient(inner),
+        Expr::BinaryOp { op: BinaryOperator::Divide, .. } => true,
+        _ => false,
+    }
+}
+
 fn calculates(op: &BinaryOperator) -> bool {
     use BinaryOperator as B;
     matches!(op, B::Plus | B::Minus | B::Multiply | B::Divide | B::Modulo)

@@ -5,7 +5,7 @@
 use sqlparser::ast::{ArrayElemTypeDef, DataType, DictionaryField, Expr, Function, Ident, Value};
 
 use super::call::{Handler, exactly, plain, wrong_count};
-use super::{Context, compose, templates};
+use super::{Context, compose, lost_types, templates};
 use crate::error::Error;
 use crate::types::Type;
 
@@ -15,6 +15,8 @@ pub(super) const CALLS: &[(&str, Handler)] = &[
     ("array_construct", array_construct),
     ("array_construct_compact", array_construct_compact),
     ("array_contains", array_contains),
+    ("array_insert", array_insert),
+    ("normal", normal),
     ("array_position", array_position),
     ("array_prepend", array_prepend),
     ("array_slice", array_slice),
@@ -22,6 +24,7 @@ pub(super) const CALLS: &[(&str, Handler)] = &[
     ("object_delete", object_delete),
     ("object_pick", object_pick),
     ("object_construct_keep_null", object_construct_keep_null),
+    ("random", random),
     ("typeof", type_name),
     ("uniform", uniform),
 ];
@@ -119,9 +122,46 @@ fn array_construct_compact(function: Function, context: &mut Context<'_>) -> Res
 fn type_name(function: Function, context: &mut Context<'_>) -> Result<Expr, Error> {
     let [value] = exactly("typeof", plain(function)?)?;
     match context.type_of(&value) {
-        Type::Json => templates::fill("_typeof", &[value], context),
+        Type::Json => match lost_types::word(&value, context)? {
+            Some(word) => Ok(word),
+            None => templates::fill("_typeof", &[value], context),
+        },
         _ => Ok(compose::call("typeof", [value])),
     }
+}
+
+/// `NORMAL(mean, deviation, RANDOM())`.
+fn normal(function: Function, context: &mut Context<'_>) -> Result<Expr, Error> {
+    let [mean, deviation, generator] = exactly("normal", plain(function)?)?;
+    if compose::integer(&generator).is_some() || matches!(generator, Expr::Identifier(_)) {
+        return Err(Error::unsupported("NORMAL with a generator other than RANDOM()"));
+    }
+    templates::fill("_normal", &[mean, deviation], context)
+}
+
+/// `ARRAY_INSERT(array, position, x)`: a negative position counts from the end, and beyond the end the array is
+/// filled up.
+fn array_insert(function: Function, context: &mut Context<'_>) -> Result<Expr, Error> {
+    const POSITION_MAX: i64 = 10_000;
+    let [array, position, value] = exactly("array_insert", plain(function)?)?;
+    let template = match compose::integer(&position) {
+        Some(0..=POSITION_MAX) => "_array_insert",
+        Some(position) if (-POSITION_MAX..0).contains(&position) => "_array_insert_from_end",
+        _ => {
+            let message = format!("ARRAY_INSERT at a position that is not written out, up to {POSITION_MAX}");
+            return Err(Error::unsupported(message));
+        }
+    };
+    templates::fill(template, &[array, position, value], context)
+}
+
+/// `RANDOM()`: the engine keeps a seed for all of a connection, not for one call.
+fn random(function: Function, context: &mut Context<'_>) -> Result<Expr, Error> {
+    let args = plain(function)?;
+    if !args.is_empty() {
+        return Err(Error::unsupported("RANDOM with a seed"));
+    }
+    templates::fill("random", &args, context)
 }
 
 /// `UNIFORM(low, high, RANDOM())`; of a constant generator it would be the same in each row.

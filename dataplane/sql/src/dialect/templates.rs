@@ -22,8 +22,6 @@ use crate::types::Type;
 struct Template {
     parameters: Vec<String>,
     body: Expr,
-    /// Parameters of lambdas in the body: a column of such a name must not be taken for one.
-    lambdas: Vec<String>,
 }
 
 static TEMPLATES: LazyLock<HashMap<&'static str, Vec<Template>>> = LazyLock::new(|| {
@@ -56,9 +54,6 @@ pub(super) fn fill(name: &str, args: &[Expr], context: &mut Context<'_>) -> Resu
         .and_then(|arities| arities.iter().find(|template| template.parameters.len() == args.len()))
         .ok_or_else(|| Error::unsupported(format!("{name} with {} arguments", args.len())))?;
     let mut body = template.body.clone();
-    if template.lambdas.iter().any(|name| args.iter().any(|arg| mentions(arg, name))) {
-        let ControlFlow::Continue(()) = VisitMut::visit(&mut body, &mut Apart(&template.lambdas));
-    }
     let variants = args.iter().map(|arg| context.type_of(arg) == Type::Json).collect();
     let mut hole = Fill { template, args, uses: vec![0; args.len()], variants };
     let ControlFlow::Continue(()) = VisitMut::visit(&mut body, &mut hole);
@@ -78,7 +73,7 @@ pub(super) fn around(text: &str, arg: Expr) -> Result<Expr, Error> {
     let unreadable = || Error::unsupported("this expression");
     let mut parser = Parser::new(&DuckDbDialect {}).try_with_sql(text).map_err(|_| unreadable())?;
     let mut body = parser.parse_expr().map_err(|_| unreadable())?;
-    let template = Template { parameters: vec!["x".to_owned()], body: body.clone(), lambdas: Vec::new() };
+    let template = Template { parameters: vec!["x".to_owned()], body: body.clone() };
     let args = [arg];
     let mut hole = Fill { template: &template, args: &args, uses: vec![0], variants: Vec::new() };
     let ControlFlow::Continue(()) = VisitMut::visit(&mut body, &mut hole);
@@ -154,30 +149,8 @@ fn lambdas(body: &Expr) -> Vec<String> {
     search.0
 }
 
-/// Whether the name stands anywhere in it, alone or before a dot.
-fn mentions(expr: &Expr, name: &str) -> bool {
-    struct Search<'a>(&'a str);
-    impl Visitor for Search<'_> {
-        type Break = ();
-        fn pre_visit_expr(&mut self, expr: &Expr) -> ControlFlow<()> {
-            match first(expr) {
-                Some(ident) if ident.value.eq_ignore_ascii_case(self.0) => ControlFlow::Break(()),
-                _ => ControlFlow::Continue(()),
-            }
-        }
-    }
-    expr.visit(&mut Search(name)).is_break()
-}
-
-fn first(expr: &Expr) -> Option<&Ident> {
-    match expr {
-        Expr::Identifier(ident) => Some(ident),
-        Expr::CompoundIdentifier(path) => path.first(),
-        _ => None,
-    }
-}
-
-/// Gives the lambdas' parameters names that no argument has.
+/// Gives the lambdas' parameters names that no column, table or argument has. In a lateral subquery the engine takes
+/// the name of a table beside it for that table's row, although the lambda is nearer.
 struct Apart<'a>(&'a [String]);
 
 impl Apart<'_> {
@@ -247,9 +220,10 @@ fn read(line: &'static str) -> Option<(&'static str, Template)> {
     }
     let (name, parameters) = head.trim().strip_suffix(')')?.split_once('(')?;
     let parameters = parameters.split(',').map(|p| p.trim().to_owned()).filter(|p| !p.is_empty()).collect();
-    let body = Parser::new(&DuckDbDialect {}).try_with_sql(body).ok()?.parse_expr().ok()?;
+    let mut body = Parser::new(&DuckDbDialect {}).try_with_sql(body).ok()?.parse_expr().ok()?;
     let lambdas = lambdas(&body);
-    Some((name, Template { parameters, body, lambdas }))
+    let ControlFlow::Continue(()) = VisitMut::visit(&mut body, &mut Apart(&lambdas));
+    Some((name, Template { parameters, body }))
 }
 
 #[cfg(test)]

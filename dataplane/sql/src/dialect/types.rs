@@ -6,18 +6,20 @@
 //! TIMESTAMPTZ, which keeps the instant and not the offset it was written with.
 
 use sqlparser::ast::{
-    AlterColumnOperation, AlterTable, AlterTableOperation, ArrayElemTypeDef, CreateTable, DataType, ExactNumberInfo,
-    Expr, Ident, ObjectName, ObjectNamePart, Statement, StructField, TimezoneInfo, TypedString,
+    AlterColumnOperation, AlterTable, AlterTableOperation, ArrayElemTypeDef, CastKind, CreateTable, DataType,
+    ExactNumberInfo, Expr, Ident, ObjectName, ObjectNamePart, Statement, StructField, TimezoneInfo, TypedString,
 };
 
 use super::call::take_expr;
-use super::{Context, Done, compose, variants};
+use super::{Context, Done, OFFSET, compose, conversions, moments, variants};
 use crate::error::Error;
 use crate::types::Type;
 
 /// Digits of a second the engine's TIMESTAMP keeps.
 const MICROSECONDS: u64 = 6;
 const PRECISION_MAX: u64 = 38;
+/// Elements of a VECTOR, as in the warehouse.
+const VECTOR_MAX: u64 = 4_096;
 
 /// The columns a statement declares.
 pub(super) fn declared(statement: &mut Statement) -> Result<(), Error> {
@@ -48,10 +50,18 @@ fn settle(data_type: &mut DataType) -> Result<(), Error> {
 /// Casts and typed literals.
 pub(super) fn rewrite(expr: &mut Expr, context: &mut Context<'_>) -> Result<Done, Error> {
     match expr {
-        Expr::TypedString(TypedString { data_type, .. }) => settle(data_type)?,
-        Expr::Cast { expr: value, data_type, .. } => {
+        Expr::TypedString(TypedString { data_type, value, .. }) => {
+            warn_of_offset(data_type, context);
+            settle(data_type)?;
+            if matches!(Type::of_declared(data_type), Type::Date | Type::Timestamp) {
+                moments::typed(&mut value.value);
+            }
+        }
+        Expr::Cast { kind, expr: value, data_type, .. } => {
+            let is_try = !matches!(kind, CastKind::Cast | CastKind::DoubleColon);
             let to_variant = is_variant(data_type);
             let unit = truncated(data_type)?;
+            warn_of_offset(data_type, context);
             settle(data_type)?;
             if Type::of_declared(data_type) == Type::Integer && context.type_of(value) == Type::Double {
                 // half goes away from zero in the warehouse, to the even number in the engine
@@ -59,6 +69,9 @@ pub(super) fn rewrite(expr: &mut Expr, context: &mut Context<'_>) -> Result<Done
             }
             if to_variant && context.type_of(value) != Type::Json {
                 *expr = compose::call("to_json", [take_expr(value)]);
+            } else if !is_try && Type::of_declared(data_type) == Type::Timestamp && conversions::counts(value, context)
+            {
+                *expr = conversions::since_1970(take_expr(value), context)?;
             } else {
                 variants::settle_cast(expr, context)?;
             }
@@ -95,6 +108,13 @@ fn is_variant(data_type: &DataType) -> bool {
         DataType::Array(ArrayElemTypeDef::None) => true,
         DataType::Custom(name, _) => matches!(word(name).as_str(), "VARIANT" | "OBJECT" | "ARRAY"),
         _ => false,
+    }
+}
+
+/// `TIMESTAMPTZ` is PostgreSQL's too, where it never kept an offset.
+fn warn_of_offset(data_type: &DataType, context: &mut Context<'_>) {
+    if matches!(data_type, DataType::Custom(name, _) if word(name) == "TIMESTAMP_TZ") {
+        context.warn(OFFSET);
     }
 }
 
@@ -195,9 +215,24 @@ fn decimal(size: ExactNumberInfo) -> Result<ExactNumberInfo, Error> {
     Ok(ExactNumberInfo::PrecisionAndScale(precision, scale))
 }
 
+/// `VECTOR(FLOAT, n)` and `VECTOR(INT, n)`: an array of so many.
+fn vector(sizes: &[String]) -> Option<DataType> {
+    let [element, size] = sizes else { return None };
+    let element = match element.to_ascii_uppercase().as_str() {
+        "FLOAT" => DataType::Float(ExactNumberInfo::None),
+        "INT" => DataType::Integer(None),
+        _ => return None,
+    };
+    let size = size.parse().ok().filter(|size| (1..=VECTOR_MAX).contains(size))?;
+    Some(DataType::Array(ArrayElemTypeDef::SquareBracket(Box::new(element), Some(size))))
+}
+
 /// Types the parser knows by no other name.
 fn custom(name: &ObjectName, sizes: &[String]) -> Result<DataType, Error> {
     let refused = || Error::unsupported_type(name.to_string());
+    if word(name) == "VECTOR" {
+        return vector(sizes).ok_or_else(refused);
+    }
     let first = sizes.first().map(|digits| digits.parse::<u64>().map_err(|_| refused())).transpose()?;
     Ok(match word(name).as_str() {
         "NUMBER" => {

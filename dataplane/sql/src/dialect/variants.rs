@@ -1,13 +1,14 @@
 //! Variants (JSON in the engine) where a plain value is wanted: casts, operators and arguments.
 //!
 //! A variant next to a plain value is read as that value's type: text without its quotes, a number as
-//! a number, NULL when it is none. Where nothing says which type is meant (`MIN`, `ORDER BY`), the
-//! statement is refused: the engine would compare the JSON's text, and 10 sorts before 9.
+//! a number, NULL when it is none. Where nothing says which type is meant (`MIN`, `ORDER BY`), it is compared by a
+//! key: numbers by their value, then everything else by its text; the engine would compare the JSON's text, and 10
+//! sorts before 9.
 
-use sqlparser::ast::{BinaryOperator, CastKind, DataType, ExactNumberInfo, Expr, Function};
+use sqlparser::ast::{BinaryOperator, CastKind, DataType, ExactNumberInfo, Expr, Function, UnaryOperator};
 
 use super::call::{expressions, take_expr};
-use super::{Context, Done, compose, infer, templates};
+use super::{Context, Done, aggregates, compose, infer, lost_types, moments, numerals, templates};
 use crate::error::Error;
 use crate::types::Type;
 
@@ -84,6 +85,7 @@ const READ_JSON: &[&str] = &[
     "min_by",
     "mode",
     "nth_value",
+    super::windows::FROM_LAST,
     "nvl2",
     "object_agg",
     "object_construct",
@@ -171,6 +173,8 @@ pub(super) fn unquoted(value: Expr) -> Expr {
 pub(super) fn to_text(value: Expr, context: &Context<'_>) -> Expr {
     match context.type_of(&value) {
         Type::Json => unquoted(value),
+        Type::Double if !numerals::is_quotient(&value) => numerals::of_float(value),
+        Type::Blob => compose::call("hex", [value]),
         _ => compose::cast(value, DataType::Varchar(None)),
     }
 }
@@ -188,6 +192,12 @@ pub(super) fn settle_cast(expr: &mut Expr, context: &mut Context<'_>) -> Result<
             let template = if is_try { "_try_with_offset" } else { "_with_offset" };
             *expr = templates::fill(template, &[take_expr(value)], context)?;
         }
+        (Type::Text, Type::Date | Type::Timestamp) => **value = moments::written(take_expr(value)),
+        (Type::Double, Type::Text) if !is_try && !numerals::is_quotient(value) => {
+            *expr = numerals::of_float(take_expr(value));
+        }
+        // its digits, as the warehouse shows bytes
+        (Type::Blob, Type::Text) if !is_try => *expr = compose::call("hex", [take_expr(value)]),
         (Type::Json, Type::Json) => *expr = take_expr(value),
         (Type::Json, Type::Text) if !is_try => *expr = unquoted(take_expr(value)),
         (Type::Json, Type::List | Type::Struct | Type::Map | Type::Unknown) => {}
@@ -198,8 +208,8 @@ pub(super) fn settle_cast(expr: &mut Expr, context: &mut Context<'_>) -> Result<
 }
 
 /// Reads variants among the arguments as the function wants them.
-pub(super) fn settle_arguments(name: &str, function: &mut Function, context: &Context<'_>) -> Result<(), Error> {
-    if READ_JSON.contains(&name) || name.starts_with("json") {
+pub(super) fn settle_arguments(name: &str, function: &mut Function, context: &mut Context<'_>) -> Result<(), Error> {
+    if READ_JSON.contains(&name) || name.starts_with("json") || lost_types::takes(name) {
         return Ok(());
     }
     for argument in expressions(function) {
@@ -226,7 +236,7 @@ pub(super) fn settle_arguments(name: &str, function: &mut Function, context: &Co
         // the first argument of IFF is its condition
         types.iter().copied().find(|t| !matches!(t, Type::Json | Type::Unknown | Type::Boolean)).unwrap_or(Type::Json)
     } else if matches!(name, "min" | "max") {
-        return Err(Error::unsupported(format!("{} of a variant without a cast", name.to_ascii_uppercase())));
+        return extreme(name, function, context);
     } else {
         Type::Text
     };
@@ -236,6 +246,21 @@ pub(super) fn settle_arguments(name: &str, function: &mut Function, context: &Co
             *argument = as_type(take_expr(argument), wanted);
         }
     }
+    Ok(())
+}
+
+/// What a variant is ordered by.
+pub(super) fn key(variant: Expr, context: &mut Context<'_>) -> Result<Expr, Error> {
+    templates::fill("_variant_order", &[variant], context)
+}
+
+/// `MIN(variant)` is the variant with the least key.
+fn extreme(name: &str, function: &mut Function, context: &mut Context<'_>) -> Result<(), Error> {
+    let [variant] = aggregates::arguments::<1>(name, function)?;
+    context.copy(templates::size(&variant))?;
+    let key = key(variant.clone(), context)?;
+    aggregates::put(function, [variant, key]);
+    aggregates::rename(function, if name == "min" { "arg_min" } else { "arg_max" });
     Ok(())
 }
 
@@ -269,7 +294,7 @@ pub(super) fn rewrite(expr: &mut Expr, context: &mut Context<'_>) -> Result<Done
         Expr::Like { expr: value, .. } | Expr::ILike { expr: value, .. } if context.type_of(value) == Type::Json => {
             **value = unquoted(take_expr(value));
         }
-        Expr::IsTrue(value) | Expr::IsFalse(value) | Expr::UnaryOp { expr: value, .. }
+        Expr::IsTrue(value) | Expr::IsFalse(value) | Expr::UnaryOp { op: UnaryOperator::Not, expr: value }
             if context.type_of(value) == Type::Json =>
         {
             **value = as_type(take_expr(value), Type::Boolean);
@@ -283,11 +308,11 @@ fn settle_operands(left: &mut Expr, op: &BinaryOperator, right: &mut Expr, conte
     use BinaryOperator as B;
     let types = (context.type_of(left), context.type_of(right));
     let (value, wanted) = match types {
-        (Type::Json, Type::Json) if matches!(op, B::Lt | B::LtEq | B::Gt | B::GtEq) => {
-            *left = as_type(take_expr(left), Type::Double);
-            (right, Type::Double)
+        (Type::Json, Type::Json) => {
+            let Some(wanted) = of_two(op) else { return };
+            *left = as_type(take_expr(left), wanted);
+            (right, wanted)
         }
-        (Type::Json, Type::Json) => return,
         (Type::Json, other) => (left, other),
         (other, Type::Json) => (right, other),
         _ => return,
@@ -302,4 +327,17 @@ fn settle_operands(left: &mut Expr, op: &BinaryOperator, right: &mut Expr, conte
         _ => return,
     };
     *value = as_type(take_expr(value), wanted);
+}
+
+/// What two variants are read as by an operator between them; nothing where they are compared as they are.
+fn of_two(op: &BinaryOperator) -> Option<Type> {
+    use BinaryOperator as B;
+    match op {
+        B::Lt | B::LtEq | B::Gt | B::GtEq | B::Plus | B::Minus | B::Multiply | B::Divide | B::Modulo => {
+            Some(Type::Double)
+        }
+        B::StringConcat => Some(Type::Text),
+        B::And | B::Or => Some(Type::Boolean),
+        _ => None,
+    }
 }

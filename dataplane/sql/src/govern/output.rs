@@ -3,13 +3,11 @@
 //! Inside the query a masked number is a typed NULL, so that `avg(salary)` still runs; in the answer a
 //! masked column is text: `***` or NULL. Only the select list of the outermost query changes.
 
-use sqlparser::ast::{
-    CastKind, DataType, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArgumentList, FunctionArguments, Ident,
-    ObjectName, Query, Select, SelectItem, SetExpr, Statement, Value,
-};
+use sqlparser::ast::{CastKind, DataType, Expr, Ident, Query, Select, SelectItem, SetExpr, Statement, Value};
 
 use super::lineage::{Base, Lineage, Output};
 use super::{Mask, Scan};
+use crate::call::call;
 use crate::error::Error;
 use crate::names;
 
@@ -112,19 +110,5 @@ fn text_of(expr: Expr, mask: Mask) -> Expr {
         return text;
     }
     let stars = Expr::Value(Value::SingleQuotedString("***".to_owned()).into());
-    coalesce(vec![text, stars])
-}
-
-fn coalesce(args: Vec<Expr>) -> Expr {
-    let args = args.into_iter().map(|arg| FunctionArg::Unnamed(FunctionArgExpr::Expr(arg))).collect();
-    Expr::Function(Function {
-        name: ObjectName::from(vec![Ident::new("coalesce")]),
-        uses_odbc_syntax: false,
-        parameters: FunctionArguments::None,
-        args: FunctionArguments::List(FunctionArgumentList { duplicate_treatment: None, args, clauses: Vec::new() }),
-        within_group: Vec::new(),
-        filter: None,
-        null_treatment: None,
-        over: None,
-    })
+    call("coalesce", [text, stars])
 }

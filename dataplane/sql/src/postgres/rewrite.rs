@@ -5,14 +5,14 @@ use std::ops::ControlFlow;
 
 use sqlparser::ast::{
     AccessExpr, Array, ArrayElemTypeDef, BinaryOperator, CastKind, DataType, Expr, Function, FunctionArg,
-    FunctionArgExpr, FunctionArgumentList, FunctionArguments, Ident, ObjectName, ObjectNamePart, Query, Select,
-    SelectItem, SetExpr, Statement, Subscript, TableAlias, TableAliasColumnDef, TableFactor, UnaryOperator, Value,
-    VisitorMut,
+    FunctionArgExpr, FunctionArguments, Ident, ObjectName, ObjectNamePart, Query, Select, SelectItem, SetExpr,
+    Statement, Subscript, TableAlias, TableAliasColumnDef, TableFactor, UnaryOperator, Value, VisitorMut,
 };
 
 use super::hidden::{self, Scope};
 use super::relations::stored;
 use super::{CATALOG, INFORMATION, lower};
+use crate::call::call;
 
 /// Functions that make rows of one column.
 const SETS: [&str; 3] = ["generate_series", "generate_subscripts", "unnest"];
@@ -136,7 +136,7 @@ fn shown(select: &mut Select) {
         if let SelectItem::ExprWithAlias { expr, .. } = item
             && hidden::is_proc(expr)
         {
-            *expr = call("regproc_name", expr.clone());
+            *expr = call("regproc_name", [expr.clone()]);
         }
     }
 }
@@ -170,11 +170,11 @@ fn cast(expr: &mut Expr) {
             Expr::Value(value) if matches!(value.value, Value::SingleQuotedString(_) | Value::Placeholder(_))
         );
         let function = if is_text { format!("{registered}_of") } else { format!("{registered}_name") };
-        *expr = call(&function, inner.as_ref().clone());
+        *expr = call(&function, [inner.as_ref().clone()]);
         return;
     }
     if hidden::is_proc(unnested(inner)) && is_text(data_type) {
-        *expr = call("regproc_name", inner.as_ref().clone());
+        *expr = call("regproc_name", [inner.as_ref().clone()]);
         return;
     }
     if is_number(data_type)
@@ -322,8 +322,8 @@ fn operator(expr: &mut Expr) {
     let is_negated = sign.starts_with('!') && sign != "!=";
     let (left, right) = (left.as_ref().clone(), right.as_ref().clone());
     let plain = match sign.trim_start_matches('!') {
-        "~" => calls("regexp_matches", vec![left, right]),
-        "~*" => calls("regexp_matches", vec![left, right, text("i")]),
+        "~" => call("regexp_matches", [left, right]),
+        "~*" => call("regexp_matches", [left, right, text("i")]),
         "~~" => like(left, right, false),
         "~~*" => like(left, right, true),
         _ => {
@@ -356,24 +356,6 @@ fn text(text: &str) -> Expr {
 
 fn name(name: &str) -> ObjectName {
     ObjectName(vec![ObjectNamePart::Identifier(Ident::new(name))])
-}
-
-fn call(function: &str, argument: Expr) -> Expr {
-    calls(function, vec![argument])
-}
-
-fn calls(function: &str, arguments: Vec<Expr>) -> Expr {
-    let args = arguments.into_iter().map(|argument| FunctionArg::Unnamed(FunctionArgExpr::Expr(argument))).collect();
-    Expr::Function(Function {
-        name: name(function),
-        uses_odbc_syntax: false,
-        parameters: FunctionArguments::None,
-        args: FunctionArguments::List(FunctionArgumentList { duplicate_treatment: None, args, clauses: Vec::new() }),
-        filter: None,
-        null_treatment: None,
-        over: None,
-        within_group: Vec::new(),
-    })
 }
 
 /// Columns without a name are called as PostgreSQL calls them: by the function or the type.

@@ -1,15 +1,13 @@
-//! Statements that change what there is: tables and schemas.
+//! Statements that make and drop: tables, views, functions, sequences and schemas.
 
 use sqlparser::ast::{
-    AlterColumnOperation, AlterTable, AlterTableOperation, CheckConstraint, ColumnDef, ColumnOption, ColumnOptionDef,
     CreateFunction, CreateTable, CreateTableOptions, CreateView, HiveDistributionStyle, HiveFormat, ObjectType,
-    PrimaryKeyConstraint, RenameTableNameKind, SchemaName, SequenceOptions, SqlOption, Statement, TableConstraint,
-    UniqueConstraint, ViewColumnDef,
+    OnCommit, SchemaName, SequenceOptions, SqlOption, Statement, ViewColumnDef,
 };
 
 use super::{Printer, Style, absent};
 use crate::error::Error;
-use crate::names;
+use crate::sequence;
 use crate::statement::construct;
 
 impl Printer<'_> {
@@ -27,8 +25,12 @@ impl Printer<'_> {
                 self.list(&drop.func_desc, |p, one| p.name(&one.name))
             }
             Statement::CreateSequence { temporary, if_not_exists, name, data_type, sequence_options, owned_by } => {
-                absent(!temporary && data_type.is_none() && owned_by.is_none(), "options of CREATE SEQUENCE")?;
-                self.put(if *if_not_exists { "CREATE SEQUENCE IF NOT EXISTS " } else { "CREATE SEQUENCE " });
+                let replaces = sequence::replaces(owned_by.as_ref());
+                absent(!temporary && data_type.is_none(), "options of CREATE SEQUENCE")?;
+                absent(replaces || owned_by.is_none(), "OWNED BY of a sequence")?;
+                absent(!replaces || !if_not_exists, "OR REPLACE with IF NOT EXISTS")?;
+                self.put(if replaces { "CREATE OR REPLACE SEQUENCE " } else { "CREATE SEQUENCE " });
+                self.put(if *if_not_exists { "IF NOT EXISTS " } else { "" });
                 self.name(name)?;
                 sequence_options.iter().try_for_each(|option| self.sequence_option(option))
             }
@@ -223,7 +225,7 @@ impl Printer<'_> {
             fallback,
             with_data,
         } = create;
-        absent(!temporary && !volatile && global.is_none(), "CREATE TEMPORARY TABLE")?;
+        absent(!volatile && global.is_none(), "a table that is VOLATILE, LOCAL or GLOBAL")?;
         absent(!unlogged && !external && !dynamic && !iceberg && !snapshot, "this kind of table")?;
         absent(
             matches!(hive_distribution, HiveDistributionStyle::NONE) && is_plain(hive_formats.as_ref()),
@@ -234,7 +236,7 @@ impl Printer<'_> {
         absent(!without_rowid && !strict && on_cluster.is_none(), "options of CREATE TABLE")?;
         absent(like.is_none(), "CREATE TABLE … LIKE")?;
         absent(clone.is_none() && version.is_none(), "CLONE")?;
-        absent(on_commit.is_none(), "ON COMMIT")?;
+        absent(on_commit.is_none() || *temporary && *on_commit == Some(OnCommit::Drop), "this ON COMMIT")?;
         absent(
             primary_key.is_none() && order_by.is_none() && partition_by.is_none() && clustered_by.is_none(),
             "PARTITION BY and ORDER BY of a table",
@@ -278,7 +280,8 @@ impl Printer<'_> {
                 && with_data.is_none(),
             "options of CREATE TABLE",
         )?;
-        self.put(if *or_replace { "CREATE OR REPLACE TABLE " } else { "CREATE TABLE " });
+        self.put(if *or_replace { "CREATE OR REPLACE " } else { "CREATE " });
+        self.put(if *temporary { "TEMP TABLE " } else { "TABLE " });
         self.put(if *if_not_exists { "IF NOT EXISTS " } else { "" });
         self.name(name)?;
         match query {
@@ -289,187 +292,6 @@ impl Printer<'_> {
                 self.query(query)
             }
         }
-    }
-
-    fn table_body(&mut self, columns: &[ColumnDef], constraints: &[TableConstraint]) -> Result<(), Error> {
-        absent(!columns.is_empty(), "CREATE TABLE without columns")?;
-        self.put(" (");
-        self.list(columns, Self::column)?;
-        for constraint in constraints {
-            self.put(", ");
-            self.constraint_of_table(constraint)?;
-        }
-        self.put(")");
-        Ok(())
-    }
-
-    fn column(&mut self, column: &ColumnDef) -> Result<(), Error> {
-        let ColumnDef { name, data_type, options } = column;
-        self.ident(name);
-        self.put(" ");
-        self.data_type(data_type)?;
-        for ColumnOptionDef { name, option } in options {
-            absent(name.is_none(), "a name of a column's constraint")?;
-            self.column_option(option)?;
-        }
-        Ok(())
-    }
-
-    fn column_option(&mut self, option: &ColumnOption) -> Result<(), Error> {
-        match option {
-            ColumnOption::Null | ColumnOption::Comment(_) => Ok(()),
-            ColumnOption::NotNull => {
-                self.put(" NOT NULL");
-                Ok(())
-            }
-            ColumnOption::Default(expr) => {
-                self.put(" DEFAULT ");
-                self.operand(expr)
-            }
-            ColumnOption::PrimaryKey(_) => {
-                self.put(" PRIMARY KEY");
-                Ok(())
-            }
-            ColumnOption::Unique(_) => {
-                self.put(" UNIQUE");
-                Ok(())
-            }
-            ColumnOption::Identity(_) => {
-                self.warehouse_only("AUTOINCREMENT")?;
-                self.put(" AUTOINCREMENT");
-                Ok(())
-            }
-            _ => Err(Error::unsupported(format!("the column option {}", head(&option.to_string())))),
-        }
-    }
-
-    fn constraint_of_table(&mut self, constraint: &TableConstraint) -> Result<(), Error> {
-        let (word, columns) = match constraint {
-            TableConstraint::PrimaryKey(PrimaryKeyConstraint {
-                name: _,
-                index_name,
-                index_type,
-                columns,
-                include,
-                index_options,
-                characteristics,
-            }) => {
-                absent(
-                    index_name.is_none()
-                        && index_type.is_none()
-                        && include.is_empty()
-                        && index_options.is_empty()
-                        && characteristics.is_none(),
-                    "options of PRIMARY KEY",
-                )?;
-                ("PRIMARY KEY (", columns)
-            }
-            TableConstraint::Unique(UniqueConstraint {
-                name: _,
-                index_name,
-                index_type_display: _,
-                index_type,
-                columns,
-                include,
-                index_options,
-                characteristics,
-                nulls_distinct: _,
-            }) => {
-                absent(
-                    index_name.is_none()
-                        && index_type.is_none()
-                        && include.is_empty()
-                        && index_options.is_empty()
-                        && characteristics.is_none(),
-                    "options of UNIQUE",
-                )?;
-                ("UNIQUE (", columns)
-            }
-            TableConstraint::Check(CheckConstraint { name: _, expr, no_inherit, enforced }) => {
-                absent(!no_inherit && enforced.is_none(), "options of CHECK")?;
-                self.put("CHECK (");
-                self.expr(expr)?;
-                self.put(")");
-                return Ok(());
-            }
-            _ => return Err(Error::unsupported("this kind of table constraint")),
-        };
-        self.put(word);
-        self.list(columns, |p, column| p.expr(&column.column.expr))?;
-        self.put(")");
-        Ok(())
-    }
-
-    fn alter_table(&mut self, alter: &AlterTable) -> Result<(), Error> {
-        let AlterTable { name, if_exists, only, operations, location, on_cluster, table_type, end_token: _ } = alter;
-        absent(!only && location.is_none() && on_cluster.is_none() && table_type.is_none(), "options of ALTER TABLE")?;
-        let [operation] = operations.as_slice() else {
-            return Err(Error::unsupported("several changes in one ALTER TABLE"));
-        };
-        self.put(if *if_exists { "ALTER TABLE IF EXISTS " } else { "ALTER TABLE " });
-        self.name(name)?;
-        self.alteration(operation)
-    }
-
-    fn alteration(&mut self, operation: &AlterTableOperation) -> Result<(), Error> {
-        match operation {
-            AlterTableOperation::AddColumn { column_keyword: _, if_not_exists, column_def, column_position } => {
-                absent(column_position.is_none(), "a column's position")?;
-                self.put(if *if_not_exists { " ADD COLUMN IF NOT EXISTS " } else { " ADD COLUMN " });
-                self.column(column_def)
-            }
-            AlterTableOperation::DropColumn { has_column_keyword: _, column_names, if_exists, drop_behavior } => {
-                absent(drop_behavior.is_none(), "CASCADE of DROP COLUMN")?;
-                let [column] = column_names.as_slice() else {
-                    return Err(Error::unsupported("DROP of several columns"));
-                };
-                self.put(if *if_exists { " DROP COLUMN IF EXISTS " } else { " DROP COLUMN " });
-                self.ident(column);
-                Ok(())
-            }
-            AlterTableOperation::RenameColumn { old_column_name, new_column_name } => {
-                self.put(" RENAME COLUMN ");
-                self.ident(old_column_name);
-                self.put(" TO ");
-                self.ident(new_column_name);
-                Ok(())
-            }
-            AlterTableOperation::RenameTable { table_name: RenameTableNameKind::To(new) } => {
-                let Some(new) = names::single(new) else {
-                    return Err(Error::unsupported("RENAME into another schema"));
-                };
-                self.put(" RENAME TO ");
-                self.ident(new);
-                Ok(())
-            }
-            AlterTableOperation::AlterColumn { column_name, op } => {
-                self.put(" ALTER COLUMN ");
-                self.ident(column_name);
-                self.alter_column(op)
-            }
-            other => Err(Error::unsupported(format!("ALTER TABLE {}", head(&other.to_string())))),
-        }
-    }
-
-    fn alter_column(&mut self, op: &AlterColumnOperation) -> Result<(), Error> {
-        match op {
-            AlterColumnOperation::SetNotNull => self.put(" SET NOT NULL"),
-            AlterColumnOperation::DropNotNull => self.put(" DROP NOT NULL"),
-            AlterColumnOperation::DropDefault => self.put(" DROP DEFAULT"),
-            AlterColumnOperation::SetDefault { value } => {
-                self.put(" SET DEFAULT ");
-                return self.operand(value);
-            }
-            AlterColumnOperation::SetDataType { data_type, using, had_set: _ } => {
-                self.put(" SET DATA TYPE ");
-                self.data_type(data_type)?;
-                return self.clause(" USING ", using.as_ref());
-            }
-            AlterColumnOperation::AddGenerated { .. } => {
-                return Err(Error::unsupported("GENERATED"));
-            }
-        }
-        Ok(())
     }
 }
 
@@ -486,9 +308,4 @@ fn is_plain(formats: Option<&HiveFormat>) -> bool {
     formats.is_none_or(|HiveFormat { row_format, serde_properties, storage, location }| {
         row_format.is_none() && serde_properties.is_none() && storage.is_none() && location.is_none()
     })
-}
-
-/// The first words, enough to name the construct.
-fn head(text: &str) -> String {
-    text.split_whitespace().take(2).collect::<Vec<_>>().join(" ")
 }

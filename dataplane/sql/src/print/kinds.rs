@@ -22,8 +22,20 @@ const ENGINE: [&str; 10] = [
     "USMALLINT",
 ];
 /// Types of the warehouse, which the dialect turns into the engine's.
-const WAREHOUSE: [&str; 9] =
-    ["NUMBER", "VARIANT", "OBJECT", "ARRAY", "TIMESTAMP_NTZ", "TIMESTAMP_LTZ", "TIMESTAMP_TZ", "BYTEINT", "STRING"];
+const WAREHOUSE: [&str; 12] = [
+    "NUMBER",
+    "VARIANT",
+    "OBJECT",
+    "ARRAY",
+    "TIMESTAMP_NTZ",
+    "TIMESTAMPNTZ",
+    "TIMESTAMP_LTZ",
+    "TIMESTAMPLTZ",
+    "TIMESTAMP_TZ",
+    "BYTEINT",
+    "STRING",
+    "VECTOR",
+];
 
 impl Printer<'_> {
     pub(super) fn data_type(&mut self, data_type: &DataType) -> Result<(), Error> {
@@ -152,7 +164,9 @@ impl Printer<'_> {
         }
         self.put(&upper);
         if !modifiers.is_empty() {
-            if !modifiers.iter().all(|m| m.chars().all(|c| c.is_ascii_digit())) {
+            let element =
+                |word: &String| upper == "VECTOR" && ["FLOAT", "INT"].contains(&word.to_ascii_uppercase().as_str());
+            if !modifiers.iter().all(|m| element(m) || m.chars().all(|c| c.is_ascii_digit())) {
                 return Err(Error::unsupported_type(ident.value.clone()));
             }
             self.put(&format!("({})", modifiers.join(", ")));

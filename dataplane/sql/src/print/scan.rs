@@ -151,8 +151,9 @@ impl Printer<'_> {
     }
 
     fn raw(&mut self, scan: &Scan) {
-        self.tables.push(format!("{}.{}.{}", names::RAW_CATALOG, scan.table.shelf(), scan.table.name));
-        quote::name_into(&mut self.out, names::RAW_CATALOG);
+        let catalog = if scan.table.temporary { names::KEPT_CATALOG } else { names::RAW_CATALOG };
+        self.tables.push(format!("{catalog}.{}.{}", scan.table.shelf(), scan.table.name));
+        quote::name_into(&mut self.out, catalog);
         self.put(".");
         quote::name_into(&mut self.out, scan.table.shelf());
         self.put(".");

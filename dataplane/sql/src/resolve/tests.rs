@@ -77,7 +77,7 @@ fn statements_off_the_list_are_refused() {
         "CREATE TEMPORARY VIEW v AS SELECT 1",
         "CREATE VIEW v AS SELECT * FROM nobody",
         "CREATE VIEW v AS SELECT read_blob('x')",
-        "CREATE TEMPORARY TABLE t (a INT)",
+        "CREATE LOCAL TEMPORARY TABLE t (a INT)",
         "CREATE TEMPORARY SEQUENCE s",
         "CREATE FUNCTION f() RETURNS INT AS '(SELECT 1)'",
         "CREATE FUNCTION f() RETURNS INT AS $$ read_csv('x') $$",

@@ -14,6 +14,7 @@ use crate::error::Error;
 use crate::functions::{self, Class};
 use crate::names::{self, TableName};
 use crate::scope::{self, Relations};
+use crate::sequence;
 
 #[derive(Debug, Clone, Default)]
 pub(super) struct Facts {
@@ -69,7 +70,7 @@ pub(crate) fn targets(tree: &Statement) -> Vec<(ObjectName, Operation)> {
         Statement::AlterTable(alter) => vec![(alter.name.clone(), Operation::Alter)],
         Statement::CreateView(create) => made(&create.name, create.or_replace),
         Statement::CreateFunction(create) => made(&create.name, create.or_replace),
-        Statement::CreateSequence { name, .. } => vec![(name.clone(), Operation::Create)],
+        Statement::CreateSequence { name, owned_by, .. } => made(name, sequence::replaces(owned_by.as_ref())),
         Statement::DropFunction(drop) => drop.func_desc.iter().map(|one| (one.name.clone(), Operation::Drop)).collect(),
         Statement::Drop { object_type: ObjectType::Table | ObjectType::View | ObjectType::Sequence, names, .. } => {
             names.iter().map(|name| (name.clone(), Operation::Drop)).collect()
@@ -174,6 +175,9 @@ impl Visitor for Statements {
             Statement::CreateTable(create) if create.or_replace => &[Operation::Create, Operation::Drop],
             Statement::CreateView(create) if create.or_replace => &[Operation::Create, Operation::Drop],
             Statement::CreateFunction(create) if create.or_replace => &[Operation::Create, Operation::Drop],
+            Statement::CreateSequence { owned_by, .. } if sequence::replaces(owned_by.as_ref()) => {
+                &[Operation::Create, Operation::Drop]
+            }
             Statement::CreateTable(_)
             | Statement::CreateSchema { .. }
             | Statement::CreateView(_)

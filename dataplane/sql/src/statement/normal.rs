@@ -13,8 +13,8 @@ use std::ops::ControlFlow;
 pub use hierarchy::CYCLE;
 use sqlparser::ast::{
     CastKind, ColumnDef, CreateTable, CreateTableLikeKind, DataType, Expr, Function, FunctionArg, FunctionArgExpr,
-    FunctionArguments, JoinConstraint, JoinOperator, LimitClause, Query, Select, SelectFlavor, SelectItem, SetExpr,
-    Statement, TableAliasColumnDef, TableFactor, Top, TopQuantity, Value, ValueWithSpan, VisitMut, VisitorMut,
+    FunctionArguments, Ident, JoinConstraint, JoinOperator, LimitClause, Query, Select, SelectFlavor, SelectItem,
+    SetExpr, Statement, TableAliasColumnDef, TableFactor, Top, TopQuantity, Value, ValueWithSpan, VisitMut, VisitorMut,
     WildcardAdditionalOptions,
 };
 
@@ -128,7 +128,7 @@ fn rewritten(select: &mut Select) -> Result<(), Error> {
     Ok(())
 }
 
-/// `OBJECT_CONSTRUCT(*)` is of the one table there is, by its name.
+/// `OBJECT_CONSTRUCT(*)` is of the one table there is, by its name, as `OBJECT_CONSTRUCT(t.*)` is.
 fn rows(select: &mut Select) {
     let [table] = select.from.as_slice() else {
         return;
@@ -149,10 +149,22 @@ fn rows(select: &mut Select) {
         };
         if let Expr::Function(Function { name: called, args: FunctionArguments::List(list), .. }) = expr
             && crate::names::single(called).is_some_and(|called| called.value.eq_ignore_ascii_case("object_construct"))
-            && let [argument @ FunctionArg::Unnamed(FunctionArgExpr::Wildcard)] = list.args.as_mut_slice()
+            && let [argument] = list.args.as_mut_slice()
+            && is_row(argument, &name)
         {
             *argument = FunctionArg::Unnamed(FunctionArgExpr::Expr(Expr::Identifier(name.clone())));
         }
+    }
+}
+
+/// `*`, or `t.*` of the table of this name.
+fn is_row(argument: &FunctionArg, table: &Ident) -> bool {
+    match argument {
+        FunctionArg::Unnamed(FunctionArgExpr::Wildcard) => true,
+        FunctionArg::Unnamed(FunctionArgExpr::QualifiedWildcard(name)) => {
+            crate::names::single(name).is_some_and(|name| name.value.eq_ignore_ascii_case(&table.value))
+        }
+        _ => false,
     }
 }
 

@@ -6,11 +6,15 @@
 //! a credential, which is checked here; what is kept between two calls (`desk`) is its caller's alone.
 
 mod binding;
+mod columns;
 mod command;
 mod desk;
 mod entrance;
 mod facts;
+mod ingest;
 mod listing;
+mod putting;
+mod received;
 mod running;
 mod status;
 
@@ -40,10 +44,15 @@ type Streamed<T> = BoxStream<'static, Result<T, Status>>;
 
 /// Every call of the service has a path below this.
 const PATH: &str = "/arrow.flight.protocol.FlightService/{call}";
+/// The one whose messages are rows; it reads none before the credential is checked.
+const PUT: &str = "/arrow.flight.protocol.FlightService/DoPut";
 
 pub(super) fn routes(door: &Door) -> Router {
     let service = Flight { desk: Desk::new(&door.pipeline.entropy), door: door.clone() };
-    Router::new().route_service(PATH, FlightServiceServer::new(service).max_decoding_message_size(BODY_BYTES_MAX))
+    let service = FlightServiceServer::new(service);
+    Router::new()
+        .route_service(PUT, service.clone().max_decoding_message_size(received::MESSAGE_BYTES_MAX))
+        .route_service(PATH, service.max_decoding_message_size(BODY_BYTES_MAX))
 }
 
 #[derive(Debug, Clone)]

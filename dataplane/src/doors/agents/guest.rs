@@ -1,4 +1,4 @@
-//! Who a request comes from, by its headers: the key, and the agent that is declared.
+//! Who a request comes from, by its headers: the key or the token, and the agent that is declared.
 
 use std::net::IpAddr;
 
@@ -6,6 +6,7 @@ use axum::http::{Extensions, HeaderMap};
 use contract::RequestId;
 use contract::policy::abac::Origin;
 use contract::wire::Who;
+use telemetry::Place;
 
 use super::super::credential;
 use super::super::http::Peer;
@@ -16,7 +17,7 @@ use crate::{Declared, Error};
 /// The longest name of an agent or a framework.
 const NAME_CHARS_MAX: usize = 256;
 
-/// Checks the key of a request.
+/// Checks the credential of a request.
 pub async fn admit(
     door: &Door,
     headers: &HeaderMap,
@@ -25,7 +26,7 @@ pub async fn admit(
     request_id: &RequestId,
 ) -> Result<Guest, Error> {
     let peer = extensions.get::<Peer>().map(|peer| peer.0);
-    let admitted = door.sessions.admit(credential::key(headers)?, peer).await?;
+    let admitted = door.sessions.admit_shown(credential::shown(headers)?, peer).await?;
     declared_by(admitted.who, peer, headers, origin, request_id)
 }
 
@@ -39,7 +40,7 @@ pub fn declared_by(
 ) -> Result<Guest, Error> {
     let agent =
         Declared { agent_id: declared(headers, "x-agent-id")?, framework: declared(headers, "x-agent-framework")? };
-    Ok(Guest { who, peer, agent, origin, request_id: request_id.clone() })
+    Ok(Guest { who, peer, agent, origin, request_id: request_id.clone(), place: Place::of_headers(headers) })
 }
 
 fn declared(headers: &HeaderMap, name: &'static str) -> Result<Option<String>, Error> {

@@ -29,6 +29,7 @@ use rmcp::transport::streamable_http_server::session::never::NeverSessionManager
 use rmcp::transport::streamable_http_server::{StreamableHttpServerConfig, StreamableHttpService};
 use rmcp::{ErrorData, RoleServer, ServerHandler};
 use serde_json::{Value, json};
+use telemetry::Place;
 use tokio_util::sync::CancellationToken;
 
 use super::super::http::{BODY_BYTES_MAX, whole};
@@ -207,7 +208,11 @@ impl ServerHandler for Server {
         let entered = context.extensions.get::<Parts>().map(|parts| &parts.extensions);
         let entered =
             entered.and_then(|entered| Some((entered.get::<Guest>()?.clone(), entered.get::<Left>()?.clone())));
-        let (guest, Left(left)) = entered.ok_or_else(|| ErrorData::internal_error("the caller is not known", None))?;
+        let (mut guest, Left(left)) =
+            entered.ok_or_else(|| ErrorData::internal_error("the caller is not known", None))?;
+        // The call's own context is nearer to who asks than that of its request, which a gateway may have sent.
+        let said = Place::of(context.meta.get_traceparent(), context.meta.get_tracestate());
+        guest.place = said.or_else(|| guest.place.clone());
         let request_id = guest.request_id.clone();
         let call = Call {
             pipeline: Arc::clone(&self.door.pipeline),

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use contract::policy::abac::Origin;
 use contract::{Code, QueryId, RequestId};
+use telemetry::Place;
 use tokio_util::sync::CancellationToken;
 
 use super::Hall;
@@ -330,6 +331,7 @@ impl Conversation {
                 variables: self.settings.variables(),
             },
             bounds: Bounds::default(),
+            place: Place::default(),
         }
     }
 }

@@ -12,6 +12,7 @@ use contract::policy::abac::Origin;
 use contract::{EnvId, QueryId, Scope, wire};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
+use telemetry::Place;
 
 use super::{Door, forwarded};
 use crate::sessions::{announced, is_known};
@@ -26,7 +27,7 @@ pub(super) async fn transpile(
     told(&door, &env_id, &headers, &body, async |ask, body: TranspileBody| {
         let agent = Declared { agent_id: body.agent_id, framework: body.agent_framework };
         let bounds = Bounds { scope: Some(Scope::QueryRead), ..Bounds::default() };
-        door.pipeline.transpiled(Ask { sql: body.sql, agent, bounds, ..ask }).await
+        door.pipeline.transpiled(Ask { sql: body.sql, agent, bounds, ..ask }.as_session()).await
     })
     .await
 }
@@ -39,7 +40,7 @@ pub(super) async fn test(
 ) -> Response {
     told(&door, &env_id, &headers, &body, async |ask, body: TestBody| {
         let bounds = Bounds { scope: Some(Scope::PolicyRead), ..Bounds::default() };
-        door.pipeline.tested(Ask { sql: body.sql, bounds, ..ask }, body.run_as).await
+        door.pipeline.tested(Ask { sql: body.sql, bounds, ..ask }.as_session(), body.run_as).await
     })
     .await
 }
@@ -80,6 +81,7 @@ async fn told<Q: DeserializeOwned, T: Serialize, F: Future<Output = Result<T, Er
             transaction: None,
             names: Names::default(),
             bounds: Bounds::default(),
+            place: Place::of_headers(headers),
         };
         let give_up = ask.cancel.clone().drop_guard();
         let answered = answer(ask, question).await?;

@@ -10,6 +10,7 @@ use contract::policy::abac::Origin;
 use contract::{Code, EnvId, RequestId, wire};
 use rmcp::model::JsonObject;
 use serde::Deserialize;
+use telemetry::Place;
 
 use super::{Door, forwarded};
 use crate::guest::Guest;
@@ -75,6 +76,7 @@ async fn called(
             agent: Declared { agent_id: input.agent_id, framework: None },
             origin: Origin::Rest,
             request_id: request_id.clone(),
+            place: Place::of_headers(headers),
         },
         scope: row.scope,
         cancel: door.ending.closed.child_token(),

@@ -9,23 +9,15 @@ use tokio::time::{sleep, timeout};
 use super::api::segment;
 use super::output::Columns;
 use super::waiting::waited;
-use super::{Access, Api, Failure, Output, Told};
+use super::{Api, Failure, Group, Told};
 
 const PAUSE: Duration = Duration::from_millis(500);
 const PATIENCE: Duration = Duration::from_hours(1);
 
-#[derive(Debug, clap::Args)]
-pub struct Args {
-    #[command(subcommand)]
-    wanted: Wanted,
-    #[arg(long, short, value_enum, default_value_t, global = true)]
-    output: Output,
-    #[command(flatten)]
-    access: Access,
-}
+pub type Args = Group<Wanted>;
 
 #[derive(Debug, Subcommand)]
-enum Wanted {
+pub enum Wanted {
     /// Walk the organization's chain; a broken one is a failure.
     Verify,
     /// Write a trail over a range of time into the archive, and wait for it.
@@ -33,7 +25,7 @@ enum Wanted {
 }
 
 #[derive(Debug, clap::Args)]
-struct Export {
+pub struct Export {
     trail: Trail,
     /// The first day or moment, as `2026-01-31` or `2026-01-31T09:00:00Z`.
     #[arg(long)]

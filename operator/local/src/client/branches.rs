@@ -6,20 +6,12 @@ use serde_json::{Map, Value, json};
 use super::api::segment;
 use super::output::Columns;
 use super::waiting::waited;
-use super::{Access, Api, Failure, Output, Told};
+use super::{Api, Failure, Group, Output, Told};
 
-#[derive(Debug, clap::Args)]
-pub struct Args {
-    #[command(subcommand)]
-    wanted: Wanted,
-    #[arg(long, short, value_enum, default_value_t, global = true)]
-    output: Output,
-    #[command(flatten)]
-    access: Access,
-}
+pub type Args = Group<Wanted>;
 
 #[derive(Debug, Subcommand)]
-enum Wanted {
+pub enum Wanted {
     /// List branches, the newest first.
     List {
         /// active, merged, discarded, expired or all [default: active].
@@ -35,7 +27,7 @@ enum Wanted {
 }
 
 #[derive(Debug, clap::Args)]
-struct New {
+pub struct New {
     #[arg(required = true)]
     tables: Vec<String>,
     /// Whose it is.
@@ -50,7 +42,7 @@ struct New {
 }
 
 #[derive(Debug, clap::Args)]
-struct Merge {
+pub struct Merge {
     branch_id: String,
     /// Who wins where both sides changed the same: `branch_wins`, `main_wins`, or `fail_on_conflict`
     /// [default: `branch_wins`].

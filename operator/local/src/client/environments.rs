@@ -5,20 +5,12 @@ use clap::Subcommand;
 use super::api::segment;
 use super::output::Columns;
 use super::waiting::waited;
-use super::{Access, Failure, Output, Told};
+use super::{Failure, Group, Told};
 
-#[derive(Debug, clap::Args)]
-pub struct Args {
-    #[command(subcommand)]
-    wanted: Wanted,
-    #[arg(long, short, value_enum, default_value_t, global = true)]
-    output: Output,
-    #[command(flatten)]
-    access: Access,
-}
+pub type Args = Group<Wanted>;
 
 #[derive(Debug, Subcommand)]
-enum Wanted {
+pub enum Wanted {
     /// List those of the credential's organization.
     List,
     /// Show one, the credential's own unless another is named.

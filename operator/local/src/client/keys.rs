@@ -6,20 +6,12 @@ use serde_json::{Value, json};
 use super::api::segment;
 use super::output::Columns;
 use super::waiting::waited;
-use super::{Access, Failure, Output, Told, pairs};
+use super::{Failure, Group, Told, pairs};
 
-#[derive(Debug, clap::Args)]
-pub struct Args {
-    #[command(subcommand)]
-    wanted: Wanted,
-    #[arg(long, short, value_enum, default_value_t, global = true)]
-    output: Output,
-    #[command(flatten)]
-    access: Access,
-}
+pub type Args = Group<Wanted>;
 
 #[derive(Debug, Subcommand)]
-enum Wanted {
+pub enum Wanted {
     /// List them, never their text.
     List,
     /// Make one; its text is shown once, now.
@@ -29,7 +21,7 @@ enum Wanted {
 }
 
 #[derive(Debug, clap::Args)]
-struct New {
+pub struct New {
     name: String,
     /// What it may do, as `query:read` or `policy:*`; may be given several times.
     #[arg(long = "scope", required = true)]

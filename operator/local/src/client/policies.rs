@@ -14,20 +14,12 @@ use super::api::segment;
 use super::explain_sql::{self, Asked};
 use super::output::Columns;
 use super::waiting::waited;
-use super::{Access, Api, Failure, Output, Told};
+use super::{Api, Failure, Group, Told};
 
-#[derive(Debug, clap::Args)]
-pub struct Args {
-    #[command(subcommand)]
-    wanted: Wanted,
-    #[arg(long, short, value_enum, default_value_t, global = true)]
-    output: Output,
-    #[command(flatten)]
-    access: Access,
-}
+pub type Args = Group<Wanted>;
 
 #[derive(Debug, Subcommand)]
-enum Wanted {
+pub enum Wanted {
     /// List them.
     List,
     /// Show one, by its id or name.
@@ -39,7 +31,7 @@ enum Wanted {
 }
 
 #[derive(Debug, clap::Args)]
-struct Apply {
+pub struct Apply {
     /// YAML or JSON: a policy, or a list of them.
     #[arg(long, short)]
     file: PathBuf,

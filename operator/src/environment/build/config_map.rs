@@ -19,6 +19,8 @@ pub const STATE: &str = "/var/lib/sluice";
 pub const IDENTITY: &str = "/etc/sluice/identity";
 /// Where the certificate that clients see is mounted.
 pub const TLS: &str = "/etc/sluice/tls";
+/// Where the authority of a collector is mounted.
+pub const COLLECTOR: &str = "/etc/sluice/collector";
 
 /// How long a stop waits for statements: as long as the longest legal one.
 pub const DRAIN_SECS: u64 = TIMEOUT_MS_MAX / 1_000;
@@ -54,7 +56,7 @@ const fn next_start(name: &'static str, value: fn(&Desired) -> Option<String>) -
 }
 
 /// Every variable there is.
-pub const SETTINGS: [Setting; 15] = [
+pub const SETTINGS: [Setting; 22] = [
     restart(setting::ENV_ID, |it| Some(it.env_id.to_string())),
     restart(setting::CONTROL_PLANE, |it| Some(it.release.control_plane.clone())),
     restart(setting::TLS_CA, |_| Some(format!("{IDENTITY}/ca.crt"))),
@@ -74,6 +76,15 @@ pub const SETTINGS: [Setting; 15] = [
     next_start(setting::ENGINE_TEMP_BYTES, |it| Some(spill(&it.storage).to_string())),
     next_start(setting::DRAIN_SECS, |_| Some(DRAIN_SECS.to_string())),
     next_start(setting::ENDPOINT_GRACE_SECS, |_| Some(ENDPOINT_GRACE_SECS.to_string())),
+    // nobody's sessions end because somebody has another model; the way to the one before is closed at once
+    next_start(setting::MODEL_URL, |it| it.release.model.url.as_ref().map(ToString::to_string)),
+    next_start(setting::MODEL_PLAIN, |it| it.release.model.plain.then(|| "true".to_owned())),
+    next_start(setting::EMBEDDING_MODEL, |it| it.release.model.embedding.clone()),
+    next_start(setting::HEALING_MODEL, |it| it.release.model.healing.clone()),
+    // nobody's sessions end because somebody wants to watch
+    next_start(setting::OTLP_ENDPOINT, |it| it.release.collector.endpoint.clone()),
+    next_start(setting::OTLP_CA, |it| it.release.collector_ca().map(|_| format!("{COLLECTOR}/ca.crt"))),
+    next_start(setting::TRACE_RATIO, |it| it.release.collector.ratio.map(|part| part.to_string())),
 ];
 
 pub fn config_map(desired: &Desired) -> ConfigMap {

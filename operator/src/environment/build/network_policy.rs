@@ -48,6 +48,13 @@ fn egress(desired: &Desired) -> Vec<NetworkPolicyEgressRule> {
         NetworkPolicyEgressRule { to: None, ports: Some(vec![on(DNS, "UDP"), tcp(DNS)]) },
         NetworkPolicyEgressRule { to: Some(vec![release(desired)]), ports: Some(vec![tcp(port::CONTROL_GRPC)]) },
     ];
+    if let Some(port) = desired.release.model.port() {
+        rules.push(NetworkPolicyEgressRule { to: None, ports: Some(vec![tcp(port)]) });
+    }
+    // a collector may be anywhere, and no policy names a host
+    if let Some(port) = desired.release.collector.port() {
+        rules.push(NetworkPolicyEgressRule { to: None, ports: Some(vec![tcp(port)]) });
+    }
     if matches!(desired.storage, Storage::Lake { .. }) {
         rules.push(NetworkPolicyEgressRule { to: None, ports: Some(vec![tcp(HTTPS)]) });
     }

@@ -4,11 +4,14 @@
 
 use std::collections::BTreeSet;
 use std::path::PathBuf;
+use std::sync::Arc;
 
+use clap::Parser;
 use contract::wire::setting;
 use serde_json::{Value, json};
 
 use super::{SETTINGS, TakesEffect, children};
+use crate::config::Config;
 use crate::environment::plan::{CertificateOrder, Write};
 use crate::environment::tests::{environment, observed};
 use crate::environment::validate::{Desired, validate};
@@ -92,7 +95,18 @@ fn golden_files_are_all_compared() {
 #[test]
 fn every_setting_is_written_down_with_what_a_change_of_it_costs() {
     let next_start = SETTINGS.iter().filter(|it| it.takes_effect == TakesEffect::NextStart).map(|it| it.name);
-    let expected = [setting::ENGINE_TEMP_BYTES, setting::DRAIN_SECS, setting::ENDPOINT_GRACE_SECS];
+    let expected = [
+        setting::ENGINE_TEMP_BYTES,
+        setting::DRAIN_SECS,
+        setting::ENDPOINT_GRACE_SECS,
+        setting::MODEL_URL,
+        setting::MODEL_PLAIN,
+        setting::EMBEDDING_MODEL,
+        setting::HEALING_MODEL,
+        setting::OTLP_ENDPOINT,
+        setting::OTLP_CA,
+        setting::TRACE_RATIO,
+    ];
     assert_eq!(next_start.collect::<Vec<_>>(), expected);
 }
 
@@ -121,6 +135,89 @@ fn only_what_needs_a_restart_changes_the_pods() {
     ];
     for (spec, expected) in cases {
         assert_eq!(restarts(&json!({}), &spec), expected, "{spec}");
+    }
+}
+
+/// An environment of an installation whose operator was started with these arguments.
+fn watched(arguments: &[&str]) -> Desired {
+    let arguments = ["operator", "--release-namespace", "sluice"].iter().chain(arguments);
+    let mut observed = observed(environment(&json!({})));
+    let told = Config::try_parse_from(arguments).unwrap().release();
+    let release = Arc::make_mut(&mut observed.release);
+    (release.collector, release.collector_secret) = (told.collector, told.collector_secret);
+    release.model = told.model;
+    validate(&observed).unwrap()
+}
+
+#[test]
+fn a_data_plane_is_told_of_the_collector_and_may_reach_it() {
+    let (before, after) = (watched(&[]), watched(&["--otlp-endpoint=http://collector:4317", "--trace-ratio=0.1"]));
+    let data = super::config_map::config_map(&after).data.unwrap();
+    assert_eq!((&*data[setting::OTLP_ENDPOINT], &*data[setting::TRACE_RATIO]), ("http://collector:4317", "0.1"));
+    assert!(!super::config_map::config_map(&before).data.unwrap().contains_key(setting::OTLP_ENDPOINT));
+    let ways = |desired| super::network_policy::network_policy(desired).spec.unwrap().egress.unwrap().len();
+    assert_eq!(ways(&after), ways(&before) + 1);
+    let template = |desired| super::deployment::deployment(desired).spec.unwrap().template;
+    assert_eq!(template(&after), template(&before), "nothing is restarted for it");
+}
+
+#[test]
+fn what_a_collector_wants_to_be_shown_comes_from_a_secret_and_is_no_setting() {
+    let secret = ["--otlp-endpoint=https://collector", "--collector-secret=watch"];
+    let told = |more: &[&str]| watched(&[&secret[..], more].concat());
+    let pod = |desired| super::deployment::deployment(desired).spec.unwrap().template.spec.unwrap();
+    let both = told(&["--collector-headers-key=headers", "--collector-ca-key=authority"]);
+    let (data, both) = (super::config_map::config_map(&both).data.unwrap(), pod(&both));
+    assert_eq!(data[setting::OTLP_CA], "/etc/sluice/collector/ca.crt");
+    assert!(!data.contains_key(setting::OTLP_HEADERS));
+    let [variable] = both.containers[0].env.as_deref().unwrap() else { panic!("{both:?}") };
+    let from = variable.value_from.as_ref().unwrap().secret_key_ref.as_ref().unwrap();
+    assert_eq!((&*variable.name, &*from.name, &*from.key), (setting::OTLP_HEADERS, "watch", "headers"));
+    let volume = both.volumes.as_ref().unwrap().iter().find(|it| it.name == "collector").unwrap();
+    let items = volume.secret.as_ref().unwrap().items.as_ref().unwrap();
+    assert_eq!((&*items[0].key, &*items[0].path, items.len()), ("authority", "ca.crt", 1));
+    let mounts = both.containers[0].volume_mounts.as_ref().unwrap();
+    assert!(mounts.iter().any(|it| it.name == "collector" && it.read_only == Some(true)));
+    assert_eq!(pod(&told(&[])), pod(&watched(&[])), "a Secret of which no key is named changes nothing");
+    let alone = ["operator", "--release-namespace", "sluice", "--collector-ca-key=authority"];
+    assert!(Config::try_parse_from(alone).is_err(), "a key is one of a Secret");
+}
+
+#[test]
+fn a_data_plane_is_told_of_the_model_and_of_its_key_only_where_it_is() {
+    let plain = watched(&[]);
+    let named = ["--model-url=http://models.ml:8000/v1", "--model-plain", "--healing-model=small"];
+    let without = watched(&named);
+    let with = watched(&[&named[..], &["--model-secret=model-key", "--model-secret-key=token"]].concat());
+    let data = super::config_map::config_map(&with).data.unwrap();
+    let told = [setting::MODEL_URL, setting::MODEL_PLAIN, setting::HEALING_MODEL].map(|name| data[name].as_str());
+    assert_eq!(told, ["http://models.ml:8000/v1", "true", "small"]);
+    assert!(!data.contains_key(setting::EMBEDDING_MODEL) && !data.contains_key(setting::MODEL_KEY));
+    let ways = |desired| {
+        serde_json::to_value(super::network_policy::network_policy(desired)).unwrap()["spec"]["egress"].take()
+    };
+    assert_eq!(ways(&with).as_array().unwrap().len(), ways(&plain).as_array().unwrap().len() + 1);
+    assert!(ways(&with).to_string().contains("8000"));
+    let template = |desired| super::deployment::deployment(desired).spec.unwrap().template;
+    assert_eq!(template(&without), template(&plain), "nothing is restarted for it");
+    let container = template(&with).spec.unwrap().containers.remove(0);
+    let key = serde_json::to_value(&container.env.unwrap()[0]).unwrap();
+    let from = json!({"secretKeyRef": {"name": "model-key", "key": "token", "optional": true}});
+    assert_eq!((&key["name"], &key["valueFrom"]), (&json!(setting::MODEL_KEY), &from));
+    assert_eq!(template(&watched(&["--model-secret=model-key"])), template(&plain), "a key of nothing");
+}
+
+#[test]
+fn no_data_plane_is_told_of_a_model_that_it_would_refuse() {
+    let model = |arguments: &[&str]| {
+        let arguments = ["operator", "--release-namespace", "sluice"].iter().chain(arguments);
+        Config::try_parse_from(arguments).unwrap().model
+    };
+    assert!(model(&["--model-url=http://models.ml/v1"]).check().is_err());
+    for permitted in
+        [&["--model-url=http://models.ml/v1", "--model-plain"][..], &["--model-url=https://models.ml/v1"], &[]]
+    {
+        assert_eq!(model(permitted).check(), Ok(()), "{permitted:?}");
     }
 }
 

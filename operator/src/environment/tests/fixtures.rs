@@ -50,6 +50,9 @@ pub fn release() -> Release {
         control_plane: "sluice-controlplane.sluice.svc:8081".to_owned(),
         cluster_domain: "cluster.local".to_owned(),
         serves_lake: true,
+        collector: telemetry::Destination::default(),
+        collector_secret: None,
+        model: crate::model::Model::default(),
     }
 }
 

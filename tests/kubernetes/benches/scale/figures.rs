@@ -13,8 +13,14 @@ pub fn milliseconds(duration: SignedDuration) -> f64 {
 }
 
 #[expect(clippy::cast_precision_loss, reason = "a process's memory")]
-pub fn mebibytes(kibibytes: u64) -> f64 {
+fn mebibytes(kibibytes: u64) -> f64 {
     kibibytes as f64 / 1_024.0
+}
+
+/// Of a process: all that it has, and the part that is its own; both in KiB.
+pub fn memory(when: &str, all: u64, own: u64) {
+    let (all, own) = (mebibytes(all), mebibytes(own));
+    row(&format!("memory {when}, and what of it is no page of the program"), format_args!("{all:.1} and {own:.1} MiB"));
 }
 
 /// Nearest rank.

@@ -90,7 +90,8 @@ async fn main() {
 /// From the first environment applied to the last Deployment written.
 async fn create(bench: &Bench, operator: &Process, size: &Size) -> Duration {
     let tenants = size.tenants();
-    let (before, audit, start) = (operator.memory(), Audit::begin(), Instant::now());
+    let (before, own, worked) = (operator.memory(), operator.own_memory(), operator.worked());
+    let (audit, start) = (Audit::begin(), Instant::now());
     let steps = Times::of(&operator.metrics().await);
     futures::stream::iter(&tenants)
         .for_each_concurrent(WORKERS, |(organization, slug)| async {
@@ -108,8 +109,11 @@ async fn create(bench: &Bench, operator: &Process, size: &Size) -> Duration {
     row("step `apply`, p50 and p99", format_args!("{} and {}", steps.quantile(0.5), steps.quantile(0.99)));
     quiet::latency(bench, &audit, &tenants);
     quiet::requests(bench, &audit, tenants.len());
-    row("memory before", format_args!("{:.1} MiB", figures::mebibytes(before)));
-    row("memory with all of them", format_args!("{:.1} MiB", figures::mebibytes(operator.memory())));
+    #[expect(clippy::cast_precision_loss, reason = "a few minutes in hundredths of a second")]
+    let each = (operator.worked() - worked) as f64 * 10.0 / tenants.len() as f64;
+    row("the operator's own work for each", format_args!("{each:.1} ms of a processor"));
+    figures::memory("before", before, own);
+    figures::memory("with all of them", operator.memory(), operator.own_memory());
     took
 }
 
@@ -127,6 +131,6 @@ async fn restart(bench: &Bench, operator: Process, environments: usize) -> Proce
     row("restart: every environment looked at within", format_args!("{:.2} s", start.elapsed().as_secs_f64()));
     let writes = bench.asked(&audit).into_iter().filter(kubernetes::audit::Request::is_write).count();
     row("restart: writes", writes.to_string());
-    row("restart: memory", format_args!("{:.1} MiB", figures::mebibytes(operator.memory())));
+    figures::memory("after the restart", operator.memory(), operator.own_memory());
     operator
 }

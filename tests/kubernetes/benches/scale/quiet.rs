@@ -103,5 +103,5 @@ pub async fn settled(bench: &Bench, operator: &Process, window: Duration) {
     row("settled: window", format_args!("{} s", window.as_secs()));
     row("settled: writes, reads, watches begun anew", format_args!("{writes}, {reads}, {watches}"));
     row("settled: objects looked at", format_args!("{looked:.0}"));
-    row("settled: memory", format_args!("{:.1} MiB", crate::figures::mebibytes(operator.memory())));
+    crate::figures::memory("settled", operator.memory(), operator.own_memory());
 }

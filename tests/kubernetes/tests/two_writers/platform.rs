@@ -181,6 +181,7 @@ pub async fn start(database: &str, namespace: &str, client: Client) -> (controlp
     let parts = Parts {
         clock: Arc::new(SystemClock),
         entropy: Entropy::system().unwrap(),
+        telemetry: telemetry::Telemetry::default(),
         provisioner: Arc::new(cluster),
         identity: None,
         dashboard: None,

@@ -12,10 +12,11 @@ use std::ops::ControlFlow;
 
 use sqlparser::ast::{
     BinaryOperator, CastKind, ConnectByKind, DataType, ExcludeSelectItem, Expr, Function, FunctionArg, FunctionArgExpr,
-    FunctionArgumentList, FunctionArguments, Ident, ObjectName, OrderBy, Query, Select, SelectItem, SetExpr,
-    TableAlias, TableFactor, VisitMut, VisitorMut, WildcardAdditionalOptions,
+    FunctionArguments, Ident, ObjectName, OrderBy, Query, Select, SelectItem, SetExpr, TableAlias, TableFactor,
+    VisitMut, VisitorMut, WildcardAdditionalOptions,
 };
 
+use crate::call::call;
 use crate::error::Error;
 use crate::names;
 
@@ -165,7 +166,7 @@ impl Tree {
                 of_parent(&mut above)?;
                 let here = own(value.as_ref().clone(), &self.alias);
                 // NULL of the right type at a root
-                self.carry(call("nullif", vec![here.clone(), here]), |_| above)
+                self.carry(call("nullif", [here.clone(), here]), |_| above)
             }
             Expr::Function(function)
                 if names::single(&function.name).is_some_and(|name| is_word(name, "sys_connect_by_path")) =>
@@ -224,9 +225,17 @@ fn over_outputs(select: &mut Select, order: Option<&mut OrderBy>, tree: &mut Tre
     }
 }
 
-/// A column that is a word of the hierarchy is called by the word.
+/// A column that is a word of the hierarchy is called by the word. `PRIOR x` without a name is, to the parser crate,
+/// a column `PRIOR` that is called `x`.
 fn keep_name(item: &mut SelectItem) {
     const WORDS: [&str; 3] = ["level", "connect_by_isleaf", "connect_by_iscycle"];
+    if let SelectItem::ExprWithAlias { expr: Expr::Identifier(ident), alias } = item
+        && is_word(ident, "prior")
+    {
+        let expr = Expr::Prior(Box::new(Expr::Identifier(alias.clone())));
+        *item = SelectItem::ExprWithAlias { expr, alias: names::quoted(&format!("{} {}", ident.value, alias.value)) };
+        return;
+    }
     if let SelectItem::UnnamedExpr(Expr::Identifier(ident)) = item
         && WORDS.iter().any(|word| is_word(ident, word))
     {
@@ -400,18 +409,4 @@ fn arguments(function: &Function) -> &[FunctionArg] {
         FunctionArguments::List(list) => &list.args,
         FunctionArguments::None | FunctionArguments::Subquery(_) => &[],
     }
-}
-
-fn call(name: &str, args: Vec<Expr>) -> Expr {
-    let args = args.into_iter().map(|arg| FunctionArg::Unnamed(FunctionArgExpr::Expr(arg))).collect();
-    Expr::Function(Function {
-        name: ObjectName::from(vec![Ident::new(name)]),
-        uses_odbc_syntax: false,
-        parameters: FunctionArguments::None,
-        args: FunctionArguments::List(FunctionArgumentList { duplicate_treatment: None, args, clauses: Vec::new() }),
-        within_group: Vec::new(),
-        filter: None,
-        null_treatment: None,
-        over: None,
-    })
 }

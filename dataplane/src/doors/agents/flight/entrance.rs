@@ -38,7 +38,7 @@ pub async fn admit(
             door.sessions.standing(&who, peer)?;
             who
         }
-        None => door.sessions.admit(credential::key(headers)?, peer).await?.who,
+        None => door.sessions.admit_shown(credential::shown(headers)?, peer).await?.who,
     };
     if !door.pipeline.rules()?.organization.tier.has_arrow() {
         return Err(Error::TierLimit);

@@ -26,7 +26,8 @@ pub fn server() -> Result<SqlInfoData, Error> {
     facts.append(SqlInfo::FlightSqlServerSubstrait, false);
     facts.append(SqlInfo::FlightSqlServerTransaction, SqlSupportedTransaction::Transaction as i32);
     facts.append(SqlInfo::FlightSqlServerCancel, true);
-    facts.append(SqlInfo::FlightSqlServerBulkIngestion, false);
+    facts.append(SqlInfo::FlightSqlServerBulkIngestion, true);
+    facts.append(SqlInfo::FlightSqlServerIngestTransactionsSupported, true);
     facts.append(SqlInfo::SqlIdentifierQuoteChar, "\"");
     facts.append(SqlInfo::SqlSearchStringEscape, "\\");
     facts.append(SqlInfo::SqlCatalogTerm, "database");

@@ -10,8 +10,7 @@ use arrow_flight::error::FlightError;
 use arrow_flight::sql::{
     ActionBeginTransactionRequest, ActionBeginTransactionResult, ActionCancelQueryRequest, ActionCancelQueryResult,
     ActionClosePreparedStatementRequest, ActionCreatePreparedStatementRequest, ActionCreatePreparedStatementResult,
-    ActionEndTransactionRequest, Command, CommandPreparedStatementUpdate, DoPutPreparedStatementResult,
-    DoPutUpdateResult, EndTransaction, ProstMessageExt, TicketStatementQuery,
+    ActionEndTransactionRequest, Command, EndTransaction, ProstMessageExt, TicketStatementQuery,
 };
 use arrow_flight::{
     Action, CancelFlightInfoResult, CancelStatus, FlightData, FlightDescriptor, FlightEndpoint, FlightInfo, IpcMessage,
@@ -21,7 +20,6 @@ use bytes::Bytes;
 use contract::wire::header as names;
 use futures::StreamExt;
 use prost::Message;
-use tonic::Streaming;
 use tonic::metadata::{MetadataMap, MetadataValue};
 
 use super::desk::{Prepared, Statement, Ticketed, Transaction};
@@ -162,34 +160,8 @@ impl Visit {
         answer
     }
 
-    pub(super) async fn put(&self, mut sent: Streaming<FlightData>) -> Result<Bytes, Error> {
-        let first = binding::next(&mut sent).await?.unwrap_or_default();
-        let missing =
-            || Error::InvalidParams { field: "flight_descriptor", message: "what to do is missing".to_owned() };
-        let result = match command::described(first.flight_descriptor.as_ref().ok_or_else(missing)?)? {
-            Command::CommandStatementUpdate(update) => {
-                let transaction = self.transaction(update.transaction_id.as_ref())?;
-                let statement = Statement { sql: update.query, params: Vec::new(), transaction };
-                updated(self.update(&statement).await?)
-            }
-            Command::CommandPreparedStatementUpdate(CommandPreparedStatementUpdate { prepared_statement_handle }) => {
-                let prepared = self.desk.prepared.get(&self.guest.who, &prepared_statement_handle)?;
-                let rows = binding::rows(first, sent).await?;
-                updated(self.update_each(prepared, rows).await?)
-            }
-            Command::CommandPreparedStatementQuery(query) => {
-                let handle = query.prepared_statement_handle;
-                let bound = binding::kept(first, sent).await?;
-                self.desk.prepared.change(&self.guest.who, &handle, |prepared| prepared.bound = bound)?;
-                DoPutPreparedStatementResult { prepared_statement_handle: Some(handle) }.encode_to_vec()
-            }
-            other => return Err(Error::Unsupported { what: short(other.type_url()).to_owned() }),
-        };
-        Ok(result.into())
-    }
-
     /// Runs it to its end; how many rows it changed, or -1 where it changes none.
-    async fn update(&self, statement: &Statement) -> Result<i64, Error> {
+    pub(super) async fn update(&self, statement: &Statement) -> Result<i64, Error> {
         let mut answer = self.run(self.ask(statement)).await?;
         while let Some(batch) = answer.rows.next().await {
             if let Err(error) = batch {
@@ -199,28 +171,6 @@ impl Visit {
             }
         }
         Ok(answer.changed.map_or(-1, |rows| i64::try_from(rows).unwrap_or(i64::MAX)))
-    }
-
-    /// Runs it for each row of values: all of them, or none.
-    async fn update_each(&self, prepared: Prepared, rows: Vec<Vec<engine::Value>>) -> Result<i64, Error> {
-        let theirs = self.transaction(prepared.transaction.as_ref())?;
-        let rows = if rows.is_empty() { prepared.bound } else { rows };
-        if rows.len() <= 1 {
-            let params = rows.into_iter().next().unwrap_or_default();
-            return self.update(&Statement { sql: prepared.sql, params, transaction: theirs }).await;
-        }
-        let transaction = theirs.clone().unwrap_or_else(|| self.door.pipeline.begin(self.guest.who.clone()));
-        let mut statement =
-            Statement { sql: prepared.sql, params: Vec::new(), transaction: Some(Arc::clone(&transaction)) };
-        let mut changed = 0;
-        for params in rows {
-            statement.params = params;
-            changed += self.update(&statement).await?.max(0);
-        }
-        if theirs.is_none() {
-            transaction.lock().await.commit().await?;
-        }
-        Ok(changed)
     }
 
     pub(super) async fn act(&self, action: &Action) -> Result<Option<Bytes>, Error> {
@@ -324,7 +274,7 @@ impl Visit {
         Ok(TicketStatementQuery { statement_handle }.as_any().encode_to_vec().into())
     }
 
-    fn transaction(&self, handle: Option<&Bytes>) -> Result<Option<Transaction>, Error> {
+    pub(super) fn transaction(&self, handle: Option<&Bytes>) -> Result<Option<Transaction>, Error> {
         let handle = handle.filter(|handle| !handle.is_empty());
         handle.map(|handle| self.desk.transactions.get(&self.guest.who, handle)).transpose()
     }
@@ -353,7 +303,7 @@ impl Drop for Used {
 }
 
 /// A statement of it went wrong: only a rollback is accepted now.
-async fn fail(transaction: Option<&Transaction>) {
+pub async fn fail(transaction: Option<&Transaction>) {
     if let Some(transaction) = transaction {
         let mut transaction = transaction.lock().await;
         // The engine's side ends now, and with it what it holds.
@@ -365,10 +315,6 @@ async fn fail(transaction: Option<&Transaction>) {
 /// Is it known to answer without rows?
 fn has_no_rows(told: Option<&SchemaRef>) -> bool {
     told.is_some_and(|schema| schema.fields().is_empty())
-}
-
-fn updated(record_count: i64) -> Vec<u8> {
-    DoPutUpdateResult { record_count }.encode_to_vec()
 }
 
 fn headers(answer: &Answer) -> MetadataMap {
@@ -391,9 +337,4 @@ fn encoded(schema: &Schema) -> Result<Bytes, Error> {
     let IpcMessage(bytes) =
         message.map_err(|error| Error::Unverified { why: format!("a schema cannot be encoded: {error}") })?;
     Ok(bytes)
-}
-
-/// The name of a message without where it is from.
-fn short(url: &str) -> &str {
-    url.rsplit('.').next().unwrap_or(url)
 }

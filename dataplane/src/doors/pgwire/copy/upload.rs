@@ -19,6 +19,19 @@ pub struct Column {
     pub kind: PgType,
 }
 
+impl Column {
+    /// The values of the column, which are parameter `number`. Decimals go as text, and are numbers to what compares
+    /// them on their way.
+    fn list(&self, number: usize) -> String {
+        match self.kind {
+            PgType::Numeric(Some((digits, scale))) => {
+                format!("unnest(cast(${number} as decimal({digits}, {scale})[]))")
+            }
+            _ => format!("unnest(${number})"),
+        }
+    }
+}
+
 #[derive(Debug)]
 pub struct Upload {
     insert: String,
@@ -36,7 +49,7 @@ impl Upload {
             || into.iter().map(|column| sql::quote::name(&column.name)).collect::<Vec<_>>().join(", "),
             str::to_owned,
         );
-        let lists: Vec<_> = (1..=into.len()).map(|number| format!("unnest(${number})")).collect();
+        let lists: Vec<_> = into.iter().zip(1..).map(|(column, number)| column.list(number)).collect();
         let insert = format!("insert into {table} ({written}) select {}", lists.join(", "));
         let values = into.iter().map(|_| Vec::new()).collect();
         Self { insert, columns: into, values, bytes: 0, is_binary: false, written: 0 }

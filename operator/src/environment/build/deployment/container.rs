@@ -1,9 +1,9 @@
 //! The one container of the pod.
 
-use contract::wire::{port, probe};
+use contract::wire::{port, probe, setting};
 use k8s_openapi::api::core::v1::{
-    Capabilities, ConfigMapEnvSource, Container, ContainerPort, EnvFromSource, HTTPGetAction, Probe,
-    ResourceRequirements, SecretEnvSource, SecurityContext,
+    Capabilities, ConfigMapEnvSource, Container, ContainerPort, EnvFromSource, EnvVar, EnvVarSource, HTTPGetAction,
+    Probe, ResourceRequirements, SecretEnvSource, SecretKeySelector, SecurityContext,
 };
 use k8s_openapi::apimachinery::pkg::util::intstr::IntOrString;
 
@@ -21,6 +21,7 @@ pub fn container(desired: &Desired) -> Container {
         image_pull_policy: Some(release.pull_policy.clone()),
         command: Some(vec![PROGRAM.to_owned()]),
         env_from: Some(environment(desired)),
+        env: Some(credentials(desired)).filter(|credentials| !credentials.is_empty()),
         ports: Some(ports()),
         resources: Some(ResourceRequirements {
             requests: amounts(&desired.resources.requests),
@@ -37,7 +38,7 @@ pub fn container(desired: &Desired) -> Container {
             capabilities: Some(Capabilities { drop: Some(vec!["ALL".to_owned()]), add: None }),
             ..SecurityContext::default()
         }),
-        volume_mounts: Some(volumes::mounts()),
+        volume_mounts: Some(volumes::mounts(desired)),
         ..Container::default()
     }
 }
@@ -53,6 +54,29 @@ fn environment(desired: &Desired) -> Vec<EnvFromSource> {
     // last, and so stronger: no credential can replace a setting
     sources.push(EnvFromSource { config_map_ref: Some(settings), ..EnvFromSource::default() });
     sources
+}
+
+fn credentials(desired: &Desired) -> Vec<EnvVar> {
+    headers(desired).into_iter().chain(model_key(desired)).collect()
+}
+
+/// A credential for the collector: from its Secret to the process, past everybody else.
+fn headers(desired: &Desired) -> Option<EnvVar> {
+    let (name, key) = desired.release.collector_headers()?;
+    let selector = SecretKeySelector { name: name.to_owned(), key: key.to_owned(), optional: None };
+    Some(EnvVar {
+        name: setting::OTLP_HEADERS.to_owned(),
+        value_from: Some(EnvVarSource { secret_key_ref: Some(selector), ..EnvVarSource::default() }),
+        value: None,
+    })
+}
+
+/// What the model endpoint wants. A data plane without the Secret asks without a key: it can do without a model.
+fn model_key(desired: &Desired) -> Option<EnvVar> {
+    let (name, key) = desired.release.model.secret()?;
+    let secret = SecretKeySelector { name: name.to_owned(), key: key.to_owned(), optional: Some(true) };
+    let from = EnvVarSource { secret_key_ref: Some(secret), ..EnvVarSource::default() };
+    Some(EnvVar { name: setting::MODEL_KEY.to_owned(), value: None, value_from: Some(from) })
 }
 
 fn ports() -> Vec<ContainerPort> {

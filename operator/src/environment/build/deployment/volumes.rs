@@ -1,12 +1,12 @@
-//! What the pod mounts: its data, its two certificates, and a place for temporary files. The root
-//! of the container is read-only.
+//! What the pod mounts: its data, its two certificates, the authority of a collector that has one of its
+//! own, and a place for temporary files. The root of the container is read-only.
 
 use k8s_openapi::api::core::v1::{
-    EmptyDirVolumeSource, PersistentVolumeClaimVolumeSource, SecretVolumeSource, Volume, VolumeMount,
+    EmptyDirVolumeSource, KeyToPath, PersistentVolumeClaimVolumeSource, SecretVolumeSource, Volume, VolumeMount,
 };
 use k8s_openapi::apimachinery::pkg::api::resource::Quantity;
 
-use super::super::config_map::{IDENTITY, STATE, TLS};
+use super::super::config_map::{COLLECTOR, IDENTITY, STATE, TLS};
 use crate::environment::validate::{Desired, Storage, Tls};
 
 const TEMPORARY: &str = "/tmp";
@@ -19,23 +19,41 @@ pub fn volumes(desired: &Desired) -> Vec<Volume> {
         Tls::Given { secret } => secret.clone(),
         Tls::SelfSigned | Tls::CertManager { .. } => desired.name.tls(),
     };
-    vec![
+    let always = [
         state(desired),
         secret("identity", desired.name.identity()),
         secret("tls", tls),
         Volume { empty_dir: Some(scratch(TEMPORARY_SIZE)), ..named("tmp") },
-    ]
+    ];
+    always.into_iter().chain(collector(desired)).collect()
 }
 
-pub fn mounts() -> Vec<VolumeMount> {
-    [("state", STATE, None), ("identity", IDENTITY, Some(true)), ("tls", TLS, Some(true)), ("tmp", TEMPORARY, None)]
-        .map(|(name, path, read_only)| VolumeMount {
-            name: name.to_owned(),
-            mount_path: path.to_owned(),
-            read_only,
-            ..VolumeMount::default()
-        })
-        .into()
+pub fn mounts(desired: &Desired) -> Vec<VolumeMount> {
+    let always = [
+        ("state", STATE, None),
+        ("identity", IDENTITY, Some(true)),
+        ("tls", TLS, Some(true)),
+        ("tmp", TEMPORARY, None),
+    ];
+    let collector = desired.release.collector_ca().map(|_| ("collector", COLLECTOR, Some(true)));
+    let mount = |(name, path, read_only): (&str, &str, _)| VolumeMount {
+        name: name.to_owned(),
+        mount_path: path.to_owned(),
+        read_only,
+        ..VolumeMount::default()
+    };
+    always.into_iter().chain(collector).map(mount).collect()
+}
+
+/// Of the collector's Secret the authority alone: its headers are a credential, and no file.
+fn collector(desired: &Desired) -> Option<Volume> {
+    let (name, key) = desired.release.collector_ca()?;
+    let authority = KeyToPath { key: key.to_owned(), path: "ca.crt".to_owned(), mode: None };
+    let mut volume = secret("collector", name.to_owned());
+    if let Some(source) = &mut volume.secret {
+        source.items = Some(vec![authority]);
+    }
+    Some(volume)
 }
 
 /// A lake keeps its data in the object store; what it has here may go with the pod.

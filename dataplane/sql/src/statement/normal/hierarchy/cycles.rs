@@ -38,12 +38,12 @@ impl Cycles {
             format: None,
         };
         let elem = named.columns.into_iter().map(text).collect();
-        let row = call("to_json", vec![Expr::Array(Array { elem, named: false })]);
+        let row = call("to_json", [Expr::Array(Array { elem, named: false })]);
         Some(Self { row, nocycle })
     }
 
     pub(super) fn seen(&self) -> Expr {
-        call("list_contains", vec![parent(&names::quoted(PATH)), self.row.clone()])
+        call("list_contains", [parent(&names::quoted(PATH)), self.row.clone()])
     }
 
     /// What the rows below carry: their own text behind their ancestors'.
@@ -51,7 +51,7 @@ impl Cycles {
         let named = |expr| SelectItem::ExprWithAlias { expr, alias: names::quoted(PATH) };
         let alone = Expr::Array(Array { elem: vec![self.row.clone()], named: false });
         roots.projection.push(named(alone));
-        rows.projection.push(named(call("list_append", vec![parent(&names::quoted(PATH)), self.row.clone()])));
+        rows.projection.push(named(call("list_append", [parent(&names::quoted(PATH)), self.row.clone()])));
         if self.nocycle {
             return Ok(());
         }

@@ -1,0 +1,109 @@
+//! Who is exempt from what rules a table.
+//!
+//! "A table made from governed ones by an exempt role is open only to roles exempt there, until a policy names it."
+
+use super::abac::{AbacPolicy, Action, Condition, names_table};
+use super::{Policy, Rules, TableRef, is_exempt};
+use crate::Role;
+
+/// Everything that may rule a table.
+#[derive(Debug, Clone, Copy)]
+pub struct Policies<'a> {
+    pub standard: &'a [Policy],
+    pub abac: &'a [AbacPolicy],
+}
+
+impl<'a> Policies<'a> {
+    /// Does an enabled policy name this very table?
+    pub fn name(self, table: TableRef<'_>) -> bool {
+        let by_abac = |policy: &AbacPolicy| {
+            let rules = policy.rules.iter().filter(|rule| rule.condition == Condition::TableIs);
+            rules.flat_map(|rule| &rule.values).any(|named| table.is_named_by(named))
+        };
+        !self.standard_on(table).is_empty() || self.abac.iter().filter(|policy| policy.enabled).any(by_abac)
+    }
+
+    /// Is the role exempt from anything that rules the table?
+    pub fn exempt(self, table: TableRef<'_>, role: Role) -> bool {
+        self.exemptions(table).iter().any(|exempt| is_exempt(exempt, role))
+    }
+
+    /// Does a rule bind this role on the table that does not bind the other?
+    pub fn bind_more(self, table: TableRef<'_>, role: Role, than: Role) -> bool {
+        self.exemptions(table).iter().any(|exempt| is_exempt(exempt, than) && !is_exempt(exempt, role))
+    }
+
+    /// The exempt roles of each rule that hides something of the table.
+    fn exemptions(self, table: TableRef<'_>) -> Vec<&'a [Role]> {
+        let mut exemptions = self.standard_on(table);
+        for policy in self.abac.iter().filter(|policy| policy.enabled) {
+            let tables = policy.rules.iter().filter(|rule| rule.condition == Condition::TableIs);
+            let hiding = tables.filter(|rule| {
+                let named = rule.values.iter().any(|pattern| names_table(pattern, table));
+                match rule.action {
+                    Action::Deny => named,
+                    Action::Allow | Action::DenyOutside => !named,
+                    Action::ReadOnly => false,
+                }
+            });
+            exemptions.extend(hiding.map(|rule| rule.exempt_roles.as_slice()));
+        }
+        exemptions
+    }
+
+    fn standard_on(self, table: TableRef<'_>) -> Vec<&'a [Role]> {
+        let mut exemptions = Vec::new();
+        for policy in self.standard.iter().filter(|policy| policy.enabled) {
+            match &policy.rules {
+                Rules::ColumnMasking(rules) => {
+                    let rules = rules.iter().filter(|rule| table.is_named_by(&rule.table));
+                    exemptions.extend(rules.map(|rule| rule.exempt_roles.as_slice()));
+                }
+                Rules::RowLevelSecurity(rules) => {
+                    let rules = rules.iter().filter(|rule| table.is_named_by(&rule.table));
+                    exemptions.extend(rules.map(|rule| rule.exempt_roles.as_slice()));
+                }
+            }
+        }
+        exemptions
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use chrono::DateTime;
+
+    use super::*;
+    use crate::policy::RowFilterRule;
+
+    fn filtering(table: &str, exempt_roles: Vec<Role>, enabled: bool) -> Policy {
+        let rule = RowFilterRule { table: table.to_owned(), filter: "false".to_owned(), exempt_roles };
+        Policy {
+            policy_id: "p".into(),
+            name: "p".to_owned(),
+            enabled,
+            rules: Rules::RowLevelSecurity(vec![rule]),
+            created_at: DateTime::UNIX_EPOCH,
+            updated_at: DateTime::UNIX_EPOCH,
+        }
+    }
+
+    #[test]
+    fn a_role_is_bound_more_where_a_rule_exempts_the_other_alone() {
+        use Role::{Admin, Analyst, Developer, Owner};
+        let standard = [filtering("T", vec![Owner, Admin], true), filtering("off", vec![Owner], false)];
+        let policies = Policies { standard: &standard, abac: &[] };
+        let table = |name| TableRef { schema: "main", name };
+        for (name, role, than, bound) in [
+            ("t", Analyst, Owner, true),
+            ("t", Admin, Owner, false),
+            ("t", Analyst, Developer, false),
+            ("off", Analyst, Owner, false),
+            ("other", Analyst, Owner, false),
+        ] {
+            assert_eq!(policies.bind_more(table(name), role, than), bound, "{name} {role} {than}");
+        }
+        assert!(policies.exempt(table("t"), Owner) && !policies.exempt(table("t"), Developer));
+        assert!(policies.name(table("t")) && !policies.name(table("off")));
+    }
+}

@@ -1,0 +1,114 @@
+/** What a statement was answered: rows, what the policies did to them, and what they were warned of. */
+import type { Shapes } from '../api/client'
+import { cell, count, csv, milliseconds } from '../format'
+import { Badge } from '../parts/Badge'
+import { Download } from '../parts/CodeBlock'
+import { Opens } from '../parts/Dialog'
+import { ADMINS } from '../permissions'
+import { useEnvironment, useSession } from '../session'
+import { drawable, isNumber } from './charted'
+import { useExplained } from './explained'
+import { healed } from './healed'
+import { SqlChart } from './SqlChart'
+import { SqlExplain } from './SqlExplain'
+import { SqlHealed } from './SqlHealed'
+
+type Answer = Shapes['QueryAnswer']
+
+const MYSELF = {}
+/** As many rows as are drawn; an export has all. */
+const SHOWN = 500
+
+export function SqlResult({ answer, sql }: { answer: Answer; sql: string }) {
+  const { is } = useSession()
+  const { columns, rows, columns_masked, warnings, error } = answer
+  const names = columns.map((column) => column.name)
+  return (
+    <>
+      <div className="row">
+        <span>
+          {count(answer.row_count)} {answer.row_count === 1 ? 'row' : 'rows'} in {milliseconds(answer.execution_time_ms)}, {count(answer.credits_consumed)} {answer.credits_consumed === 1 ? 'credit' : 'credits'}
+        </span>
+        {answer.cache_hit && <Badge>kept answer</Badge>}
+        {columns_masked.length > 0 ? <Badge tone="warn">{`masked: ${columns_masked.join(', ')}`}</Badge> : <Badge tone="good">nothing masked</Badge>}
+        {is(ADMINS) && <Filtered sql={sql} />}
+        <Opens label="Why" title="Which policies made it so" className="small">
+          {() => <SqlExplain sql={sql} />}
+        </Opens>
+        {rows.length > 0 && drawable(columns).numbers.length > 0 && (
+          <Opens label="Chart" className="small">
+            {() => <SqlChart columns={columns} rows={rows} />}
+          </Opens>
+        )}
+        {rows.length > 0 && (
+          <Download name={`${answer.query_id}.csv`} kind="text/csv" className="small" text={() => csv(names, rows)}>
+            Export CSV
+          </Download>
+        )}
+      </div>
+      {warnings.map((warning, index) => (
+        <Warning key={index} warning={warning} sql={sql} />
+      ))}
+      {error && <p className="notice bad">The result ends early: {cell(error)}</p>}
+      {columns.length > 0 && <Rows columns={columns} rows={rows} />}
+      <p className="fine">
+        Query <code>{answer.query_id}</code>
+      </p>
+    </>
+  )
+}
+
+/** Which filters took rows away; only who writes policies may know. */
+function Filtered({ sql }: { sql: string }) {
+  const { env_id } = useEnvironment()
+  const { data } = useExplained(env_id, sql, MYSELF)
+  const tables = [...new Set(data?.filters?.map((filter) => filter.table))]
+  return tables.length > 0 && <Badge tone="warn">{`filtered: ${tables.join(', ')}`}</Badge>
+}
+
+function Warning({ warning, sql }: { warning: unknown; sql: string }) {
+  const change = healed(warning)
+  return change ? <SqlHealed sql={sql} healed={change} /> : <p className="notice">{worded(warning)}</p>
+}
+
+/** A warning is a sentence, or has one. */
+function worded(warning: unknown): string {
+  const message = (warning as { message?: unknown } | null)?.message
+  return typeof message === 'string' ? message : cell(warning)
+}
+
+function Rows({ columns, rows }: Pick<Answer, 'columns' | 'rows'>) {
+  return (
+    <>
+      <div className="scroll tall result" role="region" aria-label="Result" tabIndex={0}>
+        <table>
+          <thead>
+            <tr>
+              {columns.map(({ name, type }, index) => (
+                <th key={index} scope="col" className={isNumber(type) ? 'number' : undefined}>
+                  {name} <span className="fine">{type.toLowerCase()}</span>
+                </th>
+              ))}
+            </tr>
+          </thead>
+          <tbody>
+            {rows.slice(0, SHOWN).map((row, index) => (
+              <tr key={index}>
+                {row.map((value, at) => (
+                  <td key={at} className={value === null ? 'null' : isNumber(columns[at]?.type) ? 'number' : undefined} title={cell(value)}>
+                    {cell(value)}
+                  </td>
+                ))}
+              </tr>
+            ))}
+          </tbody>
+        </table>
+      </div>
+      {rows.length > SHOWN && (
+        <p className="fine">
+          The first {count(SHOWN)} of {count(rows.length)} rows; the export has all.
+        </p>
+      )}
+    </>
+  )
+}

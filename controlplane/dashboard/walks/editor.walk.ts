@@ -1,0 +1,71 @@
+/** What somebody does in the editor besides running one statement. */
+import { expect, it } from 'vitest'
+import { open, press, run, signIn, type, violations, walker } from './browser'
+
+it('statements stand side by side, each with its result, as long as the browser\'s tab', () =>
+  walker(async ({ page }) => {
+    const heads = page.getByRole('tablist', { name: 'Statements' }).getByRole('tab')
+    await signIn(page)
+    await open(page, '/sql', 'SQL editor')
+    await run(page, 'select 6 * 7 as answer')
+    await page.getByRole('cell', { name: '42' }).waitFor()
+    await press(page, 'New statement')
+    await page.keyboard.insertText('-- how many\nselect count(*) as nations from nation')
+    await page.keyboard.press('Control+Enter')
+    await page.getByRole('cell', { name: '25' }).waitFor()
+    expect(await page.getByRole('cell', { name: '42' }).count()).toBe(0)
+    expect(await heads.allTextContents()).toEqual(['select 6 * 7', 'how many select count(*)'])
+    expect(await violations(page)).toEqual([])
+    await heads.first().click()
+    await page.getByRole('cell', { name: '42' }).waitFor()
+    await page.reload()
+    await heads.first().waitFor()
+    expect(await heads.allTextContents()).toEqual(['select 6 * 7', 'how many select count(*)'])
+    await page.getByRole('textbox', { name: 'SQL' }).getByText('answer').waitFor()
+    await press(page, 'Sign out')
+    await page.getByRole('heading', { level: 1, name: 'Sign in' }).waitFor()
+    expect(await page.evaluate(() => sessionStorage.length)).toBe(0)
+  }))
+
+it('whoever has only a keyboard walks along the statements and closes them', () =>
+  walker(async ({ page }) => {
+    const heads = page.getByRole('tablist', { name: 'Statements' }).getByRole('tab')
+    const focused = () => page.evaluate(() => document.activeElement?.textContent)
+    await signIn(page)
+    await open(page, '/sql', 'SQL editor')
+    await type(page, 'select 1')
+    for (const sql of ['select 2', 'select 3']) {
+      await page.getByRole('button', { name: 'New statement' }).focus()
+      await page.keyboard.press('Enter')
+      await page.keyboard.insertText(sql)
+    }
+    await heads.last().focus()
+    await page.keyboard.press('ArrowLeft')
+    expect(await focused()).toBe('select 2')
+    await page.keyboard.press('Delete')
+    expect([await focused(), await heads.allTextContents()]).toEqual(['select 3', ['select 1', 'select 3']])
+    await page.keyboard.press('ArrowRight')
+    expect(await focused()).toBe('select 1')
+    await page.getByRole('textbox', { name: 'SQL' }).getByText('1').waitFor()
+    await page.keyboard.press('Delete')
+    await page.keyboard.press('Delete')
+    expect(await heads.allTextContents()).toEqual(['New statement'])
+    await page.getByText('select …').waitFor()
+  }))
+
+it('a statement is laid out, comments too, and what could not be is left as it is', () =>
+  walker(async ({ page }) => {
+    await signIn(page)
+    await open(page, '/sql', 'SQL editor')
+    await type(page, 'select n_name,n_regionkey from nation -- of Europe\nwhere n_regionkey=3 order by n_name')
+    await press(page, 'Format')
+    const lines = page.getByRole('textbox', { name: 'SQL' }).locator('.cm-line')
+    await lines.getByText('of Europe').waitFor()
+    await expect.poll(() => lines.count()).toBeGreaterThan(3)
+    await press(page, 'Run')
+    await page.getByRole('cell', { name: 'FRANCE' }).waitFor()
+    await run(page, 'select $$a,b$$ as quoted')
+    await press(page, 'Format')
+    await page.getByRole('alert').getByText('other white space could change').waitFor()
+    await lines.getByText('$$a,b$$').waitFor()
+  }))

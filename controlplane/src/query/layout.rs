@@ -1,0 +1,32 @@
+//! A statement laid out for reading. It runs nowhere, and no data plane is asked.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::http::call::Call;
+use crate::http::json::Json;
+use crate::{Error, Result};
+
+/// Body of `POST /v1/environments/{env_id}/format`.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[schemars(rename = "Formatting")]
+#[serde(deny_unknown_fields)]
+pub(super) struct FormatBody {
+    /// At most 64 KiB.
+    sql: String,
+}
+
+#[derive(Debug, Serialize, JsonSchema)]
+pub(super) struct Formatted {
+    sql: String,
+}
+
+/// A long text takes tens of milliseconds.
+pub(super) async fn format(cx: Call, Json(body): Json<FormatBody>) -> Result<Json<Formatted>> {
+    let work = move || sql::layout(&body.sql);
+    let laid_out = cx.app.tasks().spawn_blocking(work).await.map_err(Error::internal)?;
+    match laid_out {
+        Ok(sql) => Ok(Json(Formatted { sql })),
+        Err(error) => Err(Error::invalid("sql", "formattable", error.to_string())),
+    }
+}

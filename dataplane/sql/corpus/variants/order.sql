@@ -1,0 +1,7 @@
+SELECT src:arr FROM v ORDER BY src:arr[0];
+SELECT src:s AS s FROM v ORDER BY s DESC;
+SELECT src:s, id FROM v ORDER BY 1 DESC, 2;
+SELECT MAX(src:arr[0]), MIN(src:s), MAX(src:s) OVER (PARTITION BY id), MAX(src:arr[0])::INT FROM v;
+SELECT ROW_NUMBER() OVER (ORDER BY src:arr[0] DESC), ARRAY_AGG(src:s) WITHIN GROUP (ORDER BY src:s) FROM v;
+SELECT DISTINCT src:s FROM v ORDER BY src:s;
+SELECT DISTINCT src:s FROM v ORDER BY 1;

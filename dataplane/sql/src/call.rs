@@ -1,0 +1,32 @@
+//! Calls of the engine's functions, as nodes: by name, with plain arguments and nothing else.
+
+use sqlparser::ast::{
+    Expr, Function, FunctionArg, FunctionArgExpr, FunctionArgumentList, FunctionArguments, Ident, ObjectName,
+};
+
+/// `name(args)`.
+pub(crate) fn call(name: &str, args: impl IntoIterator<Item = Expr>) -> Expr {
+    Expr::Function(function(&[name], args))
+}
+
+/// The same by a whole path, to be decorated or put somewhere.
+pub(crate) fn function(path: &[&str], args: impl IntoIterator<Item = Expr>) -> Function {
+    Function {
+        name: ObjectName::from(path.iter().map(|part| Ident::new(*part)).collect::<Vec<_>>()),
+        uses_odbc_syntax: false,
+        parameters: FunctionArguments::None,
+        args: FunctionArguments::List(FunctionArgumentList {
+            duplicate_treatment: None,
+            args: args.into_iter().map(argument).collect(),
+            clauses: Vec::new(),
+        }),
+        filter: None,
+        null_treatment: None,
+        over: None,
+        within_group: Vec::new(),
+    }
+}
+
+pub(crate) fn argument(expr: Expr) -> FunctionArg {
+    FunctionArg::Unnamed(FunctionArgExpr::Expr(expr))
+}

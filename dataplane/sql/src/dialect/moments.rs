@@ -1,0 +1,96 @@
+//! Text where a date or a moment is wanted.
+//!
+//! `TIMESTAMP_NTZ` is what a clock on the wall shows: an offset behind it is left out. A literal is read here: the engine
+//! takes no blank before an offset, and beside ISO 8601 the warehouse knows `12/31/2024` and `31-DEC-2024`. What is not
+//! a literal is read by the engine, which refuses what it cannot read.
+
+use sqlparser::ast::{Expr, Value};
+
+use super::compose;
+
+/// An offset behind a time of day, and what stands before it.
+const OFFSET: &str = "(:[0-9]{2}(?:[.][0-9]+)?) *[+-][0-9]{2}(?::?[0-9]{2})?$";
+
+/// Text as the engine is to read it.
+pub(super) fn written(text: Expr) -> Expr {
+    compose::literal(&text).and_then(read).map(compose::text).unwrap_or(text)
+}
+
+/// Text without the offset behind it.
+pub(super) fn without_offset(text: Expr) -> Expr {
+    compose::call("regexp_replace", [text, compose::text(OFFSET), compose::text("\\1")])
+}
+
+/// The text of `TIMESTAMP '…'`.
+pub(super) fn typed(value: &mut Value) {
+    if let Value::SingleQuotedString(text) = value
+        && let Some(plain) = read(text)
+    {
+        *text = plain;
+    }
+}
+
+/// A literal as ISO 8601 without an offset; nothing where it is so already.
+fn read(literal: &str) -> Option<String> {
+    let text = literal.trim();
+    let wall = wall(text);
+    let kept = wall.unwrap_or(text);
+    let (day, time) = kept.split_at(kept.find([' ', 'T', 't']).unwrap_or(kept.len()));
+    match date(day) {
+        Some(day) => Some(format!("{day}{time}")),
+        None => wall.map(str::to_owned),
+    }
+}
+
+/// What stands before the offset, if there is one.
+fn wall(text: &str) -> Option<&str> {
+    let sign = text.rfind(['+', '-']).filter(|sign| text.find(':').is_some_and(|colon| colon < *sign))?;
+    let (before, offset) = (text.get(..sign)?, text.get(sign + 1..)?);
+    let is_digits = |part: &str| part.len() == 2 && part.bytes().all(|byte| byte.is_ascii_digit());
+    let minutes = offset.get(2..)?;
+    let minutes = minutes.strip_prefix(':').unwrap_or(minutes);
+    (is_digits(offset.get(..2)?) && (minutes.is_empty() || is_digits(minutes))).then(|| before.trim_end())
+}
+
+/// `12/31/2024` and `31-DEC-2024` as `2024-12-31`.
+fn date(text: &str) -> Option<String> {
+    const MONTHS: [&str; 12] = ["jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"];
+    let parts: Vec<&str> = text.split(['/', '-']).collect();
+    let [first, second, year] = parts.as_slice() else { return None };
+    if year.len() != 4 || !year.bytes().all(|byte| byte.is_ascii_digit()) {
+        return None;
+    }
+    let (month, day) = if text.contains('-') {
+        let month = MONTHS.iter().position(|month| second.eq_ignore_ascii_case(month))?;
+        (u8::try_from(month + 1).ok()?, first.parse::<u8>().ok()?)
+    } else {
+        (first.parse().ok()?, second.parse().ok()?)
+    };
+    Some(format!("{year}-{month:02}-{day:02}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::read;
+
+    #[test]
+    fn literals_become_what_the_engine_reads() {
+        let cases = [
+            ("2024-01-01 10:00:00 +0200", Some("2024-01-01 10:00:00")),
+            ("2024-01-01T10:00:00.5-05:30", Some("2024-01-01T10:00:00.5")),
+            ("2024-01-01 10:00+02", Some("2024-01-01 10:00")),
+            ("1/5/2024", Some("2024-01-05")),
+            ("12/31/2024 23:59", Some("2024-12-31 23:59")),
+            ("05-mar-2024", Some("2024-03-05")),
+            ("2024-01-01", None),
+            ("2024-01-01 10:00:00", None),
+            ("10:00:00", None),
+            ("31-foo-2024", None),
+            ("1/2/24", None),
+            ("", None),
+        ];
+        for (literal, plain) in cases {
+            assert_eq!(read(literal).as_deref(), plain, "{literal}");
+        }
+    }
+}

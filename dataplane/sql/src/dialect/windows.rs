@@ -1,0 +1,134 @@
+//! Functions of a window: `RATIO_TO_REPORT`, `NTH_VALUE … FROM LAST`, frames that are the whole partition, `SEQ4`.
+
+use sqlparser::ast::{
+    BinaryOperator, Expr, Function, OrderByExpr, OrderByOptions, OrderBySort, WindowFrame, WindowFrameBound,
+    WindowFrameUnits, WindowSpec, WindowType,
+};
+
+use super::aggregates::{arguments, put, rename};
+use super::call::Handler;
+use super::{Context, compose, templates};
+use crate::error::Error;
+
+pub(super) const CALLS: &[(&str, Handler)] = &[
+    ("conditional_true_event", conditional_true_event),
+    ("first_value", of_partition),
+    ("last_value", of_partition),
+    ("nth_value", of_partition),
+    (FROM_LAST, from_last),
+    ("ratio_to_report", ratio_to_report),
+    ("seq1", sequence),
+    ("seq2", sequence),
+    ("seq4", sequence),
+    ("seq8", sequence),
+];
+
+/// What `NTH_VALUE(x, n) FROM LAST` is called: the parser crate reads a name and its arguments alone.
+pub(crate) const FROM_LAST: &str = "nth_value_from_last";
+
+fn windowed(function: &Function) -> Result<(), Error> {
+    if function.over.is_some() {
+        return Ok(());
+    }
+    Err(Error::unsupported(format!("{} without OVER", function.name.to_string().to_ascii_uppercase())))
+}
+
+/// `RATIO_TO_REPORT(x) OVER (…)`.
+fn ratio_to_report(mut function: Function, context: &mut Context<'_>) -> Result<Expr, Error> {
+    windowed(&function)?;
+    let [value] = arguments::<1>("ratio_to_report", &mut function)?;
+    context.copy(templates::size(&value))?;
+    put(&mut function, [value.clone()]);
+    rename(&mut function, "sum");
+    let total = compose::call("nullif", [Expr::Function(function), compose::number(0)]);
+    Ok(compose::binary(value, BinaryOperator::Divide, total))
+}
+
+/// `CONDITIONAL_TRUE_EVENT(c) OVER (…)`: counts the rows so far where it was true.
+fn conditional_true_event(mut function: Function, _: &mut Context<'_>) -> Result<Expr, Error> {
+    windowed(&function)?;
+    let [condition] = arguments::<1>("conditional_true_event", &mut function)?;
+    let one = compose::case(None, vec![(condition, compose::number(1))], Some(compose::number(0)));
+    put(&mut function, [one]);
+    rename(&mut function, "sum");
+    frame(&mut function, WindowFrameBound::CurrentRow);
+    Ok(Expr::Function(function))
+}
+
+/// ROWS from the first one to this end, where the window is ordered and has no frame of its own.
+fn frame(function: &mut Function, end: WindowFrameBound) {
+    if let Some(WindowType::WindowSpec(window)) = &mut function.over
+        && !window.order_by.is_empty()
+        && window.window_frame.is_none()
+    {
+        window.window_frame = Some(WindowFrame {
+            units: WindowFrameUnits::Rows,
+            start_bound: WindowFrameBound::Preceding(None),
+            end_bound: Some(end),
+        });
+    }
+}
+
+/// `FIRST_VALUE`, `LAST_VALUE` and `NTH_VALUE` are of the whole partition; the engine ends at the row itself.
+#[expect(clippy::unnecessary_wraps, reason = "it is a handler like the others")]
+fn of_partition(mut function: Function, _: &mut Context<'_>) -> Result<Expr, Error> {
+    frame(&mut function, WindowFrameBound::Following(None));
+    Ok(Expr::Function(function))
+}
+
+/// Counted from the end is counted from the start of the opposite order, over the opposite frame.
+fn from_last(mut function: Function, context: &mut Context<'_>) -> Result<Expr, Error> {
+    let window = match &mut function.over {
+        Some(WindowType::WindowSpec(window)) if window.window_name.is_none() && !window.order_by.is_empty() => window,
+        _ => return Err(Error::unsupported("NTH_VALUE … FROM LAST without ORDER BY in its OVER")),
+    };
+    for key in &mut window.order_by {
+        let OrderByOptions { sort, nulls_first } = &mut key.options;
+        let descends = matches!(sort, Some(OrderBySort::Desc));
+        *nulls_first = Some(!nulls_first.unwrap_or(descends));
+        *sort = Some(if descends { OrderBySort::Asc } else { OrderBySort::Desc });
+    }
+    if let Some(frame) = &mut window.window_frame {
+        let end = frame.end_bound.take().unwrap_or(WindowFrameBound::CurrentRow);
+        let start = std::mem::replace(&mut frame.start_bound, opposite(end));
+        frame.end_bound = Some(opposite(start));
+    }
+    rename(&mut function, "nth_value");
+    of_partition(function, context)
+}
+
+fn opposite(bound: WindowFrameBound) -> WindowFrameBound {
+    match bound {
+        WindowFrameBound::CurrentRow => WindowFrameBound::CurrentRow,
+        WindowFrameBound::Preceding(rows) => WindowFrameBound::Following(rows),
+        WindowFrameBound::Following(rows) => WindowFrameBound::Preceding(rows),
+    }
+}
+
+/// `OVER (ORDER BY SEQ4())` is the order the rows come in: a window in a window is nothing the engine has.
+pub(super) fn order_of_rows(function: &mut Function) {
+    if let Some(WindowType::WindowSpec(window)) = &mut function.over {
+        let is_sequence = |key: &OrderByExpr| {
+            matches!(&key.expr, Expr::Function(inner) if compose::bare_name(&inner.name)
+                .is_some_and(|name| matches!(name.as_str(), "seq1" | "seq2" | "seq4" | "seq8")))
+        };
+        window.order_by.retain(|key| !is_sequence(key));
+    }
+}
+
+/// `SEQ4()`: 0, 1, 2 … over the rows.
+fn sequence(function: Function, _: &mut Context<'_>) -> Result<Expr, Error> {
+    let name = function.name.to_string();
+    let args = super::call::plain(function)?;
+    if args.iter().any(|sign| compose::integer(sign) != Some(0)) {
+        return Err(Error::unsupported(format!("{} with a sign", name.to_ascii_uppercase())));
+    }
+    let mut number = compose::function("row_number", []);
+    number.over = Some(WindowType::WindowSpec(WindowSpec {
+        window_name: None,
+        partition_by: Vec::new(),
+        order_by: Vec::new(),
+        window_frame: None,
+    }));
+    Ok(compose::binary(Expr::Function(number), BinaryOperator::Minus, compose::number(1)))
+}

@@ -1,0 +1,165 @@
+//! Columns of a table, and what holds for them.
+
+use sqlparser::ast::{
+    CheckConstraint, ColumnDef, ColumnOption, ColumnOptionDef, ForeignKeyConstraint, PrimaryKeyConstraint,
+    TableConstraint, UniqueConstraint,
+};
+
+use super::{Printer, absent, head};
+use crate::error::Error;
+
+impl Printer<'_> {
+    pub(super) fn table_body(&mut self, columns: &[ColumnDef], constraints: &[TableConstraint]) -> Result<(), Error> {
+        absent(!columns.is_empty(), "CREATE TABLE without columns")?;
+        self.put(" (");
+        self.list(columns, Self::column)?;
+        for constraint in constraints {
+            self.put(", ");
+            self.constraint_of_table(constraint)?;
+        }
+        self.put(")");
+        Ok(())
+    }
+
+    pub(super) fn column(&mut self, column: &ColumnDef) -> Result<(), Error> {
+        let ColumnDef { name, data_type, options } = column;
+        self.ident(name);
+        self.put(" ");
+        self.data_type(data_type)?;
+        for ColumnOptionDef { name, option } in options {
+            absent(name.is_none(), "a name of a column's constraint")?;
+            self.column_option(option)?;
+        }
+        Ok(())
+    }
+
+    fn column_option(&mut self, option: &ColumnOption) -> Result<(), Error> {
+        match option {
+            ColumnOption::Null | ColumnOption::Comment(_) => Ok(()),
+            ColumnOption::NotNull => {
+                self.put(" NOT NULL");
+                Ok(())
+            }
+            ColumnOption::Default(expr) => {
+                self.put(" DEFAULT ");
+                self.operand(expr)
+            }
+            ColumnOption::PrimaryKey(_) => {
+                self.put(" PRIMARY KEY");
+                Ok(())
+            }
+            ColumnOption::Unique(_) => {
+                self.put(" UNIQUE");
+                Ok(())
+            }
+            ColumnOption::Identity(_) => {
+                self.warehouse_only("AUTOINCREMENT")?;
+                self.put(" AUTOINCREMENT");
+                Ok(())
+            }
+            ColumnOption::ForeignKey(key) => self.references(key),
+            _ => Err(Error::unsupported(format!("the column option {}", head(&option.to_string())))),
+        }
+    }
+
+    fn constraint_of_table(&mut self, constraint: &TableConstraint) -> Result<(), Error> {
+        let (word, columns) = match constraint {
+            TableConstraint::PrimaryKey(PrimaryKeyConstraint {
+                name: _,
+                index_name,
+                index_type,
+                columns,
+                include,
+                index_options,
+                characteristics,
+            }) => {
+                absent(
+                    index_name.is_none()
+                        && index_type.is_none()
+                        && include.is_empty()
+                        && index_options.is_empty()
+                        && characteristics.is_none(),
+                    "options of PRIMARY KEY",
+                )?;
+                ("PRIMARY KEY (", columns)
+            }
+            TableConstraint::Unique(UniqueConstraint {
+                name: _,
+                index_name,
+                index_type_display: _,
+                index_type,
+                columns,
+                include,
+                index_options,
+                characteristics,
+                nulls_distinct: _,
+            }) => {
+                absent(
+                    index_name.is_none()
+                        && index_type.is_none()
+                        && include.is_empty()
+                        && index_options.is_empty()
+                        && characteristics.is_none(),
+                    "options of UNIQUE",
+                )?;
+                ("UNIQUE (", columns)
+            }
+            TableConstraint::Check(CheckConstraint { name: _, expr, no_inherit, enforced }) => {
+                absent(!no_inherit && enforced.is_none(), "options of CHECK")?;
+                self.put("CHECK (");
+                self.expr(expr)?;
+                self.put(")");
+                return Ok(());
+            }
+            TableConstraint::ForeignKey(key) => {
+                self.put("FOREIGN KEY (");
+                self.list(&key.columns, |p, column| {
+                    p.ident(column);
+                    Ok(())
+                })?;
+                self.put(")");
+                return self.references(key);
+            }
+            _ => return Err(Error::unsupported("this kind of table constraint")),
+        };
+        self.put(word);
+        self.list(columns, |p, column| p.expr(&column.column.expr))?;
+        self.put(")");
+        Ok(())
+    }
+
+    fn references(&mut self, key: &ForeignKeyConstraint) -> Result<(), Error> {
+        let ForeignKeyConstraint {
+            name: _,
+            index_name,
+            columns: _,
+            foreign_table,
+            referred_columns,
+            on_delete,
+            on_update,
+            match_kind,
+            characteristics,
+        } = key;
+        self.warehouse_only("FOREIGN KEY")?;
+        absent(
+            index_name.is_none()
+                && on_delete.is_none()
+                && on_update.is_none()
+                && match_kind.is_none()
+                && characteristics.is_none(),
+            "options of FOREIGN KEY",
+        )?;
+        self.put(" REFERENCES ");
+        self.name(foreign_table)?;
+        if referred_columns.is_empty() {
+            return Ok(());
+        }
+        self.put(" (");
+        self.list(referred_columns, |p, column| {
+            p.ident(column);
+            Ok(())
+        })?;
+        self.put(")");
+        Ok(())
+    }
+}

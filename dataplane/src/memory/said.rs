@@ -1,0 +1,42 @@
+//! How like one text is to another, wherever that is asked of other texts than memories: triggers, statements.
+
+use std::collections::HashSet;
+
+use super::{embedding, score, words};
+
+/// A text, as it is held against others: by the built-in embedder always, which needs nobody and waits for nobody.
+pub struct Said {
+    vector: embedding::Vector,
+    terms: HashSet<String>,
+}
+
+/// How like a text is to a concept, on the scale of a search.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Likeness {
+    pub score: f64,
+    /// A cosine.
+    pub similarity: f64,
+    /// The share of the concept's words that the text has.
+    pub lexical: f64,
+}
+
+impl Said {
+    pub fn of(text: &str) -> Self {
+        Self { vector: embedding::embed(text), terms: words::terms(text).collect() }
+    }
+
+    #[expect(clippy::cast_precision_loss, reason = "a concept has few words")]
+    pub fn likeness(&self, concept: &Self) -> Likeness {
+        let similarity = f64::from(embedding::likeness(&concept.vector, &self.vector));
+        let had = concept.terms.intersection(&self.terms).count();
+        let lexical = if concept.terms.is_empty() { 0.0 } else { had as f64 / concept.terms.len() as f64 };
+        Likeness { score: score::calibrated(&score::HASH_V1, similarity).max(lexical), similarity, lexical }
+    }
+
+    /// Of a vector of any length; of one that has none, 0.
+    pub(super) fn cosine(&self, vector: &[f64]) -> f64 {
+        let product: f64 = self.vector.iter().zip(vector).map(|(own, other)| f64::from(*own) * other).sum();
+        let length = vector.iter().map(|value| value * value).sum::<f64>().sqrt();
+        if length > 0.0 && length.is_finite() { product / length } else { 0.0 }
+    }
+}

@@ -1,0 +1,97 @@
+//! The tables and columns that a caller may see, as text: names and types, nothing else.
+//!
+//! The same that the catalogue shows them: no table that a policy or the agent's grants keep from them, no denied
+//! column, a masked one as the text it is for them. What the statement names comes first; the rest as far as it fits.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use contract::Governance;
+use contract::policy::abac::{Effect, Operation};
+
+use super::super::capability::Own;
+use super::super::policy::{self, Asked};
+use super::super::tables::About;
+use super::super::{Pipeline, Query, Result, shown};
+
+const TABLES_MAX: usize = 64;
+const COLUMNS_MAX: usize = 128;
+const BYTES_MAX: usize = 16 * 1024;
+
+/// A line for each table and view: `"main"."customer" ("id" INTEGER, "name" VARCHAR)`.
+pub(super) async fn tables(
+    pipeline: &Pipeline,
+    query: &Query,
+    rules: &Governance,
+    mentioned: &[String],
+) -> Result<Vec<String>> {
+    let (caller, agent) = policy::caller(pipeline, query, rules)?;
+    let now = pipeline.clock.now();
+    let known = pipeline.remembered.tables.of(&pipeline.engine()?, query, rules).await?;
+    let there = match policy::branch(pipeline, query, &agent, &[]).await? {
+        Some(branch) => Arc::new(known.with_tables(branch.tables())),
+        None => known,
+    };
+    let mut names = policy::names(query, rules);
+    names.masked = Arc::new(shown::masked(rules, &caller, &there));
+    let own = Own { rules, agent: &agent, now };
+    let about = About::reading();
+    let asked = Asked { query, rules, caller: &caller, agent: &agent, about: &about, now };
+    let may_see =
+        |path: &str| own.reaches(path) && asked.decide(&[path.to_owned()], &[Operation::Select]).effect < Effect::Deny;
+    let seen = there.seen(may_see);
+    let told = |schema: &str, name: &str, columns: &[sql::Column]| {
+        let denied = own.denied_columns(&format!("{schema}.{name}"));
+        let mut columns = names.shown(schema, name, columns);
+        columns.retain(|column| !denied.contains(&column.name.to_ascii_lowercase()));
+        line(schema, name, &columns)
+    };
+    let tables = seen.tables().map(|table| (table.path(), told(&table.schema, &table.name, &table.columns)));
+    let views = seen.definitions().into_iter().filter(|one| one.kind == sql::definition::Kind::View);
+    let views = views.map(|view| (view.path(), told(&view.schema, &view.name, &view.columns)));
+    Ok(fitting(tables.chain(views).collect(), mentioned))
+}
+
+fn line(schema: &str, name: &str, columns: &[sql::Column]) -> String {
+    let column = |column: &sql::Column| format!("{} {}", sql::quote::name(&column.name), column.type_name);
+    let columns: Vec<_> = columns.iter().take(COLUMNS_MAX).map(column).collect();
+    format!("{}.{} ({})", sql::quote::name(schema), sql::quote::name(name), columns.join(", "))
+}
+
+/// Those that are named first, then the others by their paths, as many as fit.
+fn fitting(lines: BTreeMap<String, String>, named: &[String]) -> Vec<String> {
+    let is_named = |path: &str| named.iter().any(|named| named.eq_ignore_ascii_case(path));
+    let (first, rest): (Vec<_>, Vec<_>) = lines.into_iter().partition(|(path, _)| is_named(path));
+    let mut left = BYTES_MAX;
+    let mut fits = |line: &String| {
+        let fits = line.len() <= left;
+        left = left.saturating_sub(line.len());
+        fits
+    };
+    first.into_iter().chain(rest).map(|(_, line)| line).take(TABLES_MAX).take_while(|line| fits(line)).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_named_comes_first_and_the_rest_as_far_as_it_fits() {
+        let lines = |count: usize, bytes: usize| -> BTreeMap<String, String> {
+            (0..count).map(|at| (format!("main.t{at:03}"), format!("{at:0bytes$}"))).collect()
+        };
+        let few = fitting(lines(3, 1), &["MAIN.t002".to_owned()]);
+        assert_eq!(few, ["2", "0", "1"]);
+        assert_eq!(fitting(lines(100, 3), &[]).len(), TABLES_MAX);
+        assert_eq!(fitting(lines(20, BYTES_MAX / 4), &[]).len(), 4);
+        assert!(fitting(lines(1, BYTES_MAX + 1), &[]).is_empty());
+    }
+
+    #[test]
+    fn a_line_has_names_and_types_and_no_more_columns_than_there_may_be() {
+        let columns = vec![sql::Column::new("id", "INTEGER"), sql::Column::new("a \"b\"", "VARCHAR")];
+        assert_eq!(line("main", "t", &columns), r#""main"."t" ("id" INTEGER, "a ""b""" VARCHAR)"#);
+        let many: Vec<_> = (0..500).map(|at| sql::Column::new(format!("c{at}"), "INTEGER")).collect();
+        assert_eq!(line("main", "t", &many).matches("INTEGER").count(), COLUMNS_MAX);
+    }
+}

@@ -1,0 +1,75 @@
+//! Where the rows of a table are from, if who made it saw more than others do.
+//!
+//! "A table made from governed ones by an exempt role is open only to roles exempt there, until a policy names it."
+//! What its maker was exempt from is written down with the table, in the transaction that makes it, and goes with it
+//! when it is renamed or altered. Who is bound there does not read it, change it, or find it in a catalogue. The
+//! policies are those of now: what is no longer hidden in a source is no longer hidden in what was made of it.
+
+use contract::policy::Policies;
+use contract::{Governance, Role};
+use serde::{Deserialize, Serialize};
+
+use super::Result;
+use super::policy::table_ref;
+use crate::Error;
+
+/// A source, and the role that read it: what that role was exempt from is in the table.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+struct Source {
+    table: String,
+    read_by: Role,
+}
+
+fn policies(rules: &Governance) -> Policies<'_> {
+    Policies { standard: &rules.policies, abac: &rules.abac_policies }
+}
+
+/// What is written down with a table; none for a table of no such origin, or one that a policy names.
+fn sources(rules: &Governance, known: &sql::Catalog, path: &str) -> Result<Vec<Source>> {
+    let table = known.tables().find(|table| table.is_at(path));
+    match table.and_then(|table| table.origin.as_deref()) {
+        Some(_) if policies(rules).name(table_ref(path)) => Ok(Vec::new()),
+        // what cannot be read could say anything
+        Some(written) => serde_json::from_str(written).map_err(|_| Error::TableDenied { table: path.to_owned() }),
+        None => Ok(Vec::new()),
+    }
+}
+
+/// May this role read what was made so?
+pub(super) fn admits(rules: &Governance, role: Role, known: &sql::Catalog, path: &str) -> bool {
+    let bound = |source: &Source| policies(rules).bind_more(table_ref(&source.table), role, source.read_by);
+    sources(rules, known, path).is_ok_and(|sources| !sources.iter().any(bound))
+}
+
+pub(super) fn permitted(rules: &Governance, role: Role, known: &sql::Catalog, tables: &[String]) -> Result<()> {
+    match tables.iter().find(|path| !admits(rules, role, known, path)) {
+        Some(path) => Err(Error::TableDenied { table: path.clone() }),
+        None => Ok(()),
+    }
+}
+
+/// Has a statement that makes a table write down what this role was exempt from, and what its sources have down.
+pub(super) fn write_down(
+    rules: &Governance,
+    role: Role,
+    known: &sql::Catalog,
+    statement: &mut sql::Resolved,
+) -> Result<()> {
+    let mut all: Vec<Source> = Vec::new();
+    for table in statement.made_from(known) {
+        let mut found = sources(rules, known, &table)?;
+        if policies(rules).exempt(table_ref(&table), role) {
+            found.push(Source { table, read_by: role });
+        }
+        for source in found {
+            if !all.contains(&source) {
+                all.push(source);
+            }
+        }
+    }
+    if !all.is_empty() {
+        let why = |_| Error::Unsupported { what: "a table of this origin".to_owned() };
+        statement.keep_origin(serde_json::to_string(&all).map_err(why)?);
+    }
+    Ok(())
+}

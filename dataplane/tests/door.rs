@@ -1,0 +1,97 @@
+//! The door for agents and programs over a world, asked without a socket.
+
+use std::time::Instant;
+
+use axum::Router;
+use axum::body::Body;
+use axum::http::{HeaderMap, HeaderName, Request, Response};
+use dataplane::doors::agents::{Door, routes};
+use dataplane::doors::probes::Vitals;
+use dataplane::governance::Source;
+use dataplane::memory::Memories;
+use dataplane::thoughts::Thoughts;
+use dataplane::{Ending, Sessions};
+use http_body_util::BodyExt;
+use serde_json::{Value, json};
+use tokio::sync::watch;
+use tokio_util::sync::CancellationToken;
+use tower::ServiceExt;
+
+use crate::world::World;
+
+pub fn door(world: &World) -> Router {
+    routes(served(world, Ending::default()))
+}
+
+pub fn served(world: &World, ending: Ending) -> Door {
+    let pipeline = world.pipeline.clone();
+    let sessions = Sessions::new(pipeline.snapshots.clone(), pipeline.clock.clone(), &pipeline.entropy);
+    let vitals = Vitals {
+        began: Instant::now(),
+        engine: pipeline.engine.clone(),
+        house: world.house.subscribe(),
+        source: watch::channel(Source::Connected).1,
+        leaving: CancellationToken::new(),
+    };
+    Door {
+        pipeline,
+        sessions,
+        memories: Memories::embedded_by(world.memories.embedder().clone()),
+        thoughts: Thoughts::default(),
+        ending,
+        vitals,
+        local: true,
+    }
+}
+
+/// POSTs as `key`, as a client does that sends nothing but what it must.
+pub async fn post(door: &Router, path: &str, key: &str, headers: &[(&str, &str)], body: &Value) -> Response<Body> {
+    let mut request = Request::post(path).body(Body::from(body.to_string())).unwrap();
+    let mut put = |name: &str, value: &str| {
+        request.headers_mut().insert(HeaderName::try_from(name).unwrap(), value.parse().unwrap());
+    };
+    put("host", "localhost");
+    put("content-type", "application/json");
+    if !key.is_empty() {
+        put("authorization", &format!("ApiKey {key}"));
+    }
+    for (name, value) in headers {
+        put(name, value);
+    }
+    door.clone().oneshot(request).await.unwrap()
+}
+
+pub async fn whole(response: Response<Body>) -> (Vec<u8>, HeaderMap) {
+    let collected = response.into_body().collect().await.unwrap();
+    let trailers = collected.trailers().cloned().unwrap_or_default();
+    (collected.to_bytes().to_vec(), trailers)
+}
+
+pub async fn as_json(response: Response<Body>) -> Value {
+    let (body, _) = whole(response).await;
+    serde_json::from_slice(&body).unwrap_or_else(|error| panic!("{error}: {}", String::from_utf8_lossy(&body)))
+}
+
+pub async fn rpc(door: &Router, key: &str, method: &str, params: Value) -> Value {
+    rpc_as(door, (key, None), method, params).await
+}
+
+async fn rpc_as(door: &Router, (key, agent): (&str, Option<&str>), method: &str, params: Value) -> Value {
+    let message = json!({"jsonrpc": "2.0", "id": 7, "method": method, "params": params});
+    let headers: Vec<_> = [("accept", "*/*")].into_iter().chain(agent.map(|agent| ("x-agent-id", agent))).collect();
+    let answer = as_json(post(door, "/mcp", key, &headers, &message).await).await;
+    assert_eq!(answer["id"], 7, "{answer}");
+    answer
+}
+
+/// Calls a tool; its result, and whether it is an error.
+pub async fn tool(door: &Router, key: &str, name: &str, arguments: Value) -> (Value, bool) {
+    tool_as(door, (key, None), name, arguments).await
+}
+
+/// The same by a key that says which agent it is.
+pub async fn tool_as(door: &Router, who: (&str, Option<&str>), name: &str, arguments: Value) -> (Value, bool) {
+    let answer = rpc_as(door, who, "tools/call", json!({"name": name, "arguments": arguments})).await;
+    let result = &answer["result"];
+    (result["structuredContent"].clone(), result["isError"].as_bool().unwrap_or_else(|| panic!("{answer}")))
+}

@@ -1,0 +1,201 @@
+//! A model that is asked for a statement that failed: what it is told, what becomes of its word, and what does not.
+
+use std::sync::Arc;
+
+use axum::body::Body;
+use axum::http::Response;
+use chrono::Duration;
+use contract::policy::MaskFunction;
+use contract::{Code, Role};
+use dataplane::testing::{denying, filtering, masking};
+use serde_json::{Value, json};
+
+use crate::party::{KEY, Party, clock, says, status, writes};
+use crate::world::{World, world, world_with};
+
+/// What an analyst may not see: a table, a column, a row.
+async fn governed(world: &World) {
+    for sql in ["create table payroll (iban varchar)", "insert into payroll values ('PAYIBAN001')"] {
+        world.run(sql).await.unwrap();
+    }
+    world.change(|rules| {
+        rules.abac_policies = vec![denying("payroll", &[Role::Owner])];
+        rules.policies =
+            vec![masking("customer", "balance", MaskFunction::Full), filtering("customer", "region = {region}")];
+    });
+}
+
+#[tokio::test]
+async fn what_no_rule_heals_a_model_corrects_and_it_passes_the_gates_again() {
+    let party = Party::answering(|_| writes("select name\nfrom customer where id = 1")).await;
+    let world = world_with(Arc::new(clock()), &party.healing()).await;
+    for sql in [
+        "selec name form customer where id = 1",
+        "select fullname from customer where id = 1",
+        "select name from clientele where id = 1",
+    ] {
+        let got = world.run(sql).await.unwrap();
+        assert_eq!(got.json, r#"["Ada"]"#, "{sql}");
+        let warning = &got.answer.warnings[0];
+        assert!(warning.starts_with("healed: "), "{warning}");
+        assert!(warning.ends_with("a model wrote instead: select name from customer where id = 1"), "{warning}");
+        let stages = world.last_stages();
+        assert_eq!((stages.matches("ai_heal").count(), stages.matches("table_extraction").count()), (1, 2), "{stages}");
+        assert_eq!(world.last().0.sql_original, sql);
+    }
+    let asked = party.asked();
+    assert_eq!(asked.len(), 3);
+    assert_eq!((asked[0].path.as_str(), asked[0].authorization.as_str()), ("/v1/chat/completions", "Bearer hush-key"));
+    let body = &asked[0].body;
+    assert_eq!((&body["model"], &body["response_format"]["type"]), (&json!("small"), &json!("json_schema")));
+    let question: Value = serde_json::from_str(body["messages"][1]["content"].as_str().unwrap()).unwrap();
+    assert_eq!(question["statement"], "selec name form customer where id = 1");
+    assert!(question["error"].as_str().unwrap().starts_with(Code::BadSql.stable()), "{question}");
+    world.stop().await;
+}
+
+#[tokio::test]
+async fn the_rules_come_first_and_a_refusal_or_a_write_is_told_to_nobody() {
+    let party = Party::answering(|_| writes("select 1")).await;
+    let world = world_with(Arc::new(clock()), &party.healing()).await;
+    governed(&world).await;
+    world.run("select nmae from customer where id = 1").await.unwrap();
+    for sql in [
+        "select * from payroll",
+        "select read_text('/etc/passwd')",
+        "select cast(name as integer) from customer",
+        "delete from clientele",
+        "delet from customer",
+        "insert into nowhere values (1)",
+        "create table x as selec 1",
+        "update customer set colour = 'red'",
+        "select 1; selec 2; drop table customer",
+        "attach 'x' as y",
+    ] {
+        assert!(world.analyst(sql).await.is_err(), "{sql}");
+    }
+    assert!(party.asked().is_empty(), "{:?}", party.asked().iter().map(|it| it.body.clone()).collect::<Vec<_>>());
+    world.stop().await;
+}
+
+#[tokio::test]
+async fn a_model_is_told_what_its_caller_may_see_and_nothing_else() {
+    let party = Party::answering(|_| writes("select name, balance from customer order by id")).await;
+    let world = world_with(Arc::new(clock()), &party.healing()).await;
+    governed(&world).await;
+    let got = world.analyst("select nam, balance form customer").await.unwrap();
+    assert_eq!(got.json, r#"["Ada","***"],["Cleo","***"]"#, "masked and filtered as ever");
+    let told = party.asked()[0].body.to_string();
+    let table = r#"\\\"main\\\".\\\"customer\\\" (\\\"id\\\" INTEGER, \\\"name\\\" VARCHAR"#;
+    assert!(told.contains(table) && told.contains(r#"\\\"balance\\\" VARCHAR"#), "{told}");
+    for hidden in ["payroll", "iban", "PAYIBAN", "Ada", "Bob", "078-05", "DECIMAL", "region =", "_svc", KEY] {
+        assert!(!told.contains(hidden), "{hidden} was told: {told}");
+    }
+    world.run("select nam, balance form customer").await.unwrap();
+    let told = party.asked()[1].body.to_string();
+    assert!(told.contains("payroll") && told.contains("DECIMAL"), "the owner may see it: {told}");
+    world.stop().await;
+}
+
+type Answers = dyn Fn(&Value) -> Response<Body> + Send + Sync;
+
+fn attack(
+    name: &'static str,
+    answers: impl Fn(&Value) -> Response<Body> + Send + Sync + 'static,
+) -> (&'static str, Box<Answers>) {
+    (name, Box::new(answers))
+}
+
+const STATEMENTS: [&str; 23] = [
+    "select iban from payroll",
+    "select c.name, p.iban from customer c, payroll p",
+    "select * from no_such_table",
+    "select no_such_column from customer",
+    "delete from customer",
+    "with gone as (delete from customer returning id) select * from gone",
+    "insert into customer select * from customer",
+    "create table made as select 1 as x",
+    "drop table customer",
+    "select name from customer; drop table customer",
+    "select name from customer; select iban from payroll",
+    "copy (select 1) to '/tmp/out.csv'",
+    "select * from read_csv('/etc/passwd')",
+    "select read_text('/etc/passwd')",
+    "set search_path = 'payroll'",
+    "show tables",
+    "explain select 1",
+    "begin",
+    "attach 'x' as y",
+    "select cast(name as integer) from customer",
+    "selec 1",
+    "select name form customer",
+    "",
+];
+
+/// Everything that a hostile, broken or clumsy party may answer.
+fn attacks() -> Vec<(&'static str, Box<Answers>)> {
+    let body = |text: &'static str| Response::new(Body::from(text));
+    let elsewhere = || Response::builder().status(307).header("location", "http://127.0.0.1:1/v1");
+    let mut attacks: Vec<_> = STATEMENTS.into_iter().map(|sql| attack(sql, move |_| writes(sql))).collect();
+    attacks.extend([
+        attack("10 MB", |_| Response::new(Body::from(vec![b' '; 10 * 1024 * 1024]))),
+        attack("10 MB of a statement", |_| writes(&"x".repeat(10 * 1024 * 1024))),
+        attack("garbage", move |_| body("<html>\0")),
+        attack("nothing", move |_| body("")),
+        attack("no choices", move |_| body(r#"{"choices": []}"#)),
+        attack("no words", move |_| body(r#"{"choices": [{"message": {"content": null}}]}"#)),
+        attack("no JSON inside", |_| says("SELECT 1")),
+        attack("another shape", |_| says(r#"{"sql": ["select 1"]}"#)),
+        attack("a redirect", move |_| elsewhere().body(Body::empty()).unwrap()),
+    ]);
+    attacks.extend([400, 401, 404, 429, 500].map(|code| attack("a refusal", move |_| status(code))));
+    attacks
+}
+
+#[tokio::test]
+async fn whatever_a_model_answers_the_caller_has_the_error_that_they_would_have_without_it() {
+    let without = world().await;
+    governed(&without).await;
+    let asked = "select name form customer";
+    let expected = without.analyst(asked).await.unwrap_err();
+    let (entry, finished) = without.last();
+    let clock = clock();
+    let party = Party::answering(|_| status(500)).await;
+    let world = world_with(Arc::new(clock.clone()), &party.healing()).await;
+    governed(&world).await;
+    let attacks = attacks();
+    let count = attacks.len();
+    for (attack, answers) in attacks {
+        party.answers(answers);
+        clock.advance(Duration::minutes(2)); // past any pause
+        let error = world.analyst(asked).await.expect_err(attack);
+        assert_eq!((error.code(), error.to_string()), (expected.code(), expected.to_string()), "{attack}");
+        let (own, end) = world.last();
+        assert_eq!((&own.sql, &own.tables_accessed), (&entry.sql, &entry.tables_accessed), "{attack}");
+        assert_eq!((end.error_code, end.outcome), (finished.error_code.clone(), finished.outcome), "{attack}");
+        assert_eq!((end.rows_returned, end.micro_credits), (0, 0), "{attack}");
+    }
+    assert_eq!(party.asked().len(), count, "once each");
+    assert_eq!(world.count("select count(*) from raw.main.customer").await, 3);
+    assert_eq!(world.run("select * from made").await.unwrap_err().code(), Code::TableNotFound);
+    world.stop().await;
+    without.stop().await;
+}
+
+#[tokio::test]
+async fn an_endpoint_that_fails_is_left_alone_for_a_while() {
+    let clock = clock();
+    let party = Party::answering(|_| status(503)).await;
+    let world = world_with(Arc::new(clock.clone()), &party.healing()).await;
+    let failing = "selec 1 from customer";
+    for (after, asked) in [(0, 1), (0, 1), (1, 2), (1, 2), (1, 3)] {
+        clock.advance(Duration::seconds(after));
+        assert_eq!(world.run(failing).await.unwrap_err().code(), Code::BadSql);
+        assert_eq!(party.asked().len(), asked, "{after} s later");
+    }
+    party.answers(|_| writes("select 1 as one"));
+    assert!(world.run(failing).await.is_err(), "still left alone");
+    clock.advance(Duration::seconds(4));
+    assert_eq!(world.run(failing).await.unwrap().json, "[1]");
+    world.stop().await;
+}

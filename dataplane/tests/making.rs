@@ -1,0 +1,179 @@
+//! Whoever has made a thing may change and end it; others of a developer's role may; nobody else.
+
+use axum::Router;
+use chrono::Duration;
+use contract::Role;
+use contract::governance::Elevation;
+use dataplane::testing::{analyst_key, demo_key, owner_id};
+use serde_json::{Value, json};
+
+use crate::door::{door, tool_as};
+use crate::memory::done;
+use crate::world::world;
+
+/// A memory, a trigger and a branch of the owner's.
+struct Theirs {
+    memory_id: Value,
+    trigger_id: Value,
+    branch_id: Value,
+}
+
+async fn made(door: &Router) -> Theirs {
+    let memory = done(door, "store_memory", json!({"content": "pay on friday", "memory_key": "plan"})).await;
+    let trigger = done(door, "register_trigger", json!({"name": "refunds", "concept": "a refund"})).await;
+    let branch = done(door, "create_branch", json!({"tables": ["customer"]})).await;
+    Theirs {
+        memory_id: memory["memory_id"].clone(),
+        trigger_id: trigger["trigger_id"].clone(),
+        branch_id: branch["branch_id"].clone(),
+    }
+}
+
+/// Everything that changes or ends it.
+fn attempts(theirs: &Theirs) -> Vec<(&'static str, Value)> {
+    vec![
+        ("store_memory", json!({"content": "pay never", "memory_key": "plan"})),
+        ("delete_memory", json!({"memory_id": theirs.memory_id})),
+        ("delete_memory", json!({"memory_id": theirs.memory_id, "mode": "forget"})),
+        ("register_trigger", json!({"name": "refunds", "concept": "nothing at all"})),
+        ("delete_trigger", json!({"trigger_id": theirs.trigger_id})),
+        ("merge_branch", json!({"branch_id": theirs.branch_id})),
+        ("discard_branch", json!({"branch_id": theirs.branch_id})),
+    ]
+}
+
+/// As the analyst's key, saying to be this agent.
+async fn analyst(door: &Router, agent: Option<&str>, name: &str, arguments: Value) -> (Value, bool) {
+    tool_as(door, (analyst_key(), agent), name, arguments).await
+}
+
+async fn is_untouched(door: &Router, theirs: &Theirs) {
+    let memory = done(door, "load_memory_exact", json!({"key": "plan"})).await;
+    assert_eq!((&memory["content"], &memory["version"]), (&json!("pay on friday"), &json!(1)));
+    let trigger = &done(door, "list_triggers", json!({})).await["triggers"][0];
+    assert_eq!((&trigger["concept"], &trigger["enabled"]), (&json!("a refund"), &json!(true)));
+    let branch = done(door, "branch_get", json!({"branch_id": theirs.branch_id})).await;
+    assert_eq!(branch["status"], "active");
+}
+
+#[tokio::test]
+async fn an_analyst_changes_and_ends_nothing_of_others_whatever_agent_they_say_to_be() {
+    let world = world().await;
+    let door = door(&world);
+    let theirs = made(&door).await;
+    // the owner's memories are kept for `u-owner`: who says to be that agent is not
+    for agent in [None, Some("u-owner")] {
+        for (name, arguments) in attempts(&theirs) {
+            if agent.is_none() && name == "store_memory" {
+                continue; // a key of their own
+            }
+            let (refused, is_error) = analyst(&door, agent, name, arguments.clone()).await;
+            let error = &refused["error"];
+            assert!(
+                is_error && error["code"] == "FORBIDDEN" && error["status"] == 403,
+                "{name} {arguments}: {refused}"
+            );
+            assert_eq!(world.last().1.outcome.as_str(), "refused", "{name}");
+        }
+    }
+    is_untouched(&door, &theirs).await;
+    for (name, arguments) in [
+        ("search_memory", json!({"query": "pay"})),
+        ("list_triggers", json!({})),
+        ("branch_diff", json!({"branch_id": theirs.branch_id})),
+        ("merge_branch", json!({"branch_id": theirs.branch_id, "dry_run": true})),
+    ] {
+        let (read, is_error) = analyst(&door, None, name, arguments).await;
+        assert!(!is_error, "reading is everybody's: {name} {read}");
+    }
+    world.stop().await;
+}
+
+#[tokio::test]
+async fn what_an_analyst_has_made_is_theirs_under_every_name_and_a_developers() {
+    let world = world().await;
+    let door = door(&world);
+    let ask = async |agent: &str, name: &str, arguments: Value| {
+        let (result, is_error) = analyst(&door, Some(agent), name, arguments).await;
+        assert!(!is_error, "{name}: {result}");
+        result
+    };
+    ask("mine", "store_memory", json!({"content": "one", "memory_key": "k"})).await;
+    let second = ask("mine", "store_memory", json!({"content": "two", "memory_key": "k"})).await;
+    assert_eq!(second["version"], 2);
+    ask("other", "delete_memory", json!({"memory_id": second["memory_id"]})).await;
+    let trigger = ask("mine", "register_trigger", json!({"name": "n", "concept": "c"})).await;
+    assert_eq!(ask("other", "register_trigger", json!({"name": "n", "concept": "d"})).await["created"], false);
+    ask("mine", "delete_trigger", json!({"trigger_id": trigger["trigger_id"]})).await;
+    done(&door, "register_trigger", json!({"name": "n", "concept": "e"})).await;
+    let (result, _) = analyst(&door, None, "delete_trigger", json!({"trigger_id": trigger["trigger_id"]})).await;
+    assert_eq!(result["deleted"], true, "whoever changed it since, it is still theirs: {result}");
+    world.stop().await;
+}
+
+#[tokio::test]
+async fn a_developer_may_and_so_may_who_was_lent_that_role() {
+    let world = world().await;
+    let door = door(&world);
+    let theirs = made(&door).await;
+    let now = world.pipeline.clock.now();
+    let lent = Elevation {
+        request_id: "jit-1".into(),
+        user_id: "u-analyst".into(),
+        role: Role::Developer,
+        effective_at: now,
+        expires_at: now + Duration::hours(1),
+    };
+    world.change(|rules| rules.elevations.push(lent.clone()));
+    for (name, arguments) in attempts(&theirs) {
+        if name == "merge_branch" || arguments["mode"] == "forget" {
+            continue; // one end is enough
+        }
+        let (result, is_error) = analyst(&door, Some("u-owner"), name, arguments.clone()).await;
+        // a new version has another id
+        let is_gone = name == "delete_memory" && result["error"]["code"] == "NOT_FOUND";
+        assert!(!is_error || is_gone, "{name} {arguments}: {result}");
+    }
+    world.stop().await;
+}
+
+#[tokio::test]
+async fn a_key_made_for_an_agent_ends_what_is_that_agents_and_nothing_else_whatever_its_role() {
+    let world = world().await;
+    let door = door(&world);
+    let theirs = made(&door).await;
+    let arguments = json!({"content": "kept for it", "memory_key": "note"});
+    let (kept, _) = tool_as(&door, (demo_key(), Some("agent-7")), "store_memory", arguments).await;
+    world.change(|rules| {
+        let key = rules.keys.iter_mut().find(|key| key.key_id == owner_id()).unwrap();
+        key.agent_id = Some("agent-7".to_owned());
+    });
+    let refusals = [
+        ("delete_trigger", json!({"trigger_id": theirs.trigger_id}), "FORBIDDEN"),
+        ("register_trigger", json!({"name": "refunds", "concept": "x"}), "FORBIDDEN"),
+        ("discard_branch", json!({"branch_id": theirs.branch_id}), "SVC_ERR_404_BRANCH_NOT_FOUND"),
+        ("delete_memory", json!({"memory_id": theirs.memory_id}), "NOT_FOUND"),
+    ];
+    for (name, arguments, code) in refusals {
+        let (refused, is_error) = tool_as(&door, (demo_key(), None), name, arguments).await;
+        assert!(is_error && refused["error"]["code"] == code, "{name}: {refused}");
+    }
+    let own = done(&door, "register_trigger", json!({"name": "own", "concept": "x"})).await;
+    assert_eq!(done(&door, "delete_trigger", json!({"trigger_id": own["trigger_id"]})).await["deleted"], true);
+    assert_eq!(done(&door, "delete_memory", json!({"memory_id": kept["memory_id"]})).await["deleted"], true);
+    world.stop().await;
+}
+
+#[tokio::test]
+async fn what_was_made_before_makers_were_written_down_is_a_developers() {
+    let world = world().await;
+    let first = door(&world);
+    let (trigger, _) = analyst(&first, None, "register_trigger", json!({"name": "old", "concept": "x"})).await;
+    world.behind_our_back("update raw._svc_triggers.triggers set made_by = null, action_config = null").await;
+    done(&first, "register_trigger", json!({"name": "other", "concept": "y"})).await; // the table is read again
+    let named = json!({"trigger_id": trigger["trigger_id"]});
+    let (refused, is_error) = analyst(&first, None, "delete_trigger", named.clone()).await;
+    assert!(is_error && refused["error"]["details"]["reason"] == "not_yours", "{refused}");
+    assert_eq!(done(&first, "delete_trigger", named).await["deleted"], true);
+    world.stop().await;
+}

@@ -1,0 +1,50 @@
+//! How much of everything.
+
+use std::time::Duration;
+
+pub struct Amounts {
+    /// Rows of `points`, which are looked up by key.
+    pub points: u64,
+    /// Rows of `wide`, which are read as a whole.
+    pub wide: u64,
+    /// How often `wide` is sent in one large answer.
+    pub times: u64,
+    /// For each case of one client.
+    pub case: Duration,
+    /// For each turn of each way, many clients at once.
+    pub turn: Duration,
+    /// Turns of each way where the time of one is fixed, rounds where its work is.
+    pub rounds: usize,
+    /// Scale of TPC-H: 1 is about a gigabyte.
+    pub scale: f64,
+    /// Rows of the answer during which memory is watched.
+    pub huge: u64,
+}
+
+impl Amounts {
+    pub fn whole() -> Self {
+        Self {
+            points: 100_000,
+            wide: 1_000_000,
+            times: 5,
+            case: Duration::from_secs(15),
+            turn: Duration::from_secs(5),
+            rounds: 5,
+            scale: 1.0,
+            huge: 50_000_000,
+        }
+    }
+
+    pub fn small() -> Self {
+        Self {
+            points: 1_000,
+            wide: 10_000,
+            times: 2,
+            case: Duration::from_millis(500),
+            turn: Duration::from_millis(500),
+            rounds: 1,
+            scale: 0.01,
+            huge: 200_000,
+        }
+    }
+}

@@ -1,0 +1,119 @@
+//! Many clients at once: how many lookups by key a second, and whether the slow ones get much slower.
+
+use std::time::Instant;
+
+use tokio::task::JoinSet;
+
+use crate::amounts::Amounts;
+use crate::figures::{self, Figures};
+use crate::sides::{Sides, point};
+use crate::ways;
+
+const CONNECTIONS: [u64; 3] = [1, 16, 100];
+/// Each connection looks up keys of its own.
+const APART: u64 = 104_729;
+
+pub async fn print(sides: &Sides, amounts: &Amounts) {
+    let columns = ["connections", "direct/s", "p50", "p99", "governed, pgwire/s", "of direct", "p50", "p99"];
+    figures::table("A row by its key, many connections at once", &columns);
+    for connections in CONNECTIONS {
+        let (mut direct, mut governed) = (Figures::default(), Figures::default());
+        let mut clients = clients(sides, connections).await;
+        // The first turn of each fills caches.
+        for turn in 0..=amounts.rounds {
+            let straight = alone(sides, amounts, connections);
+            let (through, back) = through(clients, amounts).await;
+            clients = back;
+            if turn > 0 {
+                direct.all(straight);
+                governed.all(through);
+            }
+        }
+        told(connections, amounts, &direct, &governed);
+    }
+}
+
+fn told(connections: u64, amounts: &Amounts, direct: &Figures, governed: &Figures) {
+    let turns = u32::try_from(amounts.rounds).unwrap();
+    let rate = |figures: &Figures| figures::per_second(figures.count() as u64, amounts.turn * turns);
+    let ends = |figures: &Figures| [50, 99].map(|percent| figures::ms(figures.percentile(percent)));
+    let share = rate(governed) / rate(direct) * 100.0;
+    let [direct_p50, direct_p99] = ends(direct);
+    let [p50, p99] = ends(governed);
+    figures::row(&[
+        connections.to_string(),
+        format!("{:.0}", rate(direct)),
+        direct_p50,
+        direct_p99,
+        format!("{:.0}", rate(governed)),
+        format!("{share:.0} %"),
+        p50,
+        p99,
+    ]);
+}
+
+/// A connection of the library for each, on a thread of its own. What ends after the turn does not count.
+fn alone(sides: &Sides, amounts: &Amounts, connections: u64) -> Figures {
+    let opened: Vec<_> = (0..connections).map(|_| sides.direct.try_clone().unwrap()).collect();
+    let until = Instant::now() + amounts.turn;
+    std::thread::scope(|scope| {
+        let running: Vec<_> = opened
+            .into_iter()
+            .zip(0..)
+            .map(|(connection, number)| {
+                scope.spawn(move || {
+                    let mut figures = Figures::default();
+                    for round in number * APART.. {
+                        let began = Instant::now();
+                        assert_eq!(ways::direct(&connection, &point(amounts.points, round)), 1);
+                        if Instant::now() > until {
+                            break;
+                        }
+                        figures.add(began.elapsed());
+                    }
+                    figures
+                })
+            })
+            .collect();
+        let mut figures = Figures::default();
+        for each in running {
+            figures.all(each.join().unwrap());
+        }
+        figures
+    })
+}
+
+async fn clients(sides: &Sides, connections: u64) -> Vec<tokio_postgres::Client> {
+    let mut clients = Vec::new();
+    for _ in 0..connections {
+        clients.push(sides.world.psql(&sides.world.key).await.unwrap());
+    }
+    clients
+}
+
+/// The same through the wire, a session for each; the sessions come back.
+async fn through(clients: Vec<tokio_postgres::Client>, amounts: &Amounts) -> (Figures, Vec<tokio_postgres::Client>) {
+    let until = Instant::now() + amounts.turn;
+    let mut running = JoinSet::new();
+    for (client, number) in clients.into_iter().zip(0..) {
+        let points = amounts.points;
+        running.spawn(async move {
+            let mut figures = Figures::default();
+            for round in number * APART.. {
+                let began = Instant::now();
+                assert_eq!(ways::binary(&client, &point(points, round)).await, 1);
+                if Instant::now() > until {
+                    break;
+                }
+                figures.add(began.elapsed());
+            }
+            (figures, client)
+        });
+    }
+    let (mut figures, mut back) = (Figures::default(), Vec::new());
+    for (each, client) in running.join_all().await {
+        figures.all(each);
+        back.push(client);
+    }
+    (figures, back)
+}

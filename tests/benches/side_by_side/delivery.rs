@@ -1,0 +1,79 @@
+//! One large answer, rows a second and gigabytes a second. What makes a gigabyte is the same for all:
+//! the answer in Arrow's own layout.
+
+use std::time::Instant;
+
+use reqwest::RequestBuilder;
+use serde_json::json;
+
+use crate::amounts::Amounts;
+use crate::figures::{self, Figures};
+use crate::sides::Sides;
+use crate::ways;
+
+#[derive(Debug, Clone, Copy)]
+enum Way {
+    Direct,
+    Text,
+    Binary,
+    /// `POST /v1/query/arrow`, decoded as it comes.
+    RawArrow,
+    Flight,
+}
+
+const WAYS: [(Way, &str); 5] = [
+    (Way::Direct, "direct, `stream_arrow`"),
+    (Way::Text, "pgwire, text"),
+    (Way::Binary, "pgwire, binary"),
+    (Way::RawArrow, "raw Arrow"),
+    (Way::Flight, "Flight SQL"),
+];
+
+pub async fn print(sides: &Sides, amounts: &Amounts) {
+    let sql = format!("select id, name, amount from wide, range({})", amounts.times);
+    let (rows, bytes) = (amounts.wide * amounts.times, ways::arrow_bytes(&sides.direct, &sql));
+    let title = format!("An answer of {rows} rows of 3 columns, {bytes} bytes in Arrow");
+    figures::table(&title, &["way", "median", "M rows/s", "GB/s", "of direct"]);
+    let mut measured: [Figures; WAYS.len()] = Default::default();
+    for round in 0..=amounts.rounds {
+        for turn in 0..WAYS.len() {
+            let at = (round + turn) % WAYS.len();
+            let (Some((way, _)), Some(figures)) = (WAYS.get(at), measured.get_mut(at)) else { continue };
+            let began = Instant::now();
+            let count = run(sides, *way, &sql).await;
+            let took = began.elapsed();
+            assert_eq!(count, rows, "{way:?}");
+            if round > 0 {
+                figures.add(took);
+            }
+        }
+    }
+    let [direct, ..] = &measured;
+    for ((_, name), figures) in WAYS.iter().zip(&measured) {
+        let time = figures.median();
+        figures::row(&[
+            (*name).to_owned(),
+            figures::ms(time),
+            format!("{:.2}", figures::per_second(rows, time) / 1e6),
+            format!("{:.2}", figures::per_second(bytes, time) / 1e9),
+            format!("{:.0} %", 100.0 / figures::ratio(time, direct.median())),
+        ]);
+    }
+}
+
+async fn run(sides: &Sides, way: Way, sql: &str) -> u64 {
+    match way {
+        Way::Direct => ways::direct(&sides.direct, sql),
+        Way::Text => ways::text(sides.pgwire(), sql).await,
+        Way::Binary => ways::binary(sides.pgwire(), sql).await,
+        Way::RawArrow => ways::arrow_stream(raw(sides, sql).await).await,
+        Way::Flight => ways::flight(&sides.flight, sql).await,
+    }
+}
+
+async fn raw(sides: &Sides, sql: &str) -> RequestBuilder {
+    let env_id = sides.world.env_id.as_str().into();
+    let address = sides.world.platform().environments.tools(&env_id).await.unwrap();
+    let request = sides.http.post(format!("http://{address}/v1/query/arrow")).bearer_auth(&sides.world.key);
+    request.json(&json!({"sql": sql}))
+}
