@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use futures::StreamExt;
 use k8s_openapi::api::core::v1::Pod;
 use kube::Api;
-use kube::api::{DynamicObject, ListParams, PostParams};
+use kube::api::{DynamicObject, ListParams, Patch, PatchParams, PostParams};
 use kube::core::{ApiResource, GroupVersionKind};
 use kubernetes::World;
 use kubernetes::bench::{Bench, PRESENT};
@@ -45,10 +45,38 @@ fn fresh(object: DynamicObject) -> Value {
     value
 }
 
+/// How a client writes what is not there yet.
+#[derive(Debug, Clone, Copy)]
+pub enum Write {
+    /// The server keeps what it is sent.
+    Create,
+    /// As the operator does: the server also writes down whose each field is.
+    Apply,
+}
+
+impl Write {
+    const fn verb(self) -> &'static str {
+        match self {
+            Self::Create => "creates",
+            Self::Apply => "applies",
+        }
+    }
+
+    async fn write(self, api: &Api<DynamicObject>, object: &DynamicObject) {
+        match self {
+            Self::Create => api.create(&PostParams::default(), object).await.unwrap(),
+            Self::Apply => {
+                let by = PatchParams::apply("bare");
+                api.patch(object.metadata.name.as_deref().unwrap(), &by, &Patch::Apply(object)).await.unwrap()
+            }
+        };
+    }
+}
+
 /// How long the objects of so many environments take.
-pub async fn make(bench: &Bench, sample: &str, tenants: &[(String, String)]) -> Duration {
+pub async fn make(bench: &Bench, sample: &str, tenants: &[(String, String)], how: Write) -> Duration {
     let templates = templates(bench, sample).await;
-    let world = World::new("bare").await;
+    let world = World::new(&format!("bare-{}", how.verb())).await;
     // the environment's own fields follow from its name, as its rules demand
     let (organization, slug) = sample.split_once('-').unwrap();
     let start = Instant::now();
@@ -62,14 +90,14 @@ pub async fn make(bench: &Bench, sample: &str, tenants: &[(String, String)]) -> 
                     let text = text.replace(&format!("\"{slug}\""), &format!("\"{as_slug}\""));
                     let object: DynamicObject = serde_json::from_str(&text).unwrap();
                     let api: Api<DynamicObject> = Api::namespaced_with(world.client.clone(), &world.namespace, kind);
-                    api.create(&PostParams::default(), &object).await.unwrap();
+                    how.write(&api, &object).await;
                 }
             }
         })
         .await;
     let took = start.elapsed();
-    row("a bare client with 32 workers, the same objects", format_args!("{:.1} s", took.as_secs_f64()));
-    row("objects of one environment, itself included", templates.len().to_string());
+    let what = format!("a bare client with 32 workers {} the same {} objects each", how.verb(), templates.len());
+    row(&what, format_args!("{:.1} s", took.as_secs_f64()));
     // the controllers have made what follows
     crate::quiet::there::<Pod>(&world, tenants.len()).await;
     took
