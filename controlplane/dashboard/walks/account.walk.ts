@@ -1,6 +1,7 @@
-/** Whoever belongs to several organizations. */
+/** Whoever belongs to several organizations; and a second factor, from the first code to none. */
+import { createHmac } from 'node:crypto'
 import { expect, it } from 'vitest'
-import { open, signIn, unique, violations, walker } from './browser'
+import { member, open, press, signIn, unique, violations, walker } from './browser'
 
 it('somebody of two organizations goes from one to the other without signing in again', () =>
   walker(async ({ page }) => {
@@ -29,4 +30,32 @@ it('somebody of two organizations goes from one to the other without signing in 
     await page.getByRole('heading', { level: 1, name: 'Overview' }).waitFor()
     await open(page, '/users', 'Users')
     await expect.poll(() => page.getByRole('row').count()).toBe(before)
+  }))
+
+/** What an authenticator shows for a secret in base 32 (RFC 6238). */
+function code(secret: string): string {
+  const bits = [...secret].map((letter) => 'ABCDEFGHIJKLMNOPQRSTUVWXYZ234567'.indexOf(letter).toString(2).padStart(5, '0')).join('')
+  const key = Buffer.from(bits.match(/.{8}/g)?.map((byte) => parseInt(byte, 2)) ?? [])
+  const counter = Buffer.alloc(8)
+  counter.writeBigUInt64BE(BigInt(Math.floor(Date.now() / 30_000)))
+  const mac = createHmac('sha1', key).update(counter).digest()
+  return String((mac.readUInt32BE((mac.at(-1) ?? 0) & 15) & 0x7fffffff) % 1_000_000).padStart(6, '0')
+}
+
+it('a second factor is set up by a code of it, and can be removed once it is there', () =>
+  walker(async ({ page }) => {
+    await signIn(page, await member('analyst'))
+    await open(page, '/account', 'Account')
+    expect(await page.getByRole('button', { name: 'Remove it' }).count()).toBe(0)
+    await press(page, 'Set up an authenticator')
+    const dialog = 'Set up an authenticator'
+    await press(page, 'Make a secret', dialog)
+    const secret = (await page.getByRole('region', { name: 'The secret' }).textContent()) ?? ''
+    await page.getByLabel('The code that it shows').fill(code(secret.replace(/[^A-Z2-7]/g, '')))
+    await press(page, 'Confirm', dialog)
+    await page.getByRole('region', { name: 'Recovery codes' }).waitFor()
+    expect(await violations(page)).toEqual([])
+    await press(page, 'I have them', dialog)
+    await page.getByRole('button', { name: 'Remove it' }).waitFor()
+    expect(await page.getByRole('button', { name: 'Set up an authenticator' }).count()).toBe(0)
   }))

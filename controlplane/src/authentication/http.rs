@@ -288,6 +288,9 @@ struct Me {
     /// Absent for a key that acts for nobody.
     #[serde(skip_serializing_if = "Option::is_none")]
     email_verified: Option<bool>,
+    /// Whether a second factor is asked for; absent for a key that acts for nobody.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    mfa_enabled: Option<bool>,
     role: Role,
     org_id: OrgId,
     tier: Tier,
@@ -302,13 +305,13 @@ struct Me {
 
 async fn me(call: Call) -> Result<Json<Me>> {
     let permissions = rooms::permissions(&call.caller);
-    let (name, email_verified) = match &call.caller.user_id {
+    let (name, email_verified, mfa_enabled) = match &call.caller.user_id {
         Some(user_id) => {
             let mut conn = call.app.pool().acquire().await?;
-            let name = users::store::get(&mut conn, call.org_id(), user_id).await?.name;
-            (name, Some(accounts::is_verified(&mut conn, user_id).await?))
+            let user = users::store::get(&mut conn, call.org_id(), user_id).await?;
+            (user.name, Some(accounts::is_verified(&mut conn, user_id).await?), Some(user.mfa_enabled))
         }
-        None => (None, None),
+        None => (None, None, None),
     };
     let (env_id, key_id, scopes) = match call.caller.credential {
         Credential::Session { .. } => (None, None, None),
@@ -320,6 +323,7 @@ async fn me(call: Call) -> Result<Json<Me>> {
         email: call.caller.email,
         name,
         email_verified,
+        mfa_enabled,
         role: call.caller.role,
         org_id: call.caller.org_id,
         tier: call.tier,

@@ -23,20 +23,27 @@ export default function Account() {
 }
 
 function SecondFactor() {
+  const { me } = useSession()
+  const changed = useChanged('me')
   return (
     <section className="card" aria-labelledby="factor">
-      <h2 id="factor">Second factor</h2>
+      <h2 id="factor">
+        Second factor <Badge tone={me.mfa_enabled ? 'good' : 'warn'}>{me.mfa_enabled ? 'on' : 'off'}</Badge>
+      </h2>
       <p>An authenticator makes a code every 30 seconds. With one, the password alone opens nothing.</p>
-      <div className="row">
-        <Opens label="Set up an authenticator">{(close) => <Enrolling close={close} />}</Opens>
-        <Opens label="Remove it" className="danger">
+      {me.mfa_enabled ? (
+        <Opens key="remove" label="Remove it" className="danger" onClosed={changed}>
           {(close) => (
             <Form fields={[]} submit="Remove it" onSubmit={() => ask(api.DELETE('/v1/auth/mfa/totp', {}))} onDone={close}>
               <p>Your password alone then signs you in, and the recovery codes are void.</p>
             </Form>
           )}
         </Opens>
-      </div>
+      ) : (
+        <Opens key="set up" label="Set up an authenticator" onClosed={changed}>
+          {(close) => <Enrolling close={close} />}
+        </Opens>
+      )}
     </section>
   )
 }

@@ -36,11 +36,13 @@ export function Opens({
   label,
   title = label,
   className,
+  onClosed,
   children,
 }: {
   label: string
   title?: string
   className?: string
+  onClosed?: () => unknown
   children: (close: () => void) => ReactNode
 }) {
   const [isOpen, setOpen] = useState(false)
@@ -48,6 +50,7 @@ export function Opens({
   const close = () => {
     setOpen(false)
     button.current?.focus()
+    onClosed?.()
   }
   return (
     <>

@@ -56,6 +56,7 @@ async fn a_login_asks_for_a_code_once_there_is_an_authenticator() {
     let opened = ada.login(json!({"totp": ada.code()})).await.expect(200);
     let users = ada.app.get(&ada.app.org(&opened, "/users"), &bearer(&opened)).await.expect(200);
     assert_eq!(users["data"][0]["mfa_enabled"], true);
+    assert_eq!(ada.app.get("/v1/auth/me", &bearer(&opened)).await.expect(200)["mfa_enabled"], true);
     let events = ada.app.events(&ada.opened).await;
     assert!(
         events.iter().any(|(kind, changes)| kind == "auth.mfa_enrolled" && changes["after"]["mfa_enabled"] == true)
