@@ -178,7 +178,7 @@ impl Pair {
             return Err(format!("{door:?}: {sql}\n  A: {a}\n  B: {b}"));
         }
         let (answer, asked) = (a.to_lowercase(), sql.to_lowercase());
-        match HIDDEN.iter().find(|hidden| answer.contains(**hidden) && !asked.contains(**hidden)) {
+        match HIDDEN.iter().find(|hidden| holds(&answer, hidden) && !asked.contains(**hidden)) {
             Some(hidden) => Err(format!("{door:?}: {sql}\n  shows {hidden}: {a}")),
             None => Ok(a),
         }
@@ -190,6 +190,17 @@ impl Pair {
             side.wired.stop().await;
         }
     }
+}
+
+/// Whether a text holds another; digits of a longer number, which is a sum perhaps, are not it.
+fn holds(text: &str, part: &str) -> bool {
+    let is_digit = |c: Option<char>| c.is_some_and(|c| c.is_ascii_digit());
+    let runs_on = |outer: Option<char>, inner: Option<char>| is_digit(outer) && is_digit(inner);
+    text.match_indices(part).any(|(at, _)| {
+        let (before, after) = (&text[..at], &text[at + part.len()..]);
+        !runs_on(before.chars().next_back(), part.chars().next())
+            && !runs_on(after.chars().next(), part.chars().next_back())
+    })
 }
 
 fn policies(filter: &str, strong: MaskFunction) -> Vec<Policy> {
