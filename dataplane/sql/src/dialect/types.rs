@@ -193,9 +193,13 @@ pub(super) fn double() -> DataType {
 
 fn timestamp(digits: Option<u64>) -> DataType {
     match digits {
-        Some(digits) if digits > MICROSECONDS => named("TIMESTAMP_NS"),
+        Some(digits) if digits > MICROSECONDS => timestamp_ns(),
         _ => DataType::Timestamp(None, TimezoneInfo::None),
     }
+}
+
+pub(super) fn timestamp_ns() -> DataType {
+    named("TIMESTAMP_NS")
 }
 
 fn named(name: &str) -> DataType {

@@ -66,6 +66,7 @@ impl Printer<'_> {
             | DataType::Bytea
             | DataType::Binary(_)
             | DataType::Varbinary(None | Some(BinaryLength::IntegerLength { .. } | BinaryLength::Max)) => "BLOB",
+            DataType::Bit(None) => "BIT",
             DataType::Boolean | DataType::Bool => "BOOLEAN",
             DataType::TinyInt(None) => "TINYINT",
             DataType::SmallInt(None) | DataType::Int2(None) => "SMALLINT",
