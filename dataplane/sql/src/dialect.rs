@@ -32,7 +32,7 @@ mod references;
 mod regexp;
 mod semistructured;
 mod tables;
-mod templates;
+pub(crate) mod templates;
 mod text;
 mod types;
 mod variants;

@@ -205,7 +205,11 @@ fn spelled(tokens: Vec<TokenWithSpan>) -> Vec<TokenWithSpan> {
     };
     let noise: Vec<bool> = tokens.iter().enumerate().map(|(at, token)| is_noise(at, &token.token)).collect();
     let kept = tokens.into_iter().zip(noise).filter(|(_, is_noise)| !is_noise).map(|(token, _)| token).collect();
-    if makes_sequence { step_first(kept) } else { structured::plain(alteration::spelled(view_renamed(kept))) }
+    if makes_sequence {
+        step_first(kept)
+    } else {
+        structured::plain(structured::cast(alteration::spelled(view_renamed(kept))))
+    }
 }
 
 /// The parser crate knows `ALTER TABLE v RENAME TO w` alone, which PostgreSQL takes for a view as well.

@@ -22,3 +22,5 @@ SHOW PRIMARY KEYS IN nothing;
 DESCRIBE TABLE sales;
 SHOW PROCEDURES;
 SELECT numeric_precision_radix, character_octet_length FROM information_schema.columns WHERE table_name = 'SALES';
+SHOW IMPORTED KEYS;
+SHOW IMPORTED KEYS IN TABLE nothing;

@@ -39,6 +39,9 @@ pub(super) fn listed(words: &[Ident], catalog: &Catalog, session: &Names) -> Res
     if let Some(within) = after(words, &["primary", "keys"]) {
         return keys::primary(within, catalog, session)?.query();
     }
+    if let Some(within) = after(words, &["imported", "keys"]) {
+        return keys::imported(within, catalog, session)?.query();
+    }
     let words: Vec<&str> = words.iter().map(|word| word.value.as_str()).collect();
     let words = words.join(" ");
     let listing = match words.to_ascii_lowercase().as_str() {

@@ -11,7 +11,7 @@ use sqlparser::ast::{
 };
 
 use super::call::take_expr;
-use super::{Context, Done, OFFSET, compose, conversions, moments, variants};
+use super::{Context, Done, OFFSET, compose, conversions, moments, templates, variants};
 use crate::error::Error;
 use crate::types::Type;
 
@@ -59,7 +59,7 @@ pub(super) fn rewrite(expr: &mut Expr, context: &mut Context<'_>) -> Result<Done
         }
         Expr::Cast { kind, expr: value, data_type, .. } => {
             let is_try = !matches!(kind, CastKind::Cast | CastKind::DoubleColon);
-            let to_variant = is_variant(data_type);
+            let (to_variant, to_array) = (is_variant(data_type), is_array(data_type));
             let unit = truncated(data_type)?;
             warn_of_offset(data_type, context);
             settle(data_type)?;
@@ -67,7 +67,9 @@ pub(super) fn rewrite(expr: &mut Expr, context: &mut Context<'_>) -> Result<Done
                 // half goes away from zero in the warehouse, to the even number in the engine
                 **value = compose::call("round", [take_expr(value)]);
             }
-            if to_variant && context.type_of(value) != Type::Json {
+            if to_array && !makes_array(value, context) {
+                *expr = templates::fill("to_array", &[take_expr(value)], context)?;
+            } else if to_variant && context.type_of(value) != Type::Json {
                 *expr = compose::call("to_json", [take_expr(value)]);
             } else if !is_try && Type::of_declared(data_type) == Type::Timestamp && conversions::counts(value, context)
             {
@@ -109,6 +111,21 @@ fn is_variant(data_type: &DataType) -> bool {
         DataType::Custom(name, _) => matches!(word(name).as_str(), "VARIANT" | "OBJECT" | "ARRAY"),
         _ => false,
     }
+}
+
+fn is_array(data_type: &DataType) -> bool {
+    match data_type {
+        DataType::Array(ArrayElemTypeDef::None) => true,
+        DataType::Custom(name, _) => word(name) == "ARRAY",
+        _ => false,
+    }
+}
+
+/// What is an array already; of anything else a cast makes one that holds it.
+fn makes_array(value: &Expr, context: &Context<'_>) -> bool {
+    let is_call = matches!(value, Expr::Function(function)
+        if compose::bare_name(&function.name).is_some_and(|name| name == "json_array"));
+    is_call || compose::is_null(value) || context.type_of(value) == Type::List
 }
 
 /// `TIMESTAMPTZ` is PostgreSQL's too, where it never kept an offset.

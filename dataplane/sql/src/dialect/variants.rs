@@ -159,6 +159,10 @@ pub(super) fn settle_cast(expr: &mut Expr, context: &mut Context<'_>) -> Result<
             let template = if is_try { "_try_with_offset" } else { "_with_offset" };
             *expr = templates::fill(template, &[take_expr(value)], context)?;
         }
+        (Type::Text, Type::Boolean) => {
+            let template = if is_try { "try_to_boolean" } else { "to_boolean" };
+            *expr = templates::fill(template, &[take_expr(value)], context)?;
+        }
         (Type::Text, Type::Date | Type::Timestamp) => **value = moments::written(take_expr(value)),
         (Type::Double, Type::Text) if !is_try && !numerals::is_quotient(value) => {
             *expr = numerals::of_float(take_expr(value));

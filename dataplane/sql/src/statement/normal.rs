@@ -18,6 +18,7 @@ use sqlparser::ast::{
     ValueWithSpan, VisitMut, VisitorMut, WildcardAdditionalOptions,
 };
 
+use crate::dialect::templates::OF_TEMPLATE;
 use crate::error::{Error, Kind};
 
 /// Parameters of one statement, as in the wire protocol.
@@ -107,7 +108,10 @@ impl VisitorMut for Form {
 
     fn pre_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<Error> {
         like_all(expr);
-        ControlFlow::Continue(())
+        match ours(expr) {
+            Some(name) => ControlFlow::Break(Error::syntax(format!("the name {name} begins as only ours do"))),
+            None => ControlFlow::Continue(()),
+        }
     }
 
     fn pre_visit_select(&mut self, select: &mut Select) -> ControlFlow<Error> {
@@ -121,6 +125,20 @@ impl VisitorMut for Form {
         select.flavor = SelectFlavor::Standard;
         ControlFlow::Continue(())
     }
+}
+
+/// A name that the parameter of a template's lambda could have: inside of the lambda it would be taken for that.
+fn ours(expr: &Expr) -> Option<&str> {
+    let is_ours = |name: &&Ident| {
+        let head = name.value.get(..OF_TEMPLATE.len());
+        head.is_some_and(|head| head.eq_ignore_ascii_case(OF_TEMPLATE))
+    };
+    let name = match expr {
+        Expr::Identifier(name) => Some(name),
+        Expr::CompoundIdentifier(path) => path.first(),
+        _ => None,
+    };
+    name.filter(is_ours).map(|name| name.value.as_str())
 }
 
 fn rewritten(select: &mut Select) -> Result<(), Error> {
