@@ -7,8 +7,11 @@
 
 use sqlparser::ast::{
     AlterColumnOperation, AlterTable, AlterTableOperation, ArrayElemTypeDef, CastKind, CreateTable, DataType,
-    ExactNumberInfo, Expr, Ident, ObjectName, ObjectNamePart, Statement, StructField, TimezoneInfo, TypedString,
+    ExactNumberInfo, Expr, Ident, MapBracketKind, ObjectName, ObjectNamePart, Statement, StructField, TimezoneInfo,
+    TypedString,
 };
+use sqlparser::dialect::SnowflakeDialect;
+use sqlparser::parser::Parser;
 
 use super::call::take_expr;
 use super::{Context, Done, OFFSET, compose, conversions, moments, templates, variants};
@@ -248,11 +251,24 @@ fn vector(sizes: &[String]) -> Option<DataType> {
     Some(DataType::Array(ArrayElemTypeDef::SquareBracket(Box::new(element), Some(size))))
 }
 
+/// `MAP(VARCHAR, INT)`, whose types the parser takes for sizes.
+fn map(sizes: &[String]) -> Option<DataType> {
+    let [key, value] = sizes else { return None };
+    let read = |word: &str| {
+        let declared = Parser::new(&SnowflakeDialect).try_with_sql(word).ok()?.parse_data_type().ok()?;
+        of_engine(&declared).ok().map(Box::new)
+    };
+    Some(DataType::Map(read(key)?, read(value)?, MapBracketKind::Parentheses))
+}
+
 /// Types the parser knows by no other name.
 fn custom(name: &ObjectName, sizes: &[String]) -> Result<DataType, Error> {
     let refused = || Error::unsupported_type(name.to_string());
     if word(name) == "VECTOR" {
         return vector(sizes).ok_or_else(refused);
+    }
+    if word(name) == "MAP" {
+        return map(sizes).ok_or_else(refused);
     }
     let first = sizes.first().map(|digits| digits.parse::<u64>().map_err(|_| refused())).transpose()?;
     Ok(match word(name).as_str() {
