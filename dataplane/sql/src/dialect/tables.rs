@@ -33,8 +33,9 @@ pub(super) fn rewrite(factor: &mut TableFactor, context: &mut Context<'_>) -> Re
             Ok(())
         }
         TableFactor::Pivot { aggregate_functions, value_column, value_source, .. } => {
-            aggregate_functions.iter_mut().for_each(|aggregate| bare(&mut aggregate.expr));
-            value_column.iter_mut().for_each(bare);
+            for expr in aggregate_functions.iter_mut().map(|aggregate| &mut aggregate.expr).chain(value_column) {
+                bare(expr);
+            }
             if let PivotValueSource::List(values) = value_source {
                 values.iter_mut().for_each(labelled);
             }

@@ -1,6 +1,8 @@
 //! What kind of statement it is.
 
-use sqlparser::ast::{AlterTableOperation, DiscardObject, ObjectName, ObjectType, Reset, Set, Statement, Use};
+use sqlparser::ast::{
+    AlterTable, AlterTableOperation, DiscardObject, ObjectName, ObjectType, Reset, Set, Statement, Use,
+};
 
 /// The kinds the data plane tells apart.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -99,9 +101,7 @@ pub(super) fn of(tree: &Statement) -> Kind {
         Statement::CreateTable(create) if create.query.is_some() => Kind::CreateTableAs,
         Statement::CreateTable(_) => Kind::CreateTable,
         Statement::CreateSchema { .. } => Kind::CreateSchema,
-        Statement::AlterTable(alter) if alter.operations.iter().all(is_clustering) => {
-            Kind::Session(SessionCommand::Alter)
-        }
+        Statement::AlterTable(alter) if lays_out(alter) => Kind::Session(SessionCommand::Alter),
         Statement::AlterTable(_) => Kind::AlterTable,
         Statement::Drop { object_type: ObjectType::Table, .. } => Kind::DropTable,
         Statement::Drop { object_type: ObjectType::Schema, .. } => Kind::DropSchema,
@@ -191,15 +191,18 @@ fn used_object(used: &Use) -> SessionCommand {
     SessionCommand::Use { what: what.to_owned(), name }
 }
 
-/// How the warehouse lays a table out, which is nothing here.
-fn is_clustering(operation: &AlterTableOperation) -> bool {
-    matches!(
-        operation,
-        AlterTableOperation::ClusterBy { .. }
-            | AlterTableOperation::DropClusteringKey
-            | AlterTableOperation::SuspendRecluster
-            | AlterTableOperation::ResumeRecluster
-    )
+/// Says only how the warehouse is to lay the table out, which is nothing here.
+pub(super) fn lays_out(alter: &AlterTable) -> bool {
+    !alter.operations.is_empty()
+        && alter.operations.iter().all(|operation| {
+            matches!(
+                operation,
+                AlterTableOperation::ClusterBy { .. }
+                    | AlterTableOperation::DropClusteringKey
+                    | AlterTableOperation::SuspendRecluster
+                    | AlterTableOperation::ResumeRecluster
+            )
+        })
 }
 
 /// A value that need not be worked out.
