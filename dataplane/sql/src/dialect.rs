@@ -8,7 +8,9 @@
 //! It judges no rights and reads no governed text: governed scans are markers in the tree, not nodes.
 
 mod aggregates;
+mod aliases;
 mod arithmetic;
+mod bytes;
 mod call;
 mod coerced;
 mod compose;
@@ -27,9 +29,10 @@ mod numerals;
 mod order;
 mod paths;
 mod references;
+mod regexp;
 mod semistructured;
 mod tables;
-mod templates;
+pub(crate) mod templates;
 mod text;
 mod types;
 mod variants;
@@ -243,6 +246,7 @@ impl VisitorMut for Walk<'_> {
     fn post_visit_select(&mut self, select: &mut Select) -> ControlFlow<Error> {
         select.from = self.froms.pop().unwrap_or_default();
         flow(flatten::number(select, self.sees_seq))?;
+        flow(aliases::into_conditions(select, &mut self.context))?;
         self.context.names.add_projection(&select.projection);
         ControlFlow::Continue(())
     }

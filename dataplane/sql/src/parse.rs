@@ -205,7 +205,11 @@ fn spelled(tokens: Vec<TokenWithSpan>) -> Vec<TokenWithSpan> {
     };
     let noise: Vec<bool> = tokens.iter().enumerate().map(|(at, token)| is_noise(at, &token.token)).collect();
     let kept = tokens.into_iter().zip(noise).filter(|(_, is_noise)| !is_noise).map(|(token, _)| token).collect();
-    if makes_sequence { step_first(kept) } else { structured::plain(alteration::spelled(view_renamed(kept))) }
+    if makes_sequence {
+        step_first(kept)
+    } else {
+        structured::plain(structured::cast(alteration::spelled(view_renamed(kept))))
+    }
 }
 
 /// The parser crate knows `ALTER TABLE v RENAME TO w` alone, which PostgreSQL takes for a view as well.
@@ -284,11 +288,27 @@ fn grouped(tokens: Vec<TokenWithSpan>) -> Vec<Vec<TokenWithSpan>> {
 }
 
 fn either<T>(tokens: Vec<TokenWithSpan>, read: impl Fn(&mut Parser<'_>) -> Result<T, ParserError>) -> Result<T, Error> {
+    if has_engine_type(&tokens)
+        && let Ok(tree) = read(&mut parser(&DuckDbDialect, tokens.clone()))
+    {
+        return Ok(tree);
+    }
     let first = read(&mut parser(&SnowflakeDialect, tokens.clone()));
     match first {
         Ok(tree) => Ok(tree),
         Err(warehouse) => read(&mut parser(&DuckDbDialect, tokens)).map_err(|_| refused(warehouse)),
     }
+}
+
+/// `x::STRUCT(a INT)`: the warehouse's grammar of the parser crate takes the members for sizes.
+fn has_engine_type(tokens: &[TokenWithSpan]) -> bool {
+    tokens.windows(3).any(|three| match three {
+        [before, name, open] => {
+            let is_cast = before.token == Token::DoubleColon || is(&before.token, Keyword::AS);
+            is_cast && is(&name.token, Keyword::STRUCT) && open.token == Token::LParen
+        }
+        _ => false,
+    })
 }
 
 fn parser(dialect: &dyn Dialect, tokens: Vec<TokenWithSpan>) -> Parser<'_> {

@@ -107,6 +107,12 @@ pub trait Columns {
         let _ = name;
         &[]
     }
+
+    /// Whether anything in the statement is known to have a column of this name.
+    fn is_column(&self, name: &str) -> bool {
+        let _ = name;
+        false
+    }
 }
 
 /// The columns in reach of one statement, by name. Built by [`crate::resolve`].
@@ -136,6 +142,10 @@ fn agree(one: Type, other: Type) -> Type {
 }
 
 impl Columns for Known {
+    fn is_column(&self, name: &str) -> bool {
+        self.bare.contains_key(&name.to_ascii_lowercase())
+    }
+
     fn families(&self, name: &str) -> &[Type] {
         self.families.get(&name.to_ascii_lowercase()).map_or(&[], Vec::as_slice)
     }

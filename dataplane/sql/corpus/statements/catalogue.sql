@@ -20,3 +20,7 @@ SHOW PRIMARY KEYS IN TABLE main.sales;
 SHOW PRIMARY KEYS IN SCHEMA nowhere;
 SHOW PRIMARY KEYS IN nothing;
 DESCRIBE TABLE sales;
+SHOW PROCEDURES;
+SELECT numeric_precision_radix, character_octet_length FROM information_schema.columns WHERE table_name = 'SALES';
+SHOW IMPORTED KEYS;
+SHOW IMPORTED KEYS IN TABLE nothing;

@@ -4,3 +4,4 @@ SELECT PARSE_JSON('{"a":{"b":3}}'):a.b::INT, TRY_PARSE_JSON('{') IS NULL;
 SELECT src:"it's ""odd"" \ 'x'" FROM v;
 SELECT src:arr[id]::INT FROM v;
 SELECT f.x:d FROM (SELECT src:b.c[0] AS x FROM v) f;
+SELECT src:at::TIMESTAMP_NTZ, TRY_CAST(src:at::VARCHAR AS TIMESTAMP) FROM v;

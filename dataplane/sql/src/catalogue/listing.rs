@@ -1,7 +1,7 @@
 //! Rows of the catalogue, in the warehouse's shape.
 
 use sqlparser::ast::{
-    CastKind, DataType, Expr, Ident, Parens, Query, SetExpr, TableAliasColumnDef, TableFactor, Value,
+    CastKind, DataType, Expr, Ident, ObjectName, Parens, Query, SetExpr, TableAliasColumnDef, TableFactor, Value,
 };
 
 use crate::catalog::{Catalog, Column, Names};
@@ -20,8 +20,26 @@ pub(crate) struct Listing {
 }
 
 /// Columns that hold numbers.
-const NUMBERS: [&str; 5] =
-    ["ordinal_position", "numeric_precision", "numeric_scale", "character_maximum_length", "key_sequence"];
+const NUMBERS: [&str; 7] = [
+    "ordinal_position",
+    "numeric_precision",
+    "numeric_precision_radix",
+    "numeric_scale",
+    "character_maximum_length",
+    "character_octet_length",
+    "key_sequence",
+];
+/// Columns that hold names, which are found whatever their case: `table_name = 'ORDERS'` as well as `'orders'`.
+const NAMES: [&str; 8] = [
+    "table_schema",
+    "table_name",
+    "column_name",
+    "schema_name",
+    "sequence_schema",
+    "sequence_name",
+    "function_schema",
+    "function_name",
+];
 
 impl Listing {
     pub(crate) fn new(columns: &'static [&'static str]) -> Self {
@@ -89,7 +107,11 @@ pub(super) fn cell(text: impl Into<String>) -> Cell {
 
 fn typed(column: &str, cell: Option<&str>) -> Expr {
     let data_type = if NUMBERS.contains(&column) { DataType::BigInt(None) } else { DataType::Varchar(None) };
-    Expr::Cast { kind: CastKind::Cast, expr: Box::new(value(column, cell)), data_type, format: None }
+    let typed = Expr::Cast { kind: CastKind::Cast, expr: Box::new(value(column, cell)), data_type, format: None };
+    if !NAMES.contains(&column) {
+        return typed;
+    }
+    Expr::Collate { expr: Box::new(typed), collation: ObjectName::from(vec![names::quoted("nocase")]) }
 }
 
 fn value(column: &str, cell: Option<&str>) -> Expr {
@@ -150,7 +172,9 @@ pub(super) fn columns(catalog: &Catalog, session: &Names) -> Listing {
         "is_nullable",
         "data_type",
         "character_maximum_length",
+        "character_octet_length",
         "numeric_precision",
+        "numeric_precision_radix",
         "numeric_scale",
         "comment",
     ]);
@@ -166,7 +190,9 @@ pub(super) fn columns(catalog: &Catalog, session: &Names) -> Listing {
                 cell(if column.nullable { "YES" } else { "NO" }),
                 cell(word),
                 length.map(str::to_owned),
-                precision,
+                length.map(str::to_owned),
+                precision.clone(),
+                precision.map(|_| RADIX.to_owned()),
                 scale,
                 None,
             ]);
@@ -249,6 +275,8 @@ pub(super) struct Shape {
     pub scale: Option<String>,
 }
 
+/// What the digits of a number are counted in.
+const RADIX: &str = "10";
 const TEXT_CHARS: &str = "16777216";
 const BYTES: &str = "8388608";
 

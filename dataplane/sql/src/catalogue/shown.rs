@@ -39,6 +39,9 @@ pub(super) fn listed(words: &[Ident], catalog: &Catalog, session: &Names) -> Res
     if let Some(within) = after(words, &["primary", "keys"]) {
         return keys::primary(within, catalog, session)?.query();
     }
+    if let Some(within) = after(words, &["imported", "keys"]) {
+        return keys::imported(within, catalog, session)?.query();
+    }
     let words: Vec<&str> = words.iter().map(|word| word.value.as_str()).collect();
     let words = words.join(" ");
     let listing = match words.to_ascii_lowercase().as_str() {
@@ -50,6 +53,8 @@ pub(super) fn listed(words: &[Ident], catalog: &Catalog, session: &Names) -> Res
             listing
         }
         "user functions" => functions(catalog),
+        // there can be none, and drivers ask
+        "procedures" | "user procedures" => Listing::new(&["created_on", "name", "schema_name", "arguments"]),
         _ => return Err(Error::unsupported(format!("SHOW {}", words.to_ascii_uppercase()))),
     };
     listing.query()
@@ -203,8 +208,20 @@ pub(super) fn describe(tree: &Statement, catalog: &Catalog, session: &Names) -> 
         session.shown(&found.schema, &found.name, &found.columns)
     };
     let is_key = |column: &Column| table.is_some_and(|table| table.is_key(&column.name));
-    let mut listing =
-        Listing::new(&["name", "type", "kind", "null?", "default", "primary key", "unique key", "comment"]);
+    let mut listing = Listing::new(&[
+        "name",
+        "type",
+        "kind",
+        "null?",
+        "default",
+        "primary key",
+        "unique key",
+        "check",
+        "expression",
+        "comment",
+        "policy name",
+        "privacy domain",
+    ]);
     for column in found {
         let nullable = if column.nullable && !is_key(&column) { "Y" } else { "N" };
         listing.add(vec![
@@ -215,6 +232,10 @@ pub(super) fn describe(tree: &Statement, catalog: &Catalog, session: &Names) -> 
             None,
             cell(if is_key(&column) { "Y" } else { "N" }),
             cell("N"),
+            None,
+            None,
+            None,
+            None,
             None,
         ]);
     }

@@ -62,6 +62,7 @@ pub(super) const CALLS: &[(&str, Handler)] = &[
     ("booland_agg", of_booleans),
     ("boolor_agg", of_booleans),
     ("boolxor_agg", only_one),
+    ("corr", of_two_columns),
     ("count", count),
     ("greatest_ignore_nulls", renamed),
     ("hll", renamed),
@@ -72,6 +73,7 @@ pub(super) const CALLS: &[(&str, Handler)] = &[
     ("object_agg", object_agg),
     ("percentile_cont", percentile),
     ("percentile_disc", percentile),
+    ("regr_slope", of_two_columns),
     ("skew", renamed),
     ("variance_pop", renamed),
     ("variance_samp", renamed),
@@ -131,6 +133,11 @@ fn of_extreme_row(mut function: Function, _: &mut Context<'_>) -> Result<Expr, E
         rename(&mut function, if is_max { "arg_max_null" } else { "arg_min_null" });
     }
     Ok(Expr::Function(function))
+}
+
+/// `CORR` and `REGR_SLOPE` of a column that does not vary are NULL; the engine answers NaN.
+fn of_two_columns(function: Function, context: &mut Context<'_>) -> Result<Expr, Error> {
+    super::templates::fill("_unless_nan", &[Expr::Function(function)], context)
 }
 
 /// The arguments, taken out.

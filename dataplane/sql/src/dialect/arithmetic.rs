@@ -25,7 +25,7 @@ fn to_digits(function: Function, context: &mut Context<'_>) -> Result<Expr, Erro
 }
 
 /// The number of digits, which the engine wants whole.
-fn whole(digits: Expr) -> Expr {
+pub(super) fn whole(digits: Expr) -> Expr {
     if compose::integer(&digits).is_some() { digits } else { compose::cast(digits, DataType::Integer(None)) }
 }
 

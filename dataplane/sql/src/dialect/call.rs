@@ -7,8 +7,8 @@ use std::sync::LazyLock;
 use sqlparser::ast::{Expr, Function, FunctionArg, FunctionArgExpr, FunctionArgumentList, FunctionArguments, Value};
 
 use super::{
-    Context, Done, aggregates, arithmetic, coerced, compose, conversions, dates, lambdas, lost_types, paths,
-    semistructured, templates, text, variants, windows,
+    Context, Done, aggregates, arithmetic, bytes, coerced, compose, conversions, dates, lambdas, lost_types, paths,
+    regexp, semistructured, templates, text, variants, windows,
 };
 use crate::error::Error;
 use crate::functions;
@@ -21,11 +21,13 @@ static CODED: LazyLock<HashMap<&'static str, Handler>> = LazyLock::new(|| {
     [
         aggregates::CALLS,
         arithmetic::CALLS,
+        bytes::CALLS,
         conversions::CALLS,
         dates::CALLS,
         lambdas::CALLS,
         lost_types::CALLS,
         paths::CALLS,
+        regexp::CALLS,
         text::CALLS,
         semistructured::CALLS,
         windows::CALLS,

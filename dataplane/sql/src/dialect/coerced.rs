@@ -67,15 +67,23 @@ const OF_TEXT: &[(&str, &[usize])] = &[
     ("upper", &[0]),
 ];
 
-/// Functions of numbers, by their first argument; of text they are of floating point, as in the warehouse.
+/// Functions of numbers: a variant among their arguments is read as one, and text as the first of them. Of text they are
+/// of floating point, as in the warehouse.
 const OF_NUMBERS: &[&str] = &[
     "abs",
     "avg",
     "ceil",
     "ceiling",
+    "div0",
+    "div0null",
     "exp",
     "floor",
     "ln",
+    "log",
+    "median",
+    "mod",
+    "pow",
+    "power",
     "round",
     "sqrt",
     "square",
@@ -90,7 +98,14 @@ const OF_NUMBERS: &[&str] = &[
     "variance",
     "variance_pop",
     "variance_samp",
+    "width_bucket",
+    "zeroifnull",
 ];
+
+/// Whether a variant is read as a number there.
+pub(super) fn reads_numbers(name: &str) -> bool {
+    OF_NUMBERS.contains(&name) || matches!(name, "sign" | "to_double")
+}
 
 /// The arguments of a call.
 pub(super) fn settle_arguments(name: &str, function: &mut Function, context: &Context<'_>) {

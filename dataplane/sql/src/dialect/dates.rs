@@ -7,7 +7,7 @@
 use sqlparser::ast::{BinaryOperator, DataType, DateTimeField, Expr, ExtractSyntax, Function, TimezoneInfo};
 
 use super::call::{Handler, exactly, plain, wrong_count};
-use super::{Context, Done, call, compose, moments, templates};
+use super::{Context, Done, arithmetic, call, compose, moments, templates, types};
 use crate::error::Error;
 use crate::types::Type;
 
@@ -154,13 +154,28 @@ fn add(function: Function, context: &mut Context<'_>) -> Result<Expr, Error> {
     let name = function.name.to_string();
     let [word, amount, date] = exactly(&name, plain(function)?)?;
     let (unit, amount) = match (part(&word), compose::integer(&amount)) {
-        // the engine keeps microseconds
+        // the engine's TIMESTAMP keeps microseconds
         (Some("nanosecond"), Some(count)) if count % 1000 == 0 => ("microsecond", compose::number(count / 1000)),
+        (Some("nanosecond"), _) => {
+            let moment = to_nanoseconds(date, &name, context)?;
+            return templates::fill("_add_nanoseconds", &[moment, amount], context);
+        }
         _ => (unit(&word, &name)?, amount),
     };
     let date = instant(date, context);
     let moved = compose::binary(date.clone(), BinaryOperator::Plus, interval(unit, amount));
     if keeps_date(unit) { like(moved, date, context) } else { Ok(moved) }
+}
+
+/// A moment with the nanoseconds that its text has.
+fn to_nanoseconds(moment: Expr, function: &str, context: &Context<'_>) -> Result<Expr, Error> {
+    match context.type_of(&moment) {
+        Type::Text => Ok(compose::cast(moments::written(moment), types::timestamp_ns())),
+        Type::Time => {
+            Err(Error::unsupported(format!("the unit NANOSECOND of {} of a time", function.to_ascii_uppercase())))
+        }
+        _ => Ok(moment),
+    }
 }
 
 /// `to_days(n)` and its like, with the type of argument each wants.
@@ -178,10 +193,11 @@ fn interval(unit: &str, amount: Expr) -> Expr {
 fn diff(function: Function, context: &mut Context<'_>) -> Result<Expr, Error> {
     let name = function.name.to_string();
     let [word, from, to] = exactly(&name, plain(function)?)?;
-    let (from, to) = (instant(from, context), instant(to, context));
     if part(&word) == Some("nanosecond") {
+        let (from, to) = (to_nanoseconds(from, &name, context)?, to_nanoseconds(to, &name, context)?);
         return templates::fill("_nanoseconds", &[from, to], context);
     }
+    let (from, to) = (instant(from, context), instant(to, context));
     let unit = unit(&word, &name)?;
     if unit == "week" {
         return templates::fill("_week_diff", &[from, to], context);
@@ -215,7 +231,7 @@ fn truncate_number_or_date(function: Function, context: &mut Context<'_>) -> Res
             let [value, second] = exactly("trunc", args)?;
             match compose::literal(&second) {
                 Some(_) => truncated(&second, value, context),
-                None => Ok(compose::call("trunc", [value, second])),
+                None => Ok(compose::call("trunc", [value, arithmetic::whole(second)])),
             }
         }
         1 => Ok(compose::call("trunc", args.drain(..))),
@@ -412,14 +428,14 @@ fn weekday(template: &str, function: Function, context: &mut Context<'_>) -> Res
     const DAYS: [&str; 7] = ["mo", "tu", "we", "th", "fr", "sa", "su"];
     let name = function.name.to_string();
     let [date, day] = exactly(&name, plain(function)?)?;
-    let word = compose::literal(&day).map(str::to_ascii_lowercase).unwrap_or_default();
-    let found = DAYS.iter().zip(1..).find(|(start, _)| word.starts_with(**start)).map(|(_, number)| number);
-    let Some(number) = found else {
-        return Err(Error::unsupported(format!(
-            "{} of a day that is not a literal name of one",
-            name.to_ascii_uppercase()
-        )));
+    let number = match compose::literal(&day).map(str::to_ascii_lowercase) {
+        None => templates::fill("_weekday", &[day], context)?,
+        Some(word) => {
+            let found = DAYS.iter().zip(1..).find(|(start, _)| word.starts_with(**start));
+            let refused = || Error::unsupported(format!("{} of a day with no such name", name.to_ascii_uppercase()));
+            compose::number(found.map(|(_, number)| number).ok_or_else(refused)?)
+        }
     };
     let date = instant(date, context);
-    templates::fill(template, &[date, compose::number(number)], context)
+    templates::fill(template, &[date, number], context)
 }

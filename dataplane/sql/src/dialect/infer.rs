@@ -97,6 +97,10 @@ fn is_star(item: &SelectItem) -> bool {
 }
 
 impl Columns for Names<'_> {
+    fn is_column(&self, name: &str) -> bool {
+        self.catalog.is_column(name) || self.given.contains_key(&name.to_ascii_lowercase())
+    }
+
     fn column(&self, qualifier: Option<&str>, name: &str) -> Type {
         let stored = self.catalog.column(qualifier, name);
         match self.given.get(&name.to_ascii_lowercase()) {

@@ -1,12 +1,14 @@
 //! Selects and tables: samples, VALUES with the warehouse's column names, and clauses without a
 //! counterpart, refused by name.
 
+use std::ops::ControlFlow;
+
 use sqlparser::ast::{
-    Expr, ExprWithAlias, Ident, Select, SetExpr, TableAlias, TableAliasColumnDef, TableFactor, TableSampleKind,
-    TableSampleMethod, TableSampleUnit,
+    Expr, ExprWithAlias, Ident, PivotValueSource, Select, SetExpr, TableAlias, TableAliasColumnDef, TableFactor,
+    TableSampleKind, TableSampleMethod, TableSampleUnit, visit_expressions_mut,
 };
 
-use super::Context;
+use super::{Context, compose};
 use crate::error::Error;
 
 /// Clauses of a select the engine does not have.
@@ -30,6 +32,15 @@ pub(super) fn rewrite(factor: &mut TableFactor, context: &mut Context<'_>) -> Re
             columns.iter_mut().for_each(upper);
             Ok(())
         }
+        TableFactor::Pivot { aggregate_functions, value_column, value_source, .. } => {
+            for expr in aggregate_functions.iter_mut().map(|aggregate| &mut aggregate.expr).chain(value_column) {
+                bare(expr);
+            }
+            if let PivotValueSource::List(values) = value_source {
+                values.iter_mut().for_each(labelled);
+            }
+            Ok(())
+        }
         TableFactor::Derived { subquery, alias, sample, .. } => {
             if let SetExpr::Values(values) = subquery.body.as_ref()
                 && let Some(width) = values.rows.first().map(|row| row.content.len())
@@ -42,6 +53,25 @@ pub(super) fn rewrite(factor: &mut TableFactor, context: &mut Context<'_>) -> Re
             sample.as_mut().map_or(Ok(()), settle_sample)
         }
         _ => Ok(()),
+    }
+}
+
+/// The columns of a PIVOT are those of the one table in front of it; the engine wants no path to them.
+fn bare(expr: &mut Expr) {
+    let _: ControlFlow<()> = visit_expressions_mut(expr, |expr| {
+        if let Expr::CompoundIdentifier(path) = expr
+            && let Some(column) = path.last()
+        {
+            *expr = Expr::Identifier(column.clone());
+        }
+        ControlFlow::Continue(())
+    });
+}
+
+/// The column that PIVOT makes of a text is called by its literal, quotes and all: `"'Q1'"`.
+fn labelled(value: &mut ExprWithAlias) {
+    if let (None, Some(text)) = (&value.alias, compose::literal(&value.expr)) {
+        value.alias = Some(Ident::with_quote('"', format!("'{text}'")));
     }
 }
 

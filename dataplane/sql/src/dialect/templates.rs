@@ -149,6 +149,9 @@ fn lambdas(body: &Expr) -> Vec<String> {
     search.0
 }
 
+/// How the parameters of our own lambdas begin, and no name that a caller may write in an expression.
+pub(crate) const OF_TEMPLATE: &str = "_of_template_";
+
 /// Gives the lambdas' parameters names that no column, table or argument has. In a lateral subquery the engine takes
 /// the name of a table beside it for that table's row, although the lambda is nearer.
 struct Apart<'a>(&'a [String]);
@@ -156,7 +159,7 @@ struct Apart<'a>(&'a [String]);
 impl Apart<'_> {
     fn set(&self, ident: &mut Ident) {
         if self.0.contains(&ident.value) {
-            ident.value = format!("_of_template_{}", ident.value);
+            ident.value = format!("{OF_TEMPLATE}{}", ident.value);
         }
     }
 }

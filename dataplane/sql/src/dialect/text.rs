@@ -21,10 +21,6 @@ pub(super) const CALLS: &[(&str, Handler)] = &[
     ("least", extreme),
     ("left", side),
     ("randstr", randstr),
-    ("regexp_instr", regexp_instr),
-    ("regexp_replace", regexp_replace),
-    ("regexp_substr", regexp_substr),
-    ("regexp_substr_all", regexp_substr_all),
     ("right", side),
     ("sha2", sha2),
     ("sha2_hex", sha2),
@@ -206,32 +202,6 @@ fn randstr(function: Function, context: &mut Context<'_>) -> Result<Expr, Error>
     }
 }
 
-/// `REGEXP_INSTR(s, p[, position[, occurrence[, option[, parameters]]]])`.
-fn regexp_instr(function: Function, context: &mut Context<'_>) -> Result<Expr, Error> {
-    let mut args = plain(function)?;
-    let count = args.len();
-    let flags = if count == 6 { args.pop() } else { None };
-    let option = if args.len() == 5 { args.pop() } else { None };
-    if args.len() == 2 {
-        args.push(compose::number(1));
-    }
-    if args.len() == 3 {
-        args.push(compose::number(1));
-    }
-    let [text, pattern, start, nth] = exactly("regexp_instr", args)?;
-    let template = match option.as_ref().map(compose::integer) {
-        None | Some(Some(0)) => "_regexp_instr",
-        Some(Some(1)) => "_regexp_end",
-        Some(_) => return Err(Error::unsupported("REGEXP_INSTR with an option other than 0 and 1")),
-    };
-    let flags = match &flags {
-        None => String::new(),
-        Some(written) => self::flags(written)?.replace('c', ""),
-    };
-    let flags = if flags.is_empty() { flags } else { format!("(?{flags})") };
-    templates::fill(template, &[text, pattern, start, nth, compose::text(flags)], context)
-}
-
 /// `SPLIT_PART(s, d, 0)` is part 1; an empty delimiter separates nothing, where the engine takes each character.
 fn split_part(function: Function, context: &mut Context<'_>) -> Result<Expr, Error> {
     let [text, delimiter, part] = exactly("split_part", plain(function)?)?;
@@ -282,21 +252,6 @@ fn hex_encode(function: Function, _: &mut Context<'_>) -> Result<Expr, Error> {
     }
 }
 
-/// `REGEXP_SUBSTR_ALL(s, p[, position[, occurrence[, parameters[, group]]]])`.
-fn regexp_substr_all(function: Function, context: &mut Context<'_>) -> Result<Expr, Error> {
-    let mut args = plain(function)?;
-    let group = if args.len() == 6 { args.pop() } else { None };
-    let parameters = if args.len() == 5 { args.pop() } else { None };
-    while args.len() < 4 {
-        args.push(compose::number(1));
-    }
-    let [text, pattern, start, nth] = exactly("regexp_substr_all", args)?;
-    let extracts = parameters.as_ref().and_then(compose::literal).is_some_and(|written| written.contains('e'));
-    let options = parameters.as_ref().map(flags).transpose()?.unwrap_or_default();
-    let group = group.unwrap_or_else(|| compose::number(i64::from(extracts)));
-    templates::fill("_regexp_all", &[text, pattern, start, nth, group, compose::text(options)], context)
-}
-
 /// `SHA2(s[, 256])`; the engine has no other width.
 fn sha2(function: Function, _: &mut Context<'_>) -> Result<Expr, Error> {
     let mut args = plain(function)?;
@@ -327,77 +282,4 @@ fn tokens(name: &str, mut args: Vec<Expr>, context: &mut Context<'_>) -> Result<
     }
     let [text, delimiters] = exactly(name, args)?;
     templates::fill("_tokens", &[text, delimiters], context)
-}
-
-/// `REGEXP_REPLACE(s, p[, r[, position[, occurrence[, parameters]]]])`: all matches. Four arguments
-/// with a text last are the engine's own form.
-fn regexp_replace(function: Function, context: &mut Context<'_>) -> Result<Expr, Error> {
-    let args = plain(function)?;
-    if args.len() < 4 {
-        return templates::fill("regexp_replace", &args, context);
-    }
-    if args.len() == 4 && args.get(3).is_some_and(|last| compose::literal(last).is_some()) {
-        return Ok(compose::call("regexp_replace", args));
-    }
-    let flags = match args.get(5) {
-        None => String::new(),
-        Some(parameters) => flags(parameters)?,
-    };
-    let numbers: Vec<_> = args.iter().skip(3).take(2).map(compose::integer).collect();
-    let occurrence = match numbers[..] {
-        [Some(1)] | [Some(1), Some(0)] => "g",
-        [Some(1), Some(1)] => "",
-        [Some(start), Some(nth)] if start > 0 && nth > 0 && !refers(args.get(2)) => {
-            let mut args = args;
-            args.truncate(5);
-            args.push(compose::text(flags));
-            return templates::fill("_regexp_replace_nth", &args, context);
-        }
-        _ => {
-            return Err(Error::unsupported("REGEXP_REPLACE with this position and occurrence"));
-        }
-    };
-    let mut args = args;
-    args.truncate(3);
-    args.push(compose::text(format!("{occurrence}{flags}")));
-    Ok(compose::call("regexp_replace", args))
-}
-
-/// Whether a replacement may name groups of its pattern.
-fn refers(replacement: Option<&Expr>) -> bool {
-    replacement.and_then(compose::literal).is_none_or(|text| text.contains('\\'))
-}
-
-/// `REGEXP_SUBSTR(s, p[, position[, occurrence[, parameters[, group]]]])`.
-fn regexp_substr(function: Function, context: &mut Context<'_>) -> Result<Expr, Error> {
-    let mut args = plain(function)?;
-    if args.len() < 5 {
-        return templates::fill("regexp_substr", &args, context);
-    }
-    let group = if args.len() == 6 { args.pop() } else { None };
-    let [text, pattern, start, nth, parameters] = exactly("regexp_substr", args)?;
-    let extracts = compose::literal(&parameters).is_some_and(|parameters| parameters.contains('e'));
-    let options = flags(&parameters)?;
-    let group = match group {
-        Some(group) => group,
-        None => compose::number(i64::from(extracts)),
-    };
-    templates::fill("_regexp_group", &[text, pattern, start, nth, group, compose::text(options)], context)
-}
-
-/// The engine's flags of the warehouse's parameters (`c`, `i`, `m`, `s`; `e` is not one).
-fn flags(parameters: &Expr) -> Result<String, Error> {
-    let written = compose::literal(parameters)
-        .ok_or_else(|| Error::unsupported("regular expression parameters that are not a literal"))?;
-    let mut flags = String::new();
-    for c in written.chars() {
-        match c {
-            'c' | 'i' | 's' => flags.push(c),
-            'e' => {}
-            _ => {
-                return Err(Error::unsupported(format!("the regular expression parameter {c}")));
-            }
-        }
-    }
-    Ok(flags)
 }

@@ -7,11 +7,14 @@
 
 use sqlparser::ast::{
     AlterColumnOperation, AlterTable, AlterTableOperation, ArrayElemTypeDef, CastKind, CreateTable, DataType,
-    ExactNumberInfo, Expr, Ident, ObjectName, ObjectNamePart, Statement, StructField, TimezoneInfo, TypedString,
+    ExactNumberInfo, Expr, Ident, MapBracketKind, ObjectName, ObjectNamePart, Statement, StructField, TimezoneInfo,
+    TypedString,
 };
+use sqlparser::dialect::SnowflakeDialect;
+use sqlparser::parser::Parser;
 
 use super::call::take_expr;
-use super::{Context, Done, OFFSET, compose, conversions, moments, variants};
+use super::{Context, Done, OFFSET, compose, conversions, moments, templates, variants};
 use crate::error::Error;
 use crate::types::Type;
 
@@ -59,7 +62,7 @@ pub(super) fn rewrite(expr: &mut Expr, context: &mut Context<'_>) -> Result<Done
         }
         Expr::Cast { kind, expr: value, data_type, .. } => {
             let is_try = !matches!(kind, CastKind::Cast | CastKind::DoubleColon);
-            let to_variant = is_variant(data_type);
+            let (to_variant, to_array) = (is_variant(data_type), is_array(data_type));
             let unit = truncated(data_type)?;
             warn_of_offset(data_type, context);
             settle(data_type)?;
@@ -67,7 +70,9 @@ pub(super) fn rewrite(expr: &mut Expr, context: &mut Context<'_>) -> Result<Done
                 // half goes away from zero in the warehouse, to the even number in the engine
                 **value = compose::call("round", [take_expr(value)]);
             }
-            if to_variant && context.type_of(value) != Type::Json {
+            if to_array && !makes_array(value, context) {
+                *expr = templates::fill("to_array", &[take_expr(value)], context)?;
+            } else if to_variant && context.type_of(value) != Type::Json {
                 *expr = compose::call("to_json", [take_expr(value)]);
             } else if !is_try && Type::of_declared(data_type) == Type::Timestamp && conversions::counts(value, context)
             {
@@ -109,6 +114,21 @@ fn is_variant(data_type: &DataType) -> bool {
         DataType::Custom(name, _) => matches!(word(name).as_str(), "VARIANT" | "OBJECT" | "ARRAY"),
         _ => false,
     }
+}
+
+fn is_array(data_type: &DataType) -> bool {
+    match data_type {
+        DataType::Array(ArrayElemTypeDef::None) => true,
+        DataType::Custom(name, _) => word(name) == "ARRAY",
+        _ => false,
+    }
+}
+
+/// What is an array already; of anything else a cast makes one that holds it.
+fn makes_array(value: &Expr, context: &Context<'_>) -> bool {
+    let is_call = matches!(value, Expr::Function(function)
+        if compose::bare_name(&function.name).is_some_and(|name| name == "json_array"));
+    is_call || compose::is_null(value) || context.type_of(value) == Type::List
 }
 
 /// `TIMESTAMPTZ` is PostgreSQL's too, where it never kept an offset.
@@ -193,9 +213,13 @@ pub(super) fn double() -> DataType {
 
 fn timestamp(digits: Option<u64>) -> DataType {
     match digits {
-        Some(digits) if digits > MICROSECONDS => named("TIMESTAMP_NS"),
+        Some(digits) if digits > MICROSECONDS => timestamp_ns(),
         _ => DataType::Timestamp(None, TimezoneInfo::None),
     }
+}
+
+pub(super) fn timestamp_ns() -> DataType {
+    named("TIMESTAMP_NS")
 }
 
 fn named(name: &str) -> DataType {
@@ -227,11 +251,24 @@ fn vector(sizes: &[String]) -> Option<DataType> {
     Some(DataType::Array(ArrayElemTypeDef::SquareBracket(Box::new(element), Some(size))))
 }
 
+/// `MAP(VARCHAR, INT)`, whose types the parser takes for sizes.
+fn map(sizes: &[String]) -> Option<DataType> {
+    let [key, value] = sizes else { return None };
+    let read = |word: &str| {
+        let declared = Parser::new(&SnowflakeDialect).try_with_sql(word).ok()?.parse_data_type().ok()?;
+        of_engine(&declared).ok().map(Box::new)
+    };
+    Some(DataType::Map(read(key)?, read(value)?, MapBracketKind::Parentheses))
+}
+
 /// Types the parser knows by no other name.
 fn custom(name: &ObjectName, sizes: &[String]) -> Result<DataType, Error> {
     let refused = || Error::unsupported_type(name.to_string());
     if word(name) == "VECTOR" {
         return vector(sizes).ok_or_else(refused);
+    }
+    if word(name) == "MAP" {
+        return map(sizes).ok_or_else(refused);
     }
     let first = sizes.first().map(|digits| digits.parse::<u64>().map_err(|_| refused())).transpose()?;
     Ok(match word(name).as_str() {

@@ -8,7 +8,7 @@
 use sqlparser::ast::{BinaryOperator, CastKind, DataType, ExactNumberInfo, Expr, Function, UnaryOperator};
 
 use super::call::{expressions, take_expr};
-use super::{Context, Done, aggregates, compose, infer, lost_types, moments, numerals, templates};
+use super::{Context, Done, aggregates, coerced, compose, infer, lost_types, moments, numerals, templates};
 use crate::error::Error;
 use crate::types::Type;
 
@@ -108,39 +108,6 @@ const READ_JSON: &[&str] = &[
     "try",
 ];
 
-/// Functions of numbers.
-const READ_NUMBERS: &[&str] = &[
-    "abs",
-    "avg",
-    "ceil",
-    "div0",
-    "div0null",
-    "exp",
-    "floor",
-    "ln",
-    "log",
-    "median",
-    "mod",
-    "pow",
-    "power",
-    "round",
-    "sign",
-    "sqrt",
-    "square",
-    "stddev",
-    "stddev_pop",
-    "stddev_samp",
-    "sum",
-    "trunc",
-    "truncate",
-    "var_pop",
-    "var_samp",
-    "variance",
-    "width_bucket",
-    "zeroifnull",
-    "to_double",
-];
-
 /// Functions whose arguments must agree on a type.
 const AGREE: &[&str] = &["coalesce", "ifnull", "nvl", "greatest", "least", "nullif", "iff", "decode"];
 
@@ -192,6 +159,10 @@ pub(super) fn settle_cast(expr: &mut Expr, context: &mut Context<'_>) -> Result<
             let template = if is_try { "_try_with_offset" } else { "_with_offset" };
             *expr = templates::fill(template, &[take_expr(value)], context)?;
         }
+        (Type::Text, Type::Boolean) => {
+            let template = if is_try { "try_to_boolean" } else { "to_boolean" };
+            *expr = templates::fill(template, &[take_expr(value)], context)?;
+        }
         (Type::Text, Type::Date | Type::Timestamp) => **value = moments::written(take_expr(value)),
         (Type::Double, Type::Text) if !is_try && !numerals::is_quotient(value) => {
             *expr = numerals::of_float(take_expr(value));
@@ -200,6 +171,10 @@ pub(super) fn settle_cast(expr: &mut Expr, context: &mut Context<'_>) -> Result<
         (Type::Blob, Type::Text) if !is_try => *expr = compose::call("hex", [take_expr(value)]),
         (Type::Json, Type::Json) => *expr = take_expr(value),
         (Type::Json, Type::Text) if !is_try => *expr = unquoted(take_expr(value)),
+        (Type::Json, Type::Timestamp) if !is_try && matches!(data_type, DataType::Timestamp(..)) => {
+            // a number in it counts seconds since 1970, or finer
+            *expr = templates::fill("_digits_or_text", &[unquoted(take_expr(value))], context)?;
+        }
         (Type::Json, Type::List | Type::Struct | Type::Map | Type::Unknown) => {}
         (Type::Json, _) => **value = unquoted(take_expr(value)),
         _ => {}
@@ -230,7 +205,7 @@ pub(super) fn settle_arguments(name: &str, function: &mut Function, context: &mu
             name.to_ascii_uppercase()
         )));
     }
-    let wanted = if READ_NUMBERS.contains(&name) {
+    let wanted = if coerced::reads_numbers(name) {
         Type::Double
     } else if AGREE.contains(&name) {
         // the first argument of IFF is its condition

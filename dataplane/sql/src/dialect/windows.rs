@@ -116,13 +116,16 @@ pub(super) fn order_of_rows(function: &mut Function) {
     }
 }
 
-/// `SEQ4()`: 0, 1, 2 … over the rows.
-fn sequence(function: Function, _: &mut Context<'_>) -> Result<Expr, Error> {
-    let name = function.name.to_string();
+/// `SEQ4()`: 0, 1, 2 … over the rows. Those of one and two bytes begin anew where their numbers end: at 0, or with a sign
+/// at the least of them. Nobody has the rows for the end of the others.
+fn sequence(function: Function, context: &mut Context<'_>) -> Result<Expr, Error> {
+    let name = function.name.to_string().to_ascii_lowercase();
     let args = super::call::plain(function)?;
-    if args.iter().any(|sign| compose::integer(sign) != Some(0)) {
-        return Err(Error::unsupported(format!("{} with a sign", name.to_ascii_uppercase())));
-    }
+    let has_sign = match args.iter().map(compose::integer).collect::<Vec<_>>().as_slice() {
+        [] | [Some(0)] => false,
+        [Some(1)] => true,
+        _ => return Err(Error::unsupported(format!("{} of anything but 0 and 1", name.to_ascii_uppercase()))),
+    };
     let mut number = compose::function("row_number", []);
     number.over = Some(WindowType::WindowSpec(WindowSpec {
         window_name: None,
@@ -130,5 +133,15 @@ fn sequence(function: Function, _: &mut Context<'_>) -> Result<Expr, Error> {
         order_by: Vec::new(),
         window_frame: None,
     }));
-    Ok(compose::binary(Expr::Function(number), BinaryOperator::Minus, compose::number(1)))
+    let number = compose::binary(Expr::Function(number), BinaryOperator::Minus, compose::number(1));
+    let size: i64 = match name.as_str() {
+        "seq1" => 1 << 8,
+        "seq2" => 1 << 16,
+        _ => return Ok(number),
+    };
+    if has_sign {
+        let (half, size) = (compose::number(size / 2), compose::number(size));
+        return templates::fill("_wrapped_signed", &[number, half, size], context);
+    }
+    templates::fill("_wrapped", &[number, compose::number(size)], context)
 }

@@ -277,13 +277,15 @@ fn what_cannot_be_governed_is_refused() {
 
 /// The engine would read `POSITIONAL` as a join of its own, we as an alias.
 #[test]
-fn a_join_without_a_condition_is_refused() {
-    for join in ["JOIN", "POSITIONAL JOIN", "LEFT JOIN", "SEMI JOIN"] {
+fn a_join_of_the_engines_own_without_a_condition_is_refused() {
+    for join in ["POSITIONAL JOIN", "positional LEFT JOIN", "SEMI JOIN"] {
         let sql = format!("SELECT 1 FROM customers {join} orders");
         let error = engine(&sql, &analyst()).expect_err(&sql);
         assert_eq!(error.message, "JOIN without a condition is not supported", "{sql}");
     }
-    engine("SELECT 1 FROM customers CROSS JOIN orders", &analyst()).expect("a statement");
+    for join in ["CROSS JOIN", "JOIN", "LEFT JOIN", "AS positional JOIN"] {
+        engine(&format!("SELECT 1 FROM customers {join} orders"), &analyst()).expect(join);
+    }
 }
 
 #[test]
@@ -384,7 +386,7 @@ fn the_values_of_a_pivot_are_asked_of_the_governed_table() {
     let asked = crate::transpile(governed.pivot().unwrap().unwrap()).unwrap();
     assert!(asked.sql.contains(r#"WHERE ("customers"."region" = $1)"#), "{}", asked.sql);
     let made = crate::transpile(governed.pivoted(&["EU".to_owned(), "it's".to_owned()]).unwrap()).unwrap();
-    assert!(made.sql.contains("IN ('EU', 'it''s')"), "{}", made.sql);
+    assert!(made.sql.contains(r#"IN ('EU' AS "'EU'", 'it''s' AS "'it's'")"#), "{}", made.sql);
 }
 
 /// An agent that may not touch `payroll.iban`.

@@ -1,12 +1,12 @@
 //! `OBJECT(a INT, b VARCHAR)` and `ARRAY(INT)`: columns whose members are declared.
 //!
-//! Both are JSON here, which declares none, so the parser crate gets the name alone. A cast to such a type is not read:
-//! it would change the members.
+//! Both are JSON here, which declares none, so the parser crate gets the name alone. A cast to such a type reads the
+//! members as theirs: it is one to the engine's list or struct, and from there to a variant.
 
 use sqlparser::keywords::Keyword;
 use sqlparser::tokenizer::{Token, TokenWithSpan};
 
-use super::is;
+use super::{is, made};
 
 /// Words that begin an expression, or a cast, whose members would be read.
 const BEFORE_VALUE: [Keyword; 17] = [
@@ -28,6 +28,101 @@ const BEFORE_VALUE: [Keyword; 17] = [
     Keyword::BETWEEN,
     Keyword::HAVING,
 ];
+
+/// `x::ARRAY(INT)` as `x::INT[]::VARIANT`, `CAST(x AS OBJECT(a INT))` as `CAST(x AS STRUCT(a INT))::VARIANT`.
+pub(super) fn cast(tokens: Vec<TokenWithSpan>) -> Vec<TokenWithSpan> {
+    let is_cast = |at: usize| {
+        let opens = tokens.get(at + 2).is_some_and(|next| next.token == Token::LParen);
+        opens && is_name(tokens.get(at + 1)) && matches!(tokens.get(at), Some(before) if is_before_cast(&before.token))
+    };
+    if !(0..tokens.len()).any(is_cast) {
+        return tokens;
+    }
+    let mut cast: Vec<TokenWithSpan> = Vec::with_capacity(tokens.len());
+    let mut calls: Vec<bool> = Vec::new();
+    let mut at = 0;
+    while let Some(token) = tokens.get(at) {
+        match token.token {
+            Token::LParen => calls.push(cast.last().is_some_and(|before| is_cast_call(&before.token))),
+            Token::RParen => _ = calls.pop(),
+            _ => {}
+        }
+        let in_call = is(&token.token, Keyword::AS) && calls.last() == Some(&true);
+        let read = if is_cast(at) && (in_call || token.token == Token::DoubleColon) {
+            of_engine(&tokens, at + 1)
+        } else {
+            None
+        };
+        cast.push(token.clone());
+        at += 1;
+        let Some((kind, next)) = read else { continue };
+        cast.extend(kind);
+        at = next;
+        if in_call && let Some(end) = tokens.get(at) {
+            cast.push(end.clone());
+            calls.pop();
+            at += 1;
+        }
+        cast.extend([TokenWithSpan::wrap(Token::DoubleColon), made("VARIANT")]);
+    }
+    cast
+}
+
+fn is_before_cast(token: &Token) -> bool {
+    *token == Token::DoubleColon || is(token, Keyword::AS)
+}
+
+fn is_cast_call(token: &Token) -> bool {
+    is(token, Keyword::CAST) || is(token, Keyword::TRY_CAST)
+}
+
+/// The engine's type for the one that begins here, and where it ends; nothing for what is none.
+#[recursive::recursive]
+fn of_engine(tokens: &[TokenWithSpan], at: usize) -> Option<(Vec<TokenWithSpan>, usize)> {
+    let token = |at: usize| tokens.get(at).map(|token| &token.token);
+    let wrap = TokenWithSpan::wrap;
+    let first = tokens.get(at).filter(|first| matches!(first.token, Token::Word(_)))?;
+    let is_array = matches!(&first.token, Token::Word(word) if word.value.eq_ignore_ascii_case("array"));
+    if !is_name(Some(first)) || token(at + 1) != Some(&Token::LParen) {
+        return plain_type(tokens, at);
+    }
+    if is_array {
+        let (mut kind, end) = of_engine(tokens, at + 2)?;
+        let end = without_null(tokens, end);
+        kind.extend([wrap(Token::LBracket), wrap(Token::RBracket)]);
+        return (token(end) == Some(&Token::RParen)).then_some((kind, end + 1));
+    }
+    let mut kind = vec![made("STRUCT"), wrap(Token::LParen)];
+    let mut at = at + 2;
+    loop {
+        kind.push(tokens.get(at).filter(|name| matches!(name.token, Token::Word(_)))?.clone());
+        let (member, end) = of_engine(tokens, at + 1)?;
+        kind.extend(member);
+        at = without_null(tokens, end);
+        kind.push(tokens.get(at)?.clone());
+        match token(at)? {
+            Token::Comma => at += 1,
+            Token::RParen => return Some((kind, at + 1)),
+            _ => return None,
+        }
+    }
+}
+
+/// A word, and its sizes in brackets.
+fn plain_type(tokens: &[TokenWithSpan], at: usize) -> Option<(Vec<TokenWithSpan>, usize)> {
+    let sized = tokens.get(at + 1).is_some_and(|next| next.token == Token::LParen);
+    let end = match tokens.get(at..)?.iter().position(|token| token.token == Token::RParen) {
+        Some(length) if sized => at + length + 1,
+        _ => at + 1,
+    };
+    Some((tokens.get(at..end)?.to_vec(), end))
+}
+
+/// Behind `NOT NULL`.
+fn without_null(tokens: &[TokenWithSpan], at: usize) -> usize {
+    let is_at = |at: usize, keyword| tokens.get(at).is_some_and(|token| is(&token.token, keyword));
+    if is_at(at, Keyword::NOT) && is_at(at + 1, Keyword::NULL) { at + 2 } else { at }
+}
 
 /// The tokens without the members of such types.
 pub(super) fn plain(tokens: Vec<TokenWithSpan>) -> Vec<TokenWithSpan> {
@@ -75,6 +170,24 @@ fn is_query(token: &Token) -> bool {
 #[cfg(test)]
 mod tests {
     use crate::parse;
+
+    #[test]
+    fn a_cast_reads_the_members() {
+        let cases = [
+            ("SELECT x::ARRAY(VARCHAR)[0]", "SELECT x::VARCHAR[]::VARIANT[0]"),
+            ("SELECT CAST(x AS ARRAY(NUMBER(9, 2) NOT NULL))", "SELECT CAST(x AS NUMBER(9, 2)[])::VARIANT"),
+            (
+                "SELECT x::OBJECT(a INT NOT NULL, b ARRAY(ARRAY(INT))), 1",
+                "SELECT x::STRUCT(a INT, b INT[][])::VARIANT, 1",
+            ),
+            ("SELECT array(1), x AS array", "SELECT array(1), x AS array"),
+        ];
+        for (written, read) in cases {
+            let found = parse(written).map(|statement| statement.redacted());
+            let whole = parse(read).map(|statement| statement.redacted());
+            assert_eq!(found, whole, "{written}");
+        }
+    }
 
     #[test]
     fn members_of_a_column_are_left_out() {

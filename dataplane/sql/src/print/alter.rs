@@ -55,6 +55,14 @@ impl Printer<'_> {
                 self.ident(column_name);
                 self.alter_column(op)
             }
+            AlterTableOperation::ClusterBy { .. }
+            | AlterTableOperation::DropClusteringKey
+            | AlterTableOperation::SuspendRecluster
+            | AlterTableOperation::ResumeRecluster => {
+                self.warehouse_only("clustering of a table")?;
+                self.put("CLUSTER BY ?");
+                Ok(())
+            }
             other => Err(Error::unsupported(format!("ALTER TABLE {}", head(&other.to_string())))),
         }
     }

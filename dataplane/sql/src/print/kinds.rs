@@ -22,7 +22,7 @@ const ENGINE: [&str; 10] = [
     "USMALLINT",
 ];
 /// Types of the warehouse, which the dialect turns into the engine's.
-const WAREHOUSE: [&str; 12] = [
+const WAREHOUSE: [&str; 13] = [
     "NUMBER",
     "VARIANT",
     "OBJECT",
@@ -34,6 +34,7 @@ const WAREHOUSE: [&str; 12] = [
     "TIMESTAMP_TZ",
     "BYTEINT",
     "STRING",
+    "MAP",
     "VECTOR",
 ];
 
@@ -66,6 +67,7 @@ impl Printer<'_> {
             | DataType::Bytea
             | DataType::Binary(_)
             | DataType::Varbinary(None | Some(BinaryLength::IntegerLength { .. } | BinaryLength::Max)) => "BLOB",
+            DataType::Bit(None) => "BIT",
             DataType::Boolean | DataType::Bool => "BOOLEAN",
             DataType::TinyInt(None) => "TINYINT",
             DataType::SmallInt(None) | DataType::Int2(None) => "SMALLINT",
@@ -164,8 +166,11 @@ impl Printer<'_> {
         }
         self.put(&upper);
         if !modifiers.is_empty() {
-            let element =
-                |word: &String| upper == "VECTOR" && ["FLOAT", "INT"].contains(&word.to_ascii_uppercase().as_str());
+            let element = |word: &String| match upper.as_str() {
+                "VECTOR" => ["FLOAT", "INT"].contains(&word.to_ascii_uppercase().as_str()),
+                "MAP" => word.chars().all(|c| c.is_ascii_alphanumeric() || c == '_'),
+                _ => false,
+            };
             if !modifiers.iter().all(|m| element(m) || m.chars().all(|c| c.is_ascii_digit())) {
                 return Err(Error::unsupported_type(ident.value.clone()));
             }

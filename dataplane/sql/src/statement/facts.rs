@@ -8,6 +8,7 @@ use sqlparser::ast::{
     Value, Visit, Visitor,
 };
 
+use super::kind::lays_out;
 use super::{Operation, TableUse, many};
 use crate::catalogue;
 use crate::error::Error;
@@ -67,7 +68,7 @@ pub(crate) fn targets(tree: &Statement) -> Vec<(ObjectName, Operation)> {
             truncate.table_names.iter().map(|target| (target.name.clone(), Operation::Delete)).collect()
         }
         Statement::CreateTable(create) => made(&create.name, create.or_replace),
-        Statement::AlterTable(alter) => vec![(alter.name.clone(), Operation::Alter)],
+        Statement::AlterTable(alter) if !lays_out(alter) => vec![(alter.name.clone(), Operation::Alter)],
         Statement::CreateView(create) => made(&create.name, create.or_replace),
         Statement::CreateFunction(create) => made(&create.name, create.or_replace),
         Statement::CreateSequence { name, owned_by, .. } => made(name, sequence::replaces(owned_by.as_ref())),
@@ -183,6 +184,7 @@ impl Visitor for Statements {
             | Statement::CreateView(_)
             | Statement::CreateFunction(_)
             | Statement::CreateSequence { .. } => &[Operation::Create],
+            Statement::AlterTable(alter) if lays_out(alter) => &[],
             Statement::AlterTable(_) | Statement::AlterSchema(_) => &[Operation::Alter],
             Statement::Drop { .. } | Statement::DropFunction(_) => &[Operation::Drop],
             _ => &[],

@@ -1,6 +1,8 @@
 //! What kind of statement it is.
 
-use sqlparser::ast::{DiscardObject, ObjectName, ObjectType, Reset, Set, Statement, Use};
+use sqlparser::ast::{
+    AlterTable, AlterTableOperation, DiscardObject, ObjectName, ObjectType, Reset, Set, Statement, Use,
+};
 
 /// The kinds the data plane tells apart.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -99,6 +101,7 @@ pub(super) fn of(tree: &Statement) -> Kind {
         Statement::CreateTable(create) if create.query.is_some() => Kind::CreateTableAs,
         Statement::CreateTable(_) => Kind::CreateTable,
         Statement::CreateSchema { .. } => Kind::CreateSchema,
+        Statement::AlterTable(alter) if lays_out(alter) => Kind::Session(SessionCommand::Alter),
         Statement::AlterTable(_) => Kind::AlterTable,
         Statement::Drop { object_type: ObjectType::Table, .. } => Kind::DropTable,
         Statement::Drop { object_type: ObjectType::Schema, .. } => Kind::DropSchema,
@@ -186,6 +189,20 @@ fn used_object(used: &Use) -> SessionCommand {
         Use::Default => ("default", String::new()),
     };
     SessionCommand::Use { what: what.to_owned(), name }
+}
+
+/// Says only how the warehouse is to lay the table out, which is nothing here.
+pub(super) fn lays_out(alter: &AlterTable) -> bool {
+    !alter.operations.is_empty()
+        && alter.operations.iter().all(|operation| {
+            matches!(
+                operation,
+                AlterTableOperation::ClusterBy { .. }
+                    | AlterTableOperation::DropClusteringKey
+                    | AlterTableOperation::SuspendRecluster
+                    | AlterTableOperation::ResumeRecluster
+            )
+        })
 }
 
 /// A value that need not be worked out.

@@ -14,10 +14,11 @@ pub use hierarchy::CYCLE;
 use sqlparser::ast::{
     CastKind, ColumnDef, CreateTable, CreateTableLikeKind, DataType, Expr, Function, FunctionArg, FunctionArgExpr,
     FunctionArguments, Ident, JoinConstraint, JoinOperator, LimitClause, Query, Select, SelectFlavor, SelectItem,
-    SetExpr, Statement, TableAliasColumnDef, TableFactor, Top, TopQuantity, Value, ValueWithSpan, VisitMut, VisitorMut,
-    WildcardAdditionalOptions,
+    SetExpr, Statement, TableAlias, TableAliasColumnDef, TableFactor, TableWithJoins, Top, TopQuantity, Value,
+    ValueWithSpan, VisitMut, VisitorMut, WildcardAdditionalOptions,
 };
 
+use crate::dialect::templates::OF_TEMPLATE;
 use crate::error::{Error, Kind};
 
 /// Parameters of one statement, as in the wire protocol.
@@ -28,6 +29,10 @@ pub(super) fn form(tree: &mut Statement) -> Result<(), Error> {
         copy(create)?;
         declared(create)?;
     }
+    if matches!(tree, Statement::AlterSession { .. }) {
+        return Ok(()); // what it unsets looks like a parameter
+    }
+    named::target(tree)?;
     let mut form = Form::default();
     match tree.visit(&mut form) {
         ControlFlow::Continue(()) => Ok(()),
@@ -103,7 +108,10 @@ impl VisitorMut for Form {
 
     fn pre_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<Error> {
         like_all(expr);
-        ControlFlow::Continue(())
+        match ours(expr) {
+            Some(name) => ControlFlow::Break(Error::syntax(format!("the name {name} begins as only ours do"))),
+            None => ControlFlow::Continue(()),
+        }
     }
 
     fn pre_visit_select(&mut self, select: &mut Select) -> ControlFlow<Error> {
@@ -119,12 +127,26 @@ impl VisitorMut for Form {
     }
 }
 
+/// A name that the parameter of a template's lambda could have: inside of the lambda it would be taken for that.
+fn ours(expr: &Expr) -> Option<&str> {
+    let is_ours = |name: &&Ident| {
+        let head = name.value.get(..OF_TEMPLATE.len());
+        head.is_some_and(|head| head.eq_ignore_ascii_case(OF_TEMPLATE))
+    };
+    let name = match expr {
+        Expr::Identifier(name) => Some(name),
+        Expr::CompoundIdentifier(path) => path.first(),
+        _ => None,
+    };
+    name.filter(is_ours).map(|name| name.value.as_str())
+}
+
 fn rewritten(select: &mut Select) -> Result<(), Error> {
     hierarchy::rewrite(select)?;
     outer_join::rewrite(select)?;
     change_event::rewrite(select)?;
     rows(select);
-    lateral(select);
+    unconditional(select);
     Ok(())
 }
 
@@ -168,26 +190,56 @@ fn is_row(argument: &FunctionArg, table: &Ident) -> bool {
     }
 }
 
-/// `JOIN LATERAL f(…)` needs no condition in the warehouse.
-fn lateral(select: &mut Select) {
-    for join in select.from.iter_mut().flat_map(|table| &mut table.joins) {
-        let is_lateral = matches!(
-            join.relation,
-            TableFactor::Derived { lateral: true, .. }
-                | TableFactor::Function { lateral: true, .. }
-                | TableFactor::TableFunction { .. }
-        );
+/// A join without a condition, `JOIN LATERAL f(…)` too, is of every row with every row in the warehouse. The engine reads
+/// none, and has joins of its own whose word would be an alias here: those stay, and are refused.
+fn unconditional(select: &mut Select) {
+    for table in &mut select.from {
+        joined(table);
+    }
+}
+
+fn joined(table: &mut TableWithJoins) {
+    let mut is_another = names_join(&table.relation);
+    within(&mut table.relation);
+    for join in &mut table.joins {
+        within(&mut join.relation);
         let (JoinOperator::Join(constraint)
         | JoinOperator::Inner(constraint)
         | JoinOperator::Left(constraint)
-        | JoinOperator::LeftOuter(constraint)) = &mut join.join_operator
+        | JoinOperator::LeftOuter(constraint)
+        | JoinOperator::Right(constraint)
+        | JoinOperator::RightOuter(constraint)
+        | JoinOperator::FullOuter(constraint)) = &mut join.join_operator
         else {
+            is_another = false;
             continue;
         };
-        if is_lateral && *constraint == JoinConstraint::None {
+        if !is_another && *constraint == JoinConstraint::None {
             *constraint = JoinConstraint::On(Expr::value(Value::Boolean(true)));
         }
+        is_another = names_join(&join.relation);
     }
+}
+
+/// The parser crate puts brackets around joins whose conditions it misses.
+fn within(factor: &mut TableFactor) {
+    if let TableFactor::NestedJoin { table_with_joins, .. } = factor {
+        joined(table_with_joins);
+    }
+}
+
+/// `a POSITIONAL JOIN b`: read as an alias of `a`.
+fn names_join(factor: &TableFactor) -> bool {
+    let (TableFactor::Table { alias, .. }
+    | TableFactor::Derived { alias, .. }
+    | TableFactor::TableFunction { alias, .. }
+    | TableFactor::Function { alias, .. }) = factor
+    else {
+        return false;
+    };
+    alias.as_ref().is_some_and(|TableAlias { explicit, name, .. }| {
+        !explicit && name.quote_style.is_none() && name.value.eq_ignore_ascii_case("positional")
+    })
 }
 
 /// `CREATE TABLE a CLONE b` is `CREATE TABLE a AS SELECT * FROM b`, `… LIKE b` the same without rows.

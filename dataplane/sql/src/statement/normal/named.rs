@@ -6,8 +6,8 @@
 use std::ops::ControlFlow;
 
 use sqlparser::ast::{
-    Expr, FunctionArg, FunctionArgExpr, ObjectName, ObjectNamePart, Query, SetExpr, SetOperator, TableFactor, Value,
-    Visit, Visitor, With,
+    AlterTable, CreateTable, Expr, FunctionArg, FunctionArgExpr, Insert, ObjectName, ObjectNamePart, Query, SetExpr,
+    SetOperator, Statement, TableFactor, TableObject, Value, Visit, Visitor, With,
 };
 
 use crate::error::Error;
@@ -16,12 +16,7 @@ use crate::names;
 /// Makes the table of the text.
 pub(super) fn table(factor: &mut TableFactor) -> Result<(), Error> {
     let (name, alias) = match factor {
-        TableFactor::Table { name, .. } => {
-            if let Some(text) = identifier(name) {
-                *name = read(text)?;
-            }
-            return Ok(());
-        }
+        TableFactor::Table { name, .. } => return by_text(name),
         TableFactor::TableFunction { expr: Expr::Value(value), alias } => match &value.value {
             Value::SingleQuotedString(text) => (read(text)?, alias.take()),
             _ => return Ok(()),
@@ -40,6 +35,25 @@ pub(super) fn table(factor: &mut TableFactor) -> Result<(), Error> {
         sample: None,
         index_hints: Vec::new(),
     };
+    Ok(())
+}
+
+/// What the statement writes to, makes or drops, where it is named so.
+pub(super) fn target(tree: &mut Statement) -> Result<(), Error> {
+    match tree {
+        Statement::Insert(Insert { table: TableObject::TableName(name), .. })
+        | Statement::CreateTable(CreateTable { name, .. })
+        | Statement::AlterTable(AlterTable { name, .. }) => by_text(name),
+        Statement::Drop { names, .. } => names.iter_mut().try_for_each(by_text),
+        Statement::Truncate(truncate) => truncate.table_names.iter_mut().try_for_each(|table| by_text(&mut table.name)),
+        _ => Ok(()),
+    }
+}
+
+fn by_text(name: &mut ObjectName) -> Result<(), Error> {
+    if let Some(text) = identifier(name) {
+        *name = read(text)?;
+    }
     Ok(())
 }
 

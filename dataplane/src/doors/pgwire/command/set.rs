@@ -115,7 +115,8 @@ impl Reader<'_> {
         }
         let name = self.path()?;
         // `SHOW TABLES` and its like ask for the catalog, which is the pipeline's.
-        let catalog = ["tables", "schemas", "databases", "columns", "views", "functions", "objects", "sequences"];
+        let catalog =
+            ["tables", "schemas", "databases", "columns", "views", "functions", "objects", "sequences", "procedures"];
         (!catalog.contains(&name.as_str())).then_some(Command::Show(name))
     }
 }

@@ -1,0 +1,49 @@
+//! Bytes: Base64 with line breaks and letters of one's own, and shifts of bits.
+
+use sqlparser::ast::{DataType, Expr, Function};
+
+use super::call::{Handler, exactly, plain};
+use super::{Context, compose, templates};
+use crate::error::Error;
+use crate::types::Type;
+
+pub(super) const CALLS: &[(&str, Handler)] = &[
+    ("base64_encode", base64_encode),
+    ("bit_shiftleft", shift),
+    ("bit_shiftright", shift),
+    ("bitshiftleft", shift),
+    ("bitshiftright", shift),
+];
+
+/// `BASE64_ENCODE(x[, letters of a line[, alphabet]])`, of text and of bytes.
+fn base64_encode(function: Function, context: &mut Context<'_>) -> Result<Expr, Error> {
+    let mut args = plain(function)?;
+    let alphabet = if args.len() == 3 { args.pop() } else { None };
+    let length = if args.len() == 2 { args.pop() } else { None };
+    let [value] = exactly("base64_encode", args)?;
+    let bytes = if context.type_of(&value) == Type::Blob { value } else { compose::call("encode", [value]) };
+    let mut encoded = compose::call("to_base64", [bytes]);
+    if let Some(alphabet) = alphabet {
+        encoded = templates::fill("_in_alphabet", &[encoded, alphabet], context)?;
+    }
+    match length.as_ref().map(compose::integer) {
+        None | Some(Some(0)) => Ok(encoded),
+        Some(Some(letters)) if letters > 0 => {
+            templates::fill("_in_lines", &[encoded, compose::text(format!("(.{{{letters}}})"))], context)
+        }
+        Some(_) => Err(Error::unsupported("BASE64_ENCODE with a length of lines that is not a literal")),
+    }
+}
+
+/// `BITSHIFTLEFT(x, n)`, of numbers and of bytes.
+fn shift(function: Function, context: &mut Context<'_>) -> Result<Expr, Error> {
+    let name = function.name.to_string().to_ascii_lowercase();
+    let [value, count] = exactly(&name, plain(function)?)?;
+    let template = if name.ends_with("left") { "_shift_left" } else { "_shift_right" };
+    if context.type_of(&value) != Type::Blob {
+        return templates::fill(template, &[value, count], context);
+    }
+    let bits = compose::cast(value, DataType::Bit(None));
+    let shifted = templates::fill(template, &[bits, count], context)?;
+    Ok(compose::cast(shifted, DataType::Blob(None)))
+}
