@@ -39,7 +39,7 @@ fn fresh(object: DynamicObject) -> Value {
     let metadata = value["metadata"].as_object_mut().unwrap();
     metadata.retain(|field, _| ["name", "labels", "annotations"].contains(&field.as_str()));
     value.as_object_mut().unwrap().remove("status");
-    if let Some(spec) = value["spec"].as_object_mut() {
+    if let Some(spec) = value.get_mut("spec").and_then(Value::as_object_mut) {
         spec.retain(|field, _| !["clusterIP", "clusterIPs"].contains(&field.as_str()));
     }
     value
