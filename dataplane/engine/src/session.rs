@@ -124,6 +124,17 @@ impl Session {
         }
     }
 
+    /// Makes a temporary table for the statements behind: the database is as before.
+    pub async fn keep(
+        &mut self,
+        statement: Statement,
+        deadline: Instant,
+        cancel: &CancellationToken,
+    ) -> Result<(), Error> {
+        let Statement { sql, params: parameters, .. } = statement;
+        self.connected().await?.ask(&What::Write { sql, parameters }, deadline, cancel).await?.done()
+    }
+
     /// Writes to the log of changes, in the open transaction.
     pub async fn track(&mut self, changes: &[Change]) -> Result<(), Error> {
         self.step(What::Track(changes.to_vec())).await

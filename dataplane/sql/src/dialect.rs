@@ -139,6 +139,11 @@ pub(crate) fn parts() -> &'static [(&'static str, &'static [&'static str])] {
 }
 
 /// Whether a function is of one moment, and reads text as one.
+/// Whether a day plus or minus this is a day.
+pub(crate) fn is_of_days(span: &Expr) -> bool {
+    intervals::keeps_date(span)
+}
+
 pub(crate) fn reads_moment(function: &str) -> bool {
     dates::reads_moment(&function.to_ascii_lowercase())
 }

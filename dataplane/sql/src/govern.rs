@@ -65,7 +65,7 @@ impl Rules {
         }
     }
 
-    /// The table is always read with a barrier.
+    /// The rows of the table that a filter lets pass are always kept before an expression meets them.
     pub fn strict(&mut self, schema: &str, table: &str) {
         self.table(schema, table).strict = true;
     }
@@ -177,9 +177,21 @@ pub struct Governed {
     masked_columns: Vec<String>,
     masked_outputs: Vec<usize>,
     filtered_tables: BTreeSet<String>,
-    throwing: bool,
-    strict: bool,
+    care: Care,
     warnings: Vec<String>,
+}
+
+/// What keeps an error from telling of rows that a filter hides.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Care {
+    /// No row is hidden, or no expression of the caller raises an error about one.
+    None,
+    /// An expression could: rows wait until it is known that none did. When one did, it counts over the visible rows
+    /// alone.
+    UntilSure,
+    /// From the start over the visible rows alone: a policy asks for it, or whether an expression fails follows the
+    /// engine's plan, and that the number of all rows.
+    Visible,
 }
 
 impl Governed {
@@ -208,8 +220,7 @@ impl Governed {
             masked_columns: Vec::new(),
             masked_outputs: Vec::new(),
             filtered_tables,
-            throwing: false,
-            strict: false,
+            care: Care::None,
             warnings: Vec::new(),
         })
     }
@@ -229,15 +240,9 @@ impl Governed {
         &self.filtered_tables
     }
 
-    /// Whether rows are filtered while an expression could raise an error that tells of hidden ones:
-    /// then the answer is held back until it is known that none did.
-    pub fn is_throwing(&self) -> bool {
-        self.throwing && !self.filtered_tables.is_empty()
-    }
-
-    /// Whether a policy asks for barriers always.
-    pub fn is_strict(&self) -> bool {
-        self.strict
+    /// How it must be run.
+    pub fn care(&self) -> Care {
+        self.care
     }
 
     pub fn kind(&self) -> &statement::Kind {
@@ -289,6 +294,12 @@ pub fn govern(resolved: Resolved, rules: &Rules) -> Result<Governed, Error> {
     if explains {
         return Governed::explaining(scans, filtered_tables);
     }
+    let care = match (filtered_tables.is_empty(), strict, found.failing.can_throw) {
+        (true, ..) | (false, false, false) => Care::None,
+        (false, true, _) => Care::Visible,
+        (false, false, true) if found.failing.follows_plan() => Care::Visible,
+        (false, false, true) => Care::UntilSure,
+    };
     Ok(Governed {
         kind,
         comment,
@@ -298,8 +309,7 @@ pub fn govern(resolved: Resolved, rules: &Rules) -> Result<Governed, Error> {
         scans,
         masked_outputs,
         filtered_tables,
-        throwing: found.can_throw,
-        strict,
+        care,
         warnings,
     })
 }

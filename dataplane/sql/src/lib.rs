@@ -39,12 +39,13 @@ mod transpile;
 pub mod types;
 mod udf;
 mod variables;
+mod visible;
 
 pub use catalog::{Catalog, Column, Names, Table};
 pub use definition::Definition;
 pub use depth::STACK_BYTES;
 pub use error::{Error, Position};
-pub use govern::{Governed, Mask, Rules, govern};
+pub use govern::{Care, Governed, Mask, Rules, govern};
 pub use layout::{LAYOUT_BYTES_MAX, layout};
 pub use lex::{IDENTIFIER_CHARS_MAX, TEXT_BYTES_MAX};
 pub use parse::{parse, parse_with, request, split};

@@ -18,6 +18,8 @@ mod scan;
 mod unit;
 mod write;
 
+use std::collections::BTreeSet;
+
 use sqlparser::ast::{Ident, ObjectName, ObjectNamePart, Statement, Value};
 
 use crate::error::Error;
@@ -48,55 +50,81 @@ enum Style {
     Label,
 }
 
+/// Where the rows of a filtered table are read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Reading {
+    /// Where they are, through the filter.
+    InPlace,
+    /// Where those that pass it were kept before.
+    Visible,
+}
+
 /// Text under construction.
 pub(crate) struct Printer<'a> {
     out: String,
     style: Style,
     scans: &'a [Scan],
-    barriers: bool,
+    reading: Reading,
     binds: Vec<Bind>,
     tables: Vec<String>,
+    visible: BTreeSet<usize>,
 }
 
 /// What the engine gets.
+#[derive(Debug, Default)]
 pub(crate) struct Printed {
     pub sql: String,
     pub binds: Vec<Bind>,
     /// Full names of the tables in the text.
     pub tables: Vec<String>,
+    /// The scans whose visible rows must be kept before.
+    pub visible: BTreeSet<usize>,
 }
 
 /// Refuses whatever is not on the list of what may be printed; answers the redacted text.
 pub(crate) fn admit(statement: &Statement) -> Result<String, Error> {
-    let mut printer = Printer::new(Style::Redacted, &[], false);
+    let mut printer = Printer::new(Style::Redacted, &[], Reading::InPlace);
     printer.statement(statement)?;
     Ok(printer.out)
 }
 
 /// The expression as the caller wrote it, for the label of its column.
 pub(crate) fn label(expr: &sqlparser::ast::Expr) -> Result<String, Error> {
-    let mut printer = Printer::new(Style::Label, &[], false);
+    let mut printer = Printer::new(Style::Label, &[], Reading::InPlace);
     printer.expr(expr)?;
     Ok(printer.out)
 }
 
 /// The governed statement in the caller's dialect.
 pub(crate) fn governed(statement: &Statement, scans: &[Scan]) -> Result<String, Error> {
-    let mut printer = Printer::new(Style::Label, scans, false);
+    let mut printer = Printer::new(Style::Label, scans, Reading::InPlace);
     printer.statement(statement)?;
     Ok(printer.out)
 }
 
-/// Text for the engine; governed scans are written from `scans`, with barriers if asked.
-pub(crate) fn engine(statement: &Statement, scans: &[Scan], barriers: bool) -> Result<Printed, Error> {
-    let mut printer = Printer::new(Style::Engine, scans, barriers);
+/// Text for the engine; governed scans are written from `scans`.
+pub(crate) fn engine(statement: &Statement, scans: &[Scan], reading: Reading) -> Result<Printed, Error> {
+    let mut printer = Printer::new(Style::Engine, scans, reading);
     printer.statement(statement)?;
-    Ok(Printed { sql: printer.out, binds: printer.binds, tables: printer.tables })
+    Ok(printer.printed())
+}
+
+/// What keeps the visible rows of a scan, with the columns that are asked for.
+pub(crate) fn keeping(scan: &Scan, number: usize, is_asked_for: &dyn Fn(&str) -> bool) -> Result<Printed, Error> {
+    let mut printer = Printer::new(Style::Engine, &[], Reading::InPlace);
+    printer.keeping(scan, number, is_asked_for)?;
+    Ok(printer.printed())
 }
 
 impl<'a> Printer<'a> {
-    fn new(style: Style, scans: &'a [Scan], barriers: bool) -> Self {
-        Self { out: String::with_capacity(256), style, scans, barriers, binds: Vec::new(), tables: Vec::new() }
+    fn new(style: Style, scans: &'a [Scan], reading: Reading) -> Self {
+        let out = String::with_capacity(256);
+        Self { out, style, scans, reading, binds: Vec::new(), tables: Vec::new(), visible: BTreeSet::new() }
+    }
+
+    fn printed(self) -> Printed {
+        let Self { out, binds, tables, visible, .. } = self;
+        Printed { sql: out, binds, tables, visible }
     }
 
     fn put(&mut self, text: &str) {

@@ -11,14 +11,14 @@ use sqlparser::ast::{
 
 use crate::call::call;
 use crate::error::Error;
-use crate::{names, quote, sequence};
+use crate::{names, quote, sequence, visible};
 
 /// Holds the rows of a source that is read more than once.
 const SOURCE: &str = "_source";
 
 /// Whether it is the name of kept rows.
 pub(crate) fn is_kept(name: &str) -> bool {
-    name.eq_ignore_ascii_case(SOURCE)
+    name.eq_ignore_ascii_case(SOURCE) || visible::is_one(name)
 }
 
 /// One statement for the engine.

@@ -6,7 +6,10 @@
 
 use std::collections::HashMap;
 
-use sqlparser::ast::{BinaryOperator, DataType, Expr, TimezoneInfo, UnaryOperator, Value};
+use sqlparser::ast::{
+    BinaryOperator, DataType, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArguments, TimezoneInfo,
+    UnaryOperator, Value,
+};
 
 /// The families of types the rewrites tell apart.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -196,8 +199,33 @@ pub fn type_of(expr: &Expr, columns: &dyn Columns) -> Type {
         Expr::JsonAccess { .. } => Type::Json,
         Expr::Trim { .. } | Expr::Substring { .. } => Type::Text,
         Expr::Extract { .. } | Expr::Position { .. } => Type::Integer,
-        Expr::Function(function) => type_of_function(&function.name.to_string()),
+        Expr::Function(function) => match type_of_function(&function.name.to_string()) {
+            Type::Unknown => type_of_aggregate(function, columns),
+            known => known,
+        },
         _ => Type::Unknown,
+    }
+}
+
+/// Of aggregates whose result is of the family of what they are given; in the engine an average is a `DOUBLE`.
+fn type_of_aggregate(function: &Function, columns: &dyn Columns) -> Type {
+    let Some(argument) = sole_argument(function) else { return Type::Unknown };
+    match function.name.to_string().to_ascii_lowercase().as_str() {
+        "min" | "max" | "any_value" => type_of(argument, columns),
+        "sum" => Some(type_of(argument, columns)).filter(|found| found.is_number()).unwrap_or(Type::Unknown),
+        "avg" if type_of(argument, columns).is_number() => Type::Double,
+        _ => Type::Unknown,
+    }
+}
+
+/// The one argument of a call.
+pub(crate) fn sole_argument(function: &Function) -> Option<&Expr> {
+    let FunctionArguments::List(list) = &function.args else {
+        return None;
+    };
+    match list.args.as_slice() {
+        [FunctionArg::Unnamed(FunctionArgExpr::Expr(expr))] => Some(expr),
+        _ => None,
     }
 }
 

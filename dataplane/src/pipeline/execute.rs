@@ -5,8 +5,9 @@
 //! the middle of an answer.
 //!
 //! An error about a row that a filter hides would tell what is in it. So a statement over a filtered
-//! table that could raise one is held back: when it fails while nothing has left, it runs again with
-//! barriers, behind which no expression of the caller meets a hidden row, and that outcome counts.
+//! table that could raise one is held back: when it fails while nothing has left, it runs again over
+//! the visible rows alone, kept for it before, and that outcome counts. Where the engine's plan decides
+//! whether it fails, it runs so from the start: the plan follows the sizes of tables, hidden rows too.
 
 use std::collections::VecDeque;
 use std::time::Instant;
@@ -15,12 +16,13 @@ use arrow::array::RecordBatch;
 use arrow::datatypes::{Schema, SchemaRef};
 use contract::policy::abac::Operation;
 use engine::{Kind, Outcome, Snapshot};
+use sql::Care;
 
 use super::answers::{Kept, Ticket};
 use super::quota::Reservation;
 use super::snapshot::{Lease, Pinned, step_agrees};
 use super::tables::About;
-use super::transpile::{HeldBack, Native};
+use super::transpile::{Native, bound};
 use super::{Pipeline, Query, Result, audit};
 use crate::Error;
 use crate::trail::Trail;
@@ -164,25 +166,23 @@ async fn start_again(lease: &mut Lease, t: &Trail) -> Result<()> {
 
 /// Runs it so that no error tells of a hidden row.
 async fn with_care(query: &Query, native: &Native, lease: &mut Lease, t: &Trail) -> Result<(Head, Option<u64>)> {
-    if native.held_back == HeldBack::UntilSure && !may_repeat(native, lease) {
-        return once(query, native, &native.sql.with_barriers()?, lease).await;
+    match native.care {
+        Care::None => return once(query, native, &native.sql, lease).await,
+        Care::UntilSure if may_repeat(native, lease) => {}
+        Care::UntilSure | Care::Visible => return once(query, native, &native.sql.over_visible()?, lease).await,
     }
-    let plain = once(query, native, &native.sql, lease).await;
-    if native.held_back != HeldBack::UntilSure {
-        return plain;
-    }
-    let held = match plain {
+    let held = match once(query, native, &native.sql, lease).await {
         Ok((head, changed)) => hold(query, head).await.map(|head| head.map(|head| (head, changed))),
         Err(error) => Err(error),
     };
     match held {
         Ok(Some(ran)) => return Ok(ran),
-        Ok(None) => {} // more than may be held: from the start, behind barriers
+        Ok(None) => {} // more than may be held: from the start, over the visible rows
         Err(Error::Engine(error)) if tells_of_data(error.kind) => {}
         Err(error) => return Err(error),
     }
     start_again(lease, t).await?;
-    once(query, native, &native.sql.with_barriers()?, lease).await
+    once(query, native, &native.sql.over_visible()?, lease).await
 }
 
 fn tells_of_data(kind: Kind) -> bool {
@@ -201,11 +201,12 @@ async fn once(query: &Query, native: &Native, sql: &sql::EngineSql, lease: &mut 
     let mut prepared = 0;
     for step in &sql.before {
         step_agrees(query, lease.session()?, &step.sql, &step.tables).await?;
-        let statement = engine::Statement {
-            sql: step.sql.clone(),
-            params: super::transpile::bound(&step.binds, &query.ask.params)?,
-            writes: true,
-        };
+        if step.keeps {
+            keep(query, lease.session()?, step).await?;
+            continue;
+        }
+        let params = bound(&step.binds, &query.ask.params)?;
+        let statement = engine::Statement { sql: step.sql.clone(), params, writes: true };
         let outcome = lease.session()?.run(statement, query.deadline, &query.ask.cancel).await;
         if let Outcome::Changed { rows, .. } = outcome.map_err(|error| query.fault(error))?
             && step.counts
@@ -218,7 +219,7 @@ async fn once(query: &Query, native: &Native, sql: &sql::EngineSql, lease: &mut 
     }
     let statement = engine::Statement {
         sql: sql.sql.clone(),
-        params: super::transpile::bound(&sql.binds, &query.ask.params)?,
+        params: bound(&sql.binds, &query.ask.params)?,
         writes: native.about.writes,
     };
     let outcome = lease.session()?.run(statement, query.deadline, &query.ask.cancel).await;
@@ -237,6 +238,13 @@ async fn once(query: &Query, native: &Native, sql: &sql::EngineSql, lease: &mut 
             Ok((Head { schema, columns: Vec::new(), first: VecDeque::new(), rest: None }, Some(rows + prepared)))
         }
     }
+}
+
+/// Keeps rows for the steps behind.
+pub(super) async fn keep(query: &Query, session: &mut engine::Session, step: &sql::Before) -> Result<()> {
+    let params = bound(&step.binds, &query.ask.params)?;
+    let statement = engine::Statement { sql: step.sql.clone(), params, writes: false };
+    session.keep(statement, query.deadline, &query.ask.cancel).await.map_err(|error| query.fault(error))
 }
 
 /// Reads on until the end, or until it is more than may be held: then nothing.

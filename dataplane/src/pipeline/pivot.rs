@@ -1,6 +1,6 @@
 //! Between the stages 7 and 8: the values of `PIVOT (… IN (ANY))`, read by a governed query of their own.
 //!
-//! It sees what the caller may see, behind barriers, inside the caller's transaction if there is one; else just
+//! It sees what the caller may see and nothing else, inside the caller's transaction if there is one; else just
 //! before the statement's own snapshot.
 
 use arrow::array::AsArray;
@@ -10,8 +10,11 @@ use contract::Governance;
 use engine::Outcome;
 
 use super::embed::Embedded;
+use super::execute::keep;
 use super::row_filter::Filtered;
 use super::runtime::{self, Rows};
+use super::snapshot::step_agrees;
+use super::transpile::bound;
 use super::{Pipeline, Query, Result};
 use crate::Error;
 
@@ -25,20 +28,17 @@ pub(super) async fn values(
     let Some(asked) = governed.pivot()? else {
         return Ok(Embedded(Filtered { governed, ungoverned, about, reservation, role }));
     };
-    let sql = sql::transpile(asked)?.with_barriers()?;
+    let has_hidden = asked.care() != sql::Care::None;
+    let sql = sql::transpile(asked)?;
     let own = runtime::session(pipeline, query, rules, &sql.tables, Rows::All).await?;
-    let statement = engine::Statement {
-        params: super::transpile::bound(&sql.binds, &query.ask.params)?,
-        sql: sql.sql,
-        writes: false,
-    };
+    let sql = if has_hidden { sql.over_visible()? } else { sql };
     let values = match (own, query.transaction().await?) {
-        (Some(mut session), _) => read(query, &mut session, statement).await?,
+        (Some(mut session), _) => read(query, &mut session, &sql).await?,
         (None, Some(mut transaction)) => {
             let (session, _) = transaction.open(pipeline, &query.ask.who).await?;
-            read(query, session, statement).await?
+            read(query, session, &sql).await?
         }
-        (None, None) => read(query, &mut pipeline.engine()?.session().await?, statement).await?,
+        (None, None) => read(query, &mut pipeline.engine()?.session().await?, &sql).await?,
     };
     let governed = governed.pivoted(&values)?;
     let ungoverned = ungoverned.map(|resolved| resolved.pivoted(&values)).transpose()?;
@@ -59,7 +59,13 @@ pub(super) fn assumed(embedded: Embedded) -> Result<(Embedded, Option<String>)> 
     Ok((Embedded(Filtered { governed, ungoverned, about, reservation, role }), Some(warning)))
 }
 
-async fn read(query: &Query, session: &mut engine::Session, statement: engine::Statement) -> Result<Vec<String>> {
+async fn read(query: &Query, session: &mut engine::Session, sql: &sql::EngineSql) -> Result<Vec<String>> {
+    for step in &sql.before {
+        step_agrees(query, session, &step.sql, &step.tables).await?;
+        keep(query, session, step).await?;
+    }
+    let params = bound(&sql.binds, &query.ask.params)?;
+    let statement = engine::Statement { sql: sql.sql.clone(), params, writes: false };
     let outcome = session.run(statement, query.deadline, &query.ask.cancel).await;
     let Outcome::Rows(mut rows) = outcome.map_err(|error| query.fault(error))? else {
         return Ok(Vec::new());

@@ -22,30 +22,15 @@ pub(super) struct Native {
     pub sql: sql::EngineSql,
     pub about: About,
     pub reservation: Reservation,
-    pub held_back: HeldBack,
+    pub care: sql::Care,
     pub masked_columns: Vec<String>,
     /// Of who asks.
     pub role: contract::Role,
 }
 
-/// How carefully the first rows are let go.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum HeldBack {
-    /// No expression of the caller can raise an error about a hidden row.
-    No,
-    /// One could: rows wait until it is known that none did.
-    UntilSure,
-    /// A policy asks for barriers always; the generated SQL has them.
-    Barriers,
-}
-
 pub(super) fn to_engine(query: &Query, embedded: Embedded, t: &Trail) -> Result<Native> {
     let Embedded(Filtered { governed, ungoverned, about, reservation, role }) = embedded;
-    let held_back = match (governed.is_strict(), governed.is_throwing()) {
-        (true, _) => HeldBack::Barriers,
-        (false, true) => HeldBack::UntilSure,
-        (false, false) => HeldBack::No,
-    };
+    let care = governed.care();
     let masked_columns = governed.masked_columns().to_vec();
     let Generated { sql, plain } = generated(governed, ungoverned)?;
     let mut facts = t.facts();
@@ -53,7 +38,7 @@ pub(super) fn to_engine(query: &Query, embedded: Embedded, t: &Trail) -> Result<
     facts.with_rls = Some(text(&sql));
     drop(facts);
     bound(&sql.binds, &query.ask.params)?; // a missing value is told before anything is opened
-    Ok(Native { sql, about, reservation, held_back, masked_columns, role })
+    Ok(Native { sql, about, reservation, care, masked_columns, role })
 }
 
 /// What the engine is to run, and the same without policies, as text.

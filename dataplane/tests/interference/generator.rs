@@ -17,6 +17,13 @@ pub struct Made {
     pub writes: bool,
 }
 
+impl Made {
+    /// Whether it may have changed more than rows.
+    pub fn defines(&self) -> bool {
+        !["update ", "delete ", "insert ", "merge "].iter().any(|word| self.sql.starts_with(word))
+    }
+}
+
 /// Choices, the same for the same seed.
 pub struct Dice(Entropy);
 

@@ -68,6 +68,17 @@ impl Side {
         }
     }
 
+    pub async fn put_rows_back(&self, own: &[&str]) {
+        for table in ["customer", "orders", "lookup"] {
+            self.owner(&format!("delete from {table}")).await;
+        }
+        for sql in SHARED.iter().chain(own).filter(|sql| sql.starts_with("insert into")) {
+            if !sql.starts_with("insert into payroll") {
+                self.owner(sql).await;
+            }
+        }
+    }
+
     pub async fn shown(&mut self, sql: &str, door: Surface) -> String {
         self.seen = *self.wired.world.books.log.written().borrow();
         let answer = match door {

@@ -62,7 +62,7 @@ fn unit(word: &str) -> Option<&'static str> {
 }
 
 /// Whether it is an interval literal whose every unit is a day or longer.
-fn keeps_date(expr: &Expr) -> bool {
+pub(super) fn keeps_date(expr: &Expr) -> bool {
     let Expr::Interval(Interval { value, leading_field, .. }) = expr else {
         return false;
     };

@@ -71,7 +71,7 @@ fn one(sql: &str) -> String {
     let done = crate::parse::parse(sql).and_then(|statement| {
         let mut tree = statement.into_admitted()?;
         super::to_engine(&mut tree, &world())?;
-        crate::print::engine(&tree, &[], false)
+        crate::print::engine(&tree, &[], crate::print::Reading::InPlace)
     });
     done.map_or_else(|error| format!("error: {error}\n"), |printed| format!("{};\n", printed.sql))
 }

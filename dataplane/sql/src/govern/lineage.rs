@@ -5,6 +5,7 @@
 //! *are* one (so their type is text), and the types of all names for the dialect. It decides nothing
 //! about what is hidden: that is done where the tables are read.
 
+mod failing;
 mod from;
 mod reach;
 mod throws;
@@ -12,11 +13,12 @@ mod throws;
 use std::collections::HashMap;
 
 use sqlparser::ast::{
-    ExcludeSelectItem, Expr, Ident, Query, RenameSelectItem, Select, SelectItem, SelectItemQualifiedWildcardKind,
-    SetExpr, SetQuantifier, Statement, TableAlias, TableFactor, TableWithJoins, UpdateTableFromKind,
-    WildcardAdditionalOptions,
+    Cte, ExcludeSelectItem, Expr, Ident, Query, RenameSelectItem, Select, SelectItem, SelectItemQualifiedWildcardKind,
+    SetExpr, SetOperator, SetQuantifier, Statement, TableAlias, TableFactor, TableWithJoins, UpdateTableFromKind,
+    WildcardAdditionalOptions, With,
 };
 
+use self::failing::{Failing, names_an_alias};
 use super::{Mask, Scan};
 use crate::catalog::Table;
 use crate::names;
@@ -58,7 +60,7 @@ struct Source {
 #[derive(Debug, Default)]
 pub(super) struct Lineage {
     pub known: Known,
-    pub can_throw: bool,
+    pub failing: Failing,
     /// The answer's columns; none when `*` stands for columns nobody can count here.
     pub outputs: Option<Vec<Output>>,
     reached: Vec<Base>,
@@ -105,7 +107,7 @@ impl Lineage {
 }
 
 pub(super) fn of(tree: &Statement, scans: &[Scan]) -> Lineage {
-    let mut walk = Walk { scans, found: Lineage::default(), with: HashMap::new(), scopes: Vec::new() };
+    let mut walk = Walk { scans, found: Lineage::default(), with: HashMap::new(), scopes: Vec::new(), early: false };
     match tree {
         Statement::Query(query) => walk.answer(query),
         Statement::CreateTable(create) => {
@@ -119,7 +121,7 @@ pub(super) fn of(tree: &Statement, scans: &[Scan]) -> Lineage {
                 walk.answer(query);
                 walk.found.outputs = None;
             }
-            walk.found.can_throw = true;
+            walk.found.failing.can_throw = true;
         }
         Statement::Update(update) => {
             let mut from = vec![update.table.clone()];
@@ -132,21 +134,21 @@ pub(super) fn of(tree: &Statement, scans: &[Scan]) -> Lineage {
                 walk.condition(&assignment.value);
             }
             update.selection.iter().for_each(|selection| walk.condition(selection));
-            walk.found.can_throw = true;
+            walk.found.failing.can_throw = true;
         }
         Statement::Delete(delete) => {
             let from = delete.using.clone().unwrap_or_default();
             let scope = walk.from(&from);
             walk.scopes.push(scope);
             delete.selection.iter().for_each(|selection| walk.condition(selection));
-            walk.found.can_throw = true;
+            walk.found.failing.can_throw = true;
         }
         Statement::Merge(merge) => {
             let joined = |factor: &TableFactor| TableWithJoins { relation: factor.clone(), joins: Vec::new() };
             let scope = walk.from(&[joined(&merge.source)]);
             walk.scopes.push(scope);
             walk.condition(&merge.on);
-            walk.found.can_throw = true;
+            walk.found.failing.can_throw = true;
         }
         _ => {}
     }
@@ -159,6 +161,8 @@ struct Walk<'a> {
     /// Columns of the WITH queries, by their number.
     with: HashMap<usize, (Vec<Output>, bool)>,
     scopes: Vec<Vec<Source>>,
+    /// Whether it stands where the engine's plan decides for which rows something is evaluated.
+    early: bool,
 }
 
 impl Walk<'_> {
@@ -174,19 +178,9 @@ impl Walk<'_> {
     #[recursive::recursive]
     fn query(&mut self, query: &Query) -> (Vec<Output>, bool) {
         if let Some(with) = &query.with {
+            self.found.failing.meets |= with.recursive;
             for cte in &with.cte_tables {
-                let number = with_number(&cte.alias.name);
-                // A recursive query reads itself: what its first arm has stands for it meanwhile.
-                if let (true, SetExpr::SetOperation { left, .. }, Some(number)) =
-                    (with.recursive, cte.query.body.as_ref(), number)
-                {
-                    let first = self.body(left);
-                    self.with.insert(number, renamed(first, &cte.alias));
-                }
-                let columns = self.query(&cte.query);
-                if let Some(number) = number {
-                    self.with.insert(number, renamed(columns, &cte.alias));
-                }
+                self.early(true, |walk| walk.with(with, cte));
             }
         }
         let columns = self.body(&query.body);
@@ -212,18 +206,35 @@ impl Walk<'_> {
         columns
     }
 
+    fn with(&mut self, with: &With, cte: &Cte) {
+        let number = with_number(&cte.alias.name);
+        // A recursive query reads itself: what its first arm has stands for it meanwhile.
+        if let (true, SetExpr::SetOperation { left, .. }, Some(number)) =
+            (with.recursive, cte.query.body.as_ref(), number)
+        {
+            let first = self.body(left);
+            self.with.insert(number, renamed(first, &cte.alias));
+        }
+        let columns = self.query(&cte.query);
+        if let Some(number) = number {
+            self.with.insert(number, renamed(columns, &cte.alias));
+        }
+    }
+
     #[recursive::recursive]
     fn body(&mut self, body: &SetExpr) -> (Vec<Output>, bool) {
         match body {
             SetExpr::Select(select) => self.select(select),
             SetExpr::Query(query) => self.query(query),
-            SetExpr::SetOperation { left, right, set_quantifier, .. } => {
+            SetExpr::SetOperation { left, right, set_quantifier, op } => {
+                let meets = *op != SetOperator::Union;
+                self.found.failing.meets |= meets;
                 let by_name = matches!(
                     set_quantifier,
                     SetQuantifier::ByName | SetQuantifier::AllByName | SetQuantifier::DistinctByName
                 );
-                let (mut left, left_counted) = self.body(left);
-                let (right, right_counted) = self.body(right);
+                let (mut left, left_counted) = self.early(meets, |walk| walk.body(left));
+                let (right, right_counted) = self.early(meets, |walk| walk.body(right));
                 if by_name {
                     return united_by_name(left, right, left_counted && right_counted);
                 }
@@ -257,13 +268,18 @@ impl Walk<'_> {
     }
 
     fn select(&mut self, select: &Select) -> (Vec<Output>, bool) {
-        let scope = self.from(&select.from);
+        // A condition is asked as early as its columns are there, below where it is written.
+        let is_asked = select.selection.is_some() || select.having.is_some() || select.qualify.is_some();
+        let scope = self.early(is_asked, |walk| walk.from(&select.from));
         self.scopes.push(scope);
         let mut outputs = Vec::with_capacity(select.projection.len());
+        let is_asked_for = is_asked && names_an_alias(select);
         let mut counted = true;
-        for item in &select.projection {
-            counted &= self.item(item, &mut outputs);
-        }
+        self.early(is_asked_for, |walk| {
+            for item in &select.projection {
+                counted &= walk.item(item, &mut outputs);
+            }
+        });
         // Conditions may name what the select list defines.
         let defined = Source { alias: String::new(), outputs: outputs.clone(), open: None, merged: Vec::new() };
         self.scopes.insert(self.scopes.len() - 1, vec![defined]);

@@ -3,13 +3,13 @@
 //! `(SELECT "id", <mask> AS "ssn" FROM "raw"."main"."customers" AS "customers" WHERE (<filter>))`:
 //! a masked value is never in the scope of the caller's expressions, a hidden row never among its rows.
 
-use super::Printer;
+use super::{Printer, Reading};
 use crate::error::Error;
 use sqlparser::ast::Expr;
 
 use crate::govern::{Check, Mask, Scan, ScanColumn};
 use crate::names;
-use crate::quote;
+use crate::{quote, visible};
 
 /// Names in the tree that stand for what this crate decided; no text can be read as one of them.
 pub(crate) mod marker {
@@ -118,6 +118,10 @@ impl Printer<'_> {
                 let Some(scan) = self.scans.get(number) else {
                     return Err(Error::unsupported("this table"));
                 };
+                if self.reading == Reading::Visible && !scan.filters.is_empty() {
+                    self.visible_rows(scan, number);
+                    return Ok(());
+                }
                 self.scan(scan)
             }
         }
@@ -128,8 +132,16 @@ impl Printer<'_> {
             self.raw(scan);
             return Ok(());
         }
-        self.put("(SELECT ");
-        self.list(&scan.columns, |p, column| {
+        self.put("(");
+        self.governed_rows(scan, &scan.columns.iter().collect::<Vec<_>>())?;
+        self.put(")");
+        Ok(())
+    }
+
+    /// What the caller sees of a table.
+    fn governed_rows(&mut self, scan: &Scan, columns: &[&ScanColumn]) -> Result<(), Error> {
+        self.put("SELECT ");
+        self.list(columns, |p, column| {
             p.scan_column(scan, column);
             Ok(())
         })?;
@@ -142,12 +154,44 @@ impl Printer<'_> {
         self.raw(scan);
         self.put(" AS ");
         self.scan_name(scan);
-        self.filters(" WHERE ", &scan.filters)?;
-        if self.barriers && !scan.filters.is_empty() {
-            self.put(" OFFSET 0");
+        self.filters(" WHERE ", &scan.filters)
+    }
+
+    /// The rows that were kept of this table; of one that is read twice they are kept once.
+    fn visible_rows(&mut self, scan: &Scan, number: usize) {
+        let same = |other: &Scan| {
+            let (one, other) = ((&scan.table, scan.with_rowid), (&other.table, other.with_rowid));
+            one == other
+        };
+        let number = self.scans.iter().position(same).unwrap_or(number);
+        self.visible.insert(number);
+        let name = visible::name(number);
+        self.tables.push(format!("{}.{}.{name}", names::KEPT_CATALOG, names::KEPT_SCHEMA));
+        self.kept_name(&name);
+    }
+
+    fn kept_name(&mut self, name: &str) {
+        for (part, dot) in [(names::KEPT_CATALOG, "."), (names::KEPT_SCHEMA, "."), (name, "")] {
+            quote::name_into(&mut self.out, part);
+            self.put(dot);
         }
-        self.put(")");
-        Ok(())
+    }
+
+    /// `CREATE OR REPLACE TEMP TABLE … AS` what the caller sees, and at least one column of it.
+    pub(super) fn keeping(
+        &mut self,
+        scan: &Scan,
+        number: usize,
+        is_asked_for: &dyn Fn(&str) -> bool,
+    ) -> Result<(), Error> {
+        self.put("CREATE OR REPLACE TEMP TABLE ");
+        self.kept_name(&visible::name(number));
+        self.put(" AS ");
+        let mut columns: Vec<_> = scan.columns.iter().filter(|column| is_asked_for(&column.name)).collect();
+        if columns.is_empty() {
+            columns.extend(scan.columns.first());
+        }
+        self.governed_rows(scan, &columns)
     }
 
     fn raw(&mut self, scan: &Scan) {

@@ -12,8 +12,10 @@ impl Walk<'_> {
     pub(super) fn from(&mut self, from: &[TableWithJoins]) -> Vec<Source> {
         // What stands to the left is in reach of what stands to the right.
         self.scopes.push(Vec::new());
+        let meets = from.len() > 1;
+        self.found.failing.meets |= meets;
         for table in from {
-            let sources = self.joined(table);
+            let sources = self.early(meets, |walk| walk.joined(table));
             self.add(sources);
         }
         self.scopes.pop().unwrap_or_default()
@@ -31,10 +33,12 @@ impl Walk<'_> {
     }
 
     pub(super) fn joined(&mut self, table: &TableWithJoins) -> Vec<Source> {
-        let mut sources = self.factor(&table.relation);
+        let meets = !table.joins.is_empty();
+        self.found.failing.meets |= meets;
+        let mut sources = self.early(meets, |walk| walk.factor(&table.relation));
         for Join { relation, join_operator, .. } in &table.joins {
             self.scopes.push(sources.clone());
-            let mut right = self.factor(relation);
+            let mut right = self.early(true, |walk| walk.factor(relation));
             self.scopes.pop();
             let constraint = constraint(join_operator);
             merge(&sources, &mut right, constraint);
@@ -87,6 +91,8 @@ impl Walk<'_> {
             }
             TableFactor::Pivot { table, alias, .. } | TableFactor::Unpivot { table, alias, .. } => {
                 let sources = self.factor(table);
+                // what it makes of the values is not looked into
+                self.early(true, |walk| walk.throws(true));
                 self.add(sources.clone());
                 let reached: Vec<Base> = sources
                     .iter()

@@ -2,14 +2,12 @@
 
 use std::ops::ControlFlow;
 
-use sqlparser::ast::{
-    Expr, Function, FunctionArg, FunctionArgExpr, FunctionArguments, Ident, ObjectName, Query, Visit, Visitor,
-};
+use sqlparser::ast::{BinaryOperator, Expr, Ident, ObjectName, Query, Visit, Visitor};
 
-use super::throws::throws;
+use super::throws::{self, throws};
 use super::{Base, Output, Source, Walk, extend};
 use crate::names;
-use crate::types::{self, Columns, Type};
+use crate::types::{self, Columns, Type, sole_argument};
 
 impl Walk<'_> {
     pub(super) fn output(&mut self, expr: &Expr, name: &str) -> Output {
@@ -39,13 +37,13 @@ impl Walk<'_> {
     }
 
     pub(super) fn condition(&mut self, expr: &Expr) {
-        let reached = self.visit(expr);
+        let reached = self.early(true, |walk| walk.visit(expr));
         self.found.asked_about_masked |= !reached.is_empty();
     }
 
     /// Everything masked that a part of the statement is made of.
     pub(super) fn visit<T: Visit>(&mut self, part: &T) -> Vec<Base> {
-        let mut visit = Inside { walk: self, reached: Vec::new(), depth: 0 };
+        let mut visit = Inside { walk: self, reached: Vec::new(), depth: 0, awaited: None };
         let _: ControlFlow<()> = part.visit(&mut visit);
         visit.reached
     }
@@ -87,6 +85,8 @@ struct Inside<'w, 'a> {
     reached: Vec<Base>,
     /// How many subqueries the visitor is inside of.
     depth: usize,
+    /// The subquery that something of this type is compared with.
+    awaited: Option<(*const Query, Type)>,
 }
 
 impl Inside<'_, '_> {
@@ -101,7 +101,12 @@ impl Visitor for Inside<'_, '_> {
 
     fn pre_visit_query(&mut self, query: &Query) -> ControlFlow<()> {
         if self.depth == 0 {
-            let (outputs, _) = self.walk.query(query);
+            self.walk.found.failing.meets = true;
+            let (outputs, _) = self.walk.early(true, |walk| walk.query(query));
+            if let Some((_, kind)) = self.awaited.take_if(|(awaited, _)| std::ptr::eq(*awaited, query)) {
+                let is_same = matches!(outputs.as_slice(), [output] if throws::compares(kind, output.kind));
+                self.walk.throws(!is_same);
+            }
             for output in &outputs {
                 extend(&mut self.reached, &output.reached);
             }
@@ -131,11 +136,32 @@ impl Visitor for Inside<'_, '_> {
                 }
             }
             other => {
-                let scope = Scope(&self.walk.scopes);
-                self.walk.found.can_throw |= throws(other, &scope);
+                if let Some((compared, subquery)) = compared_with(other) {
+                    // what is still awaited stands around this: nobody will tell of it
+                    self.walk.throws(self.awaited.is_some());
+                    let kind = types::type_of(compared, &Scope(&self.walk.scopes));
+                    self.awaited = Some((std::ptr::from_ref(subquery), kind));
+                }
+                let can_throw = throws(other, &Scope(&self.walk.scopes));
+                self.walk.throws(can_throw);
             }
         }
         ControlFlow::Continue(())
+    }
+}
+
+/// What is compared with the rows of a subquery, and that subquery.
+fn compared_with(expr: &Expr) -> Option<(&Expr, &Query)> {
+    use BinaryOperator as B;
+    match expr {
+        Expr::InSubquery { expr, subquery, .. } => Some((expr, subquery)),
+        Expr::BinaryOp { left, op: B::Eq | B::NotEq | B::Lt | B::LtEq | B::Gt | B::GtEq, right } => {
+            match right.as_ref() {
+                Expr::Subquery(subquery) => Some((left, subquery)),
+                _ => None,
+            }
+        }
+        _ => None,
     }
 }
 
@@ -155,14 +181,4 @@ impl Columns for Scope<'_> {
 fn hands_through(name: &ObjectName) -> bool {
     const NAMES: [&str; 9] = ["min", "max", "avg", "sum", "any_value", "first", "last", "median", "mode"];
     names::single(name).is_some_and(|ident| NAMES.iter().any(|known| ident.value.eq_ignore_ascii_case(known)))
-}
-
-pub(super) fn sole_argument(function: &Function) -> Option<&Expr> {
-    let FunctionArguments::List(list) = &function.args else {
-        return None;
-    };
-    match list.args.as_slice() {
-        [FunctionArg::Unnamed(FunctionArgExpr::Expr(expr))] => Some(expr),
-        _ => None,
-    }
 }
