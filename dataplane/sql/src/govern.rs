@@ -41,7 +41,6 @@ pub enum Mask {
 pub struct TableRules {
     filters: Vec<Filter>,
     masks: Vec<(String, Mask)>,
-    strict: bool,
 }
 
 /// What rules every table for one caller. Case does not matter in names.
@@ -63,11 +62,6 @@ impl Rules {
             Some((_, known)) => *known = stronger(*known, mask),
             None => masks.push((column.to_owned(), mask)),
         }
-    }
-
-    /// The rows of the table that a filter lets pass are always kept before an expression meets them.
-    pub fn strict(&mut self, schema: &str, table: &str) {
-        self.table(schema, table).strict = true;
     }
 
     pub fn is_empty(&self) -> bool {
@@ -145,7 +139,7 @@ impl Scan {
     /// Binds the rules of the table; a rule that no longer fits the table refuses every statement on it.
     fn new(table: &Arc<Table>, rules: Option<&TableRules>) -> Result<Self, Error> {
         let empty = TableRules::default();
-        let TableRules { filters, masks, strict: _ } = rules.unwrap_or(&empty);
+        let TableRules { filters, masks } = rules.unwrap_or(&empty);
         let mask_of =
             |name: &str| masks.iter().find(|(column, _)| column.eq_ignore_ascii_case(name)).map(|(_, mask)| *mask);
         let columns = table.columns.iter().map(|column| ScanColumn {
@@ -189,8 +183,8 @@ pub enum Care {
     /// An expression could: rows wait until it is known that none did. When one did, it counts over the visible rows
     /// alone.
     UntilSure,
-    /// From the start over the visible rows alone: a policy asks for it, or whether an expression fails follows the
-    /// engine's plan, and that the number of all rows.
+    /// From the start over the visible rows alone: whether an expression fails follows the engine's plan, and that the
+    /// number of all rows.
     Visible,
 }
 
@@ -271,11 +265,8 @@ pub fn govern(resolved: Resolved, rules: &Rules) -> Result<Governed, Error> {
     }
     let mut scans = Vec::with_capacity(references.len() + 1);
     let mut filtered_tables = BTreeSet::new();
-    let mut strict = false;
     for table in references.iter().chain(target.as_ref()) {
-        let ruling = rules.of(table);
-        let scan = Scan::new(table, ruling)?;
-        strict |= ruling.is_some_and(|ruling| ruling.strict);
+        let scan = Scan::new(table, rules.of(table))?;
         if !scan.filters.is_empty() {
             filtered_tables.insert(table.path());
         }
@@ -294,11 +285,10 @@ pub fn govern(resolved: Resolved, rules: &Rules) -> Result<Governed, Error> {
     if explains {
         return Governed::explaining(scans, filtered_tables);
     }
-    let care = match (filtered_tables.is_empty(), strict, found.failing.can_throw) {
-        (true, ..) | (false, false, false) => Care::None,
-        (false, true, _) => Care::Visible,
-        (false, false, true) if found.failing.follows_plan() => Care::Visible,
-        (false, false, true) => Care::UntilSure,
+    let care = match found.failing {
+        failing if filtered_tables.is_empty() || !failing.can_throw => Care::None,
+        failing if failing.follows_plan() => Care::Visible,
+        _ => Care::UntilSure,
     };
     Ok(Governed {
         kind,

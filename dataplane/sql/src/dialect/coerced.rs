@@ -202,7 +202,7 @@ mod tests {
         for name in OF_TEXT.iter().map(|(name, _)| name).chain(OF_NUMBERS) {
             assert!(functions::find(name).is_some() || super::super::call::is_known(name), "{name}");
         }
-        // a row filter needs its barrier where a text may be no number
+        // an error about a text that is no number must not tell of rows that a filter hides
         assert!(OF_NUMBERS.iter().all(|name| functions::class(name) == Some(Class::Throwing)));
     }
 }

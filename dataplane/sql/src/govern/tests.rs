@@ -234,13 +234,6 @@ fn what_fails_by_the_engines_plan_is_asked_of_visible_rows_alone() {
 }
 
 #[test]
-fn a_strict_policy_asks_visible_rows_alone() {
-    let mut rules = filtered("id > 0");
-    rules.strict("main", "payroll");
-    assert_eq!(governed("SELECT id FROM payroll", &rules).expect("a statement").care(), Care::Visible);
-}
-
-#[test]
 fn only_visible_rows_are_changed_into_visible_rows() {
     let rules = filtered("iban = '{region}'");
     with(

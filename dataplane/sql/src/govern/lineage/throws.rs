@@ -34,7 +34,6 @@ pub(super) fn throws(expr: &Expr, columns: &dyn Columns) -> bool {
         Expr::UnaryOp { op, .. } => *op != UnaryOperator::Not,
         Expr::TypedString(_)
         | Expr::AtTimeZone { .. }
-        | Expr::Substring { .. }
         | Expr::CompoundFieldAccess { .. }
         | Expr::JsonAccess { .. }
         | Expr::SimilarTo { .. }
@@ -42,9 +41,18 @@ pub(super) fn throws(expr: &Expr, columns: &dyn Columns) -> bool {
         | Expr::AnyOp { .. }
         | Expr::AllOp { .. } => true,
         Expr::Extract { expr, .. } => !types::type_of(expr, columns).is_moment(),
+        Expr::Substring { expr, substring_from, substring_for, .. } => {
+            let is_short = |number: &Option<Box<Expr>>| number.as_deref().is_none_or(is_short_number);
+            types::type_of(expr, columns) != Type::Text || !is_short(substring_from) || !is_short(substring_for)
+        }
         Expr::Subquery(query) => !has_one_row(query),
         _ => false,
     }
+}
+
+fn has_double(left: &Expr, right: &Expr, columns: &dyn Columns) -> bool {
+    let (left, right) = (types::type_of(left, columns), types::type_of(right, columns));
+    left.is_number() && right.is_number() && (left == Type::Double || right == Type::Double)
 }
 
 /// The type it has in the engine's text, where a day plus a span of days stays a day.
@@ -81,14 +89,23 @@ fn is_certain(expr: &Expr) -> bool {
     }
 }
 
-/// `1995-01-31`: a day of four digits' years, of any month's first 28 days.
+/// `1995-01-31`: a day of the years 1 to 9999.
 fn is_day(text: &str) -> bool {
     let mut parts = text.split('-');
-    let mut next = |digits: usize, highest: u16| {
+    let mut next = |digits: usize| {
         let part = parts.next().filter(|part| part.len() == digits && part.bytes().all(|byte| byte.is_ascii_digit()));
-        part.and_then(|part| part.parse().ok()).is_some_and(|number: u16| (1..=highest).contains(&number))
+        part.and_then(|part| part.parse::<u16>().ok()).unwrap_or_default()
     };
-    next(4, 9999) && next(2, 12) && next(2, 28) && parts.next().is_none()
+    let (year, month, day) = (next(4), next(2), next(2));
+    let is_leap = year % 4 == 0 && (year % 100 != 0 || year % 400 == 0);
+    let days = match month {
+        2 if is_leap => 29,
+        2 => 28,
+        4 | 6 | 9 | 11 => 30,
+        1..=12 => 31,
+        _ => 0,
+    };
+    year > 0 && (1..=days).contains(&day) && parts.next().is_none()
 }
 
 /// A literal of few digits: sums of two of them are far from any type's end.
@@ -129,6 +146,8 @@ fn throws_between(left: &Expr, op: &BinaryOperator, right: &Expr, columns: &dyn 
     use BinaryOperator as B;
     match op {
         B::And | B::Or | B::StringConcat => false,
+        // beyond its range a DOUBLE is infinite
+        B::Plus | B::Minus | B::Multiply if has_double(left, right, columns) => false,
         // with a subquery: told when it has been walked
         B::Eq | B::NotEq | B::Lt | B::LtEq | B::Gt | B::GtEq if matches!(right, Expr::Subquery(_)) => false,
         B::Eq | B::NotEq | B::Lt | B::LtEq | B::Gt | B::GtEq => !same_family(left, right, columns),
