@@ -34,6 +34,13 @@ async fn rows_leave_as_text_csv_and_binary() {
     assert_eq!(binary, b"PGCOPY\n\xff\r\n\0\0\0\0\0\0\0\0\0\x00\x01\x00\x00\x00\x04\x00\x00\x00\x07\xff\xff");
     assert_eq!(out(&client, "copy customer (name) to stdout").await, b"Ada\nBob\nCleo\n");
     assert_eq!(refused(&client, "copy (create table t (a integer)) to stdout").await.code().code(), "22023");
+    assert_eq!(refused(&client, "select * from t").await.code().code(), "42P01", "it has not been made");
+    assert_eq!(refused(&client, "copy (delete from customer) to stdout").await.code().code(), "22023");
+    assert_eq!(
+        out(&client, "copy (update customer set name = 'Eve' where id = 1 returning name) to stdout").await,
+        b"Eve\n"
+    );
+    assert_eq!(out(&client, "copy (select name from customer order by 1) to stdout").await, b"Bob\nCleo\nEve\n");
     wired.stop().await;
 }
 

@@ -363,6 +363,8 @@ async fn a_cursor_is_declared_fetched_and_closed() {
     assert_eq!(simple(&client, "move 1 from c; fetch all from c").await, ["(1)", "3", "4", "(2)"]);
     simple(&client, "close c").await;
     assert_eq!(refused(&client, "fetch c").await.code().code(), "34000");
+    simple(&client, "rollback; begin").await;
+    assert_eq!(refused(&client, "declare w cursor for delete from customer").await.code().code(), "0A000");
     wired.stop().await;
 }
 

@@ -116,6 +116,25 @@ async fn a_session_gets_nothing_of_another() {
 }
 
 #[tokio::test]
+async fn rows_that_are_kept_are_of_the_snapshot_and_no_definition() {
+    let world = world().await.made(&["create table t as select i from range(10) r(i)"]).await;
+    let version = world.schema_version();
+    let mut session = world.session().await.unwrap();
+    session.begin().await.unwrap();
+    write(&mut world.session().await.unwrap(), "delete from t").await.unwrap();
+    let keep = read("create or replace temp table kept as select i from t where i > $1");
+    let keep = Statement { params: vec![engine::Value::BigInt(6)], ..keep };
+    session.keep(keep.clone(), soon(), &CancellationToken::new()).await.unwrap();
+    session.keep(keep, soon(), &CancellationToken::new()).await.unwrap();
+    assert_eq!(answer(&mut session, "select count(*) from kept", &[]).await.as_deref(), Ok("3"));
+    session.commit().await.unwrap();
+    assert_eq!(world.schema_version(), version);
+    let broken = read("create temp table more as select 'x'::int");
+    let error = session.keep(broken, soon(), &CancellationToken::new()).await.unwrap_err();
+    assert_eq!(error.kind, Kind::Conversion);
+}
+
+#[tokio::test]
 async fn sessions_are_bounded() {
     let world = world().await;
     let mut open = Vec::new();

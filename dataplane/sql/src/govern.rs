@@ -13,6 +13,7 @@ use std::sync::Arc;
 
 use sqlparser::ast::{self, Expr};
 
+pub(crate) use self::lineage::join_constraint;
 use crate::catalog::Table;
 use crate::catalogue::Listing;
 use crate::error::{Error, Kind};

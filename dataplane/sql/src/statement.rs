@@ -101,7 +101,24 @@ impl Statement {
 
     /// Whether it changes anything, or calls a function that does.
     pub fn is_write(&self) -> bool {
-        self.facts.operations.iter().any(|operation| *operation != Operation::Select) || self.facts.calls_write
+        self.changes() || self.facts.calls_write
+    }
+
+    /// Whether it changes rows or definitions, anywhere in it.
+    pub fn changes(&self) -> bool {
+        self.facts.operations.iter().any(|operation| *operation != Operation::Select)
+    }
+
+    /// Whether it answers with rows: it reads, or returns the rows that it changes.
+    pub fn answers(&self) -> bool {
+        match &self.tree {
+            ast::Statement::Query(_) => true,
+            ast::Statement::Insert(insert) => insert.returning.is_some(),
+            ast::Statement::Update(update) => update.returning.is_some(),
+            ast::Statement::Delete(delete) => delete.returning.is_some(),
+            ast::Statement::Merge(merge) => merge.output.is_some(),
+            _ => !self.is_write(),
+        }
     }
 
     /// Tables named, each once, in the order of the text; WITH queries are not among them.

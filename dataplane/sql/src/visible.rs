@@ -8,12 +8,12 @@ use std::collections::{BTreeSet, HashSet};
 use std::ops::ControlFlow;
 
 use sqlparser::ast::{
-    Expr, FunctionArg, FunctionArgExpr, FunctionArguments, Ident, JoinConstraint, JoinOperator, Query, Select,
-    SelectItem, SetExpr, TableFactor, TableWithJoins, Visit, Visitor,
+    Expr, FunctionArg, FunctionArgExpr, FunctionArguments, Ident, JoinConstraint, Query, Select, SelectItem, SetExpr,
+    TableFactor, TableWithJoins, Visit, Visitor,
 };
 
 use crate::error::Error;
-use crate::govern::Scan;
+use crate::govern::{Scan, join_constraint};
 use crate::names;
 use crate::print::{self, Printed};
 use crate::steps::{Numbered, Step};
@@ -73,23 +73,7 @@ impl Asked {
     }
 
     fn is_by_name(table: &TableWithJoins) -> bool {
-        let natural = |operator: &JoinOperator| {
-            matches!(
-                operator,
-                JoinOperator::Join(JoinConstraint::Natural)
-                    | JoinOperator::Inner(JoinConstraint::Natural)
-                    | JoinOperator::Left(JoinConstraint::Natural)
-                    | JoinOperator::LeftOuter(JoinConstraint::Natural)
-                    | JoinOperator::Right(JoinConstraint::Natural)
-                    | JoinOperator::RightOuter(JoinConstraint::Natural)
-                    | JoinOperator::FullOuter(JoinConstraint::Natural)
-                    | JoinOperator::Semi(JoinConstraint::Natural)
-                    | JoinOperator::LeftSemi(JoinConstraint::Natural)
-                    | JoinOperator::Anti(JoinConstraint::Natural)
-                    | JoinOperator::LeftAnti(JoinConstraint::Natural)
-            )
-        };
-        table.joins.iter().any(|join| natural(&join.join_operator))
+        table.joins.iter().any(|join| matches!(join_constraint(&join.join_operator), Some(JoinConstraint::Natural)))
     }
 }
 

@@ -10,6 +10,8 @@ mod from;
 mod reach;
 mod throws;
 
+pub(crate) use from::join_constraint;
+
 use std::collections::HashMap;
 
 use sqlparser::ast::{

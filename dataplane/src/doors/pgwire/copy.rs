@@ -83,10 +83,15 @@ impl Conversation {
     }
 
     async fn copy_out(&mut self, query: &str, options: &Options) -> Result<String, Stop> {
+        let no_rows = || Failure::new(Code::InvalidParams, "COPY TO needs a query that answers with rows");
+        // before it has changed anything; what cannot be parsed is the pipeline's to refuse
+        if sql::parse_with(query, &self.settings.variables()).is_ok_and(|statement| !statement.answers()) {
+            return Err(no_rows().into());
+        }
         let formats = if options.format == Format::Binary { Formats::all_binary() } else { Formats::default() };
         let mut delivery = self.start(query, Vec::new(), &formats).await?;
         if !delivery.has_rows() {
-            return Err(Failure::new(Code::InvalidParams, "COPY TO needs a query that answers with rows").into());
+            return Err(no_rows().into());
         }
         let is_binary = options.format == Format::Binary;
         reply::copy_response(&mut self.wire.out, b'H', is_binary, delivery.fields.len());

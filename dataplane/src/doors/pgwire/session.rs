@@ -271,6 +271,10 @@ impl Conversation {
             let failure = Failure::new(Code::InvalidParams, "DECLARE CURSOR is only possible inside a transaction");
             return Err(failure.with_state("25P01").into());
         }
+        // it would be carried out when it is declared; what cannot be parsed is the pipeline's to refuse
+        if sql::parse_with(statement, &self.settings.variables()).is_ok_and(|statement| statement.changes()) {
+            return Err(Failure::unsupported("DECLARE CURSOR for a statement that changes something").into());
+        }
         if self.portals.contains_key(name) {
             return Err(Failure::new(Code::Conflict, format!("cursor {name:?} already exists"))
                 .with_state("42P03")

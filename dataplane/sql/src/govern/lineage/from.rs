@@ -40,7 +40,7 @@ impl Walk<'_> {
             self.scopes.push(sources.clone());
             let mut right = self.early(true, |walk| walk.factor(relation));
             self.scopes.pop();
-            let constraint = constraint(join_operator);
+            let constraint = join_constraint(join_operator);
             merge(&sources, &mut right, constraint);
             self.joined_by_name(&sources, &right, constraint);
             if matches!(
@@ -170,7 +170,8 @@ pub(super) fn alias_of(alias: Option<&TableAlias>) -> String {
     alias.map_or_else(String::new, |alias| alias.name.value.clone())
 }
 
-fn constraint(operator: &JoinOperator) -> Option<&JoinConstraint> {
+/// What rows of both sides must have in common.
+pub(crate) fn join_constraint(operator: &JoinOperator) -> Option<&JoinConstraint> {
     match operator {
         JoinOperator::Join(constraint)
         | JoinOperator::Inner(constraint)
