@@ -123,7 +123,7 @@ pub async fn send(app: &App, asked: &Asked<'_>, path: &str, body: &impl Serializ
     let line = app.data_planes()?.line(env_id, &address)?;
     line.breaker.try_pass(app.now()).map_err(|retry_after_s| Error::CircuitOpen { retry_after_s })?;
     let request = request(asked, path, body)?;
-    match tokio::time::timeout(PATIENCE, line.client.request(request)).await {
+    match tokio::time::timeout(PATIENCE, ask(&line.client, request)).await {
         Ok(Ok(answer)) => {
             line.breaker.succeeded();
             passed_on(answer).await
@@ -138,6 +138,18 @@ pub async fn send(app: &App, asked: &Asked<'_>, path: &str, body: &impl Serializ
             tracing::warn!(env.id = %env_id, "a data plane did not answer in time");
             Err(Error::ProxyUnreachable)
         }
+    }
+}
+
+/// A second time where no connection came about: nothing was asked yet, and whoever was about to leave
+/// may have a successor at the same address.
+async fn ask(
+    client: &Client<Connector, Full<Bytes>>,
+    request: hyper::Request<Full<Bytes>>,
+) -> Result<hyper::Response<Incoming>, hyper_util::client::legacy::Error> {
+    match client.request(request.clone()).await {
+        Err(error) if error.is_connect() => client.request(request).await,
+        answer => answer,
     }
 }
 

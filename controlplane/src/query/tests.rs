@@ -32,11 +32,20 @@ pub type Answer = fn(&Request<Incoming>) -> Response<Body>;
 
 /// A data plane as far as the wire: mutual TLS under a name, and one answer for every query.
 async fn data_plane(world: &World, name: &str, answer: Answer) {
+    leaving_data_plane(world, name, answer, 0).await;
+}
+
+/// One that drops so many connections before it serves: the last of a process that leaves its address to
+/// another.
+async fn leaving_data_plane(world: &World, name: &str, answer: Answer, drops: usize) {
     let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
     place(world, listener.local_addr().unwrap()).await;
     let acceptor = TlsAcceptor::from(Arc::new(server(&authority().issue(name).unwrap())));
     let tasks = world.app.app.tasks().clone();
     world.app.app.tasks().spawn(async move {
+        for _ in 0..drops {
+            drop(listener.accept().await);
+        }
         while let Ok((tcp, _)) = listener.accept().await {
             let Ok(tls) = acceptor.accept(tcp).await else { continue };
             let service = service_fn(move |request| async move { Ok::<_, Infallible>(answer(&request)) });
@@ -161,6 +170,17 @@ async fn a_data_planes_error_is_answered_in_the_control_planes_body() {
     assert_eq!(error["details"]["stable_code"], "SVC_ERR_404_TABLE_NOT_FOUND");
     let arrow = world.app.post(&world.env("query/arrow"), &world.owner, json!({"sql": "select * from t"})).await;
     assert_eq!(arrow.expect(404), json!({"error": "SVC_ERR_404_TABLE_NOT_FOUND", "message": "table t does not exist"}));
+}
+
+#[tokio::test]
+async fn a_connection_that_does_not_come_about_is_tried_once_more() {
+    let world = World::start().await;
+    let name = environment_name(&world.env_id);
+    leaving_data_plane(&world, &name, echo, 1).await;
+    ask(&world, json!({"sql": "select 1"})).await.expect(200);
+    leaving_data_plane(&world, &name, echo, 2).await;
+    world.app.expect_5xx(1);
+    assert_eq!(ask(&world, json!({"sql": "select 1"})).await.status, 502);
 }
 
 #[tokio::test]
