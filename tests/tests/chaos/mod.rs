@@ -28,8 +28,11 @@ const LOST_ANSWERS: u8 = 25;
 const SPEED: f64 = 10.0;
 /// The sweeper's period, and what it may be late.
 const SWEEP_SECS: f64 = 10.0 + 5.0;
-/// For how long things go wrong at least, unless `SLUICE_SOAK_SECS` says otherwise: each once.
+/// For how long things go wrong at least, unless `SLUICE_SOAK_SECS` says otherwise: each once, and until
+/// somebody has come back to a lease that was lost.
 const CHAOS_SECS: u64 = 30;
+/// How much longer at most.
+const LONGER: Duration = Duration::from_mins(2);
 /// Tasks that are new before something goes wrong.
 const TASKS: u32 = 25;
 /// Tasks that may be open before there are more: what workers get through while they drain.
@@ -62,7 +65,7 @@ async fn workers_survive_whatever_goes_wrong() {
     let began_at = chaos.clock_begins().await;
     let lasts = Duration::from_secs(soak_secs().unwrap_or(CHAOS_SECS));
     let mut tasks = 0_u32;
-    while chaos.began.elapsed() < lasts || chaos.done.len() < Mishap::ALL.len() {
+    while chaos.began.elapsed() < lasts || (chaos.lacks() && chaos.began.elapsed() < lasts + LONGER) {
         chaos.until_open_at_most(OPEN_MAX).await;
         for _ in 0..TASKS {
             chaos.dispatch(&mut tasks).await;
@@ -171,6 +174,12 @@ impl Chaos {
         tokio::time::sleep(Duration::from_millis(millis)).await;
     }
 
+    /// Whether something has yet to happen.
+    fn lacks(&self) -> bool {
+        let told = std::fs::read_to_string(history(&self.folder)).unwrap();
+        self.done.len() < Mishap::ALL.len() || !told.contains(r#""status":409"#)
+    }
+
     /// Nothing goes wrong any more: what was begun ends.
     async fn drain(&mut self) {
         self.until_open_at_most(0).await;
@@ -191,6 +200,7 @@ impl Chaos {
 
     /// A run in which nothing happened proves nothing.
     fn was_wild_enough(&self, told: &[Value]) {
+        assert_eq!(self.done.len(), Mishap::ALL.len(), "{:?}", self.done);
         let count =
             |what: &str, status: u64| told.iter().filter(|l| l["what"] == what && l["status"] == status).count();
         println!("{:?}; {} answers, {} lost", self.done, told.len(), told.iter().filter(|l| l["status"] == 0).count());
