@@ -49,8 +49,9 @@ pub struct Config {
     /// Data planes can serve storage.format lake.
     #[arg(long, env = "SLUICE_SERVES_LAKE", default_value_t = false)]
     pub serves_lake: bool,
-    /// Objects that are looked at side by side.
-    #[arg(long, env = "SLUICE_CONCURRENCY", default_value_t = 32, value_parser = clap::value_parser!(u16).range(1..=256))]
+    /// Objects that are looked at side by side. As many as there may be requests at once: more wait for each
+    /// other, hold memory meanwhile, and are all late.
+    #[arg(long, env = "SLUICE_CONCURRENCY", default_value_t = 16, value_parser = clap::value_parser!(u16).range(1..=256))]
     pub concurrency: u16,
     /// Requests to the API server in a second, at most.
     #[arg(long, env = "SLUICE_API_RATE", default_value_t = 200, value_parser = clap::value_parser!(u16).range(1..))]

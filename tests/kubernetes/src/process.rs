@@ -27,8 +27,12 @@ pub struct Process {
     _log: JoinHandle<()>,
 }
 
-/// The program beside the one that runs now; `cargo build --workspace --bins` makes it.
+/// The program that `SLUICE_TEST_OPERATOR` names, else the one beside what runs now, which
+/// `cargo build --workspace --bins` makes.
 fn program() -> PathBuf {
+    if let Some(named) = std::env::var_os("SLUICE_TEST_OPERATOR") {
+        return named.into();
+    }
     let here = std::env::current_exe().unwrap();
     let found = here.ancestors().map(|folder| folder.join("operator")).find(|program| program.is_file());
     found.unwrap_or_else(|| panic!("no program `operator` above {}: cargo build --workspace --bins", here.display()))

@@ -73,32 +73,52 @@ impl Write {
     }
 }
 
-/// How long the objects of so many environments take.
-pub async fn make(bench: &Bench, sample: &str, tenants: &[(String, String)], how: Write) -> Duration {
-    let templates = templates(bench, sample).await;
-    let world = World::new(&format!("bare-{}", how.verb())).await;
-    // the environment's own fields follow from its name, as its rules demand
-    let (organization, slug) = sample.split_once('-').unwrap();
-    let start = Instant::now();
-    futures::stream::iter(tenants)
-        .for_each_concurrent(WORKERS, |(to, as_slug)| {
-            let (templates, world) = (&templates, &world);
-            async move {
-                for (kind, template) in templates {
-                    let text = template.to_string().replace(sample, &format!("{to}-{as_slug}"));
-                    let text = text.replace(&format!("\"{organization}\""), &format!("\"{to}\""));
-                    let text = text.replace(&format!("\"{slug}\""), &format!("\"{as_slug}\""));
-                    let object: DynamicObject = serde_json::from_str(&text).unwrap();
-                    let api: Api<DynamicObject> = Api::namespaced_with(world.client.clone(), &world.namespace, kind);
-                    how.write(&api, &object).await;
-                }
-            }
-        })
-        .await;
-    let took = start.elapsed();
-    let what = format!("a bare client with 32 workers {} the same {} objects each", how.verb(), templates.len());
-    row(&what, format_args!("{:.1} s", took.as_secs_f64()));
-    // the controllers have made what follows
-    crate::quiet::there::<Pod>(&world, tenants.len()).await;
-    took
+/// What it has written, in a namespace of its own, and how long that took.
+pub struct Bare {
+    how: Write,
+    sample: String,
+    templates: Vec<(ApiResource, Value)>,
+    world: World,
+    made: usize,
+    pub took: Duration,
+}
+
+impl Bare {
+    /// One that will write what the operator has written for the sample.
+    pub async fn new(bench: &Bench, sample: &str, how: Write) -> Self {
+        let templates = templates(bench, sample).await;
+        let world = World::new(&format!("bare-{}", how.verb())).await;
+        Self { how, sample: sample.to_owned(), templates, world, made: 0, took: Duration::ZERO }
+    }
+
+    /// Writes the objects of so many more environments.
+    pub async fn make(&mut self, tenants: &[(String, String)]) {
+        let start = Instant::now();
+        futures::stream::iter(tenants)
+            .for_each_concurrent(WORKERS, |(organization, slug)| self.environment(organization, slug))
+            .await;
+        self.took += start.elapsed();
+        self.made += tenants.len();
+        // the controllers have made what follows
+        crate::quiet::there::<Pod>(&self.world, self.made).await;
+    }
+
+    async fn environment(&self, organization: &str, slug: &str) {
+        // its own fields follow from its name, as its rules demand
+        let (sample_organization, sample_slug) = self.sample.split_once('-').unwrap();
+        for (kind, template) in &self.templates {
+            let text = template.to_string().replace(&self.sample, &format!("{organization}-{slug}"));
+            let text = text.replace(&format!("\"{sample_organization}\""), &format!("\"{organization}\""));
+            let text = text.replace(&format!("\"{sample_slug}\""), &format!("\"{slug}\""));
+            let object: DynamicObject = serde_json::from_str(&text).unwrap();
+            let api: Api<DynamicObject> = Api::namespaced_with(self.world.client.clone(), &self.world.namespace, kind);
+            self.how.write(&api, &object).await;
+        }
+    }
+
+    pub fn tell(&self) {
+        let what =
+            format!("a bare client with 32 workers {} the same {} objects each", self.how.verb(), self.templates.len());
+        row(&what, format_args!("{:.1} s", self.took.as_secs_f64()));
+    }
 }

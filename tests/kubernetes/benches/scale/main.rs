@@ -3,7 +3,8 @@
 //!
 //! There are no nodes: pods stay pending, and an environment is done when its Deployment is
 //! written. The operator is a process of its own, under its own roles. Both sides write with 32
-//! workers to a server that has become quiet before. `operator/FIGURES.md` holds the figures of one
+//! workers to a server that has become quiet before, and take turns: the more a server holds the
+//! slower it writes. `operator/FIGURES.md` holds the figures of one
 //! run; `./dev bench scale` makes them.
 
 #![expect(
@@ -16,21 +17,22 @@
 mod bare;
 mod fairness;
 mod figures;
+mod operated;
 mod quiet;
 
 use std::time::{Duration, Instant};
 
-use bare::Write;
-use figures::{Times, row};
-use futures::StreamExt;
-use k8s_openapi::api::apps::v1::Deployment;
+use bare::{Bare, Write};
+use figures::row;
 use kubernetes::audit::Audit;
 use kubernetes::bench::Bench;
 use kubernetes::process::Process;
-use serde_json::json;
+use operated::Operated;
 
 const ORGANIZATIONS: usize = 20;
 const WORKERS: usize = 32;
+/// Turns of each side.
+const ROUNDS: usize = 4;
 
 /// How large a run is; the figures in the repository are of the defaults.
 struct Size {
@@ -79,46 +81,25 @@ async fn main() {
     bench.settled(&sample).await;
 
     println!("| What | Figure |\n|---|---|");
-    let created = bare::make(&bench, &sample, &size.tenants(), Write::Create).await;
-    let applied = bare::make(&bench, &sample, &size.tenants(), Write::Apply).await;
-    let took = create(&bench, &operator, &size).await;
-    for (against, bare) in [("ratio", created), ("ratio to the one that applies", applied)] {
-        row(against, format_args!("{:.2}", took.as_secs_f64() / bare.as_secs_f64()));
+    let mut creates = Bare::new(&bench, &sample, Write::Create).await;
+    let mut applies = Bare::new(&bench, &sample, Write::Apply).await;
+    let mut operated = Operated::begin(&bench, &operator).await;
+    let tenants = size.tenants();
+    for part in tenants.chunks(tenants.len().div_ceil(ROUNDS)) {
+        creates.make(part).await;
+        applies.make(part).await;
+        operated.make(part).await;
+    }
+    creates.tell();
+    applies.tell();
+    operated.tell(&tenants).await;
+    for (against, bare) in [("ratio", &creates), ("ratio to the one that applies", &applies)] {
+        row(against, format_args!("{:.2}", operated.took.as_secs_f64() / bare.took.as_secs_f64()));
     }
     quiet::settled(&bench, &operator, size.settled).await;
     let operator = restart(&bench, operator, size.environments).await;
     fairness::compare(&bench, &operator, &size.tenants(), size.broken).await;
     operator.stop().await;
-}
-
-/// From the first environment applied to the last Deployment written.
-async fn create(bench: &Bench, operator: &Process, size: &Size) -> Duration {
-    let tenants = size.tenants();
-    let (before, own, worked) = (operator.memory(), operator.own_memory(), operator.worked());
-    let (audit, start) = (Audit::begin(), Instant::now());
-    let steps = Times::of(&operator.metrics().await);
-    futures::stream::iter(&tenants)
-        .for_each_concurrent(WORKERS, |(organization, slug)| async {
-            bench.environment(organization, slug, json!({})).await;
-        })
-        .await;
-    let applied = start.elapsed();
-    // and the sample's
-    quiet::there::<Deployment>(&bench.world, tenants.len() + 1).await;
-    let took = start.elapsed();
-    row("environments applied by 32 workers within", format_args!("{:.1} s", applied.as_secs_f64()));
-    row("all children of all environments written within", format_args!("{:.1} s", took.as_secs_f64()));
-    quiet::reached(bench, operator).await;
-    let steps = Times::of(&operator.metrics().await).since(&steps);
-    row("step `apply`, p50 and p99", format_args!("{} and {}", steps.quantile(0.5), steps.quantile(0.99)));
-    quiet::latency(bench, &audit, &tenants);
-    quiet::requests(bench, &audit, tenants.len());
-    #[expect(clippy::cast_precision_loss, reason = "a few minutes in hundredths of a second")]
-    let each = (operator.worked() - worked) as f64 * 10.0 / tenants.len() as f64;
-    row("the operator's own work for each", format_args!("{each:.1} ms of a processor"));
-    figures::memory("before", before, own);
-    figures::memory("with all of them", operator.memory(), operator.own_memory());
-    took
 }
 
 async fn restart(bench: &Bench, operator: Process, environments: usize) -> Process {
