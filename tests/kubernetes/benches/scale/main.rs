@@ -96,9 +96,10 @@ async fn main() {
     for (against, bare) in [("ratio", &creates), ("ratio to the one that applies", &applies)] {
         row(against, format_args!("{:.2}", operated.took.as_secs_f64() / bare.took.as_secs_f64()));
     }
+    operated.change(&tenants).await;
     quiet::settled(&bench, &operator, size.settled).await;
     let operator = restart(&bench, operator, size.environments).await;
-    fairness::compare(&bench, &operator, &size.tenants(), size.broken).await;
+    fairness::compare(&bench, &operator, &tenants, size.broken).await;
     operator.stop().await;
 }
 

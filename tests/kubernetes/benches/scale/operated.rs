@@ -2,6 +2,7 @@
 
 use std::time::{Duration, Instant};
 
+use crds::Environment;
 use futures::StreamExt;
 use k8s_openapi::api::apps::v1::Deployment;
 use k8s_openapi::api::core::v1::Pod;
@@ -57,6 +58,23 @@ impl<'a> Operated<'a> {
         self.took += start.elapsed();
         quiet::there::<Pod>(&self.bench.world, self.made + 1).await;
         quiet::reached(self.bench, self.operator).await;
+    }
+
+    /// One field of every environment, all at once.
+    pub async fn change(&self, tenants: &[(String, String)]) {
+        let (operator, start) = (self.operator, Instant::now());
+        let steps = Times::of(&operator.metrics().await);
+        futures::stream::iter(tenants)
+            .for_each_concurrent(WORKERS, |(organization, slug)| async move {
+                let range = json!({"spec": {"network": {"allowedCidrs": ["10.0.0.0/24"]}}});
+                self.bench.merge::<Environment>(&format!("{organization}-{slug}"), range).await;
+            })
+            .await;
+        let asked = start.elapsed();
+        quiet::reached(self.bench, operator).await;
+        let steps = Times::of(&operator.metrics().await).since(&steps);
+        row("one field of each changed within", format_args!("{:.1} s", asked.as_secs_f64()));
+        row("its step `apply`, p50 and p99", format_args!("{} and {}", steps.quantile(0.5), steps.quantile(0.99)));
     }
 
     pub async fn tell(&self, tenants: &[(String, String)]) {
