@@ -207,10 +207,11 @@ impl Pair {
     }
 }
 
-/// A text without its digests, whose digits say nothing.
+/// A text without the digests that the audit writes of statements: their digits say nothing.
 fn without_digests(text: &str) -> String {
-    let is_digest = |run: &str| run.len() > 32 && run.contains(|c: char| c.is_ascii_alphabetic());
-    text.split_inclusive(|c: char| !c.is_ascii_hexdigit()).filter(|run| !is_digest(run)).collect()
+    let is_digest = |text: &str| text.bytes().all(|byte| byte.is_ascii_hexdigit());
+    let begins_with_digest = |part| str::get(part, ..64).is_some_and(is_digest);
+    text.split("sha256:").map(|part| if begins_with_digest(part) { &part[64..] } else { part }).collect()
 }
 
 /// Whether a text holds another; digits of a longer number, which is a sum perhaps, are not it.

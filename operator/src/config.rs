@@ -9,7 +9,7 @@ use telemetry::Destination;
 use crate::environment::fleet::Rollout;
 use crate::environment::observed::{CollectorSecret, Release};
 use crate::lease::Timing;
-use crate::limits::{Budget, Rate};
+use crate::limits::{AT_ONCE, Budget, Rate};
 use crate::model::Model;
 
 #[derive(Debug, Clone, Parser)]
@@ -51,7 +51,7 @@ pub struct Config {
     pub serves_lake: bool,
     /// Objects that are looked at side by side. As many as there may be requests at once: more wait for each
     /// other, hold memory meanwhile, and are all late.
-    #[arg(long, env = "SLUICE_CONCURRENCY", default_value_t = 16, value_parser = clap::value_parser!(u16).range(1..=256))]
+    #[arg(long, env = "SLUICE_CONCURRENCY", default_value_t = AT_ONCE, value_parser = clap::value_parser!(u16).range(1..=256))]
     pub concurrency: u16,
     /// Requests to the API server in a second, at most.
     #[arg(long, env = "SLUICE_API_RATE", default_value_t = 200, value_parser = clap::value_parser!(u16).range(1..))]

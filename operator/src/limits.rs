@@ -25,11 +25,13 @@ use tower::{BoxError, Layer, Service, ServiceExt};
 
 use crate::metrics::Metrics;
 
+/// Enough for the rate at 80 ms an answer. More only wait in the server: it gives Services their
+/// addresses one after the other, and 64 of them do not get an answer in time.
+pub const AT_ONCE: u16 = 16;
+
 /// How much the operator may ask for.
 #[derive(Debug, Clone, Copy)]
 pub struct Budget {
-    /// Enough for the rate at 80 ms an answer. More only wait in the server: it gives Services their
-    /// addresses one after the other, and 64 of them do not get an answer in time.
     pub at_once: usize,
     pub rate: Rate,
     /// Until the answer begins; a watch answers at once and then goes on.
@@ -42,7 +44,7 @@ pub struct Budget {
 impl Default for Budget {
     fn default() -> Self {
         Self {
-            at_once: 16,
+            at_once: AT_ONCE.into(),
             rate: Rate { per_second: 200.0, burst: 200.0, per_second_failing: 6.0 },
             read: Duration::from_secs(30),
             change: Duration::from_secs(5),
