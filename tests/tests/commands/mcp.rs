@@ -5,7 +5,7 @@ use tests::World;
 use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader, Lines};
 use tokio::process::{Child, ChildStdin, ChildStdout};
 
-use super::command;
+use super::{command, logged};
 
 struct Bridge {
     child: Child,
@@ -88,24 +88,14 @@ async fn a_request_that_is_given_up_is_cancelled_and_others_are_answered() {
     let mut bridge = Bridge::start(&world, &world.key);
     let pairs = "from range(10000000) a(x), range(10000000) b(y) where x * y % 7 = 3";
     bridge.say(&call(1, &format!("create table long as select count(*) as n {pairs}"))).await;
-    logged(&world, "running").await;
+    logged(&world, "range", "running").await;
     bridge.say(&call(2, "select 2 as n")).await;
     assert_eq!(bridge.hear().await["id"], 2, "a long request keeps no other waiting");
     let params = json!({"requestId": 1, "reason": "enough"});
     bridge.say(&json!({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": params})).await;
-    logged(&world, "cancelled").await;
+    logged(&world, "range", "cancelled").await;
     assert_eq!(bridge.end().await, 0);
     world.end().await;
-}
-
-/// Until a query has this outcome in the log, where one that changes something is from before it runs.
-async fn logged(world: &World, outcome: &str) {
-    let path = format!("/v1/environments/{}/audit/queries", world.env_id);
-    let is_logged = async || {
-        let page = world.ok(reqwest::Method::GET, &path, &world.owner, Value::Null).await;
-        page["data"].as_array().unwrap().iter().any(|entry| entry["outcome"] == outcome).then_some(())
-    };
-    world.until(is_logged).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -8,6 +8,7 @@ mod sql;
 
 use std::process::{Output, Stdio};
 
+use reqwest::Method;
 use serde_json::Value;
 use tests::World;
 use tests::world::program;
@@ -75,4 +76,17 @@ async fn run(mut command: Command, input: &str) -> Said {
 /// As the owner.
 async fn sluice(world: &World, arguments: &[&str]) -> Said {
     run(command(world, &world.key, arguments), "").await
+}
+
+/// Until a query with this in its text has this outcome in the log, where one that changes something is from before it
+/// runs. The text names the query: of what made the world some may still stand there as running.
+async fn logged(world: &World, text: &str, outcome: &str) {
+    let path = format!("/v1/environments/{}/audit/queries", world.env_id);
+    let is_meant =
+        |entry: &Value| entry["outcome"] == outcome && entry["sql"].as_str().is_some_and(|sql| sql.contains(text));
+    let is_logged = async || {
+        let page = world.ok(Method::GET, &path, &world.owner, Value::Null).await;
+        page["data"].as_array().unwrap().iter().any(is_meant).then_some(())
+    };
+    world.until(is_logged).await;
 }

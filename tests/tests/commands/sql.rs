@@ -4,12 +4,11 @@ use arrow::array::{Array, StringArray};
 use arrow::ipc::reader::StreamReader;
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
-use reqwest::Method;
-use serde_json::{Value, json};
+use serde_json::json;
 use sluice::env_file::Access;
 use tests::World;
 
-use super::{bare, command, run, sluice};
+use super::{bare, command, logged, run, sluice};
 
 const NAMES: &str = "select id, name from customers order by id";
 /// Hours of work.
@@ -130,17 +129,11 @@ async fn an_interrupt_cancels_the_query_in_the_engine() {
     let endless = ["sql", "-c", "select * from range(10000000) a(x), range(10000000) b(y)", "-o", "csv"];
     let child = command(&world, &world.key, &endless).spawn().unwrap(); // nobody reads what it writes
     let pid = Pid::from_raw(i32::try_from(child.id().unwrap()).unwrap());
-    let path = format!("/v1/environments/{}/audit/queries", world.env_id);
-    let outcomes = async || {
-        let page = world.ok(Method::GET, &path, &world.owner, Value::Null).await;
-        let endless = |entry: &&Value| entry["sql"].as_str().is_some_and(|sql| sql.contains("range"));
-        page["data"].as_array().unwrap().iter().find(endless).map(|entry| entry["outcome"].clone())
-    };
-    world.until(async || outcomes().await.filter(|outcome| outcome == "running")).await;
+    logged(&world, "range", "running").await;
     kill(pid, Signal::SIGINT).unwrap();
     let said = super::Said::from(child.wait_with_output().await.unwrap());
     assert_eq!((said.code, said.err.as_str()), (6, "sluice: interrupted\n"), "{said:?}");
-    world.until(async || outcomes().await.filter(|outcome| outcome == "cancelled")).await;
+    logged(&world, "range", "cancelled").await;
     world.end().await;
 }
 
