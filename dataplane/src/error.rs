@@ -75,6 +75,9 @@ pub enum Error {
     BranchNotFound,
     #[error("the branch is {status}")]
     BranchClosed { status: &'static str },
+    /// However often the statement was judged again.
+    #[error("tables of the statement are being made anew: try again")]
+    Redefined,
     #[error("the branch is being written to: try again")]
     BranchBusy,
     #[error("table {table} has other columns now than the branch: there is nothing to compare it with")]
@@ -181,6 +184,7 @@ impl Error {
             Self::InvalidParams { .. } | Self::InvalidArgument { .. } => Code::InvalidParams,
             Self::ReadsOnly => Code::ScopeViolation,
             Self::MemoryNotFound | Self::SessionNotFound | Self::HandleNotFound { .. } => Code::NotFound,
+            Self::Redefined => Code::WriteConflict,
             Self::BranchNotFound => Code::BranchNotFound,
             Self::TriggerNotFound => Code::TriggerNotFound,
             Self::AgentNotRegistered { .. } => Code::AgentNotRegistered,

@@ -27,6 +27,7 @@ mod postgres;
 mod quota;
 mod row_filter;
 mod runtime;
+mod seen;
 mod semaphore;
 mod shown;
 mod snapshot;
@@ -103,11 +104,14 @@ pub struct Pipeline {
     pub closed: CancellationToken,
 }
 
+/// How often a statement is judged whose tables are made anew meanwhile.
+const JUDGED_MAX: usize = 4;
+
 /// What need not be found out twice. Nothing in it depends on who asks.
 #[derive(Debug, Default)]
 pub struct Remembered {
     checked: snapshot::Checked,
-    tables: tables::Known,
+    tables: seen::Latest,
     filters: row_filter::Templates,
     answers: answers::Answers,
 }
@@ -172,8 +176,19 @@ impl Pipeline {
         }
     }
 
-    /// The gates, the statement, its trace. Healed SQL passes all of them again.
+    /// Healed SQL passes all of it again, and so does what was judged by tables that were made anew since.
     async fn once(&self, query: &Query, text: &str, rules: &Arc<Governance>, t: &Trail) -> Result<execute::Rows> {
+        for _ in 1..JUDGED_MAX {
+            match Box::pin(self.judged(query, text, rules, t)).await {
+                Err(Error::Redefined) => {}
+                done => return done,
+            }
+        }
+        Box::pin(self.judged(query, text, rules, t)).await
+    }
+
+    /// The gates, the statement, its trace.
+    async fn judged(&self, query: &Query, text: &str, rules: &Arc<Governance>, t: &Trail) -> Result<execute::Rows> {
         let extracted = t.now(Stage::TableExtraction, || tables::extract(text, &query.ask.names.variables, t))?; // 2
         let allowed = t.at(Stage::PolicyCheck, Box::pin(policy::check(self, query, rules, extracted, t))).await?; // 3
         let costed = t.now(Stage::CostEstimate, || cost::estimate(allowed, t)); //                 4

@@ -2,7 +2,7 @@
 
 use contract::Code;
 use contract::policy::MaskFunction;
-use dataplane::testing::{denying, filtering, masking};
+use dataplane::testing::{analyst_id, denying, filtering, masking};
 
 use crate::world::{World, world};
 
@@ -111,5 +111,62 @@ async fn what_nobody_was_exempt_from_is_open() {
     for table in ["free", "made", "literal"] {
         assert!(!denied(&world, &format!("select * from {table}")).await, "{table}");
     }
+    world.stop().await;
+}
+
+#[tokio::test]
+async fn a_transaction_from_before_it_was_opened_does_not_see_its_rows() {
+    let world = governed().await;
+    world.run("create table made as select ssn as code from customer").await.unwrap();
+    let transaction = world.pipeline.begin(world.ask(analyst_id(), "").who);
+    let within = |sql: &str| {
+        let mut ask = world.ask(analyst_id(), sql);
+        ask.transaction = Some(transaction.clone());
+        world.whole(ask)
+    };
+    assert_eq!(within("select count(*) from customer").await.unwrap().json, "[1]");
+    world.run("create or replace table made as select 'open' as code").await.unwrap();
+    assert_eq!(world.analyst("select code from made").await.unwrap().json, r#"["open"]"#);
+    let refused = within("select code from made").await.unwrap_err();
+    assert_eq!(refused.code(), Code::TableDenied, "{refused}");
+    transaction.lock().await.rollback().await.unwrap();
+    assert_eq!(within("select code from made").await.unwrap().json, r#"["open"]"#);
+    // The other way about: what the transaction sees is open, and stays what it was.
+    world.run("create or replace table made as select ssn as code from customer").await.unwrap();
+    assert_eq!(within("select code from made").await.unwrap().json, r#"["open"]"#);
+    transaction.lock().await.rollback().await.unwrap();
+    assert_eq!(within("select code from made").await.unwrap_err().code(), Code::TableDenied);
+    world.stop().await;
+}
+
+/// The values of PIVOT are read between the gates and the statement's own snapshot, for as long as the caller likes.
+#[tokio::test]
+async fn what_is_made_anew_while_a_statement_is_on_its_way_is_judged_again() {
+    let world = governed().await;
+    world.run("create table made as select 'open' as code, 1 as id").await.unwrap();
+    let slow = "select * from (select code, id, 'x' as one from made) pivot (count(id) for one in \
+        (select distinct if(count(*) > 0, 'x', 'y') from range(60000) a(i), range(3000) b(j) where (i * j) % 7 = 3))";
+    let replaced = "create or replace table made as select ssn as code, id from customer";
+    let (read, made) = tokio::join!(world.analyst(slow), world.run(replaced));
+    made.unwrap();
+    match read {
+        Ok(got) => assert!(got.json.contains("open") && !got.json.contains("078-05-1120"), "{}", got.json),
+        Err(error) => assert_eq!(error.code(), Code::TableDenied, "{error}"),
+    }
+    world.stop().await;
+}
+
+#[tokio::test]
+async fn a_closed_table_is_nothing_that_somebody_may_have_meant() {
+    let world = governed().await;
+    world.run("create table salaries as select * from customer").await.unwrap();
+    let error = world.analyst("select * from salarie").await.unwrap_err();
+    assert_eq!(error.code(), Code::TableNotFound);
+    assert!(!format!("{:?}", error.problem()).contains("salaries"), "{error:?}");
+    let told = world.run("select * from salarie").await;
+    assert!(
+        told.is_ok_and(|got| got.answer.warnings.iter().any(|said| said.contains("salaries"))),
+        "the owner is told"
+    );
     world.stop().await;
 }

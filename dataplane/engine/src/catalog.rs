@@ -15,6 +15,9 @@ pub struct Catalog {
     pub schemas: Vec<String>,
     pub tables: Vec<Table>,
     pub definitions: Vec<Definition>,
+    /// The commits of definitions that it is as of; none where that is not sure.
+    #[serde(skip)]
+    pub(crate) as_of: Option<u64>,
 }
 
 /// A view, function or sequence, with the comment that was left with it.

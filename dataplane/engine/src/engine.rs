@@ -40,10 +40,15 @@ pub(crate) struct Shared {
     runtime: tokio::runtime::Handle,
     desks: Mutex<Vec<Session>>,
     cached: Mutex<Option<Cached>>,
-    /// Raised when a definition was committed, and when rows were.
+    /// Commits of definitions that have begun, and those that are over, however they ended.
+    defining: AtomicU64,
     definitions: AtomicU64,
+    /// Commits of rows.
     writes: AtomicU64,
 }
+
+/// A commit of definitions, over when this is dropped.
+pub(crate) struct Defining(Arc<Shared>);
 
 struct Cached {
     catalog: Arc<Catalog>,
@@ -73,6 +78,7 @@ impl Engine {
             runtime: tokio::runtime::Handle::current(),
             desks: Mutex::default(),
             cached: Mutex::default(),
+            defining: AtomicU64::new(0),
             definitions: AtomicU64::new(0),
             writes: AtomicU64::new(0),
         })))
@@ -91,9 +97,13 @@ impl Engine {
         if let Some(catalog) = self.0.cached() {
             return Ok(catalog);
         }
-        let definitions = self.0.definitions.load(Ordering::Acquire);
+        // In this order: equal, they say that no commit of definitions was on its way.
+        let definitions = self.0.definitions.load(Ordering::SeqCst);
+        let defining = self.0.defining.load(Ordering::SeqCst);
         let writes = self.0.writes.load(Ordering::Acquire);
-        let catalog = Arc::new(self.question::<Catalog>(What::Catalog).await?);
+        let mut catalog = self.question::<Catalog>(What::Catalog).await?;
+        catalog.as_of = (definitions == defining).then_some(defining);
+        let catalog = Arc::new(catalog);
         let cached = Cached { catalog: Arc::clone(&catalog), definitions, writes, at: Instant::now() };
         *self.0.cached.lock().unwrap_or_else(PoisonError::into_inner) = Some(cached);
         Ok(catalog)
@@ -101,7 +111,13 @@ impl Engine {
 
     /// Raised with every committed definition: a key for what depends on the catalog.
     pub fn schema_version(&self) -> u64 {
-        self.0.definitions.load(Ordering::Acquire)
+        self.0.definitions.load(Ordering::SeqCst)
+    }
+
+    /// Is this sure to be what a transaction sees that has begun before this is asked? It is while nobody has begun
+    /// to commit a definition since it was read. A transaction's own catalog never is.
+    pub fn is_current(&self, catalog: &Catalog) -> bool {
+        catalog.as_of == Some(self.0.defining.load(Ordering::SeqCst))
     }
 
     /// As [`Session::describe`].
@@ -195,25 +211,35 @@ impl Shared {
         }
     }
 
-    pub(crate) fn changed(&self, wrote: bool, definitions: bool) {
-        if wrote {
-            self.writes.fetch_add(1, Ordering::Release);
-        }
-        if definitions {
-            self.definitions.fetch_add(1, Ordering::Release);
-        }
+    pub(crate) fn wrote(&self) {
+        self.writes.fetch_add(1, Ordering::Release);
     }
 
-    /// For what a `drop` must finish.
-    pub(crate) fn spawn(&self, task: impl Future<Output = ()> + Send + 'static) {
-        self.tasks.spawn_on(task, &self.runtime);
+    /// A definition is about to be committed.
+    pub(crate) fn defining(self: &Arc<Self>) -> Defining {
+        self.defining.fetch_add(1, Ordering::SeqCst);
+        Defining(Arc::clone(self))
+    }
+
+    /// For what is finished whether or not anybody waits for it.
+    pub(crate) fn spawn<T: Send + 'static>(
+        &self,
+        task: impl Future<Output = T> + Send + 'static,
+    ) -> tokio::task::JoinHandle<T> {
+        self.tasks.spawn_on(task, &self.runtime)
     }
 
     fn cached(&self) -> Option<Arc<Catalog>> {
         let cached = self.cached.lock().unwrap_or_else(PoisonError::into_inner);
         let cached = cached.as_ref()?;
-        let current = cached.definitions == self.definitions.load(Ordering::Acquire)
+        let current = cached.definitions == self.definitions.load(Ordering::SeqCst)
             && (cached.writes == self.writes.load(Ordering::Acquire) || cached.at.elapsed() < ESTIMATES);
         current.then(|| Arc::clone(&cached.catalog))
+    }
+}
+
+impl Drop for Defining {
+    fn drop(&mut self) {
+        self.0.definitions.fetch_add(1, Ordering::SeqCst);
     }
 }

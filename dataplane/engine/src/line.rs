@@ -14,7 +14,7 @@ use crate::error::{Error, Kind};
 use crate::frame::Outgoing;
 use crate::message::{Done, Request, What, kind};
 use crate::process::{Line, Process};
-use crate::watchdog::Cause;
+use crate::watchdog::{Cause, GONE};
 
 /// The first frame of a reply.
 pub enum Reply {
@@ -83,21 +83,39 @@ impl Connected {
         self.transaction = Some(Transaction::default());
     }
 
-    pub fn transaction_closed(&mut self, committed: bool) {
-        if let Some(Transaction { wrote, definitions }) = self.transaction.take()
-            && committed
-        {
-            self.shared.changed(wrote, definitions);
+    /// Whatever the outcome, the transaction is over. What depends on the catalog is told that it may have changed
+    /// before the child is asked, and again when it has answered.
+    pub async fn commit(&mut self, deadline: Instant) -> Result<(), Error> {
+        let Some(Transaction { wrote, definitions }) = &self.transaction else {
+            return Err(Error::new(Kind::InvalidInput, "no transaction is open"));
+        };
+        let (wrote, defining) = (*wrote, definitions.then(|| self.shared.defining()));
+        let outcome = self.ask(&What::Commit, deadline, &CancellationToken::new()).await.and_then(Reply::done);
+        self.transaction = None;
+        if outcome.is_ok() && wrote {
+            self.shared.wrote();
         }
+        if self.state != State::Idle {
+            // The child did not answer: it may be at it until it is killed.
+            self.shared.spawn(async move {
+                tokio::time::sleep(GONE).await;
+                drop(defining);
+            });
+        }
+        outcome
+    }
+
+    pub fn rolled_back(&mut self) {
+        self.transaction = None;
     }
 
     pub fn wrote(&mut self, definitions: bool) {
-        match &mut self.transaction {
-            Some(transaction) => {
-                transaction.wrote = true;
-                transaction.definitions |= definitions;
-            }
-            None => self.shared.changed(true, definitions),
+        if let Some(transaction) = &mut self.transaction {
+            transaction.wrote = true;
+            transaction.definitions |= definitions;
+        } else {
+            self.shared.wrote();
+            drop(definitions.then(|| self.shared.defining()));
         }
     }
 

@@ -141,11 +141,11 @@ impl Session {
     }
 
     /// Whatever the outcome, the transaction is over. `Crashed` is the one error that does not tell
-    /// whether it was committed.
+    /// whether it was committed. Once begun it goes to its end, whether or not anybody waits for it.
     pub async fn commit(&mut self) -> Result<(), Error> {
-        let outcome = self.step(What::Commit).await;
-        self.connected().await?.transaction_closed(outcome.is_ok());
-        outcome
+        let mut connected = self.connected().await?;
+        let shared = Arc::clone(connected.shared());
+        shared.spawn(async move { connected.commit(deadline()).await }).await.map_err(Error::internal)?
     }
 
     /// Also right when no transaction is open, or the engine has ended it.
@@ -154,7 +154,7 @@ impl Session {
             return Ok(());
         }
         let outcome = self.step(What::Rollback).await;
-        self.connected().await?.transaction_closed(false);
+        self.connected().await?.rolled_back();
         match outcome {
             // What is lost is rolled back.
             Err(error) if matches!(error.kind, Kind::Crashed | Kind::Unavailable) => Ok(()),

@@ -20,6 +20,8 @@ use crate::message::Order;
 const ASK_AGAIN: Duration = Duration::from_millis(100);
 const CUT: Duration = Duration::from_secs(1);
 const KILL: Duration = Duration::from_secs(2);
+/// By then a child that did not answer has been killed, and its last transaction is over.
+pub const GONE: Duration = Duration::from_secs(5);
 
 /// Why a statement was ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -1,6 +1,7 @@
 //! What there is, and what the engine makes of a statement.
 
 use engine::{Kind, Outcome};
+use futures::FutureExt;
 use tokio_util::sync::CancellationToken;
 
 use crate::world::{read, soon, world, write};
@@ -36,6 +37,35 @@ async fn a_definition_shows_when_it_is_committed() {
     let catalog = world.catalog().await.unwrap();
     assert_eq!(catalog.table("main", "t").unwrap().estimated_rows, 10);
     assert!(world.schema_version() > version);
+}
+
+#[tokio::test]
+async fn a_catalog_is_current_until_somebody_begins_to_commit_a_definition() {
+    let world = world().await.made(&["create table t(i int)"]).await;
+    let before = world.catalog().await.unwrap();
+    let mut session = world.session().await.unwrap();
+    session.begin().await.unwrap();
+    write(&mut session, "insert into t values (1)").await.unwrap();
+    session.commit().await.unwrap();
+    assert!(world.is_current(&before), "rows define nothing");
+    for (sql, is_committed) in [("alter table t add column j int", true), ("drop table t", false)] {
+        let before = world.catalog().await.unwrap();
+        session.begin().await.unwrap();
+        write(&mut session, sql).await.unwrap();
+        assert!(world.is_current(&before), "{sql}: not before it is committed");
+        assert!(!world.is_current(&session.catalog().await.unwrap()), "a transaction's own");
+        let ended = if is_committed { session.commit().await } else { session.rollback().await };
+        ended.unwrap();
+        assert_eq!(world.is_current(&before), !is_committed, "{sql}");
+        assert!(world.is_current(&world.catalog().await.unwrap()), "{sql}");
+    }
+    // Whose caller has left is committed all the same, and counted.
+    let before = world.catalog().await.unwrap();
+    session.begin().await.unwrap();
+    write(&mut session, "create table left_behind(i int)").await.unwrap();
+    assert!(session.commit().now_or_never().is_none());
+    assert!(session.catalog().await.unwrap().table("main", "left_behind").is_some());
+    assert!(!world.is_current(&before));
 }
 
 #[tokio::test]

@@ -83,8 +83,8 @@ impl Pipeline {
             t.now(Stage::PolicyCheck, || policy::check_deed(self, query, &rules, about, t))?;
         let engine = self.engine()?;
         if !about.tables.is_empty() {
-            let known = self.remembered.tables.of(&engine, query, &rules).await?;
-            origin::permitted(&rules, caller.role, &known, &about.tables)?;
+            let seen = self.remembered.tables.of(&engine, query, &rules).await?;
+            origin::permitted(&rules, caller.role, &seen.known, &about.tables)?;
         }
         let estimate = t.now(Stage::CostEstimate, || cost::of(about.operation));
         t.facts().estimate = estimate;
@@ -123,5 +123,6 @@ async fn in_time<T>(pipeline: &Pipeline, query: &Query, work: impl Future<Output
 fn about(tables: Vec<String>, operation: Operation) -> About {
     let writes = operation != Operation::Select;
     let written = if writes { tables.iter().map(|table| (table.clone(), operation)).collect() } else { Vec::new() };
-    About { command: Command::Other("CALL"), operation, writes, tables, written, rows_max: None, branch: None }
+    let command = Command::Other("CALL");
+    About { command, operation, writes, tables, written, rows_max: None, branch: None, seen: None }
 }

@@ -20,10 +20,11 @@ use sql::Care;
 
 use super::answers::{Kept, Ticket};
 use super::quota::Reservation;
+use super::seen::paths;
 use super::snapshot::{Lease, Pinned, step_agrees};
 use super::tables::About;
 use super::transpile::{Native, bound};
-use super::{Pipeline, Query, Result, audit};
+use super::{Pipeline, Query, Result, audit, runtime};
 use crate::Error;
 use crate::trail::Trail;
 
@@ -87,7 +88,7 @@ pub(super) async fn run(pipeline: &Pipeline, query: &Query, pinned: Pinned, t: &
     let ran = match with_care(query, &native, &mut lease, t).await {
         Err(Error::Engine(error)) if error.kind == Kind::Crashed && may_repeat(&native, &lease) => {
             // Another caller's statement took the process down; this one had sent nothing.
-            start_again(&mut lease, t).await?;
+            start_again(&native, &mut lease, t).await?;
             with_care(query, &native, &mut lease, t).await
         }
         other => other,
@@ -156,10 +157,14 @@ fn may_repeat(native: &Native, lease: &Lease) -> bool {
 }
 
 /// A new transaction on the same session, after its statement failed.
-async fn start_again(lease: &mut Lease, t: &Trail) -> Result<()> {
+async fn start_again(native: &Native, lease: &mut Lease, t: &Trail) -> Result<()> {
     let session = lease.session()?;
     session.rollback().await?;
-    let snapshot = session.begin().await?;
+    let snapshot = if runtime::is_read(&native.sql.tables) {
+        session.begin().await? // nobody defines anything there
+    } else {
+        native.about.judged_by()?.begin(session, paths(&native.about, &native.sql)).await?
+    };
     t.facts().snapshot = Some(snapshot.to_string());
     Ok(())
 }
@@ -181,7 +186,7 @@ async fn with_care(query: &Query, native: &Native, lease: &mut Lease, t: &Trail)
         Err(Error::Engine(error)) if tells_of_data(error.kind) => {}
         Err(error) => return Err(error),
     }
-    start_again(lease, t).await?;
+    start_again(native, lease, t).await?;
     once(query, native, &native.sql.over_visible()?, lease).await
 }
 

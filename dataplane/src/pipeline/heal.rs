@@ -92,7 +92,7 @@ async fn columns(
     rules: &Governance,
     statement: sql::Statement,
 ) -> Result<Vec<String>> {
-    let known = pipeline.remembered.tables.of(&pipeline.engine()?, query, rules).await?;
+    let known = pipeline.remembered.tables.of(&pipeline.engine()?, query, rules).await?.known;
     let resolved = sql::resolve(statement, &known, &super::policy::names(query, rules))?;
     let used = resolved.tables();
     let read = known.tables().filter(|table| used.contains(&table.path()));

@@ -13,6 +13,7 @@ use super::embed::Embedded;
 use super::execute::keep;
 use super::row_filter::Filtered;
 use super::runtime::{self, Rows};
+use super::seen::paths;
 use super::snapshot::step_agrees;
 use super::transpile::bound;
 use super::{Pipeline, Query, Result};
@@ -35,10 +36,13 @@ pub(super) async fn values(
     let values = match (own, query.transaction().await?) {
         (Some(mut session), _) => read(query, &mut session, &sql).await?,
         (None, Some(mut transaction)) => {
-            let (session, _) = transaction.open(pipeline, &query.ask.who).await?;
+            let (session, _) = transaction.open(&query.ask.who, about.judged_by()?).await?;
             read(query, session, &sql).await?
         }
-        (None, None) => read(query, &mut pipeline.engine()?.session().await?, &sql).await?,
+        (None, None) => {
+            let (mut session, _) = about.judged_by()?.session(paths(&about, &sql)).await?;
+            read(query, &mut session, &sql).await?
+        }
     };
     let governed = governed.pivoted(&values)?;
     let ungoverned = ungoverned.map(|resolved| resolved.pivoted(&values)).transpose()?;

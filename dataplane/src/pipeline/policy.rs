@@ -95,7 +95,8 @@ pub(super) async fn check_as(
     let own = Own { rules, agent: &agent, now };
     let meant = own.meant(query, &statement);
     let mut confinement = own.confine(&meant, &operations)?;
-    let known = pipeline.remembered.tables.of(&pipeline.engine()?, query, rules).await?;
+    let judged_by = pipeline.remembered.tables.of(&pipeline.engine()?, query, rules).await?;
+    let known = Arc::clone(&judged_by.known);
     origin::permitted(rules, caller.role, &known, &meant)?;
     let branch = branch(pipeline, query, &agent, &operations).await?;
     let there = match &branch {
@@ -117,9 +118,11 @@ pub(super) async fn check_as(
     } else {
         there
     };
-    let mut resolved = sql::resolve(statement, &seen, &names).map_err(|error| asked.shown(error, &operations, &own))?;
+    let mut resolved =
+        sql::resolve(statement, &seen, &names).map_err(|error| asked.shown(error, &operations, &own, &known))?;
     // The caller may write a name in several ways; what it turned out to mean is judged again.
     about.branch = branch;
+    about.seen = Some(judged_by);
     about.written = tables::written(&resolved, &known);
     if query.ask.transaction.is_none() && about.written.iter().any(|(path, _)| tables::is_temporary(path)) {
         return Err(Error::Unsupported { what: "a temporary table outside a transaction".to_owned() });
@@ -332,9 +335,11 @@ impl Asked<'_> {
     }
 
     /// A suggestion may name only what the caller may see.
-    fn shown(&self, mut error: sql::Error, operations: &[Operation], own: &Own<'_>) -> Error {
+    fn shown(&self, mut error: sql::Error, operations: &[Operation], own: &Own<'_>, known: &sql::Catalog) -> Error {
         if let sql::error::Kind::TableNotFound { schema, name, did_you_mean: Some(near) } = &error.kind
-            && (!own.reaches(near) || self.decide(std::slice::from_ref(near), operations).effect >= Effect::Deny)
+            && (!own.reaches(near)
+                || self.decide(std::slice::from_ref(near), operations).effect >= Effect::Deny
+                || !origin::admits(self.rules, self.caller.role, known, near))
         {
             let path = schema.as_ref().map_or_else(|| name.clone(), |schema| format!("{schema}.{name}"));
             let kind =

@@ -96,7 +96,7 @@ async fn seen(pipeline: &Pipeline, query: &Query) -> Result<Seen> {
     // A policy about no table in particular shuts the catalogue too.
     asked.permitted(&[], &[Operation::Select], &Trail::new())?;
     let engine = pipeline.engine()?;
-    let known = pipeline.remembered.tables.of(&engine, query, &rules).await?;
+    let known = pipeline.remembered.tables.of(&engine, query, &rules).await?.known;
     let own = Own { rules: &rules, agent: &agent, now: asked.now };
     let seen = known.seen(|path| {
         own.reaches(path)

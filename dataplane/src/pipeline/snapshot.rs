@@ -1,7 +1,7 @@
 //! Stage 9. "Snapshot pinning: table-format snapshot isolation."
 //!
 //! A transaction is opened before the statement runs: what it sees is fixed, and named in the audit
-//! entry. Before that, the engine's own parser must find in the generated SQL exactly the tables
+//! entry. It is one that sees the tables by which the statement was judged. Before that, the engine's own parser must find in the generated SQL exactly the tables
 //! that the rewrite put there; two parsers that disagree mean that one of them was fooled.
 
 use std::collections::BTreeSet;
@@ -14,6 +14,7 @@ use tokio::sync::OwnedMutexGuard;
 
 use super::answers::Answers;
 use super::runtime::{self, Rows};
+use super::seen::paths;
 use super::transaction::ClientTransaction;
 use super::transpile::Native;
 use super::{Pipeline, Query, Result};
@@ -96,6 +97,7 @@ pub(super) async fn pin(
         None => None,
     };
     let of_runtime = runtime::session(pipeline, query, rules, &native.sql.tables, Rows::All).await?;
+    let judged_by = native.about.judged_by()?;
     let (mut lease, snapshot) = match (of_runtime, query.transaction().await?) {
         // The runtime is no part of a client's transaction: its rows are as of now.
         (Some(_), Some(transaction)) if transaction.has_failed() => return Err(Error::FailedTransaction),
@@ -104,12 +106,11 @@ pub(super) async fn pin(
             (Lease::Own(Box::new(session), None), snapshot)
         }
         (None, None) => {
-            let mut session = pipeline.engine()?.session().await?;
-            let snapshot = session.begin().await?;
+            let (session, snapshot) = judged_by.session(paths(&native.about, &native.sql)).await?;
             (Lease::Own(Box::new(session), writing), snapshot)
         }
         (None, Some(mut transaction)) => {
-            let (_, snapshot) = transaction.open(pipeline, &query.ask.who).await?;
+            let (_, snapshot) = transaction.open(&query.ask.who, judged_by).await?;
             transaction.holds(writing);
             (Lease::Client(transaction), snapshot)
         }

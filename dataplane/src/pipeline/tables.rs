@@ -3,15 +3,15 @@
 //! One statement, parsed by us and classified by its whole tree. Whether the tables exist is not
 //! asked yet: a name that a policy denies answers alike whether or not there is such a table.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
-use contract::Governance;
 use contract::policy::abac::Operation;
 
-use super::{Query, Result, runtime};
-use crate::Command;
+use super::Result;
+use super::seen::Seen;
 use crate::branches::Open;
 use crate::trail::Trail;
+use crate::{Command, Error};
 
 /// A statement and what it touches, by the caller's own words.
 #[derive(Debug)]
@@ -35,6 +35,8 @@ pub(super) struct About {
     pub rows_max: Option<u64>,
     /// The branch whose rows it reads and writes; tables are named as on the mainline.
     pub branch: Option<Arc<Open>>,
+    /// The tables that it was judged by; none before it was, nor for what is no statement.
+    pub seen: Option<Seen>,
 }
 
 impl About {
@@ -48,7 +50,12 @@ impl About {
             written: Vec::new(),
             rows_max: None,
             branch: None,
+            seen: None,
         }
+    }
+
+    pub(super) fn judged_by(&self) -> Result<&Seen> {
+        self.seen.as_ref().ok_or_else(|| Error::Unverified { why: "it was not judged by any tables".to_owned() })
     }
 }
 
@@ -68,6 +75,7 @@ pub(super) fn extract(text: &str, variables: &sql::Variables, t: &Trail) -> Resu
         written: Vec::new(),
         rows_max: None,
         branch: None,
+        seen: None,
     };
     let mut facts = t.facts();
     facts.redacted = Some(statement.redacted());
@@ -156,76 +164,6 @@ fn command(kind: &sql::Kind) -> Command {
         K::DropSequence => Command::Other("DROP SEQUENCE"),
         _ => Command::Select,
     }
-}
-
-/// The engine's catalog as the parser wants it, made again only when the engine's changes.
-#[derive(Debug, Default)]
-pub(super) struct Known(Mutex<Option<Made>>);
-
-#[derive(Debug)]
-struct Made {
-    from: Arc<engine::Catalog>,
-    /// With the runtime's tables.
-    has_runtime: bool,
-    catalog: Arc<sql::Catalog>,
-}
-
-impl Known {
-    /// As this query sees them: with what its own transaction has defined, and the runtime's where there is one.
-    pub(super) async fn of(
-        &self,
-        engine: &engine::Engine,
-        query: &Query,
-        rules: &Governance,
-    ) -> Result<Arc<sql::Catalog>> {
-        if let Some(mut transaction) = query.transaction().await?
-            && let Some(session) = transaction.own_view()
-        {
-            return Ok(Arc::new(as_known(&session.catalog().await?, rules.runtime)));
-        }
-        let read = engine.catalog().await?;
-        let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(made) = known.as_ref()
-            && Arc::ptr_eq(&made.from, &read)
-            && made.has_runtime == rules.runtime
-        {
-            return Ok(Arc::clone(&made.catalog));
-        }
-        let catalog = Arc::new(as_known(&read, rules.runtime));
-        *known = Some(Made { from: read, has_runtime: rules.runtime, catalog: Arc::clone(&catalog) });
-        Ok(catalog)
-    }
-}
-
-fn as_known(read: &engine::Catalog, has_runtime: bool) -> sql::Catalog {
-    let column =
-        |c: &engine::Column| sql::Column { name: c.name.clone(), type_name: c.type_name.clone(), nullable: c.nullable };
-    let is_listed =
-        |schema: &str, name: &str| !sql::is_kept(schema, name) && (!has_runtime || !runtime::is_its_schema(schema));
-    let tables = read.tables.iter().filter(|table| is_listed(&table.schema, &table.name)).map(|table| {
-        let columns = table.columns.iter().map(column).collect();
-        let known = sql::Table::new(&table.schema, &table.name, columns).with_primary_key(&table.primary_key);
-        let known = known.with_origin(table.comment.clone());
-        if table.schema == sql::names::TEMPORARY_SCHEMA { known.temporary() } else { known }
-    });
-    let mut known = sql::Catalog::new(tables);
-    if has_runtime {
-        runtime::tables().for_each(|table| known.add(table));
-    }
-    read.schemas.iter().for_each(|schema| known.add_schema(schema));
-    for entry in &read.definitions {
-        let kind = match entry.kind {
-            engine::DefinitionKind::View => sql::definition::Kind::View,
-            engine::DefinitionKind::Function => sql::definition::Kind::Function,
-            engine::DefinitionKind::Sequence => sql::definition::Kind::Sequence,
-        };
-        let columns = entry.columns.iter().map(column).collect();
-        let comment = entry.comment.as_deref().unwrap_or_default();
-        if let Some(definition) = sql::Definition::read(kind, &entry.schema, &entry.name, columns, comment) {
-            known.define(definition);
-        }
-    }
-    known
 }
 
 #[cfg(test)]

@@ -7,8 +7,9 @@
 use contract::wire::Who;
 use engine::{Session, Snapshot};
 
+use super::Result;
 use super::answers::Answers;
-use super::{Pipeline, Result};
+use super::seen::Seen;
 use crate::Error;
 use crate::branches::Writing;
 
@@ -30,8 +31,15 @@ pub struct ClientTransaction {
 enum State {
     /// No statement yet.
     Idle,
-    Open(Session, Snapshot),
+    Open(Opened),
     Failed,
+}
+
+struct Opened {
+    session: Session,
+    snapshot: Snapshot,
+    /// The tables as they were when it was opened: all that is asked in it is judged by these.
+    seen: Seen,
 }
 
 impl ClientTransaction {
@@ -54,8 +62,8 @@ impl ClientTransaction {
         self.defined = false;
         match std::mem::replace(&mut self.state, State::Idle) {
             State::Idle => Ok(()),
-            State::Open(mut session, _) => {
-                let committed = session.commit().await;
+            State::Open(mut opened) => {
+                let committed = opened.session.commit().await;
                 // Whatever the outcome: one of them does not tell.
                 self.answers.wrote(&std::mem::take(&mut self.written));
                 self.writing.clear();
@@ -70,26 +78,31 @@ impl ClientTransaction {
         self.written.clear();
         match std::mem::replace(&mut self.state, State::Idle) {
             State::Idle | State::Failed => Ok(()),
-            State::Open(mut session, _) => {
-                let rolled_back = session.rollback().await;
+            State::Open(mut opened) => {
+                let rolled_back = opened.session.rollback().await;
                 self.writing.clear();
                 Ok(rolled_back?)
             }
         }
     }
 
-    /// The session, begun if this is the first statement. For nobody but who began it.
-    pub(super) async fn open(&mut self, pipeline: &Pipeline, who: &Who) -> Result<(&mut Session, Snapshot)> {
+    /// The session, begun if this is the first statement. For nobody but who began it, and for nothing that was
+    /// judged by other tables than those it sees.
+    pub(super) async fn open(&mut self, who: &Who, judged_by: &Seen) -> Result<(&mut Session, Snapshot)> {
         if self.who != *who {
             return Err(Error::FailedTransaction);
         }
         if matches!(self.state, State::Idle) {
-            let mut session = pipeline.engine()?.session().await?;
+            let mut session = judged_by.engine.session().await?;
             let snapshot = session.begin().await?;
-            self.state = State::Open(session, snapshot);
+            let seen = if judged_by.is_current() { judged_by.clone() } else { judged_by.by(&mut session).await? };
+            self.state = State::Open(Opened { session, snapshot, seen });
         }
         match &mut self.state {
-            State::Open(session, snapshot) => Ok((session, snapshot.clone())),
+            State::Open(Opened { session, snapshot, seen }) if self.defined || seen.is_the_same(judged_by) => {
+                Ok((session, snapshot.clone()))
+            }
+            State::Open(_) => Err(Error::Redefined),
             State::Idle | State::Failed => Err(Error::FailedTransaction),
         }
     }
@@ -109,17 +122,24 @@ impl ClientTransaction {
         self.defined = true;
     }
 
-    /// The session to ask about tables, where its view differs from everybody's.
+    /// The tables that it sees, with what was defined in it; none before its first statement.
+    pub(super) async fn seen(&mut self, has_runtime: bool) -> Result<Option<Seen>> {
+        let State::Open(Opened { session, seen, .. }) = &mut self.state else { return Ok(None) };
+        let seen = if self.defined { seen.by(session).await? } else { seen.clone() };
+        Ok(Some(seen.with_runtime(has_runtime)))
+    }
+
+    /// The session to ask about tables, where its view may differ from everybody's.
     pub(super) fn own_view(&mut self) -> Option<&mut Session> {
         match &mut self.state {
-            State::Open(session, _) if self.defined => Some(session),
+            State::Open(opened) if self.defined || !opened.seen.is_current() => Some(&mut opened.session),
             _ => None,
         }
     }
 
     pub(super) fn session(&mut self) -> Result<&mut Session> {
         match &mut self.state {
-            State::Open(session, _) => Ok(session),
+            State::Open(opened) => Ok(&mut opened.session),
             State::Idle | State::Failed => Err(Error::FailedTransaction),
         }
     }

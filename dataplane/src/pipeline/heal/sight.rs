@@ -12,7 +12,7 @@ use contract::policy::abac::{Effect, Operation};
 use super::super::capability::Own;
 use super::super::policy::{self, Asked};
 use super::super::tables::About;
-use super::super::{Pipeline, Query, Result, shown};
+use super::super::{Pipeline, Query, Result, origin, shown};
 
 const TABLES_MAX: usize = 64;
 const COLUMNS_MAX: usize = 128;
@@ -27,7 +27,7 @@ pub(super) async fn tables(
 ) -> Result<Vec<String>> {
     let (caller, agent) = policy::caller(pipeline, query, rules)?;
     let now = pipeline.clock.now();
-    let known = pipeline.remembered.tables.of(&pipeline.engine()?, query, rules).await?;
+    let known = pipeline.remembered.tables.of(&pipeline.engine()?, query, rules).await?.known;
     let there = match policy::branch(pipeline, query, &agent, &[]).await? {
         Some(branch) => Arc::new(known.with_tables(branch.tables())),
         None => known,
@@ -37,8 +37,11 @@ pub(super) async fn tables(
     let own = Own { rules, agent: &agent, now };
     let about = About::reading();
     let asked = Asked { query, rules, caller: &caller, agent: &agent, about: &about, now };
-    let may_see =
-        |path: &str| own.reaches(path) && asked.decide(&[path.to_owned()], &[Operation::Select]).effect < Effect::Deny;
+    let may_see = |path: &str| {
+        own.reaches(path)
+            && asked.decide(&[path.to_owned()], &[Operation::Select]).effect < Effect::Deny
+            && origin::admits(rules, caller.role, &there, path)
+    };
     let seen = there.seen(may_see);
     let told = |schema: &str, name: &str, columns: &[sql::Column]| {
         let denied = own.denied_columns(&format!("{schema}.{name}"));
