@@ -81,6 +81,9 @@ pub struct Copied {
     pub columns: Vec<engine::Column>,
     /// Its rows are told apart by these; without any, by all their values.
     pub primary_key: Vec<String>,
+    /// What was written down with it: who may read the copy.
+    #[serde(default)]
+    pub origin: Option<String>,
 }
 
 impl Copied {
@@ -133,7 +136,7 @@ impl Open {
         let table = |table: &Copied| {
             let columns = table.columns.iter().map(column).collect();
             let known = sql::Table::new(&table.schema, &table.name, columns).with_primary_key(&table.primary_key);
-            known.stored_in(store::own_schema(&self.branch.branch_id))
+            known.with_origin(table.origin.clone()).stored_in(store::own_schema(&self.branch.branch_id))
         };
         self.branch.tables.iter().map(table).collect()
     }

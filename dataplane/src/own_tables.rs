@@ -126,6 +126,11 @@ impl Transaction {
         self.snapshot.to_string()
     }
 
+    /// The tables as it sees them.
+    pub async fn catalog(&mut self) -> Result<engine::Catalog, Error> {
+        Ok(self.session.catalog().await?)
+    }
+
     /// Runs one statement that writes; the number of rows it changed.
     pub async fn run(&mut self, (sql, params): Step) -> Result<u64, Error> {
         let statement = Statement { sql, params, writes: true };

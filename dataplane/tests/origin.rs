@@ -2,8 +2,11 @@
 
 use contract::Code;
 use contract::policy::MaskFunction;
-use dataplane::testing::{analyst_id, denying, filtering, masking};
+use dataplane::testing::{analyst_id, analyst_key, denying, filtering, masking};
+use serde_json::json;
 
+use crate::door::{door, tool};
+use crate::memory::done;
 use crate::world::{World, world};
 
 async fn governed() -> World {
@@ -68,6 +71,13 @@ async fn it_stays_closed_under_another_name_and_in_what_is_made_of_it() {
     for sql in [
         "create table made as select * from customer",
         "alter table made add column more integer",
+        "alter table made alter column more set default 1",
+        "alter table made alter column more drop default",
+        "alter table made alter column more set data type bigint",
+        "alter table made alter column id set not null",
+        "alter table made alter column id drop not null",
+        "alter table made rename column name to called",
+        "alter table made drop column more",
         "alter table made rename to renamed",
         "create table second as select id from renamed",
         "create view above as select * from renamed",
@@ -168,5 +178,25 @@ async fn a_closed_table_is_nothing_that_somebody_may_have_meant() {
         told.is_ok_and(|got| got.answer.warnings.iter().any(|said| said.contains("salaries"))),
         "the owner is told"
     );
+    world.stop().await;
+}
+
+#[tokio::test]
+async fn a_branch_keeps_the_origin_of_what_it_copied() {
+    let world = governed().await;
+    world.run("create table made as select ssn as code from customer").await.unwrap();
+    let door = door(&world);
+    let branch = done(&door, "create_branch", json!({"tables": ["made"]})).await["branch_id"].clone();
+    let reading = json!({"branch_id": branch, "sql": "select code from made order by code"});
+    let merging = json!({"branch_id": branch, "dry_run": true});
+    for mainline in ["drop table made", "create table made as select 'open' as code"] {
+        world.run(mainline).await.unwrap();
+        assert_eq!(done(&door, "branch_query", reading.clone()).await["row_count"], 3, "{mainline}");
+        for (name, asked) in [("branch_query", &reading), ("merge_branch", &merging)] {
+            let (refused, is_error) = tool(&door, analyst_key(), name, asked.clone()).await;
+            assert!(is_error, "{mainline}, {name}: {refused}");
+            assert_eq!(refused["error"]["code"], "SVC_ERR_403_TABLE_DENIED", "{mainline}, {name}: {refused}");
+        }
+    }
     world.stop().await;
 }

@@ -1,7 +1,7 @@
 //! The tables there are: schemas, tables, columns with types, primary keys, rows as estimated.
 //!
-//! Our own `_svc*` schemas are left out. Temporary tables of the session that asks are in the schema `pg_temp`. Names are compared as the engine does, without case for
-//! ASCII letters.
+//! Our own `_svc*` schemas are left out. Temporary tables of the session that asks are in the schema `pg_temp`. Names
+//! are compared as the engine does, without case for ASCII letters.
 
 use serde::{Deserialize, Serialize};
 

@@ -125,10 +125,11 @@ impl Branches {
         let nothing = std::collections::BTreeMap::new();
         let rules = Rules { strategy: Strategy::MainWins, granularity: Granularity::Cell, resolutions: &nothing };
         let mut transaction = Transaction::begin(standing.into()).await?;
+        let catalog = transaction.catalog().await?;
         let mut found = Vec::new();
         for (place, table) in open.branch.tables.iter().enumerate() {
             sees_all(standing, table)?;
-            if !is_as_it_was(standing, table).await? {
+            if !is_as_it_was(&catalog, table) {
                 return Err(Error::Reshaped { table: table.path() });
             }
             let masked = BTreeSet::new();
@@ -156,10 +157,11 @@ async fn decided(
         conflicts: Vec::new(),
         snapshot: transaction.snapshot(),
     };
+    let catalog = transaction.catalog().await?;
     let (mut plans, mut rows) = (Vec::new(), 0);
     for (place, table) in branch.tables.iter().enumerate() {
         sees_all(standing, table)?;
-        if !is_as_it_was(standing, table).await? {
+        if !is_as_it_was(&catalog, table) {
             reshaped(transaction, &mut merged, table, rules.strategy).await?;
             continue;
         }
@@ -253,14 +255,19 @@ async fn reshaped(
     Ok(())
 }
 
-async fn is_as_it_was(standing: &Standing, table: &Copied) -> Result<bool, Error> {
-    let catalog = standing.engine.catalog().await?;
+/// Of another origin its rows are for other people.
+fn is_as_it_was(catalog: &engine::Catalog, table: &Copied) -> bool {
     let now = catalog.table(&table.schema, &table.name);
-    Ok(now.is_some_and(|now| now.columns == table.columns && now.primary_key == table.primary_key))
+    now.is_some_and(|now| {
+        now.columns == table.columns && now.primary_key == table.primary_key && now.comment == table.origin
+    })
 }
 
-/// A row that a filter hides from the caller could be changed or counted unseen.
+/// A row that a filter hides from the caller could be changed or counted unseen, and so could all of a closed table.
 fn sees_all(standing: &Standing, table: &Copied) -> Result<(), Error> {
+    if !standing.admits_copy(&table.path(), table.origin.as_deref()) {
+        return Err(Error::TableDenied { table: table.path() });
+    }
     let schema = table.schema.to_ascii_lowercase();
     let name = table.name.to_ascii_lowercase();
     let named = TableRef { schema: &schema, name: &name };

@@ -97,7 +97,7 @@ pub async fn create(standing: &Standing, new: &NewBranch, agent_id: String, fres
     let expires_at = new.expires_at(&fresh);
     let Fresh { branch_id, salt, now } = fresh;
     let mut transaction = Transaction::begin(standing.into()).await?;
-    let tables = described(standing, new).await?;
+    let tables = described(&transaction.catalog().await?, new)?;
     counted(&mut transaction, &tables).await?;
     for schema in [own_schema(&branch_id), base_schema(&branch_id)] {
         transaction.run((format!("create schema raw.{}", quote::name(&schema)), Vec::new())).await?;
@@ -139,8 +139,7 @@ pub async fn create(standing: &Standing, new: &NewBranch, agent_id: String, fres
 }
 
 /// The tables as they are; each must be there.
-async fn described(standing: &Standing, new: &NewBranch) -> Result<Vec<Copied>, Error> {
-    let catalog = standing.engine.catalog().await?;
+fn described(catalog: &engine::Catalog, new: &NewBranch) -> Result<Vec<Copied>, Error> {
     let each = new.tables.iter().enumerate().map(|(place, path)| {
         let (schema, name) = path.split_once('.').unwrap_or(("main", path));
         let table = catalog.table(schema, name);
@@ -150,6 +149,7 @@ async fn described(standing: &Standing, new: &NewBranch) -> Result<Vec<Copied>, 
             name: table.name.clone(),
             columns: table.columns.clone(),
             primary_key: table.primary_key.clone(),
+            origin: table.comment.clone(),
         })
     });
     each.collect()

@@ -44,6 +44,13 @@ pub struct Standing {
     pub deadline: Instant,
 }
 
+impl Standing {
+    /// May the caller read a copy of a table that was of this origin?
+    pub fn admits_copy(&self, path: &str, origin: Option<&str>) -> bool {
+        origin::admits_copy(&self.rules, self.caller.role, path, origin)
+    }
+}
+
 impl Pipeline {
     /// Does the work, if the caller may have it done. The work says how many records it concerned.
     pub async fn act<T, F>(self: &Arc<Self>, deed: Deed, work: impl FnOnce(Standing) -> F) -> Result<T>

@@ -27,7 +27,11 @@ fn policies(rules: &Governance) -> Policies<'_> {
 /// What is written down with a table; none for a table of no such origin, or one that a policy names.
 fn sources(rules: &Governance, known: &sql::Catalog, path: &str) -> Result<Vec<Source>> {
     let table = known.tables().find(|table| table.is_at(path));
-    match table.and_then(|table| table.origin.as_deref()) {
+    written_down(rules, path, table.and_then(|table| table.origin.as_deref()))
+}
+
+fn written_down(rules: &Governance, path: &str, origin: Option<&str>) -> Result<Vec<Source>> {
+    match origin {
         Some(_) if policies(rules).name(table_ref(path)) => Ok(Vec::new()),
         // what cannot be read could say anything
         Some(written) => serde_json::from_str(written).map_err(|_| Error::TableDenied { table: path.to_owned() }),
@@ -37,8 +41,16 @@ fn sources(rules: &Governance, known: &sql::Catalog, path: &str) -> Result<Vec<S
 
 /// May this role read what was made so?
 pub(super) fn admits(rules: &Governance, role: Role, known: &sql::Catalog, path: &str) -> bool {
-    let bound = |source: &Source| policies(rules).bind_more(table_ref(&source.table), role, source.read_by);
-    sources(rules, known, path).is_ok_and(|sources| !sources.iter().any(bound))
+    sources(rules, known, path).is_ok_and(|sources| admits_to(rules, role, &sources))
+}
+
+/// The same of a copy of a table that was of this origin.
+pub(super) fn admits_copy(rules: &Governance, role: Role, path: &str, origin: Option<&str>) -> bool {
+    written_down(rules, path, origin).is_ok_and(|sources| admits_to(rules, role, &sources))
+}
+
+fn admits_to(rules: &Governance, role: Role, sources: &[Source]) -> bool {
+    !sources.iter().any(|source| policies(rules).bind_more(table_ref(&source.table), role, source.read_by))
 }
 
 pub(super) fn permitted(rules: &Governance, role: Role, known: &sql::Catalog, tables: &[String]) -> Result<()> {

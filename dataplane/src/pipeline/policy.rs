@@ -97,12 +97,12 @@ pub(super) async fn check_as(
     let mut confinement = own.confine(&meant, &operations)?;
     let judged_by = pipeline.remembered.tables.of(&pipeline.engine()?, query, rules).await?;
     let known = Arc::clone(&judged_by.known);
-    origin::permitted(rules, caller.role, &known, &meant)?;
     let branch = branch(pipeline, query, &agent, &operations).await?;
     let there = match &branch {
         Some(branch) => Arc::new(known.with_tables(branch.tables())),
         None => Arc::clone(&known),
     };
+    origin::permitted(rules, caller.role, &there, &meant)?;
     let mut names = names(query, rules);
     names.user = caller.email.clone().or_else(|| caller.user_id.as_ref().map(ToString::to_string));
     names.role = Some(caller.role.as_str().to_owned());
@@ -112,14 +112,14 @@ pub(super) async fn check_as(
         let may_see = |path: &str| {
             own.reaches(path)
                 && asked.decide(&[path.to_owned()], &[Operation::Select]).effect < Effect::Deny
-                && origin::admits(rules, caller.role, &known, path)
+                && origin::admits(rules, caller.role, &there, path)
         };
         Arc::new(there.seen(may_see))
     } else {
-        there
+        Arc::clone(&there)
     };
     let mut resolved =
-        sql::resolve(statement, &seen, &names).map_err(|error| asked.shown(error, &operations, &own, &known))?;
+        sql::resolve(statement, &seen, &names).map_err(|error| asked.shown(error, &operations, &own, &there))?;
     // The caller may write a name in several ways; what it turned out to mean is judged again.
     about.branch = branch;
     about.seen = Some(judged_by);
@@ -137,8 +137,8 @@ pub(super) async fn check_as(
     if bound != about.tables {
         asked.permitted(&bound, &operations, t)?;
     }
-    origin::permitted(rules, caller.role, &known, &bound)?;
-    origin::write_down(rules, caller.role, &known, &mut resolved)?;
+    origin::permitted(rules, caller.role, &there, &bound)?;
+    origin::write_down(rules, caller.role, &there, &mut resolved)?;
     runtime::permitted(rules, &bound, about.writes)?;
     keeps_governed(rules, &caller, &about)?;
     if !bound.is_empty() {
