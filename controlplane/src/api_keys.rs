@@ -9,12 +9,13 @@
 //! A key acts as a `service_account`, unless it was created with `user_id`: then it acts for that
 //! user, with the role and attributes the user has now. Nobody makes a key that may do more than
 //! they may: a key grants only scopes it has, and only the owner makes a key that acts for the
-//! owner.
+//! owner. Whoever becomes the owner keeps no key that somebody else may have the text of.
 //!
 //! PostgreSQL is the truth for keys, so that revoking one never waits for an API server. Where keys
 //! are resources too, REST writes them afterwards, and what others wrote comes by way of the
 //! operator (`resource`).
 
+mod bounds;
 pub mod expiry;
 mod http;
 mod input;
@@ -25,7 +26,7 @@ mod store;
 
 use contract::{Access, Scope};
 
-pub use life::{revoke_all_in, revoke_all_of};
+pub use life::{revoke_all_in, revoke_all_of, revoke_known_to_others};
 pub use seed::{Seed, seed};
 pub use store::{attribute_names, by_prefix, governed, used};
 
@@ -46,6 +47,7 @@ pub fn routes() -> Routes {
         .says("Gives a key a new value; the old one holds for the grace period.")
         .own_role()
         .secret("new_key")
+        .step_up()
         .delete("/v1/environments/{env_id}/api-keys/{key_id}", Admin, KeyWrite, http::revoke)
         .says("Revokes a key, at every door and at once.")
 }

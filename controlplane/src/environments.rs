@@ -9,6 +9,7 @@
 //! is `active` and has a `connection`. Where environments are resources, a row is what its resource
 //! says (`mirror`), and an operator does the placing.
 
+mod changes;
 mod http;
 pub mod mirror;
 pub mod placement;

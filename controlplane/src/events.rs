@@ -11,6 +11,7 @@
 //! chain's head (`chain`). What the database could be made to forget is kept elsewhere (`heads`).
 
 mod chain;
+mod difference;
 pub mod following;
 pub mod heads;
 pub mod stream;
@@ -28,6 +29,7 @@ use crate::http::call::Call;
 use crate::{App, Error, Result, webhooks};
 
 pub use chain::{Break, Entry, Verified, verify};
+pub use difference::different;
 pub use trail::{Recorded, page, range};
 
 macro_rules! event_types {
@@ -53,6 +55,7 @@ event_types! {
     UserAttributesChanged , "user.attributes_changed", "user";
     KeyExpiring           , "key.expiring"           , "api_key";
     KeyUpdated            , "key.updated"            , "api_key";
+    EnvironmentUpdated    , "environment.updated"    , "environment";
     EnvironmentRemoved    , "environment.removed"    , "environment";
     JitExpired            , "jit.expired"            , "jit_request";
     OrgRemoved            , "org.removed"            , "organization";

@@ -42,7 +42,7 @@ const SCOPE: &str =
 #[x_kube(
     validation = Rule::new("has(self.keyId) || has(self.secretRef)").message("secretRef is required: it names the Secret that the key is put into"),
     validation = Rule::new("!has(self.secretRef) || !has(oldSelf.secretRef) || self.secretRef.name == oldSelf.secretRef.name || (has(self.rotation) && (!has(oldSelf.rotation) || self.rotation.id != oldSelf.rotation.id))").message("secretRef changes only together with rotation.id: a key's value is given once"),
-    validation = Rule::new("!has(oldSelf.keyId) || (has(self.keyId) && self.keyId == oldSelf.keyId)").message("keyId is immutable once set")
+    validation = Rule::new("has(self.keyId) == has(oldSelf.keyId) && (!has(self.keyId) || self.keyId == oldSelf.keyId)").message("keyId is immutable")
 )]
 #[serde(rename_all = "camelCase")]
 pub struct ApiKeySpec {
@@ -50,7 +50,7 @@ pub struct ApiKeySpec {
     #[x_kube(validation = Rule::new("self.name == oldSelf.name").message("environmentRef.name is immutable"))]
     pub environment_ref: NamedRef,
     /// Unique within the environment; immutable.
-    #[schemars(length(min = 1, max = 128))]
+    #[schemars(length(min = 1, max = 256))]
     #[x_kube(validation = Rule::new("self == oldSelf").message("name is immutable"))]
     pub name: String,
     /// What the key may do. A scope that ends in `*` grants all of its family.
@@ -59,7 +59,7 @@ pub struct ApiKeySpec {
     pub scopes: Vec<String>,
     /// CIDR ranges that the key is usable from; empty: any.
     #[serde(default)]
-    #[schemars(length(max = 64), inner(length(max = 43)))]
+    #[schemars(length(max = 100), inner(length(max = 43)))]
     #[x_kube(validation = Rule::new("self.all(range, isCIDR(range))").message("each entry must be a CIDR range, such as 10.0.0.0/8"))]
     pub ip_allowlist: Vec<String>,
     /// Counted from creation; absent: the key does not expire.

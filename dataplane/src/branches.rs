@@ -132,6 +132,7 @@ impl Open {
             name: column.name.clone(),
             type_name: column.type_name.clone(),
             nullable: column.nullable,
+            comment: None,
         };
         let table = |table: &Copied| {
             let columns = table.columns.iter().map(column).collect();

@@ -57,6 +57,11 @@ impl Ending {
         self.serving.token()
     }
 
+    /// For work that goes on without whoever waited for it: the drain waits for that too.
+    pub fn tasks(&self) -> TaskTracker {
+        self.serving.clone()
+    }
+
     /// A connection's task: ends with the process, however slow its peer is.
     pub fn spawn(&self, connection: impl Future<Output = ()> + Send + 'static) {
         let gone = self.gone.clone();

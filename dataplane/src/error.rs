@@ -86,6 +86,8 @@ pub enum Error {
     HiddenOnBranch { table: String },
     #[error("the branch has changed masked columns of table {table}: who sees them must merge it")]
     MaskedOnBranch { table: String },
+    #[error("columns of table {table} are masked for you: who sees them must insert its rows on a branch")]
+    FilledOnBranch { table: String },
     /// A branch has the tables that it was made with, as they were.
     #[error("{what} on a branch is not supported: define it on the mainline, a branch that is made afterwards has it")]
     DefinedOnBranch { what: &'static str },
@@ -113,6 +115,9 @@ pub enum Error {
     GrantedRows { limit: u64 },
     #[error("the query ran longer than {} ms", .0.as_millis())]
     Timeout(Duration),
+    /// They held a slot and a session of the engine.
+    #[error("nobody has asked for the rows for {} s: ask again", .0.as_secs())]
+    Unread(Duration),
     #[error("the query was cancelled")]
     Cancelled,
     #[error("the transaction has failed: only ROLLBACK is accepted")]
@@ -168,6 +173,7 @@ impl Error {
             | Self::HourlyLimit { .. }
             | Self::GrantedRows { .. }
             | Self::HiddenOnBranch { .. }
+            | Self::FilledOnBranch { .. }
             | Self::MaskedOnBranch { .. } => Code::PolicyDenied,
             Self::Governed { .. }
             | Self::Undroppable { .. }
@@ -199,7 +205,7 @@ impl Error {
             | Self::BranchesFull { .. }
             | Self::AgentsFull { .. }
             | Self::TriggersFull { .. } => Code::QuotaExceeded,
-            Self::Timeout(_) => Code::QueryTimeout,
+            Self::Timeout(_) | Self::Unread(_) => Code::QueryTimeout,
             Self::Cancelled => Code::QueryCancelled,
             Self::FailedTransaction => Code::FailedTransaction,
             Self::Unverified { .. } => Code::TranspileFail,
@@ -223,6 +229,7 @@ impl Error {
             | Self::Undroppable { table }
             | Self::Reshaped { table }
             | Self::HiddenOnBranch { table }
+            | Self::FilledOnBranch { table }
             | Self::MaskedOnBranch { table } => problem.detail("table", table.as_str()),
             Self::Suspended { .. } => problem.detail("reason", "suspended"),
             Self::NotYours { .. } => problem.detail("reason", "not_yours"),
@@ -265,7 +272,11 @@ impl Error {
         match self {
             Self::Cancelled | Self::ShuttingDown => Outcome::Cancelled,
             Self::Engine(error) if error.kind == engine::Kind::Interrupted => Outcome::Cancelled,
-            Self::Engine(_) | Self::ColumnMissing { .. } | Self::Timeout(_) | Self::RowLimit { .. } => Outcome::Failed,
+            Self::Engine(_)
+            | Self::ColumnMissing { .. }
+            | Self::Timeout(_)
+            | Self::Unread(_)
+            | Self::RowLimit { .. } => Outcome::Failed,
             _ => Outcome::Refused,
         }
     }

@@ -14,6 +14,7 @@ pub mod branches;
 pub mod catalogue;
 pub mod certificates;
 pub mod config;
+mod detached;
 pub mod doors;
 pub mod encode;
 pub mod ending;

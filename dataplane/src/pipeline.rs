@@ -13,6 +13,7 @@ mod audit;
 mod capability;
 mod cost;
 mod deed;
+mod delivery;
 mod dirty;
 mod embed;
 mod execute;
@@ -39,7 +40,8 @@ mod told;
 pub mod transaction;
 mod transpile;
 
-use std::sync::atomic::AtomicBool;
+use std::future::pending;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
@@ -49,10 +51,12 @@ use contract::{Entropy, Governance, GrantId, SharedClock};
 use telemetry::{Kind, Tracer};
 use tokio::sync::{Mutex, OwnedMutexGuard, watch};
 use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
 
 use crate::answer::Description;
 use crate::branches::Branches;
 use crate::catalogue::Catalogue;
+use crate::detached::to_its_end;
 use crate::governance::registry::Registry;
 use crate::memory;
 use crate::metrics::Metrics;
@@ -68,6 +72,7 @@ use audit::Closing;
 use transaction::ClientTransaction;
 
 pub use deed::{Deed, Standing};
+pub use delivery::UNREAD_FOR;
 pub use quota::Purse;
 pub use semaphore::Gate;
 pub use storage::Storage;
@@ -100,6 +105,10 @@ pub struct Pipeline {
     pub tracer: Tracer,
     pub clock: SharedClock,
     pub entropy: Entropy,
+    /// How long rows wait for whoever asked, and an open transaction for its next statement.
+    pub unread_for: Duration,
+    /// What goes on without whoever waited for it.
+    pub tasks: TaskTracker,
     /// Nothing begins any more, and what runs is cancelled.
     pub closed: CancellationToken,
 }
@@ -130,6 +139,8 @@ struct Query {
     closed: CancellationToken,
     /// Its `started` entry is in the log.
     started: AtomicBool,
+    /// Its changes are made: what is left is to commit them, and to say so.
+    committing: AtomicBool,
     /// The agent's grant that it counts for: once, however often it is healed.
     under: OnceLock<GrantId>,
 }
@@ -142,7 +153,26 @@ impl Pipeline {
             return Box::pin(postgres::answer(self, &query, &question)).await;
         }
         let closing = Closing::open(self, query); // 14 and 15, which cannot be forgotten
-        match Box::pin(self.governed(closing.query(), closing.trail())).await {
+        let gone = CancellationToken::new();
+        let _waits = gone.clone().drop_guard();
+        to_its_end(&self.tasks, Arc::clone(self).walk(closing, gone)).await
+    }
+
+    /// Until its end, or until whoever asked has gone; what is being committed then still comes to its end.
+    async fn walk(self: Arc<Self>, closing: Closing, gone: CancellationToken) -> Result<Answer> {
+        let query = closing.query();
+        let left = async {
+            gone.cancelled().await;
+            if query.committing.load(Ordering::Acquire) {
+                pending::<()>().await;
+            }
+        };
+        let governed = tokio::select! {
+            biased;
+            done = Box::pin(self.governed(query, closing.trail())) => done,
+            () = left => Err(Error::Cancelled),
+        };
+        match governed {
             Ok(masked) => closing.deliver(masked), // when the stream ends, fails or is dropped
             Err(error) => Err(closing.refused(error)), // at once
         }

@@ -230,6 +230,8 @@ impl Parts {
             tracer: settings.telemetry.tracer.clone(),
             clock: Arc::clone(&settings.clock),
             entropy: settings.entropy.clone(),
+            tasks: ending.tasks(),
+            unread_for: crate::pipeline::UNREAD_FOR,
             closed: ending.closed.clone(),
         });
         let parts = Self {

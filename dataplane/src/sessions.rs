@@ -34,6 +34,8 @@ pub type Snapshots = watch::Receiver<Option<Arc<Governance>>>;
 pub struct Admitted {
     pub who: Who,
     pub caller: Caller,
+    /// Prefix of the key's secret that was shown, which may end before the key does.
+    pub secret: Option<String>,
 }
 
 /// What a request shows.
@@ -93,7 +95,7 @@ impl Sessions {
         let who = self.0.vouching.whose(text).await?;
         let rules = announced(&self.0.snapshots, |rules| is_known(rules, &who)).await?;
         let caller = standing_in(&rules, &who, None, self.0.clock.now())?;
-        Ok(Admitted { who, caller })
+        Ok(Admitted { who, caller, secret: None })
     }
 
     /// Checks a presented key: form and check characters, snapshot, then Argon2id, once.
@@ -114,12 +116,17 @@ impl Sessions {
             return Err(refused);
         }
         let caller = rules.caller_of_key(key, Some(secret), peer, self.0.clock.now()).map_err(Error::Caller)?;
-        Ok(Admitted { who: Who::Key { key_id: key.key_id.clone() }, caller })
+        Ok(Admitted { who: Who::Key { key_id: key.key_id.clone() }, caller, secret: Some(secret.prefix.clone()) })
     }
 
-    /// Looks an admitted caller up again: what each statement of an open session asks.
-    pub fn standing(&self, who: &Who, peer: Option<IpAddr>) -> Result<Caller, Error> {
-        standing_in(&*self.rules()?, who, peer, self.0.clock.now())
+    /// Looks an admitted caller up again: what each statement of an open session asks. By the secret that was shown: one
+    /// that was rotated opens nothing after its grace, not even what it opened before.
+    pub fn standing(&self, who: &Who, secret: Option<&str>, peer: Option<IpAddr>) -> Result<Caller, Error> {
+        let (rules, now) = (self.rules()?, self.0.clock.now());
+        let Some(prefix) = secret else { return standing_in(&rules, who, peer, now) };
+        let known = rules.key_by_prefix(prefix).filter(|(key, _)| *who == Who::Key { key_id: key.key_id.clone() });
+        let (key, secret) = known.ok_or(Error::Caller(Code::InvalidKey))?;
+        rules.caller_of_key(key, Some(secret), peer, now).map_err(Error::Caller)
     }
 
     /// Does the snapshot still have the key?
@@ -215,7 +222,7 @@ impl Drop for Place<'_> {
 mod tests {
     use super::*;
     use crate::testing::{demo_key, governance};
-    use contract::SystemClock;
+    use contract::{Clock, SystemClock};
 
     fn sessions(rules: Option<Governance>) -> (watch::Sender<Option<Arc<Governance>>>, Sessions) {
         let (publish, snapshots) = watch::channel(rules.map(Arc::new));
@@ -240,14 +247,38 @@ mod tests {
     async fn a_key_is_admitted_until_the_snapshot_drops_it() {
         let (publish, sessions) = sessions(Some(governance()));
         let admitted = sessions.admit(demo_key(), None).await.unwrap();
-        assert!(sessions.standing(&admitted.who, None).is_ok());
+        assert!(sessions.standing(&admitted.who, admitted.secret.as_deref(), None).is_ok());
         publish.send_modify(|rules| {
             let mut changed = governance();
             changed.keys.clear();
             *rules = Some(Arc::new(changed));
         });
-        assert_eq!(sessions.standing(&admitted.who, None).unwrap_err().code(), Code::InvalidKey);
+        assert_eq!(
+            sessions.standing(&admitted.who, admitted.secret.as_deref(), None).unwrap_err().code(),
+            Code::InvalidKey
+        );
         assert_eq!(sessions.admit(demo_key(), None).await.unwrap_err().code(), Code::InvalidKey);
+    }
+
+    #[tokio::test]
+    async fn what_a_rotated_secret_opened_ends_with_its_grace() {
+        let (publish, sessions) = sessions(Some(governance()));
+        let Admitted { who, secret, .. } = sessions.admit(demo_key(), None).await.unwrap();
+        assert!(sessions.standing(&who, secret.as_deref(), None).is_ok());
+        let rotated = |not_after: Option<Timestamp>| {
+            let mut rules = governance();
+            for old in rules.keys.iter_mut().flat_map(|key| &mut key.secrets) {
+                old.not_after = not_after;
+            }
+            publish.send_replace(Some(Arc::new(rules)));
+        };
+        rotated(Some(SystemClock.now() + chrono::Duration::hours(1)));
+        assert!(sessions.standing(&who, secret.as_deref(), None).is_ok());
+        rotated(Some(SystemClock.now() - chrono::Duration::hours(1)));
+        assert!(sessions.standing(&who, secret.as_deref(), None).is_err());
+        assert!(sessions.standing(&who, None, None).is_ok(), "the key itself is as it was");
+        rotated(None);
+        assert!(sessions.standing(&Who::Key { key_id: "another".into() }, secret.as_deref(), None).is_err());
     }
 
     #[tokio::test]

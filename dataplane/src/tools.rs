@@ -30,6 +30,7 @@ use serde_json::Value;
 use std::sync::Arc;
 use tokio_util::sync::CancellationToken;
 
+use crate::detached::to_its_end;
 use crate::guest::Guest;
 use crate::limits::invalid;
 use crate::memory::Memories;
@@ -261,8 +262,17 @@ impl Row {
         self
     }
 
+    /// What a room changes is followed by more (events, indexes, answers that are stale by then), also when the caller
+    /// leaves in between. A statement has its own end.
     pub async fn run(&self, call: Call, arguments: JsonObject) -> Result<Told, Error> {
-        (self.run)(call, Value::Object(arguments)).await
+        let tasks = call.pipeline.tasks.clone();
+        let work = (self.run)(call, Value::Object(arguments));
+        if self.changes_a_room() { to_its_end(&tasks, work).await } else { work.await }
+    }
+
+    fn changes_a_room(&self) -> bool {
+        let reads = self.tool.annotations.as_ref().and_then(|hints| hints.read_only_hint);
+        self.scope == Scope::Agent && reads != Some(true)
     }
 }
 

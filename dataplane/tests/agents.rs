@@ -4,7 +4,7 @@ use arrow::ipc::reader::StreamReader;
 use axum::body::Body;
 use axum::http::Request;
 use contract::policy::MaskFunction;
-use dataplane::testing::{analyst_key, demo_key, filtering, masking};
+use dataplane::testing::{analyst_key, demo_key, denying, filtering, masking};
 use serde_json::{Value, json};
 use tower::ServiceExt;
 
@@ -185,6 +185,10 @@ async fn policies_are_told_without_running_anything() {
     assert_eq!((&judged["decision"], &judged["masked_columns"]), (&json!("allow"), &json!(["main.customer.ssn"])));
     let (started, finished) = world.last();
     assert_eq!((started.sql.as_str(), finished.outcome.as_str()), ("CALL enforce_abac_policy", "completed"));
+    world.change(|rules| rules.abac_policies = vec![denying("customer", &[])]);
+    let question = json!({"table": "customer"});
+    let (judged, _) = tool(&door, demo_key(), "enforce_abac_policy", question).await;
+    assert_eq!((&judged["decision"], &judged["masked_columns"]), (&json!("deny"), &json!([])), "{judged}");
     assert_eq!(world.count("select count(*) from raw.main.customer").await, 3);
     world.stop().await;
 }

@@ -119,3 +119,21 @@ async fn a_grants_hour_is_counted_once_a_query_and_the_next_grant_takes_over() {
     assert_eq!(world.last().0.agent.unwrap().agent_id.as_deref(), Some("bot"));
     world.stop().await;
 }
+
+#[tokio::test]
+async fn a_denied_column_is_neither_renamed_nor_filled_another_way() {
+    let world = world().await;
+    world.grant("g", capabilities(&["main.customer"], &["SELECT", "alter", "insert"]), far());
+    for sql in [
+        "alter table customer rename column ssn to s2",
+        "alter table customer alter column ssn type integer",
+        "insert all into customer (id, ssn) values (a, b) select 7 as a, 'x' as b",
+        "insert into customer (id, ssn) values (7, 'x')",
+        "insert into customer (id, ssn.name) values (7, 'x')",
+    ] {
+        assert!(world.code(sql).await.is_some(), "{sql}");
+    }
+    assert_eq!(world.count("select count(*) from raw.main.customer where id = 7 or ssn is null").await, 0);
+    assert_eq!(world.code("insert into customer (id, name) values (8, 'x')").await, None);
+    world.stop().await;
+}

@@ -3,9 +3,11 @@
 #![cfg(test)]
 
 mod agents;
+mod bounds;
 mod branches;
 mod capability;
 mod catalogue;
+mod comments;
 mod constructs;
 mod copy;
 mod door;
@@ -14,8 +16,10 @@ mod ending;
 mod explain;
 mod flight;
 mod healing;
+mod hostile;
 mod ingest;
 mod interference;
+mod leaving;
 mod making;
 mod meaning;
 mod memory;

@@ -34,8 +34,11 @@ pub async fn wired() -> Wired {
 }
 
 async fn wired_with(tls: Option<Arc<rustls::ServerConfig>>, local: bool) -> Wired {
+    wired_in(world().await, tls, local).await
+}
+
+pub async fn wired_in(world: World, tls: Option<Arc<rustls::ServerConfig>>, local: bool) -> Wired {
     let tls = tls.map(|tls| watch::channel(tls).1);
-    let world = world().await;
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap();
     let (tasks, ending) = (TaskTracker::new(), Ending::default());
@@ -73,6 +76,11 @@ impl Wired {
             }
         });
         Ok(client)
+    }
+
+    /// A connection on which nobody has said anything yet.
+    pub async fn knock(&self) -> TcpStream {
+        TcpStream::connect(self.address).await.unwrap()
     }
 
     /// Notices since this was asked last.
@@ -490,7 +498,7 @@ async fn away_from_loopback_rules_only_tls_is_served() {
     assert_eq!(error.code().map(SqlState::code), Some("28000"));
     let name = || rustls::pki_types::ServerName::try_from("localhost").unwrap();
 
-    let mut asked = TcpStream::connect(wired.address).await.unwrap();
+    let mut asked = wired.knock().await;
     asked.write_all(b"\x00\x00\x00\x08\x04\xd2\x16\x30\x00\x00\x00\x08\x04\xd2\x16\x2f").await.unwrap();
     let mut answers = [0; 2];
     asked.read_exact(&mut answers).await.unwrap();
@@ -499,11 +507,11 @@ async fn away_from_loopback_rules_only_tls_is_served() {
     assert_eq!(inside.get_ref().1.protocol_version(), Some(rustls::ProtocolVersion::TLSv1_3));
     assert_eq!(greeted(&mut inside).await, b'R');
 
-    let direct = TcpStream::connect(wired.address).await.unwrap();
+    let direct = wired.knock().await;
     let mut direct = connector(roots.clone(), &[b"postgresql"]).connect(name(), direct).await.unwrap();
     assert_eq!(greeted(&mut direct).await, b'R');
 
-    let silent = TcpStream::connect(wired.address).await.unwrap();
+    let silent = wired.knock().await;
     let mut silent = connector(roots, &[]).connect(name(), silent).await.unwrap();
     silent.write_all(STARTUP).await.unwrap();
     assert!(silent.read_u8().await.is_err(), "TLS at once needs the protocol's name");
@@ -528,16 +536,15 @@ async fn asked(stream: &mut (impl AsyncRead + AsyncWrite + Unpin), credential: &
 #[tokio::test]
 async fn http_is_told_apart_by_its_first_bytes_and_brings_its_own_credential() {
     let wired = wired().await;
-    let connect = async || TcpStream::connect(wired.address).await.unwrap();
     let own = [format!("authorization: ApiKey {}\r\n", demo_key()), format!("x-api-key: {}\r\n", demo_key())];
     for credential in own {
-        let (status, reply) = asked(&mut connect().await, &credential, "select 40 + 2 as n").await;
+        let (status, reply) = asked(&mut wired.knock().await, &credential, "select 40 + 2 as n").await;
         assert_eq!(status, 200, "{reply}");
         assert!(reply.contains("[42]"), "{reply}");
     }
     let named = "x-sluice-caller: {\"key_id\":\"k-owner\"}\r\n";
     for credential in ["", "authorization: ApiKey wrong\r\n", "authorization: Basic YTpi\r\n", named] {
-        let (status, reply) = asked(&mut connect().await, credential, "select 1").await;
+        let (status, reply) = asked(&mut wired.knock().await, credential, "select 1").await;
         assert_eq!(status, 401, "{credential} {reply}");
     }
     wired.stop().await;
@@ -548,10 +555,10 @@ async fn http_away_from_loopback_rules_is_asked_inside_tls_alone() {
     let (tls, roots) = certificate();
     let wired = wired_with(Some(tls), false).await;
     let credential = format!("x-api-key: {}\r\n", demo_key());
-    let mut plain = TcpStream::connect(wired.address).await.unwrap();
+    let mut plain = wired.knock().await;
     assert_eq!(asked(&mut plain, &credential, "select 1").await.0, 401);
     let name = rustls::pki_types::ServerName::try_from("localhost").unwrap();
-    let stream = TcpStream::connect(wired.address).await.unwrap();
+    let stream = wired.knock().await;
     let mut inside = connector(roots, &[b"h2", b"http/1.1"]).connect(name, stream).await.unwrap();
     assert_eq!(asked(&mut inside, &credential, "select 1").await.0, 200);
     wired.stop().await;
@@ -561,7 +568,7 @@ async fn http_away_from_loopback_rules_is_asked_inside_tls_alone() {
 async fn what_was_sent_in_the_clear_is_never_read_as_if_it_came_inside() {
     let (tls, roots) = certificate();
     let wired = wired_with(Some(tls), false).await;
-    let mut stream = TcpStream::connect(wired.address).await.unwrap();
+    let mut stream = wired.knock().await;
     let smuggled = [b"\x00\x00\x00\x08\x04\xd2\x16\x2f".as_slice(), STARTUP].concat();
     stream.write_all(&smuggled).await.unwrap();
     assert_eq!(stream.read_u8().await.unwrap(), b'S');
@@ -579,7 +586,7 @@ async fn a_hostile_first_packet_costs_a_connection_and_nothing_else() {
         b"\xff\xff\xff\xff\x00\x03\x00\x00",
         b"\x00\x00\x00\x09\x00\x03\x00\x00x",
     ] {
-        let mut stream = TcpStream::connect(wired.address).await.unwrap();
+        let mut stream = wired.knock().await;
         stream.write_all(bytes).await.unwrap();
         let mut rest = Vec::new();
         let _ = stream.read_to_end(&mut rest).await;

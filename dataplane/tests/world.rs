@@ -21,6 +21,7 @@ use dataplane::{Answer, Ask, Bounds, Declared, Error, Names, Pipeline, testing};
 use futures::StreamExt;
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
 
 pub struct World {
     pub pipeline: Arc<Pipeline>,
@@ -36,6 +37,13 @@ pub struct World {
 /// A world without policies and with the tables that most tests want.
 pub async fn world() -> World {
     world_at(Arc::new(SystemClock)).await
+}
+
+/// The same, that gives up what nobody comes for.
+pub async fn impatient(unread_for: Duration) -> World {
+    let mut world = world().await;
+    Arc::get_mut(&mut world.pipeline).unwrap().unread_for = unread_for;
+    world
 }
 
 /// The same by another clock.
@@ -82,6 +90,8 @@ pub async fn world_with(clock: SharedClock, model: &ModelSettings) -> World {
         tracer: telemetry::Tracer::default(),
         clock,
         entropy,
+        tasks: TaskTracker::new(),
+        unread_for: dataplane::pipeline::UNREAD_FOR,
         closed: CancellationToken::new(),
     });
     let world = World { pipeline, rules, books, house, memories, engine, _folder: folder };

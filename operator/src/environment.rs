@@ -12,7 +12,7 @@ pub mod build;
 mod certificates;
 mod changes;
 pub mod child;
-mod conditions;
+pub(crate) mod conditions;
 mod events;
 mod findings;
 pub mod fleet;

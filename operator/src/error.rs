@@ -22,6 +22,8 @@ pub enum Error {
     ControlPlane(#[from] tonic::Status),
     #[error("the control plane cannot be reached: {0}")]
     Link(#[from] tonic::transport::Error),
+    #[error("another operator leads")]
+    NotLeading,
     #[error("{0}")]
     Waiting(&'static str),
 }
@@ -51,6 +53,7 @@ impl Error {
             },
             Self::ControlPlane(status) => of_rpc(status.code()),
             Self::Waiting(_) => Class::Waiting,
+            Self::NotLeading => Class::Standby,
             Self::Api(_) | Self::Authority(_) | Self::Json(_) | Self::Link(_) => Class::Transient,
         }
     }
@@ -61,13 +64,18 @@ impl Error {
             Self::Api(_) | Self::Json(_) => Reason::ApplyFailed,
             Self::Authority(_) => Reason::CertificatePending,
             Self::ControlPlane(status) if of_rpc(status.code()) == Class::Invalid => Reason::Invalid,
+            Self::ControlPlane(status) if status.code() == tonic::Code::ResourceExhausted => Reason::QuotaExceeded,
             Self::ControlPlane(_) | Self::Link(_) => Reason::ControlPlaneUnreachable,
-            Self::Waiting(_) => Reason::Starting,
+            Self::Waiting(_) | Self::NotLeading => Reason::Starting,
         }
     }
 
-    /// For a condition and an Event: bounded, and without anything that a request held.
+    /// For a condition and an Event: bounded, and without anything that a request held. One that is away is that and
+    /// nothing more: how a connection broke is another thing each time, and a condition would be written each time.
     pub fn message(&self) -> String {
+        if self.reason() == Reason::ControlPlaneUnreachable {
+            return "the control plane does not answer".to_owned();
+        }
         let whole = match self {
             Self::Api(kube::Error::Api(status)) => status.message.clone(),
             Self::ControlPlane(status) => status.message().to_owned(),
@@ -121,12 +129,23 @@ mod tests {
             (api(500, ""), Class::Transient),
             (Error::Api(closed), Class::Standby),
             (Error::Api(kube::Error::Service(Box::new(Refused::Timeout))), Class::Transient),
+            (Error::NotLeading, Class::Standby),
             (Error::ControlPlane(tonic::Status::unavailable("")), Class::Transient),
+            (Error::ControlPlane(tonic::Status::resource_exhausted("tier")), Class::Transient),
             (Error::ControlPlane(tonic::Status::invalid_argument("scope")), Class::Invalid),
             (Error::ControlPlane(tonic::Status::not_found("environment")), Class::Waiting),
         ] {
             assert_eq!(error.class(), class, "{error}");
         }
+    }
+
+    #[test]
+    fn a_limit_is_not_told_as_a_control_plane_that_is_away() {
+        let reason = |status| Error::ControlPlane(status).reason();
+        assert_eq!(reason(tonic::Status::resource_exhausted("tier")), Reason::QuotaExceeded);
+        assert_eq!(reason(tonic::Status::unavailable("")), Reason::ControlPlaneUnreachable);
+        let message = |status| Error::ControlPlane(status).message();
+        assert_eq!(message(tonic::Status::unavailable("refused")), message(tonic::Status::deadline_exceeded("late")));
     }
 
     #[test]

@@ -183,7 +183,7 @@ where
 
 /// Polls nothing once the time is over. A process that was held still goes on where it stopped, and a timer alone
 /// would tell only after what was ready has run: after the request has left.
-async fn before<T>(deadline: Instant, call: impl Future<Output = T>) -> Option<T> {
+pub(crate) async fn before<T>(deadline: Instant, call: impl Future<Output = T>) -> Option<T> {
     let mut call = pin!(call);
     let in_time =
         poll_fn(

@@ -85,7 +85,7 @@ fn plan(observed: &Observed) -> Plan {
         OrganizationPhase::Cancelled
     } else if suspended {
         OrganizationPhase::Suspended
-    } else if observed.has_authority && !observed.slug_taken {
+    } else if observed.has_authority && !observed.slug_taken || has_been_active(&old, observed.slug_taken) {
         OrganizationPhase::Active
     } else {
         OrganizationPhase::Provisioning
@@ -97,6 +97,16 @@ fn plan(observed: &Observed) -> Plan {
         conditions: conditions.done(),
     };
     Plan { finalizer, status }
+}
+
+/// "Never back to provisioning after the first active": a Secret that cannot be read for a while must not close what
+/// runs. What began as suspended has only been active if its slug is its own.
+fn has_been_active(status: &OrganizationStatus, slug_taken: bool) -> bool {
+    match status.phase {
+        Some(OrganizationPhase::Active) => true,
+        Some(OrganizationPhase::Suspended) => !slug_taken,
+        _ => false,
+    }
 }
 
 /// Whose the other is, is nobody's business.
@@ -280,6 +290,24 @@ mod tests {
             let status = plan(&it).status;
             assert_eq!((status.phase, status.org_id.as_deref()), (Some(phase), Some("u")));
             assert!(status.conditions.iter().all(|condition| condition.observed_generation == 3));
+        }
+    }
+
+    #[test]
+    fn what_was_active_is_not_provisioned_again() {
+        let was = |phase| observed(|it| it.status = Some(OrganizationStatus { phase, ..Default::default() }), 0);
+        let (active, suspended) = (Some(OrganizationPhase::Active), Some(OrganizationPhase::Suspended));
+        for (it, phase) in [
+            (Observed { has_authority: false, ..was(active) }, OrganizationPhase::Active),
+            (Observed { has_authority: false, ..was(suspended) }, OrganizationPhase::Active),
+            (Observed { slug_taken: true, ..was(active) }, OrganizationPhase::Active),
+            (Observed { slug_taken: true, ..was(suspended) }, OrganizationPhase::Provisioning),
+            (Observed { has_authority: false, ..was(None) }, OrganizationPhase::Provisioning),
+        ] {
+            let status = plan(&it).status;
+            assert_eq!(status.phase, Some(phase));
+            let ready = status.conditions.iter().find(|it| it.type_ == ConditionType::Ready).unwrap();
+            assert_eq!(ready.status, ConditionStatus::False, "it is said all the same");
         }
     }
 

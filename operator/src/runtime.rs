@@ -82,7 +82,7 @@ impl Operator {
         let fence = election.fence();
         let client = client(kube, &Limits::new(config.budget(), Some(fence.clone()), metrics.clone()))?;
         let (events, writer) = Events::new(client.clone(), config.pod_name.clone(), metrics.clone());
-        let context = Arc::new(context(&config, client, clock, entropy, metrics.clone(), events));
+        let context = Arc::new(context(&config, client, clock, entropy, metrics.clone(), events, fence.clone()));
         let synced = Arc::new(Synced::default());
         watches(&config, &context, &synced, &tracker, &stop).start();
 
@@ -143,10 +143,11 @@ fn context(
     entropy: Entropy,
     metrics: Metrics,
     events: Events,
+    fence: Fence,
 ) -> Context {
     let release = Arc::new(config.release());
     Context {
-        control_plane: ControlPlane::new(release.control_plane.clone()),
+        control_plane: ControlPlane::new(release.control_plane.clone(), fence),
         client,
         release,
         rollout: config.rollout(),

@@ -109,14 +109,10 @@ impl Stores {
         self.api_keys.members(environment).into_iter().map(Item::ApiKey).collect()
     }
 
-    /// The cluster has the kind or, `false`, lacks it.
-    pub fn serves(&self, kind: Kind, does: bool) {
+    /// The cluster has the kind or, `false`, lacks it. Whether that is another than it was.
+    pub fn serves(&self, kind: Kind, does: bool) -> bool {
         let mut kinds = self.served.lock().unwrap_or_else(PoisonError::into_inner);
-        if does {
-            kinds.insert(kind);
-        } else {
-            kinds.remove(&kind);
-        }
+        if does { kinds.insert(kind) } else { kinds.remove(&kind) }
     }
 
     pub fn is_served(&self, kind: Kind) -> bool {

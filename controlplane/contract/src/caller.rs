@@ -145,6 +145,11 @@ impl Scopes {
         Self(Scope::ALL.iter().map(|scope| scope.as_str().to_owned()).collect())
     }
 
+    /// Do they limit nothing?
+    pub fn are_all(&self) -> bool {
+        Scope::ALL.iter().all(|scope| self.grants(*scope))
+    }
+
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
@@ -348,7 +353,8 @@ impl Caller {
     }
 
     /// May this caller use a route of this row? `scope` is `None` for resources with no scope
-    /// family; a key that acts for nobody has no business there.
+    /// family; a key that acts for nobody has no business there. "A key's scopes limit its operations": one that is
+    /// limited at all manages nothing that no scope can name, whomever it acts for.
     pub fn may(&self, access: Access, scope: Option<Scope>) -> Result<(), Code> {
         let role_fits = access.admits(self.role);
         match &self.credential {
@@ -359,9 +365,13 @@ impl Caller {
                 {
                     return Err(Code::ScopeViolation);
                 }
-                let permitted =
-                    if *acts_for_user { role_fits } else { scope.is_some() || matches!(access, Access::Authenticated) };
-                permitted.then_some(()).ok_or(Code::Forbidden)
+                let manages = !matches!(access, Access::Public | Access::Authenticated | Access::Member);
+                match (*acts_for_user, scope) {
+                    (true, None) if role_fits && manages && !scopes.are_all() => Err(Code::ScopeViolation),
+                    (true, _) => role_fits.then_some(()).ok_or(Code::Forbidden),
+                    (false, Some(_)) => Ok(()),
+                    (false, None) => matches!(access, Access::Authenticated).then_some(()).ok_or(Code::Forbidden),
+                }
             }
         }
     }
@@ -427,6 +437,19 @@ mod tests {
         assert_eq!(needs(caller(Role::Analyst, key(&["key:write"], true))), Err(Code::Forbidden));
         assert_eq!(needs(caller(Role::ServiceAccount, key(&["key:*"], false))), Ok(()));
         assert_eq!(caller(Role::ServiceAccount, key(&["key:*"], false)).may(Access::Admin, None), Err(Code::Forbidden));
+    }
+
+    #[test]
+    fn what_no_scope_names_is_managed_by_a_key_without_limits() {
+        let families: Vec<String> = Scope::ALL.iter().map(|scope| scope.as_str().to_owned()).collect();
+        let all: Vec<&str> = families.iter().map(String::as_str).collect();
+        let (all, limited) = (caller(Role::Owner, key(&all, true)), caller(Role::Owner, key(&all[1..], true)));
+        for access in [Access::Owner, Access::Admin, Access::Auditor, Access::Developer] {
+            assert_eq!(all.may(access, None), Ok(()));
+            assert_eq!(limited.may(access, None), Err(Code::ScopeViolation));
+        }
+        assert_eq!(limited.may(Access::Member, None), Ok(()));
+        assert_eq!(caller(Role::Analyst, key(&[], true)).may(Access::Admin, None), Err(Code::Forbidden));
     }
 
     #[test]

@@ -7,8 +7,9 @@ use contract::{KeyId, Timestamp};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::input::{self, Creation};
-use super::life::{self, Making};
+use super::bounds;
+use super::input::Creation;
+use super::life::{self, Given, Making};
 use super::resource;
 use super::store::{self, Row};
 use crate::http::call::Call;
@@ -81,16 +82,16 @@ pub async fn list(cx: Call, page: Page) -> Result<Paged<ApiKey>> {
 
 pub async fn create(cx: Call, Json(input): Json<Creation>) -> Result<Created<NewKey>> {
     let now = cx.now();
-    let wanted = input.admit(now)?;
+    let mut wanted = input.admit(now)?;
     let env_id = cx.env_id()?;
     let minted = life::mint(&cx.app, &env_id).await?;
     let mut tx = cx.begin().await?;
     environments::lock(&mut tx, &env_id).await?;
-    input::may_make(&mut tx, &cx, &wanted).await?;
+    bounds::may_make(&mut tx, &cx, &mut wanted).await?;
     let making = Making {
         env_id: &env_id,
         wanted: &wanted,
-        minted: &minted,
+        given: Given::to_caller(&minted, &cx),
         by: cx.caller.actor_id(),
         tier: cx.tier,
         limits: cx.limits,
@@ -138,8 +139,9 @@ pub async fn rotate(cx: Call, MaybeJson(input): MaybeJson<RotationInput>) -> Res
     if row.status(now) != "active" {
         return Err(Error::conflict("not_active", format!("the key is {}: make a new one", row.status(now))));
     }
+    bounds::may_take(&mut tx, &cx, &row).await?;
     let grace = Duration::hours(grace_period_hours);
-    let old_key_expires_at = life::rotate(&cx.app, &mut tx, (&row, &minted, grace), &cx).await?;
+    let old_key_expires_at = life::rotate(&cx.app, &mut tx, (&row, Given::to_caller(&minted, &cx), grace), &cx).await?;
     store::mark_delivered(&mut tx, &row.key_id, now).await?;
     resource::tell(&cx.app, &mut tx, &row.key_id).await?;
     tx.commit().await?;

@@ -3,16 +3,14 @@
 use std::collections::BTreeMap;
 
 use chrono::Duration;
-use contract::caller::{Credential, Scopes};
+use contract::caller::Scopes;
 use contract::policy::BUILT_IN;
-use contract::{Caller, Code, OrgId, Role, Scope, Timestamp, UserId};
+use contract::{Timestamp, UserId};
 use ipnet::IpNet;
 use schemars::JsonSchema;
 use serde::Deserialize;
-use sqlx::PgConnection;
 
-use crate::http::call::Call;
-use crate::{Error, Result, users};
+use crate::{Error, Result};
 
 const DAYS_MAX: i64 = 3_650;
 const NETWORKS_MAX: usize = 100;
@@ -129,36 +127,4 @@ fn attributes(given: BTreeMap<String, String>) -> Result<BTreeMap<String, String
         }
     }
     Ok(given)
-}
-
-/// Nobody makes a key that may do more than they may.
-pub async fn may_make(tx: &mut PgConnection, cx: &Call, wanted: &Admitted) -> Result<()> {
-    within_own_scopes(&cx.caller, &wanted.scopes)?;
-    let Some(user_id) = &wanted.user_id else {
-        return Ok(());
-    };
-    if !matches!(cx.caller.role, Role::Owner | Role::Admin) {
-        return Err(Error::Refused(Code::Forbidden));
-    }
-    if acts_for(tx, cx.org_id(), user_id).await? == Role::Owner && cx.caller.role != Role::Owner {
-        return Err(Error::Forbidden("only the owner makes a key that acts for the owner"));
-    }
-    Ok(())
-}
-
-/// The role of a user whom a key may act for.
-pub async fn acts_for(tx: &mut PgConnection, org_id: &OrgId, user_id: &UserId) -> Result<Role> {
-    let member = users::member(tx, org_id, user_id).await?;
-    let member = member.filter(|member| member.status == "active" || member.status == "invited");
-    member.map(|member| member.role).ok_or_else(|| {
-        Error::invalid("user_id", "user", "`user_id` is not an active or invited user of the organization")
-    })
-}
-
-fn within_own_scopes(caller: &Caller, wanted: &Scopes) -> Result<()> {
-    let Credential::Key { scopes: own, .. } = &caller.credential else {
-        return Ok(());
-    };
-    let beyond = Scope::ALL.iter().any(|scope| wanted.grants(*scope) && !own.grants(*scope));
-    if beyond { Err(Error::Refused(Code::ScopeViolation)) } else { Ok(()) }
 }

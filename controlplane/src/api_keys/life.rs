@@ -2,7 +2,7 @@
 //! environment, which the caller holds.
 
 use chrono::Duration;
-use contract::caller::Limits;
+use contract::caller::{Credential, Limits};
 use contract::governance::EnvironmentStatus;
 use contract::key::Minted;
 use contract::{EnvId, KeyId, Tier, Timestamp, UserId, key};
@@ -13,14 +13,31 @@ use super::input::Admitted;
 use super::store::{self, Row};
 use super::{expiry, resource};
 use crate::events::{self, Event, EventType, Origin};
+use crate::http::call::Call;
 use crate::{App, Error, Result, agents, environments};
+
+/// A text that opens a key, and who alone was given it.
+#[derive(Debug, Clone, Copy)]
+pub struct Given<'a> {
+    pub minted: &'a Minted,
+    /// None: others may have it too.
+    pub to: Option<&'a UserId>,
+}
+
+impl<'a> Given<'a> {
+    /// The answer goes to whoever is in the session. Who holds the text of a key that asked is not known.
+    pub fn to_caller(minted: &'a Minted, cx: &'a Call) -> Self {
+        let in_person = matches!(cx.caller.credential, Credential::Session { .. });
+        Self { minted, to: cx.caller.user_id.as_ref().filter(|_| in_person) }
+    }
+}
 
 /// A key to be.
 #[derive(Debug)]
 pub struct Making<'a> {
     pub env_id: &'a EnvId,
     pub wanted: &'a Admitted,
-    pub minted: &'a Minted,
+    pub given: Given<'a>,
     pub by: &'a str,
     pub tier: Tier,
     pub limits: Limits,
@@ -36,7 +53,7 @@ pub async fn mint(app: &App, env_id: &EnvId) -> Result<Minted> {
 }
 
 pub async fn make(app: &App, tx: &mut PgConnection, making: &Making<'_>, origin: impl Into<Origin>) -> Result<Row> {
-    let Making { env_id, wanted, minted, by, tier, limits, now } = *making;
+    let Making { env_id, wanted, given, by, tier, limits, now } = *making;
     let (_, org_id, environment) = environments::governed(tx, env_id).await?.ok_or(Error::EnvironmentNotFound)?;
     if environment.status == EnvironmentStatus::Decommissioning {
         return Err(Error::conflict("decommissioning", "the environment is being removed: it takes no new keys"));
@@ -49,7 +66,7 @@ pub async fn make(app: &App, tx: &mut PgConnection, making: &Making<'_>, origin:
     }
     let key_id = KeyId::fresh(now, app.entropy());
     store::insert(tx, env_id, &key_id, wanted, by, now).await?;
-    store::insert_secret(tx, &key_id, minted, now).await?;
+    store::insert_secret(tx, &key_id, given, now).await?;
     if let Some(agent_id) = &wanted.agent_id {
         let agent = (agent_id.as_str(), wanted.agent_framework.as_deref());
         agents::register(tx, &org_id, agent, agents::Source::ApiKey, now).await?;
@@ -64,14 +81,14 @@ pub async fn make(app: &App, tx: &mut PgConnection, making: &Making<'_>, origin:
 pub async fn rotate(
     app: &App,
     tx: &mut PgConnection,
-    (row, minted, grace): (&Row, &Minted, Duration),
+    (row, given, grace): (&Row, Given<'_>, Duration),
     origin: impl Into<Origin>,
 ) -> Result<Timestamp> {
     let now = app.now();
     let ends = store::retire_secrets(tx, &row.key_id, now + grace, now).await?;
-    store::insert_secret(tx, &row.key_id, minted, now).await?;
+    store::insert_secret(tx, &row.key_id, given, now).await?;
     let before = json!({"prefix": row.prefix});
-    let after = json!({"name": row.name, "prefix": minted.prefix, "old_key_expires_at": ends});
+    let after = json!({"name": row.name, "prefix": given.minted.prefix, "old_key_expires_at": ends});
     let event = Event::new(EventType::KeyRotated, row.key_id.clone()).before(before).after(after);
     events::record(app, tx, origin, event).await?;
     expiry::announce(tx, app, &row.key_id, ends).await?;
@@ -92,6 +109,19 @@ pub async fn revoke_all_of(app: &App, tx: &mut PgConnection, user_id: &UserId, b
         resource::tell(app, tx, key_id).await?;
     }
     Ok(revoked.len())
+}
+
+/// Keys that act for a user and of which somebody else may have the text: by making the key, by rotating it, or by a
+/// key that did. In a transaction that has locked the organization's environments, as a change of a role does.
+pub async fn revoke_known_to_others(tx: &mut PgConnection, cx: &Call, user_id: &UserId) -> Result<()> {
+    for (env_id, key_id) in store::known_to_others(tx, user_id, cx.now()).await? {
+        if let Some(row) = store::find(tx, &env_id, &key_id).await? {
+            let origin = Origin { env_id: Some(env_id), ..Origin::from(cx) };
+            revoke(&cx.app, tx, &row, cx.caller.actor_id(), origin).await?;
+            resource::tell(&cx.app, tx, &key_id).await?;
+        }
+    }
+    Ok(())
 }
 
 /// Every key of an environment that is going.

@@ -5,6 +5,8 @@
 //! made. A text is given until it is known to have been delivered, each time a fresh one, so that a
 //! crash between minting and the Secret loses nothing and leaves nothing that opens.
 
+use std::collections::BTreeSet;
+
 use chrono::Duration;
 use contract::caller::Scopes;
 use contract::key::Minted;
@@ -12,9 +14,10 @@ use contract::{EnvId, KeyId, OrgId, Redacted, Role, UserId};
 use serde_json::json;
 use sqlx::PgConnection;
 
+use super::bounds::acts_for;
 use super::http::GRACE_HOURS_MAX;
-use super::input::{self, Admitted, Creation};
-use super::life::{self, Making};
+use super::input::{Admitted, Creation};
+use super::life::{self, Given, Making};
 use super::store::{self, Resource, Row};
 use crate::events::{self, Event, EventType, Origin};
 use crate::jobs::{self, Job};
@@ -73,6 +76,27 @@ impl Wanted {
         if held.resource.delivered_at.is_none() { Step::Renew } else { Step::Describe }
     }
 
+    /// With `keyId` a resource is the record of a key that REST made: what it says otherwise changes nothing, and is
+    /// told to whoever wrote it.
+    fn records(&self, row: &Row) -> Result<()> {
+        let set = |scopes: &[String]| scopes.iter().cloned().collect::<BTreeSet<_>>();
+        let same = [
+            ("name", self.name == row.name),
+            ("scopes", set(&self.scopes) == set(&row.scopes)),
+            ("ip_allowlist", self.ip_allowlist == row.ip_allowlist),
+            ("user_id", self.user_id.as_ref().map(UserId::as_str) == row.user_id.as_deref()),
+            ("expires_in_days", self.expires_in_days == days(row)),
+            ("rotation", self.rotation_id.is_none()),
+        ];
+        match same.into_iter().find(|(_, same)| !same) {
+            None => Ok(()),
+            Some((field, _)) => {
+                let message = format!("`{field}` is not the key's: REST made the key, and changes or rotates it");
+                Err(Error::invalid(field, "as the key", message))
+            }
+        }
+    }
+
     /// Every part in order; an expiry is counted from `from`.
     fn admit(&self, from: contract::Timestamp) -> Result<Admitted> {
         if !(0..=GRACE_HOURS_MAX).contains(&self.grace_period_hours) {
@@ -116,6 +140,9 @@ pub async fn put(app: &App, wanted: &Wanted) -> Result<Option<Told>> {
     let mut conn = app.pool().acquire().await?;
     if let Some(key_id) = &wanted.key_id {
         let row = store::find(&mut conn, &wanted.env_id, key_id).await?;
+        if let Some(row) = row.as_ref().filter(|row| row.revoked_at.is_none()) {
+            wanted.records(row)?;
+        }
         return Ok(row.map(|row| Told { row, rotation_id: None, text: None }));
     }
     let step = wanted.step(held(&mut conn, &wanted.resource_uid).await?.as_ref());
@@ -135,8 +162,11 @@ pub async fn put(app: &App, wanted: &Wanted) -> Result<Option<Told>> {
         (Step::Rotate, Some(held), Some(minted)) => {
             let origin = origin(app, &mut tx, &wanted.env_id).await?;
             let grace = Duration::hours(wanted.grace_period_hours);
-            wanted.admit(held.row.created_at)?;
-            life::rotate(app, &mut tx, (&held.row, &minted, grace), origin).await?;
+            let admitted = wanted.admit(held.row.created_at)?;
+            let (_, org_id, _) =
+                environments::governed(&mut tx, &wanted.env_id).await?.ok_or(Error::EnvironmentNotFound)?;
+            may_act_for(&mut tx, &org_id, admitted.user_id.as_ref()).await?;
+            life::rotate(app, &mut tx, (&held.row, Given { minted: &minted, to: None }, grace), origin).await?;
             store::begin_rotation(&mut tx, &held.row.key_id, wanted.rotation_id.as_deref()).await?;
             told(app, &mut tx, wanted, held, minted).await?
         }
@@ -156,7 +186,7 @@ async fn make(app: &App, tx: &mut PgConnection, wanted: &Wanted, minted: Minted)
     let making = Making {
         env_id: &wanted.env_id,
         wanted: &admitted,
-        minted: &minted,
+        given: Given { minted: &minted, to: None },
         by: BY,
         tier: organization.tier,
         limits: organization.limits,
@@ -222,7 +252,7 @@ fn differs(row: &Row, wanted: &Admitted) -> bool {
 /// Whoever writes resources is not known to be the owner, so no such key acts for the owner.
 async fn may_act_for(tx: &mut PgConnection, org_id: &OrgId, user_id: Option<&UserId>) -> Result<()> {
     match user_id {
-        Some(user_id) if input::acts_for(tx, org_id, user_id).await? == Role::Owner => {
+        Some(user_id) if acts_for(tx, org_id, user_id).await? == Role::Owner => {
             Err(Error::Forbidden("only the owner makes a key that acts for the owner"))
         }
         _ => Ok(()),
@@ -242,16 +272,14 @@ pub async fn delivered(app: &App, resource_uid: &str, rotation_id: Option<&str>)
     Ok(Some(Told { row: held.row, rotation_id: held.resource.rotation_id, text: None }))
 }
 
-/// The resource is being deleted. Only its own key goes: a resource may name any key. `None`: no
-/// such key.
-pub async fn revoke(app: &App, resource_uid: &str, key_id: Option<&KeyId>) -> Result<Option<Told>> {
+/// The resource is being deleted, and its own key goes with it, whatever key it names by now. `None`: it has none.
+pub async fn revoke(app: &App, resource_uid: &str) -> Result<Option<Told>> {
     let mut tx = app.pool().begin().await?;
     let Some(resource) = store::resource(&mut tx, resource_uid).await? else {
         return Ok(None);
     };
     environments::lock(&mut tx, &resource.env_id).await?;
-    let named = held(&mut tx, resource_uid).await?;
-    let Some(held) = named.filter(|held| key_id.is_none_or(|key_id| *key_id == held.row.key_id)) else {
+    let Some(held) = held(&mut tx, resource_uid).await? else {
         return Ok(None);
     };
     if held.row.revoked_at.is_none() {
@@ -298,6 +326,11 @@ pub async fn write(app: &App, key_id: &KeyId) -> Result<()> {
     Ok(())
 }
 
+/// As a resource counts them, in which there is no part of a day.
+fn days(row: &Row) -> Option<i64> {
+    row.expires_at.map(|end| (end - row.created_at).num_days().max(1))
+}
+
 async fn key(conn: &mut PgConnection, key_id: &KeyId) -> Result<Option<(EnvId, resources::Key)>> {
     let Some(env_id) = store::environment(conn, key_id).await? else {
         return Ok(None);
@@ -308,6 +341,7 @@ async fn key(conn: &mut PgConnection, key_id: &KeyId) -> Result<Option<(EnvId, r
     };
     let resource = store::resource_of(conn, key_id).await?.filter(|resource| !resource.own);
     let revoked = row.revoked_at.is_some();
+    let expires_in_days = days(&row);
     let key = resources::Key {
         key_id: row.key_id,
         environment,
@@ -316,7 +350,7 @@ async fn key(conn: &mut PgConnection, key_id: &KeyId) -> Result<Option<(EnvId, r
         scopes: row.scopes,
         ip_allowlist: row.ip_allowlist,
         user_id: row.user_id.map(UserId::from),
-        expires_in_days: row.expires_at.map(|end| (end - row.created_at).num_days()),
+        expires_in_days,
         revoked,
         // A new text has a new prefix.
         revision: if revoked { format!("{}-revoked", row.prefix) } else { row.prefix },

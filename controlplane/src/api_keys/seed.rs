@@ -6,6 +6,7 @@ use serde_json::json;
 use sqlx::PgConnection;
 
 use super::input::Admitted;
+use super::life::Given;
 use super::store;
 use crate::events::{self, Event, EventType, Origin};
 use crate::{App, Error, Result, environments};
@@ -46,7 +47,7 @@ pub async fn seed(app: &App, env_id: &EnvId, seed: &Seed) -> Result<(KeyId, Reda
         record(app, &mut tx, env_id, Event::new(EventType::KeyRevoked, earlier)).await?;
     }
     store::insert(&mut tx, env_id, &key_id, &wanted, by, now).await?;
-    store::insert_secret(&mut tx, &key_id, &minted, now).await?;
+    store::insert_secret(&mut tx, &key_id, Given { minted: &minted, to: None }, now).await?;
     let after =
         json!({"name": wanted.name, "prefix": minted.prefix, "scopes": wanted.scopes, "user_id": wanted.user_id});
     record(app, &mut tx, env_id, Event::new(EventType::KeyCreated, key_id.clone()).after(after)).await?;

@@ -11,6 +11,7 @@ use sqlx::PgConnection;
 use sqlx::types::Json;
 
 use super::input::Admitted;
+use super::life::Given;
 use crate::http::page::Page;
 use crate::{Error, OnConstraint, Result};
 
@@ -143,13 +144,14 @@ pub async fn insert(
     Ok(())
 }
 
-pub async fn insert_secret(conn: &mut PgConnection, key_id: &KeyId, minted: &Minted, now: Timestamp) -> Result<()> {
+pub async fn insert_secret(conn: &mut PgConnection, key_id: &KeyId, given: Given<'_>, now: Timestamp) -> Result<()> {
     sqlx::query!(
-        "insert into api_key_secrets (prefix, key_id, hash, created_at) values ($1, $2, $3, $4)",
-        minted.prefix,
+        "insert into api_key_secrets (prefix, key_id, hash, created_at, given_to) values ($1, $2, $3, $4, $5)",
+        given.minted.prefix,
         key_id.as_str(),
-        minted.hash,
+        given.minted.hash,
         now,
+        given.to.map(UserId::as_str),
     )
     .execute(conn)
     .await?;
@@ -188,7 +190,8 @@ pub async fn revoke(conn: &mut PgConnection, key_id: &KeyId, by: &str, now: Time
 /// Revokes the keys that act for the user.
 pub async fn revoke_all_of(conn: &mut PgConnection, user_id: &UserId, by: &str, now: Timestamp) -> Result<Vec<KeyId>> {
     let revoked = sqlx::query_scalar!(
-        "update api_keys set revoked_at = $2, revoked_by = $3 where user_id = $1 and revoked_at is null
+        "update api_keys set revoked_at = $2, revoked_by = $3
+         where user_id = $1 and revoked_at is null
          returning key_id",
         user_id.as_str(),
         now,
@@ -197,6 +200,22 @@ pub async fn revoke_all_of(conn: &mut PgConnection, user_id: &UserId, by: &str, 
     .fetch_all(conn)
     .await?;
     Ok(revoked.into_iter().map(KeyId::from).collect())
+}
+
+/// The keys that act for the user and have a text that still opens them and was not given to the user alone.
+pub async fn known_to_others(conn: &mut PgConnection, user_id: &UserId, now: Timestamp) -> Result<Vec<(EnvId, KeyId)>> {
+    let known = sqlx::query!(
+        "select k.env_id, k.key_id from api_keys k
+         where k.user_id = $1 and k.revoked_at is null
+           and exists (select from api_key_secrets s
+                       where s.key_id = k.key_id and (s.not_after is null or s.not_after > $2)
+                         and s.given_to is distinct from $1)
+         order by k.created_at, k.key_id",
+        user_id.as_str(),
+        now,
+    );
+    let known = known.fetch_all(conn).await?;
+    Ok(known.into_iter().map(|row| (row.env_id.into(), row.key_id.into())).collect())
 }
 
 /// The keys of an environment that are not revoked.
@@ -229,7 +248,7 @@ pub async fn replace_secret(conn: &mut PgConnection, key_id: &KeyId, minted: &Mi
     sqlx::query!("delete from api_key_secrets where key_id = $1 and not_after is null", key_id.as_str())
         .execute(&mut *conn)
         .await?;
-    insert_secret(conn, key_id, minted, now).await
+    insert_secret(conn, key_id, Given { minted, to: None }, now).await
 }
 
 /// A key whose old secrets end soon.

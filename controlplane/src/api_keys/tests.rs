@@ -2,8 +2,9 @@ use chrono::Duration;
 use contract::Role;
 use serde_json::{Value, json};
 
-use crate::jobs;
+use crate::testing::{self, Answer, TestApp};
 use crate::worlds::World;
+use crate::{environments, jobs};
 
 fn bearer(text: &Value) -> String {
     format!("ApiKey {}", text.as_str().unwrap())
@@ -194,4 +195,141 @@ async fn no_endpoint_takes_a_key_that_is_revoked_expired_or_of_another_environme
             assert_eq!(answer.status, status, "{method} {path}");
         }
     }
+}
+
+#[tokio::test]
+async fn nobody_takes_a_key_that_may_do_more_than_they_may() {
+    let world = World::start().await;
+    let made = async |body: Value| world.create_key(body).await;
+    let owners = made(json!({"name": "o", "scopes": ["query:read"], "user_id": world.owner_id})).await;
+    let plain = made(json!({"name": "p", "scopes": ["query:read"]})).await;
+    let bound = json!({"name": "b", "scopes": ["key:write", "query:read"], "attributes": {"region": "EU"},
+        "agent_id": "bot", "ip_allowlist": ["127.0.0.0/8"], "expires_in_days": 3});
+    let bound = made(bound).await;
+    let rotate = async |key: &Value, by: &str| {
+        let path = world.env(&format!("api-keys/{}/rotate", key["key_id"].as_str().unwrap()));
+        world.app.post(&path, by, json!({})).await.status.as_u16()
+    };
+    let admin = world.key_of(&world.user("adam@acme.example", "admin").await).await;
+    assert_eq!(rotate(&owners, &admin).await, 403, "the owner's, by an admin");
+    assert_eq!(rotate(&plain, &admin).await, 200);
+    assert_eq!(rotate(&plain, &bearer(&bound["key"])).await, 403, "without its attributes");
+    let billing = made(json!({"name": "m", "scopes": ["billing:read"]})).await;
+    assert_eq!(rotate(&billing, &bearer(&bound["key"])).await, 403, "beyond its scopes");
+    assert_eq!(rotate(&billing, &admin).await, 403, "billing is the owner's");
+    let wanted = json!({"name": "n", "scopes": ["billing:*"]});
+    assert_eq!(world.app.post(&world.env("api-keys"), &admin, wanted).await.code(), (403, "FORBIDDEN"));
+    assert_eq!(rotate(&owners, &world.owner).await, 200);
+
+    let create = async |more: Value| {
+        let mut body = json!({"name": "child", "scopes": ["query:read"]});
+        body.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        world.app.post(&world.env("api-keys"), &bearer(&bound["key"]), body).await
+    };
+    for wider in [
+        json!({"attributes": {"region": "US"}}),
+        json!({"attributes": {"region": "EU", "team": "x"}}),
+        json!({"agent_id": "another"}),
+        json!({"ip_allowlist": ["0.0.0.0/0"]}),
+        json!({"expires_in_days": 4}),
+    ] {
+        assert_eq!(create(wider.clone()).await.code(), (403, "FORBIDDEN"), "{wider}");
+    }
+    let child = create(json!({"expires_in_days": 2})).await.expect(201);
+    assert_eq!(child["attributes"], json!({"region": "EU"}));
+    assert_eq!((child["agent_id"].as_str(), &child["ip_allowlist"]), (Some("bot"), &json!(["127.0.0.0/8"])));
+    assert!(create(json!({"name": "other"})).await.expect(201)["expires_at"].is_string());
+    assert_eq!(rotate(&child, &bearer(&bound["key"])).await, 200, "one of its own");
+}
+
+#[tokio::test]
+async fn what_others_made_for_the_new_owner_ends_with_the_transfer() {
+    let world = World::start().await;
+    let adam = world.user("adam@acme.example", "admin").await;
+    let eve = world.key_of(&world.user("eve@acme.example", "admin").await).await;
+    let body = json!({"name": "e", "scopes": ["key:read"], "user_id": adam});
+    let made = world.app.post(&world.env("api-keys"), &eve, body).await.expect(201);
+    let works = async || world.app.get(&world.env("api-keys"), &bearer(&made["key"])).await.status.as_u16();
+    assert_eq!(works().await, 200);
+    world.app.post(&world.org("transfer-ownership"), &world.owner, json!({"user_id": adam})).await.expect(200);
+    assert_eq!(works().await, 401);
+}
+
+/// Whoever made, rotated or came by a key of the new owner's in other ways than the owner's own session may know it.
+#[tokio::test]
+async fn what_others_may_know_of_the_new_owners_ends_with_the_transfer() {
+    let app = TestApp::start().await;
+    let owner = app.signup("olga", "Acme").await;
+    app.set_tier("cloud").await;
+    let [adam, eve] = [app.join(&owner, "adam", "admin").await, app.join(&owner, "eve", "admin").await];
+    let demo = environments::Seed { name: "Demo".to_owned(), slug: "demo".to_owned(), test_mode: true };
+    let org_id = owner["org"]["id"].as_str().unwrap().into();
+    let env_id = environments::record(&app.app, &org_id, &demo).await.unwrap();
+    let keys = format!("/v1/environments/{env_id}/api-keys");
+    let make = async |by: &str, name: &str| {
+        let body = json!({"name": name, "scopes": ["key:*"], "user_id": adam["user"]["id"]});
+        app.post(&keys, by, body).await.expect(201)
+    };
+    let rotate = async |by: &str, key: &Value, hours: i64| {
+        let path = format!("{keys}/{}/rotate", key["key_id"].as_str().unwrap());
+        app.post(&path, by, json!({"grace_period_hours": hours})).await.expect(200)
+    };
+    let works = async |text: &Value| app.get(&keys, &bearer(text)).await.status.as_u16();
+    let [by_adam, by_eve] = [testing::bearer(&adam), testing::bearer(&eve)];
+
+    let own = make(&by_adam, "own").await;
+    let taken_back = make(&by_eve, "made by eve, rotated by adam").await;
+    let taken_back = rotate(&by_adam, &taken_back, 0).await;
+    let graced = make(&by_eve, "of which eve still has the old text").await;
+    let graced = rotate(&by_adam, &graced, 1).await;
+    let given = make(&by_eve, "made by eve").await;
+    let child = make(&bearer(&given["key"]), "made by eve, by that").await;
+    let stolen = make(&by_adam, "made by adam, rotated by eve").await;
+    let stolen = (stolen["key"].clone(), rotate(&by_eve, &stolen, 24).await);
+
+    let body = json!({"user_id": adam["user"]["id"]});
+    app.post(&app.org(&owner, "/transfer-ownership"), &testing::bearer(&owner), body).await.expect(200);
+    assert_eq!(works(&own["key"]).await, 200);
+    assert_eq!(works(&taken_back["new_key"]).await, 200);
+    for ended in [&graced["new_key"], &given["key"], &child["key"], &stolen.0, &stolen.1["new_key"]] {
+        assert_eq!(works(ended).await, 401);
+    }
+    let revoked = app.events(&owner).await.into_iter().filter(|(event_type, _)| event_type == "key.revoked").count();
+    assert_eq!(revoked, 4);
+}
+
+#[tokio::test]
+async fn a_key_of_an_agent_gives_away_no_other_framework() {
+    let world = World::start().await;
+    let bound =
+        json!({"name": "b", "scopes": ["key:write", "query:read"], "agent_id": "bot", "agent_framework": "langchain"});
+    let bound = world.create_key(bound).await;
+    let create = async |more: Value| -> Answer {
+        let mut body = json!({"name": more.to_string(), "scopes": ["query:read"], "agent_id": "bot"});
+        body.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        world.app.post(&world.env("api-keys"), &bearer(&bound["key"]), body).await
+    };
+    assert_eq!(create(json!({"agent_framework": "crewai"})).await.code(), (403, "FORBIDDEN"));
+    assert_eq!(create(json!({})).await.expect(201)["agent_framework"], "langchain");
+    assert_eq!(create(json!({"agent_framework": "langchain"})).await.expect(201)["agent_id"], "bot");
+}
+
+#[tokio::test]
+async fn a_key_of_somebody_suspended_is_rotated_when_they_are_back() {
+    let world = World::start().await;
+    let ann = world.user("ann@acme.example", "analyst").await;
+    let made = world.create_key(json!({"name": "ann", "scopes": ["query:read"], "user_id": ann})).await;
+    let path = world.env(&format!("api-keys/{}/rotate", made["key_id"].as_str().unwrap()));
+    world.sql(&format!("update users set status = 'suspended' where user_id = '{ann}'")).await;
+    assert_eq!(world.app.post(&path, &world.owner, json!({})).await.code(), (409, "CONFLICT"));
+    world.sql(&format!("update users set status = 'active' where user_id = '{ann}'")).await;
+    world.app.post(&path, &world.owner, json!({})).await.expect(200);
+}
+
+#[test]
+fn whoever_is_given_a_text_has_shown_a_code_of_the_last_minutes() {
+    let gives = |row: &&crate::http::routes::Route| row.path.contains("/api-keys") && row.secret.is_some();
+    let rows: Vec<_> = crate::rooms::rows().iter().filter(gives).collect();
+    assert_eq!(rows.len(), 2);
+    assert!(rows.iter().all(|row| row.step_up));
 }

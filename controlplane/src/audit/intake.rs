@@ -87,7 +87,7 @@ async fn record(app: &App, tx: &mut PgConnection, (org_id, env_id): (&OrgId, &En
                 "content": scrub(&fired.content),
                 "content_id": fired.content_id,
                 "agent_id": fired.agent_id,
-                "metadata": fired.metadata,
+                "metadata": scrub_all(fired.metadata.clone()),
             });
             (Event::new(EventType::TriggerFired, fired.trigger_id.clone()).after(told), fired.agent_id.clone())
         }
@@ -186,6 +186,16 @@ fn scrubbed(start: &Started) -> Started {
 /// Stands where what opens a key was.
 pub const REDACTED: &str = "[redacted]";
 
+/// Every text in it, names of members included.
+fn scrub_all(value: Value) -> Value {
+    match value {
+        Value::String(text) => Value::String(scrub(&text)),
+        Value::Array(items) => Value::Array(items.into_iter().map(scrub_all).collect()),
+        Value::Object(members) => members.into_iter().map(|(name, value)| (scrub(&name), scrub_all(value))).collect(),
+        other => other,
+    }
+}
+
 /// Keeps what names a key, the prefix's first characters, and drops what opens it.
 fn scrub(text: &str) -> String {
     const KINDS: [&str; 2] = ["svc_live_", "svc_test_"];
@@ -214,6 +224,15 @@ pub(super) fn json<T: serde::Serialize>(entry: &T) -> Result<Value> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn no_key_stands_in_any_text_of_what_a_trigger_tells() {
+        let key = format!("svc_live_{}", "a".repeat(40));
+        let told = scrub_all(json!({"note": [format!("it is {key}"), {"deep": key}], key: 1, "n": 2.5}));
+        assert!(!told.to_string().contains("aaaa"), "{told}");
+        assert_eq!(told["n"], 2.5);
+        assert_eq!(told["note"][0], format!("it is svc_live_{REDACTED}"));
+    }
 
     #[test]
     fn what_opens_a_key_is_never_stored() {

@@ -6,9 +6,10 @@ use serde::{Deserialize, Serialize};
 use serde_json::json;
 use sqlx::PgConnection;
 
+use super::changes;
 use super::placement::{self, Doors};
 use super::store::{self, Row};
-use crate::events::{self, Event, EventType};
+use crate::events::{self, Event, EventType, Origin};
 use crate::http::call::Call;
 use crate::http::json::{Created, Json};
 use crate::http::page::{Page, Paged};
@@ -173,7 +174,7 @@ pub async fn get(cx: Call) -> Result<Json<Environment>> {
 pub async fn put(cx: Call, Json(input): Json<Change>) -> Result<Json<Environment>> {
     let mut tx = cx.begin().await?;
     let env_id = cx.env_id()?;
-    store::lock(&mut tx, &env_id).await?;
+    store::serialise_change(&mut tx, &env_id).await?;
     let before = store::find(&mut tx, cx.org_id(), &env_id).await?.ok_or(Error::EnvironmentNotFound)?;
     cx.expected.holds(before.updated_at)?;
     let mut row = before.clone();
@@ -190,12 +191,14 @@ pub async fn put(cx: Call, Json(input): Json<Change>) -> Result<Json<Environment
         if change != EnvironmentChange::default() {
             let said = resources.change_environment(&place, &change).await?;
             super::mirror::same(&said, &row)?;
+            store::lock(&mut tx, &env_id).await?;
             store::project(&mut tx, &said, cx.now()).await?;
         }
         row = store::find(&mut tx, cx.org_id(), &env_id).await?.ok_or(Error::EnvironmentNotFound)?;
     } else {
         store::update(&mut tx, &row).await?;
     }
+    changes::announce(&cx.app, &mut tx, &|| Origin::from(&cx), &before, &row).await?;
     tx.commit().await?;
     Ok(Json(row.into()))
 }

@@ -8,6 +8,7 @@ use contract::{EnvId, OrgId};
 use serde_json::json;
 use sqlx::PgConnection;
 
+use super::changes;
 use super::store::{self, Row};
 use crate::events::{self, Event, EventType, Origin};
 use crate::organizations::{self, mirror::Projected};
@@ -26,6 +27,8 @@ pub async fn project(app: &App, said: &Environment) -> Result<Option<Projected>>
         let origin = Origin::writer(app, org_id.clone(), &said.source.writer);
         Origin { env_id: Some(said.env_id.clone()), ..origin }
     };
+    // what REST is writing just now is told by REST, who knows whose change it is
+    store::serialise_change(&mut tx, &said.env_id).await?;
     store::lock(&mut tx, &said.env_id).await?;
     let projected = match store::find(&mut tx, &org_id, &said.env_id).await? {
         Some(before) => change(app, &mut tx, &before, said, &origin).await?,
@@ -63,6 +66,7 @@ async fn change(
     if !store::project(tx, said, app.now()).await? {
         return Ok(Projected::Known);
     }
+    changes::announce(app, tx, origin, before, &Row::of(said, &before.org_id, app.now())).await?;
     let became = |status: EnvironmentStatus| said.status == status && before.status != status.as_str();
     if became(EnvironmentStatus::Suspended) {
         let event = Event::new(EventType::EnvironmentSuspended, said.env_id.clone());

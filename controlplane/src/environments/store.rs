@@ -274,6 +274,15 @@ pub async fn test_mode(pool: &PgPool, env_id: &EnvId) -> Result<Option<bool>> {
         .await?)
 }
 
+/// One change of the resource at a time. Not the row's lock: who asks the API server meanwhile keeps nobody waiting who
+/// revokes a key.
+pub async fn serialise_change(conn: &mut PgConnection, env_id: &EnvId) -> Result<()> {
+    sqlx::query!("select pg_advisory_xact_lock(hashtextextended('environment:' || $1, 0))", env_id.as_str())
+        .execute(conn)
+        .await?;
+    Ok(())
+}
+
 /// One change of what the environment governs at a time: limits hold, and versions cannot deadlock.
 pub async fn lock(conn: &mut PgConnection, env_id: &EnvId) -> Result<()> {
     sqlx::query!("select from environments where env_id = $1 for no key update", env_id.as_str())

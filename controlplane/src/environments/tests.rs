@@ -1,6 +1,6 @@
 use std::sync::Arc;
 
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::placement;
 use crate::jobs;
@@ -79,6 +79,17 @@ async fn settings_change_within_bounds_and_move_the_version() {
     assert_eq!(changed["settings"]["cache_enabled"], false);
     assert_eq!(changed["settings"]["max_concurrent_queries"], 100);
     assert!(world.version().await > before);
+    let told = "select changes::text from iam_events where event_type = 'environment.updated'";
+    let told: Vec<String> = sqlx::query_scalar(told).fetch_all(world.app.app.pool()).await.unwrap();
+    let [told] = told.as_slice() else { panic!("{told:?}") };
+    assert_eq!(
+        serde_json::from_str::<Value>(told).unwrap(),
+        json!({"before": {"query_timeout_ms": 30_000, "cache_enabled": true},
+               "after": {"query_timeout_ms": 300_000, "cache_enabled": false}})
+    );
+    world.app.put(&path, &world.owner, json!({"settings": {"cache_enabled": false}})).await.expect(200);
+    let told = world.count("select count(*) from iam_events where event_type = 'environment.updated'").await;
+    assert_eq!(told, 1, "nothing changes");
     for (settings, field) in [
         (json!({"query_timeout_ms": 300_001}), "settings.query_timeout_ms"),
         (json!({"query_timeout_ms": 0}), "settings.query_timeout_ms"),

@@ -179,7 +179,7 @@ impl RateLimits {
 
     /// One request of nobody known.
     pub fn spend_address(&self, peer: IpAddr) -> Standing {
-        self.addresses.spend(&peer.to_canonical().to_string())
+        self.addresses.spend(&origin(peer))
     }
 
     /// The error to answer when a credential was refused with `error`.
@@ -187,13 +187,13 @@ impl RateLimits {
         if !matches!(error, Error::BadCredential(_) | Error::WrongPassword) {
             return error;
         }
-        let standing = self.failed_credentials.spend(&peer.to_canonical().to_string());
+        let standing = self.failed_credentials.spend(&origin(peer));
         standing.allowed().err().unwrap_or(error)
     }
 
     /// One mail that somebody asks for, to whomever: what is answered must not depend on that.
     pub fn mail(&self, peer: IpAddr) -> Result<()> {
-        self.mails.spend(&peer.to_canonical().to_string()).allowed()
+        self.mails.spend(&origin(peer)).allowed()
     }
 
     /// Before a password is looked at. Failures count by account and address together, so that
@@ -218,7 +218,19 @@ impl RateLimits {
 }
 
 fn who(email: &str, peer: IpAddr) -> String {
-    format!("{} {email}", peer.to_canonical())
+    format!("{} {email}", origin(peer))
+}
+
+/// Whom an address stands for: one host in the old protocol, one network in the new, whose every customer has 2^64
+/// addresses to change between.
+fn origin(peer: IpAddr) -> String {
+    match peer.to_canonical() {
+        IpAddr::V4(host) => host.to_string(),
+        IpAddr::V6(host) => {
+            let [a, b, c, d, ..] = host.segments();
+            std::net::Ipv6Addr::new(a, b, c, d, 0, 0, 0, 0).to_string()
+        }
+    }
 }
 
 #[cfg(test)]
@@ -249,6 +261,13 @@ mod tests {
         assert!(limits.spend("another", Tier::Free).allowed().is_ok());
         clock.advance(chrono::Duration::seconds(1));
         assert!(limits.spend("user", Tier::Free).allowed().is_ok());
+    }
+
+    #[test]
+    fn who_has_a_network_is_counted_as_one() {
+        let same = |a: &str, b: &str| origin(a.parse().unwrap()) == origin(b.parse().unwrap());
+        assert!(same("2001:db8:1:2::1", "2001:db8:1:2:ffff::9") && same("::ffff:10.0.0.1", "10.0.0.1"));
+        assert!(!same("2001:db8:1:2::1", "2001:db8:1:3::1") && !same("10.0.0.1", "10.0.0.2"));
     }
 
     #[test]

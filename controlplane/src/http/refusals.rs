@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use axum::http::Method;
 use contract::{Access, OrgId, Role, Scope};
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::http::routes::Route;
 use crate::testing::{TestApp, bearer};
@@ -135,6 +135,20 @@ async fn no_endpoint_without_a_scope_answers_a_key_of_nobody() {
     for row in guarded().filter(|row| row.scope.is_none() && row.access != Access::Authenticated) {
         let path = row.path.replace("{org_id}", world.org_id.as_str()).replace("{env_id}", world.env_id.as_str());
         let answer = status(&world.app, row, &path.replace(['{', '}'], ""), &everything).await;
+        assert_eq!(answer, 403, "{} {}", row.method, row.path);
+    }
+}
+
+/// Nor does it manage anything under a key that is limited, though it acts for the owner.
+#[tokio::test]
+async fn no_endpoint_without_a_scope_is_managed_by_a_limited_key() {
+    let world = World::start().await;
+    let limited = json!({"name": "limited", "scopes": ["query:*", "key:*"], "user_id": world.owner_id});
+    let key = format!("ApiKey {}", world.create_key(limited).await["key"].as_str().unwrap());
+    let managing = |row: &&Route| !matches!(row.access, Access::Authenticated | Access::Member);
+    for row in guarded().filter(|row| row.scope.is_none()).filter(managing) {
+        let path = row.path.replace("{org_id}", world.org_id.as_str()).replace("{env_id}", world.env_id.as_str());
+        let answer = status(&world.app, row, &path.replace(['{', '}'], ""), &key).await;
         assert_eq!(answer, 403, "{} {}", row.method, row.path);
     }
 }

@@ -21,8 +21,8 @@ pub struct Route {
     pub method: Method,
     pub path: &'static str,
     pub access: Access,
-    /// What a key needs. `None`: the resource has no scope family, and keys that act for nobody
-    /// have no business there.
+    /// What a key needs. `None`: the resource has no scope family; keys that act for nobody have no
+    /// business there, and keys that are limited manage nothing there.
     pub scope: Option<Scope>,
     pub deprecated: bool,
     /// What to use instead, where that is one path.

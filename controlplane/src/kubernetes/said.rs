@@ -113,14 +113,14 @@ fn environment_status(object: &crds::Environment) -> EnvironmentStatus {
     }
 }
 
-/// Callers connect where the status says; the control plane has a Service of its own.
+/// Callers connect where the status says.
 fn placed(object: &crds::Environment, namespace: &str) -> Option<Placed> {
     let name = object.metadata.name.as_ref()?;
     let connection = object.status.as_ref()?.connection.as_ref()?;
     Some(Placed {
         pg: (connection.host.clone(), connection.port),
         tools: (connection.host.clone(), i32::from(port::TOOLS)),
-        internal: format!("{name}-http.{namespace}.svc:{}", port::INTERNAL_REST),
+        internal: format!("{name}.{namespace}.svc:{}", port::INTERNAL_REST),
     })
 }
 
@@ -161,7 +161,7 @@ mod tests {
         let said = read(&json!({"status": {"connection": connection}}));
         let placed = said.placed.unwrap();
         assert_eq!(placed.pg, ("acme-dev.ns.svc.cluster.local".to_owned(), 5439));
-        assert_eq!((placed.tools.1, placed.internal.as_str()), (5440, "acme-dev-http.ns.svc:8090"));
+        assert_eq!((placed.tools.1, placed.internal.as_str()), (5440, "acme-dev.ns.svc:8090"));
         assert_eq!((said.source.revision, said.env_id.as_str()), (7, "u"));
     }
 

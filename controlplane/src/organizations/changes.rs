@@ -1,6 +1,6 @@
 //! What of an organization changes, and the events that say so.
 
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 use sqlx::PgConnection;
 
 use super::store::Organization;
@@ -37,7 +37,7 @@ pub async fn announce(
     before: &Organization,
     after: &Organization,
 ) -> Result<()> {
-    let (mut was, mut is) = different(settings(before), settings(after));
+    let (mut was, mut is) = events::different(settings(before), settings(after));
     if is.is_empty() {
         return Ok(());
     }
@@ -61,18 +61,4 @@ fn settings(row: &Organization) -> Value {
         "name": row.name, "billing_email": row.billing_email, "tier": row.tier, "quotas": row.quotas,
         "suspended": row.status == "suspended", "mfa_required": row.mfa_required, "enforce_sso": row.enforce_sso,
     })
-}
-
-/// The members that differ, as they were and as they are.
-fn different(before: Value, after: Value) -> (Map<String, Value>, Map<String, Value>) {
-    let (Value::Object(mut was), Value::Object(mut is)) = (before, after) else {
-        return (Map::new(), Map::new());
-    };
-    let same: Vec<String> =
-        was.iter().filter(|(name, value)| is.get(*name) == Some(*value)).map(|(n, _)| n.clone()).collect();
-    for name in same {
-        was.remove(&name);
-        is.remove(&name);
-    }
-    (was, is)
 }

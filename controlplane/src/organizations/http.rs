@@ -196,7 +196,7 @@ fn slug(call: &Call, given: &str) -> Result<String> {
 
 /// Another name, given by the organization that it stands under.
 pub async fn rename(call: &Call, tx: &mut PgConnection, org_id: &OrgId, name: String) -> Result<()> {
-    let before = store::lock(tx, org_id).await?;
+    let before = serialised(tx, org_id).await?;
     let change = OrganizationChange { name: Some(name), ..OrganizationChange::default() };
     let row = follow(call, tx, &before, changes::beyond(&before, change)).await?;
     let origin = || Origin { org_id: org_id.clone(), env_id: None, ..Origin::from(call) };
@@ -241,7 +241,7 @@ struct PutBody {
 
 async fn put(call: Call, Json(body): Json<PutBody>) -> Result<Json<View>> {
     let mut tx = call.begin().await?;
-    let before = store::lock(&mut tx, call.org_id()).await?;
+    let before = serialised(&mut tx, call.org_id()).await?;
     call.expected.holds(before.updated_at)?;
     unchanged("slug", body.slug.as_deref(), &before.slug)?;
     unchanged("cloud_region", body.cloud_region.as_deref(), &before.cloud_region)?;
@@ -263,6 +263,12 @@ async fn put(call: Call, Json(body): Json<PutBody>) -> Result<Json<View>> {
     Ok(Json(view))
 }
 
+/// As it is when no other change of the resource is under way; the row is not locked yet.
+async fn serialised(tx: &mut PgConnection, org_id: &OrgId) -> Result<store::Organization> {
+    store::serialise_change(tx, org_id).await?;
+    store::find(tx, org_id).await?.ok_or(Error::NotFound { kind: "organization" })
+}
+
 /// Makes the change; where there is a resource, there first.
 async fn follow(
     call: &Call,
@@ -278,6 +284,7 @@ async fn follow(
     }
     let said = resources.change_organization(&place, &change).await?;
     mirror::same(&said, before)?;
+    store::lock(tx, &before.org_id).await?;
     Ok(store::project(tx, &said, call.now()).await?.unwrap_or_else(|| before.clone()))
 }
 

@@ -27,6 +27,8 @@ pub enum Projected {
 pub async fn project(app: &App, said: &Organization) -> Result<Projected> {
     let mut tx = app.pool().begin().await?;
     store::serialise(&mut tx, &said.slug).await?;
+    // what REST is writing just now is told by REST, who knows whose change it is
+    store::serialise_change(&mut tx, &said.org_id).await?;
     let projected = if let Some(before) = store::find(&mut tx, &said.org_id).await? {
         change(app, &mut tx, &before, said).await?
     } else {

@@ -111,6 +111,15 @@ pub async fn serialise(conn: &mut PgConnection, slug: &str) -> Result<()> {
     Ok(())
 }
 
+/// One change of the resource, and of what it presumes, at a time. Not the row's lock: who asks the API server
+/// meanwhile keeps nobody waiting who removes a member.
+pub async fn serialise_change(conn: &mut PgConnection, org_id: &OrgId) -> Result<()> {
+    sqlx::query!("select pg_advisory_xact_lock(hashtextextended('organization:' || $1, 0))", org_id.as_str())
+        .execute(conn)
+        .await?;
+    Ok(())
+}
+
 /// A new organization: `free` and `active`.
 #[derive(Debug)]
 pub struct New<'a> {

@@ -141,16 +141,22 @@ pub async fn send(app: &App, asked: &Asked<'_>, path: &str, body: &impl Serializ
     }
 }
 
-/// A second time where no connection came about: nothing was asked yet, and whoever was about to leave
-/// may have a successor at the same address.
+/// How long to wait before each further attempt to connect. The network learns late who has taken over.
+const AGAIN_AFTER: [Duration; 3] = [Duration::ZERO, Duration::from_millis(50), Duration::from_millis(250)];
+
+/// Again where no connection came about: nothing was asked yet, and whoever was about to leave may have a successor at
+/// the same address.
 async fn ask(
     client: &Client<Connector, Full<Bytes>>,
     request: hyper::Request<Full<Bytes>>,
 ) -> Result<hyper::Response<Incoming>, hyper_util::client::legacy::Error> {
-    match client.request(request.clone()).await {
-        Err(error) if error.is_connect() => client.request(request).await,
-        answer => answer,
+    for wait in AGAIN_AFTER {
+        match client.request(request.clone()).await {
+            Err(error) if error.is_connect() => tokio::time::sleep(wait).await,
+            answer => return answer,
+        }
     }
+    client.request(request).await
 }
 
 /// As whom the data plane looks the caller up.

@@ -173,12 +173,12 @@ async fn a_data_planes_error_is_answered_in_the_control_planes_body() {
 }
 
 #[tokio::test]
-async fn a_connection_that_does_not_come_about_is_tried_once_more() {
+async fn a_connection_that_does_not_come_about_is_tried_three_times_more() {
     let world = World::start().await;
     let name = environment_name(&world.env_id);
-    leaving_data_plane(&world, &name, echo, 1).await;
+    leaving_data_plane(&world, &name, echo, 3).await;
     ask(&world, json!({"sql": "select 1"})).await.expect(200);
-    leaving_data_plane(&world, &name, echo, 2).await;
+    leaving_data_plane(&world, &name, echo, 4).await;
     world.app.expect_5xx(1);
     assert_eq!(ask(&world, json!({"sql": "select 1"})).await.status, 502);
 }

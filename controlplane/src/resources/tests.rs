@@ -1,10 +1,12 @@
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 use async_trait::async_trait;
 use contract::caller::Limits;
 use contract::governance::EnvironmentStatus;
 use contract::{EnvId, OrgId, Tier};
 use serde_json::{Value, json};
+use tokio::sync::Notify;
 
 use super::*;
 use crate::organizations::mirror::Projected;
@@ -47,7 +49,7 @@ fn dev(revision: i64) -> Environment {
         placed: Some(Placed {
             pg: ("acme-dev.ns.svc".to_owned(), 5439),
             tools: ("acme-dev.ns.svc".to_owned(), 5440),
-            internal: "acme-dev-http.ns.svc:8090".to_owned(),
+            internal: "acme-dev.ns.svc:8090".to_owned(),
         }),
     }
 }
@@ -101,7 +103,7 @@ async fn what_kubectl_makes_is_a_record_and_who_is_billed_is_invited_to_own_it()
     let owner = "select email || ' ' || role || ' ' || status from users";
     assert_eq!(followed.text(owner).await, "bills@acme.example owner invited");
     let row = "select concat_ws(' ', env_id, status, test_mode, pg_host, pg_port, tools_port, internal_address) from environments";
-    assert_eq!(followed.text(row).await, "dev-uid active t acme-dev.ns.svc 5439 5440 acme-dev-http.ns.svc:8090");
+    assert_eq!(followed.text(row).await, "dev-uid active t acme-dev.ns.svc 5439 5440 acme-dev.ns.svc:8090");
 }
 
 #[tokio::test]
@@ -168,7 +170,11 @@ async fn changes_are_events_that_name_the_writer() {
     let events = followed.events().await;
     assert_eq!(
         events[3..],
-        [event("org.settings_updated", "system:argocd"), event("environment.suspended", "system:kubectl")]
+        [
+            event("org.settings_updated", "system:argocd"),
+            event("environment.suspended", "system:kubectl"),
+            event("environment.updated", "system:kubectl"),
+        ]
     );
     let changes = followed.text("select changes from iam_events where event_type = 'org.settings_updated'").await;
     let changes: Value = serde_json::from_str(&changes).unwrap();
@@ -220,13 +226,24 @@ async fn a_deletion_that_nobody_saw_is_told_by_what_took_the_name() {
 /// Keeps what was written, and answers as an API server would: for the order of things in REST.
 /// What an API server really says is proven against one.
 #[derive(Debug, Default)]
-struct Kept(Mutex<Vec<String>>);
+struct Kept {
+    written: Mutex<Vec<String>>,
+    asked: Notify,
+    /// Whoever has this keeps those waiting who change something.
+    busy: tokio::sync::Mutex<()>,
+}
 
 impl Kept {
     fn note(&self, what: String) -> i64 {
-        let mut kept = self.0.lock().unwrap();
-        kept.push(what);
-        i64::try_from(kept.len()).unwrap()
+        let mut written = self.written.lock().unwrap();
+        written.push(what);
+        i64::try_from(written.len()).unwrap()
+    }
+
+    async fn change(&self, what: String) -> i64 {
+        self.asked.notify_one();
+        let _free = self.busy.lock().await;
+        self.note(what)
     }
 }
 
@@ -243,7 +260,7 @@ impl Resources for Kept {
     }
 
     async fn change_organization(&self, place: &Place, change: &OrganizationChange) -> Result<Organization> {
-        let revision = self.note(format!("{}: {change:?}", place.name));
+        let revision = self.change(format!("{}: {change:?}", place.name)).await;
         let said = Organization {
             org_id: OrgId::from(format!("{}-uid", place.name)),
             slug: place.name.clone(),
@@ -263,7 +280,7 @@ impl Resources for Kept {
     }
 
     async fn change_environment(&self, place: &Place, change: &EnvironmentChange) -> Result<Environment> {
-        let revision = self.note(format!("{}: {change:?}", place.name));
+        let revision = self.change(format!("{}: {change:?}", place.name)).await;
         let timeout = change.query_timeout_ms.unwrap_or(30_000);
         Ok(Environment { query_timeout_ms: timeout, ..dev(revision) })
     }
@@ -308,7 +325,7 @@ async fn rest_writes_the_resource_first_and_its_row_is_that_resources() {
     assert_eq!(changed["settings"]["query_timeout_ms"], 7);
     app.put(&path, &bearer(&ada), json!({"name": "Dev"})).await.expect(200);
     app.put(&app.org(&ada, ""), &bearer(&ada), json!({"name": "Ten"})).await.expect(200);
-    let written = kept.0.lock().unwrap().clone();
+    let written = kept.written.lock().unwrap().clone();
     assert_eq!(written.len(), 4, "what is as it was is not written: {written:?}");
     assert!(
         written[2].contains("query_timeout_ms: Some(7)") && written[2].contains("cache_enabled: None"),
@@ -316,7 +333,7 @@ async fn rest_writes_the_resource_first_and_its_row_is_that_resources() {
     );
     assert!(written[3].contains("name: Some(\"Ten\")"), "{written:?}");
     let events: Vec<String> = app.events(&ada).await.into_iter().map(|(kind, _)| kind).collect();
-    assert_eq!(events, ["org.created", "environment.created", "org.settings_updated"]);
+    assert_eq!(events, ["org.created", "environment.created", "environment.updated", "org.settings_updated"]);
 }
 
 #[tokio::test]
@@ -332,9 +349,35 @@ async fn a_key_of_rest_is_written_as_a_resource_after_it_is_committed() {
     app.post(&format!("{path}/rotate"), &bearer(&ada), Value::Null).await.expect(200);
     app.delete(&path, &bearer(&ada)).await.expect(200);
     crate::jobs::run_due(&app.app).await.unwrap();
-    let written = kept.0.lock().unwrap().clone();
+    let written = kept.written.lock().unwrap().clone();
     let prefix = made["prefix"].as_str().unwrap();
     assert_eq!(written[2], format!("key of acme-dev {prefix}"));
     let last = written.last().unwrap();
     assert!(last.ends_with("-revoked") && !last.contains(prefix), "{written:?}");
+}
+
+#[tokio::test]
+async fn nobody_whose_access_ends_waits_for_the_api_server() {
+    let kept = Arc::new(Kept::default());
+    let app = TestApp::with(|_| {}, Arc::<Kept>::clone(&kept)).await;
+    let ada = app.signup("ada", "Acme").await;
+    let bob = app.join(&ada, "bob", "developer").await;
+    app.post(&app.org(&ada, "/environments"), &bearer(&ada), json!({"name": "Dev", "slug": "dev"})).await.expect(201);
+    let keys = "/v1/environments/dev-uid/api-keys";
+    let made = app.post(keys, &bearer(&ada), json!({"name": "ci", "scopes": ["query:read"]})).await.expect(201);
+    let key = format!("{keys}/{}", made["key_id"].as_str().unwrap());
+    let member = app.org(&ada, &format!("/users/{}", bob["user"]["id"].as_str().unwrap()));
+    for (path, ends) in [("/environments/dev-uid", key), ("", member)] {
+        let (path, bearer) = (app.org(&ada, path), bearer(&ada));
+        let busy = kept.busy.lock().await;
+        let change = app.put(&path, &bearer, json!({"name": "Another"}));
+        let ending = async {
+            kept.asked.notified().await;
+            let ended = tokio::time::timeout(Duration::from_secs(30), app.delete(&ends, &bearer)).await;
+            drop(busy);
+            assert!(ended.expect("it waits for the change").status.is_success(), "{ends}");
+        };
+        let (changed, ()) = tokio::join!(change, ending);
+        changed.expect(200);
+    }
 }

@@ -80,6 +80,10 @@ pub async fn read(
         return Err(Refused::Absent);
     }
     let timeout = timeout.min(TIMEOUT_MAX);
+    // to PostgreSQL 0 is no limit, and what is ready at once is never late
+    if timeout.as_millis() == 0 {
+        return Err(Refused::Late);
+    }
     let reading = async {
         let _place = app.runtime_readings().acquire().await.map_err(Error::internal)?;
         let org_id = organization(app.pool(), env_id).await?.ok_or(Refused::Absent)?;

@@ -201,7 +201,7 @@ fn refused(error: &Error) -> Compared {
     Compared::failed(if denied { Verdict::Denied } else { Verdict::Error }, error.to_string())
 }
 
-/// Writes down what came of it; without a verdict it waits to be tried again.
+/// Writes down what came of it; without a verdict it waits to be tried again. Of the text is kept what reports show.
 async fn settle(app: &App, claimed: &Claimed, compared: Option<&Compared>) -> Result<()> {
     let now: Timestamp = app.now();
     let Some(Compared { verdict, reason, service_ms }) = compared else {
@@ -216,7 +216,9 @@ async fn settle(app: &App, claimed: &Claimed, compared: Option<&Compared>) -> Re
     };
     let mut tx = app.pool().begin().await?;
     sqlx::query!(
-        "update shadow_queries set verdict = $2, reason = $3, service_ms = $4, done_at = $5
+        "update shadow_queries
+         set verdict = $2, reason = $3, service_ms = $4, done_at = $5, sql = '',
+             shown = case $2 when 'matched' then '' else shown end
          where shadow_id = $1 and done_at is null",
         claimed.shadow_id,
         verdict.as_str(),

@@ -115,16 +115,46 @@ pub async fn stop(
     Ok(true)
 }
 
-/// Lines that the environment's uploads have; whoever else uploads waits.
-pub async fn kept(conn: &mut PgConnection, env_id: &EnvId) -> Result<i64> {
+/// What an environment's uploads hold.
+#[derive(Debug)]
+pub struct Held {
+    pub lines: i64,
+    /// Of their statements.
+    pub bytes: i64,
+}
+
+/// What the environment's uploads hold; whoever else uploads waits.
+pub async fn kept(conn: &mut PgConnection, env_id: &EnvId) -> Result<Held> {
     sqlx::query!("select from environments where env_id = $1 for no key update", env_id.as_str())
         .fetch_one(&mut *conn)
         .await?;
-    let count = sqlx::query_scalar!(
-        r#"select coalesce(sum(queries), 0)::bigint as "count!" from shadow_uploads where env_id = $1"#,
+    let held = sqlx::query_as!(
+        Held,
+        r#"select count(*) as "lines!", coalesce(sum(octet_length(l.sql)), 0)::bigint as "bytes!"
+           from shadow_uploads u join shadow_upload_lines l on l.upload_id = u.upload_id where u.env_id = $1"#,
         env_id.as_str(),
     );
-    Ok(count.fetch_one(conn).await?)
+    Ok(held.fetch_one(conn).await?)
+}
+
+/// Does a query of a replay of the upload wait, or run? Two that end at once may both leave their replay `running`.
+pub async fn is_replayed(conn: &mut PgConnection, upload_id: &UploadId) -> Result<bool> {
+    let found = sqlx::query_scalar!(
+        r#"select exists (select from shadow_replays r join shadow_queries q on q.replay_id = r.replay_id
+                          where r.upload_id = $1 and r.status = 'running' and q.done_at is null) as "is!""#,
+        upload_id.as_str(),
+    );
+    Ok(found.fetch_one(conn).await?)
+}
+
+/// Bytes of the statements that the environment's sessions replay, or keep for their reports.
+pub async fn replayed_bytes(conn: &mut PgConnection, env_id: &EnvId) -> Result<i64> {
+    let kept = sqlx::query_scalar!(
+        r#"select coalesce(sum(octet_length(q.sql) + octet_length(q.shown)), 0)::bigint as "bytes!"
+           from shadow_sessions s join shadow_queries q on q.session_id = s.session_id where s.env_id = $1"#,
+        env_id.as_str(),
+    );
+    Ok(kept.fetch_one(conn).await?)
 }
 
 pub async fn insert_upload(

@@ -42,6 +42,8 @@ async fn replayed(world: &World, lines: &[Value]) -> Value {
     let uploaded = upload(world, "application/jsonl", log(lines)).await.expect(202);
     let replay = post(world, "replay", json!({"upload_id": uploaded["upload_id"], "concurrency": 2})).await.expect(202);
     assert_eq!((&replay["status"], &replay["concurrency"]), (&json!("running"), &json!(2)));
+    let again = post(world, "replay", json!({"upload_id": uploaded["upload_id"]})).await;
+    assert_eq!(again.code(), (409, "CONFLICT"), "it is under way");
     world.app.settled().await;
     run_due(&world.app.app).await.unwrap();
     replay
@@ -248,6 +250,42 @@ async fn a_log_is_replayed_compared_and_reported() {
     let statistics = get(&world, "status").await["statistics"].take();
     assert_eq!((&statistics["queries_mismatched"], &statistics["avg_latency_service_ms"]), (&json!(4), &json!(4.0)));
     assert_eq!(world.count("select count(*) from shadow_replays where status = 'completed'").await, 1);
+}
+
+/// Of a query that has been compared its text is kept where the report shows it.
+#[tokio::test]
+async fn what_replays_keep_is_bounded_and_an_upload_is_replayed_again_once_it_is_through() {
+    let world = World::start().await;
+    own_data_plane(&world, two_rows).await;
+    start(&world, "upload", 1.0).await;
+    let replay = replayed(&world, &[json!({"sql": "select 1"}), json!({"sql": "select 2", "row_count": 3})]).await;
+    let texts: Vec<(String, String)> = sqlx::query_as("select sql, shown from shadow_queries order by shown")
+        .fetch_all(world.app.app.pool())
+        .await
+        .unwrap();
+    let text = |sql: &str, shown: &str| (sql.to_owned(), shown.to_owned());
+    assert_eq!(texts, [text("", ""), text("", "select 2")]);
+    // The last two of its queries ended at once, and neither saw that the other had.
+    world.sql("update shadow_replays set status = 'running', finished_at = null").await;
+    let again = json!({"upload_id": replay["upload_id"]});
+    post(&world, "replay", again.clone()).await.expect(202);
+    run_due(&world.app.app).await.unwrap();
+    world.sql("update shadow_queries set shown = repeat('a', 134217728) where shown <> ''").await;
+    assert_eq!(reason(&post(&world, "replay", again).await), "too_much_replayed");
+}
+
+#[tokio::test]
+async fn uploads_keep_so_many_bytes() {
+    let world = World::start().await;
+    upload(&world, "application/jsonl", log(&[json!({"sql": "select 1"})])).await.expect(202);
+    world.sql("update shadow_upload_lines set sql = repeat('a', 268435448)").await;
+    upload(&world, "application/jsonl", log(&[json!({"sql": "select 1"})])).await.expect(202);
+    let over = upload(&world, "application/jsonl", log(&[json!({"sql": "select 1"})])).await;
+    assert_eq!(reason(&over), "too_many_lines");
+}
+
+fn reason(answer: &Answer) -> &str {
+    answer.body["error"]["details"]["reason"].as_str().unwrap_or_default()
 }
 
 #[tokio::test]

@@ -18,7 +18,7 @@ use super::store::{self, NewReplay};
 use crate::http::call::Call;
 use crate::http::json::{Accepted, Json};
 use crate::http::signature::{Body, Signature, Takes};
-use crate::{App, Error, Result, query};
+use crate::{App, Error, Result, environments, query};
 
 /// "Maximum upload size of a shadow-mode query log: not shown."
 const BODY_BYTES_MAX: usize = 64 * 1024 * 1024;
@@ -27,6 +27,8 @@ const KINDS: [&str; 2] = ["application/jsonl", "application/x-ndjson"];
 const LINES_MAX: usize = 100_000;
 /// Lines that an environment may keep, over all its uploads.
 const KEPT_MAX: i64 = 200_000;
+/// And bytes of their statements; the same again may be under way in replays, or kept for reports.
+const KEPT_BYTES_MAX: i64 = 256 * 1024 * 1024;
 /// What a query is thought to take of which nothing is known.
 const DURATION_MS: f64 = 100.0;
 const CONCURRENCY: std::ops::RangeInclusive<i32> = 1..=16;
@@ -81,10 +83,15 @@ pub async fn upload(cx: Call, Log(body): Log) -> Result<Accepted<Uploaded>> {
     let upload_id = UploadId::fresh(cx.now(), cx.app.entropy());
     let mut tx = cx.begin().await?;
     let env_id = cx.env_id()?;
-    let more = i64::try_from(lines.len()).map_err(Error::internal)?;
-    if store::kept(&mut tx, &env_id).await?.saturating_add(more) > KEPT_MAX {
-        let message =
-            format!("the uploads of this environment have {KEPT_MAX} lines at most: they are kept for 30 days");
+    let kept = store::kept(&mut tx, &env_id).await?;
+    let lines_more = i64::try_from(lines.len()).map_err(Error::internal)?;
+    let bytes_more = lines.iter().map(|line| line.sql.len()).sum::<usize>();
+    let bytes_more = i64::try_from(bytes_more).map_err(Error::internal)?;
+    if kept.lines.saturating_add(lines_more) > KEPT_MAX || kept.bytes.saturating_add(bytes_more) > KEPT_BYTES_MAX {
+        let message = format!(
+            "the uploads of this environment have {KEPT_MAX} lines and {KEPT_BYTES_MAX} bytes of statements at most: \
+             they are kept for 30 days"
+        );
         return Err(Error::conflict("too_many_lines", message));
     }
     store::insert_upload(&mut tx, &upload_id, (&env_id, cx.caller.actor_id()), &lines, cx.now()).await?;
@@ -186,6 +193,17 @@ pub async fn replay(cx: Call, Json(wanted): Json<WantedReplay>) -> Result<Accept
     let session = store::latest(&mut tx, &env_id).await?.filter(|session| session.status == SessionStatus::Running);
     let session =
         session.ok_or_else(|| Error::conflict("no_session", "no shadow session is running: start one first"))?;
+    environments::lock(&mut tx, &env_id).await?;
+    if store::is_replayed(&mut tx, &wanted.upload_id).await? {
+        return Err(Error::conflict("running", "this upload is being replayed: wait until that has ended"));
+    }
+    if store::replayed_bytes(&mut tx, &env_id).await? >= KEPT_BYTES_MAX {
+        let message = format!(
+            "the replays of this environment hold {KEPT_BYTES_MAX} bytes of statements: wait until those under way \
+             have ended; those that did not match are kept for 30 days after their session"
+        );
+        return Err(Error::conflict("too_much_replayed", message));
+    }
     let replay_id = ReplayId::fresh(now, cx.app.entropy());
     let replay = NewReplay {
         replay_id: &replay_id,

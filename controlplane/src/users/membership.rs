@@ -148,6 +148,9 @@ pub async fn reactivate(call: Call) -> Result<Json<User>> {
     if user.status != "suspended" {
         return Err(Error::conflict("not_suspended", "the user is not suspended"));
     }
+    if user.role == Role::Admin.as_str() {
+        may_make_admin(&call, Role::Admin)?;
+    }
     store::reactivate(&mut tx, &user.user_id, call.now()).await?;
     restatus(&call, tx, user, EventType::UserReactivated).await
 }
@@ -207,6 +210,8 @@ pub async fn transfer_ownership(call: Call, Json(body): Json<TransferBody>) -> R
     store::set_role(&mut tx, &new.user_id, Role::Owner, call.now()).await?;
     record_role(&call, &mut tx, &old, Role::Admin).await?;
     record_role(&call, &mut tx, &new, Role::Owner).await?;
+    // an admin who was given the text of their key would have the owner's
+    api_keys::revoke_known_to_others(&mut tx, &call, &new.user_id).await?;
     let owner = store::get(&mut tx, call.org_id(), &new.user_id).await?;
     let previous_owner = store::get(&mut tx, call.org_id(), &old.user_id).await?;
     tx.commit().await?;

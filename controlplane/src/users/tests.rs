@@ -2,6 +2,7 @@ use chrono::Duration;
 use serde_json::{Value, json};
 
 use crate::testing::{TestApp, bearer};
+use crate::worlds::World;
 
 /// An organization of the tier `cloud` and its owner.
 async fn world() -> (TestApp, Value) {
@@ -183,6 +184,33 @@ async fn a_demoted_user_loses_the_role_in_the_same_session() {
     app.get(&app.org(&adam, "/users"), &bearer(&adam)).await.expect(200);
     set_role(&app, &owner, &adam["user"], "analyst").await.expect(200);
     assert_eq!(app.get(&app.org(&adam, "/users"), &bearer(&adam)).await.code(), (403, "FORBIDDEN"));
+}
+
+#[tokio::test]
+async fn a_suspended_admin_comes_back_by_the_owner_alone() {
+    let (app, owner) = world().await;
+    let adam = app.join(&owner, "adam", "admin").await;
+    let eve = app.join(&owner, "eve", "admin").await;
+    app.post(&user(&app, &owner, &adam["user"], "/suspend"), &bearer(&owner), Value::Null).await.expect(200);
+    let reactivate = user(&app, &owner, &adam["user"], "/reactivate");
+    assert_eq!(app.post(&reactivate, &bearer(&eve), Value::Null).await.code(), (403, "FORBIDDEN"));
+    assert_eq!(app.post(&reactivate, &bearer(&owner), Value::Null).await.expect(200)["status"], "active");
+}
+
+#[tokio::test]
+async fn no_key_of_nobody_and_no_suspended_admin_brings_an_admin_back() {
+    let world = World::start().await;
+    let adam = world.user("adam@acme.example", "admin").await;
+    let dan = world.user("dan@acme.example", "developer").await;
+    let (own, bare) = (world.key_of(&adam).await, world.key(&["user:write"]).await);
+    for user_id in [&adam, &dan] {
+        world.app.post(&world.org(&format!("users/{user_id}/suspend")), &world.owner, Value::Null).await.expect(200);
+    }
+    let back = async |user_id, by: &str| {
+        world.app.post(&world.org(&format!("users/{user_id}/reactivate")), by, Value::Null).await.status.as_u16()
+    };
+    assert_eq!((back(&adam, &bare).await, back(&adam, &own).await), (403, 401));
+    assert_eq!((back(&dan, &bare).await, back(&adam, &world.owner).await), (200, 200));
 }
 
 #[tokio::test]

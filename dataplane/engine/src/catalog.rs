@@ -47,8 +47,16 @@ pub struct Table {
     pub primary_key: Vec<String>,
     /// What the engine believes; exact after a checkpoint.
     pub estimated_rows: u64,
-    /// What was left with it when it was made.
+    /// What was left with it.
     pub comment: Option<String>,
+    /// And with its columns.
+    pub column_comments: Vec<ColumnComment>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ColumnComment {
+    pub name: String,
+    pub comment: String,
 }
 
 impl Catalog {
@@ -81,7 +89,12 @@ select to_json({
         where k.table_oid = t.table_oid and k.database_name = t.database_name and k.constraint_type = 'PRIMARY KEY'
       ), []),
       estimated_rows: t.estimated_size,
-      comment: t.comment
+      comment: t.comment,
+      column_comments: (
+        select coalesce(list({ name: c.column_name, comment: c.comment } order by c.column_index), [])
+        from duckdb_columns() c
+        where c.table_oid = t.table_oid and c.database_name = t.database_name and c.comment is not null
+      )
     } order by t.schema_name, t.table_name), [])
     from duckdb_tables() t
     where (t.database_name = 'raw' or t.temporary) and not t.internal and not starts_with(t.schema_name, $1)

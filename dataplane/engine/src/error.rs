@@ -92,6 +92,8 @@ impl Error {
 fn classify(report: &Report) -> Kind {
     let message = report.exception_message.as_str();
     match report.exception_type.as_str() {
+        // What a pattern turns out to be when it meets a value.
+        "Syntax" if message.contains("escape") => Kind::InvalidInput,
         "Parser" | "Syntax" => Kind::Parser,
         "Binder" if report.error_subtype.as_deref() == Some("COLUMN_NOT_FOUND") => Kind::ColumnMissing,
         "Binder" | "Parameter Not Resolved" | "Parameter Not Allowed" | "Expression" => Kind::Binder,

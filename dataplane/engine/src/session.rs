@@ -143,9 +143,19 @@ impl Session {
     /// Whatever the outcome, the transaction is over. `Crashed` is the one error that does not tell
     /// whether it was committed. Once begun it goes to its end, whether or not anybody waits for it.
     pub async fn commit(&mut self) -> Result<(), Error> {
+        self.commit_then(|| ()).await
+    }
+
+    /// The same; `then` is called at its end, whether or not anybody waits for that.
+    pub async fn commit_then(&mut self, then: impl FnOnce() + Send + 'static) -> Result<(), Error> {
         let mut connected = self.connected().await?;
         let shared = Arc::clone(connected.shared());
-        shared.spawn(async move { connected.commit(deadline()).await }).await.map_err(Error::internal)?
+        let committing = async move {
+            let outcome = connected.commit(deadline()).await;
+            then();
+            outcome
+        };
+        shared.spawn(committing).await.map_err(Error::internal)?
     }
 
     /// Also right when no transaction is open, or the engine has ended it.

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use sqlparser::ast::ObjectName;
 
+use crate::comment::Comment;
 use crate::definition::{self, Definition, Found};
 use crate::error::{Error, Kind};
 use crate::names::{self, MAIN_SCHEMA, TableName};
@@ -16,11 +17,13 @@ pub struct Column {
     /// As the engine prints it: `DECIMAL(15,2)`.
     pub type_name: String,
     pub nullable: bool,
+    /// `COMMENT ON COLUMN`.
+    pub comment: Option<String>,
 }
 
 impl Column {
     pub fn new(name: impl Into<String>, type_name: impl Into<String>) -> Self {
-        Self { name: name.into(), type_name: type_name.into(), nullable: true }
+        Self { name: name.into(), type_name: type_name.into(), nullable: true, comment: None }
     }
 
     pub fn family(&self) -> Type {
@@ -39,6 +42,8 @@ pub struct Table {
     pub temporary: bool,
     /// What was written down of where its rows are from, when it was made.
     pub origin: Option<String>,
+    /// `COMMENT ON TABLE`.
+    pub comment: Option<String>,
     /// The schema its rows are in, where that is not the one it is known by: a branch's own copy.
     stored_in: Option<String>,
 }
@@ -52,6 +57,7 @@ impl Table {
             primary_key: Vec::new(),
             temporary: false,
             origin: None,
+            comment: None,
             stored_in: None,
         }
     }
@@ -66,6 +72,12 @@ impl Table {
     #[must_use]
     pub fn with_origin(self, origin: Option<String>) -> Self {
         Self { origin, ..self }
+    }
+
+    /// The same table, with what is kept as its comment.
+    #[must_use]
+    pub fn with_comment(self, comment: Comment) -> Self {
+        Self { origin: comment.ours, comment: comment.words, ..self }
     }
 
     /// One of the transaction that asks, known by [`names::TEMPORARY_SCHEMA`].

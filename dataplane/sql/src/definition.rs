@@ -9,6 +9,7 @@ use std::sync::Arc;
 use sqlparser::ast;
 
 use crate::catalog::Column;
+use crate::comment::Comment;
 use crate::error::Error;
 use crate::parse;
 
@@ -30,27 +31,36 @@ pub struct Definition {
     pub text: String,
     /// What names in it without a schema meant.
     pub home: String,
+    /// `COMMENT ON`.
+    pub comment: Option<String>,
 }
 
 const HEAD: &str = "sluice:";
 
 /// The comment that keeps a statement.
-pub(crate) fn comment(home: &str, text: &str) -> String {
-    format!("{HEAD}{home}\n{text}")
+pub(crate) fn comment(home: &str, text: &str) -> Comment {
+    Comment::ours(format!("{HEAD}{home}\n{text}"))
 }
 
 impl Definition {
     /// What the engine's catalogue says; nothing for an entry that is not ours.
-    pub fn read(kind: Kind, schema: &str, name: &str, columns: Vec<Column>, comment: &str) -> Option<Self> {
+    pub fn read(kind: Kind, schema: &str, name: &str, columns: Vec<Column>, comment: Comment) -> Option<Self> {
         let (schema, name) = (schema.to_owned(), name.to_owned());
+        let Comment { words, ours } = comment;
         if kind == Kind::Sequence && name.starts_with(crate::sequence::OWNED) {
             return None;
         }
         if kind == Kind::Sequence {
-            return Some(Self { kind, home: schema.clone(), schema, name, columns, text: String::new() });
+            let home = schema.clone();
+            return Some(Self { kind, home, schema, name, columns, text: String::new(), comment: words });
         }
-        let (home, text) = comment.strip_prefix(HEAD)?.split_once('\n')?;
-        Some(Self { kind, schema, name, columns, text: text.to_owned(), home: home.to_owned() })
+        let (home, text) = ours.as_deref()?.strip_prefix(HEAD)?.split_once('\n')?;
+        Some(Self { kind, schema, name, columns, text: text.to_owned(), home: home.to_owned(), comment: words })
+    }
+
+    /// What the engine keeps of it.
+    pub(crate) fn kept(&self) -> Comment {
+        Comment { words: self.comment.clone(), ..comment(&self.home, &self.text) }
     }
 
     pub fn path(&self) -> String {

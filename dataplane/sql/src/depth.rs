@@ -61,4 +61,31 @@ mod tests {
         };
         std::thread::Builder::new().stack_size(STACK_BYTES).spawn(walk).unwrap().join().unwrap();
     }
+
+    /// Flat in the text, deep in the tree, or many times as large.
+    #[test]
+    fn what_becomes_a_chain_is_bounded() {
+        const MANY: usize = 50_000;
+        let hierarchies = |levels: usize| {
+            let (open, close) = ("select * from (", ") start with id = 1 connect by prior id = customer_id");
+            format!("{}select * from orders{}", open.repeat(levels), close.repeat(levels))
+        };
+        let ask = move || {
+            for sql in [
+                format!("select 1 from customers{}", " join customers".repeat(MANY)),
+                format!("select 1 from customers connect by id{}", ", id".repeat(MANY)),
+                format!("select nvl(concat(1{}), 'x')", ", 1".repeat(MANY)),
+                format!("select to_char(1, '9{}')", ",".repeat(MANY)),
+                format!("select parse_json('{{}}'){} from customers", "[name]".repeat(MANY)),
+                format!("select null::int{}", "[]".repeat(MANY)),
+                hierarchies(3),
+                hierarchies(30),
+            ] {
+                let error = engine(&sql, &analyst()).expect_err(&sql[..60]);
+                assert!(matches!(error.kind, Kind::TooDeep | Kind::Unsupported { .. }), "{error}");
+            }
+            engine(&hierarchies(2), &analyst()).expect("two of them");
+        };
+        std::thread::Builder::new().stack_size(STACK_BYTES).spawn(ask).unwrap().join().unwrap();
+    }
 }

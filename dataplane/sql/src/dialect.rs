@@ -103,6 +103,11 @@ pub fn class(name: &str) -> Option<Class> {
     }
 }
 
+/// Whether a function takes text as text, so that a literal of it need not be read as anything else.
+pub fn is_of_text(name: &str) -> bool {
+    coerced::is_of_text(name)
+}
+
 /// Whether a function of the warehouse makes one value of many rows.
 pub fn is_aggregate(name: &str) -> bool {
     aggregates::NAMES.contains(&name.to_ascii_lowercase().as_str())

@@ -20,6 +20,7 @@ use crate::error::{Error, Kind};
 use crate::names;
 use crate::print::marker::{self, Made};
 use placeholder::Part;
+pub(crate) use qualify::is_alias;
 
 /// Longest filter, in bytes.
 pub const FILTER_BYTES_MAX: usize = 16 * 1024;

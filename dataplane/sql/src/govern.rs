@@ -16,6 +16,7 @@ use sqlparser::ast::{self, Expr};
 pub(crate) use self::lineage::join_constraint;
 use crate::catalog::Table;
 use crate::catalogue::Listing;
+use crate::comment::Comment;
 use crate::error::{Error, Kind};
 pub use crate::filter::Filter;
 use crate::resolve::Resolved;
@@ -168,7 +169,7 @@ pub struct Governed {
     pub(crate) scans: Vec<Scan>,
     pub(crate) known: Known,
     /// What the engine keeps of a definition's text.
-    pub(crate) comment: Option<String>,
+    pub(crate) comment: Comment,
     masked_columns: Vec<String>,
     masked_outputs: Vec<usize>,
     filtered_tables: BTreeSet<String>,
@@ -179,8 +180,11 @@ pub struct Governed {
 /// What keeps an error from telling of rows that a filter hides.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Care {
-    /// No row is hidden, or no expression of the caller raises an error about one.
+    /// No row is hidden.
     None,
+    /// Rows are hidden, and no expression of the caller is known to raise an error about one. If one does before
+    /// anything was sent, it counts over the visible rows alone.
+    Certain,
     /// An expression could: rows wait until it is known that none did. When one did, it counts over the visible rows
     /// alone.
     UntilSure,
@@ -208,7 +212,7 @@ impl Governed {
         let query = Box::new(listing.query()?);
         Ok(Self {
             kind: statement::Kind::Select,
-            comment: None,
+            comment: Comment::default(),
             tree: ast::Statement::Query(query),
             scans,
             known: Known::default(),
@@ -287,7 +291,8 @@ pub fn govern(resolved: Resolved, rules: &Rules) -> Result<Governed, Error> {
         return Governed::explaining(scans, filtered_tables);
     }
     let care = match found.failing {
-        failing if filtered_tables.is_empty() || !failing.can_throw => Care::None,
+        _ if filtered_tables.is_empty() => Care::None,
+        failing if !failing.can_throw => Care::Certain,
         failing if failing.follows_plan() => Care::Visible,
         _ => Care::UntilSure,
     };
@@ -305,7 +310,8 @@ pub fn govern(resolved: Resolved, rules: &Rules) -> Result<Governed, Error> {
     })
 }
 
-/// Rows that are replaced without being looked at, and rows that go to several tables, pass no filter.
+/// Rows that are replaced without being looked at, and rows that go to several tables, pass no filter, and nobody
+/// looks which columns they fill.
 fn written_elsewhere(
     tree: &ast::Statement,
     target: Option<&Arc<Table>>,
@@ -314,8 +320,13 @@ fn written_elsewhere(
 ) -> Result<(), Error> {
     let overwrites = matches!(tree, ast::Statement::Insert(insert) if insert.overwrite);
     let replaced = target.filter(|_| overwrites);
-    let filtered = |table: &&Arc<Table>| rules.of(table).is_some_and(|ruling| !ruling.filters.is_empty());
-    match also.iter().chain(replaced).find(filtered) {
+    let is_filtered = |table: &&Arc<Table>| rules.of(table).is_some_and(|ruling| !ruling.filters.is_empty());
+    let is_denied = |table: &&Arc<Table>| {
+        let ruling = rules.of(table);
+        ruling.is_some_and(|ruling| ruling.masks.iter().any(|(_, mask)| *mask == Mask::Denied))
+    };
+    let refused = also.iter().chain(replaced).find(is_filtered).or_else(|| also.iter().find(is_denied));
+    match refused {
         Some(table) if overwrites => Err(Error::ungovernable("INSERT OVERWRITE", &table.path())),
         Some(table) => Err(Error::ungovernable("INSERT into several tables", &table.path())),
         None => Ok(()),

@@ -8,6 +8,7 @@
 use std::any::TypeId;
 
 use sqlparser::dialect::{Dialect, SnowflakeDialect};
+use sqlparser::keywords::Keyword;
 use sqlparser::tokenizer::{Token, TokenWithSpan, Tokenizer, Whitespace};
 
 use crate::error::{Error, Kind};
@@ -18,6 +19,8 @@ pub const TEXT_BYTES_MAX: usize = 1 << 20;
 pub const IDENTIFIER_CHARS_MAX: usize = 128;
 /// Deepest nesting: open brackets plus the operators still open in each of them.
 const DEPTH_MAX: usize = 400;
+/// JOINs of a statement: the parser calls itself for each.
+const JOINS_MAX: usize = 500;
 
 /// The warehouse's identifiers and comments, the standard's strings.
 #[derive(Debug)]
@@ -47,6 +50,10 @@ impl Dialect for Lex {
 
     /// `E'…'` is the one place where a backslash escapes; libpq writes it.
     fn supports_string_escape_constant(&self) -> bool {
+        true
+    }
+
+    fn supports_comment_on(&self) -> bool {
         true
     }
 
@@ -176,6 +183,7 @@ struct Depth {
     open: Vec<usize>,
     chain: usize,
     total: usize,
+    joins: usize,
 }
 
 impl Depth {
@@ -186,7 +194,19 @@ impl Depth {
                 self.total += 1;
                 self.chain = 0;
             }
-            Token::RParen | Token::RBracket | Token::RBrace => self.close(),
+            Token::RParen | Token::RBrace => self.close(),
+            // another may follow, of what this one gives
+            Token::RBracket => {
+                self.close();
+                self.chain += 1;
+                self.total += 1;
+            }
+            Token::Word(word) if word.quote_style.is_none() && word.keyword == Keyword::JOIN => {
+                self.joins += 1;
+                if self.joins > JOINS_MAX {
+                    return Err(Error::new(Kind::TooDeep, format!("a statement may join {JOINS_MAX} tables")));
+                }
+            }
             Token::Comma | Token::SemiColon => {
                 self.total -= self.chain;
                 self.chain = 0;

@@ -11,6 +11,7 @@
 mod call;
 pub mod catalog;
 mod catalogue;
+pub mod comment;
 pub mod definition;
 mod depth;
 pub mod dialect;
@@ -42,6 +43,7 @@ mod variables;
 mod visible;
 
 pub use catalog::{Catalog, Column, Names, Table};
+pub use comment::Comment;
 pub use definition::Definition;
 pub use depth::STACK_BYTES;
 pub use error::{Error, Position};

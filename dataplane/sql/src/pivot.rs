@@ -14,6 +14,7 @@ use sqlparser::ast::{
 use crate::error::Error;
 use crate::govern::Governed;
 use crate::resolve::Resolved;
+use crate::statement;
 use crate::types::{self, Type};
 
 /// The most columns a pivot may make of values nobody has written.
@@ -25,6 +26,10 @@ impl Governed {
         let Some(Unwritten { column, source }) = find(&self.tree)? else {
             return Ok(None);
         };
+        // its values would be names of columns, which everybody sees
+        if matches!(self.kind, statement::Kind::CreateView) {
+            return Err(Error::unsupported("PIVOT of values that are not written out, in a view"));
+        }
         kind(&column, self)?;
         let mut query = match source {
             Source::Table(table, order) => distinct(*table, column, order.map(|order| *order))?,

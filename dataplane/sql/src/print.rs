@@ -28,7 +28,7 @@ use crate::names;
 use crate::quote;
 
 pub use scan::CHECK_FAILED;
-pub(crate) use scan::marker;
+pub(crate) use scan::{NEW, marker};
 
 /// What a printed value stands for.
 #[derive(Debug, Clone, PartialEq, Eq)]

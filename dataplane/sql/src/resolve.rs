@@ -9,9 +9,10 @@ use sqlparser::ast::{self, Expr, Function, Ident, ObjectName, TableAlias, TableF
 
 use crate::catalog::{Catalog, Names, Table};
 use crate::catalogue;
+use crate::comment::Comment;
 use crate::definition::{self, Definition};
 use crate::error::{Error, Kind as ErrorKind};
-use crate::functions;
+use crate::functions::{self, Class};
 use crate::label;
 use crate::names::{self, TableName};
 use crate::print::marker::{self, Marked};
@@ -37,8 +38,8 @@ pub struct Resolved {
     pub(crate) written: Vec<(String, Operation)>,
     /// Views read, by path; what they are made of is in the references.
     pub(crate) views: Vec<String>,
-    /// What the engine keeps of a view or function that is defined or renamed, or of a table that is made.
-    pub(crate) comment: Option<String>,
+    /// What the engine keeps of what is defined, renamed or commented on.
+    pub(crate) comment: Comment,
     /// The governed statement is shown, not run.
     pub(crate) explains: bool,
     /// What its caller should know of it.
@@ -86,7 +87,7 @@ impl Resolved {
 
     /// Has this written down with the table that it makes.
     pub fn keep_origin(&mut self, origin: String) {
-        self.comment = Some(origin);
+        self.comment.ours = Some(origin);
     }
 }
 
@@ -108,8 +109,7 @@ fn bind(statement: Statement, kind: &Kind, catalog: &Catalog, session: &Names) -
         return Err(Error::unsupported(construct.clone()));
     }
     let home = session.search_path.first().map_or(names::MAIN_SCHEMA, String::as_str);
-    let comment =
-        matches!(kind, Kind::CreateView | Kind::CreateFunction).then(|| definition::comment(home, statement.text()));
+    let defined = definition::comment(home, statement.text());
     let mut tree = statement.into_admitted()?;
     let explains = *kind == Kind::Explain;
     if explains {
@@ -122,11 +122,9 @@ fn bind(statement: Statement, kind: &Kind, catalog: &Catalog, session: &Names) -
     label::label(&mut tree)?;
     qualified::shorten(&mut tree, catalog, session);
     let mut binder = Binder::new(catalog, session);
-    let comment = match &mut tree {
-        ast::Statement::AlterTable(alter) => binder.altered(alter)?,
-        _ => comment,
-    };
+    binder.makes_view = *kind == Kind::CreateView;
     let (target, also) = (binder.target(&mut tree)?, binder.also(&mut tree)?);
+    let comment = binder.comment(&mut tree, defined)?;
     let bound: Vec<_> = target.iter().chain(&also).collect();
     let written = written(&tree, &bound);
     scope::walk_statement(&mut tree, &mut binder)?;
@@ -182,13 +180,14 @@ struct Binder<'a> {
     views: Vec<String>,
     /// Inside of how many views this is.
     depth: usize,
+    makes_view: bool,
     /// Definitions put in so far.
     expansions: usize,
 }
 
 impl<'a> Binder<'a> {
     fn new(catalog: &'a Catalog, session: &'a Names) -> Self {
-        Self { catalog, session, references: Vec::new(), views: Vec::new(), depth: 0, expansions: 0 }
+        Self { catalog, session, references: Vec::new(), views: Vec::new(), depth: 0, makes_view: false, expansions: 0 }
     }
 
     fn expanded(&mut self) -> Result<(), Error> {
@@ -214,6 +213,7 @@ impl<'a> Binder<'a> {
             references: std::mem::take(&mut self.references),
             views: std::mem::take(&mut self.views),
             depth: self.depth + 1,
+            makes_view: false,
             expansions: self.expansions,
         };
         let walked = scope::walk(&mut tree, &mut inner, numbers);
@@ -235,6 +235,10 @@ impl<'a> Binder<'a> {
         };
         let written = TableName::of(name).ok_or_else(|| Error::unsupported("this form of table name"))?;
         let (subquery, columns) = if catalogue::is_relation(&written) {
+            // what there is to see is narrowed for a statement that asks itself
+            if self.is_in_view() {
+                return Err(located(Error::unsupported("the catalogue in a view"), name));
+            }
             let query = catalogue::relation(&written, self.catalog, self.session);
             (Box::new(query.map_err(|error| located(error, name))?), Vec::new())
         } else {
@@ -282,6 +286,24 @@ impl<'a> Binder<'a> {
         };
         self.expanded()?;
         udf::called(&definition, function).map(Some)
+    }
+
+    fn is_in_view(&self) -> bool {
+        self.depth > 0 || self.makes_view
+    }
+
+    /// Whoever reads a view only reads, and a sequence that belongs to a column is moved by its table alone.
+    fn moves_no_sequence_unseen(&self, function: &ast::Function) -> Result<(), Error> {
+        if !names::single(&function.name).is_some_and(|name| functions::class(&name.value) == Some(Class::Write)) {
+            return Ok(());
+        }
+        if self.is_in_view() {
+            return Err(Error::unsupported("NEXTVAL in a view"));
+        }
+        if function.args.to_string().to_ascii_lowercase().contains(sequence::OWNED) {
+            return Err(Error::unsupported("a sequence that belongs to a column"));
+        }
+        Ok(())
     }
 
     /// `sequence.NEXTVAL`.
@@ -362,10 +384,14 @@ impl Relations for Binder<'_> {
                     *expr = body;
                     return Ok(());
                 }
-                called(function)
+                called(function)?;
+                self.moves_no_sequence_unseen(function)
             }
             Expr::CompoundIdentifier(path) => {
                 if let Some(next) = self.next_value(path) {
+                    if self.is_in_view() {
+                        return Err(Error::unsupported("NEXTVAL in a view"));
+                    }
                     *expr = next;
                 }
                 Ok(())
@@ -397,6 +423,7 @@ fn located(error: Error, name: &ObjectName) -> Error {
 }
 
 mod callable;
+mod comment;
 mod qualified;
 mod target;
 mod temporary;

@@ -4,12 +4,13 @@
 //! name, so that a statement that reads what it writes reads it as it was.
 
 use sqlparser::ast::{
-    AlterTable, AlterTableOperation, BinaryOperator, Delete, Expr, FromTable, Ident, Insert,
-    MultiTableInsertIntoClause, MultiTableInsertType, MultiTableInsertValue, ObjectName, Query, RenameTableNameKind,
-    SelectItem, SetExpr, Statement, TableFactor, TableObject, UnaryOperator, Value,
+    AlterTable, AlterTableOperation, BinaryOperator, ColumnDef, ColumnOption, CommentObject, Delete, Expr, FromTable,
+    Ident, Insert, MultiTableInsertIntoClause, MultiTableInsertType, MultiTableInsertValue, ObjectName, Query,
+    RenameTableNameKind, SelectItem, SetExpr, Statement, TableFactor, TableObject, UnaryOperator, Value,
 };
 
 use crate::call::call;
+use crate::comment::Comment;
 use crate::error::Error;
 use crate::{names, quote, sequence, visible};
 
@@ -47,7 +48,7 @@ fn tree(statement: Statement) -> Step {
 }
 
 /// The steps of a statement, in order; never none.
-pub(crate) fn of(statement: Statement, comment: Option<&str>) -> Result<Vec<Numbered>, Error> {
+pub(crate) fn of(statement: Statement, comment: &Comment) -> Result<Vec<Numbered>, Error> {
     match statement {
         Statement::Insert(insert) if insert.multi_table_insert_type.is_some() => many(insert),
         Statement::Insert(insert) if insert.overwrite => overwrite(insert),
@@ -66,25 +67,26 @@ pub(crate) fn of(statement: Statement, comment: Option<&str>) -> Result<Vec<Numb
                 steps.extend(names.map(|name| quiet(Step::Text(format!("DROP SEQUENCE IF EXISTS {name}")))));
             }
             steps.extend(sequences.into_iter().map(|made| quiet(tree(made))));
-            let origin =
-                comment.map(|origin| format!("COMMENT ON TABLE {} IS {}", path(&create.name), quote::text(origin)));
+            let table = comment.kept().map(|kept| on("TABLE", &path(&create.name), Some(&kept)));
+            let columns = create.columns.iter().filter_map(|column| on_column(&create.name, column));
+            let comments: Vec<_> = table.into_iter().chain(columns).collect();
             steps.push(Numbered { step: tree(Statement::CreateTable(create)), counts: true });
-            steps.extend(origin.map(|origin| quiet(Step::Text(origin))));
+            steps.extend(comments);
             Ok(steps)
         }
         Statement::CreateView(create) => {
-            let comment = format!("COMMENT ON VIEW {} IS {}", path(&create.name), text(comment)?);
-            Ok(vec![quiet(tree(Statement::CreateView(create))), quiet(Step::Text(comment))])
+            let comment = on("VIEW", &path(&create.name), whole(comment)?.as_deref());
+            Ok(vec![quiet(tree(Statement::CreateView(create))), comment])
         }
-        Statement::AlterTable(alter) if comment.is_some() => view_renamed(&alter, &text(comment)?),
+        Statement::AlterTable(alter) if comment.ours.is_some() => view_renamed(&alter, comment),
         Statement::AlterTable(alter) => Ok(one_by_one(&alter)),
         Statement::CreateFunction(create) => {
             let word = if create.or_replace { "CREATE OR REPLACE MACRO" } else { "CREATE MACRO" };
             let word = if create.if_not_exists { format!("{word} IF NOT EXISTS") } else { word.to_owned() };
             // the engine keeps the name; calls are answered by the text
             let made = format!("{word} {}() AS NULL", path(&create.name));
-            let comment = format!("COMMENT ON MACRO {} IS {}", path(&create.name), text(comment)?);
-            Ok(vec![quiet(Step::Text(made)), quiet(Step::Text(comment))])
+            let comment = on("MACRO", &path(&create.name), whole(comment)?.as_deref());
+            Ok(vec![quiet(Step::Text(made)), comment])
         }
         Statement::DropFunction(drop) => {
             let word = if drop.if_exists { "DROP MACRO IF EXISTS" } else { "DROP MACRO" };
@@ -92,6 +94,11 @@ pub(crate) fn of(statement: Statement, comment: Option<&str>) -> Result<Vec<Numb
                 return Err(Error::unsupported("DROP of several at once"));
             };
             Ok(vec![quiet(Step::Text(format!("{word} {}", path(&one.name))))])
+        }
+        Statement::Comment { object_type, object_name, .. } => {
+            // of a column nothing is kept beside the words
+            let kept = if object_type == CommentObject::Column { comment.words.clone() } else { comment.kept() };
+            Ok(vec![on(&object_type.to_string(), &path(&object_name), kept.as_deref())])
         }
         other => Ok(vec![Numbered { step: tree(other), counts: true }]),
     }
@@ -111,12 +118,21 @@ fn one_by_one(alter: &AlterTable) -> Vec<Numbered> {
         }
         other => vec![other.clone()],
     });
-    let step = |change| tree(Statement::AlterTable(AlterTable { operations: vec![change], ..alter.clone() }));
-    changes.map(|change| Numbered { step: step(change), counts: true }).collect()
+    let one = |change: AlterTableOperation| {
+        let comment = match &change {
+            AlterTableOperation::AddColumn { if_not_exists: false, column_def, .. } => {
+                on_column(&alter.name, column_def)
+            }
+            _ => None,
+        };
+        let step = tree(Statement::AlterTable(AlterTable { operations: vec![change], ..alter.clone() }));
+        [Numbered { step, counts: true }].into_iter().chain(comment)
+    };
+    changes.flat_map(one).collect()
 }
 
 /// The name that the engine keeps of a view, and the view's text with it.
-fn view_renamed(alter: &AlterTable, comment: &str) -> Result<Vec<Numbered>, Error> {
+fn view_renamed(alter: &AlterTable, comment: &Comment) -> Result<Vec<Numbered>, Error> {
     let unsupported = || Error::unsupported("RENAME into another schema");
     let [AlterTableOperation::RenameTable { table_name: RenameTableNameKind::To(new) }] = alter.operations.as_slice()
     else {
@@ -129,12 +145,27 @@ fn view_renamed(alter: &AlterTable, comment: &str) -> Result<Vec<Numbered>, Erro
     let new = quote::name(&new);
     Ok(vec![
         quiet(Step::Text(format!("ALTER VIEW {} RENAME TO {new}", path(&alter.name)))),
-        quiet(Step::Text(format!("COMMENT ON VIEW {home}.{new} IS {comment}"))),
+        on("VIEW", &format!("{home}.{new}"), comment.kept().as_deref()),
     ])
 }
 
-fn text(comment: Option<&str>) -> Result<String, Error> {
-    comment.map(quote::text).ok_or_else(|| Error::unsupported("a definition without its text"))
+fn whole(comment: &Comment) -> Result<Option<String>, Error> {
+    comment.ours.is_some().then(|| comment.kept()).ok_or_else(|| Error::unsupported("a definition without its text"))
+}
+
+fn on(what: &str, path: &str, kept: Option<&str>) -> Numbered {
+    let kept = kept.map_or_else(|| "NULL".to_owned(), quote::text);
+    quiet(Step::Text(format!("COMMENT ON {what} {path} IS {kept}")))
+}
+
+/// What a column's definition says of it.
+fn on_column(table: &ObjectName, column: &ColumnDef) -> Option<Numbered> {
+    let words = column.options.iter().find_map(|option| match &option.option {
+        ColumnOption::Comment(words) => Some(words),
+        _ => None,
+    })?;
+    let path = format!("{}.{}", path(table), quote::name(&column.name.value));
+    Some(on("COLUMN", &path, Some(words)))
 }
 
 fn path(name: &ObjectName) -> String {

@@ -79,7 +79,7 @@ pub(crate) fn engine_with_definitions(sql: &str, rules: &Rules) -> Result<Engine
     ];
     for (kind, name, text) in definitions {
         let comment = comment("main", text);
-        catalog.define(Definition::read(kind, "main", name, Vec::new(), &comment).expect("a definition"));
+        catalog.define(Definition::read(kind, "main", name, Vec::new(), comment).expect("a definition"));
     }
     let resolved = crate::resolve(crate::parse(sql)?, &catalog, &session())?;
     crate::transpile(crate::govern(resolved, rules)?)

@@ -90,7 +90,7 @@ pub fn transpile(governed: Governed) -> Result<EngineSql, Error> {
     let mut warnings = governed.warnings().to_vec();
     let Governed { mut tree, scans, known, comment, .. } = governed;
     warnings.extend(dialect::to_engine(&mut tree, &known)?);
-    let source = Source { steps: steps::of(tree, comment.as_deref())?, scans };
+    let source = Source { steps: steps::of(tree, &comment)?, scans };
     let (before, printed) = source.printed(Reading::InPlace)?;
     Ok(EngineSql {
         before,

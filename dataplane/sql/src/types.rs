@@ -11,6 +11,10 @@ use sqlparser::ast::{
     UnaryOperator, Value,
 };
 
+pub mod exact;
+
+use exact::Exact;
+
 /// The families of types the rewrites tell apart.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Type {
@@ -105,6 +109,12 @@ pub trait Columns {
     /// The type of the column of this name, behind this qualifier (a table or its alias) if one is given.
     fn column(&self, qualifier: Option<&str>, name: &str) -> Type;
 
+    /// What is known of its type beyond the family.
+    fn exact(&self, qualifier: Option<&str>, name: &str) -> Option<Exact> {
+        let _ = (qualifier, name);
+        None
+    }
+
     /// Every known type that a column of this name has somewhere in the statement.
     fn families(&self, name: &str) -> &[Type] {
         let _ = name;
@@ -187,6 +197,14 @@ pub fn type_of(expr: &Expr, columns: &dyn Columns) -> Type {
         | Expr::IsNotNull(_)
         | Expr::IsTrue(_)
         | Expr::IsFalse(_)
+        | Expr::IsNotTrue(_)
+        | Expr::IsNotFalse(_)
+        | Expr::IsUnknown(_)
+        | Expr::IsNotUnknown(_)
+        | Expr::RLike { .. }
+        | Expr::SimilarTo { .. }
+        | Expr::AnyOp { .. }
+        | Expr::AllOp { .. }
         | Expr::Between { .. }
         | Expr::InList { .. }
         | Expr::InSubquery { .. }
@@ -288,6 +306,10 @@ fn type_of_function(name: &str) -> Type {
         "upper" | "lower" | "trim" | "substr" | "substring" | "left" | "right" | "concat" | "replace" | "to_char"
         | "to_varchar" => Type::Text,
         "parse_json" | "object_construct" | "array_construct" => Type::Json,
+        "prefix" | "suffix" | "starts_with" | "startswith" | "ends_with" | "endswith" | "contains" | "bool_and"
+        | "bool_or" | "isnan" | "isinf" | "isfinite" | "regexp_matches" | "regexp_like" | "is_null_value" => {
+            Type::Boolean
+        }
         "count" | "length" | "datediff" | "date_diff" | "year" | "month" | "day" => Type::Integer,
         _ => Type::Unknown,
     }

@@ -259,7 +259,9 @@ async fn reshaped(
 fn is_as_it_was(catalog: &engine::Catalog, table: &Copied) -> bool {
     let now = catalog.table(&table.schema, &table.name);
     now.is_some_and(|now| {
-        now.columns == table.columns && now.primary_key == table.primary_key && now.comment == table.origin
+        now.columns == table.columns
+            && now.primary_key == table.primary_key
+            && store::origin(now.comment.as_deref()) == table.origin
     })
 }
 

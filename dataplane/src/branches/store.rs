@@ -149,10 +149,15 @@ fn described(catalog: &engine::Catalog, new: &NewBranch) -> Result<Vec<Copied>, 
             name: table.name.clone(),
             columns: table.columns.clone(),
             primary_key: table.primary_key.clone(),
-            origin: table.comment.clone(),
+            origin: origin(table.comment.as_deref()),
         })
     });
     each.collect()
+}
+
+/// Where a table's rows are from, of what is kept as its comment.
+pub fn origin(kept: Option<&str>) -> Option<String> {
+    kept.and_then(|kept| sql::Comment::read(kept).ours)
 }
 
 async fn counted(transaction: &mut Transaction, tables: &[Copied]) -> Result<(), Error> {

@@ -39,6 +39,7 @@ pub struct Listed {
     /// As they are shown: a masked one is text.
     pub columns: Vec<sql::Column>,
     pub primary_key: Vec<String>,
+    pub comment: Option<String>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

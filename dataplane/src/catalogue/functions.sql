@@ -80,8 +80,9 @@ create macro pg_get_function_identity_arguments(any_oid) as cast('' as varchar);
 create macro pg_get_function_sqlbody(any_oid) as cast(null as varchar);
 create macro pg_get_functiondef(any_oid) as cast(null as varchar);
 create macro pg_get_serial_sequence(spelled, column_name) as cast(null as varchar);
-create macro obj_description(any_oid) as cast(null as varchar), (any_oid, catalog_name) as cast(null as varchar);
-create macro col_description(any_oid, column_no) as cast(null as varchar);
+create macro obj_description(any_oid) as getvariable('comments')[any_oid::bigint],
+  (any_oid, catalog_name) as case when catalog_name = 'pg_class' then getvariable('comments')[any_oid::bigint] end;
+create macro col_description(any_oid, column_no) as getvariable('column_comments')[any_oid::bigint][column_no];
 create macro shobj_description(any_oid, catalog_name) as cast(null as varchar);
 
 -- What is listed may be read; nothing else is in here.

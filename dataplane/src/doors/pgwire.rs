@@ -57,6 +57,8 @@ pub const PROTOCOLS: [&[u8]; 2] = [startup::ALPN, http::ALPN];
 const CONNECTIONS_MAX: usize = 1_000;
 /// Of these, connections that have not said who they are.
 const STRANGERS_MAX: usize = 128;
+/// Of all, connections that speak HTTP: they may stay without ever saying who they are.
+const HTTP_MAX: usize = 256;
 /// From the first byte to the end of the login.
 const STARTUP: Duration = Duration::from_secs(10);
 /// What a connection has left for its login when the process ends.
@@ -84,6 +86,7 @@ struct Hall {
     door: Door,
     cancels: Arc<Cancels>,
     ending: Ending,
+    http_places: Semaphore,
 }
 
 impl Hall {
@@ -106,7 +109,8 @@ impl Hall {
 
 /// Takes connections until everything is closed. Who comes while it drains is told so.
 pub async fn serve(listener: TcpListener, door: Door, ending: Ending) {
-    let hall = Arc::new(Hall { door, cancels: Arc::default(), ending: ending.clone() });
+    let hall =
+        Arc::new(Hall { door, cancels: Arc::default(), ending: ending.clone(), http_places: Semaphore::new(HTTP_MAX) });
     let (places, strangers) = (Arc::new(Semaphore::new(CONNECTIONS_MAX)), Arc::new(Semaphore::new(STRANGERS_MAX)));
     loop {
         let accepted = tokio::select! {
@@ -138,6 +142,7 @@ async fn connection(socket: TcpStream, peer: SocketAddr, hall: &Hall, stranger: 
     let mut opened = match hall.in_time(deadline, startup::open(socket, hall)).await {
         Some(Ok(Opening::Session(opened))) => opened,
         Some(Ok(Opening::Http { begun, secure })) => {
+            let Ok(_place) = hall.http_places.try_acquire() else { return };
             drop(stranger); // each request says who it is
             let may_ask = secure || (hall.door.local && peer.ip().is_loopback());
             return http::serve(begun, peer, may_ask, hall.door.http.clone(), &hall.ending).await;

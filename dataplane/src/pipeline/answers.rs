@@ -14,6 +14,7 @@ use arrow::datatypes::SchemaRef;
 use contract::{Governance, Role};
 use moka::sync::Cache;
 
+use super::seen::paths;
 use super::transpile::{Native, bound};
 use super::{Query, runtime};
 
@@ -97,7 +98,8 @@ impl Answers {
                 return Found::Kept(kept);
             }
         }
-        let tables = native.about.tables.iter().map(|table| table.to_ascii_lowercase()).collect();
+        // those that filters read too
+        let tables = paths(&native.about, &native.sql).map(str::to_ascii_lowercase).collect();
         let kept = Kept {
             schema: SchemaRef::new(arrow::datatypes::Schema::empty()),
             columns: Vec::new(),

@@ -4,26 +4,19 @@
 //! leaves; `finished` follows when the rows end, fail, are refused or are given up. [`Closing`] is
 //! made before the first stage and writes what is due when it goes away, however it goes away.
 
-use std::collections::VecDeque;
-use std::pin::Pin;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, OnceLock};
-use std::task::{Context, Poll};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use arrow::array::RecordBatch;
 use contract::report::{Agent, Finished, MicroCredits, Outcome, Started};
 use contract::wire::Who;
 use contract::{Governance, Role, Timestamp};
-use futures::{Stream, StreamExt};
 use telemetry::{Kind, Place, Span};
 
-use super::answers::Ticket;
-use super::mask::{Masked, RowsMax};
+use super::delivery::Delivery;
+use super::mask::Masked;
 use super::quota::Reservation;
-use super::semaphore::Slot;
-use super::{Pipeline, Query, Result, meter, told};
-use crate::answer::Totals;
+use super::{Pipeline, Query, Result, told};
 use crate::trail::{Stage, Trail, millis};
 use crate::triggers::Asked;
 use crate::{Answer, Error, Rows, metrics};
@@ -47,6 +40,10 @@ impl Closing {
         &self.query
     }
 
+    pub fn pipeline(&self) -> &Pipeline {
+        &self.pipeline
+    }
+
     pub fn trail(&self) -> &Trail {
         &self.trail
     }
@@ -61,33 +58,25 @@ impl Closing {
         if let Err(error) = started(&self.pipeline, &self.query, &self.trail) {
             return Err(self.refused(error));
         }
-        let Masked { rows, slot, columns, base_columns: columns_masked, rows_max } = masked;
+        let Masked { mut rows, slot, columns, base_columns: columns_masked, rows_max } = masked;
         let totals = Arc::new(OnceLock::new());
-        let answer = |stream: Delivery, totals| Answer {
-            query_id: stream.query_id(),
+        let query_id = self.query.ask.query_id.clone();
+        let cache_hit = self.trail.facts().cache_hit;
+        let transpilation_ms = self.trail.spent_ms(Stage::Transpile);
+        let (schema, command, changed) = (Arc::clone(&rows.schema), rows.about.command, rows.changed);
+        let warnings = std::mem::take(&mut rows.warnings);
+        Ok(Answer {
+            query_id,
             columns,
-            schema: rows.schema,
-            command: rows.about.command,
-            changed: rows.changed,
+            schema,
+            command,
+            changed,
             columns_masked,
-            warnings: rows.warnings,
-            cache_hit: stream.cache_hit(),
-            transpilation_ms: stream.transpilation_ms(),
-            rows: Rows::new(stream, totals),
-        };
-        let delivery = Delivery {
-            first: rows.first,
-            rest: rows.rest.map(|rest| rest.into_stream().boxed()),
-            changed: rows.changed,
-            delivered: 0,
-            limit: rows_max.filter(|_| rows.changed.is_none()),
-            wanted: self.query.ask.bounds.rows,
-            truncated: false,
-            began: rows.began,
-            place: rows.place,
-            end: Some(End { closing: self, reservation: rows.reservation, totals: Arc::clone(&totals), slot }),
-        };
-        Ok(answer(delivery, totals))
+            warnings,
+            cache_hit,
+            transpilation_ms,
+            rows: Rows::new(Delivery::begin(self, rows, rows_max, slot, Arc::clone(&totals)), totals),
+        })
     }
 
     /// Meters and writes down what was done for the caller, and how many records it concerned.
@@ -98,7 +87,7 @@ impl Closing {
     }
 
     /// What an agent has asked is there for the triggers to judge.
-    fn noticed(&self) {
+    pub fn noticed(&self) {
         let facts = self.trail.facts();
         let agent_id = facts.agent.as_ref().and_then(|agent| agent.agent_id.clone());
         let (Some(agent_id), Some(sql)) = (agent_id, facts.redacted.as_deref()) else { return };
@@ -113,7 +102,7 @@ impl Closing {
         error
     }
 
-    fn close(&mut self, outcome: Outcome, error: Option<&Error>, rows: u64, cost: MicroCredits, took: Duration) {
+    pub fn close(&mut self, outcome: Outcome, error: Option<&Error>, rows: u64, cost: MicroCredits, took: Duration) {
         if std::mem::replace(&mut self.closed, true) {
             return;
         }
@@ -244,142 +233,5 @@ fn log(query: &Query, error: &Error) {
             tracing::error!(%query_id, %code, kind = ?fault.kind, "the engine failed");
         }
         _ => tracing::info!(%query_id, %code, "the query did not run to its end"),
-    }
-}
-
-/// The last batches of a query and what is due after them.
-struct Delivery {
-    first: VecDeque<RecordBatch>,
-    rest: Option<futures::stream::BoxStream<'static, std::result::Result<RecordBatch, engine::Error>>>,
-    changed: Option<u64>,
-    delivered: u64,
-    /// Rows that the organization's tier allows.
-    limit: Option<RowsMax>,
-    /// Rows that the caller wants, and whether there were more.
-    wanted: Option<u64>,
-    truncated: bool,
-    began: Instant,
-    place: Option<Ticket>,
-    end: Option<End>,
-}
-
-struct End {
-    closing: Closing,
-    reservation: Reservation,
-    totals: Arc<OnceLock<Totals>>,
-    /// Held until the last row has left.
-    slot: Slot,
-}
-
-impl Delivery {
-    fn query_id(&self) -> contract::QueryId {
-        self.end.as_ref().map_or_else(|| "".into(), |end| end.closing.query.ask.query_id.clone())
-    }
-
-    fn transpilation_ms(&self) -> f64 {
-        self.end.as_ref().map_or(0.0, |end| end.closing.trail.spent_ms(Stage::Transpile))
-    }
-
-    fn cache_hit(&self) -> bool {
-        self.end.as_ref().is_some_and(|end| end.closing.trail.facts().cache_hit)
-    }
-
-    fn counted(&mut self, batch: RecordBatch) -> Result<RecordBatch> {
-        let batch = self.cut(batch);
-        self.delivered += u64::try_from(batch.num_rows()).unwrap_or(u64::MAX);
-        if let Some(limit) = self.limit {
-            limit.admits(self.delivered)?;
-        }
-        if let Some(place) = &mut self.place {
-            place.add(&batch);
-        }
-        Ok(batch)
-    }
-
-    /// What is still wanted of it; the engine is let go where that is not all.
-    fn cut(&mut self, batch: RecordBatch) -> RecordBatch {
-        let Some(wanted) = self.wanted else { return batch };
-        let left = usize::try_from(wanted.saturating_sub(self.delivered)).unwrap_or(usize::MAX);
-        if batch.num_rows() <= left {
-            return batch;
-        }
-        self.truncated = true;
-        self.place = None;
-        self.first.clear();
-        self.rest = None;
-        batch.slice(0, left)
-    }
-
-    /// Meters and audits, once; the engine's side is let go first.
-    fn close(&mut self, outcome: Outcome, error: Option<&Error>) {
-        let Some(End { mut closing, reservation, totals, slot: _slot }) = self.end.take() else { return };
-        self.first.clear();
-        self.rest = None;
-        let took = self.began.elapsed();
-        let rows = self.changed.unwrap_or(self.delivered);
-        let charged = closing.trail.now(Stage::Meter, || {
-            let base = closing.trail.facts().base;
-            let is_kept = closing.trail.facts().cache_hit;
-            reservation.settle(if is_kept { 0 } else { meter::cost(base, self.delivered) })
-        });
-        let _ = totals.set(Totals {
-            row_count: rows,
-            execution_time_ms: millis(took),
-            micro_credits: charged,
-            truncated: self.truncated,
-        });
-        if outcome == Outcome::Completed {
-            closing.noticed();
-        }
-        closing.close(outcome, error, rows, charged, took);
-    }
-
-    fn fail(&mut self, error: Error) -> Poll<Option<Result<RecordBatch>>> {
-        self.close(error.outcome(), Some(&error));
-        Poll::Ready(Some(Err(error)))
-    }
-}
-
-impl Stream for Delivery {
-    type Item = Result<RecordBatch>;
-
-    fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
-        if self.end.is_none() {
-            return Poll::Ready(None);
-        }
-        let next = match (self.first.pop_front(), &mut self.rest) {
-            (Some(batch), _) => Some(Ok(batch)),
-            (None, Some(rest)) => match rest.poll_next_unpin(cx) {
-                Poll::Pending => return Poll::Pending,
-                Poll::Ready(next) => next,
-            },
-            (None, None) => None,
-        };
-        match next {
-            Some(Ok(batch)) => match self.counted(batch) {
-                Ok(batch) => Poll::Ready(Some(Ok(batch))),
-                Err(error) => self.fail(error),
-            },
-            Some(Err(error)) => {
-                let error = match &self.end {
-                    Some(end) => end.closing.query.fault(error),
-                    None => error.into(),
-                };
-                self.fail(error)
-            }
-            None => {
-                if let Some(place) = self.place.take() {
-                    place.done();
-                }
-                self.close(Outcome::Completed, None);
-                Poll::Ready(None)
-            }
-        }
-    }
-}
-
-impl Drop for Delivery {
-    fn drop(&mut self) {
-        self.close(Outcome::Cancelled, None);
     }
 }

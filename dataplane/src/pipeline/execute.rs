@@ -173,6 +173,13 @@ async fn start_again(native: &Native, lease: &mut Lease, t: &Trail) -> Result<()
 async fn with_care(query: &Query, native: &Native, lease: &mut Lease, t: &Trail) -> Result<(Head, Option<u64>)> {
     match native.care {
         Care::None => return once(query, native, &native.sql, lease).await,
+        Care::Certain => match once(query, native, &native.sql, lease).await {
+            Err(Error::Engine(error)) if tells_of_data(query, error.kind) && may_repeat(native, lease) => {
+                start_again(native, lease, t).await?;
+                return once(query, native, &native.sql.over_visible()?, lease).await;
+            }
+            done => return done,
+        },
         Care::UntilSure if may_repeat(native, lease) => {}
         Care::UntilSure | Care::Visible => return once(query, native, &native.sql.over_visible()?, lease).await,
     }
@@ -183,15 +190,22 @@ async fn with_care(query: &Query, native: &Native, lease: &mut Lease, t: &Trail)
     match held {
         Ok(Some(ran)) => return Ok(ran),
         Ok(None) => {} // more than may be held: from the start, over the visible rows
-        Err(Error::Engine(error)) if tells_of_data(error.kind) => {}
+        Err(Error::Engine(error)) if tells_of_data(query, error.kind) => {}
         Err(error) => return Err(error),
     }
     start_again(native, lease, t).await?;
     once(query, native, &native.sql.over_visible()?, lease).await
 }
 
-fn tells_of_data(kind: Kind) -> bool {
-    matches!(kind, Kind::Conversion | Kind::OutOfRange | Kind::DivideByZero | Kind::InvalidInput)
+/// Whether a row may have caused it, which may be a hidden one: whatever the engine has words for can be.
+fn tells_of_data(query: &Query, kind: Kind) -> bool {
+    use Kind as K;
+    match kind {
+        // Of the engine's threads the one that was stopped, because another failed, may speak first.
+        K::Interrupted => !query.ask.cancel.is_cancelled(),
+        K::Timeout | K::Crashed | K::Fatal | K::Unavailable | K::TransactionAborted | K::WriteConflict => false,
+        _ => true,
+    }
 }
 
 /// The beginning of an answer.

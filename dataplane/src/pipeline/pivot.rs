@@ -29,7 +29,7 @@ pub(super) async fn values(
     let Some(asked) = governed.pivot()? else {
         return Ok(Embedded(Filtered { governed, ungoverned, about, reservation, role }));
     };
-    let has_hidden = asked.care() != sql::Care::None;
+    let has_hidden = !matches!(asked.care(), sql::Care::None | sql::Care::Certain);
     let sql = sql::transpile(asked)?;
     let own = runtime::session(pipeline, query, rules, &sql.tables, Rows::All).await?;
     let sql = if has_hidden { sql.over_visible()? } else { sql };

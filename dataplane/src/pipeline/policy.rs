@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use contract::governance::EnvironmentStatus;
-use contract::policy::abac::{self, Context, Decision, Effect, Operation};
+use contract::policy::abac::{self, AbacRule, Condition, Context, Decision, Effect, Operation};
 use contract::policy::{Policy, Rules, TableRef, filters_on};
 use contract::report::{self, AbacEvaluation, Verdict};
 use contract::{Caller, Governance};
@@ -140,7 +140,9 @@ pub(super) async fn check_as(
     origin::permitted(rules, caller.role, &there, &bound)?;
     origin::write_down(rules, caller.role, &there, &mut resolved)?;
     runtime::permitted(rules, &bound, about.writes)?;
-    keeps_governed(rules, &caller, &about)?;
+    if *resolved.kind() != sql::Kind::Comment {
+        keeps_governed(rules, &caller, &about, &own)?;
+    }
     if !bound.is_empty() {
         confinement = own.confine(&bound, &operations)?;
         about.tables = bound;
@@ -245,17 +247,30 @@ fn agent(rules: &Governance, caller: &Caller, declared: &Declared) -> Result<Age
 
 /// Names that an enabled policy uses keep their meaning, so such a table cannot be altered; and who
 /// does not see all its rows cannot drop or replace it.
-fn keeps_governed(rules: &Governance, caller: &Caller, about: &About) -> Result<()> {
+fn keeps_governed(rules: &Governance, caller: &Caller, about: &About, own: &Own<'_>) -> Result<()> {
     for (path, operation) in &about.written {
         let table = table_ref(path);
         let named = |policy: &Policy| match &policy.rules {
             Rules::ColumnMasking(rules) => rules.iter().any(|rule| table.is_named_by(&rule.table)),
             Rules::RowLevelSecurity(rules) => rules.iter().any(|rule| table.is_named_by(&rule.table)),
         };
+        // a pattern goes on holding for what it matches; a name holds for nothing else
+        let asked_for = |rule: &AbacRule| {
+            rule.condition == Condition::TableIs && rule.values.iter().any(|name| table.is_named_by(name))
+        };
+        let is_named = || {
+            rules.policies.iter().any(|policy| policy.enabled && named(policy))
+                || rules.abac_policies.iter().any(|policy| policy.enabled && policy.rules.iter().any(asked_for))
+        };
         let path = || path.clone();
         match operation {
-            Operation::Alter if rules.policies.iter().any(|policy| policy.enabled && named(policy)) => {
+            Operation::Alter if is_named() => {
                 return Err(Error::Governed { table: path() });
+            }
+            // under another name a column would be denied to nobody
+            Operation::Alter if !own.denied_columns(&path()).is_empty() => {
+                let message = format!("columns of table {} are denied to the agent: it cannot alter it", path());
+                return Err(Error::PolicyDenied { message });
             }
             Operation::Drop if !filters_on(&rules.policies, table, caller.role).is_empty() => {
                 return Err(Error::Undroppable { table: path() });

@@ -113,6 +113,7 @@ async fn seen(pipeline: &Pipeline, query: &Query) -> Result<Seen> {
         name: table.name.clone(),
         columns: names.shown(&table.schema, &table.name, &table.columns),
         primary_key: table.primary_key.clone(),
+        comment: table.comment.clone(),
     });
     let defined = seen.definitions().into_iter().map(|one| Listed {
         sort: match one.kind {
@@ -124,6 +125,7 @@ async fn seen(pipeline: &Pipeline, query: &Query) -> Result<Seen> {
         name: one.name.clone(),
         columns: names.shown(&one.schema, &one.name, &one.columns),
         primary_key: Vec::new(),
+        comment: one.comment.clone(),
     });
     let mut listed: Vec<_> = tables.chain(defined).collect();
     listed.sort_by(|one, other| (&one.schema, &one.name).cmp(&(&other.schema, &other.name)));

@@ -9,15 +9,17 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use contract::Governance;
+use contract::policy::abac::Operation;
 use contract::policy::{self, MaskFunction, TableRef, filters_on, masks_on, placeholder_values};
 use contract::report::Verdict;
 use moka::sync::Cache;
 use sql::filter::Template;
 
 use super::Result;
-use super::policy::Allowed;
+use super::policy::{Allowed, table_ref};
 use super::quota::{Afforded, Reservation};
 use super::tables::About;
+use crate::Error;
 use crate::trail::Trail;
 
 /// A statement in which every table is governed.
@@ -57,6 +59,9 @@ impl Templates {
 pub(super) fn apply(templates: &Templates, rules: &Governance, afforded: Afforded, t: &Trail) -> Result<Filtered> {
     let Afforded { allowed, reservation } = afforded;
     let (chosen, verdicts) = choose(templates, rules, &allowed)?;
+    if allowed.about.branch.is_some() {
+        fills_no_masked(rules, &allowed)?;
+    }
     let Allowed { resolved, about, caller, .. } = allowed;
     let ungoverned = (!chosen.is_empty()).then(|| resolved.clone());
     let governed = sql::govern(resolved, &chosen)?;
@@ -66,6 +71,21 @@ pub(super) fn apply(templates: &Templates, rules: &Governance, afforded: Afforde
     facts.verdicts.extend(verdicts.into_iter().filter(|verdict| concerns(verdict, &reached)));
     drop(facts);
     Ok(Filtered { governed, ungoverned, about, reservation, role: caller.role })
+}
+
+/// On a branch what is written is compared with what was there: who may not read a column could guess its values.
+fn fills_no_masked(rules: &Governance, allowed: &Allowed) -> Result<()> {
+    let is_masked = |path: &str| {
+        let denied = allowed.confinement.iter().flat_map(|confinement| &confinement.denied_columns);
+        let is_its =
+            |(schema, name, _): &(String, String, String)| path.eq_ignore_ascii_case(&format!("{schema}.{name}"));
+        !masks_on(&rules.policies, table_ref(path), allowed.caller.role).is_empty() || denied.into_iter().any(is_its)
+    };
+    let fills = |operation: &Operation| matches!(operation, Operation::Insert | Operation::Merge);
+    match allowed.about.written.iter().find(|(path, operation)| fills(operation) && is_masked(path)) {
+        Some((path, _)) => Err(Error::FilledOnBranch { table: path.clone() }),
+        None => Ok(()),
+    }
 }
 
 /// A mask that the answer does not reach is no verdict on it.

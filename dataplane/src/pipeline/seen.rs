@@ -116,14 +116,24 @@ impl Latest {
 }
 
 fn as_known(read: &engine::Catalog, has_runtime: bool) -> sql::Catalog {
-    let column =
-        |c: &engine::Column| sql::Column { name: c.name.clone(), type_name: c.type_name.clone(), nullable: c.nullable };
+    let column = |c: &engine::Column| sql::Column {
+        name: c.name.clone(),
+        type_name: c.type_name.clone(),
+        nullable: c.nullable,
+        comment: None,
+    };
+    let comment = |kept: Option<&str>| kept.map(sql::Comment::read).unwrap_or_default();
     let is_listed =
         |schema: &str, name: &str| !sql::is_kept(schema, name) && (!has_runtime || !runtime::is_its_schema(schema));
     let tables = read.tables.iter().filter(|table| is_listed(&table.schema, &table.name)).map(|table| {
-        let columns = table.columns.iter().map(column).collect();
+        let said = |name: &str| table.column_comments.iter().find(|said| said.name == name);
+        let described = |c: &engine::Column| {
+            let comment = said(&c.name).map(|said| said.comment.clone());
+            sql::Column { comment, ..column(c) }
+        };
+        let columns = table.columns.iter().map(described).collect();
         let known = sql::Table::new(&table.schema, &table.name, columns).with_primary_key(&table.primary_key);
-        let known = known.with_origin(table.comment.clone());
+        let known = known.with_comment(comment(table.comment.as_deref()));
         if table.schema == sql::names::TEMPORARY_SCHEMA { known.temporary() } else { known }
     });
     let mut known = sql::Catalog::new(tables);
@@ -138,7 +148,7 @@ fn as_known(read: &engine::Catalog, has_runtime: bool) -> sql::Catalog {
             engine::DefinitionKind::Sequence => sql::definition::Kind::Sequence,
         };
         let columns = entry.columns.iter().map(column).collect();
-        let comment = entry.comment.as_deref().unwrap_or_default();
+        let comment = comment(entry.comment.as_deref());
         if let Some(definition) = sql::Definition::read(kind, &entry.schema, &entry.name, columns, comment) {
             known.define(definition);
         }

@@ -1,8 +1,8 @@
 //! Stage 9. "Snapshot pinning: table-format snapshot isolation."
 //!
-//! A transaction is opened before the statement runs: what it sees is fixed, and named in the audit
-//! entry. It is one that sees the tables by which the statement was judged. Before that, the engine's own parser must find in the generated SQL exactly the tables
-//! that the rewrite put there; two parsers that disagree mean that one of them was fooled.
+//! A transaction is opened before the statement runs: what it sees is fixed, and named in the audit entry. It is one
+//! that sees the tables by which the statement was judged. Before that, the engine's own parser must find in the
+//! generated SQL exactly the tables that the rewrite put there; two parsers that disagree mean that one was fooled.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -50,10 +50,10 @@ impl Lease {
     }
 
     /// A client's own transaction is committed by the client.
-    pub async fn commit_own(&mut self) -> Result<()> {
+    pub async fn commit_own(&mut self, then: impl FnOnce() + Send + 'static) -> Result<()> {
         match self {
             Self::Own(session, writing) => {
-                let committed = session.commit().await;
+                let committed = session.commit_then(then).await;
                 drop(writing.take());
                 Ok(committed?)
             }

@@ -133,7 +133,7 @@ fn main_operation(statement: &sql::Statement) -> Operation {
         K::CreateTable | K::CreateTableAs | K::CreateSchema | K::CreateView | K::CreateFunction | K::CreateSequence => {
             Operation::Create
         }
-        K::AlterTable => Operation::Alter,
+        K::AlterTable | K::Comment => Operation::Alter,
         K::DropTable | K::DropSchema | K::DropView | K::DropFunction | K::DropSequence => Operation::Drop,
         _ => {
             let mut found = statement.operations().iter().copied().map(operation);
@@ -154,6 +154,7 @@ fn command(kind: &sql::Kind) -> Command {
         K::CreateTableAs => Command::CreateTableAs,
         K::CreateSchema => Command::Other("CREATE SCHEMA"),
         K::AlterTable => Command::Other("ALTER TABLE"),
+        K::Comment => Command::Other("COMMENT"),
         K::DropTable => Command::Other("DROP TABLE"),
         K::DropSchema => Command::Other("DROP SCHEMA"),
         K::CreateView => Command::Other("CREATE VIEW"),

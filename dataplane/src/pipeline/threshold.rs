@@ -99,6 +99,6 @@ pub(super) async fn cross(pipeline: &Pipeline, ask: Ask) -> Result<Query> {
     if branch.is_some() {
         ask.names.schema = Names::default().schema; // its tables are known by the mainline's names
     }
-    let (started, under) = (AtomicBool::new(false), OnceLock::new());
-    Ok(Query { ask, branch, timeout, deadline, books, waited, closed, started, under })
+    let (started, committing, under) = (AtomicBool::new(false), AtomicBool::new(false), OnceLock::new());
+    Ok(Query { ask, branch, timeout, deadline, books, waited, closed, started, committing, under })
 }

@@ -63,9 +63,9 @@ impl ClientTransaction {
         match std::mem::replace(&mut self.state, State::Idle) {
             State::Idle => Ok(()),
             State::Open(mut opened) => {
-                let committed = opened.session.commit().await;
+                let (answers, written) = (self.answers.clone(), std::mem::take(&mut self.written));
                 // Whatever the outcome: one of them does not tell.
-                self.answers.wrote(&std::mem::take(&mut self.written));
+                let committed = opened.session.commit_then(move || answers.wrote(&written)).await;
                 self.writing.clear();
                 Ok(committed?)
             }

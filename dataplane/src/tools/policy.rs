@@ -161,17 +161,19 @@ fn judge(
         name,
         action: action.as_str().to_owned(),
     });
+    // how a table is governed is told to whoever may read it
+    let tables = if decision == "deny" { Vec::new() } else { matter.tables() };
     Ok(Judgement {
         decision: decision.to_owned(),
         reason: found.message.unwrap_or_else(|| otherwise.to_owned()),
         matching_policies: matching.collect(),
-        row_filters: filters(rules, matter, context.role),
-        masked_columns: masked(rules, matter, context.role),
+        row_filters: filters(rules, &tables, context.role),
+        masked_columns: masked(rules, &tables, context.role),
         evaluation_time_ms,
     })
 }
 
-fn filters(rules: &contract::Governance, matter: &Matter, role: Role) -> Vec<Filter> {
+fn filters(rules: &contract::Governance, tables: &[TableRef<'_>], role: Role) -> Vec<Filter> {
     let on = |table: TableRef<'_>| {
         let path = format!("{}.{}", table.schema, table.name);
         filters_on(&rules.policies, table, role).into_iter().map(move |filter| Filter {
@@ -180,15 +182,15 @@ fn filters(rules: &contract::Governance, matter: &Matter, role: Role) -> Vec<Fil
             name: filter.policy_name,
         })
     };
-    matter.tables().into_iter().flat_map(on).collect()
+    tables.iter().copied().flat_map(on).collect()
 }
 
-fn masked(rules: &contract::Governance, matter: &Matter, role: Role) -> Vec<String> {
+fn masked(rules: &contract::Governance, tables: &[TableRef<'_>], role: Role) -> Vec<String> {
     let on = |table: TableRef<'_>| {
         let path = format!("{}.{}", table.schema, table.name);
         masks_on(&rules.policies, table, role).into_keys().map(move |column| format!("{path}.{column}"))
     };
-    matter.tables().into_iter().flat_map(on).collect()
+    tables.iter().copied().flat_map(on).collect()
 }
 
 fn read<T>(name: &str, given: Option<&str>, parse: impl Fn(&str) -> Option<T>) -> Result<Option<T>, Error> {

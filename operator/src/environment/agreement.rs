@@ -2,7 +2,8 @@
 //!
 //! Server-side apply fills in defaults and others add what is theirs, so a live object is larger
 //! than the one that was applied. It agrees when everything wanted is in it. What is *no longer*
-//! wanted cannot be seen this way; for that each applied object carries a hash of itself.
+//! wanted cannot be seen this way; for that each applied object carries a hash of itself. Where an
+//! addition changes what the whole means, as in a selector, nothing may be added.
 
 use serde_json::Value;
 
@@ -10,6 +11,11 @@ use super::quantity::Quantity;
 
 /// Fields whose texts are quantities, or maps of them.
 const AMOUNTS: [&str; 5] = ["requests", "limits", "capacity", "storage", "sizeLimit"];
+/// Where one more label or rule is another selector or policy. The API server keeps each as one value too, so that
+/// to apply ours takes away what was added.
+const WHOLE: [&str; 4] = ["spec.selector", "spec.podSelector", "spec.ingress", "spec.egress"];
+/// Not shown by the API server when it is false.
+const SHOWN_WHEN_TRUE: [&str; 1] = ["spec.paused"];
 /// What tells the items of a list apart, where the API server merges lists by item.
 const ITEM_KEYS: [&str; 3] = ["name", "uid", "topologyKey"];
 
@@ -26,6 +32,11 @@ struct Path {
 }
 
 impl Path {
+    fn is_of(&self, places: &[&str]) -> bool {
+        let same = |place: &&str| place.split('.').eq(self.segments.iter().map(String::as_str));
+        places.iter().any(same)
+    }
+
     fn within<T>(&mut self, segment: String, visit: impl FnOnce(&mut Self) -> T) -> T {
         let counts = self.amounts > 0 || AMOUNTS.contains(&segment.as_str());
         self.segments.push(segment);
@@ -39,14 +50,19 @@ impl Path {
 
 fn compare(wanted: &Value, live: &Value, path: &mut Path) -> Option<String> {
     match (wanted, live) {
+        (Value::Bool(false), Value::Null) if path.is_of(&SHOWN_WHEN_TRUE) => None,
+        (Value::Object(_) | Value::Array(_), _) if path.is_of(&WHOLE) => unlike(wanted, live, path),
         (Value::Object(wanted), Value::Object(live)) => wanted.iter().find_map(|(name, value)| {
             path.within(name.clone(), |path| compare(value, live.get(name).unwrap_or(&Value::Null), path))
         }),
         (Value::Array(wanted), Value::Array(live)) => items(wanted, live, path),
         (Value::String(a), Value::String(b)) if a != b && path.amounts > 0 && same_amount(a, b) => None,
-        _ if wanted == live => None,
-        _ => Some(format!("{}: {} → {}", path.segments.join("."), shown(live), shown(wanted))),
+        _ => unlike(wanted, live, path),
     }
+}
+
+fn unlike(wanted: &Value, live: &Value, path: &Path) -> Option<String> {
+    (wanted != live).then(|| format!("{}: {} → {}", path.segments.join("."), shown(live), shown(wanted)))
 }
 
 fn same_amount(a: &str, b: &str) -> bool {
@@ -96,6 +112,31 @@ mod tests {
         let live = json!({"spec": {"clusterIP": "10.0.0.1", "ports": [
             {"name": "debug", "port": 1}, {"name": "psql", "port": 5439, "protocol": "TCP"}]}});
         assert_eq!(difference(&wanted, &live), None);
+    }
+
+    #[test]
+    fn nothing_is_added_to_a_selector_or_a_policy() {
+        for (field, wanted, live) in [
+            ("selector", json!({"a": "1"}), json!({"a": "1", "b": "2"})),
+            (
+                "podSelector",
+                json!({"matchLabels": {"a": "1"}}),
+                json!({"matchLabels": {"a": "1"}, "matchExpressions": [1]}),
+            ),
+            ("ingress", json!([{"ports": [1]}]), json!([{"ports": [1], "from": [2]}])),
+            ("egress", json!([]), json!([{"to": [1]}])),
+        ] {
+            let of = |value: &Value| json!({"spec": {field: value}});
+            assert_eq!(difference(&of(&wanted), &of(&wanted)), None);
+            assert!(difference(&of(&wanted), &of(&live)).is_some(), "{field}");
+        }
+    }
+
+    #[test]
+    fn a_pause_that_is_not_shown_is_none() {
+        let of = |paused: Value| json!({"spec": {"replicas": 1, "paused": paused}});
+        assert_eq!(difference(&of(json!(false)), &json!({"spec": {"replicas": 1}})), None);
+        assert!(difference(&of(json!(false)), &of(json!(true))).is_some());
     }
 
     #[test]

@@ -46,7 +46,6 @@ pub fn children(desired: &Desired) -> Vec<Write> {
         Some(Write::Issue(secret::server(desired))).filter(|_| self_signed),
         certificate::certificate(desired).and_then(|it| apply(Child::Certificate(Arc::new(it)))),
         apply(Child::Service(Arc::new(service::service(desired)))),
-        apply(Child::Service(Arc::new(service::internal(desired)))),
         apply(Child::NetworkPolicy(Arc::new(network_policy::network_policy(desired)))),
         several
             .then(|| pod_disruption_budget::pod_disruption_budget(desired))

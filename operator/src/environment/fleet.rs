@@ -6,12 +6,7 @@
 
 use std::collections::BTreeSet;
 
-use crds::{ConditionStatus, ConditionType, Environment};
-use k8s_openapi::api::apps::v1::Deployment;
-
-use super::conditions::find;
-use super::plan::Hold;
-use super::workload;
+use crate::stores::KnownEnvironment;
 
 /// How fast a fleet moves.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -78,30 +73,22 @@ fn open_wave(fleet: &[&Member], rollout: &Rollout) -> usize {
         .unwrap_or(fleet.len())
 }
 
-impl Member {
-    /// Where an environment stands on its way to `target`; none of one that does not take part:
-    /// pinned to a version, being deleted, held, or not able to move.
-    pub fn of(environment: &Environment, deployment: Option<&Deployment>, target: &str) -> Option<Self> {
-        let status = environment.status.as_ref()?;
-        let deployment = deployment?;
-        let valid =
-            find(&status.conditions, ConditionType::SpecValid).is_some_and(|it| it.status == ConditionStatus::True);
-        if environment.spec.data_plane.version.is_some() || environment.metadata.deletion_timestamp.is_some() {
+impl Movement {
+    /// Where an environment stands on its way to `target`; `told`: its pods are to run that. Nothing of one that
+    /// does not take part, for nobody waits for it: it chooses its own version, never ran any, is switched off or
+    /// going, or cannot be told.
+    pub fn of(environment: &KnownEnvironment, told: bool, target: &str) -> Option<Self> {
+        let runs = environment.fleet_version.as_deref()?;
+        if environment.suspended || environment.deleting {
             return None;
         }
-        let told = workload::version(deployment).is_some_and(|version| version == target);
-        let state = if !told {
-            if !valid || Hold::of(environment) != Hold::No {
-                return None;
-            }
-            Movement::Waiting
-        } else if status.version.as_deref() == Some(target) {
-            Movement::Arrived
-        } else if workload::gave_up(deployment) {
-            Movement::Failed
-        } else {
-            Movement::Moving
-        };
-        Some(Self { uid: environment.metadata.uid.clone()?, state })
+        if runs == target {
+            return Some(Self::Arrived);
+        }
+        match (told, environment.is_late) {
+            (true, true) => Some(Self::Failed),
+            (true, false) => Some(Self::Moving),
+            (false, _) => environment.follows.then_some(Self::Waiting),
+        }
     }
 }

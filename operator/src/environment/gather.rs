@@ -98,20 +98,10 @@ fn may_move(context: &Context, place: &Place, environment: &KnownEnvironment) ->
     }
 }
 
-/// Nothing: it chooses its own version, never ran any, or is switched off, and so is not of the fleet.
+/// Where it stands on its way to the release's version; nothing: it is not of the fleet.
 fn movement(context: &Context, place: &Place, environment: &KnownEnvironment) -> Option<Movement> {
-    let runs = environment.fleet_version.as_deref()?;
-    if environment.suspended {
-        return None;
-    }
-    if runs == context.release.version {
-        return Some(Movement::Arrived);
-    }
+    let target = &context.release.version;
     let deployment = context.stores.children.get(&(Kind::Deployment, place.clone()));
-    let told = deployment.and_then(|it| it.image_tag).is_some_and(|tag| *tag == context.release.version);
-    Some(match (told, environment.is_late) {
-        (true, true) => Movement::Failed,
-        (true, false) => Movement::Moving,
-        (false, _) => Movement::Waiting,
-    })
+    let told = deployment.and_then(|it| it.image_tag).is_some_and(|tag| *tag == **target);
+    Movement::of(environment, told, target)
 }

@@ -98,11 +98,6 @@ impl Name {
     pub fn tls(&self) -> String {
         format!("{self}-tls")
     }
-
-    /// The Service that the control plane alone uses.
-    pub fn internal_service(&self) -> String {
-        format!("{self}-http")
-    }
 }
 
 impl fmt::Display for Name {

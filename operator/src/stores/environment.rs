@@ -2,13 +2,16 @@
 
 use std::sync::Arc;
 
-use crds::{Environment, EnvironmentPhase, Reason};
+use crds::{ConditionStatus, ConditionType, Environment, EnvironmentPhase, Reason};
 use jiff::Timestamp;
 use kube::ResourceExt;
 
 use super::{Dictionaries, Packed, Shape, Unreadable};
+use crate::environment::conditions::find;
+use crate::environment::plan::Hold;
 
 #[derive(Debug)]
+#[expect(clippy::struct_excessive_bools, reason = "each is asked for by itself")]
 pub struct KnownEnvironment {
     pub uid: Box<str>,
     pub created: Option<Timestamp>,
@@ -21,6 +24,8 @@ pub struct KnownEnvironment {
     pub fleet_version: Option<Box<str>>,
     /// A move to another version did not come to its end in time.
     pub is_late: bool,
+    /// It can be told to move: its last change was found valid, and nobody holds it.
+    pub follows: bool,
     packed: Packed,
 }
 
@@ -29,7 +34,8 @@ impl KnownEnvironment {
         let metadata = &environment.metadata;
         let status = environment.status.as_ref();
         let runs = status.and_then(|status| status.version.as_deref());
-        let mut conditions = status.iter().flat_map(|status| &status.conditions);
+        let conditions = status.map(|status| status.conditions.as_slice()).unwrap_or_default();
+        let is_valid = find(conditions, ConditionType::SpecValid).is_some_and(|it| it.status == ConditionStatus::True);
         Ok(Self {
             uid: environment.uid().unwrap_or_default().into(),
             created: metadata.creation_timestamp.as_ref().map(|time| time.0),
@@ -39,7 +45,8 @@ impl KnownEnvironment {
             observed_generation: status.and_then(|status| status.observed_generation),
             phase: status.and_then(|status| status.phase),
             fleet_version: runs.filter(|_| environment.spec.data_plane.version.is_none()).map(Box::from),
-            is_late: conditions.any(|condition| condition.reason == Reason::RolloutTimedOut),
+            is_late: conditions.iter().any(|condition| condition.reason == Reason::RolloutTimedOut),
+            follows: is_valid && Hold::of(environment) == Hold::No,
             packed: dictionaries.pack(Shape::Environment, environment)?,
         })
     }
@@ -80,7 +87,7 @@ mod tests {
         assert_eq!(serde_json::to_value(&*again).unwrap(), serde_json::to_value(&brought).unwrap());
         assert_eq!((&*known.uid, known.phase), ("u", Some(EnvironmentPhase::Active)));
         assert_eq!(known.fleet_version.as_deref(), Some("1.2.3"));
-        assert!(known.is_behind() && known.is_late && known.suspended && !known.deleting);
+        assert!(known.is_behind() && known.is_late && known.suspended && !known.deleting && !known.follows);
         let chosen = Environment { spec: serde_json::from_value(chosen).unwrap(), ..brought };
         assert_eq!(KnownEnvironment::new(&chosen, &Dictionaries::default()).unwrap().fleet_version, None);
     }

@@ -13,8 +13,9 @@ use serde::de::DeserializeOwned;
 use tokio::sync::OwnedSemaphorePermit;
 
 use super::watch::{Scope, Watches};
-use super::{Entry, Index, Stores, wake};
+use super::{Entry, Index, Item, Stores, wake};
 use crate::backoff;
+use crate::queue::Priority;
 
 /// A kind that the cluster may lack is looked for again this often.
 const ABSENT: Duration = Duration::from_mins(10);
@@ -119,10 +120,18 @@ impl<K: Clone + Ord, V: Clone> Follow<K, V> {
         for gone in self.index().retain(&listed, |key| holds(&self.scope, key)) {
             self.woken(&wake::Change { old: Some(&gone), new: None });
         }
-        if let Some(kind) = self.scope.kind {
-            self.watches.stores.serves(kind, true);
-        }
+        self.served(true);
         self.watches.synced.done(&self.scope.name);
+    }
+
+    /// An environment may have waited for a kind, or must be told that it has gone.
+    fn served(&self, is: bool) {
+        let stores = &self.watches.stores;
+        if self.scope.kind.is_some_and(|kind| stores.serves(kind, is)) {
+            for place in stores.environments.keys() {
+                self.watches.queue.wake(Item::Environment(place), Priority::Background);
+            }
+        }
     }
 
     fn woken(&self, change: &wake::Change<'_, K, V>) {
@@ -135,9 +144,7 @@ impl<K: Clone + Ord, V: Clone> Follow<K, V> {
         self.turn = None;
         self.watches.metrics.watch_restarted(&self.scope.name);
         if self.scope.optional && is_absent(error) {
-            if let Some(kind) = self.scope.kind {
-                self.watches.stores.serves(kind, false);
-            }
+            self.served(false);
             self.watches.synced.done(&self.scope.name);
             tokio::time::sleep(ABSENT).await;
         } else {

@@ -55,7 +55,7 @@ pub fn organization(stores: &Stores, change: &Change<'_, Place, Arc<Organization
 }
 
 /// Its keys depend on its being there; when it goes, there is room for another of its organization,
-/// and when its version has moved, for another to move.
+/// and when it has moved to another version, or does not take part any more, for another to move.
 pub fn environment(stores: &Stores, change: &Change<'_, Place, Arc<KnownEnvironment>>) -> Woken {
     let Some(entry) = change.any() else { return Vec::new() };
     let urgency = priority(entry.value.deleting, entry.value.suspended);
@@ -67,16 +67,23 @@ pub fn environment(stores: &Stores, change: &Change<'_, Place, Arc<KnownEnvironm
     if let (None, Some(organization)) = (change.new, &entry.group) {
         woken.extend(all(stores.environments_of(organization), Priority::Normal));
     }
-    let version =
-        |entry: Option<&Entry<Place, Arc<KnownEnvironment>>>| entry.and_then(|it| it.value.fleet_version.clone());
-    if let (Some(old), Some(new)) = (version(change.old), version(change.new))
-        && old != new
-    {
-        let is_behind = |other: &KnownEnvironment| other.fleet_version.as_ref().is_some_and(|version| *version != new);
-        let behind = stores.environments.all().into_iter().filter(|(_, other)| is_behind(other));
-        woken.extend(behind.map(|(place, _)| (Item::Environment(place), Priority::Background)));
+    if let Some(version) = left_behind(change) {
+        let behind = |other: &KnownEnvironment| other.fleet_version.as_deref() == Some(version);
+        let others = stores.environments.all().into_iter().filter(|(place, it)| *place != entry.key && behind(it));
+        woken.extend(others.map(|(place, _)| (Item::Environment(place), Priority::Background)));
     }
     woken
+}
+
+/// The version at which others may wait for this one: it has moved on from there, or moves no more.
+fn left_behind<'a>(change: &Change<'a, Place, Arc<KnownEnvironment>>) -> Option<&'a str> {
+    let moves = |it: &&KnownEnvironment| it.follows && !it.suspended && !it.deleting;
+    let known = |entry: Option<&'a Entry<_, Arc<KnownEnvironment>>>| entry.map(|it| &*it.value);
+    let (old, new) = (known(change.old)?, known(change.new));
+    let version = old.fleet_version.as_deref()?;
+    let went_on = new.is_some_and(|it| it.fleet_version.as_deref() != Some(version));
+    let left = moves(&old) && !new.as_ref().is_some_and(moves);
+    (went_on || left).then_some(version)
 }
 
 /// A deletion of its environment waits for it.
@@ -177,6 +184,22 @@ mod tests {
         let woken = environment(&stores, &Change { old: Some(&old), new: Some(&new) });
         assert_eq!(names(&woken), ["acme-a", "acme-b"]);
         assert_eq!(woken.iter().map(|(_, it)| *it).collect::<Vec<_>>(), [Priority::Urgent, Priority::Background]);
+    }
+
+    #[test]
+    fn one_that_drops_out_of_the_fleet_lets_the_next_move() {
+        let stores = Stores::default();
+        stores.environments.put(environment_entry("acme-b", Some("1"), false));
+        let follows = |name: &str, follows: bool| {
+            let mut entry = environment_entry(name, Some("1"), false);
+            Arc::get_mut(&mut entry.value).unwrap().follows = follows;
+            entry
+        };
+        let (valid, invalid) = (follows("acme-a", true), follows("acme-a", false));
+        let left = environment(&stores, &Change { old: Some(&valid), new: Some(&invalid) });
+        assert_eq!(names(&left), ["acme-a", "acme-b"]);
+        let joined = environment(&stores, &Change { old: Some(&invalid), new: Some(&valid) });
+        assert_eq!(names(&joined), ["acme-a"]);
     }
 
     #[test]

@@ -175,6 +175,8 @@ impl Bench {
         let name = format!("{organization}-{slug}");
         let mut spec = json!({
             "organizationRef": {"name": organization}, "slug": slug, "name": slug, "storage": {"size": "1Gi"},
+            // what a test that failed has left must not fill the node for the others
+            "dataPlane": {"resources": {"requests": {"cpu": "10m"}}},
         });
         spec.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
         self.world.apply(resource("Environment", &name, &spec)).await;

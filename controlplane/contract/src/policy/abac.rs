@@ -305,6 +305,22 @@ pub(super) fn names_table(pattern: &str, table: TableRef<'_>) -> bool {
         && table.name.get(..name.len()).is_some_and(|start| start.eq_ignore_ascii_case(name))
 }
 
+/// What could name a table: another pattern would be met by none, and deny nothing.
+fn is_pattern(text: &str) -> bool {
+    let stem = text.strip_suffix('*').unwrap_or(text);
+    let is_all = stem.is_empty() || stem.ends_with('.');
+    let parts: Vec<&str> = stem.split('.').collect();
+    let is_name = |part: &&str| !part.is_empty() && part.trim() == *part;
+    let names = if is_all { parts.split_last().map_or(&[][..], |(_, schemas)| schemas) } else { &parts[..] };
+    let has_signs = stem.chars().any(|c| c.is_control() || c == '*' || c == '"');
+    (text.ends_with('*') || !is_all) && parts.len() <= 2 && names.iter().all(is_name) && !has_signs
+}
+
+/// An address of IPv4 in the words of IPv6: peers are known by the former.
+fn is_mapped(net: IpNet) -> bool {
+    matches!(net, IpNet::V6(net) if net.addr().to_ipv4_mapped().is_some())
+}
+
 fn network(text: &str) -> Option<IpNet> {
     IpNet::from_str(text).ok().or_else(|| IpAddr::from_str(text).ok().map(IpNet::from))
 }
@@ -351,18 +367,19 @@ pub fn admit(rule: &AbacRule) -> Result<(), String> {
         Condition::RoleIs => all(&|v| Role::from_str(v).is_ok()),
         Condition::QueryOriginIs => all(&|v| Origin::from_str(v).is_ok()),
         Condition::OperationIs => all(&|v| Operation::from_str(v).is_ok()),
-        Condition::SourceIpIn => all(&|v| network(v).is_some()),
+        Condition::SourceIpIn => all(&|v| network(v).is_some_and(|net| !is_mapped(net))),
+        Condition::TableIs => all(&is_pattern),
         Condition::DayOfWeek => all(&|v| v.parse::<Weekday>().is_ok()),
         Condition::TimeOfDay => {
             let both =
                 rule.start.as_deref().and_then(hour_and_minute).zip(rule.end.as_deref().and_then(hour_and_minute));
-            return both.map(|_| ()).ok_or_else(|| "`TimeOfDay` needs `start` and `end` as HH:MM".to_owned());
+            return match both {
+                None => Err("`TimeOfDay` needs `start` and `end` as HH:MM".to_owned()),
+                Some((start, end)) if start == end => Err("`start` and `end` are the same: that is no time".to_owned()),
+                Some(_) => Ok(()),
+            };
         }
-        Condition::AgentFrameworkIs
-        | Condition::AgentIdIs
-        | Condition::UserIs
-        | Condition::TableIs
-        | Condition::AttributeIs(_) => None,
+        Condition::AgentFrameworkIs | Condition::AgentIdIs | Condition::UserIs | Condition::AttributeIs(_) => None,
     };
     wrong.map_or(Ok(()), |value| Err(format!("`{value}` is not a value of `{}`", String::from(rule.condition.clone()))))
 }
@@ -473,8 +490,23 @@ mod tests {
             rule("TimeOfDay", &[], Action::Deny),
             rule("TableIs", &[], Action::Deny),
             rule("DayOfWeek", &["Someday"], Action::Deny),
+            rule("SourceIpIn", &["::ffff:10.0.0.0/104"], Action::Deny),
+            rule("SourceIpIn", &["::ffff:10.0.0.1"], Action::Deny),
+            AbacRule {
+                start: Some("09:00".to_owned()),
+                end: Some("09:00".to_owned()),
+                ..rule("TimeOfDay", &[], Action::Deny)
+            },
         ] {
             assert!(admit(&bad).is_err(), "{bad:?}");
+        }
+        for pattern in
+            ["", " ", "payroll ", "pay*roll", "*_secret", "a.b.c", "acme.main.*", "\"payroll\"", "main.", ".t", ".*"]
+        {
+            assert!(admit(&rule("TableIs", &["orders", pattern], Action::Deny)).is_err(), "{pattern:?}");
+        }
+        for pattern in ["*", "payroll", "main.payroll", "pay*", "hr.*", "hr.pay*", "Gehälter 2026"] {
+            assert!(admit(&rule("TableIs", &[pattern], Action::Deny)).is_ok(), "{pattern:?}");
         }
         assert!(Condition::try_from("MoonIs".to_owned()).is_err());
     }

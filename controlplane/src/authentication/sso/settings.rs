@@ -156,6 +156,8 @@ pub struct Removed {
 /// Who came this way has to come another: their sessions end.
 pub async fn remove(call: Call) -> Result<Json<Removed>> {
     let mut tx = call.begin().await?;
+    // who turns `enforce_sso` on presumes that there is a connection
+    organizations::store::serialise_change(&mut tx, call.org_id()).await?;
     let organization = organizations::store::lock(&mut tx, call.org_id()).await?;
     let before = store::connection(&mut tx, call.org_id()).await?.ok_or(ABSENT)?;
     if organization.enforce_sso {

@@ -126,12 +126,13 @@ async fn a_key_becomes_what_its_resource_says() {
 async fn a_resource_revokes_its_own_key_and_no_other() {
     let mut operator = Operator::start().await;
     let made = operator.put(operator.wanted("u1")).await.unwrap();
-    for (uid, key_id) in [("u2", Some(made.key_id.as_str())), ("u2", None), ("u1", Some("another"))] {
+    for (uid, key_id) in [("u2", Some(made.key_id.as_str())), ("u2", None)] {
         assert_eq!(operator.revoke(uid, key_id).await.key_id, "", "{uid} {key_id:?}");
     }
     assert!(operator.opens(&text(&made)).await);
-    for _ in 0..2 {
-        let revoked = operator.revoke("u1", Some(&made.key_id)).await;
+    // that it was made to name another since keeps nothing open
+    for key_id in ["another", made.key_id.as_str()] {
+        let revoked = operator.revoke("u1", Some(key_id)).await;
         assert_eq!((revoked.key_id.as_str(), revoked.status()), (made.key_id.as_str(), key::Status::Revoked));
     }
     assert!(!operator.opens(&text(&made)).await);
@@ -144,10 +145,17 @@ async fn a_resource_revokes_its_own_key_and_no_other() {
 async fn a_key_that_rest_made_is_described_and_nothing_else() {
     let mut operator = Operator::start().await;
     let made = operator.served.world.create_key(json!({"name": "ci", "scopes": ["query:read"]})).await;
-    let named = PutRequest { key_id: made["key_id"].as_str().map(str::to_owned), ..operator.wanted("u1") };
+    let key_id = made["key_id"].as_str().map(str::to_owned);
+    let named = PutRequest { name: "ci".to_owned(), key_id, ..operator.wanted("u1") };
     let told = operator.put(named.clone()).await.unwrap();
     assert_eq!((&told.text, told.status()), (&None, key::Status::Active));
     assert_eq!(json!(told.prefix), made["prefix"]);
+    let wider = PutRequest { scopes: vec!["key:*".to_owned()], ..named.clone() };
+    let refused = operator.put(wider).await.unwrap_err();
+    assert_eq!(refused.code(), tonic::Code::InvalidArgument);
+    assert!(refused.message().contains("`scopes`"), "{refused}");
+    let rotated = PutRequest { rotation_id: Some("2".to_owned()), ..named.clone() };
+    assert!(operator.put(rotated).await.unwrap_err().message().contains("`rotation`"));
     let elsewhere = PutRequest { env_id: "elsewhere".to_owned(), ..named };
     assert_eq!(operator.put(elsewhere).await.unwrap().key_id, "", "a key is of one environment");
     operator.served.stop();

@@ -122,10 +122,29 @@ fn value(column: &str, cell: Option<&str>) -> Expr {
     })
 }
 
-/// Schema, name and whether it is a view, of everything that can be read, in order.
-pub(super) fn relations(catalog: &Catalog) -> Vec<(String, String, bool)> {
-    let tables = catalog.tables().map(|table| (table.schema.clone(), table.name.clone(), false));
-    let views = of_kind(catalog, definition::Kind::View).map(|view| (view.schema.clone(), view.name.clone(), true));
+/// A table or view.
+#[derive(PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Relation {
+    pub schema: String,
+    pub name: String,
+    pub is_view: bool,
+    pub comment: Option<String>,
+}
+
+/// Everything that can be read, in order.
+pub(super) fn relations(catalog: &Catalog) -> Vec<Relation> {
+    let tables = catalog.tables().map(|table| Relation {
+        schema: table.schema.clone(),
+        name: table.name.clone(),
+        is_view: false,
+        comment: table.comment.clone(),
+    });
+    let views = of_kind(catalog, definition::Kind::View).map(|view| Relation {
+        schema: view.schema.clone(),
+        name: view.name.clone(),
+        is_view: true,
+        comment: view.comment.clone(),
+    });
     let mut all: Vec<_> = tables.chain(views).collect();
     all.sort();
     all
@@ -154,10 +173,10 @@ pub(super) fn tables(catalog: &Catalog) -> Listing {
         "is_insertable_into",
         "comment",
     ]);
-    for (schema, name, is_view) in relations(catalog) {
+    for Relation { schema, name, is_view, comment } in relations(catalog) {
         let kind = if is_view { "VIEW" } else { "BASE TABLE" };
         let writable = if is_view { "NO" } else { "YES" };
-        listing.add(vec![cell(schema), cell(name), None, cell(kind), cell("NO"), cell(writable), None]);
+        listing.add(vec![cell(schema), cell(name), None, cell(kind), cell("NO"), cell(writable), comment]);
     }
     listing
 }
@@ -194,7 +213,7 @@ pub(super) fn columns(catalog: &Catalog, session: &Names) -> Listing {
                 precision.clone(),
                 precision.map(|_| RADIX.to_owned()),
                 scale,
-                None,
+                column.comment.clone(),
             ]);
         }
     }

@@ -6,7 +6,7 @@ use sqlparser::ast::{
 };
 
 use super::keys;
-use super::listing::{self, Listing, cell};
+use super::listing::{self, Listing, Relation, cell};
 use crate::catalog::{Catalog, Column, Names};
 use crate::definition;
 use crate::error::Error;
@@ -69,10 +69,10 @@ fn after<'a>(written: &'a [Ident], words: &[&str]) -> Option<&'a [Ident]> {
 
 fn relations(catalog: &Catalog, views: Option<bool>) -> Listing {
     let mut listing = Listing::new(&["created_on", "name", "schema_name", "kind", "comment"]);
-    for (schema, name, is_view) in listing::relations(catalog) {
+    for Relation { schema, name, is_view, comment } in listing::relations(catalog) {
         if views.is_none_or(|wanted| wanted == is_view) {
             let kind = if is_view { "VIEW" } else { "TABLE" };
-            listing.add(vec![None, cell(name), cell(schema), cell(kind), cell("")]);
+            listing.add(vec![None, cell(name), cell(schema), cell(kind), cell(comment.unwrap_or_default())]);
         }
     }
     listing
@@ -99,7 +99,8 @@ fn databases(session: &Names) -> Listing {
 }
 
 fn columns(catalog: &Catalog, session: &Names) -> Listing {
-    let mut listing = Listing::new(&["table_name", "schema_name", "column_name", "data_type", "null?", "kind"]);
+    let mut listing =
+        Listing::new(&["table_name", "schema_name", "column_name", "data_type", "null?", "kind", "comment"]);
     for (schema, table, columns) in listing::with_columns(catalog, session) {
         for column in columns {
             let nullable = if column.nullable { "true" } else { "NOT_NULL" };
@@ -110,6 +111,7 @@ fn columns(catalog: &Catalog, session: &Names) -> Listing {
                 cell(listing::written(&column.type_name)),
                 cell(nullable),
                 cell("COLUMN"),
+                cell(column.comment.unwrap_or_default()),
             ]);
         }
     }
@@ -234,7 +236,7 @@ pub(super) fn describe(tree: &Statement, catalog: &Catalog, session: &Names) -> 
             cell("N"),
             None,
             None,
-            None,
+            column.comment,
             None,
             None,
         ]);

@@ -67,6 +67,54 @@ const OF_TEXT: &[(&str, &[usize])] = &[
     ("upper", &[0]),
 ];
 
+/// Functions of the engine that take a literal of text as it stands.
+const TAKE_TEXT: [&str; 37] = [
+    "any_value",
+    "array_agg",
+    "base64",
+    "char_length",
+    "character_length",
+    "concat_ws",
+    "count",
+    "damerau_levenshtein",
+    "editdist3",
+    "encode",
+    "ends_with",
+    "first",
+    "group_concat",
+    "hash",
+    "instr",
+    "jaro_similarity",
+    "json_quote",
+    "jaro_winkler_similarity",
+    "json_valid",
+    "last",
+    "lcase",
+    "levenshtein",
+    "list",
+    "listagg",
+    "max",
+    "min",
+    "mode",
+    "ord",
+    "prefix",
+    "regexp_escape",
+    "row",
+    "sha256",
+    "starts_with",
+    "string_agg",
+    "strlen",
+    "suffix",
+    "ucase",
+];
+
+/// Whether the function takes text as text, so that a literal of it need not be read as anything else.
+pub(in crate::dialect) fn is_of_text(name: &str) -> bool {
+    let name = name.to_ascii_lowercase();
+    let name = name.as_str();
+    TAKE_TEXT.contains(&name) || OF_TEXT.iter().any(|(known, _)| *known == name) || name.starts_with("icu_collate_")
+}
+
 /// Functions of numbers: a variant among their arguments is read as one, and text as the first of them. Of text they are
 /// of floating point, as in the warehouse.
 const OF_NUMBERS: &[&str] = &[

@@ -26,6 +26,9 @@ struct Format {
     sign: Sign,
 }
 
+/// Its parts become a chain.
+const FORMAT_BYTES_MAX: usize = 200;
+
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Part {
     Digit,
@@ -57,6 +60,9 @@ fn refused(format: &str) -> Error {
 }
 
 fn read(text: &str) -> Result<Format, Error> {
+    if text.len() > FORMAT_BYTES_MAX {
+        return Err(Error::unsupported(format!("a number format of more than {FORMAT_BYTES_MAX} characters")));
+    }
     let mut format = Format { fills: true, ..Format::default() };
     let mut rest = text;
     let mut is_zero = false;

@@ -47,7 +47,7 @@ fn catalog() -> Catalog {
     for (kind, name, text) in DEFINITIONS {
         let columns = vec![Column::new("id", "INTEGER"), Column::new("twice", "INTEGER")];
         let comment = crate::definition::comment("main", text);
-        catalog.define(Definition::read(kind, "main", name, columns, &comment).unwrap());
+        catalog.define(Definition::read(kind, "main", name, columns, comment).unwrap());
     }
     catalog
 }

@@ -4,8 +4,11 @@ use sqlparser::ast::{BinaryOperator, Expr, Function, Ident, ObjectName};
 
 use super::call::{Handler, exactly, plain, take_expr, wrong_count};
 use super::{Context, Done, compose, templates};
-use crate::error::Error;
+use crate::error::{Error, Kind};
 use crate::types::Type;
+
+/// Arguments of one CONCAT, which become a chain.
+const ARGUMENTS_MAX: usize = 500;
 
 pub(super) const CALLS: &[(&str, Handler)] = &[
     ("collate", collate),
@@ -115,6 +118,9 @@ fn collate(function: Function, _: &mut Context<'_>) -> Result<Expr, Error> {
 /// `CONCAT(a, b, …)`: NULL if any argument is.
 fn concat(function: Function, _: &mut Context<'_>) -> Result<Expr, Error> {
     let args = plain(function)?;
+    if args.len() > ARGUMENTS_MAX {
+        return Err(Error::new(Kind::TooDeep, format!("CONCAT may have {ARGUMENTS_MAX} arguments")));
+    }
     let is_one = args.len() == 1;
     let joined = args.into_iter().reduce(|one, next| compose::binary(one, BinaryOperator::StringConcat, next));
     match joined {

@@ -21,10 +21,26 @@ pub(super) fn check(expr: &Expr) -> Result<FilterFacts, Error> {
     if truth(expr) == Some(true) {
         return Err(Error::invalid_filter("this filter is true for every row"));
     }
-    let mut look = Look { facts: FilterFacts::default(), depth: 0 };
-    match expr.visit(&mut look) {
-        ControlFlow::Break(error) => Err(error),
-        ControlFlow::Continue(()) => Ok(look.facts),
+    let facts = Look::over(expr)?.facts;
+    each_arm_asks(expr)?;
+    Ok(facts)
+}
+
+/// Refuses a condition, alone or an arm of others, that is the same for every row and caller and does not plainly say
+/// which: in an OR it would open the whole filter.
+#[recursive::recursive]
+fn each_arm_asks(expr: &Expr) -> Result<(), Error> {
+    match expr {
+        Expr::Nested(inner) | Expr::UnaryOp { op: UnaryOperator::Not, expr: inner } => each_arm_asks(inner),
+        Expr::BinaryOp { left, op: BinaryOperator::And | BinaryOperator::Or, right } => {
+            each_arm_asks(left)?;
+            each_arm_asks(right)
+        }
+        _ if truth(expr).is_none() && Look::over(expr)?.asks_for_nothing() => Err(Error::invalid_filter(format!(
+            "`{}` asks for no column, no table and nothing that a caller carries: leave it out",
+            crate::print::label(expr).unwrap_or_default()
+        ))),
+        _ => Ok(()),
     }
 }
 
@@ -35,11 +51,24 @@ fn makes_value(op: &BinaryOperator) -> bool {
 
 struct Look {
     facts: FilterFacts,
+    has_placeholder: bool,
     /// How many subqueries it is inside of.
     depth: usize,
 }
 
 impl Look {
+    fn over(expr: &Expr) -> Result<Self, Error> {
+        let mut look = Self { facts: FilterFacts::default(), has_placeholder: false, depth: 0 };
+        match expr.visit(&mut look) {
+            ControlFlow::Break(error) => Err(error),
+            ControlFlow::Continue(()) => Ok(look),
+        }
+    }
+
+    fn asks_for_nothing(&self) -> bool {
+        self.facts.columns.is_empty() && self.facts.tables.is_empty() && !self.has_placeholder
+    }
+
     fn expr(&mut self, expr: &Expr) -> Result<(), Error> {
         match expr {
             Expr::Identifier(ident) if self.depth == 0 => {
@@ -58,10 +87,11 @@ impl Look {
                 call(&function.name, self.depth)?;
             }
             Expr::Value(value) => {
-                if let Value::Placeholder(name) = &value.value
-                    && placeholder::number(name).is_none()
-                {
-                    return Err(Error::invalid_filter("a filter has no parameters; write {name}"));
+                if let Value::Placeholder(name) = &value.value {
+                    if placeholder::number(name).is_none() {
+                        return Err(Error::invalid_filter("a filter has no parameters; write {name}"));
+                    }
+                    self.has_placeholder = true;
                 }
             }
             _ => {}
@@ -165,8 +195,8 @@ fn truth(expr: &Expr) -> Option<bool> {
             Some(true)
         }
         Expr::BinaryOp { left, op, right } => constants(left, op, right),
-        Expr::Like { negated: false, pattern, .. } | Expr::ILike { negated: false, pattern, .. } => {
-            is_any(pattern).then_some(true)
+        Expr::Like { negated, pattern, .. } | Expr::ILike { negated, pattern, .. } => {
+            is_any(pattern).then_some(!negated)
         }
         Expr::IsNotNull(inner) => {
             matches!(inner.as_ref(), Expr::Value(value) if is_constant(&value.value)).then_some(true)
@@ -211,7 +241,12 @@ fn is_constant(value: &Value) -> bool {
 }
 
 fn is_any(pattern: &Expr) -> bool {
-    matches!(pattern, Expr::Value(value) if matches!(&value.value, Value::SingleQuotedString(text) if text == "%"))
+    matches!(pattern, Expr::Value(value) if matches!(&value.value, Value::SingleQuotedString(text) if is_all(text)))
+}
+
+/// `%`, however often.
+fn is_all(pattern: &str) -> bool {
+    !pattern.is_empty() && pattern.bytes().all(|byte| byte == b'%')
 }
 
 /// The same words; spans do not count.

@@ -12,6 +12,14 @@ use crate::error::Error;
 use crate::functions::{self, Kind};
 use crate::names::{self, TableName};
 
+/// Before the number of a filter's own table in the engine's text.
+const ALIAS: &str = "_filter_";
+
+/// Whether it is what a filter calls one of its tables.
+pub(crate) fn is_alias(name: &str) -> bool {
+    name.get(..ALIAS.len()).is_some_and(|head| head.eq_ignore_ascii_case(ALIAS))
+}
+
 /// `upper(x)` becomes `system.main."upper"(x)`; words of the grammar have no schema.
 pub(super) fn functions(expr: &mut Expr) {
     let _: ControlFlow<()> = expr.visit(&mut Functions);
@@ -37,17 +45,28 @@ impl VisitorMut for Functions {
 /// Every column gets the table it is of, every table its full name; answers the columns of the
 /// filter's own table. A column that is of no table of a subquery is one of the own table.
 pub(super) fn columns(expr: &mut Expr, catalog: &Catalog) -> Result<BTreeSet<String>, Error> {
-    let mut look = Columns { catalog, scopes: Vec::new(), own: BTreeSet::new() };
+    let mut look = Columns { catalog, scopes: Vec::new(), own: BTreeSet::new(), tables: 0 };
     match expr.visit(&mut look) {
         ControlFlow::Continue(()) => Ok(look.own),
         ControlFlow::Break(error) => Err(error),
     }
 }
 
+/// A table of a subquery.
+struct Inner {
+    /// What the filter calls it.
+    called: String,
+    /// What it is called in the engine's text, where nobody else may call a table so.
+    alias: String,
+    table: Arc<Table>,
+}
+
 struct Columns<'a> {
     catalog: &'a Catalog,
-    scopes: Vec<Vec<(String, Arc<Table>)>>,
+    scopes: Vec<Vec<Inner>>,
     own: BTreeSet<String>,
+    /// Tables of subqueries so far.
+    tables: usize,
 }
 
 impl Columns<'_> {
@@ -59,18 +78,18 @@ impl Columns<'_> {
         let schema = written.schema.as_deref().unwrap_or(names::MAIN_SCHEMA);
         let gone = || Error::invalid_filter(format!("a filter reads {schema}.{}, which is gone", written.name));
         let table = self.catalog.get(schema, &written.name).ok_or_else(gone)?;
-        if alias.is_none() {
-            *alias = Some(sqlparser::ast::TableAlias {
-                explicit: true,
-                name: names::quoted(&table.name),
-                columns: Vec::new(),
-                at: None,
-            });
-        }
-        let called = alias.as_ref().map_or_else(String::new, |alias| alias.name.value.clone());
+        let called = alias.take().map_or_else(|| table.name.clone(), |alias| alias.name.value);
+        let ours = format!("{ALIAS}{}", self.tables);
+        self.tables += 1;
+        *alias = Some(sqlparser::ast::TableAlias {
+            explicit: true,
+            name: names::quoted(&ours),
+            columns: Vec::new(),
+            at: None,
+        });
         *name = names::qualified(&table.schema, &table.name);
         if let Some(scope) = self.scopes.last_mut() {
-            scope.push((called, Arc::clone(table)));
+            scope.push(Inner { called, alias: ours, table: Arc::clone(table) });
         }
         Ok(())
     }
@@ -78,9 +97,8 @@ impl Columns<'_> {
     fn of_subquery(&self, qualifier: Option<&Ident>, column: &Ident) -> Option<Expr> {
         let tables = self.scopes.iter().rev().flatten();
         let mut named =
-            tables.filter(|(alias, _)| qualifier.is_none_or(|wanted| alias.eq_ignore_ascii_case(&wanted.value)));
-        let (alias, found) =
-            named.find_map(|(alias, table)| table.column(&column.value).map(|found| (alias, found)))?;
+            tables.filter(|one| qualifier.is_none_or(|wanted| one.called.eq_ignore_ascii_case(&wanted.value)));
+        let (alias, found) = named.find_map(|one| one.table.column(&column.value).map(|found| (&one.alias, found)))?;
         Some(Expr::CompoundIdentifier(vec![names::quoted(alias), names::quoted(&found.name)]))
     }
 

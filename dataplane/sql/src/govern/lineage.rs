@@ -5,6 +5,7 @@
 //! *are* one (so their type is text), and the types of all names for the dialect. It decides nothing
 //! about what is hidden: that is done where the tables are read.
 
+mod exact;
 mod failing;
 mod from;
 mod reach;
@@ -15,8 +16,9 @@ pub(crate) use from::join_constraint;
 use std::collections::HashMap;
 
 use sqlparser::ast::{
-    Cte, ExcludeSelectItem, Expr, Ident, Query, RenameSelectItem, Select, SelectItem, SelectItemQualifiedWildcardKind,
-    SetExpr, SetOperator, SetQuantifier, Statement, TableAlias, TableFactor, TableWithJoins, UpdateTableFromKind,
+    Cte, ExcludeSelectItem, Expr, Ident, MergeAction, MergeClause, MergeInsertExpr, MergeInsertKind, MergeUpdateExpr,
+    MergeUpdateKind, Query, RenameSelectItem, Select, SelectItem, SelectItemQualifiedWildcardKind, SetExpr,
+    SetOperator, SetQuantifier, Statement, TableAlias, TableFactor, TableWithJoins, UpdateTableFromKind,
     WildcardAdditionalOptions, With,
 };
 
@@ -25,6 +27,7 @@ use super::{Mask, Scan};
 use crate::catalog::Table;
 use crate::names;
 use crate::print::marker;
+use crate::types::exact::Exact;
 use crate::types::{Known, Type};
 
 /// A masked column of a scan: numbers of both.
@@ -35,6 +38,7 @@ pub(super) type Base = (usize, usize);
 pub(super) struct Output {
     pub name: String,
     pub kind: Type,
+    pub exact: Option<Exact>,
     /// Masked columns its value is made of.
     pub reached: Vec<Base>,
     /// The masked column it is.
@@ -42,8 +46,12 @@ pub(super) struct Output {
 }
 
 impl Output {
+    fn shape(&self) -> exact::Shape {
+        exact::Shape { kind: self.kind, exact: self.exact.clone() }
+    }
+
     fn unknown(name: &str) -> Self {
-        Self { name: name.to_owned(), kind: Type::Unknown, reached: Vec::new(), direct: None }
+        Self { name: name.to_owned(), kind: Type::Unknown, exact: None, reached: Vec::new(), direct: None }
     }
 }
 
@@ -135,26 +143,47 @@ pub(super) fn of(tree: &Statement, scans: &[Scan]) -> Lineage {
             for assignment in &update.assignments {
                 walk.condition(&assignment.value);
             }
-            update.selection.iter().for_each(|selection| walk.condition(selection));
+            update.selection.iter().for_each(|selection| walk.predicate(selection));
             walk.found.failing.can_throw = true;
         }
         Statement::Delete(delete) => {
             let from = delete.using.clone().unwrap_or_default();
             let scope = walk.from(&from);
             walk.scopes.push(scope);
-            delete.selection.iter().for_each(|selection| walk.condition(selection));
+            delete.selection.iter().for_each(|selection| walk.predicate(selection));
             walk.found.failing.can_throw = true;
         }
         Statement::Merge(merge) => {
             let joined = |factor: &TableFactor| TableWithJoins { relation: factor.clone(), joins: Vec::new() };
             let scope = walk.from(&[joined(&merge.source)]);
             walk.scopes.push(scope);
-            walk.condition(&merge.on);
+            walk.predicate(&merge.on);
+            merge.clauses.iter().for_each(|clause| walk.clause(clause));
             walk.found.failing.can_throw = true;
         }
         _ => {}
     }
     walk.found
+}
+
+impl Walk<'_> {
+    /// A clause of a MERGE: what it asks, and what it writes.
+    fn clause(&mut self, clause: &MergeClause) {
+        clause.predicate.iter().for_each(|asked| self.predicate(asked));
+        match &clause.action {
+            MergeAction::Insert(MergeInsertExpr { kind: MergeInsertKind::Values(values), .. }) => {
+                for value in values.rows.iter().flat_map(|row| &**row) {
+                    self.condition(value);
+                }
+            }
+            MergeAction::Update(MergeUpdateExpr { kind: MergeUpdateKind::Set(assignments), .. }) => {
+                for assignment in assignments {
+                    self.condition(&assignment.value);
+                }
+            }
+            _ => {}
+        }
+    }
 }
 
 struct Walk<'a> {
@@ -243,6 +272,8 @@ impl Walk<'_> {
                 for (output, other) in left.iter_mut().zip(&right) {
                     extend(&mut output.reached, &other.reached);
                     output.direct = output.direct.or(other.direct);
+                    output.exact =
+                        output.exact.take().zip(other.exact.clone()).and_then(|(one, other)| one.wider(other));
                     if output.kind != other.kind {
                         output.kind = Type::Unknown;
                     }
@@ -256,6 +287,7 @@ impl Walk<'_> {
                         let made = self.output(expr, &format!("col{i}"));
                         match outputs.get_mut(i) {
                             Some(output) => {
+                                output.exact = None;
                                 extend(&mut output.reached, &made.reached);
                                 output.direct = output.direct.or(made.direct);
                             }
@@ -285,9 +317,9 @@ impl Walk<'_> {
         // Conditions may name what the select list defines.
         let defined = Source { alias: String::new(), outputs: outputs.clone(), open: None, merged: Vec::new() };
         self.scopes.insert(self.scopes.len() - 1, vec![defined]);
-        select.selection.iter().for_each(|expr| self.condition(expr));
-        select.having.iter().for_each(|expr| self.condition(expr));
-        select.qualify.iter().for_each(|expr| self.condition(expr));
+        select.selection.iter().for_each(|expr| self.predicate(expr));
+        select.having.iter().for_each(|expr| self.predicate(expr));
+        select.qualify.iter().for_each(|expr| self.predicate(expr));
         let _ = self.visit(&select.group_by);
         let _ = self.visit(&select.named_window);
         let _ = self.visit(&select.distinct);
@@ -389,6 +421,10 @@ fn united_by_name(mut left: Vec<Output>, right: Vec<Output>, counted: bool) -> (
             Some(known) => {
                 extend(&mut known.reached, &output.reached);
                 known.direct = known.direct.or(output.direct);
+                known.exact = None;
+                if known.kind != output.kind || known.kind.is_number() {
+                    known.kind = Type::Unknown;
+                }
             }
             None => left.push(output),
         }

@@ -5,18 +5,23 @@
 //! that is not masked. A masked column may be filled by INSERT but not set afterwards, and what comes
 //! back is masked. What cannot be done this way is refused.
 
+use std::ops::ControlFlow;
+
 use sqlparser::ast::{
     AssignmentTarget, Delete, Expr, FromTable, Ident, Insert, ObjectName, OnConflictAction, OnInsert, Query,
     SelectItem, SetExpr, Statement, TableAlias, TableAliasColumnDef, TableFactor, TableWithJoins, Update,
-    UpdateTableFromKind,
+    UpdateTableFromKind, visit_expressions,
 };
 
 use super::{Check, Filter, Mask, Scan, denied_error, masked_error};
+use crate::catalog::Column;
 use crate::error::{Error, Kind};
+use crate::filter::is_alias;
 use crate::names;
+use crate::print::NEW;
 use crate::print::marker::{self, Made, Marked};
+use crate::types::Type;
 
-const NEW: &str = "_new";
 const ROWID: &str = "_rowid";
 
 /// The target is the last of the scans.
@@ -29,6 +34,12 @@ pub(super) fn govern(tree: &mut Statement, filters: &[Filter], scans: &mut [Scan
         return Ok(());
     }
     let path = target.table.path();
+    if is_nested(filters, target) && collates(tree) {
+        return Err(Error::ungovernable("COLLATE", &path));
+    }
+    if names_rowid(tree) {
+        return Err(Error::ungovernable("a column called _rowid", &path));
+    }
     match tree {
         Statement::Insert(insert) => {
             returning(insert.returning.as_mut(), target, number)?;
@@ -49,6 +60,37 @@ pub(super) fn govern(tree: &mut Statement, filters: &[Filter], scans: &mut [Scan
         Statement::Merge(_) => Err(Error::ungovernable("MERGE", &path)),
         _ => Err(Error::ungovernable("this statement", &path)),
     }
+}
+
+/// Whether a filter asks for a list, structure or map, whose texts bring their collations along.
+fn is_nested(filters: &[Filter], target: &Scan) -> bool {
+    let is_one = |name: &String| {
+        let kind = target.table.column(name).map_or(Type::Unknown, Column::family);
+        matches!(kind, Type::List | Type::Struct | Type::Map | Type::Unknown)
+    };
+    filters.iter().any(|filter| filter.columns().iter().any(is_one))
+}
+
+fn collates(tree: &Statement) -> bool {
+    let found = visit_expressions(tree, |expr| match expr {
+        Expr::Collate { .. } => ControlFlow::Break(()),
+        _ => ControlFlow::Continue(()),
+    });
+    found.is_break()
+}
+
+/// Whether the caller asks for a row's number: it tells how many rows stand before it, hidden ones too.
+fn names_rowid(tree: &Statement) -> bool {
+    let is_one = |ident: &Ident| ident.value.eq_ignore_ascii_case(ROWID);
+    let found = visit_expressions(tree, |expr| {
+        let names = match expr {
+            Expr::Identifier(ident) => is_one(ident),
+            Expr::CompoundIdentifier(path) => path.last().is_some_and(is_one),
+            _ => false,
+        };
+        if names { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+    });
+    found.is_break()
 }
 
 /// Rows are found again by the engine's row number, which a column of that name would hide.
@@ -73,8 +115,7 @@ fn insert(insert: &mut Insert, filters: &[Filter], target: &mut Scan, number: us
     let columns = written_columns(insert, target)?;
     let place = |column: &str| {
         let is_written = columns.iter().any(|written| written.eq_ignore_ascii_case(column));
-        let expr = || Expr::CompoundIdentifier(vec![names::quoted(NEW), names::quoted(column)]);
-        if is_written { Ok(expr()) } else { Err(unset(&path, column)) }
+        if is_written { written_as(target, number, column, column) } else { Err(unset(&path, column)) }
     };
     let filters = filters.iter().map(|filter| filter.over(&target.table, &place)).collect::<Result<Vec<_>, _>>()?;
     let Some(source) = insert.source.take() else {
@@ -84,14 +125,23 @@ fn insert(insert: &mut Insert, filters: &[Filter], target: &mut Scan, number: us
         return Err(Error::unsupported("INSERT without columns"));
     };
     let type_name = target.table.column(first).map_or_else(String::new, |column| column.type_name.clone());
-    target.check = Some(Check { filters, value: place(first)?, type_name });
+    let value = place(first)?;
     let list = columns.iter().enumerate().map(|(i, column)| {
         let value = if i == 0 { Ok(marker::expr(Made::Check(number))) } else { place(column) };
         value.map(|expr| SelectItem::ExprWithAlias { expr, alias: names::quoted(column) })
     });
     let list = list.collect::<Result<Vec<_>, _>>()?;
+    target.check = Some(Check { filters, value, type_name });
+    insert.columns = columns.iter().map(|column| ObjectName::from(vec![names::quoted(column)])).collect();
     insert.source = Some(select(list, vec![derived(source, &columns)], None)?);
     Ok(())
+}
+
+/// The value that goes into a column, by the name it has among those of the new row.
+fn written_as(target: &Scan, number: usize, column: &str, place: &str) -> Result<Expr, Error> {
+    let found = target.columns.iter().position(|known| known.name.eq_ignore_ascii_case(column));
+    let found = found.ok_or_else(|| Error::unsupported("this column"))?;
+    Ok(marker::expr(Made::Written(number, found, place)))
 }
 
 fn not_denied(target: &Scan, column: &str) -> Result<(), Error> {
@@ -137,13 +187,13 @@ fn update(update: &mut Update, filters: &[Filter], target: &mut Scan, number: us
         if target.columns.iter().any(|column| column.name == written && column.mask.is_some()) {
             return Err(masked_error(&target.table, &written, "it cannot be set"));
         }
-        let place = Ident::with_quote('"', format!("_{}", i + 1));
-        let new = Expr::CompoundIdentifier(vec![names::quoted(NEW), place.clone()]);
+        let place = format!("_{}", i + 1);
+        let new = written_as(target, number, &written, &place)?;
         let value = std::mem::replace(&mut assignment.value, new.clone());
         if is_default(&value) {
             return Err(Error::ungovernable("SET … = DEFAULT", &target.table.path()));
         }
-        list.push(SelectItem::ExprWithAlias { expr: value, alias: place });
+        list.push(SelectItem::ExprWithAlias { expr: value, alias: names::quoted(&place) });
         assignment.target = AssignmentTarget::ColumnName(ObjectName::from(vec![names::quoted(&written)]));
         set.push((written, new));
     }
@@ -268,6 +318,9 @@ fn is_default(expr: &Expr) -> bool {
 
 fn alias_of(factor: &TableFactor) -> Result<Ident, Error> {
     match factor {
+        TableFactor::Table { alias: Some(alias), .. } if is_alias(&alias.name.value) => {
+            Err(Error::unsupported("an alias that begins as those of filters do"))
+        }
         TableFactor::Table { alias: Some(alias), .. } => Ok(alias.name.clone()),
         _ => Err(Error::unsupported("writing to something other than a table")),
     }

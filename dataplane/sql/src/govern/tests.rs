@@ -102,7 +102,7 @@ fn a_with_query_named_as_a_table_captures_nothing() {
         &rules,
         "WITH customers AS (SELECT 7 AS id) SELECT p.id FROM payroll p, customers",
         &expect![[
-            r#"WITH "_with_0" AS (SELECT 7 AS "id") SELECT "p"."id" FROM (SELECT "payroll"."id", "payroll"."customer_id", "payroll"."iban", "payroll"."bonus" FROM "raw"."main"."payroll" AS "payroll" WHERE ("payroll"."customer_id" IN (SELECT "customers"."id" FROM "raw"."main"."customers" AS "customers"))) AS "p", "_with_0" AS "customers""#
+            r#"WITH "_with_0" AS (SELECT 7 AS "id") SELECT "p"."id" FROM (SELECT "payroll"."id", "payroll"."customer_id", "payroll"."iban", "payroll"."bonus" FROM "raw"."main"."payroll" AS "payroll" WHERE ("payroll"."customer_id" IN (SELECT "_filter_0"."id" FROM "raw"."main"."customers" AS "_filter_0"))) AS "p", "_with_0" AS "customers""#
         ]],
     );
 }
@@ -192,10 +192,10 @@ fn an_answer_is_held_back_when_an_error_could_tell_of_hidden_rows() {
     assert_eq!(care("SELECT name::INT FROM customers"), Care::UntilSure);
     assert_eq!(care("SELECT name FROM customers WHERE name = 5"), Care::UntilSure);
     assert_eq!(care("SELECT 1 / id FROM customers"), Care::UntilSure);
-    assert_eq!(care("SELECT name FROM customers WHERE id = 5 AND name IN ('a', 'b') ORDER BY id"), Care::None);
+    assert_eq!(care("SELECT name FROM customers WHERE id = 5 AND name IN ('a', 'b') ORDER BY id"), Care::Certain);
     assert_eq!(care("SELECT iban::INT FROM payroll"), Care::None, "no row of it is hidden");
-    assert_eq!(care("SELECT id FROM customers WHERE id IN (SELECT id FROM orders)"), Care::None);
-    assert_eq!(care("SELECT id FROM customers WHERE id = (SELECT max(id) FROM orders)"), Care::None);
+    assert_eq!(care("SELECT id FROM customers WHERE id IN (SELECT id FROM orders)"), Care::Certain);
+    assert_eq!(care("SELECT id FROM customers WHERE id = (SELECT max(id) FROM orders)"), Care::Certain);
     assert_eq!(care("SELECT (SELECT id FROM orders) FROM customers"), Care::UntilSure, "it may have two rows");
 }
 
@@ -230,7 +230,7 @@ fn what_fails_by_the_engines_plan_is_asked_of_visible_rows_alone() {
     }
     let days = "SELECT c.id FROM customers c JOIN orders o ON c.id = o.id \
                 WHERE DATE '1995-02-28' < DATE '1995-01-01' + INTERVAL '3' MONTH AND c.id > -1";
-    assert_eq!(care(days), Care::None, "such days there are");
+    assert_eq!(care(days), Care::Certain, "such days there are");
 }
 
 #[test]
@@ -247,14 +247,14 @@ fn only_visible_rows_are_changed_into_visible_rows() {
         &rules,
         "UPDATE payroll p SET bonus = bonus + 1 WHERE id = 1",
         &expect![[
-            r#"UPDATE "raw"."main"."payroll" AS "p" SET "bonus" = "_new"."_1" FROM (SELECT "p"."_rowid", "bonus" + 1 AS "_1" FROM (SELECT "payroll"."id", "payroll"."customer_id", "payroll"."iban", "payroll"."bonus", "payroll".rowid AS "_rowid" FROM "raw"."main"."payroll" AS "payroll" WHERE ("payroll"."iban" = $1)) AS "p" WHERE "id" = 1) AS "_new" WHERE "p"."rowid" = "_new"."_rowid""#
+            r#"UPDATE "raw"."main"."payroll" AS "p" SET "bonus" = (CAST("_new"."_1" AS INTEGER)) FROM (SELECT "p"."_rowid", "bonus" + 1 AS "_1" FROM (SELECT "payroll"."id", "payroll"."customer_id", "payroll"."iban", "payroll"."bonus", "payroll".rowid AS "_rowid" FROM "raw"."main"."payroll" AS "payroll" WHERE ("payroll"."iban" = $1)) AS "p" WHERE "id" = 1) AS "_new" WHERE "p"."rowid" = "_new"."_rowid""#
         ]],
     );
     with(
         &rules,
         "UPDATE payroll SET iban = 'x', bonus = 1",
         &expect![[
-            r#"UPDATE "raw"."main"."payroll" AS "payroll" SET "iban" = CASE WHEN ("_new"."_1" = $1) THEN "_new"."_1" ELSE CAST(system.main."error"('sluice: the row does not pass the row filter of its table') AS VARCHAR) END, "bonus" = "_new"."_2" FROM (SELECT "payroll"."_rowid", 'x' AS "_1", 1 AS "_2" FROM (SELECT "payroll"."id", "payroll"."customer_id", "payroll"."iban", "payroll"."bonus", "payroll".rowid AS "_rowid" FROM "raw"."main"."payroll" AS "payroll" WHERE ("payroll"."iban" = $1)) AS "payroll") AS "_new" WHERE "payroll"."rowid" = "_new"."_rowid""#
+            r#"UPDATE "raw"."main"."payroll" AS "payroll" SET "iban" = CASE WHEN ((CAST("_new"."_1" AS VARCHAR) COLLATE "binary") = $1) THEN (CAST("_new"."_1" AS VARCHAR) COLLATE "binary") ELSE CAST(system.main."error"('sluice: the row does not pass the row filter of its table') AS VARCHAR) END, "bonus" = (CAST("_new"."_2" AS INTEGER)) FROM (SELECT "payroll"."_rowid", 'x' AS "_1", 1 AS "_2" FROM (SELECT "payroll"."id", "payroll"."customer_id", "payroll"."iban", "payroll"."bonus", "payroll".rowid AS "_rowid" FROM "raw"."main"."payroll" AS "payroll" WHERE ("payroll"."iban" = $1)) AS "payroll") AS "_new" WHERE "payroll"."rowid" = "_new"."_rowid""#
         ]],
     );
     with(
@@ -268,7 +268,7 @@ fn only_visible_rows_are_changed_into_visible_rows() {
         &rules,
         "INSERT INTO payroll (id, iban) VALUES (1, 'EU')",
         &expect![[
-            r#"INSERT INTO "raw"."main"."payroll" ("id", "iban") SELECT CASE WHEN ("_new"."iban" = $1) THEN "_new"."id" ELSE CAST(system.main."error"('sluice: the row does not pass the row filter of its table') AS INTEGER) END AS "id", "_new"."iban" AS "iban" FROM (VALUES (1, 'EU')) AS "_new"("id", "iban")"#
+            r#"INSERT INTO "raw"."main"."payroll" ("id", "iban") SELECT CASE WHEN ((CAST("_new"."iban" AS VARCHAR) COLLATE "binary") = $1) THEN (CAST("_new"."id" AS INTEGER)) ELSE CAST(system.main."error"('sluice: the row does not pass the row filter of its table') AS INTEGER) END AS "id", (CAST("_new"."iban" AS VARCHAR) COLLATE "binary") AS "iban" FROM (VALUES (1, 'EU')) AS "_new"("id", "iban")"#
         ]],
     );
 }
@@ -286,6 +286,14 @@ fn what_cannot_be_governed_is_refused() {
         (
             "DELETE FROM customers RETURNING customers",
             "RETURNING of an expression on main.customers is not supported while a policy governs the table for you",
+        ),
+        (
+            "UPDATE customers SET name = customers._rowid::text WHERE id = 1",
+            "a column called _rowid on main.customers is not supported while a policy governs the table for you",
+        ),
+        (
+            "DELETE FROM customers WHERE \"_ROWID\" > 3",
+            "a column called _rowid on main.customers is not supported while a policy governs the table for you",
         ),
         (
             "MERGE INTO customers USING orders o ON customers.id = o.id WHEN MATCHED THEN DELETE",
@@ -449,6 +457,9 @@ fn a_statement_that_touches_a_denied_column_is_refused() {
         "UPDATE payroll SET iban = 'x'",
         "UPDATE payroll SET bonus = 1 WHERE iban = 'x'",
         "UPDATE orders SET note = p.iban FROM payroll p WHERE p.id = orders.id",
+        "MERGE INTO orders o USING payroll p ON o.id = p.id WHEN MATCHED THEN UPDATE SET note = p.iban",
+        "MERGE INTO orders o USING payroll p ON o.id = p.id WHEN MATCHED AND p.iban = 'x' THEN DELETE",
+        "MERGE INTO orders o USING payroll p ON o.id = p.id WHEN NOT MATCHED THEN INSERT (note) VALUES (p.iban)",
         "DELETE FROM payroll WHERE iban = 'x'",
         "DELETE FROM payroll RETURNING iban",
     ] {

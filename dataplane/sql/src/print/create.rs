@@ -1,8 +1,8 @@
 //! Statements that make and drop: tables, views, functions, sequences and schemas.
 
 use sqlparser::ast::{
-    CreateFunction, CreateTable, CreateTableOptions, CreateView, HiveDistributionStyle, HiveFormat, ObjectType,
-    OnCommit, SchemaName, SequenceOptions, SqlOption, Statement, ViewColumnDef,
+    CommentObject, CreateFunction, CreateTable, CreateTableOptions, CreateView, HiveDistributionStyle, HiveFormat,
+    ObjectName, ObjectType, OnCommit, SchemaName, SequenceOptions, SqlOption, Statement, ViewColumnDef,
 };
 
 use super::{Printer, Style, absent};
@@ -17,6 +17,10 @@ impl Printer<'_> {
             Statement::AlterTable(alter) => self.alter_table(alter),
             Statement::CreateView(create) => self.create_view(create),
             Statement::CreateFunction(create) => self.create_function(create),
+            Statement::Comment { object_type, object_name, comment: _, if_exists } => {
+                absent(!if_exists, "COMMENT IF EXISTS")?;
+                self.comment(*object_type, object_name)
+            }
             Statement::DropFunction(drop) => {
                 self.warehouse_only("DROP FUNCTION")?;
                 self.put(if drop.if_exists { "DROP FUNCTION IF EXISTS " } else { "DROP FUNCTION " });
@@ -77,6 +81,20 @@ impl Printer<'_> {
             }
             other => Err(Error::unsupported(construct(other))),
         }
+    }
+
+    /// The engine gets what is kept beside it too (`steps`).
+    fn comment(&mut self, on: CommentObject, name: &ObjectName) -> Result<(), Error> {
+        self.warehouse_only("COMMENT ON")?;
+        self.put(match on {
+            CommentObject::Table => "COMMENT ON TABLE ",
+            CommentObject::View => "COMMENT ON VIEW ",
+            CommentObject::Column => "COMMENT ON COLUMN ",
+            other => return Err(Error::unsupported(format!("COMMENT ON {other}"))),
+        });
+        self.name(name)?;
+        self.put(" IS ?");
+        Ok(())
     }
 
     fn create_view(&mut self, create: &CreateView) -> Result<(), Error> {
@@ -295,7 +313,7 @@ impl Printer<'_> {
     }
 }
 
-/// A comment is for people; it is dropped as the other clauses of storage are.
+/// A comment is for people: it is a step of its own (`steps`).
 fn says_nothing(options: &CreateTableOptions) -> bool {
     match options {
         CreateTableOptions::None => true,

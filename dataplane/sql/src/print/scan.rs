@@ -58,6 +58,7 @@ pub(crate) mod marker {
 
     const CHECK: &str = "\0check";
     const RETURNED: &str = "\0returned";
+    const WRITTEN: &str = "\0written";
     const BOUND: &str = "\0bound";
     const LITERAL: &str = "\0literal";
 
@@ -68,6 +69,8 @@ pub(crate) mod marker {
         Check(usize),
         /// What the caller sees of this column of the target.
         Returned(usize, usize),
+        /// What is written into this column of the target, of its type, once for each row.
+        Written(usize, usize, &'a str),
         /// A value from a policy's placeholder.
         Bound(&'a str),
         /// A literal of a filter that holds the name of something a caller carries.
@@ -82,6 +85,7 @@ pub(crate) mod marker {
         match made {
             Made::Check(scan) => format!("{CHECK}{scan}"),
             Made::Returned(scan, column) => format!("{RETURNED}{scan}.{column}"),
+            Made::Written(scan, column, place) => format!("{WRITTEN}{scan}.{column}.{place}"),
             Made::Bound(text) => format!("{BOUND}{text}"),
             Made::Literal(number) => format!("{LITERAL}{number}"),
         }
@@ -97,11 +101,18 @@ pub(crate) mod marker {
         if let Some(number) = name.strip_prefix(LITERAL) {
             return number.parse().ok().map(Made::Literal);
         }
+        if let Some(written) = name.strip_prefix(WRITTEN) {
+            let (scan, rest) = written.split_once('.')?;
+            let (column, place) = rest.split_once('.')?;
+            return Some(Made::Written(scan.parse().ok()?, column.parse().ok()?, place));
+        }
         let (scan, column) = name.strip_prefix(RETURNED)?.split_once('.')?;
         Some(Made::Returned(scan.parse().ok()?, column.parse().ok()?))
     }
 }
 
+/// What rows are called that are about to be written.
+pub(crate) const NEW: &str = "_new";
 /// The whole mask of text.
 const FULL: &str = "'***'";
 /// What the engine says when a written row does not pass; the data plane knows it by this text.
@@ -248,6 +259,7 @@ impl Printer<'_> {
                 self.put(&printed);
                 Ok(())
             }
+            marker::Made::Written(scan, column, place) => self.written(scan, column, place),
             marker::Made::Check(scan) => self.check(scan),
             marker::Made::Literal(number) => {
                 self.warehouse_only("a value nobody has bound")?;
@@ -255,6 +267,18 @@ impl Printer<'_> {
                 Ok(())
             }
         }
+    }
+
+    /// As the column will hold it: the filter must not ask about a fraction that is rounded off, nor by a collation
+    /// that the value brings along.
+    fn written(&mut self, scan: usize, column: usize, place: &str) -> Result<(), Error> {
+        let Some(column) = self.scans.get(scan).and_then(|scan| scan.columns.get(column)) else {
+            return Err(Error::unsupported("this column"));
+        };
+        let value = format!("CAST({}.{} AS {})", quote::name(NEW), quote::name(place), column.type_name);
+        let collation = if column.is_text { " COLLATE \"binary\"" } else { "" };
+        self.put(&format!("({value}{collation})"));
+        Ok(())
     }
 
     /// The engine evaluates a CASE branch only for the rows that reach it.

@@ -10,6 +10,7 @@ use sqlparser::ast::{
 
 use super::{Printer, absent};
 use crate::error::Error;
+use crate::names;
 
 impl Printer<'_> {
     pub(super) fn statement(&mut self, statement: &Statement) -> Result<(), Error> {
@@ -153,7 +154,12 @@ impl Printer<'_> {
     fn rows(&mut self, columns: &[ObjectName], source: Option<&Query>) -> Result<(), Error> {
         if !columns.is_empty() {
             self.put(" (");
-            self.list(columns, Self::name)?;
+            self.list(columns, |p, column| {
+                // of a path the engine takes the first name, and others the last
+                let name = names::single(column).ok_or_else(|| Error::unsupported("a path as a column of INSERT"))?;
+                p.ident(name);
+                Ok(())
+            })?;
             self.put(")");
         }
         if let Some(query) = source {

@@ -108,20 +108,6 @@ impl Binder<'_> {
         Error::new(kind, format!("schema {schema} does not exist"))
     }
 
-    /// Binds the table that is altered. If it is a view, what the engine keeps of it: that goes with its name, which
-    /// is all that can be altered.
-    pub(super) fn altered(&self, alter: &mut ast::AlterTable) -> Result<Option<String>, Error> {
-        let Err(missing) = self.existing(&mut alter.name) else { return Ok(None) };
-        let written = TableName::of(&alter.name).filter(|name| !name.is_reserved());
-        let view = written.and_then(|name| self.catalog.defined(definition::Kind::View, &name, self.session));
-        let Some(view) = view else { return Err(missing) };
-        if !matches!(alter.operations.as_slice(), [ast::AlterTableOperation::RenameTable { .. }]) {
-            return Err(located(Error::unsupported("ALTER of a view other than RENAME TO"), &alter.name));
-        }
-        alter.name = names::qualified(&view.schema, &view.name);
-        Ok(Some(definition::comment(&view.home, &view.text)))
-    }
-
     /// A table that is not there may be dropped IF EXISTS.
     fn dropped(&self, name: &mut ObjectName, if_exists: bool) -> Result<(), Error> {
         match self.existing(name) {

@@ -91,6 +91,20 @@ fn statements_off_the_list_are_refused() {
     }
 }
 
+/// It would show its readers what they may not see, or write for who only reads.
+#[test]
+fn a_view_neither_asks_the_catalogue_nor_moves_a_sequence() {
+    for sql in [
+        "CREATE VIEW v AS SELECT * FROM information_schema.tables",
+        "CREATE VIEW v AS SELECT (SELECT max(table_name) FROM information_schema.tables) AS t",
+        "CREATE VIEW v AS SELECT nextval('s') AS n",
+        "SELECT nextval('raw.main._svc_orders_id')",
+        "SELECT currval('_SVC_orders_id')",
+    ] {
+        assert!(matches!(refusal(sql), Kind::Unsupported { .. }), "{sql}");
+    }
+}
+
 #[test]
 fn what_grows_with_an_argument_is_bounded() {
     for sql in [

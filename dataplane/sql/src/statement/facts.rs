@@ -11,6 +11,7 @@ use sqlparser::ast::{
 use super::kind::lays_out;
 use super::{Operation, TableUse, many};
 use crate::catalogue;
+use crate::comment;
 use crate::error::Error;
 use crate::functions::{self, Class};
 use crate::names::{self, TableName};
@@ -69,6 +70,9 @@ pub(crate) fn targets(tree: &Statement) -> Vec<(ObjectName, Operation)> {
         }
         Statement::CreateTable(create) => made(&create.name, create.or_replace),
         Statement::AlterTable(alter) if !lays_out(alter) => vec![(alter.name.clone(), Operation::Alter)],
+        Statement::Comment { object_type, object_name, .. } => {
+            vec![(comment::described(*object_type, object_name).0, Operation::Alter)]
+        }
         Statement::CreateView(create) => made(&create.name, create.or_replace),
         Statement::CreateFunction(create) => made(&create.name, create.or_replace),
         Statement::CreateSequence { name, owned_by, .. } => made(name, sequence::replaces(owned_by.as_ref())),
@@ -185,7 +189,7 @@ impl Visitor for Statements {
             | Statement::CreateFunction(_)
             | Statement::CreateSequence { .. } => &[Operation::Create],
             Statement::AlterTable(alter) if lays_out(alter) => &[],
-            Statement::AlterTable(_) | Statement::AlterSchema(_) => &[Operation::Alter],
+            Statement::AlterTable(_) | Statement::AlterSchema(_) | Statement::Comment { .. } => &[Operation::Alter],
             Statement::Drop { .. } | Statement::DropFunction(_) => &[Operation::Drop],
             _ => &[],
         };

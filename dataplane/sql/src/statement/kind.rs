@@ -17,6 +17,7 @@ pub enum Kind {
     CreateTableAs,
     CreateSchema,
     AlterTable,
+    Comment,
     DropTable,
     DropSchema,
     CreateView,
@@ -78,6 +79,7 @@ impl Kind {
                 | Self::CreateTableAs
                 | Self::CreateSchema
                 | Self::AlterTable
+                | Self::Comment
                 | Self::DropTable
                 | Self::DropSchema
                 | Self::CreateView
@@ -103,6 +105,7 @@ pub(super) fn of(tree: &Statement) -> Kind {
         Statement::CreateSchema { .. } => Kind::CreateSchema,
         Statement::AlterTable(alter) if lays_out(alter) => Kind::Session(SessionCommand::Alter),
         Statement::AlterTable(_) => Kind::AlterTable,
+        Statement::Comment { .. } => Kind::Comment,
         Statement::Drop { object_type: ObjectType::Table, .. } => Kind::DropTable,
         Statement::Drop { object_type: ObjectType::Schema, .. } => Kind::DropSchema,
         Statement::Drop { object_type: ObjectType::View, .. } => Kind::DropView,

@@ -37,6 +37,8 @@ macro_rules! row {
     ($($cell:expr),* $(,)?) => { vec![$(Cell::from($cell)),*] };
 }
 
+mod comments;
+
 /// Everything that is seen, with its ids.
 pub struct Rows<'a> {
     seen: &'a Seen,
@@ -104,6 +106,7 @@ impl<'a> Rows<'a> {
         ];
         all.extend(self.relation_variables());
         all.extend(self.key_variables());
+        all.extend(self.comment_variables());
         all
     }
 
@@ -153,7 +156,7 @@ impl<'a> Rows<'a> {
 
     pub fn tables(&self) -> Vec<Table> {
         let mut all = vec![self.namespaces(), self.classes(), self.attributes(), self.functions()];
-        all.extend([self.indexes(), self.constraints(), self.databases(), self.settings()]);
+        all.extend([self.indexes(), self.constraints(), self.databases(), self.settings(), self.descriptions()]);
         all.extend([
             types_table(),
             fixed("pg_am", &["oid", "amname", "amtype"], vec![row![HEAP, "heap", "t"], row![BTREE, "btree", "i"]]),

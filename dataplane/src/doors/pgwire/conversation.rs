@@ -49,11 +49,12 @@ pub struct Conversation {
 
 impl Conversation {
     pub fn new(wire: Wire, login: Login, hall: &Hall) -> Self {
-        let Login { who, peer, settings, database } = login;
+        let watch = Watch::new(hall.door.sessions.clone(), &login, hall.ending.closed.clone());
+        let Login { settings, database, .. } = login;
         Self {
             pipeline: Arc::clone(&hall.door.pipeline),
             wire,
-            watch: Watch::new(hall.door.sessions.clone(), who, peer, hall.ending.closed.clone()),
+            watch,
             settings,
             database,
             cancellable: hall.cancels.register(&hall.door.pipeline.entropy),
@@ -153,11 +154,19 @@ impl Conversation {
                 tokio::time::sleep(lull).await;
             }
         };
+        let (explicit, patience) = (self.transaction.is_explicit(), self.pipeline.unread_for);
+        let idle = async {
+            if !explicit {
+                std::future::pending::<()>().await;
+            }
+            tokio::time::sleep(patience).await;
+        };
         let message = tokio::select! {
             biased; // what had not begun when the drain did, does not begin
             () = ending => Err(shutting_down()),
             frame = self.wire.frame(FRAME_BYTES_MAX) => frame,
             failure = self.watch.vanished() => Err(End::Fatal(failure)),
+            () = idle => Err(End::Fatal(idle_in_transaction(patience))),
         };
         if at_rest {
             self.late = self.draining.is_cancelled();
@@ -272,6 +281,16 @@ impl Conversation {
         Ok(())
     }
 
+    /// Reads what these portals are suspended on to its end: together they hold no more than a session may.
+    pub(super) async fn set_aside(&mut self, which: impl Fn(&Portal) -> bool) -> Result<(), Stop> {
+        let mut held: usize = self.portals.values().map(Portal::held).sum();
+        for portal in self.portals.values_mut().filter(|portal| which(portal)) {
+            held -= portal.held();
+            held += portal.set_aside(held, &mut self.wire, &mut self.watch).await?;
+        }
+        Ok(())
+    }
+
     /// Runs a statement through the pipeline up to its first rows.
     pub(super) async fn start(
         &mut self,
@@ -285,18 +304,16 @@ impl Conversation {
         self.refuse_writes_if_read_only(sql)?;
         if self.transaction.handle().is_some() {
             // One session runs one statement: what is suspended on it is read to its end first.
-            for portal in self.portals.values_mut().filter(|portal| portal.life != Life::Session) {
-                portal.set_aside(&mut self.wire, &mut self.watch).await?;
-            }
+            self.set_aside(|portal| portal.life != Life::Session).await?;
         }
-        let rules = self.watch.rules()?;
+        let stance = self.watch.stance()?;
         let cancel = self.cancellable.next();
         let ask = self.ask(sql, params, cancel.clone());
         let answer = self.watch.attend(&mut self.wire, &cancel, Box::pin(self.pipeline.run(ask))).await??;
         for warning in &answer.warnings {
             reply::notice(&mut self.wire.out, Severity::Notice, &notice(warning));
         }
-        Ok(Delivery::new(answer, formats, cancel, rules)?)
+        Ok(Delivery::new(answer, formats, cancel, stance)?)
     }
 
     fn refuse_writes_if_read_only(&self, sql: &str) -> Result<(), Failure> {
@@ -334,6 +351,12 @@ impl Conversation {
             place: Place::default(),
         }
     }
+}
+
+/// A transaction holds a session of the engine.
+fn idle_in_transaction(patience: Duration) -> Failure {
+    let message = format!("the transaction was idle for {} s and is rolled back", patience.as_secs());
+    Failure::new(Code::QueryTimeout, message).with_state("25P03").with_hint("begin it again")
 }
 
 fn shutting_down() -> End {

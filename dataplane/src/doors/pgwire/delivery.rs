@@ -2,19 +2,18 @@
 
 use std::collections::VecDeque;
 use std::pin::pin;
-use std::sync::Arc;
 
 use arrow::array::RecordBatch;
 use bytes::BytesMut;
 use chrono_tz::Tz;
-use contract::{Code, Governance};
+use contract::Code;
 use futures::StreamExt;
 use tokio_util::sync::CancellationToken;
 
 use super::copy::Form;
 use super::failure::Failure;
 use super::message::Formats;
-use super::watch::{Stop, Watch};
+use super::watch::{Stance, Stop, Watch};
 use super::wire::{End, Wire};
 use crate::encode::pg_rows::{self, Field, PgType};
 use crate::{Answer, Column, Command, Rows};
@@ -38,8 +37,8 @@ pub struct Delivery {
     /// Rows of the first waiting batch that were sent.
     offset: usize,
     sent: u64,
-    /// The rules it was started under.
-    rules: Arc<Governance>,
+    /// The rules and the caller it was started under.
+    stance: Stance,
     /// Rows leave as those of a copy.
     form: Option<Form>,
 }
@@ -56,12 +55,7 @@ pub fn fields(columns: &[Column], formats: &Formats) -> Result<Vec<Field>, Failu
 }
 
 impl Delivery {
-    pub fn new(
-        answer: Answer,
-        formats: &Formats,
-        cancel: CancellationToken,
-        rules: Arc<Governance>,
-    ) -> Result<Self, Failure> {
+    pub fn new(answer: Answer, formats: &Formats, cancel: CancellationToken, stance: Stance) -> Result<Self, Failure> {
         Ok(Self {
             fields: fields(&answer.columns, formats)?,
             command: answer.command,
@@ -71,7 +65,7 @@ impl Delivery {
             waiting: VecDeque::new(),
             offset: 0,
             sent: 0,
-            rules,
+            stance,
             form: None,
         })
     }
@@ -103,12 +97,23 @@ impl Delivery {
 
     /// Steps over up to `most` rows; how many there were, and whether more may follow.
     pub async fn pass(&mut self, most: Option<u64>, wire: &mut Wire, watch: &mut Watch) -> Result<(u64, bool), Stop> {
+        self.holds(watch)?;
         let mut passed = 0;
         while most.is_none_or(|most| passed < most) {
             let Some(batch) = self.batch(wire, watch).await? else { return Ok((passed, false)) };
             passed += self.step(batch.num_rows(), most.map(|most| most - passed));
         }
         Ok((passed, true))
+    }
+
+    /// Nothing is told, not even how many rows there are, by rules that are not in force any more.
+    fn holds(&mut self, watch: &Watch) -> Result<(), Failure> {
+        if watch.still_holds(&self.stance) {
+            return Ok(());
+        }
+        self.rows = None;
+        self.waiting.clear();
+        Err(Failure::new(Code::PolicyDenied, "the rules changed while the cursor was open"))
     }
 
     /// Moves on in the first waiting batch.
@@ -130,11 +135,7 @@ impl Delivery {
         wire: &mut Wire,
         watch: &mut Watch,
     ) -> Result<(u64, bool), Stop> {
-        if self.sent > 0 && !watch.still_holds(&self.rules) {
-            self.rows = None;
-            self.waiting.clear();
-            return Err(Failure::new(Code::PolicyDenied, "the rules changed while the cursor was open").into());
-        }
+        self.holds(watch)?;
         let mut written = 0;
         while most.is_none_or(|most| written < most) {
             let Some(batch) = self.batch(wire, watch).await? else { return Ok((written, false)) };
@@ -177,9 +178,15 @@ impl Delivery {
         }
     }
 
+    /// Bytes of the rows that wait here.
+    pub fn held(&self) -> usize {
+        self.waiting.iter().map(RecordBatch::get_array_memory_size).sum()
+    }
+
     /// Takes what the engine still has, so that its session is free for the next statement.
-    pub async fn set_aside(&mut self, wire: &mut Wire, watch: &mut Watch) -> Result<(), Stop> {
-        let mut held: usize = self.waiting.iter().map(RecordBatch::get_array_memory_size).sum();
+    /// How many bytes it holds then; `others`: what the session's other portals hold.
+    pub async fn set_aside(&mut self, others: usize, wire: &mut Wire, watch: &mut Watch) -> Result<usize, Stop> {
+        let mut held = self.held();
         while let Some(rows) = &mut self.rows {
             match watch.attend(wire, &self.cancel, rows.next()).await? {
                 None => self.rows = None,
@@ -189,12 +196,13 @@ impl Delivery {
                     self.waiting.push_back(batch);
                 }
             }
-            if held > SET_ASIDE_BYTES_MAX {
-                let message = "a suspended cursor has too many rows left for another statement to run beside it";
+            if others + held > SET_ASIDE_BYTES_MAX {
+                let message =
+                    "the session's suspended cursors have too many rows left for another statement to run beside them";
                 return Err(Failure::new(Code::QuotaExceeded, message).into());
             }
         }
-        Ok(())
+        Ok(held)
     }
 }
 

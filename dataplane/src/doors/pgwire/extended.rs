@@ -3,6 +3,7 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
+use bytes::Bytes;
 use contract::Code;
 
 use super::command::{self, Command, Count};
@@ -22,6 +23,8 @@ use crate::encode::pg_rows::{Field, Format, PgType};
 
 /// Text of all prepared statements of a session together.
 const TEXT_BYTES_MAX: usize = 16 << 20;
+/// Values bound to all of a session's open portals.
+const BOUND_BYTES_MAX: usize = 64 << 20;
 
 /// A prepared statement.
 #[derive(Debug)]
@@ -58,6 +61,8 @@ pub struct Portal {
     pub life: Life,
     prepared: Option<Arc<Prepared>>,
     params: Vec<engine::Value>,
+    /// Of the values as they came.
+    bound_bytes: usize,
     formats: Formats,
     /// What `Describe` said of its columns.
     told: Option<Vec<PgType>>,
@@ -76,6 +81,7 @@ impl Portal {
             life,
             prepared: None,
             params: Vec::new(),
+            bound_bytes: 0,
             formats: Formats::default(),
             told: None,
             state: State::Running(Box::new(delivery)),
@@ -89,10 +95,16 @@ impl Portal {
         }
     }
 
-    pub async fn set_aside(&mut self, wire: &mut Wire, watch: &mut Watch) -> Result<(), Stop> {
+    /// Bytes of the rows that wait in it.
+    pub fn held(&self) -> usize {
+        self.running().map_or(0, Delivery::held)
+    }
+
+    /// How many bytes it holds then; `others`: what the session's other portals hold.
+    pub async fn set_aside(&mut self, others: usize, wire: &mut Wire, watch: &mut Watch) -> Result<usize, Stop> {
         match &mut self.state {
-            State::Ready => Ok(()),
-            State::Running(delivery) => delivery.set_aside(wire, watch).await,
+            State::Ready => Ok(0),
+            State::Running(delivery) => delivery.set_aside(others, wire, watch).await,
         }
     }
 }
@@ -216,6 +228,16 @@ impl Conversation {
                 .with_state("42P03")
                 .into());
         }
+        let bound_bytes: usize = bind.values.iter().flatten().map(Bytes::len).sum();
+        let bound: usize = self.portals.values().map(|portal| portal.bound_bytes).sum();
+        if bound + bound_bytes > BOUND_BYTES_MAX {
+            return Err(Failure::new(
+                Code::InvalidParams,
+                "the session's open portals have too many bytes bound to them",
+            )
+            .with_state("53400")
+            .into());
+        }
         let types = if bind.values.is_empty() { Vec::new() } else { self.types(&prepared, bind.values.len()).await? };
         if matches!(prepared.what, What::Statement) && types.len() != bind.values.len() {
             let message = format!("{} values are bound to {} parameters", bind.values.len(), types.len());
@@ -231,6 +253,7 @@ impl Conversation {
             life: Life::Transaction,
             prepared: Some(prepared),
             params,
+            bound_bytes,
             formats: bind.results,
             told: None,
             state: State::Ready,

@@ -26,6 +26,8 @@ const PASSWORD_BYTES_MAX: usize = 1_024;
 /// Somebody who may ask.
 pub struct Login {
     pub who: Who,
+    /// Prefix of the key's secret that was shown.
+    pub secret: Option<String>,
     pub peer: Option<IpAddr>,
     pub settings: Settings,
     pub database: Option<String>,
@@ -49,10 +51,13 @@ pub async fn login(opened: &mut Opened, peer: SocketAddr, hall: &Hall) -> Result
         reply::negotiate_version(&mut opened.wire.out, 0, &parameters.options);
     }
     let database = parameters.get("database").map(str::to_owned);
-    let who = match &hall.door.local_trust {
+    let (who, secret) = match &hall.door.local_trust {
         Some(who) if peer.ip().is_loopback() => {
-            hall.door.sessions.standing(who, Some(peer.ip())).map_err(|error| End::Fatal(Failure::from(&error)))?;
-            who.clone()
+            hall.door
+                .sessions
+                .standing(who, None, Some(peer.ip()))
+                .map_err(|error| End::Fatal(Failure::from(&error)))?;
+            (who.clone(), None)
         }
         _ => by_key(opened, &user, peer.ip(), hall).await?,
     };
@@ -62,10 +67,10 @@ pub async fn login(opened: &mut Opened, peer: SocketAddr, hall: &Hall) -> Result
         let name = database.unwrap_or_default();
         return Err(fatal(Failure::new(Code::EnvNotFound, format!("database {name:?} does not exist here"))));
     }
-    Ok(Login { who, peer: Some(peer.ip()), settings, database })
+    Ok(Login { who, secret, peer: Some(peer.ip()), settings, database })
 }
 
-async fn by_key(opened: &mut Opened, user: &str, peer: IpAddr, hall: &Hall) -> Result<Who, End> {
+async fn by_key(opened: &mut Opened, user: &str, peer: IpAddr, hall: &Hall) -> Result<(Who, Option<String>), End> {
     reply::authentication_cleartext(&mut opened.wire.out);
     opened.wire.flush().await?;
     let (kind, body) = opened.wire.frame(PASSWORD_BYTES_MAX).await?;
@@ -79,7 +84,7 @@ async fn by_key(opened: &mut Opened, user: &str, peer: IpAddr, hall: &Hall) -> R
     if !may_be_called(user, &admitted.who, &admitted.caller, &rules) {
         return Err(End::Fatal(Failure::from(&crate::Error::Caller(Code::InvalidKey))));
     }
-    Ok(admitted.who)
+    Ok((admitted.who, admitted.secret))
 }
 
 /// Is this user name the caller's own, or nobody's?

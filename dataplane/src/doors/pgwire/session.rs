@@ -300,8 +300,8 @@ impl Conversation {
 
     /// The transaction is committed: cursors WITH HOLD take the rest of their rows out of it.
     async fn hold_cursors(&mut self) -> Result<(), Stop> {
+        self.set_aside(|portal| portal.life == Life::Committed).await?;
         for portal in self.portals.values_mut().filter(|portal| portal.life == Life::Committed) {
-            portal.set_aside(&mut self.wire, &mut self.watch).await?;
             portal.life = Life::Session;
         }
         Ok(())

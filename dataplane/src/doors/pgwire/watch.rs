@@ -6,11 +6,12 @@ use std::net::IpAddr;
 use std::pin::pin;
 use std::sync::Arc;
 
-use contract::Governance;
 use contract::wire::Who;
+use contract::{Caller, Governance};
 use tokio_util::sync::CancellationToken;
 
 use super::failure::Failure;
+use super::login::Login;
 use super::wire::{End, Wire};
 use crate::Sessions;
 use crate::sessions::Snapshots;
@@ -42,19 +43,41 @@ impl From<crate::Error> for Stop {
     }
 }
 
+/// What rows on their way were admitted by.
+#[derive(Debug)]
+pub struct Stance {
+    rules: Arc<Governance>,
+    caller: Caller,
+}
+
+/// Is all the same that decides what a caller may read?
+fn same_rules(a: &Governance, b: &Governance) -> bool {
+    a.policies == b.policies
+        && a.abac_policies == b.abac_policies
+        && a.agent_capabilities == b.agent_capabilities
+        && a.organization == b.organization
+        && a.environment.status == b.environment.status
+}
+
 /// The standing of one session's caller.
 pub struct Watch {
     sessions: Sessions,
     snapshots: Snapshots,
     closed: CancellationToken,
     pub who: Who,
+    secret: Option<String>,
     pub peer: Option<IpAddr>,
 }
 
 impl Watch {
-    pub fn new(sessions: Sessions, who: Who, peer: Option<IpAddr>, closed: CancellationToken) -> Self {
+    pub fn new(sessions: Sessions, login: &Login, closed: CancellationToken) -> Self {
+        let Login { who, secret, peer, .. } = login;
         let snapshots = sessions.snapshots();
-        Self { sessions, snapshots, closed, who, peer }
+        Self { sessions, snapshots, closed, who: who.clone(), secret: secret.clone(), peer: *peer }
+    }
+
+    fn caller(&self) -> Result<Caller, crate::Error> {
+        self.sessions.standing(&self.who, self.secret.as_deref(), self.peer)
     }
 
     /// The rules as they are now.
@@ -64,13 +87,13 @@ impl Watch {
 
     /// What the caller is called in SQL, the same at every door.
     pub fn caller_name(&self) -> Option<String> {
-        let caller = self.sessions.standing(&self.who, self.peer).ok()?;
+        let caller = self.caller().ok()?;
         caller.email.or_else(|| caller.user_id.map(|id| id.to_string()))
     }
 
     /// Why the session must end now, if it must: asked before each statement.
     pub fn ended(&self) -> Option<Failure> {
-        let failure = Failure::from(&self.sessions.standing(&self.who, self.peer).err()?);
+        let failure = Failure::from(&self.caller().err()?);
         failure.sqlstate.starts_with("28").then_some(failure)
     }
 
@@ -97,22 +120,15 @@ impl Watch {
         }
     }
 
-    /// Do the same policies still apply to the same caller?
-    pub fn still_holds(&self, rules: &Arc<Governance>) -> bool {
-        let Ok(now) = self.sessions.rules() else { return false };
-        if Arc::ptr_eq(&now, rules) {
-            return true;
-        }
-        let member = |rules: &Governance| match &self.who {
-            Who::Key { key_id } => {
-                let key = rules.key(key_id).cloned();
-                let member =
-                    key.as_ref().and_then(|key| key.user_id.as_ref()).and_then(|id| rules.members.get(id)).cloned();
-                (key, member)
-            }
-            Who::Session { user_id, .. } => (None, rules.members.get(user_id).cloned()),
-        };
-        now.policies == rules.policies && now.abac_policies == rules.abac_policies && member(&now) == member(rules)
+    /// The rules and the caller as they are now.
+    pub fn stance(&self) -> Result<Stance, crate::Error> {
+        Ok(Stance { rules: self.sessions.rules()?, caller: self.caller()? })
+    }
+
+    /// Does the same still apply to the same caller? A role that was lent ends by the clock, without new rules.
+    pub fn still_holds(&self, then: &Stance) -> bool {
+        let Ok(now) = self.stance() else { return false };
+        now.caller == then.caller && (Arc::ptr_eq(&now.rules, &then.rules) || same_rules(&now.rules, &then.rules))
     }
 
     /// Does the work, unless the session ends first: its key vanishes, or its client.

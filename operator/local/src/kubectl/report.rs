@@ -31,7 +31,7 @@ use archive::Archive;
 const MOST: usize = 256 << 20;
 
 /// The pods of the operator and the control plane.
-const RELEASE: &str = "app.kubernetes.io/part-of=sluice,app.kubernetes.io/managed-by!=sluice-operator";
+const RELEASE: &str = "app.kubernetes.io/name=sluice,app.kubernetes.io/managed-by!=sluice-operator";
 
 #[derive(Debug, clap::Args)]
 pub struct Ask {

@@ -46,6 +46,8 @@ pub fn deployment(desired: &Desired) -> Deployment {
             }),
             progress_deadline_seconds: Some(PROGRESS_DEADLINE_SECS),
             revision_history_limit: Some(2),
+            // whoever pauses it has "sluice.dev/paused", which says so
+            paused: Some(false),
             template: template(desired),
             ..DeploymentSpec::default()
         }),

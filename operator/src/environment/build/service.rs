@@ -1,4 +1,5 @@
-//! Where clients connect, and where the control plane does.
+//! Where clients connect, and where the control plane does: one Service, for a second one's name could be that of
+//! another environment's first. Who reaches which port is the network policy's and the handshake's affair.
 
 use contract::wire::port;
 use k8s_openapi::api::core::v1::{Service, ServicePort, ServiceSpec};
@@ -8,30 +9,22 @@ use super::owned;
 use crate::environment::names::selector;
 use crate::environment::validate::Desired;
 
-/// For people and programs: the PostgreSQL wire, and tools.
+/// For people and programs the PostgreSQL wire and tools; for the control plane REST, under mutual TLS.
 pub fn service(desired: &Desired) -> Service {
-    of(desired, desired.name.to_string(), &[("psql", port::PGWIRE), ("tools", port::TOOLS)])
-}
-
-/// For the control plane: REST, under mutual TLS.
-pub fn internal(desired: &Desired) -> Service {
-    of(desired, desired.name.internal_service(), &[("http", port::INTERNAL_REST)])
-}
-
-fn of(desired: &Desired, name: String, ports: &[(&str, u16)]) -> Service {
-    let ports = ports.iter().map(|(name, number)| ServicePort {
-        name: Some((*name).to_owned()),
-        port: i32::from(*number),
-        target_port: Some(IntOrString::String((*name).to_owned())),
+    let ports = [("psql", port::PGWIRE), ("tools", port::TOOLS), ("http", port::INTERNAL_REST)];
+    let ports = ports.map(|(name, number)| ServicePort {
+        name: Some(name.to_owned()),
+        port: i32::from(number),
+        target_port: Some(IntOrString::String(name.to_owned())),
         protocol: Some("TCP".to_owned()),
         ..ServicePort::default()
     });
     Service {
-        metadata: owned(desired, name),
+        metadata: owned(desired, desired.name.to_string()),
         spec: Some(ServiceSpec {
             type_: Some("ClusterIP".to_owned()),
             selector: Some(selector(desired.name.as_str()).into()),
-            ports: Some(ports.collect()),
+            ports: Some(ports.into()),
             ..ServiceSpec::default()
         }),
         status: None,

@@ -2,7 +2,11 @@
 
 use std::collections::BTreeSet;
 
+use crds::Environment;
+use serde_json::{Value, json};
+
 use crate::environment::fleet::{Member, Movement, Rollout, may_move};
+use crate::stores::{Dictionaries, KnownEnvironment};
 
 fn fleet(size: usize) -> Vec<Member> {
     // an order that has nothing to do with how they are listed
@@ -68,4 +72,41 @@ fn those_on_their_way_may_go_on_when_the_limit_falls() {
     admit(&mut fleet, &wide);
     let narrow = Rollout { max_in_flight: 1, ..wide };
     assert_eq!(may_move(&fleet, &narrow).len(), 20);
+}
+
+/// Where one stands that runs 1.0.0 and is valid, after a change to it, on the way to 1.1.0.
+fn stands(told: bool, change: impl FnOnce(&mut Value)) -> Option<Movement> {
+    let mut object = json!({
+        "metadata": {"name": "acme-sales", "namespace": "n", "uid": "u", "annotations": {}},
+        "spec": {"organizationRef": {"name": "acme"}, "slug": "sales", "name": "Sales", "dataPlane": {}},
+        "status": {"version": "1.0.0", "conditions": [
+            {"type": "SpecValid", "status": "True", "reason": "AsSpecified", "message": "",
+             "observedGeneration": 1, "lastTransitionTime": "2026-01-01T00:00:00Z"}]},
+    });
+    change(&mut object);
+    let environment: Environment = serde_json::from_value(object).unwrap();
+    let known = KnownEnvironment::new(&environment, &Dictionaries::default()).unwrap();
+    Movement::of(&known, told, "1.1.0")
+}
+
+#[test]
+fn nobody_waits_for_one_that_cannot_move() {
+    assert_eq!(stands(false, |_| {}), Some(Movement::Waiting));
+    assert_eq!(stands(true, |_| {}), Some(Movement::Moving));
+    assert_eq!(stands(true, |it| it["status"]["version"] = json!("1.1.0")), Some(Movement::Arrived));
+    let late = |it: &mut Value| it["status"]["conditions"][0]["reason"] = json!("RolloutTimedOut");
+    assert_eq!(stands(true, late), Some(Movement::Failed));
+    let idle: [fn(&mut Value); 6] = [
+        |it| it["status"]["conditions"][0]["status"] = json!("False"),
+        |it| it["metadata"]["annotations"]["sluice.dev/paused"] = json!("true"),
+        |it| it["metadata"]["annotations"]["sluice.dev/dry-run"] = json!("true"),
+        |it| it["metadata"]["deletionTimestamp"] = json!("2026-01-01T00:00:00Z"),
+        |it| it["spec"]["suspended"] = json!(true),
+        |it| it["spec"]["dataPlane"]["version"] = json!("1.0.0"),
+    ];
+    for (number, change) in idle.into_iter().enumerate() {
+        assert_eq!(stands(false, change), None, "{number}");
+    }
+    let held = |it: &mut Value| it["metadata"]["annotations"]["sluice.dev/paused"] = json!("true");
+    assert_eq!(stands(true, held), Some(Movement::Moving), "it is on its way all the same");
 }

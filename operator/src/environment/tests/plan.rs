@@ -35,7 +35,6 @@ fn an_environment_comes_up_in_twelve_writes() {
         "Secret/acme-sales-identity",
         "Secret/acme-sales-tls",
         "Service/acme-sales",
-        "Service/acme-sales-http",
         "NetworkPolicy/acme-sales",
         "Deployment/acme-sales",
         "status",
@@ -249,7 +248,7 @@ fn what_an_earlier_environment_left_is_cleared_before_it_is_made_anew() {
     world.environment.as_mut().unwrap().metadata.uid = Some("another".to_owned());
     world.environment.as_mut().unwrap().status = None;
     let plan = world.reconcile().unwrap();
-    assert_eq!(plan.deletes.len(), 6, "{:?}", plan.deletes);
+    assert_eq!(plan.deletes.len(), 5, "{:?}", plan.deletes);
     assert_ne!(said(&plan, ConditionType::Ready).0, ConditionStatus::True);
     world.settle();
     assert_eq!(status(&world).phase, Some(EnvironmentPhase::Active));

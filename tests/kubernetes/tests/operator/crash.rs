@@ -66,7 +66,7 @@ async fn killed_after_every_write_of_a_creation_it_converges() {
         let children = bench.all_children(name).await.into_keys();
         shapes.push(children.map(|child| child.replace(name.as_str(), "E")).collect::<Vec<_>>());
     }
-    assert!(shapes.iter().all(|shape| *shape == shapes[0] && shape.len() == 9), "{shapes:#?}");
+    assert!(shapes.iter().all(|shape| *shape == shapes[0] && shape.len() == 8), "{shapes:#?}");
     operator.stop().await;
 }
 

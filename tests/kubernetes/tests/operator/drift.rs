@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use k8s_openapi::api::core::v1::{Secret, Service};
 use kube::ResourceExt;
-use kube::api::DeleteParams;
+use kube::api::{DeleteParams, Patch, PatchParams};
 use kubernetes::until;
 use operator::environment::child::Kind;
 use serde_json::json;
@@ -55,6 +55,34 @@ async fn what_was_edited_by_hand_is_set_right_and_what_is_not_ours_stays() {
         .await;
     let repaired = until(&bench.world.api::<Service>(), &name, "as before", |it| ports(it) == before).await;
     assert_eq!(repaired.annotations()["example.org/note"], "mine");
+    operator.stop().await;
+}
+
+#[tokio::test]
+async fn what_was_added_to_a_selector_or_a_policy_is_taken_away() {
+    let bench = Bench::new("added").await;
+    let operator = bench.operator("one").await;
+    let name = bench.tenant("acme", "prod").await;
+    bench.settled(&name).await;
+    let added = [
+        (Kind::Service, json!({"selector": {"example.org/more": "yes"}}), "/spec/selector/example.org~1more"),
+        (
+            Kind::NetworkPolicy,
+            json!({"podSelector": {"matchLabels": {"more": "yes"}}}),
+            "/spec/podSelector/matchLabels/more",
+        ),
+        (Kind::NetworkPolicy, json!({"egress": [{}]}), "/spec/egress/0/never"),
+        (Kind::Deployment, json!({"paused": true}), "/spec/paused"),
+    ];
+    for (kind, spec, place) in added {
+        let children = bench.children(kind);
+        let before = children.get(&name).await.unwrap().data;
+        children.patch(&name, &PatchParams::default(), &Patch::Merge(json!({"spec": spec}))).await.unwrap();
+        until(&children, &name, "as before", |it| {
+            it.data.pointer(place).is_none() && it.data["spec"] == before["spec"]
+        })
+        .await;
+    }
     operator.stop().await;
 }
 

@@ -97,7 +97,9 @@ async fn one_that_was_held_still_past_its_lease_writes_nothing_when_it_goes_on()
         bench.settled(name).await;
     }
     let late: Vec<Request> = bench.asked_by("first", &audit);
-    let late: Vec<_> = late.into_iter().filter(|it| it.is_write() && it.at > deadline).collect();
+    // one that was on its way when the process stopped is cut off: the server has its head and waits for the rest
+    let cut_off = |it: &Request| it.code == 504;
+    let late: Vec<_> = late.into_iter().filter(|it| it.is_write() && !cut_off(it) && it.at > deadline).collect();
     assert!(late.is_empty(), "after {deadline}: {late:#?}");
     let wrote = |account| bench.asked_by(account, &audit).iter().any(Request::is_write);
     assert!(wrote("first") && wrote("second"), "both have led");

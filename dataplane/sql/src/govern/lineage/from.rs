@@ -3,10 +3,12 @@
 use sqlparser::ast::{Join, JoinConstraint, JoinOperator, ObjectName, TableAlias, TableFactor, TableWithJoins};
 
 use super::super::{Mask, ScanColumn};
+use super::exact::Shape;
 use super::{Base, Output, Source, Walk, extend};
 use crate::names;
 use crate::print::marker::{self, Marked};
 use crate::types::Type;
+use crate::types::exact::Exact;
 
 impl Walk<'_> {
     pub(super) fn from(&mut self, from: &[TableWithJoins]) -> Vec<Source> {
@@ -54,7 +56,7 @@ impl Walk<'_> {
             sources.extend(right);
             if let Some(JoinConstraint::On(expr)) = constraint {
                 self.scopes.push(sources.clone());
-                self.condition(expr);
+                self.predicate(expr);
                 self.scopes.pop();
             }
         }
@@ -67,12 +69,18 @@ impl Walk<'_> {
             return;
         }
         let merged = |name: &str| right.iter().flat_map(|source| &source.merged).any(|m| m.eq_ignore_ascii_case(name));
-        let has = |sources: &[Source], name: &str| {
-            sources.iter().flat_map(|source| &source.outputs).any(|output| output.name.eq_ignore_ascii_case(name))
+        let shape = |sources: &[Source], name: &str| -> Option<Shape> {
+            let mut outputs = sources.iter().flat_map(|source| &source.outputs);
+            outputs.find(|output| output.name.eq_ignore_ascii_case(name)).map(Output::shape)
         };
+        let is_open = left.iter().chain(right).any(|source| source.open.is_some());
+        self.early(true, |walk| walk.throws(is_open));
         for output in left.iter().chain(right).flat_map(|source| &source.outputs) {
-            if merged(&output.name) && has(left, &output.name) && has(right, &output.name) {
+            if merged(&output.name)
+                && let (Some(one), Some(other)) = (shape(left, &output.name), shape(right, &output.name))
+            {
                 extend(&mut self.found.touched, &output.reached);
+                self.early(true, |walk| walk.throws(!one.compares(&other)));
             }
         }
     }
@@ -150,7 +158,8 @@ impl Walk<'_> {
                 Some(Mask::Partial { .. } | Mask::Hash) => Type::Text,
                 _ => Type::of_name(&column.type_name),
             };
-            Output { name: column.name.clone(), kind, reached: masked.into_iter().collect(), direct: masked }
+            let exact = column.mask.is_none().then(|| Exact::of_name(&column.type_name));
+            Output { name: column.name.clone(), kind, exact, reached: masked.into_iter().collect(), direct: masked }
         };
         scan.columns.iter().enumerate().map(output).collect()
     }

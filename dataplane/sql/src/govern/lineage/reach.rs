@@ -4,17 +4,20 @@ use std::ops::ControlFlow;
 
 use sqlparser::ast::{BinaryOperator, Expr, Ident, ObjectName, Query, Visit, Visitor};
 
+use super::exact::{self, Shape};
 use super::throws::{self, throws};
 use super::{Base, Output, Source, Walk, extend};
 use crate::names;
+use crate::types::exact::Exact;
 use crate::types::{self, Columns, Type, sole_argument};
 
 impl Walk<'_> {
     pub(super) fn output(&mut self, expr: &Expr, name: &str) -> Output {
         let kind = types::type_of(expr, &Scope(&self.scopes));
+        let exact = exact::exact(expr, &Scope(&self.scopes));
         let direct = self.direct(expr);
         let reached = self.visit(expr);
-        Output { name: name.to_owned(), kind, reached, direct }
+        Output { name: name.to_owned(), kind, exact, reached, direct }
     }
 
     /// The masked column an expression is: a name, or an aggregate that hands one value through.
@@ -34,6 +37,13 @@ impl Walk<'_> {
             }
             _ => None,
         }
+    }
+
+    /// A condition that rows are kept by: what is no boolean is read as one.
+    pub(super) fn predicate(&mut self, expr: &Expr) {
+        let is_boolean = throws::is_boolean(expr, &Scope(&self.scopes));
+        self.early(true, |walk| walk.throws(!is_boolean));
+        self.condition(expr);
     }
 
     pub(super) fn condition(&mut self, expr: &Expr) {
@@ -86,7 +96,7 @@ struct Inside<'w, 'a> {
     /// How many subqueries the visitor is inside of.
     depth: usize,
     /// The subquery that something of this type is compared with.
-    awaited: Option<(*const Query, Type)>,
+    awaited: Option<(*const Query, Shape)>,
 }
 
 impl Inside<'_, '_> {
@@ -103,8 +113,8 @@ impl Visitor for Inside<'_, '_> {
         if self.depth == 0 {
             self.walk.found.failing.meets = true;
             let (outputs, _) = self.walk.early(true, |walk| walk.query(query));
-            if let Some((_, kind)) = self.awaited.take_if(|(awaited, _)| std::ptr::eq(*awaited, query)) {
-                let is_same = matches!(outputs.as_slice(), [output] if throws::compares(kind, output.kind));
+            if let Some((_, shape)) = self.awaited.take_if(|(awaited, _)| std::ptr::eq(*awaited, query)) {
+                let is_same = matches!(outputs.as_slice(), [output] if shape.compares(&output.shape()));
                 self.walk.throws(!is_same);
             }
             for output in &outputs {
@@ -139,8 +149,8 @@ impl Visitor for Inside<'_, '_> {
                 if let Some((compared, subquery)) = compared_with(other) {
                     // what is still awaited stands around this: nobody will tell of it
                     self.walk.throws(self.awaited.is_some());
-                    let kind = types::type_of(compared, &Scope(&self.walk.scopes));
-                    self.awaited = Some((std::ptr::from_ref(subquery), kind));
+                    let shape = throws::shape(compared, &Scope(&self.walk.scopes));
+                    self.awaited = Some((std::ptr::from_ref(subquery), shape));
                 }
                 let can_throw = throws(other, &Scope(&self.walk.scopes));
                 self.walk.throws(can_throw);
@@ -168,12 +178,22 @@ fn compared_with(expr: &Expr) -> Option<(&Expr, &Query)> {
 /// Types by the scopes of one place.
 struct Scope<'a>(&'a [Vec<Source>]);
 
-impl Columns for Scope<'_> {
-    fn column(&self, qualifier: Option<&str>, name: &str) -> Type {
+impl Scope<'_> {
+    fn output(&self, qualifier: Option<&str>, name: &str) -> Option<&Output> {
         let sources = self.0.iter().rev().flatten();
         let named = sources.filter(|source| qualifier.is_none_or(|wanted| source.alias.eq_ignore_ascii_case(wanted)));
         let mut outputs = named.flat_map(|source| &source.outputs);
-        outputs.find(|output| output.name.eq_ignore_ascii_case(name)).map_or(Type::Unknown, |output| output.kind)
+        outputs.find(|output| output.name.eq_ignore_ascii_case(name))
+    }
+}
+
+impl Columns for Scope<'_> {
+    fn exact(&self, qualifier: Option<&str>, name: &str) -> Option<Exact> {
+        self.output(qualifier, name).and_then(|output| output.exact.clone())
+    }
+
+    fn column(&self, qualifier: Option<&str>, name: &str) -> Type {
+        self.output(qualifier, name).map_or(Type::Unknown, |output| output.kind)
     }
 }
 

@@ -3,49 +3,171 @@
 use std::ops::ControlFlow;
 
 use sqlparser::ast::{
-    BinaryOperator, CastKind, DataType, Expr, Function, GroupByExpr, Query, SelectItem, SetExpr, UnaryOperator, Value,
-    visit_expressions,
+    BinaryOperator, CastKind, DataType, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArguments, GroupByExpr,
+    Query, SelectItem, SetExpr, TimezoneInfo, UnaryOperator, Value, visit_expressions,
 };
 
+use super::exact::Shape;
 use crate::dialect;
 use crate::functions::{self, Class};
 use crate::names;
 use crate::types::{self, Columns, Type, sole_argument};
 
-/// Whether an expression can raise an error that depends on the values it meets. Comparing two
-/// families of types casts one to the other, which can.
+/// Whether an expression can raise an error that depends on the values it meets. Comparing two families of types casts
+/// one to the other, which can. What stands in it is asked about by itself; what is not listed here can.
 pub(super) fn throws(expr: &Expr, columns: &dyn Columns) -> bool {
     if is_certain(expr) {
         return false;
     }
     match expr {
-        Expr::Cast { kind, .. } => matches!(kind, CastKind::Cast | CastKind::DoubleColon),
-        Expr::Function(function) => {
-            let name = names::last(&function.name).map_or("", |ident| ident.value.as_str());
-            let reads_text = dialect::reads_moment(name)
-                && sole_argument(function).is_none_or(|moment| !types::type_of(moment, columns).is_moment());
-            let of_numbers = || sole_argument(function).is_some_and(|one| types::type_of(one, columns).is_number());
-            let averages = name.eq_ignore_ascii_case("avg") && of_numbers();
-            reads_text || !averages && functions::class(name) != Some(Class::Safe)
-        }
+        Expr::Identifier(_)
+        | Expr::CompoundIdentifier(_)
+        | Expr::Value(_)
+        | Expr::Wildcard(_)
+        | Expr::QualifiedWildcard(..)
+        | Expr::Nested(_)
+        | Expr::Collate { .. }
+        | Expr::IsNull(_)
+        | Expr::IsNotNull(_)
+        | Expr::Exists { .. }
+        | Expr::Tuple(_)
+        | Expr::Struct { .. }
+        | Expr::Dictionary(_)
+        | Expr::Named { .. }
+        | Expr::Lambda(_)
+        | Expr::GroupingSets(_)
+        | Expr::Cube(_)
+        | Expr::Rollup(_)
+        | Expr::Trim { .. }
+        | Expr::Position { .. }
+        // told when the subquery has been walked
+        | Expr::InSubquery { .. } => false,
+        Expr::Cast { kind: CastKind::Cast | CastKind::DoubleColon, .. } => true,
+        Expr::Cast { data_type, .. } => !tries(data_type),
+        Expr::Function(function) => calls_what_throws(function, columns),
         Expr::BinaryOp { left, op, right } => throws_between(left, op, right, columns),
+        Expr::UnaryOp { op: UnaryOperator::Not, expr }
+        | Expr::IsTrue(expr)
+        | Expr::IsNotTrue(expr)
+        | Expr::IsFalse(expr)
+        | Expr::IsNotFalse(expr)
+        | Expr::IsUnknown(expr)
+        | Expr::IsNotUnknown(expr) => !is_boolean(expr, columns),
+        Expr::IsDistinctFrom(left, right) | Expr::IsNotDistinctFrom(left, right) => !same_family(left, right, columns),
         Expr::InList { expr, list, .. } => list.iter().any(|item| !same_family(expr, item, columns)),
         Expr::Between { expr, low, high, .. } => !same_family(expr, low, columns) || !same_family(expr, high, columns),
-        Expr::UnaryOp { op, .. } => *op != UnaryOperator::Not,
-        Expr::TypedString(_)
-        | Expr::AtTimeZone { .. }
-        | Expr::CompoundFieldAccess { .. }
-        | Expr::JsonAccess { .. }
-        | Expr::SimilarTo { .. }
-        | Expr::RLike { .. }
-        | Expr::AnyOp { .. }
-        | Expr::AllOp { .. } => true,
+        Expr::Like { any, pattern, escape_char, .. } | Expr::ILike { any, pattern, escape_char, .. } => {
+            *any || escape_char.as_ref().is_some_and(|escape| !is_pattern(pattern, escape))
+        }
+        Expr::Case { operand, conditions, else_result, .. } => {
+            let asked = conditions.iter().map(|when| &when.condition);
+            let is_asked_wrong = |condition: &Expr| match operand {
+                Some(operand) => !same_family(operand, condition, columns),
+                None => !is_boolean(condition, columns),
+            };
+            let results = conditions.iter().map(|when| &when.result).chain(else_result.as_deref());
+            asked.into_iter().any(is_asked_wrong) || !are_of_one_family(results, columns)
+        }
+        Expr::Array(array) => !are_of_one_family(array.elem.iter(), columns),
+        Expr::Interval(interval) => !is_span(&interval.value),
         Expr::Extract { expr, .. } => !types::type_of(expr, columns).is_moment(),
+        Expr::Floor { expr, .. } | Expr::Ceil { expr, .. } => !types::type_of(expr, columns).is_number(),
         Expr::Substring { expr, substring_from, substring_for, .. } => {
             let is_short = |number: &Option<Box<Expr>>| number.as_deref().is_none_or(is_short_number);
             types::type_of(expr, columns) != Type::Text || !is_short(substring_from) || !is_short(substring_for)
         }
         Expr::Subquery(query) => !has_one_row(query),
+        _ => true,
+    }
+}
+
+fn calls_what_throws(function: &Function, columns: &dyn Columns) -> bool {
+    let name = names::last(&function.name).map_or("", |ident| ident.value.as_str());
+    let reads_text = dialect::reads_moment(name)
+        && sole_argument(function).is_none_or(|moment| !types::type_of(moment, columns).is_moment());
+    let of_numbers = || sole_argument(function).is_some_and(|one| types::type_of(one, columns).is_number());
+    let averages = name.eq_ignore_ascii_case("avg") && of_numbers();
+    let reads_literal = !dialect::is_of_text(name) && has_text(function);
+    let is_filtered = function.filter.as_deref().is_some_and(|filter| !is_boolean(filter, columns));
+    is_filtered || reads_text || reads_literal || !averages && functions::class(name) != Some(Class::Safe)
+}
+
+/// Whether a literal of text stands among its arguments: where the function takes none, it is read for each row.
+fn has_text(function: &Function) -> bool {
+    let is_text =
+        |expr: &Expr| matches!(expr, Expr::Value(value) if matches!(value.value, Value::SingleQuotedString(_)));
+    let FunctionArguments::List(list) = &function.args else { return false };
+    list.args.iter().any(|arg| match arg {
+        FunctionArg::Unnamed(FunctionArgExpr::Expr(expr))
+        | FunctionArg::Named { arg: FunctionArgExpr::Expr(expr), .. }
+        | FunctionArg::ExprNamed { arg: FunctionArgExpr::Expr(expr), .. } => is_text(expr),
+        _ => false,
+    })
+}
+
+/// Anything else is read as a boolean where one is asked for.
+pub(super) fn is_boolean(expr: &Expr, columns: &dyn Columns) -> bool {
+    types::type_of(expr, columns) == Type::Boolean
+}
+
+/// Values that stand for one another are cast to one type. A NULL is of every type.
+fn are_of_one_family<'a>(values: impl Iterator<Item = &'a Expr>, columns: &dyn Columns) -> bool {
+    let shapes: Vec<Shape> = values.filter(|value| !is_null(value)).map(|value| shape(value, columns)).collect();
+    shapes.iter().all(|one| shapes.iter().all(|other| std::ptr::eq(one, other) || one.compares(other)))
+}
+
+/// Types to which a cast that only tries never fails; to others it may, by an error of another class.
+fn tries(data_type: &DataType) -> bool {
+    match data_type {
+        DataType::Timestamp(digits, TimezoneInfo::None | TimezoneInfo::WithoutTimeZone)
+        | DataType::TimestampNtz(digits)
+        | DataType::Datetime(digits) => digits.is_none_or(|digits| digits <= 6),
+        other => matches!(
+            Type::of_declared(other),
+            Type::Boolean | Type::Integer | Type::Decimal | Type::Double | Type::Text | Type::Date
+        ),
+    }
+}
+
+/// Text that the engine takes as a pattern with this sign before what is meant as it stands.
+fn is_pattern(pattern: &Expr, escape: &Expr) -> bool {
+    let text = |expr: &Expr| match expr {
+        Expr::Value(value) => match &value.value {
+            Value::SingleQuotedString(text) => Some(text.clone()),
+            _ => None,
+        },
+        _ => None,
+    };
+    let (Some(pattern), Some(escape)) = (text(pattern), text(escape)) else { return false };
+    // the engine counts bytes, and lowers the letters of a pattern without case but not the sign
+    let &[sign] = escape.as_bytes() else { return escape.is_empty() };
+    let sign = char::from(sign);
+    if !sign.is_ascii() || sign.is_ascii_alphabetic() {
+        return false;
+    }
+    let mut left = pattern.chars();
+    while let Some(letter) = left.next() {
+        if letter == sign && left.next().is_none() {
+            return false;
+        }
+    }
+    true
+}
+
+/// `3`, `'3'` or `'3 days'`.
+fn is_span(value: &Expr) -> bool {
+    const UNITS: [&str; 8] = ["second", "minute", "hour", "day", "week", "month", "quarter", "year"];
+    let is_counted = |text: &str| {
+        let (count, unit) = text.split_once(' ').unwrap_or((text, "day"));
+        let unit = unit.trim().to_ascii_lowercase();
+        is_short(count) && UNITS.contains(&unit.strip_suffix('s').unwrap_or(&unit))
+    };
+    match value {
+        Expr::Value(value) => match &value.value {
+            Value::Number(text, _) => is_short(text),
+            Value::SingleQuotedString(text) => is_counted(text),
+            _ => false,
+        },
         _ => false,
     }
 }
@@ -67,13 +189,16 @@ fn kind(expr: &Expr, columns: &dyn Columns) -> Type {
     }
 }
 
-/// Whether two things are compared as they are.
-pub(super) fn compares(left: Type, right: Type) -> bool {
-    left != Type::Unknown && (left == right || left.is_number() && right.is_number())
+pub(super) fn shape(expr: &Expr, columns: &dyn Columns) -> Shape {
+    Shape::of(expr, kind(expr, columns), columns)
+}
+
+pub(super) fn is_null(expr: &Expr) -> bool {
+    matches!(expr, Expr::Value(value) if value.value == Value::Null)
 }
 
 /// A day that there is, a number with its sign, and sums of such that stay in their range: constants that do not fail.
-fn is_certain(expr: &Expr) -> bool {
+pub(super) fn is_certain(expr: &Expr) -> bool {
     match expr {
         Expr::TypedString(typed) => {
             typed.data_type == DataType::Date
@@ -112,15 +237,17 @@ fn is_day(text: &str) -> bool {
 fn is_short_number(expr: &Expr) -> bool {
     match expr {
         Expr::Value(value) => match &value.value {
-            Value::Number(text, _) | Value::SingleQuotedString(text) => {
-                (1..=4).contains(&text.len())
-                    && text.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.')
-                    && text.bytes().any(|byte| byte.is_ascii_digit())
-            }
+            Value::Number(text, _) | Value::SingleQuotedString(text) => is_short(text),
             _ => false,
         },
         _ => false,
     }
+}
+
+fn is_short(text: &str) -> bool {
+    (1..=4).contains(&text.len())
+        && text.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.')
+        && text.bytes().any(|byte| byte.is_ascii_digit())
 }
 
 /// One value of all rows, whatever there are; another subquery may have more rows than an expression takes.
@@ -145,7 +272,8 @@ fn is_aggregate(function: &Function) -> bool {
 fn throws_between(left: &Expr, op: &BinaryOperator, right: &Expr, columns: &dyn Columns) -> bool {
     use BinaryOperator as B;
     match op {
-        B::And | B::Or | B::StringConcat => false,
+        B::And | B::Or => !is_boolean(left, columns) || !is_boolean(right, columns),
+        B::StringConcat => false,
         // beyond its range a DOUBLE is infinite
         B::Plus | B::Minus | B::Multiply if has_double(left, right, columns) => false,
         // with a subquery: told when it has been walked
@@ -156,5 +284,5 @@ fn throws_between(left: &Expr, op: &BinaryOperator, right: &Expr, columns: &dyn 
 }
 
 fn same_family(left: &Expr, right: &Expr, columns: &dyn Columns) -> bool {
-    compares(kind(left, columns), kind(right, columns))
+    shape(left, columns).compares(&shape(right, columns))
 }

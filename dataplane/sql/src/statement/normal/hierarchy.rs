@@ -13,11 +13,11 @@ use std::ops::ControlFlow;
 use sqlparser::ast::{
     BinaryOperator, CastKind, ConnectByKind, DataType, ExcludeSelectItem, Expr, Function, FunctionArg, FunctionArgExpr,
     FunctionArguments, Ident, ObjectName, OrderBy, Query, Select, SelectItem, SetExpr, TableAlias, TableFactor,
-    VisitMut, VisitorMut, WildcardAdditionalOptions,
+    TableWithJoins, VisitMut, Visitor, VisitorMut, WildcardAdditionalOptions,
 };
 
 use crate::call::call;
-use crate::error::Error;
+use crate::error::{Error, Kind};
 use crate::names;
 
 use below::Below;
@@ -26,6 +26,28 @@ use cycles::{Cycles, PATH};
 
 const NAME: &str = "_hierarchy";
 const LEVEL: &str = "_level";
+
+/// What a hierarchy reads is written several times, so that each one inside of another multiplies.
+const NESTED_MAX: usize = 1;
+/// Conditions of one CONNECT BY, which become a chain.
+const CONDITIONS_MAX: usize = 100;
+
+/// How many hierarchies stand in what is read.
+fn hierarchies(from: &[TableWithJoins]) -> usize {
+    struct Count(usize);
+    impl Visitor for Count {
+        type Break = ();
+        fn pre_visit_select(&mut self, select: &Select) -> ControlFlow<()> {
+            self.0 += usize::from(!select.connect_by.is_empty());
+            ControlFlow::Continue(())
+        }
+    }
+    let mut count = Count(0);
+    for table in from {
+        let _: ControlFlow<()> = sqlparser::ast::Visit::visit(table, &mut count);
+    }
+    count.0
+}
 
 /// Rewrites the query's select, if it has the clause, with the query's ORDER BY.
 pub(super) fn ordered(query: &mut Query) -> Result<(), Error> {
@@ -45,6 +67,9 @@ fn rewritten(select: &mut Select, order: Option<&mut OrderBy>) -> Result<(), Err
         return Ok(());
     }
     let Clauses { start, condition, nocycle } = clauses(std::mem::take(&mut select.connect_by))?;
+    if hierarchies(&select.from) > NESTED_MAX {
+        return Err(Error::new(Kind::TooDeep, "a CONNECT BY may have one other in what it reads"));
+    }
     let [table] = select.from.as_mut_slice() else {
         return Err(Error::unsupported("CONNECT BY over several tables"));
     };
@@ -82,6 +107,9 @@ fn clauses(kinds: Vec<ConnectByKind>) -> Result<Clauses, Error> {
             ConnectByKind::StartWith { condition, .. } => start = Some(*condition),
             ConnectByKind::ConnectBy { relationships, nocycle, .. } => {
                 ends = nocycle;
+                if relationships.len() > CONDITIONS_MAX {
+                    return Err(Error::new(Kind::TooDeep, "a CONNECT BY may have 100 conditions"));
+                }
                 condition = relationships.into_iter().reduce(|one, next| binary(one, BinaryOperator::And, next));
             }
         }

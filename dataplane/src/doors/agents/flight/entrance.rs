@@ -1,5 +1,5 @@
 //! Who calls. The headers of the other doors, and those of Flight: a handshake with `Basic`, whose password is the
-//! key, is answered with a bearer. It is good for an hour at most, in this process, and no longer than its key.
+//! key, is answered with a bearer. It is good for an hour at most, in this process, and no longer than the key's secret.
 
 use std::net::IpAddr;
 
@@ -33,9 +33,9 @@ pub async fn admit(
     let peer = extensions.get::<Peer>().map(|peer| peer.0);
     let who = match bearer(headers) {
         Some(token) => {
-            let who =
-                opened(token, &desk.signing, door.pipeline.clock.now()).ok_or(Error::Caller(Code::InvalidToken))?;
-            door.sessions.standing(&who, peer)?;
+            let claimed = opened(token, &desk.signing, door.pipeline.clock.now());
+            let (who, secret) = claimed.ok_or(Error::Caller(Code::InvalidToken))?;
+            door.sessions.standing(&who, Some(&secret), peer)?;
             who
         }
         None => door.sessions.admit_shown(credential::shown(headers)?, peer).await?.who,
@@ -58,8 +58,10 @@ pub async fn handshake(
         Some(password) => door.sessions.admit(&password?, peer).await?,
         None => door.sessions.admit(credential::key(headers)?, peer).await?,
     };
-    let Who::Key { key_id } = admitted.who else { return Err(Error::Caller(Code::InvalidToken)) };
-    Ok(sealed(&key_id, door.pipeline.clock.now() + BEARER_FOR, &desk.signing))
+    let (Who::Key { key_id }, Some(secret)) = (admitted.who, admitted.secret) else {
+        return Err(Error::Caller(Code::InvalidToken));
+    };
+    Ok(sealed(&key_id, &secret, door.pipeline.clock.now() + BEARER_FOR, &desk.signing))
 }
 
 fn authorization<'h>(headers: &'h HeaderMap, scheme: &str) -> Option<&'h str> {
@@ -85,21 +87,23 @@ fn basic(headers: &HeaderMap) -> Option<Result<String, Error>> {
 /// What our bearers begin with: no key does, and no JWT.
 const MARK: &str = "flight.";
 
-fn sealed(key_id: &KeyId, until: Timestamp, signing: &[u8; 32]) -> String {
-    let claim = format!("{}.{key_id}", until.timestamp());
+/// For a key, by the prefix of the secret that was shown.
+fn sealed(key_id: &KeyId, secret: &str, until: Timestamp, signing: &[u8; 32]) -> String {
+    let claim = format!("{}.{secret}.{key_id}", until.timestamp());
     let mac = hmac_sha256(signing, &[claim.as_bytes()]);
     format!("{MARK}{}.{}", URL_SAFE_NO_PAD.encode(claim), URL_SAFE_NO_PAD.encode(mac))
 }
 
-fn opened(token: &str, signing: &[u8; 32], now: Timestamp) -> Option<Who> {
+fn opened(token: &str, signing: &[u8; 32], now: Timestamp) -> Option<(Who, String)> {
     let (claim, mac) = token.strip_prefix(MARK)?.split_once('.')?;
     let (claim, mac) = (URL_SAFE_NO_PAD.decode(claim).ok()?, URL_SAFE_NO_PAD.decode(mac).ok()?);
     if !bool::from(hmac_sha256(signing, &[&claim]).as_slice().ct_eq(&mac)) {
         return None;
     }
     let claim = String::from_utf8(claim).ok()?;
-    let (until, key_id) = claim.split_once('.')?;
-    (now.timestamp() < until.parse().ok()?).then(|| Who::Key { key_id: key_id.into() })
+    let (until, key) = claim.split_once('.')?;
+    let (secret, key_id) = key.split_once('.')?;
+    (now.timestamp() < until.parse().ok()?).then(|| (Who::Key { key_id: key_id.into() }, secret.to_owned()))
 }
 
 #[cfg(test)]
@@ -109,9 +113,10 @@ mod tests {
     #[test]
     fn a_bearer_is_believed_until_its_hour_is_over() {
         let (now, key) = (Timestamp::UNIX_EPOCH, [7; 32]);
-        let token = sealed(&"k-1".into(), now + BEARER_FOR, &key);
+        let token = sealed(&"k-1".into(), "svc_live_a", now + BEARER_FOR, &key);
+        let claimed = (Who::Key { key_id: "k-1".into() }, "svc_live_a".to_owned());
         let just_before = now + BEARER_FOR - chrono::Duration::seconds(1);
-        assert_eq!(opened(&token, &key, just_before), Some(Who::Key { key_id: "k-1".into() }));
+        assert_eq!(opened(&token, &key, just_before), Some(claimed));
         assert_eq!(opened(&token, &key, now + BEARER_FOR), None);
         assert_eq!(opened(&token, &[8; 32], now), None);
         for forged in ["", "flight.", "flight.a.b", &token[..token.len() - 2], &token.replace("flight.", "")] {

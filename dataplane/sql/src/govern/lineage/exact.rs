@@ -1,0 +1,104 @@
+//! What is known of a value beyond the family of its type: whether comparing it with another can fail.
+//!
+//! Numbers of two widths are compared as one that holds both. A DECIMAL has 38 digits: if both need more, a value is
+//! cast to a type that may not hold it, and which value that was is told by the error.
+
+use sqlparser::ast::{Expr, UnaryOperator, Value};
+
+use super::throws::{is_certain, is_null};
+use crate::names;
+use crate::types::exact::{DIGITS_MAX, Exact};
+use crate::types::{Columns, Type, sole_argument, type_of};
+
+/// The family of a value, and what is known beyond.
+#[derive(Debug, Clone)]
+pub(super) struct Shape {
+    pub kind: Type,
+    pub exact: Option<Exact>,
+}
+
+impl Shape {
+    pub(super) fn of(expr: &Expr, kind: Type, columns: &dyn Columns) -> Self {
+        Self { kind, exact: exact(expr, columns) }
+    }
+
+    /// Whether the two are compared without either becoming something that it may not fit.
+    pub(super) fn compares(&self, other: &Self) -> bool {
+        if self.kind.is_number() && other.kind.is_number() {
+            return self.fits_with(other);
+        }
+        let is_usual =
+            |exact: &Option<Exact>| !matches!(exact, Some(Exact::Declared(name)) if name.starts_with("TIMESTAMP_"));
+        let is_alike = is_usual(&self.exact) && is_usual(&other.exact) || self.exact == other.exact;
+        self.kind != Type::Unknown && self.kind == other.kind && is_alike
+    }
+
+    fn fits_with(&self, other: &Self) -> bool {
+        let is_odd = |one: &Self| matches!(one.exact, Some(Exact::Declared(_))) && one.kind != Type::Double;
+        if is_odd(self) || is_odd(other) {
+            return false;
+        }
+        if self.kind == Type::Double
+            || other.kind == Type::Double
+            || self.kind == other.kind && self.kind == Type::Integer
+        {
+            return true;
+        }
+        match (&self.exact, &other.exact) {
+            (Some(Exact::Number { whole, scale }), Some(Exact::Number { whole: other, scale: behind })) => {
+                whole.max(other) + scale.max(behind) <= DIGITS_MAX
+            }
+            _ => false,
+        }
+    }
+}
+
+/// What is known of an expression's type beyond the family.
+#[recursive::recursive]
+pub(super) fn exact(expr: &Expr, columns: &dyn Columns) -> Option<Exact> {
+    if is_certain(expr) && type_of(expr, columns).is_number() {
+        return Some(Exact::Number { whole: 6, scale: 4 });
+    }
+    match expr {
+        Expr::Identifier(ident) => columns.exact(None, &ident.value),
+        Expr::CompoundIdentifier(path) => match path.as_slice() {
+            [.., table, column] => columns.exact(Some(&table.value), &column.value),
+            _ => None,
+        },
+        Expr::Value(value) => match &value.value {
+            Value::Number(digits, _) => of_literal(digits),
+            _ => None,
+        },
+        Expr::Nested(inner) | Expr::UnaryOp { op: UnaryOperator::Minus | UnaryOperator::Plus, expr: inner } => {
+            exact(inner, columns)
+        }
+        Expr::Cast { data_type, .. } => Some(Exact::of_name(&data_type.to_string())),
+        Expr::Case { conditions, else_result, .. } => {
+            let results = conditions.iter().map(|when| &when.result).chain(else_result.as_deref());
+            let mut found = results.filter(|result| !is_null(result)).map(|result| exact(result, columns));
+            let first = found.next()?;
+            found.fold(first, |one, other| one?.wider(other?))
+        }
+        Expr::Function(function) => {
+            let name = names::last(&function.name)?.value.to_ascii_lowercase();
+            match name.as_str() {
+                "count" => Some(Exact::Number { whole: 19, scale: 0 }),
+                "min" | "max" | "any_value" => exact(sole_argument(function)?, columns),
+                "sum" => match exact(sole_argument(function)?, columns)? {
+                    Exact::Number { scale, .. } => Some(Exact::Number { whole: DIGITS_MAX.checked_sub(scale)?, scale }),
+                    Exact::Declared(_) => None,
+                },
+                _ => None,
+            }
+        }
+        _ => None,
+    }
+}
+
+fn of_literal(digits: &str) -> Option<Exact> {
+    if digits.contains(['e', 'E']) {
+        return None;
+    }
+    let (whole, behind) = digits.split_once('.').unwrap_or((digits, ""));
+    Some(Exact::Number { whole: u16::try_from(whole.len()).ok()?, scale: u16::try_from(behind.len()).ok()? })
+}

@@ -1,0 +1,232 @@
+//! Rows leave as they are asked for; metering and audit follow the last of them.
+//!
+//! What is not asked for is not kept for ever: until its end a query holds a slot of stage 1 and a session of the
+//! engine, which one caller's forgotten cursors must not take from all others.
+
+use std::collections::VecDeque;
+use std::pin::Pin;
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
+use std::task::{Context, Poll};
+use std::time::{Duration, Instant};
+
+use arrow::array::RecordBatch;
+use contract::report::Outcome;
+use futures::{Stream, StreamExt};
+use tokio::task::AbortHandle;
+
+use super::answers::Ticket;
+use super::audit::Closing;
+use super::mask::RowsMax;
+use super::quota::Reservation;
+use super::semaphore::Slot;
+use super::{Result, execute, meter};
+use crate::Error;
+use crate::answer::Totals;
+use crate::trail::{Stage, millis};
+
+/// How long rows wait for whoever asked, and a transaction for its next statement: longer than anybody reads a page.
+pub const UNREAD_FOR: Duration = Duration::from_mins(15);
+
+/// Rows on their way to whoever asked, and the end of their query.
+pub(super) struct Delivery(Arc<Mutex<Flow>>);
+
+/// The last batches of a query and what is due after them.
+struct Flow {
+    first: VecDeque<RecordBatch>,
+    rest: Option<futures::stream::BoxStream<'static, std::result::Result<RecordBatch, engine::Error>>>,
+    changed: Option<u64>,
+    delivered: u64,
+    /// Rows that the organization's tier allows.
+    limit: Option<RowsMax>,
+    /// Rows that the caller wants, and whether there were more.
+    wanted: Option<u64>,
+    truncated: bool,
+    began: Instant,
+    place: Option<Ticket>,
+    /// Since when the caller has had the next batch to ask for.
+    unread_since: Option<Instant>,
+    given_up: Option<Error>,
+    watch: Option<AbortHandle>,
+    end: Option<End>,
+}
+
+struct End {
+    closing: Closing,
+    reservation: Reservation,
+    totals: Arc<OnceLock<Totals>>,
+    /// Held until the last row has left.
+    slot: Slot,
+}
+
+impl Delivery {
+    /// Hands out what stage 13 let through, no more than `limit` rows of it.
+    pub fn begin(
+        closing: Closing,
+        rows: execute::Rows,
+        limit: Option<RowsMax>,
+        slot: Slot,
+        totals: Arc<OnceLock<Totals>>,
+    ) -> Self {
+        let (patience, tasks) = (closing.pipeline().unread_for, closing.pipeline().tasks.clone());
+        let wanted = closing.query().ask.bounds.rows;
+        let end = End { closing, reservation: rows.reservation, totals, slot };
+        let flow = Flow {
+            first: rows.first,
+            rest: rows.rest.map(|rest| rest.into_stream().boxed()),
+            changed: rows.changed,
+            delivered: 0,
+            limit: limit.filter(|_| rows.changed.is_none()),
+            wanted,
+            truncated: false,
+            began: rows.began,
+            place: rows.place,
+            unread_since: Some(Instant::now()),
+            given_up: None,
+            watch: None,
+            end: Some(end),
+        };
+        let holds_engine = flow.rest.is_some();
+        let flow = Arc::new(Mutex::new(flow));
+        if holds_engine {
+            let watch = tasks.spawn(give_up_unread(Arc::downgrade(&flow), patience)).abort_handle();
+            lock(&flow).watch = Some(watch);
+        }
+        Self(flow)
+    }
+}
+
+fn lock(flow: &Mutex<Flow>) -> MutexGuard<'_, Flow> {
+    flow.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Lets go of the engine and the slot that a caller holds who does not come for the rows.
+async fn give_up_unread(flow: Weak<Mutex<Flow>>, patience: Duration) {
+    let mut left = patience;
+    loop {
+        tokio::time::sleep(left).await;
+        let Some(flow) = flow.upgrade() else { return };
+        let mut flow = lock(&flow);
+        let unread = flow.unread_since.map_or(Duration::ZERO, |since| since.elapsed());
+        if unread >= patience {
+            flow.given_up = Some(Error::Unread(patience));
+            flow.close(Outcome::Failed, Some(&Error::Unread(patience)));
+            return;
+        }
+        left = patience.saturating_sub(unread);
+    }
+}
+
+impl Flow {
+    fn counted(&mut self, batch: RecordBatch) -> Result<RecordBatch> {
+        let batch = self.cut(batch);
+        self.delivered += u64::try_from(batch.num_rows()).unwrap_or(u64::MAX);
+        if let Some(limit) = self.limit {
+            limit.admits(self.delivered)?;
+        }
+        if let Some(place) = &mut self.place {
+            place.add(&batch);
+        }
+        Ok(batch)
+    }
+
+    /// What is still wanted of it; the engine is let go where that is not all.
+    fn cut(&mut self, batch: RecordBatch) -> RecordBatch {
+        let Some(wanted) = self.wanted else { return batch };
+        let left = usize::try_from(wanted.saturating_sub(self.delivered)).unwrap_or(usize::MAX);
+        if batch.num_rows() <= left {
+            return batch;
+        }
+        self.truncated = true;
+        self.place = None;
+        self.first.clear();
+        self.rest = None;
+        batch.slice(0, left)
+    }
+
+    /// Meters and audits, once; the engine's side is let go first.
+    fn close(&mut self, outcome: Outcome, error: Option<&Error>) {
+        let Some(End { mut closing, reservation, totals, slot: _slot }) = self.end.take() else { return };
+        if let Some(watch) = self.watch.take() {
+            watch.abort();
+        }
+        self.first.clear();
+        self.rest = None;
+        let took = self.began.elapsed();
+        let rows = self.changed.unwrap_or(self.delivered);
+        let charged = closing.trail().now(Stage::Meter, || {
+            let base = closing.trail().facts().base;
+            let is_kept = closing.trail().facts().cache_hit;
+            reservation.settle(if is_kept { 0 } else { meter::cost(base, self.delivered) })
+        });
+        let _ = totals.set(Totals {
+            row_count: rows,
+            execution_time_ms: millis(took),
+            micro_credits: charged,
+            truncated: self.truncated,
+        });
+        if outcome == Outcome::Completed {
+            closing.noticed();
+        }
+        closing.close(outcome, error, rows, charged, took);
+    }
+
+    fn fail(&mut self, error: Error) -> Poll<Option<Result<RecordBatch>>> {
+        self.close(error.outcome(), Some(&error));
+        Poll::Ready(Some(Err(error)))
+    }
+
+    fn next(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<RecordBatch>>> {
+        self.unread_since = None;
+        if self.end.is_none() {
+            return Poll::Ready(self.given_up.take().map(Err));
+        }
+        let next = match (self.first.pop_front(), &mut self.rest) {
+            (Some(batch), _) => Some(Ok(batch)),
+            (None, Some(rest)) => match rest.poll_next_unpin(cx) {
+                Poll::Pending => return Poll::Pending,
+                Poll::Ready(next) => next,
+            },
+            (None, None) => None,
+        };
+        match next {
+            Some(Ok(batch)) => match self.counted(batch) {
+                Ok(batch) => {
+                    self.unread_since = Some(Instant::now());
+                    Poll::Ready(Some(Ok(batch)))
+                }
+                Err(error) => self.fail(error),
+            },
+            Some(Err(error)) => {
+                let error = match &self.end {
+                    Some(end) => end.closing.query().fault(error),
+                    None => error.into(),
+                };
+                self.fail(error)
+            }
+            None => {
+                if let Some(place) = self.place.take() {
+                    place.done();
+                }
+                self.close(Outcome::Completed, None);
+                Poll::Ready(None)
+            }
+        }
+    }
+}
+
+impl Stream for Delivery {
+    type Item = Result<RecordBatch>;
+
+    fn poll_next(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
+        lock(&self.0).next(cx)
+    }
+}
+
+impl Drop for Delivery {
+    fn drop(&mut self) {
+        let mut flow = lock(&self.0);
+        // a change is made, whether or not anybody reads what it returns
+        let outcome = if flow.changed.is_some() { Outcome::Completed } else { Outcome::Cancelled };
+        flow.close(outcome, None);
+    }
+}

@@ -1,0 +1,66 @@
+//! What one session may hold at once, and how many requests of HTTP have a place at the wire's door.
+
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpStream;
+
+use crate::pgwire::{refused, simple, wired};
+
+#[tokio::test]
+async fn the_cursors_of_a_session_hold_no_more_than_it_may() {
+    let wired = wired().await;
+    let client = wired.owner().await;
+    let forty_megabytes = "select repeat('x', 1000) from range(40000)";
+    simple(&client, &format!("begin; declare a cursor for {forty_megabytes}; fetch 1 from a")).await;
+    simple(&client, &format!("declare b cursor for {forty_megabytes}; fetch 1 from b")).await;
+    let error = refused(&client, "select 1").await;
+    assert_eq!((error.code().code(), error.message().contains("suspended cursors")), ("53400", true), "{error}");
+    simple(&client, "rollback; begin").await;
+    assert_eq!(simple(&client, "select 1; commit").await, ["1", "(1)", "(0)"]);
+    wired.stop().await;
+}
+
+#[tokio::test]
+async fn the_values_bound_to_a_sessions_portals_are_no_more_than_it_may_hold() {
+    let wired = wired().await;
+    let mut client = wired.owner().await;
+    let value = "x".repeat(15 << 20);
+    let transaction = client.transaction().await.unwrap();
+    let statement = transaction.prepare("select length($1::text)").await.unwrap();
+    let mut portals = Vec::new();
+    for _ in 0..4 {
+        portals.push(transaction.bind(&statement, &[&value]).await.unwrap());
+    }
+    let error = transaction.bind(&statement, &[&value]).await.err().unwrap();
+    assert_eq!(error.code().unwrap().code(), "53400", "{error}");
+    drop(portals);
+    transaction.rollback().await.unwrap();
+    let length: i64 = client.query_one(&statement, &[&value]).await.unwrap().get(0);
+    assert_eq!(length, 15 << 20);
+    wired.stop().await;
+}
+
+/// What the door answers to a request without a credential on a connection that stays open.
+async fn greeted(stream: &mut TcpStream) -> Vec<u8> {
+    let mut status = vec![0; 12];
+    let asked = stream.write_all(b"GET / HTTP/1.1\r\nhost: localhost\r\n\r\n").await;
+    match asked.and(stream.read_exact(&mut status).await) {
+        Ok(_) => status,
+        Err(_) => Vec::new(),
+    }
+}
+
+#[tokio::test]
+async fn connections_of_http_have_places_of_their_own() {
+    let wired = wired().await;
+    let mut served = Vec::new();
+    for _ in 0..256 {
+        let mut stream = wired.knock().await;
+        assert_eq!(greeted(&mut stream).await, b"HTTP/1.1 404");
+        served.push(stream);
+    }
+    assert_eq!(greeted(&mut wired.knock().await).await, b"", "one too many");
+    assert_eq!(simple(&wired.owner().await, "select 1").await, ["1", "(1)"]);
+    drop(served);
+    while greeted(&mut wired.knock().await).await.is_empty() {}
+    wired.stop().await;
+}

@@ -1,0 +1,277 @@
+//! What a hostile reader of the engine's source tried, and what it is answered.
+
+use contract::Code;
+use contract::Role;
+use contract::policy::{MaskFunction, Policy, Rules};
+use dataplane::testing::{denying, filtering, masking};
+use serde_json::json;
+
+use crate::door::{door, tool};
+use crate::memory::done;
+use crate::world::{World, world};
+
+/// Nobody is exempt.
+fn on_all(table: &str, filter: &str) -> Policy {
+    let mut policy = filtering(table, filter);
+    if let Rules::RowLevelSecurity(rules) = &mut policy.rules {
+        for rule in rules {
+            rule.exempt_roles.clear();
+        }
+    }
+    policy
+}
+
+/// Filters that the engine does not apply before everything else.
+const FILTERS: [&str; 4] = [
+    "region in ({region}, 'DE')",
+    "region = {region} or region = {user_id}",
+    "region in (select code from lookup l where l.label = 'Europe')",
+    "exists (select 1 from lookup l where l.code = region and l.label = 'Europe')",
+];
+
+async fn filtered() -> World {
+    let world = world().await;
+    for sql in [
+        "create table lookup (code varchar, label varchar)",
+        "insert into lookup values ('EU', 'Europe'), ('DE', 'Europe'), ('US', 'America')",
+        "insert into customer values (9, 'Zed', 'US', '000-00-0000', 1)",
+        "create table own as select range as id from range(50) t(range)",
+    ] {
+        world.run(sql).await.unwrap();
+    }
+    world
+}
+
+/// Fails on a hidden row only, by errors of every kind.
+#[tokio::test]
+async fn no_error_tells_of_a_hidden_row() {
+    let world = filtered().await;
+    for filter in FILTERS {
+        world.change(|rules| rules.policies = vec![filtering("customer", filter)]);
+        for (condition, count) in [
+            ("name like 'Ze!' escape '!'", 0),
+            ("name ilike 'ze!' escape '!'", 0),
+            ("name not like '%ed!' escape '!'", 2),
+            ("name like 'A%' escape (case when name like 'Z%' then 'xx' else '!' end)", 1),
+            ("like_escape(name, 'Ze!', '!')", 0),
+            (
+                "date_diff(case when name like 'Z%' then 'timezone' else 'day' end, current_date, current_date) is not null",
+                2,
+            ),
+            (
+                "date_sub(case when name like 'Z%' then 'timezone' else 'day' end, current_date, current_date) is not null",
+                2,
+            ),
+            ("(case name when 'Ada' then true when 'Cleo' then true else cast(name as boolean) end)", 2),
+            // numbers that fit no common DECIMAL
+            ("case when name = 'Zed' then 99999 else 0 end < 0.0000000000000000000000000000000000001", 2),
+            ("case when name = 'Zed' then 99999 else 0 end in (0.0000000000000000000000000000000000001, 0)", 2),
+            ("case when name = 'Zed' then 99999 else 0 end between -1 and 0.0000000000000000000000000000000000001", 2),
+            (
+                "case when name = 'Zed' then 99999 when id = -1 then 0.0000000000000000000000000000000000001 end is null",
+                2,
+            ),
+            ("case when name = 'Zed' then 99999 else 0 end < try_cast('0.1' as decimal(38,37))", 2),
+            // casts that only try
+            (
+                "try_cast(case when name = 'Zed' then '{a=1, a=2}' else '{}' end as map(varchar, integer)) is not null",
+                2,
+            ),
+            (
+                "try_cast(try_cast(case when name = 'Zed' then '9999-01-01' else '2024-01-01' end as timestamp) \
+              as timestamp_ntz(9)) is not null",
+                2,
+            ),
+            // signs that are no sign
+            ("case when name = 'Zed' then name like 'b' escape 'é' else true end", 2),
+            ("name not ilike 'ZeD' escape 'd'", 2),
+            // functions of no text
+            ("case when name = 'Zed' then uuid_extract_version('abc') is null else true end", 2),
+        ] {
+            let sql = format!("select count(*) from customer where {condition}");
+            match world.analyst(&sql).await {
+                Ok(got) => assert_eq!(got.json, format!("[{count}]"), "{filter}: {sql}"),
+                Err(error) => assert_eq!(error.code(), Code::UnsupportedSql, "{filter}: {sql}: {error}"),
+            }
+        }
+    }
+    let visible = world.analyst("select count(*) from customer where name like 'Ad!' escape '!'").await;
+    assert_eq!(visible.unwrap_err().code(), Code::InvalidArgument);
+    world.stop().await;
+}
+
+/// The engine goes about a join by the sizes of its tables, in which hidden rows count.
+#[tokio::test]
+async fn what_fails_on_a_visible_row_does_so_whatever_is_hidden() {
+    let world = filtered().await;
+    world.run("create table t (id integer, name varchar, region varchar)").await.unwrap();
+    world.run("insert into t values (1, '1', 'EU'), (200, 'abc', 'EU')").await.unwrap();
+    world.change(|rules| rules.policies = vec![filtering("t", "region = {region}")]);
+    let joined = [
+        "t.name is distinct from 5",
+        "t.name is not distinct from 1",
+        "case t.name when 5 then true else true end",
+        "t.name",
+        "not t.name",
+        "t.name and true",
+        "t.name is true",
+        "case when t.name then true else true end",
+        "map {t.name: 1, '1': 2} is not null",
+        "coalesce(t.name, 5) > 0",
+        "nullif(t.name, 5) is null",
+        "t.name in (select 5)",
+    ];
+    let mut statements: Vec<String> = joined
+        .iter()
+        .map(|condition| format!("select count(*) from own s join t on s.id = t.id where {condition}"))
+        .collect();
+    statements.push("select count(*) from (select id as name from own) s join t using (name)".to_owned());
+    statements.push("select count(*) from (select id as name from own) s natural join t".to_owned());
+    let mut before: Vec<String> = Vec::new();
+    for hidden in [0, 50, 100, 1_000] {
+        if hidden > 0 {
+            world.run(&format!("insert into t select range + 1000, 'x', 'US' from range({hidden})")).await.unwrap();
+        }
+        let mut now = Vec::new();
+        for sql in &statements {
+            now.push(match world.analyst(sql).await {
+                Ok(got) => got.json,
+                Err(error) => error.code().to_string(),
+            });
+        }
+        if hidden > 0 {
+            for ((sql, one), other) in statements.iter().zip(&before).zip(&now) {
+                assert_eq!(one, other, "{hidden} hidden rows: {sql}");
+            }
+        }
+        before = now;
+    }
+    world.stop().await;
+}
+
+/// A row that its filter hides cannot be written, however the value is spelled.
+#[tokio::test]
+async fn no_row_is_written_past_the_filter() {
+    let world = filtered().await;
+    world.run("create table grants (region varchar, owner varchar)").await.unwrap();
+    world.run("create table owned (id integer, region varchar, owner varchar)").await.unwrap();
+    world.run("create table dated (id integer, day date, tenant integer)").await.unwrap();
+    for sql in [
+        "insert into grants values ('EU', 'me'), ('EV', 'you')",
+        "insert into owned values (2, 'EU', 'me')",
+        "insert into dated values (1, date '2024-06-01', 1)",
+    ] {
+        world.run(sql).await.unwrap();
+    }
+    world.change(|rules| {
+        rules.policies = vec![
+            on_all("customer", "region = 'EU'"),
+            on_all("owned", "exists (select 1 from grants g where g.region = owned.region and g.owner = owned.owner)"),
+            on_all("dated", "day > date '2024-01-01' and tenant < 10"),
+        ];
+    });
+    for sql in [
+        "insert into customer (id, region.name, name.region) values (20, 'US', 'EU')",
+        "insert into customer (id, region) values (21, 'eu' collate nocase)",
+        "insert into customer (id, region) select 22, 'eu' collate nocase",
+        "insert into customer (id, region) values (23, 'ÉU' collate nocase.noaccent)",
+        "update customer set region = 'eu' collate nocase where id = 1",
+        "update customer set name = 'x', region = 'eu' collate nocase where id = 1",
+        "insert into dated values (24, timestamp '2024-01-01 12:00', 1)",
+        "update dated set day = timestamp '2024-01-01 12:00'",
+        "insert into dated values (25, date '2024-02-01', 9.7)",
+        "update dated set tenant = 9.7",
+        "update owned as g set region = 'EV' where id = 2",
+        "update owned as grants set region = 'EV' where id = 2",
+        "update owned as _filter_1 set region = 'EV' where id = 2",
+        "update owned as \"_FILTER_0\" set region = 'EV' where id = 2",
+    ] {
+        let refused = world.run(sql).await;
+        assert!(refused.is_err(), "{sql}: {}", refused.unwrap().json);
+    }
+    for (sql, of) in [
+        ("select count(*) from raw.main.customer where id > 9 or (id = 1 and region <> 'EU')", 0),
+        ("select count(*) from raw.main.owned where region <> 'EU'", 0),
+        ("select count(*) from raw.main.dated where id > 1 or tenant >= 10 or day <= date '2024-01-01'", 0),
+    ] {
+        assert_eq!(world.count(sql).await, of, "{sql}");
+    }
+    for sql in [
+        "insert into customer (id, region) values (30, 'EU')",
+        "insert into customer (id, region, balance) values (31, 'EU', '7.5')",
+        "update customer set region = upper('eu'), balance = balance + 1 where id = 1",
+        "insert into dated values (32, '2024-02-01', '9')",
+        "update dated set day = timestamp '2024-03-01 12:00', tenant = 2.2",
+        "update owned as o set owner = 'me' where o.region = 'EU' returning o.id",
+    ] {
+        world.run(sql).await.unwrap_or_else(|error| panic!("{sql}: {error}"));
+    }
+    world.stop().await;
+}
+
+/// A branch tells what is other than it was: a guess that is right would be no change.
+#[tokio::test]
+async fn nobody_guesses_masked_values_on_a_branch() {
+    let world = world().await;
+    let mut mask = masking("customer", "ssn", MaskFunction::Full);
+    if let Rules::ColumnMasking(rules) = &mut mask.rules {
+        for rule in rules {
+            rule.exempt_roles.clear();
+        }
+    }
+    world.change(|rules| rules.policies = vec![mask]);
+    let door = door(&world);
+    let branch = done(&door, "create_branch", json!({"tables": ["customer"]})).await["branch_id"].clone();
+    let deleting = json!({"branch_id": branch, "sql": "delete from customer where id = 1"});
+    done(&door, "branch_query", deleting).await;
+    let guess = "insert into customer values (1, 'Ada', 'EU', '078-05-1120', 10.50)";
+    let guessing = json!({"branch_id": branch, "sql": guess});
+    let (refused, is_error) = tool(&door, dataplane::testing::demo_key(), "branch_query", guessing).await;
+    assert!(is_error, "{refused}");
+    assert_eq!(refused["error"]["code"], "POLICY_DENIED", "{refused}");
+    world.stop().await;
+}
+
+/// An answer is kept until a table is written that it was made of: one that a filter asks is such a table.
+#[tokio::test]
+async fn no_kept_answer_outlives_what_its_filter_asked() {
+    let world = filtered().await;
+    let filter = "region in (select code from lookup l where l.label = 'Europe')";
+    world.change(|rules| rules.policies = vec![filtering("customer", filter)]);
+    let sql = "select name from customer order by id";
+    assert_eq!(world.analyst(sql).await.unwrap().json, r#"["Ada"],["Cleo"]"#);
+    assert!(world.analyst(sql).await.unwrap().answer.cache_hit);
+    world.run("delete from lookup where label = 'Europe'").await.unwrap();
+    assert_eq!(world.analyst(sql).await.unwrap().json, "");
+    world.stop().await;
+}
+
+/// The values of a PIVOT would be names of columns, and a view over the catalogue what its maker may see.
+#[tokio::test]
+async fn a_view_shows_nobody_what_its_makers_rules_or_its_readers_hide() {
+    let world = filtered().await;
+    world.change(|rules| {
+        rules.policies = vec![on_all("customer", "region = 'EU'"), masking("customer", "ssn", MaskFunction::Full)];
+    });
+    for sql in [
+        "create view p as select * from (select id, ssn from customer) pivot (count(id) for upper(ssn) in (any))",
+        "create view p as select * from (select id, ssn from customer) pivot (count(id) for cast(ssn as varchar) in \
+         (select distinct ssn from customer))",
+        "create view c as select * from information_schema.columns",
+    ] {
+        let error = world.run(sql).await.expect_err(sql);
+        assert_eq!(error.code(), Code::UnsupportedSql, "{sql}: {error}");
+    }
+    world.stop().await;
+}
+
+/// Under another name it would be denied to nobody.
+#[tokio::test]
+async fn a_table_that_a_rule_names_keeps_its_name_also_for_who_is_exempt() {
+    let world = world().await;
+    world.change(|rules| rules.abac_policies = vec![denying("customer", &[Role::Owner])]);
+    for sql in ["alter table customer rename to c", "alter table customer rename column ssn to s2"] {
+        assert_eq!(world.run(sql).await.expect_err(sql).code(), Code::Conflict, "{sql}");
+    }
+    world.stop().await;
+}
