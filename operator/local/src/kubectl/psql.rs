@@ -60,11 +60,12 @@ impl Psql {
             None => self.secret_of_key(cluster).await?,
         };
         let key = key(&cluster.get(&secret).await?)?;
-        let roots = roots(&cluster.get(&certificate_of(&environment)).await?)?;
+        let certificate: Secret = cluster.get(&certificate_of(&environment)).await?;
+        let (roots, host) = (roots(&certificate)?, proven(&connection.host, &certificate));
         let forward = Forward::open(cluster.api::<Pod>(), pod, PGWIRE).await?;
         let target = format!(
             "host={} hostaddr={} port={} dbname={} user={} sslmode=verify-full sslrootcert={}",
-            quoted(&connection.host),
+            quoted(&host),
             forward.address.ip(),
             forward.address.port(),
             quoted(&connection.database),
@@ -172,6 +173,22 @@ fn roots(certificate: &Secret) -> Result<Option<NamedTempFile>, Error> {
     written.map(Some).map_err(|error| Error::Unusable(format!("a temporary file: {error}")))
 }
 
+/// The name that the server proves: its own; or, where somebody gave it a certificate for other names, the first of
+/// those. Which certificate it is to show, the Environment says.
+fn proven(host: &str, certificate: &Secret) -> String {
+    let pem = entry(certificate, "tls.crt").map(|pem| String::from_utf8_lossy(&pem.0).into_owned()).unwrap_or_default();
+    let names = operator::authority::facts(&pem).map(|facts| facts.dns_names).unwrap_or_default();
+    let wildcard = |name: &str| {
+        name.strip_prefix('*')
+            .is_some_and(|rest| host.split_once('.').is_some_and(|(_, of)| rest.strip_prefix('.') == Some(of)))
+    };
+    if names.iter().any(|name| name == host || wildcard(name)) {
+        return host.to_owned();
+    }
+    // a wildcard stands for any one label
+    names.first().map_or_else(|| host.to_owned(), |name| name.replacen('*', "sluice", 1))
+}
+
 /// A value of a connection string.
 fn quoted(value: &str) -> String {
     format!("'{}'", value.replace('\\', r"\\").replace('\'', r"\'"))
@@ -227,6 +244,25 @@ mod tests {
     #[test]
     fn a_connection_string_cannot_be_escaped_from() {
         assert_eq!(quoted(r"a' sslmode=disable \"), r"'a\' sslmode=disable \\'");
+    }
+
+    #[test]
+    fn the_name_to_prove_is_one_of_the_certificate_that_is_shown() {
+        let host = "a-b.tenants.svc.cluster.local";
+        let secret = |names: &[&str]| {
+            let names: Vec<String> = names.iter().map(|name| (*name).to_owned()).collect();
+            let pem = rcgen::generate_simple_self_signed(names).unwrap().cert.pem();
+            Secret { data: Some([("tls.crt".to_owned(), ByteString(pem.into_bytes()))].into()), ..Secret::default() }
+        };
+        for (names, proves) in [
+            (&["a-b", host][..], host),
+            (&["*.tenants.svc.cluster.local"], host),
+            (&["sales.example.com", "also.example.com"], "also.example.com"),
+            (&["*.example.com"], "sluice.example.com"),
+        ] {
+            assert_eq!(proven(host, &secret(names)), proves, "{names:?}");
+        }
+        assert_eq!(proven(host, &Secret::default()), host, "and psql says what is wrong");
     }
 
     #[test]
