@@ -166,7 +166,7 @@ impl Default for Operator {
         Self {
             image: "sluice-operator".to_owned(),
             replicas: 2,
-            concurrency: 32,
+            concurrency: 16,
             api_rate: 200,
             log: "info".to_owned(),
             resources: resources("50m", "64Mi", "256Mi"),
