@@ -85,6 +85,8 @@ pub enum Reason {
     CertificatePending,
     /// The control plane could not be reached.
     ControlPlaneUnreachable,
+    /// A key of the environment is not in force; the message names it, and its own conditions say why.
+    KeyNotSynced,
     /// The key reached its `expiresAt`.
     Expired,
     /// The key was revoked.

@@ -34,6 +34,7 @@ use crate::{Condition, NamedRef, Quantity};
         label_selector_path = ".status.selector"
     ),
     validation = Rule::new("self.metadata.name == self.spec.organizationRef.name + '-' + self.spec.slug").message("metadata.name must be <organizationRef.name>-<slug>"),
+    validation = Rule::new("!isQuantity(self.spec.storage.size) || !isQuantity(oldSelf.spec.storage.size) || !quantity(self.spec.storage.size).isLessThan(quantity(oldSelf.spec.storage.size)) || (has(self.status) && has(self.status.volumeSize) && isQuantity(self.status.volumeSize) && !quantity(self.spec.storage.size).isLessThan(quantity(self.status.volumeSize)))").message("spec.storage.size may only grow, or go back to what the volume has: status.volumeSize"),
     printcolumn(name = "Org", type_ = "string", json_path = ".spec.organizationRef.name"),
     printcolumn(name = "Slug", type_ = "string", json_path = ".spec.slug"),
     printcolumn(name = "Phase", type_ = "string", json_path = ".status.phase"),
@@ -77,6 +78,7 @@ pub struct EnvironmentSpec {
     pub storage: Storage,
     /// What runs its queries.
     #[serde(default)]
+    #[x_kube(validation = Rule::new("!has(self.version) || (size(self.version) <= 63 && self.version.matches('^[A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?$'))").message("version must be the tag of an image: at most 63 letters, digits, dots, hyphens and underscores, such as 1.2.3"))]
     pub data_plane: DataPlane,
     /// Who may connect.
     #[serde(default)]
@@ -133,12 +135,9 @@ pub struct Storage {
     #[serde(default)]
     #[x_kube(validation = Rule::new("self == oldSelf").message("format is immutable"))]
     pub format: StorageFormat,
-    /// Of the volume; may only grow.
+    /// Of the volume; may only grow, or go back to `status.volumeSize` where it could not.
     #[serde(default = "Storage::default_size")]
-    #[x_kube(
-        validation = Rule::new("isQuantity(self) && quantity(self).isGreaterThan(quantity('0'))").message("size must be a quantity above zero, such as 10Gi"),
-        validation = Rule::new("!isQuantity(self) || !isQuantity(oldSelf) || !quantity(self).isLessThan(quantity(oldSelf))").message("size may only grow")
-    )]
+    #[x_kube(validation = Rule::new("isQuantity(self) && quantity(self).isGreaterThan(quantity('0'))").message("size must be a quantity above zero, such as 10Gi"))]
     pub size: Quantity,
     /// Absent: the cluster's default. Immutable.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -167,7 +166,8 @@ pub enum StorageFormat {
     /// One file on a volume, one writer.
     #[default]
     Native,
-    /// Parquet in an object store, any number of replicas.
+    /// Parquet in an object store, any number of replicas. No data plane serves it yet: the operator refuses
+    /// such an environment with `SpecValid=False`.
     Lake,
 }
 
@@ -207,6 +207,10 @@ impl Default for DataPlane {
 
 /// As of a container: quantities by name, `cpu` and `memory`.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, KubeSchema)]
+#[x_kube(
+    validation = Rule::new("!has(self.requests) || !has(self.limits) || self.requests.all(name, !(name in self.limits) || !isQuantity(self.requests[name]) || !isQuantity(self.limits[name]) || !quantity(self.requests[name]).isGreaterThan(quantity(self.limits[name])))").message("a request must not be above its limit"),
+    validation = Rule::new("(has(self.limits) && 'memory' in self.limits) ? (!isQuantity(self.limits['memory']) || !quantity(self.limits['memory']).isLessThan(quantity('384Mi'))) : (!has(self.requests) || !('memory' in self.requests) || !isQuantity(self.requests['memory']) || !quantity(self.requests['memory']).isLessThan(quantity('384Mi')))").message("memory must be at least 384Mi")
+)]
 #[serde(rename_all = "camelCase")]
 pub struct Resources {
     /// Amounts by name that a node must have free.
@@ -333,6 +337,19 @@ pub enum TeardownStep {
     WorkloadRemoved,
 }
 
+/// Where nodes get the image of a data plane from, and how; moved by the operator's rollout.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct ImageSource {
+    /// With its registry, without a tag.
+    pub name: String,
+    /// `Always`, `IfNotPresent` or `Never`.
+    pub pull_policy: String,
+    /// Names of the Secrets that open the registry.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub pull_secrets: Vec<String>,
+}
+
 /// Where clients connect.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
@@ -363,6 +380,12 @@ pub struct EnvironmentStatus {
     /// The version that runs.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub version: Option<String>,
+    /// Where the image that runs came from.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub image: Option<ImageSource>,
+    /// As much of `storage.size` as the volume has; the size may go back to it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub volume_size: Option<Quantity>,
     /// Replicas that run.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub replicas: Option<i32>,

@@ -26,8 +26,8 @@ pub use api_key::{ApiKey, ApiKeyPhase, ApiKeySpec, ApiKeyStatus, Rotation};
 pub use conditions::{Condition, ConditionStatus, ConditionType, Reason};
 pub use environment::{
     Bootstrap, Connection, DataPlane, DeletionPolicy, Environment, EnvironmentPhase, EnvironmentSettings,
-    EnvironmentSpec, EnvironmentStatus, Network, ObjectStore, Resources, Scheduling, Storage, StorageFormat,
-    TeardownStep, Tls, TlsMode, Toleration,
+    EnvironmentSpec, EnvironmentStatus, ImageSource, Network, ObjectStore, Resources, Scheduling, Storage,
+    StorageFormat, TeardownStep, Tls, TlsMode, Toleration,
 };
 pub use fields::{NamedRef, Quantity};
 pub use organization::{

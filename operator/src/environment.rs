@@ -5,6 +5,7 @@
 //! histories and the running operator execute the same code. Around it, [`gather`] reads the stores,
 //! [`apply`] and [`publish`] write.
 
+mod additions;
 pub mod agreed;
 pub mod agreement;
 pub mod apply;
@@ -17,12 +18,14 @@ mod events;
 mod findings;
 pub mod fleet;
 pub mod gather;
+mod given;
 pub mod names;
 pub mod observed;
 mod phase;
 pub mod plan;
 pub mod publish;
 mod quantity;
+pub mod source;
 mod status;
 mod teardown;
 #[cfg(test)]
@@ -42,10 +45,11 @@ use crate::stores::{Item, Place};
 pub(crate) async fn reconcile(context: &Context, place: &Place) -> Result<Option<Duration>, Error> {
     let item = Item::Environment(place.clone());
     context.seen_own_writes(&item)?;
-    let Some(observed) = gather::gather(context, place) else {
+    let Some(mut observed) = gather::gather(context, place) else {
         context.agreed.set(place, None);
         return Ok(None);
     };
+    observed.given_certificate = given::read(context, &observed.environment, place).await;
     let plan = {
         let _step = context.step("Environment", "plan");
         plan::plan(&observed)

@@ -24,6 +24,12 @@ pub enum Error {
     Link(#[from] tonic::transport::Error),
     #[error("another operator leads")]
     NotLeading,
+    #[error(
+        "Secret {0} is there already and is not the operator's: move what it holds, or name it in spec.tls.secretRef"
+    )]
+    Taken(String),
+    #[error("a reconcile panicked: {0}")]
+    Panicked(String),
     #[error("{0}")]
     Waiting(&'static str),
 }
@@ -54,14 +60,15 @@ impl Error {
             Self::ControlPlane(status) => of_rpc(status.code()),
             Self::Waiting(_) => Class::Waiting,
             Self::NotLeading => Class::Standby,
-            Self::Api(_) | Self::Authority(_) | Self::Json(_) | Self::Link(_) => Class::Transient,
+            Self::Taken(_) => Class::Invalid,
+            Self::Api(_) | Self::Authority(_) | Self::Json(_) | Self::Link(_) | Self::Panicked(_) => Class::Transient,
         }
     }
 
     /// For conditions, metrics and the documentation.
     pub fn reason(&self) -> Reason {
         match self {
-            Self::Api(_) | Self::Json(_) => Reason::ApplyFailed,
+            Self::Api(_) | Self::Json(_) | Self::Taken(_) | Self::Panicked(_) => Reason::ApplyFailed,
             Self::Authority(_) => Reason::CertificatePending,
             Self::ControlPlane(status) if of_rpc(status.code()) == Class::Invalid => Reason::Invalid,
             Self::ControlPlane(status) if status.code() == tonic::Code::ResourceExhausted => Reason::QuotaExceeded,

@@ -3,11 +3,13 @@
 //! A standby differs from the leader in one thing: its workers do nothing. When it leads it looks
 //! at everything once, from stores that it has kept all the time.
 
+use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use std::time::Duration;
 
 use contract::Entropy;
 use contract::clock::SharedClock;
+use futures::FutureExt;
 use kube::Client;
 use kube::client::ClientBuilder;
 use telemetry::Log;
@@ -244,7 +246,7 @@ impl Worker {
             return None;
         }
         let context = &self.context;
-        let (outcome, again) = match reconcile(context, item).await {
+        let (outcome, again) = match contained(reconcile(context, item)).await {
             Ok(None) => ("gone", None),
             Ok(Some(after)) => ("done", Some((self.spread(after), Priority::Background))),
             Err(error) => self.failed(item, &error),
@@ -266,6 +268,7 @@ impl Worker {
                 tracing::warn!(?item, %error, ?class, "could not be reconciled");
                 // what has failed stands behind what has not: one organization's troubles are its own
                 match class {
+                    _ if matches!(error, Error::Panicked(_)) => ("panicked", Some((wait, Priority::Background))),
                     Class::Invalid => ("invalid", Some((wait.max(INVALID), Priority::Background))),
                     _ => ("failed", Some((wait, Priority::Background))),
                 }
@@ -280,11 +283,37 @@ impl Worker {
     }
 }
 
+/// A worker outlives what it works on: a panic is a failure of that one object. No lock is left poisoned behind it,
+/// for every one of ours is taken as it is.
+async fn contained<T>(work: impl Future<Output = Result<T, Error>>) -> Result<T, Error> {
+    AssertUnwindSafe(work).catch_unwind().await.unwrap_or_else(|panic| {
+        let text = panic.downcast_ref::<&str>().map(|text| (*text).to_owned());
+        let text = text.or_else(|| panic.downcast_ref::<String>().cloned());
+        Err(Error::Panicked(text.unwrap_or_else(|| "it left no message".to_owned())))
+    })
+}
+
 async fn reconcile(context: &Context, item: &Item) -> Result<Option<Duration>, Error> {
     match item {
         Item::Release => release::reconcile(context).await.map(Some),
         Item::Organization(place) => organization::reconcile(context, place).await,
         Item::Environment(place) => environment::reconcile(context, place).await,
         Item::ApiKey(place) => api_key::reconcile(context, place).await,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn a_panic_is_a_failure_of_one_object_and_is_tried_again() {
+        let panics = async |told: bool| if told { panic!("no such {}", "thing") } else { Ok(7) };
+        assert_eq!(contained(panics(false)).await.ok(), Some(7));
+        let error = contained(panics(true)).await.unwrap_err();
+        assert_eq!(
+            (error.class(), error.to_string().as_str()),
+            (Class::Transient, "a reconcile panicked: no such thing")
+        );
     }
 }

@@ -63,6 +63,18 @@ pub async fn apply(
     patch(client, &objects(namespace, resource), name, &whole(), &Patch::Apply(object)).await
 }
 
+/// The same where nothing is known to stand: what another manager has set is not taken over, but a conflict.
+pub async fn apply_new(
+    client: &Client,
+    namespace: &str,
+    resource: &ApiResource,
+    name: &str,
+    object: &Value,
+) -> Result<Written, kube::Error> {
+    let params = PatchParams { force: false, ..whole() };
+    patch(client, &objects(namespace, resource), name, &params, &Patch::Apply(object)).await
+}
+
 /// The whole status. The uid: an object made anew under the same name is not meant.
 pub async fn status<K: Resource<DynamicType = ()>>(
     client: &Client,
@@ -109,6 +121,23 @@ pub async fn merge(
 ) -> Result<Written, kube::Error> {
     let params = PatchParams { field_manager: Some(MANAGER.to_owned()), ..PatchParams::default() };
     patch(client, &objects(namespace, resource), name, &params, &Patch::Merge(fields)).await
+}
+
+/// Takes away what `patch` says, of this version of an object alone.
+pub async fn strip(
+    client: &Client,
+    namespace: &str,
+    resource: &ApiResource,
+    name: &str,
+    version: &str,
+    removal: &Value,
+) -> Result<Written, kube::Error> {
+    let params = PatchParams { field_manager: Some(MANAGER.to_owned()), ..PatchParams::default() };
+    let mut body = removal.clone();
+    if let Some(fields) = body.as_object_mut() {
+        fields.insert("metadata".to_owned(), json!({ "resourceVersion": version }));
+    }
+    patch(client, &objects(namespace, resource), name, &params, &Patch::Strategic(body)).await
 }
 
 /// That very object; one that is gone is fine.

@@ -121,7 +121,7 @@ pub fn settled(organization: &str, slug: &str) -> Observed {
             match write {
                 Write::Apply(child) => observed.children.push(stored(child.clone())),
                 Write::Issue(order) => observed.secrets.push(signed(order, &observed)),
-                Write::Scale { .. } => {}
+                Write::Strip { .. } | Write::Disown { .. } | Write::Scale { .. } => {}
             }
         }
         let environment = Arc::make_mut(&mut observed.environment);

@@ -18,6 +18,9 @@ use crate::write;
 /// The round that finds what a watch may have lost.
 const ROUND: Duration = Duration::from_hours(1);
 
+/// What was refused is asked for again after this, if nothing wakes it before.
+const REFUSED: Duration = Duration::from_mins(5);
+
 /// One key and its surroundings.
 pub struct Observed {
     pub key: Arc<ApiKey>,
@@ -220,7 +223,9 @@ fn synced(outcome: &Outcome) -> (bool, Reason, String) {
 fn again(observed: &Observed, outcome: &Outcome, status: &ApiKeyStatus) -> Duration {
     match outcome {
         Outcome::Failed(error) if error.class() == Class::Waiting => return WAITING,
-        Outcome::SecretTaken | Outcome::TextLost(_) => return Duration::from_mins(5),
+        // what stands in the way may go without a word to us
+        Outcome::SecretTaken | Outcome::TextLost(_) => return REFUSED,
+        Outcome::Failed(error) if error.class() == Class::Invalid => return REFUSED,
         _ => {}
     }
     let until = expiry(status).map(|at| at.duration_since(observed.now)).filter(|until| !until.is_negative());

@@ -170,6 +170,14 @@ fn a_key_turns_expired_at_its_time_without_anybody_being_asked() {
 }
 
 #[test]
+fn what_was_refused_is_asked_for_again_within_minutes() {
+    let taken = || Outcome::Failed(Error::ControlPlane(tonic::Status::already_exists("name_taken")));
+    for outcome in [taken(), Outcome::SecretTaken] {
+        assert_eq!(status(&observed(), &outcome).1.as_secs(), 300, "{outcome:?}");
+    }
+}
+
+#[test]
 fn what_is_settled_is_not_written_again() {
     let mut it = settled(Some("r1"));
     it.now = "2026-01-02T00:00:00Z".parse().unwrap();

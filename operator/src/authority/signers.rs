@@ -11,12 +11,12 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use kube::core::ApiResource;
 use kube::{Api, Client, ResourceExt};
 use rcgen::KeyPair;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::secret::{self, Data};
 use super::{AUTHORITY_LIFE, AuthorityError, Keys, Pair, Signer, Step, Trust, issue, make};
 use crate::context::{Context, Written};
-use crate::stores::{Item, Place};
+use crate::stores::{Item, Place, label};
 use crate::{Error, write};
 
 /// Authorities that are kept in memory; beyond, they are read again.
@@ -50,6 +50,36 @@ pub async fn read(client: &Client, place: &Place) -> Result<Option<Secret>, kube
     Api::<Secret>::namespaced(client.clone(), place.namespace()).get_opt(place.name()).await
 }
 
+fn body(metadata: &ObjectMeta, kind: &str, data: &Data) -> Value {
+    json!({ "apiVersion": "v1", "kind": "Secret", "metadata": metadata, "type": kind, "data": data })
+}
+
+/// Writes a Secret that no store knows. One that somebody else keeps something in is left as it is.
+pub async fn store_new(
+    context: &Context,
+    item: &Item,
+    metadata: &ObjectMeta,
+    kind: &str,
+    data: &Data,
+) -> Result<(), Error> {
+    let place = Place::of_metadata(metadata);
+    let (resource, body) = (ApiResource::erase::<Secret>(&()), body(metadata, kind, data));
+    match write::apply_new(&context.client, place.namespace(), &resource, place.name(), &body).await {
+        Err(kube::Error::Api(status)) if status.code == 409 => {
+            let found = read(&context.client, &place).await?;
+            let ours = |secret: &Secret| secret.labels().get(label::MANAGED_BY).is_some_and(|by| by == label::OPERATOR);
+            match found {
+                Some(secret) if !ours(&secret) => Err(Error::Taken(place.name().to_owned())),
+                _ => store(context, item, metadata, kind, data).await.map(|_| ()),
+            }
+        }
+        written => {
+            context.expected.note(item, Written::Secret(place), written?.resource_version());
+            Ok(())
+        }
+    }
+}
+
 /// Writes a Secret, whole. Keys that are not in `data` any more go.
 pub async fn store(
     context: &Context,
@@ -58,7 +88,7 @@ pub async fn store(
     kind: &str,
     data: &Data,
 ) -> Result<String, Error> {
-    let body = json!({ "apiVersion": "v1", "kind": "Secret", "metadata": metadata, "type": kind, "data": data });
+    let body = body(metadata, kind, data);
     let (namespace, name) = (metadata.namespace.clone().unwrap_or_default(), metadata.name.clone().unwrap_or_default());
     let resource = ApiResource::erase::<Secret>(&());
     let written = write::apply(&context.client, &namespace, &resource, &name, &body).await?;

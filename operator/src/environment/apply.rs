@@ -12,6 +12,7 @@ use serde_json::{Value, json};
 use super::child::{Key, Kind};
 use super::observed::Observed;
 use super::plan::{Authority, CertificateOrder, Delete, Finalizer, Plan, Write};
+use super::{build, certificates};
 use crate::authority::{Pair, secret, signers};
 use crate::context::{Context, Written};
 use crate::stores::{Item, Place};
@@ -33,27 +34,46 @@ pub async fn apply(context: &Context, observed: &Observed, plan: &Plan) -> Resul
     if plan.finalizer == Finalizer::Add {
         finalizer(context, observed, &item, true).await.map_err(|error| Halt { at: None, error })?;
     }
-    let (last, first): (Vec<&Write>, Vec<&Write>) = plan.writes.iter().partition(|write| is_last(write.key().kind));
+    let of = |turn: Turn| plan.writes.iter().filter(move |write| Turn::of(write, observed) == turn);
     // side by side: there are a dozen at most, and the client has its limits
     let mut running = FuturesUnordered::new();
-    for write in first {
+    for write in of(Turn::First) {
         running.push(one(context, observed, &item, write));
     }
     while let Some(done) = running.next().await {
         done?;
     }
-    for write in last {
+    for write in of(Turn::Workload) {
         one(context, observed, &item, write).await?;
     }
     for order in &plan.deletes {
         let halt = |error| Halt { at: Some(order.key.clone()), error };
         delete(context, observed, order).await.map_err(halt)?;
     }
+    for write in of(Turn::Growth) {
+        one(context, observed, &item, write).await?;
+    }
     Ok(())
 }
 
-fn is_last(kind: Kind) -> bool {
-    matches!(kind, Kind::Deployment | Kind::VolumeSnapshot)
+/// When a write has its turn.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Turn {
+    First,
+    Workload,
+    /// Of a volume that is there: nothing waits for it, and a cluster may refuse it again and again.
+    Growth,
+}
+
+impl Turn {
+    fn of(write: &Write, observed: &Observed) -> Self {
+        let key = write.key();
+        match key.kind {
+            Kind::Deployment | Kind::VolumeSnapshot => Self::Workload,
+            Kind::PersistentVolumeClaim if observed.children.iter().any(|child| child.key() == key) => Self::Growth,
+            _ => Self::First,
+        }
+    }
 }
 
 /// Removing it is the last thing that is done about an environment.
@@ -84,7 +104,21 @@ async fn carry_out(context: &Context, observed: &Observed, item: &Item, write: &
             let place = Place::new(&namespace, &key.name);
             context.expected.note(item, Written::Child(key.kind, place), written.resource_version());
         }
-        Write::Issue(order) => issue(context, item, order).await?,
+        Write::Issue(order) => issue(context, item, observed, order).await?,
+        Write::Strip { key, version, patch } => {
+            let namespace = observed.environment.namespace().unwrap_or_default();
+            let written =
+                write::strip(&context.client, &namespace, &key.kind.resource(), &key.name, version, patch).await?;
+            let place = Place::new(&namespace, &key.name);
+            context.expected.note(item, Written::Child(key.kind, place), written.resource_version());
+        }
+        Write::Disown { key, uid } => {
+            let labels: serde_json::Map<_, _> =
+                build::OURS.into_iter().map(|name| (name.to_owned(), Value::Null)).collect();
+            let fields = json!({ "metadata": { "uid": uid, "ownerReferences": null, "labels": labels } });
+            let namespace = observed.environment.namespace().unwrap_or_default();
+            write::merge(&context.client, &namespace, &key.kind.resource(), &key.name, &fields).await?;
+        }
         Write::Scale { key, uid, replicas } => {
             let fields = json!({ "metadata": { "uid": uid }, "spec": { "replicas": replicas } });
             let namespace = observed.environment.namespace().unwrap_or_default();
@@ -116,7 +150,7 @@ async fn set(
     }
 }
 
-async fn issue(context: &Context, item: &Item, order: &CertificateOrder) -> Result<(), Error> {
+async fn issue(context: &Context, item: &Item, observed: &Observed, order: &CertificateOrder) -> Result<(), Error> {
     let namespace = order.metadata.namespace.clone().unwrap_or_default();
     let authority = match &order.authority {
         Authority::Internal => release::authority(context),
@@ -128,6 +162,10 @@ async fn issue(context: &Context, item: &Item, order: &CertificateOrder) -> Resu
         None => signers::sign(context, &keys, &order.dns_names, order.lifetime)?,
     };
     let data = secret::leaf_data(&pair, &keys.bundle());
+    let name = order.metadata.name.as_deref().unwrap_or_default();
+    if certificates::secret(observed, name).is_none() {
+        return signers::store_new(context, item, &order.metadata, signers::TLS, &data).await;
+    }
     signers::store(context, item, &order.metadata, signers::TLS, &data).await.map(|_| ())
 }
 
@@ -146,4 +184,26 @@ async fn delete(context: &Context, observed: &Observed, order: &Delete) -> Resul
     tracing::info!(environment = observed.environment.name_any(), child = %order.key, why, "deletes");
     let namespace = observed.environment.namespace().unwrap_or_default();
     Ok(write::delete(&context.client, &namespace, &kind.resource(), name, uid).await?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::environment::tests::{environment, observed};
+
+    #[test]
+    fn a_volume_is_made_before_and_grows_after_everything_else() {
+        let mut observed = observed(environment(&json!({})));
+        let plan = crate::environment::plan::plan(&observed);
+        let turn = |kind, observed: &Observed| {
+            let write = plan.writes.iter().find(|write| write.key().kind == kind).unwrap();
+            Turn::of(write, observed)
+        };
+        assert_eq!(turn(Kind::PersistentVolumeClaim, &observed), Turn::First);
+        let child = |write: &Write| if let Write::Apply(child) = write { Some(child.clone()) } else { None };
+        observed.children = plan.writes.iter().filter_map(child).collect();
+        assert_eq!(turn(Kind::PersistentVolumeClaim, &observed), Turn::Growth);
+        assert_eq!(turn(Kind::ConfigMap, &observed), Turn::First);
+        assert_eq!(turn(Kind::Deployment, &observed), Turn::Workload);
+    }
 }

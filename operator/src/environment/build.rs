@@ -72,6 +72,9 @@ fn unowned(desired: &Desired, name: String) -> ObjectMeta {
     }
 }
 
+/// Labels by which an object is found to be ours.
+pub const OURS: [&str; 3] = [label::MANAGED_BY, label::INSTANCE, label::ORGANIZATION];
+
 /// Labels of every child. The operator's own version is not among them: an operator that is
 /// upgraded must not change a single data plane.
 fn labels(desired: &Desired) -> BTreeMap<String, String> {

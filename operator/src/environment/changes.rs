@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
+use serde_json::Value;
 
 use super::agreed::Agreed;
 use super::child::{Child, Key, Kind};
@@ -12,7 +13,7 @@ use super::observed::Observed;
 use super::plan::{Delete, Write};
 use super::validate::{Desired, Off, Tls};
 use super::volume::{self, Growth};
-use super::{agreement, build, certificates, workload};
+use super::{additions, agreement, build, certificates, workload};
 
 /// Everything between what is and what should be.
 #[derive(Debug, Clone)]
@@ -88,9 +89,13 @@ pub fn needed(desired: &Desired, observed: &Observed) -> Changes {
     let mut agreed = known.unwrap_or_else(|| Arc::new(nothing));
     let wanted = build::children(desired);
     let mut keys: BTreeSet<Key> = wanted.iter().map(Write::key).collect();
-    if matches!(desired.tls, Tls::CertManager { .. }) {
+    match &desired.tls {
+        Tls::SelfSigned => {}
         // cert-manager writes it; it may have been ours before
-        keys.insert(Key { kind: Kind::Secret, name: desired.name.tls() });
+        Tls::CertManager { .. } => drop(keys.insert(Key { kind: Kind::Secret, name: desired.name.tls() })),
+        Tls::Given { secret } => {
+            disown(Key { kind: Kind::Secret, name: secret.clone() }, &mut keys, observed, &mut changes);
+        }
     }
     for write in wanted {
         match write {
@@ -103,7 +108,7 @@ pub fn needed(desired: &Desired, observed: &Observed) -> Changes {
                     changes.write(write, line);
                 }
             }
-            Write::Scale { .. } => {}
+            Write::Strip { .. } | Write::Disown { .. } | Write::Scale { .. } => {}
         }
     }
     orphans(&keys, observed, &mut changes);
@@ -135,17 +140,48 @@ fn apply(child: Child, observed: &Observed, agreed: &mut Arc<Agreed>, changes: &
     } else if left_over(live, observed) {
         changes.delete(key.clone(), live.metadata(), "left by an earlier environment of this name");
         changes.waits_for = Some(key);
-    } else if let Some(line) = difference(&json, live) {
-        changes.write(Write::Apply(child), format!("change {key}: {line}"));
     } else {
-        Arc::make_mut(agreed).note(&key, live);
+        match difference(&key, &json, live) {
+            Difference::None => Arc::make_mut(agreed).note(&key, live),
+            Difference::Addition(patch, places) => {
+                let removes = format!("change {key}: removes {}", places.join(", "));
+                let version = live.metadata().resource_version.clone().unwrap_or_default();
+                changes.write(Write::Strip { key, version, patch }, removes);
+            }
+            Difference::Change(first) => changes.write(Write::Apply(child), format!("change {key}: {first}")),
+        }
     }
 }
 
-fn difference(wanted: &serde_json::Value, live: &Child) -> Option<String> {
-    match live.json() {
-        Ok(live) => agreement::difference(wanted, &live),
-        Err(error) => Some(error.to_string()),
+enum Difference {
+    None,
+    /// Taken away before anything else is changed: the patch, and the places.
+    Addition(Value, Vec<String>),
+    /// The first place.
+    Change(String),
+}
+
+fn difference(key: &Key, wanted: &Value, live: &Child) -> Difference {
+    let live = match live.json() {
+        Ok(live) => live,
+        Err(error) => return Difference::Change(error.to_string()),
+    };
+    if let Some((patch, places)) = additions::removal(key.kind, wanted, &live) {
+        return Difference::Addition(patch, places);
+    }
+    agreement::difference(wanted, &live).map_or(Difference::None, Difference::Change)
+}
+
+/// A Secret that the specification names is the user's, also where it was made here under another mode: it is not
+/// deleted, neither now nor with the environment.
+fn disown(key: Key, keys: &mut BTreeSet<Key>, observed: &Observed, changes: &mut Changes) {
+    if !keys.insert(key.clone()) {
+        return;
+    }
+    let known = certificates::secret(observed, &key.name).filter(|secret| !secret.deleting);
+    if let Some(uid) = known.map(|secret| secret.uid.clone()) {
+        let line = format!("release {key}: spec.tls.secretRef names it");
+        changes.write(Write::Disown { key, uid }, line);
     }
 }
 

@@ -11,7 +11,7 @@ use super::findings::Findings;
 use super::observed::{CertificateFacts, Given, Observed};
 use super::plan::Hold;
 use super::validate::{Desired, Invalid, Off};
-use super::volume::Growth;
+use super::volume::{self, Growth};
 use super::workload::State;
 use super::{certificates, names, workload};
 
@@ -184,6 +184,10 @@ fn certificate_ready(it: &Findings<'_>) -> Draft {
             let name = tls.secret_ref.as_ref().map_or("", |secret| secret.name.as_str());
             match &it.observed.given_certificate {
                 Given::There(facts) => judged(Some(facts), name),
+                Given::Unusable => {
+                    let message = format!("Secret {name} holds no certificate in tls.crt with its key in tls.key");
+                    Draft::not(type_, Reason::Invalid, message)
+                }
                 Given::Missing => Draft::not(type_, Reason::ReferenceNotFound, format!("there is no Secret {name}")),
                 // pods do not start without it
                 Given::Unseen if matches!(it.workload, State::Settled) => Draft::fine(type_, True),
@@ -198,12 +202,20 @@ fn certificate_ready(it: &Findings<'_>) -> Draft {
 }
 
 fn credentials_synced(it: &Findings<'_>) -> Draft {
-    let names = it.unsynced_keys();
-    if names.is_empty() {
+    let unsynced = it.unsynced_keys();
+    if unsynced.is_empty() {
         return Draft::fine(T::CredentialsSynced, True);
     }
-    let message = format!("not confirmed by the control plane: {}", names.join(", "));
-    Draft::not(T::CredentialsSynced, Reason::ControlPlaneUnreachable, message)
+    let (away, other): (Vec<_>, Vec<_>) =
+        unsynced.into_iter().partition(|(_, reason)| *reason == Reason::ControlPlaneUnreachable);
+    if other.is_empty() {
+        let names: Vec<_> = away.into_iter().map(|(name, _)| name).collect();
+        let message = format!("not confirmed by the control plane: {}", names.join(", "));
+        return Draft::not(T::CredentialsSynced, Reason::ControlPlaneUnreachable, message);
+    }
+    let keys: Vec<_> = other.into_iter().map(|(name, reason)| format!("ApiKey {name} is not ({reason:?})")).collect();
+    let message = format!("in force are all keys but these, whose own conditions say why: {}", keys.join(", "));
+    Draft::not(T::CredentialsSynced, Reason::KeyNotSynced, message)
 }
 
 fn suspended(it: &Findings<'_>) -> Draft {
@@ -233,11 +245,13 @@ fn storage_resizing(it: &Findings<'_>) -> Draft {
     match it.changes.growth {
         Growth::None => Draft::fine(T::StorageResizing, False),
         Growth::Growing => Draft::is(T::StorageResizing, Reason::Resizing, "the volume is being made larger"),
-        Growth::Refused => Draft::not(
-            T::StorageResizing,
-            Reason::ExpansionNotAllowed,
-            "the storage class does not let a volume grow; set spec.storage.size back, or change the class",
-        ),
+        Growth::Refused => {
+            let held = volume::held(it.observed).unwrap_or_default();
+            let message = format!(
+                "the storage class does not let volumes grow: set spec.storage.size back to {held}, or allowVolumeExpansion: true on the class"
+            );
+            Draft::not(T::StorageResizing, Reason::ExpansionNotAllowed, message)
+        }
     }
 }
 

@@ -1,8 +1,9 @@
 //! What a look at an environment has brought to light; conditions and status are read off it.
 
-use crds::{ConditionStatus, ConditionType, Environment};
+use crds::{ConditionStatus, ConditionType, Environment, Reason};
 
 use super::changes::Changes;
+use super::conditions::find;
 use super::names::label;
 use super::observed::Observed;
 use super::plan::Hold;
@@ -50,18 +51,16 @@ impl<'a> Findings<'a> {
         self.hold != Hold::No && !self.changes.is_empty()
     }
 
-    /// Names of keys that the control plane has not confirmed.
-    pub fn unsynced_keys(&self) -> Vec<String> {
-        let unsynced = |key: &&std::sync::Arc<crds::ApiKey>| {
+    /// Names of keys that the control plane has not confirmed, and why each.
+    pub fn unsynced_keys(&self) -> Vec<(String, Reason)> {
+        let unsynced = |key: &std::sync::Arc<crds::ApiKey>| {
             let conditions = key.status.as_ref().map(|status| status.conditions.as_slice()).unwrap_or_default();
-            conditions
-                .iter()
-                .any(|it| it.type_ == ConditionType::CredentialsSynced && it.status == ConditionStatus::False)
+            let synced = find(conditions, ConditionType::CredentialsSynced)?;
+            (synced.status == ConditionStatus::False).then_some((key.metadata.name.clone()?, synced.reason))
         };
-        let mut names: Vec<_> =
-            self.observed.keys.iter().filter(unsynced).filter_map(|key| key.metadata.name.clone()).collect();
-        names.sort();
-        names
+        let mut found: Vec<_> = self.observed.keys.iter().filter_map(unsynced).collect();
+        found.sort();
+        found
     }
 
     /// The certificate that cert-manager keeps carries our labels, so it is seen.

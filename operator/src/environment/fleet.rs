@@ -1,4 +1,5 @@
-//! Which environments may move to the release's version of the data plane: a few at a time.
+//! Which environments may move to the release's version of the data plane, or to another place or way to get its
+//! image: a few at a time.
 //!
 //! "Moves only under the rollout values: waves (1 % → 10 % → 100 %), max N in flight, halt on first
 //! failure." Decided for all at once by one pure function, so that reconciles that run side by side
@@ -6,6 +7,8 @@
 
 use std::collections::BTreeSet;
 
+use super::observed::Release;
+use super::source::Told;
 use crate::stores::KnownEnvironment;
 
 /// How fast a fleet moves.
@@ -33,7 +36,7 @@ pub struct Member {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Movement {
-    /// At another version.
+    /// At another version, or started from elsewhere.
     Waiting,
     /// Told to move, not there yet.
     Moving,
@@ -74,18 +77,21 @@ fn open_wave(fleet: &[&Member], rollout: &Rollout) -> usize {
 }
 
 impl Movement {
-    /// Where an environment stands on its way to `target`; `told`: its pods are to run that. Nothing of one that
-    /// does not take part, for nobody waits for it: it chooses its own version, never ran any, is switched off or
-    /// going, or cannot be told.
-    pub fn of(environment: &KnownEnvironment, told: bool, target: &str) -> Option<Self> {
-        let runs = environment.fleet_version.as_deref()?;
-        if environment.suspended || environment.deleting {
+    /// Where an environment stands on its way to what the release says; `told`: what its pods are to be started
+    /// from. Nothing of one that does not take part, for nobody waits for it: it never ran, is switched off or going,
+    /// cannot be told, or is on its way to a version that it chose itself.
+    pub fn of(environment: &KnownEnvironment, told: Option<&Told>, release: &Release) -> Option<Self> {
+        let runs = environment.version.as_deref()?;
+        let own_way = environment.pinned.as_deref().is_some_and(|pinned| pinned != runs);
+        if environment.suspended || environment.deleting || own_way {
             return None;
         }
-        if runs == target {
+        let target = environment.pinned.as_deref().unwrap_or(&release.version);
+        if runs == target && environment.image.as_deref().is_some_and(|it| release.is_source(it)) {
             return Some(Self::Arrived);
         }
-        match (told, environment.is_late) {
+        let is_told = told.is_some_and(|told| told.tag == target && release.is_source(&told.source));
+        match (is_told, environment.is_late) {
             (true, true) => Some(Self::Failed),
             (true, false) => Some(Self::Moving),
             (false, _) => environment.follows.then_some(Self::Waiting),

@@ -32,6 +32,7 @@ pub fn gather(context: &Context, place: &Place) -> Option<Observed> {
             .filter(|known| matches!(known.of, SecretOf::Environment(_)))
             .filter_map(|known| known.facts())
             .collect(),
+        // not in any store; see `super::given`
         given_certificate: Given::Unseen,
         pods: stores.pods.group(place),
         keys: stores.api_keys.group(place),
@@ -98,10 +99,9 @@ fn may_move(context: &Context, place: &Place, environment: &KnownEnvironment) ->
     }
 }
 
-/// Where it stands on its way to the release's version; nothing: it is not of the fleet.
+/// Where it stands on its way to what the release says; nothing: it is not of the fleet.
 fn movement(context: &Context, place: &Place, environment: &KnownEnvironment) -> Option<Movement> {
-    let target = &context.release.version;
     let deployment = context.stores.children.get(&(Kind::Deployment, place.clone()));
-    let told = deployment.and_then(|it| it.image_tag).is_some_and(|tag| *tag == **target);
-    Movement::of(environment, told, target)
+    let told = deployment.and_then(|it| it.told);
+    Movement::of(environment, told.as_deref(), &context.release)
 }

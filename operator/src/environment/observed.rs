@@ -35,7 +35,7 @@ pub struct Observed {
     pub authorities: Authorities,
     pub cluster: ClusterFacts,
     pub release: Arc<Release>,
-    /// The data plane's version may move to [`Release::version`] now; see [`super::fleet`].
+    /// The data plane may move to the release's version and image now; see [`super::fleet`].
     pub may_move: bool,
     /// What the last plan found as it should be.
     pub agreed: Option<Arc<Agreed>>,
@@ -87,9 +87,11 @@ pub struct CertificateFacts {
 /// A Secret that is the user's own, and so carries none of our labels.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Given {
-    /// The operator does not watch it; the pods that mount it know.
+    /// None is given, or it could not be read; the pods that mount it know.
     Unseen,
     Missing,
+    /// No certificate with the key that belongs to it.
+    Unusable,
     There(CertificateFacts),
 }
 

@@ -9,6 +9,7 @@ use std::time::Duration;
 use crds::{Environment, EnvironmentStatus, Reason};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use kube::ResourceExt as _;
+use serde_json::Value;
 
 use super::agreed::Agreed;
 use super::changes::{self, Changes};
@@ -18,7 +19,7 @@ use super::findings::Findings;
 use super::names::{FINALIZER, annotation};
 use super::observed::Observed;
 use super::validate::validate;
-use super::{certificates, events, status, teardown};
+use super::{certificates, events, given, status, teardown};
 
 /// Everything to do now. All parts empty and the status as it is: settled.
 #[derive(Debug, Clone)]
@@ -54,6 +55,10 @@ pub enum Write {
     Apply(Child),
     /// Sign a certificate and apply the Secret that holds it.
     Issue(CertificateOrder),
+    /// A strategic merge patch that takes away what others added to this version of an object. An apply comes after.
+    Strip { key: Key, version: String, patch: Value },
+    /// The Secret with this uid is the user's from now on: without our labels, and without an owner.
+    Disown { key: Key, uid: String },
     /// A merge patch of `spec.replicas` of the Deployment with this uid, for an environment of which
     /// nothing else can or should be said any more.
     Scale { key: Key, uid: String, replicas: i32 },
@@ -63,7 +68,7 @@ impl Write {
     pub fn key(&self) -> Key {
         match self {
             Self::Apply(child) => child.key(),
-            Self::Scale { key, .. } => key.clone(),
+            Self::Strip { key, .. } | Self::Disown { key, .. } | Self::Scale { key, .. } => key.clone(),
             Self::Issue(order) => Key { kind: Kind::Secret, name: order.metadata.name.clone().unwrap_or_default() },
         }
     }
@@ -203,7 +208,7 @@ fn requeue(observed: &Observed) -> Duration {
     let due = observed.secrets.iter().filter_map(|secret| secret.certificate.as_ref());
     let until = |at: jiff::Timestamp| Duration::try_from(at.duration_since(observed.now)).unwrap_or(SOONEST);
     let timers = due.map(certificates::renewal).filter(|at| *at > observed.now).map(until);
-    timers.chain([resync(observed)]).min().unwrap_or(SOONEST).max(SOONEST)
+    timers.chain(given::again(observed)).chain([resync(observed)]).min().unwrap_or(SOONEST).max(SOONEST)
 }
 
 /// An hour, give or take a tenth: a fleet that was started together does not come back together.
@@ -222,6 +227,9 @@ pub fn interrupted(observed: &Observed, plan: &Plan, failed: &Key, message: &str
     status.env_id.clone_from(&plan.status.env_id);
     status.phase = status.phase.or(plan.status.phase);
     status.last_step = Some(format!("apply {failed}"));
+    let way_back = plan.status.volume_size.as_ref().filter(|_| failed.kind == Kind::PersistentVolumeClaim);
+    let way_back = way_back.map(|size| format!("; spec.storage.size may go back to {}", size.0));
+    let message = format!("{message}{}", way_back.unwrap_or_default());
     let failure = Draft::not(crds::ConditionType::Ready, Reason::ApplyFailed, message);
     status.conditions = conditions::replaced(&plan.status.conditions, &failure, observed);
     status

@@ -1,7 +1,7 @@
 //! The status, whole.
 
 use contract::wire::port;
-use crds::{Condition, ConditionStatus, ConditionType, Connection, EnvironmentStatus};
+use crds::{Condition, ConditionStatus, ConditionType, Connection, EnvironmentStatus, Quantity};
 
 use super::conditions::{find, text};
 use super::findings::Findings;
@@ -9,6 +9,8 @@ use super::names::selector_text;
 use super::observed::Observed;
 use super::phase::phase;
 use super::plan::Hold;
+use super::source::Told;
+use super::volume::{self, Growth};
 use super::workload::{self, State};
 
 pub fn status(it: &Findings<'_>, conditions: &[Condition]) -> EnvironmentStatus {
@@ -17,10 +19,12 @@ pub fn status(it: &Findings<'_>, conditions: &[Condition]) -> EnvironmentStatus 
         find(conditions, ConditionType::WorkloadAvailable).is_some_and(|it| it.status == ConditionStatus::True);
     let activated_at = before.activated_at.or_else(|| answers.then(|| text(it.observed.now)));
     let settled = matches!(it.workload, State::Settled | State::Off);
-    let runs = workload::deployment(it.observed).filter(|_| settled).and_then(workload::version);
+    let runs = workload::deployment(it.observed).filter(|_| settled);
     EnvironmentStatus {
         connection: activated_at.as_ref().and_then(|_| connection(it)).or(before.connection),
-        version: runs.or(before.version),
+        volume_size: volume_size(it),
+        version: runs.and_then(workload::version).or(before.version),
+        image: runs.and_then(Told::of).map(|told| told.source).or(before.image),
         suspended_replicas: it.off.map(|_| it.environment().spec.data_plane.replicas).filter(|replicas| *replicas > 0),
         last_step: Some(step(it).to_owned()),
         phase: Some(phase(false, activated_at.is_some(), conditions)),
@@ -28,6 +32,13 @@ pub fn status(it: &Findings<'_>, conditions: &[Condition]) -> EnvironmentStatus 
         teardown: Vec::new(),
         ..base(it.observed, conditions)
     }
+}
+
+/// Written with what is written anyway; of a volume that is to grow, before.
+fn volume_size(it: &Findings<'_>) -> Option<Quantity> {
+    let before = || it.environment().status.as_ref().and_then(|status| status.volume_size.clone());
+    let is_due = matches!(it.workload, State::Settled | State::Off) || it.changes.growth != Growth::None;
+    if is_due { volume::held(it.observed).map(Quantity) } else { before() }
 }
 
 /// What can be said in any phase.

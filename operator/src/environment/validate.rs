@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use contract::EnvId;
-use crds::{Environment, OrganizationPhase, Reason, Scheduling, StorageFormat, Tier, TlsMode};
+use crds::{Environment, ImageSource, OrganizationPhase, Reason, Scheduling, StorageFormat, Tier, TlsMode};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
 use kube::Resource as _;
 
@@ -16,6 +16,7 @@ use super::child::Child;
 use super::names::{Name, label};
 use super::observed::{Observed, Release, Sibling};
 use super::quantity::Quantity;
+use super::source::Told;
 use super::workload;
 
 /// An environment that can be carried out. Everything in it has been checked.
@@ -33,6 +34,7 @@ pub struct Desired {
     pub off: Option<Off>,
     /// Tag of the image.
     pub version: String,
+    pub source: ImageSource,
     pub storage: Storage,
     pub resources: Resources,
     pub max_concurrent_queries: u32,
@@ -137,6 +139,7 @@ pub fn validate(observed: &Observed) -> Result<Desired, Invalid> {
         replicas: spec.data_plane.replicas,
         off,
         version: version(observed)?,
+        source: source(observed),
         storage,
         resources: resources(environment)?,
         max_concurrent_queries: u32::try_from(spec.settings.max_concurrent_queries)
@@ -310,6 +313,15 @@ fn tls(observed: &Observed) -> Result<Tls, Invalid> {
         (TlsMode::Secret, None, Some(secret)) => Ok(Tls::Given { secret: secret.name.clone() }),
         _ => Err(Invalid::new("spec.tls: issuerRef belongs to mode CertManager, secretRef to mode Secret")),
     }
+}
+
+/// What runs now, until the fleet's rollout comes to it.
+fn source(observed: &Observed) -> ImageSource {
+    let running = || {
+        let live = workload::deployment(observed).and_then(Told::of).map(|told| told.source);
+        live.or_else(|| observed.environment.status.as_ref()?.image.clone()).filter(|_| !observed.may_move)
+    };
+    running().unwrap_or_else(|| observed.release.source())
 }
 
 /// Pinned by the specification; else what runs now, until the fleet's rollout comes to it.

@@ -28,6 +28,15 @@ pub fn claim<'a>(observed: &'a Observed, name: &str) -> Option<&'a Arc<Persisten
     })
 }
 
+/// As much of what was asked for as the volume has: one that somebody else provided may be larger, and one that
+/// cannot grow smaller.
+pub fn held(observed: &Observed) -> Option<String> {
+    let claim = claim(observed, &format!("{}-data", observed.environment.metadata.name.as_deref()?))?;
+    let (requested, capacity) = (requested(claim)?, capacity(claim));
+    let smaller = capacity.filter(|capacity| Quantity::parse(capacity) < Quantity::parse(requested));
+    Some(smaller.unwrap_or(requested).to_owned())
+}
+
 /// The claim to apply over the one there is, and how its size fares.
 pub fn fit(
     mut wanted: PersistentVolumeClaim,
@@ -45,8 +54,7 @@ pub fn fit(
     if let Some(request) = request_mut(&mut wanted) {
         size.clone_into(request);
     }
-    let capacity = live.status.as_ref().and_then(|status| status.capacity.as_ref()?.get(STORAGE));
-    let behind = capacity.is_some_and(|capacity| Quantity::parse(&capacity.0) < Quantity::parse(&specified));
+    let behind = capacity(live).is_some_and(|capacity| Quantity::parse(capacity) < Quantity::parse(&specified));
     let growth = match (refused, grows || (bound && behind)) {
         (true, _) => Growth::Refused,
         (false, true) => Growth::Growing,
@@ -57,6 +65,10 @@ pub fn fit(
 
 fn requested(claim: &PersistentVolumeClaim) -> Option<&str> {
     Some(claim.spec.as_ref()?.resources.as_ref()?.requests.as_ref()?.get(STORAGE)?.0.as_str())
+}
+
+fn capacity(claim: &PersistentVolumeClaim) -> Option<&str> {
+    Some(claim.status.as_ref()?.capacity.as_ref()?.get(STORAGE)?.0.as_str())
 }
 
 fn request_mut(claim: &mut PersistentVolumeClaim) -> Option<&mut String> {

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crds::{ConditionStatus, ConditionType, Environment, EnvironmentPhase, Reason};
+use crds::{ConditionStatus, ConditionType, Environment, EnvironmentPhase, ImageSource, Reason};
 use jiff::Timestamp;
 use kube::ResourceExt;
 
@@ -20,8 +20,12 @@ pub struct KnownEnvironment {
     pub generation: i64,
     pub observed_generation: Option<i64>,
     pub phase: Option<EnvironmentPhase>,
-    /// The version that it runs; absent: none yet, or one that it chose itself.
-    pub fleet_version: Option<Box<str>>,
+    /// The version that it runs; absent: none yet.
+    pub version: Option<Box<str>>,
+    /// The version that it chose itself; absent: it goes where the fleet goes.
+    pub pinned: Option<Box<str>>,
+    /// What runs was started from; absent: nobody has written it down yet.
+    pub image: Option<Box<ImageSource>>,
     /// A move to another version did not come to its end in time.
     pub is_late: bool,
     /// It can be told to move: its last change was found valid, and nobody holds it.
@@ -33,7 +37,6 @@ impl KnownEnvironment {
     pub fn new(environment: &Environment, dictionaries: &Dictionaries) -> Result<Self, serde_json::Error> {
         let metadata = &environment.metadata;
         let status = environment.status.as_ref();
-        let runs = status.and_then(|status| status.version.as_deref());
         let conditions = status.map(|status| status.conditions.as_slice()).unwrap_or_default();
         let is_valid = find(conditions, ConditionType::SpecValid).is_some_and(|it| it.status == ConditionStatus::True);
         Ok(Self {
@@ -44,7 +47,9 @@ impl KnownEnvironment {
             generation: metadata.generation.unwrap_or_default(),
             observed_generation: status.and_then(|status| status.observed_generation),
             phase: status.and_then(|status| status.phase),
-            fleet_version: runs.filter(|_| environment.spec.data_plane.version.is_none()).map(Box::from),
+            version: status.and_then(|status| status.version.as_deref()).map(Box::from),
+            pinned: environment.spec.data_plane.version.as_deref().map(Box::from),
+            image: status.and_then(|status| status.image.clone()).map(Box::new),
             is_late: conditions.iter().any(|condition| condition.reason == Reason::RolloutTimedOut),
             follows: is_valid && Hold::of(environment) == Hold::No,
             packed: dictionaries.pack(Shape::Environment, environment)?,
@@ -86,9 +91,10 @@ mod tests {
         let again = known.whole().unwrap();
         assert_eq!(serde_json::to_value(&*again).unwrap(), serde_json::to_value(&brought).unwrap());
         assert_eq!((&*known.uid, known.phase), ("u", Some(EnvironmentPhase::Active)));
-        assert_eq!(known.fleet_version.as_deref(), Some("1.2.3"));
+        assert_eq!((known.version.as_deref(), known.pinned.as_deref()), (Some("1.2.3"), None));
         assert!(known.is_behind() && known.is_late && known.suspended && !known.deleting && !known.follows);
         let chosen = Environment { spec: serde_json::from_value(chosen).unwrap(), ..brought };
-        assert_eq!(KnownEnvironment::new(&chosen, &Dictionaries::default()).unwrap().fleet_version, None);
+        let chosen = KnownEnvironment::new(&chosen, &Dictionaries::default()).unwrap();
+        assert_eq!(chosen.pinned.as_deref(), Some("1.2.3"));
     }
 }

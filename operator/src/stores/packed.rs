@@ -13,6 +13,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use crate::environment::child::{Child, Kind};
+use crate::environment::source::Told;
 
 /// What comes out of a store is not what went in.
 #[derive(Debug, thiserror::Error)]
@@ -88,8 +89,8 @@ impl Dictionaries {
 pub struct PackedChild {
     kind: Kind,
     text: Packed,
-    /// Of a Deployment: the tag of the image that its pods run. The whole fleet is asked for it.
-    pub image_tag: Option<Arc<str>>,
+    /// Of a Deployment. The whole fleet is asked for it.
+    pub told: Option<Arc<Told>>,
 }
 
 impl PackedChild {
@@ -107,28 +108,22 @@ impl PackedChild {
 pub struct ChildText {
     kind: Kind,
     text: Vec<u8>,
-    image_tag: Option<Arc<str>>,
+    told: Option<Arc<Told>>,
 }
 
 impl ChildText {
     pub fn new(child: &Child) -> Result<Self, serde_json::Error> {
-        let image_tag = match child {
-            Child::Deployment(deployment) => image_tag(deployment).map(Arc::from),
+        let told = match child {
+            Child::Deployment(deployment) => Told::of(deployment).map(Arc::new),
             _ => None,
         };
-        Ok(Self { kind: child.kind(), text: child.text()?, image_tag })
+        Ok(Self { kind: child.kind(), text: child.text()?, told })
     }
 
     pub fn packed(self, dictionaries: &Dictionaries) -> PackedChild {
         let text = dictionaries.pack_text(Shape::Child(self.kind), &self.text);
-        PackedChild { kind: self.kind, text, image_tag: self.image_tag }
+        PackedChild { kind: self.kind, text, told: self.told }
     }
-}
-
-fn image_tag(deployment: &k8s_openapi::api::apps::v1::Deployment) -> Option<&str> {
-    let pod = deployment.spec.as_ref()?.template.spec.as_ref()?;
-    let image = pod.containers.first()?.image.as_ref()?;
-    image.rsplit_once(':').map(|(_, tag)| tag)
 }
 
 #[cfg(test)]

@@ -2,10 +2,11 @@
 
 use std::sync::Arc;
 
-use crds::{ApiKey, Organization};
+use crds::{ApiKey, ConditionStatus, ConditionType, Organization};
 use kube::ResourceExt;
 
 use super::{Entry, Item, KnownEnvironment, KnownSecret, Place, SecretOf, Stores, environment_of, priority};
+use crate::environment::conditions::find;
 use crate::queue::Priority;
 
 /// What stood in a store, and what stands there now.
@@ -55,7 +56,7 @@ pub fn organization(stores: &Stores, change: &Change<'_, Place, Arc<Organization
 }
 
 /// Its keys depend on its being there; when it goes, there is room for another of its organization,
-/// and when it has moved to another version, or does not take part any more, for another to move.
+/// and when it has moved with the fleet, or does not take part any more, for another to move.
 pub fn environment(stores: &Stores, change: &Change<'_, Place, Arc<KnownEnvironment>>) -> Woken {
     let Some(entry) = change.any() else { return Vec::new() };
     let urgency = priority(entry.value.deleting, entry.value.suspended);
@@ -67,33 +68,53 @@ pub fn environment(stores: &Stores, change: &Change<'_, Place, Arc<KnownEnvironm
     if let (None, Some(organization)) = (change.new, &entry.group) {
         woken.extend(all(stores.environments_of(organization), Priority::Normal));
     }
-    if let Some(version) = left_behind(change) {
-        let behind = |other: &KnownEnvironment| other.fleet_version.as_deref() == Some(version);
+    if let Some(left) = left_behind(change) {
+        let behind = |other: &KnownEnvironment| other.version == left.version && other.image == left.image;
         let others = stores.environments.all().into_iter().filter(|(place, it)| *place != entry.key && behind(it));
         woken.extend(others.map(|(place, _)| (Item::Environment(place), Priority::Background)));
     }
     woken
 }
 
-/// The version at which others may wait for this one: it has moved on from there, or moves no more.
-fn left_behind<'a>(change: &Change<'a, Place, Arc<KnownEnvironment>>) -> Option<&'a str> {
+/// As it was where others may wait for it: it has moved on from there, or moves no more.
+fn left_behind<'a>(change: &Change<'a, Place, Arc<KnownEnvironment>>) -> Option<&'a KnownEnvironment> {
     let moves = |it: &&KnownEnvironment| it.follows && !it.suspended && !it.deleting;
     let known = |entry: Option<&'a Entry<_, Arc<KnownEnvironment>>>| entry.map(|it| &*it.value);
     let (old, new) = (known(change.old)?, known(change.new));
-    let version = old.fleet_version.as_deref()?;
-    let went_on = new.is_some_and(|it| it.fleet_version.as_deref() != Some(version));
+    let went_on = new.is_some_and(|it| it.version != old.version || it.image != old.image);
     let left = moves(&old) && !new.as_ref().is_some_and(moves);
-    (went_on || left).then_some(version)
+    (old.version.is_some() && (went_on || left)).then_some(old)
 }
 
-/// A deletion of its environment waits for it.
-pub fn api_key(_: &Stores, change: &Change<'_, Place, Arc<ApiKey>>) -> Woken {
+/// A deletion of its environment waits for it; when it goes or takes another name, others may have waited for the
+/// name, or for room in the tier.
+pub fn api_key(stores: &Stores, change: &Change<'_, Place, Arc<ApiKey>>) -> Woken {
     let Some(entry) = change.any() else { return Vec::new() };
     let mut woken = vec![(Item::ApiKey(entry.key.clone()), priority(entry.value.meta_deleting(), false))];
     if change.new.is_none() {
         woken.push((Item::Environment(environment_of(&entry.value)), Priority::Normal));
     }
+    if let Some(old) = change.old
+        && change.new.is_none_or(|new| new.value.spec.name != old.value.spec.name)
+    {
+        let waits = |place: &Place| *place != entry.key && stores.api_keys.get(place).is_some_and(|it| is_refused(&it));
+        let others = stores.api_keys.members(&environment_of(&old.value)).into_iter().filter(waits);
+        woken.extend(all(others.map(Item::ApiKey).collect(), Priority::Normal));
+    }
     woken
+}
+
+fn is_refused(key: &ApiKey) -> bool {
+    let conditions = key.status.as_ref().map(|status| status.conditions.as_slice()).unwrap_or_default();
+    find(conditions, ConditionType::CredentialsSynced).is_some_and(|it| it.status == ConditionStatus::False)
+}
+
+/// A volume may have waited for its class to let it grow. Classes seldom change.
+pub fn storage_class(stores: &Stores, change: &Change<'_, String, bool>) -> Woken {
+    if change.old.map(|old| old.value) == change.new.map(|new| new.value) {
+        return Vec::new();
+    }
+    all(stores.environments.keys().into_iter().map(Item::Environment).collect(), Priority::Background).collect()
 }
 
 /// A new authority signs anew for all that it has signed for.
@@ -200,6 +221,58 @@ mod tests {
         assert_eq!(names(&left), ["acme-a", "acme-b"]);
         let joined = environment(&stores, &Change { old: Some(&invalid), new: Some(&valid) });
         assert_eq!(names(&joined), ["acme-a"]);
+    }
+
+    #[test]
+    fn one_that_was_started_from_elsewhere_lets_the_next_move() {
+        let from = |name: &str, image: &str| {
+            let mut entry = environment_entry(name, Some("1"), false);
+            let image = serde_json::from_value(json!({"name": image, "pullPolicy": "Always"})).unwrap();
+            Arc::get_mut(&mut entry.value).unwrap().image = Some(Box::new(image));
+            entry
+        };
+        let stores = Stores::default();
+        stores.environments.put(from("acme-b", "old"));
+        stores.environments.put(from("acme-c", "new"));
+        let (old, new) = (from("acme-a", "old"), from("acme-a", "new"));
+        assert_eq!(names(&environment(&stores, &Change { old: Some(&old), new: Some(&new) })), ["acme-a", "acme-b"]);
+        assert_eq!(names(&environment(&stores, &Change { old: Some(&new), new: Some(&new) })), ["acme-a"]);
+    }
+
+    fn key_entry(object: &str, name: &str, synced: &str) -> Entry<Place, Arc<ApiKey>> {
+        let condition = json!({"type": "CredentialsSynced", "status": synced, "reason": "Invalid", "message": "",
+                               "observedGeneration": 1, "lastTransitionTime": "2026-01-01T00:00:00Z"});
+        let value: ApiKey = serde_json::from_value(json!({
+            "metadata": {"name": object, "namespace": "n"},
+            "spec": {"environmentRef": {"name": "acme-a"}, "name": name, "scopes": ["query:read"]},
+            "status": {"conditions": [condition]},
+        }))
+        .unwrap();
+        let group = Some(environment_of(&value));
+        Entry { key: Place::new("n", object), group, resource_version: "1".to_owned(), value: Arc::new(value) }
+    }
+
+    #[test]
+    fn a_name_that_becomes_free_is_offered_to_the_keys_that_were_refused() {
+        let (stores, gone) = (Stores::default(), key_entry("first", "loader", "True"));
+        stores.api_keys.put(key_entry("second", "loader", "False"));
+        stores.api_keys.put(key_entry("other", "reader", "True"));
+        let woken = api_key(&stores, &Change { old: Some(&gone), new: None });
+        assert_eq!(names(&woken), ["first", "acme-a", "second"]);
+        let renamed = key_entry("first", "writer", "True");
+        assert_eq!(names(&api_key(&stores, &Change { old: Some(&gone), new: Some(&renamed) })), ["first", "second"]);
+        assert_eq!(names(&api_key(&stores, &Change { old: Some(&gone), new: Some(&gone) })), ["first"]);
+    }
+
+    #[test]
+    fn a_class_that_begins_to_let_volumes_grow_wakes_who_may_have_waited_for_it() {
+        let stores = Stores::default();
+        stores.environments.put(environment_entry("acme-a", None, false));
+        let class =
+            |grows: bool| Entry { key: "fast".to_owned(), group: None, resource_version: "1".to_owned(), value: grows };
+        let (fixed, grows) = (class(false), class(true));
+        assert_eq!(names(&storage_class(&stores, &Change { old: Some(&fixed), new: Some(&grows) })), ["acme-a"]);
+        assert!(storage_class(&stores, &Change { old: Some(&grows), new: Some(&grows) }).is_empty());
     }
 
     #[test]

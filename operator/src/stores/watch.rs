@@ -237,7 +237,7 @@ impl Watches {
         let api: Api<StorageClass> = Api::all(self.client.clone());
         let read = |sight: Sight<StorageClass>| Some(read::storage_class(&sight.object()));
         let config = watcher::Config::default();
-        self.spawn(scope, api, config, |it| &it.storage_classes, |_, _: &String| true, read, |_, _| Vec::new());
+        self.spawn(scope, api, config, |it| &it.storage_classes, |_, _: &String| true, read, wake::storage_class);
     }
 
     #[expect(clippy::too_many_arguments, reason = "one for each thing in which the watches differ")]

@@ -61,7 +61,7 @@ fn yaml(desired: &Desired) -> String {
     let documents = children(desired).into_iter().map(|write| match write {
         Write::Apply(child) => child.hashed().1,
         Write::Issue(it) => order(&it),
-        Write::Scale { .. } => panic!("no child is a change of scale"),
+        other => panic!("no child is a change of one: {other:?}"),
     });
     // by way of text: only there is a number of arbitrary precision a number
     let document = |json: Value| {

@@ -5,7 +5,10 @@ use std::collections::BTreeSet;
 use crds::Environment;
 use serde_json::{Value, json};
 
+use super::fixtures::release;
 use crate::environment::fleet::{Member, Movement, Rollout, may_move};
+use crate::environment::observed::Release;
+use crate::environment::source::Told;
 use crate::stores::{Dictionaries, KnownEnvironment};
 
 fn fleet(size: usize) -> Vec<Member> {
@@ -76,17 +79,25 @@ fn those_on_their_way_may_go_on_when_the_limit_falls() {
 
 /// Where one stands that runs 1.0.0 and is valid, after a change to it, on the way to 1.1.0.
 fn stands(told: bool, change: impl FnOnce(&mut Value)) -> Option<Movement> {
+    stands_after(&Release { version: "1.1.0".to_owned(), ..release() }, told, change)
+}
+
+/// The same on the way to another release; it runs what the fixture's would have it run.
+fn stands_after(target: &Release, told: bool, change: impl FnOnce(&mut Value)) -> Option<Movement> {
     let mut object = json!({
         "metadata": {"name": "acme-sales", "namespace": "n", "uid": "u", "annotations": {}},
         "spec": {"organizationRef": {"name": "acme"}, "slug": "sales", "name": "Sales", "dataPlane": {}},
-        "status": {"version": "1.0.0", "conditions": [
+        "status": {"version": "1.0.0", "image": release().source(), "conditions": [
             {"type": "SpecValid", "status": "True", "reason": "AsSpecified", "message": "",
              "observedGeneration": 1, "lastTransitionTime": "2026-01-01T00:00:00Z"}]},
     });
     change(&mut object);
     let environment: Environment = serde_json::from_value(object).unwrap();
     let known = KnownEnvironment::new(&environment, &Dictionaries::default()).unwrap();
-    Movement::of(&known, told, "1.1.0")
+    let ran = Told { source: release().source(), tag: "1.0.0".to_owned() };
+    let tag = environment.spec.data_plane.version.unwrap_or_else(|| target.version.clone());
+    let told = if told { Told { source: target.source(), tag } } else { ran };
+    Movement::of(&known, Some(&told), target)
 }
 
 #[test]
@@ -102,11 +113,41 @@ fn nobody_waits_for_one_that_cannot_move() {
         |it| it["metadata"]["annotations"]["sluice.dev/dry-run"] = json!("true"),
         |it| it["metadata"]["deletionTimestamp"] = json!("2026-01-01T00:00:00Z"),
         |it| it["spec"]["suspended"] = json!(true),
-        |it| it["spec"]["dataPlane"]["version"] = json!("1.0.0"),
+        |it| it["spec"]["dataPlane"]["version"] = json!("1.2.0"),
     ];
     for (number, change) in idle.into_iter().enumerate() {
         assert_eq!(stands(false, change), None, "{number}");
     }
     let held = |it: &mut Value| it["metadata"]["annotations"]["sluice.dev/paused"] = json!("true");
     assert_eq!(stands(true, held), Some(Movement::Moving), "it is on its way all the same");
+}
+
+#[test]
+fn an_image_from_elsewhere_is_a_move_of_the_fleet_also_for_one_that_chose_its_version() {
+    let changes: [fn(&mut Release); 3] = [
+        |it| it.image = "mirror.example/sluice/dataplane".to_owned(),
+        |it| it.pull_policy = "Always".to_owned(),
+        |it| it.pull_secrets.push("another".to_owned()),
+    ];
+    for (number, change) in changes.into_iter().enumerate() {
+        let mut target = Release { version: "1.0.0".to_owned(), ..release() };
+        assert_eq!(stands_after(&target, false, |_| {}), Some(Movement::Arrived));
+        change(&mut target);
+        for pinned in [Value::Null, json!("1.0.0")] {
+            let pin = |it: &mut Value| it["spec"]["dataPlane"] = json!({"version": pinned});
+            let stands = |told, more: fn(&mut Value)| {
+                stands_after(&target, told, |it| {
+                    pin(it);
+                    more(it);
+                })
+            };
+            assert_eq!(stands(false, |_| {}), Some(Movement::Waiting), "{number} {pinned}");
+            assert_eq!(stands(true, |_| {}), Some(Movement::Moving), "{number} {pinned}");
+            let late = |it: &mut Value| it["status"]["conditions"][0]["reason"] = json!("RolloutTimedOut");
+            assert_eq!(stands(true, late), Some(Movement::Failed), "{number} {pinned}");
+        }
+        let source = target.source();
+        let arrived = stands_after(&target, true, |it| it["status"]["image"] = json!(source));
+        assert_eq!(arrived, Some(Movement::Arrived), "{number}");
+    }
 }

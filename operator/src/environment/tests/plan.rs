@@ -1,12 +1,15 @@
 //! What becomes of an environment while it lives: as tables.
 
+use std::sync::Arc;
+
 use crds::{Condition, ConditionStatus, ConditionType, EnvironmentPhase, EnvironmentStatus, Reason};
 use serde_json::json;
 
 use super::fixtures::environment;
 use super::world::World;
 use crate::environment::child::Kind;
-use crate::environment::plan::Plan;
+use crate::environment::observed::Release;
+use crate::environment::plan::{Plan, interrupted};
 
 fn said(plan: &Plan, type_: ConditionType) -> (ConditionStatus, Reason) {
     let found: Vec<&Condition> = plan.status.conditions.iter().filter(|it| it.type_ == type_).collect();
@@ -194,6 +197,135 @@ fn a_volume_grows_where_its_class_lets_it_and_says_so_where_not() {
         assert_eq!(said(&plan, ConditionType::Ready).0, ready);
         assert_eq!(said(&plan, ConditionType::Degraded).1 == Reason::ExpansionNotAllowed, !allowed);
     }
+}
+
+#[test]
+fn a_volume_that_cannot_grow_says_the_way_back_and_grows_once_its_class_lets_it() {
+    let mut world = running();
+    assert_eq!(status(&world).volume_size.unwrap().0, "10Gi");
+    world.surroundings.cluster.volume_may_grow = Some(false);
+    world.environment_mut(|it| {
+        it.spec.storage.size.0 = "20Gi".to_owned();
+        it.spec.network.allowed_cidrs = vec!["10.0.0.0/8".to_owned()];
+    });
+    let before = world.log.len();
+    world.settle();
+    assert_eq!(
+        world.log[before..],
+        ["ConfigMap/acme-sales-config", "NetworkPolicy/acme-sales", "status"],
+        "the rest is carried out"
+    );
+    let resizing = status(&world).conditions.into_iter().find(|it| it.type_ == ConditionType::StorageResizing).unwrap();
+    assert!(resizing.message.contains("spec.storage.size back to 10Gi"), "{}", resizing.message);
+    assert_eq!(status(&world).volume_size.unwrap().0, "10Gi");
+    let mut back = running();
+    back.surroundings.cluster.volume_may_grow = Some(false);
+    for size in ["20Gi", "10Gi"] {
+        back.environment_mut(|it| it.spec.storage.size.0 = size.to_owned());
+        back.settle();
+    }
+    assert_eq!(said(&back.reconcile().unwrap(), ConditionType::Ready).0, ConditionStatus::True);
+    world.surroundings.cluster.volume_may_grow = Some(true);
+    world.settle();
+    assert_eq!(said(&world.reconcile().unwrap(), ConditionType::Ready).0, ConditionStatus::True);
+    assert_eq!(status(&world).volume_size.unwrap().0, "20Gi");
+}
+
+#[test]
+fn a_refusal_to_make_the_volume_larger_says_the_way_back() {
+    let mut world = running();
+    world.environment_mut(|it| it.spec.storage.size.0 = "20Gi".to_owned());
+    let plan = world.reconcile_until(0).unwrap();
+    let key = plan.writes[0].key();
+    assert_eq!(key.kind, Kind::PersistentVolumeClaim);
+    let status = interrupted(&world.observe().unwrap(), &plan, &key, "forbidden: no expansion");
+    let ready = status.conditions.iter().find(|it| it.type_ == ConditionType::Ready).unwrap();
+    assert_eq!(ready.message, "forbidden: no expansion; spec.storage.size may go back to 10Gi");
+}
+
+#[test]
+fn an_image_from_elsewhere_waits_for_its_turn() {
+    let changes: [fn(&mut Release); 3] = [
+        |it| it.image = "mirror.example/sluice/dataplane".to_owned(),
+        |it| it.pull_policy = "Always".to_owned(),
+        |it| it.pull_secrets = vec!["another".to_owned()],
+    ];
+    for change in changes {
+        let mut world = running();
+        let was = status(&world).image.unwrap();
+        change(Arc::make_mut(&mut world.surroundings.release));
+        assert!(world.reconcile().unwrap().writes.is_empty(), "the rest of the fleet is before it");
+        world.surroundings.may_move = true;
+        let before = world.log.len();
+        world.settle();
+        assert_eq!(world.log[before..], ["Deployment/acme-sales", "status", "status"]);
+        let image = status(&world).image.unwrap();
+        assert!(image != was && image == world.surroundings.release.source(), "{image:?}");
+    }
+}
+
+#[test]
+fn what_somebody_added_to_settings_variables_or_arguments_is_taken_away() {
+    let container = "/spec/template/spec/containers/0";
+    let edits: [(Kind, String, serde_json::Value, &str); 3] = [
+        (Kind::ConfigMap, "/data".to_owned(), json!("1"), "ADDED"),
+        (Kind::Deployment, container.to_owned(), json!([{"name": "ADDED", "value": "1"}]), "env"),
+        (Kind::Deployment, container.to_owned(), json!(["--debug"]), "args"),
+    ];
+    for (kind, place, value, name) in edits {
+        let mut world = running();
+        let before = world.log.len();
+        world.edit(kind, |object| object.pointer_mut(&place).unwrap()[name] = value);
+        world.settle();
+        assert_eq!(
+            world.log[before..].iter().filter(|line| *line != "status").count(),
+            1,
+            "{:?}",
+            &world.log[before..]
+        );
+        world.edit(kind, |object| {
+            let left = object.pointer(&place).unwrap().get(name);
+            assert!(left.is_none_or(|it| it == &json!([])), "{left:?}");
+        });
+    }
+}
+
+fn key(name: &str, status: &str, reason: Reason) -> Arc<crds::ApiKey> {
+    let condition = json!({"type": "CredentialsSynced", "status": status, "reason": reason, "message": "",
+                           "observedGeneration": 1, "lastTransitionTime": "2026-01-01T00:00:00Z"});
+    Arc::new(
+        serde_json::from_value(json!({
+            "metadata": {"name": name, "namespace": "tenants"},
+            "spec": {"environmentRef": {"name": "acme-sales"}, "name": name, "scopes": ["query:read"]},
+            "status": {"conditions": [condition]},
+        }))
+        .unwrap(),
+    )
+}
+
+#[test]
+fn a_key_that_is_refused_is_named_and_is_no_control_plane_that_is_away() {
+    let synced = |keys: &[Arc<crds::ApiKey>]| {
+        let mut world = running();
+        world.keys = keys.iter().map(|key| (key.metadata.name.clone().unwrap(), Arc::clone(key))).collect();
+        let plan = world.reconcile().unwrap();
+        let (_, reason) = said(&plan, ConditionType::CredentialsSynced);
+        assert_eq!(said(&plan, ConditionType::Degraded).1, reason);
+        let found = plan.status.conditions.into_iter().find(|it| it.type_ == ConditionType::CredentialsSynced).unwrap();
+        (reason, found.message)
+    };
+    let good = key("good", "True", Reason::AsSpecified);
+    let away = key("away", "False", Reason::ControlPlaneUnreachable);
+    let refused = key("loader", "False", Reason::Invalid);
+    assert_eq!(synced(std::slice::from_ref(&good)).0, Reason::AsSpecified);
+    let (reason, message) = synced(&[good.clone(), away.clone()]);
+    assert_eq!(
+        (reason, message.as_str()),
+        (Reason::ControlPlaneUnreachable, "not confirmed by the control plane: away")
+    );
+    let (reason, message) = synced(&[good, away, refused]);
+    assert_eq!(reason, Reason::KeyNotSynced);
+    assert!(message.contains("ApiKey loader is not (Invalid)") && !message.contains("good"), "{message}");
 }
 
 #[test]

@@ -155,6 +155,15 @@ impl World {
         match write {
             Write::Apply(child) => self.apply(child),
             Write::Issue(order) => self.issue(order),
+            Write::Strip { key, version, patch } => {
+                let mut live = self.children[key].json.clone();
+                assert_eq!(live["metadata"]["resourceVersion"], json!(version), "of what was looked at");
+                strip(&mut live, patch);
+                bump(&mut live, true);
+                self.put(key.clone(), live);
+            }
+            // no watch brings it any more
+            Write::Disown { key, uid } => self.secrets.retain(|name, it| (name, &it.uid) != (&key.name, uid)),
             Write::Scale { key, uid, replicas } => {
                 let live = self.children.get(key).map(|it| it.json.clone());
                 if let Some(mut live) = live.filter(|live| live["metadata"]["uid"] == json!(uid)) {
@@ -347,6 +356,27 @@ impl World {
 
 fn child(kind: Kind, value: &Value) -> Child {
     Child::read(kind, value.to_string().as_bytes()).unwrap()
+}
+
+/// A strategic merge patch that removes.
+fn strip(live: &mut Value, patch: &Value) {
+    for (field, patch) in patch.as_object().unwrap() {
+        let members = live.as_object_mut().unwrap();
+        match (members.get_mut(field), patch) {
+            (_, Value::Null) => drop(members.shift_remove(field)),
+            (Some(Value::Array(items)), Value::Array(patches)) => {
+                let patch_of = |item: &Value| patches.iter().find(|patch| patch["name"] == item["name"]);
+                items.retain(|item| patch_of(item).is_none_or(|patch| patch["$patch"] != json!("delete")));
+                for item in items.iter_mut() {
+                    if let Some(patch) = patch_of(item).cloned() {
+                        strip(item, &patch);
+                    }
+                }
+            }
+            (Some(inner @ Value::Object(_)), Value::Object(_)) => strip(inner, patch),
+            (_, _) => assert_eq!(field, "name", "it sets nothing"),
+        }
+    }
 }
 
 fn bump(object: &mut Value, changed: bool) {

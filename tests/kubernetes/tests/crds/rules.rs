@@ -6,7 +6,7 @@ use ::crds::{ApiKey, Environment, GROUP, Organization, VERSION};
 use kube::api::{Api, DeleteParams, DynamicObject, Patch, PatchParams, PostParams};
 use kube::core::{ApiResource, Status};
 use kube::{Error, Resource, ResourceExt};
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::cases::{self, Case, Rule};
 use kubernetes::World;
@@ -42,6 +42,13 @@ async fn judge(api: &Api<DynamicObject>, case: &Case) -> Option<Box<Status>> {
     let Some(change) = &case.change else { return refusal(api.create(&dry, &object).await) };
     let made = api.create(&PostParams::default(), &object).await.unwrap_or_else(|error| panic!("{case:?}: {error}"));
     let name = made.name_any();
+    if let Some(status) = case.created.get("status") {
+        // what an operator would have said since
+        let patch = Patch::Merge(json!({"status": status}));
+        api.patch_status(&name, &PatchParams::default(), &patch)
+            .await
+            .unwrap_or_else(|error| panic!("{case:?}: {error}"));
+    }
     let params = PatchParams { dry_run: true, ..PatchParams::default() };
     let answer = api.patch(&name, &params, &Patch::<&Value>::Merge(change)).await;
     api.delete(&name, &DeleteParams::default()).await.unwrap();

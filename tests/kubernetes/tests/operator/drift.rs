@@ -87,6 +87,27 @@ async fn what_was_added_to_a_selector_or_a_policy_is_taken_away() {
 }
 
 #[tokio::test]
+async fn what_was_added_to_settings_variables_or_arguments_is_taken_away() {
+    let bench = Bench::new("smuggled").await;
+    let operator = bench.operator("one").await;
+    let name = bench.tenant("acme", "prod").await;
+    bench.settled(&name).await;
+    let container = json!([{"name": "dataplane", "env": [{"name": "ADDED", "value": "1"}], "args": ["--added"]}]);
+    let pod = json!({"spec": {"template": {"spec": {"containers": container}}}});
+    let settings = json!({"data": {"ADDED": "1"}});
+    let added =
+        [(Kind::ConfigMap, format!("{name}-config"), settings, "/data"), (Kind::Deployment, name, pod, "/spec")];
+    for (kind, object, more, place) in added {
+        let children = bench.children(kind);
+        let before = children.get(&object).await.unwrap().data;
+        children.patch(&object, &PatchParams::default(), &Patch::Strategic(more)).await.unwrap();
+        let part = |data: &serde_json::Value| data.pointer(place).cloned();
+        until(&children, &object, "as before", |it| part(&it.data) == part(&before)).await;
+    }
+    operator.stop().await;
+}
+
+#[tokio::test]
 async fn a_child_deleted_while_no_operator_ran_comes_back_with_the_next_one() {
     let bench = Bench::new("unwatched").await;
     let operator = bench.operator("one").await;

@@ -14,11 +14,11 @@ use crate::environment::validate::{Desired, Storage};
 const PROGRAM: &str = "/usr/local/bin/dataplane";
 
 pub fn container(desired: &Desired) -> Container {
-    let release = &desired.release;
+    let source = &desired.source;
     Container {
         name: "dataplane".to_owned(),
-        image: Some(format!("{}:{}", release.image, desired.version)),
-        image_pull_policy: Some(release.pull_policy.clone()),
+        image: Some(format!("{}:{}", source.name, desired.version)),
+        image_pull_policy: Some(source.pull_policy.clone()),
         command: Some(vec![PROGRAM.to_owned()]),
         env_from: Some(environment(desired)),
         env: Some(credentials(desired)).filter(|credentials| !credentials.is_empty()),
