@@ -102,6 +102,30 @@ impl Bench {
         made.status.unwrap().token
     }
 
+    /// One that watches every namespace of the cluster, under the rules that it then has everywhere. To be started
+    /// beside one that leads, and stopped before: other tests' objects are not its to touch.
+    pub async fn operator_of_all(&self, pod: &str) -> Operator {
+        let token = self.account(pod).await;
+        let name = format!("{}-everywhere", self.world.namespace);
+        let metadata = json!({"name": name, "labels": self.mark()});
+        let role: ClusterRole = typed(json!({"metadata": metadata, "rules": rules(Scope::Watched)}));
+        let reference = json!({"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": name});
+        let subjects = json!([{"kind": "ServiceAccount", "name": pod, "namespace": self.world.namespace}]);
+        let binding: ClusterRoleBinding =
+            typed(json!({"metadata": metadata, "roleRef": reference, "subjects": subjects}));
+        Api::all(self.world.client.clone()).create(&PostParams::default(), &role).await.unwrap();
+        Api::all(self.world.client.clone()).create(&PostParams::default(), &binding).await.unwrap();
+        let mut kube = self.kube.clone();
+        kube.auth_info = kube::config::AuthInfo { token: Some(token.into()), ..kube::config::AuthInfo::default() };
+        let arguments = self.arguments(pod);
+        let confined = arguments.iter().position(|it| it == "--watch-namespaces").unwrap();
+        let everywhere = arguments.iter().enumerate().filter(|(at, _)| *at != confined && *at != confined + 1);
+        let everywhere = everywhere.map(|(_, argument)| argument.clone());
+        let config = Config::parse_from(["operator".to_owned()].into_iter().chain(everywhere));
+        let entropy = Entropy::system().unwrap();
+        Operator::start(config, kube, Arc::new(SystemClock), entropy, None).await.unwrap()
+    }
+
     /// Starts an operator and waits until it has seen everything.
     pub async fn operator(&self, pod: &str) -> Operator {
         let operator = self.start(pod).await;

@@ -10,6 +10,7 @@ use super::world::World;
 use crate::environment::child::Kind;
 use crate::environment::observed::Release;
 use crate::environment::plan::{Plan, interrupted};
+use crate::environment::volume;
 
 fn said(plan: &Plan, type_: ConditionType) -> (ConditionStatus, Reason) {
     let found: Vec<&Condition> = plan.status.conditions.iter().filter(|it| it.type_ == type_).collect();
@@ -229,6 +230,18 @@ fn a_volume_that_cannot_grow_says_the_way_back_and_grows_once_its_class_lets_it(
     world.settle();
     assert_eq!(said(&world.reconcile().unwrap(), ConditionType::Ready).0, ConditionStatus::True);
     assert_eq!(status(&world).volume_size.unwrap().0, "20Gi");
+}
+
+#[test]
+fn a_volume_has_the_smaller_of_what_was_asked_for_and_what_is_there() {
+    for (asked, there, held) in [("20Gi", "10Gi", "10Gi"), ("10Gi", "1Ti", "10Gi"), ("1Gi", "1024Mi", "1Gi")] {
+        let mut world = running();
+        world.edit(Kind::PersistentVolumeClaim, |claim| {
+            claim["spec"]["resources"]["requests"]["storage"] = json!(asked);
+            claim["status"]["capacity"]["storage"] = json!(there);
+        });
+        assert_eq!(volume::held(&world.observe().unwrap()).as_deref(), Some(held));
+    }
 }
 
 #[test]

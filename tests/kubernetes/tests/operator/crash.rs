@@ -6,6 +6,7 @@ use crds::Environment;
 use kubernetes::absent;
 use operator::metrics::Metrics;
 use operator::runtime::Operator;
+use serde_json::{Value, json};
 use tokio::time::Instant;
 
 use super::bench::{Bench, eventually};
@@ -56,7 +57,7 @@ async fn killed_after_every_write_of_a_creation_it_converges() {
     bench.organization("acme").await;
     let mut names = Vec::new();
     for writes in 1..=WRITES {
-        names.push(bench.environment("acme", &format!("e{writes}"), serde_json::json!({})).await);
+        names.push(bench.environment("acme", &format!("e{writes}"), json!({})).await);
         killed_after(&bench, writes).await;
     }
     let operator = bench.operator("survivor").await;
@@ -70,14 +71,23 @@ async fn killed_after_every_write_of_a_creation_it_converges() {
     operator.stop().await;
 }
 
-#[tokio::test(flavor = "multi_thread")]
-async fn killed_after_every_write_of_a_deletion_it_converges_and_keeps_the_data() {
-    let bench = Bench::new("undone").await;
+/// Environments of this specification are deleted one after the other by operators that are killed, each after one
+/// write more than the one before. What the last one, who is not, leaves of each.
+async fn deleted_by_the_killed(
+    purpose: &str,
+    spec: &Value,
+    annotate: impl Fn(&str) -> Value,
+    left: fn(&str) -> Vec<String>,
+) {
+    let bench = Bench::new(purpose).await;
     let operator = bench.operator("builder").await;
     bench.organization("acme").await;
     let mut names = Vec::new();
     for index in 1..=WRITES {
-        names.push(bench.environment("acme", &format!("e{index}"), serde_json::json!({})).await);
+        let slug = format!("e{index}");
+        let name = bench.environment("acme", &slug, spec.clone()).await;
+        bench.merge::<Environment>(&name, json!({"metadata": {"annotations": annotate(&slug)}})).await;
+        names.push(name);
     }
     for name in &names {
         bench.settled(name).await;
@@ -90,11 +100,22 @@ async fn killed_after_every_write_of_a_deletion_it_converges_and_keeps_the_data(
     let operator = bench.operator("survivor").await;
     for name in &names {
         absent(&bench.world.api::<Environment>(), name).await;
-        eventually("only the volume is left", async || {
-            let left: Vec<_> = bench.all_children(name).await.into_keys().collect();
-            left == [format!("PersistentVolumeClaim/{name}-data")]
+        eventually("nothing else is left", async || {
+            bench.all_children(name).await.into_keys().collect::<Vec<_>>() == left(name)
         })
         .await;
     }
     operator.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn killed_after_every_write_of_a_deletion_it_converges_and_keeps_the_data() {
+    let volume = |name: &str| vec![format!("PersistentVolumeClaim/{name}-data")];
+    deleted_by_the_killed("undone", &json!({}), |_| json!({}), volume).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn killed_after_every_write_of_a_deletion_with_its_data_it_leaves_nothing() {
+    let confirmed = |slug: &str| json!({"sluice.dev/confirm-delete": slug});
+    deleted_by_the_killed("erased", &json!({"deletionPolicy": "Delete"}), confirmed, |_| Vec::new()).await;
 }

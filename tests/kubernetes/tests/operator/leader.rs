@@ -8,6 +8,7 @@ use k8s_openapi::api::coordination::v1::Lease;
 use kubernetes::audit::{Audit, Request};
 use kubernetes::process::Process;
 use kubernetes::until;
+use kubernetes::wait::PATIENCE;
 use nix::sys::signal::Signal;
 use serde_json::json;
 
@@ -38,6 +39,21 @@ async fn one_that_is_stopped_hands_over_within_a_second() {
     let name = bench.tenant("acme", "prod").await;
     bench.settled(&name).await;
     second.stop().await;
+}
+
+#[tokio::test]
+async fn one_that_watches_every_namespace_has_the_rights_to_see_them_all() {
+    let bench = Bench::new("everywhere").await;
+    let leader = bench.operator("one").await;
+    eventually("the first leads", async || leader.leads()).await;
+    let name = bench.tenant("acme", "prod").await;
+    bench.settled(&name).await;
+    let standby = bench.operator_of_all("all").await;
+    // a list that is refused keeps it from being ready for ever
+    tokio::time::timeout(PATIENCE, standby.ready()).await.expect("it has seen every namespace");
+    assert!(!standby.leads());
+    standby.stop().await;
+    leader.stop().await;
 }
 
 /// A process that leads, and one that stands by; each under an account of its own, by which the
