@@ -5,6 +5,7 @@
 //! `X-Request-Id` and rate limit headers. A room never renders an error: it names a row of the
 //! code table, and the hallway writes body 1 with the request id.
 
+pub mod body;
 pub mod call;
 pub mod conditional;
 pub mod dates;
@@ -42,9 +43,6 @@ use tracing::Instrument;
 use crate::http::guard::Arrival;
 use crate::{App, Error, rooms, runtime};
 
-/// Largest body of a request, save where a route takes less or streams.
-const BODY_BYTES_MAX: usize = 8 * 1024 * 1024;
-
 /// The whole HTTP surface of the control plane.
 pub fn router(app: &App) -> Router {
     let has_runtime = app.config().v2_runtime_enabled;
@@ -52,7 +50,7 @@ pub fn router(app: &App) -> Router {
         .into_router(app, |row| has_runtime || !row.path.starts_with(runtime::PREFIX))
         .fallback(async || Error::NotFound { kind: "path" })
         .method_not_allowed_fallback(async || Error::MethodNotAllowed)
-        .layer(DefaultBodyLimit::max(BODY_BYTES_MAX))
+        .layer(DefaultBodyLimit::max(body::BYTES_MAX))
         .layer(from_fn_with_state(app.clone(), hallway))
         .with_state(app.clone())
 }

@@ -100,7 +100,7 @@ fn within_limits(body: &QueryBody) -> Result<()> {
     within_size(&body.sql)?;
     if body.timeout_ms.is_some_and(|timeout_ms| !(1..=TIMEOUT_MS_MAX).contains(&timeout_ms)) {
         let message = format!("`timeout_ms` is from 1 to {TIMEOUT_MS_MAX}");
-        return Err(Error::invalid("timeout_ms", "1..300000", message));
+        return Err(Error::invalid("timeout_ms", format!("1..{TIMEOUT_MS_MAX}"), message));
     }
     Ok(())
 }

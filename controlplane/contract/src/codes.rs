@@ -154,6 +154,12 @@ mod tests {
     }
 
     #[test]
+    fn the_advice_for_a_timeout_names_the_longest_there_is() {
+        let advice = Code::QueryTimeout.advice();
+        assert!(advice.ends_with(&format!("timeout_ms, up to {}", crate::wire::TIMEOUT_MS_MAX)), "{advice}");
+    }
+
+    #[test]
     fn every_sqlstate_has_five_characters() {
         for code in Code::ALL {
             assert_eq!(code.sqlstate().len(), 5, "{code:?}");

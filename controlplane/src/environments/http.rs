@@ -1,5 +1,6 @@
 //! Requests, answers and handlers of the environments.
 
+use contract::wire::TIMEOUT_MS_MAX;
 use contract::{EnvId, OrgId, Timestamp};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -17,7 +18,6 @@ use crate::jobs::{self, Job};
 use crate::resources::{EnvironmentChange, NewEnvironment, Resources};
 use crate::{Error, Result, organizations};
 
-const QUERY_TIMEOUT_MS_MAX: i64 = 300_000;
 const CONCURRENT_QUERIES_MAX: i32 = 10_000;
 
 /// An environment as it is answered.
@@ -319,16 +319,17 @@ fn name(given: &str) -> Result<String> {
 fn apply(row: &mut Row, input: &SettingsInput) -> Result<()> {
     let SettingsInput { query_timeout_ms, max_concurrent_queries, cache_enabled, test_mode } = input;
     if let Some(given) = *query_timeout_ms {
-        if !(1..=QUERY_TIMEOUT_MS_MAX).contains(&given) {
-            let message = format!("`query_timeout_ms` is from 1 to {QUERY_TIMEOUT_MS_MAX}");
-            return Err(Error::invalid("settings.query_timeout_ms", "1..300000", message));
+        if !u64::try_from(given).is_ok_and(|given| (1..=TIMEOUT_MS_MAX).contains(&given)) {
+            let message = format!("`query_timeout_ms` is from 1 to {TIMEOUT_MS_MAX}");
+            return Err(Error::invalid("settings.query_timeout_ms", format!("1..{TIMEOUT_MS_MAX}"), message));
         }
         row.query_timeout_ms = given;
     }
     if let Some(given) = *max_concurrent_queries {
         if !(1..=CONCURRENT_QUERIES_MAX).contains(&given) {
             let message = format!("`max_concurrent_queries` is from 1 to {CONCURRENT_QUERIES_MAX}");
-            return Err(Error::invalid("settings.max_concurrent_queries", "1..10000", message));
+            let constraint = format!("1..{CONCURRENT_QUERIES_MAX}");
+            return Err(Error::invalid("settings.max_concurrent_queries", constraint, message));
         }
         row.max_concurrent_queries = given;
     }

@@ -15,7 +15,7 @@ use chrono::Duration;
 use contract::{Access, Scope, Timestamp};
 use sha2::{Digest, Sha256};
 
-use crate::http::BODY_BYTES_MAX;
+use crate::http::body;
 use crate::http::call::Call;
 use crate::http::routes::Route;
 use crate::{App, Error, Result};
@@ -47,7 +47,7 @@ async fn attempt(app: &App, route: &Route, request: Request, next: Next) -> Resu
     };
     let identity = call.caller.key_id().map_or_else(|| call.caller.actor_id().to_owned(), ToString::to_string);
     let (parts, body) = request.into_parts();
-    let body = to_bytes(body, BODY_BYTES_MAX).await.map_err(|_| Error::BodyTooLarge)?;
+    let body = body::read(body, body::BYTES_MAX, body::WITHIN).await?;
     let request_sha256 = Sha256::digest(&body).to_vec();
     let claim = Claim { identity, path: parts.uri.path().to_owned(), key, request_sha256 };
     if let Some(replay) = claim.enter(app).await? {
@@ -133,7 +133,7 @@ impl Claim {
             return Ok(response);
         }
         let (parts, body) = response.into_parts();
-        let body = to_bytes(body, BODY_BYTES_MAX).await.map_err(Error::internal)?;
+        let body = to_bytes(body, body::BYTES_MAX).await.map_err(Error::internal)?;
         let kept = without(&body, secret)?;
         sqlx::query!(
             "update idempotency_keys set status = $4, body = $5, location = $6

@@ -1,7 +1,6 @@
 //! JSON in and out. A body that does not fit answers 400 with the field and what it should be.
 
-use axum::body::Bytes;
-use axum::extract::rejection::BytesRejection;
+use axum::body::Body;
 use axum::extract::{FromRequest, FromRequestParts, Request};
 use axum::http::header::CONTENT_TYPE;
 use axum::http::request::Parts;
@@ -10,6 +9,7 @@ use axum::response::{IntoResponse, Response};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
+use crate::http::body;
 use crate::http::suggestion::meant;
 use crate::{App, Error, Result};
 
@@ -44,9 +44,9 @@ pub struct Query<T>(pub T);
 impl<T: DeserializeOwned> FromRequest<App> for Json<T> {
     type Rejection = Error;
 
-    async fn from_request(request: Request, app: &App) -> Result<Self> {
+    async fn from_request(request: Request, _: &App) -> Result<Self> {
         is_json(request.headers())?;
-        let bytes = Bytes::from_request(request, app).await.map_err(|rejection| unreadable(&rejection))?;
+        let bytes = body::read(request.into_body(), body::BYTES_MAX, body::WITHIN).await?;
         parse(&bytes).map(Self)
     }
 }
@@ -54,13 +54,13 @@ impl<T: DeserializeOwned> FromRequest<App> for Json<T> {
 impl<T: DeserializeOwned + Default> FromRequest<App> for MaybeJson<T> {
     type Rejection = Error;
 
-    async fn from_request(request: Request, app: &App) -> Result<Self> {
-        let headers = request.headers().clone();
-        let bytes = Bytes::from_request(request, app).await.map_err(|rejection| unreadable(&rejection))?;
+    async fn from_request(request: Request, _: &App) -> Result<Self> {
+        let (parts, body) = request.into_parts();
+        let bytes = body::read(body, body::BYTES_MAX, body::WITHIN).await?;
         if bytes.is_empty() {
             return Ok(Self(T::default()));
         }
-        is_json(&headers)?;
+        is_json(&parts.headers)?;
         parse(&bytes).map(Self)
     }
 }
@@ -72,6 +72,9 @@ impl<T: DeserializeOwned> FromRequest<App> for JsonOrForm<T> {
         if essence(request.headers()) != "application/x-www-form-urlencoded" {
             return Json::from_request(request, app).await.map(|Json(body)| Self(body));
         }
+        let (parts, body) = request.into_parts();
+        let bytes = body::read(body, body::BYTES_MAX, body::WITHIN).await?;
+        let request = Request::from_parts(parts, Body::from(bytes));
         match axum::extract::Form::from_request(request, app).await {
             Ok(axum::extract::Form(body)) => Ok(Self(body)),
             Err(rejection) => Err(Error::invalid("body", "form", innermost(&rejection))),
@@ -108,13 +111,6 @@ fn is_json(headers: &HeaderMap) -> Result<()> {
     let essence = essence(headers);
     let fits = essence == "application/json" || (essence.starts_with("application/") && essence.ends_with("+json"));
     fits.then_some(()).ok_or(Error::UnsupportedMedia { expected: "application/json" })
-}
-
-fn unreadable(rejection: &BytesRejection) -> Error {
-    if rejection.status() == StatusCode::PAYLOAD_TOO_LARGE {
-        return Error::BodyTooLarge;
-    }
-    Error::invalid("body", "readable", "the body could not be read to its end".to_owned())
 }
 
 fn parse<T: DeserializeOwned>(bytes: &[u8]) -> Result<T> {

@@ -9,6 +9,7 @@
 
 use std::net::IpAddr;
 use std::num::NonZeroU32;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use axum::http::{HeaderMap, HeaderValue};
@@ -21,7 +22,7 @@ use governor::{Quota, RateLimiter};
 
 use crate::{Config, Error, Result};
 
-/// Buckets kept before full ones are forgotten.
+/// Buckets kept before full ones are first forgotten.
 const BUCKETS_MAX: usize = 100_000;
 /// Failed logins of one account from one address, a minute.
 const FAILED_LOGINS: u32 = 10;
@@ -49,6 +50,8 @@ struct Buckets {
     limit: NonZeroU32,
     clock: LimiterClock,
     limiter: RateLimiter<String, DashMapStateStore<String>, LimiterClock, StateInformationMiddleware>,
+    /// At so many buckets the full ones are forgotten next.
+    sweep_at: AtomicUsize,
 }
 
 impl Buckets {
@@ -57,13 +60,11 @@ impl Buckets {
         let clock = LimiterClock(clock.clone());
         let limiter: RateLimiter<_, _, _, NoOpMiddleware<Nanos>> =
             RateLimiter::new(Quota::per_minute(limit), DashMapStateStore::default(), clock.clone());
-        Self { limit, clock, limiter: limiter.with_middleware() }
+        Self { limit, clock, limiter: limiter.with_middleware(), sweep_at: AtomicUsize::new(BUCKETS_MAX) }
     }
 
     fn spend(&self, key: &str) -> Standing {
-        if self.limiter.len() >= BUCKETS_MAX {
-            self.limiter.retain_recent();
-        }
+        self.forget();
         let (remaining, retry_after) = match self.limiter.check_key(&key.to_owned()) {
             Ok(state) => (state.remaining_burst_capacity(), None),
             Err(until) => (0, Some(until.wait_time_from(self.clock.now()))),
@@ -78,6 +79,18 @@ impl Buckets {
             retry_after,
             of_runtime: false,
         }
+    }
+
+    /// Forgets the buckets that are full again. Each walk is paid for by as many new buckets as it left: whoever
+    /// makes many, and keeps them all from filling, does not make every request walk through them.
+    fn forget(&self) {
+        let sweep_at = self.sweep_at.load(Ordering::Relaxed);
+        let is_mine = || self.sweep_at.compare_exchange(sweep_at, usize::MAX, Ordering::Relaxed, Ordering::Relaxed);
+        if self.limiter.len() < sweep_at || is_mine().is_err() {
+            return;
+        }
+        self.limiter.retain_recent();
+        self.sweep_at.store(BUCKETS_MAX.max(2 * self.limiter.len()), Ordering::Relaxed);
     }
 }
 
@@ -160,10 +173,11 @@ impl RateLimits {
     }
 
     /// One request to `/v2`: "600 per minute per organization and 200 per minute per API key". A
-    /// heartbeat counts for its attempt and not for the key.
+    /// heartbeat counts for its attempt and not for all that the key does; each key has a count of its own, so that
+    /// nobody uses up a worker's by naming its attempt.
     pub fn spend_runtime(&self, org_id: &OrgId, identity: &str, heartbeat_of: Option<&str>) -> Standing {
         let own = match heartbeat_of {
-            Some(attempt_id) => self.heartbeats.spend(attempt_id),
+            Some(attempt_id) => self.heartbeats.spend(&format!("{org_id} {identity} {attempt_id}")),
             None => self.runtime_identities.spend(identity),
         };
         // What is refused for itself does not use up what others share.
@@ -280,6 +294,42 @@ mod tests {
             })
             .collect();
         assert_eq!(codes, [401, 401, 401, 429]);
+    }
+
+    #[test]
+    fn nobody_uses_up_the_heartbeats_of_somebody_elses_attempt() {
+        let (limits, _) = limits();
+        let [org, other] = ["org", "other"].map(OrgId::from);
+        let beat = |org: &OrgId, key: &str, attempt: &str| limits.spend_runtime(org, key, Some(attempt)).allowed();
+        for _ in 0..HEARTBEATS {
+            assert!(beat(&other, "stranger", "attempt").is_ok() && beat(&org, "colleague", "attempt").is_ok());
+        }
+        assert!(beat(&other, "stranger", "attempt").is_err() && beat(&org, "colleague", "attempt").is_err());
+        assert!(beat(&org, "worker", "attempt").is_ok());
+        assert!(beat(&org, "colleague", "their own attempt").is_ok(), "each attempt has a count of its own");
+    }
+
+    #[test]
+    fn buckets_are_walked_once_for_as_many_new_ones_and_forgotten_when_full() {
+        let clock = TestClock::at(DateTime::from_timestamp(1_800_000_000, 0).unwrap());
+        let shared: SharedClock = Arc::new(clock.clone());
+        let buckets = Buckets::new(60, &shared);
+        let spend = |count: usize| {
+            for key in 0..count {
+                buckets.spend(&key.to_string());
+            }
+        };
+        spend(BUCKETS_MAX + 1);
+        // None was full: the next walk is not for the next request.
+        assert_eq!(buckets.limiter.len(), BUCKETS_MAX + 1);
+        assert_eq!(buckets.sweep_at.load(Ordering::Relaxed), 2 * BUCKETS_MAX);
+        clock.advance(chrono::Duration::minutes(1));
+        spend(BUCKETS_MAX);
+        assert_eq!(buckets.limiter.len(), BUCKETS_MAX + 1, "not yet");
+        buckets.sweep_at.store(BUCKETS_MAX, Ordering::Relaxed);
+        clock.advance(chrono::Duration::minutes(1));
+        spend(1);
+        assert_eq!((buckets.limiter.len(), buckets.sweep_at.load(Ordering::Relaxed)), (1, BUCKETS_MAX));
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! The listener: connections in, requests to the router, and a drain at the end.
 //!
-//! Its limits are what a peer could otherwise hold forever: the number of connections, and the time
-//! until a request's head has been sent.
+//! Its limits are what a peer could otherwise hold forever: the number of connections, the time until a
+//! request's head has been sent (its body's is `http::body`), and the drain.
 
 use std::net::SocketAddr;
 use std::pin::pin;
@@ -10,6 +10,7 @@ use std::time::Duration;
 use axum::Router;
 use axum::body::Body;
 use axum::extract::ConnectInfo;
+use contract::wire::TIMEOUT_MS_MAX;
 use hyper::Request;
 use hyper::body::Incoming;
 use hyper::service::service_fn;
@@ -21,19 +22,32 @@ use tokio_util::sync::CancellationToken;
 use tower::ServiceExt;
 
 const CONNECTIONS_MAX: usize = 10_000;
-const HEAD_TIMEOUT: Duration = Duration::from_secs(10);
+const LIMITS: Limits = Limits {
+    head: Duration::from_secs(10),
+    // Beyond the longest query, and below the grace of a pod and the patience of `./dev down`: 330 s.
+    drain: Duration::from_millis(TIMEOUT_MS_MAX + 20_000),
+};
 /// How long an idle HTTP/2 peer may stay silent to a ping.
 const PING: Duration = Duration::from_secs(30);
 const STREAMS_MAX: u32 = 256;
 /// After an error of `accept`, such as too many open files.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 
-/// Serves until `shutdown`, and then until every request that has begun is answered.
-pub async fn serve(listener: TcpListener, router: Router, shutdown: CancellationToken) {
-    within(HEAD_TIMEOUT, listener, router, shutdown).await;
+/// How long peers are waited for.
+#[derive(Debug, Clone, Copy)]
+struct Limits {
+    head: Duration,
+    /// Until the requests that had begun at the shutdown have been answered, and their answers read.
+    drain: Duration,
 }
 
-async fn within(head: Duration, listener: TcpListener, router: Router, shutdown: CancellationToken) {
+/// Serves until `shutdown`, and then until every request that has begun is answered; whoever neither sends nor
+/// reads to the end by then is cut off.
+pub async fn serve(listener: TcpListener, router: Router, shutdown: CancellationToken) {
+    within(LIMITS, listener, router, shutdown).await;
+}
+
+async fn within(limits: Limits, listener: TcpListener, router: Router, shutdown: CancellationToken) {
     let mut connections = JoinSet::new();
     loop {
         tokio::select! {
@@ -41,7 +55,7 @@ async fn within(head: Duration, listener: TcpListener, router: Router, shutdown:
             Some(_) = connections.join_next() => {}
             accepted = listener.accept(), if connections.len() < CONNECTIONS_MAX => match accepted {
                 Ok((stream, peer)) => {
-                    connections.spawn(connection(head, stream, peer, router.clone(), shutdown.clone()));
+                    connections.spawn(connection(limits.head, stream, peer, router.clone(), shutdown.clone()));
                 }
                 Err(error) => {
                     tracing::warn!(error = %error, "a connection could not be accepted");
@@ -51,7 +65,11 @@ async fn within(head: Duration, listener: TcpListener, router: Router, shutdown:
         }
     }
     drop(listener);
-    while connections.join_next().await.is_some() {}
+    let drained = async { while connections.join_next().await.is_some() {} };
+    if tokio::time::timeout(limits.drain, drained).await.is_err() {
+        tracing::warn!(connections = connections.len(), "not all requests had ended in time: they are cut off");
+        connections.shutdown().await;
+    }
 }
 
 async fn connection(head: Duration, stream: TcpStream, peer: SocketAddr, router: Router, shutdown: CancellationToken) {
@@ -81,11 +99,13 @@ async fn connection(head: Duration, stream: TcpStream, peer: SocketAddr, router:
 mod tests {
     use std::sync::Arc;
 
-    use axum::routing::get;
+    use axum::routing::{get, post};
     use tokio::io::{AsyncReadExt, AsyncWriteExt};
     use tokio::sync::Notify;
 
     use super::*;
+
+    const SHORT: Duration = Duration::from_millis(50);
 
     struct Served {
         address: SocketAddr,
@@ -94,11 +114,11 @@ mod tests {
     }
 
     #[expect(clippy::disallowed_methods, reason = "the test waits for the task itself")]
-    async fn served(head: Duration, router: Router) -> Served {
+    async fn served(limits: Limits, router: Router) -> Served {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
         let shutdown = CancellationToken::new();
-        let server = tokio::spawn(within(head, listener, router, shutdown.clone()));
+        let server = tokio::spawn(within(limits, listener, router, shutdown.clone()));
         Served { address, shutdown, server }
     }
 
@@ -119,7 +139,7 @@ mod tests {
                 "done"
             }
         };
-        let served = served(HEAD_TIMEOUT, Router::new().route("/", get(handler))).await;
+        let served = served(LIMITS, Router::new().route("/", get(handler))).await;
         let mut stream = ask(served.address).await;
         begun.notified().await;
         served.shutdown.cancel();
@@ -133,7 +153,7 @@ mod tests {
 
     #[tokio::test]
     async fn a_peer_that_never_ends_its_head_is_dropped() {
-        let served = served(Duration::from_millis(50), Router::new().route("/", get(async || "done"))).await;
+        let served = served(Limits { head: SHORT, ..LIMITS }, Router::new().route("/", get(async || "done"))).await;
         let mut stream = TcpStream::connect(served.address).await.unwrap();
         stream.write_all(b"GET / HTTP/1.1\r\nhost:").await.unwrap();
         let mut answer = String::new();
@@ -141,5 +161,27 @@ mod tests {
         assert!(!answer.starts_with("HTTP/1.1 200"), "{answer}");
         served.shutdown.cancel();
         served.server.await.unwrap();
+    }
+
+    #[tokio::test]
+    async fn a_peer_that_never_ends_its_request_does_not_hold_up_the_shutdown() {
+        let begun = Arc::new(Notify::new());
+        let handler = {
+            let begun = begun.clone();
+            async move |body: Body| {
+                begun.notify_one();
+                axum::body::to_bytes(body, 100).await.unwrap();
+                "done"
+            }
+        };
+        let served = served(Limits { drain: SHORT, ..LIMITS }, Router::new().route("/", post(handler))).await;
+        let mut stream = TcpStream::connect(served.address).await.unwrap();
+        stream.write_all(b"POST / HTTP/1.1\r\nhost: x\r\ncontent-length: 10\r\n\r\n1").await.unwrap();
+        begun.notified().await;
+        served.shutdown.cancel();
+        tokio::time::timeout(Duration::from_secs(20), served.server).await.unwrap().unwrap();
+        let mut answer = String::new();
+        let _ = stream.read_to_string(&mut answer).await;
+        assert_eq!(answer, "");
     }
 }

@@ -3,7 +3,8 @@
 //! "Raw JSONL body, one query per line, content type `application/jsonl`"; "a shadow upload line is
 //! `{sql, duration_ms?, row_count?, result_hash?}`".
 
-use axum::body::to_bytes;
+use std::time::Duration;
+
 use axum::extract::{FromRequest, Request};
 use axum::http::header::CONTENT_TYPE;
 use bytes::Bytes;
@@ -15,6 +16,7 @@ use serde::{Deserialize, Serialize};
 use super::comparing;
 use super::states::SessionStatus;
 use super::store::{self, NewReplay};
+use crate::http::body;
 use crate::http::call::Call;
 use crate::http::json::{Accepted, Json};
 use crate::http::signature::{Body, Signature, Takes};
@@ -22,6 +24,8 @@ use crate::{App, Error, Result, environments, query};
 
 /// "Maximum upload size of a shadow-mode query log: not shown."
 const BODY_BYTES_MAX: usize = 64 * 1024 * 1024;
+/// And how long it may take to send.
+const BODY_WITHIN: Duration = Duration::from_mins(5);
 /// One JSON object a line.
 const KINDS: [&str; 2] = ["application/jsonl", "application/x-ndjson"];
 const LINES_MAX: usize = 100_000;
@@ -68,7 +72,7 @@ impl FromRequest<App> for Log {
         if !KINDS.contains(&essence.as_str()) {
             return Err(Error::UnsupportedMedia { expected: KINDS[0] });
         }
-        to_bytes(request.into_body(), BODY_BYTES_MAX).await.map(Self).map_err(|_| Error::BodyTooLarge)
+        body::read(request.into_body(), BODY_BYTES_MAX, BODY_WITHIN).await.map(Self)
     }
 }
 
