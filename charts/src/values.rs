@@ -190,6 +190,8 @@ pub struct ControlPlane {
     pub public_url: String,
     /// Whether `POST /v1/signup` makes new organizations for anybody who can reach REST.
     pub signup: bool,
+    /// Whether `/v2`, the governed runtime of agents' tasks, answers.
+    pub runtime: bool,
     /// Networks whose `X-Forwarded-For` is believed, such as that of the Ingress's pods.
     #[schemars(length(max = 32), inner(length(min = 1, max = 43)))]
     pub trusted_proxies: Vec<String>,
@@ -217,6 +219,7 @@ impl Default for ControlPlane {
             replicas: 2,
             public_url: String::new(),
             signup: true,
+            runtime: true,
             trusted_proxies: Vec::new(),
             log: "info".to_owned(),
             audit_store: String::new(),
