@@ -149,6 +149,130 @@ async fn what_fails_on_a_visible_row_does_so_whatever_is_hidden() {
     world.stop().await;
 }
 
+/// Which rows come first follows the engine's plan, and that the sizes of tables.
+#[tokio::test]
+async fn what_is_taken_of_a_join_is_the_same_whatever_is_hidden() {
+    let world = filtered().await;
+    for sql in [
+        "create table c (id integer, region varchar)",
+        "insert into c select range, 'EU' from range(40)",
+        "create table o (id integer, region varchar)",
+        "insert into o select range, 'EU' from range(60)",
+    ] {
+        world.run(sql).await.unwrap();
+    }
+    world.change(|rules| {
+        rules.policies = vec![filtering("c", "region = {region}"), filtering("o", "region = {region}")];
+    });
+    let three = "from c join o on o.region = c.region join o p on p.region = o.region and p.id <> o.id";
+    let two = "from c join o on o.region = c.region";
+    let statements = [
+        format!("select c.id, o.id, p.id {three} limit 1"),
+        format!("select c.id, o.id, p.id {three} order by c.region limit 1"),
+        format!("select count(*) from (select c.id {two} offset 2399) where id > 3"),
+        format!("select any_value(c.id), any_value(o.id), last(o.id) {two}"),
+        format!("select max_by(c.id, c.region), mode(o.id) {two}"),
+        format!("select c.id, o.id {two} qualify row_number() over (order by c.region) = 1"),
+        format!("select distinct on (c.region) c.id, o.id {two}"),
+        "select id from c where id in (select id from o limit 1)".to_owned(),
+    ];
+    let mut before: Vec<String> = Vec::new();
+    for (table, hidden) in [("c", 0), ("c", 3_000), ("o", 9_000), ("c", 27_000)] {
+        if hidden > 0 {
+            let sql = format!("insert into {table} select range + 1000, 'US' from range({hidden})");
+            world.run(&sql).await.unwrap();
+        }
+        let mut now = Vec::new();
+        for sql in &statements {
+            now.push(world.analyst(sql).await.unwrap().json);
+        }
+        if hidden > 0 {
+            for ((sql, one), other) in statements.iter().zip(&before).zip(&now) {
+                assert_eq!(one, other, "{hidden} hidden rows of {table}: {sql}");
+            }
+        }
+        before = now;
+    }
+    world.stop().await;
+}
+
+/// A denied name is answered alike whether or not there is such a table, by whatever way it is named.
+#[tokio::test]
+async fn no_way_to_name_a_denied_table_tells_whether_it_is_there() {
+    let world = world().await;
+    world.run("create schema hr").await.unwrap();
+    world.change(|rules| {
+        rules.abac_policies = vec![denying("secret", &[Role::Admin]), denying("hr.secret", &[Role::Admin])];
+    });
+    for there in [false, true] {
+        if there {
+            world.run("create table secret (id integer)").await.unwrap();
+            world.run("create table hr.secret (id integer)").await.unwrap();
+        }
+        for (schema, sql) in [
+            ("main", "select * from secret"),
+            ("main", "select * from demo.secret"),
+            ("main", "select * from demo.hr.secret"),
+            ("hr", "select * from secret"),
+            ("hr", "select * from demo.secret"),
+        ] {
+            let mut ask = world.ask(dataplane::testing::analyst_id(), sql);
+            ask.names.schema = schema.to_owned();
+            let refused = world.whole(ask).await.unwrap_err();
+            assert_eq!(refused.code(), Code::TableDenied, "{schema}: {sql}, there: {there}: {refused}");
+        }
+    }
+    world.stop().await;
+}
+
+/// What a MERGE does by its clauses is an operation of the statement, and so is reading beside a write.
+#[tokio::test]
+async fn an_operation_is_refused_wherever_it_stands() {
+    let world = world().await;
+    world.run("create table t (id integer)").await.unwrap();
+    for (denied, sql) in [
+        ("update", "merge into t using t s on t.id = s.id when matched then update set id = 1"),
+        ("insert", "merge into t using t s on t.id = s.id when not matched then insert values (1)"),
+        ("delete", "merge into t using t s on t.id = s.id when matched then delete"),
+        ("select", "merge into t using t s on t.id = s.id when matched then delete"),
+        ("select", "update t set id = 1 from customer where customer.id = t.id"),
+        ("select", "delete from t using customer where customer.id = t.id"),
+        ("select", "delete from t returning id"),
+    ] {
+        world.change(|rules| {
+            let mut policy = denying("nothing", &[]);
+            for rule in &mut policy.rules {
+                rule.condition = contract::policy::abac::Condition::OperationIs;
+                rule.values = vec![denied.to_owned()];
+            }
+            rules.abac_policies = vec![policy];
+        });
+        let refused = world.run(sql).await.unwrap_err();
+        assert_eq!(refused.code(), Code::PolicyDenied, "{denied}: {sql}: {refused}");
+    }
+    world.stop().await;
+}
+
+/// A short statement that would become a very long one is refused before it is made.
+#[tokio::test]
+async fn no_statement_grows_without_bounds() {
+    let world = world().await;
+    world.run("create function squared(x number) returns number as 'x * x'").await.unwrap();
+    world.run("create table t (id integer)").await.unwrap();
+    let nested = |deep: usize| format!("select {}2{}", "squared(".repeat(deep), ")".repeat(deep));
+    assert_eq!(world.run(&nested(3)).await.unwrap().json, "[256]");
+    let first = |many: usize| {
+        let whens: Vec<String> = (0..many).map(|n| format!("when id = {n} then into t values (id)")).collect();
+        format!("insert first {} select range as id from range(9)", whens.join(" "))
+    };
+    world.run(&first(20)).await.unwrap();
+    for sql in [nested(40), first(1_500)] {
+        let refused = world.run(&sql).await.unwrap_err();
+        assert_eq!(refused.code(), Code::UnsupportedSql, "{refused}");
+    }
+    world.stop().await;
+}
+
 /// A row that its filter hides cannot be written, however the value is spelled.
 #[tokio::test]
 async fn no_row_is_written_past_the_filter() {

@@ -22,7 +22,8 @@ pub async fn read(body: Body, bytes_max: usize, within: Duration) -> Result<Byte
         Error::invalid("body", format!("within {seconds} s"), message)
     })?;
     read.map_err(|error| {
-        let is_too_large = std::error::Error::source(&error).is_some_and(|source| source.is::<LengthLimitError>());
+        let source = std::error::Error::source(&error);
+        let is_too_large = matches!(source, Some(source) if source.is::<LengthLimitError>());
         if is_too_large {
             return Error::BodyTooLarge;
         }

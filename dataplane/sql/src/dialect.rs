@@ -113,6 +113,11 @@ pub fn is_aggregate(name: &str) -> bool {
     aggregates::NAMES.contains(&name.to_ascii_lowercase().as_str())
 }
 
+/// How many expressions it is made of.
+pub(crate) fn size(expr: &Expr) -> usize {
+    templates::size(expr)
+}
+
 /// Whether a function of the warehouse may stand in FROM.
 pub fn is_table_function(name: &str) -> bool {
     flatten::NAMES.contains(&name.to_ascii_lowercase().as_str())
@@ -225,6 +230,7 @@ struct Walk<'a> {
 
 impl Walk<'_> {
     fn expression(&mut self, expr: &mut Expr) -> Result<(), Error> {
+        limits::check_ours(expr, &mut self.context)?;
         for (_, rewrite) in EXPRESSIONS {
             if rewrite(expr, &mut self.context)? == Done::Yes {
                 break;

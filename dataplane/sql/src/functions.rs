@@ -58,6 +58,7 @@ pub const GENERATED_MAX: u64 = 10_000_000;
 /// The engine obeys no interrupt inside some of them and no memory limit inside others, so the size
 /// must be a literal below [`GENERATED_MAX`]; the child process is the last resort for the rest.
 const GENERATORS: [(&str, &[usize]); 10] = [
+    ("array_generate_range", &[0, 1]),
     ("array_resize", &[1]),
     ("bar", &[3]),
     ("bitstring", &[1]),
@@ -67,7 +68,6 @@ const GENERATORS: [(&str, &[usize]); 10] = [
     ("range", &[0, 1]),
     ("repeat", &[1]),
     ("rpad", &[1]),
-    ("space", &[0]),
 ];
 
 static LIST: LazyLock<HashMap<&'static str, Function>> =

@@ -188,8 +188,8 @@ pub enum Care {
     /// An expression could: rows wait until it is known that none did. When one did, it counts over the visible rows
     /// alone.
     UntilSure,
-    /// From the start over the visible rows alone: whether an expression fails follows the engine's plan, and that the
-    /// number of all rows.
+    /// From the start over the visible rows alone: whether an expression fails, or which rows are taken, follows the
+    /// engine's plan, and that the number of all rows.
     Visible,
 }
 
@@ -292,8 +292,8 @@ pub fn govern(resolved: Resolved, rules: &Rules) -> Result<Governed, Error> {
     }
     let care = match found.failing {
         _ if filtered_tables.is_empty() => Care::None,
-        failing if !failing.can_throw => Care::Certain,
         failing if failing.follows_plan() => Care::Visible,
+        failing if !failing.can_throw => Care::Certain,
         _ => Care::UntilSure,
     };
     Ok(Governed {

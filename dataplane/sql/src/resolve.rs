@@ -172,6 +172,8 @@ fn explained(tree: ast::Statement) -> Result<ast::Statement, Error> {
 const VIEWS_DEEP_MAX: usize = 16;
 /// Views and functions put in for their names in one statement: each may name others twice and more.
 const EXPANSIONS_MAX: usize = 1_000;
+/// Expressions that functions put in for their names add to one statement.
+const CALLED_MAX: usize = 100_000;
 
 struct Binder<'a> {
     catalog: &'a Catalog,
@@ -183,11 +185,22 @@ struct Binder<'a> {
     makes_view: bool,
     /// Definitions put in so far.
     expansions: usize,
+    /// Expressions that functions may still add.
+    called_left: usize,
 }
 
 impl<'a> Binder<'a> {
     fn new(catalog: &'a Catalog, session: &'a Names) -> Self {
-        Self { catalog, session, references: Vec::new(), views: Vec::new(), depth: 0, makes_view: false, expansions: 0 }
+        Self {
+            catalog,
+            session,
+            references: Vec::new(),
+            views: Vec::new(),
+            depth: 0,
+            makes_view: false,
+            expansions: 0,
+            called_left: CALLED_MAX,
+        }
     }
 
     fn expanded(&mut self) -> Result<(), Error> {
@@ -215,11 +228,13 @@ impl<'a> Binder<'a> {
             depth: self.depth + 1,
             makes_view: false,
             expansions: self.expansions,
+            called_left: self.called_left,
         };
         let walked = scope::walk(&mut tree, &mut inner, numbers);
         self.references = inner.references;
         self.views = inner.views;
         self.expansions = inner.expansions;
+        self.called_left = inner.called_left;
         walked?;
         self.views.push(view.path());
         match tree {
@@ -285,7 +300,7 @@ impl<'a> Binder<'a> {
             return Ok(None);
         };
         self.expanded()?;
-        udf::called(&definition, function).map(Some)
+        udf::called(&definition, function, &mut self.called_left).map(Some)
     }
 
     fn is_in_view(&self) -> bool {

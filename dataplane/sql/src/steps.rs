@@ -12,10 +12,13 @@ use sqlparser::ast::{
 use crate::call::call;
 use crate::comment::Comment;
 use crate::error::Error;
-use crate::{names, quote, sequence, visible};
+use crate::{dialect, names, quote, sequence, visible};
 
 /// Holds the rows of a source that is read more than once.
 const SOURCE: &str = "_source";
+
+/// Expressions that the conditions of one INSERT FIRST become: each stands behind all that were before it.
+const CONDITIONS_MAX: usize = 100_000;
 
 /// Whether it is the name of kept rows.
 pub(crate) fn is_kept(name: &str) -> bool {
@@ -247,6 +250,7 @@ fn many(insert: Insert) -> Result<Vec<Numbered>, Error> {
         add(clause, None)?;
     }
     let mut before: Option<Expr> = None;
+    let mut left = CONDITIONS_MAX;
     for when in insert.multi_table_when_clauses {
         let condition = match (&before, is_first) {
             (Some(before), true) => {
@@ -254,6 +258,10 @@ fn many(insert: Insert) -> Result<Vec<Numbered>, Error> {
             }
             _ => nested(when.condition.clone()),
         };
+        left = dialect::size(&condition)
+            .checked_mul(when.into_clauses.len())
+            .and_then(|size| left.checked_sub(size))
+            .ok_or_else(|| Error::unsupported("INSERT into several tables under this many conditions"))?;
         for clause in when.into_clauses {
             add(clause, Some(condition.clone()))?;
         }

@@ -9,19 +9,20 @@ use std::ops::ControlFlow;
 use sqlparser::ast::{
     CastKind, CreateFunction, CreateFunctionBody, DataType, Expr, Function, FunctionArg, FunctionArgExpr,
     FunctionArguments, FunctionReturnType, Ident, Query, Statement, Value, Visit, VisitMut, Visitor, VisitorMut,
+    visit_expressions,
 };
 
 use crate::definition::Definition;
-use crate::error::Error;
-use crate::{functions, names, parse};
+use crate::error::{Error, Kind};
+use crate::{dialect, functions, names, parse};
 
 /// Whether it can be called later.
 pub(crate) fn check(create: &CreateFunction) -> Result<(), Error> {
     read(create).map(|_| ())
 }
 
-/// The call with the function's text in its place.
-pub(crate) fn called(definition: &Definition, function: &Function) -> Result<Expr, Error> {
+/// The call with the function's text in its place. What that adds to the statement is taken off `left`, in expressions.
+pub(crate) fn called(definition: &Definition, function: &Function, left: &mut usize) -> Result<Expr, Error> {
     let Statement::CreateFunction(create) = definition.statement()? else {
         return Err(Error::unsupported_function(&definition.name));
     };
@@ -31,10 +32,31 @@ pub(crate) fn called(definition: &Definition, function: &Function) -> Result<Exp
         let message = format!("{} with {} arguments", definition.name, args.len());
         return Err(Error::unsupported(message));
     }
+    *left = left.checked_sub(grown(&parameters, &args, &body)).ok_or_else(|| {
+        Error::new(Kind::TooDeep, format!("calls of {} repeat their arguments too often", definition.name))
+    })?;
     let given = parameters.into_iter().zip(args).map(|((name, data_type), arg)| (name, cast(arg, data_type)));
     let mut fill = Fill { given: given.collect(), wrong: None };
     let _: ControlFlow<()> = VisitMut::visit(&mut body, &mut fill);
     Ok(Expr::Nested(Box::new(cast(Expr::Nested(Box::new(body)), returns))))
+}
+
+/// How many expressions a body has with these arguments in it.
+fn grown(parameters: &[(Ident, DataType)], args: &[Expr], body: &Expr) -> usize {
+    let sizes: Vec<usize> = args.iter().map(dialect::size).collect();
+    let mut grown = 0_usize;
+    let _: ControlFlow<()> = visit_expressions(body, |expr| {
+        let size = match expr {
+            Expr::Identifier(ident) => {
+                let mut given = parameters.iter().zip(&sizes);
+                given.find(|((name, _), _)| name.value.eq_ignore_ascii_case(&ident.value)).map_or(1, |(_, size)| *size)
+            }
+            _ => 1,
+        };
+        grown = grown.saturating_add(size);
+        ControlFlow::Continue(())
+    });
+    grown
 }
 
 struct Read {

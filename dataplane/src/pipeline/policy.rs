@@ -91,9 +91,10 @@ pub(super) async fn check_as(
     caller.may_query(about.writes).map_err(Error::Caller)?;
     let asked = Asked { query, rules, caller: &caller, agent: &agent, about: &about, now };
     let operations: Vec<_> = statement.operations().iter().copied().map(tables::operation).collect();
-    asked.permitted(&about.tables, &operations, t)?;
     let own = Own { rules, agent: &agent, now };
     let meant = own.meant(query, &statement);
+    // also where the session would find them: what is denied there is so whether or not there is such a table
+    asked.permitted(&either(&about.tables, &meant), &operations, t)?;
     let mut confinement = own.confine(&meant, &operations)?;
     let judged_by = pipeline.remembered.tables.of(&pipeline.engine()?, query, rules).await?;
     let known = Arc::clone(&judged_by.known);
@@ -149,6 +150,13 @@ pub(super) async fn check_as(
     }
     t.facts().tables.clone_from(&about.tables);
     Ok(Allowed { resolved, about, caller, agent, known, confinement })
+}
+
+/// The tables of both, each once.
+fn either(some: &[String], others: &[String]) -> Vec<String> {
+    let mut all = some.to_vec();
+    all.extend(others.iter().filter(|path| !some.contains(path)).cloned());
+    all
 }
 
 /// The branch that it is asked on, if this caller may know of it. Tables are not defined there.

@@ -3,13 +3,26 @@
 //! The engine follows no interrupt inside some of them and no memory limit inside others. A literal
 //! above the limit is refused here; a size that is computed is checked by the engine, row by row.
 
-use sqlparser::ast::{Expr, FunctionArg, FunctionArgExpr, TableFactor};
+use std::ops::ControlFlow;
+
+use sqlparser::ast::{BinaryOperator, Expr, FunctionArg, FunctionArgExpr, TableFactor, visit_expressions};
 
 use super::call::{expressions, take_expr};
 use super::{Context, compose, templates};
 use crate::error::Error;
-use crate::functions::{self, GENERATED_MAX};
+use crate::functions::{self, Class, GENERATED_MAX, find};
+use crate::names;
 use crate::types::Type;
+
+/// The sizes of a call that only the warehouse has, before it becomes several of the engine's.
+pub(super) fn check_ours(expr: &mut Expr, context: &mut Context<'_>) -> Result<(), Error> {
+    match expr {
+        Expr::Function(function) if names::last(&function.name).is_some_and(|name| find(&name.value).is_none()) => {
+            check(expr, context)
+        }
+        _ => Ok(()),
+    }
+}
 
 /// The sizes of a call that makes much of little.
 pub(super) fn check(expr: &mut Expr, context: &mut Context<'_>) -> Result<(), Error> {
@@ -19,6 +32,9 @@ pub(super) fn check(expr: &mut Expr, context: &mut Context<'_>) -> Result<(), Er
     let Some(name) = compose::bare_name(&function.name) else {
         return Ok(());
     };
+    if is_series(&name) {
+        bound_steps(&name, expressions(function).collect(), context)?;
+    }
     let sizes = functions::sizes(&name);
     if sizes.is_empty() {
         return Ok(());
@@ -47,12 +63,15 @@ pub(super) fn check_table(factor: &mut TableFactor, context: &mut Context<'_>) -
     Ok(())
 }
 
+fn too_many(name: &str) -> String {
+    format!("{} of more than {GENERATED_MAX}", name.to_ascii_uppercase())
+}
+
 fn bound(name: &str, size: &mut Expr, context: &mut Context<'_>) -> Result<(), Error> {
     let most = i64::try_from(GENERATED_MAX).unwrap_or(i64::MAX);
-    let too_many = format!("{} of more than {GENERATED_MAX}", name.to_ascii_uppercase());
     match compose::integer(size) {
         Some(literal) if (-most..=most).contains(&literal) => return Ok(()),
-        Some(_) => return Err(Error::unsupported(too_many)),
+        Some(_) => return Err(Error::unsupported(too_many(name))),
         None => {}
     }
     match context.type_of(size) {
@@ -60,6 +79,9 @@ fn bound(name: &str, size: &mut Expr, context: &mut Context<'_>) -> Result<(), E
         Type::Date | Type::Timestamp | Type::TimestampTz if is_series(name) => Ok(()),
         Type::Unknown | Type::Text if is_series(name) => {
             Err(Error::unsupported(format!("{} of an argument of unknown type", name.to_ascii_uppercase())))
+        }
+        _ if is_volatile(size) => {
+            Err(Error::unsupported(format!("{} of a size that is another each time", name.to_ascii_uppercase())))
         }
         _ => {
             context.copy(templates::size(size))?;
@@ -70,11 +92,49 @@ fn bound(name: &str, size: &mut Expr, context: &mut Context<'_>) -> Result<(), E
                 low: Box::new(compose::number(-most)),
                 high: Box::new(compose::number(most)),
             };
-            let refusal = compose::call("error", [compose::text(too_many)]);
+            let refusal = compose::call("error", [compose::text(too_many(name))]);
             *size = compose::case(None, vec![(limit, refusal)], Some(taken));
             Ok(())
         }
     }
+}
+
+/// A list of moments: from one to another in steps, which may be small ones.
+fn bound_steps(name: &str, args: Vec<&mut Expr>, context: &mut Context<'_>) -> Result<(), Error> {
+    let Ok([from, to, step]) = <[&mut Expr; 3]>::try_from(args) else { return Ok(()) };
+    let is_moment = |expr: &Expr, context: &mut Context<'_>| {
+        matches!(context.type_of(expr), Type::Date | Type::Timestamp | Type::TimestampTz)
+    };
+    if !is_moment(from, context) && !is_moment(to, context) {
+        return Ok(());
+    }
+    if [&*from, &*to, &*step].into_iter().any(is_volatile) {
+        return Err(Error::unsupported(format!("{} of moments that are others each time", name.to_ascii_uppercase())));
+    }
+    context.copy(templates::size(from) + 2 * templates::size(to) + templates::size(step))?;
+    let seconds = |expr: &Expr| compose::call("epoch", [expr.clone()]);
+    let distance = compose::binary(seconds(to), BinaryOperator::Minus, seconds(from));
+    let most = i64::try_from(GENERATED_MAX).unwrap_or(i64::MAX);
+    let reach = compose::binary(seconds(step), BinaryOperator::Multiply, compose::number(most));
+    let is_far = compose::binary(compose::call("abs", [distance]), BinaryOperator::Gt, compose::call("abs", [reach]));
+    let refusal = compose::call("error", [compose::text(too_many(name))]);
+    let taken = take_expr(to);
+    *to = compose::case(None, vec![(is_far, refusal)], Some(taken));
+    Ok(())
+}
+
+/// What is evaluated twice must be the same twice.
+fn is_volatile(expr: &Expr) -> bool {
+    let found = visit_expressions(expr, |expr| match expr {
+        Expr::Function(function)
+            if names::last(&function.name)
+                .is_some_and(|name| functions::class(&name.value) == Some(Class::Volatile)) =>
+        {
+            ControlFlow::Break(())
+        }
+        _ => ControlFlow::Continue(()),
+    });
+    found.is_break()
 }
 
 fn is_series(name: &str) -> bool {

@@ -8,6 +8,7 @@
 mod exact;
 mod failing;
 mod from;
+mod order;
 mod reach;
 mod throws;
 
@@ -208,6 +209,7 @@ impl Walk<'_> {
     /// The columns of a query, and whether these are all.
     #[recursive::recursive]
     fn query(&mut self, query: &Query) -> (Vec<Output>, bool) {
+        self.found.failing.by_plan |= order::cuts(query);
         if let Some(with) = &query.with {
             self.found.failing.meets |= with.recursive;
             for cte in &with.cte_tables {
@@ -302,6 +304,7 @@ impl Walk<'_> {
     }
 
     fn select(&mut self, select: &Select) -> (Vec<Output>, bool) {
+        self.found.failing.by_plan |= order::takes(select);
         // A condition is asked as early as its columns are there, below where it is written.
         let is_asked = select.selection.is_some() || select.having.is_some() || select.qualify.is_some();
         let scope = self.early(is_asked, |walk| walk.from(&select.from));

@@ -485,3 +485,34 @@ fn what_stays_clear_of_a_denied_column_runs_and_never_has_it() {
         assert!(!made.sql.contains("\"payroll\".\"iban\""), "{sql}: {}", made.sql);
     }
 }
+
+#[test]
+fn what_follows_the_order_of_rows_is_asked_of_the_visible_rows_where_tables_meet() {
+    let care = |sql: &str| governed(sql, &analyst()).expect("a statement").care();
+    let both = "FROM customers c JOIN orders o ON o.id = c.id";
+    for taken in [
+        format!("SELECT c.id {both} LIMIT 1"),
+        format!("SELECT c.id {both} ORDER BY c.region FETCH FIRST 1 ROW ONLY"),
+        format!("SELECT TOP 1 c.id {both}"),
+        format!("SELECT DISTINCT ON (c.region) c.id {both}"),
+        format!("SELECT any_value(c.id) {both}"),
+        format!("SELECT c.region, mode(c.id) {both} GROUP BY 1"),
+        format!("SELECT row_number() OVER (ORDER BY c.region) {both}"),
+        format!("SELECT first_value(c.id) OVER (PARTITION BY c.region) {both}"),
+        format!("SELECT sum(c.id) OVER (ORDER BY c.region ROWS UNBOUNDED PRECEDING) {both}"),
+        format!("SELECT c.id {both} QUALIFY lag(c.id) OVER (ORDER BY c.region) IS NULL"),
+        format!("CREATE TABLE t AS SELECT c.id {both} LIMIT 1"),
+        "SELECT id FROM customers WHERE id IN (SELECT id FROM orders LIMIT 1)".to_owned(),
+    ] {
+        assert_eq!(care(&taken), Care::Visible, "{taken}");
+    }
+    for set in [
+        format!("SELECT c.id {both} ORDER BY c.id"),
+        format!("SELECT c.region, count(*), max(o.id) {both} GROUP BY 1"),
+        format!("SELECT rank() OVER (ORDER BY c.region) {both}"),
+        format!("SELECT count(*) OVER (PARTITION BY c.region) {both}"),
+        "SELECT id FROM customers LIMIT 1".to_owned(),
+    ] {
+        assert_eq!(care(&set), Care::Certain, "{set}");
+    }
+}

@@ -16,6 +16,7 @@ fn a_question_is_all_about_the_catalogue() {
         "select * from information_schema.table_constraints",
         "select * from demo.pg_catalog.pg_class",
         "select quote_ident(table_name) from information_schema.tables",
+        "select 'it''s', repeat('x', 3), generate_series(1, array_length(conkey)) from pg_constraint",
     ] {
         assert!(asked(text).is_some(), "{text}");
     }
@@ -36,6 +37,11 @@ fn what_reads_anything_else_or_does_anything_else_is_the_pipelines() {
         "select table_name, data_type from information_schema.columns",
         "select count(*) from information_schema.tables where table_schema = 'main'",
         "select 'pg_class'",
+        r"select 'a\''' as x, ' union select 1 --' from pg_class",
+        "select 'a''''b' from pg_class",
+        "select repeat('x', 4000000000) from pg_class",
+        "select repeat('x', oid) from pg_class",
+        "select range(4000000000) from pg_class",
         "select from pg_class where",
     ] {
         assert_eq!(asked(text), None, "{text}");

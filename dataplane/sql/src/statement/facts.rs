@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 use std::ops::ControlFlow;
 
 use sqlparser::ast::{
-    Expr, FromTable, Ident, ObjectName, ObjectType, OnConflictAction, OnInsert, Statement, TableFactor, TableObject,
-    Value, Visit, Visitor,
+    Expr, FromTable, Ident, MergeAction, ObjectName, ObjectType, OnConflictAction, OnInsert, Statement, TableFactor,
+    TableObject, Value, Visit, Visitor,
 };
 
 use super::kind::lays_out;
@@ -157,6 +157,26 @@ impl Relations for Facts {
     }
 }
 
+/// What a clause of a MERGE does.
+fn done_by(action: &MergeAction) -> Operation {
+    match action {
+        MergeAction::Insert(_) => Operation::Insert,
+        MergeAction::Update(_) => Operation::Update,
+        MergeAction::Delete { .. } => Operation::Delete,
+        MergeAction::DoNothing { .. } => Operation::Merge,
+    }
+}
+
+/// Whether a write names other tables whose rows it reads, or answers rows.
+fn reads_beside(statement: &Statement) -> bool {
+    match statement {
+        Statement::Insert(insert) => insert.returning.is_some(),
+        Statement::Update(update) => update.from.is_some() || update.returning.is_some(),
+        Statement::Delete(delete) => delete.using.is_some() || delete.returning.is_some(),
+        _ => false,
+    }
+}
+
 /// Operations of the statement and of every statement inside it.
 #[derive(Default)]
 struct Statements {
@@ -176,7 +196,10 @@ impl Visitor for Statements {
             }
             Statement::Update(_) => &[Operation::Update],
             Statement::Delete(_) | Statement::Truncate(_) => &[Operation::Delete],
-            Statement::Merge(_) => &[Operation::Merge],
+            Statement::Merge(merge) => {
+                self.operations.extend(merge.clauses.iter().map(|clause| done_by(&clause.action)));
+                &[Operation::Merge, Operation::Select]
+            }
             Statement::CreateTable(create) if create.or_replace => &[Operation::Create, Operation::Drop],
             Statement::CreateView(create) if create.or_replace => &[Operation::Create, Operation::Drop],
             Statement::CreateFunction(create) if create.or_replace => &[Operation::Create, Operation::Drop],
@@ -194,6 +217,9 @@ impl Visitor for Statements {
             _ => &[],
         };
         self.operations.extend(found);
+        if reads_beside(statement) {
+            self.operations.insert(Operation::Select);
+        }
         ControlFlow::Continue(())
     }
 

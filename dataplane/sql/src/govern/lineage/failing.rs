@@ -1,4 +1,4 @@
-//! Whether a statement can fail on a value, and whether the engine's plan decides if it does.
+//! Whether a statement can fail on a value, and whether the engine's plan decides if it does, or what is answered.
 //!
 //! Only what the answer is made of at last is evaluated for the same rows under every plan. A condition, and what a
 //! condition or a join reads, is evaluated before or after other rows have been left out, as the plan has it; and the
@@ -13,15 +13,16 @@ use super::Walk;
 #[derive(Debug, Default, Clone, Copy)]
 pub(in super::super) struct Failing {
     pub can_throw: bool,
-    /// Something that can stands where the plan decides for which rows it is evaluated.
-    pub(super) early: bool,
+    /// Something that can stands where the plan decides for which rows it is evaluated, or the answer follows the
+    /// order that rows come in.
+    pub(super) by_plan: bool,
     /// Rows of several tables meet, so that there are plans to choose from.
     pub(super) meets: bool,
 }
 
 impl Failing {
     pub(in super::super) fn follows_plan(self) -> bool {
-        self.early && self.meets
+        self.by_plan && self.meets
     }
 }
 
@@ -37,7 +38,7 @@ impl Walk<'_> {
 
     pub(super) fn throws(&mut self, can_throw: bool) {
         self.found.failing.can_throw |= can_throw;
-        self.found.failing.early |= can_throw && self.early;
+        self.found.failing.by_plan |= can_throw && self.early;
     }
 }
 

@@ -6,7 +6,7 @@ use sqlparser::ast::{BinaryOperator, Expr, Ident, ObjectName, Query, Visit, Visi
 
 use super::exact::{self, Shape};
 use super::throws::{self, throws};
-use super::{Base, Output, Source, Walk, extend};
+use super::{Base, Output, Source, Walk, extend, order};
 use crate::names;
 use crate::types::exact::Exact;
 use crate::types::{self, Columns, Type, sole_argument};
@@ -152,6 +152,8 @@ impl Visitor for Inside<'_, '_> {
                     let shape = throws::shape(compared, &Scope(&self.walk.scopes));
                     self.awaited = Some((std::ptr::from_ref(subquery), shape));
                 }
+                let is_ordered = matches!(other, Expr::Function(function) if order::follows(function));
+                self.walk.found.failing.by_plan |= is_ordered;
                 let can_throw = throws(other, &Scope(&self.walk.scopes));
                 self.walk.throws(can_throw);
             }
