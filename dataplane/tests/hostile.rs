@@ -202,7 +202,7 @@ async fn no_way_to_name_a_denied_table_tells_whether_it_is_there() {
     let world = world().await;
     world.run("create schema hr").await.unwrap();
     world.change(|rules| {
-        rules.abac_policies = vec![denying("secret", &[Role::Admin]), denying("hr.secret", &[Role::Admin])];
+        rules.abac_policies = vec![denying("secret", &[Role::Owner]), denying("hr.secret", &[Role::Owner])];
     });
     for there in [false, true] {
         if there {
