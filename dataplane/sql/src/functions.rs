@@ -98,11 +98,6 @@ pub fn is_aggregate(name: &str) -> bool {
     find(name).map_or_else(|| dialect::is_aggregate(name), |function| function.kinds.contains(&Kind::Aggregate))
 }
 
-/// Whether it needs OVER.
-pub fn is_window(name: &str) -> bool {
-    find(name).is_some_and(|function| function.kinds.contains(&Kind::Window))
-}
-
 /// Whether it may stand in FROM.
 pub fn is_table_function(name: &str) -> bool {
     let name = name.to_ascii_lowercase();

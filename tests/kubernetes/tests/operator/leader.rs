@@ -23,7 +23,7 @@ fn lease() -> Duration {
 }
 
 #[tokio::test]
-async fn one_that_is_stopped_hands_over_before_its_lease_ends() {
+async fn one_that_is_stopped_hands_over_within_a_second() {
     let bench = Bench::new("handover").await;
     let first = bench.operator("one").await;
     eventually("the first leads", async || first.leads()).await;
@@ -34,8 +34,7 @@ async fn one_that_is_stopped_hands_over_before_its_lease_ends() {
     first.stop().await;
     let start = Instant::now();
     eventually("the second leads", async || second.leads()).await;
-    println!("handed over after {:?}", start.elapsed());
-    assert!(start.elapsed() < lease(), "{:?}", start.elapsed());
+    assert!(start.elapsed() < Duration::from_secs(1), "{:?}", start.elapsed());
     until(&leases, "sluice-operator", "the second's", |it| holder(it).starts_with("two_")).await;
     let name = bench.tenant("acme", "prod").await;
     bench.settled(&name).await;
@@ -74,9 +73,8 @@ async fn one_that_is_killed_is_replaced_within_a_lease() {
     let start = Instant::now();
     first.kill().await;
     eventually("the second leads", async || second.leads().await).await;
-    println!("replaced after {:?}", start.elapsed());
-    // two more for a machine that is busy with other things
-    assert!(start.elapsed() < 3 * lease(), "{:?}", start.elapsed());
+    // one second for a machine that is busy with other things
+    assert!(start.elapsed() < lease() + Duration::from_secs(1), "{:?}", start.elapsed());
     let name = bench.tenant("acme", "prod").await;
     bench.settled(&name).await;
     second.stop().await;
