@@ -260,6 +260,10 @@ async fn no_statement_grows_without_bounds() {
         format!("insert first {} select range as id from range(9)", whens.join(" "))
     };
     world.run(&first(20)).await.unwrap();
+    let days = "select len(range(date '2024-01-01', current_date, interval '1 day')) > 300";
+    assert_eq!(world.run(days).await.unwrap().json, "[true]");
+    let seconds = "select len(range(timestamp '0001-01-01', timestamp '9999-01-01', interval '1 second'))";
+    assert!(world.run(seconds).await.is_err());
     for sql in [nested(40), first(1_500)] {
         let refused = world.run(&sql).await.unwrap_err();
         assert_eq!(refused.code(), Code::UnsupportedSql, "{refused}");

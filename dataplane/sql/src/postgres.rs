@@ -14,12 +14,13 @@ use std::ops::ControlFlow;
 
 use sqlparser::ast::{
     Expr, FunctionArg, FunctionArgExpr, FunctionArguments, Ident, ObjectName, ObjectNamePart, Query, Statement,
-    TableFactor, Value, Visit, VisitMut, Visitor, visit_expressions,
+    TableFactor, Visit, VisitMut, Visitor, visit_expressions,
 };
 
 pub use relations::{Kind, Relation, Sort, relations};
 
 use crate::error::Error;
+use crate::resolve::callable;
 use crate::{functions, lex, names, parse};
 
 pub(crate) const CATALOG: &str = "pg_catalog";
@@ -96,22 +97,14 @@ fn is_misprinted(tree: &Statement) -> bool {
 /// Whether a call may make more than the pipeline would let it: its sizes must be small literals. A series may be as
 /// long as something in the catalogue.
 fn makes_much(tree: &Statement) -> bool {
-    let is_small = |expr: &Expr| match expr {
-        Expr::Value(value) => match &value.value {
-            Value::Number(text, _) => text.parse::<u64>().is_ok_and(|size| size <= functions::GENERATED_MAX),
-            _ => false,
-        },
-        _ => false,
-    };
+    let is_literal = |arg: &FunctionArg| matches!(arg, FunctionArg::Unnamed(FunctionArgExpr::Expr(Expr::Value(_))));
     let found = visit_expressions(tree, |expr| {
         let Expr::Function(function) = expr else { return ControlFlow::Continue(()) };
         let name = names::last(&function.name).map_or("", |name| name.value.as_str());
         let FunctionArguments::List(list) = &function.args else { return ControlFlow::Continue(()) };
         let is_series = functions::is_table_function(name);
-        let is_much = functions::sizes(name).iter().filter_map(|place| list.args.get(*place)).any(|arg| match arg {
-            FunctionArg::Unnamed(FunctionArgExpr::Expr(size @ Expr::Value(_))) => !is_small(size),
-            _ => !is_series,
-        });
+        let mut sizes = functions::sizes(name).iter().filter_map(|place| list.args.get(*place));
+        let is_much = sizes.any(|size| !callable::is_bounded(size) && (!is_series || is_literal(size)));
         if is_much { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     });
     found.is_break()

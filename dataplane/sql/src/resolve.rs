@@ -437,7 +437,7 @@ fn located(error: Error, name: &ObjectName) -> Error {
     }
 }
 
-mod callable;
+pub(crate) mod callable;
 mod comment;
 mod qualified;
 mod target;

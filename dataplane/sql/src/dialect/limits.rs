@@ -3,14 +3,12 @@
 //! The engine follows no interrupt inside some of them and no memory limit inside others. A literal
 //! above the limit is refused here; a size that is computed is checked by the engine, row by row.
 
-use std::ops::ControlFlow;
-
-use sqlparser::ast::{BinaryOperator, Expr, FunctionArg, FunctionArgExpr, TableFactor, visit_expressions};
+use sqlparser::ast::{BinaryOperator, Expr, FunctionArg, FunctionArgExpr, TableFactor};
 
 use super::call::{expressions, take_expr};
 use super::{Context, compose, templates};
 use crate::error::Error;
-use crate::functions::{self, Class, GENERATED_MAX, find};
+use crate::functions::{self, GENERATED_MAX, find};
 use crate::names;
 use crate::types::Type;
 
@@ -80,7 +78,7 @@ fn bound(name: &str, size: &mut Expr, context: &mut Context<'_>) -> Result<(), E
         Type::Unknown | Type::Text if is_series(name) => {
             Err(Error::unsupported(format!("{} of an argument of unknown type", name.to_ascii_uppercase())))
         }
-        _ if is_volatile(size) => {
+        _ if templates::is_volatile(size) => {
             Err(Error::unsupported(format!("{} of a size that is another each time", name.to_ascii_uppercase())))
         }
         _ => {
@@ -108,7 +106,7 @@ fn bound_steps(name: &str, args: Vec<&mut Expr>, context: &mut Context<'_>) -> R
     if !is_moment(from, context) && !is_moment(to, context) {
         return Ok(());
     }
-    if [&*from, &*to, &*step].into_iter().any(is_volatile) {
+    if [&*from, &*to, &*step].into_iter().any(templates::is_volatile) {
         return Err(Error::unsupported(format!("{} of moments that are others each time", name.to_ascii_uppercase())));
     }
     context.copy(templates::size(from) + 2 * templates::size(to) + templates::size(step))?;
@@ -121,20 +119,6 @@ fn bound_steps(name: &str, args: Vec<&mut Expr>, context: &mut Context<'_>) -> R
     let taken = take_expr(to);
     *to = compose::case(None, vec![(is_far, refusal)], Some(taken));
     Ok(())
-}
-
-/// What is evaluated twice must be the same twice.
-fn is_volatile(expr: &Expr) -> bool {
-    let found = visit_expressions(expr, |expr| match expr {
-        Expr::Function(function)
-            if names::last(&function.name)
-                .is_some_and(|name| functions::class(&name.value) == Some(Class::Volatile)) =>
-        {
-            ControlFlow::Break(())
-        }
-        _ => ControlFlow::Continue(()),
-    });
-    found.is_break()
 }
 
 fn is_series(name: &str) -> bool {

@@ -196,7 +196,8 @@ pub(super) fn size(expr: &Expr) -> usize {
     count.0
 }
 
-fn is_volatile(expr: &Expr) -> bool {
+/// Whether it may be something else when it is evaluated again.
+pub(super) fn is_volatile(expr: &Expr) -> bool {
     struct Search;
     impl Visitor for Search {
         type Break = ();

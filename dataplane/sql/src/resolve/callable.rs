@@ -26,7 +26,7 @@ pub(super) fn table_function(name: &ObjectName, args: &[FunctionArg]) -> Result<
 }
 
 /// A literal number that is not too large, or a literal that is no number: dates count by their step.
-fn is_bounded(argument: &FunctionArg) -> bool {
+pub(crate) fn is_bounded(argument: &FunctionArg) -> bool {
     let FunctionArg::Unnamed(FunctionArgExpr::Expr(expr)) = argument else {
         return false;
     };
