@@ -68,6 +68,14 @@ const ALL: &[Alert] = &[
         action: "look at the data plane's log; the entries are kept on its volume until they arrive",
     },
     Alert {
+        name: "SluiceAuditSetAside",
+        severity: "warning",
+        lasting: "0m",
+        expr: "sum(increase(sluice_controlplane_reports_set_aside_total[1h])) > 0",
+        summary: "PostgreSQL refused audit entries for what was in them: their texts are not stored, their credits are",
+        action: "the control plane's log names environment, log and entry, and what PostgreSQL said",
+    },
+    Alert {
         name: "SluiceNoLeader",
         severity: "critical",
         lasting: "2m",

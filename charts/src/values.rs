@@ -315,7 +315,7 @@ pub struct Model {
     /// Permits an `http://` endpoint: only over a network that nobody else listens on.
     pub plain: bool,
     /// A Secret with the endpoint's key, in the namespace of each environment. Empty: no key is sent. Naming another
-    /// one restarts data planes.
+    /// one restarts data planes, in the waves of `rollout`.
     #[schemars(length(max = 253))]
     pub existing_secret: String,
     /// The key of that Secret.
@@ -465,7 +465,8 @@ pub struct Tracing {
     #[schemars(regex(pattern = r"^(0(\.[0-9]{1,6})?|1)$"))]
     pub ratio: String,
     /// A Secret with what the collector wants to be shown, and whom to believe: by this name in the
-    /// namespace of the release and beside each environment. A change of it replaces all data planes. Empty: none.
+    /// namespace of the release and beside each environment. A change of it replaces data planes, in the waves of
+    /// `dataPlane.rollout`. Empty: none.
     #[schemars(length(max = 253), regex(pattern = "^([a-z0-9]([a-z0-9.-]*[a-z0-9])?)?$"))]
     pub existing_secret: String,
     /// The key of that Secret that holds headers, as `authorization=Bearer%20…,x-scope=sluice`. Empty: none.

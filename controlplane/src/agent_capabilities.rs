@@ -27,7 +27,7 @@ pub fn routes() -> Routes {
     Routes::new()
         .post(ALL, Admin, PolicyWrite, http::grant)
         .says("Confines an agent to what it is granted.")
-        .refuses(&[Code::AgentNotFound, Code::PolicyViolation])
+        .refuses(&[Code::AgentNotFound, Code::PolicyViolation, Code::InvalidRule])
         .get(ALL, Admin, PolicyRead, http::list)
         .says("Lists the grants with what ran under them.")
         .delete("/v1/environments/{env_id}/agent-capabilities/{grant_id}", Admin, PolicyWrite, http::revoke)

@@ -90,7 +90,7 @@ impl App {
             head_key: HeadKey::new(&config).map_err(Error::internal)?,
             issuers: Issuers::new(config.webhook_loopback)?,
             postman: Postman::of(&config).map_err(Error::internal)?,
-            publisher: Arc::new(Publisher::new(pool.clone(), config.secret_key.clone())),
+            publisher: Arc::new(Publisher::new(pool.clone(), config.secret_key.clone(), parts.entropy.base62(16))),
             data_planes: identity.clone().map(DataPlanes::new),
             identity,
             started_at: parts.clock.now(),

@@ -27,6 +27,7 @@ use tonic::service::Routes;
 use tonic::transport::Server;
 use tonic::{Request, Response, Status, Streaming};
 
+use crate::governance::SNAPSHOT_BYTES_MAX;
 use crate::identity::Current;
 use crate::runtime::sql::{self, Page, Refused};
 use crate::{App, Error, agents, audit, authentication, billing, credits};
@@ -223,6 +224,10 @@ impl Intake {
 fn snapshot(governance: &Arc<contract::Governance>) -> Result<Snapshot, Status> {
     let bytes =
         serde_json::to_vec(governance.as_ref()).map_err(|_| Status::internal("the snapshot has no JSON form"))?;
+    if bytes.len() > SNAPSHOT_BYTES_MAX {
+        let (env_id, version) = (&governance.environment.env_id, governance.version);
+        tracing::error!(env.id = %env_id, version, bytes = bytes.len(), "a snapshot is larger than its data plane takes: the rules of before stay in force there");
+    }
     Ok(Snapshot { version: governance.version, governance: bytes })
 }
 

@@ -62,6 +62,7 @@ pub struct Metrics {
     deliveries: Gauge,
     oldest_delivery: Seconds,
     leases: Gauge,
+    set_aside: Counter,
 }
 
 /// What waits in the database.
@@ -88,6 +89,7 @@ impl Default for Metrics {
             deliveries: Gauge::default(),
             oldest_delivery: Seconds::default(),
             leases: Gauge::default(),
+            set_aside: Counter::default(),
         };
         all.registry = Mutex::new(all.described());
         all
@@ -110,6 +112,7 @@ impl Metrics {
             self.oldest_delivery.clone(),
         );
         registry.register(row::LEASES_OVERDUE.name, row::LEASES_OVERDUE.help, self.leases.clone());
+        registry.register(row::REPORTS_SET_ASIDE.name, row::REPORTS_SET_ASIDE.help, self.set_aside.clone());
         registry
     }
 
@@ -118,6 +121,11 @@ impl Metrics {
         let method = name(method);
         self.requests.get_or_create(&Answered { method, route, status: status.as_u16() }).inc();
         self.seconds.get_or_create(&RouteLabel { method, route }).observe(took.as_secs_f64());
+    }
+
+    /// An entry of an audit log is stored without what was in it.
+    pub fn set_aside(&self) {
+        self.set_aside.inc();
     }
 
     fn stand(&self, pool: &PgPool, waiting: Option<Waiting>) {

@@ -95,6 +95,8 @@ pub enum Reason {
     Resizing,
     /// The storage class does not let a volume grow.
     ExpansionNotAllowed,
+    /// Somebody else sets a field of a child again and again; the message names both.
+    DriftContested,
     /// The API server refused a write; its message says why.
     ApplyFailed,
 }

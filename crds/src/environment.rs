@@ -350,6 +350,40 @@ pub struct ImageSource {
     pub pull_secrets: Vec<String>,
 }
 
+/// Secrets that the pods of a data plane take from beside them, as the installation names them; moved by the operator's
+/// rollout.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct GivenSecrets {
+    /// Of a collector.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub collector: Option<CollectorSecret>,
+    /// Of the endpoint of models: what opens it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub model: Option<SecretKey>,
+}
+
+/// A Secret for a collector. Its values are the kubelet's to bring: nobody else reads them.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct CollectorSecret {
+    pub name: String,
+    /// The key in it of headers that the collector is shown.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub headers_key: Option<String>,
+    /// The key in it of the authority that the collector's certificate is of.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub ca_key: Option<String>,
+}
+
+/// One value of a Secret.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct SecretKey {
+    pub name: String,
+    pub key: String,
+}
+
 /// Where clients connect.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
@@ -383,6 +417,9 @@ pub struct EnvironmentStatus {
     /// Where the image that runs came from.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub image: Option<ImageSource>,
+    /// Secrets of the installation that what runs was started with; absent: none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub secrets: Option<GivenSecrets>,
     /// As much of `storage.size` as the volume has; the size may go back to it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub volume_size: Option<Quantity>,

@@ -25,9 +25,9 @@ mod tests;
 pub use api_key::{ApiKey, ApiKeyPhase, ApiKeySpec, ApiKeyStatus, Rotation};
 pub use conditions::{Condition, ConditionStatus, ConditionType, Reason};
 pub use environment::{
-    Bootstrap, Connection, DataPlane, DeletionPolicy, Environment, EnvironmentPhase, EnvironmentSettings,
-    EnvironmentSpec, EnvironmentStatus, ImageSource, Network, ObjectStore, Resources, Scheduling, Storage,
-    StorageFormat, TeardownStep, Tls, TlsMode, Toleration,
+    Bootstrap, CollectorSecret, Connection, DataPlane, DeletionPolicy, Environment, EnvironmentPhase,
+    EnvironmentSettings, EnvironmentSpec, EnvironmentStatus, GivenSecrets, ImageSource, Network, ObjectStore,
+    Resources, Scheduling, SecretKey, Storage, StorageFormat, TeardownStep, Tls, TlsMode, Toleration,
 };
 pub use fields::{NamedRef, Quantity};
 pub use organization::{

@@ -1,6 +1,7 @@
 //! A statement that somebody asks to have run: what every door makes and the pipeline takes.
 
 use std::net::IpAddr;
+use std::ops::Deref;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -13,6 +14,7 @@ use tokio::sync::Mutex;
 use tokio_util::sync::CancellationToken;
 
 use crate::Error;
+use crate::limits::named;
 use crate::pipeline::transaction::ClientTransaction;
 
 /// One statement with all that decides about it. The door has checked the credential; the
@@ -82,8 +84,49 @@ impl Bounds {
 /// What a caller says of the agent it runs for. Declared, not verified.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Declared {
-    pub agent_id: Option<String>,
-    pub framework: Option<String>,
+    pub agent_id: Option<AgentName>,
+    pub framework: Option<AgentName>,
+}
+
+/// The name of an agent or of its framework, in the bounds that every door keeps to: it is kept and told wherever the
+/// query is, and a key of the control plane's tables.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct AgentName(String);
+
+impl AgentName {
+    /// From 1 to 256 characters, none of them for control; what is wrong names the field of the door.
+    pub fn of(field: &str, text: impl Into<String>) -> Result<Self, Error> {
+        let text = text.into();
+        named(field, &text)?;
+        Ok(Self(text))
+    }
+}
+
+impl Deref for AgentName {
+    type Target = str;
+
+    fn deref(&self) -> &str {
+        &self.0
+    }
+}
+
+impl From<AgentName> for String {
+    fn from(name: AgentName) -> Self {
+        name.0
+    }
+}
+
+impl Declared {
+    /// Both as a door was told of them, each under the name that it has there.
+    pub fn told(
+        (id_field, agent_id): (&str, Option<String>),
+        (framework_field, framework): (&str, Option<String>),
+    ) -> Result<Self, Error> {
+        Ok(Self {
+            agent_id: agent_id.map(|text| AgentName::of(id_field, text)).transpose()?,
+            framework: framework.map(|text| AgentName::of(framework_field, text)).transpose()?,
+        })
+    }
 }
 
 /// How names without a path are understood.

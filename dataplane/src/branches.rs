@@ -102,6 +102,12 @@ impl Branch {
     pub fn paths(&self) -> Vec<String> {
         self.tables.iter().map(Copied::path).collect()
     }
+
+    /// With those of its tables that this caller may know of; where that is none of them, nothing of it is told.
+    fn seen_by(mut self, standing: &Standing) -> Option<Self> {
+        self.tables.retain(|table| standing.may_see_copy(&table.path(), table.origin.as_deref()));
+        (!self.tables.is_empty()).then_some(self)
+    }
 }
 
 /// A branch that can be read and written.
@@ -237,19 +243,22 @@ impl Branches {
         Ok(open)
     }
 
-    /// The record of a branch that this caller reaches, also of one that has ended.
+    /// The record of a branch that this caller reaches, as far as they may see it; also of one that has ended.
     pub async fn recorded(&self, standing: &Standing, branch_id: &str) -> Result<Branch, Error> {
         let reach = Reach::of(standing);
         let found = store::record(standing.into(), branch_id).await?;
-        found.filter(|branch| !reach.bound || reach.agent_id == branch.agent_id).ok_or(Error::BranchNotFound)
+        let found = found.filter(|branch| !reach.bound || reach.agent_id == branch.agent_id);
+        found.and_then(|branch| branch.seen_by(standing)).ok_or(Error::BranchNotFound)
     }
 
-    /// Branches of every state, or of one, the newest first; those of its agent for a key that is bound to one.
+    /// Branches of every state, or of one, the newest first, as far as the caller may see them; those of its agent for
+    /// a key that is bound to one.
     pub async fn list(&self, standing: &Standing, listing: &Listing, now: Timestamp) -> Result<Vec<Branch>, Error> {
         let status = listing.status()?;
         self.sweep(standing.into(), now).await?;
         let agent = Reach::of(standing).narrowed(None)?;
-        store::page(standing, status, agent.as_deref()).await
+        let found = store::page(standing, status, agent.as_deref()).await?;
+        Ok(found.into_iter().filter_map(|branch| branch.seen_by(standing)).collect())
     }
 
     /// Ends it; nothing of it stays.

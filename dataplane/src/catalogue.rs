@@ -72,7 +72,7 @@ impl Catalogue {
 
     /// The whole answer: the catalogue is small, and what is not is refused by the engine.
     pub async fn ask(&self, question: &Question<'_>) -> Result<Held, Error> {
-        let _place = self.place(question.deadline).await?;
+        let _place = self.place(question).await?;
         if let Some(mut kept) = self.shelf.take(&question.seen) {
             let answered = answer(&mut kept, question).await;
             if self.put_back(question, kept, &answered) {
@@ -86,7 +86,7 @@ impl Catalogue {
     }
 
     pub async fn describe(&self, question: &Question<'_>) -> Result<Described, Error> {
-        let _place = self.place(question.deadline).await?;
+        let _place = self.place(question).await?;
         if let Some(mut kept) = self.shelf.take(&question.seen) {
             let described = describe(&mut kept, question).await;
             if self.put_back(question, kept, &described) {
@@ -99,16 +99,23 @@ impl Catalogue {
         described
     }
 
-    async fn place(&self, deadline: Instant) -> Result<SemaphorePermit<'_>, Error> {
-        let left = deadline.saturating_duration_since(Instant::now());
-        let place = tokio::time::timeout_at(deadline.into(), self.places.acquire()).await;
-        place.map_err(|_| Error::Timeout(left))?.map_err(|_| Error::ShuttingDown)
+    async fn place(&self, question: &Question<'_>) -> Result<SemaphorePermit<'_>, Error> {
+        let left = question.deadline.saturating_duration_since(Instant::now());
+        tokio::select! {
+            place = self.places.acquire() => place.map_err(|_| Error::ShuttingDown),
+            () = question.cancel.cancelled() => Err(Error::Cancelled),
+            () = tokio::time::sleep_until(question.deadline.into()) => Err(Error::Timeout(left)),
+        }
     }
 
     /// Keeps the database for the next question, unless it was lost: then what it answered counts for nothing.
     fn put_back<T>(&self, question: &Question<'_>, session: Session, outcome: &Result<T, Error>) -> bool {
-        let is_lost = matches!(outcome, Err(Error::Engine(error)) if may_be_lost(error.kind));
-        if !is_lost {
+        let kind = match outcome {
+            Err(Error::Engine(error)) => Some(error.kind),
+            _ => None,
+        };
+        let is_lost = kind.is_some_and(may_be_lost);
+        if !is_lost && !kind.is_some_and(may_be_busy) {
             self.shelf.put(&question.seen, session);
         }
         !is_lost
@@ -134,7 +141,7 @@ impl Catalogue {
 }
 
 async fn answer(session: &mut Session, question: &Question<'_>) -> Result<Held, Error> {
-    verify(&session.parsed(question.sql).await?)?;
+    verify(&parsed(session, question).await?)?;
     // As a write: never run a second time on a database that was lost meanwhile, and answered whole.
     let statement = Statement { sql: question.sql.to_owned(), params: question.params.clone(), writes: true };
     match session.run(statement, question.deadline, question.cancel).await? {
@@ -144,15 +151,31 @@ async fn answer(session: &mut Session, question: &Question<'_>) -> Result<Held, 
 }
 
 async fn describe(session: &mut Session, question: &Question<'_>) -> Result<Described, Error> {
-    verify(&session.parsed(question.sql).await?)?;
-    let parameters = session.parameters(question.sql).await?;
-    let engine::Described { columns, schema } = session.describe(question.sql).await?;
+    verify(&parsed(session, question).await?)?;
+    let Question { sql, deadline, cancel, .. } = question;
+    let parameters = session.parameters(sql, *deadline, cancel).await?;
+    let engine::Described { columns, schema } = session.describe(sql, *deadline, cancel).await?;
     Ok(Described { parameters, columns, schema })
+}
+
+async fn parsed(session: &mut Session, question: &Question<'_>) -> Result<Parsed, Error> {
+    let parsed = session.parsed(question.sql, question.deadline, question.cancel).await;
+    parsed.map_err(|error| match error.kind {
+        // Both parsers take every form that a question may have: it is one that only PostgreSQL has, such as a WITH
+        // that writes.
+        Kind::Parser => Error::Unsupported { what: "this form of a statement over PostgreSQL's catalogue".to_owned() },
+        _ => Error::Engine(error),
+    })
 }
 
 /// After one of these the database may be empty: its process ended, and another took its place.
 fn may_be_lost(kind: Kind) -> bool {
     matches!(kind, Kind::Crashed | Kind::Unavailable | Kind::CatalogMissing)
+}
+
+/// After one of these it may be at the question still, or have made too much of it: the next one has another.
+fn may_be_busy(kind: Kind) -> bool {
+    matches!(kind, Kind::Timeout | Kind::Interrupted | Kind::OutOfMemory)
 }
 
 /// The engine's own parser must find nothing but tables of the catalogue and functions that are on a list.

@@ -38,6 +38,13 @@ pub enum Error {
     PolicyDenied { message: String },
     #[error("access to table {table} is denied by policy")]
     TableDenied { table: String },
+    /// Of a branch that the caller knows by its id alone.
+    #[error("the branch has tables that are denied to you: who may read all of them must do this")]
+    DeniedOnBranch,
+    #[error(
+        "table {table} would be open on the mainline with rows that are hidden from others: write them there, not on a branch"
+    )]
+    OpenedOnBranch { table: String },
     #[error("the {what} is suspended")]
     Suspended { what: &'static str },
     #[error("{what} is not supported")]
@@ -169,6 +176,7 @@ impl Error {
             Self::ColumnMissing { .. } => Code::UndefinedColumn,
             Self::Caller(code) => *code,
             Self::PolicyDenied { .. }
+            | Self::OpenedOnBranch { .. }
             | Self::RowRefused
             | Self::HourlyLimit { .. }
             | Self::GrantedRows { .. }
@@ -180,7 +188,7 @@ impl Error {
             | Self::BranchClosed { .. }
             | Self::BranchBusy
             | Self::Reshaped { .. } => Code::Conflict,
-            Self::TableDenied { .. } => Code::TableDenied,
+            Self::TableDenied { .. } | Self::DeniedOnBranch => Code::TableDenied,
             Self::Suspended { .. }
             | Self::TierLimit
             | Self::StorageLimit { .. }
@@ -225,6 +233,7 @@ impl Error {
             Self::Engine(error) if error.kind == engine::Kind::TempSpace => problem.detail("reason", "memory"),
             Self::ColumnMissing { name } => problem.detail("column", name.as_str()),
             Self::TableDenied { table }
+            | Self::OpenedOnBranch { table }
             | Self::Governed { table }
             | Self::Undroppable { table }
             | Self::Reshaped { table }
@@ -287,7 +296,7 @@ fn sql_code(kind: &sql::error::Kind) -> Code {
     match kind {
         Kind::Syntax | Kind::Empty | Kind::Several => Code::BadSql,
         Kind::TooLarge => Code::QueryTooLarge,
-        Kind::NameTooLong => Code::InvalidIdentifier,
+        Kind::InvalidName => Code::InvalidIdentifier,
         Kind::TooDeep | Kind::Unsupported { .. } | Kind::UnsupportedFunction { .. } | Kind::Ungovernable { .. } => {
             Code::UnsupportedSql
         }

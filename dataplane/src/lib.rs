@@ -41,7 +41,7 @@ pub mod trail;
 pub mod triggers;
 
 pub use answer::{Answer, Column, Command, Description, Rows, Totals};
-pub use ask::{Ask, Bounds, Declared, Names};
+pub use ask::{AgentName, Ask, Bounds, Declared, Names};
 pub use ending::Ending;
 pub use error::Error;
 pub use pipeline::Pipeline;

@@ -52,7 +52,7 @@ pub use stats::Stats;
 pub use store::cursor;
 
 /// The name that policies have for it.
-pub const TABLE: &str = "svc_memory.memories";
+pub const TABLE: &str = contract::own_tables::MEMORIES;
 /// What one environment remembers at most, old versions not counted.
 const MEMORIES_MAX: usize = 500_000;
 /// How long a version that has ended stays.

@@ -9,6 +9,7 @@
 //! not be told is refused.
 
 mod answers;
+mod asked;
 mod audit;
 mod capability;
 mod cost;
@@ -19,8 +20,10 @@ mod embed;
 mod execute;
 mod explain;
 mod heal;
+mod judged;
 mod mask;
 mod meter;
+mod moment;
 mod origin;
 mod pivot;
 mod policy;
@@ -73,6 +76,8 @@ use transaction::ClientTransaction;
 
 pub use deed::{Deed, Standing};
 pub use delivery::UNREAD_FOR;
+pub use judged::{Judged, Supposed};
+pub use moment::Moment;
 pub use quota::Purse;
 pub use semaphore::Gate;
 pub use storage::Storage;
@@ -223,7 +228,8 @@ impl Pipeline {
         let allowed = t.at(Stage::PolicyCheck, Box::pin(policy::check(self, query, rules, extracted, t))).await?; // 3
         let costed = t.now(Stage::CostEstimate, || cost::estimate(allowed, t)); //                 4
         let afforded = t.at(Stage::QuotaCheck, Box::pin(quota::check(self, query, rules, costed, t))).await?; //       5
-        let filtered = t.now(Stage::RowFilter, || row_filter::apply(&self.remembered.filters, rules, afforded, t))?; //      6
+        let filtered =
+            t.now(Stage::RowFilter, || row_filter::apply(&self.remembered.filters, rules, afforded, text, t))?; // 6
         let embedded = t.now(Stage::VectorEmbed, || embed::vectors(filtered))?; //                 7
         let pivoted = Box::pin(pivot::values(self, query, rules, embedded)).await?;
         let native = t.now(Stage::Transpile, || transpile::to_engine(query, pivoted, t))?; //      8
@@ -256,7 +262,8 @@ impl Pipeline {
         let extracted = t.now(Stage::TableExtraction, || tables::extract(&ask.sql, &ask.names.variables, t))?;
         let allowed = t.at(Stage::PolicyCheck, Box::pin(policy::check(self, query, &rules, extracted, t))).await?;
         let unbilled = quota::unbilled(t.now(Stage::CostEstimate, || cost::estimate(allowed, t)));
-        let filtered = t.now(Stage::RowFilter, || row_filter::apply(&self.remembered.filters, &rules, unbilled, t))?;
+        let filtered =
+            t.now(Stage::RowFilter, || row_filter::apply(&self.remembered.filters, &rules, unbilled, &ask.sql, t))?;
         let embedded = t.now(Stage::VectorEmbed, || embed::vectors(filtered))?;
         t.at(Stage::Transpile, Box::pin(transpile::describe(self, query, &rules, embedded))).await
     }

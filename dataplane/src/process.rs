@@ -32,7 +32,7 @@ pub fn main() -> ExitCode {
     }
     let arguments = Arguments::parse();
     let log = Log::start(std::io::stdout);
-    match runtime().and_then(|runtime| runtime.block_on(run(arguments, log))) {
+    match runtime().map_err(Failure::from).and_then(|runtime| runtime.block_on(run(arguments, log))) {
         Ok(code) => code,
         Err(error) => {
             tracing::error!(%error, "the data plane cannot run");
@@ -41,9 +41,9 @@ pub fn main() -> ExitCode {
     }
 }
 
-/// Threads on which the deepest statement can be walked.
-fn runtime() -> Result<Runtime, Failure> {
-    Ok(Builder::new_multi_thread().enable_all().thread_stack_size(sql::STACK_BYTES).build()?)
+/// Threads on which the deepest statement can be walked; for whatever program runs a data plane.
+pub fn runtime() -> std::io::Result<Runtime> {
+    Builder::new_multi_thread().enable_all().thread_stack_size(sql::STACK_BYTES).build()
 }
 
 async fn run(arguments: Arguments, log: Log) -> Result<ExitCode, Failure> {

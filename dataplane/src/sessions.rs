@@ -129,6 +129,10 @@ impl Sessions {
         rules.caller_of_key(key, Some(secret), peer, now).map_err(Error::Caller)
     }
 
+    pub fn now(&self) -> Timestamp {
+        self.0.clock.now()
+    }
+
     /// Does the snapshot still have the key?
     pub fn knows(&self, key_id: &KeyId) -> bool {
         self.0.snapshots.borrow().as_ref().is_some_and(|rules| rules.key(key_id).is_some())

@@ -110,7 +110,17 @@ pub fn masking(table: &str, column: &str, function: MaskFunction) -> Policy {
 
 /// A row filter, from which the owner is exempt.
 pub fn filtering(table: &str, filter: &str) -> Policy {
-    let rule = RowFilterRule { table: table.to_owned(), filter: filter.to_owned(), exempt_roles: vec![Role::Owner] };
+    row_filter(table, filter, false)
+}
+
+/// The same, and nothing at all may follow from what it hides.
+pub fn filtering_strictly(table: &str, filter: &str) -> Policy {
+    row_filter(table, filter, true)
+}
+
+fn row_filter(table: &str, filter: &str, strict: bool) -> Policy {
+    let exempt_roles = vec![Role::Owner];
+    let rule = RowFilterRule { table: table.to_owned(), filter: filter.to_owned(), exempt_roles, strict };
     policy(&format!("filter {table}"), Rules::RowLevelSecurity(vec![rule]))
 }
 

@@ -27,7 +27,7 @@ pub use fields::{History, NewStep, Replay};
 pub use store::cursor;
 
 /// The name that policies have for it.
-pub const TABLE: &str = "svc_thoughts.steps";
+pub const TABLE: &str = contract::own_tables::STEPS;
 
 /// One step, as it was written.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

@@ -6,12 +6,18 @@
 //! organization, told to its webhooks; its action tells those who receive it what it is for (`action`). "A
 //! trigger that fails never fails the write": it is the event `trigger.error` then.
 //!
+//! A trigger tells whoever sees it what it has heard. So a key made for an agent registers triggers that hear that
+//! agent alone, and nobody registers one that hears a table which is closed to them. Rights are judged when it is
+//! registered and at every later look (`sight`), not when it fires: a firing is told to the organization's webhooks,
+//! which are an administrator's, and its count to those who may read then what was heard.
+//!
 //! A score means what it means in a search of memories by the built-in embedder, whoever makes the vectors of
 //! memories: `max(C(cosine), lexical)`.
 
 mod action;
 mod fields;
 mod queries;
+mod sight;
 mod store;
 mod telling;
 
@@ -24,13 +30,15 @@ use tokio::sync::Mutex;
 
 use crate::Error;
 use crate::making::{Made, maker};
-use crate::memory::{Likeness, Said};
+use crate::memory::{self, Likeness, Reach, Said};
 use crate::own_tables::{Author, Place};
 use crate::pipeline::Standing;
+use crate::thoughts;
 
 pub use action::{Action, Config};
 pub use fields::{Listing, NewTrigger, Question};
 pub use queries::{Asked, Queue, attend};
+pub use sight::Sight;
 pub use telling::notice;
 
 /// Triggers of one environment, those that are switched off included.
@@ -46,6 +54,17 @@ pub enum Source {
     Query,
     /// `evaluate_triggers` without `dry_run`.
     Explicit,
+}
+
+impl Source {
+    /// The table that it is read in, as policies name it.
+    pub const fn table(self) -> Option<&'static str> {
+        match self {
+            Self::Memory => Some(memory::TABLE),
+            Self::ReasoningStep => Some(thoughts::TABLE),
+            Self::Query | Self::Explicit => None,
+        }
+    }
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -120,6 +139,7 @@ impl Triggers {
         trigger_id: String,
         now: Timestamp,
     ) -> Result<(Trigger, bool), Error> {
+        let new = new.within(&Reach::of(standing))?;
         let mut held = self.known.lock().await;
         let known = loaded(&mut held, standing.into()).await?;
         let before = known.iter().find(|trigger| trigger.name == new.name).cloned();
@@ -128,18 +148,25 @@ impl Triggers {
         }
         before.as_ref().map_or(Ok(()), |before| before.made().may_change(standing))?;
         let created = before.is_none();
-        let trigger = new.trigger(before, (trigger_id, maker(standing)), now);
+        let made_by = before.as_ref().and_then(|before| before.made_by.clone());
+        // what heard more than they may know begins anew, under another id: its counts and cooldowns would tell
+        let before = before.filter(|before| Sight::of(standing).shows(before));
+        let maker = made_by.as_deref().unwrap_or_else(|| maker(standing));
+        let trigger = new.trigger(before, (trigger_id, maker), now);
         let put = store::put(standing, &trigger, now).await;
         *held = None; // as the table has it, whatever came of it
         put.map(|()| (trigger, created))
     }
 
-    /// The newest first.
+    /// Those that the caller may know of, the newest first.
     pub async fn list(&self, standing: &Standing, listing: &Listing) -> Result<Vec<Trigger>, Error> {
         let enabled = listing.enabled()?;
         let mut held = self.known.lock().await;
         let known = loaded(&mut held, standing.into()).await?;
-        Ok(known.iter().filter(|trigger| enabled.is_none_or(|wanted| trigger.enabled == wanted)).cloned().collect())
+        let sight = Sight::of(standing);
+        let listed =
+            |trigger: &&Trigger| enabled.is_none_or(|wanted| trigger.enabled == wanted) && sight.shows(trigger);
+        Ok(known.iter().filter(listed).cloned().collect())
     }
 
     /// Switches it off.
@@ -155,23 +182,25 @@ impl Triggers {
         put.map(|()| trigger)
     }
 
-    /// How the triggers judge a text: those that are named, else all that are on.
+    /// How the triggers that the caller may know of judge a text: those that are named, else all that are on.
     pub async fn judge(
         &self,
-        place: Place<'_>,
+        standing: &Standing,
         happening: &Happening,
         ids: &[String],
         now: Timestamp,
     ) -> Result<Vec<Judged>, Error> {
+        let (place, sight) = (standing.into(), Sight::of(standing));
         let mut held = self.known.lock().await;
         let known = loaded(&mut held, place).await?;
+        let known: Vec<_> = known.iter().filter(|trigger| sight.shows(trigger)).collect();
         if let Some(unknown) = ids.iter().find(|id| !known.iter().any(|trigger| trigger.trigger_id == **id)) {
             tracing::debug!(trigger.id = %unknown, "there is no such trigger");
             return Err(Error::TriggerNotFound);
         }
         let wanted =
             |trigger: &&Trigger| if ids.is_empty() { trigger.enabled } else { ids.contains(&trigger.trigger_id) };
-        let asked: Vec<_> = known.iter().filter(wanted).cloned().collect();
+        let asked: Vec<_> = known.into_iter().filter(wanted).cloned().collect();
         drop(held);
         let mut judged = weighed(asked, &happening.content);
         for judged in judged.iter_mut().filter(|judged| judged.matched) {

@@ -180,8 +180,10 @@ async fn policies_are_told_without_running_anything() {
     let question = json!({"query": "delete from customer", "context": {"user_role": "owner"}});
     let (refused, is_error) = tool(&door, analyst_key(), "enforce_abac_policy", question).await;
     assert!(is_error && refused["error"]["code"] == "FORBIDDEN", "{refused}");
-    let question = json!({"query": "delete from customer", "context": {"user_role": "analyst"}});
-    let (judged, _) = tool(&door, demo_key(), "enforce_abac_policy", question).await;
+    let question = |role: &str| json!({"query": "delete from customer", "context": {"user_role": role}});
+    let (judged, _) = tool(&door, demo_key(), "enforce_abac_policy", question("analyst")).await;
+    assert_eq!((&judged["decision"], &judged["code"]), (&json!("deny"), &json!("FORBIDDEN")), "an analyst only reads");
+    let (judged, _) = tool(&door, demo_key(), "enforce_abac_policy", question("developer")).await;
     assert_eq!((&judged["decision"], &judged["masked_columns"]), (&json!("allow"), &json!(["main.customer.ssn"])));
     let (started, finished) = world.last();
     assert_eq!((started.sql.as_str(), finished.outcome.as_str()), ("CALL enforce_abac_policy", "completed"));
@@ -290,5 +292,24 @@ async fn the_doors_health_needs_no_key() {
     }
     let request = Request::get("/nothing").body(Body::empty()).unwrap();
     assert_eq!(door.clone().oneshot(request).await.unwrap().status(), 404);
+    world.stop().await;
+}
+
+#[tokio::test]
+async fn an_agent_that_a_header_declares_is_bounded() {
+    let world = world().await;
+    let door = door(&world);
+    let long = "x".repeat(257);
+    let before = world.entries().len();
+    for header in ["x-agent-id", "x-agent-framework"] {
+        for bad in ["", "a\tb", &long] {
+            let body = json!({"sql": "select 1"});
+            let refused = post(&door, "/v1/query/arrow", demo_key(), &[(header, bad)], &body).await;
+            assert_eq!(refused.status(), 400, "{header}: {bad:?}");
+            let told = as_json(refused).await;
+            assert!(told["message"].as_str().is_some_and(|message| message.contains(header)), "{told}");
+        }
+    }
+    assert_eq!(world.entries().len(), before);
     world.stop().await;
 }

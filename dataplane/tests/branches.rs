@@ -4,15 +4,17 @@ use std::sync::Arc;
 
 use axum::Router;
 use chrono::Duration;
+use contract::capability::{Capabilities, Grant};
 use contract::policy::MaskFunction;
+use contract::policy::abac::{Action, Condition};
 use contract::report::Body;
-use contract::{Clock, Role, SystemClock, TestClock};
-use dataplane::testing::{analyst_key, demo_key, filtering, masking};
+use contract::{Clock, Role, SystemClock, TestClock, Timestamp};
+use dataplane::testing::{analyst_key, demo_key, filtering, masking, rule, ruled};
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestCaseError, TestRunner};
 use serde_json::{Value, json};
 
-use crate::door::{door, tool};
+use crate::door::{door, tool, tool_as};
 use crate::memory::{done, refused};
 use crate::pgwire::{simple, wired};
 use crate::world::{World, world, world_at};
@@ -190,6 +192,112 @@ async fn nobody_merges_what_is_hidden_from_them() {
         assert!(error["message"].as_str().unwrap().contains(hides), "{refusal}");
     }
     assert_eq!(merge(&door, &id, json!({})).await["status"], "completed", "who sees it all may");
+    world.stop().await;
+}
+
+#[tokio::test]
+async fn making_a_branch_is_judged_as_making_its_tables() {
+    let (world, door) = started().await;
+    world.change(|rules| rules.members.get_mut(&"u-analyst".into()).unwrap().role = Role::Developer);
+    let wanted = || json!({"tables": ["stock"]});
+    let developer = async |agent: Option<&str>| tool_as(&door, (analyst_key(), agent), "create_branch", wanted()).await;
+    for (condition, values, action) in [
+        (Condition::OperationIs, &["create"], Action::Deny),
+        (Condition::OperationIs, &["select"], Action::Deny),
+        (Condition::TableIs, &["main.stock"], Action::ReadOnly),
+    ] {
+        world.change(|rules| rules.abac_policies = vec![ruled("p", vec![rule(condition.clone(), values, action)])]);
+        let (denied, is_error) = developer(None).await;
+        assert!(is_error && denied["error"]["code"] == "POLICY_DENIED", "{condition:?} {values:?}: {denied}");
+    }
+    world.change(|rules| rules.abac_policies.clear());
+    let granted = |operations: &[&str], max_rows_per_query: Option<u64>| {
+        let capabilities = Capabilities {
+            allowed_tables: vec!["main.stock".to_owned()],
+            allowed_operations: operations.iter().map(|word| (*word).to_owned()).collect(),
+            max_queries_per_hour: None,
+            max_rows_per_query,
+            column_restrictions: [].into(),
+        };
+        let grant = Grant { grant_id: "g".into(), capabilities, expires_at: Timestamp::MAX_UTC };
+        world.change(|rules| {
+            rules.agent_capabilities.insert("bot".to_owned(), vec![grant]);
+        });
+    };
+    for (operations, rows, reason) in [
+        (&["select"][..], None, Some(Value::Null)),
+        (&["create"], None, Some(Value::Null)),
+        (&["select", "create"], Some(2), Some(json!("rows"))),
+        (&["select", "create"], Some(3), None),
+    ] {
+        granted(operations, rows);
+        let (made, is_error) = developer(Some("bot")).await;
+        let refused = is_error.then(|| made["error"]["details"]["reason"].clone());
+        assert_eq!(refused, reason, "{operations:?} {rows:?}: {made}");
+        assert!(!is_error || made["error"]["code"] == "POLICY_DENIED", "{made}");
+    }
+    // Were hidden rows counted, the limit would tell how many there are.
+    world.change(|rules| rules.policies = vec![filtering("stock", "place = 'A'")]);
+    let (denied, _) = developer(Some("bot")).await;
+    assert!(denied["error"]["message"].as_str().unwrap().contains("hides rows"), "{denied}");
+    assert!(!developer(None).await.1, "without a limit of rows nobody counts");
+    world.change(|rules| rules.organization.limits.storage_limit_gb = Some(1));
+    world.books.storage.told(1_000_000_000);
+    let full = refused(&door, "create_branch", wanted()).await;
+    assert_eq!(full["details"]["quota"], "storage", "{full}");
+    world.stop().await;
+}
+
+#[tokio::test]
+async fn what_is_masked_on_the_mainline_decides_no_merge_and_stays() {
+    let (world, door) = started().await;
+    world.run("create table pay (id integer primary key, name varchar, salary integer)").await.unwrap();
+    world.run("insert into pay values (1, 'a', 10), (2, 'b', 20), (3, 'c', 30)").await.unwrap();
+    world.change(|rules| {
+        rules.members.get_mut(&"u-analyst".into()).unwrap().role = Role::Developer;
+        rules.policies = vec![masking("pay", "salary", MaskFunction::Full)];
+    });
+    let developer = async |name: &'static str, arguments: Value| {
+        let (told, is_error) = tool(&door, analyst_key(), name, arguments).await;
+        assert!(!is_error, "{name}: {told}");
+        told
+    };
+    let pay = async || world.run("select id, name, salary from pay order by id").await.unwrap().json;
+    let id = developer("create_branch", json!({"tables": ["pay"]})).await["branch_id"].clone();
+    for sql in ["update pay set name = 'x' where id = 1", "delete from pay where id = 2"] {
+        developer("branch_query", json!({"branch_id": id, "sql": sql})).await;
+    }
+    on(&door, id.as_str().unwrap(), "insert into pay values (4, 'd', 40)").await;
+    let dry = async |granularity: &str| {
+        let how = json!({
+            "branch_id": id, "dry_run": true, "strategy": "fail_on_conflict", "granularity": granularity,
+        });
+        developer("merge_branch", how).await
+    };
+    let before = [dry("row").await, dry("cell").await];
+    for sql in [
+        "update pay set salary = 11 where id = 1",
+        "update pay set salary = 21 where id = 2",
+        "insert into pay values (4, 'd', 41)",
+    ] {
+        world.run(sql).await.unwrap();
+        for (before, granularity) in before.iter().zip(["row", "cell"]) {
+            let after = dry(granularity).await;
+            assert_eq!((&after["conflicts_total"], &after["conflicts"]), (&json!(0), &json!([])), "{sql}: {after}");
+            assert_eq!(after["tables_merged"], before["tables_merged"]);
+        }
+    }
+    let how = json!({"branch_id": id, "strategy": "fail_on_conflict", "granularity": "row"});
+    assert_eq!(developer("merge_branch", how).await["status"], "completed");
+    assert_eq!(pay().await, r#"[1,"x",11],[3,"c",30],[4,"d",41]"#, "the branch's name, the mainline's salary");
+    // What they see is compared as ever.
+    let id = developer("create_branch", json!({"tables": ["pay"]})).await["branch_id"].clone();
+    developer("branch_query", json!({"branch_id": id, "sql": "update pay set name = 'y' where id = 1"})).await;
+    world.run("update pay set name = 'z', salary = 12 where id = 1").await.unwrap();
+    let how = json!({"branch_id": id, "granularity": "row"});
+    let merged = developer("merge_branch", how).await;
+    assert_eq!((&merged["conflicts_total"], &merged["conflicts"][0]["columns"]), (&json!(1), &json!(["name"])));
+    assert_eq!(pay().await, r#"[1,"y",12],[3,"c",30],[4,"d",41]"#);
     world.stop().await;
 }
 

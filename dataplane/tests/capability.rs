@@ -30,7 +30,7 @@ impl World {
     /// As the owner, for an agent.
     async fn agent(&self, agent_id: &str, sql: &str) -> Result<Got, Error> {
         let mut ask = self.ask(dataplane::testing::owner_id(), sql);
-        ask.agent = Declared { agent_id: Some(agent_id.to_owned()), framework: None };
+        ask.agent = Declared::told(("agent_id", Some(agent_id.to_owned())), ("framework", None)).unwrap();
         self.whole(ask).await
     }
 

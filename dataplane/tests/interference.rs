@@ -8,6 +8,7 @@
 mod attacks;
 mod generator;
 mod side;
+mod strict;
 
 use contract::policy::{MaskFunction, Policy};
 use contract::wire::header;

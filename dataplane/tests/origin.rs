@@ -200,3 +200,140 @@ async fn a_branch_keeps_the_origin_of_what_it_copied() {
     }
     world.stop().await;
 }
+
+const FILLING: [&str; 8] = [
+    "insert into open select id, ssn from customer",
+    "insert into open values (9, (select max(ssn) from customer))",
+    "insert into open with c as (select ssn from customer) select 9, max(ssn) from c",
+    "insert into open select 9, iban from payroll",
+    "update open set code = c.ssn from customer c where c.id = open.id",
+    "update open set code = (select max(ssn) from customer)",
+    "merge into open using customer c on open.id = c.id when matched then update set code = c.ssn",
+    "insert all into open (id, code) values (a, b) select id as a, ssn as b from customer",
+];
+
+/// The rows were there before, or are those of others: what an exempt role adds is for none of them.
+#[tokio::test]
+async fn what_an_exempt_role_adds_to_a_table_closes_it_to_the_bound() {
+    let world = governed().await;
+    for filling in FILLING {
+        for sql in [
+            "create or replace table open (id integer primary key, code varchar default 'x')",
+            "comment on table open is 'said of it'",
+            "insert into open (id) values (50)",
+        ] {
+            world.run(sql).await.unwrap();
+        }
+        assert!(!denied(&world, "select * from open").await, "{filling}");
+        world.run(filling).await.unwrap_or_else(|error| panic!("{filling}: {error}"));
+        for reading in ["select * from open", "select count(*) from open where false", "describe open"] {
+            assert!(denied(&world, reading).await, "{filling}: {reading}");
+        }
+        let listed = "select table_name from information_schema.tables where table_name = 'open'";
+        assert_eq!(world.analyst(listed).await.unwrap().json, "", "{filling}");
+        assert!(world.run("select * from open").await.is_ok(), "{filling}: the owner");
+        let said = world.run("select comment from information_schema.tables where table_name = 'open'").await.unwrap();
+        assert_eq!(said.json, r#"["said of it"]"#, "{filling}");
+        // again: it is written down already
+        let again = filling.replace("select id, ssn from", "select id + 100, ssn from").replace("9,", "10,");
+        let again = again.replace("(9", "(10").replace("select id as a", "select id + 100 as a");
+        world.run(&again).await.unwrap_or_else(|error| panic!("{again}: {error}"));
+    }
+    world.stop().await;
+}
+
+#[tokio::test]
+async fn what_is_of_no_such_origin_leaves_a_table_open() {
+    let world = governed().await;
+    for sql in [
+        "create table open (id integer, code varchar)",
+        "create table free (id integer, code varchar)",
+        "insert into free values (1, 'x')",
+        "insert into open values (1, 'x')",
+        "insert into open select id, code from free",
+        "update open set code = 'y' where id = 1",
+        "update open set code = f.code from free f where f.id = open.id",
+        "merge into open using free f on open.id = f.id when not matched then insert (id, code) values (f.id, f.code)",
+        "delete from open where id in (select id from customer)",
+    ] {
+        world.run(sql).await.unwrap();
+        assert!(!denied(&world, "select * from open").await, "{sql}");
+    }
+    // Who is bound puts there what they see.
+    world.change(|rules| {
+        rules.members.get_mut(&"u-analyst".into()).unwrap().role = contract::Role::Developer;
+        rules.abac_policies.clear();
+    });
+    world.analyst("insert into open select id, ssn from customer").await.unwrap();
+    assert_eq!(world.analyst("select distinct code from open").await.unwrap().json, r#"["***"]"#);
+    // A policy that names it says who may read it.
+    world.change(|rules| rules.policies.push(filtering("named", "id > 1")));
+    world.run("create table named (id integer, code varchar)").await.unwrap();
+    world.run("insert into named select id, ssn from customer").await.unwrap();
+    assert!(!denied(&world, "select * from named").await);
+    world.stop().await;
+}
+
+#[tokio::test]
+async fn what_is_added_carries_the_origin_of_what_it_is_read_from() {
+    let world = governed().await;
+    for sql in [
+        "create table made as select id, ssn as code from customer",
+        "create table open (id integer, code varchar)",
+        "create view above as select * from made",
+        "insert into open select * from above",
+    ] {
+        world.run(sql).await.unwrap();
+    }
+    assert!(denied(&world, "select * from open").await);
+    world.change(|rules| rules.policies.clear());
+    assert!(!denied(&world, "select * from open").await, "nothing is hidden there any more");
+    world.stop().await;
+}
+
+#[tokio::test]
+async fn what_is_added_and_rolled_back_closes_nothing() {
+    let world = governed().await;
+    world.run("create table open (id integer, code varchar)").await.unwrap();
+    let transaction = world.pipeline.begin(world.ask(dataplane::testing::owner_id(), "").who);
+    let within = |sql: &str| {
+        let mut ask = world.ask(dataplane::testing::owner_id(), sql);
+        ask.transaction = Some(transaction.clone());
+        world.whole(ask)
+    };
+    for commits in [false, true] {
+        within("insert into open select id, ssn from customer").await.unwrap();
+        within("insert into open select id, ssn from customer").await.unwrap();
+        within("create temporary table t (code varchar)").await.unwrap();
+        within("insert into t select code from open").await.unwrap();
+        within("create or replace table second as select * from t").await.unwrap();
+        assert!(!denied(&world, "select * from open").await, "nobody sees it yet");
+        let mut transaction = transaction.lock().await;
+        if commits {
+            transaction.commit().await.unwrap();
+        } else {
+            transaction.rollback().await.unwrap();
+        }
+        drop(transaction);
+        assert_eq!(denied(&world, "select * from open").await, commits);
+    }
+    assert!(denied(&world, "select * from second").await, "through a temporary table");
+    world.stop().await;
+}
+
+/// A branch keeps the origin of what it copied, and merging would carry the rows to the mainline without it.
+#[tokio::test]
+async fn nothing_is_added_on_a_branch_that_would_close_its_table() {
+    let world = governed().await;
+    world.run("create table open (id integer, code varchar)").await.unwrap();
+    let door = door(&world);
+    let branch = done(&door, "create_branch", json!({"tables": ["open", "customer"]})).await["branch_id"].clone();
+    let on = |sql: &str| json!({"branch_id": branch, "sql": sql});
+    let refusal = crate::memory::refused(&door, "branch_query", on("insert into open select id, ssn from customer"));
+    let refusal = refusal.await;
+    assert_eq!((&refusal["status"], &refusal["details"]["table"]), (&json!(403), &json!("main.open")), "{refusal}");
+    done(&door, "branch_query", on("insert into open values (1, 'x')")).await;
+    assert_eq!(done(&door, "merge_branch", json!({"branch_id": branch})).await["status"], "completed");
+    assert!(!denied(&world, "select * from open").await);
+    world.stop().await;
+}

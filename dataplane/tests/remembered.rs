@@ -4,10 +4,10 @@ use axum::Router;
 use contract::{Clock, SystemClock, TestClock};
 use dataplane::Ending;
 use dataplane::doors::agents::{Door, routes};
-use dataplane::testing::{analyst_id, denying};
+use dataplane::testing::{analyst_id, analyst_key, denying};
 use serde_json::{Value, json};
 
-use crate::door::served;
+use crate::door::{served, tool};
 use crate::memory::{done, refused};
 use crate::world::{World, world, world_at};
 
@@ -171,5 +171,28 @@ async fn who_may_not_know_of_memories_merges_none_and_an_agent_none_of_others() 
     world.behind_our_back(&format!("update raw._svc_memory.memories set branch_id = '{own}'")).await;
     let denied = refused(&door, "merge_branch", json!({"branch_id": own})).await;
     assert_eq!(denied["code"], "POLICY_DENIED", "{denied}");
+    world.stop().await;
+}
+
+#[tokio::test]
+async fn an_agent_leaves_nothing_on_anothers_branch() {
+    let world = world().await;
+    let door = door(&world);
+    world.change(|rules| {
+        for key in &mut rules.keys {
+            let agent = if key.key_id == analyst_id() { "other" } else { "own" };
+            key.agent_id = Some(agent.to_owned());
+        }
+    });
+    let id = branch(&door).await; // of the agent `own`
+    for unreached in [id.as_str(), "0123456789abcdef0123456789abcdef"] {
+        let left = json!({"content": "in your way", "branch_id": unreached});
+        let (refused, is_error) = tool(&door, analyst_key(), "store_memory", left).await;
+        assert!(is_error && refused["error"]["code"] == "SVC_ERR_404_BRANCH_NOT_FOUND", "{refused}");
+    }
+    assert_eq!(world.count("select count(*) from raw._svc_memory.memories").await, 0);
+    store(&door, "my own", Some("k"), Some(&id)).await;
+    assert_eq!(done(&door, "merge_branch", json!({"branch_id": id})).await["status"], "completed");
+    assert_eq!(mainline(&door, "k").await.0, "my own");
     world.stop().await;
 }

@@ -159,6 +159,43 @@ async fn a_tool_is_called_for_the_caller_whom_the_control_plane_names() {
 }
 
 #[tokio::test]
+async fn a_declared_agent_is_bounded_wherever_it_is_declared() {
+    let world = world().await;
+    let path = |rest: &str| format!("/v1/environments/env-1/{rest}");
+    let long = "ab".repeat(10_000);
+    let before = world.entries().len();
+    for bad in ["", "a\0", "a\nb", &"x".repeat(257), &long] {
+        let cases = [
+            ("query", json!({"sql": "select 1", "agent_id": bad}), "agent_id"),
+            ("query", json!({"sql": "select 1", "agent_framework": bad}), "agent_framework"),
+            ("query/arrow", json!({"sql": "select 1", "agent_id": bad}), "agent_id"),
+            ("transpile", json!({"sql": "select 1", "agent_id": bad}), "agent_id"),
+            ("transpile", json!({"sql": "select 1", "agent_framework": bad}), "agent_framework"),
+            ("policies/test", json!({"sql": "select 1", "as": {"agent_id": bad}}), "as.agent_id"),
+            ("policies/test", json!({"sql": "select 1", "as": {"framework": bad}}), "as.framework"),
+            ("tools/store_memory", json!({"agent_id": bad, "arguments": {"content": "c"}}), "agent_id"),
+            ("tools/run_sql", json!({"agent_id": bad, "arguments": {"sql": "select 1"}}), "agent_id"),
+        ];
+        for (rest, body, field) in cases {
+            let refused = post(&world, &path(rest), owner_id().as_str(), body).await;
+            assert_eq!(refused.status(), 400, "{rest} {field}");
+            let error = as_json(refused).await;
+            assert_eq!(error["error"]["details"]["field"], field, "{rest}: {error}");
+        }
+        // nor by whom nobody knows
+        let body = json!({"sql": "select 1", "agent_id": bad});
+        assert_eq!(post(&world, &path("query"), "k-nobody", body).await.status(), 400);
+    }
+    assert_eq!(world.entries().len(), before, "nothing of it is kept");
+    let longest = "ä".repeat(256);
+    let body = json!({"sql": "select 1", "agent_id": longest, "agent_framework": "crew ai"});
+    assert_eq!(query(&world, body).await.status(), 200);
+    let agent = world.last().0.agent.unwrap();
+    assert_eq!((agent.agent_id, agent.framework.as_deref()), (Some(longest), Some("crew ai")));
+    world.stop().await;
+}
+
+#[tokio::test]
 async fn once_everything_is_closed_a_request_is_told_to_come_back() {
     let world = world().await;
     world.pipeline.closed.cancel();

@@ -4,13 +4,14 @@ use std::sync::Arc;
 
 use axum::Router;
 use chrono::Duration;
+use contract::capability::{Capabilities, Grant};
 use contract::report::{Body, TriggerFired};
-use contract::{Clock, SystemClock, TestClock};
-use dataplane::testing::owner_id;
+use contract::{Clock, Role, SystemClock, TestClock, Timestamp};
+use dataplane::testing::{analyst_id, analyst_key, demo_key, denying, owner_id};
 use dataplane::{Ask, Declared};
 use serde_json::{Value, json};
 
-use crate::door::door;
+use crate::door::{door, tool, tool_as};
 use crate::memory::{done, refused};
 use crate::world::{World, world, world_at};
 
@@ -107,6 +108,131 @@ async fn the_particulars_of_each_action_are_kept_shown_and_told() {
     world.stop().await;
 }
 
+/// What the analyst's key is shown: names, and how often each has fired.
+async fn shown(door: &Router) -> Vec<(String, u64)> {
+    let (listed, _) = tool(door, analyst_key(), "list_triggers", json!({})).await;
+    let each = listed["triggers"].as_array().unwrap_or_else(|| panic!("{listed}")).iter();
+    each.map(|one| (one["name"].as_str().unwrap().to_owned(), one["fire_count"].as_u64().unwrap())).collect()
+}
+
+#[tokio::test]
+async fn a_key_made_for_an_agent_hears_and_sees_that_agent_alone() {
+    let world = world().await;
+    let door = door(&world);
+    let watch = register(&door, json!({"name": "watch", "cooldown_secs": 0})).await;
+    world.change(|rules| {
+        let key = rules.keys.iter_mut().find(|key| key.key_id == analyst_id()).unwrap();
+        key.agent_id = Some("spy".to_owned());
+    });
+    let spy = |name: &'static str, arguments: Value| tool(&door, analyst_key(), name, arguments);
+    let victim = async |content: &str| {
+        let left = json!({"content": content});
+        let (stored, _) = tool_as(&door, (demo_key(), Some("victim")), "store_memory", left).await;
+        stored["triggers_fired"].clone()
+    };
+    let terms = json!({
+        "name": "mine", "concept": "ninetyone", "threshold": 1.0, "cooldown_secs": 0,
+        "sources": ["memory", "reasoning_step"],
+    });
+    let mut of_victim = terms.clone();
+    of_victim["agent_filter"] = json!("victim");
+    let (denied, is_error) = spy("register_trigger", of_victim).await;
+    assert!(is_error && denied["error"]["code"] == "POLICY_DENIED", "{denied}");
+    let (mine, _) = spy("register_trigger", terms.clone()).await;
+    assert_eq!(mine["agent_filter"], "spy", "{mine}");
+    assert_eq!(victim("the code is ninetyone").await, json!([]));
+    assert_eq!(shown(&door).await, [("mine".to_owned(), 0)]);
+    let (stored, _) = spy("store_memory", json!({"content": "ninetyone: a customer asks for a refund"})).await;
+    assert_eq!(stored["triggers_fired"], json!([mine["trigger_id"]]), "of `watch` it is told nothing");
+    assert_eq!(fired(&world).len(), 2, "which heard it");
+    let (judged, _) = spy("evaluate_triggers", json!({"content": "a refund"})).await;
+    assert_eq!((&judged["evaluated"], &judged["results"][0]["trigger_name"]), (&json!(1), &json!("mine")), "{judged}");
+    let named = json!({"content": "a refund", "trigger_ids": [watch["trigger_id"]]});
+    assert_eq!(spy("evaluate_triggers", named).await.0["error"]["code"], "SVC_ERR_404_TRIGGER_NOT_FOUND");
+    // An administrator has it hear everybody: it is not the agent's to see any more.
+    done(&door, "register_trigger", terms.clone()).await;
+    assert_eq!(victim("ninetyone is the code").await, json!([mine["trigger_id"]]));
+    assert_eq!(shown(&door).await, []);
+    let (again, _) = spy("register_trigger", terms).await;
+    assert_eq!((&again["fire_count"], &again["last_fired_at"]), (&json!(0), &Value::Null), "{again}");
+    assert_ne!(again["trigger_id"], mine["trigger_id"]);
+    assert_eq!(shown(&door).await, [("mine".to_owned(), 0)]);
+    world.stop().await;
+}
+
+#[tokio::test]
+async fn who_may_not_read_what_a_trigger_hears_neither_registers_it_nor_sees_it() {
+    let world = world().await;
+    let door = door(&world);
+    let week = json!({"name": "watch", "sources": ["memory"], "cooldown_secs": 604_800});
+    let watch = register(&door, week).await;
+    let left = json!({"content": "the customer asks for a refund"});
+    let (stored, _) = tool_as(&door, (demo_key(), Some("victim")), "store_memory", left).await;
+    assert_eq!(stored["triggers_fired"], json!([watch["trigger_id"]]));
+    world.change(|rules| {
+        rules.members.get_mut(&"u-analyst".into()).unwrap().role = Role::Developer;
+        rules.abac_policies.push(denying("svc_memory.memories", &[Role::Owner]));
+    });
+    let developer = |name: &'static str, arguments: Value| tool(&door, analyst_key(), name, arguments);
+    for terms in [json!({}), json!({"sources": ["query", "memory"]})] {
+        let mut terms = terms;
+        terms["name"] = json!("n");
+        terms["concept"] = json!("ninetyone");
+        let (denied, is_error) = developer("register_trigger", terms.clone()).await;
+        assert!(is_error && denied["error"]["code"] == "SVC_ERR_403_TABLE_DENIED", "{terms}: {denied}");
+        assert_eq!(denied["error"]["details"]["table"], "svc_memory.memories");
+    }
+    let thoughts = json!({"name": "n", "concept": "ninetyone", "sources": ["reasoning_step"]});
+    assert_eq!(developer("register_trigger", thoughts).await.0["created"], true);
+    assert_eq!(world.last().0.tables_accessed, ["svc_thoughts.steps"]);
+    assert_eq!(shown(&door).await, [("n".to_owned(), 0)]);
+    let named = json!({"content": "a refund", "trigger_ids": [watch["trigger_id"]]});
+    assert_eq!(developer("evaluate_triggers", named).await.0["error"]["code"], "SVC_ERR_404_TRIGGER_NOT_FOUND");
+    // Under other terms it is theirs to see, and tells nothing of before.
+    let taken = json!({"name": "watch", "concept": "refund", "sources": ["explicit"], "cooldown_secs": 604_800});
+    let (taken, _) = developer("register_trigger", taken).await;
+    assert_eq!((&taken["created"], &taken["fire_count"]), (&json!(false), &json!(0)), "{taken}");
+    let question = json!({"content": "refund", "trigger_ids": [taken["trigger_id"]]});
+    let (judged, _) = tool_as(&door, (analyst_key(), Some("victim")), "evaluate_triggers", question).await;
+    assert_eq!(judged["results"][0]["in_cooldown"], false, "{judged}");
+    world.stop().await;
+}
+
+#[tokio::test]
+async fn a_confined_agent_registers_what_hears_the_tables_it_was_granted() {
+    let world = world().await;
+    let door = door(&world);
+    let granted = |tables: &[&str], operations: &[&str]| {
+        let text = |words: &[&str]| words.iter().map(|word| (*word).to_owned()).collect();
+        let capabilities = Capabilities {
+            allowed_tables: text(tables),
+            allowed_operations: text(operations),
+            max_queries_per_hour: None,
+            max_rows_per_query: None,
+            column_restrictions: [].into(),
+        };
+        let grant = Grant { grant_id: "g".into(), capabilities, expires_at: Timestamp::MAX_UTC };
+        world.change(|rules| {
+            rules.agent_capabilities.insert("bot".to_owned(), vec![grant]);
+        });
+    };
+    let terms = json!({"name": "n", "concept": "x", "sources": ["memory"]});
+    for (tables, operations, code) in [
+        (&["main.customer"], &["select", "insert"][..], json!("SVC_ERR_403_TABLE_DENIED")),
+        (&["svc_memory.memories"], &["insert"], json!("POLICY_DENIED")),
+        (&["svc_memory.memories"], &["select", "insert"], Value::Null),
+    ] {
+        granted(tables, operations);
+        let (told, _) = tool_as(&door, (demo_key(), Some("bot")), "register_trigger", terms.clone()).await;
+        assert_eq!(told["error"]["code"], code, "{tables:?} {operations:?}: {told}");
+    }
+    let listed = async || tool_as(&door, (demo_key(), Some("bot")), "list_triggers", json!({})).await.0;
+    assert_eq!(listed().await["triggers"].as_array().unwrap().len(), 1);
+    granted(&["main.customer"], &["select"]);
+    assert_eq!(listed().await["triggers"], json!([]), "what it heard is not the agent's to know any more");
+    world.stop().await;
+}
+
 #[tokio::test]
 async fn a_score_is_the_better_of_meaning_and_words() {
     let world = world().await;
@@ -133,7 +259,7 @@ async fn what_an_agent_has_asked_is_noticed_behind_its_answer_without_its_litera
     let mut attending = tokio::task::JoinSet::new();
     attending.spawn(dataplane::triggers::attend(world.pipeline.clone()));
     let asked = "select balance from customer where name = 'balances of customers'";
-    let agent = Declared { agent_id: Some("clerk".to_owned()), framework: None };
+    let agent = Declared::told(("agent_id", Some("clerk".to_owned())), ("framework", None)).unwrap();
     let ask = |sql: &str| Ask { agent: agent.clone(), ..world.ask(owner_id(), sql) };
     world.run(asked).await.unwrap(); // nobody's agent
     world.whole(ask("select count(*) from customer where ssn = 'balances of customers'")).await.unwrap();

@@ -189,7 +189,7 @@ impl World {
 
     /// Entries behind this one.
     pub fn entries_after(&self, sequence: u64) -> Vec<Entry> {
-        let lines = self.books.log.after(sequence).next(usize::MAX).unwrap();
+        let lines = self.books.log.after(sequence).next(usize::MAX, usize::MAX).unwrap();
         lines.iter().map(|line| serde_json::from_slice(line).unwrap()).collect()
     }
 

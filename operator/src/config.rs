@@ -4,10 +4,12 @@ use std::net::SocketAddr;
 use std::time::Duration;
 
 use clap::Parser;
+use crds::{CollectorSecret, GivenSecrets, ImageSource, SecretKey};
 use telemetry::Destination;
 
 use crate::environment::fleet::Rollout;
-use crate::environment::observed::{CollectorSecret, Release};
+use crate::environment::observed::Release;
+use crate::environment::source::Source;
 use crate::lease::Timing;
 use crate::limits::{AT_ONCE, Budget, Rate};
 use crate::model::Model;
@@ -91,21 +93,32 @@ impl Config {
         let control_plane = format!("sluice-controlplane.{}.svc:8081", self.release_namespace);
         Release {
             namespace: self.release_namespace.clone(),
-            image: self.dataplane_image.clone(),
+            source: self.source(),
             version: self.dataplane_version.clone(),
-            pull_policy: self.pull_policy.clone(),
-            pull_secrets: self.pull_secrets.clone(),
             control_plane: self.control_plane.clone().unwrap_or(control_plane),
             cluster_domain: self.cluster_domain.clone(),
             serves_lake: self.serves_lake,
             model: self.model.clone(),
             collector: self.collector.clone(),
-            collector_secret: self.collector_secret.as_ref().map(|name| CollectorSecret {
-                name: name.clone(),
-                headers_key: self.collector_headers_key.clone(),
-                ca_key: self.collector_ca_key.clone(),
-            }),
         }
+    }
+
+    fn source(&self) -> Source {
+        let image = ImageSource {
+            name: self.dataplane_image.clone(),
+            pull_policy: self.pull_policy.clone(),
+            pull_secrets: self.pull_secrets.clone(),
+        };
+        let model = self.model.secret();
+        let model = model.map(|(name, key)| SecretKey { name: name.to_owned(), key: key.to_owned() });
+        Source { image, secrets: GivenSecrets { collector: self.secret_of_collector(), model } }
+    }
+
+    /// None of which no key is named.
+    fn secret_of_collector(&self) -> Option<CollectorSecret> {
+        let (headers_key, ca_key) = (self.collector_headers_key.clone(), self.collector_ca_key.clone());
+        let name = self.collector_secret.clone().filter(|_| headers_key.is_some() || ca_key.is_some())?;
+        Some(CollectorSecret { name, headers_key, ca_key })
     }
 
     pub fn rollout(&self) -> Rollout {

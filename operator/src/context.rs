@@ -17,6 +17,7 @@ use crate::backoff;
 use crate::control_plane::ControlPlane;
 use crate::environment::agreed::Agreements;
 use crate::environment::child::Kind;
+use crate::environment::contest::Contested;
 use crate::environment::fleet::Rollout;
 use crate::environment::observed::Release;
 use crate::events::Events;
@@ -41,6 +42,8 @@ pub struct Context {
     pub failures: Failures,
     /// Of environments, what the last plan found as it should be.
     pub agreed: Agreements,
+    /// Of environments, repairs that may be undone again and again.
+    pub contested: Contested,
     /// Environments whose last change nobody has acted upon, since it was first noticed.
     pub behind: Mutex<HashMap<Place, (i64, Instant)>>,
 }

@@ -14,6 +14,7 @@ mod certificates;
 mod changes;
 pub mod child;
 pub(crate) mod conditions;
+pub mod contest;
 mod events;
 mod findings;
 pub mod fleet;
@@ -47,23 +48,33 @@ pub(crate) async fn reconcile(context: &Context, place: &Place) -> Result<Option
     context.seen_own_writes(&item)?;
     let Some(mut observed) = gather::gather(context, place) else {
         context.agreed.set(place, None);
+        context.contested.set(place, contest::Contests::default());
         return Ok(None);
     };
     observed.given_certificate = given::read(context, &observed.environment, place).await;
-    let plan = {
-        let _step = context.step("Environment", "plan");
-        plan::plan(&observed)
-    };
+    let mut plan = planned(context, &observed);
+    if let Some(named) = contest::name(context, &observed, &plan.contests).await {
+        observed.contests = Arc::new(named);
+        plan = planned(context, &observed);
+    }
     if !same(observed.agreed.as_ref(), plan.agreed.as_ref()) {
         context.agreed.set(place, plan.agreed.clone());
     }
     let applied = apply::apply(context, &observed, &plan).await;
+    if applied.is_ok() {
+        context.contested.set(place, plan.contests.clone());
+    }
     publish::publish(context, &observed, &plan, applied).await?;
     if plan.finalizer == plan::Finalizer::Remove {
         apply::finalizer(context, &observed, &item, false).await?;
         return Ok(None);
     }
     Ok(Some(plan.requeue))
+}
+
+fn planned(context: &Context, observed: &observed::Observed) -> plan::Plan {
+    let _step = context.step("Environment", "plan");
+    plan::plan(observed)
 }
 
 fn same(a: Option<&Arc<agreed::Agreed>>, b: Option<&Arc<agreed::Agreed>>) -> bool {

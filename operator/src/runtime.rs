@@ -24,6 +24,7 @@ use crate::context::{Context, Expected, Failures};
 use crate::control_plane::ControlPlane;
 use crate::environment;
 use crate::environment::agreed::Agreements;
+use crate::environment::contest::Contested;
 use crate::error::{Class, WAITING};
 use crate::events::Events;
 use crate::lease::Election;
@@ -163,6 +164,7 @@ fn context(
         expected: Expected::default(),
         failures: Failures::default(),
         agreed: Agreements::default(),
+        contested: Contested::default(),
         behind: std::sync::Mutex::default(),
     }
 }

@@ -3,7 +3,7 @@
 
 use http::HeaderValue;
 use http::header::ACCEPT;
-use kube::api::{DeleteParams, Patch, PatchParams, Preconditions, PropagationPolicy};
+use kube::api::{DeleteParams, Patch, PatchParams, PostParams, Preconditions, PropagationPolicy};
 use kube::core::{ApiResource, DynamicObject, Request};
 use kube::{Api, Client, Resource, ResourceExt};
 use serde::{Deserialize, Serialize};
@@ -63,16 +63,19 @@ pub async fn apply(
     patch(client, &objects(namespace, resource), name, &whole(), &Patch::Apply(object)).await
 }
 
-/// The same where nothing is known to stand: what another manager has set is not taken over, but a conflict.
-pub async fn apply_new(
+/// Made where nothing stands; what stands there is a conflict. Not an apply without force: that takes over what no
+/// manager has set, such as the values of a Secret that somebody gave as `stringData`.
+pub async fn create(
     client: &Client,
     namespace: &str,
     resource: &ApiResource,
-    name: &str,
     object: &Value,
 ) -> Result<Written, kube::Error> {
-    let params = PatchParams { force: false, ..whole() };
-    patch(client, &objects(namespace, resource), name, &params, &Patch::Apply(object)).await
+    let params = PostParams { field_manager: Some(MANAGER.to_owned()), ..PostParams::default() };
+    let body = serde_json::to_vec(object).map_err(kube::Error::SerdeError)?;
+    let mut request = objects(namespace, resource).create(&params, body).map_err(kube::Error::BuildRequest)?;
+    request.headers_mut().insert(ACCEPT, METADATA);
+    client.request(request).await
 }
 
 /// The whole status. The uid: an object made anew under the same name is not meant.

@@ -100,6 +100,8 @@ pub mod controlplane {
             "How long the oldest webhook delivery has been due";
         LEASES_OVERDUE Gauge "sluice_controlplane_leases_overdue" []
             "Attempts whose lease has run out and that no sweep has ended";
+        REPORTS_SET_ASIDE Counter "sluice_controlplane_reports_set_aside" []
+            "Entries of audit logs that the database refused for what was in them: only the least of each is stored";
     }
 }
 

@@ -3,6 +3,8 @@
 //! `started` is in the data plane's log before the first byte leaves; `finished` follows when the
 //! stream ends. A `started` without `finished` after a restart ends as `interrupted`.
 
+mod bounds;
+
 use std::net::IpAddr;
 
 use schemars::JsonSchema;
@@ -10,6 +12,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::policy::abac::{Operation, Origin};
 use crate::{GrantId, KeyId, OrgId, PolicyId, QueryId, RequestId, Role, Timestamp, UserId};
+
+pub use bounds::{ENTRY_BYTES_MAX, NAME_BYTES_MAX, TEXT_BYTES_MAX};
 
 /// A millionth of a credit: credits are never floats in storage.
 pub type MicroCredits = u64;

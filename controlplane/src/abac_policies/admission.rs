@@ -99,6 +99,23 @@ fn carried(at: &str, rule: &AbacRule, attributes: &BTreeSet<String>) -> Result<(
     }
 }
 
+/// The users that rules ask for, by id.
+pub fn users(rules: &[AbacRule]) -> Vec<String> {
+    let asking = rules.iter().filter(|rule| rule.condition == Condition::UserIs);
+    asking.flat_map(|rule| rule.values.clone()).collect()
+}
+
+/// A rule for somebody who is no user, such as an e-mail address, would be met by nobody.
+pub fn known(rules: &[AbacRule], users: &BTreeSet<String>) -> Result<()> {
+    for (index, rule) in rules.iter().enumerate().filter(|(_, rule)| rule.condition == Condition::UserIs) {
+        if let Some(value) = rule.values.iter().find(|value| !users.contains(*value)) {
+            let message = format!("`{value}` is not the id of a user of the organization");
+            return Err(Error::InvalidRule { field: format!("rules[{index}].values"), message });
+        }
+    }
+    Ok(())
+}
+
 #[cfg(test)]
 mod tests {
     use serde_json::json;

@@ -8,17 +8,20 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use sqlx::PgConnection;
 
-use super::admission::{admit, text};
+use super::admission::{self, admit, text};
 use super::store;
 use crate::events::{self, Event, EventType};
+use crate::governance::within_share;
 use crate::http::call::Call;
 use crate::http::json::{Created, Json};
 use crate::http::page::{Page, Paged};
 use crate::policies::{attributes, name};
-use crate::{Error, Result, environments};
+use crate::{Error, Result, environments, users};
 
 /// ABAC policies of one environment: every statement walks them.
 pub const POLICIES_MAX: i64 = 1_000;
+/// Whose share of a snapshot it is.
+pub const RULES: &str = "the rules of an environment's ABAC policies";
 
 /// An ABAC policy as it is answered.
 #[derive(Debug, Serialize, JsonSchema)]
@@ -93,12 +96,14 @@ pub async fn create(cx: Call, Json(input): Json<Creation>) -> Result<Created<Ans
         policy_id: PolicyId::fresh(now, cx.app.entropy()),
         name: name(input.name)?,
         description: description(input.description)?,
-        rules: admit(&input.rules, &attributes(&mut tx, &cx).await?)?,
+        rules: rules(&mut tx, &cx, &input.rules).await?,
         priority: input.priority,
         enabled: input.enabled,
         created_at: now,
     };
+    let before = store::bytes(&mut tx, &env_id).await?;
     store::insert(&mut tx, &env_id, &policy).await?;
+    within_share(RULES, before, store::bytes(&mut tx, &env_id).await?)?;
     let event = Event::new(EventType::AbacPolicyCreated, policy.policy_id.clone()).after(told(&policy));
     events::record(&cx.app, &mut tx, &cx, event).await?;
     tx.commit().await?;
@@ -117,12 +122,14 @@ pub async fn update(cx: Call, Json(input): Json<Change>) -> Result<Json<Answer>>
     if input.description.is_some() {
         policy.description = description(input.description)?;
     }
-    if let Some(rules) = &input.rules {
-        policy.rules = admit(rules, &attributes(&mut tx, &cx).await?)?;
+    if let Some(given) = &input.rules {
+        policy.rules = rules(&mut tx, &cx, given).await?;
     }
     policy.priority = input.priority.unwrap_or(policy.priority);
     policy.enabled = input.enabled.unwrap_or(policy.enabled);
+    let bytes = store::bytes(&mut tx, &env_id).await?;
     store::update(&mut tx, &policy).await?;
+    within_share(RULES, bytes, store::bytes(&mut tx, &env_id).await?)?;
     let event = Event::new(EventType::AbacPolicyUpdated, policy.policy_id.clone()).before(before).after(told(&policy));
     events::record(&cx.app, &mut tx, &cx, event).await?;
     tx.commit().await?;
@@ -144,6 +151,16 @@ pub async fn delete(cx: Call) -> Result<Json<Deletion>> {
 async fn found(tx: &mut PgConnection, cx: &Call) -> Result<AbacPolicy> {
     let policy = store::find(tx, &cx.env_id()?, &cx.id("policy_id")?).await?;
     policy.ok_or(Error::NotFound { kind: "ABAC policy" })
+}
+
+/// What is given, if it is in order and asks for what there is in the organization.
+async fn rules(tx: &mut PgConnection, cx: &Call, given: &Value) -> Result<Vec<AbacRule>> {
+    let rules = admit(given, &attributes(tx, cx).await?)?;
+    let asked = admission::users(&rules);
+    if !asked.is_empty() {
+        admission::known(&rules, &users::known(tx, cx.org_id(), &asked).await?)?;
+    }
+    Ok(rules)
 }
 
 fn description(given: Option<String>) -> Result<Option<String>> {

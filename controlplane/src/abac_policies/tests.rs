@@ -45,6 +45,27 @@ async fn the_list_is_marked_deprecated_and_keeps_working() {
 }
 
 #[tokio::test]
+async fn a_rule_for_somebody_asks_for_a_user_of_the_organization() {
+    let world = World::start().await;
+    let ann = world.user("ann@acme.example", "analyst").await;
+    let stranger = world.app.signup("sven", "Elsewhere").await;
+    let rule = |who: &Value| {
+        let rule = json!({"condition": "UserIs", "values": [ann, who], "action": "deny"});
+        json!({"name": "not them", "rules": [rule]})
+    };
+    for nobody in [&json!("ann@acme.example"), &stranger["user"]["id"]] {
+        let answer = world.app.post(&world.env("abac-policies"), &world.owner, rule(nobody)).await;
+        assert_eq!(answer.code(), (422, "INVALID_RULE"), "it would deny them nothing");
+        assert_eq!(answer.body["error"]["details"]["field"], "rules[0].values");
+    }
+    let policy = made(&world, rule(&json!(world.owner_id))).await;
+    let path = world.env(&format!("abac-policies/{}", policy["policy_id"].as_str().unwrap()));
+    let rules = json!({"rules": rule(&json!("bob"))["rules"]});
+    assert_eq!(world.app.put(&path, &world.owner, rules).await.code(), (422, "INVALID_RULE"));
+    world.app.put(&path, &world.owner, json!({"enabled": false})).await.expect(200);
+}
+
+#[tokio::test]
 async fn a_name_is_taken_once_in_an_environment() {
     let world = World::start().await;
     made(&world, no_payroll()).await;

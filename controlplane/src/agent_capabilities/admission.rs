@@ -1,9 +1,11 @@
-//! What may be stored as capabilities: 400 names the member that is not in order.
+//! What may be stored as capabilities: 400 names the member that is not in order, 422 `INVALID_RULE` a table where no
+//! column can be denied (`own_tables`).
 
 use std::str::FromStr;
 
 use contract::Timestamp;
 use contract::capability::Capabilities;
+use contract::own_tables;
 use contract::policy::abac::Operation;
 
 use crate::{Error, Result};
@@ -37,6 +39,13 @@ pub fn admit(given: &Capabilities) -> Result<Vec<Operation>> {
     for (table, restriction) in &given.column_restrictions {
         let at = format!("capabilities.column_restrictions.{table}");
         table_name(&at, table)?;
+        if let Some(own) = own_tables::named_by(table) {
+            let message = format!(
+                "no statement reads `{own}`, so no column is denied there: leave it out of `allowed_tables`, or deny it \
+                 by an attribute policy with `TableIs`"
+            );
+            return Err(Error::InvalidRule { field: at, message });
+        }
         let at = format!("{at}.denied_columns");
         some(&at, restriction.denied_columns.len(), COLUMNS_MAX)?;
         restriction
@@ -68,9 +77,11 @@ fn table_name(field: &str, given: &str) -> Result<()> {
     given.splitn(2, '.').try_for_each(|part| identifier(field, part))
 }
 
+/// As the catalogue prints it: a space, a quote or a pattern would name nothing, and deny nothing.
 fn identifier(field: &str, given: &str) -> Result<()> {
     let fits = (1..=NAME_CHARS_MAX).contains(&given.chars().count())
-        && !given.chars().any(|c| c.is_control() || c == '.' || c == '*');
+        && given.trim() == given
+        && !given.chars().any(|c| c.is_control() || matches!(c, '.' | '*' | '"'));
     fits.then_some(()).ok_or_else(|| Error::invalid(field, "name", format!("`{given}` is not a name that is granted")))
 }
 
@@ -80,4 +91,30 @@ pub fn end(given: Timestamp, now: Timestamp) -> Result<Timestamp> {
     fits.then_some(given).ok_or_else(|| {
         Error::invalid("expires_at", "future", format!("`expires_at` is to come, within {YEARS_MAX} years"))
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn a_column_of_what_agents_leave_cannot_be_denied_and_the_table_can() {
+        let granted = |restricted: &str| {
+            let capabilities = json!({
+                "allowed_tables": ["main.orders", "svc_memory.memories"],
+                "allowed_operations": ["select"],
+                "column_restrictions": {restricted: {"denied_columns": ["content"]}},
+            });
+            admit(&serde_json::from_value(capabilities).unwrap())
+        };
+        for table in ["svc_memory.memories", "Svc_Memory.Memories", "svc_thoughts.steps"] {
+            let problem = granted(table).unwrap_err().problem();
+            let field = format!("capabilities.column_restrictions.{table}");
+            assert_eq!((problem.code.http(), problem.details["field"].as_str()), (422, Some(&*field)), "{table}");
+            assert!(problem.message.contains(&table.to_ascii_lowercase()), "{}", problem.message);
+        }
+        assert!(granted("main.orders").is_ok());
+    }
 }

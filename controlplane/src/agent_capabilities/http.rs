@@ -12,6 +12,7 @@ use super::policies::{self, Wish};
 use super::status::Status;
 use super::store::{self, Row, Usage};
 use crate::events::{self, Event, EventType};
+use crate::governance::within_share;
 use crate::http::call::Call;
 use crate::http::json::{Created, Json, Query};
 use crate::http::page::{Page, Paged};
@@ -119,7 +120,9 @@ pub async fn grant(cx: Call, Json(input): Json<Creation>) -> Result<Created<Answ
         let message = format!("an environment has at most {GRANTS_MAX} grants: revoke those that have ended");
         return Err(Error::conflict("too_many", message));
     }
+    let before = store::bytes(&mut tx, &env_id).await?;
     store::insert(&mut tx, &env_id, &row).await?;
+    within_share("the grants of an environment", before, store::bytes(&mut tx, &env_id).await?)?;
     let event = Event::new(EventType::AgentCapabilityGranted, row.grant_id.clone()).after(told(&row));
     events::record(&cx.app, &mut tx, &cx, event).await?;
     tx.commit().await?;

@@ -108,6 +108,16 @@ pub async fn count_active(conn: &mut PgConnection, env_id: &EnvId) -> Result<i64
     Ok(active.fetch_one(conn).await?)
 }
 
+/// What the capabilities of all grants that are not revoked are together.
+pub async fn bytes(conn: &mut PgConnection, env_id: &EnvId) -> Result<i64> {
+    let bytes = sqlx::query_scalar!(
+        r#"select coalesce(sum(octet_length(capabilities::text)), 0)::bigint as "bytes!"
+           from agent_grants where env_id = $1 and status = 'active'"#,
+        env_id.as_str(),
+    );
+    Ok(bytes.fetch_one(conn).await?)
+}
+
 pub async fn insert(conn: &mut PgConnection, env_id: &EnvId, row: &Row) -> Result<()> {
     sqlx::query!(
         "insert into agent_grants (grant_id, env_id, agent_id, capabilities, status, granted_by, granted_at, expires_at)

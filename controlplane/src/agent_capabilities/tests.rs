@@ -91,6 +91,22 @@ async fn what_is_granted_is_checked() {
         ("allowed_tables", json!(["main.orders", "a.b.c"]), "capabilities.allowed_tables[1]"),
         ("allowed_tables", json!(["*"]), "capabilities.allowed_tables[0]"),
         ("allowed_tables", json!("orders"), "capabilities.allowed_tables"),
+        // These would deny nothing.
+        (
+            "column_restrictions",
+            json!({" customers": {"denied_columns": ["ssn"]}}),
+            "capabilities.column_restrictions. customers",
+        ),
+        (
+            "column_restrictions",
+            json!({"customers": {"denied_columns": ["ssn "]}}),
+            "capabilities.column_restrictions.customers.denied_columns[0]",
+        ),
+        (
+            "column_restrictions",
+            json!({"customers": {"denied_columns": ["\"ssn\""]}}),
+            "capabilities.column_restrictions.customers.denied_columns[0]",
+        ),
         ("allowed_operations", json!([]), "capabilities.allowed_operations"),
         ("allowed_operations", json!(["select", "grant"]), "capabilities.allowed_operations[1]"),
         ("max_queries_per_hour", json!(0), "capabilities.max_queries_per_hour"),

@@ -47,11 +47,13 @@ impl Carried {
         let is_within = |inner: &IpNet| self.networks.iter().any(|outer| outer.contains(inner));
         let ends = self.expires_at.is_none_or(|end| other.expires_at.is_some_and(|other| other <= end));
         let has_addresses = !other.networks.is_empty() && other.networks.iter().all(is_within);
+        // Who is no agent sees nothing of what a filter gives to one.
+        let is_open = self.acts_for_user && self.agent_id.is_none();
         let says_nothing = self.acts_for_user && self.attributes.is_empty();
         let beyond = if !says_nothing && self.attributes != other.attributes {
             "a key gives away no other attributes than it carries itself"
-        } else if self.agent_id.is_some() && self.agent() != other.agent() {
-            "a key that is bound to an agent gives away none that is not"
+        } else if !is_open && self.agent() != other.agent() {
+            "a key gives away none that is bound to another agent than it is itself"
         } else if !self.networks.is_empty() && !has_addresses {
             "a key gives away none that is used from more addresses than it is itself"
         } else if !ends {

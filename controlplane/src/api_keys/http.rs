@@ -141,7 +141,8 @@ pub async fn rotate(cx: Call, MaybeJson(input): MaybeJson<RotationInput>) -> Res
     }
     bounds::may_take(&mut tx, &cx, &row).await?;
     let grace = Duration::hours(grace_period_hours);
-    let old_key_expires_at = life::rotate(&cx.app, &mut tx, (&row, Given::to_caller(&minted, &cx), grace), &cx).await?;
+    let old_key_expires_at =
+        life::rotate(&cx.app, &mut tx, &env_id, (&row, Given::to_caller(&minted, &cx), grace), &cx).await?;
     store::mark_delivered(&mut tx, &row.key_id, now).await?;
     resource::tell(&cx.app, &mut tx, &row.key_id).await?;
     tx.commit().await?;

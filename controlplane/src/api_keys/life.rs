@@ -13,8 +13,16 @@ use super::input::Admitted;
 use super::store::{self, Row};
 use super::{expiry, resource};
 use crate::events::{self, Event, EventType, Origin};
+use crate::governance::within_share;
 use crate::http::call::Call;
 use crate::{App, Error, Result, agents, environments};
+
+/// Texts that open one key at once.
+const TEXTS_MAX: i64 = 32;
+/// Of one that is rotated again and again, the texts that it is known to have had.
+const TEXTS_KEPT: i64 = 8;
+/// Texts of all keys of an environment: a snapshot holds them.
+const TEXTS_OF_ALL_MAX: i64 = 20_000;
 
 /// A text that opens a key, and who alone was given it.
 #[derive(Debug, Clone, Copy)]
@@ -64,9 +72,12 @@ pub async fn make(app: &App, tx: &mut PgConnection, making: &Making<'_>, origin:
     {
         return Err(Error::TierLimit { tier, quota: "max_api_keys_per_environment", limit: u64::from(limit) });
     }
+    has_room(tx, env_id).await?;
     let key_id = KeyId::fresh(now, app.entropy());
+    let before = store::carried_bytes(tx, env_id).await?;
     store::insert(tx, env_id, &key_id, wanted, by, now).await?;
     store::insert_secret(tx, &key_id, given, now).await?;
+    within_share("attributes and addresses of keys", before, store::carried_bytes(tx, env_id).await?)?;
     if let Some(agent_id) = &wanted.agent_id {
         let agent = (agent_id.as_str(), wanted.agent_framework.as_deref());
         agents::register(tx, &org_id, agent, agents::Source::ApiKey, now).await?;
@@ -77,14 +88,35 @@ pub async fn make(app: &App, tx: &mut PgConnection, making: &Making<'_>, origin:
     Ok(row)
 }
 
+/// One more text, of whichever key.
+async fn has_room(tx: &mut PgConnection, env_id: &EnvId) -> Result<()> {
+    if store::count_texts(tx, env_id).await? < TEXTS_OF_ALL_MAX {
+        return Ok(());
+    }
+    let message = format!(
+        "the keys of an environment have at most {TEXTS_OF_ALL_MAX} texts together: revoke those that have ended"
+    );
+    Err(Error::conflict("too_many", message))
+}
+
 /// The minted text is the present one from now on. Returns when the old ones end.
 pub async fn rotate(
     app: &App,
     tx: &mut PgConnection,
+    env_id: &EnvId,
     (row, given, grace): (&Row, Given<'_>, Duration),
     origin: impl Into<Origin>,
 ) -> Result<Timestamp> {
     let now = app.now();
+    store::forget_ended(tx, &row.key_id, TEXTS_KEPT, now).await?;
+    if grace > Duration::zero() {
+        has_room(tx, env_id).await?;
+    }
+    if grace > Duration::zero() && store::count_standing(tx, &row.key_id, now).await? >= TEXTS_MAX {
+        let message =
+            format!("{TEXTS_MAX} texts open the key: rotate it with a grace of 0 hours, which ends the old ones");
+        return Err(Error::conflict("too_many", message));
+    }
     let ends = store::retire_secrets(tx, &row.key_id, now + grace, now).await?;
     store::insert_secret(tx, &row.key_id, given, now).await?;
     let before = json!({"prefix": row.prefix});

@@ -166,7 +166,8 @@ pub async fn put(app: &App, wanted: &Wanted) -> Result<Option<Told>> {
             let (_, org_id, _) =
                 environments::governed(&mut tx, &wanted.env_id).await?.ok_or(Error::EnvironmentNotFound)?;
             may_act_for(&mut tx, &org_id, admitted.user_id.as_ref()).await?;
-            life::rotate(app, &mut tx, (&held.row, Given { minted: &minted, to: None }, grace), origin).await?;
+            life::rotate(app, &mut tx, &wanted.env_id, (&held.row, Given { minted: &minted, to: None }, grace), origin)
+                .await?;
             store::begin_rotation(&mut tx, &held.row.key_id, wanted.rotation_id.as_deref()).await?;
             told(app, &mut tx, wanted, held, minted).await?
         }

@@ -2,6 +2,7 @@
 
 mod proven;
 mod resources;
+mod texts;
 
 use std::collections::BTreeMap;
 
@@ -17,6 +18,7 @@ use crate::{Error, OnConstraint, Result};
 
 pub use proven::{attribute_names, by_prefix, governed, used};
 pub use resources::{Resource, begin_rotation, bind, environment, mark_delivered, resource, resource_of};
+pub use texts::{carried_bytes, count_standing, count_texts, forget_ended};
 
 type Attributes = BTreeMap<String, String>;
 

@@ -221,6 +221,14 @@ async fn nobody_takes_a_key_that_may_do_more_than_they_may() {
     assert_eq!(world.app.post(&world.env("api-keys"), &admin, wanted).await.code(), (403, "FORBIDDEN"));
     assert_eq!(rotate(&owners, &world.owner).await, 200);
 
+    let ci = made(json!({"name": "ci", "scopes": ["key:write", "query:read"]})).await;
+    let posing = json!({"name": "posing", "scopes": ["query:read"], "agent_id": "bot"});
+    let posing = world.app.post(&world.env("api-keys"), &bearer(&ci["key"]), posing).await;
+    assert_eq!(posing.code(), (403, "FORBIDDEN"), "rows of an agent, for who is none");
+    let bots = made(json!({"name": "bots", "scopes": ["query:read"], "agent_id": "bot"})).await;
+    assert_eq!(rotate(&bots, &bearer(&ci["key"])).await, 403, "nor a text of its key");
+    assert_eq!(rotate(&plain, &bearer(&ci["key"])).await, 200);
+
     let create = async |more: Value| {
         let mut body = json!({"name": "child", "scopes": ["query:read"]});
         body.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
@@ -332,4 +340,41 @@ fn whoever_is_given_a_text_has_shown_a_code_of_the_last_minutes() {
     let rows: Vec<_> = crate::rooms::rows().iter().filter(gives).collect();
     assert_eq!(rows.len(), 2);
     assert!(rows.iter().all(|row| row.step_up));
+}
+
+#[tokio::test]
+async fn the_texts_of_a_key_are_bounded_and_a_rotation_without_grace_ends_them() {
+    let world = World::start().await;
+    let made = world.create_key(json!({"name": "k", "scopes": ["query:read"]})).await;
+    let key_id = made["key_id"].as_str().unwrap();
+    let now = world.app.app.now();
+    let old = async |name: &str, count: i64, not_after: contract::Timestamp| {
+        let rows = format!(
+            "alter table api_key_secrets disable trigger user; -- each row would raise the version
+             insert into api_key_secrets (prefix, key_id, hash, created_at, not_after)
+             select '{name}-' || n, '{key_id}', 'x', '{now}'::timestamptz - n * interval '1 minute', '{not_after}'
+             from generate_series(1, {count}) n;
+             alter table api_key_secrets enable trigger user;"
+        );
+        world.sql(&rows).await;
+    };
+    old("ended", 50, now).await;
+    old("standing", 30, now + Duration::hours(1)).await;
+    let rotate = async |hours: i64| {
+        let path = world.env(&format!("api-keys/{key_id}/rotate"));
+        world.app.post(&path, &world.owner, json!({"grace_period_hours": hours})).await
+    };
+    let count = async |of: &str| world.count(&format!("select count(*) from api_key_secrets where {of}")).await;
+    rotate(1).await.expect(200);
+    assert!(count("prefix like 'ended-%'").await <= 8, "of ended ones a few are kept");
+    let full = rotate(1).await;
+    assert_eq!((full.code().0, &full.body["error"]["details"]["reason"]), (409, &json!("too_many")));
+    rotate(0).await.expect(200);
+    let standing = format!("key_id = '{key_id}' and (not_after is null or not_after > '{now}')");
+    assert_eq!(count(&standing).await, 1);
+    rotate(1).await.expect(200);
+    old("many", 20_000, now + Duration::hours(1)).await;
+    let more = json!({"name": "one more", "scopes": ["query:read"]});
+    assert_eq!(world.app.post(&world.env("api-keys"), &world.owner, more).await.code(), (409, "CONFLICT"));
+    rotate(0).await.expect(200);
 }

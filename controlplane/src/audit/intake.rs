@@ -4,6 +4,13 @@
 //! A log counts its entries from 1 without gaps. What is stored already is passed over, so a data
 //! plane that was not acknowledged may send again; what would leave a gap is refused, so a lost
 //! entry is seen and not papered over.
+//!
+//! What is stored is within the bounds of an entry, and no text of it opens a key. Should the database
+//! refuse an entry for what is in it all the same, the least of it is stored in its place (`aside`),
+//! its credits included, and what follows it goes on: nobody can stop an environment's audit by what
+//! they ask.
+
+mod aside;
 
 use std::collections::BTreeMap;
 
@@ -20,6 +27,14 @@ use crate::{
 
 /// Stores the entries; every entry of the log up to the returned one is stored.
 pub async fn store_entries(app: &App, env_id: &EnvId, log: &str, entries: &[Entry]) -> Result<u64> {
+    match store_all(app, env_id, log, entries).await {
+        Err(error) if aside::is_of_content(&error) => aside::store_each(app, env_id, log, entries).await,
+        stored => stored,
+    }
+}
+
+/// All of them, or none.
+async fn store_all(app: &App, env_id: &EnvId, log: &str, entries: &[Entry]) -> Result<u64> {
     let mut tx = app.pool().begin().await?;
     let Some((_, org_id, _)) = environments::governed(&mut tx, env_id).await? else {
         return Err(Error::EnvironmentNotFound);
@@ -34,16 +49,16 @@ pub async fn store_entries(app: &App, env_id: &EnvId, log: &str, entries: &[Entr
             return Err(Error::ReportGap { log: log.to_owned(), have: sequence, got: entry.sequence });
         }
         sequence = entry.sequence;
-        match &entry.body {
-            Body::Started(start) if start.org_id == org_id => started.push(scrubbed(start)),
+        match entry.body.clone().bounded(&scrub) {
+            Body::Started(start) if start.org_id == org_id => started.push(*start),
             Body::Started(_) => return Err(Error::Refused(contract::Code::CrossTenant)),
-            Body::Finished(finish) => finished.push(finish.as_ref()),
-            Body::BranchMerged(_) | Body::TriggerFired(_) | Body::TriggerError(_) => happened.push(&entry.body),
+            Body::Finished(finish) => finished.push(*finish),
+            body @ (Body::BranchMerged(_) | Body::TriggerFired(_) | Body::TriggerError(_)) => happened.push(body),
         }
     }
     store::insert_starts(&mut tx, env_id, &started).await?;
     let new = store::insert_ends(&mut tx, env_id, &finished).await?;
-    let fresh = finished.iter().copied().filter(|finish| new.contains_key(finish.query_id.as_str()));
+    let fresh = finished.iter().filter(|finish| new.contains_key(finish.query_id.as_str()));
     settle(app, &mut tx, (&org_id, env_id, log), fresh, &new).await?;
     let ended: Vec<QueryId> = new.keys().map(|query_id| query_id.as_str().into()).collect();
     shadow_mode::sample(app, &mut tx, env_id, &ended).await?;
@@ -54,7 +69,7 @@ pub async fn store_entries(app: &App, env_id: &EnvId, log: &str, entries: &[Entr
         api_keys::used(&mut tx, &key_id.into(), at).await?;
     }
     for body in happened {
-        record(app, &mut tx, (&org_id, env_id), body).await?;
+        record(app, &mut tx, (&org_id, env_id), &body).await?;
     }
     store::advance(&mut tx, env_id, log, sequence).await?;
     tx.commit().await?;
@@ -84,10 +99,10 @@ async fn record(app: &App, tx: &mut PgConnection, (org_id, env_id): (&OrgId, &En
                 "fired_at": fired.fired_at,
                 "similarity_score": fired.similarity_score,
                 "threshold": fired.threshold,
-                "content": scrub(&fired.content),
+                "content": fired.content,
                 "content_id": fired.content_id,
                 "agent_id": fired.agent_id,
-                "metadata": scrub_all(fired.metadata.clone()),
+                "metadata": fired.metadata,
             });
             (Event::new(EventType::TriggerFired, fired.trigger_id.clone()).after(told), fired.agent_id.clone())
         }
@@ -173,30 +188,11 @@ fn of_agents(started: &[Started]) -> BTreeMap<String, agents::Use> {
     uses
 }
 
-/// A text that looks like a key is never stored, whoever put it in a statement.
-fn scrubbed(start: &Started) -> Started {
-    let mut start = start.clone();
-    start.sql_original = scrub(&start.sql_original);
-    start.sql = scrub(&start.sql);
-    start.sql_transpiled = start.sql_transpiled.as_deref().map(scrub);
-    start.sql_with_rls = start.sql_with_rls.as_deref().map(scrub);
-    start
-}
-
 /// Stands where what opens a key was.
 pub const REDACTED: &str = "[redacted]";
 
-/// Every text in it, names of members included.
-fn scrub_all(value: Value) -> Value {
-    match value {
-        Value::String(text) => Value::String(scrub(&text)),
-        Value::Array(items) => Value::Array(items.into_iter().map(scrub_all).collect()),
-        Value::Object(members) => members.into_iter().map(|(name, value)| (scrub(&name), scrub_all(value))).collect(),
-        other => other,
-    }
-}
-
-/// Keeps what names a key, the prefix's first characters, and drops what opens it.
+/// A text that looks like a key is never stored, whoever put it anywhere. Keeps what names a key, the prefix's first
+/// characters, and drops what opens it.
 fn scrub(text: &str) -> String {
     const KINDS: [&str; 2] = ["svc_live_", "svc_test_"];
     let mut out = String::with_capacity(text.len());
@@ -216,22 +212,34 @@ fn scrub(text: &str) -> String {
 
 /// An entry as JSON, for its column.
 pub(super) fn json<T: serde::Serialize>(entry: &T) -> Result<Value> {
-    // PostgreSQL's text cannot hold NUL; a statement may.
-    let text = serde_json::to_string(entry).map_err(Error::internal)?.replace("\\u0000", "\\ufffd");
-    serde_json::from_str(&text).map_err(Error::internal)
+    serde_json::to_value(entry).map_err(Error::internal)
 }
 
 #[cfg(test)]
 mod tests {
+    use contract::report::TriggerFired;
+
     use super::*;
 
     #[test]
     fn no_key_stands_in_any_text_of_what_a_trigger_tells() {
         let key = format!("svc_live_{}", "a".repeat(40));
-        let told = scrub_all(json!({"note": [format!("it is {key}"), {"deep": key}], key: 1, "n": 2.5}));
+        let fired = Body::TriggerFired(Box::new(TriggerFired {
+            trigger_id: "t".to_owned(),
+            trigger_name: key.clone(),
+            fired_at: Timestamp::UNIX_EPOCH,
+            similarity_score: 1.0,
+            threshold: 0.5,
+            content: key.clone(),
+            content_id: None,
+            agent_id: key.clone(),
+            metadata: json!({"note": [format!("it is {key}"), {"deep": key}], key: 1, "n": 2.5}),
+        }));
+        let told = json(&fired.bounded(&scrub)).unwrap();
         assert!(!told.to_string().contains("aaaa"), "{told}");
-        assert_eq!(told["n"], 2.5);
-        assert_eq!(told["note"][0], format!("it is svc_live_{REDACTED}"));
+        let metadata = &told["trigger_fired"]["metadata"];
+        assert_eq!(metadata["n"], 2.5);
+        assert_eq!(metadata["note"][0], format!("it is svc_live_{REDACTED}"));
     }
 
     #[test]

@@ -65,7 +65,7 @@ pub async fn insert_starts(conn: &mut PgConnection, env_id: &EnvId, started: &[S
 pub async fn insert_ends(
     conn: &mut PgConnection,
     env_id: &EnvId,
-    finished: &[&Finished],
+    finished: &[Finished],
 ) -> Result<BTreeMap<String, String>> {
     if finished.is_empty() {
         return Ok(BTreeMap::new());

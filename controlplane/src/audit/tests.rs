@@ -1,6 +1,8 @@
 use contract::Code;
-use contract::report::{Body, Entry};
+use contract::report::{Agent, Body, Entry, TriggerFired};
+use http_body_util::BodyExt;
 use serde_json::Value;
+use tower::ServiceExt;
 
 use super::store_entries;
 use crate::worlds::World;
@@ -125,4 +127,142 @@ async fn the_chain_verifies_until_somebody_touches_it() {
     let broken = get(&world, "audit/admin/verify-chain").await;
     assert_eq!((broken["chain_valid"].as_bool(), broken["events_verified"].as_i64()), (Some(false), Some(length - 2)));
     assert!(broken["break_detected_at"]["event_id"].is_string());
+}
+
+/// A start of the agent of this name, by whoever says so.
+fn of_agent(world: &World, sequence: u64, query: &str, agent_id: &str) -> Entry {
+    let mut entry = world.started(sequence, query);
+    if let Body::Started(start) = &mut entry.body {
+        let name = Some(agent_id.to_owned());
+        start.agent = Some(Agent { agent_id: name.clone(), framework: name });
+    }
+    entry
+}
+
+fn saying(world: &World, sequence: u64, query: &str, sql: &str) -> Entry {
+    let mut entry = world.started(sequence, query);
+    if let Body::Started(start) = &mut entry.body {
+        sql.clone_into(&mut start.sql);
+    }
+    entry
+}
+
+async fn set_aside(world: &World) -> String {
+    let request = axum::http::Request::get("/metrics").body(axum::body::Body::empty()).unwrap();
+    let answer = crate::metrics::router(&world.app.app).oneshot(request).await.unwrap();
+    let text = String::from_utf8(answer.into_body().collect().await.unwrap().to_bytes().into()).unwrap();
+    let name = "sluice_controlplane_reports_set_aside_total ";
+    text.lines().find_map(|line| line.strip_prefix(name)).unwrap().to_owned()
+}
+
+#[tokio::test]
+async fn no_declared_agent_stops_the_entries_behind_it() {
+    let world = World::start().await;
+    let digits = |n: u64| format!("{:016x}", n.wrapping_mul(0x9E37_79B9_7F4A_7C15));
+    let random = (0..1_250).map(digits).collect::<Vec<_>>().concat();
+    let key = format!("svc_live_{}", "a1B2".repeat(15));
+    let names = ["a\0", &random, &"ä\0".repeat(400_000), &key];
+    let mut entries = Vec::new();
+    for (place, name) in names.iter().enumerate() {
+        let (sequence, query) = (2 * u64::try_from(place).unwrap() + 1, format!("q{place}"));
+        entries.extend([of_agent(&world, sequence, &query, name), world.finished(sequence + 1, &query)]);
+    }
+    entries.push(world.started(9, "behind"));
+    assert_eq!(store(&world, &entries).await.unwrap(), 9);
+    assert_eq!(get(&world, "audit/queries").await["pagination"]["total"], 5);
+    assert_eq!(get(&world, "audit/queries/q0").await["agent_metadata"]["agent_id"], "a\u{FFFD}");
+    assert_eq!(get(&world, "audit/queries/q3").await["agent_metadata"]["framework"], "svc_live_[redacted]");
+    assert_eq!(world.count("select max(length(agent_id))::bigint from query_starts").await, 1022);
+    assert_eq!(world.count("select sum(queries)::bigint from credit_usage").await, 4);
+    assert_eq!(set_aside(&world).await, "0", "each of them is stored as it is told");
+}
+
+#[tokio::test]
+async fn what_the_database_refuses_is_set_aside_with_its_credits_and_the_rest_goes_on() {
+    let world = World::start().await;
+    world.sql("alter table query_starts add constraint odd check (entry ->> 'sql' <> 'poison')").await;
+    world.sql("alter table query_ends add constraint odd check (entry ->> 'error_code' <> 'poison')").await;
+    let mut ended = world.finished(6, "q2");
+    if let Body::Finished(finish) = &mut ended.body {
+        finish.error_code = Some("poison".to_owned());
+    }
+    let entries = [
+        world.started(1, "q1"),
+        saying(&world, 2, "bad", "poison"),
+        world.finished(3, "q1"),
+        world.finished(4, "bad"),
+        world.started(5, "q2"),
+        ended,
+        world.started(7, "q3"),
+    ];
+    assert_eq!(store(&world, &entries).await.unwrap(), 7);
+    assert_eq!(store(&world, &entries).await.unwrap(), 7, "sent again it changes nothing");
+    assert_eq!(set_aside(&world).await, "2");
+    let bad = get(&world, "audit/queries/bad").await;
+    assert_eq!((&bad["sql"], &bad["sql_original"]), (&"[set aside]".into(), &"[set aside]".into()));
+    assert_eq!(bad["user_id"], world.owner_id.as_str());
+    assert_eq!((bad["outcome"].as_str(), bad["credits_consumed"].as_f64()), (Some("completed"), Some(1.1)));
+    assert_eq!(get(&world, "audit/queries/q2").await["credits_consumed"], 1.1);
+    assert_eq!(get(&world, "audit/queries/q3").await["outcome"], "running");
+    assert_eq!(world.count("select sum(queries)::bigint from credit_usage").await, 3);
+    assert_eq!(world.count("select reported from credit_grants").await, 3_300_000);
+}
+
+#[tokio::test]
+async fn what_happened_beside_queries_is_set_aside_too() {
+    let world = World::start().await;
+    world.sql("alter table iam_events add constraint odd check (changes::text not like '%poison%')").await;
+    let fired = |sequence, content: &str, metadata| {
+        let fired = TriggerFired {
+            trigger_id: format!("t{sequence}"),
+            trigger_name: "t".to_owned(),
+            fired_at: world.app.app.now(),
+            similarity_score: 1.0,
+            threshold: 0.5,
+            content: content.to_owned(),
+            content_id: None,
+            agent_id: "a\0".to_owned(),
+            metadata,
+        };
+        Entry { sequence, body: Body::TriggerFired(Box::new(fired)) }
+    };
+    // a number that is JSON, and that no column holds
+    let vast = serde_json::from_str("{\"n\": 1e999999, \"\\u0000\": [1]}").unwrap();
+    let entries = [fired(1, "poison", Value::Null), fired(2, "well", vast), world.started(3, "behind")];
+    assert_eq!(store(&world, &entries).await.unwrap(), 3);
+    assert_eq!(set_aside(&world).await, "1");
+    let told = |n: u64, member: &str| {
+        format!("select count(*) from iam_events where resource_id = 't{n}' and changes -> 'after' ->> {member}")
+    };
+    assert_eq!(world.count(&told(1, "'content' = '[set aside]'")).await, 1);
+    assert_eq!(world.count(&told(2, "'content' = 'well'")).await, 1);
+    assert_eq!(get(&world, "audit/admin/verify-chain").await["chain_valid"], true);
+}
+
+#[tokio::test]
+async fn a_database_that_is_full_sets_nothing_aside() {
+    let world = World::start().await;
+    world
+        .sql(
+            "create function full_disk() returns trigger language plpgsql as $$ begin \
+             if new.entry ->> 'sql' = 'poison' then raise exception 'full' using errcode = '53100'; end if; \
+             return new; end $$; \
+             create trigger full_disk before insert on query_starts for each row execute function full_disk()",
+        )
+        .await;
+    let entries = [world.started(1, "q1"), saying(&world, 2, "q2", "poison")];
+    assert!(store(&world, &entries).await.is_err());
+    assert_eq!((world.count("select count(*) from query_starts").await, set_aside(&world).await.as_str()), (0, "0"));
+    world.sql("drop trigger full_disk on query_starts").await;
+    assert_eq!(store(&world, &entries).await.unwrap(), 2);
+    assert_eq!(get(&world, "audit/queries/q2").await["sql"], "poison");
+}
+
+#[tokio::test]
+async fn what_is_no_fault_of_the_entry_is_refused_as_a_whole() {
+    let world = World::start().await;
+    // an end without a start has nothing that could be set aside
+    assert!(store(&world, &[world.finished(1, "q1")]).await.is_err());
+    assert_eq!(world.count("select count(*) from report_logs").await, 0);
+    assert_eq!(set_aside(&world).await, "0");
 }

@@ -1,120 +1,26 @@
 //! The endpoints of authentication. Their shapes are ours: the specification does not show them.
 
+mod routes;
+
 use contract::caller::Credential;
-use contract::{Access, Code, EnvId, KeyId, OrgId, Role, Scopes, SessionId, Tier, Timestamp, UserId};
+use contract::{Code, EnvId, KeyId, OrgId, Role, Scopes, SessionId, Tier, Timestamp, UserId};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::authentication::browser::{Browser, Kept, Shown};
 use crate::authentication::links::{self, Purpose};
 use crate::authentication::opening::{self, Opened, UserAgent};
-use crate::authentication::second_factor::{self, Codes, Subject, passed};
+use crate::authentication::second_factor::{Codes, Subject, passed};
 use crate::authentication::sessions::{self, Holder, Method, Proof, Refreshed, Session};
-use crate::authentication::{accounts, elsewhere, magic_link, page, password_reset, sso, verification};
+use crate::authentication::{accounts, page};
 use crate::events::Origin;
 use crate::http::call::{Call, Visit};
 use crate::http::json::{Created, Json, JsonOrForm, Query};
-use crate::http::routes::Routes;
 use crate::http::text::{self, Email, NAME_MAX};
 use crate::users::{self, store::Owner};
 use crate::{Error, Result, organizations, rooms};
 
-pub fn routes() -> Routes {
-    Routes::new()
-        .post("/v1/auth/login", Access::Public, None, login)
-        .says("Opens a session.")
-        .refuses(&[Code::InvalidKey, Code::Forbidden])
-        .post("/v1/auth/token/refresh", Access::Public, None, refresh)
-        .says("Exchanges a refresh token for a new pair.")
-        .refuses(&[Code::InvalidKey, Code::Forbidden])
-        .post("/v1/auth/refresh", Access::Public, None, refresh)
-        .says("Exchanges a refresh token for a new pair.")
-        .refuses(&[Code::InvalidKey, Code::Forbidden])
-        .ours()
-        .and(mailed())
-        .get("/v1/auth/me", Access::Authenticated, None, me)
-        .says("Tells who the caller is and what they may.")
-        .post("/v1/signup", Access::Public, None, signup)
-        .says("Makes an account and an organization that it owns.")
-        .refuses(&[Code::Forbidden, Code::Conflict])
-        .ours()
-        .post("/v1/auth/signup", Access::Public, None, signup)
-        .says("Makes an account and an organization that it owns.")
-        .refuses(&[Code::Forbidden, Code::Conflict])
-        .ours()
-        .get("/v1/auth/accept-invitation", Access::Public, None, show_invitation)
-        .says("Shows the form of an invitation.")
-        .ours()
-        .post("/v1/auth/accept-invitation", Access::Public, None, accept_invitation)
-        .says("Accepts an invitation.")
-        .refuses(&[Code::InvalidToken, Code::Forbidden, Code::Conflict])
-        .ours()
-        .post("/v1/auth/logout", Access::Authenticated, None, logout)
-        .says("Ends the session.")
-        .ours()
-        .get("/v1/auth/sessions", Access::Authenticated, None, list_sessions)
-        .says("Lists the caller's open sessions.")
-        .ours()
-        .delete("/v1/auth/sessions/{session_id}", Access::Authenticated, None, end_session)
-        .says("Ends one of the caller's sessions.")
-        .ours()
-        .get("/v1/auth/organizations", Access::Authenticated, None, elsewhere::list)
-        .says("Lists the organizations of the caller's account; a refresh with `org_id` moves the session to another.")
-        .ours()
-        .and(second_factors())
-        .and(sso::routes())
-        .get("/.well-known/jwks.json", Access::Public, None, jwks)
-        .says("Publishes the keys that check our tokens.")
-        .ours()
-}
-
-/// What a mailed link does, and what asks for one.
-fn mailed() -> Routes {
-    Routes::new()
-        .post("/v1/auth/magic-link", Access::Public, None, magic_link::ask)
-        .says("Mails a link that signs in.")
-        .get("/v1/auth/magic-link/callback", Access::Public, None, magic_link::callback)
-        .says("Shows the button of a mailed link; signs in whoever asks for JSON.")
-        .refuses(&[Code::InvalidToken, Code::Forbidden])
-        .post("/v1/auth/magic-link/callback", Access::Public, None, magic_link::post)
-        .says("Signs in by a mailed link.")
-        .refuses(&[Code::InvalidToken, Code::Forbidden])
-        .ours()
-        .get("/v1/auth/verify-email", Access::Public, None, verification::show)
-        .says("Shows the button of a link that confirms an address.")
-        .ours()
-        .post("/v1/auth/verify-email", Access::Public, None, verification::verify)
-        .says("Confirms an e-mail address.")
-        .refuses(&[Code::InvalidToken])
-        .post("/v1/auth/verify-email/resend", Access::Public, None, verification::resend)
-        .says("Mails another link that confirms an address.")
-        .post("/v1/auth/forgot-password", Access::Public, None, password_reset::forgot)
-        .says("Mails a link that sets a new password.")
-        .get("/v1/auth/reset-password", Access::Public, None, password_reset::show)
-        .says("Shows the form of a link that sets a new password.")
-        .ours()
-        .post("/v1/auth/reset-password", Access::Public, None, password_reset::reset)
-        .says("Sets a new password and ends every session of the account.")
-        .refuses(&[Code::InvalidToken, Code::Forbidden])
-}
-
-fn second_factors() -> Routes {
-    Routes::new()
-        .post("/v1/auth/mfa/totp", Access::Authenticated, None, second_factor::enrol)
-        .says("Makes a secret for an authenticator; it asks for nothing until it is confirmed.")
-        .ours()
-        .post("/v1/auth/mfa/totp/confirm", Access::Authenticated, None, second_factor::confirm)
-        .says("Confirms the authenticator with its first code; answers the recovery codes.")
-        .ours()
-        .delete("/v1/auth/mfa/totp", Access::Authenticated, None, second_factor::remove)
-        .says("Removes the authenticator and its recovery codes.")
-        .refuses(&[Code::NotFound])
-        .ours()
-        .step_up()
-        .post("/v1/auth/mfa/verify", Access::Authenticated, None, second_factor::verify)
-        .says("Shows the second factor again, for what asks for a code of the last minutes.")
-        .ours()
-}
+pub use routes::routes;
 
 #[derive(Deserialize, JsonSchema)]
 #[schemars(rename = "LoginInput")]

@@ -5,8 +5,8 @@
 //! target lacks is made there, what differs is brought to what the source has, what only the target
 //! has stays. `policies` means both kinds of standard policy.
 //!
-//! A key is bound to one environment, and a role that was lent holds in one: neither reaches the
-//! target. A key that acts for a user promotes as that user does.
+//! A key is bound to one environment, whoever it acts for, and a role that was lent holds in one: neither
+//! reaches the target. Else a key of an environment for trying things out could set aside the masks of the real one.
 
 use contract::caller::Credential;
 use contract::governance::EnvironmentStatus;
@@ -147,7 +147,7 @@ async fn admitted(cx: &Call, promotion: &Promotion) -> Result<()> {
     if promotion.from == promotion.to {
         return Err(Error::invalid("target_env_id", "another", "`target_env_id` is another environment"));
     }
-    if let Credential::Key { acts_for_user: false, .. } = cx.caller.credential {
+    if let Credential::Key { .. } = cx.caller.credential {
         return Err(Error::EnvironmentMismatch);
     }
     let own = store::belongs(cx.app.pool(), &promotion.to, cx.org_id()).await?;

@@ -143,3 +143,51 @@ async fn a_listening_connection_that_breaks_loses_no_news() {
     stop.cancel();
     publishing.await.unwrap();
 }
+
+/// A data plane that is sent more than it takes keeps the rules of before.
+#[tokio::test]
+async fn no_room_makes_a_snapshot_larger_than_its_share() {
+    let world = World::start().await;
+    let bot = json!({"name": "k", "scopes": ["query:read"], "agent_id": "bot"});
+    world.create_key(bot).await;
+    let (env_id, now) = (world.env_id.as_str(), world.app.app.now());
+    let large = "repeat('x', 8 * 1024 * 1024)";
+    for seeded in [
+        format!("insert into policies select 'p', '{env_id}', 'large', 'row_level_security', false,
+                 jsonb_build_array(jsonb_build_object('table', 't', 'filter', {large}, 'exempt_roles', array[]::text[])), '{now}', '{now}'"),
+        format!("insert into abac_policies select 'p', '{env_id}', 'large', null,
+                 jsonb_build_array(jsonb_build_object('condition', 'UserIs', 'action', 'deny', 'values', array[{large}])),
+                 0, false, '{now}'"),
+        format!("insert into agent_grants select 'g', '{env_id}', 'bot',
+                 jsonb_build_object('allowed_tables', array[{large}], 'allowed_operations', array['select']),
+                 'active', 'x', '{now}', '{now}'"),
+        format!("update api_keys set attributes = jsonb_build_object('a', {large}) where agent_id = 'bot'"),
+        format!("update users set attributes = jsonb_build_object('a', {large})"),
+    ] {
+        world.sql(&seeded).await;
+    }
+    let filter = json!({"table": "t", "filter": "a = 1"});
+    let deny = json!({"condition": "OperationIs", "values": ["drop"], "action": "deny"});
+    let capabilities = json!({"allowed_tables": ["t"], "allowed_operations": ["select"]});
+    let ends = now + chrono::Duration::days(1);
+    for (path, body) in [
+        ("policies", json!({"name": "more", "type": "row_level_security", "rules": [filter]})),
+        ("abac-policies", json!({"name": "more", "rules": [deny]})),
+        ("agent-capabilities", json!({"agent_id": "bot", "capabilities": capabilities, "expires_at": ends})),
+        ("api-keys", json!({"name": "more", "scopes": ["query:read"], "attributes": {"a": "b"}})),
+    ] {
+        let answer = world.app.post(&world.env(path), &world.owner, body).await;
+        assert_eq!(answer.body["error"]["details"]["reason"], "too_large", "{path}: {}", answer.body);
+        assert_eq!(answer.status, 409);
+    }
+    let ann = world.user("ann@acme.example", "analyst").await;
+    let attributes = world.org(&format!("users/{ann}/attributes"));
+    let more = world.app.put(&attributes, &world.owner, json!({"a": "b"})).await;
+    assert_eq!(more.body["error"]["details"]["reason"], "too_large");
+    // What makes it no larger is done, and so is what makes room.
+    for path in ["policies/p", "abac-policies/p"] {
+        world.app.put(&world.env(path), &world.owner, json!({"name": "renamed"})).await.expect(200);
+        world.app.delete(&world.env(path), &world.owner).await.expect(200);
+    }
+    world.mask("ssn").await;
+}

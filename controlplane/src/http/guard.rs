@@ -59,7 +59,11 @@ pub async fn guard(State(Gate { app, route }): State<Gate>, mut request: Request
         }
         Err(error) => error.into_response(),
     };
-    if let Some(standing) = standing {
+    if let Some(mut standing) = standing {
+        if status(&response).is_client_error() {
+            standing = app.limits().kept_nothing(standing);
+            response = standing.allowed().err().map_or(response, IntoResponse::into_response);
+        }
         standing.stamp(response.headers_mut());
     }
     deprecation::stamp(&route, response.headers_mut());

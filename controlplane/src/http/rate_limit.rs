@@ -78,6 +78,7 @@ impl Buckets {
             full_in,
             retry_after,
             of_runtime: false,
+            else_counts_for: None,
         }
     }
 
@@ -105,6 +106,8 @@ pub struct Standing {
     /// Set when the request was one too many.
     retry_after: Option<Duration>,
     of_runtime: bool,
+    /// Of a heartbeat: for whom it counts, should it turn out to keep no lease.
+    else_counts_for: Option<String>,
 }
 
 impl Standing {
@@ -174,7 +177,8 @@ impl RateLimits {
 
     /// One request to `/v2`: "600 per minute per organization and 200 per minute per API key". A
     /// heartbeat counts for its attempt and not for all that the key does; each key has a count of its own, so that
-    /// nobody uses up a worker's by naming its attempt.
+    /// nobody uses up a worker's by naming its attempt. Whether it is one is known when it is answered
+    /// ([`kept_nothing`](Self::kept_nothing)).
     pub fn spend_runtime(&self, org_id: &OrgId, identity: &str, heartbeat_of: Option<&str>) -> Standing {
         let own = match heartbeat_of {
             Some(attempt_id) => self.heartbeats.spend(&format!("{org_id} {identity} {attempt_id}")),
@@ -188,7 +192,17 @@ impl RateLimits {
             let shared_first = shared.retry_after.is_some() || shared.remaining < own.remaining;
             if shared_first { shared } else { own }
         };
-        Standing { of_runtime: true, ..nearest }
+        Standing { of_runtime: true, else_counts_for: heartbeat_of.map(|_| identity.to_owned()), ..nearest }
+    }
+
+    /// What kept no lease was no heartbeat, whatever its path: it counts for the key, as any other request.
+    pub fn kept_nothing(&self, standing: Standing) -> Standing {
+        let Some(identity) = standing.else_counts_for.as_ref().filter(|_| standing.retry_after.is_none()) else {
+            return standing;
+        };
+        let own = self.runtime_identities.spend(identity);
+        let own_first = own.retry_after.is_some() || own.remaining < standing.remaining;
+        if own_first { Standing { of_runtime: true, ..own } } else { standing }
     }
 
     /// One request of nobody known.

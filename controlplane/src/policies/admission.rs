@@ -1,11 +1,13 @@
 //! What may be stored as the rules of a policy.
 //!
 //! The form (members, types, roles, mask functions) is 400; a filter that names an attribute
-//! nobody carries, or that no data plane could hold to, is 422 `INVALID_RULE`. "A placeholder is
-//! known if built in or carried by a user or key of the organization now."
+//! nobody carries, or that no data plane could hold to, is 422 `INVALID_RULE`, and so is a rule on a
+//! table where no data plane holds to any (`own_tables`). "A placeholder is known if built in or
+//! carried by a user or key of the organization now."
 
 use std::collections::BTreeSet;
 
+use contract::own_tables;
 use contract::policy::{BUILT_IN, MaskFunction, MaskingRule, RowFilterRule, Rules};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
@@ -52,7 +54,7 @@ fn each<T>(rules: &[T], admit: impl Fn(&str, &T) -> Result<()>) -> Result<()> {
 
 fn mask(at: &str, rule: &MaskingRule) -> Result<()> {
     table(at, &rule.table)?;
-    identifier(&format!("{at}.column"), &rule.column)?;
+    column(&format!("{at}.column"), &rule.column)?;
     let field = format!("{at}.visible_chars");
     match (rule.function, rule.visible_chars) {
         (MaskFunction::Partial, Some(shown)) if shown <= VISIBLE_CHARS_MAX => Ok(()),
@@ -71,12 +73,32 @@ fn filter(at: &str, rule: &RowFilterRule, attributes: &BTreeSet<String>) -> Resu
     if rule.filter.trim().is_empty() || rule.filter.len() > FILTER_BYTES_MAX {
         return Err(Error::invalid(field, "size", format!("a filter has 1 to {FILTER_BYTES_MAX} bytes")));
     }
+    if let Some(braces) = misspelt(&rule.filter) {
+        let message = format!("`{braces}` stands for nothing: a placeholder is one name of a-z, 0-9 and _ in braces");
+        return Err(Error::InvalidRule { field, message });
+    }
     let known = |name: &str| BUILT_IN.contains(&name) || attributes.contains(name);
     match sql::filter::admit(&rule.filter, &known) {
         Ok(_) => Ok(()),
         Err(error) if error.kind == sql::error::Kind::Syntax => Err(Error::invalid(field, "sql", error.message)),
         Err(error) => Err(Error::InvalidRule { field, message: error.message }),
     }
+}
+
+/// What looks like a placeholder and is none. It would be text: a condition that nobody meets, or, behind `<>`, one
+/// that every row meets.
+fn misspelt(filter: &str) -> Option<&str> {
+    filter.match_indices('{').find_map(|(open, _)| {
+        let (inside, _) = filter.get(open + 1..)?.split_once('}')?;
+        let name = inside.trim_start_matches('{').trim();
+        let is_word = name.chars().any(char::is_alphabetic)
+            && name.chars().all(|c| c.is_alphanumeric() || matches!(c, '_' | '-' | '.' | ' ' | '$'));
+        let is_name = inside.starts_with(|c: char| c.is_ascii_lowercase())
+            && inside.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_');
+        // As other languages of templates write it.
+        let has_sign = filter.get(..open).is_some_and(|before| before.ends_with('$'));
+        if is_word && (!is_name || has_sign) { filter.get(open..=open + 1 + inside.len()) } else { None }
+    })
 }
 
 /// `table` or `schema.table`.
@@ -86,15 +108,45 @@ fn table(at: &str, text: &str) -> Result<()> {
     if parts.len() > 2 {
         return Err(Error::invalid(field, "table", "`table` is `table` or `schema.table`"));
     }
+    if text.contains(['*', '"']) {
+        return Err(Error::invalid(
+            field,
+            "table",
+            "`table` names one table, as the catalogue prints it: no `*`, no quotes",
+        ));
+    }
+    if let Some(own) = own_tables::named_by(text) {
+        let message = format!(
+            "no statement reads `{own}`, so no mask and no row filter holds there: an attribute policy by `TableIs` does"
+        );
+        return Err(Error::InvalidRule { field, message });
+    }
     parts.into_iter().try_for_each(|part| identifier(&field, part))
 }
 
+/// An expression may have given it its name, so quotes and `*` may be in it.
+fn column(field: &str, text: &str) -> Result<()> {
+    if text == "*" || (text.starts_with('"') && text.ends_with('"')) {
+        return Err(Error::invalid(
+            field,
+            "column",
+            "`column` names one column, as the catalogue prints it: no `*`, no quotes",
+        ));
+    }
+    identifier(field, text)
+}
+
 fn identifier(field: &str, text: &str) -> Result<()> {
-    let fits = !text.trim().is_empty() && text.chars().count() <= IDENTIFIER_MAX && !text.chars().any(char::is_control);
+    // With a space around it, it is not the name of what was meant.
+    let fits = !text.is_empty()
+        && text.trim() == text
+        && text.chars().count() <= IDENTIFIER_MAX
+        && !text.chars().any(char::is_control);
     if fits {
         Ok(())
     } else {
-        Err(Error::invalid(field, "1..128", format!("`{field}` names something in 1 to 128 characters")))
+        let message = format!("`{field}` names something in 1 to 128 characters, with no space before or after it");
+        Err(Error::invalid(field, "1..128", message))
     }
 }
 
@@ -127,6 +179,15 @@ mod tests {
             (mask("customers", "rot13", Value::Null), "400 rules[0].function"),
             (mask("a.b.c", "null", Value::Null), "400 rules[0].table"),
             (mask("", "null", Value::Null), "400 rules[0].table"),
+            // These would mask nothing.
+            (mask("customers ", "null", Value::Null), "400 rules[0].table"),
+            (mask("main. customers", "null", Value::Null), "400 rules[0].table"),
+            (mask("hr.*", "null", Value::Null), "400 rules[0].table"),
+            (mask("\"customers\"", "null", Value::Null), "400 rules[0].table"),
+            (json!([{"table": "t", "column": " ssn", "function": "full"}]), "400 rules[0].column"),
+            (json!([{"table": "t", "column": "*", "function": "full"}]), "400 rules[0].column"),
+            (json!([{"table": "t", "column": "\"ssn\"", "function": "full"}]), "400 rules[0].column"),
+            (json!([{"table": "t", "column": "(salary * 2)", "function": "full"}]), "ok"),
             (
                 json!([{"table": "t", "column": "c", "function": "full", "exempt_roles": ["emperor"]}]),
                 "400 rules[0].exempt_roles[0]",
@@ -145,14 +206,40 @@ mod tests {
             ("region = '{region}'", "ok"),
             ("region = {region} and tenant = '{org_id}'", "ok"),
             ("region = '{continent}'", "422 rules[0].filter"),
+            ("region <> '{Region}'", "422 rules[0].filter"),
+            ("region <> '{ region }'", "422 rules[0].filter"),
+            ("region <> '{{region}}'", "422 rules[0].filter"),
+            ("region <> '${region}'", "422 rules[0].filter"),
+            ("region <> '{user.region}'", "422 rules[0].filter"),
+            ("region <> '{\"a\": 1}' and region <> 'a{3}'", "ok"),
             ("1 = 1", "422 rules[0].filter"),
             ("count(*) > 1", "422 rules[0].filter"),
             ("region =", "400 rules[0].filter"),
             ("", "400 rules[0].filter"),
+            ("region = 'a\0b'", "400 rules[0].filter"),
         ] {
             let rules = json!([{"table": "customers", "filter": filter, "exempt_roles": []}]);
             assert_eq!(check("row_level_security", &rules), expected, "{filter}");
         }
+    }
+
+    #[test]
+    fn a_rule_on_what_agents_leave_would_hold_nothing_and_is_refused() {
+        for (table, expected) in [
+            ("svc_memory.memories", "422 rules[0].table"),
+            ("SVC_MEMORY.Memories", "422 rules[0].table"),
+            ("svc_thoughts.steps", "422 rules[0].table"),
+            ("main.memories", "ok"),
+            ("svc_runtime.tasks", "ok"),
+        ] {
+            let mask = json!([{"table": table, "column": "content", "function": "full"}]);
+            assert_eq!(check("column_masking", &mask), expected, "{table}");
+            let filter = json!([{"table": table, "filter": "agent_id = 'a'", "exempt_roles": []}]);
+            assert_eq!(check("row_level_security", &filter), expected, "{table}");
+        }
+        let mask = json!([{"table": "svc_memory.memories", "column": "content", "function": "full"}]);
+        let message = admit("column_masking", &mask, &BTreeSet::new()).unwrap_err().problem().message;
+        assert!(message.contains("`svc_memory.memories`") && message.contains("`TableIs`"), "{message}");
     }
 
     #[test]

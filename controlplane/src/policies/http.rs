@@ -12,6 +12,7 @@ use sqlx::PgConnection;
 use super::admission::admit;
 use super::store;
 use crate::events::{self, Event, EventType};
+use crate::governance::within_share;
 use crate::http::call::Call;
 use crate::http::json::{Created, Json};
 use crate::http::page::{Page, Paged};
@@ -20,6 +21,8 @@ use crate::{Error, Result, api_keys, environments, users};
 const NAME_MAX: usize = 256;
 /// Policies of one environment: every statement walks them.
 pub const POLICIES_MAX: i64 = 1_000;
+/// Whose share of a snapshot it is.
+pub const RULES: &str = "the rules of an environment's policies";
 
 /// A policy as it is answered.
 #[derive(Debug, Serialize, JsonSchema)]
@@ -103,7 +106,9 @@ pub async fn create(cx: Call, Json(input): Json<Creation>) -> Result<Created<Ans
         created_at: now,
         updated_at: now,
     };
+    let before = store::bytes(&mut tx, &env_id).await?;
     store::insert(&mut tx, &env_id, &policy).await?;
+    within_share(RULES, before, store::bytes(&mut tx, &env_id).await?)?;
     let event = Event::new(EventType::PolicyCreated, policy.policy_id.clone()).after(told(&policy));
     events::record(&cx.app, &mut tx, &cx, event).await?;
     tx.commit().await?;
@@ -130,7 +135,9 @@ pub async fn update(cx: Call, Json(input): Json<Change>) -> Result<Json<Answer>>
     }
     policy.enabled = input.enabled.unwrap_or(policy.enabled);
     policy.updated_at = cx.now();
+    let bytes = store::bytes(&mut tx, &env_id).await?;
     store::update(&mut tx, &policy).await?;
+    within_share(RULES, bytes, store::bytes(&mut tx, &env_id).await?)?;
     let event = Event::new(EventType::PolicyUpdated, policy.policy_id.clone()).before(before).after(told(&policy));
     events::record(&cx.app, &mut tx, &cx, event).await?;
     tx.commit().await?;

@@ -4,10 +4,11 @@ use contract::PolicyId;
 use contract::policy::{Policy, Rules};
 use sqlx::PgConnection;
 
-use super::http::{POLICIES_MAX, told};
+use super::http::{POLICIES_MAX, RULES, told};
 use super::store;
 use crate::environments::{Action, Change, Promotion};
 use crate::events::{self, Event, EventType};
+use crate::governance::within_share;
 use crate::http::call::Call;
 use crate::{Error, Result};
 
@@ -20,6 +21,7 @@ pub async fn promote(
 ) -> Result<Vec<Change>> {
     let target = store::governed(tx, &promotion.to).await?;
     let mut held = i64::try_from(target.len()).unwrap_or(i64::MAX);
+    let bytes = store::bytes(tx, &promotion.to).await?;
     let mut changes = Vec::new();
     for wanted in store::governed(tx, &promotion.from).await?.into_iter().filter(|policy| chosen(&policy.rules)) {
         let there = target.iter().find(|known| known.name == wanted.name);
@@ -40,6 +42,7 @@ pub async fn promote(
     if held > POLICIES_MAX {
         return Err(Error::conflict("too_many", format!("an environment has at most {POLICIES_MAX} policies")));
     }
+    within_share(RULES, bytes, store::bytes(tx, &promotion.to).await?)?;
     Ok(changes)
 }
 

@@ -69,6 +69,15 @@ pub async fn count(conn: &mut PgConnection, env_id: &EnvId) -> Result<i64> {
     Ok(total.fetch_one(conn).await?)
 }
 
+/// What the rules of all policies are together.
+pub async fn bytes(conn: &mut PgConnection, env_id: &EnvId) -> Result<i64> {
+    let bytes = sqlx::query_scalar!(
+        r#"select coalesce(sum(octet_length(rules::text)), 0)::bigint as "bytes!" from policies where env_id = $1"#,
+        env_id.as_str(),
+    );
+    Ok(bytes.fetch_one(conn).await?)
+}
+
 pub async fn find(conn: &mut PgConnection, env_id: &EnvId, policy_id: &PolicyId) -> Result<Option<Policy>> {
     let row = sqlx::query_as!(
         Row,

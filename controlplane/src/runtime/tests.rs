@@ -203,6 +203,32 @@ async fn a_heartbeat_is_not_counted_for_the_key() {
 }
 
 #[tokio::test]
+async fn a_heartbeat_that_keeps_no_lease_is_counted_for_the_key() {
+    let few = |config: &mut crate::Config| config.rate_limit_key = 4;
+    let runtime = Runtime::of(World::of(TestApp::with(few, Arc::new(Unattended)).await).await).await;
+    let attempt = runtime.running(&runtime.task(json!({})).await).await;
+    let beat = async |id: &str, key: &str, token: &str| {
+        let path = format!("/v2/runtime/attempts/{id}/heartbeat");
+        let answer = runtime.app.put(&path, key, json!({"lease_token": token})).await;
+        let left = answer.headers["ratelimit-remaining"].to_str().unwrap().parse::<u32>().unwrap();
+        (answer.status.as_u16(), left)
+    };
+    let other = runtime.key(&["agent:*"]).await;
+    let mut seen = Vec::new();
+    for (id, token) in [("made-up-1", "x"), ("made-up-2", "x"), (id(&attempt), "not the token"), ("made-up-3", "x")] {
+        seen.push(beat(id, &other, token).await);
+    }
+    assert_eq!(seen, [(404, 3), (404, 2), (409, 1), (404, 0)]);
+    assert_eq!(beat("made-up-4", &other, "x").await, (429, 0));
+    assert_eq!(runtime.app.get("/v2/runtime/tasks", &other).await.code(), (429, "RATE_LIMITED"));
+    let reads = runtime.key(&["query:read"]).await;
+    for status in [403, 403, 403, 403, 429] {
+        assert_eq!(beat("made-up", &reads, "x").await.0, status, "also who may send none");
+    }
+    runtime.say(&attempt, "heartbeat", json!({})).await.expect(200);
+}
+
+#[tokio::test]
 async fn what_belongs_to_another_organization_is_absent() {
     let runtime = Runtime::start().await;
     let task = runtime.task(json!({})).await;

@@ -3,8 +3,10 @@
 use serde_json::json;
 
 use crate::events::{self, Event, EventType};
+use crate::governance::within_share;
 use crate::http::call::Call;
 use crate::http::json::Json;
+use crate::users::governed::attribute_bytes;
 use crate::users::store::{self, Attributes, User};
 use crate::{Error, Result};
 
@@ -21,7 +23,9 @@ pub async fn put(call: Call, Json(attributes): Json<Attributes>) -> Result<Json<
     if before.is_owner() && call.caller.role != contract::Role::Owner {
         return Err(Error::Forbidden("only the owner changes the owner's attributes"));
     }
+    let bytes = attribute_bytes(&mut tx, call.org_id()).await?;
     store::set_attributes(&mut tx, &before.user_id, &attributes, call.now()).await?;
+    within_share("the attributes of users", bytes, attribute_bytes(&mut tx, call.org_id()).await?)?;
     let event = Event::new(EventType::UserAttributesChanged, before.user_id.as_str())
         .before(json!({"attributes": before.attributes.0}))
         .after(json!({"attributes": attributes}));

@@ -1,6 +1,6 @@
 //! Users as a data plane must know them, and as policies may ask about them.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use contract::governance::Member;
 use contract::{OrgId, Role, UserId};
@@ -45,6 +45,13 @@ pub async fn member(conn: &mut PgConnection, org_id: &OrgId, user_id: &UserId) -
     Ok(Some(Member { email: row.email, role, status: row.status, attributes: row.attributes.0 }))
 }
 
+/// Those of the ids that are users of the organization.
+pub async fn known(conn: &mut PgConnection, org_id: &OrgId, ids: &[String]) -> Result<BTreeSet<String>> {
+    let known =
+        sqlx::query_scalar!("select user_id from users where org_id = $1 and user_id = any($2)", org_id.as_str(), ids,);
+    Ok(known.fetch_all(conn).await?.into_iter().collect())
+}
+
 /// The names of the attributes that the organization's users carry now.
 pub async fn attribute_names(conn: &mut PgConnection, org_id: &OrgId) -> Result<Vec<String>> {
     Ok(sqlx::query_scalar!(
@@ -55,4 +62,13 @@ pub async fn attribute_names(conn: &mut PgConnection, org_id: &OrgId) -> Result<
     )
     .fetch_all(conn)
     .await?)
+}
+
+/// What the attributes of the organization's users are together.
+pub async fn attribute_bytes(conn: &mut PgConnection, org_id: &OrgId) -> Result<i64> {
+    let bytes = sqlx::query_scalar!(
+        r#"select coalesce(sum(octet_length(attributes::text)), 0)::bigint as "bytes!" from users where org_id = $1"#,
+        org_id.as_str(),
+    );
+    Ok(bytes.fetch_one(conn).await?)
 }

@@ -93,7 +93,9 @@ fn a_transaction_around_select_42(bencher: Bencher) {
 fn the_parser_check(bencher: Bencher) {
     let world = world();
     let mut session = world.runtime.block_on(world.engine.session()).unwrap();
-    bencher.bench_local(|| world.runtime.block_on(session.parsed("select upper('a') from range(3)")).unwrap());
+    let (deadline, never) = (Instant::now() + Duration::from_hours(1), CancellationToken::new());
+    let sql = "select upper('a') from range(3)";
+    bencher.bench_local(|| world.runtime.block_on(session.parsed(sql, deadline, &never)).unwrap());
 }
 
 #[divan::bench(sample_count = 5, sample_size = 1)]

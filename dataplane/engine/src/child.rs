@@ -8,6 +8,7 @@
 //! the end of the control socket is the end of the process.
 
 mod answer;
+mod ceiling;
 mod compare;
 mod databases;
 mod doorman;
@@ -30,6 +31,7 @@ use crate::comparison::Comparing;
 use crate::frame::{self, Outgoing, REQUEST_MAX_BYTES};
 use crate::message::{Notice, Order, kind};
 pub(crate) use answer::text;
+use ceiling::Ceiling;
 use databases::Databases;
 use table::Sessions;
 
@@ -50,18 +52,27 @@ fn serve_parent(comparing: Option<Comparing>) -> io::Result<()> {
     let Some(Order::Start(start)) = next(&mut orders)? else {
         return Ok(());
     };
+    let ceiling = Ceiling::of(&start);
     let (databases, opened_micros) = match Databases::open(start, comparing) {
         Ok(open) => open,
         Err(error) => return notices.send(&Notice::Failed(error)),
     };
     notices.send(&Notice::Ready { opened_micros })?;
-    obey(&mut orders, arrivals, &notices, &Arc::new(databases))
+    let sessions = Arc::new(Sessions::default());
+    let busy = sessions.busy();
+    thread::Builder::new().name("ceiling".to_owned()).spawn(move || ceiling.watch(&busy))?;
+    obey(&mut orders, arrivals, &notices, &Arc::new(databases), &sessions)
 }
 
 /// Obeys orders until `Stop`, or until the parent is gone.
-fn obey(orders: &mut UnixStream, arrivals: OwnedFd, notices: &Notices, databases: &Arc<Databases>) -> io::Result<()> {
-    let sessions = Arc::new(Sessions::default());
-    let (for_doorman, ends) = (Arc::clone(&sessions), notices.clone());
+fn obey(
+    orders: &mut UnixStream,
+    arrivals: OwnedFd,
+    notices: &Notices,
+    databases: &Arc<Databases>,
+    sessions: &Arc<Sessions>,
+) -> io::Result<()> {
+    let (for_doorman, ends) = (Arc::clone(sessions), notices.clone());
     let for_sessions = Arc::clone(databases);
     thread::Builder::new()
         .name("doorman".to_owned())

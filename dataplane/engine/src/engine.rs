@@ -16,7 +16,7 @@ use crate::error::Error;
 use crate::line::Connected;
 use crate::message::{Parsed, What};
 use crate::process::{Line, Process};
-use crate::session::{Described, Session};
+use crate::session::{Described, Session, step_ends};
 use crate::supervisor::{Stage, Supervisor};
 
 /// How long a new session waits for a child that is being restarted.
@@ -86,9 +86,13 @@ impl Engine {
 
     /// A connection that nobody used before.
     pub async fn session(&self) -> Result<Session, Error> {
+        self.session_by(Instant::now() + RESTART).await
+    }
+
+    async fn session_by(&self, deadline: Instant) -> Result<Session, Error> {
         let permit = Arc::clone(&self.0.permits).try_acquire_owned();
         let permit = permit.map_err(|_| Error::unavailable("too many sessions of the engine are open"))?;
-        let (process, line) = self.0.line(Instant::now() + RESTART, None).await?;
+        let (process, line) = self.0.line(deadline, None).await?;
         Ok(Session::new(Connected::new(Arc::clone(&self.0), process, line, permit)))
     }
 
@@ -101,7 +105,7 @@ impl Engine {
         let definitions = self.0.definitions.load(Ordering::SeqCst);
         let defining = self.0.defining.load(Ordering::SeqCst);
         let writes = self.0.writes.load(Ordering::Acquire);
-        let mut catalog = self.question::<Catalog>(What::Catalog).await?;
+        let mut catalog = self.question::<Catalog>(What::Catalog, step_ends(), &CancellationToken::new()).await?;
         catalog.as_of = (definitions == defining).then_some(defining);
         let catalog = Arc::new(catalog);
         let cached = Cached { catalog: Arc::clone(&catalog), definitions, writes, at: Instant::now() };
@@ -121,27 +125,37 @@ impl Engine {
     }
 
     /// As [`Session::describe`].
-    pub async fn describe(&self, sql: &str) -> Result<Described, Error> {
-        Described::read(self.question(What::Describe { sql: sql.to_owned() }).await?)
+    pub async fn describe(&self, sql: &str, deadline: Instant, cancel: &CancellationToken) -> Result<Described, Error> {
+        Described::read(self.question(What::Describe { sql: sql.to_owned() }, deadline, cancel).await?)
     }
 
     /// The types of a statement's parameters, where the engine can tell them without values.
-    pub async fn parameters(&self, sql: &str) -> Result<Vec<Option<String>>, Error> {
-        self.question(What::Parameters { sql: sql.to_owned() }).await
+    pub async fn parameters(
+        &self,
+        sql: &str,
+        deadline: Instant,
+        cancel: &CancellationToken,
+    ) -> Result<Vec<Option<String>>, Error> {
+        self.question(What::Parameters { sql: sql.to_owned() }, deadline, cancel).await
     }
 
     /// As [`Session::parsed`].
-    pub async fn parsed(&self, sql: &str) -> Result<Parsed, Error> {
-        self.question(What::Parse { sql: sql.to_owned() }).await
+    pub async fn parsed(&self, sql: &str, deadline: Instant, cancel: &CancellationToken) -> Result<Parsed, Error> {
+        self.question(What::Parse { sql: sql.to_owned() }, deadline, cancel).await
     }
 
-    async fn question<T: serde::de::DeserializeOwned>(&self, what: What) -> Result<T, Error> {
+    async fn question<T: serde::de::DeserializeOwned>(
+        &self,
+        what: What,
+        deadline: Instant,
+        cancel: &CancellationToken,
+    ) -> Result<T, Error> {
         let idle = self.0.desks.lock().unwrap_or_else(PoisonError::into_inner).pop();
         let mut desk = match idle {
             Some(desk) => desk,
-            None => self.session().await?,
+            None => self.session_by(deadline.min(Instant::now() + RESTART)).await?,
         };
-        let answer = desk.question(what).await;
+        let answer = desk.question(what, deadline, cancel).await;
         let mut desks = self.0.desks.lock().unwrap_or_else(PoisonError::into_inner);
         if desks.len() < DESKS {
             desks.push(desk);

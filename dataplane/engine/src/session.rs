@@ -20,7 +20,7 @@ use crate::message::{Change, Column, Parsed, Shape, What};
 use crate::rows::{Held, Rows};
 use crate::value::Value;
 
-/// What a step of a transaction, or a question about SQL, may take.
+/// What a step of a transaction, or a question that names no SQL, may take.
 const STEP: Duration = Duration::from_secs(30);
 /// What a statement waits for the rows of the one before.
 const BEFORE: Duration = Duration::from_secs(3);
@@ -87,7 +87,7 @@ impl Session {
         if connected.in_transaction() {
             return Err(Error::new(Kind::InvalidInput, "a transaction is open already"));
         }
-        connected.again_if_lost(&What::Begin, deadline(), &CancellationToken::new()).await?.done()?;
+        connected.again_if_lost(&What::Begin, step_ends(), &CancellationToken::new()).await?.done()?;
         connected.transaction_opened();
         Ok(Snapshot(connected.snapshot()))
     }
@@ -151,7 +151,7 @@ impl Session {
         let mut connected = self.connected().await?;
         let shared = Arc::clone(connected.shared());
         let committing = async move {
-            let outcome = connected.commit(deadline()).await;
+            let outcome = connected.commit(step_ends()).await;
             then();
             outcome
         };
@@ -175,28 +175,46 @@ impl Session {
     /// The columns a statement would answer with; it is not executed. For a parameter of type `t`
     /// write `(select cast(null as t))`: a plain `cast(null as t)` is a constant, which the engine
     /// folds, and then forgets its type.
-    pub async fn describe(&mut self, sql: &str) -> Result<Described, Error> {
-        Described::read(self.question(What::Describe { sql: sql.to_owned() }).await?)
+    ///
+    /// The engine computes constants as it prepares, so a question takes as long as its caller's text makes
+    /// it: this one and the two below have an end, and can be given up, as a statement has and can.
+    pub async fn describe(
+        &mut self,
+        sql: &str,
+        deadline: Instant,
+        cancel: &CancellationToken,
+    ) -> Result<Described, Error> {
+        Described::read(self.question(What::Describe { sql: sql.to_owned() }, deadline, cancel).await?)
     }
 
     /// The types of a statement's parameters, where the engine can tell them without values.
-    pub async fn parameters(&mut self, sql: &str) -> Result<Vec<Option<String>>, Error> {
-        self.question(What::Parameters { sql: sql.to_owned() }).await
+    pub async fn parameters(
+        &mut self,
+        sql: &str,
+        deadline: Instant,
+        cancel: &CancellationToken,
+    ) -> Result<Vec<Option<String>>, Error> {
+        self.question(What::Parameters { sql: sql.to_owned() }, deadline, cancel).await
     }
 
     /// The tables as this session sees them, with what its transaction has defined.
     pub async fn catalog(&mut self) -> Result<Catalog, Error> {
-        self.question(What::Catalog).await
+        self.question(What::Catalog, step_ends(), &CancellationToken::new()).await
     }
 
     /// What the engine's own parser makes of a statement.
-    pub async fn parsed(&mut self, sql: &str) -> Result<Parsed, Error> {
-        self.question(What::Parse { sql: sql.to_owned() }).await
+    pub async fn parsed(&mut self, sql: &str, deadline: Instant, cancel: &CancellationToken) -> Result<Parsed, Error> {
+        self.question(What::Parse { sql: sql.to_owned() }, deadline, cancel).await
     }
 
-    pub(crate) async fn question<T: serde::de::DeserializeOwned>(&mut self, what: What) -> Result<T, Error> {
+    pub(crate) async fn question<T: serde::de::DeserializeOwned>(
+        &mut self,
+        what: What,
+        deadline: Instant,
+        cancel: &CancellationToken,
+    ) -> Result<T, Error> {
         let mut connected = self.connected().await?;
-        connected.again_if_lost(&what, deadline(), &CancellationToken::new()).await?.answer()
+        connected.again_if_lost(&what, deadline, cancel).await?.answer()
     }
 
     async fn step(&mut self, what: What) -> Result<(), Error> {
@@ -204,7 +222,7 @@ impl Session {
         if !connected.in_transaction() {
             return Err(Error::new(Kind::InvalidInput, "no transaction is open"));
         }
-        connected.ask(&what, deadline(), &CancellationToken::new()).await?.done()
+        connected.ask(&what, step_ends(), &CancellationToken::new()).await?.done()
     }
 
     /// The connection, once the rows of the statement before have let go of it.
@@ -214,6 +232,6 @@ impl Session {
     }
 }
 
-fn deadline() -> Instant {
+pub(crate) fn step_ends() -> Instant {
     Instant::now() + STEP
 }

@@ -4,7 +4,7 @@ use engine::{Kind, Outcome};
 use futures::FutureExt;
 use tokio_util::sync::CancellationToken;
 
-use crate::world::{read, soon, world, write};
+use crate::world::{never, read, soon, world, write};
 
 #[tokio::test]
 async fn tables_are_listed_with_their_columns_and_ours_are_not() {
@@ -78,13 +78,13 @@ async fn a_statement_is_described_without_running() {
         ("insert into t values (1, '{}')", vec!["Count BIGINT"]),
     ];
     for (sql, expected) in cases {
-        let columns = world.describe(sql).await.unwrap().columns;
+        let columns = world.describe(sql, soon(), &never()).await.unwrap().columns;
         let columns: Vec<_> = columns.iter().map(|c| format!("{} {}", c.name, c.type_name)).collect();
         assert_eq!(columns, expected, "{sql}");
     }
     assert_eq!(world.answer("select count(*) from t").await.as_deref(), Ok("0"));
-    assert_eq!(world.describe("select nope from t").await.unwrap_err().kind, Kind::ColumnMissing);
-    assert_eq!(world.describe("select * from nope").await.unwrap_err().kind, Kind::CatalogMissing);
+    assert_eq!(world.describe("select nope from t", soon(), &never()).await.unwrap_err().kind, Kind::ColumnMissing);
+    assert_eq!(world.describe("select * from nope", soon(), &never()).await.unwrap_err().kind, Kind::CatalogMissing);
 }
 
 #[tokio::test]
@@ -99,37 +99,41 @@ async fn the_schema_that_was_described_is_the_one_that_comes() {
         "explain select 1",
     ];
     for sql in statements {
-        let described = world.describe(sql).await.unwrap().schema;
+        let described = world.describe(sql, soon(), &never()).await.unwrap().schema;
         let mut session = world.session().await.unwrap();
         let outcome = session.run(read(sql), soon(), &CancellationToken::new()).await.unwrap();
         let Outcome::Rows(rows) = outcome else { panic!("no rows from {sql}") };
         assert_eq!(described.as_ref(), Some(&rows.schema), "{sql}");
     }
-    let open = world.describe("select $1 as what, i from t").await.unwrap();
+    let open = world.describe("select $1 as what, i from t", soon(), &never()).await.unwrap();
     assert_eq!(open.columns.iter().map(|c| c.type_name.as_str()).collect::<Vec<_>>(), ["VARCHAR", "INTEGER"]);
-    assert_eq!(world.describe("select $1 + 1 as what").await.unwrap().schema, None);
+    assert_eq!(world.describe("select $1 + 1 as what", soon(), &never()).await.unwrap().schema, None);
 }
 
 #[tokio::test]
 async fn the_engines_parser_names_tables_and_functions() {
     let world = world().await.made(&["create table t(i int)"]).await;
     let query = "with t2 as (select * from raw.main.t) select sum(i) over (), upper('a') like 'b' from t2, range(3)";
-    let parsed = world.parsed(query).await.unwrap();
+    let parsed = world.parsed(query, soon(), &never()).await.unwrap();
     assert_eq!(parsed.tables, Some(vec!["raw.main.t".to_owned()]));
     assert_eq!(parsed.functions, Some(["range", "sum", "upper"].map(str::to_owned).to_vec()));
     let named = "select 1 from raw.main.t as other, raw.main.\"x AS y\" as third where other.i = 1";
     let world = world.made(&["create table \"x AS y\"(i int)"]).await;
-    let tables = world.parsed(named).await.unwrap().tables.unwrap();
+    let tables = world.parsed(named, soon(), &never()).await.unwrap().tables.unwrap();
     assert_eq!(tables, ["raw.main.t", "raw.main.x AS y"]);
     let bound = "select '$1', \"x AS y\".i from raw.main.\"x AS y\" where i = $1 and i < $12";
-    assert_eq!(world.parsed(bound).await.unwrap().tables.unwrap(), ["raw.main.x AS y"]);
+    assert_eq!(world.parsed(bound, soon(), &never()).await.unwrap().tables.unwrap(), ["raw.main.x AS y"]);
     let joined =
         "select count(*) from raw.main.t join raw.main.\"x AS y\" using (i) natural join (select * from raw.main.t)";
-    assert_eq!(world.parsed(joined).await.unwrap().tables.unwrap(), tables);
-    let write = world.parsed("insert into raw.main.t select i from raw.main.t").await.unwrap();
+    assert_eq!(world.parsed(joined, soon(), &never()).await.unwrap().tables.unwrap(), tables);
+    let write = world.parsed("insert into raw.main.t select i from raw.main.t", soon(), &never()).await.unwrap();
     assert_eq!((write.tables, write.functions), (Some(vec!["raw.main.t".to_owned()]), None));
-    assert_eq!(world.parsed("create schema s").await.unwrap().tables, Some(Vec::new()), "it reads nothing");
-    assert_eq!(world.parsed("selec").await.unwrap_err().kind, Kind::Parser);
+    assert_eq!(
+        world.parsed("create schema s", soon(), &never()).await.unwrap().tables,
+        Some(Vec::new()),
+        "it reads nothing"
+    );
+    assert_eq!(world.parsed("selec", soon(), &never()).await.unwrap_err().kind, Kind::Parser);
 }
 
 #[tokio::test]
@@ -141,9 +145,37 @@ async fn the_engines_plan_names_the_tables_of_a_write() {
         "merge into raw.main.t using raw.main.u on t.i = u.i when matched then update set i = $1",
     ];
     for sql in statements {
-        let tables = world.parsed(sql).await.unwrap().tables;
+        let tables = world.parsed(sql, soon(), &never()).await.unwrap().tables;
         assert_eq!(tables, Some(["raw.main.t", "raw.main.u"].map(str::to_owned).to_vec()), "{sql}");
     }
-    let made = world.parsed("create table raw.main.k as select * from raw.main.u").await.unwrap().tables;
+    let made =
+        world.parsed("create table raw.main.k as select * from raw.main.u", soon(), &never()).await.unwrap().tables;
     assert_eq!(made, Some(vec!["raw.main.u".to_owned()]));
+}
+
+/// The deepest statements that callers may write, and one level more than a reader of JSON likes.
+#[tokio::test]
+async fn a_statement_may_be_as_deep_as_it_is_permitted() {
+    let world = world().await.made(&["create table t(id bigint)", "insert into t values (1)"]).await;
+    let nested = |open: &str, close: &str, levels: usize| format!("{}id{}", open.repeat(levels), close.repeat(levels));
+    let cases = [
+        vec!["id"; 62].join(" + "),
+        vec!["id"; 400].join(" + "),
+        vec!["'a'"; 400].join(" || "),
+        vec!["id > 0"; 400].join(" and "),
+        nested("abs(", ")", 400),
+        nested("-(", ")", 200),
+        nested("case when id > 0 then (", ") else 0 end", 300),
+        nested("cast(", " as bigint)", 400),
+        nested("(select ", " from raw.main.t)", 5),
+    ];
+    for expression in cases {
+        let sql = format!("select {expression} from raw.main.t");
+        let parsed = world.parsed(&sql, soon(), &never()).await.map(|parsed| parsed.tables);
+        assert_eq!(parsed, Ok(Some(vec!["raw.main.t".to_owned()])), "{expression}");
+        assert!(world.answer(&sql).await.is_ok_and(|answer| !answer.is_empty()), "{expression}");
+        let sql = format!("update raw.main.t set id = 1 where ({expression}) is null");
+        let parsed = world.parsed(&sql, soon(), &never()).await.map(|parsed| parsed.tables);
+        assert_eq!(parsed, Ok(Some(vec!["raw.main.t".to_owned()])), "{expression}");
+    }
 }

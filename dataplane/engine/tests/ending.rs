@@ -6,7 +6,7 @@ use engine::{Kind, Outcome};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-use crate::world::{answer, config, read, soon, world, write};
+use crate::world::{answer, config, never, read, soon, world, write};
 
 /// Neither the memory limit nor an interrupt stops this one.
 const BOMB: &str = "select levenshtein(repeat('a', 200000), repeat('b', 200000))";
@@ -156,4 +156,93 @@ async fn an_engine_that_nobody_holds_lets_go_of_its_file() {
     };
     let mut session = again.session().await.unwrap();
     assert_eq!(answer(&mut session, "select i from t", &[]).await.as_deref(), Ok("7"));
+}
+
+/// As a parameter of a table function it is computed when it is bound, in whatever is asked about the statement.
+fn bound(computed: &str) -> String {
+    format!("select * from range({computed})")
+}
+
+const NUMBER: &str = "levenshtein(repeat('a', 200000), repeat('b', 200000))";
+/// No test waits so long for what has an end; against one that hangs.
+const HANGS: Duration = Duration::from_secs(20);
+
+#[tokio::test]
+async fn a_question_that_does_not_obey_takes_its_process_along() {
+    let world = world().await;
+    let mut session = world.session().await.unwrap();
+    let sql = bound(NUMBER);
+    for which in 0..4 {
+        let before = world.incarnation().await;
+        let start = Instant::now();
+        let deadline = start + Duration::from_millis(300);
+        let failed = match which {
+            0 => world.parsed(&sql, deadline, &never()).await.err(),
+            1 => world.describe(&sql, deadline, &never()).await.err(),
+            2 => world.parameters(&sql, deadline, &never()).await.err(),
+            _ => session.parsed(&sql, deadline, &never()).await.err(),
+        };
+        assert_eq!(failed.map(|error| error.kind), Some(Kind::Timeout), "{which}");
+        assert!(start.elapsed() < HANGS, "{which}: {:?}", start.elapsed());
+        while world.incarnation().await == before {}
+    }
+    assert_eq!(world.answer("select 1").await.as_deref(), Ok("1"));
+}
+
+#[tokio::test]
+async fn a_caller_can_end_a_question() {
+    let world = world().await;
+    let (start, cancel) = (Instant::now(), CancellationToken::new());
+    let sql = bound(NUMBER);
+    let (failed, other) = tokio::join!(world.parsed(&sql, soon(), &cancel), async {
+        let answered = world.answer("select 1").await;
+        cancel.cancel();
+        answered
+    });
+    assert!(other.is_ok());
+    assert_eq!(failed.map_err(|error| error.kind), Err(Kind::Interrupted));
+    assert!(start.elapsed() < HANGS, "{:?}", start.elapsed());
+}
+
+#[tokio::test]
+async fn a_question_computes_no_constants() {
+    let world = world().await.made(&["create table t(i int)"]).await;
+    let before = world.incarnation().await;
+    let update = format!("update raw.main.t set i = 1 where i = {NUMBER}");
+    assert!(world.parsed(BOMB, soon(), &never()).await.is_ok());
+    assert_eq!(world.parsed(&update, soon(), &never()).await.unwrap().tables, Some(vec!["raw.main.t".to_owned()]));
+    assert_eq!(world.describe(BOMB, soon(), &never()).await.unwrap().columns.len(), 1);
+    assert!(world.parameters(BOMB, soon(), &never()).await.is_ok());
+    assert_eq!(world.incarnation().await, before);
+}
+
+/// A gigabyte and a half that the engine does not count, of the 512 MiB that it may have.
+const MATRIX: &str = "damerau_levenshtein(repeat('a', 14000), repeat('b', 14000))";
+
+#[tokio::test]
+async fn what_the_engine_does_not_count_is_bounded_too() {
+    let world = world().await.made(&["create table t(i int)", "insert into t values (7)"]).await;
+    let mut other = world.session().await.unwrap();
+    other.begin().await.unwrap();
+    write(&mut other, "insert into t values (8)").await.unwrap();
+    let of_rows = format!("select {}", MATRIX.replace("'b'", "chr(98 + i::int)")) + " from range(3) r(i)";
+    for sql in [format!("select {MATRIX}"), of_rows, bound(MATRIX)] {
+        let failed = world.answer(&sql).await.map_err(|error| error.kind);
+        assert_eq!(failed, Err(Kind::OutOfMemory), "{sql}");
+    }
+    let failed = world.parsed(&bound(MATRIX), soon(), &never()).await.map_err(|error| error.kind);
+    assert_eq!(failed, Err(Kind::OutOfMemory));
+    let update = format!("update t set i = 9 where i = {MATRIX}");
+    let mut session = world.session().await.unwrap();
+    assert_eq!(write(&mut session, &update).await.map_err(|error| error.kind), Err(Kind::OutOfMemory));
+    other.commit().await.unwrap();
+    assert_eq!(world.answer("select sum(i) from t").await.as_deref(), Ok("15"), "others go on");
+}
+
+#[tokio::test]
+async fn lists_of_a_constant_are_bounded_too() {
+    let world = world().await.made(&["create table t(i int)"]).await;
+    let long = "select length(list_transform(range(100000), x -> repeat('y', 1000000)))";
+    assert_eq!(world.answer(long).await.map_err(|error| error.kind), Err(Kind::OutOfMemory));
+    assert_eq!(world.answer("select count(*) from t").await.as_deref(), Ok("0"));
 }

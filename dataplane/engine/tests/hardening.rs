@@ -72,7 +72,7 @@ async fn the_settings_are_the_ones_that_were_meant() {
         ("autoload_known_extensions", "false"),
         ("allow_community_extensions", "false"),
         ("allow_persistent_secrets", "false"),
-        ("max_expression_depth", "250"),
+        ("max_expression_depth", "1000"),
         ("default_null_order", "NULLS_LAST_ON_ASC_FIRST_ON_DESC"),
     ];
     let mut session = world.session().await.unwrap();

@@ -91,6 +91,11 @@ pub fn soon() -> Instant {
     Instant::now() + Duration::from_mins(1)
 }
 
+/// Of what nobody gives up.
+pub fn never() -> CancellationToken {
+    CancellationToken::new()
+}
+
 pub fn read(sql: &str) -> Statement {
     Statement { sql: sql.to_owned(), params: Vec::new(), writes: false }
 }

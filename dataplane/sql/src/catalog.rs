@@ -139,12 +139,19 @@ impl Catalog {
         catalog
     }
 
+    /// One whose path would be another's is as if it were not there: no policy could name it.
     pub fn add(&mut self, table: Table) {
+        if !names::fits_a_path(&table.schema) || !names::fits_a_path(&table.name) {
+            return;
+        }
         let tables = self.schemas.entry(table.schema.to_ascii_lowercase()).or_default();
         tables.insert(table.name.to_ascii_lowercase(), Arc::new(table));
     }
 
     pub fn define(&mut self, definition: Definition) {
+        if !names::fits_a_path(&definition.schema) || !names::fits_a_path(&definition.name) {
+            return;
+        }
         let (schema, name) = (definition.schema.to_ascii_lowercase(), definition.name.to_ascii_lowercase());
         self.schemas.entry(schema.clone()).or_default();
         self.definitions.insert((definition.kind, schema, name), Arc::new(definition));
@@ -188,7 +195,9 @@ impl Catalog {
 
     /// A schema without tables.
     pub fn add_schema(&mut self, schema: &str) {
-        self.schemas.entry(schema.to_ascii_lowercase()).or_default();
+        if names::fits_a_path(schema) {
+            self.schemas.entry(schema.to_ascii_lowercase()).or_default();
+        }
     }
 
     pub fn has_schema(&self, schema: &str) -> bool {
@@ -260,6 +269,8 @@ pub struct Names {
     pub role: Option<String>,
     /// Schema, table and column, in lower case, of what is masked for the caller: the catalogue shows text there.
     pub masked: Arc<BTreeSet<(String, String, String)>>,
+    /// The same of what is denied to the agent behind the caller: the catalogue does not list it.
+    pub denied: Arc<BTreeSet<(String, String, String)>>,
 }
 
 impl Names {
@@ -270,6 +281,7 @@ impl Names {
             user: None,
             role: None,
             masked: Arc::default(),
+            denied: Arc::default(),
         }
     }
 
@@ -280,7 +292,25 @@ impl Names {
             let type_name = if self.masked.contains(&(schema, table, name)) { "VARCHAR" } else { &column.type_name };
             Column { type_name: type_name.to_owned(), ..column.clone() }
         };
-        columns.iter().map(shown).collect()
+        columns.iter().filter(|column| !self.denies(schema, table, &column.name)).map(shown).collect()
+    }
+
+    /// Those of a table's columns whose names may be told.
+    pub fn told(&self, schema: &str, table: &str, columns: &[String]) -> Vec<String> {
+        columns.iter().filter(|column| !self.denies(schema, table, column)).cloned().collect()
+    }
+
+    fn denies(&self, schema: &str, table: &str, column: &str) -> bool {
+        let [schema, table, column] = [schema, table, column].map(str::to_ascii_lowercase);
+        self.denied.contains(&(schema, table, column))
+    }
+
+    /// Is any column of the table denied?
+    pub(crate) fn denies_of(&self, schema: &str, table: &str) -> bool {
+        let is_its = |(in_schema, in_table, _): &(String, String, String)| {
+            in_schema.eq_ignore_ascii_case(schema) && in_table.eq_ignore_ascii_case(table)
+        };
+        self.denied.iter().any(is_its)
     }
 
     /// Where to look for the table; none when the path names another database.

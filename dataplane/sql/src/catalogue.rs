@@ -35,9 +35,9 @@ pub(crate) fn relation(name: &TableName, catalog: &Catalog, session: &Names) -> 
         "tables" => listing::tables(catalog),
         "columns" => listing::columns(catalog, session),
         "schemata" => listing::schemata(catalog),
-        "views" => listing::views(catalog),
+        "views" => listing::views(catalog, session),
         "sequences" => listing::sequences(catalog),
-        "functions" => listing::functions(catalog),
+        "functions" => listing::functions(catalog, session),
         _ => return Err(catalog.missing(name)),
     };
     listing.query()

@@ -32,7 +32,7 @@ mod references;
 mod regexp;
 mod semistructured;
 mod tables;
-pub(crate) mod templates;
+mod templates;
 mod text;
 mod types;
 mod variants;
@@ -49,6 +49,7 @@ use sqlparser::ast::{
 
 use crate::error::Error;
 use crate::functions::Class;
+use crate::names::ours;
 use crate::types::{Columns, Type};
 
 /// Rewrites one expression in place, its parts already rewritten; leaves what is not its own.
@@ -113,6 +114,16 @@ pub fn is_aggregate(name: &str) -> bool {
     aggregates::NAMES.contains(&name.to_ascii_lowercase().as_str())
 }
 
+/// Whether a statement names a column SEQ anywhere.
+pub(crate) fn sees_seq(statement: &Statement) -> bool {
+    flatten::sees_seq(statement)
+}
+
+/// Whether it may be something else when it is evaluated again.
+pub(crate) fn is_volatile(expr: &Expr) -> bool {
+    templates::is_volatile(expr)
+}
+
 /// How many expressions it is made of.
 pub(crate) fn size(expr: &Expr) -> usize {
     templates::size(expr)
@@ -121,6 +132,11 @@ pub(crate) fn size(expr: &Expr) -> usize {
 /// Whether a function of the warehouse may stand in FROM.
 pub fn is_table_function(name: &str) -> bool {
     flatten::NAMES.contains(&name.to_ascii_lowercase().as_str())
+}
+
+/// The columns of what a table function of the warehouse answers; `None` for a name that is none.
+pub(crate) fn answered(name: &str) -> Option<&'static [(&'static str, Type)]> {
+    flatten::answered(name)
 }
 
 /// Whether this argument of this function is a word (`DATEADD(day, …)`), not a column.
@@ -190,7 +206,7 @@ impl<'a> Context<'a> {
     /// A name for a lambda's parameter that nothing else has.
     fn lambda_parameter(&mut self, written: &str) -> String {
         self.parameters += 1;
-        format!("_{}_{written}", self.parameters)
+        ours::parameter(self.parameters, written)
     }
 
     fn type_of(&self, expr: &Expr) -> Type {

@@ -18,8 +18,8 @@ pub enum Kind {
     Several,
     /// The text, a name or a list is longer than allowed.
     TooLarge,
-    /// A name is longer than allowed.
-    NameTooLong,
+    /// A name is longer than allowed, or has characters that it may not have.
+    InvalidName,
     /// The statement nests deeper than allowed.
     TooDeep,
     /// A construct we do not know, or do not let through.
@@ -150,6 +150,14 @@ impl Error {
 
     pub(crate) fn invalid_filter(message: impl Into<String>) -> Self {
         Self::new(Kind::InvalidFilter, message)
+    }
+
+    /// Of a name without a path that means no table: it meant one of this schema.
+    pub(crate) fn meant_in(mut self, home: &str) -> Self {
+        if let Kind::TableNotFound { schema: schema @ None, .. } = &mut self.kind {
+            *schema = Some(home.to_owned());
+        }
+        self
     }
 
     /// Remembers the place, unless one is known already.

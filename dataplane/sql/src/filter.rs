@@ -69,7 +69,9 @@ impl Template {
         if text.len() > FILTER_BYTES_MAX {
             return Err(Error::invalid_filter(format!("a filter may be {FILTER_BYTES_MAX} bytes long")));
         }
-        let (tokens, literals) = placeholder::replaced(crate::lex::tokens(text)?);
+        let tokens = crate::lex::tokens(text)?;
+        names::ours::refuse(&tokens)?;
+        let (tokens, literals) = placeholder::replaced(tokens);
         let mut statement = crate::parse::selected(tokens)?;
         crate::print::admit(&statement)?;
         let mut facts = admission::check(sole(&mut statement)?)?;

@@ -10,6 +10,7 @@
 use std::collections::HashMap;
 use std::sync::LazyLock;
 
+use crate::types::Type;
 use crate::{dialect, meaning};
 
 /// What a call can do.
@@ -49,6 +50,17 @@ pub struct Function {
 
 /// The only functions that may stand in FROM, beside those of the warehouse that become one of them.
 pub const TABLE_FUNCTIONS: [&str; 5] = ["generate_series", "json_each", "json_tree", "range", "unnest"];
+
+/// What each of them answers, as the engine names it; what may be named and `*` does not show stands behind the number
+/// of those that it does.
+const ANSWERED: [(&str, usize, &[&str]); 5] = [
+    ("generate_series", 1, &["generate_series"]),
+    ("json_each", 8, OF_JSON),
+    ("json_tree", 8, OF_JSON),
+    ("range", 1, &["range"]),
+    ("unnest", 1, &["unnest"]),
+];
+const OF_JSON: &[&str] = &["key", "value", "type", "atom", "id", "parent", "fullkey", "path", "json", "root", "rowid"];
 
 /// The most rows, repetitions or characters one call may be asked for by a literal.
 pub const GENERATED_MAX: u64 = 10_000_000;
@@ -102,6 +114,25 @@ pub fn is_aggregate(name: &str) -> bool {
 pub fn is_table_function(name: &str) -> bool {
     let name = name.to_ascii_lowercase();
     TABLE_FUNCTIONS.contains(&name.as_str()) || dialect::is_table_function(&name)
+}
+
+/// The columns of what a function in FROM answers.
+pub(crate) struct Answered {
+    /// Those that `*` shows.
+    pub shown: Vec<(&'static str, Type)>,
+    /// Those that must be named.
+    pub hidden: &'static [&'static str],
+}
+
+/// What is known of it; `None` where the columns follow the arguments.
+pub(crate) fn answered(name: &str) -> Option<Answered> {
+    let name = name.to_ascii_lowercase();
+    if let Some(columns) = dialect::answered(&name) {
+        return Some(Answered { shown: columns.to_vec(), hidden: &[] });
+    }
+    let (_, shown, columns) = ANSWERED.iter().find(|(known, ..)| *known == name)?;
+    let (shown, hidden) = columns.split_at_checked(*shown)?;
+    Some(Answered { shown: shown.iter().map(|column| (*column, Type::Unknown)).collect(), hidden })
 }
 
 /// The arguments that decide how much a call makes.

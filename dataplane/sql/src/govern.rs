@@ -43,6 +43,8 @@ pub enum Mask {
 pub struct TableRules {
     filters: Vec<Filter>,
     masks: Vec<(String, Mask)>,
+    /// Of the hidden rows nothing follows, not even an order.
+    strict: bool,
 }
 
 /// What rules every table for one caller. Case does not matter in names.
@@ -55,6 +57,11 @@ impl Rules {
     /// A row must pass this filter and all others of its table.
     pub fn filter(&mut self, schema: &str, table: &str, filter: Filter) {
         self.table(schema, table).filters.push(filter);
+    }
+
+    /// Every statement that reads the table runs over its visible rows alone, from the start.
+    pub fn strictly(&mut self, schema: &str, table: &str) {
+        self.table(schema, table).strict = true;
     }
 
     /// Masks a column; the stronger of two masks on one column stays.
@@ -141,7 +148,7 @@ impl Scan {
     /// Binds the rules of the table; a rule that no longer fits the table refuses every statement on it.
     fn new(table: &Arc<Table>, rules: Option<&TableRules>) -> Result<Self, Error> {
         let empty = TableRules::default();
-        let TableRules { filters, masks } = rules.unwrap_or(&empty);
+        let TableRules { filters, masks, .. } = rules.unwrap_or(&empty);
         let mask_of =
             |name: &str| masks.iter().find(|(column, _)| column.eq_ignore_ascii_case(name)).map(|(_, mask)| *mask);
         let columns = table.columns.iter().map(|column| ScanColumn {
@@ -204,7 +211,9 @@ impl Governed {
         let mut listing = Listing::new(&["operation", "object", "rows", "masked_columns"]);
         for scan in &scans {
             let rows = if scan.filters.is_empty() { "all" } else { "filtered" };
-            let masked = scan.columns.iter().filter(|column| column.mask.is_some());
+            // of a denied column not even the name is told
+            let shown = |column: &&ScanColumn| column.mask.is_some_and(|mask| mask != Mask::Denied);
+            let masked = scan.columns.iter().filter(shown);
             let masked: Vec<&str> = masked.map(|column| column.name.as_str()).collect();
             let cells = ["TableScan".to_owned(), scan.table.path(), rows.to_owned(), masked.join(", ")];
             listing.add(cells.into_iter().map(Some).collect());
@@ -282,6 +291,9 @@ pub fn govern(resolved: Resolved, rules: &Rules) -> Result<Governed, Error> {
         target::govern(&mut tree, filters, &mut scans)?;
     }
     let found = lineage::of(&tree, &scans);
+    if let Some(refused) = found.refused {
+        return Err(refused);
+    }
     if let Some((table, column)) = found.denied(&scans) {
         return Err(denied_error(table, column));
     }
@@ -290,8 +302,11 @@ pub fn govern(resolved: Resolved, rules: &Rules) -> Result<Governed, Error> {
     if explains {
         return Governed::explaining(scans, filtered_tables);
     }
+    let is_strict =
+        references.iter().chain(target.as_ref()).any(|table| rules.of(table).is_some_and(|ruling| ruling.strict));
     let care = match found.failing {
         _ if filtered_tables.is_empty() => Care::None,
+        _ if is_strict => Care::Visible,
         failing if failing.follows_plan() => Care::Visible,
         failing if !failing.can_throw => Care::Certain,
         _ => Care::UntilSure,

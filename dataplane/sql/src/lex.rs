@@ -92,6 +92,17 @@ pub(crate) fn tokens(text: &str) -> Result<Vec<TokenWithSpan>, Error> {
     Ok(kept)
 }
 
+/// How many levels deep the tree of this text can become.
+pub(crate) fn levels(text: &str) -> Result<usize, Error> {
+    let mut depth = Depth::default();
+    let mut deepest = 0;
+    for TokenWithSpan { token, .. } in tokens(text)? {
+        depth.pass(&token)?;
+        deepest = deepest.max(depth.total);
+    }
+    Ok(deepest)
+}
+
 /// All that the text says: its tokens as they are spelled, and its comments, whatever space is around and in them.
 pub(crate) fn written(text: &str) -> Result<Vec<Token>, Error> {
     Ok(lexed(text)?.into_iter().filter_map(|TokenWithSpan { token, .. }| spoken(token)).collect())
@@ -118,7 +129,7 @@ fn plain(token: Token) -> Result<Token, Error> {
         Token::EscapedStringLiteral(text) | Token::NationalStringLiteral(text) => Ok(Token::SingleQuotedString(text)),
         Token::DollarQuotedString(quoted) => Ok(Token::SingleQuotedString(quoted.value)),
         Token::Word(word) if word.value.chars().count() > IDENTIFIER_CHARS_MAX => {
-            Err(Error::new(Kind::NameTooLong, format!("a name may have {IDENTIFIER_CHARS_MAX} characters")))
+            Err(Error::new(Kind::InvalidName, format!("a name may have {IDENTIFIER_CHARS_MAX} characters")))
         }
         Token::Word(word) if word.value.contains('\0') || word.value.is_empty() => {
             Err(Error::syntax("a name may not be empty or hold a zero character"))

@@ -1,6 +1,10 @@
 //! Names as the statement writes them, and which of them are ours.
 
-use sqlparser::ast::{Ident, ObjectName, ObjectNamePart};
+pub(crate) mod ours;
+
+use sqlparser::ast::{AlterTable, AlterTableOperation, Ident, ObjectName, ObjectNamePart, RenameTableNameKind};
+
+use crate::error::{Error, Kind};
 
 /// The engine's catalog that holds the raw tables.
 pub const RAW_CATALOG: &str = "raw";
@@ -11,6 +15,9 @@ pub(crate) const KEPT_SCHEMA: &str = "main";
 pub const TEMPORARY_SCHEMA: &str = "pg_temp";
 /// The schema a name without one means.
 pub const MAIN_SCHEMA: &str = "main";
+
+/// Where the tables of the governed runtime are read, and where rules find what agents leave here.
+const TAKEN_SCHEMAS: [&str; 3] = ["svc_runtime", "svc_memory", "svc_thoughts"];
 
 /// First parts of a path that no caller may write: the engine's own catalogs, and ours.
 const RESERVED: [&str; 6] = [RAW_CATALOG, "system", "temp", "memory", "pg_catalog", "information_schema"];
@@ -50,6 +57,35 @@ impl TableName {
             || starts_with_any(&self.name, &CATALOG_PREFIXES)
             || starts_with_any(&self.name, &["_svc"])
     }
+}
+
+/// Schemas whose names mean something else.
+pub(crate) fn is_taken_schema(name: &str) -> bool {
+    starts_with_any(name, &["pg_"]) || TAKEN_SCHEMAS.iter().any(|taken| name.eq_ignore_ascii_case(taken))
+}
+
+/// Whether a table, or what else has a path, may be called so. Paths are `schema.name`: a dot in one part would make it
+/// the path of something else, and no policy could name it.
+pub(crate) fn fits_a_path(part: &str) -> bool {
+    !part.contains('.')
+}
+
+/// The name that a table or view is to have from now on.
+pub(crate) fn renamed(alter: &AlterTable) -> Option<&Ident> {
+    alter.operations.iter().find_map(|operation| match operation {
+        AlterTableOperation::RenameTable {
+            table_name: RenameTableNameKind::To(new) | RenameTableNameKind::As(new),
+        } => last(new),
+        _ => None,
+    })
+}
+
+/// The same of a new one, as an error.
+pub(crate) fn admit_new(part: &Ident) -> Result<(), Error> {
+    if fits_a_path(&part.value) {
+        return Ok(());
+    }
+    Err(Error::new(Kind::InvalidName, format!("{} has a dot in it: name it without", part.value)).at(part.span.start))
 }
 
 fn is_reserved(part: &str) -> bool {

@@ -17,6 +17,7 @@ use sqlparser::tokenizer::{Location, Token, TokenWithSpan};
 use crate::error::{Error, Kind, Position};
 use crate::lex;
 use crate::meaning;
+use crate::names::ours;
 use crate::refusals;
 use crate::sequence;
 use crate::statement::Statement;
@@ -75,6 +76,7 @@ pub(crate) fn query(text: &str) -> Result<Box<ast::Query>, Error> {
 
 fn statement(text: &str, tokens: Vec<TokenWithSpan>) -> Result<Statement, Error> {
     let source = source(text, &tokens);
+    ours::refuse(&tokens).map_err(|error| error.within(text))?;
     if let Some(error) = refusals::of(&tokens) {
         return Err(error.within(text));
     }

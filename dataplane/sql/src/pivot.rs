@@ -13,6 +13,7 @@ use sqlparser::ast::{
 
 use crate::error::Error;
 use crate::govern::Governed;
+use crate::names::ours::VALUES;
 use crate::resolve::Resolved;
 use crate::statement;
 use crate::types::{self, Type};
@@ -107,7 +108,7 @@ fn whole(asked: Box<Query>) -> Result<Box<Query>, Error> {
         select.projection.as_slice(),
         [SelectItem::UnnamedExpr(_) | SelectItem::ExprWithAlias { .. }]
     ));
-    let mut query = crate::parse::query("SELECT * FROM (SELECT 1) AS \"_values\"")?;
+    let mut query = crate::parse::query(&format!("SELECT * FROM (SELECT 1) AS \"{VALUES}\""))?;
     let SetExpr::Select(select) = query.body.as_mut() else { return Err(unexpected()) };
     match select.from.first_mut().map(|from| &mut from.relation) {
         Some(TableFactor::Derived { subquery, .. }) if one => *subquery = asked,

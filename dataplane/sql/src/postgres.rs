@@ -6,6 +6,7 @@
 //! (`OPERATOR(pg_catalog.~)`, `'t'::regclass`, `COLLATE pg_catalog.default`) is written in the engine's words.
 
 mod hidden;
+mod label;
 mod relations;
 mod rewrite;
 
@@ -84,7 +85,7 @@ pub fn question(text: &str, database: &str) -> Option<Question> {
     }
     let mut rewriter = rewrite::Rewriter::new(&found.made);
     let _ = VisitMut::visit(&mut tree, &mut rewriter);
-    rewrite::label(&mut tree);
+    label::label(&mut tree);
     Some(Question { sql: tree.to_string() })
 }
 

@@ -15,6 +15,7 @@ mod kinds;
 mod operator;
 mod query;
 mod scan;
+mod selected;
 mod unit;
 mod write;
 
@@ -28,7 +29,7 @@ use crate::names;
 use crate::quote;
 
 pub use scan::CHECK_FAILED;
-pub(crate) use scan::{NEW, marker};
+pub(crate) use scan::marker;
 
 /// What a printed value stands for.
 #[derive(Debug, Clone, PartialEq, Eq)]

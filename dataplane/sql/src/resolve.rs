@@ -3,15 +3,16 @@
 //! What is not found is refused, and so is what we could not look into: an extraction that is not
 //! complete never becomes a [`Resolved`].
 
+use std::collections::HashSet;
 use std::sync::Arc;
 
-use sqlparser::ast::{self, Expr, Function, Ident, ObjectName, TableAlias, TableFactor};
+use sqlparser::ast::{self, Expr, Ident, ObjectName, TableAlias, TableFactor};
 
 use crate::catalog::{Catalog, Names, Table};
 use crate::catalogue;
 use crate::comment::Comment;
-use crate::definition::{self, Definition};
-use crate::error::{Error, Kind as ErrorKind};
+use crate::definition;
+use crate::error::Error;
 use crate::functions::{self, Class};
 use crate::label;
 use crate::names::{self, TableName};
@@ -20,8 +21,8 @@ use crate::scope::{self, Relations};
 use crate::sequence;
 use crate::statement::{Kind, Operation, Statement, many, targets};
 use crate::steps;
-use crate::udf;
 use callable::{called, table_function};
+use expanded::Expanded;
 
 /// A statement whose every name is known. Made by [`resolve`] alone.
 #[derive(Debug, Clone)]
@@ -49,14 +50,8 @@ pub struct Resolved {
 impl Resolved {
     /// `schema.table` of everything read or written, each once, in the order of the text.
     pub fn tables(&self) -> Vec<String> {
-        let mut paths: Vec<String> = Vec::new();
         let tables = self.target.iter().chain(&self.also).chain(&self.references).map(|table| table.path());
-        for path in tables.chain(self.views.iter().cloned()) {
-            if !paths.contains(&path) {
-                paths.push(path);
-            }
-        }
-        paths
+        once_each(tables.chain(self.views.iter().cloned()))
     }
 
     /// `schema.table` of everything written, defined, altered or dropped, there or not; of a schema `schema.*`.
@@ -73,22 +68,42 @@ impl Resolved {
     pub fn made_from(&self, known: &Catalog) -> Vec<String> {
         let ast::Statement::CreateTable(create) = &self.tree else { return Vec::new() };
         let is_there = || known.tables().any(|table| self.written.iter().any(|(path, _)| table.is_at(path)));
-        if create.query.is_none() || (create.if_not_exists && is_there()) {
-            return Vec::new();
+        if create.query.is_none() || (create.if_not_exists && is_there()) { Vec::new() } else { self.read() }
+    }
+
+    /// The tables that were there before and get rows or values, and those that these are made from; nothing for a
+    /// statement that puts nothing there but what it says itself.
+    pub fn fills(&self) -> (Vec<&Table>, Vec<String>) {
+        use ast::Statement as S;
+        if !matches!(self.tree, S::Insert(_) | S::Update(_) | S::Merge(_)) || self.references.is_empty() {
+            return (Vec::new(), Vec::new());
         }
-        let mut paths: Vec<String> = Vec::new();
-        for path in self.references.iter().map(|table| table.path()) {
-            if !paths.contains(&path) {
-                paths.push(path);
-            }
-        }
-        paths
+        (self.target.iter().chain(&self.also).map(Arc::as_ref).collect(), self.read())
+    }
+
+    /// `schema.table` of everything read, each once.
+    fn read(&self) -> Vec<String> {
+        once_each(self.references.iter().map(|table| table.path()))
+    }
+
+    /// The path that it gives a table or view, where it renames one.
+    pub fn renamed_to(&self) -> Option<String> {
+        let ast::Statement::AlterTable(alter) = &self.tree else { return None };
+        let new = names::renamed(alter)?;
+        let home = self.written.first().and_then(|(path, _)| path.split_once('.'));
+        let home = home.map_or(names::MAIN_SCHEMA, |(home, _)| home);
+        Some(format!("{home}.{}", new.value))
     }
 
     /// Has this written down with the table that it makes.
     pub fn keep_origin(&mut self, origin: String) {
         self.comment.ours = Some(origin);
     }
+}
+
+fn once_each(paths: impl Iterator<Item = String>) -> Vec<String> {
+    let mut met = HashSet::new();
+    paths.filter(|path| met.insert(path.clone())).collect()
 }
 
 /// Whether rows are kept there between the steps of a statement: a table that nobody may name.
@@ -168,25 +183,13 @@ fn explained(tree: ast::Statement) -> Result<ast::Statement, Error> {
     Ok(*statement)
 }
 
-/// How deep views may stand in views.
-const VIEWS_DEEP_MAX: usize = 16;
-/// Views and functions put in for their names in one statement: each may name others twice and more.
-const EXPANSIONS_MAX: usize = 1_000;
-/// Expressions that functions put in for their names add to one statement.
-const CALLED_MAX: usize = 100_000;
-
 struct Binder<'a> {
     catalog: &'a Catalog,
     session: &'a Names,
     references: Vec<Arc<Table>>,
     views: Vec<String>,
-    /// Inside of how many views this is.
-    depth: usize,
     makes_view: bool,
-    /// Definitions put in so far.
-    expansions: usize,
-    /// Expressions that functions may still add.
-    called_left: usize,
+    expanded: Expanded,
 }
 
 impl<'a> Binder<'a> {
@@ -196,115 +199,13 @@ impl<'a> Binder<'a> {
             session,
             references: Vec::new(),
             views: Vec::new(),
-            depth: 0,
             makes_view: false,
-            expansions: 0,
-            called_left: CALLED_MAX,
+            expanded: Expanded::default(),
         }
-    }
-
-    fn expanded(&mut self) -> Result<(), Error> {
-        self.expansions += 1;
-        if self.expansions > EXPANSIONS_MAX || self.depth > VIEWS_DEEP_MAX {
-            return Err(Error::new(ErrorKind::TooDeep, "views and functions name each other too often"));
-        }
-        Ok(())
-    }
-
-    /// The query of a view, its names as they were meant where it was made, its tables like any other.
-    fn view(&mut self, view: &Definition, numbers: &mut usize) -> Result<(Box<ast::Query>, Vec<Ident>), Error> {
-        self.expanded()?;
-        let ast::Statement::CreateView(create) = view.statement()? else {
-            return Err(Error::unsupported("this view"));
-        };
-        let mut tree = ast::Statement::Query(create.query);
-        label::label(&mut tree)?;
-        let home = Names { search_path: vec![view.home.clone()], ..self.session.clone() };
-        let mut inner = Binder {
-            catalog: self.catalog,
-            session: &home,
-            references: std::mem::take(&mut self.references),
-            views: std::mem::take(&mut self.views),
-            depth: self.depth + 1,
-            makes_view: false,
-            expansions: self.expansions,
-            called_left: self.called_left,
-        };
-        let walked = scope::walk(&mut tree, &mut inner, numbers);
-        self.references = inner.references;
-        self.views = inner.views;
-        self.expansions = inner.expansions;
-        self.called_left = inner.called_left;
-        walked?;
-        self.views.push(view.path());
-        match tree {
-            ast::Statement::Query(query) => Ok((query, create.columns.into_iter().map(|column| column.name).collect())),
-            _ => Err(Error::unsupported("this view")),
-        }
-    }
-
-    /// What stands for a table's name: the table, a view's query, a part of the catalogue.
-    fn relation(&mut self, factor: &mut TableFactor, numbers: &mut usize) -> Result<(), Error> {
-        let TableFactor::Table { name, alias, sample, version, .. } = factor else {
-            return Ok(());
-        };
-        let written = TableName::of(name).ok_or_else(|| Error::unsupported("this form of table name"))?;
-        let (subquery, columns) = if catalogue::is_relation(&written) {
-            // what there is to see is narrowed for a statement that asks itself
-            if self.is_in_view() {
-                return Err(located(Error::unsupported("the catalogue in a view"), name));
-            }
-            let query = catalogue::relation(&written, self.catalog, self.session);
-            (Box::new(query.map_err(|error| located(error, name))?), Vec::new())
-        } else {
-            let view = self.catalog.defined(definition::Kind::View, &written, self.session);
-            if is_dual(&written) && view.is_none() && self.find(name).is_err() {
-                alias_as_named(name, alias);
-                let row = crate::parse::query("SELECT 'X' AS dummy")?;
-                *factor = TableFactor::Derived { lateral: false, subquery: row, alias: alias.take(), sample: None };
-                return Ok(());
-            }
-            let Some(view) = view.filter(|_| !written.is_reserved() && self.find(name).is_err()) else {
-                let table = Arc::clone(self.find(name)?);
-                self.references.push(table);
-                alias_as_named(name, alias);
-                *name = marker::name(Marked::Scan(self.references.len() - 1));
-                return Ok(());
-            };
-            if version.is_some() {
-                return Err(Error::unsupported("time travel (AT, BEFORE)"));
-            }
-            self.view(&view, numbers).map_err(|error| located(error, name))?
-        };
-        alias_as_named(name, alias);
-        let mut alias = alias.take();
-        if let Some(alias) = &mut alias
-            && alias.columns.is_empty()
-        {
-            let column = |name| ast::TableAliasColumnDef { name, data_type: None };
-            alias.columns = columns.into_iter().map(column).collect();
-        }
-        *factor = TableFactor::Derived { lateral: false, subquery, alias, sample: sample.take() };
-        Ok(())
-    }
-
-    /// A function of the catalog, its text put in for the call.
-    fn defined(&mut self, function: &Function) -> Result<Option<Expr>, Error> {
-        let Some(name) = TableName::of(&function.name) else {
-            return Ok(None);
-        };
-        if name.schema.is_none() && functions::known(&name.name) {
-            return Ok(None);
-        }
-        let Some(definition) = self.catalog.defined(definition::Kind::Function, &name, self.session) else {
-            return Ok(None);
-        };
-        self.expanded()?;
-        udf::called(&definition, function, &mut self.called_left).map(Some)
     }
 
     fn is_in_view(&self) -> bool {
-        self.depth > 0 || self.makes_view
+        self.expanded.views > 0 || self.makes_view
     }
 
     /// Whoever reads a view only reads, and a sequence that belongs to a column is moved by its table alone.
@@ -348,7 +249,7 @@ impl<'a> Binder<'a> {
                 *name = names::qualified(&found.schema, &found.name);
                 Ok(())
             }
-            None if if_exists => self.new_table(name, true),
+            None if if_exists => self.new_table(name),
             None => Err(located(self.catalog.missing(&written), name)),
         }
     }
@@ -358,7 +259,7 @@ impl<'a> Binder<'a> {
             return Err(Error::unsupported("this form of table name"));
         };
         // a view's names mean what they meant where it was made
-        if let Some(table) = self.catalog.temporary(&written).filter(|_| self.depth == 0) {
+        if let Some(table) = self.catalog.temporary(&written).filter(|_| self.expanded.views == 0) {
             return Ok(table);
         }
         self.catalog.find(&written, self.session).map_err(|error| located(error, name))
@@ -395,7 +296,7 @@ impl Relations for Binder<'_> {
         }
         match expr {
             Expr::Function(function) => {
-                if let Some(body) = self.defined(function)? {
+                if let Some(body) = self.called(function)? {
                     *expr = body;
                     return Ok(());
                 }
@@ -416,11 +317,6 @@ impl Relations for Binder<'_> {
     }
 }
 
-/// The table of one row that queries without a table are written over.
-fn is_dual(written: &TableName) -> bool {
-    written.schema.is_none() && written.name.eq_ignore_ascii_case("dual")
-}
-
 /// A relation keeps the name it was called by, whatever stands for it in the engine's text.
 fn alias_as_named(name: &ObjectName, alias: &mut Option<TableAlias>) {
     if alias.is_none()
@@ -439,7 +335,9 @@ fn located(error: Error, name: &ObjectName) -> Error {
 
 pub(crate) mod callable;
 mod comment;
+mod expanded;
 mod qualified;
+mod relations;
 mod target;
 mod temporary;
 #[cfg(test)]

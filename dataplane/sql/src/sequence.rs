@@ -58,7 +58,8 @@ pub(crate) fn of_columns(create: &mut CreateTable) -> Vec<Statement> {
                 continue;
             };
             let (IdentityPropertyKind::Autoincrement(property) | IdentityPropertyKind::Identity(property)) = kind;
-            let name = format!("{OWNED}{table}_{}", column.name.value);
+            // with its length, or `a_b.c` and `a.b_c` would have one
+            let name = format!("{OWNED}{}_{table}_{}", table.len(), column.name.value);
             let sequence_options = match &property.parameters {
                 None => Vec::new(),
                 Some(
@@ -81,4 +82,21 @@ pub(crate) fn of_columns(create: &mut CreateTable) -> Vec<Statement> {
         }
     }
     made
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::Rules;
+    use crate::testing::engine;
+
+    #[test]
+    fn columns_of_two_tables_never_count_by_one_sequence() {
+        let sequence = |sql: &str| {
+            let made = engine(sql, &Rules::default()).expect("engine SQL");
+            let before = made.before.iter().find(|step| step.sql.starts_with("CREATE SEQUENCE")).expect("a sequence");
+            before.sql.clone()
+        };
+        let one = sequence("CREATE TABLE a_b (c INT AUTOINCREMENT)");
+        assert_ne!(one, sequence("CREATE TABLE a (b_c INT AUTOINCREMENT)"));
+    }
 }

@@ -7,6 +7,7 @@ mod facts;
 mod kind;
 pub(crate) mod many;
 mod normal;
+mod refused;
 
 use std::collections::BTreeSet;
 

@@ -12,10 +12,8 @@ use sqlparser::ast::{
 use crate::call::call;
 use crate::comment::Comment;
 use crate::error::Error;
+use crate::names::ours::SOURCE;
 use crate::{dialect, names, quote, sequence, visible};
-
-/// Holds the rows of a source that is read more than once.
-const SOURCE: &str = "_source";
 
 /// Expressions that the conditions of one INSERT FIRST become: each stands behind all that were before it.
 const CONDITIONS_MAX: usize = 100_000;

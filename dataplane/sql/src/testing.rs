@@ -68,18 +68,30 @@ pub(crate) fn engine(sql: &str, rules: &Rules) -> Result<EngineSql, Error> {
     crate::transpile(governed(sql, rules)?.embedded()?)
 }
 
-/// The same with views `seen` and `seen_twice` over `customers`, and the function `plus_one`.
+/// The same with views `seen` and `seen_twice` over `customers`, and the functions `plus_one` and, which is strict, `or_none`.
 pub(crate) fn engine_with_definitions(sql: &str, rules: &Rules) -> Result<EngineSql, Error> {
-    use crate::definition::{Definition, Kind, comment};
-    let mut catalog = catalog();
+    use crate::definition::Kind;
     let definitions = [
         (Kind::View, "seen", "CREATE VIEW seen AS SELECT id, ssn FROM customers"),
         (Kind::View, "seen_twice", "CREATE VIEW seen_twice (one) AS SELECT ssn FROM seen"),
         (Kind::Function, "plus_one", "CREATE FUNCTION plus_one(x NUMBER) RETURNS NUMBER AS 'x + 1'"),
+        (Kind::Function, "or_none", "CREATE FUNCTION or_none(x NUMBER, y NUMBER) RETURNS NUMBER STRICT AS 'x / y'"),
     ];
+    let definitions = definitions.map(|(kind, name, text)| (kind, name.to_owned(), text.to_owned()));
+    engine_defining(&definitions, sql, rules)
+}
+
+/// The same with these.
+pub(crate) fn engine_defining(
+    definitions: &[(crate::definition::Kind, String, String)],
+    sql: &str,
+    rules: &Rules,
+) -> Result<EngineSql, Error> {
+    use crate::definition::{Definition, comment};
+    let mut catalog = catalog();
     for (kind, name, text) in definitions {
         let comment = comment("main", text);
-        catalog.define(Definition::read(kind, "main", name, Vec::new(), comment).expect("a definition"));
+        catalog.define(Definition::read(*kind, "main", name, Vec::new(), comment).expect("a definition"));
     }
     let resolved = crate::resolve(crate::parse(sql)?, &catalog, &session())?;
     crate::transpile(crate::govern(resolved, rules)?)

@@ -134,8 +134,8 @@ fn engine(sql: &str, rules: &Rules) -> crate::EngineSql {
 fn every_query_becomes_engine_sql_that_reads_again() {
     for sql in QUERIES {
         let made = engine(sql, &Rules::default());
-        let again = crate::parse(&made.sql).unwrap_or_else(|error| panic!("{}\n{error}", made.sql));
-        assert!(again.redacted().to_lowercase().starts_with(['s', 'w']));
+        let again = crate::parse::own(&made.sql).unwrap_or_else(|error| panic!("{}\n{error}", made.sql));
+        assert!(matches!(again, sqlparser::ast::Statement::Query(_)));
         assert!(!made.tables.is_empty());
     }
 }
@@ -169,5 +169,5 @@ fn few_of_the_queries_need_rows_that_are_kept_under_a_filter_on_every_table() {
     let of =
         |wanted: Care| (1..).zip(QUERIES).filter(|(_, sql)| care(sql) == wanted).map(|(number, _)| number).collect();
     let (kept, once): (Vec<u32>, Vec<u32>) = (of(Care::Visible), of(Care::Certain));
-    assert_eq!((kept, once), (vec![2, 3, 10, 11, 15, 18, 20, 21], vec![4, 13, 16]));
+    assert_eq!((kept, once), (vec![2, 3, 10, 11, 15, 18, 20], vec![4, 13, 16, 21]));
 }

@@ -4,7 +4,7 @@
 //! a `DATE`, `a:b` reads JSON). What it cannot tell is [`Type::Unknown`], never a guess; names are
 //! looked up over the whole statement, and a name that means two types in it is unknown.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use sqlparser::ast::{
     BinaryOperator, DataType, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArguments, TimezoneInfo,
@@ -126,6 +126,12 @@ pub trait Columns {
         let _ = name;
         false
     }
+
+    /// Whether what is called so may have columns that are not known, or, without a name, whether anything may.
+    fn is_open(&self, qualifier: Option<&str>) -> bool {
+        let _ = qualifier;
+        false
+    }
 }
 
 /// The columns in reach of one statement, by name. Built by [`crate::resolve`].
@@ -134,6 +140,8 @@ pub struct Known {
     bare: HashMap<String, Type>,
     families: HashMap<String, Vec<Type>>,
     qualified: HashMap<String, HashMap<String, Type>>,
+    /// What may have columns that are not known.
+    open: HashSet<String>,
 }
 
 impl Known {
@@ -148,6 +156,11 @@ impl Known {
         columns.entry(name.clone()).and_modify(|known| *known = agree(*known, found)).or_insert(found);
         self.bare.entry(name).and_modify(|known| *known = agree(*known, found)).or_insert(found);
     }
+
+    /// Says that it may have more columns than are added.
+    pub fn leave_open(&mut self, qualifier: &str) {
+        self.open.insert(qualifier.to_ascii_lowercase());
+    }
 }
 
 fn agree(one: Type, other: Type) -> Type {
@@ -157,6 +170,10 @@ fn agree(one: Type, other: Type) -> Type {
 impl Columns for Known {
     fn is_column(&self, name: &str) -> bool {
         self.bare.contains_key(&name.to_ascii_lowercase())
+    }
+
+    fn is_open(&self, qualifier: Option<&str>) -> bool {
+        qualifier.map_or(!self.open.is_empty(), |name| self.open.contains(&name.to_ascii_lowercase()))
     }
 
     fn families(&self, name: &str) -> &[Type] {

@@ -2,43 +2,80 @@
 //!
 //! The body is one expression of its parameters. It is put in where the function is called, each argument cast to its
 //! declared type and the result to the returned one, before anything is bound: so it is governed like what the
-//! caller wrote. A body that reads tables, and any language but SQL, is refused.
+//! caller wrote. One that is STRICT is NULL where an argument is. A body that reads tables, and any language but SQL,
+//! is refused.
 
 use std::ops::ControlFlow;
 
+use sqlparser::ast::helpers::attached_token::AttachedToken;
 use sqlparser::ast::{
-    CastKind, CreateFunction, CreateFunctionBody, DataType, Expr, Function, FunctionArg, FunctionArgExpr,
-    FunctionArguments, FunctionReturnType, Ident, Query, Statement, Value, Visit, VisitMut, Visitor, VisitorMut,
-    visit_expressions,
+    BinaryOperator, CaseWhen, CastKind, CreateFunction, CreateFunctionBody, DataType, Expr, Function, FunctionArg,
+    FunctionArgExpr, FunctionArguments, FunctionCalledOnNull, FunctionReturnType, Ident, Query, Statement, Value,
+    Visit, VisitMut, Visitor, VisitorMut, visit_expressions,
 };
 
 use crate::definition::Definition;
 use crate::error::{Error, Kind};
-use crate::{dialect, functions, names, parse};
+use crate::{dialect, functions, lex, names, parse};
 
 /// Whether it can be called later.
 pub(crate) fn check(create: &CreateFunction) -> Result<(), Error> {
     read(create).map(|_| ())
 }
 
+/// What stands for a call.
+pub(crate) struct Called {
+    pub expr: Expr,
+    /// How many levels deeper than the call it is, but for what the arguments hold.
+    pub levels: usize,
+}
+
+/// What stands around a body and its arguments: brackets, casts, a condition.
+const LEVELS_AROUND: usize = 6;
+
 /// The call with the function's text in its place. What that adds to the statement is taken off `left`, in expressions.
-pub(crate) fn called(definition: &Definition, function: &Function, left: &mut usize) -> Result<Expr, Error> {
+pub(crate) fn called(definition: &Definition, function: &Function, left: &mut usize) -> Result<Called, Error> {
     let Statement::CreateFunction(create) = definition.statement()? else {
         return Err(Error::unsupported_function(&definition.name));
     };
-    let Read { parameters, returns, mut body } = read(&create)?;
+    let Read { parameters, returns, mut body, is_strict, levels } = read(&create)?;
     let args = positional(function)?;
     if args.len() != parameters.len() {
         let message = format!("{} with {} arguments", definition.name, args.len());
         return Err(Error::unsupported(message));
     }
-    *left = left.checked_sub(grown(&parameters, &args, &body)).ok_or_else(|| {
+    let grown = grown(&parameters, &args, &body) + if is_strict { args.iter().map(dialect::size).sum() } else { 0 };
+    *left = left.checked_sub(grown).ok_or_else(|| {
         Error::new(Kind::TooDeep, format!("calls of {} repeat their arguments too often", definition.name))
     })?;
+    if is_strict && args.iter().any(dialect::is_volatile) {
+        let message = format!("an argument of {}, which is strict, that has another value each time", definition.name);
+        return Err(Error::unsupported(message));
+    }
     let given = parameters.into_iter().zip(args).map(|((name, data_type), arg)| (name, cast(arg, data_type)));
     let mut fill = Fill { given: given.collect(), wrong: None };
     let _: ControlFlow<()> = VisitMut::visit(&mut body, &mut fill);
-    Ok(Expr::Nested(Box::new(cast(Expr::Nested(Box::new(body)), returns))))
+    let body = Expr::Nested(Box::new(body));
+    let body = if is_strict { unless_null(fill.given, body) } else { body };
+    Ok(Called { expr: Expr::Nested(Box::new(cast(body, returns))), levels: levels + LEVELS_AROUND })
+}
+
+/// NULL where any argument is, and there the body is not evaluated.
+fn unless_null(given: Vec<(Ident, Expr)>, body: Expr) -> Expr {
+    let is_null = given.into_iter().map(|(_, value)| Expr::IsNull(Box::new(value)));
+    let asked = is_null.reduce(|one, next| Expr::BinaryOp {
+        left: Box::new(one),
+        op: BinaryOperator::Or,
+        right: Box::new(next),
+    });
+    let Some(condition) = asked else { return body };
+    Expr::Case {
+        case_token: AttachedToken::empty(),
+        end_token: AttachedToken::empty(),
+        operand: None,
+        conditions: vec![CaseWhen { condition, result: Expr::value(Value::Null) }],
+        else_result: Some(Box::new(body)),
+    }
 }
 
 /// How many expressions a body has with these arguments in it.
@@ -63,12 +100,27 @@ struct Read {
     parameters: Vec<(Ident, DataType)>,
     returns: DataType,
     body: Expr,
+    /// `STRICT`, `RETURNS NULL ON NULL INPUT`.
+    is_strict: bool,
+    /// How deep the body is.
+    levels: usize,
 }
 
 fn read(create: &CreateFunction) -> Result<Read, Error> {
     let CreateFunction {
-        temporary, name, args, return_type, function_body, language, using, remote_connection, ..
+        temporary,
+        name,
+        args,
+        return_type,
+        function_body,
+        language,
+        using,
+        remote_connection,
+        called_on_null,
+        ..
     } = create;
+    let is_strict =
+        matches!(called_on_null, Some(FunctionCalledOnNull::ReturnsNullOnNullInput | FunctionCalledOnNull::Strict));
     let is_sql = language.as_ref().is_none_or(|language| language.value.eq_ignore_ascii_case("sql"));
     if !is_sql || *temporary || using.is_some() || remote_connection.is_some() {
         return Err(Error::unsupported("a function of a language other than SQL"));
@@ -104,7 +156,7 @@ fn read(create: &CreateFunction) -> Result<Read, Error> {
     match fill.wrong {
         Some(error) => Err(error),
         None if calls_outside(&body) => Err(Error::unsupported("a function that calls what may not be called")),
-        None => Ok(Read { parameters, returns: returns.clone(), body }),
+        None => Ok(Read { parameters, returns: returns.clone(), body, is_strict, levels: lex::levels(text)? }),
     }
 }
 
@@ -196,4 +248,32 @@ fn positional(function: &Function) -> Result<Vec<Expr>, Error> {
 
 fn cast(expr: Expr, data_type: DataType) -> Expr {
     Expr::Cast { kind: CastKind::Cast, expr: Box::new(expr), data_type, format: None }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::Rules;
+    use crate::testing::engine_with_definitions;
+
+    fn made(sql: &str) -> Result<String, crate::Error> {
+        engine_with_definitions(sql, &Rules::default()).map(|made| made.sql)
+    }
+
+    #[test]
+    fn a_strict_function_is_null_where_an_argument_is_and_evaluates_nothing_there() {
+        let sql = made("SELECT or_none(id, bonus) FROM payroll").expect("engine SQL");
+        let case = sql.split_once("CASE WHEN ").expect("a condition").1;
+        let (asked, body) = case.split_once(" THEN NULL ELSE ").expect("NULL");
+        assert_eq!(asked.matches("IS NULL").count(), 2, "{sql}");
+        assert!(asked.contains(r#""id""#) && asked.contains(r#""bonus""#), "{sql}");
+        assert!(body.contains('/'), "{sql}");
+        assert!(!made("SELECT plus_one(id) FROM payroll").expect("engine SQL").contains("IS NULL"));
+    }
+
+    #[test]
+    fn what_changes_is_no_argument_of_a_strict_function() {
+        let error = made("SELECT or_none(random(), 1)").expect_err("volatile");
+        assert!(error.message.contains("or_none"), "{error}");
+        assert!(made("SELECT plus_one(random())").is_ok());
+    }
 }

@@ -15,19 +15,18 @@ use sqlparser::ast::{
 use crate::error::Error;
 use crate::govern::{Scan, join_constraint};
 use crate::names;
+use crate::names::ours::{self, VISIBLE};
 use crate::print::{self, Printed};
 use crate::steps::{Numbered, Step};
 
-const PREFIX: &str = "_visible_";
-
 /// The table that keeps the rows of a scan.
 pub(crate) fn name(scan: usize) -> String {
-    format!("{PREFIX}{scan}")
+    format!("{VISIBLE}{scan}")
 }
 
 /// Whether it is the name of such a table.
 pub(crate) fn is_one(name: &str) -> bool {
-    name.get(..PREFIX.len()).is_some_and(|head| head.eq_ignore_ascii_case(PREFIX))
+    ours::begins(name, VISIBLE)
 }
 
 /// The statements that keep the rows of these scans, with the columns that `parts` may ask for.
@@ -118,6 +117,9 @@ impl Visitor for Asked {
             }
         };
         self.sources.extend(alias.iter().map(|alias| alias.name.value.to_lowercase()));
+        // names that an alias gives to columns count them by their places; a subquery says itself which it has
+        let is_by_place = matches!(factor, TableFactor::Table { .. } | TableFactor::NestedJoin { .. });
+        self.all |= is_by_place && alias.iter().any(|alias| !alias.columns.is_empty());
         ControlFlow::Continue(())
     }
 
@@ -164,8 +166,8 @@ mod tests {
     fn filtered_tables_are_kept_and_others_are_not() {
         let made = steps("SELECT c.id FROM customers c JOIN payroll p ON p.id = c.id");
         expect_test::expect![[r#"
-            CREATE OR REPLACE TEMP TABLE "temp"."main"."_visible_0" AS SELECT "customers"."id" FROM "raw"."main"."customers" AS "customers" WHERE ("customers"."region" = $1)
-            SELECT "c"."id" FROM "temp"."main"."_visible_0" AS "c" JOIN "raw"."main"."payroll" AS "p" ON "p"."id" = "c"."id""#]]
+            CREATE OR REPLACE TEMP TABLE "temp"."main"."_sluice_visible_0" AS SELECT "customers"."id" FROM "raw"."main"."customers" AS "customers" WHERE ("customers"."region" = $1)
+            SELECT "c"."id" FROM "temp"."main"."_sluice_visible_0" AS "c" JOIN "raw"."main"."payroll" AS "p" ON "p"."id" = "c"."id""#]]
         .assert_eq(&made.join("\n"));
     }
 
@@ -175,7 +177,7 @@ mod tests {
         assert_eq!(made.len(), 2, "{made:?}");
         let [kept, read] = made.as_slice() else { return };
         assert!(kept.contains(r#"AS SELECT "customers"."name" FROM"#), "{kept}");
-        assert_eq!(read.matches(r#""temp"."main"."_visible_0""#).count(), 2, "{read}");
+        assert_eq!(read.matches(r#""temp"."main"."_sluice_visible_0""#).count(), 2, "{read}");
     }
 
     #[test]
@@ -185,7 +187,7 @@ mod tests {
         let [kept] = made.before.as_slice() else { panic!("{:?}", made.before) };
         assert_eq!(kept.binds, [crate::Bind::Text("EU".to_owned())]);
         assert_eq!(made.binds, [crate::Bind::Caller(1)]);
-        assert_eq!(made.tables, ["temp.main._visible_0"]);
+        assert_eq!(made.tables, ["temp.main._sluice_visible_0"]);
     }
 
     #[test]
@@ -203,6 +205,8 @@ mod tests {
             "SELECT to_json(customers) FROM customers",
             "SELECT id FROM customers NATURAL JOIN payroll",
             "SELECT x.n FROM (SELECT * FROM customers) x(n)",
+            "SELECT c.region FROM customers c(region, id)",
+            "SELECT c.region FROM (customers JOIN payroll ON true) c(region, id)",
         ] {
             assert!(columns(sql) >= 4, "{sql}: {:?}", steps(sql));
         }
@@ -215,15 +219,15 @@ mod tests {
     fn written_rows_are_found_again_by_their_number() {
         let made = steps("UPDATE customers SET name = 'x' WHERE id / 2 > 1");
         let [kept, read] = made.as_slice() else { panic!("{made:?}") };
-        assert!(kept.contains(r#""customers".rowid AS "_rowid""#), "{kept}");
-        assert!(read.contains(r#"FROM "temp"."main"."_visible_0""#), "{read}");
+        assert!(kept.contains(r#""customers".rowid AS "_sluice_rowid""#), "{kept}");
+        assert!(read.contains(r#"FROM "temp"."main"."_sluice_visible_0""#), "{read}");
     }
 
     #[test]
     fn no_caller_names_what_is_kept() {
-        assert!(super::is_one("_VISIBLE_0") && !super::is_one("_visible") && !super::is_one("ä"));
+        assert!(super::is_one("_SLUICE_VISIBLE_0") && !super::is_one("_visible_0") && !super::is_one("ä"));
         assert!(engine("SELECT * FROM temp.main._visible_0", &analyst()).is_err());
-        assert!(engine("SELECT * FROM pg_temp._visible_0", &analyst()).is_err());
-        assert!(engine("CREATE TEMP TABLE _visible_0 (id INT)", &analyst()).is_err());
+        assert!(engine("SELECT * FROM pg_temp._sluice_visible_0", &analyst()).is_err());
+        assert!(engine("CREATE TEMP TABLE _sluice_visible_0 (id INT)", &analyst()).is_err());
     }
 }

@@ -5,6 +5,9 @@
 //! it is counted how often it occurs. Where one side changed, that side counts; where both changed
 //! the same, there is nothing to do; where they differ, it is a conflict, which one side wins.
 //!
+//! What the mainline holds in a column that is masked for the caller decides nothing: no conflict and no count follows
+//! from it, and the mainline keeps it. Of a row that both have, only what the caller sees is merged.
+//!
 //! Pure: names and words in, statements out. The first makes a temporary table of what is decided,
 //! the others carry it out.
 
@@ -23,7 +26,7 @@ pub struct Plan<'a> {
     /// The temporary table of what is decided.
     decided: String,
     granularity: Granularity,
-    /// Columns of which the merging caller may see and write nothing.
+    /// Columns of which the merging caller may see and write nothing, in lower case.
     masked: &'a BTreeSet<String>,
     /// The side that each conflict takes, as an expression.
     take: String,
@@ -135,9 +138,9 @@ impl<'a> Plan<'a> {
         let on_ours = each(keys, &|i| format!("o.k{i} = coalesce(b.k{i}, t.k{i})")).join(" and ");
         let columns = columns.collect::<Vec<_>>().join(", ");
         let moved = any(&each(places, &|i| format!("b{i} is distinct from t{i}")));
-        let ours_moved = any(&each(places, &|i| format!("b{i} is distinct from o{i}")));
-        let apart = any(&each(places, &|i| format!("o{i} is distinct from t{i}")));
-        let clashes = each(places, &|i| format!("({}) as d{i}", Self::clashes(i))).join(", ");
+        let ours_moved = any(&self.each_seen(|i| format!("b{i} is distinct from o{i}")));
+        let apart = any(&self.each_seen(|i| format!("o{i} is distinct from t{i}")));
+        let clashes = each(places, &|i| format!("({}) as d{i}", self.clashes(i))).join(", ");
         let disputed = any(&each(places, &|i| format!("d{i}")));
         let divergent = match self.granularity {
             Granularity::Cell => disputed,
@@ -166,7 +169,10 @@ impl<'a> Plan<'a> {
     }
 
     /// Do both sides set this column of a row to different values?
-    fn clashes(i: usize) -> String {
+    fn clashes(&self, i: usize) -> String {
+        if self.hides(i) {
+            return "false".to_owned();
+        }
         format!(
             "case when in_b and in_t and in_o then \
                t{i} is distinct from b{i} and o{i} is distinct from b{i} and t{i} is distinct from o{i} \
@@ -179,7 +185,7 @@ impl<'a> Plan<'a> {
         let cell = format!("case when in_b and in_o and t{i} is not distinct from b{i} then o{i} else t{i} end");
         let taken = format!("case take when 'theirs' then t{i} when 'ours' then o{i} else b{i} end");
         let by_cell = format!("case when d{i} then {taken} else {cell} end");
-        if self.values.get(i).is_some_and(|name| self.is_masked(name)) {
+        if self.hides(i) {
             // Where the mainline has a value that the caller may not see, it stays.
             return format!("case when in_o then o{i} when take = 'base' then b{i} else t{i} end");
         }
@@ -276,6 +282,15 @@ impl<'a> Plan<'a> {
 
     fn is_masked(&self, name: &str) -> bool {
         self.masked.contains(&name.to_ascii_lowercase())
+    }
+
+    fn hides(&self, i: usize) -> bool {
+        self.values.get(i).is_some_and(|name| self.is_masked(name))
+    }
+
+    /// Of each column but the key's that the caller sees.
+    fn each_seen(&self, item: impl Fn(usize) -> String) -> Vec<String> {
+        (0..self.values.len()).filter(|i| !self.hides(*i)).map(item).collect()
     }
 
     /// The values of one side by their names; of what is masked nothing is shown.

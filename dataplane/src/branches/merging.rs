@@ -266,7 +266,7 @@ fn is_as_it_was(catalog: &engine::Catalog, table: &Copied) -> bool {
 }
 
 /// A row that a filter hides from the caller could be changed or counted unseen, and so could all of a closed table.
-fn sees_all(standing: &Standing, table: &Copied) -> Result<(), Error> {
+pub(super) fn sees_all(standing: &Standing, table: &Copied) -> Result<(), Error> {
     if !standing.admits_copy(&table.path(), table.origin.as_deref()) {
         return Err(Error::TableDenied { table: table.path() });
     }

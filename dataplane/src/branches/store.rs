@@ -6,7 +6,7 @@ use engine::Value;
 use serde::Deserialize;
 use sql::quote;
 
-use super::{Branch, Copied, Fresh, KEPT_DAYS, NewBranch, Status, TABLE, remembered};
+use super::{Branch, Copied, Fresh, KEPT_DAYS, NewBranch, Status, TABLE, merging, remembered};
 use crate::Error;
 use crate::limits::invalid;
 use crate::making::maker;
@@ -98,7 +98,7 @@ pub async fn create(standing: &Standing, new: &NewBranch, agent_id: String, fres
     let Fresh { branch_id, salt, now } = fresh;
     let mut transaction = Transaction::begin(standing.into()).await?;
     let tables = described(&transaction.catalog().await?, new)?;
-    counted(&mut transaction, &tables).await?;
+    counted(standing, &mut transaction, &tables).await?;
     for schema in [own_schema(&branch_id), base_schema(&branch_id)] {
         transaction.run((format!("create schema raw.{}", quote::name(&schema)), Vec::new())).await?;
     }
@@ -160,11 +160,20 @@ pub fn origin(kept: Option<&str>) -> Option<String> {
     kept.and_then(|kept| sql::Comment::read(kept).ours)
 }
 
-async fn counted(transaction: &mut Transaction, tables: &[Copied]) -> Result<(), Error> {
+/// Are they few enough, also for what the agent was granted? Held against its grant, hidden rows would be counted: so
+/// who is granted a number of them must see all.
+async fn counted(standing: &Standing, transaction: &mut Transaction, tables: &[Copied]) -> Result<(), Error> {
+    if standing.rows_max.is_some() {
+        tables.iter().try_for_each(|table| merging::sees_all(standing, table))?;
+    }
     let counts = tables.iter().map(|table| format!("(select count(*) from {})", path(&table.schema, &table.name)));
     let sql = format!("select ({})::varchar", counts.collect::<Vec<_>>().join(" + "));
     let rows: u64 = transaction.records((sql, Vec::new())).await?.pop().unwrap_or_default();
-    if rows > ROWS_MAX { Err(Error::BranchTooLarge { what: "rows", limit: ROWS_MAX }) } else { Ok(()) }
+    match standing.rows_max.filter(|limit| rows > *limit) {
+        Some(limit) => Err(Error::GrantedRows { limit }),
+        None if rows > ROWS_MAX => Err(Error::BranchTooLarge { what: "rows", limit: ROWS_MAX }),
+        None => Ok(()),
+    }
 }
 
 /// A column as the engine describes it.

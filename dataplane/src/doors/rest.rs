@@ -204,6 +204,7 @@ fn asked(
         let message = format!("timeout_ms is from 1 to {TIMEOUT_MS_MAX}");
         return Err(Error::InvalidParams { field: "timeout_ms", message });
     }
+    let agent = Declared::told(("agent_id", body.agent_id), ("agent_framework", body.agent_framework))?;
     let ask = Ask {
         query_id: QueryId::fresh(door.pipeline.clock.now(), &door.pipeline.entropy),
         request_id: request_id.clone(),
@@ -212,7 +213,7 @@ fn asked(
         who: forwarded.who,
         peer: forwarded.peer,
         origin: if shape.is_arrow() { Origin::Arrow } else { Origin::Rest },
-        agent: Declared { agent_id: body.agent_id, framework: body.agent_framework },
+        agent,
         timeout: body.timeout_ms.map(Duration::from_millis),
         cancel: door.ending.closed.child_token(),
         transaction: None,

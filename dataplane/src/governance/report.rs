@@ -2,9 +2,11 @@
 //!
 //! `started` is written before the first byte leaves, with write(2), so that a killed process
 //! loses nothing; fsync follows within 50 ms (`flush`), so that a dead machine loses little. The
-//! log is JSON lines in segment files named by their first sequence number. A segment goes when the
-//! control plane has stored all of it and no query that began in it is still open. A `started`
-//! without a `finished` at the next start ends as `interrupted`, with the estimated credits.
+//! log is JSON lines in segment files named by their first sequence number, each entry within its
+//! bounds (`Body::bounded`), so that whatever somebody has asked, its line can be read again and
+//! shipped. A segment goes when the control plane has stored all of it and no query that began in it
+//! is still open. A `started` without a `finished` at the next start ends as `interrupted`, with the
+//! estimated credits.
 
 mod segments;
 
@@ -115,6 +117,7 @@ impl Log {
 
     /// One write for all of them: they are in the log together or not at all.
     fn append(&self, bodies: Vec<Body>) -> io::Result<()> {
+        let bodies: Vec<Body> = bodies.into_iter().map(|body| body.bounded(&str::to_owned)).collect();
         let mut writer = self.writer();
         writer.roll_if_full(&self.folder)?;
         let mut lines = Vec::with_capacity(1024);

@@ -1,21 +1,25 @@
 //! Ships the local log to the control plane, in order, until all of it is stored there.
 //!
 //! What is not acknowledged is sent again after a reconnect; the control plane stores each sequence
-//! number once, so nothing is lost or doubled.
+//! number once, so nothing is lost or doubled. Attempts wait longer and longer until one is acknowledged:
+//! a stream that opens is no success yet.
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::sync::mpsc;
 use tokio_stream::wrappers::ReceiverStream;
+use tokio_stream::{Stream, StreamExt};
 use tokio_util::sync::CancellationToken;
 
 use super::link::{Backoff, Link};
 use super::proto::{Ack, Entries};
 use super::report::{Cursor, Log};
 
-/// Entries in one message.
+/// Entries in one message, and their bytes; the last one may exceed these, within its own bounds
+/// (`ENTRY_BYTES_MAX`). Both together are less than what the control plane takes.
 const BATCH_MAX: usize = 500;
+const BATCH_BYTES_MAX: usize = 8 * 1024 * 1024;
 /// Messages under way without an answer.
 const WINDOW: usize = 4;
 /// How long a stopping process waits for its last entries to be stored.
@@ -79,11 +83,20 @@ async fn session(
     backoff: &mut Backoff,
     shutdown: &CancellationToken,
 ) -> Result<(), Stopped> {
+    let (outgoing, messages) = mpsc::channel(WINDOW);
+    let acks = link.client().report(ReceiverStream::new(messages)).await?.into_inner();
+    spoken(log, (outgoing, acks), backoff, shutdown).await
+}
+
+/// What is said on a stream, and heard.
+async fn spoken(
+    log: &Arc<Log>,
+    (outgoing, mut acks): (mpsc::Sender<Entries>, impl Stream<Item = Result<Ack, tonic::Status>> + Unpin),
+    backoff: &mut Backoff,
+    shutdown: &CancellationToken,
+) -> Result<(), Stopped> {
     let mut written = log.written();
     let mut cursor = log.after(*log.acked().borrow());
-    let (outgoing, messages) = mpsc::channel(WINDOW);
-    let mut acks = link.client().report(ReceiverStream::new(messages)).await?.into_inner();
-    backoff.reset();
     loop {
         let sent_all = *written.borrow_and_update() <= cursor.position();
         let stored_all = *log.acked().borrow() >= cursor.position();
@@ -91,7 +104,11 @@ async fn session(
             return Ok(());
         }
         tokio::select! {
-            ack = acks.message() => store(log, &ack?.ok_or(Stopped::Ended)?)?,
+            ack = acks.next() => {
+                if store(log, &ack.ok_or(Stopped::Ended)??)? {
+                    backoff.reset();
+                }
+            }
             permit = outgoing.reserve(), if !sent_all => {
                 let permit = permit.map_err(|_| Stopped::Ended)?;
                 let (read_on, entries) = read(cursor).await?;
@@ -104,18 +121,23 @@ async fn session(
     }
 }
 
-fn store(log: &Log, ack: &Ack) -> Result<(), Stopped> {
-    if ack.log == log.id() {
+/// Whether it acknowledges anything that nobody had acknowledged.
+fn store(log: &Log, ack: &Ack) -> Result<bool, Stopped> {
+    let is_news = ack.log == log.id() && ack.sequence > *log.acked().borrow();
+    if is_news {
         log.store_acked(ack.sequence)?;
     }
-    Ok(())
+    Ok(is_news)
 }
 
 async fn read(mut cursor: Cursor) -> Result<(Cursor, Vec<Vec<u8>>), Stopped> {
     let read = tokio::task::spawn_blocking(move || {
-        let entries = cursor.next(BATCH_MAX);
+        let entries = cursor.next(BATCH_MAX, BATCH_BYTES_MAX);
         (cursor, entries)
     });
     let (cursor, entries) = read.await.map_err(|_| Stopped::Ended)?;
     Ok((cursor, entries?))
 }
+
+#[cfg(test)]
+mod tests;

@@ -182,8 +182,10 @@ fn entry(_: &Pipeline, query: &Query, t: &Trail, rules: &Governance, at: Timesta
         Who::Session { user_id, .. } => (Some(user_id.clone()), None),
         Who::Key { key_id } => (None, Some(key_id.clone())),
     };
-    let declared = (ask.agent.agent_id.is_some() || ask.agent.framework.is_some())
-        .then(|| Agent { agent_id: ask.agent.agent_id.clone(), framework: ask.agent.framework.clone() });
+    let declared = (ask.agent.agent_id.is_some() || ask.agent.framework.is_some()).then(|| Agent {
+        agent_id: ask.agent.agent_id.clone().map(String::from),
+        framework: ask.agent.framework.clone().map(String::from),
+    });
     Started {
         query_id: ask.query_id.clone(),
         request_id: ask.request_id.clone(),

@@ -9,7 +9,8 @@ use contract::capability::{self, Denied, Grant};
 use contract::policy::abac::Operation;
 use contract::{Governance, Timestamp};
 
-use super::policy::{Agent, table_ref};
+use super::asked::table_ref;
+use super::policy::Agent;
 use super::tables::About;
 use super::{Query, Result};
 use crate::Error;
@@ -49,13 +50,23 @@ impl Own<'_> {
 
     /// The tables as the session would find them if they are there.
     pub fn meant(&self, query: &Query, statement: &sql::Statement) -> Vec<String> {
+        let path = |table: &sql::TableUse| self.path(query, table.schema.as_deref(), &table.name);
+        statement.tables().iter().map(path).collect()
+    }
+
+    /// The table that is not there, where that is what is wrong.
+    pub fn missing(&self, query: &Query, error: &sql::Error) -> Vec<String> {
+        match &error.kind {
+            sql::error::Kind::TableNotFound { schema, name, .. } => vec![self.path(query, schema.as_deref(), name)],
+            _ => Vec::new(),
+        }
+    }
+
+    fn path(&self, query: &Query, written: Option<&str>, name: &str) -> String {
         let names = &query.ask.names;
         let database = names.database.as_deref().unwrap_or(&self.rules.environment.slug);
-        let path = |table: &sql::TableUse| {
-            let written = table.schema.as_deref().filter(|schema| !schema.eq_ignore_ascii_case(database));
-            format!("{}.{}", written.unwrap_or(&names.schema), table.name)
-        };
-        statement.tables().iter().map(path).collect()
+        let schema = written.filter(|schema| !schema.eq_ignore_ascii_case(database));
+        format!("{}.{name}", schema.unwrap_or(&names.schema))
     }
 
     pub fn confine(&self, tables: &[String], operations: &[Operation]) -> Result<Option<Confinement>> {

@@ -9,14 +9,15 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use contract::policy::abac::Operation;
-use contract::{Caller, Governance, QueryId};
+use contract::{Caller, Governance, QueryId, Timestamp};
 
+use super::asked::{Asked, Whence};
 use super::audit::{self, Closing};
 use super::policy::{self, Agent};
 use super::quota::{self, Reservation};
 use super::tables::About;
 use super::{Pipeline, Query, Result, capability, cost, origin, semaphore, threshold};
-use crate::trail::Stage;
+use crate::trail::{Stage, Trail};
 use crate::{Ask, Command, Error};
 
 /// What is to be done, on whose table.
@@ -27,6 +28,8 @@ pub struct Deed {
     /// As policies name them; none for what touches no data.
     pub tables: Vec<String>,
     pub operation: Operation,
+    /// Tables that it reads to do so: then all of them are judged as read too, as those of one statement are.
+    pub reads: Vec<String>,
 }
 
 /// The caller, as far as the work must know.
@@ -42,12 +45,33 @@ pub struct Standing {
     pub engine: engine::Engine,
     pub query_id: QueryId,
     pub deadline: Instant,
+    pub(super) whence: Whence,
+    pub(super) now: Timestamp,
 }
 
 impl Standing {
     /// May the caller read a copy of a table that was of this origin?
     pub fn admits_copy(&self, path: &str, origin: Option<&str>) -> bool {
         origin::admits_copy(&self.rules, self.caller.role, path, origin)
+    }
+
+    /// May the caller know of it?
+    pub fn may_see_copy(&self, path: &str, origin: Option<&str>) -> bool {
+        self.asked().may_see_copy(path, origin)
+    }
+
+    /// May the caller read this table of our own?
+    pub fn may_read(&self, table: &str) -> bool {
+        let (tables, operations) = ([table.to_owned()], [Operation::Select]);
+        let asked = self.asked();
+        asked.permitted(&tables, &operations, &Trail::new()).is_ok()
+            && asked.own().confine(&tables, &operations).is_ok()
+    }
+
+    /// Asks what they may read.
+    fn asked(&self) -> Asked<'_> {
+        let Self { rules, caller, agent, whence, now, .. } = self;
+        Asked { rules, caller, agent, whence: *whence, writes: false, when: (*now).into() }
     }
 }
 
@@ -57,11 +81,12 @@ impl Pipeline {
     where
         F: Future<Output = Result<(T, u64)>>,
     {
-        let Deed { ask, tables, operation } = deed;
-        let about = about(tables, operation);
+        let Deed { ask, tables, operation, reads } = deed;
+        let operations = operations(operation, &reads);
+        let about = about(tables, operation, reads);
         let closing = Closing::open(self, threshold::cross(self, ask).await?);
         let began = Instant::now();
-        let done = Box::pin(self.acted(&closing, &about, work)).await;
+        let done = Box::pin(self.acted(&closing, (&about, &operations), work)).await;
         match done {
             Ok((value, rows, reservation)) => {
                 closing.done(reservation, rows, began.elapsed());
@@ -74,7 +99,7 @@ impl Pipeline {
     async fn acted<T, F>(
         &self,
         closing: &Closing,
-        about: &About,
+        (about, operations): (&About, &[Operation]),
         work: impl FnOnce(Standing) -> F,
     ) -> Result<(T, u64, Reservation)>
     where
@@ -87,7 +112,7 @@ impl Pipeline {
         let slot = t.at(Stage::Semaphore, semaphore::enter(self, query)).await?;
         let rules = self.rules()?;
         let (caller, agent, confinement) =
-            t.now(Stage::PolicyCheck, || policy::check_deed(self, query, &rules, about, t))?;
+            t.now(Stage::PolicyCheck, || policy::check_deed(self, query, &rules, (about, operations), t))?;
         let engine = self.engine()?;
         if !about.tables.is_empty() {
             let seen = self.remembered.tables.of(&engine, query, &rules).await?;
@@ -105,7 +130,9 @@ impl Pipeline {
         let denied_columns = confinement.map(|confinement| confinement.denied_columns).unwrap_or_default();
         let deadline = query.deadline;
         let rows_max = granted.rows_max;
-        let standing = Standing { caller, agent, rules, denied_columns, rows_max, engine, query_id, deadline };
+        let (whence, now) = ((&query.ask).into(), self.clock.now());
+        let standing =
+            Standing { caller, agent, rules, denied_columns, rows_max, engine, query_id, deadline, whence, now };
         let (value, rows) = t.at(Stage::Execute, in_time(self, query, closing.place().around(work(standing)))).await?;
         drop(slot);
         Ok((value, rows, reservation))
@@ -127,9 +154,28 @@ async fn in_time<T>(pipeline: &Pipeline, query: &Query, work: impl Future<Output
     }
 }
 
-fn about(tables: Vec<String>, operation: Operation) -> About {
+/// All that is judged of it.
+fn operations(operation: Operation, reads: &[String]) -> Vec<Operation> {
+    let mut all = match operation {
+        // It may be each of them.
+        Operation::Merge => vec![Operation::Merge, Operation::Insert, Operation::Update, Operation::Delete],
+        other => vec![other],
+    };
+    if !reads.is_empty() && operation != Operation::Select {
+        all.push(Operation::Select);
+    }
+    all
+}
+
+fn about(mut tables: Vec<String>, operation: Operation, reads: Vec<String>) -> About {
     let writes = operation != Operation::Select;
     let written = if writes { tables.iter().map(|table| (table.clone(), operation)).collect() } else { Vec::new() };
     let command = Command::Other("CALL");
-    About { command, operation, writes, tables, written, rows_max: None, branch: None, seen: None }
+    let marks = Vec::new();
+    for read in reads {
+        if !tables.contains(&read) {
+            tables.push(read);
+        }
+    }
+    About { command, operation, writes, tables, written, marks, rows_max: None, branch: None, seen: None }
 }

@@ -2,10 +2,13 @@
 //!
 //! A write leaves a row for each table it changed, in the same transaction; then it is committed,
 //! and only then is anybody told; answers that were kept from these tables are stale from then on. Inside a client's own transaction the commit is the client's.
+//! Where the rows that it put there are from is written down with the table, in this transaction too (`origin`).
 
 use std::sync::atomic::Ordering;
 
 use super::execute::{Ran, Rows};
+use super::snapshot::Lease;
+use super::tables::About;
 use super::{Pipeline, Query, Result, tables};
 
 pub(super) async fn track(pipeline: &Pipeline, query: &Query, ran: Ran) -> Result<Rows> {
@@ -13,8 +16,12 @@ pub(super) async fn track(pipeline: &Pipeline, query: &Query, ran: Ran) -> Resul
     if !rows.about.writes {
         return Ok(rows); // its session ends with its rows
     }
-    query.committing.store(true, Ordering::Release);
     let mut lease = lease;
+    if let Err(error) = marked(query, &mut lease, &rows.about).await {
+        lease.failed();
+        return Err(error);
+    }
+    query.committing.store(true, Ordering::Release);
     let at_micros = pipeline.clock.now().timestamp_micros();
     let changes: Vec<_> = rows
         .about
@@ -47,4 +54,15 @@ pub(super) async fn track(pipeline: &Pipeline, query: &Query, ran: Ran) -> Resul
             Err(error)
         }
     }
+}
+
+/// The tables are closed before anybody can see what is in them now.
+async fn marked(query: &Query, lease: &mut Lease, about: &About) -> Result<()> {
+    for mark in &about.marks {
+        let statement = engine::Statement { sql: mark.sql.clone(), params: Vec::new(), writes: true };
+        let ran = lease.session()?.run(statement, query.deadline, &query.ask.cancel).await;
+        ran.map_err(|error| query.fault(error))?;
+        lease.defined();
+    }
+    Ok(())
 }

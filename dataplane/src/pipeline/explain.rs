@@ -13,8 +13,9 @@ use contract::policy::abac::{Operation, Origin};
 use contract::policy::{filters_on, masks_on};
 use contract::{Access, Caller, Code, Governance, Role};
 
+use super::asked::table_ref;
 use super::embed::{self, Embedded};
-use super::policy::{self, Agent, Asker, table_ref};
+use super::policy::{self, Agent, Asker};
 use super::row_filter::{self, Filtered};
 use super::{Deed, Pipeline, Result, Standing, cost, pivot, quota, tables, threshold, transpile};
 use crate::trail::Trail;
@@ -28,7 +29,7 @@ impl Pipeline {
     /// statement that a policy changes has no text.
     pub async fn transpiled(self: &Arc<Self>, ask: Ask) -> Result<Transpiled> {
         let told = |standing: Standing, ask: Ask| async move {
-            let asker = Asker { caller: standing.caller, agent: standing.agent, now: self.clock.now() };
+            let asker = Asker { caller: standing.caller, agent: standing.agent, when: self.clock.now().into() };
             let sees_policies = Access::Admin.admits(asker.caller.role);
             let t = Trail::new();
             let made = Box::pin(self.explained(ask, asker, &standing.rules, &t)).await?;
@@ -80,7 +81,7 @@ impl Pipeline {
         F: Future<Output = Result<T>>,
     {
         let deed = Ask { sql: name.to_owned(), ..ask.clone() };
-        let deed = Deed { ask: deed, tables: Vec::new(), operation: Operation::Select };
+        let deed = Deed { ask: deed, tables: Vec::new(), operation: Operation::Select, reads: Vec::new() };
         self.act(deed, |standing| async move { Ok((told(standing, ask).await?, 0)) }).await
     }
 
@@ -91,7 +92,7 @@ impl Pipeline {
         let extracted = tables::extract(&original, &query.ask.names.variables, t)?;
         let allowed = Box::pin(policy::check_as(self, &query, rules, extracted, asker, t)).await?;
         let unbilled = quota::unbilled(cost::estimate(allowed, t));
-        let embedded = embed::vectors(row_filter::apply(&self.remembered.filters, rules, unbilled, t)?)?;
+        let embedded = embed::vectors(row_filter::apply(&self.remembered.filters, rules, unbilled, &original, t)?)?;
         let (Embedded(Filtered { governed, ungoverned, about, .. }), assumed) = pivot::assumed(embedded)?;
         let changed = ungoverned.is_some();
         let made = transpile::generated(governed, ungoverned)?;
@@ -138,11 +139,11 @@ fn imagined(run_as: RunAs, asks: &Caller, now: contract::Timestamp) -> Result<As
         credential: Credential::Session { session_id: "imagined".into() },
     };
     let agent = Agent { verified: agent_id.is_some(), id: agent_id, framework };
-    Ok(Asker { caller, agent, now: at.unwrap_or(now) })
+    Ok(Asker { caller, agent, when: at.unwrap_or(now).into() })
 }
 
 /// Whether it is policies, or the role, that the statement fails of, and not its text.
-fn denies(error: &Error) -> bool {
+pub(super) fn denies(error: &Error) -> bool {
     use sql::error::Kind;
     match error {
         Error::Sql(error) => matches!(

@@ -11,8 +11,9 @@ mod wish;
 
 use contract::Governance;
 
+use super::capability::Own;
 use super::tables::Extracted;
-use super::{Pipeline, Query, Result, tables};
+use super::{Pipeline, Query, Result, policy, tables};
 use crate::Error;
 use crate::trail::Trail;
 
@@ -85,7 +86,8 @@ async fn by_rule(pipeline: &Pipeline, query: &Query, rules: &Governance, error: 
     Some(Healed { sql, warning, by_model: false })
 }
 
-/// Columns of the tables that the statement reads: it passed the gates, so the caller may see them.
+/// Columns of the tables that the statement reads: it passed the gates, so the caller may see them, but for what is
+/// denied to their agent.
 async fn columns(
     pipeline: &Pipeline,
     query: &Query,
@@ -93,10 +95,17 @@ async fn columns(
     statement: sql::Statement,
 ) -> Result<Vec<String>> {
     let known = pipeline.remembered.tables.of(&pipeline.engine()?, query, rules).await?.known;
-    let resolved = sql::resolve(statement, &known, &super::policy::names(query, rules))?;
+    let resolved = sql::resolve(statement, &known, &policy::names(query, rules))?;
     let used = resolved.tables();
     let read = known.tables().filter(|table| used.contains(&table.path()));
-    Ok(read.flat_map(|table| table.columns.iter().map(|column| column.name.clone())).collect())
+    let (_, agent) = policy::caller(pipeline, query, rules)?;
+    let own = Own { rules, agent: &agent, now: pipeline.clock.now() };
+    let told = |table: &std::sync::Arc<sql::Table>| {
+        let denied = own.denied_columns(&table.path());
+        let names = table.columns.iter().map(|column| column.name.clone());
+        names.filter(|name| !denied.contains(&name.to_ascii_lowercase())).collect::<Vec<_>>()
+    };
+    Ok(read.flat_map(told).collect())
 }
 
 fn alike(wrong: &str, right: &str) -> bool {

@@ -4,13 +4,17 @@
 //! What its maker was exempt from is written down with the table, in the transaction that makes it, and goes with it
 //! when it is renamed or altered. Who is bound there does not read it, change it, or find it in a catalogue. The
 //! policies are those of now: what is no longer hidden in a source is no longer hidden in what was made of it.
+//!
+//! It is the same with a table that was there: INSERT, UPDATE and MERGE of what an exempt role reads elsewhere close it
+//! in their transaction (stage 11), whoever's rows were in it before, unless a policy names it. What a statement says
+//! itself, VALUES and COPY, is of no origin, and neither is what DELETE leaves.
 
 use contract::policy::Policies;
 use contract::{Governance, Role};
 use serde::{Deserialize, Serialize};
 
 use super::Result;
-use super::policy::table_ref;
+use super::asked::table_ref;
 use crate::Error;
 
 /// A source, and the role that read it: what that role was exempt from is in the table.
@@ -67,8 +71,53 @@ pub(super) fn write_down(
     known: &sql::Catalog,
     statement: &mut sql::Resolved,
 ) -> Result<()> {
+    let all = of_what_is_read(rules, role, known, statement.made_from(known))?;
+    if !all.is_empty() {
+        statement.keep_origin(written(&all)?);
+    }
+    Ok(())
+}
+
+/// What is to be written down with tables that a statement puts such rows or values into.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Mark {
+    pub table: String,
+    /// As the engine is told.
+    pub sql: String,
+}
+
+/// What a statement adds to the origin of the tables that it fills; nothing where they have it down already, or where
+/// a policy names them.
+pub(super) fn marks(
+    rules: &Governance,
+    role: Role,
+    known: &sql::Catalog,
+    statement: &sql::Resolved,
+) -> Result<Vec<Mark>> {
+    let (filled, read) = statement.fills();
+    let found = of_what_is_read(rules, role, known, read)?;
+    let mut marks: Vec<Mark> = Vec::new();
+    for target in filled {
+        let table = target.path();
+        if policies(rules).name(table_ref(&table)) || marks.iter().any(|mark| mark.table == table) {
+            continue;
+        }
+        let mut all = written_down(rules, &table, target.origin.as_deref())?;
+        let before = all.len();
+        let others = found.iter().filter(|source| source.table != table);
+        let new: Vec<_> = others.filter(|source| !all.contains(source)).cloned().collect();
+        all.extend(new);
+        if all.len() > before {
+            marks.push(Mark { table, sql: sql::comment::keeping(target, &written(&all)?) });
+        }
+    }
+    Ok(marks)
+}
+
+/// What this role is exempt from in these tables, and what they have down.
+fn of_what_is_read(rules: &Governance, role: Role, known: &sql::Catalog, read: Vec<String>) -> Result<Vec<Source>> {
     let mut all: Vec<Source> = Vec::new();
-    for table in statement.made_from(known) {
+    for table in read {
         let mut found = sources(rules, known, &table)?;
         if policies(rules).exempt(table_ref(&table), role) {
             found.push(Source { table, read_by: role });
@@ -79,9 +128,9 @@ pub(super) fn write_down(
             }
         }
     }
-    if !all.is_empty() {
-        let why = |_| Error::Unsupported { what: "a table of this origin".to_owned() };
-        statement.keep_origin(serde_json::to_string(&all).map_err(why)?);
-    }
-    Ok(())
+    Ok(all)
+}
+
+fn written(sources: &[Source]) -> Result<String> {
+    serde_json::to_string(sources).map_err(|_| Error::Unsupported { what: "a table of this origin".to_owned() })
 }

@@ -5,22 +5,22 @@
 //! Only what passes all of it becomes [`Allowed`].
 
 use std::sync::Arc;
-use std::time::Instant;
 
 use contract::governance::EnvironmentStatus;
-use contract::policy::abac::{self, AbacRule, Condition, Context, Decision, Effect, Operation};
-use contract::policy::{Policy, Rules, TableRef, filters_on};
-use contract::report::{self, AbacEvaluation, Verdict};
+use contract::policy::abac::{Operation, When};
+use contract::policy::{Policies, filters_on};
+use contract::report;
 use contract::{Caller, Governance};
 
+use super::asked::{Asked, table_ref};
 use super::capability::{Confinement, Own};
 use super::tables::{self, About, Extracted};
 use super::{Pipeline, Query, Result, origin, runtime, shown};
 use crate::branches::Open;
 use crate::own_tables::Place;
 use crate::sessions::standing_in;
-use crate::trail::{Trail, millis};
-use crate::{Declared, Error};
+use crate::trail::Trail;
+use crate::{AgentName, Declared, Error};
 
 /// A statement that this caller may run. Its rows and columns are not governed yet.
 #[derive(Debug)]
@@ -40,7 +40,7 @@ pub(super) struct Allowed {
 pub(super) struct Asker {
     pub caller: Caller,
     pub agent: Agent,
-    pub now: contract::Timestamp,
+    pub when: When,
 }
 
 /// The agent behind a query.
@@ -72,7 +72,7 @@ pub(super) async fn check(
     t.facts().caller = Some(caller.clone());
     let agent = agent(rules, &caller, &query.ask.agent)?;
     t.facts().agent = agent.told();
-    check_as(pipeline, query, rules, extracted, Asker { caller, agent, now }, t).await
+    check_as(pipeline, query, rules, extracted, Asker { caller, agent, when: now.into() }, t).await
 }
 
 /// The same for whoever it is said to be: the caller, or somebody an administrator imagines.
@@ -85,13 +85,14 @@ pub(super) async fn check_as(
     t: &Trail,
 ) -> Result<Allowed> {
     let Extracted { statement, mut about } = extracted;
-    let Asker { caller, agent, now } = who;
+    let Asker { caller, agent, when } = who;
     stands(rules)?;
     query.ask.bounds.permit(&caller, about.writes)?;
     caller.may_query(about.writes).map_err(Error::Caller)?;
-    let asked = Asked { query, rules, caller: &caller, agent: &agent, about: &about, now };
+    let whence = (&query.ask).into();
+    let asked = Asked { rules, caller: &caller, agent: &agent, whence, writes: about.writes, when };
     let operations: Vec<_> = statement.operations().iter().copied().map(tables::operation).collect();
-    let own = Own { rules, agent: &agent, now };
+    let own = asked.own();
     let meant = own.meant(query, &statement);
     // also where the session would find them: what is denied there is so whether or not there is such a table
     asked.permitted(&either(&about.tables, &meant), &operations, t)?;
@@ -109,18 +110,13 @@ pub(super) async fn check_as(
     names.role = Some(caller.role.as_str().to_owned());
     // what there is, for who asks what there is: no more than they may read
     let seen = if statement.reads_catalogue() {
-        names.masked = Arc::new(shown::masked(rules, &caller, &there));
-        let may_see = |path: &str| {
-            own.reaches(path)
-                && asked.decide(&[path.to_owned()], &[Operation::Select]).effect < Effect::Deny
-                && origin::admits(rules, caller.role, &there, path)
-        };
-        Arc::new(there.seen(may_see))
+        shown::narrow(&mut names, &asked, &there);
+        Arc::new(there.seen(|path| asked.may_see(&there, path)))
     } else {
         Arc::clone(&there)
     };
-    let mut resolved =
-        sql::resolve(statement, &seen, &names).map_err(|error| asked.shown(error, &operations, &own, &there))?;
+    let mut resolved = sql::resolve(statement, &seen, &names)
+        .map_err(|error| unresolved(&asked, query, error, (&meant, &operations), &there, t))?;
     // The caller may write a name in several ways; what it turned out to mean is judged again.
     about.branch = branch;
     about.seen = Some(judged_by);
@@ -134,15 +130,18 @@ pub(super) async fn check_as(
             bound.push(path.clone());
         }
     }
-    let asked = Asked { query, rules, caller: &caller, agent: &agent, about: &about, now };
     if bound != about.tables {
         asked.permitted(&bound, &operations, t)?;
     }
     origin::permitted(rules, caller.role, &there, &bound)?;
     origin::write_down(rules, caller.role, &there, &mut resolved)?;
+    about.marks = origin::marks(rules, caller.role, &there, &resolved)?;
+    if let Some(mark) = about.marks.first().filter(|_| about.branch.is_some()) {
+        return Err(Error::OpenedOnBranch { table: mark.table.clone() });
+    }
     runtime::permitted(rules, &bound, about.writes)?;
     if *resolved.kind() != sql::Kind::Comment {
-        keeps_governed(rules, &caller, &about, &own)?;
+        keeps_governed(rules, &caller, &about, &own, resolved.renamed_to().as_deref())?;
     }
     if !bound.is_empty() {
         confinement = own.confine(&bound, &operations)?;
@@ -150,6 +149,27 @@ pub(super) async fn check_as(
     }
     t.facts().tables.clone_from(&about.tables);
     Ok(Allowed { resolved, about, caller, agent, known, confinement })
+}
+
+/// Why names mean nothing. What a view names is denied like what its reader names, there or not.
+fn unresolved(
+    asked: &Asked<'_>,
+    query: &Query,
+    error: sql::Error,
+    (meant, operations): (&[String], &[Operation]),
+    there: &sql::Catalog,
+    t: &Trail,
+) -> Error {
+    let own = asked.own();
+    let missing = own.missing(query, &error);
+    if !missing.is_empty() {
+        let wanted = either(&missing, meant);
+        let judged = asked.permitted(&wanted, operations, t).and_then(|()| own.confine(&wanted, operations));
+        if let Err(denied) = judged {
+            return denied;
+        }
+    }
+    asked.shown(error, there)
 }
 
 /// The tables of both, each once.
@@ -199,7 +219,7 @@ pub(super) fn check_deed(
     pipeline: &Pipeline,
     query: &Query,
     rules: &Governance,
-    about: &About,
+    (about, operations): (&About, &[Operation]),
     t: &Trail,
 ) -> Result<(Caller, Agent, Option<Confinement>)> {
     t.facts().governance_version = rules.version;
@@ -210,15 +230,10 @@ pub(super) fn check_deed(
     t.facts().agent = agent.told();
     stands(rules)?;
     query.ask.bounds.permit(&caller, about.writes)?;
-    let asked = Asked { query, rules, caller: &caller, agent: &agent, about, now };
-    let operations = match about.operation {
-        // It may be each of them.
-        Operation::Merge => vec![Operation::Merge, Operation::Insert, Operation::Update, Operation::Delete],
-        other => vec![other],
-    };
-    asked.permitted(&about.tables, &operations, t)?;
-    let own = Own { rules, agent: &agent, now };
-    let confinement = own.confine(&about.tables, &operations)?;
+    let whence = (&query.ask).into();
+    let asked = Asked { rules, caller: &caller, agent: &agent, whence, writes: about.writes, when: now.into() };
+    asked.permitted(&about.tables, operations, t)?;
+    let confinement = asked.own().confine(&about.tables, operations)?;
     Ok((caller, agent, confinement))
 }
 
@@ -236,43 +251,40 @@ fn stands(rules: &Governance) -> Result<()> {
 }
 
 /// A key made for one agent refuses another declaration; anything else is only declared.
-fn agent(rules: &Governance, caller: &Caller, declared: &Declared) -> Result<Agent> {
+pub(super) fn agent(rules: &Governance, caller: &Caller, declared: &Declared) -> Result<Agent> {
     let key = caller.key_id().and_then(|key_id| rules.key(key_id));
     let Some(bound) = key.and_then(|key| key.agent_id.as_ref().map(|id| (id, key.agent_framework.as_ref()))) else {
         let Declared { agent_id, framework } = declared.clone();
-        return Ok(Agent { id: agent_id, framework, verified: false });
+        return Ok(Agent { id: agent_id.map(String::from), framework: framework.map(String::from), verified: false });
     };
     let (agent_id, framework) = bound;
-    let differs = |declared: &Option<String>, bound: Option<&String>| {
-        declared.as_ref().is_some_and(|declared| bound.is_some_and(|bound| bound != declared))
+    let differs = |declared: &Option<AgentName>, bound: Option<&String>| {
+        declared.as_deref().is_some_and(|declared| bound.is_some_and(|bound| bound != declared))
     };
     if differs(&declared.agent_id, Some(agent_id)) || differs(&declared.framework, framework) {
         return Err(Error::PolicyDenied { message: "the key is bound to another agent".to_owned() });
     }
-    let framework = framework.cloned().or_else(|| declared.framework.clone());
+    let framework = framework.cloned().or_else(|| declared.framework.clone().map(String::from));
     Ok(Agent { id: Some(agent_id.clone()), framework, verified: true })
 }
 
-/// Names that an enabled policy uses keep their meaning, so such a table cannot be altered; and who
-/// does not see all its rows cannot drop or replace it.
-fn keeps_governed(rules: &Governance, caller: &Caller, about: &About, own: &Own<'_>) -> Result<()> {
+/// Names that an enabled policy uses keep their meaning, so such a table cannot be altered, nor renamed to what a
+/// pattern of it does not match; and who does not see all its rows cannot drop or replace it.
+fn keeps_governed(
+    rules: &Governance,
+    caller: &Caller,
+    about: &About,
+    own: &Own<'_>,
+    renamed_to: Option<&str>,
+) -> Result<()> {
+    let policies = Policies { standard: &rules.policies, abac: &rules.abac_policies };
     for (path, operation) in &about.written {
         let table = table_ref(path);
-        let named = |policy: &Policy| match &policy.rules {
-            Rules::ColumnMasking(rules) => rules.iter().any(|rule| table.is_named_by(&rule.table)),
-            Rules::RowLevelSecurity(rules) => rules.iter().any(|rule| table.is_named_by(&rule.table)),
-        };
         // a pattern goes on holding for what it matches; a name holds for nothing else
-        let asked_for = |rule: &AbacRule| {
-            rule.condition == Condition::TableIs && rule.values.iter().any(|name| table.is_named_by(name))
-        };
-        let is_named = || {
-            rules.policies.iter().any(|policy| policy.enabled && named(policy))
-                || rules.abac_policies.iter().any(|policy| policy.enabled && policy.rules.iter().any(asked_for))
-        };
+        let loses_its_rule = || renamed_to.is_some_and(|new| policies.lose(table, table_ref(new)));
         let path = || path.clone();
         match operation {
-            Operation::Alter if is_named() => {
+            Operation::Alter if policies.name(table) || loses_its_rule() => {
                 return Err(Error::Governed { table: path() });
             }
             // under another name a column would be denied to nobody
@@ -287,95 +299,4 @@ fn keeps_governed(rules: &Governance, caller: &Caller, about: &About, own: &Own<
         }
     }
     Ok(())
-}
-
-/// Everything a policy may ask about.
-pub(super) struct Asked<'a> {
-    pub query: &'a Query,
-    pub rules: &'a Governance,
-    pub caller: &'a Caller,
-    pub agent: &'a Agent,
-    pub about: &'a About,
-    pub now: contract::Timestamp,
-}
-
-impl Asked<'_> {
-    pub fn permitted(&self, tables: &[String], operations: &[Operation], t: &Trail) -> Result<()> {
-        let began = Instant::now();
-        let decision = self.decide(tables, operations);
-        let took = millis(began.elapsed());
-        let verdict = self.verdict(&decision, tables);
-        let mut facts = t.facts();
-        facts.verdicts = decision
-            .matched
-            .into_iter()
-            .map(|(policy_id, policy_name, action)| Verdict {
-                policy_id,
-                policy_name,
-                action: action.as_str().to_owned(),
-                columns: Vec::new(),
-                function: None,
-            })
-            .collect();
-        facts.abac = Some(AbacEvaluation {
-            decision: if verdict.is_ok() { "allow" } else { "deny" }.to_owned(),
-            policies_evaluated: decision.policies_evaluated,
-            evaluation_time_ms: took,
-        });
-        drop(facts);
-        verdict
-    }
-
-    pub fn decide(&self, tables: &[String], operations: &[Operation]) -> Decision {
-        let context = Context {
-            role: self.caller.role,
-            user_id: self.caller.user_id.as_ref().map(contract::UserId::as_str),
-            attributes: &self.caller.attributes,
-            agent_id: self.agent.id.as_deref(),
-            agent_framework: self.agent.framework.as_deref(),
-            origin: self.query.ask.origin,
-            source_ip: self.query.ask.peer.map(|ip| ip.to_canonical()),
-            tables: tables.iter().map(|path| table_ref(path)).collect(),
-            operations: operations.to_vec(),
-            when: self.now.into(),
-        };
-        abac::evaluate(&self.rules.abac_policies, &context)
-    }
-
-    fn verdict(&self, decision: &Decision, tables: &[String]) -> Result<()> {
-        let said = |otherwise: &str| decision.message.clone().unwrap_or_else(|| otherwise.to_owned());
-        match decision.effect {
-            Effect::Allow => Ok(()),
-            Effect::ReadOnly if !self.about.writes => Ok(()),
-            Effect::ReadOnly => Err(Error::PolicyDenied { message: said("policy lets you only read here") }),
-            Effect::Deny => Err(Error::PolicyDenied { message: said("denied by policy") }),
-            Effect::DenyTable => {
-                let denied = |path: &&String| self.decide(std::slice::from_ref(*path), &[]).effect == Effect::DenyTable;
-                let table = tables.iter().find(denied).cloned().unwrap_or_default();
-                Err(Error::TableDenied { table })
-            }
-        }
-    }
-
-    /// A suggestion may name only what the caller may see.
-    fn shown(&self, mut error: sql::Error, operations: &[Operation], own: &Own<'_>, known: &sql::Catalog) -> Error {
-        if let sql::error::Kind::TableNotFound { schema, name, did_you_mean: Some(near) } = &error.kind
-            && (!own.reaches(near)
-                || self.decide(std::slice::from_ref(near), operations).effect >= Effect::Deny
-                || !origin::admits(self.rules, self.caller.role, known, near))
-        {
-            let path = schema.as_ref().map_or_else(|| name.clone(), |schema| format!("{schema}.{name}"));
-            let kind =
-                sql::error::Kind::TableNotFound { schema: schema.clone(), name: name.clone(), did_you_mean: None };
-            let (position, snippet) = (error.position, error.snippet.take());
-            error = sql::Error::new(kind, format!("table {path} does not exist"));
-            (error.position, error.snippet) = (position, snippet);
-        }
-        error.into()
-    }
-}
-
-pub(super) fn table_ref(path: &str) -> TableRef<'_> {
-    let (schema, name) = path.split_once('.').unwrap_or(("main", path));
-    TableRef { schema, name }
 }

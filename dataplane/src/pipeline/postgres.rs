@@ -3,12 +3,11 @@
 
 use std::sync::{Arc, OnceLock};
 
-use contract::policy::abac::{Effect, Operation};
+use contract::policy::abac::Operation;
 use futures::stream;
 
-use super::capability::Own;
-use super::policy::{self, Asked};
-use super::{Pipeline, Query, Result, origin, shown, tables};
+use super::asked::Asked;
+use super::{Pipeline, Query, Result, policy, shown};
 use crate::answer::{Answer, Column, Command, Description, Rows};
 use crate::catalogue::{Listed, Question, Seen, Sort};
 use crate::trail::Trail;
@@ -88,23 +87,17 @@ fn fault(query: &Query, error: crate::Error) -> crate::Error {
 /// What the caller may know to be there.
 async fn seen(pipeline: &Pipeline, query: &Query) -> Result<Seen> {
     let rules = pipeline.rules()?;
-    let about = tables::About::reading();
     let (caller, agent) = policy::caller(pipeline, query, &rules)?;
     caller.may_query(false).map_err(crate::Error::Caller)?;
-    let asked =
-        Asked { query, rules: &rules, caller: &caller, agent: &agent, about: &about, now: pipeline.clock.now() };
+    let (whence, when) = ((&query.ask).into(), pipeline.clock.now().into());
+    let asked = Asked { rules: &rules, caller: &caller, agent: &agent, whence, writes: false, when };
     // A policy about no table in particular shuts the catalogue too.
     asked.permitted(&[], &[Operation::Select], &Trail::new())?;
     let engine = pipeline.engine()?;
     let known = pipeline.remembered.tables.of(&engine, query, &rules).await?.known;
-    let own = Own { rules: &rules, agent: &agent, now: asked.now };
-    let seen = known.seen(|path| {
-        own.reaches(path)
-            && asked.decide(&[path.to_owned()], &[Operation::Select]).effect < Effect::Deny
-            && origin::admits(&rules, caller.role, &known, path)
-    });
+    let seen = known.seen(|path| asked.may_see(&known, path));
     let mut names = policy::names(query, &rules);
-    names.masked = Arc::new(shown::masked(&rules, &caller, &known));
+    shown::narrow(&mut names, &asked, &known);
     let mut schemas: Vec<String> = seen.schemas().collect();
     schemas.sort();
     let tables = seen.tables().map(|table| Listed {
@@ -112,7 +105,7 @@ async fn seen(pipeline: &Pipeline, query: &Query) -> Result<Seen> {
         schema: table.schema.clone(),
         name: table.name.clone(),
         columns: names.shown(&table.schema, &table.name, &table.columns),
-        primary_key: table.primary_key.clone(),
+        primary_key: names.told(&table.schema, &table.name, &table.primary_key),
         comment: table.comment.clone(),
     });
     let defined = seen.definitions().into_iter().map(|one| Listed {

@@ -16,7 +16,8 @@ use moka::sync::Cache;
 use sql::filter::Template;
 
 use super::Result;
-use super::policy::{Allowed, table_ref};
+use super::asked::table_ref;
+use super::policy::Allowed;
 use super::quota::{Afforded, Reservation};
 use super::tables::About;
 use crate::Error;
@@ -56,7 +57,14 @@ impl Templates {
     }
 }
 
-pub(super) fn apply(templates: &Templates, rules: &Governance, afforded: Afforded, t: &Trail) -> Result<Filtered> {
+/// `text` is what the caller wrote.
+pub(super) fn apply(
+    templates: &Templates,
+    rules: &Governance,
+    afforded: Afforded,
+    text: &str,
+    t: &Trail,
+) -> Result<Filtered> {
     let Afforded { allowed, reservation } = afforded;
     let (chosen, verdicts) = choose(templates, rules, &allowed)?;
     if allowed.about.branch.is_some() {
@@ -64,13 +72,27 @@ pub(super) fn apply(templates: &Templates, rules: &Governance, afforded: Afforde
     }
     let Allowed { resolved, about, caller, .. } = allowed;
     let ungoverned = (!chosen.is_empty()).then(|| resolved.clone());
-    let governed = sql::govern(resolved, &chosen)?;
+    let governed = sql::govern(resolved, &chosen).map_err(|error| unless_written(error, text))?;
     let reached: BTreeSet<String> = governed.masked_columns().iter().map(|path| path.to_ascii_lowercase()).collect();
     let mut facts = t.facts();
     facts.columns_masked = governed.masked_columns().to_vec();
     facts.verdicts.extend(verdicts.into_iter().filter(|verdict| concerns(verdict, &reached)));
     drop(facts);
     Ok(Filtered { governed, ungoverned, about, reservation, role: caller.role })
+}
+
+/// A denied column is told of by name to who has named it: `*` tells of none.
+fn unless_written(error: sql::Error, text: &str) -> Error {
+    match error.kind {
+        sql::error::Kind::DeniedColumn { table, column }
+            if !text.to_ascii_lowercase().contains(&column.to_ascii_lowercase()) =>
+        {
+            let message =
+                format!("columns of table {table} are denied to the agent: name those that the catalogue lists");
+            Error::PolicyDenied { message }
+        }
+        _ => error.into(),
+    }
 }
 
 /// On a branch what is written is compared with what was there: who may not read a column could guess its values.
@@ -121,6 +143,9 @@ fn choose(templates: &Templates, rules: &Governance, allowed: &Allowed) -> Resul
         for row_filter in filters_on(&rules.policies, table, allowed.caller.role) {
             let filter = templates.of(&row_filter.filter)?.bind(&|name| values.get(name).cloned(), &allowed.known)?;
             chosen.filter(&schema, &name, filter);
+            if row_filter.strict {
+                chosen.strictly(&schema, &name);
+            }
             verdicts.push(filter_verdict(row_filter));
         }
     }

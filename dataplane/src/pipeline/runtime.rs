@@ -9,7 +9,7 @@ use contract::Governance;
 use contract::runtime_tables::{SCHEMA, Table};
 use engine::Session;
 
-use super::policy::table_ref;
+use super::asked::table_ref;
 use super::{Pipeline, Query, Result};
 use crate::Error;
 

@@ -9,7 +9,7 @@ use contract::Governance;
 use contract::policy::TableRef;
 use engine::{Engine, Session, Snapshot};
 
-use super::policy::table_ref;
+use super::asked::table_ref;
 use super::tables::About;
 use super::{Query, Result, runtime};
 use crate::Error;

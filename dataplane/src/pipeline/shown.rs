@@ -1,22 +1,32 @@
-//! Which columns a caller is shown as text: those that are masked for them. The catalogue must not tell what kind of
-//! value stands behind a mask.
+//! Which columns a caller is shown as text, which are those that are masked for them: the catalogue must not tell what
+//! kind of value stands behind a mask. And which it does not list: those that are denied to the agent behind them.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use contract::policy::{TableRef, masks_on};
 use contract::{Caller, Governance};
 use sql::definition::Kind;
 
+use super::asked::Asked;
+use super::capability::Own;
+
 /// Schema, table and column, in lower case.
-pub(super) type Masked = BTreeSet<(String, String, String)>;
+type Columns = BTreeSet<(String, String, String)>;
 
 /// Views that stand in views, at most so deep.
 const DEEP_MAX: usize = 16;
 
+/// Has names tell of columns what the one who asks may know.
+pub(super) fn narrow(names: &mut sql::Names, asked: &Asked<'_>, known: &sql::Catalog) {
+    names.masked = Arc::new(masked(asked.rules, asked.caller, known));
+    names.denied = Arc::new(denied(&asked.own(), known));
+}
+
 /// Every column that is masked for the caller. What a view makes of a masked column is not known without running
 /// it, so all columns of a view over such a table count.
-pub(super) fn masked(rules: &Governance, caller: &Caller, known: &sql::Catalog) -> Masked {
-    let mut masked = Masked::new();
+fn masked(rules: &Governance, caller: &Caller, known: &sql::Catalog) -> Columns {
+    let mut masked = Columns::new();
     let mut touched = BTreeSet::new();
     for table in known.tables() {
         let (schema, name) = (table.schema.to_ascii_lowercase(), table.name.to_ascii_lowercase());
@@ -26,8 +36,41 @@ pub(super) fn masked(rules: &Governance, caller: &Caller, known: &sql::Catalog) 
         }
         masked.extend(columns.into_keys().map(|column| (schema.clone(), name.clone(), column)));
     }
+    let touched = with_views_over(touched, known);
+    for view in known.definitions().into_iter().filter(|one| one.kind == Kind::View) {
+        let path = (view.schema.to_ascii_lowercase(), view.name.to_ascii_lowercase());
+        if touched.contains(&path) {
+            let columns = view.columns.iter().map(|column| column.name.to_ascii_lowercase());
+            masked.extend(columns.map(|column| (path.0.clone(), path.1.clone(), column)));
+        }
+    }
+    masked
+}
+
+/// Every column that a grant of the agent denies. A view over such a table has no columns of these names to show.
+fn denied(own: &Own<'_>, known: &sql::Catalog) -> Columns {
+    let mut denied = Columns::new();
+    let (mut touched, mut names) = (BTreeSet::new(), BTreeSet::new());
+    for table in known.tables() {
+        let columns = own.denied_columns(&table.path());
+        if columns.is_empty() {
+            continue;
+        }
+        let (schema, name) = (table.schema.to_ascii_lowercase(), table.name.to_ascii_lowercase());
+        touched.insert((schema.clone(), name.clone()));
+        names.extend(columns.iter().cloned());
+        denied.extend(columns.into_iter().map(|column| (schema.clone(), name.clone(), column)));
+    }
+    for (schema, name) in with_views_over(touched.clone(), known).difference(&touched) {
+        denied.extend(names.iter().map(|column| (schema.clone(), name.clone(), column.clone())));
+    }
+    denied
+}
+
+/// These tables, and the views that are made of them.
+fn with_views_over(mut touched: BTreeSet<Path>, known: &sql::Catalog) -> BTreeSet<Path> {
     if touched.is_empty() {
-        return masked;
+        return touched;
     }
     let views = views(known);
     for _ in 0..DEEP_MAX {
@@ -42,14 +85,7 @@ pub(super) fn masked(rules: &Governance, caller: &Caller, known: &sql::Catalog) 
         let paths: Vec<_> = more.into_iter().map(|(path, _)| path.clone()).collect();
         touched.extend(paths);
     }
-    for view in known.definitions().into_iter().filter(|one| one.kind == Kind::View) {
-        let path = (view.schema.to_ascii_lowercase(), view.name.to_ascii_lowercase());
-        if touched.contains(&path) {
-            let columns = view.columns.iter().map(|column| column.name.to_ascii_lowercase());
-            masked.extend(columns.map(|column| (path.0.clone(), path.1.clone(), column)));
-        }
-    }
-    masked
+    touched
 }
 
 type Path = (String, String);

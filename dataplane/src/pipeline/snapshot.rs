@@ -5,11 +5,11 @@
 //! generated SQL exactly the tables that the rewrite put there; two parsers that disagree mean that one was fooled.
 
 use std::collections::BTreeSet;
-use std::sync::Arc;
 
 use contract::Governance;
 use engine::{Kind, Session, Snapshot};
 use moka::sync::Cache;
+use sha2::{Digest, Sha256};
 use tokio::sync::OwnedMutexGuard;
 
 use super::answers::Answers;
@@ -122,9 +122,9 @@ pub(super) async fn pin(
     Ok(Pinned { native, lease, snapshot })
 }
 
-/// Generated statements that both parsers read alike.
+/// Generated statements that both parsers read alike, by the SHA-256 of their text: some are a megabyte long.
 #[derive(Debug)]
-pub(super) struct Checked(Cache<Arc<str>, ()>);
+pub(super) struct Checked(Cache<[u8; 32], ()>);
 
 const CHECKED_MAX: u64 = 10_000;
 
@@ -136,26 +136,31 @@ impl Default for Checked {
 
 impl Checked {
     async fn agrees(&self, pipeline: &Pipeline, query: &Query, native: &Native, lease: &mut Lease) -> Result<()> {
-        let text: Arc<str> = native.sql.sql.as_str().into();
-        if self.0.contains_key(&text) {
+        let text = native.sql.sql.as_str();
+        let key = Sha256::digest(text).into();
+        if self.0.contains_key(&key) {
             return Ok(());
         }
+        let (deadline, cancel) = (query.deadline, &query.ask.cancel);
         let parsed = match lease {
             // What the transaction has defined, only its own session knows; so it is with the runtime's tables.
-            Lease::Client(transaction) => transaction.session()?.parsed(&text).await,
-            Lease::Own(session, _) if runtime::is_read(&native.sql.tables) => session.parsed(&text).await,
-            Lease::Own(..) => pipeline.engine()?.parsed(&text).await,
+            Lease::Client(transaction) => transaction.session()?.parsed(text, deadline, cancel).await,
+            Lease::Own(session, _) if runtime::is_read(&native.sql.tables) => {
+                session.parsed(text, deadline, cancel).await
+            }
+            Lease::Own(..) => pipeline.engine()?.parsed(text, deadline, cancel).await,
         };
         let parsed = parsed.map_err(|error| unparsed(query, error))?;
         compare(&parsed, &native.sql.tables, native.about.writes)?;
-        self.0.insert(text, ());
+        self.0.insert(key, ());
         Ok(())
     }
 }
 
 /// The same of one step of several, where it runs.
 pub(super) async fn step_agrees(query: &Query, session: &mut Session, text: &str, tables: &[String]) -> Result<()> {
-    let parsed = session.parsed(text).await.map_err(|error| unparsed(query, error))?;
+    let parsed = session.parsed(text, query.deadline, &query.ask.cancel).await;
+    let parsed = parsed.map_err(|error| unparsed(query, error))?;
     compare(&parsed, tables, true)
 }
 

@@ -8,6 +8,7 @@ use std::sync::Arc;
 use contract::policy::abac::Operation;
 
 use super::Result;
+use super::origin::Mark;
 use super::seen::Seen;
 use crate::branches::Open;
 use crate::trail::Trail;
@@ -31,6 +32,8 @@ pub(super) struct About {
     pub tables: Vec<String>,
     /// Tables written to, with what is done to them; known once the names are bound.
     pub written: Vec<(String, Operation)>,
+    /// What is to be written down with them.
+    pub marks: Vec<Mark>,
     /// Rows that the agent's grant lets it read or change.
     pub rows_max: Option<u64>,
     /// The branch whose rows it reads and writes; tables are named as on the mainline.
@@ -40,20 +43,6 @@ pub(super) struct About {
 }
 
 impl About {
-    /// Of a statement that reads, before it is known what.
-    pub(super) fn reading() -> Self {
-        Self {
-            command: Command::Select,
-            operation: Operation::Select,
-            writes: false,
-            tables: Vec::new(),
-            written: Vec::new(),
-            rows_max: None,
-            branch: None,
-            seen: None,
-        }
-    }
-
     pub(super) fn judged_by(&self) -> Result<&Seen> {
         self.seen.as_ref().ok_or_else(|| Error::Unverified { why: "it was not judged by any tables".to_owned() })
     }
@@ -73,6 +62,7 @@ pub(super) fn extract(text: &str, variables: &sql::Variables, t: &Trail) -> Resu
         writes: statement.is_write(),
         tables: statement.tables().iter().map(path).collect(),
         written: Vec::new(),
+        marks: Vec::new(),
         rows_max: None,
         branch: None,
         seen: None,

@@ -3,15 +3,18 @@
 //! What the engine runs is generated here, from the governed tree; the caller's text is never passed
 //! on. Values of policies and of the caller stay values: they are bound, not printed.
 
+use std::time::{Duration, Instant};
+
 use arrow::datatypes::{Schema, SchemaRef};
 use contract::Governance;
+use tokio_util::sync::CancellationToken;
 
 use super::embed::Embedded;
 use super::quota::Reservation;
 use super::row_filter::Filtered;
 use super::runtime::{self, Rows};
 use super::tables::About;
-use super::{Pipeline, Query, Result};
+use super::{Pipeline, Query, Result, semaphore};
 use crate::answer::Description;
 use crate::trail::Trail;
 use crate::{Column, Error};
@@ -85,7 +88,8 @@ pub(super) fn bound(binds: &[sql::Bind], params: &[engine::Value]) -> Result<Vec
     binds.iter().map(value).collect()
 }
 
-/// What the engine says of the generated statement, without running it.
+/// What the engine says of the generated statement, without running it. The engine works for that: it has one of the
+/// slots of stage 1 meanwhile, and ends by the query's deadline.
 pub(super) async fn describe(
     pipeline: &Pipeline,
     query: &Query,
@@ -99,17 +103,24 @@ pub(super) async fn describe(
         let parameters = parameters(&sql.binds, &[]);
         return Ok(Description { parameters, columns: Vec::new(), schema: Some(nothing()), command: about.command });
     }
+    let _slot = semaphore::enter(pipeline, query).await?;
     let engine = pipeline.engine()?;
     let mut own = runtime::session(pipeline, query, rules, &sql.tables, Rows::None).await?;
     let mut transaction = query.transaction().await?;
     let of_client = transaction.as_mut().and_then(|transaction| transaction.own_view());
+    let (deadline, cancel) = (query.deadline, &query.ask.cancel);
     let said = match own.as_mut().or(of_client) {
-        Some(session) => (session.parameters(&sql.sql).await, session.describe(&sql.sql).await),
-        None => (engine.parameters(&sql.sql).await, engine.describe(&sql.sql).await),
+        Some(session) => match session.parameters(&sql.sql, deadline, cancel).await {
+            Ok(types) => session.describe(&sql.sql, deadline, cancel).await.map(|described| (types, described)),
+            Err(error) => Err(error),
+        },
+        None => match engine.parameters(&sql.sql, deadline, cancel).await {
+            Ok(types) => engine.describe(&sql.sql, deadline, cancel).await.map(|described| (types, described)),
+            Err(error) => Err(error),
+        },
     };
-    let fault = |error| query.fault(error);
-    let (mut types, described) = (said.0.map_err(fault)?, said.1.map_err(fault)?);
-    lists(&engine, &sql.sql, &mut types).await;
+    let (mut types, described) = said.map_err(|error| query.fault(error))?;
+    lists(&engine, query, &sql.sql, &mut types).await;
     let column = |(place, column): (usize, engine::Column)| {
         let masked = sql.masked_outputs.contains(&place);
         let type_name = if masked { "VARCHAR".to_owned() } else { column.type_name };
@@ -128,6 +139,9 @@ fn nothing() -> SchemaRef {
     SchemaRef::new(Schema::empty())
 }
 
+/// Nothing in it is a caller's.
+const TAKEN: Duration = Duration::from_secs(30);
+
 /// The parameters of a statement, in Arrow.
 pub(super) async fn taken(pipeline: &Pipeline, description: &Description) -> Result<SchemaRef> {
     if description.parameters.is_empty() {
@@ -136,12 +150,13 @@ pub(super) async fn taken(pipeline: &Pipeline, description: &Description) -> Res
     // The engine's own names of types. A plain cast of NULL would be folded, and its type forgotten.
     let typed = |(place, kind): (usize, &String)| format!("(select cast(null as {kind})) as \"${}\"", place + 1);
     let typed: Vec<_> = description.parameters.iter().enumerate().map(typed).collect();
-    let described = pipeline.engine()?.describe(&format!("select {}", typed.join(", "))).await?;
+    let sql = format!("select {}", typed.join(", "));
+    let described = pipeline.engine()?.describe(&sql, Instant::now() + TAKEN, &CancellationToken::new()).await?;
     described.schema.ok_or_else(|| Error::Unverified { why: "a parameter has no type of Arrow's".to_owned() })
 }
 
 /// The engine leaves the list of `x = ANY($1)` open; of `x = ($1)` it tells the item.
-async fn lists(engine: &engine::Engine, sql: &str, types: &mut [Option<String>]) {
+async fn lists(engine: &engine::Engine, query: &Query, sql: &str, types: &mut [Option<String>]) {
     let is_list = |place: usize| {
         let number = place + 1;
         sql.contains(&format!("ANY(${number})")) || sql.contains(&format!("ALL(${number})"))
@@ -158,7 +173,7 @@ async fn lists(engine: &engine::Engine, sql: &str, types: &mut [Option<String>])
         }
     }
     // It only asks for types: where the engine cannot tell, the parameter is text as before.
-    let Ok(told) = engine.parameters(&items).await else { return };
+    let Ok(told) = engine.parameters(&items, query.deadline, &query.ask.cancel).await else { return };
     for place in open {
         if let (Some(kind), Some(Some(item))) = (types.get_mut(place), told.get(place)) {
             *kind = Some(format!("{item}[]"));

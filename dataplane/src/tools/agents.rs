@@ -15,9 +15,9 @@ impl Telling for Registered {}
 
 pub async fn register(call: Call, said: Registration) -> Result<Registered, Error> {
     said.checked().map_err(|wrong| invalid(&wrong.field, wrong.message))?;
-    let agent = Declared { agent_id: Some(said.agent_id.clone()), framework: Some(said.framework.clone()) };
+    let agent = Declared::told(("agent_id", Some(said.agent_id.clone())), ("framework", Some(said.framework.clone())))?;
     let ask = Ask { agent, ..call.ask("CALL register_agent", None)? };
-    let deed = Deed { ask, tables: Vec::new(), operation: Operation::Insert };
+    let deed = Deed { ask, tables: Vec::new(), operation: Operation::Insert, reads: Vec::new() };
     let registry = call.pipeline.registry.clone();
     let registered = |_| async move { Ok((registry.register(&said).await?, 1)) };
     call.pipeline.act(deed, registered).await

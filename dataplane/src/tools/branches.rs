@@ -149,13 +149,15 @@ fn moment(at: Timestamp) -> String {
 }
 
 fn deed(call: &Call, name: &str, tables: Vec<String>, operation: Operation) -> Result<Deed, Error> {
-    Ok(Deed { ask: call.ask(format!("CALL {name}"), None)?, tables, operation })
+    Ok(Deed { ask: call.ask(format!("CALL {name}"), None)?, tables, operation, reads: Vec::new() })
 }
 
 pub async fn create(call: Call, new: NewBranch) -> Result<Shown, Error> {
     let (now, new) = (call.pipeline.clock.now(), new.checked()?);
     let fresh = Fresh::new(&call.pipeline.entropy, now);
-    let deed = deed(&call, "create_branch", new.tables.clone(), Operation::Select)?;
+    let deed = deed(&call, "create_branch", new.tables.clone(), Operation::Create)?;
+    // as of CREATE TABLE AS: the copies are made, and what they are made of is read
+    let deed = Deed { reads: new.tables.clone(), ..deed };
     let branches = call.pipeline.branches.clone();
     let created = |standing| async move { Ok((branches.create(&standing, &new, fresh).await?, 1)) };
     let created = call.pipeline.act(deed, created).await;
@@ -190,6 +192,11 @@ async fn tables(call: &Call, branch_id: &str) -> Result<Vec<String>, Error> {
     }
 }
 
+/// Whoever did not name the tables is not told which of them is denied.
+fn unnamed<T>(done: Result<T, Error>) -> Result<T, Error> {
+    done.map_err(|error| if let Error::TableDenied { .. } = error { Error::DeniedOnBranch } else { error })
+}
+
 pub async fn merge(call: Call, merging: Merging) -> Result<MergeReport, Error> {
     let now = call.pipeline.clock.now();
     let tables = tables(&call, &merging.branch_id).await?;
@@ -205,7 +212,7 @@ pub async fn merge(call: Call, merging: Merging) -> Result<MergeReport, Error> {
     if !dry_run {
         call.pipeline.wrote(&tables); // also when it failed: nobody may know whether it was committed
     }
-    let (merged, actor_id) = sure(&call, merged).await?;
+    let (merged, actor_id) = sure(&call, unnamed(merged)).await?;
     if merged.outcome == Outcome::Completed {
         tell(&call, &merged, strategy, actor_id, now);
     }
@@ -276,6 +283,6 @@ pub async fn diff(call: Call, Named { branch_id }: Named) -> Result<Diff, Error>
         let count = u64::try_from(found.len()).unwrap_or(u64::MAX);
         Ok((found, count))
     };
-    let found = call.pipeline.act(deed, compared).await?;
+    let found = unnamed(call.pipeline.act(deed, compared).await)?;
     Ok(Diff { branch_id, tables: found.into_iter().collect() })
 }

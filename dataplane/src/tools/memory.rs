@@ -8,8 +8,9 @@ use serde_json::{Map, Value};
 
 use super::{Call, Telling, written};
 use crate::Error;
+use crate::branches::Writing;
 use crate::limits::invalid;
-use crate::memory::{self, Fresh, Hit, Listing, Memory, NewMemory, Recall, Search, Stats, Stored};
+use crate::memory::{self, Fresh, Hit, Listing, Memory, NewMemory, Reach, Recall, Search, Stats, Stored};
 use crate::pipeline::{Deed, Standing};
 use crate::triggers::{self, Happening, Source};
 
@@ -152,7 +153,8 @@ pub struct Deleted {
 impl Telling for Deleted {}
 
 fn deed(call: &Call, name: &str, operation: Operation) -> Result<Deed, Error> {
-    Ok(Deed { ask: call.ask(format!("CALL {name}"), None)?, tables: vec![memory::TABLE.to_owned()], operation })
+    let (ask, tables) = (call.ask(format!("CALL {name}"), None)?, vec![memory::TABLE.to_owned()]);
+    Ok(Deed { ask, tables, operation, reads: Vec::new() })
 }
 
 fn fresh(call: &Call) -> Fresh {
@@ -165,6 +167,7 @@ pub async fn store(call: Call, new: NewMemory) -> Result<StoredMemory, Error> {
     let (content, metadata, now) = (new.content.clone(), new.metadata.clone(), fresh.now);
     let own = &call;
     let stored = |standing: Standing| async move {
+        let _writing = on_branch(own, &standing, new.branch_id.as_deref(), now).await?;
         let stored = own.memories.store(standing.clone(), new, fresh).await?;
         if stored.deduplicated {
             return Ok(((stored, Vec::new()), 1));
@@ -198,6 +201,19 @@ pub async fn store(call: Call, new: NewMemory) -> Result<StoredMemory, Error> {
         embedding_status,
         triggers_fired,
     })
+}
+
+/// A key made for an agent leaves nothing on another's branch, which that one could not merge then; and on its own the
+/// branch does not end meanwhile.
+async fn on_branch(
+    call: &Call,
+    standing: &Standing,
+    branch_id: Option<&str>,
+    now: Timestamp,
+) -> Result<Option<Writing>, Error> {
+    let Some(branch_id) = branch_id.filter(|_| Reach::of(standing).bound) else { return Ok(None) };
+    let open = call.pipeline.branches.reached(standing, branch_id, now).await?;
+    Ok(Some(open.writing().await?))
 }
 
 pub async fn search(call: Call, search: Search) -> Result<Found, Error> {

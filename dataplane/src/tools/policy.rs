@@ -1,23 +1,20 @@
-//! `enforce_abac_policy`: what the policies decide, without running anything.
+//! `enforce_abac_policy`: what the policies decide, without running anything, and all else that stands between the
+//! caller and a statement: scopes, the grants of their agent, where the rows of a table are from.
 //!
 //! It decides for the caller, as of now, where the context says nothing else. To ask for another role
 //! is an administrator's right: then the one imagined has no user, no attributes and no address.
 
-use std::collections::BTreeMap;
-use std::time::Instant;
-
 use chrono::Weekday;
-use contract::policy::abac::{self, Context, Operation, Origin, When, hour_and_minute};
+use contract::policy::abac::{Action, Operation, Origin, hour_and_minute};
 use contract::policy::{TableRef, filters_on, masks_on};
 use contract::{Access, Code, Role};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{Call, Telling};
-use crate::Error;
 use crate::limits::invalid;
-use crate::pipeline::{Deed, Standing};
-use crate::trail::millis;
+use crate::pipeline::{Deed, Judged, Standing, Supposed};
+use crate::{Ask, Error};
 
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -50,6 +47,8 @@ pub struct Judgement {
     /// `allow`, `deny` or `read_only`.
     decision: String,
     reason: String,
+    /// The code that it would be refused with; null where it would run.
+    code: Option<String>,
     matching_policies: Vec<Matching>,
     /// Policies that hide rows of these tables.
     row_filters: Vec<Filter>,
@@ -76,101 +75,90 @@ struct Filter {
 
 pub async fn enforce(call: Call, question: Question) -> Result<Judgement, Error> {
     let ask = call.ask("CALL enforce_abac_policy", None)?;
-    let (origin, peer, clock) = (ask.origin, ask.peer, call.pipeline.clock.clone());
-    let deed = Deed { ask, tables: Vec::new(), operation: Operation::Select };
-    let judged = |standing: Standing| async move {
-        let matter = Matter::of(&question)?;
-        Ok((judge(&question.context, &matter, &standing, (origin, peer), clock.now())?, 1))
-    };
+    let asked = statements(&question).iter().map(|sql| call.ask(sql.as_str(), None)).collect::<Result<Vec<_>, _>>()?;
+    let deed = Deed { ask, tables: Vec::new(), operation: Operation::Select, reads: Vec::new() };
+    let pipeline = call.pipeline.clone();
+    let judged =
+        |standing: Standing| async move { Ok((judge(&pipeline, &standing, &question.context, asked).await?, 1)) };
     call.pipeline.act(deed, judged).await
 }
 
-/// What is judged.
-struct Matter {
-    /// Schema and name.
-    tables: Vec<(String, String)>,
-    operations: Vec<Operation>,
-    writes: bool,
-}
-
-impl Matter {
-    fn of(question: &Question) -> Result<Self, Error> {
-        let main = |schema: Option<&str>| schema.unwrap_or("main").to_owned();
-        let mut matter = Self { tables: Vec::new(), operations: Vec::new(), writes: false };
-        if let Some(query) = &question.query {
-            let statement = sql::parse(query)?;
-            let named = statement.tables().iter().map(|table| (main(table.schema.as_deref()), table.name.clone()));
-            matter.tables.extend(named);
-            let operation = |found: &sql::Operation| found.as_str().parse::<Operation>().ok();
-            matter.operations = statement.operations().iter().filter_map(operation).collect();
-            matter.writes = statement.is_write();
-        }
-        if let Some(table) = &question.table {
-            let (schema, name) = table.rsplit_once('.').map_or((None, table.as_str()), |(s, n)| (Some(s), n));
-            matter.tables.push((main(schema), name.to_owned()));
-        }
-        if matter.operations.is_empty() {
-            matter.operations.push(Operation::Select);
-        }
-        Ok(matter)
-    }
-
-    fn tables(&self) -> Vec<TableRef<'_>> {
-        self.tables.iter().map(|(schema, name)| TableRef { schema, name }).collect()
-    }
-}
-
-fn judge(
-    given: &Given,
-    matter: &Matter,
-    standing: &Standing,
-    (origin, peer): (Origin, Option<std::net::IpAddr>),
-    now: contract::Timestamp,
-) -> Result<Judgement, Error> {
-    let Standing { caller, agent, rules, .. } = standing;
-    let role = read("user_role", given.user_role.as_deref(), |text| text.parse::<Role>().ok())?;
-    if role.is_some_and(|role| role != caller.role) && !Access::Admin.admits(caller.role) {
-        return Err(Error::Caller(Code::Forbidden));
-    }
-    let another = role.filter(|role| *role != caller.role);
-    let nothing = BTreeMap::new();
-    let own = another.is_none();
-    let context = Context {
-        role: another.unwrap_or(caller.role),
-        user_id: caller.user_id.as_ref().filter(|_| own).map(contract::UserId::as_str),
-        attributes: if own { &caller.attributes } else { &nothing },
-        agent_id: agent.id.as_deref().filter(|_| own),
-        agent_framework: given.agent_framework.as_deref().or(agent.framework.as_deref().filter(|_| own)),
-        origin: read("query_origin", given.query_origin.as_deref(), |text| text.parse::<Origin>().ok())?
-            .unwrap_or(origin),
-        source_ip: peer.filter(|_| own),
-        tables: matter.tables(),
-        operations: matter.operations.clone(),
-        when: When {
-            now,
-            time_of_day: read("time_of_day", given.time_of_day.as_deref(), hour_and_minute)?,
-            day_of_week: read("day_of_week", given.day_of_week.as_deref(), |text| text.parse::<Weekday>().ok())?,
-        },
-    };
-    let began = Instant::now();
-    let found = abac::evaluate(&rules.abac_policies, &context);
-    let evaluation_time_ms = millis(began.elapsed());
-    let (decision, otherwise) = found.in_words(matter.writes);
-    let matching = found.matched.into_iter().map(|(policy_id, name, action)| Matching {
-        policy_id: policy_id.into(),
-        name,
-        action: action.as_str().to_owned(),
+/// What is judged: the statement, and one that reads of the table no column.
+fn statements(question: &Question) -> Vec<String> {
+    let table = question.table.as_ref().map(|table| {
+        let (schema, name) = table.rsplit_once('.').unwrap_or(("main", table));
+        format!("select 1 as one from {}.{}", sql::quote::name(schema), sql::quote::name(name))
     });
+    let named: Vec<_> = question.query.iter().cloned().chain(table).collect();
+    if named.is_empty() { vec!["select 1 as one".to_owned()] } else { named }
+}
+
+async fn judge(
+    pipeline: &crate::Pipeline,
+    standing: &Standing,
+    given: &Given,
+    asked: Vec<Ask>,
+) -> Result<Judgement, Error> {
+    let supposed = supposed(given, standing)?;
+    let role = supposed.role.unwrap_or(standing.caller.role);
+    let mut all = Judged { denied: None, matched: Vec::new(), tables: Vec::new(), evaluation_time_ms: 0.0 };
+    for ask in asked {
+        let one = pipeline.verdict(standing, ask, &supposed).await?;
+        all.denied = all.denied.or(one.denied);
+        all.matched
+            .extend(one.matched.into_iter().filter(|verdict| !all.matched.contains(verdict)).collect::<Vec<_>>());
+        all.tables.extend(one.tables.into_iter().filter(|table| !all.tables.contains(table)).collect::<Vec<_>>());
+        all.evaluation_time_ms += one.evaluation_time_ms;
+    }
+    let (decision, reason) = in_words(&all);
     // how a table is governed is told to whoever may read it
-    let tables = if decision == "deny" { Vec::new() } else { matter.tables() };
+    let tables: Vec<_> =
+        if all.denied.is_some() { Vec::new() } else { all.tables.iter().map(|path| at(path)).collect() };
+    let code = all.denied.as_ref().map(|error| error.code().stable().to_owned());
+    let matching = all.matched.into_iter().map(|verdict| Matching {
+        policy_id: verdict.policy_id.into(),
+        name: verdict.policy_name,
+        action: verdict.action,
+    });
     Ok(Judgement {
         decision: decision.to_owned(),
-        reason: found.message.unwrap_or_else(|| otherwise.to_owned()),
+        reason,
+        code,
         matching_policies: matching.collect(),
-        row_filters: filters(rules, &tables, context.role),
-        masked_columns: masked(rules, &tables, context.role),
-        evaluation_time_ms,
+        row_filters: filters(&standing.rules, &tables, role),
+        masked_columns: masked(&standing.rules, &tables, role),
+        evaluation_time_ms: all.evaluation_time_ms,
     })
+}
+
+fn in_words(judged: &Judged) -> (&'static str, String) {
+    let only_reads = judged.matched.iter().any(|verdict| verdict.action == Action::ReadOnly.as_str());
+    match &judged.denied {
+        Some(error) => ("deny", error.to_string()),
+        None if only_reads => ("read_only", "policy lets you only read here".to_owned()),
+        None if judged.matched.is_empty() => ("allow", "no policy matches".to_owned()),
+        None => ("allow", "allowed by policy".to_owned()),
+    }
+}
+
+fn supposed(given: &Given, standing: &Standing) -> Result<Supposed, Error> {
+    let role = read("user_role", given.user_role.as_deref(), |text| text.parse::<Role>().ok())?;
+    let own = standing.caller.role;
+    if role.is_some_and(|role| role != own) && !Access::Admin.admits(own) {
+        return Err(Error::Caller(Code::Forbidden));
+    }
+    Ok(Supposed {
+        role,
+        framework: given.agent_framework.clone(),
+        origin: read("query_origin", given.query_origin.as_deref(), |text| text.parse::<Origin>().ok())?,
+        time_of_day: read("time_of_day", given.time_of_day.as_deref(), hour_and_minute)?,
+        day_of_week: read("day_of_week", given.day_of_week.as_deref(), |text| text.parse::<Weekday>().ok())?,
+    })
+}
+
+fn at(path: &str) -> TableRef<'_> {
+    let (schema, name) = path.split_once('.').unwrap_or(("main", path));
+    TableRef { schema, name }
 }
 
 fn filters(rules: &contract::Governance, tables: &[TableRef<'_>], role: Role) -> Vec<Filter> {

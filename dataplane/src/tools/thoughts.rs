@@ -132,7 +132,8 @@ fn moment(at: Timestamp) -> String {
 }
 
 fn deed(call: &Call, name: &str, operation: Operation) -> Result<Deed, Error> {
-    Ok(Deed { ask: call.ask(format!("CALL {name}"), None)?, tables: vec![thoughts::TABLE.to_owned()], operation })
+    let (ask, tables) = (call.ask(format!("CALL {name}"), None)?, vec![thoughts::TABLE.to_owned()]);
+    Ok(Deed { ask, tables, operation, reads: Vec::new() })
 }
 
 pub async fn log(call: Call, new: NewStep) -> Result<Logged, Error> {

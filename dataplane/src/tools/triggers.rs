@@ -119,12 +119,14 @@ fn moment(at: Timestamp) -> String {
 }
 
 fn deed(call: &Call, name: &str, operation: Operation) -> Result<Deed, Error> {
-    Ok(Deed { ask: call.ask(format!("CALL {name}"), None)?, tables: Vec::new(), operation })
+    let (ask, tables) = (call.ask(format!("CALL {name}"), None)?, Vec::new());
+    Ok(Deed { ask, tables, operation, reads: Vec::new() })
 }
 
 pub async fn register(call: Call, new: NewTrigger) -> Result<Registered, Error> {
     let (now, new) = (call.pipeline.clock.now(), new.checked()?);
-    let deed = deed(&call, "register_trigger", Operation::Insert)?;
+    // whoever registers it hears by it what lies there
+    let deed = Deed { reads: new.tables(), ..deed(&call, "register_trigger", Operation::Insert)? };
     let id = contract::ids::fresh(now, &call.pipeline.entropy);
     let triggers = call.pipeline.triggers.clone();
     let registered = |standing| async move { Ok((triggers.register(&standing, new, id, now).await?, 1)) };
@@ -158,7 +160,7 @@ pub async fn evaluate(call: Call, question: Question) -> Result<Evaluation, Erro
             metadata: question.metadata,
         };
         let triggers = &own.pipeline.triggers;
-        let judged = triggers.judge((&standing).into(), &happening, &question.trigger_ids, now).await?;
+        let judged = triggers.judge(&standing, &happening, &question.trigger_ids, now).await?;
         let fired = if question.dry_run { Vec::new() } else { notice(&own.pipeline, &standing, &happening, now).await };
         let count = u64::try_from(judged.len()).unwrap_or(u64::MAX);
         Ok(((judged, fired), count))

@@ -8,6 +8,7 @@ use serde_json::{Map, Value};
 use super::{Action, Config, Source, Trigger};
 use crate::Error;
 use crate::limits::{fraction, invalid, named, sized};
+use crate::memory::Reach;
 
 const CONCEPT_BYTES_MAX: usize = 8 * 1024;
 const CONTENT_BYTES_MAX: usize = 64 * 1024;
@@ -37,7 +38,7 @@ pub struct NewTrigger {
     /// What is held against it; all of them if absent.
     #[serde(default = "everything")]
     sources: Vec<Source>,
-    /// Only what this agent leaves.
+    /// Only what this agent leaves; of a key made for an agent, that one.
     agent_filter: Option<String>,
 }
 
@@ -60,13 +61,25 @@ impl NewTrigger {
         Ok(self)
     }
 
+    /// The tables that it would hear.
+    pub fn tables(&self) -> Vec<String> {
+        let mut tables: Vec<_> = self.sources.iter().filter_map(|source| source.table()).map(str::to_owned).collect();
+        tables.sort();
+        tables.dedup();
+        tables
+    }
+
+    /// Of a key made for an agent: only what that agent leaves.
+    pub(super) fn within(self, reach: &Reach) -> Result<Self, Error> {
+        Ok(Self { agent_filter: reach.narrowed(self.agent_filter)?, ..self })
+    }
+
     pub(super) fn trigger(
         self,
         before: Option<Trigger>,
         (trigger_id, maker): (String, &str),
         now: Timestamp,
     ) -> Trigger {
-        let made_by = before.as_ref().and_then(|before| before.made_by.clone());
         let (trigger_id, fire_count, last_fired_at, created_at) = before.map_or((trigger_id, 0, None, now), |before| {
             (before.trigger_id, before.fire_count, before.last_fired_at, before.created_at)
         });
@@ -75,7 +88,7 @@ impl NewTrigger {
             name: self.name,
             concept: self.concept,
             threshold: self.threshold,
-            made_by: made_by.or_else(|| Some(maker.to_owned())),
+            made_by: Some(maker.to_owned()),
             action: self.action_type,
             config: self.action_config,
             cooldown_secs: self.cooldown_secs,

@@ -68,6 +68,6 @@ pub async fn attend(pipeline: Arc<Pipeline>) {
             metadata: Map::new(),
         };
         let place = Place { engine: &engine, deadline: Instant::now() + WITHIN };
-        telling::notice(&pipeline, Author { place, query_id: &query_id }, &happening, at).await;
+        telling::told(&pipeline, Author { place, query_id: &query_id }, &happening, at).await;
     }
 }

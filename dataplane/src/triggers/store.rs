@@ -71,9 +71,9 @@ pub async fn all(place: Place<'_>) -> Result<Vec<Trigger>, Error> {
     records::<Raw>(place, (sql.to_owned(), Vec::new())).await?.into_iter().map(Raw::trigger).collect()
 }
 
-/// In place of what was there of this id.
+/// In place of what was there of this name.
 pub async fn put(standing: &Standing, trigger: &Trigger, now: Timestamp) -> Result<(), Error> {
-    let delete = "delete from raw._svc_triggers.triggers where trigger_id = $1".to_owned();
+    let delete = "delete from raw._svc_triggers.triggers where name = $1".to_owned();
     let insert = "insert into raw._svc_triggers.triggers values \
         ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15)";
     let params = vec![
@@ -94,7 +94,7 @@ pub async fn put(standing: &Standing, trigger: &Trigger, now: Timestamp) -> Resu
         Value::Text(serde_json::to_string(&trigger.config).map_err(broken)?),
     ];
     let change = Change { table: TABLE, operation: Operation::Update, at: now };
-    write(standing, change, vec![(delete, vec![text(&trigger.trigger_id)]), (insert.to_owned(), params)]).await
+    write(standing, change, vec![(delete, vec![text(&trigger.name)]), (insert.to_owned(), params)]).await
 }
 
 /// Has it fired for this agent within its cooldown?

@@ -4,22 +4,28 @@ use contract::Timestamp;
 use contract::report::{Body, TriggerError, TriggerFired};
 use serde_json::{Value, json};
 
-use super::{Config, Happening, Judged};
+use super::{Config, Happening, Judged, Sight, Trigger};
 use crate::Pipeline;
 use crate::own_tables::Author;
+use crate::pipeline::Standing;
 
 /// What of a text goes with the event.
 const CONTENT_CHARS_MAX: usize = 1_000;
 
-/// Tells the triggers of what has happened; the ids of those that have fired. What goes wrong here
-/// is told, and undoes nothing.
-pub async fn notice<'a>(
-    pipeline: &Pipeline,
-    author: impl Into<Author<'a>>,
-    happening: &Happening,
-    now: Timestamp,
-) -> Vec<String> {
-    let noticed = match pipeline.triggers.notice(author.into(), happening, now).await {
+/// Tells the triggers of what a caller has done; the ids of those that have fired, as far as the caller may know of
+/// them. What goes wrong here is told, and undoes nothing.
+pub async fn notice(pipeline: &Pipeline, standing: &Standing, happening: &Happening, now: Timestamp) -> Vec<String> {
+    let fired = told(pipeline, standing.into(), happening, now).await;
+    if fired.is_empty() {
+        return Vec::new();
+    }
+    let sight = Sight::of(standing);
+    fired.into_iter().filter(|trigger| sight.shows(trigger)).map(|trigger| trigger.trigger_id).collect()
+}
+
+/// The same, of what nobody waits for: those that have fired.
+pub async fn told(pipeline: &Pipeline, author: Author<'_>, happening: &Happening, now: Timestamp) -> Vec<Trigger> {
+    let noticed = match pipeline.triggers.notice(author, happening, now).await {
         Ok(noticed) => noticed,
         Err(error) => {
             tracing::warn!(%error, "the triggers could not be asked");
@@ -35,11 +41,11 @@ pub async fn notice<'a>(
         };
         tell(pipeline, Body::TriggerError(Box::new(told)));
     }
-    let ids = noticed.fired.iter().map(|judged| judged.trigger.trigger_id.clone()).collect();
+    let triggers = noticed.fired.iter().map(|judged| judged.trigger.clone()).collect();
     for judged in noticed.fired {
         tell(pipeline, Body::TriggerFired(Box::new(fired(judged, happening, now))));
     }
-    ids
+    triggers
 }
 
 fn fired(judged: Judged, happening: &Happening, fired_at: Timestamp) -> TriggerFired {

@@ -134,12 +134,21 @@ impl Side {
         }
     }
 
-    async fn wire(&mut self, sql: &str, door: Surface) -> String {
+    /// The lines of an answer in the order in which they came.
+    pub async fn in_order(&mut self, sql: &str) -> Vec<String> {
+        simple(self.client().await, sql).await.unwrap_or_else(|error| panic!("{sql}: {error:?}"))
+    }
+
+    async fn client(&mut self) -> &Client {
         if self.client.as_ref().is_none_or(Client::is_closed) {
             let config = self.wired.config("agent", analyst_key());
             self.client = Some(self.wired.connect(&config).await.unwrap());
         }
-        let client = self.client.as_ref().unwrap();
+        self.client.as_ref().unwrap()
+    }
+
+    async fn wire(&mut self, sql: &str, door: Surface) -> String {
+        let client = self.client().await;
         let answer = match door {
             Surface::Extended => extended(client, sql).await,
             Surface::Copy => copied(client, sql).await,

@@ -2,13 +2,14 @@
 
 use std::sync::Arc;
 
-use crds::{Environment, Organization};
+use crds::{Environment, GivenSecrets, ImageSource, Organization};
 use jiff::{SignedDuration, Timestamp};
 use operator::environment::child::Child;
 use operator::environment::observed::{
     Authorities, AuthorityFacts, CertificateFacts, ClusterFacts, Given, Observed, Release, SecretFacts,
 };
 use operator::environment::plan::{Authority, CertificateOrder, Finalizer, Write, plan};
+use operator::environment::source::Source;
 use serde_json::json;
 use sha2::{Digest, Sha256};
 
@@ -52,6 +53,7 @@ pub fn new(organization: &str, slug: &str) -> Observed {
         release: Arc::new(release()),
         may_move: false,
         agreed: None,
+        contests: Arc::default(),
         now: now(),
     }
 }
@@ -59,16 +61,20 @@ pub fn new(organization: &str, slug: &str) -> Observed {
 fn release() -> Release {
     Release {
         namespace: "sluice".to_owned(),
-        image: "registry.example/sluice/dataplane".to_owned(),
+        source: Source {
+            image: ImageSource {
+                name: "registry.example/sluice/dataplane".to_owned(),
+                pull_policy: "IfNotPresent".to_owned(),
+                pull_secrets: Vec::new(),
+            },
+            secrets: GivenSecrets::default(),
+        },
         version: "0.1.0".to_owned(),
-        pull_policy: "IfNotPresent".to_owned(),
-        pull_secrets: Vec::new(),
         control_plane: "sluice-controlplane.sluice.svc:8081".to_owned(),
         cluster_domain: "cluster.local".to_owned(),
         serves_lake: false,
         model: operator::model::Model::default(),
         collector: telemetry::Destination::default(),
-        collector_secret: None,
     }
 }
 

@@ -127,8 +127,7 @@ fn on_runtime<F: Future<Output = Result<(), String>>>(work: impl FnOnce(Log) -> 
     let log = Log::start(std::io::stderr);
     // One crypto provider, named before the first handshake; a second call is no harm.
     let _ = rustls::crypto::ring::default_provider().install_default();
-    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();
-    match runtime {
+    match dataplane::process::runtime() {
         Ok(runtime) => ended(runtime.block_on(work(log))),
         Err(error) => ended(Err(error.to_string())),
     }

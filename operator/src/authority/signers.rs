@@ -64,7 +64,7 @@ pub async fn store_new(
 ) -> Result<(), Error> {
     let place = Place::of_metadata(metadata);
     let (resource, body) = (ApiResource::erase::<Secret>(&()), body(metadata, kind, data));
-    match write::apply_new(&context.client, place.namespace(), &resource, place.name(), &body).await {
+    match write::create(&context.client, place.namespace(), &resource, &body).await {
         Err(kube::Error::Api(status)) if status.code == 409 => {
             let found = read(&context.client, &place).await?;
             let ours = |secret: &Secret| secret.labels().get(label::MANAGED_BY).is_some_and(|by| by == label::OPERATOR);

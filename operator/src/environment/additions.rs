@@ -36,6 +36,7 @@ fn of_settings(wanted: &Value, live: &Value) -> (Value, Vec<String>) {
 }
 
 const CONTAINERS: &str = "/spec/template/spec/containers";
+const PATH: &str = "spec.template.spec.containers";
 
 fn of_containers(wanted: &Value, live: &Value) -> (Value, Vec<String>) {
     let (mut patches, mut places) = (Vec::new(), Vec::new());
@@ -46,7 +47,8 @@ fn of_containers(wanted: &Value, live: &Value) -> (Value, Vec<String>) {
         let (patch, added) = of_container(container, found);
         if !added.is_empty() {
             patches.push(patch);
-            places.extend(added.into_iter().map(|place| format!("containers.{}.{place}", name(container))));
+            let whole = |place| format!("{PATH}.{}.{place}", name(container));
+            places.extend(added.into_iter().map(whole));
         }
     }
     (json!({"spec": {"template": {"spec": {"containers": patches}}}}), places)
@@ -102,7 +104,8 @@ mod tests {
         let (patch, places) = removal(Kind::Deployment, &wanted, &live).unwrap();
         let delete = json!([{"name": "ADDED", "$patch": "delete"}]);
         assert_eq!(patch, of(json!([{"name": "dataplane", "env": delete, "args": null}])));
-        assert_eq!(places, ["containers.dataplane.env.ADDED", "containers.dataplane.args"]);
+        let of_ours = "spec.template.spec.containers.dataplane";
+        assert_eq!(places, [format!("{of_ours}.env.ADDED"), format!("{of_ours}.args")]);
         assert_eq!(removal(Kind::Deployment, &wanted, &wanted), None);
         assert_eq!(removal(Kind::Service, &wanted, &live), None);
     }

@@ -7,7 +7,8 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use serde_json::Value;
 
 use super::agreed::Agreed;
-use super::child::{Child, Key, Kind};
+use super::child::{APPLIED_HASH, Child, Key, Kind};
+use super::contest::{Contests, Turn};
 use super::names::label;
 use super::observed::Observed;
 use super::plan::{Delete, Write};
@@ -27,6 +28,8 @@ pub struct Changes {
     pub lines: Vec<String>,
     /// What is as it should be.
     pub agreed: Option<Arc<Agreed>>,
+    /// Repairs, those of these writes included.
+    pub contests: Contests,
 }
 
 impl Changes {
@@ -38,6 +41,7 @@ impl Changes {
             growth: Growth::None,
             lines: Vec::new(),
             agreed: None,
+            contests: Contests::default(),
         }
     }
 
@@ -45,14 +49,29 @@ impl Changes {
         self.writes.is_empty() && self.deletes.is_empty()
     }
 
+    /// What is undone at once leaves it as it is.
     pub fn touches_workload(&self) -> bool {
-        let workload = |key: &Key| key.kind == Kind::Deployment;
+        let workload = |key: &Key| key.kind == Kind::Deployment && !self.contests.is_contested(key);
         self.writes.iter().any(|write| workload(&write.key())) || self.waits_for.as_ref().is_some_and(workload)
     }
 
     pub(super) fn write(&mut self, write: Write, line: String) {
         self.writes.push(write);
         self.lines.push(line);
+    }
+
+    /// Sets right what is not as it should be, unless somebody undoes it each time: then at its time. What has never
+    /// been said to be as specified is no repair.
+    fn repair(&mut self, write: Write, (wanted, field): (&str, &str), observed: &Observed, line: String) {
+        let environment = &observed.environment;
+        let seen = environment.status.as_ref().and_then(|status| status.observed_generation);
+        if seen.is_none() || seen != environment.metadata.generation {
+            return self.write(write, line);
+        }
+        match self.contests.repair(&write.key(), wanted, field, observed.now) {
+            Turn::Now => self.write(write, line),
+            Turn::Later => self.lines.push(line),
+        }
     }
 
     pub(super) fn delete(&mut self, key: Key, metadata: &ObjectMeta, why: &'static str) {
@@ -97,21 +116,23 @@ pub fn needed(desired: &Desired, observed: &Observed) -> Changes {
             disown(Key { kind: Kind::Secret, name: secret.clone() }, &mut keys, observed, &mut changes);
         }
     }
+    changes.contests = observed.contests.at(observed.now, &keys);
     for write in wanted {
         match write {
             Write::Apply(child) => apply(child, observed, &mut agreed, &mut changes),
             Write::Issue(order) => {
                 if let Some(order) = certificates::due(order, observed) {
-                    let why = order.why;
+                    let (why, names) = (order.why, order.dns_names.join(" "));
                     let write = Write::Issue(order);
                     let line = format!("issue {}: {why}", write.key());
-                    changes.write(write, line);
+                    changes.repair(write, (&names, "data"), observed, line);
                 }
             }
             Write::Strip { .. } | Write::Disown { .. } | Write::Scale { .. } => {}
         }
     }
     orphans(&keys, observed, &mut changes);
+    changes.contests.wake();
     changes.agreed = Some(agreed);
     changes
 }
@@ -131,8 +152,10 @@ fn apply(child: Child, observed: &Observed, agreed: &mut Arc<Agreed>, changes: &
         return;
     }
     let (child, json) = child.hashed();
+    let wanted = json.pointer("/metadata/annotations").and_then(|it| it.get(APPLIED_HASH)).and_then(Value::as_str);
+    let wanted = wanted.unwrap_or_default();
     let Some(live) = live else {
-        changes.write(Write::Apply(child), format!("create {key}"));
+        changes.repair(Write::Apply(child), (wanted, "the whole"), observed, format!("create {key}"));
         return;
     };
     if live.metadata().deletion_timestamp.is_some() {
@@ -145,10 +168,14 @@ fn apply(child: Child, observed: &Observed, agreed: &mut Arc<Agreed>, changes: &
             Difference::None => Arc::make_mut(agreed).note(&key, live),
             Difference::Addition(patch, places) => {
                 let removes = format!("change {key}: removes {}", places.join(", "));
+                let field = places.into_iter().next().unwrap_or_default();
                 let version = live.metadata().resource_version.clone().unwrap_or_default();
-                changes.write(Write::Strip { key, version, patch }, removes);
+                changes.repair(Write::Strip { key, version, patch }, (wanted, &field), observed, removes);
             }
-            Difference::Change(first) => changes.write(Write::Apply(child), format!("change {key}: {first}")),
+            Difference::Change(first) => {
+                let field = first.split(": ").next().unwrap_or_default().to_owned();
+                changes.repair(Write::Apply(child), (wanted, &field), observed, format!("change {key}: {first}"));
+            }
         }
     }
 }

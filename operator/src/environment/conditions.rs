@@ -279,6 +279,9 @@ fn ready(it: &Findings<'_>, parts: &[Draft; 9]) -> Draft {
     if workload.status != True {
         return Draft::not(type_, workload.reason, workload.message.clone());
     }
+    if let Some(message) = it.changes.contests.message() {
+        return Draft::not(type_, Reason::DriftContested, message);
+    }
     match it.workload {
         State::TimedOut => return Draft::not(type_, Reason::RolloutTimedOut, TIMED_OUT),
         State::Rolling => return Draft::unknown(type_, Reason::NewGeneration, "replicas are being replaced"),
@@ -301,7 +304,9 @@ fn progressing(it: &Findings<'_>, ready: &Draft) -> Draft {
         (State::Draining, _) => draining(it).of(type_),
         (State::TimedOut, _) => Draft::not(type_, Reason::RolloutTimedOut, TIMED_OUT),
         (_, reason) if it.held_back() => Draft::not(type_, reason, ready.message.clone()),
-        (State::Off, _) | (State::Absent | State::Settled, Reason::ExpansionNotAllowed) => Draft::fine(type_, False),
+        (State::Off, _) | (State::Absent | State::Settled, Reason::ExpansionNotAllowed | Reason::DriftContested) => {
+            Draft::fine(type_, False)
+        }
         (_, reason) if settled => Draft::not(type_, reason, ready.message.clone()),
         (State::Rolling, _) => Draft::is(type_, Reason::RollingOut, "replicas are being replaced"),
         (_, reason) => Draft::is(type_, reason, ready.message.clone()),
@@ -318,6 +323,7 @@ fn degraded(it: &Findings<'_>) -> Draft {
         (_, State::Starting(trouble)) if trouble.reason != Reason::Starting => {
             Draft::is(type_, trouble.reason, &trouble.message)
         }
+        _ if let Some(message) = it.changes.contests.message() => Draft::is(type_, Reason::DriftContested, message),
         _ if it.changes.growth == Growth::Refused => Draft { status: True, ..storage_resizing(it).of(type_) },
         _ if !it.unsynced_keys().is_empty() => Draft { status: True, ..credentials_synced(it).of(type_) },
         _ => Draft::fine(type_, False),

@@ -1,5 +1,5 @@
-//! Which environments may move to the release's version of the data plane, or to another place or way to get its
-//! image: a few at a time.
+//! Which environments may move to the release's version of the data plane, or to whatever else the installation gives
+//! to its pods ([`super::source`]): a few at a time.
 //!
 //! "Moves only under the rollout values: waves (1 % → 10 % → 100 %), max N in flight, halt on first
 //! failure." Decided for all at once by one pure function, so that reconciles that run side by side
@@ -87,10 +87,10 @@ impl Movement {
             return None;
         }
         let target = environment.pinned.as_deref().unwrap_or(&release.version);
-        if runs == target && environment.image.as_deref().is_some_and(|it| release.is_source(it)) {
+        if runs == target && environment.source.as_deref() == Some(&release.source) {
             return Some(Self::Arrived);
         }
-        let is_told = told.is_some_and(|told| told.tag == target && release.is_source(&told.source));
+        let is_told = told.is_some_and(|told| told.tag == target && told.source == release.source);
         match (is_told, environment.is_late) {
             (true, true) => Some(Self::Failed),
             (true, false) => Some(Self::Moving),

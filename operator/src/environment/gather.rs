@@ -50,6 +50,7 @@ pub fn gather(context: &Context, place: &Place) -> Option<Observed> {
         release: Arc::clone(&context.release),
         may_move: may_move(context, place, &known),
         agreed: context.agreed.get(place),
+        contests: context.contested.get(place),
         now: context.now(),
         children,
         environment,

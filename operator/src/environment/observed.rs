@@ -9,6 +9,8 @@ use telemetry::Destination;
 
 use super::agreed::Agreed;
 use super::child::{Child, Key};
+use super::contest::Contests;
+use super::source::Source;
 use crate::model::Model;
 
 /// One environment and its surroundings. Gathered from caches; asking the API server for any of it
@@ -39,6 +41,8 @@ pub struct Observed {
     pub may_move: bool,
     /// What the last plan found as it should be.
     pub agreed: Option<Arc<Agreed>>,
+    /// Children that somebody else decides too.
+    pub contests: Arc<Contests>,
     pub now: Timestamp,
 }
 
@@ -138,14 +142,10 @@ pub struct ClusterFacts {
 pub struct Release {
     /// Where operator and control plane live.
     pub namespace: String,
-    /// Of the data plane, without a tag.
-    pub image: String,
-    /// The tag that data planes move to.
+    /// What data planes move to.
+    pub source: Source,
+    /// The tag that they move to.
     pub version: String,
-    /// `Always`, `IfNotPresent` or `Never`.
-    pub pull_policy: String,
-    /// Names of Secrets.
-    pub pull_secrets: Vec<String>,
     /// `host:port` of the control plane's gRPC listener.
     pub control_plane: String,
     /// Usually `cluster.local`.
@@ -157,30 +157,4 @@ pub struct Release {
     pub model: Model,
     /// Where data planes send spans.
     pub collector: Destination,
-    /// What they show there, and whom they believe.
-    pub collector_secret: Option<CollectorSecret>,
-}
-
-impl Release {
-    /// Secret and key of the headers that a collector wants to be shown.
-    pub fn collector_headers(&self) -> Option<(&str, &str)> {
-        let secret = self.collector_secret.as_ref()?;
-        Some((&secret.name, secret.headers_key.as_deref()?))
-    }
-
-    /// Secret and key of the authority that a collector's certificate is of.
-    pub fn collector_ca(&self) -> Option<(&str, &str)> {
-        let secret = self.collector_secret.as_ref()?;
-        Some((&secret.name, secret.ca_key.as_deref()?))
-    }
-}
-
-/// A Secret of this name beside each environment. Its values are the kubelet's to bring: nobody here reads them.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct CollectorSecret {
-    pub name: String,
-    /// Of the headers.
-    pub headers_key: Option<String>,
-    /// Of the authority.
-    pub ca_key: Option<String>,
 }

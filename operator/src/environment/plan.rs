@@ -7,6 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crds::{Environment, EnvironmentStatus, Reason};
+use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use kube::ResourceExt as _;
 use serde_json::Value;
@@ -15,6 +16,7 @@ use super::agreed::Agreed;
 use super::changes::{self, Changes};
 use super::child::{Child, Key, Kind};
 use super::conditions::{self, Draft};
+use super::contest::Contests;
 use super::findings::Findings;
 use super::names::{FINALIZER, annotation};
 use super::observed::Observed;
@@ -37,6 +39,8 @@ pub struct Plan {
     pub requeue: Duration,
     /// For the next observation: what need not be compared again.
     pub agreed: Option<Arc<Agreed>>,
+    /// The same, of repairs, once they have been carried out.
+    pub contests: Contests,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -145,7 +149,7 @@ pub(super) fn finish(
     finalizer: Finalizer,
     mut status: EnvironmentStatus,
 ) -> Plan {
-    let Changes { mut writes, mut deletes, lines, agreed, .. } = changes;
+    let Changes { mut writes, mut deletes, lines, agreed, mut contests, .. } = changes;
     status.planned_changes = Vec::new();
     if hold == Hold::DryRun {
         status.planned_changes = shortened(lines);
@@ -153,14 +157,18 @@ pub(super) fn finish(
     if hold != Hold::No {
         writes.clear();
         deletes.clear();
+        // nothing was repaired
+        contests.clone_from(&observed.contests);
+        contests.look_again = None;
     }
     Plan {
         finalizer: if hold == Hold::No { finalizer } else { Finalizer::Keep },
         writes,
         deletes,
         events: events::between(observed.environment.status.as_ref(), &status),
-        requeue: requeue(observed),
+        requeue: requeue(observed, contests.look_again),
         agreed,
+        contests,
         status,
     }
 }
@@ -202,13 +210,19 @@ fn shortened(mut lines: Vec<String>) -> Vec<String> {
     lines
 }
 
-/// When the next certificate is due; else after about an hour, in case an event was lost.
-fn requeue(observed: &Observed) -> Duration {
+/// When the next certificate is due, or something contested; else after about an hour, in case an event was lost.
+fn requeue(observed: &Observed, contested: Option<Timestamp>) -> Duration {
     const SOONEST: Duration = Duration::from_secs(1);
     let due = observed.secrets.iter().filter_map(|secret| secret.certificate.as_ref());
-    let until = |at: jiff::Timestamp| Duration::try_from(at.duration_since(observed.now)).unwrap_or(SOONEST);
+    let until = |at: Timestamp| Duration::try_from(at.duration_since(observed.now)).unwrap_or(SOONEST);
     let timers = due.map(certificates::renewal).filter(|at| *at > observed.now).map(until);
-    timers.chain(given::again(observed)).chain([resync(observed)]).min().unwrap_or(SOONEST).max(SOONEST)
+    timers
+        .chain(contested.map(until))
+        .chain(given::again(observed))
+        .chain([resync(observed)])
+        .min()
+        .unwrap_or(SOONEST)
+        .max(SOONEST)
 }
 
 /// An hour, give or take a tenth: a fleet that was started together does not come back together.

@@ -1,17 +1,48 @@
-//! Where nodes get the image of a data plane from, and how.
+//! What an installation gives to the pods of data planes: where nodes get their image from, and how; and Secrets of
+//! its own.
 //!
 //! A change of any of it restarts a data plane as another version does, so it moves with the fleet's
-//! rollout: until its turn has come, an environment keeps what its pods are started from.
+//! rollout: until its turn has come, an environment keeps what its pods are started with.
+//!
+//! The control plane's address is not among it, and rolls everywhere at once. The Service of before may be gone, and a
+//! data plane that is cut off rules by the policies of yesterday and lets revoked keys in. Nobody can tell from here
+//! whether it is cut off, and a rollout may halt for as long as one environment of somebody does not come up.
 
-use crds::ImageSource;
+use contract::wire::setting;
+use crds::{CollectorSecret, EnvironmentStatus, GivenSecrets, ImageSource, SecretKey};
 use k8s_openapi::api::apps::v1::Deployment;
+use k8s_openapi::api::core::v1::{Container, PodSpec};
 
-use super::observed::Release;
+/// One record, of which each environment has the one that it was rolled with.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Source {
+    pub image: ImageSource,
+    pub secrets: GivenSecrets,
+}
+
+impl Source {
+    /// What runs, as it was written down.
+    pub fn of_status(status: &EnvironmentStatus) -> Option<Self> {
+        Some(Self { image: status.image.clone()?, secrets: status.secrets.clone().unwrap_or_default() })
+    }
+
+    /// Secret and key of the headers that a collector wants to be shown.
+    pub fn collector_headers(&self) -> Option<(&str, &str)> {
+        let secret = self.secrets.collector.as_ref()?;
+        Some((&secret.name, secret.headers_key.as_deref()?))
+    }
+
+    /// Secret and key of the authority that a collector's certificate is of.
+    pub fn collector_ca(&self) -> Option<(&str, &str)> {
+        let secret = self.secrets.collector.as_ref()?;
+        Some((&secret.name, secret.ca_key.as_deref()?))
+    }
+}
 
 /// What the pods of a Deployment are to be started from.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Told {
-    pub source: ImageSource,
+    pub source: Source,
     pub tag: String,
 }
 
@@ -21,25 +52,34 @@ impl Told {
         let container = pod.containers.first()?;
         let (name, tag) = container.image.as_ref()?.rsplit_once(':')?;
         let secrets = pod.image_pull_secrets.iter().flatten().map(|secret| secret.name.clone());
-        let source = ImageSource {
+        let image = ImageSource {
             name: name.to_owned(),
             pull_policy: container.image_pull_policy.clone().unwrap_or_default(),
             pull_secrets: secrets.collect(),
         };
-        Some(Self { source, tag: tag.to_owned() })
+        Some(Self { source: Source { image, secrets: secrets_of(pod, container) }, tag: tag.to_owned() })
     }
 }
 
-impl Release {
-    pub fn source(&self) -> ImageSource {
-        let Self { image, pull_policy, pull_secrets, .. } = self;
-        ImageSource { name: image.clone(), pull_policy: pull_policy.clone(), pull_secrets: pull_secrets.clone() }
-    }
+/// The volume of a collector's authority.
+pub const COLLECTOR_VOLUME: &str = "collector";
 
-    pub fn is_source(&self, source: &ImageSource) -> bool {
-        let ImageSource { name, pull_policy, pull_secrets } = source;
-        (name, pull_policy, pull_secrets) == (&self.image, &self.pull_policy, &self.pull_secrets)
-    }
+fn secrets_of(pod: &PodSpec, container: &Container) -> GivenSecrets {
+    let variable = |name: &str| {
+        let found = container.env.iter().flatten().find(|it| it.name == name)?;
+        let from = found.value_from.as_ref()?.secret_key_ref.as_ref()?;
+        Some(SecretKey { name: from.name.clone(), key: from.key.clone() })
+    };
+    let authority = || {
+        let volume = pod.volumes.iter().flatten().find(|it| it.name == COLLECTOR_VOLUME)?;
+        let secret = volume.secret.as_ref()?;
+        Some(SecretKey { name: secret.secret_name.clone()?, key: secret.items.as_ref()?.first()?.key.clone() })
+    };
+    let (headers, authority) = (variable(setting::OTLP_HEADERS), authority());
+    let name = headers.as_ref().or(authority.as_ref()).map(|it| it.name.clone());
+    let key = |of: Option<SecretKey>| of.map(|it| it.key);
+    let collector = name.map(|name| CollectorSecret { name, headers_key: key(headers), ca_key: key(authority) });
+    GivenSecrets { collector, model: variable(setting::MODEL_KEY) }
 }
 
 #[cfg(test)]
@@ -48,14 +88,40 @@ mod tests {
 
     use super::*;
 
+    fn told(pod: &serde_json::Value) -> Told {
+        let deployment = json!({"metadata": {}, "spec": {"selector": {}, "template": {"spec": pod}}});
+        Told::of(&from_value(deployment).unwrap()).unwrap()
+    }
+
     #[test]
     fn what_pods_are_started_from_is_read_off_their_template() {
         let container = json!({"name": "dataplane", "image": "registry:5000/sluice/dataplane:0.1.0",
                                "imagePullPolicy": "Always"});
         let pod = json!({"containers": [container], "imagePullSecrets": [{"name": "a"}, {"name": "b"}]});
-        let deployment = json!({"metadata": {}, "spec": {"selector": {}, "template": {"spec": pod}}});
-        let told = Told::of(&from_value(deployment).unwrap()).unwrap();
-        assert_eq!((&*told.source.name, &*told.tag), ("registry:5000/sluice/dataplane", "0.1.0"));
-        assert_eq!((&*told.source.pull_policy, told.source.pull_secrets.len()), ("Always", 2));
+        let Told { source: Source { image, secrets }, tag } = told(&pod);
+        assert_eq!((&*image.name, &*tag), ("registry:5000/sluice/dataplane", "0.1.0"));
+        assert_eq!((&*image.pull_policy, image.pull_secrets.len()), ("Always", 2));
+        assert_eq!(secrets, GivenSecrets::default());
+    }
+
+    #[test]
+    fn each_secret_is_read_off_where_the_pod_names_it() {
+        let variable = |name: &str, secret: &str, key: &str| json!({"name": name, "valueFrom": {"secretKeyRef": {"name": secret, "key": key}}});
+        let (headers, model) = (variable(setting::OTLP_HEADERS, "c", "h"), variable(setting::MODEL_KEY, "m", "k"));
+        let volume = json!({"name": "collector", "secret": {"secretName": "c", "items": [{"key": "a", "path": "x"}]}});
+        let secrets = |env: &[&serde_json::Value], volumes: &[&serde_json::Value]| {
+            let container = json!({"name": "dataplane", "image": "i:1", "env": env});
+            told(&json!({"containers": [container], "volumes": volumes})).source.secrets
+        };
+        let collector = |headers: Option<&str>, ca: Option<&str>| {
+            let key = |it: Option<&str>| it.map(str::to_owned);
+            Some(CollectorSecret { name: "c".to_owned(), headers_key: key(headers), ca_key: key(ca) })
+        };
+        let of_models = Some(SecretKey { name: "m".to_owned(), key: "k".to_owned() });
+        let all = secrets(&[&headers, &model], &[&volume]);
+        assert_eq!(all, GivenSecrets { collector: collector(Some("h"), Some("a")), model: of_models.clone() });
+        assert_eq!(secrets(&[&headers], &[]).collector, collector(Some("h"), None));
+        assert_eq!(secrets(&[], &[&volume]).collector, collector(None, Some("a")));
+        assert_eq!(secrets(&[&model], &[]), GivenSecrets { collector: None, model: of_models });
     }
 }

@@ -1,7 +1,7 @@
 //! The status, whole.
 
 use contract::wire::port;
-use crds::{Condition, ConditionStatus, ConditionType, Connection, EnvironmentStatus, Quantity};
+use crds::{Condition, ConditionStatus, ConditionType, Connection, EnvironmentStatus, GivenSecrets, Quantity};
 
 use super::conditions::{find, text};
 use super::findings::Findings;
@@ -20,11 +20,13 @@ pub fn status(it: &Findings<'_>, conditions: &[Condition]) -> EnvironmentStatus 
     let activated_at = before.activated_at.or_else(|| answers.then(|| text(it.observed.now)));
     let settled = matches!(it.workload, State::Settled | State::Off);
     let runs = workload::deployment(it.observed).filter(|_| settled);
+    let source = runs.and_then(Told::of).map(|told| told.source);
     EnvironmentStatus {
         connection: activated_at.as_ref().and_then(|_| connection(it)).or(before.connection),
         volume_size: volume_size(it),
         version: runs.and_then(workload::version).or(before.version),
-        image: runs.and_then(Told::of).map(|told| told.source).or(before.image),
+        image: source.as_ref().map(|it| it.image.clone()).or(before.image),
+        secrets: source.map_or(before.secrets, |it| Some(it.secrets).filter(|it| *it != GivenSecrets::default())),
         suspended_replicas: it.off.map(|_| it.environment().spec.data_plane.replicas).filter(|replicas| *replicas > 0),
         last_step: Some(step(it).to_owned()),
         phase: Some(phase(false, activated_at.is_some(), conditions)),

@@ -8,16 +8,18 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use contract::EnvId;
-use crds::{Environment, ImageSource, OrganizationPhase, Reason, Scheduling, StorageFormat, Tier, TlsMode};
+use crds::{Environment, OrganizationPhase, Reason, Scheduling, StorageFormat, Tier, TlsMode};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
 use kube::Resource as _;
+use telemetry::Destination;
 
 use super::child::Child;
 use super::names::{Name, label};
 use super::observed::{Observed, Release, Sibling};
 use super::quantity::Quantity;
-use super::source::Told;
+use super::source::{Source, Told};
 use super::workload;
+use crate::model::Model;
 
 /// An environment that can be carried out. Everything in it has been checked.
 #[derive(Debug, Clone, PartialEq)]
@@ -34,7 +36,7 @@ pub struct Desired {
     pub off: Option<Off>,
     /// Tag of the image.
     pub version: String,
-    pub source: ImageSource,
+    pub source: Source,
     pub storage: Storage,
     pub resources: Resources,
     pub max_concurrent_queries: u32,
@@ -47,6 +49,18 @@ pub struct Desired {
 impl Desired {
     pub fn replicas_now(&self) -> i32 {
         if self.off.is_some() { 0 } else { self.replicas }
+    }
+
+    /// What is asked a model. Nothing while the pods still have another Secret than the one that belongs to it: what
+    /// opens one endpoint is not shown to another.
+    pub fn model(&self) -> Option<&Model> {
+        Some(&self.release.model).filter(|_| self.source.secrets.model == self.release.source.secrets.model)
+    }
+
+    /// Where spans go; the same holds.
+    pub fn collector(&self) -> Option<&Destination> {
+        let secret = &self.release.source.secrets.collector;
+        Some(&self.release.collector).filter(|_| self.source.secrets.collector == *secret)
     }
 }
 
@@ -316,12 +330,12 @@ fn tls(observed: &Observed) -> Result<Tls, Invalid> {
 }
 
 /// What runs now, until the fleet's rollout comes to it.
-fn source(observed: &Observed) -> ImageSource {
+fn source(observed: &Observed) -> Source {
     let running = || {
         let live = workload::deployment(observed).and_then(Told::of).map(|told| told.source);
-        live.or_else(|| observed.environment.status.as_ref()?.image.clone()).filter(|_| !observed.may_move)
+        live.or_else(|| Source::of_status(observed.environment.status.as_ref()?)).filter(|_| !observed.may_move)
     };
-    running().unwrap_or_else(|| observed.release.source())
+    running().unwrap_or_else(|| observed.release.source.clone())
 }
 
 /// Pinned by the specification; else what runs now, until the fleet's rollout comes to it.

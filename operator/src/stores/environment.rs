@@ -2,13 +2,14 @@
 
 use std::sync::Arc;
 
-use crds::{ConditionStatus, ConditionType, Environment, EnvironmentPhase, ImageSource, Reason};
+use crds::{ConditionStatus, ConditionType, Environment, EnvironmentPhase, Reason};
 use jiff::Timestamp;
 use kube::ResourceExt;
 
 use super::{Dictionaries, Packed, Shape, Unreadable};
 use crate::environment::conditions::find;
 use crate::environment::plan::Hold;
+use crate::environment::source::Source;
 
 #[derive(Debug)]
 #[expect(clippy::struct_excessive_bools, reason = "each is asked for by itself")]
@@ -25,7 +26,7 @@ pub struct KnownEnvironment {
     /// The version that it chose itself; absent: it goes where the fleet goes.
     pub pinned: Option<Box<str>>,
     /// What runs was started from; absent: nobody has written it down yet.
-    pub image: Option<Box<ImageSource>>,
+    pub source: Option<Box<Source>>,
     /// A move to another version did not come to its end in time.
     pub is_late: bool,
     /// It can be told to move: its last change was found valid, and nobody holds it.
@@ -49,7 +50,7 @@ impl KnownEnvironment {
             phase: status.and_then(|status| status.phase),
             version: status.and_then(|status| status.version.as_deref()).map(Box::from),
             pinned: environment.spec.data_plane.version.as_deref().map(Box::from),
-            image: status.and_then(|status| status.image.clone()).map(Box::new),
+            source: status.and_then(Source::of_status).map(Box::new),
             is_late: conditions.iter().any(|condition| condition.reason == Reason::RolloutTimedOut),
             follows: is_valid && Hold::of(environment) == Hold::No,
             packed: dictionaries.pack(Shape::Environment, environment)?,

@@ -69,7 +69,7 @@ pub fn environment(stores: &Stores, change: &Change<'_, Place, Arc<KnownEnvironm
         woken.extend(all(stores.environments_of(organization), Priority::Normal));
     }
     if let Some(left) = left_behind(change) {
-        let behind = |other: &KnownEnvironment| other.version == left.version && other.image == left.image;
+        let behind = |other: &KnownEnvironment| other.version == left.version && other.source == left.source;
         let others = stores.environments.all().into_iter().filter(|(place, it)| *place != entry.key && behind(it));
         woken.extend(others.map(|(place, _)| (Item::Environment(place), Priority::Background)));
     }
@@ -81,7 +81,7 @@ fn left_behind<'a>(change: &Change<'a, Place, Arc<KnownEnvironment>>) -> Option<
     let moves = |it: &&KnownEnvironment| it.follows && !it.suspended && !it.deleting;
     let known = |entry: Option<&'a Entry<_, Arc<KnownEnvironment>>>| entry.map(|it| &*it.value);
     let (old, new) = (known(change.old)?, known(change.new));
-    let went_on = new.is_some_and(|it| it.version != old.version || it.image != old.image);
+    let went_on = new.is_some_and(|it| it.version != old.version || it.source != old.source);
     let left = moves(&old) && !new.as_ref().is_some_and(moves);
     (old.version.is_some() && (went_on || left)).then_some(old)
 }
@@ -164,6 +164,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+    use crate::environment::source::Source;
     use crate::stores::{Dictionaries, organization_of};
 
     fn environment_entry(name: &str, version: Option<&str>, suspended: bool) -> Entry<Place, Arc<KnownEnvironment>> {
@@ -227,8 +228,9 @@ mod tests {
     fn one_that_was_started_from_elsewhere_lets_the_next_move() {
         let from = |name: &str, image: &str| {
             let mut entry = environment_entry(name, Some("1"), false);
-            let image = serde_json::from_value(json!({"name": image, "pullPolicy": "Always"})).unwrap();
-            Arc::get_mut(&mut entry.value).unwrap().image = Some(Box::new(image));
+            let status = json!({"image": {"name": image, "pullPolicy": "Always"}});
+            let source = Source::of_status(&serde_json::from_value(status).unwrap()).map(Box::new);
+            Arc::get_mut(&mut entry.value).unwrap().source = source;
             entry
         };
         let stores = Stores::default();

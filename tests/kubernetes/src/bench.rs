@@ -2,6 +2,7 @@
 //! what the operator's table of rules says, and operators that run under it.
 
 use std::collections::BTreeMap;
+use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -38,6 +39,8 @@ pub struct Bench {
     pub token: String,
     /// Of the operators that are started. A short one gives a busy server little time to answer.
     pub lease_secs: u64,
+    /// Where they find one; absent: nowhere.
+    pub control_plane: Option<SocketAddr>,
     cluster_role: String,
 }
 
@@ -45,7 +48,8 @@ impl Bench {
     pub async fn new(purpose: &str) -> Self {
         let world = World::new(purpose).await;
         let cluster_role = format!("{}-operator", world.namespace);
-        let mut bench = Self { kube: admin().await, world, token: String::new(), lease_secs: LEASE_SECS, cluster_role };
+        let (kube, lease_secs) = (admin().await, LEASE_SECS);
+        let mut bench = Self { kube, world, token: String::new(), lease_secs, control_plane: None, cluster_role };
         bench.roles().await;
         bench.token = bench.account(ACCOUNT).await;
         let token = Some(bench.token.clone().into());
@@ -147,6 +151,8 @@ impl Bench {
     pub fn arguments(&self, pod: &str) -> Vec<String> {
         let namespace = self.world.namespace.as_str();
         let lease = self.lease_secs.to_string();
+        let control_plane = self.control_plane.map(|address| address.to_string());
+        let control_plane = control_plane.as_deref().map(|address| ("--control-plane", address));
         let settings = [
             ("--release-namespace", namespace),
             ("--watch-namespaces", namespace),
@@ -157,7 +163,11 @@ impl Bench {
             // there is no such image: its pods are refused at once, and not when a registry is given up
             ("--pull-policy", "Never"),
         ];
-        settings.into_iter().flat_map(|(name, value)| [name.to_owned(), value.to_owned()]).collect()
+        settings
+            .into_iter()
+            .chain(control_plane)
+            .flat_map(|(name, value)| [name.to_owned(), value.to_owned()])
+            .collect()
     }
 
     /// Where the API server is for operators of this bench, as a kubeconfig for this token.
@@ -286,7 +296,7 @@ impl Bench {
 }
 
 pub trait HasAddress {
-    fn address(&self) -> std::net::SocketAddr;
+    fn address(&self) -> SocketAddr;
 }
 
 impl Drop for Bench {

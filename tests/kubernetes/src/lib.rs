@@ -18,9 +18,12 @@ pub mod audit;
 pub mod bench;
 pub mod commands;
 pub mod definitions;
+pub mod figures;
+pub mod killing;
 pub mod process;
 pub mod wait;
 pub mod world;
 
+pub use figures::figure;
 pub use wait::{absent, ready, until};
 pub use world::World;

@@ -2,6 +2,9 @@
 //! cluster enforces, and an uninstall takes nothing that holds data.
 
 use k8s_openapi::api::apps::v1::Deployment;
+use k8s_openapi::api::core::v1::Service;
+use k8s_openapi::api::networking::v1::{Ingress, IngressBackend};
+use k8s_openapi::apimachinery::pkg::util::intstr::IntOrString;
 use kubernetes::{
     World,
     commands::{helm, kubectl, run},
@@ -104,4 +107,47 @@ async fn every_kustomization_and_every_sample_is_taken_by_the_server() {
     arguments.extend(["--recursive", "--filename", &samples]);
     let said = world.kubectl(&arguments).await;
     assert_eq!(said.lines().count(), 5, "{said}");
+}
+
+/// The port of a container that requests reach by this backend of an Ingress, followed as a controller does: the Service
+/// of that name, its port, its pods, and what they call theirs. What does not resolve fails the test.
+async fn port_behind(world: &World, backend: &IngressBackend) -> i32 {
+    let backend = backend.service.as_ref().unwrap();
+    let service = world.api::<Service>().get(&backend.name).await.unwrap().spec.unwrap();
+    let named = backend.port.as_ref().unwrap();
+    let mut ports = service.ports.iter().flatten();
+    let port = ports.find(|port| port.name == named.name && named.number.is_none_or(|number| number == port.port));
+    let Some(IntOrString::String(target)) = port.unwrap().target_port.clone() else { panic!("{port:?}") };
+    let template = world.api::<Deployment>().get(&backend.name).await.unwrap().spec.unwrap().template;
+    let labels = template.metadata.unwrap().labels.unwrap();
+    let selector = service.selector.unwrap();
+    assert!(selector.iter().all(|(name, value)| labels.get(name) == Some(value)), "{selector:?} of {labels:?}");
+    let containers = template.spec.unwrap().containers;
+    let mut ports = containers.iter().flat_map(|it| it.ports.iter().flatten());
+    ports.find(|port| port.name.as_deref() == Some(&*target)).unwrap().container_port
+}
+
+/// No controller of Ingresses can be had where this runs: nothing is routed here. What one would go by is what the
+/// server has stored, and that is followed to the port that the control plane answers REST on.
+#[tokio::test]
+async fn the_ingress_leads_to_the_port_of_rest_by_host_path_and_certificate() {
+    let world = World::new("ingress").await;
+    let named = "ingress.enabled=true,ingress.className=outside,ingress.host=api.example.com,ingress.tlsSecret=api-tls";
+    for (settings, class, host, certificate) in
+        [(named, Some("outside"), Some("api.example.com"), Some("api-tls")), ("ingress.enabled=true", None, None, None)]
+    {
+        let step = ["upgrade", "--install", "--reset-values"];
+        release(&world, &step, &["--set", "crds.install=false", "--set", settings]).await;
+        let ingress = world.api::<Ingress>().get("sluice-controlplane").await.unwrap().spec.unwrap();
+        assert_eq!(ingress.ingress_class_name.as_deref(), class);
+        let [rule] = ingress.rules.as_deref().unwrap() else { panic!("{ingress:?}") };
+        assert_eq!(rule.host.as_deref(), host);
+        let [path] = rule.http.as_ref().unwrap().paths.as_slice() else { panic!("{rule:?}") };
+        assert_eq!((path.path.as_deref(), &*path.path_type), (Some("/"), "Prefix"));
+        assert_eq!(port_behind(&world, &path.backend).await, 8080);
+        let tls = ingress.tls.unwrap_or_default();
+        assert_eq!(tls.first().and_then(|tls| tls.secret_name.as_deref()), certificate);
+        let hosts: Vec<_> = tls.iter().flat_map(|tls| tls.hosts.iter().flatten()).map(String::as_str).collect();
+        assert_eq!(hosts, host.into_iter().collect::<Vec<_>>());
+    }
 }

@@ -2,6 +2,7 @@
 
 use kubernetes::bench;
 
+mod contest;
 mod crash;
 mod drift;
 mod leader;
@@ -9,3 +10,4 @@ mod life;
 mod outage;
 mod quiet;
 mod rights;
+mod taken;

@@ -3,6 +3,7 @@
 
 mod away;
 mod conflicts;
+mod crash;
 mod environments;
 mod keys;
 mod organizations;

@@ -2,7 +2,7 @@
 //!
 //! "A table made from governed ones by an exempt role is open only to roles exempt there, until a policy names it."
 
-use super::abac::{AbacPolicy, Action, Condition, names_table};
+use super::abac::{AbacPolicy, AbacRule, Action, Condition, names_table};
 use super::{Policy, Rules, TableRef, is_exempt};
 use crate::Role;
 
@@ -21,6 +21,14 @@ impl<'a> Policies<'a> {
             rules.flat_map(|rule| &rule.values).any(|named| table.is_named_by(named))
         };
         !self.standard_on(table).is_empty() || self.abac.iter().filter(|policy| policy.enabled).any(by_abac)
+    }
+
+    /// Does an enabled rule know the table by a pattern, and not by the other name?
+    pub fn lose(self, table: TableRef<'_>, renamed: TableRef<'_>) -> bool {
+        let rules = self.abac.iter().filter(|policy| policy.enabled).flat_map(|policy| &policy.rules);
+        let covers = |rule: &AbacRule, table| rule.values.iter().any(|pattern| names_table(pattern, table));
+        let mut by_table = rules.filter(|rule| rule.condition == Condition::TableIs);
+        by_table.any(|rule| covers(rule, table) && !covers(rule, renamed))
     }
 
     /// Is the role exempt from anything that rules the table?
@@ -77,7 +85,7 @@ mod tests {
     use crate::policy::RowFilterRule;
 
     fn filtering(table: &str, exempt_roles: Vec<Role>, enabled: bool) -> Policy {
-        let rule = RowFilterRule { table: table.to_owned(), filter: "false".to_owned(), exempt_roles };
+        let rule = RowFilterRule { table: table.to_owned(), filter: "false".to_owned(), exempt_roles, strict: false };
         Policy {
             policy_id: "p".into(),
             name: "p".to_owned(),
@@ -105,5 +113,44 @@ mod tests {
         }
         assert!(policies.exempt(table("t"), Owner) && !policies.exempt(table("t"), Developer));
         assert!(policies.name(table("t")) && !policies.name(table("off")));
+    }
+
+    #[test]
+    fn a_name_that_no_pattern_of_a_rule_knows_loses_the_rule() {
+        let rule = |values: &[&str]| AbacRule {
+            condition: Condition::TableIs,
+            values: values.iter().map(|value| (*value).to_owned()).collect(),
+            start: None,
+            end: None,
+            timezone: None,
+            action: Action::Deny,
+            message: None,
+            exempt_roles: vec![],
+        };
+        let policy = |enabled| AbacPolicy {
+            policy_id: "p".into(),
+            name: "p".to_owned(),
+            description: None,
+            rules: vec![rule(&["pay_*", "Payroll_*"]), rule(&["other", "hr.*"])],
+            priority: 1,
+            enabled,
+            created_at: DateTime::UNIX_EPOCH,
+        };
+        let lose = |enabled, table, renamed| {
+            let abac = [policy(enabled)];
+            Policies { standard: &[], abac: &abac }.lose(table, renamed)
+        };
+        let main = |name| TableRef { schema: "main", name };
+        for (table, renamed, loses) in [
+            (main("payroll_may"), main("may"), true),
+            (main("PAYROLL_may"), main("pay_may"), false),
+            (main("other"), main("others"), true),
+            (main("may"), main("june"), false),
+            (main("may"), main("payroll_may"), false),
+            (TableRef { schema: "hr", name: "a" }, TableRef { schema: "hr", name: "b" }, false),
+        ] {
+            assert_eq!(lose(true, table, renamed), loses, "{table:?} {renamed:?}");
+            assert!(!lose(false, table, renamed), "{table:?} {renamed:?}");
+        }
     }
 }

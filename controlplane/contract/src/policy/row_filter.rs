@@ -19,12 +19,17 @@ pub struct RowFilterRule {
     pub filter: String,
     #[serde(default)]
     pub exempt_roles: Vec<Role>,
+    /// Every statement over the table runs over a copy of the rows that its caller may see. So not even the order of
+    /// an answer that nobody ordered, or the last digit of a sum of DOUBLEs, follows from rows that are hidden.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub strict: bool,
 }
 
 /// A filter that holds for one caller on one table, and the policy it comes from.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RowFilter {
     pub filter: String,
+    pub strict: bool,
     pub policy_id: PolicyId,
     pub policy_name: String,
 }
@@ -39,6 +44,7 @@ pub fn filters_on(policies: &[Policy], table: TableRef<'_>, role: Role) -> Vec<R
         for rule in rules.iter().filter(|rule| table.is_named_by(&rule.table) && !is_exempt(&rule.exempt_roles, role)) {
             filters.push(RowFilter {
                 filter: rule.filter.clone(),
+                strict: rule.strict,
                 policy_id: policy.policy_id.clone(),
                 policy_name: policy.name.clone(),
             });

@@ -75,6 +75,7 @@ function Rules({ policy }: { policy: Policy }) {
         : policy.rules.map((rule) => (
             <span key={`${rule.table} ${rule.filter}`}>
               of <code>{rule.table}</code> only <code>{rule.filter}</code>
+              {rule.strict && ', strictly'}
               <Exempt roles={rule.exempt_roles} />
             </span>
           ))}
@@ -121,6 +122,13 @@ function Acts({ policy, reload }: { policy: Policy; reload: () => void }) {
 
 const NAME: Field = { name: 'name', label: 'Name of the policy', required: true }
 const EXEMPT: Field = { name: 'exempt_roles', label: 'Roles it does not rule', kind: 'choices', options: ROLES }
+
+const STRICT: Field = {
+  name: 'strict',
+  label: 'Strict',
+  kind: 'checkbox',
+  hint: 'Not even the order of an answer may follow from what is hidden. Each query copies the rows that it may read.',
+}
 
 /** Fields that suggest what the catalogue has. */
 function useNamed(): { table: Field; column: Field } {
@@ -179,7 +187,7 @@ function Filtering({ close }: { close: () => void }) {
   const changed = useChanged('policies')
   return (
     <Form
-      fields={[NAME, table, { name: 'filter', label: 'Rows that stay', kind: 'textarea', required: true, hint: "A condition, such as region = '{user.region}'" }, EXEMPT]}
+      fields={[NAME, table, { name: 'filter', label: 'Rows that stay', kind: 'textarea', required: true, hint: 'A condition, such as region = {region}, where region is an attribute of whoever asks' }, EXEMPT, STRICT]}
       submit="Filter them"
       onSubmit={(typed) =>
         ask(
@@ -189,7 +197,14 @@ function Filtering({ close }: { close: () => void }) {
               name: typed.text('name'),
               type: 'row_level_security',
               enabled: true,
-              rules: [{ table: typed.text('table'), filter: typed.text('filter'), exempt_roles: typed.all('exempt_roles') as Role[] }],
+              rules: [
+                {
+                  table: typed.text('table'),
+                  filter: typed.text('filter'),
+                  exempt_roles: typed.all('exempt_roles') as Role[],
+                  strict: typed.isChecked('strict'),
+                },
+              ],
             },
           }),
         ).then(changed)

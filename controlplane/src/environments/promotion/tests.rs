@@ -101,6 +101,8 @@ async fn a_promotion_goes_where_its_caller_may_and_nowhere_else() {
         (&by, json!({"target_env_id": live, "include": ["data"]}), 400, "include[0]"),
         (&by, json!({"target_env_id": "nowhere"}), 404, ""),
         (&key, json!({"target_env_id": live}), 403, ""),
+        (&world.owner, json!({"target_env_id": live}), 403, ""),
+        (&world.owner, json!({"target_env_id": live, "dry_run": true}), 403, ""),
         (&crate::testing::bearer(&stranger), json!({"target_env_id": live}), 404, ""),
     ] {
         let answer = promote(&world, by, body).await;

@@ -16,8 +16,9 @@ use super::{Notices, serve};
 use crate::ffi;
 use crate::message::Notice;
 
-/// Planning recurses with the statement's depth, which is bounded; this is what that bound needs.
-const STACK_BYTES: usize = 8 << 20;
+/// Planning recurses with the statement's depth, and so does whoever reads the engine's tree of it. The depth is
+/// bounded (`max_expression_depth`); this is what that bound needs. Only what is used of it is memory.
+const STACK_BYTES: usize = 32 << 20;
 
 /// Runs until the parent closes its end.
 pub fn admit(arrivals: &OwnedFd, databases: &Arc<Databases>, sessions: &Arc<Sessions>, notices: &Notices) {

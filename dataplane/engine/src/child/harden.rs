@@ -34,7 +34,7 @@ pub fn options(start: &Start) -> Vec<(&'static str, String)> {
         ("allow_persistent_secrets", "false"),
         ("allow_unredacted_secrets", "false"),
         ("enable_external_file_cache", "false"),
-        ("max_expression_depth", "250"),
+        ("max_expression_depth", "1000"),
         ("pivot_limit", "1000"),
         ("errors_as_json", "true"),
         ("default_null_order", "nulls_last_on_asc_first_on_desc"),

@@ -5,6 +5,8 @@ use std::io::{self, Write};
 use std::os::unix::net::UnixStream;
 use std::sync::Arc;
 
+use serde::Deserialize;
+
 use super::answer::{self, Sent};
 use super::databases::Databases;
 use super::table::{Running, Sessions};
@@ -27,7 +29,8 @@ pub fn session(socket: UnixStream, databases: &Databases, sessions: &Sessions, n
         }
     };
     let running = sessions.enter(number, connection.interrupter());
-    let mut session = Session { socket, connection, running, is_stored: databases.is_stored() };
+    let is_stored = databases.is_stored();
+    let mut session = Session { socket, connection, running, is_stored, optimizes: true };
     while let Ok(Some((kind::REQUEST, payload))) = frame::read(&mut session.socket, REQUEST_MAX_BYTES) {
         let Ok(request) = super::read::<Request>(&payload) else {
             return;
@@ -47,11 +50,16 @@ struct Session {
     running: Arc<Running>,
     /// The database has a file.
     is_stored: bool,
+    /// Statements are optimized as they are prepared.
+    optimizes: bool,
 }
 
 impl Session {
     /// Answers one request; an error here is the socket's, and ends the session.
     fn handle(&mut self, what: What) -> io::Result<()> {
+        if let Some(Err(error)) = optimized(&what).map(|wanted| self.optimize(wanted)) {
+            return refuse(&mut self.socket, &error);
+        }
         let result = match what {
             What::Read { sql, parameters } => return self.read(&sql, &parameters),
             What::Write { sql, parameters } => return self.write(&sql, &parameters),
@@ -68,6 +76,14 @@ impl Session {
             Ok(done) => tell(&mut self.socket, &done),
             Err(error) => refuse(&mut self.socket, &error),
         }
+    }
+
+    fn optimize(&mut self, wanted: bool) -> Result<(), Error> {
+        if self.optimizes != wanted {
+            self.connection.execute(if wanted { "pragma enable_optimizer" } else { "pragma disable_optimizer" })?;
+            self.optimizes = wanted;
+        }
+        Ok(())
     }
 
     fn reply<T: serde::Serialize>(&mut self, answer: Result<T, Error>) -> io::Result<()> {
@@ -163,6 +179,16 @@ impl Session {
     }
 }
 
+/// Is it to be optimized as it is prepared? A question only wants to know what a statement is: the constants in it need
+/// not be computed for that. For the rest it does not matter.
+fn optimized(what: &What) -> Option<bool> {
+    match what {
+        What::Describe { .. } | What::Parameters { .. } | What::Parse { .. } => Some(false),
+        What::Read { .. } | What::Write { .. } => Some(true),
+        What::Begin | What::Commit | What::Rollback | What::Track(_) | What::Catalog => None,
+    }
+}
+
 fn tell(socket: &mut UnixStream, done: &Done) -> io::Result<()> {
     send(socket, kind::DONE, &serde_json::to_vec(done)?)
 }
@@ -228,8 +254,7 @@ fn parse(connection: &Connection, sql: &str) -> Result<Parsed, Error> {
     connection.prepare(sql).map(drop)?;
     let prepared = connection.prepare("select json_serialize_sql($1::varchar)")?;
     bind(&prepared, &[Value::Text(sql.to_owned())])?;
-    let text = answer::text(&mut prepared.run(false)?)?;
-    let tree: serde_json::Value = serde_json::from_str(&text).map_err(Error::internal)?;
+    let tree = tree(&answer::text(&mut prepared.run(false)?)?)?;
     let is_query = tree.get("error") == Some(&serde_json::Value::Bool(false));
     if !is_query {
         let tables = match connection.table_names(&without_parameters(sql, "NULL")) {
@@ -263,11 +288,17 @@ fn planned(connection: &Connection, sql: &str) -> Result<Option<Vec<String>>, Er
     }
     let statement = without_parameters(sql, "(SELECT NULL)");
     let prepared = connection.prepare(&format!("EXPLAIN (FORMAT JSON) {statement}"))?;
-    let plan: serde_json::Value =
-        serde_json::from_str(&answer::text(&mut prepared.run(false)?)?).map_err(Error::internal)?;
+    let plan = tree(&answer::text(&mut prepared.run(false)?)?)?;
     let mut tables = BTreeSet::new();
     scanned(&plan, &mut tables);
     Ok(Some(tables.into_iter().collect()))
+}
+
+/// What the engine tells in JSON, of whatever depth: a statement's own is bounded, and the stack is made for that.
+fn tree(text: &str) -> Result<serde_json::Value, Error> {
+    let mut reader = serde_json::Deserializer::from_str(text);
+    reader.disable_recursion_limit();
+    serde_json::Value::deserialize(&mut reader).map_err(Error::internal)
 }
 
 fn scanned(node: &serde_json::Value, tables: &mut BTreeSet<String>) {
@@ -283,8 +314,7 @@ fn scanned(node: &serde_json::Value, tables: &mut BTreeSet<String>) {
     }
 }
 
-/// What a serialized query names. The tree is as deep as the engine's parser allows, which is
-/// bounded, and was built by a reader with a bound of its own.
+/// What a serialized query names. The tree is as deep as the engine's parser allows, which is bounded.
 #[derive(Default)]
 struct Found {
     tables: BTreeSet<String>,

@@ -1,17 +1,30 @@
 //! Which session runs which statement, so that a cancel ends that one and never the next.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::thread::{self, Thread};
 
 use crate::ffi::Interrupter;
 
 #[derive(Default)]
-pub struct Sessions(Mutex<HashMap<u64, Arc<Running>>>);
+pub struct Sessions {
+    known: Mutex<HashMap<u64, Arc<Running>>>,
+    busy: Arc<Busy>,
+}
+
+/// How many statements run, and who looks at the process while any does.
+#[derive(Default)]
+pub struct Busy {
+    running: AtomicUsize,
+    watcher: OnceLock<Thread>,
+}
 
 /// A session's current statement; 0 between two.
 pub struct Running {
     statement: Mutex<Current>,
     interrupter: Arc<Interrupter>,
+    busy: Arc<Busy>,
 }
 
 #[derive(Default)]
@@ -22,30 +35,59 @@ struct Current {
 
 impl Sessions {
     pub fn enter(&self, session: u64, interrupter: Arc<Interrupter>) -> Arc<Running> {
-        let running = Arc::new(Running { statement: Mutex::default(), interrupter });
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).insert(session, Arc::clone(&running));
+        let busy = Arc::clone(&self.busy);
+        let running = Arc::new(Running { statement: Mutex::default(), interrupter, busy });
+        self.known.lock().unwrap_or_else(PoisonError::into_inner).insert(session, Arc::clone(&running));
         running
     }
 
     pub fn leave(&self, session: u64) {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).remove(&session);
+        self.known.lock().unwrap_or_else(PoisonError::into_inner).remove(&session);
     }
 
     pub fn interrupt(&self, session: u64, statement: u64) {
-        let running = self.0.lock().unwrap_or_else(PoisonError::into_inner).get(&session).cloned();
+        let running = self.known.lock().unwrap_or_else(PoisonError::into_inner).get(&session).cloned();
         if let Some(running) = running {
             running.interrupt(statement);
         }
+    }
+
+    pub fn busy(&self) -> Arc<Busy> {
+        Arc::clone(&self.busy)
+    }
+}
+
+impl Busy {
+    /// Waits until a statement runs. For one thread.
+    pub fn wait(&self) {
+        self.watcher.get_or_init(thread::current);
+        while self.running.load(Ordering::SeqCst) == 0 {
+            thread::park();
+        }
+    }
+
+    fn begin(&self) {
+        if self.running.fetch_add(1, Ordering::SeqCst) == 0
+            && let Some(watcher) = self.watcher.get()
+        {
+            watcher.unpark();
+        }
+    }
+
+    fn end(&self) {
+        self.running.fetch_sub(1, Ordering::SeqCst);
     }
 }
 
 impl Running {
     pub fn begin(&self, statement: u64) {
         *self.statement.lock().unwrap_or_else(PoisonError::into_inner) = Current { statement, interrupted: false };
+        self.busy.begin();
     }
 
     pub fn end(&self) {
         *self.statement.lock().unwrap_or_else(PoisonError::into_inner) = Current::default();
+        self.busy.end();
     }
 
     /// The engine forgets an interrupt when it starts a statement: one that came while it was being

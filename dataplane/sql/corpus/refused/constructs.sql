@@ -4,4 +4,4 @@ SELECT id FROM t START WITH id = 1 CONNECT BY id = PRIOR id + 1;
 SELECT GET_DDL('table', 't');
 SELECT NO_SUCH_FUNCTION(1);
 SELECT DIV0(1, RANDOM());
-SELECT ARRAY_DISTINCT([_of_template_i]) FROM (SELECT 1 AS _of_template_i) s;
+SELECT ARRAY_DISTINCT([_sluice_within_i]) FROM (SELECT 1 AS _sluice_within_i) s;

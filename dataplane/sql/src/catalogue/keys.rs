@@ -28,7 +28,7 @@ pub(super) fn primary(within: &[Ident], catalog: &Catalog, session: &Names) -> R
         "comment",
     ]);
     for table in tables {
-        for (column, place) in table.primary_key.iter().zip(1_usize..) {
+        for (column, place) in session.told(&table.schema, &table.name, &table.primary_key).iter().zip(1_usize..) {
             let name = format!("{}_pkey", table.name);
             listing.add(vec![
                 None,

@@ -8,6 +8,7 @@ use crate::catalog::{Catalog, Column, Names};
 use crate::definition;
 use crate::error::Error;
 use crate::names;
+use crate::names::ours::LISTING;
 use crate::types::Type;
 
 /// What a cell holds; nothing is NULL.
@@ -63,14 +64,10 @@ impl Listing {
         self.rows.push(row);
     }
 
-    /// `SELECT * FROM (VALUES …) AS "_listing"(…)`; without rows one that is filtered out, for its types.
+    /// `SELECT * FROM (VALUES …) AS listing(…)`; without rows one that is filtered out, for its types.
     pub(crate) fn query(self) -> Result<Query, Error> {
-        let skeleton = if self.rows.is_empty() {
-            "SELECT * FROM (VALUES (1)) AS \"_listing\" WHERE FALSE"
-        } else {
-            "SELECT * FROM (VALUES (1)) AS \"_listing\""
-        };
-        let mut query = *crate::parse::query(skeleton)?;
+        let condition = if self.rows.is_empty() { " WHERE FALSE" } else { "" };
+        let mut query = *crate::parse::query(&format!("SELECT * FROM (VALUES (1)) AS \"{LISTING}\"{condition}"))?;
         let unexpected = || Error::unsupported("this part of the catalogue");
         let SetExpr::Select(select) = query.body.as_mut() else {
             return Err(unexpected());
@@ -243,20 +240,20 @@ pub(super) fn schemata(catalog: &Catalog) -> Listing {
     listing
 }
 
-pub(super) fn views(catalog: &Catalog) -> Listing {
+pub(super) fn views(catalog: &Catalog, session: &Names) -> Listing {
     let mut listing = Listing::new(&["table_schema", "table_name", "view_definition", "is_updatable", "is_secure"]);
     for view in of_kind(catalog, definition::Kind::View) {
         let is_secure = matches!(view.statement(), Ok(sqlparser::ast::Statement::CreateView(create)) if create.secure);
         // who may read a secure view may not read how it is made, and nobody reads of a table they may not see
-        let text = if is_secure || names_unseen(&view, catalog) { None } else { cell(&view.text) };
+        let text = if is_secure || names_unseen(&view, catalog, session) { None } else { cell(&view.text) };
         let secure = if is_secure { "YES" } else { "NO" };
         listing.add(vec![cell(&view.schema), cell(&view.name), text, cell("NO"), cell(secure)]);
     }
     listing
 }
 
-/// Does its statement name a table that is not in the catalog at hand?
-fn names_unseen(one: &definition::Definition, catalog: &Catalog) -> bool {
+/// Does its statement name a table that is not in the catalog at hand, or one of which a column is denied?
+fn names_unseen(one: &definition::Definition, catalog: &Catalog, session: &Names) -> bool {
     let Ok(statement) = crate::parse::parse(&one.text) else { return true };
     let is_seen = |table: &crate::statement::TableUse| {
         let schema = table.schema.as_deref().unwrap_or(&one.home);
@@ -264,7 +261,9 @@ fn names_unseen(one: &definition::Definition, catalog: &Catalog) -> bool {
         let is_view = |view: &&std::sync::Arc<definition::Definition>| {
             view.schema.eq_ignore_ascii_case(schema) && view.name.eq_ignore_ascii_case(&table.name)
         };
-        is_itself || catalog.get(schema, &table.name).is_some() || catalog.definitions().iter().any(is_view)
+        let is_there =
+            is_itself || catalog.get(schema, &table.name).is_some() || catalog.definitions().iter().any(is_view);
+        is_there && !session.denies_of(schema, &table.name)
     };
     !statement.tables().iter().all(is_seen)
 }
@@ -277,10 +276,10 @@ pub(super) fn sequences(catalog: &Catalog) -> Listing {
     listing
 }
 
-pub(super) fn functions(catalog: &Catalog) -> Listing {
+pub(super) fn functions(catalog: &Catalog, session: &Names) -> Listing {
     let mut listing = Listing::new(&["function_schema", "function_name", "function_language", "function_definition"]);
     for one in of_kind(catalog, definition::Kind::Function) {
-        let text = if names_unseen(&one, catalog) { None } else { cell(&one.text) };
+        let text = if names_unseen(&one, catalog, session) { None } else { cell(&one.text) };
         listing.add(vec![cell(&one.schema), cell(&one.name), cell("SQL"), text]);
     }
     listing

@@ -3,13 +3,17 @@
 
 use std::ops::ControlFlow;
 
-use sqlparser::ast::{Expr, JoinConstraint, JoinOperator, Select, SelectItem, TableFactor, visit_expressions_mut};
+use sqlparser::ast::{
+    Expr, JoinConstraint, JoinOperator, Query, Select, SelectItem, TableAlias, TableFactor, TableWithJoins, VisitMut,
+    VisitorMut,
+};
 
 use super::{Context, templates};
 use crate::error::Error;
 use crate::types::Columns;
 
-/// Puts the expressions of such names into the conditions. A name that any column of the statement has is that column's.
+/// Puts the expressions of such names into the conditions. A name that any column of the statement has is that
+/// column's, and beside columns that nobody knows here every name is left to the engine, which knows them.
 pub(super) fn into_conditions(select: &mut Select, context: &mut Context<'_>) -> Result<(), Error> {
     let Select { projection, from, .. } = select;
     let named = |item: &SelectItem| match item {
@@ -18,23 +22,35 @@ pub(super) fn into_conditions(select: &mut Select, context: &mut Context<'_>) ->
         }
         _ => None,
     };
-    let factors =
-        || from.iter().flat_map(|table| table.joins.iter().map(|join| &join.relation).chain([&table.relation]));
-    if from.iter().all(|table| table.joins.is_empty()) || !factors().all(has_known_columns) {
+    if from.iter().all(|table| table.joins.is_empty()) || !from.iter().all(|table| has_known_columns(table, context)) {
         return Ok(());
     }
     let aliases: Vec<(String, Expr)> = projection.iter().filter_map(named).collect();
+    let mut put = Put { aliases, is_open: context.names.is_open(None), depth: 0, context };
     for join in from.iter_mut().flat_map(|table| &mut table.joins) {
-        if let Some(condition) = condition(&mut join.join_operator) {
-            put_into(condition, &aliases, context)?;
+        if let Some(condition) = condition(&mut join.join_operator)
+            && let ControlFlow::Break(error) = condition.visit(&mut put)
+        {
+            return Err(error);
         }
     }
     Ok(())
 }
 
-/// What a table function answers is known by nobody here.
-fn has_known_columns(factor: &TableFactor) -> bool {
-    matches!(factor, TableFactor::Table { args: None, .. } | TableFactor::Derived { .. })
+fn has_known_columns(table: &TableWithJoins, context: &Context<'_>) -> bool {
+    let is_known = |alias: Option<&TableAlias>| {
+        let name = alias.map_or("", |alias| alias.name.value.as_str());
+        !context.names.is_open(Some(name))
+    };
+    std::iter::once(&table.relation).chain(table.joins.iter().map(|join| &join.relation)).all(|factor| match factor {
+        TableFactor::Table { alias, .. }
+        | TableFactor::Derived { alias, .. }
+        | TableFactor::Function { alias, .. }
+        | TableFactor::TableFunction { alias, .. }
+        | TableFactor::NestedJoin { alias: alias @ Some(_), .. } => is_known(alias.as_ref()),
+        TableFactor::NestedJoin { table_with_joins, alias: None } => has_known_columns(table_with_joins, context),
+        _ => false,
+    })
 }
 
 fn condition(operator: &mut JoinOperator) -> Option<&mut Expr> {
@@ -50,20 +66,40 @@ fn condition(operator: &mut JoinOperator) -> Option<&mut Expr> {
     }
 }
 
-fn put_into(condition: &mut Expr, aliases: &[(String, Expr)], context: &mut Context<'_>) -> Result<(), Error> {
-    let put = visit_expressions_mut(condition, |expr| {
+struct Put<'p, 'a> {
+    aliases: Vec<(String, Expr)>,
+    /// Whether a query in the condition may read columns that are not known.
+    is_open: bool,
+    /// How many queries we are inside of.
+    depth: usize,
+    context: &'p mut Context<'a>,
+}
+
+impl VisitorMut for Put<'_, '_> {
+    type Break = Error;
+
+    fn pre_visit_query(&mut self, _: &mut Query) -> ControlFlow<Error> {
+        self.depth += 1;
+        ControlFlow::Continue(())
+    }
+
+    fn post_visit_query(&mut self, _: &mut Query) -> ControlFlow<Error> {
+        self.depth -= 1;
+        ControlFlow::Continue(())
+    }
+
+    fn post_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<Error> {
         let Expr::Identifier(name) = &*expr else { return ControlFlow::Continue(()) };
-        let Some((_, meant)) = aliases.iter().find(|(alias, _)| alias.eq_ignore_ascii_case(&name.value)) else {
+        let Some((_, meant)) = self.aliases.iter().find(|(alias, _)| alias.eq_ignore_ascii_case(&name.value)) else {
             return ControlFlow::Continue(());
         };
-        if let Err(error) = context.copy(templates::size(meant)) {
+        if self.depth > 0 && self.is_open {
+            return ControlFlow::Continue(());
+        }
+        if let Err(error) = self.context.copy(templates::size(meant)) {
             return ControlFlow::Break(error);
         }
         *expr = Expr::Nested(Box::new(meant.clone()));
         ControlFlow::Continue(())
-    });
-    match put {
-        ControlFlow::Break(error) => Err(error),
-        ControlFlow::Continue(()) => Ok(()),
     }
 }

@@ -25,28 +25,28 @@ pub(super) use seq::{number, sees_seq};
 
 pub(super) const NAMES: [&str; 4] = ["flatten", "generator", "split_to_table", "strtok_split_to_table"];
 
-/// `items` is the list of what the value holds, `shown` its path as it is shown.
-const EACH: &str = "SELECT item.seq AS seq, item.key AS key, shown AS path, item.index AS index, \
-     item.value AS value, item.this AS this FROM (SELECT unnest(items) AS item) AS source";
+/// The names within are ours (`names::ours`). `items` is the list of what the value holds, `shown` its path as it is shown.
+const EACH: &str = "SELECT _sluice_item.seq AS seq, _sluice_item.key AS key, shown AS path, _sluice_item.index AS index, \
+     _sluice_item.value AS value, _sluice_item.this AS this FROM (SELECT unnest(items) AS _sluice_item) AS _sluice_source";
 /// What PATH led to begins the paths of what is found there.
-const PATH_ALONG: &str = "CASE WHEN starts_with(item.path, '[') THEN concat(x, item.path) \
-     WHEN item.path IS NOT NULL THEN concat(x, '.', item.path) END";
+const PATH_ALONG: &str = "CASE WHEN starts_with(_sluice_item.path, '[') THEN concat(x, _sluice_item.path) \
+     WHEN _sluice_item.path IS NOT NULL THEN concat(x, '.', _sluice_item.path) END";
 /// Keys that a path cannot be read back from raise an error rather than a wrong path.
-const TREE: &str = "SELECT number AS seq, CASE json_type(item.above) WHEN 'OBJECT' THEN item.key END AS key, \
+const TREE: &str = "SELECT number AS seq, CASE json_type(_sluice_item.above) WHEN 'OBJECT' THEN _sluice_item.key END AS key, \
      shown AS path, \
-     CASE json_type(item.above) WHEN 'ARRAY' THEN CAST(item.key AS BIGINT) END AS index, \
-     item.value AS value, item.above AS this \
-     FROM (SELECT node.key AS key, node.fullkey AS fullkey, node.value AS value, node.id AS id, \
-     CASE WHEN regexp_full_match(node.fullkey, '\\$([.][A-Za-z_][A-Za-z0-9_$]*|\\[[0-9]+\\])*') \
-     THEN json_extract(source.this, node.path) ELSE error('a key of FLATTEN with RECURSIVE is not a plain name') END \
-     AS above FROM (SELECT input AS this) AS source, json_tree(source.this) AS node WHERE node.parent IS NOT NULL) \
-     AS item ORDER BY item.id";
-const SPLIT: &str = "SELECT number AS seq, unnest(range(1, len(source.parts) + 1)) AS index, \
-     unnest(source.parts) AS value FROM (SELECT string_split(input, delimiter) AS parts) AS source";
-const COUNT: &str = "SELECT range AS number FROM range(input)";
+     CASE json_type(_sluice_item.above) WHEN 'ARRAY' THEN CAST(_sluice_item.key AS BIGINT) END AS index, \
+     _sluice_item.value AS value, _sluice_item.above AS this \
+     FROM (SELECT _sluice_node.key AS key, _sluice_node.fullkey AS fullkey, _sluice_node.value AS value, _sluice_node.id AS id, \
+     CASE WHEN regexp_full_match(_sluice_node.fullkey, '\\$([.][A-Za-z_][A-Za-z0-9_$]*|\\[[0-9]+\\])*') \
+     THEN json_extract(_sluice_source.this, _sluice_node.path) ELSE error('a key of FLATTEN with RECURSIVE is not a plain name') END \
+     AS above FROM (SELECT input AS this) AS _sluice_source, json_tree(_sluice_source.this) AS _sluice_node WHERE _sluice_node.parent IS NOT NULL) \
+     AS _sluice_item ORDER BY _sluice_item.id";
+const SPLIT: &str = "SELECT number AS seq, unnest(range(1, len(_sluice_source.parts) + 1)) AS index, \
+     unnest(_sluice_source.parts) AS value FROM (SELECT string_split(input, delimiter) AS parts) AS _sluice_source";
+const COUNT: &str = "SELECT range AS _sluice_number FROM range(input)";
 
-const TOKENS: &str = "SELECT number AS seq, unnest(range(1, len(source.parts) + 1)) AS index, \
-     unnest(source.parts) AS value FROM (SELECT input AS parts) AS source";
+const TOKENS: &str = "SELECT number AS seq, unnest(range(1, len(_sluice_source.parts) + 1)) AS index, \
+     unnest(_sluice_source.parts) AS value FROM (SELECT input AS parts) AS _sluice_source";
 
 static QUERIES: LazyLock<[Option<Query>; 5]> = LazyLock::new(|| [EACH, TREE, SPLIT, COUNT, TOKENS].map(parsed));
 
@@ -98,29 +98,29 @@ pub(super) fn rewrite(factor: &mut TableFactor, context: &mut Context<'_>) -> Re
         columns: Vec::new(),
         at: None,
     });
-    types(&name, context);
+    for (column, found) in answered(&name).unwrap_or_default() {
+        context.names.add(column, *found);
+    }
     *factor = TableFactor::Derived { lateral: true, subquery: Box::new(query), alias: Some(alias), sample: None };
     Ok(())
 }
 
-/// What the columns are, for the expressions that name them.
-fn types(name: &str, context: &mut Context<'_>) {
-    let columns: &[(&str, Type)] = match name {
-        "flatten" => &[
+/// What the columns of each are, for the expressions that name them.
+pub(super) fn answered(name: &str) -> Option<&'static [(&'static str, Type)]> {
+    match name {
+        "flatten" => Some(&[
             ("seq", Type::Integer),
             ("key", Type::Text),
             ("path", Type::Text),
             ("index", Type::Integer),
             ("value", Type::Json),
             ("this", Type::Json),
-        ],
+        ]),
         "split_to_table" | "strtok_split_to_table" => {
-            &[("seq", Type::Integer), ("index", Type::Integer), ("value", Type::Text)]
+            Some(&[("seq", Type::Integer), ("index", Type::Integer), ("value", Type::Text)])
         }
-        _ => &[],
-    };
-    for (column, found) in columns {
-        context.names.add(column, *found);
+        "generator" => Some(&[("_sluice_number", Type::Integer)]),
+        _ => None,
     }
 }
 
@@ -152,9 +152,9 @@ fn flatten(given: &mut Arguments, context: &mut Context<'_>) -> Result<Query, Er
             return Err(Error::unsupported("RECURSIVE of FLATTEN with OUTER or MODE"));
         }
         let shown = if along.is_empty() {
-            templates::around("ltrim(substr(item.fullkey, 2), x)", compose::text("."))?
+            templates::around("ltrim(substr(_sluice_item.fullkey, 2), x)", compose::text("."))?
         } else {
-            templates::around("concat(x, substr(item.fullkey, 2))", compose::text(along))?
+            templates::around("concat(x, substr(_sluice_item.fullkey, 2))", compose::text(along))?
         };
         return filled(1, vec![("input", input), ("number", number), ("shown", shown)]);
     }
@@ -168,7 +168,7 @@ fn flatten(given: &mut Arguments, context: &mut Context<'_>) -> Result<Query, Er
         );
         items = compose::case(None, vec![(is_there, items)], Some(templates::fill("_no_items", &args, context)?));
     }
-    let shown = if along.is_empty() { "item.path" } else { PATH_ALONG };
+    let shown = if along.is_empty() { "_sluice_item.path" } else { PATH_ALONG };
     filled(0, vec![("items", items), ("shown", templates::around(shown, compose::text(along))?)])
 }
 

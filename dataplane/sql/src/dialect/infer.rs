@@ -101,10 +101,18 @@ impl Columns for Names<'_> {
         self.catalog.is_column(name) || self.given.contains_key(&name.to_ascii_lowercase())
     }
 
+    fn is_open(&self, qualifier: Option<&str>) -> bool {
+        self.catalog.is_open(qualifier)
+    }
+
     fn column(&self, qualifier: Option<&str>, name: &str) -> Type {
         let stored = self.catalog.column(qualifier, name);
         match self.given.get(&name.to_ascii_lowercase()) {
             None => stored,
+            // a column of another family has the name too
+            Some(given) if qualifier.is_none() && self.catalog.families(name).iter().any(|one| one != given) => {
+                Type::Unknown
+            }
             Some(given) if stored == Type::Unknown || stored == *given => *given,
             Some(_) if qualifier.is_some() => stored,
             Some(_) => Type::Unknown,

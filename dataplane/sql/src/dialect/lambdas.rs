@@ -13,6 +13,7 @@ use sqlparser::ast::{
 use super::call::{Handler, plain, take_expr, wrong_count};
 use super::{Context, compose, variants};
 use crate::error::Error;
+use crate::names::ours::ITEM;
 use crate::types::Type;
 
 pub(super) const CALLS: &[(&str, Handler)] = &[("filter", filter), ("reduce", reduce), ("transform", transform)];
@@ -224,7 +225,7 @@ fn reduce(function: Function, context: &mut Context<'_>) -> Result<Expr, Error> 
 
 /// The items of a list of variants as plain values.
 fn typed(list: Expr, wanted: Type) -> Expr {
-    let item = Ident::new("_item");
+    let item = Ident::new(ITEM);
     let body = variants::as_type(Expr::Identifier(item.clone()), wanted);
     let parameter = sqlparser::ast::LambdaFunctionParameter { name: item, data_type: None };
     let lambda = Expr::Lambda(LambdaFunction {

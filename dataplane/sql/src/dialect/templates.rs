@@ -16,6 +16,7 @@ use super::infer::arguments;
 use super::{Context, compose};
 use crate::error::Error;
 use crate::functions::{self, Class};
+use crate::names::ours::WITHIN;
 use crate::types::Type;
 
 /// One line.
@@ -149,9 +150,6 @@ fn lambdas(body: &Expr) -> Vec<String> {
     search.0
 }
 
-/// How the parameters of our own lambdas begin, and no name that a caller may write in an expression.
-pub(crate) const OF_TEMPLATE: &str = "_of_template_";
-
 /// Gives the lambdas' parameters names that no column, table or argument has. In a lateral subquery the engine takes
 /// the name of a table beside it for that table's row, although the lambda is nearer.
 struct Apart<'a>(&'a [String]);
@@ -159,7 +157,7 @@ struct Apart<'a>(&'a [String]);
 impl Apart<'_> {
     fn set(&self, ident: &mut Ident) {
         if self.0.contains(&ident.value) {
-            ident.value = format!("{OF_TEMPLATE}{}", ident.value);
+            ident.value = format!("{WITHIN}{}", ident.value);
         }
     }
 }

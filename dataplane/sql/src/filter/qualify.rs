@@ -10,14 +10,12 @@ use super::OWN;
 use crate::catalog::{Catalog, Table};
 use crate::error::Error;
 use crate::functions::{self, Kind};
+use crate::names::ours::{self, FILTER};
 use crate::names::{self, TableName};
-
-/// Before the number of a filter's own table in the engine's text.
-const ALIAS: &str = "_filter_";
 
 /// Whether it is what a filter calls one of its tables.
 pub(crate) fn is_alias(name: &str) -> bool {
-    name.get(..ALIAS.len()).is_some_and(|head| head.eq_ignore_ascii_case(ALIAS))
+    ours::begins(name, FILTER)
 }
 
 /// `upper(x)` becomes `system.main."upper"(x)`; words of the grammar have no schema.
@@ -79,7 +77,7 @@ impl Columns<'_> {
         let gone = || Error::invalid_filter(format!("a filter reads {schema}.{}, which is gone", written.name));
         let table = self.catalog.get(schema, &written.name).ok_or_else(gone)?;
         let called = alias.take().map_or_else(|| table.name.clone(), |alias| alias.name.value);
-        let ours = format!("{ALIAS}{}", self.tables);
+        let ours = format!("{FILTER}{}", self.tables);
         self.tables += 1;
         *alias = Some(sqlparser::ast::TableAlias {
             explicit: true,

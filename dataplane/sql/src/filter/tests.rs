@@ -75,6 +75,7 @@ fn what_could_not_be_a_filter_is_refused() {
         "id IN (SELECT id FROM raw.main.t)",
         "id IN (SELECT id FROM read_csv('x'))",
         "id IN (WITH a AS (SELECT 1 AS id) SELECT id FROM a)",
+        "id IN (SELECT _sluice_filter_0.id FROM customers AS _sluice_filter_0)",
         "region = 'EU' OR",
     ];
     for text in cases {

@@ -5,29 +5,40 @@
 //! *are* one (so their type is text), and the types of all names for the dialect. It decides nothing
 //! about what is hidden: that is done where the tables are read.
 
+mod answers;
 mod exact;
 mod failing;
 mod from;
+mod items;
 mod order;
+mod plain;
 mod reach;
+mod rounds;
+mod sole;
+#[cfg(test)]
+mod tests;
 mod throws;
+mod twins;
+mod united;
+mod work;
 
 pub(crate) use from::join_constraint;
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
+use std::rc::Rc;
 
 use sqlparser::ast::{
-    Cte, ExcludeSelectItem, Expr, Ident, MergeAction, MergeClause, MergeInsertExpr, MergeInsertKind, MergeUpdateExpr,
-    MergeUpdateKind, Query, RenameSelectItem, Select, SelectItem, SelectItemQualifiedWildcardKind, SetExpr,
-    SetOperator, SetQuantifier, Statement, TableAlias, TableFactor, TableWithJoins, UpdateTableFromKind,
-    WildcardAdditionalOptions, With,
+    Cte, Ident, MergeAction, MergeClause, MergeInsertExpr, MergeInsertKind, MergeUpdateExpr, MergeUpdateKind, Query,
+    Select, SetExpr, SetOperator, Statement, TableAlias, TableFactor, TableWithJoins, UpdateTableFromKind, With,
 };
 
 use self::failing::{Failing, names_an_alias};
-use super::{Mask, Scan};
+use self::work::{Bases, Work};
+use super::{Mask, Scan, output};
 use crate::catalog::Table;
+use crate::dialect;
+use crate::error::{Error, Kind};
 use crate::names;
-use crate::print::marker;
 use crate::types::exact::Exact;
 use crate::types::{Known, Type};
 
@@ -44,6 +55,10 @@ pub(super) struct Output {
     pub reached: Vec<Base>,
     /// The masked column it is.
     pub direct: Option<Base>,
+    /// A NULL, which is of every type.
+    pub is_null: bool,
+    /// Whether equal values of it may differ.
+    pub has_twins: bool,
 }
 
 impl Output {
@@ -52,7 +67,15 @@ impl Output {
     }
 
     fn unknown(name: &str) -> Self {
-        Self { name: name.to_owned(), kind: Type::Unknown, exact: None, reached: Vec::new(), direct: None }
+        Self {
+            name: name.to_owned(),
+            kind: Type::Unknown,
+            exact: None,
+            reached: Vec::new(),
+            direct: None,
+            is_null: false,
+            has_twins: true,
+        }
     }
 }
 
@@ -63,8 +86,27 @@ struct Source {
     outputs: Vec<Output>,
     /// Whether it may have more columns than these; what those would be made of.
     open: Option<Vec<Base>>,
-    /// Columns that `*` shows once, under another source.
-    merged: Vec<String>,
+    /// Columns that `*` shows once, under another source; in lower case.
+    merged: Rc<HashSet<String>>,
+    /// Columns that must be named to be seen.
+    hidden: Vec<String>,
+}
+
+impl Source {
+    fn new(alias: String, outputs: Vec<Output>, open: Option<Vec<Base>>) -> Self {
+        Self { alias, outputs, open, merged: Rc::default(), hidden: Vec::new() }
+    }
+
+    /// Whether `*` shows the column of this name.
+    fn shows(&self, name: &str) -> bool {
+        let is_merged = !self.merged.is_empty() && self.merged.contains(&name.to_ascii_lowercase());
+        !is_merged && !self.hidden.iter().any(|left_out| left_out.eq_ignore_ascii_case(name))
+    }
+
+    /// The columns that `*` shows.
+    fn shown(self) -> Vec<Output> {
+        self.outputs.iter().filter(|output| self.shows(&output.name)).cloned().collect()
+    }
 }
 
 /// What the walk found.
@@ -74,9 +116,11 @@ pub(super) struct Lineage {
     pub failing: Failing,
     /// The answer's columns; none when `*` stands for columns nobody can count here.
     pub outputs: Option<Vec<Output>>,
-    reached: Vec<Base>,
+    /// Why it was not followed to its end.
+    pub refused: Option<Error>,
+    reached: Bases,
     /// Masked columns that are named anywhere, or stand behind a `*`.
-    touched: Vec<Base>,
+    touched: Bases,
     asked_about_masked: bool,
 }
 
@@ -84,7 +128,7 @@ impl Lineage {
     /// `table.column`, in the order met, each once.
     pub(super) fn masked_columns(&self, scans: &[Scan]) -> Vec<String> {
         let mut names: Vec<String> = Vec::new();
-        for (scan, column) in &self.reached {
+        for (scan, column) in self.reached.iter() {
             let Some(scan) = scans.get(*scan) else {
                 continue;
             };
@@ -118,7 +162,7 @@ impl Lineage {
 }
 
 pub(super) fn of(tree: &Statement, scans: &[Scan]) -> Lineage {
-    let mut walk = Walk { scans, found: Lineage::default(), with: HashMap::new(), scopes: Vec::new(), early: false };
+    let mut walk = Walk::new(tree, scans);
     match tree {
         Statement::Query(query) => walk.answer(query),
         Statement::CreateTable(create) => {
@@ -164,7 +208,15 @@ pub(super) fn of(tree: &Statement, scans: &[Scan]) -> Lineage {
         }
         _ => {}
     }
+    if walk.work.is_spent() {
+        walk.found.refused.get_or_insert_with(too_much);
+    }
     walk.found
+}
+
+fn too_much() -> Error {
+    let what = "this statement nests too deep, or names too much, to be followed: ask for less of it at once";
+    Error::new(Kind::TooDeep, what)
 }
 
 impl Walk<'_> {
@@ -195,13 +247,35 @@ struct Walk<'a> {
     scopes: Vec<Vec<Source>>,
     /// Whether it stands where the engine's plan decides for which rows something is evaluated.
     early: bool,
+    /// How much more of it may be walked.
+    work: Work,
+    /// What the FROM of the query walked last has, where a column is denied: ORDER BY may name it.
+    below: Vec<Source>,
+    /// Whether the query walked last answers one row.
+    has_one_row: bool,
+    /// Whether the statement names a column SEQ, which numbers rows.
+    sees_seq: bool,
 }
 
-impl Walk<'_> {
+impl<'a> Walk<'a> {
+    fn new(tree: &Statement, scans: &'a [Scan]) -> Self {
+        Self {
+            scans,
+            found: Lineage::default(),
+            with: HashMap::new(),
+            scopes: Vec::new(),
+            early: false,
+            work: Work::default(),
+            below: Vec::new(),
+            has_one_row: false,
+            sees_seq: dialect::sees_seq(tree),
+        }
+    }
+
     fn answer(&mut self, query: &Query) {
         let (outputs, counted) = self.query(query);
         for output in &outputs {
-            extend(&mut self.found.reached, &output.reached);
+            self.found.reached.extend(&output.reached);
         }
         self.found.outputs = counted.then_some(outputs);
     }
@@ -209,102 +283,76 @@ impl Walk<'_> {
     /// The columns of a query, and whether these are all.
     #[recursive::recursive]
     fn query(&mut self, query: &Query) -> (Vec<Output>, bool) {
-        self.found.failing.by_plan |= order::cuts(query);
+        self.before(query);
+        let columns = self.body(&query.body);
+        self.behind(query, &columns.0);
+        columns
+    }
+
+    /// The WITH queries before a query's body.
+    fn before(&mut self, query: &Query) {
         if let Some(with) = &query.with {
             self.found.failing.meets |= with.recursive;
             for cte in &with.cte_tables {
                 self.early(true, |walk| walk.with(with, cte));
             }
         }
-        let columns = self.body(&query.body);
+    }
+
+    /// ORDER BY and LIMIT behind a query's body of these columns, which was walked last.
+    fn behind(&mut self, query: &Query, outputs: &[Output]) {
+        let is_select = matches!(query.body.as_ref(), SetExpr::Select(_));
+        let has_one_row = self.has_one_row && is_select;
+        if !has_one_row {
+            self.cut(query, outputs);
+        }
+        let below = std::mem::take(&mut self.below);
         if let Some(order_by) = &query.order_by {
             // What FROM has and the answer does not may sort it too.
-            let below = match query.body.as_ref() {
-                SetExpr::Select(select) if self.denies() => self.from(&select.from),
-                _ => Vec::new(),
-            };
-            self.scopes.push(below);
+            self.scopes.push(if is_select { below } else { Vec::new() });
             // Sorting by a column of the answer shows nothing more; names are those of the answer.
-            self.scopes.push(vec![Source {
-                alias: String::new(),
-                outputs: columns.0.clone(),
-                open: None,
-                merged: Vec::new(),
-            }]);
+            self.scopes.push(vec![Source::new(String::new(), outputs.to_vec(), None)]);
             let _ = self.visit(order_by);
             self.scopes.pop();
             self.scopes.pop();
         }
         let _ = self.visit(&query.limit_clause);
-        columns
+        self.has_one_row = has_one_row;
     }
 
     fn with(&mut self, with: &With, cte: &Cte) {
         let number = with_number(&cte.alias.name);
-        // A recursive query reads itself: what its first arm has stands for it meanwhile.
-        if let (true, SetExpr::SetOperation { left, .. }, Some(number)) =
-            (with.recursive, cte.query.body.as_ref(), number)
-        {
-            let first = self.body(left);
-            self.with.insert(number, renamed(first, &cte.alias));
-        }
-        let columns = self.query(&cte.query);
+        let columns = match (with.recursive, cte.query.body.as_ref(), number) {
+            (true, SetExpr::SetOperation { .. }, Some(number)) => self.recursive(cte, number),
+            _ => renamed(self.query(&cte.query), &cte.alias),
+        };
         if let Some(number) = number {
-            self.with.insert(number, renamed(columns, &cte.alias));
+            self.with.insert(number, columns);
         }
     }
 
     #[recursive::recursive]
     fn body(&mut self, body: &SetExpr) -> (Vec<Output>, bool) {
+        if !self.work.spend(work::QUERY) {
+            return (Vec::new(), false);
+        }
         match body {
             SetExpr::Select(select) => self.select(select),
             SetExpr::Query(query) => self.query(query),
             SetExpr::SetOperation { left, right, set_quantifier, op } => {
                 let meets = *op != SetOperator::Union;
                 self.found.failing.meets |= meets;
-                let by_name = matches!(
-                    set_quantifier,
-                    SetQuantifier::ByName | SetQuantifier::AllByName | SetQuantifier::DistinctByName
-                );
-                let (mut left, left_counted) = self.early(meets, |walk| walk.body(left));
-                let (right, right_counted) = self.early(meets, |walk| walk.body(right));
-                if by_name {
-                    return united_by_name(left, right, left_counted && right_counted);
-                }
-                for (output, other) in left.iter_mut().zip(&right) {
-                    extend(&mut output.reached, &other.reached);
-                    output.direct = output.direct.or(other.direct);
-                    output.exact =
-                        output.exact.take().zip(other.exact.clone()).and_then(|(one, other)| one.wider(other));
-                    if output.kind != other.kind {
-                        output.kind = Type::Unknown;
-                    }
-                }
-                (left, left_counted && right_counted)
+                let left = self.early(meets, |walk| walk.body(left));
+                let right = self.early(meets, |walk| walk.body(right));
+                self.united(left, right, *set_quantifier, meets)
             }
-            SetExpr::Values(values) => {
-                let mut outputs: Vec<Output> = Vec::new();
-                for row in &values.rows {
-                    for (i, expr) in row.content.iter().enumerate() {
-                        let made = self.output(expr, &format!("col{i}"));
-                        match outputs.get_mut(i) {
-                            Some(output) => {
-                                output.exact = None;
-                                extend(&mut output.reached, &made.reached);
-                                output.direct = output.direct.or(made.direct);
-                            }
-                            None => outputs.push(made),
-                        }
-                    }
-                }
-                (outputs, true)
-            }
+            SetExpr::Values(values) => (self.values(values), true),
             _ => (Vec::new(), false),
         }
     }
 
     fn select(&mut self, select: &Select) -> (Vec<Output>, bool) {
-        self.found.failing.by_plan |= order::takes(select);
+        self.takes(select);
         // A condition is asked as early as its columns are there, below where it is written.
         let is_asked = select.selection.is_some() || select.having.is_some() || select.qualify.is_some();
         let scope = self.early(is_asked, |walk| walk.from(&select.from));
@@ -317,93 +365,31 @@ impl Walk<'_> {
                 counted &= walk.item(item, &mut outputs);
             }
         });
+        let is_starred = !select.projection.iter().all(output::is_one_column);
+        let numbers = |table: &TableWithJoins| {
+            table
+                .joins
+                .iter()
+                .map(|join| &join.relation)
+                .chain([&table.relation])
+                .any(|one| self.numbers(one, is_starred))
+        };
+        self.found.failing.by_plan |= select.from.iter().any(numbers) && !from::is_of_one_table(&select.from);
         // Conditions may name what the select list defines.
-        let defined = Source { alias: String::new(), outputs: outputs.clone(), open: None, merged: Vec::new() };
+        let defined = Source::new(String::new(), outputs.clone(), None);
         self.scopes.insert(self.scopes.len() - 1, vec![defined]);
+        self.found.failing.by_order |= self.stands_for_twins(select, &outputs);
         select.selection.iter().for_each(|expr| self.predicate(expr));
         select.having.iter().for_each(|expr| self.predicate(expr));
         select.qualify.iter().for_each(|expr| self.predicate(expr));
         let _ = self.visit(&select.group_by);
         let _ = self.visit(&select.named_window);
         let _ = self.visit(&select.distinct);
+        self.has_one_row = self.is_of_all_rows(select);
+        let scope = self.scopes.pop().unwrap_or_default();
         self.scopes.pop();
-        self.scopes.pop();
+        self.below = if self.denies() { scope } else { Vec::new() };
         (outputs, counted)
-    }
-
-    fn item(&mut self, item: &SelectItem, outputs: &mut Vec<Output>) -> bool {
-        match item {
-            SelectItem::UnnamedExpr(expr) => {
-                let name = match expr {
-                    Expr::Identifier(ident) => ident.value.clone(),
-                    Expr::CompoundIdentifier(path) => path.last().map_or_else(String::new, |ident| ident.value.clone()),
-                    other => crate::print::label(other).unwrap_or_default(),
-                };
-                let output = self.output(expr, &name);
-                outputs.push(output);
-                true
-            }
-            SelectItem::ExprWithAlias { expr, alias } => {
-                let output = self.output(expr, &alias.value);
-                outputs.push(output);
-                true
-            }
-            SelectItem::Wildcard(options) => {
-                let sources = self.scopes.last().cloned().unwrap_or_default();
-                self.star(&sources, options, outputs)
-            }
-            SelectItem::QualifiedWildcard(SelectItemQualifiedWildcardKind::ObjectName(name), options) => {
-                let wanted = names::last(name).map_or("", |ident| ident.value.as_str());
-                let found = self.sources().find(|source| source.alias.eq_ignore_ascii_case(wanted)).cloned();
-                let Some(mut source) = found else {
-                    return false;
-                };
-                source.merged.clear();
-                self.star(&[source], options, outputs)
-            }
-            _ => false,
-        }
-    }
-
-    fn star(&mut self, sources: &[Source], options: &WildcardAdditionalOptions, outputs: &mut Vec<Output>) -> bool {
-        let excluded = excluded(options);
-        let mut counted = options.opt_ilike.is_none() && !sources.is_empty();
-        for source in sources {
-            counted &= source.open.is_none();
-            for output in &source.outputs {
-                let is = |name: &String| name.eq_ignore_ascii_case(&output.name);
-                if excluded.iter().any(is) || source.merged.iter().any(is) {
-                    continue;
-                }
-                let starred = self.starred(output, options);
-                extend(&mut self.found.touched, &starred.reached);
-                outputs.push(starred);
-            }
-            if let Some(reached) = &source.open {
-                extend(&mut self.found.reached, reached);
-                extend(&mut self.found.touched, reached);
-            }
-        }
-        counted
-    }
-
-    /// A column of `*`, replaced or renamed if the options say so.
-    fn starred(&mut self, output: &Output, options: &WildcardAdditionalOptions) -> Output {
-        let name = output.name.clone();
-        let mut output = output.clone();
-        let replaced = options.opt_replace.iter().flat_map(|replace| &replace.items);
-        for element in replaced.filter(|element| element.column_name.value.eq_ignore_ascii_case(&name)) {
-            output = self.output(&element.expr, &name);
-        }
-        let renamed = match &options.opt_rename {
-            None => &[][..],
-            Some(RenameSelectItem::Single(one)) => std::slice::from_ref(one),
-            Some(RenameSelectItem::Multiple(many)) => many,
-        };
-        for item in renamed.iter().filter(|item| item.ident.value.eq_ignore_ascii_case(&name)) {
-            output.name.clone_from(&item.alias.value);
-        }
-        output
     }
 }
 
@@ -415,41 +401,7 @@ fn renamed((mut outputs, counted): (Vec<Output>, bool), alias: &TableAlias) -> (
 }
 
 fn with_number(alias: &Ident) -> Option<usize> {
-    alias.value.strip_prefix(marker::WITH_PREFIX).and_then(|digits| digits.parse().ok())
-}
-
-fn united_by_name(mut left: Vec<Output>, right: Vec<Output>, counted: bool) -> (Vec<Output>, bool) {
-    for output in right {
-        match left.iter_mut().find(|known| known.name.eq_ignore_ascii_case(&output.name)) {
-            Some(known) => {
-                extend(&mut known.reached, &output.reached);
-                known.direct = known.direct.or(output.direct);
-                known.exact = None;
-                if known.kind != output.kind || known.kind.is_number() {
-                    known.kind = Type::Unknown;
-                }
-            }
-            None => left.push(output),
-        }
-    }
-    (left, counted)
-}
-
-fn excluded(options: &WildcardAdditionalOptions) -> Vec<String> {
-    let mut names: Vec<String> = match &options.opt_exclude {
-        None => Vec::new(),
-        Some(ExcludeSelectItem::Single(name)) => {
-            names::last(name).into_iter().map(|ident| ident.value.clone()).collect()
-        }
-        Some(ExcludeSelectItem::Multiple(many)) => {
-            many.iter().filter_map(names::last).map(|ident| ident.value.clone()).collect()
-        }
-    };
-    if let Some(except) = &options.opt_except {
-        names.push(except.first_element.value.clone());
-        names.extend(except.additional_elements.iter().map(|ident| ident.value.clone()));
-    }
-    names
+    alias.value.strip_prefix(names::ours::WITH).and_then(|digits| digits.parse().ok())
 }
 
 fn extend(reached: &mut Vec<Base>, more: &[Base]) {

@@ -3,13 +3,18 @@
 //! Inside the query a masked number is a typed NULL, so that `avg(salary)` still runs; in the answer a
 //! masked column is text: `***` or NULL. Only the select list of the outermost query changes.
 
-use sqlparser::ast::{CastKind, DataType, Expr, Ident, Query, Select, SelectItem, SetExpr, Statement, Value};
+use std::collections::HashMap;
+use std::ops::ControlFlow;
+
+use sqlparser::ast::{
+    CastKind, DataType, Expr, Ident, OrderByKind, Query, Select, SelectItem, SetExpr, Statement, Value, Visit, Visitor,
+};
 
 use super::lineage::{Base, Lineage, Output};
 use super::{Mask, Scan};
 use crate::call::call;
 use crate::error::Error;
-use crate::names;
+use crate::names::{self, ours};
 
 /// Rewrites what must be and answers the places of all masked columns.
 pub(super) fn as_text(tree: &mut Statement, scans: &[Scan], found: &Lineage) -> Result<Vec<usize>, Error> {
@@ -33,7 +38,8 @@ fn mask_of(output: &Output, scans: &[Scan]) -> Option<Mask> {
 
 /// Puts a select list around the query whose columns the query names by place.
 fn rewrite(query: &mut Box<Query>, outputs: &[Output], scans: &[Scan]) -> Result<(), Error> {
-    if let SetExpr::Select(select) = query.body.as_mut()
+    if !is_asked_again(query, outputs, scans)
+        && let SetExpr::Select(select) = query.body.as_mut()
         && select.projection.len() == outputs.len()
         && select.projection.iter().all(is_one_column)
     {
@@ -45,7 +51,64 @@ fn rewrite(query: &mut Box<Query>, outputs: &[Output], scans: &[Scan]) -> Result
     around(query, outputs, scans)
 }
 
-fn is_one_column(item: &SelectItem) -> bool {
+/// Whether the query names or counts a column that becomes text beside selecting it: there it is no text yet.
+fn is_asked_again(query: &Query, outputs: &[Output], scans: &[Scan]) -> bool {
+    let SetExpr::Select(select) = query.body.as_ref() else { return false };
+    let is_counted = query.order_by.as_ref().is_some_and(|order_by| match &order_by.kind {
+        OrderByKind::All(_) => true,
+        OrderByKind::Expressions(keys) => keys.iter().any(|key| matches!(key.expr, Expr::Value(_))),
+    });
+    let mut mentions = Mentions::of(query);
+    let mut own = select.projection.iter().zip(outputs).filter(|(_, output)| mask_of(output, scans).is_some());
+    for (item, output) in own.clone() {
+        mentions.without(&output.name, item);
+    }
+    is_counted || own.any(|(_, output)| mentions.has(&output.name))
+}
+
+/// How often names stand in expressions.
+#[derive(Default)]
+struct Mentions(HashMap<String, usize>);
+
+impl Mentions {
+    fn of<T: Visit>(part: &T) -> Self {
+        let mut mentions = Self::default();
+        let _: ControlFlow<()> = part.visit(&mut mentions);
+        mentions
+    }
+
+    /// Leaves out those of this name in an item.
+    fn without(&mut self, name: &str, item: &SelectItem) {
+        let name = name.to_lowercase();
+        let own = Self::of(item).0.get(&name).copied().unwrap_or_default();
+        if let Some(count) = self.0.get_mut(&name) {
+            *count = count.saturating_sub(own);
+        }
+    }
+
+    fn has(&self, name: &str) -> bool {
+        self.0.get(&name.to_lowercase()).is_some_and(|count| *count > 0)
+    }
+}
+
+impl Visitor for Mentions {
+    type Break = ();
+
+    fn pre_visit_expr(&mut self, expr: &Expr) -> ControlFlow<()> {
+        let ident = match expr {
+            Expr::Identifier(ident) => Some(ident),
+            Expr::CompoundIdentifier(path) => path.first(),
+            _ => None,
+        };
+        if let Some(ident) = ident {
+            *self.0.entry(ident.value.to_lowercase()).or_default() += 1;
+        }
+        ControlFlow::Continue(())
+    }
+}
+
+/// Whether it is neither `*` nor anything else that is several.
+pub(super) fn is_one_column(item: &SelectItem) -> bool {
     matches!(item, SelectItem::UnnamedExpr(_) | SelectItem::ExprWithAlias { .. })
 }
 
@@ -61,10 +124,10 @@ fn in_place(item: &mut SelectItem, output: &Output, scans: &[Scan]) {
     *item = SelectItem::ExprWithAlias { expr: text_of(expr, mask), alias };
 }
 
-/// `SELECT "_1" AS "id", CAST("_2" AS VARCHAR) AS "salary" FROM (<query>) AS "_answer"("_1", "_2")`.
+/// `SELECT first AS "id", CAST(second AS VARCHAR) AS "salary" FROM (<query>) AS answer(first, second)`.
 /// The engine keeps the order of a subquery's rows.
 fn around(query: &mut Box<Query>, outputs: &[Output], scans: &[Scan]) -> Result<(), Error> {
-    let place = |i: usize| names::quoted(&format!("_{}", i + 1));
+    let place = |i: usize| names::quoted(&ours::place(i));
     let list: Vec<SelectItem> = outputs
         .iter()
         .enumerate()
@@ -74,7 +137,7 @@ fn around(query: &mut Box<Query>, outputs: &[Output], scans: &[Scan]) -> Result<
             SelectItem::ExprWithAlias { expr, alias: names::quoted(&output.name) }
         })
         .collect();
-    let mut outer = crate::parse::query("SELECT 1 FROM (SELECT 1) AS \"_answer\"")?;
+    let mut outer = crate::parse::query(&format!("SELECT 1 FROM (SELECT 1) AS \"{}\"", ours::ANSWER))?;
     let SetExpr::Select(select) = outer.body.as_mut() else {
         return Err(Error::unsupported("this query"));
     };

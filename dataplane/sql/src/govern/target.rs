@@ -18,11 +18,9 @@ use crate::catalog::Column;
 use crate::error::{Error, Kind};
 use crate::filter::is_alias;
 use crate::names;
-use crate::print::NEW;
+use crate::names::ours::{self, NEW, ROWID};
 use crate::print::marker::{self, Made, Marked};
 use crate::types::Type;
-
-const ROWID: &str = "_rowid";
 
 /// The target is the last of the scans.
 pub(super) fn govern(tree: &mut Statement, filters: &[Filter], scans: &mut [Scan]) -> Result<(), Error> {
@@ -36,9 +34,6 @@ pub(super) fn govern(tree: &mut Statement, filters: &[Filter], scans: &mut [Scan
     let path = target.table.path();
     if is_nested(filters, target) && collates(tree) {
         return Err(Error::ungovernable("COLLATE", &path));
-    }
-    if names_rowid(tree) {
-        return Err(Error::ungovernable("a column called _rowid", &path));
     }
     match tree {
         Statement::Insert(insert) => {
@@ -75,20 +70,6 @@ fn collates(tree: &Statement) -> bool {
     let found = visit_expressions(tree, |expr| match expr {
         Expr::Collate { .. } => ControlFlow::Break(()),
         _ => ControlFlow::Continue(()),
-    });
-    found.is_break()
-}
-
-/// Whether the caller asks for a row's number: it tells how many rows stand before it, hidden ones too.
-fn names_rowid(tree: &Statement) -> bool {
-    let is_one = |ident: &Ident| ident.value.eq_ignore_ascii_case(ROWID);
-    let found = visit_expressions(tree, |expr| {
-        let names = match expr {
-            Expr::Identifier(ident) => is_one(ident),
-            Expr::CompoundIdentifier(path) => path.last().is_some_and(is_one),
-            _ => false,
-        };
-        if names { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     });
     found.is_break()
 }
@@ -172,8 +153,8 @@ fn declared(name: &ObjectName, target: &Scan) -> Result<String, Error> {
     target.table.column(written).map(|column| column.name.clone()).ok_or_else(missing)
 }
 
-/// `UPDATE t SET c = "_new"."_1" FROM (SELECT t."_rowid", <value> AS "_1" FROM <scan> AS t … WHERE …) AS "_new"
-/// WHERE t.rowid = "_new"."_rowid"`.
+/// `UPDATE t SET c = new.first FROM (SELECT t.number, <value> AS first FROM <scan> AS t … WHERE …) AS new
+/// WHERE t.rowid = new.number`.
 fn update(update: &mut Update, filters: &[Filter], target: &mut Scan, number: usize) -> Result<(), Error> {
     let alias = alias_of(&update.table.relation)?;
     let mut list = vec![column(&alias, ROWID)];
@@ -187,7 +168,7 @@ fn update(update: &mut Update, filters: &[Filter], target: &mut Scan, number: us
         if target.columns.iter().any(|column| column.name == written && column.mask.is_some()) {
             return Err(masked_error(&target.table, &written, "it cannot be set"));
         }
-        let place = format!("_{}", i + 1);
+        let place = ours::place(i);
         let new = written_as(target, number, &written, &place)?;
         let value = std::mem::replace(&mut assignment.value, new.clone());
         if is_default(&value) {
@@ -245,7 +226,7 @@ fn check_new_row(
     Ok(())
 }
 
-/// `DELETE FROM t WHERE t.rowid IN (SELECT t."_rowid" FROM <scan> AS t … WHERE …)`.
+/// `DELETE FROM t WHERE t.rowid IN (SELECT t.number FROM <scan> AS t … WHERE …)`.
 fn delete(delete: &mut Delete, target: &mut Scan, number: usize) -> Result<(), Error> {
     let (FromTable::WithFromKeyword(tables) | FromTable::WithoutKeyword(tables)) = &delete.from;
     let Some(one) = tables.first() else {

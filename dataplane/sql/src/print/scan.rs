@@ -9,6 +9,7 @@ use sqlparser::ast::Expr;
 
 use crate::govern::{Check, Mask, Scan, ScanColumn};
 use crate::names;
+use crate::names::ours::{NEW, ROWID};
 use crate::{quote, visible};
 
 /// Names in the tree that stand for what this crate decided; no text can be read as one of them.
@@ -49,11 +50,9 @@ pub(crate) mod marker {
         }
     }
 
-    /// Before the number in what a WITH query is called in the engine's text.
-    pub(crate) const WITH_PREFIX: &str = "_with_";
-
+    /// What a WITH query is called in the engine's text.
     pub(crate) fn with_name(number: usize) -> String {
-        format!("{WITH_PREFIX}{number}")
+        format!("{}{number}", names::ours::WITH)
     }
 
     const CHECK: &str = "\0check";
@@ -111,8 +110,6 @@ pub(crate) mod marker {
     }
 }
 
-/// What rows are called that are about to be written.
-pub(crate) const NEW: &str = "_new";
 /// The whole mask of text.
 const FULL: &str = "'***'";
 /// What the engine says when a written row does not pass; the data plane knows it by this text.
@@ -159,7 +156,8 @@ impl Printer<'_> {
         if scan.with_rowid {
             self.put(", ");
             self.scan_name(scan);
-            self.put(".rowid AS \"_rowid\"");
+            self.put(".rowid AS ");
+            quote::name_into(&mut self.out, ROWID);
         }
         self.put(" FROM ");
         self.raw(scan);

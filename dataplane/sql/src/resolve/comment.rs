@@ -49,6 +49,7 @@ impl Binder<'_> {
     /// Binds the table that is altered. Of a view, what the engine keeps goes with its name, which is all that can be
     /// altered.
     fn altered(&self, alter: &mut ast::AlterTable) -> Result<Comment, Error> {
+        names::renamed(alter).map_or(Ok(()), names::admit_new)?;
         let Err(missing) = self.existing(&mut alter.name) else { return Ok(Comment::default()) };
         let Some(view) = self.view_named(&alter.name) else { return Err(missing) };
         if !matches!(alter.operations.as_slice(), [ast::AlterTableOperation::RenameTable { .. }]) {

@@ -39,12 +39,12 @@ impl Binder<'_> {
                 self.existing(&mut one.name).map(Some)
             }
             S::CreateTable(create) if create.temporary => temporary::bound(create).map(|()| None),
-            S::CreateTable(create) => self.new_table(&mut create.name, create.if_not_exists).map(|()| None),
-            S::CreateView(create) => self.new_table(&mut create.name, create.if_not_exists).map(|()| None),
-            S::CreateSequence { name, if_not_exists, .. } => self.new_table(name, *if_not_exists).map(|()| None),
+            S::CreateTable(create) => self.new_table(&mut create.name).map(|()| None),
+            S::CreateView(create) => self.new_table(&mut create.name).map(|()| None),
+            S::CreateSequence { name, .. } => self.new_table(name).map(|()| None),
             S::CreateFunction(create) => {
                 udf::check(create)?;
-                self.new_table(&mut create.name, create.if_not_exists).map(|()| None)
+                self.new_table(&mut create.name).map(|()| None)
             }
             S::DropFunction(drop) => {
                 let if_exists = drop.if_exists;
@@ -89,7 +89,7 @@ impl Binder<'_> {
         self.existing(name)
     }
 
-    pub(super) fn new_table(&self, name: &mut ObjectName, _if_not_exists: bool) -> Result<(), Error> {
+    pub(super) fn new_table(&self, name: &mut ObjectName) -> Result<(), Error> {
         let written = TableName::of(name).ok_or_else(|| Error::unsupported("this form of table name"))?;
         if written.is_reserved() {
             return Err(located(Error::unsupported("a table of this name"), name));
@@ -98,6 +98,7 @@ impl Binder<'_> {
         let Some(home) = home else {
             return Err(located(Self::no_schema(&written), name));
         };
+        names::last(name).map_or(Ok(()), names::admit_new)?;
         *name = names::qualified(home, &written.name);
         Ok(())
     }
@@ -112,9 +113,7 @@ impl Binder<'_> {
     fn dropped(&self, name: &mut ObjectName, if_exists: bool) -> Result<(), Error> {
         match self.existing(name) {
             Ok(_) => Ok(()),
-            Err(error) if if_exists && matches!(error.kind, ErrorKind::TableNotFound { .. }) => {
-                self.new_table(name, true)
-            }
+            Err(error) if if_exists && matches!(error.kind, ErrorKind::TableNotFound { .. }) => self.new_table(name),
             Err(error) => Err(error),
         }
     }
@@ -127,9 +126,10 @@ impl Binder<'_> {
             _ => return Err(Error::unsupported("this form of schema name")),
         };
         let written = TableName { database: None, schema: Some(schema.clone()), name: String::new() };
-        if written.is_reserved() {
+        if written.is_reserved() || (!must_exist && names::is_taken_schema(&schema)) {
             return Err(located(Error::unsupported("a schema of this name"), name));
         }
+        names::last(name).map_or(Ok(()), names::admit_new)?;
         if must_exist && !self.catalog.has_schema(&schema) {
             return Err(located(Self::no_schema(&written), name));
         }

@@ -26,6 +26,7 @@ pub(super) fn bound(create: &mut CreateTable) -> Result<(), Error> {
     if options.any(|option| matches!(option.option, ColumnOption::Identity(_))) {
         return Err(Error::unsupported("AUTOINCREMENT of a temporary table"));
     }
+    names::last(&create.name).map_or(Ok(()), names::admit_new)?;
     create.name = names::temporary(&written.name);
     Ok(())
 }

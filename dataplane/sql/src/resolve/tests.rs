@@ -177,3 +177,35 @@ fn nothing_of_a_literal_is_in_the_log() {
     assert!(parse("SET x = 'secret'").expect("a statement").redacted().starts_with("SET"));
     assert!(!parse("COPY t TO 'secret'").expect("a statement").redacted().contains("secret"));
 }
+
+/// Paths are `schema.name`: `"a.b".copy` would be taken for what is not there, and no policy could name it.
+#[test]
+fn a_name_with_a_dot_is_no_name_of_a_table() {
+    for sql in [
+        "CREATE SCHEMA \"a.b\"",
+        "CREATE TABLE \"pay.roll\" (id INTEGER)",
+        "CREATE TABLE IF NOT EXISTS \"pay.roll\" (id INTEGER)",
+        "CREATE TABLE \"pay.roll\" AS SELECT 1 AS a",
+        "CREATE TEMPORARY TABLE \"pay.roll\" (id INTEGER)",
+        "CREATE VIEW \"pay.roll\" AS SELECT 1 AS a",
+        "ALTER TABLE payroll RENAME TO \"pay.roll\"",
+    ] {
+        assert_eq!(refusal(sql), Kind::InvalidName, "{sql}");
+    }
+    let columns = vec![crate::Column::new("id", "INTEGER")];
+    let dotted =
+        [("a.b", "copy"), ("main", "pay.roll")].map(|(schema, name)| crate::Table::new(schema, name, columns.clone()));
+    let catalog = crate::Catalog::new(dotted);
+    assert_eq!((catalog.tables().count(), catalog.has_schema("a.b")), (0, false));
+    let made = engine("SELECT 1 AS \"a.b\"", &Rules::default());
+    assert!(made.is_ok(), "columns may be called so");
+}
+
+#[test]
+fn schemas_that_mean_something_else_are_not_made() {
+    for sql in
+        ["CREATE SCHEMA pg_temp", "CREATE SCHEMA PG_toast", "CREATE SCHEMA svc_runtime", "CREATE SCHEMA Svc_Memory"]
+    {
+        assert!(matches!(refusal(sql), Kind::Unsupported { .. }), "{sql}");
+    }
+}

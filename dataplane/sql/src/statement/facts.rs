@@ -1,6 +1,6 @@
 //! What a statement does, read off its whole tree.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashMap};
 use std::ops::ControlFlow;
 
 use sqlparser::ast::{
@@ -9,7 +9,7 @@ use sqlparser::ast::{
 };
 
 use super::kind::lays_out;
-use super::{Operation, TableUse, many};
+use super::{Operation, TableUse, many, refused};
 use crate::catalogue;
 use crate::comment;
 use crate::error::Error;
@@ -22,6 +22,8 @@ use crate::sequence;
 pub(super) struct Facts {
     pub operations: BTreeSet<Operation>,
     pub tables: Vec<TableUse>,
+    /// Where a table stands among them, by its name in lower case.
+    places: HashMap<(Option<String>, String), usize>,
     pub functions: BTreeSet<String>,
     pub parameters: usize,
     pub calls_write: bool,
@@ -33,6 +35,9 @@ pub(super) fn of(tree: &mut Statement) -> Result<Facts, Error> {
     let mut facts = Facts::default();
     for (name, operation) in targets(tree) {
         facts.table(&name, operation);
+    }
+    if let ControlFlow::Break(refused) = tree.visit(&mut refused::Unmeant) {
+        return Err(refused);
     }
     let mut statements = Statements::default();
     let _: ControlFlow<()> = tree.visit(&mut statements);
@@ -100,12 +105,9 @@ impl Facts {
         let Some(TableName { database: _, schema, name }) = TableName::of(name) else {
             return;
         };
-        let same = |known: &&mut TableUse| {
-            known.name.eq_ignore_ascii_case(&name)
-                && known.schema.as_ref().map(|s| s.to_ascii_lowercase())
-                    == schema.as_ref().map(|s| s.to_ascii_lowercase())
-        };
-        match self.tables.iter_mut().find(same) {
+        let lowered = (schema.as_ref().map(|schema| schema.to_ascii_lowercase()), name.to_ascii_lowercase());
+        let place = *self.places.entry(lowered).or_insert(self.tables.len());
+        match self.tables.get_mut(place) {
             Some(known) => {
                 known.operations.insert(operation);
             }

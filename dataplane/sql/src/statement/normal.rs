@@ -18,8 +18,8 @@ use sqlparser::ast::{
     ValueWithSpan, VisitMut, VisitorMut, WildcardAdditionalOptions,
 };
 
-use crate::dialect::templates::OF_TEMPLATE;
 use crate::error::{Error, Kind};
+use crate::names::ours::ROWS;
 
 /// Parameters of one statement, as in the wire protocol.
 const PARAMETERS_MAX: usize = 65_535;
@@ -108,10 +108,7 @@ impl VisitorMut for Form {
 
     fn pre_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<Error> {
         like_all(expr);
-        match ours(expr) {
-            Some(name) => ControlFlow::Break(Error::syntax(format!("the name {name} begins as only ours do"))),
-            None => ControlFlow::Continue(()),
-        }
+        ControlFlow::Continue(())
     }
 
     fn pre_visit_select(&mut self, select: &mut Select) -> ControlFlow<Error> {
@@ -125,20 +122,6 @@ impl VisitorMut for Form {
         select.flavor = SelectFlavor::Standard;
         ControlFlow::Continue(())
     }
-}
-
-/// A name that the parameter of a template's lambda could have: inside of the lambda it would be taken for that.
-fn ours(expr: &Expr) -> Option<&str> {
-    let is_ours = |name: &&Ident| {
-        let head = name.value.get(..OF_TEMPLATE.len());
-        head.is_some_and(|head| head.eq_ignore_ascii_case(OF_TEMPLATE))
-    };
-    let name = match expr {
-        Expr::Identifier(name) => Some(name),
-        Expr::CompoundIdentifier(path) => path.first(),
-        _ => None,
-    };
-    name.filter(is_ours).map(|name| name.value.as_str())
 }
 
 fn rewritten(select: &mut Select) -> Result<(), Error> {
@@ -271,7 +254,7 @@ fn declared(create: &mut CreateTable) -> Result<(), Error> {
         return Ok(());
     }
     let Some(source) = create.query.take() else { return Ok(()) };
-    let mut query = crate::parse::query("SELECT * FROM (SELECT 1) AS \"_rows\"")?;
+    let mut query = crate::parse::query(&format!("SELECT * FROM (SELECT 1) AS \"{ROWS}\""))?;
     if let SetExpr::Select(select) = query.body.as_mut()
         && let Some(TableFactor::Derived { subquery, alias: Some(rows), .. }) =
             select.from.first_mut().map(|from| &mut from.relation)

@@ -12,10 +12,7 @@ use super::super::credential;
 use super::super::http::Peer;
 use super::Door;
 use crate::guest::Guest;
-use crate::{Declared, Error};
-
-/// The longest name of an agent or a framework.
-const NAME_CHARS_MAX: usize = 256;
+use crate::{AgentName, Declared, Error};
 
 /// Checks the credential of a request.
 pub async fn admit(
@@ -43,12 +40,8 @@ pub fn declared_by(
     Ok(Guest { who, peer, agent, origin, request_id: request_id.clone(), place: Place::of_headers(headers) })
 }
 
-fn declared(headers: &HeaderMap, name: &'static str) -> Result<Option<String>, Error> {
+fn declared(headers: &HeaderMap, name: &'static str) -> Result<Option<AgentName>, Error> {
     let Some(value) = headers.get(name) else { return Ok(None) };
-    let named = value.to_str().ok().filter(|text| (1..=NAME_CHARS_MAX).contains(&text.len()));
-    let named = named.ok_or_else(|| Error::InvalidParams {
-        field: name,
-        message: format!("{name} is 1 to {NAME_CHARS_MAX} characters of ASCII"),
-    })?;
-    Ok(Some(named.to_owned()))
+    let ascii = || Error::InvalidParams { field: name, message: format!("{name} is characters of ASCII") };
+    AgentName::of(name, value.to_str().map_err(|_| ascii())?).map(Some)
 }

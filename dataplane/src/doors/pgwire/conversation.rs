@@ -306,7 +306,7 @@ impl Conversation {
             // One session runs one statement: what is suspended on it is read to its end first.
             self.set_aside(|portal| portal.life != Life::Session).await?;
         }
-        let stance = self.watch.stance()?;
+        let stance = self.watch.stance(self.declared())?;
         let cancel = self.cancellable.next();
         let ask = self.ask(sql, params, cancel.clone());
         let answer = self.watch.attend(&mut self.wire, &cancel, Box::pin(self.pipeline.run(ask))).await??;
@@ -327,18 +327,23 @@ impl Conversation {
         Ok(())
     }
 
+    /// The agent that the session says it is of now.
+    pub(super) fn declared(&self) -> Declared {
+        let identity = &self.settings.identity;
+        Declared { agent_id: identity.agent_id.clone(), framework: identity.framework.clone() }
+    }
+
     pub(super) fn ask(&self, sql: &str, params: Vec<engine::Value>, cancel: CancellationToken) -> Ask {
         let (now, entropy) = (self.pipeline.clock.now(), &self.pipeline.entropy);
-        let identity = &self.settings.identity;
         Ask {
             query_id: QueryId::fresh(now, entropy),
-            request_id: identity.request_id.clone().unwrap_or_else(|| RequestId::minted(now, entropy)),
+            request_id: self.settings.identity.request_id.clone().unwrap_or_else(|| RequestId::minted(now, entropy)),
             sql: sql.to_owned(),
             params,
             who: self.watch.who.clone(),
             peer: self.watch.peer,
             origin: Origin::Pgwire,
-            agent: Declared { agent_id: identity.agent_id.clone(), framework: identity.framework.clone() },
+            agent: self.declared(),
             timeout: self.settings.timeout(),
             cancel,
             transaction: self.transaction.handle(),

@@ -16,7 +16,7 @@ use super::parameters;
 use super::reply;
 use super::session::{self, OPEN_MAX, no_cursor};
 use super::typeinfo;
-use super::watch::{Stop, Watch};
+use super::watch::{Stance, Stop, Watch};
 use super::wire::Wire;
 use crate::Description;
 use crate::encode::pg_rows::{Field, Format, PgType};
@@ -36,8 +36,8 @@ pub struct Prepared {
     what: What,
     /// Parameter types the client gave; 0 is for us to tell.
     declared: Vec<u32>,
-    /// Under which rules it was described last, and how.
-    described: Mutex<Option<(u64, Arc<Description>)>>,
+    /// Under which rules it was described last, for whom, and how.
+    described: Mutex<Option<(u64, Stance, Arc<Description>)>>,
 }
 
 #[derive(Debug)]
@@ -186,18 +186,22 @@ impl Conversation {
 
     /// What the pipeline says of the statement, asked once for as long as the rules stay.
     async fn description(&mut self, prepared: &Prepared) -> Result<Arc<Description>, Stop> {
-        let version = self.watch.rules()?.version;
+        let (version, agent) = (self.watch.rules()?.version, self.declared());
         let known = prepared.described.lock().unwrap_or_else(PoisonError::into_inner).clone();
-        if let Some((at, description)) = known
+        if let Some((at, stance, description)) = known
             && at == version
+            && stance.is_of(&agent)
+            && self.watch.still_holds(&stance)
         {
             return Ok(description);
         }
+        let stance = self.watch.stance(agent)?;
         let cancel = self.cancellable.next();
         let ask = self.ask(&prepared.sql, Vec::new(), cancel.clone());
         let described = self.watch.attend(&mut self.wire, &cancel, Box::pin(self.pipeline.describe(&ask))).await?;
         let description = Arc::new(described.map_err(|error| Failure::from(&error).shifted(prepared.before))?);
-        *prepared.described.lock().unwrap_or_else(PoisonError::into_inner) = Some((version, Arc::clone(&description)));
+        *prepared.described.lock().unwrap_or_else(PoisonError::into_inner) =
+            Some((version, stance, Arc::clone(&description)));
         Ok(description)
     }
 

@@ -7,6 +7,8 @@
 
 use contract::RequestId;
 
+use crate::AgentName;
+
 /// Longest value kept; a longer one is refused.
 const VALUE_CHARS_MAX: usize = 256;
 
@@ -59,8 +61,8 @@ fn is_word(text: &str) -> bool {
 /// What a session has declared.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Identity {
-    pub agent_id: Option<String>,
-    pub framework: Option<String>,
+    pub agent_id: Option<AgentName>,
+    pub framework: Option<AgentName>,
     pub request_id: Option<RequestId>,
     pub parent_request_id: Option<String>,
     pub reasoning_step: Option<String>,
@@ -75,8 +77,8 @@ impl Identity {
         }
         let text = (!value.is_empty()).then(|| value.to_owned());
         match property {
-            Property::AgentId => self.agent_id = text,
-            Property::Framework => self.framework = text,
+            Property::AgentId => self.agent_id = named("agent_id", text)?,
+            Property::Framework => self.framework = named("framework", text)?,
             Property::ParentRequestId => self.parent_request_id = text,
             Property::ReasoningStep => self.reasoning_step = text,
             Property::Priority => self.priority = text,
@@ -88,6 +90,10 @@ impl Identity {
         }
         Ok(())
     }
+}
+
+fn named(field: &str, text: Option<String>) -> Result<Option<AgentName>, String> {
+    text.map(|text| AgentName::of(field, text)).transpose().map_err(|error| error.to_string())
 }
 
 /// `options` of a startup packet: `-c name=value` and `--name=value`, separated by spaces; a

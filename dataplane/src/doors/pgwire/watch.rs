@@ -13,8 +13,9 @@ use tokio_util::sync::CancellationToken;
 use super::failure::Failure;
 use super::login::Login;
 use super::wire::{End, Wire};
-use crate::Sessions;
+use crate::pipeline::Moment;
 use crate::sessions::Snapshots;
+use crate::{Declared, Sessions};
 
 /// Why a statement went no further.
 #[derive(Debug)]
@@ -44,10 +45,18 @@ impl From<crate::Error> for Stop {
 }
 
 /// What rows on their way were admitted by.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct Stance {
     rules: Arc<Governance>,
     caller: Caller,
+    agent: Declared,
+    moment: Option<Moment>,
+}
+
+impl Stance {
+    pub fn is_of(&self, agent: &Declared) -> bool {
+        self.agent == *agent
+    }
 }
 
 /// Is all the same that decides what a caller may read?
@@ -120,15 +129,19 @@ impl Watch {
         }
     }
 
-    /// The rules and the caller as they are now.
-    pub fn stance(&self) -> Result<Stance, crate::Error> {
-        Ok(Stance { rules: self.sessions.rules()?, caller: self.caller()? })
+    /// The rules and the caller, with the agent that they declare, as they are now.
+    pub fn stance(&self, agent: Declared) -> Result<Stance, crate::Error> {
+        let (rules, caller) = (self.sessions.rules()?, self.caller()?);
+        let moment = Moment::of(&rules, &caller, &agent, self.sessions.now());
+        Ok(Stance { rules, caller, agent, moment })
     }
 
-    /// Does the same still apply to the same caller? A role that was lent ends by the clock, without new rules.
+    /// Does the same still apply to the same caller? A role that was lent, a grant, and an hour of the day end by the
+    /// clock, without new rules.
     pub fn still_holds(&self, then: &Stance) -> bool {
-        let Ok(now) = self.stance() else { return false };
-        now.caller == then.caller && (Arc::ptr_eq(&now.rules, &then.rules) || same_rules(&now.rules, &then.rules))
+        let Ok(now) = self.stance(then.agent.clone()) else { return false };
+        let same_rules = Arc::ptr_eq(&now.rules, &then.rules) || same_rules(&now.rules, &then.rules);
+        same_rules && now.caller == then.caller && now.moment == then.moment
     }
 
     /// Does the work, unless the session ends first: its key vanishes, or its client.

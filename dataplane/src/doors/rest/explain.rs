@@ -25,7 +25,7 @@ pub(super) async fn transpile(
     body: Bytes,
 ) -> Response {
     told(&door, &env_id, &headers, &body, async |ask, body: TranspileBody| {
-        let agent = Declared { agent_id: body.agent_id, framework: body.agent_framework };
+        let agent = Declared::told(("agent_id", body.agent_id), ("agent_framework", body.agent_framework))?;
         let bounds = Bounds { scope: Some(Scope::QueryRead), ..Bounds::default() };
         door.pipeline.transpiled(Ask { sql: body.sql, agent, bounds, ..ask }.as_session()).await
     })
@@ -39,6 +39,8 @@ pub(super) async fn test(
     body: Bytes,
 ) -> Response {
     told(&door, &env_id, &headers, &body, async |ask, body: TestBody| {
+        let supposed = (body.run_as.agent_id.clone(), body.run_as.framework.clone());
+        Declared::told(("as.agent_id", supposed.0), ("as.framework", supposed.1))?;
         let bounds = Bounds { scope: Some(Scope::PolicyRead), ..Bounds::default() };
         door.pipeline.tested(Ask { sql: body.sql, bounds, ..ask }.as_session(), body.run_as).await
     })

@@ -64,6 +64,7 @@ async fn called(
         field: "body",
         message: format!("the body cannot be read: {error}"),
     })?;
+    let agent = Declared::told(("agent_id", input.agent_id), ("agent_framework", None))?;
     // The control plane has authenticated them; whether we know them yet is a matter of moments.
     let _ = announced(&door.pipeline.snapshots, |rules| is_known(rules, &forwarded.who)).await;
     let call = Call {
@@ -73,7 +74,7 @@ async fn called(
         guest: Guest {
             who: forwarded.who,
             peer: forwarded.peer,
-            agent: Declared { agent_id: input.agent_id, framework: None },
+            agent,
             origin: Origin::Rest,
             request_id: request_id.clone(),
             place: Place::of_headers(headers),

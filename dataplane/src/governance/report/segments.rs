@@ -7,7 +7,7 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
 use contract::QueryId;
-use contract::report::{Body, Entry, MicroCredits};
+use contract::report::{Body, ENTRY_BYTES_MAX, Entry, MicroCredits};
 
 const SUFFIX: &str = ".jsonl";
 
@@ -111,13 +111,17 @@ impl Cursor {
         Self { folder, sent: after, reader: None, partial: Vec::new() }
     }
 
-    /// Up to `max` further entries, each its own line without the line end. Blocking reads.
-    pub fn next(&mut self, max: usize) -> io::Result<Vec<Vec<u8>>> {
+    /// Up to `max` further entries, each its own line without the line end; no more once they have
+    /// `bytes`, which the last one may exceed. Blocking reads.
+    pub fn next(&mut self, max: usize, bytes: usize) -> io::Result<Vec<Vec<u8>>> {
         let mut lines = Vec::new();
-        while lines.len() < max {
+        let mut taken = 0_usize;
+        while lines.len() < max && taken < bytes {
             let Some((sequence, line)) = self.line()? else { break };
             if sequence > self.sent {
                 self.sent = sequence;
+                let line = within(line)?;
+                taken = taken.saturating_add(line.len());
                 lines.push(line);
             }
         }
@@ -159,6 +163,15 @@ impl Cursor {
         self.reader = Some((segment.first, BufReader::new(File::open(&segment.path)?)));
         Ok(true)
     }
+}
+
+/// What was written before there were bounds is brought into them, or no message could take it.
+fn within(line: Vec<u8>) -> io::Result<Vec<u8>> {
+    if line.len() <= ENTRY_BYTES_MAX {
+        return Ok(line);
+    }
+    let Entry { sequence, body } = serde_json::from_slice(&line)?;
+    Ok(serde_json::to_vec(&Entry { sequence, body: body.bounded(&str::to_owned) })?)
 }
 
 fn sequence_of(line: &[u8]) -> io::Result<u64> {

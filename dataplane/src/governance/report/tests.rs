@@ -1,5 +1,6 @@
 use super::*;
 use contract::policy::abac::Origin;
+use contract::report::{ENTRY_BYTES_MAX, TriggerFired};
 use contract::{Role, SystemClock};
 use std::sync::Arc;
 
@@ -36,12 +37,26 @@ fn started(query: &str, estimate: MicroCredits) -> Started {
     }
 }
 
+fn fired(metadata: serde_json::Value) -> TriggerFired {
+    TriggerFired {
+        trigger_id: "t".to_owned(),
+        trigger_name: "t".to_owned(),
+        fired_at: chrono::DateTime::UNIX_EPOCH,
+        similarity_score: f64::NAN,
+        threshold: 0.5,
+        content: "c".to_owned(),
+        content_id: None,
+        agent_id: "a".to_owned(),
+        metadata,
+    }
+}
+
 fn finished(query: &str) -> Finished {
     Finished { outcome: Outcome::Completed, ..interrupted(query.into(), 0, chrono::DateTime::UNIX_EPOCH) }
 }
 
 fn all(log: &Log) -> Vec<Entry> {
-    let lines = log.after(0).next(usize::MAX).unwrap();
+    let lines = log.after(0).next(usize::MAX, usize::MAX).unwrap();
     lines.iter().map(|line| serde_json::from_slice(line).unwrap()).collect()
 }
 
@@ -99,14 +114,14 @@ fn a_cursor_reads_on_from_where_it_stood_over_segments() {
     let folder = tempfile::tempdir().unwrap();
     let log = open(folder.path());
     let mut cursor = log.after(0);
-    assert!(cursor.next(9).unwrap().is_empty());
+    assert!(cursor.next(9, usize::MAX).unwrap().is_empty());
     log.refused(started("a", 1), finished("a")).unwrap();
-    assert_eq!(cursor.next(1).unwrap().len(), 1);
+    assert_eq!(cursor.next(1, usize::MAX).unwrap().len(), 1);
     log.writer().segments.last_mut().unwrap().bytes = SEGMENT_BYTES_MAX;
     log.refused(started("b", 1), finished("b")).unwrap();
-    assert_eq!(cursor.next(9).unwrap().len(), 3);
+    assert_eq!(cursor.next(9, usize::MAX).unwrap().len(), 3);
     assert_eq!(cursor.position(), 4);
-    assert_eq!(log.after(3).next(9).unwrap().len(), 1);
+    assert_eq!(log.after(3).next(9, usize::MAX).unwrap().len(), 1);
 }
 
 #[test]
@@ -134,4 +149,49 @@ fn too_many_waiting_entries_stop_new_queries_but_not_the_end_of_old_ones() {
     log.writer().segments.last_mut().unwrap().bytes = BYTES_MAX + 1;
     assert!(log.started(started("b", 1)).is_err());
     assert!(log.finished(finished("a")).is_ok());
+}
+
+#[test]
+fn whatever_was_asked_its_line_is_bounded_and_read_again_at_the_next_start() {
+    let folder = tempfile::tempdir().unwrap();
+    let log = open(folder.path());
+    let vast = "\0".repeat(2_000_000);
+    let agent = contract::report::Agent { agent_id: Some(vast.clone()), framework: Some(vast.clone()) };
+    let tables_accessed = vec![vast.clone(); 9];
+    log.started(Started { agent: Some(agent), sql_with_rls: Some(vast), tables_accessed, ..started("a", 7) }).unwrap();
+    let deep = (0..126).fold(serde_json::json!(1), |inner, _| serde_json::json!([inner]));
+    log.happened(Body::TriggerFired(Box::new(fired(deep)))).unwrap();
+    assert!(log.waiting_bytes() < 2 * u64::try_from(ENTRY_BYTES_MAX).unwrap());
+    drop(log);
+    let entries = all(&open(folder.path()));
+    let Some(Body::Finished(last)) = entries.last().map(|entry| &entry.body) else { panic!("{}", entries.len()) };
+    assert_eq!((last.outcome, last.micro_credits), (Outcome::Interrupted, 7));
+}
+
+#[test]
+fn a_message_takes_so_many_bytes_and_at_least_one_entry() {
+    let folder = tempfile::tempdir().unwrap();
+    let log = open(folder.path());
+    for query in ["a", "b", "c"] {
+        log.started(Started { sql_original: "x".repeat(60_000), ..started(query, 1) }).unwrap();
+    }
+    let mut cursor = log.after(0);
+    let mut counts = || cursor.next(9, 100_000).unwrap().len();
+    assert_eq!([counts(), counts(), counts()], [2, 1, 0]);
+    assert_eq!(log.after(0).next(9, 1).unwrap().len(), 1);
+}
+
+#[test]
+fn a_line_from_before_there_were_bounds_is_read_within_them() {
+    let folder = tempfile::tempdir().unwrap();
+    let log = open(folder.path());
+    let body = Body::Started(Box::new(Started { sql: "x".repeat(ENTRY_BYTES_MAX), ..started("old", 7) }));
+    let line = serde_json::to_vec(&Entry { sequence: 1, body }).unwrap();
+    std::fs::write(&log.writer().segments[0].path, [line.as_slice(), b"\n"].concat()).unwrap();
+    let lines = log.after(0).next(9, 1).unwrap();
+    assert!(lines[0].len() <= ENTRY_BYTES_MAX);
+    let read: Entry = serde_json::from_slice(&lines[0]).unwrap();
+    assert!(
+        matches!(read.body, Body::Started(start) if start.estimated_micro_credits == 7 && start.sql.ends_with('…'))
+    );
 }

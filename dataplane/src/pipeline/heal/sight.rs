@@ -7,12 +7,9 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use contract::Governance;
-use contract::policy::abac::{Effect, Operation};
 
-use super::super::capability::Own;
-use super::super::policy::{self, Asked};
-use super::super::tables::About;
-use super::super::{Pipeline, Query, Result, origin, shown};
+use super::super::asked::Asked;
+use super::super::{Pipeline, Query, Result, policy, shown};
 
 const TABLES_MAX: usize = 64;
 const COLUMNS_MAX: usize = 128;
@@ -26,29 +23,18 @@ pub(super) async fn tables(
     mentioned: &[String],
 ) -> Result<Vec<String>> {
     let (caller, agent) = policy::caller(pipeline, query, rules)?;
-    let now = pipeline.clock.now();
     let known = pipeline.remembered.tables.of(&pipeline.engine()?, query, rules).await?.known;
     let there = match policy::branch(pipeline, query, &agent, &[]).await? {
         Some(branch) => Arc::new(known.with_tables(branch.tables())),
         None => known,
     };
     let mut names = policy::names(query, rules);
-    names.masked = Arc::new(shown::masked(rules, &caller, &there));
-    let own = Own { rules, agent: &agent, now };
-    let about = About::reading();
-    let asked = Asked { query, rules, caller: &caller, agent: &agent, about: &about, now };
-    let may_see = |path: &str| {
-        own.reaches(path)
-            && asked.decide(&[path.to_owned()], &[Operation::Select]).effect < Effect::Deny
-            && origin::admits(rules, caller.role, &there, path)
-    };
-    let seen = there.seen(may_see);
-    let told = |schema: &str, name: &str, columns: &[sql::Column]| {
-        let denied = own.denied_columns(&format!("{schema}.{name}"));
-        let mut columns = names.shown(schema, name, columns);
-        columns.retain(|column| !denied.contains(&column.name.to_ascii_lowercase()));
-        line(schema, name, &columns)
-    };
+    let (whence, when) = ((&query.ask).into(), pipeline.clock.now().into());
+    let asked = Asked { rules, caller: &caller, agent: &agent, whence, writes: false, when };
+    let seen = there.seen(|path| asked.may_see(&there, path));
+    shown::narrow(&mut names, &asked, &there);
+    let told =
+        |schema: &str, name: &str, columns: &[sql::Column]| line(schema, name, &names.shown(schema, name, columns));
     let tables = seen.tables().map(|table| (table.path(), told(&table.schema, &table.name, &table.columns)));
     let views = seen.definitions().into_iter().filter(|one| one.kind == sql::definition::Kind::View);
     let views = views.map(|view| (view.path(), told(&view.schema, &view.name, &view.columns)));

@@ -77,14 +77,14 @@ pub const SETTINGS: [Setting; 22] = [
     next_start(setting::DRAIN_SECS, |_| Some(DRAIN_SECS.to_string())),
     next_start(setting::ENDPOINT_GRACE_SECS, |_| Some(ENDPOINT_GRACE_SECS.to_string())),
     // nobody's sessions end because somebody has another model; the way to the one before is closed at once
-    next_start(setting::MODEL_URL, |it| it.release.model.url.as_ref().map(ToString::to_string)),
-    next_start(setting::MODEL_PLAIN, |it| it.release.model.plain.then(|| "true".to_owned())),
-    next_start(setting::EMBEDDING_MODEL, |it| it.release.model.embedding.clone()),
-    next_start(setting::HEALING_MODEL, |it| it.release.model.healing.clone()),
+    next_start(setting::MODEL_URL, |it| it.model()?.url.as_ref().map(ToString::to_string)),
+    next_start(setting::MODEL_PLAIN, |it| it.model()?.plain.then(|| "true".to_owned())),
+    next_start(setting::EMBEDDING_MODEL, |it| it.model()?.embedding.clone()),
+    next_start(setting::HEALING_MODEL, |it| it.model()?.healing.clone()),
     // nobody's sessions end because somebody wants to watch
-    next_start(setting::OTLP_ENDPOINT, |it| it.release.collector.endpoint.clone()),
-    next_start(setting::OTLP_CA, |it| it.release.collector_ca().map(|_| format!("{COLLECTOR}/ca.crt"))),
-    next_start(setting::TRACE_RATIO, |it| it.release.collector.ratio.map(|part| part.to_string())),
+    next_start(setting::OTLP_ENDPOINT, |it| it.collector()?.endpoint.clone()),
+    next_start(setting::OTLP_CA, |it| it.source.collector_ca().map(|_| format!("{COLLECTOR}/ca.crt"))),
+    next_start(setting::TRACE_RATIO, |it| it.collector()?.ratio.map(|part| part.to_string())),
 ];
 
 pub fn config_map(desired: &Desired) -> ConfigMap {

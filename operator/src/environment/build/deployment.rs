@@ -74,7 +74,7 @@ fn template(desired: &Desired) -> PodTemplateSpec {
 }
 
 fn pod(desired: &Desired) -> PodSpec {
-    let secrets = &desired.source.pull_secrets;
+    let secrets = &desired.source.image.pull_secrets;
     let secrets: Vec<_> = secrets.iter().map(|name| LocalObjectReference { name: name.clone() }).collect();
     let scheduling = &desired.scheduling;
     PodSpec {

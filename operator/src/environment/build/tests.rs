@@ -144,8 +144,8 @@ fn watched(arguments: &[&str]) -> Desired {
     let mut observed = observed(environment(&json!({})));
     let told = Config::try_parse_from(arguments).unwrap().release();
     let release = Arc::make_mut(&mut observed.release);
-    (release.collector, release.collector_secret) = (told.collector, told.collector_secret);
-    release.model = told.model;
+    (release.collector, release.model) = (told.collector, told.model);
+    release.source.secrets = told.source.secrets;
     validate(&observed).unwrap()
 }
 
@@ -205,6 +205,36 @@ fn a_data_plane_is_told_of_the_model_and_of_its_key_only_where_it_is() {
     let from = json!({"secretKeyRef": {"name": "model-key", "key": "token", "optional": true}});
     assert_eq!((&key["name"], &key["valueFrom"]), (&json!(setting::MODEL_KEY), &from));
     assert_eq!(template(&watched(&["--model-secret=model-key"])), template(&plain), "a key of nothing");
+}
+
+#[test]
+fn no_endpoint_is_told_to_pods_that_would_show_it_what_opens_another() {
+    let told = |secret: &str, collector: &str| {
+        let mut observed = observed(environment(&json!({})));
+        let arguments = [
+            "operator",
+            "--release-namespace",
+            "sluice",
+            "--model-url=https://models.ml",
+            "--healing-model=m",
+            "--model-secret=model",
+            "--otlp-endpoint=https://collector",
+            "--collector-secret=watch",
+            "--collector-headers-key=headers",
+        ];
+        observed.release = Arc::new(Config::try_parse_from(arguments).unwrap().release());
+        let secrets =
+            json!({"model": {"name": secret, "key": "key"}, "collector": {"name": collector, "headersKey": "headers"}});
+        let status = json!({"image": observed.release.source.image, "secrets": secrets});
+        Arc::make_mut(&mut observed.environment).status = serde_json::from_value(status).unwrap();
+        let desired = validate(&observed).unwrap();
+        assert_eq!(desired.source.secrets.model.as_ref().unwrap().name, secret, "its turn has not come");
+        let data = super::config_map::config_map(&desired).data.unwrap();
+        [setting::MODEL_URL, setting::HEALING_MODEL, setting::OTLP_ENDPOINT].map(|name| data.contains_key(name))
+    };
+    assert_eq!(told("model", "watch"), [true, true, true]);
+    assert_eq!(told("of-before", "watch"), [false, false, true]);
+    assert_eq!(told("model", "of-before"), [true, true, false]);
 }
 
 #[test]

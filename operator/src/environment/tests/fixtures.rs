@@ -2,11 +2,12 @@
 
 use std::sync::Arc;
 
-use crds::{Environment, Organization};
+use crds::{Environment, GivenSecrets, ImageSource, Organization};
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
 use crate::environment::observed::{Authorities, AuthorityFacts, ClusterFacts, Given, Observed, Release};
+use crate::environment::source::Source;
 
 pub const UID: &str = "0c0ffee0-0000-4000-8000-000000000001";
 pub const ORGANIZATION_UID: &str = "0c0ffee0-0000-4000-8000-00000000000a";
@@ -43,15 +44,19 @@ pub fn organization() -> Organization {
 pub fn release() -> Release {
     Release {
         namespace: "sluice".to_owned(),
-        image: "registry.example/sluice/dataplane".to_owned(),
+        source: Source {
+            image: ImageSource {
+                name: "registry.example/sluice/dataplane".to_owned(),
+                pull_policy: "IfNotPresent".to_owned(),
+                pull_secrets: vec!["registry".to_owned()],
+            },
+            secrets: GivenSecrets::default(),
+        },
         version: "0.1.0".to_owned(),
-        pull_policy: "IfNotPresent".to_owned(),
-        pull_secrets: vec!["registry".to_owned()],
         control_plane: "sluice-controlplane.sluice.svc:8081".to_owned(),
         cluster_domain: "cluster.local".to_owned(),
         serves_lake: true,
         collector: telemetry::Destination::default(),
-        collector_secret: None,
         model: crate::model::Model::default(),
     }
 }
@@ -73,6 +78,7 @@ pub fn observed(environment: Environment) -> Observed {
         release: Arc::new(release()),
         may_move: false,
         agreed: None,
+        contests: Arc::default(),
         now: now(),
     }
 }

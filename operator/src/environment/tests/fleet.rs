@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use crds::Environment;
+use crds::{CollectorSecret, Environment, SecretKey};
 use serde_json::{Value, json};
 
 use super::fixtures::release;
@@ -87,16 +87,16 @@ fn stands_after(target: &Release, told: bool, change: impl FnOnce(&mut Value)) -
     let mut object = json!({
         "metadata": {"name": "acme-sales", "namespace": "n", "uid": "u", "annotations": {}},
         "spec": {"organizationRef": {"name": "acme"}, "slug": "sales", "name": "Sales", "dataPlane": {}},
-        "status": {"version": "1.0.0", "image": release().source(), "conditions": [
+        "status": {"version": "1.0.0", "image": release().source.image, "conditions": [
             {"type": "SpecValid", "status": "True", "reason": "AsSpecified", "message": "",
              "observedGeneration": 1, "lastTransitionTime": "2026-01-01T00:00:00Z"}]},
     });
     change(&mut object);
     let environment: Environment = serde_json::from_value(object).unwrap();
     let known = KnownEnvironment::new(&environment, &Dictionaries::default()).unwrap();
-    let ran = Told { source: release().source(), tag: "1.0.0".to_owned() };
+    let ran = Told { source: release().source, tag: "1.0.0".to_owned() };
     let tag = environment.spec.data_plane.version.unwrap_or_else(|| target.version.clone());
-    let told = if told { Told { source: target.source(), tag } } else { ran };
+    let told = if told { Told { source: target.source.clone(), tag } } else { ran };
     Movement::of(&known, Some(&told), target)
 }
 
@@ -123,11 +123,16 @@ fn nobody_waits_for_one_that_cannot_move() {
 }
 
 #[test]
-fn an_image_from_elsewhere_is_a_move_of_the_fleet_also_for_one_that_chose_its_version() {
-    let changes: [fn(&mut Release); 3] = [
-        |it| it.image = "mirror.example/sluice/dataplane".to_owned(),
-        |it| it.pull_policy = "Always".to_owned(),
-        |it| it.pull_secrets.push("another".to_owned()),
+fn what_the_installation_gives_is_a_move_of_the_fleet_also_for_one_that_chose_its_version() {
+    let changes: [fn(&mut Release); 5] = [
+        |it| it.source.image.name = "mirror.example/sluice/dataplane".to_owned(),
+        |it| it.source.image.pull_policy = "Always".to_owned(),
+        |it| it.source.image.pull_secrets.push("another".to_owned()),
+        |it| it.source.secrets.model = Some(SecretKey { name: "model".to_owned(), key: "key".to_owned() }),
+        |it| {
+            let (name, headers_key) = ("watch".to_owned(), Some("headers".to_owned()));
+            it.source.secrets.collector = Some(CollectorSecret { name, headers_key, ca_key: None });
+        },
     ];
     for (number, change) in changes.into_iter().enumerate() {
         let mut target = Release { version: "1.0.0".to_owned(), ..release() };
@@ -146,8 +151,10 @@ fn an_image_from_elsewhere_is_a_move_of_the_fleet_also_for_one_that_chose_its_ve
             let late = |it: &mut Value| it["status"]["conditions"][0]["reason"] = json!("RolloutTimedOut");
             assert_eq!(stands(true, late), Some(Movement::Failed), "{number} {pinned}");
         }
-        let source = target.source();
-        let arrived = stands_after(&target, true, |it| it["status"]["image"] = json!(source));
+        let source = target.source.clone();
+        let arrived = stands_after(&target, true, |it| {
+            (it["status"]["image"], it["status"]["secrets"]) = (json!(source.image), json!(source.secrets));
+        });
         assert_eq!(arrived, Some(Movement::Arrived), "{number}");
     }
 }

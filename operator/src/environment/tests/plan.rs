@@ -2,14 +2,19 @@
 
 use std::sync::Arc;
 
-use crds::{Condition, ConditionStatus, ConditionType, EnvironmentPhase, EnvironmentStatus, Reason};
+use crds::{
+    CollectorSecret, Condition, ConditionStatus, ConditionType, EnvironmentPhase, EnvironmentStatus, Reason, SecretKey,
+};
+use jiff::SignedDuration;
 use serde_json::json;
 
 use super::fixtures::environment;
 use super::world::World;
 use crate::environment::child::Kind;
+use crate::environment::contest::Contests;
 use crate::environment::observed::Release;
 use crate::environment::plan::{Plan, interrupted};
+use crate::environment::source::Source;
 use crate::environment::volume;
 
 fn said(plan: &Plan, type_: ConditionType) -> (ConditionStatus, Reason) {
@@ -257,24 +262,40 @@ fn a_refusal_to_make_the_volume_larger_says_the_way_back() {
 }
 
 #[test]
-fn an_image_from_elsewhere_waits_for_its_turn() {
-    let changes: [fn(&mut Release); 3] = [
-        |it| it.image = "mirror.example/sluice/dataplane".to_owned(),
-        |it| it.pull_policy = "Always".to_owned(),
-        |it| it.pull_secrets = vec!["another".to_owned()],
+fn what_the_installation_gives_waits_for_its_turn() {
+    let changes: [fn(&mut Release); 5] = [
+        |it| it.source.image.name = "mirror.example/sluice/dataplane".to_owned(),
+        |it| it.source.image.pull_policy = "Always".to_owned(),
+        |it| it.source.image.pull_secrets = vec!["another".to_owned()],
+        |it| it.source.secrets.model = Some(SecretKey { name: "model".to_owned(), key: "key".to_owned() }),
+        |it| {
+            let (name, ca_key) = ("watch".to_owned(), Some("authority".to_owned()));
+            it.source.secrets.collector = Some(CollectorSecret { name, headers_key: None, ca_key });
+        },
     ];
     for change in changes {
         let mut world = running();
-        let was = status(&world).image.unwrap();
+        let was = Source::of_status(&status(&world)).unwrap();
         change(Arc::make_mut(&mut world.surroundings.release));
         assert!(world.reconcile().unwrap().writes.is_empty(), "the rest of the fleet is before it");
         world.surroundings.may_move = true;
         let before = world.log.len();
         world.settle();
-        assert_eq!(world.log[before..], ["Deployment/acme-sales", "status", "status"]);
-        let image = status(&world).image.unwrap();
-        assert!(image != was && image == world.surroundings.release.source(), "{image:?}");
+        let written: Vec<_> = world.log[before..].iter().filter(|line| !line.starts_with("ConfigMap/")).collect();
+        assert_eq!(written, ["Deployment/acme-sales", "status", "status"]);
+        let source = Source::of_status(&status(&world)).unwrap();
+        assert!(source != was && source == world.surroundings.release.source, "{source:?}");
     }
+}
+
+#[test]
+fn nobody_waits_to_be_told_where_the_control_plane_is() {
+    let mut world = running();
+    Arc::make_mut(&mut world.surroundings.release).control_plane = "moved.sluice.svc:8081".to_owned();
+    let before = world.log.len();
+    world.settle();
+    let written: Vec<_> = world.log[before..].iter().filter(|line| *line != "status").collect();
+    assert_eq!(written, ["ConfigMap/acme-sales-config", "Deployment/acme-sales"]);
 }
 
 #[test]
@@ -301,6 +322,55 @@ fn what_somebody_added_to_settings_variables_or_arguments_is_taken_away() {
             assert!(left.is_none_or(|it| it == &json!([])), "{left:?}");
         });
     }
+}
+
+#[test]
+fn what_is_made_for_the_first_time_is_no_repair() {
+    let mut world = World::with(environment(&json!({})));
+    let made = world.reconcile().unwrap();
+    assert!(made.writes.len() > 5 && made.contests == Contests::default(), "{made:?}");
+    world.settle();
+    world.environment_mut(|it| it.spec.data_plane.version = Some("0.2.0".to_owned()));
+    let changed = world.reconcile().unwrap();
+    assert_eq!((changed.writes.len(), changed.contests), (1, Contests::default()));
+}
+
+#[test]
+fn what_is_undone_each_time_is_set_right_ever_more_seldom_and_told_once() {
+    let mut world = running();
+    let variables = |object: &mut serde_json::Value| {
+        object["spec"]["template"]["spec"]["containers"][0]["env"] = json!([{"name": "ADDED", "value": "1"}]);
+    };
+    let (before, mut told, mut plan) = (world.log.len(), 0, world.reconcile().unwrap());
+    for _ in 0..3_600 {
+        world.now += SignedDuration::from_secs(1);
+        world.edit(Kind::Deployment, variables);
+        plan = world.reconcile().unwrap();
+        world.controllers();
+        told += plan.events.iter().filter(|event| event.reason == "DriftContested" && event.warning).count();
+    }
+    let repairs = world.log[before..].iter().filter(|line| line.starts_with("Deployment/")).count();
+    assert!((15..30).contains(&repairs), "{repairs} in an hour");
+    assert_eq!(told, 1);
+    assert_eq!(status(&world).phase, Some(EnvironmentPhase::Active));
+    for (type_, status) in
+        [(ConditionType::Ready, ConditionStatus::False), (ConditionType::Degraded, ConditionStatus::True)]
+    {
+        assert_eq!(said(&plan, type_), (status, Reason::DriftContested));
+    }
+    let message = plan.status.conditions.into_iter().find(|it| it.type_ == ConditionType::Ready).unwrap().message;
+    assert!(
+        message.contains("spec.template.spec.containers.dataplane.env.ADDED of Deployment/acme-sales"),
+        "{message}"
+    );
+    world.now += SignedDuration::from_secs(600);
+    world.settle();
+    world.now += SignedDuration::from_secs(601);
+    world.settle();
+    let ready = status(&world).conditions.into_iter().find(|it| it.type_ == ConditionType::Ready).unwrap();
+    assert_eq!(ready.status, ConditionStatus::True, "{ready:?}");
+    world.edit(Kind::Deployment, variables);
+    assert_eq!(world.reconcile().unwrap().writes.len(), 1, "what comes after is set right at once");
 }
 
 fn key(name: &str, status: &str, reason: Reason) -> Arc<crds::ApiKey> {

@@ -18,6 +18,7 @@ use serde_json::{Value, json};
 use super::fixtures;
 use crate::environment::agreed::Agreed;
 use crate::environment::child::{Child, Key, Kind};
+use crate::environment::contest::Contests;
 use crate::environment::names::FINALIZER;
 use crate::environment::observed::{Authorities, CertificateFacts, Observed, PodFacts, SecretFacts};
 use crate::environment::plan::{Authority, CertificateOrder, Delete, Finalizer, Plan, Write, plan};
@@ -45,6 +46,7 @@ pub struct World {
     pub surroundings: Observed,
     /// What a process remembers; one that dies forgets it.
     agreed: Option<Arc<Agreed>>,
+    contests: Arc<Contests>,
     pub now: Timestamp,
     /// Pods of this version never become ready.
     pub broken_version: Option<String>,
@@ -71,6 +73,7 @@ impl World {
             authorities: surroundings.authorities.clone(),
             surroundings,
             agreed: None,
+            contests: Arc::default(),
             now: fixtures::now(),
             broken_version: None,
             counter: 100,
@@ -91,6 +94,7 @@ impl World {
             authorities: self.authorities.clone(),
             now: self.now,
             agreed: self.agreed.clone(),
+            contests: Arc::clone(&self.contests),
             ..self.surroundings.clone()
         })
     }
@@ -103,7 +107,9 @@ impl World {
     /// A reconcile whose operator dies after so many requests.
     pub fn reconcile_until(&mut self, requests: usize) -> Option<Plan> {
         let plan = plan(&self.observe()?);
-        self.agreed = plan.agreed.clone().filter(|_| requests == usize::MAX);
+        let whole = requests == usize::MAX;
+        self.agreed = plan.agreed.clone().filter(|_| whole);
+        self.contests = Arc::new(if whole { plan.contests.clone() } else { Contests::default() });
         for step in self.requests(&plan).into_iter().take(requests) {
             step(self, &plan);
         }

@@ -5,7 +5,7 @@
 //! node does.
 
 use std::sync::Weak;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use crds::{ApiKey, Environment};
 use k8s_openapi::api::core::v1::{Pod, Secret, Service};
@@ -13,7 +13,7 @@ use kube::api::ListParams;
 use kubernetes::commands::{helm, psql};
 use kubernetes::wait::PATIENCE;
 use kubernetes::world::Place;
-use kubernetes::{World, ready};
+use kubernetes::{World, figure, ready};
 use reqwest::Method;
 use serde_json::{Value, json};
 use tokio::sync::Mutex;
@@ -110,9 +110,21 @@ impl Tenant {
 
     /// Both ready, in the installation that is shared, and a key named `app`.
     pub async fn ready(org: &'static str) -> Self {
-        let tenant = Self::applied(shared().await, org).await;
+        let world = shared().await;
+        let began = Instant::now();
+        let tenant = Self::applied(world, org).await;
         tenant.settled().await;
+        let active = began.elapsed();
         tenant.key("app", json!({})).await;
+        let answers = tenant.door("app").await.ask("select 1").await;
+        assert_eq!(answers, "1");
+        let all = began.elapsed();
+        figure(
+            2,
+            format_args!(
+                "{org}, beside other tests: active {active:?} after it was applied; psql, with a key, {all:?} after"
+            ),
+        );
         tenant
     }
 
@@ -138,6 +150,17 @@ impl Tenant {
         let (pods, ours) = (self.world.api::<Pod>(), format!("app.kubernetes.io/instance={}", self.name));
         let ours = ListParams::default().labels(&ours);
         eventually("as many pods as wanted", async || pods.list(&ours).await.unwrap().items.len() == count).await;
+    }
+
+    /// Uids of its pods, and how often each was restarted.
+    pub async fn pods(&self) -> Vec<(String, i32)> {
+        let ours = ListParams::default().labels(&format!("app.kubernetes.io/instance={}", self.name));
+        let pods = self.world.api::<Pod>().list(&ours).await.unwrap().items;
+        let restarts = |pod: &Pod| -> i32 {
+            let statuses = pod.status.iter().flat_map(|status| status.container_statuses.iter().flatten());
+            statuses.map(|status| status.restart_count).sum()
+        };
+        pods.iter().map(|pod| (pod.metadata.uid.clone().unwrap(), restarts(pod))).collect()
     }
 
     /// The name of a key's resource, and of its Secret.

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use crds::{ApiKey, ApiKeyPhase, Environment, EnvironmentPhase};
 use k8s_openapi::api::core::v1::Secret;
 use kube::api::DeleteParams;
-use kubernetes::{absent, ready, until};
+use kubernetes::{absent, figure, ready, until};
 use reqwest::Method;
 use serde_json::{Value, json};
 
@@ -30,7 +30,7 @@ async fn a_deleted_key_is_refused_at_once_and_its_secret_goes() {
     assert!(!told.success && told.err.contains("FATAL"), "{told:?}");
     absent(&tenant.world.api::<ApiKey>(), &name).await;
     absent(&tenant.world.api::<Secret>(), &name).await;
-    println!("refused {refused:?} after the deletion");
+    figure(13, format_args!("a key is refused {refused:?} after its resource was deleted"));
     assert!(refused < REVOKED_WITHIN, "{refused:?}");
 }
 
@@ -38,9 +38,17 @@ async fn a_deleted_key_is_refused_at_once_and_its_secret_goes() {
 async fn a_rotation_gives_another_text_and_the_old_one_has_its_grace() {
     let tenant = Tenant::ready("rotated").await;
     let old = tenant.door("app").await;
+    let pods = tenant.pods().await;
+    let began = Instant::now();
     tenant.key("app", json!({"rotation": {"id": "second", "gracePeriodHours": 1}})).await;
     let new = tenant.door("app").await;
     assert_ne!(old.key, new.key);
+    assert_eq!(new.ask("select 1").await, "1");
+    figure(
+        12,
+        format_args!("a new text of a key answers {:?} after the change, and no pod has restarted", began.elapsed()),
+    );
+    assert_eq!(tenant.pods().await, pods, "nothing restarts for a key");
     for door in [&new, &old] {
         assert_eq!(door.ask("select 1").await, "1");
     }

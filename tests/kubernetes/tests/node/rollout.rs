@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use futures::TryStreamExt;
 use k8s_openapi::api::apps::v1::Deployment;
-use kubernetes::until;
+use kubernetes::{figure, until};
 use reqwest::Method;
 use serde_json::json;
 use tokio::task::JoinSet;
@@ -178,11 +178,14 @@ async fn a_rollout_under_twenty_psql_clients_and_rest_fails_nothing_and_writes_e
     let told: u64 = writers.iter().map(|seen| seen.told).sum();
     assert!(told > 0, "the sessions of the old pod were told to go");
     let longest = |all: &[Seen]| all.iter().map(|seen| seen.longest).max().unwrap();
-    println!(
-        "rollout {took:?}: {} statements by psql, {told} told, longest {:?}; {} by REST, longest {:?}; a statement of {ran:?} completed",
-        kept.len(),
-        longest(&writers),
-        readers.iter().map(|seen| seen.answered).sum::<u64>(),
-        longest(&readers),
+    figure(
+        11,
+        format_args!(
+            "rollout {took:?}, 0 failed: {} statements by psql, {told} told, longest {:?}; {} by REST, longest {:?}; a statement of {ran:?} completed",
+            kept.len(),
+            longest(&writers),
+            readers.iter().map(|seen| seen.answered).sum::<u64>(),
+            longest(&readers),
+        ),
     );
 }

@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use crds::{Environment, EnvironmentPhase};
 use k8s_openapi::api::{apps::v1::Deployment, core::v1::PersistentVolumeClaim};
-use kubernetes::{World, until};
+use kubernetes::{World, figure, until};
 use serde_json::json;
 
 use super::installation::{Tenant, eventually};
@@ -55,7 +55,12 @@ async fn a_suspended_environment_drains_to_nothing_and_resumes_with_its_data() {
     tenant.settled().await;
     let after = tenant.world.api::<PersistentVolumeClaim>().get("switched-dev-data").await.unwrap();
     assert_eq!(after.metadata.uid, claim.metadata.uid);
-    println!("suspended after {drained:?}, of which {GRACE:?} are the grace; resumed after {resumed:?}");
+    figure(
+        14,
+        format_args!(
+            "suspended after {drained:?}, of which {GRACE:?} are the grace; psql answers {resumed:?} after it was resumed"
+        ),
+    );
     assert!(drained < GRACE + DRAINED_WITHIN, "{drained:?}");
     assert!(resumed < RESUMED_WITHIN, "{resumed:?}");
 }

@@ -1,55 +1,14 @@
 //! An operator that dies after any of its writes leaves nothing that the next one cannot finish.
 
-use std::time::Duration;
-
 use crds::Environment;
 use kubernetes::absent;
-use operator::metrics::Metrics;
-use operator::runtime::Operator;
+use kubernetes::killing::{is_change, killed_after};
 use serde_json::{Value, json};
-use tokio::time::Instant;
 
 use super::bench::{Bench, eventually};
 
 /// More than a creation or a deletion takes.
 const WRITES: u64 = 14;
-/// Longer than a lease, which nobody gave back.
-const IDLE: Duration = Duration::from_secs(6);
-
-/// Changes that were made, by the operator's own count.
-fn changes(metrics: &Metrics) -> u64 {
-    let text = metrics.text().unwrap();
-    let changes = text.lines().filter(|line| {
-        line.starts_with("sluice_operator_api_requests_total")
-            && !line.contains(r#"resource="leases""#)
-            && ["patch", "create", "delete"].iter().any(|verb| line.contains(&format!(r#"verb="{verb}""#)))
-    });
-    changes.filter_map(|line| line.rsplit(' ').next()?.parse::<u64>().ok()).sum()
-}
-
-/// Runs an operator on a runtime of its own, and takes the runtime away once it has made so many
-/// changes, or has none left to make. Nothing is finished, nothing is given back.
-async fn killed_after(bench: &Bench, writes: u64) {
-    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap();
-    let (sender, receiver) = tokio::sync::oneshot::channel::<Metrics>();
-    let start = bench.start("victim");
-    runtime.spawn(async move {
-        let operator: Operator = start.await;
-        let _ = sender.send(operator.metrics.clone());
-        std::future::pending::<()>().await;
-        drop(operator);
-    });
-    let metrics = receiver.await.unwrap();
-    let (mut last, mut since) = (0, Instant::now());
-    let mut ticks = tokio::time::interval(Duration::from_millis(1));
-    while changes(&metrics) < writes && since.elapsed() < IDLE {
-        if changes(&metrics) != last {
-            (last, since) = (changes(&metrics), Instant::now());
-        }
-        ticks.tick().await;
-    }
-    runtime.shutdown_background();
-}
 
 #[tokio::test(flavor = "multi_thread")]
 async fn killed_after_every_write_of_a_creation_it_converges() {
@@ -58,7 +17,7 @@ async fn killed_after_every_write_of_a_creation_it_converges() {
     let mut names = Vec::new();
     for writes in 1..=WRITES {
         names.push(bench.environment("acme", &format!("e{writes}"), json!({})).await);
-        killed_after(&bench, writes).await;
+        killed_after(&bench, writes, is_change).await;
     }
     let operator = bench.operator("survivor").await;
     let mut shapes = Vec::new();
@@ -95,7 +54,7 @@ async fn deleted_by_the_killed(
     operator.stop().await;
     for (writes, name) in (1..).zip(&names) {
         bench.delete_environment(name).await;
-        killed_after(&bench, writes).await;
+        killed_after(&bench, writes, is_change).await;
     }
     let operator = bench.operator("survivor").await;
     for name in &names {

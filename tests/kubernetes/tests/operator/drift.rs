@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use k8s_openapi::api::core::v1::{Secret, Service};
 use kube::ResourceExt;
 use kube::api::{DeleteParams, Patch, PatchParams};
-use kubernetes::until;
+use kubernetes::{figure, until};
 use operator::environment::child::Kind;
 use serde_json::json;
 
@@ -21,6 +21,7 @@ async fn any_child_that_is_deleted_comes_back() {
     let operator = bench.operator("one").await;
     let name = bench.tenant("acme", "prod").await;
     bench.settled(&name).await;
+    let mut took = Vec::new();
     // a claim that is in use stays until its pod has gone: that is Kubernetes' own guard
     for kind in PRESENT.into_iter().filter(|kind| *kind != Kind::PersistentVolumeClaim) {
         let before = bench.all_children(&name).await;
@@ -30,8 +31,18 @@ async fn any_child_that_is_deleted_comes_back() {
             bench.children(kind).delete(object, &DeleteParams::default()).await.unwrap();
             until(&bench.children(kind), object, "back", |it| it.uid().as_ref() != Some(uid)).await;
             assert!(start.elapsed() < SOON, "{child}: {:?}", start.elapsed());
+            took.push(start.elapsed());
         }
     }
+    took.sort();
+    let (median, longest) = (took[took.len() / 2], took[took.len() - 1]);
+    figure(
+        8,
+        format_args!(
+            "{} children deleted, one after the other: back after {median:?}, {longest:?} at most",
+            took.len()
+        ),
+    );
     operator.stop().await;
 }
 

@@ -7,8 +7,8 @@ use jiff::{SignedDuration, Timestamp};
 use k8s_openapi::api::coordination::v1::Lease;
 use kubernetes::audit::{Audit, Request};
 use kubernetes::process::Process;
-use kubernetes::until;
 use kubernetes::wait::PATIENCE;
+use kubernetes::{figure, until};
 use nix::sys::signal::Signal;
 use serde_json::json;
 
@@ -34,7 +34,9 @@ async fn one_that_is_stopped_hands_over_within_a_second() {
     first.stop().await;
     let start = Instant::now();
     eventually("the second leads", async || second.leads()).await;
-    assert!(start.elapsed() < Duration::from_secs(1), "{:?}", start.elapsed());
+    let took = start.elapsed();
+    assert!(took < Duration::from_secs(1), "{took:?}");
+    figure(9, format_args!("one that is stopped hands over within {took:?}"));
     until(&leases, "sluice-operator", "the second's", |it| holder(it).starts_with("two_")).await;
     let name = bench.tenant("acme", "prod").await;
     bench.settled(&name).await;
@@ -74,7 +76,9 @@ async fn one_that_is_killed_is_replaced_within_a_lease() {
     first.kill().await;
     eventually("the second leads", async || second.leads().await).await;
     // one second for a machine that is busy with other things
-    assert!(start.elapsed() < lease() + Duration::from_secs(1), "{:?}", start.elapsed());
+    let took = start.elapsed();
+    assert!(took < lease() + Duration::from_secs(1), "{took:?}");
+    figure(9, format_args!("a lease of {:?}: another leads {took:?} after the kill", lease()));
     let name = bench.tenant("acme", "prod").await;
     bench.settled(&name).await;
     second.stop().await;

@@ -12,7 +12,7 @@ async fn without_an_api_server_rest_says_503_and_makes_nothing() {
     let nobody = format!("http://{}", listener.local_addr().unwrap());
     drop(listener);
     let client = Client::try_from(Config::new(nobody.parse().unwrap())).unwrap();
-    let (running, stop) = start(&database, &world.namespace, client).await;
+    let (running, stop) = start(&database, &world.namespace, client, None).await;
     let body =
         json!({"name": "Ada", "email": "ada@example.com", "password": "correct horse battery", "org_name": "Ada"});
     let url = |path: &str| format!("http://{}{path}", running.http);

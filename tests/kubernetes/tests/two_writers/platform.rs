@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use contract::{Entropy, Keyring, SystemClock};
+use controlplane::identity::Pems;
 use controlplane::kubernetes::{Cluster, RULES};
 use controlplane::{Config, Parts};
 use k8s_openapi::api::authentication::v1::TokenRequest;
@@ -55,7 +56,7 @@ impl Platform {
     /// Starts the control plane, again.
     pub async fn resume(&mut self) {
         let client = as_control_plane(&self.world).await;
-        self.running = Some(start(&self.database, &self.world.namespace, client).await);
+        self.running = Some(start(&self.database, &self.world.namespace, client, None).await);
     }
 
     /// Stops it; everything else goes on.
@@ -137,21 +138,7 @@ impl Platform {
 
     /// The text that a query answers, once it answers one.
     pub async fn row(&self, sql: &str) -> String {
-        let (client, connection) = tokio_postgres::connect(&self.database, tokio_postgres::NoTls).await.unwrap();
-        let look = async move {
-            let mut next = tokio::time::interval(LOOK_EVERY);
-            loop {
-                next.tick().await;
-                let rows = client.query(sql, &[]).await.unwrap();
-                if let Some(text) = rows.first().and_then(|row| row.get::<_, Option<String>>(0)) {
-                    return text;
-                }
-            }
-        };
-        tokio::select! {
-            found = tokio::time::timeout(PATIENCE, look) => found.expect(sql),
-            ended = connection => panic!("the database connection ended: {ended:?}"),
-        }
+        row(&self.database, sql).await
     }
 
     /// Stops everything in order.
@@ -172,7 +159,13 @@ impl Platform {
     }
 }
 
-pub async fn start(database: &str, namespace: &str, client: Client) -> (controlplane::Running, CancellationToken) {
+/// With an identity it serves operators and data planes too.
+pub async fn start(
+    database: &str,
+    namespace: &str,
+    client: Client,
+    identity: Option<Pems>,
+) -> (controlplane::Running, CancellationToken) {
     let mut config = Config::new(database.to_owned(), Keyring::new([7; 32]));
     config.kubernetes = true;
     config.watch_namespaces = vec![namespace.to_owned()];
@@ -183,7 +176,7 @@ pub async fn start(database: &str, namespace: &str, client: Client) -> (controlp
         entropy: Entropy::system().unwrap(),
         telemetry: telemetry::Telemetry::default(),
         provisioner: Arc::new(cluster),
-        identity: None,
+        identity,
         dashboard: None,
         shutdown: stop.clone(),
     };
@@ -191,7 +184,7 @@ pub async fn start(database: &str, namespace: &str, client: Client) -> (controlp
 }
 
 /// A client that may do what the chart lets the control plane do, in this namespace.
-async fn as_control_plane(world: &World) -> Client {
+pub async fn as_control_plane(world: &World) -> Client {
     const NAME: &str = "sluice-controlplane";
     let rules: Vec<Value> = RULES
         .iter()
@@ -231,6 +224,25 @@ pub async fn database(namespace: &str) -> String {
     };
     let (name, _) = tokio::join!(create, connection);
     format!("{}/{name}", admin.rsplit_once('/').unwrap().0)
+}
+
+/// The text that a query of this database answers, once it answers one.
+pub async fn row(database: &str, sql: &str) -> String {
+    let (client, connection) = tokio_postgres::connect(database, tokio_postgres::NoTls).await.unwrap();
+    let look = async move {
+        let mut next = tokio::time::interval(LOOK_EVERY);
+        loop {
+            next.tick().await;
+            let rows = client.query(sql, &[]).await.unwrap();
+            if let Some(text) = rows.first().and_then(|row| row.get::<_, Option<String>>(0)) {
+                return text;
+            }
+        }
+    };
+    tokio::select! {
+        found = tokio::time::timeout(PATIENCE, look) => found.expect(sql),
+        ended = connection => panic!("the database connection ended: {ended:?}"),
+    }
 }
 
 /// The members that a manager decides of an object's specification.

@@ -1,6 +1,6 @@
 //! SEQ, the number of the row that FLATTEN takes apart.
 //!
-//! `FROM v, LATERAL FLATTEN(v.src) f` becomes `FROM (SELECT *, row_number() OVER () AS "_seq" FROM v) v, …`, and the
+//! `FROM v, LATERAL FLATTEN(v.src) f` becomes `FROM (SELECT *, row_number() OVER () AS number FROM v) v, …`, and the
 //! column is left out of every `*`. A value that names no column is one row, number 1.
 
 use std::ops::ControlFlow;
@@ -13,10 +13,10 @@ use sqlparser::ast::{
 use super::super::compose;
 use crate::error::Error;
 use crate::names;
+use crate::names::ours::SEQ;
 
 /// Stands for the number until the select around it is known; no text can spell it.
 const OPEN: &str = "\0seq";
-const NUMBER: &str = "_seq";
 
 /// The number of the row that this value is of.
 pub(super) fn of(input: &Expr) -> Expr {
@@ -79,7 +79,7 @@ pub(in crate::dialect) fn number(select: &mut Select, is_named: bool) -> Result<
     let left = select.from.first_mut().map(|table| &mut table.relation);
     let left = left.ok_or_else(|| Error::unsupported("FLATTEN of nothing"))?;
     let name = numbered(left)?;
-    close(&mut select.from, &Expr::CompoundIdentifier(vec![name.clone(), names::quoted(NUMBER)]));
+    close(&mut select.from, &Expr::CompoundIdentifier(vec![name.clone(), names::quoted(SEQ)]));
     for item in &mut select.projection {
         hide(item, &name);
     }
@@ -132,7 +132,7 @@ fn alias(factor: &TableFactor) -> Option<&Ident> {
 fn numbered(factor: &mut TableFactor) -> Result<Ident, Error> {
     let unnamed = || Error::unsupported("SEQ of FLATTEN beside this kind of table");
     let name = alias(factor).cloned().ok_or_else(unnamed)?;
-    let mut query = crate::parse::query(&format!("SELECT *, row_number() OVER () AS \"{NUMBER}\" FROM t"))?;
+    let mut query = crate::parse::query(&format!("SELECT *, row_number() OVER () AS \"{SEQ}\" FROM t"))?;
     let SetExpr::Select(select) = query.body.as_mut() else {
         return Err(unnamed());
     };
@@ -160,6 +160,6 @@ fn hide(item: &mut SelectItem, table: &Ident) {
         Some(ExcludeSelectItem::Single(name)) => vec![name],
         Some(ExcludeSelectItem::Multiple(names)) => names,
     };
-    excluded.push(ObjectName::from(vec![names::quoted(NUMBER)]));
+    excluded.push(ObjectName::from(vec![names::quoted(SEQ)]));
     options.opt_exclude = Some(ExcludeSelectItem::Multiple(excluded));
 }

@@ -30,7 +30,23 @@ impl Shape {
         let is_usual =
             |exact: &Option<Exact>| !matches!(exact, Some(Exact::Declared(name)) if name.starts_with("TIMESTAMP_"));
         let is_alike = is_usual(&self.exact) && is_usual(&other.exact) || self.exact == other.exact;
-        self.kind != Type::Unknown && self.kind == other.kind && is_alike
+        let is_whole = !matches!(self.kind, Type::List | Type::Struct | Type::Map)
+            || self.exact.is_some() && self.exact == other.exact;
+        self.kind != Type::Unknown && self.kind == other.kind && is_alike && is_whole
+    }
+
+    /// Of two that compare, what holds both.
+    fn holding(self, other: Self) -> Self {
+        if !self.kind.is_number() {
+            return self;
+        }
+        let exact = match (self.exact, other.exact) {
+            (Some(Exact::Number { whole, scale }), Some(Exact::Number { whole: other, scale: behind })) => {
+                Some(Exact::Number { whole: whole.max(other), scale: scale.max(behind) })
+            }
+            _ => None,
+        };
+        Self { kind: if self.kind == other.kind { self.kind } else { Type::Decimal }, exact }
     }
 
     fn fits_with(&self, other: &Self) -> bool {
@@ -51,6 +67,26 @@ impl Shape {
             _ => false,
         }
     }
+}
+
+/// Whether each of them compares with each other. One that holds all so far stands for them, and one for all DOUBLEs,
+/// which would compare with what the others do not.
+pub(super) fn all_compare(shapes: impl Iterator<Item = Shape>) -> bool {
+    let (mut double, mut widest): (Option<Shape>, Option<Shape>) = (None, None);
+    for shape in shapes {
+        if [&double, &widest].into_iter().flatten().any(|known| !known.compares(&shape)) {
+            return false;
+        }
+        if shape.kind == Type::Double {
+            double = Some(shape);
+        } else {
+            widest = Some(match widest {
+                None => shape,
+                Some(known) => known.holding(shape),
+            });
+        }
+    }
+    true
 }
 
 /// What is known of an expression's type beyond the family.

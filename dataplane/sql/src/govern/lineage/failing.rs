@@ -4,6 +4,7 @@
 //! condition or a join reads, is evaluated before or after other rows have been left out, as the plan has it; and the
 //! plan follows the sizes of tables, in which hidden rows count.
 
+use std::collections::HashSet;
 use std::ops::ControlFlow;
 
 use sqlparser::ast::{Expr, Ident, Select, SelectItem, visit_expressions};
@@ -11,18 +12,22 @@ use sqlparser::ast::{Expr, Ident, Select, SelectItem, visit_expressions};
 use super::Walk;
 
 #[derive(Debug, Default, Clone, Copy)]
+#[expect(clippy::struct_excessive_bools, reason = "each is found by itself, and they go together in every way")]
 pub(in super::super) struct Failing {
     pub can_throw: bool,
-    /// Something that can stands where the plan decides for which rows it is evaluated, or the answer follows the
-    /// order that rows come in.
+    /// Something that can stands where the plan decides for which rows it is evaluated, or it cuts rows off as they
+    /// come: those of one table come in their order, whatever is hidden among them.
     pub(super) by_plan: bool,
+    /// The answer follows in which order rows meet, and in which parts: those of one table are read in parts by
+    /// several threads, and hidden ones fill these too.
+    pub(super) by_order: bool,
     /// Rows of several tables meet, so that there are plans to choose from.
     pub(super) meets: bool,
 }
 
 impl Failing {
     pub(in super::super) fn follows_plan(self) -> bool {
-        self.by_plan && self.meets
+        self.by_order || self.by_plan && self.meets
     }
 }
 
@@ -44,15 +49,16 @@ impl Walk<'_> {
 
 /// Whether a condition names what the select list defines, which is then evaluated with the condition.
 pub(super) fn names_an_alias(select: &Select) -> bool {
-    let defines = |ident: &Ident| {
-        select.projection.iter().any(|item| {
-            matches!(item, SelectItem::ExprWithAlias { alias, .. } if alias.value.eq_ignore_ascii_case(&ident.value))
-        })
+    let defined = |item: &SelectItem| match item {
+        SelectItem::ExprWithAlias { alias, .. } => Some(alias.value.to_ascii_lowercase()),
+        _ => None,
     };
+    let aliases: HashSet<String> = select.projection.iter().filter_map(defined).collect();
+    let is_one = |ident: &Ident| aliases.contains(&ident.value.to_ascii_lowercase());
     let conditions = [&select.selection, &select.having, &select.qualify];
     conditions.into_iter().flatten().any(|condition| {
         let found = visit_expressions(condition, |expr| match expr {
-            Expr::Identifier(ident) if defines(ident) => ControlFlow::Break(()),
+            Expr::Identifier(ident) if is_one(ident) => ControlFlow::Break(()),
             _ => ControlFlow::Continue(()),
         });
         found.is_break()

@@ -1,10 +1,12 @@
 //! What FROM offers: tables, subqueries and joins, and the names that each of them brings.
 
+use std::collections::{HashMap, HashSet};
+use std::rc::Rc;
+
 use sqlparser::ast::{Join, JoinConstraint, JoinOperator, ObjectName, TableAlias, TableFactor, TableWithJoins};
 
 use super::super::{Mask, ScanColumn};
-use super::exact::Shape;
-use super::{Base, Output, Source, Walk, extend};
+use super::{Base, Output, Source, Walk, answers, order, twins, work};
 use crate::names;
 use crate::print::marker::{self, Marked};
 use crate::types::Type;
@@ -28,6 +30,9 @@ impl Walk<'_> {
             for output in &source.outputs {
                 self.found.known.add(&source.alias, &output.name, output.kind);
             }
+            if source.open.is_some() {
+                self.found.known.leave_open(&source.alias);
+            }
         }
         if let Some(scope) = self.scopes.last_mut() {
             scope.extend(sources);
@@ -38,55 +43,61 @@ impl Walk<'_> {
         let meets = !table.joins.is_empty();
         self.found.failing.meets |= meets;
         let mut sources = self.early(meets, |walk| walk.factor(&table.relation));
+        let mut named = Named::default();
         for Join { relation, join_operator, .. } in &table.joins {
-            self.scopes.push(sources.clone());
+            self.scopes.push(sources);
             let mut right = self.early(true, |walk| walk.factor(relation));
-            self.scopes.pop();
+            sources = self.scopes.pop().unwrap_or_default();
             let constraint = join_constraint(join_operator);
-            merge(&sources, &mut right, constraint);
-            self.joined_by_name(&sources, &right, constraint);
+            // of several rows that match as well it takes one
+            self.found.failing.by_plan |= matches!(join_operator, JoinOperator::AsOf { .. });
+            if let Some(merged) = named.merged(&sources, &right, constraint) {
+                self.joined_by_name(&named, (&sources, &right), &merged);
+                show_once(&mut right, merged);
+            }
             if matches!(
                 join_operator,
                 JoinOperator::Semi(_) | JoinOperator::LeftSemi(_) | JoinOperator::Anti(_) | JoinOperator::LeftAnti(_)
             ) {
                 for source in &mut right {
-                    source.merged = source.outputs.iter().map(|output| output.name.clone()).collect();
+                    let all = source.outputs.iter().map(|output| output.name.to_ascii_lowercase());
+                    source.merged = Rc::new(all.collect());
                 }
             }
             sources.extend(right);
             if let Some(JoinConstraint::On(expr)) = constraint {
-                self.scopes.push(sources.clone());
+                self.scopes.push(sources);
                 self.predicate(expr);
-                self.scopes.pop();
+                sources = self.scopes.pop().unwrap_or_default();
             }
         }
         sources
     }
 
-    /// Columns of one name on both sides that USING and NATURAL compare.
-    fn joined_by_name(&mut self, left: &[Source], right: &[Source], constraint: Option<&JoinConstraint>) {
-        if !matches!(constraint, Some(JoinConstraint::Using(_) | JoinConstraint::Natural)) {
-            return;
-        }
-        let merged = |name: &str| right.iter().flat_map(|source| &source.merged).any(|m| m.eq_ignore_ascii_case(name));
-        let shape = |sources: &[Source], name: &str| -> Option<Shape> {
-            let mut outputs = sources.iter().flat_map(|source| &source.outputs);
-            outputs.find(|output| output.name.eq_ignore_ascii_case(name)).map(Output::shape)
-        };
+    /// Columns of these names on both sides, which USING and NATURAL compare.
+    fn joined_by_name(&mut self, named: &Named, (left, right): (&[Source], &[Source]), merged: &HashSet<String>) {
         let is_open = left.iter().chain(right).any(|source| source.open.is_some());
         self.early(true, |walk| walk.throws(is_open));
-        for output in left.iter().chain(right).flat_map(|source| &source.outputs) {
-            if merged(&output.name)
-                && let (Some(one), Some(other)) = (shape(left, &output.name), shape(right, &output.name))
-            {
-                extend(&mut self.found.touched, &output.reached);
-                self.early(true, |walk| walk.throws(!one.compares(&other)));
+        let mut behind = Named::default();
+        behind.learn(right);
+        for name in merged {
+            let (ours, theirs): (Vec<_>, Vec<_>) = (named.of(name, left).collect(), behind.of(name, right).collect());
+            let (Some(one), Some(other)) = (ours.first(), theirs.first()) else { continue };
+            let compares = one.shape().compares(&other.shape());
+            for output in ours.iter().chain(&theirs) {
+                self.work.spend(work::EXPRESSION);
+                self.found.touched.extend(&output.reached);
             }
+            self.early(true, |walk| walk.throws(!compares));
         }
     }
 
     #[recursive::recursive]
     pub(super) fn factor(&mut self, factor: &TableFactor) -> Vec<Source> {
+        if order::is_sampled(factor) {
+            // whether a row is taken follows where it lies among hidden ones too
+            self.found.failing.by_order = true;
+        }
         let (columns, alias) = match factor {
             TableFactor::Table { name, alias, args: None, .. } => (self.named(name), alias),
             TableFactor::Derived { subquery, alias, .. } => (self.query(subquery), alias),
@@ -94,7 +105,7 @@ impl Walk<'_> {
                 let sources = self.joined(table_with_joins);
                 let Some(alias) = alias else { return sources };
                 let counted = sources.iter().all(|source| source.open.is_none());
-                let outputs = sources.into_iter().flat_map(|source| source.outputs).collect();
+                let outputs = sources.into_iter().flat_map(Source::shown).collect();
                 return vec![source((outputs, counted), Some(alias))];
             }
             TableFactor::Pivot { table, alias, .. } | TableFactor::Unpivot { table, alias, .. } => {
@@ -107,28 +118,15 @@ impl Walk<'_> {
                     .flat_map(|source| source.outputs.iter().flat_map(|output| output.reached.clone()))
                     .collect();
                 // Every column that is not named groups the rows.
-                extend(&mut self.found.touched, &reached);
-                return vec![Source {
-                    alias: alias_of(alias.as_ref()),
-                    outputs: Vec::new(),
-                    open: Some(reached),
-                    merged: Vec::new(),
-                }];
+                self.found.touched.extend(&reached);
+                return vec![Source::new(alias_of(alias.as_ref()), Vec::new(), Some(reached))];
             }
             TableFactor::Table { alias, .. }
             | TableFactor::Function { alias, .. }
             | TableFactor::UNNEST { alias, .. }
             | TableFactor::TableFunction { alias, .. } => {
                 let reached = self.visit(factor);
-                let names = alias.iter().flat_map(|alias| &alias.columns);
-                let outputs =
-                    names.map(|column| Output { reached: reached.clone(), ..Output::unknown(&column.name.value) });
-                return vec![Source {
-                    alias: alias_of(alias.as_ref()),
-                    outputs: outputs.collect(),
-                    open: Some(reached),
-                    merged: Vec::new(),
-                }];
+                return vec![answers::of(factor, alias.as_ref(), &reached)];
             }
             _ => return Vec::new(),
         };
@@ -142,7 +140,12 @@ impl Walk<'_> {
 
     fn named(&self, name: &ObjectName) -> (Vec<Output>, bool) {
         match marker::read(name) {
-            Some(Marked::With(number)) => self.with.get(&number).cloned().unwrap_or_default(),
+            Some(Marked::With(number)) => {
+                let columns = self.with.get(&number).cloned().unwrap_or_default();
+                let held: usize = columns.0.iter().map(|output| work::held(&output.reached)).sum();
+                self.work.spend(work::COLUMN * columns.0.len() + held);
+                columns
+            }
             Some(Marked::Scan(number)) => (self.scan(number), true),
             None => (Vec::new(), false),
         }
@@ -152,6 +155,9 @@ impl Walk<'_> {
         let Some(scan) = self.scans.get(number) else {
             return Vec::new();
         };
+        if !self.work.spend(work::COLUMN * scan.columns.len()) {
+            return Vec::new();
+        }
         let output = |(i, column): (usize, &ScanColumn)| {
             let masked = column.mask.map(|_| (number, i));
             let kind = match column.mask {
@@ -159,7 +165,9 @@ impl Walk<'_> {
                 _ => Type::of_name(&column.type_name),
             };
             let exact = column.mask.is_none().then(|| Exact::of_name(&column.type_name));
-            Output { name: column.name.clone(), kind, exact, reached: masked.into_iter().collect(), direct: masked }
+            let reached = masked.into_iter().collect();
+            let has_twins = twins::of_kind(kind);
+            Output { kind, exact, reached, direct: masked, has_twins, ..Output::unknown(&column.name) }
         };
         scan.columns.iter().enumerate().map(output).collect()
     }
@@ -172,7 +180,13 @@ fn source((mut outputs, counted): (Vec<Output>, bool), alias: Option<&TableAlias
     }
     let reached = || outputs.iter().flat_map(|output| output.reached.clone()).collect();
     let open = if counted { None } else { Some(reached()) };
-    Source { alias: alias_of(alias), outputs, open, merged: Vec::new() }
+    Source::new(alias_of(alias), outputs, open)
+}
+
+/// Whether all rows are of one table as it is stored, which come in their order.
+pub(super) fn is_of_one_table(from: &[TableWithJoins]) -> bool {
+    let first = from.first().map(|table| &table.relation);
+    matches!(first, Some(TableFactor::Table { name, .. }) if matches!(marker::read(name), Some(Marked::Scan(_))))
 }
 
 pub(super) fn alias_of(alias: Option<&TableAlias>) -> String {
@@ -199,23 +213,59 @@ pub(crate) fn join_constraint(operator: &JoinOperator) -> Option<&JoinConstraint
     }
 }
 
-/// Columns that a join shows once.
-fn merge(left: &[Source], right: &mut [Source], constraint: Option<&JoinConstraint>) {
-    match constraint {
-        Some(JoinConstraint::Using(columns)) => {
-            let columns: Vec<String> =
-                columns.iter().filter_map(names::last).map(|ident| ident.value.clone()).collect();
-            for source in right {
-                source.merged.clone_from(&columns);
+/// Where columns stand, by their names in lower case.
+#[derive(Default)]
+struct Named {
+    places: HashMap<String, Vec<(usize, usize)>>,
+    /// So many sources are known.
+    sources: usize,
+}
+
+impl Named {
+    fn learn(&mut self, sources: &[Source]) {
+        for (i, source) in sources.iter().enumerate().skip(self.sources) {
+            for (j, output) in source.outputs.iter().enumerate() {
+                self.places.entry(output.name.to_ascii_lowercase()).or_default().push((i, j));
             }
         }
-        Some(JoinConstraint::Natural) => {
-            let columns: Vec<String> =
-                left.iter().flat_map(|source| &source.outputs).map(|output| output.name.clone()).collect();
-            for source in right {
-                source.merged.clone_from(&columns);
-            }
+        self.sources = sources.len();
+    }
+
+    fn of<'s>(&self, name: &str, sources: &'s [Source]) -> impl Iterator<Item = &'s Output> {
+        let places = self.places.get(name).into_iter().flatten();
+        places.filter_map(|(i, j)| sources.get(*i)?.outputs.get(*j))
+    }
+
+    /// Columns that a join shows once, if it is one by names.
+    fn merged(
+        &mut self,
+        left: &[Source],
+        right: &[Source],
+        constraint: Option<&JoinConstraint>,
+    ) -> Option<HashSet<String>> {
+        let using = match constraint {
+            Some(JoinConstraint::Using(columns)) => Some(columns),
+            Some(JoinConstraint::Natural) => None,
+            _ => return None,
+        };
+        self.learn(left);
+        let lowered = |name: &str| name.to_ascii_lowercase();
+        if let Some(columns) = using {
+            return Some(columns.iter().filter_map(names::last).map(|ident| lowered(&ident.value)).collect());
         }
-        _ => {}
+        let names = right.iter().flat_map(|source| &source.outputs).map(|output| lowered(&output.name));
+        Some(names.filter(|name| self.places.contains_key(name)).collect())
+    }
+}
+
+/// Leaves these columns to what stands to the left, beside those that were left already.
+fn show_once(right: &mut [Source], merged: HashSet<String>) {
+    let merged = Rc::new(merged);
+    for source in right {
+        source.merged = if source.merged.is_empty() {
+            Rc::clone(&merged)
+        } else {
+            Rc::new(source.merged.union(&merged).cloned().collect())
+        };
     }
 }

@@ -1,18 +1,20 @@
 //! Whether an answer follows the order that rows come in.
 //!
 //! Rows that nobody has ordered come as the engine's plan has them, and where rows of several tables meet the plan
-//! follows the sizes of tables, in which hidden rows count. What a LIMIT cuts off, what a list holds first and which
-//! of two equal rows has number one would tell of them.
+//! follows the sizes of tables, in which hidden rows count. Those of one table are read in parts by several threads,
+//! and a part is so many rows with the hidden ones. What a LIMIT cuts off, what a list holds first and which of two
+//! equal rows has number one would tell of them.
 
-use sqlparser::ast::{Distinct, Function, Query, Select, WindowFrameUnits, WindowType};
+use sqlparser::ast::{Distinct, Function, FunctionArguments, Query, Select, TableFactor, WindowFrameUnits, WindowType};
 
-use crate::functions;
+use super::{Output, Walk, answers, plain, twins};
+use crate::functions::{self, Class};
 use crate::names;
 
-/// Aggregates of one value in whatever order they meet their rows. What is not here may have another.
-const OF_A_SET: [&str; 76] = [
+/// Aggregates of one value in whatever order they meet their rows. What is not here may have another: adding up
+/// DOUBLEs is not exact, and whatever spreads or correlates is added up as DOUBLEs.
+const OF_A_SET: [&str; 27] = [
     "approx_count_distinct",
-    "avg",
     "bit_and",
     "bit_and_agg",
     "bit_andagg",
@@ -33,24 +35,19 @@ const OF_A_SET: [&str; 76] = [
     "booland_agg",
     "boolor_agg",
     "boolxor_agg",
-    "corr",
     "count",
     "count_if",
     "count_star",
     "countif",
-    "covar_pop",
-    "covar_samp",
-    "entropy",
-    "favg",
-    "fsum",
-    "geomean",
-    "geometric_mean",
+    "hll",
+    "regr_count",
+];
+
+/// Those that are so where equal values of what they are given are one value, and add up exactly.
+const OF_EXACT: [&str; 15] = [
+    "avg",
     "histogram",
     "histogram_exact",
-    "hll",
-    "kahan_sum",
-    "kurtosis",
-    "kurtosis_pop",
     "mad",
     "max",
     "mean",
@@ -58,59 +55,69 @@ const OF_A_SET: [&str; 76] = [
     "min",
     "percentile_cont",
     "percentile_disc",
-    "product",
     "quantile",
     "quantile_cont",
     "quantile_disc",
-    "regr_avgx",
-    "regr_avgy",
-    "regr_count",
-    "regr_intercept",
-    "regr_r2",
-    "regr_slope",
-    "regr_sxx",
-    "regr_sxy",
-    "regr_syy",
-    "sem",
-    "skew",
-    "skewness",
-    "stddev",
-    "stddev_pop",
-    "stddev_samp",
     "sum",
     "sum_no_overflow",
-    "sumkahan",
-    "var_pop",
-    "var_samp",
-    "variance",
-    "variance_pop",
-    "variance_samp",
-    "wavg",
-    "weighted_avg",
 ];
+
+/// Calls that number rows as they come.
+const NUMBERS: [&str; 4] = ["seq1", "seq2", "seq4", "seq8"];
+/// Functions in FROM whose SEQ is the number of a row.
+const NUMBERS_IN_FROM: [&str; 3] = ["flatten", "split_to_table", "strtok_split_to_table"];
 
 /// Window functions that number equal rows alike.
 const OF_PEERS: [&str; 4] = ["cume_dist", "dense_rank", "percent_rank", "rank"];
 
-/// Whether it leaves out rows by their number.
-pub(super) fn cuts(query: &Query) -> bool {
-    query.limit_clause.is_some() || query.fetch.is_some()
-}
-
-/// Whether it takes one of several rows, or numbers them.
-pub(super) fn takes(select: &Select) -> bool {
-    select.top.is_some() || matches!(select.distinct, Some(Distinct::On(_)))
-}
-
-/// Whether a call's value follows the order of rows.
-pub(super) fn follows(function: &Function) -> bool {
-    let name = names::last(&function.name).map(|ident| ident.value.to_ascii_lowercase()).unwrap_or_default();
-    let is_of_a_set = OF_A_SET.contains(&name.as_str());
-    match &function.over {
-        None => functions::is_aggregate(&name) && !is_of_a_set,
-        Some(_) if OF_PEERS.contains(&name.as_str()) => false,
-        Some(over) => !is_of_a_set || counts_rows(over),
+impl Walk<'_> {
+    /// Rows that are left out by their number.
+    pub(super) fn cut(&mut self, query: &Query, outputs: &[Output]) {
+        let cuts = query.limit_clause.is_some() || query.fetch.is_some();
+        if !cuts || plain::is_decided(query, outputs) {
+            return;
+        }
+        self.leaves_out(plain::is_plain(query));
     }
+
+    /// One of several rows that is taken.
+    pub(super) fn takes(&mut self, select: &Select) {
+        self.found.failing.by_order |= matches!(select.distinct, Some(Distinct::On(_)));
+        if select.top.is_some() {
+            self.leaves_out(plain::is_scan(select));
+        }
+    }
+
+    fn leaves_out(&mut self, is_plain: bool) {
+        let failing = &mut self.found.failing;
+        if is_plain { failing.by_plan = true } else { failing.by_order = true }
+    }
+
+    /// Whether a call's value follows the order of rows.
+    pub(super) fn follows(&self, function: &Function) -> bool {
+        let name = names::last(&function.name).map(|ident| ident.value.to_ascii_lowercase()).unwrap_or_default();
+        let is_exact = || !twins::arguments(function).iter().any(|argument| self.has_twins(argument));
+        let is_of_a_set = OF_A_SET.contains(&name.as_str()) || OF_EXACT.contains(&name.as_str()) && is_exact();
+        match &function.over {
+            None if NUMBERS.contains(&name.as_str()) || functions::class(&name) == Some(Class::Write) => true,
+            // ARRAY(SELECT …): the rows as they come
+            None if matches!(function.args, FunctionArguments::Subquery(_)) => true,
+            None => functions::is_aggregate(&name) && !is_of_a_set,
+            Some(_) if OF_PEERS.contains(&name.as_str()) => false,
+            Some(over) => !is_of_a_set || counts_rows(over),
+        }
+    }
+
+    /// Whether what stands in FROM has a column that numbers the rows beside it, and the statement sees it.
+    pub(super) fn numbers(&self, factor: &TableFactor, is_starred: bool) -> bool {
+        let name = answers::called(factor).map(|name| name.value.to_ascii_lowercase());
+        (self.sees_seq || is_starred) && name.is_some_and(|name| NUMBERS_IN_FROM.contains(&name.as_str()))
+    }
+}
+
+/// Whether only some of its rows are taken, by chance or by where they lie.
+pub(super) fn is_sampled(factor: &TableFactor) -> bool {
+    matches!(factor, TableFactor::Table { sample: Some(_), .. } | TableFactor::Derived { sample: Some(_), .. })
 }
 
 /// Whether a window holds as many rows, of which equal ones may be in it or not. One that is named may be so.

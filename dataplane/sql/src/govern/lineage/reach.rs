@@ -6,18 +6,21 @@ use sqlparser::ast::{BinaryOperator, Expr, Ident, ObjectName, Query, Visit, Visi
 
 use super::exact::{self, Shape};
 use super::throws::{self, throws};
-use super::{Base, Output, Source, Walk, extend, order};
+use super::work::{self, Work};
+use super::{Base, Output, Source, Walk, extend};
 use crate::names;
 use crate::types::exact::Exact;
 use crate::types::{self, Columns, Type, sole_argument};
 
 impl Walk<'_> {
     pub(super) fn output(&mut self, expr: &Expr, name: &str) -> Output {
-        let kind = types::type_of(expr, &Scope(&self.scopes));
-        let exact = exact::exact(expr, &Scope(&self.scopes));
+        let kind = self.type_of(expr);
+        let exact = exact::exact(expr, &self.scope());
         let direct = self.direct(expr);
         let reached = self.visit(expr);
-        Output { name: name.to_owned(), kind, exact, reached, direct }
+        self.work.spend(work::COLUMN + work::held(&reached));
+        let (is_null, has_twins) = (throws::is_null(expr), self.has_twins(expr));
+        Output { kind, exact, reached, direct, is_null, has_twins, ..Output::unknown(name) }
     }
 
     /// The masked column an expression is: a name, or an aggregate that hands one value through.
@@ -41,7 +44,7 @@ impl Walk<'_> {
 
     /// A condition that rows are kept by: what is no boolean is read as one.
     pub(super) fn predicate(&mut self, expr: &Expr) {
-        let is_boolean = throws::is_boolean(expr, &Scope(&self.scopes));
+        let is_boolean = throws::is_boolean(expr, &self.scope());
         self.early(true, |walk| walk.throws(!is_boolean));
         self.condition(expr);
     }
@@ -53,7 +56,7 @@ impl Walk<'_> {
 
     /// Everything masked that a part of the statement is made of.
     pub(super) fn visit<T: Visit>(&mut self, part: &T) -> Vec<Base> {
-        let mut visit = Inside { walk: self, reached: Vec::new(), depth: 0, awaited: None };
+        let mut visit = Inside { walk: self, reached: Vec::new(), depth: 0, awaited: None, value: None };
         let _: ControlFlow<()> = part.visit(&mut visit);
         visit.reached
     }
@@ -62,10 +65,16 @@ impl Walk<'_> {
         self.scopes.iter().rev().flatten()
     }
 
-    fn find(&self, table: Option<&Ident>, column: &Ident) -> Option<&Output> {
-        let named = |source: &&Source| table.is_none_or(|table| source.alias.eq_ignore_ascii_case(&table.value));
-        let outputs = self.sources().filter(named).flat_map(|source| &source.outputs);
-        outputs.into_iter().find(|output| output.name.eq_ignore_ascii_case(&column.value))
+    pub(super) fn type_of(&self, expr: &Expr) -> Type {
+        types::type_of(expr, &self.scope())
+    }
+
+    fn scope(&self) -> Scope<'_> {
+        Scope(&self.scopes, &self.work)
+    }
+
+    pub(super) fn find(&self, table: Option<&Ident>, column: &Ident) -> Option<&Output> {
+        self.scope().output(table.map(|table| table.value.as_str()), &column.value)
     }
 
     fn reached_by(&self, table: Option<&Ident>, column: &Ident) -> Vec<Base> {
@@ -75,6 +84,7 @@ impl Walk<'_> {
         // A whole row, a field of a struct column, or a column of something that may have any.
         let mut reached = Vec::new();
         for source in self.sources() {
+            self.work.spend(1 + source.open.as_ref().map_or(0, Vec::len));
             if table.is_none() && source.alias.eq_ignore_ascii_case(&column.value) {
                 source.outputs.iter().for_each(|output| extend(&mut reached, &output.reached));
             }
@@ -97,12 +107,15 @@ struct Inside<'w, 'a> {
     depth: usize,
     /// The subquery that something of this type is compared with.
     awaited: Option<(*const Query, Shape)>,
+    /// The subquery that stands for a value.
+    value: Option<*const Query>,
 }
 
 impl Inside<'_, '_> {
     fn touch(&mut self, reached: &[Base]) {
+        self.walk.work.spend(self.reached.len() * reached.len());
         extend(&mut self.reached, reached);
-        extend(&mut self.walk.found.touched, reached);
+        self.walk.found.touched.extend(reached);
     }
 }
 
@@ -116,6 +129,10 @@ impl Visitor for Inside<'_, '_> {
             if let Some((_, shape)) = self.awaited.take_if(|(awaited, _)| std::ptr::eq(*awaited, query)) {
                 let is_same = matches!(outputs.as_slice(), [output] if shape.compares(&output.shape()));
                 self.walk.throws(!is_same);
+            }
+            if self.value.take_if(|value| std::ptr::eq(*value, query)).is_some() {
+                let has_one_row = self.walk.has_one_row;
+                self.walk.throws(!has_one_row);
             }
             for output in &outputs {
                 extend(&mut self.reached, &output.reached);
@@ -131,6 +148,9 @@ impl Visitor for Inside<'_, '_> {
     }
 
     fn pre_visit_expr(&mut self, expr: &Expr) -> ControlFlow<()> {
+        if !self.walk.work.spend(work::EXPRESSION) {
+            return ControlFlow::Break(());
+        }
         if self.depth > 0 {
             return ControlFlow::Continue(());
         }
@@ -146,15 +166,25 @@ impl Visitor for Inside<'_, '_> {
                 }
             }
             other => {
+                if let Expr::Subquery(query) = other {
+                    // what still stands for a value stands around this: nobody will tell of it
+                    self.walk.throws(self.value.is_some());
+                    self.value = Some(std::ptr::from_ref(query.as_ref()));
+                }
                 if let Some((compared, subquery)) = compared_with(other) {
                     // what is still awaited stands around this: nobody will tell of it
                     self.walk.throws(self.awaited.is_some());
-                    let shape = throws::shape(compared, &Scope(&self.walk.scopes));
+                    let shape = throws::shape(compared, &self.walk.scope());
                     self.awaited = Some((std::ptr::from_ref(subquery), shape));
                 }
-                let is_ordered = matches!(other, Expr::Function(function) if order::follows(function));
-                self.walk.found.failing.by_plan |= is_ordered;
-                let can_throw = throws(other, &Scope(&self.walk.scopes));
+                let is_ordered = match other {
+                    Expr::Function(function) => self.walk.follows(function),
+                    // of two texts that it takes for one, either may stand for both
+                    Expr::Collate { .. } => true,
+                    _ => false,
+                };
+                self.walk.found.failing.by_order |= is_ordered;
+                let can_throw = throws(other, &self.walk.scope());
                 self.walk.throws(can_throw);
             }
         }
@@ -178,14 +208,17 @@ fn compared_with(expr: &Expr) -> Option<(&Expr, &Query)> {
 }
 
 /// Types by the scopes of one place.
-struct Scope<'a>(&'a [Vec<Source>]);
+struct Scope<'a>(&'a [Vec<Source>], &'a Work);
 
-impl Scope<'_> {
-    fn output(&self, qualifier: Option<&str>, name: &str) -> Option<&Output> {
-        let sources = self.0.iter().rev().flatten();
-        let named = sources.filter(|source| qualifier.is_none_or(|wanted| source.alias.eq_ignore_ascii_case(wanted)));
-        let mut outputs = named.flat_map(|source| &source.outputs);
-        outputs.find(|output| output.name.eq_ignore_ascii_case(name))
+impl<'a> Scope<'a> {
+    fn output(&self, qualifier: Option<&str>, name: &str) -> Option<&'a Output> {
+        let sources = self.0.iter().rev().flatten().take_while(|_| self.1.spend(1));
+        let mut named =
+            sources.filter(|source| qualifier.is_none_or(|wanted| source.alias.eq_ignore_ascii_case(wanted)));
+        named.find_map(|source| {
+            self.1.spend(source.outputs.len());
+            source.outputs.iter().find(|output| output.name.eq_ignore_ascii_case(name))
+        })
     }
 }
 

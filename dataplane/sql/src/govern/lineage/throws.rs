@@ -1,16 +1,15 @@
 //! Whether an expression can fail on a value.
 
-use std::ops::ControlFlow;
-
 use sqlparser::ast::{
-    BinaryOperator, CastKind, DataType, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArguments, GroupByExpr,
-    Query, SelectItem, SetExpr, TimezoneInfo, UnaryOperator, Value, visit_expressions,
+    BinaryOperator, CastKind, DataType, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArguments, TimezoneInfo,
+    UnaryOperator, Value,
 };
 
-use super::exact::Shape;
+use super::exact::{self, Shape};
 use crate::dialect;
 use crate::functions::{self, Class};
 use crate::names;
+use crate::types::exact::Exact;
 use crate::types::{self, Columns, Type, sole_argument};
 
 /// Whether an expression can raise an error that depends on the values it meets. Comparing two families of types casts
@@ -41,7 +40,8 @@ pub(super) fn throws(expr: &Expr, columns: &dyn Columns) -> bool {
         | Expr::Trim { .. }
         | Expr::Position { .. }
         // told when the subquery has been walked
-        | Expr::InSubquery { .. } => false,
+        | Expr::InSubquery { .. }
+        | Expr::Subquery(_) => false,
         Expr::Cast { kind: CastKind::Cast | CastKind::DoubleColon, .. } => true,
         Expr::Cast { data_type, .. } => !tries(data_type),
         Expr::Function(function) => calls_what_throws(function, columns),
@@ -54,15 +54,19 @@ pub(super) fn throws(expr: &Expr, columns: &dyn Columns) -> bool {
         | Expr::IsUnknown(expr)
         | Expr::IsNotUnknown(expr) => !is_boolean(expr, columns),
         Expr::IsDistinctFrom(left, right) | Expr::IsNotDistinctFrom(left, right) => !same_family(left, right, columns),
-        Expr::InList { expr, list, .. } => list.iter().any(|item| !same_family(expr, item, columns)),
+        Expr::InList { expr, list, .. } => {
+            let asked = shape(expr, columns);
+            list.iter().any(|item| !asked.compares(&shape(item, columns)))
+        }
         Expr::Between { expr, low, high, .. } => !same_family(expr, low, columns) || !same_family(expr, high, columns),
         Expr::Like { any, pattern, escape_char, .. } | Expr::ILike { any, pattern, escape_char, .. } => {
             *any || escape_char.as_ref().is_some_and(|escape| !is_pattern(pattern, escape))
         }
         Expr::Case { operand, conditions, else_result, .. } => {
             let asked = conditions.iter().map(|when| &when.condition);
-            let is_asked_wrong = |condition: &Expr| match operand {
-                Some(operand) => !same_family(operand, condition, columns),
+            let operand = operand.as_deref().map(|operand| shape(operand, columns));
+            let is_asked_wrong = |condition: &Expr| match &operand {
+                Some(operand) => !operand.compares(&shape(condition, columns)),
                 None => !is_boolean(condition, columns),
             };
             let results = conditions.iter().map(|when| &when.result).chain(else_result.as_deref());
@@ -70,26 +74,36 @@ pub(super) fn throws(expr: &Expr, columns: &dyn Columns) -> bool {
         }
         Expr::Array(array) => !are_of_one_family(array.elem.iter(), columns),
         Expr::Interval(interval) => !is_span(&interval.value),
-        Expr::Extract { expr, .. } => !types::type_of(expr, columns).is_moment(),
+        Expr::Extract { field, expr, .. } => !has_part(types::type_of(expr, columns), &field.to_string()),
         Expr::Floor { expr, .. } | Expr::Ceil { expr, .. } => !types::type_of(expr, columns).is_number(),
         Expr::Substring { expr, substring_from, substring_for, .. } => {
             let is_short = |number: &Option<Box<Expr>>| number.as_deref().is_none_or(is_short_number);
             types::type_of(expr, columns) != Type::Text || !is_short(substring_from) || !is_short(substring_for)
         }
-        Expr::Subquery(query) => !has_one_row(query),
         _ => true,
     }
 }
 
+/// Functions of the engine that a span of time has no answer to.
+const READ_DAYS: [&str; 2] = ["isodow", "weekday"];
+
 fn calls_what_throws(function: &Function, columns: &dyn Columns) -> bool {
     let name = names::last(&function.name).map_or("", |ident| ident.value.as_str());
-    let reads_text = dialect::reads_moment(name)
-        && sole_argument(function).is_none_or(|moment| !types::type_of(moment, columns).is_moment());
-    let of_numbers = || sole_argument(function).is_some_and(|one| types::type_of(one, columns).is_number());
-    let averages = name.eq_ignore_ascii_case("avg") && of_numbers();
+    let reads_text = (dialect::reads_moment(name) || READ_DAYS.iter().any(|known| name.eq_ignore_ascii_case(known)))
+        && sole_argument(function).is_none_or(|moment| !is_of_days(types::type_of(moment, columns)));
+    let averages = name.eq_ignore_ascii_case("avg") && sole_argument(function).is_some_and(|one| adds_up(one, columns));
     let reads_literal = !dialect::is_of_text(name) && has_text(function);
     let is_filtered = function.filter.as_deref().is_some_and(|filter| !is_boolean(filter, columns));
     is_filtered || reads_text || reads_literal || !averages && functions::class(name) != Some(Class::Safe)
+}
+
+/// Whether the sum of as many as there can be is in the range of what it is kept in, of 38 digits.
+fn adds_up(number: &Expr, columns: &dyn Columns) -> bool {
+    const DIGITS_MAX: u16 = 26;
+    match shape(number, columns).exact {
+        Some(Exact::Number { whole, scale }) => whole + scale <= DIGITS_MAX,
+        _ => false,
+    }
 }
 
 /// Whether a literal of text stands among its arguments: where the function takes none, it is read for each row.
@@ -105,6 +119,23 @@ fn has_text(function: &Function) -> bool {
     })
 }
 
+fn is_of_days(kind: Type) -> bool {
+    matches!(kind, Type::Date | Type::Timestamp | Type::TimestampTz)
+}
+
+/// Whether a value of this type has such a part: one that it has not is an error as soon as there is a value.
+fn has_part(kind: Type, part: &str) -> bool {
+    const OF_TIMES: [&str; 4] = ["epoch", "hour", "minute", "second"];
+    const OF_DAYS: [&str; 11] =
+        ["day", "dayofweek", "dayofyear", "dow", "doy", "isodow", "isoyear", "month", "quarter", "week", "year"];
+    let is_one_of = |parts: &[&str]| parts.iter().any(|known| part.eq_ignore_ascii_case(known));
+    match kind {
+        kind if is_of_days(kind) => is_one_of(&OF_TIMES) || is_one_of(&OF_DAYS),
+        Type::Time | Type::Interval => is_one_of(&OF_TIMES),
+        _ => false,
+    }
+}
+
 /// Anything else is read as a boolean where one is asked for.
 pub(super) fn is_boolean(expr: &Expr, columns: &dyn Columns) -> bool {
     types::type_of(expr, columns) == Type::Boolean
@@ -112,8 +143,7 @@ pub(super) fn is_boolean(expr: &Expr, columns: &dyn Columns) -> bool {
 
 /// Values that stand for one another are cast to one type. A NULL is of every type.
 fn are_of_one_family<'a>(values: impl Iterator<Item = &'a Expr>, columns: &dyn Columns) -> bool {
-    let shapes: Vec<Shape> = values.filter(|value| !is_null(value)).map(|value| shape(value, columns)).collect();
-    shapes.iter().all(|one| shapes.iter().all(|other| std::ptr::eq(one, other) || one.compares(other)))
+    exact::all_compare(values.filter(|value| !is_null(value)).map(|value| shape(value, columns)))
 }
 
 /// Types to which a cast that only tries never fails; to others it may, by an error of another class.
@@ -248,25 +278,7 @@ fn is_short(text: &str) -> bool {
     (1..=4).contains(&text.len())
         && text.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.')
         && text.bytes().any(|byte| byte.is_ascii_digit())
-}
-
-/// One value of all rows, whatever there are; another subquery may have more rows than an expression takes.
-fn has_one_row(query: &Query) -> bool {
-    let SetExpr::Select(select) = query.body.as_ref() else { return false };
-    let GroupByExpr::Expressions(grouped, modifiers) = &select.group_by else { return false };
-    let [SelectItem::UnnamedExpr(item) | SelectItem::ExprWithAlias { expr: item, .. }] = select.projection.as_slice()
-    else {
-        return false;
-    };
-    let is_aggregated = visit_expressions(item, |expr| match expr {
-        Expr::Function(function) if function.over.is_none() && is_aggregate(function) => ControlFlow::Break(()),
-        _ => ControlFlow::Continue(()),
-    });
-    grouped.is_empty() && modifiers.is_empty() && is_aggregated.is_break()
-}
-
-fn is_aggregate(function: &Function) -> bool {
-    names::last(&function.name).is_some_and(|ident| functions::is_aggregate(&ident.value))
+        && text.bytes().filter(|byte| *byte == b'.').count() <= 1
 }
 
 fn throws_between(left: &Expr, op: &BinaryOperator, right: &Expr, columns: &dyn Columns) -> bool {

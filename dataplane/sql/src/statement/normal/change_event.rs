@@ -1,7 +1,7 @@
 //! `CONDITIONAL_CHANGE_EVENT(x) OVER (… ORDER BY …)`: a running count of the rows where `x` differs from the row
 //! before. A window in a window is nothing the engine has, so the differences are found in a select below.
 //!
-//! `FROM t WHERE c` becomes `FROM (SELECT *, <differs> AS "_change_1" FROM t WHERE c) AS t`. NULL raises an error:
+//! `FROM t WHERE c` becomes `FROM (SELECT *, <differs> AS change FROM t WHERE c) AS t`. NULL raises an error:
 //! whether it is a change is not for us to guess.
 
 use std::ops::ControlFlow;
@@ -13,7 +13,7 @@ use sqlparser::ast::{
 };
 
 use crate::error::Error;
-use crate::names;
+use crate::names::{self, ours};
 
 const NAME: &str = "conditional_change_event";
 
@@ -58,7 +58,7 @@ pub(super) fn rewrite(select: &mut Select) -> Result<(), Error> {
         inner.selection = select.selection.take();
         inner.projection.extend(made.iter().enumerate().map(|(at, differs)| SelectItem::ExprWithAlias {
             expr: differs.clone(),
-            alias: names::quoted(&column(at)),
+            alias: names::quoted(&ours::change(at)),
         }));
     }
     let alias = TableAlias { explicit: true, name, columns: Vec::new(), at: None };
@@ -70,15 +70,11 @@ pub(super) fn rewrite(select: &mut Select) -> Result<(), Error> {
                 Some(ExcludeSelectItem::Single(name)) => vec![name],
                 Some(ExcludeSelectItem::Multiple(names)) => names,
             };
-            excluded.extend((0..made.len()).map(|at| ObjectName::from(vec![names::quoted(&column(at))])));
+            excluded.extend((0..made.len()).map(|at| ObjectName::from(vec![names::quoted(&ours::change(at))])));
             options.opt_exclude = Some(ExcludeSelectItem::Multiple(excluded));
         }
     }
     Ok(())
-}
-
-fn column(at: usize) -> String {
-    format!("_change_{}", at + 1)
 }
 
 /// The calls of a select, each replaced by a sum over what is found below.
@@ -143,7 +139,7 @@ impl Calls {
         self.made.push(differs);
         let mut sum = function.clone();
         sum.name = ObjectName::from(vec![Ident::new("sum")]);
-        let found = Expr::Identifier(names::quoted(&column(self.made.len() - 1)));
+        let found = Expr::Identifier(names::quoted(&ours::change(self.made.len() - 1)));
         if let FunctionArguments::List(list) = &mut sum.args {
             list.args = vec![FunctionArg::Unnamed(FunctionArgExpr::Expr(found))];
         }

@@ -1,31 +1,30 @@
 //! `START WITH … CONNECT BY …` as a recursive WITH query, before anything is bound.
 //!
-//! `FROM t START WITH s CONNECT BY c` becomes `FROM (WITH RECURSIVE "_hierarchy" AS (SELECT t.*, 1 AS "_level"
-//! FROM t WHERE s UNION ALL SELECT t.*, "_hierarchy"."_level" + 1 FROM t JOIN "_hierarchy" ON c) SELECT * FROM
-//! "_hierarchy") AS t`: WHERE is asked of the finished tree, as the warehouse has it. `PRIOR x` is the column of
-//! the parent.
+//! `FROM t START WITH s CONNECT BY c` becomes `FROM (WITH RECURSIVE hierarchy AS (SELECT t.*, 1 AS level
+//! FROM t WHERE s UNION ALL SELECT t.*, hierarchy.level + 1 FROM t JOIN hierarchy ON c) SELECT * FROM
+//! hierarchy) AS t`, by names that no caller can write: WHERE is asked of the finished tree, as the warehouse has it.
+//! `PRIOR x` is the column of the parent.
 
 mod below;
 mod cycles;
+mod words;
 
 use std::ops::ControlFlow;
 
 use sqlparser::ast::{
-    BinaryOperator, CastKind, ConnectByKind, DataType, ExcludeSelectItem, Expr, Function, FunctionArg, FunctionArgExpr,
-    FunctionArguments, Ident, ObjectName, OrderBy, Query, Select, SelectItem, SetExpr, TableAlias, TableFactor,
-    TableWithJoins, VisitMut, Visitor, VisitorMut, WildcardAdditionalOptions,
+    BinaryOperator, ConnectByKind, ExcludeSelectItem, Expr, Ident, ObjectName, OrderBy, Query, Select, SelectItem,
+    SetExpr, TableAlias, TableFactor, TableWithJoins, VisitMut, Visitor, VisitorMut, WildcardAdditionalOptions,
 };
 
 use crate::call::call;
 use crate::error::{Error, Kind};
 use crate::names;
+use crate::names::ours::{HIERARCHY, LEVEL, PATH, ROWS, TABLE};
 
 use below::Below;
 pub use cycles::CYCLE;
-use cycles::{Cycles, PATH};
-
-const NAME: &str = "_hierarchy";
-const LEVEL: &str = "_level";
+use cycles::Cycles;
+use words::{Carried, Tree, over_outputs};
 
 /// What a hierarchy reads is written several times, so that each one inside of another multiplies.
 const NESTED_MAX: usize = 1;
@@ -77,7 +76,7 @@ fn rewritten(select: &mut Select, order: Option<&mut OrderBy>) -> Result<(), Err
         return Err(Error::unsupported("CONNECT BY over a join"));
     }
     let alias = alias_of(&mut table.relation)?;
-    let mut tree = Tree { alias: alias.clone(), made: Vec::new(), below: Below::default(), depth: 0 };
+    let mut tree = Tree::new(alias.clone());
     over_outputs(select, order, &mut tree)?;
     let Tree { made, below, .. } = tree;
     let [table] = select.from.as_mut_slice() else {
@@ -121,7 +120,7 @@ fn clauses(kinds: Vec<ConnectByKind>) -> Result<Clauses, Error> {
 fn alias_of(factor: &mut TableFactor) -> Result<Ident, Error> {
     let (alias, named) = match factor {
         TableFactor::Table { name, alias, args: None, .. } => (alias, names::last(name).cloned()),
-        TableFactor::Derived { lateral: false, alias, .. } => (alias, Some(Ident::new("_rows"))),
+        TableFactor::Derived { lateral: false, alias, .. } => (alias, Some(names::quoted(ROWS))),
         _ => return Err(Error::unsupported("CONNECT BY over something other than a table")),
     };
     if alias.is_none() {
@@ -129,147 +128,6 @@ fn alias_of(factor: &mut TableFactor) -> Result<Ident, Error> {
         *alias = Some(TableAlias { explicit: true, name, columns: Vec::new(), at: None });
     }
     alias.as_ref().map(|alias| alias.name.clone()).ok_or_else(|| Error::unsupported("CONNECT BY"))
-}
-
-/// A column the recursion carries: its name, its value at a root, its value below.
-struct Carried {
-    name: String,
-    root: Expr,
-    below: Expr,
-}
-
-/// What stands for the words of a hierarchy in the select around it.
-struct Tree {
-    alias: Ident,
-    made: Vec<Carried>,
-    below: Below,
-    /// Queries inside of which the visitor is: their words are their own.
-    depth: usize,
-}
-
-impl Tree {
-    fn carry(&mut self, root: Expr, below: impl FnOnce(&str) -> Expr) -> Expr {
-        let name = format!("_carried_{}", self.made.len() + 1);
-        let below = below(&name);
-        self.made.push(Carried { name: name.clone(), root, below });
-        Expr::CompoundIdentifier(vec![self.alias.clone(), names::quoted(&name)])
-    }
-
-    /// `SYS_CONNECT_BY_PATH(x, separator)`.
-    fn path(&mut self, function: &Function) -> Result<Expr, Error> {
-        let [
-            FunctionArg::Unnamed(FunctionArgExpr::Expr(value)),
-            FunctionArg::Unnamed(FunctionArgExpr::Expr(separator)),
-        ] = arguments(function)
-        else {
-            return Err(Error::unsupported("SYS_CONNECT_BY_PATH without its two arguments"));
-        };
-        let text = Expr::Cast {
-            kind: CastKind::Cast,
-            expr: Box::new(own(value.clone(), &self.alias)),
-            data_type: DataType::Varchar(None),
-            format: None,
-        };
-        let step = binary(separator.clone(), BinaryOperator::StringConcat, text);
-        Ok(self.carry(step.clone(), |name| binary(parent(&names::quoted(name)), BinaryOperator::StringConcat, step)))
-    }
-
-    fn replace(&mut self, expr: &mut Expr) -> Result<(), Error> {
-        if let Expr::Identifier(ident) = expr
-            && let Some(column) = self.below.asked(ident)
-        {
-            *expr = Expr::CompoundIdentifier(vec![self.alias.clone(), names::quoted(column)]);
-            return Ok(());
-        }
-        let made = match expr {
-            Expr::Identifier(ident) if is_word(ident, "level") => {
-                Expr::CompoundIdentifier(vec![self.alias.clone(), names::quoted(LEVEL)])
-            }
-            Expr::Prefixed { prefix, value } if is_word(prefix, "connect_by_root") => {
-                let root = own(value.as_ref().clone(), &self.alias);
-                self.carry(root, |name| parent(&names::quoted(name)))
-            }
-            Expr::Prior(value) => {
-                let mut above = value.as_ref().clone();
-                of_parent(&mut above)?;
-                let here = own(value.as_ref().clone(), &self.alias);
-                // NULL of the right type at a root
-                self.carry(call("nullif", [here.clone(), here]), |_| above)
-            }
-            Expr::Function(function)
-                if names::single(&function.name).is_some_and(|name| is_word(name, "sys_connect_by_path")) =>
-            {
-                self.path(function)?
-            }
-            _ => return Ok(()),
-        };
-        *expr = made;
-        Ok(())
-    }
-}
-
-impl VisitorMut for Tree {
-    type Break = Error;
-
-    fn pre_visit_query(&mut self, _: &mut Query) -> ControlFlow<Error> {
-        self.depth += 1;
-        ControlFlow::Continue(())
-    }
-
-    fn post_visit_query(&mut self, _: &mut Query) -> ControlFlow<Error> {
-        self.depth -= 1;
-        ControlFlow::Continue(())
-    }
-
-    fn pre_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<Error> {
-        if self.depth > 0 {
-            return ControlFlow::Continue(());
-        }
-        match self.replace(expr) {
-            Ok(()) => ControlFlow::Continue(()),
-            Err(error) => ControlFlow::Break(error),
-        }
-    }
-}
-
-/// Everything of the query but FROM.
-fn over_outputs(select: &mut Select, order: Option<&mut OrderBy>, tree: &mut Tree) -> Result<(), Error> {
-    select.projection.iter_mut().for_each(keep_name);
-    let mut flow = select.projection.visit(tree);
-    if let (Some(order), true) = (order, flow.is_continue()) {
-        flow = order.visit(tree);
-    }
-    for part in [&mut select.selection, &mut select.having, &mut select.qualify] {
-        if flow.is_continue() {
-            flow = part.visit(tree);
-        }
-    }
-    if flow.is_continue() {
-        flow = select.group_by.visit(tree);
-    }
-    match flow {
-        ControlFlow::Continue(()) => Ok(()),
-        ControlFlow::Break(error) => Err(error),
-    }
-}
-
-/// A column that is a word of the hierarchy is called by the word. `PRIOR x` without a name is, to the parser crate,
-/// a column `PRIOR` that is called `x`.
-fn keep_name(item: &mut SelectItem) {
-    const WORDS: [&str; 3] = ["level", "connect_by_isleaf", "connect_by_iscycle"];
-    if let SelectItem::ExprWithAlias { expr: Expr::Identifier(ident), alias } = item
-        && is_word(ident, "prior")
-    {
-        let expr = Expr::Prior(Box::new(Expr::Identifier(alias.clone())));
-        *item = SelectItem::ExprWithAlias { expr, alias: names::quoted(&format!("{} {}", ident.value, alias.value)) };
-        return;
-    }
-    if let SelectItem::UnnamedExpr(Expr::Identifier(ident)) = item
-        && WORDS.iter().any(|word| is_word(ident, word))
-    {
-        let alias = names::quoted(&ident.value);
-        *item = SelectItem::ExprWithAlias { expr: Expr::Identifier(ident.clone()), alias };
-    }
 }
 
 fn recursive(
@@ -282,8 +140,8 @@ fn recursive(
 ) -> Result<Query, Error> {
     let condition = children(condition, cycles);
     let skeleton = format!(
-        "WITH RECURSIVE \"{NAME}\" AS (SELECT 1 AS \"{LEVEL}\" FROM \"_t\" UNION ALL \
-         SELECT \"{NAME}\".\"{LEVEL}\" + 1 AS \"{LEVEL}\" FROM \"_t\" JOIN \"{NAME}\" ON TRUE) SELECT * FROM \"{NAME}\""
+        "WITH RECURSIVE \"{HIERARCHY}\" AS (SELECT 1 AS \"{LEVEL}\" FROM \"{TABLE}\" UNION ALL \
+         SELECT \"{HIERARCHY}\".\"{LEVEL}\" + 1 AS \"{LEVEL}\" FROM \"{TABLE}\" JOIN \"{HIERARCHY}\" ON TRUE) SELECT * FROM \"{HIERARCHY}\""
     );
     let mut query = *crate::parse::query(&skeleton)?;
     let unexpected = || Error::unsupported("CONNECT BY");
@@ -382,7 +240,7 @@ impl VisitorMut for Joined {
 /// Every column of the expression as the parent's.
 fn of_parent(expr: &mut Expr) -> Result<(), Error> {
     let mut prior = Expr::Prior(Box::new(expr.clone()));
-    let mut joined = Joined { alias: Ident::new(NAME), depth: 0 };
+    let mut joined = Joined { alias: names::quoted(HIERARCHY), depth: 0 };
     if let ControlFlow::Break(error) = prior.visit(&mut joined) {
         return Err(error);
     }
@@ -417,7 +275,7 @@ fn hide(projection: &mut [SelectItem], made: &[Carried], has_path: bool, below: 
 }
 
 fn parent(column: &Ident) -> Expr {
-    Expr::CompoundIdentifier(vec![names::quoted(NAME), column.clone()])
+    Expr::CompoundIdentifier(vec![names::quoted(HIERARCHY), column.clone()])
 }
 
 fn is_word(ident: &Ident, word: &str) -> bool {
@@ -430,11 +288,4 @@ fn one() -> Expr {
 
 fn binary(left: Expr, op: BinaryOperator, right: Expr) -> Expr {
     Expr::BinaryOp { left: Box::new(left), op, right: Box::new(right) }
-}
-
-fn arguments(function: &Function) -> &[FunctionArg] {
-    match &function.args {
-        FunctionArguments::List(list) => &list.args,
-        FunctionArguments::None | FunctionArguments::Subquery(_) => &[],
-    }
 }

@@ -11,7 +11,7 @@ use sqlparser::ast::{
 };
 
 use crate::error::Error;
-use crate::names;
+use crate::names::{self, ours};
 
 /// Makes the table of the text.
 pub(super) fn table(factor: &mut TableFactor) -> Result<(), Error> {
@@ -82,7 +82,9 @@ fn read(text: &str) -> Result<ObjectName, Error> {
         },
         _ => None,
     });
-    let printed = |name: &ObjectName| name.to_string() == text.trim();
+    let is_ours =
+        |name: &ObjectName| names::parts(name).is_none_or(|parts| parts.iter().any(|part| ours::is_one(&part.value)));
+    let printed = |name: &ObjectName| name.to_string() == text.trim() && !is_ours(name);
     name.filter(printed).ok_or_else(|| Error::unsupported(format!("the table name '{text}'")))
 }
 

@@ -14,11 +14,11 @@ use crate::environment::validate::{Desired, Storage};
 const PROGRAM: &str = "/usr/local/bin/dataplane";
 
 pub fn container(desired: &Desired) -> Container {
-    let source = &desired.source;
+    let image = &desired.source.image;
     Container {
         name: "dataplane".to_owned(),
-        image: Some(format!("{}:{}", source.name, desired.version)),
-        image_pull_policy: Some(source.pull_policy.clone()),
+        image: Some(format!("{}:{}", image.name, desired.version)),
+        image_pull_policy: Some(image.pull_policy.clone()),
         command: Some(vec![PROGRAM.to_owned()]),
         env_from: Some(environment(desired)),
         env: Some(credentials(desired)).filter(|credentials| !credentials.is_empty()),
@@ -62,7 +62,7 @@ fn credentials(desired: &Desired) -> Vec<EnvVar> {
 
 /// A credential for the collector: from its Secret to the process, past everybody else.
 fn headers(desired: &Desired) -> Option<EnvVar> {
-    let (name, key) = desired.release.collector_headers()?;
+    let (name, key) = desired.source.collector_headers()?;
     let selector = SecretKeySelector { name: name.to_owned(), key: key.to_owned(), optional: None };
     Some(EnvVar {
         name: setting::OTLP_HEADERS.to_owned(),
@@ -73,8 +73,8 @@ fn headers(desired: &Desired) -> Option<EnvVar> {
 
 /// What the model endpoint wants. A data plane without the Secret asks without a key: it can do without a model.
 fn model_key(desired: &Desired) -> Option<EnvVar> {
-    let (name, key) = desired.release.model.secret()?;
-    let secret = SecretKeySelector { name: name.to_owned(), key: key.to_owned(), optional: Some(true) };
+    let from = desired.source.secrets.model.as_ref()?;
+    let secret = SecretKeySelector { name: from.name.clone(), key: from.key.clone(), optional: Some(true) };
     let from = EnvVarSource { secret_key_ref: Some(secret), ..EnvVarSource::default() };
     Some(EnvVar { name: setting::MODEL_KEY.to_owned(), value: None, value_from: Some(from) })
 }

@@ -7,6 +7,7 @@ use k8s_openapi::api::core::v1::{
 use k8s_openapi::apimachinery::pkg::api::resource::Quantity;
 
 use super::super::config_map::{COLLECTOR, IDENTITY, STATE, TLS};
+use crate::environment::source::COLLECTOR_VOLUME;
 use crate::environment::validate::{Desired, Storage, Tls};
 
 const TEMPORARY: &str = "/tmp";
@@ -35,7 +36,7 @@ pub fn mounts(desired: &Desired) -> Vec<VolumeMount> {
         ("tls", TLS, Some(true)),
         ("tmp", TEMPORARY, None),
     ];
-    let collector = desired.release.collector_ca().map(|_| ("collector", COLLECTOR, Some(true)));
+    let collector = desired.source.collector_ca().map(|_| (COLLECTOR_VOLUME, COLLECTOR, Some(true)));
     let mount = |(name, path, read_only): (&str, &str, _)| VolumeMount {
         name: name.to_owned(),
         mount_path: path.to_owned(),
@@ -47,9 +48,9 @@ pub fn mounts(desired: &Desired) -> Vec<VolumeMount> {
 
 /// Of the collector's Secret the authority alone: its headers are a credential, and no file.
 fn collector(desired: &Desired) -> Option<Volume> {
-    let (name, key) = desired.release.collector_ca()?;
+    let (name, key) = desired.source.collector_ca()?;
     let authority = KeyToPath { key: key.to_owned(), path: "ca.crt".to_owned(), mode: None };
-    let mut volume = secret("collector", name.to_owned());
+    let mut volume = secret(COLLECTOR_VOLUME, name.to_owned());
     if let Some(source) = &mut volume.secret {
         source.items = Some(vec![authority]);
     }

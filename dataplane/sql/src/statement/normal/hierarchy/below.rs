@@ -7,9 +7,7 @@ use super::cycles::Cycles;
 use super::{binary, children, is_word};
 use crate::error::Error;
 use crate::names;
-
-const LEAF: &str = "_leaf";
-const CYCLE: &str = "_cycle";
+use crate::names::ours::{CYCLE, LEAF, TABLE};
 
 /// Which of the two a query asks for.
 #[derive(Debug, Default)]
@@ -62,7 +60,7 @@ impl Below {
 fn add(hierarchy: &mut Select, name: &str, not: &str, table: &TableFactor, condition: Expr) -> Result<(), Error> {
     let unexpected = || Error::unsupported("CONNECT BY");
     let mut made =
-        crate::parse::expression(&format!("CAST({not} EXISTS (SELECT 1 FROM \"_t\" WHERE TRUE) AS INTEGER)"))?;
+        crate::parse::expression(&format!("CAST({not} EXISTS (SELECT 1 FROM \"{TABLE}\" WHERE TRUE) AS INTEGER)"))?;
     let Expr::Cast { expr, .. } = &mut made else { return Err(unexpected()) };
     let inner = match expr.as_mut() {
         Expr::Exists { subquery, .. } => subquery,

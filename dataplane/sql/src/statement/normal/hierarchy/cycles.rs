@@ -7,12 +7,11 @@ use std::ops::ControlFlow;
 
 use sqlparser::ast::{Array, CastKind, DataType, Expr, Ident, Select, SelectItem, VisitMut, VisitorMut};
 
-use super::{LEVEL, call, is_word, parent};
+use super::{call, is_word, parent};
 use crate::error::Error;
 use crate::names;
+use crate::names::ours::{LEVEL, PATH};
 
-/// What tells the row and its ancestors apart, one text each.
-pub(super) const PATH: &str = "_path";
 /// In the engine's error when a row is its own ancestor.
 pub const CYCLE: &str = "the hierarchy has a cycle";
 

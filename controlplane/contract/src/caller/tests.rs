@@ -1,0 +1,51 @@
+//! What a session and a key permit.
+
+use super::*;
+
+fn caller(role: Role, credential: Credential) -> Caller {
+    Caller { org_id: "o".into(), user_id: None, email: None, role, attributes: BTreeMap::new(), credential }
+}
+
+fn key(scopes: &[&str], acts_for_user: bool) -> Credential {
+    let scopes = Scopes::try_from(scopes.iter().map(|s| (*s).to_owned()).collect::<Vec<_>>()).unwrap();
+    Credential::Key { key_id: "k".into(), env_id: "e".into(), scopes, acts_for_user }
+}
+
+#[test]
+fn a_session_needs_the_role() {
+    let session = |role| caller(role, Credential::Session { session_id: "s".into() });
+    assert_eq!(session(Role::Admin).may(Access::Admin, Some(Scope::KeyWrite)), Ok(()));
+    assert_eq!(session(Role::Analyst).may(Access::Admin, Some(Scope::KeyWrite)), Err(Code::Forbidden));
+}
+
+#[test]
+fn a_key_for_a_user_needs_both_and_a_bare_key_the_scope() {
+    let needs = |c: Caller| c.may(Access::Admin, Some(Scope::KeyWrite));
+    assert_eq!(needs(caller(Role::Admin, key(&["key:write"], true))), Ok(()));
+    assert_eq!(needs(caller(Role::Admin, key(&["key:read"], true))), Err(Code::ScopeViolation));
+    assert_eq!(needs(caller(Role::Analyst, key(&["key:write"], true))), Err(Code::Forbidden));
+    assert_eq!(needs(caller(Role::ServiceAccount, key(&["key:*"], false))), Ok(()));
+    assert_eq!(caller(Role::ServiceAccount, key(&["key:*"], false)).may(Access::Admin, None), Err(Code::Forbidden));
+}
+
+#[test]
+fn what_no_scope_names_is_managed_by_a_key_without_limits() {
+    let families: Vec<String> = Scope::ALL.iter().map(|scope| scope.as_str().to_owned()).collect();
+    let all: Vec<&str> = families.iter().map(String::as_str).collect();
+    let (all, limited) = (caller(Role::Owner, key(&all, true)), caller(Role::Owner, key(&all[1..], true)));
+    for access in [Access::Owner, Access::Admin, Access::Auditor, Access::Developer] {
+        assert_eq!(all.may(access, None), Ok(()));
+        assert_eq!(limited.may(access, None), Err(Code::ScopeViolation));
+    }
+    assert_eq!(limited.may(Access::Member, None), Ok(()));
+    assert_eq!(caller(Role::Analyst, key(&[], true)).may(Access::Admin, None), Err(Code::Forbidden));
+}
+
+#[test]
+fn queries_follow_role_and_scope() {
+    let session = |role| caller(role, Credential::Session { session_id: "s".into() });
+    assert_eq!(session(Role::Analyst).may_query(false), Ok(()));
+    assert_eq!(session(Role::Analyst).may_query(true), Err(Code::Forbidden));
+    assert_eq!(session(Role::Auditor).may_query(false), Err(Code::Forbidden));
+    assert_eq!(caller(Role::Owner, key(&["query:read"], true)).may_query(true), Err(Code::ScopeViolation));
+}

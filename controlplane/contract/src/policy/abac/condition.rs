@@ -1,0 +1,147 @@
+//! What a rule asks about, and how that stands to one query.
+
+use std::net::IpAddr;
+use std::str::FromStr;
+
+use chrono::{NaiveTime, Weekday};
+use chrono_tz::Tz;
+use ipnet::IpNet;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::{AbacRule, Context, When};
+use crate::policy::TableRef;
+
+/// What a rule asks about.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(try_from = "String", into = "String")]
+pub enum Condition {
+    AgentFrameworkIs,
+    AgentIdIs,
+    RoleIs,
+    UserIs,
+    QueryOriginIs,
+    TableIs,
+    OperationIs,
+    SourceIpIn,
+    AttributeIs(String),
+    TimeOfDay,
+    DayOfWeek,
+}
+
+/// No such condition.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("`{0}` is not a condition")]
+pub struct UnknownCondition(pub String);
+
+impl TryFrom<String> for Condition {
+    type Error = UnknownCondition;
+
+    fn try_from(text: String) -> Result<Self, UnknownCondition> {
+        Ok(match text.as_str() {
+            "AgentFrameworkIs" => Self::AgentFrameworkIs,
+            "AgentIdIs" => Self::AgentIdIs,
+            "RoleIs" => Self::RoleIs,
+            "UserIs" => Self::UserIs,
+            "QueryOriginIs" => Self::QueryOriginIs,
+            "TableIs" => Self::TableIs,
+            "OperationIs" => Self::OperationIs,
+            "SourceIpIn" => Self::SourceIpIn,
+            "TimeOfDay" => Self::TimeOfDay,
+            "DayOfWeek" => Self::DayOfWeek,
+            other => match other.strip_prefix("AttributeIs:") {
+                Some(name) if !name.is_empty() => Self::AttributeIs(name.to_owned()),
+                _ => return Err(UnknownCondition(text)),
+            },
+        })
+    }
+}
+
+impl From<Condition> for String {
+    fn from(condition: Condition) -> Self {
+        match condition {
+            Condition::AttributeIs(name) => format!("AttributeIs:{name}"),
+            other => format!("{other:?}"),
+        }
+    }
+}
+
+/// How a rule's condition stands to a context.
+pub(super) enum Match {
+    Yes,
+    No,
+    /// The caller has no such attribute.
+    NotConcerned,
+}
+
+pub(super) fn holds(rule: &AbacRule, context: &Context<'_>) -> Match {
+    let listed = |value: Option<&str>| match value {
+        None => Match::NotConcerned,
+        Some(value) => yes_if(rule.values.iter().any(|listed| listed == value)),
+    };
+    match &rule.condition {
+        Condition::AgentFrameworkIs => listed(context.agent_framework),
+        Condition::AgentIdIs => listed(context.agent_id),
+        Condition::RoleIs => listed(Some(context.role.as_str())),
+        Condition::UserIs => listed(context.user_id),
+        Condition::QueryOriginIs => listed(Some(context.origin.as_str())),
+        Condition::AttributeIs(name) => listed(context.attributes.get(name).map(String::as_str)),
+        Condition::TableIs => {
+            yes_if(context.tables.iter().any(|table| rule.values.iter().any(|v| names_table(v, *table))))
+        }
+        Condition::OperationIs => {
+            yes_if(context.operations.iter().any(|operation| rule.values.iter().any(|v| v == operation.as_str())))
+        }
+        Condition::SourceIpIn => match context.source_ip {
+            None => Match::NotConcerned,
+            Some(ip) => yes_if(rule.values.iter().filter_map(|v| network(v)).any(|net| net.contains(&ip))),
+        },
+        Condition::TimeOfDay => yes_if(in_window(rule, context.when)),
+        Condition::DayOfWeek => yes_if(on_day(rule, context.when)),
+    }
+}
+
+fn yes_if(condition: bool) -> Match {
+    if condition { Match::Yes } else { Match::No }
+}
+
+/// "as the catalogue prints it, schema optional, `*` at the end".
+pub(in crate::policy) fn names_table(pattern: &str, table: TableRef<'_>) -> bool {
+    let Some(stem) = pattern.strip_suffix('*') else {
+        return table.is_named_by(pattern);
+    };
+    let (schema, name) = stem.rsplit_once('.').unwrap_or(("main", stem));
+    schema.eq_ignore_ascii_case(table.schema)
+        && table.name.get(..name.len()).is_some_and(|start| start.eq_ignore_ascii_case(name))
+}
+
+pub(super) fn network(text: &str) -> Option<IpNet> {
+    IpNet::from_str(text).ok().or_else(|| IpAddr::from_str(text).ok().map(IpNet::from))
+}
+
+pub(super) fn zone(rule: &AbacRule) -> Option<Tz> {
+    rule.timezone.as_deref().map_or(Some(Tz::UTC), |name| name.parse().ok())
+}
+
+/// `HH:MM`.
+pub fn hour_and_minute(text: &str) -> Option<NaiveTime> {
+    NaiveTime::parse_from_str(text, "%H:%M").ok()
+}
+
+fn in_window(rule: &AbacRule, when: When) -> bool {
+    let (Some(zone), Some(start), Some(end)) =
+        (zone(rule), rule.start.as_deref().and_then(hour_and_minute), rule.end.as_deref().and_then(hour_and_minute))
+    else {
+        return false;
+    };
+    let Some(now) = when.time_in(zone) else {
+        return false;
+    };
+    if start <= end { start <= now && now < end } else { start <= now || now < end }
+}
+
+fn on_day(rule: &AbacRule, when: When) -> bool {
+    let Some(zone) = zone(rule) else { return false };
+    let today = when.day_in(zone);
+    rule.values.iter().any(|day| day.parse::<Weekday>().is_ok_and(|day| day == today))
+}

@@ -1,0 +1,131 @@
+//! Each condition and action has its effect; what cannot be evaluated is not admitted.
+
+use std::collections::BTreeMap;
+
+use chrono::Weekday;
+
+use super::*;
+use crate::policy::TableRef;
+
+fn rule(condition: &str, values: &[&str], action: Action) -> AbacRule {
+    AbacRule {
+        condition: Condition::try_from(condition.to_owned()).unwrap(),
+        values: values.iter().map(|v| (*v).to_owned()).collect(),
+        start: None,
+        end: None,
+        timezone: None,
+        action,
+        message: Some(format!("{condition} {action}")),
+        exempt_roles: vec![Role::Owner],
+    }
+}
+
+fn decide(rules: Vec<AbacRule>, change: impl FnOnce(&mut Context<'_>)) -> Effect {
+    let policy = AbacPolicy {
+        policy_id: "p".into(),
+        name: "p".into(),
+        description: None,
+        rules,
+        priority: 1,
+        enabled: true,
+        created_at: chrono::DateTime::UNIX_EPOCH,
+    };
+    let none = BTreeMap::new();
+    let mut context = Context {
+        role: Role::Analyst,
+        user_id: Some("u"),
+        attributes: &none,
+        agent_id: None,
+        agent_framework: None,
+        origin: Origin::Rest,
+        source_ip: Some([10, 1, 2, 3].into()),
+        tables: vec![TableRef { schema: "main", name: "Payroll" }],
+        operations: vec![Operation::Select],
+        when: chrono::DateTime::from_timestamp(1_700_000_000, 0).unwrap().into(), // Tuesday 2023-11-14 22:13:20 UTC
+    };
+    change(&mut context);
+    evaluate(&[policy], &context).effect
+}
+
+#[test]
+fn each_condition_and_action_has_its_effect() {
+    let window = |start: &str, end: &str, zone: &str, action| AbacRule {
+        start: Some(start.into()),
+        end: Some(end.into()),
+        timezone: Some(zone.into()),
+        ..rule("TimeOfDay", &[], action)
+    };
+    let cases = [
+        (rule("TableIs", &["payroll"], Action::Deny), Effect::DenyTable),
+        (rule("TableIs", &["main.pay*"], Action::Deny), Effect::DenyTable),
+        (rule("TableIs", &["sales.payroll"], Action::Deny), Effect::Allow),
+        (rule("RoleIs", &["analyst"], Action::ReadOnly), Effect::ReadOnly),
+        (rule("UserIs", &["somebody"], Action::Allow), Effect::Deny),
+        (rule("AgentFrameworkIs", &["langchain"], Action::Allow), Effect::Allow),
+        (rule("AgentFrameworkIs", &["langchain"], Action::DenyOutside), Effect::Deny),
+        (rule("SourceIpIn", &["10.0.0.0/8"], Action::Deny), Effect::Deny),
+        (rule("SourceIpIn", &["10.0.0.0/8"], Action::DenyOutside), Effect::Allow),
+        (rule("OperationIs", &["select"], Action::Deny), Effect::Deny),
+        (rule("DayOfWeek", &["Tue"], Action::Deny), Effect::Deny),
+        (rule("DayOfWeek", &["Mon", "Fri"], Action::Deny), Effect::Allow),
+        (window("22:00", "23:00", "UTC", Action::Deny), Effect::Deny),
+        (window("23:00", "06:00", "Europe/Berlin", Action::Deny), Effect::Deny),
+        (window("09:00", "17:00", "UTC", Action::DenyOutside), Effect::Deny),
+    ];
+    for (rule, effect) in cases {
+        assert_eq!(decide(vec![rule.clone()], |_| {}), effect, "{rule:?}");
+    }
+}
+
+#[test]
+fn a_simulated_clock_is_read_in_the_time_zone_of_the_rule() {
+    let office = AbacRule {
+        start: Some("09:00".into()),
+        end: Some("17:00".into()),
+        timezone: Some("Asia/Tokyo".into()),
+        ..rule("TimeOfDay", &[], Action::DenyOutside)
+    };
+    for (time, effect) in [("09:00", Effect::Allow), ("16:59", Effect::Allow), ("17:00", Effect::Deny)] {
+        let decided = decide(vec![office.clone()], |context| context.when.time_of_day = hour_and_minute(time));
+        assert_eq!(decided, effect, "{time}");
+    }
+    let friday = rule("DayOfWeek", &["Fri"], Action::Deny);
+    let decided = decide(vec![friday], |context| context.when.day_of_week = Some(Weekday::Fri));
+    assert_eq!(decided, Effect::Deny);
+}
+
+#[test]
+fn deny_beats_read_only_beats_allow_and_the_exempt_are_not_concerned() {
+    let rules = vec![rule("RoleIs", &["analyst"], Action::ReadOnly), rule("TableIs", &["payroll"], Action::Deny)];
+    assert_eq!(decide(rules.clone(), |_| {}), Effect::DenyTable);
+    assert_eq!(decide(rules, |context| context.role = Role::Owner), Effect::Allow);
+}
+
+#[test]
+fn what_cannot_be_evaluated_is_refused_when_it_is_written() {
+    for bad in [
+        rule("RoleIs", &["emperor"], Action::Deny),
+        rule("SourceIpIn", &["nowhere"], Action::Deny),
+        rule("TimeOfDay", &[], Action::Deny),
+        rule("TableIs", &[], Action::Deny),
+        rule("DayOfWeek", &["Someday"], Action::Deny),
+        rule("SourceIpIn", &["::ffff:10.0.0.0/104"], Action::Deny),
+        rule("SourceIpIn", &["::ffff:10.0.0.1"], Action::Deny),
+        AbacRule {
+            start: Some("09:00".to_owned()),
+            end: Some("09:00".to_owned()),
+            ..rule("TimeOfDay", &[], Action::Deny)
+        },
+    ] {
+        assert!(admit(&bad).is_err(), "{bad:?}");
+    }
+    for pattern in
+        ["", " ", "payroll ", "pay*roll", "*_secret", "a.b.c", "acme.main.*", "\"payroll\"", "main.", ".t", ".*"]
+    {
+        assert!(admit(&rule("TableIs", &["orders", pattern], Action::Deny)).is_err(), "{pattern:?}");
+    }
+    for pattern in ["*", "payroll", "main.payroll", "pay*", "hr.*", "hr.pay*", "Gehälter 2026"] {
+        assert!(admit(&rule("TableIs", &[pattern], Action::Deny)).is_ok(), "{pattern:?}");
+    }
+    assert!(Condition::try_from("MoonIs".to_owned()).is_err());
+}

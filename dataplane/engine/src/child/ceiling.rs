@@ -1,0 +1,100 @@
+//! Holds the process to what it may keep in memory, by the kernel's count.
+//!
+//! The engine counts its buffers. What a function makes for itself it does not count, nor what it computes while a
+//! statement is prepared. So the kernel's number is looked at while anything runs, and while it is too high the process
+//! is given no more address space: whoever asks for more, which is most likely who has taken so much, is told that
+//! there is none, and its statement fails as one that needs too much memory. Where that does not help, the process ends.
+//!
+//! The limit of address space alone cannot do it: what is reserved is many times what is used.
+
+use std::io;
+use std::time::{Duration, Instant};
+
+use nix::sys::resource::{Resource, setrlimit};
+
+use super::table::Busy;
+use crate::message::Start;
+
+/// Between two looks. Memory is filled by a gigabyte or two in a second.
+const LOOK: Duration = Duration::from_millis(20);
+/// How long nobody is given more.
+const HELPS_WITHIN: Duration = Duration::from_secs(2);
+/// What the process needs beside what its statements make.
+const OWN_BYTES: u64 = 128 << 20;
+
+pub struct Ceiling {
+    /// What it may keep in memory.
+    held: u64,
+    /// Its limit of address space, in better times.
+    space: u64,
+    /// It is given no more address space, since.
+    shut: Option<Instant>,
+}
+
+/// What the kernel counts, in bytes.
+struct Counted {
+    space: u64,
+    held: u64,
+}
+
+impl Ceiling {
+    pub fn of(start: &Start) -> Self {
+        let memory = start.memory_limit_bytes;
+        // Of databases in memory each counts for itself.
+        let more = if start.data.is_some() { memory / 8 } else { memory };
+        let held = memory.saturating_add(more).saturating_add(OWN_BYTES);
+        Self { held, space: start.address_space_bytes, shut: None }
+    }
+
+    /// Looks for as long as the process lives.
+    pub fn watch(mut self, busy: &Busy) {
+        loop {
+            if self.shut.is_none() {
+                busy.wait();
+            }
+            // What cannot be counted cannot be bounded.
+            if self.look(Instant::now()).is_err() || self.is_hopeless(Instant::now()) {
+                super::die();
+            }
+            std::thread::park_timeout(LOOK);
+        }
+    }
+
+    fn look(&mut self, now: Instant) -> io::Result<()> {
+        let Counted { space, held } = counted()?;
+        if held > self.held && self.shut.is_none() {
+            setrlimit(Resource::RLIMIT_AS, space.min(self.space), self.space)?;
+            self.shut = Some(now);
+        } else if held <= self.held && self.shut.is_some() {
+            setrlimit(Resource::RLIMIT_AS, self.space, self.space)?;
+            self.shut = None;
+        }
+        Ok(())
+    }
+
+    fn is_hopeless(&self, now: Instant) -> bool {
+        self.shut.is_some_and(|since| now.duration_since(since) > HELPS_WITHIN)
+    }
+}
+
+fn counted() -> io::Result<Counted> {
+    let status = std::fs::read_to_string("/proc/self/status")?;
+    let line = |name: &str| {
+        let said =
+            status.lines().find_map(|line| line.strip_prefix(name)).and_then(|rest| rest.split_whitespace().next());
+        let kibibytes: Option<u64> = said.and_then(|number| number.parse().ok());
+        kibibytes.map(|number| number.saturating_mul(1024)).ok_or_else(|| io::Error::other(format!("no {name}")))
+    };
+    Ok(Counted { space: line("VmSize:")?, held: line("RssAnon:")? })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_kernels_count_is_read() {
+        let Counted { space, held } = counted().unwrap();
+        assert!(0 < held && held < space, "{held} of {space}");
+    }
+}

@@ -1,0 +1,48 @@
+//! What a function in FROM offers: the columns it is known to answer, under the names that its alias gives them.
+
+use sqlparser::ast::{Expr, Ident, ObjectName, TableAlias, TableFactor};
+
+use super::from::alias_of;
+use super::{Base, Output, Source, twins};
+use crate::functions::{self, Answered};
+use crate::names;
+
+/// What is known of it; one whose columns are not known may have any.
+pub(super) fn of(factor: &TableFactor, alias: Option<&TableAlias>, reached: &[Base]) -> Source {
+    let made_of = |output: Output| Output { reached: reached.to_vec(), ..output };
+    let renamed: Vec<&Ident> = alias.iter().flat_map(|alias| &alias.columns).map(|column| &column.name).collect();
+    let known = called(factor).and_then(|name| functions::answered(&name.value));
+    let Some(Answered { shown, hidden }) = known else {
+        let outputs = renamed.iter().map(|name| made_of(Output::unknown(&name.value))).collect();
+        return Source::new(alias_of(alias), outputs, Some(reached.to_vec()));
+    };
+    let mut outputs: Vec<Output> = shown
+        .into_iter()
+        .map(|(name, kind)| made_of(Output { kind, has_twins: twins::of_kind(kind), ..Output::unknown(name) }))
+        .chain(numbers_rows(factor).then(|| Output::unknown("ordinality")))
+        .collect();
+    for (output, name) in outputs.iter_mut().zip(renamed) {
+        output.name.clone_from(&name.value);
+    }
+    outputs.extend(hidden.iter().map(|name| made_of(Output::unknown(name))));
+    let hidden = hidden.iter().map(|name| (*name).to_owned()).collect();
+    Source { hidden, ..Source::new(alias_of(alias), outputs, None) }
+}
+
+/// The name of the function in FROM.
+pub(super) fn called(factor: &TableFactor) -> Option<&Ident> {
+    let name: &ObjectName = match factor {
+        TableFactor::Table { name, .. } | TableFactor::Function { name, .. } => name,
+        TableFactor::TableFunction { expr: Expr::Function(function), .. } => &function.name,
+        _ => return None,
+    };
+    names::last(name)
+}
+
+/// WITH ORDINALITY is one column more.
+fn numbers_rows(factor: &TableFactor) -> bool {
+    matches!(
+        factor,
+        TableFactor::Table { with_ordinality: true, .. } | TableFactor::Function { with_ordinality: true, .. }
+    )
+}

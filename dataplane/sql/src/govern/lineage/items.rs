@@ -1,0 +1,122 @@
+//! What a select list names: expressions, and the columns that `*` stands for.
+
+use sqlparser::ast::{
+    ExcludeSelectItem, Expr, RenameSelectItem, SelectItem, SelectItemQualifiedWildcardKind, WildcardAdditionalOptions,
+};
+
+use super::{Output, Source, Walk, work};
+use crate::error::{Error, Kind};
+use crate::names;
+
+/// Columns that a `*` may bring a relation to: one of all columns of another twice doubles them.
+const COLUMNS_MAX: usize = 10_000;
+
+impl Walk<'_> {
+    /// Adds the columns of one item; whether these are all.
+    pub(super) fn item(&mut self, item: &SelectItem, outputs: &mut Vec<Output>) -> bool {
+        match item {
+            SelectItem::UnnamedExpr(expr) => {
+                let name = match expr {
+                    Expr::Identifier(ident) => ident.value.clone(),
+                    Expr::CompoundIdentifier(path) => path.last().map_or_else(String::new, |ident| ident.value.clone()),
+                    other => crate::print::label(other).unwrap_or_default(),
+                };
+                let output = self.output(expr, &name);
+                outputs.push(output);
+                true
+            }
+            SelectItem::ExprWithAlias { expr, alias } => {
+                let output = self.output(expr, &alias.value);
+                outputs.push(output);
+                true
+            }
+            SelectItem::Wildcard(options) => {
+                let sources = self.scopes.last().cloned().unwrap_or_default();
+                self.star(&sources, options, outputs)
+            }
+            SelectItem::QualifiedWildcard(SelectItemQualifiedWildcardKind::ObjectName(name), options) => {
+                let wanted = names::last(name).map_or("", |ident| ident.value.as_str());
+                let found = self.sources().find(|source| source.alias.eq_ignore_ascii_case(wanted)).cloned();
+                let Some(mut source) = found else {
+                    return false;
+                };
+                source.merged = std::rc::Rc::default();
+                self.star(&[source], options, outputs)
+            }
+            _ => false,
+        }
+    }
+
+    fn star(&mut self, sources: &[Source], options: &WildcardAdditionalOptions, outputs: &mut Vec<Output>) -> bool {
+        let excluded = excluded(options);
+        let mut counted = options.opt_ilike.is_none() && !sources.is_empty();
+        for source in sources {
+            counted &= source.open.is_none();
+            for output in &source.outputs {
+                if !self.work.spend(work::COLUMN + excluded.len()) || !self.has_room(outputs) {
+                    return false;
+                }
+                if excluded.iter().any(|name| name.eq_ignore_ascii_case(&output.name)) || !source.shows(&output.name) {
+                    continue;
+                }
+                let starred = self.starred(output, options);
+                self.found.touched.extend(&starred.reached);
+                outputs.push(starred);
+            }
+            if let Some(reached) = &source.open {
+                self.found.reached.extend(reached);
+                self.found.touched.extend(reached);
+            }
+        }
+        counted
+    }
+
+    /// Whether one more column is not too many; else it is refused.
+    fn has_room(&mut self, outputs: &[Output]) -> bool {
+        let has_room = outputs.len() < COLUMNS_MAX;
+        if !has_room {
+            let what =
+                format!("a relation of more than {COLUMNS_MAX} columns; name those that are needed in place of *");
+            self.found.refused.get_or_insert_with(|| Error::new(Kind::TooLarge, what));
+            self.work.end();
+        }
+        has_room
+    }
+
+    /// A column of `*`, replaced or renamed if the options say so.
+    fn starred(&mut self, output: &Output, options: &WildcardAdditionalOptions) -> Output {
+        let name = output.name.clone();
+        let mut output = output.clone();
+        self.work.spend(work::held(&output.reached));
+        let replaced = options.opt_replace.iter().flat_map(|replace| &replace.items);
+        for element in replaced.filter(|element| element.column_name.value.eq_ignore_ascii_case(&name)) {
+            output = self.output(&element.expr, &name);
+        }
+        let renamed = match &options.opt_rename {
+            None => &[][..],
+            Some(RenameSelectItem::Single(one)) => std::slice::from_ref(one),
+            Some(RenameSelectItem::Multiple(many)) => many,
+        };
+        for item in renamed.iter().filter(|item| item.ident.value.eq_ignore_ascii_case(&name)) {
+            output.name.clone_from(&item.alias.value);
+        }
+        output
+    }
+}
+
+fn excluded(options: &WildcardAdditionalOptions) -> Vec<String> {
+    let mut names: Vec<String> = match &options.opt_exclude {
+        None => Vec::new(),
+        Some(ExcludeSelectItem::Single(name)) => {
+            names::last(name).into_iter().map(|ident| ident.value.clone()).collect()
+        }
+        Some(ExcludeSelectItem::Multiple(many)) => {
+            many.iter().filter_map(names::last).map(|ident| ident.value.clone()).collect()
+        }
+    };
+    if let Some(except) = &options.opt_except {
+        names.push(except.first_element.value.clone());
+        names.extend(except.additional_elements.iter().map(|ident| ident.value.clone()));
+    }
+    names
+}

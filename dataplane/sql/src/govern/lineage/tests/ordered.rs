@@ -1,0 +1,58 @@
+//! What follows the order of rows, over one table.
+
+use super::care;
+use crate::Care;
+
+#[test]
+fn what_follows_the_order_of_one_tables_rows_is_asked_of_visible_rows_alone() {
+    for sql in [
+        "SELECT DISTINCT id FROM customers LIMIT 1",
+        "SELECT id FROM customers GROUP BY id LIMIT 1",
+        "SELECT DISTINCT TOP 1 id FROM customers",
+        "SELECT region, count(*) FROM customers GROUP BY region ORDER BY 2 LIMIT 1",
+        "SELECT id FROM customers ORDER BY region LIMIT 1",
+        "SELECT id AS region, region FROM customers ORDER BY region LIMIT 1",
+        "SELECT arg_min(id, region) FROM customers",
+        "SELECT any_value(id) FROM customers",
+        "SELECT first(id) FROM customers",
+        "SELECT list(id) FROM customers",
+        "SELECT listagg(name, ',') FROM customers",
+        "SELECT DISTINCT ON (region) id FROM customers",
+        "SELECT id, lag(id) OVER (ORDER BY region) FROM customers",
+        "SELECT lead(id) OVER (ORDER BY region) FROM customers",
+        "SELECT ntile(2) OVER (ORDER BY region) FROM customers",
+        "SELECT row_number() OVER (ORDER BY region) FROM customers",
+        "SELECT id FROM customers QUALIFY row_number() OVER (PARTITION BY region ORDER BY name) = 1",
+        "SELECT sum(CAST(id AS DOUBLE)) FROM customers",
+        "SELECT max(name COLLATE nocase) FROM customers",
+        "SELECT count(*) FROM customers SAMPLE (50)",
+        "SELECT count(*) FROM customers TABLESAMPLE SYSTEM (50) SEED (7)",
+        "SELECT count(*) FROM (SELECT id FROM customers) x SAMPLE (1 ROWS)",
+        "SELECT id FROM (SELECT DISTINCT id FROM customers) LIMIT 1",
+        "SELECT id FROM customers UNION ALL SELECT id FROM customers LIMIT 1",
+        "WITH q AS (SELECT id FROM customers) SELECT id FROM q LIMIT 1",
+    ] {
+        assert_eq!(care(sql), Care::Visible, "{sql}");
+    }
+}
+
+#[test]
+fn what_does_not_follow_it_is_asked_once() {
+    for sql in [
+        "SELECT id FROM customers LIMIT 1",
+        "SELECT id, name FROM customers WHERE region = 'EU' LIMIT 10 OFFSET 3",
+        "SELECT * FROM (SELECT id, name FROM customers WHERE id = 1) x LIMIT 10",
+        "SELECT TOP 3 id FROM customers",
+        "SELECT count(*) FROM customers LIMIT 1",
+        "SELECT DISTINCT id FROM customers ORDER BY id LIMIT 1",
+        "SELECT region, count(*) AS n FROM customers GROUP BY region ORDER BY n DESC, region LIMIT 3",
+        "SELECT c.id, c.name FROM customers c ORDER BY c.name, c.id LIMIT 3",
+        "SELECT id FROM customers ORDER BY region",
+        "SELECT DISTINCT region FROM customers",
+        "SELECT max(id), min(name), count(DISTINCT region) FROM customers",
+        "SELECT rank() OVER (ORDER BY region) FROM customers",
+        "SELECT count(id) OVER (PARTITION BY region) FROM customers",
+    ] {
+        assert_eq!(care(sql), Care::Certain, "{sql}");
+    }
+}

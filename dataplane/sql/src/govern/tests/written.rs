@@ -1,0 +1,67 @@
+use expect_test::expect;
+
+use super::{check, filtered, with};
+use crate::testing::analyst;
+
+#[test]
+fn only_visible_rows_are_changed_into_visible_rows() {
+    let rules = filtered("iban = '{region}'");
+    with(
+        &rules,
+        "DELETE FROM payroll WHERE bonus > 1",
+        &expect![[
+            r#"DELETE FROM "raw"."main"."payroll" AS "payroll" WHERE "payroll"."rowid" IN (SELECT "payroll"."_sluice_rowid" FROM (SELECT "payroll"."id", "payroll"."customer_id", "payroll"."iban", "payroll"."bonus", "payroll".rowid AS "_sluice_rowid" FROM "raw"."main"."payroll" AS "payroll" WHERE ("payroll"."iban" = $1)) AS "payroll" WHERE "bonus" > 1)"#
+        ]],
+    );
+    with(
+        &rules,
+        "UPDATE payroll p SET bonus = bonus + 1 WHERE id = 1",
+        &expect![[
+            r#"UPDATE "raw"."main"."payroll" AS "p" SET "bonus" = (CAST("_sluice_new"."_sluice_1" AS INTEGER)) FROM (SELECT "p"."_sluice_rowid", "bonus" + 1 AS "_sluice_1" FROM (SELECT "payroll"."id", "payroll"."customer_id", "payroll"."iban", "payroll"."bonus", "payroll".rowid AS "_sluice_rowid" FROM "raw"."main"."payroll" AS "payroll" WHERE ("payroll"."iban" = $1)) AS "p" WHERE "id" = 1) AS "_sluice_new" WHERE "p"."rowid" = "_sluice_new"."_sluice_rowid""#
+        ]],
+    );
+    with(
+        &rules,
+        "UPDATE payroll SET iban = 'x', bonus = 1",
+        &expect![[
+            r#"UPDATE "raw"."main"."payroll" AS "payroll" SET "iban" = CASE WHEN ((CAST("_sluice_new"."_sluice_1" AS VARCHAR) COLLATE "binary") = $1) THEN (CAST("_sluice_new"."_sluice_1" AS VARCHAR) COLLATE "binary") ELSE CAST(system.main."error"('sluice: the row does not pass the row filter of its table') AS VARCHAR) END, "bonus" = (CAST("_sluice_new"."_sluice_2" AS INTEGER)) FROM (SELECT "payroll"."_sluice_rowid", 'x' AS "_sluice_1", 1 AS "_sluice_2" FROM (SELECT "payroll"."id", "payroll"."customer_id", "payroll"."iban", "payroll"."bonus", "payroll".rowid AS "_sluice_rowid" FROM "raw"."main"."payroll" AS "payroll" WHERE ("payroll"."iban" = $1)) AS "payroll") AS "_sluice_new" WHERE "payroll"."rowid" = "_sluice_new"."_sluice_rowid""#
+        ]],
+    );
+    with(
+        &rules,
+        "INSERT INTO payroll (id, iban) SELECT id, name FROM orders_of",
+        &expect![[
+            r#"TableNotFound { schema: None, name: "orders_of", did_you_mean: Some("main.orders") }: table orders_of does not exist; did you mean main.orders?"#
+        ]],
+    );
+    with(
+        &rules,
+        "INSERT INTO payroll (id, iban) VALUES (1, 'EU')",
+        &expect![[
+            r#"INSERT INTO "raw"."main"."payroll" ("id", "iban") SELECT CASE WHEN ((CAST("_sluice_new"."iban" AS VARCHAR) COLLATE "binary") = $1) THEN (CAST("_sluice_new"."id" AS INTEGER)) ELSE CAST(system.main."error"('sluice: the row does not pass the row filter of its table') AS INTEGER) END AS "id", (CAST("_sluice_new"."iban" AS VARCHAR) COLLATE "binary") AS "iban" FROM (VALUES (1, 'EU')) AS "_sluice_new"("id", "iban")"#
+        ]],
+    );
+}
+
+#[test]
+fn what_comes_back_from_a_write_is_masked() {
+    check(
+        "DELETE FROM customers RETURNING id, ssn AS s",
+        &expect![[
+            r#"DELETE FROM "raw"."main"."customers" AS "customers" WHERE "customers"."rowid" IN (SELECT "customers"."_sluice_rowid" FROM (SELECT "customers"."id", "customers"."name", CASE WHEN system.main."length"(CAST("customers"."email" AS VARCHAR)) > 4 THEN system.main."concat"('***', system.main."right"(CAST("customers"."email" AS VARCHAR), 4)) ELSE '***' END AS "email", '***' AS "ssn", "customers"."region", CAST(NULL AS INTEGER) AS "salary", "customers".rowid AS "_sluice_rowid" FROM "raw"."main"."customers" AS "customers" WHERE ("customers"."region" = $1)) AS "customers") RETURNING "id" AS "id", '***' AS "s""#
+        ]],
+    );
+}
+
+#[test]
+fn what_passes_no_filter_is_refused_on_a_filtered_table() {
+    let cases = [
+        "INSERT OVERWRITE INTO customers SELECT * FROM payroll",
+        "INSERT ALL INTO customers (id) VALUES (a) SELECT 1 AS a",
+        "INSERT FIRST WHEN a > 1 THEN INTO payroll (id) VALUES (a) ELSE INTO customers (id) VALUES (a) SELECT 1 AS a",
+    ];
+    for sql in cases {
+        let error = crate::testing::engine_with_definitions(sql, &analyst()).map(|made| made.sql).unwrap_err();
+        assert!(matches!(error.kind, crate::error::Kind::Ungovernable { .. }), "{sql}: {error}");
+    }
+}

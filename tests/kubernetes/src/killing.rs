@@ -1,0 +1,62 @@
+//! Operators that die: nothing is finished, nothing is given back.
+
+use std::time::Duration;
+
+use operator::metrics::Metrics;
+use operator::runtime::Operator;
+use tokio::time::Instant;
+
+use crate::bench::Bench;
+
+/// Longer than a lease, which nobody gave back.
+const IDLE: Duration = Duration::from_secs(6);
+
+/// Whether a line of the operator's metrics counts changes that it made at the API server.
+pub fn is_change(line: &str) -> bool {
+    line.starts_with("sluice_operator_api_requests_total")
+        && !line.contains(r#"resource="leases""#)
+        && ["patch", "create", "delete"].iter().any(|verb| line.contains(&format!(r#"verb="{verb}""#)))
+}
+
+/// The same of changes to one of these resources.
+pub fn is_change_of(line: &str, resources: &[&str]) -> bool {
+    is_change(line) && resources.iter().any(|resource| line.contains(&format!(r#"resource="{resource}""#)))
+}
+
+/// Whether it counts how often one of these steps was taken for a kind.
+pub fn is_step_of(line: &str, kind: &str, steps: &[&str]) -> bool {
+    let rest = line.strip_prefix("sluice_operator_step_seconds_count");
+    let of = |step: &&str| rest.is_some_and(|rest| rest.starts_with(&format!(r#"{{kind="{kind}",step="{step}"}}"#)));
+    steps.iter().any(of)
+}
+
+fn count(metrics: &Metrics, counted: fn(&str) -> bool) -> u64 {
+    let text = metrics.text().unwrap();
+    text.lines().filter(|line| counted(line)).filter_map(|line| line.rsplit(' ').next()?.parse::<u64>().ok()).sum()
+}
+
+/// Runs an operator on a runtime of its own, and takes the runtime away once it has done so much of what is counted,
+/// or has nothing left to do. Says whether it had so much to do.
+pub async fn killed_after(bench: &Bench, steps: u64, counted: fn(&str) -> bool) -> bool {
+    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap();
+    let (sender, receiver) = tokio::sync::oneshot::channel::<Metrics>();
+    let start = bench.start("victim");
+    runtime.spawn(async move {
+        let operator: Operator = start.await;
+        let _ = sender.send(operator.metrics.clone());
+        std::future::pending::<()>().await;
+        drop(operator);
+    });
+    let metrics = receiver.await.unwrap();
+    let (mut last, mut since) = (0, Instant::now());
+    let mut ticks = tokio::time::interval(Duration::from_millis(1));
+    while last < steps && since.elapsed() < IDLE {
+        ticks.tick().await;
+        let now = count(&metrics, counted);
+        if now != last {
+            (last, since) = (now, Instant::now());
+        }
+    }
+    runtime.shutdown_background();
+    last >= steps
+}
