@@ -120,6 +120,7 @@ const ALL: &[Dashboard] = &[
                 "age": "max(sluice_controlplane_webhook_deliveries_oldest_seconds)",
             ];
             "Leases that no sweep has ended" "short" ["leases": "max(sluice_controlplane_leases_overdue)"];
+            "Audit entries set aside in an hour" "short" ["entries": "sum(increase(sluice_controlplane_reports_set_aside_total[1h]))"];
             "Reconciles" "ops" [
                 "{{kind}} {{outcome}}": "sum by (kind, outcome) (rate(sluice_operator_reconciles_total[$__rate_interval]))",
             ];
