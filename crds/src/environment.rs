@@ -367,6 +367,7 @@ pub struct GivenSecrets {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct CollectorSecret {
+    /// The name of the Secret.
     pub name: String,
     /// The key in it of headers that the collector is shown.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -380,7 +381,9 @@ pub struct CollectorSecret {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct SecretKey {
+    /// The name of the Secret.
     pub name: String,
+    /// The key in it.
     pub key: String,
 }
 
