@@ -167,6 +167,7 @@ async fn a_statement_may_be_as_deep_as_it_is_permitted() {
         nested("-(", ")", 200),
         nested("case when id > 0 then (", ") else 0 end", 300),
         nested("cast(", " as bigint)", 400),
+        // sixty do not end before the deadline: what is permitted here is more than what is shown
         nested("(select ", " from raw.main.t)", 5),
     ];
     for expression in cases {
