@@ -170,7 +170,7 @@ async fn parsed(session: &mut Session, question: &Question<'_>) -> Result<Parsed
 
 /// After one of these the database may be empty: its process ended, and another took its place.
 fn may_be_lost(kind: Kind) -> bool {
-    matches!(kind, Kind::Crashed | Kind::Unavailable | Kind::CatalogMissing)
+    matches!(kind, Kind::Crashed | Kind::Starved | Kind::Unavailable | Kind::CatalogMissing)
 }
 
 /// After one of these it may be at the question still, or have made too much of it: the next one has another.

@@ -229,8 +229,7 @@ impl Error {
         let problem = Problem::new(self.code(), self.to_string());
         match self {
             Self::Sql(error) => sql_details(problem, error),
-            Self::Engine(error) if error.kind == engine::Kind::OutOfMemory => problem.detail("reason", "memory"),
-            Self::Engine(error) if error.kind == engine::Kind::TempSpace => problem.detail("reason", "memory"),
+            Self::Engine(error) if engine_code(error) == Code::OutOfMemory => problem.detail("reason", "memory"),
             Self::ColumnMissing { name } => problem.detail("column", name.as_str()),
             Self::TableDenied { table }
             | Self::OpenedOnBranch { table }
@@ -361,7 +360,7 @@ fn engine_code(error: &engine::Error) -> Code {
         Kind::Constraint => constraint_code(&error.message),
         Kind::WriteConflict => Code::WriteConflict,
         Kind::TransactionAborted => Code::FailedTransaction,
-        Kind::OutOfMemory | Kind::TempSpace => Code::OutOfMemory,
+        Kind::OutOfMemory | Kind::Starved | Kind::TempSpace => Code::OutOfMemory,
         Kind::Interrupted => Code::QueryCancelled,
         Kind::Timeout => Code::QueryTimeout,
         Kind::NotImplemented | Kind::Permission => Code::UnsupportedSql,

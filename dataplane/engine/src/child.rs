@@ -18,7 +18,7 @@ mod serve;
 mod table;
 
 use std::io::Write;
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::AsFd;
 use std::os::unix::net::UnixStream;
 use std::process::ExitCode;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -52,7 +52,8 @@ fn serve_parent(comparing: Option<Comparing>) -> io::Result<()> {
     let Some(Order::Start(start)) = next(&mut orders)? else {
         return Ok(());
     };
-    let ceiling = Ceiling::of(&start);
+    let ceiling = Ceiling::of(&start, notices.clone());
+    let gate = ceiling.gate();
     let (databases, opened_micros) = match Databases::open(start, comparing) {
         Ok(open) => open,
         Err(error) => return notices.send(&Notice::Failed(error)),
@@ -61,22 +62,16 @@ fn serve_parent(comparing: Option<Comparing>) -> io::Result<()> {
     let sessions = Arc::new(Sessions::default());
     let busy = sessions.busy();
     thread::Builder::new().name("ceiling".to_owned()).spawn(move || ceiling.watch(&busy))?;
-    obey(&mut orders, arrivals, &notices, &Arc::new(databases), &sessions)
+    let (for_doorman, ends, databases) = (Arc::clone(&sessions), notices.clone(), Arc::new(databases));
+    let for_sessions = Arc::clone(&databases);
+    thread::Builder::new()
+        .name("doorman".to_owned())
+        .spawn(move || doorman::admit(&arrivals, &for_sessions, &for_doorman, &ends, &gate))?;
+    obey(&mut orders, &notices, &databases, &sessions)
 }
 
 /// Obeys orders until `Stop`, or until the parent is gone.
-fn obey(
-    orders: &mut UnixStream,
-    arrivals: OwnedFd,
-    notices: &Notices,
-    databases: &Arc<Databases>,
-    sessions: &Arc<Sessions>,
-) -> io::Result<()> {
-    let (for_doorman, ends) = (Arc::clone(sessions), notices.clone());
-    let for_sessions = Arc::clone(databases);
-    thread::Builder::new()
-        .name("doorman".to_owned())
-        .spawn(move || doorman::admit(&arrivals, &for_sessions, &for_doorman, &ends))?;
+fn obey(orders: &mut UnixStream, notices: &Notices, databases: &Databases, sessions: &Sessions) -> io::Result<()> {
     loop {
         match next(orders)? {
             Some(Order::Cancel { session, statement }) => sessions.interrupt(session, statement),

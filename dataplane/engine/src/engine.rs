@@ -15,14 +15,12 @@ use crate::config::Config;
 use crate::error::Error;
 use crate::line::Connected;
 use crate::message::{Parsed, What};
-use crate::process::{Line, Process};
+use crate::process::{DYING, Line, Process};
 use crate::session::{Described, Session, step_ends};
 use crate::supervisor::{Stage, Supervisor};
 
 /// How long a new session waits for a child that is being restarted.
 const RESTART: Duration = Duration::from_secs(10);
-/// How long a child that a caller believes dead may take to be noticed.
-const DYING: Duration = Duration::from_secs(1);
 /// Row estimates may be this old.
 const ESTIMATES: Duration = Duration::from_secs(5);
 /// Sessions kept for questions about SQL; they execute nothing of a caller's.

@@ -44,6 +44,8 @@ pub enum Kind {
     Permission,
     /// The child died under this statement, by another's fault or its own.
     Crashed,
+    /// As `Crashed`, and it had kept more in memory than it may.
+    Starved,
     /// No child to talk to, too many sessions, or a session that cannot be used (any more).
     Unavailable,
     /// The engine broke a rule of its own.
@@ -64,6 +66,11 @@ struct Report {
 impl Error {
     pub fn new(kind: Kind, message: impl Into<String>) -> Self {
         Self { kind, message: message.into(), position: None }
+    }
+
+    /// The child died under it: it is not known what became of a change, and a read may be tried again.
+    pub fn is_lost(&self) -> bool {
+        matches!(self.kind, Kind::Crashed | Kind::Starved)
     }
 
     pub(crate) fn unavailable(message: impl Into<String>) -> Self {

@@ -32,6 +32,11 @@ pub fn received(descriptor: RawFd) -> OwnedFd {
     unsafe { OwnedFd::from_raw_fd(descriptor) }
 }
 
+/// Hands back to the kernel what the allocator keeps for later.
+pub fn trim() {
+    unsafe { nix::libc::malloc_trim(0) };
+}
+
 /// An open database; closed when the last connection to it is gone.
 pub struct Database(c::duckdb_database);
 

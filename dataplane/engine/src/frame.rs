@@ -62,7 +62,9 @@ pub fn read(from: &mut impl Read, max: usize) -> io::Result<Option<(u8, Vec<u8>)
     }
     let [a, b, c, d, kind] = header;
     let length = checked(u32::from_le_bytes([a, b, c, d]), max)?;
-    let mut payload = vec![0; length];
+    let mut payload = Vec::new();
+    payload.try_reserve_exact(length).map_err(|_| io::ErrorKind::OutOfMemory)?;
+    payload.resize(length, 0);
     from.read_exact(&mut payload)?;
     Ok(Some((kind, payload)))
 }

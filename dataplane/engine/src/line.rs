@@ -91,6 +91,8 @@ impl Connected {
         };
         let (wrote, defining) = (*wrote, definitions.then(|| self.shared.defining()));
         let outcome = self.ask(&What::Commit, deadline, &CancellationToken::new()).await.and_then(Reply::done);
+        // Whatever ended the child, it may have committed before: the end is what counts.
+        let outcome = outcome.map_err(|error| if error.is_lost() { Error { kind: Kind::Crashed, ..error } } else { error });
         self.transaction = None;
         if outcome.is_ok() && wrote {
             self.shared.wrote();
@@ -135,7 +137,7 @@ impl Connected {
         cancel: &CancellationToken,
     ) -> Result<Reply, Error> {
         match self.ask(what, deadline, cancel).await {
-            Err(error) if error.kind == Kind::Crashed && self.transaction.is_none() => {
+            Err(error) if error.is_lost() && self.transaction.is_none() => {
                 self.ask(what, deadline, cancel).await
             }
             other => other,
@@ -153,7 +155,7 @@ impl Connected {
         // From here on a dropped future leaves the line busy, and `drop` ends the statement.
         self.state = State::Busy;
         if self.line.lane.send(frame).await.is_err() {
-            return Err(self.lose());
+            return Err(self.lost().await);
         }
         let (kind, payload) = self.receive(cancel).await?;
         let reply = match kind {
@@ -197,7 +199,7 @@ impl Connected {
         match frame {
             Ok(Some((kind::FAILED, payload))) => Err(self.failed(&payload)),
             Ok(Some(frame)) => Ok(frame),
-            Ok(None) | Err(_) => Err(self.lose()),
+            Ok(None) | Err(_) => Err(self.lost().await),
         }
     }
 
@@ -230,6 +232,16 @@ impl Connected {
                 error
             }
             _ => error,
+        }
+    }
+
+    /// As `lose`; of a child that died, whether it was its memory.
+    async fn lost(&mut self) -> Error {
+        match self.lose() {
+            error if error.kind == Kind::Crashed && self.process.starved().await => {
+                Error::new(Kind::Starved, "the engine process ended: it kept too much in memory")
+            }
+            error => error,
         }
     }
 

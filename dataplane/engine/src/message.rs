@@ -67,6 +67,9 @@ pub enum Notice {
     Ended {
         session: u64,
     },
+    /// It keeps more in memory than it may, and is given none until it says that it `Fits`.
+    Full,
+    Fits,
     /// The checkpoint is done, or why not.
     Stopped(Result<(), Error>),
 }

@@ -7,7 +7,7 @@ use std::os::unix::net::UnixStream;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 use std::{fs, thread};
@@ -18,6 +18,7 @@ use nix::sys::wait::{Id, WaitPidFlag, waitid};
 use nix::unistd::Pid;
 use tokio::sync::{oneshot, watch};
 use tokio::time::timeout;
+use tokio_util::sync::CancellationToken;
 
 use crate::config::Config;
 use crate::error::Error;
@@ -27,6 +28,8 @@ use crate::watchdog::Watchdog;
 
 /// Opening replays what the last process had not checkpointed.
 const OPEN_MAX: Duration = Duration::from_mins(2);
+/// How long the end of one whose sessions have broken may take to be noticed.
+pub const DYING: Duration = Duration::from_secs(1);
 
 /// What a child inherits: where the loader finds the engine's library. No keys, no addresses.
 const INHERITED: [&str; 1] = ["LD_LIBRARY_PATH"];
@@ -37,6 +40,9 @@ pub struct Process {
     opened_micros: i64,
     sessions: AtomicU64,
     snapshots: AtomicU64,
+    full: AtomicBool,
+    /// It has ended, and all it said is read.
+    over: CancellationToken,
     pub watchdog: Watchdog,
 }
 
@@ -81,6 +87,8 @@ impl Process {
             opened_micros,
             sessions: AtomicU64::new(1),
             snapshots: AtomicU64::new(1),
+            full: AtomicBool::new(false),
+            over: CancellationToken::new(),
             watchdog: Watchdog::default(),
         };
         Ok((Arc::new(process), control))
@@ -108,6 +116,20 @@ impl Process {
 
     pub fn kill(&self) {
         self.life.kill();
+    }
+
+    /// What it says of its memory.
+    pub fn keeps_too_much(&self, full: bool) {
+        self.full.store(full, Ordering::Relaxed);
+    }
+
+    pub fn ended(&self) {
+        self.over.cancel();
+    }
+
+    /// Did it end because it kept too much in memory? Waits for the end of one that is dying.
+    pub async fn starved(&self) -> bool {
+        timeout(DYING, self.over.cancelled()).await.is_ok() && self.full.load(Ordering::Relaxed)
     }
 
     pub fn is_alive(&self) -> bool {

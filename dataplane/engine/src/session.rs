@@ -167,7 +167,7 @@ impl Session {
         self.connected().await?.rolled_back();
         match outcome {
             // What is lost is rolled back.
-            Err(error) if matches!(error.kind, Kind::Crashed | Kind::Unavailable) => Ok(()),
+            Err(error) if error.is_lost() || error.kind == Kind::Unavailable => Ok(()),
             other => other,
         }
     }

@@ -40,9 +40,11 @@ impl Supervisor {
         let mut backoff = BACKOFF_MIN;
         loop {
             let since = Instant::now();
-            if self.watch_over(&process, &mut control).await.is_break() {
-                process.kill();
-                control.ended().await;
+            let told_to = self.watch_over(&process, &mut control).await.is_break();
+            process.kill();
+            control.ended().await;
+            process.ended();
+            if told_to {
                 self.stage.send_replace(Stage::Stopped);
                 return;
             }
@@ -89,8 +91,6 @@ impl Supervisor {
             let due = process.watchdog.due(Instant::now());
             if due.kill {
                 tracing::warn!("a statement did not end; killing the engine process");
-                process.kill();
-                control.ended().await;
                 return std::ops::ControlFlow::Continue(());
             }
             for order in due.orders {
@@ -106,12 +106,10 @@ impl Supervisor {
             tokio::select! {
                 notice = control.notice() => match notice {
                     Some(Notice::Ended { session }) => process.watchdog.closed(session),
+                    Some(Notice::Full) => process.keeps_too_much(true),
+                    Some(Notice::Fits) => process.keeps_too_much(false),
                     Some(_) => {}
-                    None => {
-                        process.kill();
-                        control.ended().await;
-                        return std::ops::ControlFlow::Continue(());
-                    }
+                    None => return std::ops::ControlFlow::Continue(()),
                 },
                 () = process.watchdog.nudged() => {}
                 () = look => {}

@@ -86,7 +86,7 @@ pub(super) async fn run(pipeline: &Pipeline, query: &Query, pinned: Pinned, t: &
         audit::started(pipeline, query, t)?; // in the log before it is in the database
     }
     let ran = match with_care(query, &native, &mut lease, t).await {
-        Err(Error::Engine(error)) if error.kind == Kind::Crashed && may_repeat(&native, &lease) => {
+        Err(Error::Engine(error)) if error.is_lost() && may_repeat(&native, &lease) => {
             // Another caller's statement took the process down; this one had sent nothing.
             start_again(&native, &mut lease, t).await?;
             with_care(query, &native, &mut lease, t).await
@@ -203,7 +203,8 @@ fn tells_of_data(query: &Query, kind: Kind) -> bool {
     match kind {
         // Of the engine's threads the one that was stopped, because another failed, may speak first.
         K::Interrupted => !query.ask.cancel.is_cancelled(),
-        K::Timeout | K::Crashed | K::Fatal | K::Unavailable | K::TransactionAborted | K::WriteConflict => false,
+        K::Timeout | K::Crashed | K::Starved | K::Fatal | K::Unavailable => false,
+        K::TransactionAborted | K::WriteConflict => false,
         _ => true,
     }
 }

@@ -3,17 +3,21 @@
 //! The engine counts its buffers. What a function makes for itself it does not count, nor what it computes while a
 //! statement is prepared. So the kernel's number is looked at while anything runs, and while it is too high the process
 //! is given no more address space: whoever asks for more, which is most likely who has taken so much, is told that
-//! there is none, and its statement fails as one that needs too much memory. Where that does not help, the process ends.
+//! there is none, and its statement fails as one that needs too much memory. Where that does not help, the process ends,
+//! and so it does where somebody cannot be told: a destructor, or a thread of ours. The parent knows then what it was.
 //!
 //! The limit of address space alone cannot do it: what is reserved is many times what is used.
 
 use std::io;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use nix::sys::resource::{Resource, setrlimit};
 
+use super::Notices;
 use super::table::Busy;
-use crate::message::Start;
+use crate::ffi;
+use crate::message::{Notice, Start};
 
 /// Between two looks. Memory is filled by a gigabyte or two in a second.
 const LOOK: Duration = Duration::from_millis(20);
@@ -29,6 +33,26 @@ pub struct Ceiling {
     space: u64,
     /// It is given no more address space, since.
     shut: Option<Instant>,
+    gate: Arc<Gate>,
+    notices: Notices,
+}
+
+/// Open while the process is given address space. A thread that begins cannot be told that there is none: it waits here.
+#[derive(Default)]
+pub struct Gate {
+    shut: Mutex<bool>,
+    opened: Condvar,
+}
+
+impl Gate {
+    /// Waits until it is open; it stays so while the guard lives.
+    pub fn open(&self) -> MutexGuard<'_, bool> {
+        self.opened.wait_while(self.locked(), |shut| *shut).unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn locked(&self) -> MutexGuard<'_, bool> {
+        self.shut.lock().unwrap_or_else(PoisonError::into_inner)
+    }
 }
 
 /// What the kernel counts, in bytes.
@@ -38,12 +62,16 @@ struct Counted {
 }
 
 impl Ceiling {
-    pub fn of(start: &Start) -> Self {
+    pub fn of(start: &Start, notices: Notices) -> Self {
         let memory = start.memory_limit_bytes;
         // Of databases in memory each counts for itself.
         let more = if start.data.is_some() { memory / 8 } else { memory };
         let held = memory.saturating_add(more).saturating_add(OWN_BYTES);
-        Self { held, space: start.address_space_bytes, shut: None }
+        Self { held, space: start.address_space_bytes, shut: None, gate: Arc::default(), notices }
+    }
+
+    pub fn gate(&self) -> Arc<Gate> {
+        Arc::clone(&self.gate)
     }
 
     /// Looks for as long as the process lives.
@@ -62,14 +90,31 @@ impl Ceiling {
 
     fn look(&mut self, now: Instant) -> io::Result<()> {
         let Counted { space, held } = counted()?;
-        if held > self.held && self.shut.is_none() {
-            setrlimit(Resource::RLIMIT_AS, space.min(self.space), self.space)?;
-            self.shut = Some(now);
-        } else if held <= self.held && self.shut.is_some() {
-            setrlimit(Resource::RLIMIT_AS, self.space, self.space)?;
-            self.shut = None;
+        if held <= self.held {
+            return self.shut.map_or(Ok(()), |_| self.give());
         }
+        if self.shut.is_none() {
+            self.refuse(space)?;
+            self.shut = Some(now);
+        }
+        // What was given back may be kept for whoever asks next: the kernel counts it still.
+        ffi::trim();
         Ok(())
+    }
+
+    fn refuse(&self, space: u64) -> io::Result<()> {
+        self.notices.send(&Notice::Full)?;
+        let mut shut = self.gate.locked();
+        *shut = true;
+        Ok(setrlimit(Resource::RLIMIT_AS, space.min(self.space), self.space)?)
+    }
+
+    fn give(&mut self) -> io::Result<()> {
+        setrlimit(Resource::RLIMIT_AS, self.space, self.space)?;
+        *self.gate.locked() = false;
+        self.gate.opened.notify_all();
+        self.shut = None;
+        self.notices.send(&Notice::Fits)
     }
 
     fn is_hopeless(&self, now: Instant) -> bool {

@@ -3,13 +3,14 @@
 use std::io::IoSliceMut;
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::os::unix::net::UnixStream;
-use std::sync::Arc;
+use std::sync::{Arc, mpsc};
 use std::{io, thread};
 
 use nix::cmsg_space;
 use nix::errno::Errno;
 use nix::sys::socket::{ControlMessageOwned, MsgFlags, recvmsg};
 
+use super::ceiling::Gate;
 use super::databases::Databases;
 use super::table::Sessions;
 use super::{Notices, serve};
@@ -21,15 +22,27 @@ use crate::message::Notice;
 const STACK_BYTES: usize = 32 << 20;
 
 /// Runs until the parent closes its end.
-pub fn admit(arrivals: &OwnedFd, databases: &Arc<Databases>, sessions: &Arc<Sessions>, notices: &Notices) {
+pub fn admit(
+    arrivals: &OwnedFd,
+    databases: &Arc<Databases>,
+    sessions: &Arc<Sessions>,
+    notices: &Notices,
+    gate: &Gate,
+) {
     while let Ok(Some((session, socket))) = arrival(arrivals) {
         let guard = Leaving { session, sessions: Arc::clone(sessions), notices: notices.clone() };
         let databases = Arc::clone(databases);
+        let open = gate.open();
+        let (begun, begins) = mpsc::channel::<()>();
         // A thread that cannot be made drops the guard, which tells the parent.
         let _ = thread::Builder::new().name(format!("session {session}")).stack_size(STACK_BYTES).spawn(move || {
+            drop(begun);
             let guard = guard;
             serve::session(socket, &databases, &guard.sessions, guard.session);
         });
+        // Nothing is sent: it ends when the thread has begun, or was not made.
+        let _ = begins.recv();
+        drop(open);
     }
 }
 
