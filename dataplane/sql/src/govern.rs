@@ -290,7 +290,16 @@ pub fn govern(resolved: Resolved, rules: &Rules) -> Result<Governed, Error> {
         let filters = rules.of(table).map_or(&[][..], |ruling| &ruling.filters);
         target::govern(&mut tree, filters, &mut scans)?;
     }
-    let found = lineage::of(&tree, &scans);
+    let mut found = lineage::of(&tree, &scans);
+    if !filtered_tables.is_empty()
+        && found.failing.follows_plan()
+        && let Some(completed) = found.outputs.as_ref().and_then(|outputs| lineage::ties::completed(&tree, outputs))
+    {
+        let again = lineage::of(&completed, &scans);
+        if again.refused.is_none() && !again.failing.follows_plan() {
+            (tree, found) = (completed, again);
+        }
+    }
     if let Some(refused) = found.refused {
         return Err(refused);
     }

@@ -18,6 +18,7 @@ mod sole;
 #[cfg(test)]
 mod tests;
 mod throws;
+pub(super) mod ties;
 mod twins;
 mod united;
 mod work;
@@ -285,7 +286,7 @@ impl<'a> Walk<'a> {
     fn query(&mut self, query: &Query) -> (Vec<Output>, bool) {
         self.before(query);
         let columns = self.body(&query.body);
-        self.behind(query, &columns.0);
+        self.behind(query, &columns);
         columns
     }
 
@@ -300,18 +301,18 @@ impl<'a> Walk<'a> {
     }
 
     /// ORDER BY and LIMIT behind a query's body of these columns, which was walked last.
-    fn behind(&mut self, query: &Query, outputs: &[Output]) {
+    fn behind(&mut self, query: &Query, columns: &(Vec<Output>, bool)) {
         let is_select = matches!(query.body.as_ref(), SetExpr::Select(_));
         let has_one_row = self.has_one_row && is_select;
         if !has_one_row {
-            self.cut(query, outputs);
+            self.cut(query, columns);
         }
         let below = std::mem::take(&mut self.below);
         if let Some(order_by) = &query.order_by {
             // What FROM has and the answer does not may sort it too.
             self.scopes.push(if is_select { below } else { Vec::new() });
             // Sorting by a column of the answer shows nothing more; names are those of the answer.
-            self.scopes.push(vec![Source::new(String::new(), outputs.to_vec(), None)]);
+            self.scopes.push(vec![Source::new(String::new(), columns.0.clone(), None)]);
             let _ = self.visit(order_by);
             self.scopes.pop();
             self.scopes.pop();

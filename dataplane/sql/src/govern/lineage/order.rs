@@ -7,7 +7,7 @@
 
 use sqlparser::ast::{Distinct, Function, FunctionArguments, Query, Select, TableFactor, WindowFrameUnits, WindowType};
 
-use super::{Output, Walk, answers, plain, twins};
+use super::{Output, Walk, answers, plain, ties, twins};
 use crate::functions::{self, Class};
 use crate::names;
 
@@ -72,12 +72,10 @@ const OF_PEERS: [&str; 4] = ["cume_dist", "dense_rank", "percent_rank", "rank"];
 
 impl Walk<'_> {
     /// Rows that are left out by their number.
-    pub(super) fn cut(&mut self, query: &Query, outputs: &[Output]) {
-        let cuts = query.limit_clause.is_some() || query.fetch.is_some();
-        if !cuts || plain::is_decided(query, outputs) {
-            return;
+    pub(super) fn cut(&mut self, query: &Query, (outputs, counted): &(Vec<Output>, bool)) {
+        if ties::cuts(query) && !ties::is_decided(query, outputs, *counted) {
+            self.leaves_out(plain::is_plain(query));
         }
-        self.leaves_out(plain::is_plain(query));
     }
 
     /// One of several rows that is taken.

@@ -1,12 +1,9 @@
-//! Which rows a LIMIT leaves, where that does not follow the order in which they meet.
+//! Rows of one table, which a LIMIT leaves in their order.
 
 use std::ops::ControlFlow;
 
-use sqlparser::ast::{
-    Expr, GroupByExpr, OrderByKind, Query, Select, SelectItem, SetExpr, TableFactor, Value, visit_expressions,
-};
+use sqlparser::ast::{Expr, GroupByExpr, Query, Select, SelectItem, SetExpr, TableFactor, visit_expressions};
 
-use super::Output;
 use crate::functions;
 use crate::names;
 use crate::print::marker::{self, Marked};
@@ -46,27 +43,4 @@ fn counts_rows(item: &SelectItem) -> bool {
         _ => ControlFlow::Continue(()),
     });
     found.is_break()
-}
-
-/// Whether ORDER BY names every column of the answer: rows that it does not order are equal.
-pub(super) fn is_decided(query: &Query, outputs: &[Output]) -> bool {
-    let (SetExpr::Select(select), Some(order_by)) = (query.body.as_ref(), &query.order_by) else { return false };
-    let (OrderByKind::Expressions(keys), None) = (&order_by.kind, &order_by.interpolate) else { return false };
-    // as many keys as columns: a statement of very many is not worth the search
-    if outputs.is_empty() || keys.len() < outputs.len() || keys.len() > 100 {
-        return false;
-    }
-    let names_it = |place: usize, output: &Output| {
-        let is_alone = outputs.iter().filter(|other| other.name.eq_ignore_ascii_case(&output.name)).count() == 1;
-        keys.iter().filter(|key| key.with_fill.is_none()).any(|key| match &key.expr {
-            Expr::Identifier(ident) => is_alone && ident.value.eq_ignore_ascii_case(&output.name),
-            Expr::Value(value) => matches!(&value.value, Value::Number(digits, _) if digits.parse() == Ok(place + 1)),
-            path @ Expr::CompoundIdentifier(_) => {
-                matches!(select.projection.get(place), Some(SelectItem::UnnamedExpr(expr)) if expr == path)
-            }
-            _ => false,
-        })
-    };
-    let is_counted = select.projection.len() == outputs.len();
-    is_counted && outputs.iter().enumerate().all(|(place, output)| !output.has_twins && names_it(place, output))
 }

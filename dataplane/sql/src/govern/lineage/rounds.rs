@@ -36,7 +36,7 @@ impl Walk<'_> {
             let second = self.early(meets, |walk| walk.body(right));
             let fits = second.1 && fits(&first.0, &second.0);
             let columns = self.united(first.clone(), second, *set_quantifier, meets);
-            self.behind(query, &columns.0);
+            self.behind(query, &columns);
             let columns = renamed(columns, &cte.alias);
             let is_new = self.learn(number, &columns.0);
             if self.work.is_spent() || !is_new && !is_behind {

@@ -157,7 +157,7 @@ fn what_follows_the_order_of_rows_is_asked_of_the_visible_rows_where_tables_meet
     let both = "FROM customers c JOIN orders o ON o.id = c.id";
     for taken in [
         format!("SELECT c.id {both} LIMIT 1"),
-        format!("SELECT c.id {both} ORDER BY c.region FETCH FIRST 1 ROW ONLY"),
+        format!("SELECT c.id FROM (SELECT c.id {both} ORDER BY c.region FETCH FIRST 1 ROW ONLY) c"),
         format!("SELECT TOP 1 c.id {both}"),
         format!("SELECT DISTINCT ON (c.region) c.id {both}"),
         format!("SELECT any_value(c.id) {both}"),
@@ -173,6 +173,7 @@ fn what_follows_the_order_of_rows_is_asked_of_the_visible_rows_where_tables_meet
     }
     for set in [
         format!("SELECT c.id {both} ORDER BY c.id"),
+        format!("SELECT c.id {both} ORDER BY c.region FETCH FIRST 1 ROW ONLY"),
         format!("SELECT c.region, count(*), max(o.id) {both} GROUP BY 1"),
         format!("SELECT rank() OVER (ORDER BY c.region) {both}"),
         format!("SELECT count(*) OVER (PARTITION BY c.region) {both}"),

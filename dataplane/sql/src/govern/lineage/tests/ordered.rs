@@ -2,16 +2,15 @@
 
 use super::care;
 use crate::Care;
+use crate::testing::{analyst, engine};
 
 #[test]
 fn what_follows_the_order_of_one_tables_rows_is_asked_of_visible_rows_alone() {
     for sql in [
-        "SELECT DISTINCT id FROM customers LIMIT 1",
-        "SELECT id FROM customers GROUP BY id LIMIT 1",
-        "SELECT DISTINCT TOP 1 id FROM customers",
-        "SELECT region, count(*) FROM customers GROUP BY region ORDER BY 2 LIMIT 1",
-        "SELECT id FROM customers ORDER BY region LIMIT 1",
-        "SELECT id AS region, region FROM customers ORDER BY region LIMIT 1",
+        "SELECT id, 1.5::DOUBLE AS half FROM customers ORDER BY region LIMIT 1",
+        "SELECT id FROM (SELECT id FROM customers ORDER BY region LIMIT 1) x",
+        "SELECT DISTINCT ON (region) id FROM customers ORDER BY region LIMIT 1",
+        "SELECT a.id FROM customers a JOIN customers b ON a.id = b.id LIMIT 1",
         "SELECT arg_min(id, region) FROM customers",
         "SELECT any_value(id) FROM customers",
         "SELECT first(id) FROM customers",
@@ -55,4 +54,31 @@ fn what_does_not_follow_it_is_asked_once() {
     ] {
         assert_eq!(care(sql), Care::Certain, "{sql}");
     }
+}
+
+#[test]
+fn an_order_that_leaves_ties_is_completed_by_the_columns_of_the_answer() {
+    for (sql, order) in [
+        ("SELECT id FROM customers ORDER BY region LIMIT 1", "\"region\", 1"),
+        ("SELECT id, name FROM customers ORDER BY name DESC LIMIT 1", "\"name\" DESC NULLS FIRST, 1"),
+        ("SELECT id AS region, region FROM customers ORDER BY region LIMIT 1", "\"region\", 1, 2"),
+        ("SELECT region, count(*) FROM customers GROUP BY region ORDER BY 2 LIMIT 1", "2, 1"),
+        ("SELECT DISTINCT id FROM customers LIMIT 1", "1"),
+        ("SELECT DISTINCT TOP 1 id FROM customers", "1"),
+        ("SELECT id FROM customers GROUP BY id LIMIT 1", "1"),
+        ("SELECT * FROM customers ORDER BY name LIMIT 2", "\"name\", 1, 3, 4, 5, 6"),
+        ("SELECT a.id FROM customers a JOIN customers b USING (id) ORDER BY b.name LIMIT 2", "\"b\".\"name\", 1"),
+    ] {
+        assert_eq!(care(sql), Care::Certain, "{sql}");
+        let made = engine(sql, &analyst()).unwrap().sql;
+        let found = made.split(" ORDER BY ").last().and_then(|rest| rest.split(" LIMIT ").next());
+        assert_eq!(found, Some(order), "{sql}");
+    }
+}
+
+#[test]
+fn an_order_is_completed_for_those_alone_from_whom_rows_are_hidden() {
+    let sql = "SELECT id FROM customers ORDER BY region LIMIT 1";
+    let made = engine(sql, &crate::Rules::default()).unwrap().sql;
+    assert!(made.ends_with("\"region\" LIMIT 1"), "{made}");
 }

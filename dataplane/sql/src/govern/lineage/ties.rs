@@ -1,0 +1,88 @@
+//! Rows that ORDER BY calls equal, of which a LIMIT leaves some.
+//!
+//! Which they are follows the order in which they meet, unless they are equal in every column of the answer. Any of them
+//! is a right answer, so an answer's own ORDER BY is completed by the columns that it leaves open, and groups that have
+//! none get one: to order a few more columns costs less than to keep the visible rows first.
+
+use sqlparser::ast::{
+    Distinct, Expr, GroupByExpr, OrderBy, OrderByExpr, OrderByKind, OrderByOptions, Query, Select, SelectItem, SetExpr,
+    Statement, Value,
+};
+
+use super::Output;
+
+/// A statement of very many columns is not worth the search.
+const KEYS_MAX: usize = 100;
+
+/// The statement with an ORDER BY that decides, where it has a LIMIT and none that does. `outputs` are the answer's
+/// columns, all of them.
+pub(in super::super) fn completed(tree: &Statement, outputs: &[Output]) -> Option<Statement> {
+    let Statement::Query(query) = tree else { return None };
+    let is_completed = cuts(query) && (query.order_by.is_some() || is_of_groups(query));
+    let open = open(query, outputs, true).filter(|open| is_completed && !open.is_empty())?;
+    let mut tree = tree.clone();
+    let Statement::Query(query) = &mut tree else { return None };
+    let none = OrderBy { kind: OrderByKind::Expressions(Vec::new()), interpolate: None };
+    let OrderByKind::Expressions(keys) = &mut query.order_by.get_or_insert(none).kind else { return None };
+    keys.extend(open.into_iter().map(key));
+    Some(tree)
+}
+
+/// Whether its rows are all made before one of them can be answered.
+fn is_of_groups(query: &Query) -> bool {
+    let SetExpr::Select(select) = query.body.as_ref() else { return false };
+    let is_grouped = !matches!(&select.group_by, GroupByExpr::Expressions(keys, _) if keys.is_empty());
+    is_grouped || matches!(select.distinct, Some(Distinct::Distinct))
+}
+
+/// Whether only some of its rows are left.
+pub(super) fn cuts(query: &Query) -> bool {
+    query.limit_clause.is_some() || query.fetch.is_some()
+}
+
+/// Whether ORDER BY names every column of the answer, which are these if they are `counted`: rows that it does not order
+/// are equal.
+pub(super) fn is_decided(query: &Query, outputs: &[Output], counted: bool) -> bool {
+    open(query, outputs, counted).is_some_and(|open| open.is_empty())
+}
+
+/// Places of the answer's columns that ORDER BY does not name; none where naming them would not decide.
+fn open(query: &Query, outputs: &[Output], counted: bool) -> Option<Vec<usize>> {
+    let SetExpr::Select(select) = query.body.as_ref() else { return None };
+    let keys = match &query.order_by {
+        None => &[][..],
+        Some(OrderBy { kind: OrderByKind::Expressions(keys), interpolate: None }) => keys,
+        Some(_) => return None,
+    };
+    let is_small = keys.len().max(outputs.len()) <= KEYS_MAX;
+    if !counted || outputs.is_empty() || !is_small || outputs.iter().any(|output| output.has_twins) {
+        return None;
+    }
+    Some((0..outputs.len()).filter(|place| !keys.iter().any(|key| names(key, *place, outputs, select))).collect())
+}
+
+/// Whether a key of ORDER BY is the column of the answer at this place.
+fn names(key: &OrderByExpr, place: usize, outputs: &[Output], select: &Select) -> bool {
+    let named = |name: &str| {
+        let mut of_it = outputs.iter().enumerate().filter(|(_, output)| output.name.eq_ignore_ascii_case(name));
+        matches!((of_it.next(), of_it.next()), (Some((found, _)), None) if found == place)
+    };
+    let item = || select.projection.get(place).filter(|_| select.projection.len() == outputs.len());
+    key.with_fill.is_none()
+        && match &key.expr {
+            Expr::Identifier(ident) => named(&ident.value),
+            Expr::Value(value) => matches!(&value.value, Value::Number(digits, _) if digits.parse() == Ok(place + 1)),
+            path @ Expr::CompoundIdentifier(_) => {
+                matches!(item(), Some(SelectItem::UnnamedExpr(expr)) if expr == path)
+            }
+            _ => false,
+        }
+}
+
+fn key(place: usize) -> OrderByExpr {
+    OrderByExpr {
+        expr: Expr::Value(Value::Number((place + 1).to_string(), false).into()),
+        options: OrderByOptions { sort: None, nulls_first: None },
+        with_fill: None,
+    }
+}
