@@ -4,6 +4,7 @@
 //! they run such a statement at all; do the policies let it through; is every name in it known.
 //! Only what passes all of it becomes [`Allowed`].
 
+use std::collections::HashSet;
 use std::sync::Arc;
 
 use contract::governance::EnvironmentStatus;
@@ -124,12 +125,7 @@ pub(super) async fn check_as(
     if query.ask.transaction.is_none() && about.written.iter().any(|(path, _)| tables::is_temporary(path)) {
         return Err(Error::Unsupported { what: "a temporary table outside a transaction".to_owned() });
     }
-    let mut bound = resolved.tables();
-    for (path, _) in &about.written {
-        if !bound.contains(path) {
-            bound.push(path.clone());
-        }
-    }
+    let bound = either(&resolved.tables(), about.written.iter().map(|(path, _)| path));
     if bound != about.tables {
         asked.permitted(&bound, &operations, t)?;
     }
@@ -172,11 +168,10 @@ fn unresolved(
     asked.shown(error, there)
 }
 
-/// The tables of both, each once.
-fn either(some: &[String], others: &[String]) -> Vec<String> {
-    let mut all = some.to_vec();
-    all.extend(others.iter().filter(|path| !some.contains(path)).cloned());
-    all
+/// The tables of both, each once, in this order: a statement may name thousands.
+fn either<'a>(some: &'a [String], others: impl IntoIterator<Item = &'a String>) -> Vec<String> {
+    let mut met = HashSet::new();
+    some.iter().chain(others).filter(|path| met.insert(path.as_str())).cloned().collect()
 }
 
 /// The branch that it is asked on, if this caller may know of it. Tables are not defined there.
@@ -299,4 +294,24 @@ fn keeps_governed(
         }
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tables_of_both_come_once_and_in_their_order() {
+        let paths = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect::<Vec<_>>();
+        let cases: [(&[&str], &[&str], &[&str]); 5] = [
+            (&[], &[], &[]),
+            (&["b", "a"], &[], &["b", "a"]),
+            (&["b", "a"], &["a", "c", "b", "d"], &["b", "a", "c", "d"]),
+            (&[], &["c", "c", "a"], &["c", "a"]),
+            (&["main.T"], &["main.t"], &["main.T", "main.t"]),
+        ];
+        for (some, others, expected) in cases {
+            assert_eq!(either(&paths(some), &paths(others)), paths(expected), "{some:?} {others:?}");
+        }
+    }
 }
