@@ -24,6 +24,7 @@ mod layout;
 mod lex;
 pub mod meaning;
 pub mod names;
+mod outside;
 mod parse;
 pub mod pivot;
 pub mod postgres;

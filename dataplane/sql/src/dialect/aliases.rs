@@ -4,12 +4,13 @@
 use std::ops::ControlFlow;
 
 use sqlparser::ast::{
-    Expr, JoinConstraint, JoinOperator, Query, Select, SelectItem, TableAlias, TableFactor, TableWithJoins, VisitMut,
+    Expr, JoinConstraint, JoinOperator, Select, SelectItem, TableAlias, TableFactor, TableWithJoins, VisitMut,
     VisitorMut,
 };
 
 use super::{Context, templates};
 use crate::error::Error;
+use crate::outside::Outside;
 use crate::types::Columns;
 
 /// Puts the expressions of such names into the conditions. A name that any column of the statement has is that
@@ -26,11 +27,13 @@ pub(super) fn into_conditions(select: &mut Select, context: &mut Context<'_>) ->
         return Ok(());
     }
     let aliases: Vec<(String, Expr)> = projection.iter().filter_map(named).collect();
-    let mut put = Put { aliases, is_open: context.names.is_open(None), depth: 0, context };
+    // a query in the condition may read columns that are not known
+    let is_open = context.names.is_open(None);
+    let mut put = Put { aliases, context };
     for join in from.iter_mut().flat_map(|table| &mut table.joins) {
-        if let Some(condition) = condition(&mut join.join_operator)
-            && let ControlFlow::Break(error) = condition.visit(&mut put)
-        {
+        let Some(condition) = condition(&mut join.join_operator) else { continue };
+        let flow = if is_open { condition.visit(&mut Outside::of(&mut put)) } else { condition.visit(&mut put) };
+        if let ControlFlow::Break(error) = flow {
             return Err(error);
         }
     }
@@ -68,34 +71,17 @@ fn condition(operator: &mut JoinOperator) -> Option<&mut Expr> {
 
 struct Put<'p, 'a> {
     aliases: Vec<(String, Expr)>,
-    /// Whether a query in the condition may read columns that are not known.
-    is_open: bool,
-    /// How many queries we are inside of.
-    depth: usize,
     context: &'p mut Context<'a>,
 }
 
 impl VisitorMut for Put<'_, '_> {
     type Break = Error;
 
-    fn pre_visit_query(&mut self, _: &mut Query) -> ControlFlow<Error> {
-        self.depth += 1;
-        ControlFlow::Continue(())
-    }
-
-    fn post_visit_query(&mut self, _: &mut Query) -> ControlFlow<Error> {
-        self.depth -= 1;
-        ControlFlow::Continue(())
-    }
-
     fn post_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<Error> {
         let Expr::Identifier(name) = &*expr else { return ControlFlow::Continue(()) };
         let Some((_, meant)) = self.aliases.iter().find(|(alias, _)| alias.eq_ignore_ascii_case(&name.value)) else {
             return ControlFlow::Continue(());
         };
-        if self.depth > 0 && self.is_open {
-            return ControlFlow::Continue(());
-        }
         if let Err(error) = self.context.copy(templates::size(meant)) {
             return ControlFlow::Break(error);
         }

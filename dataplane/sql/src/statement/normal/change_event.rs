@@ -8,26 +8,28 @@ use std::ops::ControlFlow;
 
 use sqlparser::ast::{
     ExcludeSelectItem, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArguments, GroupByExpr, Ident, ObjectName,
-    Query, Select, SelectItem, SetExpr, TableAlias, TableFactor, VisitMut, VisitorMut, WindowFrame, WindowFrameBound,
+    Select, SelectItem, SetExpr, TableAlias, TableFactor, VisitMut, VisitorMut, WindowFrame, WindowFrameBound,
     WindowFrameUnits, WindowType,
 };
 
 use crate::error::Error;
 use crate::names::{self, ours};
+use crate::outside::Outside;
 
 const NAME: &str = "conditional_change_event";
 
 /// Rewrites the select, if it calls the function.
 pub(super) fn rewrite(select: &mut Select) -> Result<(), Error> {
-    let mut calls = Calls { made: Vec::new(), depth: 0 };
-    let mut flow = select.projection.visit(&mut calls);
+    let mut calls = Calls { made: Vec::new() };
+    let outside = &mut Outside::of(&mut calls);
+    let mut flow = select.projection.visit(outside);
     if flow.is_continue() {
-        flow = select.qualify.visit(&mut calls);
+        flow = select.qualify.visit(outside);
     }
     if let ControlFlow::Break(error) = flow {
         return Err(error);
     }
-    let Calls { made, .. } = calls;
+    let Calls { made } = calls;
     if made.is_empty() {
         return Ok(());
     }
@@ -80,26 +82,12 @@ pub(super) fn rewrite(select: &mut Select) -> Result<(), Error> {
 /// The calls of a select, each replaced by a sum over what is found below.
 struct Calls {
     made: Vec<Expr>,
-    depth: usize,
 }
 
 impl VisitorMut for Calls {
     type Break = Error;
 
-    fn pre_visit_query(&mut self, _: &mut Query) -> ControlFlow<Error> {
-        self.depth += 1;
-        ControlFlow::Continue(())
-    }
-
-    fn post_visit_query(&mut self, _: &mut Query) -> ControlFlow<Error> {
-        self.depth -= 1;
-        ControlFlow::Continue(())
-    }
-
     fn post_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<Error> {
-        if self.depth > 0 {
-            return ControlFlow::Continue(());
-        }
         let Expr::Function(function) = expr else {
             return ControlFlow::Continue(());
         };

@@ -2,7 +2,9 @@
 
 use std::ops::ControlFlow;
 
-use sqlparser::ast::{Expr, Ident, Query, Select, SetExpr, TableFactor, Value, VisitMut, VisitorMut};
+use sqlparser::ast::{Expr, Ident, Select, SetExpr, TableFactor, Value, VisitMut, VisitorMut};
+
+use crate::outside::Outside;
 
 /// Names the columns, if the select reads nothing but VALUES.
 pub(super) fn rewrite(select: &mut Select) {
@@ -19,34 +21,22 @@ pub(super) fn rewrite(select: &mut Select) {
     if !is_values || !table.joins.is_empty() {
         return;
     }
-    let mut columns = Columns { depth: 0 };
-    let _: ControlFlow<std::convert::Infallible> = select.projection.visit(&mut columns);
-    let _: ControlFlow<std::convert::Infallible> = select.selection.visit(&mut columns);
-    let _: ControlFlow<std::convert::Infallible> = select.group_by.visit(&mut columns);
-    let _: ControlFlow<std::convert::Infallible> = select.having.visit(&mut columns);
-    let _: ControlFlow<std::convert::Infallible> = select.qualify.visit(&mut columns);
+    let mut columns = Columns;
+    let columns = &mut Outside::of(&mut columns);
+    let _: ControlFlow<std::convert::Infallible> = select.projection.visit(columns);
+    let _: ControlFlow<std::convert::Infallible> = select.selection.visit(columns);
+    let _: ControlFlow<std::convert::Infallible> = select.group_by.visit(columns);
+    let _: ControlFlow<std::convert::Infallible> = select.having.visit(columns);
+    let _: ControlFlow<std::convert::Infallible> = select.qualify.visit(columns);
 }
 
-struct Columns {
-    depth: usize,
-}
+struct Columns;
 
 impl VisitorMut for Columns {
     type Break = std::convert::Infallible;
 
-    fn pre_visit_query(&mut self, _: &mut Query) -> ControlFlow<Self::Break> {
-        self.depth += 1;
-        ControlFlow::Continue(())
-    }
-
-    fn post_visit_query(&mut self, _: &mut Query) -> ControlFlow<Self::Break> {
-        self.depth -= 1;
-        ControlFlow::Continue(())
-    }
-
     fn pre_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<Self::Break> {
-        if self.depth == 0
-            && let Expr::Value(value) = expr
+        if let Expr::Value(value) = expr
             && let Value::Placeholder(name) = &value.value
             && let Some(number) = name.strip_prefix('$').and_then(super::number)
         {

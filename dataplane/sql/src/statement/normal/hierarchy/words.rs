@@ -4,7 +4,7 @@ use std::ops::ControlFlow;
 
 use sqlparser::ast::{
     BinaryOperator, CastKind, DataType, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArguments, Ident,
-    OrderBy, Query, Select, SelectItem, VisitMut, VisitorMut,
+    OrderBy, Select, SelectItem, VisitMut, VisitorMut,
 };
 
 use super::below::Below;
@@ -13,6 +13,7 @@ use crate::call::call;
 use crate::error::Error;
 use crate::names;
 use crate::names::ours::{self, LEVEL};
+use crate::outside::Outside;
 
 /// A column the recursion carries: its name, its value at a root, its value below.
 pub(super) struct Carried {
@@ -26,13 +27,11 @@ pub(super) struct Tree {
     alias: Ident,
     pub(super) made: Vec<Carried>,
     pub(super) below: Below,
-    /// Queries inside of which the visitor is: their words are their own.
-    depth: usize,
 }
 
 impl Tree {
     pub(super) fn new(alias: Ident) -> Self {
-        Self { alias, made: Vec::new(), below: Below::default(), depth: 0 }
+        Self { alias, made: Vec::new(), below: Below::default() }
     }
 
     fn carry(&mut self, root: Expr, below: impl FnOnce(&str) -> Expr) -> Expr {
@@ -98,20 +97,7 @@ impl Tree {
 impl VisitorMut for Tree {
     type Break = Error;
 
-    fn pre_visit_query(&mut self, _: &mut Query) -> ControlFlow<Error> {
-        self.depth += 1;
-        ControlFlow::Continue(())
-    }
-
-    fn post_visit_query(&mut self, _: &mut Query) -> ControlFlow<Error> {
-        self.depth -= 1;
-        ControlFlow::Continue(())
-    }
-
     fn pre_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<Error> {
-        if self.depth > 0 {
-            return ControlFlow::Continue(());
-        }
         match self.replace(expr) {
             Ok(()) => ControlFlow::Continue(()),
             Err(error) => ControlFlow::Break(error),
@@ -119,9 +105,10 @@ impl VisitorMut for Tree {
     }
 }
 
-/// Everything of the query but FROM.
+/// Everything of the query but FROM; of the queries in it the words are their own.
 pub(super) fn over_outputs(select: &mut Select, order: Option<&mut OrderBy>, tree: &mut Tree) -> Result<(), Error> {
     select.projection.iter_mut().for_each(keep_name);
+    let tree = &mut Outside::of(tree);
     let mut flow = select.projection.visit(tree);
     if let (Some(order), true) = (order, flow.is_continue()) {
         flow = order.visit(tree);
