@@ -1,9 +1,12 @@
 //! What one session may hold at once, and how many requests of HTTP have a place at the wire's door.
 
+use contract::Code;
+use dataplane::Error;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
 use crate::pgwire::{refused, simple, wired};
+use crate::world::world;
 
 #[tokio::test]
 async fn the_cursors_of_a_session_hold_no_more_than_it_may() {
@@ -63,4 +66,34 @@ async fn connections_of_http_have_places_of_their_own() {
     drop(served);
     while greeted(&mut wired.knock().await).await.is_empty() {}
     wired.stop().await;
+}
+
+#[tokio::test]
+async fn a_text_of_format_makes_no_more_than_any_call_may() {
+    let world = world().await;
+    world.run("create table texts (f varchar)").await.unwrap();
+    for text in ["{:>20}|", "{:>20000000}", "{:{}}", "%1000000000d"] {
+        world.run(&format!("insert into texts values ('{text}')")).await.unwrap();
+    }
+    for (sql, code) in [
+        ("select format('{:>1000000000}', 'x')", Some(Code::UnsupportedSql)),
+        ("select printf('%1000000000d', 1)", Some(Code::UnsupportedSql)),
+        ("select printf('%.1000000000f', 1.5)", Some(Code::UnsupportedSql)),
+        ("select length(format('{:{}}', 'x', 1000000000))", Some(Code::UnsupportedSql)),
+        ("select length(printf('%*d', 1000000000, 1))", Some(Code::UnsupportedSql)),
+        (
+            "select length(format('{:>' || id || '0000000}', 'x')) from customer where id = 3",
+            Some(Code::InvalidArgument),
+        ),
+        ("select length(format(f, 'x')) from texts where f like '%20000000%'", Some(Code::InvalidArgument)),
+        ("select length(format(f, 'x', 1000000000)) from texts where f like '{:{%'", Some(Code::InvalidArgument)),
+        ("select length(printf(f, 1)) from texts where f like '\\%1%' escape '\\'", Some(Code::InvalidArgument)),
+        ("select format(f, 'x') from texts where f like '%>20}%'", None),
+        ("select format('{:>20}{{}}', name), printf('%5d%%', id) from customer", None),
+        ("select format(null, 1)", None),
+    ] {
+        let got = world.run(sql).await;
+        assert_eq!(got.as_ref().err().map(Error::code), code, "{sql}: {:?}", got.err());
+    }
+    world.stop().await;
 }

@@ -42,6 +42,7 @@ pub mod types;
 mod udf;
 mod variables;
 mod visible;
+mod widths;
 
 pub use catalog::{Catalog, Column, Names, Table};
 pub use comment::Comment;

@@ -15,14 +15,14 @@ use std::ops::ControlFlow;
 
 use sqlparser::ast::{
     Expr, FunctionArg, FunctionArgExpr, FunctionArguments, Ident, ObjectName, ObjectNamePart, Query, Statement,
-    TableFactor, Visit, VisitMut, Visitor, visit_expressions,
+    TableFactor, Value, Visit, VisitMut, Visitor, visit_expressions,
 };
 
 pub use relations::{Kind, Relation, Sort, relations};
 
 use crate::error::Error;
 use crate::resolve::callable;
-use crate::{functions, lex, names, parse};
+use crate::{functions, lex, names, parse, widths};
 
 pub(crate) const CATALOG: &str = "pg_catalog";
 pub(crate) const INFORMATION: &str = "information_schema";
@@ -106,9 +106,15 @@ fn makes_much(tree: &Statement) -> bool {
         let is_series = functions::is_table_function(name);
         let mut sizes = functions::sizes(name).iter().filter_map(|place| list.args.get(*place));
         let is_much = sizes.any(|size| !callable::is_bounded(size) && (!is_series || is_literal(size)));
-        if is_much { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+        if is_much || (widths::are_in(name) && !has_small_widths(name, list.args.first())) { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     });
     found.is_break()
+}
+
+fn has_small_widths(name: &str, text: Option<&FunctionArg>) -> bool {
+    let Some(FunctionArg::Unnamed(FunctionArgExpr::Expr(Expr::Value(text)))) = text else { return false };
+    let Value::SingleQuotedString(text) = &text.value else { return false };
+    widths::asked(name, text).is_some_and(|asked| asked <= functions::GENERATED_MAX)
 }
 
 /// Most statements are told from a few letters.

@@ -11,6 +11,7 @@ use crate::error::Error;
 use crate::functions::{self, GENERATED_MAX, find};
 use crate::names;
 use crate::types::Type;
+use crate::widths;
 
 /// The sizes of a call that only the warehouse has, before it becomes several of the engine's.
 pub(super) fn check_ours(expr: &mut Expr, context: &mut Context<'_>) -> Result<(), Error> {
@@ -32,6 +33,9 @@ pub(super) fn check(expr: &mut Expr, context: &mut Context<'_>) -> Result<(), Er
     };
     if is_series(&name) {
         bound_steps(&name, expressions(function).collect(), context)?;
+    }
+    if let (true, Some(text)) = (widths::are_in(&name), expressions(function).next()) {
+        bound_widths(&name, text, context)?;
     }
     let sizes = functions::sizes(&name);
     if sizes.is_empty() {
@@ -95,6 +99,24 @@ fn bound(name: &str, size: &mut Expr, context: &mut Context<'_>) -> Result<(), E
             Ok(())
         }
     }
+}
+
+/// What a text of `format` or `printf` asks for; where it is computed, the engine looks at it first.
+fn bound_widths(name: &str, text: &mut Expr, context: &mut Context<'_>) -> Result<(), Error> {
+    if let Some(literal) = compose::literal(text) {
+        return match widths::asked(name, literal) {
+            Some(asked) if asked <= GENERATED_MAX => Ok(()),
+            Some(_) => Err(Error::unsupported(too_many(name))),
+            None => Err(Error::unsupported(format!("{} of a width that is an argument", name.to_ascii_uppercase()))),
+        };
+    }
+    if templates::is_volatile(text) {
+        return Err(Error::unsupported(format!("{} of a text that is another each time", name.to_ascii_uppercase())));
+    }
+    let most = compose::number(i64::try_from(GENERATED_MAX).unwrap_or(i64::MAX));
+    let taken = take_expr(text);
+    *text = templates::fill(&format!("_{name}"), &[taken, most, compose::text(too_many(name))], context)?;
+    Ok(())
 }
 
 /// A list of moments: from one to another in steps, which may be small ones.

@@ -17,6 +17,7 @@ fn a_question_is_all_about_the_catalogue() {
         "select * from demo.pg_catalog.pg_class",
         "select quote_ident(table_name) from information_schema.tables",
         "select 'it''s', repeat('x', 3), generate_series(1, array_length(conkey)) from pg_constraint",
+        "select format('{:>20}', relname), printf('%5d', oid) from pg_class",
     ] {
         assert!(asked(text).is_some(), "{text}");
     }
@@ -42,6 +43,10 @@ fn what_reads_anything_else_or_does_anything_else_is_the_pipelines() {
         "select repeat('x', 4000000000) from pg_class",
         "select repeat('x', oid) from pg_class",
         "select range(4000000000) from pg_class",
+        "select format('{:>4000000000}', relname) from pg_class",
+        "select printf('%4000000000d', oid) from pg_class",
+        "select printf('%*d', oid, oid) from pg_class",
+        "select format(relname, oid) from pg_class",
         "select from pg_class where",
     ] {
         assert_eq!(asked(text), None, "{text}");
