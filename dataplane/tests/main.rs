@@ -32,6 +32,7 @@ mod pgwire;
 mod pipeline;
 mod remembered;
 mod rest;
+mod sequences;
 mod temporary;
 mod thoughts;
 mod told;

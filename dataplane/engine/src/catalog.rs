@@ -51,6 +51,16 @@ pub struct Table {
     pub comment: Option<String>,
     /// And with its columns.
     pub column_comments: Vec<ColumnComment>,
+    /// Our sequences that one column of it, and no other of any table, counts by.
+    pub counters: Vec<Counter>,
+}
+
+/// A column with a sequence of its own.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Counter {
+    pub column: String,
+    pub schema: String,
+    pub sequence: String,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -66,7 +76,17 @@ impl Catalog {
 }
 
 /// The catalog as the engine's own JSON, in the shape of [`Catalog`].
-const CATALOG: &str = "
+const CATALOG: &str = r#"
+with counters as (
+  select any_value(c.table_oid) as table_oid, any_value(c.database_name) as database_name,
+    any_value(c.column_name) as column_name, s.schema_name, s.sequence_name
+  from duckdb_sequences() s join duckdb_columns() c
+    on c.column_default = format('nextval(''{}'')', replace(format('"raw"."{}"."{}"',
+      replace(s.schema_name, '"', '""'), replace(s.sequence_name, '"', '""')), '''', ''''''))
+  where s.database_name = 'raw' and starts_with(s.sequence_name, $1)
+  group by s.schema_name, s.sequence_name
+  having count(*) = 1
+)
 select to_json({
   schemas: (
     select coalesce(list(schema_name order by schema_name), [])
@@ -94,6 +114,11 @@ select to_json({
         select coalesce(list({ name: c.column_name, comment: c.comment } order by c.column_index), [])
         from duckdb_columns() c
         where c.table_oid = t.table_oid and c.database_name = t.database_name and c.comment is not null
+      ),
+      counters: (
+        select coalesce(list({ "column": n.column_name, schema: n.schema_name, "sequence": n.sequence_name }), [])
+        from counters n
+        where n.table_oid = t.table_oid and n.database_name = t.database_name
       )
     } order by t.schema_name, t.table_name), [])
     from duckdb_tables() t
@@ -124,7 +149,7 @@ select to_json({
       where s.database_name = 'raw' and not starts_with(s.schema_name, $1)
     )
   )
-})::varchar";
+})::varchar"#;
 
 pub(crate) fn load(connection: &Connection) -> Result<Catalog, Error> {
     let prepared = connection.prepare(CATALOG)?;

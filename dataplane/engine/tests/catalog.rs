@@ -25,6 +25,27 @@ async fn tables_are_listed_with_their_columns_and_ours_are_not() {
 }
 
 #[tokio::test]
+async fn a_sequence_of_ours_is_told_with_the_one_column_that_counts_by_it() {
+    let world = world()
+        .await
+        .made(&[
+            "create sequence raw.main._svc_one",
+            "create sequence raw.main._svc_two",
+            "create sequence raw.main.theirs",
+            "create table a (i int default nextval('\"raw\".\"main\".\"_svc_one\"'))",
+            "create table b (i int default nextval('\"raw\".\"main\".\"_svc_two\"'))",
+            "create table c (i int default (nextval('\"raw\".\"main\".\"_svc_two\"')))",
+            "create table d (i int default nextval('\"raw\".\"main\".\"theirs\"'))",
+        ])
+        .await;
+    let catalog = world.catalog().await.unwrap();
+    let told = catalog.tables.iter().flat_map(|table| {
+        table.counters.iter().map(|counter| format!("{}.{} {}", table.name, counter.column, counter.sequence))
+    });
+    assert_eq!(told.collect::<Vec<_>>(), ["a.i _svc_one"]);
+}
+
+#[tokio::test]
 async fn a_definition_shows_when_it_is_committed() {
     let world = world().await;
     assert!(world.catalog().await.unwrap().tables.is_empty());

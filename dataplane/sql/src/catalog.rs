@@ -31,6 +31,14 @@ impl Column {
     }
 }
 
+/// A column that counts by a sequence of its own.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Counter {
+    pub column: String,
+    pub schema: String,
+    pub sequence: String,
+}
+
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Table {
     pub schema: String,
@@ -44,6 +52,8 @@ pub struct Table {
     pub origin: Option<String>,
     /// `COMMENT ON TABLE`.
     pub comment: Option<String>,
+    /// Sequences of its columns, which nothing else counts by.
+    pub counters: Vec<Counter>,
     /// The schema its rows are in, where that is not the one it is known by: a branch's own copy.
     stored_in: Option<String>,
 }
@@ -58,6 +68,7 @@ impl Table {
             temporary: false,
             origin: None,
             comment: None,
+            counters: Vec::new(),
             stored_in: None,
         }
     }
@@ -78,6 +89,12 @@ impl Table {
     #[must_use]
     pub fn with_comment(self, comment: Comment) -> Self {
         Self { origin: comment.ours, comment: comment.words, ..self }
+    }
+
+    /// The same table, with columns that count.
+    #[must_use]
+    pub fn with_counters(self, counters: Vec<Counter>) -> Self {
+        Self { counters, ..self }
     }
 
     /// One of the transaction that asks, known by [`names::TEMPORARY_SCHEMA`].

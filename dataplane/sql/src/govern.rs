@@ -177,6 +177,8 @@ pub struct Governed {
     pub(crate) known: Known,
     /// What the engine keeps of a definition's text.
     pub(crate) comment: Comment,
+    /// Sequences that go with what is dropped.
+    pub(crate) sequences: Vec<ast::ObjectName>,
     masked_columns: Vec<String>,
     masked_outputs: Vec<usize>,
     filtered_tables: BTreeSet<String>,
@@ -222,6 +224,7 @@ impl Governed {
         Ok(Self {
             kind: statement::Kind::Select,
             comment: Comment::default(),
+            sequences: Vec::new(),
             tree: ast::Statement::Query(query),
             scans,
             known: Known::default(),
@@ -269,7 +272,8 @@ impl Governed {
 
 /// Puts the rules in. What cannot be governed is refused.
 pub fn govern(resolved: Resolved, rules: &Rules) -> Result<Governed, Error> {
-    let Resolved { kind, mut tree, references, target, also, written: _, views, comment, explains, remark } = resolved;
+    let Resolved { kind, mut tree, references, target, also, views, comment, sequences, explains, remark, .. } =
+        resolved;
     let none = Rules::default();
     // what is defined is governed where it is read, for whoever reads it
     let rules = if matches!(kind, statement::Kind::CreateView) { &none } else { rules };
@@ -323,6 +327,7 @@ pub fn govern(resolved: Resolved, rules: &Rules) -> Result<Governed, Error> {
     Ok(Governed {
         kind,
         comment,
+        sequences,
         masked_columns: found.masked_columns(&scans),
         known: found.known,
         tree,

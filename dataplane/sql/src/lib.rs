@@ -44,7 +44,7 @@ mod variables;
 mod visible;
 mod widths;
 
-pub use catalog::{Catalog, Column, Names, Table};
+pub use catalog::{Catalog, Column, Counter, Names, Table};
 pub use comment::Comment;
 pub use definition::Definition;
 pub use depth::STACK_BYTES;

@@ -41,6 +41,8 @@ pub struct Resolved {
     pub(crate) views: Vec<String>,
     /// What the engine keeps of what is defined, renamed or commented on.
     pub(crate) comment: Comment,
+    /// Sequences that go with what is dropped.
+    pub(crate) sequences: Vec<ObjectName>,
     /// The governed statement is shown, not run.
     pub(crate) explains: bool,
     /// What its caller should know of it.
@@ -145,9 +147,10 @@ fn bind(statement: Statement, kind: &Kind, catalog: &Catalog, session: &Names) -
     scope::walk_statement(&mut tree, &mut binder)?;
     let Binder { references, views, .. } = binder;
     temporary::check(&tree, &references)?;
+    let sequences = sequence::ending(&tree, catalog);
     let remark = catalogue::remark(kind).or_else(|| temporary::remark(&tree));
     let kind = if kind.runs() { kind.clone() } else { Kind::Select };
-    Ok(Resolved { kind, tree, references, target, also, written, views, comment, explains, remark })
+    Ok(Resolved { kind, tree, references, target, also, written, views, comment, sequences, explains, remark })
 }
 
 /// What is written, once its names are bound: by the name a table is known by, wherever it is stored.

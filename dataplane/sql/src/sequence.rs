@@ -1,14 +1,16 @@
 //! Sequences, and columns that count by one of their own.
 
 use sqlparser::ast::{
-    ColumnOption, CreateTable, Expr, Ident, IdentityParameters, IdentityPropertyFormatKind, IdentityPropertyKind,
-    ObjectName, SequenceOptions, Statement, Value,
+    AlterColumnOperation, AlterTable, AlterTableOperation, ColumnDef, ColumnOption, CreateTable, Expr, Ident,
+    IdentityParameters, IdentityPropertyFormatKind, IdentityPropertyKind, ObjectName, ObjectType, SequenceOptions,
+    Statement, Value,
 };
 
 use sqlparser::keywords::Keyword;
 use sqlparser::tokenizer::TokenWithSpan;
 
 use crate::call::call;
+use crate::catalog::{Catalog, Counter, Table};
 use crate::parse::is;
 use crate::{names, quote};
 
@@ -45,6 +47,57 @@ pub(crate) fn next(schema: &str, name: &str) -> Expr {
     call("nextval", [Expr::value(Value::SingleQuotedString(path))])
 }
 
+/// The sequence of a column; with the length of the table's name, or `a_b.c` and `a.b_c` would have one.
+fn owned(table: &str, column: &str) -> String {
+    format!("{OWNED}{}_{table}_{column}", table.len())
+}
+
+/// The sequences that nothing counts by once this is done: those of a table that is dropped or replaced, and of a column
+/// that is dropped or counts no more.
+pub(crate) fn ending(tree: &Statement, catalog: &Catalog) -> Vec<ObjectName> {
+    let known = |name: &ObjectName| match names::parts(name).as_deref() {
+        Some([_, schema, table]) => catalog.get(&schema.value, &table.value),
+        _ => None,
+    };
+    let of = |table: &Table, ends: &dyn Fn(&Counter) -> bool| {
+        let ending = table.counters.iter().filter(|counter| ends(counter));
+        ending.map(|counter| names::qualified(&counter.schema, &counter.sequence)).collect::<Vec<_>>()
+    };
+    match tree {
+        Statement::Drop { object_type: ObjectType::Table, names, .. } => {
+            names.iter().filter_map(known).flat_map(|table| of(table, &|_| true)).collect()
+        }
+        Statement::CreateTable(create) if create.or_replace => {
+            let ends = |counter: &Counter| !create.columns.iter().any(|column| counts_by(create, column, counter));
+            known(&create.name).map_or_else(Vec::new, |table| of(table, &ends))
+        }
+        Statement::AlterTable(alter) => {
+            known(&alter.name).map_or_else(Vec::new, |table| of(table, &|counter| loses(alter, &counter.column)))
+        }
+        _ => Vec::new(),
+    }
+}
+
+/// Whether a column of the new table counts by a sequence of this name.
+fn counts_by(create: &CreateTable, column: &ColumnDef, counter: &Counter) -> bool {
+    let counts = column.options.iter().any(|option| matches!(option.option, ColumnOption::Identity(_)));
+    let table = names::last(&create.name).map_or("", |table| table.value.as_str());
+    counts && owned(table, &column.name.value).eq_ignore_ascii_case(&counter.sequence)
+}
+
+/// Whether the column goes, or its default does.
+fn loses(alter: &AlterTable, column: &str) -> bool {
+    let is_it = |name: &Ident| name.value.eq_ignore_ascii_case(column);
+    alter.operations.iter().any(|operation| match operation {
+        AlterTableOperation::DropColumn { column_names, .. } => column_names.iter().any(is_it),
+        AlterTableOperation::AlterColumn {
+            column_name,
+            op: AlterColumnOperation::DropDefault | AlterColumnOperation::SetDefault { .. },
+        } => is_it(column_name),
+        _ => false,
+    })
+}
+
 /// AUTOINCREMENT columns get their default; answers the statements that make their sequences.
 pub(crate) fn of_columns(create: &mut CreateTable) -> Vec<Statement> {
     let (schema, table) = match names::parts(&create.name).as_deref() {
@@ -58,8 +111,7 @@ pub(crate) fn of_columns(create: &mut CreateTable) -> Vec<Statement> {
                 continue;
             };
             let (IdentityPropertyKind::Autoincrement(property) | IdentityPropertyKind::Identity(property)) = kind;
-            // with its length, or `a_b.c` and `a.b_c` would have one
-            let name = format!("{OWNED}{}_{table}_{}", table.len(), column.name.value);
+            let name = owned(&table, &column.name.value);
             let sequence_options = match &property.parameters {
                 None => Vec::new(),
                 Some(
@@ -86,8 +138,49 @@ pub(crate) fn of_columns(create: &mut CreateTable) -> Vec<Statement> {
 
 #[cfg(test)]
 mod tests {
-    use crate::Rules;
-    use crate::testing::engine;
+    use crate::testing::{engine, table};
+    use crate::{Catalog, Counter, Names, Rules};
+
+    /// What is run over a table `t` whose columns `a` and `b` count.
+    fn steps(sql: &str) -> Vec<String> {
+        let counter = |column: &str| Counter {
+            column: column.to_owned(),
+            schema: "main".to_owned(),
+            sequence: super::owned("t", column),
+        };
+        let counted = table("t", &[("a", "INTEGER"), ("b", "INTEGER"), ("c", "INTEGER")]);
+        let catalog = Catalog::new([counted.with_counters(vec![counter("a"), counter("b")])]);
+        let resolved = crate::resolve(crate::parse(sql).expect(sql), &catalog, &Names::new("demo")).expect(sql);
+        let made = crate::transpile(crate::govern(resolved, &Rules::default()).expect(sql)).expect(sql);
+        made.before.into_iter().map(|step| step.sql).chain([made.sql]).collect()
+    }
+
+    #[test]
+    fn a_sequence_is_dropped_behind_the_last_that_counts_by_it() {
+        let ended = |sql: &str| {
+            let steps = steps(sql);
+            let first = steps.iter().position(|step| step.starts_with("DROP SEQUENCE")).unwrap_or(steps.len());
+            assert!(first > 0, "{sql}: {steps:?}");
+            let (_, ended) = steps.split_at(first);
+            ended.iter().map(|step| step.rsplit('_').next().unwrap_or_default().replace('"', "")).collect::<Vec<_>>()
+        };
+        let cases: [(&str, &[&str]); 9] = [
+            ("DROP TABLE t", &["a", "b"]),
+            ("DROP TABLE IF EXISTS demo.main.T", &["a", "b"]),
+            ("DROP TABLE IF EXISTS other", &[]),
+            ("CREATE OR REPLACE TABLE t AS SELECT 1 AS a", &["a", "b"]),
+            ("CREATE TABLE IF NOT EXISTS t (a INT)", &[]),
+            ("ALTER TABLE t DROP COLUMN B, c", &["b"]),
+            ("ALTER TABLE t ALTER COLUMN a SET DEFAULT 1", &["a"]),
+            ("ALTER TABLE t RENAME COLUMN a TO d", &[]),
+            ("TRUNCATE TABLE t", &[]),
+        ];
+        for (sql, expected) in cases {
+            assert_eq!(ended(sql), expected, "{sql}");
+        }
+        let replaced = steps("CREATE OR REPLACE TABLE t (a INT AUTOINCREMENT)");
+        assert_eq!(replaced.last().map(String::as_str), Some(r#"DROP SEQUENCE IF EXISTS "raw"."main"."_svc_1_t_b""#));
+    }
 
     #[test]
     fn columns_of_two_tables_never_count_by_one_sequence() {

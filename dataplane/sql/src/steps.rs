@@ -105,6 +105,11 @@ pub(crate) fn of(statement: Statement, comment: &Comment) -> Result<Vec<Numbered
     }
 }
 
+/// The sequences that go with what was dropped before.
+pub(crate) fn ending(sequences: &[ObjectName]) -> impl Iterator<Item = Numbered> {
+    sequences.iter().map(|name| quiet(Step::Text(format!("DROP SEQUENCE IF EXISTS {}", path(name)))))
+}
+
 /// One change each, which is all that the engine takes.
 fn one_by_one(alter: &AlterTable) -> Vec<Numbered> {
     let changes = alter.operations.iter().flat_map(|operation| match operation {

@@ -88,9 +88,10 @@ impl EngineSql {
 pub fn transpile(governed: Governed) -> Result<EngineSql, Error> {
     let masked_outputs = governed.masked_outputs().to_vec();
     let mut warnings = governed.warnings().to_vec();
-    let Governed { mut tree, scans, known, comment, .. } = governed;
+    let Governed { mut tree, scans, known, comment, sequences, .. } = governed;
     warnings.extend(dialect::to_engine(&mut tree, &known)?);
-    let source = Source { steps: steps::of(tree, &comment)?, scans };
+    let steps = steps::of(tree, &comment)?.into_iter().chain(steps::ending(&sequences)).collect();
+    let source = Source { steps, scans };
     let (before, printed) = source.printed(Reading::InPlace)?;
     Ok(EngineSql {
         before,

@@ -134,6 +134,12 @@ fn as_known(read: &engine::Catalog, has_runtime: bool) -> sql::Catalog {
         let columns = table.columns.iter().map(described).collect();
         let known = sql::Table::new(&table.schema, &table.name, columns).with_primary_key(&table.primary_key);
         let known = known.with_comment(comment(table.comment.as_deref()));
+        let counters = table.counters.iter().map(|c| sql::Counter {
+            column: c.column.clone(),
+            schema: c.schema.clone(),
+            sequence: c.sequence.clone(),
+        });
+        let known = known.with_counters(counters.collect());
         if table.schema == sql::names::TEMPORARY_SCHEMA { known.temporary() } else { known }
     });
     let mut known = sql::Catalog::new(tables);
