@@ -2,8 +2,11 @@
 
 use contract::capability::{Capabilities, ColumnRestriction, Grant};
 use contract::{Code, Timestamp};
+use dataplane::testing::demo_key;
 use dataplane::{Declared, Error};
+use serde_json::{Value, json};
 
+use crate::door::{door, tool_as};
 use crate::world::{Got, World, world};
 
 fn capabilities(tables: &[&str], operations: &[&str]) -> Capabilities {
@@ -135,5 +138,44 @@ async fn a_denied_column_is_neither_renamed_nor_filled_another_way() {
     }
     assert_eq!(world.count("select count(*) from raw.main.customer where id = 7 or ssn is null").await, 0);
     assert_eq!(world.code("insert into customer (id, name) values (8, 'x')").await, None);
+    world.stop().await;
+}
+
+#[tokio::test]
+async fn a_description_leaves_out_what_is_denied_and_is_written_down_like_any_query() {
+    let world = world().await;
+    world
+        .run("create table keyed (id integer, \"Ssn\" varchar, name varchar, primary key (id, \"Ssn\"))")
+        .await
+        .unwrap();
+    let mut granted = capabilities(&["main.customer", "main.keyed"], &["select"]);
+    granted.column_restrictions.insert("keyed".to_owned(), granted.column_restrictions["customer"].clone());
+    world.grant("g", granted, far());
+    let door = door(&world);
+    let named = |described: &Value| {
+        let columns = described["columns"].as_array().unwrap();
+        columns.iter().map(|column| column["column_name"].as_str().unwrap().to_owned()).collect::<Vec<_>>()
+    };
+    let arguments = json!({"table_name": "customer", "sample_rows": 1});
+    let (described, is_error) = tool_as(&door, (demo_key(), Some("bot")), "describe_table", arguments.clone()).await;
+    assert!(!is_error, "{described}");
+    assert_eq!(named(&described), ["id", "name", "region", "balance"]);
+    assert_eq!(described["sample"][0]["name"], "Ada");
+    assert!(!described.to_string().contains("ssn"), "{described}");
+    let (started, finished) = world.last();
+    assert_eq!((started.grant_id, started.origin.as_str()), (Some("g".into()), "mcp"));
+    assert_eq!((finished.outcome.as_str(), finished.micro_credits > 0), ("completed", true));
+    let keyed = json!({"table_name": "KEYED"});
+    let (described, _) = tool_as(&door, (demo_key(), Some("bot")), "describe_table", keyed).await;
+    assert_eq!(
+        (named(&described), &described["primary_key"]),
+        (vec!["id".to_owned(), "name".to_owned()], &json!(["id"]))
+    );
+    let (described, _) = tool_as(&door, (demo_key(), Some("other")), "describe_table", arguments).await;
+    assert!(named(&described).contains(&"ssn".to_owned()), "another agent: {described}");
+    let other = json!({"table_name": "nowhere"});
+    let (refused, _) = tool_as(&door, (demo_key(), Some("bot")), "describe_table", other).await;
+    assert_eq!(refused["error"]["code"], Code::TableDenied.stable());
+    assert_eq!(world.last().1.outcome.as_str(), "refused");
     world.stop().await;
 }

@@ -10,12 +10,25 @@ use sql::definition::Kind;
 
 use super::asked::Asked;
 use super::capability::Own;
+use super::{Pipeline, Result, policy};
+use crate::Ask;
+use crate::sessions::standing_in;
 
 /// Schema, table and column, in lower case.
 type Columns = BTreeSet<(String, String, String)>;
 
 /// Views that stand in views, at most so deep.
 const DEEP_MAX: usize = 16;
+
+impl Pipeline {
+    /// The columns of a table that are denied to the agent behind an ask, in lower case.
+    pub(crate) fn denied_columns(&self, ask: &Ask, path: &str) -> Result<Vec<String>> {
+        let (rules, now) = (self.rules()?, self.clock.now());
+        let caller = standing_in(&rules, &ask.who, ask.peer, now)?;
+        let agent = policy::agent(&rules, &caller, &ask.agent)?;
+        Ok(Own { rules: &rules, agent: &agent, now }.denied_columns(path))
+    }
+}
 
 /// Has names tell of columns what the one who asks may know.
 pub(super) fn narrow(names: &mut sql::Names, asked: &Asked<'_>, known: &sql::Catalog) {

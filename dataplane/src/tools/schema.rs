@@ -12,9 +12,9 @@ use serde_json::{Map, Value};
 
 use super::sql::{columns, objects};
 use super::{Call, Telling, written};
-use crate::Error;
 use crate::limits::invalid;
 use crate::sessions::standing_in;
+use crate::{Ask, Error};
 
 const SAMPLE_MAX: u64 = 5;
 /// More tables than anybody reads; the list says when it is cut.
@@ -163,9 +163,12 @@ pub async fn describe_table(call: Call, wanted: Description) -> Result<Described
         return Err(invalid("sample_rows", format!("sample_rows is from 0 to {SAMPLE_MAX}")));
     }
     let (schema, name) = path(&wanted.table_name)?;
-    let quoted = |part: &str| format!("\"{}\"", part.replace('"', "\"\""));
-    let sql = format!("select * from {}.{} limit {}", quoted(&schema), quoted(&name), wanted.sample_rows);
-    let mut ask = call.ask(sql, None)?;
+    let mut ask = call.ask(String::new(), None)?;
+    let denied = denied(&call, &ask, &schema, &name).await?;
+    let quoted = |part: &String| format!("\"{}\"", part.replace('"', "\"\""));
+    let except = denied.iter().map(quoted).collect::<Vec<_>>().join(", ");
+    let except = if except.is_empty() { except } else { format!(" exclude ({except})") };
+    ask.sql = format!("select *{except} from {}.{} limit {}", quoted(&schema), quoted(&name), wanted.sample_rows);
     ask.bounds.reads_only = true;
     let mut answer = call.pipeline.run(ask).await?;
     let named = columns(&answer);
@@ -185,11 +188,30 @@ pub async fn describe_table(call: Call, wanted: Description) -> Result<Described
     Ok(Described {
         row_estimate: estimates.rows(&schema, &name),
         columns: columns.collect(),
-        primary_key: table.map(|table| table.primary_key.clone()).unwrap_or_default(),
+        primary_key: table.map(|table| told(&table.primary_key, &denied)).unwrap_or_default(),
         sample: (wanted.sample_rows > 0).then_some(sample),
         table_schema: schema,
         table_name: name,
     })
+}
+
+/// The columns of a table that are denied to the agent behind the call: it is not told that they are there. Of who may
+/// not ask at all nothing is known here; their statement is refused.
+async fn denied(call: &Call, ask: &Ask, schema: &str, name: &str) -> Result<Vec<String>, Error> {
+    let denied = call.pipeline.denied_columns(ask, &format!("{schema}.{name}")).unwrap_or_default();
+    if denied.is_empty() {
+        return Ok(Vec::new());
+    }
+    let catalog = call.pipeline.catalog().await?;
+    let columns = catalog.table(schema, name).map_or(&[][..], |table| &table.columns);
+    let names = columns.iter().map(|column| &column.name);
+    Ok(names.filter(|name| denied.contains(&name.to_ascii_lowercase())).cloned().collect())
+}
+
+/// Those that are not denied.
+fn told(columns: &[String], denied: &[String]) -> Vec<String> {
+    let is_denied = |column: &&String| denied.iter().any(|denied| denied.eq_ignore_ascii_case(column));
+    columns.iter().filter(|column| !is_denied(column)).cloned().collect()
 }
 
 /// A name and its schema, as a policy writes them.
