@@ -123,6 +123,63 @@ async fn the_catalogue_holds_and_reaches_nothing_else() {
     wired.stop().await;
 }
 
+/// What makes more and more of little.
+const BOMBS: [&str; 3] = [
+    "select list(repeat(a.typname || b.typname || c.typname, 100)) from pg_type a, pg_type b, pg_type c",
+    "select a.*, b.*, c.* from pg_type a, pg_type b, pg_type c, pg_type d",
+    "with recursive r(n) as (select oid::text from pg_class union all select n || n from r) select max(n) from r",
+];
+/// What is small, and goes on and on.
+const ENDLESS: &str =
+    "select max(md5(a.typname || b.typname || c.typname || d.typname)) from pg_type a, pg_type b, pg_type c, pg_type d";
+
+#[tokio::test]
+async fn a_question_that_grows_is_refused_and_harms_nobody() {
+    let wired = wired().await;
+    let (bomber, other) = (wired.owner().await, wired.analyst().await);
+    for (sql, state) in BOMBS.map(|sql| (sql, "53200")).into_iter().chain([(ENDLESS, "57014")]) {
+        if sql == ENDLESS {
+            simple(&bomber, "set statement_timeout = '1s'").await;
+        }
+        let (error, asked) = tokio::join!(refused(&bomber, sql), simple(&other, DT));
+        assert_eq!(error.code().code(), state, "{sql}: {error}");
+        assert_eq!(asked, ["main|customer|table|analyst@example.com", "(1)"], "beside {sql}");
+        simple(&bomber, "reset statement_timeout").await;
+        assert_eq!(simple(&bomber, DT).await, ["main|customer|table|owner@example.com", "(1)"], "after {sql}");
+    }
+    assert_eq!(simple(&other, "select count(*) from customer").await, ["3", "(1)"]);
+    wired.stop().await;
+}
+
+/// As often as there are places, and once more: none is lost.
+#[tokio::test]
+async fn questions_that_were_refused_leave_their_places() {
+    let wired = wired().await;
+    let client = wired.owner().await;
+    for _ in 0..9 {
+        assert_eq!(refused(&client, BOMBS[0]).await.code().code(), "53200");
+    }
+    assert_eq!(simple(&client, DT).await, ["main|customer|table|owner@example.com", "(1)"]);
+    wired.stop().await;
+}
+
+#[tokio::test]
+async fn a_question_of_many_joins_or_levels_is_refused_before_it_is_asked() {
+    let wired = wired().await;
+    let client = wired.owner().await;
+    let joined = "select 1 from pg_class a".to_owned() + &" join pg_class b using (oid)".repeat(501);
+    let nested = format!("select {}oid{} from pg_class", "(".repeat(401), ")".repeat(401));
+    let long = format!("select 1 from pg_class where relname in ('{}')", "x".repeat(1 << 20));
+    for (sql, state) in [(joined, "0A000"), (nested, "0A000"), (long, "54001")] {
+        assert_eq!(refused(&client, &sql).await.code().code(), state, "{}", &sql[..40]);
+    }
+    let tables: Vec<_> = (0..17).map(|n| format!("information_schema.columns c{n}")).collect();
+    let listed = format!("select count(*) from {}", tables.join(", "));
+    assert_eq!(refused(&client, &listed).await.code().code(), "0A000");
+    assert_eq!(simple(&client, DT).await, ["main|customer|table|owner@example.com", "(1)"]);
+    wired.stop().await;
+}
+
 #[tokio::test]
 async fn questions_about_the_catalogue_are_neither_billed_nor_audited() {
     let wired = wired().await;

@@ -122,7 +122,8 @@ pub(super) async fn pin(
     Ok(Pinned { native, lease, snapshot })
 }
 
-/// Generated statements that both parsers read alike, by the SHA-256 of their text: some are a megabyte long.
+/// Generated statements that both parsers read alike, by the SHA-256 of their text: some are a megabyte long. The text
+/// says all that was compared, so other rules or tables are another entry wherever they make another statement.
 #[derive(Debug)]
 pub(super) struct Checked(Cache<[u8; 32], ()>);
 
@@ -137,8 +138,7 @@ impl Default for Checked {
 impl Checked {
     async fn agrees(&self, pipeline: &Pipeline, query: &Query, native: &Native, lease: &mut Lease) -> Result<()> {
         let text = native.sql.sql.as_str();
-        let key = Sha256::digest(text).into();
-        if self.0.contains_key(&key) {
+        if self.holds(text) {
             return Ok(());
         }
         let (deadline, cancel) = (query.deadline, &query.ask.cancel);
@@ -152,8 +152,20 @@ impl Checked {
         };
         let parsed = parsed.map_err(|error| unparsed(query, error))?;
         compare(&parsed, &native.sql.tables, native.about.writes)?;
-        self.0.insert(key, ());
+        self.add(text);
         Ok(())
+    }
+
+    fn holds(&self, text: &str) -> bool {
+        self.0.contains_key(&Self::key(text))
+    }
+
+    fn add(&self, text: &str) {
+        self.0.insert(Self::key(text), ());
+    }
+
+    fn key(text: &str) -> [u8; 32] {
+        Sha256::digest(text).into()
     }
 }
 
@@ -197,5 +209,63 @@ fn compare(parsed: &engine::Parsed, emitted: &[String], writes: bool) -> Result<
     match parsed.functions.iter().flatten().filter(callers).find(unlisted) {
         Some(name) => Err(Error::Unverified { why: format!("function {name} is not on the list") }),
         None => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What is made of a statement over a table of these columns, of which one may be masked.
+    fn generated(sql: &str, columns: &[&str], masked: Option<&str>) -> String {
+        let columns = columns.iter().map(|name| sql::Column::new(*name, "VARCHAR")).collect();
+        let catalog = sql::Catalog::new([sql::Table::new("main", "customer", columns)]);
+        let mut rules = sql::Rules::default();
+        if let Some(column) = masked {
+            rules.mask("main", "customer", column, sql::Mask::Full);
+        }
+        let resolved = sql::resolve(sql::parse(sql).unwrap(), &catalog, &sql::Names::new("demo")).unwrap();
+        sql::transpile(sql::govern(resolved, &rules).unwrap().embedded().unwrap()).unwrap().sql
+    }
+
+    #[test]
+    fn a_statement_is_known_by_its_whole_text_and_by_no_others() {
+        let long = "x".repeat(1 << 20);
+        let texts = [
+            "SELECT 1".to_owned(),
+            "SELECT 2".to_owned(),
+            "SELECT 1 ".to_owned(),
+            "select 1".to_owned(),
+            "SELECT 1\0".to_owned(),
+            String::new(),
+            format!("SELECT '{long}a'"),
+            format!("SELECT '{long}b'"),
+        ];
+        let checked = Checked::default();
+        for (at, text) in texts.iter().enumerate() {
+            assert!(!checked.holds(text), "{at} is another's");
+            checked.add(text);
+            assert!(checked.holds(text), "{at}");
+        }
+        let keys: BTreeSet<_> = texts.iter().map(|text| Checked::key(text)).collect();
+        assert_eq!(keys.len(), texts.len());
+    }
+
+    #[test]
+    fn what_other_rules_or_other_tables_make_of_a_statement_is_compared_anew() {
+        let checked = Checked::default();
+        let sql = "SELECT * FROM customer WHERE ssn = 'x'";
+        let before = generated(sql, &["id", "ssn"], None);
+        checked.add(&before);
+        let after = [
+            ("a policy", generated(sql, &["id", "ssn"], Some("ssn"))),
+            ("another policy", generated(sql, &["id", "ssn"], Some("id"))),
+            ("a policy and another column", generated(sql, &["id", "ssn", "name"], Some("ssn"))),
+        ];
+        for (what, made) in after {
+            assert!(!checked.holds(&made), "{what}: {made}");
+            checked.add(&made);
+        }
+        assert!(checked.holds(&generated(sql, &["id", "ssn"], None)), "as before");
     }
 }
