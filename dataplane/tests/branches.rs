@@ -1,5 +1,7 @@
 //! Branches: isolation, merging, conflicts, governance, ends.
 
+mod model;
+
 use std::sync::Arc;
 
 use axum::Router;
@@ -9,9 +11,7 @@ use contract::policy::MaskFunction;
 use contract::policy::abac::{Action, Condition};
 use contract::report::Body;
 use contract::{Clock, Role, SystemClock, TestClock, Timestamp};
-use dataplane::testing::{analyst_key, demo_key, filtering, masking, rule, ruled};
-use proptest::prelude::*;
-use proptest::test_runner::{Config, TestCaseError, TestRunner};
+use dataplane::testing::{analyst_key, filtering, masking, rule, ruled};
 use serde_json::{Value, json};
 
 use crate::door::{door, tool, tool_as};
@@ -352,150 +352,4 @@ async fn a_table_that_was_changed_meanwhile_is_a_conflict_of_schemas() {
     assert_eq!((&merged["status"], &merged["conflicts"][0]["kind"]), (&json!("conflicts"), &json!("schema")));
     assert_eq!(merge(&door, &id, json!({"strategy": "main_wins"})).await["status"], "completed");
     world.stop().await;
-}
-
-/// What one side does.
-#[derive(Debug, Clone, Copy)]
-enum Act {
-    Put(i64, i64, i64),
-    Remove(i64),
-}
-
-impl Act {
-    /// As SQL, on a table with a key and on one without.
-    fn sql(self) -> Vec<String> {
-        match self {
-            Self::Put(k, a, b) => vec![
-                format!("delete from keyed where k = {k}"),
-                format!("insert into keyed values ({k}, {a}, {b})"),
-                format!("insert into bag values ({a}, {b})"),
-            ],
-            Self::Remove(k) => {
-                vec![format!("delete from keyed where k = {k}"), format!("delete from bag where a = {k}")]
-            }
-        }
-    }
-}
-
-type Rows = std::collections::BTreeMap<i64, (i64, i64)>;
-type Bag = std::collections::BTreeMap<(i64, i64), i64>;
-
-fn done_to(mut rows: Rows, mut bag: Bag, acts: &[Act]) -> (Rows, Bag) {
-    for act in acts {
-        match act {
-            Act::Put(k, a, b) => {
-                rows.insert(*k, (*a, *b));
-                *bag.entry((*a, *b)).or_default() += 1;
-            }
-            Act::Remove(k) => {
-                rows.remove(k);
-                bag.retain(|(a, _), _| a != k);
-            }
-        }
-    }
-    (rows, bag)
-}
-
-/// Three-way, in the plainest words; `None` where nobody but the strategy can tell.
-fn cell(base: i64, ours: i64, theirs: i64, branch_wins: bool) -> i64 {
-    match (ours == base, theirs == base) {
-        (false, false) if ours == theirs || !branch_wins => ours,
-        (_, false) => theirs,
-        (_, true) => ours,
-    }
-}
-
-fn row(
-    base: Option<(i64, i64)>,
-    ours: Option<(i64, i64)>,
-    theirs: Option<(i64, i64)>,
-    branch_wins: bool,
-) -> Option<(i64, i64)> {
-    let winner = if branch_wins { theirs } else { ours };
-    match (base, ours, theirs) {
-        (base, ours, theirs) if theirs == base || ours == theirs => ours,
-        (base, ours, theirs) if ours == base => theirs,
-        (Some(base), Some(ours), Some(theirs)) => {
-            Some((cell(base.0, ours.0, theirs.0, branch_wins), cell(base.1, ours.1, theirs.1, branch_wins)))
-        }
-        _ => winner,
-    }
-}
-
-fn acts() -> impl Strategy<Value = Vec<Act>> {
-    let act = prop_oneof![
-        (0..4_i64, 0..3_i64, 0..3_i64).prop_map(|(k, a, b)| Act::Put(k, a, b)),
-        (0..4_i64).prop_map(Act::Remove),
-    ];
-    prop::collection::vec(act, 0..5)
-}
-
-#[test]
-fn a_merge_is_what_the_model_says_whatever_both_sides_did() {
-    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
-    let (world, door) = runtime.block_on(async {
-        let world = world().await;
-        world.run("create table keyed (k integer primary key, a integer, b integer)").await.unwrap();
-        world.run("create table bag (a integer, b integer)").await.unwrap();
-        let door = door(&world);
-        (world, door)
-    });
-    let mut runner = TestRunner::new(Config { cases: 24, failure_persistence: None, ..Config::default() });
-    let tried = runner.run(&(acts(), acts(), acts(), any::<bool>()), |(first, ours, theirs, branch_wins)| {
-        let (found, expected) = runtime.block_on(tried(&world, &door, (&first, &ours, &theirs), branch_wins));
-        if found == expected { Ok(()) } else { Err(TestCaseError::fail(format!("{found:?}, not {expected:?}"))) }
-    });
-    runtime.block_on(world.stop());
-    tried.unwrap();
-}
-
-async fn tried(
-    world: &World,
-    door: &Router,
-    (first, ours, theirs): (&[Act], &[Act], &[Act]),
-    branch_wins: bool,
-) -> ((Rows, Bag), (Rows, Bag)) {
-    for table in ["keyed", "bag"] {
-        world.run(&format!("delete from {table}")).await.unwrap();
-    }
-    for sql in first.iter().flat_map(|act| act.sql()) {
-        world.run(&sql).await.unwrap();
-    }
-    let made = done(door, "create_branch", json!({"tables": ["keyed", "bag"]})).await;
-    let id = made["branch_id"].as_str().unwrap();
-    for sql in ours.iter().flat_map(|act| act.sql()) {
-        world.run(&sql).await.unwrap();
-    }
-    for sql in theirs.iter().flat_map(|act| act.sql()) {
-        on(door, id, &sql).await;
-    }
-    let strategy = if branch_wins { "branch_wins" } else { "main_wins" };
-    merge(door, id, json!({"strategy": strategy})).await;
-    let read = async |sql: &str| {
-        let (result, _) = tool(door, demo_key(), "run_sql", json!({"sql": sql})).await;
-        let number = |row: &Value, name: &str| row[name].as_i64().unwrap();
-        let rows = result["rows"].as_array().unwrap().clone();
-        rows.iter().map(|row| (number(row, "k"), (number(row, "a"), number(row, "b")))).collect::<Vec<_>>()
-    };
-    let rows: Rows = read("select k, a, b from keyed").await.into_iter().collect();
-    let bag = read("select count(*) as k, a, b from bag group by a, b").await;
-    let bag: Bag = bag.into_iter().map(|(count, row)| (row, count)).collect();
-    ((rows, bag), model(first, ours, theirs, branch_wins))
-}
-
-fn model(first: &[Act], ours: &[Act], theirs: &[Act], branch_wins: bool) -> (Rows, Bag) {
-    let base = done_to(Rows::new(), Bag::new(), first);
-    let one = done_to(base.0.clone(), base.1.clone(), ours);
-    let other = done_to(base.0.clone(), base.1.clone(), theirs);
-    let keys = [&base.0, &one.0, &other.0].into_iter().flat_map(Rows::keys).copied();
-    let rows = keys.filter_map(|key| {
-        let of = |rows: &Rows| rows.get(&key).copied();
-        Some((key, row(of(&base.0), of(&one.0), of(&other.0), branch_wins)?))
-    });
-    let kinds = [&base.1, &one.1, &other.1].into_iter().flat_map(Bag::keys).copied();
-    let bag = kinds.map(|kind| {
-        let of = |bag: &Bag| bag.get(&kind).copied().unwrap_or_default();
-        (kind, cell(of(&base.1), of(&one.1), of(&other.1), branch_wins))
-    });
-    (rows.collect(), bag.filter(|(_, count)| *count > 0).collect())
 }

@@ -1,6 +1,8 @@
 //! The extended protocol: statements are parsed once, bound to values as portals, described, and
 //! executed whole or a few rows at a time.
 
+mod portal;
+
 use std::sync::{Arc, Mutex, PoisonError};
 
 use bytes::Bytes;
@@ -8,7 +10,7 @@ use contract::Code;
 
 use super::command::{self, Command, Count};
 use super::conversation::Conversation;
-use super::delivery::{self, Delivery};
+use super::delivery;
 use super::failure::Failure;
 use super::lex;
 use super::message::{Bind, Formats, Message, Target};
@@ -16,10 +18,12 @@ use super::parameters;
 use super::reply;
 use super::session::{self, OPEN_MAX, no_cursor};
 use super::typeinfo;
-use super::watch::{Stance, Stop, Watch};
-use super::wire::Wire;
+use super::watch::{Stance, Stop};
 use crate::Description;
 use crate::encode::pg_rows::{Field, Format, PgType};
+use portal::State;
+
+pub use portal::{Life, Portal};
 
 /// Text of all prepared statements of a session together.
 const TEXT_BYTES_MAX: usize = 16 << 20;
@@ -45,68 +49,6 @@ enum What {
     Empty,
     Command(Command),
     Statement,
-}
-
-/// How long a portal is there.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Life {
-    Transaction,
-    /// A cursor WITH HOLD in a transaction: as long as the session, once that is committed.
-    Committed,
-    Session,
-}
-
-/// A statement with its values, or a cursor.
-pub struct Portal {
-    pub life: Life,
-    prepared: Option<Arc<Prepared>>,
-    params: Vec<engine::Value>,
-    /// Of the values as they came.
-    bound_bytes: usize,
-    formats: Formats,
-    /// What `Describe` said of its columns.
-    told: Option<Vec<PgType>>,
-    state: State,
-}
-
-enum State {
-    Ready,
-    Running(Box<Delivery>),
-}
-
-impl Portal {
-    /// Of `DECLARE … CURSOR`: it runs already.
-    pub fn cursor(delivery: Delivery, life: Life) -> Self {
-        Self {
-            life,
-            prepared: None,
-            params: Vec::new(),
-            bound_bytes: 0,
-            formats: Formats::default(),
-            told: None,
-            state: State::Running(Box::new(delivery)),
-        }
-    }
-
-    fn running(&self) -> Option<&Delivery> {
-        match &self.state {
-            State::Ready => None,
-            State::Running(delivery) => Some(delivery),
-        }
-    }
-
-    /// Bytes of the rows that wait in it.
-    pub fn held(&self) -> usize {
-        self.running().map_or(0, Delivery::held)
-    }
-
-    /// How many bytes it holds then; `others`: what the session's other portals hold.
-    pub async fn set_aside(&mut self, others: usize, wire: &mut Wire, watch: &mut Watch) -> Result<usize, Stop> {
-        match &mut self.state {
-            State::Ready => Ok(0),
-            State::Running(delivery) => delivery.set_aside(others, wire, watch).await,
-        }
-    }
 }
 
 impl Prepared {

@@ -4,6 +4,8 @@
 //! a setting of PostgreSQL that drivers use; a setting that must not be touched; else a variable of
 //! the session.
 
+mod known;
+
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
@@ -14,88 +16,14 @@ use contract::wire::TIMEOUT_MS_MAX;
 
 use super::failure::Failure;
 use super::identity::{Identity, Property};
+use known::Change::{Any, Never, Only};
+use known::{KNOWN, Known, find, shows_default};
+
+pub use known::REPORTED;
 
 /// Variables of one session.
 const VARIABLES_MAX: usize = 256;
 const VALUE_BYTES_MAX: usize = 8 << 10;
-
-/// A setting of PostgreSQL: its name as it is shown, its default, and how it may be changed.
-struct Known {
-    name: &'static str,
-    default: &'static str,
-    change: Change,
-}
-
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Change {
-    /// Any value; it has no effect here.
-    Any,
-    /// Only to what it means already: the value must start so, whatever the case.
-    Only(&'static [&'static str]),
-    Never,
-}
-
-use Change::{Any, Never, Only};
-
-const fn known(name: &'static str, default: &'static str, change: Change) -> Known {
-    Known { name, default, change }
-}
-
-/// `TimeZone`, `search_path` and `statement_timeout` have effects and their own code below.
-const KNOWN: &[Known] = &[
-    known("application_name", "", Any),
-    known("backslash_quote", "safe_encoding", Any),
-    known("bytea_output", "hex", Only(&["hex"])),
-    known("client_encoding", "UTF8", Only(&["utf8", "utf-8", "unicode"])),
-    known("client_min_messages", "notice", Any),
-    known("DateStyle", "ISO, MDY", Only(&["iso"])),
-    known("default_transaction_deferrable", "off", Any),
-    known("default_transaction_isolation", "repeatable read", Only(&["read ", "repeatable"])),
-    known("default_transaction_read_only", "off", Any),
-    known("escape_string_warning", "on", Any),
-    known("extra_float_digits", "1", Any),
-    known("idle_in_transaction_session_timeout", "0", Any),
-    known("idle_session_timeout", "0", Any),
-    known("in_hot_standby", "off", Never),
-    known("integer_datetimes", "on", Never),
-    known("IntervalStyle", "postgres", Only(&["postgres"])),
-    known("is_superuser", "off", Never),
-    known("jit", "off", Any),
-    known("lc_messages", "C", Any),
-    known("lock_timeout", "0", Any),
-    known("max_identifier_length", "128", Never),
-    known("quote_all_identifiers", "off", Any),
-    known("row_security", "on", Only(&["on", "true", "1"])),
-    known("search_path", "main", Any),
-    known("server_encoding", "UTF8", Never),
-    known("server_version", "15.0", Never),
-    known("server_version_num", "150000", Never),
-    known("session_authorization", "", Never),
-    known("standard_conforming_strings", "on", Only(&["on", "true", "1"])),
-    known("statement_timeout", "0", Any),
-    known("synchronize_seqscans", "on", Any),
-    known("synchronous_commit", "on", Any),
-    known("TimeZone", "UTC", Any),
-    known("transaction_isolation", "repeatable read", Only(&["read ", "repeatable"])),
-    known("transaction_read_only", "off", Any),
-];
-
-/// Told to the client at login, and again when they change.
-pub const REPORTED: &[&str] = &[
-    "application_name",
-    "client_encoding",
-    "DateStyle",
-    "default_transaction_read_only",
-    "in_hot_standby",
-    "integer_datetimes",
-    "IntervalStyle",
-    "is_superuser",
-    "server_encoding",
-    "server_version",
-    "session_authorization",
-    "standard_conforming_strings",
-    "TimeZone",
-];
 
 /// The form of a value in `SET name = value`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -318,15 +246,6 @@ fn literals(variables: &BTreeMap<String, Literal>) -> sql::Variables {
         put_in.set(name, value);
     }
     put_in
-}
-
-fn find(lower: &str) -> Option<&'static Known> {
-    KNOWN.iter().find(|known| known.name.eq_ignore_ascii_case(lower))
-}
-
-/// Spellings of one value: `utf-8` is shown as `UTF8`.
-fn shows_default(known: &Known) -> bool {
-    matches!(known.change, Only(_)) && !known.name.ends_with("isolation")
 }
 
 fn zone(name: &str) -> Result<Tz, Failure> {

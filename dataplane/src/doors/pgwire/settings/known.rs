@@ -1,0 +1,88 @@
+//! The settings of PostgreSQL that there are here.
+
+/// A setting of PostgreSQL: its name as it is shown, its default, and how it may be changed.
+pub(super) struct Known {
+    pub name: &'static str,
+    pub default: &'static str,
+    pub change: Change,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Change {
+    /// Any value; it has no effect here.
+    Any,
+    /// Only to what it means already: the value must start so, whatever the case.
+    Only(&'static [&'static str]),
+    Never,
+}
+
+use Change::{Any, Never, Only};
+
+const fn known(name: &'static str, default: &'static str, change: Change) -> Known {
+    Known { name, default, change }
+}
+
+/// `TimeZone`, `search_path` and `statement_timeout` have effects, and code of their own.
+pub(super) const KNOWN: &[Known] = &[
+    known("application_name", "", Any),
+    known("backslash_quote", "safe_encoding", Any),
+    known("bytea_output", "hex", Only(&["hex"])),
+    known("client_encoding", "UTF8", Only(&["utf8", "utf-8", "unicode"])),
+    known("client_min_messages", "notice", Any),
+    known("DateStyle", "ISO, MDY", Only(&["iso"])),
+    known("default_transaction_deferrable", "off", Any),
+    known("default_transaction_isolation", "repeatable read", Only(&["read ", "repeatable"])),
+    known("default_transaction_read_only", "off", Any),
+    known("escape_string_warning", "on", Any),
+    known("extra_float_digits", "1", Any),
+    known("idle_in_transaction_session_timeout", "0", Any),
+    known("idle_session_timeout", "0", Any),
+    known("in_hot_standby", "off", Never),
+    known("integer_datetimes", "on", Never),
+    known("IntervalStyle", "postgres", Only(&["postgres"])),
+    known("is_superuser", "off", Never),
+    known("jit", "off", Any),
+    known("lc_messages", "C", Any),
+    known("lock_timeout", "0", Any),
+    known("max_identifier_length", "128", Never),
+    known("quote_all_identifiers", "off", Any),
+    known("row_security", "on", Only(&["on", "true", "1"])),
+    known("search_path", "main", Any),
+    known("server_encoding", "UTF8", Never),
+    known("server_version", "15.0", Never),
+    known("server_version_num", "150000", Never),
+    known("session_authorization", "", Never),
+    known("standard_conforming_strings", "on", Only(&["on", "true", "1"])),
+    known("statement_timeout", "0", Any),
+    known("synchronize_seqscans", "on", Any),
+    known("synchronous_commit", "on", Any),
+    known("TimeZone", "UTC", Any),
+    known("transaction_isolation", "repeatable read", Only(&["read ", "repeatable"])),
+    known("transaction_read_only", "off", Any),
+];
+
+/// Told to the client at login, and again when they change.
+pub const REPORTED: &[&str] = &[
+    "application_name",
+    "client_encoding",
+    "DateStyle",
+    "default_transaction_read_only",
+    "in_hot_standby",
+    "integer_datetimes",
+    "IntervalStyle",
+    "is_superuser",
+    "server_encoding",
+    "server_version",
+    "session_authorization",
+    "standard_conforming_strings",
+    "TimeZone",
+];
+
+pub(super) fn find(lower: &str) -> Option<&'static Known> {
+    KNOWN.iter().find(|known| known.name.eq_ignore_ascii_case(lower))
+}
+
+/// Spellings of one value: `utf-8` is shown as `UTF8`.
+pub(super) fn shows_default(known: &Known) -> bool {
+    matches!(known.change, Only(_)) && !known.name.ends_with("isolation")
+}

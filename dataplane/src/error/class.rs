@@ -1,0 +1,65 @@
+//! What the engine's errors are to a caller: by their class, and of their text nothing but words of ours.
+
+use contract::Code;
+
+use crate::memory::TOO_MANY;
+
+pub(super) fn engine_code(error: &engine::Error) -> Code {
+    use engine::Kind;
+    match error.kind {
+        // The generated text did not parse: our generator's fault.
+        Kind::Parser => Code::TranspileFail,
+        // The caller's types or names do not fit together.
+        Kind::Binder => Code::UndefinedFunction,
+        Kind::ColumnMissing => Code::UndefinedColumn,
+        Kind::CatalogMissing => Code::TableNotFound,
+        Kind::CatalogExists => Code::DuplicateTable,
+        Kind::Dependency => Code::Conflict,
+        Kind::Conversion => Code::ConversionFailed,
+        Kind::OutOfRange => Code::ValueOutOfRange,
+        Kind::DivideByZero => Code::DivisionByZero,
+        // The rewrite raises it where the engine would answer infinity or NULL.
+        Kind::InvalidInput if error.message.contains(sql::dialect::DIVISION_BY_ZERO) => Code::DivisionByZero,
+        Kind::InvalidInput if error.message.contains(TOO_MANY) => Code::InvalidParams,
+        Kind::InvalidInput => Code::InvalidArgument,
+        Kind::Constraint => constraint_code(&error.message),
+        Kind::WriteConflict => Code::WriteConflict,
+        Kind::TransactionAborted => Code::FailedTransaction,
+        Kind::OutOfMemory | Kind::Starved | Kind::TempSpace => Code::OutOfMemory,
+        Kind::Interrupted => Code::QueryCancelled,
+        Kind::Timeout => Code::QueryTimeout,
+        Kind::NotImplemented | Kind::Permission => Code::UnsupportedSql,
+        Kind::Unavailable => Code::ServiceUnavailable,
+        Kind::Crashed | Kind::Internal | Kind::Fatal => Code::EngineCrash,
+    }
+}
+
+/// The engine says which kind of constraint in words alone.
+fn constraint_code(message: &str) -> Code {
+    let message = message.to_ascii_lowercase();
+    [
+        ("not null", Code::NotNullViolation),
+        ("check constraint", Code::CheckViolation),
+        ("foreign key", Code::ForeignKeyViolation),
+    ]
+    .into_iter()
+    .find_map(|(words, code)| message.contains(words).then_some(code))
+    .unwrap_or(Code::UniqueViolation)
+}
+
+pub(super) fn engine_message(error: &engine::Error) -> String {
+    match error.kind {
+        _ if engine_code(error) == Code::DivisionByZero => "division by zero".to_owned(),
+        _ if engine_code(error) == Code::InvalidParams => TOO_MANY.to_owned(),
+        engine::Kind::Conversion if error.message.contains(sql::CYCLE) => {
+            format!("{}: CONNECT BY NOCYCLE ends before it", sql::CYCLE)
+        }
+        engine::Kind::Binder => "no function or operator fits these argument types, or a name is ambiguous".to_owned(),
+        engine::Kind::CatalogMissing => "a table, type or schema that the statement names does not exist".to_owned(),
+        engine::Kind::CatalogExists => "a thing of that name already exists".to_owned(),
+        engine::Kind::Dependency => "something else depends on it".to_owned(),
+        engine::Kind::Unavailable => "the engine is not available: try again".to_owned(),
+        engine::Kind::NotImplemented | engine::Kind::Permission => "the engine does not do that".to_owned(),
+        _ => engine_code(error).meaning().to_owned(),
+    }
+}
