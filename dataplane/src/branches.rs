@@ -81,12 +81,21 @@ pub struct Copied {
     pub columns: Vec<engine::Column>,
     /// Its rows are told apart by these; without any, by all their values.
     pub primary_key: Vec<String>,
+    /// Its other keys; of a copy that was made before they were written down it is not known.
+    #[serde(default)]
+    pub unique: Option<Vec<Vec<String>>>,
     /// What was written down with it: who may read the copy.
     #[serde(default)]
     pub origin: Option<String>,
 }
 
 impl Copied {
+    /// Its keys beside the primary one. What is not known may be of all its columns.
+    fn unique(&self) -> Vec<Vec<String>> {
+        let all = || vec![self.columns.iter().map(|column| column.name.clone()).collect()];
+        self.unique.clone().unwrap_or_else(all)
+    }
+
     /// As policies name it.
     pub fn path(&self) -> String {
         format!("{}.{}", self.schema, self.name)
@@ -143,6 +152,7 @@ impl Open {
         let table = |table: &Copied| {
             let columns = table.columns.iter().map(column).collect();
             let known = sql::Table::new(&table.schema, &table.name, columns).with_primary_key(&table.primary_key);
+            let known = known.with_unique(&table.unique());
             known.with_origin(table.origin.clone()).stored_in(store::own_schema(&self.branch.branch_id))
         };
         self.branch.tables.iter().map(table).collect()

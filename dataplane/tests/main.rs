@@ -20,6 +20,7 @@ mod healing;
 mod hostile;
 mod ingest;
 mod interference;
+mod keys;
 mod leaving;
 mod making;
 mod meaning;

@@ -12,7 +12,8 @@ async fn tables_are_listed_with_their_columns_and_ours_are_not() {
         .await
         .made(&[
             "create schema sales",
-            "create table sales.orders(id bigint primary key, total decimal(12,2) not null, \"at\" timestamptz)",
+            "create table sales.orders(id bigint primary key, total decimal(12,2) not null, \"at\" timestamptz, \
+             unique (\"at\", total), unique (total))",
         ])
         .await;
     let catalog = world.catalog().await.unwrap();
@@ -22,6 +23,7 @@ async fn tables_are_listed_with_their_columns_and_ours_are_not() {
     let columns: Vec<_> = orders.columns.iter().map(|c| format!("{} {} {}", c.name, c.type_name, c.nullable)).collect();
     assert_eq!(columns, ["id BIGINT false", "total DECIMAL(12,2) false", "at TIMESTAMP WITH TIME ZONE true"]);
     assert_eq!(orders.primary_key, ["id"]);
+    assert_eq!(orders.unique, [&["at", "total"][..], &["total"]]);
 }
 
 #[tokio::test]

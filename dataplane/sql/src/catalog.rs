@@ -46,6 +46,8 @@ pub struct Table {
     pub columns: Vec<Column>,
     /// Names of its columns, in the key's order; none has no key.
     pub primary_key: Vec<String>,
+    /// The columns of each UNIQUE of it.
+    pub unique: Vec<Vec<String>>,
     /// It ends with the transaction that made it.
     pub temporary: bool,
     /// What was written down of where its rows are from, when it was made.
@@ -65,6 +67,7 @@ impl Table {
             name: name.into(),
             columns,
             primary_key: Vec::new(),
+            unique: Vec::new(),
             temporary: false,
             origin: None,
             comment: None,
@@ -77,6 +80,12 @@ impl Table {
     #[must_use]
     pub fn with_primary_key(self, primary_key: &[String]) -> Self {
         Self { primary_key: primary_key.to_vec(), ..self }
+    }
+
+    /// The same table, of whose rows no two have the same values in each of these.
+    #[must_use]
+    pub fn with_unique(self, unique: &[Vec<String>]) -> Self {
+        Self { unique: unique.to_vec(), ..self }
     }
 
     /// The same table, of this origin.
@@ -118,6 +127,11 @@ impl Table {
     /// The schema that the engine finds it in.
     pub(crate) fn shelf(&self) -> &str {
         self.stored_in.as_deref().unwrap_or(&self.schema)
+    }
+
+    /// The columns of all its keys, the primary one among them.
+    pub(crate) fn keys(&self) -> impl Iterator<Item = &[String]> {
+        std::iter::once(self.primary_key.as_slice()).chain(self.unique.iter().map(Vec::as_slice))
     }
 
     pub(crate) fn is_key(&self, column: &str) -> bool {

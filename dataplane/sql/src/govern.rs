@@ -4,6 +4,7 @@
 //! so aliases, expressions, aggregates, joins and errors only ever see governed values. The rules come
 //! from the data plane, already chosen for the caller; this module puts them in and knows what they hid.
 
+mod keys;
 mod lineage;
 mod output;
 mod target;
@@ -340,7 +341,7 @@ pub fn govern(resolved: Resolved, rules: &Rules) -> Result<Governed, Error> {
 }
 
 /// Rows that are replaced without being looked at, and rows that go to several tables, pass no filter, and nobody
-/// looks which columns they fill.
+/// looks which columns they fill: none of them may be denied, or be masked and of a key.
 fn written_elsewhere(
     tree: &ast::Statement,
     target: Option<&Arc<Table>>,
@@ -351,8 +352,8 @@ fn written_elsewhere(
     let replaced = target.filter(|_| overwrites);
     let is_filtered = |table: &&Arc<Table>| rules.of(table).is_some_and(|ruling| !ruling.filters.is_empty());
     let is_denied = |table: &&Arc<Table>| {
-        let ruling = rules.of(table);
-        ruling.is_some_and(|ruling| ruling.masks.iter().any(|(_, mask)| *mask == Mask::Denied))
+        let is_one = |(column, mask): &(String, Mask)| *mask == Mask::Denied || keys::has(table, column);
+        rules.of(table).is_some_and(|ruling| ruling.masks.iter().any(is_one))
     };
     let refused = also.iter().chain(replaced).find(is_filtered).or_else(|| also.iter().find(is_denied));
     match refused {

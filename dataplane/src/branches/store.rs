@@ -149,6 +149,7 @@ fn described(catalog: &engine::Catalog, new: &NewBranch) -> Result<Vec<Copied>, 
             name: table.name.clone(),
             columns: table.columns.clone(),
             primary_key: table.primary_key.clone(),
+            unique: Some(table.unique.clone()),
             origin: origin(table.comment.as_deref()),
         })
     });

@@ -79,14 +79,24 @@ pub(super) fn paths<'a>(about: &'a About, sql: &'a sql::EngineSql) -> impl Itera
     about.tables.iter().map(String::as_str).chain(emitted.filter_map(within))
 }
 
-/// What a statement is judged by of a table: its columns, its key, and where its rows are from.
-fn shape<'a>(
-    catalog: &'a engine::Catalog,
-    path: &str,
-) -> Option<(&'a [engine::Column], &'a [String], Option<&'a str>)> {
+/// What a statement is judged by of a table: its columns, its keys, and where its rows are from.
+#[derive(PartialEq)]
+struct Shape<'a> {
+    columns: &'a [engine::Column],
+    primary_key: &'a [String],
+    unique: &'a [Vec<String>],
+    comment: Option<&'a str>,
+}
+
+fn shape<'a>(catalog: &'a engine::Catalog, path: &str) -> Option<Shape<'a>> {
     let TableRef { schema, name } = table_ref(path);
     let table = catalog.table(schema, name)?;
-    Some((&table.columns, &table.primary_key, table.comment.as_deref()))
+    Some(Shape {
+        columns: &table.columns,
+        primary_key: &table.primary_key,
+        unique: &table.unique,
+        comment: table.comment.as_deref(),
+    })
 }
 
 /// What was seen last, read again only when the engine's catalog changes.
@@ -133,6 +143,7 @@ fn as_known(read: &engine::Catalog, has_runtime: bool) -> sql::Catalog {
         };
         let columns = table.columns.iter().map(described).collect();
         let known = sql::Table::new(&table.schema, &table.name, columns).with_primary_key(&table.primary_key);
+        let known = known.with_unique(&table.unique);
         let known = known.with_comment(comment(table.comment.as_deref()));
         let counters = table.counters.iter().map(|c| sql::Counter {
             column: c.column.clone(),

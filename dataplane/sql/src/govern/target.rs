@@ -2,18 +2,18 @@
 //!
 //! Only rows the caller may see can be changed, and only into rows the caller may see; the caller's
 //! expressions are evaluated over the governed table, so a masked value cannot be copied into a column
-//! that is not masked. A masked column may be filled by INSERT but not set afterwards, and what comes
-//! back is masked. What cannot be done this way is refused.
+//! that is not masked. A masked column may be filled by INSERT, unless it is of a key, but not set afterwards, and
+//! what comes back is masked. What cannot be done this way is refused.
 
 use std::ops::ControlFlow;
 
 use sqlparser::ast::{
-    AssignmentTarget, Delete, Expr, FromTable, Ident, Insert, ObjectName, OnConflictAction, OnInsert, Query,
-    SelectItem, SetExpr, Statement, TableAlias, TableAliasColumnDef, TableFactor, TableWithJoins, Update,
-    UpdateTableFromKind, visit_expressions,
+    AssignmentTarget, Delete, Expr, FromTable, Ident, Insert, ObjectName, OnInsert, Query, SelectItem, SetExpr,
+    Statement, TableAlias, TableAliasColumnDef, TableFactor, TableWithJoins, Update, UpdateTableFromKind,
+    visit_expressions,
 };
 
-use super::{Check, Filter, Mask, Scan, denied_error, masked_error};
+use super::{Check, Filter, Mask, Scan, denied_error, keys, masked_error};
 use crate::catalog::Column;
 use crate::error::{Error, Kind};
 use crate::filter::is_alias;
@@ -82,13 +82,13 @@ fn has_rowid(target: &Scan, construct: &str) -> Result<(), Error> {
 
 fn insert(insert: &mut Insert, filters: &[Filter], target: &mut Scan, number: usize) -> Result<(), Error> {
     let path = target.table.path();
-    if target.columns.iter().any(|column| column.mask == Some(Mask::Denied)) {
-        written_columns(insert, target)?.iter().try_for_each(|written| not_denied(target, written))?;
+    if target.is_masked() {
+        let written = written_columns(insert, target)?;
+        written.iter().try_for_each(|written| not_denied(target, written))?;
+        keys::filled(target, &written)?;
     }
-    if let Some(OnInsert::OnConflict(on)) = &insert.on
-        && matches!(on.action, OnConflictAction::DoUpdate(_))
-    {
-        return Err(Error::ungovernable("ON CONFLICT DO UPDATE", &path));
+    if let Some(OnInsert::OnConflict(on)) = &insert.on {
+        keys::conflict(target, &on.action)?;
     }
     if target.filters.is_empty() {
         return Ok(());
@@ -168,6 +168,7 @@ fn update(update: &mut Update, filters: &[Filter], target: &mut Scan, number: us
         if target.columns.iter().any(|column| column.name == written && column.mask.is_some()) {
             return Err(masked_error(&target.table, &written, "it cannot be set"));
         }
+        keys::set(target, &written)?;
         let place = ours::place(i);
         let new = written_as(target, number, &written, &place)?;
         let value = std::mem::replace(&mut assignment.value, new.clone());

@@ -1,4 +1,5 @@
 mod denied;
+mod keys;
 mod written;
 
 use expect_test::{Expect, expect};
