@@ -8,6 +8,7 @@
 //! unfiltered SQL" does not compile. One snapshot of the rules holds for a whole query. What could
 //! not be told is refused.
 
+mod admitted;
 mod answers;
 mod asked;
 mod audit;
@@ -35,6 +36,7 @@ mod seen;
 mod semaphore;
 mod shown;
 mod snapshot;
+mod stance;
 mod storage;
 mod tables;
 mod tally;
@@ -80,6 +82,7 @@ pub use judged::{Judged, Supposed};
 pub use moment::Moment;
 pub use quota::Purse;
 pub use semaphore::Gate;
+pub use stance::Stance;
 pub use storage::Storage;
 pub use tally::Tally;
 pub use threshold::{Books, House, Threshold};
@@ -275,7 +278,8 @@ impl Pipeline {
 
     /// A transaction that a client holds open over several asks. Its session starts with the first.
     pub fn begin(self: &Arc<Self>, who: Who) -> Arc<Mutex<ClientTransaction>> {
-        Arc::new(Mutex::new(ClientTransaction::new(who, self.remembered.answers.clone())))
+        let (snapshots, clock) = (self.snapshots.clone(), SharedClock::clone(&self.clock));
+        Arc::new(Mutex::new(ClientTransaction::new(who, self.remembered.answers.clone(), snapshots, clock)))
     }
 
     /// The current snapshot; without any, everything is refused.

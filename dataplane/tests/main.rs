@@ -31,6 +31,7 @@ mod parked;
 mod party;
 mod pgwire;
 mod pipeline;
+mod rejudged;
 mod remembered;
 mod rest;
 mod sequences;

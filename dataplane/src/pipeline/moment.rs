@@ -8,7 +8,7 @@ use contract::policy::abac::{self, AbacPolicy, AbacRule, Condition, Effect, Oper
 use contract::{Caller, Governance, GrantId, Timestamp, capability};
 
 use super::asked::{Asked, Whence};
-use super::policy;
+use super::policy::{self, Agent};
 use crate::Declared;
 
 /// Of one caller and the agent that they declare, at one moment. What was admitted at another is admitted still if
@@ -28,12 +28,21 @@ impl Moment {
         let standing = |grants: &Vec<capability::Grant>| {
             capability::standing(grants, now).map(|grant| grant.grant_id.clone()).collect()
         };
-        // a condition of time asks for nothing else: neither the door, nor the tables
-        let whence = Whence { origin: Origin::Pgwire, peer: None };
-        let asked = Asked { rules, caller, agent: &agent, whence, writes: false, when: now.into() };
-        let decision = abac::evaluate(&timed(&rules.abac_policies), &asked.context(&[], &[Operation::Select]));
-        Some(Self { grants: grants.map(standing), is_open: decision.effect < Effect::Deny })
+        let is_open = effect(rules, caller, &agent, now) < Effect::Deny;
+        Some(Self { grants: grants.map(standing), is_open })
     }
+}
+
+/// Whether the clock lets them change anything.
+pub(super) fn lets_write(rules: &Governance, caller: &Caller, declared: &Declared, now: Timestamp) -> bool {
+    policy::agent(rules, caller, declared).is_ok_and(|agent| effect(rules, caller, &agent, now) == Effect::Allow)
+}
+
+fn effect(rules: &Governance, caller: &Caller, agent: &Agent, now: Timestamp) -> Effect {
+    // a condition of time asks for nothing else: neither the door, nor the tables
+    let whence = Whence { origin: Origin::Pgwire, peer: None };
+    let asked = Asked { rules, caller, agent, whence, writes: false, when: now.into() };
+    abac::evaluate(&timed(&rules.abac_policies), &asked.context(&[], &[Operation::Select])).effect
 }
 
 /// The rules that ask for the time, and no others.

@@ -5,6 +5,7 @@
 //! generated SQL exactly the tables that the rewrite put there; two parsers that disagree mean that one was fooled.
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
 use contract::Governance;
 use engine::{Kind, Session, Snapshot};
@@ -85,7 +86,7 @@ impl Lease {
 pub(super) async fn pin(
     pipeline: &Pipeline,
     query: &Query,
-    rules: &Governance,
+    rules: &Arc<Governance>,
     native: Native,
     t: &Trail,
 ) -> Result<Pinned> {
@@ -111,6 +112,9 @@ pub(super) async fn pin(
         }
         (None, Some(mut transaction)) => {
             let (_, snapshot) = transaction.open(&query.ask.who, judged_by).await?;
+            if native.about.writes {
+                transaction.admit(rules, &query.ask)?;
+            }
             transaction.holds(writing);
             (Lease::Client(transaction), snapshot)
         }

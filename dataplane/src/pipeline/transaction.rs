@@ -3,15 +3,23 @@
 //! Each statement in it walks all stages; only the session, and so the snapshot, is shared. The
 //! session comes with the first statement, so an idle BEGIN costs nothing. After a failure only
 //! ROLLBACK is accepted, as PostgreSQL has it.
+//!
+//! Once it has changed something it is judged again, by each of its statements and by its COMMIT: it ends where the rules,
+//! or its caller, are not what they were.
+
+use std::sync::Arc;
 
 use contract::wire::Who;
+use contract::{Governance, SharedClock};
 use engine::{Session, Snapshot};
 
 use super::Result;
+use super::admitted::Admitted;
 use super::answers::Answers;
 use super::seen::Seen;
-use crate::Error;
 use crate::branches::Writing;
+use crate::sessions::Snapshots;
+use crate::{Ask, Error};
 
 /// Held by a door between BEGIN and COMMIT or ROLLBACK. Dropped, it is rolled back.
 pub struct ClientTransaction {
@@ -24,6 +32,10 @@ pub struct ClientTransaction {
     /// Statements that changed something in it.
     changes: u64,
     answers: Answers,
+    /// What its changes were let through by.
+    admitted: Admitted,
+    snapshots: Snapshots,
+    clock: SharedClock,
     /// Branches written to in it: none of them is merged or dropped before it ends.
     writing: Vec<Writing>,
 }
@@ -43,8 +55,34 @@ struct Opened {
 }
 
 impl ClientTransaction {
-    pub(super) fn new(who: Who, answers: Answers) -> Self {
-        Self { who, state: State::Idle, defined: false, written: Vec::new(), changes: 0, answers, writing: Vec::new() }
+    pub(super) fn new(who: Who, answers: Answers, snapshots: Snapshots, clock: SharedClock) -> Self {
+        Self {
+            who,
+            state: State::Idle,
+            defined: false,
+            written: Vec::new(),
+            changes: 0,
+            answers,
+            admitted: Admitted::default(),
+            snapshots,
+            clock,
+            writing: Vec::new(),
+        }
+    }
+
+    /// Ends it where what is in it would not be let through now.
+    fn judge(&mut self) -> Result<()> {
+        let rules = self.snapshots.borrow().clone().ok_or(Error::NoGovernance)?;
+        if self.admitted.still_holds(&rules, &self.who, self.clock.now()) {
+            return Ok(());
+        }
+        self.fail();
+        Err(Error::PolicyDenied { message: "the rules changed while the transaction was open".to_owned() })
+    }
+
+    /// It is about to run a statement that changes something.
+    pub(super) fn admit(&mut self, rules: &Arc<Governance>, ask: &Ask) -> Result<()> {
+        self.admitted.add(rules, ask, self.clock.now())
     }
 
     /// Has a statement in it failed?
@@ -57,9 +95,15 @@ impl ClientTransaction {
         self.changes
     }
 
-    /// Makes what was written last; rolls back when a statement has failed, and says so.
+    /// Makes what was written last; rolls back when a statement has failed, or the rules are others by now, and says so.
     pub async fn commit(&mut self) -> Result<()> {
-        self.defined = false;
+        let judged = self.judge();
+        (self.defined, self.admitted) = (false, Admitted::default());
+        if let Err(changed) = judged {
+            self.state = State::Idle;
+            self.written.clear();
+            return Err(changed);
+        }
         match std::mem::replace(&mut self.state, State::Idle) {
             State::Idle => Ok(()),
             State::Open(mut opened) => {
@@ -74,7 +118,7 @@ impl ClientTransaction {
     }
 
     pub async fn rollback(&mut self) -> Result<()> {
-        self.defined = false;
+        (self.defined, self.admitted) = (false, Admitted::default());
         self.written.clear();
         match std::mem::replace(&mut self.state, State::Idle) {
             State::Idle | State::Failed => Ok(()),
@@ -124,6 +168,7 @@ impl ClientTransaction {
 
     /// The tables that it sees, with what was defined in it; none before its first statement.
     pub(super) async fn seen(&mut self, has_runtime: bool) -> Result<Option<Seen>> {
+        self.judge()?;
         let State::Open(Opened { session, seen, .. }) = &mut self.state else { return Ok(None) };
         let seen = if self.defined { seen.by(session).await? } else { seen.clone() };
         Ok(Some(seen.with_runtime(has_runtime)))

@@ -13,9 +13,10 @@ use tokio_util::sync::CancellationToken;
 use super::copy::Form;
 use super::failure::Failure;
 use super::message::Formats;
-use super::watch::{Stance, Stop, Watch};
+use super::watch::{Stop, Watch};
 use super::wire::{End, Wire};
 use crate::encode::pg_rows::{self, Field, PgType};
+use crate::pipeline::Stance;
 use crate::{Answer, Column, Command, Rows};
 
 /// What the rest of a suspended answer may take when the next statement needs the session.

@@ -18,9 +18,10 @@ use super::parameters;
 use super::reply;
 use super::session::{self, OPEN_MAX, no_cursor};
 use super::typeinfo;
-use super::watch::{Stance, Stop};
+use super::watch::Stop;
 use crate::Description;
 use crate::encode::pg_rows::{Field, Format, PgType};
+use crate::pipeline::Stance;
 use portal::State;
 
 pub use portal::{Life, Portal};
@@ -132,7 +133,7 @@ impl Conversation {
         let known = prepared.described.lock().unwrap_or_else(PoisonError::into_inner).clone();
         if let Some((at, stance, description)) = known
             && at == version
-            && stance.is_of(&agent)
+            && *stance.agent() == agent
             && self.watch.still_holds(&stance)
         {
             return Ok(description);

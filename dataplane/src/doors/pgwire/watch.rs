@@ -13,7 +13,7 @@ use tokio_util::sync::CancellationToken;
 use super::failure::Failure;
 use super::login::Login;
 use super::wire::{End, Wire};
-use crate::pipeline::Moment;
+use crate::pipeline::Stance;
 use crate::sessions::Snapshots;
 use crate::{Declared, Sessions};
 
@@ -42,30 +42,6 @@ impl From<crate::Error> for Stop {
     fn from(error: crate::Error) -> Self {
         Self::Failure(Failure::from(&error))
     }
-}
-
-/// What rows on their way were admitted by.
-#[derive(Debug, Clone)]
-pub struct Stance {
-    rules: Arc<Governance>,
-    caller: Caller,
-    agent: Declared,
-    moment: Option<Moment>,
-}
-
-impl Stance {
-    pub fn is_of(&self, agent: &Declared) -> bool {
-        self.agent == *agent
-    }
-}
-
-/// Is all the same that decides what a caller may read?
-fn same_rules(a: &Governance, b: &Governance) -> bool {
-    a.policies == b.policies
-        && a.abac_policies == b.abac_policies
-        && a.agent_capabilities == b.agent_capabilities
-        && a.organization == b.organization
-        && a.environment.status == b.environment.status
 }
 
 /// The standing of one session's caller.
@@ -132,16 +108,12 @@ impl Watch {
     /// The rules and the caller, with the agent that they declare, as they are now.
     pub fn stance(&self, agent: Declared) -> Result<Stance, crate::Error> {
         let (rules, caller) = (self.sessions.rules()?, self.caller()?);
-        let moment = Moment::of(&rules, &caller, &agent, self.sessions.now());
-        Ok(Stance { rules, caller, agent, moment })
+        Ok(Stance::of(rules, caller, agent, self.sessions.now()))
     }
 
-    /// Does the same still apply to the same caller? A role that was lent, a grant, and an hour of the day end by the
-    /// clock, without new rules.
+    /// Does the same still apply to the same caller?
     pub fn still_holds(&self, then: &Stance) -> bool {
-        let Ok(now) = self.stance(then.agent.clone()) else { return false };
-        let same_rules = Arc::ptr_eq(&now.rules, &then.rules) || same_rules(&now.rules, &then.rules);
-        same_rules && now.caller == then.caller && now.moment == then.moment
+        self.stance(then.agent().clone()).is_ok_and(|now| now.is_as(then))
     }
 
     /// Does the work, unless the session ends first: its key vanishes, or its client.
