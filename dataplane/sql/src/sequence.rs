@@ -148,8 +148,8 @@ mod tests {
             schema: "main".to_owned(),
             sequence: super::owned("t", column),
         };
-        let counted = table("t", &[("a", "INTEGER"), ("b", "INTEGER"), ("c", "INTEGER")]);
-        let catalog = Catalog::new([counted.with_counters(vec![counter("a"), counter("b")])]);
+        let known = table("t", &[("a", "INTEGER"), ("b", "INTEGER"), ("c", "INTEGER")]);
+        let catalog = Catalog::new([known.with_counters(vec![counter("a"), counter("b")])]);
         let resolved = crate::resolve(crate::parse(sql).expect(sql), &catalog, &Names::new("demo")).expect(sql);
         let made = crate::transpile(crate::govern(resolved, &Rules::default()).expect(sql)).expect(sql);
         made.before.into_iter().map(|step| step.sql).chain([made.sql]).collect()
