@@ -24,7 +24,7 @@ use crate::mails::Postman;
 use crate::metrics::Metrics;
 use crate::provisioner::Provisioner;
 use crate::publisher::Publisher;
-use crate::query::DataPlanes;
+use crate::query::{self, DataPlanes};
 use crate::resources::Resources;
 use crate::slug::Slugs;
 use crate::webhooks::Courier;
@@ -61,6 +61,7 @@ struct Inner {
     courier: Courier,
     work_waits: Notify,
     runtime_readings: Semaphore,
+    layouts: Arc<Semaphore>,
     streams: Streams,
     archive: Option<Archive>,
     head_key: HeadKey,
@@ -86,6 +87,7 @@ impl App {
             courier: Courier::new(config.webhook_loopback)?,
             work_waits: Notify::new(),
             runtime_readings: Semaphore::new(runtime::sql::READINGS_MAX),
+            layouts: Arc::new(Semaphore::new(query::LAYOUTS_MAX)),
             archive: config.audit_store.as_deref().map(Archive::open).transpose().map_err(Error::internal)?,
             head_key: HeadKey::new(&config).map_err(Error::internal)?,
             issuers: Issuers::new(config.webhook_loopback)?,
@@ -190,6 +192,11 @@ impl App {
     /// Places for those who read the runtime's tables for SQL.
     pub fn runtime_readings(&self) -> &Semaphore {
         &self.0.runtime_readings
+    }
+
+    /// Places for those who have a text laid out.
+    pub fn layouts(&self) -> &Arc<Semaphore> {
+        &self.0.layouts
     }
 
     /// Whoever follows events here.

@@ -21,6 +21,8 @@ use serde::Deserialize;
 pub use explain::test;
 pub use forward::{Asked, DataPlanes, send, told_of, who};
 
+pub(crate) use layout::LAYOUTS_MAX;
+
 use answer::{ArrowRows, Rows};
 
 use crate::http::call::Call;

@@ -84,16 +84,19 @@ pub struct Copied {
     /// Its other keys; of a copy that was made before they were written down it is not known.
     #[serde(default)]
     pub unique: Option<Vec<Vec<String>>>,
+    /// What its CHECKs are about; not known as above.
+    #[serde(default)]
+    pub checks: Option<Vec<Vec<String>>>,
     /// What was written down with it: who may read the copy.
     #[serde(default)]
     pub origin: Option<String>,
 }
 
 impl Copied {
-    /// Its keys beside the primary one. What is not known may be of all its columns.
-    fn unique(&self) -> Vec<Vec<String>> {
+    /// The columns of its keys beside the primary one, or of its CHECKs. What is not known may be of all of them.
+    fn known(&self, written: Option<&Vec<Vec<String>>>) -> Vec<Vec<String>> {
         let all = || vec![self.columns.iter().map(|column| column.name.clone()).collect()];
-        self.unique.clone().unwrap_or_else(all)
+        written.cloned().unwrap_or_else(all)
     }
 
     /// As policies name it.
@@ -152,7 +155,8 @@ impl Open {
         let table = |table: &Copied| {
             let columns = table.columns.iter().map(column).collect();
             let known = sql::Table::new(&table.schema, &table.name, columns).with_primary_key(&table.primary_key);
-            let known = known.with_unique(&table.unique());
+            let known =
+                known.with_unique(&table.known(table.unique.as_ref())).with_checks(&table.known(table.checks.as_ref()));
             known.with_origin(table.origin.clone()).stored_in(store::own_schema(&self.branch.branch_id))
         };
         self.branch.tables.iter().map(table).collect()

@@ -15,6 +15,8 @@ async fn governed() -> World {
         "insert into person values (1, '078-05-1120', 'Ada', 'a'), (2, '219-09-9999', 'Bob', 'b')",
         "create table pair (grp integer, ssn varchar, name varchar, unique (grp, ssn))",
         "insert into pair values (1, '078-05-1120', 'Ada'), (2, '078-05-1120', 'Bob')",
+        "create table pay (id integer, salary integer, most integer, note varchar, check (salary < most))",
+        "insert into pay values (1, 91001, 100000, 'a')",
         "create table place (id integer primary key, region varchar)",
         "insert into place values (1, 'EU'), (2, 'US')",
         "create table open (id integer primary key, name varchar)",
@@ -27,6 +29,7 @@ async fn governed() -> World {
             masking("person", "ssn", MaskFunction::Full),
             masking("person", "note", MaskFunction::Full),
             masking("pair", "ssn", MaskFunction::Hash),
+            masking("pay", "salary", MaskFunction::Null),
             filtering("place", "region = 'EU'"),
         ];
         rules.members.values_mut().for_each(|member| member.role = Role::Developer);
@@ -73,6 +76,23 @@ async fn no_conflict_is_passed_over_where_rows_are_hidden() {
         assert_eq!(error.code(), Code::UnsupportedSql, "{sql}: {error}");
     }
     assert_eq!(world.count("select count(*) from raw.main.place where id = 2 and region = 'US'").await, 1);
+    world.stop().await;
+}
+
+#[tokio::test]
+async fn no_condition_of_a_table_tells_of_a_masked_value() {
+    let world = governed().await;
+    for sql in [
+        "update pay set most = 50000 where id = 1",
+        "update pay set most = 95000 where id = 1 returning id",
+        "update pay set note = 'b', most = 95000",
+    ] {
+        let error = world.run(sql).await.unwrap_err();
+        assert_eq!(error.code(), Code::UnsupportedSql, "{sql}: {error}");
+    }
+    world.run("update pay set note = 'b' where id = 1").await.unwrap();
+    world.run("insert into pay (id, salary, most) values (2, 1, 2)").await.unwrap();
+    assert_eq!(world.count("select count(*) from raw.main.pay where most = 100000 and note = 'b'").await, 1);
     world.stop().await;
 }
 

@@ -1,11 +1,16 @@
 //! A statement laid out for reading. It runs nowhere, and no data plane is asked.
 
+use std::sync::Arc;
+
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::http::call::Call;
 use crate::http::json::Json;
 use crate::{Error, Result};
+
+/// How many texts are laid out at once: it takes a core.
+pub(crate) const LAYOUTS_MAX: usize = 2;
 
 /// Body of `POST /v1/environments/{env_id}/format`.
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -21,9 +26,13 @@ pub(super) struct Formatted {
     sql: String,
 }
 
-/// A long text takes tens of milliseconds.
+/// A long text takes tens of milliseconds. Whoever goes while it waits for its place gives that up.
 pub(super) async fn format(cx: Call, Json(body): Json<FormatBody>) -> Result<Json<Formatted>> {
-    let work = move || sql::layout(&body.sql);
+    let place = Arc::clone(cx.app.layouts()).acquire_owned().await.map_err(Error::internal)?;
+    let work = move || {
+        let _until_it_is_done = place;
+        sql::layout(&body.sql)
+    };
     let laid_out = cx.app.tasks().spawn_blocking(work).await.map_err(Error::internal)?;
     match laid_out {
         Ok(sql) => Ok(Json(Formatted { sql })),

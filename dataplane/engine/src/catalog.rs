@@ -47,6 +47,8 @@ pub struct Table {
     pub primary_key: Vec<String>,
     /// The columns of each UNIQUE of it.
     pub unique: Vec<Vec<String>>,
+    /// The columns of each CHECK of it.
+    pub checks: Vec<Vec<String>>,
     /// What the engine believes; exact after a checkpoint.
     pub estimated_rows: u64,
     /// What was left with it.
@@ -114,6 +116,11 @@ select to_json({
         select coalesce(list(k.constraint_column_names order by k.constraint_index), [])
         from duckdb_constraints() k
         where k.table_oid = t.table_oid and k.database_name = t.database_name and k.constraint_type = 'UNIQUE'
+      ),
+      "checks": (
+        select coalesce(list(k.constraint_column_names order by k.constraint_index), [])
+        from duckdb_constraints() k
+        where k.table_oid = t.table_oid and k.database_name = t.database_name and k.constraint_type = 'CHECK'
       ),
       estimated_rows: t.estimated_size,
       comment: t.comment,

@@ -92,7 +92,8 @@ impl Connected {
         let (wrote, defining) = (*wrote, definitions.then(|| self.shared.defining()));
         let outcome = self.ask(&What::Commit, deadline, &CancellationToken::new()).await.and_then(Reply::done);
         // Whatever ended the child, it may have committed before: the end is what counts.
-        let outcome = outcome.map_err(|error| if error.is_lost() { Error { kind: Kind::Crashed, ..error } } else { error });
+        let outcome =
+            outcome.map_err(|error| if error.is_lost() { Error { kind: Kind::Crashed, ..error } } else { error });
         self.transaction = None;
         if outcome.is_ok() && wrote {
             self.shared.wrote();
@@ -137,9 +138,7 @@ impl Connected {
         cancel: &CancellationToken,
     ) -> Result<Reply, Error> {
         match self.ask(what, deadline, cancel).await {
-            Err(error) if error.is_lost() && self.transaction.is_none() => {
-                self.ask(what, deadline, cancel).await
-            }
+            Err(error) if error.is_lost() && self.transaction.is_none() => self.ask(what, deadline, cancel).await,
             other => other,
         }
     }

@@ -13,7 +13,7 @@ async fn tables_are_listed_with_their_columns_and_ours_are_not() {
         .made(&[
             "create schema sales",
             "create table sales.orders(id bigint primary key, total decimal(12,2) not null, \"at\" timestamptz, \
-             unique (\"at\", total), unique (total))",
+             unique (\"at\", total), unique (total), check (id < total))",
         ])
         .await;
     let catalog = world.catalog().await.unwrap();
@@ -24,6 +24,7 @@ async fn tables_are_listed_with_their_columns_and_ours_are_not() {
     assert_eq!(columns, ["id BIGINT false", "total DECIMAL(12,2) false", "at TIMESTAMP WITH TIME ZONE true"]);
     assert_eq!(orders.primary_key, ["id"]);
     assert_eq!(orders.unique, [&["at", "total"][..], &["total"]]);
+    assert_eq!(orders.checks, [["id", "total"]]);
 }
 
 #[tokio::test]

@@ -48,6 +48,8 @@ pub struct Table {
     pub primary_key: Vec<String>,
     /// The columns of each UNIQUE of it.
     pub unique: Vec<Vec<String>>,
+    /// The columns of each CHECK of it.
+    pub checks: Vec<Vec<String>>,
     /// It ends with the transaction that made it.
     pub temporary: bool,
     /// What was written down of where its rows are from, when it was made.
@@ -68,6 +70,7 @@ impl Table {
             columns,
             primary_key: Vec::new(),
             unique: Vec::new(),
+            checks: Vec::new(),
             temporary: false,
             origin: None,
             comment: None,
@@ -127,6 +130,12 @@ impl Table {
     /// The schema that the engine finds it in.
     pub(crate) fn shelf(&self) -> &str {
         self.stored_in.as_deref().unwrap_or(&self.schema)
+    }
+
+    /// The same table, of whose rows each passes a condition on each of these.
+    #[must_use]
+    pub fn with_checks(self, checks: &[Vec<String>]) -> Self {
+        Self { checks: checks.to_vec(), ..self }
     }
 
     /// The columns of all its keys, the primary one among them.

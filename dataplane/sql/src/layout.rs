@@ -4,12 +4,16 @@
 //! comments in what it makes, in the same order; a text of which it would make anything else is refused.
 
 use sqlformat::{Dialect, FormatOptions, QueryParams};
+use sqlparser::keywords::Keyword;
+use sqlparser::tokenizer::Token;
 
 use crate::error::{Error, Kind};
 use crate::lex;
 
 /// Longest text that is laid out, in bytes: the time that it takes grows faster than the text.
 pub const LAYOUT_BYTES_MAX: usize = 64 * 1024;
+/// Deepest nesting: each line begins with as many indents, so that a text grows by as much as it is deep.
+const DEPTH_MAX: usize = 40;
 /// What is no longer than this stands in one line.
 const LINE_CHARS: usize = 80;
 
@@ -19,6 +23,10 @@ pub fn layout(text: &str) -> Result<String, Error> {
         return Err(Error::new(Kind::TooLarge, format!("a text of {LAYOUT_BYTES_MAX} bytes is laid out at most")));
     }
     let written = lex::written(text)?;
+    if depth(&written) > DEPTH_MAX {
+        let message = format!("a text that nests {DEPTH_MAX} levels deep is laid out at most");
+        return Err(Error::new(Kind::TooDeep, message));
+    }
     let laid_out = sqlformat::format(text, &QueryParams::None, &options());
     match lex::written(&laid_out) {
         Ok(found) if found == written => Ok(laid_out),
@@ -27,6 +35,22 @@ pub fn layout(text: &str) -> Result<String, Error> {
             "something in this text cannot be laid out: other white space could change what it says",
         )),
     }
+}
+
+/// How many of what is indented are open at once, whether or not they are closed.
+fn depth(tokens: &[Token]) -> usize {
+    let (mut open, mut deepest) = (0_usize, 0);
+    for token in tokens {
+        match token {
+            Token::LParen | Token::LBracket | Token::LBrace => open += 1,
+            Token::Word(word) if matches!(word.keyword, Keyword::CASE | Keyword::BEGIN) => open += 1,
+            Token::RParen | Token::RBracket | Token::RBrace => open = open.saturating_sub(1),
+            Token::Word(word) if word.keyword == Keyword::END => open = open.saturating_sub(1),
+            _ => {}
+        }
+        deepest = deepest.max(open);
+    }
+    deepest
 }
 
 fn options() -> FormatOptions<'static> {
@@ -78,6 +102,24 @@ mod tests {
         let error = layout("select\n  'abc").unwrap_err();
         assert_eq!((error.kind, error.position.map(|position| position.line)), (Kind::Syntax, Some(2)));
         assert_eq!(layout(&" ".repeat(LAYOUT_BYTES_MAX + 1)).unwrap_err().kind, Kind::TooLarge);
+    }
+
+    #[test]
+    fn a_text_does_not_grow_without_bound() {
+        for opens in ["select case ", "(", "select (", "[", "{", "begin ", "case when ("] {
+            let deep = opens.repeat(LAYOUT_BYTES_MAX / opens.len());
+            assert!(layout(&deep).is_err_and(|error| error.kind == Kind::TooDeep), "{opens}");
+        }
+        let opens = "select case when ( ".repeat(DEPTH_MAX / 2);
+        let long = opens.clone() + &"a or ".repeat((LAYOUT_BYTES_MAX - opens.len()) / 5);
+        assert!(layout(&long).unwrap().len() < 100 * LAYOUT_BYTES_MAX);
+        for more in
+            ["select ", "select a from b where c union ", "join a on b ", "a, ", "with ", "; ", "-- x\n", "/* */ "]
+        {
+            let flat = more.repeat(LAYOUT_BYTES_MAX / more.len());
+            let laid_out = layout(&flat).map(|text| text.len()).unwrap_or_default();
+            assert!(laid_out < 20 * LAYOUT_BYTES_MAX, "{more}: {laid_out}");
+        }
     }
 
     /// Of the dialect's corpus few statements are refused, and what was laid out can be again.

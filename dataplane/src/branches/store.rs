@@ -150,6 +150,7 @@ fn described(catalog: &engine::Catalog, new: &NewBranch) -> Result<Vec<Copied>, 
             columns: table.columns.clone(),
             primary_key: table.primary_key.clone(),
             unique: Some(table.unique.clone()),
+            checks: Some(table.checks.clone()),
             origin: origin(table.comment.as_deref()),
         })
     });

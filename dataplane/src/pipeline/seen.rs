@@ -79,12 +79,13 @@ pub(super) fn paths<'a>(about: &'a About, sql: &'a sql::EngineSql) -> impl Itera
     about.tables.iter().map(String::as_str).chain(emitted.filter_map(within))
 }
 
-/// What a statement is judged by of a table: its columns, its keys, and where its rows are from.
+/// What a statement is judged by of a table: its columns, its keys and checks, and where its rows are from.
 #[derive(PartialEq)]
 struct Shape<'a> {
     columns: &'a [engine::Column],
     primary_key: &'a [String],
     unique: &'a [Vec<String>],
+    checks: &'a [Vec<String>],
     comment: Option<&'a str>,
 }
 
@@ -95,6 +96,7 @@ fn shape<'a>(catalog: &'a engine::Catalog, path: &str) -> Option<Shape<'a>> {
         columns: &table.columns,
         primary_key: &table.primary_key,
         unique: &table.unique,
+        checks: &table.checks,
         comment: table.comment.as_deref(),
     })
 }
@@ -143,7 +145,7 @@ fn as_known(read: &engine::Catalog, has_runtime: bool) -> sql::Catalog {
         };
         let columns = table.columns.iter().map(described).collect();
         let known = sql::Table::new(&table.schema, &table.name, columns).with_primary_key(&table.primary_key);
-        let known = known.with_unique(&table.unique);
+        let known = known.with_unique(&table.unique).with_checks(&table.checks);
         let known = known.with_comment(comment(table.comment.as_deref()));
         let counters = table.counters.iter().map(|c| sql::Counter {
             column: c.column.clone(),

@@ -22,13 +22,7 @@ use crate::message::Notice;
 const STACK_BYTES: usize = 32 << 20;
 
 /// Runs until the parent closes its end.
-pub fn admit(
-    arrivals: &OwnedFd,
-    databases: &Arc<Databases>,
-    sessions: &Arc<Sessions>,
-    notices: &Notices,
-    gate: &Gate,
-) {
+pub fn admit(arrivals: &OwnedFd, databases: &Arc<Databases>, sessions: &Arc<Sessions>, notices: &Notices, gate: &Gate) {
     while let Ok(Some((session, socket))) = arrival(arrivals) {
         let guard = Leaving { session, sessions: Arc::clone(sessions), notices: notices.clone() };
         let databases = Arc::clone(databases);

@@ -1,4 +1,4 @@
-//! Keys that a new row may clash with.
+//! Keys that a new row may clash with, and conditions that it must pass.
 //!
 //! Whether it clashes tells that there is another row with its values. A caller who does not see such values could so
 //! find them by trying; who passes over a conflict would find hidden rows without leaving a trace. Both is refused. That a
@@ -19,8 +19,13 @@ pub(super) fn filled(target: &Scan, written: &[String]) -> Result<(), Error> {
     }
 }
 
-/// A column that UPDATE sets, which is not masked itself: beside one that is, it tells which rows have the same there.
+/// A column that UPDATE sets, which is not masked itself: beside one that is, it tells which rows have the same there, or
+/// what a CHECK finds in them.
 pub(super) fn set(target: &Scan, column: &str) -> Result<(), Error> {
+    let is_of = |columns: &&Vec<String>| columns.iter().any(|name| name.eq_ignore_ascii_case(column));
+    if target.table.checks.iter().filter(is_of).flatten().any(|column| is_masked(target, column)) {
+        return Err(Error::ungovernable("UPDATE of what a CHECK compares with a masked column", &target.table.path()));
+    }
     if keys_of(&target.table, column).flatten().any(|column| is_masked(target, column)) {
         return Err(Error::ungovernable("UPDATE of a key with a masked column", &target.table.path()));
     }

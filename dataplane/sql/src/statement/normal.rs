@@ -3,6 +3,7 @@
 //! All of it happens before a name is bound, so what is made here is bound and governed like what was written.
 
 mod change_event;
+mod grouping;
 mod hierarchy;
 mod named;
 mod ordinal;
@@ -113,7 +114,7 @@ impl VisitorMut for Form {
 
     fn pre_visit_select(&mut self, select: &mut Select) -> ControlFlow<Error> {
         ordinal::rewrite(select);
-        if let Err(error) = rewritten(select) {
+        if let Err(error) = grouping::bounded(select).and_then(|()| rewritten(select)) {
             return ControlFlow::Break(error);
         }
         if select.flavor == SelectFlavor::FromFirstNoSelect {

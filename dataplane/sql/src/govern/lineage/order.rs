@@ -7,7 +7,7 @@
 
 use sqlparser::ast::{Distinct, Function, FunctionArguments, Query, Select, TableFactor, WindowFrameUnits, WindowType};
 
-use super::{Output, Walk, answers, plain, ties, twins};
+use super::{Output, Walk, answers, plain, throws, ties, twins};
 use crate::functions::{self, Class};
 use crate::names;
 
@@ -62,6 +62,10 @@ const OF_EXACT: [&str; 15] = [
     "sum_no_overflow",
 ];
 
+/// Those of them that add up: where what is added may leave its range, whether it does follows the order. The sum of all
+/// may be in it.
+const THAT_ADD: [&str; 4] = ["avg", "mean", "sum", "sum_no_overflow"];
+
 /// Calls that number rows as they come.
 const NUMBERS: [&str; 4] = ["seq1", "seq2", "seq4", "seq8"];
 /// Functions in FROM whose SEQ is the number of a row.
@@ -94,7 +98,11 @@ impl Walk<'_> {
     /// Whether a call's value follows the order of rows.
     pub(super) fn follows(&self, function: &Function) -> bool {
         let name = names::last(&function.name).map(|ident| ident.value.to_ascii_lowercase()).unwrap_or_default();
-        let is_exact = || !twins::arguments(function).iter().any(|argument| self.has_twins(argument));
+        let adds = THAT_ADD.contains(&name.as_str());
+        let is_exact = || {
+            let mut arguments = twins::arguments(function).into_iter();
+            arguments.all(|argument| !self.has_twins(argument) && !(adds && throws::is_wide(argument, &self.scope())))
+        };
         let is_of_a_set = OF_A_SET.contains(&name.as_str()) || OF_EXACT.contains(&name.as_str()) && is_exact();
         match &function.over {
             None if NUMBERS.contains(&name.as_str()) || functions::class(&name) == Some(Class::Write) => true,

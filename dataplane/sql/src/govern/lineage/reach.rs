@@ -69,7 +69,7 @@ impl Walk<'_> {
         types::type_of(expr, &self.scope())
     }
 
-    fn scope(&self) -> Scope<'_> {
+    pub(super) fn scope(&self) -> Scope<'_> {
         Scope(&self.scopes, &self.work)
     }
 
@@ -208,7 +208,7 @@ fn compared_with(expr: &Expr) -> Option<(&Expr, &Query)> {
 }
 
 /// Types by the scopes of one place.
-struct Scope<'a>(&'a [Vec<Source>], &'a Work);
+pub(super) struct Scope<'a>(&'a [Vec<Source>], &'a Work);
 
 impl<'a> Scope<'a> {
     fn output(&self, qualifier: Option<&str>, name: &str) -> Option<&'a Output> {

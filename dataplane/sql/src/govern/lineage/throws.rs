@@ -106,6 +106,43 @@ fn adds_up(number: &Expr, columns: &dyn Columns) -> bool {
     }
 }
 
+/// Whether values of this may add up beyond what a sum is kept in, of 38 digits: a million of the largest ones.
+pub(super) fn is_wide(number: &Expr, columns: &dyn Columns) -> bool {
+    const DIGITS_MAX: u16 = 32;
+    digits(number, columns).is_none_or(|digits| digits > DIGITS_MAX)
+}
+
+/// How many digits its values may have; none where that is not known.
+#[recursive::recursive]
+fn digits(number: &Expr, columns: &dyn Columns) -> Option<u16> {
+    const OF_BIGINT: u16 = 19;
+    let Shape { kind, exact } = shape(number, columns);
+    if let Some(Exact::Number { whole, scale }) = exact {
+        return Some(whole + scale);
+    }
+    match number {
+        Expr::Nested(inner) | Expr::UnaryOp { op: UnaryOperator::Minus | UnaryOperator::Plus, expr: inner } => {
+            digits(inner, columns)
+        }
+        Expr::BinaryOp { left, op, right } => {
+            let (left, right) = (digits(left, columns)?, digits(right, columns)?);
+            match op {
+                // one that leaves its type ends the statement
+                _ if kind == Type::Integer && left.max(right) <= OF_BIGINT => Some(OF_BIGINT),
+                BinaryOperator::Plus | BinaryOperator::Minus => Some(left.max(right) + 1),
+                BinaryOperator::Multiply => Some(left.saturating_add(right)),
+                _ => None,
+            }
+        }
+        Expr::Case { conditions, else_result, .. } => {
+            let results = conditions.iter().map(|when| &when.result).chain(else_result.as_deref());
+            let found = results.filter(|result| !is_null(result)).map(|result| digits(result, columns));
+            found.reduce(|one, other| Some(one?.max(other?))).flatten()
+        }
+        _ => None,
+    }
+}
+
 /// Whether a literal of text stands among its arguments: where the function takes none, it is read for each row.
 fn has_text(function: &Function) -> bool {
     let is_text =
