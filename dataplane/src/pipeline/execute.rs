@@ -203,8 +203,9 @@ fn tells_of_data(query: &Query, kind: Kind) -> bool {
     match kind {
         // Of the engine's threads the one that was stopped, because another failed, may speak first.
         K::Interrupted => !query.ask.cancel.is_cancelled(),
-        K::Timeout | K::Crashed | K::Starved | K::Fatal | K::Unavailable => false,
-        K::TransactionAborted | K::WriteConflict => false,
+        K::Timeout | K::Crashed | K::Starved | K::Fatal | K::Unavailable | K::TransactionAborted | K::WriteConflict => {
+            false
+        }
         _ => true,
     }
 }

@@ -11,6 +11,7 @@ use kubernetes::audit::Audit;
 use kubernetes::until;
 use operator::environment::child::Kind;
 use serde_json::json;
+use tokio_util::task::TaskTracker;
 
 use super::bench::Bench;
 
@@ -36,7 +37,7 @@ async fn what_somebody_undoes_each_time_is_told_and_set_right_ever_more_seldom()
     let deployments = bench.children(Kind::Deployment);
     let before = deployments.get(&name).await.unwrap().data["spec"].clone();
     let audit = Audit::begin();
-    let meddler = tokio::spawn(meddle(deployments.clone(), name.clone()));
+    let meddler = TaskTracker::new().spawn(meddle(deployments.clone(), name.clone()));
     let told = until(&bench.world.api::<Environment>(), &name, "contested", |it: &Environment| {
         let mut conditions = it.status.iter().flat_map(|status| &status.conditions);
         conditions.any(|it| it.type_ == ConditionType::Degraded && it.reason == Reason::DriftContested)

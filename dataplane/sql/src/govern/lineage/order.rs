@@ -5,7 +5,9 @@
 //! and a part is so many rows with the hidden ones. What a LIMIT cuts off, what a list holds first and which of two
 //! equal rows has number one would tell of them.
 
-use sqlparser::ast::{Distinct, Function, FunctionArguments, Query, Select, TableFactor, WindowFrameUnits, WindowType};
+use sqlparser::ast::{
+    Distinct, Expr, Function, FunctionArguments, Query, Select, TableFactor, WindowFrameUnits, WindowType,
+};
 
 use super::{Output, Walk, answers, plain, throws, ties, twins};
 use crate::functions::{self, Class};
@@ -100,8 +102,9 @@ impl Walk<'_> {
         let name = names::last(&function.name).map(|ident| ident.value.to_ascii_lowercase()).unwrap_or_default();
         let adds = THAT_ADD.contains(&name.as_str());
         let is_exact = || {
-            let mut arguments = twins::arguments(function).into_iter();
-            arguments.all(|argument| !self.has_twins(argument) && !(adds && throws::is_wide(argument, &self.scope())))
+            let differs =
+                |argument: &&Expr| self.has_twins(argument) || adds && throws::is_wide(argument, &self.scope());
+            !twins::arguments(function).iter().any(differs)
         };
         let is_of_a_set = OF_A_SET.contains(&name.as_str()) || OF_EXACT.contains(&name.as_str()) && is_exact();
         match &function.over {

@@ -47,7 +47,7 @@ mod tests {
         assert!(asked("GROUPING SETS ((id, name), (id), ())".to_owned()));
         assert!(!asked(format!("CUBE ({})", list(13))));
         assert!(!asked(format!("CUBE ({})", list(200))));
-        assert!(!asked(vec!["CUBE (id, name, region)"; 12].join(", ")));
+        assert!(!asked(["CUBE (id, name, region)"; 12].join(", ")));
         assert!(!asked(format!("ROLLUP ({}), ROLLUP ({})", list(80), list(80))));
     }
 }
