@@ -245,7 +245,7 @@ async fn lists_of_a_constant_are_bounded_too() {
     let long = "select length(list_transform(range(100000), x -> repeat('y', 1000000)))";
     assert_eq!(world.answer(long).await.map_err(|error| error.kind), Err(Kind::OutOfMemory));
     // Where what it makes cannot be given up without memory, the process ends, and says why.
-    let distinct = "update t set i = 1 where i = len(list_distinct(list_transform(range(30000000), x -> x * 1)))";
+    let distinct = "update t set i = 1 where i = len(list_distinct(list_transform(range(15000000), x -> x * 1)))";
     let mut session = world.session().await.unwrap();
     let failed = write(&mut session, distinct).await.unwrap_err();
     assert!(matches!(failed.kind, Kind::OutOfMemory | Kind::Starved), "{failed}");
