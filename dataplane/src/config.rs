@@ -159,7 +159,7 @@ pub struct Arguments {
 const BEHAVIOUR: &str = "\
 Probes, plain HTTP:
   GET /health  200 {status, version, uptime_seconds} while the process lives.
-  GET /ready   200 when statements are taken, 503 when it starts or stops:
+  GET /ready   200 when statements are taken, 503 when it stops, or has not started a second later:
                {ready, engine, control_plane}.
                engine: starting, parked, ready, restarting. Parked: another process owns the folder;
                statements wait until it lets go (at most 1,000, each its own timeout).

@@ -79,20 +79,9 @@ pub struct Running {
 }
 
 impl Running {
-    /// Waits until queries may be sent.
+    /// Waits until queries may be sent, or until it goes.
     pub async fn ready(&self) {
-        let probes::Vitals { mut engine, mut house, mut source, .. } = self.vitals.clone();
-        while !self.vitals.ready() {
-            let changed = tokio::select! {
-                changed = engine.changed() => changed,
-                changed = house.changed() => changed,
-                changed = source.changed() => changed,
-                () = self.leaving() => return,
-            };
-            if changed.is_err() {
-                return;
-            }
-        }
+        self.vitals.settled().await;
     }
 
     /// Where the rules come from now.

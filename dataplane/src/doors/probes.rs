@@ -5,10 +5,13 @@
 //!
 //! `engine` is `starting`, `parked` (another process owns the data: statements are taken and wait),
 //! `ready` or `restarting`; `control_plane` is `connected`, `cached` or `unknown`.
+//!
+//! Who asks `/ready` of one that starts is answered when it is ready, or a second later: a kubelet that
+//! was told no a moment too early would ask again no sooner.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode};
@@ -20,12 +23,16 @@ use serde_json::{Value, json};
 use telemetry::{Log, log, scrape};
 use tokio::net::TcpListener;
 use tokio::sync::watch;
+use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 
 use crate::Pipeline;
 use crate::governance::Source;
 use crate::metrics::Standing;
 use crate::pipeline::{EngineSlot, House};
+
+/// Less than a kubelet waits for an answer.
+const STARTING_HELD: Duration = Duration::from_secs(1);
 
 /// What the probes look at.
 #[derive(Debug, Clone)]
@@ -42,6 +49,27 @@ impl Vitals {
     pub fn ready(&self) -> bool {
         let takes = matches!(self.engine_state(), "ready" | "parked");
         takes && *self.source.borrow() != Source::Unknown && !self.leaving.is_cancelled()
+    }
+
+    /// Waits until queries may be sent here, or until none may any more.
+    pub async fn settled(&self) {
+        let Self { mut engine, mut house, mut source, .. } = self.clone();
+        while !self.ready() {
+            let changed = tokio::select! {
+                changed = engine.changed() => changed,
+                changed = house.changed() => changed,
+                changed = source.changed() => changed,
+                () = self.leaving.cancelled() => return,
+            };
+            if changed.is_err() {
+                return;
+            }
+        }
+    }
+
+    fn starting(&self) -> bool {
+        let knows = *self.source.borrow() != Source::Unknown;
+        !self.leaving.is_cancelled() && (!knows || self.engine_state() == "starting")
     }
 
     fn engine_state(&self) -> &'static str {
@@ -89,6 +117,13 @@ async fn health(State(vitals): State<Vitals>) -> Json<Value> {
 }
 
 async fn ready(State(vitals): State<Vitals>) -> (StatusCode, Json<Value>) {
+    readiness(&vitals, STARTING_HELD).await
+}
+
+async fn readiness(vitals: &Vitals, starting_held: Duration) -> (StatusCode, Json<Value>) {
+    if vitals.starting() {
+        let _ = timeout(starting_held, vitals.settled()).await;
+    }
     let ready = vitals.ready();
     let status = if ready { StatusCode::OK } else { StatusCode::SERVICE_UNAVAILABLE };
     let body = json!({
@@ -114,4 +149,52 @@ async fn metrics(State((vitals, pipeline)): State<(Vitals, Arc<Pipeline>)>, head
         reports_waiting,
     };
     scrape::answered(&headers, pipeline.metrics.text(standing))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    struct Starting {
+        vitals: Vitals,
+        house: watch::Sender<House>,
+        source: watch::Sender<Source>,
+        _engine: watch::Sender<Option<engine::Engine>>,
+    }
+
+    fn starting() -> Starting {
+        let (house, source) = (watch::Sender::new(House::Opening), watch::Sender::new(Source::Unknown));
+        let engine = watch::Sender::new(None);
+        let vitals = Vitals {
+            began: Instant::now(),
+            engine: engine.subscribe(),
+            house: house.subscribe(),
+            source: source.subscribe(),
+            leaving: CancellationToken::new(),
+        };
+        Starting { vitals, house, source, _engine: engine }
+    }
+
+    #[tokio::test]
+    async fn who_asks_while_it_starts_hears_of_it_as_soon_as_it_is_ready() {
+        let Starting { vitals, house, source, _engine } = starting();
+        let becoming = async {
+            tokio::task::yield_now().await;
+            source.send_replace(Source::Connected);
+            tokio::task::yield_now().await;
+            house.send_replace(House::Parked);
+        };
+        let ((status, _), ()) = tokio::join!(readiness(&vitals, Duration::from_mins(1)), becoming);
+        assert_eq!(status, StatusCode::OK);
+    }
+
+    #[tokio::test]
+    async fn one_that_does_not_become_ready_says_so_after_a_while_and_one_that_goes_at_once() {
+        let Starting { vitals, house: _house, source: _source, _engine } = starting();
+        let (status, Json(body)) = readiness(&vitals, Duration::from_millis(1)).await;
+        assert_eq!((status, &body["engine"]), (StatusCode::SERVICE_UNAVAILABLE, &json!("starting")));
+        vitals.leaving.cancel();
+        let (status, _) = readiness(&vitals, Duration::MAX).await;
+        assert_eq!(status, StatusCode::SERVICE_UNAVAILABLE);
+    }
 }

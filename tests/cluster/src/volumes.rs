@@ -2,7 +2,8 @@
 //!
 //! Kubernetes has no provisioner for the kind `local`, which is the one that gives a folder to the
 //! group of the pod (`hostPath` does not). So this one watches claims, makes the volume of each, and
-//! removes what a deleted claim leaves.
+//! removes what a deleted claim leaves. Claims are bound at once: the scheduler looks only once a second
+//! whether a volume that waited for its first pod is bound, and of one node there is no choice.
 
 use std::{fs, path::PathBuf};
 
@@ -31,7 +32,7 @@ pub(crate) async fn class(client: &Client) -> Result<(), Error> {
         "apiVersion": "storage.k8s.io/v1", "kind": "StorageClass",
         "metadata": {"name": CLASS, "annotations": {"storageclass.kubernetes.io/is-default-class": "true"}},
         "provisioner": "kubernetes.io/no-provisioner",
-        "volumeBindingMode": "WaitForFirstConsumer", "allowVolumeExpansion": true,
+        "volumeBindingMode": "Immediate", "allowVolumeExpansion": true,
     });
     create(&Api::<StorageClass>::all(client.clone()), class).await
 }

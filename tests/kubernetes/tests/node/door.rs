@@ -23,7 +23,7 @@ use tokio_util::task::TaskTracker;
 use super::installation::{address, entry, eventually};
 
 const PORT: u16 = 5439;
-const REACHED_WITHIN: Duration = Duration::from_millis(250);
+const REACHED_WITHIN: Duration = Duration::from_millis(50);
 /// Length and code of the message that asks for TLS.
 const SSL_REQUEST: [u8; 8] = [0, 0, 0, 8, 4, 210, 22, 47];
 

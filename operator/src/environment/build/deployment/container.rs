@@ -12,6 +12,8 @@ use super::volumes;
 use crate::environment::validate::{Desired, Storage};
 
 const PROGRAM: &str = "/usr/local/bin/dataplane";
+/// With three refusals in ten seconds each it has two minutes.
+const STARTS_WITHIN_SECS: i32 = 90;
 
 pub fn container(desired: &Desired) -> Container {
     let image = &desired.source.image;
@@ -28,9 +30,9 @@ pub fn container(desired: &Desired) -> Container {
             limits: amounts(&desired.resources.limits),
             claims: None,
         }),
-        // opening a large file may take its time; after that, an answer is due
-        startup_probe: Some(probe(probe::HEALTH, 1, 120)),
-        liveness_probe: Some(probe(probe::HEALTH, 10, 3)),
+        // No startup probe: the kubelet would ask for readiness only when it looks again after that one has passed,
+        // a second later. Opening a large file may take its time; after that, an answer is due.
+        liveness_probe: Some(Probe { initial_delay_seconds: Some(STARTS_WITHIN_SECS), ..probe(probe::HEALTH, 10, 3) }),
         readiness_probe: Some(probe(probe::READY, 1, 2)),
         security_context: Some(SecurityContext {
             allow_privilege_escalation: Some(false),
