@@ -254,6 +254,7 @@ fn asked_for(name: &str) -> Option<u64> {
 async fn random_statements_are_answered_alike_whatever_is_hidden() {
     let seed = asked_for("SLUICE_SEED").unwrap_or(1);
     let wanted = asked_for("SLUICE_STATEMENTS").map_or(STATEMENTS, |wanted| usize::try_from(wanted).unwrap());
+    let from = asked_for("SLUICE_FROM").map_or(0, |from| usize::try_from(from).unwrap());
     println!("seed {seed}: {wanted} statements"); // SLUICE_SEED and SLUICE_STATEMENTS give others
     let dice = Dice::new(seed);
     let mut pair = Pair::new().await;
@@ -266,6 +267,9 @@ async fn random_statements_are_answered_alike_whatever_is_hidden() {
         }
         let made = dice.statement();
         let door = Surface::ALL[dice.below(Surface::ALL.len())];
+        if number < from {
+            continue;
+        }
         let shown = pair.compare(&made.sql, door).await;
         let has_run = shown.as_ref().is_ok_and(|answer| answer.starts_with("200") || answer.contains("Completed"));
         answered += usize::from(has_run);
@@ -296,8 +300,8 @@ async fn random_statements_are_answered_alike_whatever_is_hidden() {
             println!("{} asked, {answered} answered with rows, {} breaches", number + 1, breaches.len());
         }
     }
-    println!("{answered} of {wanted} were answered with rows");
+    println!("{answered} of {wanted} from {from} on were answered with rows");
     assert!(breaches.is_empty(), "seed {seed}: {} breaches\n{}", breaches.len(), breaches.join("\n"));
-    assert!(answered * 4 > wanted, "only {answered} of {wanted} were answered: they show nothing");
+    assert!(answered * 4 > wanted.saturating_sub(from), "only {answered} of {wanted} were answered: they show nothing");
     pair.stop().await;
 }

@@ -5,13 +5,18 @@
 //! are the caller's parameters and attributes, the role, the version of the rules and of the tables' definitions.
 //! What is written makes stale what was read: an answer counts only while none of its tables has been written since
 //! before it was read (stage 11 tells). An answer that another moment would change is not kept.
+//!
+//! Whether an answer is still here is told (`cache_hit`), so neither hidden rows nor chance may decide it: an answer
+//! weighs what its rows weigh, however the engine came to cut them, and the one that was asked for longest ago goes.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, LazyLock, Mutex, MutexGuard, PoisonError};
 
-use arrow::array::RecordBatch;
+use arrow::array::{Array, RecordBatch};
+use arrow::compute::concat_batches;
 use arrow::datatypes::SchemaRef;
 use contract::{Governance, Role};
+use moka::policy::EvictionPolicy;
 use moka::sync::Cache;
 
 use super::seen::paths;
@@ -74,6 +79,8 @@ pub(super) struct Ticket {
     answers: Answers,
     key: Key,
     kept: Option<Kept>,
+    /// As the rows came, in parts that follow hidden ones: about as many as the whole will have.
+    bytes: usize,
 }
 
 impl Default for Answers {
@@ -81,7 +88,8 @@ impl Default for Answers {
         let weight = |key: &Key, kept: &Arc<Kept>| {
             u32::try_from(kept.bytes + key.sql.len() + key.values.len()).unwrap_or(u32::MAX)
         };
-        let kept = Cache::builder().max_capacity(BYTES_MAX).weigher(weight).build();
+        let kept = Cache::builder().max_capacity(BYTES_MAX).weigher(weight).eviction_policy(EvictionPolicy::lru());
+        let kept = kept.build();
         Self(Arc::new(Inner { kept, written: Mutex::default() }))
     }
 }
@@ -108,7 +116,7 @@ impl Answers {
             tables,
             at: written.now,
         };
-        Found::Place(Ticket { answers: self.clone(), key, kept: Some(kept) })
+        Found::Place(Ticket { answers: self.clone(), key, kept: Some(kept), bytes: 0 })
     }
 
     /// These tables were written, or may have been.
@@ -166,8 +174,8 @@ impl Ticket {
     /// Rows that were delivered; when they are too many, none of them is kept.
     pub fn add(&mut self, batch: &RecordBatch) {
         let Some(kept) = &mut self.kept else { return };
-        kept.bytes += batch.get_array_memory_size();
-        if kept.bytes > ANSWER_BYTES_MAX {
+        self.bytes = self.bytes.saturating_add(bytes(batch));
+        if self.bytes > 2 * ANSWER_BYTES_MAX {
             self.kept = None;
         } else {
             kept.batches.push(batch.clone());
@@ -176,14 +184,35 @@ impl Ticket {
 
     /// All of it was delivered.
     pub fn done(self) {
-        if let Some(kept) = self.kept {
-            self.answers.0.kept.insert(self.key, Arc::new(kept));
-        }
+        let Some(kept) = self.kept.and_then(Kept::compact) else { return };
+        let all = &self.answers.0.kept;
+        all.insert(self.key, Arc::new(kept));
+        all.run_pending_tasks(); // now, and not when there is time
     }
+}
+
+impl Kept {
+    /// Its rows in one piece and without room for more, if they are not too many.
+    fn compact(mut self) -> Option<Self> {
+        // a single batch would be given back as it is, with the engine's room for 2,048 rows
+        self.batches.push(RecordBatch::new_empty(SchemaRef::clone(&self.schema)));
+        let whole = concat_batches(&self.schema, &self.batches).ok()?;
+        self.bytes = whole.get_array_memory_size();
+        self.batches = vec![whole];
+        (self.bytes <= ANSWER_BYTES_MAX).then_some(self)
+    }
+}
+
+/// Of its rows, without the room around them.
+fn bytes(batch: &RecordBatch) -> usize {
+    let of = |column: &Arc<dyn Array>| column.to_data().get_slice_memory_size().unwrap_or(usize::MAX);
+    batch.columns().iter().map(of).fold(0, usize::saturating_add)
 }
 
 #[cfg(test)]
 mod tests {
+    use arrow::array::{ArrayRef, Int64Array};
+
     use super::*;
 
     #[test]
@@ -200,5 +229,55 @@ mod tests {
         for sql in momentary {
             assert!(!is_steady(sql), "{sql}");
         }
+    }
+
+    fn place(answers: &Answers, sql: &str) -> Ticket {
+        let key = Key { sql: sql.to_owned(), values: String::new(), role: Role::Analyst, rules: 1, definitions: 1 };
+        let schema = numbers(0).schema();
+        let (columns, batches, tables) = (Vec::new(), Vec::new(), Vec::new());
+        let kept = Kept { schema, columns, batches, bytes: 0, tables, at: 0 };
+        Ticket { answers: answers.clone(), key, kept: Some(kept), bytes: 0 }
+    }
+
+    fn numbers(rows: i64) -> RecordBatch {
+        let column = Arc::new(Int64Array::from_iter_values(0..rows)) as ArrayRef;
+        RecordBatch::try_from_iter([("n", column)]).unwrap()
+    }
+
+    /// The answer to `sql`, which comes in these parts.
+    fn answer(answers: &Answers, sql: &str, parts: impl IntoIterator<Item = RecordBatch>) {
+        let mut place = place(answers, sql);
+        for part in parts {
+            place.add(&part);
+        }
+        place.done();
+    }
+
+    #[test]
+    fn what_an_answer_weighs_does_not_follow_the_parts_in_which_it_came() {
+        let answers = Answers::default();
+        let all = numbers(1000);
+        answer(&answers, "a", [all.clone()]);
+        answer(&answers, "b", (0..1000).map(|at| all.slice(at, 1)));
+        answer(&answers, "c", [numbers(2048).slice(0, 1000)]);
+        let [a, b, c] = ["a", "b", "c"].map(|sql| answers.0.kept.get(&place(&answers, sql).key).unwrap());
+        assert_eq!(a.batches, b.batches);
+        assert_eq!((a.bytes, a.bytes), (b.bytes, c.bytes));
+        assert!(a.bytes < 10_000, "{} bytes for 1,000 numbers", a.bytes);
+    }
+
+    #[test]
+    fn what_was_asked_for_longest_ago_goes_first() {
+        let answers = Answers::default();
+        let all = numbers(100_000); // 800 KB, of which 83 fit
+        for at in 0..84 {
+            answer(&answers, &at.to_string(), [all.clone()]);
+        }
+        let kept: Vec<bool> =
+            (0..84).map(|at| answers.0.kept.contains_key(&place(&answers, &at.to_string()).key)).collect();
+        assert_eq!(kept.iter().position(|kept| *kept), Some(1), "{kept:?}");
+        assert!(kept[1..].iter().all(|kept| *kept), "{kept:?}");
+        answer(&answers, "too much", [all.clone(), all]);
+        assert!(!answers.0.kept.contains_key(&place(&answers, "too much").key));
     }
 }
