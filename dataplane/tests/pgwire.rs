@@ -1,5 +1,9 @@
 //! The PostgreSQL wire with a real client over TCP and a real engine.
 
+mod cursors;
+mod first_bytes;
+mod transactions;
+
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -12,7 +16,6 @@ use dataplane::testing::{analyst_key, demo_key, filtering, masking};
 use dataplane::thoughts::Thoughts;
 use dataplane::{Ending, Sessions};
 use futures::{StreamExt, stream};
-use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::watch;
 use tokio_postgres::error::{DbError, SqlState};
@@ -229,59 +232,6 @@ async fn errors_have_their_sqlstate_their_code_and_their_place() {
 }
 
 #[tokio::test]
-async fn a_transaction_that_failed_takes_nothing_but_its_end() {
-    let wired = wired().await;
-    let client = wired.owner().await;
-    simple(&client, "begin").await;
-    simple(&client, "insert into customer (id, name) values (9, 'Zoe')").await;
-    assert_eq!(simple(&client, "select count(*) from customer").await, ["4", "(1)"]);
-    refused(&client, "select * from nowhere").await;
-    assert_eq!(refused(&client, "select 1").await.code().code(), "25P02");
-    simple(&client, "commit").await;
-    assert_eq!(simple(&client, "select count(*) from customer").await, ["3", "(1)"]);
-    simple(&client, "begin; insert into customer (id, name) values (9, 'Zoe'); commit").await;
-    assert_eq!(simple(&client, "select count(*) from customer").await, ["4", "(1)"]);
-    wired.stop().await;
-}
-
-#[tokio::test]
-async fn a_transaction_goes_back_to_a_savepoint_as_long_as_nothing_was_changed_since() {
-    let wired = wired().await;
-    let client = wired.owner().await;
-    simple(&client, "begin; insert into customer (id, name) values (9, 'Zoe'); savepoint a; savepoint b").await;
-    for wrong in ["select * from nowhere", "selec 1", "release c"] {
-        refused(&client, wrong).await;
-        assert_eq!(refused(&client, "select 1").await.code().code(), "25P02", "{wrong}");
-        simple(&client, "rollback to b").await;
-        assert_eq!(simple(&client, "select count(*) from customer").await, ["4", "(1)"], "{wrong}");
-    }
-    simple(&client, "release savepoint b").await;
-    assert_eq!(refused(&client, "rollback to savepoint b").await.code().code(), "3B001");
-    simple(&client, "rollback to a; commit").await;
-    assert_eq!(simple(&client, "select count(*) from customer").await, ["4", "(1)"]);
-    wired.stop().await;
-}
-
-#[tokio::test]
-async fn what_was_changed_since_a_savepoint_cannot_be_taken_back_alone() {
-    let wired = wired().await;
-    let client = wired.owner().await;
-    for since in ["insert into customer (id) values (9)", "create table fresh (a integer)", "delete from customer"] {
-        simple(&client, &format!("begin; savepoint a; {since}")).await;
-        let error = refused(&client, "rollback to a").await;
-        assert_eq!((error.code().code(), error.detail()), ("0A000", Some("TRANSPILATION_ERROR")), "{since}");
-        assert_eq!(refused(&client, "select 1").await.code().code(), "25P02", "{since}");
-        simple(&client, "commit").await;
-        assert_eq!(simple(&client, "select count(*) from customer").await, ["3", "(1)"], "{since}");
-    }
-    simple(&client, "begin; savepoint a").await;
-    refused(&client, "insert into customer (id) select cast(name as integer) from customer").await;
-    assert_eq!(refused(&client, "rollback to a").await.code().code(), "0A000");
-    simple(&client, "rollback").await;
-    wired.stop().await;
-}
-
-#[tokio::test]
 async fn a_view_is_renamed_with_what_it_reads() {
     let wired = wired().await;
     let client = wired.owner().await;
@@ -302,19 +252,6 @@ async fn a_view_is_renamed_with_what_it_reads() {
     ] {
         assert_eq!(refused(&client, sql).await.code().code(), state, "{sql}");
     }
-    wired.stop().await;
-}
-
-#[tokio::test]
-async fn the_statements_of_one_query_stand_and_fall_together() {
-    let wired = wired().await;
-    let client = wired.owner().await;
-    refused(&client, "insert into customer (id) values (7); select * from nowhere").await;
-    assert_eq!(simple(&client, "select count(*) from customer").await, ["3", "(1)"]);
-    assert_eq!(
-        simple(&client, "insert into customer (id) values (7); select 1; select count(*) from customer").await,
-        ["(1)", "1", "(1)", "4", "(1)"]
-    );
     wired.stop().await;
 }
 
@@ -343,51 +280,6 @@ async fn a_table_made_of_a_query_tells_how_many_rows_it_has() {
         assert_eq!(client.execute(&statement, &[]).await.unwrap(), 0, "{sql}");
     }
     assert_eq!(simple(&client, "drop table copied; select count(*) from again").await, ["(0)", "2", "(1)"]);
-    wired.stop().await;
-}
-
-#[tokio::test]
-async fn a_portal_gives_a_few_rows_at_a_time_beside_other_statements() {
-    let wired = wired().await;
-    let mut client = wired.owner().await;
-    let transaction = client.transaction().await.unwrap();
-    let portal = transaction.bind("select * from range(5000) t(n)", &[]).await.unwrap();
-    let first = transaction.query_portal(&portal, 2_000).await.unwrap();
-    assert_eq!(transaction.query_one("select 42", &[]).await.unwrap().get::<_, i32>(0), 42);
-    let rest = transaction.query_portal(&portal, 0).await.unwrap();
-    assert_eq!((first.len(), rest.len()), (2_000, 3_000));
-    assert_eq!(rest[0].get::<_, i64>(0), 2_000);
-    transaction.commit().await.unwrap();
-    wired.stop().await;
-}
-
-#[tokio::test]
-async fn a_cursor_is_declared_fetched_and_closed() {
-    let wired = wired().await;
-    let client = wired.owner().await;
-    assert_eq!(refused(&client, "declare c cursor for select 1").await.code().code(), "25P01");
-    simple(&client, "begin; declare c cursor for select n from range(5) t(n)").await;
-    assert_eq!(simple(&client, "fetch forward 2 from c").await, ["0", "1", "(2)"]);
-    assert_eq!(simple(&client, "move 1 from c; fetch all from c").await, ["(1)", "3", "4", "(2)"]);
-    simple(&client, "close c").await;
-    assert_eq!(refused(&client, "fetch c").await.code().code(), "34000");
-    simple(&client, "rollback; begin").await;
-    assert_eq!(refused(&client, "declare w cursor for delete from customer").await.code().code(), "0A000");
-    wired.stop().await;
-}
-
-#[tokio::test]
-async fn a_cursor_with_hold_outlives_its_transaction() {
-    let wired = wired().await;
-    let client = wired.owner().await;
-    simple(&client, "declare alone cursor with hold for select n from range(3) t(n)").await;
-    assert_eq!(simple(&client, "fetch 1 from alone").await, ["0", "(1)"]);
-    simple(&client, "begin; declare held cursor with hold for select n from range(5000) t(n); fetch 2 from held").await;
-    assert_eq!(simple(&client, "select 1; fetch 1 from held; commit").await, ["1", "(1)", "2", "(1)", "(0)"]);
-    assert_eq!(simple(&client, "fetch all from held").await.len(), 4_998);
-    assert_eq!(simple(&client, "fetch all from alone; close alone; close held").await, ["1", "2", "(2)", "(0)", "(0)"]);
-    simple(&client, "begin; declare lost cursor with hold for select 1; rollback").await;
-    assert_eq!(refused(&client, "fetch lost").await.code().code(), "34000");
     wired.stop().await;
 }
 
@@ -450,149 +342,6 @@ async fn a_session_ends_with_its_key() {
     let error = idle.simple_query("select 1").await.expect_err("revoked");
     assert!(error.is_closed() || error.code() == Some(&SqlState::INVALID_PASSWORD), "{error:?}");
     drop(transaction);
-    wired.stop().await;
-}
-
-#[tokio::test]
-async fn a_read_only_transaction_does_not_write() {
-    let wired = wired().await;
-    let client = wired.owner().await;
-    simple(&client, "begin read only").await;
-    assert_eq!(refused(&client, "insert into customer (id) values (9)").await.code().code(), "25006");
-    simple(&client, "rollback").await;
-    simple(&client, "insert into customer (id) values (9)").await;
-    wired.stop().await;
-}
-
-/// A certificate for loopback, as the server's configuration and as the client's trust.
-fn certificate() -> (Arc<rustls::ServerConfig>, rustls::RootCertStore) {
-    let made = rcgen::generate_simple_self_signed(["localhost".to_owned()]).unwrap();
-    let server =
-        dataplane::doors::tls::plain(&made.cert.pem(), &made.signing_key.serialize_pem(), &pgwire::PROTOCOLS).unwrap();
-    let mut roots = rustls::RootCertStore::empty();
-    roots.add(made.cert.der().clone()).unwrap();
-    (server, roots)
-}
-
-fn connector(roots: rustls::RootCertStore, protocols: &[&[u8]]) -> tokio_rustls::TlsConnector {
-    let provider = Arc::new(rustls::crypto::ring::default_provider());
-    let builder = rustls::ClientConfig::builder_with_provider(provider).with_safe_default_protocol_versions().unwrap();
-    let mut config = builder.with_root_certificates(roots).with_no_client_auth();
-    config.alpn_protocols = protocols.iter().map(|protocol| protocol.to_vec()).collect();
-    Arc::new(config).into()
-}
-
-const STARTUP: &[u8] = b"\x00\x00\x00\x14\x00\x03\x00\x00user\0agent\0\0";
-
-/// The first message after the startup packet.
-async fn greeted(stream: &mut (impl AsyncRead + AsyncWrite + Unpin)) -> u8 {
-    stream.write_all(STARTUP).await.unwrap();
-    stream.read_u8().await.unwrap()
-}
-
-#[tokio::test]
-async fn away_from_loopback_rules_only_tls_is_served() {
-    let (tls, roots) = certificate();
-    let wired = wired_with(Some(tls), false).await;
-    let error = wired.connect(&wired.config("agent", demo_key())).await.expect_err("plain");
-    assert_eq!(error.code().map(SqlState::code), Some("28000"));
-    let name = || rustls::pki_types::ServerName::try_from("localhost").unwrap();
-
-    let mut asked = wired.knock().await;
-    asked.write_all(b"\x00\x00\x00\x08\x04\xd2\x16\x30\x00\x00\x00\x08\x04\xd2\x16\x2f").await.unwrap();
-    let mut answers = [0; 2];
-    asked.read_exact(&mut answers).await.unwrap();
-    assert_eq!(&answers, b"NS", "no GSS, but TLS");
-    let mut inside = connector(roots.clone(), &[]).connect(name(), asked).await.unwrap();
-    assert_eq!(inside.get_ref().1.protocol_version(), Some(rustls::ProtocolVersion::TLSv1_3));
-    assert_eq!(greeted(&mut inside).await, b'R');
-
-    let direct = wired.knock().await;
-    let mut direct = connector(roots.clone(), &[b"postgresql"]).connect(name(), direct).await.unwrap();
-    assert_eq!(greeted(&mut direct).await, b'R');
-
-    let silent = wired.knock().await;
-    let mut silent = connector(roots, &[]).connect(name(), silent).await.unwrap();
-    silent.write_all(STARTUP).await.unwrap();
-    assert!(silent.read_u8().await.is_err(), "TLS at once needs the protocol's name");
-    wired.stop().await;
-}
-
-/// Asks over HTTP: status and body.
-async fn asked(stream: &mut (impl AsyncRead + AsyncWrite + Unpin), credential: &str, sql: &str) -> (u16, String) {
-    let body = format!("{{\"sql\": \"{sql}\"}}");
-    let request = format!(
-        "POST /v1/environments/env-1/query HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n{credential}\
-         content-type: application/json\r\ncontent-length: {}\r\n\r\n{body}",
-        body.len()
-    );
-    stream.write_all(request.as_bytes()).await.unwrap();
-    let mut reply = Vec::new();
-    let _ = stream.read_to_end(&mut reply).await;
-    let reply = String::from_utf8_lossy(&reply).into_owned();
-    (reply[9..12].parse().unwrap(), reply)
-}
-
-#[tokio::test]
-async fn http_is_told_apart_by_its_first_bytes_and_brings_its_own_credential() {
-    let wired = wired().await;
-    let own = [format!("authorization: ApiKey {}\r\n", demo_key()), format!("x-api-key: {}\r\n", demo_key())];
-    for credential in own {
-        let (status, reply) = asked(&mut wired.knock().await, &credential, "select 40 + 2 as n").await;
-        assert_eq!(status, 200, "{reply}");
-        assert!(reply.contains("[42]"), "{reply}");
-    }
-    let named = "x-sluice-caller: {\"key_id\":\"k-owner\"}\r\n";
-    for credential in ["", "authorization: ApiKey wrong\r\n", "authorization: Basic YTpi\r\n", named] {
-        let (status, reply) = asked(&mut wired.knock().await, credential, "select 1").await;
-        assert_eq!(status, 401, "{credential} {reply}");
-    }
-    wired.stop().await;
-}
-
-#[tokio::test]
-async fn http_away_from_loopback_rules_is_asked_inside_tls_alone() {
-    let (tls, roots) = certificate();
-    let wired = wired_with(Some(tls), false).await;
-    let credential = format!("x-api-key: {}\r\n", demo_key());
-    let mut plain = wired.knock().await;
-    assert_eq!(asked(&mut plain, &credential, "select 1").await.0, 401);
-    let name = rustls::pki_types::ServerName::try_from("localhost").unwrap();
-    let stream = wired.knock().await;
-    let mut inside = connector(roots, &[b"h2", b"http/1.1"]).connect(name, stream).await.unwrap();
-    assert_eq!(asked(&mut inside, &credential, "select 1").await.0, 200);
-    wired.stop().await;
-}
-
-#[tokio::test]
-async fn what_was_sent_in_the_clear_is_never_read_as_if_it_came_inside() {
-    let (tls, roots) = certificate();
-    let wired = wired_with(Some(tls), false).await;
-    let mut stream = wired.knock().await;
-    let smuggled = [b"\x00\x00\x00\x08\x04\xd2\x16\x2f".as_slice(), STARTUP].concat();
-    stream.write_all(&smuggled).await.unwrap();
-    assert_eq!(stream.read_u8().await.unwrap(), b'S');
-    let name = rustls::pki_types::ServerName::try_from("localhost").unwrap();
-    assert!(connector(roots, &[]).connect(name, stream).await.is_err());
-    wired.stop().await;
-}
-
-#[tokio::test]
-async fn a_hostile_first_packet_costs_a_connection_and_nothing_else() {
-    let wired = wired().await;
-    for bytes in [
-        &b"\x00\x00\x00\x00"[..],
-        b"LIST / HTTP/1.1\r\n\r\n",
-        b"\xff\xff\xff\xff\x00\x03\x00\x00",
-        b"\x00\x00\x00\x09\x00\x03\x00\x00x",
-    ] {
-        let mut stream = wired.knock().await;
-        stream.write_all(bytes).await.unwrap();
-        let mut rest = Vec::new();
-        let _ = stream.read_to_end(&mut rest).await;
-        assert!(rest.is_empty() || rest[0] == b'E', "{bytes:?} {rest:?}");
-    }
-    assert_eq!(simple(&wired.owner().await, "select 1").await, ["1", "(1)"]);
     wired.stop().await;
 }
 
