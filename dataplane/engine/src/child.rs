@@ -14,6 +14,7 @@ mod databases;
 mod doorman;
 mod harden;
 mod mask;
+mod pattern;
 mod serve;
 mod table;
 

@@ -204,6 +204,68 @@ impl Connection {
     }
 }
 
+/// A question about three texts, or why it cannot be answered.
+pub type Predicate = fn(&str, &str, &str) -> Result<bool, &'static str>;
+
+impl Connection {
+    /// Registers a predicate for the whole database, in `system.main`; of a null the answer is null.
+    pub fn register_predicate(&self, name: &str, predicate: Predicate) -> Result<(), Error> {
+        let name = terminated(name.as_bytes())?;
+        let text = Logical(unsafe { c::duckdb_create_logical_type(c::DUCKDB_TYPE_DUCKDB_TYPE_VARCHAR) });
+        let boolean = Logical(unsafe { c::duckdb_create_logical_type(c::DUCKDB_TYPE_DUCKDB_TYPE_BOOLEAN) });
+        let state = Box::into_raw(Box::new(predicate));
+        let registered = unsafe {
+            let mut scalar = c::duckdb_create_scalar_function();
+            c::duckdb_scalar_function_set_name(scalar, name.as_ptr());
+            for _ in 0..3 {
+                c::duckdb_scalar_function_add_parameter(scalar, text.0);
+            }
+            c::duckdb_scalar_function_set_return_type(scalar, boolean.0);
+            c::duckdb_scalar_function_set_extra_info(scalar, state.cast(), Some(forget::<Predicate>));
+            c::duckdb_scalar_function_set_function(scalar, Some(call_predicate));
+            let registered = c::duckdb_register_scalar_function(self.raw, scalar);
+            c::duckdb_destroy_scalar_function(&raw mut scalar);
+            registered
+        };
+        if registered == c::DuckDBSuccess { Ok(()) } else { Err(Error::internal("a function cannot be registered")) }
+    }
+}
+
+unsafe extern "C" fn call_predicate(
+    info: c::duckdb_function_info,
+    input: c::duckdb_data_chunk,
+    output: c::duckdb_vector,
+) {
+    unsafe {
+        let predicate = *c::duckdb_scalar_function_get_extra_info(info).cast::<Predicate>();
+        let [one, two, three] = [0, 1, 2].map(|place| c::duckdb_data_chunk_get_vector(input, place));
+        let results = c::duckdb_vector_get_data(output).cast::<bool>();
+        for row in 0..c::duckdb_data_chunk_get_size(input) {
+            let texts = (text_at(one, row), text_at(two, row), text_at(three, row));
+            let answer = match &texts {
+                (Some(one), Some(two), Some(three)) => predicate(one, two, three).map(Some),
+                _ => Ok(None),
+            };
+            match (answer, usize::try_from(row)) {
+                (Ok(Some(answer)), Ok(offset)) => *results.add(offset) = answer,
+                (Err(message), _) => {
+                    let message = CString::new(message).unwrap_or_default();
+                    c::duckdb_scalar_function_set_error(info, message.as_ptr());
+                    return;
+                }
+                _ => set_null(output, row),
+            }
+        }
+    }
+}
+
+unsafe fn set_null(output: c::duckdb_vector, row: c::idx_t) {
+    unsafe {
+        c::duckdb_vector_ensure_validity_writable(output);
+        c::duckdb_validity_set_row_invalid(c::duckdb_vector_get_validity(output), row);
+    }
+}
+
 unsafe extern "C" fn call_text_function(
     info: c::duckdb_function_info,
     input: c::duckdb_data_chunk,
@@ -341,10 +403,7 @@ unsafe extern "C" fn call_comparison(
                     c::duckdb_scalar_function_set_error(info, message.as_ptr());
                     return;
                 }
-                _ => {
-                    c::duckdb_vector_ensure_validity_writable(output);
-                    c::duckdb_validity_set_row_invalid(c::duckdb_vector_get_validity(output), row);
-                }
+                _ => set_null(output, row),
             }
         }
     }

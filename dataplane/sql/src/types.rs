@@ -323,10 +323,22 @@ fn type_of_function(name: &str) -> Type {
         "upper" | "lower" | "trim" | "substr" | "substring" | "left" | "right" | "concat" | "replace" | "to_char"
         | "to_varchar" => Type::Text,
         "parse_json" | "object_construct" | "array_construct" => Type::Json,
-        "prefix" | "suffix" | "starts_with" | "startswith" | "ends_with" | "endswith" | "contains" | "bool_and"
-        | "bool_or" | "isnan" | "isinf" | "isfinite" | "regexp_matches" | "regexp_like" | "is_null_value" => {
-            Type::Boolean
-        }
+        "prefix"
+        | "suffix"
+        | "starts_with"
+        | "startswith"
+        | "ends_with"
+        | "endswith"
+        | "contains"
+        | "bool_and"
+        | "bool_or"
+        | "isnan"
+        | "isinf"
+        | "isfinite"
+        | "regexp_matches"
+        | "regexp_like"
+        | "is_null_value"
+        | crate::dialect::LIKE => Type::Boolean,
         "count" | "length" | "datediff" | "date_diff" | "year" | "month" | "day" => Type::Integer,
         _ => Type::Unknown,
     }

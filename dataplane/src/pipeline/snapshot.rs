@@ -188,8 +188,9 @@ fn unparsed(query: &Query, error: engine::Error) -> Error {
 }
 
 /// Functions that only the rewrite may call: a mask, a refusal raised where a row reaches it, and what
-/// compares by meaning.
-const OURS: [&str; 4] = ["sluice_mask_hash", "error", sql::meaning::LIKENESS, sql::meaning::VECTOR_LIKENESS];
+/// compares by meaning or by a pattern.
+const OURS: [&str; 5] =
+    ["sluice_mask_hash", "error", sql::dialect::LIKE, sql::meaning::LIKENESS, sql::meaning::VECTOR_LIKENESS];
 
 fn compare(parsed: &engine::Parsed, emitted: &[String], writes: bool) -> Result<()> {
     let Some(found) = &parsed.tables else {

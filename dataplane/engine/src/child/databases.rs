@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use super::{answer, compare, harden, mask};
+use super::{answer, compare, harden, mask, pattern};
 use crate::comparison::Comparing;
 use crate::error::Error;
 use crate::ffi::{Connection, Database};
@@ -32,6 +32,7 @@ impl Databases {
                     connection.execute(sql)?;
                 }
                 mask::register(&connection, start.mask_key)?;
+                pattern::register(&connection)?;
                 comparing.map_or(Ok(()), |comparing| compare::register(&connection, comparing))?;
                 lock(&connection)?;
                 Self::File(database)
@@ -51,6 +52,7 @@ impl Databases {
                 let connection = Database::open(Path::new(":memory:"), &harden::options(start))?.connect()?;
                 connection.execute(SCRATCH)?;
                 mask::register(&connection, start.mask_key)?;
+                pattern::register(&connection)?;
                 lock(&connection)?;
                 Ok(connection)
             }

@@ -37,6 +37,9 @@ pub(super) fn check(expr: &mut Expr, context: &mut Context<'_>) -> Result<(), Er
     if let (true, Some(text)) = (widths::are_in(&name), expressions(function).next()) {
         bound_widths(&name, text, context)?;
     }
+    if compares_letters(&name, expressions(function).count()) {
+        bound_letters(&name, expressions(function).collect(), context)?;
+    }
     let sizes = functions::sizes(&name);
     if sizes.is_empty() {
         return Ok(());
@@ -116,6 +119,36 @@ fn bound_widths(name: &str, text: &mut Expr, context: &mut Context<'_>) -> Resul
     let most = compose::number(i64::try_from(GENERATED_MAX).unwrap_or(i64::MAX));
     let taken = take_expr(text);
     *text = templates::fill(&format!("_{name}"), &[taken, most, compose::text(too_many(name))], context)?;
+    Ok(())
+}
+
+/// How many letters of one text an edit distance may compare with those of another: each with each.
+const COMPARED_MAX: usize = 250_000;
+
+/// The engine's edit distances, and the warehouse's of three arguments, which becomes more than one call.
+fn compares_letters(name: &str, arguments: usize) -> bool {
+    matches!((name, arguments), ("damerau_levenshtein" | "editdist3" | "levenshtein", 2) | ("editdistance", 3))
+}
+
+/// No row may take longer than all of a chunk together may.
+fn bound_letters(name: &str, mut args: Vec<&mut Expr>, context: &mut Context<'_>) -> Result<(), Error> {
+    let [one, other, ..] = args.as_mut_slice() else { return Ok(()) };
+    let too_long = || format!("{} of texts whose lengths multiply to over {COMPARED_MAX}", name.to_ascii_uppercase());
+    if let (Some(one), Some(other)) = (compose::literal(one), compose::literal(other)) {
+        let fits = one.len().saturating_mul(other.len()) <= COMPARED_MAX;
+        return if fits { Ok(()) } else { Err(Error::unsupported(too_long())) };
+    }
+    if templates::is_volatile(one) || templates::is_volatile(other) {
+        return Err(Error::unsupported(format!("{} of a text that is another each time", name.to_ascii_uppercase())));
+    }
+    context.copy(templates::size(one) + templates::size(other))?;
+    let bytes = |text: &Expr| compose::call("strlen", [text.clone()]);
+    let product = compose::binary(bytes(one), BinaryOperator::Multiply, bytes(other));
+    let most = compose::number(i64::try_from(COMPARED_MAX).unwrap_or(i64::MAX));
+    let is_long = compose::binary(product, BinaryOperator::Gt, most);
+    let refusal = compose::call("error", [compose::text(too_long())]);
+    let taken = take_expr(one);
+    **one = compose::case(None, vec![(is_long, refusal)], Some(taken));
     Ok(())
 }
 

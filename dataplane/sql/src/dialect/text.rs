@@ -3,7 +3,7 @@
 use sqlparser::ast::{BinaryOperator, Expr, Function, Ident, ObjectName};
 
 use super::call::{Handler, exactly, plain, take_expr, wrong_count};
-use super::{Context, Done, compose, templates};
+use super::{Context, Done, compose, patterns, templates};
 use crate::error::{Error, Kind};
 use crate::types::Type;
 
@@ -63,7 +63,7 @@ pub(super) fn rewrite(expr: &mut Expr, context: &mut Context<'_>) -> Result<Done
     Ok(Done::Yes)
 }
 
-fn not(expr: Expr) -> Expr {
+pub(super) fn not(expr: Expr) -> Expr {
     Expr::UnaryOp { op: sqlparser::ast::UnaryOperator::Not, expr: Box::new(expr) }
 }
 
@@ -93,11 +93,13 @@ fn each_of(expr: Expr, context: &mut Context<'_>) -> Result<Expr, Error> {
     context.copy(templates::size(&value) * patterns.len().saturating_sub(1))?;
     let each = patterns.into_iter().map(|pattern| {
         let (expr, pattern, escape_char) = (value.clone(), Box::new(pattern), escape_char.clone());
-        if is_like {
+        let mut one = if is_like {
             Expr::Like { negated: false, any: false, expr, pattern, escape_char }
         } else {
             Expr::ILike { negated: false, any: false, expr, pattern, escape_char }
-        }
+        };
+        patterns::bound(&mut one);
+        one
     });
     let connective = if any { BinaryOperator::Or } else { BinaryOperator::And };
     let joined = each.reduce(|one, next| compose::binary(one, connective.clone(), next));

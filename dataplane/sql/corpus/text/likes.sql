@@ -1,0 +1,13 @@
+SELECT name LIKE 'a%', name LIKE '%a%b%c', name LIKE 'a_%', name NOT LIKE '%a_' FROM t;
+SELECT name LIKE '%a_%b' FROM t;
+SELECT name NOT LIKE '%a%_b' FROM t;
+SELECT name ILIKE 'a%' FROM t;
+SELECT name ILIKE '%a%b' FROM t;
+SELECT name LIKE g FROM t;
+SELECT name NOT ILIKE g FROM t;
+SELECT name LIKE '%a!%%b' ESCAPE '!', name LIKE '%a%b' ESCAPE '!', name LIKE g ESCAPE '!' FROM t;
+SELECT name LIKE ANY ('a%', '%a_%b'), name LIKE ALL (g, 'a%') FROM t;
+SELECT LIKE(name, g), ILIKE(name, 'a%') FROM t;
+SELECT "~~"(name, g) FROM t;
+SELECT like_escape(name, g, '!') FROM t;
+SELECT EDITDISTANCE(name, g), EDITDISTANCE(name, g, 3), levenshtein(name, 'abc'), EDITDISTANCE('abc', 'abd') FROM t;
