@@ -28,6 +28,9 @@ pub enum Error {
     /// The engine, by class.
     #[error("{}", engine_message(.0))]
     Engine(engine::Error),
+    /// By one of several expressions; which one is chance.
+    #[error("{}", Code::DataException.meaning())]
+    DataException,
     /// A column the caller wrote that no table in scope has.
     #[error("column {name} does not exist")]
     ColumnMissing { name: String },
@@ -171,10 +174,22 @@ impl From<engine::Error> for Error {
 }
 
 impl Error {
+    /// The same without the class that tells which of a statement's expressions it was.
+    pub(crate) fn of_any_expression(self) -> Self {
+        match self.code() {
+            _ if !matches!(&self, Self::Engine(error) if !error.message.contains(sql::CYCLE)) => self,
+            Code::ConversionFailed | Code::ValueOutOfRange | Code::DivisionByZero | Code::InvalidArgument => {
+                Self::DataException
+            }
+            _ => self,
+        }
+    }
+
     pub fn code(&self) -> Code {
         match self {
             Self::Sql(error) => sql_code(&error.kind),
             Self::Engine(error) => engine_code(error),
+            Self::DataException => Code::DataException,
             Self::ColumnMissing { .. } => Code::UndefinedColumn,
             Self::Caller(code) => *code,
             Self::PolicyDenied { .. }

@@ -92,7 +92,8 @@ async fn with_its_last_grant_gone_an_agent_may_do_nothing() {
 #[tokio::test]
 async fn a_grants_rows_are_the_most_that_are_read_or_changed() {
     let world = world().await;
-    let granted = Capabilities { max_rows_per_query: Some(2), ..capabilities(&["customer"], &["select", "update"]) };
+    let granted =
+        Capabilities { max_rows_per_query: Some(2), ..capabilities(&["customer"], &["select", "update", "insert"]) };
     world.grant("g", granted, far());
     assert_eq!(world.code("select id from customer limit 2").await, None);
     assert_eq!(world.code("select id from customer").await, Some(Code::PolicyDenied));
@@ -100,6 +101,9 @@ async fn a_grants_rows_are_the_most_that_are_read_or_changed() {
     assert_eq!(world.code("update customer set name = 'X' where id < 3").await, None);
     assert_eq!(world.code("update customer set name = 'Y'").await, Some(Code::PolicyDenied));
     assert_eq!(world.count("select count(*) from raw.main.customer where name = 'Y'").await, 0);
+    let overwrite = "insert overwrite customer (id, name) select 9, 'Z'";
+    assert_eq!(world.code(overwrite).await, Some(Code::PolicyDenied), "rows that go are changed too");
+    assert!(world.count("select count(*) from raw.main.customer").await > 2);
     world.stop().await;
 }
 

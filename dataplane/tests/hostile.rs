@@ -271,6 +271,58 @@ async fn no_statement_grows_without_bounds() {
     world.stop().await;
 }
 
+/// Of two errors the one that a thread meets first would be told; which, follows where rows lie.
+#[tokio::test]
+async fn of_several_errors_none_is_told_where_rows_are_hidden() {
+    let world = filtered().await;
+    let both = "select name::int from customer union all select 1 / (id - id) from customer";
+    assert_eq!(world.run("select 1 / 0, 'x'::int").await.unwrap_err().code(), Code::DivisionByZero);
+    world.change(|rules| rules.policies = vec![on_all("customer", "region = {region}")]);
+    for _ in 0..5 {
+        assert_eq!(world.analyst(both).await.unwrap_err().code(), Code::DataException);
+    }
+    let one = world.analyst("select name::int, name::date from customer").await.unwrap_err();
+    assert_eq!(one.code(), Code::ConversionFailed);
+    world.stop().await;
+}
+
+/// What the engine would compare until its process is ended, with the transactions of others.
+#[tokio::test]
+async fn no_comparison_of_texts_takes_longer_than_they_are_long() {
+    let world = world().await;
+    world.run("create table long as select repeat('a', 200) as text, '%a%a%a%a%a%a%a%a%b' as pattern").await.unwrap();
+    for (asked, answer) in [
+        ("text like '%a%a%_a%a%a%a%a%b'", false),
+        ("text like '%a%a%_a%a%a%a%a%a'", true),
+        ("text not like '%a%a%_a%a%a%a%a%b'", true),
+        ("text ilike '%A%a%_a%a%a%a%a%b'", false),
+        ("text ilike '%A%a%_a%a%a%a%a%A'", true),
+        ("text like pattern", false),
+        ("text like replace(pattern, 'b', '')", true),
+        ("text ilike upper(replace(pattern, 'b', ''))", true),
+        ("text like pattern escape '!'", false),
+        ("text like '%!%%a%a%a%a%a%b' escape '!'", false),
+        ("text like any ('x', '%a%a%_a%a%a%a%a%b')", false),
+        ("like(text, pattern)", false),
+        ("levenshtein(left(text, 3), 'aab') = 1", true),
+        ("editdistance(text, 'a', 3) = 3", true),
+    ] {
+        let got = world.run(&format!("select {asked} from long")).await;
+        let got = got.unwrap_or_else(|error| panic!("{asked}: {error}"));
+        assert_eq!(got.json, format!("[{answer}]"), "{asked}");
+    }
+    let none = world.run("select null like pattern, text like null, text like pattern escape null from long").await;
+    assert_eq!(none.unwrap().json, "[null,null,null]");
+    for sql in ["text like '%a' escape 'ab'", "text like text || '!' escape '!'", "levenshtein(repeat(text, 9), text)"]
+    {
+        let refused = world.run(&format!("select {sql} from long")).await.unwrap_err();
+        assert_eq!(refused.code(), Code::InvalidArgument, "{sql}: {refused}");
+    }
+    let named = world.run("select \"~~\"(text, pattern) from long").await.unwrap_err();
+    assert!(matches!(named.code(), Code::UnsupportedSql | Code::UndefinedFunction), "{named}");
+    world.stop().await;
+}
+
 /// A row that its filter hides cannot be written, however the value is spelled.
 #[tokio::test]
 async fn no_row_is_written_past_the_filter() {

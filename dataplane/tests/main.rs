@@ -9,6 +9,7 @@ mod capability;
 mod catalogue;
 mod clock;
 mod comments;
+mod confined;
 mod constructs;
 mod copy;
 mod door;

@@ -53,6 +53,7 @@ codes! {
     ConversionFailed   , 400, "QUERY_PARSE_ERROR"   , "SVC_ERR_400_BAD_SQL"             , "22P02", Never     , "a value cannot be converted to the type asked for";
     ValueOutOfRange    , 400, "QUERY_PARSE_ERROR"   , "SVC_ERR_400_BAD_SQL"             , "22003", Never     , "a number is out of range for its type";
     DivisionByZero     , 400, "QUERY_PARSE_ERROR"   , "SVC_ERR_400_BAD_SQL"             , "22012", Never     , "division by zero";
+    DataException      , 400, "QUERY_PARSE_ERROR"   , "SVC_ERR_400_BAD_SQL"             , "22000", Never     , "an expression cannot be computed: a conversion, a division by zero, a number out of range, or an argument that a function refuses";
     InvalidArgument    , 400, "QUERY_PARSE_ERROR"   , "SVC_ERR_400_BAD_SQL"             , "22023", Never     , "a function refuses its argument";
     UndefinedColumn    , 400, "QUERY_PARSE_ERROR"   , "SVC_ERR_400_BAD_SQL"             , "42703", Never     , "no such column";
     UndefinedFunction  , 400, "QUERY_PARSE_ERROR"   , "SVC_ERR_400_BAD_SQL"             , "42883", Never     , "no such function for these arguments";

@@ -184,6 +184,7 @@ pub struct Governed {
     masked_outputs: Vec<usize>,
     filtered_tables: BTreeSet<String>,
     care: Care,
+    fails_in_several_ways: bool,
     warnings: Vec<String>,
 }
 
@@ -233,6 +234,7 @@ impl Governed {
             masked_outputs: Vec::new(),
             filtered_tables,
             care: Care::None,
+            fails_in_several_ways: false,
             warnings: Vec::new(),
         })
     }
@@ -255,6 +257,11 @@ impl Governed {
     /// How it must be run.
     pub fn care(&self) -> Care {
         self.care
+    }
+
+    /// Whether it has expressions whose errors are of several classes, so that chance decides which one it fails by.
+    pub fn fails_in_several_ways(&self) -> bool {
+        self.fails_in_several_ways
     }
 
     pub fn kind(&self) -> &statement::Kind {
@@ -325,6 +332,7 @@ pub fn govern(resolved: Resolved, rules: &Rules) -> Result<Governed, Error> {
         failing if !failing.can_throw => Care::Certain,
         _ => Care::UntilSure,
     };
+    let fails_in_several_ways = found.failing.in_several_ways;
     Ok(Governed {
         kind,
         comment,
@@ -336,6 +344,7 @@ pub fn govern(resolved: Resolved, rules: &Rules) -> Result<Governed, Error> {
         masked_outputs,
         filtered_tables,
         care,
+        fails_in_several_ways,
         warnings,
     })
 }

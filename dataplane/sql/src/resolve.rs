@@ -143,9 +143,10 @@ fn bind(statement: Statement, kind: &Kind, catalog: &Catalog, session: &Names) -
     let (target, also) = (binder.target(&mut tree)?, binder.also(&mut tree)?);
     let comment = binder.comment(&mut tree, defined)?;
     let bound: Vec<_> = target.iter().chain(&also).collect();
-    let written = written(&tree, &bound);
+    let mut written = written(&tree, &bound);
     scope::walk_statement(&mut tree, &mut binder)?;
-    let Binder { references, views, .. } = binder;
+    let Binder { references, views, sequences: asked, .. } = binder;
+    written.extend(once_each(asked.into_iter()).into_iter().map(|path| (path, Operation::Update)));
     temporary::check(&tree, &references)?;
     let sequences = sequence::ending(&tree, catalog);
     let remark = catalogue::remark(kind).or_else(|| temporary::remark(&tree));
@@ -158,6 +159,10 @@ fn written(tree: &ast::Statement, bound: &[&Arc<Table>]) -> Vec<(String, Operati
     if let ast::Statement::Drop { object_type: ast::ObjectType::Schema, names, .. } = tree {
         let last = names.iter().filter_map(names::last);
         return last.map(|schema| (format!("{}.*", schema.value), Operation::Drop)).collect();
+    }
+    if let ast::Statement::CreateSchema { schema_name: ast::SchemaName::Simple(name), .. } = tree {
+        let last = names::last(name).into_iter();
+        return last.map(|schema| (format!("{}.*", schema.value), Operation::Create)).collect();
     }
     let named = targets(tree).into_iter().filter_map(|(name, operation)| Some((TableName::of(&name)?, operation)));
     named
@@ -191,6 +196,8 @@ struct Binder<'a> {
     session: &'a Names,
     references: Vec<Arc<Table>>,
     views: Vec<String>,
+    /// Paths of sequences that are asked.
+    sequences: Vec<String>,
     makes_view: bool,
     expanded: Expanded,
 }
@@ -202,6 +209,7 @@ impl<'a> Binder<'a> {
             session,
             references: Vec::new(),
             views: Vec::new(),
+            sequences: Vec::new(),
             makes_view: false,
             expanded: Expanded::default(),
         }
@@ -211,28 +219,37 @@ impl<'a> Binder<'a> {
         self.expanded.views > 0 || self.makes_view
     }
 
-    /// Whoever reads a view only reads, and a sequence that belongs to a column is moved by its table alone.
-    fn moves_no_sequence_unseen(&self, function: &ast::Function) -> Result<(), Error> {
-        if !names::single(&function.name).is_some_and(|name| functions::class(&name.value) == Some(Class::Write)) {
-            return Ok(());
-        }
+    /// `nextval('sequence')`: whoever reads a view only reads, a sequence that belongs to a column is moved by its
+    /// table alone, and of any other it must be known which one it is.
+    fn asks_a_sequence(&mut self, function: &ast::Function) -> Result<Option<Expr>, Error> {
+        let Some(asked) =
+            names::single(&function.name).filter(|name| functions::class(&name.value) == Some(Class::Write))
+        else {
+            return Ok(None);
+        };
         if self.is_in_view() {
             return Err(Error::unsupported("NEXTVAL in a view"));
         }
         if function.args.to_string().to_ascii_lowercase().contains(sequence::OWNED) {
             return Err(Error::unsupported("a sequence that belongs to a column"));
         }
-        Ok(())
+        let name = sequence::named(function).ok_or_else(|| Error::unsupported("a sequence that no literal names"))?;
+        let written = TableName::of(&name).ok_or_else(|| Error::unsupported("this form of name"))?;
+        let found = self.catalog.defined(definition::Kind::Sequence, &written, self.session);
+        let found = found.ok_or_else(|| self.catalog.missing(&written))?;
+        self.sequences.push(found.path());
+        Ok(Some(sequence::asked(&asked.value, &found.schema, &found.name)))
     }
 
     /// `sequence.NEXTVAL`.
-    fn next_value(&self, path: &[Ident]) -> Option<Expr> {
+    fn next_value(&mut self, path: &[Ident]) -> Option<Expr> {
         let (last, sequence) = path.split_last()?;
         if !last.value.eq_ignore_ascii_case("nextval") || sequence.is_empty() {
             return None;
         }
         let written = TableName::of(&ObjectName::from(sequence.to_vec()))?;
         let found = self.catalog.defined(definition::Kind::Sequence, &written, self.session)?;
+        self.sequences.push(found.path());
         Some(sequence::next(&found.schema, &found.name))
     }
 
@@ -304,7 +321,10 @@ impl Relations for Binder<'_> {
                     return Ok(());
                 }
                 called(function)?;
-                self.moves_no_sequence_unseen(function)
+                if let Some(asked) = self.asks_a_sequence(function)? {
+                    *expr = asked;
+                }
+                Ok(())
             }
             Expr::CompoundIdentifier(path) => {
                 if let Some(next) = self.next_value(path) {

@@ -1,17 +1,20 @@
 //! Sequences, and columns that count by one of their own.
 
 use sqlparser::ast::{
-    AlterColumnOperation, AlterTable, AlterTableOperation, ColumnDef, ColumnOption, CreateTable, Expr, Ident,
+    AlterColumnOperation, AlterTable, AlterTableOperation, ColumnDef, ColumnOption, CreateTable, Expr, Function, Ident,
     IdentityParameters, IdentityPropertyFormatKind, IdentityPropertyKind, ObjectName, ObjectType, SequenceOptions,
     Statement, Value,
 };
 
+use sqlparser::dialect::DuckDbDialect;
 use sqlparser::keywords::Keyword;
-use sqlparser::tokenizer::TokenWithSpan;
+use sqlparser::parser::Parser;
+use sqlparser::tokenizer::{Token, TokenWithSpan};
 
 use crate::call::call;
 use crate::catalog::{Catalog, Counter, Table};
 use crate::parse::is;
+use crate::types::sole_argument;
 use crate::{names, quote};
 
 /// Before the names of sequences that belong to a column.
@@ -43,8 +46,26 @@ pub(crate) fn replaces(owned_by: Option<&ObjectName>) -> bool {
 
 /// The next value of a sequence.
 pub(crate) fn next(schema: &str, name: &str) -> Expr {
+    asked("nextval", schema, name)
+}
+
+/// A function of a sequence, over its whole name.
+pub(crate) fn asked(function: &str, schema: &str, name: &str) -> Expr {
     let path = [names::RAW_CATALOG, schema, name].map(quote::name).join(".");
-    call("nextval", [Expr::value(Value::SingleQuotedString(path))])
+    call(function, [Expr::value(Value::SingleQuotedString(path))])
+}
+
+/// The sequence that a call names by a literal, which may be cast.
+pub(crate) fn named(function: &Function) -> Option<ObjectName> {
+    let mut argument = sole_argument(function)?;
+    while let Expr::Cast { expr, .. } | Expr::Nested(expr) = argument {
+        argument = expr;
+    }
+    let Expr::Value(value) = argument else { return None };
+    let Value::SingleQuotedString(text) = &value.value else { return None };
+    let mut parser = Parser::new(&DuckDbDialect {}).try_with_sql(text).ok()?;
+    let name = parser.parse_object_name(false).ok()?;
+    (parser.peek_token_ref().token == Token::EOF).then_some(name)
 }
 
 /// The sequence of a column; with the length of the table's name, or `a_b.c` and `a.b_c` would have one.

@@ -17,6 +17,7 @@ use super::delivery::Delivery;
 use super::mask::Masked;
 use super::quota::Reservation;
 use super::{Pipeline, Query, Result, told};
+use crate::sessions::standing_in;
 use crate::trail::{Stage, Trail, millis};
 use crate::triggers::Asked;
 use crate::{Answer, Error, Rows, metrics};
@@ -42,6 +43,13 @@ impl Closing {
 
     pub fn pipeline(&self) -> &Pipeline {
         &self.pipeline
+    }
+
+    /// Whether who asked may still ask, by the rules of now.
+    pub fn stands(&self) -> Result<()> {
+        let rules = self.pipeline.rules()?;
+        let Query { ask, .. } = &self.query;
+        standing_in(&rules, &ask.who, ask.peer, self.pipeline.clock.now()).map(drop)
     }
 
     pub fn trail(&self) -> &Trail {

@@ -34,6 +34,7 @@ pub(super) struct Delivery(Arc<Mutex<Flow>>);
 struct Flow {
     first: VecDeque<RecordBatch>,
     rest: Option<futures::stream::BoxStream<'static, std::result::Result<RecordBatch, engine::Error>>>,
+    fails_anyhow: bool,
     changed: Option<u64>,
     delivered: u64,
     /// Rows that the organization's tier allows.
@@ -73,6 +74,7 @@ impl Delivery {
         let flow = Flow {
             first: rows.first,
             rest: rows.rest.map(|rest| rest.into_stream().boxed()),
+            fails_anyhow: rows.fails_anyhow,
             changed: rows.changed,
             delivered: 0,
             limit: limit.filter(|_| rows.changed.is_none()),
@@ -117,6 +119,14 @@ async fn give_up_unread(flow: Weak<Mutex<Flow>>, patience: Duration) {
 }
 
 impl Flow {
+    /// A key that is revoked, or a user who is suspended, gets no more rows; what a write returns is done already.
+    fn to_whom_it_may(&self) -> Result<()> {
+        match &self.end {
+            Some(end) if self.changed.is_none() => end.closing.stands(),
+            _ => Ok(()),
+        }
+    }
+
     fn counted(&mut self, batch: RecordBatch) -> Result<RecordBatch> {
         let batch = self.cut(batch);
         self.delivered += u64::try_from(batch.num_rows()).unwrap_or(u64::MAX);
@@ -189,7 +199,7 @@ impl Flow {
             (None, None) => None,
         };
         match next {
-            Some(Ok(batch)) => match self.counted(batch) {
+            Some(Ok(batch)) => match self.to_whom_it_may().and_then(|()| self.counted(batch)) {
                 Ok(batch) => {
                     self.unread_since = Some(Instant::now());
                     Poll::Ready(Some(Ok(batch)))
@@ -201,7 +211,7 @@ impl Flow {
                     Some(end) => end.closing.query().fault(error),
                     None => error.into(),
                 };
-                self.fail(error)
+                self.fail(if self.fails_anyhow { error.of_any_expression() } else { error })
             }
             None => {
                 if let Some(place) = self.place.take() {

@@ -7,7 +7,8 @@
 //! An error about a row that a filter hides would tell what is in it. So a statement over a filtered
 //! table that could raise one is held back: when it fails while nothing has left, it runs again over
 //! the visible rows alone, kept for it before, and that outcome counts. Where the engine's plan decides
-//! whether it fails, it runs so from the start: the plan follows the sizes of tables, hidden rows too.
+//! whether it fails, it runs so from the start: the plan follows the sizes of tables, hidden rows too. And where it
+//! can fail in several ways, of which one of the engine's threads meets the first, all of them are one error.
 
 use std::collections::VecDeque;
 use std::time::Instant;
@@ -46,6 +47,8 @@ pub(super) struct Rows {
     pub first: VecDeque<RecordBatch>,
     /// What the engine still makes.
     pub rest: Option<engine::Rows>,
+    /// Whether an error among them must not say by which expression.
+    pub fails_anyhow: bool,
     /// Rows a write changed.
     pub changed: Option<u64>,
     pub about: About,
@@ -97,7 +100,7 @@ pub(super) async fn run(pipeline: &Pipeline, query: &Query, pinned: Pinned, t: &
         Ok(ran) => ran,
         Err(error) => {
             lease.failed();
-            return Err(error);
+            return Err(if native.fails_anyhow { error.of_any_expression() } else { error });
         }
     };
     if let (Some(changed), Some(limit)) = (changed, native.about.rows_max)
@@ -107,7 +110,7 @@ pub(super) async fn run(pipeline: &Pipeline, query: &Query, pinned: Pinned, t: &
         lease.failed();
         return Err(Error::GrantedRows { limit });
     }
-    let Native { sql, about, reservation, masked_columns, .. } = native;
+    let Native { sql, about, reservation, fails_anyhow, masked_columns, .. } = native;
     if matches!(about.operation, Operation::Create | Operation::Alter | Operation::Drop) {
         lease.defined();
     }
@@ -117,6 +120,7 @@ pub(super) async fn run(pipeline: &Pipeline, query: &Query, pinned: Pinned, t: &
         columns,
         first,
         rest,
+        fails_anyhow,
         changed,
         about,
         reservation,
@@ -141,6 +145,7 @@ pub(super) fn kept(native: Native, kept: &Kept, t: &Trail) -> Rows {
         columns: kept.columns.clone(),
         first: kept.batches.iter().cloned().collect(),
         rest: None,
+        fails_anyhow: false,
         changed: None,
         about,
         reservation,
@@ -229,10 +234,12 @@ async fn once(query: &Query, native: &Native, sql: &sql::EngineSql, lease: &mut 
         let params = bound(&step.binds, &query.ask.params)?;
         let statement = engine::Statement { sql: step.sql.clone(), params, writes: true };
         let outcome = lease.session()?.run(statement, query.deadline, &query.ask.cancel).await;
-        if let Outcome::Changed { rows, .. } = outcome.map_err(|error| query.fault(error))?
-            && step.counts
-        {
-            prepared += rows;
+        if let Outcome::Changed { rows, .. } = outcome.map_err(|error| query.fault(error))? {
+            // those that INSERT OVERWRITE takes away are counted for nobody, but they are changed
+            if let Some(limit) = native.about.rows_max.filter(|limit| rows > *limit) {
+                return Err(Error::GrantedRows { limit });
+            }
+            prepared += if step.counts { rows } else { 0 };
         }
     }
     if !sql.before.is_empty() {

@@ -138,7 +138,12 @@ fn imagined(run_as: RunAs, asks: &Caller, now: contract::Timestamp) -> Result<As
         attributes,
         credential: Credential::Session { session_id: "imagined".into() },
     };
-    let agent = Agent { verified: agent_id.is_some(), id: agent_id, framework };
+    let agent = Agent {
+        verified: agent_id.is_some(),
+        framework_verified: agent_id.is_some() && framework.is_some(),
+        id: agent_id,
+        framework,
+    };
     Ok(Asker { caller, agent, when: at.unwrap_or(now).into() })
 }
 

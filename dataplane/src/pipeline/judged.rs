@@ -47,7 +47,8 @@ impl Pipeline {
             }
             _ => {
                 let framework = supposed.framework.clone().or_else(|| standing.agent.framework.clone());
-                (standing.caller.clone(), Agent { framework, ..standing.agent.clone() })
+                let framework_verified = standing.agent.framework_verified && supposed.framework.is_none();
+                (standing.caller.clone(), Agent { framework, framework_verified, ..standing.agent.clone() })
             }
         };
         let (time_of_day, day_of_week) = (supposed.time_of_day, supposed.day_of_week);

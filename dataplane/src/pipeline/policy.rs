@@ -51,9 +51,17 @@ pub struct Agent {
     pub framework: Option<String>,
     /// Not only declared: the key was made for it.
     pub verified: bool,
+    /// The key names its framework too.
+    pub framework_verified: bool,
 }
 
 impl Agent {
+    /// What a filter may compare with: "a filter that names them is false unless verified".
+    pub(super) fn as_filters_know(&self) -> Option<(&str, Option<&str>)> {
+        let id = self.id.as_deref().filter(|_| self.verified)?;
+        Some((id, self.framework.as_deref().filter(|_| self.framework_verified)))
+    }
+
     fn told(&self) -> Option<report::Agent> {
         let known = self.id.is_some() || self.framework.is_some();
         known.then(|| report::Agent { agent_id: self.id.clone(), framework: self.framework.clone() })
@@ -250,7 +258,8 @@ pub(super) fn agent(rules: &Governance, caller: &Caller, declared: &Declared) ->
     let key = caller.key_id().and_then(|key_id| rules.key(key_id));
     let Some(bound) = key.and_then(|key| key.agent_id.as_ref().map(|id| (id, key.agent_framework.as_ref()))) else {
         let Declared { agent_id, framework } = declared.clone();
-        return Ok(Agent { id: agent_id.map(String::from), framework: framework.map(String::from), verified: false });
+        let (id, framework) = (agent_id.map(String::from), framework.map(String::from));
+        return Ok(Agent { id, framework, verified: false, framework_verified: false });
     };
     let (agent_id, framework) = bound;
     let differs = |declared: &Option<AgentName>, bound: Option<&String>| {
@@ -259,8 +268,9 @@ pub(super) fn agent(rules: &Governance, caller: &Caller, declared: &Declared) ->
     if differs(&declared.agent_id, Some(agent_id)) || differs(&declared.framework, framework) {
         return Err(Error::PolicyDenied { message: "the key is bound to another agent".to_owned() });
     }
+    let framework_verified = framework.is_some();
     let framework = framework.cloned().or_else(|| declared.framework.clone().map(String::from));
-    Ok(Agent { id: Some(agent_id.clone()), framework, verified: true })
+    Ok(Agent { id: Some(agent_id.clone()), framework, verified: true, framework_verified })
 }
 
 /// Names that an enabled policy uses keep their meaning, so such a table cannot be altered, nor renamed to what a

@@ -124,13 +124,7 @@ fn choose(templates: &Templates, rules: &Governance, allowed: &Allowed) -> Resul
     let mut chosen = sql::Rules::default();
     let mut verdicts = Vec::new();
     let used: BTreeSet<_> = allowed.about.tables.iter().map(|path| path.to_ascii_lowercase()).collect();
-    let agent = match (&allowed.agent.id, &allowed.agent.framework) {
-        (Some(id), framework) if allowed.agent.verified => {
-            Some((id.as_str(), framework.as_deref().unwrap_or_default()))
-        }
-        _ => None,
-    };
-    let values = placeholder_values(&allowed.caller, &rules.environment.env_id, agent);
+    let values = placeholder_values(&allowed.caller, &rules.environment.env_id, allowed.agent.as_filters_know());
     for (schema, name) in governed_tables(rules) {
         if !used.contains(&format!("{schema}.{name}")) {
             continue;

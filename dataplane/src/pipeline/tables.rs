@@ -79,15 +79,18 @@ fn path(table: &sql::TableUse) -> String {
     format!("{}.{}", table.schema.as_deref().unwrap_or("main"), table.name)
 }
 
-/// What a bound statement writes to; of a schema, every table in it.
+/// What a bound statement writes to; of a schema, it and everything in it.
 pub(super) fn written(resolved: &sql::Resolved, known: &sql::Catalog) -> Vec<(String, Operation)> {
     let within = |schema: &str| {
-        let schema = schema.to_owned();
-        known.tables().filter(move |table| table.schema.eq_ignore_ascii_case(&schema)).map(|table| table.path())
+        let is_of = |other: &str| other.eq_ignore_ascii_case(schema);
+        let tables = known.tables().filter(|table| is_of(&table.schema)).map(|table| table.path());
+        let others = known.definitions().into_iter().filter(|other| is_of(&other.schema)).map(|other| other.path());
+        tables.chain(others).collect::<Vec<_>>()
     };
-    let paths = |path: &String| match path.strip_suffix(".*") {
-        Some(schema) => within(schema).collect(),
-        None => vec![path.clone()],
+    let paths = |path: &String| {
+        let mut all = path.strip_suffix(".*").map(within).unwrap_or_default();
+        all.push(path.clone());
+        all
     };
     let each = resolved.written().iter();
     each.flat_map(|(path, done)| paths(path).into_iter().map(|path| (path, operation(*done)))).collect()

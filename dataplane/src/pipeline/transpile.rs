@@ -26,6 +26,8 @@ pub(super) struct Native {
     pub about: About,
     pub reservation: Reservation,
     pub care: sql::Care,
+    /// Whether its errors must not say by which expression it failed: rows are hidden, and chance decides it.
+    pub fails_anyhow: bool,
     pub masked_columns: Vec<String>,
     /// Of who asks.
     pub role: contract::Role,
@@ -34,6 +36,7 @@ pub(super) struct Native {
 pub(super) fn to_engine(query: &Query, embedded: Embedded, t: &Trail) -> Result<Native> {
     let Embedded(Filtered { governed, ungoverned, about, reservation, role }) = embedded;
     let care = governed.care();
+    let fails_anyhow = care != sql::Care::None && governed.fails_in_several_ways();
     let masked_columns = governed.masked_columns().to_vec();
     let Generated { sql, plain } = generated(governed, ungoverned)?;
     let mut facts = t.facts();
@@ -41,7 +44,7 @@ pub(super) fn to_engine(query: &Query, embedded: Embedded, t: &Trail) -> Result<
     facts.with_rls = Some(text(&sql));
     drop(facts);
     bound(&sql.binds, &query.ask.params)?; // a missing value is told before anything is opened
-    Ok(Native { sql, about, reservation, care, masked_columns, role })
+    Ok(Native { sql, about, reservation, care, fails_anyhow, masked_columns, role })
 }
 
 /// What the engine is to run, and the same without policies, as text.

@@ -10,6 +10,9 @@ impl Code {
             Self::ConversionFailed => "cast with TRY_CAST, which gives NULL, or leave such values out",
             Self::ValueOutOfRange => "use a wider type, as BIGINT or a larger DECIMAL",
             Self::DivisionByZero => "divide by NULLIF(x, 0), which gives NULL",
+            Self::DataException => {
+                "use TRY_CAST, NULLIF(x, 0), wider types; asked one after the other, each expression says which it is"
+            }
             Self::InvalidArgument => "look up what the function takes",
             Self::UndefinedColumn => {
                 "look at the columns of the table; a name in double quotes is taken as it is written"

@@ -62,7 +62,7 @@ pub const BUILT_IN: &[&str] =
 pub fn placeholder_values(
     caller: &Caller,
     env_id: &EnvId,
-    verified_agent: Option<(&str, &str)>,
+    verified_agent: Option<(&str, Option<&str>)>,
 ) -> BTreeMap<String, String> {
     let mut values = caller.attributes.clone();
     let mut set = |name: &str, value: Option<&str>| {
@@ -78,7 +78,7 @@ pub fn placeholder_values(
     set("env_id", Some(env_id.as_str()));
     set("key_id", caller.key_id().map(KeyId::as_str));
     set("agent_id", verified_agent.map(|(id, _)| id));
-    set("agent_framework", verified_agent.map(|(_, framework)| framework));
+    set("agent_framework", verified_agent.and_then(|(_, framework)| framework));
     values
 }
 
@@ -108,7 +108,9 @@ mod tests {
     #[test]
     fn an_unverified_agent_has_no_placeholder() {
         assert!(!placeholder_values(&analyst(), &"e".into(), None).contains_key("agent_id"));
-        let values = placeholder_values(&analyst(), &"e".into(), Some(("a1", "langchain")));
+        let values = placeholder_values(&analyst(), &"e".into(), Some(("a1", Some("langchain"))));
         assert_eq!((values["agent_id"].as_str(), values["agent_framework"].as_str()), ("a1", "langchain"));
+        let undeclared = placeholder_values(&analyst(), &"e".into(), Some(("a1", None)));
+        assert!(!undeclared.contains_key("agent_framework"), "it is not known, and not empty");
     }
 }

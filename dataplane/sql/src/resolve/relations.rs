@@ -29,6 +29,7 @@ impl Binder<'_> {
             session: &home,
             references: std::mem::take(&mut self.references),
             views: std::mem::take(&mut self.views),
+            sequences: Vec::new(),
             makes_view: false,
             expanded,
         };

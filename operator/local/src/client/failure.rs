@@ -91,6 +91,7 @@ impl Class {
             | Code::ConversionFailed
             | Code::ValueOutOfRange
             | Code::DivisionByZero
+            | Code::DataException
             | Code::InvalidArgument
             | Code::UndefinedColumn
             | Code::UndefinedFunction

@@ -11,10 +11,22 @@ use sqlparser::ast::{Expr, Ident, Select, SelectItem, visit_expressions};
 
 use super::Walk;
 
+/// By what a statement fails, as far as the class of the error goes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Way {
+    /// A cast to a type of which no other class of error is known.
+    Cast,
+    Other,
+}
+
 #[derive(Debug, Default, Clone, Copy)]
 #[expect(clippy::struct_excessive_bools, reason = "each is found by itself, and they go together in every way")]
 pub(in super::super) struct Failing {
     pub can_throw: bool,
+    /// Errors of several classes are possible: of the engine's threads one comes first, or another.
+    pub in_several_ways: bool,
+    /// The one way that has been found.
+    way: Option<Way>,
     /// Something that can stands where the plan decides for which rows it is evaluated, or it cuts rows off as they
     /// come: those of one table come in their order, whatever is hidden among them.
     pub(super) by_plan: bool,
@@ -42,8 +54,17 @@ impl Walk<'_> {
     }
 
     pub(super) fn throws(&mut self, can_throw: bool) {
-        self.found.failing.can_throw |= can_throw;
-        self.found.failing.by_plan |= can_throw && self.early;
+        if can_throw {
+            self.fails(Way::Other);
+        }
+    }
+
+    pub(super) fn fails(&mut self, way: Way) {
+        let failing = &mut self.found.failing;
+        failing.can_throw = true;
+        failing.by_plan |= self.early;
+        let before = failing.way.replace(way);
+        failing.in_several_ways |= before.is_some_and(|before| (before, way) != (Way::Cast, Way::Cast));
     }
 }
 

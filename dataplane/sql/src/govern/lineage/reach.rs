@@ -184,8 +184,9 @@ impl Visitor for Inside<'_, '_> {
                     _ => false,
                 };
                 self.walk.found.failing.by_order |= is_ordered;
-                let can_throw = throws(other, &self.walk.scope());
-                self.walk.throws(can_throw);
+                if throws(other, &self.walk.scope()) {
+                    self.walk.fails(throws::way(other));
+                }
             }
         }
         ControlFlow::Continue(())

@@ -182,3 +182,25 @@ fn what_follows_the_order_of_rows_is_asked_of_the_visible_rows_where_tables_meet
         assert_eq!(care(&set), Care::Certain, "{set}");
     }
 }
+
+#[test]
+fn errors_of_several_classes_are_told_from_those_of_one() {
+    let several =
+        |sql: &str| governed(sql, &analyst()).unwrap_or_else(|error| panic!("{sql}: {error}")).fails_in_several_ways();
+    for sql in [
+        "SELECT id FROM customers",
+        "SELECT name::INT FROM customers",
+        "SELECT name::INT, region::DATE FROM customers WHERE name::DOUBLE > 1",
+        "SELECT 1 / id FROM customers",
+    ] {
+        assert!(!several(sql), "{sql}");
+    }
+    for sql in [
+        "SELECT name::INT / id FROM customers",
+        "SELECT 1 / id, 1 / salary FROM customers",
+        "SELECT name::INT FROM customers UNION ALL SELECT to_date(note, 'YYYY-MM-DD')::INT FROM orders",
+        "SELECT (SELECT id FROM orders) FROM customers WHERE name::INT > 1",
+    ] {
+        assert!(several(sql), "{sql}");
+    }
+}

@@ -6,6 +6,7 @@ use sqlparser::ast::{
 };
 
 use super::exact::{self, Shape};
+use super::failing::Way;
 use crate::dialect;
 use crate::functions::{self, Class};
 use crate::names;
@@ -81,6 +82,14 @@ pub(super) fn throws(expr: &Expr, columns: &dyn Columns) -> bool {
             types::type_of(expr, columns) != Type::Text || !is_short(substring_from) || !is_short(substring_for)
         }
         _ => true,
+    }
+}
+
+/// How an expression fails that can.
+pub(super) fn way(expr: &Expr) -> Way {
+    match expr {
+        Expr::Cast { data_type, .. } if tries(data_type) => Way::Cast,
+        _ => Way::Other,
     }
 }
 

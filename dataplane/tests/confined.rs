@@ -1,0 +1,95 @@
+//! What a red team found around grants and policies: ways that named no table, or told more than is verified.
+
+use contract::{Code, Role};
+use dataplane::Declared;
+use dataplane::testing::{self, analyst_id, denying, filtering};
+use futures::StreamExt;
+
+use crate::world::{World, world};
+
+impl World {
+    async fn as_framework(&self, framework: Option<&str>, sql: &str) -> String {
+        let mut ask = self.ask(analyst_id(), sql);
+        let framework = framework.map(str::to_owned);
+        ask.agent = Declared::told(("agent_id", None), ("framework", framework)).unwrap();
+        self.whole(ask).await.unwrap_or_else(|error| panic!("{sql}: {error}")).json
+    }
+
+    fn bind(&self, framework: Option<&str>) {
+        self.change(|rules| {
+            for key in &mut rules.keys {
+                key.agent_id = Some("bot".to_owned());
+                key.agent_framework = framework.map(str::to_owned);
+            }
+        });
+    }
+}
+
+/// "A filter that names them is false unless verified."
+#[tokio::test]
+async fn a_framework_that_is_only_declared_opens_no_filter() {
+    let world = world().await;
+    world.run("create table fw (id integer, framework varchar)").await.unwrap();
+    world.run("insert into fw values (1, 'langchain'), (2, 'crewai'), (3, '')").await.unwrap();
+    world.change(|rules| rules.policies = vec![filtering("fw", "framework = {agent_framework}")]);
+    world.bind(None);
+    for declared in [None, Some("langchain"), Some("crewai")] {
+        assert_eq!(world.as_framework(declared, "select id from fw").await, "", "{declared:?}");
+    }
+    world.bind(Some("crewai"));
+    assert_eq!(world.as_framework(None, "select id from fw").await, "[2]");
+    world.stop().await;
+}
+
+/// They stand outside tables, but not outside policies.
+#[tokio::test]
+async fn sequences_and_schemas_are_judged_by_their_names() {
+    let world = world().await;
+    for sql in [
+        "create schema hr",
+        "create sequence hr.badge",
+        "create sequence open_to_all",
+        "create view hr.seen as select 1 as one",
+        "create table people (id integer autoincrement)",
+    ] {
+        world.run(sql).await.unwrap_or_else(|error| panic!("{sql}: {error}"));
+    }
+    world.change(|rules| {
+        rules.abac_policies = vec![denying("hr.*", &[Role::Admin])];
+    });
+    for sql in [
+        "select hr.badge.nextval",
+        "select nextval('hr.badge')",
+        "select nextval('demo.hr.badge')",
+        "select currval('hr.badge')",
+        "drop schema hr cascade",
+        "create schema if not exists hr",
+    ] {
+        let refused = world.run(sql).await.err().unwrap_or_else(|| panic!("{sql}"));
+        assert_eq!(refused.code(), Code::TableDenied, "{sql}: {refused}");
+    }
+    assert_eq!(world.run("select nextval('open_to_all'), open_to_all.nextval").await.unwrap().json, "[1,2]");
+    for (sql, code) in [
+        ("select nextval('_sv' || 'c_6_people_id')", Code::UnsupportedSql),
+        ("select nextval(s) from (select 'open_to_all' as s)", Code::UnsupportedSql),
+        ("select nextval('_svc_6_people_id')", Code::UnsupportedSql),
+        ("select nextval('nowhere')", Code::TableNotFound),
+    ] {
+        let refused = world.run(sql).await.err().unwrap_or_else(|| panic!("{sql}"));
+        assert_eq!(refused.code(), code, "{sql}: {refused}");
+    }
+    world.stop().await;
+}
+
+/// Not only the next statement is refused.
+#[tokio::test]
+async fn a_key_that_is_revoked_gets_no_more_rows_of_an_answer_that_runs() {
+    let world = world().await;
+    let mut answer = world.pipeline.run(world.ask(testing::owner_id(), "select * from range(1000000)")).await.unwrap();
+    assert!(answer.rows.next().await.unwrap().is_ok());
+    world.change(|rules| rules.keys.clear());
+    let next = answer.rows.next().await.unwrap();
+    assert_eq!(next.unwrap_err().code(), Code::InvalidKey);
+    assert!(answer.rows.next().await.is_none());
+    world.stop().await;
+}
