@@ -27,11 +27,13 @@ pub fn routes() -> Routes {
     Routes::new()
         .post(ALL, Admin, PolicyWrite, http::grant)
         .says("Confines an agent to what it is granted.")
+        .own_role()
         .refuses(&[Code::AgentNotFound, Code::PolicyViolation, Code::InvalidRule])
         .get(ALL, Admin, PolicyRead, http::list)
         .says("Lists the grants with what ran under them.")
         .delete("/v1/environments/{env_id}/agent-capabilities/{grant_id}", Admin, PolicyWrite, http::revoke)
         .says("Revokes a grant; with none left its agent may do nothing.")
+        .own_role()
 }
 
 #[cfg(test)]

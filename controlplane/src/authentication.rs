@@ -54,6 +54,8 @@ pub struct Known {
     pub limits: Limits,
     /// Of a session; a key has none and needs none.
     pub second_factor: Standing,
+    /// Of a key that is bound to one agent.
+    pub agent_id: Option<String>,
 }
 
 /// Where all of it is.

@@ -67,6 +67,8 @@ pub enum Error {
     /// Not this caller, whatever their role; another could.
     #[error("{message}")]
     Barred { reason: &'static str, message: &'static str },
+    #[error("the key is bound to another agent: leave `agent_id` out, or name the key's own")]
+    AnotherAgent,
     #[error("the tier `{tier}` allows {limit} {quota}")]
     TierLimit { tier: contract::Tier, quota: &'static str, limit: u64 },
     #[error("the tier `{tier}` has no Arrow: cloud and enterprise have it")]
@@ -157,6 +159,7 @@ impl Error {
             | Self::Barred { .. }
             | Self::TierLimit { .. }
             | Self::ArrowNotInTier { .. } => Code::Forbidden,
+            Self::AnotherAgent => Code::PolicyDenied,
             Self::EnvironmentMismatch => Code::EnvMismatch,
             Self::RateLimited { .. } => Code::RateLimited,
             Self::NotFound { .. } => Code::NotFound,

@@ -27,6 +27,7 @@ mod tests;
 pub mod text;
 mod traced;
 
+use std::net::{IpAddr, Ipv4Addr};
 use std::panic::AssertUnwindSafe;
 
 use axum::Router;
@@ -57,7 +58,8 @@ pub fn router(app: &App) -> Router {
 
 async fn hallway(State(app): State<App>, mut request: Request, next: Next) -> Response {
     let request_id = request_id(&app, &request);
-    let peer = peer::of(&request, &app.config().trusted_proxies);
+    let origin = peer::of(&request, &app.config().trusted_proxies);
+    let peer = origin.as_ref().copied().unwrap_or(IpAddr::V4(Ipv4Addr::UNSPECIFIED));
     let span = tracing::info_span!(
         "request",
         request.id = %request_id,
@@ -76,6 +78,9 @@ async fn hallway(State(app): State<App>, mut request: Request, next: Next) -> Re
     let answer = async {
         if app.shutdown().is_cancelled() && !probe {
             return Error::ShuttingDown.into_response();
+        }
+        if origin.is_err() && !probe {
+            return peer::unreadable().into_response();
         }
         let room = AssertUnwindSafe(next.run(request)).catch_unwind();
         room.await.unwrap_or_else(|_| Error::Panicked.into_response())

@@ -8,7 +8,8 @@
 //!
 //! What it raises is in the governance snapshot with its end, so data planes raise and drop it by
 //! themselves; here the guard does (`raised`). What would outlive an elevation is not its holder's
-//! to do: such rows ask for the caller's own role.
+//! to do: keys, environments, policies, agents' capabilities, other elevations. Such rows ask for the
+//! caller's own role.
 
 mod expiry;
 mod http;

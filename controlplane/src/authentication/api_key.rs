@@ -79,7 +79,7 @@ pub async fn known(app: &App, text: &str, peer: IpAddr) -> Result<Known> {
         api_keys::used(&mut conn, &found.key.key_id, app.now()).await?;
     }
     let (tier, limits) = (organization.tier, organization.limits);
-    Ok(Known { caller, tier, limits, second_factor: Standing::default() })
+    Ok(Known { caller, tier, limits, second_factor: Standing::default(), agent_id: found.key.agent_id })
 }
 
 async fn fits(app: &App, presented: &Presented, hash: &str) -> Result<bool> {

@@ -77,7 +77,7 @@ pub async fn standing(app: &App, session_id: &SessionId, user_id: &UserId) -> Re
         enrolled: row.mfa_enabled && !row.vouched_for,
         shown_at: row.second_factor_at,
     };
-    Ok(Known { caller, tier, limits: tier.limits().overridden_by(row.quotas.0), second_factor })
+    Ok(Known { caller, tier, limits: tier.limits().overridden_by(row.quotas.0), second_factor, agent_id: None })
 }
 
 /// The user a session is opened for.

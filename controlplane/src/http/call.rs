@@ -42,6 +42,8 @@ impl PathIds {
 pub struct Call {
     pub app: App,
     pub caller: Caller,
+    /// The one agent that the caller's key is bound to.
+    pub agent_id: Option<String>,
     /// Tier of the caller's organization.
     pub tier: Tier,
     /// What the organization may use.

@@ -114,8 +114,8 @@ async fn admit(app: &App, route: &Route, request: &mut Request, standing: &mut O
         request.extensions_mut().insert(Visit { app: app.clone(), request_id, peer, path });
         return Ok(());
     }
-    let Known { caller, tier, limits, second_factor } = match authentication::known(app, request.headers(), peer).await
-    {
+    let known = authentication::known(app, request.headers(), peer).await;
+    let Known { caller, tier, limits, second_factor, agent_id } = match known {
         Ok(known) => known,
         Err(error) => return Err(app.limits().after_failed_credential(peer, error)),
     };
@@ -129,7 +129,7 @@ async fn admit(app: &App, route: &Route, request: &mut Request, standing: &mut O
     };
     standing.insert(spent).allowed()?;
     let expected = Expected::default();
-    let mut call = Call { app: app.clone(), caller, tier, limits, request_id, peer, path, expected };
+    let mut call = Call { app: app.clone(), caller, agent_id, tier, limits, request_id, peer, path, expected };
     owned(&call).await?;
     if let Err(refusal) = call.caller.may(route.access, route.scope) {
         raise(route, &mut call).await?;

@@ -183,6 +183,18 @@ async fn an_elevated_admin_manages_the_environment_and_makes_nothing_that_outliv
     assert_eq!(see().await, 200);
     let made = world.app.post(&world.env("api-keys"), &key, json!({"name": "k", "scopes": ["query:read"]})).await;
     assert_eq!(made.code(), (403, "FORBIDDEN"));
+    let mask = world.mask("before").await;
+    let one = |of: &str| world.env(&format!("{of}/{}", mask["policy_id"].as_str().unwrap_or("any")));
+    for of in ["policies", "abac-policies", "agent-capabilities"] {
+        assert_eq!(world.app.get(&world.env(of), &key).await.status, 200, "{of}");
+        assert_eq!(world.app.post(&world.env(of), &key, json!({})).await.code(), (403, "FORBIDDEN"), "{of}");
+        let changes: &[&str] = if of == "agent-capabilities" { &["DELETE"] } else { &["PUT", "DELETE"] };
+        for method in changes {
+            let method = axum::http::Method::from_bytes(method.as_bytes()).unwrap();
+            let answer = world.app.call(method.clone(), &one(of), &key, json!({})).await;
+            assert_eq!(answer.code(), (403, "FORBIDDEN"), "{method} {of}");
+        }
+    }
     // Elsewhere in the organization it is worth nothing.
     assert_eq!(world.app.get(&world.org("users"), &key).await.code(), (403, "FORBIDDEN"));
     world.app.advance(Duration::minutes(30));

@@ -50,7 +50,7 @@ pub struct Choice {
     cost_estimate: Option<f64>,
     #[serde(default)]
     context: fields::Object,
-    /// Proves that the attempt is the caller's, where it is given.
+    /// Proves that the attempt is the caller's; whoever holds it may leave it out.
     lease_token: Option<String>,
 }
 

@@ -37,7 +37,7 @@ pub struct Publication {
     #[serde(default)]
     metadata: fields::Object,
     uri: Option<String>,
-    /// Proves that the attempt is the caller's, where it is given.
+    /// Proves that the attempt is the caller's; whoever holds it may leave it out.
     lease_token: Option<String>,
 }
 

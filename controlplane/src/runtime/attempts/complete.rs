@@ -100,6 +100,7 @@ async fn finish(cx: &Call, attempt_id: &str, token: &str, mut ending: Ending, re
     let mut attempt = store::lock(&mut tx, cx.org_id(), attempt_id).await?;
     let now = clock::now(&mut tx).await?;
     lease::proven(&attempt, token)?;
+    lease::speaking(cx, &attempt)?;
     if let (Some(earlier), Some(answer)) = (&attempt.completion_sha256, &attempt.completion) {
         let is_recent = attempt.completed_at.is_some_and(|ended| now - ended <= REPLAYED_FOR);
         let is_same = *earlier == request_sha256 && is_recent;

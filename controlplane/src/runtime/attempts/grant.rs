@@ -55,7 +55,7 @@ pub const fn heartbeat_interval(ttl_secs: i32) -> i32 {
 pub async fn grant(cx: &Call, tx: &mut PgConnection, task: &Task, wish: Wish, now: Timestamp) -> Result<Leased> {
     let ttl = wish.lease_ttl_secs.unwrap_or_else(|| cx.app.config().lease_ttl_secs.into());
     let ttl = fields::integer("lease_ttl_secs", ttl, TTL_SECS_LEAST, TTL_SECS_MOST)?;
-    let agent_id = fields::maybe_name("agent_id", wish.agent_id.as_deref())?;
+    let agent_id = actor::declared(cx, fields::maybe_name("agent_id", wish.agent_id.as_deref())?)?;
     let branch_id = fields::maybe_name("branch_id", wish.branch_id.as_deref())?;
     free(tx, task, now).await?;
     let hint = Hint::of(task);

@@ -12,7 +12,7 @@ use super::{Attempt, AttemptStatus, lease, store};
 use crate::http::call::Call;
 use crate::http::json::{Json, MaybeJson, OrNothing};
 use crate::runtime::tasks::{self, Task, Wanted};
-use crate::runtime::{clock, fields};
+use crate::runtime::{actor, clock, fields};
 use crate::{Error, Result};
 
 const KINDS_MAX: usize = 50;
@@ -75,6 +75,7 @@ pub async fn claim_next(cx: Call, Json(wish): Json<NextWish>) -> Result<OrNothin
     if wish.kinds.len() > KINDS_MAX {
         return Err(Error::invalid("kinds", format!("..{KINDS_MAX}"), format!("`kinds` has at most {KINDS_MAX}")));
     }
+    actor::declared(&cx, Some(wish.agent_id.clone()))?;
     let wait =
         Duration::from_secs(fields::integer("wait_secs", wish.wait_secs, 0, WAIT_SECS_MAX)?.unsigned_abs().into());
     let deadline = Instant::now() + wait;
@@ -126,7 +127,7 @@ pub struct Claim {
 /// Claims a pending attempt. Said again by the same holder, it answers the same and changes
 /// nothing.
 pub async fn claim(cx: Call, Json(claim): Json<Claim>) -> Result<Json<Leased>> {
-    let agent_id = fields::maybe_name("agent_id", claim.agent_id.as_deref())?;
+    let agent_id = actor::declared(&cx, fields::maybe_name("agent_id", claim.agent_id.as_deref())?)?;
     let attempt_id: String = cx.id("attempt_id")?;
     let mut tx = cx.begin().await?;
     let mut task = tasks::lock_of_attempt(&mut tx, cx.org_id(), &attempt_id).await?;

@@ -8,7 +8,7 @@ use subtle::ConstantTimeEq;
 
 use super::{Attempt, AttemptStatus, store};
 use crate::http::call::Call;
-use crate::runtime::clock;
+use crate::runtime::{actor, clock};
 use crate::{Error, Result};
 
 pub fn digest(token: &str) -> Vec<u8> {
@@ -20,6 +20,7 @@ pub fn standing(attempt: &Attempt, reason: &'static str) -> Error {
     let message = match reason {
         "lease_expired" => "the lease of this attempt has ended",
         "lease_token_mismatch" => "`lease_token` is not that of this attempt",
+        "lease_token_required" => "somebody else holds this attempt: send its `lease_token`",
         "attempt_cancelled" => "the attempt was cancelled",
         "not_pending" => "the attempt is not pending",
         "agent_mismatch" => "the attempt was made for another agent",
@@ -29,7 +30,7 @@ pub fn standing(attempt: &Attempt, reason: &'static str) -> Error {
     };
     let mut known = serde_json::Map::new();
     // Who cannot prove the lease learns nothing of it.
-    if reason != "lease_token_mismatch" {
+    if !matches!(reason, "lease_token_mismatch" | "lease_token_required") {
         known.insert("status".to_owned(), json!(attempt.status));
         known.insert("lease_expires_at".to_owned(), json!(attempt.lease_expires_at));
     }
@@ -55,8 +56,24 @@ pub fn held(attempt: &Attempt, wanted: AttemptStatus, now: Timestamp) -> Result<
     Err(standing(attempt, reason))
 }
 
-/// An attempt that may be written for, locked: active, its lease not ended, and the token its own
-/// where one is given.
+/// The attempt is the caller's to write for: by its token or, without one, because they hold it.
+/// Otherwise one would make what another is taken for the maker of, and approve it oneself.
+fn theirs(cx: &Call, attempt: &Attempt, token: Option<&str>) -> Result<()> {
+    match token {
+        Some(token) => proven(attempt, token)?,
+        None if attempt.held_by == actor::of(&cx.caller) => {}
+        None => return Err(standing(attempt, "lease_token_required")),
+    }
+    speaking(cx, attempt)
+}
+
+/// A key that is bound to an agent does nothing in the name of another.
+pub fn speaking(cx: &Call, attempt: &Attempt) -> Result<()> {
+    let speaks = actor::speaks_for(cx, attempt.agent_id.as_deref());
+    speaks.then_some(()).ok_or_else(|| standing(attempt, "agent_mismatch"))
+}
+
+/// An attempt that may be written for, locked: active, its lease not ended, and the caller's.
 pub async fn live(
     cx: &Call,
     tx: &mut PgConnection,
@@ -64,9 +81,7 @@ pub async fn live(
     token: Option<&str>,
 ) -> Result<(Attempt, Timestamp)> {
     let attempt = store::lock(tx, cx.org_id(), attempt_id).await?;
-    if let Some(token) = token {
-        proven(&attempt, token)?;
-    }
+    theirs(cx, &attempt, token)?;
     let now = clock::now(tx).await?;
     if !attempt.status.is_active() {
         return Err(standing(&attempt, "attempt_terminal"));

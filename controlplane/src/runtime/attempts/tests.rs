@@ -95,6 +95,62 @@ async fn another_token_is_refused_and_told_nothing() {
 }
 
 #[tokio::test]
+async fn only_its_holder_writes_for_an_attempt_without_the_token() {
+    let runtime = Runtime::start().await;
+    let (holder, other) = (runtime.member("developer", json!({})).await, runtime.member("developer", json!({})).await);
+    let claim = format!("runtime/tasks/{}/claim", id(&runtime.task(json!({})).await));
+    let attempt = runtime.said_by(&holder, &claim, json!({})).await.expect(200);
+    let content_hash = format!("sha256:{}", "a".repeat(64));
+    for (path, mut body) in [
+        ("runtime/artifacts", json!({"kind": "report", "content_hash": content_hash, "confidence": 0.9})),
+        ("runtime/events", json!({"kind": "step"})),
+        ("runtime/decisions", json!({"model_id": "m"})),
+    ] {
+        body["attempt_id"] = attempt["id"].clone();
+        let answer = runtime.said_by(&other, path, body.clone()).await;
+        assert_eq!(reason(&answer), (409, "lease_token_required"), "{path}");
+        assert_eq!(answer.body["error"]["details"].as_object().unwrap().get("status"), None);
+        runtime.said_by(&holder, path, body.clone()).await.expect(200);
+        body["lease_token"] = attempt["lease_token"].clone();
+        runtime.said_by(&other, path, body).await.expect(200);
+    }
+}
+
+#[tokio::test]
+async fn a_key_of_one_agent_works_as_no_other() {
+    let runtime = Runtime::start().await;
+    let made = runtime.create_key(json!({"name": "bound", "scopes": ["agent:*"], "agent_id": "bot"})).await;
+    let bound = format!("ApiKey {}", made["key"].as_str().unwrap());
+    let task = runtime.task(json!({})).await;
+    let of_task = |what: &str| format!("runtime/tasks/{}/{what}", id(&task));
+    for path in [of_task("attempts"), of_task("claim"), "runtime/tasks/claim-next".to_owned()] {
+        let answer = runtime.said_by(&bound, &path, json!({"agent_id": "agX"})).await;
+        assert_eq!(answer.code(), (403, "POLICY_DENIED"), "{path}");
+    }
+    assert_eq!(runtime.count("select count(*) from agents where agent_id = 'agX'").await, 0);
+
+    let theirs = runtime.attempt(&task).await;
+    let token = &theirs["lease_token"];
+    let claim = format!("/v2/runtime/attempts/{}/claim", id(&theirs));
+    let posing = runtime.app.put(&claim, &bound, json!({"lease_token": token, "agent_id": "a1"})).await;
+    assert_eq!(posing.code(), (403, "POLICY_DENIED"));
+    let silent = runtime.app.put(&claim, &bound, json!({"lease_token": token})).await;
+    assert_eq!(reason(&silent), (409, "agent_mismatch"));
+    runtime.say(&theirs, "claim", json!({})).await.expect(200);
+    let event = json!({"attempt_id": id(&theirs), "kind": "step", "lease_token": token});
+    assert_eq!(reason(&runtime.said_by(&bound, "runtime/events", event).await), (409, "agent_mismatch"));
+    let complete = format!("/v2/runtime/attempts/{}/complete", id(&theirs));
+    let ended = runtime.app.put(&complete, &bound, json!({"lease_token": token, "outcome": "succeeded"})).await;
+    assert_eq!(reason(&ended), (409, "agent_mismatch"));
+
+    let mine = format!("runtime/tasks/{}/claim", id(&runtime.task(json!({})).await));
+    assert_eq!(runtime.said_by(&bound, &mine, json!({})).await.expect(200)["agent_id"], "bot");
+    runtime.task(json!({})).await;
+    let next = runtime.said_by(&bound, "runtime/tasks/claim-next", json!({"agent_id": "bot"})).await.expect(200);
+    assert_eq!(next["agent_id"], "bot");
+}
+
+#[tokio::test]
 async fn a_token_is_stored_and_answered_by_reads_nowhere() {
     let runtime = Runtime::start().await;
     let task = runtime.task(json!({})).await;

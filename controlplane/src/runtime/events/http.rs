@@ -20,7 +20,7 @@ pub struct Addition {
     kind: String,
     #[serde(default)]
     payload: fields::Object,
-    /// Proves that the attempt is the caller's, where it is given.
+    /// Proves that the attempt is the caller's; whoever holds it may leave it out.
     lease_token: Option<String>,
 }
 

@@ -164,7 +164,7 @@ async fn nobody_approves_what_they_have_made() {
     let task = runtime.task(json!({})).await;
     let path = format!("runtime/tasks/{}/claim", id(&task));
     let attempt = runtime.said_by(&maker, &path, json!({})).await.expect(200);
-    let artifact = runtime.artifact(&attempt, 'a', json!({})).await;
+    let artifact = runtime.artifact(&attempt, 'a', json!({"lease_token": attempt["lease_token"]})).await;
     let review = runtime.post("reviews", json!({"artifact_id": id(&artifact)})).await.expect(200);
     let own = moved(&runtime, &maker, &review, "approve", Value::Null).await;
     assert_eq!(reason(&own), (403, "four_eyes"));
