@@ -109,22 +109,6 @@ async fn a_gate_waits_for_one_decision_on_its_latest_facts() {
 }
 
 #[tokio::test]
-async fn whoever_told_a_gate_its_facts_does_not_approve_them() {
-    let runtime = Runtime::start().await;
-    let teller = runtime.member("admin", json!({})).await;
-    let facts = json!({"ux": {"prototype_url": "one"}});
-    let told = json!({"project_id": "p1", "facts": facts});
-    let told = runtime.said_by(&teller, "gates/G0/evaluate", told).await.expect(200);
-    let approve = format!("reviews/{}/approve", told["review_id"].as_str().unwrap());
-    let own = runtime.said_by(&teller, &approve, Value::Null).await;
-    assert_eq!(reason(&own), (403, "four_eyes"));
-    // The facts that count are the last, and those are another's now.
-    let again = evaluated(&runtime, "G0", &facts, json!({})).await;
-    assert_eq!(again["review_id"], told["review_id"]);
-    runtime.said_by(&teller, &approve, Value::Null).await.expect(200);
-}
-
-#[tokio::test]
 async fn a_project_has_rules_of_its_own_as_versions() {
     let runtime = Runtime::start().await;
     let predicates = json!([{"key": "build.version", "operator": "regex", "value": "^v[0-9]+$"}]);

@@ -18,7 +18,7 @@ use crate::runtime::notifications::{self, Notification};
 use crate::runtime::people::{self, Made};
 use crate::runtime::releases::{self, Release, ReleaseOutcome};
 use crate::runtime::tasks::Task;
-use crate::runtime::{attempts, clock, fields, gates, recovery};
+use crate::runtime::{attempts, clock, fields, recovery};
 use crate::{Error, Result};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
@@ -151,7 +151,6 @@ async fn decide(cx: &Call, decision: Decision) -> Result<Shown> {
     if decision.outcome == Outcome::Approved {
         let made = Made { task_id: review.task_id.as_deref(), attempt_id: review.attempt_id.as_deref() };
         people::four_eyes(cx, &mut tx, made).await?;
-        judged_by_another(cx, &mut tx, &review).await?;
     }
     if decision.outcome == Outcome::Deferred {
         review.due_at = decision.until;
@@ -170,13 +169,6 @@ async fn decide(cx: &Call, decision: Decision) -> Result<Shown> {
     notify(cx, &mut tx, &review).await?;
     tx.commit().await?;
     Ok(review.into())
-}
-
-/// Whoever told a gate its facts does not approve what they told.
-async fn judged_by_another(cx: &Call, tx: &mut PgConnection, review: &Review) -> Result<()> {
-    let Some(evaluation_id) = &review.gate_evaluation_id else { return Ok(()) };
-    let evaluation = gates::evaluation(tx, cx.org_id(), evaluation_id).await?;
-    people::not_own(cx, &evaluation.evaluated_by)
 }
 
 /// "Pipeline resumes."
