@@ -24,6 +24,7 @@ use duckdb::ffi as c;
 
 use crate::comparison::{Compared, Comparing, Comparison};
 use crate::error::{Error, Kind};
+use crate::native;
 use crate::types::{Shape, Type};
 use crate::value::Value;
 
@@ -178,6 +179,52 @@ impl Connection {
     }
 }
 
+/// A scalar function before it is registered.
+struct Scalar(c::duckdb_scalar_function);
+
+type Call = unsafe extern "C" fn(c::duckdb_function_info, c::duckdb_data_chunk, c::duckdb_vector);
+
+impl Scalar {
+    /// `call` finds `state` as its extra info, a pointer to a `T`; the function drops it.
+    fn new<T>(name: &str, parameters: &[&Logical], result: &Logical, state: T, call: Call) -> Result<Self, Error> {
+        let name = terminated(name.as_bytes())?;
+        let scalar = Self(unsafe { c::duckdb_create_scalar_function() });
+        unsafe {
+            c::duckdb_scalar_function_set_name(scalar.0, name.as_ptr());
+            for parameter in parameters {
+                c::duckdb_scalar_function_add_parameter(scalar.0, parameter.0);
+            }
+            c::duckdb_scalar_function_set_return_type(scalar.0, result.0);
+            let state = Box::into_raw(Box::new(state)).cast();
+            c::duckdb_scalar_function_set_extra_info(scalar.0, state, Some(forget::<T>));
+            c::duckdb_scalar_function_set_function(scalar.0, Some(call));
+        }
+        Ok(scalar)
+    }
+
+    /// For the whole database, in `system.main`.
+    fn register(self, connection: &Connection) -> Result<(), Error> {
+        let registered = unsafe { c::duckdb_register_scalar_function(connection.raw, self.0) };
+        if registered == c::DuckDBSuccess { Ok(()) } else { Err(Error::internal("a function cannot be registered")) }
+    }
+}
+
+impl Drop for Scalar {
+    fn drop(&mut self) {
+        unsafe { c::duckdb_destroy_scalar_function(&raw mut self.0) }
+    }
+}
+
+unsafe extern "C" fn forget<T>(state: *mut c_void) {
+    drop(unsafe { Box::from_raw(state.cast::<T>()) });
+}
+
+/// Ends the statement that called the function.
+unsafe fn refuse(info: c::duckdb_function_info, message: &str) {
+    let message = CString::new(message).unwrap_or_default();
+    unsafe { c::duckdb_scalar_function_set_error(info, message.as_ptr()) };
+}
+
 /// A function from a text, or null, to a text.
 pub type TextFunction = dyn Fn(Option<&str>) -> String + Send + Sync;
 
@@ -185,22 +232,10 @@ impl Connection {
     /// Registers a scalar function for the whole database, in `system.main`. It is called for nulls
     /// too, which is what the crate's own way to register one cannot do.
     pub fn register(&self, name: &str, function: Box<TextFunction>) -> Result<(), Error> {
-        let name = terminated(name.as_bytes())?;
-        let text = Logical(unsafe { c::duckdb_create_logical_type(c::DUCKDB_TYPE_DUCKDB_TYPE_VARCHAR) });
-        let state = Box::into_raw(Box::new(function));
-        let registered = unsafe {
-            let mut scalar = c::duckdb_create_scalar_function();
-            c::duckdb_scalar_function_set_name(scalar, name.as_ptr());
-            c::duckdb_scalar_function_add_parameter(scalar, text.0);
-            c::duckdb_scalar_function_set_return_type(scalar, text.0);
-            c::duckdb_scalar_function_set_special_handling(scalar);
-            c::duckdb_scalar_function_set_extra_info(scalar, state.cast(), Some(forget::<Box<TextFunction>>));
-            c::duckdb_scalar_function_set_function(scalar, Some(call_text_function));
-            let registered = c::duckdb_register_scalar_function(self.raw, scalar);
-            c::duckdb_destroy_scalar_function(&raw mut scalar);
-            registered
-        };
-        if registered == c::DuckDBSuccess { Ok(()) } else { Err(Error::internal("a function cannot be registered")) }
+        let text = Logical::of(c::DUCKDB_TYPE_DUCKDB_TYPE_VARCHAR);
+        let scalar = Scalar::new(name, &[&text], &text, function, call_text_function)?;
+        unsafe { c::duckdb_scalar_function_set_special_handling(scalar.0) };
+        scalar.register(self)
     }
 }
 
@@ -210,24 +245,9 @@ pub type Predicate = fn(&str, &str, &str) -> Result<bool, &'static str>;
 impl Connection {
     /// Registers a predicate for the whole database, in `system.main`; of a null the answer is null.
     pub fn register_predicate(&self, name: &str, predicate: Predicate) -> Result<(), Error> {
-        let name = terminated(name.as_bytes())?;
-        let text = Logical(unsafe { c::duckdb_create_logical_type(c::DUCKDB_TYPE_DUCKDB_TYPE_VARCHAR) });
-        let boolean = Logical(unsafe { c::duckdb_create_logical_type(c::DUCKDB_TYPE_DUCKDB_TYPE_BOOLEAN) });
-        let state = Box::into_raw(Box::new(predicate));
-        let registered = unsafe {
-            let mut scalar = c::duckdb_create_scalar_function();
-            c::duckdb_scalar_function_set_name(scalar, name.as_ptr());
-            for _ in 0..3 {
-                c::duckdb_scalar_function_add_parameter(scalar, text.0);
-            }
-            c::duckdb_scalar_function_set_return_type(scalar, boolean.0);
-            c::duckdb_scalar_function_set_extra_info(scalar, state.cast(), Some(forget::<Predicate>));
-            c::duckdb_scalar_function_set_function(scalar, Some(call_predicate));
-            let registered = c::duckdb_register_scalar_function(self.raw, scalar);
-            c::duckdb_destroy_scalar_function(&raw mut scalar);
-            registered
-        };
-        if registered == c::DuckDBSuccess { Ok(()) } else { Err(Error::internal("a function cannot be registered")) }
+        let text = Logical::of(c::DUCKDB_TYPE_DUCKDB_TYPE_VARCHAR);
+        let boolean = Logical::of(c::DUCKDB_TYPE_DUCKDB_TYPE_BOOLEAN);
+        Scalar::new(name, &[&text; 3], &boolean, predicate, call_predicate)?.register(self)
     }
 }
 
@@ -249,8 +269,7 @@ unsafe extern "C" fn call_predicate(
             match (answer, usize::try_from(row)) {
                 (Ok(Some(answer)), Ok(offset)) => *results.add(offset) = answer,
                 (Err(message), _) => {
-                    let message = CString::new(message).unwrap_or_default();
-                    c::duckdb_scalar_function_set_error(info, message.as_ptr());
+                    refuse(info, message);
                     return;
                 }
                 _ => set_null(output, row),
@@ -333,35 +352,19 @@ type Shared = Arc<Mutex<Box<dyn Comparison>>>;
 impl Connection {
     /// Registers a comparison for the whole database, in `system.main`.
     pub fn register_comparison(&self, name: &str, operand: Operand, comparing: Comparing) -> Result<(), Error> {
-        let name = terminated(name.as_bytes())?;
-        let text = Logical(unsafe { c::duckdb_create_logical_type(c::DUCKDB_TYPE_DUCKDB_TYPE_VARCHAR) });
-        let number = Logical(unsafe { c::duckdb_create_logical_type(c::DUCKDB_TYPE_DUCKDB_TYPE_DOUBLE) });
+        let text = Logical::of(c::DUCKDB_TYPE_DUCKDB_TYPE_VARCHAR);
+        let number = Logical::of(c::DUCKDB_TYPE_DUCKDB_TYPE_DOUBLE);
         let dimensions = u64::from(comparing.dimensions);
         let vector = Logical(unsafe { c::duckdb_create_array_type(number.0, dimensions) });
         let one = match operand {
             Operand::Text => &text,
             Operand::Vector => &vector,
         };
-        let state = Box::into_raw(Box::new(Registered { comparing, operand }));
-        let registered = unsafe {
-            let mut scalar = c::duckdb_create_scalar_function();
-            c::duckdb_scalar_function_set_name(scalar, name.as_ptr());
-            c::duckdb_scalar_function_add_parameter(scalar, one.0);
-            c::duckdb_scalar_function_add_parameter(scalar, text.0);
-            c::duckdb_scalar_function_set_return_type(scalar, number.0);
-            c::duckdb_scalar_function_set_extra_info(scalar, state.cast(), Some(forget::<Registered>));
-            c::duckdb_scalar_function_set_bind(scalar, Some(bind_comparison));
-            c::duckdb_scalar_function_set_function(scalar, Some(call_comparison));
-            let registered = c::duckdb_register_scalar_function(self.raw, scalar);
-            c::duckdb_destroy_scalar_function(&raw mut scalar);
-            registered
-        };
-        if registered == c::DuckDBSuccess { Ok(()) } else { Err(Error::internal("a function cannot be registered")) }
+        let registered = Registered { comparing, operand };
+        let scalar = Scalar::new(name, &[one, &text], &number, registered, call_comparison)?;
+        unsafe { c::duckdb_scalar_function_set_bind(scalar.0, Some(bind_comparison)) };
+        scalar.register(self)
     }
-}
-
-unsafe extern "C" fn forget<T>(state: *mut c_void) {
-    drop(unsafe { Box::from_raw(state.cast::<T>()) });
 }
 
 unsafe extern "C" fn bind_comparison(info: c::duckdb_bind_info) {
@@ -399,8 +402,7 @@ unsafe extern "C" fn call_comparison(
             match (made, usize::try_from(row)) {
                 (Some(Ok(number)), Ok(offset)) => *results.add(offset) = number,
                 (Some(Err(message)), _) => {
-                    let message = CString::new(message).unwrap_or_default();
-                    c::duckdb_scalar_function_set_error(info, message.as_ptr());
+                    refuse(info, &message);
                     return;
                 }
                 _ => set_null(output, row),
@@ -502,9 +504,9 @@ impl Prepared<'_> {
                 Value::Null => c::duckdb_bind_null(p, n),
                 Value::Boolean(v) => c::duckdb_bind_boolean(p, n, *v),
                 Value::BigInt(v) => c::duckdb_bind_int64(p, n, *v),
-                Value::HugeInt(v) => c::duckdb_bind_hugeint(p, n, huge(*v)),
+                Value::HugeInt(v) => c::duckdb_bind_hugeint(p, n, native::huge(*v)),
                 Value::Double(v) => c::duckdb_bind_double(p, n, *v),
-                Value::Decimal(v) => c::duckdb_bind_decimal(p, n, decimal(v)?),
+                Value::Decimal(v) => c::duckdb_bind_decimal(p, n, native::decimal(v)?),
                 Value::Text(v) | Value::Json(v) => {
                     c::duckdb_bind_varchar_length(p, n, v.as_ptr().cast(), size(v.len()))
                 }
@@ -695,6 +697,10 @@ impl Drop for Logical {
 }
 
 impl Logical {
+    fn of(id: c::duckdb_type) -> Self {
+        Self(unsafe { c::duckdb_create_logical_type(id) })
+    }
+
     fn read(&self) -> Type {
         if self.0.is_null() {
             return Type { alias: None, shape: Shape::Plain("UNKNOWN") };
@@ -735,46 +741,9 @@ impl Logical {
                     };
                     Shape::Union((0..c::duckdb_union_type_member_count(raw)).map(member).collect())
                 }
-                id => simple(id),
+                id => native::simple(id),
             }
         }
-    }
-}
-
-fn simple(id: c::duckdb_type) -> Shape {
-    match id {
-        c::DUCKDB_TYPE_DUCKDB_TYPE_BOOLEAN => Shape::Plain("BOOLEAN"),
-        c::DUCKDB_TYPE_DUCKDB_TYPE_TINYINT => Shape::Plain("TINYINT"),
-        c::DUCKDB_TYPE_DUCKDB_TYPE_SMALLINT => Shape::Plain("SMALLINT"),
-        c::DUCKDB_TYPE_DUCKDB_TYPE_INTEGER => Shape::Plain("INTEGER"),
-        c::DUCKDB_TYPE_DUCKDB_TYPE_BIGINT => Shape::Plain("BIGINT"),
-        c::DUCKDB_TYPE_DUCKDB_TYPE_HUGEINT => Shape::Plain("HUGEINT"),
-        c::DUCKDB_TYPE_DUCKDB_TYPE_UTINYINT => Shape::Plain("UTINYINT"),
-        c::DUCKDB_TYPE_DUCKDB_TYPE_USMALLINT => Shape::Plain("USMALLINT"),
-        c::DUCKDB_TYPE_DUCKDB_TYPE_UINTEGER => Shape::Plain("UINTEGER"),
-        c::DUCKDB_TYPE_DUCKDB_TYPE_UBIGINT => Shape::Plain("UBIGINT"),
-        c::DUCKDB_TYPE_DUCKDB_TYPE_FLOAT => Shape::Plain("FLOAT"),
-        c::DUCKDB_TYPE_DUCKDB_TYPE_DOUBLE => Shape::Plain("DOUBLE"),
-        c::DUCKDB_TYPE_DUCKDB_TYPE_VARCHAR => Shape::Plain("VARCHAR"),
-        c::DUCKDB_TYPE_DUCKDB_TYPE_BLOB => Shape::Plain("BLOB"),
-        c::DUCKDB_TYPE_DUCKDB_TYPE_DATE => Shape::Plain("DATE"),
-        c::DUCKDB_TYPE_DUCKDB_TYPE_TIME => Shape::Plain("TIME"),
-        c::DUCKDB_TYPE_DUCKDB_TYPE_TIME_NS => Shape::Plain("TIME_NS"),
-        c::DUCKDB_TYPE_DUCKDB_TYPE_TIMESTAMP => Shape::Plain("TIMESTAMP"),
-        c::DUCKDB_TYPE_DUCKDB_TYPE_TIMESTAMP_S => Shape::Plain("TIMESTAMP_S"),
-        c::DUCKDB_TYPE_DUCKDB_TYPE_TIMESTAMP_MS => Shape::Plain("TIMESTAMP_MS"),
-        c::DUCKDB_TYPE_DUCKDB_TYPE_TIMESTAMP_NS => Shape::Plain("TIMESTAMP_NS"),
-        c::DUCKDB_TYPE_DUCKDB_TYPE_TIMESTAMP_TZ => Shape::Plain("TIMESTAMP WITH TIME ZONE"),
-        c::DUCKDB_TYPE_DUCKDB_TYPE_INTERVAL => Shape::Plain("INTERVAL"),
-        c::DUCKDB_TYPE_DUCKDB_TYPE_UUID => Shape::Plain("UUID"),
-        c::DUCKDB_TYPE_DUCKDB_TYPE_SQLNULL => Shape::Plain("NULL"),
-        c::DUCKDB_TYPE_DUCKDB_TYPE_GEOMETRY => Shape::Plain("GEOMETRY"),
-        c::DUCKDB_TYPE_DUCKDB_TYPE_UHUGEINT => Shape::Opaque("UHUGEINT"),
-        c::DUCKDB_TYPE_DUCKDB_TYPE_BIT => Shape::Opaque("BIT"),
-        c::DUCKDB_TYPE_DUCKDB_TYPE_BIGNUM => Shape::Opaque("BIGNUM"),
-        c::DUCKDB_TYPE_DUCKDB_TYPE_TIME_TZ => Shape::Opaque("TIME WITH TIME ZONE"),
-        c::DUCKDB_TYPE_DUCKDB_TYPE_VARIANT => Shape::Opaque("VARIANT"),
-        _ => Shape::Plain("UNKNOWN"),
     }
 }
 
@@ -789,9 +758,9 @@ fn made(value: &Value) -> Result<Owned, Error> {
             Value::Null => c::duckdb_create_null_value(),
             Value::Boolean(v) => c::duckdb_create_bool(*v),
             Value::BigInt(v) => c::duckdb_create_int64(*v),
-            Value::HugeInt(v) => c::duckdb_create_hugeint(huge(*v)),
+            Value::HugeInt(v) => c::duckdb_create_hugeint(native::huge(*v)),
             Value::Double(v) => c::duckdb_create_double(*v),
-            Value::Decimal(v) => c::duckdb_create_decimal(decimal(v)?),
+            Value::Decimal(v) => c::duckdb_create_decimal(native::decimal(v)?),
             Value::Text(v) | Value::Json(v) => c::duckdb_create_varchar_length(v.as_ptr().cast(), size(v.len())),
             Value::Blob(v) => c::duckdb_create_blob(v.as_ptr(), size(v.len())),
             Value::Date(days) => c::duckdb_create_date(c::duckdb_date { days: *days }),
@@ -801,7 +770,7 @@ fn made(value: &Value) -> Result<Owned, Error> {
             &Value::Interval { months, days, micros } => {
                 c::duckdb_create_interval(c::duckdb_interval { months, days, micros })
             }
-            Value::Uuid(text) => c::duckdb_create_uuid(uuid(text)?),
+            Value::Uuid(text) => c::duckdb_create_uuid(native::uuid(text)?),
             Value::List(items) => return list(items),
         }
     };
@@ -819,7 +788,7 @@ fn list(items: &[Value]) -> Result<Owned, Error> {
     let mut raw: Vec<_> = owned.iter().map(|value| value.0).collect();
     // Both kinds of type are this call's to free, except that of a value, which the value keeps.
     let made = unsafe {
-        let nothing = Logical(c::duckdb_create_logical_type(c::DUCKDB_TYPE_DUCKDB_TYPE_SQLNULL));
+        let nothing = Logical::of(c::DUCKDB_TYPE_DUCKDB_TYPE_SQLNULL);
         let item = typed.map_or(nothing.0, |(_, value)| c::duckdb_get_value_type(value.0));
         c::duckdb_create_list_value(item, raw.as_mut_ptr(), size(raw.len()))
     };
@@ -842,128 +811,5 @@ fn size(length: usize) -> u64 {
     u64::try_from(length).unwrap_or(u64::MAX)
 }
 
-fn huge(value: i128) -> c::duckdb_hugeint {
-    let [lower, upper] = halves(value.to_le_bytes());
-    c::duckdb_hugeint { lower, upper: upper.cast_signed() }
-}
-
-fn halves(bytes: [u8; 16]) -> [u64; 2] {
-    let value = u128::from_le_bytes(bytes);
-    [u64::try_from(value & u128::from(u64::MAX)).unwrap_or(0), u64::try_from(value >> 64).unwrap_or(0)]
-}
-
-/// `-12.50` as its digits and how many of them stand behind the point.
-fn decimal(text: &str) -> Result<c::duckdb_decimal, Error> {
-    let bad = || Error::new(Kind::InvalidInput, "a decimal parameter is digits with at most one point, 38 at most");
-    let (sign, digits) = text.strip_prefix('-').map_or((1, text), |rest| (-1, rest));
-    let (whole, fraction) = digits.split_once('.').unwrap_or((digits, ""));
-    let all = format!("{whole}{fraction}");
-    if all.is_empty() || !all.bytes().all(|b| b.is_ascii_digit()) || fraction.len() > 38 {
-        return Err(bad());
-    }
-    let significant = all.trim_start_matches('0').len().max(fraction.len()).max(1);
-    let width = u8::try_from(significant).ok().filter(|w| *w <= 38).ok_or_else(bad)?;
-    let scale = u8::try_from(fraction.len()).map_err(|_| bad())?;
-    let value: i128 = all.parse().map_err(|_| bad())?;
-    Ok(c::duckdb_decimal { width, scale, value: huge(sign * value) })
-}
-
-fn uuid(text: &str) -> Result<c::duckdb_uhugeint, Error> {
-    let bad = || Error::new(Kind::InvalidInput, "a UUID parameter is 32 hexadecimal digits, with or without dashes");
-    let digits: String = text.chars().filter(|c| *c != '-').collect();
-    if digits.len() != 32 || !digits.bytes().all(|b| b.is_ascii_hexdigit()) {
-        return Err(bad());
-    }
-    let [lower, upper] = halves(u128::from_str_radix(&digits, 16).map_err(|_| bad())?.to_le_bytes());
-    Ok(c::duckdb_uhugeint { lower, upper })
-}
-
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn answer(sql: &str, parameters: &[Value]) -> Result<String, Error> {
-        let database = Database::open(Path::new(":memory:"), &[("errors_as_json", "true".to_owned())])?;
-        let connection = database.connect()?;
-        let prepared = connection.prepare(sql)?;
-        for (number, value) in (1..).zip(parameters) {
-            prepared.bind(number, value)?;
-        }
-        let mut run = prepared.run(true)?;
-        let batch = run.next()?.unwrap();
-        Ok(arrow::util::display::array_value_to_string(batch.column(0), 0).unwrap())
-    }
-
-    #[test]
-    fn every_value_arrives_as_what_it_is() {
-        let cases = [
-            (Value::Null, "null \"NULL\""),
-            (Value::Boolean(true), "true BOOLEAN"),
-            (Value::BigInt(-7), "-7 BIGINT"),
-            (Value::HugeInt(i128::MAX), "170141183460469231731687303715884105727 HUGEINT"),
-            (Value::Double(0.5), "0.5 DOUBLE"),
-            (Value::Decimal("-12.50".to_owned()), "-12.50 DECIMAL(4,2)"),
-            (Value::Decimal("0.05".to_owned()), ".05 DECIMAL(2,2)"),
-            (Value::Decimal("0".to_owned()), "0 DECIMAL(1,0)"),
-            (Value::Text("it's".to_owned()), "it's VARCHAR"),
-            (Value::Blob(vec![0, 65]), "\\x00A BLOB"),
-            (Value::Date(1), "1970-01-02 DATE"),
-            (Value::Time(1_000_000), "00:00:01 TIME"),
-            (Value::Timestamp(-1), "1969-12-31 23:59:59.999999 TIMESTAMP"),
-            (Value::Interval { months: 1, days: 2, micros: 3 }, "1 month 2 days 00:00:00.000003 INTERVAL"),
-            (
-                Value::Uuid("eeccb8c5-9943-4b2b-b5eb-3ef0d7a1f3c2".to_owned()),
-                "eeccb8c5-9943-4b2b-b5eb-3ef0d7a1f3c2 UUID",
-            ),
-            (Value::Json("{\"a\":1}".to_owned()), "{\"a\":1} VARCHAR"),
-            (Value::List(vec![Value::Null, Value::BigInt(7)]), "[NULL, 7] BIGINT[]"),
-            (Value::List(vec![Value::Text("it's".to_owned())]), "['it\\'s'] VARCHAR[]"),
-            (Value::List(Vec::new()), "[] \"NULL\"[]"),
-        ];
-        for (value, expected) in cases {
-            let shown =
-                answer("select coalesce($1::varchar, 'null') || ' ' || typeof($1)", std::slice::from_ref(&value));
-            assert_eq!(shown.as_deref(), Ok(expected), "{value:?}");
-        }
-    }
-
-    #[test]
-    fn a_malformed_parameter_is_refused() {
-        for value in [
-            Value::Decimal("1e5".to_owned()),
-            Value::Decimal(String::new()),
-            Value::Decimal("9".repeat(39)),
-            Value::Decimal("1.2.3".to_owned()),
-            Value::Uuid("not-a-uuid".to_owned()),
-            Value::List(vec![Value::List(Vec::new())]),
-        ] {
-            let kind = answer("select $1", std::slice::from_ref(&value)).map_err(|e| e.kind);
-            assert_eq!(kind, Err(Kind::InvalidInput), "{value:?}");
-        }
-    }
-
-    #[test]
-    fn exactly_one_statement_is_prepared() {
-        for sql in ["", "-- nothing", "select 1; select 2", "selec 1"] {
-            assert_eq!(answer(sql, &[]).map_err(|e| e.kind), Err(Kind::Parser), "{sql}");
-        }
-    }
-
-    #[test]
-    fn an_error_in_a_late_row_is_reported() {
-        let database = Database::open(Path::new(":memory:"), &[("errors_as_json", "true".to_owned())]).unwrap();
-        let connection = database.connect().unwrap();
-        let prepared = connection
-            .prepare("select case when i = 9000000 then error('late') end from range(10000000) t(i)")
-            .unwrap();
-        let mut run = prepared.run(true).unwrap();
-        let error = loop {
-            match run.next() {
-                Ok(Some(_)) => {}
-                Ok(None) => break None,
-                Err(error) => break Some(error),
-            }
-        };
-        assert!(error.is_some(), "the rows ended as if nothing had happened");
-    }
-}
+mod tests;

@@ -15,7 +15,7 @@
 //! | both | `frame`, `message`, `value` | what travels over the sockets |
 //! | child | `child` and below | opens, hardens, executes |
 //! | child | `comparison` | what the host program adds to SQL |
-//! | child | `ffi` | the C API; the only unsafe code |
+//! | child | `ffi`, `native` | the C API, in the former all unsafe code there is; numbers and types as it has them |
 
 #![deny(unsafe_code)]
 
@@ -29,6 +29,7 @@ mod ffi;
 mod frame;
 mod line;
 mod message;
+mod native;
 mod process;
 mod rows;
 pub mod seed;
