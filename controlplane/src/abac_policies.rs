@@ -18,7 +18,7 @@ mod summary;
 use contract::{Access, Code, Scope};
 
 pub use promotion::promote;
-pub use store::governed;
+pub use store::{by_table, governed};
 
 use crate::http::routes::Routes;
 

@@ -86,6 +86,11 @@ pub fn intended(method: &Method, headers: &HeaderMap) -> Result<()> {
     }
 }
 
+/// Whether it is a browser's cookie that says who asks.
+pub fn is_in_browser(headers: &HeaderMap) -> bool {
+    matches!(presented(headers), Ok(Presented::Cookie(_)))
+}
+
 /// `Authorization` counts before `X-API-Key` and `ApiKey`, and these before a cookie. A Bearer value that looks like a key is
 /// one: "the raw Arrow endpoint also takes an API key as a Bearer value".
 fn presented(headers: &HeaderMap) -> Result<Presented<'_>> {

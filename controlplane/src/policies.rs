@@ -17,7 +17,7 @@ use contract::{Access, Code, Scope};
 
 pub use http::{attributes, name};
 pub use promotion::promote;
-pub use store::governed;
+pub use store::{governed, naming};
 
 use crate::http::routes::Routes;
 use crate::query;

@@ -17,6 +17,7 @@ mod events;
 mod explain;
 mod fields;
 mod gates;
+pub mod hidden;
 mod invocations;
 mod listing;
 mod notifications;

@@ -72,6 +72,12 @@ pub enum Error {
     /// Somebody else has made it.
     #[error("somebody else has made the {what}: who did, or the role developer or higher, may change or end it")]
     NotYours { what: &'static str },
+    /// A key that was not made for an agent, of a role that keeps nothing in an agent's name.
+    #[error(
+        "what is kept for the agent `{agent_id}` takes a key that was made for it, or the role developer or higher: \
+         without an agent's name it is kept for you"
+    )]
+    NotThatAgent { agent_id: String },
     #[error("there is no such memory")]
     MemoryNotFound,
     #[error("there is no such session")]
@@ -210,6 +216,7 @@ impl Error {
             | Self::TierLimit
             | Self::StorageLimit { .. }
             | Self::NotYours { .. }
+            | Self::NotThatAgent { .. }
             | Self::SecondFactorDue => Code::Forbidden,
             Self::Unsupported { .. } | Self::DefinedOnBranch { .. } => Code::UnsupportedSql,
             Self::InvalidParams { .. } | Self::InvalidArgument { .. } => Code::InvalidParams,
@@ -258,6 +265,7 @@ impl Error {
             | Self::MaskedOnBranch { table } => problem.detail("table", table.as_str()),
             Self::Suspended { .. } => problem.detail("reason", "suspended"),
             Self::NotYours { .. } => problem.detail("reason", "not_yours"),
+            Self::NotThatAgent { .. } => problem.detail("reason", "not_that_agent"),
             Self::SecondFactorDue => problem.detail("reason", "mfa_required"),
             Self::InvalidParams { field, .. } | Self::AgentNotRegistered { field } => problem.detail("field", *field),
             Self::InvalidArgument { field, .. } => problem.detail("field", field.as_str()),

@@ -27,7 +27,7 @@ mod words;
 
 use std::sync::Arc;
 
-use contract::Timestamp;
+use contract::{Access, Timestamp};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use tokio::sync::{OwnedRwLockReadGuard, OwnedRwLockWriteGuard, RwLock};
@@ -149,6 +149,18 @@ impl Reach {
         Self { agent_id, bound: standing.agent.verified }
     }
 
+    /// The same for whoever leaves something there: for an agent whose key it is, for oneself and, from a developer
+    /// on, for any agent, as over REST. "An agent's memory, reasoning and branches need verified."
+    pub fn to_leave(standing: &Standing) -> Result<Self, Error> {
+        let reach = Self::of(standing);
+        let is_own = reach.bound || reach.agent_id == standing.caller.actor_id();
+        if is_own || Access::Developer.admits(standing.caller.role) {
+            Ok(reach)
+        } else {
+            Err(Error::NotThatAgent { agent_id: reach.agent_id })
+        }
+    }
+
     /// The agent that a search is narrowed to; asking for another than one's own finds nothing to see.
     pub(crate) fn narrowed(&self, asked: Option<String>) -> Result<Option<String>, Error> {
         match asked {
@@ -182,7 +194,7 @@ impl Memories {
     /// Stores a memory: a new one, or the next version of its key.
     pub async fn store(&self, standing: Standing, new: NewMemory, fresh: Fresh) -> Result<Stored, Error> {
         let new = new.checked()?;
-        let reach = Reach::of(&standing);
+        let reach = Reach::to_leave(&standing)?;
         // before anybody waits for the index: a model may take its time
         let embedded = self.embedder.embed(&new.content, standing.deadline).await;
         let mut held = self.held.write().await;

@@ -86,7 +86,7 @@ impl Thoughts {
         now: Timestamp,
     ) -> Result<Thought, Error> {
         let new = new.checked()?;
-        let reach = Reach::of(&standing);
+        let reach = Reach::to_leave(&standing)?;
         let _alone = self.0.lock().await;
         let head = store::head(&standing, &new.session_id).await?;
         if head.as_ref().is_some_and(|head| reach.bound && head.began_by != reach.agent_id) {

@@ -7,7 +7,8 @@
 //! trigger that fails never fails the write": it is the event `trigger.error` then.
 //!
 //! A trigger tells whoever sees it what it has heard. So a key made for an agent registers triggers that hear that
-//! agent alone, and nobody registers one that hears a table which is closed to them. Rights are judged when it is
+//! agent alone, and nobody registers one that hears a table which is closed to them, or others' statements without a
+//! right to the log of them. Rights are judged when it is
 //! registered and at every later look (`sight`), not when it fires: a firing is told to the organization's webhooks,
 //! which are an administrator's, and its count to those who may read then what was heard.
 //!
@@ -30,7 +31,7 @@ use tokio::sync::Mutex;
 
 use crate::Error;
 use crate::making::{Made, maker};
-use crate::memory::{self, Likeness, Reach, Said};
+use crate::memory::{self, Likeness, Said};
 use crate::own_tables::{Author, Place};
 use crate::pipeline::Standing;
 use crate::thoughts;
@@ -57,6 +58,8 @@ pub enum Source {
 }
 
 impl Source {
+    pub const ALL: [Self; 4] = [Self::Memory, Self::ReasoningStep, Self::Query, Self::Explicit];
+
     /// The table that it is read in, as policies name it.
     pub const fn table(self) -> Option<&'static str> {
         match self {
@@ -139,7 +142,7 @@ impl Triggers {
         trigger_id: String,
         now: Timestamp,
     ) -> Result<(Trigger, bool), Error> {
-        let new = new.within(&Reach::of(standing))?;
+        let new = new.within(standing)?;
         let mut held = self.known.lock().await;
         let known = loaded(&mut held, standing.into()).await?;
         let before = known.iter().find(|trigger| trigger.name == new.name).cloned();

@@ -1,10 +1,14 @@
 //! What a red team found around grants and policies: ways that named no table, or told more than is verified.
 
-use contract::{Code, Role};
+use contract::capability::{Capabilities, Grant};
+use contract::{Code, Role, Timestamp};
 use dataplane::Declared;
-use dataplane::testing::{self, analyst_id, denying, filtering};
+use dataplane::testing::{self, analyst_id, demo_key, denying, filtering};
 use futures::StreamExt;
+use serde_json::json;
 
+use crate::door::{door, tool_as};
+use crate::memory::done;
 use crate::world::{World, world};
 
 impl World {
@@ -91,5 +95,40 @@ async fn a_key_that_is_revoked_gets_no_more_rows_of_an_answer_that_runs() {
     let next = answer.rows.next().await.unwrap();
     assert_eq!(next.unwrap_err().code(), Code::InvalidKey);
     assert!(answer.rows.next().await.is_none());
+    world.stop().await;
+}
+
+/// "`max_rows_per_query`" of a grant, for what a tool reads as for a statement.
+#[tokio::test]
+async fn a_tool_tells_no_more_records_than_the_agent_was_granted() {
+    let world = world().await;
+    let door = door(&world);
+    for content in ["the first of three", "the second of three", "the third of three"] {
+        done(&door, "store_memory", json!({"content": content})).await;
+        done(&door, "log_reasoning_step", json!({"session_id": content, "content": content})).await;
+    }
+    let text = |words: &[&str]| words.iter().map(|word| (*word).to_owned()).collect();
+    let capabilities = Capabilities {
+        allowed_tables: text(&["svc_memory.memories", "svc_thoughts.steps"]),
+        allowed_operations: text(&["select"]),
+        max_queries_per_hour: None,
+        max_rows_per_query: Some(2),
+        column_restrictions: [].into(),
+    };
+    let grant = Grant { grant_id: "g".into(), capabilities, expires_at: Timestamp::MAX_UTC };
+    world.change(|rules| {
+        rules.agent_capabilities.insert("bot".to_owned(), vec![grant]);
+    });
+    for (name, few, many) in [
+        ("list_memories", json!({"limit": 2}), json!({})),
+        ("search_memory", json!({"query": "of three", "top_k": 2}), json!({"query": "of three"})),
+        ("get_session_history", json!({"limit": 2}), json!({})),
+    ] {
+        let (told, is_error) = tool_as(&door, (demo_key(), Some("bot")), name, few).await;
+        assert!(!is_error, "{name}: {told}");
+        let (refused, _) = tool_as(&door, (demo_key(), Some("bot")), name, many).await;
+        assert_eq!(refused["error"]["status"], 403, "{name}: {refused}");
+        assert!(refused["error"]["message"].as_str().unwrap().contains('2'), "{name}: {refused}");
+    }
     world.stop().await;
 }

@@ -4,7 +4,7 @@ use axum::Router;
 use chrono::Duration;
 use contract::Role;
 use contract::governance::Elevation;
-use dataplane::testing::{analyst_key, demo_key, owner_id};
+use dataplane::testing::{analyst_id, analyst_key, demo_key, owner_id};
 use serde_json::{Value, json};
 
 use crate::door::{door, tool_as};
@@ -90,24 +90,69 @@ async fn an_analyst_changes_and_ends_nothing_of_others_whatever_agent_they_say_t
 }
 
 #[tokio::test]
-async fn what_an_analyst_has_made_is_theirs_under_every_name_and_a_developers() {
+async fn what_an_analyst_has_made_is_theirs_whatever_agent_they_say_to_be_and_a_developers() {
     let world = world().await;
     let door = door(&world);
-    let ask = async |agent: &str, name: &str, arguments: Value| {
-        let (result, is_error) = analyst(&door, Some(agent), name, arguments).await;
+    let ask = async |agent: Option<&str>, name: &str, arguments: Value| {
+        let (result, is_error) = analyst(&door, agent, name, arguments).await;
         assert!(!is_error, "{name}: {result}");
         result
     };
-    ask("mine", "store_memory", json!({"content": "one", "memory_key": "k"})).await;
-    let second = ask("mine", "store_memory", json!({"content": "two", "memory_key": "k"})).await;
+    ask(None, "store_memory", json!({"content": "one", "memory_key": "k"})).await;
+    let second = ask(None, "store_memory", json!({"content": "two", "memory_key": "k"})).await;
     assert_eq!(second["version"], 2);
-    ask("other", "delete_memory", json!({"memory_id": second["memory_id"]})).await;
-    let trigger = ask("mine", "register_trigger", json!({"name": "n", "concept": "c"})).await;
-    assert_eq!(ask("other", "register_trigger", json!({"name": "n", "concept": "d"})).await["created"], false);
-    ask("mine", "delete_trigger", json!({"trigger_id": trigger["trigger_id"]})).await;
+    ask(Some("other"), "delete_memory", json!({"memory_id": second["memory_id"]})).await;
+    let trigger = ask(Some("mine"), "register_trigger", json!({"name": "n", "concept": "c"})).await;
+    assert_eq!(ask(Some("other"), "register_trigger", json!({"name": "n", "concept": "d"})).await["created"], false);
+    ask(Some("mine"), "delete_trigger", json!({"trigger_id": trigger["trigger_id"]})).await;
     done(&door, "register_trigger", json!({"name": "n", "concept": "e"})).await;
     let (result, _) = analyst(&door, None, "delete_trigger", json!({"trigger_id": trigger["trigger_id"]})).await;
     assert_eq!(result["deleted"], true, "whoever changed it since, it is still theirs: {result}");
+    world.stop().await;
+}
+
+/// "An agent's memory, reasoning and branches need verified."
+#[tokio::test]
+async fn in_an_agents_name_leaves_its_own_key_and_a_developer_and_nobody_else() {
+    let world = world().await;
+    let door = door(&world);
+    let left = [
+        ("store_memory", json!({"content": "a note"})),
+        ("log_reasoning_step", json!({"session_id": "s", "content": "a step"})),
+        ("create_branch", json!({"tables": ["customer"]})),
+        ("evaluate_triggers", json!({"content": "a text", "dry_run": false})),
+    ];
+    let role = |role| world.change(|rules| rules.members.get_mut(&"u-analyst".into()).unwrap().role = role);
+    let bound = |agent: Option<&str>| {
+        world.change(|rules| {
+            let key = rules.keys.iter_mut().find(|key| key.key_id == analyst_id()).unwrap();
+            key.agent_id = agent.map(str::to_owned);
+        });
+    };
+    for (name, arguments) in left {
+        let (refused, is_error) = analyst(&door, Some("bot"), name, arguments.clone()).await;
+        let error = &refused["error"];
+        if name == "create_branch" {
+            assert!(is_error, "an analyst writes nothing: {refused}");
+        } else {
+            assert_eq!((is_error, &error["details"]["reason"]), (true, &json!("not_that_agent")), "{name}: {refused}");
+            assert!(error["message"].as_str().unwrap().contains("`bot`"), "{error}");
+            let (own, is_error) = analyst(&door, None, name, arguments.clone()).await;
+            assert!(!is_error, "{name} for themselves: {own}");
+        }
+        role(Role::Developer);
+        let (theirs, is_error) = analyst(&door, Some("bot"), name, arguments.clone()).await;
+        assert!(!is_error, "{name} as a developer: {theirs}");
+        if name != "create_branch" {
+            role(Role::Analyst);
+        }
+        bound(Some("bot"));
+        let fresh = if name == "log_reasoning_step" { json!({"session_id": "t", "content": "x"}) } else { arguments };
+        let (its, is_error) = analyst(&door, None, name, fresh).await;
+        assert!(!is_error, "{name} by the agent's key: {its}");
+        bound(None);
+        role(Role::Analyst);
+    }
     world.stop().await;
 }
 

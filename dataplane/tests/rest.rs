@@ -4,10 +4,11 @@ use arrow::ipc::reader::StreamReader;
 use axum::body::Body;
 use axum::http::{Request, Response};
 use base64::Engine;
+use contract::policy::abac::{Action, Condition, Origin};
 use contract::wire::{Forwarded, Who, header};
 use dataplane::Ending;
 use dataplane::doors::rest::{Door, routes};
-use dataplane::testing::{analyst_id, masking, owner_id};
+use dataplane::testing::{analyst_id, masking, owner_id, rule, ruled};
 use dataplane::thoughts::Thoughts;
 use serde_json::{Value, json};
 use tower::ServiceExt;
@@ -16,6 +17,10 @@ use crate::door::{as_json, whole};
 use crate::world::{World, world};
 
 pub async fn post(world: &World, path: &str, who: &str, body: Value) -> Response<Body> {
+    post_through(world, None, path, who, body).await
+}
+
+async fn post_through(world: &World, origin: Option<Origin>, path: &str, who: &str, body: Value) -> Response<Body> {
     let door = Door {
         env_id: "env-1".into(),
         pipeline: world.pipeline.clone(),
@@ -23,7 +28,7 @@ pub async fn post(world: &World, path: &str, who: &str, body: Value) -> Response
         thoughts: Thoughts::default(),
         ending: Ending::default(),
     };
-    let caller = Forwarded { who: Who::Key { key_id: who.into() }, peer: Some([127, 0, 0, 1].into()) };
+    let caller = Forwarded { who: Who::Key { key_id: who.into() }, peer: Some([127, 0, 0, 1].into()), origin };
     let request = Request::post(path)
         .header(header::CALLER, serde_json::to_string(&caller).unwrap())
         .header(header::REQUEST_ID, "req-7")
@@ -216,5 +221,29 @@ async fn what_a_request_sets_is_its_own_and_it_is_told() {
     assert!(forgotten["error"]["message"].to_string().contains("no variable $n"), "{forgotten}");
     let several = as_json(query(&world, json!({"sql": "select 1; select 2"})).await).await;
     assert_eq!(several["error"]["code"], "SVC_ERR_400_BAD_SQL");
+    world.stop().await;
+}
+
+/// `QueryOriginIs` knows the doors that the control plane alone can tell.
+#[tokio::test]
+async fn what_came_through_the_dashboard_or_a_replay_is_judged_by_that_door() {
+    let world = world().await;
+    let (path, tool) = ("/v1/environments/env-1/query", "/v1/environments/env-1/tools/list_tables");
+    let doors = [(None, "rest"), (Some(Origin::Dashboard), "dashboard"), (Some(Origin::Shadow), "shadow")];
+    for (_, closed) in doors {
+        let denies = rule(Condition::QueryOriginIs, &[closed], Action::Deny);
+        world.change(|rules| rules.abac_policies = vec![ruled("closed", vec![denies.clone()])]);
+        for (origin, door) in doors {
+            let who = owner_id();
+            for (path, body) in [(path, json!({"sql": "select 1"})), (tool, json!({"arguments": {}}))] {
+                let answer = post_through(&world, origin, path, who.as_str(), body).await;
+                assert_eq!(
+                    answer.status(),
+                    if door == closed { 403 } else { 200 },
+                    "{door} at {path}, closed {closed}"
+                );
+            }
+        }
+    }
     world.stop().await;
 }

@@ -198,6 +198,43 @@ async fn who_may_not_read_what_a_trigger_hears_neither_registers_it_nor_sees_it(
     world.stop().await;
 }
 
+/// Its count tells which words the statements of others have. These are read in their log.
+#[tokio::test]
+async fn others_statements_are_heard_by_who_reads_their_log_and_an_agents_own_by_its_key() {
+    let world = world().await;
+    let door = door(&world);
+    let role = |role| world.change(|rules| rules.members.get_mut(&"u-analyst".into()).unwrap().role = role);
+    let analysts = async |name: &str, arguments: Value| tool(&door, analyst_key(), name, arguments).await.0;
+    let heard = json!({"name": "heard", "concept": "payroll", "sources": ["query"]});
+    let everything = ["memory", "reasoning_step", "query", "explicit"];
+    let everything = json!({"name": "all", "concept": "payroll", "sources": everything});
+    let unsaid = json!({"name": "all", "concept": "payroll"});
+    for reads_log in [Role::Admin, Role::Auditor, Role::Owner] {
+        role(reads_log);
+        assert_eq!(analysts("register_trigger", heard.clone()).await["sources"], json!(["query"]), "{reads_log}");
+        assert_eq!(analysts("register_trigger", everything.clone()).await["sources"].as_array().unwrap().len(), 4);
+    }
+    for does_not in [Role::Developer, Role::Analyst] {
+        role(does_not);
+        let denied = analysts("register_trigger", heard.clone()).await;
+        assert_eq!(denied["error"]["code"], "POLICY_DENIED", "{does_not}: {denied}");
+        assert!(denied["error"]["message"].as_str().unwrap().contains("`query`"), "{denied}");
+        assert_eq!(analysts("list_triggers", json!({})).await["triggers"], json!([]), "{does_not}");
+    }
+    // Under the name of one that heard more, it begins anew; where that is not said, statements are not heard.
+    role(Role::Developer);
+    let again = analysts("register_trigger", unsaid).await;
+    assert_eq!(again["sources"], json!(["memory", "reasoning_step", "explicit"]), "{again}");
+    assert_eq!(analysts("list_triggers", json!({})).await["triggers"].as_array().unwrap().len(), 1);
+    world.change(|rules| {
+        let key = rules.keys.iter_mut().find(|key| key.key_id == analyst_id()).unwrap();
+        key.agent_id = Some("bot".to_owned());
+    });
+    let own = analysts("register_trigger", json!({"name": "own", "concept": "payroll", "sources": ["query"]})).await;
+    assert_eq!((&own["sources"], &own["agent_filter"]), (&json!(["query"]), &json!("bot")), "{own}");
+    world.stop().await;
+}
+
 #[tokio::test]
 async fn a_confined_agent_registers_what_hears_the_tables_it_was_granted() {
     let world = world().await;

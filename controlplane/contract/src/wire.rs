@@ -5,6 +5,7 @@ use std::net::IpAddr;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::policy::abac::Origin;
 use crate::{KeyId, SessionId, UserId};
 
 /// Ports of a deployment; local mode lets the system choose all but the demo's first two.
@@ -123,6 +124,9 @@ pub struct Forwarded {
     #[serde(flatten)]
     pub who: Who,
     pub peer: Option<IpAddr>,
+    /// The door it came through, where that is another than the one it is forwarded to: `dashboard` or `shadow`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub origin: Option<Origin>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -209,9 +213,15 @@ mod tests {
 
     #[test]
     fn a_forwarded_caller_is_flat_json() {
-        let forwarded = Forwarded { who: Who::Key { key_id: "k".into() }, peer: Some([127, 0, 0, 1].into()) };
-        let json = serde_json::to_string(&forwarded).unwrap();
-        assert_eq!(json, r#"{"credential":"key","key_id":"k","peer":"127.0.0.1"}"#);
-        assert_eq!(serde_json::from_str::<Forwarded>(&json).unwrap(), forwarded);
+        for (origin, flat) in [
+            (None, r#"{"credential":"key","key_id":"k","peer":"127.0.0.1"}"#),
+            (Some(Origin::Shadow), r#"{"credential":"key","key_id":"k","peer":"127.0.0.1","origin":"shadow"}"#),
+        ] {
+            let forwarded =
+                Forwarded { who: Who::Key { key_id: "k".into() }, peer: Some([127, 0, 0, 1].into()), origin };
+            let json = serde_json::to_string(&forwarded).unwrap();
+            assert_eq!(json, flat);
+            assert_eq!(serde_json::from_str::<Forwarded>(&json).unwrap(), forwarded);
+        }
     }
 }

@@ -1,7 +1,8 @@
 //! SQL of the ABAC policies.
 
 use contract::policy::AbacPolicy;
-use contract::{EnvId, PolicyId, Timestamp};
+use contract::policy::abac::Condition;
+use contract::{EnvId, OrgId, PolicyId, Timestamp};
 use serde_json::{Value, json};
 use sqlx::PgConnection;
 
@@ -125,6 +126,27 @@ pub async fn update(conn: &mut PgConnection, policy: &AbacPolicy) -> Result<()> 
 pub async fn delete(conn: &mut PgConnection, policy_id: &PolicyId) -> Result<()> {
     sqlx::query!("delete from abac_policies where policy_id = $1", policy_id.as_str()).execute(conn).await?;
     Ok(())
+}
+
+/// The enabled policies that ask for tables, with those of their rules that do; of one environment or of all that the
+/// organization has.
+pub async fn by_table(conn: &mut PgConnection, (org_id, env_id): (&OrgId, Option<&EnvId>)) -> Result<Vec<AbacPolicy>> {
+    let rows = sqlx::query_as!(
+        Row,
+        "select p.policy_id, p.name, p.description, p.rules, p.priority, p.enabled, p.created_at
+         from abac_policies p join environments e on e.env_id = p.env_id
+         where e.org_id = $1 and ($2::text is null or p.env_id = $2) and p.enabled
+           and exists (select from jsonb_array_elements(p.rules) r where r ->> 'condition' = 'TableIs')",
+        org_id.as_str(),
+        env_id.map(EnvId::as_str),
+    )
+    .fetch_all(conn)
+    .await?;
+    let mut policies = rows.into_iter().map(AbacPolicy::try_from).collect::<Result<Vec<_>>>()?;
+    for policy in &mut policies {
+        policy.rules.retain(|rule| rule.condition == Condition::TableIs);
+    }
+    Ok(policies)
 }
 
 /// Every ABAC policy of the environment, as a data plane must know them.

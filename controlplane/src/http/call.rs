@@ -42,6 +42,8 @@ impl PathIds {
 pub struct Call {
     pub app: App,
     pub caller: Caller,
+    /// By the session in a browser's cookies, which the dashboard alone is given.
+    pub in_browser: bool,
     /// The one agent that the caller's key is bound to.
     pub agent_id: Option<String>,
     /// Tier of the caller's organization.

@@ -129,7 +129,9 @@ async fn admit(app: &App, route: &Route, request: &mut Request, standing: &mut O
     };
     standing.insert(spent).allowed()?;
     let expected = Expected::default();
-    let mut call = Call { app: app.clone(), caller, agent_id, tier, limits, request_id, peer, path, expected };
+    let in_browser = authentication::is_in_browser(request.headers());
+    let mut call =
+        Call { app: app.clone(), caller, in_browser, agent_id, tier, limits, request_id, peer, path, expected };
     owned(&call).await?;
     if let Err(refusal) = call.caller.may(route.access, route.scope) {
         raise(route, &mut call).await?;
@@ -141,6 +143,9 @@ async fn admit(app: &App, route: &Route, request: &mut Request, standing: &mut O
     }
     if route.step_up {
         second_factor.is_fresh(app.now())?;
+    }
+    if route.method == Method::GET && route.path.starts_with(runtime::PREFIX) {
+        runtime::hidden::permit(&call, route.path).await?;
     }
     call.expected = Expected::read(route, request.headers())?;
     request.extensions_mut().insert(call);

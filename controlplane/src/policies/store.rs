@@ -1,7 +1,7 @@
 //! SQL of the standard policies.
 
 use contract::policy::{Policy, Rules};
-use contract::{EnvId, PolicyId, Timestamp};
+use contract::{EnvId, OrgId, PolicyId, Timestamp};
 use serde_json::{Value, json};
 use sqlx::PgConnection;
 
@@ -132,6 +132,27 @@ pub async fn update(conn: &mut PgConnection, policy: &Policy) -> Result<()> {
 pub async fn delete(conn: &mut PgConnection, policy_id: &PolicyId) -> Result<()> {
     sqlx::query!("delete from policies where policy_id = $1", policy_id.as_str()).execute(conn).await?;
     Ok(())
+}
+
+/// The enabled policies that name something of a schema, of one environment or of all that the organization has.
+pub async fn naming(
+    conn: &mut PgConnection,
+    (org_id, env_id): (&OrgId, Option<&EnvId>),
+    schema: &str,
+) -> Result<Vec<Policy>> {
+    let rows = sqlx::query_as!(
+        Row,
+        "select p.policy_id, p.name, p.type, p.enabled, p.rules, p.created_at, p.updated_at
+         from policies p join environments e on e.env_id = p.env_id
+         where e.org_id = $1 and ($2::text is null or p.env_id = $2) and p.enabled
+           and exists (select from jsonb_array_elements(p.rules) r where starts_with(lower(r ->> 'table'), $3))",
+        org_id.as_str(),
+        env_id.map(EnvId::as_str),
+        format!("{schema}."),
+    )
+    .fetch_all(conn)
+    .await?;
+    rows.into_iter().map(Policy::try_from).collect()
 }
 
 /// Every policy of the environment, as a data plane must know them.

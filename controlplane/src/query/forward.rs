@@ -8,6 +8,7 @@ use axum::response::Response;
 use bytes::Bytes;
 use contract::body::Problem;
 use contract::caller::Credential;
+use contract::policy::abac::Origin;
 use contract::wire::{self, Forwarded, QueryBody, TIMEOUT_MS_MAX, Who, header};
 use contract::{Code, EnvId, RequestId};
 use http_body_util::{BodyExt, Collected, Full, Limited};
@@ -94,7 +95,7 @@ pub struct Asked<'a> {
 
 /// Runs `body` at `/v1/environments/{env_id}/{path}` of the data plane, for the caller.
 pub async fn forward(cx: &Call, path: &str, body: &QueryBody) -> Result<Response> {
-    let caller = Forwarded { who: who(cx)?, peer: Some(cx.peer) };
+    let caller = caller(cx)?;
     let asked = Asked { env_id: &cx.env_id()?, caller: &caller, request_id: &cx.request_id };
     send(&cx.app, &asked, path, body).await
 }
@@ -106,7 +107,7 @@ pub async fn told<T: DeserializeOwned>(cx: &Call, path: &str, body: &impl Serial
 
 /// The same of an environment that the path does not name.
 pub async fn told_of<T: DeserializeOwned>(cx: &Call, env_id: &EnvId, path: &str, body: &impl Serialize) -> Result<T> {
-    let caller = Forwarded { who: who(cx)?, peer: Some(cx.peer) };
+    let caller = caller(cx)?;
     let asked = Asked { env_id, caller: &caller, request_id: &cx.request_id };
     let answer = send(&cx.app, &asked, path, body).await?;
     let read = Limited::new(answer.into_body(), RECORD_BYTES_MAX).collect().await.map_err(Error::internal)?;
@@ -160,7 +161,12 @@ async fn ask(
 }
 
 /// As whom the data plane looks the caller up.
-pub fn who(cx: &Call) -> Result<Who> {
+pub fn caller(cx: &Call) -> Result<Forwarded> {
+    let origin = cx.in_browser.then_some(Origin::Dashboard);
+    Ok(Forwarded { who: who(cx)?, peer: Some(cx.peer), origin })
+}
+
+fn who(cx: &Call) -> Result<Who> {
     match (&cx.caller.credential, &cx.caller.user_id) {
         (Credential::Key { key_id, .. }, _) => Ok(Who::Key { key_id: key_id.clone() }),
         (Credential::Session { session_id }, Some(user_id)) => {

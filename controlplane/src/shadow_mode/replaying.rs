@@ -9,6 +9,7 @@ use std::time::Duration as Wait;
 
 use axum::body::to_bytes;
 use chrono::Duration;
+use contract::policy::abac::Origin;
 use contract::wire::{Format, Forwarded, QueryBody};
 use contract::{Code, EnvId, ReplayId, RequestId, Timestamp};
 use sqlx::types::Json;
@@ -161,9 +162,10 @@ async fn run(app: &App, claimed: &Claimed) -> Result<Compared> {
         Ok(_) => {}
         Err(error) => return Ok(Compared::failed(Verdict::Error, error.to_string())),
     }
+    let caller = Forwarded { origin: Some(Origin::Shadow), ..claimed.caller.0.clone() };
     let asked = query::Asked {
         env_id: &claimed.env_id,
-        caller: &claimed.caller.0,
+        caller: &caller,
         request_id: &RequestId::from(format!("{REQUEST_ID}{}", claimed.shadow_id)),
     };
     let body = QueryBody {

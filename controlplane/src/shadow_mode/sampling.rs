@@ -58,7 +58,7 @@ fn sampled(session_id: &ShadowSessionId, started: &Started, finished: &Finished)
         && !has_parameter(&started.sql_original)
         && !started.sql_original.contains(REDACTED);
     runs_again.then(|| Sampled {
-        caller: Forwarded { who, peer: started.source_ip },
+        caller: Forwarded { who, peer: started.source_ip, origin: None },
         agent_id: started.agent.as_ref().and_then(|agent| agent.agent_id.clone()),
         framework: started.agent.as_ref().and_then(|agent| agent.framework.clone()),
         sql: started.sql_original.clone(),

@@ -252,6 +252,21 @@ async fn a_log_is_replayed_compared_and_reported() {
     assert_eq!(world.count("select count(*) from shadow_replays where status = 'completed'").await, 1);
 }
 
+#[tokio::test]
+async fn a_replay_has_come_through_the_door_shadow() {
+    let world = World::start().await;
+    let heard = |request: &Request<Incoming>| {
+        let caller: Value = serde_json::from_slice(request.headers()["x-sluice-caller"].as_bytes()).unwrap();
+        let body = json!({"query_id": "q", "columns": [], "rows": [[caller["origin"]]], "row_count": 1, "execution_time_ms": 4.0});
+        Response::builder().header("content-type", "application/json").body(body.to_string().into()).unwrap()
+    };
+    own_data_plane(&world, heard).await;
+    start(&world, "upload", 1.0).await;
+    let shadow = result_hash(&[vec![json!("shadow")]]);
+    replayed(&world, &[json!({"sql": "select 1", "row_count": 1, "result_hash": shadow})]).await;
+    assert_eq!(get(&world, "report").await["summary"]["matched"], 1);
+}
+
 /// Of a query that has been compared its text is kept where the report shows it.
 #[tokio::test]
 async fn what_replays_keep_is_bounded_and_an_upload_is_replayed_again_once_it_is_through() {

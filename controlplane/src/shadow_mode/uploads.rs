@@ -8,7 +8,7 @@ use std::time::Duration;
 use axum::extract::{FromRequest, Request};
 use axum::http::header::CONTENT_TYPE;
 use bytes::Bytes;
-use contract::wire::{Forwarded, SQL_BYTES_MAX};
+use contract::wire::SQL_BYTES_MAX;
 use contract::{ReplayId, Timestamp, UploadId};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -189,7 +189,7 @@ pub async fn replay(cx: Call, Json(wanted): Json<WantedReplay>) -> Result<Accept
         return Err(Error::invalid("concurrency", "1..16", "`concurrency` is from 1 to 16"));
     }
     let (env_id, now) = (cx.env_id()?, cx.now());
-    let caller = Forwarded { who: query::who(&cx)?, peer: Some(cx.peer) };
+    let caller = query::caller(&cx)?;
     let mut tx = cx.begin().await?;
     if !store::has_upload(&mut tx, &env_id, &wanted.upload_id).await? {
         return Err(Error::NotFound { kind: "upload" });

@@ -112,7 +112,7 @@ async fn own_caller(sessions: &Sessions, parts: &Parts) -> Result<Forwarded, Err
         return Err(Error::Caller(Code::MissingAuth));
     }
     let admitted = sessions.admit_shown(credential::shown(&parts.headers)?, peer).await?;
-    Ok(Forwarded { who: admitted.who, peer })
+    Ok(Forwarded { who: admitted.who, peer, origin: None })
 }
 
 /// The caller that the control plane names.
@@ -212,7 +212,7 @@ fn asked(
         params: Vec::new(),
         who: forwarded.who,
         peer: forwarded.peer,
-        origin: if shape.is_arrow() { Origin::Arrow } else { Origin::Rest },
+        origin: forwarded.origin.unwrap_or(if shape.is_arrow() { Origin::Arrow } else { Origin::Rest }),
         agent,
         timeout: body.timeout_ms.map(Duration::from_millis),
         cancel: door.ending.closed.child_token(),

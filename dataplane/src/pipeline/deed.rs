@@ -13,6 +13,7 @@ use contract::{Caller, Governance, QueryId, Timestamp};
 
 use super::asked::{Asked, Whence};
 use super::audit::{self, Closing};
+use super::mask::RowsMax;
 use super::policy::{self, Agent};
 use super::quota::{self, Reservation};
 use super::tables::About;
@@ -40,7 +41,7 @@ pub struct Standing {
     pub rules: Arc<Governance>,
     /// Schema, table and column of what the agent's grants deny in these tables.
     pub denied_columns: Vec<(String, String, String)>,
-    /// Rows that the agent's grant lets it change.
+    /// Rows that the agent's grant lets it read or change.
     pub rows_max: Option<u64>,
     pub engine: engine::Engine,
     pub query_id: QueryId,
@@ -135,6 +136,9 @@ impl Pipeline {
             Standing { caller, agent, rules, denied_columns, rows_max, engine, query_id, deadline, whence, now };
         let (value, rows) = t.at(Stage::Execute, in_time(self, query, closing.place().around(work(standing)))).await?;
         drop(slot);
+        if let Some(limit) = rows_max.filter(|_| !about.tables.is_empty() && about.operation == Operation::Select) {
+            RowsMax::Grant(limit).admits(rows)?;
+        }
         Ok((value, rows, reservation))
     }
 }

@@ -152,11 +152,13 @@ pub async fn evaluate(call: Call, question: Question) -> Result<Evaluation, Erro
     let deed = deed(&call, "evaluate_triggers", operation)?;
     let own = &call;
     let evaluated = |standing: Standing| async move {
+        // what fires spends the agent's cooldown
+        let reach = if question.dry_run { Reach::of(&standing) } else { Reach::to_leave(&standing)? };
         let happening = Happening {
             source: Source::Explicit,
             content: question.content,
             content_id: None,
-            agent_id: Reach::of(&standing).agent_id,
+            agent_id: reach.agent_id,
             metadata: question.metadata,
         };
         let triggers = &own.pipeline.triggers;

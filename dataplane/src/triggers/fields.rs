@@ -5,10 +5,11 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
-use super::{Action, Config, Source, Trigger};
+use super::{Action, Config, Sight, Source, Trigger};
 use crate::Error;
 use crate::limits::{fraction, invalid, named, sized};
 use crate::memory::Reach;
+use crate::pipeline::Standing;
 
 const CONCEPT_BYTES_MAX: usize = 8 * 1024;
 const CONTENT_BYTES_MAX: usize = 64 * 1024;
@@ -35,8 +36,9 @@ pub struct NewTrigger {
     /// Seconds in which it fires once for an agent, at most a week.
     #[serde(default = "minute")]
     cooldown_secs: i64,
-    /// What is held against it; all of them if absent.
-    #[serde(default = "everything")]
+    /// What is held against it; memories, steps of reasoning and texts that are given if absent. `query` is for those
+    /// who read the log of statements, and for a key made for an agent, which hears its own.
+    #[serde(default = "left_and_given")]
     sources: Vec<Source>,
     /// Only what this agent leaves; of a key made for an agent, that one.
     agent_filter: Option<String>,
@@ -69,9 +71,14 @@ impl NewTrigger {
         tables
     }
 
-    /// Of a key made for an agent: only what that agent leaves.
-    pub(super) fn within(self, reach: &Reach) -> Result<Self, Error> {
-        Ok(Self { agent_filter: reach.narrowed(self.agent_filter)?, ..self })
+    /// Of a key made for an agent: only what that agent leaves. Of who may not read others' statements: none of them.
+    pub(super) fn within(self, standing: &Standing) -> Result<Self, Error> {
+        if self.sources.contains(&Source::Query) && !Sight::of(standing).hears(Source::Query) {
+            let message = "a trigger on `query` hears others' statements: it is for those who read the log of them \
+                           (`audit:read`; owner, admin or auditor), and for a key made for an agent";
+            return Err(Error::PolicyDenied { message: message.to_owned() });
+        }
+        Ok(Self { agent_filter: Reach::of(standing).narrowed(self.agent_filter)?, ..self })
     }
 
     pub(super) fn trigger(
@@ -164,6 +171,6 @@ fn yes() -> bool {
     true
 }
 
-fn everything() -> Vec<Source> {
-    vec![Source::Memory, Source::ReasoningStep, Source::Query, Source::Explicit]
+fn left_and_given() -> Vec<Source> {
+    vec![Source::Memory, Source::ReasoningStep, Source::Explicit]
 }

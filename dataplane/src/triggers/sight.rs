@@ -1,7 +1,10 @@
 //! Which triggers a caller may know of, now.
 //!
 //! How often a trigger has fired tells what it has heard. So it is shown to those alone who may read every table that
-//! it hears; and a key made for an agent sees what that agent has made, as long as it hears that agent alone.
+//! it hears, and if it hears statements, the log of them; and a key made for an agent sees what that agent has made, as
+//! long as it hears that agent alone.
+
+use contract::{Access, Scope};
 
 use super::{Source, Trigger};
 use crate::memory::Reach;
@@ -11,24 +14,32 @@ use crate::pipeline::Standing;
 pub struct Sight {
     /// The agent that the key was made for.
     bound: Option<String>,
-    /// Tables that are closed to the caller.
-    closed: Vec<&'static str>,
+    /// Sources of what is closed to the caller.
+    closed: Vec<Source>,
 }
 
 impl Sight {
     pub fn of(standing: &Standing) -> Self {
         let reach = Reach::of(standing);
-        let tables = [Source::Memory, Source::ReasoningStep].into_iter().filter_map(Source::table);
+        let reads_log = || standing.caller.may(Access::Auditor, Some(Scope::AuditRead)).is_ok();
+        let is_closed = |source: &Source| match source {
+            Source::Memory | Source::ReasoningStep => source.table().is_some_and(|table| !standing.may_read(table)),
+            Source::Query => !reach.bound && !reads_log(), // whose key is an agent's hears its own alone
+            Source::Explicit => false,
+        };
         Self {
+            closed: Source::ALL.into_iter().filter(is_closed).collect(),
             bound: reach.bound.then_some(reach.agent_id),
-            closed: tables.filter(|table| !standing.may_read(table)).collect(),
         }
     }
 
+    pub fn hears(&self, source: Source) -> bool {
+        !self.closed.contains(&source)
+    }
+
     pub fn shows(&self, trigger: &Trigger) -> bool {
-        let is_closed = |source: &Source| source.table().is_some_and(|table| self.closed.contains(&table));
         let is_own =
             |agent: &String| trigger.made_by.as_ref() == Some(agent) && trigger.agent_filter.as_ref() == Some(agent);
-        self.bound.as_ref().is_none_or(is_own) && !trigger.sources.iter().any(is_closed)
+        self.bound.as_ref().is_none_or(is_own) && trigger.sources.iter().all(|source| self.hears(*source))
     }
 }

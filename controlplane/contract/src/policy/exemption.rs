@@ -36,6 +36,11 @@ impl<'a> Policies<'a> {
         self.exemptions(table).iter().any(|exempt| is_exempt(exempt, role))
     }
 
+    /// Does a mask or a row filter bind this role on the table?
+    pub fn bind(self, table: TableRef<'_>, role: Role) -> bool {
+        self.standard_on(table).iter().any(|exempt| !is_exempt(exempt, role))
+    }
+
     /// Does a rule bind this role on the table that does not bind the other?
     pub fn bind_more(self, table: TableRef<'_>, role: Role, than: Role) -> bool {
         self.exemptions(table).iter().any(|exempt| is_exempt(exempt, than) && !is_exempt(exempt, role))
@@ -111,6 +116,8 @@ mod tests {
         ] {
             assert_eq!(policies.bind_more(table(name), role, than), bound, "{name} {role} {than}");
         }
+        assert!(policies.bind(table("t"), Analyst) && !policies.bind(table("t"), Owner));
+        assert!(!policies.bind(table("off"), Analyst) && !policies.bind(table("other"), Analyst));
         assert!(policies.exempt(table("t"), Owner) && !policies.exempt(table("t"), Developer));
         assert!(policies.name(table("t")) && !policies.name(table("off")));
     }

@@ -54,7 +54,7 @@ pub async fn publish(cx: Call, Json(publication): Json<Publication>) -> Result<J
     if artifact.branch_id.is_none() {
         store::supersede(&mut tx, &artifact).await?;
     }
-    store::insert(&mut tx, &artifact).await?;
+    store::insert(&mut tx, &artifact, &actor::of(&cx.caller)).await?;
     let who = actor::agent(attempt.agent_id.as_deref(), &cx.caller);
     let payload = json!({"artifact_id": artifact.id, "kind": artifact.kind, "content_hash": artifact.content_hash});
     events::append(&cx.app, &mut tx, About::attempt(&attempt), "artifact_published", payload, &who, now).await?;

@@ -79,11 +79,11 @@ pub async fn known(conn: &mut PgConnection, org_id: &OrgId, ids: &[String]) -> R
     Ok(count.fetch_one(conn).await?)
 }
 
-pub async fn insert(tx: &mut PgConnection, artifact: &Artifact) -> Result<()> {
+pub async fn insert(tx: &mut PgConnection, artifact: &Artifact, published_by: &str) -> Result<()> {
     sqlx::query!(
         "insert into svc_runtime.artifact_instances (id, org_id, project_id, task_id, attempt_id, kind, content_hash,
-           confidence, artifact_key, branch_id, uri, depends_on, metadata, created_at)
-         values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14)",
+           confidence, artifact_key, branch_id, uri, depends_on, metadata, created_at, published_by)
+         values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15)",
         artifact.id,
         artifact.org_id,
         artifact.project_id,
@@ -98,6 +98,7 @@ pub async fn insert(tx: &mut PgConnection, artifact: &Artifact) -> Result<()> {
         artifact.depends_on,
         artifact.metadata,
         artifact.created_at,
+        published_by,
     )
     .execute(tx)
     .await?;

@@ -174,6 +174,28 @@ async fn nobody_approves_what_they_have_made() {
     runtime.said_by(&runtime.owner, "releases", release).await.expect(200);
 }
 
+/// A token is as good as a lease: who has one publishes, also once somebody else has claimed the attempt.
+#[tokio::test]
+async fn nobody_approves_what_they_have_published_for_anothers_attempt() {
+    let runtime = Runtime::start().await;
+    let maker = runtime.member("admin", json!({})).await;
+    let task = runtime.task(json!({})).await;
+    let path = format!("runtime/tasks/{}/attempts", id(&task));
+    let attempt = runtime.said_by(&maker, &path, json!({})).await.expect(200);
+    let token = json!({"lease_token": attempt["lease_token"]});
+    let claim = format!("runtime/attempts/{}/claim", id(&attempt));
+    runtime.put(&claim, token.clone()).await.expect(200); // by the worker
+    let publication = json!({"attempt_id": id(&attempt), "kind": "report", "confidence": 0.9,
+        "content_hash": format!("sha256:{}", "a".repeat(64)), "lease_token": attempt["lease_token"]});
+    let artifact = runtime.said_by(&maker, "runtime/artifacts", publication).await.expect(200);
+    for about in [json!({"artifact_id": id(&artifact)}), json!({"attempt_id": id(&attempt)})] {
+        let review = runtime.post("reviews", about).await.expect(200);
+        let own = moved(&runtime, &maker, &review, "approve", Value::Null).await;
+        assert_eq!(reason(&own), (403, "four_eyes"));
+        moved(&runtime, &runtime.owner, &review, "approve", Value::Null).await.expect(200);
+    }
+}
+
 #[tokio::test]
 async fn reviews_are_listed_by_what_they_are_about() {
     let runtime = Runtime::start().await;

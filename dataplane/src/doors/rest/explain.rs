@@ -76,7 +76,7 @@ async fn told<Q: DeserializeOwned, T: Serialize, F: Future<Output = Result<T, Er
             params: Vec::new(),
             who: caller.who,
             peer: caller.peer,
-            origin: Origin::Rest,
+            origin: caller.origin.unwrap_or(Origin::Rest),
             agent: Declared::default(),
             timeout: None,
             cancel: door.ending.closed.child_token(),

@@ -75,7 +75,7 @@ async fn called(
             who: forwarded.who,
             peer: forwarded.peer,
             agent,
-            origin: Origin::Rest,
+            origin: forwarded.origin.unwrap_or(Origin::Rest),
             request_id: request_id.clone(),
             place: Place::of_headers(headers),
         },
