@@ -16,7 +16,7 @@ mod store;
 
 use contract::{Access, Code, Scope};
 
-pub use store::{governed, standing, used};
+pub use store::{governed, of, standing, used};
 
 use crate::http::routes::Routes;
 

@@ -45,6 +45,7 @@ pub fn routes() -> Routes {
         .deprecated()
         .put(ONE, Admin, EnvironmentWrite, http::put)
         .says("Changes what is given of an environment.")
+        .own_role()
         .versioned()
         .deprecated()
         .post(PROMOTE, Admin, EnvironmentWrite, promotion::promote)

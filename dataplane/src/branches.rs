@@ -218,13 +218,12 @@ impl Branches {
     /// Copies the tables as they are now.
     pub async fn create(&self, standing: &Standing, new: &NewBranch, fresh: Fresh) -> Result<Branch, Error> {
         standing.caller.may_query(true).map_err(Error::Caller)?;
-        let agent_id = Reach::to_leave(standing)?.agent_id;
         let _making = self.0.making.lock().await;
         self.sweep(standing.into(), fresh.now).await?;
         if self.known(standing.into()).await?.open.len() >= BRANCHES_MAX {
             return Err(Error::BranchesFull { limit: BRANCHES_MAX });
         }
-        let created = store::create(standing, new, agent_id, fresh).await;
+        let created = store::create(standing, new, Reach::of(standing).agent_id, fresh).await;
         let mut known = self.0.known.lock().await;
         match &created {
             Ok(branch) => {

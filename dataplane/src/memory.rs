@@ -149,8 +149,9 @@ impl Reach {
         Self { agent_id, bound: standing.agent.verified }
     }
 
-    /// The same for whoever leaves something there: for an agent whose key it is, for oneself and, from a developer
-    /// on, for any agent, as over REST. "An agent's memory, reasoning and branches need verified."
+    /// The same for whoever leaves something there: for the agent that the key was made for, for oneself and, from a
+    /// developer on, for any agent, as over REST; a service account stands under its scopes. Who makes a branch writes,
+    /// and is a developer anyway.
     pub fn to_leave(standing: &Standing) -> Result<Self, Error> {
         let reach = Self::of(standing);
         let is_own = reach.bound || reach.agent_id == standing.caller.actor_id();

@@ -17,6 +17,7 @@ async fn what_a_caller_may_not_read_is_in_no_catalogue() {
     let wired = wired().await;
     wired.world.run("create table payroll (id integer, iban varchar)").await.unwrap();
     wired.world.run("create view pay as select iban from payroll").await.unwrap();
+    wired.world.run("create view paid as select count(iban) as ibans from pay").await.unwrap();
     wired.world.change(|rules| rules.abac_policies.push(denying("payroll", &[])));
     let client = wired.owner().await;
     assert_eq!(simple(&client, DT).await, ["main|customer|table|owner@example.com", "(1)"]);
@@ -27,6 +28,10 @@ async fn what_a_caller_may_not_read_is_in_no_catalogue() {
         "select table_name from information_schema.tables where table_name = 'payroll'",
         "select view_definition from information_schema.views where view_definition is not null",
         "select pg_get_viewdef(oid) from pg_class where pg_get_viewdef(oid) is not null",
+        // a view over it would tell of its columns
+        "select column_name from information_schema.columns where table_name in ('pay', 'paid')",
+        "select attname from pg_attribute where attname like 'iban%'",
+        "select table_name from information_schema.views where table_name in ('pay', 'paid')",
         "select to_regclass('payroll') where to_regclass('payroll') is not null",
     ] {
         assert_eq!(simple(&client, sql).await, ["(0)"], "{sql}");

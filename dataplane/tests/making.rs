@@ -111,7 +111,6 @@ async fn what_an_analyst_has_made_is_theirs_whatever_agent_they_say_to_be_and_a_
     world.stop().await;
 }
 
-/// "An agent's memory, reasoning and branches need verified."
 #[tokio::test]
 async fn in_an_agents_name_leaves_its_own_key_and_a_developer_and_nobody_else() {
     let world = world().await;
@@ -119,7 +118,6 @@ async fn in_an_agents_name_leaves_its_own_key_and_a_developer_and_nobody_else() 
     let left = [
         ("store_memory", json!({"content": "a note"})),
         ("log_reasoning_step", json!({"session_id": "s", "content": "a step"})),
-        ("create_branch", json!({"tables": ["customer"]})),
         ("evaluate_triggers", json!({"content": "a text", "dry_run": false})),
     ];
     let role = |role| world.change(|rules| rules.members.get_mut(&"u-analyst".into()).unwrap().role = role);
@@ -132,26 +130,19 @@ async fn in_an_agents_name_leaves_its_own_key_and_a_developer_and_nobody_else() 
     for (name, arguments) in left {
         let (refused, is_error) = analyst(&door, Some("bot"), name, arguments.clone()).await;
         let error = &refused["error"];
-        if name == "create_branch" {
-            assert!(is_error, "an analyst writes nothing: {refused}");
-        } else {
-            assert_eq!((is_error, &error["details"]["reason"]), (true, &json!("not_that_agent")), "{name}: {refused}");
-            assert!(error["message"].as_str().unwrap().contains("`bot`"), "{error}");
-            let (own, is_error) = analyst(&door, None, name, arguments.clone()).await;
-            assert!(!is_error, "{name} for themselves: {own}");
-        }
+        assert_eq!((is_error, &error["details"]["reason"]), (true, &json!("not_that_agent")), "{name}: {refused}");
+        assert!(error["message"].as_str().unwrap().contains("`bot`"), "{error}");
+        let (own, is_error) = analyst(&door, None, name, arguments.clone()).await;
+        assert!(!is_error, "{name} for themselves: {own}");
         role(Role::Developer);
         let (theirs, is_error) = analyst(&door, Some("bot"), name, arguments.clone()).await;
         assert!(!is_error, "{name} as a developer: {theirs}");
-        if name != "create_branch" {
-            role(Role::Analyst);
-        }
+        role(Role::Analyst);
         bound(Some("bot"));
         let fresh = if name == "log_reasoning_step" { json!({"session_id": "t", "content": "x"}) } else { arguments };
         let (its, is_error) = analyst(&door, None, name, fresh).await;
         assert!(!is_error, "{name} by the agent's key: {its}");
         bound(None);
-        role(Role::Analyst);
     }
     world.stop().await;
 }

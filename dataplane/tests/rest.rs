@@ -230,12 +230,19 @@ async fn what_came_through_the_dashboard_or_a_replay_is_judged_by_that_door() {
     let world = world().await;
     let (path, tool) = ("/v1/environments/env-1/query", "/v1/environments/env-1/tools/list_tables");
     let doors = [(None, "rest"), (Some(Origin::Dashboard), "dashboard"), (Some(Origin::Shadow), "shadow")];
-    for (_, closed) in doors {
+    for closed in ["rest", "dashboard", "shadow", "arrow"] {
         let denies = rule(Condition::QueryOriginIs, &[closed], Action::Deny);
         world.change(|rules| rules.abac_policies = vec![ruled("closed", vec![denies.clone()])]);
         for (origin, door) in doors {
             let who = owner_id();
-            for (path, body) in [(path, json!({"sql": "select 1"})), (tool, json!({"arguments": {}}))] {
+            let arrow = json!({"sql": "select 1", "format": "arrow"});
+            let as_arrow = if door == "shadow" { "shadow" } else { "arrow" };
+            let asked = [
+                (path, json!({"sql": "select 1"}), door),
+                (path, arrow, as_arrow),
+                (tool, json!({"arguments": {}}), door),
+            ];
+            for (path, body, door) in asked {
                 let answer = post_through(&world, origin, path, who.as_str(), body).await;
                 assert_eq!(
                     answer.status(),

@@ -1,7 +1,6 @@
 //! SQL of the ABAC policies.
 
 use contract::policy::AbacPolicy;
-use contract::policy::abac::Condition;
 use contract::{EnvId, OrgId, PolicyId, Timestamp};
 use serde_json::{Value, json};
 use sqlx::PgConnection;
@@ -133,20 +132,21 @@ pub async fn delete(conn: &mut PgConnection, policy_id: &PolicyId) -> Result<()>
 pub async fn by_table(conn: &mut PgConnection, (org_id, env_id): (&OrgId, Option<&EnvId>)) -> Result<Vec<AbacPolicy>> {
     let rows = sqlx::query_as!(
         Row,
-        "select p.policy_id, p.name, p.description, p.rules, p.priority, p.enabled, p.created_at
-         from abac_policies p join environments e on e.env_id = p.env_id
-         where e.org_id = $1 and ($2::text is null or p.env_id = $2) and p.enabled
-           and exists (select from jsonb_array_elements(p.rules) r where r ->> 'condition' = 'TableIs')",
+        r#"select p.policy_id, p.name, p.description, by_table.rules as "rules!", p.priority, p.enabled, p.created_at
+           from abac_policies p
+             join environments e on e.env_id = p.env_id
+             cross join lateral (
+               select jsonb_agg(rule) as rules from jsonb_array_elements(p.rules) rule
+               where rule ->> 'condition' = 'TableIs'
+             ) by_table
+           where e.org_id = $1 and e.removed_at is null and ($2::text is null or p.env_id = $2) and p.enabled
+             and by_table.rules is not null"#,
         org_id.as_str(),
         env_id.map(EnvId::as_str),
     )
     .fetch_all(conn)
     .await?;
-    let mut policies = rows.into_iter().map(AbacPolicy::try_from).collect::<Result<Vec<_>>>()?;
-    for policy in &mut policies {
-        policy.rules.retain(|rule| rule.condition == Condition::TableIs);
-    }
-    Ok(policies)
+    rows.into_iter().map(AbacPolicy::try_from).collect()
 }
 
 /// Every ABAC policy of the environment, as a data plane must know them.

@@ -170,6 +170,26 @@ pub async fn governed(conn: &mut PgConnection, env_id: &EnvId) -> Result<Confine
     Ok(confined)
 }
 
+/// The grants of one agent that are not revoked; none if it was never granted anything.
+pub async fn of(conn: &mut PgConnection, env_id: &EnvId, agent_id: &str) -> Result<Option<Vec<Grant>>> {
+    let rows = sqlx::query!(
+        r#"select grant_id, capabilities as "capabilities: Json<Capabilities>", expires_at, status = 'active' as "stands!"
+           from agent_grants where env_id = $1 and agent_id = $2 and (status = 'active' or grant_id = (
+             select min(grant_id) from agent_grants where env_id = $1 and agent_id = $2))"#,
+        env_id.as_str(),
+        agent_id,
+    )
+    .fetch_all(conn)
+    .await?;
+    let was_granted = !rows.is_empty();
+    let standing = rows.into_iter().filter(|row| row.stands).map(|row| Grant {
+        grant_id: row.grant_id.into(),
+        capabilities: row.capabilities.0,
+        expires_at: row.expires_at,
+    });
+    Ok(was_granted.then(|| standing.collect()))
+}
+
 /// How many grants stand, by agent.
 pub async fn standing(
     conn: &mut PgConnection,

@@ -24,9 +24,10 @@ use serde::Serialize;
 use sqlx::Postgres;
 use sqlx::pool::PoolConnection;
 
+use crate::authentication::{self, Known};
 use crate::http::call::Call;
 use crate::http::signature::{self, Answers, Signature, Takes};
-use crate::{App, Error, Result, authentication};
+use crate::{App, Error, Result};
 
 /// A silent connection is kept open by a comment.
 pub const HEARTBEAT: Duration = Duration::from_secs(15);
@@ -58,14 +59,14 @@ impl Reader {
         &self.place.org_id
     }
 
-    /// What to read by, if they may still read.
-    pub async fn admitted(&self) -> Result<PoolConnection<Postgres>> {
+    /// Who reads, and what by, if they may still read.
+    pub async fn admitted(&self) -> Result<(Known, PoolConnection<Postgres>)> {
         let known = authentication::known(self.app(), &self.headers, self.peer).await?;
         known.caller.may(self.access, Some(self.scope)).map_err(Error::Refused)?;
         if known.caller.org_id != *self.org_id() {
             return Err(Error::NotFound { kind: "organization" });
         }
-        Ok(self.app().pool().acquire().await?)
+        Ok((known, self.app().pool().acquire().await?))
     }
 }
 

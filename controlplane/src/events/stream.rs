@@ -147,7 +147,7 @@ impl Chain {
     /// Reads on, as far as the reader may still.
     async fn read(&mut self) -> Result<()> {
         loop {
-            let mut conn = self.reader.admitted().await?;
+            let (_, mut conn) = self.reader.admitted().await?;
             let events = trail::since(&mut conn, self.reader.org_id(), self.after, BATCH).await?;
             if events.is_empty() {
                 return Ok(());

@@ -42,7 +42,7 @@ impl PathIds {
 pub struct Call {
     pub app: App,
     pub caller: Caller,
-    /// By the session in a browser's cookies, which the dashboard alone is given.
+    /// By the session in a browser's cookies, as the dashboard has them.
     pub in_browser: bool,
     /// The one agent that the caller's key is bound to.
     pub agent_id: Option<String>,

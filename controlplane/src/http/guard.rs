@@ -145,7 +145,8 @@ async fn admit(app: &App, route: &Route, request: &mut Request, standing: &mut O
         second_factor.is_fresh(app.now())?;
     }
     if route.method == Method::GET && route.path.starts_with(runtime::PREFIX) {
-        runtime::hidden::permit(&call, route.path).await?;
+        let mut conn = app.pool().acquire().await?;
+        runtime::hidden::permit(&mut conn, (&call).into(), runtime::hidden::told(route.path)).await?;
     }
     call.expected = Expected::read(route, request.headers())?;
     request.extensions_mut().insert(call);

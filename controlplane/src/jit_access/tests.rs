@@ -195,6 +195,9 @@ async fn an_elevated_admin_manages_the_environment_and_makes_nothing_that_outliv
             assert_eq!(answer.code(), (403, "FORBIDDEN"), "{method} {of}");
         }
     }
+    let changed = json!({"query_timeout_ms": 1_000});
+    let path = world.org(&format!("environments/{}", world.env_id));
+    assert_eq!(world.app.put(&path, &key, changed).await.code(), (403, "FORBIDDEN"));
     // Elsewhere in the organization it is worth nothing.
     assert_eq!(world.app.get(&world.org("users"), &key).await.code(), (403, "FORBIDDEN"));
     world.app.advance(Duration::minutes(30));

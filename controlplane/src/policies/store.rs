@@ -144,7 +144,7 @@ pub async fn naming(
         Row,
         "select p.policy_id, p.name, p.type, p.enabled, p.rules, p.created_at, p.updated_at
          from policies p join environments e on e.env_id = p.env_id
-         where e.org_id = $1 and ($2::text is null or p.env_id = $2) and p.enabled
+         where e.org_id = $1 and e.removed_at is null and ($2::text is null or p.env_id = $2) and p.enabled
            and exists (select from jsonb_array_elements(p.rules) r where starts_with(lower(r ->> 'table'), $3))",
         org_id.as_str(),
         env_id.map(EnvId::as_str),

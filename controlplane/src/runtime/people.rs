@@ -3,7 +3,7 @@
 //! "`assigned_to` (role `pm`, `client`, `admin`, or a specific email)." Owners and admins decide
 //! anything. Anybody else who may write decides what is assigned to their e-mail, or to their part:
 //! the attribute `review_role`, `pm` where they have none. Four eyes: whoever holds the lease of an
-//! attempt does not approve what it made, nor does who has published any of it.
+//! attempt does not approve what it made, and neither does anybody who published any of it or completed the attempt.
 
 use contract::Role;
 use sqlx::PgConnection;
@@ -61,12 +61,12 @@ pub struct Made<'a> {
     pub attempt_id: Option<&'a str>,
 }
 
-/// 403 if the caller holds the lease of an attempt that made it, or has published something for one.
+/// 403 if the caller holds the lease of an attempt that made it, has completed one, or published something for one.
 pub async fn four_eyes(cx: &Call, tx: &mut PgConnection, made: Made<'_>) -> Result<()> {
     let is_own = sqlx::query_scalar!(
         r#"select exists (
              select from svc_runtime.task_attempts
-             where org_id = $1 and held_by = $4 and (id = $2 or $2::text is null and task_id = $3)
+             where org_id = $1 and $4 in (held_by, completed_by) and (id = $2 or $2::text is null and task_id = $3)
              union all
              select from svc_runtime.artifact_instances
              where org_id = $1 and published_by = $4 and (attempt_id = $2 or $2::text is null and task_id = $3)

@@ -185,11 +185,18 @@ struct Scalar(c::duckdb_scalar_function);
 type Call = unsafe extern "C" fn(c::duckdb_function_info, c::duckdb_data_chunk, c::duckdb_vector);
 
 impl Scalar {
-    /// `call` finds `state` as its extra info, a pointer to a `T`; the function drops it.
-    fn new<T>(name: &str, parameters: &[&Logical], result: &Logical, state: T, call: Call) -> Result<Self, Error> {
+    /// `call` must take its extra info for a pointer to a `T`: the state, which threads of the engine share until the
+    /// function is gone, and which it drops.
+    unsafe fn new<T: Send + Sync + 'static>(
+        name: &str,
+        parameters: &[&Logical],
+        result: &Logical,
+        state: T,
+        call: Call,
+    ) -> Result<Self, Error> {
         let name = terminated(name.as_bytes())?;
-        let scalar = Self(unsafe { c::duckdb_create_scalar_function() });
         unsafe {
+            let scalar = Self(c::duckdb_create_scalar_function());
             c::duckdb_scalar_function_set_name(scalar.0, name.as_ptr());
             for parameter in parameters {
                 c::duckdb_scalar_function_add_parameter(scalar.0, parameter.0);
@@ -198,8 +205,8 @@ impl Scalar {
             let state = Box::into_raw(Box::new(state)).cast();
             c::duckdb_scalar_function_set_extra_info(scalar.0, state, Some(forget::<T>));
             c::duckdb_scalar_function_set_function(scalar.0, Some(call));
+            Ok(scalar)
         }
-        Ok(scalar)
     }
 
     /// For the whole database, in `system.main`.
@@ -233,7 +240,7 @@ impl Connection {
     /// too, which is what the crate's own way to register one cannot do.
     pub fn register(&self, name: &str, function: Box<TextFunction>) -> Result<(), Error> {
         let text = Logical::of(c::DUCKDB_TYPE_DUCKDB_TYPE_VARCHAR);
-        let scalar = Scalar::new(name, &[&text], &text, function, call_text_function)?;
+        let scalar = unsafe { Scalar::new(name, &[&text], &text, function, call_text_function) }?;
         unsafe { c::duckdb_scalar_function_set_special_handling(scalar.0) };
         scalar.register(self)
     }
@@ -247,7 +254,7 @@ impl Connection {
     pub fn register_predicate(&self, name: &str, predicate: Predicate) -> Result<(), Error> {
         let text = Logical::of(c::DUCKDB_TYPE_DUCKDB_TYPE_VARCHAR);
         let boolean = Logical::of(c::DUCKDB_TYPE_DUCKDB_TYPE_BOOLEAN);
-        Scalar::new(name, &[&text; 3], &boolean, predicate, call_predicate)?.register(self)
+        unsafe { Scalar::new(name, &[&text; 3], &boolean, predicate, call_predicate) }?.register(self)
     }
 }
 
@@ -361,7 +368,7 @@ impl Connection {
             Operand::Vector => &vector,
         };
         let registered = Registered { comparing, operand };
-        let scalar = Scalar::new(name, &[one, &text], &number, registered, call_comparison)?;
+        let scalar = unsafe { Scalar::new(name, &[one, &text], &number, registered, call_comparison) }?;
         unsafe { c::duckdb_scalar_function_set_bind(scalar.0, Some(bind_comparison)) };
         scalar.register(self)
     }

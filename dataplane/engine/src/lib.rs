@@ -15,7 +15,7 @@
 //! | both | `frame`, `message`, `value` | what travels over the sockets |
 //! | child | `child` and below | opens, hardens, executes |
 //! | child | `comparison` | what the host program adds to SQL |
-//! | child | `ffi`, `native` | the C API, in the former all unsafe code there is; numbers and types as it has them |
+//! | child | `ffi`, `native` | the C API, all unsafe code in the first; numbers and types as it has them |
 
 #![deny(unsafe_code)]
 

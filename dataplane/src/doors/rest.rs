@@ -212,7 +212,7 @@ fn asked(
         params: Vec::new(),
         who: forwarded.who,
         peer: forwarded.peer,
-        origin: forwarded.origin.unwrap_or(if shape.is_arrow() { Origin::Arrow } else { Origin::Rest }),
+        origin: origin(forwarded.origin, shape),
         agent,
         timeout: body.timeout_ms.map(Duration::from_millis),
         cancel: door.ending.closed.child_token(),
@@ -222,6 +222,15 @@ fn asked(
         place: Place::default(),
     };
     Ok((ask.as_session(), shape))
+}
+
+/// The dashboard reads no Arrow: with its cookies one still asks for Arrow at that door.
+fn origin(forwarded: Option<Origin>, shape: body::Shape) -> Origin {
+    match forwarded {
+        Some(Origin::Shadow) => Origin::Shadow,
+        _ if shape.is_arrow() => Origin::Arrow,
+        other => other.unwrap_or(Origin::Rest),
+    }
 }
 
 /// Body 2.

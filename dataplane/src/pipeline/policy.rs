@@ -120,7 +120,7 @@ pub(super) async fn check_as(
     // what there is, for who asks what there is: no more than they may read
     let seen = if statement.reads_catalogue() {
         shown::narrow(&mut names, &asked, &there);
-        Arc::new(there.seen(|path| asked.may_see(&there, path)))
+        Arc::new(shown::seen(&asked, &there))
     } else {
         Arc::clone(&there)
     };

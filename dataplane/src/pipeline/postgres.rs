@@ -95,7 +95,7 @@ async fn seen(pipeline: &Pipeline, query: &Query) -> Result<Seen> {
     asked.permitted(&[], &[Operation::Select], &Trail::new())?;
     let engine = pipeline.engine()?;
     let known = pipeline.remembered.tables.of(&engine, query, &rules).await?.known;
-    let seen = known.seen(|path| asked.may_see(&known, path));
+    let seen = shown::seen(&asked, &known);
     let mut names = policy::names(query, &rules);
     shown::narrow(&mut names, &asked, &known);
     let mut schemas: Vec<String> = seen.schemas().collect();

@@ -8,7 +8,7 @@ use contract::policy::{TableRef, masks_on};
 use contract::{Caller, Governance};
 use sql::definition::Kind;
 
-use super::asked::Asked;
+use super::asked::{Asked, table_ref};
 use super::capability::Own;
 use super::{Pipeline, Result, policy};
 use crate::Ask;
@@ -34,6 +34,18 @@ impl Pipeline {
 pub(super) fn narrow(names: &mut sql::Names, asked: &Asked<'_>, known: &sql::Catalog) {
     names.masked = Arc::new(masked(asked.rules, asked.caller, known));
     names.denied = Arc::new(denied(&asked.own(), known));
+}
+
+/// What there is for the one who asks: no table that they may not read, and no view over one, whose columns would tell
+/// of its columns.
+pub(super) fn seen(asked: &Asked<'_>, known: &sql::Catalog) -> sql::Catalog {
+    let path = |schema: &str, name: &str| (schema.to_ascii_lowercase(), name.to_ascii_lowercase());
+    let unseen = known.tables().filter(|table| !asked.may_see(known, &table.path()));
+    let unseen = with_views_over(unseen.map(|table| path(&table.schema, &table.name)).collect(), known);
+    known.seen(|named| {
+        let TableRef { schema, name } = table_ref(named);
+        !unseen.contains(&path(schema, name)) && asked.may_see(known, named)
+    })
 }
 
 /// Every column that is masked for the caller. What a view makes of a masked column is not known without running

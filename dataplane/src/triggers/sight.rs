@@ -24,7 +24,7 @@ impl Sight {
         let reads_log = || standing.caller.may(Access::Auditor, Some(Scope::AuditRead)).is_ok();
         let is_closed = |source: &Source| match source {
             Source::Memory | Source::ReasoningStep => source.table().is_some_and(|table| !standing.may_read(table)),
-            Source::Query => !reach.bound && !reads_log(), // whose key is an agent's hears its own alone
+            Source::Query => !reach.bound && !reads_log(), // an agent's key hears what is asked in its name
             Source::Explicit => false,
         };
         Self {

@@ -36,9 +36,9 @@ impl<'a> Policies<'a> {
         self.exemptions(table).iter().any(|exempt| is_exempt(exempt, role))
     }
 
-    /// Does a mask or a row filter bind this role on the table?
+    /// Does a rule hide something of the table from this role?
     pub fn bind(self, table: TableRef<'_>, role: Role) -> bool {
-        self.standard_on(table).iter().any(|exempt| !is_exempt(exempt, role))
+        self.exemptions(table).iter().any(|exempt| !is_exempt(exempt, role))
     }
 
     /// Does a rule bind this role on the table that does not bind the other?

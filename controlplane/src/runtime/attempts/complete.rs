@@ -116,7 +116,7 @@ async fn finish(cx: &Call, attempt_id: &str, token: &str, mut ending: Ending, re
     let attempt = end(&cx.app, &mut tx, &mut task, attempt, ending, &who, now).await?;
     let answer = Completed { attempt, task_status: task.status, next_attempt_hint: task.next_attempt_hint };
     let answer = serde_json::to_value(answer).map_err(Error::internal)?;
-    store::remember(&mut tx, attempt_id, &request_sha256, &answer).await?;
+    store::remember(&mut tx, attempt_id, (&request_sha256, &answer), &actor::of(&cx.caller)).await?;
     tx.commit().await?;
     Ok(answer)
 }

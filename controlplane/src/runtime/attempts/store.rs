@@ -174,12 +174,18 @@ pub async fn beat(
 }
 
 /// Remembers what an attempt was completed with and what was answered.
-pub async fn remember(tx: &mut PgConnection, id: &str, request_sha256: &[u8], answer: &Value) -> Result<()> {
+pub async fn remember(
+    tx: &mut PgConnection,
+    id: &str,
+    (request_sha256, answer): (&[u8], &Value),
+    who: &str,
+) -> Result<()> {
     sqlx::query!(
-        "update svc_runtime.task_attempts set completion_sha256 = $2, completion = $3 where id = $1",
+        "update svc_runtime.task_attempts set completion_sha256 = $2, completion = $3, completed_by = $4 where id = $1",
         id,
         request_sha256,
         answer,
+        who,
     )
     .execute(tx)
     .await?;

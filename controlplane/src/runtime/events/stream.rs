@@ -13,14 +13,17 @@ use std::time::Duration;
 
 use axum::http::HeaderMap;
 use bytes::Bytes;
+use contract::runtime_tables::Table;
 use contract::{Access, Scope};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
 use super::{WorkflowEvent, store};
+use crate::authentication::Known;
 use crate::events::following::{self, Followed, Following, LastEventId, Reader, strange};
 use crate::http::call::Call;
 use crate::http::json::Query;
+use crate::runtime::hidden::{self, Seeker};
 use crate::runtime::{fields, tasks};
 use crate::{Error, Result};
 
@@ -123,7 +126,9 @@ impl Following for Workflow {
 impl Workflow {
     /// Reads on, as far as the reader may still.
     async fn read(&mut self) -> Result<()> {
-        let mut conn = self.reader.admitted().await?;
+        let (Known { caller, agent_id, .. }, mut conn) = self.reader.admitted().await?;
+        let seeker = Seeker { caller: &caller, agent_id: agent_id.as_deref(), now: self.reader.app().now() };
+        hidden::permit(&mut conn, seeker, &[Table::WorkflowEvents]).await?;
         self.waiting = store::seen(&mut conn, self.reader.org_id(), &self.about, self.after, BATCH).await?;
         Ok(())
     }

@@ -30,11 +30,11 @@ const PATHS: [&str; 4] =
     ["runtime/tasks", "runtime/artifacts?project_id=p", "runtime/views/invocation-costs", "routing/signals"];
 
 #[test]
-fn what_is_said_to_tell_of_few_tables_is_a_path_that_is_read() {
+fn the_paths_that_tell_of_few_tables_exist() {
     let rows = crate::rooms::rows();
     let reads = rows.iter().filter(|row| row.path.starts_with("/v2/") && row.method == Method::GET);
     let narrow: Vec<_> = reads.filter(|row| told(row.path).len() < Table::ALL.len()).map(|row| row.path).collect();
-    assert_eq!(narrow.len(), 6, "{narrow:?}");
+    assert_eq!(narrow.len(), 11, "{narrow:?}");
 }
 
 #[tokio::test]
@@ -110,4 +110,51 @@ async fn an_agent_with_grants_reads_what_they_reach_and_works_as_before() {
     assert_eq!(reads(&runtime, &bound, &PATHS).await, [200, 403, 403, 403]);
     grant(&["svc_runtime.tasks"], json!({"svc_runtime.tasks": {"denied_columns": ["metadata"]}})).await;
     assert_eq!(reads(&runtime, &bound, &PATHS).await, [403; 4]);
+}
+
+/// What is asked of them changes nothing: it would only tell.
+#[tokio::test]
+async fn what_is_known_already_is_told_to_nobody_from_whom_it_is_hidden() {
+    let runtime = Runtime::start().await;
+    let developer = runtime.member("developer", json!({})).await;
+    let work = json!({"kind": "build", "project_id": "p", "work_item_key": "k", "metadata": {"secret": 7}});
+    let task = runtime.task(work.clone()).await;
+    let claim = format!("runtime/tasks/{}/claim", id(&task));
+    let attempt = runtime.said_by(&runtime.worker, &claim, json!({})).await.expect(200);
+    let artifact = runtime.artifact(&attempt, 'a', json!({"lease_token": attempt["lease_token"]})).await;
+    let asked =
+        [("runtime/tasks".to_owned(), work), (format!("runtime/artifacts/{}/promote", id(&artifact)), json!({}))];
+    for (path, body) in &asked {
+        runtime.said_by(&developer, path, body.clone()).await.expect(200);
+    }
+    let exempt = json!(["owner", "service_account"]);
+    let masks = ["tasks", "artifact_instances"].map(|table| {
+        let table = format!("svc_runtime.{table}");
+        json!({"table": table, "column": "metadata", "function": "full", "exempt_roles": exempt})
+    });
+    policy(&runtime, "column_masking", json!(masks)).await;
+    for (path, body) in &asked {
+        assert_eq!(reason(&runtime.said_by(&developer, path, body.clone()).await), HIDDEN, "{path}");
+        runtime.said_by(&runtime.worker, path, body.clone()).await.expect(200);
+    }
+    let other = json!({"kind": "build", "project_id": "p", "work_item_key": "another"});
+    runtime.said_by(&developer, "runtime/tasks", other).await.expect(200);
+}
+
+#[tokio::test]
+async fn an_environment_that_is_gone_hides_nothing() {
+    let runtime = Runtime::start().await;
+    let analyst = runtime.member("analyst", json!({})).await;
+    policy(
+        &runtime,
+        "column_masking",
+        json!([{"table": "svc_runtime.tasks", "column": "metadata", "function": "full", "exempt_roles": ["owner"]}]),
+    )
+    .await;
+    assert_eq!(reads(&runtime, &analyst, &PATHS[..1]).await, [403]);
+    let mut conn = runtime.app.app.pool().acquire().await.unwrap();
+    let org = (&runtime.org_id, None);
+    assert_eq!(crate::policies::naming(&mut conn, org, "svc_runtime").await.unwrap().len(), 1);
+    runtime.sql("update environments set removed_at = now()").await;
+    assert_eq!(crate::policies::naming(&mut conn, org, "svc_runtime").await.unwrap().len(), 0);
 }

@@ -197,6 +197,23 @@ async fn nobody_approves_what_they_have_published_for_anothers_attempt() {
 }
 
 #[tokio::test]
+async fn nobody_approves_an_attempt_that_they_have_completed_with_anothers_lease() {
+    let runtime = Runtime::start().await;
+    let maker = runtime.member("admin", json!({})).await;
+    let task = runtime.task(json!({})).await;
+    let path = format!("runtime/tasks/{}/attempts", id(&task));
+    let attempt = runtime.said_by(&maker, &path, json!({})).await.expect(200);
+    let token = json!({"lease_token": attempt["lease_token"]});
+    runtime.put(&format!("runtime/attempts/{}/claim", id(&attempt)), token).await.expect(200); // by the worker
+    let ending = json!({"lease_token": attempt["lease_token"], "outcome": "succeeded", "result": {"n": 7}});
+    let complete = format!("/v2/runtime/attempts/{}/complete", id(&attempt));
+    runtime.app.put(&complete, &maker, ending).await.expect(200);
+    let review = runtime.post("reviews", json!({"attempt_id": id(&attempt)})).await.expect(200);
+    assert_eq!(reason(&moved(&runtime, &maker, &review, "approve", Value::Null).await), (403, "four_eyes"));
+    moved(&runtime, &runtime.owner, &review, "approve", Value::Null).await.expect(200);
+}
+
+#[tokio::test]
 async fn reviews_are_listed_by_what_they_are_about() {
     let runtime = Runtime::start().await;
     let (attempt, first) = reviewed(&runtime, json!({"urgency": "critical", "assigned_to": "client"})).await;

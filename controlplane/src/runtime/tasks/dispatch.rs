@@ -3,6 +3,7 @@
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
 use contract::Timestamp;
+use contract::runtime_tables::Table;
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -15,7 +16,7 @@ use crate::http::json::Json;
 use crate::http::signature::{Answers, Signature};
 use crate::http::text;
 use crate::runtime::events::{self, About};
-use crate::runtime::{actor, clock, fields};
+use crate::runtime::{actor, clock, fields, hidden};
 use crate::{Error, Result};
 
 pub const RETRIES_DEFAULT: i32 = 3;
@@ -66,6 +67,9 @@ pub async fn create(cx: Call, Json(dispatch): Json<Dispatch>) -> Result<Dispatch
     if is_new {
         let payload = json!({"action": "created", "kind": task.kind});
         events::append(&cx.app, &mut tx, About::task(&task), "task_lifecycle", payload, &task.created_by, now).await?;
+    }
+    if !is_new {
+        hidden::permit(&mut tx, (&cx).into(), &[Table::Tasks, Table::TaskAttempts]).await?;
     }
     let stored = store::find(&mut tx, cx.org_id(), &id).await?;
     let answer = Answer::of(&mut tx, stored).await?;

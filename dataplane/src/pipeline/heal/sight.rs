@@ -31,7 +31,7 @@ pub(super) async fn tables(
     let mut names = policy::names(query, rules);
     let (whence, when) = ((&query.ask).into(), pipeline.clock.now().into());
     let asked = Asked { rules, caller: &caller, agent: &agent, whence, writes: false, when };
-    let seen = there.seen(|path| asked.may_see(&there, path));
+    let seen = shown::seen(&asked, &there);
     shown::narrow(&mut names, &asked, &there);
     let told =
         |schema: &str, name: &str, columns: &[sql::Column]| line(schema, name, &names.shown(schema, name, columns));

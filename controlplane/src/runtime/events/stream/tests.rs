@@ -106,3 +106,22 @@ async fn what_cannot_be_followed_is_refused() {
         assert_eq!(field(&refused), (400, "Last-Event-ID"), "{wrong}");
     }
 }
+
+#[tokio::test]
+async fn a_stream_ends_for_whom_a_policy_hides_its_events_from() {
+    let runtime = Runtime::start().await;
+    let task = runtime.task(json!({})).await;
+    let attempt = runtime.running(&task).await;
+    let analyst = runtime.member("analyst", json!({})).await;
+    let path = format!("/v2/runtime/events/stream?task_id={}", id(&task));
+    let mut stream = Stream::open(&runtime.app, &path, &analyst, None).await;
+    note(&runtime, &attempt, 1).await;
+    assert_eq!(of_attempt(&mut stream).await.2["payload"]["n"], 1);
+    let rules = json!([{"table": "svc_runtime.workflow_events", "column": "payload", "function": "full",
+        "exempt_roles": ["service_account"]}]);
+    let mask = json!({"name": "m", "type": "column_masking", "enabled": true, "rules": rules});
+    runtime.app.post(&runtime.env("policies"), &runtime.owner, mask).await.expect(201);
+    while let Some(piece) = stream.piece().await {
+        assert!(!piece.contains("payload"), "{piece}");
+    }
+}
