@@ -359,3 +359,17 @@ async fn the_runtime_is_there_while_it_is_on_and_read_while_somebody_gives_its_r
     assert_eq!(world.run("select * from svc_runtime.tasks").await.unwrap_err().code(), Code::TableNotFound);
     world.stop().await;
 }
+
+/// The engine prepares it only if it may optimize it, and ended its process otherwise.
+#[tokio::test]
+async fn a_merge_changes_what_its_source_does_not_match() {
+    let world = world().await;
+    world.run("create table stock (id integer, n integer)").await.unwrap();
+    world.run("insert into stock values (1, 1), (2, 2), (3, 3)").await.unwrap();
+    let merge = "merge into stock using (select 1 as id) c on stock.id = c.id when not matched by source";
+    world.run(&format!("{merge} and stock.id = 2 then update set n = 0")).await.unwrap();
+    assert_eq!(world.run("select id, n from stock order by id").await.unwrap().json, "[1,1],[2,0],[3,3]");
+    world.run(&format!("{merge} then delete")).await.unwrap();
+    assert_eq!(world.run("select id from stock").await.unwrap().json, "[1]");
+    world.stop().await;
+}

@@ -180,9 +180,13 @@ impl Session {
 }
 
 /// Is it to be optimized as it is prepared? A question only wants to know what a statement is: the constants in it need
-/// not be computed for that. For the rest it does not matter.
+/// not be computed for that. For the rest it does not matter. A MERGE with `NOT MATCHED BY SOURCE` the engine prepares
+/// only if it may optimize: left as it is, its rows have no number, which ends the process.
 fn optimized(what: &What) -> Option<bool> {
     match what {
+        What::Describe { sql } | What::Parameters { sql } | What::Parse { sql } if sql.starts_with("MERGE ") => {
+            Some(true)
+        }
         What::Describe { .. } | What::Parameters { .. } | What::Parse { .. } => Some(false),
         What::Read { .. } | What::Write { .. } => Some(true),
         What::Begin | What::Commit | What::Rollback | What::Track(_) | What::Catalog => None,

@@ -170,6 +170,8 @@ pub(super) fn of(tree: &Statement, scans: &[Scan]) -> Lineage {
             if let Some(query) = &create.query {
                 walk.answer(query);
                 walk.found.outputs = None;
+                // the order that its rows are stored in is read later, by who sees all of them
+                walk.found.failing.by_order |= walk.found.failing.meets;
             }
         }
         Statement::Insert(insert) => {

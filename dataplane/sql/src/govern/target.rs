@@ -9,7 +9,7 @@ use std::ops::ControlFlow;
 
 use sqlparser::ast::{
     AssignmentTarget, Delete, Expr, FromTable, Ident, Insert, ObjectName, OnInsert, Query, SelectItem, SetExpr,
-    Statement, TableAlias, TableAliasColumnDef, TableFactor, TableWithJoins, Update, UpdateTableFromKind,
+    Statement, TableAlias, TableAliasColumnDef, TableFactor, TableWithJoins, Update, UpdateTableFromKind, Visit,
     visit_expressions,
 };
 
@@ -37,17 +37,20 @@ pub(super) fn govern(tree: &mut Statement, filters: &[Filter], scans: &mut [Scan
     }
     match tree {
         Statement::Insert(insert) => {
-            returning(insert.returning.as_mut(), target, number)?;
+            let alias = insert.table_alias.as_ref().map(|alias| alias.alias.clone());
+            let alias = alias.unwrap_or_else(|| names::quoted(&target.table.name));
+            returning(insert.returning.as_mut(), &alias, target, number)?;
             self::insert(insert, filters, target, number)
         }
         Statement::Update(update) => {
             has_rowid(target, "UPDATE")?;
-            returning(update.returning.as_mut(), target, number)?;
+            returning(update.returning.as_mut(), &alias_of(&update.table.relation)?, target, number)?;
             self::update(update, filters, target, number)
         }
         Statement::Delete(delete) => {
             has_rowid(target, "DELETE")?;
-            returning(delete.returning.as_mut(), target, number)?;
+            let alias = written_to(delete)?;
+            returning(delete.returning.as_mut(), &alias, target, number)?;
             self::delete(delete, target, number)
         }
         Statement::Truncate(_) if target.filters.is_empty() => Ok(()),
@@ -153,10 +156,32 @@ fn declared(name: &ObjectName, target: &Scan) -> Result<String, Error> {
     target.table.column(written).map(|column| column.name.clone()).ok_or_else(missing)
 }
 
+/// The rows carry the engine's number, which tells of hidden rows: no row is named as a whole, and no number by its name.
+fn named_by_columns(parts: &impl Visit, target: &Scan, alias: &Ident) -> Result<(), Error> {
+    let is = |ident: &Ident, name: &str| ident.value.eq_ignore_ascii_case(name);
+    let is_row = |ident: &Ident| is(ident, &alias.value) && target.table.column(&ident.value).is_none();
+    let found = visit_expressions(parts, |expr| match expr {
+        Expr::Identifier(ident) if is_row(ident) => ControlFlow::Break("a whole row"),
+        Expr::Identifier(ident) if is(ident, "rowid") => ControlFlow::Break("rowid"),
+        Expr::CompoundIdentifier(path) => match path.as_slice() {
+            [table, ident, ..] if is(table, &alias.value) && is(ident, "rowid") => ControlFlow::Break("rowid"),
+            _ => ControlFlow::Continue(()),
+        },
+        _ => ControlFlow::Continue(()),
+    });
+    match found {
+        ControlFlow::Break(construct) => Err(Error::ungovernable(construct, &target.table.path())),
+        ControlFlow::Continue(()) => Ok(()),
+    }
+}
+
 /// `UPDATE t SET c = new.first FROM (SELECT t.number, <value> AS first FROM <scan> AS t … WHERE …) AS new
 /// WHERE t.rowid = new.number`.
 fn update(update: &mut Update, filters: &[Filter], target: &mut Scan, number: usize) -> Result<(), Error> {
     let alias = alias_of(&update.table.relation)?;
+    named_by_columns(&update.assignments, target, &alias)?;
+    named_by_columns(&update.from, target, &alias)?;
+    named_by_columns(&update.selection, target, &alias)?;
     let mut list = vec![column(&alias, ROWID)];
     let mut set: Vec<(String, Expr)> = Vec::new();
     for (i, assignment) in update.assignments.iter_mut().enumerate() {
@@ -229,11 +254,9 @@ fn check_new_row(
 
 /// `DELETE FROM t WHERE t.rowid IN (SELECT t.number FROM <scan> AS t … WHERE …)`.
 fn delete(delete: &mut Delete, target: &mut Scan, number: usize) -> Result<(), Error> {
-    let (FromTable::WithFromKeyword(tables) | FromTable::WithoutKeyword(tables)) = &delete.from;
-    let Some(one) = tables.first() else {
-        return Err(Error::unsupported("DELETE without a table"));
-    };
-    let alias = alias_of(&one.relation)?;
+    let alias = written_to(delete)?;
+    named_by_columns(&delete.using, target, &alias)?;
+    named_by_columns(&delete.selection, target, &alias)?;
     let mut from = vec![scan(number, &alias)];
     from.extend(delete.using.take().unwrap_or_default());
     let rows = select(vec![column(&alias, ROWID)], from, delete.selection.take())?;
@@ -246,8 +269,14 @@ fn delete(delete: &mut Delete, target: &mut Scan, number: usize) -> Result<(), E
     Ok(())
 }
 
+/// What the statement calls its table.
+fn written_to(delete: &Delete) -> Result<Ident, Error> {
+    let (FromTable::WithFromKeyword(tables) | FromTable::WithoutKeyword(tables)) = &delete.from;
+    tables.first().map_or_else(|| Err(Error::unsupported("DELETE without a table")), |one| alias_of(&one.relation))
+}
+
 /// Columns by name, each as the caller may see it; anything else could look behind a mask.
-fn returning(items: Option<&mut Vec<SelectItem>>, target: &Scan, number: usize) -> Result<(), Error> {
+fn returning(items: Option<&mut Vec<SelectItem>>, alias: &Ident, target: &Scan, number: usize) -> Result<(), Error> {
     let Some(items) = items else { return Ok(()) };
     if !target.is_masked() {
         return Ok(());
@@ -261,10 +290,10 @@ fn returning(items: Option<&mut Vec<SelectItem>>, target: &Scan, number: usize) 
                 shown.extend((0..target.columns.len()).map(|i| returned(number, i, None, target)));
             }
             SelectItem::UnnamedExpr(expr) => {
-                shown.push(returned(number, column_of(expr, target, &path)?, None, target));
+                shown.push(returned(number, column_of(expr, alias, target, &path)?, None, target));
             }
             SelectItem::ExprWithAlias { expr, alias } => {
-                shown.push(returned(number, column_of(expr, target, &path)?, Some(alias), target));
+                shown.push(returned(number, column_of(expr, alias, target, &path)?, Some(alias), target));
             }
             _ => return Err(Error::ungovernable("RETURNING of an expression", &path)),
         }
@@ -273,11 +302,11 @@ fn returning(items: Option<&mut Vec<SelectItem>>, target: &Scan, number: usize) 
     Ok(())
 }
 
-fn column_of(expr: &Expr, target: &Scan, path: &str) -> Result<usize, Error> {
+fn column_of(expr: &Expr, alias: &Ident, target: &Scan, path: &str) -> Result<usize, Error> {
     let name = match expr {
         Expr::Identifier(ident) => ident,
         Expr::CompoundIdentifier(parts) => match parts.as_slice() {
-            [_, ident] => ident,
+            [table, ident] if table.value.eq_ignore_ascii_case(&alias.value) => ident,
             _ => return Err(Error::ungovernable("RETURNING of an expression", path)),
         },
         _ => return Err(Error::ungovernable("RETURNING of an expression", path)),

@@ -65,3 +65,45 @@ fn what_passes_no_filter_is_refused_on_a_filtered_table() {
         assert!(matches!(error.kind, crate::error::Kind::Ungovernable { .. }), "{sql}: {error}");
     }
 }
+
+/// The engine's number of a row tells how many hidden ones lie before it.
+#[test]
+fn the_number_that_rows_are_found_by_is_reached_by_no_name() {
+    let refused = |sql: &str| crate::testing::engine_with_definitions(sql, &analyst()).map(|made| made.sql);
+    for sql in [
+        "UPDATE customers c SET name = c::VARCHAR",
+        "UPDATE customers SET name = struct_extract_at(CUSTOMERS, 7)",
+        "UPDATE customers c SET name = (SELECT max(h::VARCHAR) FROM (SELECT c h))",
+        "UPDATE customers c SET name = l.v::VARCHAR FROM LATERAL (SELECT c AS v) l",
+        "UPDATE customers c SET name = 'x' WHERE hash(\"C\") > 1",
+        "UPDATE customers c SET name = (c).name",
+        "DELETE FROM customers c WHERE struct_extract_at(c, 7) = 4",
+        "DELETE FROM customers c USING (SELECT 1) AS one WHERE to_json(c) IS NULL",
+        "DELETE FROM customers WHERE rowid > 1000000",
+        "DELETE FROM customers c WHERE c.rowid > 1000000",
+        "DELETE FROM customers c WHERE EXISTS (SELECT 1 FROM orders WHERE orders.id = c.rowid)",
+    ] {
+        assert!(refused(sql).is_err(), "{sql}: {:?}", refused(sql));
+    }
+    for sql in [
+        "UPDATE customers c SET name = c.name || c.region WHERE c.id = 1",
+        "DELETE FROM customers c WHERE c.id IN (SELECT o.id FROM orders o)",
+    ] {
+        assert!(refused(sql).is_ok(), "{sql}: {:?}", refused(sql));
+    }
+}
+
+#[test]
+fn what_comes_back_is_named_by_the_table_that_is_written_to() {
+    let made = |sql: &str| crate::testing::engine_with_definitions(sql, &analyst()).map(|made| made.sql);
+    for (sql, fits) in [
+        ("UPDATE customers SET name = 'x' RETURNING customers.name", true),
+        ("UPDATE customers c SET name = 'x' RETURNING C.name, id", true),
+        ("UPDATE customers SET name = 'x' RETURNING old.name", false),
+        ("DELETE FROM customers RETURNING nonsense.name", false),
+        ("INSERT INTO customers (id, region) VALUES (1, 'EU') RETURNING customers.id", true),
+        ("INSERT INTO customers (id, region) VALUES (1, 'EU') RETURNING other.id", false),
+    ] {
+        assert_eq!(made(sql).is_ok(), fits, "{sql}: {:?}", made(sql));
+    }
+}
