@@ -116,7 +116,7 @@ async fn a_stream_ends_for_whom_a_policy_hides_its_events_from() {
     let path = format!("/v2/runtime/events/stream?task_id={}", id(&task));
     let mut stream = Stream::open(&runtime.app, &path, &analyst, None).await;
     note(&runtime, &attempt, 1).await;
-    assert_eq!(of_attempt(&mut stream).await.2["payload"]["n"], 1);
+    while of_attempt(&mut stream).await.2["payload"]["n"] != 1 {} // what began before may still be told
     let rules = json!([{"table": "svc_runtime.workflow_events", "column": "payload", "function": "full",
         "exempt_roles": ["service_account"]}]);
     let mask = json!({"name": "m", "type": "column_masking", "enabled": true, "rules": rules});
