@@ -36,16 +36,18 @@ pub(super) fn narrow(names: &mut sql::Names, asked: &Asked<'_>, known: &sql::Cat
     names.denied = Arc::new(denied(&asked.own(), known));
 }
 
-/// What there is for the one who asks: no table that they may not read, and no view over one, whose columns would tell
+/// What there is for the one who asks: nothing that they may not read, and no view over that, whose columns would tell
 /// of its columns.
 pub(super) fn seen(asked: &Asked<'_>, known: &sql::Catalog) -> sql::Catalog {
-    let path = |schema: &str, name: &str| (schema.to_ascii_lowercase(), name.to_ascii_lowercase());
-    let unseen = known.tables().filter(|table| !asked.may_see(known, &table.path()));
-    let unseen = with_views_over(unseen.map(|table| path(&table.schema, &table.name)).collect(), known);
-    known.seen(|named| {
-        let TableRef { schema, name } = table_ref(named);
-        !unseen.contains(&path(schema, name)) && asked.may_see(known, named)
-    })
+    let lower = |path: &str| {
+        let TableRef { schema, name } = table_ref(path);
+        (schema.to_ascii_lowercase(), name.to_ascii_lowercase())
+    };
+    let paths = known.tables().map(|table| table.path());
+    let paths = paths.chain(known.definitions().into_iter().map(|one| one.path()));
+    let unseen = paths.filter(|path| !asked.may_see(known, path)).map(|path| lower(&path)).collect();
+    let unseen = with_views_over(unseen, known);
+    known.seen(|path| !unseen.contains(&lower(path)))
 }
 
 /// Every column that is masked for the caller. What a view makes of a masked column is not known without running

@@ -174,17 +174,22 @@ async fn nobody_approves_what_they_have_made() {
     runtime.said_by(&runtime.owner, "releases", release).await.expect(200);
 }
 
-/// A token is as good as a lease: who has one publishes, also once somebody else has claimed the attempt.
-#[tokio::test]
-async fn nobody_approves_what_they_have_published_for_anothers_attempt() {
-    let runtime = Runtime::start().await;
+/// Who made an attempt, and the attempt, which the worker has claimed with its token since.
+async fn claimed_by_another(runtime: &Runtime) -> (String, Value) {
     let maker = runtime.member("admin", json!({})).await;
     let task = runtime.task(json!({})).await;
     let path = format!("runtime/tasks/{}/attempts", id(&task));
     let attempt = runtime.said_by(&maker, &path, json!({})).await.expect(200);
     let token = json!({"lease_token": attempt["lease_token"]});
-    let claim = format!("runtime/attempts/{}/claim", id(&attempt));
-    runtime.put(&claim, token.clone()).await.expect(200); // by the worker
+    runtime.put(&format!("runtime/attempts/{}/claim", id(&attempt)), token).await.expect(200);
+    (maker, attempt)
+}
+
+/// A token is as good as a lease: who has one publishes, also once somebody else has claimed the attempt.
+#[tokio::test]
+async fn nobody_approves_what_they_have_published_for_anothers_attempt() {
+    let runtime = Runtime::start().await;
+    let (maker, attempt) = claimed_by_another(&runtime).await;
     let publication = json!({"attempt_id": id(&attempt), "kind": "report", "confidence": 0.9,
         "content_hash": format!("sha256:{}", "a".repeat(64)), "lease_token": attempt["lease_token"]});
     let artifact = runtime.said_by(&maker, "runtime/artifacts", publication).await.expect(200);
@@ -199,12 +204,7 @@ async fn nobody_approves_what_they_have_published_for_anothers_attempt() {
 #[tokio::test]
 async fn nobody_approves_an_attempt_that_they_have_completed_with_anothers_lease() {
     let runtime = Runtime::start().await;
-    let maker = runtime.member("admin", json!({})).await;
-    let task = runtime.task(json!({})).await;
-    let path = format!("runtime/tasks/{}/attempts", id(&task));
-    let attempt = runtime.said_by(&maker, &path, json!({})).await.expect(200);
-    let token = json!({"lease_token": attempt["lease_token"]});
-    runtime.put(&format!("runtime/attempts/{}/claim", id(&attempt)), token).await.expect(200); // by the worker
+    let (maker, attempt) = claimed_by_another(&runtime).await;
     let ending = json!({"lease_token": attempt["lease_token"], "outcome": "succeeded", "result": {"n": 7}});
     let complete = format!("/v2/runtime/attempts/{}/complete", id(&attempt));
     runtime.app.put(&complete, &maker, ending).await.expect(200);
