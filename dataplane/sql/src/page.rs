@@ -60,11 +60,12 @@ const STATEMENTS: &[&str] = &[
 ];
 
 const QUERIES: &[&str] = &[
-    "`QUALIFY`, `GROUP BY ALL`, aliases used again, `* EXCLUDE | REPLACE | RENAME | ILIKE`, `TOP`, `FETCH`, `MINUS`",
+    "`QUALIFY`, `GROUP BY ALL`, `ORDER BY ALL`, aliases used again, `* EXCLUDE | REPLACE | RENAME | ILIKE`, `TOP`, `FETCH`, `MINUS`",
     "`a:b.c[0]::type`, subscripts of variants from 0; a variant next to a plain value is read as its type",
     "`LATERAL FLATTEN` and `TABLE(FLATTEN(…))` with `PATH`, `OUTER`, `RECURSIVE`, `MODE`, all six columns",
     "`TABLE(GENERATOR(ROWCOUNT => n))`, `TABLE(SPLIT_TO_TABLE(…))`, `FROM VALUES …` with `column1` and `$1`",
-    "`IDENTIFIER('t')`, `TABLE('t')`, `DUAL`, a `WITH` query that names itself, `COLLATE 'en-ci'`",
+    "`OBJECT_CONSTRUCT(*)` and `HASH(*)` of one table, `t.*` too",
+    "`IDENTIFIER('t')`, `TABLE('t')`, `DUAL`, a `WITH` query that names itself, `WITH … AS MATERIALIZED`, `COLLATE 'en-ci'`",
     "`START WITH … CONNECT BY [NOCYCLE]`, `LEVEL`, `PRIOR`, `CONNECT_BY_ROOT`, `SYS_CONNECT_BY_PATH`; a cycle is an error",
     "`(+)`, `ASOF JOIN … MATCH_CONDITION`, a join without a condition: every row with every row",
     "`PIVOT (… IN (list | ANY | SELECT))` with columns `\"'a'\"`, `UNPIVOT`, `SAMPLE`, `LIKE ANY | ALL`, `RLIKE`, lambdas over arrays",

@@ -40,9 +40,18 @@ pub fn parse_with(text: &str, variables: &Variables) -> Result<Statement, Error>
     let mut groups = grouped(variables.put_into(lex::tokens(text)?));
     match (groups.pop(), groups.is_empty()) {
         (None, _) => Err(Error::new(Kind::Empty, "there is no statement in the text")),
+        (Some(tokens), true) if shows_variables(&tokens) => {
+            let listed = ast::Statement::Query(Box::new(variables.listed()?));
+            Statement::new(source(text, &tokens), listed)
+        }
         (Some(tokens), true) => statement(text, tokens),
         (Some(_), false) => Err(Error::new(Kind::Several, "one statement is expected, this is more than one")),
     }
+}
+
+/// `SHOW VARIABLES`, which the session alone can answer.
+fn shows_variables(tokens: &[TokenWithSpan]) -> bool {
+    matches!(tokens, [show, variables] if is(&show.token, Keyword::SHOW) && is(&variables.token, Keyword::VARIABLES))
 }
 
 /// The statements of a simple query, in order; empty when there is none.
@@ -177,7 +186,7 @@ fn tables_selected(tokens: Vec<TokenWithSpan>) -> Vec<TokenWithSpan> {
 }
 
 /// What the parser crate has no form for and means what it reads without: `NTH_VALUE(x, 2) FROM FIRST OVER …`,
-/// and the `=` of `START = 1` in CREATE SEQUENCE.
+/// `WITH t AS MATERIALIZED (…)`, and the `=` of `START = 1` in CREATE SEQUENCE.
 fn spelled(tokens: Vec<TokenWithSpan>) -> Vec<TokenWithSpan> {
     let is_at = |at: usize, keyword| tokens.get(at).is_some_and(|token| is(&token.token, keyword));
     let makes_sequence = is_at(0, Keyword::CREATE) && (1..SEQUENCE_WITHIN).any(|at| is_at(at, Keyword::SEQUENCE));
@@ -198,12 +207,24 @@ fn spelled(tokens: Vec<TokenWithSpan>) -> Vec<TokenWithSpan> {
     // DESC VIEW v, EXPLAIN USING TEXT …, ORDER, NOORDER and the first WITH of a sequence
     let describes = is_word(0, &["desc", "describe"]) && is_word(1, &["view"]);
     let explains = is_word(0, &["explain"]) && is_word(1, &["using"]) && is_word(2, &["text", "tabular", "json"]);
+    // how a WITH query is to be run, which the warehouse has no words for
+    let hinted = |at: usize| {
+        let opens = |at: usize| tokens.get(at).is_some_and(|token| token.token == Token::LParen);
+        is_at(at, Keyword::AS)
+            && (is_word(at + 1, &["materialized"]) && opens(at + 2)
+                || is_at(at + 1, Keyword::NOT) && is_word(at + 2, &["materialized"]) && opens(at + 3))
+    };
+    let is_hint = |at: usize| {
+        let before = |by: usize| at.checked_sub(by).is_some_and(hinted);
+        before(1) || before(2) && is_at(at - 1, Keyword::NOT)
+    };
     let is_noise = |at: usize, token: &Token| {
         is_noise(at, token)
             || describes && at == 1
             || explains && (at == 1 || at == 2)
             || makes_sequence && is_word(at, &["order", "noorder"])
             || makes_sequence && is_word(at, &["with"]) && is_word(at + 1, &["start", "increment"])
+            || is_hint(at)
     };
     let noise: Vec<bool> = tokens.iter().enumerate().map(|(at, token)| is_noise(at, &token.token)).collect();
     let kept = tokens.into_iter().zip(noise).filter(|(_, is_noise)| !is_noise).map(|(token, _)| token).collect();

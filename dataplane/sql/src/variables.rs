@@ -5,7 +5,11 @@
 
 use std::collections::BTreeMap;
 
+use sqlparser::ast::Query;
 use sqlparser::tokenizer::{Token, TokenWithSpan};
+
+use crate::catalogue::Listing;
+use crate::error::Error;
 
 /// A literal.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -27,6 +31,20 @@ impl Variables {
 
     pub(crate) fn len(&self) -> usize {
         self.0.len()
+    }
+
+    /// Name, value and type of each.
+    pub(crate) fn listed(&self) -> Result<Query, Error> {
+        let mut listing = Listing::new(&["name", "value", "type"]);
+        for (name, value) in &self.0 {
+            let (value, kind) = match value {
+                Variable::Text(text) => (text.clone(), "text"),
+                Variable::Number(number) => (number.clone(), "fixed"),
+                Variable::Boolean(value) => (value.to_string(), "boolean"),
+            };
+            listing.add(vec![Some(name.clone()), Some(value), Some(kind.to_owned())]);
+        }
+        listing.query()
     }
 
     /// The tokens with a literal in place of every variable that is set. One that is not stays, and is refused as a

@@ -55,6 +55,7 @@ pub(super) fn listed(words: &[Ident], catalog: &Catalog, session: &Names) -> Res
         "user functions" => functions(catalog),
         // there can be none, and drivers ask
         "procedures" | "user procedures" => Listing::new(&["created_on", "name", "schema_name", "arguments"]),
+        "" => return Err(Error::unsupported("this form of SHOW")),
         _ => return Err(Error::unsupported(format!("SHOW {}", words.to_ascii_uppercase()))),
     };
     listing.query()

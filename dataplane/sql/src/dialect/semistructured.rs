@@ -90,12 +90,12 @@ fn members(name: &str, template: &str, function: Function, context: &mut Context
 }
 
 /// `OBJECT_CONSTRUCT_KEEP_NULL(k, v, …)`.
-fn object_construct_keep_null(function: Function, _: &mut Context<'_>) -> Result<Expr, Error> {
-    Ok(compose::call("json_object", pairs("object_construct_keep_null", function)?))
-}
-
-fn pairs(name: &str, function: Function) -> Result<Vec<Expr>, Error> {
-    paired(name, &plain(function)?)
+fn object_construct_keep_null(function: Function, context: &mut Context<'_>) -> Result<Expr, Error> {
+    let args = plain(function)?;
+    if let [Expr::Identifier(_)] = args.as_slice() {
+        return templates::fill("_object_of_row_with_nulls", &args, context);
+    }
+    Ok(compose::call("json_object", paired("object_construct_keep_null", &args)?))
 }
 
 /// Keys and values, without those whose key is NULL.

@@ -9,12 +9,37 @@ use sqlparser::ast::{
 use super::{Printer, Style, absent};
 use crate::error::Error;
 
+/// What the engine orders by WITHIN GROUP.
+const ORDERED: [&str; 7] =
+    ["listagg", "mode", "percentile_cont", "percentile_disc", "quantile_cont", "quantile_disc", "string_agg"];
+/// What it tells IGNORE NULLS.
+const OF_NULLS: [&str; 8] = ["any_value", "first", "first_value", "lag", "last", "last_value", "lead", "nth_value"];
+
+/// Whether the engine has what stands behind the arguments of this function.
+fn takes(function: &Function) -> Result<(), Error> {
+    let name = crate::names::last(&function.name).map(|ident| ident.value.to_ascii_lowercase()).unwrap_or_default();
+    let is_one_of = |known: &[&str]| known.contains(&name.as_str());
+    let has_treatment = match &function.args {
+        FunctionArguments::List(list) => {
+            list.clauses.iter().any(|clause| matches!(clause, FunctionArgumentClause::IgnoreOrRespectNulls(_)))
+        }
+        _ => false,
+    };
+    let treats = function.null_treatment.is_some() || has_treatment;
+    absent(!treats || function.over.is_some() && is_one_of(&OF_NULLS), "IGNORE and RESPECT NULLS of this call")?;
+    absent(function.within_group.is_empty() || is_one_of(&ORDERED), "WITHIN GROUP of this call")?;
+    absent(function.filter.is_none() || crate::functions::is_aggregate(&name), "FILTER of this call")
+}
+
 impl Printer<'_> {
     pub(super) fn function(&mut self, function: &Function) -> Result<(), Error> {
         let Function { name, uses_odbc_syntax, parameters, args, within_group, filter, null_treatment, over } =
             function;
         absent(!uses_odbc_syntax, "{fn …}")?;
         absent(matches!(parameters, FunctionArguments::None), "parameters before the arguments of a function")?;
+        if self.style == Style::Engine {
+            takes(function)?;
+        }
         self.function_name(name)?;
         match args {
             FunctionArguments::None => {}

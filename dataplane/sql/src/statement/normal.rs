@@ -1,4 +1,5 @@
-//! One form of what can be written in several: FROM first, TOP, `LIKE ALL`, hierarchies, `(+)`, parameters.
+//! One form of what can be written in several: FROM first, TOP, `ORDER BY ALL`, `LIKE ALL`, hierarchies, `(+)`,
+//! parameters.
 //!
 //! All of it happens before a name is bound, so what is made here is bound and governed like what was written.
 
@@ -6,17 +7,19 @@ mod change_event;
 mod grouping;
 mod hierarchy;
 mod named;
+mod order_all;
 mod ordinal;
 mod outer_join;
+mod whole_row;
 
 use std::ops::ControlFlow;
 
 pub use hierarchy::CYCLE;
 use sqlparser::ast::{
     CastKind, ColumnDef, CreateTable, CreateTableLikeKind, DataType, Expr, Function, FunctionArg, FunctionArgExpr,
-    FunctionArguments, Ident, JoinConstraint, JoinOperator, LimitClause, Query, Select, SelectFlavor, SelectItem,
-    SetExpr, Statement, TableAlias, TableAliasColumnDef, TableFactor, TableWithJoins, Top, TopQuantity, Value,
-    ValueWithSpan, VisitMut, VisitorMut, WildcardAdditionalOptions,
+    FunctionArguments, JoinConstraint, JoinOperator, LimitClause, Query, Select, SelectFlavor, SelectItem, SetExpr,
+    Statement, TableAlias, TableAliasColumnDef, TableFactor, TableWithJoins, Top, TopQuantity, Value, ValueWithSpan,
+    VisitMut, VisitorMut, WildcardAdditionalOptions,
 };
 
 use crate::error::{Error, Kind};
@@ -91,6 +94,7 @@ impl VisitorMut for Form {
 
     fn pre_visit_query(&mut self, query: &mut Query) -> ControlFlow<Error> {
         top(query);
+        order_all::rewrite(query);
         if let Some(with) = &mut query.with {
             named::recursion(with);
         }
@@ -129,49 +133,9 @@ fn rewritten(select: &mut Select) -> Result<(), Error> {
     hierarchy::rewrite(select)?;
     outer_join::rewrite(select)?;
     change_event::rewrite(select)?;
-    rows(select);
+    whole_row::rewrite(select);
     unconditional(select);
     Ok(())
-}
-
-/// `OBJECT_CONSTRUCT(*)` is of the one table there is, by its name, as `OBJECT_CONSTRUCT(t.*)` is.
-fn rows(select: &mut Select) {
-    let [table] = select.from.as_slice() else {
-        return;
-    };
-    let name = match &table.relation {
-        TableFactor::Table { alias: None, name, .. } => crate::names::last(name),
-        TableFactor::Table { alias: Some(alias), .. } | TableFactor::Derived { alias: Some(alias), .. } => {
-            Some(&alias.name)
-        }
-        _ => None,
-    };
-    let (true, Some(name)) = (table.joins.is_empty(), name.cloned()) else {
-        return;
-    };
-    for item in &mut select.projection {
-        let (SelectItem::UnnamedExpr(expr) | SelectItem::ExprWithAlias { expr, .. }) = item else {
-            continue;
-        };
-        if let Expr::Function(Function { name: called, args: FunctionArguments::List(list), .. }) = expr
-            && crate::names::single(called).is_some_and(|called| called.value.eq_ignore_ascii_case("object_construct"))
-            && let [argument] = list.args.as_mut_slice()
-            && is_row(argument, &name)
-        {
-            *argument = FunctionArg::Unnamed(FunctionArgExpr::Expr(Expr::Identifier(name.clone())));
-        }
-    }
-}
-
-/// `*`, or `t.*` of the table of this name.
-fn is_row(argument: &FunctionArg, table: &Ident) -> bool {
-    match argument {
-        FunctionArg::Unnamed(FunctionArgExpr::Wildcard) => true,
-        FunctionArg::Unnamed(FunctionArgExpr::QualifiedWildcard(name)) => {
-            crate::names::single(name).is_some_and(|name| name.value.eq_ignore_ascii_case(&table.value))
-        }
-        _ => false,
-    }
 }
 
 /// A join without a condition, `JOIN LATERAL f(…)` too, is of every row with every row in the warehouse. The engine reads
