@@ -69,9 +69,16 @@ pub struct Bounds {
     pub reads_only: bool,
     /// Rows after which the answer ends; [`crate::Totals`] tells whether there were more.
     pub rows: Option<u64>,
+    /// Its rows are taken a part at a time, so that which come first is told.
+    pub parts: bool,
 }
 
 impl Bounds {
+    /// Whether some of its rows are told before others, or without them.
+    pub(crate) fn tells_parts(&self) -> bool {
+        self.parts || self.rows.is_some()
+    }
+
     /// May this caller run such a statement within these bounds?
     pub(crate) fn permit(&self, caller: &Caller, writes: bool) -> Result<(), Error> {
         if let Some(scope) = self.scope {

@@ -231,8 +231,9 @@ impl Pipeline {
         let allowed = t.at(Stage::PolicyCheck, Box::pin(policy::check(self, query, rules, extracted, t))).await?; // 3
         let costed = t.now(Stage::CostEstimate, || cost::estimate(allowed, t)); //                 4
         let afforded = t.at(Stage::QuotaCheck, Box::pin(quota::check(self, query, rules, costed, t))).await?; //       5
-        let filtered =
-            t.now(Stage::RowFilter, || row_filter::apply(&self.remembered.filters, rules, afforded, text, t))?; // 6
+        let filtered = t.now(Stage::RowFilter, || {
+            row_filter::apply(&self.remembered.filters, rules, afforded, (text, query.ask.bounds), t)
+        })?; // 6
         let embedded = t.now(Stage::VectorEmbed, || embed::vectors(filtered))?; //                 7
         let pivoted = Box::pin(pivot::values(self, query, rules, embedded)).await?;
         let native = t.now(Stage::Transpile, || transpile::to_engine(query, pivoted, t))?; //      8
@@ -265,8 +266,9 @@ impl Pipeline {
         let extracted = t.now(Stage::TableExtraction, || tables::extract(&ask.sql, &ask.names.variables, t))?;
         let allowed = t.at(Stage::PolicyCheck, Box::pin(policy::check(self, query, &rules, extracted, t))).await?;
         let unbilled = quota::unbilled(t.now(Stage::CostEstimate, || cost::estimate(allowed, t)));
-        let filtered =
-            t.now(Stage::RowFilter, || row_filter::apply(&self.remembered.filters, &rules, unbilled, &ask.sql, t))?;
+        let filtered = t.now(Stage::RowFilter, || {
+            row_filter::apply(&self.remembered.filters, &rules, unbilled, (&ask.sql, ask.bounds), t)
+        })?;
         let embedded = t.now(Stage::VectorEmbed, || embed::vectors(filtered))?;
         t.at(Stage::Transpile, Box::pin(transpile::describe(self, query, &rules, embedded))).await
     }

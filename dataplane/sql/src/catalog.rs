@@ -285,6 +285,11 @@ impl Catalog {
         Error::new(kind, format!("table {path} does not exist{hint}"))
     }
 
+    /// The same of a name in no database, where it is not found among these.
+    pub fn without(&self, schema: Option<&str>, name: &str) -> Error {
+        self.missing(&TableName { database: None, schema: schema.map(str::to_owned), name: name.to_owned() })
+    }
+
     fn nearest(&self, name: &TableName) -> Option<String> {
         const LIKENESS_MIN: f64 = 0.8;
         let wanted = name.name.to_ascii_lowercase();

@@ -4,6 +4,7 @@
 //! so aliases, expressions, aggregates, joins and errors only ever see governed values. The rules come
 //! from the data plane, already chosen for the caller; this module puts them in and knows what they hid.
 
+mod hiding;
 mod keys;
 mod lineage;
 mod output;
@@ -52,6 +53,8 @@ pub struct TableRules {
 #[derive(Debug, Clone, Default)]
 pub struct Rules {
     tables: HashMap<(String, String), TableRules>,
+    /// The answer is taken a part at a time.
+    in_parts: bool,
 }
 
 impl Rules {
@@ -63,6 +66,11 @@ impl Rules {
     /// Every statement that reads the table runs over its visible rows alone, from the start.
     pub fn strictly(&mut self, schema: &str, table: &str) {
         self.table(schema, table).strict = true;
+    }
+
+    /// The rows are taken a part at a time, so that which come first is told as a LIMIT tells it.
+    pub fn in_parts(&mut self) {
+        self.in_parts = true;
     }
 
     /// Masks a column; the stronger of two masks on one column stays.
@@ -158,7 +166,8 @@ impl Scan {
             is_text: column.family() == crate::types::Type::Text,
             mask: mask_of(&column.name),
         });
-        let bound = filters.iter().map(|filter| filter.on(table)).collect::<Result<_, _>>()?;
+        let bound = filters.iter().map(|filter| Ok(hiding::on_failure(filter.on(table)?, table)));
+        let bound = bound.collect::<Result<_, Error>>()?;
         Ok(Self {
             table: Arc::clone(table),
             columns: columns.collect(),
@@ -302,12 +311,14 @@ pub fn govern(resolved: Resolved, rules: &Rules) -> Result<Governed, Error> {
         let filters = rules.of(table).map_or(&[][..], |ruling| &ruling.filters);
         target::govern(&mut tree, filters, &mut scans)?;
     }
-    let mut found = lineage::of(&tree, &scans);
+    let in_parts = rules.in_parts;
+    let mut found = lineage::of(&tree, &scans, in_parts);
     if !filtered_tables.is_empty()
         && found.failing.follows_plan()
-        && let Some(completed) = found.outputs.as_ref().and_then(|outputs| lineage::ties::completed(&tree, outputs))
+        && let Some(completed) =
+            found.outputs.as_ref().and_then(|outputs| lineage::ties::completed(&tree, outputs, in_parts))
     {
-        let again = lineage::of(&completed, &scans);
+        let again = lineage::of(&completed, &scans, in_parts);
         if again.refused.is_none() && !again.failing.follows_plan() {
             (tree, found) = (completed, again);
         }

@@ -127,6 +127,11 @@ pub trait Columns {
         false
     }
 
+    /// Whether a type is said only where it can be no other; else the likeliest is.
+    fn is_certain(&self) -> bool {
+        false
+    }
+
     /// Whether what is called so may have columns that are not known, or, without a name, whether anything may.
     fn is_open(&self, qualifier: Option<&str>) -> bool {
         let _ = qualifier;
@@ -196,6 +201,8 @@ pub fn type_of(expr: &Expr, columns: &dyn Columns) -> Type {
     match expr {
         Expr::Identifier(ident) => columns.column(None, &ident.value),
         Expr::CompoundIdentifier(path) => match path.as_slice() {
+            // of more parts the last may be a field
+            [_, .., _, _] if columns.is_certain() => Type::Unknown,
             [.., table, column] => columns.column(Some(&table.value), &column.value),
             _ => Type::Unknown,
         },
@@ -204,7 +211,11 @@ pub fn type_of(expr: &Expr, columns: &dyn Columns) -> Type {
         Expr::Cast { data_type, .. } => Type::of_declared(data_type),
         Expr::Nested(inner) | Expr::Collate { expr: inner, .. } => type_of(inner, columns),
         Expr::Interval(_) => Type::Interval,
+        Expr::BinaryOp { left, op: BinaryOperator::StringConcat, right } if columns.is_certain() => {
+            type_of_joined(type_of(left, columns), type_of(right, columns))
+        }
         Expr::BinaryOp { left, op, right } => type_of_operator(type_of(left, columns), op, type_of(right, columns)),
+        Expr::Array(_) if columns.is_certain() => Type::List,
         Expr::Case { conditions, else_result, .. } => {
             let branches = conditions.iter().map(|when| &when.result).chain(else_result.as_deref());
             common(branches.map(|branch| type_of(branch, columns)))
@@ -230,11 +241,25 @@ pub fn type_of(expr: &Expr, columns: &dyn Columns) -> Type {
         | Expr::Exists { .. }
         | Expr::IsDistinctFrom(..)
         | Expr::IsNotDistinctFrom(..) => Type::Boolean,
-        Expr::UnaryOp { expr, .. } => type_of(expr, columns),
+        Expr::UnaryOp { expr, .. } => match type_of(expr, columns) {
+            // a text is read as a number
+            Type::Text | Type::Json if columns.is_certain() => Type::Unknown,
+            known => known,
+        },
         Expr::JsonAccess { .. } => Type::Json,
         Expr::Trim { .. } | Expr::Substring { .. } => Type::Text,
+        // EPOCH and some others are a DOUBLE
+        Expr::Extract { field, .. } if columns.is_certain() && !is_counted(&field.to_string()) => Type::Unknown,
         Expr::Extract { .. } | Expr::Position { .. } => Type::Integer,
+        Expr::Function(function)
+            if columns.is_certain() && function.name.to_string().eq_ignore_ascii_case("concat") =>
+        {
+            arguments(function).map(|argument| type_of(argument, columns)).fold(Type::Text, type_of_joined)
+        }
         Expr::Function(function) => match type_of_function(&function.name.to_string()) {
+            Type::Unknown if columns.is_certain() && stands_in(function) => {
+                common(arguments(function).map(|argument| type_of(argument, columns)))
+            }
             Type::Unknown => type_of_aggregate(function, columns),
             known => known,
         },
@@ -253,6 +278,39 @@ fn type_of_aggregate(function: &Function, columns: &dyn Columns) -> Type {
     }
 }
 
+/// Parts of a date that are whole numbers.
+fn is_counted(part: &str) -> bool {
+    const PARTS: [&str; 11] =
+        ["year", "quarter", "month", "week", "day", "dow", "doy", "isodow", "hour", "minute", "second"];
+    PARTS.iter().any(|known| part.eq_ignore_ascii_case(known))
+}
+
+/// Whether it answers one of its arguments.
+fn stands_in(function: &Function) -> bool {
+    ["coalesce", "ifnull", "nvl"].iter().any(|name| function.name.to_string().eq_ignore_ascii_case(name))
+}
+
+fn arguments(function: &Function) -> impl Iterator<Item = &Expr> {
+    let list = match &function.args {
+        FunctionArguments::List(list) => list.args.as_slice(),
+        _ => &[],
+    };
+    list.iter().filter_map(|argument| match argument {
+        FunctionArg::Unnamed(FunctionArgExpr::Expr(expr)) => Some(expr),
+        _ => None,
+    })
+}
+
+/// `a || b`: lists are joined to lists, and a text beside one is read as one.
+fn type_of_joined(left: Type, right: Type) -> Type {
+    match (left, right) {
+        (Type::List, _) | (_, Type::List) => Type::List,
+        (Type::Unknown | Type::Blob | Type::Struct | Type::Map, _)
+        | (_, Type::Unknown | Type::Blob | Type::Struct | Type::Map) => Type::Unknown,
+        _ => Type::Text,
+    }
+}
+
 /// The one argument of a call.
 pub(crate) fn sole_argument(function: &Function) -> Option<&Expr> {
     let FunctionArguments::List(list) = &function.args else {
@@ -264,9 +322,12 @@ pub(crate) fn sole_argument(function: &Function) -> Option<&Expr> {
     }
 }
 
+/// Digits, with the point, of the longest literal that is surely no DOUBLE.
+const LITERAL_MAX: usize = 38;
+
 fn type_of_literal(value: &Value) -> Type {
     match value {
-        Value::Number(digits, _) if digits.contains(['e', 'E']) => Type::Double,
+        Value::Number(digits, _) if digits.contains(['e', 'E']) || digits.len() > LITERAL_MAX => Type::Double,
         Value::Number(digits, _) if digits.contains('.') => Type::Decimal,
         Value::Number(..) => Type::Integer,
         Value::SingleQuotedString(_) => Type::Text,

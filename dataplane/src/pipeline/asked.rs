@@ -12,7 +12,7 @@ use contract::{Caller, Governance};
 
 use super::capability::Own;
 use super::policy::Agent;
-use super::{Result, origin};
+use super::{Result, origin, shown};
 use crate::trail::{Trail, millis};
 use crate::{Ask, Error};
 
@@ -120,16 +120,13 @@ impl<'a> Asked<'a> {
         self.own().reaches(path) && self.decide(&[path.to_owned()], &[Operation::Select]).effect < Effect::Deny
     }
 
-    /// A suggestion may name only what the caller may see.
+    /// A suggestion is the nearest of what the caller may see.
     pub fn shown(&self, mut error: sql::Error, known: &sql::Catalog) -> Error {
         if let sql::error::Kind::TableNotFound { schema, name, did_you_mean: Some(near) } = &error.kind
             && !self.may_see(known, near)
         {
-            let path = schema.as_ref().map_or_else(|| name.clone(), |schema| format!("{schema}.{name}"));
-            let kind =
-                sql::error::Kind::TableNotFound { schema: schema.clone(), name: name.clone(), did_you_mean: None };
-            let (position, snippet) = (error.position, error.snippet.take());
-            error = sql::Error::new(kind, format!("table {path} does not exist"));
+            let (position, snippet) = (error.position, error.snippet.clone());
+            error = shown::seen(self, known).without(schema.as_deref(), name);
             (error.position, error.snippet) = (position, snippet);
         }
         error.into()

@@ -178,15 +178,17 @@ async fn start_again(native: &Native, lease: &mut Lease, t: &Trail) -> Result<()
 async fn with_care(query: &Query, native: &Native, lease: &mut Lease, t: &Trail) -> Result<(Head, Option<u64>)> {
     match native.care {
         Care::None => return once(query, native, &native.sql, lease).await,
-        Care::Certain => match once(query, native, &native.sql, lease).await {
-            Err(Error::Engine(error)) if tells_of_data(query, error.kind) && may_repeat(native, lease) => {
+        Care::Certain if may_repeat(native, lease) => match once(query, native, &native.sql, lease).await {
+            Err(Error::Engine(error)) if tells_of_data(query, error.kind) => {
                 start_again(native, lease, t).await?;
                 return once(query, native, &native.sql.over_visible()?, lease).await;
             }
             done => return done,
         },
         Care::UntilSure if may_repeat(native, lease) => {}
-        Care::UntilSure | Care::Visible => return once(query, native, &native.sql.over_visible()?, lease).await,
+        Care::Certain | Care::UntilSure | Care::Visible => {
+            return once(query, native, &native.sql.over_visible()?, lease).await;
+        }
     }
     let held = match once(query, native, &native.sql, lease).await {
         Ok((head, changed)) => hold(query, head).await.map(|head| head.map(|head| (head, changed))),

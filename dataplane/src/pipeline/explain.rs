@@ -92,7 +92,8 @@ impl Pipeline {
         let extracted = tables::extract(&original, &query.ask.names.variables, t)?;
         let allowed = Box::pin(policy::check_as(self, &query, rules, extracted, asker, t)).await?;
         let unbilled = quota::unbilled(cost::estimate(allowed, t));
-        let embedded = embed::vectors(row_filter::apply(&self.remembered.filters, rules, unbilled, &original, t)?)?;
+        let text = (original.as_str(), query.ask.bounds);
+        let embedded = embed::vectors(row_filter::apply(&self.remembered.filters, rules, unbilled, text, t)?)?;
         let (Embedded(Filtered { governed, ungoverned, about, .. }), assumed) = pivot::assumed(embedded)?;
         let changed = ungoverned.is_some();
         let made = transpile::generated(governed, ungoverned)?;

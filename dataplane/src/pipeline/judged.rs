@@ -83,7 +83,7 @@ impl Pipeline {
         let extracted = tables::extract(text, &query.ask.names.variables, t)?;
         let allowed = Box::pin(policy::check_as(self, &query, rules, extracted, asker, t)).await?;
         let unbilled = quota::unbilled(cost::estimate(allowed, t));
-        row_filter::apply(&self.remembered.filters, rules, unbilled, text, t).map(drop)
+        row_filter::apply(&self.remembered.filters, rules, unbilled, (text, query.ask.bounds), t).map(drop)
     }
 }
 

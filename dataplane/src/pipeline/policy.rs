@@ -16,7 +16,7 @@ use contract::{Caller, Governance};
 use super::asked::{Asked, table_ref};
 use super::capability::{Confinement, Own};
 use super::tables::{self, About, Extracted};
-use super::{Pipeline, Query, Result, origin, runtime, shown};
+use super::{Pipeline, Query, Result, origin, row_filter, runtime, shown};
 use crate::branches::Open;
 use crate::own_tables::Place;
 use crate::sessions::standing_in;
@@ -134,9 +134,7 @@ pub(super) async fn check_as(
         return Err(Error::Unsupported { what: "a temporary table outside a transaction".to_owned() });
     }
     let bound = either(&resolved.tables(), about.written.iter().map(|(path, _)| path));
-    if bound != about.tables {
-        asked.permitted(&bound, &operations, t)?;
-    }
+    permits_bound(&asked, &resolved, &about, (&bound, &operations), &there, t)?;
     origin::permitted(rules, caller.role, &there, &bound)?;
     origin::write_down(rules, caller.role, &there, &mut resolved)?;
     about.marks = origin::marks(rules, caller.role, &there, &resolved)?;
@@ -147,12 +145,53 @@ pub(super) async fn check_as(
     if *resolved.kind() != sql::Kind::Comment {
         keeps_governed(rules, &caller, &about, &own, resolved.renamed_to().as_deref())?;
     }
+    if let Some(read) = row_filter::read_by_one(&pipeline.remembered.filters, rules, caller.role, &about.written)? {
+        let message = format!("a row filter that holds for you reads table {read}: you cannot change it");
+        return Err(Error::PolicyDenied { message });
+    }
     if !bound.is_empty() {
         confinement = own.confine(&bound, &operations)?;
         about.tables = bound;
     }
     t.facts().tables.clone_from(&about.tables);
     Ok(Allowed { resolved, about, caller, agent, known, confinement })
+}
+
+/// What its names turned out to mean, and the one that it gives to something.
+fn permits_bound(
+    asked: &Asked<'_>,
+    resolved: &sql::Resolved,
+    about: &About,
+    (bound, operations): (&[String], &[Operation]),
+    there: &sql::Catalog,
+    t: &Trail,
+) -> Result<()> {
+    if *resolved.kind() == sql::Kind::DropSchema {
+        let schemas: Vec<String> = resolved.written().iter().map(|(path, _)| path.clone()).collect();
+        asked.permitted(&schemas, operations, t)?;
+        keeps_schema(asked, about, there)?;
+    }
+    if bound != about.tables {
+        asked.permitted(bound, operations, t)?;
+    }
+    match resolved.renamed_to() {
+        Some(new) => asked.permitted(&[new], operations, t),
+        None => Ok(()),
+    }
+}
+
+/// A schema in which something is hidden from the caller stays; nobody is told what it is.
+fn keeps_schema(asked: &Asked<'_>, about: &About, there: &sql::Catalog) -> Result<()> {
+    let hides = |path: &str| {
+        let is_filtered = !filters_on(&asked.rules.policies, table_ref(path), asked.caller.role).is_empty();
+        is_filtered || !asked.may_see(there, path)
+    };
+    if !about.written.iter().any(|(path, _)| hides(path)) {
+        return Ok(());
+    }
+    Err(Error::PolicyDenied {
+        message: "a policy hides something of this schema from you: you cannot drop it".to_owned(),
+    })
 }
 
 /// Why names mean nothing. What a view names is denied like what its reader names, there or not.

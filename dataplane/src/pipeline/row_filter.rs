@@ -8,10 +8,10 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use contract::Governance;
 use contract::policy::abac::Operation;
-use contract::policy::{self, MaskFunction, TableRef, filters_on, masks_on, placeholder_values};
+use contract::policy::{self, MaskFunction, TableRef, filters_for, filters_on, masks_on, placeholder_values};
 use contract::report::Verdict;
+use contract::{Governance, Role};
 use moka::sync::Cache;
 use sql::filter::Template;
 
@@ -20,8 +20,8 @@ use super::asked::table_ref;
 use super::policy::Allowed;
 use super::quota::{Afforded, Reservation};
 use super::tables::About;
-use crate::Error;
 use crate::trail::Trail;
+use crate::{Bounds, Error};
 
 /// A statement in which every table is governed.
 #[derive(Debug)]
@@ -31,7 +31,7 @@ pub(super) struct Filtered {
     pub ungoverned: Option<sql::Resolved>,
     pub about: About,
     pub reservation: Reservation,
-    pub role: contract::Role,
+    pub role: Role,
 }
 
 /// Filters that were read before, by their text.
@@ -62,11 +62,14 @@ pub(super) fn apply(
     templates: &Templates,
     rules: &Governance,
     afforded: Afforded,
-    text: &str,
+    (text, bounds): (&str, Bounds),
     t: &Trail,
 ) -> Result<Filtered> {
     let Afforded { allowed, reservation } = afforded;
-    let (chosen, verdicts) = choose(templates, rules, &allowed)?;
+    let (mut chosen, verdicts) = choose(templates, rules, &allowed)?;
+    if bounds.tells_parts() {
+        chosen.in_parts();
+    }
     if allowed.about.branch.is_some() {
         fills_no_masked(rules, &allowed)?;
     }
@@ -93,6 +96,27 @@ fn unless_written(error: sql::Error, text: &str) -> Error {
         }
         _ => error.into(),
     }
+}
+
+/// The table that a row filter which holds for this role reads, among those that are written: who changes it changes what
+/// they may see.
+pub(super) fn read_by_one<'p>(
+    templates: &Templates,
+    rules: &Governance,
+    role: Role,
+    written: &'p [(String, Operation)],
+) -> Result<Option<&'p str>> {
+    if written.is_empty() {
+        return Ok(None);
+    }
+    for filter in filters_for(&rules.policies, role) {
+        let template = templates.of(filter)?;
+        let reads = |path: &str| template.facts().tables.iter().any(|table| table.eq_ignore_ascii_case(path));
+        if let Some((path, _)) = written.iter().find(|(path, _)| reads(path)) {
+            return Ok(Some(path));
+        }
+    }
+    Ok(None)
 }
 
 /// On a branch what is written is compared with what was there: who may not read a column could guess its values.

@@ -79,16 +79,19 @@ fn path(table: &sql::TableUse) -> String {
     format!("{}.{}", table.schema.as_deref().unwrap_or("main"), table.name)
 }
 
-/// What a bound statement writes to; of a schema, it and everything in it.
+/// What a bound statement writes to; of a schema that is dropped, everything in it too.
 pub(super) fn written(resolved: &sql::Resolved, known: &sql::Catalog) -> Vec<(String, Operation)> {
+    let drops_schema = *resolved.kind() == sql::Kind::DropSchema;
     let within = |schema: &str| {
         let is_of = |other: &str| other.eq_ignore_ascii_case(schema);
         let tables = known.tables().filter(|table| is_of(&table.schema)).map(|table| table.path());
         let others = known.definitions().into_iter().filter(|other| is_of(&other.schema)).map(|other| other.path());
-        tables.chain(others).collect::<Vec<_>>()
+        let mut paths: Vec<String> = tables.chain(others).collect();
+        paths.sort_unstable();
+        paths
     };
     let paths = |path: &String| {
-        let mut all = path.strip_suffix(".*").map(within).unwrap_or_default();
+        let mut all = path.strip_suffix(".*").filter(|_| drops_schema).map(within).unwrap_or_default();
         all.push(path.clone());
         all
     };

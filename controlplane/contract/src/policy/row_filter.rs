@@ -53,6 +53,15 @@ pub fn filters_on(policies: &[Policy], table: TableRef<'_>, role: Role) -> Vec<R
     filters
 }
 
+/// The filters that hold for a role, on whatever tables.
+pub fn filters_for(policies: &[Policy], role: Role) -> impl Iterator<Item = &str> {
+    let rules = policies.iter().filter(|policy| policy.enabled).flat_map(|policy| match &policy.rules {
+        Rules::RowLevelSecurity(rules) => rules.as_slice(),
+        Rules::ColumnMasking(_) => &[],
+    });
+    rules.filter(move |rule| !is_exempt(&rule.exempt_roles, role)).map(|rule| rule.filter.as_str())
+}
+
 /// The placeholders that are always known; attributes may not take their names.
 pub const BUILT_IN: &[&str] =
     &["user_id", "email", "role", "org_id", "env_id", "key_id", "agent_id", "agent_framework"];

@@ -24,6 +24,7 @@ mod united;
 mod work;
 
 pub(crate) use from::join_constraint;
+pub(super) use throws::throws;
 
 use std::collections::{HashMap, HashSet};
 use std::rc::Rc;
@@ -35,7 +36,7 @@ use sqlparser::ast::{
 
 use self::failing::{Failing, names_an_alias};
 use self::work::{Bases, Work};
-use super::{Mask, Scan, output};
+use super::{Mask, Scan, output, target};
 use crate::catalog::Table;
 use crate::dialect;
 use crate::error::{Error, Kind};
@@ -162,22 +163,30 @@ impl Lineage {
     }
 }
 
-pub(super) fn of(tree: &Statement, scans: &[Scan]) -> Lineage {
+/// What is found in a statement; `in_parts` where its answer is taken a part at a time.
+pub(super) fn of(tree: &Statement, scans: &[Scan], in_parts: bool) -> Lineage {
     let mut walk = Walk::new(tree, scans);
     match tree {
-        Statement::Query(query) => walk.answer(query),
+        Statement::Query(query) => {
+            walk.answer(query);
+            if in_parts && !walk.has_one_row {
+                walk.parts(query);
+            }
+        }
         Statement::CreateTable(create) => {
             if let Some(query) = &create.query {
                 walk.answer(query);
                 walk.found.outputs = None;
-                // the order that its rows are stored in is read later, by who sees all of them
-                walk.found.failing.by_order |= walk.found.failing.meets;
+                walk.stores();
             }
         }
         Statement::Insert(insert) => {
             if let Some(query) = &insert.source {
                 walk.answer(query);
                 walk.found.outputs = None;
+                walk.stores();
+                // of rows with one key the last stays
+                walk.found.failing.by_order |= insert.on.is_some() && !matches!(*query.body, SetExpr::Values(_));
             }
             walk.found.failing.can_throw = true;
         }
@@ -188,6 +197,8 @@ pub(super) fn of(tree: &Statement, scans: &[Scan]) -> Lineage {
             }
             let scope = walk.from(&from);
             walk.scopes.push(scope);
+            // of several rows that match as well one is taken
+            walk.found.failing.by_order |= from.len() > 1 && !target::is_governed(update);
             for assignment in &update.assignments {
                 walk.condition(&assignment.value);
             }
@@ -205,6 +216,8 @@ pub(super) fn of(tree: &Statement, scans: &[Scan]) -> Lineage {
             let joined = |factor: &TableFactor| TableWithJoins { relation: factor.clone(), joins: Vec::new() };
             let scope = walk.from(&[joined(&merge.source)]);
             walk.scopes.push(scope);
+            // of several rows that match as well one is taken
+            walk.found.failing.by_order = true;
             walk.predicate(&merge.on);
             merge.clauses.iter().for_each(|clause| walk.clause(clause));
             walk.found.failing.can_throw = true;
@@ -223,6 +236,11 @@ fn too_much() -> Error {
 }
 
 impl Walk<'_> {
+    /// The order that rows are stored in is read later, by who sees all of them.
+    fn stores(&mut self) {
+        self.found.failing.by_order |= self.found.failing.meets;
+    }
+
     /// A clause of a MERGE: what it asks, and what it writes.
     fn clause(&mut self, clause: &MergeClause) {
         clause.predicate.iter().for_each(|asked| self.predicate(asked));
@@ -319,6 +337,8 @@ impl<'a> Walk<'a> {
             self.scopes.pop();
             self.scopes.pop();
         }
+        // whatever it is becomes a number of rows, which none but a literal surely is
+        self.early(!ties::counts(query), |walk| walk.throws(!ties::counts(query)));
         let _ = self.visit(&query.limit_clause);
         self.has_one_row = has_one_row;
     }

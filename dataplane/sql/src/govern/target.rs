@@ -20,6 +20,7 @@ use crate::filter::is_alias;
 use crate::names;
 use crate::names::ours::{self, NEW, ROWID};
 use crate::print::marker::{self, Made, Marked};
+use crate::quote;
 use crate::types::Type;
 
 /// The target is the last of the scans.
@@ -213,7 +214,11 @@ fn update(update: &mut Update, filters: &[Filter], target: &mut Scan, number: us
             return Err(Error::unsupported("FROM before SET"));
         }
     }
-    let rows = select(list, from, update.selection.take())?;
+    let meets = from.len() > 1;
+    let mut rows = select(list, from, update.selection.take())?;
+    if meets {
+        rows = one_each(rows, update.assignments.len())?;
+    }
     target.with_rowid = true;
     update.from = Some(UpdateTableFromKind::AfterSet(vec![derived(rows, &[])]));
     let same = Expr::BinaryOp {
@@ -223,6 +228,34 @@ fn update(update: &mut Update, filters: &[Filter], target: &mut Scan, number: us
     };
     update.selection = Some(same);
     Ok(())
+}
+
+/// Of the rows that set one row of the target the one whose values come first: else the engine takes the one that it
+/// meets last, and the order follows the number of all rows.
+fn one_each(rows: Box<Query>, values: usize) -> Result<Box<Query>, Error> {
+    let places: Vec<String> = (0..values).map(|i| quote::name(&ours::place(i))).collect();
+    let mut query = crate::parse::query(&format!(
+        "SELECT * FROM (SELECT 1) AS {} QUALIFY row_number() OVER (PARTITION BY {} ORDER BY {}) = 1",
+        quote::name(NEW),
+        quote::name(ROWID),
+        places.join(", ")
+    ))?;
+    if let SetExpr::Select(select) = query.body.as_mut()
+        && let Some(TableFactor::Derived { subquery, .. }) = select.from.first_mut().map(|table| &mut table.relation)
+    {
+        *subquery = rows;
+    }
+    Ok(query)
+}
+
+/// Whether its rows are found by the engine's number of them, so that each is set once.
+pub(super) fn is_governed(update: &Update) -> bool {
+    let Some(UpdateTableFromKind::AfterSet(tables)) = &update.from else { return false };
+    let is_new = |table: &TableWithJoins| match &table.relation {
+        TableFactor::Derived { alias: Some(alias), .. } => alias.name.value == NEW,
+        _ => false,
+    };
+    tables.iter().any(is_new)
 }
 
 /// Only if a filter asks for a column that is set; all others passed already, unchanged.

@@ -156,6 +156,13 @@ fn a_masked_number_is_text_in_the_answer() {
             r#"SELECT "_sluice_1" AS "id", "_sluice_2" AS "customer_id", "_sluice_3" AS "iban", coalesce(CAST("_sluice_4" AS VARCHAR), '***') AS "bonus" FROM (SELECT * FROM (SELECT "payroll"."id", "payroll"."customer_id", "payroll"."iban", CAST(NULL AS INTEGER) AS "bonus" FROM "raw"."main"."payroll" AS "payroll") AS "payroll") AS "_sluice_answer"("_sluice_1", "_sluice_2", "_sluice_3", "_sluice_4")"#
         ]],
     );
+    with(
+        &rules,
+        "SELECT * ILIKE '%S' FROM payroll",
+        &expect![[
+            r#"SELECT coalesce(CAST("_sluice_1" AS VARCHAR), '***') AS "bonus" FROM (SELECT * ILIKE '%S' FROM (SELECT "payroll"."id", "payroll"."customer_id", "payroll"."iban", CAST(NULL AS INTEGER) AS "bonus" FROM "raw"."main"."payroll" AS "payroll") AS "payroll") AS "_sluice_answer"("_sluice_1")"#
+        ]],
+    );
 }
 
 #[test]

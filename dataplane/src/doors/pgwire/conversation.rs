@@ -240,7 +240,7 @@ impl Conversation {
         if together {
             self.transaction.begin_implicit(&self.pipeline, &self.watch.who);
         }
-        let mut delivery = self.start(piece.text, Vec::new(), &Formats::default()).await?;
+        let mut delivery = self.start(piece.text, Vec::new(), &Formats::default(), Bounds::default()).await?;
         if delivery.has_rows() {
             reply::row_description(&mut self.wire.out, &delivery.fields);
         }
@@ -297,6 +297,7 @@ impl Conversation {
         sql: &str,
         params: Vec<engine::Value>,
         formats: &Formats,
+        bounds: Bounds,
     ) -> Result<Delivery, Stop> {
         if self.late {
             return Err(Stop::End(shutting_down()));
@@ -308,7 +309,7 @@ impl Conversation {
         }
         let stance = self.watch.stance(self.declared())?;
         let cancel = self.cancellable.next();
-        let ask = self.ask(sql, params, cancel.clone());
+        let ask = Ask { bounds, ..self.ask(sql, params, cancel.clone()) };
         let answer = self.watch.attend(&mut self.wire, &cancel, Box::pin(self.pipeline.run(ask))).await??;
         for warning in &answer.warnings {
             reply::notice(&mut self.wire.out, Severity::Notice, &notice(warning));

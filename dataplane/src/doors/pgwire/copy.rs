@@ -20,6 +20,7 @@ use super::message::Formats;
 use super::reply;
 use super::watch::Stop;
 use super::wire::{End, FRAME_BYTES_MAX};
+use crate::Bounds;
 use crate::encode::pg_rows::PgType;
 use records::Records;
 use upload::{Column, Upload};
@@ -89,7 +90,7 @@ impl Conversation {
             return Err(no_rows().into());
         }
         let formats = if options.format == Format::Binary { Formats::all_binary() } else { Formats::default() };
-        let mut delivery = self.start(query, Vec::new(), &formats).await?;
+        let mut delivery = self.start(query, Vec::new(), &formats, Bounds::default()).await?;
         if !delivery.has_rows() {
             return Err(no_rows().into());
         }
@@ -167,7 +168,7 @@ impl Conversation {
     /// Writes what has been gathered, by one INSERT.
     async fn insert(&mut self, upload: &mut Upload) -> Result<(), Stop> {
         let Some((sql, params)) = upload.take() else { return Ok(()) };
-        let mut delivery = self.start(&sql, params, &Formats::default()).await?;
+        let mut delivery = self.start(&sql, params, &Formats::default(), Bounds::default()).await?;
         delivery.pass(None, &mut self.wire, &mut self.watch).await?;
         upload.written += delivery.changed();
         Ok(())

@@ -19,9 +19,9 @@ use super::reply;
 use super::session::{self, OPEN_MAX, no_cursor};
 use super::typeinfo;
 use super::watch::Stop;
-use crate::Description;
 use crate::encode::pg_rows::{Field, Format, PgType};
 use crate::pipeline::Stance;
+use crate::{Bounds, Description};
 use portal::State;
 
 pub use portal::{Life, Portal};
@@ -292,7 +292,7 @@ impl Conversation {
                     self.send_reply(&reply);
                     return Ok(());
                 }
-                What::Statement => self.launch(portal, &prepared).await?,
+                What::Statement => self.launch(portal, &prepared, rows_max).await?,
             }
         }
         let State::Running(delivery) = &mut portal.state else { return Ok(()) };
@@ -306,13 +306,14 @@ impl Conversation {
         Ok(())
     }
 
-    async fn launch(&mut self, portal: &mut Portal, prepared: &Prepared) -> Result<(), Stop> {
+    async fn launch(&mut self, portal: &mut Portal, prepared: &Prepared, rows_max: u32) -> Result<(), Stop> {
         // Statements up to one `Sync` belong together; one alone needs nothing for that.
         if self.wire.next_kind().is_some_and(|kind| kind != b'S') {
             self.transaction.begin_implicit(&self.pipeline, &self.watch.who);
         }
         let params = std::mem::take(&mut portal.params);
-        let started = self.start(&prepared.sql, params, &portal.formats).await;
+        let bounds = Bounds { parts: rows_max > 0, ..Bounds::default() };
+        let started = self.start(&prepared.sql, params, &portal.formats, bounds).await;
         let mut delivery = started.map_err(|stop| match stop {
             Stop::Failure(failure) => Stop::Failure(failure.shifted(prepared.before)),
             end @ Stop::End(_) => end,

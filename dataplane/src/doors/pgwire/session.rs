@@ -13,6 +13,7 @@ use super::reply::{self, Severity};
 use super::settings::{Settings, Written};
 use super::typeinfo;
 use super::watch::Stop;
+use crate::Bounds;
 use crate::encode::pg_rows::{Field, Format, PgType};
 
 /// Server-side cursors, prepared statements and portals of one session.
@@ -283,7 +284,8 @@ impl Conversation {
         if self.portals.len() >= OPEN_MAX {
             return Err(Failure::new(Code::InvalidParams, "too many cursors are open").with_state("53400").into());
         }
-        let delivery: Delivery = self.start(statement, params, &Formats::default()).await?;
+        let in_parts = Bounds { parts: true, ..Bounds::default() };
+        let delivery: Delivery = self.start(statement, params, &Formats::default(), in_parts).await?;
         let life = match (hold, inside) {
             (false, _) => Life::Transaction,
             (true, true) => Life::Committed,

@@ -98,7 +98,7 @@ pub(super) fn exact(expr: &Expr, columns: &dyn Columns) -> Option<Exact> {
     match expr {
         Expr::Identifier(ident) => columns.exact(None, &ident.value),
         Expr::CompoundIdentifier(path) => match path.as_slice() {
-            [.., table, column] => columns.exact(Some(&table.value), &column.value),
+            [table, column] => columns.exact(Some(&table.value), &column.value),
             _ => None,
         },
         Expr::Value(value) => match &value.value {

@@ -5,7 +5,7 @@ use std::rc::Rc;
 
 use sqlparser::ast::{Join, JoinConstraint, JoinOperator, ObjectName, TableAlias, TableFactor, TableWithJoins};
 
-use super::super::{Mask, ScanColumn};
+use super::super::{Mask, ScanColumn, hiding};
 use super::{Base, Output, Source, Walk, answers, order, twins, work};
 use crate::names;
 use crate::print::marker::{self, Marked};
@@ -53,6 +53,7 @@ impl Walk<'_> {
             self.found.failing.by_plan |= matches!(join_operator, JoinOperator::AsOf { .. });
             if let Some(merged) = named.merged(&sources, &right, constraint) {
                 self.joined_by_name(&named, (&sources, &right), &merged);
+                become_one(&mut sources, &mut right, &merged);
                 show_once(&mut right, merged);
             }
             if matches!(
@@ -99,7 +100,10 @@ impl Walk<'_> {
             self.found.failing.by_order = true;
         }
         let (columns, alias) = match factor {
-            TableFactor::Table { name, alias, args: None, .. } => (self.named(name), alias),
+            TableFactor::Table { name, alias, args: None, .. } => {
+                self.found.failing.meets |= self.is_filtered_by_others(name);
+                (self.named(name), alias)
+            }
             TableFactor::Derived { subquery, alias, .. } => (self.query(subquery), alias),
             TableFactor::NestedJoin { table_with_joins, alias } => {
                 let sources = self.joined(table_with_joins);
@@ -149,6 +153,12 @@ impl Walk<'_> {
             Some(Marked::Scan(number)) => (self.scan(number), true),
             None => (Vec::new(), false),
         }
+    }
+
+    /// Whether a filter of the table reads other tables, so that there are plans to choose from.
+    fn is_filtered_by_others(&self, name: &ObjectName) -> bool {
+        let Some(Marked::Scan(number)) = marker::read(name) else { return false };
+        self.scans.get(number).is_some_and(|scan| scan.filters.iter().any(hiding::asks))
     }
 
     fn scan(&self, number: usize) -> Vec<Output> {
@@ -255,6 +265,33 @@ impl Named {
         }
         let names = right.iter().flat_map(|source| &source.outputs).map(|output| lowered(&output.name));
         Some(names.filter(|name| self.places.contains_key(name)).collect())
+    }
+}
+
+/// Columns of these names are one, of what both sides become: a name may mean the value of either.
+fn become_one(left: &mut [Source], right: &mut [Source], merged: &HashSet<String>) {
+    let columns = left.iter_mut().chain(right).flat_map(|source| &mut source.outputs);
+    let mut named: HashMap<String, Vec<&mut Output>> = HashMap::new();
+    for output in columns {
+        let name = output.name.to_ascii_lowercase();
+        if merged.contains(&name) {
+            named.entry(name).or_default().push(output);
+        }
+    }
+    for same in named.values_mut() {
+        let Some((first, others)) = same.split_first_mut() else { continue };
+        let differs = others.iter().any(|other| other.kind != first.kind || other.exact != first.exact);
+        for other in others.iter() {
+            super::extend(&mut first.reached, &other.reached);
+        }
+        let (reached, has_twins) = (first.reached.clone(), first.has_twins || others.iter().any(|one| one.has_twins));
+        for output in same.iter_mut() {
+            output.reached.clone_from(&reached);
+            output.has_twins = has_twins || differs;
+            if differs {
+                (output.kind, output.exact) = (Type::Unknown, None);
+            }
+        }
     }
 }
 

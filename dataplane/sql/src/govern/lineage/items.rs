@@ -49,7 +49,8 @@ impl Walk<'_> {
 
     fn star(&mut self, sources: &[Source], options: &WildcardAdditionalOptions, outputs: &mut Vec<Output>) -> bool {
         let excluded = excluded(options);
-        let mut counted = options.opt_ilike.is_none() && !sources.is_empty();
+        let pattern = options.opt_ilike.as_ref().map(|ilike| ilike.pattern.as_str());
+        let mut counted = !sources.is_empty();
         for source in sources {
             counted &= source.open.is_none();
             for output in &source.outputs {
@@ -58,6 +59,11 @@ impl Walk<'_> {
                 }
                 if excluded.iter().any(|name| name.eq_ignore_ascii_case(&output.name)) || !source.shows(&output.name) {
                     continue;
+                }
+                match pattern.map(|pattern| is_like(&output.name, pattern)) {
+                    Some(Some(false)) => continue,
+                    Some(None) => counted = false,
+                    _ => {}
                 }
                 let starred = self.starred(output, options);
                 self.found.touched.extend(&starred.reached);
@@ -104,6 +110,36 @@ impl Walk<'_> {
     }
 }
 
+/// Whether the engine's ILIKE holds: `%` stands for any text, `_` for a character, and nothing escapes them. None where its
+/// lower case may be another than ours.
+fn is_like(name: &str, pattern: &str) -> Option<bool> {
+    if !name.is_ascii() || !pattern.is_ascii() {
+        return None;
+    }
+    let (name, pattern) = (name.as_bytes(), pattern.as_bytes());
+    // where the last `%` stands, and where what it stands for ends
+    let mut any: Option<(usize, usize)> = None;
+    let (mut at, mut read) = (0, 0);
+    while let Some(letter) = name.get(at) {
+        match pattern.get(read) {
+            Some(b'%') => {
+                any = Some((read, at));
+                read += 1;
+            }
+            Some(wanted) if *wanted == b'_' || wanted.eq_ignore_ascii_case(letter) => {
+                at += 1;
+                read += 1;
+            }
+            _ => {
+                let Some((place, end)) = any else { return Some(false) };
+                any = Some((place, end + 1));
+                (at, read) = (end + 1, place + 1);
+            }
+        }
+    }
+    Some(pattern.get(read..).unwrap_or_default().iter().all(|rest| *rest == b'%'))
+}
+
 fn excluded(options: &WildcardAdditionalOptions) -> Vec<String> {
     let mut names: Vec<String> = match &options.opt_exclude {
         None => Vec::new(),
@@ -119,4 +155,21 @@ fn excluded(options: &WildcardAdditionalOptions) -> Vec<String> {
         names.extend(except.additional_elements.iter().map(|ident| ident.value.clone()));
     }
     names
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_pattern_of_columns_is_read_as_the_engine_reads_it() {
+        let like = |name, pattern| is_like(name, pattern).unwrap();
+        assert!(like("ssn", "%S%") && like("SSN", "s_n") && like("ssn", "ssn") && like("", "%") && like("a%b", "a%"));
+        assert!(like("aXbXc", "a%x%c") && like("abab", "%ab") && like("aab", "%%ab%"));
+        assert!(
+            !like("ssn", "s") && !like("ssn", "%x%") && !like("ss", "s_n") && !like("ssn", "") && !like("a", "\\%")
+        );
+        assert_eq!(is_like("größe", "gr%"), None);
+        assert_eq!(is_like("size", "ſ%"), None);
+    }
 }

@@ -84,6 +84,14 @@ impl Walk<'_> {
         }
     }
 
+    /// Rows of the answer that are told before others.
+    pub(super) fn parts(&mut self, query: &Query) {
+        let is_decided = self.found.outputs.as_ref().is_some_and(|outputs| ties::is_decided(query, outputs, true));
+        if !is_decided {
+            self.leaves_out(plain::is_plain(query));
+        }
+    }
+
     /// One of several rows that is taken.
     pub(super) fn takes(&mut self, select: &Select) {
         self.found.failing.by_order |= matches!(select.distinct, Some(Distinct::On(_)));

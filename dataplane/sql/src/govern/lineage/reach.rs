@@ -28,7 +28,7 @@ impl Walk<'_> {
         match expr {
             Expr::Identifier(ident) => self.find(None, ident).and_then(|output| output.direct),
             Expr::CompoundIdentifier(path) => match path.as_slice() {
-                [.., table, column] => self.find(Some(table), column).and_then(|output| output.direct),
+                [table, column] => self.find(Some(table), column).and_then(|output| output.direct),
                 _ => None,
             },
             Expr::Nested(inner) => self.direct(inner),
@@ -79,7 +79,12 @@ impl Walk<'_> {
 
     fn reached_by(&self, table: Option<&Ident>, column: &Ident) -> Vec<Base> {
         if let Some(output) = self.find(table, column) {
-            return output.reached.clone();
+            let mut reached = output.reached.clone();
+            let other = table.is_none().then(|| self.scope().alias(&column.value)).flatten();
+            if let Some(other) = other {
+                extend(&mut reached, &other.reached);
+            }
+            return reached;
         }
         // A whole row, a field of a struct column, or a column of something that may have any.
         let mut reached = Vec::new();
@@ -164,6 +169,10 @@ impl Visitor for Inside<'_, '_> {
                     let reached = self.walk.reached_by(Some(table), column);
                     self.touch(&reached);
                 }
+                if let [table, column, _, ..] = path.as_slice() {
+                    let reached = self.walk.reached_by(Some(table), column);
+                    self.touch(&reached);
+                }
             }
             other => {
                 if let Expr::Subquery(query) = other {
@@ -176,6 +185,12 @@ impl Visitor for Inside<'_, '_> {
                     self.walk.throws(self.awaited.is_some());
                     let shape = throws::shape(compared, &self.walk.scope());
                     self.awaited = Some((std::ptr::from_ref(subquery), shape));
+                }
+                if let Expr::Lambda(lambda) = other {
+                    // inside, a column of that name is meant by none of what is asked here
+                    let is_column = lambda.params.iter().any(|param| self.walk.find(None, &param.name).is_some());
+                    self.walk.throws(is_column);
+                    self.walk.found.failing.by_order |= is_column;
                 }
                 let is_ordered = match other {
                     Expr::Function(function) => self.walk.follows(function),
@@ -223,13 +238,35 @@ impl<'a> Scope<'a> {
     }
 }
 
+impl<'a> Scope<'a> {
+    /// What the select list defines by the name of a column: a condition may mean either.
+    pub(super) fn alias(&self, name: &str) -> Option<&'a Output> {
+        let has = |scope: &[Source]| {
+            self.1.spend(scope.iter().map(|source| source.outputs.len()).sum::<usize>());
+            scope.iter().flat_map(|source| &source.outputs).any(|output| output.name.eq_ignore_ascii_case(name))
+        };
+        let nearest = self.0.iter().rposition(|scope| has(scope))?;
+        let [defined] = self.0.get(nearest.checked_sub(1)?)?.as_slice() else { return None };
+        let named = |output: &&Output| output.name.eq_ignore_ascii_case(name);
+        Some(defined).filter(|defined| defined.alias.is_empty())?.outputs.iter().find(named)
+    }
+}
+
 impl Columns for Scope<'_> {
+    fn is_certain(&self) -> bool {
+        true
+    }
+
     fn exact(&self, qualifier: Option<&str>, name: &str) -> Option<Exact> {
-        self.output(qualifier, name).and_then(|output| output.exact.clone())
+        let exact = self.output(qualifier, name)?.exact.clone();
+        let other = qualifier.is_none().then(|| self.alias(name)).flatten();
+        exact.filter(|exact| other.is_none_or(|other| other.exact.as_ref() == Some(exact)))
     }
 
     fn column(&self, qualifier: Option<&str>, name: &str) -> Type {
-        self.output(qualifier, name).map_or(Type::Unknown, |output| output.kind)
+        let kind = self.output(qualifier, name).map_or(Type::Unknown, |output| output.kind);
+        let other = qualifier.is_none().then(|| self.alias(name)).flatten();
+        if other.is_none_or(|other| other.kind == kind) { kind } else { Type::Unknown }
     }
 }
 

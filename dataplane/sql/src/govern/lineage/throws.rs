@@ -15,7 +15,7 @@ use crate::types::{self, Columns, Type, sole_argument};
 
 /// Whether an expression can raise an error that depends on the values it meets. Comparing two families of types casts
 /// one to the other, which can. What stands in it is asked about by itself; what is not listed here can.
-pub(super) fn throws(expr: &Expr, columns: &dyn Columns) -> bool {
+pub(in super::super) fn throws(expr: &Expr, columns: &dyn Columns) -> bool {
     if is_certain(expr) {
         return false;
     }
@@ -55,23 +55,22 @@ pub(super) fn throws(expr: &Expr, columns: &dyn Columns) -> bool {
         | Expr::IsUnknown(expr)
         | Expr::IsNotUnknown(expr) => !is_boolean(expr, columns),
         Expr::IsDistinctFrom(left, right) | Expr::IsNotDistinctFrom(left, right) => !same_family(left, right, columns),
-        Expr::InList { expr, list, .. } => {
-            let asked = shape(expr, columns);
-            list.iter().any(|item| !asked.compares(&shape(item, columns)))
+        // all of them become values of one type
+        Expr::InList { expr, list, .. } => !are_of_one_family(list.iter().chain([expr.as_ref()]), columns),
+        Expr::Between { expr, low, high, .. } => {
+            !are_of_one_family([expr, low, high].into_iter().map(AsRef::as_ref), columns)
         }
-        Expr::Between { expr, low, high, .. } => !same_family(expr, low, columns) || !same_family(expr, high, columns),
         Expr::Like { any, pattern, escape_char, .. } | Expr::ILike { any, pattern, escape_char, .. } => {
             *any || escape_char.as_ref().is_some_and(|escape| !is_pattern(pattern, escape))
         }
         Expr::Case { operand, conditions, else_result, .. } => {
-            let asked = conditions.iter().map(|when| &when.condition);
-            let operand = operand.as_deref().map(|operand| shape(operand, columns));
-            let is_asked_wrong = |condition: &Expr| match &operand {
-                Some(operand) => !operand.compares(&shape(condition, columns)),
-                None => !is_boolean(condition, columns),
+            let mut asked = conditions.iter().map(|when| &when.condition);
+            let is_asked_wrong = match operand.as_deref() {
+                Some(operand) => !are_of_one_family(asked.chain([operand]), columns),
+                None => asked.any(|condition| !is_boolean(condition, columns)),
             };
             let results = conditions.iter().map(|when| &when.result).chain(else_result.as_deref());
-            asked.into_iter().any(is_asked_wrong) || !are_of_one_family(results, columns)
+            is_asked_wrong || !are_of_one_family(results, columns)
         }
         Expr::Array(array) => !are_of_one_family(array.elem.iter(), columns),
         Expr::Interval(interval) => !is_span(&interval.value),
@@ -103,7 +102,10 @@ fn calls_what_throws(function: &Function, columns: &dyn Columns) -> bool {
     let averages = name.eq_ignore_ascii_case("avg") && sole_argument(function).is_some_and(|one| adds_up(one, columns));
     let reads_literal = !dialect::is_of_text(name) && has_text(function);
     let is_filtered = function.filter.as_deref().is_some_and(|filter| !is_boolean(filter, columns));
-    is_filtered || reads_text || reads_literal || !averages && functions::class(name) != Some(Class::Safe)
+    // max(x, n): the n largest, of which there must be one at least
+    let counts =
+        ["min", "max"].iter().any(|known| name.eq_ignore_ascii_case(known)) && sole_argument(function).is_none();
+    is_filtered || reads_text || reads_literal || counts || !averages && functions::class(name) != Some(Class::Safe)
 }
 
 /// Whether the sum of as many as there can be is in the range of what it is kept in, of 38 digits.
@@ -331,7 +333,13 @@ fn throws_between(left: &Expr, op: &BinaryOperator, right: &Expr, columns: &dyn 
     use BinaryOperator as B;
     match op {
         B::And | B::Or => !is_boolean(left, columns) || !is_boolean(right, columns),
-        B::StringConcat => false,
+        // a list is joined to what becomes a list of its kind
+        B::StringConcat => {
+            let joined = [left, right].map(|side| types::type_of(side, columns));
+            joined.iter().any(|kind| matches!(kind, Type::Unknown | Type::List | Type::Blob | Type::Struct | Type::Map))
+                && !is_null(left)
+                && !is_null(right)
+        }
         // beyond its range a DOUBLE is infinite
         B::Plus | B::Minus | B::Multiply if has_double(left, right, columns) => false,
         // with a subquery: told when it has been walked

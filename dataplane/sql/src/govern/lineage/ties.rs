@@ -5,8 +5,8 @@
 //! none get one: to order a few more columns costs less than to keep the visible rows first.
 
 use sqlparser::ast::{
-    Distinct, Expr, GroupByExpr, OrderBy, OrderByExpr, OrderByKind, OrderByOptions, Query, Select, SelectItem, SetExpr,
-    Statement, Value,
+    Distinct, Expr, GroupByExpr, LimitClause, OrderBy, OrderByExpr, OrderByKind, OrderByOptions, Query, Select,
+    SelectItem, SetExpr, Statement, Value,
 };
 
 use super::Output;
@@ -14,11 +14,11 @@ use super::Output;
 /// A statement of very many columns is not worth the search.
 const KEYS_MAX: usize = 100;
 
-/// The statement with an ORDER BY that decides, where it has a LIMIT and none that does. `outputs` are the answer's
-/// columns, all of them.
-pub(in super::super) fn completed(tree: &Statement, outputs: &[Output]) -> Option<Statement> {
+/// The statement with an ORDER BY that decides, where it has a LIMIT, or is taken a part at a time, and none that does.
+/// `outputs` are the answer's columns, all of them.
+pub(in super::super) fn completed(tree: &Statement, outputs: &[Output], in_parts: bool) -> Option<Statement> {
     let Statement::Query(query) = tree else { return None };
-    let is_completed = cuts(query) && (query.order_by.is_some() || is_of_groups(query));
+    let is_completed = (in_parts || cuts(query)) && (query.order_by.is_some() || is_of_groups(query));
     let open = open(query, outputs, true).filter(|open| is_completed && !open.is_empty())?;
     let mut tree = tree.clone();
     let Statement::Query(query) = &mut tree else { return None };
@@ -38,6 +38,23 @@ fn is_of_groups(query: &Query) -> bool {
 /// Whether only some of its rows are left.
 pub(super) fn cuts(query: &Query) -> bool {
     query.limit_clause.is_some() || query.fetch.is_some()
+}
+
+/// Whether LIMIT and OFFSET, if there are any, are written as numbers.
+pub(super) fn counts(query: &Query) -> bool {
+    let is_number = |expr: &Expr| match expr {
+        Expr::Value(value) => matches!(value.value, Value::Number(..) | Value::Placeholder(_)),
+        _ => false,
+    };
+    let is_limited = match &query.limit_clause {
+        None => true,
+        Some(LimitClause::LimitOffset { limit, offset, limit_by: _ }) => {
+            limit.iter().chain(offset.iter().map(|offset| &offset.value)).all(is_number)
+        }
+        Some(LimitClause::OffsetCommaLimit { .. }) => false,
+    };
+    let fetched = query.fetch.iter().flat_map(|fetch| &fetch.quantity);
+    is_limited && fetched.into_iter().all(is_number)
 }
 
 /// Whether ORDER BY names every column of the answer, which are these if they are `counted`: rows that it does not order

@@ -3,8 +3,8 @@
 //! values, add up to another sum in another order.
 
 use sqlparser::ast::{
-    BinaryOperator, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArguments, GroupByExpr, ObjectName, Select,
-    SelectItem, UnaryOperator, Value,
+    BinaryOperator, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArgumentClause, FunctionArguments,
+    GroupByExpr, ObjectName, Select, SelectItem, UnaryOperator, Value,
 };
 
 use super::throws::is_null;
@@ -64,32 +64,81 @@ const HAND_ON: [&str; 48] = [
     "zeroifnull",
 ];
 
+/// Those of them that read a text as a number.
+const READ_NUMBERS: [&str; 7] = ["abs", "ceil", "floor", "nullifzero", "round", "sum", "zeroifnull"];
+/// Those of them that answer numbers.
+const NUMBERS: [&str; 16] = [
+    "abs",
+    "ceil",
+    "date_part",
+    "dayofweek",
+    "dayofyear",
+    "floor",
+    "hash",
+    "hour",
+    "minute",
+    "nullifzero",
+    "quarter",
+    "round",
+    "second",
+    "sum",
+    "week",
+    "zeroifnull",
+];
+/// Those that answer one of their arguments, as what all of them become.
+const STAND_IN: [&str; 9] = ["coalesce", "decode", "greatest", "iff", "ifnull", "least", "nullif", "nvl", "nvl2"];
+
 impl Walk<'_> {
     /// Whether two equal values of it may differ. What is not known may.
     #[recursive::recursive]
     pub(super) fn has_twins(&self, expr: &Expr) -> bool {
         match expr {
-            Expr::Identifier(ident) => self.find(None, ident).is_none_or(|output| output.has_twins),
+            Expr::Identifier(ident) => {
+                let alias = self.scope().alias(&ident.value);
+                self.find(None, ident).is_none_or(|output| output.has_twins) || alias.is_some_and(|one| one.has_twins)
+            }
             Expr::CompoundIdentifier(path) => match path.as_slice() {
-                [.., table, column] => self.find(Some(table), column).is_none_or(|output| output.has_twins),
+                [table, column] => self.find(Some(table), column).is_none_or(|output| output.has_twins),
                 _ => true,
             },
             Expr::Nested(inner) => self.has_twins(inner),
-            Expr::UnaryOp { op: UnaryOperator::Plus | UnaryOperator::Minus, expr } => self.has_twins(expr),
+            Expr::UnaryOp { op: UnaryOperator::Plus | UnaryOperator::Minus, expr } => self.becomes_twins(expr),
             Expr::BinaryOp {
                 left,
                 op: BinaryOperator::Plus | BinaryOperator::Minus | BinaryOperator::Multiply,
                 right,
-            } => of_kind(self.type_of(expr)) && (self.has_twins(left) || self.has_twins(right)),
+            } => of_kind(self.type_of(expr)) && (self.becomes_twins(left) || self.becomes_twins(right)),
             Expr::Case { conditions, else_result, .. } => {
-                let mut results = conditions.iter().map(|when| &when.result).chain(else_result.as_deref());
-                results.any(|result| self.has_twins(result))
+                let results = conditions.iter().map(|when| &when.result).chain(else_result.as_deref());
+                let results: Vec<&Expr> = results.collect();
+                results.iter().any(|result| self.has_twins(result)) || self.are_mixed(&results)
             }
-            Expr::Function(function) if of_kind(self.type_of(expr)) && hands_on(&function.name) => {
-                arguments(function).iter().any(|argument| self.has_twins(argument))
+            Expr::Function(function) if of_kind(self.type_of(expr)) && is_one_of(&HAND_ON, &function.name) => {
+                let given = arguments(function);
+                given.iter().any(|argument| self.has_twins(argument))
+                    || is_one_of(&READ_NUMBERS, &function.name) && given.iter().any(|one| self.becomes_twins(one))
+                    || is_one_of(&STAND_IN, &function.name) && self.are_mixed(&given)
             }
             other => !is_null(other) && of_kind(self.type_of(other)),
         }
+    }
+
+    /// The same where a number is asked for: a text is read as a DOUBLE, and `'-0'` is minus zero. What may be a text
+    /// is one.
+    fn becomes_twins(&self, expr: &Expr) -> bool {
+        let counts = || matches!(expr, Expr::Function(function) if is_one_of(&NUMBERS, &function.name));
+        let is_text = || match self.type_of(expr) {
+            Type::Text => true,
+            Type::Unknown => !is_null(expr) && !counts(),
+            _ => false,
+        };
+        self.has_twins(expr) || is_text()
+    }
+
+    /// Whether texts among them become numbers.
+    fn are_mixed(&self, values: &[&Expr]) -> bool {
+        let has = |is_one: fn(Type) -> bool| values.iter().any(|value| is_one(self.type_of(value)));
+        has(|kind| kind == Type::Text) && has(Type::is_number)
     }
 
     /// Whether one of several equal rows stands for all of them in what is selected.
@@ -126,7 +175,8 @@ impl Walk<'_> {
 /// Whether values of a type have twins; those of a type that is not known may.
 pub(super) fn of_kind(kind: Type) -> bool {
     match kind {
-        Type::Double | Type::Interval | Type::List | Type::Struct | Type::Map | Type::Unknown => true,
+        // a variant is ordered by a key, and two of them may have the same
+        Type::Double | Type::Interval | Type::List | Type::Struct | Type::Map | Type::Json | Type::Unknown => true,
         Type::Boolean
         | Type::Integer
         | Type::Decimal
@@ -136,7 +186,6 @@ pub(super) fn of_kind(kind: Type) -> bool {
         | Type::Time
         | Type::Timestamp
         | Type::TimestampTz
-        | Type::Json
         | Type::Uuid => false,
     }
 }
@@ -148,18 +197,23 @@ fn place(key: &Expr) -> Option<usize> {
     digits.parse::<usize>().ok()?.checked_sub(1)
 }
 
-fn hands_on(name: &ObjectName) -> bool {
-    names::single(name).is_some_and(|ident| HAND_ON.iter().any(|known| ident.value.eq_ignore_ascii_case(known)))
+fn is_one_of(known: &[&str], name: &ObjectName) -> bool {
+    names::single(name).is_some_and(|ident| known.iter().any(|known| ident.value.eq_ignore_ascii_case(known)))
 }
 
-/// Expressions that a call is given.
+/// Expressions that a call is given, and those that order what it is given.
 pub(super) fn arguments(function: &Function) -> Vec<&Expr> {
     let FunctionArguments::List(list) = &function.args else { return Vec::new() };
+    let ordered = list.clauses.iter().flat_map(|clause| match clause {
+        FunctionArgumentClause::OrderBy(keys) => keys.as_slice(),
+        _ => &[],
+    });
+    let keys = ordered.chain(&function.within_group).map(|key| &key.expr);
     let given = list.args.iter().map(|argument| match argument {
         FunctionArg::Unnamed(FunctionArgExpr::Expr(expr))
         | FunctionArg::Named { arg: FunctionArgExpr::Expr(expr), .. }
         | FunctionArg::ExprNamed { arg: FunctionArgExpr::Expr(expr), .. } => Some(expr),
         _ => None,
     });
-    given.flatten().collect()
+    given.flatten().chain(keys).collect()
 }
