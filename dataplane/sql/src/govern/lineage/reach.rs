@@ -241,14 +241,17 @@ impl<'a> Scope<'a> {
 impl<'a> Scope<'a> {
     /// What the select list defines by the name of a column: a condition may mean either.
     pub(super) fn alias(&self, name: &str) -> Option<&'a Output> {
-        let has = |scope: &[Source]| {
-            self.1.spend(scope.iter().map(|source| source.outputs.len()).sum::<usize>());
-            scope.iter().flat_map(|source| &source.outputs).any(|output| output.name.eq_ignore_ascii_case(name))
+        let of = |scope: &'a [Source]| {
+            let outputs = scope.iter().flat_map(|source| &source.outputs);
+            outputs.take_while(|_| self.1.spend(1)).find(|output| output.name.eq_ignore_ascii_case(name))
         };
-        let nearest = self.0.iter().rposition(|scope| has(scope))?;
-        let [defined] = self.0.get(nearest.checked_sub(1)?)?.as_slice() else { return None };
-        let named = |output: &&Output| output.name.eq_ignore_ascii_case(name);
-        Some(defined).filter(|defined| defined.alias.is_empty())?.outputs.iter().find(named)
+        self.0.windows(2).enumerate().rev().find_map(|(at, pair)| {
+            let [defined, from] = pair else { return None };
+            let is_list = matches!(defined.as_slice(), [only] if only.alias.is_empty());
+            let found = is_list.then(|| of(defined)).flatten()?;
+            let nearer = self.0.get(at + 2..).unwrap_or_default();
+            (of(from).is_some() && !nearer.iter().any(|scope| of(scope).is_some())).then_some(found)
+        })
     }
 }
 
