@@ -182,9 +182,11 @@ async fn nobody_merges_what_is_hidden_from_them() {
     world.change(|rules| rules.members.get_mut(&"u-analyst".into()).unwrap().role = Role::Developer);
     let id = branch(&door).await;
     on(&door, &id, "update customer set ssn = 'forged' where id = 1").await;
-    for (policy, hides) in
-        [(filtering("note", "text = 'x'"), "rows"), (masking("customer", "ssn", MaskFunction::Full), "masked columns")]
-    {
+    for (policy, hides) in [
+        (filtering("note", "text = 'x'"), "rows"),
+        (masking("customer", "ssn", MaskFunction::Full), "masked columns"),
+        (filtering("elsewhere", "id in (select sku from stock)"), "reads table main.stock"),
+    ] {
         world.change(|rules| rules.policies = vec![policy]);
         let (refusal, is_error) = tool(&door, analyst_key(), "merge_branch", json!({"branch_id": id})).await;
         let error = &refusal["error"];

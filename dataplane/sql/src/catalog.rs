@@ -285,8 +285,8 @@ impl Catalog {
         Error::new(kind, format!("table {path} does not exist{hint}"))
     }
 
-    /// The same of a name in no database, where it is not found among these.
-    pub fn without(&self, schema: Option<&str>, name: &str) -> Error {
+    /// The same of a name that was written without a database.
+    pub fn not_found(&self, schema: Option<&str>, name: &str) -> Error {
         self.missing(&TableName { database: None, schema: schema.map(str::to_owned), name: name.to_owned() })
     }
 

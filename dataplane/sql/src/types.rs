@@ -11,6 +11,7 @@ use sqlparser::ast::{
     UnaryOperator, Value,
 };
 
+mod certain;
 pub mod exact;
 
 use exact::Exact;
@@ -198,11 +199,14 @@ impl Columns for Known {
 /// The type of an expression, or [`Type::Unknown`].
 #[recursive::recursive]
 pub fn type_of(expr: &Expr, columns: &dyn Columns) -> Type {
+    if columns.is_certain()
+        && let Some(certain) = certain::type_of(expr, columns)
+    {
+        return certain;
+    }
     match expr {
         Expr::Identifier(ident) => columns.column(None, &ident.value),
         Expr::CompoundIdentifier(path) => match path.as_slice() {
-            // of more parts the last may be a field
-            [_, .., _, _] if columns.is_certain() => Type::Unknown,
             [.., table, column] => columns.column(Some(&table.value), &column.value),
             _ => Type::Unknown,
         },
@@ -211,11 +215,7 @@ pub fn type_of(expr: &Expr, columns: &dyn Columns) -> Type {
         Expr::Cast { data_type, .. } => Type::of_declared(data_type),
         Expr::Nested(inner) | Expr::Collate { expr: inner, .. } => type_of(inner, columns),
         Expr::Interval(_) => Type::Interval,
-        Expr::BinaryOp { left, op: BinaryOperator::StringConcat, right } if columns.is_certain() => {
-            type_of_joined(type_of(left, columns), type_of(right, columns))
-        }
         Expr::BinaryOp { left, op, right } => type_of_operator(type_of(left, columns), op, type_of(right, columns)),
-        Expr::Array(_) if columns.is_certain() => Type::List,
         Expr::Case { conditions, else_result, .. } => {
             let branches = conditions.iter().map(|when| &when.result).chain(else_result.as_deref());
             common(branches.map(|branch| type_of(branch, columns)))
@@ -241,25 +241,11 @@ pub fn type_of(expr: &Expr, columns: &dyn Columns) -> Type {
         | Expr::Exists { .. }
         | Expr::IsDistinctFrom(..)
         | Expr::IsNotDistinctFrom(..) => Type::Boolean,
-        Expr::UnaryOp { expr, .. } => match type_of(expr, columns) {
-            // a text is read as a number
-            Type::Text | Type::Json if columns.is_certain() => Type::Unknown,
-            known => known,
-        },
+        Expr::UnaryOp { expr, .. } => type_of(expr, columns),
         Expr::JsonAccess { .. } => Type::Json,
         Expr::Trim { .. } | Expr::Substring { .. } => Type::Text,
-        // EPOCH and some others are a DOUBLE
-        Expr::Extract { field, .. } if columns.is_certain() && !is_counted(&field.to_string()) => Type::Unknown,
         Expr::Extract { .. } | Expr::Position { .. } => Type::Integer,
-        Expr::Function(function)
-            if columns.is_certain() && function.name.to_string().eq_ignore_ascii_case("concat") =>
-        {
-            arguments(function).map(|argument| type_of(argument, columns)).fold(Type::Text, type_of_joined)
-        }
         Expr::Function(function) => match type_of_function(&function.name.to_string()) {
-            Type::Unknown if columns.is_certain() && stands_in(function) => {
-                common(arguments(function).map(|argument| type_of(argument, columns)))
-            }
             Type::Unknown => type_of_aggregate(function, columns),
             known => known,
         },
@@ -275,39 +261,6 @@ fn type_of_aggregate(function: &Function, columns: &dyn Columns) -> Type {
         "sum" => Some(type_of(argument, columns)).filter(|found| found.is_number()).unwrap_or(Type::Unknown),
         "avg" if type_of(argument, columns).is_number() => Type::Double,
         _ => Type::Unknown,
-    }
-}
-
-/// Parts of a date that are whole numbers.
-fn is_counted(part: &str) -> bool {
-    const PARTS: [&str; 11] =
-        ["year", "quarter", "month", "week", "day", "dow", "doy", "isodow", "hour", "minute", "second"];
-    PARTS.iter().any(|known| part.eq_ignore_ascii_case(known))
-}
-
-/// Whether it answers one of its arguments.
-fn stands_in(function: &Function) -> bool {
-    ["coalesce", "ifnull", "nvl"].iter().any(|name| function.name.to_string().eq_ignore_ascii_case(name))
-}
-
-fn arguments(function: &Function) -> impl Iterator<Item = &Expr> {
-    let list = match &function.args {
-        FunctionArguments::List(list) => list.args.as_slice(),
-        _ => &[],
-    };
-    list.iter().filter_map(|argument| match argument {
-        FunctionArg::Unnamed(FunctionArgExpr::Expr(expr)) => Some(expr),
-        _ => None,
-    })
-}
-
-/// `a || b`: lists are joined to lists, and a text beside one is read as one.
-fn type_of_joined(left: Type, right: Type) -> Type {
-    match (left, right) {
-        (Type::List, _) | (_, Type::List) => Type::List,
-        (Type::Unknown | Type::Blob | Type::Struct | Type::Map, _)
-        | (_, Type::Unknown | Type::Blob | Type::Struct | Type::Map) => Type::Unknown,
-        _ => Type::Text,
     }
 }
 

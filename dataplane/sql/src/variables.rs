@@ -33,17 +33,22 @@ impl Variables {
         self.0.len()
     }
 
-    /// Name, value and type of each.
-    pub(crate) fn listed(&self) -> Result<Query, Error> {
-        let mut listing = Listing::new(&["name", "value", "type"]);
-        for (name, value) in &self.0 {
+    /// Name, value and type of each, as `SHOW VARIABLES` tells them.
+    pub fn told(&self) -> impl Iterator<Item = [String; 3]> {
+        self.0.iter().map(|(name, value)| {
             let (value, kind) = match value {
                 Variable::Text(text) => (text.clone(), "text"),
                 Variable::Number(number) => (number.clone(), "fixed"),
                 Variable::Boolean(value) => (value.to_string(), "boolean"),
             };
-            listing.add(vec![Some(name.clone()), Some(value), Some(kind.to_owned())]);
-        }
+            [name.clone(), value, kind.to_owned()]
+        })
+    }
+
+    /// The same as a query.
+    pub(crate) fn listed(&self) -> Result<Query, Error> {
+        let mut listing = Listing::new(&["name", "value", "type"]);
+        self.told().for_each(|told| listing.add(told.map(Some).to_vec()));
         listing.query()
     }
 

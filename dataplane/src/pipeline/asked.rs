@@ -126,7 +126,7 @@ impl<'a> Asked<'a> {
             && !self.may_see(known, near)
         {
             let (position, snippet) = (error.position, error.snippet.clone());
-            error = shown::seen(self, known).without(schema.as_deref(), name);
+            error = shown::seen(self, known).not_found(schema.as_deref(), name);
             (error.position, error.snippet) = (position, snippet);
         }
         error.into()

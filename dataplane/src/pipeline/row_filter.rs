@@ -98,25 +98,25 @@ fn unless_written(error: sql::Error, text: &str) -> Error {
     }
 }
 
-/// The table that a row filter which holds for this role reads, among those that are written: who changes it changes what
-/// they may see.
-pub(super) fn read_by_one<'p>(
+/// Who changes a table that a row filter reads which holds for them changes what they may see.
+pub(super) fn keeps_what_filters_read<'p>(
     templates: &Templates,
     rules: &Governance,
     role: Role,
-    written: &'p [(String, Operation)],
-) -> Result<Option<&'p str>> {
+    written: impl Iterator<Item = &'p str>,
+) -> Result<()> {
+    let written: BTreeSet<String> = written.map(str::to_ascii_lowercase).collect();
     if written.is_empty() {
-        return Ok(None);
+        return Ok(());
     }
     for filter in filters_for(&rules.policies, role) {
         let template = templates.of(filter)?;
-        let reads = |path: &str| template.facts().tables.iter().any(|table| table.eq_ignore_ascii_case(path));
-        if let Some((path, _)) = written.iter().find(|(path, _)| reads(path)) {
-            return Ok(Some(path));
+        if let Some(read) = template.facts().tables.iter().find(|read| written.contains(&read.to_ascii_lowercase())) {
+            let message = format!("a row filter that holds for you reads table {read}: you cannot change it");
+            return Err(Error::PolicyDenied { message });
         }
     }
-    Ok(None)
+    Ok(())
 }
 
 /// On a branch what is written is compared with what was there: who may not read a column could guess its values.

@@ -22,6 +22,7 @@ pub(super) mod ties;
 mod twins;
 mod united;
 mod work;
+mod writes;
 
 pub(crate) use from::join_constraint;
 pub(super) use throws::throws;
@@ -29,14 +30,11 @@ pub(super) use throws::throws;
 use std::collections::{HashMap, HashSet};
 use std::rc::Rc;
 
-use sqlparser::ast::{
-    Cte, Ident, MergeAction, MergeClause, MergeInsertExpr, MergeInsertKind, MergeUpdateExpr, MergeUpdateKind, Query,
-    Select, SetExpr, SetOperator, Statement, TableAlias, TableFactor, TableWithJoins, UpdateTableFromKind, With,
-};
+use sqlparser::ast::{Cte, Ident, Query, Select, SetExpr, SetOperator, Statement, TableAlias, TableWithJoins, With};
 
 use self::failing::{Failing, names_an_alias};
 use self::work::{Bases, Work};
-use super::{Mask, Scan, output, target};
+use super::{Mask, Scan, output};
 use crate::catalog::Table;
 use crate::dialect;
 use crate::error::{Error, Kind};
@@ -173,56 +171,7 @@ pub(super) fn of(tree: &Statement, scans: &[Scan], in_parts: bool) -> Lineage {
                 walk.parts(query);
             }
         }
-        Statement::CreateTable(create) => {
-            if let Some(query) = &create.query {
-                walk.answer(query);
-                walk.found.outputs = None;
-                walk.stores();
-            }
-        }
-        Statement::Insert(insert) => {
-            if let Some(query) = &insert.source {
-                walk.answer(query);
-                walk.found.outputs = None;
-                walk.stores();
-                // of rows with one key the last stays
-                walk.found.failing.by_order |= insert.on.is_some() && !matches!(*query.body, SetExpr::Values(_));
-            }
-            walk.found.failing.can_throw = true;
-        }
-        Statement::Update(update) => {
-            let mut from = vec![update.table.clone()];
-            if let Some(UpdateTableFromKind::AfterSet(tables)) = &update.from {
-                from.extend(tables.iter().cloned());
-            }
-            let scope = walk.from(&from);
-            walk.scopes.push(scope);
-            // of several rows that match as well one is taken
-            walk.found.failing.by_order |= from.len() > 1 && !target::is_governed(update);
-            for assignment in &update.assignments {
-                walk.condition(&assignment.value);
-            }
-            update.selection.iter().for_each(|selection| walk.predicate(selection));
-            walk.found.failing.can_throw = true;
-        }
-        Statement::Delete(delete) => {
-            let from = delete.using.clone().unwrap_or_default();
-            let scope = walk.from(&from);
-            walk.scopes.push(scope);
-            delete.selection.iter().for_each(|selection| walk.predicate(selection));
-            walk.found.failing.can_throw = true;
-        }
-        Statement::Merge(merge) => {
-            let joined = |factor: &TableFactor| TableWithJoins { relation: factor.clone(), joins: Vec::new() };
-            let scope = walk.from(&[joined(&merge.source)]);
-            walk.scopes.push(scope);
-            // of several rows that match as well one is taken
-            walk.found.failing.by_order = true;
-            walk.predicate(&merge.on);
-            merge.clauses.iter().for_each(|clause| walk.clause(clause));
-            walk.found.failing.can_throw = true;
-        }
-        _ => {}
+        other => walk.writes(other),
     }
     if walk.work.is_spent() {
         walk.found.refused.get_or_insert_with(too_much);
@@ -233,31 +182,6 @@ pub(super) fn of(tree: &Statement, scans: &[Scan], in_parts: bool) -> Lineage {
 fn too_much() -> Error {
     let what = "this statement nests too deep, or names too much, to be followed: ask for less of it at once";
     Error::new(Kind::TooDeep, what)
-}
-
-impl Walk<'_> {
-    /// The order that rows are stored in is read later, by who sees all of them.
-    fn stores(&mut self) {
-        self.found.failing.by_order |= self.found.failing.meets;
-    }
-
-    /// A clause of a MERGE: what it asks, and what it writes.
-    fn clause(&mut self, clause: &MergeClause) {
-        clause.predicate.iter().for_each(|asked| self.predicate(asked));
-        match &clause.action {
-            MergeAction::Insert(MergeInsertExpr { kind: MergeInsertKind::Values(values), .. }) => {
-                for value in values.rows.iter().flat_map(|row| &**row) {
-                    self.condition(value);
-                }
-            }
-            MergeAction::Update(MergeUpdateExpr { kind: MergeUpdateKind::Set(assignments), .. }) => {
-                for assignment in assignments {
-                    self.condition(&assignment.value);
-                }
-            }
-            _ => {}
-        }
-    }
 }
 
 struct Walk<'a> {
@@ -338,7 +262,7 @@ impl<'a> Walk<'a> {
             self.scopes.pop();
         }
         // whatever it is becomes a number of rows, which none but a literal surely is
-        self.early(!ties::counts(query), |walk| walk.throws(!ties::counts(query)));
+        self.early(true, |walk| walk.throws(!ties::counts(query)));
         let _ = self.visit(&query.limit_clause);
         self.has_one_row = has_one_row;
     }

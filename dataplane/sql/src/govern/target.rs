@@ -5,6 +5,8 @@
 //! that is not masked. A masked column may be filled by INSERT, unless it is of a key, but not set afterwards, and
 //! what comes back is masked. What cannot be done this way is refused.
 
+mod once;
+
 use std::ops::ControlFlow;
 
 use sqlparser::ast::{
@@ -20,8 +22,9 @@ use crate::filter::is_alias;
 use crate::names;
 use crate::names::ours::{self, NEW, ROWID};
 use crate::print::marker::{self, Made, Marked};
-use crate::quote;
 use crate::types::Type;
+
+pub(super) use once::is_governed;
 
 /// The target is the last of the scans.
 pub(super) fn govern(tree: &mut Statement, filters: &[Filter], scans: &mut [Scan]) -> Result<(), Error> {
@@ -217,7 +220,7 @@ fn update(update: &mut Update, filters: &[Filter], target: &mut Scan, number: us
     let meets = from.len() > 1;
     let mut rows = select(list, from, update.selection.take())?;
     if meets {
-        rows = one_each(rows, update.assignments.len())?;
+        rows = once::each(rows, update.assignments.len())?;
     }
     target.with_rowid = true;
     update.from = Some(UpdateTableFromKind::AfterSet(vec![derived(rows, &[])]));
@@ -228,34 +231,6 @@ fn update(update: &mut Update, filters: &[Filter], target: &mut Scan, number: us
     };
     update.selection = Some(same);
     Ok(())
-}
-
-/// Of the rows that set one row of the target the one whose values come first: else the engine takes the one that it
-/// meets last, and the order follows the number of all rows.
-fn one_each(rows: Box<Query>, values: usize) -> Result<Box<Query>, Error> {
-    let places: Vec<String> = (0..values).map(|i| quote::name(&ours::place(i))).collect();
-    let mut query = crate::parse::query(&format!(
-        "SELECT * FROM (SELECT 1) AS {} QUALIFY row_number() OVER (PARTITION BY {} ORDER BY {}) = 1",
-        quote::name(NEW),
-        quote::name(ROWID),
-        places.join(", ")
-    ))?;
-    if let SetExpr::Select(select) = query.body.as_mut()
-        && let Some(TableFactor::Derived { subquery, .. }) = select.from.first_mut().map(|table| &mut table.relation)
-    {
-        *subquery = rows;
-    }
-    Ok(query)
-}
-
-/// Whether its rows are found by the engine's number of them, so that each is set once.
-pub(super) fn is_governed(update: &Update) -> bool {
-    let Some(UpdateTableFromKind::AfterSet(tables)) = &update.from else { return false };
-    let is_new = |table: &TableWithJoins| match &table.relation {
-        TableFactor::Derived { alias: Some(alias), .. } => alias.name.value == NEW,
-        _ => false,
-    };
-    tables.iter().any(is_new)
 }
 
 /// Only if a filter asks for a column that is set; all others passed already, unchanged.

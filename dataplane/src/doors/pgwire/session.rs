@@ -114,7 +114,7 @@ impl Conversation {
                 Ok(Reply::tag("UNSET"))
             }
             Command::ShowVariables => {
-                let rows = self.settings.told_variables().map(|told| told.map(Some).to_vec()).collect();
+                let rows = self.settings.variables().told().map(|told| told.map(Some).to_vec()).collect();
                 Ok(Reply::table(&["name", "value", "type"], rows, "SHOW"))
             }
             Command::Reset(name) => {

@@ -201,18 +201,6 @@ impl Settings {
         Arc::clone(&self.put_in)
     }
 
-    /// Name, value and type of each variable, as `SHOW VARIABLES` tells them.
-    pub fn told_variables(&self) -> impl Iterator<Item = [String; 3]> {
-        self.variables.iter().map(|(name, literal)| {
-            let kind = match literal.written {
-                Written::Number => "fixed",
-                Written::Word if literal.boolean().is_some() => "boolean",
-                Written::Word | Written::Text => "text",
-            };
-            [name.clone(), literal.text.clone(), kind.to_owned()]
-        })
-    }
-
     /// `statement_timeout`, unless it is 0.
     pub fn timeout(&self) -> Option<Duration> {
         self.timeout
@@ -353,7 +341,7 @@ mod tests {
         {
             settings.assign(name, Some(value), written).unwrap();
         }
-        let told: Vec<_> = settings.told_variables().map(|told| told.join(" ")).collect();
+        let told: Vec<_> = settings.variables().told().map(|told| told.join(" ")).collect();
         assert_eq!(told, ["b true boolean", "n -1.5 fixed", "t true text"]);
         let redacted = |settings: &Settings| {
             sql::parse_with("select $N, $b, $t", &settings.variables()).map(|statement| statement.redacted()).ok()

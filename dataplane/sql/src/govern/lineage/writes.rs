@@ -1,0 +1,87 @@
+//! What a statement that writes reads for it: the rows that it stores, and those that it finds its own by.
+
+use sqlparser::ast::{
+    Insert, Merge, MergeAction, MergeClause, MergeInsertExpr, MergeInsertKind, MergeUpdateExpr, MergeUpdateKind, Query,
+    SetExpr, Statement, TableWithJoins, Update, UpdateTableFromKind,
+};
+
+use super::super::target;
+use super::Walk;
+
+impl Walk<'_> {
+    pub(super) fn writes(&mut self, tree: &Statement) {
+        match tree {
+            Statement::CreateTable(create) => {
+                create.query.iter().for_each(|query| self.stores(query));
+                return;
+            }
+            Statement::Insert(insert) => self.insert(insert),
+            Statement::Update(update) => self.update(update),
+            Statement::Delete(delete) => {
+                let scope = self.from(&delete.using.clone().unwrap_or_default());
+                self.scopes.push(scope);
+                delete.selection.iter().for_each(|selection| self.predicate(selection));
+            }
+            Statement::Merge(merge) => self.merge(merge),
+            _ => return,
+        }
+        self.found.failing.can_throw = true;
+    }
+
+    /// The order that rows are stored in is read later, by who sees all of them.
+    fn stores(&mut self, query: &Query) {
+        self.answer(query);
+        self.found.outputs = None;
+        self.found.failing.by_order |= self.found.failing.meets;
+    }
+
+    fn insert(&mut self, insert: &Insert) {
+        let Some(query) = &insert.source else { return };
+        self.stores(query);
+        // of rows with one key the last stays
+        self.found.failing.by_order |= insert.on.is_some() && !matches!(*query.body, SetExpr::Values(_));
+    }
+
+    fn update(&mut self, update: &Update) {
+        let mut from = vec![update.table.clone()];
+        if let Some(UpdateTableFromKind::AfterSet(tables)) = &update.from {
+            from.extend(tables.iter().cloned());
+        }
+        let scope = self.from(&from);
+        self.scopes.push(scope);
+        // of several rows that match as well one is taken
+        self.found.failing.by_order |= from.len() > 1 && !target::is_governed(update);
+        for assignment in &update.assignments {
+            self.condition(&assignment.value);
+        }
+        update.selection.iter().for_each(|selection| self.predicate(selection));
+    }
+
+    fn merge(&mut self, merge: &Merge) {
+        let source = TableWithJoins { relation: merge.source.clone(), joins: Vec::new() };
+        let scope = self.from(&[source]);
+        self.scopes.push(scope);
+        // of several rows that match as well one is taken
+        self.found.failing.by_order = true;
+        self.predicate(&merge.on);
+        merge.clauses.iter().for_each(|clause| self.clause(clause));
+    }
+
+    /// A clause of a MERGE: what it asks, and what it writes.
+    fn clause(&mut self, clause: &MergeClause) {
+        clause.predicate.iter().for_each(|asked| self.predicate(asked));
+        match &clause.action {
+            MergeAction::Insert(MergeInsertExpr { kind: MergeInsertKind::Values(values), .. }) => {
+                for value in values.rows.iter().flat_map(|row| &**row) {
+                    self.condition(value);
+                }
+            }
+            MergeAction::Update(MergeUpdateExpr { kind: MergeUpdateKind::Set(assignments), .. }) => {
+                for assignment in assignments {
+                    self.condition(&assignment.value);
+                }
+            }
+            _ => {}
+        }
+    }
+}

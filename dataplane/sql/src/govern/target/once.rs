@@ -1,0 +1,35 @@
+//! `UPDATE … FROM`: each row of the target is set once.
+
+use sqlparser::ast::{Query, SetExpr, TableFactor, TableWithJoins, Update, UpdateTableFromKind};
+
+use crate::error::Error;
+use crate::names::ours::{self, NEW, ROWID};
+use crate::quote;
+
+/// Of the rows that set one row of the target the one whose values come first: else the engine takes the one that it
+/// meets last, and the order follows the number of all rows.
+pub(super) fn each(rows: Box<Query>, values: usize) -> Result<Box<Query>, Error> {
+    let places: Vec<String> = (0..values).map(|i| quote::name(&ours::place(i))).collect();
+    let mut query = crate::parse::query(&format!(
+        "SELECT * FROM (SELECT 1) AS {} QUALIFY row_number() OVER (PARTITION BY {} ORDER BY {}) = 1",
+        quote::name(NEW),
+        quote::name(ROWID),
+        places.join(", ")
+    ))?;
+    if let SetExpr::Select(select) = query.body.as_mut()
+        && let Some(TableFactor::Derived { subquery, .. }) = select.from.first_mut().map(|table| &mut table.relation)
+    {
+        *subquery = rows;
+    }
+    Ok(query)
+}
+
+/// Whether its rows are found by the engine's number of them, so that each is set once.
+pub(in super::super) fn is_governed(update: &Update) -> bool {
+    let Some(UpdateTableFromKind::AfterSet(tables)) = &update.from else { return false };
+    let is_new = |table: &TableWithJoins| match &table.relation {
+        TableFactor::Derived { alias: Some(alias), .. } => alias.name.value == NEW,
+        _ => false,
+    };
+    tables.iter().any(is_new)
+}
