@@ -92,12 +92,12 @@ impl Template {
     pub fn bind(&self, value: &dyn Fn(&str) -> Option<String>, catalog: &Catalog) -> Result<Filter, Error> {
         let values: Option<Vec<String>> = self.literals.iter().map(|parts| placeholder::text(parts, value)).collect();
         let Some(values) = values else {
-            return Ok(Filter { expr: None, columns: BTreeSet::new() });
+            return Ok(Filter { expr: None, columns: BTreeSet::new(), inner: Vec::new() });
         };
         let mut expr = self.expr.as_ref().clone();
         let _: ControlFlow<()> = expr.visit(&mut Values(&values));
-        let columns = qualify::columns(&mut expr, catalog)?;
-        Ok(Filter { expr: Some(Arc::new(expr)), columns })
+        let qualify::Named { own, inner } = qualify::columns(&mut expr, catalog)?;
+        Ok(Filter { expr: Some(Arc::new(expr)), columns: own, inner })
     }
 }
 
@@ -134,12 +134,18 @@ pub struct Filter {
     /// None: false, because the caller lacks something it asks for.
     expr: Option<Arc<Expr>>,
     columns: BTreeSet<String>,
+    inner: Vec<(String, Arc<Table>)>,
 }
 
 impl Filter {
     /// Columns of its table, in lower case.
     pub fn columns(&self) -> &BTreeSet<String> {
         &self.columns
+    }
+
+    /// Tables of its subqueries, by what they are called in the engine's text.
+    pub(crate) fn inner(&self) -> &[(String, Arc<Table>)] {
+        &self.inner
     }
 
     /// The filter on the rows of a table.

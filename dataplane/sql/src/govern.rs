@@ -123,6 +123,8 @@ pub(crate) struct Scan {
     pub columns: Vec<ScanColumn>,
     /// On the table's columns, values in.
     pub filters: Vec<Expr>,
+    /// Whether one of them may fail on a row.
+    pub filter_can_fail: bool,
     /// What a row written to it must pass.
     pub check: Option<Check>,
     /// Whether the engine's row number is read too: the way to find a written row again.
@@ -166,12 +168,13 @@ impl Scan {
             is_text: column.family() == crate::types::Type::Text,
             mask: mask_of(&column.name),
         });
-        let bound = filters.iter().map(|filter| Ok(hiding::on_failure(filter.on(table)?, table)));
-        let bound = bound.collect::<Result<_, Error>>()?;
+        let hiding = filters.iter().map(|filter| hiding::on_failure(filter, table));
+        let hiding = hiding.collect::<Result<Vec<_>, Error>>()?;
         Ok(Self {
             table: Arc::clone(table),
             columns: columns.collect(),
-            filters: bound,
+            filter_can_fail: hiding.iter().any(|hiding| hiding.can_fail),
+            filters: hiding.into_iter().map(|hiding| hiding.filter).collect(),
             check: None,
             with_rowid: false,
         })
@@ -208,8 +211,8 @@ pub enum Care {
     /// An expression could: rows wait until it is known that none did. When one did, it counts over the visible rows
     /// alone.
     UntilSure,
-    /// From the start over the visible rows alone: whether an expression fails, or which rows are taken, follows the
-    /// engine's plan, and that the number of all rows.
+    /// From the start over the visible rows alone: whether an expression, or a filter, fails, or which rows are taken,
+    /// follows the engine's plan, and that the number of all rows.
     Visible,
 }
 
@@ -336,9 +339,10 @@ pub fn govern(resolved: Resolved, rules: &Rules) -> Result<Governed, Error> {
     }
     let is_strict =
         references.iter().chain(target.as_ref()).any(|table| rules.of(table).is_some_and(|ruling| ruling.strict));
+    let filter_can_fail = scans.iter().any(|scan| scan.filter_can_fail);
     let care = match found.failing {
         _ if filtered_tables.is_empty() => Care::None,
-        _ if is_strict => Care::Visible,
+        _ if is_strict || filter_can_fail => Care::Visible,
         failing if failing.follows_plan() => Care::Visible,
         failing if !failing.can_throw => Care::Certain,
         _ => Care::UntilSure,

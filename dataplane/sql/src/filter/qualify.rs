@@ -40,12 +40,21 @@ impl VisitorMut for Functions {
     }
 }
 
-/// Every column gets the table it is of, every table its full name; answers the columns of the
-/// filter's own table. A column that is of no table of a subquery is one of the own table.
-pub(super) fn columns(expr: &mut Expr, catalog: &Catalog) -> Result<BTreeSet<String>, Error> {
-    let mut look = Columns { catalog, scopes: Vec::new(), own: BTreeSet::new(), tables: 0 };
+/// What a filter names.
+pub(super) struct Named {
+    /// Columns of the filter's own table, in lower case.
+    pub own: BTreeSet<String>,
+    /// Tables of its subqueries, by what they are called in the engine's text.
+    pub inner: Vec<(String, Arc<Table>)>,
+}
+
+/// Every column gets the table it is of, every table its full name. A column that is of no table of a subquery is one
+/// of the filter's own table.
+pub(super) fn columns(expr: &mut Expr, catalog: &Catalog) -> Result<Named, Error> {
+    let named = Named { own: BTreeSet::new(), inner: Vec::new() };
+    let mut look = Columns { catalog, scopes: Vec::new(), named };
     match expr.visit(&mut look) {
-        ControlFlow::Continue(()) => Ok(look.own),
+        ControlFlow::Continue(()) => Ok(look.named),
         ControlFlow::Break(error) => Err(error),
     }
 }
@@ -62,9 +71,7 @@ struct Inner {
 struct Columns<'a> {
     catalog: &'a Catalog,
     scopes: Vec<Vec<Inner>>,
-    own: BTreeSet<String>,
-    /// Tables of subqueries so far.
-    tables: usize,
+    named: Named,
 }
 
 impl Columns<'_> {
@@ -77,8 +84,8 @@ impl Columns<'_> {
         let gone = || Error::invalid_filter(format!("a filter reads {schema}.{}, which is gone", written.name));
         let table = self.catalog.get(schema, &written.name).ok_or_else(gone)?;
         let called = alias.take().map_or_else(|| table.name.clone(), |alias| alias.name.value);
-        let ours = format!("{FILTER}{}", self.tables);
-        self.tables += 1;
+        let ours = format!("{FILTER}{}", self.named.inner.len());
+        self.named.inner.push((ours.clone(), Arc::clone(table)));
         *alias = Some(sqlparser::ast::TableAlias {
             explicit: true,
             name: names::quoted(&ours),
@@ -104,7 +111,7 @@ impl Columns<'_> {
         if let Some(found) = self.of_subquery(qualifier, column) {
             return found;
         }
-        self.own.insert(column.value.to_ascii_lowercase());
+        self.named.own.insert(column.value.to_ascii_lowercase());
         Expr::CompoundIdentifier(vec![Ident::new(OWN), column.clone()])
     }
 }

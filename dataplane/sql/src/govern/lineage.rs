@@ -30,7 +30,10 @@ pub(super) use throws::throws;
 use std::collections::{HashMap, HashSet};
 use std::rc::Rc;
 
-use sqlparser::ast::{Cte, Ident, Query, Select, SetExpr, SetOperator, Statement, TableAlias, TableWithJoins, With};
+use sqlparser::ast::{
+    Cte, Ident, NamedWindowDefinition, NamedWindowExpr, Query, Select, SetExpr, SetOperator, Statement, TableAlias,
+    TableWithJoins, With,
+};
 
 use self::failing::{Failing, names_an_alias};
 use self::work::{Bases, Work};
@@ -330,6 +333,11 @@ impl<'a> Walk<'a> {
         select.having.iter().for_each(|expr| self.predicate(expr));
         select.qualify.iter().for_each(|expr| self.predicate(expr));
         let _ = self.visit(&select.group_by);
+        let is_framed_by_value = |window: &NamedWindowDefinition| match &window.1 {
+            NamedWindowExpr::WindowSpec(spec) => throws::is_framed_by_value(spec),
+            NamedWindowExpr::NamedWindow(_) => false,
+        };
+        self.throws(select.named_window.iter().any(is_framed_by_value));
         let _ = self.visit(&select.named_window);
         let _ = self.visit(&select.distinct);
         self.has_one_row = self.is_of_all_rows(select);

@@ -117,6 +117,18 @@ fn values_of_two_types_in_one_column_can_fail() {
 }
 
 #[test]
+fn a_window_whose_end_is_told_by_a_value_can_fail() {
+    let framed =
+        |end: &str| format!("SELECT count(*) OVER (ORDER BY id RANGE BETWEEN {end} AND CURRENT ROW) FROM customers");
+    assert_eq!(care(&framed("UNBOUNDED PRECEDING")), Care::Certain);
+    assert_eq!(care(&framed("3 PRECEDING")), Care::Certain);
+    assert_eq!(care(&framed("id PRECEDING")), Care::UntilSure);
+    let named =
+        "SELECT count(*) OVER w FROM customers WINDOW w AS (ORDER BY id RANGE BETWEEN id PRECEDING AND CURRENT ROW)";
+    assert_ne!(care(named), Care::Certain);
+}
+
+#[test]
 fn what_follows_the_order_of_joined_rows_is_asked_of_visible_rows_alone() {
     let joined = "FROM customers c JOIN orders o ON c.id = o.customer_id";
     let span = "CASE WHEN c.id = 1 THEN INTERVAL '1 month' ELSE INTERVAL '30 days' END";

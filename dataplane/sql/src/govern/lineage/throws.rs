@@ -2,7 +2,7 @@
 
 use sqlparser::ast::{
     BinaryOperator, CastKind, DataType, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArguments, TimezoneInfo,
-    UnaryOperator, Value,
+    UnaryOperator, Value, WindowFrameBound, WindowSpec, WindowType,
 };
 
 use super::exact::{self, Shape};
@@ -105,7 +105,20 @@ fn calls_what_throws(function: &Function, columns: &dyn Columns) -> bool {
     // max(x, n): the n largest, of which there must be one at least
     let counts =
         ["min", "max"].iter().any(|known| name.eq_ignore_ascii_case(known)) && sole_argument(function).is_none();
-    is_filtered || reads_text || reads_literal || counts || !averages && functions::class(name) != Some(Class::Safe)
+    let is_certain = averages || functions::class(name) == Some(Class::Safe);
+    let is_framed = matches!(&function.over, Some(WindowType::WindowSpec(over)) if is_framed_by_value(over));
+    is_filtered || reads_text || reads_literal || counts || is_framed || !is_certain
+}
+
+/// Whether an end of a window is told by a value, which may be none that a row is before or behind by.
+pub(super) fn is_framed_by_value(spec: &WindowSpec) -> bool {
+    use WindowFrameBound as B;
+    let is_value = |bound: &B| match bound {
+        B::CurrentRow | B::Preceding(None) | B::Following(None) => false,
+        B::Preceding(Some(by)) | B::Following(Some(by)) => !is_short_number(by),
+    };
+    let Some(frame) = &spec.window_frame else { return false };
+    is_value(&frame.start_bound) || frame.end_bound.as_ref().is_some_and(is_value)
 }
 
 /// Whether the sum of as many as there can be is in the range of what it is kept in, of 38 digits.
