@@ -327,6 +327,7 @@ fn sql_code(kind: &sql::error::Kind) -> Code {
         Kind::UnsupportedType { .. } => Code::UnsupportedType,
         Kind::TableNotFound { .. } => Code::TableNotFound,
         Kind::ColumnNotFound { .. } => Code::UndefinedColumn,
+        Kind::ColumnExists { .. } => Code::Conflict,
         Kind::DeniedFunction { .. } | Kind::MaskedColumn { .. } | Kind::DeniedColumn { .. } => Code::PolicyDenied,
         Kind::InvalidFilter => Code::InvalidRule,
     }

@@ -12,6 +12,7 @@ mod comments;
 mod confined;
 mod constructs;
 mod copy;
+mod defaults;
 mod door;
 mod embedding;
 mod ending;

@@ -32,6 +32,7 @@ mod patterns;
 mod references;
 mod regexp;
 mod semistructured;
+mod similar;
 mod tables;
 mod templates;
 mod text;
@@ -65,12 +66,13 @@ enum Done {
 }
 
 /// The families, in the order they are asked.
-const EXPRESSIONS: [(&str, Rewrite); 10] = [
+const EXPRESSIONS: [(&str, Rewrite); 11] = [
     ("paths", paths::rewrite),
     ("types", types::rewrite),
     ("calls", call::rewrite),
     ("coerced", coerced::rewrite),
     ("text", text::rewrite),
+    ("similar", similar::rewrite),
     ("dates", dates::rewrite),
     ("intervals", intervals::rewrite),
     ("variants", variants::rewrite),

@@ -34,6 +34,8 @@ pub enum Kind {
     TableNotFound { schema: Option<String>, name: String, did_you_mean: Option<String> },
     /// No such column in a table the statement writes.
     ColumnNotFound { table: String, column: String },
+    /// The table has a column of this name already.
+    ColumnExists { table: String, column: String },
     /// The caller reads this column masked, so it may not set it or compute with it as asked.
     MaskedColumn { table: String, column: String },
     /// The caller may neither read nor write this column.

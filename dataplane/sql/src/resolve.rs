@@ -356,6 +356,7 @@ fn located(error: Error, name: &ObjectName) -> Error {
     }
 }
 
+mod altered;
 pub(crate) mod callable;
 mod comment;
 mod expanded;

@@ -124,9 +124,11 @@ fn one_by_one(alter: &AlterTable) -> Vec<Numbered> {
         }
         other => vec![other.clone()],
     });
-    let one = |change: AlterTableOperation| {
-        let comment = match &change {
-            AlterTableOperation::AddColumn { if_not_exists: false, column_def, .. } => {
+    let one = |mut change: AlterTableOperation| {
+        let comment = match &mut change {
+            AlterTableOperation::AddColumn { if_not_exists: if_not_exists @ false, column_def, .. } => {
+                // it is not there; else the engine takes one with a computed default for several statements
+                *if_not_exists = column_def.options.iter().any(|option| is_computed(&option.option));
                 on_column(&alter.name, column_def)
             }
             _ => None,
@@ -135,6 +137,10 @@ fn one_by_one(alter: &AlterTable) -> Vec<Numbered> {
         [Numbered { step, counts: true }].into_iter().chain(comment)
     };
     changes.flat_map(one).collect()
+}
+
+fn is_computed(option: &ColumnOption) -> bool {
+    matches!(option, ColumnOption::Default(value) if !matches!(value, Expr::Value(_)))
 }
 
 /// The name that the engine keeps of a view, and the view's text with it.

@@ -51,15 +51,10 @@ pub fn value(out: &mut String, cell: &Cell<'_>, embed: bool) {
         Cell::Text(text) if embed && is_json(text) => out.push_str(text),
         Cell::Text(text) => string(out, text),
         Cell::Blob(bytes) => string(out, &BASE64_STANDARD.encode(bytes)),
-        Cell::List(items) => {
-            out.push('[');
-            for row in 0..items.len() {
-                if row > 0 {
-                    out.push(',');
-                }
-                value(out, &cell::at(items.as_ref(), row), false);
-            }
-            out.push(']');
+        Cell::List(items) => list(out, (0..items.len()).map(|row| cell::at(items.as_ref(), row))),
+        // `(a, b)`
+        Cell::Struct(fields, row) if fields.column_names().iter().all(|name| name.is_empty()) => {
+            list(out, fields.columns().iter().map(|array| cell::at(array.as_ref(), *row)));
         }
         Cell::Struct(fields, row) => {
             let members = fields.column_names().into_iter().zip(fields.columns());
@@ -92,6 +87,17 @@ fn odd(out: &mut String, value: f64) {
         value if value > 0.0 => "\"Infinity\"",
         _ => "\"-Infinity\"",
     });
+}
+
+fn list<'a>(out: &mut String, items: impl Iterator<Item = Cell<'a>>) {
+    out.push('[');
+    for (place, cell) in items.enumerate() {
+        if place > 0 {
+            out.push(',');
+        }
+        value(out, &cell, false);
+    }
+    out.push(']');
 }
 
 fn object<'a>(out: &mut String, members: impl Iterator<Item = (String, Cell<'a>)>) {

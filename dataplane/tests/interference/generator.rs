@@ -1,10 +1,12 @@
 //! Random statements over the tables of the pair: shapes of queries × predicates, among them such
-//! that fail on some rows or compare by meaning × functions of the dialect × writes × the catalogue.
+//! that fail on some rows or compare by meaning × functions of the dialect × writes × the catalogue; and what the
+//! attacks make in each other's places.
 //!
 //! Where the order of rows decides what an answer is (LIMIT, windows, lists), a statement orders by
 //! a key: the order of rows is not what is hidden.
 
 mod catalogue;
+mod grafted;
 mod meaning;
 
 use contract::Entropy;
@@ -50,6 +52,7 @@ impl Dice {
             12..=15 => Made { sql: self.catalogue(), writes: false },
             16..=18 => Made { sql: format!("explain {}", self.query()), writes: false },
             19..=20 => Made { sql: self.misspelt(), writes: false },
+            21..=45 => self.grafted(),
             _ => Made { sql: self.query(), writes: false },
         }
     }

@@ -1,14 +1,14 @@
 //! The warehouse's types, and the engine's; any other is refused by name.
 //!
 //! VARIANT, OBJECT and ARRAY are JSON, never the engine's own VARIANT, which no client can read. NUMBER
-//! without precision is DECIMAL(38,0), FLOAT and REAL are DOUBLE. Lengths of text are dropped, as the
-//! engine drops them. A TIMESTAMP of more than microseconds is `TIMESTAMP_NS`; `TIMESTAMP_LTZ` and `_TZ` are
+//! without precision is DECIMAL(38,0), FLOAT and REAL are DOUBLE. Lengths of text are dropped where a column is declared,
+//! as the engine drops them, and a cast cuts to them. A TIMESTAMP of more than microseconds is `TIMESTAMP_NS`; `TIMESTAMP_LTZ` and `_TZ` are
 //! TIMESTAMPTZ, which keeps the instant and not the offset it was written with.
 
 use sqlparser::ast::{
-    AlterColumnOperation, AlterTable, AlterTableOperation, ArrayElemTypeDef, CastKind, CreateTable, DataType,
-    ExactNumberInfo, Expr, Ident, MapBracketKind, ObjectName, ObjectNamePart, Statement, StructField, TimezoneInfo,
-    TypedString,
+    AlterColumnOperation, AlterTable, AlterTableOperation, ArrayElemTypeDef, CastKind, CharLengthUnits,
+    CharacterLength, CreateTable, DataType, ExactNumberInfo, Expr, Ident, MapBracketKind, ObjectName, ObjectNamePart,
+    Statement, StructField, TimezoneInfo, TypedString, Value,
 };
 use sqlparser::dialect::SnowflakeDialect;
 use sqlparser::parser::Parser;
@@ -64,6 +64,7 @@ pub(super) fn rewrite(expr: &mut Expr, context: &mut Context<'_>) -> Result<Done
             let is_try = !matches!(kind, CastKind::Cast | CastKind::DoubleColon);
             let (to_variant, to_array) = (is_variant(data_type), is_array(data_type));
             let unit = truncated(data_type)?;
+            let length = length(data_type).filter(|_| !is_try);
             warn_of_offset(data_type, context);
             settle(data_type)?;
             if Type::of_declared(data_type) == Type::Integer && context.type_of(value) == Type::Double {
@@ -82,6 +83,9 @@ pub(super) fn rewrite(expr: &mut Expr, context: &mut Context<'_>) -> Result<Done
             }
             if let Some(unit) = unit {
                 *expr = compose::call("date_trunc", [compose::text(unit), take_expr(expr)]);
+            }
+            if let Some(length) = length {
+                *expr = beginning(take_expr(expr), length);
             }
         }
         _ => return Ok(Done::No),
@@ -105,6 +109,39 @@ fn truncated(data_type: &DataType) -> Result<Option<&'static str>, Error> {
         Some(3) => Ok(Some("millisecond")),
         Some(digits) if digits < MICROSECONDS => Err(Error::unsupported_type(format!("TIMESTAMP({digits}) in a cast"))),
         _ => Ok(None),
+    }
+}
+
+/// Characters that a cast to text of a length leaves; none where all texts are as short.
+fn length(data_type: &DataType) -> Option<u64> {
+    const OF_ANY: u64 = 16_777_216;
+    let declared = match data_type {
+        DataType::Char(length) | DataType::Character(length) => {
+            Some(length.unwrap_or(CharacterLength::IntegerLength { length: 1, unit: None }))
+        }
+        DataType::Varchar(length)
+        | DataType::CharVarying(length)
+        | DataType::CharacterVarying(length)
+        | DataType::Nvarchar(length) => *length,
+        DataType::String(length) => length.map(|length| CharacterLength::IntegerLength { length, unit: None }),
+        _ => None,
+    };
+    match declared {
+        Some(CharacterLength::IntegerLength { length, unit: None | Some(CharLengthUnits::Characters) }) => {
+            Some(length).filter(|length| *length < OF_ANY)
+        }
+        _ => None,
+    }
+}
+
+fn beginning(text: Expr, length: u64) -> Expr {
+    let number = |digits: u64| Some(Box::new(Expr::value(Value::Number(digits.to_string(), false))));
+    Expr::Substring {
+        expr: Box::new(text),
+        substring_from: number(1),
+        substring_for: number(length),
+        special: true,
+        shorthand: false,
     }
 }
 

@@ -56,13 +56,18 @@ impl Printer<'_> {
                 return Ok(());
             }
             DataType::Float(ExactNumberInfo::None | ExactNumberInfo::Precision(_)) => "FLOAT",
+            DataType::Char(None) | DataType::Character(None) => "CHAR",
             DataType::Varchar(length)
             | DataType::Char(length)
             | DataType::Character(length)
             | DataType::CharacterVarying(length)
             | DataType::CharVarying(length)
             | DataType::Nvarchar(length) => return self.varchar(length.as_ref()),
-            DataType::Text | DataType::String(_) => "VARCHAR",
+            DataType::String(Some(length)) => {
+                self.put(&format!("VARCHAR({length})"));
+                return Ok(());
+            }
+            DataType::Text | DataType::String(None) => "VARCHAR",
             DataType::Blob(None)
             | DataType::Bytea
             | DataType::Binary(_)
@@ -142,7 +147,7 @@ impl Printer<'_> {
         }
     }
 
-    /// The engine ignores the length, and so does the warehouse when it reads.
+    /// The length is the warehouse's: a cast of the engine's has none (`dialect::types`).
     fn varchar(&mut self, length: Option<&CharacterLength>) -> Result<(), Error> {
         match length {
             None | Some(CharacterLength::Max) => self.put("VARCHAR"),

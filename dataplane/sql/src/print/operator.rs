@@ -70,6 +70,8 @@ impl Printer<'_> {
             B::PGStartsWith => " ^@ ",
             B::PGRegexMatch => " ~ ",
             B::PGRegexNotMatch => " !~ ",
+            B::PGRegexIMatch => " ~* ",
+            B::PGRegexNotIMatch => " !~* ",
             B::PGLikeMatch => " ~~ ",
             B::PGNotLikeMatch => " !~~ ",
             B::PGILikeMatch => " ~~* ",

@@ -46,19 +46,6 @@ impl Binder<'_> {
         })
     }
 
-    /// Binds the table that is altered. Of a view, what the engine keeps goes with its name, which is all that can be
-    /// altered.
-    fn altered(&self, alter: &mut ast::AlterTable) -> Result<Comment, Error> {
-        names::renamed(alter).map_or(Ok(()), names::admit_new)?;
-        let Err(missing) = self.existing(&mut alter.name) else { return Ok(Comment::default()) };
-        let Some(view) = self.view_named(&alter.name) else { return Err(missing) };
-        if !matches!(alter.operations.as_slice(), [ast::AlterTableOperation::RenameTable { .. }]) {
-            return Err(located(Error::unsupported("ALTER of a view other than RENAME TO"), &alter.name));
-        }
-        alter.name = names::qualified(&view.schema, &view.name);
-        Ok(view.kept())
-    }
-
     /// Binds what is commented on; what else is kept with it stays.
     fn commented(&self, on: CommentObject, name: &mut ObjectName, words: Option<String>) -> Result<Comment, Error> {
         let (mut relation, column) = comment::described(on, name);
@@ -86,7 +73,7 @@ impl Binder<'_> {
         Ok(Comment { words, ours: None })
     }
 
-    fn view_named(&self, name: &ObjectName) -> Option<Arc<Definition>> {
+    pub(super) fn view_named(&self, name: &ObjectName) -> Option<Arc<Definition>> {
         let name = TableName::of(name).filter(|name| !name.is_reserved())?;
         self.catalog.defined(definition::Kind::View, &name, self.session)
     }
