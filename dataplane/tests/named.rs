@@ -4,7 +4,7 @@ use contract::capability::{Capabilities, Grant};
 use contract::policy::abac::{AbacRule, Action, Condition};
 use contract::{Code, Role, Timestamp};
 use dataplane::Declared;
-use dataplane::testing::{analyst_id, denying, owner_id, rule, ruled};
+use dataplane::testing::{analyst_id, denying, filtering, owner_id, rule, ruled};
 
 use crate::world::world;
 
@@ -99,5 +99,41 @@ async fn what_a_view_names_is_denied_whether_or_not_it_is_there() {
             world.change(|rules| rules.abac_policies.iter_mut().for_each(|policy| policy.enabled = true));
         }
     }
+    world.stop().await;
+}
+
+/// Whether there is such a table, and rows of it that are hidden, is not told by what becomes of its schema.
+#[tokio::test]
+async fn a_schema_in_which_policies_hide_something_stays_whether_or_not_it_is_there() {
+    let world = world().await;
+    world.run("create schema hr").await.unwrap();
+    world.change(|rules| {
+        if let Some(member) = rules.members.get_mut(&"u-analyst".into()) {
+            member.role = Role::Developer;
+        }
+    });
+    let only_main = ruled("only", vec![rule(Condition::TableIs, &["main.*"], Action::DenyOutside)]);
+    let hiding = [
+        (vec![], vec![denying("hr.secret*", &[Role::Owner])], Code::PolicyDenied),
+        (vec![], vec![only_main], Code::TableDenied),
+        (vec![filtering("hr.secret", "id = 1")], vec![], Code::PolicyDenied),
+    ];
+    for there in [false, true] {
+        for (policies, abac_policies, code) in &hiding {
+            world.change(|rules| {
+                rules.policies.clone_from(policies);
+                rules.abac_policies.clone_from(abac_policies);
+            });
+            let refused = world.analyst("drop schema hr").await.unwrap_err();
+            assert_eq!(refused.code(), *code, "there: {there}, {abac_policies:?}: {refused}");
+        }
+        world.run("create table if not exists hr.secret (id integer)").await.unwrap();
+    }
+    world.run("drop table hr.secret").await.unwrap();
+    world.change(|rules| {
+        rules.policies = vec![filtering("secret", "id = 1")];
+        rules.abac_policies = vec![denying("payroll*", &[Role::Owner])];
+    });
+    world.analyst("drop schema hr").await.unwrap();
     world.stop().await;
 }

@@ -8,8 +8,8 @@ use std::collections::HashSet;
 use std::sync::Arc;
 
 use contract::governance::EnvironmentStatus;
-use contract::policy::abac::{Operation, When};
-use contract::policy::{Policies, filters_on};
+use contract::policy::abac::{Condition, Operation, When};
+use contract::policy::{self, Policies, filters_on};
 use contract::report;
 use contract::{Caller, Governance};
 
@@ -178,17 +178,34 @@ fn permits_bound(
     }
 }
 
-/// A schema in which something is hidden from the caller stays; nobody is told what it is.
+/// A schema in which something is hidden from the caller, or would be if it were there, stays; nobody is told what.
 fn keeps_schema(asked: &Asked<'_>, about: &About, there: &sql::Catalog) -> Result<()> {
     let hides = |path: &str| {
         let is_filtered = !filters_on(&asked.rules.policies, table_ref(path), asked.caller.role).is_empty();
         is_filtered || !asked.may_see(there, path)
     };
-    if !about.written.iter().any(|(path, _)| hides(path)) {
+    let schemas: Vec<&str> = about.written.iter().filter_map(|(path, _)| path.strip_suffix(".*")).collect();
+    let is_within = |path: &String| schemas.iter().any(|schema| schema.eq_ignore_ascii_case(table_ref(path).schema));
+    let mut named = named_by_policies(asked.rules).filter(is_within);
+    if !about.written.iter().any(|(path, _)| hides(path)) && !named.any(|path| hides(&path)) {
         return Ok(());
     }
     Err(Error::PolicyDenied {
         message: "a policy hides something of this schema from you: you cannot drop it".to_owned(),
+    })
+}
+
+/// `schema.name` of the tables that policies name, there or not; of a pattern, how it begins.
+fn named_by_policies(rules: &Governance) -> impl Iterator<Item = String> {
+    let abac = rules.abac_policies.iter().filter(|policy| policy.enabled).flat_map(|policy| &policy.rules);
+    let patterns = abac.filter(|rule| rule.condition == Condition::TableIs).flat_map(|rule| &rule.values);
+    let tables = rules.policies.iter().filter(|policy| policy.enabled).flat_map(|policy| match &policy.rules {
+        policy::Rules::ColumnMasking(_) => Vec::new(),
+        policy::Rules::RowLevelSecurity(rules) => rules.iter().map(|rule| &rule.table).collect(),
+    });
+    patterns.chain(tables).map(|name| {
+        let begin = name.strip_suffix('*').unwrap_or(name);
+        if begin.contains('.') { begin.to_owned() } else { format!("main.{begin}") }
     })
 }
 
