@@ -275,16 +275,26 @@ pub(crate) fn sole_argument(function: &Function) -> Option<&Expr> {
     }
 }
 
-/// Digits, with the point, of the longest literal that is surely no DOUBLE.
-const LITERAL_MAX: usize = 38;
+/// Digits of the longest literal that is surely no DOUBLE, and of the shortest that surely is one.
+const EXACT_DIGITS_MAX: usize = 37;
+const DOUBLE_DIGITS_MIN: usize = 41;
 
 fn type_of_literal(value: &Value) -> Type {
     match value {
-        Value::Number(digits, _) if digits.contains(['e', 'E']) || digits.len() > LITERAL_MAX => Type::Double,
-        Value::Number(digits, _) if digits.contains('.') => Type::Decimal,
-        Value::Number(..) => Type::Integer,
+        Value::Number(written, _) => type_of_number(written),
         Value::SingleQuotedString(_) => Type::Text,
         Value::Boolean(_) => Type::Boolean,
+        _ => Type::Unknown,
+    }
+}
+
+fn type_of_number(written: &str) -> Type {
+    let digits = written.bytes().filter(u8::is_ascii_digit).count();
+    match digits {
+        _ if written.contains(['e', 'E']) => Type::Double,
+        DOUBLE_DIGITS_MIN.. => Type::Double,
+        ..=EXACT_DIGITS_MAX if written.contains('.') => Type::Decimal,
+        ..=EXACT_DIGITS_MAX => Type::Integer,
         _ => Type::Unknown,
     }
 }

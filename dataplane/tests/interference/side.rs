@@ -240,8 +240,9 @@ fn body(bytes: &[u8], format: &str) -> String {
         let reader = arrow::ipc::reader::StreamReader::try_new(bytes, None).unwrap();
         let schema = format!("{:?}", reader.schema());
         let batches: Vec<_> = reader.map(Result::unwrap).collect();
-        let table = arrow::util::pretty::pretty_format_batches(&batches).unwrap().to_string();
-        return format!("{schema}\n{}", sorted(&table));
+        // a moment with a zone has no text there
+        let text = arrow::util::pretty::pretty_format_batches(&batches).map(|table| sorted(&table.to_string()));
+        return format!("{schema}\n{}", text.unwrap_or_else(|_| format!("{batches:?}")));
     }
     sorted(&String::from_utf8_lossy(bytes))
 }

@@ -4,22 +4,19 @@
 //! and OR or turned by NOT is looked at part by part: `region = 'EU' OR TRY(level::INT > 5)`.
 
 mod asking;
+mod constants;
 
-use std::convert::Infallible;
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
-use sqlparser::ast::{
-    BinaryOperator, CastKind, DataType, Expr, Ident, ObjectName, UnaryOperator, Value, VisitMut, VisitorMut,
-    visit_expressions,
-};
+use sqlparser::ast::{BinaryOperator, CastKind, DataType, Expr, UnaryOperator, visit_expressions};
 
+use self::constants::plain;
 use super::lineage::throws;
 use crate::call::call;
 use crate::catalog::Table;
 use crate::error::Error;
 use crate::filter::Filter;
-use crate::names;
 use crate::types::exact::Exact;
 use crate::types::{self, Columns, Type};
 
@@ -56,12 +53,53 @@ impl Tried<'_> {
                 Ok(Expr::BinaryOp { left: Box::new(left), op, right: Box::new(right) })
             }
             part if asks(&part) => {
-                self.can_fail |= asking::can_fail(plain(&part), self.table, self.inner)?;
+                self.can_fail |= asking::can_fail(plain(&part, self), self.table, self.inner)?;
                 Ok(part)
             }
-            part if !fails(&part, self.table) => Ok(part),
-            part => Ok(call("try", [as_boolean(part, self.table)])),
+            part if !self.fails(&part) => Ok(part),
+            part => Ok(call("try", [self.as_boolean(part)])),
         }
+    }
+}
+
+impl Tried<'_> {
+    /// Whether it may fail on a row, or is no boolean and read as one.
+    fn fails(&self, part: &Expr) -> bool {
+        let part = plain(part, self);
+        let found = visit_expressions(&part, |expr| {
+            if throws(expr, self) { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+        });
+        found.is_break() || types::type_of(&part, self) != Type::Boolean
+    }
+
+    fn as_boolean(&self, part: Expr) -> Expr {
+        if types::type_of(&part, self) == Type::Boolean {
+            return part;
+        }
+        Expr::Cast { kind: CastKind::Cast, expr: Box::new(part), data_type: DataType::Boolean, format: None }
+    }
+
+    /// The table of this name: that of the filter, or one of its subqueries.
+    fn named(&self, name: Option<&str>) -> Option<&Table> {
+        let inner =
+            || self.inner.iter().find(|(called, _)| Some(called.as_str()) == name).map(|(_, table)| table.as_ref());
+        if name == Some(self.table.name.as_str()) { Some(self.table) } else { inner() }
+    }
+}
+
+impl Columns for Tried<'_> {
+    fn is_certain(&self) -> bool {
+        true
+    }
+
+    fn column(&self, table: Option<&str>, name: &str) -> Type {
+        let column = self.named(table).and_then(|table| table.column(name));
+        column.map_or(Type::Unknown, |column| Type::of_name(&column.type_name))
+    }
+
+    fn exact(&self, table: Option<&str>, name: &str) -> Option<Exact> {
+        let column = self.named(table).and_then(|table| table.column(name))?;
+        Some(Exact::of_name(&column.type_name))
     }
 }
 
@@ -72,91 +110,6 @@ pub(super) fn asks(expr: &Expr) -> bool {
         _ => ControlFlow::Continue(()),
     });
     found.is_break()
-}
-
-/// Whether it may fail on a row, or is no boolean and read as one.
-fn fails(part: &Expr, table: &Table) -> bool {
-    let (columns, part) = (Of(table), plain(part));
-    let found = visit_expressions(&part, |expr| {
-        if throws(expr, &columns) { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
-    });
-    found.is_break() || types::type_of(&part, &columns) != Type::Boolean
-}
-
-/// The part as a caller would write it, with nothing in it that texts and what the caller carries are compared with:
-/// whatever they become beside a value, they become once, and where they do not every statement is refused.
-fn plain(part: &Expr) -> Expr {
-    let mut part = part.clone();
-    let _: ControlFlow<Infallible> = part.visit(&mut Plain);
-    part
-}
-
-struct Plain;
-
-impl VisitorMut for Plain {
-    type Break = Infallible;
-
-    fn pre_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<Infallible> {
-        if is_constant(expr) {
-            *expr = Expr::Value(Value::Null.into());
-        } else if let Expr::InSubquery { expr: asked, subquery, .. } = expr
-            && is_constant(asked)
-        {
-            *expr = Expr::Exists { subquery: subquery.clone(), negated: false };
-        } else if let Some(compared) = compared_with_constant(expr) {
-            *expr = Expr::IsNull(Box::new(compared.clone()));
-        }
-        if let Expr::Function(function) = expr
-            && let Some(name) = names::last(&function.name)
-        {
-            function.name = ObjectName::from(vec![Ident::new(&name.value)]);
-        }
-        ControlFlow::Continue(())
-    }
-}
-
-fn is_constant(expr: &Expr) -> bool {
-    match expr {
-        Expr::Value(value) => matches!(value.value, Value::SingleQuotedString(_) | Value::Placeholder(_)),
-        _ => false,
-    }
-}
-
-fn compared_with_constant(expr: &Expr) -> Option<&Expr> {
-    use BinaryOperator as B;
-    match expr {
-        Expr::BinaryOp { left, op: B::Eq | B::NotEq | B::Lt | B::LtEq | B::Gt | B::GtEq, right }
-        | Expr::IsDistinctFrom(left, right)
-        | Expr::IsNotDistinctFrom(left, right) => match (left.as_ref(), right.as_ref()) {
-            (constant, compared) | (compared, constant) if is_constant(constant) => Some(compared),
-            _ => None,
-        },
-        _ => None,
-    }
-}
-
-fn as_boolean(part: Expr, table: &Table) -> Expr {
-    if types::type_of(&part, &Of(table)) == Type::Boolean {
-        return part;
-    }
-    Expr::Cast { kind: CastKind::Cast, expr: Box::new(part), data_type: DataType::Boolean, format: None }
-}
-
-/// The columns of one table.
-struct Of<'a>(&'a Table);
-
-impl Columns for Of<'_> {
-    fn is_certain(&self) -> bool {
-        true
-    }
-
-    fn column(&self, _: Option<&str>, name: &str) -> Type {
-        self.0.column(name).map_or(Type::Unknown, |column| Type::of_name(&column.type_name))
-    }
-
-    fn exact(&self, _: Option<&str>, name: &str) -> Option<Exact> {
-        self.0.column(name).map(|column| Exact::of_name(&column.type_name))
-    }
 }
 
 #[cfg(test)]
@@ -178,6 +131,31 @@ mod tests {
             filter("id in (1, 2) and region like 'E%' and salary > '5' and name = {region}"),
         );
         expect![[r#"SELECT "id" FROM (SELECT "customers"."id", "customers"."name", "customers"."email", "customers"."ssn", "customers"."region", "customers"."salary" FROM "raw"."main"."customers" AS "customers" WHERE (("customers"."id" IN (1, 2)) AND ("customers"."region" LIKE 'E%') AND ("customers"."salary" > '5') AND ("customers"."name" = $1))) AS "customers""#]].assert_eq(&shown("SELECT id FROM customers", &rules));
+    }
+
+    /// A text that is no number is left as it stands by the engine, until a row asks for it.
+    #[test]
+    fn a_text_that_may_not_be_read_is_tried() {
+        let tried = |text: &str| {
+            let mut rules = Rules::default();
+            rules.filter("main", "customers", filter(text));
+            shown("SELECT id FROM customers", &rules).contains("try(")
+        };
+        for text in
+            ["id = '5'", "id in ('5', 6)", "id between '1' and '9'", "region = 'EU'", "salary > '5'", "name in ('a')"]
+        {
+            assert!(!tried(text), "{text}");
+        }
+        for text in [
+            "id = 'abc'",
+            "id in ('abc', 5)",
+            "id = {region}",
+            "id = '99999999999'",
+            "case when name = 'x' then 'abc' else id end = 1000000",
+            "case when id = 5 then base64('\\xZZ') is null else false end",
+        ] {
+            assert!(tried(text), "{text}");
+        }
     }
 
     #[test]

@@ -24,8 +24,9 @@ mod united;
 mod work;
 mod writes;
 
+pub(super) use exact::exact;
 pub(crate) use from::join_constraint;
-pub(super) use throws::throws;
+pub(super) use throws::{is_day, throws};
 
 use std::collections::{HashMap, HashSet};
 use std::rc::Rc;

@@ -15,7 +15,6 @@ pub(super) fn type_of(expr: &Expr, columns: &dyn Columns) -> Option<Type> {
         Expr::BinaryOp { left, op: BinaryOperator::StringConcat, right } => Some(joined(of(left), of(right))),
         Expr::Array(_) => Some(Type::List),
         // a text is read as a number
-        // a text is read as a number
         Expr::UnaryOp { op, expr } if *op != UnaryOperator::Not => Some(match of(expr) {
             Type::Text | Type::Json => Type::Unknown,
             known => known,

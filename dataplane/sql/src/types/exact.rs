@@ -18,9 +18,13 @@ impl Exact {
         let integer = |whole| Self::Number { whole, scale: 0 };
         let (head, sizes) = name.split_once('(').unwrap_or((&name, ""));
         match head.trim() {
-            "TINYINT" | "UTINYINT" => integer(3),
-            "SMALLINT" | "USMALLINT" => integer(5),
-            "INTEGER" | "UINTEGER" | "INT" => integer(10),
+            // one digit more tells a type from the one with a sign, which holds less
+            "TINYINT" => integer(3),
+            "UTINYINT" => integer(4),
+            "SMALLINT" => integer(5),
+            "USMALLINT" => integer(6),
+            "INTEGER" | "INT" => integer(10),
+            "UINTEGER" => integer(11),
             "BIGINT" => integer(19),
             "UBIGINT" => integer(20),
             "HUGEINT" => integer(39),

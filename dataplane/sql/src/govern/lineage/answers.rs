@@ -1,11 +1,14 @@
 //! What a function in FROM offers: the columns it is known to answer, under the names that its alias gives them.
 
-use sqlparser::ast::{Expr, Ident, ObjectName, TableAlias, TableFactor};
+use sqlparser::ast::{
+    Expr, FunctionArg, FunctionArgExpr, FunctionArguments, Ident, ObjectName, TableAlias, TableFactor,
+};
 
 use super::from::alias_of;
 use super::{Base, Output, Source, twins};
 use crate::functions::{self, Answered};
 use crate::names;
+use crate::types::Type;
 
 /// What is known of it; one whose columns are not known may have any.
 pub(super) fn of(factor: &TableFactor, alias: Option<&TableAlias>, reached: &[Base]) -> Source {
@@ -27,6 +30,31 @@ pub(super) fn of(factor: &TableFactor, alias: Option<&TableAlias>, reached: &[Ba
     outputs.extend(hidden.iter().map(|name| made_of(Output::unknown(name))));
     let hidden = hidden.iter().map(|name| (*name).to_owned()).collect();
     Source { hidden, ..Source::new(alias_of(alias), outputs, None) }
+}
+
+/// Whether it may fail by what it is given: what is written out fails for every row, or for none.
+pub(super) fn can_fail(factor: &TableFactor, type_of: &dyn Fn(&Expr) -> Type) -> bool {
+    let arguments = match factor {
+        TableFactor::UNNEST { .. } => return false,
+        TableFactor::Table { args: Some(arguments), .. } => arguments.args.as_slice(),
+        TableFactor::Function { args, .. } => args.as_slice(),
+        TableFactor::TableFunction { expr: Expr::Function(function), .. } => match &function.args {
+            FunctionArguments::List(list) => list.args.as_slice(),
+            _ => return true,
+        },
+        _ => return true,
+    };
+    let name = called(factor).map_or("", |name| name.value.as_str());
+    let hands_out = ["flatten", "unnest"].iter().any(|known| name.eq_ignore_ascii_case(known));
+    let is_certain = |argument: &FunctionArg| match argument {
+        FunctionArg::Unnamed(FunctionArgExpr::Expr(expr))
+        | FunctionArg::Named { arg: FunctionArgExpr::Expr(expr), .. } => {
+            matches!(expr, Expr::Value(_))
+                || hands_out && matches!(type_of(expr), Type::Json | Type::List | Type::Map | Type::Struct)
+        }
+        _ => false,
+    };
+    !arguments.iter().all(is_certain)
 }
 
 /// The name of the function in FROM.

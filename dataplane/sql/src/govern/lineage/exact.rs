@@ -91,7 +91,7 @@ pub(super) fn all_compare(shapes: impl Iterator<Item = Shape>) -> bool {
 
 /// What is known of an expression's type beyond the family.
 #[recursive::recursive]
-pub(super) fn exact(expr: &Expr, columns: &dyn Columns) -> Option<Exact> {
+pub(in super::super) fn exact(expr: &Expr, columns: &dyn Columns) -> Option<Exact> {
     if is_certain(expr) && type_of(expr, columns).is_number() {
         return Some(Exact::Number { whole: 6, scale: 4 });
     }
@@ -132,9 +132,12 @@ pub(super) fn exact(expr: &Expr, columns: &dyn Columns) -> Option<Exact> {
 }
 
 fn of_literal(digits: &str) -> Option<Exact> {
+    /// Of as many digits some are an INTEGER and some a BIGINT.
+    const OF_EITHER: u16 = 10;
     if digits.contains(['e', 'E']) {
         return None;
     }
     let (whole, behind) = digits.split_once('.').unwrap_or((digits, ""));
-    Some(Exact::Number { whole: u16::try_from(whole.len()).ok()?, scale: u16::try_from(behind.len()).ok()? })
+    let (whole, scale) = (u16::try_from(whole.len()).ok()?, u16::try_from(behind.len()).ok()?);
+    Some(Exact::Number { whole: if whole == OF_EITHER { whole + 1 } else { whole }, scale })
 }

@@ -3,7 +3,7 @@
 use std::collections::{HashMap, HashSet};
 use std::rc::Rc;
 
-use sqlparser::ast::{Join, JoinConstraint, JoinOperator, ObjectName, TableAlias, TableFactor, TableWithJoins};
+use sqlparser::ast::{Expr, Join, JoinConstraint, JoinOperator, ObjectName, TableAlias, TableFactor, TableWithJoins};
 
 use super::super::{Mask, ScanColumn, hiding};
 use super::{Base, Output, Source, Walk, answers, order, twins, work};
@@ -116,6 +116,7 @@ impl Walk<'_> {
                 let sources = self.factor(table);
                 // what it makes of the values is not looked into
                 self.early(true, |walk| walk.throws(true));
+                self.pivoted(factor, &sources);
                 self.add(sources.clone());
                 let reached: Vec<Base> = sources
                     .iter()
@@ -129,12 +130,25 @@ impl Walk<'_> {
             | TableFactor::Function { alias, .. }
             | TableFactor::UNNEST { alias, .. }
             | TableFactor::TableFunction { alias, .. } => {
+                let can_fail = answers::can_fail(factor, &|expr| self.type_of(expr));
+                self.early(true, |walk| walk.throws(can_fail));
                 let reached = self.visit(factor);
                 return vec![answers::of(factor, alias.as_ref(), &reached)];
             }
             _ => return Vec::new(),
         };
         vec![source(columns, alias.as_ref())]
+    }
+
+    /// What a PIVOT makes of several values.
+    fn pivoted(&mut self, factor: &TableFactor, sources: &[Source]) {
+        let TableFactor::Pivot { aggregate_functions, .. } = factor else { return };
+        self.scopes.push(sources.to_vec());
+        self.found.failing.by_order |= aggregate_functions.iter().any(|made| match &made.expr {
+            Expr::Function(function) => self.follows(function),
+            _ => true,
+        });
+        self.scopes.pop();
     }
 
     /// Is there a column that may not be touched?

@@ -11,6 +11,7 @@ use sqlparser::ast::{Cte, ObjectName, SetExpr, SetOperator, Visit, Visitor};
 
 use super::{Output, Walk, extend, renamed};
 use crate::print::marker::{self, Marked};
+use crate::types::Type;
 
 impl Walk<'_> {
     /// The columns of a recursive query: what its first arm has stands for it where it reads itself.
@@ -68,7 +69,13 @@ impl Walk<'_> {
 /// Whatever the second arm makes is cast to the types of the first.
 fn fits(first: &[Output], second: &[Output]) -> bool {
     first.iter().zip(second).all(|(output, other)| {
-        other.is_null || output.holds(other) || output.kind == other.kind && output.exact == other.exact
+        let is_one_type = output.kind == other.kind && output.exact == other.exact;
+        let is_known = match output.kind {
+            Type::Unknown => false,
+            Type::Integer | Type::Decimal => output.exact.is_some(),
+            _ => true,
+        };
+        other.is_null || output.holds(other) || is_one_type && is_known
     })
 }
 

@@ -117,11 +117,41 @@ fn values_of_two_types_in_one_column_can_fail() {
 }
 
 #[test]
+fn a_literal_beyond_what_is_exact_is_of_no_type_that_is_sure() {
+    let compared = |literal: &str| care(&format!("SELECT id FROM orders WHERE amount < {literal}"));
+    for literal in ["9", "12345.678", "1e3"] {
+        assert_eq!(compared(literal), Care::Certain, "{literal}");
+    }
+    for literal in [
+        "0.0000000000000000000000000000000000001",
+        "170141183460469231731687303715884105727",
+        "INTERVAL '3 days' YEAR",
+        "INTERVAL '.5 day'",
+        "base64('\\xZZ')",
+    ] {
+        assert_ne!(compared(literal), Care::Certain, "{literal}");
+    }
+    for span in ["'1 day' SECOND", "'3 days' DAY", "'.5 years'"] {
+        assert_ne!(care(&format!("SELECT INTERVAL {span} FROM customers")), Care::Certain, "{span}");
+    }
+    assert_eq!(care("SELECT DATE '2000-01-01' + INTERVAL '1' YEAR FROM customers"), Care::Certain);
+    assert_ne!(care("SELECT DATE '2000-01-01' + INTERVAL '9999' CENTURY FROM customers"), Care::Certain);
+}
+
+#[test]
+fn a_function_in_from_can_fail_by_what_it_is_given() {
+    assert_ne!(care("SELECT r.* FROM customers c, range(0, 10, c.id) r"), Care::Certain);
+    assert_eq!(care("SELECT r.* FROM customers c, range(0, 10, 2) r"), Care::Certain);
+    assert_ne!(care("SELECT id FROM customers LIMIT 1e30"), Care::Certain);
+}
+
+#[test]
 fn a_window_whose_end_is_told_by_a_value_can_fail() {
     let framed =
         |end: &str| format!("SELECT count(*) OVER (ORDER BY id RANGE BETWEEN {end} AND CURRENT ROW) FROM customers");
     assert_eq!(care(&framed("UNBOUNDED PRECEDING")), Care::Certain);
-    assert_eq!(care(&framed("3 PRECEDING")), Care::Certain);
+    assert_eq!(care(&framed("3 PRECEDING")), Care::UntilSure, "the least number has none three before it");
+    assert_ne!(care(&framed("3 PRECEDING").replace("RANGE", "ROWS")), Care::UntilSure);
     assert_eq!(care(&framed("id PRECEDING")), Care::UntilSure);
     let named =
         "SELECT count(*) OVER w FROM customers WINDOW w AS (ORDER BY id RANGE BETWEEN id PRECEDING AND CURRENT ROW)";

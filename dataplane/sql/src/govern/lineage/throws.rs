@@ -1,8 +1,8 @@
 //! Whether an expression can fail on a value.
 
 use sqlparser::ast::{
-    BinaryOperator, CastKind, DataType, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArguments, TimezoneInfo,
-    UnaryOperator, Value, WindowFrameBound, WindowSpec, WindowType,
+    BinaryOperator, CastKind, DataType, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArguments, Interval,
+    TimezoneInfo, UnaryOperator, Value, WindowFrameBound, WindowFrameUnits, WindowSpec, WindowType,
 };
 
 use super::exact::{self, Shape};
@@ -73,7 +73,7 @@ pub(in super::super) fn throws(expr: &Expr, columns: &dyn Columns) -> bool {
             is_asked_wrong || !are_of_one_family(results, columns)
         }
         Expr::Array(array) => !are_of_one_family(array.elem.iter(), columns),
-        Expr::Interval(interval) => !is_span(&interval.value),
+        Expr::Interval(interval) => !is_span(interval),
         Expr::Extract { field, expr, .. } => !has_part(types::type_of(expr, columns), &field.to_string()),
         Expr::Floor { expr, .. } | Expr::Ceil { expr, .. } => !types::type_of(expr, columns).is_number(),
         Expr::Substring { expr, substring_from, substring_for, .. } => {
@@ -100,7 +100,9 @@ fn calls_what_throws(function: &Function, columns: &dyn Columns) -> bool {
     let reads_text = (dialect::reads_moment(name) || READ_DAYS.iter().any(|known| name.eq_ignore_ascii_case(known)))
         && sole_argument(function).is_none_or(|moment| !is_of_days(types::type_of(moment, columns)));
     let averages = name.eq_ignore_ascii_case("avg") && sole_argument(function).is_some_and(|one| adds_up(one, columns));
-    let reads_literal = !dialect::is_of_text(name) && has_text(function);
+    // what BASE64 is given are bytes
+    let is_of_text = dialect::is_of_text(name) && !name.eq_ignore_ascii_case("base64");
+    let reads_literal = !is_of_text && has_text(function);
     let is_filtered = function.filter.as_deref().is_some_and(|filter| !is_boolean(filter, columns));
     // max(x, n): the n largest, of which there must be one at least
     let counts =
@@ -110,14 +112,16 @@ fn calls_what_throws(function: &Function, columns: &dyn Columns) -> bool {
     is_filtered || reads_text || reads_literal || counts || is_framed || !is_certain
 }
 
-/// Whether an end of a window is told by a value, which may be none that a row is before or behind by.
+/// Whether an end of a window is told by a value, which may be none that a row is before or behind by, or lead beyond
+/// what the values that order it can be.
 pub(super) fn is_framed_by_value(spec: &WindowSpec) -> bool {
     use WindowFrameBound as B;
+    let Some(frame) = &spec.window_frame else { return false };
+    let counts = |by: &Expr| frame.units != WindowFrameUnits::Range && is_short_number(by);
     let is_value = |bound: &B| match bound {
         B::CurrentRow | B::Preceding(None) | B::Following(None) => false,
-        B::Preceding(Some(by)) | B::Following(Some(by)) => !is_short_number(by),
+        B::Preceding(Some(by)) | B::Following(Some(by)) => !counts(by),
     };
-    let Some(frame) = &spec.window_frame else { return false };
     is_value(&frame.start_bound) || frame.end_bound.as_ref().is_some_and(is_value)
 }
 
@@ -245,21 +249,37 @@ fn is_pattern(pattern: &Expr, escape: &Expr) -> bool {
     true
 }
 
-/// `3`, `'3'` or `'3 days'`.
-fn is_span(value: &Expr) -> bool {
+/// `'3' DAY`, or `'3 days'` where the unit stands in the text alone.
+fn is_span(interval: &Interval) -> bool {
     const UNITS: [&str; 8] = ["second", "minute", "hour", "day", "week", "month", "quarter", "year"];
+    let is_unit = |unit: &str| {
+        let unit = unit.to_ascii_lowercase();
+        UNITS.contains(&unit.strip_suffix('s').unwrap_or(&unit))
+    };
     let is_counted = |text: &str| {
         let (count, unit) = text.split_once(' ').unwrap_or((text, "day"));
-        let unit = unit.trim().to_ascii_lowercase();
-        is_short(count) && UNITS.contains(&unit.strip_suffix('s').unwrap_or(&unit))
+        is_short(count) && count.starts_with(|first: char| first.is_ascii_digit()) && is_unit(unit.trim())
     };
-    match value {
-        Expr::Value(value) => match &value.value {
-            Value::Number(text, _) => is_short(text),
-            Value::SingleQuotedString(text) => is_counted(text),
+    let Interval {
+        value,
+        leading_field,
+        leading_precision: None,
+        last_field: None,
+        fractional_seconds_precision: None,
+    } = interval
+    else {
+        return false;
+    };
+    match leading_field {
+        Some(field) => is_short_number(value) && is_unit(&field.to_string()),
+        None => match value.as_ref() {
+            Expr::Value(value) => match &value.value {
+                Value::Number(text, _) => is_short(text),
+                Value::SingleQuotedString(text) => is_counted(text),
+                _ => false,
+            },
             _ => false,
         },
-        _ => false,
     }
 }
 
@@ -297,7 +317,7 @@ pub(super) fn is_certain(expr: &Expr) -> bool {
         }
         Expr::UnaryOp { op: UnaryOperator::Minus, expr } => is_short_number(expr),
         Expr::BinaryOp { left, op: BinaryOperator::Plus | BinaryOperator::Minus, right } => {
-            let is_span = matches!(right.as_ref(), Expr::Interval(interval) if is_short_number(&interval.value));
+            let is_span = matches!(right.as_ref(), Expr::Interval(interval) if is_span(interval));
             is_short_number(left) && is_short_number(right)
                 || is_span && matches!(left.as_ref(), Expr::TypedString(_)) && is_certain(left)
         }
@@ -306,7 +326,7 @@ pub(super) fn is_certain(expr: &Expr) -> bool {
 }
 
 /// `1995-01-31`: a day of the years 1 to 9999.
-fn is_day(text: &str) -> bool {
+pub(in super::super) fn is_day(text: &str) -> bool {
     let mut parts = text.split('-');
     let mut next = |digits: usize| {
         let part = parts.next().filter(|part| part.len() == digits && part.bytes().all(|byte| byte.is_ascii_digit()));

@@ -40,10 +40,18 @@ pub(super) fn cuts(query: &Query) -> bool {
     query.limit_clause.is_some() || query.fetch.is_some()
 }
 
-/// Whether LIMIT and OFFSET, if there are any, are written as numbers.
+/// Whether LIMIT and OFFSET, if there are any, are written as numbers of rows.
 pub(super) fn counts(query: &Query) -> bool {
+    /// Digits that every number of rows may have.
+    const DIGITS_MAX: usize = 18;
     let is_number = |expr: &Expr| match expr {
-        Expr::Value(value) => matches!(value.value, Value::Number(..) | Value::Placeholder(_)),
+        Expr::Value(value) => match &value.value {
+            Value::Number(digits, _) => {
+                digits.len() <= DIGITS_MAX && digits.bytes().all(|digit| digit.is_ascii_digit())
+            }
+            Value::Placeholder(_) => true,
+            _ => false,
+        },
         _ => false,
     };
     let is_limited = match &query.limit_clause {

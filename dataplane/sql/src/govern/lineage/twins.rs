@@ -113,6 +113,12 @@ impl Walk<'_> {
                 let results: Vec<&Expr> = results.collect();
                 results.iter().any(|result| self.has_twins(result)) || self.are_mixed(&results)
             }
+            // to a digit behind the point it is a DOUBLE
+            Expr::Function(function)
+                if is_one_of(&["ceil", "floor"], &function.name) && arguments(function).len() > 1 =>
+            {
+                true
+            }
             Expr::Function(function) if of_kind(self.type_of(expr)) && is_one_of(&HAND_ON, &function.name) => {
                 let given = arguments(function);
                 given.iter().any(|argument| self.has_twins(argument))
