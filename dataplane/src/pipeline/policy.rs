@@ -145,7 +145,8 @@ pub(super) async fn check_as(
     if *resolved.kind() != sql::Kind::Comment {
         keeps_governed(rules, &caller, &about, &own, resolved.renamed_to().as_deref())?;
     }
-    let written = about.written.iter().map(|(path, _)| path.as_str());
+    let renamed_to = resolved.renamed_to();
+    let written = about.written.iter().map(|(path, _)| path.as_str()).chain(renamed_to.as_deref());
     row_filter::keeps_what_filters_read(&pipeline.remembered.filters, rules, caller.role, written)?;
     if !bound.is_empty() {
         confinement = own.confine(&bound, &operations)?;

@@ -14,6 +14,10 @@ impl Binder<'_> {
     /// Of a view, what the engine keeps goes with its name, which is all that can be altered.
     pub(super) fn altered(&self, alter: &mut AlterTable) -> Result<Comment, Error> {
         names::renamed(alter).map_or(Ok(()), names::admit_new)?;
+        // the policies are asked about one new name
+        if alter.operations.iter().filter(|change| matches!(change, Change::RenameTable { .. })).count() > 1 {
+            return Err(located(Error::unsupported("RENAME TO twice in one ALTER TABLE"), &alter.name));
+        }
         let missing = match self.existing(&mut alter.name) {
             Ok(table) => return added(alter, &table).map(|()| Comment::default()),
             Err(missing) => missing,
