@@ -19,6 +19,7 @@ use sqlparser::ast::{
 };
 
 pub use relations::{Kind, Relation, Sort, relations};
+pub(crate) use rewrite::matched;
 
 use crate::error::Error;
 use crate::resolve::callable;

@@ -1,56 +1,34 @@
 //! What PostgreSQL matches by: `~`, which finds a pattern anywhere where the engine's is of the whole text, the
 //! operators of LIKE, and SIMILAR TO, whose patterns are the standard's and to the engine regular expressions.
 
-use sqlparser::ast::{BinaryOperator, Expr};
+use sqlparser::ast::Expr;
 
 use super::call::take_expr;
 use super::text::not;
-use super::{Context, Done, compose};
+use super::{Context, Done, compose, patterns};
 use crate::error::Error;
+use crate::postgres;
 
 pub(super) fn rewrite(expr: &mut Expr, _: &mut Context<'_>) -> Result<Done, Error> {
-    use BinaryOperator as B;
-    let matched = match expr {
+    let (mut matched, is_negated) = match expr {
         Expr::BinaryOp { left, op, right } => {
-            let (left, right) = (left.as_mut(), right.as_mut());
-            match op {
-                B::PGRegexMatch => found(left, right, ""),
-                B::PGRegexIMatch => found(left, right, "i"),
-                B::PGRegexNotMatch => not(found(left, right, "")),
-                B::PGRegexNotIMatch => not(found(left, right, "i")),
-                B::PGLikeMatch => like(left, right, false),
-                B::PGILikeMatch => ilike(left, right, false),
-                B::PGNotLikeMatch => like(left, right, true),
-                B::PGNotILikeMatch => ilike(left, right, true),
-                _ => return Ok(Done::No),
-            }
+            let sign = op.to_string();
+            let Some(matched) = postgres::matched(left, sign.trim_start_matches('!'), right) else {
+                return Ok(Done::No);
+            };
+            (matched, sign.starts_with('!'))
         }
         Expr::SimilarTo { negated, expr: text, pattern, escape_char: None } => {
             let written =
                 compose::literal(pattern).ok_or_else(|| Error::unsupported("SIMILAR TO a computed pattern"))?;
             let pattern = compose::text(regular(written));
-            let similar = compose::call("regexp_full_match", [take_expr(text), pattern, compose::text("s")]);
-            if *negated { not(similar) } else { similar }
+            (compose::call("regexp_full_match", [take_expr(text), pattern, compose::text("s")]), *negated)
         }
         _ => return Ok(Done::No),
     };
-    *expr = matched;
+    patterns::bound(&mut matched);
+    *expr = if is_negated { not(matched) } else { matched };
     Ok(Done::Yes)
-}
-
-fn found(text: &mut Expr, pattern: &mut Expr, options: &str) -> Expr {
-    let options = (!options.is_empty()).then(|| compose::text(options));
-    compose::call("regexp_matches", [take_expr(text), take_expr(pattern)].into_iter().chain(options))
-}
-
-fn like(text: &mut Expr, pattern: &mut Expr, negated: bool) -> Expr {
-    let (expr, pattern) = (Box::new(take_expr(text)), Box::new(take_expr(pattern)));
-    Expr::Like { negated, any: false, expr, pattern, escape_char: None }
-}
-
-fn ilike(text: &mut Expr, pattern: &mut Expr, negated: bool) -> Expr {
-    let (expr, pattern) = (Box::new(take_expr(text)), Box::new(take_expr(pattern)));
-    Expr::ILike { negated, any: false, expr, pattern, escape_char: None }
 }
 
 /// The regular expression of a pattern of SIMILAR TO: `%` and `_` are of it, `.`, `^` and `$` are themselves, a

@@ -2,8 +2,8 @@
 //!
 //! VARIANT, OBJECT and ARRAY are JSON, never the engine's own VARIANT, which no client can read. NUMBER
 //! without precision is DECIMAL(38,0), FLOAT and REAL are DOUBLE. Lengths of text are dropped where a column is declared,
-//! as the engine drops them, and a cast cuts to them. A TIMESTAMP of more than microseconds is `TIMESTAMP_NS`; `TIMESTAMP_LTZ` and `_TZ` are
-//! TIMESTAMPTZ, which keeps the instant and not the offset it was written with.
+//! as the engine drops them, and a cast cuts to them. A TIMESTAMP of more than microseconds is `TIMESTAMP_NS`;
+//! `TIMESTAMP_LTZ` and `_TZ` are TIMESTAMPTZ, which keeps the instant and not the offset it was written with.
 
 use sqlparser::ast::{
     AlterColumnOperation, AlterTable, AlterTableOperation, ArrayElemTypeDef, CastKind, CharLengthUnits,

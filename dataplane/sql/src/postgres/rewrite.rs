@@ -320,20 +320,13 @@ fn operator(expr: &mut Expr) {
         other => other.to_string(),
     };
     let is_negated = sign.starts_with('!') && sign != "!=";
-    let (left, right) = (left.as_ref().clone(), right.as_ref().clone());
-    let plain = match sign.trim_start_matches('!') {
-        "~" => call("regexp_matches", [left, right]),
-        "~*" => call("regexp_matches", [left, right, text("i")]),
-        "~~" => like(left, right, false),
-        "~~*" => like(left, right, true),
-        _ => {
-            if let BinaryOperator::PGCustomBinaryOperator(_) = op {
-                *op = BinaryOperator::Custom(sign);
-            }
-            return;
+    let Some(matched) = matched(left, sign.trim_start_matches('!'), right) else {
+        if let BinaryOperator::PGCustomBinaryOperator(_) = op {
+            *op = BinaryOperator::Custom(sign);
         }
+        return;
     };
-    let plain = Expr::Nested(Box::new(plain));
+    let plain = Expr::Nested(Box::new(matched));
     *expr = if is_negated {
         Expr::Nested(Box::new(Expr::UnaryOp { op: UnaryOperator::Not, expr: Box::new(plain) }))
     } else {
@@ -341,7 +334,19 @@ fn operator(expr: &mut Expr) {
     };
 }
 
-fn like(expr: Expr, pattern: Expr, any_case: bool) -> Expr {
+/// What an operator on patterns asks, by its sign without the negation. A regular expression is found anywhere.
+pub(crate) fn matched(left: &Expr, sign: &str, right: &Expr) -> Option<Expr> {
+    let sides = || (left.clone(), right.clone());
+    Some(match sign {
+        "~" => call("regexp_matches", <[Expr; 2]>::from(sides())),
+        "~*" => call("regexp_matches", <[Expr; 2]>::from(sides()).into_iter().chain([text("i")])),
+        "~~" => like(sides(), false),
+        "~~*" => like(sides(), true),
+        _ => return None,
+    })
+}
+
+fn like((expr, pattern): (Expr, Expr), any_case: bool) -> Expr {
     let (expr, pattern, escape_char) = (Box::new(expr), Box::new(pattern), Some(Box::new(text("\\"))));
     if any_case {
         Expr::ILike { negated: false, any: false, expr, pattern, escape_char }
