@@ -346,8 +346,11 @@ impl Query {
 /// The column that the engine misses, if it is one that the caller wrote.
 fn missing_column(message: &str, text: &str) -> Option<String> {
     let after = |marker: &str| message.split_once(marker).map(|(_, after)| after);
-    let rest = after("column named \"").or_else(|| after("olumn \""))?;
-    let (path, _) = rest.split_once('"')?;
+    let quoted = ["column named \"", "column with name \"", "olumn \""].into_iter().find_map(after);
+    let (path, _) = match quoted {
+        Some(rest) => rest.split_once('"')?,
+        None => after("update column ")?.split_once(" not found")?,
+    };
     let name = path.rsplit('.').next().unwrap_or(path);
     text.to_ascii_lowercase().contains(&name.to_ascii_lowercase()).then(|| name.to_owned())
 }

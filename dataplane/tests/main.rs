@@ -3,6 +3,7 @@
 #![cfg(test)]
 
 mod agents;
+mod altered;
 mod bounds;
 mod branches;
 mod capability;
@@ -17,6 +18,7 @@ mod door;
 mod embedding;
 mod ending;
 mod explain;
+mod filtered;
 mod flight;
 mod healing;
 mod hostile;

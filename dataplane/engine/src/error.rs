@@ -20,6 +20,8 @@ pub enum Kind {
     Binder,
     /// A column that no table in scope has.
     ColumnMissing,
+    /// Rows, queries or lists of names that are not as wide as each other.
+    Width,
     /// A table, schema, function or type that does not exist.
     CatalogMissing,
     CatalogExists,
@@ -101,12 +103,16 @@ fn classify(report: &Report) -> Kind {
     match report.exception_type.as_str() {
         // What a pattern turns out to be when it meets a value.
         "Syntax" if message.contains("escape") => Kind::InvalidInput,
+        "Parser" if message.contains("VALUES lists must all be the same length") => Kind::Width,
         "Parser" | "Syntax" => Kind::Parser,
         "Binder" if report.error_subtype.as_deref() == Some("COLUMN_NOT_FOUND") => Kind::ColumnMissing,
-        "Binder" | "Parameter Not Resolved" | "Parameter Not Allowed" | "Expression" => Kind::Binder,
+        "Binder" => binder(message),
+        "Parameter Not Resolved" | "Parameter Not Allowed" | "Expression" => Kind::Binder,
         "Catalog" if report.error_subtype.as_deref() == Some("ENTRY_ALREADY_EXISTS") => Kind::CatalogExists,
         "Catalog" if message.contains("already exists") => Kind::CatalogExists,
-        "Catalog" if message.contains("does not exist") => Kind::CatalogMissing,
+        "Catalog" if message.contains("does not exist") || message.starts_with("Existing object") => {
+            Kind::CatalogMissing
+        }
         "Catalog" if message.contains("Could not drop") => Kind::Dependency,
         "Dependency" => Kind::Dependency,
         "Conversion" | "Mismatch Type" | "Decimal" => Kind::Conversion,
@@ -130,6 +136,25 @@ fn classify(report: &Report) -> Kind {
         "IO" if message.contains("temp") => Kind::TempSpace,
         "FATAL" => Kind::Fatal,
         _ => Kind::Internal,
+    }
+}
+
+/// What the engine says in words alone.
+fn binder(message: &str) -> Kind {
+    const COLUMN: [&str; 4] = [
+        "does not have a column named",
+        "does not have a column with name",
+        "Referenced update column",
+        "side of join!",
+    ];
+    const WIDTH: [&str; 3] = ["values were supplied", "the same number of result columns", "columns specified"];
+    let says = |words: &&str| message.contains(*words);
+    if COLUMN.iter().any(says) {
+        Kind::ColumnMissing
+    } else if WIDTH.iter().any(says) {
+        Kind::Width
+    } else {
+        Kind::Binder
     }
 }
 
@@ -160,6 +185,18 @@ mod tests {
                 Kind::ColumnMissing,
             ),
             (r#"{"exception_type":"Binder","exception_message":"No function matches"}"#, Kind::Binder),
+            (
+                r#"{"exception_type":"Binder","exception_message":"Table \"l\" does not have a column named \"n\""}"#,
+                Kind::ColumnMissing,
+            ),
+            (
+                r#"{"exception_type":"Binder","exception_message":"table o has 2 columns but 3 values were supplied"}"#,
+                Kind::Width,
+            ),
+            (
+                r#"{"exception_type":"Parser","exception_message":"VALUES lists must all be the same length"}"#,
+                Kind::Width,
+            ),
             (
                 r#"{"exception_type":"Catalog","exception_message":"m","error_subtype":"ENTRY_ALREADY_EXISTS"}"#,
                 Kind::CatalogExists,

@@ -9,6 +9,11 @@ pub(crate) fn call(name: &str, args: impl IntoIterator<Item = Expr>) -> Expr {
     Expr::Function(function(&[name], args))
 }
 
+/// By its whole path: no definition of a caller can take its place.
+pub(crate) fn of_engine(name: &str, args: impl IntoIterator<Item = Expr>) -> Expr {
+    Expr::Function(function(&["system", "main", name], args))
+}
+
 /// The same by a whole path, to be decorated or put somewhere.
 pub(crate) fn function(path: &[&str], args: impl IntoIterator<Item = Expr>) -> Function {
     Function {

@@ -145,6 +145,11 @@ impl Error {
         Self::new(Kind::UnsupportedType { name }, message)
     }
 
+    pub(crate) fn no_column(table: &str, column: &str) -> Self {
+        let kind = Kind::ColumnNotFound { table: table.to_owned(), column: column.to_owned() };
+        Self::new(kind, format!("column {column} of {table} does not exist"))
+    }
+
     pub(crate) fn ungovernable(construct: &str, table: &str) -> Self {
         let message = format!("{construct} on {table} is not supported while a policy governs the table for you");
         Self::new(Kind::Ungovernable { construct: construct.to_owned() }, message)

@@ -16,6 +16,7 @@ use sqlparser::ast::{
 use sqlparser::keywords::{Keyword, RESERVED_FOR_TABLE_ALIAS};
 use sqlparser::tokenizer::{Token, TokenWithSpan};
 
+use crate::call::of_engine;
 use crate::dialect;
 use crate::error::Error;
 use crate::functions::Class;
@@ -82,8 +83,8 @@ impl Embed<'_> {
             return Err(Error::unsupported(format!("{name} with something other than a text")));
         }
         let rank = match self.kind(&one) {
-            Type::Text | Type::Json | Type::Unknown => likeness(LIKENESS, [one, text]),
-            Type::List => likeness(VECTOR_LIKENESS, [as_vector(one), text]),
+            Type::Text | Type::Json | Type::Unknown => of_engine(LIKENESS, [one, text]),
+            Type::List => of_engine(VECTOR_LIKENESS, [as_vector(one), text]),
             _ => return Err(Error::unsupported(format!("{name} of something other than a text or a vector"))),
         };
         *expr = match threshold {
@@ -131,11 +132,6 @@ fn as_vector(expr: Expr) -> Expr {
     let double = Box::new(DataType::Double(ExactNumberInfo::None));
     let data_type = DataType::Array(ArrayElemTypeDef::SquareBracket(double, Some(u64::from(DIMENSIONS))));
     Expr::Cast { kind: CastKind::Cast, expr: Box::new(expr), data_type, format: None }
-}
-
-/// By its whole path: no definition of a caller can take its place.
-fn likeness(name: &str, args: [Expr; 2]) -> Expr {
-    Expr::Function(crate::call::function(&["system", "main", name], args))
 }
 
 /// `JOIN_VECTOR` is a join, if its condition compares by meaning. The word is no keyword: in any other

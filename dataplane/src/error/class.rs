@@ -12,6 +12,7 @@ pub(super) fn engine_code(error: &engine::Error) -> Code {
         // The caller's types or names do not fit together.
         Kind::Binder => Code::UndefinedFunction,
         Kind::ColumnMissing => Code::UndefinedColumn,
+        Kind::Width => Code::BadSql,
         Kind::CatalogMissing => Code::TableNotFound,
         Kind::CatalogExists => Code::DuplicateTable,
         Kind::Dependency => Code::Conflict,
@@ -55,6 +56,7 @@ pub(super) fn engine_message(error: &engine::Error) -> String {
             format!("{}: CONNECT BY NOCYCLE ends before it", sql::CYCLE)
         }
         engine::Kind::Binder => "no function or operator fits these argument types, or a name is ambiguous".to_owned(),
+        engine::Kind::Width => "rows, queries or lists of columns are not of one width".to_owned(),
         engine::Kind::CatalogMissing => "a table, type or schema that the statement names does not exist".to_owned(),
         engine::Kind::CatalogExists => "a thing of that name already exists".to_owned(),
         engine::Kind::Dependency => "something else depends on it".to_owned(),

@@ -5,6 +5,7 @@
 
 mod asking;
 mod constants;
+mod erring;
 
 use std::ops::ControlFlow;
 use std::sync::Arc;
@@ -13,7 +14,6 @@ use sqlparser::ast::{BinaryOperator, CastKind, DataType, Expr, UnaryOperator, vi
 
 use self::constants::plain;
 use super::lineage::throws;
-use crate::call::call;
 use crate::catalog::Table;
 use crate::error::Error;
 use crate::filter::Filter;
@@ -57,7 +57,7 @@ impl Tried<'_> {
                 Ok(part)
             }
             part if !self.fails(&part) => Ok(part),
-            part => Ok(call("try", [self.as_boolean(part)])),
+            part => Ok(erring::tried(self.as_boolean(part))),
         }
     }
 }
@@ -123,7 +123,7 @@ mod tests {
     fn what_can_fail_is_tried_part_by_part() {
         let mut rules = Rules::default();
         rules.filter("main", "customers", filter("region = 'EU' or not (name::int > 5 and 10 / id > 2)"));
-        expect![[r#"SELECT "id" FROM (SELECT "customers"."id", "customers"."name", "customers"."email", "customers"."ssn", "customers"."region", "customers"."salary" FROM "raw"."main"."customers" AS "customers" WHERE (("customers"."region" = 'EU') OR (NOT (try(CAST("customers"."name" AS INTEGER) > 5) AND try((10 / CASE "customers"."id" WHEN 0 THEN "system"."main"."error"('division by zero') ELSE "customers"."id" END) > 2))))) AS "customers""#]].assert_eq(&shown("SELECT id FROM customers", &rules));
+        expect![[r#"SELECT "id" FROM (SELECT "customers"."id", "customers"."name", "customers"."email", "customers"."ssn", "customers"."region", "customers"."salary" FROM "raw"."main"."customers" AS "customers" WHERE (("customers"."region" = 'EU') OR (NOT (try(CAST("customers"."name" AS INTEGER) > 5) AND try((10 / CASE "customers"."id" WHEN 0 THEN "system"."main"."list_extract"("system"."main"."list_value"(NULL), CAST('no number' AS INTEGER)) ELSE "customers"."id" END) > 2))))) AS "customers""#]].assert_eq(&shown("SELECT id FROM customers", &rules));
         let mut rules = Rules::default();
         rules.filter(
             "main",

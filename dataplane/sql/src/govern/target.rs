@@ -5,6 +5,7 @@
 //! that is not masked. A masked column may be filled by INSERT, unless it is of a key, but not set afterwards, and
 //! what comes back is masked. What cannot be done this way is refused.
 
+mod given;
 mod once;
 
 use std::ops::ControlFlow;
@@ -29,6 +30,11 @@ pub(super) use once::is_governed;
 /// The target is the last of the scans.
 pub(super) fn govern(tree: &mut Statement, filters: &[Filter], scans: &mut [Scan]) -> Result<(), Error> {
     let number = scans.len() - 1;
+    let is_filtered = scans.last().is_some_and(|target| !target.filters.is_empty());
+    let width = match tree {
+        Statement::Insert(insert) if is_filtered => given::width(insert, scans)?,
+        _ => None,
+    };
     let Some(target) = scans.last_mut() else {
         return Ok(());
     };
@@ -44,7 +50,7 @@ pub(super) fn govern(tree: &mut Statement, filters: &[Filter], scans: &mut [Scan
             let alias = insert.table_alias.as_ref().map(|alias| alias.alias.clone());
             let alias = alias.unwrap_or_else(|| names::quoted(&target.table.name));
             returning(insert.returning.as_mut(), &alias, target, number)?;
-            self::insert(insert, filters, target, number)
+            self::insert(insert, filters, target, number, width)
         }
         Statement::Update(update) => {
             has_rowid(target, "UPDATE")?;
@@ -87,7 +93,13 @@ fn has_rowid(target: &Scan, construct: &str) -> Result<(), Error> {
     if is_hidden { Err(Error::ungovernable(construct, &target.table.path())) } else { Ok(()) }
 }
 
-fn insert(insert: &mut Insert, filters: &[Filter], target: &mut Scan, number: usize) -> Result<(), Error> {
+fn insert(
+    insert: &mut Insert,
+    filters: &[Filter],
+    target: &mut Scan,
+    number: usize,
+    width: Option<usize>,
+) -> Result<(), Error> {
     let path = target.table.path();
     if target.is_masked() {
         let written = written_columns(insert, target)?;
@@ -100,15 +112,16 @@ fn insert(insert: &mut Insert, filters: &[Filter], target: &mut Scan, number: us
     if target.filters.is_empty() {
         return Ok(());
     }
-    let columns = written_columns(insert, target)?;
+    let mut columns = written_columns(insert, target)?;
+    let Some(mut source) = insert.source.take() else {
+        return Err(Error::ungovernable("INSERT DEFAULT VALUES", &path));
+    };
+    given::fit(&mut source, &mut columns, width, target)?;
     let place = |column: &str| {
         let is_written = columns.iter().any(|written| written.eq_ignore_ascii_case(column));
         if is_written { written_as(target, number, column, column) } else { Err(unset(&path, column)) }
     };
     let filters = filters.iter().map(|filter| filter.over(&target.table, &place)).collect::<Result<Vec<_>, _>>()?;
-    let Some(source) = insert.source.take() else {
-        return Err(Error::ungovernable("INSERT DEFAULT VALUES", &path));
-    };
     let Some(first) = columns.first() else {
         return Err(Error::unsupported("INSERT without columns"));
     };
@@ -152,11 +165,7 @@ fn written_columns(insert: &Insert, target: &Scan) -> Result<Vec<String>, Error>
 
 fn declared(name: &ObjectName, target: &Scan) -> Result<String, Error> {
     let written = names::last(name).map_or("", |ident| ident.value.as_str());
-    let path = target.table.path();
-    let missing = || {
-        let kind = Kind::ColumnNotFound { table: path.clone(), column: written.to_owned() };
-        Error::new(kind, format!("column {written} of {path} does not exist"))
-    };
+    let missing = || Error::no_column(&target.table.path(), written);
     target.table.column(written).map(|column| column.name.clone()).ok_or_else(missing)
 }
 

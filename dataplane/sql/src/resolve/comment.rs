@@ -2,13 +2,12 @@
 
 use std::sync::Arc;
 
-use sqlparser::ast::{self, ColumnOption, CommentObject, CreateTable, Ident, ObjectName};
+use sqlparser::ast::{self, ColumnOption, CommentObject, CreateTable, ObjectName};
 
 use super::{Binder, located};
-use crate::catalog::Table;
 use crate::comment::{self, Comment};
 use crate::definition::{self, Definition};
-use crate::error::{Error, Kind};
+use crate::error::Error;
 use crate::names::{self, TableName};
 
 impl Binder<'_> {
@@ -67,7 +66,7 @@ impl Binder<'_> {
             *name = relation;
             return Ok(Comment { words, ours: table.origin.clone() });
         };
-        let found = table.column(&column.value).ok_or_else(|| no_column(&table, &column))?;
+        let found = table.column(&column.value).ok_or_else(|| Error::no_column(&table.path(), &column.value))?;
         let parts = names::parts(&relation).unwrap_or_default().into_iter().cloned();
         *name = ObjectName::from(parts.chain([names::quoted(&found.name)]).collect::<Vec<_>>());
         Ok(Comment { words, ours: None })
@@ -81,10 +80,4 @@ impl Binder<'_> {
 
 fn not_a_view(table: &str) -> Error {
     Error::unsupported(format!("COMMENT ON VIEW of the table {table}"))
-}
-
-fn no_column(table: &Table, column: &Ident) -> Error {
-    let (table, column) = (table.path(), column.value.clone());
-    let says = format!("column {column} of {table} does not exist");
-    Error::new(Kind::ColumnNotFound { table, column }, says)
 }

@@ -1,7 +1,7 @@
 use expect_test::expect;
 
 use super::{check, filtered, with};
-use crate::testing::analyst;
+use crate::testing::{analyst, shown};
 
 #[test]
 fn only_visible_rows_are_changed_into_visible_rows() {
@@ -41,6 +41,44 @@ fn only_visible_rows_are_changed_into_visible_rows() {
             r#"INSERT INTO "raw"."main"."payroll" ("id", "iban") SELECT CASE WHEN ((CAST("_sluice_new"."iban" AS VARCHAR) COLLATE "binary") = $1) THEN (CAST("_sluice_new"."id" AS INTEGER)) ELSE CAST(system.main."error"('sluice: the row does not pass the row filter of its table') AS INTEGER) END AS "id", (CAST("_sluice_new"."iban" AS VARCHAR) COLLATE "binary") AS "iban" FROM (VALUES (1, 'EU')) AS "_sluice_new"("id", "iban")"#
         ]],
     );
+}
+
+/// Read from a query of ours, values too many would be dropped and those of one column would have to be of one type.
+#[test]
+fn rows_are_given_as_many_values_as_columns_are_filled() {
+    let rules = filtered("iban = '{region}'");
+    for sql in [
+        "INSERT INTO payroll (id, iban) VALUES (1, 'EU', 3)",
+        "INSERT INTO payroll (id, iban) VALUES (1, 'EU'), (2)",
+        "INSERT INTO payroll (id, iban) SELECT id, name, region FROM customers",
+        "INSERT INTO payroll (id, iban, bonus) SELECT id, name FROM customers",
+        "INSERT INTO payroll SELECT * FROM customers",
+    ] {
+        let refused = shown(sql, &rules);
+        assert!(refused.starts_with("Syntax: INSERT fills"), "{sql}: {refused}");
+    }
+    let given = |sql: &str| {
+        let text = shown(sql, &rules);
+        text.split_once("FROM (").map(|(_, behind)| behind.to_owned()).unwrap_or(text)
+    };
+    for (sql, rows) in [
+        (
+            "INSERT INTO payroll (id, iban, bonus) VALUES (1, 'EU', '5'), (2, 3, 6), (3, NULL, 7)",
+            r#"VALUES (1, CAST('EU' AS VARCHAR), CAST('5' AS INTEGER)), (2, CAST(3 AS VARCHAR), CAST(6 AS INTEGER)), (3, CAST(NULL AS VARCHAR), CAST(7 AS INTEGER))) AS "_sluice_new"("id", "iban", "bonus")"#,
+        ),
+        (
+            "INSERT INTO payroll (id, bonus, iban) VALUES (1, DEFAULT, 'EU'), (2, default, 'EU')",
+            r#"VALUES (1, 'EU'), (2, 'EU')) AS "_sluice_new"("id", "iban")"#,
+        ),
+    ] {
+        assert_eq!(given(sql), rows, "{sql}");
+    }
+    for (sql, part) in [
+        ("INSERT INTO payroll (id, bonus, iban) VALUES (1, DEFAULT, 'EU'), (2, 3, 'EU')", "DEFAULT beside values"),
+        ("INSERT INTO payroll (id, iban) VALUES (1, DEFAULT)", "asks for column iban"),
+    ] {
+        assert!(given(sql).contains(part), "{sql}: {}", given(sql));
+    }
 }
 
 #[test]

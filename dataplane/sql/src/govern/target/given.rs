@@ -1,0 +1,89 @@
+//! The rows that an INSERT gives, as many values as it fills columns.
+//!
+//! The engine counts them when it writes; read from a query of ours that names its columns, those too many would be
+//! dropped in silence. It also makes each value one of its column's type; read together, they would have to be of one.
+
+use sqlparser::ast::{CastKind, DataType, Expr, Insert, Query, SetExpr, Statement, Value};
+
+use super::super::{Scan, lineage};
+use super::is_default;
+use crate::error::Error;
+use crate::types::{self, Known, Type};
+
+/// The columns of the query that it reads; none of VALUES, whose rows are counted one by one.
+pub(super) fn width(insert: &Insert, scans: &[Scan]) -> Result<Option<usize>, Error> {
+    let Some(source) = insert.source.as_ref().filter(|source| !matches!(*source.body, SetExpr::Values(_))) else {
+        return Ok(None);
+    };
+    let found = lineage::of(&Statement::Query(source.clone()), scans, false);
+    match (found.refused, found.outputs) {
+        (Some(refused), _) => Err(refused),
+        (None, Some(outputs)) => Ok(Some(outputs.len())),
+        (None, None) => Err(Error::unsupported("INSERT of a query whose columns cannot be counted here")),
+    }
+}
+
+/// Leaves out the columns that every row of VALUES gives DEFAULT.
+pub(super) fn fit(
+    source: &mut Query,
+    columns: &mut Vec<String>,
+    width: Option<usize>,
+    target: &Scan,
+) -> Result<(), Error> {
+    let SetExpr::Values(values) = source.body.as_mut() else {
+        return agree(width.unwrap_or(columns.len()), columns, target);
+    };
+    values.rows.iter().try_for_each(|row| agree(row.len(), columns, target))?;
+    for place in (0..columns.len()).rev() {
+        let cells = values.rows.iter().filter_map(|row| row.get(place));
+        let defaults = cells.filter(|cell| is_default(cell)).count();
+        if defaults == values.rows.len() {
+            columns.remove(place);
+            values.rows.iter_mut().for_each(|row| drop(row.content.remove(place)));
+        } else if defaults > 0 {
+            return Err(Error::ungovernable("DEFAULT beside values in one INSERT", &target.table.path()));
+        }
+    }
+    for (place, column) in columns.iter().enumerate() {
+        let cells = || values.rows.iter().filter_map(|row| row.get(place));
+        if !are_of_one_type(cells())
+            && let Some(data_type) = type_of(target, column)
+        {
+            let cells = values.rows.iter_mut().filter_map(|row| row.content.get_mut(place));
+            cells.for_each(|cell| cast(cell, &data_type));
+        }
+    }
+    Ok(())
+}
+
+fn agree(given: usize, columns: &[String], target: &Scan) -> Result<(), Error> {
+    if given == columns.len() {
+        return Ok(());
+    }
+    let (path, asked) = (target.table.path(), columns.len());
+    Err(Error::syntax(format!("INSERT fills {asked} columns of {path} and gives {given} values")))
+}
+
+fn are_of_one_type<'a>(cells: impl Iterator<Item = &'a Expr>) -> bool {
+    let known = Known::default();
+    let kinds: Vec<Type> = cells.filter(|cell| !is_null(cell)).map(|cell| types::type_of(cell, &known)).collect();
+    kinds.len() < 2 || kinds.iter().all(|kind| *kind != Type::Unknown && kinds.first() == Some(kind))
+}
+
+fn is_null(cell: &Expr) -> bool {
+    matches!(cell, Expr::Value(value) if value.value == Value::Null)
+}
+
+/// The type that the column is declared with, where it can be written down again.
+fn type_of(target: &Scan, column: &str) -> Option<DataType> {
+    let declared = &target.table.column(column)?.type_name;
+    match crate::parse::expression(&format!("CAST(NULL AS {declared})")) {
+        Ok(Expr::Cast { data_type, .. }) => Some(data_type),
+        _ => None,
+    }
+}
+
+fn cast(cell: &mut Expr, data_type: &DataType) {
+    let value = std::mem::replace(cell, Expr::Value(Value::Null.into()));
+    *cell = Expr::Cast { kind: CastKind::Cast, expr: Box::new(value), data_type: data_type.clone(), format: None };
+}
