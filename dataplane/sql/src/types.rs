@@ -68,6 +68,11 @@ impl Type {
         }
     }
 
+    /// Whether values of it have moments counted in nanoseconds, the first of which the engine cannot write as text.
+    pub(crate) fn counts_nanoseconds(type_name: &str) -> bool {
+        type_name.to_ascii_uppercase().contains("TIMESTAMP_NS")
+    }
+
     /// The family of a type as the statement spells it, warehouse names included.
     pub fn of_declared(data_type: &DataType) -> Self {
         match data_type {

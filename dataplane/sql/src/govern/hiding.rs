@@ -67,9 +67,20 @@ impl Tried<'_> {
     fn fails(&self, part: &Expr) -> bool {
         let part = plain(part, self);
         let found = visit_expressions(&part, |expr| {
-            if throws(expr, self) { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+            let fails = throws(expr, self) || self.counts_nanoseconds(expr);
+            if fails { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
         });
         found.is_break() || types::type_of(&part, self) != Type::Boolean
+    }
+
+    fn counts_nanoseconds(&self, expr: &Expr) -> bool {
+        let name = match expr {
+            Expr::Identifier(name) => Some(name),
+            Expr::CompoundIdentifier(path) => path.last(),
+            _ => None,
+        };
+        let column = name.and_then(|name| self.table.column(&name.value));
+        column.is_some_and(|column| Type::counts_nanoseconds(&column.type_name))
     }
 
     fn as_boolean(&self, part: Expr) -> Expr {

@@ -156,7 +156,7 @@ impl Walk<'_> {
         self.scans.iter().flat_map(|scan| &scan.columns).any(|column| column.mask == Some(Mask::Denied))
     }
 
-    fn named(&self, name: &ObjectName) -> (Vec<Output>, bool) {
+    fn named(&mut self, name: &ObjectName) -> (Vec<Output>, bool) {
         match marker::read(name) {
             Some(Marked::With(number)) => {
                 let columns = self.with.get(&number).cloned().unwrap_or_default();
@@ -164,7 +164,11 @@ impl Walk<'_> {
                 self.work.spend(work::COLUMN * columns.0.len() + held);
                 columns
             }
-            Some(Marked::Scan(number)) => (self.scan(number), true),
+            Some(Marked::Scan(number)) => {
+                let is_brittle = self.counts_nanoseconds(number);
+                self.early(true, |walk| walk.throws(is_brittle));
+                (self.scan(number), true)
+            }
             None => (Vec::new(), false),
         }
     }
@@ -173,6 +177,12 @@ impl Walk<'_> {
     fn is_filtered_by_others(&self, name: &ObjectName) -> bool {
         let Some(Marked::Scan(number)) = marker::read(name) else { return false };
         self.scans.get(number).is_some_and(|scan| scan.filters.iter().any(hiding::asks))
+    }
+
+    /// Functions that cannot fail otherwise can on such a column, as soon as they make a text of it.
+    fn counts_nanoseconds(&self, number: usize) -> bool {
+        let columns = self.scans.get(number).map_or(&[][..], |scan| scan.columns.as_slice());
+        columns.iter().any(|column| column.mask.is_none() && Type::counts_nanoseconds(&column.type_name))
     }
 
     fn scan(&self, number: usize) -> Vec<Output> {

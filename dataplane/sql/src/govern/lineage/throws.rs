@@ -60,9 +60,11 @@ pub(in super::super) fn throws(expr: &Expr, columns: &dyn Columns) -> bool {
         Expr::Between { expr, low, high, .. } => {
             !are_of_one_family([expr, low, high].into_iter().map(AsRef::as_ref), columns)
         }
-        Expr::Like { any, pattern, escape_char, .. } | Expr::ILike { any, pattern, escape_char, .. } => {
+        Expr::Like { any, pattern, escape_char, .. } => {
             *any || escape_char.as_ref().is_some_and(|escape| !is_pattern(pattern, escape))
         }
+        Expr::ILike { any, pattern, escape_char: Some(escape), .. } => *any || !is_pattern(pattern, escape),
+        Expr::ILike { any, pattern, escape_char: None, .. } => *any || !is_pattern_without_case(pattern),
         Expr::Case { operand, conditions, else_result, .. } => {
             let mut asked = conditions.iter().map(|when| &when.condition);
             let is_asked_wrong = match operand.as_deref() {
@@ -224,6 +226,13 @@ fn tries(data_type: &DataType) -> bool {
     }
 }
 
+/// Beside a text that is not of ASCII alone the engine looks for a sign before what is meant as it stands though none is
+/// given: the character of code 0.
+fn is_pattern_without_case(pattern: &Expr) -> bool {
+    matches!(pattern, Expr::Value(value)
+        if matches!(&value.value, Value::SingleQuotedString(text) if !text.contains('\0')))
+}
+
 /// Text that the engine takes as a pattern with this sign before what is meant as it stands.
 fn is_pattern(pattern: &Expr, escape: &Expr) -> bool {
     let text = |expr: &Expr| match expr {
@@ -235,7 +244,7 @@ fn is_pattern(pattern: &Expr, escape: &Expr) -> bool {
     };
     let (Some(pattern), Some(escape)) = (text(pattern), text(escape)) else { return false };
     // the engine counts bytes, and lowers the letters of a pattern without case but not the sign
-    let &[sign] = escape.as_bytes() else { return escape.is_empty() };
+    let &[sign] = escape.as_bytes() else { return escape.is_empty() && !pattern.contains('\0') };
     let sign = char::from(sign);
     if !sign.is_ascii() || sign.is_ascii_alphabetic() {
         return false;
