@@ -8,5 +8,6 @@ mod ending;
 mod hardening;
 mod mask;
 mod rows;
+mod safe;
 mod transactions;
 mod types;

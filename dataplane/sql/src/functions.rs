@@ -2,7 +2,8 @@
 //!
 //! The list is data, `functions.txt`, and complete: a name of the pinned engine that is not on it fails
 //! a test, a name of a statement that is not on it is refused. It judges names alone: an argument list
-//! that makes the engine convert one type to another can raise whatever the function's class says.
+//! that makes the engine convert one type to another can raise whatever the function's class says. That
+//! a safe one fails on no extreme of the types it takes, a test of the engine asks (`engine/tests/safe.rs`).
 //!
 //! What the warehouse adds (NVL, IFF …) is known here too, by way of [`crate::dialect`], and what compares by
 //! meaning, by way of [`crate::meaning`].
