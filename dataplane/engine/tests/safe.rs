@@ -3,7 +3,7 @@
 //! The extremes of every type are put into every one of them. What fails where there is no row at all does not fit and
 //! is asked no further.
 
-use engine::Session;
+use engine::{Error, Session};
 use sql::functions::{Class, Function, Kind, all};
 
 use crate::world::{answer, world};
@@ -34,7 +34,7 @@ async fn no_extreme_fails_in_a_function_that_is_called_safe() {
     assert!(columns.len() > 30, "{columns:?}");
     let (mut fitting, mut failed) = (0, Vec::new());
     for function in all().filter(is_asked) {
-        for width in widths(&mut session, function.name).await {
+        for width in widths(&mut session, function.name).await.unwrap() {
             for arguments in given(&columns, width) {
                 if is_known(function.name, &arguments) {
                     continue;
@@ -65,12 +65,13 @@ fn is_known(name: &str, arguments: &[String]) -> bool {
 }
 
 /// Of how many arguments it is called: up to three.
-async fn widths(session: &mut Session, name: &str) -> Vec<usize> {
+async fn widths(session: &mut Session, name: &str) -> Result<Vec<usize>, Error> {
     let sql = format!(
         "select distinct least(len(parameters) + unnest(if(varargs is null, [0], [0, 1, 2])), 3) \
          from duckdb_functions() where function_name = '{name}'"
     );
-    answer(session, &sql, &[]).await.unwrap().lines().filter_map(|width| width.parse().ok()).collect()
+    let found = answer(session, &sql, &[]).await?;
+    Ok(found.lines().filter_map(|width| width.parse().ok()).collect())
 }
 
 fn given(columns: &[String], width: usize) -> Vec<Vec<String>> {
@@ -80,11 +81,11 @@ fn given(columns: &[String], width: usize) -> Vec<Vec<String>> {
         3 => &[&["a.?", "b.?", "b.?"], &["a.?", "b.\"int\"", "a.\"int\""], &["a.varchar", "b.?", "a.?"]],
         _ => &[],
     };
-    let with = |column: &String| {
+    let of = |column: &String| {
         let column = column.clone();
         forms.iter().map(move |form| form.iter().map(|one| one.replace('?', &format!("\"{column}\""))).collect())
     };
-    columns.iter().flat_map(with).collect()
+    columns.iter().flat_map(of).collect()
 }
 
 /// Of two tables, unless one argument is all there is.
