@@ -4,11 +4,17 @@
 //! A field's documentation is what a person reads beside the value. What is not named here is
 //! refused by the schema.
 
+mod data_plane;
+mod monitoring;
+
 use std::collections::BTreeMap;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
+
+use self::data_plane::DataPlane;
+use self::monitoring::{Dashboards, PrometheusRule, ServiceMonitor, Tracing};
 
 /// Labels, annotations, selectors.
 type Texts = BTreeMap<String, String>;
@@ -284,95 +290,6 @@ impl Default for Mail {
     }
 }
 
-/// What environments get that do not say otherwise.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
-pub struct DataPlane {
-    /// Name of the image, below `image.registry`.
-    #[schemars(length(min = 1, max = 200))]
-    pub image: String,
-    /// Tag that environments without `spec.dataPlane.version` run; empty: `image.tag`.
-    #[schemars(length(max = 128), regex(pattern = "^[A-Za-z0-9_.-]*$"))]
-    pub version: String,
-    /// Secrets that pull the image, in the namespace of each environment.
-    #[schemars(length(max = 16), inner(length(min = 1, max = 253)))]
-    pub pull_secrets: Vec<String>,
-    /// Suffix of the names that clients connect to.
-    #[schemars(length(min = 1, max = 200))]
-    pub cluster_domain: String,
-    pub rollout: Rollout,
-    pub model: Model,
-}
-
-/// Models that data planes ask, behind an endpoint that speaks as OpenAI's does. What is sent there leaves the platform.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
-pub struct Model {
-    /// Base URL of the endpoint: `https://models.example.com/v1`. Empty: no model is asked. A data plane learns of a
-    /// change when its pod starts next; its way to the endpoint opens and closes at once.
-    #[schemars(length(max = 1000), regex(pattern = "^(https?://[^@?#]+)?$"))]
-    pub url: String,
-    /// Permits an `http://` endpoint: only over a network that nobody else listens on.
-    pub plain: bool,
-    /// A Secret with the endpoint's key, in the namespace of each environment. Empty: no key is sent. Naming another
-    /// one restarts data planes, in the waves of `rollout`.
-    #[schemars(length(max = 253))]
-    pub existing_secret: String,
-    /// The key of that Secret.
-    #[schemars(length(min = 1, max = 253))]
-    pub key: String,
-    /// The model that makes vectors of memories, of 256 dimensions. Empty: the built-in embedder makes them.
-    #[schemars(length(max = 200))]
-    pub embedding: String,
-    /// The model that is asked to correct a statement that failed. Empty: rules alone do.
-    #[schemars(length(max = 200))]
-    pub healing: String,
-}
-
-impl Default for Model {
-    fn default() -> Self {
-        Self {
-            url: String::new(),
-            plain: false,
-            existing_secret: String::new(),
-            key: "key".to_owned(),
-            embedding: String::new(),
-            healing: String::new(),
-        }
-    }
-}
-
-/// How environments move to a new `version`. The first one that does not come up halts it.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
-pub struct Rollout {
-    /// Environments that are being moved at the same time.
-    #[schemars(range(min = 1, max = 1000))]
-    pub max_in_flight: i32,
-    /// Rising percentages of all environments; the next wave begins when one has arrived.
-    #[schemars(length(min = 1, max = 16), inner(range(min = 1, max = 100)))]
-    pub waves: Vec<u8>,
-}
-
-impl Default for Rollout {
-    fn default() -> Self {
-        Self { max_in_flight: 10, waves: vec![1, 10, 100] }
-    }
-}
-
-impl Default for DataPlane {
-    fn default() -> Self {
-        Self {
-            image: "sluice-dataplane".to_owned(),
-            version: String::new(),
-            pull_secrets: Vec::new(),
-            cluster_domain: "cluster.local".to_owned(),
-            rollout: Rollout::default(),
-            model: Model::default(),
-        }
-    }
-}
-
 /// REST from outside of the cluster.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
@@ -403,89 +320,5 @@ pub struct NetworkPolicy {
 impl Default for NetworkPolicy {
     fn default() -> Self {
         Self { enabled: true }
-    }
-}
-
-/// For a cluster with the Prometheus operator.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
-pub struct ServiceMonitor {
-    /// Make one for the metrics of the operator, and `PodMonitor`s for control plane and data planes. A
-    /// Prometheus that scrapes data planes runs in the namespace of the release, which is all that their
-    /// policies let in.
-    pub enabled: bool,
-    /// Between two scrapes.
-    #[schemars(regex(pattern = "^[0-9]+(ms|s|m)$"))]
-    pub interval: String,
-    /// What the Prometheus selects monitors by.
-    pub labels: Texts,
-}
-
-impl Default for ServiceMonitor {
-    fn default() -> Self {
-        Self { enabled: false, interval: "30s".to_owned(), labels: Texts::new() }
-    }
-}
-
-/// For a cluster with the Prometheus operator.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
-pub struct PrometheusRule {
-    /// Make one, with the alerts of `METRICS.md`.
-    pub enabled: bool,
-    /// What the Prometheus selects rules by.
-    pub labels: Texts,
-}
-
-/// For a Grafana that reads dashboards from `ConfigMap`s.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
-pub struct Dashboards {
-    /// Make the `ConfigMap`s, one for each dashboard.
-    pub enabled: bool,
-    /// What the Grafana selects `ConfigMap`s by.
-    pub labels: Texts,
-}
-
-impl Default for Dashboards {
-    fn default() -> Self {
-        Self { enabled: false, labels: Texts::from([("grafana_dashboard".to_owned(), "1".to_owned())]) }
-    }
-}
-
-/// For a collector of spans.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
-pub struct Tracing {
-    /// Where control plane and data planes send spans, OTLP over gRPC: `http://collector.observability:4317`,
-    /// or `https://`. Empty: none are made. A data plane learns of a change when its pod starts next.
-    #[schemars(length(max = 1000), regex(pattern = "^(https?://[^@]+)?$"))]
-    pub endpoint: String,
-    /// Of the requests that come without a trace, the part that is told of, from `0` to `1`.
-    #[schemars(regex(pattern = r"^(0(\.[0-9]{1,6})?|1)$"))]
-    pub ratio: String,
-    /// A Secret with what the collector wants to be shown, and whom to believe: by this name in the
-    /// namespace of the release and beside each environment. A change of it replaces data planes, in the waves of
-    /// `dataPlane.rollout`. Empty: none.
-    #[schemars(length(max = 253), regex(pattern = "^([a-z0-9]([a-z0-9.-]*[a-z0-9])?)?$"))]
-    pub existing_secret: String,
-    /// The key of that Secret that holds headers, as `authorization=Bearer%20…,x-scope=sluice`. Empty: none.
-    #[schemars(length(max = 253), regex(pattern = "^[A-Za-z0-9._-]*$"))]
-    pub headers_key: String,
-    /// The key of that Secret that holds the authority, as PEM, which an `https://` collector's certificate
-    /// is of. Empty: the public ones.
-    #[schemars(length(max = 253), regex(pattern = "^[A-Za-z0-9._-]*$"))]
-    pub ca_key: String,
-}
-
-impl Default for Tracing {
-    fn default() -> Self {
-        Self {
-            endpoint: String::new(),
-            ratio: "1".to_owned(),
-            existing_secret: String::new(),
-            headers_key: "headers".to_owned(),
-            ca_key: String::new(),
-        }
     }
 }

@@ -6,6 +6,7 @@
 //! other, and so is checked, metered and audited there, its scope included.
 
 mod agents;
+mod arguments;
 mod branches;
 mod memory;
 mod policy;
@@ -23,13 +24,13 @@ use futures::FutureExt;
 use futures::future::BoxFuture;
 use rmcp::model::{JsonObject, Tool, ToolAnnotations};
 use schemars::JsonSchema;
-use schemars::generate::SchemaSettings;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 use std::sync::Arc;
 use tokio_util::sync::CancellationToken;
 
+use self::arguments::{read, schema_of};
 use crate::detached::to_its_end;
 use crate::guest::Guest;
 use crate::limits::invalid;
@@ -227,7 +228,7 @@ impl Row {
             .with_raw_output_schema(Arc::new(schema_of::<O>()));
         let run = move |call, given| {
             async move {
-                let input = arguments(given)?;
+                let input = read(given)?;
                 let output = Box::pin(run(call, input)).await?;
                 Ok(Told { text: output.text()?, structured: output.structured()? })
             }
@@ -325,51 +326,6 @@ fn unwritable(error: &serde_json::Error) -> Error {
     Error::Unverified { why: format!("a result cannot be written: {error}") }
 }
 
-/// The arguments as the tool's own type; what is wrong names its field.
-fn arguments<I: DeserializeOwned>(given: Value) -> Result<I, Error> {
-    serde_path_to_error::deserialize(given).map_err(|error| {
-        let path = error.path().to_string();
-        let field = if path == "." { "arguments".to_owned() } else { path };
-        Error::InvalidArgument { message: format!("{field}: {}", error.inner()), field }
-    })
-}
-
-/// A schema without references, without formats that only Rust knows, and without the short form of
-/// "anything", which older revisions of the protocol do not take for a property.
-fn schema_of<T: JsonSchema>() -> JsonObject {
-    let mut settings = SchemaSettings::draft2020_12();
-    settings.inline_subschemas = true;
-    let mut schema = settings.into_generator().into_root_schema_for::<T>();
-    let mut schema = std::mem::take(schema.ensure_object());
-    schema.remove("title");
-    plain(&mut schema);
-    schema
-}
-
-fn plain(schema: &mut JsonObject) {
-    schema.retain(|name, value| name != "format" || !value.is_string());
-    for (name, value) in schema.iter_mut() {
-        match value {
-            Value::Bool(true) if name == "items" => *value = Value::Object(JsonObject::new()),
-            Value::Object(properties) if name == "properties" => properties.values_mut().for_each(|property| {
-                if *property == Value::Bool(true) {
-                    *property = Value::Object(JsonObject::new());
-                }
-            }),
-            _ => {}
-        }
-        within(value);
-    }
-}
-
-fn within(value: &mut Value) {
-    match value {
-        Value::Object(members) => plain(members),
-        Value::Array(items) => items.iter_mut().for_each(within),
-        _ => {}
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -401,9 +357,9 @@ mod tests {
                 assert!(properties.values().all(Value::is_object), "{}", row.tool.name);
             }
         }
-        let refused = arguments::<sql::Statement>(serde_json::json!({"sql": "select 1", "max_rows": "ten"}));
+        let refused = read::<sql::Statement>(serde_json::json!({"sql": "select 1", "max_rows": "ten"}));
         assert!(matches!(refused, Err(Error::InvalidArgument { field, .. }) if field == "max_rows"));
-        let refused = arguments::<sql::Statement>(serde_json::json!({"sql": "select 1", "limit": 10}));
+        let refused = read::<sql::Statement>(serde_json::json!({"sql": "select 1", "limit": 10}));
         assert!(matches!(refused, Err(Error::InvalidArgument { message, .. }) if message.contains("limit")));
     }
 }

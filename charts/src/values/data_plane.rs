@@ -1,0 +1,93 @@
+//! The data planes of an installation.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// What environments get that do not say otherwise.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
+pub struct DataPlane {
+    /// Name of the image, below `image.registry`.
+    #[schemars(length(min = 1, max = 200))]
+    pub image: String,
+    /// Tag that environments without `spec.dataPlane.version` run; empty: `image.tag`.
+    #[schemars(length(max = 128), regex(pattern = "^[A-Za-z0-9_.-]*$"))]
+    pub version: String,
+    /// Secrets that pull the image, in the namespace of each environment.
+    #[schemars(length(max = 16), inner(length(min = 1, max = 253)))]
+    pub pull_secrets: Vec<String>,
+    /// Suffix of the names that clients connect to.
+    #[schemars(length(min = 1, max = 200))]
+    pub cluster_domain: String,
+    pub rollout: Rollout,
+    pub model: Model,
+}
+
+/// Models that data planes ask, behind an endpoint that speaks as OpenAI's does. What is sent there leaves the platform.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
+pub struct Model {
+    /// Base URL of the endpoint: `https://models.example.com/v1`. Empty: no model is asked. A data plane learns of a
+    /// change when its pod starts next; its way to the endpoint opens and closes at once.
+    #[schemars(length(max = 1000), regex(pattern = "^(https?://[^@?#]+)?$"))]
+    pub url: String,
+    /// Permits an `http://` endpoint: only over a network that nobody else listens on.
+    pub plain: bool,
+    /// A Secret with the endpoint's key, in the namespace of each environment. Empty: no key is sent. Naming another
+    /// one restarts data planes, in the waves of `rollout`.
+    #[schemars(length(max = 253))]
+    pub existing_secret: String,
+    /// The key of that Secret.
+    #[schemars(length(min = 1, max = 253))]
+    pub key: String,
+    /// The model that makes vectors of memories, of 256 dimensions. Empty: the built-in embedder makes them.
+    #[schemars(length(max = 200))]
+    pub embedding: String,
+    /// The model that is asked to correct a statement that failed. Empty: rules alone do.
+    #[schemars(length(max = 200))]
+    pub healing: String,
+}
+
+impl Default for Model {
+    fn default() -> Self {
+        Self {
+            url: String::new(),
+            plain: false,
+            existing_secret: String::new(),
+            key: "key".to_owned(),
+            embedding: String::new(),
+            healing: String::new(),
+        }
+    }
+}
+
+/// How environments move to a new `version`. The first one that does not come up halts it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
+pub struct Rollout {
+    /// Environments that are being moved at the same time.
+    #[schemars(range(min = 1, max = 1000))]
+    pub max_in_flight: i32,
+    /// Rising percentages of all environments; the next wave begins when one has arrived.
+    #[schemars(length(min = 1, max = 16), inner(range(min = 1, max = 100)))]
+    pub waves: Vec<u8>,
+}
+
+impl Default for Rollout {
+    fn default() -> Self {
+        Self { max_in_flight: 10, waves: vec![1, 10, 100] }
+    }
+}
+
+impl Default for DataPlane {
+    fn default() -> Self {
+        Self {
+            image: "sluice-dataplane".to_owned(),
+            version: String::new(),
+            pull_secrets: Vec::new(),
+            cluster_domain: "cluster.local".to_owned(),
+            rollout: Rollout::default(),
+            model: Model::default(),
+        }
+    }
+}
