@@ -31,6 +31,59 @@ async fn a_row_on_which_its_filter_fails_is_hidden() {
     world.stop().await;
 }
 
+/// The engine names no column of a statement while a parameter has no type.
+#[tokio::test]
+async fn columns_keep_their_names_where_a_function_takes_what_the_caller_carries() {
+    let world = world().await;
+    world.run("create table t (id integer, region varchar)").await.unwrap();
+    world.run("insert into t values (1, 'EU'), (2, 'US')").await.unwrap();
+    for filter in ["md5(region) = md5({region})", "lower(region) = lower({region})", "region = concat({region}, '')"] {
+        world.change(|rules| rules.policies = vec![filtering("t", filter)]);
+        let got = world.analyst("select id as a from t").await.unwrap();
+        let column = &got.answer.columns[0];
+        assert_eq!((column.name.as_str(), column.type_name.as_str()), ("a", "INTEGER"), "{filter}");
+        assert_eq!(got.json, "[1]", "{filter}");
+    }
+    world.stop().await;
+}
+
+/// A part of a filter that can fail stands in TRY, and what the caller carries in it.
+#[tokio::test]
+async fn a_table_is_written_whatever_its_filter_tries() {
+    let world = world().await;
+    world.run("create table t (id integer, region varchar, note varchar)").await.unwrap();
+    world.run("create table picked (id integer)").await.unwrap();
+    world.run("insert into picked values (1)").await.unwrap();
+    for filter in [
+        "coalesce(region, '') = {region}",
+        "note::integer > 5 or region = {region}",
+        "concat(region, '') = {region} and (id = 9 or repeat(region, 1) = {region})",
+    ] {
+        world.change(|rules| rules.policies.clear());
+        world.run("delete from t").await.unwrap();
+        world.run("insert into t values (1, 'EU', 'a'), (2, 'US', 'b')").await.unwrap();
+        world.change(|rules| {
+            rules.members.get_mut(&"u-analyst".into()).unwrap().role = Role::Developer;
+            rules.policies = vec![filtering("t", filter)];
+        });
+        for sql in [
+            "insert into t values (3, 'EU', 'abc')",
+            "update t set note = 'x'",
+            "update t set region = 'EU' where id = 1",
+            "delete from t where id = 3",
+            "update picked set id = t.id from t where t.id = picked.id",
+            "merge into picked p using t on t.id = p.id when matched then update set id = p.id",
+        ] {
+            world.analyst(sql).await.unwrap_or_else(|error| panic!("{filter}: {sql}: {error}"));
+        }
+        assert!(world.analyst("update t set region = 'US'").await.is_err(), "{filter}");
+        world.change(|rules| rules.policies.clear());
+        let got = world.run("select * from t order by id").await.unwrap();
+        assert_eq!(got.json, r#"[1,"EU","x"],[2,"US","b"]"#, "{filter}");
+    }
+    world.stop().await;
+}
+
 /// What an ungoverned table takes, one with a filter takes too, and as many values as there are columns.
 #[tokio::test]
 async fn a_filtered_table_takes_the_rows_that_an_ungoverned_one_takes() {

@@ -66,3 +66,26 @@ async fn a_sequence_that_a_branch_counts_by_stays() {
     assert_eq!(world.counters().await, 1);
     world.stop().await;
 }
+
+#[tokio::test]
+async fn a_table_that_was_renamed_counts_on_beside_one_of_its_old_name() {
+    let world = world().await;
+    for sql in [
+        "create table counted (id integer autoincrement, name varchar)",
+        "insert into counted (name) values ('a'), ('b')",
+        "alter table counted rename to counted_old",
+        "create table counted (id integer autoincrement, name varchar)",
+        "insert into counted (name) values ('c')",
+        "insert into counted_old (name) values ('d')",
+    ] {
+        world.run(sql).await.unwrap_or_else(|error| panic!("{sql}: {error}"));
+    }
+    let got = world.run("select id from counted union all select id from counted_old order by id").await.unwrap();
+    assert_eq!(got.json, "[1],[1],[2],[3]");
+    world.run("create or replace table counted (id integer autoincrement)").await.unwrap();
+    assert_eq!(world.counters().await, 2);
+    world.run("drop table counted_old").await.unwrap();
+    world.run("drop table counted").await.unwrap();
+    assert_eq!(world.counters().await, 0);
+    world.stop().await;
+}

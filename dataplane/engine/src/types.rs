@@ -28,6 +28,11 @@ pub enum Shape {
 }
 
 impl Type {
+    /// Whether it waits for the type of a parameter; the engine has no name for such a column either.
+    pub fn is_open(&self) -> bool {
+        matches!(self.shape, Shape::Plain("UNKNOWN"))
+    }
+
     /// The type to cast a column to before it is sent; none when it can be sent as it is.
     pub fn sent_as(&self) -> Option<String> {
         let sent = self.shape.readable();

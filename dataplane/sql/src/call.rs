@@ -1,7 +1,7 @@
 //! Calls of the engine's functions, as nodes: by name, with plain arguments and nothing else.
 
 use sqlparser::ast::{
-    Expr, Function, FunctionArg, FunctionArgExpr, FunctionArgumentList, FunctionArguments, Ident, ObjectName,
+    Expr, Function, FunctionArg, FunctionArgExpr, FunctionArgumentList, FunctionArguments, Ident, ObjectName, Value,
 };
 
 /// `name(args)`.
@@ -34,4 +34,21 @@ pub(crate) fn function(path: &[&str], args: impl IntoIterator<Item = Expr>) -> F
 
 pub(crate) fn argument(expr: Expr) -> FunctionArg {
     FunctionArg::Unnamed(FunctionArgExpr::Expr(expr))
+}
+
+/// The arguments of a call that are plain expressions.
+pub(crate) fn arguments(function: &Function) -> impl Iterator<Item = &Expr> {
+    let list = match &function.args {
+        FunctionArguments::List(list) => list.args.as_slice(),
+        _ => &[],
+    };
+    list.iter().filter_map(|argument| match argument {
+        FunctionArg::Unnamed(FunctionArgExpr::Expr(expr)) => Some(expr),
+        _ => None,
+    })
+}
+
+/// Takes the expression out of its place, where NULL is left.
+pub(crate) fn take_expr(expr: &mut Expr) -> Expr {
+    std::mem::replace(expr, Expr::value(Value::Null))
 }

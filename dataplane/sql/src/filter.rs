@@ -8,6 +8,7 @@
 mod admission;
 mod placeholder;
 mod qualify;
+mod uncaught;
 
 use std::collections::BTreeSet;
 use std::ops::ControlFlow;
@@ -79,6 +80,7 @@ impl Template {
         facts.placeholders = placeholders.map(str::to_owned).collect();
         crate::dialect::to_engine(&mut statement, &crate::types::Known::default())?;
         let mut expr = sole(&mut statement)?.clone();
+        uncaught::refuse(&expr)?;
         qualify::functions(&mut expr);
         Ok(Self { expr: Arc::new(expr), literals, facts })
     }

@@ -24,6 +24,7 @@ use crate::comment::Comment;
 use crate::error::{Error, Kind};
 pub use crate::filter::Filter;
 use crate::resolve::Resolved;
+use crate::sequence;
 use crate::statement;
 use crate::types::Known;
 
@@ -127,8 +128,7 @@ pub struct Governed {
     pub(crate) known: Known,
     /// What the engine keeps of a definition's text.
     pub(crate) comment: Comment,
-    /// Sequences that go with what is dropped.
-    pub(crate) sequences: Vec<ast::ObjectName>,
+    pub(crate) sequences: sequence::Changed,
     masked_columns: Vec<String>,
     masked_outputs: Vec<usize>,
     filtered_tables: BTreeSet<String>,
@@ -175,7 +175,7 @@ impl Governed {
         Ok(Self {
             kind: statement::Kind::Select,
             comment: Comment::default(),
-            sequences: Vec::new(),
+            sequences: sequence::Changed::default(),
             tree: ast::Statement::Query(query),
             scans,
             known: Known::default(),

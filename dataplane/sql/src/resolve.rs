@@ -41,8 +41,7 @@ pub struct Resolved {
     pub(crate) views: Vec<String>,
     /// What the engine keeps of what is defined, renamed or commented on.
     pub(crate) comment: Comment,
-    /// Sequences that go with what is dropped.
-    pub(crate) sequences: Vec<ObjectName>,
+    pub(crate) sequences: sequence::Changed,
     /// The governed statement is shown, not run.
     pub(crate) explains: bool,
     /// What its caller should know of it.
@@ -148,7 +147,7 @@ fn bind(statement: Statement, kind: &Kind, catalog: &Catalog, session: &Names) -
     let Binder { references, views, sequences: asked, .. } = binder;
     written.extend(once_each(asked.into_iter()).into_iter().map(|path| (path, Operation::Update)));
     temporary::check(&tree, &references)?;
-    let sequences = sequence::ending(&tree, catalog);
+    let sequences = sequence::changed(&mut tree, catalog);
     let remark = catalogue::remark(kind).or_else(|| temporary::remark(&tree));
     let kind = if kind.runs() { kind.clone() } else { Kind::Select };
     Ok(Resolved { kind, tree, references, target, also, written, views, comment, sequences, explains, remark })

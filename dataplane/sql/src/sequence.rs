@@ -1,7 +1,10 @@
 //! Sequences, and columns that count by one of their own.
 
+use std::collections::HashSet;
+use std::sync::Arc;
+
 use sqlparser::ast::{
-    AlterColumnOperation, AlterTable, AlterTableOperation, ColumnDef, ColumnOption, CreateTable, Expr, Function, Ident,
+    AlterColumnOperation, AlterTable, AlterTableOperation, ColumnOption, CreateTable, Expr, Function, Ident,
     IdentityParameters, IdentityPropertyFormatKind, IdentityPropertyKind, ObjectName, ObjectType, SequenceOptions,
     Statement, Value,
 };
@@ -68,14 +71,50 @@ pub(crate) fn named(function: &Function) -> Option<ObjectName> {
     (parser.peek_token_ref().token == Token::EOF).then_some(name)
 }
 
-/// The sequence of a column; with the length of the table's name, or `a_b.c` and `a.b_c` would have one.
-fn owned(table: &str, column: &str) -> String {
-    format!("{OWNED}{}_{table}_{column}", table.len())
+/// The name of a column's sequence that no other table counts by: one that was renamed keeps its own.
+fn free(catalog: &Catalog, schema: &str, table: &str, column: &str) -> String {
+    let own = catalog.get(schema, table);
+    let others = catalog.tables().filter(|other| own.is_none_or(|own| !Arc::ptr_eq(own, other)));
+    let counters =
+        others.flat_map(|other| &other.counters).filter(|counter| counter.schema.eq_ignore_ascii_case(schema));
+    let taken: HashSet<String> = counters.map(|counter| counter.sequence.to_ascii_lowercase()).collect();
+    let mut name = owned(table, column, 0);
+    // each of those that are taken is met once at most
+    for number in 1..=taken.len() {
+        if !taken.contains(&name.to_ascii_lowercase()) {
+            break;
+        }
+        name = owned(table, column, number);
+    }
+    name
+}
+
+/// With the length of the table's name, or `a_b.c` and `a.b_c` would have one.
+fn owned(table: &str, column: &str, number: usize) -> String {
+    let number = if number == 0 { String::new() } else { format!("x{number}") };
+    format!("{OWNED}{}{number}_{table}_{column}", table.len())
+}
+
+/// The sequences of columns that come and go with a statement.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Changed {
+    /// What makes those of new columns.
+    pub made: Vec<Statement>,
+    pub ending: Vec<ObjectName>,
+}
+
+/// Columns that count get their default.
+pub(crate) fn changed(tree: &mut Statement, catalog: &Catalog) -> Changed {
+    let made = match tree {
+        Statement::CreateTable(create) => of_columns(create, catalog),
+        _ => Vec::new(),
+    };
+    Changed { ending: ending(tree, &made, catalog), made }
 }
 
 /// The sequences that nothing counts by once this is done: those of a table that is dropped or replaced, and of a column
 /// that is dropped or counts no more.
-pub(crate) fn ending(tree: &Statement, catalog: &Catalog) -> Vec<ObjectName> {
+fn ending(tree: &Statement, made: &[Statement], catalog: &Catalog) -> Vec<ObjectName> {
     let known = |name: &ObjectName| match names::parts(name).as_deref() {
         Some([_, schema, table]) => catalog.get(&schema.value, &table.value),
         _ => None,
@@ -89,7 +128,7 @@ pub(crate) fn ending(tree: &Statement, catalog: &Catalog) -> Vec<ObjectName> {
             names.iter().filter_map(known).flat_map(|table| of(table, &|_| true)).collect()
         }
         Statement::CreateTable(create) if create.or_replace => {
-            let ends = |counter: &Counter| !create.columns.iter().any(|column| counts_by(create, column, counter));
+            let ends = |counter: &Counter| !made.iter().any(|made| makes(made, counter));
             known(&create.name).map_or_else(Vec::new, |table| of(table, &ends))
         }
         Statement::AlterTable(alter) => {
@@ -99,11 +138,10 @@ pub(crate) fn ending(tree: &Statement, catalog: &Catalog) -> Vec<ObjectName> {
     }
 }
 
-/// Whether a column of the new table counts by a sequence of this name.
-fn counts_by(create: &CreateTable, column: &ColumnDef, counter: &Counter) -> bool {
-    let counts = column.options.iter().any(|option| matches!(option.option, ColumnOption::Identity(_)));
-    let table = names::last(&create.name).map_or("", |table| table.value.as_str());
-    counts && owned(table, &column.name.value).eq_ignore_ascii_case(&counter.sequence)
+/// Whether the statement makes the sequence of this name anew.
+fn makes(made: &Statement, counter: &Counter) -> bool {
+    let Statement::CreateSequence { name, .. } = made else { return false };
+    names::last(name).is_some_and(|name| name.value.eq_ignore_ascii_case(&counter.sequence))
 }
 
 /// Whether the column goes, or its default does.
@@ -120,7 +158,7 @@ fn loses(alter: &AlterTable, column: &str) -> bool {
 }
 
 /// AUTOINCREMENT columns get their default; answers the statements that make their sequences.
-pub(crate) fn of_columns(create: &mut CreateTable) -> Vec<Statement> {
+fn of_columns(create: &mut CreateTable, catalog: &Catalog) -> Vec<Statement> {
     let (schema, table) = match names::parts(&create.name).as_deref() {
         Some([_, schema, table]) => (schema.value.clone(), table.value.clone()),
         _ => return Vec::new(),
@@ -132,7 +170,7 @@ pub(crate) fn of_columns(create: &mut CreateTable) -> Vec<Statement> {
                 continue;
             };
             let (IdentityPropertyKind::Autoincrement(property) | IdentityPropertyKind::Identity(property)) = kind;
-            let name = owned(&table, &column.name.value);
+            let name = free(catalog, &schema, &table, &column.name.value);
             let sequence_options = match &property.parameters {
                 None => Vec::new(),
                 Some(
@@ -167,7 +205,7 @@ mod tests {
         let counter = |column: &str| Counter {
             column: column.to_owned(),
             schema: "main".to_owned(),
-            sequence: super::owned("t", column),
+            sequence: super::owned("t", column, 0),
         };
         let known = table("t", &[("a", "INTEGER"), ("b", "INTEGER"), ("c", "INTEGER")]);
         let catalog = Catalog::new([known.with_counters(vec![counter("a"), counter("b")])]);
@@ -201,6 +239,30 @@ mod tests {
         }
         let replaced = steps("CREATE OR REPLACE TABLE t (a INT AUTOINCREMENT)");
         assert_eq!(replaced.last().map(String::as_str), Some(r#"DROP SEQUENCE IF EXISTS "raw"."main"."_svc_1_t_b""#));
+    }
+
+    /// The table that was `t` counts on by the sequence of `t`.
+    #[test]
+    fn a_table_under_the_old_name_of_another_counts_by_a_sequence_of_its_own() {
+        let made = |renamed: &[usize], sql: &str| {
+            let counter = |number| Counter {
+                column: "a".to_owned(),
+                schema: "main".to_owned(),
+                sequence: super::owned("t", "a", number),
+            };
+            let counters = renamed.iter().map(|number| counter(*number)).collect();
+            let catalog = Catalog::new([table("old", &[("a", "INTEGER")]).with_counters(counters)]);
+            let resolved = crate::resolve(crate::parse(sql).expect(sql), &catalog, &Names::new("demo")).expect(sql);
+            let made = crate::transpile(crate::govern(resolved, &Rules::default()).expect(sql)).expect(sql);
+            let made = made.before.into_iter().map(|step| step.sql).find(|step| step.starts_with("CREATE SEQUENCE"));
+            made.and_then(|made| made.rsplit('.').next().map(|name| name.trim_matches('"').to_owned()))
+        };
+        let name = |name: &str| Some(name.to_owned());
+        for sql in ["CREATE TABLE t (a INT AUTOINCREMENT)", "CREATE TABLE IF NOT EXISTS t (a INT AUTOINCREMENT)"] {
+            assert_eq!(made(&[], sql), name("_svc_1_t_a"), "{sql}");
+            assert_eq!(made(&[0], sql), name("_svc_1x1_t_a"), "{sql}");
+            assert_eq!(made(&[0, 1], sql), name("_svc_1x2_t_a"), "{sql}");
+        }
     }
 
     #[test]

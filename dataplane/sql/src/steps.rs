@@ -4,9 +4,9 @@
 //! name, so that a statement that reads what it writes reads it as it was.
 
 use sqlparser::ast::{
-    AlterTable, AlterTableOperation, BinaryOperator, ColumnDef, ColumnOption, CommentObject, Delete, Expr, FromTable,
-    Ident, Insert, MultiTableInsertIntoClause, MultiTableInsertType, MultiTableInsertValue, ObjectName, Query,
-    RenameTableNameKind, SelectItem, SetExpr, Statement, TableFactor, TableObject, UnaryOperator, Value,
+    AlterTable, AlterTableOperation, BinaryOperator, ColumnDef, ColumnOption, CommentObject, CreateTable, Delete, Expr,
+    FromTable, Ident, Insert, MultiTableInsertIntoClause, MultiTableInsertType, MultiTableInsertValue, ObjectName,
+    Query, RenameTableNameKind, SelectItem, SetExpr, Statement, TableFactor, TableObject, UnaryOperator, Value,
 };
 
 use crate::call::call;
@@ -49,32 +49,50 @@ fn tree(statement: Statement) -> Step {
 }
 
 /// The steps of a statement, in order; never none.
-pub(crate) fn of(statement: Statement, comment: &Comment) -> Result<Vec<Numbered>, Error> {
+pub(crate) fn of(
+    statement: Statement,
+    comment: &Comment,
+    sequences: sequence::Changed,
+) -> Result<Vec<Numbered>, Error> {
+    let sequence::Changed { made, ending } = sequences;
+    let mut steps = match statement {
+        Statement::CreateTable(create) => table(create, comment, made),
+        other => without_sequences(other, comment)?,
+    };
+    steps.extend(ending.iter().map(dropped));
+    Ok(steps)
+}
+
+/// A table, behind the sequences that its columns count by.
+fn table(create: CreateTable, comment: &Comment, sequences: Vec<Statement>) -> Vec<Numbered> {
+    let mut steps = Vec::new();
+    if create.or_replace && !sequences.is_empty() {
+        steps.push(quiet(Step::Text(format!("DROP TABLE IF EXISTS {}", path(&create.name)))));
+    }
+    if !create.if_not_exists {
+        // one that a table dropped since has left
+        steps.extend(sequences.iter().filter_map(|made| match made {
+            Statement::CreateSequence { name, .. } => Some(dropped(name)),
+            _ => None,
+        }));
+    }
+    steps.extend(sequences.into_iter().map(|made| quiet(tree(made))));
+    let kept = comment.kept().map(|kept| on("TABLE", &path(&create.name), Some(&kept)));
+    let columns = create.columns.iter().filter_map(|column| on_column(&create.name, column));
+    let comments: Vec<_> = kept.into_iter().chain(columns).collect();
+    steps.push(Numbered { step: tree(Statement::CreateTable(create)), counts: true });
+    steps.extend(comments);
+    steps
+}
+
+fn dropped(sequence: &ObjectName) -> Numbered {
+    quiet(Step::Text(format!("DROP SEQUENCE IF EXISTS {}", path(sequence))))
+}
+
+fn without_sequences(statement: Statement, comment: &Comment) -> Result<Vec<Numbered>, Error> {
     match statement {
         Statement::Insert(insert) if insert.multi_table_insert_type.is_some() => many(insert),
         Statement::Insert(insert) if insert.overwrite => overwrite(insert),
-        Statement::CreateTable(mut create) => {
-            let sequences = sequence::of_columns(&mut create);
-            let mut steps = Vec::new();
-            if create.or_replace && !sequences.is_empty() {
-                steps.push(quiet(Step::Text(format!("DROP TABLE IF EXISTS {}", path(&create.name)))));
-            }
-            if !create.if_not_exists {
-                // one that a table dropped since has left
-                let names = sequences.iter().filter_map(|made| match made {
-                    Statement::CreateSequence { name, .. } => Some(path(name)),
-                    _ => None,
-                });
-                steps.extend(names.map(|name| quiet(Step::Text(format!("DROP SEQUENCE IF EXISTS {name}")))));
-            }
-            steps.extend(sequences.into_iter().map(|made| quiet(tree(made))));
-            let table = comment.kept().map(|kept| on("TABLE", &path(&create.name), Some(&kept)));
-            let columns = create.columns.iter().filter_map(|column| on_column(&create.name, column));
-            let comments: Vec<_> = table.into_iter().chain(columns).collect();
-            steps.push(Numbered { step: tree(Statement::CreateTable(create)), counts: true });
-            steps.extend(comments);
-            Ok(steps)
-        }
         Statement::CreateView(create) => {
             let comment = on("VIEW", &path(&create.name), whole(comment)?.as_deref());
             Ok(vec![quiet(tree(Statement::CreateView(create))), comment])
@@ -103,11 +121,6 @@ pub(crate) fn of(statement: Statement, comment: &Comment) -> Result<Vec<Numbered
         }
         other => Ok(vec![Numbered { step: tree(other), counts: true }]),
     }
-}
-
-/// The sequences that go with what was dropped before.
-pub(crate) fn ending(sequences: &[ObjectName]) -> impl Iterator<Item = Numbered> {
-    sequences.iter().map(|name| quiet(Step::Text(format!("DROP SEQUENCE IF EXISTS {}", path(name)))))
 }
 
 /// One change each, which is all that the engine takes.

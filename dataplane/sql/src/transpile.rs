@@ -90,7 +90,7 @@ pub fn transpile(governed: Governed) -> Result<EngineSql, Error> {
     let mut warnings = governed.warnings().to_vec();
     let Governed { mut tree, scans, known, comment, sequences, .. } = governed;
     warnings.extend(dialect::to_engine(&mut tree, &known)?);
-    let steps = steps::of(tree, &comment)?.into_iter().chain(steps::ending(&sequences)).collect();
+    let steps = steps::of(tree, &comment, sequences)?;
     let source = Source { steps, scans };
     let (before, printed) = source.printed(Reading::InPlace)?;
     Ok(EngineSql {

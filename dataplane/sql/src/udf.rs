@@ -106,6 +106,12 @@ struct Read {
     levels: usize,
 }
 
+/// Whether it is named as functions are that the engine's process adds.
+fn starts_with_ours(name: &str) -> bool {
+    const OURS: &str = "sluice_";
+    name.get(..OURS.len()).is_some_and(|start| start.eq_ignore_ascii_case(OURS))
+}
+
 fn read(create: &CreateFunction) -> Result<Read, Error> {
     let CreateFunction {
         temporary,
@@ -125,7 +131,9 @@ fn read(create: &CreateFunction) -> Result<Read, Error> {
     if !is_sql || *temporary || using.is_some() || remote_connection.is_some() {
         return Err(Error::unsupported("a function of a language other than SQL"));
     }
-    if names::last(name).is_none_or(|name| functions::known(&name.value)) {
+    // in the place of one of ours it would fail for whoever asks that
+    let is_taken = |name: &str| functions::known(name) || starts_with_ours(name);
+    if names::last(name).is_none_or(|name| is_taken(&name.value)) {
         return Err(Error::unsupported("a function with the name of a built-in one"));
     }
     let returns = match return_type {

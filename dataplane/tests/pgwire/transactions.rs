@@ -78,3 +78,21 @@ async fn a_read_only_transaction_does_not_write() {
     simple(&client, "insert into customer (id) values (9)").await;
     wired.stop().await;
 }
+
+/// The engine counts a row once for every other that it meets, and cannot delete one twice that this transaction made.
+#[tokio::test]
+async fn rows_with_keys_are_deleted_once_however_many_rows_they_meet() {
+    let wired = wired().await;
+    let client = wired.owner().await;
+    simple(&client, "create table lot (id integer primary key, n integer); create table gone (id integer)").await;
+    simple(&client, "insert into lot values (1, 1), (2, 2); insert into gone values (1), (1), (3), (3)").await;
+    simple(&client, "begin; insert into lot values (3, 3), (4, 4)").await;
+    assert_eq!(simple(&client, "delete from lot using gone where gone.id = lot.id").await, ["(2)"]);
+    assert_eq!(simple(&client, "delete from lot l using gone g where g.id = l.id").await, ["(0)"]);
+    simple(&client, "insert into lot values (1, 5); commit").await;
+    assert_eq!(simple(&client, "select id, n from lot order by id").await, ["1|5", "2|2", "4|4", "(3)"]);
+    simple(&client, "begin; create temp table kept (id integer primary key); insert into kept values (3)").await;
+    assert_eq!(simple(&client, "delete from kept using gone g where g.id = kept.id").await, ["(1)"]);
+    simple(&client, "commit").await;
+    wired.stop().await;
+}

@@ -161,15 +161,17 @@ pub fn returned(socket: &mut UnixStream, run: &mut Run<'_>, named: &Named) -> Re
 }
 
 /// The columns as they were asked for, once their types are known: a type that waited for its
-/// parameter is now settled, and one that Arrow cannot carry is refused rather than sent wrong.
+/// parameter is now settled, and so is the name of the column, and one that Arrow cannot carry is refused rather than
+/// sent wrong.
 fn settled(run: &Run<'_>, named: &Named) -> Result<Vec<(String, Type)>, Error> {
     sendable(run.columns())?;
     if named.len() != run.columns().len() {
         return Ok(run.columns().to_vec());
     }
     let pairs = named.iter().zip(run.columns());
-    let choose = |((name, asked), (_, got)): (&(String, Type), &(String, Type))| {
+    let choose = |((name, asked), (found, got)): (&(String, Type), &(String, Type))| {
         let kind = if asked.sent_as().is_some() { asked } else { got };
+        let name = if asked.is_open() { found } else { name };
         (name.clone(), kind.clone())
     };
     Ok(pairs.map(choose).collect())

@@ -223,7 +223,7 @@ fn bind(prepared: &Prepared<'_>, parameters: &[Value]) -> Result<(), Error> {
 /// and with a list, as `= ANY($1)` takes, where a text does not fit.
 fn settled<'c>(connection: &'c Connection, sql: &str) -> Result<Prepared<'c>, Error> {
     let prepared = connection.prepare(sql)?;
-    let is_open = || prepared.columns().iter().any(|(_, kind)| kind.to_string() == "UNKNOWN");
+    let is_open = || prepared.columns().iter().any(|(_, kind)| kind.is_open());
     if prepared.parameter_count() > 0 && is_open() {
         let with = |value: &str| connection.prepare(&without_parameters(sql, value));
         return Ok(with("(SELECT CAST(NULL AS VARCHAR))").or_else(|_| with("[NULL]")).unwrap_or(prepared));
@@ -291,7 +291,9 @@ fn planned(connection: &Connection, sql: &str) -> Result<Option<Vec<String>>, Er
         return Ok(None);
     }
     let statement = without_parameters(sql, "(SELECT NULL)");
-    let prepared = connection.prepare(&format!("EXPLAIN (FORMAT JSON) {statement}"))?;
+    let explained = |statement: &str| connection.prepare(&format!("EXPLAIN (FORMAT JSON) {statement}"));
+    // a query is nothing that the engine tries
+    let prepared = explained(&statement).or_else(|_| explained(&without_try(&statement)))?;
     let plan = tree(&answer::text(&mut prepared.run(false)?)?)?;
     let mut tables = BTreeSet::new();
     scanned(&plan, &mut tables);
@@ -365,21 +367,39 @@ impl Found {
 /// The statement with a value for each `$1`: the engine names no tables of a statement with parameters.
 /// What stands in quotes stays; the generated SQL this is for has no other quotes and no comments.
 fn without_parameters(sql: &str, value: &str) -> String {
+    let digits = |rest: &str| rest.bytes().take_while(u8::is_ascii_digit).count();
+    replaced(sql, value, |_, rest| {
+        let count = digits(rest.strip_prefix('$')?);
+        (count > 0).then_some(count + 1)
+    })
+}
+
+/// The text with `x` for every `try(x)`, in brackets.
+fn without_try(sql: &str) -> String {
+    const TRY: &str = "try(";
+    let is_word = |before: char| before.is_alphanumeric() || before == '_';
+    replaced(sql, "(", |before, rest| (rest.starts_with(TRY) && !before.is_some_and(is_word)).then_some(TRY.len()))
+}
+
+/// The text with `value` in place of as many bytes as `length` finds, of the character before and what follows; not
+/// within quotes.
+fn replaced(sql: &str, value: &str, length: impl Fn(Option<char>, &str) -> Option<usize>) -> String {
     let mut out = String::with_capacity(sql.len() + 16);
-    let mut within = None;
-    let mut characters = sql.chars().peekable();
-    while let Some(character) = characters.next() {
+    let (mut within, mut before, mut rest) = (None, None, sql);
+    while let Some(character) = rest.chars().next() {
+        let found = if within.is_none() { length(before, rest) } else { None };
+        let (written, taken) = match found {
+            Some(taken) => (value, taken),
+            None => (rest.get(..character.len_utf8()).unwrap_or_default(), character.len_utf8()),
+        };
         match within {
-            None if character == '$' && characters.peek().is_some_and(char::is_ascii_digit) => {
-                while characters.next_if(char::is_ascii_digit).is_some() {}
-                out.push_str(value);
-                continue;
-            }
             None if matches!(character, '\'' | '"') => within = Some(character),
             Some(quote) if quote == character => within = None,
             _ => {}
         }
-        out.push(character);
+        out.push_str(written);
+        before = Some(character);
+        rest = rest.get(taken..).unwrap_or_default();
     }
     out
 }

@@ -7,8 +7,8 @@
 use sqlparser::ast::{BinaryOperator, CeilFloorKind, DataType, Expr, Function, FunctionArg, FunctionArguments, Value};
 
 use super::call::{Handler, expressions, plain, take_expr};
-use super::infer::arguments;
 use super::{Context, Done, compose, templates};
+use crate::call::arguments;
 use crate::error::Error;
 
 pub(super) const CALLS: &[(&str, Handler)] =

@@ -4,12 +4,13 @@ use std::collections::HashMap;
 use std::mem;
 use std::sync::LazyLock;
 
-use sqlparser::ast::{Expr, Function, FunctionArg, FunctionArgExpr, FunctionArgumentList, FunctionArguments, Value};
+use sqlparser::ast::{Expr, Function, FunctionArg, FunctionArgExpr, FunctionArgumentList, FunctionArguments};
 
 use super::{
     Context, Done, aggregates, arithmetic, bytes, coerced, compose, conversions, dates, lambdas, lost_types, paths,
     regexp, semistructured, templates, text, variants, windows,
 };
+pub(super) use crate::call::take_expr;
 use crate::error::Error;
 use crate::functions;
 
@@ -146,9 +147,4 @@ pub(super) fn expressions(function: &mut Function) -> impl Iterator<Item = &mut 
         FunctionArg::Unnamed(FunctionArgExpr::Expr(expr)) => Some(expr),
         _ => None,
     })
-}
-
-/// Takes the expression out of its place.
-pub(super) fn take_expr(expr: &mut Expr) -> Expr {
-    mem::replace(expr, Expr::value(Value::Null))
 }

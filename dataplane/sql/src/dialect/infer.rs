@@ -3,12 +3,10 @@
 
 use std::collections::{HashMap, HashSet};
 
-use sqlparser::ast::{
-    BinaryOperator, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArguments, Query, SelectItem, SetExpr,
-    TableAliasColumnDef,
-};
+use sqlparser::ast::{BinaryOperator, Expr, Function, Query, SelectItem, SetExpr, TableAliasColumnDef};
 
 use super::compose;
+use crate::call::arguments;
 use crate::error::Error;
 use crate::types::{self, Columns, Type};
 
@@ -228,16 +226,4 @@ fn type_of_call(function: &Function, columns: &dyn Columns) -> Type {
         | "sum" | "trunc" => args().next().map_or(Type::Unknown, |value| type_of(value, columns)),
         _ => Type::Unknown,
     }
-}
-
-/// Expressions among the arguments.
-pub(super) fn arguments(function: &Function) -> impl Iterator<Item = &Expr> {
-    let list = match &function.args {
-        FunctionArguments::List(list) => list.args.as_slice(),
-        FunctionArguments::None | FunctionArguments::Subquery(_) => &[],
-    };
-    list.iter().filter_map(|argument| match argument {
-        FunctionArg::Unnamed(FunctionArgExpr::Expr(expr)) => Some(expr),
-        _ => None,
-    })
 }

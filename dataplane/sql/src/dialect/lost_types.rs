@@ -7,8 +7,8 @@
 use sqlparser::ast::{DataType, Expr, Function, TimezoneInfo, Value};
 
 use super::call::{Handler, exactly, plain};
-use super::infer::arguments;
 use super::{Context, compose};
+use crate::call::arguments;
 use crate::error::Error;
 use crate::types::Type;
 

@@ -12,8 +12,8 @@ use sqlparser::ast::{Expr, Ident, OneOrManyWithParens, Visit, VisitMut, Visitor,
 use sqlparser::dialect::DuckDbDialect;
 use sqlparser::parser::Parser;
 
-use super::infer::arguments;
 use super::{Context, compose};
+use crate::call::arguments;
 use crate::error::Error;
 use crate::functions::{self, Class};
 use crate::names::ours::WITHIN;

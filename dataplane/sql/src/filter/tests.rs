@@ -22,6 +22,8 @@ fn conditions_on_the_row_are_admitted() {
         "region = {region} OR EXISTS (SELECT 1 FROM orders WHERE customer_id = 1)",
         "region = 'EU' OR FALSE",
         "region NOT LIKE '%' OR id > 5",
+        "convert_timezone('UTC', name::timestamp) > '2020-01-01'",
+        "to_date(name, 'YYYY-MM-DD') > '2020-01-01'",
     ];
     for text in cases {
         let admitted = admit(text, &known);
@@ -77,6 +79,17 @@ fn what_could_not_be_a_filter_is_refused() {
         "id IN (WITH a AS (SELECT 1 AS id) SELECT id FROM a)",
         "id IN (SELECT _sluice_filter_0.id FROM customers AS _sluice_filter_0)",
         "region = 'EU' OR",
+        // what fails by an error that TRY lets through
+        "convert_timezone(region, date_from_parts(2020, 1, 1)) is null",
+        "convert_timezone('Foo/Bar', '2020-01-01'::timestamp) is null",
+        "convert_timezone('UTC', {region}, '2020-01-01'::timestamp) is null",
+        "('2020-01-01'::timestamp at time zone name) is null",
+        "make_timestamptz(2020, 1, 1, 0, 0, 0, name) is null",
+        "timestamp_tz_from_parts(2020, 1, 1, 0, 0, 0, 0, name) is null",
+        "time_slice('2020-01-01'::timestamp, 0, 'day') is null",
+        "strptime(name, '%Y %Z') is null",
+        "strptime(name, region) is null",
+        "id in (select id from orders where (o.at at time zone o.note) is null)",
     ];
     for text in cases {
         let refused = admit(text, &known);

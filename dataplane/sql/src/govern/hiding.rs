@@ -10,7 +10,9 @@ mod erring;
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
-use sqlparser::ast::{BinaryOperator, CastKind, DataType, Expr, UnaryOperator, visit_expressions};
+use sqlparser::ast::{
+    BinaryOperator, CastKind, DataType, Expr, UnaryOperator, visit_expressions, visit_expressions_mut,
+};
 
 use self::constants::plain;
 use super::lineage::throws;
@@ -32,6 +34,33 @@ pub(super) fn on_failure(filter: &Filter, table: &Arc<Table>) -> Result<Hiding, 
     let mut tried = Tried { table, inner: filter.inner(), can_fail: false };
     let filter = tried.part(filter.on(table)?)?;
     Ok(Hiding { filter, can_fail: tried.can_fail })
+}
+
+/// The same with what a new row has in each column's place: one on which it fails does not pass.
+pub(super) fn on_new_row(
+    filter: &Filter,
+    table: &Arc<Table>,
+    place: &dyn Fn(&str) -> Result<Expr, Error>,
+) -> Result<Expr, Error> {
+    let mut filter = on_failure(filter, table)?.filter;
+    let placed = visit_expressions_mut(&mut filter, |expr| {
+        let Expr::CompoundIdentifier(path) = &*expr else { return ControlFlow::Continue(()) };
+        let [own, column] = path.as_slice() else { return ControlFlow::Continue(()) };
+        if own.value != table.name {
+            return ControlFlow::Continue(());
+        }
+        match place(&column.value) {
+            Ok(value) => {
+                *expr = value;
+                ControlFlow::Continue(())
+            }
+            Err(error) => ControlFlow::Break(error),
+        }
+    });
+    match placed {
+        ControlFlow::Break(error) => Err(error),
+        ControlFlow::Continue(()) => Ok(filter),
+    }
 }
 
 struct Tried<'a> {

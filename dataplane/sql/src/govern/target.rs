@@ -16,7 +16,7 @@ use sqlparser::ast::{
     visit_expressions,
 };
 
-use super::{Check, Filter, Mask, Scan, denied_error, keys, masked_error};
+use super::{Check, Filter, Mask, Scan, denied_error, hiding, keys, masked_error};
 use crate::catalog::Column;
 use crate::error::{Error, Kind};
 use crate::filter::is_alias;
@@ -39,7 +39,10 @@ pub(super) fn govern(tree: &mut Statement, filters: &[Filter], scans: &mut [Scan
         return Ok(());
     };
     if !target.is_governed() {
-        return Ok(());
+        return match tree {
+            Statement::Delete(delete) if delete.using.is_some() => once::deleted(delete, target, number),
+            _ => Ok(()),
+        };
     }
     let path = target.table.path();
     if is_nested(filters, target) && collates(tree) {
@@ -121,7 +124,7 @@ fn insert(
         let is_written = columns.iter().any(|written| written.eq_ignore_ascii_case(column));
         if is_written { written_as(target, number, column, column) } else { Err(unset(&path, column)) }
     };
-    let filters = filters.iter().map(|filter| filter.over(&target.table, &place)).collect::<Result<Vec<_>, _>>()?;
+    let filters = over_new_row(filters, target, &place)?;
     let Some(first) = columns.first() else {
         return Err(Error::unsupported("INSERT without columns"));
     };
@@ -242,7 +245,17 @@ fn update(update: &mut Update, filters: &[Filter], target: &mut Scan, number: us
     Ok(())
 }
 
-/// Only if a filter asks for a column that is set; all others passed already, unchanged.
+/// The filters on the values of a new row.
+fn over_new_row(
+    filters: &[Filter],
+    target: &Scan,
+    place: &dyn Fn(&str) -> Result<Expr, Error>,
+) -> Result<Vec<Expr>, Error> {
+    filters.iter().map(|filter| hiding::on_new_row(filter, &target.table, place)).collect()
+}
+
+/// Only if a filter asks for a column that is set; all others passed already, unchanged. One that asks for a masked column
+/// as well would compare what the caller chooses with what is hidden.
 fn check_new_row(
     update: &mut Update,
     filters: &[Filter],
@@ -252,14 +265,22 @@ fn check_new_row(
     set: &[(String, Expr)],
 ) -> Result<(), Error> {
     let is_set = |column: &String| set.iter().any(|(written, _)| written.eq_ignore_ascii_case(column));
-    if !filters.iter().any(|filter| filter.columns().iter().any(is_set)) {
+    let mut asked = filters.iter().filter(|filter| filter.columns().iter().any(is_set)).peekable();
+    if asked.peek().is_none() {
         return Ok(());
+    }
+    let is_masked = |column: &String| {
+        target.columns.iter().any(|known| known.mask.is_some() && known.name.eq_ignore_ascii_case(column))
+    };
+    if asked.any(|filter| filter.columns().iter().any(is_masked)) {
+        let what = "UPDATE of a column that a row filter asks for together with a masked one";
+        return Err(Error::ungovernable(what, &target.table.path()));
     }
     let place = |column: &str| {
         let new = set.iter().find(|(written, _)| written.eq_ignore_ascii_case(column)).map(|(_, new)| new.clone());
         Ok(new.unwrap_or_else(|| Expr::CompoundIdentifier(vec![alias.clone(), names::quoted(column)])))
     };
-    let filters = filters.iter().map(|filter| filter.over(&target.table, &place)).collect::<Result<Vec<_>, _>>()?;
+    let filters = over_new_row(filters, target, &place)?;
     let (Some(first), Some((written, new))) = (update.assignments.first_mut(), set.first()) else {
         return Ok(());
     };
@@ -269,11 +290,15 @@ fn check_new_row(
     Ok(())
 }
 
-/// `DELETE FROM t WHERE t.rowid IN (SELECT t.number FROM <scan> AS t … WHERE …)`.
 fn delete(delete: &mut Delete, target: &mut Scan, number: usize) -> Result<(), Error> {
     let alias = written_to(delete)?;
     named_by_columns(&delete.using, target, &alias)?;
     named_by_columns(&delete.selection, target, &alias)?;
+    by_number(delete, alias, target, number)
+}
+
+/// `DELETE FROM t WHERE t.rowid IN (SELECT t.number FROM <scan> AS t … WHERE …)`.
+fn by_number(delete: &mut Delete, alias: Ident, target: &mut Scan, number: usize) -> Result<(), Error> {
     let mut from = vec![scan(number, &alias)];
     from.extend(delete.using.take().unwrap_or_default());
     let rows = select(vec![column(&alias, ROWID)], from, delete.selection.take())?;

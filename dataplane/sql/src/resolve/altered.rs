@@ -20,7 +20,7 @@ impl Binder<'_> {
         }
         let missing = match self.existing(&mut alter.name) {
             Ok(table) => {
-                alter.operations = one_by_one(std::mem::take(&mut alter.operations), &table)?;
+                alter.operations = in_turn(std::mem::take(&mut alter.operations), &table)?;
                 return Ok(Comment::default());
             }
             Err(missing) => missing,
@@ -41,8 +41,8 @@ struct Columns<'a> {
     names: HashSet<String>,
 }
 
-/// A column that is added is none of those that are there then, and one that is changed is.
-fn one_by_one(changes: Vec<Change>, table: &Table) -> Result<Vec<Change>, Error> {
+/// Change after change: a column that is added is none of those that are there then, and one that is changed is.
+fn in_turn(changes: Vec<Change>, table: &Table) -> Result<Vec<Change>, Error> {
     let names = table.columns.iter().map(|column| column.name.to_ascii_lowercase()).collect();
     let mut columns = Columns { table, names };
     let changes = changes.into_iter().map(|change| columns.change(change));

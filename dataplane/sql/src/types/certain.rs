@@ -1,9 +1,10 @@
 //! Types where the likeliest is not enough: whether a statement may fail, or which of two equal values it answers, hangs
 //! on what the engine takes an expression for.
 
-use sqlparser::ast::{BinaryOperator, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArguments, UnaryOperator};
+use sqlparser::ast::{BinaryOperator, Expr, UnaryOperator};
 
 use super::{Columns, Type, common};
+use crate::call::arguments;
 
 /// What it surely is, where that may be another than the likeliest; none for what the likeliest is sure of. What stands
 /// in an expression is asked once: twice at each level would be without end.
@@ -13,6 +14,11 @@ pub(super) fn type_of(expr: &Expr, columns: &dyn Columns) -> Option<Type> {
         // of more parts the last may be a field
         Expr::CompoundIdentifier(path) if path.len() > 2 => Some(Type::Unknown),
         Expr::BinaryOp { left, op: BinaryOperator::StringConcat, right } => Some(joined(of(left), of(right))),
+        // of two DECIMALs that need more digits than one has it is a DOUBLE
+        Expr::BinaryOp { left, op: BinaryOperator::Modulo, right } => Some(match (of(left), of(right)) {
+            (Type::Integer, Type::Integer) => Type::Integer,
+            _ => Type::Unknown,
+        }),
         Expr::Array(_) => Some(Type::List),
         // a text is read as a number
         Expr::UnaryOp { op, expr } if *op != UnaryOperator::Not => Some(match of(expr) {
@@ -36,17 +42,6 @@ fn is_counted(part: &str) -> bool {
     const PARTS: [&str; 11] =
         ["year", "quarter", "month", "week", "day", "dow", "doy", "isodow", "hour", "minute", "second"];
     PARTS.iter().any(|known| part.eq_ignore_ascii_case(known))
-}
-
-fn arguments(function: &Function) -> impl Iterator<Item = &Expr> {
-    let list = match &function.args {
-        FunctionArguments::List(list) => list.args.as_slice(),
-        _ => &[],
-    };
-    list.iter().filter_map(|argument| match argument {
-        FunctionArg::Unnamed(FunctionArgExpr::Expr(expr)) => Some(expr),
-        _ => None,
-    })
 }
 
 /// `a || b`: lists are joined to lists, and a text beside one is read as one.

@@ -72,6 +72,9 @@ impl Plain<'_> {
         let Some(text) = text(&value.value) else { return false };
         match types::type_of(compared, self.0) {
             Type::Integer | Type::Decimal => match exact(compared, self.0) {
+                Some(Exact::Number { whole, scale: 0 }) if WITHOUT_SIGN.contains(&whole) => {
+                    !text.starts_with('-') && is_number(text, usize::from(whole) - 1, false)
+                }
                 Some(Exact::Number { whole, scale }) => is_number(text, usize::from(whole), scale > 0),
                 _ => false,
             },
@@ -85,6 +88,10 @@ impl Plain<'_> {
 
 /// Digits that every DOUBLE may have before the point.
 const DOUBLE_DIGITS: usize = 15;
+
+/// Digits by which an integer without a sign is known ([`Exact`]): one more than it has, but for the widest. A DECIMAL of
+/// as many is read with the same care.
+const WITHOUT_SIGN: [u16; 4] = [4, 6, 11, 20];
 
 /// Fewer digits than the type has, so that no value of as many is out of its range.
 fn is_number(text: &str, digits: usize, has_point: bool) -> bool {
@@ -111,7 +118,11 @@ fn text(value: &Value) -> Option<&str> {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+
     use super::*;
+    use crate::filter::Template;
+    use crate::testing::{catalog, table};
 
     #[test]
     fn a_number_that_may_be_out_of_range_is_none() {
@@ -129,6 +140,23 @@ mod tests {
             ("200", 3, false),
         ] {
             assert!(!is_number(text, digits, has_point), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_number_without_a_sign_has_none_and_is_in_range() {
+        let table = Arc::new(table("badges", &[("level", "UTINYINT"), ("count", "UBIGINT")]));
+        for (column, carried, is_tried) in [
+            ("level", "99", false),
+            ("level", "300", true),
+            ("level", "-1", true),
+            ("count", "99", false),
+            ("count", "-1", true),
+        ] {
+            let template = Template::parse(&format!("{column} = {{clearance}}")).expect("a filter");
+            let filter = template.bind(&|_| Some(carried.to_owned()), &catalog()).expect("a filter");
+            let hiding = super::super::on_failure(&filter, &table).expect("a filter");
+            assert_eq!(hiding.filter.to_string().contains("try("), is_tried, "{column} {carried}");
         }
     }
 }

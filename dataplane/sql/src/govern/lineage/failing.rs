@@ -35,11 +35,14 @@ pub(in super::super) struct Failing {
     pub(super) by_order: bool,
     /// Rows of several tables meet, so that there are plans to choose from.
     pub(super) meets: bool,
+    /// Rows are cut off by their number. The engine stops where it has enough, after so many rows with the hidden ones
+    /// among them, and leaves out parts of a table that can hold none of the first: what fails behind it is met or not.
+    pub(super) cuts: bool,
 }
 
 impl Failing {
     pub(in super::super) fn follows_plan(self) -> bool {
-        self.by_order || self.by_plan && self.meets
+        self.by_order || self.by_plan && self.meets || self.cuts && self.can_throw
     }
 }
 

@@ -79,7 +79,11 @@ const OF_PEERS: [&str; 4] = ["cume_dist", "dense_rank", "percent_rank", "rank"];
 impl Walk<'_> {
     /// Rows that are left out by their number.
     pub(super) fn cut(&mut self, query: &Query, (outputs, counted): &(Vec<Output>, bool)) {
-        if ties::cuts(query) && !ties::is_decided(query, outputs, *counted) {
+        if !ties::cuts(query) {
+            return;
+        }
+        self.found.failing.cuts |= !ties::reads_all(query);
+        if !ties::is_decided(query, outputs, *counted) {
             self.leaves_out(plain::is_plain(query));
         }
     }
@@ -96,6 +100,7 @@ impl Walk<'_> {
     pub(super) fn takes(&mut self, select: &Select) {
         self.found.failing.by_order |= matches!(select.distinct, Some(Distinct::On(_)));
         if select.top.is_some() {
+            self.found.failing.cuts = true;
             self.leaves_out(plain::is_scan(select));
         }
     }

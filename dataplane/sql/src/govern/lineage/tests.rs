@@ -225,6 +225,42 @@ fn what_follows_the_order_of_rows_is_asked_of_the_visible_rows_where_tables_meet
     }
 }
 
+/// The engine stops where it has enough, and hidden rows count among those that it has read by then.
+#[test]
+fn what_can_fail_before_a_limit_is_asked_of_the_visible_rows() {
+    let care = |sql: &str| governed(sql, &analyst()).expect("a statement").care();
+    for cut in [
+        "SELECT id FROM customers WHERE 1 / (id - 5) > 0 LIMIT 1",
+        "SELECT TOP 1 id FROM customers WHERE 1 / (id - 5) > 0",
+        "SELECT id FROM customers WHERE 1 / (id - 5) > 0 FETCH FIRST 3 ROWS ONLY",
+        "SELECT id, 1 / (id - 5) FROM customers ORDER BY id LIMIT 1",
+        "SELECT count(*) FROM (SELECT id FROM customers WHERE name::INT > 0 ORDER BY id LIMIT 1)",
+        "SELECT id, max(name::INT) m FROM customers GROUP BY id ORDER BY id, m LIMIT 1",
+    ] {
+        assert_eq!(care(cut), Care::Visible, "{cut}");
+    }
+    assert_eq!(care("SELECT id FROM customers WHERE 1 / (id - 5) > 0"), Care::UntilSure);
+    assert_eq!(care("SELECT count(1 / (id - 5)) FROM customers LIMIT 1"), Care::UntilSure);
+    assert_eq!(care("SELECT id, max(name::INT) m FROM customers GROUP BY id ORDER BY m, id LIMIT 1"), Care::UntilSure);
+    assert_eq!(care("SELECT id FROM customers WHERE id > 5 ORDER BY id LIMIT 1"), Care::Certain);
+}
+
+#[test]
+fn a_key_that_the_answer_does_not_have_decides_nothing() {
+    let care = |sql: &str| governed(sql, &analyst()).expect("a statement").care();
+    let both = "FROM customers c JOIN orders o ON o.id = c.id";
+    for open in [
+        format!("SELECT DISTINCT c.region {both} ORDER BY o.id, c.region LIMIT 1"),
+        format!("SELECT DISTINCT c.region {both} ORDER BY c.id LIMIT 1"),
+        format!(
+            "SELECT * FROM (SELECT upper(a) FROM (SELECT o.note a, c.region AS \"upper(a)\" {both}) t ORDER BY \"upper(a)\" LIMIT 1) x"
+        ),
+    ] {
+        assert_eq!(care(&open), Care::Visible, "{open}");
+    }
+    assert_eq!(care(&format!("SELECT DISTINCT c.region r {both} ORDER BY r LIMIT 1")), Care::Certain);
+}
+
 #[test]
 fn errors_of_several_classes_are_told_from_those_of_one() {
     let several =

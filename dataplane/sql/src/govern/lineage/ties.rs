@@ -4,12 +4,16 @@
 //! is a right answer, so an answer's own ORDER BY is completed by the columns that it leaves open, and groups that have
 //! none get one: to order a few more columns costs less than to keep the visible rows first.
 
+use std::ops::ControlFlow;
+
 use sqlparser::ast::{
     Distinct, Expr, GroupByExpr, LimitClause, OrderBy, OrderByExpr, OrderByKind, OrderByOptions, Query, Select,
-    SelectItem, SetExpr, Statement, Value,
+    SelectItem, SetExpr, Statement, Value, visit_expressions,
 };
 
 use super::Output;
+use crate::functions;
+use crate::names::last;
 
 /// A statement of very many columns is not worth the search.
 const KEYS_MAX: usize = 100;
@@ -33,6 +37,51 @@ fn is_of_groups(query: &Query) -> bool {
     let SetExpr::Select(select) = query.body.as_ref() else { return false };
     let is_grouped = !matches!(&select.group_by, GroupByExpr::Expressions(keys, _) if keys.is_empty());
     is_grouped || matches!(select.distinct, Some(Distinct::Distinct))
+}
+
+/// Whether all rows are read before one is left out: groups are made of them, and what orders these is made of whole
+/// groups. By a key of the groups the engine would leave out parts of a table.
+pub(super) fn reads_all(query: &Query) -> bool {
+    let SetExpr::Select(select) = query.body.as_ref() else { return false };
+    let is_grouped = !matches!(&select.group_by, GroupByExpr::Expressions(keys, _) if keys.is_empty());
+    let of_groups = |key: &OrderByExpr| written(key, select).is_some_and(aggregates);
+    is_grouped
+        && match &query.order_by {
+            None => true,
+            Some(OrderBy { kind: OrderByKind::Expressions(keys), .. }) => keys.first().is_some_and(of_groups),
+            Some(_) => false,
+        }
+}
+
+/// The expression that a key of ORDER BY stands for.
+fn written<'a>(key: &'a OrderByExpr, select: &'a Select) -> Option<&'a Expr> {
+    let expr_of = |item: &'a SelectItem| match item {
+        SelectItem::UnnamedExpr(expr) | SelectItem::ExprWithAlias { expr, .. } => Some(expr),
+        _ => None,
+    };
+    match &key.expr {
+        Expr::Identifier(ident) => select.projection.iter().find_map(|item| match item {
+            SelectItem::ExprWithAlias { expr, alias } if alias.value.eq_ignore_ascii_case(&ident.value) => Some(expr),
+            _ => None,
+        }),
+        Expr::Value(value) => match &value.value {
+            Value::Number(digits, _) if select.projection.iter().all(|item| expr_of(item).is_some()) => {
+                select.projection.get(digits.parse::<usize>().ok()?.checked_sub(1)?).and_then(expr_of)
+            }
+            _ => None,
+        },
+        expr => Some(expr),
+    }
+}
+
+fn aggregates(expr: &Expr) -> bool {
+    let found = visit_expressions(expr, |expr| match expr {
+        Expr::Function(function) if last(&function.name).is_some_and(|name| functions::is_aggregate(&name.value)) => {
+            ControlFlow::Break(())
+        }
+        _ => ControlFlow::Continue(()),
+    });
+    found.is_break()
 }
 
 /// Whether only some of its rows are left.
@@ -83,6 +132,11 @@ fn open(query: &Query, outputs: &[Output], counted: bool) -> Option<Vec<usize>> 
     if !counted || outputs.is_empty() || !is_small || outputs.iter().any(|output| output.has_twins) {
         return None;
     }
+    let is_output = |key: &OrderByExpr| (0..outputs.len()).any(|place| names(key, place, outputs, select));
+    // of rows that DISTINCT takes for one the first brings the key, and which that is follows the plan
+    if matches!(select.distinct, Some(Distinct::Distinct)) && !keys.iter().all(is_output) {
+        return None;
+    }
     Some((0..outputs.len()).filter(|place| !keys.iter().any(|key| names(key, *place, outputs, select))).collect())
 }
 
@@ -95,13 +149,24 @@ fn names(key: &OrderByExpr, place: usize, outputs: &[Output], select: &Select) -
     let item = || select.projection.get(place).filter(|_| select.projection.len() == outputs.len());
     key.with_fill.is_none()
         && match &key.expr {
-            Expr::Identifier(ident) => named(&ident.value),
+            Expr::Identifier(ident) => named(&ident.value) && !is_label(&ident.value, select),
             Expr::Value(value) => matches!(&value.value, Value::Number(digits, _) if digits.parse() == Ok(place + 1)),
             path @ Expr::CompoundIdentifier(_) => {
                 matches!(item(), Some(SelectItem::UnnamedExpr(expr)) if expr == path)
             }
             _ => false,
         }
+}
+
+/// Whether it is how an expression without a name is headed, which is no name to the engine: a column of FROM may have it.
+fn is_label(name: &str, select: &Select) -> bool {
+    let is_column = |expr: &Expr| matches!(expr, Expr::Identifier(_) | Expr::CompoundIdentifier(_));
+    select.projection.iter().any(|item| match item {
+        SelectItem::UnnamedExpr(expr) if !is_column(expr) => {
+            crate::print::label(expr).map_or(true, |label| label.eq_ignore_ascii_case(name))
+        }
+        _ => false,
+    })
 }
 
 fn key(place: usize) -> OrderByExpr {

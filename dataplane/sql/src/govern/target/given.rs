@@ -3,11 +3,15 @@
 //! The engine counts them when it writes; read from a query of ours that names its columns, those too many would be
 //! dropped in silence. It also makes each value one of its column's type; read together, they would have to be of one.
 
-use sqlparser::ast::{CastKind, DataType, Expr, Insert, Query, SetExpr, Statement, Value};
+use std::ops::ControlFlow;
+
+use sqlparser::ast::{CastKind, DataType, Expr, Insert, Query, SetExpr, Statement, Value, visit_expressions};
 
 use super::super::{Scan, lineage};
 use super::is_default;
+use crate::call::{arguments, take_expr};
 use crate::error::Error;
+use crate::names;
 use crate::types::{self, Known, Type};
 
 /// The columns of the query that it reads; none of VALUES, whose rows are counted one by one.
@@ -18,8 +22,31 @@ pub(super) fn width(insert: &Insert, scans: &[Scan]) -> Result<Option<usize>, Er
     let found = lineage::of(&Statement::Query(source.clone()), scans, false);
     match (found.refused, found.outputs) {
         (Some(refused), _) => Err(refused),
-        (None, Some(outputs)) => Ok(Some(outputs.len())),
-        (None, None) => Err(Error::unsupported("INSERT of a query whose columns cannot be counted here")),
+        (None, Some(outputs)) if !spreads(source) => Ok(Some(outputs.len())),
+        _ => Err(Error::unsupported("INSERT of a query whose columns cannot be counted here")),
+    }
+}
+
+/// Whether it holds `unnest` of what may be a structure, which is as many columns as that has fields.
+fn spreads(source: &Query) -> bool {
+    let found = visit_expressions(source, |expr| match expr {
+        Expr::Function(function)
+            if names::last(&function.name).is_some_and(|name| name.value.eq_ignore_ascii_case("unnest"))
+                && !arguments(function).all(is_list) =>
+        {
+            ControlFlow::Break(())
+        }
+        _ => ControlFlow::Continue(()),
+    });
+    found.is_break()
+}
+
+/// No parameter is a structure.
+fn is_list(expr: &Expr) -> bool {
+    match expr {
+        Expr::Value(value) => matches!(value.value, Value::Placeholder(_)),
+        Expr::Cast { data_type, .. } => matches!(data_type, DataType::Array(_)),
+        _ => types::type_of(expr, &Known::default()) == Type::List,
     }
 }
 
@@ -67,7 +94,10 @@ fn agree(given: usize, columns: &[String], target: &Scan) -> Result<(), Error> {
 fn are_of_one_type<'a>(cells: impl Iterator<Item = &'a Expr>) -> bool {
     let known = Known::default();
     let kinds: Vec<Type> = cells.filter(|cell| !is_null(cell)).map(|cell| types::type_of(cell, &known)).collect();
-    kinds.len() < 2 || kinds.iter().all(|kind| *kind != Type::Unknown && kinds.first() == Some(kind))
+    // numbers with a point have digits enough of their own, or not
+    let is_whole =
+        |kind: &Type| matches!(kind, Type::Integer | Type::Text | Type::Boolean | Type::Date | Type::Timestamp);
+    kinds.len() < 2 || kinds.iter().all(|kind| is_whole(kind) && kinds.first() == Some(kind))
 }
 
 fn is_null(cell: &Expr) -> bool {
@@ -84,6 +114,6 @@ fn type_of(target: &Scan, column: &str) -> Option<DataType> {
 }
 
 fn cast(cell: &mut Expr, data_type: &DataType) {
-    let value = std::mem::replace(cell, Expr::Value(Value::Null.into()));
-    *cell = Expr::Cast { kind: CastKind::Cast, expr: Box::new(value), data_type: data_type.clone(), format: None };
+    let value = Box::new(take_expr(cell));
+    *cell = Expr::Cast { kind: CastKind::Cast, expr: value, data_type: data_type.clone(), format: None };
 }

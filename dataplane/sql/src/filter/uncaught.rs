@@ -1,0 +1,72 @@
+//! Calls that fail on some value by an error that the engine's TRY lets through: not in a filter, whose failing would
+//! tell of a hidden row.
+//!
+//! TRY (1.5.5) catches what is invalid, out of range or cannot be converted, and nothing that the engine calls "not
+//! implemented", a syntax error or a parameter that is not allowed. A test of the engine asks every function.
+
+use std::ops::ControlFlow;
+
+use sqlparser::ast::{Expr, Function, Value, visit_expressions};
+
+use crate::call::arguments;
+use crate::error::Error;
+use crate::names;
+
+/// Zones that every engine knows: a filter that names another may fail on one row and not on the next.
+const ZONES: [&str; 3] = ["utc", "gmt", "etc/utc"];
+
+/// Refuses a filter, in the engine's words already, that holds one.
+pub(super) fn refuse(filter: &Expr) -> Result<(), Error> {
+    let found = visit_expressions(filter, |expr| match why(expr) {
+        Some(why) => ControlFlow::Break(why),
+        None => ControlFlow::Continue(()),
+    });
+    match found {
+        ControlFlow::Break(why) => {
+            Err(Error::invalid_filter(format!("{why}; a filter that fails would tell of a hidden row")))
+        }
+        ControlFlow::Continue(()) => Ok(()),
+    }
+}
+
+fn why(expr: &Expr) -> Option<&'static str> {
+    const ZONE: &str = "a time zone other than the literal 'UTC' may be none";
+    match expr {
+        Expr::AtTimeZone { time_zone, .. } => (!is_zone(Some(time_zone))).then_some(ZONE),
+        Expr::Function(function) => {
+            let given: Vec<&Expr> = arguments(function).collect();
+            match called(function)?.as_str() {
+                "timezone" if given.len() > 1 => (!is_zone(given.first().copied())).then_some(ZONE),
+                "make_timestamptz" if given.len() > 6 => (!is_zone(given.get(6).copied())).then_some(ZONE),
+                "strptime" | "try_strptime" => {
+                    let is_read =
+                        given.get(1).and_then(|format| text(format)).is_some_and(|format| !format.contains("%Z"));
+                    (!is_read).then_some("a text is read by a literal format without a time zone")
+                }
+                "array_length" if given.len() > 1 => Some("a list has one dimension"),
+                "time_bucket" => Some("a slice of time may be of no length"),
+                _ => None,
+            }
+        }
+        _ => None,
+    }
+}
+
+fn called(function: &Function) -> Option<String> {
+    names::last(&function.name).map(|name| name.value.to_ascii_lowercase())
+}
+
+fn is_zone(zone: Option<&Expr>) -> bool {
+    zone.and_then(text).is_some_and(|zone| ZONES.iter().any(|known| zone.eq_ignore_ascii_case(known)))
+}
+
+fn text(expr: &Expr) -> Option<&str> {
+    match expr {
+        Expr::Nested(inner) => text(inner),
+        Expr::Value(value) => match &value.value {
+            Value::SingleQuotedString(text) => Some(text),
+            _ => None,
+        },
+        _ => None,
+    }
+}
