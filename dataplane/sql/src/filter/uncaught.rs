@@ -2,7 +2,7 @@
 //! tell of a hidden row.
 //!
 //! TRY (1.5.5) catches what is invalid, out of range or cannot be converted, and nothing that the engine calls "not
-//! implemented", a syntax error or a parameter that is not allowed. A test of the engine asks every function.
+//! implemented", a syntax error or a parameter that is not allowed. No test asks every function yet.
 
 use std::ops::ControlFlow;
 
