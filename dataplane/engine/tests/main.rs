@@ -6,6 +6,7 @@ mod world;
 mod catalog;
 mod ending;
 mod hardening;
+mod kept;
 mod mask;
 mod rows;
 mod safe;

@@ -154,7 +154,7 @@ impl Visitor for Asked {
 
 #[cfg(test)]
 mod tests {
-    use crate::testing::{analyst, engine};
+    use crate::testing::{analyst, engine, filter};
 
     /// What is kept for a statement, and what reads it.
     fn steps(sql: &str) -> Vec<String> {
@@ -166,9 +166,19 @@ mod tests {
     fn filtered_tables_are_kept_and_others_are_not() {
         let made = steps("SELECT c.id FROM customers c JOIN payroll p ON p.id = c.id");
         expect_test::expect![[r#"
-            CREATE OR REPLACE TEMP TABLE "temp"."main"."_sluice_visible_0" AS SELECT "customers"."id" FROM "raw"."main"."customers" AS "customers" WHERE ("customers"."region" = $1)
+            CREATE OR REPLACE TEMP TABLE "temp"."main"."_sluice_visible_0" AS SELECT "_sluice_rows".* FROM (SELECT system.main.max(1) AS n HAVING n < 0) POSITIONAL JOIN (SELECT "customers"."id" FROM "raw"."main"."customers" AS "customers" WHERE ("customers"."region" = $1)) AS "_sluice_rows"
             SELECT "c"."id" FROM "temp"."main"."_sluice_visible_0" AS "c" JOIN "raw"."main"."payroll" AS "p" ON "p"."id" = "c"."id""#]]
         .assert_eq(&made.join("\n"));
+    }
+
+    #[test]
+    fn rows_of_a_filter_that_asks_other_tables_are_put_in_order() {
+        let mut rules = crate::Rules::default();
+        rules.filter("main", "customers", filter("id in (select customer_id from payroll)"));
+        let made = engine("SELECT id FROM customers LIMIT 1", &rules).expect("engine SQL");
+        let made = made.over_visible().expect("engine SQL");
+        let [kept] = made.before.as_slice() else { panic!("{:?}", made.before) };
+        assert!(kept.sql.ends_with(r#" ORDER BY "customers".rowid) AS "_sluice_rows""#), "{}", kept.sql);
     }
 
     #[test]
@@ -176,7 +186,7 @@ mod tests {
         let made = steps("SELECT count(*) FROM customers a JOIN customers b ON a.name = b.name");
         assert_eq!(made.len(), 2, "{made:?}");
         let [kept, read] = made.as_slice() else { return };
-        assert!(kept.contains(r#"AS SELECT "customers"."name" FROM"#), "{kept}");
+        assert!(kept.contains(r#"(SELECT "customers"."name" FROM"#), "{kept}");
         assert_eq!(read.matches(r#""temp"."main"."_sluice_visible_0""#).count(), 2, "{read}");
     }
 
@@ -194,7 +204,7 @@ mod tests {
     fn all_columns_are_kept_where_a_statement_need_not_name_them() {
         let columns = |sql: &str| {
             let kept = steps(sql).into_iter().next().unwrap_or_default();
-            let listed = kept.split(" AS SELECT ").nth(1).and_then(|rest| rest.split(" FROM ").next());
+            let listed = kept.split(" JOIN (SELECT ").nth(1).and_then(|rest| rest.split(" FROM ").next());
             listed.map_or(0, |listed| listed.matches("\"customers\".\"").count().max(listed.matches(" AS ").count()))
         };
         for sql in [

@@ -1,11 +1,12 @@
 //! Random statements over the tables of the pair: shapes of queries × predicates, among them such
-//! that fail on some rows or compare by meaning × functions of the dialect × writes × the catalogue; and what the
-//! attacks make in each other's places.
+//! that fail on some rows or compare by meaning × every function × rows cut off by their number × writes × the
+//! catalogue; and what the attacks make in each other's places.
 //!
-//! Where the order of rows decides what an answer is (LIMIT, windows, lists), a statement orders by
-//! a key: the order of rows is not what is hidden.
+//! Where the order of rows decides what a window or a list holds, a statement orders by a key.
 
+mod called;
 mod catalogue;
+mod cut;
 mod grafted;
 mod meaning;
 
@@ -52,7 +53,9 @@ impl Dice {
             12..=15 => Made { sql: self.catalogue(), writes: false },
             16..=18 => Made { sql: format!("explain {}", self.query()), writes: false },
             19..=20 => Made { sql: self.misspelt(), writes: false },
-            21..=45 => self.grafted(),
+            21..=40 => self.grafted(),
+            41..=48 => Made { sql: self.called(), writes: false },
+            49..=56 => Made { sql: self.cut(), writes: false },
             _ => Made { sql: self.query(), writes: false },
         }
     }

@@ -48,6 +48,11 @@ impl Scan {
         self.columns.iter().any(|column| column.mask.is_some())
     }
 
+    /// Whether a filter of it reads other tables, so that there are plans to choose from.
+    pub(crate) fn asks_other_tables(&self) -> bool {
+        self.filters.iter().any(hiding::asks)
+    }
+
     /// Binds the rules of the table; a rule that no longer fits the table refuses every statement on it.
     pub(super) fn new(table: &Arc<Table>, rules: Option<&TableRules>) -> Result<Self, Error> {
         let empty = TableRules::default();

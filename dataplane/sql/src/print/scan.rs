@@ -9,7 +9,7 @@ use sqlparser::ast::Expr;
 
 use crate::govern::{Check, Mask, Scan, ScanColumn};
 use crate::names;
-use crate::names::ours::{NEW, ROWID};
+use crate::names::ours::{NEW, ROWID, ROWS};
 use crate::{quote, visible};
 
 /// Names in the tree that stand for what this crate decided; no text can be read as one of them.
@@ -187,6 +187,12 @@ impl Printer<'_> {
     }
 
     /// `CREATE OR REPLACE TEMP TABLE … AS` what the caller sees, and at least one column of it.
+    ///
+    /// What the engine then knows of the kept rows follows from these alone. Written as they are found they would be
+    /// cut into groups as the table is, and the engine would guess how many values a column has from the first of each
+    /// part that it read, with the hidden rows among them. A positional join beside nothing packs them one behind the
+    /// other before they are written. Where the filter asks other tables the engine joins these, and which side it
+    /// goes through follows the sizes of both: there rows are put back into the order they have in the table.
     pub(super) fn keeping(
         &mut self,
         scan: &Scan,
@@ -195,12 +201,22 @@ impl Printer<'_> {
     ) -> Result<(), Error> {
         self.put("CREATE OR REPLACE TEMP TABLE ");
         self.kept_name(&visible::name(number));
-        self.put(" AS ");
+        self.put(" AS SELECT ");
+        quote::name_into(&mut self.out, ROWS);
+        self.put(".* FROM (SELECT system.main.max(1) AS n HAVING n < 0) POSITIONAL JOIN (");
         let mut columns: Vec<_> = scan.columns.iter().filter(|column| is_asked_for(&column.name)).collect();
         if columns.is_empty() {
             columns.extend(scan.columns.first());
         }
-        self.governed_rows(scan, &columns)
+        self.governed_rows(scan, &columns)?;
+        if scan.asks_other_tables() {
+            self.put(" ORDER BY ");
+            self.scan_name(scan);
+            self.put(".rowid");
+        }
+        self.put(") AS ");
+        quote::name_into(&mut self.out, ROWS);
+        Ok(())
     }
 
     fn raw(&mut self, scan: &Scan) {

@@ -5,7 +5,7 @@ use std::rc::Rc;
 
 use sqlparser::ast::{Expr, Join, JoinConstraint, JoinOperator, ObjectName, TableAlias, TableFactor, TableWithJoins};
 
-use super::super::{Mask, ScanColumn, hiding};
+use super::super::{Mask, Scan, ScanColumn};
 use super::{Base, Output, Source, Walk, answers, order, twins, work};
 use crate::names;
 use crate::print::marker::{self, Marked};
@@ -173,10 +173,9 @@ impl Walk<'_> {
         }
     }
 
-    /// Whether a filter of the table reads other tables, so that there are plans to choose from.
     fn is_filtered_by_others(&self, name: &ObjectName) -> bool {
         let Some(Marked::Scan(number)) = marker::read(name) else { return false };
-        self.scans.get(number).is_some_and(|scan| scan.filters.iter().any(hiding::asks))
+        self.scans.get(number).is_some_and(Scan::asks_other_tables)
     }
 
     /// Functions that cannot fail otherwise can on such a column, as soon as they make a text of it.
