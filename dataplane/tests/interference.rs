@@ -128,6 +128,15 @@ const FILTERS: &[&str] = &[
     "region = {region} and to_timestamp(id) at time zone 'UTC' < '2000-01-01'",
 ];
 
+/// What a change may have changed.
+const LOOKED_AT: [&str; 5] = [
+    "select * from customer",
+    "select * from orders",
+    "select * from lookup",
+    "select * from made",
+    "select * from made_view",
+];
+
 struct Pair {
     sides: [Side; 2],
 }
@@ -285,18 +294,13 @@ async fn random_statements_are_answered_alike_whatever_is_hidden() {
             breaches.push(format!("{number} {breach}"));
         }
         if made.writes {
-            for sql in [
-                "select * from customer",
-                "select * from orders",
-                "select * from lookup",
-                "select * from made",
-                "select * from made_view",
-            ] {
+            // a change that was refused has changed nothing, or the next ones tell
+            let looks = has_run || number % 8 == 0;
+            for sql in LOOKED_AT.iter().filter(|_| looks) {
                 if let Err(breach) = pair.compare_after(&made.sql, sql, Surface::Json).await {
                     breaches.push(format!("{number} after {}\n  {breach}", made.sql));
                 }
             }
-            // a change that was refused has changed nothing, or the next statements tell
             match (refused, made.defines()) {
                 (true, _) => {}
                 (false, true) => pair.refill().await,

@@ -1,6 +1,8 @@
 //! The engine with its real child process.
 
 #[cfg(test)]
+mod extremes;
+#[cfg(test)]
 mod world;
 
 mod catalog;
@@ -11,4 +13,5 @@ mod mask;
 mod rows;
 mod safe;
 mod transactions;
+mod tried;
 mod types;

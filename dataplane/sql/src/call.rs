@@ -48,6 +48,23 @@ pub(crate) fn arguments(function: &Function) -> impl Iterator<Item = &Expr> {
     })
 }
 
+/// What a function is called by, in small letters and without its path.
+pub(crate) fn called(function: &Function) -> Option<String> {
+    crate::names::last(&function.name).map(|name| name.value.to_ascii_lowercase())
+}
+
+/// The text of a string literal.
+pub(crate) fn literal(expr: &Expr) -> Option<&str> {
+    match expr {
+        Expr::Nested(inner) => literal(inner),
+        Expr::Value(value) => match &value.value {
+            Value::SingleQuotedString(text) => Some(text),
+            _ => None,
+        },
+        _ => None,
+    }
+}
+
 /// Takes the expression out of its place, where NULL is left.
 pub(crate) fn take_expr(expr: &mut Expr) -> Expr {
     std::mem::replace(expr, Expr::value(Value::Null))

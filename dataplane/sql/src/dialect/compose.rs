@@ -5,7 +5,7 @@ use sqlparser::ast::{
     Value, helpers::attached_token::AttachedToken,
 };
 
-pub(super) use crate::call::{argument, call};
+pub(super) use crate::call::{argument, call, literal};
 
 /// A function by its name alone, to be decorated.
 pub(super) fn function(name: &str, args: impl IntoIterator<Item = Expr>) -> Function {
@@ -50,18 +50,6 @@ pub(super) fn case(operand: Option<Expr>, arms: Vec<(Expr, Expr)>, otherwise: Op
         operand: operand.map(Box::new),
         conditions: arms.into_iter().map(|(condition, result)| CaseWhen { condition, result }).collect(),
         else_result: otherwise.map(Box::new),
-    }
-}
-
-/// The text of a string literal.
-pub(super) fn literal(expr: &Expr) -> Option<&str> {
-    match expr {
-        Expr::Value(value) => match &value.value {
-            Value::SingleQuotedString(text) => Some(text),
-            _ => None,
-        },
-        Expr::Nested(inner) => literal(inner),
-        _ => None,
     }
 }
 

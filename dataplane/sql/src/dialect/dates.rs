@@ -22,8 +22,13 @@ pub(super) const CALLS: &[(&str, Handler)] = &[
     ("current_date", now),
     ("current_time", now),
     ("current_timestamp", now),
+    ("date_diff", counted),
     ("date_part", part_call),
+    ("date_sub", counted),
     ("date_trunc", truncate),
+    ("datepart", part_call),
+    ("datesub", counted),
+    ("datetrunc", counted),
     ("day", of_moment),
     ("dayname", of_moment),
     ("dayofmonth", of_moment),
@@ -137,6 +142,22 @@ fn diff(function: Function, context: &mut Context<'_>) -> Result<Expr, Error> {
         return templates::fill("_week_diff", &[from, to], context);
     }
     Ok(compose::call("date_diff", [compose::text(unit), from, to]))
+}
+
+/// A function of the engine's own, by a unit that is written: one that is computed may be none, and of some the engine
+/// does not live on.
+fn counted(function: Function, _: &mut Context<'_>) -> Result<Expr, Error> {
+    const LONGER: [&str; 4] = ["century", "decade", "isoyear", "millennium"];
+    let name = function.name.to_string().to_ascii_lowercase();
+    let mut given = plain(function)?.into_iter();
+    let word = given.next().ok_or_else(|| wrong_count(&name, 0))?;
+    let longer =
+        compose::literal(&word).and_then(|word| LONGER.into_iter().find(|unit| word.eq_ignore_ascii_case(unit)));
+    let unit = match longer {
+        Some(unit) => unit,
+        None => unit(&word, &name)?,
+    };
+    Ok(compose::call(&name, std::iter::once(compose::text(unit)).chain(given)))
 }
 
 /// `DATE_TRUNC(unit, date)`; the warehouse takes the two in either order.

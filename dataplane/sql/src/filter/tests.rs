@@ -89,6 +89,7 @@ fn what_could_not_be_a_filter_is_refused() {
         "time_slice('2020-01-01'::timestamp, 0, 'day') is null",
         "strptime(name, '%Y %Z') is null",
         "strptime(name, region) is null",
+        "list_reduce([id], (id, salary) -> id) = 7",
         "id in (select id from orders where (o.at at time zone o.note) is null)",
     ];
     for text in cases {

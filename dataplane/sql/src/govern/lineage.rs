@@ -19,14 +19,14 @@ mod sole;
 mod tests;
 mod throws;
 pub(super) mod ties;
-mod twins;
+pub(super) mod twins;
 mod united;
 mod work;
 mod writes;
 
 pub(super) use exact::exact;
 pub(crate) use from::join_constraint;
-pub(super) use throws::{is_day, throws};
+pub(super) use throws::{is_day, is_pattern, throws};
 
 use std::collections::{HashMap, HashSet};
 use std::rc::Rc;

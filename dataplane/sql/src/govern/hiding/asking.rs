@@ -12,10 +12,11 @@ use sqlparser::ast::{
 
 use super::super::{Scan, lineage};
 use crate::call::call;
-use crate::catalog::Table;
+use crate::catalog::{Column, Table};
 use crate::error::Error;
 use crate::print::marker::{self, Marked};
 use crate::quote;
+use crate::types::Type;
 
 /// `inner` has the tables of its subqueries, by what they are called there.
 pub(super) fn can_fail(mut part: Expr, table: &Arc<Table>, inner: &[(String, Arc<Table>)]) -> Result<bool, Error> {
@@ -32,6 +33,35 @@ pub(super) fn can_fail(mut part: Expr, table: &Arc<Table>, inner: &[(String, Arc
     }
     let found = lineage::of(&Statement::Query(query), &scans, false);
     Ok(found.failing.can_throw || found.refused.is_some())
+}
+
+/// Whether a query in it is about a value of the row that is equal to another and can be told from it: the engine asks
+/// once for both, by the first of them, which a hidden row may hold.
+pub(super) fn by_twins(part: &Expr, table: &Table) -> bool {
+    let has_twins = |name: &str| {
+        let of = |column: &Column| lineage::twins::of_kind(Type::of_name(&column.type_name));
+        table.column(name).is_none_or(|column| !column.type_name.eq_ignore_ascii_case("json") && of(column))
+    };
+    let of_the_row = |expr: &Expr| match expr {
+        Expr::CompoundIdentifier(path) => match path.as_slice() {
+            [own, column, ..] => own.value == table.name && has_twins(&column.value),
+            _ => false,
+        },
+        _ => false,
+    };
+    let found = visit_expressions(part, |expr| {
+        let query = match expr {
+            Expr::Subquery(query) | Expr::Exists { subquery: query, .. } | Expr::InSubquery { subquery: query, .. } => {
+                query
+            }
+            _ => return ControlFlow::Continue(()),
+        };
+        visit_expressions(
+            query,
+            |expr| if of_the_row(expr) { ControlFlow::Break(()) } else { ControlFlow::Continue(()) },
+        )
+    });
+    found.is_break()
 }
 
 /// Gives the tables of subqueries the numbers of their scans.

@@ -85,6 +85,8 @@ impl Walk<'_> {
             let (ours, theirs): (Vec<_>, Vec<_>) = (named.of(name, left).collect(), behind.of(name, right).collect());
             let (Some(one), Some(other)) = (ours.first(), theirs.first()) else { continue };
             let compares = one.shape().compares(&other.shape());
+            let is_put = |output: &Output| output.has_twins && twins::is_nest(output.kind);
+            self.found.failing.by_plan |= is_put(one) || is_put(other);
             for output in ours.iter().chain(&theirs) {
                 self.work.spend(work::EXPRESSION);
                 self.found.touched.extend(&output.reached);
@@ -99,6 +101,7 @@ impl Walk<'_> {
             // whether a row is taken follows where it lies among hidden ones too
             self.found.failing.by_order = true;
         }
+        self.found.failing.by_order |= is_computed(factor) && self.correlates_by_twins(factor);
         let (columns, alias) = match factor {
             TableFactor::Table { name, alias, args: None, .. } => {
                 self.found.failing.meets |= self.is_filtered_by_others(name);
@@ -144,6 +147,8 @@ impl Walk<'_> {
     fn pivoted(&mut self, factor: &TableFactor, sources: &[Source]) {
         let TableFactor::Pivot { aggregate_functions, .. } = factor else { return };
         self.scopes.push(sources.to_vec());
+        // every column that is not named is a key of its groups
+        self.found.failing.by_order |= sources.iter().flat_map(|source| &source.outputs).any(|output| output.has_twins);
         self.found.failing.by_order |= aggregate_functions.iter().any(|made| match &made.expr {
             Expr::Function(function) => self.follows(function),
             _ => true,
@@ -220,6 +225,17 @@ fn source((mut outputs, counted): (Vec<Output>, bool), alias: Option<&TableAlias
 pub(super) fn is_of_one_table(from: &[TableWithJoins]) -> bool {
     let first = from.first().map(|table| &table.relation);
     matches!(first, Some(TableFactor::Table { name, .. }) if matches!(marker::read(name), Some(Marked::Scan(_))))
+}
+
+/// Whether it may be made of what stands to the left of it.
+fn is_computed(factor: &TableFactor) -> bool {
+    !matches!(
+        factor,
+        TableFactor::Table { args: None, .. }
+            | TableFactor::NestedJoin { .. }
+            | TableFactor::Pivot { .. }
+            | TableFactor::Unpivot { .. }
+    )
 }
 
 pub(super) fn alias_of(alias: Option<&TableAlias>) -> String {

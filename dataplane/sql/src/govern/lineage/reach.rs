@@ -130,6 +130,7 @@ impl Visitor for Inside<'_, '_> {
     fn pre_visit_query(&mut self, query: &Query) -> ControlFlow<()> {
         if self.depth == 0 {
             self.walk.found.failing.meets = true;
+            self.walk.found.failing.by_order |= self.walk.correlates_by_twins(query);
             let (outputs, _) = self.walk.early(true, |walk| walk.query(query));
             if let Some((_, shape)) = self.awaited.take_if(|(awaited, _)| std::ptr::eq(*awaited, query)) {
                 let is_same = matches!(outputs.as_slice(), [output] if shape.compares(&output.shape()));
@@ -199,6 +200,13 @@ impl Visitor for Inside<'_, '_> {
                     _ => false,
                 };
                 self.walk.found.failing.by_order |= is_ordered;
+                let equated = match other {
+                    Expr::BinaryOp { left, op: BinaryOperator::Eq, right } | Expr::IsNotDistinctFrom(left, right) => {
+                        self.walk.puts_one_for_another(left, right)
+                    }
+                    _ => false,
+                };
+                self.walk.found.failing.by_plan |= equated;
                 if throws(other, &self.walk.scope()) {
                     self.walk.fails(throws::way(other));
                 }

@@ -234,7 +234,7 @@ fn is_pattern_without_case(pattern: &Expr) -> bool {
 }
 
 /// Text that the engine takes as a pattern with this sign before what is meant as it stands.
-fn is_pattern(pattern: &Expr, escape: &Expr) -> bool {
+pub(in super::super) fn is_pattern(pattern: &Expr, escape: &Expr) -> bool {
     let text = |expr: &Expr| match expr {
         Expr::Value(value) => match &value.value {
             Value::SingleQuotedString(text) => Some(text.clone()),

@@ -2,13 +2,16 @@
 //! does not count. Which of them stands for all follows the order that rows come in; and DOUBLEs, which have such
 //! values, add up to another sum in another order.
 
+use std::ops::ControlFlow;
+
 use sqlparser::ast::{
     BinaryOperator, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArgumentClause, FunctionArguments,
-    GroupByExpr, ObjectName, Select, SelectItem, UnaryOperator, Value,
+    GroupByExpr, Ident, ObjectName, Select, SelectItem, SelectItemQualifiedWildcardKind, UnaryOperator, Value, Visit,
+    Visitor,
 };
 
 use super::throws::is_null;
-use super::{Output, Walk};
+use super::{Output, Source, Walk, work};
 use crate::names;
 use crate::types::Type;
 
@@ -147,6 +150,19 @@ impl Walk<'_> {
         has(|kind| kind == Type::Text) && has(Type::is_number)
     }
 
+    /// Whether what stands to the left, or around it, is asked for in a query by a value that has twins: the engine asks
+    /// once for all that are equal, by the first of them.
+    pub(super) fn correlates_by_twins<T: Visit>(&self, part: &T) -> bool {
+        part.visit(&mut Correlated(self)).is_break()
+    }
+
+    /// Whether the engine may put one of two columns that are equated in the other's place, as it does where rows meet.
+    /// It spares numbers and spans of time themselves, and not what they stand in.
+    pub(super) fn puts_one_for_another(&self, left: &Expr, right: &Expr) -> bool {
+        let is_put = |expr: &Expr| is_nest(self.type_of(expr)) && self.has_twins(expr);
+        is_column(left) && is_column(right) && (is_put(left) || is_put(right))
+    }
+
     /// Whether one of several equal rows stands for all of them in what is selected.
     pub(super) fn stands_for_twins(&self, select: &Select, outputs: &[Output]) -> bool {
         let selected = || outputs.iter().any(|output| output.has_twins);
@@ -178,8 +194,65 @@ impl Walk<'_> {
     }
 }
 
+/// Finds a value with twins of what is in reach.
+struct Correlated<'w, 'a>(&'w Walk<'a>);
+
+impl Correlated<'_, '_> {
+    /// All columns of what is called so.
+    fn has_twins(&self, alias: &Ident) -> bool {
+        let named = |source: &&Source| source.alias.eq_ignore_ascii_case(&alias.value);
+        let mut sources = self.0.sources().filter(named);
+        sources.any(|source| source.open.is_some() || source.outputs.iter().any(|output| output.has_twins))
+    }
+}
+
+impl Visitor for Correlated<'_, '_> {
+    type Break = ();
+
+    fn pre_visit_select(&mut self, select: &Select) -> ControlFlow<()> {
+        let is_one = |item: &SelectItem| match item {
+            SelectItem::QualifiedWildcard(SelectItemQualifiedWildcardKind::ObjectName(name), _) => {
+                names::last(name).is_some_and(|alias| self.has_twins(alias))
+            }
+            _ => false,
+        };
+        if select.projection.iter().any(is_one) { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+    }
+
+    fn pre_visit_expr(&mut self, expr: &Expr) -> ControlFlow<()> {
+        let is_one =
+            |table: Option<&Ident>, column: &Ident| self.0.find(table, column).is_some_and(|one| one.has_twins);
+        let found = !self.0.work.spend(work::EXPRESSION)
+            || match expr {
+                Expr::Identifier(ident) => is_one(None, ident) || self.has_twins(ident),
+                Expr::CompoundIdentifier(path) => match path.as_slice() {
+                    [first, second, ..] => {
+                        let last = path.last().unwrap_or(second);
+                        is_one(Some(first), second) || is_one(None, first) || is_one(Some(second), last)
+                    }
+                    _ => true,
+                },
+                _ => false,
+            };
+        if found { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+    }
+}
+
+fn is_column(expr: &Expr) -> bool {
+    match expr {
+        Expr::Nested(inner) => is_column(inner),
+        Expr::Identifier(_) | Expr::CompoundIdentifier(_) => true,
+        _ => false,
+    }
+}
+
+/// Whether values of the type may hold others.
+pub(super) fn is_nest(kind: Type) -> bool {
+    matches!(kind, Type::List | Type::Struct | Type::Map | Type::Json | Type::Unknown)
+}
+
 /// Whether values of a type have twins; those of a type that is not known may.
-pub(super) fn of_kind(kind: Type) -> bool {
+pub(in super::super) fn of_kind(kind: Type) -> bool {
     match kind {
         // a variant is ordered by a key, and two of them may have the same
         Type::Double | Type::Interval | Type::List | Type::Struct | Type::Map | Type::Json | Type::Unknown => true,
