@@ -289,16 +289,19 @@ async fn random_statements_are_answered_alike_whatever_is_hidden() {
         let has_run = shown.as_ref().is_ok_and(|answer| answer.starts_with("200") || answer.contains("Completed"));
         answered += usize::from(has_run);
         let refused = shown.is_ok() && !has_run;
-        if let Err(breach) = shown {
+        let mut found = |breach: String| {
             println!("{number} {breach}"); // a soak may be stopped before its end
             breaches.push(format!("{number} {breach}"));
+        };
+        if let Err(breach) = shown {
+            found(breach);
         }
         if made.writes {
             // a change that was refused has changed nothing, or the next ones tell
             let looks = has_run || number % 8 == 0;
             for sql in LOOKED_AT.iter().filter(|_| looks) {
                 if let Err(breach) = pair.compare_after(&made.sql, sql, Surface::Json).await {
-                    breaches.push(format!("{number} after {}\n  {breach}", made.sql));
+                    found(format!("after {}\n  {breach}", made.sql));
                 }
             }
             match (refused, made.defines()) {
