@@ -32,7 +32,9 @@ pub(super) fn refuse(filter: &Expr) -> Result<(), Error> {
 fn why(expr: &Expr) -> Option<&'static str> {
     const ZONE: &str = "a time zone other than the literal 'UTC' may be none";
     match expr {
-        Expr::Lambda(_) => Some("a function made of an expression is not tried, as of no values"),
+        Expr::Lambda(_) => {
+            Some("a lambda, and so a function that becomes one (STRTOK, PARSE_URL), may fail on one row")
+        }
         Expr::AtTimeZone { time_zone, .. } => (!is_zone(Some(time_zone))).then_some(ZONE),
         Expr::Function(function) => {
             let given: Vec<&Expr> = arguments(function).collect();
