@@ -42,13 +42,21 @@ impl Type {
 
 impl Shape {
     fn readable(&self) -> Self {
-        let each = |t: &Type| Type { alias: None, shape: t.shape.readable() };
+        let each = |t: &Type| {
+            let shape = t.shape.readable();
+            Type { alias: t.alias.clone().filter(|_| shape == t.shape), shape }
+        };
         match self {
             Self::Opaque(_) | Self::Enum(_) | Self::Union(_) => Self::Plain("VARCHAR"),
             Self::Plain(_) | Self::Decimal { .. } => self.clone(),
             Self::List(item) => Self::List(Box::new(each(item))),
             Self::Array(item, size) => Self::Array(Box::new(each(item)), *size),
-            Self::Struct(fields) => Self::Struct(fields.iter().map(|(n, t)| (n.clone(), each(t))).collect()),
+            Self::Struct(fields) => {
+                let sent: Vec<_> = fields.iter().map(|(name, t)| (name.clone(), each(t))).collect();
+                // without names it is a type that no cast can say
+                let is_sayable = sent == *fields || fields.iter().all(|(name, _)| !name.is_empty());
+                if is_sayable { Self::Struct(sent) } else { Self::Plain("VARCHAR") }
+            }
             Self::Map(key, value) => Self::Map(Box::new(each(key)), Box::new(each(value))),
         }
     }
@@ -136,5 +144,6 @@ mod tests {
         assert_eq!(mood.shape.to_string(), "ENUM('it''s')");
         let json = Type { alias: Some("JSON".to_owned()), shape: Shape::Plain("VARCHAR") };
         assert_eq!(json.sent_as(), None);
+        assert_eq!(plain(Shape::List(Box::new(json))).sent_as(), None);
     }
 }

@@ -47,3 +47,10 @@ async fn what_arrow_cannot_carry_arrives_as_text_and_a_write_refuses_to_return_i
     let rows = world.answer("select m, u, [m], 1 as m from t order by m").await;
     assert_eq!(rows.as_deref(), Ok("sad 340282366920938463463374607431768211455 [sad] 1"));
 }
+
+#[tokio::test]
+async fn a_structure_without_names_arrives() {
+    let world = world().await;
+    let made = "select struct_values({'a': '[1]'::json, 'b': 1}), {'a': '[2]'::json}, [row('1'::bit, 2)]";
+    assert_eq!(world.answer(made).await.as_deref(), Ok("{: [1], : 1} {a: [2]} [(1, 2)]"));
+}
