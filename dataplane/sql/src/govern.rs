@@ -240,9 +240,7 @@ pub fn govern(resolved: Resolved, rules: &Rules) -> Result<Governed, Error> {
     if let Some(view) = views.iter().find(|view| rules.names(view)) {
         return Err(Error::ungovernable("a policy on a view", view));
     }
-    if matches!(kind, statement::Kind::CreateTableAs) && collates(&tree) {
-        return Err(Error::unsupported("COLLATE in CREATE TABLE AS, where the column would keep it"));
-    }
+    kept_without_collation(&kind, &tree)?;
     let mut scans = Vec::with_capacity(references.len() + 1);
     let mut filtered_tables = BTreeSet::new();
     for table in references.iter().chain(target.as_ref()) {
@@ -306,15 +304,18 @@ pub fn govern(resolved: Resolved, rules: &Rules) -> Result<Governed, Error> {
     })
 }
 
-/// Whether texts are compared in it by rules of their own. A column does not say that it does so: of what it takes for
-/// equal either may stand for both, and nothing would look for that.
-fn collates(tree: &ast::Statement) -> bool {
+/// A column does not say that it compares texts by rules of their own: of what it takes for equal either may stand for
+/// both, and nothing would look for that.
+fn kept_without_collation(kind: &statement::Kind, tree: &ast::Statement) -> Result<(), Error> {
     let found = ast::visit_expressions(tree, |expr| match expr {
         ast::Expr::Collate { .. } => ControlFlow::Break(()),
         ast::Expr::Function(function) if called(function).as_deref() == Some("collate") => ControlFlow::Break(()),
         _ => ControlFlow::Continue(()),
     });
-    found.is_break()
+    if matches!(kind, statement::Kind::CreateTableAs) && found.is_break() {
+        return Err(Error::unsupported("COLLATE in CREATE TABLE AS, where the column would keep it"));
+    }
+    Ok(())
 }
 
 /// Rows that are replaced without being looked at, and rows that go to several tables, pass no filter, and nobody

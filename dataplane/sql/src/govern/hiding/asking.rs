@@ -49,17 +49,15 @@ pub(super) fn by_twins(part: &Expr, table: &Table) -> bool {
         },
         _ => false,
     };
-    let found = visit_expressions(part, |expr| {
-        let query = match expr {
-            Expr::Subquery(query) | Expr::Exists { subquery: query, .. } | Expr::InSubquery { subquery: query, .. } => {
-                query
-            }
-            _ => return ControlFlow::Continue(()),
-        };
-        visit_expressions(
-            query,
-            |expr| if of_the_row(expr) { ControlFlow::Break(()) } else { ControlFlow::Continue(()) },
-        )
+    let asks = |query: &Query| {
+        let is_one = |expr: &Expr| if of_the_row(expr) { ControlFlow::Break(()) } else { ControlFlow::Continue(()) };
+        visit_expressions(query, is_one)
+    };
+    let found = visit_expressions(part, |expr| match expr {
+        Expr::Subquery(query) | Expr::Exists { subquery: query, .. } | Expr::InSubquery { subquery: query, .. } => {
+            asks(query)
+        }
+        _ => ControlFlow::Continue(()),
     });
     found.is_break()
 }
