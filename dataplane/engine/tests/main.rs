@@ -3,12 +3,13 @@
 #[cfg(test)]
 mod extremes;
 #[cfg(test)]
+mod kept;
+#[cfg(test)]
 mod world;
 
 mod catalog;
 mod ending;
 mod hardening;
-mod kept;
 mod mask;
 mod rows;
 mod safe;
