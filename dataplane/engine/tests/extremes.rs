@@ -43,7 +43,12 @@ pub fn given(columns: &[String], width: usize) -> Vec<Vec<String>> {
     let forms: &[&[&str]] = match width {
         1 => &[&["a.?"]],
         2 => &[&["a.?", "b.?"], &["a.?", "b.\"int\""], &["a.?", "b.varchar"], &["a.varchar", "b.?"]],
-        3 => &[&["a.?", "b.?", "b.?"], &["a.?", "b.\"int\"", "a.\"int\""], &["a.varchar", "b.?", "b.?"]],
+        3 => &[
+            &["a.?", "b.?", "b.?"],
+            &["a.?", "b.\"int\"", "a.\"int\""],
+            &["a.varchar", "b.?", "a.?"],
+            &["a.varchar", "b.?", "b.?"],
+        ],
         _ => &[],
     };
     let of = |column: &String| {

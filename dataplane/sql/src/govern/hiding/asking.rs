@@ -1,4 +1,5 @@
-//! Whether a part of a filter that asks other tables can fail on a row.
+//! Whether a part of a filter that asks other tables can fail on a row, or asks them by a value of the row that stands for
+//! its equals.
 //!
 //! It is followed as a condition of a caller's is, over the tables as they are.
 

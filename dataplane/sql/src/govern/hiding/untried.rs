@@ -30,15 +30,11 @@ fn may_fail(expr: &Expr, columns: &dyn Columns) -> bool {
             match (name.as_deref(), given.as_slice()) {
                 (Some(name), [moment]) if OF_DAYS.contains(&name) => !is_of_days(kind(moment)),
                 (Some("timezone" | "timezone_hour" | "timezone_minute"), [moment]) => !is_zoned(moment),
-                (Some("date_part" | "datepart"), [part, moment]) => {
+                (Some("date_part" | "datepart" | "date_trunc" | "datetrunc"), [part, moment]) => {
                     !literal(part).is_some_and(|part| has(kind(moment), part))
                 }
-                (Some("date_trunc" | "datetrunc"), [part, moment]) => {
-                    !literal(part).is_some_and(|part| is_length(part) && has(kind(moment), part))
-                }
                 (Some("date_diff" | "datediff" | "date_sub" | "datesub"), [part, from, to]) => {
-                    let is_had = |part| is_length(part) && has(kind(from), part) && has(kind(to), part);
-                    !literal(part).is_some_and(is_had)
+                    !literal(part).is_some_and(|part| has(kind(from), part) && has(kind(to), part))
                 }
                 _ => false,
             }
@@ -53,11 +49,6 @@ const OF_DAYS: [&str; 11] =
 
 fn is_of_days(kind: Type) -> bool {
     matches!(kind, Type::Date | Type::Timestamp | Type::TimestampTz)
-}
-
-/// Whether moments are so far from each other: they are of an era, and eras are of no length.
-fn is_length(part: &str) -> bool {
-    !part.eq_ignore_ascii_case("era")
 }
 
 /// Whether every value of this kind has such a part.
