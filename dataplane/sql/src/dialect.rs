@@ -323,8 +323,7 @@ impl VisitorMut for Walk<'_> {
     }
 
     fn pre_visit_statement(&mut self, statement: &mut Statement) -> ControlFlow<Error> {
-        writes::rewrite(statement);
-        ControlFlow::Continue(())
+        flow(writes::rewrite(statement))
     }
 
     /// The other arguments first, so that the types of a lambda's parameters are known.

@@ -6,6 +6,7 @@
 //! can take their place. A filter that asks for something the caller lacks is false.
 
 mod admission;
+mod listed;
 mod placeholder;
 mod qualify;
 mod uncaught;
@@ -75,6 +76,7 @@ impl Template {
         let (tokens, literals) = placeholder::replaced(tokens);
         let mut statement = crate::parse::selected(tokens)?;
         crate::print::admit(&statement)?;
+        listed::as_in(sole(&mut statement)?)?;
         let mut facts = admission::check(sole(&mut statement)?)?;
         let placeholders = literals.iter().flatten().filter_map(Part::name);
         facts.placeholders = placeholders.map(str::to_owned).collect();

@@ -1,30 +1,99 @@
-//! Writes: `SET t.column = …` names the column alone in the engine.
+//! Writes: `SET t.column = …` names the column alone in the engine, which would take any word before it.
 
 use sqlparser::ast::{
-    Assignment, AssignmentTarget, Merge, MergeAction, MergeUpdateExpr, MergeUpdateKind, Statement, Update,
+    Assignment, AssignmentTarget, DoUpdate, Ident, Insert, Merge, MergeAction, MergeUpdateExpr, MergeUpdateKind,
+    ObjectName, ObjectNamePart, OnConflict, OnConflictAction, OnInsert, Statement, TableFactor, TableObject, Update,
 };
 
+use crate::error::Error;
+
 /// The targets of an UPDATE, wherever it stands.
-pub(super) fn rewrite(statement: &mut Statement) {
+pub(super) fn rewrite(statement: &mut Statement) -> Result<(), Error> {
     match statement {
-        Statement::Update(Update { assignments, .. }) => assignments.iter_mut().for_each(unqualify),
-        Statement::Merge(Merge { clauses, .. }) => {
-            for clause in clauses {
-                if let MergeAction::Update(MergeUpdateExpr { kind: MergeUpdateKind::Set(assignments), .. }) =
-                    &mut clause.action
-                {
-                    assignments.iter_mut().for_each(unqualify);
+        Statement::Update(Update { table, assignments, .. }) => unqualify(assignments, Target::of(&table.relation)),
+        Statement::Merge(Merge { table, clauses, .. }) => {
+            clauses.iter_mut().try_for_each(|clause| match &mut clause.action {
+                MergeAction::Update(MergeUpdateExpr { kind: MergeUpdateKind::Set(assignments), .. }) => {
+                    unqualify(assignments, Target::of(table))
                 }
-            }
+                _ => Ok(()),
+            })
         }
-        _ => {}
+        Statement::Insert(Insert { table: TableObject::TableName(name), table_alias, on: Some(on), .. }) => match on {
+            OnInsert::OnConflict(OnConflict {
+                action: OnConflictAction::DoUpdate(DoUpdate { assignments, .. }),
+                ..
+            }) => unqualify(
+                assignments,
+                Target { name: Some(name), alias: table_alias.as_ref().map(|known| &known.alias) },
+            ),
+            _ => Ok(()),
+        },
+        _ => Ok(()),
     }
 }
 
-fn unqualify(assignment: &mut Assignment) {
-    if let AssignmentTarget::ColumnName(name) = &mut assignment.target
-        && let Some(column) = name.0.pop()
-    {
-        name.0 = vec![column];
+fn unqualify(assignments: &mut [Assignment], target: Target<'_>) -> Result<(), Error> {
+    for assignment in assignments {
+        if let AssignmentTarget::ColumnName(name) = &mut assignment.target
+            && let Some(column) = name.0.pop()
+        {
+            let path = std::mem::replace(&mut name.0, vec![column]);
+            if !target.is(&path) {
+                return Err(Error::no_column(&ObjectName(path).to_string(), &name.to_string()));
+            }
+        }
+    }
+    Ok(())
+}
+
+/// What is written, as the statement has it.
+#[derive(Clone, Copy)]
+struct Target<'a> {
+    name: Option<&'a ObjectName>,
+    alias: Option<&'a Ident>,
+}
+
+impl<'a> Target<'a> {
+    fn of(factor: &'a TableFactor) -> Self {
+        match factor {
+            TableFactor::Table { name, alias, .. } => {
+                Self { name: Some(name), alias: alias.as_ref().map(|alias| &alias.name) }
+            }
+            _ => Self { name: None, alias: None },
+        }
+    }
+
+    /// Whether a path means it: none, its alias, or the end of its name.
+    fn is(self, path: &[ObjectNamePart]) -> bool {
+        let name = self.name.map_or(&[][..], |name| &name.0);
+        let same = |one: &ObjectNamePart, other: Option<&Ident>| match (one.as_ident(), other) {
+            (Some(one), Some(other)) => one.value.eq_ignore_ascii_case(&other.value),
+            _ => false,
+        };
+        let is_alias = matches!(path, [one] if same(one, self.alias));
+        let ends = path.len() <= name.len()
+            && path.iter().rev().zip(name.iter().rev()).all(|(one, other)| same(one, other.as_ident()));
+        is_alias || ends
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::Rules;
+    use crate::testing::shown;
+
+    /// UPDATE and MERGE are in the corpus, whose tables have no key.
+    #[test]
+    fn what_a_conflict_sets_is_named_by_the_table_alone() {
+        let made = |set: &str| {
+            let sql = format!("INSERT INTO orders (id) VALUES (1) ON CONFLICT (id) DO UPDATE SET {set}");
+            shown(&sql, &Rules::default())
+        };
+        let alone = made("note = excluded.note");
+        assert!(alone.ends_with(r#"SET "note" = "excluded"."note""#), "{alone}");
+        assert_eq!(made("Orders.note = excluded.note"), alone);
+        assert_eq!(made("main.orders.note = excluded.note"), alone);
+        assert!(made("excluded.note = 'x'").ends_with("column note of excluded does not exist"));
     }
 }

@@ -24,6 +24,8 @@ fn conditions_on_the_row_are_admitted() {
         "region NOT LIKE '%' OR id > 5",
         "convert_timezone('UTC', name::timestamp) > '2020-01-01'",
         "to_date(name, 'YYYY-MM-DD') > '2020-01-01'",
+        "id = ANY (SELECT customer_id FROM orders)",
+        "EXISTS (SELECT 1 FROM orders o WHERE o.region = ANY(string_split(o.note, ' ')))",
     ];
     for text in cases {
         let admitted = admit(text, &known);
@@ -79,6 +81,11 @@ fn what_could_not_be_a_filter_is_refused() {
         "id IN (WITH a AS (SELECT 1 AS id) SELECT id FROM a)",
         "id IN (SELECT _sluice_filter_0.id FROM customers AS _sluice_filter_0)",
         "region = 'EU' OR",
+        // a subquery to the engine
+        "region = ANY(string_split(name, ' '))",
+        "region > ANY(ARRAY['EU', 'US'])",
+        "region = ANY(ARRAY[])",
+        "1 = ANY(ARRAY[1, 2])",
         // what fails by an error that TRY lets through
         "convert_timezone(region, date_from_parts(2020, 1, 1)) is null",
         "convert_timezone('Foo/Bar', '2020-01-01'::timestamp) is null",
@@ -101,6 +108,22 @@ fn what_could_not_be_a_filter_is_refused() {
         let refused = admit(text, &known);
         let kinds = [Kind::InvalidFilter, Kind::Syntax];
         assert!(matches!(&refused, Err(error) if kinds.contains(&error.kind)), "{text}: {refused:?}");
+    }
+}
+
+#[test]
+fn any_of_a_list_that_is_written_out_is_in() {
+    for (text, said) in [
+        ("region = ANY(ARRAY['EU', {region}])", "region IN ('EU', {region})"),
+        ("NOT (region <> ALL(['EU', NULL]))", "NOT (region NOT IN ('EU', NULL))"),
+        ("id IN (SELECT id FROM orders WHERE note = ANY(['a']))", "id IN (SELECT id FROM orders WHERE note IN ('a'))"),
+    ] {
+        let governed = |text: &str| {
+            let mut rules = crate::Rules::default();
+            rules.filter("main", "customers", crate::testing::filter(text));
+            crate::testing::shown("SELECT id FROM customers", &rules)
+        };
+        assert_eq!(governed(text), governed(said), "{text}");
     }
 }
 
