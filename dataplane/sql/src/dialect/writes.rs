@@ -19,16 +19,19 @@ pub(super) fn rewrite(statement: &mut Statement) -> Result<(), Error> {
                 _ => Ok(()),
             })
         }
-        Statement::Insert(Insert { table: TableObject::TableName(name), table_alias, on: Some(on), .. }) => match on {
-            OnInsert::OnConflict(OnConflict {
-                action: OnConflictAction::DoUpdate(DoUpdate { assignments, .. }),
-                ..
-            }) => unqualify(
-                assignments,
-                Target { name: Some(name), alias: table_alias.as_ref().map(|known| &known.alias) },
-            ),
-            _ => Ok(()),
-        },
+        Statement::Insert(Insert {
+            table: TableObject::TableName(name),
+            table_alias,
+            on:
+                Some(OnInsert::OnConflict(OnConflict {
+                    action: OnConflictAction::DoUpdate(DoUpdate { assignments, .. }),
+                    ..
+                })),
+            ..
+        }) => unqualify(
+            assignments,
+            Target { name: Some(name), alias: table_alias.as_ref().map(|written| &written.alias) },
+        ),
         _ => Ok(()),
     }
 }
