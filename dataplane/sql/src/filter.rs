@@ -9,6 +9,7 @@ mod admission;
 mod listed;
 mod placeholder;
 mod qualify;
+mod truth;
 mod uncaught;
 
 use std::collections::BTreeSet;

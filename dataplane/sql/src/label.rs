@@ -46,10 +46,7 @@ fn label_select(select: &mut Select) -> Result<(), Error> {
 /// Words that another expression will stand for: their column keeps the word.
 fn is_replaced(expr: &Expr) -> bool {
     match expr {
-        Expr::Identifier(ident) => {
-            let words = ["current_user", "session_user", "current_role", "current_catalog"];
-            ident.quote_style.is_none() && words.iter().any(|word| ident.value.eq_ignore_ascii_case(word))
-        }
+        Expr::Identifier(ident) => names::is_session_word(ident),
         Expr::CompoundIdentifier(path) => path.last().is_some_and(|last| last.value.eq_ignore_ascii_case("nextval")),
         _ => false,
     }

@@ -121,6 +121,12 @@ pub(crate) fn last(name: &ObjectName) -> Option<&Ident> {
     }
 }
 
+/// Whether it stands for something that a session carries, though it looks like a column.
+pub(crate) fn is_session_word(ident: &Ident) -> bool {
+    const WORDS: [&str; 4] = ["current_user", "session_user", "current_role", "current_catalog"];
+    ident.quote_style.is_none() && WORDS.iter().any(|word| ident.value.eq_ignore_ascii_case(word))
+}
+
 /// The name of a temporary table in the engine.
 pub(crate) fn temporary(name: &str) -> ObjectName {
     ObjectName::from(vec![quoted(KEPT_CATALOG), quoted(KEPT_SCHEMA), quoted(name)])

@@ -4,6 +4,7 @@ use std::ops::ControlFlow;
 
 use sqlparser::ast::{BinaryOperator, Expr, ObjectName, Query, TableFactor, UnaryOperator, Value, Visit, Visitor};
 
+use super::truth::truth;
 use super::{FilterFacts, placeholder};
 use crate::error::Error;
 use crate::functions::{self, Class};
@@ -71,6 +72,12 @@ impl Look {
 
     fn expr(&mut self, expr: &Expr) -> Result<(), Error> {
         match expr {
+            Expr::Identifier(ident) if names::is_session_word(ident) => {
+                return Err(Error::invalid_filter(format!(
+                    "{} says nothing here; write {{user_id}}, {{email}} or {{role}}, which the caller carries",
+                    ident.value
+                )));
+            }
             Expr::Identifier(ident) if self.depth == 0 => {
                 self.facts.columns.insert(ident.value.to_ascii_lowercase());
             }
@@ -167,91 +174,4 @@ impl Visitor for Look {
             Err(error) => ControlFlow::Break(error),
         }
     }
-}
-
-/// Whether it is true or false for every row, when that is plain to see.
-#[recursive::recursive]
-fn truth(expr: &Expr) -> Option<bool> {
-    match expr {
-        Expr::Nested(inner) => truth(inner),
-        Expr::Value(value) => match value.value {
-            Value::Boolean(truth) => Some(truth),
-            _ => None,
-        },
-        Expr::UnaryOp { op: UnaryOperator::Not, expr } => truth(expr).map(|truth| !truth),
-        Expr::BinaryOp { left, op: BinaryOperator::Or, right } => match (truth(left), truth(right)) {
-            (Some(true), _) | (_, Some(true)) => Some(true),
-            (Some(false), Some(false)) => Some(false),
-            _ => opposites(left, right).then_some(true),
-        },
-        Expr::BinaryOp { left, op: BinaryOperator::And, right } => match (truth(left), truth(right)) {
-            (Some(false), _) | (_, Some(false)) => Some(false),
-            (Some(true), Some(true)) => Some(true),
-            _ => None,
-        },
-        Expr::BinaryOp { left, op: BinaryOperator::Eq | BinaryOperator::GtEq | BinaryOperator::LtEq, right }
-            if same(left, right) =>
-        {
-            Some(true)
-        }
-        Expr::BinaryOp { left, op, right } => constants(left, op, right),
-        Expr::Like { negated, pattern, .. } | Expr::ILike { negated, pattern, .. } => {
-            is_any(pattern).then_some(!negated)
-        }
-        Expr::IsNotNull(inner) => {
-            matches!(inner.as_ref(), Expr::Value(value) if is_constant(&value.value)).then_some(true)
-        }
-        _ => None,
-    }
-}
-
-/// `a IS NULL OR a IS NOT NULL`.
-fn opposites(left: &Expr, right: &Expr) -> bool {
-    match (left, right) {
-        (Expr::IsNull(one), Expr::IsNotNull(other)) | (Expr::IsNotNull(one), Expr::IsNull(other)) => same(one, other),
-        _ => false,
-    }
-}
-
-fn constants(left: &Expr, op: &BinaryOperator, right: &Expr) -> Option<bool> {
-    let (Expr::Value(left), Expr::Value(right)) = (left, right) else {
-        return None;
-    };
-    if !is_constant(&left.value) || !is_constant(&right.value) {
-        return None;
-    }
-    let (left, right) = (left.value.to_string(), right.value.to_string());
-    let order = match (left.parse::<f64>(), right.parse::<f64>()) {
-        (Ok(left), Ok(right)) => left.partial_cmp(&right)?,
-        _ => left.cmp(&right),
-    };
-    match op {
-        BinaryOperator::Eq => Some(order.is_eq()),
-        BinaryOperator::NotEq => Some(order.is_ne()),
-        BinaryOperator::Lt => Some(order.is_lt()),
-        BinaryOperator::LtEq => Some(order.is_le()),
-        BinaryOperator::Gt => Some(order.is_gt()),
-        BinaryOperator::GtEq => Some(order.is_ge()),
-        _ => None,
-    }
-}
-
-fn is_constant(value: &Value) -> bool {
-    matches!(value, Value::Number(..) | Value::SingleQuotedString(_) | Value::Boolean(_))
-}
-
-fn is_any(pattern: &Expr) -> bool {
-    matches!(pattern, Expr::Value(value) if matches!(&value.value, Value::SingleQuotedString(text) if is_all(text)))
-}
-
-/// `%`, however often.
-fn is_all(pattern: &str) -> bool {
-    !pattern.is_empty() && pattern.bytes().all(|byte| byte == b'%')
-}
-
-/// The same words; spans do not count.
-fn same(one: &Expr, other: &Expr) -> bool {
-    let words = |expr: &Expr| crate::print::label(expr).ok().map(|text| text.to_ascii_lowercase());
-    let (one, other) = (words(one), words(other));
-    one.is_some() && one == other
 }

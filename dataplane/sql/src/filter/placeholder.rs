@@ -20,7 +20,7 @@ impl Part {
     }
 }
 
-/// The tokens with every literal that holds a placeholder numbered, and those literals.
+/// The tokens with every literal that holds a placeholder numbered, and those literals; equal ones have one number.
 pub(super) fn replaced(tokens: Vec<TokenWithSpan>) -> (Vec<TokenWithSpan>, Vec<Vec<Part>>) {
     let mut kept: Vec<TokenWithSpan> = Vec::with_capacity(tokens.len());
     let mut literals = Vec::new();
@@ -36,11 +36,11 @@ pub(super) fn replaced(tokens: Vec<TokenWithSpan>) -> (Vec<TokenWithSpan>, Vec<V
         };
         match parts {
             Some(parts) => {
-                kept.push(TokenWithSpan {
-                    token: Token::Placeholder(marker::name_of(Made::Literal(literals.len()))),
-                    span,
-                });
-                literals.push(parts);
+                let number = literals.iter().position(|known| *known == parts).unwrap_or(literals.len());
+                if number == literals.len() {
+                    literals.push(parts);
+                }
+                kept.push(TokenWithSpan { token: Token::Placeholder(marker::name_of(Made::Literal(number))), span });
             }
             None => kept.push(token),
         }

@@ -34,6 +34,64 @@ fn conditions_on_the_row_are_admitted() {
 }
 
 #[test]
+fn what_is_true_for_every_row_is_no_filter() {
+    let cases = [
+        "coalesce(true, region = 'EU')",
+        "nvl(NULL, TRUE)",
+        "nvl(true, region = 'x')",
+        "iff(true, true, region = 'x')",
+        "if(region = 'x', 1 = 1, true)",
+        "nvl2(region, true, true)",
+        "decode(1, 1, true, region = 'x')",
+        "decode(region, 'x', true, 'y', true, true)",
+        "greatest(true, region = 'x')",
+        "case when true then true else region = 'EU' end",
+        "case when region = 'EU' then true else true end",
+        "case when false then region = 'EU' else true end",
+        "case region when region then true else false end",
+        "{region} = {region}",
+        "'{user_id}' = '{user_id}'",
+        "'a-{user_id}' >= 'a-{user_id}'",
+        "{region} = '{region}' or id = 5",
+        "equal_null(region, region)",
+        "region IS NOT DISTINCT FROM region",
+        "NOT (region IS DISTINCT FROM region)",
+        "NOT (region <> region)",
+        "region BETWEEN region AND region",
+        "region IN ('EU', region)",
+        "region = 'EU' OR region <> 'EU'",
+        "(region = 'EU' OR id > 5) OR NOT (region = 'EU')",
+        "id < 5 OR id >= 5",
+        "region LIKE 'E%' OR region NOT LIKE 'E%'",
+        "id IN (1, 2) OR id NOT IN (1, 2)",
+        "(region = 'EU' OR true) IS TRUE",
+        "(region IS NULL) IS NOT NULL",
+        "contains(region, '')",
+    ];
+    for text in cases {
+        let refused = admit(text, &known);
+        assert!(matches!(&refused, Err(error) if error.kind == Kind::InvalidFilter), "{text}: {refused:?}");
+    }
+    for text in [
+        "coalesce(region = 'EU', true)",
+        "coalesce(NULL, region = 'EU')",
+        "iff(region = 'EU', true, false)",
+        "nvl2(region, true, id > 5)",
+        "decode(region, 'EU', true, false)",
+        "case when region = 'EU' then true end",
+        "case when region = 'EU' then true else id > 5 end",
+        "region = {region} or name = '{user_id}'",
+        "region IN ('EU', name)",
+        "region = 'EU' OR name <> 'EU'",
+        "id < 5 OR id > 5",
+        "(region IS NULL) IS NOT TRUE",
+        "contains(region, 'E')",
+    ] {
+        assert!(admit(text, &known).is_ok(), "{text}: {:?}", admit(text, &known));
+    }
+}
+
+#[test]
 fn facts_name_placeholders_columns_and_tables() {
     let facts = admit("c.region = '{region}' AND id IN (SELECT customer_id FROM orders)", &known).expect("a filter");
     assert_eq!(facts.placeholders.into_iter().collect::<Vec<_>>(), ["region"]);
@@ -70,6 +128,8 @@ fn what_could_not_be_a_filter_is_refused() {
         "random() > 0.5",
         "current_setting('x') = 'y'",
         "region = '{nobody}'",
+        "region = current_user",
+        "id IN (SELECT customer_id FROM orders WHERE note = Session_User)",
         "region = $1",
         "region = ?",
         "region = 'a'; DROP TABLE t",
