@@ -42,6 +42,35 @@ async fn the_values_bound_to_a_sessions_portals_are_no_more_than_it_may_hold() {
     wired.stop().await;
 }
 
+/// With it would go what others have not committed.
+#[tokio::test]
+async fn what_would_end_the_engines_process_is_refused() {
+    let wired = wired().await;
+    let (client, other) = (wired.owner().await, wired.owner().await);
+    simple(&other, "begin; create table kept (id int)").await;
+    let lists = "repeat('[', 300000) || repeat(']', 300000)";
+    let objects = r#"repeat('{"a":', 100000) || '1' || repeat('}', 100000)"#;
+    for (sql, code) in [
+        ("select lag(1, -9223372036854775808) over ()".to_owned(), "22023"),
+        ("select lead(1, -9223372036854775807 - n) over () from range(2) t(n)".to_owned(), "22023"),
+        (format!("select json_structure({lists}) is null"), "22023"),
+        (format!("select json_structure('{}')", "[".repeat(5_001)), "0A000"),
+        (format!("select json_group_structure(({objects})::json) is null"), "22023"),
+        (format!("select json_contains({objects}, '7')"), "22023"),
+        (format!("select json_contains('7', {lists})"), "22023"),
+        (format!("select json_merge_patch('{{}}', {objects}) is null"), "22023"),
+        ("select jarowinkler_similarity(repeat('a', 1000000), repeat('b', 1000000))".to_owned(), "22023"),
+    ] {
+        let error = refused(&client, &sql).await;
+        assert_eq!(error.code().code(), code, "{sql:.100}: {error}");
+    }
+    let answered = "select lag(n, 1, 7) over (order by n), lead(n, n) over (order by n), json_structure('{\"a\": [1]}'), \
+                    json_merge_patch('{\"a\": 1}', '{\"b\": 2}'), jaro_similarity('ab', 'ab') from range(1) t(n)";
+    assert_eq!(simple(&client, answered).await, [r#"7|0|{"a":["UBIGINT"]}|{"a":1,"b":2}|1"#, "(1)"]);
+    simple(&other, "insert into kept values (1); commit").await;
+    wired.stop().await;
+}
+
 /// What the door answers to a request without a credential on a connection that stays open.
 async fn greeted(stream: &mut TcpStream) -> Vec<u8> {
     let mut status = vec![0; 12];

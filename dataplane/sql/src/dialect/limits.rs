@@ -3,7 +3,7 @@
 //! The engine follows no interrupt inside some of them and no memory limit inside others. A literal
 //! above the limit is refused here; a size that is computed is checked by the engine, row by row.
 
-use sqlparser::ast::{BinaryOperator, Expr, FunctionArg, FunctionArgExpr, TableFactor};
+use sqlparser::ast::{BinaryOperator, DataType, Expr, FunctionArg, FunctionArgExpr, TableFactor};
 
 use super::call::{expressions, take_expr};
 use super::{Context, compose, templates};
@@ -39,6 +39,9 @@ pub(super) fn check(expr: &mut Expr, context: &mut Context<'_>) -> Result<(), Er
     }
     if compares_letters(&name, expressions(function).count()) {
         bound_letters(&name, expressions(function).collect(), context)?;
+    }
+    if DESCENDING.contains(&name.as_str()) {
+        bound_depth(&name, expressions(function), context)?;
     }
     let sizes = functions::sizes(&name);
     if sizes.is_empty() {
@@ -125,9 +128,14 @@ fn bound_widths(name: &str, text: &mut Expr, context: &mut Context<'_>) -> Resul
 /// How many letters of one text an edit distance may compare with those of another: each with each.
 const COMPARED_MAX: usize = 250_000;
 
-/// The engine's edit distances, and the warehouse's of three arguments, which becomes more than one call.
+/// The engine's edit distances and likenesses, and those of the warehouse that become more than one call.
 fn compares_letters(name: &str, arguments: usize) -> bool {
-    matches!((name, arguments), ("damerau_levenshtein" | "editdist3" | "levenshtein", 2) | ("editdistance", 3))
+    match name {
+        "damerau_levenshtein" | "editdist3" | "levenshtein" => arguments == 2,
+        "jaro_similarity" | "jaro_winkler_similarity" | "jarowinkler_similarity" => arguments >= 2,
+        "editdistance" => arguments == 3,
+        _ => false,
+    }
 }
 
 /// No row may take longer than all of a chunk together may.
@@ -149,6 +157,43 @@ fn bound_letters(name: &str, mut args: Vec<&mut Expr>, context: &mut Context<'_>
     let refusal = compose::call("error", [compose::text(too_long())]);
     let taken = take_expr(one);
     **one = compose::case(None, vec![(is_long, refusal)], Some(taken));
+    Ok(())
+}
+
+/// Functions that follow JSON down by recursion: 20,000 objects in one another end the engine's process (1.5.5).
+const DESCENDING: [&str; 4] = ["json_contains", "json_group_structure", "json_merge_patch", "json_structure"];
+/// How many lists and objects JSON may hold there, in one another or not.
+const NESTED_MAX: usize = 5_000;
+
+fn bound_depth<'a>(
+    name: &str,
+    args: impl Iterator<Item = &'a mut Expr>,
+    context: &mut Context<'_>,
+) -> Result<(), Error> {
+    let too_deep = || format!("{} of JSON with more than {NESTED_MAX} lists and objects", name.to_ascii_uppercase());
+    for arg in args {
+        if let Some(literal) = compose::literal(arg) {
+            let opened = literal.bytes().filter(|byte| matches!(byte, b'[' | b'{')).count();
+            if opened > NESTED_MAX {
+                return Err(Error::unsupported(too_deep()));
+            }
+            continue;
+        }
+        if templates::is_volatile(arg) {
+            let what = format!("{} of a value that is another each time", name.to_ascii_uppercase());
+            return Err(Error::unsupported(what));
+        }
+        context.copy(2 * templates::size(arg))?;
+        let text = compose::cast(arg.clone(), DataType::Varchar(None));
+        let without = compose::call("translate", [text.clone(), compose::text("[{"), compose::text("")]);
+        let bytes = |text: Expr| compose::call("strlen", [text]);
+        let opened = compose::binary(bytes(text), BinaryOperator::Minus, bytes(without));
+        let most = compose::number(i64::try_from(NESTED_MAX).unwrap_or(i64::MAX));
+        let is_deep = compose::binary(opened, BinaryOperator::Gt, most);
+        let refusal = compose::call("error", [compose::text(too_deep())]);
+        let taken = take_expr(arg);
+        *arg = compose::case(None, vec![(is_deep, refusal)], Some(taken));
+    }
     Ok(())
 }
 
