@@ -129,10 +129,11 @@ impl Flow {
 
     fn counted(&mut self, batch: RecordBatch) -> Result<RecordBatch> {
         let batch = self.cut(batch);
-        self.delivered += u64::try_from(batch.num_rows()).unwrap_or(u64::MAX);
+        let delivered = self.delivered.saturating_add(u64::try_from(batch.num_rows()).unwrap_or(u64::MAX));
         if let Some(limit) = self.limit {
-            limit.admits(self.delivered)?;
+            limit.admits(delivered)?;
         }
+        self.delivered = delivered;
         if let Some(place) = &mut self.place {
             place.add(&batch);
         }
