@@ -144,9 +144,11 @@ async fn admit(app: &App, route: &Route, request: &mut Request, standing: &mut O
     if route.step_up {
         second_factor.is_fresh(app.now())?;
     }
-    if route.method == Method::GET && route.path.starts_with(runtime::PREFIX) {
+    let told =
+        if route.path.starts_with(runtime::PREFIX) { runtime::hidden::told(&route.method, route.path) } else { &[] };
+    if !told.is_empty() {
         let mut conn = app.pool().acquire().await?;
-        runtime::hidden::permit(&mut conn, (&call).into(), runtime::hidden::told(route.path)).await?;
+        runtime::hidden::permit(&mut conn, (&call).into(), told).await?;
     }
     call.expected = Expected::read(route, request.headers())?;
     request.extensions_mut().insert(call);

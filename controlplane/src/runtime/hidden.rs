@@ -2,9 +2,11 @@
 //!
 //! A mask, a row filter, a rule by `TableIs` and an agent's grants hold where SQL reads `svc_runtime`. `/v2` tells whole
 //! records of the same tables, and belongs to the organization: so a read is refused to whom an environment hides any
-//! of what it tells, and so is a request that would change nothing. A key is held to its own environment, a session to
-//! all there are. What a worker is given to do, it is given. How many rows or queries a grant allows is SQL's alone.
+//! of what it tells. So is a request that would change nothing, and a change of what others have made: it is answered
+//! with that. A key is held to its own environment, a session to all there are. What a worker is given to do, it is
+//! given. How many rows or queries a grant allows is SQL's alone.
 
+use axum::http::Method;
 use contract::Timestamp;
 use contract::caller::{Caller, Credential};
 use contract::capability::{self, Grant};
@@ -37,17 +39,27 @@ impl<'a> From<&'a Call> for Seeker<'a> {
     }
 }
 
-/// The tables that a path of `/v2` tells of: where that is not said, all.
-pub fn told(path: &str) -> &'static [Table] {
-    use Table::{ArtifactInstances, RecoveryActions, TaskAttempts, Tasks, WorkflowEvents};
+const OF_A_TASK: &[Table] = &[Table::Tasks, Table::TaskAttempts];
+const OF_A_REVIEW: &[Table] = &[Table::Tasks, Table::TaskAttempts, Table::ArtifactInstances, Table::RecoveryActions];
+
+/// The tables that a request to a path of `/v2` tells of. Of a read for which that is not said, all; of a change, none:
+/// what it is answered was given to who makes it, or by them.
+pub fn told(method: &Method, path: &str) -> &'static [Table] {
+    use Table::{ArtifactInstances, TaskAttempts, WorkflowEvents};
     match path {
-        "/v2/runtime/tasks" | "/v2/runtime/tasks/{task_id}" => &[Tasks, TaskAttempts],
+        "/v2/runtime/tasks/{task_id}/cancel" => OF_A_TASK,
+        "/v2/runtime/artifacts/{artifact_id}/promote" => &[ArtifactInstances],
+        "/v2/recovery/{attempt_id}"
+        | "/v2/reviews/{review_id}/resolve"
+        | "/v2/reviews/{review_id}/approve"
+        | "/v2/reviews/{review_id}/reject"
+        | "/v2/reviews/{review_id}/defer" => OF_A_REVIEW,
+        _ if *method != Method::GET => &[],
+        "/v2/runtime/tasks" | "/v2/runtime/tasks/{task_id}" => OF_A_TASK,
         "/v2/runtime/attempts/{attempt_id}" => &[TaskAttempts],
         "/v2/runtime/artifacts" => &[ArtifactInstances],
         "/v2/runtime/events" | "/v2/runtime/events/stream" => &[WorkflowEvents],
-        "/v2/reviews" | "/v2/reviews/pending" | "/v2/reviews/{review_id}" => {
-            &[Tasks, TaskAttempts, ArtifactInstances, RecoveryActions]
-        }
+        "/v2/reviews" | "/v2/reviews/pending" | "/v2/reviews/{review_id}" => OF_A_REVIEW,
         "/v2/gates" | "/v2/gates/{gate_id}" => &[],
         _ => Table::ALL,
     }

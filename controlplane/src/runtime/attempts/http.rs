@@ -174,6 +174,11 @@ pub async fn heartbeat(cx: Call, Json(heartbeat): Json<Heartbeat>) -> Result<Jso
     let attempt_id: String = cx.id("attempt_id")?;
     let token_sha256 = lease::digest(&heartbeat.lease_token);
     let mut conn = cx.app.pool().acquire().await?;
+    if cx.agent_id.is_some() {
+        let attempt = store::find(&mut conn, cx.org_id(), &attempt_id).await?;
+        lease::proven(&attempt, &heartbeat.lease_token)?;
+        lease::speaking(&cx, &attempt)?;
+    }
     let Some(beat) = store::beat(&mut conn, cx.org_id(), &attempt_id, &token_sha256, progress.as_ref()).await? else {
         let attempt = store::find(&mut conn, cx.org_id(), &attempt_id).await?;
         lease::proven(&attempt, &heartbeat.lease_token)?;

@@ -139,6 +139,9 @@ async fn a_key_of_one_agent_works_as_no_other() {
     runtime.say(&theirs, "claim", json!({})).await.expect(200);
     let event = json!({"attempt_id": id(&theirs), "kind": "step", "lease_token": token});
     assert_eq!(reason(&runtime.said_by(&bound, "runtime/events", event).await), (409, "agent_mismatch"));
+    let heartbeat = format!("/v2/runtime/attempts/{}/heartbeat", id(&theirs));
+    let beaten = runtime.app.put(&heartbeat, &bound, json!({"lease_token": token})).await;
+    assert_eq!(reason(&beaten), (409, "agent_mismatch"));
     let complete = format!("/v2/runtime/attempts/{}/complete", id(&theirs));
     let ended = runtime.app.put(&complete, &bound, json!({"lease_token": token, "outcome": "succeeded"})).await;
     assert_eq!(reason(&ended), (409, "agent_mismatch"));

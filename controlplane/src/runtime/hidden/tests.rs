@@ -33,7 +33,8 @@ const PATHS: [&str; 4] =
 fn the_paths_that_tell_of_few_tables_exist() {
     let rows = crate::rooms::rows();
     let reads = rows.iter().filter(|row| row.path.starts_with("/v2/") && row.method == Method::GET);
-    let narrow: Vec<_> = reads.filter(|row| told(row.path).len() < Table::ALL.len()).map(|row| row.path).collect();
+    let narrow: Vec<_> =
+        reads.filter(|row| told(&row.method, row.path).len() < Table::ALL.len()).map(|row| row.path).collect();
     assert_eq!(narrow.len(), 11, "{narrow:?}");
 }
 
@@ -139,6 +140,31 @@ async fn what_is_known_already_is_told_to_nobody_from_whom_it_is_hidden() {
     }
     let other = json!({"kind": "build", "project_id": "p", "work_item_key": "another"});
     runtime.said_by(&developer, "runtime/tasks", other).await.expect(200);
+}
+
+/// A change of what others have made is answered with it.
+#[tokio::test]
+async fn who_may_not_be_told_of_a_task_neither_ends_nor_moves_it() {
+    let runtime = Runtime::start().await;
+    let developer = runtime.member("developer", json!({})).await;
+    let task = runtime.task(json!({"metadata": {"secret": 7}})).await;
+    let claim = format!("runtime/tasks/{}/claim", id(&task));
+    let attempt = runtime.said_by(&runtime.worker, &claim, json!({})).await.expect(200);
+    let exempt = json!(["owner", "service_account"]);
+    let mask =
+        json!([{"table": "svc_runtime.tasks", "column": "metadata", "function": "full", "exempt_roles": exempt}]);
+    policy(&runtime, "column_masking", mask).await;
+    let block = json!({"action": "block", "override_reason": "late"});
+    let recovery = format!("recovery/{}", id(&attempt));
+    let cancel = format!("runtime/tasks/{}/cancel", id(&task));
+    for (path, body) in [(&recovery, block.clone()), (&cancel, json!({}))] {
+        assert_eq!(reason(&runtime.said_by(&developer, path, body).await), HIDDEN, "{path}");
+    }
+    let seen = runtime.app.get(&format!("/v2/runtime/tasks/{}", id(&task)), &runtime.owner).await.expect(200);
+    assert_eq!(seen["status"], "active");
+    for (path, body) in [(&recovery, block), (&cancel, json!({}))] {
+        runtime.said_by(&runtime.owner, path, body).await.expect(200);
+    }
 }
 
 #[tokio::test]
