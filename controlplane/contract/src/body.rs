@@ -7,6 +7,9 @@ use crate::{Code, RequestId, Timestamp};
 /// The page that explains the codes, at the control plane.
 const ERRORS: &str = "/docs/errors";
 
+/// Longest message, and longest text among the particulars, in characters: both may hold what a caller wrote.
+const TEXT_CHARACTERS_MAX: usize = 2_000;
+
 /// What went wrong, ready for any body: the row, words for the caller, and particulars.
 #[derive(Debug, Clone)]
 pub struct Problem {
@@ -20,11 +23,15 @@ pub struct Problem {
 
 impl Problem {
     pub fn new(code: Code, message: impl Into<String>) -> Self {
-        Self { code, message: message.into(), details: Map::new(), retry_after_s: None }
+        Self { code, message: bounded(message.into()), details: Map::new(), retry_after_s: None }
     }
 
     pub fn detail(mut self, name: &str, value: impl Into<Value>) -> Self {
-        self.details.insert(name.to_owned(), value.into());
+        let value = match value.into() {
+            Value::String(text) => Value::String(bounded(text)),
+            other => other,
+        };
+        self.details.insert(name.to_owned(), value);
         self
     }
 
@@ -64,6 +71,14 @@ impl Problem {
     }
 }
 
+fn bounded(mut text: String) -> String {
+    if let Some((end, _)) = text.char_indices().nth(TEXT_CHARACTERS_MAX) {
+        text.truncate(end);
+        text.push('…');
+    }
+    text
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -85,5 +100,16 @@ mod tests {
         assert_eq!(members, ["code", "status", "message", "request_id", "timestamp", "details"]);
         assert_eq!(two["error"]["timestamp"], "1970-01-01T00:00:00Z");
         assert_eq!(problem().arrow()["error"], "SVC_ERR_404_TABLE_NOT_FOUND");
+    }
+    #[test]
+    fn what_a_caller_wrote_is_told_back_in_part() {
+        let long = "ä".repeat(TEXT_CHARACTERS_MAX + 1);
+        let problem = Problem::new(Code::BadSql, long.clone()).detail("construct", long).detail("limit", 7);
+        for text in [problem.message.as_str(), problem.details["construct"].as_str().unwrap()] {
+            assert_eq!((text.chars().count(), text.chars().last()), (TEXT_CHARACTERS_MAX + 1, Some('…')));
+        }
+        assert_eq!(problem.details["limit"], 7);
+        let most = "x".repeat(TEXT_CHARACTERS_MAX);
+        assert_eq!(Problem::new(Code::BadSql, most.clone()).message, most);
     }
 }

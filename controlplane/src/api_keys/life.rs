@@ -117,7 +117,8 @@ pub async fn rotate(
             format!("{TEXTS_MAX} texts open the key: rotate it with a grace of 0 hours, which ends the old ones");
         return Err(Error::conflict("too_many", message));
     }
-    let ends = store::retire_secrets(tx, &row.key_id, now + grace, now).await?;
+    let until = row.expires_at.map_or(now + grace, |expires_at| expires_at.min(now + grace));
+    let ends = store::retire_secrets(tx, &row.key_id, until, now).await?;
     store::insert_secret(tx, &row.key_id, given, now).await?;
     let before = json!({"prefix": row.prefix});
     let after = json!({"name": row.name, "prefix": given.minted.prefix, "old_key_expires_at": ends});

@@ -79,6 +79,15 @@ async fn an_old_key_works_until_its_grace_ends() {
 }
 
 #[tokio::test]
+async fn a_grace_is_no_longer_than_the_key_lives() {
+    let world = World::start().await;
+    let made = world.create_key(json!({"name": "ci", "scopes": ["key:read"], "expires_in_days": 1})).await;
+    let path = world.env(&format!("api-keys/{}/rotate", made["key_id"].as_str().unwrap()));
+    let rotated = world.app.post(&path, &world.owner, json!({"grace_period_hours": 168})).await.expect(200);
+    assert_eq!(rotated["old_key_expires_at"], made["expires_at"]);
+}
+
+#[tokio::test]
 async fn a_second_rotation_ends_old_keys_together_at_the_earlier_time() {
     let world = World::start().await;
     let made = world.create_key(json!({"name": "ci", "scopes": ["key:read"]})).await;

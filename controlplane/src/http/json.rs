@@ -113,20 +113,30 @@ fn is_json(headers: &HeaderMap) -> Result<()> {
     fits.then_some(()).ok_or(Error::UnsupportedMedia { expected: "application/json" })
 }
 
+/// Every body is an object; serde would take a list of its members' values for one.
 fn parse<T: DeserializeOwned>(bytes: &[u8]) -> Result<T> {
+    let is_json = || serde_json::from_slice::<serde::de::IgnoredAny>(bytes).is_ok();
+    if !bytes.trim_ascii_start().starts_with(b"{") && is_json() {
+        return Err(Error::invalid("body", "type", "the body is not a JSON object".to_owned()));
+    }
     let mut reader = serde_json::Deserializer::from_slice(bytes);
-    let value = serde_path_to_error::deserialize(&mut reader).map_err(|error| unfit(&error))?;
+    let value = serde_path_to_error::deserialize(&mut reader).map_err(|error| unfit(&error, is_json()))?;
     reader.end().map_err(|_| Error::invalid("body", "json", "the body goes on after its JSON value".to_owned()))?;
     Ok(value)
 }
 
-/// serde names a missing member in its message; the path leads only to its parent.
-fn unfit(error: &serde_path_to_error::Error<serde_json::Error>) -> Error {
+/// serde names a missing member in its message; the path leads only to its parent. What is no value of a list of words
+/// it calls bad syntax, though it is JSON.
+fn unfit(error: &serde_path_to_error::Error<serde_json::Error>, is_json: bool) -> Error {
     let inner = error.inner().to_string();
     let message = inner.split(" at line ").next().unwrap_or_default().to_owned();
     let parent = error.path().to_string();
     let named = message.split('`').nth(1).unwrap_or_default();
     let below = |name: &str| if parent == "." { name.to_owned() } else { format!("{parent}.{name}") };
+    if is_json && error.inner().is_syntax() && parent != "." {
+        let message = format!("`{parent}` is none of the values it may have");
+        return Error::invalid(parent, "type", message);
+    }
     if error.inner().is_syntax() || error.inner().is_eof() {
         return Error::invalid("body", "json", format!("the body is not JSON: {message}"));
     }

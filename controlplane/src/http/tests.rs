@@ -1,8 +1,9 @@
 use axum::body::Body;
 use axum::http::Request;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::testing::TestApp;
+use crate::worlds::World;
 
 #[tokio::test]
 async fn every_answer_carries_a_request_id_and_its_rate_limit() {
@@ -63,4 +64,22 @@ async fn while_shutting_down_rooms_refuse_and_readiness_says_so() {
     app.get("/health", "").await.expect(200);
     assert_eq!(app.get("/ready", "").await.expect(503)["ready"], false);
     app.expect_5xx(2);
+}
+
+#[tokio::test]
+async fn a_body_of_another_shape_is_told_what_it_should_be() {
+    let world = World::start().await;
+    let path = world.org("users/invite");
+    for (body, field) in [
+        (json!(["a@acme.example", "developer"]), "body"),
+        (json!("a@acme.example"), "body"),
+        (json!({"email": "a@acme.example", "role": 1}), "role"),
+        (json!({"email": "a@acme.example", "role": ["developer"]}), "role"),
+        (json!({"email": 1, "role": "developer"}), "email"),
+    ] {
+        let answer = world.app.post(&path, &world.owner, body.clone()).await;
+        assert_eq!(answer.code(), (400, "VALIDATION_ERROR"), "{body}: {}", answer.body);
+        let details = &answer.body["error"]["details"];
+        assert_eq!((&details["field"], &details["constraint"]), (&json!(field), &json!("type")), "{body}");
+    }
 }

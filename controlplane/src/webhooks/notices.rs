@@ -2,9 +2,10 @@
 //! /v1/webhooks, DELETE /v1/webhooks/{`webhook_id`}, GET /v1/webhooks/deliveries?status=failed, POST
 //! /v1/webhooks/deliveries/{`event_id`}/replay. Response bodies of these: not shown."
 //!
-//! The secret is the caller's own and is never answered.
+//! The secret is the caller's own and is never answered. `trigger.fired` carries what agents have stored and asked: a key
+//! subscribes to it that may read that itself.
 
-use contract::{DeliveryId, EventId, Redacted, Timestamp, WebhookId};
+use contract::{Access, DeliveryId, EventId, Redacted, Scope, Timestamp, WebhookId};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -37,6 +38,11 @@ pub async fn create(cx: Call, Json(input): Json<Creation>) -> Result<Created<Ans
         let (least, most) = (SECRET_CHARACTERS.start(), SECRET_CHARACTERS.end());
         let message = format!("`secret` is {least} to {most} visible ASCII characters");
         return Err(Error::invalid("secret", format!("{least}..{most} visible ASCII characters"), message));
+    }
+    if events.iter().any(|event| event == "trigger.fired") {
+        for scope in [Scope::Agent, Scope::QueryRead, Scope::AuditRead] {
+            cx.caller.may(Access::Admin, Some(scope)).map_err(Error::Refused)?;
+        }
     }
     let webhook = http::Creation { url, events, description };
     http::make(&cx, SURFACE, webhook, &Redacted::new(secret)).await.map(Created)

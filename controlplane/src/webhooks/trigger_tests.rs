@@ -55,3 +55,18 @@ async fn a_webhook_that_does_not_ask_for_triggers_or_is_another_organizations_is
     assert_eq!(fired(&world, 2, named).await, 1);
     assert_eq!(types(&mut receiver), ["trigger.error"]);
 }
+
+#[tokio::test]
+async fn what_triggers_tell_is_sent_for_no_key_that_may_not_read_it() {
+    let world = World::start().await;
+    let wanted = |event: &str| json!({"url": "https://example.com/", "events": [event], "secret": "a-secret-of-twenty-four-or-more"});
+    let all = ["webhook:write", "agent:*", "query:read", "audit:read"];
+    for (scopes, expected) in [(&all[..1], 403), (&all[..3], 403), (&all[..], 201)] {
+        let name = format!("k{}", scopes.len());
+        let made = world.create_key(json!({"name": name, "scopes": scopes})).await;
+        let key = format!("ApiKey {}", made["key"].as_str().unwrap());
+        let answer = world.app.post("/v1/webhooks", &key, wanted("trigger.fired")).await;
+        assert_eq!(answer.status.as_u16(), expected, "{scopes:?}: {}", answer.body);
+        world.app.post("/v1/webhooks", &key, wanted("branch.merged")).await.expect(201);
+    }
+}
