@@ -239,6 +239,28 @@ fn under_a_strict_filter_every_statement_is_asked_of_visible_rows_alone() {
 }
 
 #[test]
+fn what_is_stored_in_another_order_than_its_tables_is_asked_of_visible_rows_alone() {
+    let care = |sql: &str| governed(sql, &analyst()).expect("a statement").care();
+    for sql in [
+        "CREATE TABLE made AS SELECT DISTINCT region FROM customers",
+        "CREATE TABLE made AS SELECT region, count(*) n FROM customers GROUP BY region",
+        "CREATE TABLE made AS SELECT id, row_number() OVER (ORDER BY region) n FROM customers",
+        "CREATE TABLE made AS SELECT id FROM customers UNION ALL SELECT id FROM orders",
+        "CREATE TABLE made AS SELECT * FROM (SELECT DISTINCT region FROM customers)",
+        "INSERT INTO payroll (iban) SELECT DISTINCT region FROM customers",
+    ] {
+        assert_eq!(care(sql), Care::Visible, "{sql}");
+    }
+    assert_eq!(care("CREATE TABLE made AS SELECT id, region FROM customers WHERE id > 1"), Care::Certain);
+    for sql in [
+        "INSERT INTO payroll (id, iban) SELECT id, region FROM customers",
+        "INSERT INTO orders (id, region) VALUES (1, 'EU')",
+    ] {
+        assert_eq!(care(sql), Care::UntilSure, "{sql}");
+    }
+}
+
+#[test]
 fn what_fails_by_the_engines_plan_is_asked_of_visible_rows_alone() {
     let care = |sql: &str| governed(sql, &analyst()).expect("a statement").care();
     for sql in [

@@ -1,12 +1,15 @@
 //! What a statement that writes reads for it: the rows that it stores, and those that it finds its own by.
 
+use std::ops::ControlFlow;
+
 use sqlparser::ast::{
     Insert, Merge, MergeAction, MergeClause, MergeInsertExpr, MergeInsertKind, MergeUpdateExpr, MergeUpdateKind, Query,
-    SetExpr, Statement, TableWithJoins, Update, UpdateTableFromKind,
+    SetExpr, Statement, TableWithJoins, Update, UpdateTableFromKind, visit_relations,
 };
 
 use super::super::target;
-use super::Walk;
+use super::{Walk, plain};
+use crate::print::marker::{self, Marked};
 
 impl Walk<'_> {
     pub(super) fn writes(&mut self, tree: &Statement) {
@@ -28,11 +31,12 @@ impl Walk<'_> {
         self.found.failing.can_throw = true;
     }
 
-    /// The order that rows are stored in is read later, by who sees all of them.
+    /// The order that rows are stored in is read later, by who sees all of them: what is not handed on in the order of a
+    /// table comes as the engine's threads have met it, in parts that hidden rows fill as well.
     fn stores(&mut self, query: &Query) {
         self.answer(query);
         self.found.outputs = None;
-        self.found.failing.by_order |= self.found.failing.meets;
+        self.found.failing.by_order |= self.found.failing.meets || reads(query) && !plain::is_plain(query);
     }
 
     fn insert(&mut self, insert: &Insert) {
@@ -84,4 +88,13 @@ impl Walk<'_> {
             _ => {}
         }
     }
+}
+
+/// Whether a table stands in it.
+fn reads(query: &Query) -> bool {
+    let found = visit_relations(query, |name| match marker::read(name) {
+        Some(Marked::Scan(_)) => ControlFlow::Break(()),
+        _ => ControlFlow::Continue(()),
+    });
+    found.is_break()
 }
