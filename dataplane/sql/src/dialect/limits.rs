@@ -93,15 +93,13 @@ fn bound(name: &str, size: &mut Expr, context: &mut Context<'_>) -> Result<(), E
         }
         _ => {
             context.copy(templates::size(size))?;
-            let taken = take_expr(size);
             let limit = Expr::Between {
-                expr: Box::new(taken.clone()),
+                expr: Box::new(size.clone()),
                 negated: true,
                 low: Box::new(compose::number(-most)),
                 high: Box::new(compose::number(most)),
             };
-            let refusal = compose::call("error", [compose::text(too_many(name))]);
-            *size = compose::case(None, vec![(limit, refusal)], Some(taken));
+            refuse_where(limit, size, too_many(name));
             Ok(())
         }
     }
@@ -154,9 +152,7 @@ fn bound_letters(name: &str, mut args: Vec<&mut Expr>, context: &mut Context<'_>
     let product = compose::binary(bytes(one), BinaryOperator::Multiply, bytes(other));
     let most = compose::number(i64::try_from(COMPARED_MAX).unwrap_or(i64::MAX));
     let is_long = compose::binary(product, BinaryOperator::Gt, most);
-    let refusal = compose::call("error", [compose::text(too_long())]);
-    let taken = take_expr(one);
-    **one = compose::case(None, vec![(is_long, refusal)], Some(taken));
+    refuse_where(is_long, one, too_long());
     Ok(())
 }
 
@@ -190,9 +186,7 @@ fn bound_depth<'a>(
         let opened = compose::binary(bytes(text), BinaryOperator::Minus, bytes(without));
         let most = compose::number(i64::try_from(NESTED_MAX).unwrap_or(i64::MAX));
         let is_deep = compose::binary(opened, BinaryOperator::Gt, most);
-        let refusal = compose::call("error", [compose::text(too_deep())]);
-        let taken = take_expr(arg);
-        *arg = compose::case(None, vec![(is_deep, refusal)], Some(taken));
+        refuse_where(is_deep, arg, too_deep());
     }
     Ok(())
 }
@@ -215,10 +209,15 @@ fn bound_steps(name: &str, args: Vec<&mut Expr>, context: &mut Context<'_>) -> R
     let most = i64::try_from(GENERATED_MAX).unwrap_or(i64::MAX);
     let reach = compose::binary(seconds(step), BinaryOperator::Multiply, compose::number(most));
     let is_far = compose::binary(compose::call("abs", [distance]), BinaryOperator::Gt, compose::call("abs", [reach]));
-    let refusal = compose::call("error", [compose::text(too_many(name))]);
-    let taken = take_expr(to);
-    *to = compose::case(None, vec![(is_far, refusal)], Some(taken));
+    refuse_where(is_far, to, too_many(name));
     Ok(())
+}
+
+/// The argument, where it is not too much; the engine raises the refusal for the row that asks for more.
+fn refuse_where(is_too_much: Expr, argument: &mut Expr, why: String) {
+    let refusal = compose::call("error", [compose::text(why)]);
+    let taken = take_expr(argument);
+    *argument = compose::case(None, vec![(is_too_much, refusal)], Some(taken));
 }
 
 fn is_series(name: &str) -> bool {
