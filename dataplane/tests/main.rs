@@ -26,6 +26,7 @@ mod ingest;
 mod interference;
 mod keys;
 mod leaving;
+mod lost;
 mod making;
 mod meaning;
 mod memory;

@@ -1,5 +1,6 @@
 //! A pipeline over a real engine in a folder of its own, with rules that a test can change.
 
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -31,7 +32,7 @@ pub struct World {
     pub memories: Memories,
     engine: engine::Engine,
     /// Removed with the world.
-    _folder: tempfile::TempDir,
+    folder: tempfile::TempDir,
 }
 
 /// A world without policies and with the tables that most tests want.
@@ -94,7 +95,7 @@ pub async fn world_with(clock: SharedClock, model: &ModelSettings) -> World {
         unread_for: dataplane::pipeline::UNREAD_FOR,
         closed: CancellationToken::new(),
     });
-    let world = World { pipeline, rules, books, house, memories, engine, _folder: folder };
+    let world = World { pipeline, rules, books, house, memories, engine, folder };
     for sql in [
         "create table customer (id integer, name varchar, region varchar, ssn varchar, balance decimal(12,2))",
         "insert into customer values (1, 'Ada', 'EU', '078-05-1120', 10.50), (2, 'Bob', 'US', '219-09-9999', 20.25), \
@@ -180,6 +181,18 @@ impl World {
             change(&mut changed);
             *rules = Some(Arc::new(changed));
         });
+    }
+
+    /// The process id of the engine: whose process, of all that this one has started, has a file of this world open.
+    pub fn engine_id(&self) -> u32 {
+        let ours = self.folder.path().join("data");
+        let holds = |process: &Path| {
+            let files = std::fs::read_dir(process.join("fd")).into_iter().flatten().flatten();
+            files.filter_map(|file| std::fs::read_link(file.path()).ok()).any(|file| file.starts_with(&ours))
+        };
+        let processes = std::fs::read_dir("/proc").unwrap().flatten();
+        let mut ids = processes.filter(|process| holds(&process.path()));
+        ids.find_map(|process| process.file_name().to_str()?.parse().ok()).unwrap()
     }
 
     /// Everything in the log, in order.

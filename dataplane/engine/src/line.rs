@@ -122,6 +122,11 @@ impl Connected {
         }
     }
 
+    /// Waits while the child is most likely about to end because of somebody else's statement.
+    pub async fn steady(&self) {
+        self.process.steady().await;
+    }
+
     pub fn snapshot(&self) -> String {
         self.process.snapshot()
     }

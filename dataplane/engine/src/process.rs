@@ -7,7 +7,7 @@ use std::os::unix::net::UnixStream;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 use std::{fs, thread};
@@ -24,7 +24,7 @@ use crate::config::Config;
 use crate::error::Error;
 use crate::frame::{Lane, Outgoing};
 use crate::message::{Notice, Order, Start, kind};
-use crate::watchdog::Watchdog;
+use crate::watchdog::{GONE, Watchdog};
 
 /// Opening replays what the last process had not checkpointed.
 const OPEN_MAX: Duration = Duration::from_mins(2);
@@ -40,7 +40,8 @@ pub struct Process {
     opened_micros: i64,
     sessions: AtomicU64,
     snapshots: AtomicU64,
-    full: AtomicBool,
+    /// It keeps too much in memory: whoever asks for more is refused.
+    full: watch::Sender<bool>,
     /// It has ended, and all it said is read.
     over: CancellationToken,
     pub watchdog: Watchdog,
@@ -87,7 +88,7 @@ impl Process {
             opened_micros,
             sessions: AtomicU64::new(1),
             snapshots: AtomicU64::new(1),
-            full: AtomicBool::new(false),
+            full: watch::Sender::new(false),
             over: CancellationToken::new(),
             watchdog: Watchdog::default(),
         };
@@ -120,7 +121,7 @@ impl Process {
 
     /// What it says of its memory.
     pub fn keeps_too_much(&self, full: bool) {
-        self.full.store(full, Ordering::Relaxed);
+        self.full.send_replace(full);
     }
 
     pub fn ended(&self) {
@@ -129,7 +130,24 @@ impl Process {
 
     /// Did it end because it kept too much in memory? Waits for the end of one that is dying.
     pub async fn starved(&self) -> bool {
-        timeout(DYING, self.over.cancelled()).await.is_ok() && self.full.load(Ordering::Relaxed)
+        timeout(DYING, self.over.cancelled()).await.is_ok() && *self.full.borrow()
+    }
+
+    /// Waits while it is most likely about to end, or refuses memory, because of somebody's statement: until that is
+    /// past, or it has ended.
+    pub async fn steady(&self) {
+        let well = async {
+            self.watchdog.steady().await;
+            // An error means that nobody counts any more.
+            let _ = self.full.subscribe().wait_for(|full| !full).await;
+        };
+        let steady = async {
+            tokio::select! {
+                () = well => {}
+                () = self.over.cancelled() => {}
+            }
+        };
+        let _ = timeout(GONE, steady).await;
     }
 
     pub fn is_alive(&self) -> bool {
@@ -202,7 +220,7 @@ fn reap(mut child: Child, pid: Pid, life: &Life) {
     while waitid(Id::Pid(pid), flags) == Err(nix::errno::Errno::EINTR) {}
     *life.0.lock().unwrap_or_else(PoisonError::into_inner) = None;
     let status = child.wait();
-    tracing::debug!(engine.pid = pid.as_raw(), engine.status = ?status.ok(), "the engine process ended");
+    tracing::info!(engine.pid = pid.as_raw(), engine.status = ?status.ok(), "the engine process ended");
 }
 
 fn command(config: &Config, control: OwnedFd, arrivals: OwnedFd) -> Command {

@@ -30,8 +30,8 @@ const BEFORE: Duration = Duration::from_secs(3);
 pub struct Statement {
     pub sql: String,
     pub params: Vec<Value>,
-    /// It changes something: it runs to its end before anything of it is answered, and is never run
-    /// a second time.
+    /// It changes something: it runs to its end before anything of it is answered, and is not run a second time
+    /// here, where nobody knows whether the first one is committed.
     pub writes: bool,
 }
 
@@ -81,12 +81,14 @@ impl Session {
         Self(Arc::new(Mutex::new(connected)))
     }
 
-    /// Opens a transaction and takes its snapshot.
+    /// Opens a transaction and takes its snapshot. While the process is most likely about to end, because of
+    /// somebody's statement, it waits: for the next process, or until this one is well again.
     pub async fn begin(&mut self) -> Result<Snapshot, Error> {
         let mut connected = self.connected().await?;
         if connected.in_transaction() {
             return Err(Error::new(Kind::InvalidInput, "a transaction is open already"));
         }
+        connected.steady().await;
         connected.again_if_lost(&What::Begin, step_ends(), &CancellationToken::new()).await?.done()?;
         connected.transaction_opened();
         Ok(Snapshot(connected.snapshot()))

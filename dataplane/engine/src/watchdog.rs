@@ -13,7 +13,7 @@ use std::os::unix::net::UnixStream;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use tokio::sync::Notify;
+use tokio::sync::{Notify, watch};
 
 use crate::message::Order;
 
@@ -34,6 +34,8 @@ pub enum Cause {
 pub struct Watchdog {
     watched: Mutex<Watched>,
     nudge: Notify,
+    /// A statement has not obeyed for `CUT`: most likely the child is killed with whatever else it does.
+    kill_is_near: watch::Sender<bool>,
 }
 
 #[derive(Default)]
@@ -139,16 +141,25 @@ impl Watchdog {
         self.nudge.notified().await;
     }
 
+    /// Waits while the child may be about to be killed.
+    pub async fn steady(&self) {
+        // An error means that nobody kills any more.
+        let _ = self.kill_is_near.subscribe().wait_for(|near| !near).await;
+    }
+
     pub fn due(&self, now: Instant) -> Due {
         let mut watched = self.watched();
         let mut due = Due::default();
+        let mut kill_is_near = false;
         for (session, statement) in watched.statements.iter_mut().filter(|(_, statement)| !statement.over) {
             if statement.due <= now {
                 statement.step(*session, now, &mut due);
             }
+            kill_is_near |= statement.asked.is_some_and(|asked| now.duration_since(asked) >= CUT);
             due.next = Some(due.next.map_or(statement.due, |next| next.min(statement.due)));
         }
         watched.planned = due.next;
+        self.kill_is_near.send_if_modified(|near| std::mem::replace(near, kill_is_near) != kill_is_near);
         due
     }
 }
@@ -190,6 +201,21 @@ mod tests {
         assert_eq!(std::io::Read::read(&mut theirs, &mut [0]).unwrap(), 0, "the socket is cut");
         assert!(watchdog.due(start + KILL).kill);
         assert_eq!(watchdog.finish(7), Some(Cause::Deadline));
+    }
+
+    #[test]
+    fn nothing_is_begun_between_the_cut_and_the_end_of_it() {
+        let is_steady = |watchdog: &Watchdog| !*watchdog.kill_is_near.borrow();
+        let start = Instant::now();
+        let (watchdog, _theirs) = watchdog(start);
+        watchdog.due(start);
+        watchdog.due(start + ASK_AGAIN);
+        assert!(is_steady(&watchdog), "most obey");
+        watchdog.due(start + CUT);
+        assert!(!is_steady(&watchdog));
+        watchdog.closed(7);
+        watchdog.due(start + CUT + ASK_AGAIN);
+        assert!(is_steady(&watchdog), "it has obeyed the cut");
     }
 
     #[test]

@@ -90,6 +90,26 @@ async fn reads_of_other_callers_do_not_notice() {
 }
 
 #[tokio::test]
+async fn what_another_caller_begins_while_the_process_is_ended_is_done_in_the_next_one() {
+    let world = world().await.made(&["create table t(i bigint)"]).await;
+    let (mut bomber, mut bystander) = (world.session().await.unwrap(), world.session().await.unwrap());
+    let before = world.incarnation().await;
+    let bomb = TaskTracker::new()
+        .spawn(async move { bomber.run(read(BOMB), Instant::now(), &CancellationToken::new()).await.err() });
+    let (mut begun, mut after) = (0, 0);
+    while after < 10 {
+        let snapshot = bystander.begin().await.unwrap();
+        write(&mut bystander, "insert into t values (1)").await.unwrap();
+        bystander.commit().await.unwrap();
+        begun += 1;
+        after += usize::from(!snapshot.as_str().starts_with(&before));
+    }
+    assert_eq!(bomb.await.unwrap().map(|error| error.kind), Some(Kind::Timeout));
+    let rows = answer(&mut bystander, "select count(*) from t", &[]).await;
+    assert_eq!(rows, Ok(begun.to_string()), "none is lost, none is there twice");
+}
+
+#[tokio::test]
 async fn a_write_of_another_caller_is_not_run_again() {
     let world = world().await.made(&["create table t(i bigint)"]).await;
     let (mut bomber, mut bystander) = (world.session().await.unwrap(), world.session().await.unwrap());

@@ -2,7 +2,8 @@
 //!
 //! In the engine's own process, until its end, the deadline or the caller's cancel. Rows stream; the
 //! first batch is awaited here, so that a statement that fails at once fails with a code and not in
-//! the middle of an answer.
+//! the middle of an answer. One whose process ends under it, because of somebody else's statement, runs once more:
+//! none of it has left, and what it wrote is not committed. In a client's transaction, which is lost, it does not.
 //!
 //! An error about a row that a filter hides would tell what is in it. So a statement over a filtered
 //! table that could raise one is held back: when it fails while nothing has left, it runs again over
@@ -89,8 +90,8 @@ pub(super) async fn run(pipeline: &Pipeline, query: &Query, pinned: Pinned, t: &
         audit::started(pipeline, query, t)?; // in the log before it is in the database
     }
     let ran = match with_care(query, &native, &mut lease, t).await {
-        Err(Error::Engine(error)) if error.is_lost() && may_repeat(&native, &lease) => {
-            // Another caller's statement took the process down; this one had sent nothing.
+        Err(Error::Engine(error)) if error.is_lost() && !lease.is_client() => {
+            // Another caller's statement took the process down; this one had sent nothing, and committed nothing.
             start_again(&native, &mut lease, t).await?;
             with_care(query, &native, &mut lease, t).await
         }
