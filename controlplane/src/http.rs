@@ -13,6 +13,7 @@ pub mod deprecation;
 mod guard;
 pub mod idempotency;
 pub mod json;
+mod members;
 pub mod page;
 mod peer;
 pub mod rate_limit;

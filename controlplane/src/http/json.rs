@@ -9,8 +9,8 @@ use axum::response::{IntoResponse, Response};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-use crate::http::body;
 use crate::http::suggestion::meant;
+use crate::http::{body, members};
 use crate::{App, Error, Result};
 
 /// A JSON body, read or answered with 200.
@@ -119,6 +119,7 @@ fn parse<T: DeserializeOwned>(bytes: &[u8]) -> Result<T> {
     if !bytes.trim_ascii_start().starts_with(b"{") && is_json() {
         return Err(Error::invalid("body", "type", "the body is not a JSON object".to_owned()));
     }
+    members::are_distinct(bytes)?;
     let mut reader = serde_json::Deserializer::from_slice(bytes);
     let value = serde_path_to_error::deserialize(&mut reader).map_err(|error| unfit(&error, is_json()))?;
     reader.end().map_err(|_| Error::invalid("body", "json", "the body goes on after its JSON value".to_owned()))?;
@@ -227,6 +228,7 @@ mod tests {
             (r#"{"name": "a", "nmae": "b"}"#, "nmae", "known"),
             (r#"{"name": "a", "settings": {"depth": -1}}"#, "settings.depth", "type"),
             (r#"{"name": "a", "settings": {}}"#, "settings.depth", "required"),
+            (r#"{"name": "a", "name": "b"}"#, "name", "unique"),
             (r#"{"name": "a""#, "body", "json"),
             (r#"{"name": "a"} x"#, "body", "json"),
             ("[]", "body", "type"),
