@@ -147,6 +147,7 @@ impl Process {
                 () = self.over.cancelled() => {}
             }
         };
+        // One that has not ended by then goes on, and what is begun in it takes its chance.
         let _ = timeout(GONE, steady).await;
     }
 
