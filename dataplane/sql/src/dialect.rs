@@ -45,10 +45,11 @@ use std::mem;
 use std::ops::ControlFlow;
 
 use sqlparser::ast::{
-    Expr, Function, OrderByExpr, Query, Select, Statement, TableFactor, TableWithJoins, Value, ValueWithSpan, VisitMut,
+    Expr, Function, OrderByExpr, Query, Select, Statement, TableFactor, TableWithJoins, Value, ValueWithSpan,
     VisitorMut, With,
 };
 
+use crate::ast::VisitMut;
 use crate::error::Error;
 use crate::functions::Class;
 use crate::names::ours;

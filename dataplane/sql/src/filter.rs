@@ -16,8 +16,9 @@ use std::collections::BTreeSet;
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
-use sqlparser::ast::{self, Expr, Ident, SelectItem, SetExpr, Value, VisitMut, VisitorMut};
+use sqlparser::ast::{self, Expr, Ident, SelectItem, SetExpr, Value, VisitorMut};
 
+use crate::ast::VisitMut;
 use crate::catalog::{Catalog, Table};
 use crate::error::{Error, Kind};
 use crate::names;

@@ -19,6 +19,7 @@ use sqlparser::ast;
 
 pub(crate) use self::lineage::join_constraint;
 pub(crate) use self::scan::{Check, Scan, ScanColumn};
+use crate::ast::visit_expressions;
 use crate::call::called;
 use crate::catalog::Table;
 use crate::catalogue::Listing;
@@ -307,7 +308,7 @@ pub fn govern(resolved: Resolved, rules: &Rules) -> Result<Governed, Error> {
 /// A column does not say that it compares texts by rules of their own: of what it takes for equal either may stand for
 /// both, and nothing would look for that.
 fn kept_without_collation(kind: &statement::Kind, tree: &ast::Statement) -> Result<(), Error> {
-    let found = ast::visit_expressions(tree, |expr| match expr {
+    let found = visit_expressions(tree, |expr| match expr {
         ast::Expr::Collate { .. } => ControlFlow::Break(()),
         ast::Expr::Function(function) if called(function).as_deref() == Some("collate") => ControlFlow::Break(()),
         _ => ControlFlow::Continue(()),

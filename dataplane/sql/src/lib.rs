@@ -8,6 +8,7 @@
 
 #![forbid(unsafe_code)]
 
+mod ast;
 mod call;
 pub mod catalog;
 mod catalogue;

@@ -10,12 +10,11 @@
 
 use std::ops::ControlFlow;
 
-use sqlparser::ast::{
-    ArrayElemTypeDef, BinaryOperator, CastKind, DataType, ExactNumberInfo, Expr, Value, VisitMut, VisitorMut,
-};
+use sqlparser::ast::{ArrayElemTypeDef, BinaryOperator, CastKind, DataType, ExactNumberInfo, Expr, Value, VisitorMut};
 use sqlparser::keywords::{Keyword, RESERVED_FOR_TABLE_ALIAS};
 use sqlparser::tokenizer::{Token, TokenWithSpan};
 
+use crate::ast::VisitMut;
 use crate::call::of_engine;
 use crate::dialect;
 use crate::error::Error;

@@ -41,7 +41,7 @@ impl<V: VisitorMut> VisitorMut for Outside<'_, V> {
 
 #[cfg(test)]
 mod tests {
-    use sqlparser::ast::VisitMut;
+    use crate::ast::VisitMut;
 
     use super::*;
 

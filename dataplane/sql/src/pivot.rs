@@ -8,9 +8,10 @@ use std::ops::ControlFlow;
 
 use sqlparser::ast::{
     Distinct, Expr, ExprWithAlias, LimitClause, OrderBy, OrderByExpr, OrderByKind, OrderByOptions, PivotValueSource,
-    Query, SelectItem, SetExpr, Statement, TableFactor, TableWithJoins, Value, Visit, VisitMut, Visitor, VisitorMut,
+    Query, SelectItem, SetExpr, Statement, TableFactor, TableWithJoins, Value, Visitor, VisitorMut,
 };
 
+use crate::ast::{Visit, VisitMut};
 use crate::error::Error;
 use crate::govern::Governed;
 use crate::names::ours::VALUES;

@@ -15,12 +15,13 @@ use std::ops::ControlFlow;
 
 use sqlparser::ast::{
     Expr, FunctionArg, FunctionArgExpr, FunctionArguments, Ident, ObjectName, ObjectNamePart, Query, Statement,
-    TableFactor, Value, Visit, VisitMut, Visitor, visit_expressions,
+    TableFactor, Value, Visitor,
 };
 
 pub use relations::{Kind, Relation, Sort, relations};
 pub(crate) use rewrite::matched;
 
+use crate::ast::{Visit, VisitMut, visit_expressions};
 use crate::error::Error;
 use crate::resolve::callable;
 use crate::{functions, lex, names, parse, widths};

@@ -7,8 +7,9 @@
 
 use std::ops::ControlFlow;
 
-use sqlparser::ast::{Ident, ObjectName, Query, SetExpr, TableFactor, Values, VisitMut, VisitorMut};
+use sqlparser::ast::{Ident, ObjectName, Query, SetExpr, TableFactor, Values, VisitorMut};
 
+use crate::ast::VisitMut;
 use crate::error::Error;
 use crate::names;
 

@@ -11,9 +11,10 @@ use sqlparser::ast::helpers::attached_token::AttachedToken;
 use sqlparser::ast::{
     BinaryOperator, CaseWhen, CastKind, CreateFunction, CreateFunctionBody, DataType, Expr, Function, FunctionArg,
     FunctionArgExpr, FunctionArguments, FunctionCalledOnNull, FunctionReturnType, Ident, Query, Statement, Value,
-    Visit, VisitMut, Visitor, VisitorMut, visit_expressions,
+    Visitor, VisitorMut,
 };
 
+use crate::ast::{Visit, VisitMut, visit_expressions};
 use crate::definition::Definition;
 use crate::error::{Error, Kind};
 use crate::{dialect, functions, lex, names, parse};

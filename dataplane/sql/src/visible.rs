@@ -9,9 +9,10 @@ use std::ops::ControlFlow;
 
 use sqlparser::ast::{
     Expr, FunctionArg, FunctionArgExpr, FunctionArguments, Ident, JoinConstraint, Query, Select, SelectItem, SetExpr,
-    TableFactor, TableWithJoins, Visit, Visitor,
+    TableFactor, TableWithJoins, Visitor,
 };
 
+use crate::ast::Visit;
 use crate::error::Error;
 use crate::govern::{Scan, join_constraint};
 use crate::names;

@@ -4,11 +4,11 @@
 use std::ops::ControlFlow;
 
 use sqlparser::ast::{
-    Expr, JoinConstraint, JoinOperator, Select, SelectItem, TableAlias, TableFactor, TableWithJoins, VisitMut,
-    VisitorMut,
+    Expr, JoinConstraint, JoinOperator, Select, SelectItem, TableAlias, TableFactor, TableWithJoins, VisitorMut,
 };
 
 use super::{Context, templates};
+use crate::ast::VisitMut;
 use crate::error::Error;
 use crate::outside::Outside;
 use crate::types::Columns;

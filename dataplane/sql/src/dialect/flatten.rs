@@ -10,13 +10,13 @@ use std::ops::ControlFlow;
 use std::sync::LazyLock;
 
 use sqlparser::ast::{
-    Expr, Function, FunctionArg, FunctionArgExpr, FunctionArguments, Ident, Query, TableAlias, TableFactor, VisitMut,
-    VisitorMut,
+    Expr, Function, FunctionArg, FunctionArgExpr, FunctionArguments, Ident, Query, TableAlias, TableFactor, VisitorMut,
 };
 use sqlparser::dialect::DuckDbDialect;
 use sqlparser::parser::Parser;
 
 use super::{Context, compose, paths, templates};
+use crate::ast::VisitMut;
 use crate::error::Error;
 use crate::functions::GENERATED_MAX;
 use crate::types::Type;

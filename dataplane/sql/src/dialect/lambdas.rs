@@ -7,11 +7,12 @@ use std::ops::ControlFlow;
 
 use sqlparser::ast::{
     ArrayElemTypeDef, DataType, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArguments, Ident, LambdaFunction,
-    OneOrManyWithParens, VisitMut, VisitorMut,
+    OneOrManyWithParens, VisitorMut,
 };
 
 use super::call::{Handler, plain, take_expr, wrong_count};
 use super::{Context, compose, variants};
+use crate::ast::VisitMut;
 use crate::error::Error;
 use crate::names::ours::ITEM;
 use crate::types::Type;

@@ -5,10 +5,11 @@ use std::ops::ControlFlow;
 
 use sqlparser::ast::{
     Expr, ExprWithAlias, Ident, PivotValueSource, Select, SetExpr, TableAlias, TableAliasColumnDef, TableFactor,
-    TableSampleKind, TableSampleMethod, TableSampleUnit, visit_expressions_mut,
+    TableSampleKind, TableSampleMethod, TableSampleUnit,
 };
 
 use super::{Context, compose};
+use crate::ast::visit_expressions_mut;
 use crate::error::Error;
 
 /// Clauses of a select the engine does not have.

@@ -8,11 +8,12 @@ use std::collections::HashMap;
 use std::ops::ControlFlow;
 use std::sync::LazyLock;
 
-use sqlparser::ast::{Expr, Ident, OneOrManyWithParens, Visit, VisitMut, Visitor, VisitorMut};
+use sqlparser::ast::{Expr, Ident, OneOrManyWithParens, Visitor, VisitorMut};
 use sqlparser::dialect::DuckDbDialect;
 use sqlparser::parser::Parser;
 
 use super::{Context, compose};
+use crate::ast::{Visit, VisitMut};
 use crate::call::arguments;
 use crate::error::Error;
 use crate::functions::{self, Class};

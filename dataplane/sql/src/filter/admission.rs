@@ -2,10 +2,11 @@
 
 use std::ops::ControlFlow;
 
-use sqlparser::ast::{BinaryOperator, Expr, ObjectName, Query, TableFactor, UnaryOperator, Value, Visit, Visitor};
+use sqlparser::ast::{BinaryOperator, Expr, ObjectName, Query, TableFactor, UnaryOperator, Value, Visitor};
 
 use super::truth::truth;
 use super::{FilterFacts, placeholder};
+use crate::ast::Visit;
 use crate::error::Error;
 use crate::functions::{self, Class};
 use crate::meaning;

@@ -4,8 +4,9 @@
 
 use std::ops::ControlFlow;
 
-use sqlparser::ast::{Array, BinaryOperator, Expr, Query, VisitMut, VisitorMut};
+use sqlparser::ast::{Array, BinaryOperator, Expr, Query, VisitorMut};
 
+use crate::ast::VisitMut;
 use crate::error::Error;
 
 /// Says it in the filter; refuses ANY and ALL of any other list, unless a subquery of the filter asks.

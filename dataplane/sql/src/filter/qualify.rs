@@ -4,9 +4,10 @@ use std::collections::BTreeSet;
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
-use sqlparser::ast::{Expr, Ident, Select, TableFactor, VisitMut, VisitorMut};
+use sqlparser::ast::{Expr, Ident, Select, TableFactor, VisitorMut};
 
 use super::OWN;
+use crate::ast::VisitMut;
 use crate::catalog::{Catalog, Table};
 use crate::error::Error;
 use crate::functions::{self, Kind};

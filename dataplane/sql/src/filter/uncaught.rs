@@ -7,8 +7,9 @@
 
 use std::ops::ControlFlow;
 
-use sqlparser::ast::{Expr, visit_expressions};
+use sqlparser::ast::Expr;
 
+use crate::ast::visit_expressions;
 use crate::call::{arguments, called, literal};
 use crate::error::Error;
 

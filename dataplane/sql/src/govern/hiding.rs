@@ -11,12 +11,11 @@ mod untried;
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
-use sqlparser::ast::{
-    BinaryOperator, CastKind, DataType, Expr, UnaryOperator, visit_expressions, visit_expressions_mut,
-};
+use sqlparser::ast::{BinaryOperator, CastKind, DataType, Expr, UnaryOperator};
 
 use self::constants::plain;
 use super::lineage::throws;
+use crate::ast::{visit_expressions, visit_expressions_mut};
 use crate::catalog::Table;
 use crate::error::Error;
 use crate::filter::Filter;

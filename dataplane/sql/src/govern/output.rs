@@ -7,11 +7,12 @@ use std::collections::HashMap;
 use std::ops::ControlFlow;
 
 use sqlparser::ast::{
-    CastKind, DataType, Expr, Ident, OrderByKind, Query, Select, SelectItem, SetExpr, Statement, Value, Visit, Visitor,
+    CastKind, DataType, Expr, Ident, OrderByKind, Query, Select, SelectItem, SetExpr, Statement, Value, Visitor,
 };
 
 use super::lineage::{Base, Lineage, Output};
 use super::{Mask, Scan};
+use crate::ast::Visit;
 use crate::call::call;
 use crate::error::Error;
 use crate::names::{self, ours};

@@ -12,11 +12,11 @@ use std::ops::ControlFlow;
 
 use sqlparser::ast::{
     AssignmentTarget, Delete, Expr, FromTable, Ident, Insert, ObjectName, OnInsert, Query, SelectItem, SetExpr,
-    Statement, TableAlias, TableAliasColumnDef, TableFactor, TableWithJoins, Update, UpdateTableFromKind, Visit,
-    visit_expressions,
+    Statement, TableAlias, TableAliasColumnDef, TableFactor, TableWithJoins, Update, UpdateTableFromKind,
 };
 
 use super::{Check, Filter, Mask, Scan, denied_error, hiding, keys, masked_error};
+use crate::ast::{Visit, visit_expressions};
 use crate::catalog::Column;
 use crate::error::{Error, Kind};
 use crate::filter::is_alias;

@@ -5,9 +5,10 @@
 
 use std::ops::ControlFlow;
 
-use sqlparser::ast::{Expr, Function, VisitMut, VisitorMut};
+use sqlparser::ast::{Expr, Function, VisitorMut};
 
 use super::Binder;
+use crate::ast::VisitMut;
 use crate::definition::{self, Definition};
 use crate::error::{Error, Kind};
 use crate::names::TableName;

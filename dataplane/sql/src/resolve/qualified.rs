@@ -7,8 +7,9 @@ use std::collections::HashSet;
 use std::ops::ControlFlow;
 
 use sqlparser::ast::{Expr, Ident, Select, SelectItem, SelectItemQualifiedWildcardKind, Statement, TableFactor};
-use sqlparser::ast::{ObjectName, ObjectNamePart, Visit, VisitMut, Visitor, VisitorMut};
+use sqlparser::ast::{ObjectName, ObjectNamePart, Visitor, VisitorMut};
 
+use crate::ast::{Visit, VisitMut};
 use crate::catalog::{Catalog, Names};
 use crate::definition::Kind;
 use crate::names::{self, TableName};

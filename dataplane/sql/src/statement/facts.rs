@@ -5,11 +5,12 @@ use std::ops::ControlFlow;
 
 use sqlparser::ast::{
     Expr, FromTable, Ident, MergeAction, ObjectName, ObjectType, OnConflictAction, OnInsert, Statement, TableFactor,
-    TableObject, Value, Visit, Visitor,
+    TableObject, Value, Visitor,
 };
 
 use super::kind::lays_out;
 use super::{Operation, TableUse, many, refused};
+use crate::ast::Visit;
 use crate::catalogue;
 use crate::comment;
 use crate::error::Error;

@@ -19,9 +19,10 @@ use sqlparser::ast::{
     CastKind, ColumnDef, CreateTable, CreateTableLikeKind, DataType, Expr, Function, FunctionArg, FunctionArgExpr,
     FunctionArguments, JoinConstraint, JoinOperator, LimitClause, Query, Select, SelectFlavor, SelectItem, SetExpr,
     Statement, TableAlias, TableAliasColumnDef, TableFactor, TableWithJoins, Top, TopQuantity, Value, ValueWithSpan,
-    VisitMut, VisitorMut, WildcardAdditionalOptions,
+    VisitorMut, WildcardAdditionalOptions,
 };
 
+use crate::ast::VisitMut;
 use crate::error::{Error, Kind};
 use crate::names::ours::ROWS;
 

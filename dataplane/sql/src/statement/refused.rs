@@ -3,9 +3,10 @@
 use std::ops::ControlFlow;
 
 use sqlparser::ast::{
-    Expr, Query, RenameSelectItem, Select, SelectItem, Statement, Value, Visit, Visitor, WildcardAdditionalOptions,
+    Expr, Query, RenameSelectItem, Select, SelectItem, Statement, Value, Visitor, WildcardAdditionalOptions,
 };
 
+use crate::ast::Visit;
 use crate::error::Error;
 
 /// Finds what means nothing.

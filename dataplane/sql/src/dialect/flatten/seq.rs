@@ -7,10 +7,11 @@ use std::ops::ControlFlow;
 
 use sqlparser::ast::{
     ExcludeSelectItem, Expr, Ident, ObjectName, Select, SelectItem, SelectItemQualifiedWildcardKind, SetExpr,
-    Statement, TableAlias, TableFactor, TableWithJoins, Value, Visit, VisitMut, Visitor, VisitorMut,
+    Statement, TableAlias, TableFactor, TableWithJoins, Value, Visitor, VisitorMut,
 };
 
 use super::super::compose;
+use crate::ast::{Visit, VisitMut};
 use crate::error::Error;
 use crate::names;
 use crate::names::ours::SEQ;

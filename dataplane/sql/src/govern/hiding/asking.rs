@@ -7,11 +7,10 @@ use std::convert::Infallible;
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
-use sqlparser::ast::{
-    Expr, GroupByExpr, Query, SelectItem, SetExpr, Statement, TableFactor, VisitMut, VisitorMut, visit_expressions,
-};
+use sqlparser::ast::{Expr, GroupByExpr, Query, SelectItem, SetExpr, Statement, TableFactor, VisitorMut};
 
 use super::super::{Scan, lineage};
+use crate::ast::{VisitMut, visit_expressions};
 use crate::call::call;
 use crate::catalog::{Column, Table};
 use crate::error::Error;

@@ -6,9 +6,10 @@
 use std::convert::Infallible;
 use std::ops::ControlFlow;
 
-use sqlparser::ast::{BinaryOperator, Expr, Ident, ObjectName, Value, VisitMut, VisitorMut};
+use sqlparser::ast::{BinaryOperator, Expr, Ident, ObjectName, Value, VisitorMut};
 
 use super::super::lineage::{exact, is_day};
+use crate::ast::VisitMut;
 use crate::names;
 use crate::print::marker::{self, Made};
 use crate::types::exact::Exact;

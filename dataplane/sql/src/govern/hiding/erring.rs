@@ -6,8 +6,9 @@
 use std::convert::Infallible;
 use std::ops::ControlFlow;
 
-use sqlparser::ast::{CastKind, DataType, Expr, Value, VisitMut, VisitorMut};
+use sqlparser::ast::{CastKind, DataType, Expr, Value, VisitorMut};
 
+use crate::ast::VisitMut;
 use crate::call::{call, of_engine};
 use crate::names;
 

@@ -4,9 +4,10 @@
 
 use std::ops::ControlFlow;
 
-use sqlparser::ast::{Expr, visit_expressions};
+use sqlparser::ast::Expr;
 
 use super::super::lineage::is_pattern;
+use crate::ast::visit_expressions;
 use crate::call::{arguments, called, literal};
 use crate::types::{Columns, Type, type_of};
 

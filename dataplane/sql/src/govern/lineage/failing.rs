@@ -7,9 +7,10 @@
 use std::collections::HashSet;
 use std::ops::ControlFlow;
 
-use sqlparser::ast::{Expr, Ident, Select, SelectItem, visit_expressions};
+use sqlparser::ast::{Expr, Ident, Select, SelectItem};
 
 use super::Walk;
+use crate::ast::visit_expressions;
 
 /// By what a statement fails, as far as the class of the error goes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -2,8 +2,9 @@
 
 use std::ops::ControlFlow;
 
-use sqlparser::ast::{Expr, GroupByExpr, Query, Select, SelectItem, SetExpr, TableFactor, visit_expressions};
+use sqlparser::ast::{Expr, GroupByExpr, Query, Select, SelectItem, SetExpr, TableFactor};
 
+use crate::ast::visit_expressions;
 use crate::functions;
 use crate::names;
 use crate::print::marker::{self, Marked};

@@ -2,12 +2,13 @@
 
 use std::ops::ControlFlow;
 
-use sqlparser::ast::{BinaryOperator, Expr, Ident, ObjectName, Query, Visit, Visitor};
+use sqlparser::ast::{BinaryOperator, Expr, Ident, ObjectName, Query, Visitor};
 
 use super::exact::{self, Shape};
 use super::throws::{self, throws};
 use super::work::{self, Work};
 use super::{Base, Output, Source, Walk, extend};
+use crate::ast::Visit;
 use crate::names;
 use crate::types::exact::Exact;
 use crate::types::{self, Columns, Type, sole_argument};

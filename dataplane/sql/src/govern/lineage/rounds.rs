@@ -7,9 +7,10 @@
 
 use std::ops::ControlFlow;
 
-use sqlparser::ast::{Cte, ObjectName, SetExpr, SetOperator, Visit, Visitor};
+use sqlparser::ast::{Cte, ObjectName, SetExpr, SetOperator, Visitor};
 
 use super::{Output, Walk, extend, renamed};
+use crate::ast::Visit;
 use crate::print::marker::{self, Marked};
 use crate::types::Type;
 

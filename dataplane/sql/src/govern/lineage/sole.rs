@@ -2,9 +2,10 @@
 
 use std::ops::ControlFlow;
 
-use sqlparser::ast::{Expr, Function, GroupByExpr, Ident, Query, Select, SelectItem, Visit, Visitor};
+use sqlparser::ast::{Expr, Function, GroupByExpr, Ident, Query, Select, SelectItem, Visitor};
 
 use super::{Walk, twins};
+use crate::ast::Visit;
 use crate::functions;
 use crate::names;
 

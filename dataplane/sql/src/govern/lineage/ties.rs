@@ -8,10 +8,11 @@ use std::ops::ControlFlow;
 
 use sqlparser::ast::{
     Distinct, Expr, GroupByExpr, LimitClause, OrderBy, OrderByExpr, OrderByKind, OrderByOptions, Query, Select,
-    SelectItem, SetExpr, Statement, Value, visit_expressions,
+    SelectItem, SetExpr, Statement, Value,
 };
 
 use super::Output;
+use crate::ast::visit_expressions;
 use crate::functions;
 use crate::names::last;
 

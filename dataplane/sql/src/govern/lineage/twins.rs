@@ -6,12 +6,12 @@ use std::ops::ControlFlow;
 
 use sqlparser::ast::{
     BinaryOperator, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArgumentClause, FunctionArguments,
-    GroupByExpr, Ident, ObjectName, Select, SelectItem, SelectItemQualifiedWildcardKind, UnaryOperator, Value, Visit,
-    Visitor,
+    GroupByExpr, Ident, ObjectName, Select, SelectItem, SelectItemQualifiedWildcardKind, UnaryOperator, Value, Visitor,
 };
 
 use super::throws::is_null;
 use super::{Output, Source, Walk, work};
+use crate::ast::Visit;
 use crate::names;
 use crate::types::Type;
 

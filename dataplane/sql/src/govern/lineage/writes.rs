@@ -4,11 +4,12 @@ use std::ops::ControlFlow;
 
 use sqlparser::ast::{
     Insert, Merge, MergeAction, MergeClause, MergeInsertExpr, MergeInsertKind, MergeUpdateExpr, MergeUpdateKind, Query,
-    SetExpr, Statement, TableWithJoins, Update, UpdateTableFromKind, visit_relations,
+    SetExpr, Statement, TableWithJoins, Update, UpdateTableFromKind,
 };
 
 use super::super::target;
 use super::{Walk, plain};
+use crate::ast::visit_relations;
 use crate::print::marker::{self, Marked};
 
 impl Walk<'_> {

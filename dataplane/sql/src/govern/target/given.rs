@@ -5,10 +5,11 @@
 
 use std::ops::ControlFlow;
 
-use sqlparser::ast::{CastKind, DataType, Expr, Insert, Query, SetExpr, Statement, Value, visit_expressions};
+use sqlparser::ast::{CastKind, DataType, Expr, Insert, Query, SetExpr, Statement, Value};
 
 use super::super::{Scan, lineage};
 use super::is_default;
+use crate::ast::visit_expressions;
 use crate::call::{arguments, take_expr};
 use crate::error::Error;
 use crate::names;

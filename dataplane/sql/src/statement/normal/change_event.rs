@@ -8,10 +8,11 @@ use std::ops::ControlFlow;
 
 use sqlparser::ast::{
     ExcludeSelectItem, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArguments, GroupByExpr, Ident, ObjectName,
-    Select, SelectItem, SetExpr, TableAlias, TableFactor, VisitMut, VisitorMut, WindowFrame, WindowFrameBound,
-    WindowFrameUnits, WindowType,
+    Select, SelectItem, SetExpr, TableAlias, TableFactor, VisitorMut, WindowFrame, WindowFrameBound, WindowFrameUnits,
+    WindowType,
 };
 
+use crate::ast::VisitMut;
 use crate::error::Error;
 use crate::names::{self, ours};
 use crate::outside::Outside;

@@ -13,9 +13,10 @@ use std::ops::ControlFlow;
 
 use sqlparser::ast::{
     BinaryOperator, ConnectByKind, ExcludeSelectItem, Expr, Ident, ObjectName, OrderBy, Query, Select, SelectItem,
-    SetExpr, TableAlias, TableFactor, TableWithJoins, VisitMut, Visitor, VisitorMut, WildcardAdditionalOptions,
+    SetExpr, TableAlias, TableFactor, TableWithJoins, Visitor, VisitorMut, WildcardAdditionalOptions,
 };
 
+use crate::ast::VisitMut;
 use crate::call::call;
 use crate::error::{Error, Kind};
 use crate::names;
@@ -43,7 +44,7 @@ fn hierarchies(from: &[TableWithJoins]) -> usize {
     }
     let mut count = Count(0);
     for table in from {
-        let _: ControlFlow<()> = sqlparser::ast::Visit::visit(table, &mut count);
+        let _: ControlFlow<()> = crate::ast::Visit::visit(table, &mut count);
     }
     count.0
 }

@@ -7,9 +7,10 @@ use std::ops::ControlFlow;
 
 use sqlparser::ast::{
     AlterTable, CreateTable, Expr, FunctionArg, FunctionArgExpr, Insert, ObjectName, ObjectNamePart, Query, SetExpr,
-    SetOperator, Statement, TableFactor, TableObject, Value, Visit, Visitor, With,
+    SetOperator, Statement, TableFactor, TableObject, Value, Visitor, With,
 };
 
+use crate::ast::Visit;
 use crate::error::Error;
 use crate::names::{self, ours};
 

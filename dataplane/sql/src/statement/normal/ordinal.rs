@@ -2,8 +2,9 @@
 
 use std::ops::ControlFlow;
 
-use sqlparser::ast::{Expr, Ident, Select, SetExpr, TableFactor, Value, VisitMut, VisitorMut};
+use sqlparser::ast::{Expr, Ident, Select, SetExpr, TableFactor, Value, VisitorMut};
 
+use crate::ast::VisitMut;
 use crate::outside::Outside;
 
 /// Names the columns, if the select reads nothing but VALUES.

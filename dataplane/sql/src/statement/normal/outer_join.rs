@@ -8,10 +8,10 @@ use std::ops::ControlFlow;
 
 use sqlparser::ast::{
     BinaryOperator, Expr, Ident, Join, JoinConstraint, JoinOperator, ObjectName, Select, SelectItem,
-    SelectItemQualifiedWildcardKind, TableFactor, TableWithJoins, Visit, VisitMut, Visitor, VisitorMut,
-    WildcardAdditionalOptions,
+    SelectItemQualifiedWildcardKind, TableFactor, TableWithJoins, Visitor, VisitorMut, WildcardAdditionalOptions,
 };
 
+use crate::ast::{Visit, VisitMut};
 use crate::error::Error;
 use crate::names;
 

@@ -5,9 +5,10 @@ use std::convert::Infallible;
 use std::ops::ControlFlow;
 
 use sqlparser::ast::{
-    Expr, Function, FunctionArg, FunctionArgExpr, FunctionArguments, Ident, Select, TableFactor, VisitMut, VisitorMut,
+    Expr, Function, FunctionArg, FunctionArgExpr, FunctionArguments, Ident, Select, TableFactor, VisitorMut,
 };
 
+use crate::ast::VisitMut;
 use crate::call::call;
 use crate::names;
 use crate::outside::Outside;

@@ -5,9 +5,10 @@
 
 use std::ops::ControlFlow;
 
-use sqlparser::ast::{Array, CastKind, DataType, Expr, Ident, Select, SelectItem, VisitMut, VisitorMut};
+use sqlparser::ast::{Array, CastKind, DataType, Expr, Ident, Select, SelectItem, VisitorMut};
 
 use super::{call, is_word, parent};
+use crate::ast::VisitMut;
 use crate::error::Error;
 use crate::names;
 use crate::names::ours::{LEVEL, PATH};

@@ -4,11 +4,12 @@ use std::ops::ControlFlow;
 
 use sqlparser::ast::{
     BinaryOperator, CastKind, DataType, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArguments, Ident,
-    OrderBy, Select, SelectItem, VisitMut, VisitorMut,
+    OrderBy, Select, SelectItem, VisitorMut,
 };
 
 use super::below::Below;
 use super::{binary, is_word, of_parent, own, parent};
+use crate::ast::VisitMut;
 use crate::call::call;
 use crate::error::Error;
 use crate::names;
