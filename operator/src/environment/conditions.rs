@@ -320,10 +320,11 @@ fn degraded(it: &Findings<'_>) -> Draft {
     match (it.verdict, &it.workload) {
         (Err(invalid), _) if works => Draft::is(type_, invalid.reason, &invalid.message),
         (_, State::TimedOut) => Draft::is(type_, Reason::RolloutTimedOut, TIMED_OUT),
+        // before what `Ready` tells of pods, which the contest may be the cause of
+        _ if let Some(message) = it.changes.contests.message() => Draft::is(type_, Reason::DriftContested, message),
         (_, State::Starting(trouble)) if trouble.reason != Reason::Starting => {
             Draft::is(type_, trouble.reason, &trouble.message)
         }
-        _ if let Some(message) = it.changes.contests.message() => Draft::is(type_, Reason::DriftContested, message),
         _ if it.changes.growth == Growth::Refused => Draft { status: True, ..storage_resizing(it).of(type_) },
         _ if !it.unsynced_keys().is_empty() => Draft { status: True, ..credentials_synced(it).of(type_) },
         _ => Draft::fine(type_, False),

@@ -13,7 +13,7 @@ use super::world::World;
 use crate::environment::child::Kind;
 use crate::environment::contest::Contests;
 use crate::environment::observed::Release;
-use crate::environment::plan::{Plan, interrupted};
+use crate::environment::plan::{Plan, interrupted, plan};
 use crate::environment::source::Source;
 use crate::environment::volume;
 
@@ -322,6 +322,27 @@ fn what_somebody_added_to_settings_variables_or_arguments_is_taken_away() {
             assert!(left.is_none_or(|it| it == &json!([])), "{left:?}");
         });
     }
+}
+
+#[test]
+fn a_contest_is_told_while_pods_are_in_trouble() {
+    let mut world = running();
+    for _ in 0..20 {
+        world.now += SignedDuration::from_secs(1);
+        world.edit(Kind::Deployment, |object| {
+            object["spec"]["template"]["spec"]["containers"][0]["env"] = json!([{"name": "ADDED", "value": "1"}]);
+        });
+        world.reconcile();
+        world.controllers();
+    }
+    world.edit(Kind::Deployment, |object| object["status"]["availableReplicas"] = json!(0));
+    let mut observed = world.observe().unwrap();
+    for pod in &mut observed.pods {
+        (pod.ready, pod.waiting) = (false, Some("ErrImageNeverPull".to_owned()));
+    }
+    let plan = plan(&observed);
+    assert_eq!(said(&plan, ConditionType::Ready), (ConditionStatus::False, Reason::CrashLooping));
+    assert_eq!(said(&plan, ConditionType::Degraded), (ConditionStatus::True, Reason::DriftContested));
 }
 
 #[test]
