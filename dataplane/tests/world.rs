@@ -1,7 +1,7 @@
 //! A pipeline over a real engine in a folder of its own, with rules that a test can change.
 
 use std::path::Path;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use contract::policy::abac::Origin;
@@ -12,7 +12,7 @@ use dataplane::branches::Branches;
 use dataplane::catalogue::Catalogue;
 use dataplane::encode::json;
 use dataplane::governance::registry::Registry;
-use dataplane::governance::report::Log;
+use dataplane::governance::report::{Cursor, Log};
 use dataplane::memory::{Embedder, Memories};
 use dataplane::model::{Measured, ModelSettings, Models};
 use dataplane::pipeline::{Books, Gate, House, Purse, Remembered, Storage, Tally, Threshold};
@@ -31,6 +31,8 @@ pub struct World {
     pub house: watch::Sender<House>,
     pub memories: Memories,
     engine: engine::Engine,
+    /// Reads the log on, so that nobody reads it from its beginning each time.
+    tail: Mutex<Cursor>,
     /// Removed with the world.
     folder: tempfile::TempDir,
 }
@@ -95,7 +97,8 @@ pub async fn world_with(clock: SharedClock, model: &ModelSettings) -> World {
         unread_for: dataplane::pipeline::UNREAD_FOR,
         closed: CancellationToken::new(),
     });
-    let world = World { pipeline, rules, books, house, memories, engine, folder };
+    let tail = Mutex::new(books.log.after(0));
+    let world = World { pipeline, rules, books, house, memories, engine, tail, folder };
     for sql in [
         "create table customer (id integer, name varchar, region varchar, ssn varchar, balance decimal(12,2))",
         "insert into customer values (1, 'Ada', 'EU', '078-05-1120', 10.50), (2, 'Bob', 'US', '219-09-9999', 20.25), \
@@ -202,8 +205,13 @@ impl World {
 
     /// Entries behind this one.
     pub fn entries_after(&self, sequence: u64) -> Vec<Entry> {
-        let lines = self.books.log.after(sequence).next(usize::MAX, usize::MAX).unwrap();
-        lines.iter().map(|line| serde_json::from_slice(line).unwrap()).collect()
+        let mut tail = self.tail.lock().unwrap();
+        if tail.position() > sequence {
+            *tail = self.books.log.after(sequence);
+        }
+        let lines = tail.next(usize::MAX, usize::MAX).unwrap();
+        let entries = lines.iter().map(|line| serde_json::from_slice::<Entry>(line).unwrap());
+        entries.filter(|entry| entry.sequence > sequence).collect()
     }
 
     /// The two entries of the last query.

@@ -50,15 +50,25 @@ impl Stock {
 
     fn add(&mut self, query: &Query) {
         self.queries.push(query.clone());
-        let _: ControlFlow<()> = visit_expressions(query, |expr| {
+        for expr in expressions(query) {
             if !matches!(expr, Expr::Wildcard(_) | Expr::QualifiedWildcard(..)) && expr.to_string().len() <= LENGTH_MAX
             {
-                let kind = if is_condition(expr) { &mut self.conditions } else { &mut self.values };
-                kind.push(expr.clone());
+                let kind = if is_condition(&expr) { &mut self.conditions } else { &mut self.values };
+                kind.push(expr);
             }
-            ControlFlow::Continue(())
-        });
+        }
     }
+}
+
+/// The expressions of a query, an outer one before those in it.
+#[expect(clippy::disallowed_methods, reason = "the walk of this program that reads")]
+fn expressions(query: &Query) -> Vec<Expr> {
+    let mut found = Vec::new();
+    let _: ControlFlow<()> = visit_expressions(query, |expr| {
+        found.push(expr.clone());
+        ControlFlow::Continue(())
+    });
+    found
 }
 
 fn is_condition(expr: &Expr) -> bool {
@@ -89,6 +99,13 @@ struct Graft<'a> {
     left: usize,
 }
 
+impl Graft<'_> {
+    #[expect(clippy::disallowed_methods, reason = "the walk of this program that changes")]
+    fn into(mut self, query: &mut Query) {
+        let _: ControlFlow<()> = query.visit(&mut self);
+    }
+}
+
 impl VisitorMut for Graft<'_> {
     type Break = ();
 
@@ -107,13 +124,9 @@ impl Dice {
     fn attack(&self) -> String {
         let mut query = STOCK.queries[self.below(STOCK.queries.len())].clone();
         for _ in 0..self.below(3) {
-            let mut count = 0;
-            let _: ControlFlow<()> = visit_expressions(&query, |_| {
-                count += 1;
-                ControlFlow::Continue(())
-            });
+            let count = expressions(&query).len();
             if count > 0 {
-                let _: ControlFlow<()> = query.visit(&mut Graft { dice: self, left: self.below(count) });
+                Graft { dice: self, left: self.below(count) }.into(&mut query);
             }
         }
         query.to_string()
