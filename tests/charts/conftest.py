@@ -1,7 +1,8 @@
-"""Shared by the tests of chart and manifests."""
+"""Shared by the tests of chart, manifests and images."""
 
 import pytest
 
+import workspace
 from chart import HERE, MANIFESTS, helm, kustomize, read
 
 EVERYTHING = str(HERE / "values/everything.yaml")
@@ -19,3 +20,9 @@ def installations():
         "kustomize production": kustomize(MANIFESTS / "overlays/production"),
         "one file": read(MANIFESTS / "install.yaml"),
     }
+
+
+@pytest.fixture(scope="session")
+def tree(tmp_path_factory):
+    """A copy of the workspace, which its tests leave as it is."""
+    return workspace.copy(tmp_path_factory.mktemp("workspace") / "tree")

@@ -6,22 +6,22 @@ import subprocess
 import pytest
 
 from chart import ROOT, read
+from dockerfile import PROGRAMS, instructions
 
-PROGRAMS = ["operator", "controlplane", "dataplane"]
-
-
-def lines(program):
-    """The instructions, comments and continuations removed."""
-    text = (ROOT / program / "Dockerfile").read_text()
-    text = re.sub(r"^#.*\n", "", text, flags=re.MULTILINE).replace("\\\n", " ")
-    return [line.split(maxsplit=1) for line in text.splitlines() if line.strip()]
+BUILDS = {
+    "operator": "--profile compact --package operator --bin operator",
+    "controlplane": "--release --package controlplane --bin controlplane --features dashboard",
+    "dataplane": "--release --package dataplane --bin dataplane",
+}
 
 
 @pytest.mark.parametrize("program", PROGRAMS)
 def test_an_image_is_built_by_our_compiler_and_holds_nothing_but_the_program(program):
     channel = re.search(r'channel = "(.+)"', (ROOT / "rust-toolchain.toml").read_text())[1]
-    said = lines(program)
-    assert [words for name, words in said if name == "FROM"] == [f"rust:{channel}-bookworm AS build", "scratch"]
+    said = instructions(ROOT / program / "Dockerfile")
+    assert [words for name, words in said if name == "FROM"] == [
+        f"rust:{channel}-bookworm AS manifests", f"rust:{channel}-bookworm AS build", "scratch",
+    ]
     last = dict(said[-4:])
     assert last["FROM"] == "scratch" and last["COPY"] == "--from=build /rootfs /"
     assert last["USER"] == "65532:65532"
@@ -30,8 +30,12 @@ def test_an_image_is_built_by_our_compiler_and_holds_nothing_but_the_program(pro
 
 @pytest.mark.parametrize("program", PROGRAMS)
 def test_an_image_builds_a_program_that_is_there(program):
-    (build,) = [words for name, words in lines(program) if name == "RUN"]
-    assert "--locked" in build and f"--package {program} --bin {program} " in build
+    said = instructions(ROOT / program / "Dockerfile")
+    runs = [words.split(" &&", maxsplit=1) for name, words in said if name == "RUN"]
+    assert [first for first, *_ in runs] == [".ci/skeleton /skeleton", *[f"cargo build --locked {BUILDS[program]}"] * 2]
+    assert runs[2][1].split()[:2] == [".ci/rootfs", "/rootfs"]
+    copies = [". .", "--from=manifests /skeleton .", ". .", "--from=build /rootfs /"]
+    assert [words for name, words in said if name == "COPY"] == copies
     assert f'name = "{program}"' in (ROOT / program / "Cargo.toml").read_text()
     assert (ROOT / program / "src/main.rs").exists()
 
@@ -41,7 +45,7 @@ def test_the_build_sees_every_member_of_the_workspace_and_what_it_copies():
     members = re.search(r"members = \[(.*?)\]", (ROOT / "Cargo.toml").read_text(), re.DOTALL)[1]
     assert {member.split("/")[0] for member in re.findall(r'"(.+?)"', members)} <= seen
     assert {"Cargo.toml", "Cargo.lock", ".cargo", ".sqlx", "rust-toolchain.toml"} <= seen
-    assert {".ci/rootfs", ".sluice/duckdb/libduckdb.so"} <= seen
+    assert {".ci/rootfs", ".ci/skeleton", ".sluice/duckdb/libduckdb.so"} <= seen
     assert seen <= {path for path in seen if path.startswith(".sluice") or (ROOT / path).exists()}
 
 
