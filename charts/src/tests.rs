@@ -11,7 +11,7 @@ use serde_json::Value;
 use super::*;
 
 fn root() -> &'static Path {
-    Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/.."))
+    Path::new("..")
 }
 
 fn read(path: &str) -> String {

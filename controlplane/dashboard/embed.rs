@@ -24,12 +24,11 @@ fn main() -> Result<(), Box<dyn Error>> {
             let mut files: Vec<_> = fs::read_dir(folder)?.collect::<Result<_, _>>()?;
             files.sort_by_key(fs::DirEntry::path);
             for file in files.iter().map(fs::DirEntry::path).filter(|path| is_served(path)) {
-                let name = file.strip_prefix(&dist)?;
+                let name = file.strip_prefix(&dist)?.display().to_string();
                 writeln!(
                     list,
-                    "({:?}, include_bytes!({:?}) as &[u8]),",
-                    name.display().to_string(),
-                    file.display().to_string()
+                    "({name:?}, include_bytes!(concat!(env!(\"CARGO_MANIFEST_DIR\"), {:?})) as &[u8]),",
+                    format!("/dist/{name}")
                 )?;
             }
         }

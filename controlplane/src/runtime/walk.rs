@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use super::tests::{Runtime, id};
 
-const ROUTES: &str = include_str!("../../../tests/golden/spec_routes.txt");
+const ROUTES: &str = "../tests/golden/spec_routes.txt";
 
 const TASK: &str =
     "id org_id kind status project_id work_item_key max_retries metadata latest_attempt created_at updated_at";
@@ -63,7 +63,8 @@ fn has(answer: &Value, fields: &str, line: &str) {
 
 /// `METHOD /path` of each line.
 fn specified() -> BTreeSet<String> {
-    let lines = ROUTES.lines().filter_map(|line| {
+    let routes = std::fs::read_to_string(ROUTES).unwrap();
+    let lines = routes.lines().filter_map(|line| {
         let mut words = line.split_whitespace();
         Some((words.next()?, words.next()?))
     });

@@ -11,7 +11,7 @@ use super::{schema, structural};
 use crate::cases::{self, Case, Rule};
 
 fn cases() -> Vec<Rule> {
-    cases::read(Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/cases")))
+    cases::read(Path::new("cases"))
 }
 
 /// Every message with which the API server would refuse this object, or this change.

@@ -50,7 +50,7 @@ fn rewrite(text: &str, catalog: &Catalog, session: &Names) -> Result<EngineSql, 
 
 fn main() {
     let mut texts = Vec::new();
-    statements(&Path::new(env!("CARGO_MANIFEST_DIR")).join("corpus"), &mut texts);
+    statements(Path::new("corpus"), &mut texts);
     let (catalog, session) = (catalog(), Names::new("demo"));
     let all = texts.len();
     texts.retain(|text| rewrite(text, &catalog, &session).is_ok());

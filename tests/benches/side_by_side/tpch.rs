@@ -71,7 +71,7 @@ fn sum(times: &[(Duration, Duration)]) -> f64 {
 
 /// The texts of the dialect's corpus, in their order.
 fn queries() -> Vec<(String, String)> {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../dataplane/sql/corpus/tpch");
+    let folder = Path::new("../dataplane/sql/corpus/tpch");
     let mut files: Vec<PathBuf> = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
     files.retain(|file| file.extension().is_some_and(|extension| extension == "sql"));
     files.sort();

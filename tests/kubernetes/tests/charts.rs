@@ -11,7 +11,7 @@ use kubernetes::{
     until,
 };
 
-const ROOT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../..");
+const ROOT: &str = "../..";
 
 /// One step of a release's life, confined to its namespace but for the definitions, which other
 /// tests use as well.

@@ -7,7 +7,7 @@ use cargo_metadata::{DependencyKind, MetadataCommand};
 /// Direct dependencies of each of our packages, those of tests left out.
 fn direct() -> BTreeMap<String, BTreeSet<String>> {
     let metadata = MetadataCommand::new()
-        .manifest_path(concat!(env!("CARGO_MANIFEST_DIR"), "/../Cargo.toml"))
+        .manifest_path("../Cargo.toml")
         .no_deps()
         .other_options(["--offline".to_owned()])
         .exec()

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 fn folder() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../operator")
+    PathBuf::from("../operator")
 }
 
 /// The test and the file of each link of a line: ``[`name`](file)``.
@@ -46,7 +46,7 @@ fn every_claim_names_tests_that_are_there() {
 
 #[test]
 fn a_claim_without_a_test_is_found() {
-    let here = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden");
+    let here = PathBuf::from("tests/golden");
     let claim = |test: &str| unproven(&format!("| is | [`{test}`](maturity.rs) | plan |"), &here);
     assert_eq!(claim("a_claim_without_a_test_is_found"), None);
     assert_eq!(claim("a_test_of_tomorrow").unwrap(), "no test a_test_of_tomorrow in maturity.rs");

@@ -7,6 +7,7 @@ mod functions;
 mod maturity;
 mod openapi;
 mod routes;
+mod sources;
 
 /// Every file in `tests/golden/` is compared by some test of this folder.
 #[test]

@@ -120,12 +120,12 @@ mod tests {
 
     #[test]
     fn the_committed_definitions_are_the_types() {
-        check(concat!(env!("CARGO_MANIFEST_DIR"), "/crds.yaml")).unwrap();
+        check("crds.yaml").unwrap();
     }
 
     #[test]
     fn the_committed_definitions_are_compatible_with_themselves() {
-        compare(concat!(env!("CARGO_MANIFEST_DIR"), "/crds.yaml")).unwrap();
+        compare("crds.yaml").unwrap();
     }
 
     #[test]

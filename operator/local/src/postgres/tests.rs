@@ -26,8 +26,7 @@ impl World {
 }
 
 fn installation() -> PathBuf {
-    let fetched = || PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../.sluice/pg");
-    std::env::var_os("SLUICE_PG").map_or_else(fetched, PathBuf::from)
+    std::env::var_os("SLUICE_PG").map_or_else(|| PathBuf::from("../../.sluice/pg"), PathBuf::from)
 }
 
 async fn sql(server: &Postgres, statement: &str) -> String {

@@ -47,7 +47,7 @@ fn desired(spec: &Value) -> Desired {
 }
 
 fn folder() -> PathBuf {
-    PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/src/environment/build/golden"))
+    PathBuf::from("src/environment/build/golden")
 }
 
 fn order(order: &CertificateOrder) -> Value {

@@ -12,7 +12,7 @@ use super::cases::{self, Case, Rule};
 use kubernetes::World;
 
 fn cases_of(kind: &str) -> Vec<Rule> {
-    let folder = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../../crds/cases"));
+    let folder = Path::new("../../crds/cases");
     cases::read(folder).into_iter().filter(|rule| rule.kind == kind).collect()
 }
 

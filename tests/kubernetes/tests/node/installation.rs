@@ -21,7 +21,7 @@ use tokio::time::{interval, timeout};
 
 use super::door::Door;
 
-pub const ROOT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../..");
+pub const ROOT: &str = "../..";
 
 const LOOK_EVERY: Duration = Duration::from_millis(20);
 

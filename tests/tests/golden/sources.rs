@@ -1,0 +1,87 @@
+//! Sources that a checkout can share builds of, and targets that hide no test.
+
+use std::path::{Component, Path, PathBuf};
+
+use cargo_metadata::{MetadataCommand, Package, TargetKind};
+
+fn packages() -> Vec<Package> {
+    let metadata = MetadataCommand::new()
+        .manifest_path("../Cargo.toml")
+        .no_deps()
+        .other_options(["--offline".to_owned()])
+        .exec()
+        .unwrap();
+    metadata.packages
+}
+
+fn folder(package: &Package) -> &Path {
+    package.manifest_path.parent().unwrap().as_std_path()
+}
+
+/// The sources below a folder, those of packages in it left out.
+fn sources(folder: &Path, found: &mut Vec<PathBuf>) {
+    for entry in std::fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        if path.extension().is_some_and(|extension| extension == "rs") {
+            found.push(path);
+        } else if path.is_dir() && !path.ends_with("node_modules") && !path.join("Cargo.toml").exists() {
+            sources(&path, found);
+        }
+    }
+}
+
+fn sources_of(package: &Package) -> Vec<PathBuf> {
+    let mut found = Vec::new();
+    sources(folder(package), &mut found);
+    found
+}
+
+/// The path without `..`, though nothing is there.
+fn plain(path: &Path) -> PathBuf {
+    let mut plain = PathBuf::new();
+    for part in path.components() {
+        match part {
+            Component::ParentDir => assert!(plain.pop()),
+            part => plain.push(part),
+        }
+    }
+    plain
+}
+
+/// The literals that a source includes as text or bytes.
+fn included(text: &str) -> impl Iterator<Item = &str> {
+    let calls = ["include_str!(\"", "include_bytes!(\""].into_iter();
+    calls.flat_map(move |call| text.split(call).skip(1)).filter_map(|rest| rest.split('"').next())
+}
+
+/// cargo takes what was built in another checkout for fresh, so nothing that is compiled may name the checkout.
+#[test]
+fn sources_name_no_checkout() {
+    let folder_of_package = concat!("env!(\"CARGO_MANI", "FEST_DIR\")");
+    for package in packages() {
+        for source in sources_of(&package) {
+            let text = std::fs::read_to_string(&source).unwrap();
+            let at = source.display();
+            assert!(!text.contains(folder_of_package), "{at}: a path from the package's folder is meant");
+            for path in included(&text) {
+                let path = plain(&source.parent().unwrap().join(path));
+                assert!(path.starts_with(folder(&package)), "{at}: {} is read when the test runs", path.display());
+            }
+        }
+    }
+}
+
+#[test]
+fn targets_without_a_harness_have_no_tests() {
+    for target in packages().iter().flat_map(|package| &package.targets).filter(|target| !target.test) {
+        let file = target.src_path.as_std_path();
+        let mut files = vec![file.to_owned()];
+        if target.kind.contains(&TargetKind::Lib) {
+            sources(file.parent().unwrap(), &mut files);
+        }
+        for file in files {
+            let text = std::fs::read_to_string(&file).unwrap();
+            assert!(!text.contains("#[test]") && !text.contains("::test]"), "{} is run by nobody", file.display());
+        }
+    }
+}
