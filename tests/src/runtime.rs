@@ -12,10 +12,10 @@ use nix::unistd::Pid;
 use serde_json::{Value, json};
 use sluice::postgres::{Durability, Places, Postgres};
 use tokio::io::{AsyncBufReadExt, BufReader};
-use tokio::process::{Child, Command};
+use tokio::process::Child;
 
 use crate::worker::setting;
-use crate::world::{connect, json_of, program_named};
+use crate::world::{command, connect, json_of};
 
 const WITHIN: Duration = Duration::from_mins(1);
 const KEY: &str = "0707070707070707070707070707070707070707070707070707070707070707";
@@ -78,7 +78,7 @@ pub struct ControlPlane {
 
 impl ControlPlane {
     pub async fn start(database: &Database) -> Self {
-        let mut child = Command::new(program_named("controlplane-under-test"))
+        let mut child = command("controlplane")
             .env("DATABASE_URL", &database.url)
             .env("SLUICE_SECRET_KEY", KEY)
             .env("SLUICE_HTTP_LISTEN", "127.0.0.1:0")
@@ -127,7 +127,7 @@ pub struct Worker {
 
 impl Worker {
     pub fn start(url: &str, authorization: &str, history: &Path, seed: u64) -> Self {
-        let child = Command::new(program_named("worker-under-test"))
+        let child = command("worker")
             .env(setting::URL, url)
             .env(setting::AUTHORIZATION, authorization)
             .env(setting::HISTORY, history)

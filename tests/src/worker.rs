@@ -5,6 +5,7 @@
 
 use std::fs::{File, OpenOptions};
 use std::io::Write;
+use std::process::ExitCode;
 use std::time::Duration;
 
 use contract::Entropy;
@@ -32,7 +33,7 @@ struct Worker {
 }
 
 #[tokio::main(flavor = "current_thread")]
-pub async fn main() {
+pub async fn main() -> ExitCode {
     let _ = rustls::crypto::ring::default_provider().install_default();
     let told = |name: &str| std::env::var(name).unwrap_or_else(|_| panic!("{name} is set"));
     let mut worker = Worker {

@@ -304,15 +304,20 @@ async fn start(state: &TempDir, database: &Database, clock: &ForwardClock, colle
     Platform::start(&config, means).await.unwrap()
 }
 
-/// The platform's binary, built by this package.
+/// The environment variable by which `program()` knows which program of the product it is.
+pub const PROGRAM: &str = "SLUICE_UNDER_TEST";
+
+/// The program of this package, beside the test binary's folder: the platform's, unless it is told otherwise.
 pub fn program() -> PathBuf {
-    program_named("sluice-under-test")
+    let test = std::env::current_exe().unwrap();
+    test.parent().and_then(std::path::Path::parent).unwrap().join("under-test")
 }
 
-/// A binary of this package, beside the test binary's folder.
-pub fn program_named(name: &str) -> PathBuf {
-    let test = std::env::current_exe().unwrap();
-    test.parent().and_then(std::path::Path::parent).unwrap().join(name)
+/// A command that runs one of the product's programs: `controlplane`, `dataplane`, `worker`.
+pub fn command(name: &str) -> tokio::process::Command {
+    let mut command = tokio::process::Command::new(program());
+    command.env(PROGRAM, name);
+    command
 }
 
 /// A connection to the PostgreSQL wire.

@@ -10,10 +10,10 @@ use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use serde_json::Value;
 use tokio::io::{AsyncBufReadExt, BufReader, Lines};
-use tokio::process::{Child, ChildStdout, Command};
+use tokio::process::{Child, ChildStdout};
 
 use super::Installation;
-use crate::world::program_named;
+use crate::world::command;
 
 const WITHIN: Duration = Duration::from_mins(1);
 
@@ -30,7 +30,7 @@ impl Pod {
     /// A process on the environment's volume; `more` are further settings.
     pub async fn start(installation: &Installation, more: &[(&str, &str)]) -> Self {
         let Installation { identity, tls, .. } = installation;
-        let mut child = Command::new(program_named("dataplane-under-test"))
+        let mut child = command("dataplane")
             .env(setting::ENV_ID, installation.env_id.as_str())
             .env(setting::CONTROL_PLANE, installation.grpc())
             .env(setting::TLS_CA, identity.file("ca.crt"))

@@ -71,7 +71,7 @@ async fn a_process_that_leaves_is_not_ready_and_still_serves_everybody() {
 async fn what_cannot_be_read_or_trusted_does_not_start() {
     let installation = Installation::new().await;
     let Installation { identity, tls, .. } = &installation;
-    let mut command = tokio::process::Command::new(tests::world::program_named("dataplane-under-test"));
+    let mut command = tests::world::command("dataplane");
     let output = command
         .args(["--env-id=e", "--control-plane=127.0.0.1:1", "--listen=127.0.0.1", "--pgwire-port=0"])
         .args(["--tools-port=0", "--rest-port=0", "--probes-port=0"])
