@@ -14,7 +14,7 @@ import pytest
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 COMMANDS = {"up", "down", "psql", "test", "fast", "bench", "soak", "charts", "kind", "sqlx", "cluster", "prepare",
-            "doctor", "plugin", "reset"}
+            "doctor", "plugin", "prune", "reset"}
 
 
 def typed(root, *arguments, state=None):
