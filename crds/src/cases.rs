@@ -4,6 +4,12 @@
 //! `<kind>.json` is an object that is accepted as it is; `<kind>/<rule>.json` holds what the refusal
 //! `says`, and cases as JSON merge patches: `create` makes of the object the one that is created,
 //! `change` is then made to that.
+#![expect(
+    clippy::unwrap_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    reason = "a case that cannot be read is a failed test"
+)]
 
 use std::path::{Path, PathBuf};
 

@@ -13,8 +13,8 @@ pub mod access;
 pub mod annotation;
 #[expect(clippy::duplicated_attributes, reason = "kube reads one group of attributes a column")]
 mod api_key;
-#[cfg(test)]
-mod cases;
+#[cfg(any(test, feature = "testing"))]
+pub mod cases;
 mod conditions;
 mod environment;
 mod fields;

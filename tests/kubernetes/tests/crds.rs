@@ -1,7 +1,5 @@
 //! The definitions on a real API server: it judges every case of `crds/cases` as the offline
 //! evaluator does, and offers what a platform team expects of a kind.
 
-#[path = "../../../crds/src/cases.rs"]
-mod cases;
 mod rules;
 mod served;

@@ -48,9 +48,9 @@ fn plain(path: &Path) -> PathBuf {
     plain
 }
 
-/// The literals that a source includes as text or bytes.
+/// The literals that name a file which a source is compiled with.
 fn included(text: &str) -> impl Iterator<Item = &str> {
-    let calls = ["include_str!(\"", "include_bytes!(\""].into_iter();
+    let calls = ["include_str!(\"", "include_bytes!(\"", "#[path = \""].into_iter();
     calls.flat_map(move |call| text.split(call).skip(1)).filter_map(|rest| rest.split('"').next())
 }
 
@@ -65,7 +65,7 @@ fn sources_name_no_checkout() {
             assert!(!text.contains(folder_of_package), "{at}: a path from the package's folder is meant");
             for path in included(&text) {
                 let path = plain(&source.parent().unwrap().join(path));
-                assert!(path.starts_with(folder(&package)), "{at}: {} is read when the test runs", path.display());
+                assert!(path.starts_with(folder(&package)), "{at}: {} is another package's", path.display());
             }
         }
     }

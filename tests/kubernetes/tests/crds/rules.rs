@@ -2,13 +2,13 @@
 
 use std::path::Path;
 
+use ::crds::cases::{self, Case, Rule};
 use ::crds::{ApiKey, Environment, GROUP, Organization, VERSION};
 use kube::api::{Api, DeleteParams, DynamicObject, Patch, PatchParams, PostParams};
 use kube::core::{ApiResource, Status};
 use kube::{Error, Resource, ResourceExt};
 use serde_json::{Value, json};
 
-use super::cases::{self, Case, Rule};
 use kubernetes::World;
 
 fn cases_of(kind: &str) -> Vec<Rule> {
