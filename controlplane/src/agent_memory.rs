@@ -69,6 +69,8 @@ fn observation() -> String {
 #[schemars(rename = "MemoryListing")]
 struct Listing {
     env_id: Option<EnvId>,
+    /// Only one agent's memories.
+    agent_id: Option<String>,
     namespace: Option<String>,
     memory_type: Option<String>,
     branch_id: Option<String>,
@@ -183,9 +185,10 @@ async fn list(cx: Call, Query(wanted): Query<Listing>) -> Result<Json<Memories>>
     struct Page {
         memories: Vec<Told>,
     }
-    let Listing { env_id, namespace, memory_type, branch_id, limit, cursor } = wanted;
+    let Listing { env_id, agent_id, namespace, memory_type, branch_id, limit, cursor } = wanted;
     let arguments = present(json!({
-        "namespace": namespace, "memory_type": memory_type, "branch_id": branch_id, "limit": limit, "cursor": cursor,
+        "agent_id": agent_id, "namespace": namespace, "memory_type": memory_type, "branch_id": branch_id,
+        "limit": limit, "cursor": cursor,
     }));
     let page: Page = tool(&cx, env_id, "list_memories", None, arguments).await?;
     Ok(Json(Memories::of(&cx, page.memories)))

@@ -15,6 +15,7 @@ pub mod idempotency;
 pub mod json;
 mod members;
 pub mod page;
+pub mod parameters;
 mod peer;
 pub mod rate_limit;
 #[cfg(test)]

@@ -271,7 +271,7 @@ impl Memories {
         now: Timestamp,
     ) -> Result<(Vec<Memory>, bool), Error> {
         let listing = listing.checked()?;
-        let agent = Reach::of(&standing).narrowed(None)?;
+        let agent = Reach::of(&standing).narrowed(listing.agent_id.clone())?;
         store::page(&standing, &listing, agent.as_deref(), now).await
     }
 

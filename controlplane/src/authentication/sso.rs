@@ -32,6 +32,7 @@ pub fn routes() -> Routes {
         .ours()
         .get("/v1/auth/sso/callback", Access::Public, None, sign_on::callback)
         .says("Signs in whom the identity provider sends back.")
+        .linked()
         .refuses(&[Code::InvalidToken, Code::Forbidden])
         .ours()
         .get(SSO, Access::Admin, None, settings::get)

@@ -2,8 +2,8 @@
 //!
 //! It stands around every handler with the row of its route, so a handler without a row cannot be
 //! reached. In this order: the credential, the rate limit of the identity behind it, the
-//! organization and environment in the path, role and scope, the second factor. What belongs to
-//! another tenant answers exactly as what is absent.
+//! organization and environment in the path, role and scope, the second factor, the parameters of the
+//! query. What belongs to another tenant answers exactly as what is absent.
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;
@@ -23,6 +23,7 @@ use crate::http::call::{Call, PathIds, Visit};
 use crate::http::conditional::{self, Expected};
 use crate::http::deprecation;
 use crate::http::idempotency;
+use crate::http::parameters::Parameters;
 use crate::http::rate_limit::Standing;
 use crate::http::routes::Route;
 use crate::{App, Error, Result, environments, jit_access, runtime};
@@ -34,6 +35,7 @@ const ID_BYTES_MAX: usize = 200;
 pub struct Gate {
     pub app: App,
     pub route: Route,
+    pub parameters: Parameters,
 }
 
 /// What the hallway learned of a request before the guard.
@@ -43,10 +45,12 @@ pub struct Arrival {
     pub peer: IpAddr,
 }
 
-pub async fn guard(State(Gate { app, route }): State<Gate>, mut request: Request, next: Next) -> Response {
+pub async fn guard(State(gate): State<Gate>, mut request: Request, next: Next) -> Response {
+    let Gate { app, route, parameters } = gate;
     let began = Instant::now();
     let mut standing = None;
-    let mut response = match admit(&app, &route, &mut request, &mut standing).await {
+    let admitted = admit(&app, &route, &mut request, &mut standing).await;
+    let mut response = match admitted.and_then(|()| asked(&parameters, &mut request)) {
         Ok(()) => {
             let change = change(&route, &request);
             let held = conditional::held(request.headers());
@@ -69,6 +73,14 @@ pub async fn guard(State(Gate { app, route }): State<Gate>, mut request: Request
     deprecation::stamp(&route, response.headers_mut());
     app.metrics().answered(&route.method, route.path, status(&response), began.elapsed());
     response
+}
+
+/// Refuses a parameter that the route does not know, or leaves it out.
+fn asked(parameters: &Parameters, request: &mut Request) -> Result<()> {
+    if let Some(uri) = parameters.admitted(request.uri())? {
+        *request.uri_mut() = uri;
+    }
+    Ok(())
 }
 
 /// The status that will be answered: an error is still on its way to its body.

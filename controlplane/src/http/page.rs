@@ -32,6 +32,8 @@ pub struct Span {
 }
 
 pub(super) const SPAN: Span = Span { default: 50, max: 200, capped: false };
+/// What says which page.
+pub const PARAMETERS: [&str; 2] = ["limit", "cursor"];
 /// What does not tell one list from another.
 const NOT_FILTERS: [&str; 4] = ["limit", "cursor", "offset", "envelope"];
 

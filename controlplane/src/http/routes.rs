@@ -12,6 +12,7 @@ use contract::{Access, Code, Scope};
 
 use crate::App;
 use crate::http::guard::{Gate, guard};
+use crate::http::parameters::Parameters;
 use crate::http::signature::{Signature, Told};
 
 /// One endpoint: a row of the specification's Endpoints part.
@@ -45,6 +46,8 @@ pub struct Route {
     pub tell: fn(&mut Signature<'_>),
     /// Whoever has a second factor shows it again, unless they did in the last minutes.
     pub step_up: bool,
+    /// Mails and other sites lead here: what they add to the query is left out, not refused.
+    pub linked: bool,
 }
 
 /// The rows of a room, or of all rooms.
@@ -78,6 +81,7 @@ macro_rules! methods {
                 own_role: false,
                 secret: None,
                 step_up: false,
+                linked: false,
                 says: "",
                 versioned: false,
                 refuses: &[],
@@ -179,6 +183,14 @@ impl Routes {
         self
     }
 
+    /// Mails and other sites lead to the last row.
+    pub fn linked(mut self) -> Self {
+        if let Some(row) = self.rows.last_mut() {
+            row.linked = true;
+        }
+        self
+    }
+
     pub fn and(mut self, other: Self) -> Self {
         self.rows.extend(other.rows);
         self.handlers.extend(other.handlers);
@@ -194,7 +206,7 @@ impl Routes {
         let mut router = Router::new();
         for (row, handler) in self.rows.into_iter().zip(self.handlers).filter(|(row, _)| served(row)) {
             let path = row.path;
-            let gate = Gate { app: app.clone(), route: row };
+            let gate = Gate { app: app.clone(), parameters: Parameters::of(&row), route: row };
             router = router.route(path, handler.route_layer(from_fn_with_state(gate, guard)));
         }
         router

@@ -10,11 +10,12 @@ use std::future::Future;
 use axum::http::{HeaderMap, HeaderName, StatusCode};
 use schemars::generate::SchemaSettings;
 use schemars::{JsonSchema, Schema, SchemaGenerator};
+use serde_json::Value;
 
 use crate::Result;
 use crate::http::call::{Call, Visit};
 use crate::http::json::{Accepted, Created, Json, JsonOrForm, MaybeJson, OrNothing, Query};
-use crate::http::page::{Page, Paged, SPAN, Span};
+use crate::http::page::{self, Page, Paged, SPAN, Span};
 
 /// The shapes that several endpoints share. What is taken and what is answered are told apart: serde
 /// lets a member be left out that it never leaves out itself.
@@ -81,6 +82,14 @@ impl<'a> Signature<'a> {
             Self { shapes, query: Vec::new(), page: None, headers: Vec::new(), body: None, answers: Vec::new() };
         tell(&mut said);
         said
+    }
+
+    /// Names of the parameters of the query.
+    pub fn parameters(&self) -> Vec<String> {
+        let members = |object: &Schema| object.get("properties").and_then(Value::as_object).cloned();
+        let named = self.query.iter().filter_map(members).flat_map(|members| members.into_iter().map(|(name, _)| name));
+        let paged = self.page.iter().flat_map(|_| page::PARAMETERS.map(str::to_owned));
+        named.chain(paged).collect()
     }
 
     pub fn asks<T: JsonSchema>(&mut self) {

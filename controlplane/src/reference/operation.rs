@@ -7,6 +7,7 @@ use contract::{Access, Role, Scope};
 use serde_json::{Map, Value, json};
 
 use super::answers::{self, headed, refusal};
+use crate::http::parameters::Parameters;
 use crate::http::routes::Route;
 use crate::http::signature::{Answer, Shapes, Signature};
 use crate::http::{conditional, idempotency};
@@ -206,13 +207,14 @@ fn response(row: &Route, answer: &Answer) -> Value {
 fn refused(row: &Route, said: &Signature<'_>) -> BTreeSet<u16> {
     let is_guarded = row.access != Access::Public;
     let is_change = row.method != Method::GET && row.scope != Some(Scope::QueryRead);
-    let rows: [(bool, &[u16]); 9] = [
+    let rows: [(bool, &[u16]); 10] = [
         (true, &[500, 503]),
         (is_guarded, &[401, 403, 429]),
         (row.path.starts_with("/v1/"), &[429]),
         (row.path.contains('{'), &[404]),
         (said.body.is_some(), &[400, 413, 415]),
         (!said.query.is_empty() || said.page.is_some(), &[400]),
+        (Parameters::are_checked(row), &[400]),
         // `If-Match`, of the wrong form or where nothing compares it.
         (is_guarded, &[400]),
         (row.versioned, &[412]),

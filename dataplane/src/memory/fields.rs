@@ -99,6 +99,8 @@ pub struct Recall {
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Listing {
+    /// Only one agent's memories.
+    pub agent_id: Option<String>,
     pub namespace: Option<String>,
     pub memory_type: Option<String>,
     pub key_prefix: Option<String>,
