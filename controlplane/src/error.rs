@@ -41,6 +41,9 @@ pub enum Error {
     MissingCredential,
     #[error("{}", .0.meaning())]
     BadCredential(Code),
+    /// A link, a refresh token or a session that was good once; whoever has it may know why it is not.
+    #[error("{message}")]
+    Over { code: Code, message: &'static str },
     #[error("e-mail or password is wrong")]
     WrongPassword,
     #[error("password login is disabled: the organization enforces single sign-on")]
@@ -150,7 +153,7 @@ impl Error {
             Self::QueryTooLarge => Code::QueryTooLarge,
             Self::MethodNotAllowed => Code::MethodNotAllowed,
             Self::MissingCredential => Code::MissingAuth,
-            Self::BadCredential(code) | Self::Refused(code) => *code,
+            Self::BadCredential(code) | Self::Over { code, .. } | Self::Refused(code) => *code,
             Self::WrongPassword | Self::MfaRequired | Self::WrongCode | Self::StepUpRequired => Code::InvalidKey,
             Self::SsoEnforced
             | Self::SignupClosed

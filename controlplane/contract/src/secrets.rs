@@ -59,6 +59,11 @@ impl Keyring {
         self.derive("page-cursor")
     }
 
+    /// Derives the successors of refresh tokens.
+    pub fn refresh_key(&self) -> [u8; 32] {
+        self.derive("refresh-successor")
+    }
+
     /// Seed of the Ed25519 key that signs tokens, where none is given.
     pub fn token_seed(&self) -> [u8; 32] {
         self.derive("token-seed")
@@ -137,7 +142,8 @@ mod tests {
     #[test]
     fn each_purpose_has_its_own_key() {
         let ring = Keyring::new([7; 32]);
-        let keys = [ring.key_pepper(), ring.cursor_key(), ring.mask_key(&"a".into()), ring.mask_key(&"b".into())];
+        let masks = [ring.mask_key(&"a".into()), ring.mask_key(&"b".into())];
+        let keys = [ring.key_pepper(), ring.cursor_key(), ring.refresh_key(), masks[0], masks[1]];
         for (i, key) in keys.iter().enumerate() {
             assert!(keys.iter().skip(i + 1).all(|other| other != key));
         }

@@ -97,6 +97,41 @@ mod tests {
     }
 
     #[tokio::test]
+    async fn a_refresh_that_is_sent_again_for_another_organization_is_409() {
+        let app = TestApp::start().await;
+        let (ada, base) = of_two(&app).await;
+        let refresh = |org_id: &Value| {
+            let body = json!({"refresh_token": ada["refresh_token"], "org_id": org_id});
+            app.post("/v1/auth/refresh", "", body)
+        };
+        let moved = refresh(&base).await.expect(200);
+        for wanted in [&base, &Value::Null] {
+            let again = refresh(wanted).await.expect(200);
+            assert_eq!((&again["refresh_token"], &again["org"]["org_id"]), (&moved["refresh_token"], &base));
+        }
+        let other = refresh(&ada["org"]["org_id"]).await;
+        let reason = &other.body["error"]["details"]["reason"];
+        assert_eq!((other.code().0, reason), (409, &json!("refreshed_elsewhere")));
+        app.get("/v1/auth/me", &bearer(&moved)).await.expect(200);
+    }
+
+    #[tokio::test]
+    async fn refreshes_beside_a_move_leave_the_session_alive() {
+        let app = TestApp::start().await;
+        let (ada, base) = of_two(&app).await;
+        let refresh = |org_id: &Value| {
+            let body = json!({"refresh_token": ada["refresh_token"], "org_id": org_id});
+            app.post("/v1/auth/refresh", "", body)
+        };
+        let three = futures::join!(refresh(&base), refresh(&Value::Null), refresh(&Value::Null));
+        // Whoever moves behind another is told to move with the successor.
+        assert!([200, 409].contains(&three.0.code().0), "{}", three.0.body);
+        three.1.expect(200);
+        let last = three.2.expect(200);
+        app.post("/v1/auth/refresh", "", json!({"refresh_token": last["refresh_token"]})).await.expect(200);
+    }
+
+    #[tokio::test]
     async fn nobody_moves_where_they_are_not_and_stays_signed_in() {
         let app = TestApp::start().await;
         let ada = app.signup("ada", "Acme").await;

@@ -3,7 +3,7 @@
 mod routes;
 
 use contract::caller::Credential;
-use contract::{Code, EnvId, KeyId, OrgId, Role, Scopes, SessionId, Tier, Timestamp, UserId};
+use contract::{EnvId, KeyId, OrgId, Role, Scopes, SessionId, Tier, Timestamp, UserId};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -76,7 +76,7 @@ async fn refresh(visit: Visit, browser: Browser, Json(body): Json<RefreshBody>) 
         }
         Ok(Refreshed::Reused) => {
             tx.commit().await?;
-            Err(Error::BadCredential(Code::InvalidToken))
+            Err(sessions::REUSED)
         }
         Err(error) => Err(visit.app.limits().after_failed_credential(visit.peer, error)),
     }

@@ -1,15 +1,20 @@
 //! Sessions: what a login opens. Each use of a token asks the session's row, so ending a session,
 //! suspending or removing its user takes effect with the next request.
 //!
-//! A refresh token is 256 random bits, stored as SHA-256, and good once. A second use means that
-//! two parties hold it: the session ends for both.
+//! A refresh token is 256 bits, stored as SHA-256, and good once. Its successor is derived from it
+//! under a key of ours, so that whoever sends it again within ten seconds, as parallel requests and
+//! pages of one browser do, is answered the same successor, and nothing more is stored. A later use
+//! means that two parties hold it: the session ends for both.
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;
 use std::str::FromStr;
 
+use base64::Engine;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use chrono::Duration;
 use contract::caller::{Credential, Limits};
+use contract::secrets::hmac_sha256;
 use contract::{Caller, Code, OrgId, Role, SessionId, Tier, Timestamp, UserId};
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -27,6 +32,25 @@ pub const REFRESH_DAYS: i64 = 7;
 const SESSION_DAYS: i64 = 30;
 /// Characters of base62 that hold 256 bits.
 const REFRESH_CHARACTERS: usize = 43;
+/// How long a used refresh token answers its successor.
+const AGAIN: Duration = Duration::seconds(10);
+
+const ENDED: Error = Error::Over { code: Code::InvalidToken, message: "the session has ended: sign in again" };
+const EXPIRED: Error = Error::Over {
+    code: Code::ExpiredToken,
+    message: "the session was good until a moment that has passed: sign in again",
+};
+const UNKNOWN: Error = Error::Over {
+    code: Code::InvalidToken,
+    message: "this is no refresh token of a session that goes on: sign in again",
+};
+const REFRESHED_ELSEWHERE: &str = "this refresh token was used a moment ago, and its session is in another organization: send it \
+without `org_id` for its successor, and move with that";
+/// Its use has ended the session, and tells so.
+pub const REUSED: Error = Error::Over {
+    code: Code::InvalidToken,
+    message: "this refresh token was used before, so its session has ended: sign in again, and refresh with the newest token",
+};
 
 /// The caller behind an access token.
 pub async fn known(app: &App, text: &str) -> Result<Known> {
@@ -58,10 +82,10 @@ pub async fn standing(app: &App, session_id: &SessionId, user_id: &UserId) -> Re
         return Err(Error::BadCredential(Code::InvalidToken));
     };
     if row.ended_at.is_some() || row.status != "active" {
-        return Err(Error::BadCredential(Code::InvalidToken));
+        return Err(ENDED);
     }
     if row.expires_at <= app.now() {
-        return Err(Error::BadCredential(Code::ExpiredToken));
+        return Err(EXPIRED);
     }
     let caller = Caller {
         org_id: row.org_id.into(),
@@ -133,7 +157,7 @@ pub struct Tokens {
 pub async fn open(app: &App, tx: &mut PgConnection, holder: &Holder, source: &Source, proof: Proof) -> Result<Tokens> {
     let expires_at = app.now() + Duration::days(SESSION_DAYS);
     let session_id = begin(app, tx, &holder.user_id, source, proof, expires_at).await?;
-    issue(app, tx, holder, session_id).await
+    issue(app, tx, holder, session_id, app.entropy().base62(REFRESH_CHARACTERS)).await
 }
 
 /// A session without tokens of its own.
@@ -170,12 +194,24 @@ pub async fn begin(
     Ok(session_id)
 }
 
-async fn issue(app: &App, tx: &mut PgConnection, holder: &Holder, session_id: SessionId) -> Result<Tokens> {
+/// The refresh token that follows a used one: always the same, and nobody's who has not our key.
+fn successor(app: &App, used: &str) -> String {
+    URL_SAFE_NO_PAD.encode(hmac_sha256(&app.keyring().refresh_key(), &[used.as_bytes()]))
+}
+
+/// A pair of tokens. A refresh token that is known already stays as it is.
+async fn issue(
+    app: &App,
+    tx: &mut PgConnection,
+    holder: &Holder,
+    session_id: SessionId,
+    refresh: String,
+) -> Result<Tokens> {
     let now = app.now();
-    let refresh = app.entropy().base62(REFRESH_CHARACTERS);
     let digest = sha256(&refresh);
     sqlx::query!(
-        "insert into refresh_tokens (token_sha256, session_id, created_at, expires_at) values ($1, $2, $3, $4)",
+        "insert into refresh_tokens (token_sha256, session_id, created_at, expires_at) values ($1, $2, $3, $4)
+         on conflict (token_sha256) do nothing",
         digest.as_slice(),
         session_id.as_str(),
         now,
@@ -199,6 +235,16 @@ pub enum Refreshed {
 pub async fn refresh(app: &App, tx: &mut PgConnection, text: &str, wanted: Option<&OrgId>) -> Result<Refreshed> {
     let now = app.now();
     let digest = sha256(text);
+    // By itself: what a lock has been waited for is read anew, and the session's user may be another one by then.
+    let held = sqlx::query_scalar!(
+        "select r.session_id
+         from refresh_tokens r
+         join sessions s on s.session_id = r.session_id
+         where r.token_sha256 = $1
+         for update of r, s",
+        digest.as_slice(),
+    );
+    held.fetch_optional(&mut *tx).await?.ok_or(UNKNOWN)?;
     let row = sqlx::query!(
         r#"
         select r.session_id, r.used_at, r.expires_at, s.ended_at, s.expires_at as session_expires_at,
@@ -208,43 +254,52 @@ pub async fn refresh(app: &App, tx: &mut PgConnection, text: &str, wanted: Optio
         join users u on u.user_id = s.user_id
         join organizations o on o.org_id = u.org_id
         where r.token_sha256 = $1
-        for update of r, s
         "#,
         digest.as_slice(),
     )
-    .fetch_optional(&mut *tx)
+    .fetch_one(&mut *tx)
     .await?;
-    let Some(row) = row else {
-        return Err(Error::BadCredential(Code::InvalidToken));
-    };
     let session_id = SessionId::from(row.session_id);
-    if row.used_at.is_some() {
-        tracing::warn!(session.id = %session_id, "a refresh token was used twice: its session ends");
+    if row.used_at.is_some_and(|used_at| now - used_at >= AGAIN) {
+        tracing::warn!(session.id = %session_id, "a refresh token was used again: its session ends");
         end(tx, &session_id, now).await?;
         return Ok(Refreshed::Reused);
     }
     if row.ended_at.is_some() || row.status != "active" {
-        return Err(Error::BadCredential(Code::InvalidToken));
+        return Err(ENDED);
     }
-    if row.expires_at <= now || row.session_expires_at <= now {
-        return Err(Error::BadCredential(Code::ExpiredToken));
+    let is_again = row.used_at.is_some();
+    if row.session_expires_at <= now || (row.expires_at <= now && !is_again) {
+        return Err(EXPIRED);
     }
     if row.enforce_sso && !row.by_sso {
         return Err(Error::SsoEnforced);
     }
-    sqlx::query!("update refresh_tokens set used_at = $2 where token_sha256 = $1", digest.as_slice(), now)
+    let role = Role::from_str(&row.role).map_err(Error::internal)?;
+    let mut holder = Holder { user_id: row.user_id.into(), org_id: row.org_id.into(), role };
+    let other = wanted.filter(|wanted| **wanted != holder.org_id);
+    if is_again && other.is_some() {
+        return Err(Error::conflict("refreshed_elsewhere", REFRESHED_ELSEWHERE));
+    }
+    if !is_again {
+        spend(tx, &digest, &session_id, now).await?;
+    }
+    if let Some(wanted) = other {
+        holder = elsewhere::moved(tx, &session_id, wanted).await?;
+    }
+    let tokens = issue(app, tx, &holder, session_id, successor(app, text)).await?;
+    Ok(Refreshed::Fresh(tokens, holder))
+}
+
+/// The refresh token is used from here on.
+async fn spend(tx: &mut PgConnection, digest: &[u8], session_id: &SessionId, now: Timestamp) -> Result<()> {
+    sqlx::query!("update refresh_tokens set used_at = $2 where token_sha256 = $1", digest, now)
         .execute(&mut *tx)
         .await?;
     sqlx::query!("update sessions set last_refreshed_at = $2 where session_id = $1", session_id.as_str(), now)
-        .execute(&mut *tx)
+        .execute(tx)
         .await?;
-    let role = Role::from_str(&row.role).map_err(Error::internal)?;
-    let mut holder = Holder { user_id: row.user_id.into(), org_id: row.org_id.into(), role };
-    if let Some(wanted) = wanted.filter(|wanted| **wanted != holder.org_id) {
-        holder = elsewhere::moved(tx, &session_id, wanted).await?;
-    }
-    let tokens = issue(app, tx, &holder, session_id).await?;
-    Ok(Refreshed::Fresh(tokens, holder))
+    Ok(())
 }
 
 /// The session is another user's of the same account.

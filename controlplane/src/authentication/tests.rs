@@ -120,16 +120,55 @@ async fn an_access_token_ends_after_an_hour_and_a_refresh_token_renews_it() {
 }
 
 #[tokio::test]
-async fn a_refresh_token_used_twice_ends_the_session_for_both_holders() {
+async fn a_refresh_token_sent_again_at_once_answers_the_same_successor() {
+    let app = TestApp::start().await;
+    let opened = app.signup("ada", "Acme").await;
+    let refresh = |token: &Value| app.post("/v1/auth/refresh", "", json!({"refresh_token": token}));
+    let three = futures::join!(
+        refresh(&opened["refresh_token"]),
+        refresh(&opened["refresh_token"]),
+        refresh(&opened["refresh_token"])
+    );
+    app.advance(Duration::seconds(9));
+    let late = refresh(&opened["refresh_token"]).await;
+    let answers = [three.0, three.1, three.2, late].map(|answer| answer.expect(200));
+    for answer in &answers {
+        assert_eq!(answer["refresh_token"], answers[0]["refresh_token"]);
+        app.get("/v1/auth/me", &bearer(answer)).await.expect(200);
+    }
+    let stored: i64 =
+        sqlx::query_scalar("select count(*) from refresh_tokens").fetch_one(app.app.pool()).await.unwrap();
+    assert_eq!(stored, 2, "the first and its successor");
+    refresh(&answers[0]["refresh_token"]).await.expect(200);
+}
+
+#[tokio::test]
+async fn a_refresh_token_used_again_later_ends_the_session_for_both_holders() {
     let app = TestApp::start().await;
     let stolen = app.signup("ada", "Acme").await;
     let refresh = |token: &Value| app.post("/v1/auth/refresh", "", json!({"refresh_token": token}));
     let fresh = refresh(&stolen["refresh_token"]).await.expect(200);
-    assert_eq!(refresh(&stolen["refresh_token"]).await.code(), (401, "UNAUTHORIZED"));
+    app.advance(Duration::seconds(10));
+    let reused = refresh(&stolen["refresh_token"]).await;
+    assert_eq!(reused.code(), (401, "UNAUTHORIZED"));
+    assert!(reused.body["error"]["message"].as_str().unwrap().contains("was used before"), "{}", reused.body);
     assert_eq!(refresh(&fresh["refresh_token"]).await.code(), (401, "UNAUTHORIZED"));
     for opened in [&stolen, &fresh] {
         assert_eq!(app.get("/v1/auth/me", &bearer(opened)).await.code(), (401, "UNAUTHORIZED"));
     }
+}
+
+/// Who signs out within the ten seconds is signed out.
+#[tokio::test]
+async fn a_refresh_token_of_an_ended_session_answers_no_successor() {
+    let app = TestApp::start().await;
+    let opened = app.signup("ada", "Acme").await;
+    let refresh = |token: &Value| app.post("/v1/auth/refresh", "", json!({"refresh_token": token}));
+    let fresh = refresh(&opened["refresh_token"]).await.expect(200);
+    app.post("/v1/auth/logout", &bearer(&fresh), Value::Null).await.expect(200);
+    let again = refresh(&opened["refresh_token"]).await;
+    assert_eq!(again.code(), (401, "UNAUTHORIZED"));
+    assert!(again.body["error"]["message"].as_str().unwrap().contains("has ended"), "{}", again.body);
 }
 
 #[tokio::test]

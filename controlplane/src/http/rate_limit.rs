@@ -212,7 +212,7 @@ impl RateLimits {
 
     /// The error to answer when a credential was refused with `error`.
     pub fn after_failed_credential(&self, peer: IpAddr, error: Error) -> Error {
-        if !matches!(error, Error::BadCredential(_) | Error::WrongPassword) {
+        if !matches!(error, Error::BadCredential(_) | Error::Over { .. } | Error::WrongPassword) {
             return error;
         }
         let standing = self.failed_credentials.spend(&origin(peer));
