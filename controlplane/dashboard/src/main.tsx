@@ -2,6 +2,7 @@ import { QueryClient, QueryClientProvider } from '@tanstack/react-query'
 import { StrictMode } from 'react'
 import { createRoot } from 'react-dom/client'
 import { Router } from 'wouter'
+import { onSessionOver } from './api/client'
 import { problemOf } from './api/problem'
 import { App } from './App'
 import { useNarrowed, usePage } from './location'
@@ -13,6 +14,9 @@ const queries = new QueryClient({
     queries: { staleTime: 10_000, retry: (failed, error) => failed < 1 && problemOf(error).status === 0 },
   },
 })
+
+// The sign-in page takes the place of whatever is shown; the address stays, and leads back.
+onSessionOver(() => queries.setQueryData(['me'], null))
 
 const root = document.getElementById('root')
 if (root) {

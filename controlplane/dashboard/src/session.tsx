@@ -57,6 +57,8 @@ export function useMe() {
       }
     },
     staleTime: Infinity,
+    // Somebody may have signed in on another page meanwhile.
+    refetchOnWindowFocus: (query) => (query.state.data === null ? 'always' : false),
   })
 }
 
@@ -65,6 +67,14 @@ export function useArrival() {
   const queries = useQueryClient()
   return () => queries.resetQueries()
 }
+
+/** Says why nobody is signed in although the platform said yes. */
+export function keptSession(): void {
+  if (!csrf(document.cookie)) throw Problem.typed('session', NOT_KEPT)
+}
+
+const NOT_KEPT = 'the browser has not kept the session: it does so over HTTPS or on localhost, and where cookies are allowed'
+
 
 export function SessionProvider({ me, children }: { me: Me; children: ReactNode }) {
   const [chosen, setChosen] = useState(() => sessionStorage.getItem(CHOSEN))

@@ -32,6 +32,25 @@ it('somebody of two organizations goes from one to the other without signing in 
     await expect.poll(() => page.getByRole('row').count()).toBe(before)
   }))
 
+it('a session that ended elsewhere leads to the sign-in page, and from there back', () =>
+  walker(async ({ page }) => {
+    const who = await member('analyst')
+    await signIn(page, who)
+    await open(page, '/account', 'Account')
+    // As a program of the same person would: the browser's cookies stay.
+    const ended = await page.evaluate(async () => {
+      const csrf = document.cookie.match(/__Host-sluice_csrf=([^;]+)/)?.[1] ?? ''
+      return (await fetch('/v1/auth/logout', { method: 'POST', headers: { 'x-csrf-token': csrf } })).status
+    })
+    expect(ended).toBe(200)
+    await page.evaluate(() => (location.hash = '#/sql'))
+    await page.getByRole('heading', { level: 1, name: 'Sign in' }).waitFor()
+    await page.getByLabel('E-mail').fill(who.email)
+    await page.getByLabel('Password').fill(who.password)
+    await page.getByRole('button', { name: 'Sign in', exact: true }).click()
+    await page.getByRole('heading', { level: 1, name: 'SQL editor' }).waitFor()
+  }))
+
 /** What an authenticator shows for a secret in base 32 (RFC 6238). */
 function code(secret: string): string {
   const bits = [...secret].map((letter) => 'ABCDEFGHIJKLMNOPQRSTUVWXYZ234567'.indexOf(letter).toString(2).padStart(5, '0')).join('')

@@ -2,6 +2,7 @@
 import createClient from 'openapi-fetch'
 import type { components, paths } from './schema'
 import { Problem } from './problem'
+import { Refresher } from './refresh'
 
 export type Shapes = components['schemas']
 
@@ -20,42 +21,55 @@ function sent(request: Request): Promise<Response> {
   return fetch(request)
 }
 
-/** One refresh at a time: a refresh token is good once. */
-let refreshing: Promise<Response> | undefined
-
-function refresh(body: { org_id?: string }): Promise<Response> {
-  refreshing ??= sent(
-    new Request('/v1/auth/token/refresh', {
-      method: 'POST',
-      headers: { 'content-type': 'application/json' },
-      body: JSON.stringify(body),
-    }),
-  ).finally(() => {
-    refreshing = undefined
-  })
-  return refreshing
-}
+const session = new Refresher({
+  mark: () => csrf(document.cookie),
+  // Where there are no locks the page is no secure context, and has no session either.
+  alone: (work) =>
+    navigator.locks
+      ? new Promise((resolve, reject) => void navigator.locks.request('sluice.refresh', () => work().then(resolve, reject)))
+      : work(),
+  send: (body) =>
+    sent(
+      new Request('/v1/auth/token/refresh', {
+        method: 'POST',
+        headers: { 'content-type': 'application/json' },
+        body: JSON.stringify(body),
+      }),
+    ),
+})
 
 /** The session goes on in another organization of whoever is signed in. */
 export async function enter(orgId: string): Promise<void> {
-  while (refreshing) await refreshing.catch(() => undefined)
-  const response = await refresh({ org_id: orgId }).catch((cause: unknown) => {
+  const response = await session.enter(orgId).catch((cause: unknown) => {
     throw Problem.unreachable(cause)
   })
   if (!response.ok) throw await Problem.of(response.clone())
 }
 
-/** Whether a refusal says that the token is over, and not that somebody is not who they say. */
+let sayOver: () => void = () => undefined
+
+/** Calls back when the platform says that nobody is signed in any more. */
+export function onSessionOver(listener: () => void): void {
+  sayOver = listener
+}
+
+/** Codes that say that the session's token is over, and not that somebody is not who they say. */
+const OVER = ['SVC_ERR_401_EXPIRED_TOKEN', 'SVC_ERR_401_MISSING_AUTH', 'SVC_ERR_401_INVALID_TOKEN']
+
 async function isOver(response: Response): Promise<boolean> {
-  if (response.status !== 401 || !csrf(document.cookie)) return false
-  const problem = await Problem.of(response.clone())
-  return ['SVC_ERR_401_EXPIRED_TOKEN', 'SVC_ERR_401_MISSING_AUTH'].includes(problem.stableCode)
+  return response.status === 401 && OVER.includes((await Problem.of(response.clone())).stableCode)
 }
 
 async function patient(request: Request): Promise<Response> {
   const again = request.clone()
+  const mark = csrf(document.cookie)
   const response = await sent(request)
-  return (await isOver(response)) && (await refresh({})).ok ? sent(again) : response
+  if (!(await isOver(response))) return response
+  const outcome = await session.renew(mark)
+  if (outcome === 'later') return response
+  const last = outcome === 'renewed' ? await sent(again) : response
+  if (await isOver(last)) sayOver()
+  return last
 }
 
 export const api = createClient<paths>({ baseUrl: location.origin, fetch: patient })

@@ -4,7 +4,7 @@ import { api, ask } from '../api/client'
 import { Problem } from '../api/problem'
 import icon from '../icon.svg'
 import { Form, type Field } from '../parts/Form'
-import { useArrival } from '../session'
+import { keptSession, useArrival } from '../session'
 
 const EMAIL: Field = { name: 'email', label: 'E-mail', kind: 'email', required: true, autoComplete: 'username' }
 
@@ -27,6 +27,7 @@ export function Gate() {
         </div>
         <section className="card" aria-labelledby="way">
           <h1 id="way">{WAYS[way].title}</h1>
+          {!window.isSecureContext && <NeedsHttps />}
           {way === 'password' && <ByPassword />}
           {way === 'link' && <Mailed path="/v1/auth/magic-link" />}
           {way === 'forgotten' && <Mailed path="/v1/auth/forgot-password" />}
@@ -43,6 +44,16 @@ export function Gate() {
         </p>
       </div>
     </main>
+  )
+}
+
+/** Browsers drop the session's cookies at such an address, whatever the password. */
+function NeedsHttps() {
+  return (
+    <p role="alert">
+      Nobody can sign in at this address: it is plain HTTP, and browsers keep a session only over HTTPS or on localhost. Open{' '}
+      <code>https://{location.hostname}</code>, or ask whoever runs this installation for its address.
+    </p>
   )
 }
 
@@ -72,6 +83,7 @@ function ByPassword() {
             }
             throw error
           }
+          keptSession()
           await arrive()
         }}
       />
@@ -113,6 +125,7 @@ function Signup() {
             body: { org_name: typed.text('org_name'), name: typed.text('name'), email: typed.text('email'), password: typed.secret('password') },
           }),
         )
+        keptSession()
         await arrive()
       }}
     />
