@@ -110,7 +110,11 @@ impl TestApp {
 
     /// A program that was built with a dashboard.
     pub async fn with_dashboard(files: Files) -> Self {
-        Self::built(|_| (), Arc::new(Unattended), Some(files)).await
+        Self::of_browsers(|_| (), files).await
+    }
+
+    pub async fn of_browsers(change: impl FnOnce(&mut Config), files: Files) -> Self {
+        Self::built(change, Arc::new(Unattended), Some(files)).await
     }
 
     async fn built(

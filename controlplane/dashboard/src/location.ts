@@ -25,3 +25,24 @@ const narrowed = () => apart(location.hash)[1]
 
 export const usePage = Object.assign((): [string, typeof go] => [useSyncExternalStore(listen, page), go], { hrefs: (to: string) => `#${to}` })
 export const useNarrowed = () => useSyncExternalStore(listen, narrowed)
+
+/** The code of a sign-on that was refused, which its way back names once. */
+export function takeRefusal(): string | undefined {
+  const code = new URLSearchParams(location.search).get('sign_on') ?? undefined
+  if (code) history.replaceState(null, '', `/${location.hash}`)
+  return code
+}
+
+const PLACE = 'sluice.place'
+
+/** Where somebody is, before they leave for a page that leads back to the first one. */
+export function keepPlace(): void {
+  sessionStorage.setItem(PLACE, location.hash)
+}
+
+/** Back to where they were, once. */
+export function returnToPlace(): void {
+  const place = sessionStorage.getItem(PLACE)
+  sessionStorage.removeItem(PLACE)
+  if (place?.startsWith('#/') && location.hash === '') location.replace(place)
+}

@@ -5,7 +5,7 @@ import { Router } from 'wouter'
 import { onSessionOver } from './api/client'
 import { problemOf } from './api/problem'
 import { App } from './App'
-import { useNarrowed, usePage } from './location'
+import { returnToPlace, useNarrowed, usePage } from './location'
 import './style.css'
 
 /** What was refused is not asked again by itself; what could not be reached is, once. */
@@ -17,6 +17,8 @@ const queries = new QueryClient({
 
 // The sign-in page takes the place of whatever is shown; the address stays, and leads back.
 onSessionOver(() => queries.setQueryData(['me'], null))
+
+returnToPlace()
 
 const root = document.getElementById('root')
 if (root) {

@@ -17,6 +17,7 @@ use serde::Serialize;
 use subtle::ConstantTimeEq;
 
 use super::opening::Opened;
+use super::page::wants_json;
 use super::sessions::REFRESH_DAYS;
 use super::tokens::ACCESS_SECONDS;
 use crate::http::json::Json;
@@ -111,6 +112,16 @@ impl Browser {
         Kept { answer: answer(opened), cookies }
     }
 
+    /// Whoever was sent here by another site: a person arrives in the dashboard, signed in; a program that asks for JSON is
+    /// told, and so is everybody where there is no dashboard.
+    pub fn arrives(app: &App, headers: &HeaderMap, opened: Opened) -> Kept<Shown<Opened>> {
+        if is_person(app, headers) {
+            Kept { cookies: given(app, &opened), answer: Shown::Dashboard }
+        } else {
+            Kept { answer: Shown::Told(Json(opened)), cookies: Vec::new() }
+        }
+    }
+
     /// An answer that ends what the cookies stand for.
     pub fn forgets<T>(&self, answer: T) -> Kept<T> {
         let names: &[&str] = if self.asker == Asker::Program { &[] } else { &[SESSION, REFRESH, CSRF] };
@@ -122,6 +133,11 @@ impl Browser {
     pub fn shows<T>(&self, done: T) -> Shown<T> {
         if self.asker == Asker::Form { Shown::Dashboard } else { Shown::Told(Json(done)) }
     }
+}
+
+/// Whether whoever was sent here by another site looks at a browser, and there is a dashboard to show them.
+pub fn is_person(app: &App, headers: &HeaderMap) -> bool {
+    !wants_json(headers) && app.dashboard().is_some()
 }
 
 fn given(app: &App, opened: &Opened) -> Vec<HeaderValue> {

@@ -34,7 +34,26 @@ pub struct Document {
     pub issuer: String,
     pub authorization_endpoint: Option<String>,
     pub token_endpoint: Option<String>,
+    pub userinfo_endpoint: Option<String>,
+    pub token_endpoint_auth_methods_supported: Option<Vec<String>>,
     pub jwks_uri: String,
+}
+
+/// How a client shows its secret to a token endpoint (RFC 6749, 2.3.1).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum SecretIn {
+    /// `client_secret_basic`, which is meant where nothing is said.
+    Header,
+    /// `client_secret_post`
+    Form,
+}
+
+impl Document {
+    pub fn takes_secret(&self) -> SecretIn {
+        let methods = self.token_endpoint_auth_methods_supported.as_deref().unwrap_or_default();
+        let takes = |method: &str| methods.iter().any(|own| own == method);
+        if takes("client_secret_post") && !takes("client_secret_basic") { SecretIn::Form } else { SecretIn::Header }
+    }
 }
 
 #[derive(Debug)]

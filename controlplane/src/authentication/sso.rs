@@ -9,6 +9,7 @@
 //! believed only for addresses of the domains that are named with it, and whoever it brings in gets
 //! no account: their account, should they have one, is out of its reach.
 
+mod claims;
 mod people;
 #[cfg(test)]
 pub(crate) mod provider;

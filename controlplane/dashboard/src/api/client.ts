@@ -1,6 +1,7 @@
 /** The one way to the platform: its public API, by the session in the browser's cookies. */
 import createClient from 'openapi-fetch'
 import type { components, paths } from './schema'
+import { keepPlace } from '../location'
 import { Problem } from './problem'
 import { Refresher } from './refresh'
 
@@ -70,6 +71,18 @@ async function patient(request: Request): Promise<Response> {
   const last = outcome === 'renewed' ? await sent(again) : response
   if (await isOver(last)) sayOver()
   return last
+}
+
+/** Off to the identity provider of an organization, whose way back leads into the dashboard. */
+export async function signOn(slug: string): Promise<void> {
+  const path = `/v1/auth/sso/${encodeURIComponent(slug)}`
+  // Whether there is one is asked first: what it refuses belongs on this page, not in place of it.
+  const response = await fetch(path, { redirect: 'manual' }).catch((cause: unknown) => {
+    throw Problem.unreachable(cause)
+  })
+  if (response.type !== 'opaqueredirect') throw await Problem.of(response)
+  keepPlace()
+  location.assign(path)
 }
 
 export const api = createClient<paths>({ baseUrl: location.origin, fetch: patient })

@@ -1,24 +1,34 @@
 /** The way in: by password, by a mailed link, with a second factor where there is one. */
 import { useState } from 'react'
-import { api, ask } from '../api/client'
+import { api, ask, signOn } from '../api/client'
 import { Problem } from '../api/problem'
 import icon from '../icon.svg'
+import { takeRefusal } from '../location'
 import { Form, type Field } from '../parts/Form'
 import { keptSession, useArrival } from '../session'
 
 const EMAIL: Field = { name: 'email', label: 'E-mail', kind: 'email', required: true, autoComplete: 'username' }
 
-type Way = 'password' | 'link' | 'forgotten' | 'signup'
+type Way = 'password' | 'link' | 'provider' | 'forgotten' | 'signup'
 
 const WAYS: Record<Way, { title: string; other: string }> = {
   password: { title: 'Sign in', other: 'Sign in with a password' },
   link: { title: 'Sign in by mail', other: 'Mail me a link that signs in' },
+  provider: { title: 'Sign in with your organization', other: 'Sign in with your organization’s identity provider' },
   forgotten: { title: 'Choose a new password', other: 'I forgot the password' },
   signup: { title: 'Found an organization', other: 'Found an organization' },
 }
 
+/** Why a sign-on by a provider was refused. Only codes come with the address: a text could be anybody's. */
+function refusal(code: string): string {
+  if (code.startsWith('SVC_ERR_403')) return 'Your identity provider knows you, and the organization does not let you in: ask one of its admins.'
+  if (code.startsWith('SVC_ERR_5')) return 'The identity provider cannot be asked at the moment: try again in a minute.'
+  return 'The sign-on was not accepted, or took longer than ten minutes: begin again.'
+}
+
 export function Gate() {
-  const [way, setWay] = useState<Way>('password')
+  const [refused] = useState(takeRefusal)
+  const [way, setWay] = useState<Way>(refused ? 'provider' : 'password')
   return (
     <main className="gate">
       <div>
@@ -28,8 +38,10 @@ export function Gate() {
         <section className="card" aria-labelledby="way">
           <h1 id="way">{WAYS[way].title}</h1>
           {!window.isSecureContext && <NeedsHttps />}
+          {refused && <p role="alert">{refusal(refused)}</p>}
           {way === 'password' && <ByPassword />}
           {way === 'link' && <Mailed path="/v1/auth/magic-link" />}
+          {way === 'provider' && <ByProvider />}
           {way === 'forgotten' && <Mailed path="/v1/auth/forgot-password" />}
           {way === 'signup' && <Signup />}
         </section>
@@ -93,6 +105,16 @@ function ByPassword() {
         </button>
       )}
     </>
+  )
+}
+
+function ByProvider() {
+  return (
+    <Form
+      fields={[{ name: 'slug', label: 'Short name of the organization', required: true, autoComplete: 'organization' }]}
+      submit="Go to the provider"
+      onSubmit={(typed) => signOn(typed.text('slug'))}
+    />
   )
 }
 

@@ -7,7 +7,7 @@ use futures::StreamExt;
 use reqwest::{Client, RequestBuilder, Response, Url};
 use serde::de::DeserializeOwned;
 
-use super::Unbelieved;
+use super::{SecretIn, Unbelieved};
 use crate::webhooks::courier;
 use crate::{Error, Result};
 
@@ -55,16 +55,28 @@ impl Fetch {
         answer(headers.iter().fold(request, |request, (name, value)| request.header(*name, *value))).await
     }
 
+    /// What is told to who bears this token.
+    pub async fn bearing<T: DeserializeOwned>(&self, url: &str, token: &str) -> Result<T, Unbelieved> {
+        let url = self.admit("url", url).map_err(|_| Unbelieved::Document("it leads where no request may go"))?;
+        answer(self.client.get(url).bearer_auth(token)).await
+    }
+
     /// A form, as RFC 6749 has it sent, under the client's own credential.
     pub async fn post<T: DeserializeOwned>(
         &self,
         url: &str,
         credential: (&str, &str),
+        place: SecretIn,
         form: &[(&str, &str)],
     ) -> Result<T, Unbelieved> {
         let url = self.admit("url", url).map_err(|_| Unbelieved::Document("it leads where no request may go"))?;
-        let request = self.client.post(url).basic_auth(encoded(credential.0), Some(encoded(credential.1)));
-        let body = pairs(form);
+        let (request, body) = match place {
+            SecretIn::Header => {
+                let (id, secret) = (encoded(credential.0), encoded(credential.1));
+                (self.client.post(url).basic_auth(id, Some(secret)), pairs(form))
+            }
+            SecretIn::Form => (self.client.post(url), pairs(&[form, &[("client_secret", credential.1)]].concat())),
+        };
         answer(request.header("content-type", FORM).body(body)).await
     }
 }

@@ -33,6 +33,10 @@ pub struct Says {
     pub key: ([u8; 32], &'static str),
     /// Seeds and names of the keys that are published.
     pub published: Vec<([u8; 32], &'static str)>,
+    /// What its userinfo endpoint says; null: there is none.
+    pub userinfo: Value,
+    /// It takes the client's secret in the form alone.
+    pub secret_in_form: bool,
     pub now: i64,
 }
 
@@ -63,10 +67,18 @@ impl Provider {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
         let one = ([1; 32], "one");
-        let says = Says { claims: json!({}), key: one, published: vec![one], now };
+        let says = Says {
+            claims: json!({}),
+            key: one,
+            published: vec![one],
+            userinfo: Value::Null,
+            secret_in_form: false,
+            now,
+        };
         let shared = Arc::new(Mutex::new((says, Vec::new(), 0)));
         let router = Router::new()
-            .route("/.well-known/openid-configuration", get(move || async move { document(address) }))
+            .route("/.well-known/openid-configuration", get(document))
+            .route("/userinfo", get(userinfo))
             .route("/keys", get(keys))
             .route("/authorize", get(authorize))
             .route("/token", post(token))
@@ -106,16 +118,33 @@ impl Drop for Provider {
     }
 }
 
-fn document(address: SocketAddr) -> Json<Value> {
-    Json(json!({
+type Here = State<(SocketAddr, Shared)>;
+
+async fn document(State((address, shared)): Here) -> Json<Value> {
+    let says = &shared.lock().unwrap().0;
+    let mut document = json!({
         "issuer": format!("http://{address}"),
         "authorization_endpoint": format!("http://{address}/authorize"),
         "token_endpoint": format!("http://{address}/token"),
         "jwks_uri": format!("http://{address}/keys"),
-    }))
+    });
+    if !says.userinfo.is_null() {
+        document["userinfo_endpoint"] = json!(format!("http://{address}/userinfo"));
+    }
+    if says.secret_in_form {
+        document["token_endpoint_auth_methods_supported"] = json!(["client_secret_post", "private_key_jwt"]);
+    }
+    Json(document)
 }
 
-type Here = State<(SocketAddr, Shared)>;
+async fn userinfo(State((_, shared)): Here, headers: HeaderMap) -> impl IntoResponse {
+    let says = &shared.lock().unwrap().0;
+    if headers["authorization"] == "Bearer x" {
+        (StatusCode::OK, Json(says.userinfo.clone()))
+    } else {
+        (StatusCode::UNAUTHORIZED, Json(Value::Null))
+    }
+}
 
 async fn keys(State((_, shared)): Here) -> Json<Value> {
     let mut shared = shared.lock().unwrap();
@@ -150,7 +179,12 @@ async fn token(State((address, shared)): Here, headers: HeaderMap, Form(form): F
     };
     let asked = shared.1.remove(at);
     let challenge = URL_SAFE_NO_PAD.encode(Sha256::digest(text("code_verifier")));
-    let fits = headers["authorization"].to_str().unwrap() == credential
+    let shows_secret = if shared.0.secret_in_form {
+        !headers.contains_key("authorization") && text("client_secret") == CLIENT_SECRET
+    } else {
+        headers["authorization"].to_str().unwrap() == credential && text("client_secret").is_empty()
+    };
+    let fits = shows_secret
         && challenge == asked.challenge
         && text("redirect_uri") == asked.redirect_uri
         && text("grant_type") == "authorization_code";

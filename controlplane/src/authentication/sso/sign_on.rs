@@ -2,7 +2,7 @@
 
 use axum::http::header::{CACHE_CONTROL, COOKIE, LOCATION, SET_COOKIE};
 use axum::http::{HeaderMap, StatusCode};
-use axum::response::{IntoResponse, Response};
+use axum::response::{AppendHeaders, IntoResponse, Response};
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use chrono::Duration;
@@ -11,13 +11,15 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use subtle::ConstantTimeEq;
 
+use super::claims::{self, IdToken, Redeemed};
 use super::people::{self, Person};
 use super::store::{self, Attempt, Connection};
+use crate::authentication::browser::{Browser, Kept, Shown, is_person};
 use crate::authentication::issuers::Unbelieved;
 use crate::authentication::opening::{self, Opened, UserAgent};
 use crate::authentication::sessions::{Method, Proof, sha256};
 use crate::http::call::Visit;
-use crate::http::json::{Json, Query};
+use crate::http::json::Query;
 use crate::http::signature::{Answer, Answers, Signature};
 use crate::http::text::Email;
 use crate::{App, Error, Result, organizations};
@@ -59,16 +61,28 @@ impl Answers for Off {
     }
 }
 
-/// Signed in; the cookie of the way is taken back.
-#[derive(Debug)]
+/// Back from the provider; the cookie of the way is taken back.
 pub struct Arrived {
-    opened: Opened,
+    end: End,
     cookie: String,
+}
+
+enum End {
+    SignedIn(Kept<Shown<Opened>>),
+    /// A person is told by the sign-in page, which knows the codes.
+    Refused(Code),
 }
 
 impl IntoResponse for Arrived {
     fn into_response(self) -> Response {
-        ([(CACHE_CONTROL, NO_STORE.to_owned()), (SET_COOKIE, self.cookie)], Json(self.opened)).into_response()
+        let headers = AppendHeaders([(CACHE_CONTROL, NO_STORE.to_owned()), (SET_COOKIE, self.cookie)]);
+        match self.end {
+            End::SignedIn(kept) => (headers, kept).into_response(),
+            End::Refused(code) => {
+                let to = format!("/?sign_on={}", code.stable());
+                (StatusCode::SEE_OTHER, headers, [(LOCATION, to)]).into_response()
+            }
+        }
     }
 }
 
@@ -76,6 +90,8 @@ impl Answers for Arrived {
     fn answers(said: &mut Signature<'_>) {
         let content = vec![("application/json", Some(said.shape::<Opened>()))];
         said.says(Answer { status: StatusCode::OK, content, headers: &["cache-control", "set-cookie"] });
+        let headers = &["cache-control", "location", "set-cookie"];
+        said.says(Answer { status: StatusCode::SEE_OTHER, content: Vec::new(), headers });
     }
 }
 
@@ -135,8 +151,15 @@ pub async fn callback(
     Query(callback): Query<Callback>,
 ) -> Result<Arrived> {
     let failed = |error| visit.app.limits().after_failed_credential(visit.peer, error);
-    let opened = sign_on(&visit, agent, &headers, &callback).await.map_err(failed)?;
-    Ok(Arrived { opened, cookie: cookie(&visit.app, "", Duration::zero()) })
+    let end = match sign_on(&visit, agent, &headers, &callback).await.map_err(failed) {
+        Ok(opened) => End::SignedIn(Browser::arrives(&visit.app, &headers, opened)),
+        Err(error) if is_person(&visit.app, &headers) => {
+            tracing::info!(%error, "a sign-on was refused");
+            End::Refused(error.code())
+        }
+        Err(error) => return Err(error),
+    };
+    Ok(Arrived { end, cookie: cookie(&visit.app, "", Duration::zero()) })
 }
 
 async fn sign_on(visit: &Visit, agent: UserAgent, headers: &HeaderMap, callback: &Callback) -> Result<Opened> {
@@ -173,22 +196,6 @@ fn held(headers: &HeaderMap) -> Option<String> {
     pairs.find(|(name, _)| *name == COOKIE_NAME).map(|(_, value)| value.to_owned())
 }
 
-/// RFC 6749, 5.1, as far as it is needed.
-#[derive(Deserialize)]
-struct Answered {
-    id_token: String,
-}
-
-#[derive(Deserialize)]
-struct IdToken {
-    sub: String,
-    nonce: String,
-    email: Option<String>,
-    email_verified: Option<bool>,
-    name: Option<String>,
-    azp: Option<String>,
-}
-
 /// Redeems the code, and believes what the provider signed for this very attempt.
 async fn person(visit: &Visit, connection: &Connection, attempt: &Attempt, code: &str) -> Result<Person> {
     let app = &visit.app;
@@ -196,7 +203,7 @@ async fn person(visit: &Visit, connection: &Connection, attempt: &Attempt, code:
     let verifier = open(&store::attempt_record(&attempt.nonce), &attempt.verifier)?;
     let secret = open(&store::record(&connection.org_id), &connection.client_secret)?;
     let document = app.issuers().document(&connection.issuer, visit.now()).await.map_err(Unbelieved::unavailable)?;
-    let endpoint = document.token_endpoint.ok_or(Error::Unavailable("the identity provider"))?;
+    let endpoint = document.token_endpoint.as_ref().ok_or(Error::Unavailable("the identity provider"))?;
     let redirect_uri = redirect_uri(app);
     let form = [
         ("grant_type", "authorization_code"),
@@ -206,8 +213,9 @@ async fn person(visit: &Visit, connection: &Connection, attempt: &Attempt, code:
         ("code_verifier", verifier.expose().as_str()),
     ];
     let credential = (connection.client_id.as_str(), secret.expose().as_str());
-    let answered: Answered =
-        app.issuers().fetch().post(&endpoint, credential, &form).await.map_err(Unbelieved::refused)?;
+    let fetch = app.issuers().fetch();
+    let answered: Redeemed =
+        fetch.post(endpoint, credential, document.takes_secret(), &form).await.map_err(Unbelieved::refused)?;
     let token: IdToken = app
         .issuers()
         .claims(&answered.id_token, &connection.issuer, &connection.client_id, visit.now())
@@ -216,11 +224,15 @@ async fn person(visit: &Visit, connection: &Connection, attempt: &Attempt, code:
     let ours = bool::from(token.nonce.as_bytes().ct_eq(attempt.nonce.as_bytes()))
         && token.azp.is_none_or(|azp| azp == connection.client_id)
         && (1..=SUBJECT_MAX).contains(&token.sub.len());
-    if !ours || token.email_verified == Some(false) {
+    if !ours {
         return Err(INVALID);
     }
-    let email = token.email.and_then(|email| Email::try_from(email).ok());
+    let about = claims::completed(fetch, &document, &token.sub, token.about, answered.access_token.as_deref()).await;
+    if about.email_verified == Some(false) {
+        return Err(INVALID);
+    }
+    let email = about.email.and_then(|email| Email::try_from(email).ok());
     let email = email.ok_or(Error::Forbidden("the provider says no e-mail address: allow it the scope `email`"))?;
-    let name = token.name.filter(|name| !name.chars().any(char::is_control) && !name.trim().is_empty());
+    let name = about.name.filter(|name| !name.chars().any(char::is_control) && !name.trim().is_empty());
     Ok(Person { subject: token.sub, email, name })
 }

@@ -23,7 +23,10 @@ impl Acme {
     }
 
     async fn without() -> Self {
-        let app = TestApp::configured(|config| config.webhook_loopback = true).await;
+        Self::on(TestApp::configured(|config| config.webhook_loopback = true).await).await
+    }
+
+    async fn on(app: TestApp) -> Self {
         let provider = Provider::start(app.app.now().timestamp()).await;
         let owner = app.signup("ada", "Acme").await;
         app.set_tier("cloud").await;
@@ -90,6 +93,78 @@ async fn somebody_new_is_brought_in_with_the_default_role_and_is_the_same_the_ne
     let events = acme.app.events(&acme.owner).await;
     let kinds: Vec<_> = events.iter().map(|(kind, _)| kind.as_str()).collect();
     assert_eq!(kinds, ["org.created", "sso.configured", "user.accepted"]);
+}
+
+#[tokio::test]
+async fn a_browser_arrives_in_the_dashboard_and_is_signed_in() {
+    let app =
+        TestApp::of_browsers(|config| config.webhook_loopback = true, &[("index.html", b"<!doctype html>")]).await;
+    let acme = Acme::on(app).await;
+    acme.put(acme.settings()).await.expect(200);
+    for (accept, status) in [("text/html,application/xhtml+xml,*/*;q=0.8", 303), ("application/json", 200)] {
+        let (location, cookie) = acme.begin().await;
+        let path = acme.at_provider(location).await;
+        let back = Request::get(path).header("cookie", cookie).header("accept", accept).body(Body::empty());
+        let answer = acme.app.send(back.unwrap()).await;
+        assert_eq!(answer.status.as_u16(), status, "{accept}: {}", answer.body);
+        let cookies: Vec<_> = answer.headers.get_all("set-cookie").iter().map(|line| line.to_str().unwrap()).collect();
+        let kept = |name: &str| cookies.iter().any(|cookie| cookie.starts_with(name));
+        assert_eq!(kept("__Host-sluice_session="), status == 303, "{cookies:?}");
+        assert!(kept("sluice_sso=;"), "{cookies:?}");
+        if status == 303 {
+            assert_eq!(answer.headers["location"], "/");
+            let session = cookies.iter().find(|cookie| cookie.starts_with("__Host-sluice_session=")).unwrap();
+            let session = session.split(';').next().unwrap();
+            let me = Request::get("/v1/auth/me").header("cookie", session).body(Body::empty()).unwrap();
+            assert_eq!(acme.app.send(me).await.expect(200)["email"], "bob@acme.example");
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_browser_that_is_refused_is_led_to_the_sign_in_page() {
+    let app =
+        TestApp::of_browsers(|config| config.webhook_loopback = true, &[("index.html", b"<!doctype html>")]).await;
+    let acme = Acme::on(app).await;
+    acme.put(acme.settings()).await.expect(200);
+    for (claims, code) in [
+        (json!({"email_verified": false}), "SVC_ERR_401_INVALID_TOKEN"),
+        (json!({"email": "bob@elsewhere.example"}), "SVC_ERR_403_FORBIDDEN"),
+    ] {
+        acme.provider.says(|says| says.claims = claims);
+        let answer = acme.sign_on().await;
+        assert_eq!(answer.status.as_u16(), 303, "{}", answer.body);
+        assert_eq!(answer.headers["location"], format!("/?sign_on={code}"));
+        assert!(!format!("{:?}", answer.headers).contains("__Host-sluice"), "{:?}", answer.headers);
+    }
+}
+
+#[tokio::test]
+async fn what_the_token_leaves_out_is_asked_for() {
+    let acme = Acme::without().await;
+    let about = json!({"sub": "subject-1", "email": "bo@acme.example", "email_verified": "true", "name": "Bo"});
+    acme.provider.says(|says| (says.userinfo, says.secret_in_form) = (about, true));
+    acme.put(acme.settings()).await.expect(200);
+    acme.provider.says(|says| says.claims = json!({"email": null, "email_verified": null, "name": null}));
+    let opened = acme.sign_on().await.expect(200);
+    assert_eq!((&opened["user"]["email"], &opened["user"]["name"]), (&json!("bo@acme.example"), &json!("Bo")));
+    for (about, status) in [
+        (json!({"sub": "another", "email": "eve@acme.example"}), 403),
+        (json!({"sub": "subject-1", "email": "bo@acme.example", "email_verified": "false"}), 401),
+        (json!({"sub": "subject-1"}), 403),
+    ] {
+        acme.provider.says(|says| says.userinfo = about.clone());
+        assert_eq!(acme.sign_on().await.code().0, status, "{about}");
+    }
+}
+
+#[tokio::test]
+async fn an_address_that_is_verified_in_a_text_is_verified() {
+    let acme = Acme::start().await;
+    for (verified, status) in [("true", 200), ("false", 401), ("perhaps", 401)] {
+        acme.provider.says(|says| says.claims = json!({"email_verified": verified}));
+        assert_eq!(acme.sign_on().await.status.as_u16(), status, "{verified}");
+    }
 }
 
 #[tokio::test]
