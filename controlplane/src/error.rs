@@ -78,6 +78,8 @@ pub enum Error {
     ArrowNotInTier { tier: contract::Tier },
     #[error("the key is bound to another environment")]
     EnvironmentMismatch,
+    #[error("the organization, or this address, was sent as many invitations as there may be in a day: try tomorrow")]
+    MailsExhausted,
     #[error("too many requests: wait {retry_after_s} s")]
     RateLimited { retry_after_s: u64 },
 
@@ -164,7 +166,7 @@ impl Error {
             | Self::ArrowNotInTier { .. } => Code::Forbidden,
             Self::AnotherAgent => Code::PolicyDenied,
             Self::EnvironmentMismatch => Code::EnvMismatch,
-            Self::RateLimited { .. } => Code::RateLimited,
+            Self::RateLimited { .. } | Self::MailsExhausted => Code::RateLimited,
             Self::NotFound { .. } => Code::NotFound,
             Self::EnvironmentNotFound => Code::EnvNotFound,
             Self::DeliveryFailed { .. } => Code::DeliveryFailed,
@@ -220,6 +222,7 @@ impl Error {
             Self::RateLimited { retry_after_s } | Self::CircuitOpen { retry_after_s } => {
                 problem.retry_after_s(*retry_after_s)
             }
+            Self::MailsExhausted => problem.detail("reason", "mail_limit").retry_after_s(3_600),
             Self::Unavailable(_) => problem.retry_after_s(5),
             Self::ShuttingDown => problem.retry_after_s(30),
             _ => problem,

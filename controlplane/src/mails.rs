@@ -10,6 +10,8 @@
 //!
 //! Where nothing is configured no mail leaves, and what needs one says so ([`open`]).
 
+mod limits;
+pub mod names;
 mod outbox;
 mod postman;
 #[cfg(test)]
@@ -23,7 +25,8 @@ use contract::Timestamp;
 use crate::http::text::Email;
 use crate::{App, Error, Result};
 
-pub use outbox::{queue, sweep};
+pub use limits::{Cause, Kind};
+pub use outbox::{Queued, queue, sweep};
 pub use postman::{BadMail, Postman};
 pub use rounds::{run_due, work};
 

@@ -256,6 +256,15 @@ impl TestApp {
         self.post("/v1/auth/login", "", body).await.expect(200)
     }
 
+    /// `{name}@example.com` has confirmed the address.
+    pub async fn confirm(&self, name: &str) {
+        sqlx::query("update accounts set email_verified_at = now() where email = $1")
+            .bind(format!("{name}@example.com"))
+            .execute(self.app.pool())
+            .await
+            .unwrap();
+    }
+
     /// A new user of the organization that `by` is signed in to: invited, and come.
     pub async fn join(&self, by: &Value, name: &str, role: &str) -> Value {
         let body = json!({"email": format!("{name}@example.com"), "role": role});

@@ -49,6 +49,59 @@ async fn a_mailed_link_signs_in_once() {
     assert_eq!(app.post("/v1/auth/magic-link/callback", "", body).await.code(), (401, "UNAUTHORIZED"));
 }
 
+/// What an invitation of somebody is answered.
+async fn invite(app: &TestApp, by: &Value, email: &str) -> Answer {
+    app.post(&app.org(by, "/users/invite"), &bearer(by), json!({"email": email, "role": "analyst"})).await
+}
+
+#[tokio::test]
+async fn who_has_not_confirmed_their_address_has_us_send_no_mail() {
+    let (app, mut server, ada) = ada().await;
+    app.advance(Duration::seconds(1));
+    let refused = invite(&app, &ada, "bob@example.com").await;
+    assert_eq!((refused.code().0, &refused.body["error"]["details"]["reason"]), (403, &json!("email_unconfirmed")));
+    app.set_tier("cloud").await;
+    assert_eq!(invite(&app, &ada, "bob@example.com").await.code().0, 403, "a tier confirms nobody");
+    app.post_mail().await;
+    assert!(server.got().is_empty());
+    let body = json!({"token": token(&app, &mut server, "verify-email/resend").await});
+    app.post("/v1/auth/verify-email", "", body).await.expect(200);
+    invite(&app, &ada, "bob@example.com").await.expect(201);
+    app.post_mail().await;
+    assert_eq!(server.one().header("Subject"), "Invitation to Acme");
+}
+
+#[tokio::test]
+async fn the_name_of_an_organization_is_no_link_in_a_mail() {
+    let mut server = MailServer::start().await;
+    let app = TestApp::mailing(&server).await;
+    let ada = app.signup("ada", "Win a prize https://evil.example ->").await;
+    app.confirm("ada").await;
+    invite(&app, &ada, "bob@example.com").await.expect(201);
+    app.post_mail().await;
+    let mail = server.got().into_iter().find(|mail| mail.to == "bob@example.com").unwrap();
+    assert_eq!(mail.header("Subject"), "Invitation to Win a prize https evil example -");
+    assert!(!mail.text.contains("evil.example"), "{}", mail.text);
+}
+
+#[tokio::test]
+async fn an_organization_that_has_invited_many_is_told_to_wait() {
+    let server = MailServer::start().await;
+    let app = TestApp::mailing(&server).await;
+    let ada = app.signup("ada", "Acme").await;
+    app.set_tier("enterprise").await;
+    app.confirm("ada").await;
+    for n in 0..100 {
+        invite(&app, &ada, &format!("u{n}@example.com")).await.expect(201);
+    }
+    let refused = invite(&app, &ada, "last@example.com").await;
+    assert_eq!(refused.code(), (429, "RATE_LIMITED"));
+    assert!(refused.headers.contains_key("retry-after"));
+    app.advance(Duration::days(1));
+    let ada = app.login("ada").await;
+    invite(&app, &ada, "last@example.com").await.expect(201);
+}
+
 #[tokio::test]
 async fn fetching_a_link_shows_a_button_and_does_nothing() {
     let (app, mut server, _) = ada().await;

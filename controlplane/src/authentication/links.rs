@@ -18,10 +18,10 @@ use crate::http::call::Visit;
 use crate::http::json::Accepted;
 use crate::http::text::Email;
 use crate::jobs::{self, Job};
-use crate::mails::{self, Letter};
+use crate::mails::{self, Cause, Kind, Letter, Queued};
 use crate::{App, Error, Result};
 
-pub use store::Link;
+pub use store::{Link, verified};
 
 /// How long a link is good.
 const GOOD_FOR: Duration = Duration::minutes(15);
@@ -118,8 +118,11 @@ pub async fn write(app: &App, purpose: Purpose, email: &Email) -> Result<()> {
     store::insert(&mut tx, &sha256(&token), &account.id, purpose, now, good_until).await?;
     let text = text(purpose, &url(app, purpose.page(), &token));
     let letter = Letter { to: email, subject: purpose.subject(), text: &text, good_until };
-    mails::queue(app, &mut tx, &letter).await?;
-    tx.commit().await?;
+    let cause = Cause { kind: Kind::Link, org_id: None };
+    // Whoever asked is not told what became of it: that would say who has an account.
+    if mails::queue(app, &mut tx, cause, &letter).await? == Queued::Yes {
+        tx.commit().await?;
+    }
     Ok(())
 }
 

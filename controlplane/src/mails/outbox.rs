@@ -1,36 +1,52 @@
 //! Mails in PostgreSQL.
 
 use chrono::Duration;
-use contract::{Redacted, Timestamp};
+use contract::{OrgId, Redacted, Timestamp};
 use sqlx::PgConnection;
 
-use super::Letter;
+use super::{Cause, Letter, limits};
 use crate::{App, Error, Result};
 
 /// How long it is remembered that a mail has left.
 const KEPT: Duration = Duration::days(30);
 
+/// What became of a letter.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Queued {
+    /// It leaves, or no mail leaves here at all.
+    Yes,
+    /// The receiver, or the organization, has had as many of this kind as there may be in a day.
+    Full,
+}
+
 /// Queues a letter in the transaction of what it tells. Nothing is queued where no mail leaves.
-pub async fn queue(app: &App, tx: &mut PgConnection, letter: &Letter<'_>) -> Result<()> {
+pub async fn queue(app: &App, tx: &mut PgConnection, cause: Cause<'_>, letter: &Letter<'_>) -> Result<Queued> {
     if app.postman().is_none() {
-        return Ok(());
+        return Ok(Queued::Yes);
+    }
+    if !limits::admits(tx, cause, letter.to, app.now()).await? {
+        tracing::warn!(kind = cause.kind.as_str(), org.id = ?cause.org_id, "a mail beyond the day's limit is not sent");
+        return Ok(Queued::Full);
     }
     let mail_id = contract::ids::fresh(app.now(), app.entropy());
     let text = Redacted::new(letter.text.to_owned());
     let sealed = app.keyring().seal(&record(&mail_id), &text, app.entropy()).map_err(Error::internal)?;
     sqlx::query!(
-        "insert into mails (mail_id, recipient, subject, body, good_until, next_attempt_at, created_at)
-         values ($1, $2, $3, $4, $5, $6, $6)",
+        "insert into mails
+             (mail_id, recipient, subject, body, good_until, next_attempt_at, created_at, kind, org_id)
+         values ($1, $2, $3, $4, $5, $6, $6, $7, $8)",
         mail_id,
         letter.to.as_str(),
         letter.subject,
         sealed,
         letter.good_until,
         app.now(),
+        cause.kind.as_str(),
+        cause.org_id.map(OrgId::as_str),
     )
     .execute(tx)
     .await?;
-    Ok(())
+    Ok(Queued::Yes)
 }
 
 /// What a sealed text belongs to.

@@ -1,8 +1,9 @@
 use chrono::Duration;
-use contract::Redacted;
+use contract::{OrgId, Redacted};
 
 use super::receiver::MailServer;
-use super::{Letter, queue, run_due, sweep};
+use super::{Cause, Kind, Letter, Queued, queue, run_due, sweep};
+use crate::App;
 use crate::http::text::Email;
 use crate::testing::TestApp;
 
@@ -13,10 +14,41 @@ async fn with_server() -> (TestApp, MailServer) {
 
 async fn write(app: &TestApp, text: &str) {
     let to = Email::try_from("ada@example.com".to_owned()).unwrap();
-    let letter = Letter { to: &to, subject: "Grüße", text, good_until: app.app.now() + Duration::minutes(15) };
+    let good_until = app.app.now() + Duration::minutes(15);
+    let letter = Letter { to: &to, subject: "Grüße", text, good_until };
+    let cause = Cause { kind: Kind::Link, org_id: None };
     let mut tx = app.app.pool().begin().await.unwrap();
-    queue(&app.app, &mut tx, &letter).await.unwrap();
+    queue(&app.app, &mut tx, cause, &letter).await.unwrap();
     tx.commit().await.unwrap();
+}
+
+/// How many of these leave until one is too many.
+async fn until_full(app: &App, kind: Kind, org_id: Option<&OrgId>, to: impl Fn(usize) -> String) -> usize {
+    let mut tx = app.pool().begin().await.unwrap();
+    for n in 0..2_000 {
+        let to = Email::try_from(to(n)).unwrap();
+        let letter = Letter { to: &to, subject: "s", text: "t", good_until: app.now() };
+        if queue(app, &mut tx, Cause { kind, org_id }, &letter).await.unwrap() == Queued::Full {
+            tx.commit().await.unwrap();
+            return n;
+        }
+    }
+    panic!("no limit");
+}
+
+#[tokio::test]
+async fn a_receiver_and_an_organization_have_a_limit_of_each_kind_a_day() {
+    let (app, _server) = with_server().await;
+    let (acme, base) = (OrgId::from("acme"), OrgId::from("base"));
+    let one = |_: usize| "bob@example.com".to_owned();
+    let each = |n: usize| format!("u{n}@example.com");
+    assert_eq!(until_full(&app.app, Kind::Link, None, one).await, 20);
+    assert_eq!(until_full(&app.app, Kind::Invitation, Some(&acme), one).await, 10, "each kind for itself");
+    assert_eq!(until_full(&app.app, Kind::Invitation, Some(&base), one).await, 0, "whoever sends it");
+    assert_eq!(until_full(&app.app, Kind::Invitation, Some(&acme), each).await, 90);
+    assert_eq!(until_full(&app.app, Kind::Notification, Some(&acme), one).await, 100);
+    app.advance(Duration::days(1));
+    assert_eq!(until_full(&app.app, Kind::Invitation, Some(&acme), one).await, 10);
 }
 
 async fn rows(app: &TestApp) -> Vec<String> {

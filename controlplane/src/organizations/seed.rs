@@ -2,7 +2,7 @@
 
 use contract::{OrgId, Redacted, Tier, UserId};
 
-use crate::authentication::accounts;
+use crate::authentication::{accounts, links};
 use crate::events::{self, Origin};
 use crate::http::text::Email;
 use crate::organizations::http::created;
@@ -33,6 +33,8 @@ pub async fn seed(app: &App, seed: &Seed) -> Result<Seeded> {
         Email::try_from(seed.owner_email.clone()).map_err(|e| Error::invalid("owner_email", "email", e.to_string()))?;
     let account = accounts::ensure(app, &email, &seed.owner_name, seed.owner_password.expose()).await?;
     let mut tx = app.pool().begin().await?;
+    // Whoever runs the installation has named the address.
+    links::verified(&mut tx, &account, app.now()).await?;
     let org_id = match store::by_slug(&mut tx, &seed.slug).await? {
         Some(org_id) => org_id,
         None => make(app, &mut tx, seed, &email).await?,

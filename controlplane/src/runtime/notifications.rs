@@ -18,7 +18,7 @@ use super::people::{ADMIN, CLIENT, PART, PM};
 use super::reviews::{Review, action_url};
 use crate::events::{self, Event, EventType, Origin};
 use crate::http::text::Email;
-use crate::mails::{self, Letter};
+use crate::mails::{self, Cause, Kind, Letter};
 use crate::users::{self, store::Audience};
 use crate::{App, Error, Result};
 
@@ -99,10 +99,13 @@ async fn mail(app: &App, tx: &mut PgConnection, notification: Notification, revi
         action_url(&review.id),
     );
     let good_until = app.now() + GOOD_FOR;
+    let org_id = OrgId::from(review.org_id.as_str());
+    let cause = Cause { kind: Kind::Notification, org_id: Some(&org_id) };
     for address in addresses(tx, notification, review).await? {
         let to = Email::try_from(address).map_err(Error::internal)?;
         let letter = Letter { to: &to, subject: notification.subject(), text: &text, good_until };
-        mails::queue(app, tx, &letter).await?;
+        // The review waits for people whether or not a mail tells them.
+        mails::queue(app, tx, cause, &letter).await?;
     }
     Ok(())
 }

@@ -14,7 +14,7 @@ use crate::events::{self, Event, EventType, Origin};
 use crate::http::call::Call;
 use crate::http::json::{Created, Json};
 use crate::http::text::{self, Email, NAME_MAX};
-use crate::mails::Letter;
+use crate::mails::{Cause, Kind, Letter, Queued};
 use crate::organizations::store::Organization;
 use crate::users::store::{self, Filter, Invitation, Invitee, User};
 use crate::{App, Error, Result, mails, organizations};
@@ -111,6 +111,7 @@ async fn record(call: &Call, body: InviteBody) -> Result<(User, String)> {
     let mut tx = call.begin().await?;
     let org = organizations::store::lock(&mut tx, call.org_id()).await?;
     within_tier(&mut tx, call.org_id()).await?;
+    may_mail(call, &mut tx).await?;
     let token = call.app.entropy().base62(TOKEN_CHARACTERS);
     let invitee = Invitee {
         org_id: call.org_id(),
@@ -132,15 +133,37 @@ async fn record(call: &Call, body: InviteBody) -> Result<(User, String)> {
 /// "Invitation email sent; invitation has an expiry."
 async fn mail(app: &App, tx: &mut PgConnection, org: &Organization, invitee: &Invitee<'_>, token: &str) -> Result<()> {
     let url = links::url(app, &page::ACCEPT_INVITATION, token);
+    let name = mails::names::said(&org.name, "an organization");
     let text = format!(
-        "You are invited to {} on Sluice, as {}.\n\n{url}\n\nThe invitation is good for {} days.\n",
-        org.name,
+        "You are invited to {name} on Sluice, as {}.\n\n{url}\n\nThe invitation is good for {} days.\n\
+         If you do not know who invites you, leave it: nothing happens.\n",
         invitee.role,
         INVITATION.num_days(),
     );
-    let subject = format!("Invitation to {}", org.name);
-    let letter = Letter { to: invitee.email, subject: &subject, text: &text, good_until: invitee.expires_at };
-    mails::queue(app, tx, &letter).await
+    let letter = Letter {
+        to: invitee.email,
+        subject: &format!("Invitation to {name}"),
+        text: &text,
+        good_until: invitee.expires_at,
+    };
+    let cause = Cause { kind: Kind::Invitation, org_id: Some(invitee.org_id) };
+    match mails::queue(app, tx, cause, &letter).await? {
+        Queued::Yes => Ok(()),
+        Queued::Full => Err(Error::MailsExhausted),
+    }
+}
+
+/// Whoever invites has us send mail. So their own address is one that was confirmed, and so is that of somebody who
+/// answers for the organization: an owner or admin, or whoever gave it a tier.
+async fn may_mail(call: &Call, tx: &mut PgConnection) -> Result<()> {
+    if call.app.postman().is_none() || store::answered_for(tx, call.org_id(), call.caller.user_id.as_ref()).await? {
+        return Ok(());
+    }
+    Err(Error::Barred {
+        reason: "email_unconfirmed",
+        message: "confirm your e-mail address before you invite others: POST /v1/auth/verify-email/resend mails the link \
+                  again; where a provider signs you in, an owner or admin with an account confirms theirs",
+    })
 }
 
 /// Whoever is to own an organization that nobody signed up for. They own it once they have accepted,

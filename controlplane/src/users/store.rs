@@ -16,7 +16,7 @@ use crate::http::text::Email;
 use crate::{App, Error, Result};
 
 pub use self::invitation::{Invitation, Invitee, accept, invitation, invitation_delivered, invite, renew_invitation};
-pub use self::owner::{Owner, Owning, insert_owner, owner, owner_like, owning};
+pub use self::owner::{Owner, Owning, answered_for, insert_owner, owner, owner_like, owning};
 
 pub type Attributes = BTreeMap<String, String>;
 

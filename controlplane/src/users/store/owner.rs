@@ -83,3 +83,31 @@ pub async fn owner(conn: &mut PgConnection, org_id: &OrgId) -> Result<Option<Use
             .await?;
     Ok(user_id.map(UserId::from))
 }
+
+/// Whether a user has confirmed their address, and somebody answers for the organization: an owner or admin who has, or
+/// whoever gave it a tier. A user without an account came by a provider, which has confirmed theirs.
+pub async fn answered_for(conn: &mut PgConnection, org_id: &OrgId, user_id: Option<&UserId>) -> Result<bool> {
+    let both = sqlx::query_scalar!(
+        r#"
+        select not exists (
+                   select 1
+                   from users u
+                   join accounts a on a.account_id = u.account_id
+                   where u.user_id = $2 and a.email_verified_at is null
+               )
+               and (
+                   exists (select 1 from organizations where org_id = $1 and tier <> 'free')
+                   or exists (
+                       select 1
+                       from users u
+                       join accounts a on a.account_id = u.account_id
+                       where u.org_id = $1 and u.role in ('owner', 'admin') and u.status = 'active'
+                         and a.email_verified_at is not null
+                   )
+               ) as "both!"
+        "#,
+        org_id.as_str(),
+        user_id.map(UserId::as_str),
+    );
+    Ok(both.fetch_one(conn).await?)
+}
