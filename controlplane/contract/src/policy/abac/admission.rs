@@ -5,9 +5,11 @@ use std::str::FromStr;
 use chrono::Weekday;
 use ipnet::IpNet;
 
-use super::condition::{network, zone};
-use super::{AbacRule, Condition, Operation, Origin, hour_and_minute};
+use super::condition::{Window, network, zone};
+use super::{AbacRule, Condition, Operation, Origin};
 use crate::Role;
+
+const SAME: &str = "`start` and `end` are the same, which is no time: a whole day is from 00:00 to 24:00";
 
 /// Why a rule cannot be stored: 422 `INVALID_RULE`.
 pub fn admit(rule: &AbacRule) -> Result<(), String> {
@@ -28,12 +30,10 @@ pub fn admit(rule: &AbacRule) -> Result<(), String> {
         Condition::TableIs => all(&is_pattern),
         Condition::DayOfWeek => all(&|v| v.parse::<Weekday>().is_ok()),
         Condition::TimeOfDay => {
-            let both =
-                rule.start.as_deref().and_then(hour_and_minute).zip(rule.end.as_deref().and_then(hour_and_minute));
-            return match both {
-                None => Err("`TimeOfDay` needs `start` and `end` as HH:MM".to_owned()),
-                Some((start, end)) if start == end => Err("`start` and `end` are the same: that is no time".to_owned()),
-                Some(_) => Ok(()),
+            return match rule.start.as_deref().zip(rule.end.as_deref()) {
+                Some((start, end)) if start == end => Err(SAME.to_owned()),
+                Some((start, end)) if Window::of(start, end).is_some() => Ok(()),
+                _ => Err("`TimeOfDay` needs `start` and `end` as HH:MM, `end` up to 24:00".to_owned()),
             };
         }
         Condition::AgentFrameworkIs | Condition::AgentIdIs | Condition::UserIs | Condition::AttributeIs(_) => None,

@@ -80,7 +80,11 @@ pub(super) fn holds(rule: &AbacRule, context: &Context<'_>) -> Match {
         Some(value) => yes_if(rule.values.iter().any(|listed| listed == value)),
     };
     match &rule.condition {
-        Condition::AgentFrameworkIs => listed(context.agent_framework),
+        // Agents name it themselves: capitals are no way out of a rule.
+        Condition::AgentFrameworkIs => match context.agent_framework.map(folded) {
+            None => Match::NotConcerned,
+            Some(framework) => yes_if(rule.values.iter().any(|listed| folded(listed) == framework)),
+        },
         Condition::AgentIdIs => listed(context.agent_id),
         Condition::RoleIs => listed(Some(context.role.as_str())),
         Condition::UserIs => listed(context.user_id),
@@ -99,6 +103,10 @@ pub(super) fn holds(rule: &AbacRule, context: &Context<'_>) -> Match {
         Condition::TimeOfDay => yes_if(in_window(rule, context.when)),
         Condition::DayOfWeek => yes_if(on_day(rule, context.when)),
     }
+}
+
+fn folded(framework: &str) -> String {
+    framework.trim().to_lowercase()
 }
 
 fn yes_if(condition: bool) -> Match {
@@ -123,21 +131,44 @@ pub(super) fn zone(rule: &AbacRule) -> Option<Tz> {
     rule.timezone.as_deref().map_or(Some(Tz::UTC), |name| name.parse().ok())
 }
 
+/// How a day ends, where a time of it would begin the next.
+const END_OF_DAY: &str = "24:00";
+
 /// `HH:MM`.
 pub fn hour_and_minute(text: &str) -> Option<NaiveTime> {
     NaiveTime::parse_from_str(text, "%H:%M").ok()
 }
 
+/// From a time of a day until another, which it does not reach; past midnight where that one is the earlier.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Window {
+    start: NaiveTime,
+    /// `None`: the end of the day.
+    end: Option<NaiveTime>,
+}
+
+impl Window {
+    /// `HH:MM` each; `24:00` ends a day and begins none. Two times that are the same are no window.
+    pub fn of(start: &str, end: &str) -> Option<Self> {
+        let start = hour_and_minute(start)?;
+        let end = if end == END_OF_DAY { None } else { Some(hour_and_minute(end)?) };
+        (end != Some(start)).then_some(Self { start, end })
+    }
+
+    fn holds(self, now: NaiveTime) -> bool {
+        match self.end {
+            None => self.start <= now,
+            Some(end) if self.start <= end => self.start <= now && now < end,
+            Some(end) => self.start <= now || now < end,
+        }
+    }
+}
+
 fn in_window(rule: &AbacRule, when: When) -> bool {
-    let (Some(zone), Some(start), Some(end)) =
-        (zone(rule), rule.start.as_deref().and_then(hour_and_minute), rule.end.as_deref().and_then(hour_and_minute))
-    else {
-        return false;
-    };
-    let Some(now) = when.time_in(zone) else {
-        return false;
-    };
-    if start <= end { start <= now && now < end } else { start <= now || now < end }
+    let both = rule.start.as_deref().zip(rule.end.as_deref());
+    let window = both.and_then(|(start, end)| Window::of(start, end));
+    let now = zone(rule).and_then(|zone| when.time_in(zone));
+    window.zip(now).is_some_and(|(window, now)| window.holds(now))
 }
 
 fn on_day(rule: &AbacRule, when: When) -> bool {

@@ -63,6 +63,9 @@ fn each_condition_and_action_has_its_effect() {
         (rule("UserIs", &["somebody"], Action::Allow), Effect::Deny),
         (rule("AgentFrameworkIs", &["langchain"], Action::Allow), Effect::Allow),
         (rule("AgentFrameworkIs", &["langchain"], Action::DenyOutside), Effect::Deny),
+        (window("00:00", "24:00", "UTC", Action::Deny), Effect::Deny),
+        (window("22:00", "24:00", "UTC", Action::Deny), Effect::Deny),
+        (window("23:00", "24:00", "UTC", Action::Deny), Effect::Allow),
         (rule("SourceIpIn", &["10.0.0.0/8"], Action::Deny), Effect::Deny),
         (rule("SourceIpIn", &["10.0.0.0/8"], Action::DenyOutside), Effect::Allow),
         (rule("OperationIs", &["select"], Action::Deny), Effect::Deny),
@@ -92,6 +95,42 @@ fn a_simulated_clock_is_read_in_the_time_zone_of_the_rule() {
     let friday = rule("DayOfWeek", &["Fri"], Action::Deny);
     let decided = decide(vec![friday], |context| context.when.day_of_week = Some(Weekday::Fri));
     assert_eq!(decided, Effect::Deny);
+}
+
+/// An agent says of itself what it is.
+#[test]
+fn a_framework_is_the_same_in_other_capitals() {
+    for said in ["langchain", "LangChain", "LANGCHAIN", " langchain "] {
+        for listed in ["langchain", "LangChain"] {
+            let rules = vec![rule("AgentFrameworkIs", &[listed], Action::Deny)];
+            let decided = decide(rules, |context| context.agent_framework = Some(said));
+            assert_eq!(decided, Effect::Deny, "{said} {listed}");
+        }
+    }
+}
+
+#[test]
+fn the_end_of_a_day_is_its_last_minute_too() {
+    let window = |start: &str, end: &str| AbacRule {
+        start: Some(start.into()),
+        end: Some(end.into()),
+        ..rule("TimeOfDay", &[], Action::Deny)
+    };
+    for (start, end, time, effect) in [
+        ("00:00", "24:00", "00:00", Effect::Deny),
+        ("00:00", "24:00", "23:59", Effect::Deny),
+        ("18:00", "24:00", "17:59", Effect::Allow),
+        ("18:00", "24:00", "23:59", Effect::Deny),
+        ("18:00", "24:00", "00:00", Effect::Allow),
+        ("18:00", "00:00", "23:59", Effect::Deny),
+    ] {
+        let decided = decide(vec![window(start, end)], |context| context.when.time_of_day = hour_and_minute(time));
+        assert_eq!(decided, effect, "{start} to {end} at {time}");
+    }
+    for (start, end) in [("24:00", "06:00"), ("24:00", "24:00"), ("00:00", "24:01"), ("00:00", "00:00")] {
+        assert!(admit(&window(start, end)).is_err(), "{start} to {end}");
+    }
+    assert!(admit(&window("00:00", "24:00")).is_ok());
 }
 
 #[test]
