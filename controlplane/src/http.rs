@@ -10,6 +10,7 @@ pub mod call;
 pub mod conditional;
 pub mod dates;
 pub mod deprecation;
+pub mod domain;
 mod guard;
 pub mod idempotency;
 pub mod json;

@@ -20,6 +20,7 @@ pub mod ids;
 pub mod key;
 pub mod metrics;
 pub mod model;
+pub mod network;
 pub mod own_tables;
 pub mod policy;
 pub mod report;

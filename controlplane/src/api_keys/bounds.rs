@@ -6,6 +6,7 @@
 use std::collections::BTreeMap;
 
 use contract::caller::{Credential, Scopes};
+use contract::network::range;
 use contract::{Code, OrgId, Role, Scope, Timestamp, UserId};
 use ipnet::IpNet;
 use sqlx::PgConnection;
@@ -33,7 +34,7 @@ impl Carried {
             attributes: row.attributes.0.clone(),
             agent_id: row.agent_id.clone(),
             agent_framework: row.agent_framework.clone(),
-            networks: row.ip_allowlist.iter().filter_map(|text| text.parse().ok()).collect(),
+            networks: row.ip_allowlist.iter().filter_map(|text| range(text)).collect(),
             expires_at: row.expires_at,
         }
     }

@@ -4,12 +4,14 @@ use std::collections::BTreeMap;
 
 use chrono::Duration;
 use contract::caller::Scopes;
+use contract::network::range;
 use contract::policy::BUILT_IN;
 use contract::{Timestamp, UserId};
 use ipnet::IpNet;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
+use crate::mails::names::is_unseen;
 use crate::{Error, Result};
 
 const DAYS_MAX: i64 = 3_650;
@@ -76,11 +78,12 @@ impl Creation {
 }
 
 fn text(field: &'static str, given: String) -> Result<String> {
-    let fits = !given.trim().is_empty() && given.len() <= TEXT_MAX && !given.chars().any(char::is_control);
+    let is_shown = |c: char| !c.is_control() && !is_unseen(c);
+    let fits = !given.trim().is_empty() && given.len() <= TEXT_MAX && given.chars().all(is_shown);
     if fits {
         Ok(given)
     } else {
-        Err(Error::invalid(field, "1..256", format!("`{field}` is 1 to {TEXT_MAX} bytes of text")))
+        Err(Error::invalid(field, "1..256", format!("`{field}` is 1 to {TEXT_MAX} bytes of text that can be seen")))
     }
 }
 
@@ -93,11 +96,13 @@ fn networks(given: &[String]) -> Result<Vec<IpNet>> {
         ));
     }
     let network = |(index, text): (usize, &String)| {
-        text.parse::<IpNet>().map(|network| network.trunc()).map_err(|_| {
+        range(text).ok_or_else(|| {
             Error::invalid(
                 format!("ip_allowlist[{index}]"),
                 "cidr",
-                format!("`{text}` is not a CIDR range, such as 10.0.0.0/8"),
+                format!(
+                    "`{text}` is no address and no CIDR range of one kind: write 192.0.2.7, 10.0.0.0/8 or 2001:db8::/32"
+                ),
             )
         })
     };

@@ -10,6 +10,7 @@ use std::collections::BTreeSet;
 use chrono::Duration;
 use contract::caller::Scopes;
 use contract::key::Minted;
+use contract::network::range;
 use contract::{EnvId, KeyId, OrgId, Redacted, Role, UserId};
 use serde_json::json;
 use sqlx::PgConnection;
@@ -79,11 +80,12 @@ impl Wanted {
     /// With `keyId` a resource is the record of a key that REST made: what it says otherwise changes nothing, and is
     /// told to whoever wrote it.
     fn records(&self, row: &Row) -> Result<()> {
+        let ranges = |texts: &[String]| texts.iter().map(|text| range(text)).collect::<Vec<_>>();
         let set = |scopes: &[String]| scopes.iter().cloned().collect::<BTreeSet<_>>();
         let same = [
             ("name", self.name == row.name),
             ("scopes", set(&self.scopes) == set(&row.scopes)),
-            ("ip_allowlist", self.ip_allowlist == row.ip_allowlist),
+            ("ip_allowlist", ranges(&self.ip_allowlist) == ranges(&row.ip_allowlist)),
             ("user_id", self.user_id.as_ref().map(UserId::as_str) == row.user_id.as_deref()),
             ("expires_in_days", self.expires_in_days == days(row)),
             ("rotation", self.rotation_id.is_none()),

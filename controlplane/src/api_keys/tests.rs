@@ -30,6 +30,8 @@ async fn what_a_key_is_made_from_is_checked() {
         (json!({"scopes": []}), 400, "scopes"),
         (json!({"scopes": ["query:*", "nosuch:read"]}), 400, "scopes"),
         (json!({"ip_allowlist": ["10.0.0.0/8", "10.0.0.0/33"]}), 400, "ip_allowlist[1]"),
+        (json!({"ip_allowlist": ["::ffff:0:0/90"]}), 400, "ip_allowlist[0]"),
+        (json!({"name": "tak\u{200B}en"}), 400, "name"),
         (json!({"expires_in_days": 0}), 400, "expires_in_days"),
         (json!({"name": ""}), 400, "name"),
         (json!({"name": "taken"}), 409, ""),
@@ -43,6 +45,16 @@ async fn what_a_key_is_made_from_is_checked() {
         assert_eq!(answer.status, status, "{change} {}", answer.body);
         assert_eq!(answer.body["error"]["details"]["field"].as_str().unwrap_or_default(), field);
     }
+}
+
+#[tokio::test]
+async fn addresses_of_a_key_are_kept_in_their_one_form() {
+    let world = World::start().await;
+    let given = json!(["192.0.2.7", "2001:DB8::1", "::ffff:127.0.0.0/104", "10.1.2.3/8"]);
+    let made = world.create_key(json!({"name": "k", "scopes": ["key:read"], "ip_allowlist": given})).await;
+    assert_eq!(made["ip_allowlist"], json!(["192.0.2.7/32", "2001:db8::1/128", "127.0.0.0/8", "10.0.0.0/8"]));
+    let key = format!("ApiKey {}", made["key"].as_str().unwrap());
+    world.app.get(&world.env("api-keys"), &key).await.expect(200);
 }
 
 #[tokio::test]

@@ -92,7 +92,7 @@ async fn sign_in(visit: &Visit, agent: UserAgent, callback: Callback) -> Result<
     let link = links::presented(&mut tx, &callback.token, Purpose::SignIn, visit.now()).await.map_err(failed)?;
     // What is wrong with a code is written down in a transaction of its own; the link stays good.
     tx.rollback().await?;
-    let email = Email::try_from(link.email).map_err(Error::internal)?;
+    let email = Email::kept(link.email);
     let subject = Subject { id: &link.account_id, email: &email, peer: visit.peer };
     let second_factor_at = passed(app, &subject, &Codes::new(callback.totp, callback.recovery_code)).await?;
     let mut tx = visit.begin().await?;

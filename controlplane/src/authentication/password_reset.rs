@@ -66,7 +66,7 @@ pub async fn reset(
     let link = links::presented(&mut tx, &body.token, Purpose::ResetPassword, now).await.map_err(failed)?;
     // The slow hash holds neither link nor connection: the link is looked at again.
     tx.rollback().await?;
-    accounts::admit_password(&body.password, &Email::try_from(link.email.clone()).map_err(Error::internal)?)?;
+    accounts::admit_password(&body.password, &Email::kept(link.email.clone()))?;
     let hash = app.slow_hash().hash(body.password, app.entropy().clone()).await?;
     let mut tx = visit.begin().await?;
     let link = links::presented(&mut tx, &body.token, Purpose::ResetPassword, now).await.map_err(failed)?;

@@ -20,7 +20,7 @@ use crate::events::{self, Event, EventType, Origin};
 use crate::http::text::Email;
 use crate::mails::{self, Cause, Kind, Letter};
 use crate::users::{self, store::Audience};
-use crate::{App, Error, Result};
+use crate::{App, Result};
 
 /// Who is written to about one thing.
 const ADDRESSES_MAX: i64 = 50;
@@ -102,7 +102,7 @@ async fn mail(app: &App, tx: &mut PgConnection, notification: Notification, revi
     let org_id = OrgId::from(review.org_id.as_str());
     let cause = Cause { kind: Kind::Notification, org_id: Some(&org_id) };
     for address in addresses(tx, notification, review).await? {
-        let to = Email::try_from(address).map_err(Error::internal)?;
+        let to = Email::kept(address);
         let letter = Letter { to: &to, subject: notification.subject(), text: &text, good_until };
         // The review waits for people whether or not a mail tells them.
         mails::queue(app, tx, cause, &letter).await?;

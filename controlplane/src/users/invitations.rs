@@ -221,7 +221,7 @@ pub(crate) async fn presented(conn: &mut PgConnection, token: &str, now: Timesta
 pub(crate) async fn addressee(app: &App, token: &str) -> Result<Email> {
     let mut tx = app.pool().begin().await?;
     let invitation = presented(&mut tx, token, app.now()).await?;
-    Email::try_from(invitation.email).map_err(Error::internal)
+    Ok(Email::kept(invitation.email))
 }
 
 /// Makes the invited user `active` behind an account.

@@ -4,6 +4,7 @@ use std::collections::HashMap;
 
 use contract::caller::Scopes;
 use contract::governance::{Key, KeySecret};
+use contract::network::range;
 use contract::{EnvId, KeyId, OrgId, Timestamp, UserId};
 use sqlx::PgConnection;
 use sqlx::types::Json;
@@ -124,5 +125,6 @@ fn scopes(texts: Vec<String>) -> Result<Scopes> {
 
 /// An allow-list that cannot be read allows nobody: the load fails.
 fn networks(texts: &[String]) -> Result<Vec<ipnet::IpNet>> {
-    texts.iter().map(|text| text.parse()).collect::<std::result::Result<_, _>>().map_err(Error::internal)
+    let read = |text: &String| range(text).ok_or_else(|| Error::internal("a stored allow-list cannot be read"));
+    texts.iter().map(read).collect()
 }

@@ -10,7 +10,7 @@ use super::store::{self, Connection};
 use crate::events::{self, Event, EventType};
 use crate::http::call::Call;
 use crate::http::json::Json;
-use crate::http::text;
+use crate::http::{domain, text};
 use crate::{App, Error, Result, organizations};
 
 const DOMAINS_MAX: usize = 20;
@@ -172,17 +172,16 @@ pub async fn remove(call: Call) -> Result<Json<Removed>> {
     Ok(Json(Removed { id: org_id.clone(), org_id, deleted: true, deleted_at: call.now(), sessions_terminated }))
 }
 
-/// In lower case, each once.
+/// Each in its one form, and once.
 fn domains(given: Vec<String>) -> Result<Vec<String>> {
     let refused = |message: &str| Error::invalid("email_domains", "1..20 domains", message);
     if given.is_empty() || given.len() > DOMAINS_MAX {
         return Err(refused("`email_domains` names 1 to 20 domains"));
     }
-    let mut domains: Vec<String> = given.into_iter().map(|domain| domain.trim().to_lowercase()).collect();
-    let fits = |domain: &String| text::Email::try_from(format!("x@{domain}")).is_ok();
-    if !domains.iter().all(fits) {
-        return Err(refused("`email_domains` holds what is no domain, such as example.com"));
-    }
+    let named = given.iter().map(|given| domain::canonical(given.trim()).ok_or(given));
+    let mut domains = named.collect::<Result<Vec<String>, _>>().map_err(|given| {
+        refused(&format!("`email_domains` holds `{given}`, which is no domain: write one such as example.com"))
+    })?;
     domains.sort();
     domains.dedup();
     Ok(domains)
