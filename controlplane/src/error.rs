@@ -29,6 +29,8 @@ pub enum Error {
     InvalidThreshold { field: &'static str, message: String },
     #[error("the body has to be {expected}")]
     UnsupportedMedia { expected: &'static str },
+    #[error("the body is encoded as `{encoding}`, which is not taken: send it as it is, without `Content-Encoding`")]
+    Encoded { encoding: String },
     #[error("the body is larger than this endpoint takes")]
     BodyTooLarge,
     #[error("the statement is longer than 1 MB")]
@@ -150,7 +152,7 @@ impl Error {
             Self::PolicyViolation { .. } => Code::PolicyViolation,
             Self::InvalidDateRange(_) => Code::InvalidDateRange,
             Self::InvalidThreshold { .. } => Code::InvalidThresholds,
-            Self::UnsupportedMedia { .. } => Code::UnsupportedMedia,
+            Self::UnsupportedMedia { .. } | Self::Encoded { .. } => Code::UnsupportedMedia,
             Self::BodyTooLarge => Code::BodyTooLarge,
             Self::QueryTooLarge => Code::QueryTooLarge,
             Self::MethodNotAllowed => Code::MethodNotAllowed,
@@ -193,6 +195,7 @@ impl Error {
                 problem.detail("field", field.as_str()).detail("constraint", constraint.as_str())
             }
             Self::InvalidRule { field, .. } => problem.detail("field", field.as_str()),
+            Self::Encoded { .. } => problem.detail("field", "Content-Encoding").detail("constraint", "identity"),
             Self::AgentNotFound { agent_id } => {
                 problem.detail("field", "agent_id").detail("agent_id", agent_id.as_str())
             }

@@ -49,6 +49,30 @@ async fn a_mailed_link_signs_in_once() {
     assert_eq!(app.post("/v1/auth/magic-link/callback", "", body).await.code(), (401, "UNAUTHORIZED"));
 }
 
+#[tokio::test]
+async fn who_follows_a_link_that_is_over_is_told_why_and_what_to_do() {
+    let (app, mut server, _) = ada().await;
+    let follow = async |token: &str| {
+        let answer = app.post("/v1/auth/magic-link/callback", "", json!({"token": token})).await;
+        assert!(answer.status == 200 || answer.code() == (401, "UNAUTHORIZED"), "{}", answer.body);
+        answer.body["error"]["message"].as_str().unwrap_or_default().to_owned()
+    };
+    app.advance(Duration::seconds(1));
+    let first = token(&app, &mut server, "magic-link").await;
+    app.advance(Duration::seconds(1));
+    let second = token(&app, &mut server, "magic-link").await;
+    assert!(follow(&first).await.contains("a newer one has taken its place"));
+    assert_eq!(follow(&second).await, "");
+    assert!(follow(&second).await.starts_with("this link was used"));
+    let third = token(&app, &mut server, "magic-link").await;
+    app.advance(Duration::minutes(15));
+    assert!(follow(&third).await.ends_with("which are over: ask for another"));
+    assert!(follow(&third[1..]).await.contains("not whole"));
+    let body = json!({"token": "x".repeat(43), "password": PASSWORD});
+    let gone = app.post("/v1/auth/accept-invitation", "", body).await.expect(401);
+    assert!(gone["error"]["message"].as_str().unwrap().contains("ask whoever invited you"), "{gone}");
+}
+
 /// What an invitation of somebody is answered.
 async fn invite(app: &TestApp, by: &Value, email: &str) -> Answer {
     app.post(&app.org(by, "/users/invite"), &bearer(by), json!({"email": email, "role": "analyst"})).await

@@ -7,7 +7,7 @@
 mod store;
 
 use chrono::Duration;
-use contract::Timestamp;
+use contract::{Code, Timestamp};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use sqlx::PgConnection;
@@ -143,6 +143,19 @@ fn text(purpose: Purpose, url: &str) -> String {
     )
 }
 
+const UNKNOWN: Error = Error::Over {
+    code: Code::InvalidToken,
+    message: "this link is not whole, or of long ago: open it as it stands in the mail, or ask for another",
+};
+const USED: Error = Error::Over {
+    code: Code::InvalidToken,
+    message: "this link was used, or a newer one has taken its place: open the newest mail, or ask for another",
+};
+const LATE: Error = Error::Over {
+    code: Code::ExpiredToken,
+    message: "this link was good for 15 minutes, which are over: ask for another",
+};
+
 /// Whether a text can be a token of ours at all.
 pub fn is_token(text: &str) -> bool {
     text.len() == TOKEN_CHARACTERS && text.bytes().all(|byte| byte.is_ascii_alphanumeric())
@@ -150,13 +163,15 @@ pub fn is_token(text: &str) -> bool {
 
 /// The link that somebody follows, held until the transaction ends.
 pub async fn presented(tx: &mut PgConnection, token: &str, purpose: Purpose, now: Timestamp) -> Result<Link> {
-    let refused = Error::BadCredential(contract::Code::InvalidToken);
     if !is_token(token) {
-        return Err(refused);
+        return Err(UNKNOWN);
     }
-    let link = store::find(tx, &sha256(token), purpose).await?.filter(|link| link.ended_at.is_none()).ok_or(refused)?;
+    let link = store::find(tx, &sha256(token), purpose).await?.ok_or(UNKNOWN)?;
+    if link.ended_at.is_some() {
+        return Err(USED);
+    }
     if link.expires_at <= now {
-        return Err(Error::BadCredential(contract::Code::ExpiredToken));
+        return Err(LATE);
     }
     Ok(link)
 }

@@ -6,6 +6,8 @@
 use std::time::Duration;
 
 use axum::body::{Body, Bytes, to_bytes};
+use axum::http::HeaderMap;
+use axum::http::header::CONTENT_ENCODING;
 use http_body_util::LengthLimitError;
 
 use crate::{Error, Result};
@@ -14,6 +16,19 @@ use crate::{Error, Result};
 pub const BYTES_MAX: usize = 8 * 1024 * 1024;
 /// How long it may take, from the request's head to the body's end.
 pub const WITHIN: Duration = Duration::from_mins(1);
+
+/// A longer encoding is shown as its beginning.
+const ENCODING_SHOWN: usize = 64;
+
+/// Libraries compress by themselves, and then bytes are no JSON: what they are is said, not what they are not.
+pub fn is_plain(headers: &HeaderMap) -> Result<()> {
+    let encodings = headers.get_all(CONTENT_ENCODING).iter();
+    let mut encodings = encodings.map(|value| String::from_utf8_lossy(value.as_bytes()).trim().to_owned());
+    match encodings.find(|encoding| !encoding.is_empty() && !encoding.eq_ignore_ascii_case("identity")) {
+        None => Ok(()),
+        Some(encoding) => Err(Error::Encoded { encoding: encoding.chars().take(ENCODING_SHOWN).collect() }),
+    }
+}
 
 pub async fn read(body: Body, bytes_max: usize, within: Duration) -> Result<Bytes> {
     let read = tokio::time::timeout(within, to_bytes(body, bytes_max)).await.map_err(|_| {

@@ -72,6 +72,7 @@ impl<T: DeserializeOwned> FromRequest<App> for JsonOrForm<T> {
         if essence(request.headers()) != "application/x-www-form-urlencoded" {
             return Json::from_request(request, app).await.map(|Json(body)| Self(body));
         }
+        body::is_plain(request.headers())?;
         let (parts, body) = request.into_parts();
         let bytes = body::read(body, body::BYTES_MAX, body::WITHIN).await?;
         let request = Request::from_parts(parts, Body::from(bytes));
@@ -103,8 +104,9 @@ fn essence(headers: &HeaderMap) -> String {
     value.split(';').next().unwrap_or_default().trim().to_ascii_lowercase()
 }
 
-/// No type at all is taken for JSON; any other type is refused.
+/// No type at all is taken for JSON; any other type is refused, and so is an encoding.
 fn is_json(headers: &HeaderMap) -> Result<()> {
+    body::is_plain(headers)?;
     if !headers.contains_key(CONTENT_TYPE) {
         return Ok(());
     }

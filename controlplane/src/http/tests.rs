@@ -83,3 +83,27 @@ async fn a_body_of_another_shape_is_told_what_it_should_be() {
         assert_eq!((&details["field"], &details["constraint"]), (&json!(field), &json!("type")), "{body}");
     }
 }
+
+#[tokio::test]
+async fn a_body_that_is_compressed_is_called_so() {
+    let app = TestApp::start().await;
+    for (path, encoding, status) in [
+        ("/v1/auth/login", "gzip", 415),
+        ("/v1/auth/login", "br", 415),
+        ("/v1/auth/login", "identity", 401),
+        ("/v1/auth/verify-email", "deflate", 415),
+    ] {
+        let body = json!({"email": "ada@example.com", "password": "correct horse battery"}).to_string();
+        let request =
+            Request::post(path).header("content-type", "application/json").header("content-encoding", encoding);
+        let answer = app.send(request.body(Body::from(body)).unwrap()).await;
+        assert_eq!(answer.status.as_u16(), status, "{path} {encoding}: {}", answer.body);
+        if status == 415 {
+            let message = answer.body["error"]["message"].as_str().unwrap();
+            assert!(
+                message.contains(&format!("`{encoding}`")) && message.contains("without `Content-Encoding`"),
+                "{message}"
+            );
+        }
+    }
+}

@@ -72,6 +72,7 @@ impl FromRequest<App> for Log {
         if !KINDS.contains(&essence.as_str()) {
             return Err(Error::UnsupportedMedia { expected: KINDS[0] });
         }
+        body::is_plain(request.headers())?;
         body::read(request.into_body(), BODY_BYTES_MAX, BODY_WITHIN).await.map(Self)
     }
 }

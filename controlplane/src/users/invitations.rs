@@ -1,7 +1,7 @@
 //! Invitations: a user who has not come yet.
 
 use contract::caller::Credential;
-use contract::{OrgId, Role, Timestamp, UserId};
+use contract::{Code, OrgId, Role, Timestamp, UserId};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
@@ -204,15 +204,22 @@ pub(crate) async fn within_tier(tx: &mut PgConnection, org_id: &OrgId) -> Result
     Ok(())
 }
 
+/// Of an invitation that is over nothing is kept by which to tell why.
+const GONE: Error = Error::Over {
+    code: Code::InvalidToken,
+    message: "this invitation was accepted, withdrawn or replaced by a newer one: sign in, or ask whoever invited you for another",
+};
+const LATE: Error = Error::Over {
+    code: Code::ExpiredToken,
+    message: "this invitation has expired: ask whoever invited you for another",
+};
+
 /// Finds the invitation that a token accepts.
 pub(crate) async fn presented(conn: &mut PgConnection, token: &str, now: Timestamp) -> Result<Invitation> {
     let found = store::invitation(conn, &sha256(token)).await?;
-    let invitation = found.ok_or(Error::BadCredential(contract::Code::InvalidToken))?;
-    if invitation.status != "invited" {
-        return Err(Error::BadCredential(contract::Code::InvalidToken));
-    }
+    let invitation = found.filter(|invitation| invitation.status == "invited").ok_or(GONE)?;
     if invitation.expires_at.is_none_or(|expires_at| expires_at <= now) {
-        return Err(Error::BadCredential(contract::Code::ExpiredToken));
+        return Err(LATE);
     }
     Ok(invitation)
 }

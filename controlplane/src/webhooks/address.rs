@@ -107,7 +107,7 @@ pub struct Refused;
 pub fn admit(given: &str, loopback: bool) -> Result<Url> {
     let refused = |constraint: &str, why: &str| Error::invalid("url", constraint, format!("`url` {why}"));
     if given.len() > URL_BYTES_MAX || !given.bytes().all(|byte| byte.is_ascii_graphic() && byte != b'\\') {
-        let why = "is an absolute URL of at most 2048 visible ASCII characters";
+        let why = "is an absolute URL of at most 2048 visible ASCII characters, another script's letters as DNS has them (`xn--…`)";
         return Err(refused("1..2048 visible ASCII characters", why));
     }
     let url = Url::parse(given).map_err(|_| refused("url", "is not an absolute URL"))?;
@@ -134,9 +134,13 @@ pub fn admit(given: &str, loopback: bool) -> Result<Url> {
     if url.port().is_some_and(|port| !PORTS.contains(&port)) {
         return Err(refused("port 443 or 8443", "may name port 443 or 8443 alone"));
     }
+    if host.ends_with('.') {
+        return Err(refused("no dot at the end", "ends its host with a dot: leave the dot out"));
+    }
     let public = ip(host).map_or_else(|| is_public_name(host), is_public);
     if !public {
-        return Err(refused("public host", "has to lead to a host of the public internet"));
+        let why = format!("has to lead to a host of the public internet: `{host}` is not one, or of a private network");
+        return Err(refused("public host", &why));
     }
     Ok(url)
 }
@@ -164,11 +168,11 @@ fn is_loopback(host: &str) -> bool {
     host == "localhost" || ip(host).is_some_and(|address| address.is_loopback())
 }
 
-/// A name with a dot that does not end in what only a private network knows. A dot at its end would
+/// A name with a dot that does not end in what only a private network knows. It has no dot at its end, which would
 /// make another name of it for whoever compares.
 fn is_public_name(host: &str) -> bool {
     let ends_in = |ending: &str| host == ending || host.strip_suffix(ending).is_some_and(|rest| rest.ends_with('.'));
-    host.contains('.') && !host.ends_with('.') && !NOT_PUBLIC_NAMES.iter().any(|ending| ends_in(ending))
+    host.contains('.') && !NOT_PUBLIC_NAMES.iter().any(|ending| ends_in(ending))
 }
 
 #[cfg(test)]

@@ -191,3 +191,17 @@ fn a_name_with_one_address_that_is_not_public_is_not_reached_at_all() {
     assert_eq!(vetted("localhost", vec![at("127.0.0.1")], false), Err(Refused));
     assert_eq!(vetted("localhost", vec![at("10.0.0.1")], true), Err(Refused));
 }
+
+#[test]
+fn what_is_wrong_with_a_url_is_said() {
+    for (url, said) in [
+        ("https://example.com./", "ends its host with a dot: leave the dot out"),
+        ("https://intranet/", "`intranet` is not one"),
+        ("https://10.0.0.1/", "`10.0.0.1` is not one"),
+        ("http://example.com/", "has to begin with https://"),
+        ("https://b\u{fc}cher.example/", "`xn--…`"),
+    ] {
+        let message = admit(url, false).unwrap_err().to_string();
+        assert!(message.contains(said), "{url}: {message}");
+    }
+}
