@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::Parser;
+use connections::Patience;
 use contract::wire::port;
 use contract::{Keyring, Redacted};
 use ipnet::IpNet;
@@ -99,6 +100,8 @@ pub struct Config {
     #[arg(long, env = "SLUICE_WATCH_NAMESPACES", value_delimiter = ',', requires = "kubernetes")]
     pub watch_namespaces: Vec<String>,
 
+    #[command(flatten)]
+    pub patience: Patience,
     /// Networks whose `X-Forwarded-For` is believed.
     #[arg(long, env = "SLUICE_TRUSTED_PROXIES", value_delimiter = ',')]
     pub trusted_proxies: Vec<IpNet>,
@@ -163,6 +166,7 @@ impl Config {
             kubernetes: false,
             namespace: None,
             watch_namespaces: Vec::new(),
+            patience: Patience::DEFAULT,
             trusted_proxies: Vec::new(),
             rate_limit_address: 600,
             rate_limit_failed_credentials: 300,

@@ -150,9 +150,10 @@ pub async fn start(config: Config, parts: Parts) -> Result<Running, StartError> 
         Some(identity) => Some(serve_data_planes(&app, grpc_listen, Arc::clone(identity)).await?),
         None => None,
     };
-    app.tasks().spawn(http::serve::serve(listener, http::router(&app), app.shutdown().clone()));
+    let limits = app.config().patience.limits();
+    app.tasks().spawn(http::serve::serve(listener, http::router(&app), limits, app.shutdown().clone()));
     let watched = metrics::router(&app).merge(telemetry::log::routes(app.log().cloned()));
-    app.tasks().spawn(http::serve::serve(scraped, watched, app.shutdown().clone()));
+    app.tasks().spawn(http::serve::serve(scraped, watched, limits, app.shutdown().clone()));
     jobs::schedule(&app).await?;
     for lane in jobs::Lane::ALL {
         app.tasks().spawn(jobs::work(app.clone(), lane));

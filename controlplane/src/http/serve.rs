@@ -1,61 +1,47 @@
 //! The listener: connections in, requests to the router, and a drain at the end.
 //!
-//! Its limits are what a peer could otherwise hold forever: the number of connections, the time until a
-//! request's head has been sent (its body's is `http::body`), and the drain.
+//! Its limits are what a peer could otherwise hold forever: the number of connections, the time between two
+//! requests and until the head of one has been sent (`connections`; its body's is `http::body`), and the drain.
 
 use std::net::SocketAddr;
 use std::pin::pin;
 use std::time::Duration;
 
 use axum::Router;
-use axum::body::Body;
 use axum::extract::ConnectInfo;
+use connections::{Clock, Limits, Timed};
 use contract::wire::TIMEOUT_MS_MAX;
-use hyper::Request;
-use hyper::body::Incoming;
-use hyper::service::service_fn;
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use hyper_util::server::conn::auto::Builder;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
-use tower::ServiceExt;
 
 const CONNECTIONS_MAX: usize = 10_000;
-const LIMITS: Limits = Limits {
-    head: Duration::from_secs(10),
-    // Beyond the longest query, and below the grace of a pod and the patience of `./dev down`: 330 s.
-    drain: Duration::from_millis(TIMEOUT_MS_MAX + 20_000),
-};
+/// Until the requests that had begun at the shutdown have been answered, and their answers read. Beyond the longest
+/// query, and below the grace of a pod and the patience of `./dev down`: 330 s.
+const DRAIN: Duration = Duration::from_millis(TIMEOUT_MS_MAX + 20_000);
 /// How long an idle HTTP/2 peer may stay silent to a ping.
 const PING: Duration = Duration::from_secs(30);
 const STREAMS_MAX: u32 = 256;
 /// After an error of `accept`, such as too many open files.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 
-/// How long peers are waited for.
-#[derive(Debug, Clone, Copy)]
-struct Limits {
-    head: Duration,
-    /// Until the requests that had begun at the shutdown have been answered, and their answers read.
-    drain: Duration,
-}
-
 /// Serves until `shutdown`, and then until every request that has begun is answered; whoever neither sends nor
 /// reads to the end by then is cut off.
-pub async fn serve(listener: TcpListener, router: Router, shutdown: CancellationToken) {
-    within(LIMITS, listener, router, shutdown).await;
+pub async fn serve(listener: TcpListener, router: Router, limits: Limits, shutdown: CancellationToken) {
+    within(DRAIN, limits, listener, router, shutdown).await;
 }
 
-async fn within(limits: Limits, listener: TcpListener, router: Router, shutdown: CancellationToken) {
-    let mut connections = JoinSet::new();
+async fn within(drain: Duration, limits: Limits, listener: TcpListener, router: Router, shutdown: CancellationToken) {
+    let mut held = JoinSet::new();
     loop {
         tokio::select! {
             () = shutdown.cancelled() => break,
-            Some(_) = connections.join_next() => {}
-            accepted = listener.accept(), if connections.len() < CONNECTIONS_MAX => match accepted {
+            Some(_) = held.join_next() => {}
+            accepted = listener.accept(), if held.len() < CONNECTIONS_MAX => match accepted {
                 Ok((stream, peer)) => {
-                    connections.spawn(connection(limits.head, stream, peer, router.clone(), shutdown.clone()));
+                    held.spawn(connection(limits, stream, peer, router.clone(), shutdown.clone()));
                 }
                 Err(error) => {
                     tracing::warn!(error = %error, "a connection could not be accepted");
@@ -65,23 +51,24 @@ async fn within(limits: Limits, listener: TcpListener, router: Router, shutdown:
         }
     }
     drop(listener);
-    let drained = async { while connections.join_next().await.is_some() {} };
-    if tokio::time::timeout(limits.drain, drained).await.is_err() {
-        tracing::warn!(connections = connections.len(), "not all requests had ended in time: they are cut off");
-        connections.shutdown().await;
+    let drained = async { while held.join_next().await.is_some() {} };
+    if tokio::time::timeout(drain, drained).await.is_err() {
+        tracing::warn!(connections = held.len(), "not all requests had ended in time: they are cut off");
+        held.shutdown().await;
     }
 }
 
-async fn connection(head: Duration, stream: TcpStream, peer: SocketAddr, router: Router, shutdown: CancellationToken) {
+async fn connection(limits: Limits, stream: TcpStream, peer: SocketAddr, router: Router, shutdown: CancellationToken) {
     // Answers are small and wait for nobody.
     let _ = stream.set_nodelay(true);
     let mut builder = Builder::new(TokioExecutor::new());
-    builder.http1().timer(TokioTimer::new()).header_read_timeout(head);
+    builder.http1().timer(TokioTimer::new()).header_read_timeout(None);
     builder.http2().timer(TokioTimer::new()).keep_alive_interval(PING).max_concurrent_streams(STREAMS_MAX);
-    let service = service_fn(move |mut request: Request<Incoming>| {
+    let clock = Clock::default();
+    let service = connections::serving(clock.clone(), router, move |request| {
         request.extensions_mut().insert(ConnectInfo(peer));
-        router.clone().oneshot(request.map(Body::new))
     });
+    let stream = Timed::new(stream, clock, limits);
     let mut connection = pin!(builder.serve_connection(TokioIo::new(stream), service));
     let ended = tokio::select! {
         ended = connection.as_mut() => ended,
@@ -99,12 +86,14 @@ async fn connection(head: Duration, stream: TcpStream, peer: SocketAddr, router:
 mod tests {
     use std::sync::Arc;
 
+    use axum::body::Body;
     use axum::routing::{get, post};
     use tokio::io::{AsyncReadExt, AsyncWriteExt};
     use tokio::sync::Notify;
 
     use super::*;
 
+    const LIMITS: Limits = connections::Patience::DEFAULT.limits();
     const SHORT: Duration = Duration::from_millis(50);
 
     struct Served {
@@ -114,11 +103,11 @@ mod tests {
     }
 
     #[expect(clippy::disallowed_methods, reason = "the test waits for the task itself")]
-    async fn served(limits: Limits, router: Router) -> Served {
+    async fn served(drain: Duration, head: Duration, router: Router) -> Served {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
         let shutdown = CancellationToken::new();
-        let server = tokio::spawn(within(limits, listener, router, shutdown.clone()));
+        let server = tokio::spawn(within(drain, Limits { head, ..LIMITS }, listener, router, shutdown.clone()));
         Served { address, shutdown, server }
     }
 
@@ -139,7 +128,7 @@ mod tests {
                 "done"
             }
         };
-        let served = served(LIMITS, Router::new().route("/", get(handler))).await;
+        let served = served(DRAIN, LIMITS.head, Router::new().route("/", get(handler))).await;
         let mut stream = ask(served.address).await;
         begun.notified().await;
         served.shutdown.cancel();
@@ -153,7 +142,7 @@ mod tests {
 
     #[tokio::test]
     async fn a_peer_that_never_ends_its_head_is_dropped() {
-        let served = served(Limits { head: SHORT, ..LIMITS }, Router::new().route("/", get(async || "done"))).await;
+        let served = served(DRAIN, SHORT, Router::new().route("/", get(async || "done"))).await;
         let mut stream = TcpStream::connect(served.address).await.unwrap();
         stream.write_all(b"GET / HTTP/1.1\r\nhost:").await.unwrap();
         let mut answer = String::new();
@@ -174,7 +163,7 @@ mod tests {
                 "done"
             }
         };
-        let served = served(Limits { drain: SHORT, ..LIMITS }, Router::new().route("/", post(handler))).await;
+        let served = served(SHORT, LIMITS.head, Router::new().route("/", post(handler))).await;
         let mut stream = TcpStream::connect(served.address).await.unwrap();
         stream.write_all(b"POST / HTTP/1.1\r\nhost: x\r\ncontent-length: 10\r\n\r\n1").await.unwrap();
         begun.notified().await;

@@ -68,7 +68,8 @@ fn the_planes_do_not_depend_on_each_other() {
     assert_eq!(of_ours("engine"), Vec::<String>::new());
     assert_eq!(of_ours("crds"), Vec::<String>::new());
     assert_eq!(of_ours("dashboard"), Vec::<String>::new());
-    assert_eq!(of_ours("controlplane"), ["contract", "crds", "dashboard", "sql", "telemetry"]);
+    assert_eq!(of_ours("connections"), Vec::<String>::new());
+    assert_eq!(of_ours("controlplane"), ["connections", "contract", "crds", "dashboard", "sql", "telemetry"]);
     assert_eq!(of_ours("dataplane"), ["contract", "engine", "sql", "telemetry"]);
     assert_eq!(of_ours("telemetry"), ["contract"]);
 }
