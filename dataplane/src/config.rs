@@ -10,6 +10,8 @@ use contract::wire::{Who, port, setting};
 use contract::{Entropy, EnvId, Redacted, SharedClock};
 use telemetry::{Collector, Telemetry};
 
+pub use connections::Patience;
+
 use crate::certificates::Files;
 use crate::governance::link::TlsIdentity;
 use crate::model::ModelSettings;
@@ -38,6 +40,8 @@ pub struct Settings {
     pub grace: Duration,
     /// How long a stop then waits for queries that run.
     pub drain: Duration,
+    /// How long a peer over HTTP may be silent.
+    pub patience: Patience,
     pub model: ModelSettings,
     pub clock: SharedClock,
     pub entropy: Entropy,
@@ -150,6 +154,8 @@ pub struct Arguments {
     #[arg(long, env = "SLUICE_RELOAD_MS", default_value_t = 10_000, value_parser = clap::value_parser!(u64).range(10..))]
     pub reload_ms: u64,
     #[command(flatten)]
+    pub patience: Patience,
+    #[command(flatten)]
     pub model: ModelSettings,
     #[command(flatten)]
     pub collector: Collector,
@@ -214,6 +220,7 @@ impl Arguments {
             max_concurrent_queries: self.max_concurrent_queries,
             grace: Duration::from_secs(self.endpoint_grace_secs),
             drain: Duration::from_secs(self.drain_secs),
+            patience: self.patience,
             model: self.model,
             clock,
             entropy,

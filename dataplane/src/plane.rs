@@ -271,12 +271,14 @@ impl Parts {
         background.spawn(embedding::catch_up(Arc::clone(&self.pipeline), self.memories.clone()));
         background.spawn(triggers::attend(Arc::clone(&self.pipeline)));
         let (memories, thoughts) = (self.memories.clone(), Thoughts::default());
+        let limits = settings.patience.limits();
         let door = rest::Door {
             env_id: settings.env_id,
             pipeline: Arc::clone(&self.pipeline),
             memories: memories.clone(),
             thoughts: thoughts.clone(),
             ending: self.ending.clone(),
+            limits,
         };
         let http = probes::routes(self.vitals.clone()).merge(rest::own_routes(door.clone(), self.sessions.clone()));
         background.spawn(rest::serve(doors.rest, shown.rest.subscribe(), door));
@@ -286,6 +288,7 @@ impl Parts {
             memories,
             thoughts,
             ending: self.ending.clone(),
+            limits,
             vitals: self.vitals.clone(),
             local: settings.local,
         };
@@ -297,6 +300,7 @@ impl Parts {
             local: settings.local,
             local_trust: settings.local_trust,
             http,
+            limits,
         };
         background.spawn(pgwire::serve(doors.pgwire, door, self.ending.clone()));
         if let Some((files, every)) = settings.reload {

@@ -39,6 +39,7 @@ pub fn served(world: &World, ending: Ending) -> Door {
         memories: Memories::embedded_by(world.memories.embedder().clone()),
         thoughts: Thoughts::default(),
         ending,
+        limits: connections::Patience::DEFAULT.limits(),
         vitals,
         local: true,
     }

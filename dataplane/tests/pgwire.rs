@@ -47,15 +47,17 @@ pub async fn wired_in(world: World, tls: Option<Arc<rustls::ServerConfig>>, loca
     let (tasks, ending) = (TaskTracker::new(), Ending::default());
     let pipeline = Arc::clone(&world.pipeline);
     let sessions = Sessions::new(pipeline.snapshots.clone(), pipeline.clock.clone(), &pipeline.entropy);
+    let limits = connections::Patience::DEFAULT.limits();
     let rest = rest::Door {
         env_id: "env-1".into(),
         pipeline: Arc::clone(&pipeline),
         memories: Memories::default(),
         thoughts: Thoughts::default(),
         ending: ending.clone(),
+        limits,
     };
     let http = rest::own_routes(rest, sessions.clone());
-    let door = Door { pipeline, sessions, tls, local, local_trust: None, http };
+    let door = Door { pipeline, sessions, tls, local, local_trust: None, http, limits };
     tasks.spawn(pgwire::serve(listener, door, ending.clone()));
     Wired { world, address, tasks, ending, notices: Arc::default() }
 }

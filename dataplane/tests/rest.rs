@@ -27,6 +27,7 @@ async fn post_through(world: &World, origin: Option<Origin>, path: &str, who: &s
         memories: world.memories.clone(),
         thoughts: Thoughts::default(),
         ending: Ending::default(),
+        limits: connections::Patience::DEFAULT.limits(),
     };
     let caller = Forwarded { who: Who::Key { key_id: who.into() }, peer: Some([127, 0, 0, 1].into()), origin };
     let request = Request::post(path)

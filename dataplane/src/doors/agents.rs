@@ -19,6 +19,7 @@ use axum::extract::State;
 use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use axum::routing::post;
+use connections::Limits;
 use contract::{Code, RequestId, wire};
 use rustls::ServerConfig;
 use tokio::net::TcpListener;
@@ -39,6 +40,7 @@ pub struct Door {
     pub memories: Memories,
     pub thoughts: Thoughts,
     pub ending: Ending,
+    pub limits: Limits,
     pub vitals: probes::Vitals,
     /// Everything is on this machine: names and origins other than its own are refused.
     pub local: bool,
@@ -48,8 +50,8 @@ pub struct Door {
 pub async fn serve(listener: TcpListener, tls: Option<watch::Receiver<Arc<ServerConfig>>>, door: Door) {
     let security = tls.map_or(Security::Plain, Security::Tls);
     let refusing = Router::new().fallback(shutting_down).with_state(door.clone());
-    let ending = door.ending.clone();
-    http::serve(listener, security, routes(door), refusing, ending).await;
+    let (ending, limits) = (door.ending.clone(), door.limits);
+    http::serve(listener, security, limits, routes(door), refusing, ending).await;
 }
 
 /// What the door serves.

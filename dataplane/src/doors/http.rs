@@ -7,19 +7,18 @@ use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 use std::time::Duration;
 
+use axum::Router;
 use axum::body::Body;
-use axum::{Extension, Router};
 use bytes::Bytes;
+use connections::{Clock, Limits, Timed};
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use hyper_util::server::conn::auto;
-use hyper_util::service::TowerToHyperService;
 use rustls::ServerConfig;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{Semaphore, watch};
 use tokio_rustls::TlsAcceptor;
 use tokio_util::sync::CancellationToken;
-use tower::Layer;
 
 use super::tls::is_control_plane;
 use crate::Error;
@@ -30,7 +29,6 @@ pub const BODY_BYTES_MAX: usize = 8 * 1024 * 1024;
 const BODY_WITHIN: Duration = Duration::from_secs(30);
 const CONNECTIONS_MAX: usize = 1_024;
 const HANDSHAKE_WITHIN: Duration = Duration::from_secs(10);
-const HEADERS_WITHIN: Duration = Duration::from_secs(10);
 const KEEP_ALIVE_EVERY: Duration = Duration::from_secs(20);
 /// After the listener refused a connection: out of file descriptors, usually.
 const PAUSE: Duration = Duration::from_millis(50);
@@ -54,7 +52,14 @@ pub enum Security {
 pub struct Peer(pub IpAddr);
 
 /// Serves until everything is closed; `refusing` answers who comes while it drains.
-pub async fn serve(listener: TcpListener, security: Security, serving: Router, refusing: Router, ending: Ending) {
+pub async fn serve(
+    listener: TcpListener,
+    security: Security,
+    limits: Limits,
+    serving: Router,
+    refusing: Router,
+    ending: Ending,
+) {
     let places = Arc::new(Semaphore::new(CONNECTIONS_MAX));
     loop {
         let accepted = tokio::select! {
@@ -78,16 +83,22 @@ pub async fn serve(listener: TcpListener, security: Security, serving: Router, r
         };
         let security = security.clone();
         ending.spawn(async move {
-            Box::pin(secured(stream, peer, security, routes, ends)).await;
+            Box::pin(secured(stream, peer, (security, limits), routes, ends)).await;
             drop(place);
         });
     }
 }
 
-async fn secured(stream: TcpStream, peer: SocketAddr, security: Security, routes: Router, ends: CancellationToken) {
+async fn secured(
+    stream: TcpStream,
+    peer: SocketAddr,
+    (security, limits): (Security, Limits),
+    routes: Router,
+    ends: CancellationToken,
+) {
     let _ = stream.set_nodelay(true);
     let (tls, control_plane_alone) = match security {
-        Security::Plain => return connection(stream, peer, routes, ends).await,
+        Security::Plain => return connection(stream, peer, limits, routes, ends).await,
         Security::Tls(tls) => (tls, false),
         Security::ControlPlane(tls) => (tls, true),
     };
@@ -100,21 +111,25 @@ async fn secured(stream: TcpStream, peer: SocketAddr, security: Security, routes
         tracing::warn!(%peer, "a certificate that is not the control plane's was presented");
         return;
     }
-    connection(stream, peer, routes, ends).await;
+    connection(stream, peer, limits, routes, ends).await;
 }
 
 /// Serves requests on a connection until the client leaves, or is asked to.
 pub async fn connection(
     stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static,
     peer: SocketAddr,
+    limits: Limits,
     routes: Router,
     ends: CancellationToken,
 ) {
     let mut builder = auto::Builder::new(TokioExecutor::new());
-    builder.http1().timer(TokioTimer::new()).header_read_timeout(HEADERS_WITHIN);
+    builder.http1().timer(TokioTimer::new()).header_read_timeout(None);
     builder.http2().timer(TokioTimer::new()).keep_alive_interval(KEEP_ALIVE_EVERY);
-    let service = Extension(Peer(peer.ip().to_canonical())).layer(routes);
-    let serving = builder.serve_connection(TokioIo::new(stream), TowerToHyperService::new(service));
+    let (clock, from) = (Clock::default(), Peer(peer.ip().to_canonical()));
+    let service = connections::serving(clock.clone(), routes, move |request| {
+        request.extensions_mut().insert(from);
+    });
+    let serving = builder.serve_connection(TokioIo::new(Timed::new(stream, clock, limits)), service);
     tokio::pin!(serving);
     let ended = tokio::select! {
         ended = serving.as_mut() => ended,

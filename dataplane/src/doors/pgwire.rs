@@ -35,6 +35,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use axum::Router;
+use connections::Limits;
 use contract::wire::Who;
 use rustls::ServerConfig;
 use tokio::net::{TcpListener, TcpStream};
@@ -79,6 +80,7 @@ pub struct Door {
     pub local_trust: Option<Who>,
     /// What is served to who speaks HTTP.
     pub http: Router,
+    pub limits: Limits,
 }
 
 /// What all connections share.
@@ -145,7 +147,7 @@ async fn connection(socket: TcpStream, peer: SocketAddr, hall: &Hall, stranger: 
             let Ok(_place) = hall.http_places.try_acquire() else { return };
             drop(stranger); // each request says who it is
             let may_ask = secure || (hall.door.local && peer.ip().is_loopback());
-            return http::serve(begun, peer, may_ask, hall.door.http.clone(), &hall.ending).await;
+            return http::serve(begun, peer, (may_ask, hall.door.limits), hall.door.http.clone(), &hall.ending).await;
         }
         Some(Ok(Opening::Over) | Err(_)) | None => return,
     };

@@ -20,6 +20,7 @@ use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use axum::routing::post;
 use bytes::Bytes;
+use connections::Limits;
 use contract::policy::abac::Origin;
 use contract::wire::{self, Format, Forwarded, QueryBody, TIMEOUT_MS_MAX};
 use contract::{Code, EnvId, QueryId, RequestId};
@@ -44,13 +45,14 @@ pub struct Door {
     pub memories: Memories,
     pub thoughts: Thoughts,
     pub ending: Ending,
+    pub limits: Limits,
 }
 
 /// Serves until everything is closed.
 pub async fn serve(listener: TcpListener, tls: watch::Receiver<Arc<ServerConfig>>, door: Door) {
     let refusing = Router::new().fallback(shutting_down).with_state(door.clone());
-    let ending = door.ending.clone();
-    http::serve(listener, Security::ControlPlane(tls), routes(door), refusing, ending).await;
+    let (ending, limits) = (door.ending.clone(), door.limits);
+    http::serve(listener, Security::ControlPlane(tls), limits, routes(door), refusing, ending).await;
 }
 
 /// What the door serves; a path that is not here is 404.

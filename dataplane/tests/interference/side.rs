@@ -95,7 +95,8 @@ impl Side {
     async fn rest(&self, path: &str, asked: Value, format: &str) -> String {
         let pipeline = self.wired.world.pipeline.clone();
         let (memories, thoughts) = (Memories::default(), Thoughts::default());
-        let door = Door { env_id: "env-1".into(), pipeline, memories, thoughts, ending: Ending::default() };
+        let limits = connections::Patience::DEFAULT.limits();
+        let door = Door { env_id: "env-1".into(), pipeline, memories, thoughts, ending: Ending::default(), limits };
         let caller = Forwarded { who: Who::Key { key_id: analyst_id() }, peer: None, origin: None };
         let request = Request::post(format!("/v1/environments/env-1/{path}"))
             .header(header::CALLER, serde_json::to_string(&caller).unwrap())

@@ -70,6 +70,6 @@ fn the_planes_do_not_depend_on_each_other() {
     assert_eq!(of_ours("dashboard"), Vec::<String>::new());
     assert_eq!(of_ours("connections"), Vec::<String>::new());
     assert_eq!(of_ours("controlplane"), ["connections", "contract", "crds", "dashboard", "sql", "telemetry"]);
-    assert_eq!(of_ours("dataplane"), ["contract", "engine", "sql", "telemetry"]);
+    assert_eq!(of_ours("dataplane"), ["connections", "contract", "engine", "sql", "telemetry"]);
     assert_eq!(of_ours("telemetry"), ["contract"]);
 }

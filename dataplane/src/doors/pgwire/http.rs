@@ -8,6 +8,7 @@ use std::task::{Context, Poll};
 
 use axum::{Extension, Router};
 use bytes::{Buf, Bytes};
+use connections::Limits;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
 use super::wire::Io;
@@ -61,9 +62,9 @@ impl AsyncWrite for Begun {
 }
 
 /// Serves requests until the client leaves, or the process does.
-pub async fn serve(begun: Begun, peer: SocketAddr, may_ask: bool, routes: Router, ending: &Ending) {
+pub async fn serve(begun: Begun, peer: SocketAddr, (may_ask, limits): (bool, Limits), routes: Router, ending: &Ending) {
     let routes = routes.layer(Extension(MayAsk(may_ask)));
-    connection(begun, peer, routes, ending.leaving.clone()).await;
+    connection(begun, peer, limits, routes, ending.leaving.clone()).await;
 }
 
 #[cfg(test)]
