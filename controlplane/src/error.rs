@@ -95,6 +95,8 @@ pub enum Error {
     Stale { version: String },
     #[error("{message}")]
     Conflict { reason: &'static str, message: String },
+    #[error("the first request with this `Idempotency-Key` has not been answered yet: send it again in a moment")]
+    InProgress,
     /// A state that forbids it, with what there is to know of that state.
     #[error("{message}")]
     Standing { reason: &'static str, message: String, known: serde_json::Map<String, serde_json::Value> },
@@ -172,7 +174,7 @@ impl Error {
             Self::NotFound { .. } => Code::NotFound,
             Self::EnvironmentNotFound => Code::EnvNotFound,
             Self::DeliveryFailed { .. } => Code::DeliveryFailed,
-            Self::Conflict { .. } | Self::Standing { .. } | Self::ReportGap { .. } => Code::Conflict,
+            Self::Conflict { .. } | Self::InProgress | Self::Standing { .. } | Self::ReportGap { .. } => Code::Conflict,
             Self::Stale { .. } => Code::Stale,
             Self::FromDataPlane(problem) => problem.code,
             Self::ProxyUnreachable => Code::ProxyUnreachable,
@@ -212,6 +214,7 @@ impl Error {
                 problem.detail("reason", "tier_limit").detail("quota", *quota).detail("limit", *limit)
             }
             Self::Conflict { reason, .. } | Self::Barred { reason, .. } => problem.detail("reason", *reason),
+            Self::InProgress => problem.detail("reason", "in_progress").retry_after_s(2),
             Self::Stale { version } => problem.detail("reason", "stale").detail("version", version.as_str()),
             Self::Standing { reason, known, .. } => {
                 let problem = problem.detail("reason", *reason);

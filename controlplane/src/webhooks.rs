@@ -50,7 +50,7 @@ pub fn routes() -> Routes {
         .says("Makes a webhook; the answer alone holds its signing secret.")
         .deprecated()
         .succeeded_by("/v1/webhooks")
-        .secret("signing_secret")
+        .secret("signing_secret", "delete the webhook and create it anew")
         .put(ONE, Admin, WebhookWrite, http::update)
         .says("Changes what is given of a webhook; a failed one is active again.")
         .versioned()

@@ -1,8 +1,8 @@
 //! `Idempotency-Key`: a POST that is sent again is answered again, not done again.
 //!
 //! The key belongs to the identity and the path, and stands for one body. What succeeded is
-//! answered from the record for a day, its `Location` with it, marked `Idempotent-Replayed: true`, without the member that
-//! holds a secret: nothing secret is stored. What failed leaves no record and may be tried again.
+//! answered from the record for a day, its `Location` with it, marked `Idempotent-Replayed: true`. Nothing secret is stored:
+//! in place of the member that held a secret [`WITHHELD`] says so, and what to do. What failed leaves no record and may be tried again.
 //! A request whose process died leaves an unfinished one: whether it took effect could not be
 //! told, so its repetition is refused until the day is over.
 
@@ -17,11 +17,13 @@ use sha2::{Digest, Sha256};
 
 use crate::http::body;
 use crate::http::call::Call;
-use crate::http::routes::Route;
+use crate::http::routes::{Route, Secret};
 use crate::{App, Error, Result};
 
 const HEADER: &str = "idempotency-key";
 pub const REPLAYED: &str = "idempotent-replayed";
+/// The member of a replay that says which secret it does not hold.
+pub const WITHHELD: &str = "secret_withheld";
 pub const KEY_BYTES_MAX: usize = 255;
 const KEPT: Duration = Duration::hours(24);
 
@@ -119,15 +121,15 @@ impl Claim {
             )),
             Some(earlier) => match earlier.status.zip(earlier.body) {
                 Some((status, body)) => replay(status, body, earlier.location).map(Some),
-                None => Err(in_progress()),
+                None => Err(Error::InProgress),
             },
             // It failed between the two statements and may be tried again.
-            None => Err(in_progress()),
+            None => Err(Error::InProgress),
         }
     }
 
     /// Keeps the answer of a success; forgets a failure.
-    async fn leave(&self, app: &App, response: Response, secret: Option<&'static str>) -> Result<Response> {
+    async fn leave(&self, app: &App, response: Response, secret: Option<Secret>) -> Result<Response> {
         if !response.status().is_success() {
             self.forget(app).await?;
             return Ok(response);
@@ -163,10 +165,6 @@ impl Claim {
     }
 }
 
-fn in_progress() -> Error {
-    Error::conflict("in_progress", "the first request with this `Idempotency-Key` has not been answered")
-}
-
 fn replay(status: i16, body: Vec<u8>, location: Option<String>) -> Result<Response> {
     let status = u16::try_from(status).ok().and_then(|status| StatusCode::from_u16(status).ok());
     let status = status.ok_or_else(|| Error::internal("a stored answer has no status"))?;
@@ -183,13 +181,17 @@ fn replay(status: i16, body: Vec<u8>, location: Option<String>) -> Result<Respon
 }
 
 /// The answer as it may be stored.
-fn without(body: &Bytes, secret: Option<&str>) -> Result<Vec<u8>> {
-    let Some(member) = secret.filter(|_| !body.is_empty()) else {
+fn without(body: &Bytes, secret: Option<Secret>) -> Result<Vec<u8>> {
+    let Some(Secret { member, instead }) = secret.filter(|_| !body.is_empty()) else {
         return Ok(body.to_vec());
     };
     let mut answer: serde_json::Map<String, serde_json::Value> =
         serde_json::from_slice(body).map_err(Error::internal)?;
-    answer.remove(member);
+    if answer.remove(member).is_some() {
+        let said =
+            format!("`{member}` was told in the first answer alone, and is not kept: if you have lost it, {instead}");
+        answer.insert(WITHHELD.to_owned(), said.into());
+    }
     serde_json::to_vec(&answer).map_err(Error::internal)
 }
 

@@ -32,8 +32,8 @@ pub struct Route {
     pub ours: bool,
     /// A role that was lent for a while does not suffice.
     pub own_role: bool,
-    /// The member of its answer that holds a secret, which no record keeps.
-    pub secret: Option<&'static str>,
+    /// What of its answer no record keeps.
+    pub secret: Option<Secret>,
     /// What it does, in a sentence.
     pub says: &'static str,
     /// It compares the version that `If-Match` names, under its lock (`http::conditional`).
@@ -48,6 +48,14 @@ pub struct Route {
     pub step_up: bool,
     /// Mails and other sites lead here: what they add to the query is left out, not refused.
     pub linked: bool,
+}
+
+/// A member of an answer that is told once.
+#[derive(Debug, Clone, Copy)]
+pub struct Secret {
+    pub member: &'static str,
+    /// What whoever has lost it does.
+    pub instead: &'static str,
 }
 
 /// The rows of a room, or of all rooms.
@@ -135,10 +143,10 @@ impl Routes {
         self
     }
 
-    /// The last row answers with a secret, in this member.
-    pub fn secret(mut self, member: &'static str) -> Self {
+    /// The last row answers with a secret, in this member; whoever has lost it does something instead.
+    pub fn secret(mut self, member: &'static str, instead: &'static str) -> Self {
         if let Some(row) = self.rows.last_mut() {
-            row.secret = Some(member);
+            row.secret = Some(Secret { member, instead });
         }
         self
     }

@@ -62,7 +62,7 @@ pub fn refusals() -> Map<String, Value> {
 fn refused(status: u16, is_arrow: bool) -> Value {
     let rows = Code::ALL.iter().filter(|code| code.http() == status);
     let lines: Vec<_> = rows.map(|code| format!("- `{}`: {}", code.stable(), code.meaning())).collect();
-    let waits = matches!(status, 429 | 503).then_some("retry-after");
+    let waits = matches!(status, 409 | 429 | 503).then_some("retry-after");
     let asks = (status == 401).then_some("www-authenticate");
     let body = if is_arrow { "ArrowError" } else { "Error" };
     json!({

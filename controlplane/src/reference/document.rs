@@ -54,7 +54,7 @@ pub fn document(rows: &[&Route]) -> Value {
     document
 }
 
-/// An answer that is given again holds no secret, so its shape does not promise one.
+/// An answer that is given again holds no secret, so its shape does not promise one, and has a member that says so.
 fn forget_secret(document: &mut Value, row: &Route) {
     let Some(secret) = row.secret.filter(|_| idempotency::counts(row)) else { return };
     let operation =
@@ -67,7 +67,12 @@ fn forget_secret(document: &mut Value, row: &Route) {
     for shape in shapes {
         let required = document.pointer_mut(&shape).and_then(|shape| shape.get_mut("required")?.as_array_mut());
         if let Some(required) = required {
-            required.retain(|name| name != secret);
+            required.retain(|name| name != secret.member);
+        }
+        let members = document.pointer_mut(&shape).and_then(|shape| shape.get_mut("properties")?.as_object_mut());
+        if let Some(members) = members {
+            let about = "Where an answer is given again: what it does not hold, and what to do instead.";
+            members.insert(idempotency::WITHHELD.to_owned(), json!({"type": "string", "description": about}));
         }
     }
 }

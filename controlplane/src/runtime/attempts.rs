@@ -26,6 +26,9 @@ use super::recovery::{FailureKind, Level};
 use crate::Result;
 use crate::http::routes::Routes;
 
+/// What whoever has lost a lease token does.
+const LEASE_LOST: &str = "let the lease end, after which the task is claimed anew";
+
 /// The route whose requests are counted for the attempt.
 pub const HEARTBEAT: &str = "/v2/runtime/attempts/{attempt_id}/heartbeat";
 
@@ -34,13 +37,13 @@ pub fn routes() -> Routes {
     Routes::new()
         .post("/v2/runtime/tasks/{task_id}/attempts", Developer, Scope::Agent, http::create)
         .says("Makes an attempt; the answer alone holds its lease token.")
-        .secret("lease_token")
+        .secret("lease_token", LEASE_LOST)
         .post("/v2/runtime/tasks/{task_id}/claim", Developer, Scope::Agent, http::create_claimed)
         .says("Makes an attempt and claims it.")
-        .secret("lease_token")
+        .secret("lease_token", LEASE_LOST)
         .post("/v2/runtime/tasks/claim-next", Developer, Scope::Agent, http::claim_next)
         .says("Claims whatever waits: by priority, then by age.")
-        .secret("lease_token")
+        .secret("lease_token", LEASE_LOST)
         .ours()
         .get("/v2/runtime/attempts/{attempt_id}", Member, Scope::Agent, http::get)
         .says("Reads an attempt.")

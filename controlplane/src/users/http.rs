@@ -15,6 +15,8 @@ use crate::http::routes::Routes;
 use crate::users::store::{self, Filter, User};
 use crate::users::{attributes, invitations, membership};
 
+/// What whoever has lost the token of an invitation does.
+const INVITATION_LOST: &str = "the mail holds it too; else remove the user and invite them again";
 const STATUSES: [&str; 3] = ["active", "invited", "suspended"];
 
 pub fn routes() -> Routes {
@@ -24,10 +26,10 @@ pub fn routes() -> Routes {
         .says("Lists the users.")
         .post(USERS, Access::Admin, Scope::UserWrite, invitations::create)
         .says("Invites somebody; the answer alone holds the token of the invitation.")
-        .secret("invitation_token")
+        .secret("invitation_token", INVITATION_LOST)
         .post("/v1/organizations/{org_id}/users/invite", Access::Admin, Scope::UserWrite, invitations::invite)
         .says("Invites somebody; answers the invitation.")
-        .secret("invitation_token")
+        .secret("invitation_token", INVITATION_LOST)
         .put(
             "/v1/organizations/{org_id}/users/{user_id}/role",
             Access::Admin,

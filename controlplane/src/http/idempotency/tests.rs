@@ -87,6 +87,8 @@ async fn a_replay_holds_no_secret() {
     let first = post(&app, &path, &as_owner, "k-1", body.clone()).await.expect(201);
     let mut again = post(&app, &path, &as_owner, "k-1", body).await.expect(201);
     assert_eq!(again.get("invitation_token"), None);
+    let told = again.as_object_mut().unwrap().remove("secret_withheld").unwrap();
+    assert!(told.as_str().unwrap().starts_with("`invitation_token` was told in the first answer alone"), "{told}");
     again["invitation_token"] = first["invitation_token"].clone();
     assert_eq!(again, first);
     let stored: Vec<u8> =
@@ -103,6 +105,38 @@ async fn an_unfinished_request_is_not_done_a_second_time() {
     sqlx::query("update idempotency_keys set status = null, body = null").execute(app.app.pool()).await.unwrap();
     let again = post(&app, &path, &as_owner, "k-1", environment("one")).await.expect(409);
     assert_eq!(again["error"]["details"]["reason"], "in_progress");
+}
+
+/// A key counts for every POST that changes something: what ignores it is written down here.
+#[test]
+fn the_posts_that_ignore_a_key_are_these() {
+    let posts = crate::rooms::rows().iter().filter(|row| row.method == axum::http::Method::POST);
+    let ignoring = posts.filter(|row| !super::counts(row)).map(|row| row.path);
+    let beyond: Vec<_> = ignoring.filter(|path| !path.starts_with("/v1/auth/")).collect();
+    assert_eq!(
+        beyond,
+        [
+            // A change by SQL is made in the data plane, which knows no keys yet.
+            "/v1/environments/{env_id}/query",
+            "/v1/environments/{env_id}/query/arrow",
+            "/v1/environments/{env_id}/transpile",
+            "/v1/environments/{env_id}/format",
+            "/v1/environments/{env_id}/shadow-mode/upload",
+            // Nobody is known, and what it answers opens a session.
+            "/v1/signup",
+        ]
+    );
+}
+
+#[tokio::test]
+async fn every_answer_with_a_secret_says_in_its_replay_that_it_is_not_told_again() {
+    let world = World::start().await;
+    let body = json!({"name": "k", "scopes": ["query:read"]});
+    let first = post(&world.app, &world.env("api-keys"), &world.owner, "k-1", body.clone()).await.expect(201);
+    let again = post(&world.app, &world.env("api-keys"), &world.owner, "k-1", body).await.expect(201);
+    assert_eq!((&again["key_id"], again.get("key")), (&first["key_id"], None));
+    assert!(again["secret_withheld"].as_str().unwrap().ends_with("rotate the key, which tells another"), "{again}");
+    assert_eq!(first.get("secret_withheld"), None);
 }
 
 #[tokio::test]
