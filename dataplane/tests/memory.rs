@@ -130,6 +130,12 @@ async fn a_key_made_for_an_agent_reaches_that_agents_memories_alone() {
     assert_eq!(hits["results"][0]["agent_id"], "agent-7");
     let (other, is_error) = ask("search_memory", json!({"query": "plan", "agent_id": "u-owner"})).await;
     assert!(is_error && other["error"]["code"] == "POLICY_DENIED", "{other}");
+    let (other, is_error) = ask("list_memories", json!({"agent_id": "u-owner"})).await;
+    assert!(is_error && other["error"]["code"] == "POLICY_DENIED", "{other}");
+    for (listing, count) in [(json!({}), 2), (json!({"agent_id": "agent-7"}), 1), (json!({"agent_id": "nobody"}), 0)] {
+        let listed = done(&door, "list_memories", listing.clone()).await;
+        assert_eq!(listed["memories"].as_array().unwrap().len(), count, "{listing}");
+    }
     let mine = done(&door, "search_memory", json!({"query": "plan"})).await;
     assert_eq!(mine["results"].as_array().unwrap().len(), 2, "who is bound to no agent searches all");
     for row in mine["results"].as_array().unwrap() {
