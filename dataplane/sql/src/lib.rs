@@ -20,6 +20,7 @@ pub mod error;
 pub mod filter;
 pub mod functions;
 pub mod govern;
+pub mod heal;
 mod label;
 mod layout;
 mod lex;
