@@ -69,12 +69,12 @@ fn items<'a>(tokens: &'a [&'a Token]) -> Vec<&'a [&'a Token]> {
     tokens.split(|token| **token == Token::Comma).collect()
 }
 
-/// A name that a variable may have.
+/// A name that a variable may have. That of how far a statement may be healed is none: where no session stays, the
+/// request says so itself.
 fn name(tokens: &[&Token]) -> Option<String> {
-    match tokens {
-        [Token::Word(word)] if !settings::is_one(&word.value.to_ascii_lowercase()) => Some(word.value.clone()),
-        _ => None,
-    }
+    let [Token::Word(word)] = tokens else { return None };
+    let lower = word.value.to_ascii_lowercase();
+    (!settings::is_one(&lower) && lower != "heal").then(|| word.value.clone())
 }
 
 fn literal(tokens: &[&Token]) -> Option<Variable> {
@@ -120,6 +120,7 @@ mod tests {
             "SET a = 1; SELECT 1; SELECT $a",
             "SET a = (SELECT 1); SELECT $a",
             "SET search_path = 'x'; SELECT 1",
+            "SET heal = 'off'; SELECT 1",
             "SET x.y = 1; SELECT 1",
             "SET (a, b) = (1); SELECT $a",
         ] {
