@@ -16,6 +16,7 @@ pub mod codes;
 pub mod entropy;
 pub mod explain;
 pub mod governance;
+pub mod heal;
 pub mod ids;
 pub mod key;
 pub mod metrics;
@@ -33,6 +34,7 @@ pub use clock::{Clock, SharedClock, SystemClock, TestClock, Timestamp};
 pub use codes::Code;
 pub use entropy::Entropy;
 pub use governance::Governance;
+pub use heal::Heal;
 pub use ids::{
     DeliveryId, EnvId, EventId, ExportId, GrantId, JitRequestId, KeyId, OrgId, PolicyId, QueryId, ReplayId, RequestId,
     SessionId, ShadowSessionId, UploadId, UserId, WebhookId,
