@@ -84,7 +84,7 @@ async fn errors_of_tools_are_results_with_codes() {
     let world = world().await;
     let door = door(&world);
     let cases = [
-        ("run_sql", json!({"sql": "selec"}), "SVC_ERR_400_BAD_SQL"),
+        ("run_sql", json!({"sql": "slct"}), "SVC_ERR_400_BAD_SQL"),
         ("run_sql", json!({"sql": "select * from nowhere"}), "SVC_ERR_404_TABLE_NOT_FOUND"),
         ("run_sql", json!({"sql": "select 1", "max_rows": 0}), "SVC_ERR_400_INVALID_PARAMS"),
         ("run_sql", json!({"sql": "select 1", "timeout_ms": 300_001}), "SVC_ERR_400_INVALID_PARAMS"),
@@ -267,7 +267,7 @@ async fn errors_of_the_arrow_route_are_body_three() {
     let refused =
         |body: Value| async move { as_json(post(door, "/v1/query/arrow", demo_key(), &[], &body).await).await };
     let cases = [
-        (json!({"sql": "selec"}), "SVC_ERR_400_BAD_SQL"),
+        (json!({"sql": "slct"}), "SVC_ERR_400_BAD_SQL"),
         (json!({"sql": "select 1", "timeout_ms": 0}), "SVC_ERR_400_INVALID_PARAMS"),
         (json!({"sql": "select 1", "format": "arrow"}), "SVC_ERR_400_INVALID_PARAMS"),
         (json!({"sql": "select cast('x' as integer)"}), "SVC_ERR_400_BAD_SQL"),

@@ -130,7 +130,7 @@ async fn errors_are_statuses_and_a_refused_statement_is_written_down_once() {
     let world = world().await;
     let mut client = client(&door(&world), analyst_key());
     let cases = [
-        ("selec 1", Code::InvalidArgument, "SVC_ERR_400_BAD_SQL"),
+        ("slct 1", Code::InvalidArgument, "SVC_ERR_400_BAD_SQL"),
         ("select * from nowhere", Code::NotFound, "SVC_ERR_404_TABLE_NOT_FOUND"),
         ("select * from read_csv('/etc/passwd')", Code::Unimplemented, "TRANSPILATION_ERROR"),
         ("delete from customer", Code::PermissionDenied, "FORBIDDEN"),

@@ -214,7 +214,7 @@ async fn errors_have_their_sqlstate_their_code_and_their_place() {
     let wired = wired().await;
     let client = wired.owner().await;
     let cases = [
-        ("selec 1", "42601", "SVC_ERR_400_BAD_SQL"),
+        ("slct 1", "42601", "SVC_ERR_400_BAD_SQL"),
         ("select * from nowhere", "42P01", "SVC_ERR_404_TABLE_NOT_FOUND"),
         ("select cast('x' as integer)", "22P02", "SVC_ERR_400_BAD_SQL"),
         ("set role admin", "42501", "FORBIDDEN"),
@@ -227,7 +227,7 @@ async fn errors_have_their_sqlstate_their_code_and_their_place() {
         let error = refused(&client, sql).await;
         assert_eq!((error.code().code(), error.detail()), (state, Some(code)), "{sql}: {error}");
     }
-    let error = refused(&client, "select 1; selec 2").await;
+    let error = refused(&client, "select 1; slct 2").await;
     assert_eq!(error.position(), Some(&tokio_postgres::error::ErrorPosition::Original(11)), "{error:?}");
     assert_eq!(simple(&client, "select 1").await, ["1", "(1)"]);
     wired.stop().await;

@@ -117,7 +117,7 @@ async fn an_error_after_the_first_row_closes_the_rows_and_says_why() {
 async fn refusals_are_body_two_with_the_request_id() {
     let world = world().await;
     let cases = [
-        (json!({"sql": "selec"}), 400, "SVC_ERR_400_BAD_SQL"),
+        (json!({"sql": "slct"}), 400, "SVC_ERR_400_BAD_SQL"),
         (json!({"sql": "select * from nowhere"}), 404, "SVC_ERR_404_TABLE_NOT_FOUND"),
         (json!({"sql": "select 1", "timeout_ms": 300_001}), 400, "SVC_ERR_400_INVALID_PARAMS"),
         (json!({"sql": "select 1", "nope": 1}), 400, "SVC_ERR_400_INVALID_PARAMS"),

@@ -13,7 +13,7 @@ BY_KEY = "select c_name from customer where c_custkey = "
 # A statement that is refused, the state and the stable code that say why.
 REFUSED = [
     ("select * from no_such_table", "42P01", "SVC_ERR_404_TABLE_NOT_FOUND"),
-    ("selec 1", "42601", "SVC_ERR_400_BAD_SQL"),
+    ("slct 1", "42601", "SVC_ERR_400_BAD_SQL"),
     ("select * from read_csv('/etc/passwd')", "0A000", "TRANSPILATION_ERROR"),
 ]
 

@@ -69,7 +69,7 @@ def test_an_error_carries_its_sqlstate_and_the_stable_code(platform):
             connection.execute("select * from no_such_table")
         assert raised.value.diag.message_detail.startswith("SVC_ERR_404_TABLE_NOT_FOUND")
         with pytest.raises(psycopg.errors.SyntaxError):
-            connection.execute("selec 1")
+            connection.execute("slct 1")
         assert connection.execute("select 1").fetchone() == (1,)
 
 

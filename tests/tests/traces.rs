@@ -162,7 +162,7 @@ async fn what_a_data_plane_asks_the_control_plane_for_a_call_is_in_its_trace() {
 async fn a_trace_tells_nobodys_values_and_no_secret() {
     let received = Received::listening().await;
     let world = world(&received).await;
-    let failing = ["select 'hush-hush' from nowhere", "selec 'hush-hush'", "select 'hush-hush'::integer"];
+    let failing = ["select 'hush-hush' from nowhere", "slct 'hush-hush'", "select 'hush-hush'::integer"];
     for (number, sql) in (10..).zip([SQL].into_iter().chain(failing)) {
         let (trace_id, parent) = trace(number, true);
         rest(&world, &parent, sql).send().await.unwrap();

@@ -23,7 +23,7 @@ async fn a_transaction_goes_back_to_a_savepoint_as_long_as_nothing_was_changed_s
     let wired = wired().await;
     let client = wired.owner().await;
     simple(&client, "begin; insert into customer (id, name) values (9, 'Zoe'); savepoint a; savepoint b").await;
-    for wrong in ["select * from nowhere", "selec 1", "release c"] {
+    for wrong in ["select * from nowhere", "slct 1", "release c"] {
         refused(&client, wrong).await;
         assert_eq!(refused(&client, "select 1").await.code().code(), "25P02", "{wrong}");
         simple(&client, "rollback to b").await;

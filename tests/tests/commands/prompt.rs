@@ -101,7 +101,7 @@ async fn statements_are_typed_over_lines_and_their_rows_shown() {
     terminal.sees("Bob");
     terminal.sees("(1 row)");
     terminal.prompted();
-    terminal.press("selec 1;\r");
+    terminal.press("slct 1;\r");
     terminal.sees("SVC_ERR_400_BAD_SQL");
     terminal.prompted();
     terminal.press("\\output csv\r");

@@ -35,9 +35,9 @@ async fn statements_on_standard_input_run_in_order_up_to_the_first_that_fails() 
     let piped = async |text: &str| run(command(&world, &world.key, &["sql", "-o", "csv"]), text).await;
     let said = piped("-- two\nselect 1 as a;\nselect ';' as b;\n").await;
     assert_eq!(said.ok(), "a\r\n1\r\nb\r\n;\r\n");
-    let said = piped("insert into orders values (13, 1, 1.00); selec 2; insert into orders values (14, 1, 1.00)").await;
+    let said = piped("insert into orders values (13, 1, 1.00); slct 2; insert into orders values (14, 1, 1.00)").await;
     assert_eq!(said.code, 1, "{said:?}");
-    assert!(said.err.contains("selec 2") && said.err.contains("SVC_ERR_400_BAD_SQL"), "{}", said.err);
+    assert!(said.err.contains("slct 2") && said.err.contains("SVC_ERR_400_BAD_SQL"), "{}", said.err);
     assert_eq!(world.rows(&world.key, "select count(*) from orders where id > 12").await, json!([[1]]));
     assert_eq!(piped(" ;; ").await.code, 2);
     world.end().await;
@@ -48,7 +48,7 @@ async fn a_failure_says_what_to_do_and_its_class_is_the_exit_status() {
     let world = World::new().await;
     let wrong = format!("{}x", world.key);
     let cases: &[(&str, &[&str], i32, &str)] = &[
-        (&world.key, &["-c", "selec 1"], 1, "\nLINE 1: selec 1\n"),
+        (&world.key, &["-c", "slct 1"], 1, "\nLINE 1: slct 1\n"),
         (&world.key, &["-c", "select * from elsewhere"], 1, "SVC_ERR_404_TABLE_NOT_FOUND"),
         (&world.key, &["-c", "select 1", "--timeout-ms", "0"], 2, "--timeout-ms"),
         (&world.key, &["-c", "select 1; select 2", "-o", "arrow"], 2, "one statement"),
