@@ -11,7 +11,7 @@ use std::fmt::Debug;
 use async_trait::async_trait;
 use contract::caller::Limits;
 use contract::governance::EnvironmentStatus;
-use contract::{EnvId, KeyId, OrgId, Tier, UserId};
+use contract::{EnvId, Heal, KeyId, OrgId, Tier, UserId};
 
 use crate::{App, Result};
 
@@ -54,6 +54,7 @@ pub struct Environment {
     pub query_timeout_ms: i64,
     pub max_concurrent_queries: i32,
     pub cache_enabled: bool,
+    pub heal: Heal,
     pub test_mode: bool,
     pub placed: Option<Placed>,
 }
@@ -101,6 +102,7 @@ pub struct NewEnvironment<'a> {
     pub query_timeout_ms: i64,
     pub max_concurrent_queries: i32,
     pub cache_enabled: bool,
+    pub heal: &'a str,
     pub test_mode: bool,
 }
 
@@ -111,6 +113,7 @@ pub struct EnvironmentChange {
     pub query_timeout_ms: Option<i64>,
     pub max_concurrent_queries: Option<i32>,
     pub cache_enabled: Option<bool>,
+    pub heal: Option<String>,
 }
 
 /// A key as its resource describes it. Never its text, never its hash.

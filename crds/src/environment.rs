@@ -109,14 +109,35 @@ pub struct EnvironmentSettings {
     pub max_concurrent_queries: i32,
     /// Answers of repeated queries may come from a cache.
     pub cache_enabled: bool,
+    /// How far a statement that fails may be corrected and run.
+    pub heal: Heal,
     /// Its keys begin with `svc_test_` instead of `svc_live_`; immutable.
     pub test_mode: bool,
 }
 
 impl Default for EnvironmentSettings {
     fn default() -> Self {
-        Self { query_timeout_ms: 30_000, max_concurrent_queries: 100, cache_enabled: true, test_mode: false }
+        Self {
+            query_timeout_ms: 30_000,
+            max_concurrent_queries: 100,
+            cache_enabled: true,
+            heal: Heal::default(),
+            test_mode: false,
+        }
     }
+}
+
+// `Never` is what the API calls `off`, which YAML takes for a boolean.
+/// How far a statement that fails may be corrected and run.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub enum Heal {
+    /// Not at all.
+    Never,
+    /// By rule, where that cannot change which data is read: a misspelt keyword, a name's letter case.
+    #[default]
+    Safe,
+    /// Besides, a model may write a query in its place, where one is set up.
+    Auto,
 }
 
 /// What becomes of the data when the resource is deleted.

@@ -26,7 +26,7 @@ pub use api_key::{ApiKey, ApiKeyPhase, ApiKeySpec, ApiKeyStatus, Rotation};
 pub use conditions::{Condition, ConditionStatus, ConditionType, Reason};
 pub use environment::{
     Bootstrap, CollectorSecret, Connection, DataPlane, DeletionPolicy, Environment, EnvironmentPhase,
-    EnvironmentSettings, EnvironmentSpec, EnvironmentStatus, GivenSecrets, ImageSource, Network, ObjectStore,
+    EnvironmentSettings, EnvironmentSpec, EnvironmentStatus, GivenSecrets, Heal, ImageSource, Network, ObjectStore,
     Resources, Scheduling, SecretKey, Storage, StorageFormat, TeardownStep, Tls, TlsMode, Toleration,
 };
 pub use fields::{NamedRef, Quantity};

@@ -20,7 +20,7 @@ USER = "user_id email name role status mfa_enabled last_login"
 KEY = "key_id name prefix scopes ip_allowlist expires_at status last_used_at created_at created_by"
 POLICY = "policy_id name type enabled rules created_at updated_at"
 ENVIRONMENT = "env_id name slug org_id status connection settings.query_timeout_ms " \
-    "settings.max_concurrent_queries settings.cache_enabled created_at updated_at"
+    "settings.max_concurrent_queries settings.cache_enabled settings.heal created_at updated_at"
 WEBHOOK = "webhook_id url description events status last_delivered_at last_status_code failure_count created_at " \
     "updated_at"
 JIT = "request_id requester_id requester_email current_role requested_role reason duration_minutes status " \

@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use crate::caller::{Credential, Limits};
 use crate::capability::Confined;
 use crate::policy::{AbacPolicy, Policy};
-use crate::{Caller, Code, EnvId, JitRequestId, KeyId, OrgId, Role, Scopes, Tier, Timestamp, UserId};
+use crate::{Caller, Code, EnvId, Heal, JitRequestId, KeyId, OrgId, Role, Scopes, Tier, Timestamp, UserId};
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Governance {
@@ -63,6 +63,9 @@ pub struct Environment {
     pub query_timeout_ms: u64,
     pub max_concurrent_queries: u32,
     pub cache_enabled: bool,
+    /// How far a statement that fails may be corrected and run.
+    #[serde(default)]
+    pub heal: Heal,
     pub test_mode: bool,
 }
 

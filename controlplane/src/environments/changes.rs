@@ -27,5 +27,6 @@ fn settings(row: &Row) -> Value {
     json!({
         "name": row.name, "query_timeout_ms": row.query_timeout_ms,
         "max_concurrent_queries": row.max_concurrent_queries, "cache_enabled": row.cache_enabled,
+        "heal": row.heal,
     })
 }

@@ -1,7 +1,7 @@
 //! Requests, answers and handlers of the environments.
 
 use contract::wire::TIMEOUT_MS_MAX;
-use contract::{EnvId, OrgId, Timestamp};
+use contract::{EnvId, Heal, OrgId, Timestamp};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
@@ -50,6 +50,9 @@ struct Settings {
     query_timeout_ms: i64,
     max_concurrent_queries: i32,
     cache_enabled: bool,
+    /// How far a statement that fails may be corrected and run.
+    #[schemars(with = "Heal")]
+    heal: String,
     test_mode: bool,
 }
 
@@ -68,6 +71,7 @@ impl From<Row> for Environment {
                 query_timeout_ms: row.query_timeout_ms,
                 max_concurrent_queries: row.max_concurrent_queries,
                 cache_enabled: row.cache_enabled,
+                heal: row.heal,
                 test_mode: row.test_mode,
             },
             created_at: row.created_at,
@@ -83,6 +87,7 @@ pub struct SettingsInput {
     query_timeout_ms: Option<i64>,
     max_concurrent_queries: Option<i32>,
     cache_enabled: Option<bool>,
+    heal: Option<Heal>,
     test_mode: Option<bool>,
 }
 
@@ -157,6 +162,7 @@ async fn made(resources: &dyn Resources, tx: &mut PgConnection, row: Row) -> Res
         query_timeout_ms: row.query_timeout_ms,
         max_concurrent_queries: row.max_concurrent_queries,
         cache_enabled: row.cache_enabled,
+        heal: &row.heal,
         test_mode: row.test_mode,
     };
     let said = resources.create_environment(&new).await?;
@@ -185,22 +191,35 @@ pub async fn put(cx: Call, Json(input): Json<Change>) -> Result<Json<Environment
         apply(&mut row, settings)?;
     }
     row.updated_at = cx.now();
-    let place = store::place(&mut tx, &env_id).await?;
-    if let Some((resources, (_, place))) = cx.app.resources().zip(place) {
-        let change = beyond(&before, &row);
-        if change != EnvironmentChange::default() {
-            let said = resources.change_environment(&place, &change).await?;
-            super::mirror::same(&said, &row)?;
-            store::lock(&mut tx, &env_id).await?;
-            store::project(&mut tx, &said, cx.now()).await?;
-        }
-        row = store::find(&mut tx, cx.org_id(), &env_id).await?.ok_or(Error::EnvironmentNotFound)?;
-    } else {
-        store::update(&mut tx, &row).await?;
-    }
-    changes::announce(&cx.app, &mut tx, &|| Origin::from(&cx), &before, &row).await?;
+    let row = changed(&cx, &mut tx, &before, row, &|| Origin::from(&cx)).await?;
     tx.commit().await?;
     Ok(Json(row.into()))
+}
+
+/// The row as it is wished for: of a resource what that says then. Who asks has [`store::serialise_change`].
+pub(super) async fn changed(
+    cx: &Call,
+    tx: &mut PgConnection,
+    before: &Row,
+    wished: Row,
+    origin: &(dyn Fn() -> Origin + Send + Sync),
+) -> Result<Row> {
+    let place = store::place(tx, &before.env_id).await?;
+    let row = if let Some((resources, (_, place))) = cx.app.resources().zip(place) {
+        let change = beyond(before, &wished);
+        if change != EnvironmentChange::default() {
+            let said = resources.change_environment(&place, &change).await?;
+            super::mirror::same(&said, &wished)?;
+            store::lock(tx, &before.env_id).await?;
+            store::project(tx, &said, cx.now()).await?;
+        }
+        store::find(tx, cx.org_id(), &before.env_id).await?.ok_or(Error::EnvironmentNotFound)?
+    } else {
+        store::update(tx, &wished).await?;
+        wished
+    };
+    changes::announce(&cx.app, tx, origin, before, &row).await?;
+    Ok(row)
 }
 
 /// What is to be another: a member that is the same already is nobody's to write.
@@ -211,6 +230,7 @@ fn beyond(before: &Row, after: &Row) -> EnvironmentChange {
         max_concurrent_queries: (after.max_concurrent_queries != before.max_concurrent_queries)
             .then_some(after.max_concurrent_queries),
         cache_enabled: (after.cache_enabled != before.cache_enabled).then_some(after.cache_enabled),
+        heal: (after.heal != before.heal).then(|| after.heal.clone()),
     }
 }
 
@@ -317,7 +337,7 @@ fn name(given: &str) -> Result<String> {
 }
 
 fn apply(row: &mut Row, input: &SettingsInput) -> Result<()> {
-    let SettingsInput { query_timeout_ms, max_concurrent_queries, cache_enabled, test_mode } = input;
+    let SettingsInput { query_timeout_ms, max_concurrent_queries, cache_enabled, heal, test_mode } = input;
     if let Some(given) = *query_timeout_ms {
         if !u64::try_from(given).is_ok_and(|given| (1..=TIMEOUT_MS_MAX).contains(&given)) {
             let message = format!("`query_timeout_ms` is from 1 to {TIMEOUT_MS_MAX}");
@@ -334,6 +354,9 @@ fn apply(row: &mut Row, input: &SettingsInput) -> Result<()> {
         row.max_concurrent_queries = given;
     }
     row.cache_enabled = cache_enabled.unwrap_or(row.cache_enabled);
+    if let Some(given) = heal {
+        row.heal = given.to_string();
+    }
     if test_mode.is_some_and(|given| given != row.test_mode) {
         return Err(Error::invalid(
             "settings.test_mode",

@@ -3,7 +3,7 @@
 //! "Promotion copies configuration only; data is not copied. With `dry_run` true, the target is not
 //! modified and `changes` shows what would apply." Policies are told apart by their names: what the
 //! target lacks is made there, what differs is brought to what the source has, what only the target
-//! has stays. `policies` means both kinds of standard policy.
+//! has stays. `policies` means both kinds of standard policy, and `settings.heal`, which rules what a query may become.
 //!
 //! A key is bound to one environment, whoever it acts for, and a role that was lent holds in one: neither
 //! reaches the target. Else a key of an environment for trying things out could set aside the masks of the real one.
@@ -15,8 +15,10 @@ use contract::{EnvId, PolicyId, Timestamp, ids};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
+use sqlx::PgConnection;
 
-use super::store;
+use super::http;
+use super::store::{self, Row};
 use crate::events::{self, Event, EventType, Origin};
 use crate::http::call::Call;
 use crate::http::json::Json;
@@ -60,15 +62,15 @@ impl Promotion {
     }
 }
 
-/// One policy that is, or would be, made or changed in the target.
+/// One policy or setting that is, or would be, made or changed in the target.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 #[schemars(rename = "PromotedChange")]
 pub struct Change {
-    /// `masking_rules`, `rls_filters` or `abac_policies`.
+    /// `masking_rules`, `rls_filters`, `abac_policies` or `settings`.
     pub kind: &'static str,
     pub name: String,
     pub action: Action,
-    /// Of the target's policy; null where it would be made.
+    /// Of the target's policy; null where it would be made, and of a setting.
     pub policy_id: Option<PolicyId>,
 }
 
@@ -103,6 +105,7 @@ pub async fn promote(cx: Call, Json(wish): Json<Wish>) -> Result<Json<Promoted>>
     let promotion = Promotion { from: cx.env_id()?, to: wish.target_env_id, dry_run: wish.dry_run };
     admitted(&cx, &promotion).await?;
     let mut tx = cx.begin().await?;
+    store::serialise_change(&mut tx, &promotion.to).await?;
     let mut both = [&promotion.from, &promotion.to];
     both.sort();
     for env_id in both {
@@ -123,6 +126,9 @@ pub async fn promote(cx: Call, Json(wish): Json<Wish>) -> Result<Json<Promoted>>
     if parts.contains(&Part::AbacPolicies) {
         changes.extend(abac_policies::promote(&cx, &mut tx, &promotion).await?);
     }
+    if parts.contains(&Part::Policies) {
+        changes.extend(heal(&cx, &mut tx, &promotion).await?);
+    }
     let promotion_id = ids::fresh(cx.now(), cx.app.entropy());
     if !promotion.dry_run {
         let after = json!({"promotion_id": promotion_id, "target_env": promotion.to, "changes": changes});
@@ -141,6 +147,21 @@ pub async fn promote(cx: Call, Json(wish): Json<Wish>) -> Result<Json<Promoted>>
         promoted_by: cx.caller.actor_id().to_owned(),
         promoted_at: cx.now(),
     }))
+}
+
+/// The last of it: where the target is a resource that is written here, and all else has been let through by then.
+async fn heal(cx: &Call, tx: &mut PgConnection, promotion: &Promotion) -> Result<Option<Change>> {
+    let missing = || Error::EnvironmentNotFound;
+    let from = store::find(tx, cx.org_id(), &promotion.from).await?.ok_or_else(missing)?;
+    let to = store::find(tx, cx.org_id(), &promotion.to).await?.ok_or_else(missing)?;
+    if from.heal == to.heal {
+        return Ok(None);
+    }
+    if !promotion.dry_run {
+        let wished = Row { heal: from.heal, updated_at: cx.now(), ..to.clone() };
+        http::changed(cx, tx, &to, wished, &|| promotion.origin(cx)).await?;
+    }
+    Ok(Some(Change { kind: "settings", name: "heal".to_owned(), action: Action::Update, policy_id: None }))
 }
 
 async fn admitted(cx: &Call, promotion: &Promotion) -> Result<()> {

@@ -1,7 +1,7 @@
 //! SQL of the environments.
 
 use contract::governance::{Environment, EnvironmentStatus};
-use contract::{EnvId, OrgId, Timestamp};
+use contract::{EnvId, Heal, OrgId, Timestamp};
 use sqlx::{PgConnection, PgPool};
 
 use crate::http::page::Page;
@@ -19,6 +19,7 @@ pub struct Row {
     pub query_timeout_ms: i64,
     pub max_concurrent_queries: i32,
     pub cache_enabled: bool,
+    pub heal: String,
     pub test_mode: bool,
     pub pg_host: Option<String>,
     pub pg_port: Option<i32>,
@@ -41,6 +42,7 @@ impl Row {
             query_timeout_ms: 30_000,
             max_concurrent_queries: 100,
             cache_enabled: true,
+            heal: Heal::default().to_string(),
             test_mode: false,
             pg_host: None,
             pg_port: None,
@@ -58,6 +60,7 @@ impl Row {
             query_timeout_ms: said.query_timeout_ms,
             max_concurrent_queries: said.max_concurrent_queries,
             cache_enabled: said.cache_enabled,
+            heal: said.heal.to_string(),
             test_mode: said.test_mode,
             namespace: Some(said.source.namespace.clone()),
             resource_version: Some(0),
@@ -69,8 +72,8 @@ impl Row {
 pub async fn page(conn: &mut PgConnection, org_id: &OrgId, page: &Page) -> Result<(Vec<Row>, i64)> {
     let rows = sqlx::query_as!(
         Row,
-        "select env_id, org_id, name, slug, status, query_timeout_ms, max_concurrent_queries, cache_enabled, test_mode,
-                pg_host, pg_port, created_at, updated_at, namespace, resource_version
+        "select env_id, org_id, name, slug, status, query_timeout_ms, max_concurrent_queries, cache_enabled, heal,
+                test_mode, pg_host, pg_port, created_at, updated_at, namespace, resource_version
          from environments
          where org_id = $1 and ($2::timestamptz is null or (created_at, env_id) < ($2, $3))
          order by created_at desc, env_id desc
@@ -97,8 +100,8 @@ pub async fn count(conn: &mut PgConnection, org_id: &OrgId) -> Result<i64> {
 pub async fn find(conn: &mut PgConnection, org_id: &OrgId, env_id: &EnvId) -> Result<Option<Row>> {
     Ok(sqlx::query_as!(
         Row,
-        "select env_id, org_id, name, slug, status, query_timeout_ms, max_concurrent_queries, cache_enabled, test_mode,
-                pg_host, pg_port, created_at, updated_at, namespace, resource_version
+        "select env_id, org_id, name, slug, status, query_timeout_ms, max_concurrent_queries, cache_enabled, heal,
+                test_mode, pg_host, pg_port, created_at, updated_at, namespace, resource_version
          from environments
          where org_id = $1 and env_id = $2",
         org_id.as_str(),
@@ -128,8 +131,8 @@ pub async fn serialise(conn: &mut PgConnection, org_id: &OrgId) -> Result<()> {
 pub async fn insert(conn: &mut PgConnection, row: &Row) -> Result<()> {
     sqlx::query!(
         "insert into environments (env_id, org_id, name, slug, status, query_timeout_ms, max_concurrent_queries,
-                                   cache_enabled, test_mode, namespace, resource_version, created_at, updated_at)
-         values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $12)",
+                                   cache_enabled, heal, test_mode, namespace, resource_version, created_at, updated_at)
+         values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $13)",
         row.env_id.as_str(),
         row.org_id.as_str(),
         row.name,
@@ -138,6 +141,7 @@ pub async fn insert(conn: &mut PgConnection, row: &Row) -> Result<()> {
         row.query_timeout_ms,
         row.max_concurrent_queries,
         row.cache_enabled,
+        row.heal,
         row.test_mode,
         row.namespace,
         row.resource_version,
@@ -156,13 +160,14 @@ pub fn slug_taken(slug: &str) -> Error {
 pub async fn update(conn: &mut PgConnection, row: &Row) -> Result<()> {
     sqlx::query!(
         "update environments
-         set name = $2, query_timeout_ms = $3, max_concurrent_queries = $4, cache_enabled = $5, updated_at = $6
+         set name = $2, query_timeout_ms = $3, max_concurrent_queries = $4, cache_enabled = $5, heal = $6, updated_at = $7
          where env_id = $1",
         row.env_id.as_str(),
         row.name,
         row.query_timeout_ms,
         row.max_concurrent_queries,
         row.cache_enabled,
+        row.heal,
         row.updated_at,
     )
     .execute(conn)
@@ -182,15 +187,16 @@ pub async fn project(conn: &mut PgConnection, said: &resources::Environment, now
     let done = sqlx::query!(
         "update environments
          set name = $2, status = $3, query_timeout_ms = $4, max_concurrent_queries = $5, cache_enabled = $6,
-             pg_host = $7, pg_port = $8, tools_host = $9, tools_port = $10, internal_address = $11,
-             resource_version = $12, updated_at = $13
-         where env_id = $1 and resource_version < $12 and removed_at is null",
+             heal = $7, pg_host = $8, pg_port = $9, tools_host = $10, tools_port = $11, internal_address = $12,
+             resource_version = $13, updated_at = $14
+         where env_id = $1 and resource_version < $13 and removed_at is null",
         said.env_id.as_str(),
         said.name,
         said.status.as_str(),
         said.query_timeout_ms,
         said.max_concurrent_queries,
         said.cache_enabled,
+        said.heal.as_str(),
         placed.map(|placed| &*placed.pg.0),
         placed.map(|placed| placed.pg.1),
         placed.map(|placed| &*placed.tools.0),
@@ -294,7 +300,8 @@ pub async fn lock(conn: &mut PgConnection, env_id: &EnvId) -> Result<()> {
 /// The environment as a data plane must know it, with the version and the organization.
 pub async fn governed(conn: &mut PgConnection, env_id: &EnvId) -> Result<Option<(u64, OrgId, Environment)>> {
     let row = sqlx::query!(
-        "select governance_version, org_id, slug, status, query_timeout_ms, max_concurrent_queries, cache_enabled, test_mode
+        "select governance_version, org_id, slug, status, query_timeout_ms, max_concurrent_queries, cache_enabled, heal,
+                test_mode
          from environments where env_id = $1",
         env_id.as_str(),
     )
@@ -310,6 +317,7 @@ pub async fn governed(conn: &mut PgConnection, env_id: &EnvId) -> Result<Option<
         query_timeout_ms: u64::try_from(row.query_timeout_ms).map_err(Error::internal)?,
         max_concurrent_queries: u32::try_from(row.max_concurrent_queries).map_err(Error::internal)?,
         cache_enabled: row.cache_enabled,
+        heal: row.heal.parse::<Heal>().map_err(Error::internal)?,
         test_mode: row.test_mode,
     };
     let version = u64::try_from(row.governance_version).map_err(Error::internal)?;

@@ -74,9 +74,10 @@ async fn settings_change_within_bounds_and_move_the_version() {
     let world = World::start().await;
     let path = world.org(&format!("environments/{}", world.env_id));
     let before = world.version().await;
-    let body = json!({"settings": {"query_timeout_ms": 300_000, "cache_enabled": false}});
+    assert_eq!(world.app.get(&path, &world.owner).await.expect(200)["settings"]["heal"], "safe");
+    let body = json!({"settings": {"query_timeout_ms": 300_000, "cache_enabled": false, "heal": "off"}});
     let changed = world.app.put(&path, &world.owner, body).await.expect(200);
-    assert_eq!(changed["settings"]["cache_enabled"], false);
+    assert_eq!((&changed["settings"]["cache_enabled"], &changed["settings"]["heal"]), (&json!(false), &json!("off")));
     assert_eq!(changed["settings"]["max_concurrent_queries"], 100);
     assert!(world.version().await > before);
     let told = "select changes::text from iam_events where event_type = 'environment.updated'";
@@ -84,8 +85,8 @@ async fn settings_change_within_bounds_and_move_the_version() {
     let [told] = told.as_slice() else { panic!("{told:?}") };
     assert_eq!(
         serde_json::from_str::<Value>(told).unwrap(),
-        json!({"before": {"query_timeout_ms": 30_000, "cache_enabled": true},
-               "after": {"query_timeout_ms": 300_000, "cache_enabled": false}})
+        json!({"before": {"query_timeout_ms": 30_000, "cache_enabled": true, "heal": "safe"},
+               "after": {"query_timeout_ms": 300_000, "cache_enabled": false, "heal": "off"}})
     );
     world.app.put(&path, &world.owner, json!({"settings": {"cache_enabled": false}})).await.expect(200);
     let told = world.count("select count(*) from iam_events where event_type = 'environment.updated'").await;
@@ -94,6 +95,7 @@ async fn settings_change_within_bounds_and_move_the_version() {
         (json!({"query_timeout_ms": 300_001}), "settings.query_timeout_ms"),
         (json!({"query_timeout_ms": 0}), "settings.query_timeout_ms"),
         (json!({"max_concurrent_queries": 0}), "settings.max_concurrent_queries"),
+        (json!({"heal": "always"}), "settings.heal"),
         (json!({"test_mode": false}), "settings.test_mode"),
         (json!({"colour": 1}), "settings.colour"),
     ] {

@@ -1,9 +1,9 @@
 //! What a resource says, in the control plane's own words.
 
-use contract::Tier;
 use contract::caller::Limits;
 use contract::governance::EnvironmentStatus;
 use contract::wire::port;
+use contract::{Heal, Tier};
 use crds::{EnvironmentPhase, OrganizationPhase, Quotas};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 
@@ -91,10 +91,24 @@ pub fn environment(object: &crds::Environment) -> Result<Environment> {
         query_timeout_ms: i64::from(spec.settings.query_timeout_ms),
         max_concurrent_queries: spec.settings.max_concurrent_queries,
         cache_enabled: spec.settings.cache_enabled,
+        heal: heal(spec.settings.heal),
         test_mode: spec.settings.test_mode,
         placed: placed(object, &source.namespace),
         source,
     })
+}
+
+/// The word of a resource for one of the API.
+const HEAL: [(crds::Heal, Heal); 3] =
+    [(crds::Heal::Never, Heal::Off), (crds::Heal::Safe, Heal::Safe), (crds::Heal::Auto, Heal::Auto)];
+
+fn heal(said: crds::Heal) -> Heal {
+    HEAL.iter().find(|(resource, _)| *resource == said).map_or_else(Heal::default, |(_, heal)| *heal)
+}
+
+/// The same as a resource says it; nothing for a word that there is not.
+pub fn heal_of(word: &str) -> Option<crds::Heal> {
+    HEAL.iter().find(|(_, heal)| heal.as_str() == word).map(|(resource, _)| *resource)
 }
 
 /// What the operator says, but what is to end ends at once.
@@ -152,6 +166,16 @@ mod tests {
         ] {
             assert_eq!(read(&change).status.as_str(), status, "{change}");
         }
+    }
+
+    #[test]
+    fn an_environment_is_healed_as_it_says() {
+        assert_eq!(read(&json!({})).heal, Heal::default());
+        for heal in Heal::ALL {
+            let said = heal_of(heal.as_str()).unwrap();
+            assert_eq!(read(&json!({"spec": {"settings": {"heal": said}}})).heal, *heal);
+        }
+        assert_eq!(heal_of("always"), None);
     }
 
     #[test]

@@ -112,17 +112,17 @@ impl Resources for Cluster {
             "organizationRef": {"name": organization.name}, "slug": new.slug, "name": new.name,
             "settings": {
                 "queryTimeoutMs": new.query_timeout_ms, "maxConcurrentQueries": new.max_concurrent_queries,
-                "cacheEnabled": new.cache_enabled, "testMode": new.test_mode,
+                "cacheEnabled": new.cache_enabled, "heal": said::heal_of(new.heal), "testMode": new.test_mode,
             },
         });
         said::environment(&self.create(&place, new.slug, spec).await?)
     }
 
     async fn change_environment(&self, place: &Place, change: &EnvironmentChange) -> Result<Environment> {
-        let EnvironmentChange { name, query_timeout_ms, max_concurrent_queries, cache_enabled } = change;
+        let EnvironmentChange { name, query_timeout_ms, max_concurrent_queries, cache_enabled, heal } = change;
         let settings = json!({
             "queryTimeoutMs": query_timeout_ms, "maxConcurrentQueries": max_concurrent_queries,
-            "cacheEnabled": cache_enabled,
+            "cacheEnabled": cache_enabled, "heal": heal.as_deref().and_then(said::heal_of),
         });
         let spec = json!({"name": name, "settings": settings});
         said::environment(&self.change(place, json!({"spec": present(spec)})).await?)

@@ -45,6 +45,7 @@ fn dev(revision: i64) -> Environment {
         query_timeout_ms: 30_000,
         max_concurrent_queries: 100,
         cache_enabled: true,
+        heal: contract::Heal::default(),
         test_mode: true,
         placed: Some(Placed {
             pg: ("acme-dev.ns.svc".to_owned(), 5439),

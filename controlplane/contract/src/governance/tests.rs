@@ -54,6 +54,7 @@ fn snapshot(status: &str) -> Governance {
             query_timeout_ms: 30_000,
             max_concurrent_queries: 100,
             cache_enabled: true,
+            heal: crate::Heal::default(),
             test_mode: false,
         },
         organization: Organization {
@@ -117,4 +118,13 @@ fn a_snapshot_survives_json_and_hides_its_keys_from_logs() {
     let json = serde_json::to_string(&whole).unwrap();
     assert_eq!(serde_json::from_str::<Governance>(&json).unwrap(), whole);
     assert!(!format!("{whole:?}").contains("0101"));
+}
+
+#[test]
+fn a_snapshot_of_the_version_before_heals_as_every_environment_does_and_new_members_are_passed_over() {
+    let mut json = serde_json::to_value(snapshot("active")).unwrap();
+    assert_eq!(json["environment"]["heal"], "safe");
+    json["environment"].as_object_mut().unwrap().remove("heal");
+    json["environment"]["of_a_later_version"] = 1.into();
+    assert_eq!(serde_json::from_value::<Governance>(json).unwrap(), snapshot("active"));
 }

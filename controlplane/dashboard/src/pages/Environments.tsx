@@ -13,12 +13,18 @@ import { useSession, type Environment } from '../session'
 
 const PARTS = ['masking_rules', 'rls_filters', 'abac_policies'] as const
 type Part = (typeof PARTS)[number]
+const HEAL = [
+  { value: 'off', label: 'are refused' },
+  { value: 'safe', label: 'are corrected where only a keyword is misspelt' },
+  { value: 'auto', label: 'may be written anew by a model' },
+]
 
 function settings(of?: Shapes['EnvironmentSettings']): Field[] {
   return [
     { name: 'query_timeout_ms', label: 'A query may take, in ms', kind: 'number', initial: of?.query_timeout_ms },
     { name: 'max_concurrent_queries', label: 'Queries at a time', kind: 'number', initial: of?.max_concurrent_queries },
     { name: 'cache_enabled', label: 'Keep answers', kind: 'checkbox', initial: of?.cache_enabled ?? true },
+    { name: 'heal', label: 'Statements that fail', kind: 'select', options: HEAL, initial: of?.heal ?? 'safe', hint: 'What was corrected is told with the rows. Another table, column or function is only suggested.' },
   ]
 }
 
@@ -27,6 +33,7 @@ function typedSettings(typed: Typed) {
     query_timeout_ms: typed.number('query_timeout_ms') ?? null,
     max_concurrent_queries: typed.number('max_concurrent_queries') ?? null,
     cache_enabled: typed.isChecked('cache_enabled'),
+    heal: typed.choice<Shapes['EnvironmentSettings']['heal']>('heal'),
   }
 }
 
@@ -135,11 +142,11 @@ function Making({ close }: { close: () => void }) {
   )
 }
 
-/** First what it would change, then the change. */
+/** First what it would change, then the change. Whoever wants all of it names no part: settings go along then. */
 function Promotion({ path, others, close }: { path: { org_id: string; env_id: string }; others: readonly Environment[]; close: () => void }) {
   const [plan, setPlan] = useState<{ target: string; include: Part[]; changes: Shapes['PromotedChange'][] }>()
   const promote = (target: string, include: Part[], dry_run: boolean) =>
-    ask(api.POST('/v1/organizations/{org_id}/environments/{env_id}/promote', { params: { path }, body: { target_env_id: target, include, dry_run } }))
+    ask(api.POST('/v1/organizations/{org_id}/environments/{env_id}/promote', { params: { path }, body: { target_env_id: target, ...(include.length < PARTS.length && { include }), dry_run } }))
   if (!plan) {
     return (
       <Form

@@ -72,6 +72,25 @@ async fn a_dry_run_shows_what_a_promotion_then_does() {
 }
 
 #[tokio::test]
+async fn how_far_statements_are_healed_goes_with_the_policies() {
+    let (world, live) = two().await;
+    let by = session(&world).await;
+    let heal = |env_id: &EnvId| world.org(&format!("environments/{env_id}"));
+    world.app.put(&heal(&world.env_id), &by, json!({"settings": {"heal": "off"}})).await.expect(200);
+    let masks = json!({"target_env_id": live, "include": ["masking_rules", "rls_filters", "abac_policies"]});
+    promote(&world, &by, masks).await.expect(200);
+    assert_eq!(world.app.get(&heal(&live), &by).await.expect(200)["settings"]["heal"], "safe");
+    for (dry_run, after) in [(true, "safe"), (false, "off")] {
+        let done = promote(&world, &by, json!({"target_env_id": live, "dry_run": dry_run})).await.expect(200);
+        assert_eq!(changes(&done), ["settings heal update"]);
+        assert_eq!(world.app.get(&heal(&live), &by).await.expect(200)["settings"]["heal"], after);
+    }
+    let told = "select count(*) from iam_events where event_type = 'environment.updated' and env_id = '";
+    assert_eq!(world.count(&format!("{told}{live}'")).await, 1);
+    assert_eq!(promote(&world, &by, json!({"target_env_id": live})).await.expect(200)["changes"], json!([]));
+}
+
+#[tokio::test]
 async fn what_differs_is_brought_over_and_what_only_the_target_has_stays() {
     let (world, live) = two().await;
     let by = session(&world).await;

@@ -29,6 +29,7 @@ const SHOWN: Columns = &[
     "settings.query_timeout_ms",
     "settings.max_concurrent_queries",
     "settings.cache_enabled",
+    "settings.heal",
     "settings.test_mode",
     "created_at",
     "updated_at",

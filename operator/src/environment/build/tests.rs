@@ -122,6 +122,7 @@ fn only_what_needs_a_restart_changes_the_pods() {
         (json!({"name": "Other"}), false),
         (json!({"settings": {"queryTimeoutMs": 1000}}), false),
         (json!({"settings": {"cacheEnabled": false}}), false),
+        (json!({"settings": {"heal": "Never"}}), false),
         (json!({"settings": {"maxConcurrentQueries": 250}}), false),
         (json!({"settings": {"maxConcurrentQueries": 1000}}), true),
         (json!({"storage": {"size": "20Gi"}}), false),
