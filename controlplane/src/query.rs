@@ -14,7 +14,7 @@ mod forward;
 mod layout;
 
 use contract::wire::{Format, QueryBody, SQL_BYTES_MAX, TIMEOUT_MS_MAX};
-use contract::{Access, Code, Scope};
+use contract::{Access, Code, Heal, Scope};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
@@ -78,11 +78,13 @@ struct ArrowBody {
     agent_id: Option<String>,
     agent_framework: Option<String>,
     timeout_ms: Option<u64>,
+    /// A statement that fails is healed no further than this, and never further than the environment's `settings.heal`.
+    heal: Option<Heal>,
 }
 
 async fn arrow(cx: Call, Json(body): Json<ArrowBody>) -> Result<ArrowRows> {
-    let ArrowBody { sql, agent_id, agent_framework, timeout_ms } = body;
-    let body = QueryBody { sql, agent_id, agent_framework, timeout_ms, format: Format::Json };
+    let ArrowBody { sql, agent_id, agent_framework, timeout_ms, heal } = body;
+    let body = QueryBody { sql, agent_id, agent_framework, timeout_ms, heal, format: Format::Json };
     within_limits(&body)?;
     has_arrow(&cx)?;
     forward::forward(&cx, "query/arrow", &body).await.map(ArrowRows)

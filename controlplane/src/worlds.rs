@@ -130,6 +130,7 @@ impl World {
             grant_id: None,
             sql: "SELECT ssn FROM customers WHERE name = ?".to_owned(),
             sql_original: format!("select ssn from customers where name = 'svc_live_{}'", "x".repeat(63)),
+            sql_healed: None,
             sql_transpiled: None,
             sql_with_rls: None,
             operation: Some(Operation::Select),

@@ -27,9 +27,48 @@ pub struct Answer {
     /// Bare names, first appearance first.
     pub columns_masked: Vec<String>,
     pub warnings: Vec<String>,
+    /// Set if it is the answer to another text than was asked.
+    pub healed: Option<Healed>,
     pub cache_hit: bool,
     pub transpilation_ms: f64,
     pub rows: Rows,
+}
+
+/// A statement that failed, corrected and run.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Healed {
+    /// The text that ran.
+    pub sql: String,
+    /// What was corrected, in words: the first of the warnings.
+    pub how: String,
+}
+
+/// Of the schema of an Arrow answer: what was corrected before it was made.
+pub const HEALED: &str = "sluice.healed";
+
+impl Healed {
+    /// The schema of an answer that says so before its rows.
+    pub(crate) fn marked(&self, schema: &SchemaRef) -> SchemaRef {
+        let mut metadata = schema.metadata().clone();
+        metadata.insert(HEALED.to_owned(), self.how.clone());
+        SchemaRef::new(schema.as_ref().clone().with_metadata(metadata))
+    }
+
+    /// What was corrected, as a header may say it: what is not visible in ASCII is percent-encoded.
+    pub fn header(&self) -> String {
+        use std::fmt::Write;
+        let mut out = String::with_capacity(self.how.len());
+        for byte in self.how.bytes() {
+            match byte {
+                b'%' => out.push_str("%25"),
+                b' '..=b'~' => out.push(char::from(byte)),
+                _ => {
+                    let _ = write!(out, "%{byte:02X}");
+                }
+            }
+        }
+        out
+    }
 }
 
 /// A column as the caller sees it.
@@ -144,6 +183,12 @@ mod tests {
         let tags =
             [Command::Select, Command::Insert, Command::Delete, Command::Other("CREATE TABLE")].map(|c| c.tag(3));
         assert_eq!(tags, ["SELECT 3", "INSERT 0 3", "DELETE 3", "CREATE TABLE"]);
+    }
+
+    #[test]
+    fn a_header_says_what_was_corrected_in_ascii() {
+        let healed = Healed { sql: String::new(), how: "healed: KÄSE was read as 100%\n".to_owned() };
+        assert_eq!(healed.header(), "healed: K%C3%84SE was read as 100%25%0A");
     }
 
     #[test]

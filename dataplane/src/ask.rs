@@ -8,7 +8,7 @@ use std::time::Duration;
 use contract::caller::Access;
 use contract::policy::abac::Origin;
 use contract::wire::Who;
-use contract::{Caller, QueryId, RequestId, Scope};
+use contract::{Caller, Heal, QueryId, RequestId, Scope};
 use telemetry::Place;
 use tokio::sync::Mutex;
 use tokio_util::sync::CancellationToken;
@@ -71,6 +71,8 @@ pub struct Bounds {
     pub rows: Option<u64>,
     /// Its rows are taken a part at a time, so that which come first is told.
     pub parts: bool,
+    /// It may be healed no further than this; as far as the environment permits if absent.
+    pub heal: Option<Heal>,
 }
 
 impl Bounds {
@@ -89,7 +91,7 @@ impl Bounds {
 }
 
 /// What a caller says of the agent it runs for. Declared, not verified.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
 pub struct Declared {
     pub agent_id: Option<AgentName>,
     pub framework: Option<AgentName>,
@@ -97,7 +99,7 @@ pub struct Declared {
 
 /// The name of an agent or of its framework, in the bounds that every door keeps to: it is kept and told wherever the
 /// query is, and a key of the control plane's tables.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct AgentName(String);
 
 impl AgentName {

@@ -4,6 +4,7 @@
 //! hidden rows, names of hidden tables or policy text, so it is mapped by class and dropped.
 
 mod class;
+mod hint;
 
 use std::time::Duration;
 
@@ -11,6 +12,8 @@ use contract::Code;
 use contract::body::Problem;
 
 use class::{engine_code, engine_message};
+
+pub use hint::Hint;
 
 /// Why a statement did not run, or did not run to its end.
 #[derive(Debug, Clone, thiserror::Error)]
@@ -34,6 +37,9 @@ pub enum Error {
     /// A column the caller wrote that no table in scope has.
     #[error("column {name} does not exist")]
     ColumnMissing { name: String },
+    /// Something is not there; this is what there is.
+    #[error("{error}{hint}")]
+    Hinted { error: Box<Self>, hint: Box<Hint> },
     /// The caller does not stand (any more), or may not do such a thing at all.
     #[error("{}", .0.meaning())]
     Caller(Code),
@@ -197,6 +203,7 @@ impl Error {
             Self::Engine(error) => engine_code(error),
             Self::DataException => Code::DataException,
             Self::ColumnMissing { .. } => Code::UndefinedColumn,
+            Self::Hinted { error, .. } => error.code(),
             Self::Caller(code) => *code,
             Self::PolicyDenied { .. }
             | Self::OpenedOnBranch { .. }
@@ -255,6 +262,7 @@ impl Error {
             Self::Sql(error) => sql_details(problem, error),
             Self::Engine(error) if engine_code(error) == Code::OutOfMemory => problem.detail("reason", "memory"),
             Self::ColumnMissing { name } => problem.detail("column", name.as_str()),
+            Self::Hinted { error, hint } => hint.told(Problem { message: problem.message, ..error.problem() }),
             Self::TableDenied { table }
             | Self::OpenedOnBranch { table }
             | Self::Governed { table }
@@ -303,6 +311,7 @@ impl Error {
     pub fn outcome(&self) -> contract::report::Outcome {
         use contract::report::Outcome;
         match self {
+            Self::Hinted { error, .. } => error.outcome(),
             Self::Cancelled | Self::ShuttingDown => Outcome::Cancelled,
             Self::Engine(error) if error.kind == engine::Kind::Interrupted => Outcome::Cancelled,
             Self::Engine(_)

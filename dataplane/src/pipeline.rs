@@ -107,7 +107,7 @@ pub struct Pipeline {
     pub branches: Branches,
     pub triggers: Triggers,
     pub registry: Registry,
-    /// The model that is asked where the rules heal nothing.
+    /// The model that is asked where the rules heal nothing, and the environment permits it.
     pub healer: Option<Healer>,
     pub metrics: Metrics,
     pub tracer: Tracer,
@@ -124,13 +124,14 @@ pub struct Pipeline {
 /// How often a statement is judged whose tables are made anew meanwhile.
 const JUDGED_MAX: usize = 4;
 
-/// What need not be found out twice. Nothing in it depends on who asks.
+/// What need not be found out twice. Nothing in it depends on who asks, but what a model has written for them.
 #[derive(Debug, Default)]
 pub struct Remembered {
     checked: snapshot::Checked,
     tables: seen::Latest,
     filters: row_filter::Templates,
     answers: answers::Answers,
+    written: heal::Written,
 }
 
 /// One ask on its way, with the moment by which it must have ended.
@@ -175,9 +176,15 @@ impl Pipeline {
                 pending::<()>().await;
             }
         };
+        let governed = async {
+            match Box::pin(self.governed(query, closing.trail())).await {
+                Err(error) => Err(heal::suggested(&self, query, error).await), // its slot is free again
+                done => done,
+            }
+        };
         let governed = tokio::select! {
             biased;
-            done = Box::pin(self.governed(query, closing.trail())) => done,
+            done = Box::pin(governed) => done,
             () = left => Err(Error::Cancelled),
         };
         match governed {
@@ -192,21 +199,22 @@ impl Pipeline {
         let rules = self.rules()?;
         let rows = match Box::pin(self.once(query, &query.ask.sql, &rules, t)).await {
             Ok(rows) => rows,
-            Err(error) if !heal::concerns(self, &error) => return Err(error),
+            Err(error) if !heal::concerns(self, query, &rules, &error) => return Err(error),
             Err(error) => Box::pin(self.healed(query, &rules, error, t)).await?, //                12
         };
         t.now(Stage::ColumnMask, || mask::columns(&rules, rows, slot, t)) //                              13
     }
 
-    /// Another text in place of one that failed. Of what a model wrote no error is told: the first one stands.
+    /// Another text in place of one that failed, once. Of its own errors none is told: the first one stands.
     async fn healed(&self, query: &Query, rules: &Arc<Governance>, error: Error, t: &Trail) -> Result<execute::Rows> {
         let Some(healed) = t.at(Stage::AiHeal, Box::pin(heal::rewrite(self, query, rules, &error))).await else {
             return Err(error);
         };
         let asked = t.facts().clone();
+        t.facts().healed = Some(healed.clone());
         match Box::pin(self.once(query, &healed.sql, rules, t)).await {
-            Ok(rows) => Ok(rows.warned(healed.warning)),
-            Err(again) if !healed.by_model || matches!(again, Error::Cancelled | Error::ShuttingDown) => Err(again),
+            Ok(rows) => Ok(rows.warned(healed.how)),
+            Err(again) if heal::ends_it(&again) => Err(again),
             Err(_) => {
                 *t.facts() = asked;
                 Err(error)
@@ -262,15 +270,49 @@ impl Pipeline {
         if let Some(question) = postgres::question(self, query) {
             return t.at(Stage::Execute, Box::pin(postgres::describe(self, query, &question))).await;
         }
-        let (ask, rules) = (&query.ask, self.rules()?);
-        let extracted = t.now(Stage::TableExtraction, || tables::extract(&ask.sql, &ask.names.variables, t))?;
-        let allowed = t.at(Stage::PolicyCheck, Box::pin(policy::check(self, query, &rules, extracted, t))).await?;
+        let rules = self.rules()?;
+        let described = match Box::pin(self.described_as(query, &query.ask.sql, &rules, t)).await {
+            Err(error) if heal::concerns(self, query, &rules, &error) => {
+                Box::pin(self.healed_description(query, &rules, error, t)).await
+            }
+            described => described,
+        };
+        match described {
+            Err(error) => Err(heal::suggested(self, query, error).await),
+            described => described,
+        }
+    }
+
+    /// What the text would answer that will run in place of one that fails.
+    async fn healed_description(
+        &self,
+        query: &Query,
+        rules: &Arc<Governance>,
+        error: Error,
+        t: &Trail,
+    ) -> Result<Description> {
+        let Some(healed) = t.at(Stage::AiHeal, Box::pin(heal::rewrite(self, query, rules, &error))).await else {
+            return Err(error);
+        };
+        match Box::pin(self.described_as(query, &healed.sql, rules, t)).await {
+            Ok(description) => {
+                self.remembered.written.described(query, rules, healed);
+                Ok(description)
+            }
+            Err(again) if heal::ends_it(&again) => Err(again),
+            Err(_) => Err(error),
+        }
+    }
+
+    async fn described_as(&self, query: &Query, text: &str, rules: &Governance, t: &Trail) -> Result<Description> {
+        let extracted = t.now(Stage::TableExtraction, || tables::extract(text, &query.ask.names.variables, t))?;
+        let allowed = t.at(Stage::PolicyCheck, Box::pin(policy::check(self, query, rules, extracted, t))).await?;
         let unbilled = quota::unbilled(t.now(Stage::CostEstimate, || cost::estimate(allowed, t)));
         let filtered = t.now(Stage::RowFilter, || {
-            row_filter::apply(&self.remembered.filters, &rules, unbilled, (&ask.sql, ask.bounds), t)
+            row_filter::apply(&self.remembered.filters, rules, unbilled, (text, query.ask.bounds), t)
         })?;
         let embedded = t.now(Stage::VectorEmbed, || embed::vectors(filtered))?;
-        t.at(Stage::Transpile, Box::pin(transpile::describe(self, query, &rules, embedded))).await
+        t.at(Stage::Transpile, Box::pin(transpile::describe(self, query, rules, embedded))).await
     }
 
     /// The parameters of a statement that was described, in Arrow.

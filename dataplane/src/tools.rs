@@ -230,7 +230,7 @@ impl Row {
             async move {
                 let input = read(given)?;
                 let output = Box::pin(run(call, input)).await?;
-                Ok(Told { text: output.text()?, structured: output.structured()? })
+                Ok(Told { text: output.text()?, note: output.note(), structured: output.structured()? })
             }
             .boxed()
         };
@@ -305,12 +305,18 @@ impl Call {
 pub struct Told {
     pub structured: Value,
     pub text: String,
+    /// Behind the text, of its own: what must be known of it besides.
+    pub note: Option<String>,
 }
 
 /// A tool's result. Its text is the whole of it, unless clients read a part of it alone.
 trait Telling: Serialize + Sized {
     fn text(&self) -> Result<String, Error> {
         written(self)
+    }
+
+    fn note(&self) -> Option<String> {
+        None
     }
 
     fn structured(&self) -> Result<Value, Error> {

@@ -8,6 +8,8 @@ use contract::policy::abac::Operation;
 use contract::report::{AbacEvaluation, Agent, MicroCredits, Verdict};
 use contract::{Caller, GrantId};
 
+use crate::answer::Healed;
+
 /// The stages of the specification, in its order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Stage {
@@ -96,6 +98,8 @@ pub struct Facts {
     pub base: MicroCredits,
     /// The answer was kept from before.
     pub cache_hit: bool,
+    /// What ran in place of the text that was asked.
+    pub healed: Option<Healed>,
 }
 
 /// The stages walked with their times, and the facts they left.

@@ -113,7 +113,7 @@ async fn a_grants_hour_is_counted_once_a_query_and_the_next_grant_takes_over() {
     let hourly = |max| Capabilities { max_queries_per_hour: Some(max), ..capabilities(&["customer"], &["select"]) };
     world.grant("first", hourly(2), far());
     // Healed once: two walks through the gates, one query.
-    assert_eq!(world.code("select nmae from customer").await, None);
+    assert_eq!(world.code("select name form customer").await, None);
     assert_eq!(world.code("select id from nowhere").await, Some(Code::TableDenied));
     assert_eq!(world.code("select id from customer").await, None);
     assert_eq!(world.last().0.grant_id, Some("first".into()));

@@ -6,12 +6,20 @@ use axum::body::Body;
 use axum::http::Response;
 use chrono::Duration;
 use contract::policy::MaskFunction;
-use contract::{Code, Role};
-use dataplane::testing::{denying, filtering, masking};
+use contract::{Code, Heal, Role, SharedClock};
+use dataplane::Bounds;
+use dataplane::testing::{analyst_id, denying, filtering, masking, owner_id};
 use serde_json::{Value, json};
 
 use crate::party::{KEY, Party, clock, says, status, writes};
 use crate::world::{World, world, world_with};
+
+/// A world that permits its models to be asked.
+async fn auto(clock: SharedClock, party: &Party) -> World {
+    let world = world_with(clock, &party.healing()).await;
+    world.change(|rules| rules.environment.heal = Heal::Auto);
+    world
+}
 
 /// What an analyst may not see: a table, a column, a row.
 async fn governed(world: &World) {
@@ -28,7 +36,7 @@ async fn governed(world: &World) {
 #[tokio::test]
 async fn what_no_rule_heals_a_model_corrects_and_it_passes_the_gates_again() {
     let party = Party::answering(|_| writes("select name\nfrom customer where id = 1")).await;
-    let world = world_with(Arc::new(clock()), &party.healing()).await;
+    let world = auto(Arc::new(clock()), &party).await;
     for sql in [
         "selec name form customer where id = 1",
         "select fullname from customer where id = 1",
@@ -41,7 +49,9 @@ async fn what_no_rule_heals_a_model_corrects_and_it_passes_the_gates_again() {
         assert!(warning.ends_with("a model wrote instead: select name from customer where id = 1"), "{warning}");
         let stages = world.last_stages();
         assert_eq!((stages.matches("ai_heal").count(), stages.matches("table_extraction").count()), (1, 2), "{stages}");
-        assert_eq!(world.last().0.sql_original, sql);
+        let started = world.last().0;
+        let healed = Some("select name\nfrom customer where id = 1");
+        assert_eq!((started.sql_original.as_str(), started.sql_healed.as_deref()), (sql, healed));
     }
     let asked = party.asked();
     assert_eq!(asked.len(), 3);
@@ -57,9 +67,9 @@ async fn what_no_rule_heals_a_model_corrects_and_it_passes_the_gates_again() {
 #[tokio::test]
 async fn the_rules_come_first_and_a_refusal_or_a_write_is_told_to_nobody() {
     let party = Party::answering(|_| writes("select 1")).await;
-    let world = world_with(Arc::new(clock()), &party.healing()).await;
+    let world = auto(Arc::new(clock()), &party).await;
     governed(&world).await;
-    world.run("select nmae from customer where id = 1").await.unwrap();
+    world.run("select name form customer where id = 1").await.unwrap();
     for sql in [
         "select * from payroll",
         "select read_text('/etc/passwd')",
@@ -81,9 +91,9 @@ async fn the_rules_come_first_and_a_refusal_or_a_write_is_told_to_nobody() {
 #[tokio::test]
 async fn a_model_is_told_what_its_caller_may_see_and_nothing_else() {
     let party = Party::answering(|_| writes("select name, balance from customer order by id")).await;
-    let world = world_with(Arc::new(clock()), &party.healing()).await;
+    let world = auto(Arc::new(clock()), &party).await;
     governed(&world).await;
-    let got = world.analyst("select nam, balance form customer").await.unwrap();
+    let got = world.analyst("slct name, balance from customer").await.unwrap();
     assert_eq!(got.json, r#"["Ada","***"],["Cleo","***"]"#, "masked and filtered as ever");
     let told = party.asked()[0].body.to_string();
     let table = r#"\\\"main\\\".\\\"customer\\\" (\\\"id\\\" INTEGER, \\\"name\\\" VARCHAR"#;
@@ -91,7 +101,7 @@ async fn a_model_is_told_what_its_caller_may_see_and_nothing_else() {
     for hidden in ["payroll", "iban", "PAYIBAN", "Ada", "Bob", "078-05", "DECIMAL", "region =", "_svc", KEY] {
         assert!(!told.contains(hidden), "{hidden} was told: {told}");
     }
-    world.run("select nam, balance form customer").await.unwrap();
+    world.run("slct name, balance from customer").await.unwrap();
     let told = party.asked()[1].body.to_string();
     assert!(told.contains("payroll") && told.contains("DECIMAL"), "the owner may see it: {told}");
     world.stop().await;
@@ -128,7 +138,7 @@ const STATEMENTS: [&str; 23] = [
     "attach 'x' as y",
     "select cast(name as integer) from customer",
     "selec 1",
-    "select name form customer",
+    "slct name from customer",
     "",
 ];
 
@@ -156,12 +166,12 @@ fn attacks() -> Vec<(&'static str, Box<Answers>)> {
 async fn whatever_a_model_answers_the_caller_has_the_error_that_they_would_have_without_it() {
     let without = world().await;
     governed(&without).await;
-    let asked = "select name form customer";
+    let asked = "slct name from customer";
     let expected = without.analyst(asked).await.unwrap_err();
     let (entry, finished) = without.last();
     let clock = clock();
     let party = Party::answering(|_| status(500)).await;
-    let world = world_with(Arc::new(clock.clone()), &party.healing()).await;
+    let world = auto(Arc::new(clock.clone()), &party).await;
     governed(&world).await;
     let attacks = attacks();
     let count = attacks.len();
@@ -186,8 +196,8 @@ async fn whatever_a_model_answers_the_caller_has_the_error_that_they_would_have_
 async fn an_endpoint_that_fails_is_left_alone_for_a_while() {
     let clock = clock();
     let party = Party::answering(|_| status(503)).await;
-    let world = world_with(Arc::new(clock.clone()), &party.healing()).await;
-    let failing = "selec 1 from customer";
+    let world = auto(Arc::new(clock.clone()), &party).await;
+    let failing = "slct 1 from customer";
     for (after, asked) in [(0, 1), (0, 1), (1, 2), (1, 2), (1, 3)] {
         clock.advance(Duration::seconds(after));
         assert_eq!(world.run(failing).await.unwrap_err().code(), Code::BadSql);
@@ -197,5 +207,44 @@ async fn an_endpoint_that_fails_is_left_alone_for_a_while() {
     assert!(world.run(failing).await.is_err(), "still left alone");
     clock.advance(Duration::seconds(4));
     assert_eq!(world.run(failing).await.unwrap().json, "[1]");
+    world.stop().await;
+}
+
+#[tokio::test]
+async fn a_model_is_asked_only_where_the_environment_and_the_request_permit_it() {
+    let party = Party::answering(|_| writes("select 1 as one")).await;
+    let world = world_with(Arc::new(clock()), &party.healing()).await;
+    let failing = "slct 1 from customer";
+    let asking = |heal| {
+        let ask = world.ask(owner_id(), failing);
+        dataplane::Ask { bounds: Bounds { heal, ..ask.bounds }, ..ask }
+    };
+    for (environment, request, is_asked) in [
+        (Heal::Safe, None, false),
+        (Heal::Safe, Some(Heal::Auto), false),
+        (Heal::Off, Some(Heal::Auto), false),
+        (Heal::Auto, Some(Heal::Off), false),
+        (Heal::Auto, Some(Heal::Safe), false),
+        (Heal::Auto, None, true),
+    ] {
+        world.change(|rules| rules.environment.heal = environment);
+        assert_eq!(world.whole(asking(request)).await.is_ok(), is_asked, "{environment} {request:?}");
+        assert_eq!(party.asked().len(), usize::from(is_asked), "{environment} {request:?}");
+    }
+    world.stop().await;
+}
+
+#[tokio::test]
+async fn what_was_described_is_what_runs_and_the_model_is_asked_once() {
+    let party = Party::answering(|_| writes("select name from customer where id = 1")).await;
+    let world = auto(Arc::new(clock()), &party).await;
+    let ask = || world.ask(owner_id(), "select fullname from customer where id = 1");
+    let described = world.pipeline.describe(&ask()).await.unwrap();
+    assert_eq!(described.columns[0].name, "name");
+    party.answers(|_| writes("select 1 as another"));
+    assert_eq!(world.whole(ask()).await.unwrap().json, r#"["Ada"]"#);
+    assert_eq!(party.asked().len(), 1);
+    let other = world.ask(analyst_id(), "select fullname from customer where id = 1");
+    assert_eq!(world.whole(other).await.unwrap().json, "[1]", "another caller's is their own");
     world.stop().await;
 }

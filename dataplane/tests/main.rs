@@ -13,6 +13,7 @@ mod comments;
 mod confined;
 mod constructs;
 mod copy;
+mod corrected;
 mod defaults;
 mod door;
 mod embedding;

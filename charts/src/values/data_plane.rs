@@ -43,7 +43,8 @@ pub struct Model {
     /// The model that makes vectors of memories, of 256 dimensions. Empty: the built-in embedder makes them.
     #[schemars(length(max = 200))]
     pub embedding: String,
-    /// The model that is asked to correct a statement that failed. Empty: rules alone do.
+    /// The model that is asked to correct a statement that failed, in environments whose settings say `heal: auto`.
+    /// Empty: rules alone do.
     #[schemars(length(max = 200))]
     pub healing: String,
 }

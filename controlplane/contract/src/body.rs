@@ -8,7 +8,7 @@ use crate::{Code, RequestId, Timestamp};
 const ERRORS: &str = "/docs/errors";
 
 /// Longest message, and longest text among the particulars, in characters: both may hold what a caller wrote.
-const TEXT_CHARACTERS_MAX: usize = 2_000;
+pub const TEXT_CHARACTERS_MAX: usize = 2_000;
 
 /// What went wrong, ready for any body: the row, words for the caller, and particulars.
 #[derive(Debug, Clone)]

@@ -100,6 +100,9 @@ pub struct Started {
     pub sql: String,
     /// The caller's own text.
     pub sql_original: String,
+    /// The text that ran in its place, if it was healed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sql_healed: Option<String>,
     pub sql_transpiled: Option<String>,
     pub sql_with_rls: Option<String>,
     pub operation: Option<Operation>,

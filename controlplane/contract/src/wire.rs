@@ -6,7 +6,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::policy::abac::Origin;
-use crate::{KeyId, SessionId, UserId};
+use crate::{Heal, KeyId, SessionId, UserId};
 
 /// Ports of a deployment; local mode lets the system choose all but the demo's first two.
 pub mod port {
@@ -111,6 +111,10 @@ pub mod header {
     pub const QUERY_ID: &str = "x-query-id";
     pub const COLUMNS_MASKED: &str = "x-columns-masked";
     pub const CACHE_HIT: &str = "x-cache-hit";
+    /// Of a call of Flight: how far its statements may be healed, as `heal` of a query's body.
+    pub const HEAL: &str = "x-query-heal";
+    /// What was corrected of the statement before it ran: there for those that were healed alone.
+    pub const QUERY_HEALED: &str = "x-query-healed";
     /// Trailers.
     pub const ROW_COUNT: &str = "x-row-count";
     pub const CREDITS_CONSUMED: &str = "x-credits-consumed";
@@ -129,7 +133,7 @@ pub struct Forwarded {
     pub origin: Option<Origin>,
 }
 
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(tag = "credential", rename_all = "snake_case")]
 pub enum Who {
     Session { user_id: UserId, session_id: SessionId },
@@ -163,6 +167,9 @@ pub struct QueryBody {
     /// Default 30000, at most 300000.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub timeout_ms: Option<u64>,
+    /// A statement that fails is healed no further than this, and never further than the environment's `settings.heal`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub heal: Option<Heal>,
     #[serde(default)]
     pub format: Format,
 }

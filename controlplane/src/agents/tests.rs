@@ -30,6 +30,7 @@ fn query(world: &World, number: u64, agent_id: &str, refused: bool) -> [Entry; 2
         grant_id: None,
         sql: "SELECT 1".to_owned(),
         sql_original: "select 1".to_owned(),
+        sql_healed: None,
         sql_transpiled: None,
         sql_with_rls: None,
         operation: Some(Operation::Select),

@@ -39,13 +39,15 @@ pub struct Entry {
 }
 
 /// "Detail view adds `sql_original`, `sql_transpiled`, `sql_with_rls`, `transpilation_time_ms`,
-/// `cache_key`, `abac_evaluation`, and `function` in verdicts."
+/// `cache_key`, `abac_evaluation`, and `function` in verdicts." Beyond it: what a healed query was corrected to.
 #[derive(Debug, Serialize, JsonSchema)]
 #[schemars(rename = "QueryEntryDetail")]
 pub struct Detail {
     #[serde(flatten)]
     entry: Entry,
     sql_original: String,
+    /// The text that ran in its place; null where it ran as it was asked.
+    sql_healed: Option<String>,
     sql_transpiled: Option<String>,
     sql_with_rls: Option<String>,
     transpilation_time_ms: f64,
@@ -109,6 +111,7 @@ impl Detail {
         Self {
             stages: stages.map(|(stage, ms)| Stage { stage: stage.clone(), ms: *ms }).collect(),
             sql_original: start.sql_original.clone(),
+            sql_healed: start.sql_healed.clone(),
             sql_transpiled: start.sql_transpiled.clone(),
             sql_with_rls: start.sql_with_rls.clone(),
             transpilation_time_ms: end.as_ref().map_or(0.0, |end| end.transpilation_time_ms),

@@ -38,12 +38,13 @@ const PROBLEM_BYTES_MAX: usize = 64 * 1024;
 /// More than a data plane gives in one record.
 const RECORD_BYTES_MAX: usize = 32 * 1024 * 1024;
 /// What of the data plane's answer goes to the caller.
-const PASSED_ON: [HeaderName; 6] = [
+const PASSED_ON: [HeaderName; 7] = [
     CONTENT_TYPE,
     TRAILER,
     HeaderName::from_static(header::QUERY_ID),
     HeaderName::from_static(header::COLUMNS_MASKED),
     HeaderName::from_static(header::CACHE_HIT),
+    HeaderName::from_static(header::QUERY_HEALED),
     HeaderName::from_static("x-execution-time-ms"),
 ];
 

@@ -10,7 +10,7 @@ pub const EVERY: [&str; 1] = ["x-request-id"];
 pub const RATES: [&str; 3] = ["x-ratelimit-limit", "x-ratelimit-remaining", "x-ratelimit-reset"];
 pub const RUNTIME_RATES: [&str; 3] = ["ratelimit-limit", "ratelimit-remaining", "ratelimit-reset"];
 
-const HEADERS: [(&str, &str, &str); 21] = [
+const HEADERS: [(&str, &str, &str); 22] = [
     ("x-request-id", "string", "The caller's own id of the request if it is well formed, else ours."),
     ("x-ratelimit-limit", "integer", "Requests a minute."),
     ("x-ratelimit-remaining", "integer", "Requests left."),
@@ -31,6 +31,7 @@ const HEADERS: [(&str, &str, &str); 21] = [
     ("x-query-id", "string", "Names the query's audit entry."),
     ("x-columns-masked", "string", "Columns that are masked, with commas between."),
     ("x-cache-hit", "string", "`true` or `false`."),
+    ("x-query-healed", "string", "What was corrected of the statement before it ran; absent where nothing was."),
     ("trailer", "string", "Trailers that follow the body."),
 ];
 

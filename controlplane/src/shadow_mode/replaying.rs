@@ -173,6 +173,7 @@ async fn run(app: &App, claimed: &Claimed) -> Result<Compared> {
         agent_id: claimed.agent_id.clone(),
         agent_framework: claimed.framework.clone(),
         timeout_ms: None,
+        heal: None, // the data plane heals nothing that is replayed
         format: Format::Json,
     };
     let answer = query::send(app, &asked, "query", &body).await?;

@@ -23,7 +23,7 @@ use bytes::Bytes;
 use connections::Limits;
 use contract::policy::abac::Origin;
 use contract::wire::{self, Format, Forwarded, QueryBody, TIMEOUT_MS_MAX};
-use contract::{Code, EnvId, QueryId, RequestId};
+use contract::{Code, EnvId, Heal, QueryId, RequestId};
 use rustls::ServerConfig;
 use telemetry::Place;
 use tokio::net::TcpListener;
@@ -220,7 +220,7 @@ fn asked(
         cancel: door.ending.closed.child_token(),
         transaction: None,
         names: Names::default(),
-        bounds: Bounds::default(),
+        bounds: Bounds { heal: heal(forwarded.origin, body.heal), ..Bounds::default() },
         place: Place::default(),
     };
     Ok((ask.as_session(), shape))
@@ -233,6 +233,11 @@ fn origin(forwarded: Option<Origin>, shape: body::Shape) -> Origin {
         _ if shape.is_arrow() => Origin::Arrow,
         other => other.unwrap_or(Origin::Rest),
     }
+}
+
+/// What is replayed to be compared must run as it was written, or fail.
+fn heal(forwarded: Option<Origin>, wanted: Option<Heal>) -> Option<Heal> {
+    if forwarded == Some(Origin::Shadow) { Some(Heal::Off) } else { wanted }
 }
 
 /// Body 2.

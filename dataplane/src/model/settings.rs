@@ -24,8 +24,9 @@ pub struct ModelSettings {
     /// for, are sent to it. Absent: the built-in embedder makes them, and nothing leaves.
     #[arg(id = "embedding_model", long = "embedding-model", value_name = "MODEL", env = setting::EMBEDDING_MODEL)]
     pub embedding: Option<String>,
-    /// The model that is asked to correct a statement that failed and that the rules cannot heal: sent are the
-    /// statement, its error, and the names and types of columns that its caller may see. Absent: rules alone heal.
+    /// The model that is asked to correct a statement that failed and that the rules cannot heal, in an environment
+    /// whose settings say `heal: auto`: sent are the statement, its error, and the names and types of columns that its
+    /// caller may see. Absent: rules alone heal.
     #[arg(id = "healing_model", long = "healing-model", value_name = "MODEL", env = setting::HEALING_MODEL)]
     pub healing: Option<String>,
 }

@@ -71,7 +71,9 @@ impl Closing {
         let query_id = self.query.ask.query_id.clone();
         let cache_hit = self.trail.facts().cache_hit;
         let transpilation_ms = self.trail.spent_ms(Stage::Transpile);
-        let (schema, command, changed) = (Arc::clone(&rows.schema), rows.about.command, rows.changed);
+        let healed = self.trail.facts().healed.clone();
+        let schema = healed.as_ref().map_or_else(|| Arc::clone(&rows.schema), |healed| healed.marked(&rows.schema));
+        let (command, changed) = (rows.about.command, rows.changed);
         let warnings = std::mem::take(&mut rows.warnings);
         Ok(Answer {
             query_id,
@@ -81,6 +83,7 @@ impl Closing {
             changed,
             columns_masked,
             warnings,
+            healed,
             cache_hit,
             transpilation_ms,
             rows: Rows::new(Delivery::begin(self, rows, rows_max, slot, Arc::clone(&totals)), totals),
@@ -208,6 +211,7 @@ fn entry(_: &Pipeline, query: &Query, t: &Trail, rules: &Governance, at: Timesta
         grant_id: facts.grant_id,
         sql: facts.redacted.unwrap_or_else(|| sql::digest(&ask.sql)),
         sql_original: capped(&ask.sql, SQL_KEPT_BYTES_MAX),
+        sql_healed: facts.healed.map(|healed| capped(&healed.sql, SQL_KEPT_BYTES_MAX)),
         sql_transpiled: facts.transpiled,
         sql_with_rls: facts.with_rls,
         operation: facts.operation,

@@ -49,6 +49,7 @@ pub(super) async fn answer(pipeline: &Pipeline, query: &Query, asked: &sql::post
         changed: None,
         columns_masked: Vec::new(),
         warnings: Vec::new(),
+        healed: None,
         cache_hit: false,
         transpilation_ms: 0.0,
         rows: Rows::new(stream::iter(batches.into_iter().map(Ok)), totals),

@@ -3,9 +3,9 @@
 
 use std::collections::BTreeMap;
 
-use contract::Timestamp;
 use contract::policy::abac::Operation;
 use contract::report::{Body, BranchMerged};
+use contract::{Heal, Timestamp};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -121,6 +121,8 @@ pub struct BranchStatement {
     timeout_ms: Option<u64>,
     /// Rows wanted, 1 to 10000; 1000 if absent.
     max_rows: Option<u64>,
+    /// If it fails it is healed no further than this: `off`, `safe` or `auto`; as the environment permits if absent.
+    heal: Option<Heal>,
 }
 
 #[derive(Debug, Serialize, JsonSchema)]
@@ -133,6 +135,10 @@ pub struct BranchTable {
 impl Telling for BranchTable {
     fn text(&self) -> Result<String, Error> {
         self.table.text()
+    }
+
+    fn note(&self) -> Option<String> {
+        self.table.note()
     }
 }
 
@@ -165,8 +171,8 @@ pub async fn create(call: Call, new: NewBranch) -> Result<Shown, Error> {
 }
 
 pub async fn query(call: Call, asked: BranchStatement) -> Result<BranchTable, Error> {
-    let BranchStatement { branch_id, sql, params, timeout_ms, max_rows } = asked;
-    let statement = Statement { sql, params, timeout_ms, max_rows, branch_id: Some(branch_id.clone()) };
+    let BranchStatement { branch_id, sql, params, timeout_ms, max_rows, heal } = asked;
+    let statement = Statement { sql, params, timeout_ms, max_rows, heal, branch_id: Some(branch_id.clone()) };
     Ok(BranchTable { table: super::sql::run(call, statement).await?, branch_id })
 }
 

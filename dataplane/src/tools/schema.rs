@@ -5,6 +5,7 @@
 
 use std::collections::BTreeMap;
 
+use contract::Heal;
 use contract::policy::{TableRef, filters_on};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -14,7 +15,7 @@ use super::sql::{columns, objects};
 use super::{Call, Telling, written};
 use crate::limits::invalid;
 use crate::sessions::standing_in;
-use crate::{Ask, Error};
+use crate::{Ask, Bounds, Error};
 
 const SAMPLE_MAX: u64 = 5;
 /// More tables than anybody reads; the list says when it is cut.
@@ -142,9 +143,15 @@ async fn columns_of(call: &Call, wanted: &Listing) -> Result<BTreeMap<(String, S
     Ok(found)
 }
 
+/// What is listed or described is what was named: no such statement is ever healed.
+fn as_written(call: &Call, sql: &str) -> Result<Ask, Error> {
+    let ask = call.ask(sql, None)?;
+    Ok(Ask { bounds: Bounds { heal: Some(Heal::Off), ..ask.bounds }, ..ask })
+}
+
 async fn rows(call: &Call, sql: &str, wanted: &Listing, most: u64) -> Result<(Vec<Map<String, Value>>, bool), Error> {
     let given = |text: &Option<String>| text.clone().map_or(engine::Value::Null, engine::Value::Text);
-    let mut ask = call.ask(sql, None)?;
+    let mut ask = as_written(call, sql)?;
     ask.params = vec![given(&wanted.schema), given(&wanted.like)];
     ask.bounds.rows = Some(most);
     ask.bounds.reads_only = true;
@@ -163,7 +170,7 @@ pub async fn describe_table(call: Call, wanted: Description) -> Result<Described
         return Err(invalid("sample_rows", format!("sample_rows is from 0 to {SAMPLE_MAX}")));
     }
     let (schema, name) = path(&wanted.table_name)?;
-    let mut ask = call.ask(String::new(), None)?;
+    let mut ask = as_written(&call, "")?;
     let denied = denied(&call, &ask, &schema, &name).await?;
     let quoted = |part: &String| format!("\"{}\"", part.replace('"', "\"\""));
     let except = denied.iter().map(quoted).collect::<Vec<_>>().join(", ");

@@ -8,12 +8,14 @@ use std::collections::HashSet;
 use arrow::array::RecordBatch;
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
+use contract::Heal;
 use futures::StreamExt;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use super::{Call, Telling, written};
+use crate::answer::Healed;
 use crate::branches::{named, schema_name};
 use crate::encode::{arrow_ipc, cell, json};
 use crate::limits::invalid;
@@ -41,6 +43,8 @@ pub struct Statement {
     pub max_rows: Option<u64>,
     /// The branch that it runs on; the mainline if absent.
     pub branch_id: Option<String>,
+    /// If it fails it is healed no further than this: `off`, `safe` or `auto`; as the environment permits if absent.
+    pub heal: Option<Heal>,
 }
 
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -50,6 +54,8 @@ pub struct ArrowStatement {
     sql: String,
     /// Milliseconds it may take, 1 to 300000.
     timeout_ms: Option<u64>,
+    /// If it fails it is healed no further than this: `off`, `safe` or `auto`; as the environment permits if absent.
+    heal: Option<Heal>,
 }
 
 /// A table of rows, each an object by the names of `columns`.
@@ -67,12 +73,23 @@ pub struct Table {
     cache_hit: bool,
     columns_masked: Vec<String>,
     warnings: Vec<String>,
+    #[serde(skip)]
+    healed: Option<Healed>,
 }
 
 impl Telling for Table {
     fn text(&self) -> Result<String, Error> {
         written(&self.rows)
     }
+
+    fn note(&self) -> Option<String> {
+        self.healed.as_ref().map(note)
+    }
+}
+
+/// What a model must know before it believes the rows.
+fn note(healed: &Healed) -> String {
+    format!("{}; this was run: {}", healed.how, healed.sql)
 }
 
 #[derive(Debug, Clone, Serialize, JsonSchema)]
@@ -89,9 +106,15 @@ pub struct ArrowStream {
     data: String,
     rows: u64,
     execution_time_ms: f64,
+    #[serde(skip)]
+    healed: Option<Healed>,
 }
 
-impl Telling for ArrowStream {}
+impl Telling for ArrowStream {
+    fn note(&self) -> Option<String> {
+        self.healed.as_ref().map(note)
+    }
+}
 
 pub async fn run(call: Call, statement: Statement) -> Result<Table, Error> {
     table(call, statement, false).await
@@ -110,6 +133,7 @@ async fn table(call: Call, statement: Statement, reads_only: bool) -> Result<Tab
     ask.params = params(statement.params)?;
     ask.bounds.rows = Some(rows);
     ask.bounds.reads_only = reads_only;
+    ask.bounds.heal = statement.heal;
     if let Some(branch_id) = &statement.branch_id {
         ask.names.schema = schema_name(branch_id);
         named(&ask.names.schema).ok_or(Error::BranchNotFound)?;
@@ -129,6 +153,7 @@ async fn table(call: Call, statement: Statement, reads_only: bool) -> Result<Tab
         cache_hit: answer.cache_hit,
         columns_masked: answer.columns_masked,
         warnings: answer.warnings,
+        healed: answer.healed,
     })
 }
 
@@ -138,6 +163,7 @@ pub async fn run_arrow(call: Call, statement: ArrowStatement) -> Result<ArrowStr
     }
     let mut ask = call.ask(statement.sql, statement.timeout_ms)?;
     ask.bounds.reads_only = true;
+    ask.bounds.heal = statement.heal;
     let mut answer = call.pipeline.run(ask).await?;
     let unencodable = |error: arrow::error::ArrowError| Error::Unverified { why: error.to_string() };
     let mut encoder = arrow_ipc::Encoder::new(&answer.schema).map_err(unencodable)?;
@@ -157,6 +183,7 @@ pub async fn run_arrow(call: Call, statement: ArrowStatement) -> Result<ArrowStr
         data: BASE64_STANDARD.encode(stream),
         rows: totals.row_count,
         execution_time_ms: totals.execution_time_ms,
+        healed: answer.healed,
     })
 }
 

@@ -33,7 +33,7 @@ async fn a_query_answers_with_every_field_and_is_audited_and_billed() {
 async fn errors_carry_the_code_of_the_table_and_show_no_internals() {
     let world = World::new().await;
     let cases = [
-        ("selec 1", 400, "QUERY_PARSE_ERROR", "SVC_ERR_400_BAD_SQL"),
+        ("slct 1", 400, "QUERY_PARSE_ERROR", "SVC_ERR_400_BAD_SQL"),
         ("select * from nowhere", 404, "NOT_FOUND", "SVC_ERR_404_TABLE_NOT_FOUND"),
         ("select read_text('/etc/passwd')", 403, "POLICY_DENIED", "POLICY_DENIED"),
         ("select * from read_csv('/etc/passwd')", 422, "TRANSPILATION_ERROR", "TRANSPILATION_ERROR"),
@@ -52,6 +52,32 @@ async fn errors_carry_the_code_of_the_table_and_show_no_internals() {
         shown["error"]["details"]["snippet"].take();
         let shown = shown.to_string();
         assert!(!shown.contains("raw.") && !shown.contains("LINE 1"), "{sql}: {shown}");
+    }
+    world.end().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_is_healed_is_told_by_both_planes_as_far_as_the_environment_permits() {
+    let world = World::new().await;
+    let path = format!("/v1/environments/{}/query", world.env_id);
+    let auth = format!("ApiKey {}", world.key);
+    let sql = "select count(*) form customers";
+    for format in ["json", "csv"] {
+        let reply = world.call(Method::POST, &path, &auth, json!({"sql": sql, "format": format})).await;
+        assert_eq!(reply.headers["x-query-healed"], "healed: form was read as FROM", "{format}: {}", reply.body);
+        let entry = entry(&world, reply.headers["x-query-id"].to_str().unwrap()).await;
+        assert_eq!(
+            (&entry["sql_original"], &entry["sql_healed"]),
+            (&sql.into(), &"select count(*) from customers".into())
+        );
+    }
+    let environment = format!("/v1/organizations/{}/environments/{}", world.org_id, world.env_id);
+    world.ok(Method::PUT, &environment, &world.owner, json!({"settings": {"heal": "off"}})).await;
+    for asked in [json!({"sql": sql}), json!({"sql": sql, "heal": "auto"})] {
+        let reply = world.call(Method::POST, &path, &auth, asked).await;
+        let error = &reply.body["error"];
+        assert_eq!((reply.status, &error["code"]), (400, &"QUERY_PARSE_ERROR".into()), "{}", reply.body);
+        assert_eq!(error["details"]["suggestion"], "select count(*) from customers");
     }
     world.end().await;
 }

@@ -88,6 +88,7 @@ fn least_of_start(start: &Started) -> Started {
         agent: None,
         sql: SET_ASIDE.to_owned(),
         sql_original: SET_ASIDE.to_owned(),
+        sql_healed: None,
         sql_transpiled: None,
         sql_with_rls: None,
         tables_accessed: Vec::new(),

@@ -24,7 +24,7 @@ use arrow_flight::{
     PollInfo, PutResult, SchemaResult, Ticket,
 };
 use axum::Router;
-use contract::RequestId;
+use contract::{Heal, RequestId};
 use futures::stream::{self, BoxStream, StreamExt};
 use http::Extensions;
 use tokio_util::task::task_tracker::TaskTrackerToken;
@@ -67,6 +67,8 @@ struct Visit {
     door: Door,
     desk: Desk,
     guest: Guest,
+    /// How far its statements may be healed, where it asks for less than the environment permits.
+    heal: Option<Heal>,
     /// The drain waits until it is answered to the last row.
     _serving: TaskTrackerToken,
 }
@@ -76,8 +78,9 @@ impl Flight {
         let serving = self.door.ending.serving();
         let request_id = super::request_id(&self.door, metadata.as_ref());
         let admitted = entrance::admit(&self.door, &self.desk, metadata.as_ref(), extensions, &request_id).await;
-        let guest = admitted.map_err(|error| self.status(&error, &request_id))?;
-        Ok(Visit { door: self.door.clone(), desk: self.desk.clone(), guest, _serving: serving })
+        let asked = admitted.and_then(|guest| Ok((guest, entrance::heal(metadata.as_ref())?)));
+        let (guest, heal) = asked.map_err(|error| self.status(&error, &request_id))?;
+        Ok(Visit { door: self.door.clone(), desk: self.desk.clone(), guest, heal, _serving: serving })
     }
 
     fn status(&self, error: &Error, request_id: &RequestId) -> Status {

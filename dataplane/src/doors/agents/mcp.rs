@@ -229,14 +229,18 @@ impl ServerHandler for Server {
         };
         drop(give_up);
         let told = match told {
-            Ok(Told { structured, text }) => {
-                let mut result = CallToolResult::success(vec![ContentBlock::text(text)]);
+            Ok(Told { structured, text, note }) => {
+                let texts = [Some(text), note].into_iter().flatten();
+                let mut result = CallToolResult::success(texts.map(ContentBlock::text).collect());
                 result.structured_content = Some(structured);
                 result
             }
             Err(error) => {
                 let problem = error.problem();
-                let mut result = CallToolResult::error(vec![ContentBlock::text(problem.message.clone())]);
+                let suggestion = problem.details.get("suggestion").and_then(Value::as_str);
+                let suggestion = suggestion.map(|sql| format!("this was not run, but would be: {sql}"));
+                let texts = [Some(problem.message.clone()), suggestion].into_iter().flatten();
+                let mut result = CallToolResult::error(texts.map(ContentBlock::text).collect());
                 result.structured_content = Some(problem.machine(&request_id, self.door.pipeline.clock.now()));
                 result
             }

@@ -12,6 +12,7 @@ use axum::extract::{Request, State};
 use axum::http::{HeaderMap, HeaderName, HeaderValue, header};
 use axum::response::Response;
 use bytes::Bytes;
+use contract::Heal;
 use contract::policy::abac::Origin;
 use contract::wire::{TIMEOUT_MS_MAX, header as names};
 use futures::StreamExt;
@@ -23,7 +24,7 @@ use tokio_util::task::task_tracker::TaskTrackerToken;
 use super::super::http::whole;
 use super::{Door, guest};
 use crate::encode::arrow_ipc::{CONTENT_TYPE, Encoder};
-use crate::{Answer, Ask, Error};
+use crate::{Answer, Ask, Bounds, Error};
 
 const HELD_BYTES: usize = 1024 * 1024;
 const EXECUTION_TIME_MS: &str = "x-execution-time-ms";
@@ -34,6 +35,7 @@ const ROWS_AFFECTED: &str = "x-rows-affected";
 struct Input {
     sql: String,
     timeout_ms: Option<u64>,
+    heal: Option<Heal>,
 }
 
 pub(super) async fn query(State(door): State<Door>, request: Request) -> Response {
@@ -56,8 +58,9 @@ async fn answered(door: &Door, request: Request, request_id: &contract::RequestI
         return Err(Error::TierLimit);
     }
     let input = input(&whole(body).await?)?;
-    let ask =
-        Ask { cancel: door.ending.closed.child_token(), ..guest.ask(&door.pipeline, input.sql, input.timeout_ms) };
+    let ask = guest.ask(&door.pipeline, input.sql, input.timeout_ms);
+    let bounds = Bounds { heal: input.heal, ..ask.bounds };
+    let ask = Ask { cancel: door.ending.closed.child_token(), bounds, ..ask };
     let give_up = ask.cancel.clone().drop_guard();
     let answer = door.pipeline.run(ask).await;
     give_up.disarm();
@@ -125,6 +128,9 @@ impl Sending {
         put(&mut headers, names::QUERY_ID, self.answer.query_id.as_str());
         put(&mut headers, names::CACHE_HIT, if self.answer.cache_hit { "true" } else { "false" });
         put(&mut headers, names::COLUMNS_MASKED, &self.answer.columns_masked.join(","));
+        if let Some(healed) = &self.answer.healed {
+            put(&mut headers, names::QUERY_HEALED, &healed.header());
+        }
         let body = if self.ended {
             headers.extend(self.totals());
             Body::from(self.held)

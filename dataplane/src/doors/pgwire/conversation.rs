@@ -309,7 +309,8 @@ impl Conversation {
         }
         let stance = self.watch.stance(self.declared())?;
         let cancel = self.cancellable.next();
-        let ask = Ask { bounds, ..self.ask(sql, params, cancel.clone()) };
+        let ask = self.ask(sql, params, cancel.clone());
+        let ask = Ask { bounds: Bounds { heal: ask.bounds.heal, ..bounds }, ..ask };
         let answer = self.watch.attend(&mut self.wire, &cancel, Box::pin(self.pipeline.run(ask))).await??;
         for warning in &answer.warnings {
             reply::notice(&mut self.wire.out, Severity::Notice, &notice(warning));
@@ -353,7 +354,7 @@ impl Conversation {
                 schema: self.settings.schema(),
                 variables: self.settings.variables(),
             },
-            bounds: Bounds::default(),
+            bounds: Bounds { heal: self.settings.heal(), ..Bounds::default() },
             place: Place::default(),
         }
     }

@@ -4,6 +4,7 @@
 //! `SVC_ERR_*` code in the detail field."
 
 use contract::Code;
+use serde_json::{Map, Value};
 
 /// What becomes an `ErrorResponse`.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -63,15 +64,22 @@ impl Failure {
 impl From<&crate::Error> for Failure {
     fn from(error: &crate::Error) -> Self {
         let problem = error.problem();
-        let hint = problem
-            .details
-            .get("did_you_mean")
-            .and_then(|name| name.as_str())
-            .map(|name| format!("did you mean {name}?"));
-        let position =
-            problem.details.get("position").and_then(serde_json::Value::as_u64).and_then(|at| usize::try_from(at).ok());
+        let hint = hint(&problem.details);
+        let position = problem.details.get("position").and_then(Value::as_u64).and_then(|at| usize::try_from(at).ok());
         Self { hint, position, ..Self::new(problem.code, problem.message) }
     }
+}
+
+/// What there is in place of what is missing, and a statement to try.
+fn hint(details: &Map<String, Value>) -> Option<String> {
+    let text = |name: &str| details.get(name).and_then(Value::as_str);
+    let near = text("did_you_mean").map(|name| format!("did you mean {name}?"));
+    let columns = details.get("columns").and_then(Value::as_array).filter(|_| near.is_none());
+    let columns = columns.map(|columns| columns.iter().filter_map(Value::as_str).collect::<Vec<_>>().join(", "));
+    let columns = columns.map(|columns| format!("there is {columns}"));
+    let suggestion = text("suggestion").map(|sql| format!("this would run: {sql}"));
+    let lines: Vec<_> = [near, columns, suggestion].into_iter().flatten().collect();
+    (!lines.is_empty()).then(|| lines.join("\n"))
 }
 
 impl From<crate::Error> for Failure {

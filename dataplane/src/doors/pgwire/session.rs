@@ -128,9 +128,8 @@ impl Conversation {
             }
             Command::Show(name) => self.show(name),
             Command::ShowAll => {
-                let rows = self.settings.all().into_iter();
-                let rows =
-                    rows.map(|(name, value)| vec![Some(name.to_owned()), Some(value), Some(String::new())]).collect();
+                let row = |name: &str| vec![Some(name.to_owned()), self.setting(name), Some(String::new())];
+                let rows = Settings::names().map(row).collect();
                 Ok(Reply::table(&["name", "setting", "description"], rows, "SHOW"))
             }
             Command::DiscardAll => self.discard_all(),
@@ -158,8 +157,12 @@ impl Conversation {
         }
     }
 
+    fn setting(&self, name: &str) -> Option<String> {
+        self.settings.holding(name, self.watch.rules().ok().map(|rules| rules.environment.heal))
+    }
+
     fn show(&self, name: &str) -> Result<Reply, Failure> {
-        let value = self.settings.get(name).ok_or_else(|| unknown_setting(name))?;
+        let value = self.setting(name).ok_or_else(|| unknown_setting(name))?;
         Ok(Reply::table(&[&Settings::shown_name(name)], vec![vec![Some(value)]], "SHOW"))
     }
 
@@ -330,8 +333,8 @@ impl Conversation {
             ("pg_is_in_recovery", []) => Some("f".to_owned()),
             ("pg_advisory_unlock_all", []) => Some(String::new()),
             ("txid_current_if_assigned", []) => None,
-            ("current_setting", [name]) => Some(self.settings.get(name).ok_or_else(|| unknown_setting(name))?),
-            ("current_setting", [name, _missing_ok]) => self.settings.get(name),
+            ("current_setting", [name]) => Some(self.setting(name).ok_or_else(|| unknown_setting(name))?),
+            ("current_setting", [name, _missing_ok]) => self.setting(name),
             ("set_config", [name, value, _local]) => {
                 let (name, value) = ((*name).to_owned(), (*value).to_owned());
                 self.set(&name, Some(&value), Written::Text)?;

@@ -11,13 +11,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use chrono_tz::Tz;
-use contract::Code;
 use contract::wire::TIMEOUT_MS_MAX;
+use contract::{Code, Heal};
 
 use super::failure::Failure;
 use super::identity::{Identity, Property};
-use known::Change::{Any, Never, Only};
-use known::{KNOWN, Known, find, shows_default};
+use known::Change::{Any, Never, OneOf, Only};
+use known::{HEAL, KNOWN, Known, find, shows_default};
 
 pub use known::REPORTED;
 
@@ -114,6 +114,7 @@ impl Settings {
             return Ok(None);
         };
         let value = value.or_else(|| self.at_login.get(&lower).map(String::as_str)).unwrap_or(known.default).to_owned();
+        let value = if matches!(known.change, OneOf(_)) { word(&value) } else { value };
         self.check(known, &value)?;
         match lower.as_str() {
             "timezone" => self.zone = zone(&value)?,
@@ -133,8 +134,10 @@ impl Settings {
                 Err(Failure::new(Code::Forbidden, "the session's user cannot be changed"))
             }
             Never => refused(format!("parameter {} cannot be changed", known.name)).map_err(|f| f.with_state("55P02")),
+            OneOf(words) if words.contains(&value) => Ok(()),
+            OneOf(words) => refused(format!("{} is one of {}", known.name, words.join(", "))),
             Only(starts) => {
-                let value = value.trim_matches(['\'', '"', ' ']).to_lowercase();
+                let value = word(value);
                 let fits = starts.iter().any(|start| value.starts_with(start));
                 if fits { Ok(()) } else { refused(format!("{} cannot be set to {value:?} here", known.name)) }
             }
@@ -182,9 +185,9 @@ impl Settings {
         set.or_else(|| find(&lower).map(|known| known.default.to_owned()))
     }
 
-    /// Every setting of PostgreSQL with its value, by name.
-    pub fn all(&self) -> Vec<(&'static str, String)> {
-        KNOWN.iter().map(|known| (known.name, self.get(known.name).unwrap_or_default())).collect()
+    /// Every setting that `SHOW ALL` shows.
+    pub fn names() -> impl Iterator<Item = &'static str> {
+        KNOWN.iter().map(|known| known.name)
     }
 
     /// The name of a setting as it is shown, whatever case it was asked in.
@@ -206,6 +209,19 @@ impl Settings {
         self.timeout
     }
 
+    /// How far statements may be healed, where that is less than the environment permits.
+    pub fn heal(&self) -> Option<Heal> {
+        self.values.get(HEAL)?.parse().ok()
+    }
+
+    /// The value that holds of a setting: of `heal`, what the environment permits of it.
+    pub fn holding(&self, name: &str, permitted: Option<Heal>) -> Option<String> {
+        match permitted {
+            Some(permitted) if name.eq_ignore_ascii_case(HEAL) => Some(permitted.asked(self.heal()).to_string()),
+            _ => self.get(name),
+        }
+    }
+
     /// Where unqualified tables are looked for: the first of `search_path` that names a schema.
     pub fn schema(&self) -> String {
         let path = self.get("search_path").unwrap_or_default();
@@ -221,6 +237,11 @@ impl Settings {
     fn is_on(&self, name: &str) -> bool {
         self.get(name).is_some_and(|value| matches!(value.to_lowercase().as_str(), "on" | "true" | "yes" | "1"))
     }
+}
+
+/// A word as it is compared: quotes and case say nothing.
+fn word(value: &str) -> String {
+    value.trim_matches(['\'', '"', ' ']).to_lowercase()
 }
 
 fn literals(variables: &BTreeMap<String, Literal>) -> sql::Variables {
@@ -349,6 +370,22 @@ mod tests {
         assert!(redacted(&settings).is_some());
         settings.assign("t", None, Written::Text).unwrap();
         assert_eq!(redacted(&settings), None);
+    }
+
+    #[test]
+    fn a_session_asks_for_less_healing_and_never_gets_more() {
+        let mut settings = settings();
+        let shown = |settings: &Settings, permitted| settings.holding("HEAL", Some(permitted)).unwrap_or_default();
+        assert_eq!((settings.heal(), shown(&settings, Heal::Safe).as_str()), (None, "safe"));
+        for (value, permitted, holds) in
+            [("OFF", Heal::Auto, "off"), ("'safe'", Heal::Auto, "safe"), ("auto", Heal::Safe, "safe")]
+        {
+            settings.set("heal", Some(value)).unwrap();
+            assert_eq!(shown(&settings, permitted), holds, "{value}");
+        }
+        assert_eq!(settings.set("heal", Some("offf")).unwrap_err().message, "heal is one of off, safe, auto");
+        settings.set("heal", None).unwrap();
+        assert_eq!(shown(&settings, Heal::Auto), "auto");
     }
 
     #[test]

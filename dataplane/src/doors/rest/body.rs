@@ -105,6 +105,9 @@ fn headers(answer: &Answer, shape: Shape) -> HeaderMap {
         }
     };
     put(names::QUERY_ID, answer.query_id.as_str());
+    if let Some(healed) = &answer.healed {
+        put(names::QUERY_HEALED, &healed.header());
+    }
     if matches!(shape, Shape::Csv | Shape::Arrow) {
         put(names::COLUMNS_MASKED, &answer.columns_masked.join(","));
         put(names::CACHE_HIT, if answer.cache_hit { "true" } else { "false" });

@@ -23,6 +23,7 @@ fn started(query: &str, estimate: MicroCredits) -> Started {
         grant_id: None,
         sql: "select ?".into(),
         sql_original: "select 1".into(),
+        sql_healed: None,
         sql_transpiled: None,
         sql_with_rls: None,
         operation: None,

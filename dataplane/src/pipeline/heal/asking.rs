@@ -1,4 +1,4 @@
-//! A model is asked for a statement that failed and that the rules cannot heal.
+//! A model is asked for a statement that failed and that the rules cannot heal, where the environment permits that.
 //!
 //! It is told the statement, the error that the caller would see, and what they may see of the catalogue (`sight`);
 //! never a row, a policy or a name that is kept from them. What it writes is somebody else's text: one query that
@@ -9,8 +9,10 @@ use contract::Governance;
 use super::super::audit::capped;
 use super::super::tables::{self, Extracted};
 use super::super::{Pipeline, Query};
-use super::{Healed, sight, wish};
+use super::sight::Sight;
+use super::wish;
 use crate::Error;
+use crate::answer::Healed;
 use crate::model::{Healer, Question};
 use crate::trail::Trail;
 
@@ -43,7 +45,7 @@ pub(super) async fn corrected(
 ) -> Option<Healed> {
     let (text, variables) = (&query.ask.sql, &query.ask.names.variables);
     let named = wish::read_by(text, variables)?;
-    let tables = sight::tables(pipeline, query, rules, &named).await.ok()?;
+    let tables = Sight::of(pipeline, query, rules).await.ok()?.lines(&named);
     let told = format!("{}: {error}", error.code().stable());
     let question = Question { statement: text, error: &told, tables: &tables };
     let answer = tokio::select! {
@@ -59,12 +61,12 @@ pub(super) async fn corrected(
         return None;
     }
     let Extracted { statement, .. } = tables::extract(&sql, variables, &Trail::new()).ok()?;
-    let warning = warning(error, &sql);
-    wish::is_query(&statement).then_some(Healed { sql, warning, by_model: true })
+    let how = how(error, &sql);
+    wish::is_query(&statement).then_some(Healed { sql, how })
 }
 
 /// On one line, and no longer than a warning may be.
-fn warning(error: &Error, sql: &str) -> String {
+fn how(error: &Error, sql: &str) -> String {
     let line: Vec<_> = sql.split_whitespace().collect();
     capped(&format!("healed: {error}; a model wrote instead: {}", line.join(" ")), WARNING_BYTES_MAX)
 }
@@ -97,9 +99,9 @@ mod tests {
     fn a_warning_is_one_line_of_bounded_length() {
         let error = Error::ColumnMissing { name: "x".to_owned() };
         assert_eq!(
-            warning(&error, "select y\n  from t"),
+            how(&error, "select y\n  from t"),
             "healed: column x does not exist; a model wrote instead: select y from t"
         );
-        assert_eq!(warning(&error, &"é".repeat(WARNING_BYTES_MAX)).len(), WARNING_BYTES_MAX);
+        assert_eq!(how(&error, &"é".repeat(WARNING_BYTES_MAX)).len(), WARNING_BYTES_MAX);
     }
 }

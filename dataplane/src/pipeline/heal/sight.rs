@@ -15,30 +15,75 @@ const TABLES_MAX: usize = 64;
 const COLUMNS_MAX: usize = 128;
 const BYTES_MAX: usize = 16 * 1024;
 
-/// A line for each table and view: `"main"."customer" ("id" INTEGER, "name" VARCHAR)`.
-pub(super) async fn tables(
-    pipeline: &Pipeline,
-    query: &Query,
-    rules: &Governance,
-    mentioned: &[String],
-) -> Result<Vec<String>> {
-    let (caller, agent) = policy::caller(pipeline, query, rules)?;
-    let known = pipeline.remembered.tables.of(&pipeline.engine()?, query, rules).await?.known;
-    let there = match policy::branch(pipeline, query, &agent, &[]).await? {
-        Some(branch) => Arc::new(known.with_tables(branch.tables())),
-        None => known,
-    };
-    let mut names = policy::names(query, rules);
-    let (whence, when) = ((&query.ask).into(), pipeline.clock.now().into());
-    let asked = Asked { rules, caller: &caller, agent: &agent, whence, writes: false, when };
-    let seen = shown::seen(&asked, &there);
-    shown::narrow(&mut names, &asked, &there);
-    let told =
-        |schema: &str, name: &str, columns: &[sql::Column]| line(schema, name, &names.shown(schema, name, columns));
-    let tables = seen.tables().map(|table| (table.path(), told(&table.schema, &table.name, &table.columns)));
-    let views = seen.definitions().into_iter().filter(|one| one.kind == sql::definition::Kind::View);
-    let views = views.map(|view| (view.path(), told(&view.schema, &view.name, &view.columns)));
-    Ok(fitting(tables.chain(views).collect(), mentioned))
+/// What there is for one caller: tables and views with their columns.
+pub(super) struct Sight {
+    relations: Vec<Relation>,
+    /// Where names without a schema are looked for.
+    home: String,
+}
+
+struct Relation {
+    schema: String,
+    name: String,
+    columns: Vec<sql::Column>,
+}
+
+impl Relation {
+    fn path(&self) -> String {
+        format!("{}.{}", self.schema, self.name)
+    }
+
+    fn is_at(&self, schema: &str, name: &str) -> bool {
+        self.schema.eq_ignore_ascii_case(schema) && self.name.eq_ignore_ascii_case(name)
+    }
+}
+
+impl Sight {
+    pub async fn of(pipeline: &Pipeline, query: &Query, rules: &Governance) -> Result<Self> {
+        let (caller, agent) = policy::caller(pipeline, query, rules)?;
+        let known = pipeline.remembered.tables.of(&pipeline.engine()?, query, rules).await?.known;
+        let there = match policy::branch(pipeline, query, &agent, &[]).await? {
+            Some(branch) => Arc::new(known.with_tables(branch.tables())),
+            None => known,
+        };
+        let mut names = policy::names(query, rules);
+        let (whence, when) = ((&query.ask).into(), pipeline.clock.now().into());
+        let asked = Asked { rules, caller: &caller, agent: &agent, whence, writes: false, when };
+        let seen = shown::seen(&asked, &there);
+        shown::narrow(&mut names, &asked, &there);
+        let relation = |schema: &str, name: &str, columns: &[sql::Column]| Relation {
+            columns: names.shown(schema, name, columns),
+            schema: schema.to_owned(),
+            name: name.to_owned(),
+        };
+        let tables = seen.tables().map(|table| relation(&table.schema, &table.name, &table.columns));
+        let views = seen.definitions().into_iter().filter(|one| one.kind == sql::definition::Kind::View);
+        let views = views.map(|view| relation(&view.schema, &view.name, &view.columns));
+        Ok(Self { relations: tables.chain(views).collect(), home: query.ask.names.schema.clone() })
+    }
+
+    /// A line for each table and view: `"main"."customer" ("id" INTEGER, "name" VARCHAR)`.
+    pub fn lines(&self, mentioned: &[String]) -> Vec<String> {
+        let told = |one: &Relation| (one.path(), line(&one.schema, &one.name, &one.columns));
+        fitting(self.relations.iter().map(told).collect(), mentioned)
+    }
+
+    /// The names of what is in a schema.
+    pub fn tables_in(&self, schema: &str) -> Vec<String> {
+        let within = self.relations.iter().filter(|one| one.schema.eq_ignore_ascii_case(schema));
+        within.map(|one| one.name.clone()).collect()
+    }
+
+    /// The columns of the tables and views that a statement names, in its order.
+    pub fn columns(&self, named: &[sql::TableUse]) -> Vec<String> {
+        let of = |table: &sql::TableUse| self.columns_of(table.schema.as_deref().unwrap_or(&self.home), &table.name);
+        named.iter().flat_map(of).collect()
+    }
+
+    pub fn columns_of(&self, schema: &str, name: &str) -> Vec<String> {
+        let found = self.relations.iter().find(|one| one.is_at(schema, name));
+        found.map(|one| one.columns.iter().map(|column| column.name.clone()).collect()).unwrap_or_default()
+    }
 }
 
 fn line(schema: &str, name: &str, columns: &[sql::Column]) -> String {

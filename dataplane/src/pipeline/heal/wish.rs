@@ -1,7 +1,7 @@
 //! Whether a text wants to read: known of a statement; of a text that is none, guessed, and rather denied.
 
 use super::super::tables::{self, Extracted};
-use super::{alike, is_word, piece};
+use super::likeness::alike;
 use crate::trail::Trail;
 
 /// Words of statements that change something, or let something else do so.
@@ -40,6 +40,28 @@ fn words(text: &str) -> Vec<String> {
         rest = after;
     }
     words
+}
+
+/// Bytes of the next token, as far as words are told from what is quoted by it: the text need not be one of SQL.
+fn piece(text: &str) -> usize {
+    let whole = text.len();
+    let until =
+        |end: &str, from: usize| text.get(from..).and_then(|t| t.find(end)).map_or(whole, |at| from + at + end.len());
+    match text.as_bytes() {
+        [b'\'', ..] => until("'", 1),
+        [b'"', ..] => until("\"", 1),
+        [b'-', b'-', ..] => until("\n", 2),
+        [b'/', b'*', ..] => until("*/", 2),
+        [b'$', b'$', ..] => until("$$", 2),
+        _ => {
+            let word = text.find(|c: char| !is_word(c)).unwrap_or(whole);
+            if word > 0 { word } else { text.chars().next().map_or(whole, char::len_utf8) }
+        }
+    }
+}
+
+fn is_word(c: char) -> bool {
+    c.is_alphanumeric() || c == '_'
 }
 
 #[cfg(test)]

@@ -197,6 +197,8 @@ pub struct Refusal {
     message: String,
     snippet: Option<String>,
     did_you_mean: Option<String>,
+    /// A whole statement that would pass in place of the one that was refused.
+    suggestion: Option<String>,
 }
 
 impl Refusal {
@@ -215,6 +217,7 @@ impl Refusal {
             message: text(error.get("message"))?,
             snippet: detail("snippet"),
             did_you_mean: detail("did_you_mean"),
+            suggestion: detail("suggestion"),
         })
     }
 
@@ -222,7 +225,7 @@ impl Refusal {
     pub fn trailing(trailer: &str) -> Self {
         let (code, message) = trailer.split_once(' ').unwrap_or((trailer, "the rows broke off"));
         let (code, message) = (code.to_owned(), message.to_owned());
-        Self { status: None, code, message, snippet: None, did_you_mean: None }
+        Self { status: None, code, message, snippet: None, did_you_mean: None, suggestion: None }
     }
 
     fn row(&self) -> Option<Code> {
@@ -243,8 +246,11 @@ impl Refusal {
 
     /// What was probably meant, else what can be done; a message about the caller's own text says it all.
     fn hint(&self) -> Option<String> {
-        if let Some(name) = &self.did_you_mean {
-            return Some(format!("did you mean {name}?"));
+        let near = self.did_you_mean.as_ref().map(|name| format!("did you mean {name}?"));
+        let suggestion = self.suggestion.as_ref().map(|sql| format!("this would run: {sql}"));
+        let meant: Vec<_> = near.into_iter().chain(suggestion).collect();
+        if !meant.is_empty() {
+            return Some(meant.join("\nhint: "));
         }
         let advice = || self.row().map(|code| code.advice().to_owned());
         if self.snippet.is_some() { None } else { advice() }
@@ -275,9 +281,12 @@ mod tests {
 
     #[test]
     fn a_refusal_shows_the_place_the_hint_and_the_code() {
-        let details = json!({"snippet": "LINE 1: selec\n        ^", "stable_code": "SVC_ERR_400_BAD_SQL"});
+        let details = json!({"snippet": "LINE 1: slct\n        ^", "stable_code": "SVC_ERR_400_BAD_SQL"});
         let told = refused(400, &json!({"message": "a statement is expected", "details": details}));
-        assert_eq!(told.to_string(), "a statement is expected\nLINE 1: selec\n        ^\nSVC_ERR_400_BAD_SQL");
+        assert_eq!(told.to_string(), "a statement is expected\nLINE 1: slct\n        ^\nSVC_ERR_400_BAD_SQL");
+        let details = json!({"did_you_mean": "orders", "suggestion": "select * from orders"});
+        let told = refused(404, &json!({"message": "no", "code": "X", "details": details})).to_string();
+        assert_eq!(told, "no\nhint: did you mean orders?\nhint: this would run: select * from orders\nX");
         let details = json!({"did_you_mean": "orders", "stable_code": "SVC_ERR_404_TABLE_NOT_FOUND"});
         let told = refused(404, &json!({"message": "table ordres does not exist", "details": details}));
         assert_eq!(

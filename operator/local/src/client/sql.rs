@@ -7,8 +7,8 @@ mod shell;
 
 use std::io::{self, IsTerminal, Read};
 
-use contract::Code;
 use contract::wire::{Format, QueryBody, TIMEOUT_MS_MAX, header};
+use contract::{Code, Heal};
 use dataplane::doors::pgwire::lex;
 use http::HeaderMap;
 use http_body_util::BodyExt;
@@ -35,6 +35,9 @@ pub struct Args {
     /// How long each may take; the environment's own limit unless given.
     #[arg(long, value_parser = clap::value_parser!(u64).range(1..=TIMEOUT_MS_MAX))]
     timeout_ms: Option<u64>,
+    /// How far a statement that fails may be corrected and run: off, safe or auto. The environment's own limit unless less.
+    #[arg(long, value_name = "LEVEL")]
+    heal: Option<Heal>,
     #[arg(long, short, value_enum, default_value_t)]
     output: Output,
     #[command(flatten)]
@@ -42,9 +45,9 @@ pub struct Args {
 }
 
 pub async fn run(args: Args) -> Result<(), Failure> {
-    let Args { command, timeout_ms, output, access } = args;
+    let Args { command, timeout_ms, heal, output, access } = args;
     output.may_leave()?;
-    let asking = Asking { api: access.api()?, output, timeout_ms };
+    let asking = Asking { api: access.api()?, output, timeout_ms, heal };
     let text = match command {
         Some(text) => text,
         None if io::stdin().is_terminal() => return shell::run(asking).await,
@@ -79,6 +82,7 @@ struct Asking {
     api: Api,
     output: Output,
     timeout_ms: Option<u64>,
+    heal: Option<Heal>,
 }
 
 /// What REST answers.
@@ -112,8 +116,8 @@ impl Asking {
             Output::Csv => Format::Csv,
             Output::Arrow => Format::Arrow,
         };
-        let (sql, timeout_ms) = (sql.to_owned(), self.timeout_ms);
-        let body = QueryBody { sql, agent_id: None, agent_framework: None, timeout_ms, format };
+        let (sql, timeout_ms, heal) = (sql.to_owned(), self.timeout_ms, self.heal);
+        let body = QueryBody { sql, agent_id: None, agent_framework: None, timeout_ms, heal, format };
         let path = format!("{}/query", self.api.environment().await?);
         let request = self.api.request(Method::POST, &path).header(http::header::TE, "trailers").json(&body);
         match self.output {
@@ -144,8 +148,11 @@ impl Asking {
     /// Piece by piece to standard output; what went wrong on the way is said at the end. Whoever reads us may
     /// be slow: an interrupt does not wait for them.
     async fn streamed(&self, answer: Response) -> Result<(), Failure> {
-        let masked = answer.headers().get(header::COLUMNS_MASKED).and_then(|value| value.to_str().ok());
-        if let Some(names) = masked.filter(|names| !names.is_empty()) {
+        let said = |name: &str| answer.headers().get(name).and_then(|value| value.to_str().ok());
+        if let Some(how) = said(header::QUERY_HEALED) {
+            notice(&format!("warning: {how}"));
+        }
+        if let Some(names) = said(header::COLUMNS_MASKED).filter(|names| !names.is_empty()) {
             tell_masked(names);
         }
         let (mut body, mut out) = (http::Response::from(answer).into_body(), tokio::io::stdout());

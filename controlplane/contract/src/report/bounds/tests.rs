@@ -27,6 +27,7 @@ fn started(text: &str) -> Started {
         grant_id: Some(text.into()),
         sql: text.to_owned(),
         sql_original: text.to_owned(),
+        sql_healed: Some(text.to_owned()),
         sql_transpiled: Some(text.to_owned()),
         sql_with_rls: Some(text.to_owned()),
         operation: None,

@@ -7,10 +7,11 @@ use axum::http::header::AUTHORIZATION;
 use axum::http::{Extensions, HeaderMap};
 use base64::Engine as _;
 use base64::engine::general_purpose::{STANDARD, URL_SAFE_NO_PAD};
+use contract::caller::Unknown;
 use contract::policy::abac::Origin;
 use contract::secrets::hmac_sha256;
-use contract::wire::Who;
-use contract::{Code, KeyId, RequestId, Timestamp};
+use contract::wire::{self, Who};
+use contract::{Code, Heal, KeyId, RequestId, Timestamp};
 use subtle::ConstantTimeEq;
 
 use super::super::super::credential;
@@ -44,6 +45,15 @@ pub async fn admit(
         return Err(Error::TierLimit);
     }
     guest::declared_by(who, peer, headers, Origin::Flight, request_id)
+}
+
+/// How far the statements of the call may be healed.
+pub fn heal(headers: &HeaderMap) -> Result<Option<Heal>, Error> {
+    let Some(value) = headers.get(wire::header::HEAL) else { return Ok(None) };
+    let word = String::from_utf8_lossy(value.as_bytes());
+    word.parse()
+        .map(Some)
+        .map_err(|unknown: Unknown| Error::InvalidParams { field: wire::header::HEAL, message: unknown.to_string() })
 }
 
 /// The bearer for whoever shows a key.

@@ -24,7 +24,7 @@ use tonic::metadata::{MetadataMap, MetadataValue};
 
 use super::desk::{Prepared, Statement, Ticketed, Transaction};
 use super::{Streamed, Visit, binding, command, listing};
-use crate::{Answer, Ask, Error};
+use crate::{Answer, Ask, Bounds, Error};
 
 /// An answer on its way, with its headers.
 pub struct Sending {
@@ -280,11 +280,13 @@ impl Visit {
     }
 
     pub(super) fn ask(&self, statement: &Statement) -> Ask {
+        let ask = self.guest.ask(&self.door.pipeline, statement.sql.clone(), None);
         Ask {
             params: statement.params.clone(),
             transaction: statement.transaction.clone(),
             cancel: self.door.ending.closed.child_token(),
-            ..self.guest.ask(&self.door.pipeline, statement.sql.clone(), None)
+            bounds: Bounds { heal: self.heal, ..ask.bounds },
+            ..ask
         }
     }
 }
@@ -327,6 +329,9 @@ fn headers(answer: &Answer) -> MetadataMap {
     put(names::QUERY_ID, answer.query_id.as_str());
     put(names::CACHE_HIT, if answer.cache_hit { "true" } else { "false" });
     put(names::COLUMNS_MASKED, &answer.columns_masked.join(","));
+    if let Some(healed) = &answer.healed {
+        put(names::QUERY_HEALED, &healed.header());
+    }
     headers
 }
 

@@ -1,5 +1,7 @@
 //! The settings of PostgreSQL that there are here.
 
+use contract::Heal;
+
 /// A setting of PostgreSQL: its name as it is shown, its default, and how it may be changed.
 pub(super) struct Known {
     pub name: &'static str,
@@ -13,16 +15,21 @@ pub(super) enum Change {
     Any,
     /// Only to what it means already: the value must start so, whatever the case.
     Only(&'static [&'static str]),
+    /// To one of these words, whatever the case.
+    OneOf(&'static [&'static str]),
     Never,
 }
 
-use Change::{Any, Never, Only};
+use Change::{Any, Never, OneOf, Only};
 
 const fn known(name: &'static str, default: &'static str, change: Change) -> Known {
     Known { name, default, change }
 }
 
-/// `TimeZone`, `search_path` and `statement_timeout` have effects, and code of their own.
+/// How far statements that fail may be healed: the one setting that is not PostgreSQL's.
+pub(super) const HEAL: &str = "heal";
+
+/// `TimeZone`, `search_path`, `statement_timeout` and `heal` have effects, and code of their own.
 pub(super) const KNOWN: &[Known] = &[
     known("application_name", "", Any),
     known("backslash_quote", "safe_encoding", Any),
@@ -35,6 +42,7 @@ pub(super) const KNOWN: &[Known] = &[
     known("default_transaction_read_only", "off", Any),
     known("escape_string_warning", "on", Any),
     known("extra_float_digits", "1", Any),
+    known(HEAL, Heal::Auto.as_str(), OneOf(&[Heal::Off.as_str(), Heal::Safe.as_str(), Heal::Auto.as_str()])),
     known("idle_in_transaction_session_timeout", "0", Any),
     known("idle_session_timeout", "0", Any),
     known("in_hot_standby", "off", Never),
