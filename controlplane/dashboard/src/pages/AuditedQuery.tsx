@@ -24,6 +24,12 @@ export function AuditedQuery({ queryId }: { queryId: string }) {
           <About entry={entry} />
           <h3>As it was asked</h3>
           <CodeBlock label="As it was asked" text={entry.sql_original} />
+          {entry.sql_healed && (
+            <>
+              <h3>As it was corrected</h3>
+              <CodeBlock label="As it was corrected" text={entry.sql_healed} />
+            </>
+          )}
           {entry.sql_with_rls && (
             <>
               <h3>As the policies made it</h3>

@@ -13,6 +13,7 @@ import { past, remember } from '../statements'
 import { Place } from './Place'
 import { SqlExplain } from './SqlExplain'
 import { SqlResult } from './SqlResult'
+import { SqlSuggestion } from './SqlSuggestion'
 
 type Answer = Shapes['QueryAnswer']
 type Outcome = { answer: Answer; sql: string } | { problem: Problem; sql: string } | { explain: string }
@@ -95,7 +96,7 @@ export function SqlSheet({ initial, type, isNew }: { initial: string; type: (tex
       </div>
       <div className="stack" aria-live="polite">
         {isRunning && <Skeleton />}
-        {outcome && <Came outcome={outcome} />}
+        {outcome && <Came outcome={outcome} take={(sql) => editor.current?.put(sql)} />}
       </div>
     </>
   )
@@ -116,10 +117,16 @@ function Runs() {
   )
 }
 
-function Came({ outcome }: { outcome: Outcome }) {
+interface CameProps {
+  outcome: Outcome
+  /** Puts a statement in the editor. */
+  take: (sql: string) => void
+}
+
+function Came({ outcome, take }: CameProps) {
   if ('answer' in outcome) return <SqlResult answer={outcome.answer} sql={outcome.sql} />
   if ('explain' in outcome) return <SqlExplain key={outcome.explain} sql={outcome.explain} />
-  return <Failure {...outcome} />
+  return <Failure {...outcome} take={take} />
 }
 
 function History({ own, take }: { own: string; take: (sql: string) => void }) {
@@ -138,11 +145,13 @@ function History({ own, take }: { own: string; take: (sql: string) => void }) {
   )
 }
 
-function Failure({ problem, sql }: { problem: Problem; sql: string }) {
+function Failure({ problem, sql, take }: { problem: Problem; sql: string; take: (sql: string) => void }) {
+  const suggestion = problem.details['suggestion']
   return (
     <>
       <Refusal problem={problem} />
       <Place sql={sql} details={problem.details} />
+      {typeof suggestion === 'string' && <SqlSuggestion sql={sql} suggestion={suggestion} take={take} />}
     </>
   )
 }

@@ -1,11 +1,11 @@
 import { expect, it } from 'vitest'
-import { healed, pieces } from './healed'
+import { difference, healed, pieces } from './healed'
 
 const slip = { wrong: 'nmae', right: 'name' }
 
-it('a warning of healing tells both names, any other warning none', () => {
-  expect(healed('healed: column nmae does not exist, name was taken instead')).toEqual(slip)
-  expect(healed('healed: table my ordres does not exist, my orders was taken instead')).toEqual({ wrong: 'my ordres', right: 'my orders' })
+it('a warning of healing tells what was read as what, any other warning nothing', () => {
+  expect(healed('healed: form was read as FROM')).toEqual({ wrong: 'form', right: 'FROM' })
+  expect(healed('healed: my KÄSE was read as my Käse')).toEqual({ wrong: 'my KÄSE', right: 'my Käse' })
   for (const other of ['SVC_ERR_403_COLUMN_MASKED: ssn', 'nmae does not exist', { message: 'healed' }, null]) expect(healed(other)).toBeNull()
 })
 
@@ -21,5 +21,22 @@ it('only names are struck, and the statement stays whole', () => {
     const all = pieces(sql, slip)
     expect(all.map(({ text }) => text).join('')).toBe(sql)
     expect(all.filter(({ wrong }) => wrong).map(({ text }) => text)).toEqual(struck)
+  }
+})
+
+it('what differs stands in both texts, and all of both is there', () => {
+  const cases: [string, string, string[]][] = [
+    ['select nmae, nmae from t', 'select name, name from t', ['nmae>name', 'nmae>name']],
+    ["select 'nmae' from ordres", "select 'nmae' from orders", ['ordres>orders']],
+    ['select 1 form t', 'select 1 from t', ['form>from']],
+    ['select a from t', 'select "a b", c from t', ['a>"a b", c']],
+    ['select 1', 'select 1', []],
+    ['', 'select 1', ['>select 1']],
+  ]
+  for (const [sql, other, changes] of cases) {
+    const all = difference(sql, other)
+    expect(all.map(({ gone }) => gone).join('')).toBe(sql)
+    expect(all.map(({ come }) => come).join('')).toBe(other)
+    expect(all.filter(({ gone, come }) => gone !== come).map(({ gone, come }) => `${gone}>${come}`)).toEqual(changes)
   }
 })

@@ -1,11 +1,11 @@
-/** What a healed query was made of: the names that do not exist, and those that were taken instead. */
+/** What was corrected of a query before it ran, and what differs between a query and one that is suggested. */
 
 export interface Healed {
   wrong: string
   right: string
 }
 
-/** A piece of the statement; `wrong` where another name was taken for it. */
+/** A piece of the statement; `wrong` where it was read as something else. */
 export interface Piece {
   text: string
   wrong: boolean
@@ -13,7 +13,7 @@ export interface Piece {
 
 /** What a warning tells of, if it tells of healing. */
 export function healed(warning: unknown): Healed | null {
-  const found = typeof warning === 'string' ? /^healed: (?:table|column|function) (.+) does not exist, (.+) was taken instead$/s.exec(warning) : null
+  const found = typeof warning === 'string' ? /^healed: (.+) was read as (.+)$/s.exec(warning) : null
   const [, wrong, right] = found ?? []
   return wrong !== undefined && right !== undefined ? { wrong, right } : null
 }
@@ -32,4 +32,38 @@ export function pieces(sql: string, { wrong }: Healed): Piece[] {
     else all.push({ text: token, wrong: isWrong })
   }
   return all
+}
+
+/** A piece that both texts have, or one that the second has in place of what the first has. */
+export interface Difference {
+  gone: string
+  come: string
+}
+
+const tokensOf = (sql: string) => [...sql.matchAll(TOKENS)].map(([token]) => token)
+
+/** From one text to another: what neither begins nor ends alike is replaced, token by token where as many stand there. */
+export function difference(sql: string, other: string): Difference[] {
+  const [was, is] = [tokensOf(sql), tokensOf(other)]
+  if (was.length !== is.length) return replaced(was, is)
+  const all: Difference[] = []
+  was.forEach((gone, at) => {
+    const come = is[at] ?? ''
+    const last = all.at(-1)
+    if (gone === come && last && last.gone === last.come) all[all.length - 1] = { gone: last.gone + gone, come: last.come + come }
+    else all.push({ gone, come })
+  })
+  return all
+}
+
+function replaced(was: readonly string[], is: readonly string[]): Difference[] {
+  const most = Math.min(was.length, is.length)
+  let head = 0
+  while (head < most && was[head] === is[head]) head += 1
+  let tail = 0
+  while (tail < most - head && was[was.length - 1 - tail] === is[is.length - 1 - tail]) tail += 1
+  const same = (text: string) => ({ gone: text, come: text })
+  const middle = { gone: was.slice(head, was.length - tail).join(''), come: is.slice(head, is.length - tail).join('') }
+  const [before, after] = [was.slice(0, head).join(''), was.slice(was.length - tail).join('')]
+  return [same(before), middle, same(after)].filter(({ gone, come }) => gone !== '' || come !== '')
 }
