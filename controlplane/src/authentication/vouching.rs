@@ -16,7 +16,7 @@ pub async fn vouch(app: &App, env_id: &EnvId, token: &str) -> Result<Vouched> {
     let known = match sessions::known(app, token).await {
         Ok(known) => known,
         Err(Error::BadCredential(Code::ExpiredToken)) => return Ok(Err(VouchRefusal::Expired)),
-        Err(Error::BadCredential(_)) => return Ok(Err(VouchRefusal::Invalid)),
+        Err(Error::BadCredential(_) | Error::Over { .. }) => return Ok(Err(VouchRefusal::Invalid)),
         Err(error) => return Err(error),
     };
     if !environments::belongs(app.pool(), env_id, &known.caller.org_id).await? {
