@@ -317,6 +317,7 @@ async fn a_failed_login_is_recorded_where_the_account_belongs() {
 #[tokio::test]
 async fn an_invitation_is_mailed_and_its_page_accepts_it() {
     let (app, mut server, opened) = ada().await;
+    app.confirm("ada").await;
     let body = json!({"email": "bob@example.com", "role": "analyst"});
     app.post(&app.org(&opened, "/users/invite"), &bearer(&opened), body).await.expect(201);
     app.post_mail().await;

@@ -61,7 +61,7 @@ const checks = {
       assert.deepEqual([error?.code, error?.detail], expected, sql);
     };
     await refused("select * from no_such_table", ["42P01", "SVC_ERR_404_TABLE_NOT_FOUND"]);
-    await refused("selec 1", ["42601", "SVC_ERR_400_BAD_SQL"]);
+    await refused("slct 1", ["42601", "SVC_ERR_400_BAD_SQL"]);
     await refused("select * from read_csv('/etc/passwd')", ["0A000", "TRANSPILATION_ERROR"]);
     await refused({ text: "select cast($1 as integer)", values: ["x"] }, ["22P02", "SVC_ERR_400_BAD_SQL"]);
     assert.deepEqual((await client.query("select 1 as one")).rows, [{ one: 1 }]);

@@ -129,7 +129,7 @@ async fn a_browser_that_is_refused_is_led_to_the_sign_in_page() {
     acme.put(acme.settings()).await.expect(200);
     for (claims, code) in [
         (json!({"email_verified": false}), "SVC_ERR_401_INVALID_TOKEN"),
-        (json!({"email": "bob@elsewhere.example"}), "SVC_ERR_403_FORBIDDEN"),
+        (json!({"email": "bob@elsewhere.example"}), "FORBIDDEN"),
     ] {
         acme.provider.says(|says| says.claims = claims);
         let answer = acme.sign_on().await;
