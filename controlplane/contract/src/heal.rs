@@ -9,6 +9,7 @@ crate::caller::words!(
     Heal, "level of healing", { Off = "off", Safe = "safe", Auto = "auto" }
 );
 
+#[expect(clippy::derivable_impls, reason = "the table of words marks no variant")]
 impl Default for Heal {
     fn default() -> Self {
         Self::Safe

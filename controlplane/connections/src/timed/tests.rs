@@ -50,7 +50,7 @@ async fn answer(peer: &mut DuplexStream) -> String {
 async fn closed_after(peer: &mut DuplexStream) -> Duration {
     let began = Instant::now();
     let mut rest = Vec::new();
-    timeout(Duration::from_secs(60), peer.read_to_end(&mut rest)).await.unwrap().unwrap();
+    timeout(Duration::from_mins(1), peer.read_to_end(&mut rest)).await.unwrap().unwrap();
     began.elapsed()
 }
 
@@ -69,9 +69,9 @@ async fn a_connection_lives_between_two_requests_and_not_for_ever() {
         peer.write_all(REQUEST).await.unwrap();
         assert!(answer(&mut peer).await.starts_with("HTTP/1.1 200"));
     }
-    assert!(closed_after(&mut peer).await > LIMITS.idle - SHORT);
+    assert!(closed_after(&mut peer).await > LIMITS.idle.checked_sub(SHORT).unwrap());
     let mut silent = self::peer(LIMITS);
-    assert!(closed_after(&mut silent).await > LIMITS.idle - SHORT, "one that has never asked");
+    assert!(closed_after(&mut silent).await > LIMITS.idle.checked_sub(SHORT).unwrap(), "one that has never asked");
 }
 
 #[tokio::test]
@@ -82,7 +82,7 @@ async fn a_head_that_has_begun_ends_soon() {
     peer.write_all(&REQUEST[10..]).await.unwrap();
     answer(&mut peer).await;
     peer.write_all(&REQUEST[..10]).await.unwrap();
-    assert!(closed_after(&mut peer).await < LIMITS.idle - SHORT);
+    assert!(closed_after(&mut peer).await < LIMITS.idle.checked_sub(SHORT).unwrap());
 }
 
 #[tokio::test]
@@ -93,7 +93,7 @@ async fn a_head_that_comes_byte_by_byte_is_not_waited_for() {
     while peer.write_all(b"a").await.is_ok() {
         sleep(SHORT / 10).await;
     }
-    assert!(began.elapsed() < LIMITS.idle - SHORT, "{:?}", began.elapsed());
+    assert!(began.elapsed() < LIMITS.idle.checked_sub(SHORT).unwrap(), "{:?}", began.elapsed());
 }
 
 #[tokio::test]

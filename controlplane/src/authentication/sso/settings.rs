@@ -95,7 +95,7 @@ pub async fn put(call: Call, Json(body): Json<PutBody>) -> Result<Json<View>> {
     let (app, now) = (&call.app, call.now());
     let client_id = text::checked("client_id", &body.client_id, CLIENT_ID_MAX)?;
     let secret = body.client_secret.map(|secret| text::checked("client_secret", &secret, SECRET_MAX)).transpose()?;
-    let email_domains = domains(body.email_domains)?;
+    let email_domains = domains(&body.email_domains)?;
     app.issuers().fetch().admit("issuer", &body.issuer)?;
     let document = app.issuers().document(&body.issuer, now).await;
     let document = document.map_err(|error| Error::invalid("issuer", "OpenID issuer", format!("`issuer`: {error}")))?;
@@ -173,7 +173,7 @@ pub async fn remove(call: Call) -> Result<Json<Removed>> {
 }
 
 /// Each in its one form, and once.
-fn domains(given: Vec<String>) -> Result<Vec<String>> {
+fn domains(given: &[String]) -> Result<Vec<String>> {
     let refused = |message: &str| Error::invalid("email_domains", "1..20 domains", message);
     if given.is_empty() || given.len() > DOMAINS_MAX {
         return Err(refused("`email_domains` names 1 to 20 domains"));

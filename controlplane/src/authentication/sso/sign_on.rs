@@ -68,7 +68,7 @@ pub struct Arrived {
 }
 
 enum End {
-    SignedIn(Kept<Shown<Opened>>),
+    SignedIn(Box<Kept<Shown<Opened>>>),
     /// A person is told by the sign-in page, which knows the codes.
     Refused(Code),
 }
@@ -77,7 +77,7 @@ impl IntoResponse for Arrived {
     fn into_response(self) -> Response {
         let headers = AppendHeaders([(CACHE_CONTROL, NO_STORE.to_owned()), (SET_COOKIE, self.cookie)]);
         match self.end {
-            End::SignedIn(kept) => (headers, kept).into_response(),
+            End::SignedIn(kept) => (headers, *kept).into_response(),
             End::Refused(code) => {
                 let to = format!("/?sign_on={}", code.stable());
                 (StatusCode::SEE_OTHER, headers, [(LOCATION, to)]).into_response()
@@ -152,7 +152,7 @@ pub async fn callback(
 ) -> Result<Arrived> {
     let failed = |error| visit.app.limits().after_failed_credential(visit.peer, error);
     let end = match sign_on(&visit, agent, &headers, &callback).await.map_err(failed) {
-        Ok(opened) => End::SignedIn(Browser::arrives(&visit.app, &headers, opened)),
+        Ok(opened) => End::SignedIn(Box::new(Browser::arrives(&visit.app, &headers, opened))),
         Err(error) if is_person(&visit.app, &headers) => {
             tracing::info!(%error, "a sign-on was refused");
             End::Refused(error.code())
