@@ -143,21 +143,20 @@ pub fn renamed(text: &str, wrong: &str, right: &str) -> Option<String> {
         return None;
     }
     let places = words(text, |word, _| word.eq_ignore_ascii_case(wrong))?;
-    let right = as_written(right);
     let (mut out, mut from) = (String::with_capacity(text.len() + right.len()), 0);
     for place in &places {
         out.push_str(text.get(from..place.start)?);
-        out.push_str(&right);
+        let is_called = text.get(place.end..)?.trim_start().starts_with('(');
+        out.push_str(&as_written(right, is_called));
         from = place.end;
     }
     out.push_str(text.get(from..)?);
     (!places.is_empty()).then_some(out)
 }
 
-/// A name as somebody writes it: in quotes where it would be a word of the language.
-fn as_written(name: &str) -> String {
-    let upper = name.to_ascii_uppercase();
-    let is_word = ALL_KEYWORDS.contains(&upper.as_str());
+/// A name as somebody writes it: in quotes where it would be a word of the language, and is not that of a function.
+fn as_written(name: &str, is_called: bool) -> String {
+    let is_word = !is_called && ALL_KEYWORDS.contains(&name.to_ascii_uppercase().as_str());
     if quote::is_plain(name) && name.is_ascii() && !is_word { name.to_owned() } else { quote::name(name) }
 }
 
