@@ -126,12 +126,20 @@ impl World {
         self
     }
 
+    /// As if somebody had followed the link that was mailed to this address.
+    async fn confirmed(&self, email: &str) {
+        let client = self.database().client().await;
+        let confirm = "update accounts set email_verified_at = now() where email = $1";
+        assert_eq!(client.execute(confirm, &[&email]).await.unwrap(), 1, "{email}");
+    }
+
     async fn settle(&mut self) {
         let signup = json!({"name": "Owner", "email": "owner@world.example", "password": "correct horse battery", "org_name": "World"});
         let account = self.ok(Method::POST, "/v1/signup", "", signup).await;
         self.owner = format!("Bearer {}", text(&account["token"]));
         self.org_id = text(&account["org"]["org_id"]);
         self.enterprise(&self.org_id).await;
+        self.confirmed("owner@world.example").await;
         (self.env_id, self.pgwire) = self.environment("main").await;
         self.key = self
             .key_for(&self.env_id, json!({"user_id": account["user"]["user_id"], "scopes": all_scopes()}))
