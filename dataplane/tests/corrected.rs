@@ -102,7 +102,7 @@ async fn another_table_column_or_function_is_never_taken_and_is_suggested() {
         (
             "update customer set nmae = 'x'",
             Code::UndefinedColumn,
-            "column nmae of main.customer does not exist; did you mean name?",
+            "column nmae does not exist; did you mean name?",
             None,
         ),
     ] {
