@@ -6,11 +6,20 @@ use engine::{Kind, Outcome};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-use crate::world::{answer, config, never, read, soon, world, write};
+use crate::world::{World, answer, config, never, read, soon, world, write};
 
 /// Neither the memory limit nor an interrupt stops this one.
 const BOMB: &str = "select levenshtein(repeat('a', 200000), repeat('b', 200000))";
 const ENDLESS: &str = "select sum(a.i * b.i) from range(1000000) a(i), range(1000000) b(i)";
+
+/// Ends the engine's process by [`BOMB`], again where its deadline passed before it was begun.
+async fn end_process(world: &World, before: &str) {
+    let mut bomber = world.session().await.unwrap();
+    while world.incarnation().await == before {
+        let ended = bomber.run(read(BOMB), Instant::now() + Duration::from_millis(100), &never()).await;
+        assert_eq!(ended.err().map(|error| error.kind), Some(Kind::Timeout));
+    }
+}
 
 #[tokio::test]
 async fn a_statement_that_obeys_ends_at_its_deadline() {
@@ -34,7 +43,7 @@ async fn a_statement_that_does_not_obey_takes_its_process_along() {
     let error = session.run(read(BOMB), deadline, &CancellationToken::new()).await.err().unwrap();
     assert_eq!(error.kind, Kind::Timeout);
     assert!(start.elapsed() < Duration::from_secs(4), "{:?}", start.elapsed());
-    while world.incarnation().await == before {}
+    world.restarted(&before).await;
     assert_eq!(world.answer("select i from t").await.as_deref(), Ok("7"), "what was committed is there");
     assert_eq!(answer(&mut session, "select i from t", &[]).await.as_deref(), Ok("7"), "also to its session");
 }
@@ -92,19 +101,18 @@ async fn reads_of_other_callers_do_not_notice() {
 #[tokio::test]
 async fn what_another_caller_begins_while_the_process_is_ended_is_done_in_the_next_one() {
     let world = world().await.made(&["create table t(i bigint)"]).await;
-    let (mut bomber, mut bystander) = (world.session().await.unwrap(), world.session().await.unwrap());
+    let mut bystander = world.session().await.unwrap();
     let before = world.incarnation().await;
-    let bomb = TaskTracker::new()
-        .spawn(async move { bomber.run(read(BOMB), Instant::now(), &CancellationToken::new()).await.err() });
     let (mut begun, mut after) = (0, 0);
-    while after < 10 {
-        let snapshot = bystander.begin().await.unwrap();
-        write(&mut bystander, "insert into t values (1)").await.unwrap();
-        bystander.commit().await.unwrap();
-        begun += 1;
-        after += usize::from(!snapshot.as_str().starts_with(&before));
-    }
-    assert_eq!(bomb.await.unwrap().map(|error| error.kind), Some(Kind::Timeout));
+    tokio::join!(end_process(&world, &before), async {
+        while after < 10 {
+            let snapshot = bystander.begin().await.unwrap();
+            write(&mut bystander, "insert into t values (1)").await.unwrap();
+            bystander.commit().await.unwrap();
+            begun += 1;
+            after += usize::from(!snapshot.as_str().starts_with(&before));
+        }
+    });
     let rows = answer(&mut bystander, "select count(*) from t", &[]).await;
     assert_eq!(rows, Ok(begun.to_string()), "none is lost, none is there twice");
 }
@@ -112,17 +120,12 @@ async fn what_another_caller_begins_while_the_process_is_ended_is_done_in_the_ne
 #[tokio::test]
 async fn a_write_of_another_caller_is_not_run_again() {
     let world = world().await.made(&["create table t(i bigint)"]).await;
-    let (mut bomber, mut bystander) = (world.session().await.unwrap(), world.session().await.unwrap());
-    let never = CancellationToken::new();
+    let mut bystander = world.session().await.unwrap();
+    let before = world.incarnation().await;
     bystander.begin().await.unwrap();
     write(&mut bystander, "insert into t values (1)").await.unwrap();
-    let deadline = Instant::now() + Duration::from_millis(300);
-    assert!(bomber.run(read(BOMB), deadline, &never).await.is_err());
-    let lost = loop {
-        if let Err(error) = write(&mut bystander, "insert into t values (2)").await {
-            break error;
-        }
-    };
+    end_process(&world, &before).await;
+    let lost = write(&mut bystander, "insert into t values (2)").await.unwrap_err();
     assert_eq!(lost.kind, Kind::Crashed);
     let still = bystander.commit().await.unwrap_err();
     assert_eq!(still.kind, Kind::Unavailable, "nobody may think that it was committed");
@@ -204,7 +207,7 @@ async fn a_question_that_does_not_obey_takes_its_process_along() {
         };
         assert_eq!(failed.map(|error| error.kind), Some(Kind::Timeout), "{which}");
         assert!(start.elapsed() < HANGS, "{which}: {:?}", start.elapsed());
-        while world.incarnation().await == before {}
+        world.restarted(&before).await;
     }
     assert_eq!(world.answer("select 1").await.as_deref(), Ok("1"));
 }

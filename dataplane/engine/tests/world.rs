@@ -72,6 +72,12 @@ impl World {
         }
     }
 
+    /// Waits until another child than this serves. A minute is enough on any machine; one that goes on fails.
+    pub async fn restarted(&self, before: &str) {
+        let another = async { while self.incarnation().await == before {} };
+        tokio::time::timeout(Duration::from_secs(60), another).await.expect("the process goes on");
+    }
+
     /// Runs writes, one session for all.
     pub async fn made(self, statements: &[&str]) -> Self {
         let mut session = self.session().await.unwrap();
