@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use engine::{Kind, Outcome};
+use engine::{Kind, Outcome, Session};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
@@ -13,8 +13,7 @@ const BOMB: &str = "select levenshtein(repeat('a', 200000), repeat('b', 200000))
 const ENDLESS: &str = "select sum(a.i * b.i) from range(1000000) a(i), range(1000000) b(i)";
 
 /// Ends the engine's process by [`BOMB`], again where its deadline passed before it was begun.
-async fn end_process(world: &World, before: &str) {
-    let mut bomber = world.session().await.unwrap();
+async fn end_process(world: &World, mut bomber: Session, before: &str) {
     while world.incarnation().await == before {
         let ended = bomber.run(read(BOMB), Instant::now() + Duration::from_millis(100), &never()).await;
         assert_eq!(ended.err().map(|error| error.kind), Some(Kind::Timeout));
@@ -101,10 +100,10 @@ async fn reads_of_other_callers_do_not_notice() {
 #[tokio::test]
 async fn what_another_caller_begins_while_the_process_is_ended_is_done_in_the_next_one() {
     let world = world().await.made(&["create table t(i bigint)"]).await;
-    let mut bystander = world.session().await.unwrap();
+    let (bomber, mut bystander) = (world.session().await.unwrap(), world.session().await.unwrap());
     let before = world.incarnation().await;
     let (mut begun, mut after) = (0, 0);
-    tokio::join!(end_process(&world, &before), async {
+    tokio::join!(end_process(&world, bomber, &before), async {
         while after < 10 {
             let snapshot = bystander.begin().await.unwrap();
             write(&mut bystander, "insert into t values (1)").await.unwrap();
@@ -120,11 +119,11 @@ async fn what_another_caller_begins_while_the_process_is_ended_is_done_in_the_ne
 #[tokio::test]
 async fn a_write_of_another_caller_is_not_run_again() {
     let world = world().await.made(&["create table t(i bigint)"]).await;
-    let mut bystander = world.session().await.unwrap();
+    let (bomber, mut bystander) = (world.session().await.unwrap(), world.session().await.unwrap());
     let before = world.incarnation().await;
     bystander.begin().await.unwrap();
     write(&mut bystander, "insert into t values (1)").await.unwrap();
-    end_process(&world, &before).await;
+    end_process(&world, bomber, &before).await;
     let lost = write(&mut bystander, "insert into t values (2)").await.unwrap_err();
     assert_eq!(lost.kind, Kind::Crashed);
     let still = bystander.commit().await.unwrap_err();

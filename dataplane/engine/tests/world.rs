@@ -75,7 +75,7 @@ impl World {
     /// Waits until another child than this serves. A minute is enough on any machine; one that goes on fails.
     pub async fn restarted(&self, before: &str) {
         let another = async { while self.incarnation().await == before {} };
-        tokio::time::timeout(Duration::from_secs(60), another).await.expect("the process goes on");
+        tokio::time::timeout(Duration::from_mins(1), another).await.expect("the process goes on");
     }
 
     /// Runs writes, one session for all.
