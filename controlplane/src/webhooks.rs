@@ -18,6 +18,9 @@ mod outbox;
 mod queue;
 #[cfg(test)]
 mod receiver;
+mod rotation;
+#[cfg(test)]
+mod rotation_tests;
 mod store;
 mod surface;
 #[cfg(test)]
@@ -41,6 +44,7 @@ pub fn routes() -> Routes {
     const ALL: &str = "/v1/organizations/{org_id}/webhooks";
     const ONE: &str = "/v1/organizations/{org_id}/webhooks/{webhook_id}";
     const TEST: &str = "/v1/organizations/{org_id}/webhooks/{webhook_id}/test";
+    const ROTATE: &str = "/v1/organizations/{org_id}/webhooks/{webhook_id}/rotate-secret";
     Routes::new()
         .get(ALL, Admin, WebhookRead, http::list)
         .says("Lists the webhooks.")
@@ -66,6 +70,11 @@ pub fn routes() -> Routes {
         .refuses(&[Code::DeliveryFailed])
         .deprecated()
         .succeeded_by("/v1/webhooks")
+        .post(ROTATE, Admin, WebhookWrite, rotation::rotate)
+        .says("Gives a webhook another signing secret; until the grace ends the one before signs too.")
+        .deprecated()
+        .succeeded_by("/v1/webhooks/{webhook_id}/rotate-secret")
+        .secret("signing_secret", "rotate it again")
         .post("/v1/webhooks", Admin, WebhookWrite, notices::create)
         .says("Subscribes to notices, signed with a secret of your own.")
         .get("/v1/webhooks", Admin, WebhookRead, notices::list)
@@ -73,6 +82,8 @@ pub fn routes() -> Routes {
         .delete("/v1/webhooks/{webhook_id}", Admin, WebhookWrite, notices::delete)
         .says("Ends a subscription.")
         .versioned()
+        .post("/v1/webhooks/{webhook_id}/rotate-secret", Admin, WebhookWrite, rotation::rotate_own)
+        .says("Gives a subscription another secret of yours; until the grace ends the one before signs too.")
         .get("/v1/webhooks/deliveries", Admin, WebhookRead, notices::deliveries)
         .says("Lists the deliveries, newest first.")
         .post("/v1/webhooks/deliveries/{event_id}/replay", Admin, WebhookWrite, notices::replay)

@@ -20,6 +20,7 @@ use rustls::{ClientConfig, RootCertStore};
 use telemetry::Place;
 
 use super::address;
+use super::store::Secrets;
 use crate::{Error, Result};
 
 const CONNECT_WITHIN: Duration = Duration::from_secs(3);
@@ -32,7 +33,7 @@ pub const SECRET_PREFIX: &str = "whsec_";
 #[derive(Debug)]
 pub struct Parcel<'a> {
     pub url: &'a str,
-    pub secret: &'a Redacted<String>,
+    pub secrets: &'a Secrets,
     pub event_id: &'a EventId,
     pub event_type: &'a str,
     pub body: Vec<u8>,
@@ -129,21 +130,25 @@ fn trusting(roots: RootCertStore, loopback: bool, reply_within: Duration, agent:
 /// "Headers: `Content-Type`, `X-Service-Signature` (`sha256=<hex_digest>`), `X-Service-Event-Type`,
 /// `X-Service-Event-Id`, `X-Service-Timestamp` (ISO 8601), `X-Service-Delivery-Attempt` (1-based)";
 /// the organization's webhooks get them as well. The signature covers the body alone, so those of
-/// Standard Webhooks stand beside it: their signature covers id and time too.
-fn headers(parcel: &Parcel<'_>) -> [(&'static str, String); 9] {
-    let Parcel { url: _, secret, event_id, event_type, body, attempt, now, place: _ } = parcel;
+/// Standard Webhooks stand beside it: their signature covers id and time too, and there may be several.
+fn headers(parcel: &Parcel<'_>) -> Vec<(&'static str, String)> {
+    let Parcel { url: _, secrets, event_id, event_type, body, attempt, now, place: _ } = parcel;
     let time = now.timestamp().to_string();
-    [
+    let each: Vec<_> = std::iter::once(&secrets.current).chain(&secrets.previous).collect();
+    let standard: Vec<_> = each.iter().map(|secret| standard_signature(secret, event_id, &time, body)).collect();
+    let previous = secrets.previous.as_ref().map(|secret| ("x-service-previous-signature", signature(secret, body)));
+    let headers = [
         ("content-type", "application/json".to_owned()),
-        ("x-service-signature", signature(secret, body)),
+        ("x-service-signature", signature(&secrets.current, body)),
         ("x-service-event-type", (*event_type).to_owned()),
         ("x-service-event-id", event_id.to_string()),
         ("x-service-timestamp", now.to_rfc3339_opts(chrono::SecondsFormat::Micros, true)),
         ("x-service-delivery-attempt", attempt.to_string()),
         ("webhook-id", event_id.to_string()),
-        ("webhook-signature", standard_signature(secret, event_id, &time, body)),
+        ("webhook-signature", standard.join(" ")),
         ("webhook-timestamp", time),
-    ]
+    ];
+    headers.into_iter().chain(previous).collect()
 }
 
 /// "`sha256=` followed by the hex HMAC-SHA256 of the raw request body keyed with the webhook

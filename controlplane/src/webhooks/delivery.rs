@@ -7,13 +7,12 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use contract::Redacted;
 use telemetry::{Kind, Place};
 use tokio::sync::{Notify, Semaphore};
 
 use super::courier::{Parcel, Receipt};
 use super::queue::{self, Claimed, Ended};
-use super::store;
+use super::store::{self, Secrets};
 use super::surface::{DeliveryStatus, DeliveryTrigger, Surface, WebhookStatus, WebhookTrigger};
 use crate::jobs::{hear, listen};
 use crate::{App, Error, Result};
@@ -92,13 +91,13 @@ async fn deliver(app: &App, delivery: Claimed) {
 async fn attempt(app: &App, claimed: &Claimed) -> Result<()> {
     let surface = Surface::parse(&claimed.surface).ok_or_else(|| Error::internal("an unknown surface"))?;
     let mut conn = app.pool().acquire().await?;
-    let secret = store::secret(app, &mut conn, &claimed.webhook_id).await?;
+    let secrets = store::secrets(app, &mut conn, &claimed.webhook_id).await?;
     drop(conn);
     // Deleted since.
-    let Some(secret) = secret else { return Ok(()) };
+    let Some(secrets) = secrets else { return Ok(()) };
     let recorded = Place::of(claimed.traceparent.as_deref(), claimed.tracestate.as_deref());
     let mut span = app.tracer().follow("webhook", Kind::Client, &recorded);
-    let receipt = app.courier().bring(parcel(app, claimed, &secret, span.place().clone())).await;
+    let receipt = app.courier().bring(parcel(app, claimed, &secrets, span.place().clone())).await;
     span.tell("sluice.event.type", claimed.event_type.clone());
     span.tell("http.request.resend_count", i64::from(claimed.attempts) - 1);
     match receipt.status {
@@ -109,10 +108,10 @@ async fn attempt(app: &App, claimed: &Claimed) -> Result<()> {
     settle(app, claimed, surface, &receipt).await
 }
 
-fn parcel<'a>(app: &App, claimed: &'a Claimed, secret: &'a Redacted<String>, place: Place) -> Parcel<'a> {
+fn parcel<'a>(app: &App, claimed: &'a Claimed, secrets: &'a Secrets, place: Place) -> Parcel<'a> {
     Parcel {
         url: &claimed.url,
-        secret,
+        secrets,
         event_id: &claimed.event_id,
         event_type: &claimed.event_type,
         body: claimed.body.clone(),

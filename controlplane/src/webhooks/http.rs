@@ -15,7 +15,7 @@ use crate::events::{self, Event, EventType};
 use crate::http::call::Call;
 use crate::http::json::{Created, Json};
 use crate::http::page::{Page, Paged};
-use crate::{Error, Result, http};
+use crate::{App, Error, Result, http};
 
 /// Webhooks of one organization on one surface: each event is written down for each of them.
 const WEBHOOKS_MAX: i64 = 20;
@@ -109,9 +109,13 @@ pub async fn list_of(cx: &Call, surface: Surface, page: Page) -> Result<Paged<An
 }
 
 pub async fn create(cx: Call, Json(input): Json<Creation>) -> Result<Created<NewWebhook>> {
-    let signing_secret = format!("{SECRET_PREFIX}{}", STANDARD.encode(cx.app.entropy().bytes::<32>()));
+    let signing_secret = fresh_secret(&cx.app);
     let webhook = make(&cx, SURFACE, input, &Redacted::new(signing_secret.clone())).await?;
     Ok(Created(NewWebhook { signing_secret, webhook }))
+}
+
+pub fn fresh_secret(app: &App) -> String {
+    format!("{SECRET_PREFIX}{}", STANDARD.encode(app.entropy().bytes::<32>()))
 }
 
 /// On either surface.
@@ -203,10 +207,10 @@ pub struct Tested {
 pub async fn test(cx: Call) -> Result<Json<Tested>> {
     let mut conn = cx.app.pool().acquire().await?;
     let webhook = found(&mut conn, &cx, SURFACE).await?;
-    let secret = store::secret(&cx.app, &mut conn, &webhook.webhook_id).await?;
+    let secrets = store::secrets(&cx.app, &mut conn, &webhook.webhook_id).await?;
     // The receiver may think for seconds.
     drop(conn);
-    let secret = secret.ok_or(Error::NotFound { kind: "webhook" })?;
+    let secrets = secrets.ok_or(Error::NotFound { kind: "webhook" })?;
     let (event_id, now) = (EventId::fresh(cx.now(), cx.app.entropy()), cx.now());
     let envelope = json!({
         "event_id": event_id, "event_type": TEST_TYPE, "org_id": cx.org_id(), "timestamp": now,
@@ -215,7 +219,7 @@ pub async fn test(cx: Call) -> Result<Json<Tested>> {
     let body = serde_json::to_vec(&envelope).map_err(Error::internal)?;
     let (url, event_type) = (webhook.url.as_str(), TEST_TYPE);
     let place = telemetry::here();
-    let parcel = Parcel { url, secret: &secret, event_id: &event_id, event_type, body, attempt: 1, now, place };
+    let parcel = Parcel { url, secrets: &secrets, event_id: &event_id, event_type, body, attempt: 1, now, place };
     let receipt = cx.app.courier().bring(parcel).await;
     if let Some(reason) = receipt.error {
         return Err(Error::DeliveryFailed { reason, status_code: receipt.status });
@@ -233,7 +237,7 @@ pub async fn test(cx: Call) -> Result<Json<Tested>> {
     }))
 }
 
-async fn found(conn: &mut PgConnection, cx: &Call, surface: Surface) -> Result<Webhook> {
+pub async fn found(conn: &mut PgConnection, cx: &Call, surface: Surface) -> Result<Webhook> {
     let webhook = store::find(conn, Of(cx.org_id(), surface), &cx.id("webhook_id")?).await?;
     webhook.ok_or(Error::NotFound { kind: "webhook" })
 }

@@ -34,18 +34,24 @@ pub struct Creation {
 
 pub async fn create(cx: Call, Json(input): Json<Creation>) -> Result<Created<Answer>> {
     let Creation { url, secret, events, description } = input;
-    if !SECRET_CHARACTERS.contains(&secret.len()) || !secret.bytes().all(|byte| byte.is_ascii_graphic()) {
-        let (least, most) = (SECRET_CHARACTERS.start(), SECRET_CHARACTERS.end());
-        let message = format!("`secret` is {least} to {most} visible ASCII characters");
-        return Err(Error::invalid("secret", format!("{least}..{most} visible ASCII characters"), message));
-    }
+    let secret = admitted(secret)?;
     if events.iter().any(|event| event == "trigger.fired") {
         for scope in [Scope::Agent, Scope::QueryRead, Scope::AuditRead] {
             cx.caller.may(Access::Admin, Some(scope)).map_err(Error::Refused)?;
         }
     }
     let webhook = http::Creation { url, events, description };
-    http::make(&cx, SURFACE, webhook, &Redacted::new(secret)).await.map(Created)
+    http::make(&cx, SURFACE, webhook, &secret).await.map(Created)
+}
+
+/// A secret of the caller's own, if it is long enough.
+pub fn admitted(secret: String) -> Result<Redacted<String>> {
+    if SECRET_CHARACTERS.contains(&secret.len()) && secret.bytes().all(|byte| byte.is_ascii_graphic()) {
+        return Ok(Redacted::new(secret));
+    }
+    let (least, most) = (SECRET_CHARACTERS.start(), SECRET_CHARACTERS.end());
+    let message = format!("`secret` is {least} to {most} visible ASCII characters");
+    Err(Error::invalid("secret", format!("{least}..{most} visible ASCII characters"), message))
 }
 
 pub async fn list(cx: Call, page: Page) -> Result<Paged<Answer>> {

@@ -167,11 +167,48 @@ pub async fn subscribed(
     Ok(ids.fetch_all(tx).await?.into_iter().map(WebhookId::from).collect())
 }
 
-/// The secret in the clear: for a signature.
-pub async fn secret(app: &App, conn: &mut PgConnection, id: &WebhookId) -> Result<Option<Redacted<String>>> {
-    let sealed = sqlx::query_scalar!("select secret from webhooks where webhook_id = $1", id.as_str());
-    let sealed = sealed.fetch_optional(conn).await?;
-    sealed.map(|sealed| app.keyring().open(&record(id), &sealed).map_err(Error::internal)).transpose()
+/// The secrets in the clear, for signatures.
+#[derive(Debug)]
+pub struct Secrets {
+    pub current: Redacted<String>,
+    /// The one of before a rotation whose grace has not ended.
+    pub previous: Option<Redacted<String>>,
+}
+
+pub async fn secrets(app: &App, conn: &mut PgConnection, id: &WebhookId) -> Result<Option<Secrets>> {
+    let sealed = sqlx::query!(
+        "select secret, case when previous_until > $2 then previous_secret end as previous
+         from webhooks where webhook_id = $1",
+        id.as_str(),
+        app.now(),
+    );
+    let Some(sealed) = sealed.fetch_optional(conn).await? else { return Ok(None) };
+    let open = |sealed: &[u8]| app.keyring().open(&record(id), sealed).map_err(Error::internal);
+    let previous = sealed.previous.as_deref().map(open).transpose()?;
+    Ok(Some(Secrets { current: open(&sealed.secret)?, previous }))
+}
+
+/// Another secret from `now` on; the one of before signs too until the second time.
+pub async fn rotate(
+    app: &App,
+    conn: &mut PgConnection,
+    id: &WebhookId,
+    secret: &Redacted<String>,
+    (now, until): (Timestamp, Timestamp),
+) -> Result<()> {
+    let sealed = app.keyring().seal(&record(id), secret, app.entropy()).map_err(Error::internal)?;
+    sqlx::query!(
+        "update webhooks
+         set previous_secret = secret, previous_until = $3, secret = $2, updated_at = $4
+         where webhook_id = $1",
+        id.as_str(),
+        sealed,
+        until,
+        now,
+    )
+    .execute(conn)
+    .await?;
+    Ok(())
 }
 
 /// What an attempt did to its webhook: 0 failures after a success, one more after another.

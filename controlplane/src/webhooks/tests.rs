@@ -22,7 +22,7 @@ pub async fn world() -> World {
     World::of(TestApp::with(|config| config.webhook_loopback = true, Arc::new(Unattended)).await).await
 }
 
-async fn hook(world: &World, url: &str, events: &[&str]) -> Value {
+pub async fn hook(world: &World, url: &str, events: &[&str]) -> Value {
     let body = json!({"url": url, "events": events});
     world.app.post(&world.org("webhooks"), &world.owner, body).await.expect(201)
 }
@@ -41,11 +41,11 @@ pub async fn due(world: &World) -> usize {
     run_due(&world.app.app).await.unwrap()
 }
 
-fn path(world: &World, webhook: &Value, rest: &str) -> String {
+pub fn path(world: &World, webhook: &Value, rest: &str) -> String {
     world.org(&format!("webhooks/{}{rest}", webhook["webhook_id"].as_str().unwrap()))
 }
 
-async fn new_key(world: &World) -> Value {
+pub async fn new_key(world: &World) -> Value {
     let name = format!("k{}", world.app.app.entropy().base62(6));
     world.create_key(json!({"name": name, "scopes": ["query:read"]})).await
 }

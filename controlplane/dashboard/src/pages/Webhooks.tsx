@@ -157,6 +157,9 @@ function Acts({ webhook }: { webhook: Webhook }) {
           </Form>
         )}
       </Opens>
+      <Opens label="Rotate secret" title={`Rotate the secret of ${webhook.url}`} className="small">
+        {(close) => <Rotating webhook={webhook} close={close} />}
+      </Opens>
       <Confirm
         label="Delete"
         question={`Tell ${webhook.url} nothing more?`}
@@ -166,23 +169,49 @@ function Acts({ webhook }: { webhook: Webhook }) {
   )
 }
 
+function Once({ secret, close }: { secret: string; close: () => void }) {
+  return (
+    <>
+      <p className="notice">This is the only time that the secret is shown. It signs every delivery: HMAC-SHA-256 of the body, in X-Service-Signature.</p>
+      <CodeBlock label="The signing secret" text={secret} />
+      <footer>
+        <button type="button" className="primary" onClick={close}>
+          I have it
+        </button>
+      </footer>
+    </>
+  )
+}
+
+/** Until the hours are over deliveries are signed by both. */
+function Rotating({ webhook, close }: { webhook: Webhook; close: () => void }) {
+  const { orgId } = useSession()
+  const changed = useChanged('webhooks')
+  const [secret, setSecret] = useState<string>()
+  if (secret) return <Once secret={secret} close={close} />
+  return (
+    <Form
+      fields={[{ name: 'hours', label: 'Hours that the old secret signs too', kind: 'number', initial: 24, required: true }]}
+      submit="Rotate it"
+      onSubmit={async (typed) => {
+        const rotated = await ask(
+          api.POST('/v1/organizations/{org_id}/webhooks/{webhook_id}/rotate-secret', {
+            params: { path: { org_id: orgId, webhook_id: webhook.webhook_id } },
+            body: { grace_period_hours: typed.number('hours') ?? null },
+          }),
+        )
+        await changed()
+        if (rotated.signing_secret) setSecret(rotated.signing_secret)
+      }}
+    />
+  )
+}
+
 function Making({ close }: { close: () => void }) {
   const { orgId } = useSession()
   const changed = useChanged('webhooks')
   const [secret, setSecret] = useState<string>()
-  if (secret) {
-    return (
-      <>
-        <p className="notice">This is the only time that the secret is shown. It signs every delivery: HMAC-SHA-256 of the body, in X-Service-Signature.</p>
-        <CodeBlock label="The signing secret" text={secret} />
-        <footer>
-          <button type="button" className="primary" onClick={close}>
-            I have it
-          </button>
-        </footer>
-      </>
-    )
-  }
+  if (secret) return <Once secret={secret} close={close} />
   return (
     <Form
       fields={[

@@ -10,11 +10,15 @@ use super::*;
 use crate::identity::{Authority, Pems};
 use crate::webhooks::receiver::{Receiver, Reply};
 
+fn only(secret: &str) -> Secrets {
+    Secrets { current: Redacted::new(secret.to_owned()), previous: None }
+}
+
 async fn bring(courier: &Courier, url: &str) -> Receipt {
-    let (secret, event_id) = (Redacted::new("a secret of the test".to_owned()), EventId::from("evt"));
+    let (secrets, event_id) = (only("a secret of the test"), EventId::from("evt"));
     let parcel = Parcel {
         url,
-        secret: &secret,
+        secrets: &secrets,
         event_id: &event_id,
         event_type: "key.created",
         body: b"{}".to_vec(),
@@ -68,10 +72,10 @@ async fn a_name_that_has_become_an_address_of_ours_is_not_connected_to() {
     let mut receiver = Receiver::start().await;
     let courier = Courier::new(false).unwrap();
     let url = format!("http://localhost:{}/", receiver.address.port()).parse().unwrap();
-    let (secret, event_id) = (Redacted::new("s".to_owned()), EventId::from("evt"));
+    let (secrets, event_id) = (only("s"), EventId::from("evt"));
     let (event_type, now) = ("key.created", chrono::DateTime::UNIX_EPOCH);
     let (body, place) = (Vec::new(), Place::default());
-    let parcel = Parcel { url: "", secret: &secret, event_id: &event_id, event_type, body, attempt: 1, now, place };
+    let parcel = Parcel { url: "", secrets: &secrets, event_id: &event_id, event_type, body, attempt: 1, now, place };
     assert_eq!(courier.post(url, parcel).await, (None, Some("the name has no public address")));
     assert!(receiver.got().is_empty());
 }
