@@ -50,6 +50,8 @@ pub fn run(work: impl Future<Output = Result<(), Failure>>) -> ExitCode {
 pub fn ended(done: Result<(), Failure>) -> ExitCode {
     match done {
         Ok(()) => ExitCode::SUCCESS,
+        // Whoever reads has what they want (`| head`), which is no failure.
+        Err(failure) if failure.is_closed_pipe() => ExitCode::SUCCESS,
         Err(failure) => {
             failure.complain();
             ExitCode::from(failure.class().exit())

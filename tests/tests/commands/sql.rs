@@ -118,7 +118,7 @@ async fn masked_columns_are_told_beside_the_rows() {
     world.policy("column_masking", rules).await;
     for (output, shown) in [("table", "ssn\n***\n"), ("csv", "ssn\r\n***\r\n")] {
         let said = sluice(&world, &["sql", "-c", "select ssn from customers where id = 1", "-o", output]).await;
-        assert_eq!((said.text(), said.err.as_str()), (shown, "columns masked: ssn\n"), "{output}");
+        assert_eq!((said.text(), said.err.as_str()), (shown, "masked: ssn\n"), "{output}");
     }
     world.end().await;
 }
@@ -144,6 +144,6 @@ async fn whoever_stops_reading_is_not_complained_to() {
         command(&world, &world.key, &["sql", "-c", "select * from range(1000000)", "-o", "csv"]).spawn().unwrap();
     drop(child.stdout.take());
     let said = super::Said::from(child.wait_with_output().await.unwrap());
-    assert_eq!((said.code, said.err.as_str()), (1, ""), "{said:?}");
+    assert_eq!((said.code, said.err.as_str()), (0, ""), "{said:?}");
     world.end().await;
 }

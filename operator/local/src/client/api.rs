@@ -1,5 +1,6 @@
 //! One way to ask the API: the credential, the patience, the error body.
 
+use std::net::IpAddr;
 use std::time::Duration;
 
 use contract::Redacted;
@@ -37,16 +38,15 @@ struct Me {
 
 impl Api {
     pub fn new(url: &str, key: &Redacted<String>, environment: Option<&str>) -> Result<Self, Failure> {
-        let parsed = reqwest::Url::parse(url).map_err(|error| Failure::Usage(format!("the URL {url}: {error}")))?;
-        if !matches!(parsed.scheme(), "http" | "https") {
-            return Err(Failure::Usage(format!("the URL {url} is of neither http nor https")));
-        }
+        let parsed = address(url)?;
         let bearer = HeaderValue::try_from(format!("Bearer {}", key.expose()));
         let mut bearer = bearer.map_err(|_| Failure::Usage("the key is not one: it has a line break".to_owned()))?;
         bearer.set_sensitive(true);
         // A redirect would carry the credential to somewhere nobody has named.
         let client = reqwest::Client::builder().redirect(redirect::Policy::none());
         let client = client.connect_timeout(CONNECT).read_timeout(SILENCE);
+        // A proxy's own loopback is another machine's.
+        let client = if is_loopback(&parsed) { client.no_proxy() } else { client };
         let broken = |error: reqwest::Error| Failure::Broken(error.to_string());
         Ok(Self {
             http: client.build().map_err(broken)?,
@@ -159,6 +159,27 @@ impl Api {
     }
 }
 
+/// The address of a platform, as SLUICE_URL or --url has it.
+fn address(url: &str) -> Result<reqwest::Url, Failure> {
+    let wrong = |why: &str| Failure::Usage(format!("SLUICE_URL (--url) is {url:?}, {why}"));
+    let parsed = reqwest::Url::parse(url).map_err(|_| wrong("which is no URL: write it as https://host"))?;
+    if !matches!(parsed.scheme(), "http" | "https") {
+        return Err(wrong("which is of neither http nor https: write it as https://host"));
+    }
+    if ["/v1", "/v2"].iter().any(|version| parsed.path().trim_end_matches('/').ends_with(version)) {
+        return Err(wrong("which ends with the API's version: leave that out"));
+    }
+    Ok(parsed)
+}
+
+fn is_loopback(url: &reqwest::Url) -> bool {
+    match url.host_str() {
+        Some("localhost") => true,
+        Some(host) => host.trim_matches(['[', ']']).parse::<IpAddr>().is_ok_and(|ip| ip.is_loopback()),
+        None => false,
+    }
+}
+
 /// An id as a part of a path: what is none could lead to another path.
 pub fn segment(id: &str) -> Result<&str, Failure> {
     let plain = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
@@ -170,6 +191,8 @@ pub fn segment(id: &str) -> Result<&str, Failure> {
 
 #[cfg(test)]
 mod tests {
+    use std::io::Write;
+
     use super::*;
 
     #[test]
@@ -180,12 +203,41 @@ mod tests {
         }
     }
 
+    #[tokio::test]
+    async fn a_platform_without_tls_is_told_from_one_that_is_away() {
+        let _ = rustls::crypto::ring::default_provider().install_default();
+        let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        let url = format!("https://{}", listener.local_addr().unwrap());
+        let plain = std::thread::spawn(move || {
+            let (mut stream, _) = listener.accept().unwrap();
+            stream.write_all(b"HTTP/1.1 400 Bad Request\r\ncontent-length: 0\r\n\r\n").unwrap();
+        });
+        let api = Api::new(&url, &Redacted::new("k".to_owned()), None).unwrap();
+        let refused = api.get("/v1/auth/me").await.unwrap_err().to_string();
+        assert!(refused.contains("does not speak TLS"), "{refused}");
+        plain.join().unwrap();
+    }
+
+    #[test]
+    fn no_proxy_stands_before_this_machine() {
+        for (url, here) in [
+            ("http://127.0.0.1:8080", true),
+            ("http://[::1]:8080", true),
+            ("http://localhost", true),
+            ("https://sluice.example", false),
+            ("http://10.0.0.7", false),
+        ] {
+            assert_eq!(is_loopback(&address(url).unwrap()), here, "{url}");
+        }
+    }
+
     #[test]
     fn an_address_that_is_none_is_refused_before_anything_is_sent() {
         let _ = rustls::crypto::ring::default_provider().install_default();
         let key = Redacted::new("k".to_owned());
-        for url in ["", "sluice.example", "ftp://sluice.example", "file:///etc/passwd"] {
-            assert!(matches!(Api::new(url, &key, None), Err(Failure::Usage(_))), "{url}");
+        for url in ["", "sluice.example", "ftp://sluice.example", "file:///etc/passwd", "https://sluice.example/v1/"] {
+            let refused = Api::new(url, &key, None).unwrap_err();
+            assert!(matches!(&refused, Failure::Usage(said) if said.starts_with("SLUICE_URL (--url)")), "{refused}");
         }
         assert!(Api::new("https://sluice.example", &key, None).is_ok());
         let broken = Redacted::new("k\nx: y".to_owned());

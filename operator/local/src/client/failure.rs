@@ -9,8 +9,8 @@
 //! | 5 | quota | a limit is used up |
 //! | 6 | timeout | it took too long, or was interrupted |
 
-use std::fmt;
-use std::io;
+use std::error::Error;
+use std::{fmt, io, iter};
 
 use contract::Code;
 use serde_json::Value;
@@ -166,6 +166,11 @@ impl Failure {
         if error.is_timeout() {
             return Self::TimedOut(format!("{url} did not answer in time"));
         }
+        if is_no_tls(error) {
+            return Self::Unreachable(format!(
+                "{url} does not speak TLS: is it http://, or another port (SLUICE_URL)?"
+            ));
+        }
         Self::Unreachable(format!("{url} cannot be reached: {}", root(error)))
     }
 
@@ -177,14 +182,24 @@ impl Failure {
         }
     }
 
-    /// Says it on standard error. Whoever reads our output and has gone (`| head`) needs no word.
+    /// Whoever reads our output has closed it.
+    pub fn is_closed_pipe(&self) -> bool {
+        matches!(self, Self::Output(error) if error.kind() == io::ErrorKind::BrokenPipe)
+    }
+
+    /// Says it on standard error.
     #[expect(clippy::print_stderr, reason = "a command says why it failed")]
     pub fn complain(&self) {
-        match self {
-            Self::Output(error) if error.kind() == io::ErrorKind::BrokenPipe => {}
-            _ => eprintln!("sluice: {self}"),
-        }
+        eprintln!("sluice: {self}");
     }
+}
+
+/// Whether TLS was spoken to something that answered without.
+fn is_no_tls(error: &reqwest::Error) -> bool {
+    let causes = iter::successors(error.source(), |&cause| cause.source());
+    causes
+        .filter_map(|cause| cause.downcast_ref::<io::Error>()?.get_ref()?.downcast_ref())
+        .any(|error| matches!(error, rustls::Error::InvalidMessage(_)))
 }
 
 /// What the platform says of a refusal, on either plane.

@@ -201,7 +201,7 @@ fn shown(body: &[u8]) -> Result<(), Failure> {
 }
 
 fn tell_masked(names: &str) {
-    notice(&format!("columns masked: {names}"));
+    notice(&format!("masked: {names}"));
 }
 
 fn unbroken(answer: &Answer) -> Result<(), Failure> {
