@@ -2,13 +2,13 @@
 //! built with; a binary without them says how to get them.
 
 use axum::http::{HeaderName, StatusCode, header};
-use axum::response::{IntoResponse, Response};
+use axum::response::{Html, IntoResponse, Response};
 use contract::{Access, Code};
 
 use crate::http::call::Visit;
 use crate::http::routes::Routes;
 use crate::http::signature::{Answer, Answers, Signature};
-use crate::{Error, Result};
+use crate::{App, Error, Result};
 
 /// Path below the root, and content.
 pub type Files = &'static [(&'static str, &'static [u8])];
@@ -40,6 +40,12 @@ pub fn routes() -> Routes {
 
 /// The page around everything.
 pub struct Page(&'static [u8]);
+
+/// The page in answer to a link of a mail, which has a token in its address; `None`: there is no dashboard.
+pub fn for_a_link(app: &App) -> Option<Response> {
+    let index = app.dashboard().and_then(|files| found(files, INDEX))?;
+    Some((safe("no-store"), Html(index)).into_response())
+}
 
 /// A script, a style or an image.
 pub struct Asset {

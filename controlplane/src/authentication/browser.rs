@@ -1,6 +1,6 @@
 //! Sessions of a browser: their tokens are in cookies that no script of a page can read.
 //!
-//! Whoever signs in with `X-Requested-With: sluice-dashboard`, or by a form of one of our own pages,
+//! Whoever signs in with `X-Requested-With: sluice-dashboard`, or comes back from an identity provider,
 //! is given three cookies besides the answer. The first is a credential as good as the token in
 //! `Authorization`. A browser sends it whoever made it ask, so a request that changes something and
 //! has no other credential repeats the third in `X-CSRF-Token`: only our own page can read it.
@@ -8,7 +8,7 @@
 //! `__Host-` needs `Secure`. Browsers hold 127.0.0.1 and localhost to be as good as HTTPS.
 
 use axum::extract::FromRequestParts;
-use axum::http::header::{CONTENT_TYPE, COOKIE, LOCATION, SET_COOKIE};
+use axum::http::header::{COOKIE, LOCATION, SET_COOKIE};
 use axum::http::request::Parts;
 use axum::http::{HeaderMap, HeaderValue, Method, StatusCode};
 use axum::response::{IntoResponse, Response};
@@ -55,42 +55,24 @@ pub fn intended(method: &Method, headers: &HeaderMap) -> Result<()> {
     bool::from(given.ct_eq(kept.as_bytes())).then_some(()).ok_or(NOT_INTENDED)
 }
 
-/// Who asks to be let in.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Asker {
-    Program,
-    /// A script of the dashboard.
-    Dashboard,
-    /// A person in front of a form that one of our pages has shown.
-    Form,
-}
-
 /// What a way in knows of whoever asks.
 pub struct Browser {
-    asker: Asker,
+    /// The dashboard asks, not another program.
+    is_dashboard: bool,
     refresh: Option<String>,
 }
 
 impl FromRequestParts<App> for Browser {
     type Rejection = Error;
 
-    async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self> {
+    async fn from_request_parts(parts: &mut Parts, _: &App) -> Result<Self> {
         let headers = &parts.headers;
-        let is = |name: &str, value: &str| headers.get(name).is_some_and(|own| own.as_bytes() == value.as_bytes());
-        let is_form =
-            headers.get(CONTENT_TYPE).is_some_and(|kind| kind.as_bytes().starts_with(b"application/x-www-form"));
-        let asker = if is("x-requested-with", "sluice-dashboard") {
-            Asker::Dashboard
-        } else if is_form && is("sec-fetch-site", "same-origin") && app.dashboard().is_some() {
-            Asker::Form
-        } else {
-            Asker::Program
-        };
-        let refresh = cookie(headers, REFRESH).filter(|_| asker == Asker::Dashboard).map(str::to_owned);
+        let is_dashboard = headers.get("x-requested-with").is_some_and(|asker| asker.as_bytes() == b"sluice-dashboard");
+        let refresh = cookie(headers, REFRESH).filter(|_| is_dashboard).map(str::to_owned);
         if refresh.is_some() && parts.uri.path().ends_with("/refresh") {
             intended(&parts.method, headers)?;
         }
-        Ok(Self { asker, refresh })
+        Ok(Self { is_dashboard, refresh })
     }
 }
 
@@ -108,7 +90,7 @@ impl Browser {
 
     /// An answer to a program or to the dashboard, with the cookies of the latter.
     pub fn keeps<T>(&self, app: &App, opened: Opened, answer: impl FnOnce(Opened) -> T) -> Kept<T> {
-        let cookies = if self.asker == Asker::Program { Vec::new() } else { given(app, &opened) };
+        let cookies = if self.is_dashboard { given(app, &opened) } else { Vec::new() };
         Kept { answer: answer(opened), cookies }
     }
 
@@ -124,14 +106,9 @@ impl Browser {
 
     /// An answer that ends what the cookies stand for.
     pub fn forgets<T>(&self, answer: T) -> Kept<T> {
-        let names: &[&str] = if self.asker == Asker::Program { &[] } else { &[SESSION, REFRESH, CSRF] };
+        let names: &[&str] = if self.is_dashboard { &[SESSION, REFRESH, CSRF] } else { &[] };
         let cookies = names.iter().filter_map(|name| set(name, "", 0, "; HttpOnly")).collect();
         Kept { answer, cookies }
-    }
-
-    /// What was done: told to a program; whoever pressed a button is shown the dashboard.
-    pub fn shows<T>(&self, done: T) -> Shown<T> {
-        if self.asker == Asker::Form { Shown::Dashboard } else { Shown::Told(Json(done)) }
     }
 }
 
@@ -180,7 +157,7 @@ impl<T: Answers> Answers for Kept<T> {
     }
 }
 
-/// What a form of one of our pages, or a program in its place, is answered.
+/// How somebody whom another site has sent is answered: a program is told, a person is shown the dashboard.
 pub enum Shown<T> {
     Told(Json<T>),
     Dashboard,

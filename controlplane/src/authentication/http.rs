@@ -7,7 +7,7 @@ use contract::{EnvId, KeyId, OrgId, Role, Scopes, SessionId, Tier, Timestamp, Us
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::authentication::browser::{Browser, Kept, Shown};
+use crate::authentication::browser::{Browser, Kept};
 use crate::authentication::links::{self, Purpose};
 use crate::authentication::opening::{self, Opened, UserAgent};
 use crate::authentication::second_factor::{Codes, Subject, passed};
@@ -144,8 +144,8 @@ struct InvitationQuery {
     token: String,
 }
 
-async fn show_invitation(_: Visit, Query(link): Query<InvitationQuery>) -> Result<page::Shown> {
-    page::of(&page::ACCEPT_INVITATION, &link.token)
+async fn show_invitation(visit: Visit, Query(link): Query<InvitationQuery>) -> Result<page::Shown> {
+    page::of(&visit.app, &page::ACCEPT_INVITATION, &link.token)
 }
 
 /// Somebody who has an account already proves it with its password; for anybody else the password
@@ -155,7 +155,7 @@ async fn accept_invitation(
     agent: UserAgent,
     browser: Browser,
     JsonOrForm(body): JsonOrForm<AcceptBody>,
-) -> Result<Kept<Shown<Opened>>> {
+) -> Result<Kept<Json<Opened>>> {
     let app = &visit.app;
     let failed = |error| app.limits().after_failed_credential(visit.peer, error);
     // A form sends its empty fields.
@@ -182,7 +182,7 @@ async fn accept_invitation(
     let holder = users::accept(app, &mut tx, &body.token, &account_id, name.as_deref(), from).await.map_err(failed)?;
     let opened = opening::open(&visit, agent, &mut tx, Some(&account_id), &holder, proof).await?;
     tx.commit().await?;
-    Ok(browser.keeps(app, opened, |opened| browser.shows(opened)))
+    Ok(browser.keeps(app, opened, Json))
 }
 
 #[derive(Debug, Serialize, JsonSchema)]

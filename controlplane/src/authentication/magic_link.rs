@@ -6,7 +6,7 @@ use contract::OrgId;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use super::browser::{Browser, Kept, Shown};
+use super::browser::{Browser, Kept};
 use super::links::{self, Asked, Purpose};
 use super::opening::{self, Opened, UserAgent};
 use super::second_factor::{Codes, Subject, passed};
@@ -70,7 +70,7 @@ pub async fn callback(
     Query(callback): Query<Callback>,
 ) -> Result<Fetched> {
     if !page::wants_json(&headers) {
-        return page::of(&page::SIGN_IN, &callback.token).map(Fetched::Page);
+        return page::of(&visit.app, &page::SIGN_IN, &callback.token).map(Fetched::Page);
     }
     Ok(Fetched::Opened(Box::new(sign_in(&visit, agent, callback).await?)))
 }
@@ -80,9 +80,9 @@ pub async fn post(
     agent: UserAgent,
     browser: Browser,
     JsonOrForm(body): JsonOrForm<Callback>,
-) -> Result<Kept<Shown<Opened>>> {
+) -> Result<Kept<Json<Opened>>> {
     let opened = sign_in(&visit, agent, body).await?;
-    Ok(browser.keeps(&visit.app, opened, |opened| browser.shows(opened)))
+    Ok(browser.keeps(&visit.app, opened, Json))
 }
 
 async fn sign_in(visit: &Visit, agent: UserAgent, callback: Callback) -> Result<Opened> {

@@ -1,4 +1,4 @@
-//! The pages that links in mails lead to: one form, no script, nothing from elsewhere.
+//! The pages that links in mails lead to: the dashboard's, and without a dashboard one form without a script.
 //!
 //! Mail scanners follow links before people do. So a link does nothing when it is fetched: the page
 //! has a button, and the button does it.
@@ -11,7 +11,7 @@ use axum::response::{Html, IntoResponse, Response};
 
 use super::links;
 use crate::http::signature::{Answer, Answers, Signature};
-use crate::{Error, Result};
+use crate::{App, Error, Result, dashboard};
 
 const HEADERS: [(&str, &str); 4] = [
     ("content-security-policy", "default-src 'none'; form-action 'self'; frame-ancestors 'none'; base-uri 'none'"),
@@ -97,7 +97,10 @@ impl Answers for Shown {
 }
 
 /// The page for a link, whether or not the link is still good: only its button tells.
-pub fn of(page: &Page, token: &str) -> Result<Shown> {
+pub fn of(app: &App, page: &Page, token: &str) -> Result<Shown> {
+    if let Some(dashboard) = dashboard::for_a_link(app) {
+        return Ok(Shown(dashboard));
+    }
     let Page { path, title, button, fields } = page;
     if !links::is_token(token) {
         return Err(Error::invalid("token", "43 characters", "`token` is the one of the link, whole"));

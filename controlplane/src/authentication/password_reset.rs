@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::json;
 use sqlx::PgConnection;
 
-use super::browser::{Browser, Kept, Shown};
+use super::browser::{Browser, Kept};
 use super::links::{self, Asked, Link, Purpose};
 use super::{accounts, opening, page, sessions};
 use crate::events::{self, Event, EventType, Origin};
@@ -34,8 +34,8 @@ pub struct Token {
     token: String,
 }
 
-pub async fn show(_: Visit, Query(link): Query<Token>) -> Result<page::Shown> {
-    page::of(&page::RESET_PASSWORD, &link.token)
+pub async fn show(visit: Visit, Query(link): Query<Token>) -> Result<page::Shown> {
+    page::of(&visit.app, &page::RESET_PASSWORD, &link.token)
 }
 
 #[derive(Deserialize, JsonSchema)]
@@ -59,7 +59,7 @@ pub async fn reset(
     visit: Visit,
     browser: Browser,
     JsonOrForm(body): JsonOrForm<ResetBody>,
-) -> Result<Kept<Shown<Reset>>> {
+) -> Result<Kept<Json<Reset>>> {
     let (app, now) = (&visit.app, visit.now());
     let failed = |error| app.limits().after_failed_credential(visit.peer, error);
     let mut tx = visit.begin().await?;
@@ -77,7 +77,7 @@ pub async fn reset(
     record(&visit, &mut tx, &link).await?;
     tx.commit().await?;
     let done = Reset { email: link.email, reset: true, reset_at: now, sessions_terminated };
-    Ok(browser.forgets(browser.shows(done)))
+    Ok(browser.forgets(Json(done)))
 }
 
 /// Every organization of the account learns of it.

@@ -5,7 +5,6 @@ use contract::Timestamp;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::browser::{Browser, Shown};
 use super::links::{self, Asked, Purpose};
 use super::page;
 use crate::Result;
@@ -31,8 +30,8 @@ pub struct Token {
     token: String,
 }
 
-pub async fn show(_: Visit, Query(link): Query<Token>) -> Result<page::Shown> {
-    page::of(&page::VERIFY_EMAIL, &link.token)
+pub async fn show(visit: Visit, Query(link): Query<Token>) -> Result<page::Shown> {
+    page::of(&visit.app, &page::VERIFY_EMAIL, &link.token)
 }
 
 #[derive(Debug, Serialize, JsonSchema)]
@@ -43,12 +42,12 @@ pub struct Verified {
     verified_at: Timestamp,
 }
 
-pub async fn verify(visit: Visit, browser: Browser, JsonOrForm(body): JsonOrForm<Token>) -> Result<Shown<Verified>> {
+pub async fn verify(visit: Visit, JsonOrForm(body): JsonOrForm<Token>) -> Result<Json<Verified>> {
     let failed = |error| visit.app.limits().after_failed_credential(visit.peer, error);
     let now = visit.now();
     let mut tx = visit.begin().await?;
     let link = links::presented(&mut tx, &body.token, Purpose::VerifyEmail, now).await.map_err(failed)?;
     links::followed(&mut tx, &link, now).await?;
     tx.commit().await?;
-    Ok(browser.shows(Verified { email: link.email, verified: true, verified_at: now }))
+    Ok(Json(Verified { email: link.email, verified: true, verified_at: now }))
 }

@@ -1,11 +1,11 @@
 /** The way in: by password, by a mailed link, with a second factor where there is one. */
-import { useState } from 'react'
+import { useState, type ReactNode } from 'react'
 import { api, ask, signOn } from '../api/client'
-import { Problem } from '../api/problem'
 import icon from '../icon.svg'
 import { takeRefusal } from '../location'
 import { Form, type Field } from '../parts/Form'
 import { keptSession, useArrival } from '../session'
+import { FactorForm } from './FactorForm'
 
 const EMAIL: Field = { name: 'email', label: 'E-mail', kind: 'email', required: true, autoComplete: 'username' }
 
@@ -13,10 +13,10 @@ type Way = 'password' | 'link' | 'provider' | 'forgotten' | 'signup'
 
 const WAYS: Record<Way, { title: string; other: string }> = {
   password: { title: 'Sign in', other: 'Sign in with a password' },
-  link: { title: 'Sign in by mail', other: 'Mail me a link that signs in' },
+  link: { title: 'Sign in by mail', other: 'Mail me a sign-in link' },
   provider: { title: 'Sign in with your organization', other: 'Sign in with your organization’s identity provider' },
   forgotten: { title: 'Choose a new password', other: 'I forgot the password' },
-  signup: { title: 'Found an organization', other: 'Found an organization' },
+  signup: { title: 'Create an organization', other: 'Create an organization' },
 }
 
 /** Why a sign-on by a provider was refused. Only codes come with the address: a text could be anybody's. */
@@ -30,30 +30,40 @@ export function Gate() {
   const [refused] = useState(takeRefusal)
   const [way, setWay] = useState<Way>(refused ? 'provider' : 'password')
   return (
+    <GateCard
+      title={WAYS[way].title}
+      others={(Object.keys(WAYS) as Way[])
+        .filter((other) => other !== way)
+        .map((other) => (
+          <button key={other} type="button" className="link" onClick={() => setWay(other)}>
+            {WAYS[other].other}
+          </button>
+        ))}
+    >
+      {refused && <p role="alert">{refusal(refused)}</p>}
+      {way === 'password' && <ByPassword />}
+      {way === 'link' && <Mailed path="/v1/auth/magic-link" />}
+      {way === 'provider' && <ByProvider />}
+      {way === 'forgotten' && <Mailed path="/v1/auth/forgot-password" />}
+      {way === 'signup' && <Signup />}
+    </GateCard>
+  )
+}
+
+/** The page of somebody who is not signed in. */
+export function GateCard({ title, others, children }: { title: string; others?: ReactNode; children: ReactNode }) {
+  return (
     <main className="gate">
       <div>
         <div className="brand">
           <img src={icon} alt="" /> Sluice
         </div>
         <section className="card" aria-labelledby="way">
-          <h1 id="way">{WAYS[way].title}</h1>
+          <h1 id="way">{title}</h1>
           {!window.isSecureContext && <NeedsHttps />}
-          {refused && <p role="alert">{refusal(refused)}</p>}
-          {way === 'password' && <ByPassword />}
-          {way === 'link' && <Mailed path="/v1/auth/magic-link" />}
-          {way === 'provider' && <ByProvider />}
-          {way === 'forgotten' && <Mailed path="/v1/auth/forgot-password" />}
-          {way === 'signup' && <Signup />}
+          {children}
         </section>
-        <p className="stack">
-          {(Object.keys(WAYS) as Way[])
-            .filter((other) => other !== way)
-            .map((other) => (
-              <button key={other} type="button" className="link" onClick={() => setWay(other)}>
-                {WAYS[other].other}
-              </button>
-            ))}
-        </p>
+        {others && <p className="stack">{others}</p>}
       </div>
     </main>
   )
@@ -71,40 +81,16 @@ function NeedsHttps() {
 
 function ByPassword() {
   const arrive = useArrival()
-  const [factor, setFactor] = useState<'none' | 'totp' | 'recovery_code'>('none')
-  const codes: Record<typeof factor, Field[]> = {
-    none: [],
-    totp: [{ name: 'code', label: 'Code of your authenticator', autoComplete: 'one-time-code', required: true }],
-    recovery_code: [{ name: 'code', label: 'Recovery code', required: true }],
-  }
   return (
-    <>
-      <Form
-        label="Sign in"
-        fields={[EMAIL, { name: 'password', label: 'Password', kind: 'password', required: true, autoComplete: 'current-password' }, ...codes[factor]]}
-        submit="Sign in"
-        onSubmit={async (typed) => {
-          const code = typed.optional('code')
-          const second = code && factor !== 'none' ? { [factor]: code } : {}
-          try {
-            await ask(api.POST('/v1/auth/login', { body: { email: typed.text('email'), password: typed.secret('password'), ...second } }))
-          } catch (error) {
-            if (error instanceof Problem && error.reason === 'mfa_required' && factor === 'none') {
-              setFactor('totp')
-              return
-            }
-            throw error
-          }
-          keptSession()
-          await arrive()
-        }}
-      />
-      {factor !== 'none' && (
-        <button type="button" className="link" onClick={() => setFactor(factor === 'totp' ? 'recovery_code' : 'totp')}>
-          {factor === 'totp' ? 'I have a recovery code instead' : 'I have my authenticator'}
-        </button>
-      )}
-    </>
+    <FactorForm
+      fields={[EMAIL, { name: 'password', label: 'Password', kind: 'password', required: true, autoComplete: 'current-password' }]}
+      submit="Sign in"
+      onSubmit={async (typed, factor) => {
+        await ask(api.POST('/v1/auth/login', { body: { email: typed.text('email'), password: typed.secret('password'), ...factor } }))
+        keptSession()
+        await arrive()
+      }}
+    />
   )
 }
 
@@ -140,7 +126,7 @@ function Signup() {
         EMAIL,
         { name: 'password', label: 'Password', kind: 'password', required: true, autoComplete: 'new-password' },
       ]}
-      submit="Found it"
+      submit="Create organization"
       onSubmit={async (typed) => {
         await ask(
           api.POST('/v1/signup', {
