@@ -44,9 +44,10 @@ pub struct Config {
     /// sets the level of its log, from loopback alone.
     #[arg(long, env = "SLUICE_METRICS_LISTEN", default_value_t = SocketAddr::new(IpAddr::V4(Ipv4Addr::UNSPECIFIED), port::PROBES))]
     pub metrics_listen: SocketAddr,
-    /// The URL that callers reach this installation under: issuer and audience of its tokens.
-    #[arg(long, env = "SLUICE_PUBLIC_URL", default_value = "http://localhost:8080")]
-    pub public_url: String,
+    /// The URL that callers reach this installation under: issuer and audience of its tokens, and where the
+    /// links of its mails lead [default: the address at which HTTP is served].
+    #[arg(long, env = "SLUICE_PUBLIC_URL")]
+    pub public_url: Option<String>,
 
     /// 64 hex digits; everything secret of the installation derives from it.
     #[arg(long, env = "SLUICE_SECRET_KEY", hide_env_values = true, value_parser = keyring)]
@@ -151,7 +152,7 @@ impl Config {
             http_listen: loopback,
             grpc_listen: loopback,
             metrics_listen: loopback,
-            public_url: "http://localhost:8080".to_owned(),
+            public_url: Some("http://localhost:8080".to_owned()),
             secret_key,
             jwt_key: None,
             audit_key: None,
@@ -178,6 +179,19 @@ impl Config {
             lease_ttl_secs: 180,
             collector: Collector::default(),
         }
+    }
+
+    /// The URL that callers reach this installation under, without a slash at its end.
+    pub fn public_url(&self) -> &str {
+        self.public_url.as_deref().unwrap_or_default().trim_end_matches('/')
+    }
+
+    /// Without a public URL, callers reach it where it listens; a listener of all addresses is reached as localhost.
+    pub(crate) fn listens_at(&mut self, http: SocketAddr) {
+        self.public_url.get_or_insert_with(|| match http.ip().is_unspecified() {
+            true => format!("http://localhost:{}", http.port()),
+            false => format!("http://{http}"),
+        });
     }
 
     pub const fn acquire_timeout(&self) -> Duration {

@@ -118,7 +118,7 @@ pub async fn open(config: Config, parts: Parts) -> Result<App, StartError> {
 }
 
 /// Connects, migrates, and serves until `parts.shutdown` is cancelled.
-pub async fn start(config: Config, parts: Parts) -> Result<Running, StartError> {
+pub async fn start(mut config: Config, parts: Parts) -> Result<Running, StartError> {
     let pool = PgPoolOptions::new()
         .max_connections(config.database_max_connections)
         .min_connections(config.database_min_connections)
@@ -129,6 +129,7 @@ pub async fn start(config: Config, parts: Parts) -> Result<Running, StartError> 
     MIGRATIONS.run(&pool).await?;
     let listener = TcpListener::bind(config.http_listen).await?;
     let http = listener.local_addr()?;
+    config.listens_at(http);
     let scraped = TcpListener::bind(config.metrics_listen).await?;
     let metrics = scraped.local_addr()?;
     let grpc_listen = config.grpc_listen;

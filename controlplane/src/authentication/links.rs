@@ -128,7 +128,7 @@ pub async fn write(app: &App, purpose: Purpose, email: &Email) -> Result<()> {
 
 /// The link itself, as callers reach this installation.
 pub fn url(app: &App, page: &Page, token: &str) -> String {
-    format!("{}{}?token={token}", app.config().public_url.trim_end_matches('/'), page.path)
+    format!("{}{}?token={token}", app.config().public_url(), page.path)
 }
 
 fn text(purpose: Purpose, url: &str) -> String {

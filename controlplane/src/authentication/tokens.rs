@@ -49,7 +49,7 @@ impl Tokens {
         published.common.public_key_use = Some(PublicKeyUse::Signature);
         published.common.key_algorithm = Some(KeyAlgorithm::EdDSA);
         let checking = DecodingKey::from_jwk(&published)?;
-        Ok(Self { signing, checking, published, kid, issuer: config.public_url.clone() })
+        Ok(Self { signing, checking, published, kid, issuer: config.public_url().to_owned() })
     }
 
     /// The public halves, for `/.well-known/jwks.json`.

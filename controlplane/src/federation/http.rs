@@ -34,7 +34,7 @@ pub struct View {
 
 /// What tokens of this provider name: nobody else's token is good here.
 pub fn audience(app: &App, org_id: &OrgId, provider_id: &str) -> String {
-    let url = app.config().public_url.trim_end_matches('/');
+    let url = app.config().public_url();
     format!("{url}/v1/organizations/{org_id}/federation/providers/{provider_id}")
 }
 

@@ -42,7 +42,7 @@ impl Service for Owners {
 
 impl Owners {
     fn answer(&self, told: Result<Invited>) -> Result<Response<Invitation>, Status> {
-        let url = format!("{}{ACCEPT}", self.app.config().public_url.trim_end_matches('/'));
+        let url = format!("{}{ACCEPT}", self.app.config().public_url());
         let invitation = match told.map_err(|error| refused(&error))? {
             Invited::Nobody => Invitation { status: Standing::Nobody.into(), ..Invitation::default() },
             Invited::Accepted { email } => {

@@ -95,7 +95,7 @@ async fn mail(app: &App, tx: &mut PgConnection, notification: Notification, revi
         "{}\n\nProject: {}\nReview:  {}{}\n",
         review.resolution_reason.as_ref().unwrap_or(&review.reason),
         review.project_id,
-        app.config().public_url.trim_end_matches('/'),
+        app.config().public_url(),
         action_url(&review.id),
     );
     let good_until = app.now() + GOOD_FOR;

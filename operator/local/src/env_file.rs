@@ -29,6 +29,14 @@ impl Access {
         format!("postgresql://agent:{}@{}/{}", self.key.expose(), self.pgwire, self.database)
     }
 
+    fn mcp(&self) -> String {
+        format!("http://{}/mcp", self.tools)
+    }
+
+    fn flight(&self) -> String {
+        format!("grpc://{}", self.tools)
+    }
+
     pub fn env_file(&self) -> String {
         let lines = [
             ("SLUICE_URL", self.url()),
@@ -38,8 +46,8 @@ impl Access {
             ("SLUICE_OWNER_PASSWORD", self.owner_password.expose().clone()),
             ("SLUICE_KEY", self.key.expose().clone()),
             ("SLUICE_PSQL", self.psql()),
-            ("SLUICE_MCP_URL", format!("http://{}/mcp", self.tools)),
-            ("SLUICE_FLIGHT_URL", format!("grpc://{}", self.tools)),
+            ("SLUICE_MCP_URL", self.mcp()),
+            ("SLUICE_FLIGHT_URL", self.flight()),
         ];
         lines.iter().fold(String::new(), |mut file, (name, value)| {
             // A quote inside single quotes ends them, stands escaped, and opens them again.
@@ -48,13 +56,18 @@ impl Access {
         })
     }
 
-    /// What a person sees when the platform is ready.
-    pub fn table(&self) -> String {
+    /// How to begin, for a person. The first line is the dashboard, or the documents of a program without one.
+    pub fn table(&self, has_dashboard: bool) -> String {
         let (url, env, key) = (self.url(), &self.env_id, self.key.expose());
+        let first = if has_dashboard { format!("Dashboard {url}") } else { format!("REST      {url}/docs") };
         format!(
-            "  API       {url}/v1
-  Owner     {owner} / {password}
+            "  {first}
+  Sign in   {owner} / {password}
   psql      psql \"{psql}\"
+  MCP       {mcp}
+  Flight    {flight}
+  Stop      ./dev down
+
   Key       {key}
   Query     curl -s {url}/v1/environments/{env}/query -H 'Authorization: ApiKey {key}' \\
               -H 'Content-Type: application/json' -d '{{\"sql\": \"select * from customer limit 3\"}}'
@@ -62,6 +75,8 @@ impl Access {
             owner = self.owner_email,
             password = self.owner_password.expose(),
             psql = self.psql(),
+            mcp = self.mcp(),
+            flight = self.flight(),
         )
     }
 }
@@ -91,6 +106,9 @@ mod tests {
             owner_password: Redacted::new("it's $HOME `x`".into()),
             key: Redacted::new("svc_test_k".into()),
         };
+        let lines = |has_dashboard| access.table(has_dashboard).lines().map(str::to_owned).collect::<Vec<_>>();
+        assert_eq!(lines(true)[0], "  Dashboard http://127.0.0.1:8080");
+        assert_eq!(lines(false)[0], "  REST      http://127.0.0.1:8080/docs");
         let script = format!("{}printf '%s|%s' \"$SLUICE_OWNER_PASSWORD\" \"$SLUICE_PSQL\"", access.env_file());
         let shell = std::process::Command::new("sh").args(["-c", &script]).output().unwrap();
         let read = String::from_utf8(shell.stdout).unwrap();

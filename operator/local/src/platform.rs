@@ -175,9 +175,7 @@ impl Platform {
         let identity = authority.issue(CONTROL_PLANE_NAME).map_err(Error::Authority)?;
         let mut settings = controlplane::Config::new(database_url, state.keyring(&means.entropy)?);
         settings.http_listen = config.http();
-        if settings.http_listen.port() != 0 {
-            settings.public_url = format!("http://{}", settings.http_listen);
-        }
+        settings.public_url = None;
         settings.smtp_url = config.smtp_url.clone().map(Redacted::new);
         settings.mail_folder = Some(state.root().join("mail"));
         settings.webhook_loopback = true;
@@ -254,7 +252,7 @@ pub async fn up(config: Config, log: Log) -> Result<(), Error> {
     step.done(contents);
     let access = access(&platform, demo);
     write_private(&platform.environments.state.env_file(), &access.env_file())?;
-    say(&format!("\n{}\n  Stop      Ctrl-C", access.table()));
+    say(&format!("\n{}", access.table(DASHBOARD.is_some())));
     until_told().await.map_err(Error::Stop)?;
     let step = Step::begin("stop", "running queries finish");
     platform.stop().await?;

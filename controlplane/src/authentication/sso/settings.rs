@@ -75,7 +75,7 @@ fn view(app: &App, slug: &str, connection: Connection) -> View {
         email_domains: connection.email_domains,
         default_role: connection.default_role,
         redirect_uri: sign_on::redirect_uri(app),
-        sign_on_url: format!("{}/v1/auth/sso/{slug}", app.config().public_url.trim_end_matches('/')),
+        sign_on_url: format!("{}/v1/auth/sso/{slug}", app.config().public_url()),
         created_at: connection.created_at,
         updated_at: connection.updated_at,
     }

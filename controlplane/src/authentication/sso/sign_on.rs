@@ -37,7 +37,7 @@ const ABSENT: Error = Error::NotFound { kind: "single sign-on" };
 const INVALID: Error = Error::BadCredential(Code::InvalidToken);
 
 pub fn redirect_uri(app: &App) -> String {
-    format!("{}/v1/auth/sso/callback", app.config().public_url.trim_end_matches('/'))
+    format!("{}/v1/auth/sso/callback", app.config().public_url())
 }
 
 /// Off to another place, with a cookie.
@@ -129,7 +129,7 @@ pub async fn begin(visit: Visit) -> Result<Off> {
 
 /// Only this browser has it, and only these paths see it.
 fn cookie(app: &App, value: &str, good_for: Duration) -> String {
-    let secure = if app.config().public_url.starts_with("https:") { "; Secure" } else { "" };
+    let secure = if app.config().public_url().starts_with("https:") { "; Secure" } else { "" };
     let seconds = good_for.num_seconds();
     format!("{COOKIE_NAME}={value}; Path=/v1/auth/sso; Max-Age={seconds}; HttpOnly; SameSite=Lax{secure}")
 }
