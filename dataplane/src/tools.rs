@@ -30,7 +30,7 @@ use serde_json::Value;
 use std::sync::Arc;
 use tokio_util::sync::CancellationToken;
 
-use self::arguments::{read, schema_of};
+use self::arguments::{read, schema_of, strict_schema_of};
 use crate::detached::to_its_end;
 use crate::guest::Guest;
 use crate::limits::invalid;
@@ -46,7 +46,7 @@ fn table() -> Vec<Row> {
 fn of_sql() -> Vec<Row> {
     vec![
         Row::new("run_sql", sql::run)
-            .says("Run one SQL statement of the cloud warehouse's dialect. Rows come back as objects.")
+            .says("Run one SQL statement of Snowflake's dialect. Rows come back as objects.")
             .needs(Scope::QueryRead)
             .hints(Hints::Destroys),
         Row::new("run_sql_readonly", sql::run_readonly)
@@ -224,7 +224,7 @@ impl Row {
         O: Telling + JsonSchema + Send + 'static,
         F: Future<Output = Result<O, Error>> + Send + 'static,
     {
-        let tool = Tool::new_with_raw(name, None, Arc::new(schema_of::<I>()))
+        let tool = Tool::new_with_raw(name, None, Arc::new(strict_schema_of::<I>()))
             .with_raw_output_schema(Arc::new(schema_of::<O>()));
         let run = move |call, given| {
             async move {

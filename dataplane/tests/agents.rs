@@ -15,7 +15,7 @@ use crate::world::world;
 async fn each_revision_of_the_protocol_is_agreed_on() {
     let world = world().await;
     let door = door(&world);
-    for version in ["2025-06-18", "2025-11-25"] {
+    for version in ["2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25"] {
         let params =
             json!({"protocolVersion": version, "capabilities": {}, "clientInfo": {"name": "t", "version": "1"}});
         let answer = rpc(&door, demo_key(), "initialize", params).await;
@@ -29,7 +29,7 @@ async fn each_revision_of_the_protocol_is_agreed_on() {
     let headers = [("mcp-protocol-version", version), ("mcp-method", "server/discover")];
     let answer = as_json(post(&door, "/mcp", demo_key(), &headers, &message).await).await;
     let versions = &answer["result"]["supportedVersions"];
-    assert_eq!(*versions, json!(["2025-06-18", "2025-11-25", "2026-07-28"]), "{answer}");
+    assert_eq!(*versions, json!(["2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25", "2026-07-28"]), "{answer}");
     world.stop().await;
 }
 
@@ -214,7 +214,10 @@ async fn nobody_comes_in_without_a_key_and_no_page_under_another_name() {
         ("accept", "text/html", 406),
         ("content-type", "text/plain", 415),
     ] {
-        assert_eq!(post(&door, "/mcp", demo_key(), &[(name, value)], &list).await.status(), status, "{name}: {value}");
+        let response = post(&door, "/mcp", demo_key(), &[(name, value)], &list).await;
+        assert_eq!(response.status(), status, "{name}: {value}");
+        let answer = as_json(response).await;
+        assert_eq!(answer["error"]["code"] == -32_600, status != 200, "{name}: {value}: {answer}");
     }
     let elsewhere = Request::post("/mcp").header("host", "evil.example").header("content-type", "application/json");
     let elsewhere = elsewhere.header("apikey", demo_key()).body(Body::from(list.to_string())).unwrap();
@@ -230,11 +233,45 @@ async fn what_is_not_one_message_is_answered_in_json_rpc() {
         let answer = as_json(post(&door, "/mcp", demo_key(), &[], &body).await).await;
         assert_eq!(answer["error"]["code"], code, "{answer}");
     }
-    let unknown = rpc(&door, demo_key(), "tools/call", json!({"name": "no_such_tool", "arguments": {}})).await;
-    assert_eq!(unknown["error"]["code"], -32_602, "{unknown}");
-    for method in ["prompts/list", "resources/list", "resources/templates/list"] {
-        assert_eq!(rpc(&door, demo_key(), method, json!({})).await["error"]["code"], -32_601, "{method}");
+    for params in [
+        json!({"name": "no_such_tool", "arguments": {}}),
+        json!({"name": "run_sql", "arguments": "{\"sql\": \"select 1\"}"}),
+        json!({"arguments": {}}),
+    ] {
+        let refused = rpc(&door, demo_key(), "tools/call", params).await;
+        assert_eq!(refused["error"]["code"], -32_602, "{refused}");
     }
+    for method in ["prompts/list", "resources/list", "resources/templates/list", "no/such/method"] {
+        let refused = rpc(&door, demo_key(), method, json!({})).await;
+        assert_eq!(refused["error"]["code"], -32_601, "{method}");
+        let message = refused["error"]["message"].as_str().unwrap();
+        assert!(message.starts_with(&format!("method not found: {method}")), "{message}");
+    }
+    world.stop().await;
+}
+
+#[tokio::test]
+async fn a_batch_is_answered_in_one_array_and_an_event_stream_to_who_takes_that_alone() {
+    let world = world().await;
+    let door = door(&world);
+    let call = |id: i32, sql: &str| {
+        let params = json!({"name": "run_sql_readonly", "arguments": {"sql": sql}});
+        json!({"jsonrpc": "2.0", "id": id, "method": "tools/call", "params": params})
+    };
+    let told = json!({"jsonrpc": "2.0", "method": "notifications/initialized"});
+    let batch = json!([call(1, "select 1 as a"), told, json!("x"), call(2, "select 2 as a")]);
+    let answers = as_json(post(&door, "/mcp", demo_key(), &[], &batch).await).await;
+    let ids: Vec<_> = answers.as_array().unwrap().iter().map(|answer| answer["id"].clone()).collect();
+    assert_eq!(ids, [json!(1), Value::Null, json!(2)], "{answers}");
+    assert_eq!(answers[2]["result"]["structuredContent"]["rows"], json!([{"a": 2}]));
+    let silent = post(&door, "/mcp", demo_key(), &[], &json!([told])).await;
+    assert_eq!((silent.status().as_u16(), whole(silent).await.0.len()), (202, 0));
+
+    let streamed = post(&door, "/mcp", demo_key(), &[("accept", "text/event-stream")], &call(3, "select 3 as a")).await;
+    assert_eq!(streamed.headers()["content-type"], "text/event-stream");
+    let text = String::from_utf8(whole(streamed).await.0).unwrap();
+    let data = text.strip_prefix("event: message\ndata: ").and_then(|rest| rest.strip_suffix("\n\n")).unwrap();
+    assert_eq!(serde_json::from_str::<Value>(data).unwrap()["id"], 3);
     world.stop().await;
 }
 

@@ -4,7 +4,7 @@ use rmcp::model::JsonObject;
 use schemars::JsonSchema;
 use schemars::generate::SchemaSettings;
 use serde::de::DeserializeOwned;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::Error;
 
@@ -50,5 +50,89 @@ fn within(value: &mut Value) {
         Value::Object(members) => plain(members),
         Value::Array(items) => items.iter_mut().for_each(within),
         _ => {}
+    }
+}
+
+/// The schema of arguments, in the subset that strict function calling takes: one type a value, no null, typed items.
+/// An argument that may be null may as well be left out.
+pub(super) fn strict_schema_of<T: JsonSchema>() -> JsonObject {
+    let mut schema = schema_of::<T>();
+    strict(&mut schema);
+    schema
+}
+
+fn strict(schema: &mut JsonObject) {
+    if let Some(Value::Array(kinds)) = schema.get("type") {
+        let kind = kinds.iter().find(|kind| *kind != "null").cloned();
+        schema.extend(kind.map(|kind| ("type".to_owned(), kind)));
+    }
+    if let Some(Value::Array(values)) = schema.get_mut("enum") {
+        values.retain(|value| !value.is_null());
+    }
+    schema.retain(|name, value| name != "default" || !value.is_null());
+    if let Some(Value::Array(choices)) = schema.remove("oneOf").or_else(|| schema.remove("anyOf")) {
+        chosen(schema, choices);
+    }
+    if !["type", "enum", "anyOf"].iter().any(|name| schema.contains_key(*name)) {
+        let scalars = ["string", "number", "boolean"].map(|kind| json!({"type": kind}));
+        schema.insert("anyOf".to_owned(), scalars.into_iter().collect());
+    }
+    for (name, value) in schema.iter_mut() {
+        match (name.as_str(), value) {
+            ("properties", Value::Object(properties)) => properties.values_mut().for_each(strict_value),
+            ("anyOf", Value::Array(choices)) => choices.iter_mut().for_each(strict_value),
+            ("items" | "additionalProperties", value @ Value::Object(_)) => strict_value(value),
+            _ => {}
+        }
+    }
+}
+
+fn strict_value(value: &mut Value) {
+    if let Value::Object(schema) = value {
+        strict(schema);
+    }
+}
+
+/// Puts choices into a schema: names as one enum, a single one as the schema itself.
+fn chosen(schema: &mut JsonObject, mut choices: Vec<Value>) {
+    choices.retain(|choice| choice["type"] != "null");
+    let names: Option<Vec<_>> = choices.iter().map(|choice| choice.get("const").cloned()).collect();
+    match (names, choices.as_mut_slice()) {
+        (Some(names), _) => schema.extend([("type".to_owned(), json!("string")), ("enum".to_owned(), names.into())]),
+        (None, [Value::Object(only)]) => {
+            for (name, value) in std::mem::take(only) {
+                schema.entry(name).or_insert(value);
+            }
+            strict(schema);
+        }
+        _ => schema.extend([("anyOf".to_owned(), choices.into())]),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn hold(schema: &Value, at: &str) {
+        let kind = &schema["type"];
+        assert!(kind.is_string() || (kind.is_null() && schema["anyOf"].is_array()), "{at}: {schema}");
+        assert!(schema.get("oneOf").is_none() && schema.get("const").is_none(), "{at}: {schema}");
+        assert!(schema["enum"].as_array().is_none_or(|values| values.iter().all(Value::is_string)), "{at}: {schema}");
+        for (name, inner) in schema["properties"].as_object().into_iter().flatten() {
+            hold(inner, &format!("{at}.{name}"));
+        }
+        for inner in schema["anyOf"].as_array().into_iter().flatten() {
+            hold(inner, &format!("{at}|"));
+        }
+        if kind == "array" {
+            hold(&schema["items"], &format!("{at}[]"));
+        }
+    }
+
+    #[test]
+    fn arguments_of_every_tool_keep_to_the_subset_of_strict_function_calling() {
+        for row in crate::tools::all() {
+            hold(&Value::Object((*row.tool.input_schema).clone()), &row.tool.name);
+        }
     }
 }
