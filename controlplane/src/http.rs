@@ -42,6 +42,9 @@ use contract::RequestId;
 use contract::body::Problem;
 use contract::wire::header::REQUEST_ID;
 use futures::FutureExt;
+use tower_http::CompressionLevel;
+use tower_http::compression::CompressionLayer;
+use tower_http::compression::predicate::{DefaultPredicate, NotForContentType, Predicate, SizeAbove};
 use tracing::Instrument;
 
 use crate::http::guard::Arrival;
@@ -56,7 +59,14 @@ pub fn router(app: &App) -> Router {
         .method_not_allowed_fallback(async || Error::MethodNotAllowed)
         .layer(DefaultBodyLimit::max(body::BYTES_MAX))
         .layer(from_fn_with_state(app.clone(), hallway))
+        .layer(CompressionLayer::new().quality(CompressionLevel::Fastest).compress_when(is_worth_compressing()))
         .with_state(app.clone())
+}
+
+/// Text of more than a packet; events are told at once, and Arrow has a compression of its own.
+fn is_worth_compressing() -> impl Predicate {
+    const ARROW: NotForContentType = NotForContentType::const_new("application/vnd.apache.arrow");
+    DefaultPredicate::new().and(SizeAbove::new(1_400)).and(ARROW)
 }
 
 async fn hallway(State(app): State<App>, mut request: Request, next: Next) -> Response {

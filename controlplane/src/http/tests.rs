@@ -1,6 +1,7 @@
 use axum::body::Body;
 use axum::http::Request;
 use serde_json::{Value, json};
+use tower::ServiceExt;
 
 use crate::testing::TestApp;
 use crate::worlds::World;
@@ -106,4 +107,17 @@ async fn a_body_that_is_compressed_is_called_so() {
             );
         }
     }
+}
+
+#[tokio::test]
+async fn a_long_answer_is_compressed_for_who_takes_that() {
+    let app = TestApp::start().await;
+    let encoding = async |path: &str, accepted: &str| {
+        let request = Request::get(path).header("accept-encoding", accepted).body(Body::empty()).unwrap();
+        let answer = crate::http::router(&app.app).oneshot(request).await.unwrap();
+        answer.headers().get("content-encoding").map(|encoding| encoding.to_str().unwrap().to_owned())
+    };
+    assert_eq!(encoding("/openapi.json", "gzip, br").await.as_deref(), Some("gzip"));
+    assert_eq!(encoding("/openapi.json", "identity").await, None);
+    assert_eq!(encoding("/health", "gzip").await, None, "it is shorter than what it would cost");
 }
