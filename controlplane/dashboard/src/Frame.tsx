@@ -5,12 +5,14 @@ import { api, ask } from './api/client'
 import icon from './icon.svg'
 import { GROUPS, PAGES } from './navigation'
 import { Organizations } from './Organizations'
+import { Badge } from './parts/Badge'
 import { Boundary } from './parts/Boundary'
 import { Empty, Page, Skeleton } from './parts/Page'
+import { Toasts } from './parts/Toast'
 import { useArrival, useSession } from './session'
 
 export function Frame() {
-  const { environment, environments } = useSession()
+  const { environments } = useSession()
   const [location] = useLocation()
   const [isOpen, setOpen] = useState(false)
   useEffect(() => setOpen(false), [location])
@@ -34,15 +36,11 @@ export function Frame() {
         <Whose />
       </header>
       <main id="page" tabIndex={-1}>
-        {environment?.settings.test_mode && (
-          <p className="notice">
-            {environment.name} is an environment for tests: its keys begin with <code>svc_test_</code>.
-          </p>
-        )}
         <Boundary key={location}>
           <Pages />
         </Boundary>
       </main>
+      <Toasts />
     </div>
   )
 }
@@ -51,11 +49,11 @@ function Chooser() {
   const { environments, environment, choose } = useSession()
   return (
     <label className="field">
-      <span className="fine">Environment</span>
+      <span className="fine">Environment {environment?.settings.test_mode && <Badge tone="warn">test</Badge>}</span>
       <select value={environment?.env_id} onChange={(event) => choose(event.target.value)}>
         {environments.map((one) => (
           <option key={one.env_id} value={one.env_id}>
-            {one.name}
+            {environments.some((other) => other !== one && other.name === one.name) ? `${one.name} (${one.slug})` : one.name}
           </option>
         ))}
       </select>

@@ -69,3 +69,16 @@ it('a statement is laid out, comments too, and what could not be is left as it i
     await page.getByRole('alert').getByText('other white space could change').waitFor()
     await lines.getByText('$$a,b$$').waitFor()
   }))
+
+it('a name that is not there is suggested, and run by whoever takes the suggestion', () =>
+  walker(async ({ page }) => {
+    await signIn(page)
+    await open(page, '/sql', 'SQL editor')
+    await run(page, 'select count(*) as nations from natoin')
+    const suggestion = page.getByRole('region', { name: 'Suggestion' })
+    await suggestion.getByText('It was not run').waitFor()
+    expect(await page.getByRole('cell', { name: '25' }).count()).toBe(0)
+    await press(page, 'Put it in the editor')
+    await press(page, 'Run')
+    await page.getByRole('cell', { name: '25' }).waitFor()
+  }))

@@ -98,6 +98,7 @@ it('a tenant is founded and renamed, and counted from here', () =>
     await page.getByRole('dialog', { name: 'Rename The meadow' }).getByLabel('Name').fill(`The ${slug}`)
     await press(page, 'Rename it', 'Rename The meadow')
     await rowOf(page, slug).getByText(`The ${slug}`).waitFor()
+    await page.getByRole('status', { name: 'Saved' }).getByText('Saved').waitFor()
   }))
 
 it('why a statement was refused stands under it, and in the audit log', () =>
@@ -157,6 +158,9 @@ it('an analyst is invited, comes, sees no more than their role, and is lent anot
     await walker(async ({ page: theirs }) => {
       await theirs.goto(link)
       await theirs.getByLabel('Your name').fill('Ana')
+      await theirs.getByLabel(/Your password/).fill('short')
+      await theirs.getByRole('button', { name: 'Accept' }).click()
+      await theirs.getByLabel(/Your password/).and(theirs.locator('[aria-invalid=true]')).waitFor()
       await theirs.getByLabel(/Your password/).fill(password)
       await theirs.getByRole('button', { name: 'Accept' }).click()
       await theirs.getByRole('heading', { level: 1, name: 'Overview' }).waitFor()

@@ -190,7 +190,7 @@ it('a cloud is believed, and no more', () =>
     await signIn(page)
     await open(page, '/sign-on', 'Single sign-on')
     await page.getByText('No identity provider yet').waitFor()
-    await page.getByRole('tab', { name: 'Programs of a cloud' }).click()
+    await page.getByRole('tab', { name: 'Workload identity' }).click()
     await press(page, 'Believe a cloud')
     const dialog = page.getByRole('dialog', { name: 'Believe a cloud' })
     await dialog.getByLabel('Role', { exact: true }).fill('no-role-at-all')

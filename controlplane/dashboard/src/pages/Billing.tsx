@@ -124,6 +124,7 @@ function Warnings({ quotas }: { quotas: Shapes['BillingQuotas'] }) {
             { name: 'credit_critical_threshold', label: 'Alarm at the share', kind: 'number', initial: alerts.credit_critical_threshold, required: true },
           ]}
           submit="Save"
+          says="Saved"
           onSubmit={(typed) =>
             ask(
               api.PUT('/v1/organizations/{org_id}/billing/quotas', {

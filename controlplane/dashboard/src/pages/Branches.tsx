@@ -50,7 +50,7 @@ export default function Branches() {
               { head: 'Tables', cell: (branch) => <code>{branch.tables.join(', ')}</code> },
               { head: 'State', cell: (branch) => <Badge>{branch.status}</Badge> },
               { head: 'Since (UTC)', cell: (branch) => <span className="nowrap">{time(branch.created_at)}</span> },
-              { head: 'Ends', cell: (branch) => (branch.status === 'active' ? <span className="nowrap">{relative(branch.expires_at, now)}</span> : '–') },
+              { head: 'Expires', cell: (branch) => (branch.status === 'active' ? <span className="nowrap">{relative(branch.expires_at, now)}</span> : '–') },
             ]}
           />
         )}

@@ -37,7 +37,7 @@ export default function Capabilities() {
                 { head: 'May', cell: (grant) => `${grant.capabilities.allowed_operations.join(', ')} on ${grant.capabilities.allowed_tables.join(', ')}` },
                 { head: 'An hour', isNumber: true, cell: (grant) => `${count(grant.usage?.queries_this_hour ?? 0)} of ${count(grant.capabilities.max_queries_per_hour)}` },
                 { head: 'State', cell: (grant) => <Badge>{grant.status}</Badge> },
-                { head: 'Ends', cell: (grant) => <span className="nowrap">{relative(grant.expires_at, now)}</span> },
+                { head: 'Expires', cell: (grant) => <span className="nowrap">{relative(grant.expires_at, now)}</span> },
                 {
                   head: '',
                   cell: (grant) =>
@@ -70,7 +70,7 @@ function Granting({ close }: { close: () => void }) {
         { name: 'allowed_operations', label: 'Operations', kind: 'choices', options: OPERATIONS, initial: ['SELECT'] },
         { name: 'max_queries_per_hour', label: 'Queries an hour', kind: 'number', hint: 'Empty: as many as its key may.' },
         { name: 'max_rows_per_query', label: 'Rows a query', kind: 'number', hint: 'Empty: as many as its key may.' },
-        { name: 'days', label: 'Days it is good', kind: 'number', initial: 7, required: true },
+        { name: 'days', label: 'Expires in days', kind: 'number', initial: 7, required: true },
       ]}
       submit="Grant it"
       onSubmit={(typed) =>

@@ -66,7 +66,7 @@ function KeyInPlace({ taken, take }: { taken: string | undefined; take: (key: st
               { value: 'query:write', label: 'read and write' },
             ],
           },
-          { name: 'days', label: 'Days it is good', kind: 'number', initial: 30, required: true },
+          { name: 'days', label: 'Expires in days', kind: 'number', initial: 30, required: true },
         ]}
         submit="Make a key"
         onSubmit={async (typed) => {

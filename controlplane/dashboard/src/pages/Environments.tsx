@@ -92,6 +92,7 @@ function Acts({ one, others, reload }: { one: Environment; others: readonly Envi
           <Form
             fields={[{ name: 'name', label: 'Name', required: true, initial: one.name }, ...settings(one.settings)]}
             submit="Save"
+            says="Saved"
             onSubmit={(typed) =>
               ask(
                 api.PUT('/v1/organizations/{org_id}/environments/{env_id}', {

@@ -163,6 +163,7 @@ function Acts({ provider }: { provider: Provider }) {
           <Form
             fields={fieldsOf(provider.type, provider)}
             submit="Save it"
+            says="Saved"
             onSubmit={async (typed) => {
               const body = configOf(provider.type, typed)
               await ask(api.PUT('/v1/organizations/{org_id}/federation/providers/{provider_id}', { params, body })).then(changed)

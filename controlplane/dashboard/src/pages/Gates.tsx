@@ -136,6 +136,7 @@ function Ruling({ gate, project, close }: { gate: Gate; project: string; close: 
         { name: 'approval_role', label: 'Else approved by', required: true, initial: gate.approval_role, hint: 'pm, client, admin or an e-mail address' },
       ]}
       submit="Save it"
+      says="Saved"
       onSubmit={(typed) =>
         ask(
           api.PUT('/v2/gates/{gate_id}', {

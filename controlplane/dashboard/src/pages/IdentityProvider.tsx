@@ -78,6 +78,7 @@ function Acts({ provider }: { provider: SingleSignOn | null }) {
               { name: 'default_role', label: 'Whom it brings in is', kind: 'select', options: Object.keys(BECOMES), initial: provider?.default_role },
             ]}
             submit="Save it"
+            says="Saved"
             onSubmit={(typed) => {
               const client_secret = typed.secret('client_secret')
               const body = {

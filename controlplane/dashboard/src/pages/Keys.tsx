@@ -62,7 +62,7 @@ export default function Keys() {
                 { head: 'May', cell: (key) => <Scopes of={key.scopes} /> },
                 { head: 'State', cell: (key) => <Badge>{key.status}</Badge> },
                 { head: 'Last used', cell: (key) => <span className="nowrap">{relative(key.last_used_at, now)}</span> },
-                { head: 'Ends', cell: (key) => <span className="nowrap">{key.revoked ? '–' : relative(key.expires_at, now)}</span> },
+                { head: 'Expires', cell: (key) => <span className="nowrap">{key.revoked ? '–' : relative(key.expires_at, now)}</span> },
                 { head: '', cell: (key) => writes && !key.revoked && <Acts apiKey={key} /> },
               ]}
             />
@@ -114,7 +114,7 @@ function Making({ close }: { close: () => void }) {
       fields={[
         { name: 'name', label: 'Name', required: true },
         { name: 'scopes', label: 'It may', kind: 'choices', options: SCOPES, initial: ['query:read'] },
-        { name: 'expires_in_days', label: 'Days it is good', kind: 'number', initial: 90, hint: 'Empty: until it is revoked.' },
+        { name: 'expires_in_days', label: 'Expires in days', kind: 'number', initial: 90, hint: 'Empty: until it is revoked.' },
         { name: 'ip_allowlist', label: 'Addresses it may come from', hint: 'Such as 10.0.0.0/8, 192.0.2.7. Empty: any.' },
       ]}
       submit="Make it"

@@ -45,7 +45,7 @@ function Active() {
               columns={[
                 { head: 'Attempt', cell: (lease) => <Link href={`/explain/${lease.attempt_id}`}>{lease.attempt_id.slice(-8)}</Link> },
                 { head: 'Agent', cell: (lease) => lease.agent_id ?? '–' },
-                { head: 'Ends', cell: (lease) => relative(lease.lease_expires_at, now) },
+                { head: 'Expires', cell: (lease) => relative(lease.lease_expires_at, now) },
               ]}
             />
           )}

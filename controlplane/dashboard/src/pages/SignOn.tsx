@@ -16,7 +16,7 @@ export default function SignOn() {
         label="Who is vouched for"
         tabs={[
           { name: 'People', panel: () => <IdentityProvider /> },
-          { name: 'Programs of a cloud', panel: () => <Federation /> },
+          { name: 'Workload identity', panel: () => <Federation /> },
         ]}
       />
     </Page>

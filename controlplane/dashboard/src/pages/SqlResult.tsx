@@ -30,7 +30,7 @@ export function SqlResult({ answer, sql }: { answer: Answer; sql: string }) {
           {count(answer.row_count)} {answer.row_count === 1 ? 'row' : 'rows'} in {milliseconds(answer.execution_time_ms)}, {count(answer.credits_consumed)} {answer.credits_consumed === 1 ? 'credit' : 'credits'}
         </span>
         {answer.cache_hit && <Badge>kept answer</Badge>}
-        {columns_masked.length > 0 ? <Badge tone="warn">{`masked: ${columns_masked.join(', ')}`}</Badge> : <Badge tone="good">nothing masked</Badge>}
+        {columns_masked.length > 0 ? <Badge tone="warn" hasNames>{`masked: ${columns_masked.join(', ')}`}</Badge> : <Badge tone="good">nothing masked</Badge>}
         {is(ADMINS) && <Filtered sql={sql} />}
         <Opens label="Why" title="Which policies made it so" className="small">
           {() => <SqlExplain sql={sql} />}
@@ -46,9 +46,11 @@ export function SqlResult({ answer, sql }: { answer: Answer; sql: string }) {
           </Download>
         )}
       </div>
-      {warnings.map((warning, index) => (
-        <Warning key={index} warning={warning} sql={sql} />
-      ))}
+      {warnings
+        .filter((warning) => !isOfMasks(warning))
+        .map((warning, index) => (
+          <Warning key={index} warning={warning} sql={sql} />
+        ))}
       {error && <p className="notice bad">The result ends early: {cell(error)}</p>}
       {columns.length > 0 && <Rows columns={columns} rows={rows} />}
       <p className="fine">
@@ -63,13 +65,16 @@ function Filtered({ sql }: { sql: string }) {
   const { env_id } = useEnvironment()
   const { data } = useExplained(env_id, sql, MYSELF)
   const tables = [...new Set(data?.filters?.map((filter) => filter.table))]
-  return tables.length > 0 && <Badge tone="warn">{`filtered: ${tables.join(', ')}`}</Badge>
+  return tables.length > 0 && <Badge tone="warn" hasNames>{`filtered: ${tables.join(', ')}`}</Badge>
 }
 
 function Warning({ warning, sql }: { warning: unknown; sql: string }) {
   const change = healed(warning)
   return change ? <SqlHealed sql={sql} healed={change} /> : <p className="notice">{worded(warning)}</p>
 }
+
+/** The badge says as much, without a code. */
+const isOfMasks = (warning: unknown) => typeof warning === 'string' && warning.startsWith('SVC_ERR_403_COLUMN_MASKED')
 
 /** A warning is a sentence, or has one. */
 function worded(warning: unknown): string {

@@ -86,6 +86,7 @@ function Renaming({ tenant }: { tenant: Shapes['Tenant'] }) {
         <Form
           fields={[{ name: 'name', label: 'Name', required: true, initial: tenant.name }]}
           submit="Rename it"
+          says="Saved"
           onSubmit={(typed) => ask(api.PUT('/v1/organizations/{org_id}/tenants/{tenant_id}', { params: { path }, body: { name: typed.text('name') } })).then(changed)}
           onDone={close}
         />

@@ -72,6 +72,7 @@ function Acts({ user }: { user: User }) {
           <Form
             fields={[{ name: 'role', label: 'Role', kind: 'select', options: OPTIONS, initial: user.role }]}
             submit="Change it"
+            says="Saved"
             onSubmit={(typed) =>
               ask(api.PUT('/v1/organizations/{org_id}/users/{user_id}/role', { params: { path }, body: { role: typed.choice<Assignable>('role') } })).then(changed)
             }
@@ -108,6 +109,7 @@ function Attributes({ user, close }: { user: User; close: () => void }) {
     <Form
       fields={[{ name: 'lines', label: 'Attributes', kind: 'textarea', initial: lines.join('\n'), hint: 'One name=value a line. Row filters use them as {name}.' }]}
       submit="Save them"
+      says="Saved"
       onSubmit={(typed) => {
         const pairs = typed.text('lines').split('\n').filter((line) => line.trim() !== '')
         const body = Object.fromEntries(pairs.map((line) => [line.split('=')[0]?.trim() ?? '', line.split('=').slice(1).join('=').trim()]))

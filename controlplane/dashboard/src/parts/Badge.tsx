@@ -37,6 +37,13 @@ const TONES: Record<string, 'good' | 'bad' | 'warn'> = {
   cancelled: 'warn',
 }
 
-export function Badge({ children, tone }: { children: string; tone?: 'good' | 'bad' | 'warn' | 'plain' }) {
-  return <span className={`badge ${tone ?? TONES[children.toLowerCase()] ?? 'plain'}`}>{children.replaceAll('_', ' ')}</span>
+interface BadgeProps {
+  children: string
+  tone?: 'good' | 'bad' | 'warn' | 'plain'
+  /** It has names of columns or tables in it, whose underscores stay. */
+  hasNames?: boolean
+}
+
+export function Badge({ children, tone, hasNames }: BadgeProps) {
+  return <span className={`badge ${tone ?? TONES[children.toLowerCase()] ?? 'plain'}`}>{hasNames ? children : children.replaceAll('_', ' ')}</span>
 }

@@ -6,6 +6,7 @@ import { useId, useState, type FormEvent, type ReactNode } from 'react'
 import { api, ask } from '../api/client'
 import { problemOf, type Problem } from '../api/problem'
 import { Refusal } from './Page'
+import { toast } from './Toast'
 
 export interface Field {
   name: string
@@ -65,6 +66,8 @@ interface FormProps {
   submit: string
   onSubmit: (typed: Typed) => Promise<unknown>
   onDone?: () => void
+  /** Told in a toast when it is done. */
+  says?: string
   /** What to do when somebody else was faster. */
   reload?: (() => void) | undefined
   children?: ReactNode
@@ -72,7 +75,7 @@ interface FormProps {
   label?: string
 }
 
-export function Form({ fields, submit, onSubmit, onDone, reload, children, isInline, label }: FormProps) {
+export function Form({ fields, submit, onSubmit, onDone, says, reload, children, isInline, label }: FormProps) {
   const [problem, setProblem] = useState<Problem>()
   const [isBusy, setBusy] = useState(false)
   const needsCode = problem?.reason === 'step_up_required' || problem?.reason === 'wrong_code'
@@ -86,6 +89,7 @@ export function Form({ fields, submit, onSubmit, onDone, reload, children, isInl
       if (needsCode && code) await ask(api.POST('/v1/auth/mfa/verify', { body: { totp: code } }))
       await onSubmit(typed)
       setProblem(undefined)
+      if (says) toast(says)
       onDone?.()
     } catch (error) {
       setProblem(problemOf(error))
