@@ -46,4 +46,5 @@ mod thoughts;
 mod told;
 mod triggers;
 mod verdict;
+mod whole;
 mod world;

@@ -5,7 +5,7 @@
 //! made before the first stage and writes what is due when it goes away, however it goes away.
 
 use std::sync::atomic::Ordering;
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 use std::time::Duration;
 
 use contract::report::{Agent, Finished, MicroCredits, Outcome, Started};
@@ -67,7 +67,7 @@ impl Closing {
             return Err(self.refused(error));
         }
         let Masked { mut rows, slot, columns, base_columns: columns_masked, rows_max } = masked;
-        let totals = Arc::new(OnceLock::new());
+        let account = Arc::default();
         let query_id = self.query.ask.query_id.clone();
         let cache_hit = self.trail.facts().cache_hit;
         let transpilation_ms = self.trail.spent_ms(Stage::Transpile);
@@ -86,7 +86,7 @@ impl Closing {
             healed,
             cache_hit,
             transpilation_ms,
-            rows: Rows::new(Delivery::begin(self, rows, rows_max, slot, Arc::clone(&totals)), totals),
+            rows: Rows::new(Delivery::begin(self, rows, rows_max, slot, Arc::clone(&account)), account),
         })
     }
 
