@@ -6,6 +6,7 @@ mod agents;
 mod altered;
 mod bounds;
 mod branches;
+mod budget;
 mod capability;
 mod catalogue;
 mod clock;

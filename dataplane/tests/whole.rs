@@ -27,14 +27,8 @@ use crate::world::World;
 const ENDLESS: &str = "select repeat('x', 1000) as c from range(100000000)";
 const SHORT: &str = "select repeat('x', 1000) as c from range(5000)";
 const HTTP: [Form; 5] = [Form::Json, Form::Csv, Form::Arrow, Form::Base64, Form::Raw];
-const WIRE: [Form; 6] = [
-    Form::Simple,
-    Form::Extended,
-    Form::Fetch,
-    Form::Copy("text"),
-    Form::Copy("csv"),
-    Form::Copy("binary"),
-];
+const WIRE: [Form; 6] =
+    [Form::Simple, Form::Extended, Form::Fetch, Form::Copy("text"), Form::Copy("csv"), Form::Copy("binary")];
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Form {
@@ -71,7 +65,12 @@ fn text(error: impl std::fmt::Display) -> String {
 }
 
 /// An HTTP answer whose status was 200 once its first bytes have come; else the status and the body.
-async fn asked_over_http(world: &World, form: Form, sql: &str, ending: &Ending) -> Result<Response<Body>, (u16, Value)> {
+async fn asked_over_http(
+    world: &World,
+    form: Form,
+    sql: &str,
+    ending: &Ending,
+) -> Result<Response<Body>, (u16, Value)> {
     let (path, body) = match form {
         Form::Json => ("/v1/environments/env-1/query", json!({"sql": sql})),
         Form::Csv => ("/v1/environments/env-1/query", json!({"sql": sql, "format": "csv"})),
@@ -240,7 +239,12 @@ async fn an_answer_that_breaks_off_ends_in_no_form_as_a_whole_one_does() {
                 continue; // the message says it
             }
             let (_, finished) = world.last();
-            assert_eq!(finished.error_code.as_deref(), Some(cause.code.stable()), "{about}: {}", finished.outcome.as_str());
+            assert_eq!(
+                finished.error_code.as_deref(),
+                Some(cause.code.stable()),
+                "{about}: {}",
+                finished.outcome.as_str()
+            );
         }
     }
     for form in forms() {

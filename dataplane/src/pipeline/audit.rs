@@ -4,8 +4,8 @@
 //! leaves; `finished` follows when the rows end, fail, are refused or are given up. [`Closing`] is
 //! made before the first stage and writes what is due when it goes away, however it goes away.
 
-use std::sync::atomic::Ordering;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use contract::report::{Agent, Finished, MicroCredits, Outcome, Started};

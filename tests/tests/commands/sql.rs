@@ -86,7 +86,8 @@ async fn an_answer_that_breaks_off_is_called_incomplete_and_is_no_success() {
     let world = World::new().await;
     let client = world.database().client().await;
     client.execute("update organizations set quotas = '{\"max_rows_per_query\": 5000}'", &[]).await.unwrap();
-    let limited = async || Some(sluice(&world, &["sql", "-c", "select * from range(9000)"]).await.code).filter(|code| *code == 5);
+    let limited =
+        async || Some(sluice(&world, &["sql", "-c", "select * from range(9000)"]).await.code).filter(|code| *code == 5);
     world.until(limited).await;
     for output in ["table", "json", "csv", "arrow"] {
         let said = sluice(&world, &["sql", "-c", "select repeat('x', 1000) from range(100000000)", "-o", output]).await;
