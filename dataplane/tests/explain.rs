@@ -54,6 +54,21 @@ async fn who_may_not_see_policies_sees_no_statement_that_they_change() {
 }
 
 #[tokio::test]
+async fn whoever_lacks_an_attribute_is_told_that_there_are_no_rows_for_them() {
+    let world = world().await;
+    world.change(|rules| rules.policies = vec![filtering("customer", "name = {segment}")]);
+    let sql = "select count(*) from customer";
+    let warning = "no rows of main.customer for you: a rule needs `segment`, and you have none";
+    let told = transpile(&world, analyst_id().as_str(), sql).await;
+    assert_eq!((&told["tables_hidden"], &told["warnings"]), (&json!(["main.customer"]), &json!([warning])));
+    for (attributes, hidden) in [(json!({}), json!(["main.customer"])), (json!({"segment": "Ada"}), json!([]))] {
+        let told = test(&world, sql, json!({"role": "analyst", "attributes": attributes})).await;
+        assert_eq!((&told["verdict"], &told["tables_hidden"]), (&json!("allow"), &hidden), "{told}");
+    }
+    world.stop().await;
+}
+
+#[tokio::test]
 async fn an_error_says_the_line_the_column_and_shows_a_caret() {
     let world = world().await;
     let told = transpile(&world, owner_id().as_str(), "select 1\n  from customer where )").await;

@@ -72,6 +72,9 @@ pub struct Transpiled {
     pub parameters: Vec<Option<String>>,
     /// `schema.table`.
     pub tables: Vec<String>,
+    /// Those of which the one who asks sees no row, because a rule needs an attribute that they do not have.
+    #[serde(default)]
+    pub tables_hidden: Vec<String>,
     pub warnings: Vec<String>,
 }
 
