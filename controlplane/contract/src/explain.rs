@@ -90,7 +90,7 @@ pub struct Tested {
     pub filters: Vec<Filtering>,
     /// On the tables of the statement.
     pub masks: Vec<Masking>,
-    /// Masked columns that the answer would be made of.
+    /// Masked columns that the answer would be made of, or that a condition compares.
     pub columns_masked: Vec<String>,
     #[serde(flatten)]
     pub statement: Transpiled,

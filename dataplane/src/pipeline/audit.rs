@@ -189,6 +189,8 @@ pub(super) fn started(pipeline: &Pipeline, query: &Query, t: &Trail) -> Result<(
 fn entry(_: &Pipeline, query: &Query, t: &Trail, rules: &Governance, at: Timestamp) -> Started {
     let facts = t.facts().clone();
     let ask = &query.ask;
+    // A statement that does not parse has come to no stage that asks who wants it.
+    let caller = facts.caller.or_else(|| standing_in(rules, &ask.who, ask.peer, at).ok());
     let (user_id, key_id) = match &ask.who {
         Who::Session { user_id, .. } => (Some(user_id.clone()), None),
         Who::Key { key_id } => (None, Some(key_id.clone())),
@@ -201,10 +203,10 @@ fn entry(_: &Pipeline, query: &Query, t: &Trail, rules: &Governance, at: Timesta
         query_id: ask.query_id.clone(),
         request_id: ask.request_id.clone(),
         org_id: rules.organization.org_id.clone(),
-        user_id: facts.caller.as_ref().and_then(|caller| caller.user_id.clone()).or(user_id),
+        user_id: caller.as_ref().and_then(|caller| caller.user_id.clone()).or(user_id),
         key_id,
         // Who does not stand any more has no role; the entry names the least there is.
-        role: facts.caller.as_ref().map_or(Role::ServiceAccount, |caller| caller.role),
+        role: caller.map_or(Role::ServiceAccount, |caller| caller.role),
         source_ip: ask.peer,
         origin: ask.origin,
         agent: facts.agent.or(declared),

@@ -77,9 +77,10 @@ pub(super) fn apply(
     about.lacks = lacks;
     let ungoverned = (!chosen.is_empty()).then(|| resolved.clone());
     let governed = sql::govern(resolved, &chosen).map_err(|error| unless_written(error, text))?;
-    let reached: BTreeSet<String> = governed.masked_columns().iter().map(|path| path.to_ascii_lowercase()).collect();
+    let masked: Vec<_> = governed.masked_columns().iter().chain(governed.masked_conditions()).cloned().collect();
+    let reached: BTreeSet<String> = masked.iter().map(|path| path.to_ascii_lowercase()).collect();
     let mut facts = t.facts();
-    facts.columns_masked = governed.masked_columns().to_vec();
+    facts.columns_masked = masked;
     facts.verdicts.extend(verdicts.into_iter().filter(|verdict| concerns(verdict, &reached)));
     drop(facts);
     Ok(Filtered { governed, ungoverned, about, reservation, role: caller.role })
@@ -135,7 +136,7 @@ fn fills_no_masked(rules: &Governance, allowed: &Allowed) -> Result<()> {
     }
 }
 
-/// A mask that the answer does not reach is no verdict on it.
+/// A mask that neither the answer nor a condition reaches is no verdict on the statement.
 fn concerns(verdict: &Verdict, reached: &BTreeSet<String>) -> bool {
     let is_reached = |column: &String| {
         let column = column.to_ascii_lowercase();
