@@ -161,7 +161,7 @@ async fn tables_that_are_too_many_or_too_wide_are_cut() {
     for n in 0..60 {
         world.run(&format!("create table table_{n} (id integer)")).await.unwrap();
     }
-    let (listed, texts) = within(&door, demo_key(), "list_tables", json!({})).await;
+    let (listed, texts) = within(&door, demo_key(), "list_tables", json!({"include_columns": true})).await;
     assert_eq!(listed["truncated"], true);
     assert!(texts[1].contains("of 62 tables are shown"), "{}", texts[1]);
     let (_, texts) = within(&door, demo_key(), "describe_table", json!({"table_name": "wide"})).await;

@@ -90,7 +90,7 @@ async fn an_answer_that_breaks_off_is_called_incomplete_and_is_no_success() {
         async || Some(sluice(&world, &["sql", "-c", "select * from range(9000)"]).await.code).filter(|code| *code == 5);
     world.until(limited).await;
     for output in ["table", "json", "csv", "arrow"] {
-        let said = sluice(&world, &["sql", "-c", "select repeat('x', 1000) from range(100000000)", "-o", output]).await;
+        let said = sluice(&world, &["sql", "-c", "select repeat('x', 1000) from range(10000000)", "-o", output]).await;
         assert_eq!((said.code, said.out.is_empty()), (1, matches!(output, "table" | "json")), "{output}: {}", said.err);
         assert!(said.err.contains("the answer is incomplete"), "{output}: {}", said.err);
         let (_, named) = said.err.split_once("entry of query ").unwrap();
