@@ -27,6 +27,11 @@ async fn within(door: &Router, key: &str, name: &str, arguments: Value) -> (Valu
     let (result, texts) = called(door, key, name, arguments).await;
     assert_eq!(result["isError"], false, "{name}: {result}");
     let structured = result["structuredContent"].clone();
+    let row = dataplane::tools::all().find(|row| row.tool.name == name).unwrap();
+    let required = row.tool.output_schema.as_ref().unwrap()["required"].as_array().unwrap();
+    for member in required {
+        assert!(structured.get(member.as_str().unwrap()).is_some(), "{name} has to have {member}: {structured:.200}");
+    }
     for form in [&structured.to_string(), &texts[0]] {
         assert!(form.len() <= BYTES, "{name}: {} bytes: {form:.200}", form.len());
     }

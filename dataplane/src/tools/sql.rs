@@ -149,7 +149,7 @@ pub struct ArrowStream {
     rows: u64,
     execution_time_ms: f64,
     /// There were more rows.
-    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     truncated: bool,
     #[serde(skip)]
     columns_masked: Vec<String>,
