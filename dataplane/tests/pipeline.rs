@@ -63,10 +63,8 @@ async fn a_masked_column_in_a_condition_is_in_the_record() {
         );
     }
     let both = world.analyst("select balance from customer where ssn = '1'").await.unwrap();
-    assert_eq!(
-        (both.answer.columns_masked, world.last().0.columns_masked.join(" ")),
-        (vec!["balance".to_owned()], "balance ssn".to_owned())
-    );
+    assert_eq!(both.answer.columns_masked, ["balance"]);
+    assert_eq!(world.last().0.columns_masked, ["balance", "ssn"]);
     world.stop().await;
 }
 
