@@ -47,7 +47,7 @@ pub const REFUSALS: &[Code] = &[
 pub fn routes() -> Routes {
     Routes::new()
         .post("/v1/environments/{env_id}/query", Access::Member, Scope::QueryRead, query)
-        .says("Runs a statement in the environment; answers rows as JSON, CSV or an Arrow stream.")
+        .says("Runs a statement in the environment; answers rows as JSON, CSV or an Arrow stream. An answer that fails on its way breaks its transfer.")
         .refuses(REFUSALS)
         .post("/v1/environments/{env_id}/query/arrow", Access::Member, Scope::QueryRead, arrow)
         .says("Runs a statement; answers rows as an Arrow stream in base64.")

@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::pin::Pin;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::task::{Context, Poll};
 
@@ -138,25 +139,52 @@ impl Command {
     }
 }
 
+/// What the stream of an answer and its door tell each other.
+#[derive(Debug, Default)]
+pub(crate) struct Account {
+    /// Set by the stream when it ends, fails or is dropped.
+    pub totals: OnceLock<Totals>,
+    /// Why the door could not send the rows that it was given.
+    pub unsent: OnceLock<Error>,
+    /// Rows that the door was given and did not hand on.
+    kept_back: AtomicU64,
+}
+
+impl Account {
+    pub fn kept_back(&self) -> u64 {
+        self.kept_back.load(Ordering::Acquire)
+    }
+}
+
 /// The batches of one answer.
 pub struct Rows {
     /// Never locked: the mutex lets a door that holds rows be shared between threads.
     stream: Mutex<BoxStream<'static, Result<RecordBatch, Error>>>,
-    totals: Arc<OnceLock<Totals>>,
+    account: Arc<Account>,
 }
 
 impl Rows {
-    /// `totals` is set by the stream when it ends, fails or is dropped.
     pub(crate) fn new(
         stream: impl Stream<Item = Result<RecordBatch, Error>> + Send + 'static,
-        totals: Arc<OnceLock<Totals>>,
+        account: Arc<Account>,
     ) -> Self {
-        Self { stream: Mutex::new(Box::pin(stream)), totals }
+        Self { stream: Mutex::new(Box::pin(stream)), account }
     }
 
     /// Known once the stream has given its end or an error; zeros before.
     pub fn totals(&self) -> Totals {
-        self.totals.get().copied().unwrap_or_default()
+        self.account.totals.get().copied().unwrap_or_default()
+    }
+
+    /// Rows that were given and are not handed on, said before more are asked for: nobody is billed for them.
+    pub(crate) fn keep_back(&self, rows: u64) {
+        self.account.kept_back.fetch_add(rows, Ordering::AcqRel);
+    }
+
+    /// The rows cannot be sent: dropped after this, they have failed, and not been given up.
+    pub(crate) fn unsent(&self, error: Error) -> Error {
+        let _ = self.account.unsent.set(error.clone());
+        error
     }
 }
 

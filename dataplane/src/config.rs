@@ -42,11 +42,16 @@ pub struct Settings {
     pub drain: Duration,
     /// How long a peer over HTTP may be silent.
     pub patience: Patience,
+    /// What a result of a tool may hold, in each of its forms.
+    pub tool_result_bytes: usize,
     pub model: ModelSettings,
     pub clock: SharedClock,
     pub entropy: Entropy,
     pub telemetry: Telemetry,
 }
+
+/// Bytes of a result that a model reads without losing sight of what it was asked.
+pub const TOOL_RESULT_BYTES: usize = 51_200;
 
 /// Port 0: the system chooses.
 #[derive(Debug, Clone, Copy)]
@@ -153,6 +158,9 @@ pub struct Arguments {
     /// Milliseconds between two looks at the certificates' files.
     #[arg(long, env = "SLUICE_RELOAD_MS", default_value_t = 10_000, value_parser = clap::value_parser!(u64).range(10..))]
     pub reload_ms: u64,
+    /// Bytes that one result of an agent's tool may hold; rows and long texts beyond are cut, and the result says so.
+    #[arg(long, env = "SLUICE_TOOL_RESULT_BYTES", default_value_t = TOOL_RESULT_BYTES, value_parser = result_bytes())]
+    pub tool_result_bytes: usize,
     #[command(flatten)]
     pub patience: Patience,
     #[command(flatten)]
@@ -188,6 +196,11 @@ fn seconds() -> clap::builder::RangedU64ValueParser {
     clap::value_parser!(u64).range(..=86_400)
 }
 
+/// Room for a row, and no more than fits in memory for each who calls.
+fn result_bytes() -> clap::builder::RangedU64ValueParser<usize> {
+    clap::builder::RangedU64ValueParser::new().range(4_096..=16 << 20)
+}
+
 impl Arguments {
     /// Reads the files that the arguments name.
     pub fn settings(self, clock: SharedClock, entropy: Entropy, telemetry: Telemetry) -> std::io::Result<Settings> {
@@ -221,6 +234,7 @@ impl Arguments {
             grace: Duration::from_secs(self.endpoint_grace_secs),
             drain: Duration::from_secs(self.drain_secs),
             patience: self.patience,
+            tool_result_bytes: self.tool_result_bytes,
             model: self.model,
             clock,
             entropy,
@@ -269,8 +283,14 @@ mod tests {
     fn a_certificate_of_the_wire_comes_with_its_key_and_times_have_bounds() {
         let parse = |more: &[&str]| Arguments::try_parse_from(NEEDED.iter().chain(more));
         assert!(parse(&[]).is_ok());
-        for refused in ["--pg-tls-cert=/x", "--pg-tls-key=/x", "--drain-secs=86401", "--reload-ms=0", "--pgwire-port=x"]
-        {
+        for refused in [
+            "--pg-tls-cert=/x",
+            "--pg-tls-key=/x",
+            "--drain-secs=86401",
+            "--reload-ms=0",
+            "--pgwire-port=x",
+            "--tool-result-bytes=9",
+        ] {
             assert!(parse(&[refused]).is_err(), "{refused}");
         }
     }

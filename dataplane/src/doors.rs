@@ -3,6 +3,7 @@
 
 pub mod agents;
 mod credential;
+mod held;
 pub mod http;
 pub mod pgwire;
 pub mod probes;

@@ -38,6 +38,7 @@ use crate::ownership::Claim;
 use crate::pipeline::{Books, Gate, House, Remembered, Threshold};
 use crate::sessions::Snapshots;
 use crate::thoughts::Thoughts;
+use crate::tools::Budget;
 use crate::triggers::{self, Triggers};
 use crate::{Pipeline, Sessions};
 
@@ -289,6 +290,7 @@ impl Parts {
             thoughts,
             ending: self.ending.clone(),
             limits,
+            budget: Budget::of(settings.tool_result_bytes),
             vitals: self.vitals.clone(),
             local: settings.local,
         };

@@ -8,6 +8,7 @@
 mod agents;
 mod arguments;
 mod branches;
+mod budget;
 mod memory;
 mod policy;
 mod schema;
@@ -31,12 +32,15 @@ use std::sync::Arc;
 use tokio_util::sync::CancellationToken;
 
 use self::arguments::{read, schema_of, strict_schema_of};
+use self::budget::{Rest, size};
 use crate::detached::to_its_end;
 use crate::guest::Guest;
 use crate::limits::invalid;
 use crate::memory::Memories;
 use crate::thoughts::Thoughts;
 use crate::{Ask, Bounds, Error, Pipeline};
+
+pub use self::budget::Budget;
 
 /// The table, in the order in which it is listed.
 fn table() -> Vec<Row> {
@@ -226,11 +230,10 @@ impl Row {
     {
         let tool = Tool::new_with_raw(name, None, Arc::new(strict_schema_of::<I>()))
             .with_raw_output_schema(Arc::new(schema_of::<O>()));
-        let run = move |call, given| {
+        let run = move |call: Call, given| {
             async move {
-                let input = read(given)?;
-                let output = Box::pin(run(call, input)).await?;
-                Ok(Told { text: output.text()?, note: output.note(), structured: output.structured()? })
+                let (budget, input) = (call.budget, read(given)?);
+                Box::pin(run(call, input)).await?.told(budget)
             }
             .boxed()
         };
@@ -266,14 +269,20 @@ impl Row {
     /// What a room changes is followed by more (events, indexes, answers that are stale by then), also when the caller
     /// leaves in between. A statement has its own end.
     pub async fn run(&self, call: Call, arguments: JsonObject) -> Result<Told, Error> {
-        let tasks = call.pipeline.tasks.clone();
+        let (tasks, budget) = (call.pipeline.tasks.clone(), call.budget);
         let work = (self.run)(call, Value::Object(arguments));
-        if self.changes_a_room() { to_its_end(&tasks, work).await } else { work.await }
+        if self.scope == Scope::Agent && !self.reads() {
+            return to_its_end(&tasks, work).await;
+        }
+        let told = work.await?;
+        match budget.exceeded_by(size(&told.structured)) {
+            Some(limit) if self.reads() => Err(Error::AnswerTooLarge { limit }),
+            _ => Ok(told),
+        }
     }
 
-    fn changes_a_room(&self) -> bool {
-        let reads = self.tool.annotations.as_ref().and_then(|hints| hints.read_only_hint);
-        self.scope == Scope::Agent && reads != Some(true)
+    fn reads(&self) -> bool {
+        self.tool.annotations.as_ref().and_then(|hints| hints.read_only_hint) == Some(true)
     }
 }
 
@@ -285,6 +294,7 @@ pub struct Call {
     pub thoughts: Thoughts,
     pub guest: Guest,
     pub scope: Scope,
+    pub budget: Budget,
     pub cancel: CancellationToken,
 }
 
@@ -304,28 +314,34 @@ impl Call {
 #[derive(Debug)]
 pub struct Told {
     pub structured: Value,
+    /// The same as JSON, or the list in it alone.
     pub text: String,
-    /// Behind the text, of its own: what must be known of it besides.
+    /// Behind the text, of its own: what makes it true, as how much of it is shown, and what is masked in it.
     pub note: Option<String>,
 }
 
-/// A tool's result. Its text is the whole of it, unless clients read a part of it alone.
+/// A tool's result.
 trait Telling: Serialize + Sized {
-    fn text(&self) -> Result<String, Error> {
-        written(self)
+    /// The member that may be long: a list.
+    const LIST: Option<&'static str> = None;
+    /// Its text is the list alone: clients read no more.
+    const BARE: bool = false;
+    /// How the same call goes on behind an item of the list.
+    const REST: Rest = |_| None;
+
+    /// What must be known of it besides, a line each.
+    fn notes(&self) -> Vec<String> {
+        Vec::new()
     }
 
-    fn note(&self) -> Option<String> {
-        None
+    fn told(self, budget: Budget) -> Result<Told, Error> {
+        let mut notes = self.notes();
+        let mut structured = serde_json::to_value(&self).map_err(|error| unwritable(&error))?;
+        notes.extend(budget.fit(&mut structured, Self::LIST, Self::REST));
+        let list = Self::LIST.filter(|_| Self::BARE).and_then(|name| structured.get(name));
+        let text = list.unwrap_or(&structured).to_string();
+        Ok(Told { structured, text, note: (!notes.is_empty()).then(|| notes.join("\n")) })
     }
-
-    fn structured(&self) -> Result<Value, Error> {
-        serde_json::to_value(self).map_err(|error| unwritable(&error))
-    }
-}
-
-fn written(part: &impl Serialize) -> Result<String, Error> {
-    serde_json::to_string(part).map_err(|error| unwritable(&error))
 }
 
 fn unwritable(error: &serde_json::Error) -> Error {

@@ -10,6 +10,7 @@ use dataplane::doors::probes::Vitals;
 use dataplane::governance::Source;
 use dataplane::memory::Memories;
 use dataplane::thoughts::Thoughts;
+use dataplane::tools::Budget;
 use dataplane::{Ending, Sessions};
 use http_body_util::BodyExt;
 use serde_json::{Value, json};
@@ -40,6 +41,7 @@ pub fn served(world: &World, ending: Ending) -> Door {
         thoughts: Thoughts::default(),
         ending,
         limits: connections::Patience::DEFAULT.limits(),
+        budget: Budget::of(dataplane::config::TOOL_RESULT_BYTES),
         vitals,
         local: true,
     }
@@ -85,14 +87,31 @@ async fn rpc_as(door: &Router, (key, agent): (&str, Option<&str>), method: &str,
     answer
 }
 
-/// Calls a tool; its result, and whether it is an error.
+/// Calls a tool; its result, or body 2 of what it is refused with, and whether it is an error.
 pub async fn tool(door: &Router, key: &str, name: &str, arguments: Value) -> (Value, bool) {
     tool_as(door, (key, None), name, arguments).await
 }
 
 /// The same by a key that says which agent it is.
 pub async fn tool_as(door: &Router, who: (&str, Option<&str>), name: &str, arguments: Value) -> (Value, bool) {
+    let (result, texts) = called_as(door, who, name, arguments).await;
+    let is_error = result["isError"].as_bool().unwrap_or_else(|| panic!("{result}"));
+    if is_error {
+        assert!(result.get("structuredContent").is_none(), "{name}: no schema holds an error: {result}");
+        return (serde_json::from_str(texts.last().unwrap()).unwrap(), true);
+    }
+    (result["structuredContent"].clone(), false)
+}
+
+/// A whole result, and its texts.
+pub async fn called(door: &Router, key: &str, name: &str, arguments: Value) -> (Value, Vec<String>) {
+    called_as(door, (key, None), name, arguments).await
+}
+
+async fn called_as(door: &Router, who: (&str, Option<&str>), name: &str, arguments: Value) -> (Value, Vec<String>) {
     let answer = rpc_as(door, who, "tools/call", json!({"name": name, "arguments": arguments})).await;
-    let result = &answer["result"];
-    (result["structuredContent"].clone(), result["isError"].as_bool().unwrap_or_else(|| panic!("{answer}")))
+    let result = answer["result"].clone();
+    let texts = result["content"].as_array().unwrap_or_else(|| panic!("{answer}")).iter();
+    let texts = texts.map(|item| item["text"].as_str().unwrap().to_owned()).collect();
+    (result, texts)
 }

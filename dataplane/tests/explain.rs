@@ -3,10 +3,10 @@
 use contract::Role;
 use contract::policy::MaskFunction;
 use contract::policy::abac::{Action, Condition};
-use dataplane::testing::{analyst_id, filtering, masking, owner_id, rule, ruled};
+use dataplane::testing::{analyst_id, analyst_key, filtering, masking, owner_id, rule, ruled};
 use serde_json::{Value, json};
 
-use crate::door::as_json;
+use crate::door::{as_json, door, tool};
 use crate::rest::post;
 use crate::world::{World, world};
 
@@ -50,6 +50,23 @@ async fn who_may_not_see_policies_sees_no_statement_that_they_change() {
     assert_eq!((hidden, &told["parameters"]), ([true, true], &json!([])), "{told}");
     let plain = transpile(&world, analyst_id().as_str(), "select nvl(null, 1)").await;
     assert!(plain["rewritten"].is_string() && plain["governed"].is_null(), "{plain}");
+    world.stop().await;
+}
+
+#[tokio::test]
+async fn whoever_lacks_an_attribute_is_told_that_there_are_no_rows_for_them() {
+    let world = world().await;
+    world.change(|rules| rules.policies = vec![filtering("customer", "name = {segment}")]);
+    let sql = "select count(*) from customer";
+    let warning = "no rows of main.customer for you: a rule needs `segment`, and you have none";
+    let told = transpile(&world, analyst_id().as_str(), sql).await;
+    assert_eq!((&told["tables_hidden"], &told["warnings"]), (&json!(["main.customer"]), &json!([warning])));
+    let (judged, _) = tool(&door(&world), analyst_key(), "enforce_abac_policy", json!({"query": sql})).await;
+    assert_eq!((&judged["decision"], &judged["reason"]), (&json!("allow"), &json!(warning)));
+    for (attributes, hidden) in [(json!({}), json!(["main.customer"])), (json!({"segment": "Ada"}), json!([]))] {
+        let told = test(&world, sql, json!({"role": "analyst", "attributes": attributes})).await;
+        assert_eq!((&told["verdict"], &told["tables_hidden"]), (&json!("allow"), &hidden), "{told}");
+    }
     world.stop().await;
 }
 

@@ -31,6 +31,36 @@ async fn a_row_on_which_its_filter_fails_is_hidden() {
     world.stop().await;
 }
 
+/// It is said that there are none for them, and not how many there are.
+#[tokio::test]
+async fn whoever_lacks_an_attribute_is_told_which_one() {
+    let world = world().await;
+    world.run("create table empty (id integer, name varchar)").await.unwrap();
+    let told = |table: &str| format!("no rows of main.{table} for you: a rule needs `segment`, and you have none");
+    world.change(|rules| {
+        rules.policies =
+            vec![filtering("customer", "name = {segment} or id > 1"), filtering("empty", "name = {segment}")];
+    });
+    for table in ["customer", "empty"] {
+        for sql in ["select id from {}", "select id from {} where id = 1", "select t.id from {} t join {} u using (id)"]
+        {
+            let got = world.analyst(&sql.replace("{}", table)).await.unwrap();
+            assert_eq!((got.json.as_str(), got.answer.warnings), ("", vec![told(table)]), "{sql} of {table}");
+        }
+        let counted = world.analyst(&format!("select count(*) as n from {table}")).await.unwrap();
+        assert_eq!((counted.json.as_str(), counted.answer.warnings), ("[0]", vec![told(table)]));
+        let owner = world.run(&format!("select count(*) from {table}")).await.unwrap();
+        assert!(owner.answer.warnings.is_empty(), "the rule does not hold for them");
+    }
+    let member = |rules: &mut contract::Governance| {
+        rules.members.values_mut().for_each(|member| _ = member.attributes.insert("segment".into(), "Ada".into()));
+    };
+    world.change(member);
+    let got = world.analyst("select name from customer order by 1").await.unwrap();
+    assert_eq!((got.json.as_str(), got.answer.warnings), (r#"["Ada"],["Bob"],["Cleo"]"#, vec![]));
+    world.stop().await;
+}
+
 /// The engine names no column of a statement while a parameter has no type.
 #[tokio::test]
 async fn columns_keep_their_names_where_a_function_takes_what_the_caller_carries() {

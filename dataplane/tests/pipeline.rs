@@ -1,9 +1,9 @@
 //! The fifteen stages, whole.
 
-use contract::Code;
 use contract::policy::MaskFunction;
 use contract::report::Outcome;
-use dataplane::testing::{denying, filtering, masking, owner_id};
+use contract::{Code, Role};
+use dataplane::testing::{analyst_id, denying, filtering, masking, owner_id};
 use futures::StreamExt;
 
 use crate::world::world;
@@ -36,6 +36,49 @@ async fn a_denied_query_stops_at_the_policy_check_and_is_still_audited() {
     assert_eq!(world.last_stages(), "semaphore table_extraction policy_check meter audit");
     assert_eq!((finished.outcome, finished.micro_credits), (Outcome::Refused, 0));
     assert_eq!(started.abac_evaluation.unwrap().decision, "deny");
+    world.stop().await;
+}
+
+#[tokio::test]
+async fn a_masked_column_in_a_condition_is_in_the_record() {
+    let world = world().await;
+    world.change(|rules| {
+        rules.policies =
+            vec![masking("customer", "ssn", MaskFunction::Full), masking("customer", "balance", MaskFunction::Full)];
+    });
+    for sql in [
+        "select count(*) from customer where ssn = '219-09-9999'",
+        "select a.id from customer a join customer b using (ssn)",
+        "select id from customer where id in (select id from customer where upper(ssn) like '2%')",
+    ] {
+        let got = world.analyst(sql).await.unwrap();
+        assert!(got.answer.columns_masked.is_empty(), "the answer has none: {sql}");
+        let (started, _) = world.last();
+        let verdicts = started.policy_verdicts.iter().filter(|verdict| verdict.action == "mask");
+        let verdicts: Vec<_> = verdicts.flat_map(|verdict| verdict.columns.clone()).collect();
+        assert_eq!(
+            (started.columns_masked, verdicts),
+            (vec!["ssn".to_owned()], vec!["customer.ssn".to_owned()]),
+            "{sql}"
+        );
+    }
+    let both = world.analyst("select balance from customer where ssn = '1'").await.unwrap();
+    assert_eq!(both.answer.columns_masked, ["balance"]);
+    assert_eq!(world.last().0.columns_masked, ["balance", "ssn"]);
+    world.stop().await;
+}
+
+#[tokio::test]
+async fn a_statement_that_does_not_parse_is_its_callers() {
+    let world = world().await;
+    for (who, role, user_id) in [(owner_id(), Role::Owner, "u-owner"), (analyst_id(), Role::Analyst, "u-analyst")] {
+        for sql in ["slct", "select * from customer where", "select 1; select 2"] {
+            world.whole(world.ask(who.clone(), sql)).await.unwrap_err();
+            let (started, finished) = world.last();
+            assert_eq!((started.role, started.user_id), (role, Some(user_id.into())), "{sql}");
+            assert_eq!(finished.error_code.as_deref(), Some("SVC_ERR_400_BAD_SQL"), "{sql}");
+        }
+    }
     world.stop().await;
 }
 

@@ -36,8 +36,14 @@ def call(platform, name, credential=None, **arguments):
 
 def done(platform, name, **arguments):
     result = call(platform, name, **arguments)
-    assert not result.is_error, result.structured_content
+    assert not result.is_error, result.content
     return result.structured_content
+
+
+def refusal(result):
+    """Body 2: the last text of an error, which has no structure."""
+    assert result.is_error and result.structured_content is None
+    return json.loads(result.content[-1].text)["error"]
 
 
 @pytest.mark.parametrize("mode", ["legacy", "auto"])
@@ -75,6 +81,7 @@ def test_rows_come_structured_and_as_text(platform):
     rows = [{"c_custkey": 1, "c_name": "Customer#000000001", "c_acctbal": 711.56}]
     assert result.structured_content["rows"] == rows
     assert json.loads(result.content[0].text) == rows
+    assert result.content[1].text == "rows: 1, the whole answer"
     entry = platform.audit_entry(result.structured_content["query_id"])
     assert entry["tables_accessed"] == ["main.customer"] and entry["rows_returned"] == 1
 
@@ -96,7 +103,17 @@ def test_masks_and_scopes_hold_for_tools(platform):
         for name, arguments, code in [("run_sql", {"sql": "drop table customer"}, "SVC_ERR_403_SCOPE_VIOLATION"),
                                       ("search_memory", {"query": "anything"}, "SVC_ERR_403_SCOPE_VIOLATION")]:
             refused = call(platform, name, credential=key, **arguments)
-            assert refused.is_error and refused.structured_content["error"]["code"] == code
+            assert refusal(refused)["code"] == code
+
+
+def test_a_result_is_no_more_than_a_model_reads_and_says_what_is_missing(platform):
+    result = call(platform, "run_sql", sql="select * from customer", max_rows=10000)
+    shown = len(result.structured_content["rows"])
+    assert result.structured_content["truncated"] and 50 < shown < 1000
+    assert max(len(json.dumps(result.structured_content)), len(result.content[0].text)) < 60_000
+    assert result.content[1].text.startswith(f"rows: the first {shown} of 10000 and more, one result has no room for more")
+    entry = platform.audit_entry(result.structured_content["query_id"])
+    assert (entry["outcome"], entry["rows_returned"]) == ("completed", shown)
 
 
 def test_what_exists_is_listed_and_described(platform):
@@ -164,7 +181,7 @@ def test_every_tool_answers_in_the_shape_it_was_listed_with(platform):
         for tool in (await client.list_tools()).tools:
             given = TOOLS[tool.name].items()
             result = await client.call_tool(tool.name, {name: v(done) if callable(v) else v for name, v in given})
-            assert not result.is_error, (tool.name, result.structured_content)
+            assert not result.is_error, (tool.name, result.content)
             done[tool.name] = result.structured_content
         return done
 

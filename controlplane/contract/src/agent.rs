@@ -14,6 +14,8 @@ use crate::{OrgId, Timestamp};
 pub const AGENTS_MAX: u32 = 10_000;
 /// Longest id, name or capability.
 pub const NAME_BYTES_MAX: usize = 256;
+/// What the log says of a call by which an agent makes itself known, or tries to.
+pub const REGISTERS: &str = "CALL register_agent";
 const CAPABILITIES_MAX: usize = 64;
 const METADATA_BYTES_MAX: usize = 16 * 1024;
 

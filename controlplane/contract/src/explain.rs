@@ -72,6 +72,9 @@ pub struct Transpiled {
     pub parameters: Vec<Option<String>>,
     /// `schema.table`.
     pub tables: Vec<String>,
+    /// Those of which the one who asks sees no row, because a rule needs an attribute that they do not have.
+    #[serde(default)]
+    pub tables_hidden: Vec<String>,
     pub warnings: Vec<String>,
 }
 
@@ -87,7 +90,7 @@ pub struct Tested {
     pub filters: Vec<Filtering>,
     /// On the tables of the statement.
     pub masks: Vec<Masking>,
-    /// Masked columns that the answer would be made of.
+    /// Masked columns that the answer would be made of, or that a condition compares.
     pub columns_masked: Vec<String>,
     #[serde(flatten)]
     pub statement: Transpiled,

@@ -115,10 +115,9 @@ pub mod header {
     pub const HEAL: &str = "x-query-heal";
     /// What was corrected of the statement before it ran: there for those that were healed alone.
     pub const QUERY_HEALED: &str = "x-query-healed";
-    /// Trailers.
+    /// Totals of rows in CSV or Arrow: headers of a short answer, trailers behind a long one.
     pub const ROW_COUNT: &str = "x-row-count";
     pub const CREDITS_CONSUMED: &str = "x-credits-consumed";
-    pub const ERROR: &str = "x-error";
 }
 
 /// Who the control plane has authenticated, for a query that it forwards. Never the credential:

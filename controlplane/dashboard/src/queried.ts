@@ -1,5 +1,6 @@
 /** A statement, run as whoever is signed in. */
 import { api, ask, type Shapes } from './api/client'
+import { whole } from './api/whole'
 
 type Answer = Shapes['QueryAnswer']
 
@@ -7,15 +8,15 @@ type Answer = Shapes['QueryAnswer']
 type Written = { source?: string } | undefined
 
 export async function queried(envId: string, sql: string, signal?: AbortSignal): Promise<Answer> {
-  const text = await ask(
-    api.POST('/v1/environments/{env_id}/query', {
-      params: { path: { env_id: envId } },
-      body: { sql },
-      parseAs: 'text',
-      ...(signal && { signal }),
-    }),
-  )
-  return read(String(text))
+  const call = api.POST('/v1/environments/{env_id}/query', {
+    params: { path: { env_id: envId } },
+    body: { sql },
+    parseAs: 'stream',
+    ...(signal && { signal }),
+  })
+  const body = await ask(call)
+  const { response } = await call
+  return read(await whole(body, response.headers.get('x-query-id')))
 }
 
 /** The answer, with every digit in its rows: a number that a double cannot hold stays as it was written. */

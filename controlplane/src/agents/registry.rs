@@ -82,6 +82,8 @@ pub async fn framework(conn: &mut PgConnection, org_id: &OrgId, agent_id: &str) 
 /// Queries of one agent that have been reported.
 #[derive(Debug, Clone)]
 pub struct Use {
+    /// It has asked for more than to be made known: that is done where it is granted, and not where it is reported.
+    pub makes_known: bool,
     pub framework: Option<String>,
     pub queries: i64,
     pub first: Timestamp,
@@ -95,7 +97,9 @@ pub async fn used(
     uses: &BTreeMap<String, Use>,
 ) -> Result<()> {
     for (agent_id, seen) in uses {
-        register(conn, org_id, (agent_id, seen.framework.as_deref()), Source::Query, seen.first).await?;
+        if seen.makes_known {
+            register(conn, org_id, (agent_id, seen.framework.as_deref()), Source::Query, seen.first).await?;
+        }
         sqlx::query!(
             "insert into agent_uses (env_id, agent_id, queries, first_at, last_at)
              select $1, $2, $3, $4, $5

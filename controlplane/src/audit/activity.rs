@@ -4,7 +4,7 @@
 //! `tables_accessed`, `credits_consumed_today`, `last_query_at`) and `policy_summary`
 //! (`queries_allowed`, `queries_denied`, `columns_masked`, `rows_filtered`)". Days and hours are
 //! UTC's. A query is denied when a policy, a grant or its caller's rights refused it; what failed
-//! otherwise was allowed. `columns_masked` counts the columns of each answer, `rows_filtered` the
+//! otherwise was allowed. `columns_masked` counts those of each answer and its conditions, `rows_filtered` the
 //! queries that a row filter held: rows nobody saw are counted by nobody.
 
 use chrono::NaiveTime;

@@ -14,6 +14,7 @@ mod aside;
 
 use std::collections::BTreeMap;
 
+use contract::agent::REGISTERS;
 use contract::report::{Body, Entry, Finished, MicroCredits, Started};
 use contract::{Code, EnvId, OrgId, QueryId, Timestamp};
 use serde_json::{Value, json};
@@ -179,8 +180,9 @@ fn of_agents(started: &[Started]) -> BTreeMap<String, agents::Use> {
     for start in started {
         let Some(agent) = &start.agent else { continue };
         let Some(agent_id) = &agent.agent_id else { continue };
-        let fresh = agents::Use { framework: None, queries: 0, first: start.at, last: start.at };
+        let fresh = agents::Use { makes_known: false, framework: None, queries: 0, first: start.at, last: start.at };
         let seen = uses.entry(agent_id.clone()).or_insert(fresh);
+        seen.makes_known |= start.sql != REGISTERS;
         seen.queries = seen.queries.saturating_add(1);
         seen.framework = agent.framework.clone().or_else(|| seen.framework.take());
         (seen.first, seen.last) = (seen.first.min(start.at), seen.last.max(start.at));

@@ -155,6 +155,24 @@ async fn set_aside(world: &World) -> String {
     text.lines().find_map(|line| line.strip_prefix(name)).unwrap().to_owned()
 }
 
+/// It is made known where that is granted. What is reported of a call that was refused makes nobody known.
+#[tokio::test]
+async fn whoever_only_asks_to_be_registered_is_made_known_by_no_report() {
+    let world = World::start().await;
+    let registers = |sequence, query: &str, agent_id: &str| {
+        let mut entry = of_agent(&world, sequence, query, agent_id);
+        if let Body::Started(start) = &mut entry.body {
+            contract::agent::REGISTERS.clone_into(&mut start.sql);
+        }
+        entry
+    };
+    let entries = [registers(1, "q1", "refused"), registers(2, "q2", "asks"), of_agent(&world, 3, "q3", "asks")];
+    store(&world, &entries).await.unwrap();
+    assert_eq!(world.count("select count(*) from agents where agent_id = 'asks'").await, 1);
+    assert_eq!(world.count("select count(*) from agents").await, 1);
+    assert_eq!(world.count("select queries from agent_uses").await, 2);
+}
+
 #[tokio::test]
 async fn no_declared_agent_stops_the_entries_behind_it() {
     let world = World::start().await;

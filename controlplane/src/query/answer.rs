@@ -6,7 +6,7 @@ use axum::response::{IntoResponse, Response};
 use contract::QueryId;
 use contract::wire::header;
 use schemars::JsonSchema;
-use serde_json::{Map, Value};
+use serde_json::Value;
 
 use crate::http::signature::{self, Answers, Signature};
 
@@ -16,7 +16,7 @@ pub struct Rows(pub Response);
 /// Rows as an Arrow stream in base64.
 pub struct ArrowRows(pub Response);
 
-/// Rows as JSON. An error after the first row stands at the end, under `error`.
+/// Rows as JSON. A query that fails after its first rows breaks the transfer.
 #[derive(JsonSchema)]
 #[expect(dead_code, reason = "only its shape is shown")]
 struct QueryAnswer {
@@ -31,8 +31,6 @@ struct QueryAnswer {
     credits_consumed: f64,
     columns_masked: Vec<String>,
     warnings: Vec<Value>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    error: Option<Map<String, Value>>,
 }
 
 /// A column, with the engine's name of its type.
@@ -43,7 +41,7 @@ struct QueryColumn {
     r#type: String,
 }
 
-/// An Arrow IPC stream. An error after the first row stands at the end.
+/// An Arrow IPC stream. A query that fails after its first rows breaks the transfer.
 #[derive(JsonSchema)]
 #[expect(dead_code, reason = "only its shape is shown")]
 struct ArrowAnswer {
@@ -52,10 +50,6 @@ struct ArrowAnswer {
     data: String,
     rows: u64,
     execution_time_ms: f64,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    error: Option<String>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    message: Option<String>,
 }
 
 impl IntoResponse for Rows {
@@ -80,7 +74,14 @@ impl Answers for Rows {
                 ("text/csv", None),
                 ("application/vnd.apache.arrow.stream", None),
             ],
-            headers: &[header::QUERY_ID, header::COLUMNS_MASKED, header::CACHE_HIT, header::QUERY_HEALED],
+            headers: &[
+                header::QUERY_ID,
+                header::COLUMNS_MASKED,
+                header::CACHE_HIT,
+                header::QUERY_HEALED,
+                header::ROW_COUNT,
+                header::CREDITS_CONSUMED,
+            ],
         });
     }
 }

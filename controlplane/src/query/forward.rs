@@ -1,4 +1,4 @@
-//! One query to one data plane and its answer back, as a stream.
+//! One query to one data plane and its answer back, as a stream. Where that breaks, ours breaks.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -38,13 +38,15 @@ const PROBLEM_BYTES_MAX: usize = 64 * 1024;
 /// More than a data plane gives in one record.
 const RECORD_BYTES_MAX: usize = 32 * 1024 * 1024;
 /// What of the data plane's answer goes to the caller.
-const PASSED_ON: [HeaderName; 7] = [
+const PASSED_ON: [HeaderName; 9] = [
     CONTENT_TYPE,
     TRAILER,
     HeaderName::from_static(header::QUERY_ID),
     HeaderName::from_static(header::COLUMNS_MASKED),
     HeaderName::from_static(header::CACHE_HIT),
     HeaderName::from_static(header::QUERY_HEALED),
+    HeaderName::from_static(header::ROW_COUNT),
+    HeaderName::from_static(header::CREDITS_CONSUMED),
     HeaderName::from_static("x-execution-time-ms"),
 ];
 

@@ -6,7 +6,7 @@ use axum::body::Body;
 use axum::extract::ConnectInfo;
 use bytes::Bytes;
 use contract::wire::{environment_name, header};
-use futures::stream;
+use futures::{StreamExt, stream};
 use http_body_util::{BodyExt, StreamBody};
 use hyper::body::{Frame, Incoming};
 use hyper::header::HeaderMap;
@@ -19,7 +19,10 @@ use rustls::{RootCertStore, ServerConfig};
 use rustls_pki_types::pem::PemObject;
 use rustls_pki_types::{CertificateDer, PrivateKeyDer};
 use serde_json::{Value, json};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::sync::Notify;
 use tokio_rustls::TlsAcceptor;
+use tokio_util::sync::CancellationToken;
 use tower::ServiceExt;
 
 use crate::environments;
@@ -183,6 +186,55 @@ async fn the_answer_streams_through_with_its_trailers() {
     let whole = response.into_body().collect().await.unwrap();
     assert_eq!(whole.trailers().unwrap()["x-row-count"], "2");
     assert_eq!(whole.to_bytes(), "a\r\n1\r\n");
+}
+
+/// The first of an answer has been read.
+static READ: Notify = Notify::const_new();
+
+/// As a data plane answers whose query, or whose process, fails once its first rows have left.
+fn breaks_off(_: &Request<Incoming>) -> Response<Body> {
+    let broken = stream::once(async {
+        READ.notified().await;
+        Err(std::io::Error::other("it failed"))
+    });
+    let frames = stream::iter([Ok(Frame::data(Bytes::from("first rows")))]).chain(broken);
+    Response::builder().header("content-type", "text/csv").body(Body::new(StreamBody::new(frames))).unwrap()
+}
+
+#[tokio::test]
+async fn an_answer_that_breaks_off_breaks_off_here_too() {
+    let world = World::start().await;
+    own_data_plane(&world, breaks_off).await;
+    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = listener.local_addr().unwrap();
+    let (router, limits) = (crate::http::router(&world.app.app), connections::Patience::DEFAULT.limits());
+    let shutdown = CancellationToken::new();
+    world.app.app.tasks().spawn(crate::http::serve::serve(listener, router, limits, shutdown.clone()));
+    for (path, format) in [("query", "json"), ("query", "csv"), ("query", "arrow"), ("query/arrow", "")] {
+        let mut body = json!({"sql": "select 1"});
+        if !format.is_empty() {
+            body["format"] = format.into();
+        }
+        let (path, body) = (world.env(path), body.to_string());
+        let request = format!(
+            "POST {path} HTTP/1.1\r\nhost: localhost\r\nauthorization: {}\r\ncontent-type: application/json\r\n\
+             connection: close\r\ncontent-length: {}\r\n\r\n{body}",
+            world.owner,
+            body.len()
+        );
+        let mut stream = tokio::net::TcpStream::connect(address).await.unwrap();
+        stream.write_all(request.as_bytes()).await.unwrap();
+        let mut reply = Vec::new();
+        while !reply.windows(10).any(|bytes| bytes == b"first rows") {
+            assert_ne!(stream.read_buf(&mut reply).await.unwrap(), 0, "{}", String::from_utf8_lossy(&reply));
+        }
+        READ.notify_one();
+        let _ = stream.read_to_end(&mut reply).await; // a reset is as good
+        let reply = String::from_utf8(reply).unwrap();
+        assert!(reply.starts_with("HTTP/1.1 200") && reply.contains("chunked"), "{format}: {reply}");
+        assert!(!reply.ends_with("0\r\n\r\n"), "{format}: it looks whole: {reply}");
+    }
+    shutdown.cancel();
 }
 
 fn no_such_table(_: &Request<Incoming>) -> Response<Body> {

@@ -133,6 +133,7 @@ pub struct Governed {
     pub(crate) comment: Comment,
     pub(crate) sequences: sequence::Changed,
     masked_columns: Vec<String>,
+    masked_conditions: Vec<String>,
     masked_outputs: Vec<usize>,
     filtered_tables: BTreeSet<String>,
     care: Care,
@@ -183,6 +184,7 @@ impl Governed {
             scans,
             known: Known::default(),
             masked_columns: Vec::new(),
+            masked_conditions: Vec::new(),
             masked_outputs: Vec::new(),
             filtered_tables,
             care: Care::None,
@@ -194,6 +196,11 @@ impl Governed {
     /// `table.column` of the masked columns its answer is made of, in the order they are met.
     pub fn masked_columns(&self) -> &[String] {
         &self.masked_columns
+    }
+
+    /// The same of the masked columns that its conditions are made of: what they compare is what the caller sees.
+    pub fn masked_conditions(&self) -> &[String] {
+        &self.masked_conditions
     }
 
     /// Places of the answer's columns that are a masked column: they are text.
@@ -294,6 +301,7 @@ pub fn govern(resolved: Resolved, rules: &Rules) -> Result<Governed, Error> {
         comment,
         sequences,
         masked_columns: found.masked_columns(&scans),
+        masked_conditions: found.masked_conditions(&scans),
         known: found.known,
         tree,
         scans,

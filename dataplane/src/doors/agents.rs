@@ -30,6 +30,7 @@ use super::probes;
 use crate::ending::Ending;
 use crate::memory::Memories;
 use crate::thoughts::Thoughts;
+use crate::tools::Budget;
 use crate::{Error, Pipeline, Sessions};
 
 /// What the door works with.
@@ -41,6 +42,8 @@ pub struct Door {
     pub thoughts: Thoughts,
     pub ending: Ending,
     pub limits: Limits,
+    /// What a result of a tool may hold.
+    pub budget: Budget,
     pub vitals: probes::Vitals,
     /// Everything is on this machine: names and origins other than its own are refused.
     pub local: bool,

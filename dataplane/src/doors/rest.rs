@@ -150,22 +150,21 @@ async fn answer(
     let request_id = request_id(&door, &headers);
     let asked = caller.and_then(|caller| asked(&door, &env_id, caller, &body, shape, &request_id));
     let asked = asked.map(|(ask, shape)| (Ask { place: Place::of_headers(&headers), ..ask }, shape));
-    let ran = match asked {
+    let sent = match asked {
         Ok((ask, shape)) => {
             // The control plane has authenticated them; whether we know them yet is a matter of moments.
             let _ = announced(&door.pipeline.snapshots, |rules| is_known(rules, &ask.who)).await;
             let give_up = ask.cancel.clone().drop_guard();
-            let ran = door.pipeline.run(ask).await.map(|answer| (answer, shape));
+            let ran = door.pipeline.run(ask).await;
             give_up.disarm();
-            ran
+            match ran {
+                Ok(answer) => body::response(answer, shape, serving).await,
+                Err(error) => Err(error),
+            }
         }
         Err(error) => Err(error),
     };
-    let now = door.pipeline.clock.now();
-    let mut response = match ran {
-        Ok((answer, shape)) => body::response(answer, shape, request_id.clone(), now, serving),
-        Err(error) => refusal(&error, &request_id, now),
-    };
+    let mut response = sent.unwrap_or_else(|error| refusal(&error, &request_id, door.pipeline.clock.now()));
     if let Ok(value) = HeaderValue::from_str(request_id.as_str()) {
         response.headers_mut().insert(wire::header::REQUEST_ID, value);
     }

@@ -224,8 +224,8 @@ pub async fn page(
 }
 
 /// Where the page after this memory begins.
-pub fn cursor(after: &Memory) -> String {
-    BASE64_URL_SAFE_NO_PAD.encode(format!("{}:{}", after.created_at.timestamp_micros(), after.memory_id))
+pub fn cursor(created_at: Timestamp, memory_id: &str) -> String {
+    BASE64_URL_SAFE_NO_PAD.encode(format!("{}:{memory_id}", created_at.timestamp_micros()))
 }
 
 fn read_cursor(text: &str) -> Result<(i64, String), Error> {

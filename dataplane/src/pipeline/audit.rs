@@ -4,8 +4,8 @@
 //! leaves; `finished` follows when the rows end, fail, are refused or are given up. [`Closing`] is
 //! made before the first stage and writes what is due when it goes away, however it goes away.
 
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use contract::report::{Agent, Finished, MicroCredits, Outcome, Started};
@@ -67,7 +67,7 @@ impl Closing {
             return Err(self.refused(error));
         }
         let Masked { mut rows, slot, columns, base_columns: columns_masked, rows_max } = masked;
-        let totals = Arc::new(OnceLock::new());
+        let account = Arc::default();
         let query_id = self.query.ask.query_id.clone();
         let cache_hit = self.trail.facts().cache_hit;
         let transpilation_ms = self.trail.spent_ms(Stage::Transpile);
@@ -86,7 +86,7 @@ impl Closing {
             healed,
             cache_hit,
             transpilation_ms,
-            rows: Rows::new(Delivery::begin(self, rows, rows_max, slot, Arc::clone(&totals)), totals),
+            rows: Rows::new(Delivery::begin(self, rows, rows_max, slot, Arc::clone(&account)), account),
         })
     }
 
@@ -189,6 +189,8 @@ pub(super) fn started(pipeline: &Pipeline, query: &Query, t: &Trail) -> Result<(
 fn entry(_: &Pipeline, query: &Query, t: &Trail, rules: &Governance, at: Timestamp) -> Started {
     let facts = t.facts().clone();
     let ask = &query.ask;
+    // A statement that does not parse has come to no stage that asks who wants it.
+    let caller = facts.caller.or_else(|| standing_in(rules, &ask.who, ask.peer, at).ok());
     let (user_id, key_id) = match &ask.who {
         Who::Session { user_id, .. } => (Some(user_id.clone()), None),
         Who::Key { key_id } => (None, Some(key_id.clone())),
@@ -201,10 +203,10 @@ fn entry(_: &Pipeline, query: &Query, t: &Trail, rules: &Governance, at: Timesta
         query_id: ask.query_id.clone(),
         request_id: ask.request_id.clone(),
         org_id: rules.organization.org_id.clone(),
-        user_id: facts.caller.as_ref().and_then(|caller| caller.user_id.clone()).or(user_id),
+        user_id: caller.as_ref().and_then(|caller| caller.user_id.clone()).or(user_id),
         key_id,
         // Who does not stand any more has no role; the entry names the least there is.
-        role: facts.caller.as_ref().map_or(Role::ServiceAccount, |caller| caller.role),
+        role: caller.map_or(Role::ServiceAccount, |caller| caller.role),
         source_ip: ask.peer,
         origin: ask.origin,
         agent: facts.agent.or(declared),

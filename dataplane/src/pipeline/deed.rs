@@ -181,5 +181,6 @@ fn about(mut tables: Vec<String>, operation: Operation, reads: Vec<String>) -> A
             tables.push(read);
         }
     }
-    About { command, operation, writes, tables, written, marks, rows_max: None, branch: None, seen: None }
+    let lacks = Vec::new();
+    About { command, operation, writes, tables, written, marks, rows_max: None, branch: None, seen: None, lacks }
 }

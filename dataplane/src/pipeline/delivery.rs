@@ -5,7 +5,7 @@
 
 use std::collections::VecDeque;
 use std::pin::Pin;
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::task::{Context, Poll};
 use std::time::{Duration, Instant};
 
@@ -21,7 +21,7 @@ use super::quota::Reservation;
 use super::semaphore::Slot;
 use super::{Result, execute, meter};
 use crate::Error;
-use crate::answer::Totals;
+use crate::answer::{Account, Totals};
 use crate::trail::{Stage, millis};
 
 /// How long rows wait for whoever asked, and a transaction for its next statement: longer than anybody reads a page.
@@ -54,7 +54,7 @@ struct Flow {
 struct End {
     closing: Closing,
     reservation: Reservation,
-    totals: Arc<OnceLock<Totals>>,
+    account: Arc<Account>,
     /// Held until the last row has left.
     slot: Slot,
 }
@@ -66,11 +66,11 @@ impl Delivery {
         rows: execute::Rows,
         limit: Option<RowsMax>,
         slot: Slot,
-        totals: Arc<OnceLock<Totals>>,
+        account: Arc<Account>,
     ) -> Self {
         let (patience, tasks) = (closing.pipeline().unread_for, closing.pipeline().tasks.clone());
         let wanted = closing.query().ask.bounds.rows;
-        let end = End { closing, reservation: rows.reservation, totals, slot };
+        let end = End { closing, reservation: rows.reservation, account, slot };
         let flow = Flow {
             first: rows.first,
             rest: rows.rest.map(|rest| rest.into_stream().boxed()),
@@ -156,20 +156,21 @@ impl Flow {
 
     /// Meters and audits, once; the engine's side is let go first.
     fn close(&mut self, outcome: Outcome, error: Option<&Error>) {
-        let Some(End { mut closing, reservation, totals, slot: _slot }) = self.end.take() else { return };
+        let Some(End { mut closing, reservation, account, slot: _slot }) = self.end.take() else { return };
         if let Some(watch) = self.watch.take() {
             watch.abort();
         }
         self.first.clear();
         self.rest = None;
         let took = self.began.elapsed();
-        let rows = self.changed.unwrap_or(self.delivered);
+        let delivered = self.delivered.saturating_sub(account.kept_back());
+        let rows = self.changed.unwrap_or(delivered);
         let charged = closing.trail().now(Stage::Meter, || {
             let base = closing.trail().facts().base;
             let is_kept = closing.trail().facts().cache_hit;
-            reservation.settle(if is_kept { 0 } else { meter::cost(base, self.delivered) })
+            reservation.settle(if is_kept { 0 } else { meter::cost(base, delivered) })
         });
-        let _ = totals.set(Totals {
+        let _ = account.totals.set(Totals {
             row_count: rows,
             execution_time_ms: millis(took),
             micro_credits: charged,
@@ -236,8 +237,13 @@ impl Stream for Delivery {
 impl Drop for Delivery {
     fn drop(&mut self) {
         let mut flow = lock(&self.0);
-        // a change is made, whether or not anybody reads what it returns
-        let outcome = if flow.changed.is_some() { Outcome::Completed } else { Outcome::Cancelled };
-        flow.close(outcome, None);
+        let unsent = flow.end.as_ref().and_then(|end| end.account.unsent.get().cloned());
+        let outcome = match &unsent {
+            // a change is made, whether or not anybody reads what it returns
+            _ if flow.changed.is_some() => Outcome::Completed,
+            Some(error) => error.outcome(),
+            None => Outcome::Cancelled,
+        };
+        flow.close(outcome, unsent.as_ref());
     }
 }

@@ -99,6 +99,9 @@ impl Pipeline {
         let made = transpile::generated(governed, ungoverned)?;
         let mut warnings = made.sql.warnings.clone();
         warnings.extend(assumed);
+        warnings.extend(about.lacks.iter().map(ToString::to_string));
+        let mut tables_hidden: Vec<_> = about.lacks.into_iter().map(|lack| lack.table).collect();
+        tables_hidden.dedup();
         Ok(Explained {
             changed,
             statement: Transpiled {
@@ -107,6 +110,7 @@ impl Pipeline {
                 governed: Some(transpile::text(&made.sql)),
                 parameters: transpile::own_values(&made.sql),
                 tables: about.tables,
+                tables_hidden,
                 warnings,
             },
         })

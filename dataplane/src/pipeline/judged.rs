@@ -10,6 +10,7 @@ use contract::{Caller, Role, report};
 
 use super::explain::denies;
 use super::policy::{self, Agent, Asker};
+use super::tables::Lack;
 use super::{Pipeline, Result, Standing, cost, quota, row_filter, tables, threshold};
 use crate::trail::Trail;
 use crate::{Ask, Bounds, Error};
@@ -33,6 +34,8 @@ pub struct Judged {
     pub matched: Vec<report::Verdict>,
     /// `schema.table` of all that it reads and writes, in views too; by its own words where it was not bound.
     pub tables: Vec<String>,
+    /// Why they would see no row of a table, where that does not follow from its rows.
+    pub lacks: Vec<String>,
     pub evaluation_time_ms: f64,
 }
 
@@ -54,11 +57,13 @@ impl Pipeline {
         let (time_of_day, day_of_week) = (supposed.time_of_day, supposed.day_of_week);
         let when = When { now: self.clock.now(), time_of_day, day_of_week };
         let t = Trail::new();
-        let denied = match Box::pin(self.gates(ask, Asker { caller, agent, when }, standing, &t)).await {
-            Ok(()) => None,
-            Err(error) if denies(&error) => Some(error),
+        let (denied, lacks) = match Box::pin(self.gates(ask, Asker { caller, agent, when }, standing, &t)).await {
+            Ok(lacks) => (None, lacks),
+            Err(error) if denies(&error) => (Some(error), Vec::new()),
             // nothing keeps them from a table but that it is not there
-            Err(Error::Sql(error)) if matches!(error.kind, sql::error::Kind::TableNotFound { .. }) => None,
+            Err(Error::Sql(error)) if matches!(error.kind, sql::error::Kind::TableNotFound { .. }) => {
+                (None, Vec::new())
+            }
             Err(error) => return Err(error),
         };
         let facts = t.facts();
@@ -72,18 +77,20 @@ impl Pipeline {
                 .cloned()
                 .collect(),
             tables: facts.tables.clone(),
+            lacks: lacks.iter().map(ToString::to_string).collect(),
             evaluation_time_ms: facts.abac.as_ref().map_or(0.0, |abac| abac.evaluation_time_ms),
         })
     }
 
-    async fn gates(&self, ask: Ask, asker: Asker, standing: &Standing, t: &Trail) -> Result<()> {
+    async fn gates(&self, ask: Ask, asker: Asker, standing: &Standing, t: &Trail) -> Result<Vec<Lack>> {
         let rules = &standing.rules;
         let query = threshold::cross(self, ask).await?;
         let text = &query.ask.sql;
         let extracted = tables::extract(text, &query.ask.names.variables, t)?;
         let allowed = Box::pin(policy::check_as(self, &query, rules, extracted, asker, t)).await?;
         let unbilled = quota::unbilled(cost::estimate(allowed, t));
-        row_filter::apply(&self.remembered.filters, rules, unbilled, (text, query.ask.bounds), t).map(drop)
+        let filtered = row_filter::apply(&self.remembered.filters, rules, unbilled, (text, query.ask.bounds), t)?;
+        Ok(filtered.about.lacks)
     }
 }
 

@@ -70,7 +70,10 @@ pub(super) fn columns(rules: &Governance, mut rows: Rows, slot: Slot, t: &Trail)
     if !columns_masked.is_empty() {
         rows.warnings.push(format!("SVC_ERR_403_COLUMN_MASKED: {}", columns_masked.join(", ")));
     }
-    t.facts().columns_masked.clone_from(&columns_masked);
+    rows.warnings.extend(rows.about.lacks.iter().map(ToString::to_string));
+    let mut facts = t.facts();
+    facts.columns_masked = bare(&facts.columns_masked); // those of conditions too
+    drop(facts);
     let rows_max = RowsMax::of(rules.organization.limits.max_rows_per_query, rows.about.rows_max);
     if let (None, Some(granted @ RowsMax::Grant(_))) = (rows.changed, rows_max) {
         // What is at hand already is refused with a code, not in the middle of an answer.

@@ -1,7 +1,7 @@
 //! Questions about PostgreSQL's catalogue, beside the fifteen stages: they touch nobody's data, and are neither
 //! billed nor audited. Who asks is looked up as for any statement, and is shown what policies let them read.
 
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 
 use contract::policy::abac::Operation;
 use futures::stream;
@@ -40,7 +40,6 @@ pub(super) async fn answer(pipeline: &Pipeline, query: &Query, asked: &sql::post
     };
     let held = pipeline.catalogue.ask(&question).await.map_err(|error| fault(query, error))?;
     let engine::Held { schema, columns, batches } = held;
-    let totals = Arc::new(OnceLock::new());
     Ok(Answer {
         query_id: query.ask.query_id.clone(),
         columns: columns.into_iter().map(column).collect(),
@@ -52,7 +51,7 @@ pub(super) async fn answer(pipeline: &Pipeline, query: &Query, asked: &sql::post
         healed: None,
         cache_hit: false,
         transpilation_ms: 0.0,
-        rows: Rows::new(stream::iter(batches.into_iter().map(Ok)), totals),
+        rows: Rows::new(stream::iter(batches.into_iter().map(Ok)), Arc::default()),
     })
 }
 

@@ -19,7 +19,7 @@ use super::Result;
 use super::asked::table_ref;
 use super::policy::Allowed;
 use super::quota::{Afforded, Reservation};
-use super::tables::About;
+use super::tables::{About, Lack};
 use crate::trail::Trail;
 use crate::{Bounds, Error};
 
@@ -66,19 +66,21 @@ pub(super) fn apply(
     t: &Trail,
 ) -> Result<Filtered> {
     let Afforded { allowed, reservation } = afforded;
-    let (mut chosen, verdicts) = choose(templates, rules, &allowed)?;
+    let Chosen { rules: mut chosen, verdicts, lacks } = choose(templates, rules, &allowed)?;
     if bounds.tells_parts() {
         chosen.in_parts();
     }
     if allowed.about.branch.is_some() {
         fills_no_masked(rules, &allowed)?;
     }
-    let Allowed { resolved, about, caller, .. } = allowed;
+    let Allowed { resolved, mut about, caller, .. } = allowed;
+    about.lacks = lacks;
     let ungoverned = (!chosen.is_empty()).then(|| resolved.clone());
     let governed = sql::govern(resolved, &chosen).map_err(|error| unless_written(error, text))?;
-    let reached: BTreeSet<String> = governed.masked_columns().iter().map(|path| path.to_ascii_lowercase()).collect();
+    let masked: Vec<_> = governed.masked_columns().iter().chain(governed.masked_conditions()).cloned().collect();
+    let reached: BTreeSet<String> = masked.iter().map(|path| path.to_ascii_lowercase()).collect();
     let mut facts = t.facts();
-    facts.columns_masked = governed.masked_columns().to_vec();
+    facts.columns_masked = masked;
     facts.verdicts.extend(verdicts.into_iter().filter(|verdict| concerns(verdict, &reached)));
     drop(facts);
     Ok(Filtered { governed, ungoverned, about, reservation, role: caller.role })
@@ -134,7 +136,7 @@ fn fills_no_masked(rules: &Governance, allowed: &Allowed) -> Result<()> {
     }
 }
 
-/// A mask that the answer does not reach is no verdict on it.
+/// A mask that neither the answer nor a condition reaches is no verdict on the statement.
 fn concerns(verdict: &Verdict, reached: &BTreeSet<String>) -> bool {
     let is_reached = |column: &String| {
         let column = column.to_ascii_lowercase();
@@ -144,9 +146,15 @@ fn concerns(verdict: &Verdict, reached: &BTreeSet<String>) -> bool {
 }
 
 /// The rules that hold for this caller on the tables of this statement, and what they say for the log.
-fn choose(templates: &Templates, rules: &Governance, allowed: &Allowed) -> Result<(sql::Rules, Vec<Verdict>)> {
+struct Chosen {
+    rules: sql::Rules,
+    verdicts: Vec<Verdict>,
+    lacks: Vec<Lack>,
+}
+
+fn choose(templates: &Templates, rules: &Governance, allowed: &Allowed) -> Result<Chosen> {
     let mut chosen = sql::Rules::default();
-    let mut verdicts = Vec::new();
+    let (mut verdicts, mut lacks) = (Vec::new(), Vec::new());
     let used: BTreeSet<_> = allowed.about.tables.iter().map(|path| path.to_ascii_lowercase()).collect();
     let values = placeholder_values(&allowed.caller, &rules.environment.env_id, allowed.agent.as_filters_know());
     for (schema, name) in governed_tables(rules) {
@@ -159,7 +167,14 @@ fn choose(templates: &Templates, rules: &Governance, allowed: &Allowed) -> Resul
             verdicts.push(mask_verdict(mask, &name));
         }
         for row_filter in filters_on(&rules.policies, table, allowed.caller.role) {
-            let filter = templates.of(&row_filter.filter)?.bind(&|name| values.get(name).cloned(), &allowed.known)?;
+            let template = templates.of(&row_filter.filter)?;
+            for attribute in template.facts().placeholders.iter().filter(|asked| !values.contains_key(*asked)) {
+                let lack = Lack { table: format!("{schema}.{name}"), attribute: attribute.clone() };
+                if !lacks.contains(&lack) {
+                    lacks.push(lack);
+                }
+            }
+            let filter = template.bind(&|name| values.get(name).cloned(), &allowed.known)?;
             chosen.filter(&schema, &name, filter);
             if row_filter.strict {
                 chosen.strictly(&schema, &name);
@@ -170,7 +185,7 @@ fn choose(templates: &Templates, rules: &Governance, allowed: &Allowed) -> Resul
     for (schema, name, column) in allowed.confinement.iter().flat_map(|confinement| &confinement.denied_columns) {
         chosen.mask(schema, name, column, sql::Mask::Denied);
     }
-    Ok((chosen, verdicts))
+    Ok(Chosen { rules: chosen, verdicts, lacks })
 }
 
 /// Schema and name, in lower case, of each table that an enabled policy names.

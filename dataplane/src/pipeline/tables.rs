@@ -3,6 +3,7 @@
 //! One statement, parsed by us and classified by its whole tree. Whether the tables exist is not
 //! asked yet: a name that a policy denies answers alike whether or not there is such a table.
 
+use std::fmt;
 use std::sync::Arc;
 
 use contract::policy::abac::Operation;
@@ -40,6 +41,22 @@ pub(super) struct About {
     pub branch: Option<Arc<Open>>,
     /// The tables that it was judged by; none before it was, nor for what is no statement.
     pub seen: Option<Seen>,
+    /// Row filters that hide all of a table from who asks; known once the rules are chosen.
+    pub lacks: Vec<Lack>,
+}
+
+/// A row filter that is false because who asks has no value for a name in it. How many rows that hides is not told.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Lack {
+    pub table: String,
+    pub attribute: String,
+}
+
+impl fmt::Display for Lack {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { table, attribute } = self;
+        write!(f, "no rows of {table} for you: a rule needs `{attribute}`, and you have none")
+    }
 }
 
 impl About {
@@ -66,6 +83,7 @@ pub(super) fn extract(text: &str, variables: &sql::Variables, t: &Trail) -> Resu
         rows_max: None,
         branch: None,
         seen: None,
+        lacks: Vec::new(),
     };
     let mut facts = t.facts();
     facts.redacted = Some(statement.redacted());

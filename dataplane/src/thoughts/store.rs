@@ -2,6 +2,7 @@
 
 use base64::Engine as _;
 use base64::prelude::BASE64_URL_SAFE_NO_PAD;
+use contract::Timestamp;
 use contract::policy::abac::Operation;
 use engine::Value;
 use serde::Deserialize;
@@ -189,8 +190,8 @@ pub async fn sessions(
 }
 
 /// Where the page after this session begins.
-pub fn cursor(after: &Session) -> String {
-    BASE64_URL_SAFE_NO_PAD.encode(format!("{}:{}", after.last_step_at.timestamp_micros(), after.session_id))
+pub fn cursor(last_step_at: Timestamp, session_id: &str) -> String {
+    BASE64_URL_SAFE_NO_PAD.encode(format!("{}:{session_id}", last_step_at.timestamp_micros()))
 }
 
 fn read_cursor(text: &str) -> Result<(i64, String), Error> {

@@ -3,7 +3,7 @@
 //! The one who calls is the agent from here on: a key that was made for another one may not say so,
 //! and the grants and policies of the agent hold for this call already.
 
-use contract::agent::{Registered, Registration};
+use contract::agent::{REGISTERS, Registered, Registration};
 use contract::policy::abac::Operation;
 
 use super::{Call, Telling};
@@ -16,7 +16,7 @@ impl Telling for Registered {}
 pub async fn register(call: Call, said: Registration) -> Result<Registered, Error> {
     said.checked().map_err(|wrong| invalid(&wrong.field, wrong.message))?;
     let agent = Declared::told(("agent_id", Some(said.agent_id.clone())), ("framework", Some(said.framework.clone())))?;
-    let ask = Ask { agent, ..call.ask("CALL register_agent", None)? };
+    let ask = Ask { agent, ..call.ask(REGISTERS, None)? };
     let deed = Deed { ask, tables: Vec::new(), operation: Operation::Insert, reads: Vec::new() };
     let registry = call.pipeline.registry.clone();
     let registered = |_| async move { Ok((registry.register(&said).await?, 1)) };

@@ -10,7 +10,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::sql::{Statement, Table};
-use super::{Call, Telling, written};
+use super::{Call, Telling};
 use crate::Error;
 use crate::branches::{
     Branch, Changes, Conflict, Fresh, Listing, Merged, Merging, NewBranch, Outcome, Strategy, schema_name,
@@ -60,9 +60,8 @@ pub struct BranchList {
 }
 
 impl Telling for BranchList {
-    fn text(&self) -> Result<String, Error> {
-        written(&self.branches)
-    }
+    const LIST: Option<&'static str> = Some("branches");
+    const BARE: bool = true;
 }
 
 #[derive(Debug, Serialize, JsonSchema)]
@@ -81,7 +80,9 @@ pub struct MergeReport {
     merge_snapshot: String,
 }
 
-impl Telling for MergeReport {}
+impl Telling for MergeReport {
+    const LIST: Option<&'static str> = Some("conflicts");
+}
 
 /// One branch.
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -133,12 +134,11 @@ pub struct BranchTable {
 }
 
 impl Telling for BranchTable {
-    fn text(&self) -> Result<String, Error> {
-        self.table.text()
-    }
+    const LIST: Option<&'static str> = Table::LIST;
+    const BARE: bool = Table::BARE;
 
-    fn note(&self) -> Option<String> {
-        self.table.note()
+    fn notes(&self) -> Vec<String> {
+        self.table.notes()
     }
 }
 

@@ -6,7 +6,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use super::{Call, Telling, written};
+use super::budget::Rest;
+use super::{Call, Telling};
 use crate::Error;
 use crate::branches::Writing;
 use crate::limits::invalid;
@@ -43,9 +44,8 @@ pub struct Found {
 }
 
 impl Telling for Found {
-    fn text(&self) -> Result<String, Error> {
-        written(&self.results)
-    }
+    const LIST: Option<&'static str> = Some("results");
+    const BARE: bool = true;
 }
 
 #[derive(Debug, Serialize, JsonSchema)]
@@ -125,7 +125,13 @@ pub struct Page {
     has_more: bool,
 }
 
-impl Telling for Page {}
+impl Telling for Page {
+    const LIST: Option<&'static str> = Some("memories");
+    const REST: Rest = |last| {
+        let created_at = last.get("created_at")?.as_str()?.parse::<Timestamp>().ok()?;
+        Some(("cursor", memory::cursor(created_at, last.get("memory_id")?.as_str()?).into()))
+    };
+}
 
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -252,7 +258,8 @@ pub async fn list(call: Call, listing: Listing) -> Result<Page, Error> {
         Ok(((memories, more), count))
     };
     let (memories, has_more) = call.pipeline.act(deed, listed).await?;
-    let cursor = memories.last().filter(|_| has_more).map(memory::cursor);
+    let last = memories.last().filter(|_| has_more);
+    let cursor = last.map(|last| memory::cursor(last.created_at, &last.memory_id));
     Ok(Page { memories: memories.into_iter().map(|memory| Shown::of(&call, memory)).collect(), cursor, has_more })
 }
 

@@ -101,13 +101,15 @@ async fn judge(
 ) -> Result<Judgement, Error> {
     let supposed = supposed(given, standing)?;
     let role = supposed.role.unwrap_or(standing.caller.role);
-    let mut all = Judged { denied: None, matched: Vec::new(), tables: Vec::new(), evaluation_time_ms: 0.0 };
+    let (matched, tables, lacks) = (Vec::new(), Vec::new(), Vec::new());
+    let mut all = Judged { denied: None, matched, tables, lacks, evaluation_time_ms: 0.0 };
     for ask in asked {
         let one = pipeline.verdict(standing, ask, &supposed).await?;
         all.denied = all.denied.or(one.denied);
         all.matched
             .extend(one.matched.into_iter().filter(|verdict| !all.matched.contains(verdict)).collect::<Vec<_>>());
         all.tables.extend(one.tables.into_iter().filter(|table| !all.tables.contains(table)).collect::<Vec<_>>());
+        all.lacks.extend(one.lacks.into_iter().filter(|lack| !all.lacks.contains(lack)).collect::<Vec<_>>());
         all.evaluation_time_ms += one.evaluation_time_ms;
     }
     let (decision, reason) = in_words(&all);
@@ -135,6 +137,7 @@ fn in_words(judged: &Judged) -> (&'static str, String) {
     let only_reads = judged.matched.iter().any(|verdict| verdict.action == Action::ReadOnly.as_str());
     match &judged.denied {
         Some(error) => ("deny", error.to_string()),
+        None if !judged.lacks.is_empty() => (if only_reads { "read_only" } else { "allow" }, judged.lacks.join("; ")),
         None if only_reads => ("read_only", "policy lets you only read here".to_owned()),
         None if judged.matched.is_empty() => ("allow", "no policy matches".to_owned()),
         None => ("allow", "allowed by policy".to_owned()),

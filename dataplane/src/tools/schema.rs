@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use super::sql::{columns, objects};
-use super::{Call, Telling, written};
+use super::{Call, Telling};
 use crate::limits::invalid;
 use crate::sessions::standing_in;
 use crate::{Ask, Bounds, Error};
@@ -41,9 +41,8 @@ pub struct TableList {
 }
 
 impl Telling for TableList {
-    fn text(&self) -> Result<String, Error> {
-        written(&self.tables)
-    }
+    const LIST: Option<&'static str> = Some("tables");
+    const BARE: bool = true;
 }
 
 #[derive(Debug, Serialize, JsonSchema)]
@@ -88,9 +87,8 @@ pub struct Described {
 }
 
 impl Telling for Described {
-    fn text(&self) -> Result<String, Error> {
-        written(&self.columns)
-    }
+    const LIST: Option<&'static str> = Some("columns");
+    const BARE: bool = true;
 }
 
 #[derive(Debug, Serialize, JsonSchema)]

@@ -6,15 +6,17 @@
 use std::collections::HashSet;
 
 use arrow::array::RecordBatch;
+use arrow::datatypes::SchemaRef;
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
-use contract::Heal;
+use contract::{Code, Heal};
 use futures::StreamExt;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 
-use super::{Call, Telling, written};
+use super::budget::{Gathered, size};
+use super::{Call, Telling};
 use crate::answer::Healed;
 use crate::branches::{named, schema_name};
 use crate::encode::{arrow_ipc, cell, json};
@@ -24,10 +26,12 @@ use crate::{Answer, Error};
 const ROWS_DEFAULT: u64 = 1_000;
 const ROWS_MAX: u64 = 10_000;
 const PARAMS_MAX: usize = 1_000;
-/// What a result may hold, as text.
+/// What a list of what there is may hold, as text.
 const RESULT_BYTES_MAX: usize = 8 * 1024 * 1024;
-/// What an Arrow result may hold, before base64.
+/// What an Arrow result may hold, before base64, where no budget is less.
 const ARROW_BYTES_MAX: usize = 16 * 1024 * 1024;
+/// Members of a result beside its columns, rows and warnings.
+const MEMBERS_BYTES: usize = 512;
 
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -74,22 +78,60 @@ pub struct Table {
     columns_masked: Vec<String>,
     warnings: Vec<String>,
     #[serde(skip)]
-    healed: Option<Healed>,
+    truth: Truth,
 }
 
 impl Telling for Table {
-    fn text(&self) -> Result<String, Error> {
-        written(&self.rows)
-    }
+    const LIST: Option<&'static str> = Some("rows");
+    const BARE: bool = true;
 
-    fn note(&self) -> Option<String> {
-        self.healed.as_ref().map(note)
+    fn notes(&self) -> Vec<String> {
+        self.truth.notes(&self.columns_masked, &self.warnings)
     }
 }
 
 /// What a model must know before it believes the rows.
-fn note(healed: &Healed) -> String {
-    format!("{}; this was run: {}", healed.how, healed.sql)
+#[derive(Debug)]
+struct Truth {
+    shown: u64,
+    /// Rows there were, as far as they were wanted.
+    of: u64,
+    /// The rows that were wanted, where there were more.
+    wanted: Option<u64>,
+    /// What was cut of long texts.
+    texts: Option<String>,
+    changed: Option<u64>,
+    healed: Option<Healed>,
+}
+
+impl Truth {
+    fn notes(&self, masked: &[String], warnings: &[String]) -> Vec<String> {
+        let healed = self.healed.as_ref().map(|healed| format!("{}; this was run: {}", healed.how, healed.sql));
+        let masked = (!masked.is_empty()).then(|| format!("masked: {}", masked.join(", ")));
+        let is_told = |warning: &&String| {
+            warning.starts_with(Code::ColumnMasked.stable())
+                || self.healed.as_ref().is_some_and(|healed| healed.how == **warning)
+        };
+        let rows = healed.into_iter().chain([self.counted()]).chain(self.texts.clone()).chain(masked);
+        rows.chain(warnings.iter().filter(|warning| !is_told(warning)).cloned()).collect()
+    }
+
+    fn counted(&self) -> String {
+        let Self { shown, of, .. } = self;
+        let narrower = "ask narrower: a condition, fewer columns, an aggregate or LIMIT";
+        match (self.changed, self.wanted) {
+            (Some(changed), _) if shown < of => format!("rows changed: {changed}; {shown} of {of} are shown"),
+            (Some(changed), _) => format!("rows changed: {changed}"),
+            (None, None) if shown == of => format!("rows: {of}, the whole answer"),
+            (None, Some(wanted)) if shown == of => {
+                format!("rows: the first {shown} of more, no more than {wanted} were wanted; {narrower}")
+            }
+            (None, more) => {
+                let more = if more.is_some() { " and more" } else { "" };
+                format!("rows: the first {shown} of {of}{more}, one result has no room for more; {narrower}")
+            }
+        }
+    }
 }
 
 #[derive(Debug, Clone, Serialize, JsonSchema)]
@@ -106,13 +148,20 @@ pub struct ArrowStream {
     data: String,
     rows: u64,
     execution_time_ms: f64,
+    /// There were more rows.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    truncated: bool,
     #[serde(skip)]
-    healed: Option<Healed>,
+    columns_masked: Vec<String>,
+    #[serde(skip)]
+    warnings: Vec<String>,
+    #[serde(skip)]
+    truth: Truth,
 }
 
 impl Telling for ArrowStream {
-    fn note(&self) -> Option<String> {
-        self.healed.as_ref().map(note)
+    fn notes(&self) -> Vec<String> {
+        self.truth.notes(&self.columns_masked, &self.warnings)
     }
 }
 
@@ -125,13 +174,13 @@ pub async fn run_readonly(call: Call, statement: Statement) -> Result<Table, Err
 }
 
 async fn table(call: Call, statement: Statement, reads_only: bool) -> Result<Table, Error> {
-    let rows = statement.max_rows.unwrap_or(ROWS_DEFAULT);
-    if !(1..=ROWS_MAX).contains(&rows) {
+    let wanted = statement.max_rows.unwrap_or(ROWS_DEFAULT);
+    if !(1..=ROWS_MAX).contains(&wanted) {
         return Err(invalid("max_rows", format!("max_rows is from 1 to {ROWS_MAX}")));
     }
     let mut ask = call.ask(statement.sql, statement.timeout_ms)?;
     ask.params = params(statement.params)?;
-    ask.bounds.rows = Some(rows);
+    ask.bounds.rows = Some(wanted);
     ask.bounds.reads_only = reads_only;
     ask.bounds.heal = statement.heal;
     if let Some(branch_id) = &statement.branch_id {
@@ -140,21 +189,49 @@ async fn table(call: Call, statement: Statement, reads_only: bool) -> Result<Tab
     }
     let mut answer = call.pipeline.run(ask).await?;
     let columns = columns(&answer);
-    let (rows, cut) = objects(&mut answer, &columns).await?;
+    let beside = [size(&json!(columns)), size(&json!(answer.warnings)), size(&json!(answer.columns_masked))];
+    let mut rows = call.budget.beside(beside.iter().sum::<usize>() + MEMBERS_BYTES);
+    gather(&mut answer, &columns, &mut rows).await?;
     let totals = answer.rows.totals();
+    let shown = u64::try_from(rows.items.len()).unwrap_or(u64::MAX);
     Ok(Table {
         query_id: answer.query_id.to_string(),
-        row_count: answer.changed.unwrap_or(u64::try_from(rows.len()).unwrap_or(u64::MAX)),
+        row_count: answer.changed.unwrap_or(shown),
+        truncated: totals.truncated || rows.is_cut(),
+        truth: Truth {
+            shown,
+            of: rows.seen,
+            wanted: totals.truncated.then_some(wanted),
+            texts: rows.texts_note(),
+            changed: answer.changed,
+            healed: answer.healed,
+        },
         columns,
-        rows,
-        truncated: totals.truncated || cut,
+        rows: rows
+            .items
+            .into_iter()
+            .filter_map(|row| if let Value::Object(row) = row { Some(row) } else { None })
+            .collect(),
         execution_time_ms: totals.execution_time_ms,
         credits_consumed: totals.credits_consumed(),
         cache_hit: answer.cache_hit,
         columns_masked: answer.columns_masked,
         warnings: answer.warnings,
-        healed: answer.healed,
     })
+}
+
+/// Reads all rows that were wanted. Those that find no room are counted, and not billed.
+async fn gather(answer: &mut Answer, columns: &[Named], rows: &mut Gathered) -> Result<(), Error> {
+    while let Some(batch) = answer.rows.next().await {
+        let batch = batch?;
+        let mut kept_back = 0;
+        for row in 0..batch.num_rows() {
+            let (row, _) = object(columns, &batch, row);
+            kept_back += u64::from(!rows.add(Value::Object(row)));
+        }
+        answer.rows.keep_back(kept_back);
+    }
+    Ok(())
 }
 
 pub async fn run_arrow(call: Call, statement: ArrowStatement) -> Result<ArrowStream, Error> {
@@ -164,27 +241,60 @@ pub async fn run_arrow(call: Call, statement: ArrowStatement) -> Result<ArrowStr
     let mut ask = call.ask(statement.sql, statement.timeout_ms)?;
     ask.bounds.reads_only = true;
     ask.bounds.heal = statement.heal;
+    let room = call.budget.room(MEMBERS_BYTES);
+    ask.bounds.rows = room.and_then(|bytes| u64::try_from(bytes).ok()); // no row is shorter than a byte
     let mut answer = call.pipeline.run(ask).await?;
-    let unencodable = |error: arrow::error::ArrowError| Error::Unverified { why: error.to_string() };
-    let mut encoder = arrow_ipc::Encoder::new(&answer.schema).map_err(unencodable)?;
-    let mut stream = encoder.take();
-    while let Some(batch) = answer.rows.next().await {
-        encoder.add(&batch?).map_err(unencodable)?;
-        stream.extend(encoder.take());
-        if stream.len() > ARROW_BYTES_MAX {
-            return Err(Error::AnswerTooLarge { limit: ARROW_BYTES_MAX });
-        }
-    }
-    encoder.end().map_err(unencodable)?;
-    stream.extend(encoder.take());
+    let (stream, of) = encoded(&mut answer, room).await?;
     let totals = answer.rows.totals();
+    let wanted = totals.truncated.then_some(of);
     Ok(ArrowStream {
         format: "arrow_ipc_base64".to_owned(),
         data: BASE64_STANDARD.encode(stream),
         rows: totals.row_count,
         execution_time_ms: totals.execution_time_ms,
-        healed: answer.healed,
+        truncated: totals.truncated || totals.row_count < of,
+        columns_masked: answer.columns_masked,
+        warnings: answer.warnings,
+        truth: Truth { shown: totals.row_count, of, wanted, texts: None, changed: None, healed: answer.healed },
     })
+}
+
+/// The stream of as many rows as there is room for in base64, and how many there were. Without such a bound too many are
+/// refused.
+async fn encoded(answer: &mut Answer, room: Option<usize>) -> Result<(Vec<u8>, u64), Error> {
+    let unencodable = |error: arrow::error::ArrowError| Error::Unverified { why: error.to_string() };
+    let mut encoder = arrow_ipc::Encoder::new(&answer.schema).map_err(unencodable)?;
+    let (mut stream, mut of, mut full) = (encoder.take(), 0, false);
+    let most = room.map_or(ARROW_BYTES_MAX, |room| room / 4 * 3);
+    while let Some(batch) = answer.rows.next().await {
+        let batch = batch?;
+        of += u64::try_from(batch.num_rows()).unwrap_or(u64::MAX);
+        let mut kept = if full { 0 } else { batch.num_rows() };
+        while kept > 0 {
+            let part = batch.slice(0, kept);
+            if stream.len() + length(&answer.schema, &part).map_err(unencodable)? <= most {
+                encoder.add(&part).map_err(unencodable)?;
+                stream.extend(encoder.take());
+                break;
+            }
+            if room.is_none() {
+                return Err(answer.rows.unsent(Error::AnswerTooLarge { limit: ARROW_BYTES_MAX }));
+            }
+            (kept, full) = (kept / 2, true);
+        }
+        answer.rows.keep_back(u64::try_from(batch.num_rows() - kept).unwrap_or(u64::MAX));
+    }
+    encoder.end().map_err(unencodable)?;
+    stream.extend(encoder.take());
+    Ok((stream, of))
+}
+
+/// How long rows are as a stream of their own, its ends included.
+fn length(schema: &SchemaRef, batch: &RecordBatch) -> Result<usize, arrow::error::ArrowError> {
+    let mut encoder = arrow_ipc::Encoder::new(schema)?;
+    encoder.add(batch)?;
+    encoder.end()?;
+    Ok(encoder.take().len())
 }
 
 /// Names for the members of a row: a second column of a name is told from the first.
@@ -254,7 +364,6 @@ fn params(given: Vec<Value>) -> Result<Vec<engine::Value>, Error> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use serde_json::json;
 
     #[test]
     fn params_keep_their_values() {

@@ -6,7 +6,8 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::{Map, Value};
 
-use super::{Call, Telling, written};
+use super::budget::Rest;
+use super::{Call, Telling};
 use crate::Error;
 use crate::pipeline::{Deed, Standing};
 use crate::thoughts::{self, History, NewStep, Replay, Replayed, Session, Thought};
@@ -37,7 +38,10 @@ pub struct Story {
     break_detected_at: Option<BreakAt>,
 }
 
-impl Telling for Story {}
+impl Telling for Story {
+    const LIST: Option<&'static str> = Some("steps");
+    const REST: Rest = |last| Some(("from_step", (last.get("step_number")?.as_i64()? + 1).into()));
+}
 
 #[derive(Debug, Serialize, JsonSchema)]
 struct Told {
@@ -98,9 +102,12 @@ pub struct SessionList {
 }
 
 impl Telling for SessionList {
-    fn text(&self) -> Result<String, Error> {
-        written(&self.sessions)
-    }
+    const LIST: Option<&'static str> = Some("sessions");
+    const BARE: bool = true;
+    const REST: Rest = |last| {
+        let last_step_at = last.get("last_step_at")?.as_str()?.parse::<Timestamp>().ok()?;
+        Some(("cursor", thoughts::cursor(last_step_at, last.get("session_id")?.as_str()?).into()))
+    };
 }
 
 #[derive(Debug, Serialize, JsonSchema)]
@@ -186,6 +193,7 @@ pub async fn history(call: Call, history: History) -> Result<SessionList, Error>
         Ok(((sessions, more), count))
     };
     let (sessions, has_more) = call.pipeline.act(deed, listed).await?;
-    let cursor = sessions.last().filter(|_| has_more).map(thoughts::cursor);
+    let last = sessions.last().filter(|_| has_more);
+    let cursor = last.map(|last| thoughts::cursor(last.last_step_at, &last.session_id));
     Ok(SessionList { sessions: sessions.into_iter().map(Listed::from).collect(), cursor, has_more })
 }

@@ -5,7 +5,7 @@ use contract::policy::abac::Operation;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{Call, Telling, written};
+use super::{Call, Telling};
 use crate::Error;
 use crate::memory::Reach;
 use crate::pipeline::{Deed, Standing};
@@ -69,9 +69,8 @@ pub struct TriggerList {
 }
 
 impl Telling for TriggerList {
-    fn text(&self) -> Result<String, Error> {
-        written(&self.triggers)
-    }
+    const LIST: Option<&'static str> = Some("triggers");
+    const BARE: bool = true;
 }
 
 #[derive(Debug, Serialize, JsonSchema)]
@@ -83,7 +82,9 @@ pub struct Evaluation {
     results: Vec<Verdict>,
 }
 
-impl Telling for Evaluation {}
+impl Telling for Evaluation {
+    const LIST: Option<&'static str> = Some("results");
+}
 
 #[derive(Debug, Serialize, JsonSchema)]
 struct Verdict {

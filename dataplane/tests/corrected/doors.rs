@@ -85,7 +85,8 @@ async fn tools_say_it_in_a_text_of_its_own() {
         let params = json!({"name": name, "arguments": {"sql": MISSPELT}});
         let result = rpc(&door, demo_key(), "tools/call", params).await["result"].clone();
         let told = format!("{HOW}; this was run: select name from customer where id = 1");
-        assert_eq!(result["content"][1]["text"], told, "{result}");
+        let note = result["content"][1]["text"].as_str().unwrap();
+        assert_eq!(note.lines().collect::<Vec<_>>(), [told.as_str(), "rows: 1, the whole answer"], "{result}");
         let warnings = &result["structuredContent"]["warnings"];
         assert_eq!(*warnings == json!([HOW]), has_warnings, "{result}");
         let (result, is_error) = tool(&door, demo_key(), name, json!({"sql": MISSPELT, "heal": "off"})).await;
@@ -93,7 +94,7 @@ async fn tools_say_it_in_a_text_of_its_own() {
     }
     let params = json!({"name": "run_sql", "arguments": {"sql": "select name from customer"}});
     let plain = rpc(&door, demo_key(), "tools/call", params).await;
-    assert_eq!(plain["result"]["content"].as_array().unwrap().len(), 1);
+    assert_eq!(plain["result"]["content"][1]["text"], "rows: 3, the whole answer");
     world.stop().await;
 }
 

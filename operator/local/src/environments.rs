@@ -15,7 +15,7 @@ use contract::EnvId;
 use contract::wire::{TIMEOUT_MS_MAX, Who, environment_name};
 use controlplane::identity::Authority;
 use controlplane::provisioner::{Placement, Provision, ProvisionError, Provisioner};
-use dataplane::config::{EngineSettings, Listeners, Patience, Settings};
+use dataplane::config::{EngineSettings, Listeners, Patience, Settings, TOOL_RESULT_BYTES};
 use dataplane::governance::link::TlsIdentity;
 use dataplane::model::ModelSettings;
 use dataplane::{DataPlane, Running};
@@ -169,6 +169,7 @@ impl LocalEnvironments {
             grace: Duration::ZERO,
             drain: Duration::from_millis(TIMEOUT_MS_MAX),
             patience: Patience::DEFAULT,
+            tool_result_bytes: TOOL_RESULT_BYTES,
             model: self.model.clone(),
             clock: Arc::clone(&self.means.clock),
             entropy: self.means.entropy.clone(),

@@ -80,6 +80,26 @@ async fn a_limit_that_is_used_up_has_a_class_of_its_own() {
     world.end().await;
 }
 
+/// Five megabytes of it have left when the sixth thousand of rows is more than the tier allows.
+#[tokio::test(flavor = "multi_thread")]
+async fn an_answer_that_breaks_off_is_called_incomplete_and_is_no_success() {
+    let world = World::new().await;
+    let client = world.database().client().await;
+    client.execute("update organizations set quotas = '{\"max_rows_per_query\": 5000}'", &[]).await.unwrap();
+    let limited =
+        async || Some(sluice(&world, &["sql", "-c", "select * from range(9000)"]).await.code).filter(|code| *code == 5);
+    world.until(limited).await;
+    for output in ["table", "json", "csv", "arrow"] {
+        let said = sluice(&world, &["sql", "-c", "select repeat('x', 1000) from range(10000000)", "-o", output]).await;
+        assert_eq!((said.code, said.out.is_empty()), (1, matches!(output, "table" | "json")), "{output}: {}", said.err);
+        assert!(said.err.contains("the answer is incomplete"), "{output}: {}", said.err);
+        let (_, named) = said.err.split_once("entry of query ").unwrap();
+        let entry = crate::walks::query::entry(&world, named.split(' ').next().unwrap()).await;
+        assert_eq!(entry["error_code"], "SVC_ERR_429_QUOTA_EXCEEDED", "{output}: {entry}");
+    }
+    world.end().await;
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn a_key_is_found_beside_the_platform_and_goes_nowhere_else() {
     let world = World::new().await;

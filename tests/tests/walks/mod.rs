@@ -2,7 +2,7 @@
 
 mod elevation;
 mod kill;
-mod query;
+pub mod query;
 mod revoke;
 mod shadow;
 mod signed_in;

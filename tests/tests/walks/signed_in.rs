@@ -40,7 +40,7 @@ async fn a_token_opens_the_door_for_agents_with_its_users_role_until_they_sign_o
     let (status, read) = tool(&url, &token, "select count(*) as n from customers").await;
     assert_eq!((status, &read["isError"]), (200, &json!(false)), "{read}");
     let (_, refused) = tool(&url, &token, write).await;
-    assert_eq!(refused["structuredContent"]["error"]["code"], "FORBIDDEN", "{refused}");
+    assert_eq!(agents::refusal(&refused)["error"]["code"], "FORBIDDEN", "{refused}");
     assert_eq!(arrow(&url, &token).await, 200);
 
     let (path, auth) = (format!("/v1/environments/{}/jit-access", world.env_id), format!("Bearer {token}"));

@@ -37,6 +37,13 @@ export class Problem extends Error {
     return new Problem(0, 'UNREACHABLE', 'the platform cannot be reached', {}, undefined)
   }
 
+  /** An answer that broke off on its way. */
+  static incomplete(cause: unknown, queryId: string | null): Problem {
+    if (cause instanceof DOMException && cause.name === 'AbortError') return Problem.unreachable(cause)
+    const where = queryId ? `: the query log says why at ${queryId}` : ''
+    return new Problem(0, 'INCOMPLETE', `the answer is incomplete, it broke off on its way${where}`, {}, undefined)
+  }
+
   /** The code that every door answers alike. */
   get stableCode(): string {
     return this.text('stable_code') ?? this.code

@@ -66,14 +66,15 @@ function AsWhom({ take }: { take: (as: RunAs) => void }) {
 }
 
 function Told({ sql, found }: { sql: string; found: Explained }) {
-  const { verdict, filters = [], masks = [], matching_policies: matching = [] } = found
+  const { verdict, filters = [], masks = [], matching_policies: matching = [], tables_hidden: hidden = [] } = found
+  const runs = hidden.length > 0 ? `No rows for you of ${hidden.join(', ')}.` : 'It would run.'
   const changes = filters.length + masks.length
   return (
     <>
       {verdict && (
-        <div className={verdict === 'allow' ? 'verdict good' : 'verdict bad'} role="status">
+        <div className={verdict === 'allow' && hidden.length === 0 ? 'verdict good' : 'verdict bad'} role="status">
           <p>
-            <strong>{verdict === 'allow' ? 'It would run.' : 'It would be refused.'}</strong> {found.reason}
+            <strong>{verdict === 'allow' ? runs : 'It would be refused.'}</strong> {found.reason}
           </p>
           {found.code && (
             <p className="fine">

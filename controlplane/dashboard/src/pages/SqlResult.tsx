@@ -21,7 +21,7 @@ const SHOWN = 500
 
 export function SqlResult({ answer, sql }: { answer: Answer; sql: string }) {
   const { is } = useSession()
-  const { columns, rows, columns_masked, warnings, error } = answer
+  const { columns, rows, columns_masked, warnings } = answer
   const names = columns.map((column) => column.name)
   return (
     <>
@@ -51,7 +51,6 @@ export function SqlResult({ answer, sql }: { answer: Answer; sql: string }) {
         .map((warning, index) => (
           <Warning key={index} warning={warning} sql={sql} />
         ))}
-      {error && <p className="notice bad">The result ends early: {cell(error)}</p>}
       {columns.length > 0 && <Rows columns={columns} rows={rows} />}
       <p className="fine">
         Query <code>{answer.query_id}</code>

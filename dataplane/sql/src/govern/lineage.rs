@@ -125,26 +125,19 @@ pub(super) struct Lineage {
     reached: Bases,
     /// Masked columns that are named anywhere, or stand behind a `*`.
     touched: Bases,
-    asked_about_masked: bool,
+    /// Masked columns that conditions are made of.
+    asked: Bases,
 }
 
 impl Lineage {
-    /// `table.column`, in the order met, each once.
+    /// Those that the answer is made of: `table.column`, in the order met, each once.
     pub(super) fn masked_columns(&self, scans: &[Scan]) -> Vec<String> {
-        let mut names: Vec<String> = Vec::new();
-        for (scan, column) in self.reached.iter() {
-            let Some(scan) = scans.get(*scan) else {
-                continue;
-            };
-            let Some(column) = scan.columns.get(*column) else {
-                continue;
-            };
-            let name = format!("{}.{}", scan.table.name, column.name);
-            if !names.contains(&name) {
-                names.push(name);
-            }
-        }
-        names
+        named(&self.reached, scans)
+    }
+
+    /// Those that conditions are made of.
+    pub(super) fn masked_conditions(&self, scans: &[Scan]) -> Vec<String> {
+        named(&self.asked, scans)
     }
 
     /// A column that is touched and may not be.
@@ -157,12 +150,26 @@ impl Lineage {
     }
 
     pub(super) fn warnings(&self) -> Vec<String> {
-        if self.asked_about_masked {
-            vec!["a condition uses a masked column; it sees the masked value".to_owned()]
-        } else {
-            Vec::new()
+        let asked = self.asked.iter().next().is_some();
+        asked.then(|| "a condition uses a masked column; it sees the masked value".to_owned()).into_iter().collect()
+    }
+}
+
+fn named(bases: &Bases, scans: &[Scan]) -> Vec<String> {
+    let mut names: Vec<String> = Vec::new();
+    for (scan, column) in bases.iter() {
+        let Some(scan) = scans.get(*scan) else {
+            continue;
+        };
+        let Some(column) = scan.columns.get(*column) else {
+            continue;
+        };
+        let name = format!("{}.{}", scan.table.name, column.name);
+        if !names.contains(&name) {
+            names.push(name);
         }
     }
+    names
 }
 
 /// What is found in a statement; `in_parts` where its answer is taken a part at a time.

@@ -215,6 +215,31 @@ fn masked_columns_are_found_through_every_way_round() {
 }
 
 #[test]
+fn masked_columns_that_conditions_compare_are_found_wherever_they_stand() {
+    let cases = [
+        ("SELECT name FROM customers WHERE ssn = '1'", "customers.ssn"),
+        ("SELECT ssn FROM customers WHERE id = 1", ""),
+        ("SELECT count(*) FROM customers WHERE id = 1 AND (name = 'x' OR upper(email) LIKE 'A%')", "customers.email"),
+        ("SELECT region FROM customers GROUP BY region HAVING max(salary) > '1'", "customers.salary"),
+        ("SELECT id FROM customers QUALIFY row_number() OVER (ORDER BY ssn) = 1", "customers.ssn"),
+        ("SELECT a.id FROM customers a JOIN customers b ON a.ssn = b.email", "customers.ssn customers.email"),
+        ("SELECT a.id FROM customers a JOIN customers b USING (ssn)", "customers.ssn"),
+        ("SELECT id FROM orders WHERE id IN (SELECT id FROM customers WHERE ssn = '1')", "customers.ssn"),
+        (
+            "SELECT id FROM orders o WHERE EXISTS (SELECT 1 FROM customers c WHERE c.email = o.region)",
+            "customers.email",
+        ),
+        ("SELECT v FROM (SELECT ssn AS v, id FROM customers) t WHERE v = 'x'", "customers.ssn"),
+        ("WITH a(x) AS (SELECT ssn FROM customers) SELECT count(*) FROM a WHERE x = '1'", "customers.ssn"),
+        ("SELECT id FROM (SELECT * FROM customers) t", ""),
+    ];
+    for (sql, columns) in cases {
+        let governed = governed(sql, &analyst()).unwrap_or_else(|error| panic!("{sql}: {error}"));
+        assert_eq!(governed.masked_conditions().join(" "), columns, "{sql}");
+    }
+}
+
+#[test]
 fn an_answer_is_held_back_when_an_error_could_tell_of_hidden_rows() {
     let care = |sql: &str| governed(sql, &analyst()).expect("a statement").care();
     assert_eq!(care("SELECT name::INT FROM customers"), Care::UntilSure);

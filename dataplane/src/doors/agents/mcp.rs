@@ -17,8 +17,8 @@ use axum::http::{HeaderMap, HeaderValue, Method, header};
 use axum::middleware::{self, Next};
 use axum::response::{IntoResponse, Response};
 use axum::routing::any_service;
-use contract::RequestId;
 use contract::policy::abac::Origin;
+use contract::{RequestId, Timestamp};
 use rmcp::model::{
     CallToolRequestParams, CallToolResponse, CallToolResult, CompleteRequestMethod, CompleteRequestParams,
     CompleteResult, ConstString, ContentBlock, CustomRequest, CustomResult, ErrorCode, Implementation,
@@ -259,6 +259,7 @@ impl ServerHandler for Server {
             thoughts: self.door.thoughts.clone(),
             guest,
             scope: row.scope,
+            budget: self.door.budget,
             cancel: left.child_token(),
         };
         let give_up = call.cancel.clone().drop_guard();
@@ -274,18 +275,21 @@ impl ServerHandler for Server {
                 result.structured_content = Some(structured);
                 result
             }
-            Err(error) => {
-                let problem = error.problem();
-                let suggestion = problem.details.get("suggestion").and_then(Value::as_str);
-                let suggestion = suggestion.map(|sql| format!("this was not run, but would be: {sql}"));
-                let texts = [Some(problem.message.clone()), suggestion].into_iter().flatten();
-                let mut result = CallToolResult::error(texts.map(ContentBlock::text).collect());
-                result.structured_content = Some(problem.machine(&request_id, self.door.pipeline.clock.now()));
-                result
-            }
+            Err(error) => refused(&error, &request_id, self.door.pipeline.clock.now()),
         };
         Ok(CallToolResponse::from(told))
     }
+}
+
+/// What went wrong: in words, the statement that would pass, and body 2 for programs. It is not structured: clients hold
+/// what is against the schema of a result, and tell nothing of an error that does not fit it.
+fn refused(error: &Error, request_id: &RequestId, now: Timestamp) -> CallToolResult {
+    let problem = error.problem();
+    let suggestion = problem.details.get("suggestion").and_then(Value::as_str);
+    let suggestion = suggestion.map(|sql| format!("this was not run, but would be: {sql}"));
+    let body = problem.machine(request_id, now).to_string();
+    let texts = [Some(problem.message), suggestion, Some(body)].into_iter().flatten();
+    CallToolResult::error(texts.map(ContentBlock::text).collect())
 }
 
 #[cfg(test)]

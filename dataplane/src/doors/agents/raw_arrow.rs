@@ -1,32 +1,25 @@
 //! `POST /v1/query/arrow`: "body is the raw Arrow IPC stream; headers `content-type:
 //! application/vnd.apache.arrow.stream`, `x-execution-time-ms`, `x-rows-affected`, `x-cache-hit`."
 //!
-//! The first mebibyte is held back: an answer that fits in it has all its headers, and an error in it
-//! is an answer of its own. What is longer streams, and tells the same in its trailers. Errors are
+//! A short answer has all of these headers, a longer one the totals in its trailers (`doors/held.rs`). Errors are
 //! body 3: "`{error: <code string>, message}`, as JSON, not Arrow".
 
-use std::convert::Infallible;
-
-use axum::body::Body;
 use axum::extract::{Request, State};
-use axum::http::{HeaderMap, HeaderName, HeaderValue, header};
+use axum::http::{HeaderMap, header};
 use axum::response::Response;
 use bytes::Bytes;
 use contract::Heal;
 use contract::policy::abac::Origin;
 use contract::wire::{TIMEOUT_MS_MAX, header as names};
 use futures::StreamExt;
-use http_body::Frame;
-use http_body_util::StreamBody;
 use serde::Deserialize;
-use tokio_util::task::task_tracker::TaskTrackerToken;
 
+use super::super::held::{self, Pieces, put};
 use super::super::http::whole;
 use super::{Door, guest};
 use crate::encode::arrow_ipc::{CONTENT_TYPE, Encoder};
 use crate::{Answer, Ask, Bounds, Error};
 
-const HELD_BYTES: usize = 1024 * 1024;
 const EXECUTION_TIME_MS: &str = "x-execution-time-ms";
 const ROWS_AFFECTED: &str = "x-rows-affected";
 
@@ -41,14 +34,15 @@ struct Input {
 pub(super) async fn query(State(door): State<Door>, request: Request) -> Response {
     let serving = door.ending.serving(); // until the last byte
     let request_id = super::request_id(&door, request.headers());
-    let response = match answered(&door, request, &request_id).await {
-        Ok(mut sending) => match sending.hold().await {
-            Ok(()) => sending.response(serving),
-            Err(error) => super::answered(&error, &error.problem().arrow(), &request_id),
-        },
-        Err(error) => super::answered(&error, &error.problem().arrow(), &request_id),
+    let sent = match answered(&door, request, &request_id).await {
+        Ok(sending) => {
+            let headers = sending.headers();
+            held::response(sending, headers, serving).await
+        }
+        Err(error) => Err(error),
     };
-    super::known_by(response, &request_id)
+    let refused = |error: Error| super::answered(&error, &error.problem().arrow(), &request_id);
+    super::known_by(sent.unwrap_or_else(refused), &request_id)
 }
 
 async fn answered(door: &Door, request: Request, request_id: &contract::RequestId) -> Result<Sending, Error> {
@@ -83,22 +77,34 @@ fn input(body: &[u8]) -> Result<Input, Error> {
 struct Sending {
     answer: Answer,
     encoder: Encoder,
-    held: Vec<u8>,
     ended: bool,
-}
-
-fn unencodable(error: &arrow::error::ArrowError) -> Error {
-    Error::Unverified { why: format!("the answer cannot be encoded: {error}") }
 }
 
 impl Sending {
     fn new(answer: Answer) -> Result<Self, Error> {
-        let encoder = Encoder::new(&answer.schema).map_err(|error| unencodable(&error))?;
-        Ok(Self { answer, encoder, held: Vec::new(), ended: false })
+        let encoder = Encoder::new(&answer.schema).map_err(|error| unencodable(&answer, &error))?;
+        Ok(Self { answer, encoder, ended: false })
     }
 
-    /// The next piece of the stream; nothing more after its end.
-    async fn piece(&mut self) -> Result<Option<Vec<u8>>, Error> {
+    fn headers(&self) -> HeaderMap {
+        let mut headers = HeaderMap::new();
+        put(&mut headers, header::CONTENT_TYPE.as_str(), CONTENT_TYPE);
+        put(&mut headers, names::QUERY_ID, self.answer.query_id.as_str());
+        put(&mut headers, names::CACHE_HIT, if self.answer.cache_hit { "true" } else { "false" });
+        put(&mut headers, names::COLUMNS_MASKED, &self.answer.columns_masked.join(","));
+        if let Some(healed) = &self.answer.healed {
+            put(&mut headers, names::QUERY_HEALED, &healed.header());
+        }
+        headers
+    }
+}
+
+fn unencodable(answer: &Answer, error: &arrow::error::ArrowError) -> Error {
+    answer.rows.unsent(Error::Unverified { why: format!("the answer cannot be encoded: {error}") })
+}
+
+impl Pieces for Sending {
+    async fn next(&mut self) -> Result<Option<Bytes>, Error> {
         if self.ended {
             return Ok(None);
         }
@@ -108,71 +114,20 @@ impl Sending {
             self.ended = true;
             self.encoder.end()
         };
-        made.map_err(|error| unencodable(&error))?;
-        Ok(Some(self.encoder.take()))
+        made.map_err(|error| unencodable(&self.answer, &error))?;
+        Ok(Some(self.encoder.take().into()))
     }
 
-    /// Reads ahead until it is known that all of it, or too much of it, is here.
-    async fn hold(&mut self) -> Result<(), Error> {
-        while self.held.len() < HELD_BYTES
-            && let Some(piece) = self.piece().await?
-        {
-            self.held.extend(piece);
-        }
-        Ok(())
+    fn told(&self) -> &'static [&'static str] {
+        &[EXECUTION_TIME_MS, ROWS_AFFECTED]
     }
 
-    fn response(self, serving: TaskTrackerToken) -> Response {
-        let mut headers = HeaderMap::new();
-        put(&mut headers, header::CONTENT_TYPE.as_str(), CONTENT_TYPE);
-        put(&mut headers, names::QUERY_ID, self.answer.query_id.as_str());
-        put(&mut headers, names::CACHE_HIT, if self.answer.cache_hit { "true" } else { "false" });
-        put(&mut headers, names::COLUMNS_MASKED, &self.answer.columns_masked.join(","));
-        if let Some(healed) = &self.answer.healed {
-            put(&mut headers, names::QUERY_HEALED, &healed.header());
-        }
-        let body = if self.ended {
-            headers.extend(self.totals());
-            Body::from(self.held)
-        } else {
-            put(&mut headers, "trailer", &[EXECUTION_TIME_MS, ROWS_AFFECTED, names::ERROR].join(", "));
-            self.stream(serving)
-        };
-        let mut response = Response::new(body);
-        *response.headers_mut() = headers;
-        response
-    }
-
-    fn stream(mut self, serving: TaskTrackerToken) -> Body {
-        let held = Frame::data(Bytes::from(std::mem::take(&mut self.held)));
-        let rest = futures::stream::unfold(Some((self, serving)), |state| async move {
-            let (mut sending, serving) = state?;
-            match sending.piece().await {
-                Ok(Some(piece)) => Some((Frame::data(Bytes::from(piece)), Some((sending, serving)))),
-                Ok(None) => Some((Frame::trailers(sending.totals()), None)),
-                Err(error) => {
-                    let mut trailers = sending.totals();
-                    put(&mut trailers, names::ERROR, &format!("{} {error}", error.code().stable()));
-                    Some((Frame::trailers(trailers), None))
-                }
-            }
-        });
-        let frames = futures::stream::iter([held]).chain(rest).map(Ok::<_, Infallible>);
-        Body::new(StreamBody::new(frames))
-    }
-
-    /// What is known at the end. "`x-rows-affected`": rows changed, or returned.
+    /// "`x-rows-affected`": rows changed, or returned.
     fn totals(&self) -> HeaderMap {
         let totals = self.answer.rows.totals();
         let mut headers = HeaderMap::new();
         put(&mut headers, EXECUTION_TIME_MS, &totals.execution_time_ms.to_string());
         put(&mut headers, ROWS_AFFECTED, &totals.row_count.to_string());
         headers
-    }
-}
-
-fn put(headers: &mut HeaderMap, name: &str, value: &str) {
-    if let (Ok(name), Ok(value)) = (HeaderName::try_from(name), HeaderValue::try_from(value)) {
-        headers.insert(name, value);
     }
 }

@@ -17,7 +17,7 @@ use super::watch::{Stop, Watch};
 use super::wire::{End, Wire};
 use crate::encode::pg_rows::{self, Field, PgType};
 use crate::pipeline::Stance;
-use crate::{Answer, Column, Command, Rows};
+use crate::{Answer, Column, Command, Error, Rows};
 
 /// What the rest of a suspended answer may take when the next statement needs the session.
 const SET_ASIDE_BYTES_MAX: usize = 64 << 20;
@@ -150,6 +150,9 @@ impl Delivery {
             }
             written_rows.map_err(|mismatch| {
                 tracing::error!(%mismatch, "a column is not as announced");
+                if let Some(rows) = &self.rows {
+                    rows.unsent(Error::Unverified { why: mismatch.to_string() });
+                }
                 Failure::new(Code::Internal, Code::Internal.meaning())
             })?;
             if wire.is_full() {

@@ -1,26 +1,21 @@
 //! The bodies of an answer: JSON, CSV, the raw Arrow stream, and Arrow in base64.
 //!
-//! Rows leave as the engine makes them. What is known only at the end stands at the end: members
-//! after `rows`, or trailers. After the first row the status stays 200: JSON closes `rows` and adds
-//! a member `error`; CSV and Arrow break off, and say why in the trailer `X-Error`.
+//! Rows leave as the engine makes them. What is known only at the end stands at the end: members after `rows`, or
+//! headers and trailers. One that fails on its way has no end in any form (`doors/held.rs`).
 
-use std::convert::Infallible;
 use std::fmt::Write;
 
-use axum::body::Body;
-use axum::http::{HeaderMap, HeaderName, HeaderValue, header};
+use axum::http::{HeaderMap, header};
 use axum::response::Response;
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
 use bytes::Bytes;
 use contract::wire::header as names;
-use contract::{RequestId, Timestamp};
 use futures::StreamExt;
-use http_body::Frame;
-use http_body_util::StreamBody;
 use serde_json::json;
 use tokio_util::task::task_tracker::TaskTrackerToken;
 
+use crate::doors::held::{self, Pieces, put};
 use crate::encode::{arrow_ipc, csv, json};
 use crate::{Answer, Error};
 
@@ -41,11 +36,8 @@ impl Shape {
 /// An answer on its way out: what stands before the rows, the rows, what stands after them.
 struct Sending {
     answer: Answer,
-    request_id: RequestId,
-    now: Timestamp,
     form: Form,
     step: Step,
-    _serving: TaskTrackerToken,
 }
 
 enum Form {
@@ -58,37 +50,21 @@ enum Form {
 enum Step {
     Head,
     Rows,
-    Trailers(Option<Error>),
     Done,
 }
 
 /// `serving` is given back with the last byte.
-pub(super) fn response(
-    answer: Answer,
-    shape: Shape,
-    request_id: RequestId,
-    now: Timestamp,
-    serving: TaskTrackerToken,
-) -> Response {
-    let encoder = || arrow_ipc::Encoder::new(&answer.schema);
+pub(super) async fn response(answer: Answer, shape: Shape, serving: TaskTrackerToken) -> Result<Response, Error> {
+    let encoder = || arrow_ipc::Encoder::new(&answer.schema).map_err(|error| unencodable(&answer, &error));
     let form = match shape {
-        Shape::Json => Ok(Form::Json { first: true }),
-        Shape::Csv => Ok(Form::Csv),
-        Shape::Arrow => encoder().map(Form::Arrow),
-        Shape::ArrowBase64 => encoder().map(|encoder| Form::Base64 { encoder, carried: Vec::new() }),
-    };
-    let form = match form {
-        Ok(form) => form,
-        Err(error) => return super::refusal(&unencodable(&error), &request_id, now),
+        Shape::Json => Form::Json { first: true },
+        Shape::Csv => Form::Csv,
+        Shape::Arrow => Form::Arrow(encoder()?),
+        Shape::ArrowBase64 => Form::Base64 { encoder: encoder()?, carried: Vec::new() },
     };
     let headers = headers(&answer, shape);
-    let sending = Sending { answer, request_id, now, form, step: Step::Head, _serving: serving };
-    let frames = futures::stream::unfold(sending, |mut sending| async move {
-        sending.next().await.map(|frame| (Ok::<_, Infallible>(frame), sending))
-    });
-    let mut response = Response::new(Body::new(StreamBody::new(frames)));
-    *response.headers_mut() = headers;
-    response
+    let sending = Sending { answer, form, step: Step::Head };
+    held::response(sending, headers, serving).await
 }
 
 fn headers(answer: &Answer, shape: Shape) -> HeaderMap {
@@ -98,59 +74,59 @@ fn headers(answer: &Answer, shape: Shape) -> HeaderMap {
         Shape::Csv => csv::CONTENT_TYPE,
         Shape::Arrow => arrow_ipc::CONTENT_TYPE,
     };
-    headers.insert(header::CONTENT_TYPE, HeaderValue::from_static(content_type));
-    let mut put = |name: &'static str, value: &str| {
-        if let Ok(value) = HeaderValue::from_str(value) {
-            headers.insert(HeaderName::from_static(name), value);
-        }
-    };
-    put(names::QUERY_ID, answer.query_id.as_str());
+    put(&mut headers, header::CONTENT_TYPE.as_str(), content_type);
+    put(&mut headers, names::QUERY_ID, answer.query_id.as_str());
     if let Some(healed) = &answer.healed {
-        put(names::QUERY_HEALED, &healed.header());
+        put(&mut headers, names::QUERY_HEALED, &healed.header());
     }
     if matches!(shape, Shape::Csv | Shape::Arrow) {
-        put(names::COLUMNS_MASKED, &answer.columns_masked.join(","));
-        put(names::CACHE_HIT, if answer.cache_hit { "true" } else { "false" });
-        put("trailer", &[names::ROW_COUNT, names::CREDITS_CONSUMED, names::ERROR].join(", "));
+        put(&mut headers, names::COLUMNS_MASKED, &answer.columns_masked.join(","));
+        put(&mut headers, names::CACHE_HIT, if answer.cache_hit { "true" } else { "false" });
     }
     headers
 }
 
-fn unencodable(error: &arrow::error::ArrowError) -> Error {
-    Error::Unverified { why: format!("the answer cannot be encoded: {error}") }
+fn unencodable(answer: &Answer, error: &arrow::error::ArrowError) -> Error {
+    answer.rows.unsent(Error::Unverified { why: format!("the answer cannot be encoded: {error}") })
 }
 
-impl Sending {
-    async fn next(&mut self) -> Option<Frame<Bytes>> {
-        loop {
-            match &self.step {
-                Step::Head => {
-                    self.step = Step::Rows;
-                    let head = self.head();
-                    if !head.is_empty() {
-                        return Some(Frame::data(head));
-                    }
-                }
-                Step::Rows => {
-                    let piece = match self.answer.rows.next().await {
-                        Some(Ok(batch)) => self.rows(&batch),
-                        Some(Err(error)) => self.end(Some(error)),
-                        None => self.end(None),
-                    };
-                    if !piece.is_empty() {
-                        return Some(Frame::data(piece));
-                    }
-                }
-                Step::Trailers(error) => {
-                    let trailers = self.trailers(error.as_ref());
-                    self.step = Step::Done;
-                    return Some(Frame::trailers(trailers));
-                }
-                Step::Done => return None,
+impl Pieces for Sending {
+    async fn next(&mut self) -> Result<Option<Bytes>, Error> {
+        match self.step {
+            Step::Head => {
+                self.step = Step::Rows;
+                Ok(Some(self.head()))
             }
+            Step::Rows => match self.answer.rows.next().await {
+                Some(batch) => self.rows(&batch?).map(Some),
+                None => {
+                    self.step = Step::Done;
+                    self.end().map(Some)
+                }
+            },
+            Step::Done => Ok(None),
         }
     }
 
+    fn told(&self) -> &'static [&'static str] {
+        match self.form {
+            Form::Json { .. } | Form::Base64 { .. } => &[], // members of the body
+            Form::Csv | Form::Arrow(_) => &[names::ROW_COUNT, names::CREDITS_CONSUMED],
+        }
+    }
+
+    fn totals(&self) -> HeaderMap {
+        let totals = self.answer.rows.totals();
+        let mut headers = HeaderMap::new();
+        if !self.told().is_empty() {
+            put(&mut headers, names::ROW_COUNT, &totals.row_count.to_string());
+            put(&mut headers, names::CREDITS_CONSUMED, &totals.credits_consumed().to_string());
+        }
+        headers
+    }
+}
+
+impl Sending {
     fn head(&mut self) -> Bytes {
         let mut out = String::new();
         match &mut self.form {
@@ -171,7 +147,7 @@ impl Sending {
         out.into()
     }
 
-    fn rows(&mut self, batch: &arrow::array::RecordBatch) -> Bytes {
+    fn rows(&mut self, batch: &arrow::array::RecordBatch) -> Result<Bytes, Error> {
         let mut out = String::with_capacity(batch.num_rows() * 32);
         let added = match &mut self.form {
             Form::Json { first } => {
@@ -183,56 +159,40 @@ impl Sending {
                 Ok(())
             }
             Form::Arrow(encoder) => match encoder.add(batch) {
-                Ok(()) => return encoder.take().into(),
+                Ok(()) => return Ok(encoder.take().into()),
                 Err(error) => Err(error),
             },
             Form::Base64 { encoder, carried } => encoder.add(batch).map(|()| whole_triples(&mut out, encoder, carried)),
         };
-        match added {
-            Ok(()) => out.into(),
-            Err(error) => self.end(Some(unencodable(&error))),
-        }
+        added.map(|()| out.into()).map_err(|error| unencodable(&self.answer, &error))
     }
 
-    /// What stands after the rows; then the trailers, where there are any.
-    fn end(&mut self, error: Option<Error>) -> Bytes {
+    /// What stands after the rows.
+    fn end(&mut self) -> Result<Bytes, Error> {
         let totals = self.answer.rows.totals();
         let mut out = String::new();
         match &mut self.form {
-            Form::Json { .. } => {
-                out = self.totals(error.as_ref());
-                self.step = Step::Done;
-            }
-            Form::Csv => self.step = Step::Trailers(error),
+            Form::Json { .. } => out = self.members(),
+            Form::Csv => {}
             Form::Arrow(encoder) => {
-                let ended = if error.is_none() { encoder.end().err() } else { None };
-                self.step = Step::Trailers(error.or_else(|| ended.as_ref().map(unencodable)));
-                return encoder.take().into();
+                encoder.end().map_err(|error| unencodable(&self.answer, &error))?;
+                return Ok(encoder.take().into());
             }
             Form::Base64 { encoder, carried } => {
-                let ended = if error.is_none() { encoder.end().err() } else { None };
-                let error = error.or_else(|| ended.as_ref().map(unencodable));
+                encoder.end().map_err(|error| unencodable(&self.answer, &error))?;
                 whole_triples(&mut out, encoder, carried);
                 out.push_str(&BASE64_STANDARD.encode(&carried));
                 let (rows, took) = (totals.row_count, totals.execution_time_ms);
-                let _ = write!(out, r#"","rows":{rows},"execution_time_ms":{took:?}"#);
-                if let Some(error) = error {
-                    let body = error.problem().arrow();
-                    let member = |name| body.get(name).cloned().unwrap_or_default();
-                    let (code, message) = (member("error"), member("message"));
-                    let _ = write!(out, r#","error":{code},"message":{message}"#);
-                }
-                out.push('}');
-                self.step = Step::Done;
+                let _ = write!(out, r#"","rows":{rows},"execution_time_ms":{took:?}}}"#);
             }
         }
-        out.into()
+        Ok(out.into())
     }
 
     /// The members after `rows`.
-    fn totals(&self, error: Option<&Error>) -> String {
+    fn members(&self) -> String {
         let totals = self.answer.rows.totals();
-        let mut members = json!({
+        let members = json!({
             "row_count": totals.row_count,
             "execution_time_ms": totals.execution_time_ms,
             "transpilation_time_ms": self.answer.transpilation_ms,
@@ -241,29 +201,8 @@ impl Sending {
             "columns_masked": self.answer.columns_masked,
             "warnings": self.answer.warnings,
         });
-        if let (Some(error), Some(members)) = (error, members.as_object_mut()) {
-            let mut body = error.problem().machine(&self.request_id, self.now);
-            let error = body.get_mut("error").map(serde_json::Value::take);
-            members.insert("error".to_owned(), error.unwrap_or_default());
-        }
         let members = members.to_string();
         format!("],{}", members.strip_prefix('{').unwrap_or(&members))
-    }
-
-    fn trailers(&self, error: Option<&Error>) -> HeaderMap {
-        let totals = self.answer.rows.totals();
-        let mut trailers = HeaderMap::new();
-        let mut put = |name: &'static str, value: String| {
-            if let Ok(value) = HeaderValue::from_str(&value) {
-                trailers.insert(HeaderName::from_static(name), value);
-            }
-        };
-        put(names::ROW_COUNT, totals.row_count.to_string());
-        put(names::CREDITS_CONSUMED, totals.credits_consumed().to_string());
-        if let Some(error) = error {
-            put(names::ERROR, format!("{} {}", error.code().stable(), error));
-        }
-        trailers
     }
 }
 

@@ -15,7 +15,7 @@ use telemetry::Place;
 use super::{Door, forwarded};
 use crate::guest::Guest;
 use crate::sessions::{announced, is_known};
-use crate::tools::{self, Call, Told};
+use crate::tools::{self, Budget, Call, Told};
 use crate::{Declared, Error};
 
 #[derive(Debug, Deserialize)]
@@ -80,6 +80,7 @@ async fn called(
             place: Place::of_headers(headers),
         },
         scope: row.scope,
+        budget: Budget::NONE,
         cancel: door.ending.closed.child_token(),
     };
     let _give_up = call.cancel.clone().drop_guard();

@@ -127,7 +127,8 @@ fn statement(told: &Transpiled) -> String {
 
 fn verdict(told: &Tested) -> String {
     let mut text = match told.verdict {
-        Verdict::Allow => "-- allowed\n".to_owned(),
+        Verdict::Allow if told.statement.tables_hidden.is_empty() => "-- allowed\n".to_owned(),
+        Verdict::Allow => format!("-- no rows for you of {}\n", told.statement.tables_hidden.join(", ")),
         Verdict::Deny => format!(
             "-- denied: {} ({})\n",
             told.reason.as_deref().unwrap_or_default(),
@@ -160,6 +161,7 @@ mod tests {
             governed: Some("SELECT coalesce(a, 1) FROM (SELECT a FROM t WHERE r = $1)".to_owned()),
             parameters: vec![Some("EU".to_owned()), None],
             tables: vec!["main.t".to_owned()],
+            tables_hidden: Vec::new(),
             warnings: vec!["it differs".to_owned()],
         };
         expect_test::expect![[r"

@@ -174,6 +174,13 @@ impl Failure {
         Self::Unreachable(format!("{url} cannot be reached: {}", root(error)))
     }
 
+    /// An answer that broke off on its way: what has come of it is a part.
+    pub fn incomplete(query_id: Option<&str>, error: &reqwest::Error) -> Self {
+        let why = query_id.map(|id| format!(": the audit entry of query {id} says why")).unwrap_or_default();
+        let message = format!("the answer is incomplete, it broke off on its way ({}){why}", root(error));
+        if error.is_timeout() { Self::TimedOut(message) } else { Self::Broken(message) }
+    }
+
     /// An answer other than the one that was asked for.
     pub fn unread(status: u16, body: &[u8], url: &str) -> Self {
         match Refusal::read(status, body) {
@@ -205,8 +212,7 @@ fn is_no_tls(error: &reqwest::Error) -> bool {
 /// What the platform says of a refusal, on either plane.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Refusal {
-    /// Unknown where rows had begun to come.
-    status: Option<u16>,
+    status: u16,
     /// The stable code.
     code: String,
     message: String,
@@ -219,11 +225,8 @@ pub struct Refusal {
 impl Refusal {
     /// `{error: {…}}`; `None` is an answer that no platform of ours gives.
     pub fn read(status: u16, body: &[u8]) -> Option<Self> {
-        Self::of(Some(status), serde_json::from_slice::<Value>(body).ok()?.get("error")?)
-    }
-
-    /// The member `error`: of the control plane, or of a data plane in the middle of its rows.
-    pub fn of(status: Option<u16>, error: &Value) -> Option<Self> {
+        let body = serde_json::from_slice::<Value>(body).ok()?;
+        let error = body.get("error")?;
         let text = |value: Option<&Value>| value.and_then(Value::as_str).map(str::to_owned);
         let detail = |name| text(error.get("details").and_then(|details| details.get(name)));
         Some(Self {
@@ -236,15 +239,8 @@ impl Refusal {
         })
     }
 
-    /// The trailer `X-Error`: the code, and what it says.
-    pub fn trailing(trailer: &str) -> Self {
-        let (code, message) = trailer.split_once(' ').unwrap_or((trailer, "the rows broke off"));
-        let (code, message) = (code.to_owned(), message.to_owned());
-        Self { status: None, code, message, snippet: None, did_you_mean: None, suggestion: None }
-    }
-
     fn row(&self) -> Option<Code> {
-        let fits = |row: &&Code| row.stable() == self.code && self.status.is_none_or(|status| row.http() == status);
+        let fits = |row: &&Code| row.stable() == self.code && row.http() == self.status;
         Code::ALL.iter().find(fits).copied()
     }
 
@@ -252,9 +248,9 @@ impl Refusal {
     fn class(&self) -> Class {
         match (self.row(), self.status) {
             (Some(code), _) => Class::of(code),
-            (None, Some(401 | 403)) => Class::Auth,
-            (None, Some(408)) => Class::Timeout,
-            (None, Some(429)) => Class::Quota,
+            (None, 401 | 403) => Class::Auth,
+            (None, 408) => Class::Timeout,
+            (None, 429) => Class::Quota,
             (None, _) => Class::Other,
         }
     }
@@ -308,9 +304,9 @@ mod tests {
             told.to_string(),
             "table ordres does not exist\nhint: did you mean orders?\nSVC_ERR_404_TABLE_NOT_FOUND"
         );
-        let told = Refusal::trailing("QUERY_TIMEOUT the query ran longer than 5 ms").to_string();
+        let told = refused(408, &json!({"message": "the query ran longer than 5 ms", "code": "QUERY_TIMEOUT"}));
         let advice = Code::QueryTimeout.advice();
-        assert_eq!(told, format!("the query ran longer than 5 ms\nhint: {advice}\nQUERY_TIMEOUT"));
+        assert_eq!(told.to_string(), format!("the query ran longer than 5 ms\nhint: {advice}\nQUERY_TIMEOUT"));
         assert_eq!(Refusal::read(500, b"<html>"), None);
         assert_eq!(Refusal::read(500, b"{}"), None);
     }

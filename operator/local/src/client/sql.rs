@@ -10,14 +10,12 @@ use std::io::{self, IsTerminal, Read};
 use contract::wire::{Format, QueryBody, TIMEOUT_MS_MAX, header};
 use contract::{Code, Heal};
 use dataplane::doors::pgwire::lex;
-use http::HeaderMap;
 use http_body_util::BodyExt;
 use reqwest::{Method, RequestBuilder, Response};
 use serde::Deserialize;
 use serde_json::Value;
 use tokio::io::AsyncWriteExt;
 
-use super::failure::Refusal;
 use super::output::{self, notice};
 use super::waiting::waited;
 use super::{Access, Api, Failure, Output, Told};
@@ -92,8 +90,6 @@ struct Answer {
     rows: Vec<Vec<Value>>,
     columns_masked: Vec<String>,
     warnings: Vec<Value>,
-    /// The rows broke off.
-    error: Option<Value>,
 }
 
 #[derive(Deserialize)]
@@ -119,23 +115,24 @@ impl Asking {
         let (sql, timeout_ms, heal) = (sql.to_owned(), self.timeout_ms, self.heal);
         let body = QueryBody { sql, agent_id: None, agent_framework: None, timeout_ms, heal, format };
         let path = format!("{}/query", self.api.environment().await?);
-        let request = self.api.request(Method::POST, &path).header(http::header::TE, "trailers").json(&body);
+        let request = self.api.request(Method::POST, &path).json(&body);
         match self.output {
             Output::Table => shown(&waited(RUNS, self.whole(request)).await?),
             Output::Json => {
                 let body = waited(RUNS, self.whole(request)).await?;
-                output::write(&[body.as_slice(), b"\n"].concat())?;
-                unbroken(&read(&body)?)
+                output::write(&[body.as_slice(), b"\n"].concat())
             }
             Output::Csv | Output::Arrow => self.streamed(waited(RUNS, self.api.send(request)).await?).await,
         }
     }
 
     async fn whole(&self, request: RequestBuilder) -> Result<Vec<u8>, Failure> {
-        let mut body = http::Response::from(self.api.send(request).await?).into_body();
+        let answer = self.api.send(request).await?;
+        let query_id = query_id(&answer);
+        let mut body = http::Response::from(answer).into_body();
         let mut whole = Vec::new();
         while let Some(frame) = body.frame().await {
-            let frame = frame.map_err(|error| self.api.unanswered(&error))?;
+            let frame = frame.map_err(|error| Failure::incomplete(query_id.as_deref(), &error))?;
             whole.extend_from_slice(&frame.into_data().unwrap_or_default());
             if whole.len() > ANSWER_BYTES_MAX {
                 let message = format!("the answer has more than {ANSWER_BYTES_MAX} bytes: --output csv streams it");
@@ -145,8 +142,8 @@ impl Asking {
         Ok(whole)
     }
 
-    /// Piece by piece to standard output; what went wrong on the way is said at the end. Whoever reads us may
-    /// be slow: an interrupt does not wait for them.
+    /// Piece by piece to standard output; that the answer broke off is said at the end. Whoever reads us may be slow:
+    /// an interrupt does not wait for them.
     async fn streamed(&self, answer: Response) -> Result<(), Failure> {
         let said = |name: &str| answer.headers().get(name).and_then(|value| value.to_str().ok());
         if let Some(how) = said(header::QUERY_HEALED) {
@@ -155,24 +152,22 @@ impl Asking {
         if let Some(names) = said(header::COLUMNS_MASKED).filter(|names| !names.is_empty()) {
             tell_masked(names);
         }
+        let query_id = query_id(&answer);
         let (mut body, mut out) = (http::Response::from(answer).into_body(), tokio::io::stdout());
-        let mut trailers: Option<HeaderMap> = None;
         while let Some(frame) = body.frame().await {
-            match frame.map_err(|error| self.api.unanswered(&error))?.into_data() {
-                Ok(piece) => {
-                    out.write_all(&piece).await?;
-                    out.flush().await?;
-                }
-                Err(frame) => trailers = frame.into_trailers().ok(),
+            let frame = frame.map_err(|error| Failure::incomplete(query_id.as_deref(), &error))?;
+            if let Ok(piece) = frame.into_data() {
+                out.write_all(&piece).await?;
+                out.flush().await?;
             }
         }
-        let Some(trailers) = trailers else {
-            notice("the answer came without its trailers: whether it is whole, only its end could have said");
-            return Ok(());
-        };
-        let error = trailers.get(header::ERROR).map(|value| String::from_utf8_lossy(value.as_bytes()));
-        error.map_or(Ok(()), |error| Err(Failure::Refused(Box::new(Refusal::trailing(&error)))))
+        Ok(())
     }
+}
+
+/// By which its audit entry is found.
+fn query_id(answer: &Response) -> Option<String> {
+    answer.headers().get(header::QUERY_ID).and_then(|id| id.to_str().ok()).map(str::to_owned)
 }
 
 fn read(body: &[u8]) -> Result<Answer, Failure> {
@@ -197,15 +192,9 @@ fn shown(body: &[u8]) -> Result<(), Failure> {
     for warning in warnings.filter(|warning| !warning.starts_with(Code::ColumnMasked.stable())) {
         notice(&format!("warning: {warning}"));
     }
-    unbroken(&answer)
+    Ok(())
 }
 
 fn tell_masked(names: &str) {
     notice(&format!("masked: {names}"));
-}
-
-fn unbroken(answer: &Answer) -> Result<(), Failure> {
-    let Some(error) = &answer.error else { return Ok(()) };
-    let broken = || Failure::Broken("the rows broke off".to_owned());
-    Err(Refusal::of(None, error).map_or_else(broken, |refusal| Failure::Refused(Box::new(refusal))))
 }

@@ -90,6 +90,7 @@ impl Walk<'_> {
             for output in ours.iter().chain(&theirs) {
                 self.work.spend(work::EXPRESSION);
                 self.found.touched.extend(&output.reached);
+                self.found.asked.extend(&output.reached);
             }
             self.early(true, |walk| walk.throws(!compares));
         }

@@ -52,7 +52,7 @@ impl Walk<'_> {
 
     pub(super) fn condition(&mut self, expr: &Expr) {
         let reached = self.early(true, |walk| walk.visit(expr));
-        self.found.asked_about_masked |= !reached.is_empty();
+        self.found.asked.extend(&reached);
     }
 
     /// Everything masked that a part of the statement is made of.
