@@ -55,6 +55,12 @@ pub fn named(schema: &str) -> Option<String> {
     (id.len() == 32 && id.chars().all(|c| matches!(c, '0'..='9' | 'a'..='f'))).then(|| id.to_owned())
 }
 
+/// The schema of a statement that is asked on the branch of this id.
+pub fn schema_on(branch_id: &str) -> Result<String, Error> {
+    let schema = schema_name(branch_id);
+    if named(&schema).is_some() { Ok(schema) } else { Err(Error::BranchNotFound) }
+}
+
 /// The name that a search path has for it.
 pub fn schema_name(branch_id: &str) -> String {
     format!("{PREFIX}{branch_id}")
