@@ -78,7 +78,7 @@ it('the rows that a branch has changed are shown before it is merged, and the ed
     expect(await violations(page)).toEqual([])
     await page.getByRole('link', { name: 'Work on it in the SQL editor' }).click()
     await run(page, `insert into ${table} values (4, 40, 'D')`)
-    await page.getByText('1 row in').waitFor()
+    await page.getByText('nothing masked').waitFor()
     expect(await violations(page)).toEqual([])
     await page.getByRole('link', { name: 'What it has changed, and its merge' }).click()
     await rows.getByText('added').waitFor()

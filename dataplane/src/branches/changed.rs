@@ -162,7 +162,8 @@ impl<'a> Comparison<'a> {
         if seen.is_empty() {
             return None;
         }
-        if self.key.is_empty() {
+        // By a key that is masked it would be told of rows of which nothing else has changed, and in which order they are.
+        if self.key.is_empty() || self.keys().any(|i| !seen.contains(&i)) {
             let row = self.object("counted.");
             return Some(format!(
                 "select to_json({{change: case when n > 0 then 'added' else 'deleted' end, times: abs(n), \

@@ -115,7 +115,8 @@ pub fn take_of_table(rules: &Rules<'_>) -> String {
     }
 }
 
-/// The same for the same key of the same table of the same branch, and telling nothing of it.
+/// The same for the same key of the same table of the same branch, and telling nothing of it. Of a whole table: for the
+/// same changes of it.
 pub fn conflict_id(branch: &Branch, table: &str, key: &[String]) -> String {
     let before = quote::text(&format!("{}\n{table}\n", branch.salt));
     format!("sha256({before} || to_json([{}])::varchar)[1:32]", texts(key))

@@ -102,6 +102,13 @@ async fn what_is_masked_or_hidden_is_not_shown_and_a_change_of_it_alone_neither(
     let (bag, _) = developer("bag").await;
     assert!(bag["rows"].as_array().unwrap().len() == 2 && !bag.to_string().contains("\"a\""), "{bag}");
     assert!(!bag.to_string().contains("77") && !bag.to_string().contains("20"), "{bag}");
+    world.change(|rules| rules.policies = vec![masking("pay", "id", MaskFunction::Full)]);
+    on(&door, id, "update pay set id = 9 where name = 'B'").await;
+    let (pay, _) = developer("pay").await;
+    let row = |name: &str, salary: &str| json!({"id": "***", "name": name, "salary": salary});
+    let shown = pay["rows"].as_array().unwrap();
+    assert_eq!(shown.len(), 4, "by what is seen alone: {pay}");
+    assert!(shown.iter().any(|one| one["after"] == row("B", "20") && one["change"] == "added"), "{pay}");
     world.change(|rules| rules.policies = vec![filtering("pay", "name = 'a'")]);
     let (refusal, is_error) = developer("pay").await;
     assert!(is_error && refusal["error"]["message"].as_str().unwrap().contains("hides rows"), "{refusal}");

@@ -114,6 +114,23 @@ async fn somebody_decides_it_by_its_id() {
 }
 
 #[tokio::test]
+async fn what_was_decided_of_other_rows_decides_nothing() {
+    let (world, door) = started().await;
+    for later in ["insert into note values ('w')", "delete from note where text = 'y'"] {
+        let id = disputed(&world, &door, BOTH[1].0, BOTH[1].1).await;
+        let dry = merge(&door, &id, json!({"dry_run": true})).await;
+        let decided = json!([{"conflict_id": dry["conflicts"][0]["conflict_id"], "take": "theirs"}]);
+        world.run(later).await.unwrap();
+        let before = note(&world).await;
+        let merged = merge(&door, &id, json!({"strategy": "manual", "resolutions": decided})).await;
+        assert_eq!(merged["status"], "conflicts", "{later}: {merged}");
+        assert_eq!(note(&world).await, before, "{later}");
+        done(&door, "discard_branch", json!({"branch_id": id})).await;
+    }
+    world.stop().await;
+}
+
+#[tokio::test]
 async fn the_conflict_tells_how_many_rows_each_side_has_and_has_changed() {
     let (world, door) = started().await;
     let id = disputed(&world, &door, "delete from note where text = 'x'", "insert into note values ('x')").await;

@@ -2,7 +2,8 @@
 //!
 //! Its rows are counted by all their values. Where one side alone has changed the table since the branch was made, that
 //! side's rows stand. Where both have, even by equal rows, nobody can tell from the rows which of them are the same:
-//! it is one conflict, which no strategy decides.
+//! it is one conflict, which no strategy decides. Its id is of what both sides have changed, so that nobody decides of
+//! rows that came after they looked.
 
 use sql::quote;
 
@@ -17,14 +18,14 @@ impl Plan<'_> {
             format!("select '{letter}' as side, {named} from {from}")
         };
         let all = [side("b", self.base()), side("t", self.theirs()), side("o", self.ours())].join(" union all ");
-        let id = self.conflict_id(&["'table'".to_owned()]);
+        let id = self.conflict_id(&["'table'".to_owned(), "state".to_owned()]);
         format!(
             "with counted as (select {columns}, count(*) filter (side = 'b') as nb, \
                count(*) filter (side = 't') as nt, count(*) filter (side = 'o') as no \
                from ({all}) group by {columns}), \
              changed as (select * from counted where nb <> nt or nb <> no), \
-             sides as (select coalesce(bool_or(nb <> nt), false) and coalesce(bool_or(nb <> no), false) as disputed \
-               from changed), \
+             sides as (select coalesce(bool_or(nb <> nt), false) and coalesce(bool_or(nb <> no), false) as disputed, \
+               bit_xor(hash({columns}, nb, no, nt)) as state from changed), \
              named as (select changed.*, disputed, case when disputed then {id} end as conflict_id \
                from changed cross join sides), \
              taken as (select *, case when disputed then {take} end as take from named) \
