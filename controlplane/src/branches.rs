@@ -151,8 +151,9 @@ struct Told {
 
 impl From<Told> for Shown {
     fn from(told: Told) -> Self {
-        let Told { branch_id, schema_name, name, description, agent_id, tables, status, created_at, expires_at, .. } =
-            told;
+        let Told {
+            branch_id, schema_name, name, description, agent_id, tables, status, created_at, expires_at, ..
+        } = told;
         Self { id: branch_id, schema_name, name, description, agent_id, tables, status, created_at, expires_at }
     }
 }

@@ -168,7 +168,8 @@ async fn a_tool_is_called_for_the_caller_whom_the_control_plane_names() {
 async fn a_statement_runs_on_the_branch_that_it_names() {
     let world = world().await;
     let tool = json!({"arguments": {"tables": ["customer"]}});
-    let made = as_json(post(&world, "/v1/environments/env-1/tools/create_branch", owner_id().as_str(), tool).await).await;
+    let made =
+        as_json(post(&world, "/v1/environments/env-1/tools/create_branch", owner_id().as_str(), tool).await).await;
     let on = |sql: &str| json!({"sql": sql, "branch_id": made["branch_id"]});
     assert_eq!(query(&world, on("delete from customer where id = 1")).await.status(), 200);
     let count = "select count(*) from customer";

@@ -54,7 +54,8 @@ impl NewBranch {
         let tables = match tables {
             Some(named) => within_schemas(named)?,
             None if all.len() > TABLES_MAX => {
-                let message = format!("there are {} tables, and a branch has at most {TABLES_MAX}: name them", all.len());
+                let message =
+                    format!("there are {} tables, and a branch has at most {TABLES_MAX}: name them", all.len());
                 return Err(invalid("tables", message));
             }
             None => all,
@@ -93,10 +94,7 @@ fn within_schemas(mut tables: Vec<String>) -> Result<Vec<String>, Error> {
 }
 
 /// The keys by the names that the branch's tables have.
-fn by_table(
-    given: BTreeMap<String, Vec<String>>,
-    tables: &[String],
-) -> Result<BTreeMap<String, Vec<String>>, Error> {
+fn by_table(given: BTreeMap<String, Vec<String>>, tables: &[String]) -> Result<BTreeMap<String, Vec<String>>, Error> {
     let mut keys = BTreeMap::new();
     for (name, columns) in given {
         named("keys", &name)?;

@@ -71,7 +71,11 @@ async fn a_key_that_cannot_be_one_is_refused_by_its_name() {
         (json!({"part": []}), "from 1 to"),
     ] {
         let refusal = refused(&door, "create_branch", json!({"tables": ["part", "stock"], "keys": given})).await;
-        assert_eq!((&refusal["status"], &refusal["code"]), (&json!(400), &json!("SVC_ERR_400_INVALID_PARAMS")), "{given}");
+        assert_eq!(
+            (&refusal["status"], &refusal["code"]),
+            (&json!(400), &json!("SVC_ERR_400_INVALID_PARAMS")),
+            "{given}"
+        );
         let field = refusal["details"]["field"].as_str().unwrap();
         assert!(field.starts_with("keys."), "{given}: {refusal}");
         assert!(refusal["message"].as_str().unwrap().contains(says), "{given}: {refusal}");
@@ -109,7 +113,11 @@ async fn a_key_that_holds_no_more_merges_nothing_and_doubles_nothing() {
                 for dry_run in [true, false] {
                     let how = json!({"branch_id": id, "strategy": strategy, "dry_run": dry_run});
                     let refusal = refused(&door, "merge_branch", how).await;
-                    assert_eq!((&refusal["status"], &refusal["code"]), (&json!(409), &json!("CONFLICT")), "{sql} {side}");
+                    assert_eq!(
+                        (&refusal["status"], &refusal["code"]),
+                        (&json!(409), &json!("CONFLICT")),
+                        "{sql} {side}"
+                    );
                     assert!(refusal["message"].as_str().unwrap().contains(&format!("on the {side}")), "{refusal}");
                 }
             }
@@ -136,12 +144,18 @@ async fn a_key_that_holds_no_more_merges_nothing_and_doubles_nothing() {
 #[tokio::test]
 async fn a_column_of_the_key_that_goes_on_the_mainline_is_a_conflict_of_schemas() {
     let (world, door) = parts().await;
-    for sql in ["alter table part drop column sku", "alter table part rename column \"Site\" to place", "drop table part"] {
+    for sql in
+        ["alter table part drop column sku", "alter table part rename column \"Site\" to place", "drop table part"]
+    {
         let id = branch(&door).await;
         on(&door, &id, "update part set note = 'theirs'").await;
         world.run(sql).await.unwrap();
         let merged = merge(&door, &id, json!({})).await;
-        assert_eq!((&merged["status"], &merged["conflicts"][0]["kind"]), (&json!("conflicts"), &json!("schema")), "{sql}");
+        assert_eq!(
+            (&merged["status"], &merged["conflicts"][0]["kind"]),
+            (&json!("conflicts"), &json!("schema")),
+            "{sql}"
+        );
         done(&door, "discard_branch", json!({"branch_id": id})).await;
         world.run("drop table if exists part").await.unwrap();
         world.run("create table part (\"Site\" varchar, sku integer, amount integer, note varchar)").await.unwrap();
@@ -196,7 +210,12 @@ async fn a_given_key_opens_no_way_around_masks_and_filters() {
             let (diff, _) = developer("branch_diff", json!({"branch_id": id})).await;
             let (rows, _) = developer("branch_changes", json!({"branch_id": id, "table": "part"})).await;
             let (merged, _) = developer("merge_branch", json!({"branch_id": id})).await;
-            told.push((diff["tables"].clone(), rows["rows"].clone(), merged["status"].clone(), merged["error"].clone()));
+            told.push((
+                diff["tables"].clone(),
+                rows["rows"].clone(),
+                merged["status"].clone(),
+                merged["error"].clone(),
+            ));
         }
         assert_eq!(told[0], told[1], "{amount}");
         assert!(amount == 20 || told[0].3["message"].as_str().unwrap().contains("masked columns"), "{told:?}");
