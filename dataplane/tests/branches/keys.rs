@@ -159,6 +159,7 @@ async fn a_column_of_the_key_that_goes_on_the_mainline_is_a_conflict_of_schemas(
         done(&door, "discard_branch", json!({"branch_id": id})).await;
         world.run("drop table if exists part").await.unwrap();
         world.run("create table part (\"Site\" varchar, sku integer, amount integer, note varchar)").await.unwrap();
+        world.run("insert into part values ('A', 1, 10, 'x')").await.unwrap();
     }
     world.stop().await;
 }
@@ -214,11 +215,11 @@ async fn a_given_key_opens_no_way_around_masks_and_filters() {
                 diff["tables"].clone(),
                 rows["rows"].clone(),
                 merged["status"].clone(),
-                merged["error"].clone(),
+                merged["error"]["message"].clone(),
             ));
         }
         assert_eq!(told[0], told[1], "{amount}");
-        assert!(amount == 20 || told[0].3["message"].as_str().unwrap().contains("masked columns"), "{told:?}");
+        assert!(amount == 20 || told[0].3.as_str().unwrap().contains("masked columns"), "{told:?}");
     }
     world.change(|rules| rules.policies = vec![filtering("part", "\"Site\" = 'A'")]);
     let (refusal, is_error) = developer("create_branch", with_key(&["Site", "sku"])).await;
