@@ -33,6 +33,7 @@ pub fn routes() -> Routes {
     const BRANCHES: &str = "/v1/organizations/{org_id}/branches";
     const BRANCH: &str = "/v1/organizations/{org_id}/branches/{branch_id}";
     const DIFF: &str = "/v1/organizations/{org_id}/branches/{branch_id}/diff";
+    const CHANGES: &str = "/v1/organizations/{org_id}/branches/{branch_id}/changes";
     const CONFLICTS: &str = "/v1/organizations/{org_id}/branches/{branch_id}/conflicts";
     const MERGE: &str = "/v1/organizations/{org_id}/branches/{branch_id}/merge";
     Routes::new()
@@ -52,13 +53,17 @@ pub fn routes() -> Routes {
         .ours()
         .says("Counts what a branch has changed in each of its tables.")
         .refuses(REFUSALS)
+        .get(CHANGES, Access::Member, Scope::Agent, changes)
+        .ours()
+        .says("Shows the rows that a branch has changed in one of its tables; the first hundred.")
+        .refuses(REFUSALS)
         .get(CONFLICTS, Access::Member, Scope::Agent, conflicts)
         .ours()
-        .says("Lists where branch and mainline have changed the same; the first fifty.")
+        .says("Lists where branch and mainline have changed the same; the first fifty, tables without a key before rows.")
         .refuses(REFUSALS)
         .post(MERGE, Access::Developer, Scope::Agent, merge)
         .ours()
-        .says("Brings what a branch has changed to the mainline; the strategy decides conflicts.")
+        .says("Brings what a branch has changed to the mainline; the strategy decides conflicts of rows, `manual` alone those of tables without a key.")
         .refuses(REFUSALS)
         .delete(BRANCH, Access::Developer, Scope::Agent, discard)
         .ours()
@@ -72,7 +77,10 @@ pub fn routes() -> Routes {
 #[schemars(rename = "NewBranch")]
 struct New {
     agent_id: String,
-    tables: Vec<String>,
+    /// `table` or `schema.table`, 1 to 100 of them; all that you may see if absent.
+    tables: Option<Vec<String>>,
+    /// Columns that tell the rows of a table without a primary key apart, by its name.
+    keys: Option<BTreeMap<String, Vec<String>>>,
     name: Option<String>,
     description: Option<String>,
     ttl_seconds: Option<i64>,
@@ -103,6 +111,23 @@ struct Shown {
     expires_at: String,
 }
 
+/// A branch, and what may be in the way of its merge.
+#[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "WarnedBranch")]
+struct Warned {
+    #[serde(flatten)]
+    branch: Shown,
+    /// Of tables without a key, while it is open.
+    warnings: Vec<String>,
+}
+
+impl From<Told> for Warned {
+    fn from(mut told: Told) -> Self {
+        let warnings = std::mem::take(&mut told.warnings);
+        Self { branch: told.into(), warnings }
+    }
+}
+
 /// A bare list of them.
 #[derive(Debug, Serialize, JsonSchema)]
 struct Branches(Vec<Shown>);
@@ -119,11 +144,16 @@ struct Told {
     status: String,
     created_at: String,
     expires_at: String,
+    /// Not in lists.
+    #[serde(default)]
+    warnings: Vec<String>,
 }
 
 impl From<Told> for Shown {
     fn from(told: Told) -> Self {
-        let Told { branch_id, schema_name, name, description, agent_id, tables, status, created_at, expires_at } = told;
+        let Told {
+            branch_id, schema_name, name, description, agent_id, tables, status, created_at, expires_at, ..
+        } = told;
         Self { id: branch_id, schema_name, name, description, agent_id, tables, status, created_at, expires_at }
     }
 }
@@ -145,14 +175,47 @@ struct Diff {
     tables: BTreeMap<String, Changes>,
 }
 
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[schemars(rename = "BranchTable")]
+struct Table {
+    env_id: Option<EnvId>,
+    /// `table` or `schema.table`.
+    table: String,
+}
+
+#[derive(Debug, Serialize, Deserialize, JsonSchema)]
+#[schemars(rename = "BranchChangedRows")]
+struct ChangedRows {
+    branch_id: String,
+    rows: Vec<Changed>,
+    /// There are more.
+    truncated: bool,
+}
+
+#[derive(Debug, Serialize, Deserialize, JsonSchema)]
+#[schemars(rename = "BranchChangedRow")]
+struct Changed {
+    /// `added`, `changed` or `deleted`.
+    change: String,
+    /// How many such rows, of a table without a key; else one.
+    times: u64,
+    /// Its values as text, `***` where they are masked; null where there was no such row.
+    before: Option<Map<String, Value>>,
+    after: Option<Map<String, Value>>,
+}
+
 #[derive(Debug, Serialize, Deserialize, JsonSchema)]
 #[schemars(rename = "BranchConflict")]
 struct Conflict {
     conflict_id: String,
     table: String,
-    /// `divergent_insert`, `divergent_update`, `delete_update` or `schema`.
+    /// `divergent_insert`, `divergent_update` or `delete_update` of a row; `table`: both sides have changed a table that
+    /// has no key; `schema`.
     kind: String,
+    /// The values of the row's key.
     key: Map<String, Value>,
+    /// The row as it was, or how many rows the table had.
     base: Value,
     ours: Value,
     theirs: Value,
@@ -172,7 +235,8 @@ struct Conflicts {
 #[serde(deny_unknown_fields)]
 #[schemars(rename = "BranchMerge")]
 struct Merging {
-    /// `branch_wins` (if absent), `main_wins`, `fail_on_conflict` or `manual`.
+    /// `branch_wins` (if absent), `main_wins`, `fail_on_conflict` or `manual`, which alone decides a conflict of kind
+    /// `table`.
     strategy: Option<String>,
     /// `cell` (if absent) or `row`.
     granularity: Option<String>,
@@ -226,10 +290,10 @@ fn named(cx: &Call) -> Result<Value> {
     Ok(json!({"branch_id": branch_id}))
 }
 
-async fn create(cx: Call, Query(place): Query<Place>, Json(new): Json<New>) -> Result<Created<Shown>> {
-    let New { agent_id, tables, name, description, ttl_seconds } = new;
+async fn create(cx: Call, Query(place): Query<Place>, Json(new): Json<New>) -> Result<Created<Warned>> {
+    let New { agent_id, tables, keys, name, description, ttl_seconds } = new;
     let arguments = present(json!({
-        "tables": tables, "name": name, "description": description, "ttl_seconds": ttl_seconds,
+        "tables": tables, "keys": keys, "name": name, "description": description, "ttl_seconds": ttl_seconds,
     }));
     let told: Told = tool(&cx, place.env_id, "create_branch", Some(agent_id), arguments).await?;
     Ok(Created(told.into()))
@@ -245,13 +309,19 @@ async fn list(cx: Call, Query(wanted): Query<Listing>) -> Result<Json<Branches>>
     Ok(Json(Branches(list.branches.into_iter().map(Shown::from).collect())))
 }
 
-async fn get(cx: Call, Query(place): Query<Place>) -> Result<Json<Shown>> {
+async fn get(cx: Call, Query(place): Query<Place>) -> Result<Json<Warned>> {
     let told: Told = tool(&cx, place.env_id, "branch_get", None, named(&cx)?).await?;
     Ok(Json(told.into()))
 }
 
 async fn diff(cx: Call, Query(place): Query<Place>) -> Result<Json<Diff>> {
     Ok(Json(tool(&cx, place.env_id, "branch_diff", None, named(&cx)?).await?))
+}
+
+async fn changes(cx: Call, Query(wanted): Query<Table>) -> Result<Json<ChangedRows>> {
+    let branch_id: String = cx.id("branch_id")?;
+    let arguments = json!({"branch_id": branch_id, "table": wanted.table});
+    Ok(Json(tool(&cx, wanted.env_id, "branch_changes", None, arguments).await?))
 }
 
 async fn conflicts(cx: Call, Query(place): Query<Place>) -> Result<Json<Conflicts>> {

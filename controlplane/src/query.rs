@@ -84,7 +84,7 @@ struct ArrowBody {
 
 async fn arrow(cx: Call, Json(body): Json<ArrowBody>) -> Result<ArrowRows> {
     let ArrowBody { sql, agent_id, agent_framework, timeout_ms, heal } = body;
-    let body = QueryBody { sql, agent_id, agent_framework, timeout_ms, heal, format: Format::Json };
+    let body = QueryBody { sql, agent_id, agent_framework, timeout_ms, heal, branch_id: None, format: Format::Json };
     within_limits(&body)?;
     has_arrow(&cx)?;
     forward::forward(&cx, "query/arrow", &body).await.map(ArrowRows)

@@ -9,9 +9,11 @@
 //! know its tables as the mainline's: whatever governs `main.orders` governs the branch's copy, and
 //! only the text for the engine names the copy. Tables that the branch does not have are not there.
 
+mod changed;
 mod conflict;
 mod ending;
 mod fields;
+mod key;
 mod merge;
 mod merging;
 mod remembered;
@@ -31,10 +33,12 @@ use crate::memory::{Memories, Reach};
 use crate::own_tables::Place;
 use crate::pipeline::Standing;
 
+pub use changed::{Change, Changed, Changes};
 pub use conflict::{Conflict, Granularity, Strategy};
 pub use ending::Status;
-pub use fields::{Listing, Merging, NewBranch};
-pub use merging::{Changes, Merged, Outcome};
+pub use fields::{Listing, Merging, NewBranch, Wanted};
+pub use merging::{Merged, Outcome};
+pub(crate) use store::origin;
 
 /// Branches that are open at a time.
 const BRANCHES_MAX: usize = 20;
@@ -49,6 +53,12 @@ const TABLE: &str = "svc_branches.branches";
 pub fn named(schema: &str) -> Option<String> {
     let id = schema.strip_prefix(PREFIX)?;
     (id.len() == 32 && id.chars().all(|c| matches!(c, '0'..='9' | 'a'..='f'))).then(|| id.to_owned())
+}
+
+/// The schema of a statement that is asked on the branch of this id.
+pub fn schema_on(branch_id: &str) -> Result<String, Error> {
+    let schema = schema_name(branch_id);
+    if named(&schema).is_some() { Ok(schema) } else { Err(Error::BranchNotFound) }
 }
 
 /// The name that a search path has for it.
@@ -79,8 +89,11 @@ pub struct Copied {
     pub schema: String,
     pub name: String,
     pub columns: Vec<engine::Column>,
-    /// Its rows are told apart by these; without any, by all their values.
     pub primary_key: Vec<String>,
+    /// The columns that tell its rows apart where it has no primary key, as they were given with the branch. Before
+    /// they could be given there are none.
+    #[serde(default)]
+    pub given_key: Vec<String>,
     /// Its other keys; of a copy that was made before they were written down it is not known.
     #[serde(default)]
     pub unique: Option<Vec<Vec<String>>>,
@@ -113,6 +126,12 @@ impl Branch {
     /// The paths of its tables.
     pub fn paths(&self) -> Vec<String> {
         self.tables.iter().map(Copied::path).collect()
+    }
+
+    /// The tables whose rows nothing tells apart.
+    pub fn keyless(&self) -> Vec<String> {
+        let keyless = |table: &&Copied| table.primary_key.is_empty() && table.given_key.is_empty();
+        self.tables.iter().filter(keyless).map(Copied::path).collect()
     }
 
     /// With those of its tables that this caller may know of; where that is none of them, nothing of it is told.
@@ -216,7 +235,7 @@ impl Branches {
     }
 
     /// Copies the tables as they are now.
-    pub async fn create(&self, standing: &Standing, new: &NewBranch, fresh: Fresh) -> Result<Branch, Error> {
+    pub async fn create(&self, standing: &Standing, new: &Wanted, fresh: Fresh) -> Result<Branch, Error> {
         standing.caller.may_query(true).map_err(Error::Caller)?;
         let _making = self.0.making.lock().await;
         self.sweep(standing.into(), fresh.now).await?;
@@ -359,5 +378,12 @@ mod tests {
         for other in ["main", "branch_", "branch_of_mine", "branch_0123456789ABCDEF0123456789ABCDEF"] {
             assert_eq!(named(other), None, "{other}");
         }
+    }
+
+    #[test]
+    fn a_table_of_a_branch_of_before_is_read_and_has_no_given_key() {
+        let written = r#"{"schema": "main", "name": "note", "columns": [], "primary_key": []}"#;
+        let table: Copied = serde_json::from_str(written).unwrap();
+        assert!(table.given_key.is_empty() && table.unique.is_none());
     }
 }

@@ -110,6 +110,12 @@ pub enum Error {
     HiddenOnBranch { table: String },
     #[error("the branch has changed masked columns of table {table}: who sees them must merge it")]
     MaskedOnBranch { table: String },
+    /// Columns that were given for a branch, and tell rows apart no more.
+    #[error(
+        "({key}) does not tell the rows of table {table} apart on the {side} any more: remove NULLs and rows that are \
+         there twice, and merge then"
+    )]
+    KeyBroken { table: String, side: &'static str, key: String },
     #[error("columns of table {table} are masked for you: who sees them must insert its rows on a branch")]
     FilledOnBranch { table: String },
     /// A branch has the tables that it was made with, as they were.
@@ -217,6 +223,7 @@ impl Error {
             | Self::Undroppable { .. }
             | Self::BranchClosed { .. }
             | Self::BranchBusy
+            | Self::KeyBroken { .. }
             | Self::Reshaped { .. } => Code::Conflict,
             Self::TableDenied { .. } | Self::DeniedOnBranch => Code::TableDenied,
             Self::Suspended { .. }
@@ -270,6 +277,7 @@ impl Error {
             | Self::Reshaped { table }
             | Self::HiddenOnBranch { table }
             | Self::FilledOnBranch { table }
+            | Self::KeyBroken { table, .. }
             | Self::MaskedOnBranch { table } => problem.detail("table", table.as_str()),
             Self::Suspended { .. } => problem.detail("reason", "suspended"),
             Self::NotYours { .. } => problem.detail("reason", "not_yours"),

@@ -151,7 +151,10 @@ fn of_triggers() -> Vec<Row> {
 fn of_branches() -> Vec<Row> {
     vec![
         Row::new("create_branch", branches::create)
-            .says("Copy tables to a branch, to change them apart and merge or discard what was changed.")
+            .says(
+                "Copy tables to a branch, to change them apart and merge or discard what was changed. `keys` says what \
+                 tells the rows of a table without a primary key apart.",
+            )
             .needs(Scope::Agent)
             .hints(Hints::Adds),
         Row::new("branch_query", branches::query)
@@ -177,6 +180,11 @@ fn of_branches() -> Vec<Row> {
             .unlisted(),
         Row::new("branch_diff", branches::diff)
             .says("Count what a branch has changed in each of its tables.")
+            .needs(Scope::Agent)
+            .hints(Hints::Reads)
+            .unlisted(),
+        Row::new("branch_changes", branches::changes)
+            .says("Show the rows that a branch has changed in one of its tables.")
             .needs(Scope::Agent)
             .hints(Hints::Reads)
             .unlisted(),

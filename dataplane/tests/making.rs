@@ -81,6 +81,7 @@ async fn an_analyst_changes_and_ends_nothing_of_others_whatever_agent_they_say_t
         ("search_memory", json!({"query": "pay"})),
         ("list_triggers", json!({})),
         ("branch_diff", json!({"branch_id": theirs.branch_id})),
+        ("branch_changes", json!({"branch_id": theirs.branch_id, "table": "customer"})),
         ("merge_branch", json!({"branch_id": theirs.branch_id, "dry_run": true})),
     ] {
         let (read, is_error) = analyst(&door, None, name, arguments).await;

@@ -154,6 +154,24 @@ async fn a_tool_is_called_for_the_caller_whom_the_control_plane_names() {
 }
 
 #[tokio::test]
+async fn a_statement_runs_on_the_branch_that_it_names() {
+    let world = world().await;
+    let tool = json!({"arguments": {"tables": ["customer"]}});
+    let made =
+        as_json(post(&world, "/v1/environments/env-1/tools/create_branch", owner_id().as_str(), tool).await).await;
+    let on = |sql: &str| json!({"sql": sql, "branch_id": made["branch_id"]});
+    assert_eq!(query(&world, on("delete from customer where id = 1")).await.status(), 200);
+    let count = "select count(*) from customer";
+    assert_eq!(as_json(query(&world, on(count)).await).await["rows"], json!([[2]]));
+    assert_eq!(as_json(query(&world, json!({"sql": count})).await).await["rows"], json!([[3]]));
+    for absent in ["", "main", "0123456789abcdef0123456789abcdef", "x' or true"] {
+        let refused = query(&world, json!({"sql": count, "branch_id": absent})).await;
+        assert_eq!(refused.status(), 404, "{absent}");
+    }
+    world.stop().await;
+}
+
+#[tokio::test]
 async fn a_declared_agent_is_bounded_wherever_it_is_declared() {
     let world = world().await;
     let path = |rest: &str| format!("/v1/environments/env-1/{rest}");

@@ -42,6 +42,8 @@ async fn a_branch_tells_of_the_tables_that_one_may_see_and_of_none_that_has_none
         assert_eq!(absent["error"]["code"], "SVC_ERR_404_BRANCH_NOT_FOUND", "{reason}: {absent}");
         for (name, asked) in [
             ("branch_diff", json!({"branch_id": mixed})),
+            ("branch_changes", json!({"branch_id": mixed, "table": "customer"})),
+            ("branch_changes", json!({"branch_id": mixed, "table": "elsewhere"})),
             ("merge_branch", json!({"branch_id": mixed, "dry_run": true})),
         ] {
             let (refused, is_error) = tool_as(&door, who, name, asked).await;

@@ -188,6 +188,7 @@ def test_every_tool_answers_in_the_shape_it_was_listed_with(platform):
     done = with_client(platform.key, act)
     assert (done["register_agent"]["registration_source"], done["register_agent"]["status"]) == ("mcp", "active")
     assert done["replay_decision"]["chain_valid"] and done["evaluate_triggers"]["results"][0]["matched"]
+    assert done["create_branch"]["warnings"] == [], "the demo's tables have keys"
     assert done["merge_branch"]["tables_merged"] == ["main.region"] and done["discard_branch"]["discarded"]
 
 

@@ -139,6 +139,46 @@ async fn a_branch_is_the_same_over_rest_and_over_the_tools() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_table_without_a_key_is_one_conflict_over_rest_too_and_its_key_can_be_given_there() {
+    let world = World::bare().await;
+    let (url, auth) = (url(&world).await, format!("ApiKey {}", world.key));
+    let branches = format!("/v1/organizations/{}/branches", world.org_id);
+    let run = async |sql: &str| tool(&url, &world.key, "run_sql", json!({"sql": sql})).await["rows"].clone();
+    run("create table nation (nationkey integer, name varchar)").await;
+    run("insert into nation values (7, 'GERMANY')").await;
+    for (keys, kind) in [(Value::Null, "table"), (json!({"nation": ["nationkey"]}), "divergent_update")] {
+        let mut body = json!({"agent_id": "clerk"});
+        if !keys.is_null() {
+            body["keys"] = keys.clone();
+        }
+        let made = world.call(Method::POST, &branches, &auth, body).await;
+        assert_eq!((made.status, &made.body["tables"]), (201, &json!(["main.nation"])), "{}", made.body);
+        let warnings = made.body["warnings"].as_array().unwrap().len();
+        assert_eq!(warnings, usize::from(keys.is_null()), "{}", made.body);
+        let one = format!("{branches}/{}", made.body["id"].as_str().unwrap());
+        let told = world.ok(Method::GET, &one, &auth, Value::Null).await;
+        assert_eq!(told["warnings"], made.body["warnings"]);
+        let on = json!({"branch_id": made.body["id"], "sql": "update nation set name = 'theirs'"});
+        tool(&url, &world.key, "branch_query", on).await;
+        let changes = world.ok(Method::GET, &format!("{one}/changes?table=nation"), &auth, Value::Null).await;
+        assert_eq!(changes["rows"][0]["before"], json!({"nationkey": "7", "name": "GERMANY"}), "{changes}");
+        run("update nation set name = 'ours'").await;
+        let conflicts = world.ok(Method::GET, &format!("{one}/conflicts"), &auth, Value::Null).await;
+        assert_eq!((&conflicts["total"], &conflicts["conflicts"][0]["kind"]), (&json!(1), &json!(kind)), "{conflicts}");
+        let merge = format!("{one}/merge");
+        if kind == "table" {
+            let merged = world.ok(Method::POST, &merge, &auth, json!({"strategy": "branch_wins"})).await;
+            assert_eq!((&merged["status"], &merged["conflicts"]), (&json!("conflicts"), &json!(1)), "{merged}");
+        }
+        let resolution = json!({"conflict_id": conflicts["conflicts"][0]["conflict_id"], "take": "base"});
+        let how = json!({"strategy": "manual", "resolutions": [resolution]});
+        assert_eq!(world.ok(Method::POST, &merge, &auth, how).await["status"], "merged");
+        assert_eq!(run("select * from nation").await, json!([{"nationkey": 7, "name": "GERMANY"}]));
+    }
+    world.end().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_trigger_is_the_same_over_rest_and_over_the_tools() {
     let world = World::bare().await;
     let (url, auth) = (url(&world).await, format!("ApiKey {}", world.key));

@@ -169,6 +169,9 @@ pub struct QueryBody {
     /// A statement that fails is healed no further than this, and never further than the environment's `settings.heal`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub heal: Option<Heal>,
+    /// The branch that it runs on; the mainline if absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub branch_id: Option<String>,
     #[serde(default)]
     pub format: Format,
 }

@@ -1,4 +1,4 @@
-/** A statement, run as whoever is signed in. */
+/** A statement, run as whoever is signed in, on the mainline or on a branch. */
 import { api, ask, type Shapes } from './api/client'
 import { whole } from './api/whole'
 
@@ -7,10 +7,10 @@ type Answer = Shapes['QueryAnswer']
 /** What newer browsers hand to a reviver: the number as it was written. */
 type Written = { source?: string } | undefined
 
-export async function queried(envId: string, sql: string, signal?: AbortSignal): Promise<Answer> {
+export async function queried(envId: string, sql: string, signal?: AbortSignal, branch_id?: string): Promise<Answer> {
   const call = api.POST('/v1/environments/{env_id}/query', {
     params: { path: { env_id: envId } },
-    body: { sql },
+    body: { sql, ...(branch_id && { branch_id }) },
     parseAs: 'stream',
     ...(signal && { signal }),
   })

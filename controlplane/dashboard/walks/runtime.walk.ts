@@ -2,8 +2,8 @@
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { beforeAll, expect, it } from 'vitest'
-import { asAgent, asProgram, open, platform, press, queried, rowOf, signIn, type, unique, violations, walker } from './browser'
-import { change, disputed, silent, strayed, thought } from './world'
+import { asAgent, asProgram, open, platform, press, queried, rowOf, run, signIn, type, unique, violations, walker } from './browser'
+import { change, disputed, silent, strayed, thought, undecidable } from './world'
 
 /** The shortest lease there is; it runs out while the other walks are walked. */
 const LEASE_SECS = 30
@@ -65,6 +65,41 @@ it('whoever has only a keyboard decides conflicts and merges', () =>
     await page.keyboard.press('Enter')
     await page.getByText('Merged: 2 rows').waitFor()
     expect((await queried(`select amount from ${table} order by sku`)).body['rows']).toEqual([[12], [21], [31]])
+  }))
+
+it('the rows that a branch has changed are shown before it is merged, and the editor works on it', () =>
+  walker(async ({ page }) => {
+    const { id, table } = await disputed(unique('ponds'))
+    await signIn(page)
+    await open(page, `/branches/${id}`, 'Branch')
+    const rows = page.getByRole('region', { name: `Changed rows of main.${table}` })
+    await rows.getByText('30 31').waitFor()
+    expect(await rows.getByRole('row').count()).toBe(4)
+    expect(await violations(page)).toEqual([])
+    await page.getByRole('link', { name: 'Work on it in the SQL editor' }).click()
+    await run(page, `insert into ${table} values (4, 40, 'D')`)
+    await page.getByText('nothing masked').waitFor()
+    expect(await violations(page)).toEqual([])
+    await page.getByRole('link', { name: 'What it has changed, and its merge' }).click()
+    await rows.getByText('added').waitFor()
+    expect((await queried(`select count(*) from ${table}`)).body['rows']).toEqual([[3]])
+  }))
+
+it('a table without a key that both sides have changed is decided as a whole', () =>
+  walker(async ({ page }) => {
+    const { id, table } = await undecidable(unique('weeds'))
+    await signIn(page)
+    await open(page, `/branches/${id}`, 'Branch')
+    await page.getByText(`no key tells the rows of main.${table} apart`).waitFor()
+    const sides = page.getByLabel('Where both sides changed the same, take')
+    expect(await sides.locator('option').allTextContents()).toEqual(['nobody: then nothing is merged', 'what is chosen above'])
+    await page.getByRole('radiogroup', { name: 'the whole table' }).getByLabel('Branch').check()
+    await page.getByText('1 of 1 are decided.').waitFor()
+    expect(await violations(page)).toEqual([])
+    await press(page, 'Merge')
+    await press(page, 'Merge it', 'Merge the branch')
+    await page.getByText('Merged:').waitFor()
+    expect((await queried(`select name from ${table} order by name`)).body['rows']).toEqual([['moss'], ['theirs']])
   }))
 
 it('a branch is given up, and the mainline stays as it is', () =>

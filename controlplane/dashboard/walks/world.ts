@@ -72,6 +72,18 @@ export async function disputed(name: string): Promise<{ id: string; table: strin
   return { id: String(branch['id']), table }
 }
 
+/** A branch of a table without a key that both sides have changed. */
+export async function undecidable(name: string): Promise<{ id: string; table: string }> {
+  const table = name.replaceAll('-', '_')
+  await told(`create table ${table} (name varchar)`)
+  await told(`insert into ${table} values ('moss'), ('moss')`)
+  const branch = await made(`${organization}/branches${inEnvironment}`, { agent_id: 'gardener', name, tables: [table] })
+  await asAgent('branch_query', { branch_id: String(branch['id']), sql: `delete from ${table}` })
+  await asAgent('branch_query', { branch_id: String(branch['id']), sql: `insert into ${table} values ('moss'), ('theirs')` })
+  await told(`insert into ${table} values ('ours')`)
+  return { id: String(branch['id']), table }
+}
+
 /** Both sides change the first two rows; the third is added to on the branch alone. */
 export async function change(branch_id: string, table: string): Promise<void> {
   await asAgent('branch_query', { branch_id, sql: `update ${table} set amount = amount + 1` })

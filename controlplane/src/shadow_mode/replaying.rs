@@ -174,6 +174,7 @@ async fn run(app: &App, claimed: &Claimed) -> Result<Compared> {
         agent_framework: claimed.framework.clone(),
         timeout_ms: None,
         heal: None, // the data plane heals nothing that is replayed
+        branch_id: None,
         format: Format::Json,
     };
     let answer = query::send(app, &asked, "query", &body).await?;

@@ -13,6 +13,7 @@ mod hardening;
 mod mask;
 mod rows;
 mod safe;
+mod seed;
 mod transactions;
 mod tried;
 mod types;

@@ -66,15 +66,17 @@ pub struct Conflict {
     /// `schema.table`.
     #[serde(default)]
     pub table: String,
-    /// `divergent_insert`, `divergent_update`, `delete_update` or `schema`.
+    /// `divergent_insert`, `divergent_update` or `delete_update` of a row; `table`: both sides have changed a table that
+    /// has no key; `schema`.
     pub kind: String,
-    /// The values of the primary key, or of the whole row where there is none.
+    /// The values of the row's key.
     pub key: Map<String, Value>,
-    /// The row as it was; null where it was not there. Of a row without a key: how often.
+    /// The row as it was; null where it was not there. Of a table: how many rows it has, and how many each side has
+    /// added and deleted.
     pub base: Value,
     pub ours: Value,
     pub theirs: Value,
-    /// The columns that differ, where there is a key.
+    /// The columns that differ, of a row.
     #[serde(deserialize_with = "present")]
     pub columns: Vec<String>,
 }
@@ -105,7 +107,16 @@ pub fn take(rules: &Rules<'_>) -> String {
     }
 }
 
-/// The same for the same key of the same table of the same branch, and telling nothing of it.
+/// The same for a table without a key: no strategy knows which of its rows are the same.
+pub fn take_of_table(rules: &Rules<'_>) -> String {
+    match rules.strategy {
+        Strategy::Manual => take(rules),
+        Strategy::BranchWins | Strategy::MainWins | Strategy::FailOnConflict => "null::varchar".to_owned(),
+    }
+}
+
+/// The same for the same key of the same table of the same branch, and telling nothing of it. Of a whole table: for the
+/// same changes of it.
 pub fn conflict_id(branch: &Branch, table: &str, key: &[String]) -> String {
     let before = quote::text(&format!("{}\n{table}\n", branch.salt));
     format!("sha256({before} || to_json([{}])::varchar)[1:32]", texts(key))

@@ -12,50 +12,103 @@ use crate::Error;
 use crate::limits::{counted, invalid, named, sized};
 
 const TABLES_MAX: usize = 100;
+const KEY_COLUMNS_MAX: usize = 32;
 const DESCRIPTION_BYTES_MAX: usize = 4 * 1024;
 const TTL_SECONDS_MAX: i64 = 7 * 24 * 3_600;
 const RESOLUTIONS_MAX: usize = 10_000;
 
-/// A branch to be made.
+/// A branch to be made, as it is asked for.
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct NewBranch {
-    /// Tables it has, as `table` or `schema.table`, 1 to 100 of them.
-    pub tables: Vec<String>,
+    /// Tables it has, as `table` or `schema.table`, 1 to 100 of them; all that you may see if absent.
+    pub tables: Option<Vec<String>>,
+    /// Columns that tell the rows of a table without a primary key apart, by its name, as `{"stock": ["sku"]}`. Where
+    /// both sides change a table without any key, nothing is merged until somebody says which side stands.
+    #[serde(default)]
+    keys: BTreeMap<String, Vec<String>>,
     /// What people call it; its id if absent.
-    pub name: Option<String>,
-    pub description: Option<String>,
+    name: Option<String>,
+    description: Option<String>,
     /// Seconds after which it is discarded, at most a week.
     #[serde(default = "hour")]
-    pub ttl_seconds: i64,
+    ttl_seconds: i64,
+}
+
+/// The same within its limits.
+#[derive(Debug, Clone)]
+pub struct Wanted {
+    /// As `schema.table`.
+    pub tables: Vec<String>,
+    /// By the names of `tables`.
+    pub(super) keys: BTreeMap<String, Vec<String>>,
+    pub(super) name: Option<String>,
+    pub(super) description: Option<String>,
+    ttl_seconds: i64,
 }
 
 impl NewBranch {
-    pub fn checked(mut self) -> Result<Self, Error> {
-        counted("tables", self.tables.len(), TABLES_MAX)?;
-        for (place, table) in self.tables.iter_mut().enumerate() {
-            named(&format!("tables[{place}]"), table)?;
-            if !table.contains('.') {
-                *table = format!("main.{table}");
+    /// With all these tables where none is named.
+    pub fn checked(self, all: Vec<String>) -> Result<Wanted, Error> {
+        let Self { tables, keys, name, description, ttl_seconds } = self;
+        let tables = match tables {
+            Some(named) => within_schemas(named)?,
+            None if all.len() > TABLES_MAX => {
+                let message =
+                    format!("there are {} tables, and a branch has at most {TABLES_MAX}: name them", all.len());
+                return Err(invalid("tables", message));
             }
-        }
-        for (place, table) in self.tables.iter().enumerate() {
+            None => all,
+        };
+        for (place, table) in tables.iter().enumerate() {
             let own = |path: &str| path.rsplit('.').next().unwrap_or(path).to_ascii_lowercase();
-            if self.tables.iter().take(place).any(|other| own(other) == own(table)) {
-                return Err(invalid(&format!("tables[{place}]"), "the branch has a table of this name already"));
+            if let Some(other) = tables.iter().take(place).find(|other| own(other) == own(table)) {
+                let message = format!("{table}: the branch has a table of this name already, {other}");
+                return Err(invalid(&format!("tables[{place}]"), message));
             }
         }
-        self.name.as_ref().map_or(Ok(()), |name| named("name", name))?;
-        sized("description", self.description.as_ref().map_or(0, String::len), DESCRIPTION_BYTES_MAX)?;
-        if !(1..=TTL_SECONDS_MAX).contains(&self.ttl_seconds) {
+        name.as_ref().map_or(Ok(()), |name| named("name", name))?;
+        sized("description", description.as_ref().map_or(0, String::len), DESCRIPTION_BYTES_MAX)?;
+        if !(1..=TTL_SECONDS_MAX).contains(&ttl_seconds) {
             return Err(invalid("ttl_seconds", format!("ttl_seconds is from 1 to {TTL_SECONDS_MAX}")));
         }
-        Ok(self)
+        Ok(Wanted { keys: by_table(keys, &tables)?, tables, name, description, ttl_seconds })
     }
+}
 
+impl Wanted {
     pub(super) fn expires_at(&self, fresh: &Fresh) -> contract::Timestamp {
         fresh.now + Duration::seconds(self.ttl_seconds)
     }
+}
+
+fn within_schemas(mut tables: Vec<String>) -> Result<Vec<String>, Error> {
+    counted("tables", tables.len(), TABLES_MAX)?;
+    for (place, table) in tables.iter_mut().enumerate() {
+        named(&format!("tables[{place}]"), table)?;
+        if !table.contains('.') {
+            *table = format!("main.{table}");
+        }
+    }
+    Ok(tables)
+}
+
+/// The keys by the names that the branch's tables have.
+fn by_table(given: BTreeMap<String, Vec<String>>, tables: &[String]) -> Result<BTreeMap<String, Vec<String>>, Error> {
+    let mut keys = BTreeMap::new();
+    for (name, columns) in given {
+        named("keys", &name)?;
+        let field = format!("keys.{name}");
+        let path = if name.contains('.') { name } else { format!("main.{name}") };
+        let table = tables.iter().find(|table| table.eq_ignore_ascii_case(&path));
+        let table = table.ok_or_else(|| invalid(&field, format!("the branch has no table {path}")))?;
+        counted(&field, columns.len(), KEY_COLUMNS_MAX)?;
+        columns.iter().try_for_each(|column| named(&field, column))?;
+        if keys.insert(table.clone(), columns).is_some() {
+            return Err(invalid(&field, format!("the key of {table} is given twice")));
+        }
+    }
+    Ok(keys)
 }
 
 /// A list of branches.
@@ -85,8 +138,8 @@ impl Listing {
 #[serde(deny_unknown_fields)]
 pub struct Merging {
     pub branch_id: String,
-    /// Who is right where both have changed the same: `branch_wins`, `main_wins`; `fail_on_conflict`
-    /// merges nothing then, `manual` takes what `resolutions` say.
+    /// Who is right where both have changed the same row: `branch_wins`, `main_wins`; `fail_on_conflict`
+    /// merges nothing then, `manual` takes what `resolutions` say. A conflict of kind `table` is for `manual` alone.
     #[serde(default)]
     pub strategy: Strategy,
     /// Only tell what it would come to.
@@ -150,12 +203,23 @@ mod tests {
             (json!({"tables": ["a", ""]}), "tables[1]"),
             (json!({"tables": ["a"], "name": ""}), "name"),
             (json!({"tables": ["a"], "ttl_seconds": 0}), "ttl_seconds"),
+            (json!({"tables": ["a"], "keys": {"b": ["id"]}}), "keys.b"),
+            (json!({"tables": ["a"], "keys": {"other.a": ["id"]}}), "keys.other.a"),
+            (json!({"tables": ["a"], "keys": {"a": []}}), "keys.a"),
+            (json!({"tables": ["a"], "keys": {"a": [""]}}), "keys.a"),
+            (json!({"tables": ["a"], "keys": {"A": ["id"], "main.a": ["id"]}}), "keys.main.a"),
+            (json!({"tables": ["a"], "keys": {"": ["id"]}}), "keys"),
         ];
         for (given, field) in cases {
             let new: NewBranch = serde_json::from_value(given.clone()).unwrap();
-            let refused = new.checked().unwrap_err();
+            let refused = new.checked(Vec::new()).unwrap_err();
             assert!(matches!(&refused, Error::InvalidArgument { field: found, .. } if found == field), "{given}");
         }
+        let all = |count: usize| (0..count).map(|n| format!("main.t{n}")).collect::<Vec<_>>();
+        let new = || serde_json::from_value::<NewBranch>(json!({"keys": {"T7": ["id"]}})).unwrap();
+        let wanted = new().checked(all(TABLES_MAX)).unwrap();
+        assert_eq!((wanted.tables.len(), wanted.keys["main.t7"].as_slice()), (TABLES_MAX, &["id".to_owned()][..]));
+        assert!(new().checked(all(TABLES_MAX + 1)).is_err(), "more than a branch may have");
         let merging: Merging =
             serde_json::from_value(json!({"branch_id": "b", "resolutions": [{"conflict_id": "x", "take": "ours"}]}))
                 .unwrap();

@@ -1,9 +1,9 @@
 //! What a merge does to one table, as SQL: base, mainline ("ours"), branch ("theirs").
 //!
 //! Only rows that the branch has changed since the base matter; every other row stays as the mainline
-//! has it. A row is known by its primary key, and in a table without one by all its values: then
-//! it is counted how often it occurs. Where one side changed, that side counts; where both changed
-//! the same, there is nothing to do; where they differ, it is a conflict, which one side wins.
+//! has it. A row is known by its key (`key`); a table without one is merged as a whole (`keyless`). Where one side
+//! changed, that side counts; where both changed the same, there is nothing to do; where they differ, it is a conflict,
+//! which one side wins.
 //!
 //! What the mainline holds in a column that is masked for the caller decides nothing: no conflict and no count follows
 //! from it, and the mainline keeps it. Of a row that both have, only what the caller sees is merged.
@@ -11,11 +11,13 @@
 //! Pure: names and words in, statements out. The first makes a temporary table of what is decided,
 //! the others carry it out.
 
+mod keyless;
+
 use std::collections::BTreeSet;
 
 use sql::quote;
 
-use super::conflict::{Granularity, Rules, conflict_id, take};
+use super::conflict::{Granularity, Rules, conflict_id, take, take_of_table};
 use super::store::path;
 use super::{Branch, Copied, store};
 
@@ -42,7 +44,8 @@ impl<'a> Plan<'a> {
         rules: &Rules<'_>,
         masked: &'a BTreeSet<String>,
     ) -> Self {
-        let is_key = |column: &&String| table.primary_key.iter().any(|key| key == *column);
+        let keys = table.key(masked);
+        let is_key = |column: &&String| keys.contains(*column);
         let names: Vec<_> = table.columns.iter().map(|column| column.name.clone()).collect();
         Self {
             branch,
@@ -50,8 +53,8 @@ impl<'a> Plan<'a> {
             decided: format!("temp.main._merge_{place}"),
             granularity: rules.granularity,
             masked,
-            take: take(rules),
-            keys: table.primary_key.clone(),
+            take: if keys.is_empty() { take_of_table(rules) } else { take(rules) },
+            keys: keys.to_vec(),
             values: names.iter().filter(|name| !is_key(name)).cloned().collect(),
         }
     }
@@ -62,52 +65,43 @@ impl<'a> Plan<'a> {
         format!("create temp table {} as {made}", self.decided)
     }
 
-    /// Rows that the branch has added, changed and deleted; conflicts, and those nobody has decided;
-    /// whether a masked column was changed.
+    /// Rows that the branch has added, changed and deleted, and rows that the mainline's table would change; conflicts,
+    /// and those nobody has decided; whether a masked column was changed.
     pub fn sums(&self) -> String {
-        let [added, changed, deleted] = if self.keys.is_empty() {
-            ["sum(greatest(nt - nb, 0))", "0", "sum(greatest(nb - nt, 0))"]
-        } else {
-            ["count(*) filter (not in_b)", "count(*) filter (in_b and in_t)", "count(*) filter (not in_t)"]
-        };
+        if self.keys.is_empty() {
+            return self.count_sums();
+        }
         let touched: Vec<_> = self
             .places()
-            .filter(|(_, name)| !self.keys.is_empty() && self.is_masked(name))
+            .filter(|(_, name)| self.is_masked(name))
             .map(|(i, _)| format!("t{i} is distinct from b{i}"))
             .collect();
-        let touched = any(&touched);
-        let touched = match self.keys.as_slice() {
-            // Without a key, a changed row is one less and one more: nobody can tell what in it has changed.
-            [] => (!self.masked.is_empty()).to_string(),
-            _ => format!("in_b and in_t and {touched}"),
-        };
         format!(
-            "select to_json({{changes: {{added: coalesce({added}, 0)::bigint, \
-             changed: coalesce({changed}, 0)::bigint, deleted: coalesce({deleted}, 0)::bigint}}, conflicts: count(*) filter (kind is not null), \
+            "select to_json({{changes: {{added: count(*) filter (not in_b), changed: count(*) filter (in_b and in_t), \
+             deleted: count(*) filter (not in_t)}}, rows: count(*), conflicts: count(*) filter (kind is not null), \
              open: count(*) filter (kind is not null and take is null), \
-             masked: coalesce(bool_or({touched}), false)}})::varchar from {}",
+             masked: coalesce(bool_or(in_b and in_t and {}), false)}})::varchar from {}",
+            any(&touched),
             self.decided
         )
     }
 
     /// The conflicts, the first of them.
     pub fn conflicts(&self, most: usize) -> String {
-        let (key, [base, ours, theirs], columns) = if self.keys.is_empty() {
-            let count = |n: &str| format!("to_json({n})");
-            (self.object("c"), ["nb", "no", "nt"].map(count), "[]".to_owned())
-        } else {
-            let side = |letter: &str| {
-                let object = self.object(letter);
-                format!("case when in_{letter} then {object} end")
-            };
-            let each = self.places().map(|(i, name)| format!("case when d{i} then {} end", quote::text(name)));
-            let columns = each.collect::<Vec<_>>().join(", ");
-            (self.object("k"), ["b", "o", "t"].map(side), format!("[{columns}]"))
-        };
+        if self.keys.is_empty() {
+            return self.table_conflict();
+        }
+        let side = |letter: &str| format!("case when in_{letter} then {} end", self.object(letter));
+        let columns = self.places().map(|(i, name)| format!("case when d{i} then {} end", quote::text(name)));
         format!(
-            "select to_json({{conflict_id: conflict_id, kind: kind, key: {key}, base: {base}, ours: {ours}, \
-             theirs: {theirs}, columns: {columns}}})::varchar from {} where kind is not null \
+            "select to_json({{conflict_id: conflict_id, kind: kind, key: {}, base: {}, ours: {}, \
+             theirs: {}, columns: [{}]}})::varchar from {} where kind is not null \
              order by conflict_id limit {most}",
+            self.object("k"),
+            side("b"),
+            side("o"),
+            side("t"),
+            columns.collect::<Vec<_>>().join(", "),
             self.decided
         )
     }
@@ -117,7 +111,7 @@ impl<'a> Plan<'a> {
         if self.keys.is_empty() { self.apply_counts() } else { self.apply_rows() }
     }
 
-    // Tables with a primary key.
+    // Tables with a key.
 
     /// `k…`: the key; `b…`, `o…`, `t…`: the other columns of each side; `d…`: whether they are in conflict;
     /// `m…`: what they become; `stays`: whether the row is there in the end.
@@ -212,54 +206,6 @@ impl<'a> Plan<'a> {
         }
         steps.push(format!("insert into {ours} ({names}) select {new} from {decided} where not in_o and stays"));
         steps
-    }
-
-    // Tables without one.
-
-    /// `c…`: the row; `nb`, `no`, `nt`: how often each side has it; `want`: how often it is there in the end.
-    fn counted(&self) -> String {
-        let list = |item: &dyn Fn(usize, &String) -> String| {
-            self.places().map(|(i, name)| item(i, name)).collect::<Vec<_>>().join(", ")
-        };
-        let columns = list(&|i, _| format!("c{i}"));
-        let side = |letter: &str, from: String| {
-            let named = list(&|i, name| format!("{} as c{i}", quote::name(name)));
-            format!("select '{letter}' as side, {named} from {from}")
-        };
-        let all = [side("b", self.base()), side("t", self.theirs()), side("o", self.ours())].join(" union all ");
-        let id = self.conflict_id(&self.places().map(|(i, _)| format!("c{i}")).collect::<Vec<_>>());
-        format!(
-            "with counted as (select {columns}, count(*) filter (side = 'b') as nb, \
-               count(*) filter (side = 't') as nt, count(*) filter (side = 'o') as no \
-               from ({all}) group by {columns}), \
-             judged as (select *, case when no <> nb and no <> nt then 'divergent_update' end as kind \
-               from counted where nb <> nt), \
-             named as (select *, case when kind is not null then {id} end as conflict_id from judged), \
-             taken as (select *, case when kind is not null then {take} end as take from named) \
-             select *, case when kind is null then nt else case take when 'theirs' then nt when 'ours' then no \
-               else nb end end as want from taken",
-            take = self.take,
-        )
-    }
-
-    fn apply_counts(&self) -> Vec<String> {
-        let (ours, decided) = (self.ours(), &self.decided);
-        let same = self.places().map(|(i, name)| format!("o.{} is not distinct from d.c{i}", quote::name(name)));
-        let same = same.collect::<Vec<_>>().join(" and ");
-        let columns = self.places().map(|(i, _)| format!("c{i}")).collect::<Vec<_>>().join(", ");
-        let names = self.places().map(|(_, name)| quote::name(name)).collect::<Vec<_>>().join(", ");
-        vec![
-            format!(
-                "delete from {ours} where rowid in (select row from (select o.rowid as row, d.want as want, \
-                 row_number() over (partition by d.conflict_id, {}) as place from {ours} as o join \
-                 (select * from {decided} where want < no) as d on {same}) where place > want)",
-                self.places().map(|(i, _)| format!("d.c{i}")).collect::<Vec<_>>().join(", ")
-            ),
-            format!(
-                "insert into {ours} ({names}) select {columns} from \
-                 (select {columns}, unnest(range(want - no)) from {decided} where want > no)"
-            ),
-        ]
     }
 
     // Words.

@@ -13,13 +13,14 @@ use contract::policy::{TableRef, filters_on, masks_on};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use super::conflict::{Conflict, Granularity, Rules, Strategy};
+use super::changed::Changes;
+use super::conflict::{Conflict, Rules, Strategy};
 use super::merge::Plan;
 use super::store::{self, path};
-use super::{Branch, Branches, Copied, Merging, Open, Status, TABLE, alone, remembered};
+use super::{Branch, Branches, Copied, Merging, Open, Status, TABLE, alone, key, remembered};
 use crate::Error;
 use crate::memory;
-use crate::own_tables::Transaction;
+use crate::own_tables::{Transaction, broken};
 use crate::pipeline::Standing;
 
 /// Conflicts that are told of.
@@ -50,18 +51,11 @@ pub struct Merged {
     pub snapshot: String,
 }
 
-/// What a branch has changed in one table since its base.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, Serialize, schemars::JsonSchema)]
-pub struct Changes {
-    pub added: u64,
-    /// Rows of a table without a primary key are only added and deleted.
-    pub changed: u64,
-    pub deleted: u64,
-}
-
 #[derive(Debug, Deserialize)]
 struct Sums {
     changes: Changes,
+    /// That the mainline would change.
+    rows: u64,
     conflicts: u64,
     open: u64,
     masked: bool,
@@ -113,31 +107,6 @@ impl Branches {
         self.forget(&open, committed).await?;
         Ok(merged)
     }
-
-    /// What the branch has changed, by table.
-    pub async fn diff(
-        &self,
-        standing: &Standing,
-        branch_id: &str,
-        now: Timestamp,
-    ) -> Result<Vec<(String, Changes)>, Error> {
-        let open = self.reached(standing, branch_id, now).await?;
-        let nothing = std::collections::BTreeMap::new();
-        let rules = Rules { strategy: Strategy::MainWins, granularity: Granularity::Cell, resolutions: &nothing };
-        let mut transaction = Transaction::begin(standing.into()).await?;
-        let catalog = transaction.catalog().await?;
-        let mut found = Vec::new();
-        for (place, table) in open.branch.tables.iter().enumerate() {
-            sees_all(standing, table)?;
-            if !is_as_it_was(&catalog, table) {
-                return Err(Error::Reshaped { table: table.path() });
-            }
-            let masked = BTreeSet::new();
-            let plan = Plan::new(&open.branch, place, table, &rules, &masked);
-            found.push((table.path(), sums(&mut transaction, &plan).await?.changes));
-        }
-        Ok(found)
-    }
 }
 
 /// What is to be done, table by table, with everything that speaks against it.
@@ -166,13 +135,19 @@ async fn decided(
             continue;
         }
         let masked = masked(standing, table);
+        if table.is_by_given_key(&masked) {
+            if changed(transaction, branch, table).await? == 0 {
+                continue;
+            }
+            key::still_holds(transaction, branch, table).await?;
+        }
         let plan = Plan::new(branch, place, table, rules, &masked);
-        let Sums { changes, conflicts, open, masked } = sums(transaction, &plan).await?;
+        let Sums { changes, rows: merging, conflicts, open, masked } = sums(transaction, &plan).await?;
         let touched = changes.added + changes.changed + changes.deleted;
         if touched == 0 {
             continue;
         }
-        rows += touched;
+        rows += touched.max(merging);
         if masked {
             return Err(Error::MaskedOnBranch { table: table.path() });
         }
@@ -181,11 +156,13 @@ async fn decided(
         if open > 0 {
             merged.outcome = Outcome::Conflicts;
         }
-        let left = CONFLICTS_TOLD.saturating_sub(merged.conflicts.len());
-        let told: Vec<Conflict> = transaction.records((plan.conflicts(left), Vec::new())).await?;
+        let told: Vec<Conflict> = transaction.records((plan.conflicts(CONFLICTS_TOLD), Vec::new())).await?;
         merged.conflicts.extend(told.into_iter().map(|conflict| Conflict { table: table.path(), ..conflict }));
         plans.push((table.path(), plan.apply()));
     }
+    // No strategy decides those of tables: who is to decide them is told of them first.
+    merged.conflicts.sort_by_key(|conflict| conflict.kind != "table");
+    merged.conflicts.truncate(CONFLICTS_TOLD);
     if let Some(limit) = standing.rows_max.filter(|limit| rows > *limit) {
         return Err(Error::GrantedRows { limit });
     }
@@ -219,7 +196,7 @@ async fn recalled(
 async fn sums(transaction: &mut Transaction, plan: &Plan<'_>) -> Result<Sums, Error> {
     transaction.run((plan.decide(), Vec::new())).await?;
     let found = transaction.records((plan.sums(), Vec::new())).await?.pop();
-    found.ok_or_else(|| crate::own_tables::broken("sums of a merge"))
+    found.ok_or_else(|| broken("sums of a merge"))
 }
 
 /// The mainline's table is another one now, or gone. The branch's changes do not fit it: who has
@@ -230,14 +207,7 @@ async fn reshaped(
     table: &Copied,
     strategy: Strategy,
 ) -> Result<(), Error> {
-    let own = path(&store::own_schema(&merged.branch.branch_id), &table.name);
-    let base = path(&store::base_schema(&merged.branch.branch_id), &table.name);
-    let sql = format!(
-        "select to_json((select count(*) from ((from {own} except all from {base}) union all \
-         (from {base} except all from {own}))))::varchar"
-    );
-    let changed: u64 = transaction.records((sql, Vec::new())).await?.pop().unwrap_or_default();
-    if changed == 0 || strategy == Strategy::MainWins {
+    if strategy == Strategy::MainWins || changed(transaction, &merged.branch, table).await? == 0 {
         return Ok(());
     }
     merged.outcome = Outcome::Conflicts;
@@ -255,8 +225,19 @@ async fn reshaped(
     Ok(())
 }
 
+/// How many rows of a table the branch has added and deleted, whatever tells them apart.
+async fn changed(transaction: &mut Transaction, branch: &Branch, table: &Copied) -> Result<u64, Error> {
+    let own = path(&store::own_schema(&branch.branch_id), &table.name);
+    let base = path(&store::base_schema(&branch.branch_id), &table.name);
+    let sql = format!(
+        "select to_json((select count(*) from ((from {own} except all from {base}) union all \
+         (from {base} except all from {own}))))::varchar"
+    );
+    transaction.records((sql, Vec::new())).await?.pop().ok_or_else(|| broken("a count of changes"))
+}
+
 /// Of another origin its rows are for other people.
-fn is_as_it_was(catalog: &engine::Catalog, table: &Copied) -> bool {
+pub(super) fn is_as_it_was(catalog: &engine::Catalog, table: &Copied) -> bool {
     let now = catalog.table(&table.schema, &table.name);
     now.is_some_and(|now| {
         now.columns == table.columns
@@ -278,7 +259,7 @@ pub(super) fn sees_all(standing: &Standing, table: &Copied) -> Result<(), Error>
 }
 
 /// Columns that the caller does not see as they are, in lower case.
-fn masked(standing: &Standing, table: &Copied) -> BTreeSet<String> {
+pub(super) fn masked(standing: &Standing, table: &Copied) -> BTreeSet<String> {
     let (schema, name) = (table.schema.to_ascii_lowercase(), table.name.to_ascii_lowercase());
     let named = TableRef { schema: &schema, name: &name };
     let masks = masks_on(&standing.rules.policies, named, standing.caller.role).into_keys();

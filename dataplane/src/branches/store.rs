@@ -6,7 +6,7 @@ use engine::Value;
 use serde::Deserialize;
 use sql::quote;
 
-use super::{Branch, Copied, Fresh, KEPT_DAYS, NewBranch, Status, TABLE, merging, remembered};
+use super::{Branch, Copied, Fresh, KEPT_DAYS, Status, TABLE, Wanted, key, merging, remembered};
 use crate::Error;
 use crate::limits::invalid;
 use crate::making::maker;
@@ -93,12 +93,15 @@ async fn found(place: Place<'_>, step: Step) -> Result<Vec<Branch>, Error> {
 }
 
 /// Copies the tables, and writes down what there is now.
-pub async fn create(standing: &Standing, new: &NewBranch, agent_id: String, fresh: Fresh) -> Result<Branch, Error> {
+pub async fn create(standing: &Standing, new: &Wanted, agent_id: String, fresh: Fresh) -> Result<Branch, Error> {
     let expires_at = new.expires_at(&fresh);
     let Fresh { branch_id, salt, now } = fresh;
     let mut transaction = Transaction::begin(standing.into()).await?;
-    let tables = described(&transaction.catalog().await?, new)?;
+    let tables = described(standing, &transaction.catalog().await?, new)?;
     counted(standing, &mut transaction, &tables).await?;
+    for table in &tables {
+        key::holds(&mut transaction, table).await?;
+    }
     for schema in [own_schema(&branch_id), base_schema(&branch_id)] {
         transaction.run((format!("create schema raw.{}", quote::name(&schema)), Vec::new())).await?;
     }
@@ -139,20 +142,28 @@ pub async fn create(standing: &Standing, new: &NewBranch, agent_id: String, fres
 }
 
 /// The tables as they are; each must be there.
-fn described(catalog: &engine::Catalog, new: &NewBranch) -> Result<Vec<Copied>, Error> {
+fn described(standing: &Standing, catalog: &engine::Catalog, new: &Wanted) -> Result<Vec<Copied>, Error> {
+    if new.tables.is_empty() {
+        return Err(invalid("tables", "there is no table that you may see: a branch has one at least"));
+    }
     let each = new.tables.iter().enumerate().map(|(place, path)| {
         let (schema, name) = path.split_once('.').unwrap_or(("main", path));
         let table = catalog.table(schema, name);
         let table = table.ok_or_else(|| invalid(&format!("tables[{place}]"), format!("there is no table {path}")))?;
-        Ok(Copied {
+        let mut copied = Copied {
             schema: table.schema.clone(),
             name: table.name.clone(),
             columns: table.columns.clone(),
             primary_key: table.primary_key.clone(),
+            given_key: Vec::new(),
             unique: Some(table.unique.clone()),
             checks: Some(table.checks.clone()),
             origin: origin(table.comment.as_deref()),
-        })
+        };
+        if let Some(columns) = new.keys.get(path) {
+            copied.given_key = key::given(standing, &copied, columns)?;
+        }
+        Ok(copied)
     });
     each.collect()
 }

@@ -31,6 +31,7 @@ use tokio::sync::watch;
 
 use super::credential;
 use super::http::{self, BODY_BYTES_MAX, Peer, Security};
+use crate::branches::schema_on;
 use crate::ending::Ending;
 use crate::memory::Memories;
 use crate::sessions::{announced, is_known};
@@ -206,6 +207,10 @@ fn asked(
         return Err(Error::InvalidParams { field: "timeout_ms", message });
     }
     let agent = Declared::told(("agent_id", body.agent_id), ("agent_framework", body.agent_framework))?;
+    let mut names = Names::default();
+    if let Some(branch_id) = &body.branch_id {
+        names.schema = schema_on(branch_id)?;
+    }
     let ask = Ask {
         query_id: QueryId::fresh(door.pipeline.clock.now(), &door.pipeline.entropy),
         request_id: request_id.clone(),
@@ -218,7 +223,7 @@ fn asked(
         timeout: body.timeout_ms.map(Duration::from_millis),
         cancel: door.ending.closed.child_token(),
         transaction: None,
-        names: Names::default(),
+        names,
         bounds: Bounds { heal: heal(forwarded.origin, body.heal), ..Bounds::default() },
         place: Place::default(),
     };

@@ -10,8 +10,9 @@ use sql::definition::Kind;
 
 use super::asked::{Asked, table_ref};
 use super::capability::Own;
-use super::{Pipeline, Result, policy};
+use super::{Pipeline, Result, policy, runtime};
 use crate::Ask;
+use crate::branches::origin;
 use crate::sessions::standing_in;
 
 /// Schema, table and column, in lower case.
@@ -27,6 +28,23 @@ impl Pipeline {
         let caller = standing_in(&rules, &ask.who, ask.peer, now)?;
         let agent = policy::agent(&rules, &caller, &ask.agent)?;
         Ok(Own { rules: &rules, agent: &agent, now }.denied_columns(path))
+    }
+
+    /// The tables that the caller of an ask may see, as `schema.table`.
+    pub(crate) async fn visible_tables(&self, ask: &Ask) -> Result<Vec<String>> {
+        let (rules, now) = (self.rules()?, self.clock.now());
+        let caller = standing_in(&rules, &ask.who, ask.peer, now)?;
+        let agent = policy::agent(&rules, &caller, &ask.agent)?;
+        let (whence, when) = (ask.into(), now.into());
+        let asked = Asked { rules: &rules, caller: &caller, agent: &agent, whence, writes: false, when };
+        let read = self.catalog().await?;
+        let theirs = read.tables.iter().filter(|table| table.schema != sql::names::TEMPORARY_SCHEMA);
+        let theirs = theirs.filter(|table| !(rules.runtime && runtime::is_its_schema(&table.schema)));
+        let seen = theirs.filter_map(|table| {
+            let path = format!("{}.{}", table.schema, table.name);
+            asked.may_see_copy(&path, origin(table.comment.as_deref()).as_deref()).then_some(path)
+        });
+        Ok(seen.collect())
     }
 }
 

@@ -1,5 +1,5 @@
 //! `create_branch`, `branch_query`, `branch_list`, `merge_branch`, `discard_branch`; and for the REST
-//! surface alone what a branch has changed.
+//! surface alone what a branch has changed, as numbers and row by row.
 
 use std::collections::BTreeMap;
 
@@ -13,7 +13,8 @@ use super::sql::{Statement, Table};
 use super::{Call, Telling};
 use crate::Error;
 use crate::branches::{
-    Branch, Changes, Conflict, Fresh, Listing, Merged, Merging, NewBranch, Outcome, Strategy, schema_name,
+    Branch, Changed, Changes, Conflict, Fresh, Listing, Merged, Merging, NewBranch, Outcome, Status, Strategy,
+    schema_name,
 };
 use crate::pipeline::{Deed, Standing};
 
@@ -51,6 +52,30 @@ impl From<Branch> for Shown {
             created_at: moment(branch.created_at),
             expires_at: moment(branch.expires_at),
         }
+    }
+}
+
+/// A branch, and what may be in the way of its merge.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct Warned {
+    #[serde(flatten)]
+    branch: Shown,
+    /// Of tables without a key, while it is open.
+    warnings: Vec<String>,
+}
+
+impl Telling for Warned {}
+
+impl From<Branch> for Warned {
+    fn from(branch: Branch) -> Self {
+        let keyless = if branch.status == Status::Active { branch.keyless() } else { Vec::new() };
+        let warning = format!(
+            "no key tells the rows of {} apart: if both sides change such a table, nothing is merged until somebody says \
+             which side stands; a branch that is made with its columns in `keys` merges row by row",
+            keyless.join(", ")
+        );
+        let warnings = if keyless.is_empty() { Vec::new() } else { vec![warning] };
+        Self { branch: branch.into(), warnings }
     }
 }
 
@@ -108,6 +133,26 @@ pub struct Diff {
 
 impl Telling for Diff {}
 
+/// One table of a branch.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct NamedTable {
+    branch_id: String,
+    /// `table` or `schema.table`.
+    table: String,
+}
+
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct ChangedRows {
+    branch_id: String,
+    /// The first hundred. What is masked for you is `***`.
+    rows: Vec<Changed>,
+    /// There are more.
+    truncated: bool,
+}
+
+impl Telling for ChangedRows {}
+
 /// A statement on a branch.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -158,8 +203,11 @@ fn deed(call: &Call, name: &str, tables: Vec<String>, operation: Operation) -> R
     Ok(Deed { ask: call.ask(format!("CALL {name}"), None)?, tables, operation, reads: Vec::new() })
 }
 
-pub async fn create(call: Call, new: NewBranch) -> Result<Shown, Error> {
-    let (now, new) = (call.pipeline.clock.now(), new.checked()?);
+pub async fn create(call: Call, new: NewBranch) -> Result<Warned, Error> {
+    let now = call.pipeline.clock.now();
+    let was_named = new.tables.is_some();
+    let all = if was_named { Vec::new() } else { visible(&call).await? };
+    let new = new.checked(all)?;
     let fresh = Fresh::new(&call.pipeline.entropy, now);
     let deed = deed(&call, "create_branch", new.tables.clone(), Operation::Create)?;
     // as of CREATE TABLE AS: the copies are made, and what they are made of is read
@@ -167,7 +215,13 @@ pub async fn create(call: Call, new: NewBranch) -> Result<Shown, Error> {
     let branches = call.pipeline.branches.clone();
     let created = |standing| async move { Ok((branches.create(&standing, &new, fresh).await?, 1)) };
     let created = call.pipeline.act(deed, created).await;
-    Ok(sure(&call, created).await?.into())
+    Ok(sure(&call, if was_named { created } else { unnamed(created) }).await?.into())
+}
+
+/// The tables that the caller may see. Of who may not ask at all nothing is known here; the deed is refused.
+async fn visible(call: &Call) -> Result<Vec<String>, Error> {
+    let ask = call.ask("CALL create_branch", None)?;
+    Ok(call.pipeline.visible_tables(&ask).await.unwrap_or_default())
 }
 
 pub async fn query(call: Call, asked: BranchStatement) -> Result<BranchTable, Error> {
@@ -270,7 +324,7 @@ pub async fn discard(call: Call, Named { branch_id }: Named) -> Result<Discarded
 }
 
 /// One branch, whatever became of it.
-pub async fn get(call: Call, Named { branch_id }: Named) -> Result<Shown, Error> {
+pub async fn get(call: Call, Named { branch_id }: Named) -> Result<Warned, Error> {
     let deed = deed(&call, "branch_get", Vec::new(), Operation::Select)?;
     let branches = call.pipeline.branches.clone();
     let found = |standing| async move { Ok((branches.recorded(&standing, &branch_id).await?, 1)) };
@@ -287,4 +341,20 @@ pub async fn diff(call: Call, Named { branch_id }: Named) -> Result<Diff, Error>
     let compared = |standing| async move { Ok((branches.diff(&standing, &id, now).await?, 1)) };
     let found = unnamed(call.pipeline.act(deed, compared).await)?;
     Ok(Diff { branch_id, tables: found.into_iter().collect() })
+}
+
+/// The rows that the branch has changed in one table.
+pub async fn changes(call: Call, NamedTable { branch_id, table }: NamedTable) -> Result<ChangedRows, Error> {
+    let now = call.pipeline.clock.now();
+    let tables = tables(&call, &branch_id).await?;
+    let deed = deed(&call, "branch_changes", tables, Operation::Select)?;
+    let branches = call.pipeline.branches.clone();
+    let id = branch_id.clone();
+    let compared = |standing| async move {
+        let (rows, truncated) = branches.changes(&standing, (&id, &table), now).await?;
+        let count = u64::try_from(rows.len()).unwrap_or(u64::MAX);
+        Ok(((rows, truncated), count))
+    };
+    let (rows, truncated) = unnamed(call.pipeline.act(deed, compared).await)?;
+    Ok(ChangedRows { branch_id, rows, truncated })
 }

@@ -18,7 +18,7 @@ use serde_json::{Map, Value, json};
 use super::budget::{Gathered, size};
 use super::{Call, Telling};
 use crate::answer::Healed;
-use crate::branches::{named, schema_name};
+use crate::branches::schema_on;
 use crate::encode::{arrow_ipc, cell, json};
 use crate::limits::invalid;
 use crate::{Answer, Error};
@@ -184,8 +184,7 @@ async fn table(call: Call, statement: Statement, reads_only: bool) -> Result<Tab
     ask.bounds.reads_only = reads_only;
     ask.bounds.heal = statement.heal;
     if let Some(branch_id) = &statement.branch_id {
-        ask.names.schema = schema_name(branch_id);
-        named(&ask.names.schema).ok_or(Error::BranchNotFound)?;
+        ask.names.schema = schema_on(branch_id)?;
     }
     let mut answer = call.pipeline.run(ask).await?;
     let columns = columns(&answer);

@@ -1,4 +1,5 @@
-//! A merge against a model of it: whatever both sides did, on a table with a key and on one without.
+//! A merge against a model of it: whatever both sides did, on a table with a key, on one whose key was given, and on
+//! one without.
 
 use axum::Router;
 use dataplane::testing::demo_key;
@@ -19,17 +20,21 @@ enum Act {
 }
 
 impl Act {
-    /// As SQL, on a table with a key and on one without.
+    /// As SQL, on each of the tables.
     fn sql(self) -> Vec<String> {
         match self {
             Self::Put(k, a, b) => vec![
                 format!("delete from keyed where k = {k}"),
                 format!("insert into keyed values ({k}, {a}, {b})"),
+                format!("delete from given where k = {k}"),
+                format!("insert into given values ({a}, {k}, {b})"),
                 format!("insert into bag values ({a}, {b})"),
             ],
-            Self::Remove(k) => {
-                vec![format!("delete from keyed where k = {k}"), format!("delete from bag where a = {k}")]
-            }
+            Self::Remove(k) => vec![
+                format!("delete from keyed where k = {k}"),
+                format!("delete from given where k = {k}"),
+                format!("delete from bag where a = {k}"),
+            ],
         }
     }
 }
@@ -93,6 +98,7 @@ fn a_merge_is_what_the_model_says_whatever_both_sides_did() {
     let (world, door) = runtime.block_on(async {
         let world = world().await;
         world.run("create table keyed (k integer primary key, a integer, b integer)").await.unwrap();
+        world.run("create table given (a integer, k integer, b integer)").await.unwrap();
         world.run("create table bag (a integer, b integer)").await.unwrap();
         let door = door(&world);
         (world, door)
@@ -106,19 +112,41 @@ fn a_merge_is_what_the_model_says_whatever_both_sides_did() {
     tried.unwrap();
 }
 
+/// Of a table with a key, of one whose key was given, of one without.
+type All = (Rows, Rows, Bag);
+
+async fn all(door: &Router) -> All {
+    let read = async |sql: &str| {
+        let (result, _) = tool(door, demo_key(), "run_sql", json!({"sql": sql})).await;
+        let number = |row: &Value, name: &str| row[name].as_i64().unwrap();
+        let rows = result["rows"].as_array().unwrap().clone();
+        rows.iter().map(|row| (number(row, "k"), (number(row, "a"), number(row, "b")))).collect::<Vec<_>>()
+    };
+    let keyed = read("select k, a, b from keyed").await;
+    let given = read("select k, a, b from given").await;
+    assert_eq!(given.len(), keyed.len(), "none is there twice");
+    let bag = read("select count(*) as k, a, b from bag group by a, b").await;
+    (
+        keyed.into_iter().collect(),
+        given.into_iter().collect(),
+        bag.into_iter().map(|(count, row)| (row, count)).collect(),
+    )
+}
+
 async fn tried(
     world: &World,
     door: &Router,
     (first, ours, theirs): (&[Act], &[Act], &[Act]),
     branch_wins: bool,
-) -> ((Rows, Bag), (Rows, Bag)) {
-    for table in ["keyed", "bag"] {
+) -> (All, All) {
+    for table in ["keyed", "given", "bag"] {
         world.run(&format!("delete from {table}")).await.unwrap();
     }
     for sql in first.iter().flat_map(|act| act.sql()) {
         world.run(&sql).await.unwrap();
     }
-    let made = done(door, "create_branch", json!({"tables": ["keyed", "bag"]})).await;
+    let new = json!({"tables": ["keyed", "given", "bag"], "keys": {"given": ["k"]}});
+    let made = done(door, "create_branch", new).await;
     let id = made["branch_id"].as_str().unwrap();
     for sql in ours.iter().flat_map(|act| act.sql()) {
         world.run(&sql).await.unwrap();
@@ -126,21 +154,24 @@ async fn tried(
     for sql in theirs.iter().flat_map(|act| act.sql()) {
         on(door, id, &sql).await;
     }
-    let strategy = if branch_wins { "branch_wins" } else { "main_wins" };
-    merge(door, id, json!({"strategy": strategy})).await;
-    let read = async |sql: &str| {
-        let (result, _) = tool(door, demo_key(), "run_sql", json!({"sql": sql})).await;
-        let number = |row: &Value, name: &str| row[name].as_i64().unwrap();
-        let rows = result["rows"].as_array().unwrap().clone();
-        rows.iter().map(|row| (number(row, "k"), (number(row, "a"), number(row, "b")))).collect::<Vec<_>>()
-    };
-    let rows: Rows = read("select k, a, b from keyed").await.into_iter().collect();
-    let bag = read("select count(*) as k, a, b from bag group by a, b").await;
-    let bag: Bag = bag.into_iter().map(|(count, row)| (row, count)).collect();
-    ((rows, bag), model(first, ours, theirs, branch_wins))
+    let (expected, is_disputed) = model(first, ours, theirs, branch_wins);
+    let before = all(door).await;
+    let (strategy, take) = if branch_wins { ("branch_wins", "theirs") } else { ("main_wins", "ours") };
+    let merged = merge(door, id, json!({"strategy": strategy})).await;
+    assert_eq!(merged["status"], if is_disputed { "conflicts" } else { "completed" }, "{merged}");
+    if is_disputed {
+        assert_eq!(all(door).await, before, "nothing is merged");
+        let conflicts = merged["conflicts"].as_array().unwrap().iter();
+        let each = conflicts.map(|one| json!({"conflict_id": one["conflict_id"], "take": take}));
+        let resolutions: Vec<_> = each.collect();
+        let merged = merge(door, id, json!({"strategy": "manual", "resolutions": resolutions})).await;
+        assert_eq!(merged["status"], "completed", "{merged}");
+    }
+    (all(door).await, expected)
 }
 
-fn model(first: &[Act], ours: &[Act], theirs: &[Act], branch_wins: bool) -> (Rows, Bag) {
+/// What it comes to, and whether somebody must decide.
+fn model(first: &[Act], ours: &[Act], theirs: &[Act], branch_wins: bool) -> (All, bool) {
     let base = done_to(Rows::new(), Bag::new(), first);
     let one = done_to(base.0.clone(), base.1.clone(), ours);
     let other = done_to(base.0.clone(), base.1.clone(), theirs);
@@ -149,10 +180,8 @@ fn model(first: &[Act], ours: &[Act], theirs: &[Act], branch_wins: bool) -> (Row
         let of = |rows: &Rows| rows.get(&key).copied();
         Some((key, row(of(&base.0), of(&one.0), of(&other.0), branch_wins)?))
     });
-    let kinds = [&base.1, &one.1, &other.1].into_iter().flat_map(Bag::keys).copied();
-    let bag = kinds.map(|kind| {
-        let of = |bag: &Bag| bag.get(&kind).copied().unwrap_or_default();
-        (kind, cell(of(&base.1), of(&one.1), of(&other.1), branch_wins))
-    });
-    (rows.collect(), bag.filter(|(_, count)| *count > 0).collect())
+    let rows: Rows = rows.collect();
+    let is_disputed = one.1 != base.1 && other.1 != base.1;
+    let bag = if one.1 == base.1 || (is_disputed && branch_wins) { other.1 } else { one.1 };
+    ((rows.clone(), rows, bag), is_disputed)
 }

@@ -93,8 +93,8 @@ async fn a_branch_is_made_merged_or_given_up() {
     let on = json!({"branch_id": id, "sql": "update stock set amount = 11"});
     tool(&url(&world).await, &world.key, "branch_query", on).await;
     sluice(&world, &["sql", "-c", "update stock set amount = 12"]).await.ok();
-    let refused = sluice(&world, &["branch", "merge", id, "--strategy", "fail_on_conflict"]).await;
-    assert_eq!(refused.code, 1, "{refused:?}");
+    let refused = sluice(&world, &["branch", "merge", id]).await;
+    assert_eq!(refused.code, 1, "it begins with fail_on_conflict: {refused:?}");
     assert!(refused.err.contains("nothing is merged: there are 1 conflicts"), "{}", refused.err);
     let merged = sluice(&world, &["branch", "merge", id, "--strategy", "main_wins", "-o", "json"]).await.json();
     assert_eq!(merged["status"], "merged");
@@ -105,6 +105,25 @@ async fn a_branch_is_made_merged_or_given_up() {
     let listed = sluice(&world, &["branch", "list", "--status", "all", "-o", "json"]).await.json();
     let statuses: Vec<_> = listed.as_array().unwrap().iter().map(|branch| &branch["status"]).collect();
     assert_eq!(statuses, ["discarded", "merged"]);
+    world.end().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_branch_of_all_tables_warns_of_those_without_a_key_and_takes_keys() {
+    let world = World::bare().await;
+    for sql in ["create table stock (sku integer, place varchar)", "create table note (text varchar primary key)"] {
+        sluice(&world, &["sql", "-c", sql]).await.ok();
+    }
+    let create = ["branch", "create", "--agent-id", "clerk", "-o", "json"];
+    let made = sluice(&world, &create).await;
+    assert!(made.err.contains("warning: no key tells the rows of main.stock apart"), "{}", made.err);
+    let tables = made.json()["tables"].to_string();
+    assert!(tables.contains("main.stock") && tables.contains("main.note"), "{tables}");
+    let made = sluice(&world, &[&create[..], &["--key", "stock=sku,place"]].concat()).await;
+    assert!(!made.err.contains("warning"), "{}", made.err);
+    assert_eq!(made.json()["warnings"], json!([]));
+    let wrong = sluice(&world, &[&create[..], &["--key", "stock"]].concat()).await;
+    assert!(wrong.code == 2 && wrong.err.contains("stock=sku,place"), "{wrong:?}");
     world.end().await;
 }
 

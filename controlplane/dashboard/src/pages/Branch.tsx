@@ -9,13 +9,13 @@ import { Badge } from '../parts/Badge'
 import { CodeBlock } from '../parts/CodeBlock'
 import { Confirm } from '../parts/Dialog'
 import { Answered, Page } from '../parts/Page'
-import { Table } from '../parts/Table'
 import { either, WRITERS } from '../permissions'
 import { useSession } from '../session'
+import { Changes } from './BranchChanges'
 import { Merging } from './BranchMerge'
 import { useBranch } from './branchPlace'
 
-type One = Shapes['Branch']
+type One = Shapes['WarnedBranch']
 
 export default function Branch() {
   const params = useBranch()
@@ -83,8 +83,16 @@ function About({ branch }: { branch: One }) {
           </>
         )}
       </dl>
+      {branch.warnings.map((warning) => (
+        <p key={warning} className="notice">
+          {warning}
+        </p>
+      ))}
       {isOpen && (
         <>
+          <p>
+            <Link href={`/sql?branch=${branch.id}`}>Work on it in the SQL editor</Link>
+          </p>
           <p className="fine">To work on it over psql; agents name it as <code>branch_id</code>:</p>
           <CodeBlock label="On the branch" text={`set search_path to ${branch.schema_name};`} />
           {is(WRITERS) && (
@@ -99,30 +107,5 @@ function About({ branch }: { branch: One }) {
         </>
       )}
     </section>
-  )
-}
-
-function Changes() {
-  const params = useBranch()
-  const diff = useQuery({
-    queryKey: ['branch-diff', params],
-    queryFn: () => ask(api.GET('/v1/organizations/{org_id}/branches/{branch_id}/diff', { params })),
-  })
-  return (
-    <Answered of={diff}>
-      {({ tables }) => (
-        <Table
-          label="What it changed"
-          id={([table]) => table}
-          rows={Object.entries(tables)}
-          columns={[
-            { head: 'Table', cell: ([table]) => <code>{table}</code> },
-            { head: 'Rows added', isNumber: true, cell: ([, changes]) => count(changes.added) },
-            { head: 'Changed', isNumber: true, cell: ([, changes]) => count(changes.changed) },
-            { head: 'Deleted', isNumber: true, cell: ([, changes]) => count(changes.deleted) },
-          ]}
-        />
-      )}
-    </Answered>
   )
 }

@@ -10,18 +10,17 @@ import { Opens } from '../parts/Dialog'
 import { Form } from '../parts/Form'
 import { Answered, Refusal } from '../parts/Page'
 import { useBranch } from './branchPlace'
-import { areDecidable, cellsOf, inOrder, rowOf, SIDES, type Conflict, type Side } from './conflicts'
+import { areDecidable, cellsOf, inOrder, isDecided, isOfTable, rowOf, SIDES, strategies, type Conflict, type Side, type Strategy } from './conflicts'
 
 type Merged = Shapes['MergedBranch']
-type Strategy = 'manual' | 'branch_wins' | 'main_wins' | 'fail_on_conflict'
 type Taken = Readonly<Record<string, Side>>
 
-const STRATEGIES: readonly { strategy: Strategy; label: string }[] = [
-  { strategy: 'manual', label: 'what is chosen above' },
-  { strategy: 'branch_wins', label: 'the branch' },
-  { strategy: 'main_wins', label: 'the mainline' },
-  { strategy: 'fail_on_conflict', label: 'nobody: then nothing is merged' },
-]
+const LABELS: Readonly<Record<Strategy, string>> = {
+  fail_on_conflict: 'nobody: then nothing is merged',
+  manual: 'what is chosen above',
+  branch_wins: 'the branch',
+  main_wins: 'the mainline',
+}
 
 export function Merging({ merged }: { merged: (merged: Merged) => void }) {
   const params = useBranch()
@@ -35,6 +34,11 @@ export function Merging({ merged }: { merged: (merged: Merged) => void }) {
 function Resolver({ found, merged }: { found: Shapes['BranchConflicts']; merged: (merged: Merged) => void }) {
   const { conflicts, total } = found
   const [taken, setTaken] = useState<Taken>({})
+  const [strategy, setStrategy] = useState<Strategy>('fail_on_conflict')
+  const take = (conflict: Conflict, side: Side) => {
+    setTaken({ ...taken, [conflict.conflict_id]: side })
+    setStrategy('manual')
+  }
   const isDecidable = total > 0 && areDecidable(conflicts, total)
   return (
     <>
@@ -43,18 +47,18 @@ function Resolver({ found, merged }: { found: Shapes['BranchConflicts']; merged:
         <p role="status">
           {total === 0 && 'Nothing that was changed here was changed on the mainline too.'}
           {isDecidable && `${count(conflicts.filter((conflict) => taken[conflict.conflict_id]).length)} of ${count(total)} are decided.`}
-          {total > 0 && !isDecidable && `There are ${count(total)}. They cannot be decided one by one here: say below who is right.`}
+          {total > 0 && !isDecidable && `There are ${count(total)}. They cannot be decided one by one here. ${conflicts.some(isOfTable) ? 'Bring the rows of the branch nearer to the mainline’s, so that there are fewer.' : 'Say below who is right.'}`}
         </p>
         {inOrder(conflicts).map((conflict) => (
           <One
             key={`${conflict.table} ${conflict.conflict_id}`}
             conflict={conflict}
             taken={taken[conflict.conflict_id]}
-            {...(isDecidable && { take: (side: Side) => setTaken({ ...taken, [conflict.conflict_id]: side }) })}
+            {...(isDecidable && { take: (side: Side) => take(conflict, side) })}
           />
         ))}
       </section>
-      <Bringing found={found} taken={taken} isDecidable={isDecidable} merged={merged} />
+      <Bringing found={found} taken={taken} strategy={strategy} choose={setStrategy} merged={merged} />
     </>
   )
 }
@@ -77,6 +81,7 @@ function One({ conflict, taken, take }: { conflict: Conflict; taken: Side | unde
   return (
     <div className="card" role="radiogroup" aria-labelledby={id}>
       {title}
+      {isOfTable(conflict) && <p>Both sides have changed it, and no key tells its rows apart: one side’s rows are taken whole, and what the other has changed is lost.</p>}
       <div className="scroll conflict" role="region" aria-label={`Cells of ${rowOf(conflict)}`} tabIndex={0}>
         <table>
           <thead>
@@ -119,14 +124,14 @@ function One({ conflict, taken, take }: { conflict: Conflict; taken: Side | unde
 interface BringingProps {
   found: Shapes['BranchConflicts']
   taken: Taken
-  isDecidable: boolean
+  strategy: Strategy
+  choose: (strategy: Strategy) => void
   merged: (merged: Merged) => void
 }
 
-function Bringing({ found, taken, isDecidable, merged }: BringingProps) {
+function Bringing({ found, taken, strategy, choose, merged }: BringingProps) {
   const params = useBranch()
   const changed = useChanged('branch', 'branches', 'branch-diff', 'branch-conflicts')
-  const [strategy, setStrategy] = useState<Strategy>(isDecidable ? 'manual' : 'fail_on_conflict')
   const [tried, setTried] = useState<Merged>()
   const [problem, setProblem] = useState<Problem>()
   const asked = (dry_run: boolean) => {
@@ -148,17 +153,16 @@ function Bringing({ found, taken, isDecidable, merged }: BringingProps) {
     if (done.status === 'merged') merged(done)
     await changed()
   }
-  const isUndecided = strategy === 'manual' && found.conflicts.some((conflict) => !taken[conflict.conflict_id])
   return (
     <section className="card" aria-labelledby="merge">
       <h2 id="merge">Merge</h2>
       {found.total > 0 && (
         <label className="field choice">
           <span>Where both sides changed the same, take</span>
-          <select value={strategy} onChange={(event) => setStrategy(event.target.value as Strategy)}>
-            {STRATEGIES.filter((one) => one.strategy !== 'manual' || isDecidable).map((one) => (
-              <option key={one.strategy} value={one.strategy}>
-                {one.label}
+          <select value={strategy} onChange={(event) => choose(event.target.value as Strategy)}>
+            {strategies(found.conflicts, found.total).map((one) => (
+              <option key={one} value={one}>
+                {LABELS[one]}
               </option>
             ))}
           </select>
@@ -168,9 +172,7 @@ function Bringing({ found, taken, isDecidable, merged }: BringingProps) {
         <button type="button" onClick={() => void attempt()}>
           Dry run
         </button>
-        {isUndecided ? (
-          <span className="fine">Decide every conflict above, or say who is right.</span>
-        ) : (
+        {isDecided(strategy, found.conflicts, taken) ? (
           <Opens label="Merge" className="primary" title="Merge the branch">
             {(close) => (
               <Form fields={[]} submit="Merge it" onSubmit={merge} onDone={close}>
@@ -178,6 +180,8 @@ function Bringing({ found, taken, isDecidable, merged }: BringingProps) {
               </Form>
             )}
           </Opens>
+        ) : (
+          <span className="fine">Decide every conflict above, or say who is right.</span>
         )}
       </div>
       {problem && <Refusal problem={problem} />}

@@ -14,6 +14,7 @@ import { Answered, Empty, Page } from '../parts/Page'
 import { Table } from '../parts/Table'
 import { WRITERS } from '../permissions'
 import { useEnvironment, useSession } from '../session'
+import { keysOf } from './branchKeys'
 
 const STATES = ['active', 'merged', 'discarded', 'expired', 'all'] as const
 
@@ -77,7 +78,19 @@ function Making({ close }: { close: () => void }) {
         <Form
           fields={[
             { name: 'name', label: 'Name', required: true },
-            { name: 'tables', label: 'Tables', kind: 'choices', options: tables.map((table) => `${table.schema}.${table.name}`) },
+            {
+              name: 'tables',
+              label: 'Tables',
+              kind: 'choices',
+              options: tables.map((table) => `${table.schema}.${table.name}`),
+              hint: 'All that you may see, if none is chosen',
+            },
+            {
+              name: 'keys',
+              label: 'Keys',
+              kind: 'textarea',
+              hint: 'The columns that tell the rows of a table without a primary key apart, a line for each table, as stock: sku, place',
+            },
             { name: 'agent_id', label: 'For the agent', required: true, hint: 'The name that its changes are written down under' },
             { name: 'description', label: 'What for', kind: 'textarea' },
             { name: 'ttl_seconds', label: 'Given up after', kind: 'select', options: LIVES },
@@ -85,12 +98,15 @@ function Making({ close }: { close: () => void }) {
           submit="Make it"
           onSubmit={async (typed) => {
             const description = typed.optional('description')
+            const tables = typed.all('tables')
+            const keys = keysOf(typed.text('keys'))
             const made = await ask(
               api.POST('/v1/organizations/{org_id}/branches', {
                 params: { path: { org_id: orgId }, query: { env_id } },
                 body: {
                   name: typed.text('name'),
-                  tables: typed.all('tables'),
+                  ...(tables.length > 0 && { tables }),
+                  ...(Object.keys(keys).length > 0 && { keys }),
                   agent_id: typed.text('agent_id'),
                   ttl_seconds: typed.number('ttl_seconds') ?? null,
                   ...(description && { description }),

@@ -5,6 +5,7 @@ import { Heads, panelOf } from '../parts/Tabs'
 import { useOwn } from '../session'
 import { added, closed, keep, kept, SHEETS_MAX, titleOf, typed } from '../sheets'
 import { past } from '../statements'
+import { SqlBranch, useSqlBranch } from './SqlBranch'
 import { SqlSheet } from './SqlSheet'
 
 export default function Sql() {
@@ -13,6 +14,7 @@ export default function Sql() {
   const [sheets, setSheets] = useState(() => kept(own, past(own)[0] ?? 'select * from '))
   const known = useRef(new Set(sheets.all.map((sheet) => sheet.id)))
   useEffect(() => keep(own, sheets), [own, sheets])
+  const [branch, choose] = useSqlBranch()
   const close = (place: number) => setSheets((now) => closed(now, place))
   return (
     <Page
@@ -20,6 +22,7 @@ export default function Sql() {
       needs="query:read"
       lead="Runs as you: what you may not see is not in the result, and not in a condition either."
     >
+      <SqlBranch branch={branch} choose={choose} />
       <div className="sheets">
         <Heads
           id={id}
@@ -38,7 +41,7 @@ export default function Sql() {
       </div>
       {sheets.all.map((sheet, place) => (
         <div key={sheet.id} {...panelOf(id, place)} className="stack" hidden={place !== sheets.at}>
-          <SqlSheet initial={sheet.text} isNew={!known.current.has(sheet.id)} type={(text) => setSheets((now) => typed(now, sheet.id, text))} />
+          <SqlSheet branch={branch} initial={sheet.text} isNew={!known.current.has(sheet.id)} type={(text) => setSheets((now) => typed(now, sheet.id, text))} />
         </div>
       ))}
     </Page>

@@ -18,7 +18,15 @@ import { SqlSuggestion } from './SqlSuggestion'
 type Answer = Shapes['QueryAnswer']
 type Outcome = { answer: Answer; sql: string } | { problem: Problem; sql: string } | { explain: string }
 
-export function SqlSheet({ initial, type, isNew }: { initial: string; type: (text: string) => void; isNew: boolean }) {
+interface SheetProps {
+  initial: string
+  type: (text: string) => void
+  isNew: boolean
+  /** The branch that it runs on; empty for the mainline. */
+  branch: string
+}
+
+export function SqlSheet({ initial, type, isNew, branch }: SheetProps) {
   const { env_id } = useEnvironment()
   const own = useOwn()
   const editor = useRef<Editor>(null)
@@ -37,7 +45,7 @@ export function SqlSheet({ initial, type, isNew }: { initial: string; type: (tex
     setRunning(true)
     setOutcome(undefined)
     try {
-      setOutcome({ answer: await queried(env_id, sql, abort.signal), sql })
+      setOutcome({ answer: await queried(env_id, sql, abort.signal, branch), sql })
     } catch (error) {
       setOutcome({ problem: problemOf(error), sql })
     } finally {

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { areDecidable, cellsOf, inOrder, rowOf, type Conflict } from './conflicts'
+import { areDecidable, cellsOf, inOrder, isDecided, rowOf, strategies, type Conflict } from './conflicts'
 
 const CHANGED: Conflict = {
   conflict_id: 'c1',
@@ -10,6 +10,17 @@ const CHANGED: Conflict = {
   ours: { amount: 12, note: null },
   theirs: { amount: 11, note: null },
   columns: ['amount'],
+}
+
+const WHOLE: Conflict = {
+  conflict_id: 'c2',
+  table: 'main.note',
+  kind: 'table',
+  key: {},
+  base: { rows: 3 },
+  ours: { rows: 4, added: 1, deleted: 0 },
+  theirs: { rows: 1, added: 0, deleted: 2 },
+  columns: [],
 }
 
 describe('a conflict', () => {
@@ -25,9 +36,12 @@ describe('a conflict', () => {
     expect(cellsOf({ ...CHANGED, kind: 'delete_update', ours: null }).map((line) => line.values.ours)).toEqual(['no row', 'no row'])
   })
 
-  it('of a row without a key says how often it is there', () => {
-    expect(cellsOf({ ...CHANGED, base: 1, ours: 2, theirs: 0 })).toEqual([
-      { column: 'how often', values: { base: '1', ours: '2', theirs: '0' }, differs: true },
+  it('of a table without a key says how many rows each side has and has changed', () => {
+    expect(rowOf(WHOLE)).toBe('the whole table')
+    expect(cellsOf(WHOLE)).toEqual([
+      { column: 'Rows', values: { base: '3', ours: '4', theirs: '1' }, differs: true },
+      { column: 'Rows added', values: { base: '–', ours: '1', theirs: '0' }, differs: true },
+      { column: 'Rows deleted', values: { base: '–', ours: '0', theirs: '2' }, differs: true },
     ])
   })
 
@@ -40,5 +54,20 @@ describe('a conflict', () => {
     expect(areDecidable([CHANGED], 1)).toBe(true)
     expect(areDecidable([CHANGED], 51)).toBe(false)
     expect(areDecidable([{ ...CHANGED, kind: 'schema' }], 1)).toBe(false)
+  })
+
+  it('begins with nobody being right, and of a table no side is', () => {
+    expect(strategies([CHANGED], 1)).toEqual(['fail_on_conflict', 'manual', 'branch_wins', 'main_wins'])
+    expect(strategies([CHANGED], 51)).toEqual(['fail_on_conflict', 'branch_wins', 'main_wins'])
+    expect(strategies([CHANGED, WHOLE], 2)).toEqual(['fail_on_conflict', 'manual'])
+    expect(strategies([CHANGED, WHOLE], 51)).toEqual(['fail_on_conflict'])
+  })
+
+  it('is decided by who is right, or each by itself', () => {
+    expect(isDecided('fail_on_conflict', [], {})).toBe(true)
+    expect(isDecided('fail_on_conflict', [CHANGED], { c1: 'ours' })).toBe(false)
+    expect(isDecided('branch_wins', [CHANGED], {})).toBe(true)
+    expect(isDecided('manual', [CHANGED, WHOLE], { c1: 'ours' })).toBe(false)
+    expect(isDecided('manual', [CHANGED, WHOLE], { c1: 'ours', c2: 'theirs' })).toBe(true)
   })
 })

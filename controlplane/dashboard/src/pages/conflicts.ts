@@ -1,4 +1,4 @@
-/** A conflict of a merge, cell by cell. */
+/** A conflict of a merge: of a row cell by cell, of a table without a key as a whole; and who may decide it. */
 import type { Shapes } from '../api/client'
 import { cell } from '../format'
 
@@ -20,12 +20,21 @@ export interface Cells {
 
 const isRow = (value: unknown): value is Record<string, unknown> => typeof value === 'object' && value !== null
 
-/** A line for each column; of a row without a key, one line that says how often it is there. */
+/** Nothing tells the rows of its table apart. */
+export const isOfTable = ({ kind }: Conflict): boolean => kind === 'table'
+
+const COUNTS = { rows: 'Rows', added: 'Rows added', deleted: 'Rows deleted' }
+
+/** A line for each column; of a table, for what is counted of it. */
 export function cellsOf(conflict: Conflict): Cells[] {
   const { base, ours, theirs } = conflict
-  if ([base, ours, theirs].some((side) => typeof side === 'number')) {
-    const values = { base: cell(base), ours: cell(ours), theirs: cell(theirs) }
-    return [{ column: 'how often', values, differs: true }]
+  if (isOfTable(conflict)) {
+    const of = (side: unknown, name: string) => (isRow(side) && name in side ? cell(side[name]) : '–')
+    return Object.entries(COUNTS).map(([name, column]) => ({
+      column,
+      values: { base: of(base, name), ours: of(ours, name), theirs: of(theirs, name) },
+      differs: true,
+    }))
   }
   const columns = [...new Set([base, ours, theirs].filter(isRow).flatMap(Object.keys))]
   const of = (side: unknown, column: string) => (isRow(side) ? cell(side[column]) : 'no row')
@@ -37,10 +46,12 @@ export function cellsOf(conflict: Conflict): Cells[] {
 }
 
 /** `sku = 1`: which row it is about. */
-export const rowOf = (conflict: Conflict): string =>
-  Object.entries(conflict.key)
+export function rowOf(conflict: Conflict): string {
+  if (isOfTable(conflict)) return 'the whole table'
+  return Object.entries(conflict.key)
     .map(([column, value]) => `${column} = ${cell(value)}`)
     .join(', ')
+}
 
 /** As people look for them: by table, and there by the row. */
 export const inOrder = (conflicts: readonly Conflict[]): Conflict[] =>
@@ -49,3 +60,15 @@ export const inOrder = (conflicts: readonly Conflict[]): Conflict[] =>
 /** Each of them can be decided here: all are told of, and none is about the shape of a table. */
 export const areDecidable = (conflicts: readonly Conflict[], total: number): boolean =>
   conflicts.length === total && conflicts.every((conflict) => conflict.kind !== 'schema')
+
+export type Strategy = 'fail_on_conflict' | 'manual' | 'branch_wins' | 'main_wins'
+
+/** Who may be said to be right: no side knows the rows of a table without a key, and the shape of one is no row. */
+export function strategies(conflicts: readonly Conflict[], total: number): Strategy[] {
+  const isOpen = !conflicts.some(isOfTable)
+  return ['fail_on_conflict', ...(areDecidable(conflicts, total) ? ['manual' as const] : []), ...(isOpen ? ['branch_wins' as const, 'main_wins' as const] : [])]
+}
+
+/** Would it merge anything? */
+export const isDecided = (strategy: Strategy, conflicts: readonly Conflict[], taken: Readonly<Record<string, Side>>): boolean =>
+  conflicts.length === 0 || (strategy === 'manual' ? conflicts.every((conflict) => taken[conflict.conflict_id]) : strategy !== 'fail_on_conflict')

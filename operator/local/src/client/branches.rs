@@ -4,7 +4,7 @@ use clap::Subcommand;
 use serde_json::{Map, Value, json};
 
 use super::api::segment;
-use super::output::Columns;
+use super::output::{Columns, notice};
 use super::waiting::waited;
 use super::{Api, Failure, Group, Output, Told};
 
@@ -28,8 +28,11 @@ pub enum Wanted {
 
 #[derive(Debug, clap::Args)]
 pub struct New {
-    #[arg(required = true)]
+    /// As `table` or `schema.table`; all that you may see if none is named.
     tables: Vec<String>,
+    /// Columns that tell the rows of a table without a primary key apart, as `stock=sku,place`; once for each table.
+    #[arg(long = "key", value_name = "TABLE=COLUMNS", value_parser = key)]
+    keys: Vec<Key>,
     /// Whose it is.
     #[arg(long)]
     agent_id: String,
@@ -41,13 +44,21 @@ pub struct New {
     ttl_seconds: Option<u32>,
 }
 
+/// A table and columns of it.
+type Key = (String, Vec<String>);
+
+fn key(text: &str) -> Result<Key, String> {
+    let (table, columns) = text.split_once('=').ok_or("it is a table and columns, as `stock=sku,place`")?;
+    Ok((table.to_owned(), columns.split(',').map(str::to_owned).collect()))
+}
+
 #[derive(Debug, clap::Args)]
 pub struct Merge {
     branch_id: String,
-    /// Who wins where both sides changed the same: `branch_wins`, `main_wins`, or `fail_on_conflict`
-    /// [default: `branch_wins`].
-    #[arg(long)]
-    strategy: Option<String>,
+    /// Who wins where both sides changed the same row: `branch_wins` or `main_wins`; with `fail_on_conflict`
+    /// nothing is merged then.
+    #[arg(long, default_value = "fail_on_conflict")]
+    strategy: String,
     /// cell or row [default: cell].
     #[arg(long)]
     granularity: Option<String>,
@@ -81,15 +92,25 @@ impl Branches<'_> {
     }
 
     async fn create(&self, new: New) -> Result<Told, Failure> {
-        let New { tables, agent_id, name, description, ttl_seconds } = new;
+        let New { tables, keys, agent_id, name, description, ttl_seconds } = new;
+        let mut by_table = Map::new();
+        for (table, columns) in keys {
+            if by_table.insert(table.clone(), json!(columns)).is_some() {
+                return Err(Failure::Usage(format!("--key: the key of {table} is given twice")));
+            }
+        }
         let body = present(json!({
-            "tables": tables,
+            "tables": (!tables.is_empty()).then_some(tables),
+            "keys": (!by_table.is_empty()).then_some(by_table),
             "agent_id": agent_id,
             "name": name,
             "description": description,
             "ttl_seconds": ttl_seconds,
         }));
-        Ok(Told::record(self.api.post(&self.at(""), &body).await?, SHOWN))
+        let made = self.api.post(&self.at(""), &body).await?;
+        let warnings = made.get("warnings").and_then(Value::as_array).into_iter().flatten();
+        warnings.filter_map(Value::as_str).for_each(|warning| notice(&format!("warning: {warning}")));
+        Ok(Told::record(made, SHOWN))
     }
 
     /// What was refused for its conflicts is shown, and is a failure.
@@ -102,7 +123,11 @@ impl Branches<'_> {
         let conflicts = merged.get("conflicts").and_then(Value::as_u64).unwrap_or_default();
         Told::record(merged, MERGED).show(output)?;
         if is_refused {
-            return Err(Failure::NotSo(format!("nothing is merged: there are {conflicts} conflicts")));
+            let message = format!(
+                "nothing is merged: there are {conflicts} conflicts; `--strategy` decides those of rows, the page of the \
+                 branch in the dashboard each one"
+            );
+            return Err(Failure::NotSo(message));
         }
         Ok(())
     }
