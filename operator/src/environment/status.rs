@@ -75,8 +75,8 @@ fn step(it: &Findings<'_>) -> &'static str {
         _ if it.changes.waits_for.is_some() => "waitForRemoval",
         (State::Draining, _) => "drain",
         (State::Off, _) => "suspended",
-        (State::Starting(_) | State::Rolling | State::Absent, _) => "waitForReplicas",
-        (State::TimedOut, _) => "rolloutTimedOut",
+        (State::Starting(_) | State::Rolling(_) | State::Absent, _) => "waitForReplicas",
+        (State::TimedOut(_), _) => "rolloutTimedOut",
         (State::Settled, _) => "settled",
     }
 }

@@ -41,6 +41,8 @@ pub struct Desired {
     pub resources: Resources,
     pub max_concurrent_queries: u32,
     pub scheduling: Scheduling,
+    /// The replica that is replaced ends before its successor has a place.
+    pub old_goes_first: bool,
     pub allowed_cidrs: Vec<String>,
     pub tls: Tls,
     pub release: Arc<Release>,
@@ -154,6 +156,7 @@ pub fn validate(observed: &Observed) -> Result<Desired, Invalid> {
         off,
         version: version(observed)?,
         source: source(observed),
+        old_goes_first: matches!(storage, Storage::Native { .. }) && workload::makes_place_by_ending(&observed.pods),
         storage,
         resources: resources(environment)?,
         max_concurrent_queries: u32::try_from(spec.settings.max_concurrent_queries)

@@ -2,7 +2,8 @@
 //!
 //! A Deployment also for an environment that owns a file: the new pod starts beside the old one on
 //! the node that has the volume, waits there until the old one has let go of the file, and takes it
-//! over. Nothing in the template depends on the operator's own version.
+//! over. Where it finds no place there, the old one ends first, and the environment is away meanwhile.
+//! Nothing in the template depends on the operator's own version.
 
 use std::collections::BTreeMap;
 
@@ -40,8 +41,8 @@ pub fn deployment(desired: &Desired) -> Deployment {
             strategy: Some(DeploymentStrategy {
                 type_: Some("RollingUpdate".to_owned()),
                 rolling_update: Some(RollingUpdateDeployment {
-                    max_surge: Some(IntOrString::Int(1)),
-                    max_unavailable: Some(IntOrString::Int(0)),
+                    max_surge: Some(IntOrString::Int(i32::from(!desired.old_goes_first))),
+                    max_unavailable: Some(IntOrString::Int(i32::from(desired.old_goes_first))),
                 }),
             }),
             progress_deadline_seconds: Some(PROGRESS_DEADLINE_SECS),
