@@ -192,6 +192,16 @@ fn an_account_is_what_a_cloud_knows_it_by_and_no_pod_is_restarted_for_it() {
 }
 
 #[test]
+fn who_may_connect_is_told_in_the_one_form_of_each_range() {
+    let given = ["10.1.2.3/8", "::ffff:127.0.0.0/104", "2001:DB8:0::1/32", "192.0.2.7", "10.0.0.0/08", "127.0.0.0/8"];
+    let desired = desired(&json!({"network": {"allowedCidrs": given}}));
+    let policy = super::network_policy::network_policy(&desired).spec.unwrap();
+    let clients = policy.ingress.unwrap().remove(0).from.unwrap();
+    let ranges: Vec<_> = clients.into_iter().map(|peer| peer.ip_block.unwrap().cidr).collect();
+    assert_eq!(ranges, ["10.0.0.0/8", "127.0.0.0/8", "2001:db8::/32", "192.0.2.7/32"]);
+}
+
+#[test]
 fn names_are_asked_where_the_clusters_dns_is() {
     let way = |arguments: &[&str]| {
         let policy = super::network_policy::network_policy(&watched(arguments));
