@@ -5,6 +5,8 @@ use std::path::Path;
 
 use clap::{CommandFactory, Parser};
 use kube_cel::{Validator, apply_defaults};
+use operator::environment::dns::Dns;
+use operator::environment::pods::{Account, Pods};
 use serde::Deserialize;
 use serde_json::Value;
 
@@ -112,6 +114,8 @@ fn the_control_plane_starts_with_what_the_chart_gives_it() {
         let config = controlplane::Config::try_parse_from(arguments).unwrap();
         assert_eq!(config.watch_namespaces.is_empty(), path.contains("default"));
         assert!(config.kubernetes && config.identity().is_some(), "{path}");
+        assert!(config.database_url_file.is_some(), "its Secret is read again");
+        assert_eq!(config.signup, !path.contains("default"), "{path}");
     }
 }
 
@@ -124,5 +128,10 @@ fn the_operator_starts_with_what_the_chart_gives_it() {
         let release = config.release();
         assert!(release.control_plane.starts_with("sluice-controlplane."), "{path}");
         assert!(release.control_plane.ends_with(&format!(":{}", contract::wire::port::CONTROL_GRPC)), "{path}");
+        let is_default = path.contains("default");
+        assert_eq!(release.source.pods == Pods::default(), is_default, "what is so anyway moves no data plane");
+        assert_eq!((release.dns == Dns::default(), release.account == Account::default()), (is_default, is_default));
+        let told = (release.listen.to_string(), release.http_idle_secs);
+        assert_eq!(told, if is_default { ("0.0.0.0".to_owned(), 75) } else { ("::".to_owned(), 350) });
     }
 }

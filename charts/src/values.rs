@@ -6,6 +6,8 @@
 
 mod data_plane;
 mod monitoring;
+mod network;
+mod pods;
 
 use std::collections::BTreeMap;
 
@@ -15,12 +17,14 @@ use serde_json::Value;
 
 use self::data_plane::DataPlane;
 use self::monitoring::{Dashboards, PrometheusRule, ServiceMonitor, Tracing};
+use self::network::{Ingress, NetworkPolicy};
+use self::pods::{Account, Pods, Variable};
 
 /// Labels, annotations, selectors.
 type Texts = BTreeMap<String, String>;
 
 /// Every value of the chart.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 pub struct Values {
     pub crds: Crds,
@@ -31,6 +35,14 @@ pub struct Values {
     pub watch_namespaces: Vec<String>,
     pub rbac: Rbac,
     pub image: Image,
+    /// The address that every pod listens on: `::` where pods have IPv6. A data plane learns of a change when its pod
+    /// starts next.
+    #[schemars(regex(pattern = r"^(0\.0\.0\.0|::)$"))]
+    pub listen_address: String,
+    /// Seconds that an HTTP connection of control plane and data planes lives between two requests: more than a balancer
+    /// in front keeps it. A data plane learns of a change when its pod starts next.
+    #[schemars(range(min = 1, max = 3600))]
+    pub http_idle_secs: i32,
     pub operator: Operator,
     pub control_plane: ControlPlane,
     pub data_plane: DataPlane,
@@ -43,6 +55,29 @@ pub struct Values {
     /// What a parent chart passes to all of its children. Not used.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub global: BTreeMap<String, Value>,
+}
+
+impl Default for Values {
+    fn default() -> Self {
+        Self {
+            crds: Crds::default(),
+            watch_namespaces: Vec::new(),
+            rbac: Rbac::default(),
+            image: Image::default(),
+            listen_address: "0.0.0.0".to_owned(),
+            http_idle_secs: 75,
+            operator: Operator::default(),
+            control_plane: ControlPlane::default(),
+            data_plane: DataPlane::default(),
+            ingress: Ingress::default(),
+            network_policy: NetworkPolicy::default(),
+            service_monitor: ServiceMonitor::default(),
+            prometheus_rule: PrometheusRule::default(),
+            dashboards: Dashboards::default(),
+            tracing: Tracing::default(),
+            global: BTreeMap::new(),
+        }
+    }
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -125,26 +160,6 @@ fn resources(cpu: &str, memory: &str, memory_limit: &str) -> Resources {
     }
 }
 
-/// Where pods may run, and as what.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
-pub struct Pods {
-    /// Added to the pods.
-    pub annotations: Texts,
-    /// Added to the pods.
-    pub labels: Texts,
-    /// Labels of the nodes that pods may run on; empty: any.
-    pub node_selector: Texts,
-    /// As of a pod: taints of nodes that do not keep it away.
-    #[schemars(length(max = 32))]
-    pub tolerations: Vec<BTreeMap<String, Value>>,
-    /// As of a pod; empty: none.
-    pub affinity: BTreeMap<String, Value>,
-    /// Empty: the cluster's default.
-    #[schemars(length(max = 253))]
-    pub priority_class_name: String,
-}
-
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 pub struct Operator {
@@ -163,7 +178,11 @@ pub struct Operator {
     /// A filter of log lines, such as `info` or `operator=debug,kube=info`.
     #[schemars(length(min = 1, max = 200))]
     pub log: String,
+    /// Variables beside those that the chart sets, as of a container.
+    #[schemars(length(max = 64))]
+    pub env: Vec<Variable>,
     pub resources: Resources,
+    pub service_account: Account,
     pub pods: Pods,
 }
 
@@ -175,7 +194,9 @@ impl Default for Operator {
             concurrency: 16,
             api_rate: 200,
             log: "info".to_owned(),
+            env: Vec::new(),
             resources: resources("50m", "64Mi", "256Mi"),
+            service_account: Account::default(),
             pods: Pods::default(),
         }
     }
@@ -194,7 +215,8 @@ pub struct ControlPlane {
     /// the host of the Ingress, or else the address inside the cluster.
     #[schemars(length(max = 200), regex(pattern = "^(https?://[^/]+)?$"))]
     pub public_url: String,
-    /// Whether `POST /v1/signup` makes new organizations for anybody who can reach REST.
+    /// Whether `POST /v1/signup` makes new organizations for anybody who can reach REST. Without it organizations are
+    /// made as resources, by whoever may write these.
     pub signup: bool,
     /// Whether `/v2`, the governed runtime of agents' tasks, answers.
     pub runtime: bool,
@@ -214,7 +236,11 @@ pub struct ControlPlane {
     pub audit_store_secret: String,
     pub database: Database,
     pub mail: Mail,
+    /// Variables beside those that the chart sets, as of a container.
+    #[schemars(length(max = 64))]
+    pub env: Vec<Variable>,
     pub resources: Resources,
+    pub service_account: Account,
     pub pods: Pods,
 }
 
@@ -224,7 +250,7 @@ impl Default for ControlPlane {
             image: "sluice-controlplane".to_owned(),
             replicas: 2,
             public_url: String::new(),
-            signup: true,
+            signup: false,
             runtime: true,
             trusted_proxies: Vec::new(),
             log: "info".to_owned(),
@@ -232,7 +258,9 @@ impl Default for ControlPlane {
             audit_store_secret: String::new(),
             database: Database::default(),
             mail: Mail::default(),
+            env: Vec::new(),
             resources: resources("100m", "256Mi", "1Gi"),
+            service_account: Account::default(),
             pods: Pods::default(),
         }
     }
@@ -246,7 +274,8 @@ pub struct Database {
     /// `existingSecret` is there already, or is made before the control plane can start.
     #[schemars(length(max = 2000), regex(pattern = "^(postgres(ql)?://.+)?$"))]
     pub url: String,
-    /// A Secret of the release's namespace that holds the URL. Not used when `url` is set.
+    /// A Secret of the release's namespace that holds the URL. Not used when `url` is set. Another user or password in
+    /// it is taken over within two minutes, without a restart; another host or database by `kubectl rollout restart`.
     #[schemars(length(min = 1, max = 253))]
     pub existing_secret: String,
     /// The key of that Secret.
@@ -287,38 +316,5 @@ pub struct Mail {
 impl Default for Mail {
     fn default() -> Self {
         Self { existing_secret: String::new(), key: "url".to_owned(), from: "Sluice <sluice@localhost>".to_owned() }
-    }
-}
-
-/// REST from outside of the cluster.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
-pub struct Ingress {
-    /// Make one.
-    pub enabled: bool,
-    /// Empty: the cluster's default class.
-    #[schemars(length(max = 253))]
-    pub class_name: String,
-    /// Empty: any host.
-    #[schemars(length(max = 253))]
-    pub host: String,
-    /// The Secret with the host's certificate; empty: plain HTTP.
-    #[schemars(length(max = 253))]
-    pub tls_secret: String,
-    /// What the controller of the class is told.
-    pub annotations: Texts,
-}
-
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
-pub struct NetworkPolicy {
-    /// Let in only what operator and control plane serve. Each environment has its own policy, made
-    /// by the operator.
-    pub enabled: bool,
-}
-
-impl Default for NetworkPolicy {
-    fn default() -> Self {
-        Self { enabled: true }
     }
 }

@@ -22,8 +22,11 @@ const MAIL_FROM: &str = "Sluice <sluice@localhost>";
 #[command(name = "controlplane", version)]
 pub struct Config {
     /// PostgreSQL, as a URL.
-    #[arg(long, env = "DATABASE_URL", hide_env_values = true, value_parser = redacted)]
-    pub database_url: Redacted<String>,
+    #[arg(long, env = "DATABASE_URL", hide_env_values = true, value_parser = redacted, required_unless_present = "database_url_file")]
+    pub database_url: Option<Redacted<String>>,
+    /// A file that holds the URL in its place. It is read again every 10 seconds: another user or password is taken over.
+    #[arg(long, env = "DATABASE_URL_FILE", conflicts_with = "database_url")]
+    pub database_url_file: Option<PathBuf>,
     #[arg(long, env = "DATABASE_MAX_CONNECTIONS", default_value_t = 20)]
     pub database_max_connections: u32,
     #[arg(long, env = "DATABASE_MIN_CONNECTIONS", default_value_t = 2)]
@@ -144,7 +147,8 @@ impl Config {
     pub fn new(database_url: String, secret_key: Keyring) -> Self {
         let loopback = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 0);
         Self {
-            database_url: Redacted::new(database_url),
+            database_url: Some(Redacted::new(database_url)),
+            database_url_file: None,
             database_max_connections: 20,
             database_min_connections: 2,
             database_acquire_timeout_secs: 5,
@@ -241,5 +245,16 @@ mod tests {
         assert_eq!((config.database_acquire_timeout_secs, config.database_idle_timeout_secs), (5, 300));
         let printed = format!("{config:?}");
         assert!(!printed.contains("hush") && !printed.contains(&secret), "{printed}");
+    }
+
+    #[test]
+    fn the_database_is_named_once() {
+        let secret = "ab".repeat(32);
+        let parse = |more: &[&str]| {
+            Config::try_parse_from(["controlplane", "--secret-key", &secret].iter().chain(more)).is_ok()
+        };
+        let (url, file) = ("--database-url=postgres://u@h/d", "--database-url-file=/etc/url");
+        assert!(parse(&[url]) && parse(&[file]));
+        assert!(!parse(&[]) && !parse(&[url, file]));
     }
 }

@@ -3,7 +3,7 @@
 //! Certificates are replaced while it runs ([`Current`]): each handshake takes what is valid then.
 
 mod current;
-mod files;
+pub(crate) mod files;
 #[cfg(test)]
 mod tests;
 

@@ -21,6 +21,7 @@ pub mod branches;
 mod config;
 pub mod credits;
 pub mod dashboard;
+mod database;
 pub mod environments;
 mod error;
 pub mod events;
@@ -81,6 +82,8 @@ pub static MIGRATIONS: Migrator = sqlx::migrate!();
 pub enum StartError {
     #[error("the database cannot be reached: {0}")]
     Database(#[from] sqlx::Error),
+    #[error("the database's URL cannot be read: {0}")]
+    Url(std::io::Error),
     #[error("the database cannot be migrated: {0}")]
     Migration(#[from] sqlx::migrate::MigrateError),
     #[error("cannot listen: {0}")]
@@ -112,19 +115,20 @@ pub async fn open(config: Config, parts: Parts) -> Result<App, StartError> {
     let pool = PgPoolOptions::new()
         .max_connections(2)
         .acquire_timeout(config.acquire_timeout())
-        .connect(config.database_url.expose())
+        .connect(database::url(&config).await.map_err(StartError::Url)?.expose())
         .await?;
     Ok(App::new(config, parts, pool)?)
 }
 
 /// Connects, migrates, and serves until `parts.shutdown` is cancelled.
 pub async fn start(mut config: Config, parts: Parts) -> Result<Running, StartError> {
+    let url = database::url(&config).await.map_err(StartError::Url)?;
     let pool = PgPoolOptions::new()
         .max_connections(config.database_max_connections)
         .min_connections(config.database_min_connections)
         .acquire_timeout(config.acquire_timeout())
         .idle_timeout(config.idle_timeout())
-        .connect(config.database_url.expose())
+        .connect(url.expose())
         .await?;
     MIGRATIONS.run(&pool).await?;
     let listener = TcpListener::bind(config.http_listen).await?;
@@ -135,6 +139,10 @@ pub async fn start(mut config: Config, parts: Parts) -> Result<Running, StartErr
     let grpc_listen = config.grpc_listen;
     let app = App::new(config, parts, pool)?;
     runtime::sql::switch(&app).await?;
+    if let Some(file) = app.config().database_url_file.clone() {
+        let followed = database::Followed::new(file, url, app.pool().clone());
+        app.tasks().spawn(followed.run(app.shutdown().clone()));
+    }
     app.tasks().spawn({
         let app = app.clone();
         async move { app.publisher().run(app.shutdown().clone()).await }

@@ -12,6 +12,7 @@ use async_trait::async_trait;
 use contract::caller::Limits;
 use contract::governance::EnvironmentStatus;
 use contract::{EnvId, Heal, KeyId, OrgId, Tier, UserId};
+use ipnet::IpNet;
 
 use crate::{App, Result};
 
@@ -56,6 +57,7 @@ pub struct Environment {
     pub cache_enabled: bool,
     pub heal: Heal,
     pub test_mode: bool,
+    pub allowed_networks: Vec<IpNet>,
     pub placed: Option<Placed>,
 }
 

@@ -67,6 +67,8 @@ pub enum Reason {
     CrashLooping,
     /// No replica could be placed on a node.
     Unschedulable,
+    /// The cluster refused to make a replica, as a quota or an admission does; its message says why.
+    ReplicaFailure,
     /// A new version is being rolled out.
     RollingOut,
     /// The rollout did not finish in its time and was halted.

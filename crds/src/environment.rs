@@ -293,7 +293,8 @@ pub struct Toleration {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, KubeSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Network {
-    /// CIDR ranges that may connect; empty: any.
+    /// CIDR ranges that may connect; empty: any. Judged is the address that arrives at the pod, by a `NetworkPolicy`
+    /// and, where no plugin enforces one, by the data plane. REST through the control plane is not meant.
     #[serde(default)]
     #[schemars(length(max = 64), inner(length(max = 43)))]
     #[x_kube(validation = Rule::new("self.all(range, isCIDR(range))").message("each entry must be a CIDR range, such as 10.0.0.0/8"))]

@@ -123,7 +123,7 @@ pub struct Arguments {
     #[arg(long, env = setting::STATE, default_value = "/var/lib/sluice")]
     pub state: PathBuf,
     /// Address of all listeners. Of the ports, 0 leaves the choice to the system.
-    #[arg(long, env = "SLUICE_LISTEN", default_value = "0.0.0.0")]
+    #[arg(long, env = setting::LISTEN, default_value = "0.0.0.0")]
     pub listen: IpAddr,
     /// The PostgreSQL wire.
     #[arg(long, env = "SLUICE_PGWIRE_PORT", default_value_t = port::PGWIRE)]

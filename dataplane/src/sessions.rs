@@ -86,12 +86,19 @@ impl Sessions {
     pub async fn admit_shown(&self, shown: Shown<'_>, peer: Option<IpAddr>) -> Result<Admitted, Error> {
         match shown {
             Shown::Key(text) => self.admit(text, peer).await,
-            Shown::Token(text) => self.admit_token(text).await,
+            Shown::Token(text) => self.admit_token(text, peer).await,
         }
     }
 
+    /// The snapshot, for somebody who may connect from there.
+    fn reached(&self, peer: Option<IpAddr>) -> Result<Arc<Governance>, Error> {
+        let rules = self.rules()?;
+        if rules.environment.admits(peer) { Ok(rules) } else { Err(Error::Caller(Code::AddressDenied)) }
+    }
+
     /// Asks whose a token is. What they may is the snapshot's to say: their role, and one that they were lent.
-    async fn admit_token(&self, text: &str) -> Result<Admitted, Error> {
+    async fn admit_token(&self, text: &str, peer: Option<IpAddr>) -> Result<Admitted, Error> {
+        self.reached(peer)?;
         let who = self.0.vouching.whose(text).await?;
         let rules = announced(&self.0.snapshots, |rules| is_known(rules, &who)).await?;
         let caller = standing_in(&rules, &who, None, self.0.clock.now())?;
@@ -100,7 +107,7 @@ impl Sessions {
 
     /// Checks a presented key: form and check characters, snapshot, then Argon2id, once.
     pub async fn admit(&self, key_text: &str, peer: Option<IpAddr>) -> Result<Admitted, Error> {
-        let rules = self.rules()?;
+        let rules = self.reached(peer)?;
         if key_text.is_empty() {
             return Err(Error::Caller(Code::MissingAuth));
         }
@@ -122,7 +129,7 @@ impl Sessions {
     /// Looks an admitted caller up again: what each statement of an open session asks. By the secret that was shown: one
     /// that was rotated opens nothing after its grace, not even what it opened before.
     pub fn standing(&self, who: &Who, secret: Option<&str>, peer: Option<IpAddr>) -> Result<Caller, Error> {
-        let (rules, now) = (self.rules()?, self.0.clock.now());
+        let (rules, now) = (self.reached(peer)?, self.0.clock.now());
         let Some(prefix) = secret else { return standing_in(&rules, who, peer, now) };
         let known = rules.key_by_prefix(prefix).filter(|(key, _)| *who == Who::Key { key_id: key.key_id.clone() });
         let (key, secret) = known.ok_or(Error::Caller(Code::InvalidKey))?;
@@ -283,6 +290,25 @@ mod tests {
         assert!(sessions.standing(&who, None, None).is_ok(), "the key itself is as it was");
         rotated(None);
         assert!(sessions.standing(&Who::Key { key_id: "another".into() }, secret.as_deref(), None).is_err());
+    }
+
+    #[tokio::test]
+    async fn who_connects_from_elsewhere_is_refused_whatever_they_show_and_in_the_middle_of_a_session() {
+        let (publish, sessions) = sessions(Some(governance()));
+        let (near, far) = (Some("10.1.2.3".parse().unwrap()), Some("192.0.2.1".parse().unwrap()));
+        let Admitted { who, secret, .. } = sessions.admit(demo_key(), far).await.unwrap();
+        let mut rules = governance();
+        rules.environment.allowed_networks = vec!["10.0.0.0/8".parse().unwrap()];
+        publish.send_replace(Some(Arc::new(rules)));
+        for shown in [Shown::Key(demo_key()), Shown::Key("admin"), Shown::Key(""), Shown::Token("a.b.c")] {
+            for peer in [far, None] {
+                assert_eq!(sessions.admit_shown(shown, peer).await.unwrap_err().code(), Code::AddressDenied);
+            }
+        }
+        assert_eq!(sessions.standing(&who, secret.as_deref(), far).unwrap_err().code(), Code::AddressDenied);
+        assert!(sessions.admit(demo_key(), near).await.is_ok());
+        assert!(sessions.standing(&who, secret.as_deref(), near).is_ok());
+        assert!(sessions.admit(demo_key(), Some("127.0.0.1".parse().unwrap())).await.is_ok(), "by port-forward");
     }
 
     #[tokio::test]

@@ -75,6 +75,7 @@ pub fn governance() -> Governance {
             cache_enabled: true,
             heal: Heal::default(),
             test_mode: true,
+            allowed_networks: Vec::new(),
         },
         organization: Organization {
             org_id: "org-1".into(),

@@ -1,14 +1,17 @@
 //! How an operator is set up: arguments, each with its `SLUICE_*` variable.
 
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
 
 use clap::Parser;
+use connections::Patience;
 use crds::{CollectorSecret, GivenSecrets, ImageSource, SecretKey};
 use telemetry::Destination;
 
+use crate::environment::dns::Dns;
 use crate::environment::fleet::Rollout;
 use crate::environment::observed::Release;
+use crate::environment::pods::{Account, Pods};
 use crate::environment::source::Source;
 use crate::lease::Timing;
 use crate::limits::{AT_ONCE, Budget, Rate};
@@ -43,6 +46,23 @@ pub struct Config {
     /// Secrets that images are pulled with.
     #[arg(long, env = "SLUICE_PULL_SECRETS", value_delimiter = ',')]
     pub pull_secrets: Vec<String>,
+    /// What is added to the pods of data planes, as JSON: `annotations`, `labels`, `securityContext`,
+    /// `containerSecurityContext`, `env`.
+    #[arg(long, env = "SLUICE_DATAPLANE_PODS", default_value = "{}", value_parser = Pods::parse)]
+    pub dataplane_pods: Pods,
+    /// What is added to the accounts of data planes, as JSON: `annotations`, `labels`.
+    #[arg(long, env = "SLUICE_DATAPLANE_ACCOUNT", default_value = "{}", value_parser = Account::parse)]
+    pub dataplane_account: Account,
+    /// The address that data planes listen on: `::` where pods have IPv6.
+    #[arg(long, env = "SLUICE_DATAPLANE_LISTEN", default_value = "0.0.0.0")]
+    pub dataplane_listen: IpAddr,
+    /// Of data planes.
+    #[command(flatten)]
+    pub patience: Patience,
+    /// The cluster's DNS, as JSON: `ports`, and labels of its namespace and its pods, `namespaceSelector` and
+    /// `podSelector`.
+    #[arg(long, env = "SLUICE_DNS", default_value = "{}", value_parser = Dns::parse)]
+    pub dns: Dns,
     /// `host:port` of the control plane's gRPC listener; by default that of the release.
     #[arg(long, env = "SLUICE_CONTROL_PLANE")]
     pub control_plane: Option<String>,
@@ -97,6 +117,10 @@ impl Config {
             version: self.dataplane_version.clone(),
             control_plane: self.control_plane.clone().unwrap_or(control_plane),
             cluster_domain: self.cluster_domain.clone(),
+            listen: self.dataplane_listen,
+            http_idle_secs: self.patience.http_idle_secs,
+            account: self.dataplane_account.clone(),
+            dns: self.dns.clone(),
             serves_lake: self.serves_lake,
             model: self.model.clone(),
             collector: self.collector.clone(),
@@ -111,7 +135,8 @@ impl Config {
         };
         let model = self.model.secret();
         let model = model.map(|(name, key)| SecretKey { name: name.to_owned(), key: key.to_owned() });
-        Source { image, secrets: GivenSecrets { collector: self.secret_of_collector(), model } }
+        let secrets = GivenSecrets { collector: self.secret_of_collector(), model };
+        Source { image, secrets, pods: self.dataplane_pods.clone() }
     }
 
     /// None of which no key is named.
@@ -154,6 +179,25 @@ mod tests {
         assert_eq!(config.timing(), Timing::DEFAULT);
         assert_eq!(config.rollout(), Rollout::default());
         assert!(config.watch_namespaces.is_empty());
+    }
+
+    #[test]
+    fn what_data_planes_get_is_checked_before_any_of_them_has_it() {
+        let parse = |argument: &str| Config::try_parse_from(["operator", "--release-namespace", "s", argument]);
+        for good in ["--dataplane-listen=::", "--http-idle-secs=350", r#"--dns={"ports": [53, 5353]}"#] {
+            parse(good).unwrap();
+        }
+        for bad in [
+            "--dataplane-listen=[::]",
+            "--http-idle-secs=0",
+            r#"--dns={"ports": []}"#,
+            r#"--dns={"ports": [65536]}"#,
+            r#"--dns={"podSelecter": {"k8s-app": "kube-dns"}}"#,
+            r#"--dataplane-pods={"env": [{"name": "SLUICE_STATE", "value": "/tmp"}]}"#,
+            r#"--dataplane-account={"labels": {"app.kubernetes.io/name": "x"}}"#,
+        ] {
+            assert!(parse(bad).is_err(), "{bad}");
+        }
     }
 
     #[test]

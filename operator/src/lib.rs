@@ -17,6 +17,7 @@ mod control_plane;
 pub mod environment;
 mod error;
 mod events;
+mod json;
 pub mod lease;
 pub mod limits;
 pub mod metrics;

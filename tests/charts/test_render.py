@@ -82,6 +82,10 @@ def test_every_value_has_an_effect(path, tmp_path):
         ("controlPlane.database.url=mysql://host/db", "url"),
         ("serviceMonitor.interval=soon", "interval"),
         ("watchNamespaces=all", "watchNamespaces"),
+        ("listenAddress=localhost", "listenAddress"),
+        ("httpIdleSecs=0", "httpIdleSecs"),
+        ("networkPolicy.dns.ports={0}", "ports"),
+        ("dataPlane.pods.nodeSelector.disk=fast", "nodeSelector"),
     ],
 )
 def test_a_value_that_is_unknown_or_wrong_is_refused_by_name(setting, said):
@@ -151,3 +155,73 @@ def test_a_new_database_restarts_the_control_plane_and_nothing_else():
 
     before, after = templates("postgresql://a/sluice"), templates("postgresql://b/sluice")
     assert [name for name in before if before[name] != after[name]] == ["sluice-controlplane"]
+
+
+def container(things, name):
+    """The one container of a deployment, and its variables by name."""
+    deployment = next(t for t in things if t["kind"] == "Deployment" and t["metadata"]["name"] == name)
+    pod = deployment["spec"]["template"]["spec"]
+    return pod["containers"][0], {variable["name"]: variable.get("value") for variable in pod["containers"][0]["env"]}
+
+
+def test_every_listener_is_on_the_address_that_is_set():
+    for address, host in (("0.0.0.0", "0.0.0.0"), ("::", "[::]")):
+        things = helm("--set", f"listenAddress={address}")
+        _, operator = container(things, "sluice-operator")
+        _, controlplane = container(things, "sluice-controlplane")
+        assert (operator["SLUICE_LISTEN"], operator["SLUICE_DATAPLANE_LISTEN"]) == (f"{host}:9090", address)
+        for name, port in (("HTTP", 8080), ("GRPC", 8081), ("METRICS", 9090)):
+            assert controlplane[f"SLUICE_{name}_LISTEN"] == f"{host}:{port}"
+
+
+def test_a_variable_that_is_set_already_is_refused_by_name():
+    for component, name in (("operator", "RUST_LOG"), ("controlPlane", "SLUICE_SECRET_KEY")):
+        with pytest.raises(Refused, match=f"{component}.env: {name} is set already"):
+            helm("--set-json", f"{component}.env={json.dumps([{'name': name, 'value': 'x'}])}")
+    twice = [{"name": "A", "value": "1"}, {"name": "A", "value": "2"}]
+    with pytest.raises(Refused, match="operator.env: A is set already"):
+        helm("--set-json", f"operator.env={json.dumps(twice)}")
+
+
+def test_on_openshift_ids_are_the_platforms_and_names_are_asked_of_its_dns():
+    things = helm("--values", str(CHART / "openshift.yaml"), hooks=True)
+    ids = {"runAsUser", "runAsGroup", "fsGroup"}
+    pods = [t["spec"]["template"]["spec"] for t in things if t["kind"] == "Deployment"]
+    pods += [t["spec"] for t in things if t["kind"] == "Pod"]
+    assert len(pods) == 3
+    _, operator = container(things, "sluice-operator")
+    for security in [pod["securityContext"] for pod in pods] + [json.loads(operator["SLUICE_DATAPLANE_PODS"])["securityContext"]]:
+        assert not ids & security.keys()
+        assert security["runAsNonRoot"] is True and security["seccompProfile"] == {"type": "RuntimeDefault"}
+    assert json.loads(operator["SLUICE_DNS"])["ports"] == [5353]
+
+
+def test_nobody_signs_up_unless_it_is_said():
+    for arguments, expected in (((), "false"), (("--set", "controlPlane.signup=true"), "true")):
+        _, variables = container(helm(*arguments), "sluice-controlplane")
+        assert variables["SLUICE_SIGNUP"] == expected
+
+
+def test_a_cloud_finds_accounts_and_pods_by_what_is_set():
+    things = helm("--values", str(HERE / "values/everything.yaml"))
+    accounts = {t["metadata"]["name"]: t["metadata"] for t in things if t["kind"] == "ServiceAccount"}
+    role = accounts["sluice-controlplane"]["annotations"]["eks.amazonaws.com/role-arn"]
+    assert role == "arn:aws:iam::123456789012:role/audit"
+    assert accounts["sluice-operator"]["labels"]["example.com/account"] == "operator"
+    _, operator = container(things, "sluice-operator")
+    assert json.loads(operator["SLUICE_DATAPLANE_PODS"])["labels"] == {"azure.workload.identity/use": "true"}
+    account = json.loads(operator["SLUICE_DATAPLANE_ACCOUNT"])
+    assert account["annotations"] == {"eks.amazonaws.com/role-arn": "arn:aws:iam::123456789012:role/lake"}
+
+
+def test_the_database_secret_is_a_file_that_can_be_read_again():
+    things = helm("--set", "controlPlane.database.existingSecret=given,controlPlane.database.key=dsn")
+    running, variables = container(things, "sluice-controlplane")
+    assert "DATABASE_URL" not in variables
+    folder, _, name = variables["DATABASE_URL_FILE"].rpartition("/")
+    mount = next(mount for mount in running["volumeMounts"] if mount["mountPath"] == folder)
+    assert "subPath" not in mount, "a mount of one file is never brought up to date"
+    deployment = next(t for t in things if t["metadata"]["name"] == "sluice-controlplane" and t["kind"] == "Deployment")
+    volume = next(v for v in deployment["spec"]["template"]["spec"]["volumes"] if v["name"] == mount["name"])
+    assert volume["secret"]["secretName"] == "given"
+    assert volume["secret"]["items"] == [{"key": "dsn", "path": name}]

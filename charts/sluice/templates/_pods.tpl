@@ -1,4 +1,4 @@
-{{- /* What the pods of operator and control plane have in common; `restricted` admits all of it. */ -}}
+{{- /* What the pods of operator and control plane have in common; `restricted` admits all of it by default. */ -}}
 
 {{- /* Metadata of a pod. Takes (dict "root" $ "component" … "pods" … "annotations" …). */ -}}
 {{- define "sluice.pod.metadata" -}}
@@ -48,21 +48,42 @@ topologySpreadConstraints:
       matchLabels:
         {{- $selector | nindent 8 }}
   {{- end }}
+{{- with .pods.securityContext }}
 securityContext:
-  runAsNonRoot: true
-  runAsUser: 65532
-  runAsGroup: 65532
-  fsGroup: 65532
-  seccompProfile:
-    type: RuntimeDefault
+  {{- toYaml . | nindent 2 }}
+{{- end }}
 {{- end }}
 
+{{- /* As whom a container runs. Takes what a component's `pods` are. */ -}}
 {{- define "sluice.container.security" -}}
+{{- with .containerSecurityContext }}
 securityContext:
-  allowPrivilegeEscalation: false
-  readOnlyRootFilesystem: true
-  capabilities:
-    drop: [ALL]
+  {{- toYaml . | nindent 2 }}
+{{- end }}
+{{- end }}
+
+{{- /*
+Variables of a container: its own, and those of a value, which may name none of them again. Takes
+(dict "own" <a list as YAML> "more" <the value> "named" <its name>).
+*/ -}}
+{{- define "sluice.env" -}}
+{{- $names := dict }}
+{{- range .own | fromYamlArray }}{{ $_ := set $names .name true }}{{ end }}
+{{- $named := .named }}
+{{- range .more }}
+{{- if hasKey $names .name }}{{ fail (printf "%s: %s is set already" $named .name) }}{{ end }}
+{{- $_ := set $names .name true }}
+{{- end }}
+{{- .own | trim }}
+{{- with .more }}
+{{ toYaml . }}
+{{- end }}
+{{- end }}
+
+{{- /* An address to listen on with a port. Takes (dict "root" $ "port" …). */ -}}
+{{- define "sluice.listen" -}}
+{{- $address := .root.Values.listenAddress -}}
+{{ ternary (printf "[%s]" $address) $address (contains ":" $address) }}:{{ .port }}
 {{- end }}
 
 {{- /* Where spans go, as variables of a container. */ -}}

@@ -3,8 +3,10 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::pods::{Account, DataPlanePods, Variable};
+
 /// What environments get that do not say otherwise.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 pub struct DataPlane {
     /// Name of the image, below `image.registry`.
@@ -19,6 +21,12 @@ pub struct DataPlane {
     /// Suffix of the names that clients connect to.
     #[schemars(length(min = 1, max = 200))]
     pub cluster_domain: String,
+    /// Variables beside those that the operator sets, as of a container; a Secret is one of each environment's namespace.
+    #[schemars(length(max = 64))]
+    pub env: Vec<Variable>,
+    /// Of each environment.
+    pub service_account: Account,
+    pub pods: DataPlanePods,
     pub rollout: Rollout,
     pub model: Model,
 }
@@ -87,6 +95,9 @@ impl Default for DataPlane {
             version: String::new(),
             pull_secrets: Vec::new(),
             cluster_domain: "cluster.local".to_owned(),
+            env: Vec::new(),
+            service_account: Account::default(),
+            pods: DataPlanePods::default(),
             rollout: Rollout::default(),
             model: Model::default(),
         }

@@ -30,7 +30,7 @@ pub use timed::Timed;
 /// How long the head of a request may take, from its first byte.
 const HEAD: Duration = Duration::from_secs(10);
 
-/// The setting.
+// The setting. No documentation, which would be taken for that of the program.
 #[derive(Debug, Clone, Copy, clap::Args)]
 pub struct Patience {
     /// Seconds that a connection lives between two requests: more than a balancer in front keeps it.

@@ -67,6 +67,18 @@ pub struct Environment {
     #[serde(default)]
     pub heal: Heal,
     pub test_mode: bool,
+    /// Addresses that may connect to its data plane; none: any may.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub allowed_networks: Vec<IpNet>,
+}
+
+impl Environment {
+    /// May somebody connect to the data plane from there? This machine may: whoever comes by way of it has been let in
+    /// by whoever guards it, as `kubectl port-forward` is.
+    pub fn admits(&self, peer: Option<IpAddr>) -> bool {
+        let listed = |peer: IpAddr| peer.is_loopback() || self.allowed_networks.iter().any(|net| net.contains(&peer));
+        self.allowed_networks.is_empty() || peer.map(|ip| ip.to_canonical()).is_some_and(listed)
+    }
 }
 
 crate::caller::words!(

@@ -46,6 +46,10 @@ pub mod setting {
     pub const PG_TLS_CERT: &str = "SLUICE_PG_TLS_CERT";
     pub const PG_TLS_KEY: &str = "SLUICE_PG_TLS_KEY";
     pub const STATE: &str = "SLUICE_STATE";
+    /// Address of all listeners: `0.0.0.0`, or `::` where pods have IPv6.
+    pub const LISTEN: &str = "SLUICE_LISTEN";
+    /// Seconds that an HTTP connection lives between two requests.
+    pub const HTTP_IDLE_SECS: &str = "SLUICE_HTTP_IDLE_SECS";
     pub const MAX_CONCURRENT_QUERIES: &str = "SVC_MAX_CONCURRENT_QUERIES";
     pub const ENGINE_MEMORY_BYTES: &str = "SLUICE_ENGINE_MEMORY_BYTES";
     pub const ENGINE_TEMP_BYTES: &str = "SLUICE_ENGINE_TEMP_BYTES";
@@ -76,7 +80,7 @@ pub mod setting {
     /// Of the requests that come without a trace, the part that is told of.
     pub const TRACE_RATIO: &str = "SLUICE_TRACE_RATIO";
 
-    pub const ALL: [&str; 22] = [
+    pub const ALL: [&str; 24] = [
         ENV_ID,
         CONTROL_PLANE,
         TLS_CA,
@@ -85,6 +89,8 @@ pub mod setting {
         PG_TLS_CERT,
         PG_TLS_KEY,
         STATE,
+        LISTEN,
+        HTTP_IDLE_SECS,
         MAX_CONCURRENT_QUERIES,
         ENGINE_MEMORY_BYTES,
         ENGINE_TEMP_BYTES,

@@ -2,6 +2,7 @@
 
 use contract::governance::{Environment, EnvironmentStatus};
 use contract::{EnvId, Heal, OrgId, Timestamp};
+use ipnet::IpNet;
 use sqlx::{PgConnection, PgPool};
 
 use crate::http::page::Page;
@@ -184,11 +185,12 @@ pub async fn insert_resource(conn: &mut PgConnection, row: &Row, said: &resource
 /// it: that changes nothing, and is told so.
 pub async fn project(conn: &mut PgConnection, said: &resources::Environment, now: Timestamp) -> Result<bool> {
     let placed = said.placed.as_ref();
+    let networks: Vec<String> = said.allowed_networks.iter().map(ToString::to_string).collect();
     let done = sqlx::query!(
         "update environments
          set name = $2, status = $3, query_timeout_ms = $4, max_concurrent_queries = $5, cache_enabled = $6,
              heal = $7, pg_host = $8, pg_port = $9, tools_host = $10, tools_port = $11, internal_address = $12,
-             resource_version = $13, updated_at = $14
+             resource_version = $13, updated_at = $14, allowed_networks = $15
          where env_id = $1 and resource_version < $13 and removed_at is null",
         said.env_id.as_str(),
         said.name,
@@ -204,6 +206,7 @@ pub async fn project(conn: &mut PgConnection, said: &resources::Environment, now
         placed.map(|placed| &*placed.internal),
         said.source.revision,
         now,
+        &networks[..],
     )
     .execute(conn)
     .await?;
@@ -301,7 +304,7 @@ pub async fn lock(conn: &mut PgConnection, env_id: &EnvId) -> Result<()> {
 pub async fn governed(conn: &mut PgConnection, env_id: &EnvId) -> Result<Option<(u64, OrgId, Environment)>> {
     let row = sqlx::query!(
         "select governance_version, org_id, slug, status, query_timeout_ms, max_concurrent_queries, cache_enabled, heal,
-                test_mode
+                test_mode, allowed_networks
          from environments where env_id = $1",
         env_id.as_str(),
     )
@@ -310,6 +313,7 @@ pub async fn governed(conn: &mut PgConnection, env_id: &EnvId) -> Result<Option<
     let Some(row) = row else {
         return Ok(None);
     };
+    let networks = row.allowed_networks.iter().map(|net| net.parse::<IpNet>());
     let environment = Environment {
         env_id: env_id.clone(),
         slug: row.slug,
@@ -319,6 +323,7 @@ pub async fn governed(conn: &mut PgConnection, env_id: &EnvId) -> Result<Option<
         cache_enabled: row.cache_enabled,
         heal: row.heal.parse::<Heal>().map_err(Error::internal)?,
         test_mode: row.test_mode,
+        allowed_networks: networks.collect::<std::result::Result<_, _>>().map_err(Error::internal)?,
     };
     let version = u64::try_from(row.governance_version).map_err(Error::internal)?;
     Ok(Some((version, OrgId::from(row.org_id), environment)))

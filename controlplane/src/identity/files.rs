@@ -1,7 +1,7 @@
 //! The identity in three files, and the watch over them: whoever renews certificates writes the
 //! files, and nothing is restarted.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -12,7 +12,7 @@ use super::{Current, Pems};
 
 /// Read, not watched: a mounted Secret is swapped by symbolic links, which no notification of a
 /// file survives.
-const EVERY: Duration = Duration::from_secs(10);
+pub const EVERY: Duration = Duration::from_secs(10);
 /// Certificates are small; what is larger is none.
 const BYTES_MAX: u64 = 1024 * 1024;
 
@@ -34,7 +34,8 @@ impl Files {
     }
 }
 
-async fn text(path: &PathBuf) -> std::io::Result<String> {
+/// What a small file holds. An error names it.
+pub async fn text(path: &Path) -> std::io::Result<String> {
     let named = |error: std::io::Error| std::io::Error::new(error.kind(), format!("{}: {error}", path.display()));
     if tokio::fs::metadata(path).await.map_err(named)?.len() > BYTES_MAX {
         return Err(named(std::io::ErrorKind::FileTooLarge.into()));

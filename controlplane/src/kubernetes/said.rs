@@ -2,9 +2,11 @@
 
 use contract::caller::Limits;
 use contract::governance::EnvironmentStatus;
+use contract::network::range;
 use contract::wire::port;
 use contract::{Heal, Tier};
 use crds::{EnvironmentPhase, OrganizationPhase, Quotas};
+use ipnet::IpNet;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 
 use super::fields;
@@ -93,9 +95,15 @@ pub fn environment(object: &crds::Environment) -> Result<Environment> {
         cache_enabled: spec.settings.cache_enabled,
         heal: heal(spec.settings.heal),
         test_mode: spec.settings.test_mode,
+        allowed_networks: networks(&spec.network.allowed_cidrs)?,
         placed: placed(object, &source.namespace),
         source,
     })
+}
+
+/// One that nobody can read is no reason to let others in: what was said before stays.
+fn networks(said: &[String]) -> Result<Vec<IpNet>> {
+    said.iter().map(|text| range(text).ok_or_else(|| Error::internal("a range of allowedCidrs that is none"))).collect()
 }
 
 /// The word of a resource for one of the API.
@@ -166,6 +174,16 @@ mod tests {
         ] {
             assert_eq!(read(&change).status.as_str(), status, "{change}");
         }
+    }
+
+    #[test]
+    fn who_may_connect_is_said_in_the_one_form_of_each_range() {
+        let given = json!({"spec": {"network": {"allowedCidrs": ["10.1.2.3/8", "::ffff:127.0.0.0/104"]}}});
+        assert_eq!(
+            read(&given).allowed_networks,
+            ["10.0.0.0/8", "127.0.0.0/8"].map(|net| net.parse::<IpNet>().unwrap())
+        );
+        assert!(networks(&["10.0.0.0/8".to_owned(), "::ffff:0:0/95".to_owned()]).is_err(), "not fewer, and not all");
     }
 
     #[test]

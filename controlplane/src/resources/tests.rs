@@ -47,6 +47,7 @@ fn dev(revision: i64) -> Environment {
         cache_enabled: true,
         heal: contract::Heal::default(),
         test_mode: true,
+        allowed_networks: Vec::new(),
         placed: Some(Placed {
             pg: ("acme-dev.ns.svc".to_owned(), 5439),
             tools: ("acme-dev.ns.svc".to_owned(), 5440),
@@ -143,6 +144,7 @@ async fn what_a_data_plane_must_learn_of_moves_the_version_and_nothing_else_does
         (true, Environment { max_concurrent_queries: 7, query_timeout_ms: 5, ..dev(0) }),
         (false, Environment { name: "Other".to_owned(), max_concurrent_queries: 7, query_timeout_ms: 5, ..dev(0) }),
         (true, Environment { status: EnvironmentStatus::Suspended, ..dev(0) }),
+        (true, Environment { allowed_networks: vec!["10.0.0.0/8".parse().unwrap()], ..dev(0) }),
     ] {
         revision += 1;
         let before = followed.text(version).await;
@@ -156,7 +158,9 @@ async fn what_a_data_plane_must_learn_of_moves_the_version_and_nothing_else_does
     assert_ne!(followed.text(version).await, before, "quotas are part of it");
     let app = &followed.0.app;
     let governed = crate::governance::load(app.pool(), app.keyring(), &EnvId::from("dev-uid")).await.unwrap();
-    let limits = governed.unwrap().organization.limits;
+    let governed = governed.unwrap();
+    assert_eq!(governed.environment.allowed_networks, ["10.0.0.0/8".parse::<ipnet::IpNet>().unwrap()]);
+    let limits = governed.organization.limits;
     assert_eq!((limits.max_concurrent_queries, limits.max_environments), (Some(3), Some(5)));
 }
 

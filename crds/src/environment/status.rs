@@ -120,6 +120,10 @@ pub struct EnvironmentStatus {
     /// Secrets of the installation that what runs was started with; absent: none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub secrets: Option<GivenSecrets>,
+    /// What the installation adds to the pods that run, as JSON; absent: nothing.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(length(max = 16384))]
+    pub pods: Option<String>,
     /// As much of `storage.size` as the volume has; the size may go back to it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub volume_size: Option<Quantity>,

@@ -1,14 +1,17 @@
 //! Environments to measure with: new ones, and settled ones with all that belongs to them.
 
+use std::net::Ipv4Addr;
 use std::sync::Arc;
 
 use crds::{Environment, GivenSecrets, ImageSource, Organization};
 use jiff::{SignedDuration, Timestamp};
 use operator::environment::child::Child;
+use operator::environment::dns::Dns;
 use operator::environment::observed::{
     Authorities, AuthorityFacts, CertificateFacts, ClusterFacts, Given, Observed, Release, SecretFacts,
 };
 use operator::environment::plan::{Authority, CertificateOrder, Finalizer, Write, plan};
+use operator::environment::pods::{Account, Pods};
 use operator::environment::source::Source;
 use serde_json::json;
 use sha2::{Digest, Sha256};
@@ -68,10 +71,15 @@ fn release() -> Release {
                 pull_secrets: Vec::new(),
             },
             secrets: GivenSecrets::default(),
+            pods: Pods::default(),
         },
         version: "0.1.0".to_owned(),
         control_plane: "sluice-controlplane.sluice.svc:8081".to_owned(),
         cluster_domain: "cluster.local".to_owned(),
+        listen: Ipv4Addr::UNSPECIFIED.into(),
+        http_idle_secs: 75,
+        account: Account::default(),
+        dns: Dns::default(),
         serves_lake: false,
         model: operator::model::Model::default(),
         collector: telemetry::Destination::default(),

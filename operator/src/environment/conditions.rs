@@ -12,7 +12,7 @@ use super::observed::{CertificateFacts, Given, Observed};
 use super::plan::Hold;
 use super::validate::{Desired, Invalid, Off};
 use super::volume::{self, Growth};
-use super::workload::State;
+use super::workload::{State, Trouble};
 use super::{certificates, names, workload};
 
 /// A condition without its times.
@@ -136,17 +136,34 @@ fn organization_active(it: &Findings<'_>) -> Draft {
 fn workload_available(it: &Findings<'_>) -> Draft {
     let type_ = T::WorkloadAvailable;
     match (&it.workload, it.verdict) {
-        (State::Settled | State::Rolling, _) => Draft::fine(type_, True),
+        (State::Settled | State::Rolling(_), _) => Draft::fine(type_, True),
         (State::Off | State::Draining, _) => switched_off(it, False).of(type_),
         (State::Absent, Err(invalid)) => Draft::not(type_, invalid.reason, &invalid.message),
         (State::Absent, Ok(_)) => Draft::not(type_, Reason::Starting, "there is no workload yet"),
         (State::Starting(trouble), _) => Draft::not(type_, trouble.reason, &trouble.message),
-        (State::TimedOut, _) if enough_answer(it) => Draft::fine(type_, True),
-        (State::TimedOut, _) => Draft::not(type_, Reason::RolloutTimedOut, TIMED_OUT),
+        (State::TimedOut(_), _) if enough_answer(it) => Draft::fine(type_, True),
+        (State::TimedOut(trouble), _) => Draft::not(type_, Reason::RolloutTimedOut, timed_out(trouble)),
     }
 }
 
-const TIMED_OUT: &str = "the rollout made no progress within its deadline and was halted; what ran before goes on";
+fn timed_out(trouble: &Trouble) -> String {
+    because("the rollout made no progress within its deadline and was halted; what ran before goes on", trouble)
+}
+
+/// What becomes of replicas that are being replaced.
+fn replacing(it: &Findings<'_>, trouble: &Trouble) -> String {
+    let old_goes_first = it.verdict.as_ref().is_ok_and(|desired| desired.old_goes_first);
+    let what = if old_goes_first {
+        "replicas are being replaced, the old one first, for its successor has no place beside it"
+    } else {
+        "replicas are being replaced"
+    };
+    because(what, trouble)
+}
+
+fn because(what: &str, trouble: &Trouble) -> String {
+    if trouble.is_known() { format!("{what}: {}", trouble.message) } else { what.to_owned() }
+}
 
 fn enough_answer(it: &Findings<'_>) -> bool {
     let wanted = it.verdict.as_ref().map_or(1, Desired::replicas_now);
@@ -282,9 +299,12 @@ fn ready(it: &Findings<'_>, parts: &[Draft; 9]) -> Draft {
     if let Some(message) = it.changes.contests.message() {
         return Draft::not(type_, Reason::DriftContested, message);
     }
-    match it.workload {
-        State::TimedOut => return Draft::not(type_, Reason::RolloutTimedOut, TIMED_OUT),
-        State::Rolling => return Draft::unknown(type_, Reason::NewGeneration, "replicas are being replaced"),
+    match &it.workload {
+        State::TimedOut(trouble) => return Draft::not(type_, Reason::RolloutTimedOut, timed_out(trouble)),
+        State::Rolling(trouble) => {
+            let reason = if trouble.is_known() { trouble.reason } else { Reason::NewGeneration };
+            return Draft::unknown(type_, reason, replacing(it, trouble));
+        }
         _ => {}
     }
     if certificate.status != True {
@@ -302,13 +322,13 @@ fn progressing(it: &Findings<'_>, ready: &Draft) -> Draft {
     let settled = it.verdict.is_err() || ready.status == True;
     match (&it.workload, ready.reason) {
         (State::Draining, _) => draining(it).of(type_),
-        (State::TimedOut, _) => Draft::not(type_, Reason::RolloutTimedOut, TIMED_OUT),
+        (State::TimedOut(trouble), _) => Draft::not(type_, Reason::RolloutTimedOut, timed_out(trouble)),
         (_, reason) if it.held_back() => Draft::not(type_, reason, ready.message.clone()),
         (State::Off, _) | (State::Absent | State::Settled, Reason::ExpansionNotAllowed | Reason::DriftContested) => {
             Draft::fine(type_, False)
         }
         (_, reason) if settled => Draft::not(type_, reason, ready.message.clone()),
-        (State::Rolling, _) => Draft::is(type_, Reason::RollingOut, "replicas are being replaced"),
+        (State::Rolling(trouble), _) => Draft::is(type_, Reason::RollingOut, replacing(it, trouble)),
         (_, reason) => Draft::is(type_, reason, ready.message.clone()),
     }
 }
@@ -316,15 +336,14 @@ fn progressing(it: &Findings<'_>, ready: &Draft) -> Draft {
 /// It works, and something about it does not.
 fn degraded(it: &Findings<'_>) -> Draft {
     let type_ = T::Degraded;
-    let works = matches!(it.workload, State::Settled | State::Rolling | State::TimedOut);
+    let works = matches!(it.workload, State::Settled | State::Rolling(_) | State::TimedOut(_));
     match (it.verdict, &it.workload) {
         (Err(invalid), _) if works => Draft::is(type_, invalid.reason, &invalid.message),
-        (_, State::TimedOut) => Draft::is(type_, Reason::RolloutTimedOut, TIMED_OUT),
+        (_, State::TimedOut(trouble)) => Draft::is(type_, Reason::RolloutTimedOut, timed_out(trouble)),
         // before what `Ready` tells of pods, which the contest may be the cause of
         _ if let Some(message) = it.changes.contests.message() => Draft::is(type_, Reason::DriftContested, message),
-        (_, State::Starting(trouble)) if trouble.reason != Reason::Starting => {
-            Draft::is(type_, trouble.reason, &trouble.message)
-        }
+        (_, State::Starting(trouble)) if trouble.is_known() => Draft::is(type_, trouble.reason, &trouble.message),
+        (_, State::Rolling(trouble)) if trouble.is_known() => Draft::is(type_, trouble.reason, replacing(it, trouble)),
         _ if it.changes.growth == Growth::Refused => Draft { status: True, ..storage_resizing(it).of(type_) },
         _ if !it.unsynced_keys().is_empty() => Draft { status: True, ..credentials_synced(it).of(type_) },
         _ => Draft::fine(type_, False),

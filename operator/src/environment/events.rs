@@ -40,6 +40,7 @@ fn of_ready(condition: &Condition) -> Option<Event> {
             | Reason::ReferenceNotFound
             | Reason::CrashLooping
             | Reason::Unschedulable
+            | Reason::ReplicaFailure
             | Reason::RolloutTimedOut
             | Reason::DeletionNotConfirmed
             | Reason::ExpansionNotAllowed,

@@ -33,7 +33,7 @@ pub mod label {
     }
 }
 
-/// Annotations that people set on an environment.
+/// Annotations: first those that people set on an environment.
 pub mod annotation {
     /// `true`: the status goes on, nothing else is touched.
     pub const PAUSED: &str = "sluice.dev/paused";
@@ -43,6 +43,8 @@ pub mod annotation {
     pub const CONFIRM_DELETE: &str = "sluice.dev/confirm-delete";
     /// On the pods: hash of the settings that only a restart brings into force.
     pub const CONFIG_HASH: &str = "sluice.dev/config-hash";
+    /// On the workload: what the installation adds to its pods, as JSON.
+    pub const PODS: &str = "sluice.dev/pods";
 }
 
 /// Holds an environment until what it leaves behind is decided.

@@ -1,5 +1,6 @@
 //! Everything that a plan depends on: what stores, settings and the clock said at one moment.
 
+use std::net::IpAddr;
 use std::sync::Arc;
 
 use crds::{ApiKey, Environment, Organization};
@@ -10,6 +11,8 @@ use telemetry::Destination;
 use super::agreed::Agreed;
 use super::child::{Child, Key};
 use super::contest::Contests;
+use super::dns::Dns;
+use super::pods::Account;
 use super::source::Source;
 use crate::model::Model;
 
@@ -138,7 +141,7 @@ pub struct ClusterFacts {
 }
 
 /// How this installation is set up.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Release {
     /// Where operator and control plane live.
     pub namespace: String,
@@ -150,6 +153,14 @@ pub struct Release {
     pub control_plane: String,
     /// Usually `cluster.local`.
     pub cluster_domain: String,
+    /// The address that data planes listen on.
+    pub listen: IpAddr,
+    /// Seconds that their HTTP connections live between two requests.
+    pub http_idle_secs: u64,
+    /// What is added to their accounts.
+    pub account: Account,
+    /// The way to the cluster's DNS.
+    pub dns: Dns,
     /// The data plane can serve `storage.format: lake`. One that cannot would take the environment
     /// for a native one and keep its data on a disk that goes with the pod.
     pub serves_lake: bool,

@@ -1,5 +1,5 @@
-//! What an installation gives to the pods of data planes: where nodes get their image from, and how; and Secrets of
-//! its own.
+//! What an installation gives to the pods of data planes: where nodes get their image from, and how; Secrets of
+//! its own; and what it adds to them.
 //!
 //! A change of any of it restarts a data plane as another version does, so it moves with the fleet's
 //! rollout: until its turn has come, an environment keeps what its pods are started with.
@@ -13,17 +13,24 @@ use crds::{CollectorSecret, EnvironmentStatus, GivenSecrets, ImageSource, Secret
 use k8s_openapi::api::apps::v1::Deployment;
 use k8s_openapi::api::core::v1::{Container, PodSpec};
 
+use super::pods::Pods;
+
 /// One record, of which each environment has the one that it was rolled with.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Source {
     pub image: ImageSource,
     pub secrets: GivenSecrets,
+    pub pods: Pods,
 }
 
 impl Source {
     /// What runs, as it was written down.
     pub fn of_status(status: &EnvironmentStatus) -> Option<Self> {
-        Some(Self { image: status.image.clone()?, secrets: status.secrets.clone().unwrap_or_default() })
+        Some(Self {
+            image: status.image.clone()?,
+            secrets: status.secrets.clone().unwrap_or_default(),
+            pods: Pods::of_status(status)?,
+        })
     }
 
     /// Secret and key of the headers that a collector wants to be shown.
@@ -40,7 +47,7 @@ impl Source {
 }
 
 /// What the pods of a Deployment are to be started from.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Told {
     pub source: Source,
     pub tag: String,
@@ -57,7 +64,8 @@ impl Told {
             pull_policy: container.image_pull_policy.clone().unwrap_or_default(),
             pull_secrets: secrets.collect(),
         };
-        Some(Self { source: Source { image, secrets: secrets_of(pod, container) }, tag: tag.to_owned() })
+        let source = Source { image, secrets: secrets_of(pod, container), pods: Pods::of(deployment)? };
+        Some(Self { source, tag: tag.to_owned() })
     }
 }
 
@@ -98,10 +106,22 @@ mod tests {
         let container = json!({"name": "dataplane", "image": "registry:5000/sluice/dataplane:0.1.0",
                                "imagePullPolicy": "Always"});
         let pod = json!({"containers": [container], "imagePullSecrets": [{"name": "a"}, {"name": "b"}]});
-        let Told { source: Source { image, secrets }, tag } = told(&pod);
+        let Told { source: Source { image, secrets, pods }, tag } = told(&pod);
         assert_eq!((&*image.name, &*tag), ("registry:5000/sluice/dataplane", "0.1.0"));
         assert_eq!((&*image.pull_policy, image.pull_secrets.len()), ("Always", 2));
-        assert_eq!(secrets, GivenSecrets::default());
+        assert_eq!((secrets, pods), (GivenSecrets::default(), Pods::default()));
+    }
+
+    #[test]
+    fn what_is_added_is_read_off_the_workload_and_nothing_where_it_is_damaged() {
+        let told = |annotation: &str| {
+            let deployment = json!({"metadata": {"annotations": {"sluice.dev/pods": annotation}}, "spec": {
+                "selector": {}, "template": {"spec": {"containers": [{"name": "dataplane", "image": "i:1"}]}}}});
+            Told::of(&from_value(deployment).unwrap())
+        };
+        let added = Pods::parse(r#"{"labels": {"team": "data"}}"#).unwrap();
+        assert_eq!(told(&added.text().unwrap()).map(|told| told.source.pods), Some(added));
+        assert_eq!(told("{\"labels\": 7}"), None);
     }
 
     #[test]

@@ -20,13 +20,17 @@ pub fn status(it: &Findings<'_>, conditions: &[Condition]) -> EnvironmentStatus 
     let activated_at = before.activated_at.or_else(|| answers.then(|| text(it.observed.now)));
     let settled = matches!(it.workload, State::Settled | State::Off);
     let runs = workload::deployment(it.observed).filter(|_| settled);
-    let source = runs.and_then(Told::of).map(|told| told.source);
+    let (image, secrets, pods) = match runs.and_then(Told::of).map(|told| told.source) {
+        Some(it) => (Some(it.image), Some(it.secrets).filter(|it| *it != GivenSecrets::default()), it.pods.text()),
+        None => (before.image, before.secrets, before.pods),
+    };
     EnvironmentStatus {
         connection: activated_at.as_ref().and_then(|_| connection(it)).or(before.connection),
         volume_size: volume_size(it),
         version: runs.and_then(workload::version).or(before.version),
-        image: source.as_ref().map(|it| it.image.clone()).or(before.image),
-        secrets: source.map_or(before.secrets, |it| Some(it.secrets).filter(|it| *it != GivenSecrets::default())),
+        image,
+        secrets,
+        pods,
         suspended_replicas: it.off.map(|_| it.environment().spec.data_plane.replicas).filter(|replicas| *replicas > 0),
         last_step: Some(step(it).to_owned()),
         phase: Some(phase(false, activated_at.is_some(), conditions)),
@@ -71,8 +75,8 @@ fn step(it: &Findings<'_>) -> &'static str {
         _ if it.changes.waits_for.is_some() => "waitForRemoval",
         (State::Draining, _) => "drain",
         (State::Off, _) => "suspended",
-        (State::Starting(_) | State::Rolling | State::Absent, _) => "waitForReplicas",
-        (State::TimedOut, _) => "rolloutTimedOut",
+        (State::Starting(_) | State::Rolling(_) | State::Absent, _) => "waitForReplicas",
+        (State::TimedOut(_), _) => "rolloutTimedOut",
         (State::Settled, _) => "settled",
     }
 }

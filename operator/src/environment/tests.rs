@@ -7,6 +7,7 @@ mod fleet;
 mod histories;
 mod plan;
 mod refusals;
+mod rollout;
 mod world;
 
 pub(super) use fixtures::{environment, observed};

@@ -8,6 +8,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use contract::EnvId;
+use contract::network::range;
 use crds::{Environment, OrganizationPhase, Reason, Scheduling, StorageFormat, Tier, TlsMode};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
 use kube::Resource as _;
@@ -41,6 +42,8 @@ pub struct Desired {
     pub resources: Resources,
     pub max_concurrent_queries: u32,
     pub scheduling: Scheduling,
+    /// The replica that is replaced ends before its successor has a place.
+    pub old_goes_first: bool,
     pub allowed_cidrs: Vec<String>,
     pub tls: Tls,
     pub release: Arc<Release>,
@@ -154,6 +157,7 @@ pub fn validate(observed: &Observed) -> Result<Desired, Invalid> {
         off,
         version: version(observed)?,
         source: source(observed),
+        old_goes_first: matches!(storage, Storage::Native { .. }) && workload::makes_place_by_ending(&observed.pods),
         storage,
         resources: resources(environment)?,
         max_concurrent_queries: u32::try_from(spec.settings.max_concurrent_queries)
@@ -303,17 +307,17 @@ fn resources(environment: &Environment) -> Result<Resources, Invalid> {
     Ok(Resources { requests, limits, engine_memory_bytes, engine_threads })
 }
 
-fn cidrs(ranges: &[String]) -> Result<Vec<String>, Invalid> {
-    for range in ranges {
-        let parsed = range.split_once('/').and_then(|(address, prefix)| {
-            let address: std::net::IpAddr = address.parse().ok()?;
-            Some(prefix.parse::<u8>().ok()? <= if address.is_ipv4() { 32 } else { 128 })
-        });
-        if parsed != Some(true) {
-            return Err(Invalid::new(format!("spec.network.allowedCidrs: {range} is not a CIDR range")));
+/// Each in the one form that peers are compared with, and once.
+fn cidrs(given: &[String]) -> Result<Vec<String>, Invalid> {
+    let mut ranges = Vec::new();
+    for text in given {
+        let message = || format!("spec.network.allowedCidrs: {text} is not a CIDR range of one kind of addresses");
+        let range = range(text).ok_or_else(|| Invalid::new(message()))?.to_string();
+        if !ranges.contains(&range) {
+            ranges.push(range);
         }
     }
-    Ok(ranges.to_vec())
+    Ok(ranges)
 }
 
 fn tls(observed: &Observed) -> Result<Tls, Invalid> {

@@ -56,6 +56,7 @@ fn snapshot(status: &str) -> Governance {
             cache_enabled: true,
             heal: crate::Heal::default(),
             test_mode: false,
+            allowed_networks: Vec::new(),
         },
         organization: Organization {
             org_id: "o".into(),
@@ -110,6 +111,31 @@ fn expiry_grace_address_and_user_status_are_checked() {
     assert!(check("active", only_ten, Some("::ffff:10.9.9.9")).is_ok());
     assert_eq!(check("active", only_ten, Some("11.0.0.1")).unwrap_err(), Code::AddressDenied);
     assert_eq!(check("active", only_ten, None).unwrap_err(), Code::AddressDenied);
+}
+
+#[test]
+fn an_environment_is_reached_from_where_it_says_and_from_its_own_machine() {
+    let mut environment = snapshot("active").environment;
+    let mut admits = |networks: &[&str], peer: Option<&str>| {
+        environment.allowed_networks = networks.iter().map(|net| net.parse().unwrap()).collect();
+        environment.admits(peer.map(|peer| peer.parse().unwrap()))
+    };
+    assert!(admits(&[], None) && admits(&[], Some("192.0.2.1")), "it says nothing");
+    let networks = ["10.0.0.0/8", "2001:db8::/32"];
+    for (peer, expected) in [
+        ("10.9.9.9", true),
+        ("::ffff:10.9.9.9", true),
+        ("11.0.0.1", false),
+        ("::ffff:11.0.0.1", false),
+        ("2001:db8::1", true),
+        ("2001:db9::1", false),
+        ("127.0.0.1", true),
+        ("::1", true),
+        ("::ffff:127.0.0.1", true),
+    ] {
+        assert_eq!(admits(&networks, Some(peer)), expected, "{peer}");
+    }
+    assert!(!admits(&networks, None), "nobody knows from where");
 }
 
 #[test]

@@ -39,7 +39,7 @@ pub fn object(value: &mut Value) {
 /// Every text below, and every variable whose name says that its value is secret.
 fn inside(value: &mut Value) {
     match value {
-        Value::String(said) => *said = text(said),
+        Value::String(said) => *said = json(said).unwrap_or_else(|| text(said)),
         Value::Array(items) => items.iter_mut().for_each(inside),
         Value::Object(members) => {
             if is_secret_variable(members) {
@@ -49,6 +49,13 @@ fn inside(value: &mut Value) {
         }
         Value::Null | Value::Bool(_) | Value::Number(_) => {}
     }
+}
+
+/// A text that is an object, as variables are in what is written down of the pods of data planes.
+fn json(said: &str) -> Option<String> {
+    let mut value: Value = serde_json::from_str(said).ok().filter(Value::is_object)?;
+    inside(&mut value);
+    Some(value.to_string())
 }
 
 fn is_secret_variable(members: &Map<String, Value>) -> bool {
@@ -181,5 +188,16 @@ mod tests {
         assert_eq!(env[0]["value"], REDACTED);
         assert_eq!(env[1]["value"], "/var/lib/sluice");
         assert_eq!(env[2]["valueFrom"]["secretKeyRef"]["name"], "db");
+    }
+
+    #[test]
+    fn a_variable_is_hidden_in_a_text_too() {
+        let pods = |value: &str| json!({"env": [{"name": "API_TOKEN", "value": value}]}).to_string();
+        let shown = shown(&json!({
+            "kind": "Environment", "status": {"pods": pods("plain")},
+            "metadata": {"annotations": {"sluice.dev/pods": pods("plain")}},
+        }));
+        assert_eq!(shown["status"]["pods"], pods(REDACTED));
+        assert_eq!(shown["metadata"]["annotations"]["sluice.dev/pods"], pods(REDACTED));
     }
 }

@@ -2,14 +2,15 @@
 //!
 //! A Deployment also for an environment that owns a file: the new pod starts beside the old one on
 //! the node that has the volume, waits there until the old one has let go of the file, and takes it
-//! over. Nothing in the template depends on the operator's own version.
+//! over. Where it finds no place there, the old one ends first, and the environment is away meanwhile.
+//! Nothing in the template depends on the operator's own version.
 
 use std::collections::BTreeMap;
 
 use k8s_openapi::api::apps::v1::{Deployment, DeploymentSpec, DeploymentStrategy, RollingUpdateDeployment};
 use k8s_openapi::api::core::v1::{
-    Affinity, LocalObjectReference, PodAffinity, PodAffinityTerm, PodSecurityContext, PodSpec, PodTemplateSpec,
-    SeccompProfile, Toleration, TopologySpreadConstraint,
+    Affinity, LocalObjectReference, PodAffinity, PodAffinityTerm, PodSpec, PodTemplateSpec, Toleration,
+    TopologySpreadConstraint,
 };
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{LabelSelector, ObjectMeta};
 use k8s_openapi::apimachinery::pkg::util::intstr::IntOrString;
@@ -17,6 +18,7 @@ use k8s_openapi::apimachinery::pkg::util::intstr::IntOrString;
 use super::config_map::{DRAIN_SECS, ENDPOINT_GRACE_SECS, restart_hash};
 use super::{labels, owned};
 use crate::environment::names::{annotation, label, selector};
+use crate::environment::pods;
 use crate::environment::validate::{Desired, Storage};
 
 mod container;
@@ -26,22 +28,21 @@ mod volumes;
 const CLOSING_SECS: u64 = 30;
 /// After this the rollout counts as failed and stays where it is; old pods go on.
 const PROGRESS_DEADLINE_SECS: i32 = 600;
-/// Of the image; nobody else's.
-const USER: i64 = 65_532;
 
 pub fn deployment(desired: &Desired) -> Deployment {
     let mut metadata = owned(desired, desired.name.to_string());
     metadata.labels.get_or_insert_default().insert(label::VERSION.to_owned(), desired.version.clone());
+    metadata.annotations = desired.source.pods.text().map(|text| BTreeMap::from([(annotation::PODS.to_owned(), text)]));
     Deployment {
         metadata,
         spec: Some(DeploymentSpec {
             replicas: Some(desired.replicas_now()),
-            selector: pods(desired),
+            selector: ours(desired),
             strategy: Some(DeploymentStrategy {
                 type_: Some("RollingUpdate".to_owned()),
                 rolling_update: Some(RollingUpdateDeployment {
-                    max_surge: Some(IntOrString::Int(1)),
-                    max_unavailable: Some(IntOrString::Int(0)),
+                    max_surge: Some(IntOrString::Int(i32::from(!desired.old_goes_first))),
+                    max_unavailable: Some(IntOrString::Int(i32::from(desired.old_goes_first))),
                 }),
             }),
             progress_deadline_seconds: Some(PROGRESS_DEADLINE_SECS),
@@ -55,18 +56,19 @@ pub fn deployment(desired: &Desired) -> Deployment {
     }
 }
 
-fn pods(desired: &Desired) -> LabelSelector {
+fn ours(desired: &Desired) -> LabelSelector {
     LabelSelector { match_labels: Some(selector(desired.name.as_str()).into()), match_expressions: None }
 }
 
 fn template(desired: &Desired) -> PodTemplateSpec {
-    let mut labels = labels(desired);
+    let added = &desired.source.pods;
+    let mut labels: BTreeMap<_, _> = added.labels.clone().into_iter().chain(labels(desired)).collect();
     labels.insert(label::VERSION.to_owned(), desired.version.clone());
     let hash = (annotation::CONFIG_HASH.to_owned(), restart_hash(desired));
     PodTemplateSpec {
         metadata: Some(ObjectMeta {
             labels: Some(labels),
-            annotations: Some(BTreeMap::from([hash])),
+            annotations: Some(added.annotations.clone().into_iter().chain([hash]).collect()),
             ..ObjectMeta::default()
         }),
         spec: Some(pod(desired)),
@@ -84,7 +86,7 @@ fn pod(desired: &Desired) -> PodSpec {
         automount_service_account_token: Some(false),
         // variables named after Services could be taken for settings
         enable_service_links: Some(false),
-        security_context: Some(security()),
+        security_context: Some(desired.source.pods.security_context.clone().unwrap_or_else(pods::security)),
         termination_grace_period_seconds: i64::try_from(DRAIN_SECS + ENDPOINT_GRACE_SECS + CLOSING_SECS).ok(),
         affinity: beside_the_volume(desired),
         topology_spread_constraints: spread(desired),
@@ -96,25 +98,12 @@ fn pod(desired: &Desired) -> PodSpec {
     }
 }
 
-fn security() -> PodSecurityContext {
-    PodSecurityContext {
-        run_as_non_root: Some(true),
-        run_as_user: Some(USER),
-        run_as_group: Some(USER),
-        fs_group: Some(USER),
-        // a large volume is not walked at each start
-        fs_group_change_policy: Some("OnRootMismatch".to_owned()),
-        seccomp_profile: Some(SeccompProfile { type_: "RuntimeDefault".to_owned(), localhost_profile: None }),
-        ..PodSecurityContext::default()
-    }
-}
-
 /// The volume can be mounted on one node, so the successor must come up where the pod is that it
 /// replaces. The first pod of all may go anywhere.
 fn beside_the_volume(desired: &Desired) -> Option<Affinity> {
     let Storage::Native { .. } = desired.storage else { return None };
     let term = PodAffinityTerm {
-        label_selector: Some(pods(desired)),
+        label_selector: Some(ours(desired)),
         topology_key: "kubernetes.io/hostname".to_owned(),
         ..PodAffinityTerm::default()
     };
@@ -127,7 +116,7 @@ fn beside_the_volume(desired: &Desired) -> Option<Affinity> {
 fn spread(desired: &Desired) -> Option<Vec<TopologySpreadConstraint>> {
     let Storage::Lake { .. } = desired.storage else { return None };
     let over = |key: &str| TopologySpreadConstraint {
-        label_selector: Some(pods(desired)),
+        label_selector: Some(ours(desired)),
         max_skew: 1,
         topology_key: key.to_owned(),
         when_unsatisfiable: "ScheduleAnyway".to_owned(),

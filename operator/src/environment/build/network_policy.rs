@@ -11,10 +11,11 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::LabelSelector;
 use k8s_openapi::apimachinery::pkg::util::intstr::IntOrString;
 
 use super::owned;
+use crate::environment::dns::Dns;
 use crate::environment::names::selector;
+use crate::environment::pods::Texts;
 use crate::environment::validate::{Desired, Storage};
 
-const DNS: u16 = 53;
 const HTTPS: u16 = 443;
 
 pub fn network_policy(desired: &Desired) -> NetworkPolicy {
@@ -45,7 +46,7 @@ fn ingress(desired: &Desired) -> Vec<NetworkPolicyIngressRule> {
 
 fn egress(desired: &Desired) -> Vec<NetworkPolicyEgressRule> {
     let mut rules = vec![
-        NetworkPolicyEgressRule { to: None, ports: Some(vec![on(DNS, "UDP"), tcp(DNS)]) },
+        resolving(&desired.release.dns),
         NetworkPolicyEgressRule { to: Some(vec![release(desired)]), ports: Some(vec![tcp(port::CONTROL_GRPC)]) },
     ];
     if let Some(port) = desired.release.model.port() {
@@ -59,6 +60,24 @@ fn egress(desired: &Desired) -> Vec<NetworkPolicyEgressRule> {
         rules.push(NetworkPolicyEgressRule { to: None, ports: Some(vec![tcp(HTTPS)]) });
     }
     rules
+}
+
+/// The cluster's DNS, over both of its protocols; anywhere, where nobody says which pods it has.
+fn resolving(dns: &Dns) -> NetworkPolicyEgressRule {
+    let labels = |texts: &Texts| LabelSelector {
+        match_labels: Some(texts.clone()).filter(|texts| !texts.is_empty()),
+        match_expressions: None,
+    };
+    let pods = NetworkPolicyPeer {
+        namespace_selector: Some(labels(&dns.namespace_selector)),
+        pod_selector: Some(labels(&dns.pod_selector)),
+        ..NetworkPolicyPeer::default()
+    };
+    let is_named = !dns.namespace_selector.is_empty() || !dns.pod_selector.is_empty();
+    NetworkPolicyEgressRule {
+        to: is_named.then(|| vec![pods]),
+        ports: Some(dns.ports.iter().flat_map(|port| [on(*port, "UDP"), tcp(*port)]).collect()),
+    }
 }
 
 /// None is anybody.

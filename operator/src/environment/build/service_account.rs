@@ -1,4 +1,4 @@
-//! The account that the pods run under. It may do nothing, and its token is not mounted.
+//! The account that the pods run under. Here it may do nothing, and its token is not mounted; a cloud may know it.
 
 use k8s_openapi::api::core::v1::ServiceAccount;
 
@@ -6,9 +6,9 @@ use super::owned;
 use crate::environment::validate::Desired;
 
 pub fn service_account(desired: &Desired) -> ServiceAccount {
-    ServiceAccount {
-        metadata: owned(desired, desired.name.to_string()),
-        automount_service_account_token: Some(false),
-        ..ServiceAccount::default()
-    }
+    let (mut metadata, added) = (owned(desired, desired.name.to_string()), &desired.release.account);
+    let ours = metadata.labels.take().unwrap_or_default();
+    metadata.labels = Some(added.labels.clone().into_iter().chain(ours).collect());
+    metadata.annotations = Some(added.annotations.clone()).filter(|annotations| !annotations.is_empty());
+    ServiceAccount { metadata, automount_service_account_token: Some(false), ..ServiceAccount::default() }
 }

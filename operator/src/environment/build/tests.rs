@@ -97,6 +97,8 @@ fn every_setting_is_written_down_with_what_a_change_of_it_costs() {
     let next_start = SETTINGS.iter().filter(|it| it.takes_effect == TakesEffect::NextStart).map(|it| it.name);
     let expected = [
         setting::ENGINE_TEMP_BYTES,
+        setting::LISTEN,
+        setting::HTTP_IDLE_SECS,
         setting::DRAIN_SECS,
         setting::ENDPOINT_GRACE_SECS,
         setting::MODEL_URL,
@@ -145,9 +147,91 @@ fn watched(arguments: &[&str]) -> Desired {
     let mut observed = observed(environment(&json!({})));
     let told = Config::try_parse_from(arguments).unwrap().release();
     let release = Arc::make_mut(&mut observed.release);
-    (release.collector, release.model) = (told.collector, told.model);
-    release.source.secrets = told.source.secrets;
+    let (image, version) = (release.source.image.clone(), release.version.clone());
+    *release = told;
+    (release.source.image, release.version) = (image, version);
     validate(&observed).unwrap()
+}
+
+fn template(desired: &Desired) -> Value {
+    serde_json::to_value(super::deployment::deployment(desired).spec.unwrap().template).unwrap()
+}
+
+#[test]
+fn what_the_installation_adds_is_in_the_pods_beside_what_is_ours() {
+    let added = r#"{"annotations": {"example.com/team": "data"}, "labels": {"azure.workload.identity/use": "true"},
+                    "securityContext": {"runAsNonRoot": true}, "containerSecurityContext": {"privileged": false},
+                    "env": [{"name": "HTTPS_PROXY", "value": "http://proxy:3128"}]}"#;
+    let (plain, with) = (template(&watched(&[])), watched(&[&format!("--dataplane-pods={added}")]));
+    let given: Value = serde_json::from_str(added).unwrap();
+    let pods = template(&with);
+    assert_eq!(pods["spec"]["securityContext"], given["securityContext"], "in place of ours: ids are the platform's");
+    assert_eq!(pods["spec"]["containers"][0]["securityContext"], given["containerSecurityContext"]);
+    assert_eq!(pods["spec"]["containers"][0]["env"], given["env"]);
+    for kind in ["annotations", "labels"] {
+        let mut whole = plain["metadata"][kind].as_object().unwrap().clone();
+        whole.extend(given[kind].as_object().unwrap().clone());
+        assert_eq!(pods["metadata"][kind], Value::Object(whole));
+    }
+    let selector = |desired: &Desired| super::deployment::deployment(desired).spec.unwrap().selector;
+    assert_eq!(selector(&with), selector(&watched(&[])), "what chooses pods is ours alone");
+    let account = super::service_account::service_account(&with);
+    assert_eq!(account.metadata.annotations, None, "the account has its own");
+}
+
+#[test]
+fn an_account_is_what_a_cloud_knows_it_by_and_no_pod_is_restarted_for_it() {
+    let added =
+        r#"{"annotations": {"eks.amazonaws.com/role-arn": "arn:aws:iam::1:role/r"}, "labels": {"team": "data"}}"#;
+    let with = watched(&[&format!("--dataplane-account={added}")]);
+    let account = super::service_account::service_account(&with);
+    assert_eq!(account.metadata.annotations.unwrap()["eks.amazonaws.com/role-arn"], "arn:aws:iam::1:role/r");
+    let labels = account.metadata.labels.unwrap();
+    assert_eq!((&*labels["team"], &*labels["app.kubernetes.io/instance"]), ("data", "acme-sales"));
+    assert_eq!(template(&with), template(&watched(&[])));
+}
+
+#[test]
+fn who_may_connect_is_told_in_the_one_form_of_each_range() {
+    let given = ["10.1.2.3/8", "::ffff:127.0.0.0/104", "2001:DB8:0::1/32", "192.0.2.7", "10.0.0.0/08", "127.0.0.0/8"];
+    let desired = desired(&json!({"network": {"allowedCidrs": given}}));
+    let policy = super::network_policy::network_policy(&desired).spec.unwrap();
+    let clients = policy.ingress.unwrap().remove(0).from.unwrap();
+    let ranges: Vec<_> = clients.into_iter().map(|peer| peer.ip_block.unwrap().cidr).collect();
+    assert_eq!(ranges, ["10.0.0.0/8", "127.0.0.0/8", "2001:db8::/32", "192.0.2.7/32"]);
+}
+
+#[test]
+fn names_are_asked_where_the_clusters_dns_is() {
+    let way = |arguments: &[&str]| {
+        let policy = super::network_policy::network_policy(&watched(arguments));
+        serde_json::to_value(policy.spec.unwrap().egress.unwrap().remove(0)).unwrap()
+    };
+    let on = |ports: &[u16]| -> Value {
+        ports
+            .iter()
+            .flat_map(|port| ["UDP", "TCP"].map(|protocol| json!({"port": port, "protocol": protocol})))
+            .collect()
+    };
+    assert_eq!(way(&[]), json!({"ports": on(&[53])}));
+    assert_eq!(way(&[r#"--dns={"ports": [53, 5353]}"#]), json!({"ports": on(&[53, 5353])}));
+    let pods = r#"--dns={"ports": [5353], "podSelector": {"dns.operator.openshift.io/daemonset-dns": "default"},
+                         "namespaceSelector": {"kubernetes.io/metadata.name": "openshift-dns"}}"#;
+    let peer = json!({
+        "namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": "openshift-dns"}},
+        "podSelector": {"matchLabels": {"dns.operator.openshift.io/daemonset-dns": "default"}},
+    });
+    assert_eq!(way(&[pods]), json!({"ports": on(&[5353]), "to": [peer]}));
+    let anywhere = r#"--dns={"podSelector": {"k8s-app": "kube-dns"}}"#;
+    assert_eq!(way(&[anywhere])["to"][0]["namespaceSelector"], json!({}), "in whichever namespace");
+}
+
+#[test]
+fn a_data_plane_listens_where_it_is_told_from_its_next_start_on() {
+    let with = watched(&["--dataplane-listen=::", "--http-idle-secs=350"]);
+    let data = super::config_map::config_map(&with).data.unwrap();
+    assert_eq!((&*data[setting::LISTEN], &*data[setting::HTTP_IDLE_SECS]), ("::", "350"));
+    assert_eq!(template(&with), template(&watched(&[])));
 }
 
 #[test]

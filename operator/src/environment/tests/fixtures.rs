@@ -1,12 +1,15 @@
 //! Values to begin with.
 
+use std::net::Ipv4Addr;
 use std::sync::Arc;
 
 use crds::{Environment, GivenSecrets, ImageSource, Organization};
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
+use crate::environment::dns::Dns;
 use crate::environment::observed::{Authorities, AuthorityFacts, ClusterFacts, Given, Observed, Release};
+use crate::environment::pods::{Account, Pods};
 use crate::environment::source::Source;
 
 pub const UID: &str = "0c0ffee0-0000-4000-8000-000000000001";
@@ -51,10 +54,15 @@ pub fn release() -> Release {
                 pull_secrets: vec!["registry".to_owned()],
             },
             secrets: GivenSecrets::default(),
+            pods: Pods::default(),
         },
         version: "0.1.0".to_owned(),
         control_plane: "sluice-controlplane.sluice.svc:8081".to_owned(),
         cluster_domain: "cluster.local".to_owned(),
+        listen: Ipv4Addr::UNSPECIFIED.into(),
+        http_idle_secs: 75,
+        account: Account::default(),
+        dns: Dns::default(),
         serves_lake: true,
         collector: telemetry::Destination::default(),
         model: crate::model::Model::default(),

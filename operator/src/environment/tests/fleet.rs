@@ -8,6 +8,7 @@ use serde_json::{Value, json};
 use super::fixtures::release;
 use crate::environment::fleet::{Member, Movement, Rollout, may_move};
 use crate::environment::observed::Release;
+use crate::environment::pods::Pods;
 use crate::environment::source::Told;
 use crate::stores::{Dictionaries, KnownEnvironment};
 
@@ -124,11 +125,12 @@ fn nobody_waits_for_one_that_cannot_move() {
 
 #[test]
 fn what_the_installation_gives_is_a_move_of_the_fleet_also_for_one_that_chose_its_version() {
-    let changes: [fn(&mut Release); 5] = [
+    let changes: [fn(&mut Release); 6] = [
         |it| it.source.image.name = "mirror.example/sluice/dataplane".to_owned(),
         |it| it.source.image.pull_policy = "Always".to_owned(),
         |it| it.source.image.pull_secrets.push("another".to_owned()),
         |it| it.source.secrets.model = Some(SecretKey { name: "model".to_owned(), key: "key".to_owned() }),
+        |it| it.source.pods = Pods::parse(r#"{"labels": {"team": "data"}}"#).unwrap(),
         |it| {
             let (name, headers_key) = ("watch".to_owned(), Some("headers".to_owned()));
             it.source.secrets.collector = Some(CollectorSecret { name, headers_key, ca_key: None });
@@ -154,6 +156,7 @@ fn what_the_installation_gives_is_a_move_of_the_fleet_also_for_one_that_chose_it
         let source = target.source.clone();
         let arrived = stands_after(&target, true, |it| {
             (it["status"]["image"], it["status"]["secrets"]) = (json!(source.image), json!(source.secrets));
+            it["status"]["pods"] = json!(source.pods.text());
         });
         assert_eq!(arrived, Some(Movement::Arrived), "{number}");
     }

@@ -20,6 +20,8 @@ enum Act {
     Suspend(bool),
     SuspendOrganization(bool),
     Version(bool),
+    /// Whether a successor has a place beside the pod that it replaces.
+    Crowd(bool),
     Replicas(i32),
     Size(bool),
     Annotate(&'static str, &'static str),
@@ -47,6 +49,7 @@ fn act() -> impl Strategy<Value = Act> {
         1 => any::<bool>().prop_map(Act::Suspend),
         1 => any::<bool>().prop_map(Act::SuspendOrganization),
         1 => any::<bool>().prop_map(Act::Version),
+        1 => any::<bool>().prop_map(Act::Crowd),
         1 => (0..3).prop_map(Act::Replicas),
         1 => any::<bool>().prop_map(Act::Size),
         2 => annotation.prop_map(|(name, value)| Act::Annotate(name, value)),
@@ -121,6 +124,7 @@ fn perform(world: &mut World, act: &Act, watcher: &mut Watcher) -> Result<(), Te
                 it.spec.data_plane.version = Some(if new { "0.2.0" } else { "0.1.0" }.to_owned());
             });
         }
+        Act::Crowd(crowded) => world.no_place = crowded.then_some("0/1 nodes are available: 1 Insufficient memory."),
         Act::Replicas(count) => world.environment_mut(|it| it.spec.data_plane.replicas = count),
         Act::Size(large) => {
             world.environment_mut(|it| it.spec.storage.size.0 = if large { "20Gi" } else { "10Gi" }.to_owned());

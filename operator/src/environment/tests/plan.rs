@@ -14,6 +14,7 @@ use crate::environment::child::Kind;
 use crate::environment::contest::Contests;
 use crate::environment::observed::Release;
 use crate::environment::plan::{Plan, interrupted, plan};
+use crate::environment::pods::Pods;
 use crate::environment::source::Source;
 use crate::environment::volume;
 
@@ -263,11 +264,12 @@ fn a_refusal_to_make_the_volume_larger_says_the_way_back() {
 
 #[test]
 fn what_the_installation_gives_waits_for_its_turn() {
-    let changes: [fn(&mut Release); 5] = [
+    let changes: [fn(&mut Release); 6] = [
         |it| it.source.image.name = "mirror.example/sluice/dataplane".to_owned(),
         |it| it.source.image.pull_policy = "Always".to_owned(),
         |it| it.source.image.pull_secrets = vec!["another".to_owned()],
         |it| it.source.secrets.model = Some(SecretKey { name: "model".to_owned(), key: "key".to_owned() }),
+        |it| it.source.pods = Pods::parse(r#"{"env": [{"name": "HTTPS_PROXY", "value": "proxy"}]}"#).unwrap(),
         |it| {
             let (name, ca_key) = ("watch".to_owned(), Some("authority".to_owned()));
             it.source.secrets.collector = Some(CollectorSecret { name, headers_key: None, ca_key });

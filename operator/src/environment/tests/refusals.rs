@@ -59,6 +59,13 @@ fn situations() -> Vec<Situation> {
         ),
         ("a tag that is none", json!({"dataPlane": {"version": "a/b:c"}}), nothing, Reason::Invalid, "tag of an image"),
         ("no range", json!({"network": {"allowedCidrs": ["10.0.0.0/33"]}}), nothing, Reason::Invalid, "10.0.0.0/33"),
+        (
+            "a range of both kinds of addresses",
+            json!({"network": {"allowedCidrs": ["10.0.0.0/8", "::ffff:0:0/95"]}}),
+            nothing,
+            Reason::Invalid,
+            "::ffff:0:0/95",
+        ),
         ("another name", json!({"slug": "other"}), nothing, Reason::Invalid, "metadata.name"),
         (
             "no cert-manager",

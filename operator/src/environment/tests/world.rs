@@ -50,6 +50,10 @@ pub struct World {
     pub now: Timestamp,
     /// Pods of this version never become ready.
     pub broken_version: Option<String>,
+    /// What the scheduler says of a pod beside another that it replaces; nothing: it has a place.
+    pub no_place: Option<&'static str>,
+    /// Why the API server makes no pod.
+    pub no_pods: Option<&'static str>,
     counter: u64,
     versions: u64,
     moved: bool,
@@ -76,6 +80,8 @@ impl World {
             contests: Arc::default(),
             now: fixtures::now(),
             broken_version: None,
+            no_place: None,
+            no_pods: None,
             counter: 100,
             versions: 0,
             moved: false,

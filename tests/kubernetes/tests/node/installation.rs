@@ -43,8 +43,9 @@ pub async fn installed() -> World {
     let confined = format!("watchNamespaces=[\"{}\"]", world.namespace);
     let chart = format!("{ROOT}/charts/sluice");
     let images = "image.tag=dev,image.pullPolicy=Never,crds.install=false,rbac.aggregateRoles=false";
+    let signup = "controlPlane.signup=true";
     let install = ["install", "sluice", &chart, "--namespace", &world.namespace, "--wait", "--timeout=2m"];
-    let settings = ["--set", &url, "--set", images, "--set-json", &confined];
+    let settings = ["--set", &url, "--set", images, "--set", signup, "--set-json", &confined];
     helm(&[install.as_slice(), settings.as_slice()].concat()).await;
     helm(&["test", "sluice", "--namespace", &world.namespace, "--timeout=2m"]).await;
     world

@@ -2,13 +2,14 @@
 
 use contract::wire::{port, probe, setting};
 use k8s_openapi::api::core::v1::{
-    Capabilities, ConfigMapEnvSource, Container, ContainerPort, EnvFromSource, EnvVar, EnvVarSource, HTTPGetAction,
-    Probe, ResourceRequirements, SecretEnvSource, SecretKeySelector, SecurityContext,
+    ConfigMapEnvSource, Container, ContainerPort, EnvFromSource, EnvVar, EnvVarSource, HTTPGetAction, Probe,
+    ResourceRequirements, SecretEnvSource, SecretKeySelector,
 };
 use k8s_openapi::apimachinery::pkg::util::intstr::IntOrString;
 
 use super::super::amounts;
 use super::volumes;
+use crate::environment::pods;
 use crate::environment::validate::{Desired, Storage};
 
 const PROGRAM: &str = "/usr/local/bin/dataplane";
@@ -16,14 +17,14 @@ const PROGRAM: &str = "/usr/local/bin/dataplane";
 const STARTS_WITHIN_SECS: i32 = 90;
 
 pub fn container(desired: &Desired) -> Container {
-    let image = &desired.source.image;
+    let (image, added) = (&desired.source.image, &desired.source.pods);
     Container {
         name: "dataplane".to_owned(),
         image: Some(format!("{}:{}", image.name, desired.version)),
         image_pull_policy: Some(image.pull_policy.clone()),
         command: Some(vec![PROGRAM.to_owned()]),
         env_from: Some(environment(desired)),
-        env: Some(credentials(desired)).filter(|credentials| !credentials.is_empty()),
+        env: Some(variables(desired)).filter(|variables| !variables.is_empty()),
         ports: Some(ports()),
         resources: Some(ResourceRequirements {
             requests: amounts(&desired.resources.requests),
@@ -34,12 +35,7 @@ pub fn container(desired: &Desired) -> Container {
         // a second later. Opening a large file may take its time; after that, an answer is due.
         liveness_probe: Some(Probe { initial_delay_seconds: Some(STARTS_WITHIN_SECS), ..probe(probe::HEALTH, 10, 3) }),
         readiness_probe: Some(probe(probe::READY, 1, 2)),
-        security_context: Some(SecurityContext {
-            allow_privilege_escalation: Some(false),
-            read_only_root_filesystem: Some(true),
-            capabilities: Some(Capabilities { drop: Some(vec!["ALL".to_owned()]), add: None }),
-            ..SecurityContext::default()
-        }),
+        security_context: Some(added.container_security_context.clone().unwrap_or_else(pods::container_security)),
         volume_mounts: Some(volumes::mounts(desired)),
         ..Container::default()
     }
@@ -58,8 +54,10 @@ fn environment(desired: &Desired) -> Vec<EnvFromSource> {
     sources
 }
 
-fn credentials(desired: &Desired) -> Vec<EnvVar> {
-    headers(desired).into_iter().chain(model_key(desired)).collect()
+/// Credentials, and what the installation adds.
+fn variables(desired: &Desired) -> Vec<EnvVar> {
+    let added = desired.source.pods.env.iter().cloned();
+    headers(desired).into_iter().chain(model_key(desired)).chain(added).collect()
 }
 
 /// A credential for the collector: from its Secret to the process, past everybody else.

@@ -80,7 +80,7 @@ impl World {
         self.secrets.insert(key.name, secret);
     }
 
-    /// Surge one, never one too few: as the Deployment controller does.
+    /// Surge one, never one too few, or the other way round: as the Deployment controller does.
     fn run_deployment(&mut self) {
         self.pods.retain(|pod| !pod.facts.ending);
         let Some((key, deployment)) = self.of_kind(Kind::Deployment) else {
@@ -89,34 +89,48 @@ impl World {
         };
         let wanted = usize::try_from(deployment["spec"]["replicas"].as_i64().unwrap()).unwrap();
         let template = Arc::new(deployment["spec"]["template"].clone());
+        let current = |pod: &Pod| pod.template == template;
+        let crowded = self.pods.iter().any(|pod| !current(pod));
         for pod in &mut self.pods {
             let version = pod.template["metadata"]["labels"][label::VERSION].as_str();
-            pod.facts.ready = version != self.broken_version.as_deref();
+            let no_place = self.no_place.filter(|_| crowded && current(&*pod));
+            pod.facts.unschedulable = no_place.map(str::to_owned);
+            pod.facts.ready = no_place.is_none() && version != self.broken_version.as_deref();
         }
-        let current = |pod: &Pod| pod.template == template;
+        let surge = deployment["spec"]["strategy"]["rollingUpdate"]["maxSurge"].as_i64();
         let fresh_ready = self.pods.iter().filter(|pod| current(pod) && pod.facts.ready).count();
         let old = self.pods.iter().filter(|pod| !current(pod)).count();
         if wanted == 0 {
             self.pods.iter_mut().for_each(|pod| pod.facts.ending = true);
+        } else if surge == Some(0) && crowded {
+            self.pods.iter_mut().filter(|pod| !current(pod)).for_each(|pod| pod.facts.ending = true);
         } else if self.pods.len() > wanted && (fresh_ready + old > wanted || fresh_ready > wanted) {
             let victim = self.pods.iter_mut().find(|pod| pod.template != template || fresh_ready > wanted);
             if let Some(pod) = victim {
                 pod.facts.ending = true;
             }
-        } else if self.pods.iter().filter(|pod| current(pod)).count() < wanted && self.pods.len() <= wanted {
+        } else if self.pods.iter().filter(|pod| current(pod)).count() < wanted
+            && self.pods.len() <= wanted
+            && self.no_pods.is_none()
+        {
             let facts =
                 PodFacts { name: self.fresh(), ready: false, ending: false, waiting: None, unschedulable: None };
             self.pods.push(Pod { facts, template: Arc::clone(&template) });
         }
         let stuck = self.pods.iter().any(|pod| !pod.facts.ready && current(pod) && self.broken_version.is_some());
+        let refused = self.no_pods.map(
+            |message| json!({"type": "ReplicaFailure", "status": "True", "reason": "FailedCreate", "message": message}),
+        );
+        let progress = json!({"type": "Progressing", "status": if stuck { "False" } else { "True" },
+                              "reason": if stuck { "ProgressDeadlineExceeded" } else { "NewReplicaSetAvailable" }});
+        let conditions: Vec<Value> = [progress].into_iter().chain(refused).collect();
         let staying = || self.pods.iter().filter(|pod| !pod.facts.ending);
         let status = json!({
             "observedGeneration": deployment["metadata"]["generation"],
             "replicas": staying().count(),
             "updatedReplicas": staying().filter(|pod| current(pod)).count(),
             "availableReplicas": staying().filter(|pod| pod.facts.ready).count(),
-            "conditions": [{"type": "Progressing", "status": if stuck { "False" } else { "True" },
-                            "reason": if stuck { "ProgressDeadlineExceeded" } else { "NewReplicaSetAvailable" }}],
+            "conditions": conditions,
         });
         self.report(&key, status);
     }
