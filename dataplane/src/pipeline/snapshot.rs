@@ -192,7 +192,7 @@ fn unparsed(query: &Query, error: engine::Error) -> Error {
 const OURS: [&str; 5] =
     ["sluice_mask_hash", "error", sql::dialect::LIKE, sql::meaning::LIKENESS, sql::meaning::VECTOR_LIKENESS];
 
-fn compare(parsed: &engine::Parsed, emitted: &[String], writes: bool) -> Result<()> {
+pub(super) fn compare(parsed: &engine::Parsed, emitted: &[String], writes: bool) -> Result<()> {
     let Some(found) = &parsed.tables else {
         // The engine names no tables of definitions; for what only reads, silence is a disagreement.
         return if writes {
