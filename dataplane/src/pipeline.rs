@@ -39,6 +39,7 @@ mod shown;
 mod snapshot;
 mod stance;
 mod storage;
+mod swap;
 mod tables;
 mod tally;
 mod threshold;

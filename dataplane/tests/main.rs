@@ -42,6 +42,7 @@ mod rejudged;
 mod remembered;
 mod rest;
 mod sequences;
+mod swapped;
 mod temporary;
 mod thoughts;
 mod told;

@@ -181,5 +181,6 @@ fn about(mut tables: Vec<String>, operation: Operation, reads: Vec<String>) -> A
             tables.push(read);
         }
     }
-    About { command, operation, writes, tables, written, marks, rows_max: None, branch: None, seen: None }
+    let (away, branch, seen) = (None, None, None);
+    About { command, operation, writes, tables, written, marks, away, rows_max: None, branch, seen }
 }

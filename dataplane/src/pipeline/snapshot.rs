@@ -16,6 +16,7 @@ use tokio::sync::OwnedMutexGuard;
 use super::answers::Answers;
 use super::runtime::{self, Rows};
 use super::seen::paths;
+use super::swap::Away;
 use super::transaction::ClientTransaction;
 use super::transpile::Native;
 use super::{Pipeline, Query, Result};
@@ -67,6 +68,16 @@ impl Lease {
         match self {
             Self::Own(..) => answers.wrote(&tables),
             Self::Client(transaction) => transaction.wrote(tables),
+        }
+    }
+
+    /// A ruled table has another name: its transaction does not end so.
+    pub fn renamed_away(&mut self, away: Away) -> Result<()> {
+        match self {
+            Self::Own(..) => {
+                Err(Error::Unverified { why: "a ruled table is renamed outside a transaction".to_owned() })
+            }
+            Self::Client(transaction) => transaction.renamed_away(away),
         }
     }
 
