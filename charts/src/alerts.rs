@@ -116,6 +116,14 @@ const ALL: &[Alert] = &[
         action: "look at the control plane's log for receivers that hang",
     },
     Alert {
+        name: "SluicePolicyRulesNothing",
+        severity: "warning",
+        lasting: "15m",
+        expr: "max(sluice_controlplane_policy_rules_unbound{state=\"rules_nothing\"}) > 0",
+        summary: "A rule of a policy hides nothing: the table or column that it names is not there",
+        action: "sluice policies list shows which policies rule nothing; sluice policies show names the rule and what there is",
+    },
+    Alert {
         name: "SluiceLeasesOverdue",
         severity: "warning",
         lasting: "2m",

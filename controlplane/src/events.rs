@@ -79,6 +79,9 @@ event_types! {
     GateApproved          , "gate.approved"          , "review";
     GateRejected          , "gate.rejected"          , "review";
     RecoveryHumanNeeded   , "recovery.human_needed"  , "review";
+    // A rule of the policy rules nothing, because what it names is not there; all of its rules rule something again.
+    PolicyUnbound         , "policy.unbound"         , "policy";
+    PolicyBound           , "policy.bound"           , "policy";
     BranchMerged          , "branch.merged"          , "branch";
     TriggerFired          , "trigger.fired"          , "trigger";
     TriggerError          , "trigger.error"          , "trigger";

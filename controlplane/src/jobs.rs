@@ -28,7 +28,7 @@ use crate::events::heads;
 use crate::http::idempotency;
 use crate::http::text::Email;
 use crate::runtime::sweeper;
-use crate::{App, Result, billing, jit_access, mails, shadow_mode, webhooks};
+use crate::{App, Result, billing, jit_access, mails, policies, shadow_mode, webhooks};
 
 pub use queue::{enqueue, schedule};
 pub use worker::work;
@@ -62,6 +62,8 @@ pub enum Job {
     SweepLinks,
     SweepMails,
     SweepSignOns,
+    /// Finds out which rules of policies rule something. Every ten seconds.
+    CheckBindings,
     /// Mails a link to whoever has an account of this address.
     MailLink {
         purpose: Purpose,
@@ -100,7 +102,7 @@ pub enum Job {
 
 impl Job {
     /// Jobs that are always in the queue, and how often they run.
-    pub(crate) const PERIODIC: [(Self, Duration); 10] = [
+    pub(crate) const PERIODIC: [(Self, Duration); 11] = [
         (Self::SweepSessions, Duration::hours(1)),
         (Self::SweepIdempotencyKeys, Duration::hours(1)),
         (Self::SweepWebhookDeliveries, Duration::hours(1)),
@@ -111,6 +113,7 @@ impl Job {
         (Self::SweepLinks, Duration::hours(1)),
         (Self::SweepMails, Duration::hours(1)),
         (Self::SweepSignOns, Duration::hours(1)),
+        (Self::CheckBindings, policies::CHECKED_EVERY),
     ];
 
     async fn run(&self, app: &App) -> Result<()> {
@@ -125,6 +128,7 @@ impl Job {
             Self::SweepLinks => links::sweep(app).await,
             Self::SweepMails => mails::sweep(app).await,
             Self::SweepSignOns => sso::sweep(app).await,
+            Self::CheckBindings => policies::check_due(app).await,
             Self::MailLink { purpose, email } => links::write(app, *purpose, email).await,
             Self::RecordFailedLogin { failed } => failed.record(app).await,
             Self::ProvisionEnvironment { env_id } => placement::provision(app, env_id).await,
@@ -139,6 +143,7 @@ impl Job {
     const fn lane(&self) -> Lane {
         match self {
             Self::SweepLeases => Lane::Leases,
+            Self::CheckBindings => Lane::Bindings,
             _ => Lane::Common,
         }
     }
@@ -154,15 +159,18 @@ impl Job {
 pub enum Lane {
     Common,
     Leases,
+    /// Data planes are asked, and some do not answer.
+    Bindings,
 }
 
 impl Lane {
-    pub const ALL: [Self; 2] = [Self::Common, Self::Leases];
+    pub const ALL: [Self; 3] = [Self::Common, Self::Leases, Self::Bindings];
 
     const fn as_str(self) -> &'static str {
         match self {
             Self::Common => "common",
             Self::Leases => "leases",
+            Self::Bindings => "bindings",
         }
     }
 
@@ -170,7 +178,7 @@ impl Lane {
     /// and one whose worker died must not keep the next waiting.
     const fn lock(self) -> Duration {
         match self {
-            Self::Common => LOCK,
+            Self::Common | Self::Bindings => LOCK,
             Self::Leases => Duration::seconds(3),
         }
     }
@@ -178,7 +186,7 @@ impl Lane {
     /// The longest wait after a failure. A sweep that failed has found nothing yet.
     const fn longest_wait(self) -> Duration {
         match self {
-            Self::Common => Duration::MAX,
+            Self::Common | Self::Bindings => Duration::MAX,
             Self::Leases => Duration::seconds(1),
         }
     }
@@ -186,7 +194,7 @@ impl Lane {
     /// A notification may be missed, and time makes jobs due without one.
     const fn poll(self) -> Wait {
         match self {
-            Self::Common => Wait::from_secs(5),
+            Self::Common | Self::Bindings => Wait::from_secs(5),
             Self::Leases => Wait::from_secs(1),
         }
     }

@@ -22,7 +22,7 @@ use prometheus_client::metrics::histogram::Histogram;
 use prometheus_client::registry::Registry;
 use sqlx::PgPool;
 
-use crate::{App, Result};
+use crate::{App, Result, policies};
 
 /// From a millisecond to the longest query that passes through.
 const SECONDS: [f64; 13] = [0.001, 0.002_5, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 5.0, 30.0, 300.0];
@@ -62,6 +62,7 @@ pub struct Metrics {
     deliveries: Gauge,
     oldest_delivery: Seconds,
     leases: Gauge,
+    rules: Family<StateLabel, Gauge>,
     set_aside: Counter,
 }
 
@@ -74,6 +75,8 @@ struct Waiting {
     deliveries: i64,
     oldest_delivery_secs: f64,
     leases: i64,
+    rules_nothing: i64,
+    rules_unknown: i64,
 }
 
 impl Default for Metrics {
@@ -89,6 +92,7 @@ impl Default for Metrics {
             deliveries: Gauge::default(),
             oldest_delivery: Seconds::default(),
             leases: Gauge::default(),
+            rules: Family::default(),
             set_aside: Counter::default(),
         };
         all.registry = Mutex::new(all.described());
@@ -112,6 +116,7 @@ impl Metrics {
             self.oldest_delivery.clone(),
         );
         registry.register(row::LEASES_OVERDUE.name, row::LEASES_OVERDUE.help, self.leases.clone());
+        registry.register(row::RULES_UNBOUND.name, row::RULES_UNBOUND.help, self.rules.clone());
         registry.register(row::REPORTS_SET_ASIDE.name, row::REPORTS_SET_ASIDE.help, self.set_aside.clone());
         registry
     }
@@ -141,6 +146,8 @@ impl Metrics {
         self.deliveries.set(waiting.deliveries);
         self.oldest_delivery.set(waiting.oldest_delivery_secs);
         self.leases.set(waiting.leases);
+        self.rules.get_or_create(&StateLabel { state: "rules_nothing" }).set(waiting.rules_nothing);
+        self.rules.get_or_create(&StateLabel { state: "not_yet_bound" }).set(waiting.rules_unknown);
     }
 
     /// Everything as text, with what stands now.
@@ -185,6 +192,7 @@ async fn waiting(app: &App) -> Result<Waiting> {
     )
     .fetch_one(app.pool())
     .await?;
+    let (rules_nothing, rules_unknown) = policies::standing(&mut *app.pool().acquire().await?).await?;
     Ok(Waiting {
         jobs_due: row.jobs_due,
         jobs_failed: row.jobs_failed,
@@ -192,6 +200,8 @@ async fn waiting(app: &App) -> Result<Waiting> {
         deliveries: row.deliveries,
         oldest_delivery_secs: row.oldest_delivery_secs,
         leases: row.leases,
+        rules_nothing,
+        rules_unknown,
     })
 }
 
@@ -267,6 +277,23 @@ mod tests {
         assert_eq!(overdue().await, "2");
         runtime.sweep().await;
         assert_eq!(overdue().await, "0");
+    }
+
+    #[tokio::test]
+    async fn rules_that_rule_nothing_are_told_apart_from_those_of_which_nobody_knows() {
+        let world = World::start().await;
+        let told = async |state: &str| {
+            let text = scrape(&world).await;
+            let head = format!("{}{{state=\"{state}\"}} ", row::RULES_UNBOUND.name);
+            text.lines().find_map(|line| line.strip_prefix(&head).map(str::to_owned)).unwrap()
+        };
+        world.mask("ssn").await;
+        assert_eq!((told("rules_nothing").await, told("not_yet_bound").await), ("0".to_owned(), "1".to_owned()));
+        let nothing = json!([{"rule": 0, "field": "rules[0].column", "message": "m"}]);
+        world.sql(&format!("update policy_bindings set unbound = '{nothing}'")).await;
+        assert_eq!((told("rules_nothing").await, told("not_yet_bound").await), ("1".to_owned(), "0".to_owned()));
+        world.sql("update policies set enabled = false").await;
+        assert_eq!((told("rules_nothing").await, told("not_yet_bound").await), ("0".to_owned(), "0".to_owned()));
     }
 
     #[tokio::test]

@@ -5,16 +5,22 @@
 //! `INVALID_RULE` for unknown attributes."
 //!
 //! A policy is admitted before it is stored (`admission`): what a data plane could not enforce is
-//! refused here, by the one who writes it, and not there, by everybody who queries. How rules are
+//! refused here, by the one who writes it, and not there, by everybody who queries. What its rules name must be there,
+//! too (`binding`), and it is looked again now and then whether it is (`checking`). How rules are
 //! evaluated is `contract::policy`; how they change a query, the data plane's stage 6.
 
 mod admission;
+mod apply;
+pub mod binding;
+mod checking;
 mod http;
 mod promotion;
 mod store;
 
 use contract::{Access, Code, Scope};
 
+pub use binding::store::standing;
+pub use checking::{CHECKED_EVERY, check, check_due};
 pub use http::{attributes, name};
 pub use promotion::promote;
 pub use store::{governed, naming};
@@ -41,6 +47,11 @@ pub fn routes() -> Routes {
         .says("Deletes a policy.")
         .own_role()
         .versioned()
+        .post("/v1/environments/{env_id}/policies/apply", Admin, PolicyWrite, apply::apply)
+        .ours()
+        .says("Makes and changes policies, found by their names, all of them or none; a dry run changes nothing.")
+        .own_role()
+        .refuses(&[Code::InvalidRule])
         .post("/v1/environments/{env_id}/policies/test", Admin, PolicyRead, query::test)
         .ours()
         .says("Tells what the policies do with a statement that somebody imagined asks: verdict, filters, masks, SQL; runs nothing.")

@@ -19,7 +19,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 
 pub use explain::test;
-pub use forward::{Asked, DataPlanes, caller, send, told_of};
+pub use forward::{Asked, DataPlanes, caller, send, told_of, told_to_us};
 
 pub(crate) use layout::LAYOUTS_MAX;
 

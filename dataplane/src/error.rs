@@ -24,7 +24,10 @@ pub enum Error {
     /// A row that a write would make lies outside what the caller may see.
     #[error("a row does not pass the row filter of its table")]
     RowRefused,
-    #[error("a policy governs table {table}: it cannot be altered while the policy is enabled")]
+    #[error(
+        "a policy governs table {table}: while it is enabled the table is not altered, nor renamed unless a table of \
+         that name has the ruled columns at COMMIT"
+    )]
     Governed { table: String },
     #[error("a policy hides rows of table {table} from you: you cannot drop or replace it")]
     Undroppable { table: String },

@@ -12,6 +12,7 @@ mod admitted;
 mod answers;
 mod asked;
 mod audit;
+mod binding;
 mod capability;
 mod cost;
 mod deed;
@@ -38,6 +39,7 @@ mod shown;
 mod snapshot;
 mod stance;
 mod storage;
+mod swap;
 mod tables;
 mod tally;
 mod threshold;
@@ -132,6 +134,7 @@ pub struct Remembered {
     filters: row_filter::Templates,
     answers: answers::Answers,
     written: heal::Written,
+    binding: Mutex<()>,
 }
 
 /// One ask on its way, with the moment by which it must have ended.
@@ -253,6 +256,10 @@ impl Pipeline {
         let pinned = t.at(Stage::SnapshotPin, snapshot::pin(self, query, rules, native, t)).await?; // 9
         let ran = t.at(Stage::Execute, execute::run(self, query, pinned, t)).await?; //           10
         let rows = t.at(Stage::DirtyTracking, dirty::track(self, query, ran)).await?; //           11
+        let rows = match binding::unbinds(rules, &rows.about) {
+            Some(notice) => rows.warned(notice),
+            None => rows,
+        };
         Ok(rows.kept_at(place))
     }
 

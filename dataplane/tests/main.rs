@@ -4,6 +4,7 @@
 
 mod agents;
 mod altered;
+mod binding;
 mod bounds;
 mod branches;
 mod budget;
@@ -42,6 +43,7 @@ mod rejudged;
 mod remembered;
 mod rest;
 mod sequences;
+mod swapped;
 mod temporary;
 mod thoughts;
 mod told;

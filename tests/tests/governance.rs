@@ -67,6 +67,75 @@ async fn a_filter_that_names_an_unknown_attribute_is_refused_when_it_is_written(
     world.end().await;
 }
 
+/// A first day: `custmers.c_adress` was masked, listed in green, and nothing was hidden.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_rule_that_names_nothing_is_refused_or_marked_until_it_rules_something() {
+    let world = World::new().await;
+    let path = format!("/v1/environments/{}/policies", world.env_id);
+    let mask = |table: &str, column: &str| json!([{"table": table, "column": column, "function": "full"}]);
+    let filter = |filter: &str| json!([{"table": "customers", "filter": filter}]);
+    for (kind, rules, field, names) in [
+        ("column_masking", mask("custmers", "ssn"), "rules[0].table", "main.customers"),
+        ("column_masking", mask("customers", "snn"), "rules[0].column", "ssn"),
+        ("row_level_security", filter("regoin = 'EU'"), "rules[0].filter", "region"),
+        ("row_level_security", filter("id in (select id from gone)"), "rules[0].filter", "main.gone"),
+        ("row_level_security", filter("sqrt(name) > 1"), "rules[0].filter", "does not evaluate"),
+    ] {
+        let body = json!({"name": field, "type": kind, "rules": rules});
+        let reply = world.call(Method::POST, &path, &world.owner, body).await;
+        assert_eq!(reply.status, 422, "{rules}: {}", reply.body);
+        let error = &reply.body["error"];
+        assert_eq!((&error["code"], &error["details"]["field"]), (&json!("INVALID_RULE"), &json!(field)), "{rules}");
+        assert!(error["message"].as_str().unwrap().contains(names), "{rules}: {error}");
+    }
+    let later =
+        json!({"name": "later", "type": "column_masking", "rules": mask("later", "ssn"), "accept_missing": true});
+    let made = world.ok(Method::POST, &path, &world.owner, later).await;
+    assert_eq!((&made["binding"], &made["unbound"][0]["rule"]), (&json!("rules_nothing"), &json!(0)), "{made}");
+    world.rows(&world.key, "create table later as select * from customers").await;
+    bound(&world, "later", "bound").await;
+    world.rows(&world.key, "drop table later").await;
+    bound(&world, "later", "rules_nothing").await;
+    let trail = format!("/v1/environments/{}/audit/admin", world.env_id);
+    let trail = world.ok(Method::GET, &trail, &world.owner, Value::Null).await;
+    let types: Vec<_> = trail["data"].as_array().unwrap().iter().map(|event| event["event_type"].clone()).collect();
+    assert_eq!(types.get(..2).unwrap(), ["policy.unbound", "policy.bound"]);
+    world.end().await;
+}
+
+/// "Promotion always keeps and marks": the other environment's tables may come later.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_promotion_keeps_what_names_nothing_in_the_target_and_marks_it() {
+    let world = World::new().await;
+    let (live, _) = world.environment("live").await;
+    let mask = json!([{"table": "customers", "column": "ssn", "function": "full"}]);
+    world.policy("column_masking", mask).await;
+    let path = format!("/v1/organizations/{}/environments/{}/promote", world.org_id, world.env_id);
+    let promoted = world.ok(Method::POST, &path, &world.owner, json!({"target_env_id": live})).await;
+    assert_eq!(promoted["status"], "completed", "{promoted}");
+    let path = format!("/v1/environments/{live}/policies");
+    let marked = world.ok(Method::GET, &path, &world.owner, Value::Null).await;
+    let policy = &marked["data"][0];
+    assert_eq!(
+        (&policy["binding"], &policy["unbound"][0]["field"]),
+        (&json!("rules_nothing"), &json!("rules[0].table"))
+    );
+    world.end().await;
+}
+
+/// Waits until the policy of this name is shown so.
+async fn bound(world: &World, name: &str, binding: &str) {
+    world.clock.advance(std::time::Duration::from_secs(60));
+    let path = format!("/v1/environments/{}/policies", world.env_id);
+    world
+        .until(async || {
+            let policies = world.ok(Method::GET, &path, &world.owner, Value::Null).await;
+            let mut policies = policies["data"].as_array().unwrap().iter();
+            policies.find(|policy| policy["name"] == name).filter(|policy| policy["binding"] == binding).map(|_| ())
+        })
+        .await;
+}
+
 /// "Control plane away: cached policies keep ruling."
 #[tokio::test(flavor = "multi_thread")]
 async fn without_the_control_planes_database_the_last_policies_rule() {

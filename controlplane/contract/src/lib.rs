@@ -8,6 +8,7 @@
 #![forbid(unsafe_code)]
 
 pub mod agent;
+pub mod binding;
 pub mod body;
 pub mod caller;
 pub mod capability;

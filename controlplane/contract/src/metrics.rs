@@ -100,6 +100,8 @@ pub mod controlplane {
             "How long the oldest webhook delivery has been due";
         LEASES_OVERDUE Gauge "sluice_controlplane_leases_overdue" []
             "Attempts whose lease has run out and that no sweep has ended";
+        RULES_UNBOUND Gauge "sluice_controlplane_policy_rules_unbound" ["state"]
+            "Rules of enabled policies that rule nothing, and those of which no data plane could be asked yet";
         REPORTS_SET_ASIDE Counter "sluice_controlplane_reports_set_aside" []
             "Entries of audit logs that the database refused for what was in them: only the least of each is stored";
     }

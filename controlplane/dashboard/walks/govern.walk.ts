@@ -33,6 +33,27 @@ it('a column is masked from the next query on, and said to be', () =>
     await rowOf(page, name).waitFor({ state: 'detached' })
   }))
 
+it('a mask of a column that is not there is refused, and marked where it is kept all the same', () =>
+  walker(async ({ page }) => {
+    const name = unique('typo')
+    await signIn(page)
+    await open(page, '/policies', 'Policies')
+    await press(page, 'Mask a column')
+    const dialog = page.getByRole('dialog', { name: 'Mask a column' })
+    await dialog.getByLabel('Name of the policy').fill(name)
+    await dialog.getByLabel('Table').fill('custmer')
+    await dialog.getByLabel('Column').fill('c_phone')
+    await press(page, 'Mask it', 'Mask a column')
+    await dialog.getByText('main.customer').waitFor()
+    await dialog.getByLabel('Keep it if the table or column is not there yet').check()
+    await press(page, 'Mask it', 'Mask a column')
+    await rowOf(page, name).getByText('rules nothing yet').waitFor()
+    expect(await violations(page)).toEqual([])
+    await rowOf(page, name).getByRole('button', { name: 'Delete' }).click()
+    await press(page, 'Delete', 'Delete')
+    await rowOf(page, name).waitFor({ state: 'detached' })
+  }))
+
 it('who has asked of a table is a link away from it, by name', () =>
   walker(async ({ page }) => {
     await queried('select r_name from region where r_regionkey = 3')

@@ -15,6 +15,7 @@ use crate::governance::within_share;
 use crate::http::call::Call;
 use crate::http::json::{Created, Json};
 use crate::http::page::{Page, Paged};
+use crate::policies::binding::{self, Shown, Unbound};
 use crate::policies::{attributes, name};
 use crate::{Error, Result, environments, users};
 
@@ -30,11 +31,14 @@ pub struct Answer {
     id: PolicyId,
     #[serde(flatten)]
     policy: AbacPolicy,
+    /// Of its rules by `TableIs`.
+    #[serde(flatten)]
+    shown: Shown,
 }
 
-impl From<AbacPolicy> for Answer {
-    fn from(policy: AbacPolicy) -> Self {
-        Self { id: policy.policy_id.clone(), policy }
+impl Answer {
+    fn new(policy: AbacPolicy, unbound: Option<Vec<Unbound>>) -> Self {
+        Self { id: policy.policy_id.clone(), policy, shown: unbound.into() }
     }
 }
 
@@ -81,11 +85,23 @@ pub struct Deletion {
 pub async fn list(cx: Call, page: Page) -> Result<Paged<Answer>> {
     let mut conn = cx.app.pool().acquire().await?;
     let (rows, total) = store::page(&mut conn, &cx.env_id()?, &page).await?;
-    Ok(page.of(rows, total, |policy| (policy.created_at, policy.policy_id.to_string()), Answer::from))
+    let ids: Vec<PolicyId> = rows.iter().map(|policy| policy.policy_id.clone()).collect();
+    let bindings = binding::store::of(&mut conn, &ids).await?;
+    let shown = |policy: AbacPolicy| {
+        let unbound = bindings.get(&policy.policy_id).cloned();
+        Answer::new(policy, unbound)
+    };
+    Ok(page.of(rows, total, |policy| (policy.created_at, policy.policy_id.to_string()), shown))
 }
 
 pub async fn create(cx: Call, Json(input): Json<Creation>) -> Result<Created<Answer>> {
     let env_id = cx.env_id()?;
+    let rules = {
+        let mut conn = cx.app.pool().acquire().await?;
+        rules(&mut conn, &cx, &input.rules).await?
+    };
+    // asked before anything is locked, for a data plane may take its time
+    let unbound = binding::of(&cx.app, &env_id, &binding::places_by_attribute(&rules)).await;
     let mut tx = cx.begin().await?;
     environments::lock(&mut tx, &env_id).await?;
     if store::count(&mut tx, &env_id).await? >= POLICIES_MAX {
@@ -96,22 +112,35 @@ pub async fn create(cx: Call, Json(input): Json<Creation>) -> Result<Created<Ans
         policy_id: PolicyId::fresh(now, cx.app.entropy()),
         name: name(input.name)?,
         description: description(input.description)?,
-        rules: rules(&mut tx, &cx, &input.rules).await?,
+        rules,
         priority: input.priority,
         enabled: input.enabled,
         created_at: now,
     };
     let before = store::bytes(&mut tx, &env_id).await?;
     store::insert(&mut tx, &env_id, &policy).await?;
+    binding::store::keep(&mut tx, &policy.policy_id, unbound.as_deref(), now).await?;
     within_share(RULES, before, store::bytes(&mut tx, &env_id).await?)?;
     let event = Event::new(EventType::AbacPolicyCreated, policy.policy_id.clone()).after(told(&policy));
     events::record(&cx.app, &mut tx, &cx, event).await?;
     tx.commit().await?;
-    Ok(Created(policy.into()))
+    Ok(Created(Answer::new(policy, unbound)))
 }
 
 pub async fn update(cx: Call, Json(input): Json<Change>) -> Result<Json<Answer>> {
     let env_id = cx.env_id()?;
+    let given = match &input.rules {
+        Some(given) => {
+            let mut conn = cx.app.pool().acquire().await?;
+            found(&mut conn, &cx).await?;
+            Some(rules(&mut conn, &cx, given).await?)
+        }
+        None => None,
+    };
+    let unbound = match &given {
+        Some(rules) => binding::of(&cx.app, &env_id, &binding::places_by_attribute(rules)).await,
+        None => None,
+    };
     let mut tx = cx.begin().await?;
     environments::lock(&mut tx, &env_id).await?;
     let mut policy = found(&mut tx, &cx).await?;
@@ -122,18 +151,21 @@ pub async fn update(cx: Call, Json(input): Json<Change>) -> Result<Json<Answer>>
     if input.description.is_some() {
         policy.description = description(input.description)?;
     }
-    if let Some(given) = &input.rules {
-        policy.rules = rules(&mut tx, &cx, given).await?;
-    }
+    let is_new = given.is_some();
+    policy.rules = given.unwrap_or(policy.rules);
     policy.priority = input.priority.unwrap_or(policy.priority);
     policy.enabled = input.enabled.unwrap_or(policy.enabled);
     let bytes = store::bytes(&mut tx, &env_id).await?;
     store::update(&mut tx, &policy).await?;
+    if is_new {
+        binding::store::keep(&mut tx, &policy.policy_id, unbound.as_deref(), cx.now()).await?;
+    }
     within_share(RULES, bytes, store::bytes(&mut tx, &env_id).await?)?;
     let event = Event::new(EventType::AbacPolicyUpdated, policy.policy_id.clone()).before(before).after(told(&policy));
     events::record(&cx.app, &mut tx, &cx, event).await?;
+    let unbound = binding::store::of(&mut tx, std::slice::from_ref(&policy.policy_id)).await?.remove(&policy.policy_id);
     tx.commit().await?;
-    Ok(Json(policy.into()))
+    Ok(Json(Answer::new(policy, unbound)))
 }
 
 pub async fn delete(cx: Call) -> Result<Json<Deletion>> {

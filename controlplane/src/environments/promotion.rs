@@ -8,6 +8,8 @@
 //! A key is bound to one environment, whoever it acts for, and a role that was lent holds in one: neither
 //! reaches the target. Else a key of an environment for trying things out could set aside the masks of the real one.
 
+use std::time::Duration;
+
 use contract::caller::Credential;
 use contract::governance::EnvironmentStatus;
 use contract::policy::Rules;
@@ -36,6 +38,9 @@ enum Part {
 }
 
 const EVERYTHING: [Part; 4] = [Part::Policies, Part::MaskingRules, Part::RlsFilters, Part::AbacPolicies];
+
+/// How long a promotion waits for the target to say what its rules name.
+const MARKED_WITHIN: Duration = Duration::from_secs(5);
 
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -136,6 +141,11 @@ pub async fn promote(cx: Call, Json(wish): Json<Wish>) -> Result<Json<Promoted>>
         events::record(&cx.app, &mut tx, &cx, event).await?;
         tx.commit().await?;
         in_force(&cx, &promotion.to).await?;
+        // What names nothing in the target is kept, and marked: now if the target answers, else when it does.
+        let marking = policies::check(&cx.app, cx.org_id(), &promotion.to);
+        if !matches!(tokio::time::timeout(MARKED_WITHIN, marking).await, Ok(Ok(()))) {
+            tracing::debug!(env.id = %promotion.to, "what was promoted is looked at later");
+        }
     }
     Ok(Json(Promoted {
         id: promotion_id.clone(),

@@ -85,6 +85,26 @@ fn filter(at: &str, rule: &RowFilterRule, attributes: &BTreeSet<String>) -> Resu
     }
 }
 
+/// Placeholders that no user has a value for, in words: their filter is false for every user.
+pub fn unheard(rules: &Rules, by_users: &BTreeSet<String>) -> Vec<String> {
+    let Rules::RowLevelSecurity(rules) = rules else {
+        return Vec::new();
+    };
+    let mut warnings = Vec::new();
+    for (index, rule) in rules.iter().enumerate() {
+        let facts = sql::filter::Template::parse(&rule.filter).map(|template| template.facts().clone());
+        for name in facts.unwrap_or_default().placeholders {
+            if !BUILT_IN.contains(&name.as_str()) && !by_users.contains(&name) {
+                warnings.push(format!(
+                    "no user has a value for `{{{name}}}`: `rules[{index}].filter` hides every row of `{}` from all of them",
+                    rule.table
+                ));
+            }
+        }
+    }
+    warnings
+}
+
 /// What looks like a placeholder and is none. It would be text: a condition that nobody meets, or, behind `<>`, one
 /// that every row meets.
 fn misspelt(filter: &str) -> Option<&str> {

@@ -3,13 +3,14 @@
 use std::collections::BTreeSet;
 
 use contract::policy::{MaskingRule, Policy, RowFilterRule, Rules};
-use contract::{PolicyId, Timestamp};
+use contract::{EnvId, PolicyId, Timestamp};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use sqlx::PgConnection;
 
-use super::admission::admit;
+use super::admission::{admit, unheard};
+use super::binding::{self, Shown, Unbound};
 use super::store;
 use crate::events::{self, Event, EventType};
 use crate::governance::within_share;
@@ -31,11 +32,20 @@ pub struct Answer {
     id: PolicyId,
     #[serde(flatten)]
     policy: Policy,
+    #[serde(flatten)]
+    shown: Shown,
+    /// What may not be as it was meant, where the policy was made or changed.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    warnings: Vec<String>,
 }
 
-impl From<Policy> for Answer {
-    fn from(policy: Policy) -> Self {
-        Self { id: policy.policy_id.clone(), policy }
+impl Answer {
+    pub fn new(policy: Policy, unbound: Option<Vec<Unbound>>) -> Self {
+        Self { id: policy.policy_id.clone(), policy, shown: unbound.into(), warnings: Vec::new() }
+    }
+
+    pub fn warned(self, warnings: Vec<String>) -> Self {
+        Self { warnings, ..self }
     }
 }
 
@@ -58,6 +68,9 @@ pub struct Creation {
     rules: Value,
     #[serde(default = "yes")]
     enabled: bool,
+    /// Keeps rules that name a table or column that is not there: they rule nothing until it is.
+    #[serde(default)]
+    accept_missing: bool,
 }
 
 const fn yes() -> bool {
@@ -73,6 +86,34 @@ pub struct Change {
     #[schemars(with = "Option<EitherRules>")]
     rules: Option<Value>,
     enabled: Option<bool>,
+    /// Keeps rules that name a table or column that is not there: they rule nothing until it is.
+    #[serde(default)]
+    accept_missing: bool,
+}
+
+/// Rules that are in order, with what is known of them.
+#[derive(Debug)]
+pub struct Judged {
+    pub rules: Rules,
+    pub unbound: Option<Vec<Unbound>>,
+    pub warnings: Vec<String>,
+}
+
+/// What somebody wants to be a policy.
+#[derive(Debug)]
+pub struct Wanted {
+    pub name: String,
+    pub enabled: bool,
+    pub rules: Rules,
+    pub accept_missing: bool,
+}
+
+impl Creation {
+    pub fn admitted(self, carried: &Carried) -> Result<Wanted> {
+        let Self { name: given, r#type, rules, enabled, accept_missing } = self;
+        let (name, rules) = (name(given)?, admit(&r#type, &rules, &carried.by_anybody)?);
+        Ok(Wanted { name, enabled, rules, accept_missing })
+    }
 }
 
 #[derive(Debug, Serialize, JsonSchema)]
@@ -87,61 +128,114 @@ pub struct Deletion {
 pub async fn list(cx: Call, page: Page) -> Result<Paged<Answer>> {
     let mut conn = cx.app.pool().acquire().await?;
     let (rows, total) = store::page(&mut conn, &cx.env_id()?, &page).await?;
-    Ok(page.of(rows, total, |policy| (policy.created_at, policy.policy_id.to_string()), Answer::from))
+    let ids: Vec<PolicyId> = rows.iter().map(|policy| policy.policy_id.clone()).collect();
+    let bindings = binding::store::of(&mut conn, &ids).await?;
+    let shown = |policy: Policy| {
+        let unbound = bindings.get(&policy.policy_id).cloned();
+        Answer::new(policy, unbound)
+    };
+    Ok(page.of(rows, total, |policy| (policy.created_at, policy.policy_id.to_string()), shown))
+}
+
+/// Holds the rules against what there is; asked before anything is locked, for a data plane may take its time.
+async fn judged(cx: &Call, rules: Rules, carried: &Carried, accept_missing: bool) -> Result<Judged> {
+    let unbound = binding::of(&cx.app, &cx.env_id()?, &binding::places(&rules)).await;
+    binding::admit(unbound.as_deref().unwrap_or_default(), accept_missing)?;
+    let warnings = unheard(&rules, &carried.by_users);
+    Ok(Judged { rules, unbound, warnings })
 }
 
 pub async fn create(cx: Call, Json(input): Json<Creation>) -> Result<Created<Answer>> {
     let env_id = cx.env_id()?;
+    let carried = Carried::now(&cx).await?;
+    let Wanted { name, enabled, rules, accept_missing } = input.admitted(&carried)?;
+    let Judged { rules, unbound, warnings } = judged(&cx, rules, &carried, accept_missing).await?;
     let mut tx = cx.begin().await?;
     environments::lock(&mut tx, &env_id).await?;
-    if store::count(&mut tx, &env_id).await? >= POLICIES_MAX {
-        return Err(Error::conflict("too_many", format!("an environment has at most {POLICIES_MAX} policies")));
-    }
-    let now = cx.now();
-    let policy = Policy {
-        policy_id: PolicyId::fresh(now, cx.app.entropy()),
-        name: name(input.name)?,
-        enabled: input.enabled,
-        rules: admit(&input.r#type, &input.rules, &attributes(&mut tx, &cx).await?)?,
-        created_at: now,
-        updated_at: now,
-    };
+    has_room(&mut tx, &env_id).await?;
     let before = store::bytes(&mut tx, &env_id).await?;
-    store::insert(&mut tx, &env_id, &policy).await?;
+    let policy = inserted(&cx, &mut tx, (name, enabled, rules), unbound.as_deref()).await?;
     within_share(RULES, before, store::bytes(&mut tx, &env_id).await?)?;
-    let event = Event::new(EventType::PolicyCreated, policy.policy_id.clone()).after(told(&policy));
-    events::record(&cx.app, &mut tx, &cx, event).await?;
     tx.commit().await?;
-    Ok(Created(policy.into()))
+    Ok(Created(Answer::new(policy, unbound).warned(warnings)))
+}
+
+async fn has_room(tx: &mut PgConnection, env_id: &EnvId) -> Result<()> {
+    if store::count(tx, env_id).await? < POLICIES_MAX {
+        return Ok(());
+    }
+    Err(Error::conflict("too_many", format!("an environment has at most {POLICIES_MAX} policies")))
+}
+
+/// A new policy, with its event.
+pub async fn inserted(
+    cx: &Call,
+    tx: &mut PgConnection,
+    (name, enabled, rules): (String, bool, Rules),
+    unbound: Option<&[Unbound]>,
+) -> Result<Policy> {
+    let now = cx.now();
+    let policy_id = PolicyId::fresh(now, cx.app.entropy());
+    let policy = Policy { policy_id, name, enabled, rules, created_at: now, updated_at: now };
+    store::insert(tx, &cx.env_id()?, &policy).await?;
+    binding::store::keep(tx, &policy.policy_id, unbound, now).await?;
+    let event = Event::new(EventType::PolicyCreated, policy.policy_id.clone()).after(told(&policy));
+    events::record(&cx.app, tx, cx, event).await?;
+    Ok(policy)
+}
+
+/// A policy as it is now, with its event.
+pub async fn updated(cx: &Call, tx: &mut PgConnection, before: Value, policy: &Policy) -> Result<()> {
+    store::update(tx, policy).await?;
+    let event = Event::new(EventType::PolicyUpdated, policy.policy_id.clone()).before(before).after(told(policy));
+    events::record(&cx.app, tx, cx, event).await
 }
 
 /// "policy with new `updated_at`". The type stays: another type is another policy.
 pub async fn update(cx: Call, Json(input): Json<Change>) -> Result<Json<Answer>> {
     let env_id = cx.env_id()?;
+    let judged = rejudged(&cx, &input).await?;
     let mut tx = cx.begin().await?;
     environments::lock(&mut tx, &env_id).await?;
     let mut policy = found(&mut tx, &cx).await?;
     cx.expected.holds(policy.updated_at)?;
     let before = told(&policy);
-    let type_name = policy.rules.type_name();
-    if input.r#type.is_some_and(|given| given != type_name) {
-        return Err(Error::invalid("type", "immutable", "`type` is set when a policy is created"));
-    }
     if let Some(given) = input.name {
         policy.name = name(given)?;
     }
-    if let Some(rules) = &input.rules {
-        policy.rules = admit(type_name, rules, &attributes(&mut tx, &cx).await?)?;
+    if let Some(judged) = &judged {
+        policy.rules = judged.rules.clone();
     }
     policy.enabled = input.enabled.unwrap_or(policy.enabled);
     policy.updated_at = cx.now();
     let bytes = store::bytes(&mut tx, &env_id).await?;
-    store::update(&mut tx, &policy).await?;
+    updated(&cx, &mut tx, before, &policy).await?;
+    if let Some(judged) = &judged {
+        binding::store::keep(&mut tx, &policy.policy_id, judged.unbound.as_deref(), cx.now()).await?;
+    }
     within_share(RULES, bytes, store::bytes(&mut tx, &env_id).await?)?;
-    let event = Event::new(EventType::PolicyUpdated, policy.policy_id.clone()).before(before).after(told(&policy));
-    events::record(&cx.app, &mut tx, &cx, event).await?;
+    let unbound = binding::store::of(&mut tx, std::slice::from_ref(&policy.policy_id)).await?.remove(&policy.policy_id);
     tx.commit().await?;
-    Ok(Json(policy.into()))
+    Ok(Json(Answer::new(policy, unbound).warned(judged.map(|judged| judged.warnings).unwrap_or_default())))
+}
+
+/// The rules that are given, in order; none where none are.
+async fn rejudged(cx: &Call, input: &Change) -> Result<Option<Judged>> {
+    let type_name = {
+        let mut conn = cx.app.pool().acquire().await?;
+        let policy = found(&mut conn, cx).await?;
+        cx.expected.holds(policy.updated_at)?;
+        policy.rules.type_name()
+    };
+    if input.r#type.as_ref().is_some_and(|given| *given != type_name) {
+        return Err(Error::invalid("type", "immutable", "`type` is set when a policy is created"));
+    }
+    let Some(rules) = &input.rules else {
+        return Ok(None);
+    };
+    let carried = Carried::now(cx).await?;
+    let rules = admit(type_name, rules, &carried.by_anybody)?;
+    judged(cx, rules, &carried, input.accept_missing).await.map(Some)
 }
 
 pub async fn delete(cx: Call) -> Result<Json<Deletion>> {
@@ -164,9 +258,28 @@ async fn found(tx: &mut PgConnection, cx: &Call) -> Result<Policy> {
 
 /// What a rule may ask about besides what is built in: attributes that somebody carries now.
 pub async fn attributes(tx: &mut PgConnection, cx: &Call) -> Result<BTreeSet<String>> {
-    let mut names: BTreeSet<String> = users::attribute_names(tx, cx.org_id()).await?.into_iter().collect();
-    names.extend(api_keys::attribute_names(tx, cx.org_id()).await?);
-    Ok(names)
+    Ok(Carried::of(tx, cx).await?.by_anybody)
+}
+
+/// The attributes that there are.
+#[derive(Debug)]
+pub struct Carried {
+    pub by_users: BTreeSet<String>,
+    pub by_anybody: BTreeSet<String>,
+}
+
+impl Carried {
+    pub async fn now(cx: &Call) -> Result<Self> {
+        let mut conn = cx.app.pool().acquire().await?;
+        Self::of(&mut conn, cx).await
+    }
+
+    async fn of(conn: &mut PgConnection, cx: &Call) -> Result<Self> {
+        let by_users: BTreeSet<String> = users::attribute_names(conn, cx.org_id()).await?.into_iter().collect();
+        let mut by_anybody = by_users.clone();
+        by_anybody.extend(api_keys::attribute_names(conn, cx.org_id()).await?);
+        Ok(Self { by_users, by_anybody })
+    }
 }
 
 /// A name that a policy may have.

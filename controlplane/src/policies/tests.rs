@@ -47,7 +47,14 @@ async fn a_filter_may_ask_what_somebody_carries_now() {
     let path = world.env("policies");
     assert_eq!(world.app.post(&path, &world.owner, body.clone()).await.code(), (422, "INVALID_RULE"));
     world.create_key(json!({"name": "eu", "scopes": ["query:read"], "attributes": {"region": "EU"}})).await;
-    world.app.post(&path, &world.owner, body).await.expect(201);
+    let made = world.app.post(&path, &world.owner, body.clone()).await.expect(201);
+    let warning = made["warnings"][0].as_str().unwrap();
+    assert!(warning.contains("no user has a value for `{region}`") && warning.contains("customers"), "{warning}");
+    let again = world.env(&format!("policies/{}", made["policy_id"].as_str().unwrap()));
+    let named = world.app.put(&again, &world.owner, json!({"name": "named"})).await.expect(200);
+    assert_eq!(named.get("warnings"), None, "of rules that were not sent nothing is said");
+    world.sql("update users set attributes = '{\"region\": \"EU\"}'").await;
+    assert_eq!(world.app.post(&path, &world.owner, body).await.expect(201).get("warnings"), None);
 }
 
 #[tokio::test]

@@ -13,7 +13,7 @@ use contract::wire::{self, Forwarded, QueryBody, TIMEOUT_MS_MAX, Who, header};
 use contract::{Code, EnvId, RequestId};
 use http_body_util::{BodyExt, Collected, Full, Limited};
 use hyper::body::Incoming;
-use hyper::header::{CONTENT_TYPE, HeaderMap, HeaderName, RETRY_AFTER, TE, TRAILER};
+use hyper::header::{CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue, RETRY_AFTER, TE, TRAILER};
 use hyper_util::client::legacy::Client;
 use hyper_util::rt::{TokioExecutor, TokioTimer};
 use rustls_pki_types::ServerName;
@@ -88,18 +88,19 @@ impl DataPlanes {
     }
 }
 
-/// A query of somebody who is known.
+/// A question to a data plane.
 #[derive(Debug)]
 pub struct Asked<'a> {
     pub env_id: &'a EnvId,
-    pub caller: &'a Forwarded,
+    /// None where the control plane asks for itself.
+    pub caller: Option<&'a Forwarded>,
     pub request_id: &'a RequestId,
 }
 
 /// Runs `body` at `/v1/environments/{env_id}/{path}` of the data plane, for the caller.
 pub async fn forward(cx: &Call, path: &str, body: &QueryBody) -> Result<Response> {
     let caller = caller(cx)?;
-    let asked = Asked { env_id: &cx.env_id()?, caller: &caller, request_id: &cx.request_id };
+    let asked = Asked { env_id: &cx.env_id()?, caller: Some(&caller), request_id: &cx.request_id };
     send(&cx.app, &asked, path, body).await
 }
 
@@ -111,8 +112,23 @@ pub async fn told<T: DeserializeOwned>(cx: &Call, path: &str, body: &impl Serial
 /// The same of an environment that the path does not name.
 pub async fn told_of<T: DeserializeOwned>(cx: &Call, env_id: &EnvId, path: &str, body: &impl Serialize) -> Result<T> {
     let caller = caller(cx)?;
-    let asked = Asked { env_id, caller: &caller, request_id: &cx.request_id };
-    let answer = send(&cx.app, &asked, path, body).await?;
+    let asked = Asked { env_id, caller: Some(&caller), request_id: &cx.request_id };
+    record(send(&cx.app, &asked, path, body).await?).await
+}
+
+/// The same for the control plane itself.
+pub async fn told_to_us<T: DeserializeOwned>(
+    app: &App,
+    env_id: &EnvId,
+    path: &str,
+    body: &impl Serialize,
+) -> Result<T> {
+    let request_id = RequestId::minted(app.now(), app.entropy());
+    let asked = Asked { env_id, caller: None, request_id: &request_id };
+    record(send(app, &asked, path, body).await?).await
+}
+
+async fn record<T: DeserializeOwned>(answer: Response) -> Result<T> {
     let read = Limited::new(answer.into_body(), RECORD_BYTES_MAX).collect().await.map_err(Error::internal)?;
     serde_json::from_slice(&read.to_bytes()).map_err(Error::internal)
 }
@@ -186,9 +202,12 @@ fn request(asked: &Asked<'_>, path: &str, body: &impl Serialize) -> Result<hyper
             .header(CONTENT_TYPE, "application/json")
             .header(TE, "trailers")
             .header(header::REQUEST_ID, request_id.as_str())
-            .header(header::CALLER, serde_json::to_string(caller).map_err(Error::internal)?)
             .body(Full::from(serde_json::to_vec(body).map_err(Error::internal)?))
             .map_err(Error::internal)?;
+    if let Some(caller) = caller {
+        let caller = serde_json::to_string(caller).map_err(Error::internal)?;
+        request.headers_mut().insert(header::CALLER, HeaderValue::try_from(caller).map_err(Error::internal)?);
+    }
     telemetry::here().write(request.headers_mut());
     Ok(request)
 }

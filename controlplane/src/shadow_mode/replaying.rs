@@ -165,7 +165,7 @@ async fn run(app: &App, claimed: &Claimed) -> Result<Compared> {
     let caller = Forwarded { origin: Some(Origin::Shadow), ..claimed.caller.0.clone() };
     let asked = query::Asked {
         env_id: &claimed.env_id,
-        caller: &caller,
+        caller: Some(&caller),
         request_id: &RequestId::from(format!("{REQUEST_ID}{}", claimed.shadow_id)),
     };
     let body = QueryBody {

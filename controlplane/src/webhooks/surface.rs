@@ -38,6 +38,8 @@ const ORGANIZATION_TYPES: &[&str] = &[
     "policy.created",
     "policy.updated",
     "policy.deleted",
+    "policy.unbound",
+    "policy.bound",
     ANY_POLICY_CHANGE,
     "billing.warning",
     "billing.critical",
@@ -59,6 +61,7 @@ const ORGANIZATION_TYPES: &[&str] = &[
 /// "The name `policy.changed` also appears in a sample subscription": it means the three
 /// `policy.*`, and is never sent as a type.
 const ANY_POLICY_CHANGE: &str = "policy.changed";
+const POLICY_CHANGES: [&str; 3] = ["policy.created", "policy.updated", "policy.deleted"];
 
 /// Of the delivery contract.
 const NOTICES_TYPES: &[&str] = &[
@@ -110,7 +113,7 @@ impl Surface {
     /// The names of subscriptions that want this type.
     pub fn subscriptions(self, event_type: &str) -> Vec<String> {
         let mut names = vec![event_type.to_owned()];
-        if self == Self::Organization && event_type.starts_with("policy.") {
+        if self == Self::Organization && POLICY_CHANGES.contains(&event_type) {
             names.push(ANY_POLICY_CHANGE.to_owned());
         }
         names

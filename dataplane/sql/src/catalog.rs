@@ -147,6 +147,11 @@ impl Table {
         self.primary_key.iter().any(|key| key.eq_ignore_ascii_case(column))
     }
 
+    /// The same under another name.
+    pub fn renamed(&self, name: &str) -> Self {
+        Self { name: name.to_owned(), ..self.clone() }
+    }
+
     pub fn column(&self, name: &str) -> Option<&Column> {
         self.columns.iter().find(|column| column.name.eq_ignore_ascii_case(name))
     }

@@ -5,6 +5,7 @@
 //! the credential; that header counts only under the control plane's own certificate, and the caller
 //! is looked up again in our snapshot. Errors are body 2; the control plane renders them as its own.
 
+mod binding;
 mod body;
 mod explain;
 mod tool;
@@ -63,6 +64,7 @@ pub fn routes(door: Door) -> Router {
         .route("/v1/environments/{env_id}/query/arrow", post(query_arrow))
         .route("/v1/environments/{env_id}/transpile", post(explain::transpile))
         .route("/v1/environments/{env_id}/policies/test", post(explain::test))
+        .route("/v1/environments/{env_id}/policies/bind", post(binding::bind))
         .route("/v1/environments/{env_id}/tools/{name}", post(tool::call))
         .layer(DefaultBodyLimit::max(BODY_BYTES_MAX))
         .with_state(door)

@@ -181,6 +181,6 @@ fn about(mut tables: Vec<String>, operation: Operation, reads: Vec<String>) -> A
             tables.push(read);
         }
     }
-    let lacks = Vec::new();
-    About { command, operation, writes, tables, written, marks, rows_max: None, branch: None, seen: None, lacks }
+    let (away, branch, seen, lacks) = (None, None, None, Vec::new());
+    About { command, operation, writes, tables, written, marks, away, rows_max: None, branch, seen, lacks }
 }

@@ -21,6 +21,12 @@ pub(super) async fn track(pipeline: &Pipeline, query: &Query, ran: Ran) -> Resul
         lease.failed();
         return Err(error);
     }
+    if let Some(away) = rows.about.away.clone()
+        && let Err(error) = lease.renamed_away(away)
+    {
+        lease.failed();
+        return Err(error);
+    }
     query.committing.store(true, Ordering::Release);
     let at_micros = pipeline.clock.now().timestamp_micros();
     let changes: Vec<_> = rows

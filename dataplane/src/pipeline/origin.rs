@@ -114,6 +114,21 @@ pub(super) fn marks(
     Ok(marks)
 }
 
+/// What is to be written down with a ruled table that this role, from which its rules hide nothing, renames.
+pub(super) fn mark_of_renamed(role: Role, table: &sql::Table, new: &str) -> Result<Mark> {
+    let unreadable = |_| Error::TableDenied { table: table.path() };
+    let mut all: Vec<Source> = match &table.origin {
+        Some(written) => serde_json::from_str(written).map_err(unreadable)?,
+        None => Vec::new(),
+    };
+    let own = Source { table: table.path(), read_by: role };
+    if !all.contains(&own) {
+        all.push(own);
+    }
+    let renamed = table.renamed(table_ref(new).name);
+    Ok(Mark { table: new.to_owned(), sql: sql::comment::keeping(&renamed, &written(&all)?) })
+}
+
 /// What this role is exempt from in these tables, and what they have down.
 fn of_what_is_read(rules: &Governance, role: Role, known: &sql::Catalog, read: Vec<String>) -> Result<Vec<Source>> {
     let mut all: Vec<Source> = Vec::new();

@@ -16,7 +16,7 @@ use contract::{Caller, Governance};
 use super::asked::{Asked, table_ref};
 use super::capability::{Confinement, Own};
 use super::tables::{self, About, Extracted};
-use super::{Pipeline, Query, Result, origin, row_filter, runtime, shown};
+use super::{Pipeline, Query, Result, origin, row_filter, runtime, shown, swap};
 use crate::branches::Open;
 use crate::own_tables::Place;
 use crate::sessions::standing_in;
@@ -143,7 +143,11 @@ pub(super) async fn check_as(
     }
     runtime::permitted(rules, &bound, about.writes)?;
     if *resolved.kind() != sql::Kind::Comment {
-        keeps_governed(rules, &caller, &about, &own, resolved.renamed_to().as_deref())?;
+        keeps_governed(query, (rules, &caller), &about, &own, resolved.renamed_to().as_deref())?;
+    }
+    if let Some((table, new)) = renamed(rules, &resolved, &about, &there) {
+        about.away = Some(swap::away(&pipeline.remembered.filters, rules, table)?);
+        about.marks.push(origin::mark_of_renamed(caller.role, table, &new)?);
     }
     let renamed_to = resolved.renamed_to();
     let written = about.written.iter().map(|(path, _)| path.as_str()).chain(renamed_to.as_deref());
@@ -331,11 +335,26 @@ pub(super) fn agent(rules: &Governance, caller: &Caller, declared: &Declared) ->
     Ok(Agent { id: Some(agent_id.clone()), framework, verified: true, framework_verified })
 }
 
-/// Names that an enabled policy uses keep their meaning, so such a table cannot be altered, nor renamed to what a
-/// pattern of it does not match; and who does not see all its rows cannot drop or replace it.
-fn keeps_governed(
+/// The ruled table that it renames, and how.
+fn renamed<'c>(
     rules: &Governance,
-    caller: &Caller,
+    resolved: &sql::Resolved,
+    about: &About,
+    there: &'c sql::Catalog,
+) -> Option<(&'c sql::Table, String)> {
+    let new = resolved.renamed_to()?;
+    let table = table_ref(about.written.first()?.0.as_str());
+    let policies = Policies { standard: &rules.policies, abac: &[] };
+    let found: &sql::Table = there.get(table.schema, table.name).filter(|_| policies.name(table))?;
+    Some((found, new))
+}
+
+/// Names that an enabled policy uses keep their meaning, so such a table cannot be altered, nor renamed to what a
+/// pattern of it does not match, unless another takes its name (`swap`); and who does not see all its rows cannot drop
+/// or replace it.
+fn keeps_governed(
+    query: &Query,
+    (rules, caller): (&Governance, &Caller),
     about: &About,
     own: &Own<'_>,
     renamed_to: Option<&str>,
@@ -348,7 +367,9 @@ fn keeps_governed(
         let path = || path.clone();
         match operation {
             Operation::Alter if policies.name(table) || loses_its_rule() => {
-                return Err(Error::Governed { table: path() });
+                if !renamed_to.is_some_and(|new| swap::permits(query, rules, caller, own, &path(), new)) {
+                    return Err(Error::Governed { table: path() });
+                }
             }
             // under another name a column would be denied to nobody
             Operation::Alter if !own.denied_columns(&path()).is_empty() => {

@@ -47,7 +47,7 @@ impl Default for Templates {
 }
 
 impl Templates {
-    fn of(&self, text: &str) -> Result<Template> {
+    pub fn of(&self, text: &str) -> Result<Template> {
         if let Some(template) = self.0.get(text) {
             return Ok(template);
         }

@@ -113,6 +113,11 @@ impl Latest {
         {
             return Ok(seen);
         }
+        self.now(engine, rules).await
+    }
+
+    /// As nobody's transaction sees it.
+    pub(super) async fn now(&self, engine: &Engine, rules: &Governance) -> Result<Seen> {
         let read = engine.catalog().await?;
         let mut latest = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(seen) = latest.as_ref()

@@ -16,6 +16,7 @@ use tokio::sync::OwnedMutexGuard;
 use super::answers::Answers;
 use super::runtime::{self, Rows};
 use super::seen::paths;
+use super::swap::Away;
 use super::transaction::ClientTransaction;
 use super::transpile::Native;
 use super::{Pipeline, Query, Result};
@@ -67,6 +68,16 @@ impl Lease {
         match self {
             Self::Own(..) => answers.wrote(&tables),
             Self::Client(transaction) => transaction.wrote(tables),
+        }
+    }
+
+    /// A ruled table has another name: its transaction does not end so.
+    pub fn renamed_away(&mut self, away: Away) -> Result<()> {
+        match self {
+            Self::Own(..) => {
+                Err(Error::Unverified { why: "a ruled table is renamed outside a transaction".to_owned() })
+            }
+            Self::Client(transaction) => transaction.renamed_away(away),
         }
     }
 
@@ -192,7 +203,7 @@ fn unparsed(query: &Query, error: engine::Error) -> Error {
 const OURS: [&str; 5] =
     ["sluice_mask_hash", "error", sql::dialect::LIKE, sql::meaning::LIKENESS, sql::meaning::VECTOR_LIKENESS];
 
-fn compare(parsed: &engine::Parsed, emitted: &[String], writes: bool) -> Result<()> {
+pub(super) fn compare(parsed: &engine::Parsed, emitted: &[String], writes: bool) -> Result<()> {
     let Some(found) = &parsed.tables else {
         // The engine names no tables of definitions; for what only reads, silence is a disagreement.
         return if writes {

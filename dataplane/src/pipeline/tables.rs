@@ -11,6 +11,7 @@ use contract::policy::abac::Operation;
 use super::Result;
 use super::origin::Mark;
 use super::seen::Seen;
+use super::swap::Away;
 use crate::branches::Open;
 use crate::trail::Trail;
 use crate::{Command, Error};
@@ -35,6 +36,8 @@ pub(super) struct About {
     pub written: Vec<(String, Operation)>,
     /// What is to be written down with them.
     pub marks: Vec<Mark>,
+    /// A ruled table that it renames.
+    pub away: Option<Away>,
     /// Rows that the agent's grant lets it read or change.
     pub rows_max: Option<u64>,
     /// The branch whose rows it reads and writes; tables are named as on the mainline.
@@ -80,6 +83,7 @@ pub(super) fn extract(text: &str, variables: &sql::Variables, t: &Trail) -> Resu
         tables: statement.tables().iter().map(path).collect(),
         written: Vec::new(),
         marks: Vec::new(),
+        away: None,
         rows_max: None,
         branch: None,
         seen: None,

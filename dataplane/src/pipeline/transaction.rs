@@ -17,6 +17,7 @@ use super::Result;
 use super::admitted::Admitted;
 use super::answers::Answers;
 use super::seen::Seen;
+use super::swap::{Away, Swaps};
 use crate::branches::Writing;
 use crate::sessions::Snapshots;
 use crate::{Ask, Error};
@@ -36,6 +37,8 @@ pub struct ClientTransaction {
     admitted: Admitted,
     snapshots: Snapshots,
     clock: SharedClock,
+    /// Ruled tables that it has renamed.
+    swaps: Swaps,
     /// Branches written to in it: none of them is merged or dropped before it ends.
     writing: Vec<Writing>,
 }
@@ -66,6 +69,7 @@ impl ClientTransaction {
             admitted: Admitted::default(),
             snapshots,
             clock,
+            swaps: Swaps::default(),
             writing: Vec::new(),
         }
     }
@@ -98,6 +102,7 @@ impl ClientTransaction {
     /// Makes what was written last; rolls back when a statement has failed, or the rules are others by now, and says so.
     pub async fn commit(&mut self) -> Result<()> {
         let judged = self.judge();
+        let swaps = std::mem::take(&mut self.swaps);
         (self.defined, self.admitted) = (false, Admitted::default());
         if let Err(changed) = judged {
             self.state = State::Idle;
@@ -108,6 +113,10 @@ impl ClientTransaction {
             State::Idle => Ok(()),
             State::Open(mut opened) => {
                 let (answers, written) = (self.answers.clone(), std::mem::take(&mut self.written));
+                if let Err(error) = swaps.are_whole(&mut opened.session).await {
+                    self.writing.clear();
+                    return Err(error); // dropped, it is rolled back
+                }
                 // Whatever the outcome: one of them does not tell.
                 let committed = opened.session.commit_then(move || answers.wrote(&written)).await;
                 self.writing.clear();
@@ -118,7 +127,7 @@ impl ClientTransaction {
     }
 
     pub async fn rollback(&mut self) -> Result<()> {
-        (self.defined, self.admitted) = (false, Admitted::default());
+        (self.defined, self.admitted, self.swaps) = (false, Admitted::default(), Swaps::default());
         self.written.clear();
         match std::mem::replace(&mut self.state, State::Idle) {
             State::Idle | State::Failed => Ok(()),
@@ -159,6 +168,11 @@ impl ClientTransaction {
     pub(super) fn wrote(&mut self, tables: Vec<String>) {
         self.written.extend(tables);
         self.changes += 1;
+    }
+
+    /// At its COMMIT another table has the name.
+    pub(super) fn renamed_away(&mut self, away: Away) -> Result<()> {
+        self.swaps.add(away)
     }
 
     /// A definition was made in it.

@@ -36,6 +36,7 @@ fn main() {
     let runtime = tokio::runtime::Runtime::new().unwrap();
     runtime.block_on(async {
         let world = World::bare().await;
+        world.rows(&world.key, "create table t (c integer)").await;
         let rules = json!([{"table": "t", "column": "c", "function": "null", "exempt_roles": []}]);
         for _ in 0..20 {
             world.policy("column_masking", rules.clone()).await;

@@ -76,6 +76,19 @@ async fn a_file_of_policies_is_made_to_hold() {
     assert_eq!((&shown["enabled"], &shown["rules"][0]["column"]), (&json!(false), &json!("ssn")));
     let absent = sluice(&world, &["policies", "show", "phones"]).await;
     assert!(absent.code == 1 && absent.err.contains("there is no policy \"phones\""), "{absent:?}");
+    let wrong = folder.path().join("wrong.yaml");
+    let text = "- {name: new, type: column_masking, rules: [{table: customers, column: email, function: full}]}\n\
+        - {name: typo, type: column_masking, rules: [{table: customers, column: snn, function: full}]}\n";
+    std::fs::write(&wrong, text).unwrap();
+    let apply = ["policies", "apply", "-f", wrong.to_str().unwrap()];
+    for more in [&["--dry-run"][..], &[]] {
+        let refused = sluice(&world, &[&apply[..], more].concat()).await;
+        assert!(refused.code != 0 && refused.err.contains("main.customers.snn"), "{refused:?}");
+    }
+    let listed = sluice(&world, &["policies", "list"]).await.ok();
+    assert!(!listed.contains("new") && listed.contains("bound"), "all of a file, or nothing of it: {listed}");
+    let kept = sluice(&world, &[&apply[..], &["--accept-missing"]].concat()).await.ok();
+    assert!(kept.lines().any(|line| line.contains("typo") && line.contains("rules_nothing")), "{kept}");
     let unread = sluice(&world, &["policies", "apply", "-f", "/nowhere"]).await;
     assert!(unread.code == 2 && unread.err.contains("/nowhere"), "{unread:?}");
     world.end().await;

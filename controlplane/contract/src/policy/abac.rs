@@ -14,8 +14,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 pub use admission::admit;
-pub(super) use condition::names_table;
-pub use condition::{Condition, UnknownCondition, hour_and_minute};
+pub use condition::{Condition, UnknownCondition, hour_and_minute, names_table};
 pub use context::{Context, Operation, Origin, When};
 pub use decision::{Decision, Effect};
 

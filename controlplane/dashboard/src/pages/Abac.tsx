@@ -10,6 +10,7 @@ import { Answered, Empty, Page } from '../parts/Page'
 import { More, Table } from '../parts/Table'
 import { useEnvironment, useSession } from '../session'
 import { CONDITIONS, sentence } from './abacRules'
+import { PolicyState } from './PolicyState'
 import { ROLES, type Role } from './roles'
 
 type AbacPolicy = Shapes['AbacPolicy']
@@ -43,7 +44,7 @@ export default function Abac() {
                 { head: 'Name', cell: (policy) => policy.name },
                 { head: 'Priority', isNumber: true, cell: (policy) => policy.priority },
                 { head: 'Rules', cell: (policy) => policy.rules.map((rule, index) => <p key={index}>{sentence(rule)}</p>) },
-                { head: 'State', cell: (policy) => <Badge>{policy.enabled ? 'enabled' : 'disabled'}</Badge> },
+                { head: 'State', cell: (policy) => <PolicyState policy={policy} /> },
                 { head: '', cell: (policy) => writes && <Acts policy={policy} /> },
               ]}
             />

@@ -4,12 +4,12 @@ import { api, ask, ifMatch } from '../api/client'
 import { useCatalogue } from '../catalogue'
 import { time } from '../format'
 import { useChanged, useList } from '../lists'
-import { Badge } from '../parts/Badge'
 import { Confirm, Opens } from '../parts/Dialog'
 import { Form, type Field } from '../parts/Form'
 import { Answered, Empty, Page } from '../parts/Page'
 import { More, Table } from '../parts/Table'
 import { useEnvironment, useSession } from '../session'
+import { PolicyState } from './PolicyState'
 import type { Policy } from './policyRules'
 import { ROLES, type Role } from './roles'
 
@@ -48,7 +48,7 @@ export default function Policies() {
               columns={[
                 { head: 'Name', cell: (policy) => policy.name },
                 { head: 'What it does', cell: (policy) => <Rules policy={policy} /> },
-                { head: 'State', cell: (policy) => <Badge>{policy.enabled ? 'enabled' : 'disabled'}</Badge> },
+                { head: 'State', cell: (policy) => <PolicyState policy={policy} /> },
                 { head: 'Changed (UTC)', cell: (policy) => <span className="nowrap">{time(policy.updated_at)}</span> },
                 { head: '', cell: (policy) => writes && <Acts policy={policy} reload={() => void list.refetch()} /> },
               ]}
@@ -123,6 +123,13 @@ function Acts({ policy, reload }: { policy: Policy; reload: () => void }) {
 const NAME: Field = { name: 'name', label: 'Name of the policy', required: true }
 const EXEMPT: Field = { name: 'exempt_roles', label: 'Roles it does not rule', kind: 'choices', options: ROLES }
 
+const ACCEPT: Field = {
+  name: 'accept_missing',
+  label: 'Keep it if the table or column is not there yet',
+  kind: 'checkbox',
+  hint: 'It rules nothing until there is one of that name.',
+}
+
 const STRICT: Field = {
   name: 'strict',
   label: 'Strict',
@@ -153,7 +160,7 @@ function Masking({ close }: { close: () => void }) {
         { value: 'partial', label: 'its last characters (partial)' },
         { value: 'hash', label: 'a hash, the same for the same value' },
         { value: 'null', label: 'NULL' },
-      ] }, EXEMPT]}
+      ] }, EXEMPT, ACCEPT]}
       submit="Mask it"
       onSubmit={async (typed) => {
         const masking = typed.choice<MaskFunction>('function')
@@ -167,7 +174,7 @@ function Masking({ close }: { close: () => void }) {
         await ask(
           api.POST('/v1/environments/{env_id}/policies', {
             params: { path: { env_id } },
-            body: { name: typed.text('name'), type: 'column_masking', enabled: true, rules: [rule] },
+            body: { name: typed.text('name'), type: 'column_masking', enabled: true, accept_missing: typed.isChecked('accept_missing'), rules: [rule] },
           }),
         ).then(changed)
       }}
@@ -187,7 +194,7 @@ function Filtering({ close }: { close: () => void }) {
   const changed = useChanged('policies')
   return (
     <Form
-      fields={[NAME, table, { name: 'filter', label: 'Rows that stay', kind: 'textarea', required: true, hint: 'A condition, such as region = {region}, where region is an attribute of whoever asks' }, EXEMPT, STRICT]}
+      fields={[NAME, table, { name: 'filter', label: 'Rows that stay', kind: 'textarea', required: true, hint: 'A condition, such as region = {region}, where region is an attribute of whoever asks' }, EXEMPT, STRICT, ACCEPT]}
       submit="Filter them"
       onSubmit={(typed) =>
         ask(
@@ -197,6 +204,7 @@ function Filtering({ close }: { close: () => void }) {
               name: typed.text('name'),
               type: 'row_level_security',
               enabled: true,
+              accept_missing: typed.isChecked('accept_missing'),
               rules: [
                 {
                   table: typed.text('table'),

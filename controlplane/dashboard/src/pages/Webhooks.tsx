@@ -19,7 +19,7 @@ const ADDRESS: Field = { name: 'url', label: 'Address', kind: 'url', required: t
 const EVENTS = [
   'key.created', 'key.rotated', 'key.expiring', 'key.revoked',
   'user.invited', 'user.accepted', 'user.removed', 'user.role_changed', 'user.suspended',
-  'policy.created', 'policy.updated', 'policy.deleted',
+  'policy.created', 'policy.updated', 'policy.deleted', 'policy.unbound', 'policy.bound',
   'billing.warning', 'billing.critical', 'billing.quota_exceeded', 'billing.period_reset',
   'jit.requested', 'jit.approved', 'jit.denied', 'jit.revoked', 'jit.expired',
   'environment.created', 'environment.promoted', 'environment.suspended',

@@ -1,7 +1,7 @@
 //! `sluice policies`: the row filters and column masks of an environment.
 //!
-//! `apply` makes an environment hold what a file says, policy by policy, found again by their names. What the
-//! file does not name stays. The file is YAML or JSON: a policy as the API takes it, or a list of them.
+//! `apply` makes an environment hold what a file says, all of it or nothing; policies are found again by their names.
+//! What the file does not name stays. The file is YAML or JSON: a policy as the API takes it, or a list of them.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -10,7 +10,6 @@ use clap::Subcommand;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use super::api::segment;
 use super::explain_sql::{self, Asked};
 use super::output::Columns;
 use super::waiting::waited;
@@ -38,11 +37,15 @@ pub struct Apply {
     /// Only tell what would change.
     #[arg(long)]
     dry_run: bool,
+    /// Keep rules that name a table or column that is not there: they rule nothing until it is.
+    #[arg(long)]
+    accept_missing: bool,
 }
 
-const LISTED: Columns = &["policy_id", "name", "type", "enabled", "updated_at"];
-const SHOWN: Columns = &["policy_id", "name", "type", "enabled", "rules", "created_at", "updated_at"];
-const APPLIED: Columns = &["change", "name", "type", "enabled", "policy_id"];
+const LISTED: Columns = &["policy_id", "name", "type", "enabled", "binding", "updated_at"];
+const SHOWN: Columns =
+    &["policy_id", "name", "type", "enabled", "binding", "unbound", "rules", "created_at", "updated_at"];
+const APPLIED: Columns = &["change", "name", "type", "enabled", "binding", "policy_id", "warnings"];
 
 /// A policy of a file.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -53,60 +56,13 @@ struct Policy {
     #[serde(default = "yes")]
     enabled: bool,
     rules: Value,
+    /// Keeps rules that name what is not there.
+    #[serde(default)]
+    accept_missing: bool,
 }
 
 const fn yes() -> bool {
     true
-}
-
-/// What it takes to make a policy of the file hold.
-#[derive(Debug, PartialEq)]
-enum Step {
-    Create,
-    Change { policy_id: String },
-    Nothing { policy_id: String },
-}
-
-impl Step {
-    const fn name(&self) -> &'static str {
-        match self {
-            Self::Create => "created",
-            Self::Change { .. } => "changed",
-            Self::Nothing { .. } => "unchanged",
-        }
-    }
-
-    /// Two of one name: which is meant, nobody can tell.
-    fn of(policy: &Policy, present: &[Value]) -> Result<Self, Failure> {
-        let same_name = |other: &&Value| other.get("name").is_some_and(|name| *name == policy.name);
-        let found: Vec<_> = present.iter().filter(same_name).collect();
-        let found = match found.as_slice() {
-            [] => return Ok(Self::Create),
-            [one] => *one,
-            several => {
-                let many = several.len();
-                return Err(Failure::NotSo(format!("{many} policies are named {:?}: nothing is applied", policy.name)));
-            }
-        };
-        let id = found.get("policy_id").and_then(Value::as_str);
-        let policy_id = id.ok_or_else(|| Failure::Broken("the answer has a policy without id".to_owned()))?.to_owned();
-        let holds = [("enabled", &json!(policy.enabled)), ("type", &json!(policy.r#type)), ("rules", &policy.rules)];
-        let is_held = holds.iter().all(|(name, wanted)| found.get(name).is_some_and(|held| says(held, wanted)));
-        Ok(if is_held { Self::Nothing { policy_id } } else { Self::Change { policy_id } })
-    }
-}
-
-/// Does what is held say all that is wanted? The platform adds the members that it has defaults for.
-fn says(held: &Value, wanted: &Value) -> bool {
-    match (held, wanted) {
-        (Value::Object(held), Value::Object(wanted)) => {
-            wanted.iter().all(|(name, wanted)| held.get(name).is_some_and(|held| says(held, wanted)))
-        }
-        (Value::Array(held), Value::Array(wanted)) => {
-            held.len() == wanted.len() && held.iter().zip(wanted).all(|(held, wanted)| says(held, wanted))
-        }
-        (held, wanted) => held == wanted,
-    }
 }
 
 /// The policies of a file.
@@ -137,30 +93,18 @@ fn parsed(text: &str) -> Result<Vec<Policy>, String> {
 }
 
 impl Apply {
-    /// Everything is looked at before anything is changed.
+    /// All of the file or nothing: the platform finds out what is to be done, in one transaction.
     async fn run(&self, api: &Api) -> Result<Told, Failure> {
-        let wanted = read(&self.file)?;
-        let path = format!("{}/policies", api.environment().await?);
-        let present = api.list(&path).await?;
-        let steps = wanted.iter().map(|policy| Ok((policy, Step::of(policy, &present)?)));
-        let mut told = Vec::new();
-        for (policy, step) in steps.collect::<Result<Vec<_>, Failure>>()? {
-            let mut held = match &step {
-                Step::Nothing { policy_id } => json!({"policy_id": policy_id}),
-                Step::Change { policy_id } if self.dry_run => json!({"policy_id": policy_id}),
-                Step::Create if self.dry_run => json!({}),
-                Step::Create => api.post(&path, policy).await?,
-                Step::Change { policy_id } => api.put(&format!("{path}/{}", segment(policy_id)?), policy).await?,
-            };
-            if let Some(members) = held.as_object_mut() {
-                members.insert("change".to_owned(), step.name().into());
-                members.insert("name".to_owned(), policy.name.as_str().into());
-                members.insert("type".to_owned(), policy.r#type.as_str().into());
-                members.insert("enabled".to_owned(), policy.enabled.into());
-            }
-            told.push(held);
+        let mut policies = read(&self.file)?;
+        for policy in &mut policies {
+            policy.accept_missing |= self.accept_missing;
         }
-        Ok(Told::list(told, APPLIED))
+        let path = format!("{}/policies/apply", api.environment().await?);
+        let mut told = api.post(&path, &json!({"policies": policies, "dry_run": self.dry_run})).await?;
+        match told.get_mut("policies").map(Value::take) {
+            Some(Value::Array(applied)) => Ok(Told::list(applied, APPLIED)),
+            _ => Err(Failure::Broken("the answer has no policies".to_owned())),
+        }
     }
 }
 
@@ -226,19 +170,5 @@ mod tests {
             let said = parsed(text).unwrap_err();
             assert!(said.contains(why), "{text}: {said}");
         }
-    }
-
-    #[test]
-    fn only_what_differs_is_changed() {
-        let policies = parsed(FILE).unwrap();
-        let mut held = json!({"policy_id": "p1", "name": "phones", "type": "column_masking", "enabled": true,
-            "rules": [{"table": "customer", "column": "c_phone", "function": "partial", "visible_chars": 4, "exempt_roles": []}]});
-        let step = |held: &Value, policy: usize| Step::of(&policies[policy], std::slice::from_ref(held)).unwrap();
-        assert_eq!(step(&held, 0), Step::Nothing { policy_id: "p1".to_owned() });
-        assert_eq!(step(&held, 1), Step::Create);
-        held["enabled"] = false.into();
-        assert_eq!(step(&held, 0), Step::Change { policy_id: "p1".to_owned() });
-        let twice = [held.clone(), held];
-        assert!(matches!(Step::of(&policies[0], &twice), Err(Failure::NotSo(_))));
     }
 }

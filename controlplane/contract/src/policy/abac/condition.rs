@@ -114,7 +114,7 @@ fn yes_if(condition: bool) -> Match {
 }
 
 /// "as the catalogue prints it, schema optional, `*` at the end".
-pub(in crate::policy) fn names_table(pattern: &str, table: TableRef<'_>) -> bool {
+pub fn names_table(pattern: &str, table: TableRef<'_>) -> bool {
     let Some(stem) = pattern.strip_suffix('*') else {
         return table.is_named_by(pattern);
     };
