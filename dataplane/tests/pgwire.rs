@@ -2,6 +2,7 @@
 
 mod cursors;
 mod first_bytes;
+mod settings;
 mod transactions;
 
 use std::net::SocketAddr;

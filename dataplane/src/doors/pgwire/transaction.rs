@@ -12,6 +12,7 @@ use tokio::sync::Mutex;
 
 use super::failure::Failure;
 use super::reply::Standing;
+use super::settings::Mark;
 use crate::pipeline::transaction::ClientTransaction;
 use crate::{Error, Pipeline};
 
@@ -40,6 +41,7 @@ struct Savepoint {
     name: String,
     /// Changes before it.
     changes: u64,
+    settings: Mark,
 }
 
 impl Open {
@@ -107,14 +109,14 @@ impl Transaction {
         self.open.as_mut().filter(|open| !open.implicit).ok_or_else(none)
     }
 
-    pub async fn savepoint(&mut self, name: &str) -> Result<(), Failure> {
+    pub async fn savepoint(&mut self, name: &str, settings: Mark) -> Result<(), Failure> {
         let open = self.explicit("SAVEPOINT")?;
         if open.savepoints.len() >= SAVEPOINTS_MAX {
             let message = format!("a transaction has at most {SAVEPOINTS_MAX} savepoints");
             return Err(Failure::new(Code::InvalidParams, message).with_state("53400"));
         }
         let changes = open.handle.lock().await.changes();
-        open.savepoints.push(Savepoint { name: name.to_owned(), changes });
+        open.savepoints.push(Savepoint { name: name.to_owned(), changes, settings });
         Ok(())
     }
 
@@ -126,8 +128,8 @@ impl Transaction {
         Ok(())
     }
 
-    /// Goes back to the savepoint, which stays; a statement that failed since is forgotten.
-    pub async fn roll_back_to(&mut self, name: &str) -> Result<(), Failure> {
+    /// Goes back to the savepoint, which stays; a statement that failed since is forgotten. Gives the settings of then.
+    pub async fn roll_back_to(&mut self, name: &str) -> Result<Mark, Failure> {
         let open = self.explicit("ROLLBACK TO SAVEPOINT")?;
         let at = open.savepoint(name)?;
         let inner = open.handle.lock().await;
