@@ -102,6 +102,9 @@ pub enum Error {
     /// However often the statement was judged again.
     #[error("tables of the statement are being made anew: try again")]
     Redefined,
+    /// A client's transaction, of which other rules would make something else.
+    #[error("the rules changed while the transaction was open, and some of it would not be the same now: run it again")]
+    Rejudged,
     #[error("the branch is being written to: try again")]
     BranchBusy,
     #[error("table {table} has other columns now than the branch: there is nothing to compare it with")]
@@ -229,7 +232,7 @@ impl Error {
             Self::InvalidParams { .. } | Self::InvalidArgument { .. } => Code::InvalidParams,
             Self::ReadsOnly => Code::ScopeViolation,
             Self::MemoryNotFound | Self::SessionNotFound | Self::HandleNotFound { .. } => Code::NotFound,
-            Self::Redefined => Code::WriteConflict,
+            Self::Redefined | Self::Rejudged => Code::WriteConflict,
             Self::BranchNotFound => Code::BranchNotFound,
             Self::TriggerNotFound => Code::TriggerNotFound,
             Self::AgentNotRegistered { .. } => Code::AgentNotRegistered,

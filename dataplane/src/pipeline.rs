@@ -140,6 +140,8 @@ struct Query {
     ask: Ask,
     /// The id of the branch that it is asked on.
     branch: Option<String>,
+    /// Set where it was judged before, by these tables, and is judged once more.
+    judged_by: Option<seen::Seen>,
     timeout: Duration,
     deadline: Instant,
     books: Arc<Books>,
@@ -322,8 +324,7 @@ impl Pipeline {
 
     /// A transaction that a client holds open over several asks. Its session starts with the first.
     pub fn begin(self: &Arc<Self>, who: Who) -> Arc<Mutex<ClientTransaction>> {
-        let (snapshots, clock) = (self.snapshots.clone(), SharedClock::clone(&self.clock));
-        Arc::new(Mutex::new(ClientTransaction::new(who, self.remembered.answers.clone(), snapshots, clock)))
+        Arc::new(Mutex::new(ClientTransaction::new(who, Arc::clone(self))))
     }
 
     /// The current snapshot; without any, everything is refused.

@@ -45,6 +45,11 @@ impl Seen {
         Arc::ptr_eq(&self.read, &other.read)
     }
 
+    /// The same for all that is the same.
+    pub fn identity(&self) -> usize {
+        Arc::as_ptr(&self.read).addr()
+    }
+
     /// Is it sure to be what a transaction sees that has begun before this is asked?
     pub fn is_current(&self) -> bool {
         self.engine.is_current(&self.read)
@@ -108,6 +113,9 @@ pub(super) struct Latest(Mutex<Option<Seen>>);
 impl Latest {
     /// As this query sees it: as its own transaction does, and with the runtime's tables where there is one.
     pub(super) async fn of(&self, engine: &Engine, query: &Query, rules: &Governance) -> Result<Seen> {
+        if let Some(seen) = &query.judged_by {
+            return Ok(seen.clone());
+        }
         if let Some(mut transaction) = query.transaction().await?
             && let Some(seen) = transaction.seen(rules.runtime).await?
         {

@@ -113,7 +113,7 @@ pub(super) async fn pin(
         (None, Some(mut transaction)) => {
             let (_, snapshot) = transaction.open(&query.ask.who, judged_by).await?;
             if native.about.writes {
-                transaction.admit(rules, &query.ask)?;
+                transaction.admit(rules, query, &native)?;
             }
             transaction.holds(writing);
             (Lease::Client(transaction), snapshot)

@@ -4,22 +4,21 @@
 //! session comes with the first statement, so an idle BEGIN costs nothing. After a failure only
 //! ROLLBACK is accepted, as PostgreSQL has it.
 //!
-//! Once it has changed something it is judged again, by each of its statements and by its COMMIT: it ends where the rules,
-//! or its caller, are not what they were.
+//! Once it has changed something it is judged again, by each of its statements and by its COMMIT: it ends where the rules
+//! would make something else of what it did, or its caller may not do it any more.
 
 use std::sync::Arc;
 
 use contract::wire::Who;
-use contract::{Governance, SharedClock};
+use contract::Governance;
 use engine::{Session, Snapshot};
 
-use super::Result;
 use super::admitted::Admitted;
-use super::answers::Answers;
 use super::seen::Seen;
+use super::transpile::Native;
+use super::{Pipeline, Query, Result};
+use crate::Error;
 use crate::branches::Writing;
-use crate::sessions::Snapshots;
-use crate::{Ask, Error};
 
 /// Held by a door between BEGIN and COMMIT or ROLLBACK. Dropped, it is rolled back.
 pub struct ClientTransaction {
@@ -27,15 +26,15 @@ pub struct ClientTransaction {
     state: State,
     /// A table or schema was made, changed or dropped in it: others do not see that yet.
     defined: bool,
+    /// The tables with those, until something more is defined.
+    own: Option<Seen>,
     /// Tables written in it; when it is committed, answers that were kept from them are stale.
     written: Vec<String>,
     /// Statements that changed something in it.
     changes: u64,
-    answers: Answers,
     /// What its changes were let through by.
     admitted: Admitted,
-    snapshots: Snapshots,
-    clock: SharedClock,
+    pipeline: Arc<Pipeline>,
     /// Branches written to in it: none of them is merged or dropped before it ends.
     writing: Vec<Writing>,
 }
@@ -55,34 +54,32 @@ struct Opened {
 }
 
 impl ClientTransaction {
-    pub(super) fn new(who: Who, answers: Answers, snapshots: Snapshots, clock: SharedClock) -> Self {
+    pub(super) fn new(who: Who, pipeline: Arc<Pipeline>) -> Self {
         Self {
             who,
             state: State::Idle,
             defined: false,
+            own: None,
             written: Vec::new(),
             changes: 0,
-            answers,
             admitted: Admitted::default(),
-            snapshots,
-            clock,
+            pipeline,
             writing: Vec::new(),
         }
     }
 
-    /// Ends it where what is in it would not be let through now.
-    fn judge(&mut self) -> Result<()> {
-        let rules = self.snapshots.borrow().clone().ok_or(Error::NoGovernance)?;
-        if self.admitted.still_holds(&rules, &self.who, self.clock.now()) {
-            return Ok(());
+    /// Ends it where what is in it would not be let through now, or would be something else.
+    async fn judge(&mut self) -> Result<()> {
+        let judged = self.admitted.still_holds(&self.pipeline, &self.who).await;
+        if judged.is_err() {
+            self.fail();
         }
-        self.fail();
-        Err(Error::PolicyDenied { message: "the rules changed while the transaction was open".to_owned() })
+        judged
     }
 
     /// It is about to run a statement that changes something.
-    pub(super) fn admit(&mut self, rules: &Arc<Governance>, ask: &Ask) -> Result<()> {
-        self.admitted.add(rules, ask, self.clock.now())
+    pub(super) fn admit(&mut self, rules: &Arc<Governance>, query: &Query, native: &Native) -> Result<()> {
+        self.admitted.add(rules, query, native, &self.pipeline)
     }
 
     /// Has a statement in it failed?
@@ -97,8 +94,8 @@ impl ClientTransaction {
 
     /// Makes what was written last; rolls back when a statement has failed, or the rules are others by now, and says so.
     pub async fn commit(&mut self) -> Result<()> {
-        let judged = self.judge();
-        (self.defined, self.admitted) = (false, Admitted::default());
+        let judged = self.judge().await;
+        self.forget();
         if let Err(changed) = judged {
             self.state = State::Idle;
             self.written.clear();
@@ -107,7 +104,7 @@ impl ClientTransaction {
         match std::mem::replace(&mut self.state, State::Idle) {
             State::Idle => Ok(()),
             State::Open(mut opened) => {
-                let (answers, written) = (self.answers.clone(), std::mem::take(&mut self.written));
+                let (answers, written) = (self.pipeline.remembered.answers.clone(), std::mem::take(&mut self.written));
                 // Whatever the outcome: one of them does not tell.
                 let committed = opened.session.commit_then(move || answers.wrote(&written)).await;
                 self.writing.clear();
@@ -117,8 +114,13 @@ impl ClientTransaction {
         }
     }
 
+    /// Its end: the next one has defined nothing, and was let through by nothing.
+    fn forget(&mut self) {
+        (self.defined, self.own, self.admitted) = (false, None, Admitted::default());
+    }
+
     pub async fn rollback(&mut self) -> Result<()> {
-        (self.defined, self.admitted) = (false, Admitted::default());
+        self.forget();
         self.written.clear();
         match std::mem::replace(&mut self.state, State::Idle) {
             State::Idle | State::Failed => Ok(()),
@@ -163,14 +165,18 @@ impl ClientTransaction {
 
     /// A definition was made in it.
     pub(super) fn defined(&mut self) {
-        self.defined = true;
+        (self.defined, self.own) = (true, None);
     }
 
     /// The tables that it sees, with what was defined in it; none before its first statement.
     pub(super) async fn seen(&mut self, has_runtime: bool) -> Result<Option<Seen>> {
-        self.judge()?;
+        self.judge().await?;
         let State::Open(Opened { session, seen, .. }) = &mut self.state else { return Ok(None) };
-        let seen = if self.defined { seen.by(session).await? } else { seen.clone() };
+        let seen = match &self.own {
+            _ if !self.defined => seen.clone(),
+            Some(own) => own.clone(),
+            None => self.own.insert(seen.by(session).await?).clone(),
+        };
         Ok(Some(seen.with_runtime(has_runtime)))
     }
 
