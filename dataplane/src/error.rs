@@ -105,6 +105,14 @@ pub enum Error {
     /// A client's transaction, of which other rules would make something else.
     #[error("the rules changed while the transaction was open, and some of it would not be the same now: run it again")]
     Rejudged,
+    /// What was before a savepoint cannot be had again.
+    #[error("another transaction has committed to what this one has read or written: run it again")]
+    Overtaken,
+    #[error(
+        "a statement before the savepoint would not do the same again: it calls a volatile function, or follows a \
+         sequence or the order of rows: run the whole transaction again"
+    )]
+    Unrepeatable,
     #[error("the branch is being written to: try again")]
     BranchBusy,
     #[error("table {table} has other columns now than the branch: there is nothing to compare it with")]
@@ -232,7 +240,7 @@ impl Error {
             Self::InvalidParams { .. } | Self::InvalidArgument { .. } => Code::InvalidParams,
             Self::ReadsOnly => Code::ScopeViolation,
             Self::MemoryNotFound | Self::SessionNotFound | Self::HandleNotFound { .. } => Code::NotFound,
-            Self::Redefined | Self::Rejudged => Code::WriteConflict,
+            Self::Redefined | Self::Rejudged | Self::Overtaken | Self::Unrepeatable => Code::WriteConflict,
             Self::BranchNotFound => Code::BranchNotFound,
             Self::TriggerNotFound => Code::TriggerNotFound,
             Self::AgentNotRegistered { .. } => Code::AgentNotRegistered,

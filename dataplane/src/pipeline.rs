@@ -21,6 +21,7 @@ mod embed;
 mod execute;
 mod explain;
 mod heal;
+mod journal;
 mod judged;
 mod mask;
 mod meter;
@@ -51,10 +52,9 @@ use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
 use arrow::datatypes::SchemaRef;
-use contract::wire::Who;
 use contract::{Entropy, Governance, GrantId, SharedClock};
 use telemetry::{Kind, Tracer};
-use tokio::sync::{Mutex, OwnedMutexGuard, watch};
+use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
@@ -74,7 +74,6 @@ use crate::triggers::Triggers;
 use crate::{Answer, Ask, Error};
 
 use audit::Closing;
-use transaction::ClientTransaction;
 
 pub use deed::{Deed, Standing};
 pub use delivery::UNREAD_FOR;
@@ -322,11 +321,6 @@ impl Pipeline {
         transpile::taken(self, description).await
     }
 
-    /// A transaction that a client holds open over several asks. Its session starts with the first.
-    pub fn begin(self: &Arc<Self>, who: Who) -> Arc<Mutex<ClientTransaction>> {
-        Arc::new(Mutex::new(ClientTransaction::new(who, Arc::clone(self))))
-    }
-
     /// The current snapshot; without any, everything is refused.
     pub fn rules(&self) -> Result<Arc<Governance>> {
         self.snapshots.borrow().clone().ok_or(Error::NoGovernance)
@@ -372,13 +366,6 @@ impl Query {
             },
             _ => Error::Engine(error),
         }
-    }
-
-    /// The client's transaction, once the statement before has let go of it.
-    async fn transaction(&self) -> Result<Option<OwnedMutexGuard<ClientTransaction>>> {
-        let Some(transaction) = &self.ask.transaction else { return Ok(None) };
-        let locked = tokio::time::timeout(self.left(), Arc::clone(transaction).lock_owned()).await;
-        locked.map(Some).map_err(|_| Error::Timeout(self.timeout))
     }
 
     fn left(&self) -> Duration {

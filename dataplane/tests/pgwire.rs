@@ -2,6 +2,7 @@
 
 mod cursors;
 mod first_bytes;
+mod savepoints;
 mod settings;
 mod transactions;
 

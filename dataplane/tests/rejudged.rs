@@ -181,7 +181,7 @@ async fn no_savepoint_leads_back_behind_other_rules() {
     let (_, mask, _) = CHANGES[0];
     wired.world.change(mask);
     assert_eq!(refused(&client, "select * from copied").await.code().code(), "40001");
-    assert_eq!(refused(&client, "rollback to savepoint a").await.code().code(), "0A000");
+    assert_eq!(refused(&client, "rollback to savepoint a").await.code().code(), "40001");
     assert_eq!(refused(&client, "select * from copied").await.code().code(), "25P02");
     wired.stop().await;
 }

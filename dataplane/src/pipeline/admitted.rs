@@ -33,10 +33,10 @@ const TEXT_BYTES_MAX: usize = 16 << 20;
 const TABLES_MAX: usize = 32;
 
 /// The rules and the caller of each agent and address, and what was let through by them.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub(super) struct Admitted {
     stances: Vec<(Option<IpAddr>, Stance)>,
-    statements: HashMap<[u8; 32], Statement>,
+    statements: HashMap<[u8; 32], Arc<Statement>>,
     text_bytes: usize,
     /// There are more of them than are kept: then nobody can tell what other rules would make of all.
     has_more: bool,
@@ -95,7 +95,8 @@ impl Admitted {
         }
         let ask = Ask { params: Vec::new(), transaction: None, cancel: CancellationToken::new(), ..query.ask.clone() };
         let under = query.under.get().map(|grant_id| (grant_id.clone(), native.about.rows_max));
-        self.statements.insert(digest, Statement { ask, branch: query.branch.clone(), seen, under });
+        let statement = Statement { ask, branch: query.branch.clone(), seen, under };
+        self.statements.insert(digest, Arc::new(statement));
         Ok(())
     }
 

@@ -38,6 +38,8 @@ pub(super) struct Ran {
     pub rows: Rows,
     pub lease: Lease,
     pub snapshot: Snapshot,
+    /// What changed something in a client's transaction, which may have to do it again.
+    pub done: Option<sql::EngineSql>,
 }
 
 /// Rows on their way, not yet asserted to be masked.
@@ -89,6 +91,11 @@ pub(super) async fn run(pipeline: &Pipeline, query: &Query, pinned: Pinned, t: &
     if native.about.writes {
         audit::started(pipeline, query, t)?; // in the log before it is in the database
     }
+    let done = match native.care {
+        _ if !native.about.writes || !lease.has_savepoints() => None,
+        Care::None => Some(native.sql.clone()),
+        Care::Certain | Care::UntilSure | Care::Visible => Some(native.sql.over_visible()?),
+    };
     let ran = match with_care(query, &native, &mut lease, t).await {
         Err(Error::Engine(error)) if error.is_lost() && !lease.is_client() => {
             // Another caller's statement took the process down; this one had sent nothing, and committed nothing.
@@ -131,7 +138,7 @@ pub(super) async fn run(pipeline: &Pipeline, query: &Query, pinned: Pinned, t: &
         began,
         place: None,
     };
-    Ok(Ran { rows, lease, snapshot })
+    Ok(Ran { rows, lease, snapshot, done })
 }
 
 /// An answer that was kept, as if it had just been made. It costs nothing.

@@ -33,7 +33,12 @@ impl Seen {
 
     /// As a session sees it in its transaction.
     pub async fn by(&self, session: &mut Session) -> Result<Self> {
-        Ok(Self::new(self.engine.clone(), Arc::new(session.catalog().await?), self.has_runtime))
+        Ok(Self::of(&self.engine, session).await?.with_runtime(self.has_runtime))
+    }
+
+    /// The same, where nothing was seen before.
+    pub async fn of(engine: &Engine, session: &mut Session) -> Result<Self> {
+        Ok(Self::new(engine.clone(), Arc::new(session.catalog().await?), false))
     }
 
     /// The same with the runtime's tables, or without.

@@ -14,6 +14,7 @@ use sha2::{Digest, Sha256};
 use tokio::sync::OwnedMutexGuard;
 
 use super::answers::Answers;
+use super::journal::Done;
 use super::runtime::{self, Rows};
 use super::seen::paths;
 use super::transaction::ClientTransaction;
@@ -48,6 +49,18 @@ impl Lease {
 
     pub fn is_client(&self) -> bool {
         matches!(self, Self::Client(_))
+    }
+
+    /// Whether the client may go back behind a statement.
+    pub fn has_savepoints(&self) -> bool {
+        matches!(self, Self::Client(transaction) if transaction.has_savepoints())
+    }
+
+    /// A statement has changed something, and it is in the log of changes.
+    pub fn did(&mut self, done: Done) {
+        if let Self::Client(transaction) = self {
+            transaction.did(done);
+        }
     }
 
     /// A client's own transaction is committed by the client.
@@ -116,6 +129,7 @@ pub(super) async fn pin(
                 transaction.admit(rules, query, &native)?;
             }
             transaction.holds(writing);
+            transaction.touches(&native.about, &native.sql);
             (Lease::Client(transaction), snapshot)
         }
     };

@@ -12,13 +12,16 @@ use std::sync::Arc;
 use contract::wire::Who;
 use contract::Governance;
 use engine::{Session, Snapshot};
+use tokio::sync::{Mutex, OwnedMutexGuard};
 
 use super::admitted::Admitted;
-use super::seen::Seen;
+use super::journal::{Done, Journal, Place};
+use super::seen::{Seen, paths};
+use super::tables::About;
 use super::transpile::Native;
-use super::{Pipeline, Query, Result};
-use crate::Error;
+use super::{Pipeline, Query, Result, semaphore, threshold};
 use crate::branches::Writing;
+use crate::{Ask, Error};
 
 /// Held by a door between BEGIN and COMMIT or ROLLBACK. Dropped, it is rolled back.
 pub struct ClientTransaction {
@@ -33,10 +36,20 @@ pub struct ClientTransaction {
     /// Statements that changed something in it.
     changes: u64,
     /// What its changes were let through by.
-    admitted: Admitted,
+    admitted: Arc<Admitted>,
+    /// What it did, where its client may go back to a savepoint.
+    journal: Option<Journal>,
     pipeline: Arc<Pipeline>,
     /// Branches written to in it: none of them is merged or dropped before it ends.
     writing: Vec<Writing>,
+}
+
+/// Where a transaction stood at a savepoint.
+#[derive(Debug, Clone)]
+pub struct Mark {
+    changes: u64,
+    admitted: Arc<Admitted>,
+    place: Option<Place>,
 }
 
 enum State {
@@ -62,15 +75,24 @@ impl ClientTransaction {
             own: None,
             written: Vec::new(),
             changes: 0,
-            admitted: Admitted::default(),
+            admitted: Arc::default(),
+            journal: None,
             pipeline,
             writing: Vec::new(),
         }
     }
 
+    pub(super) fn with_savepoints(self) -> Self {
+        Self { journal: Some(Journal::default()), ..self }
+    }
+
+    pub(super) fn has_savepoints(&self) -> bool {
+        self.journal.is_some()
+    }
+
     /// Ends it where what is in it would not be let through now, or would be something else.
     async fn judge(&mut self) -> Result<()> {
-        let judged = self.admitted.still_holds(&self.pipeline, &self.who).await;
+        let judged = Arc::make_mut(&mut self.admitted).still_holds(&self.pipeline, &self.who).await;
         if judged.is_err() {
             self.fail();
         }
@@ -79,7 +101,7 @@ impl ClientTransaction {
 
     /// It is about to run a statement that changes something.
     pub(super) fn admit(&mut self, rules: &Arc<Governance>, query: &Query, native: &Native) -> Result<()> {
-        self.admitted.add(rules, query, native, &self.pipeline)
+        Arc::make_mut(&mut self.admitted).add(rules, query, native, &self.pipeline)
     }
 
     /// Has a statement in it failed?
@@ -87,9 +109,53 @@ impl ClientTransaction {
         matches!(self.state, State::Failed)
     }
 
-    /// How many of its statements changed something: while this stays, there is nothing to take back.
-    pub fn changes(&self) -> u64 {
-        self.changes
+    /// Where it stands now: for a savepoint.
+    pub async fn mark(&mut self) -> Result<Mark> {
+        if let (State::Open(Opened { session, snapshot, .. }), Some(journal)) = (&mut self.state, &mut self.journal) {
+            journal.look(session, snapshot).await?;
+        }
+        let place = self.journal.as_ref().map(Journal::place);
+        Ok(Mark { changes: self.changes, admitted: Arc::clone(&self.admitted), place })
+    }
+
+    /// Whether nothing was changed since, so that there is nothing to take back.
+    pub fn is_at(&self, mark: &Mark) -> bool {
+        self.changes == mark.changes && !self.has_failed()
+    }
+
+    /// Takes back all that came after a mark: what came before it is done again, in a new transaction of the engine.
+    pub(super) async fn go_back(&mut self, query: &Query, mark: &Mark) -> Result<()> {
+        if self.who != query.ask.who {
+            return Err(Error::FailedTransaction);
+        }
+        // Nothing of it is left, unless this comes to its end.
+        if let State::Open(mut opened) = std::mem::replace(&mut self.state, State::Failed) {
+            let _ = opened.session.rollback().await;
+        }
+        self.writing.clear();
+        self.admitted = Arc::clone(&mark.admitted);
+        self.judge().await?;
+        let (Some(journal), Some(place)) = (&mut self.journal, mark.place) else {
+            return Err(Error::Unsupported { what: "ROLLBACK TO SAVEPOINT here".to_owned() });
+        };
+        journal.go_back(place)?;
+        (self.defined, self.own, self.changes) = (journal.defines(), None, mark.changes);
+        if journal.is_empty() {
+            journal.forget();
+            self.state = State::Idle;
+            return Ok(());
+        }
+        for branch in journal.branches() {
+            let writing = tokio::time::timeout(query.left(), branch.writing()).await;
+            self.writing.push(writing.map_err(|_| Error::Timeout(query.timeout))??);
+        }
+        let engine = self.pipeline.engine()?;
+        let mut session = engine.session().await?;
+        let snapshot = session.begin().await?;
+        let seen = Seen::of(&engine, &mut session).await?;
+        journal.again(query, &mut session, &snapshot).await?;
+        self.state = State::Open(Opened { session, snapshot, seen });
+        Ok(())
     }
 
     /// Makes what was written last; rolls back when a statement has failed, or the rules are others by now, and says so.
@@ -116,7 +182,8 @@ impl ClientTransaction {
 
     /// Its end: the next one has defined nothing, and was let through by nothing.
     fn forget(&mut self) {
-        (self.defined, self.own, self.admitted) = (false, None, Admitted::default());
+        (self.defined, self.own, self.admitted) = (false, None, Arc::default());
+        self.journal.iter_mut().for_each(Journal::forget);
     }
 
     pub async fn rollback(&mut self) -> Result<()> {
@@ -156,6 +223,22 @@ impl ClientTransaction {
     /// Until the end of the transaction.
     pub(super) fn holds(&mut self, writing: Option<Writing>) {
         self.writing.extend(writing);
+    }
+
+    /// A statement is about to read and to write these.
+    pub(super) fn touches(&mut self, about: &About, sql: &sql::EngineSql) {
+        let Some(journal) = &mut self.journal else { return };
+        journal.touch(paths(about, sql));
+        if let Some(branch) = &about.branch {
+            let on_branch: Vec<String> = about.tables.iter().map(|path| branch.names(path)).collect();
+            journal.touch(on_branch.iter().map(String::as_str));
+        }
+    }
+
+    pub(super) fn did(&mut self, done: Done) {
+        if let Some(journal) = &mut self.journal {
+            journal.add(done);
+        }
     }
 
     pub(super) fn wrote(&mut self, tables: Vec<String>) {
@@ -199,6 +282,42 @@ impl ClientTransaction {
     pub fn fail(&mut self) {
         self.state = State::Failed;
         self.writing.clear();
+    }
+}
+
+impl Pipeline {
+    /// A transaction that a client holds open over several asks. Its session starts with the first.
+    pub fn begin(self: &Arc<Self>, who: Who) -> Arc<Mutex<ClientTransaction>> {
+        Arc::new(Mutex::new(ClientTransaction::new(who, Arc::clone(self))))
+    }
+
+    /// The same for a client that may go back to a savepoint: what it does is kept, within bounds.
+    pub fn begin_with_savepoints(self: &Arc<Self>, who: Who) -> Arc<Mutex<ClientTransaction>> {
+        Arc::new(Mutex::new(ClientTransaction::new(who, Arc::clone(self)).with_savepoints()))
+    }
+
+    /// Takes the transaction of an ask back to where it stood. It may work as long as a statement.
+    pub async fn roll_back_to(&self, ask: Ask, mark: &Mark) -> Result<()> {
+        let query = threshold::cross(self, ask).await?;
+        let _slot = semaphore::enter(self, &query).await?;
+        let mut transaction = query.transaction().await?.ok_or(Error::FailedTransaction)?;
+        Box::pin(transaction.go_back(&query, mark)).await
+    }
+}
+
+impl Query {
+    /// The client's transaction, once the statement before has let go of it.
+    pub(super) async fn transaction(&self) -> Result<Option<OwnedMutexGuard<ClientTransaction>>> {
+        let Some(transaction) = &self.ask.transaction else { return Ok(None) };
+        let locked = tokio::time::timeout(self.left(), Arc::clone(transaction).lock_owned()).await;
+        locked.map(Some).map_err(|_| Error::Timeout(self.timeout))
+    }
+
+    /// Rows of it failed in the engine, which has given up the client's transaction. Whoever holds it finds out.
+    pub(super) fn transaction_failed(&self) {
+        if let Some(Ok(mut transaction)) = self.ask.transaction.as_ref().map(|transaction| transaction.try_lock()) {
+            transaction.fail();
+        }
     }
 }
 

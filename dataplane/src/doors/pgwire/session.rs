@@ -14,6 +14,7 @@ use super::typeinfo;
 use super::watch::Stop;
 use crate::Bounds;
 use crate::encode::pg_rows::{Field, Format, PgType};
+use crate::pipeline::transaction::Mark;
 
 /// Server-side cursors, prepared statements and portals of one session.
 pub const OPEN_MAX: usize = 1_000;
@@ -213,6 +214,7 @@ impl Conversation {
                 Ok(Reply::tag("SET"))
             }
             Command::Savepoint(name) => {
+                self.set_aside(|portal| portal.life != Life::Session).await?;
                 self.transaction.savepoint(name, self.settings.mark()).await?;
                 Ok(Reply::tag("SAVEPOINT"))
             }
@@ -221,12 +223,24 @@ impl Conversation {
                 Ok(Reply::tag("RELEASE"))
             }
             Command::RollbackTo(name) => {
-                let then = self.transaction.roll_back_to(name).await?;
+                if let Some(mark) = self.transaction.changed_since(name).await? {
+                    self.go_back(&mark).await?;
+                }
+                let then = self.transaction.went_back(name)?;
                 self.change(|settings| settings.go_back(then));
                 Ok(Reply::tag("ROLLBACK"))
             }
             command => self.end_transaction(*command == Command::Commit).await,
         }
+    }
+
+    /// Does again what was done before a savepoint.
+    async fn go_back(&mut self, mark: &Mark) -> Result<(), Stop> {
+        self.set_aside(|portal| portal.life != Life::Session).await?;
+        let cancel = self.cancellable.next();
+        let ask = self.ask("ROLLBACK TO SAVEPOINT", Vec::new(), cancel.clone());
+        let gone_back = Box::pin(self.pipeline.roll_back_to(ask, mark));
+        Ok(self.watch.attend(&mut self.wire, &cancel, gone_back).await??)
     }
 
     fn characteristics(&mut self, modes: Modes, reach: Reach) -> Result<(), Failure> {
