@@ -113,6 +113,10 @@ pub enum Error {
          sequence or the order of rows: run the whole transaction again"
     )]
     Unrepeatable,
+    #[error("this `Idempotency-Key` was used with another body: use a new one for a new request")]
+    KeyMismatch,
+    #[error("the statement of this `Idempotency-Key` is still running: try again")]
+    KeyInProgress,
     #[error("the branch is being written to: try again")]
     BranchBusy,
     #[error("table {table} has other columns now than the branch: there is nothing to compare it with")]
@@ -228,6 +232,8 @@ impl Error {
             | Self::Undroppable { .. }
             | Self::BranchClosed { .. }
             | Self::BranchBusy
+            | Self::KeyMismatch
+            | Self::KeyInProgress
             | Self::Reshaped { .. } => Code::Conflict,
             Self::TableDenied { .. } | Self::DeniedOnBranch => Code::TableDenied,
             Self::Suspended { .. }
@@ -309,6 +315,8 @@ impl Error {
                 problem.detail("reason", "rows").detail("limit", *limit)
             }
             Self::HourlyLimit { limit } => problem.detail("reason", "queries_per_hour").detail("limit", *limit),
+            Self::KeyMismatch => problem.detail("reason", "idempotency_mismatch"),
+            Self::KeyInProgress => problem.detail("reason", "in_progress").retry_after_s(2),
             Self::TierLimit => problem.detail("reason", "tier_limit").detail("quota", "arrow"),
             Self::StorageLimit { limit } => {
                 problem.detail("reason", "tier_limit").detail("quota", "storage").detail("limit", *limit)

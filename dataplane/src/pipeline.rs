@@ -26,6 +26,7 @@ mod judged;
 mod mask;
 mod meter;
 mod moment;
+mod once;
 mod origin;
 mod pivot;
 mod policy;
@@ -74,11 +75,13 @@ use crate::triggers::Triggers;
 use crate::{Answer, Ask, Error};
 
 use audit::Closing;
+use once::Turn;
 
 pub use deed::{Deed, Standing};
 pub use delivery::UNREAD_FOR;
 pub use judged::{Judged, Supposed};
 pub use moment::Moment;
+pub use once::Once;
 pub use quota::Purse;
 pub use semaphore::Gate;
 pub use stance::Stance;
@@ -130,6 +133,7 @@ pub struct Remembered {
     tables: seen::Latest,
     filters: row_filter::Templates,
     answers: answers::Answers,
+    claims: once::Claims,
     written: heal::Written,
 }
 
@@ -137,6 +141,8 @@ pub struct Remembered {
 #[derive(Debug)]
 struct Query {
     ask: Ask,
+    /// The key that it was sent with, if it changes something.
+    once: Option<Once>,
     /// The id of the branch that it is asked on.
     branch: Option<String>,
     /// Set where it was judged before, by these tables, and is judged once more.
@@ -158,7 +164,11 @@ struct Query {
 impl Pipeline {
     /// Runs one statement. The answer's rows stream; metering and audit follow when they end.
     pub async fn run(self: &Arc<Self>, ask: Ask) -> Result<Answer> {
-        let query = threshold::cross(self, ask).await?;
+        self.run_with(ask, None).await
+    }
+
+    async fn run_with(self: &Arc<Self>, ask: Ask, once: Option<Once>) -> Result<Answer> {
+        let query = Query { once, ..threshold::cross(self, ask).await? };
         if let Some(question) = postgres::question(self, &query) {
             return Box::pin(postgres::answer(self, &query, &question)).await;
         }
@@ -198,6 +208,10 @@ impl Pipeline {
         let slot = t.at(Stage::Semaphore, semaphore::enter(self, query)).await?; //                1
         // After the wait: one snapshot for the whole query; the caller is looked up in it again.
         let rules = self.rules()?;
+        let _claimed = match Box::pin(once::turn(self, query, &rules, t)).await? {
+            Turn::Told(rows) => return t.now(Stage::ColumnMask, || mask::columns(&rules, *rows, slot, t)),
+            Turn::Run(claimed) => claimed,
+        };
         let rows = match Box::pin(self.once(query, &query.ask.sql, &rules, t)).await {
             Ok(rows) => rows,
             Err(error) if !heal::concerns(self, query, &rules, &error) => return Err(error),

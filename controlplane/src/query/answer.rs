@@ -80,7 +80,13 @@ impl Answers for Rows {
                 ("text/csv", None),
                 ("application/vnd.apache.arrow.stream", None),
             ],
-            headers: &[header::QUERY_ID, header::COLUMNS_MASKED, header::CACHE_HIT, header::QUERY_HEALED],
+            headers: &[
+                header::QUERY_ID,
+                header::COLUMNS_MASKED,
+                header::CACHE_HIT,
+                header::QUERY_HEALED,
+                header::ROWS_WITHHELD,
+            ],
         });
     }
 }
@@ -91,7 +97,7 @@ impl Answers for ArrowRows {
         said.says(signature::Answer {
             status: StatusCode::OK,
             content: vec![("application/json", Some(json))],
-            headers: &[header::QUERY_ID, header::QUERY_HEALED],
+            headers: &[header::QUERY_ID, header::QUERY_HEALED, header::ROWS_WITHHELD],
         });
     }
 }

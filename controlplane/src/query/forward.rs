@@ -13,7 +13,7 @@ use contract::wire::{self, Forwarded, QueryBody, TIMEOUT_MS_MAX, Who, header};
 use contract::{Code, EnvId, RequestId};
 use http_body_util::{BodyExt, Collected, Full, Limited};
 use hyper::body::Incoming;
-use hyper::header::{CONTENT_TYPE, HeaderMap, HeaderName, RETRY_AFTER, TE, TRAILER};
+use hyper::header::{CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue, RETRY_AFTER, TE, TRAILER};
 use hyper_util::client::legacy::Client;
 use hyper_util::rt::{TokioExecutor, TokioTimer};
 use rustls_pki_types::ServerName;
@@ -38,13 +38,15 @@ const PROBLEM_BYTES_MAX: usize = 64 * 1024;
 /// More than a data plane gives in one record.
 const RECORD_BYTES_MAX: usize = 32 * 1024 * 1024;
 /// What of the data plane's answer goes to the caller.
-const PASSED_ON: [HeaderName; 7] = [
+const PASSED_ON: [HeaderName; 9] = [
     CONTENT_TYPE,
     TRAILER,
     HeaderName::from_static(header::QUERY_ID),
     HeaderName::from_static(header::COLUMNS_MASKED),
     HeaderName::from_static(header::CACHE_HIT),
     HeaderName::from_static(header::QUERY_HEALED),
+    HeaderName::from_static(header::REPLAYED),
+    HeaderName::from_static(header::ROWS_WITHHELD),
     HeaderName::from_static("x-execution-time-ms"),
 ];
 
@@ -92,12 +94,15 @@ pub struct Asked<'a> {
     pub env_id: &'a EnvId,
     pub caller: &'a Forwarded,
     pub request_id: &'a RequestId,
+    /// The `Idempotency-Key`: sent again with it, a statement that changes something is not run again.
+    pub key: Option<&'a str>,
 }
 
 /// Runs `body` at `/v1/environments/{env_id}/{path}` of the data plane, for the caller.
 pub async fn forward(cx: &Call, path: &str, body: &QueryBody) -> Result<Response> {
     let caller = caller(cx)?;
-    let asked = Asked { env_id: &cx.env_id()?, caller: &caller, request_id: &cx.request_id };
+    let env_id = cx.env_id()?;
+    let asked = Asked { env_id: &env_id, caller: &caller, request_id: &cx.request_id, key: cx.key.as_deref() };
     send(&cx.app, &asked, path, body).await
 }
 
@@ -109,7 +114,7 @@ pub async fn told<T: DeserializeOwned>(cx: &Call, path: &str, body: &impl Serial
 /// The same of an environment that the path does not name.
 pub async fn told_of<T: DeserializeOwned>(cx: &Call, env_id: &EnvId, path: &str, body: &impl Serialize) -> Result<T> {
     let caller = caller(cx)?;
-    let asked = Asked { env_id, caller: &caller, request_id: &cx.request_id };
+    let asked = Asked { env_id, caller: &caller, request_id: &cx.request_id, key: None };
     let answer = send(&cx.app, &asked, path, body).await?;
     let read = Limited::new(answer.into_body(), RECORD_BYTES_MAX).collect().await.map_err(Error::internal)?;
     serde_json::from_slice(&read.to_bytes()).map_err(Error::internal)
@@ -178,7 +183,7 @@ fn who(cx: &Call) -> Result<Who> {
 }
 
 fn request(asked: &Asked<'_>, path: &str, body: &impl Serialize) -> Result<hyper::Request<Full<Bytes>>> {
-    let Asked { env_id, caller, request_id } = asked;
+    let Asked { env_id, caller, request_id, key } = asked;
     let mut request =
         hyper::Request::post(format!("https://{}/v1/environments/{env_id}/{path}", wire::environment_name(env_id)))
             .header(CONTENT_TYPE, "application/json")
@@ -187,6 +192,10 @@ fn request(asked: &Asked<'_>, path: &str, body: &impl Serialize) -> Result<hyper
             .header(header::CALLER, serde_json::to_string(caller).map_err(Error::internal)?)
             .body(Full::from(serde_json::to_vec(body).map_err(Error::internal)?))
             .map_err(Error::internal)?;
+    if let Some(key) = key {
+        let key = HeaderValue::from_str(key).map_err(Error::internal)?;
+        request.headers_mut().insert(header::IDEMPOTENCY_KEY, key);
+    }
     telemetry::here().write(request.headers_mut());
     Ok(request)
 }

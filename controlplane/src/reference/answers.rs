@@ -10,7 +10,7 @@ pub const EVERY: [&str; 1] = ["x-request-id"];
 pub const RATES: [&str; 3] = ["x-ratelimit-limit", "x-ratelimit-remaining", "x-ratelimit-reset"];
 pub const RUNTIME_RATES: [&str; 3] = ["ratelimit-limit", "ratelimit-remaining", "ratelimit-reset"];
 
-const HEADERS: [(&str, &str, &str); 22] = [
+const HEADERS: [(&str, &str, &str); 23] = [
     ("x-request-id", "string", "The caller's own id of the request if it is well formed, else ours."),
     ("x-ratelimit-limit", "integer", "Requests a minute."),
     ("x-ratelimit-remaining", "integer", "Requests left."),
@@ -32,6 +32,7 @@ const HEADERS: [(&str, &str, &str); 22] = [
     ("x-columns-masked", "string", "Columns that are masked, with commas between."),
     ("x-cache-hit", "string", "`true` or `false`."),
     ("x-query-healed", "string", "What was corrected of the statement before it ran; absent where nothing was."),
+    ("x-rows-withheld", "string", "`true`: the first answer had rows, which are not kept; absent where it had none."),
     ("trailer", "string", "Trailers that follow the body."),
 ];
 

@@ -22,7 +22,7 @@ use axum::routing::post;
 use bytes::Bytes;
 use connections::Limits;
 use contract::policy::abac::Origin;
-use contract::wire::{self, Format, Forwarded, QueryBody, TIMEOUT_MS_MAX};
+use contract::wire::{self, Format, Forwarded, IDEMPOTENCY_KEY_BYTES_MAX, QueryBody, TIMEOUT_MS_MAX};
 use contract::{Code, EnvId, Heal, QueryId, RequestId};
 use rustls::ServerConfig;
 use telemetry::Place;
@@ -33,6 +33,7 @@ use super::credential;
 use super::http::{self, BODY_BYTES_MAX, Peer, Security};
 use crate::ending::Ending;
 use crate::memory::Memories;
+use crate::pipeline::Once;
 use crate::sessions::{announced, is_known};
 use crate::thoughts::Thoughts;
 use crate::{Ask, Bounds, Declared, Error, Names, Pipeline, Sessions};
@@ -148,14 +149,16 @@ async fn answer(
 ) -> Response {
     let serving = door.ending.serving(); // until the last byte
     let request_id = request_id(&door, &headers);
-    let asked = caller.and_then(|caller| asked(&door, &env_id, caller, &body, shape, &request_id));
-    let asked = asked.map(|(ask, shape)| (Ask { place: Place::of_headers(&headers), ..ask }, shape));
+    let asked = caller.and_then(|caller| {
+        let (ask, once, shape) = asked(&door, &env_id, caller, (&headers, &body), shape, &request_id)?;
+        Ok((Ask { place: Place::of_headers(&headers), ..ask }, once, shape))
+    });
     let ran = match asked {
-        Ok((ask, shape)) => {
+        Ok((ask, once, shape)) => {
             // The control plane has authenticated them; whether we know them yet is a matter of moments.
             let _ = announced(&door.pipeline.snapshots, |rules| is_known(rules, &ask.who)).await;
             let give_up = ask.cancel.clone().drop_guard();
-            let ran = door.pipeline.run(ask).await.map(|answer| (answer, shape));
+            let ran = door.pipeline.run_once(ask, once).await.map(|answer| (answer, shape));
             give_up.disarm();
             ran
         }
@@ -183,10 +186,10 @@ fn asked(
     door: &Door,
     env_id: &EnvId,
     forwarded: Forwarded,
-    body: &[u8],
+    (headers, body): (&HeaderMap, &[u8]),
     shape: Option<body::Shape>,
     request_id: &RequestId,
-) -> Result<(Ask, body::Shape), Error> {
+) -> Result<(Ask, Option<Once>, body::Shape), Error> {
     if *env_id != door.env_id {
         return Err(Error::OtherEnvironment);
     }
@@ -194,6 +197,8 @@ fn asked(
         field: "body",
         message: format!("the body cannot be read: {error}"),
     })?;
+    let path = if shape.is_some() { "query/arrow" } else { "query" };
+    let once = key(headers)?.map(|key| once(path, key, &body)).transpose()?;
     let shape = shape.unwrap_or(match body.format {
         Format::Json => body::Shape::Json,
         Format::Csv => body::Shape::Csv,
@@ -223,7 +228,27 @@ fn asked(
         bounds: Bounds { heal: heal(forwarded.origin, body.heal), ..Bounds::default() },
         place: Place::default(),
     };
-    Ok((ask.as_session(), shape))
+    Ok((ask.as_session(), once, shape))
+}
+
+/// The `Idempotency-Key`, which the control plane passes on.
+fn key(headers: &HeaderMap) -> Result<Option<String>, Error> {
+    let Some(given) = headers.get(wire::header::IDEMPOTENCY_KEY) else { return Ok(None) };
+    let fits = |key: &&str| (1..=IDEMPOTENCY_KEY_BYTES_MAX).contains(&key.len());
+    let key = given.to_str().ok().filter(fits).ok_or_else(|| {
+        let message = format!("`Idempotency-Key` is 1 to {IDEMPOTENCY_KEY_BYTES_MAX} visible ASCII characters");
+        Error::InvalidParams { field: "Idempotency-Key", message }
+    })?;
+    Ok(Some(key.to_owned()))
+}
+
+/// A body means the same however it was written.
+fn once(path: &'static str, key: String, body: &QueryBody) -> Result<Once, Error> {
+    let body = serde_json::to_vec(body).map_err(|error| Error::InvalidParams {
+        field: "body",
+        message: format!("the body cannot be read: {error}"),
+    })?;
+    Ok(Once::new(path, key, &body))
 }
 
 /// The dashboard reads no Arrow: with its cookies one still asks for Arrow at that door.

@@ -10,7 +10,7 @@ use super::execute::{Ran, Rows};
 use super::journal::Done;
 use super::snapshot::Lease;
 use super::tables::About;
-use super::{Pipeline, Query, Result, tables};
+use super::{Pipeline, Query, Result, once, tables};
 
 pub(super) async fn track(pipeline: &Pipeline, query: &Query, ran: Ran) -> Result<Rows> {
     let Ran { rows, lease, snapshot, done } = ran;
@@ -18,7 +18,11 @@ pub(super) async fn track(pipeline: &Pipeline, query: &Query, ran: Ran) -> Resul
         return Ok(rows); // its session ends with its rows
     }
     let mut lease = lease;
-    if let Err(error) = marked(query, &mut lease, &rows.about).await {
+    let written = match marked(query, &mut lease, &rows.about).await {
+        Ok(()) => once::keep(query, lease.session()?, &rows, pipeline.clock.now()).await,
+        failed => failed,
+    };
+    if let Err(error) = written {
         lease.failed();
         return Err(error);
     }

@@ -28,6 +28,7 @@ use super::tables::About;
 use super::transpile::{Native, bound};
 use super::{Pipeline, Query, Result, audit, runtime};
 use crate::Error;
+use crate::answer::Replayed;
 use crate::trail::Trail;
 
 /// What a held-back answer may keep in memory.
@@ -62,6 +63,8 @@ pub(super) struct Rows {
     pub began: Instant,
     /// Where they are kept once they are delivered.
     pub place: Option<Ticket>,
+    /// Of a statement that was run before.
+    pub replayed: Option<Replayed>,
 }
 
 impl Rows {
@@ -137,6 +140,7 @@ pub(super) async fn run(pipeline: &Pipeline, query: &Query, pinned: Pinned, t: &
         warnings: sql.warnings,
         began,
         place: None,
+        replayed: None,
     };
     Ok(Ran { rows, lease, snapshot, done })
 }
@@ -162,6 +166,7 @@ pub(super) fn kept(native: Native, kept: &Kept, t: &Trail) -> Rows {
         warnings: sql.warnings,
         began: Instant::now(),
         place: None,
+        replayed: None,
     }
 }
 

@@ -101,8 +101,8 @@ pub(super) async fn cross(pipeline: &Pipeline, ask: Ask) -> Result<Query> {
         ask.names.schema = Names::default().schema; // its tables are known by the mainline's names
     }
     let (started, committing, under) = (AtomicBool::new(false), AtomicBool::new(false), OnceLock::new());
-    let judged_by = None;
-    Ok(Query { ask, branch, judged_by, timeout, deadline, books, waited, closed, started, committing, under })
+    let (judged_by, once) = (None, None);
+    Ok(Query { ask, once, branch, judged_by, timeout, deadline, books, waited, closed, started, committing, under })
 }
 
 /// A statement of an open transaction that is judged once more, and not run.
@@ -110,6 +110,7 @@ pub(super) fn again(pipeline: &Pipeline, statement: &Statement) -> Result<Query>
     let timeout = Duration::from_millis(pipeline.rules()?.environment.query_timeout_ms);
     Ok(Query {
         ask: statement.ask.clone(),
+        once: None,
         branch: statement.branch.clone(),
         judged_by: Some(statement.seen.clone()),
         timeout,

@@ -108,6 +108,12 @@ fn headers(answer: &Answer, shape: Shape) -> HeaderMap {
     if let Some(healed) = &answer.healed {
         put(names::QUERY_HEALED, &healed.header());
     }
+    if let Some(replayed) = answer.replayed {
+        put(names::REPLAYED, "true");
+        if replayed.rows_withheld {
+            put(names::ROWS_WITHHELD, "true");
+        }
+    }
     if matches!(shape, Shape::Csv | Shape::Arrow) {
         put(names::COLUMNS_MASKED, &answer.columns_masked.join(","));
         put(names::CACHE_HIT, if answer.cache_hit { "true" } else { "false" });
