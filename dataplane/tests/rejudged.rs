@@ -25,12 +25,20 @@ const CHANGES: [(&str, Change, [bool; 2]); 9] = [
     ("a row filter elsewhere", |rules| rules.policies.push(filtering("orders", "id = 1")), [false, false]),
     ("a denied table", |rules| rules.abac_policies.push(denying("customer", &[])), [true, true]),
     ("a denied table elsewhere", |rules| rules.abac_policies.push(denying("orders", &[])), [false, false]),
-    ("an attribute", |rules| owner(rules, |member| drop(member.attributes.insert("region".into(), "EU".into()))), [false, false]),
+    (
+        "an attribute",
+        |rules| owner(rules, |member| drop(member.attributes.insert("region".into(), "EU".into()))),
+        [false, false],
+    ),
     ("another role that may write", |rules| owner(rules, |member| member.role = Role::Developer), [false, false]),
-    ("read_only", |rules| {
-        let rule = AbacRule { exempt_roles: vec![], ..rule(Condition::RoleIs, &["owner"], Action::ReadOnly) };
-        rules.abac_policies.push(ruled("reads", vec![rule]));
-    }, [true, true]),
+    (
+        "read_only",
+        |rules| {
+            let rule = AbacRule { exempt_roles: vec![], ..rule(Condition::RoleIs, &["owner"], Action::ReadOnly) };
+            rules.abac_policies.push(ruled("reads", vec![rule]));
+        },
+        [true, true],
+    ),
 ];
 
 fn owner(rules: &mut Governance, change: impl FnOnce(&mut contract::governance::Member)) {

@@ -86,9 +86,8 @@ impl Admitted {
         let states: HashSet<usize> =
             self.statements.values().map(|other| other.seen.identity()).chain([seen.identity()]).collect();
         self.text_bytes = self.text_bytes.saturating_add(query.ask.sql.len());
-        self.has_more = self.statements.len() >= STATEMENTS_MAX
-            || self.text_bytes > TEXT_BYTES_MAX
-            || states.len() > TABLES_MAX;
+        self.has_more =
+            self.statements.len() >= STATEMENTS_MAX || self.text_bytes > TEXT_BYTES_MAX || states.len() > TABLES_MAX;
         if self.has_more {
             self.statements.clear(); // they would not be asked
             return Ok(());
@@ -162,8 +161,7 @@ impl Statement {
     fn is_granted(&self, confinement: Option<&Confinement>) -> bool {
         let Some(confinement) = confinement else { return true };
         let Some((grant_id, rows_max)) = &self.under else { return false };
-        let is_it =
-            |grant: &Grant| grant.grant_id == *grant_id && grant.capabilities.max_rows_per_query == *rows_max;
+        let is_it = |grant: &Grant| grant.grant_id == *grant_id && grant.capabilities.max_rows_per_query == *rows_max;
         confinement.grants.iter().any(is_it)
     }
 }

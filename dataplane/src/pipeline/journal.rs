@@ -16,9 +16,9 @@ use super::answers::is_steady;
 use super::execute::Rows;
 use super::transpile::bound;
 use super::{Query, Result};
-use crate::own_tables::{in_batches, read};
 use crate::Error;
 use crate::branches::Open;
+use crate::own_tables::{in_batches, read};
 
 const STATEMENTS_MAX: usize = 1_000;
 const BYTES_MAX: usize = 16 << 20;

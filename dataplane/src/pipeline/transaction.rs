@@ -9,8 +9,8 @@
 
 use std::sync::Arc;
 
-use contract::wire::Who;
 use contract::Governance;
+use contract::wire::Who;
 use engine::{Session, Snapshot};
 use tokio::sync::{Mutex, OwnedMutexGuard};
 

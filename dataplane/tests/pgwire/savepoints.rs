@@ -357,7 +357,8 @@ async fn a_branch_goes_back_too() {
     let client = wired.owner().await;
     let made = done(&door(&wired.world), "create_branch", serde_json::json!({"tables": ["customer"]})).await;
     simple(&client, &format!("set search_path = branch_{}", made["branch_id"].as_str().unwrap())).await;
-    simple(&client, "begin; insert into customer (id, name) values (9, 'Zoe'); savepoint a; delete from customer").await;
+    simple(&client, "begin; insert into customer (id, name) values (9, 'Zoe'); savepoint a; delete from customer")
+        .await;
     goes_back(&client, "a").await;
     assert_eq!(simple(&client, "select count(*) from customer").await, ["4", "(1)"]);
     simple(&client, "commit").await;
