@@ -276,7 +276,7 @@ async fn one(query: &Query, session: &mut Session, statement: Statement, keeps: 
         })
     };
     outcome.map_err(|error| match error.kind {
-        Kind::Timeout | Kind::Interrupted | Kind::Unavailable | Kind::Starved => query.fault(error),
+        Kind::Timeout | Kind::Interrupted | Kind::Unavailable => query.fault(error),
         _ if error.is_lost() => query.fault(error),
         _ => Error::Unrepeatable,
     })
