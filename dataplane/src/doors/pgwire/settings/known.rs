@@ -3,13 +3,14 @@
 use contract::Heal;
 
 /// A setting of PostgreSQL: its name as it is shown, its default, and how it may be changed.
+#[derive(Debug)]
 pub(super) struct Known {
     pub name: &'static str,
     pub default: &'static str,
     pub change: Change,
 }
 
-#[derive(Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Change {
     /// Any value; it has no effect here.
     Any,
