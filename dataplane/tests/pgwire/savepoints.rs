@@ -345,7 +345,7 @@ async fn the_way_back_is_judged_by_the_rules_of_now() {
     assert_eq!(refused(&client, "select * from copied").await.code().code(), "40001");
     assert_eq!(refused(&client, "rollback to b").await.code().code(), "40001");
     goes_back(&client, "a").await;
-    assert_eq!(simple(&client, "select distinct ssn from customer where id < 4").await, ["***", "(1)"]);
+    assert_eq!(simple(&client, "select count(*) from customer").await, ["4", "(1)"]);
     simple(&client, "commit").await;
     assert_eq!(rows(&client).await, ["1|Ada", "2|Bob", "3|Cleo", "9|Zoe", "(4)"]);
     wired.stop().await;
