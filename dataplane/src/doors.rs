@@ -4,6 +4,7 @@
 pub mod agents;
 mod credential;
 pub mod http;
+mod keyed;
 pub mod pgwire;
 pub mod probes;
 pub mod rest;

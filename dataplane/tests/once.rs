@@ -10,13 +10,13 @@ use contract::wire::{Forwarded, Who, header};
 use contract::{Role, TestClock};
 use dataplane::Ending;
 use dataplane::doors::rest::{Door, routes};
-use dataplane::testing::{analyst_id, masking, owner_id};
+use dataplane::testing::{analyst_id, demo_key, masking, owner_id};
 use dataplane::thoughts::Thoughts;
 use futures::future::join_all;
 use serde_json::{Value, json};
 use tower::ServiceExt;
 
-use crate::door::{as_json, whole};
+use crate::door::{as_json, door, post, whole};
 use crate::world::{World, world, world_at};
 
 async fn sent(world: &World, path: &str, who: &str, key: &str, body: Value) -> Response<Body> {
@@ -143,6 +143,23 @@ async fn a_key_is_of_one_caller_one_path_and_one_body() {
         assert_eq!((own.status().as_u16(), is_replayed(&own)), (200, false), "{path}");
     }
     assert_eq!(world.count("select count(*) from raw.main.customer where id = 9").await, 3);
+    world.stop().await;
+}
+
+#[tokio::test]
+async fn the_raw_arrow_route_has_keys_too() {
+    let world = world().await;
+    let door = door(&world);
+    let body = json!({"sql": "insert into customer (id) values (9) returning id"});
+    for replayed in [false, true] {
+        let told = post(&door, "/v1/query/arrow", demo_key(), &[("idempotency-key", "k")], &body).await;
+        assert_eq!((told.status().as_u16(), is_replayed(&told)), (200, replayed));
+        assert_eq!(told.headers().contains_key("x-rows-withheld"), replayed);
+        assert_eq!(told.headers()["x-rows-affected"], "1");
+    }
+    let refused = post(&door, "/v1/query/arrow", demo_key(), &[("idempotency-key", "")], &body).await;
+    assert_eq!(refused.status(), 400);
+    assert_eq!(world.count("select count(*) from raw.main.customer").await, 4);
     world.stop().await;
 }
 

@@ -22,7 +22,7 @@ use axum::routing::post;
 use bytes::Bytes;
 use connections::Limits;
 use contract::policy::abac::Origin;
-use contract::wire::{self, Format, Forwarded, IDEMPOTENCY_KEY_BYTES_MAX, QueryBody, TIMEOUT_MS_MAX};
+use contract::wire::{self, Format, Forwarded, QueryBody, TIMEOUT_MS_MAX};
 use contract::{Code, EnvId, Heal, QueryId, RequestId};
 use rustls::ServerConfig;
 use telemetry::Place;
@@ -31,6 +31,7 @@ use tokio::sync::watch;
 
 use super::credential;
 use super::http::{self, BODY_BYTES_MAX, Peer, Security};
+use super::keyed;
 use crate::ending::Ending;
 use crate::memory::Memories;
 use crate::pipeline::Once;
@@ -193,12 +194,14 @@ fn asked(
     if *env_id != door.env_id {
         return Err(Error::OtherEnvironment);
     }
-    let body: QueryBody = serde_json::from_slice(body).map_err(|error| Error::InvalidParams {
+    let unreadable = |error: serde_json::Error| Error::InvalidParams {
         field: "body",
         message: format!("the body cannot be read: {error}"),
-    })?;
+    };
+    let body: QueryBody = serde_json::from_slice(body).map_err(unreadable)?;
     let path = if shape.is_some() { "query/arrow" } else { "query" };
-    let once = key(headers)?.map(|key| once(path, key, &body)).transpose()?;
+    // a body means the same however it was written
+    let once = keyed::once(path, headers, &serde_json::to_vec(&body).map_err(unreadable)?)?;
     let shape = shape.unwrap_or(match body.format {
         Format::Json => body::Shape::Json,
         Format::Csv => body::Shape::Csv,
@@ -229,26 +232,6 @@ fn asked(
         place: Place::default(),
     };
     Ok((ask.as_session(), once, shape))
-}
-
-/// The `Idempotency-Key`, which the control plane passes on.
-fn key(headers: &HeaderMap) -> Result<Option<String>, Error> {
-    let Some(given) = headers.get(wire::header::IDEMPOTENCY_KEY) else { return Ok(None) };
-    let fits = |key: &&str| (1..=IDEMPOTENCY_KEY_BYTES_MAX).contains(&key.len());
-    let key = given.to_str().ok().filter(fits).ok_or_else(|| {
-        let message = format!("`Idempotency-Key` is 1 to {IDEMPOTENCY_KEY_BYTES_MAX} visible ASCII characters");
-        Error::InvalidParams { field: "Idempotency-Key", message }
-    })?;
-    Ok(Some(key.to_owned()))
-}
-
-/// A body means the same however it was written.
-fn once(path: &'static str, key: String, body: &QueryBody) -> Result<Once, Error> {
-    let body = serde_json::to_vec(body).map_err(|error| Error::InvalidParams {
-        field: "body",
-        message: format!("the body cannot be read: {error}"),
-    })?;
-    Ok(Once::new(path, key, &body))
 }
 
 /// The dashboard reads no Arrow: with its cookies one still asks for Arrow at that door.

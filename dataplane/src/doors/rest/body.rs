@@ -21,6 +21,7 @@ use http_body_util::StreamBody;
 use serde_json::json;
 use tokio_util::task::task_tracker::TaskTrackerToken;
 
+use super::super::keyed;
 use crate::encode::{arrow_ipc, csv, json};
 use crate::{Answer, Error};
 
@@ -108,12 +109,7 @@ fn headers(answer: &Answer, shape: Shape) -> HeaderMap {
     if let Some(healed) = &answer.healed {
         put(names::QUERY_HEALED, &healed.header());
     }
-    if let Some(replayed) = answer.replayed {
-        put(names::REPLAYED, "true");
-        if replayed.rows_withheld {
-            put(names::ROWS_WITHHELD, "true");
-        }
-    }
+    keyed::replayed(answer).for_each(|name| put(name, "true"));
     if matches!(shape, Shape::Csv | Shape::Arrow) {
         put(names::COLUMNS_MASKED, &answer.columns_masked.join(","));
         put(names::CACHE_HIT, if answer.cache_hit { "true" } else { "false" });
