@@ -30,7 +30,8 @@ const WITHIN: Duration = Duration::from_secs(30);
 
 /// The log of changes as the engine's transaction sees it, but for its own lines.
 const LAST: &str = "select to_json({line: coalesce(max(rowid), -1)}) from raw._svc_dirty.changes where snapshot <> $1";
-const CHANGED: &str = "select distinct to_json({table_name: table_name, operation: operation}) from raw._svc_dirty.changes where rowid > $1 limit 1001";
+const CHANGED: &str = "select distinct to_json({table_name: table_name, operation: operation}) \
+                       from raw._svc_dirty.changes where rowid > $1 limit 1001";
 /// What columns hold where a statement says nothing of them.
 const DEFAULTS: &str = "select distinct to_json({table_name: schema_name || '.' || table_name, value: column_default}) \
                         from duckdb_columns() where database_name = 'raw' and column_default is not null";
