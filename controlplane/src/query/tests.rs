@@ -141,7 +141,7 @@ async fn the_key_of_a_statement_goes_with_it_and_what_is_said_of_it_comes_back()
         for told in ["idempotent-replayed", "x-rows-withheld"] {
             assert_eq!(answer.headers[told], "true", "{told}");
         }
-        assert_eq!(answer.expect(200)["rows"][0][0]["key"], json!(key));
+        assert_eq!(answer.expect(200)["rows"][0][0]["key"], key.unwrap_or_default());
     }
     let kept: i64 =
         sqlx::query_scalar("select count(*) from idempotency_keys").fetch_one(world.app.app.pool()).await.unwrap();
