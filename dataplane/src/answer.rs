@@ -31,8 +31,17 @@ pub struct Answer {
     /// Set if it is the answer to another text than was asked.
     pub healed: Option<Healed>,
     pub cache_hit: bool,
+    /// Set if it was given before, and is given again.
+    pub replayed: Option<Replayed>,
     pub transpilation_ms: f64,
     pub rows: Rows,
+}
+
+/// The answer of a statement that was run before, without its rows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Replayed {
+    /// There were rows.
+    pub rows_withheld: bool,
 }
 
 /// A statement that failed, corrected and run.

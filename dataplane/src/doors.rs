@@ -5,6 +5,7 @@ pub mod agents;
 mod credential;
 mod held;
 pub mod http;
+mod keyed;
 pub mod pgwire;
 pub mod probes;
 pub mod rest;

@@ -105,6 +105,21 @@ pub enum Error {
     /// However often the statement was judged again.
     #[error("tables of the statement are being made anew: try again")]
     Redefined,
+    /// A client's transaction, of which other rules would make something else.
+    #[error("the rules changed while the transaction was open, and some of it would not be the same now: run it again")]
+    Rejudged,
+    /// What was before a savepoint cannot be had again.
+    #[error("another transaction has committed to what this one has read or written: run it again")]
+    Overtaken,
+    #[error(
+        "a statement before the savepoint would not do the same again: it calls a volatile function, or follows a \
+         sequence or the order of rows: run the whole transaction again"
+    )]
+    Unrepeatable,
+    #[error("this `Idempotency-Key` was used with another body: use a new one for a new request")]
+    KeyMismatch,
+    #[error("the statement of this `Idempotency-Key` is still running: try again")]
+    KeyInProgress,
     #[error("the branch is being written to: try again")]
     BranchBusy,
     #[error("table {table} has other columns now than the branch: there is nothing to compare it with")]
@@ -227,6 +242,8 @@ impl Error {
             | Self::BranchClosed { .. }
             | Self::BranchBusy
             | Self::KeyBroken { .. }
+            | Self::KeyMismatch
+            | Self::KeyInProgress
             | Self::Reshaped { .. } => Code::Conflict,
             Self::TableDenied { .. } | Self::DeniedOnBranch => Code::TableDenied,
             Self::Suspended { .. }
@@ -239,7 +256,7 @@ impl Error {
             Self::InvalidParams { .. } | Self::InvalidArgument { .. } => Code::InvalidParams,
             Self::ReadsOnly => Code::ScopeViolation,
             Self::MemoryNotFound | Self::SessionNotFound | Self::HandleNotFound { .. } => Code::NotFound,
-            Self::Redefined => Code::WriteConflict,
+            Self::Redefined | Self::Rejudged | Self::Overtaken | Self::Unrepeatable => Code::WriteConflict,
             Self::BranchNotFound => Code::BranchNotFound,
             Self::TriggerNotFound => Code::TriggerNotFound,
             Self::AgentNotRegistered { .. } => Code::AgentNotRegistered,
@@ -309,6 +326,8 @@ impl Error {
                 problem.detail("reason", "rows").detail("limit", *limit)
             }
             Self::HourlyLimit { limit } => problem.detail("reason", "queries_per_hour").detail("limit", *limit),
+            Self::KeyMismatch => problem.detail("reason", "idempotency_mismatch"),
+            Self::KeyInProgress => problem.detail("reason", "in_progress").retry_after_s(2),
             Self::TierLimit => problem.detail("reason", "tier_limit").detail("quota", "arrow"),
             Self::StorageLimit { limit } => {
                 problem.detail("reason", "tier_limit").detail("quota", "storage").detail("limit", *limit)

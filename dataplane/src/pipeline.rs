@@ -22,10 +22,12 @@ mod embed;
 mod execute;
 mod explain;
 mod heal;
+mod journal;
 mod judged;
 mod mask;
 mod meter;
 mod moment;
+mod once;
 mod origin;
 mod pivot;
 mod policy;
@@ -53,10 +55,9 @@ use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
 use arrow::datatypes::SchemaRef;
-use contract::wire::Who;
 use contract::{Entropy, Governance, GrantId, SharedClock};
 use telemetry::{Kind, Tracer};
-use tokio::sync::{Mutex, OwnedMutexGuard, watch};
+use tokio::sync::{Mutex, watch};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
@@ -76,12 +77,13 @@ use crate::triggers::Triggers;
 use crate::{Answer, Ask, Error};
 
 use audit::Closing;
-use transaction::ClientTransaction;
+use once::Turn;
 
 pub use deed::{Deed, Standing};
 pub use delivery::UNREAD_FOR;
 pub use judged::{Judged, Supposed};
 pub use moment::Moment;
+pub use once::Once;
 pub use quota::Purse;
 pub use semaphore::Gate;
 pub use stance::Stance;
@@ -133,6 +135,7 @@ pub struct Remembered {
     tables: seen::Latest,
     filters: row_filter::Templates,
     answers: answers::Answers,
+    claims: once::Claims,
     written: heal::Written,
     binding: Mutex<()>,
 }
@@ -141,8 +144,12 @@ pub struct Remembered {
 #[derive(Debug)]
 struct Query {
     ask: Ask,
+    /// The key that it was sent with, if it changes something.
+    once: Option<Once>,
     /// The id of the branch that it is asked on.
     branch: Option<String>,
+    /// Set where it was judged before, by these tables, and is judged once more.
+    judged_by: Option<seen::Seen>,
     timeout: Duration,
     deadline: Instant,
     books: Arc<Books>,
@@ -160,7 +167,11 @@ struct Query {
 impl Pipeline {
     /// Runs one statement. The answer's rows stream; metering and audit follow when they end.
     pub async fn run(self: &Arc<Self>, ask: Ask) -> Result<Answer> {
-        let query = threshold::cross(self, ask).await?;
+        self.run_with(ask, None).await
+    }
+
+    async fn run_with(self: &Arc<Self>, ask: Ask, once: Option<Once>) -> Result<Answer> {
+        let query = Query { once, ..threshold::cross(self, ask).await? };
         if let Some(question) = postgres::question(self, &query) {
             return Box::pin(postgres::answer(self, &query, &question)).await;
         }
@@ -200,6 +211,10 @@ impl Pipeline {
         let slot = t.at(Stage::Semaphore, semaphore::enter(self, query)).await?; //                1
         // After the wait: one snapshot for the whole query; the caller is looked up in it again.
         let rules = self.rules()?;
+        let _claimed = match Box::pin(once::turn(self, query, &rules, t)).await? {
+            Turn::Told(rows) => return t.now(Stage::ColumnMask, || mask::columns(&rules, *rows, slot, t)),
+            Turn::Run(claimed) => claimed,
+        };
         let rows = match Box::pin(self.once(query, &query.ask.sql, &rules, t)).await {
             Ok(rows) => rows,
             Err(error) if !heal::concerns(self, query, &rules, &error) => return Err(error),
@@ -327,12 +342,6 @@ impl Pipeline {
         transpile::taken(self, description).await
     }
 
-    /// A transaction that a client holds open over several asks. Its session starts with the first.
-    pub fn begin(self: &Arc<Self>, who: Who) -> Arc<Mutex<ClientTransaction>> {
-        let (snapshots, clock) = (self.snapshots.clone(), SharedClock::clone(&self.clock));
-        Arc::new(Mutex::new(ClientTransaction::new(who, self.remembered.answers.clone(), snapshots, clock)))
-    }
-
     /// The current snapshot; without any, everything is refused.
     pub fn rules(&self) -> Result<Arc<Governance>> {
         self.snapshots.borrow().clone().ok_or(Error::NoGovernance)
@@ -378,13 +387,6 @@ impl Query {
             },
             _ => Error::Engine(error),
         }
-    }
-
-    /// The client's transaction, once the statement before has let go of it.
-    async fn transaction(&self) -> Result<Option<OwnedMutexGuard<ClientTransaction>>> {
-        let Some(transaction) = &self.ask.transaction else { return Ok(None) };
-        let locked = tokio::time::timeout(self.left(), Arc::clone(transaction).lock_owned()).await;
-        locked.map(Some).map_err(|_| Error::Timeout(self.timeout))
     }
 
     fn left(&self) -> Duration {

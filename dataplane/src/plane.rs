@@ -268,7 +268,7 @@ impl Parts {
             log: settings.telemetry.log.clone(),
         };
         background.spawn(probes::serve(doors.probes, probed, closing.clone()));
-        background.spawn(sweeping::branches(Arc::clone(&self.pipeline)));
+        background.spawn(sweeping::rounds(Arc::clone(&self.pipeline)));
         background.spawn(embedding::catch_up(Arc::clone(&self.pipeline), self.memories.clone()));
         background.spawn(triggers::attend(Arc::clone(&self.pipeline)));
         let (memories, thoughts) = (self.memories.clone(), Thoughts::default());

@@ -34,6 +34,7 @@ mod making;
 mod meaning;
 mod memory;
 mod named;
+mod once;
 mod origin;
 mod parked;
 mod party;

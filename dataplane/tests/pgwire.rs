@@ -2,6 +2,8 @@
 
 mod cursors;
 mod first_bytes;
+mod savepoints;
+mod settings;
 mod transactions;
 
 use std::net::SocketAddr;

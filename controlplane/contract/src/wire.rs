@@ -117,6 +117,12 @@ pub mod header {
     pub const QUERY_ID: &str = "x-query-id";
     pub const COLUMNS_MASKED: &str = "x-columns-masked";
     pub const CACHE_HIT: &str = "x-cache-hit";
+    /// Of a POST: sent again with the same key and body it is answered again, not done again.
+    pub const IDEMPOTENCY_KEY: &str = "idempotency-key";
+    /// Of an answer that was given before.
+    pub const REPLAYED: &str = "idempotent-replayed";
+    /// Of such an answer: the first one had rows, which are not kept.
+    pub const ROWS_WITHHELD: &str = "x-rows-withheld";
     /// Of a call of Flight: how far its statements may be healed, as `heal` of a query's body.
     pub const HEAL: &str = "x-query-heal";
     /// What was corrected of the statement before it ran: there for those that were healed alone.
@@ -125,6 +131,9 @@ pub mod header {
     pub const ROW_COUNT: &str = "x-row-count";
     pub const CREDITS_CONSUMED: &str = "x-credits-consumed";
 }
+
+/// The longest `Idempotency-Key`.
+pub const IDEMPOTENCY_KEY_BYTES_MAX: usize = 255;
 
 /// Who the control plane has authenticated, for a query that it forwards. Never the credential:
 /// the data plane looks the caller up in its own snapshot.

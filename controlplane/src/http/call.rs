@@ -55,6 +55,8 @@ pub struct Call {
     pub path: PathIds,
     /// The version that a change is meant for.
     pub expected: Expected,
+    /// The `Idempotency-Key` of a statement.
+    pub key: Option<String>,
 }
 
 impl Call {

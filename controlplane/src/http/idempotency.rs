@@ -5,6 +5,8 @@
 //! in place of the member that held a secret [`WITHHELD`] says so, and what to do. What failed leaves no record and may be tried again.
 //! A request whose process died leaves an unfinished one: whether it took effect could not be
 //! told, so its repetition is refused until the day is over.
+//!
+//! A statement's key goes with it to the data plane, which writes it in the statement's own transaction.
 
 use axum::body::{Body, Bytes, to_bytes};
 use axum::extract::Request;
@@ -12,6 +14,7 @@ use axum::http::{HeaderMap, HeaderValue, Method, StatusCode, header::CONTENT_TYP
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 use chrono::Duration;
+use contract::wire::{IDEMPOTENCY_KEY_BYTES_MAX, header};
 use contract::{Access, Scope, Timestamp};
 use sha2::{Digest, Sha256};
 
@@ -20,11 +23,11 @@ use crate::http::call::Call;
 use crate::http::routes::{Route, Secret};
 use crate::{App, Error, Result};
 
-const HEADER: &str = "idempotency-key";
-pub const REPLAYED: &str = "idempotent-replayed";
+const HEADER: &str = header::IDEMPOTENCY_KEY;
+pub const REPLAYED: &str = header::REPLAYED;
 /// The member of a replay that says which secret it does not hold.
 pub const WITHHELD: &str = "secret_withheld";
-pub const KEY_BYTES_MAX: usize = 255;
+pub const KEY_BYTES_MAX: usize = IDEMPOTENCY_KEY_BYTES_MAX;
 const KEPT: Duration = Duration::hours(24);
 
 /// The request that a key stands for.
@@ -43,10 +46,15 @@ pub async fn once(app: &App, route: &Route, request: Request, next: Next) -> Res
     }
 }
 
-async fn attempt(app: &App, route: &Route, request: Request, next: Next) -> Result<Response> {
-    let (Some(key), Some(call)) = (wanted(route, request.headers())?, request.extensions().get::<Call>()) else {
+async fn attempt(app: &App, route: &Route, mut request: Request, next: Next) -> Result<Response> {
+    let key = wanted(route, request.headers())?;
+    let (Some(key), Some(call)) = (key, request.extensions_mut().get_mut::<Call>()) else {
         return Ok(next.run(request).await);
     };
+    if route.keyed {
+        call.key = Some(key);
+        return Ok(next.run(request).await);
+    }
     let identity = call.caller.key_id().map_or_else(|| call.caller.actor_id().to_owned(), ToString::to_string);
     let (parts, body) = request.into_parts();
     let body = body::read(body, body::BYTES_MAX, body::WITHIN).await?;
@@ -65,9 +73,9 @@ async fn attempt(app: &App, route: &Route, request: Request, next: Next) -> Resu
     room.await.map_err(|_| Error::Panicked)?
 }
 
-/// Does a key count for this route? For a POST that changes something and has a caller.
+/// Does a key count for this route? For a POST that changes something, or runs a statement that may, and has a caller.
 pub fn counts(route: &Route) -> bool {
-    let changes = route.method == Method::POST && route.scope != Some(Scope::QueryRead);
+    let changes = route.method == Method::POST && (route.keyed || route.scope != Some(Scope::QueryRead));
     let upload = route.path.ends_with("/upload");
     changes && route.access != Access::Public && !route.path.starts_with("/v1/auth/") && !upload
 }

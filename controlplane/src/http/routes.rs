@@ -46,6 +46,8 @@ pub struct Route {
     pub tell: fn(&mut Signature<'_>),
     /// Whoever has a second factor shows it again, unless they did in the last minutes.
     pub step_up: bool,
+    /// It runs a statement, in whose transaction the data plane keeps the `Idempotency-Key`.
+    pub keyed: bool,
     /// Mails and other sites lead here: what they add to the query is left out, not refused.
     pub linked: bool,
 }
@@ -90,6 +92,7 @@ macro_rules! methods {
                 secret: None,
                 step_up: false,
                 linked: false,
+                keyed: false,
                 says: "",
                 versioned: false,
                 refuses: &[],
@@ -131,6 +134,14 @@ impl Routes {
     pub fn ours(mut self) -> Self {
         if let Some(row) = self.rows.last_mut() {
             row.ours = true;
+        }
+        self
+    }
+
+    /// The last row runs a statement, with which its `Idempotency-Key` goes to the data plane.
+    pub fn keyed(mut self) -> Self {
+        if let Some(row) = self.rows.last_mut() {
+            row.keyed = true;
         }
         self
     }

@@ -81,6 +81,7 @@ impl Answers for Rows {
                 header::QUERY_HEALED,
                 header::ROW_COUNT,
                 header::CREDITS_CONSUMED,
+                header::ROWS_WITHHELD,
             ],
         });
     }
@@ -92,7 +93,7 @@ impl Answers for ArrowRows {
         said.says(signature::Answer {
             status: StatusCode::OK,
             content: vec![("application/json", Some(json))],
-            headers: &[header::QUERY_ID, header::QUERY_HEALED],
+            headers: &[header::QUERY_ID, header::QUERY_HEALED, header::ROWS_WITHHELD],
         });
     }
 }

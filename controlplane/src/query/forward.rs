@@ -38,7 +38,7 @@ const PROBLEM_BYTES_MAX: usize = 64 * 1024;
 /// More than a data plane gives in one record.
 const RECORD_BYTES_MAX: usize = 32 * 1024 * 1024;
 /// What of the data plane's answer goes to the caller.
-const PASSED_ON: [HeaderName; 9] = [
+const PASSED_ON: [HeaderName; 11] = [
     CONTENT_TYPE,
     TRAILER,
     HeaderName::from_static(header::QUERY_ID),
@@ -47,6 +47,8 @@ const PASSED_ON: [HeaderName; 9] = [
     HeaderName::from_static(header::QUERY_HEALED),
     HeaderName::from_static(header::ROW_COUNT),
     HeaderName::from_static(header::CREDITS_CONSUMED),
+    HeaderName::from_static(header::REPLAYED),
+    HeaderName::from_static(header::ROWS_WITHHELD),
     HeaderName::from_static("x-execution-time-ms"),
 ];
 
@@ -95,12 +97,16 @@ pub struct Asked<'a> {
     /// None where the control plane asks for itself.
     pub caller: Option<&'a Forwarded>,
     pub request_id: &'a RequestId,
+    /// The `Idempotency-Key`: sent again with it, a statement that changes something is not run again.
+    pub key: Option<&'a str>,
 }
 
 /// Runs `body` at `/v1/environments/{env_id}/{path}` of the data plane, for the caller.
 pub async fn forward(cx: &Call, path: &str, body: &QueryBody) -> Result<Response> {
     let caller = caller(cx)?;
-    let asked = Asked { env_id: &cx.env_id()?, caller: Some(&caller), request_id: &cx.request_id };
+    let env_id = cx.env_id()?;
+    let key = cx.key.as_deref();
+    let asked = Asked { env_id: &env_id, caller: Some(&caller), request_id: &cx.request_id, key };
     send(&cx.app, &asked, path, body).await
 }
 
@@ -112,7 +118,7 @@ pub async fn told<T: DeserializeOwned>(cx: &Call, path: &str, body: &impl Serial
 /// The same of an environment that the path does not name.
 pub async fn told_of<T: DeserializeOwned>(cx: &Call, env_id: &EnvId, path: &str, body: &impl Serialize) -> Result<T> {
     let caller = caller(cx)?;
-    let asked = Asked { env_id, caller: Some(&caller), request_id: &cx.request_id };
+    let asked = Asked { env_id, caller: Some(&caller), request_id: &cx.request_id, key: None };
     record(send(&cx.app, &asked, path, body).await?).await
 }
 
@@ -124,7 +130,7 @@ pub async fn told_to_us<T: DeserializeOwned>(
     body: &impl Serialize,
 ) -> Result<T> {
     let request_id = RequestId::minted(app.now(), app.entropy());
-    let asked = Asked { env_id, caller: None, request_id: &request_id };
+    let asked = Asked { env_id, caller: None, request_id: &request_id, key: None };
     record(send(app, &asked, path, body).await?).await
 }
 
@@ -196,7 +202,7 @@ fn who(cx: &Call) -> Result<Who> {
 }
 
 fn request(asked: &Asked<'_>, path: &str, body: &impl Serialize) -> Result<hyper::Request<Full<Bytes>>> {
-    let Asked { env_id, caller, request_id } = asked;
+    let Asked { env_id, caller, request_id, key } = asked;
     let mut request =
         hyper::Request::post(format!("https://{}/v1/environments/{env_id}/{path}", wire::environment_name(env_id)))
             .header(CONTENT_TYPE, "application/json")
@@ -207,6 +213,10 @@ fn request(asked: &Asked<'_>, path: &str, body: &impl Serialize) -> Result<hyper
     if let Some(caller) = caller {
         let caller = serde_json::to_string(caller).map_err(Error::internal)?;
         request.headers_mut().insert(header::CALLER, HeaderValue::try_from(caller).map_err(Error::internal)?);
+    }
+    if let Some(key) = key {
+        let key = HeaderValue::from_str(key).map_err(Error::internal)?;
+        request.headers_mut().insert(header::IDEMPOTENCY_KEY, key);
     }
     telemetry::here().write(request.headers_mut());
     Ok(request)

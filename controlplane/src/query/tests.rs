@@ -102,6 +102,7 @@ fn echo(request: &Request<Incoming>) -> Response<Body> {
         "caller": caller,
         "request_id": told(header::REQUEST_ID),
         "credential": request.headers().contains_key("authorization"),
+        "key": told(header::IDEMPOTENCY_KEY),
     });
     let body = json!({
         "query_id": "q1", "columns": [{"name": "heard", "type": "JSON"}], "rows": [[heard]], "row_count": 1,
@@ -111,6 +112,8 @@ fn echo(request: &Request<Incoming>) -> Response<Body> {
     Response::builder()
         .header("content-type", "application/json")
         .header("x-query-id", "q1")
+        .header(header::REPLAYED, "true")
+        .header(header::ROWS_WITHHELD, "true")
         .body(body.to_string().into())
         .unwrap()
 }
@@ -126,6 +129,26 @@ async fn a_query_is_forwarded_with_who_asks_and_never_the_credential() {
     assert_eq!(told["path"], world.env("query"));
     assert_eq!((&told["caller"]["credential"], &told["caller"]["peer"]), (&json!("key"), &json!("127.0.0.1")));
     assert_eq!((told["request_id"].as_str(), told["credential"].as_bool()), (Some(request_id.as_str()), Some(false)));
+}
+
+/// The data plane keeps it, in the statement's own transaction.
+#[tokio::test]
+async fn the_key_of_a_statement_goes_with_it_and_what_is_said_of_it_comes_back() {
+    let world = World::start().await;
+    own_data_plane(&world, echo).await;
+    for key in [Some("k-1"), None] {
+        let request = axum::http::Request::post(world.env("query")).header("content-type", "application/json");
+        let request = request.header("authorization", &world.owner);
+        let request = key.into_iter().fold(request, |request, key| request.header("idempotency-key", key));
+        let answer = world.app.send(request.body(Body::from(r#"{"sql": "select 1"}"#)).unwrap()).await;
+        for told in ["idempotent-replayed", "x-rows-withheld"] {
+            assert_eq!(answer.headers[told], "true", "{told}");
+        }
+        assert_eq!(answer.expect(200)["rows"][0][0]["key"], key.unwrap_or_default());
+    }
+    let kept: i64 =
+        sqlx::query_scalar("select count(*) from idempotency_keys").fetch_one(world.app.app.pool()).await.unwrap();
+    assert_eq!(kept, 0);
 }
 
 /// The door `dashboard` of attribute rules: a session in a browser's cookies, and nothing else.

@@ -124,7 +124,12 @@ fn parameters(row: &Route, said: &Signature<'_>) -> Vec<Value> {
     parameters.extend(said.headers.iter().map(|(name, about)| header(name, about)));
     if idempotency::counts(row) {
         let schema = json!({"type": "string", "minLength": 1, "maxLength": idempotency::KEY_BYTES_MAX});
-        let about = "A request that is sent again with the same key and body is answered again, not done again.";
+        let about = if row.keyed {
+            "A statement that changes something, sent again with the same key and body, answers its count again, and \
+             is not run again. One that only reads is run each time."
+        } else {
+            "A request that is sent again with the same key and body is answered again, not done again."
+        };
         parameters.push(json!({"name": "Idempotency-Key", "in": "header", "description": about, "schema": schema}));
     }
     parameters

@@ -167,6 +167,7 @@ async fn run(app: &App, claimed: &Claimed) -> Result<Compared> {
         env_id: &claimed.env_id,
         caller: Some(&caller),
         request_id: &RequestId::from(format!("{REQUEST_ID}{}", claimed.shadow_id)),
+        key: None,
     };
     let body = QueryBody {
         sql: claimed.sql.clone(),

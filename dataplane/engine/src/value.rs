@@ -35,6 +35,19 @@ pub enum Value {
     List(Vec<Value>),
 }
 
+impl Value {
+    /// About what it takes.
+    pub fn bytes(&self) -> usize {
+        let within = match self {
+            Self::Text(text) | Self::Decimal(text) | Self::Json(text) | Self::Uuid(text) => text.len(),
+            Self::Blob(bytes) => bytes.len(),
+            Self::List(items) => items.iter().map(Self::bytes).sum(),
+            _ => 0,
+        };
+        size_of::<Self>() + within
+    }
+}
+
 /// JSON has no NaN and no infinity.
 mod bits {
     use serde::{Deserialize, Deserializer, Serializer};

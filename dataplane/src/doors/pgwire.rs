@@ -24,6 +24,7 @@ mod reply;
 mod session;
 mod settings;
 mod startup;
+mod telling;
 mod transaction;
 mod typeinfo;
 mod watch;

@@ -33,8 +33,10 @@ use tokio::sync::watch;
 use super::credential;
 use super::http::{self, BODY_BYTES_MAX, Peer, Security};
 use crate::branches::schema_on;
+use super::keyed;
 use crate::ending::Ending;
 use crate::memory::Memories;
+use crate::pipeline::Once;
 use crate::sessions::{announced, is_known};
 use crate::thoughts::Thoughts;
 use crate::{Ask, Bounds, Declared, Error, Names, Pipeline, Sessions};
@@ -151,14 +153,16 @@ async fn answer(
 ) -> Response {
     let serving = door.ending.serving(); // until the last byte
     let request_id = request_id(&door, &headers);
-    let asked = caller.and_then(|caller| asked(&door, &env_id, caller, &body, shape, &request_id));
-    let asked = asked.map(|(ask, shape)| (Ask { place: Place::of_headers(&headers), ..ask }, shape));
+    let asked = caller.and_then(|caller| {
+        let (ask, once, shape) = asked(&door, &env_id, caller, (&headers, &body), shape, &request_id)?;
+        Ok((Ask { place: Place::of_headers(&headers), ..ask }, once, shape))
+    });
     let sent = match asked {
-        Ok((ask, shape)) => {
+        Ok((ask, once, shape)) => {
             // The control plane has authenticated them; whether we know them yet is a matter of moments.
             let _ = announced(&door.pipeline.snapshots, |rules| is_known(rules, &ask.who)).await;
             let give_up = ask.cancel.clone().drop_guard();
-            let ran = door.pipeline.run(ask).await;
+            let ran = door.pipeline.run_once(ask, once).await;
             give_up.disarm();
             match ran {
                 Ok(answer) => body::response(answer, shape, serving).await,
@@ -185,17 +189,21 @@ fn asked(
     door: &Door,
     env_id: &EnvId,
     forwarded: Forwarded,
-    body: &[u8],
+    (headers, body): (&HeaderMap, &[u8]),
     shape: Option<body::Shape>,
     request_id: &RequestId,
-) -> Result<(Ask, body::Shape), Error> {
+) -> Result<(Ask, Option<Once>, body::Shape), Error> {
     if *env_id != door.env_id {
         return Err(Error::OtherEnvironment);
     }
-    let body: QueryBody = serde_json::from_slice(body).map_err(|error| Error::InvalidParams {
+    let unreadable = |error: serde_json::Error| Error::InvalidParams {
         field: "body",
         message: format!("the body cannot be read: {error}"),
-    })?;
+    };
+    let body: QueryBody = serde_json::from_slice(body).map_err(unreadable)?;
+    let path = if shape.is_some() { "query/arrow" } else { "query" };
+    // a body means the same however it was written
+    let once = keyed::once(path, headers, &serde_json::to_vec(&body).map_err(unreadable)?)?;
     let shape = shape.unwrap_or(match body.format {
         Format::Json => body::Shape::Json,
         Format::Csv => body::Shape::Csv,
@@ -229,7 +237,7 @@ fn asked(
         bounds: Bounds { heal: heal(forwarded.origin, body.heal), ..Bounds::default() },
         place: Place::default(),
     };
-    Ok((ask.as_session(), shape))
+    Ok((ask.as_session(), once, shape))
 }
 
 /// The dashboard reads no Arrow: with its cookies one still asks for Arrow at that door.

@@ -160,7 +160,7 @@ fn key(rules: &Governance, query: &Query, native: &Native, definitions: u64) -> 
 }
 
 /// Does the same statement over the same tables always answer the same? Words in quotes count as well.
-fn is_steady(sql: &str) -> bool {
+pub(super) fn is_steady(sql: &str) -> bool {
     let mut words = sql.split(|c: char| !(c.is_alphanumeric() || c == '_')).filter(|word| !word.is_empty());
     words.all(|word| !VOLATILE.contains(word.to_ascii_lowercase().as_str()))
 }

@@ -85,6 +85,7 @@ impl Closing {
             warnings,
             healed,
             cache_hit,
+            replayed: rows.replayed,
             transpilation_ms,
             rows: Rows::new(Delivery::begin(self, rows, rows_max, slot, Arc::clone(&account)), account),
         })

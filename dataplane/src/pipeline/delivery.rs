@@ -210,7 +210,10 @@ impl Flow {
             },
             Some(Err(error)) => {
                 let error = match &self.end {
-                    Some(end) => end.closing.query().fault(error),
+                    Some(end) => {
+                        end.closing.query().transaction_failed();
+                        end.closing.query().fault(error)
+                    }
                     None => error.into(),
                 };
                 self.fail(if self.fails_anyhow { error.of_any_expression() } else { error })

@@ -7,17 +7,22 @@
 use std::sync::atomic::Ordering;
 
 use super::execute::{Ran, Rows};
+use super::journal::Done;
 use super::snapshot::Lease;
 use super::tables::About;
-use super::{Pipeline, Query, Result, tables};
+use super::{Pipeline, Query, Result, once, tables};
 
 pub(super) async fn track(pipeline: &Pipeline, query: &Query, ran: Ran) -> Result<Rows> {
-    let Ran { rows, lease, snapshot } = ran;
+    let Ran { rows, lease, snapshot, done } = ran;
     if !rows.about.writes {
         return Ok(rows); // its session ends with its rows
     }
     let mut lease = lease;
-    if let Err(error) = marked(query, &mut lease, &rows.about).await {
+    let written = match marked(query, &mut lease, &rows.about).await {
+        Ok(()) => once::keep(query, lease.session()?, &rows, pipeline.clock.now()).await,
+        failed => failed,
+    };
+    if let Err(error) = written {
         lease.failed();
         return Err(error);
     }
@@ -51,6 +56,9 @@ pub(super) async fn track(pipeline: &Pipeline, query: &Query, ran: Ran) -> Resul
         Ok(()) => lease.commit_own(move || answers.wrote(&of_own)).await,
         Err(error) => Err(error.into()),
     };
+    if let (Ok(()), Some(sql)) = (&tracked, &done) {
+        lease.did(Done::new(sql, query, &rows, &changes));
+    }
     // Also when it failed: nobody may know whether it was committed.
     lease.wrote(&pipeline.remembered.answers, touched);
     match tracked {

@@ -28,6 +28,7 @@ use super::tables::About;
 use super::transpile::{Native, bound};
 use super::{Pipeline, Query, Result, audit, runtime};
 use crate::Error;
+use crate::answer::Replayed;
 use crate::trail::Trail;
 
 /// What a held-back answer may keep in memory.
@@ -38,6 +39,8 @@ pub(super) struct Ran {
     pub rows: Rows,
     pub lease: Lease,
     pub snapshot: Snapshot,
+    /// What changed something in a client's transaction, which may have to do it again.
+    pub done: Option<sql::EngineSql>,
 }
 
 /// Rows on their way, not yet asserted to be masked.
@@ -60,6 +63,8 @@ pub(super) struct Rows {
     pub began: Instant,
     /// Where they are kept once they are delivered.
     pub place: Option<Ticket>,
+    /// Of a statement that was run before.
+    pub replayed: Option<Replayed>,
 }
 
 impl Rows {
@@ -89,6 +94,11 @@ pub(super) async fn run(pipeline: &Pipeline, query: &Query, pinned: Pinned, t: &
     if native.about.writes {
         audit::started(pipeline, query, t)?; // in the log before it is in the database
     }
+    let done = match native.care {
+        _ if !native.about.writes || !lease.has_savepoints() => None,
+        Care::None => Some(native.sql.clone()),
+        Care::Certain | Care::UntilSure | Care::Visible => Some(native.sql.over_visible()?),
+    };
     let ran = match with_care(query, &native, &mut lease, t).await {
         Err(Error::Engine(error)) if error.is_lost() && !lease.is_client() => {
             // Another caller's statement took the process down; this one had sent nothing, and committed nothing.
@@ -130,8 +140,9 @@ pub(super) async fn run(pipeline: &Pipeline, query: &Query, pinned: Pinned, t: &
         warnings: sql.warnings,
         began,
         place: None,
+        replayed: None,
     };
-    Ok(Ran { rows, lease, snapshot })
+    Ok(Ran { rows, lease, snapshot, done })
 }
 
 /// An answer that was kept, as if it had just been made. It costs nothing.
@@ -155,6 +166,7 @@ pub(super) fn kept(native: Native, kept: &Kept, t: &Trail) -> Rows {
         warnings: sql.warnings,
         began: Instant::now(),
         place: None,
+        replayed: None,
     }
 }
 

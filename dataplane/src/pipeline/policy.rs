@@ -130,7 +130,8 @@ pub(super) async fn check_as(
     about.branch = branch;
     about.seen = Some(judged_by);
     about.written = tables::written(&resolved, &known);
-    if query.ask.transaction.is_none() && about.written.iter().any(|(path, _)| tables::is_temporary(path)) {
+    let is_in_transaction = query.ask.transaction.is_some() || query.judged_by.is_some();
+    if !is_in_transaction && about.written.iter().any(|(path, _)| tables::is_temporary(path)) {
         return Err(Error::Unsupported { what: "a temporary table outside a transaction".to_owned() });
     }
     let bound = either(&resolved.tables(), about.written.iter().map(|(path, _)| path));

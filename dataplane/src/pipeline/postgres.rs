@@ -50,6 +50,7 @@ pub(super) async fn answer(pipeline: &Pipeline, query: &Query, asked: &sql::post
         warnings: Vec::new(),
         healed: None,
         cache_hit: false,
+        replayed: None,
         transpilation_ms: 0.0,
         rows: Rows::new(stream::iter(batches.into_iter().map(Ok)), Arc::default()),
     })

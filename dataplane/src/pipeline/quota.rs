@@ -96,7 +96,12 @@ pub(super) async fn reserve(purse: &Purse, rules: &Governance, estimate: MicroCr
 
 /// For a statement that is only described: nothing will be spent.
 pub(super) fn unbilled(costed: Costed) -> Afforded {
-    Afforded { allowed: costed.allowed, reservation: Reservation { purse: None, estimate: 0 } }
+    Afforded { allowed: costed.allowed, reservation: nothing() }
+}
+
+/// For what is not run again.
+pub(super) fn nothing() -> Reservation {
+    Reservation { purse: None, estimate: 0 }
 }
 
 impl Purse {

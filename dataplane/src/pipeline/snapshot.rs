@@ -14,6 +14,7 @@ use sha2::{Digest, Sha256};
 use tokio::sync::OwnedMutexGuard;
 
 use super::answers::Answers;
+use super::journal::Done;
 use super::runtime::{self, Rows};
 use super::seen::paths;
 use super::swap::Away;
@@ -49,6 +50,18 @@ impl Lease {
 
     pub fn is_client(&self) -> bool {
         matches!(self, Self::Client(_))
+    }
+
+    /// Whether the client may go back behind a statement.
+    pub fn has_savepoints(&self) -> bool {
+        matches!(self, Self::Client(transaction) if transaction.has_savepoints())
+    }
+
+    /// A statement has changed something, and it is in the log of changes.
+    pub fn did(&mut self, done: Done) {
+        if let Self::Client(transaction) = self {
+            transaction.did(done);
+        }
     }
 
     /// A client's own transaction is committed by the client.
@@ -124,9 +137,10 @@ pub(super) async fn pin(
         (None, Some(mut transaction)) => {
             let (_, snapshot) = transaction.open(&query.ask.who, judged_by).await?;
             if native.about.writes {
-                transaction.admit(rules, &query.ask)?;
+                transaction.admit(rules, query, &native)?;
             }
             transaction.holds(writing);
+            transaction.touches(&native.about, &native.sql);
             (Lease::Client(transaction), snapshot)
         }
     };

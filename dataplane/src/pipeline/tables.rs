@@ -63,6 +63,11 @@ impl fmt::Display for Lack {
 }
 
 impl About {
+    /// Whether it makes, changes or drops a table, or what is written down with one.
+    pub fn defines(&self) -> bool {
+        !self.marks.is_empty() || matches!(self.operation, Operation::Create | Operation::Alter | Operation::Drop)
+    }
+
     pub(super) fn judged_by(&self) -> Result<&Seen> {
         self.seen.as_ref().ok_or_else(|| Error::Unverified { why: "it was not judged by any tables".to_owned() })
     }

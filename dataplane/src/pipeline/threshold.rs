@@ -11,6 +11,7 @@ use std::time::{Duration, Instant};
 use contract::wire::TIMEOUT_MS_MAX;
 use tokio::sync::watch;
 
+use super::admitted::Statement;
 use super::semaphore::Queue;
 use super::{Pipeline, Purse, Query, Result, Storage, Tally};
 use crate::governance::report::Log;
@@ -100,5 +101,25 @@ pub(super) async fn cross(pipeline: &Pipeline, ask: Ask) -> Result<Query> {
         ask.names.schema = Names::default().schema; // its tables are known by the mainline's names
     }
     let (started, committing, under) = (AtomicBool::new(false), AtomicBool::new(false), OnceLock::new());
-    Ok(Query { ask, branch, timeout, deadline, books, waited, closed, started, committing, under })
+    let (judged_by, once) = (None, None);
+    Ok(Query { ask, once, branch, judged_by, timeout, deadline, books, waited, closed, started, committing, under })
+}
+
+/// A statement of an open transaction that is judged once more, and not run.
+pub(super) fn again(pipeline: &Pipeline, statement: &Statement) -> Result<Query> {
+    let timeout = Duration::from_millis(pipeline.rules()?.environment.query_timeout_ms);
+    Ok(Query {
+        ask: statement.ask.clone(),
+        once: None,
+        branch: statement.branch.clone(),
+        judged_by: Some(statement.seen.clone()),
+        timeout,
+        deadline: Instant::now() + timeout,
+        books: pipeline.threshold.opened().ok_or(Error::NotReady)?,
+        waited: false,
+        closed: pipeline.closed.clone(),
+        started: AtomicBool::new(false),
+        committing: AtomicBool::new(false),
+        under: OnceLock::new(),
+    })
 }

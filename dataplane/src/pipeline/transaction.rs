@@ -4,22 +4,24 @@
 //! session comes with the first statement, so an idle BEGIN costs nothing. After a failure only
 //! ROLLBACK is accepted, as PostgreSQL has it.
 //!
-//! Once it has changed something it is judged again, by each of its statements and by its COMMIT: it ends where the rules,
-//! or its caller, are not what they were.
+//! Once it has changed something it is judged again, by each of its statements and by its COMMIT: it ends where the rules
+//! would make something else of what it did, or its caller may not do it any more.
 
 use std::sync::Arc;
 
+use contract::Governance;
 use contract::wire::Who;
-use contract::{Governance, SharedClock};
 use engine::{Session, Snapshot};
+use tokio::sync::{Mutex, OwnedMutexGuard};
 
-use super::Result;
 use super::admitted::Admitted;
-use super::answers::Answers;
-use super::seen::Seen;
+use super::journal::{Done, Journal, Place};
+use super::seen::{Seen, paths};
 use super::swap::{Away, Swaps};
+use super::tables::About;
+use super::transpile::Native;
+use super::{Pipeline, Query, Result, semaphore, threshold};
 use crate::branches::Writing;
-use crate::sessions::Snapshots;
 use crate::{Ask, Error};
 
 /// Held by a door between BEGIN and COMMIT or ROLLBACK. Dropped, it is rolled back.
@@ -28,19 +30,29 @@ pub struct ClientTransaction {
     state: State,
     /// A table or schema was made, changed or dropped in it: others do not see that yet.
     defined: bool,
+    /// The tables with those, until something more is defined.
+    own: Option<Seen>,
     /// Tables written in it; when it is committed, answers that were kept from them are stale.
     written: Vec<String>,
     /// Statements that changed something in it.
     changes: u64,
-    answers: Answers,
     /// What its changes were let through by.
-    admitted: Admitted,
-    snapshots: Snapshots,
-    clock: SharedClock,
+    admitted: Arc<Admitted>,
     /// Ruled tables that it has renamed.
     swaps: Swaps,
+    /// What it did, where its client may go back to a savepoint.
+    journal: Option<Journal>,
+    pipeline: Arc<Pipeline>,
     /// Branches written to in it: none of them is merged or dropped before it ends.
     writing: Vec<Writing>,
+}
+
+/// Where a transaction stood at a savepoint.
+#[derive(Debug, Clone)]
+pub struct Mark {
+    changes: u64,
+    admitted: Arc<Admitted>,
+    place: Option<Place>,
 }
 
 enum State {
@@ -58,35 +70,42 @@ struct Opened {
 }
 
 impl ClientTransaction {
-    pub(super) fn new(who: Who, answers: Answers, snapshots: Snapshots, clock: SharedClock) -> Self {
+    pub(super) fn new(who: Who, pipeline: Arc<Pipeline>) -> Self {
         Self {
             who,
             state: State::Idle,
             defined: false,
+            own: None,
             written: Vec::new(),
             changes: 0,
-            answers,
-            admitted: Admitted::default(),
-            snapshots,
-            clock,
+            admitted: Arc::default(),
             swaps: Swaps::default(),
+            journal: None,
+            pipeline,
             writing: Vec::new(),
         }
     }
 
-    /// Ends it where what is in it would not be let through now.
-    fn judge(&mut self) -> Result<()> {
-        let rules = self.snapshots.borrow().clone().ok_or(Error::NoGovernance)?;
-        if self.admitted.still_holds(&rules, &self.who, self.clock.now()) {
-            return Ok(());
+    pub(super) fn with_savepoints(self) -> Self {
+        Self { journal: Some(Journal::default()), ..self }
+    }
+
+    pub(super) fn has_savepoints(&self) -> bool {
+        self.journal.is_some()
+    }
+
+    /// Ends it where what is in it would not be let through now, or would be something else.
+    async fn judge(&mut self) -> Result<()> {
+        let judged = Arc::make_mut(&mut self.admitted).still_holds(&self.pipeline, &self.who).await;
+        if judged.is_err() {
+            self.fail();
         }
-        self.fail();
-        Err(Error::PolicyDenied { message: "the rules changed while the transaction was open".to_owned() })
+        judged
     }
 
     /// It is about to run a statement that changes something.
-    pub(super) fn admit(&mut self, rules: &Arc<Governance>, ask: &Ask) -> Result<()> {
-        self.admitted.add(rules, ask, self.clock.now())
+    pub(super) fn admit(&mut self, rules: &Arc<Governance>, query: &Query, native: &Native) -> Result<()> {
+        Arc::make_mut(&mut self.admitted).add(rules, query, native, &self.pipeline)
     }
 
     /// Has a statement in it failed?
@@ -94,16 +113,60 @@ impl ClientTransaction {
         matches!(self.state, State::Failed)
     }
 
-    /// How many of its statements changed something: while this stays, there is nothing to take back.
-    pub fn changes(&self) -> u64 {
-        self.changes
+    /// Where it stands now: for a savepoint.
+    pub async fn mark(&mut self) -> Result<Mark> {
+        if let (State::Open(Opened { session, snapshot, .. }), Some(journal)) = (&mut self.state, &mut self.journal) {
+            journal.look(session, snapshot).await?;
+        }
+        let place = self.journal.as_ref().map(Journal::place);
+        Ok(Mark { changes: self.changes, admitted: Arc::clone(&self.admitted), place })
+    }
+
+    /// Whether nothing was changed since, so that there is nothing to take back.
+    pub fn is_at(&self, mark: &Mark) -> bool {
+        self.changes == mark.changes && !self.has_failed()
+    }
+
+    /// Takes back all that came after a mark: what came before it is done again, in a new transaction of the engine.
+    pub(super) async fn go_back(&mut self, query: &Query, mark: &Mark) -> Result<()> {
+        if self.who != query.ask.who {
+            return Err(Error::FailedTransaction);
+        }
+        // Nothing of it is left, unless this comes to its end.
+        if let State::Open(mut opened) = std::mem::replace(&mut self.state, State::Failed) {
+            let _ = opened.session.rollback().await;
+        }
+        self.writing.clear();
+        self.admitted = Arc::clone(&mark.admitted);
+        self.judge().await?;
+        let (Some(journal), Some(place)) = (&mut self.journal, mark.place) else {
+            return Err(Error::Unsupported { what: "ROLLBACK TO SAVEPOINT here".to_owned() });
+        };
+        journal.go_back(place)?;
+        (self.defined, self.own, self.changes) = (journal.defines(), None, mark.changes);
+        if journal.is_empty() {
+            journal.forget();
+            self.state = State::Idle;
+            return Ok(());
+        }
+        for branch in journal.branches() {
+            let writing = tokio::time::timeout(query.left(), branch.writing()).await;
+            self.writing.push(writing.map_err(|_| Error::Timeout(query.timeout))??);
+        }
+        let engine = self.pipeline.engine()?;
+        let mut session = engine.session().await?;
+        let snapshot = session.begin().await?;
+        let seen = Seen::of(&engine, &mut session).await?;
+        journal.again(query, &mut session, &snapshot).await?;
+        self.state = State::Open(Opened { session, snapshot, seen });
+        Ok(())
     }
 
     /// Makes what was written last; rolls back when a statement has failed, or the rules are others by now, and says so.
     pub async fn commit(&mut self) -> Result<()> {
-        let judged = self.judge();
+        let judged = self.judge().await;
         let swaps = std::mem::take(&mut self.swaps);
-        (self.defined, self.admitted) = (false, Admitted::default());
+        self.forget();
         if let Err(changed) = judged {
             self.state = State::Idle;
             self.written.clear();
@@ -112,7 +175,7 @@ impl ClientTransaction {
         match std::mem::replace(&mut self.state, State::Idle) {
             State::Idle => Ok(()),
             State::Open(mut opened) => {
-                let (answers, written) = (self.answers.clone(), std::mem::take(&mut self.written));
+                let (answers, written) = (self.pipeline.remembered.answers.clone(), std::mem::take(&mut self.written));
                 if let Err(error) = swaps.are_whole(&mut opened.session).await {
                     self.writing.clear();
                     return Err(error); // dropped, it is rolled back
@@ -126,8 +189,14 @@ impl ClientTransaction {
         }
     }
 
+    /// Its end: the next one has defined nothing, and was let through by nothing.
+    fn forget(&mut self) {
+        (self.defined, self.own, self.admitted, self.swaps) = (false, None, Arc::default(), Swaps::default());
+        self.journal.iter_mut().for_each(Journal::forget);
+    }
+
     pub async fn rollback(&mut self) -> Result<()> {
-        (self.defined, self.admitted, self.swaps) = (false, Admitted::default(), Swaps::default());
+        self.forget();
         self.written.clear();
         match std::mem::replace(&mut self.state, State::Idle) {
             State::Idle | State::Failed => Ok(()),
@@ -165,6 +234,22 @@ impl ClientTransaction {
         self.writing.extend(writing);
     }
 
+    /// A statement is about to read and to write these.
+    pub(super) fn touches(&mut self, about: &About, sql: &sql::EngineSql) {
+        let Some(journal) = &mut self.journal else { return };
+        journal.touch(paths(about, sql));
+        if let Some(branch) = &about.branch {
+            let on_branch: Vec<String> = about.tables.iter().map(|path| branch.names(path)).collect();
+            journal.touch(on_branch.iter().map(String::as_str));
+        }
+    }
+
+    pub(super) fn did(&mut self, done: Done) {
+        if let Some(journal) = &mut self.journal {
+            journal.add(done);
+        }
+    }
+
     pub(super) fn wrote(&mut self, tables: Vec<String>) {
         self.written.extend(tables);
         self.changes += 1;
@@ -177,14 +262,18 @@ impl ClientTransaction {
 
     /// A definition was made in it.
     pub(super) fn defined(&mut self) {
-        self.defined = true;
+        (self.defined, self.own) = (true, None);
     }
 
     /// The tables that it sees, with what was defined in it; none before its first statement.
     pub(super) async fn seen(&mut self, has_runtime: bool) -> Result<Option<Seen>> {
-        self.judge()?;
+        self.judge().await?;
         let State::Open(Opened { session, seen, .. }) = &mut self.state else { return Ok(None) };
-        let seen = if self.defined { seen.by(session).await? } else { seen.clone() };
+        let seen = match &self.own {
+            _ if !self.defined => seen.clone(),
+            Some(own) => own.clone(),
+            None => self.own.insert(seen.by(session).await?).clone(),
+        };
         Ok(Some(seen.with_runtime(has_runtime)))
     }
 
@@ -207,6 +296,42 @@ impl ClientTransaction {
     pub fn fail(&mut self) {
         self.state = State::Failed;
         self.writing.clear();
+    }
+}
+
+impl Pipeline {
+    /// A transaction that a client holds open over several asks. Its session starts with the first.
+    pub fn begin(self: &Arc<Self>, who: Who) -> Arc<Mutex<ClientTransaction>> {
+        Arc::new(Mutex::new(ClientTransaction::new(who, Arc::clone(self))))
+    }
+
+    /// The same for a client that may go back to a savepoint: what it does is kept, within bounds.
+    pub fn begin_with_savepoints(self: &Arc<Self>, who: Who) -> Arc<Mutex<ClientTransaction>> {
+        Arc::new(Mutex::new(ClientTransaction::new(who, Arc::clone(self)).with_savepoints()))
+    }
+
+    /// Takes the transaction of an ask back to where it stood. It may work as long as a statement.
+    pub async fn roll_back_to(&self, ask: Ask, mark: &Mark) -> Result<()> {
+        let query = threshold::cross(self, ask).await?;
+        let _slot = semaphore::enter(self, &query).await?;
+        let mut transaction = query.transaction().await?.ok_or(Error::FailedTransaction)?;
+        Box::pin(transaction.go_back(&query, mark)).await
+    }
+}
+
+impl Query {
+    /// The client's transaction, once the statement before has let go of it.
+    pub(super) async fn transaction(&self) -> Result<Option<OwnedMutexGuard<ClientTransaction>>> {
+        let Some(transaction) = &self.ask.transaction else { return Ok(None) };
+        let locked = tokio::time::timeout(self.left(), Arc::clone(transaction).lock_owned()).await;
+        locked.map(Some).map_err(|_| Error::Timeout(self.timeout))
+    }
+
+    /// Rows of it failed in the engine, which has given up the client's transaction. Whoever holds it finds out.
+    pub(super) fn transaction_failed(&self) {
+        if let Some(Ok(mut transaction)) = self.ask.transaction.as_ref().map(|transaction| transaction.try_lock()) {
+            transaction.fail();
+        }
     }
 }
 

@@ -37,25 +37,6 @@ async fn a_transaction_goes_back_to_a_savepoint_as_long_as_nothing_was_changed_s
 }
 
 #[tokio::test]
-async fn what_was_changed_since_a_savepoint_cannot_be_taken_back_alone() {
-    let wired = wired().await;
-    let client = wired.owner().await;
-    for since in ["insert into customer (id) values (9)", "create table fresh (a integer)", "delete from customer"] {
-        simple(&client, &format!("begin; savepoint a; {since}")).await;
-        let error = refused(&client, "rollback to a").await;
-        assert_eq!((error.code().code(), error.detail()), ("0A000", Some("TRANSPILATION_ERROR")), "{since}");
-        assert_eq!(refused(&client, "select 1").await.code().code(), "25P02", "{since}");
-        simple(&client, "commit").await;
-        assert_eq!(simple(&client, "select count(*) from customer").await, ["3", "(1)"], "{since}");
-    }
-    simple(&client, "begin; savepoint a").await;
-    refused(&client, "insert into customer (id) select cast(name as integer) from customer").await;
-    assert_eq!(refused(&client, "rollback to a").await.code().code(), "0A000");
-    simple(&client, "rollback").await;
-    wired.stop().await;
-}
-
-#[tokio::test]
 async fn the_statements_of_one_query_stand_and_fall_together() {
     let wired = wired().await;
     let client = wired.owner().await;

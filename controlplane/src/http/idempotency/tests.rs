@@ -1,8 +1,10 @@
 use axum::body::Body;
 use axum::http::Request;
 use chrono::Duration;
+use contract::OrgId;
 use serde_json::{Value, json};
 
+use crate::environments;
 use crate::testing::{Answer, TestApp, bearer};
 use crate::worlds::World;
 
@@ -116,9 +118,7 @@ fn the_posts_that_ignore_a_key_are_these() {
     assert_eq!(
         beyond,
         [
-            // A change by SQL is made in the data plane, which knows no keys yet.
-            "/v1/environments/{env_id}/query",
-            "/v1/environments/{env_id}/query/arrow",
+            // These read.
             "/v1/environments/{env_id}/transpile",
             "/v1/environments/{env_id}/format",
             "/v1/environments/{env_id}/shadow-mode/upload",
@@ -126,6 +126,24 @@ fn the_posts_that_ignore_a_key_are_these() {
             "/v1/signup",
         ]
     );
+}
+
+/// Whatever the endpoint: the key is looked at before its room is.
+#[tokio::test]
+async fn every_post_that_a_key_counts_for_names_one_that_cannot_be_one() {
+    let app = TestApp::start().await;
+    let owner = app.signup("ann", "Acme").await;
+    app.set_tier("enterprise").await;
+    let org_id = owner["org"]["id"].as_str().unwrap();
+    let demo = environments::Seed { name: "Demo".to_owned(), slug: "demo".to_owned(), test_mode: true };
+    let env_id = environments::record(&app.app, &OrgId::from(org_id), &demo).await.unwrap();
+    let posts = crate::rooms::rows().iter().filter(|row| row.method == axum::http::Method::POST && super::counts(row));
+    for row in posts {
+        let path = row.path.replace("{org_id}", org_id).replace("{env_id}", env_id.as_str()).replace(['{', '}'], "");
+        let refused = post(&app, &path, &bearer(&owner), &"k".repeat(256), json!({})).await;
+        assert_eq!(refused.status.as_u16(), 400, "{path}: {}", refused.body);
+        assert_eq!(refused.body["error"]["details"]["field"], "Idempotency-Key", "{path}: {}", refused.body);
+    }
 }
 
 #[tokio::test]

@@ -26,8 +26,9 @@ impl Native {
     /// `changes` is the specification's write-ahead log: a row for each table a query wrote, in the
     /// same transaction as the write, before the first byte of the answer. `memories` is what agents
     /// keep: every version a row, the live one without an end. `steps` is their chain of thought. `branches`
-    /// says which copies of tables there are, in schemas of their own. Files of before get the columns that came later.
-    pub const PRELUDE: [&'static str; 16] = [
+    /// says which copies of tables there are, in schemas of their own. `answers` is what was told of statements that
+    /// came with a key of their own, for a day. Files of before get the columns that came later.
+    pub const PRELUDE: [&'static str; 19] = [
         "create schema if not exists raw._svc_dirty",
         r#"create table if not exists raw._svc_dirty.changes (
            query_id varchar not null,
@@ -119,6 +120,16 @@ impl Native {
         "alter table raw._svc_triggers.triggers add column if not exists action_config varchar",
         // a search reads ten memories of a hundred thousand
         "create index if not exists memories_by_id on raw._svc_memory.memories (memory_id)",
+        "create schema if not exists raw._svc_once",
+        "create table if not exists raw._svc_once.answers (
+           claim varchar not null,
+           request varchar not null,
+           query_id varchar not null,
+           rows ubigint not null,
+           returned boolean not null,
+           \"at\" timestamp with time zone not null
+         )",
+        "create index if not exists answers_by_claim on raw._svc_once.answers (claim)",
     ];
 
     /// A statement that reads this catalog, so that a transaction's snapshot is taken now.

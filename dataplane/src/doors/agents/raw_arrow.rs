@@ -16,6 +16,7 @@ use serde::Deserialize;
 
 use super::super::held::{self, Pieces, put};
 use super::super::http::whole;
+use super::super::keyed;
 use super::{Door, guest};
 use crate::encode::arrow_ipc::{CONTENT_TYPE, Encoder};
 use crate::{Answer, Ask, Bounds, Error};
@@ -51,12 +52,14 @@ async fn answered(door: &Door, request: Request, request_id: &contract::RequestI
     if !door.pipeline.rules()?.organization.tier.has_arrow() {
         return Err(Error::TierLimit);
     }
-    let input = input(&whole(body).await?)?;
+    let body = whole(body).await?;
+    let once = keyed::once("v1/query/arrow", &parts.headers, &body)?;
+    let input = input(&body)?;
     let ask = guest.ask(&door.pipeline, input.sql, input.timeout_ms);
     let bounds = Bounds { heal: input.heal, ..ask.bounds };
     let ask = Ask { cancel: door.ending.closed.child_token(), bounds, ..ask };
     let give_up = ask.cancel.clone().drop_guard();
-    let answer = door.pipeline.run(ask).await;
+    let answer = door.pipeline.run_once(ask, once).await;
     give_up.disarm();
     Sending::new(answer?)
 }
@@ -95,6 +98,7 @@ impl Sending {
         if let Some(healed) = &self.answer.healed {
             put(&mut headers, names::QUERY_HEALED, &healed.header());
         }
+        keyed::replayed(&self.answer).for_each(|name| put(&mut headers, name, "true"));
         headers
     }
 }

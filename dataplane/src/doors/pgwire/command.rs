@@ -5,16 +5,17 @@
 
 use super::copy::{Copy, Direction, Options, What};
 use super::lex::Token;
-use super::settings::Written;
+use super::settings::{Reach, Written};
 use super::typeinfo;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Command {
-    /// `SET name = value`; no value is `DEFAULT`.
+    /// `SET [LOCAL] name = value`; no value is `DEFAULT`.
     Set {
         name: String,
         value: Option<String>,
         written: Written,
+        reach: Reach,
     },
     /// `SET (a, b) = (1, 'x')`.
     SetSeveral(Vec<(String, String, Written)>),
@@ -26,13 +27,13 @@ pub enum Command {
     Show(String),
     ShowAll,
     Begin {
-        read_only: Option<bool>,
+        modes: Modes,
         tag: &'static str,
     },
     /// `SET TRANSACTION` and `SET SESSION CHARACTERISTICS`: isolation and access mode.
     Characteristics {
-        read_only: Option<bool>,
-        session: bool,
+        modes: Modes,
+        reach: Reach,
     },
     Commit,
     Rollback,
@@ -135,10 +136,12 @@ pub fn read(tokens: &[Token]) -> Option<Command> {
     command.filter(|_| reader.is_at_end())
 }
 
-/// What a transaction was asked to be.
-#[derive(Debug, Default)]
-struct Modes {
-    read_only: Option<bool>,
+/// What a transaction was asked to be. Every isolation level up to the engine's snapshots is kept by them.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Modes {
+    pub read_only: Option<bool>,
+    /// More than snapshots are: it is taken as them, and told so.
+    pub serializable: bool,
 }
 
 struct Reader<'a> {
@@ -204,28 +207,29 @@ impl Reader<'_> {
 
     fn begin(&mut self, tag: &'static str) -> Option<Command> {
         let _noise = self.word("transaction").or_else(|| self.word("work"));
-        let Modes { read_only } = if self.is_at_end() { Modes::default() } else { self.modes()? };
-        Some(Command::Begin { read_only, tag })
+        let modes = if self.is_at_end() { Modes::default() } else { self.modes()? };
+        Some(Command::Begin { modes, tag })
     }
 
-    /// Transaction modes: what they say of reading and writing. Every isolation level up to the
-    /// engine's snapshots is kept by them; a stricter one is not a command we know.
     fn modes(&mut self) -> Option<Modes> {
-        let mut read_only = None;
+        let mut modes = Modes::default();
         loop {
             if self.words(&["read", "only"]).is_some() {
-                read_only = Some(true);
+                modes.read_only = Some(true);
             } else if self.words(&["read", "write"]).is_some() {
-                read_only = Some(false);
+                modes.read_only = Some(false);
             } else if self.words(&["isolation", "level"]).is_some() {
-                let weak = self.words(&["read", "committed"]).or_else(|| self.words(&["read", "uncommitted"]));
-                weak.or_else(|| self.words(&["repeatable", "read"]))?;
+                modes.serializable = self.word("serializable").is_some();
+                if !modes.serializable {
+                    let weak = self.words(&["read", "committed"]).or_else(|| self.words(&["read", "uncommitted"]));
+                    weak.or_else(|| self.words(&["repeatable", "read"]))?;
+                }
             } else {
                 let _not = self.word("not");
                 self.word("deferrable")?;
             }
             if self.is_at_end() {
-                return Some(Modes { read_only });
+                return Some(modes);
             }
             let _comma = self.mark(',');
         }

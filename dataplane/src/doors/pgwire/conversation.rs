@@ -21,6 +21,7 @@ use super::message::{Formats, Message};
 use super::reply::{self, Severity};
 use super::session::Reply;
 use super::settings::{REPORTED, Settings};
+use super::telling;
 use super::transaction::Transaction;
 use super::watch::{Stop, Watch};
 use super::wire::{End, FRAME_BYTES_MAX, Wire};
@@ -40,6 +41,8 @@ pub struct Conversation {
     pub(super) statements: HashMap<String, Arc<Prepared>>,
     pub(super) portals: HashMap<String, Portal>,
     pub(super) transaction: Transaction,
+    /// The query that is served has several statements, which are one transaction.
+    pub(super) several: bool,
     /// An extended message failed: all others are skipped up to `Sync`.
     skipping: bool,
     draining: CancellationToken,
@@ -61,6 +64,7 @@ impl Conversation {
             statements: HashMap::new(),
             portals: HashMap::new(),
             transaction: Transaction::default(),
+            several: false,
             skipping: false,
             draining: hall.ending.draining.clone(),
             late: false,
@@ -80,6 +84,7 @@ impl Conversation {
         for name in REPORTED {
             self.report(name);
         }
+        self.tell_isolation();
         reply::backend_key(&mut self.wire.out, self.cancellable.process, &self.cancellable.secret());
         loop {
             match self.ready().await {
@@ -90,12 +95,6 @@ impl Conversation {
                 return end;
             }
         }
-    }
-
-    /// Tells the client a setting it keeps track of.
-    pub(super) fn report(&mut self, name: &str) {
-        let value = self.settings.get(name).unwrap_or_default();
-        reply::parameter_status(&mut self.wire.out, name, &value);
     }
 
     async fn ready(&mut self) -> Result<(), End> {
@@ -186,6 +185,9 @@ impl Conversation {
             self.drop_portals();
             self.transaction.fail().await;
         }
+        if !self.transaction.is_explicit() {
+            self.change(|settings| settings.end(false));
+        }
     }
 
     async fn sync(&mut self) -> Result<(), End> {
@@ -197,13 +199,18 @@ impl Conversation {
         Ok(())
     }
 
-    /// Ends what the client never opened by name.
+    /// Ends what the client never opened by name, and with it what was set there.
     async fn end_implicit(&mut self) {
+        let mut stands = true;
         if self.transaction.is_implicit() {
             self.drop_portals();
             if let Err(error) = self.transaction.commit().await {
                 reply::error(&mut self.wire.out, Severity::Error, &Failure::from(&error));
+                stands = false;
             }
+        }
+        if !self.transaction.is_explicit() {
+            self.change(|settings| settings.end(stands));
         }
     }
 
@@ -217,7 +224,9 @@ impl Conversation {
             reply::empty_query(&mut self.wire.out);
         }
         let together = pieces.iter().filter(|(command, _)| command.is_none()).count() > 1;
+        self.several = pieces.len() > 1;
         for (command, piece) in &pieces {
+            self.settings.begin();
             match self.statement(command.as_ref(), piece, together).await {
                 Ok(()) => {}
                 Err(Stop::End(end)) => return Err(end),
@@ -227,6 +236,7 @@ impl Conversation {
                 }
             }
         }
+        self.several = false;
         self.end_implicit().await;
         Ok(())
     }
@@ -313,7 +323,7 @@ impl Conversation {
         let ask = Ask { bounds: Bounds { heal: ask.bounds.heal, ..bounds }, ..ask };
         let answer = self.watch.attend(&mut self.wire, &cancel, Box::pin(self.pipeline.run(ask))).await??;
         for warning in &answer.warnings {
-            reply::notice(&mut self.wire.out, Severity::Notice, &notice(warning));
+            reply::notice(&mut self.wire.out, Severity::Notice, &telling::notice(warning));
         }
         Ok(Delivery::new(answer, formats, cancel, stance)?)
     }
@@ -331,7 +341,7 @@ impl Conversation {
 
     /// The agent that the session says it is of now.
     pub(super) fn declared(&self) -> Declared {
-        let identity = &self.settings.identity;
+        let identity = self.settings.identity();
         Declared { agent_id: identity.agent_id.clone(), framework: identity.framework.clone() }
     }
 
@@ -339,7 +349,7 @@ impl Conversation {
         let (now, entropy) = (self.pipeline.clock.now(), &self.pipeline.entropy);
         Ask {
             query_id: QueryId::fresh(now, entropy),
-            request_id: self.settings.identity.request_id.clone().unwrap_or_else(|| RequestId::minted(now, entropy)),
+            request_id: self.settings.identity().request_id.clone().unwrap_or_else(|| RequestId::minted(now, entropy)),
             sql: sql.to_owned(),
             params,
             who: self.watch.who.clone(),
@@ -368,30 +378,4 @@ fn idle_in_transaction(patience: Duration) -> Failure {
 
 fn shutting_down() -> End {
     End::Fatal(Failure::from(&crate::Error::ShuttingDown))
-}
-
-/// A warning of the answer as a notice: masked columns by their own code.
-fn notice(warning: &str) -> Failure {
-    let masked = warning.strip_prefix(Code::ColumnMasked.stable()).map(|rest| rest.trim_start_matches([':', ' ']));
-    let mut notice = Failure::new(
-        Code::ColumnMasked,
-        masked.map_or_else(|| warning.to_owned(), |columns| format!("columns masked: {columns}")),
-    );
-    if masked.is_none() {
-        notice.detail.clear();
-    }
-    notice
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_masked_column_is_a_notice_with_its_code() {
-        let masked = notice("SVC_ERR_403_COLUMN_MASKED: ssn, email");
-        assert_eq!((masked.message.as_str(), masked.sqlstate), ("columns masked: ssn, email", "01000"));
-        assert_eq!(masked.detail, "SVC_ERR_403_COLUMN_MASKED");
-        assert_eq!(notice("corrected a name").message, "corrected a name");
-    }
 }

@@ -264,6 +264,7 @@ impl Conversation {
     }
 
     async fn execute(&mut self, name: &str, rows_max: u32) -> Result<(), Stop> {
+        self.settings.begin();
         let mut portal = self.portals.remove(name).ok_or_else(|| no_cursor(name))?;
         let done = self.advance(&mut portal, rows_max).await;
         // A portal that failed is gone.

@@ -161,8 +161,8 @@ mod tests {
             pair("options", "-c acme_agent_id=a7 -c acme.api_key=svc_live_x -c search_path=s"),
         ];
         let settings = settings(&Parameters { pairs, ..Parameters::default() }).unwrap();
-        assert_eq!(settings.identity.agent_id.as_deref(), Some("a7"));
-        assert_eq!(settings.identity.framework.as_deref(), Some("crew"));
+        assert_eq!(settings.identity().agent_id.as_deref(), Some("a7"));
+        assert_eq!(settings.identity().framework.as_deref(), Some("crew"));
         assert_eq!(settings.schema(), "s");
         assert!(!format!("{settings:?}").contains("svc_live_x"));
     }

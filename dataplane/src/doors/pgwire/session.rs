@@ -2,19 +2,19 @@
 
 use contract::Code;
 
-use super::command::{Call, Command};
+use super::command::{Call, Command, Modes};
 use super::conversation::Conversation;
 use super::delivery::Delivery;
 use super::extended::{Life, Portal};
 use super::failure::Failure;
 use super::lex::Token;
 use super::message::Formats;
-use super::reply::{self, Severity};
-use super::settings::{Settings, Written};
+use super::settings::{Reach, Settings, Written};
 use super::typeinfo;
 use super::watch::Stop;
 use crate::Bounds;
 use crate::encode::pg_rows::{Field, Format, PgType};
+use crate::pipeline::transaction::Mark;
 
 /// Server-side cursors, prepared statements and portals of one session.
 pub const OPEN_MAX: usize = 1_000;
@@ -99,18 +99,21 @@ impl Conversation {
 
     fn setting_command(&mut self, command: &Command) -> Result<Reply, Failure> {
         match command {
-            Command::Set { name, value, written } => {
-                self.set(name, value.as_deref(), *written)?;
+            Command::Set { name, value, written, reach } => {
+                if *reach == Reach::Transaction {
+                    self.warn_outside("SET LOCAL");
+                }
+                self.set(name, value.as_deref(), *written, *reach)?;
                 Ok(Reply::tag("SET"))
             }
             Command::SetSeveral(pairs) => {
                 for (name, value, written) in pairs {
-                    self.set(name, Some(value), *written)?;
+                    self.set(name, Some(value), *written, Reach::Session)?;
                 }
                 Ok(Reply::tag("SET"))
             }
             Command::Unset(name) => {
-                self.set(name, None, Written::Text)?;
+                self.set(name, None, Written::Text, Reach::Session)?;
                 Ok(Reply::tag("UNSET"))
             }
             Command::ShowVariables => {
@@ -118,12 +121,11 @@ impl Conversation {
                 Ok(Reply::table(&["name", "value", "type"], rows, "SHOW"))
             }
             Command::Reset(name) => {
-                self.set(name, None, Written::Text)?;
+                self.set(name, None, Written::Text, Reach::Session)?;
                 Ok(Reply::tag("RESET"))
             }
             Command::ResetAll => {
-                self.settings.reset_all();
-                self.report_all();
+                self.change(Settings::reset_all);
                 Ok(Reply::tag("RESET"))
             }
             Command::Show(name) => self.show(name),
@@ -144,17 +146,8 @@ impl Conversation {
         }
     }
 
-    fn set(&mut self, name: &str, value: Option<&str>, written: Written) -> Result<(), Failure> {
-        if let Some(reported) = self.settings.assign(name, value, written)? {
-            self.report(reported);
-        }
-        Ok(())
-    }
-
-    fn report_all(&mut self) {
-        for name in super::settings::REPORTED {
-            self.report(name);
-        }
+    fn set(&mut self, name: &str, value: Option<&str>, written: Written, reach: Reach) -> Result<(), Failure> {
+        self.change(|settings| settings.assign(name, value, written, reach))
     }
 
     fn setting(&self, name: &str) -> Option<String> {
@@ -172,8 +165,7 @@ impl Conversation {
                 Failure::new(Code::InvalidParams, "DISCARD ALL cannot run inside a transaction").with_state("25001")
             );
         }
-        self.settings.reset_all();
-        self.report_all();
+        self.change(Settings::reset_all);
         self.statements.clear();
         self.portals.clear();
         Ok(Reply::tag("DISCARD ALL"))
@@ -204,20 +196,26 @@ impl Conversation {
 
     async fn transaction_command(&mut self, command: &Command) -> Result<Reply, Stop> {
         match command {
-            Command::Begin { read_only, tag } => {
-                if self.transaction.is_explicit() {
+            Command::Begin { modes, tag } => {
+                let begun = !self.transaction.is_explicit();
+                if !begun {
                     self.warn("25001", "there is already a transaction in progress");
                 }
                 self.transaction.begin(&self.pipeline, &self.watch.who);
-                self.access(*read_only, false)?;
+                let read_only = modes.read_only.or(begun.then(|| self.settings.is_read_only()));
+                self.characteristics(Modes { read_only, ..*modes }, Reach::Transaction)?;
                 Ok(Reply::tag(tag))
             }
-            Command::Characteristics { read_only, session } => {
-                self.access(*read_only, *session)?;
+            Command::Characteristics { modes, reach } => {
+                if *reach == Reach::Transaction {
+                    self.warn_outside("SET TRANSACTION");
+                }
+                self.characteristics(*modes, *reach)?;
                 Ok(Reply::tag("SET"))
             }
             Command::Savepoint(name) => {
-                self.transaction.savepoint(name).await?;
+                self.set_aside(|portal| portal.life != Life::Session).await?;
+                self.transaction.savepoint(name, self.settings.mark()).await?;
                 Ok(Reply::tag("SAVEPOINT"))
             }
             Command::Release(name) => {
@@ -225,17 +223,36 @@ impl Conversation {
                 Ok(Reply::tag("RELEASE"))
             }
             Command::RollbackTo(name) => {
-                self.transaction.roll_back_to(name).await?;
+                if let Some(mark) = self.transaction.changed_since(name).await? {
+                    self.go_back(&mark).await?;
+                }
+                let then = self.transaction.went_back(name)?;
+                self.change(|settings| settings.go_back(then));
                 Ok(Reply::tag("ROLLBACK"))
             }
             command => self.end_transaction(*command == Command::Commit).await,
         }
     }
 
-    fn access(&mut self, read_only: Option<bool>, session: bool) -> Result<(), Failure> {
-        let Some(read_only) = read_only else { return Ok(()) };
-        let name = if session { "default_transaction_read_only" } else { "transaction_read_only" };
-        self.set(name, Some(if read_only { "on" } else { "off" }), Written::Word)
+    /// Does again what was done before a savepoint.
+    async fn go_back(&mut self, mark: &Mark) -> Result<(), Stop> {
+        self.set_aside(|portal| portal.life != Life::Session).await?;
+        let cancel = self.cancellable.next();
+        let ask = self.ask("ROLLBACK TO SAVEPOINT", Vec::new(), cancel.clone());
+        let gone_back = Box::pin(self.pipeline.roll_back_to(ask, mark));
+        Ok(self.watch.attend(&mut self.wire, &cancel, gone_back).await??)
+    }
+
+    fn characteristics(&mut self, modes: Modes, reach: Reach) -> Result<(), Failure> {
+        if modes.serializable {
+            self.change(Settings::take_less);
+        }
+        let Some(read_only) = modes.read_only else { return Ok(()) };
+        let name = match reach {
+            Reach::Session => "default_transaction_read_only",
+            Reach::Transaction => "transaction_read_only",
+        };
+        self.set(name, Some(if read_only { "on" } else { "off" }), Written::Word, reach)
     }
 
     async fn end_transaction(&mut self, commits: bool) -> Result<Reply, Stop> {
@@ -246,18 +263,11 @@ impl Conversation {
             self.hold_cursors().await?;
         }
         self.drop_portals();
-        self.settings.set("transaction_read_only", Some("off"))?;
-        if !commits {
-            self.transaction.rollback().await?;
-            return Ok(Reply::tag("ROLLBACK"));
-        }
-        let committed = self.transaction.commit().await?;
-        Ok(Reply::tag(if committed { "COMMIT" } else { "ROLLBACK" }))
-    }
-
-    fn warn(&mut self, state: &'static str, message: &str) {
-        let warning = Failure::new(Code::Conflict, message).with_state(state);
-        reply::notice(&mut self.wire.out, Severity::Warning, &warning);
+        let ended =
+            if commits { self.transaction.commit().await } else { self.transaction.rollback().await.map(|()| false) };
+        let committed = matches!(ended, Ok(true));
+        self.change(|settings| settings.end(committed));
+        Ok(Reply::tag(if ended? { "COMMIT" } else { "ROLLBACK" }))
     }
 
     async fn declare(
@@ -335,9 +345,10 @@ impl Conversation {
             ("txid_current_if_assigned", []) => None,
             ("current_setting", [name]) => Some(self.setting(name).ok_or_else(|| unknown_setting(name))?),
             ("current_setting", [name, _missing_ok]) => self.setting(name),
-            ("set_config", [name, value, _local]) => {
+            ("set_config", [name, value, is_local]) => {
                 let (name, value) = ((*name).to_owned(), (*value).to_owned());
-                self.set(&name, Some(&value), Written::Text)?;
+                let reach = if truth(is_local)? { Reach::Transaction } else { Reach::Session };
+                self.set(&name, Some(&value), Written::Text, reach)?;
                 self.settings.get(&name)
             }
             (function, _) => {
@@ -357,6 +368,15 @@ fn text(token: &Token) -> Option<&str> {
     match token {
         Token::Text(text) | Token::Word(text) | Token::Number(text) => Some(text),
         Token::Quoted(_) | Token::Mark(_) => None,
+    }
+}
+
+/// As PostgreSQL reads one.
+fn truth(text: &str) -> Result<bool, Failure> {
+    match text.to_lowercase().as_str() {
+        "true" | "t" | "yes" | "on" | "1" => Ok(true),
+        "false" | "f" | "no" | "off" | "0" => Ok(false),
+        _ => Err(Failure::new(Code::ConversionFailed, format!("{text:?} is neither true nor false"))),
     }
 }
 

@@ -5,8 +5,8 @@
 //! the session.
 
 mod known;
+mod values;
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -17,13 +17,13 @@ use contract::{Code, Heal};
 use super::failure::Failure;
 use super::identity::{Identity, Property};
 use known::Change::{Any, Never, OneOf, Only};
-use known::{HEAL, KNOWN, Known, find, shows_default};
+use known::{HEAL, KNOWN, Known, SERIALIZABLE, SNAPSHOT, find, shows_default};
+use values::{Literal, Put, Values};
 
 pub use known::REPORTED;
 
-/// Variables of one session.
-const VARIABLES_MAX: usize = 256;
 const VALUE_BYTES_MAX: usize = 8 << 10;
+const NAME_BYTES_MAX: usize = 256;
 
 /// The form of a value in `SET name = value`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -34,47 +34,51 @@ pub enum Written {
     Text,
 }
 
-#[derive(Debug, Clone, PartialEq, Eq)]
-struct Literal {
-    text: String,
-    written: Written,
-}
-
-impl Literal {
-    fn boolean(&self) -> Option<bool> {
-        match self.text.to_lowercase().as_str() {
-            "true" => Some(true),
-            "false" => Some(false),
-            _ => None,
-        }
-    }
+/// How long a value holds that was set in a transaction which is committed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Reach {
+    Session,
+    /// `LOCAL`: until its end.
+    Transaction,
 }
 
 #[derive(Debug, Clone)]
 pub struct Settings {
-    /// By name in lower case; what is absent has its default.
-    values: BTreeMap<String, String>,
-    variables: BTreeMap<String, Literal>,
-    /// The same for a statement.
-    put_in: Arc<sql::Variables>,
+    now: Arc<Values>,
+    transaction: Option<Around>,
     /// What `RESET ALL` goes back to.
-    at_login: BTreeMap<String, String>,
-    pub identity: Identity,
-    identity_at_login: Identity,
+    at_login: Arc<Values>,
+    /// The variables, as a statement takes them.
+    put_in: Arc<sql::Variables>,
+    /// More isolation was asked for than there is, and that was not told yet.
+    took_less: bool,
     user: String,
     zone: Tz,
     timeout: Option<Duration>,
 }
 
+/// The settings before a transaction, and those after it if it is committed.
+#[derive(Debug, Clone)]
+struct Around {
+    before: Arc<Values>,
+    after: Arc<Values>,
+}
+
+/// The settings at one moment of a transaction.
+#[derive(Debug, Clone)]
+pub struct Mark {
+    now: Arc<Values>,
+    after: Arc<Values>,
+}
+
 impl Settings {
     pub fn new(user: &str) -> Self {
         Self {
-            values: BTreeMap::new(),
-            variables: BTreeMap::new(),
+            now: Arc::default(),
+            transaction: None,
+            at_login: Arc::default(),
             put_in: Arc::default(),
-            at_login: BTreeMap::new(),
-            identity: Identity::default(),
-            identity_at_login: Identity::default(),
+            took_less: false,
             user: user.to_owned(),
             zone: Tz::UTC,
             timeout: None,
@@ -83,46 +87,115 @@ impl Settings {
 
     /// The settings so far are the session's own: what `RESET` restores.
     pub fn logged_in(mut self) -> Self {
-        self.at_login.clone_from(&self.values);
-        self.identity_at_login.clone_from(&self.identity);
+        self.at_login = Arc::clone(&self.now);
         self
     }
 
-    /// `SET name = value`, or `SET name = DEFAULT`. Gives the name to report, if it is one of those.
-    pub fn set(&mut self, name: &str, value: Option<&str>) -> Result<Option<&'static str>, Failure> {
-        self.assign(name, value, Written::Text)
+    /// A transaction begins, if there is none: what is set from now on ends with it, unless it is committed.
+    pub fn begin(&mut self) {
+        let around = || Around { before: Arc::clone(&self.now), after: Arc::clone(&self.now) };
+        self.transaction.get_or_insert_with(around);
     }
 
-    /// The same of a value that the client wrote in some form: a variable keeps it.
-    pub fn assign(
-        &mut self,
-        name: &str,
-        value: Option<&str>,
-        written: Written,
-    ) -> Result<Option<&'static str>, Failure> {
-        if value.is_some_and(|value| value.len() > VALUE_BYTES_MAX) {
-            return Err(Failure::new(Code::InvalidParams, format!("the value of {name} is too long")));
+    /// It ends, if there is one.
+    pub fn end(&mut self, is_committed: bool) {
+        if let Some(Around { before, after }) = self.transaction.take() {
+            self.become_those(if is_committed { after } else { before });
         }
+    }
+
+    /// As they are: for a savepoint.
+    pub fn mark(&self) -> Mark {
+        let now = Arc::clone(&self.now);
+        let after = self.transaction.as_ref().map_or(&self.now, |around| &around.after);
+        Mark { after: Arc::clone(after), now }
+    }
+
+    /// As they were.
+    pub fn go_back(&mut self, mark: Mark) {
+        if let Some(around) = &mut self.transaction {
+            around.after = mark.after;
+        }
+        self.become_those(mark.now);
+    }
+
+    /// Those that a client keeps track of, and that are others now.
+    pub fn reported_since(&self, mark: &Mark) -> Vec<&'static str> {
+        if Arc::ptr_eq(&self.now, &mark.now) {
+            return Vec::new();
+        }
+        let is_another = |name: &&str| find(name).is_some_and(|known| self.now.of(known) != mark.now.of(known));
+        REPORTED.iter().copied().filter(is_another).collect()
+    }
+
+    /// Whether more isolation was asked for than there is, since this was asked.
+    pub fn took_less(&mut self) -> bool {
+        std::mem::take(&mut self.took_less)
+    }
+
+    /// `SERIALIZABLE` was asked for.
+    pub fn take_less(&mut self) {
+        self.took_less = true;
+    }
+
+    /// `SET name = value`, or `SET name = DEFAULT`.
+    pub fn set(&mut self, name: &str, value: Option<&str>) -> Result<(), Failure> {
+        self.assign(name, value, Written::Text, Reach::Session)
+    }
+
+    /// The same of a value that the client wrote in some form, which a variable keeps.
+    pub fn assign(&mut self, name: &str, value: Option<&str>, written: Written, reach: Reach) -> Result<(), Failure> {
+        if name.len() > NAME_BYTES_MAX || value.is_some_and(|value| value.len() > VALUE_BYTES_MAX) {
+            let name: String = name.chars().take(NAME_BYTES_MAX).collect();
+            return Err(Failure::new(Code::InvalidParams, format!("the name or the value of {name} is too long")));
+        }
+        let put = self.put(name, value, written)?;
+        let now = self.now.with(&put)?;
+        if reach == Reach::Session && !put.is_of_transaction() {
+            if let Some(around) = &mut self.transaction {
+                let is_one = Arc::ptr_eq(&around.after, &self.now);
+                around.after = if is_one { Arc::clone(&now) } else { around.after.with(&put)? };
+            }
+        } else if self.transaction.is_none() {
+            return Ok(()); // it has ended
+        }
+        self.become_those(now);
+        Ok(())
+    }
+
+    /// What the change is, if it is one that may be made.
+    fn put(&mut self, name: &str, value: Option<&str>, written: Written) -> Result<Put, Failure> {
         if let Some(property) = Property::of(name) {
-            let bad = |message| Failure::new(Code::InvalidParams, message);
-            self.identity.set(property, value.unwrap_or_default()).map_err(bad)?;
-            return Ok(None);
+            return Ok(Put::Identity(property, value.unwrap_or_default().to_owned()));
         }
         let lower = name.to_lowercase();
         let Some(known) = find(&lower) else {
-            self.variable(&lower, value.map(|text| Literal { text: text.to_owned(), written }))?;
-            return Ok(None);
+            if sql::settings::is_one(&lower) || matches!(&*lower, "role" | "session authorization") {
+                return Err(Failure::new(Code::Forbidden, format!("setting {lower} cannot be changed")));
+            }
+            let literal = value.map(|text| Arc::new(Literal { text: text.to_owned(), written }));
+            return Ok(Put::Variable(lower.into(), literal));
         };
-        let value = value.or_else(|| self.at_login.get(&lower).map(String::as_str)).unwrap_or(known.default).to_owned();
+        let value = value.or_else(|| self.at_login.set(known)).unwrap_or(known.default).to_owned();
         let value = if matches!(known.change, OneOf(_)) { word(&value) } else { value };
         self.check(known, &value)?;
-        match lower.as_str() {
-            "timezone" => self.zone = zone(&value)?,
-            "statement_timeout" => self.timeout = timeout(&value)?,
+        match known.name {
+            "TimeZone" => {
+                zone(&value)?;
+            }
+            "statement_timeout" => {
+                timeout(&value)?;
+            }
             _ => {}
         }
-        self.values.insert(lower, if shows_default(known) { known.default.to_owned() } else { value });
-        Ok(REPORTED.iter().find(|reported| **reported == known.name).copied())
+        let is_more = known.name.ends_with("isolation") && word(&value) == SERIALIZABLE;
+        self.took_less |= is_more;
+        let kept = match known {
+            _ if is_more => SNAPSHOT,
+            known if shows_default(known) => known.default,
+            _ => &value,
+        };
+        Ok(Put::Known(known, Arc::from(kept)))
     }
 
     fn check(&self, known: &Known, value: &str) -> Result<(), Failure> {
@@ -144,32 +217,23 @@ impl Settings {
         }
     }
 
-    fn variable(&mut self, name: &str, value: Option<Literal>) -> Result<(), Failure> {
-        if sql::settings::is_one(name) || matches!(name, "role" | "session authorization") {
-            return Err(Failure::new(Code::Forbidden, format!("setting {name} cannot be changed")));
-        }
-        match value {
-            None => {
-                self.variables.remove(name);
-            }
-            Some(_) if !self.variables.contains_key(name) && self.variables.len() >= VARIABLES_MAX => {
-                let message = format!("a session has at most {VARIABLES_MAX} variables");
-                return Err(Failure::new(Code::InvalidParams, message).with_state("53400"));
-            }
-            Some(value) => {
-                self.variables.insert(name.to_owned(), value);
-            }
-        }
-        self.put_in = Arc::new(literals(&self.variables));
-        Ok(())
-    }
-
     /// `RESET ALL`: everything as it was at login, the identity too.
     pub fn reset_all(&mut self) {
-        self.values.clone_from(&self.at_login);
-        self.variables.clear();
-        self.put_in = Arc::default();
-        self.identity.clone_from(&self.identity_at_login);
+        if let Some(around) = &mut self.transaction {
+            around.after = Arc::clone(&self.at_login);
+        }
+        self.become_those(Arc::new(self.at_login.with_transaction_of(&self.now)));
+    }
+
+    fn become_those(&mut self, now: Arc<Values>) {
+        let before = std::mem::replace(&mut self.now, now);
+        if Arc::ptr_eq(&before, &self.now) {
+            return;
+        }
+        if !before.has_variables_of(&self.now) {
+            self.put_in = Arc::new(self.now.put_in());
+        }
+        // both are read before they are kept
         self.zone = zone(&self.get("timezone").unwrap_or_default()).unwrap_or(Tz::UTC);
         self.timeout = timeout(&self.get("statement_timeout").unwrap_or_default()).unwrap_or(None);
     }
@@ -177,12 +241,16 @@ impl Settings {
     /// The value that `SHOW name` shows.
     pub fn get(&self, name: &str) -> Option<String> {
         let lower = name.to_lowercase();
-        if lower == "session_authorization" {
-            return Some(self.user.clone());
+        match find(&lower) {
+            Some(known) if known.name == "session_authorization" => Some(self.user.clone()),
+            Some(known) => Some(self.now.of(known).to_owned()),
+            None => self.now.variable(&lower).map(str::to_owned),
         }
-        let variable = || self.variables.get(&lower).map(|literal| &literal.text);
-        let set = self.values.get(&lower).or_else(variable).cloned();
-        set.or_else(|| find(&lower).map(|known| known.default.to_owned()))
+    }
+
+    /// What the session has declared.
+    pub fn identity(&self) -> &Identity {
+        &self.now.identity
     }
 
     /// Every setting that `SHOW ALL` shows.
@@ -211,7 +279,7 @@ impl Settings {
 
     /// How far statements may be healed, where that is less than the environment permits.
     pub fn heal(&self) -> Option<Heal> {
-        self.values.get(HEAL)?.parse().ok()
+        self.now.set(find(HEAL)?)?.parse().ok()
     }
 
     /// The value that holds of a setting: of `heal`, what the environment permits of it.
@@ -231,30 +299,14 @@ impl Settings {
     }
 
     pub fn is_read_only(&self) -> bool {
-        ["default_transaction_read_only", "transaction_read_only"].into_iter().any(|name| self.is_on(name))
-    }
-
-    fn is_on(&self, name: &str) -> bool {
-        self.get(name).is_some_and(|value| matches!(value.to_lowercase().as_str(), "on" | "true" | "yes" | "1"))
+        let value = self.get("transaction_read_only");
+        value.is_some_and(|value| matches!(value.to_lowercase().as_str(), "on" | "true" | "yes" | "1"))
     }
 }
 
 /// A word as it is compared: quotes and case say nothing.
 fn word(value: &str) -> String {
     value.trim_matches(['\'', '"', ' ']).to_lowercase()
-}
-
-fn literals(variables: &BTreeMap<String, Literal>) -> sql::Variables {
-    let mut put_in = sql::Variables::default();
-    for (name, literal) in variables {
-        let value = match (literal.written, literal.boolean()) {
-            (Written::Number, _) => sql::Variable::Number(literal.text.clone()),
-            (Written::Word, Some(value)) => sql::Variable::Boolean(value),
-            _ => sql::Variable::Text(literal.text.clone()),
-        };
-        put_in.set(name, value);
-    }
-    put_in
 }
 
 fn zone(name: &str) -> Result<Tz, Failure> {
@@ -283,119 +335,4 @@ fn timeout(text: &str) -> Result<Option<Duration>, Failure> {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn settings() -> Settings {
-        Settings::new("agent").logged_in()
-    }
-
-    #[test]
-    fn what_drivers_set_is_accepted() {
-        let mut settings = settings();
-        for (name, value) in [
-            ("client_encoding", "'utf-8'"),
-            ("extra_float_digits", "3"),
-            ("DateStyle", "ISO"),
-            ("application_name", "dbt"),
-            ("standard_conforming_strings", "on"),
-            ("statement_timeout", "30s"),
-            ("TimeZone", "Europe/Berlin"),
-            ("default_transaction_read_only", "off"),
-        ] {
-            settings.set(name, Some(value)).unwrap_or_else(|failure| panic!("{name}: {failure:?}"));
-        }
-        assert_eq!(settings.get("CLIENT_ENCODING").as_deref(), Some("UTF8"));
-        assert_eq!(settings.timeout(), Some(Duration::from_secs(30)));
-        assert_eq!(settings.zone(), Tz::Europe__Berlin);
-    }
-
-    #[test]
-    fn what_would_break_a_promise_is_refused() {
-        for (name, value, state) in [
-            ("client_encoding", "LATIN1", "22023"),
-            ("standard_conforming_strings", "off", "22023"),
-            ("server_version", "99", "55P02"),
-            ("session_authorization", "postgres", "42501"),
-            ("role", "postgres", "42501"),
-            ("memory_limit", "1TB", "42501"),
-            ("enable_external_access", "true", "42501"),
-            ("TimeZone", "Mars/Olympus", "22023"),
-            ("statement_timeout", "300001", "22023"),
-            ("transaction_isolation", "serializable", "22023"),
-        ] {
-            let failure = settings().set(name, Some(value)).unwrap_err();
-            assert_eq!(failure.sqlstate, state, "{name}: {failure:?}");
-        }
-    }
-
-    #[test]
-    fn reset_goes_back_to_the_login_and_keeps_its_identity() {
-        let mut settings = Settings::new("agent");
-        settings.set("acme_agent_id", Some("a1")).unwrap();
-        settings.set("application_name", Some("x")).unwrap();
-        let mut settings = settings.logged_in();
-        settings.set("agent_id", Some("other")).unwrap();
-        settings.set("application_name", Some("y")).unwrap();
-        settings.set("my.variable", Some("1")).unwrap();
-        settings.reset_all();
-        assert_eq!(settings.identity.agent_id.as_deref(), Some("a1"));
-        assert_eq!(settings.get("application_name").as_deref(), Some("x"));
-        assert_eq!(settings.get("my.variable"), None);
-    }
-
-    #[test]
-    fn variables_are_bounded() {
-        let mut settings = settings();
-        for n in 0..VARIABLES_MAX {
-            settings.set(&format!("v{n}"), Some("1")).unwrap();
-        }
-        assert_eq!(settings.set("one_more", Some("1")).unwrap_err().sqlstate, "53400");
-        settings.set("v1", Some("2")).unwrap();
-    }
-
-    #[test]
-    fn a_variable_keeps_the_form_it_was_written_in() {
-        let mut settings = settings();
-        for (name, value, written) in
-            [("n", "-1.5", Written::Number), ("b", "true", Written::Word), ("t", "true", Written::Text)]
-        {
-            settings.assign(name, Some(value), written).unwrap();
-        }
-        let told: Vec<_> = settings.variables().told().map(|told| told.join(" ")).collect();
-        assert_eq!(told, ["b true boolean", "n -1.5 fixed", "t true text"]);
-        let redacted = |settings: &Settings| {
-            sql::parse_with("select $N, $b, $t", &settings.variables()).map(|statement| statement.redacted()).ok()
-        };
-        assert!(redacted(&settings).is_some());
-        settings.assign("t", None, Written::Text).unwrap();
-        assert_eq!(redacted(&settings), None);
-    }
-
-    #[test]
-    fn a_session_asks_for_less_healing_and_never_gets_more() {
-        let mut settings = settings();
-        let shown = |settings: &Settings, permitted| settings.holding("HEAL", Some(permitted)).unwrap_or_default();
-        assert_eq!((settings.heal(), shown(&settings, Heal::Safe).as_str()), (None, "safe"));
-        for (value, permitted, holds) in
-            [("OFF", Heal::Auto, "off"), ("'safe'", Heal::Auto, "safe"), ("auto", Heal::Safe, "safe")]
-        {
-            settings.set("heal", Some(value)).unwrap();
-            assert_eq!(shown(&settings, permitted), holds, "{value}");
-        }
-        assert_eq!(settings.set("heal", Some("offf")).unwrap_err().message, "heal is one of off, safe, auto");
-        settings.set("heal", None).unwrap();
-        assert_eq!(shown(&settings, Heal::Auto), "auto");
-    }
-
-    #[test]
-    fn the_schema_is_the_first_of_the_path() {
-        let mut settings = settings();
-        for (path, schema) in
-            [("branch_1,main", "branch_1"), ("\"$user\", public", "main"), ("", "main"), ("\"Odd\"", "Odd")]
-        {
-            settings.set("search_path", Some(path)).unwrap();
-            assert_eq!(settings.schema(), schema, "{path}");
-        }
-    }
-}
+mod tests;

@@ -1,8 +1,8 @@
 //! BEGIN … COMMIT, and the transaction that a client means without saying so: the statements of one
 //! simple query, or of one pipeline up to its `Sync`, stand and fall together.
 //!
-//! The engine has no savepoints. To go back to one is right as long as nothing was changed since, which is what
-//! drivers do around each statement and libraries around each attempt to read; otherwise it is refused.
+//! The engine has no savepoints. Where nothing was changed since, there is nothing to do, which is what drivers want
+//! around each statement; otherwise the pipeline does again what was done before (`Pipeline::roll_back_to`).
 
 use std::sync::Arc;
 
@@ -12,7 +12,8 @@ use tokio::sync::Mutex;
 
 use super::failure::Failure;
 use super::reply::Standing;
-use crate::pipeline::transaction::ClientTransaction;
+use super::settings;
+use crate::pipeline::transaction::{ClientTransaction, Mark};
 use crate::{Error, Pipeline};
 
 type Handle = Arc<Mutex<ClientTransaction>>;
@@ -38,8 +39,8 @@ struct Open {
 #[derive(Debug)]
 struct Savepoint {
     name: String,
-    /// Changes before it.
-    changes: u64,
+    mark: Mark,
+    settings: settings::Mark,
 }
 
 impl Open {
@@ -49,9 +50,12 @@ impl Open {
 
     /// The place of the savepoint that the name means: the last one of it.
     fn savepoint(&self, name: &str) -> Result<usize, Failure> {
-        let missing = || Failure::new(Code::NotFound, format!("savepoint {name:?} does not exist")).with_state("3B001");
-        self.savepoints.iter().rposition(|savepoint| savepoint.name == name).ok_or_else(missing)
+        self.savepoints.iter().rposition(|savepoint| savepoint.name == name).ok_or_else(|| no_savepoint(name))
     }
+}
+
+fn no_savepoint(name: &str) -> Failure {
+    Failure::new(Code::NotFound, format!("savepoint {name:?} does not exist")).with_state("3B001")
 }
 
 impl Transaction {
@@ -59,13 +63,13 @@ impl Transaction {
         match &mut self.open {
             // What was meant becomes what was said.
             Some(open) => open.implicit = false,
-            None => self.open = Some(Open::new(pipeline.begin(who.clone()), false)),
+            None => self.open = Some(Open::new(pipeline.begin_with_savepoints(who.clone()), false)),
         }
     }
 
     pub fn begin_implicit(&mut self, pipeline: &Arc<Pipeline>, who: &Who) {
         if self.open.is_none() {
-            self.open = Some(Open::new(pipeline.begin(who.clone()), true));
+            self.open = Some(Open::new(pipeline.begin_with_savepoints(who.clone()), true));
         }
     }
 
@@ -107,14 +111,14 @@ impl Transaction {
         self.open.as_mut().filter(|open| !open.implicit).ok_or_else(none)
     }
 
-    pub async fn savepoint(&mut self, name: &str) -> Result<(), Failure> {
+    pub async fn savepoint(&mut self, name: &str, settings: settings::Mark) -> Result<(), Failure> {
         let open = self.explicit("SAVEPOINT")?;
         if open.savepoints.len() >= SAVEPOINTS_MAX {
             let message = format!("a transaction has at most {SAVEPOINTS_MAX} savepoints");
             return Err(Failure::new(Code::InvalidParams, message).with_state("53400"));
         }
-        let changes = open.handle.lock().await.changes();
-        open.savepoints.push(Savepoint { name: name.to_owned(), changes });
+        let mark = open.handle.lock().await.mark().await?;
+        open.savepoints.push(Savepoint { name: name.to_owned(), mark, settings });
         Ok(())
     }
 
@@ -126,20 +130,22 @@ impl Transaction {
         Ok(())
     }
 
-    /// Goes back to the savepoint, which stays; a statement that failed since is forgotten.
-    pub async fn roll_back_to(&mut self, name: &str) -> Result<(), Failure> {
+    /// Where it stood at the savepoint, unless it stands there still.
+    pub async fn changed_since(&mut self, name: &str) -> Result<Option<Mark>, Failure> {
         let open = self.explicit("ROLLBACK TO SAVEPOINT")?;
         let at = open.savepoint(name)?;
-        let inner = open.handle.lock().await;
-        let unchanged = open.savepoints.get(at).is_some_and(|savepoint| savepoint.changes == inner.changes());
-        if !unchanged || inner.has_failed() {
-            let why = "ROLLBACK TO SAVEPOINT after a change, or after the engine has failed,";
-            return Err(Failure::unsupported(why).with_hint("roll back the whole transaction"));
-        }
-        drop(inner);
+        let Some(savepoint) = open.savepoints.get(at) else { return Ok(None) };
+        let is_there = open.handle.lock().await.is_at(&savepoint.mark);
+        Ok((!is_there).then(|| savepoint.mark.clone()))
+    }
+
+    /// It stands at the savepoint again, which stays; a statement that failed since is forgotten. The settings of then.
+    pub fn went_back(&mut self, name: &str) -> Result<settings::Mark, Failure> {
+        let open = self.explicit("ROLLBACK TO SAVEPOINT")?;
+        let at = open.savepoint(name)?;
         open.savepoints.truncate(at + 1);
         open.failed = false;
-        Ok(())
+        open.savepoints.last().map(|savepoint| savepoint.settings.clone()).ok_or_else(|| no_savepoint(name))
     }
 
     /// Commits, or rolls back if a statement has failed; true if it was committed.

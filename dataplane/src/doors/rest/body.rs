@@ -16,6 +16,7 @@ use serde_json::json;
 use tokio_util::task::task_tracker::TaskTrackerToken;
 
 use crate::doors::held::{self, Pieces, put};
+use super::super::keyed;
 use crate::encode::{arrow_ipc, csv, json};
 use crate::{Answer, Error};
 
@@ -79,6 +80,7 @@ fn headers(answer: &Answer, shape: Shape) -> HeaderMap {
     if let Some(healed) = &answer.healed {
         put(&mut headers, names::QUERY_HEALED, &healed.header());
     }
+    keyed::replayed(answer).for_each(|name| put(&mut headers, name, "true"));
     if matches!(shape, Shape::Csv | Shape::Arrow) {
         put(&mut headers, names::COLUMNS_MASKED, &answer.columns_masked.join(","));
         put(&mut headers, names::CACHE_HIT, if answer.cache_hit { "true" } else { "false" });

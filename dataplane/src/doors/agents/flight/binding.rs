@@ -54,11 +54,5 @@ pub async fn kept(
 
 /// About what values take.
 pub fn size(values: &[Value]) -> usize {
-    let one = |value: &Value| match value {
-        Value::Text(text) | Value::Decimal(text) | Value::Json(text) | Value::Uuid(text) => text.len(),
-        Value::Blob(bytes) => bytes.len(),
-        Value::List(items) => size(items),
-        _ => 0,
-    };
-    values.iter().map(|value| size_of::<Value>() + one(value)).sum()
+    values.iter().map(Value::bytes).sum()
 }

@@ -1,29 +1,30 @@
 //! `SET`, `RESET`, `SHOW`, and what else changes a setting of the session.
 
-use super::{Command, Modes, Reader};
+use super::{Command, Reader};
 use crate::doors::pgwire::lex::Token;
-use crate::doors::pgwire::settings::Written;
+use crate::doors::pgwire::settings::{Reach, Written};
 
 impl Reader<'_> {
     pub(super) fn set(&mut self) -> Option<Command> {
         if self.words(&["session", "characteristics", "as", "transaction"]).is_some() {
-            return self.modes().map(|Modes { read_only }| Command::Characteristics { read_only, session: true });
+            return self.modes().map(|modes| Command::Characteristics { modes, reach: Reach::Session });
         }
         if self.word("transaction").is_some() {
-            return self.modes().map(|Modes { read_only }| Command::Characteristics { read_only, session: false });
+            return self.modes().map(|modes| Command::Characteristics { modes, reach: Reach::Transaction });
         }
         if self.words(&["session", "authorization"]).is_some() {
-            return self.setting("session_authorization");
+            return self.setting("session_authorization", Reach::Session);
         }
         if self.mark('(').is_some() {
             return self.set_several();
         }
-        let _scope = self.word("session").or_else(|| self.word("local"));
+        let _noise = self.word("session");
+        let reach = if self.word("local").is_some() { Reach::Transaction } else { Reach::Session };
         if self.words(&["time", "zone"]).is_some() {
-            return self.setting("TimeZone");
+            return self.setting("TimeZone", reach);
         }
         if self.word("names").is_some() {
-            return self.setting("client_encoding");
+            return self.setting("client_encoding", reach);
         }
         let name = self.path()?;
         let equals = self.mark('=').or_else(|| self.word("to"));
@@ -31,21 +32,21 @@ impl Reader<'_> {
         if equals.is_none() && name != "role" {
             return None;
         }
-        self.setting(&name)
+        self.setting(&name, reach)
     }
 
     /// `DEFAULT`, or values joined by commas as they would be shown.
-    fn setting(&mut self, name: &str) -> Option<Command> {
+    fn setting(&mut self, name: &str, reach: Reach) -> Option<Command> {
         let name = name.to_owned();
         if self.word("default").is_some() {
-            return Some(Command::Set { name, value: None, written: Written::Text });
+            return Some(Command::Set { name, value: None, written: Written::Text, reach });
         }
         let (mut value, mut written) = self.value()?;
         while self.mark(',').is_some() {
             let (next, _) = self.value()?;
             (value, written) = (format!("{value}, {next}"), Written::Text);
         }
-        Some(Command::Set { name, value: Some(value), written })
+        Some(Command::Set { name, value: Some(value), written, reach })
     }
 
     fn value(&mut self) -> Option<(String, Written)> {
@@ -80,14 +81,15 @@ impl Reader<'_> {
         self.word("schema")?;
         let path = self.path()?;
         let schema = path.rsplit('.').next().unwrap_or(&path).to_owned();
-        Some(Command::Set { name: "search_path".to_owned(), value: Some(schema), written: Written::Text })
+        let (name, value) = ("search_path".to_owned(), Some(schema));
+        Some(Command::Set { name, value, written: Written::Text, reach: Reach::Session })
     }
 
     /// `ALTER SESSION SET TIMEZONE = 'UTC'`: the one parameter that a session here has too.
     pub(super) fn alter_session(&mut self) -> Option<Command> {
         self.words(&["session", "set", "timezone"])?;
         self.mark('=')?;
-        self.setting("TimeZone")
+        self.setting("TimeZone", Reach::Session)
     }
 
     pub(super) fn reset(&mut self) -> Option<Command> {

@@ -10,7 +10,15 @@ fn set(name: &str, value: &str) -> Command {
 }
 
 fn written(name: &str, value: &str, written: Written) -> Command {
-    Command::Set { name: name.to_owned(), value: Some(value.to_owned()), written }
+    reaching(name, value, written, Reach::Session)
+}
+
+fn reaching(name: &str, value: &str, written: Written, reach: Reach) -> Command {
+    Command::Set { name: name.to_owned(), value: Some(value.to_owned()), written, reach }
+}
+
+fn modes(read_only: Option<bool>, serializable: bool) -> Modes {
+    Modes { read_only, serializable }
 }
 
 #[test]
@@ -35,20 +43,35 @@ fn what_clients_say_is_understood() {
         ("SET ROLE admin", written("role", "admin", Written::Word)),
         (
             "SET extra_float_digits TO DEFAULT",
-            Command::Set { name: "extra_float_digits".to_owned(), value: None, written: Written::Text },
+            Command::Set {
+                name: "extra_float_digits".to_owned(),
+                value: None,
+                written: Written::Text,
+                reach: Reach::Session,
+            },
         ),
+        ("SET LOCAL x = 1", reaching("x", "1", Written::Number, Reach::Transaction)),
+        ("set local time zone 'UTC'", reaching("TimeZone", "UTC", Written::Text, Reach::Transaction)),
         ("RESET ALL", Command::ResetAll),
         ("SHOW TRANSACTION ISOLATION LEVEL", Command::Show("transaction_isolation".to_owned())),
         ("show server_version", Command::Show("server_version".to_owned())),
-        ("BEGIN", Command::Begin { read_only: None, tag: "BEGIN" }),
-        ("BEGIN READ ONLY", Command::Begin { read_only: Some(true), tag: "BEGIN" }),
+        ("BEGIN", Command::Begin { modes: modes(None, false), tag: "BEGIN" }),
+        ("BEGIN READ ONLY", Command::Begin { modes: modes(Some(true), false), tag: "BEGIN" }),
         (
             "START TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ WRITE",
-            Command::Begin { read_only: Some(false), tag: "START TRANSACTION" },
+            Command::Begin { modes: modes(Some(false), false), tag: "START TRANSACTION" },
+        ),
+        (
+            "BEGIN ISOLATION LEVEL SERIALIZABLE READ ONLY DEFERRABLE",
+            Command::Begin { modes: modes(Some(true), true), tag: "BEGIN" },
         ),
         (
             "SET SESSION CHARACTERISTICS AS TRANSACTION ISOLATION LEVEL READ UNCOMMITTED",
-            Command::Characteristics { read_only: None, session: true },
+            Command::Characteristics { modes: modes(None, false), reach: Reach::Session },
+        ),
+        (
+            "SET TRANSACTION ISOLATION LEVEL SERIALIZABLE",
+            Command::Characteristics { modes: modes(None, true), reach: Reach::Transaction },
         ),
         ("end work", Command::Commit),
         ("ROLLBACK", Command::Rollback),
@@ -97,7 +120,7 @@ fn what_asks_for_data_is_not_a_command() {
         "SET x",
         "SET (a, b) = (1)",
         "SET (a) = (select 1)",
-        "BEGIN ISOLATION LEVEL SERIALIZABLE",
+        "BEGIN ISOLATION LEVEL CHAOS",
         "SHOW a b",
         "COMMIT AND CHAIN",
         "COPY t TO '/tmp/file'",

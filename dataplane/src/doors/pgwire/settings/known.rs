@@ -3,13 +3,14 @@
 use contract::Heal;
 
 /// A setting of PostgreSQL: its name as it is shown, its default, and how it may be changed.
+#[derive(Debug)]
 pub(super) struct Known {
     pub name: &'static str,
     pub default: &'static str,
     pub change: Change,
 }
 
-#[derive(Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Change {
     /// Any value; it has no effect here.
     Any,
@@ -29,6 +30,12 @@ const fn known(name: &'static str, default: &'static str, change: Change) -> Kno
 /// How far statements that fail may be healed: the one setting that is not PostgreSQL's.
 pub(super) const HEAL: &str = "heal";
 
+/// The isolation that there is.
+pub(super) const SNAPSHOT: &str = "repeatable read";
+/// The one that is asked for in vain.
+pub(super) const SERIALIZABLE: &str = "serializable";
+const LEVELS: &[&str] = &["read uncommitted", "read committed", SNAPSHOT, SERIALIZABLE];
+
 /// `TimeZone`, `search_path`, `statement_timeout` and `heal` have effects, and code of their own.
 pub(super) const KNOWN: &[Known] = &[
     known("application_name", "", Any),
@@ -38,7 +45,7 @@ pub(super) const KNOWN: &[Known] = &[
     known("client_min_messages", "notice", Any),
     known("DateStyle", "ISO, MDY", Only(&["iso"])),
     known("default_transaction_deferrable", "off", Any),
-    known("default_transaction_isolation", "repeatable read", Only(&["read ", "repeatable"])),
+    known("default_transaction_isolation", SNAPSHOT, Only(LEVELS)),
     known("default_transaction_read_only", "off", Any),
     known("escape_string_warning", "on", Any),
     known("extra_float_digits", "1", Any),
@@ -65,7 +72,7 @@ pub(super) const KNOWN: &[Known] = &[
     known("synchronize_seqscans", "on", Any),
     known("synchronous_commit", "on", Any),
     known("TimeZone", "UTC", Any),
-    known("transaction_isolation", "repeatable read", Only(&["read ", "repeatable"])),
+    known("transaction_isolation", SNAPSHOT, Only(LEVELS)),
     known("transaction_read_only", "off", Any),
 ];
 
@@ -88,6 +95,18 @@ pub const REPORTED: &[&str] = &[
 
 pub(super) fn find(lower: &str) -> Option<&'static Known> {
     KNOWN.iter().find(|known| known.name.eq_ignore_ascii_case(lower))
+}
+
+impl Known {
+    /// It is of one transaction: whoever sets it, it ends there.
+    pub fn is_of_transaction(&self) -> bool {
+        self.name.starts_with("transaction_")
+    }
+
+    /// The setting that a transaction begins with.
+    pub fn stands_for(&self) -> Option<&'static Self> {
+        self.is_of_transaction().then(|| find(&format!("default_{}", self.name))).flatten()
+    }
 }
 
 /// Spellings of one value: `utf-8` is shown as `UTF8`.
