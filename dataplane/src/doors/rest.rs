@@ -32,8 +32,8 @@ use tokio::sync::watch;
 
 use super::credential;
 use super::http::{self, BODY_BYTES_MAX, Peer, Security};
-use crate::branches::schema_on;
 use super::keyed;
+use crate::branches::schema_on;
 use crate::ending::Ending;
 use crate::memory::Memories;
 use crate::pipeline::Once;

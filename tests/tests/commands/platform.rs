@@ -132,10 +132,10 @@ async fn a_branch_of_all_tables_warns_of_those_without_a_key_and_takes_keys() {
     assert!(made.err.contains("warning: no key tells the rows of main.stock apart"), "{}", made.err);
     let tables = made.json()["tables"].to_string();
     assert!(tables.contains("main.stock") && tables.contains("main.note"), "{tables}");
-    let made = sluice(&world, &[&create[..], &["--key", "stock=sku,place"]].concat()).await;
+    let made = sluice(&world, &[&create[..], &["--row-key", "stock=sku,place"]].concat()).await;
     assert!(!made.err.contains("warning"), "{}", made.err);
     assert_eq!(made.json()["warnings"], json!([]));
-    let wrong = sluice(&world, &[&create[..], &["--key", "stock"]].concat()).await;
+    let wrong = sluice(&world, &[&create[..], &["--row-key", "stock"]].concat()).await;
     assert!(wrong.code == 2 && wrong.err.contains("stock=sku,place"), "{wrong:?}");
     world.end().await;
 }

@@ -15,8 +15,8 @@ use futures::StreamExt;
 use serde_json::json;
 use tokio_util::task::task_tracker::TaskTrackerToken;
 
-use crate::doors::held::{self, Pieces, put};
 use super::super::keyed;
+use crate::doors::held::{self, Pieces, put};
 use crate::encode::{arrow_ipc, csv, json};
 use crate::{Answer, Error};
 

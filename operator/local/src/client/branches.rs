@@ -31,7 +31,7 @@ pub struct New {
     /// As `table` or `schema.table`; all that you may see if none is named.
     tables: Vec<String>,
     /// Columns that tell the rows of a table without a primary key apart, as `stock=sku,place`; once for each table.
-    #[arg(long = "key", value_name = "TABLE=COLUMNS", value_parser = key)]
+    #[arg(long = "row-key", value_name = "TABLE=COLUMNS", value_parser = key)]
     keys: Vec<Key>,
     /// Whose it is.
     #[arg(long)]
@@ -96,7 +96,7 @@ impl Branches<'_> {
         let mut by_table = Map::new();
         for (table, columns) in keys {
             if by_table.insert(table.clone(), json!(columns)).is_some() {
-                return Err(Failure::Usage(format!("--key: the key of {table} is given twice")));
+                return Err(Failure::Usage(format!("--row-key: the key of {table} is given twice")));
             }
         }
         let body = present(json!({
