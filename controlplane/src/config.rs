@@ -192,10 +192,8 @@ impl Config {
 
     /// Without a public URL, callers reach it where it listens; a listener of all addresses is reached as localhost.
     pub(crate) fn listens_at(&mut self, http: SocketAddr) {
-        self.public_url.get_or_insert_with(|| match http.ip().is_unspecified() {
-            true => format!("http://localhost:{}", http.port()),
-            false => format!("http://{http}"),
-        });
+        let here = if http.ip().is_unspecified() { format!("localhost:{}", http.port()) } else { http.to_string() };
+        self.public_url.get_or_insert_with(|| format!("http://{here}"));
     }
 
     pub const fn acquire_timeout(&self) -> Duration {

@@ -73,7 +73,9 @@ async fn who_is_ruled_renames_nothing_and_nobody_outside_a_transaction() {
     simple(&analyst, "rollback").await;
     let mut on_all = filtering("customer", "region = 'EU'");
     if let Rules::RowLevelSecurity(rules) = &mut on_all.rules {
-        rules.iter_mut().for_each(|rule| rule.exempt_roles.clear());
+        for rule in rules {
+            rule.exempt_roles.clear();
+        }
     }
     for (policies, abac) in [
         (vec![masking("customer", "ssn", MaskFunction::Full), on_all], vec![]),

@@ -125,7 +125,7 @@ async fn a_promotion_keeps_what_names_nothing_in_the_target_and_marks_it() {
 
 /// Waits until the policy of this name is shown so.
 async fn bound(world: &World, name: &str, binding: &str) {
-    world.clock.advance(std::time::Duration::from_secs(60));
+    world.clock.advance(std::time::Duration::from_mins(1));
     let path = format!("/v1/environments/{}/policies", world.env_id);
     world
         .until(async || {

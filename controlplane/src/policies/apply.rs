@@ -82,9 +82,9 @@ pub async fn apply(cx: Call, Json(input): Json<Input>) -> Result<Json<Output>> {
     }
     within_share(RULES, bytes, store::bytes(&mut tx, &env_id).await?)?;
     if dry_run {
-        tx.rollback().await?
+        tx.rollback().await?;
     } else {
-        tx.commit().await?
+        tx.commit().await?;
     }
     Ok(Json(Output { dry_run, policies: applied }))
 }

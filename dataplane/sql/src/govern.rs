@@ -249,15 +249,7 @@ pub fn govern(resolved: Resolved, rules: &Rules) -> Result<Governed, Error> {
         return Err(Error::ungovernable("a policy on a view", view));
     }
     kept_without_collation(&kind, &tree)?;
-    let mut scans = Vec::with_capacity(references.len() + 1);
-    let mut filtered_tables = BTreeSet::new();
-    for table in references.iter().chain(target.as_ref()) {
-        let scan = Scan::new(table, rules.of(table))?;
-        if !scan.filters.is_empty() {
-            filtered_tables.insert(table.path());
-        }
-        scans.push(scan);
-    }
+    let (mut scans, filtered_tables) = scanned(references.iter().chain(target.as_ref()), rules)?;
     if let Some(table) = &target {
         let filters = rules.of(table).map_or(&[][..], |ruling| &ruling.filters);
         target::govern(&mut tree, filters, &mut scans)?;
@@ -311,6 +303,22 @@ pub fn govern(resolved: Resolved, rules: &Rules) -> Result<Governed, Error> {
         fails_in_several_ways,
         warnings,
     })
+}
+
+/// Each table as it is read, and the paths of those that have a row filter.
+fn scanned<'a>(
+    tables: impl Iterator<Item = &'a Arc<Table>>,
+    rules: &Rules,
+) -> Result<(Vec<Scan>, BTreeSet<String>), Error> {
+    let (mut scans, mut filtered) = (Vec::new(), BTreeSet::new());
+    for table in tables {
+        let scan = Scan::new(table, rules.of(table))?;
+        if !scan.filters.is_empty() {
+            filtered.insert(table.path());
+        }
+        scans.push(scan);
+    }
+    Ok((scans, filtered))
 }
 
 /// A column does not say that it compares texts by rules of their own: of what it takes for equal either may stand for

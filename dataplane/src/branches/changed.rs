@@ -198,12 +198,12 @@ impl<'a> Comparison<'a> {
 
     /// Rows by the values of these columns, and `n`: how many more of them the branch has.
     fn counted(&self, columns: &[usize]) -> String {
-        let named = self.columns().filter(|(i, _)| columns.contains(i));
-        let named = named.map(|(i, name)| format!("{} as c{i}", quote::name(name))).collect::<Vec<_>>().join(", ");
+        let read = self.columns().filter(|(i, _)| columns.contains(i));
+        let read = read.map(|(i, name)| format!("{} as c{i}", quote::name(name))).collect::<Vec<_>>().join(", ");
         let names = columns.iter().map(|i| format!("c{i}")).collect::<Vec<_>>().join(", ");
         format!(
-            "select {names}, sum(one)::bigint as n from (select {named}, 1 as one from {} \
-             union all select {named}, -1 as one from {}) group by {names}",
+            "select {names}, sum(one)::bigint as n from (select {read}, 1 as one from {} \
+             union all select {read}, -1 as one from {}) group by {names}",
             self.own, self.base
         )
     }

@@ -287,17 +287,13 @@ async fn one(query: &Query, session: &mut Session, statement: Statement, keeps: 
 /// A generated statement without its `'…'`, in which nothing is called.
 fn without_texts(sql: &str) -> String {
     let mut quote = None;
-    let outside = |c: &char| match quote {
-        Some(open) => {
-            if *c == open {
-                quote = None;
-            }
-            open == '"'
+    let outside = |c: &char| {
+        if let Some(open) = quote {
+            quote = (*c != open).then_some(open);
+            return open == '"';
         }
-        None => {
-            quote = matches!(c, '\'' | '"').then_some(*c);
-            *c != '\''
-        }
+        quote = matches!(c, '\'' | '"').then_some(*c);
+        *c != '\''
     };
     sql.chars().filter(outside).collect()
 }

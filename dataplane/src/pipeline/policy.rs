@@ -367,10 +367,11 @@ fn keeps_governed(
         let loses_its_rule = || renamed_to.is_some_and(|new| policies.lose(table, table_ref(new)));
         let path = || path.clone();
         match operation {
-            Operation::Alter if policies.name(table) || loses_its_rule() => {
-                if !renamed_to.is_some_and(|new| swap::permits(query, rules, caller, own, &path(), new)) {
-                    return Err(Error::Governed { table: path() });
-                }
+            Operation::Alter
+                if (policies.name(table) || loses_its_rule())
+                    && !renamed_to.is_some_and(|new| swap::permits(query, rules, caller, own, &path(), new)) =>
+            {
+                return Err(Error::Governed { table: path() });
             }
             // under another name a column would be denied to nobody
             Operation::Alter if !own.denied_columns(&path()).is_empty() => {

@@ -48,9 +48,9 @@ pub(super) fn permits(
 
 /// What COMMIT must find in its place.
 pub(super) fn away(templates: &Templates, rules: &Governance, table: &sql::Table) -> Result<Away> {
-    let ruled = ruled(templates, rules, TableRef { schema: &table.schema, name: &table.name })?;
+    let named = ruled(templates, rules, TableRef { schema: &table.schema, name: &table.name })?;
     let its = table.columns.iter().map(|column| column.name.to_ascii_lowercase());
-    Ok(Away { table: table.path(), columns: its.filter(|name| ruled.contains(name)).collect() })
+    Ok(Away { table: table.path(), columns: its.filter(|name| named.contains(name)).collect() })
 }
 
 /// The columns that rules name, in lower case.

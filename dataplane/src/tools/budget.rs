@@ -175,10 +175,18 @@ fn shorten(value: &mut Value, most: usize) -> bool {
             text.push('…');
             true
         }
-        Value::Array(items) => items.iter_mut().fold(false, |cut, item| shorten(item, most) || cut),
-        Value::Object(members) => members.values_mut().fold(false, |cut, member| shorten(member, most) || cut),
+        Value::Array(items) => shorten_each(items.iter_mut(), most),
+        Value::Object(members) => shorten_each(members.values_mut(), most),
         _ => false,
     }
+}
+
+fn shorten_each<'a>(values: impl Iterator<Item = &'a mut Value>, most: usize) -> bool {
+    let mut cut = false;
+    for value in values {
+        cut |= shorten(value, most);
+    }
+    cut
 }
 
 #[cfg(test)]

@@ -142,7 +142,7 @@ async fn every_post_that_a_key_counts_for_names_one_that_cannot_be_one() {
         let path = row.path.replace("{org_id}", org_id).replace("{env_id}", env_id.as_str()).replace(['{', '}'], "");
         let refused = post(&app, &path, &bearer(&owner), &"k".repeat(256), json!({})).await;
         assert_eq!(refused.status.as_u16(), 400, "{path}: {}", refused.body);
-        assert_eq!(refused.body["error"]["details"]["field"], "Idempotency-Key", "{path}: {}", refused.body);
+        assert!(refused.body.to_string().contains("`Idempotency-Key` is "), "{path}: {}", refused.body);
     }
 }
 

@@ -80,7 +80,7 @@ fn a_rule_of_which_nothing_is_known_leaves_its_policy_not_yet_bound() {
 #[test]
 fn questions_hold_no_more_than_a_data_plane_takes_and_leave_nothing_out() {
     let rule = |bytes: usize| Named::Filter { table: "t".to_owned(), filter: "x".repeat(bytes) };
-    let small: Vec<_> = (0..RULES_MAX + 1).map(|_| rule(1)).collect();
+    let small: Vec<_> = (0..=RULES_MAX).map(|_| rule(1)).collect();
     let big: Vec<_> = (0..100).map(|_| rule(16 * 1024)).collect();
     for rules in [small, big, Vec::new()] {
         let questions = questions(&rules);

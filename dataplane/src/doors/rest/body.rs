@@ -99,13 +99,13 @@ impl Pieces for Sending {
                 self.step = Step::Rows;
                 Ok(Some(self.head()))
             }
-            Step::Rows => match self.answer.rows.next().await {
-                Some(batch) => self.rows(&batch?).map(Some),
-                None => {
-                    self.step = Step::Done;
-                    self.end().map(Some)
+            Step::Rows => {
+                if let Some(batch) = self.answer.rows.next().await {
+                    return self.rows(&batch?).map(Some);
                 }
-            },
+                self.step = Step::Done;
+                self.end().map(Some)
+            }
             Step::Done => Ok(None),
         }
     }

@@ -159,7 +159,7 @@ impl Api {
     }
 }
 
-/// The address of a platform, as SLUICE_URL or --url has it.
+/// The address of a platform, as `SLUICE_URL` or `--url` has it.
 fn address(url: &str) -> Result<reqwest::Url, Failure> {
     let wrong = |why: &str| Failure::Usage(format!("SLUICE_URL (--url) is {url:?}, {why}"));
     let parsed = reqwest::Url::parse(url).map_err(|_| wrong("which is no URL: write it as https://host"))?;

@@ -71,8 +71,9 @@ pub fn read(body: &[u8], headers: &HeaderMap) -> Result<Sent, Malformed> {
 /// A message of a batch, where nothing is initialized.
 pub fn of_batch(message: Value) -> Result<Value, Malformed> {
     let message = checked(message)?;
-    if message["method"] == "initialize" {
-        return Err(Malformed::request(&message["id"], "initialize is sent alone, not in a batch"));
+    if message.get("method").is_some_and(|method| method == "initialize") {
+        let id = message.get("id").unwrap_or(&Value::Null);
+        return Err(Malformed::request(id, "initialize is sent alone, not in a batch"));
     }
     Ok(message)
 }

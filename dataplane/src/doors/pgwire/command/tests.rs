@@ -73,6 +73,15 @@ fn what_clients_say_is_understood() {
             "SET TRANSACTION ISOLATION LEVEL SERIALIZABLE",
             Command::Characteristics { modes: modes(None, true), reach: Reach::Transaction },
         ),
+    ];
+    for (text, expected) in cases {
+        assert_eq!(command(text), Some(expected), "{text}");
+    }
+}
+
+#[test]
+fn the_ends_of_transactions_and_cursors_are_understood() {
+    let cases = [
         ("end work", Command::Commit),
         ("ROLLBACK", Command::Rollback),
         ("rollback to savepoint a", Command::RollbackTo("a".to_owned())),

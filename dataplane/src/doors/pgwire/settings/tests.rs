@@ -121,7 +121,8 @@ fn shown(settings: &Settings) -> (Option<String>, bool) {
 #[test]
 fn what_is_set_in_a_transaction_stands_or_falls_with_it() {
     use Reach::{Session, Transaction};
-    let cases: [(&[(&str, Reach)], bool, Option<&str>); 8] = [
+    type Sets = &'static [(&'static str, Reach)];
+    let cases: [(Sets, bool, Option<&str>); 8] = [
         (&[("1", Session)], true, Some("1")),
         (&[("1", Session)], false, Some("0")),
         (&[("1", Transaction)], true, Some("0")),
