@@ -70,13 +70,14 @@ impl VisitorMut for Rewriter<'_> {
     }
 
     fn pre_visit_table_factor(&mut self, factor: &mut TableFactor) -> ControlFlow<()> {
-        if let TableFactor::Table { name, alias, args, .. } = factor {
-            if args.is_some() {
+        match factor {
+            TableFactor::Table { name, alias, args: Some(_), .. } => {
                 unqualify(name);
                 called_by_alias(name, alias);
-            } else {
-                relation(name, alias, self.made);
             }
+            TableFactor::Table { name, alias, args: None, .. } => relation(name, alias, self.made),
+            TableFactor::UNNEST { alias: Some(alias), .. } => column_by_alias(alias),
+            _ => {}
         }
         ControlFlow::Continue(())
     }
@@ -144,9 +145,13 @@ fn shown(select: &mut Select) {
 /// The one column of `generate_series(1, 3) s` is `s`.
 fn called_by_alias(name: &ObjectName, alias: &mut Option<TableAlias>) {
     let is_one = lower(name).is_some_and(|parts| matches!(parts.as_slice(), [name] if SETS.contains(&name.as_str())));
-    if let (true, Some(alias)) = (is_one, alias)
-        && alias.columns.is_empty()
-    {
+    if let (true, Some(alias)) = (is_one, alias) {
+        column_by_alias(alias);
+    }
+}
+
+fn column_by_alias(alias: &mut TableAlias) {
+    if alias.columns.is_empty() {
         alias.columns.push(TableAliasColumnDef { name: alias.name.clone(), data_type: None });
     }
 }

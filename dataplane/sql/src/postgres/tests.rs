@@ -58,6 +58,10 @@ fn postgresqls_words_become_the_engines() {
     let cases = [
         ("select pg_catalog.pg_class.relname from pg_catalog.pg_class", "SELECT pg_class.relname FROM pg_class"),
         ("select a.x from information_schema.triggers a", "SELECT a.x FROM information_schema_triggers a"),
+        (
+            "select k from pg_constraint c cross join unnest(c.conkey) as k",
+            "SELECT k FROM pg_constraint c CROSS JOIN UNNEST(c.conkey) AS k (k)",
+        ),
         ("select x from information_schema.triggers", "SELECT x FROM information_schema_triggers AS triggers"),
         (
             "select 1 from pg_class where relname OPERATOR(pg_catalog.~) '^(t)$' COLLATE pg_catalog.default",
