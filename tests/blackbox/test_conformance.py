@@ -15,7 +15,7 @@ CREDENTIAL = pathlib.Path(__file__).parent / "node/credential.mjs"
 # What a failed check may say: that there is nothing of the suite's own here to try it on.
 WITHOUT_FIXTURE = re.compile(
     r"Not testable|there is no tool test_|json_schema_2020_12_tool|"
-    r"(Failed|error|-32601): (prompts|resources|completion|logging)/|"
+    r"(Failed|error|-32601): (method not found: )?(prompts|resources|completion|logging)/|"
     r"InputRequiredResult")
 # Scenarios that need nothing of the suite's own.
 WHOLE = {

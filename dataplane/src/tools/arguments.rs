@@ -93,12 +93,20 @@ fn strict_value(value: &mut Value) {
     }
 }
 
+/// The names that a choice is one of, if it is made of names.
+fn names_of(choice: &Value) -> Option<Vec<Value>> {
+    let one = choice.get("const").map(|name| vec![name.clone()]);
+    one.or_else(|| choice.get("enum")?.as_array().cloned())
+}
+
 /// Puts choices into a schema: names as one enum, a single one as the schema itself.
 fn chosen(schema: &mut JsonObject, mut choices: Vec<Value>) {
     choices.retain(|choice| choice["type"] != "null");
-    let names: Option<Vec<_>> = choices.iter().map(|choice| choice.get("const").cloned()).collect();
+    let names: Option<Vec<_>> = choices.iter().map(names_of).collect();
     match (names, choices.as_mut_slice()) {
-        (Some(names), _) => schema.extend([("type".to_owned(), json!("string")), ("enum".to_owned(), names.into())]),
+        (Some(names), _) => {
+            schema.extend([("type".to_owned(), json!("string")), ("enum".to_owned(), names.concat().into())]);
+        }
         (None, [Value::Object(only)]) => {
             for (name, value) in std::mem::take(only) {
                 schema.entry(name).or_insert(value);

@@ -10,7 +10,7 @@
 //! | 6 | timeout | it took too long, or was interrupted |
 
 use std::error::Error;
-use std::{fmt, io, iter};
+use std::{fmt, io};
 
 use contract::Code;
 use serde_json::Value;
@@ -202,11 +202,12 @@ impl Failure {
 }
 
 /// Whether TLS was spoken to something that answered without.
-fn is_no_tls(error: &reqwest::Error) -> bool {
-    let causes = iter::successors(error.source(), |&cause| cause.source());
-    causes
-        .filter_map(|cause| cause.downcast_ref::<io::Error>()?.get_ref()?.downcast_ref())
-        .any(|error| matches!(error, rustls::Error::InvalidMessage(_)))
+fn is_no_tls(error: &(dyn Error + 'static)) -> bool {
+    if let Some(error) = error.downcast_ref::<rustls::Error>() {
+        return matches!(error, rustls::Error::InvalidMessage(_));
+    }
+    let inner = error.downcast_ref::<io::Error>().and_then(io::Error::get_ref);
+    inner.is_some_and(|inner| is_no_tls(inner)) || error.source().is_some_and(is_no_tls)
 }
 
 /// What the platform says of a refusal, on either plane.
