@@ -16,6 +16,7 @@ export function Changes() {
   const params = useBranch()
   const diff = useQuery({
     queryKey: ['branch-diff', params],
+    staleTime: 0, // somebody comes back from changing the branch
     queryFn: () => ask(api.GET('/v1/organizations/{org_id}/branches/{branch_id}/diff', { params })),
   })
   return (
@@ -49,6 +50,7 @@ function Rows({ tables }: { tables: readonly string[] }) {
   const table = tables.includes(chosen) ? chosen : (tables[0] ?? '')
   const changes = useQuery({
     queryKey: ['branch-changes', params, table],
+    staleTime: 0,
     queryFn: () =>
       ask(
         api.GET('/v1/organizations/{org_id}/branches/{branch_id}/changes', {
