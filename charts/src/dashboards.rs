@@ -104,6 +104,9 @@ const ALL: &[Dashboard] = &[
                 "{{state}}": "sum by (state) (sluice_controlplane_database_connections)",
             ];
             "PostgreSQL answers" "short" ["up": "min(sluice_controlplane_database_up)"];
+            "Rules of policies that rule nothing, or are not bound yet" "short" [
+                "{{state}}": "max by (state) (sluice_controlplane_policy_rules_unbound)",
+            ];
         },
     },
     Dashboard {

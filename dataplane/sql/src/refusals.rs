@@ -14,11 +14,6 @@ pub(crate) const STATEMENTS: &[(&str, &str, &str)] = &[
     ("execute immediate", "EXECUTE IMMEDIATE", "send the statement itself"),
     ("declare", "a scripting block", "send the statements one by one"),
     ("copy into", "COPY INTO", "insert the rows, or load them with COPY FROM STDIN"),
-    (
-        "copy",
-        "COPY of a file of the server",
-        "send the rows on the PostgreSQL wire: COPY … FROM STDIN, psql's \\copy, ADBC",
-    ),
     ("put", "PUT", "there are no stages; insert the rows"),
     ("get", "GET of a stage", "there are no stages; query the rows"),
     ("list|ls|remove|rm", "a command of a stage", "there are no stages"),
