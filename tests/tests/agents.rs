@@ -161,7 +161,8 @@ async fn a_table_without_a_key_is_one_conflict_over_rest_too_and_its_key_can_be_
         let on = json!({"branch_id": made.body["id"], "sql": "update nation set name = 'theirs'"});
         tool(&url, &world.key, "branch_query", on).await;
         let changes = world.ok(Method::GET, &format!("{one}/changes?table=nation"), &auth, Value::Null).await;
-        assert_eq!(changes["rows"][0]["before"], json!({"nationkey": "7", "name": "GERMANY"}), "{changes}");
+        let was = json!({"nationkey": "7", "name": "GERMANY"});
+        assert!(changes["rows"].as_array().unwrap().iter().any(|row| row["before"] == was), "{changes}");
         run("update nation set name = 'ours'").await;
         let conflicts = world.ok(Method::GET, &format!("{one}/conflicts"), &auth, Value::Null).await;
         assert_eq!((&conflicts["total"], &conflicts["conflicts"][0]["kind"]), (&json!(1), &json!(kind)), "{conflicts}");
