@@ -146,7 +146,7 @@ fn accepts_ours(headers: &HeaderMap) -> bool {
 
 /// A method that is not served. Models and people read the message, not the code.
 fn absent(method: &str) -> ErrorData {
-    let message = format!("method not found: {method}; there are initialize, ping, tools/list and tools/call");
+    let message = format!("method not found: {method}; there are ping, tools/list and tools/call");
     ErrorData::new(ErrorCode::METHOD_NOT_FOUND, message, None)
 }
 
@@ -229,10 +229,6 @@ impl ServerHandler for Server {
                 ErrorData::invalid_params("params of tools/call: `name`, a string, and `arguments`, an object", None)
             }
             "tools/list" => ErrorData::invalid_params("params of tools/list: `cursor`, a string, or nothing", None),
-            "initialize" => ErrorData::invalid_params(
-                "params of initialize: `protocolVersion`, `capabilities`, and `clientInfo` with `name` and `version`",
-                None,
-            ),
             method => absent(method),
         })
     }
