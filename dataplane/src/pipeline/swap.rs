@@ -1,8 +1,8 @@
 //! A ruled table that is renamed away, so that another takes its name: dbt puts a new table in place of an old one so.
 //!
-//! Rules hold by name, so the table of before would be ruled by none. It is renamed by nobody from whom a rule hides
-//! something of it, and under its new name it is open to nobody else (`origin`); and its transaction is committed only
-//! if a table of the old name has the ruled columns by then.
+//! Rules hold by name, so the table of before would be ruled by none. Nobody from whom a rule hides something of it may
+//! rename it, and under its new name it is open to nobody else (`origin`). Its transaction is committed only if a table
+//! of the old name has the ruled columns by then.
 
 use std::collections::BTreeSet;
 
