@@ -81,6 +81,7 @@ impl ControlPlane {
         let mut child = command("controlplane")
             .env("DATABASE_URL", &database.url)
             .env("SLUICE_SECRET_KEY", KEY)
+            .env("SLUICE_PUBLIC_URL", "http://localhost:8080") // the issuer of its tokens, however often it starts
             .env("SLUICE_HTTP_LISTEN", "127.0.0.1:0")
             .env("SLUICE_GRPC_LISTEN", "127.0.0.1:0")
             .env("SVC_V2_RUNTIME_ENABLED", "true")
