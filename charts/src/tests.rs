@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::path::Path;
 
 use clap::{CommandFactory, Parser};
+use contract::wire::TOOL_RESULT_BYTES;
 use kube_cel::{Validator, apply_defaults};
 use operator::environment::dns::Dns;
 use operator::environment::pods::{Account, Pods};
@@ -131,7 +132,8 @@ fn the_operator_starts_with_what_the_chart_gives_it() {
         let is_default = path.contains("default");
         assert_eq!(release.source.pods == Pods::default(), is_default, "what is so anyway moves no data plane");
         assert_eq!((release.dns == Dns::default(), release.account == Account::default()), (is_default, is_default));
-        let told = (release.listen.to_string(), release.http_idle_secs);
-        assert_eq!(told, if is_default { ("0.0.0.0".to_owned(), 75) } else { ("::".to_owned(), 350) });
+        let told = (release.listen.to_string(), release.http_idle_secs, release.tool_result_bytes);
+        let expected = if is_default { ("0.0.0.0", 75, TOOL_RESULT_BYTES) } else { ("::", 350, 20_000) };
+        assert_eq!((told.0.as_str(), told.1, told.2), expected);
     }
 }

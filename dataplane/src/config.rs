@@ -6,11 +6,12 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::Parser;
-use contract::wire::{Who, port, setting};
+use contract::wire::{TOOL_RESULT_BYTES_RANGE, Who, port, setting};
 use contract::{Entropy, EnvId, Redacted, SharedClock};
 use telemetry::{Collector, Telemetry};
 
 pub use connections::Patience;
+pub use contract::wire::TOOL_RESULT_BYTES;
 
 use crate::certificates::Files;
 use crate::governance::link::TlsIdentity;
@@ -49,9 +50,6 @@ pub struct Settings {
     pub entropy: Entropy,
     pub telemetry: Telemetry,
 }
-
-/// Bytes of a result that a model reads without losing sight of what it was asked.
-pub const TOOL_RESULT_BYTES: usize = 51_200;
 
 /// Port 0: the system chooses.
 #[derive(Debug, Clone, Copy)]
@@ -159,7 +157,7 @@ pub struct Arguments {
     #[arg(long, env = "SLUICE_RELOAD_MS", default_value_t = 10_000, value_parser = clap::value_parser!(u64).range(10..))]
     pub reload_ms: u64,
     /// Bytes that one result of an agent's tool may hold; rows and long texts beyond are cut, and the result says so.
-    #[arg(long, env = "SLUICE_TOOL_RESULT_BYTES", default_value_t = TOOL_RESULT_BYTES, value_parser = result_bytes())]
+    #[arg(long, env = setting::TOOL_RESULT_BYTES, default_value_t = TOOL_RESULT_BYTES, value_parser = result_bytes())]
     pub tool_result_bytes: usize,
     #[command(flatten)]
     pub patience: Patience,
@@ -196,9 +194,8 @@ fn seconds() -> clap::builder::RangedU64ValueParser {
     clap::value_parser!(u64).range(..=86_400)
 }
 
-/// Room for a row, and no more than fits in memory for each who calls.
 fn result_bytes() -> clap::builder::RangedU64ValueParser<usize> {
-    clap::builder::RangedU64ValueParser::new().range(4_096..=16 << 20)
+    clap::builder::RangedU64ValueParser::new().range(TOOL_RESULT_BYTES_RANGE)
 }
 
 impl Arguments {

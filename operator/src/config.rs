@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use clap::Parser;
 use connections::Patience;
+use contract::wire::{TOOL_RESULT_BYTES, TOOL_RESULT_BYTES_RANGE, setting};
 use crds::{CollectorSecret, GivenSecrets, ImageSource, SecretKey};
 use telemetry::Destination;
 
@@ -59,6 +60,9 @@ pub struct Config {
     /// Of data planes.
     #[command(flatten)]
     pub patience: Patience,
+    /// Bytes that one result of an agent's tool may hold; rows and long texts beyond are cut, and the result says so.
+    #[arg(long, env = setting::TOOL_RESULT_BYTES, default_value_t = TOOL_RESULT_BYTES, value_parser = result_bytes())]
+    pub tool_result_bytes: usize,
     /// The cluster's DNS, as JSON: `ports`, and labels of its namespace and its pods, `namespaceSelector` and
     /// `podSelector`.
     #[arg(long, env = "SLUICE_DNS", default_value = "{}", value_parser = Dns::parse)]
@@ -108,6 +112,10 @@ pub struct Config {
     pub collector: Destination,
 }
 
+fn result_bytes() -> clap::builder::RangedU64ValueParser<usize> {
+    clap::builder::RangedU64ValueParser::new().range(TOOL_RESULT_BYTES_RANGE)
+}
+
 impl Config {
     pub fn release(&self) -> Release {
         let control_plane = format!("sluice-controlplane.{}.svc:8081", self.release_namespace);
@@ -119,6 +127,7 @@ impl Config {
             cluster_domain: self.cluster_domain.clone(),
             listen: self.dataplane_listen,
             http_idle_secs: self.patience.http_idle_secs,
+            tool_result_bytes: self.tool_result_bytes,
             account: self.dataplane_account.clone(),
             dns: self.dns.clone(),
             serves_lake: self.serves_lake,

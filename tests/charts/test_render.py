@@ -84,6 +84,7 @@ def test_every_value_has_an_effect(path, tmp_path):
         ("watchNamespaces=all", "watchNamespaces"),
         ("listenAddress=localhost", "listenAddress"),
         ("httpIdleSecs=0", "httpIdleSecs"),
+        ("dataPlane.toolResultBytes=100", "toolResultBytes"),
         ("networkPolicy.dns.ports={0}", "ports"),
         ("dataPlane.pods.nodeSelector.disk=fast", "nodeSelector"),
     ],

@@ -21,6 +21,10 @@ pub struct DataPlane {
     /// Suffix of the names that clients connect to.
     #[schemars(length(min = 1, max = 200))]
     pub cluster_domain: String,
+    /// Bytes that one result of an agent's tool may hold: what is more is cut, and a cursor gives the rest. A data plane
+    /// learns of a change when its pod starts next.
+    #[schemars(range(min = 4096, max = 16_777_216))]
+    pub tool_result_bytes: i32,
     /// Variables beside those that the operator sets, as of a container; a Secret is one of each environment's namespace.
     #[schemars(length(max = 64))]
     pub env: Vec<Variable>,
@@ -95,6 +99,7 @@ impl Default for DataPlane {
             version: String::new(),
             pull_secrets: Vec::new(),
             cluster_domain: "cluster.local".to_owned(),
+            tool_result_bytes: 51_200,
             env: Vec::new(),
             service_account: Account::default(),
             pods: DataPlanePods::default(),

@@ -1,6 +1,7 @@
 //! Names on the wire: ports, paths, headers and the settings both sides spell alike.
 
 use std::net::IpAddr;
+use std::ops::RangeInclusive;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -50,6 +51,8 @@ pub mod setting {
     pub const LISTEN: &str = "SLUICE_LISTEN";
     /// Seconds that an HTTP connection lives between two requests.
     pub const HTTP_IDLE_SECS: &str = "SLUICE_HTTP_IDLE_SECS";
+    /// Bytes that one result of an agent's tool may hold.
+    pub const TOOL_RESULT_BYTES: &str = "SLUICE_TOOL_RESULT_BYTES";
     pub const MAX_CONCURRENT_QUERIES: &str = "SVC_MAX_CONCURRENT_QUERIES";
     pub const ENGINE_MEMORY_BYTES: &str = "SLUICE_ENGINE_MEMORY_BYTES";
     pub const ENGINE_TEMP_BYTES: &str = "SLUICE_ENGINE_TEMP_BYTES";
@@ -80,7 +83,7 @@ pub mod setting {
     /// Of the requests that come without a trace, the part that is told of.
     pub const TRACE_RATIO: &str = "SLUICE_TRACE_RATIO";
 
-    pub const ALL: [&str; 24] = [
+    pub const ALL: [&str; 25] = [
         ENV_ID,
         CONTROL_PLANE,
         TLS_CA,
@@ -91,6 +94,7 @@ pub mod setting {
         STATE,
         LISTEN,
         HTTP_IDLE_SECS,
+        TOOL_RESULT_BYTES,
         MAX_CONCURRENT_QUERIES,
         ENGINE_MEMORY_BYTES,
         ENGINE_TEMP_BYTES,
@@ -207,6 +211,10 @@ pub const TIMEOUT_MS_DEFAULT: u64 = 30_000;
 pub const TIMEOUT_MS_MAX: u64 = 300_000;
 /// A statement's largest size.
 pub const SQL_BYTES_MAX: usize = 1_048_576;
+/// Bytes of a tool's result that a model reads without losing sight of what it was asked.
+pub const TOOL_RESULT_BYTES: usize = 51_200;
+/// From room for a row to what fits in memory for each who calls.
+pub const TOOL_RESULT_BYTES_RANGE: RangeInclusive<u64> = 4_096..=16_777_216;
 
 /// The name in the certificate of the control plane, as data planes check it.
 pub const CONTROL_PLANE_NAME: &str = "control-plane.sluice.internal";

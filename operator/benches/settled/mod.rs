@@ -78,6 +78,7 @@ fn release() -> Release {
         cluster_domain: "cluster.local".to_owned(),
         listen: Ipv4Addr::UNSPECIFIED.into(),
         http_idle_secs: 75,
+        tool_result_bytes: contract::wire::TOOL_RESULT_BYTES,
         account: Account::default(),
         dns: Dns::default(),
         serves_lake: false,

@@ -157,6 +157,8 @@ pub struct Release {
     pub listen: IpAddr,
     /// Seconds that their HTTP connections live between two requests.
     pub http_idle_secs: u64,
+    /// Bytes that one result of their tools may hold.
+    pub tool_result_bytes: usize,
     /// What is added to their accounts.
     pub account: Account,
     /// The way to the cluster's DNS.

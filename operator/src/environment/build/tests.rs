@@ -99,6 +99,7 @@ fn every_setting_is_written_down_with_what_a_change_of_it_costs() {
         setting::ENGINE_TEMP_BYTES,
         setting::LISTEN,
         setting::HTTP_IDLE_SECS,
+        setting::TOOL_RESULT_BYTES,
         setting::DRAIN_SECS,
         setting::ENDPOINT_GRACE_SECS,
         setting::MODEL_URL,
@@ -228,9 +229,10 @@ fn names_are_asked_where_the_clusters_dns_is() {
 
 #[test]
 fn a_data_plane_listens_where_it_is_told_from_its_next_start_on() {
-    let with = watched(&["--dataplane-listen=::", "--http-idle-secs=350"]);
+    let with = watched(&["--dataplane-listen=::", "--http-idle-secs=350", "--tool-result-bytes=20000"]);
     let data = super::config_map::config_map(&with).data.unwrap();
     assert_eq!((&*data[setting::LISTEN], &*data[setting::HTTP_IDLE_SECS]), ("::", "350"));
+    assert_eq!(data[setting::TOOL_RESULT_BYTES], "20000");
     assert_eq!(template(&with), template(&watched(&[])));
 }
 
