@@ -67,6 +67,9 @@ pub enum Error {
     // what the caller may
     #[error("{}", .0.meaning())]
     Refused(Code),
+    /// Their key or their role does not suffice.
+    #[error("{0}")]
+    Lacks(contract::Lack),
     #[error("{0}")]
     Forbidden(&'static str),
     /// Not this caller, whatever their role; another could.
@@ -160,6 +163,7 @@ impl Error {
             Self::MethodNotAllowed => Code::MethodNotAllowed,
             Self::MissingCredential => Code::MissingAuth,
             Self::BadCredential(code) | Self::Over { code, .. } | Self::Refused(code) => *code,
+            Self::Lacks(lack) => lack.code(),
             Self::WrongPassword | Self::MfaRequired | Self::WrongCode | Self::StepUpRequired => Code::InvalidKey,
             Self::SsoEnforced
             | Self::SignupClosed
@@ -197,6 +201,7 @@ impl Error {
                 problem.detail("field", field.as_str()).detail("constraint", constraint.as_str())
             }
             Self::InvalidRule { field, .. } => problem.detail("field", field.as_str()),
+            Self::Lacks(lack) => lack.told(problem),
             Self::Encoded { .. } => problem.detail("field", "Content-Encoding").detail("constraint", "identity"),
             Self::AgentNotFound { agent_id } => {
                 problem.detail("field", "agent_id").detail("agent_id", agent_id.as_str())

@@ -14,6 +14,7 @@ use futures::Stream;
 use futures::stream::BoxStream;
 
 use crate::Error;
+use crate::pipeline::AsOf;
 
 /// The answer to one [`crate::Ask`]. Dropping `rows` early ends the statement; either way the
 /// query is metered and audited with what was really delivered.
@@ -31,6 +32,8 @@ pub struct Answer {
     /// Set if it is the answer to another text than was asked.
     pub healed: Option<Healed>,
     pub cache_hit: bool,
+    /// What decided its rows, where no more than some were asked for and it is known.
+    pub as_of: Option<AsOf>,
     /// Set if it was given before, and is given again.
     pub replayed: Option<Replayed>,
     pub transpilation_ms: f64,

@@ -84,7 +84,7 @@ impl Bounds {
     /// May this caller run such a statement within these bounds?
     pub(crate) fn permit(&self, caller: &Caller, writes: bool) -> Result<(), Error> {
         if let Some(scope) = self.scope {
-            caller.may(Access::Member, Some(scope)).map_err(Error::Caller)?;
+            caller.may(Access::Member, Some(scope)).map_err(Error::Lacks)?;
         }
         if self.reads_only && writes { Err(Error::ReadsOnly) } else { Ok(()) }
     }

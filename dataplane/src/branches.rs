@@ -236,7 +236,7 @@ impl Branches {
 
     /// Copies the tables as they are now.
     pub async fn create(&self, standing: &Standing, new: &Wanted, fresh: Fresh) -> Result<Branch, Error> {
-        standing.caller.may_query(true).map_err(Error::Caller)?;
+        standing.caller.may_query(true).map_err(Error::Lacks)?;
         let _making = self.0.making.lock().await;
         self.sweep(standing.into(), fresh.now).await?;
         if self.known(standing.into()).await?.open.len() >= BRANCHES_MAX {

@@ -3,15 +3,18 @@
 //! Messages are written for the caller. The engine's own text never is one: it may hold values of
 //! hidden rows, names of hidden tables or policy text, so it is mapped by class and dropped.
 
+mod advice;
 mod class;
 mod hint;
+mod statement;
 
 use std::time::Duration;
 
-use contract::Code;
 use contract::body::Problem;
+use contract::{Code, Lack, Timestamp};
 
 use class::{engine_code, engine_message};
+use statement::{sql_code, sql_details};
 
 pub use hint::Hint;
 
@@ -46,6 +49,9 @@ pub enum Error {
     /// The caller does not stand (any more), or may not do such a thing at all.
     #[error("{}", .0.meaning())]
     Caller(Code),
+    /// Their key or their role does not suffice.
+    #[error("{0}")]
+    Lacks(Lack),
     #[error("the organization asks for a second factor: sign in with one")]
     SecondFactorDue,
     #[error("{message}")]
@@ -68,7 +74,7 @@ pub enum Error {
     /// An argument of a tool, by its name.
     #[error("{message}")]
     InvalidArgument { field: String, message: String },
-    #[error("only statements that read are run here")]
+    #[error("only statements that read are run here: run_sql takes one that changes something")]
     ReadsOnly,
     /// What cannot be streamed must fit in memory.
     #[error("the answer is larger than {limit} bytes: ask for less, or read it where it is streamed")]
@@ -78,6 +84,9 @@ pub enum Error {
     TooManyOpen { what: &'static str },
     #[error("there is no such {what}, or its time is over")]
     HandleNotFound { what: &'static str },
+    /// Two pages would be of two answers.
+    #[error("what the cursor goes on with is another answer now: {why}; ask again without it")]
+    CursorOver { why: &'static str },
     /// Somebody else has made it.
     #[error("somebody else has made the {what}: who did, or the role developer or higher, may change or end it")]
     NotYours { what: &'static str },
@@ -100,6 +109,12 @@ pub enum Error {
     TriggersFull { limit: usize },
     #[error("there is no such branch")]
     BranchNotFound,
+    /// The mainline has it, and the caller may see it there.
+    #[error(
+        "table {table} is not on this branch, which has {}: ask for it without the branch, or make a branch that has it",
+        listed(.has)
+    )]
+    NotOnBranch { table: String, has: Vec<String> },
     #[error("the branch is {status}")]
     BranchClosed { status: &'static str },
     /// However often the statement was judged again.
@@ -153,12 +168,18 @@ pub enum Error {
     ConcurrentLimit,
     #[error("too many keys are being checked: try again")]
     KeyChecksBusy,
-    #[error("the organization's credits for this month are used up")]
-    QuotaExceeded,
+    #[error(
+        "the organization's credits for this month are used up, until {}: an owner can move it to a tier that has more",
+        told(.until)
+    )]
+    QuotaExceeded { until: Timestamp },
     #[error("the answer has more than the {limit} rows that the organization's tier allows")]
     RowLimit { limit: u64 },
-    #[error("the agent's grant allows {limit} queries an hour: they are used up")]
-    HourlyLimit { limit: u64 },
+    #[error(
+        "the agent's grant allows {limit} queries an hour: they are used up, until {}; an owner or admin can grant more",
+        told(.until)
+    )]
+    HourlyLimit { limit: u64, until: Timestamp },
     #[error("the statement reads or changes more than the {limit} rows that the agent's grant allows")]
     GrantedRows { limit: u64 },
     #[error("the query ran longer than {} ms", .0.as_millis())]
@@ -229,6 +250,7 @@ impl Error {
             Self::ColumnMissing { .. } => Code::UndefinedColumn,
             Self::Hinted { error, .. } => error.code(),
             Self::Caller(code) => *code,
+            Self::Lacks(lack) => lack.code(),
             Self::PolicyDenied { .. }
             | Self::OpenedOnBranch { .. }
             | Self::RowRefused
@@ -244,6 +266,7 @@ impl Error {
             | Self::KeyBroken { .. }
             | Self::KeyMismatch
             | Self::KeyInProgress
+            | Self::CursorOver { .. }
             | Self::Reshaped { .. } => Code::Conflict,
             Self::TableDenied { .. } | Self::DeniedOnBranch => Code::TableDenied,
             Self::Suspended { .. }
@@ -258,11 +281,12 @@ impl Error {
             Self::MemoryNotFound | Self::SessionNotFound | Self::HandleNotFound { .. } => Code::NotFound,
             Self::Redefined | Self::Rejudged | Self::Overtaken | Self::Unrepeatable => Code::WriteConflict,
             Self::BranchNotFound => Code::BranchNotFound,
+            Self::NotOnBranch { .. } => Code::TableNotFound,
             Self::TriggerNotFound => Code::TriggerNotFound,
             Self::AgentNotRegistered { .. } => Code::AgentNotRegistered,
             Self::StaleMemory { .. } => Code::Stale,
             Self::ConcurrentLimit | Self::TooManyOpen { .. } => Code::ConcurrentLimit,
-            Self::QuotaExceeded
+            Self::QuotaExceeded { .. }
             | Self::RowLimit { .. }
             | Self::AnswerTooLarge { .. }
             | Self::RuntimeTooLarge { .. }
@@ -299,6 +323,10 @@ impl Error {
             | Self::FilledOnBranch { table }
             | Self::KeyBroken { table, .. }
             | Self::MaskedOnBranch { table } => problem.detail("table", table.as_str()),
+            Self::Lacks(lack) => lack.told(problem),
+            Self::NotOnBranch { table, has } => {
+                problem.detail("reason", "branch").detail("table", table.as_str()).detail("tables", has.clone())
+            }
             Self::Suspended { .. } => problem.detail("reason", "suspended"),
             Self::NotYours { .. } => problem.detail("reason", "not_yours"),
             Self::NotThatAgent { .. } => problem.detail("reason", "not_that_agent"),
@@ -321,11 +349,15 @@ impl Error {
             | Self::Unrecorded
             | Self::KeyChecksBusy
             | Self::BranchBusy => problem.retry_after_s(1),
-            Self::QuotaExceeded => problem.retry_after_s(3_600),
+            // sooner where somebody changes the tier
+            Self::QuotaExceeded { until } => problem.detail("until", told(until)).retry_after_s(3_600),
             Self::RowLimit { limit } | Self::GrantedRows { limit } => {
                 problem.detail("reason", "rows").detail("limit", *limit)
             }
-            Self::HourlyLimit { limit } => problem.detail("reason", "queries_per_hour").detail("limit", *limit),
+            Self::HourlyLimit { limit, until } => {
+                problem.detail("reason", "queries_per_hour").detail("limit", *limit).detail("until", told(until))
+            }
+            Self::CursorOver { .. } => problem.detail("reason", "cursor"),
             Self::KeyMismatch => problem.detail("reason", "idempotency_mismatch"),
             Self::KeyInProgress => problem.detail("reason", "in_progress").retry_after_s(2),
             Self::TierLimit => problem.detail("reason", "tier_limit").detail("quota", "arrow"),
@@ -354,54 +386,14 @@ impl Error {
     }
 }
 
-fn sql_code(kind: &sql::error::Kind) -> Code {
-    use sql::error::Kind;
-    match kind {
-        Kind::Syntax | Kind::Empty | Kind::Several => Code::BadSql,
-        Kind::TooLarge => Code::QueryTooLarge,
-        Kind::InvalidName => Code::InvalidIdentifier,
-        Kind::TooDeep | Kind::Unsupported { .. } | Kind::UnsupportedFunction { .. } | Kind::Ungovernable { .. } => {
-            Code::UnsupportedSql
-        }
-        Kind::UnsupportedType { .. } => Code::UnsupportedType,
-        Kind::TableNotFound { .. } => Code::TableNotFound,
-        Kind::ColumnNotFound { .. } => Code::UndefinedColumn,
-        Kind::ColumnExists { .. } => Code::Conflict,
-        Kind::DeniedFunction { .. } | Kind::MaskedColumn { .. } | Kind::DeniedColumn { .. } => Code::PolicyDenied,
-        Kind::InvalidFilter => Code::InvalidRule,
-    }
+/// Names, or that there are none.
+fn listed(names: &[String]) -> String {
+    if names.is_empty() { "none that you may see".to_owned() } else { names.join(", ") }
 }
 
-fn sql_details(problem: Problem, error: &sql::Error) -> Problem {
-    let problem = match &error.position {
-        Some(at) => problem.detail("position", at.offset).detail("line", at.line).detail("column", at.column),
-        None => problem,
-    };
-    let problem = match &error.snippet {
-        Some(snippet) => problem.detail("snippet", snippet.as_str()),
-        None => problem,
-    };
-    match &error.kind {
-        sql::error::Kind::TableNotFound { schema, name, did_you_mean } => {
-            let schema = schema.as_deref().unwrap_or("main");
-            hint(problem.detail("schema", schema).detail("table", name.as_str()), did_you_mean.as_deref())
-        }
-        sql::error::Kind::DeniedColumn { table, column } => {
-            problem.detail("table", table.as_str()).detail("column", column.as_str())
-        }
-        sql::error::Kind::Unsupported { construct } => problem.detail("construct", construct.as_str()),
-        sql::error::Kind::UnsupportedFunction { name } | sql::error::Kind::DeniedFunction { name } => {
-            problem.detail("function", name.as_str())
-        }
-        _ => problem,
-    }
-}
-
-fn hint(problem: Problem, did_you_mean: Option<&str>) -> Problem {
-    match did_you_mean {
-        Some(name) => problem.detail("did_you_mean", name),
-        None => problem,
-    }
+/// A moment as every body has it.
+fn told(moment: &Timestamp) -> String {
+    moment.to_rfc3339_opts(chrono::SecondsFormat::Secs, true)
 }
 
 #[cfg(test)]

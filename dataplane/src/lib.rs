@@ -44,6 +44,6 @@ pub use answer::{Answer, Column, Command, Description, Rows, Totals};
 pub use ask::{AgentName, Ask, Bounds, Declared, Names};
 pub use ending::Ending;
 pub use error::Error;
-pub use pipeline::Pipeline;
+pub use pipeline::{AsOf, Pipeline};
 pub use plane::{DataPlane, Running, StartError};
 pub use sessions::{Admitted, Sessions};

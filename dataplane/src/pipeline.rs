@@ -10,6 +10,7 @@
 
 mod admitted;
 mod answers;
+mod as_of;
 mod asked;
 mod audit;
 mod binding;
@@ -21,6 +22,7 @@ mod dirty;
 mod embed;
 mod execute;
 mod explain;
+mod fault;
 mod heal;
 mod journal;
 mod judged;
@@ -55,7 +57,7 @@ use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
 use arrow::datatypes::SchemaRef;
-use contract::{Entropy, Governance, GrantId, SharedClock};
+use contract::{Entropy, Governance, GrantId, Redacted, SharedClock};
 use telemetry::{Kind, Tracer};
 use tokio::sync::{Mutex, watch};
 use tokio_util::sync::CancellationToken;
@@ -79,6 +81,7 @@ use crate::{Answer, Ask, Error};
 use audit::Closing;
 use once::Turn;
 
+pub use as_of::AsOf;
 pub use deed::{Deed, Standing};
 pub use delivery::UNREAD_FOR;
 pub use judged::{Judged, Supposed};
@@ -138,6 +141,7 @@ pub struct Remembered {
     claims: once::Claims,
     written: heal::Written,
     binding: Mutex<()>,
+    sealing: OnceLock<Redacted<[u8; 32]>>,
 }
 
 /// One ask on its way, with the moment by which it must have ended.
@@ -263,7 +267,12 @@ impl Pipeline {
         let embedded = t.now(Stage::VectorEmbed, || embed::vectors(filtered))?; //                 7
         let pivoted = Box::pin(pivot::values(self, query, rules, embedded)).await?;
         let native = t.now(Stage::Transpile, || transpile::to_engine(query, pivoted, t))?; //      8
-        let place = match self.remembered.answers.of(rules, query, &native, self.engine()?.schema_version()) {
+        let (answers, definitions) = (&self.remembered.answers, self.engine()?.schema_version());
+        if query.ask.bounds.rows.is_some() {
+            let as_of = answers.as_of(rules, query, &native, definitions);
+            t.facts().as_of = as_of;
+        }
+        let place = match answers.of(rules, query, &native, definitions) {
             answers::Found::Kept(kept) => return Ok(execute::kept(native, &kept, t)), //          in place of 9 to 11
             answers::Found::Place(place) => Some(place),
             answers::Found::Never => None,
@@ -371,37 +380,4 @@ impl Pipeline {
     fn engine(&self) -> Result<engine::Engine> {
         self.engine.borrow().clone().ok_or(Error::NotReady)
     }
-}
-
-impl Query {
-    /// What an engine's error means to this caller.
-    fn fault(&self, error: engine::Error) -> Error {
-        match error.kind {
-            engine::Kind::Timeout => Error::Timeout(self.timeout),
-            engine::Kind::Interrupted if self.closed.is_cancelled() => Error::ShuttingDown,
-            engine::Kind::Interrupted => Error::Cancelled,
-            engine::Kind::InvalidInput if error.message.contains(sql::CHECK_FAILED) => Error::RowRefused,
-            engine::Kind::ColumnMissing => match missing_column(&error.message, &self.ask.sql) {
-                Some(name) => Error::ColumnMissing { name },
-                None => Error::Engine(error),
-            },
-            _ => Error::Engine(error),
-        }
-    }
-
-    fn left(&self) -> Duration {
-        self.deadline.saturating_duration_since(Instant::now())
-    }
-}
-
-/// The column that the engine misses, if it is one that the caller wrote.
-fn missing_column(message: &str, text: &str) -> Option<String> {
-    let after = |marker: &str| message.split_once(marker).map(|(_, after)| after);
-    let quoted = ["column named \"", "column with name \"", "olumn \""].into_iter().find_map(after);
-    let (path, _) = match quoted {
-        Some(rest) => rest.split_once('"')?,
-        None => after("update column ")?.split_once(" not found")?,
-    };
-    let name = path.rsplit('.').next().unwrap_or(path);
-    text.to_ascii_lowercase().contains(&name.to_ascii_lowercase()).then(|| name.to_owned())
 }

@@ -7,14 +7,17 @@
 
 mod agents;
 mod arguments;
+mod arrow;
 mod branches;
 mod budget;
+mod cursor;
 mod memory;
 mod policy;
 mod schema;
 mod sql;
 mod thoughts;
 mod triggers;
+mod truth;
 
 use std::future::Future;
 use std::sync::LazyLock;
@@ -50,14 +53,16 @@ fn table() -> Vec<Row> {
 fn of_sql() -> Vec<Row> {
     vec![
         Row::new("run_sql", sql::run)
-            .says("Run one SQL statement of Snowflake's dialect. Rows come back as objects.")
+            .says(
+                "Run one SQL statement of Snowflake's dialect. Rows come back as objects; `next_cursor` has the rest.",
+            )
             .needs(Scope::QueryRead)
             .hints(Hints::Destroys),
         Row::new("run_sql_readonly", sql::run_readonly)
             .says("Run one SQL statement that only reads. Anything else is refused.")
             .needs(Scope::QueryRead)
             .hints(Hints::Reads),
-        Row::new("run_sql_arrow", sql::run_arrow)
+        Row::new("run_sql_arrow", arrow::run)
             .says("Run one SQL statement that only reads. The result is an Arrow IPC stream in base64.")
             .needs(Scope::QueryRead)
             .hints(Hints::Reads),

@@ -9,6 +9,7 @@ use contract::report::{AbacEvaluation, Agent, MicroCredits, Verdict};
 use contract::{Caller, GrantId};
 
 use crate::answer::Healed;
+use crate::pipeline::AsOf;
 
 /// The stages of the specification, in its order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -100,6 +101,8 @@ pub struct Facts {
     pub cache_hit: bool,
     /// What ran in place of the text that was asked.
     pub healed: Option<Healed>,
+    /// What decided the rows of an answer that is given a part at a time.
+    pub as_of: Option<AsOf>,
 }
 
 /// The stages walked with their times, and the facts they left.

@@ -5,6 +5,7 @@
 //! for a user needs that user's role *and* the scope. A key that acts for nobody needs the scope,
 //! which then stands for the role.
 
+mod lack;
 mod role;
 mod scope;
 #[cfg(test)]
@@ -14,8 +15,9 @@ mod words;
 
 use std::collections::BTreeMap;
 
-use crate::{Code, EnvId, KeyId, OrgId, SessionId, UserId};
+use crate::{EnvId, KeyId, OrgId, SessionId, UserId};
 
+pub use lack::Lack;
 pub use role::{Access, Role};
 pub use scope::{Scope, Scopes};
 pub use tier::{Limits, Tier};
@@ -70,35 +72,36 @@ impl Caller {
     /// May this caller use a route of this row? `scope` is `None` for resources with no scope
     /// family; a key that acts for nobody has no business there. "A key's scopes limit its operations": one that is
     /// limited at all manages nothing that no scope can name, whomever it acts for.
-    pub fn may(&self, access: Access, scope: Option<Scope>) -> Result<(), Code> {
+    pub fn may(&self, access: Access, scope: Option<Scope>) -> Result<(), Lack> {
         let role_fits = access.admits(self.role);
+        let lacks_role = Lack::Role { own: self.role, access };
         match &self.credential {
-            Credential::Session { .. } => role_fits.then_some(()).ok_or(Code::Forbidden),
+            Credential::Session { .. } => role_fits.then_some(()).ok_or(lacks_role),
             Credential::Key { scopes, acts_for_user, .. } => {
                 if let Some(scope) = scope
                     && !scopes.grants(scope)
                 {
-                    return Err(Code::ScopeViolation);
+                    return Err(Lack::Scope(scope));
                 }
                 let manages = !matches!(access, Access::Public | Access::Authenticated | Access::Member);
                 match (*acts_for_user, scope) {
-                    (true, None) if role_fits && manages && !scopes.are_all() => Err(Code::ScopeViolation),
-                    (true, _) => role_fits.then_some(()).ok_or(Code::Forbidden),
+                    (true, None) if role_fits && manages && !scopes.are_all() => Err(Lack::EveryScope),
+                    (true, _) => role_fits.then_some(()).ok_or(lacks_role),
                     (false, Some(_)) => Ok(()),
-                    (false, None) => matches!(access, Access::Authenticated).then_some(()).ok_or(Code::Forbidden),
+                    (false, None) => matches!(access, Access::Authenticated).then_some(()).ok_or(Lack::User),
                 }
             }
         }
     }
 
     /// May this caller run a statement that reads, or one that writes?
-    pub fn may_query(&self, writes: bool) -> Result<(), Code> {
+    pub fn may_query(&self, writes: bool) -> Result<(), Lack> {
         let scope = if writes { Scope::QueryWrite } else { Scope::QueryRead };
         if let Credential::Key { scopes, .. } = &self.credential
             && !scopes.grants(scope)
         {
-            return Err(Code::ScopeViolation);
+            return Err(Lack::Scope(scope));
         }
-        self.role.may_query(writes).then_some(()).ok_or(Code::Forbidden)
+        self.role.may_query(writes).then_some(()).ok_or(Lack::Query { own: self.role, writes })
     }
 }

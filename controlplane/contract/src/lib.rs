@@ -30,7 +30,7 @@ pub mod runtime_tables;
 pub mod secrets;
 pub mod wire;
 
-pub use caller::{Access, Caller, Role, Scope, Scopes, Tier};
+pub use caller::{Access, Caller, Lack, Role, Scope, Scopes, Tier};
 pub use clock::{Clock, SharedClock, SystemClock, TestClock, Timestamp};
 pub use codes::Code;
 pub use entropy::Entropy;

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 
 use contract::caller::{Credential, Scopes};
 use contract::network::range;
-use contract::{Code, OrgId, Role, Scope, Timestamp, UserId};
+use contract::{Access, Lack, OrgId, Role, Scope, Timestamp, UserId};
 use ipnet::IpNet;
 use sqlx::PgConnection;
 
@@ -111,13 +111,13 @@ pub async fn may_take(tx: &mut PgConnection, cx: &Call, row: &Row) -> Result<()>
 
 async fn may_hold(tx: &mut PgConnection, cx: &Call, scopes: &Scopes, user_id: Option<&UserId>) -> Result<()> {
     if let Credential::Key { scopes: own, .. } = &cx.caller.credential
-        && Scope::ALL.iter().any(|scope| scopes.grants(*scope) && !own.grants(*scope))
+        && let Some(scope) = Scope::ALL.iter().find(|scope| scopes.grants(**scope) && !own.grants(**scope))
     {
-        return Err(Error::Refused(Code::ScopeViolation));
+        return Err(Error::Lacks(Lack::Scope(*scope)));
     }
     let Some(user_id) = user_id else { return is_theirs_to_give(cx, scopes) };
     if !matches!(cx.caller.role, Role::Owner | Role::Admin) {
-        return Err(Error::Refused(Code::Forbidden));
+        return Err(Error::Lacks(Lack::Role { own: cx.caller.role, access: Access::Admin }));
     }
     if acts_for(tx, cx.org_id(), user_id).await? == Role::Owner && cx.caller.role != Role::Owner {
         return Err(Error::Forbidden("a key that acts for the owner is the owner's to make and to rotate"));

@@ -62,7 +62,7 @@ impl Reader {
     /// Who reads, and what by, if they may still read.
     pub async fn admitted(&self) -> Result<(Known, PoolConnection<Postgres>)> {
         let known = authentication::known(self.app(), &self.headers, self.peer).await?;
-        known.caller.may(self.access, Some(self.scope)).map_err(Error::Refused)?;
+        known.caller.may(self.access, Some(self.scope)).map_err(Error::Lacks)?;
         if known.caller.org_id != *self.org_id() {
             return Err(Error::NotFound { kind: "organization" });
         }

@@ -148,7 +148,7 @@ async fn admit(app: &App, route: &Route, request: &mut Request, standing: &mut O
     owned(&call).await?;
     if let Err(refusal) = call.caller.may(route.access, route.scope) {
         raise(route, &mut call).await?;
-        call.caller.may(route.access, route.scope).map_err(|_| Error::Refused(refusal))?;
+        call.caller.may(route.access, route.scope).map_err(|_| Error::Lacks(refusal))?;
     }
     // Where one signs in, out, and enrols a second factor, its lack is no hindrance.
     if !route.path.starts_with(authentication::PREFIX) {

@@ -37,7 +37,7 @@ pub async fn create(cx: Call, Json(input): Json<Creation>) -> Result<Created<Ans
     let secret = admitted(secret)?;
     if events.iter().any(|event| event == "trigger.fired") {
         for scope in [Scope::Agent, Scope::QueryRead, Scope::AuditRead] {
-            cx.caller.may(Access::Admin, Some(scope)).map_err(Error::Refused)?;
+            cx.caller.may(Access::Admin, Some(scope)).map_err(Error::Lacks)?;
         }
     }
     let webhook = http::Creation { url, events, description };

@@ -64,7 +64,7 @@ struct Sums {
 impl Branches {
     /// Merges an open branch; its record then says so, and its tables are gone.
     pub async fn merge(&self, standing: &Standing, merging: &Merging, now: Timestamp) -> Result<Merged, Error> {
-        standing.caller.may_query(!merging.dry_run).map_err(Error::Caller)?;
+        standing.caller.may_query(!merging.dry_run).map_err(Error::Lacks)?;
         let resolutions = merging.resolutions()?;
         let open = self.reached(standing, &merging.branch_id, now).await?;
         let rules = Rules { strategy: merging.strategy, granularity: merging.granularity, resolutions: &resolutions };

@@ -109,7 +109,7 @@ impl Admitted {
         let (mut stances, mut are_the_same) = (Vec::with_capacity(self.stances.len()), true);
         for (peer, then) in &self.stances {
             let caller = standing_in(&rules, who, *peer, now).map_err(gone)?;
-            caller.may_query(true).map_err(Error::Caller).map_err(gone)?;
+            caller.may_query(true).map_err(Error::Lacks).map_err(gone)?;
             let may_write = lets_write(&rules, &caller, then.agent(), now);
             let stance = Stance::of(Arc::clone(&rules), caller, then.agent().clone(), now);
             are_the_same &= may_write && stance.is_as(then);

@@ -9,7 +9,7 @@
 //! Whether an answer is still here is told (`cache_hit`), so neither hidden rows nor chance may decide it: an answer
 //! weighs what its rows weigh, however the engine came to cut them, and the one that was asked for longest ago goes.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::{Arc, LazyLock, Mutex, MutexGuard, PoisonError};
 
 use arrow::array::{Array, RecordBatch};
@@ -18,7 +18,9 @@ use arrow::datatypes::SchemaRef;
 use contract::{Governance, Role};
 use moka::policy::EvictionPolicy;
 use moka::sync::Cache;
+use sha2::{Digest, Sha256};
 
+use super::as_of::AsOf;
 use super::seen::paths;
 use super::transpile::{Native, bound};
 use super::{Query, runtime};
@@ -50,6 +52,18 @@ struct Written {
     /// Counts the commits.
     now: u64,
     tables: HashMap<String, u64>,
+}
+
+impl Written {
+    /// The latest commit to a table.
+    fn of(&self, table: &str) -> u64 {
+        self.tables.get(table).copied().unwrap_or(0)
+    }
+
+    fn counted(&self, table: String) -> (String, u64) {
+        let commit = self.of(&table);
+        (table, commit)
+    }
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -119,6 +133,26 @@ impl Answers {
         Found::Place(Ticket { answers: self.clone(), key, kept: Some(kept), bytes: 0 })
     }
 
+    /// What decides the answer; none where another moment may, or a commit that nobody tells here.
+    pub fn as_of(&self, rules: &Governance, query: &Query, native: &Native, definitions: u64) -> Option<AsOf> {
+        let sql = &native.sql;
+        let is_one_read = !native.about.writes && sql.before.is_empty() && query.ask.transaction.is_none();
+        if !is_one_read || !is_told_of(rules, native) || !is_steady(&sql.sql) {
+            return None;
+        }
+        let values = bound(&sql.binds, &query.ask.params).ok()?;
+        let statement = Sha256::digest(format!("{:?}", (&sql.sql, values, native.role))).into();
+        let written = self.written();
+        let tables = paths(&native.about, sql).map(str::to_ascii_lowercase);
+        Some(AsOf { statement, definitions, commits: tables.map(|table| written.counted(table)).collect() })
+    }
+
+    /// Whether each table has had so many commits, and no more.
+    pub fn have_seen(&self, commits: &BTreeMap<String, u64>) -> bool {
+        let written = self.written();
+        commits.iter().all(|(table, count)| written.of(table) == *count)
+    }
+
     /// These tables were written, or may have been.
     pub fn wrote<'a>(&self, tables: impl IntoIterator<Item = &'a String>) {
         let mut written = self.written();
@@ -140,8 +174,7 @@ pub(super) enum Found {
 
 fn key(rules: &Governance, query: &Query, native: &Native, definitions: u64) -> Option<Key> {
     let sql = &native.sql;
-    // The runtime's rows are written elsewhere: nobody tells here.
-    let is_told_of = !native.about.tables.iter().any(|path| runtime::is_named(rules, path));
+    let is_told_of = is_told_of(rules, native);
     // of an answer that follows the plan, the rows that come first are those of whoever asked first
     let is_of_parts = native.care == sql::Care::Visible && query.ask.bounds.tells_parts();
     let is_plain =
@@ -157,6 +190,11 @@ fn key(rules: &Governance, query: &Query, native: &Native, definitions: u64) -> 
         rules: rules.version,
         definitions,
     })
+}
+
+/// The runtime's rows are written elsewhere: nobody tells here.
+fn is_told_of(rules: &Governance, native: &Native) -> bool {
+    !native.about.tables.iter().any(|path| runtime::is_named(rules, path))
 }
 
 /// Does the same statement over the same tables always answer the same? Words in quotes count as well.

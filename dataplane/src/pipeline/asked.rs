@@ -131,6 +131,20 @@ impl<'a> Asked<'a> {
         }
         error.into()
     }
+
+    /// Why one of these tables is not on a branch that has others: the caller may see it on the mainline.
+    pub fn left_behind(&self, missing: &[String], there: &sql::Catalog, mainline: &sql::Catalog) -> Option<Error> {
+        const NAMED_MAX: usize = 5;
+        let is_seen = |path: &&String| {
+            let TableRef { schema, name } = table_ref(path);
+            mainline.get(schema, name).is_some() && self.may_see(mainline, path)
+        };
+        let table = missing.iter().find(is_seen)?.clone();
+        let mut has: Vec<_> = there.tables().map(|table| format!("{}.{}", table.schema, table.name)).collect();
+        has.sort();
+        let has = has.into_iter().filter(|path| self.may_see(there, path)).take(NAMED_MAX).collect();
+        Some(Error::NotOnBranch { table, has })
+    }
 }
 
 pub(super) fn table_ref(path: &str) -> TableRef<'_> {

@@ -70,6 +70,7 @@ impl Closing {
         let account = Arc::default();
         let query_id = self.query.ask.query_id.clone();
         let cache_hit = self.trail.facts().cache_hit;
+        let as_of = self.trail.facts().as_of.take();
         let transpilation_ms = self.trail.spent_ms(Stage::Transpile);
         let healed = self.trail.facts().healed.clone();
         let schema = healed.as_ref().map_or_else(|| Arc::clone(&rows.schema), |healed| healed.marked(&rows.schema));
@@ -85,6 +86,7 @@ impl Closing {
             warnings,
             healed,
             cache_hit,
+            as_of,
             replayed: rows.replayed,
             transpilation_ms,
             rows: Rows::new(Delivery::begin(self, rows, rows_max, slot, Arc::clone(&account)), account),

@@ -5,7 +5,8 @@
 //! queries are counted in stage 5; denied columns are out of the statement's reach from stage 6 on.
 //! A table outside of the grants answers alike whether or not there is such a table.
 
-use contract::capability::{self, Denied, Grant};
+use chrono::TimeDelta;
+use contract::capability::{self, Denied, Grant, hour_of};
 use contract::policy::abac::Operation;
 use contract::{Governance, Timestamp};
 
@@ -127,5 +128,5 @@ fn count<'a>(query: &Query, grants: &'a [Grant], now: Timestamp) -> Result<&'a G
         }
         used_up = used_up.max(max.unwrap_or_default());
     }
-    Err(Error::HourlyLimit { limit: used_up })
+    Err(Error::HourlyLimit { limit: used_up, until: hour_of(now) + TimeDelta::hours(1) })
 }

@@ -125,7 +125,8 @@ impl Pipeline {
         let mut granted = about.clone();
         capability::spend(query, confinement.as_ref(), &mut granted, self.clock.now(), t)?;
         query.books.storage.has_room(&rules, about.operation)?;
-        let reservation = t.at(Stage::QuotaCheck, quota::reserve(&query.books.purse, &rules, estimate)).await?;
+        let purse = &query.books.purse;
+        let reservation = t.at(Stage::QuotaCheck, quota::reserve(purse, &rules, estimate, self.clock.now())).await?;
         audit::started(self, query, t)?;
         let query_id = query.ask.query_id.clone();
         let denied_columns = confinement.map(|confinement| confinement.denied_columns).unwrap_or_default();

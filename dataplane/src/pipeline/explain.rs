@@ -11,7 +11,7 @@ use contract::caller::Credential;
 use contract::explain::{ATTRIBUTES_MAX, Filtering, Masking, Matching, RunAs, Tested, Transpiled, Verdict};
 use contract::policy::abac::{Operation, Origin};
 use contract::policy::{filters_on, masks_on};
-use contract::{Access, Caller, Code, Governance, Role};
+use contract::{Access, Caller, Governance, Lack, Role};
 
 use super::asked::table_ref;
 use super::embed::{self, Embedded};
@@ -49,7 +49,7 @@ impl Pipeline {
     pub async fn tested(self: &Arc<Self>, ask: Ask, run_as: RunAs) -> Result<Tested> {
         let told = |standing: Standing, mut ask: Ask| async move {
             if !Access::Admin.admits(standing.caller.role) {
-                return Err(Error::Caller(Code::Forbidden));
+                return Err(Error::Lacks(Lack::Role { own: standing.caller.role, access: Access::Admin }));
             }
             ask.origin = run_as.query_origin.unwrap_or(Origin::Rest);
             ask.peer = None;
@@ -167,7 +167,7 @@ pub(super) fn denies(error: &Error) -> bool {
         | Error::TableDenied { .. }
         | Error::Governed { .. }
         | Error::Undroppable { .. }
-        | Error::Caller(Code::Forbidden | Code::ScopeViolation) => true,
+        | Error::Lacks(_) => true,
         _ => false,
     }
 }

@@ -143,7 +143,7 @@ pub(super) async fn turn(pipeline: &Pipeline, query: &Query, rules: &Governance,
     }
     t.facts().governance_version = rules.version;
     let (caller, _) = policy::caller(pipeline, query, rules)?;
-    caller.may_query(true).map_err(Error::Caller)?;
+    caller.may_query(true).map_err(Error::Lacks)?;
     t.facts().caller = Some(caller);
     let about = tables::extract(&query.ask.sql, &query.ask.names.variables, t)?.about;
     let rows_withheld = if earlier.returned { ", and the rows that it returned are not kept" } else { "" };

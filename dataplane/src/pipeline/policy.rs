@@ -97,7 +97,7 @@ pub(super) async fn check_as(
     let Asker { caller, agent, when } = who;
     stands(rules)?;
     query.ask.bounds.permit(&caller, about.writes)?;
-    caller.may_query(about.writes).map_err(Error::Caller)?;
+    caller.may_query(about.writes).map_err(Error::Lacks)?;
     let whence = (&query.ask).into();
     let asked = Asked { rules, caller: &caller, agent: &agent, whence, writes: about.writes, when };
     let operations: Vec<_> = statement.operations().iter().copied().map(tables::operation).collect();
@@ -124,8 +124,9 @@ pub(super) async fn check_as(
     } else {
         Arc::clone(&there)
     };
+    let mainline = branch.as_ref().map(|_| &*known);
     let mut resolved = sql::resolve(statement, &seen, &names)
-        .map_err(|error| unresolved(&asked, query, error, (&meant, &operations), &there, t))?;
+        .map_err(|error| unresolved(&asked, query, error, (&meant, &operations), (&there, mainline), t))?;
     // The caller may write a name in several ways; what it turned out to mean is judged again.
     about.branch = branch;
     about.seen = Some(judged_by);
@@ -221,7 +222,7 @@ fn unresolved(
     query: &Query,
     error: sql::Error,
     (meant, operations): (&[String], &[Operation]),
-    there: &sql::Catalog,
+    (there, mainline): (&sql::Catalog, Option<&sql::Catalog>),
     t: &Trail,
 ) -> Error {
     let own = asked.own();
@@ -233,7 +234,8 @@ fn unresolved(
             return denied;
         }
     }
-    asked.shown(error, there)
+    let left_behind = mainline.and_then(|mainline| asked.left_behind(&missing, there, mainline));
+    left_behind.unwrap_or_else(|| asked.shown(error, there))
 }
 
 /// The tables of both, each once, in this order: a statement may name thousands.

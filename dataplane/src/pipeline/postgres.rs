@@ -50,6 +50,7 @@ pub(super) async fn answer(pipeline: &Pipeline, query: &Query, asked: &sql::post
         warnings: Vec::new(),
         healed: None,
         cache_hit: false,
+        as_of: None,
         replayed: None,
         transpilation_ms: 0.0,
         rows: Rows::new(stream::iter(batches.into_iter().map(Ok)), Arc::default()),
@@ -89,7 +90,7 @@ fn fault(query: &Query, error: crate::Error) -> crate::Error {
 async fn seen(pipeline: &Pipeline, query: &Query) -> Result<Seen> {
     let rules = pipeline.rules()?;
     let (caller, agent) = policy::caller(pipeline, query, &rules)?;
-    caller.may_query(false).map_err(crate::Error::Caller)?;
+    caller.may_query(false).map_err(crate::Error::Lacks)?;
     let (whence, when) = ((&query.ask).into(), pipeline.clock.now().into());
     let asked = Asked { rules: &rules, caller: &caller, agent: &agent, whence, writes: false, when };
     // A policy about no table in particular shuts the catalogue too.

@@ -9,8 +9,9 @@
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use contract::Governance;
+use chrono::{Datelike, Months, NaiveTime};
 use contract::report::{CREDIT, MicroCredits};
+use contract::{Governance, Timestamp};
 use tokio_util::sync::CancellationToken;
 
 use super::cost::Costed;
@@ -82,16 +83,28 @@ pub(super) async fn check(
     let Costed { mut allowed, estimate } = costed;
     capability::spend(query, allowed.confinement.as_ref(), &mut allowed.about, pipeline.clock.now(), t)?;
     query.books.storage.has_room(rules, allowed.about.operation)?;
-    let reservation = reserve(&query.books.purse, rules, estimate).await?;
+    let reservation = reserve(&query.books.purse, rules, estimate, pipeline.clock.now()).await?;
     Ok(Afforded { allowed, reservation })
 }
 
 /// Sets an estimate aside.
-pub(super) async fn reserve(purse: &Purse, rules: &Governance, estimate: MicroCredits) -> Result<Reservation> {
+pub(super) async fn reserve(
+    purse: &Purse,
+    rules: &Governance,
+    estimate: MicroCredits,
+    now: Timestamp,
+) -> Result<Reservation> {
     if rules.organization.limits.monthly_credit_limit.is_none() {
         return Ok(Reservation { purse: None, estimate });
     }
-    purse.take(estimate).await
+    purse.take(estimate).await.ok_or_else(|| Error::QuotaExceeded { until: next_month(now) })
+}
+
+/// The first moment of the month behind this one, in UTC: credits are of a month.
+fn next_month(now: Timestamp) -> Timestamp {
+    let today = now.date_naive();
+    let first = today.with_day(1).and_then(|first| first.checked_add_months(Months::new(1)));
+    first.unwrap_or(today).and_time(NaiveTime::MIN).and_utc()
 }
 
 /// For a statement that is only described: nothing will be spent.
@@ -110,12 +123,12 @@ impl Purse {
         Self(Arc::new(Inner { link, held: Mutex::default(), asking: tokio::sync::Mutex::default() }))
     }
 
-    async fn take(&self, estimate: MicroCredits) -> Result<Reservation> {
+    async fn take(&self, estimate: MicroCredits) -> Option<Reservation> {
         if let Some(reservation) = self.take_held(estimate) {
-            return Ok(reservation);
+            return Some(reservation);
         }
         self.ask_for(estimate).await;
-        self.take_held(estimate).ok_or(Error::QuotaExceeded)
+        self.take_held(estimate)
     }
 
     fn take_held(&self, estimate: MicroCredits) -> Option<Reservation> {
@@ -214,14 +227,25 @@ mod tests {
         purse
     }
 
+    #[test]
+    fn credits_come_anew_with_the_first_of_a_month() {
+        for (now, until) in [
+            ("2026-11-27T02:30:00Z", "2026-12-01T00:00:00Z"),
+            ("2026-12-31T23:59:59Z", "2027-01-01T00:00:00Z"),
+            ("2028-01-31T12:00:00Z", "2028-02-01T00:00:00Z"),
+        ] {
+            assert_eq!(next_month(now.parse().unwrap()), until.parse::<Timestamp>().unwrap(), "{now}");
+        }
+    }
+
     #[tokio::test]
     async fn the_last_credit_is_spent_once() {
         let purse = purse(CREDIT);
         let first = purse.take(CREDIT).await.unwrap();
-        assert!(matches!(purse.take(1).await, Err(Error::QuotaExceeded)));
+        assert!(purse.take(1).await.is_none());
         drop(first);
         assert_eq!(purse.take(CREDIT).await.unwrap().settle(CREDIT), CREDIT);
-        assert!(purse.take(1).await.is_err());
+        assert!(purse.take(1).await.is_none());
     }
 
     #[tokio::test]
@@ -229,7 +253,7 @@ mod tests {
         let purse = purse(3 * CREDIT);
         assert_eq!(purse.take(CREDIT).await.unwrap().settle(2 * CREDIT), 2 * CREDIT);
         assert_eq!(purse.take(CREDIT).await.unwrap().settle(9 * CREDIT), CREDIT);
-        assert!(purse.take(1).await.is_err());
+        assert!(purse.take(1).await.is_none());
     }
 
     #[tokio::test]
@@ -244,6 +268,6 @@ mod tests {
     async fn an_expired_grant_is_not_spent() {
         let purse = purse(3 * CREDIT);
         purse.granted(3 * CREDIT, 0, Duration::ZERO);
-        assert!(purse.take(1).await.is_err());
+        assert!(purse.take(1).await.is_none());
     }
 }

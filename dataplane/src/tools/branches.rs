@@ -169,6 +169,8 @@ pub struct BranchStatement {
     max_rows: Option<u64>,
     /// If it fails it is healed no further than this: `off`, `safe` or `auto`; as the environment permits if absent.
     heal: Option<Heal>,
+    /// `next_cursor` of the same call, for the rows behind those that it has shown.
+    cursor: Option<String>,
 }
 
 #[derive(Debug, Serialize, JsonSchema)]
@@ -225,8 +227,9 @@ async fn visible(call: &Call) -> Result<Vec<String>, Error> {
 }
 
 pub async fn query(call: Call, asked: BranchStatement) -> Result<BranchTable, Error> {
-    let BranchStatement { branch_id, sql, params, timeout_ms, max_rows, heal } = asked;
-    let statement = Statement { sql, params, timeout_ms, max_rows, heal, branch_id: Some(branch_id.clone()) };
+    let BranchStatement { branch_id, sql, params, timeout_ms, max_rows, heal, cursor } = asked;
+    let branch = Some(branch_id.clone());
+    let statement = Statement { sql, params, timeout_ms, max_rows, heal, cursor, branch_id: branch };
     Ok(BranchTable { table: super::sql::run(call, statement).await?, branch_id })
 }
 

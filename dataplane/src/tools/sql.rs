@@ -1,37 +1,31 @@
-//! `run_sql`, `run_sql_readonly`, `run_sql_arrow`.
+//! `run_sql`, `run_sql_readonly`: rows as objects, as many as one result has room for, and a cursor for the rest.
 //!
-//! "`run_sql_arrow` takes argument `sql` and returns the same base64 shape as the environment Arrow
-//! endpoint." Whether a statement reads or writes is told by its whole tree, not by wrapping it.
+//! Whether a statement reads or writes is told by its whole tree, not by wrapping it.
 
 use std::collections::HashSet;
 
 use arrow::array::RecordBatch;
-use arrow::datatypes::SchemaRef;
-use base64::Engine;
-use base64::prelude::BASE64_STANDARD;
-use contract::{Code, Heal};
+use contract::Heal;
 use futures::StreamExt;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
 use super::budget::{Gathered, size};
+use super::cursor::{Page, ROWS_MAX, Seal};
+use super::truth::Truth;
 use super::{Call, Telling};
-use crate::answer::Healed;
 use crate::branches::schema_on;
-use crate::encode::{arrow_ipc, cell, json};
+use crate::encode::{cell, json};
 use crate::limits::invalid;
 use crate::{Answer, Error};
 
 const ROWS_DEFAULT: u64 = 1_000;
-const ROWS_MAX: u64 = 10_000;
 const PARAMS_MAX: usize = 1_000;
 /// What a list of what there is may hold, as text.
 const RESULT_BYTES_MAX: usize = 8 * 1024 * 1024;
-/// What an Arrow result may hold, before base64, where no budget is less.
-const ARROW_BYTES_MAX: usize = 16 * 1024 * 1024;
 /// Members of a result beside its columns, rows and warnings.
-const MEMBERS_BYTES: usize = 512;
+pub(super) const MEMBERS_BYTES: usize = 640;
 
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -49,17 +43,8 @@ pub struct Statement {
     pub branch_id: Option<String>,
     /// If it fails it is healed no further than this: `off`, `safe` or `auto`; as the environment permits if absent.
     pub heal: Option<Heal>,
-}
-
-#[derive(Debug, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct ArrowStatement {
-    /// One SQL statement.
-    sql: String,
-    /// Milliseconds it may take, 1 to 300000.
-    timeout_ms: Option<u64>,
-    /// If it fails it is healed no further than this: `off`, `safe` or `auto`; as the environment permits if absent.
-    heal: Option<Heal>,
+    /// `next_cursor` of the same call, for the rows behind those that it has shown.
+    pub cursor: Option<String>,
 }
 
 /// A table of rows, each an object by the names of `columns`.
@@ -72,6 +57,8 @@ pub struct Table {
     row_count: u64,
     /// There were more rows.
     truncated: bool,
+    /// With the same call it gives the rows behind these; null behind the last, and where rows cannot be gone on with.
+    next_cursor: Option<String>,
     execution_time_ms: f64,
     credits_consumed: f64,
     cache_hit: bool,
@@ -90,79 +77,11 @@ impl Telling for Table {
     }
 }
 
-/// What a model must know before it believes the rows.
-#[derive(Debug)]
-struct Truth {
-    shown: u64,
-    /// Rows there were, as far as they were wanted.
-    of: u64,
-    /// The rows that were wanted, where there were more.
-    wanted: Option<u64>,
-    /// What was cut of long texts.
-    texts: Option<String>,
-    changed: Option<u64>,
-    healed: Option<Healed>,
-}
-
-impl Truth {
-    fn notes(&self, masked: &[String], warnings: &[String]) -> Vec<String> {
-        let healed = self.healed.as_ref().map(|healed| format!("{}; this was run: {}", healed.how, healed.sql));
-        let masked = (!masked.is_empty()).then(|| format!("masked: {}", masked.join(", ")));
-        let is_told = |warning: &&String| {
-            warning.starts_with(Code::ColumnMasked.stable())
-                || self.healed.as_ref().is_some_and(|healed| healed.how == **warning)
-        };
-        let rows = healed.into_iter().chain([self.counted()]).chain(self.texts.clone()).chain(masked);
-        rows.chain(warnings.iter().filter(|warning| !is_told(warning)).cloned()).collect()
-    }
-
-    fn counted(&self) -> String {
-        let Self { shown, of, .. } = self;
-        let narrower = "ask narrower: a condition, fewer columns, an aggregate or LIMIT";
-        match (self.changed, self.wanted) {
-            (Some(changed), _) if shown < of => format!("rows changed: {changed}; {shown} of {of} are shown"),
-            (Some(changed), _) => format!("rows changed: {changed}"),
-            (None, None) if shown == of => format!("rows: {of}, the whole answer"),
-            (None, Some(wanted)) if shown == of => {
-                format!("rows: the first {shown} of more, no more than {wanted} were wanted; {narrower}")
-            }
-            (None, more) => {
-                let more = if more.is_some() { " and more" } else { "" };
-                format!("rows: the first {shown} of {of}{more}, one result has no room for more; {narrower}")
-            }
-        }
-    }
-}
-
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 pub struct Named {
     name: String,
     #[serde(rename = "type")]
     type_name: String,
-}
-
-#[derive(Debug, Serialize, JsonSchema)]
-pub struct ArrowStream {
-    /// `arrow_ipc_base64`.
-    format: String,
-    data: String,
-    rows: u64,
-    execution_time_ms: f64,
-    /// There were more rows.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    truncated: bool,
-    #[serde(skip)]
-    columns_masked: Vec<String>,
-    #[serde(skip)]
-    warnings: Vec<String>,
-    #[serde(skip)]
-    truth: Truth,
-}
-
-impl Telling for ArrowStream {
-    fn notes(&self) -> Vec<String> {
-        self.truth.notes(&self.columns_masked, &self.warnings)
-    }
 }
 
 pub async fn run(call: Call, statement: Statement) -> Result<Table, Error> {
@@ -178,33 +97,45 @@ async fn table(call: Call, statement: Statement, reads_only: bool) -> Result<Tab
     if !(1..=ROWS_MAX).contains(&wanted) {
         return Err(invalid("max_rows", format!("max_rows is from 1 to {ROWS_MAX}")));
     }
+    let seal = Seal::of(&call, &(&statement.sql, &statement.params, &statement.branch_id));
+    let mark = statement.cursor.as_deref().map(|cursor| seal.open(cursor)).transpose()?;
+    let before = mark.map_or(0, |mark| mark.rows);
+    let wanted = wanted.min(ROWS_MAX.saturating_sub(before));
     let mut ask = call.ask(statement.sql, statement.timeout_ms)?;
     ask.params = params(statement.params)?;
-    ask.bounds.rows = Some(wanted);
-    ask.bounds.reads_only = reads_only;
+    ask.bounds.rows = Some(before + wanted);
+    ask.bounds.reads_only = reads_only || mark.is_some(); // what changes something is not run a second time
     ask.bounds.heal = statement.heal;
     if let Some(branch_id) = &statement.branch_id {
         ask.names.schema = schema_on(branch_id)?;
     }
     let mut answer = call.pipeline.run(ask).await?;
+    let mut page = Page::begin(mark, answer.as_of.take()).map_err(|error| answer.rows.unsent(error))?;
     let columns = columns(&answer);
     let beside = [size(&json!(columns)), size(&json!(answer.warnings)), size(&json!(answer.columns_masked))];
     let mut rows = call.budget.beside(beside.iter().sum::<usize>() + MEMBERS_BYTES);
-    gather(&mut answer, &columns, &mut rows).await?;
+    gather(&mut answer, &columns, &mut rows, &mut page).await?;
+    page.joins(&call.pipeline)?;
     let totals = answer.rows.totals();
+    let truncated = totals.truncated || rows.is_cut();
+    let is_continued = truncated && answer.changed.is_none();
+    let next_cursor = page.continued().filter(|_| is_continued).map(|mark| seal.close(&mark));
     let shown = u64::try_from(rows.items.len()).unwrap_or(u64::MAX);
     Ok(Table {
         query_id: answer.query_id.to_string(),
         row_count: answer.changed.unwrap_or(shown),
-        truncated: totals.truncated || rows.is_cut(),
+        truncated,
         truth: Truth {
+            before,
             shown,
             of: rows.seen,
             wanted: totals.truncated.then_some(wanted),
             texts: rows.texts_note(),
             changed: answer.changed,
             healed: answer.healed,
+            next: next_cursor.clone(),
         },
+        next_cursor,
         columns,
         rows: rows
             .items
@@ -219,81 +150,25 @@ async fn table(call: Call, statement: Statement, reads_only: bool) -> Result<Tab
     })
 }
 
-/// Reads all rows that were wanted. Those that find no room are counted, and not billed.
-async fn gather(answer: &mut Answer, columns: &[Named], rows: &mut Gathered) -> Result<(), Error> {
+/// Reads all rows that were wanted. Those that were shown before, or find no room, are not billed.
+async fn gather(answer: &mut Answer, columns: &[Named], rows: &mut Gathered, page: &mut Page) -> Result<(), Error> {
     while let Some(batch) = answer.rows.next().await {
         let batch = batch?;
         let mut kept_back = 0;
         for row in 0..batch.num_rows() {
-            let (row, _) = object(columns, &batch, row);
-            kept_back += u64::from(!rows.add(Value::Object(row)));
+            let row = Value::Object(object(columns, &batch, row).0);
+            let text = row.to_string();
+            if page.passes(&text).map_err(|error| answer.rows.unsent(error))? {
+                kept_back += 1;
+            } else if rows.add(row) {
+                page.shows(&text);
+            } else {
+                kept_back += 1;
+            }
         }
         answer.rows.keep_back(kept_back);
     }
     Ok(())
-}
-
-pub async fn run_arrow(call: Call, statement: ArrowStatement) -> Result<ArrowStream, Error> {
-    if !call.pipeline.rules()?.organization.tier.has_arrow() {
-        return Err(Error::TierLimit);
-    }
-    let mut ask = call.ask(statement.sql, statement.timeout_ms)?;
-    ask.bounds.reads_only = true;
-    ask.bounds.heal = statement.heal;
-    let room = call.budget.room(MEMBERS_BYTES);
-    ask.bounds.rows = room.and_then(|bytes| u64::try_from(bytes).ok()); // no row is shorter than a byte
-    let mut answer = call.pipeline.run(ask).await?;
-    let (stream, of) = encoded(&mut answer, room).await?;
-    let totals = answer.rows.totals();
-    let wanted = totals.truncated.then_some(of);
-    Ok(ArrowStream {
-        format: "arrow_ipc_base64".to_owned(),
-        data: BASE64_STANDARD.encode(stream),
-        rows: totals.row_count,
-        execution_time_ms: totals.execution_time_ms,
-        truncated: totals.truncated || totals.row_count < of,
-        columns_masked: answer.columns_masked,
-        warnings: answer.warnings,
-        truth: Truth { shown: totals.row_count, of, wanted, texts: None, changed: None, healed: answer.healed },
-    })
-}
-
-/// The stream of as many rows as there is room for in base64, and how many there were. Without such a bound too many are
-/// refused.
-async fn encoded(answer: &mut Answer, room: Option<usize>) -> Result<(Vec<u8>, u64), Error> {
-    let unencodable = |error: arrow::error::ArrowError| Error::Unverified { why: error.to_string() };
-    let mut encoder = arrow_ipc::Encoder::new(&answer.schema).map_err(unencodable)?;
-    let (mut stream, mut of, mut full) = (encoder.take(), 0, false);
-    let most = room.map_or(ARROW_BYTES_MAX, |room| room / 4 * 3);
-    while let Some(batch) = answer.rows.next().await {
-        let batch = batch?;
-        of += u64::try_from(batch.num_rows()).unwrap_or(u64::MAX);
-        let mut kept = if full { 0 } else { batch.num_rows() };
-        while kept > 0 {
-            let part = batch.slice(0, kept);
-            if stream.len() + length(&answer.schema, &part).map_err(unencodable)? <= most {
-                encoder.add(&part).map_err(unencodable)?;
-                stream.extend(encoder.take());
-                break;
-            }
-            if room.is_none() {
-                return Err(answer.rows.unsent(Error::AnswerTooLarge { limit: ARROW_BYTES_MAX }));
-            }
-            (kept, full) = (kept / 2, true);
-        }
-        answer.rows.keep_back(u64::try_from(batch.num_rows() - kept).unwrap_or(u64::MAX));
-    }
-    encoder.end().map_err(unencodable)?;
-    stream.extend(encoder.take());
-    Ok((stream, of))
-}
-
-/// How long rows are as a stream of their own, its ends included.
-fn length(schema: &SchemaRef, batch: &RecordBatch) -> Result<usize, arrow::error::ArrowError> {
-    let mut encoder = arrow_ipc::Encoder::new(schema)?;
-    encoder.add(batch)?;
-    encoder.end()?;
-    Ok(encoder.take().len())
 }
 
 /// Names for the members of a row: a second column of a name is told from the first.
@@ -328,7 +203,7 @@ pub(super) async fn objects(answer: &mut Answer, columns: &[Named]) -> Result<(V
     Ok((rows, false))
 }
 
-fn object(columns: &[Named], batch: &RecordBatch, row: usize) -> (Map<String, Value>, usize) {
+pub(super) fn object(columns: &[Named], batch: &RecordBatch, row: usize) -> (Map<String, Value>, usize) {
     let mut size = 0;
     let members = columns.iter().zip(batch.columns()).map(|(column, array)| {
         let mut text = String::new();

@@ -1,6 +1,12 @@
 //! What a session and a key permit.
 
 use super::*;
+use crate::Code;
+use crate::body::Problem;
+
+fn code(refused: Result<(), Lack>) -> Option<Code> {
+    refused.err().map(Lack::code)
+}
 
 fn caller(role: Role, credential: Credential) -> Caller {
     Caller { org_id: "o".into(), user_id: None, email: None, role, attributes: BTreeMap::new(), credential }
@@ -15,17 +21,20 @@ fn key(scopes: &[&str], acts_for_user: bool) -> Credential {
 fn a_session_needs_the_role() {
     let session = |role| caller(role, Credential::Session { session_id: "s".into() });
     assert_eq!(session(Role::Admin).may(Access::Admin, Some(Scope::KeyWrite)), Ok(()));
-    assert_eq!(session(Role::Analyst).may(Access::Admin, Some(Scope::KeyWrite)), Err(Code::Forbidden));
+    assert_eq!(code(session(Role::Analyst).may(Access::Admin, Some(Scope::KeyWrite))), Some(Code::Forbidden));
 }
 
 #[test]
 fn a_key_for_a_user_needs_both_and_a_bare_key_the_scope() {
     let needs = |c: Caller| c.may(Access::Admin, Some(Scope::KeyWrite));
     assert_eq!(needs(caller(Role::Admin, key(&["key:write"], true))), Ok(()));
-    assert_eq!(needs(caller(Role::Admin, key(&["key:read"], true))), Err(Code::ScopeViolation));
-    assert_eq!(needs(caller(Role::Analyst, key(&["key:write"], true))), Err(Code::Forbidden));
+    assert_eq!(code(needs(caller(Role::Admin, key(&["key:read"], true)))), Some(Code::ScopeViolation));
+    assert_eq!(code(needs(caller(Role::Analyst, key(&["key:write"], true)))), Some(Code::Forbidden));
     assert_eq!(needs(caller(Role::ServiceAccount, key(&["key:*"], false))), Ok(()));
-    assert_eq!(caller(Role::ServiceAccount, key(&["key:*"], false)).may(Access::Admin, None), Err(Code::Forbidden));
+    assert_eq!(
+        code(caller(Role::ServiceAccount, key(&["key:*"], false)).may(Access::Admin, None)),
+        Some(Code::Forbidden)
+    );
 }
 
 #[test]
@@ -35,17 +44,50 @@ fn what_no_scope_names_is_managed_by_a_key_without_limits() {
     let (all, limited) = (caller(Role::Owner, key(&all, true)), caller(Role::Owner, key(&all[1..], true)));
     for access in [Access::Owner, Access::Admin, Access::Auditor, Access::Developer] {
         assert_eq!(all.may(access, None), Ok(()));
-        assert_eq!(limited.may(access, None), Err(Code::ScopeViolation));
+        assert_eq!(code(limited.may(access, None)), Some(Code::ScopeViolation));
     }
     assert_eq!(limited.may(Access::Member, None), Ok(()));
-    assert_eq!(caller(Role::Analyst, key(&[], true)).may(Access::Admin, None), Err(Code::Forbidden));
+    assert_eq!(code(caller(Role::Analyst, key(&[], true)).may(Access::Admin, None)), Some(Code::Forbidden));
 }
 
 #[test]
 fn queries_follow_role_and_scope() {
     let session = |role| caller(role, Credential::Session { session_id: "s".into() });
     assert_eq!(session(Role::Analyst).may_query(false), Ok(()));
-    assert_eq!(session(Role::Analyst).may_query(true), Err(Code::Forbidden));
-    assert_eq!(session(Role::Auditor).may_query(false), Err(Code::Forbidden));
-    assert_eq!(caller(Role::Owner, key(&["query:read"], true)).may_query(true), Err(Code::ScopeViolation));
+    assert_eq!(code(session(Role::Analyst).may_query(true)), Some(Code::Forbidden));
+    assert_eq!(code(session(Role::Auditor).may_query(false)), Some(Code::Forbidden));
+    assert_eq!(code(caller(Role::Owner, key(&["query:read"], true)).may_query(true)), Some(Code::ScopeViolation));
+}
+
+#[test]
+fn what_is_lacking_is_said_with_who_can_give_it() {
+    let (own, access) = (Role::Analyst, Access::Developer);
+    for (lack, message, details) in [
+        (
+            Lack::Scope(Scope::QueryWrite),
+            "the key has no scope `query:write`: the owner or admin of the organization makes a key that has it",
+            serde_json::json!({"given_by": ["owner", "admin"], "scope": "query:write"}),
+        ),
+        (
+            Lack::Role { own, access },
+            "this takes one of the roles owner, admin, developer, and yours is analyst: the owner or admin can give you one",
+            serde_json::json!({"given_by": ["owner", "admin"], "role": "analyst", "roles": ["owner", "admin", "developer"]}),
+        ),
+        (
+            Lack::Role { own, access: Access::Owner },
+            "this takes one of the roles owner, and yours is analyst: the owner can give you one",
+            serde_json::json!({"given_by": ["owner"], "role": "analyst", "roles": ["owner"]}),
+        ),
+        (
+            Lack::Query { own: Role::Auditor, writes: false },
+            "this takes one of the roles owner, admin, developer, analyst, and yours is auditor: the owner or admin can \
+             give you one",
+            serde_json::json!({"given_by": ["owner", "admin"], "role": "auditor",
+                               "roles": ["owner", "admin", "developer", "analyst"]}),
+        ),
+    ] {
+        assert_eq!(lack.to_string(), message);
+        let told = lack.told(Problem::new(lack.code(), message));
+        assert_eq!(serde_json::Value::Object(told.details), details);
+    }
 }

@@ -30,7 +30,7 @@ impl Code {
             Self::InvalidToken => "log in again",
             Self::Forbidden => "ask an owner or admin of the organization for it",
             Self::AddressDenied => "come from an address that the key allows, or let an admin extend its list",
-            Self::ScopeViolation => "use a key that has the scope",
+            Self::ScopeViolation => "use a key that has the scope of details.scope: an owner or admin makes one",
             Self::CrossTenant => "use a credential of that organization",
             Self::EnvMismatch => "use a key of that environment",
             Self::TableDenied | Self::PolicyDenied | Self::PolicyViolation => {
@@ -64,7 +64,7 @@ impl Code {
                 "write it without the construct that is named; the dialect's page lists what there is"
             }
             Self::RateLimited | Self::ConcurrentLimit => "wait as long as Retry-After says, and ask less often",
-            Self::QuotaExceeded => "wait for the next month, or raise the quota",
+            Self::QuotaExceeded => "wait until details.until, or raise the quota; of what is limited ask for less",
             Self::OutOfMemory => "aggregate or filter earlier, or run it in parts",
             Self::Internal | Self::EngineCrash => "try once more; then report it with the request id",
             Self::TranspileFail => "write it more simply; report it with the request id",

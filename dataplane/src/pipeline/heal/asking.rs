@@ -74,7 +74,6 @@ fn how(error: &Error, sql: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use contract::Code;
 
     #[test]
     fn no_refusal_is_ever_told_to_a_model() {
@@ -82,7 +81,7 @@ mod tests {
         for error in [
             Error::TableDenied { table: "main.payroll".to_owned() },
             Error::PolicyDenied { message: "denied by policy".to_owned() },
-            Error::Caller(Code::Forbidden),
+            Error::Lacks(contract::Lack::User),
             Error::ReadsOnly,
             Error::RowRefused,
             Error::Unverified { why: "tables differ".to_owned() },

@@ -1,0 +1,197 @@
+//! Where the rest of a result begins: the same call goes on behind the rows that it has shown.
+//!
+//! Nothing is kept for it here. The statement walks all stages again, and only reads; rows that were shown are passed
+//! over, and billed to nobody. A cursor says how many they were, their digest, and what decided them. It is sealed for
+//! its caller and its statement, until the process ends. Where what decides the rows, or their order, is another by
+//! then, it is refused: two pages are never of two answers.
+
+use base64::Engine;
+use base64::prelude::BASE64_URL_SAFE_NO_PAD;
+use contract::secrets::hmac_sha256;
+use serde::Serialize;
+use serde_json::json;
+use sha2::{Digest, Sha256};
+use subtle::ConstantTimeEq;
+
+use super::Call;
+use crate::limits::invalid;
+use crate::{AsOf, Error, Pipeline};
+
+/// Rows that one statement shows in all, page by page.
+pub(super) const ROWS_MAX: u64 = 10_000;
+/// Of digests and of the seal.
+const SHORT: usize = 16;
+/// A number and two digests.
+const BODY: usize = 8 + 2 * SHORT;
+
+type Short = [u8; SHORT];
+
+/// Makes cursors of one call of one caller, and opens those alone.
+pub(super) struct Seal<'a> {
+    key: &'a [u8; 32],
+    /// Who calls, and what.
+    of: String,
+}
+
+impl<'a> Seal<'a> {
+    pub fn of(call: &'a Call, statement: &impl Serialize) -> Self {
+        let (who, agent) = (&call.guest.who, &call.guest.agent);
+        let of = json!([who, agent.agent_id.as_deref(), agent.framework.as_deref(), statement]);
+        Self { key: call.pipeline.sealing(), of: of.to_string() }
+    }
+
+    pub fn close(&self, mark: &Mark) -> String {
+        let mut bytes = [mark.rows.to_be_bytes().as_slice(), &mark.shown, &mark.as_of].concat();
+        bytes.extend(self.mac(&bytes));
+        BASE64_URL_SAFE_NO_PAD.encode(bytes)
+    }
+
+    pub fn open(&self, cursor: &str) -> Result<Mark, Error> {
+        let bytes = BASE64_URL_SAFE_NO_PAD.decode(cursor).unwrap_or_default();
+        let mark = bytes
+            .split_first_chunk::<BODY>()
+            .filter(|(body, mac)| bool::from(self.mac(body.as_slice()).as_slice().ct_eq(mac)));
+        mark.and_then(|(body, _)| Mark::read(body)).ok_or_else(|| {
+            let message = "cursor is not one that this call has given you: it goes with the same sql, params and \
+                           branch_id, until the data plane starts anew; begin again without it";
+            invalid("cursor", message)
+        })
+    }
+
+    fn mac(&self, body: &[u8]) -> Short {
+        short(hmac_sha256(self.key, &[body, self.of.as_bytes()]))
+    }
+}
+
+/// What a cursor says.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Mark {
+    /// How many were shown.
+    pub rows: u64,
+    /// Their digest.
+    shown: Short,
+    /// What decided them.
+    as_of: Short,
+}
+
+impl Mark {
+    fn read(body: &[u8; BODY]) -> Option<Self> {
+        let (rows, digests) = body.split_first_chunk()?;
+        let (shown, as_of) = digests.split_first_chunk()?;
+        Some(Self { rows: u64::from_be_bytes(*rows), shown: *shown, as_of: as_of.try_into().ok()? })
+    }
+}
+
+/// The rows of one call: those that were shown before, which have to be the same, and those behind.
+pub(super) struct Page {
+    mark: Option<Mark>,
+    as_of: Option<AsOf>,
+    rows: u64,
+    digest: Sha256,
+}
+
+const CHANGED: &str = "its tables, or what you may see of them, have changed since";
+const UNORDERED: &str = "its rows came in another order this time, which an ORDER BY prevents";
+
+impl Page {
+    /// Of an answer; it is refused where it is not decided as the one that the cursor is of.
+    pub fn begin(mark: Option<Mark>, as_of: Option<AsOf>) -> Result<Self, Error> {
+        let decided = as_of.as_ref().map(|as_of| short(as_of.digest()));
+        if mark.is_some_and(|mark| Some(mark.as_of) != decided) {
+            return Err(Error::CursorOver { why: CHANGED });
+        }
+        Ok(Self { mark, as_of, rows: 0, digest: Sha256::new() })
+    }
+
+    /// Rows that come now were shown before.
+    pub fn is_passing(&self) -> bool {
+        self.mark.is_some_and(|mark| self.rows < mark.rows)
+    }
+
+    /// Whether a row was shown before, and has to be passed over.
+    pub fn passes(&mut self, row: &str) -> Result<bool, Error> {
+        let Some(mark) = self.mark.filter(|mark| self.rows < mark.rows) else { return Ok(false) };
+        self.shows(row);
+        let is_another = self.rows == mark.rows && self.shown() != mark.shown;
+        if is_another { Err(Error::CursorOver { why: UNORDERED }) } else { Ok(true) }
+    }
+
+    pub fn shows(&mut self, row: &str) {
+        self.rows += 1;
+        self.digest.update(row.len().to_be_bytes());
+        self.digest.update(row);
+    }
+
+    fn shown(&self) -> Short {
+        short(self.digest.clone().finalize().into())
+    }
+
+    /// Asked when all rows have come: is it the same answer still?
+    pub fn joins(&self, pipeline: &Pipeline) -> Result<(), Error> {
+        match &self.as_of {
+            _ if self.mark.is_none() => Ok(()),
+            _ if self.is_passing() => Err(Error::CursorOver { why: UNORDERED }),
+            Some(as_of) if pipeline.is_still(as_of) => Ok(()),
+            _ => Err(Error::CursorOver { why: CHANGED }),
+        }
+    }
+
+    /// Where the next page begins; nowhere if this one shows nothing, enough was shown, or what decides it is not known.
+    pub fn continued(&self) -> Option<Mark> {
+        let before = self.mark.map_or(0, |mark| mark.rows);
+        let as_of = self.as_of.as_ref().filter(|_| before < self.rows && self.rows < ROWS_MAX)?;
+        Some(Mark { rows: self.rows, shown: self.shown(), as_of: short(as_of.digest()) })
+    }
+}
+
+fn short(digest: [u8; 32]) -> Short {
+    let mut short = [0; SHORT];
+    short.iter_mut().zip(digest).for_each(|(to, from)| *to = from);
+    short
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const KEY: [u8; 32] = [7; 32];
+    const MARK: Mark = Mark { rows: 140, shown: [1; SHORT], as_of: [2; SHORT] };
+
+    fn seal(of: &str) -> Seal<'static> {
+        Seal { key: &KEY, of: of.to_owned() }
+    }
+
+    #[test]
+    fn a_cursor_is_opened_by_the_call_that_it_was_made_for_alone() {
+        let cursor = seal("ada asks").close(&MARK);
+        assert_eq!(seal("ada asks").open(&cursor).unwrap(), MARK);
+        for (of, cursor) in [
+            ("bob asks", cursor.as_str()),
+            ("ada asks", &cursor[1..]),
+            ("ada asks", &format!("A{}", &cursor[1..])),
+            ("ada asks", ""),
+            ("ada asks", "no cursor"),
+        ] {
+            let refused = seal(of).open(cursor).unwrap_err();
+            assert!(matches!(refused, Error::InvalidArgument { field, .. } if field == "cursor"), "{of} {cursor}");
+        }
+        let other = Seal { key: &[8; 32], ..seal("ada asks") };
+        assert!(other.open(&cursor).is_err(), "of another process");
+    }
+
+    #[test]
+    fn rows_that_were_shown_are_passed_over_if_they_are_the_same() {
+        let begin = |mark| Page { mark, as_of: None, rows: 0, digest: Sha256::new() };
+        let mut page = begin(None);
+        assert!(!page.is_passing() && !page.passes("a").unwrap());
+        page.shows("a");
+        page.shows("b");
+        let mark = Mark { rows: page.rows, shown: page.shown(), ..MARK };
+        let mut next = begin(Some(mark));
+        assert_eq!(["a", "b", "c"].map(|row| next.passes(row).unwrap()), [true, true, false]);
+        assert!(!next.is_passing());
+        let mut other = begin(Some(mark));
+        assert!(other.passes("b").unwrap());
+        assert!(matches!(other.passes("a"), Err(Error::CursorOver { why: UNORDERED })));
+    }
+}
