@@ -107,13 +107,19 @@ def test_masks_and_scopes_hold_for_tools(platform):
 
 
 def test_a_result_is_no_more_than_a_model_reads_and_says_what_is_missing(platform):
-    result = call(platform, "run_sql", sql="select * from customer", max_rows=10000)
+    sql = "select * from customer order by c_custkey"
+    result = call(platform, "run_sql", sql=sql, max_rows=10000)
     shown = len(result.structured_content["rows"])
     assert result.structured_content["truncated"] and 50 < shown < 1000
     assert max(len(json.dumps(result.structured_content)), len(result.content[0].text)) < 60_000
     assert result.content[1].text.startswith(f"rows: the first {shown} of 10000 and more, one result has no room for more")
     entry = platform.audit_entry(result.structured_content["query_id"])
     assert (entry["outcome"], entry["rows_returned"]) == ("completed", shown)
+    cursor = result.structured_content["next_cursor"]
+    behind = done(platform, "run_sql", sql=sql, max_rows=10000, cursor=cursor)["rows"]
+    assert [row["c_custkey"] for row in behind] == list(range(shown + 1, shown + 1 + len(behind))) and len(behind) > 50
+    other = call(platform, "run_sql", sql="select * from nation", cursor=cursor)
+    assert refusal(other)["details"] == {"field": "cursor"}
 
 
 def test_what_exists_is_listed_and_described(platform):
