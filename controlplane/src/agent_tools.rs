@@ -1,7 +1,8 @@
 //! Tools of the agent tool server, called for the REST surfaces that are their twins.
 //!
 //! Each request becomes a call of the tool in the environment's data plane, for the caller that the
-//! guard has let in. The environment is the key's, else `?env_id=`, else the organization's only one.
+//! guard has let in. The environment is the key's, else `?env_id=`, else the organization's only one;
+//! so it is for every other path that names none (`environment`).
 
 use contract::caller::Credential;
 use contract::{Code, EnvId};
@@ -26,6 +27,13 @@ pub struct Place {
     pub env_id: Option<EnvId>,
 }
 
+/// The same, of a list with pages.
+#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[schemars(rename = "ListPlace")]
+pub struct ListPlace {
+    pub env_id: Option<EnvId>,
+}
+
 /// Calls a tool where the data is.
 pub async fn tool<T: DeserializeOwned>(
     cx: &Call,
@@ -40,7 +48,7 @@ pub async fn tool<T: DeserializeOwned>(
 }
 
 /// Where: the key's environment, the one that is named, or the only one there is.
-async fn environment(cx: &Call, asked: Option<EnvId>) -> Result<EnvId> {
+pub async fn environment(cx: &Call, asked: Option<EnvId>) -> Result<EnvId> {
     if let Credential::Key { env_id, .. } = &cx.caller.credential {
         return match asked {
             Some(asked) if asked != *env_id => Err(Error::EnvironmentMismatch),
@@ -51,10 +59,15 @@ async fn environment(cx: &Call, asked: Option<EnvId>) -> Result<EnvId> {
     let own: Vec<EnvId> = own.into_iter().map(|(env_id, _)| env_id).collect();
     match (asked, own.as_slice()) {
         (Some(asked), own) if own.contains(&asked) => Ok(asked),
-        (Some(_), _) => Err(Error::EnvironmentNotFound),
         (None, [only]) => Ok(only.clone()),
-        (None, _) => Err(Error::invalid("env_id", "required", "`env_id` says which environment is meant")),
+        (Some(_), _) | (None, []) => Err(Error::EnvironmentNotFound),
+        (None, _) => Err(several()),
     }
+}
+
+fn several() -> Error {
+    let message = "`env_id` says which environment is meant: send `?env_id=`, or a key, which is of one environment";
+    Error::invalid("env_id", "required", message)
 }
 
 /// Without the members that were not given.

@@ -15,6 +15,7 @@
 //! are resources too, REST writes them afterwards, and what others wrote comes by way of the
 //! operator (`resource`).
 
+mod agent_keys;
 mod bounds;
 pub mod expiry;
 mod http;
@@ -50,6 +51,7 @@ pub fn routes() -> Routes {
         .step_up()
         .delete("/v1/environments/{env_id}/api-keys/{key_id}", Admin, KeyWrite, http::revoke)
         .says("Revokes a key, at every door and at once.")
+        .and(agent_keys::routes())
 }
 
 #[cfg(test)]

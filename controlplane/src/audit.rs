@@ -13,7 +13,7 @@ mod view;
 
 use contract::{Access, Code, Scope};
 
-pub use activity::{Activity, PolicySummary, of_agent};
+pub use activity::{Activity, KeyUsage, PolicySummary, of_agent, of_key};
 pub use intake::{REDACTED, store_entries};
 pub use store::ended;
 

@@ -5,6 +5,10 @@
 //! copies of the tables that it was made for, and ends merged, discarded or expired. Members look at
 //! branches; who makes, merges or discards one here is a developer at least.
 
+mod numbers;
+
+pub use numbers::{Analytics, of_agent};
+
 use std::collections::BTreeMap;
 
 use contract::{Access, Code, EnvId, Scope};
@@ -36,6 +40,8 @@ pub fn routes() -> Routes {
     const CHANGES: &str = "/v1/organizations/{org_id}/branches/{branch_id}/changes";
     const CONFLICTS: &str = "/v1/organizations/{org_id}/branches/{branch_id}/conflicts";
     const MERGE: &str = "/v1/organizations/{org_id}/branches/{branch_id}/merge";
+    const COST: &str = "/v1/organizations/{org_id}/branches/{branch_id}/cost";
+    const ANALYTICS: &str = "/v1/organizations/{org_id}/branches/analytics";
     Routes::new()
         .post(BRANCHES, Access::Developer, Scope::Agent, create)
         .ours()
@@ -44,6 +50,14 @@ pub fn routes() -> Routes {
         .get(BRANCHES, Access::Member, Scope::Agent, list)
         .ours()
         .says("Lists branches, the newest first; the open ones if no state is asked for.")
+        .refuses(REFUSALS)
+        .get(ANALYTICS, Access::Member, Scope::Agent, numbers::analytics)
+        .ours()
+        .says("Counts branches by their state and their agent: those that are open, and those that ended in the last thirty days.")
+        .refuses(REFUSALS)
+        .get(COST, Access::Member, Scope::Agent, numbers::cost)
+        .ours()
+        .says("Counts the rows that a branch keeps; statements on it are billed as others are.")
         .refuses(REFUSALS)
         .get(BRANCH, Access::Member, Scope::Agent, get)
         .ours()
@@ -300,13 +314,18 @@ async fn create(cx: Call, Query(place): Query<Place>, Json(new): Json<New>) -> R
 }
 
 async fn list(cx: Call, Query(wanted): Query<Listing>) -> Result<Json<Branches>> {
+    let told = listed(&cx, wanted.env_id, wanted.status.as_deref()).await?;
+    Ok(Json(Branches(told.into_iter().map(Shown::from).collect())))
+}
+
+/// The newest first, at most two hundred.
+async fn listed(cx: &Call, env_id: Option<EnvId>, status: Option<&str>) -> Result<Vec<Told>> {
     #[derive(Deserialize)]
     struct List {
         branches: Vec<Told>,
     }
-    let arguments = present(json!({"status": wanted.status}));
-    let list: List = tool(&cx, wanted.env_id, "branch_list", None, arguments).await?;
-    Ok(Json(Branches(list.branches.into_iter().map(Shown::from).collect())))
+    let list: List = tool(cx, env_id, "branch_list", None, present(json!({"status": status}))).await?;
+    Ok(list.branches)
 }
 
 async fn get(cx: Call, Query(place): Query<Place>) -> Result<Json<Warned>> {

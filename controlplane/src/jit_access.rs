@@ -13,6 +13,7 @@
 
 mod expiry;
 mod http;
+mod organization;
 mod standing;
 mod status;
 mod store;
@@ -27,6 +28,7 @@ use crate::http::routes::Routes;
 pub fn routes() -> Routes {
     use Access::{Admin, Auditor, Authenticated};
     const ALL: &str = "/v1/environments/{env_id}/jit-access";
+    const REQUESTS: &str = "/v1/organizations/{org_id}/jit";
     Routes::new()
         .get(ALL, Auditor, None, http::list)
         .says("Lists the requests for a role for a while.")
@@ -46,6 +48,14 @@ pub fn routes() -> Routes {
         .says("Ends an elevation before its time.")
         .deprecated()
         .own_role()
+        .post("/v1/organizations/{org_id}/jit/request", Authenticated, None, organization::request)
+        .says("Asks for a role for some hours, in the organization's only environment or the one of `env_id`.")
+        .deprecated()
+        .ours()
+        .get(REQUESTS, Auditor, None, organization::list)
+        .says("Lists the requests for a role for a while as a bare list, the newest first.")
+        .deprecated()
+        .ours()
 }
 
 #[cfg(test)]

@@ -2,7 +2,10 @@
 //!
 //! Nothing is kept here: each request becomes a call of a tool in the environment's data plane, and its
 //! result is told in the shape of this surface. The environment is the key's, else `?env_id=`, else the
-//! organization's only one. Members read. Steps are written by agents, with their tool; nobody changes one.
+//! organization's only one. Members read. Steps are written by agents, with their tool, or brought here
+//! together (`ingest`) by a developer at least; nobody changes one.
+
+mod ingest;
 
 use contract::{Access, Code, EnvId, Scope};
 use schemars::JsonSchema;
@@ -29,7 +32,14 @@ pub fn routes() -> Routes {
     const SESSIONS: &str = "/v1/cot/sessions";
     const REPLAY: &str = "/v1/cot/sessions/{session_id}/replay";
     const VERIFY: &str = "/v1/cot/sessions/{session_id}/verify";
+    const INGEST: &str = "/v1/cot/ingest";
     Routes::new()
+        .post(INGEST, Access::Developer, Scope::Agent, ingest::ingest)
+        .ours()
+        .says(
+            "Writes down steps of one agent that were taken elsewhere, all or none; what is there already is left out.",
+        )
+        .refuses(REFUSALS)
         .get(SESSIONS, Access::Member, Scope::Agent, sessions)
         .ours()
         .says("Lists the sessions of reasoning, the latest first.")
@@ -57,6 +67,17 @@ struct Listing {
     limit: Option<u32>,
     /// From the page before.
     cursor: Option<String>,
+    /// `true`: the page with its cursor; else the bare list.
+    envelope: Option<bool>,
+}
+
+/// Sessions, the latest first.
+#[derive(Debug, Serialize, JsonSchema)]
+#[serde(untagged)]
+#[schemars(rename = "ReasoningSessionList")]
+enum Listed {
+    Enveloped(Sessions),
+    Bare(Vec<Session>),
 }
 
 /// A page of sessions.
@@ -161,10 +182,12 @@ struct Story {
     break_detected_at: Option<Break>,
 }
 
-async fn sessions(cx: Call, Query(wanted): Query<Listing>) -> Result<Json<Sessions>> {
-    let Listing { env_id, agent_id, since, limit, cursor } = wanted;
+async fn sessions(cx: Call, Query(wanted): Query<Listing>) -> Result<Json<Listed>> {
+    let Listing { env_id, agent_id, since, limit, cursor, envelope } = wanted;
     let arguments = present(json!({"agent_id": agent_id, "since": since, "limit": limit, "cursor": cursor}));
-    Ok(Json(tool(&cx, env_id, "get_session_history", None, arguments).await?))
+    let page: Sessions = tool(&cx, env_id, "get_session_history", None, arguments).await?;
+    let is_bare = envelope != Some(true);
+    Ok(Json(if is_bare { Listed::Bare(page.sessions) } else { Listed::Enveloped(page) }))
 }
 
 async fn replay(cx: Call, Query(wanted): Query<Wanted>) -> Result<Json<Replay>> {

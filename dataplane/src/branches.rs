@@ -13,6 +13,7 @@ mod changed;
 mod conflict;
 mod ending;
 mod fields;
+mod kept;
 mod key;
 mod merge;
 mod merging;
@@ -37,6 +38,7 @@ pub use changed::{Change, Changed, Changes};
 pub use conflict::{Conflict, Granularity, Strategy};
 pub use ending::Status;
 pub use fields::{Listing, Merging, NewBranch, Wanted};
+pub use kept::Kept;
 pub use merging::{Merged, Outcome};
 pub(crate) use store::origin;
 

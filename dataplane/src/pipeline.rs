@@ -89,6 +89,7 @@ pub use moment::Moment;
 pub use once::Once;
 pub use quota::Purse;
 pub use semaphore::Gate;
+pub(crate) use shown::row_estimate;
 pub use stance::Stance;
 pub use storage::Storage;
 pub use tally::Tally;

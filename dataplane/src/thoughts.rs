@@ -11,6 +11,7 @@ mod chain;
 mod fields;
 mod store;
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use contract::Timestamp;
@@ -21,9 +22,10 @@ use tokio::sync::Mutex;
 use crate::Error;
 use crate::memory::Reach;
 use crate::pipeline::Standing;
+use store::Head;
 
 pub use chain::{Break, Verdict};
-pub use fields::{History, NewStep, Replay};
+pub use fields::{History, NewStep, NewSteps, Replay};
 pub use store::cursor;
 
 /// The name that policies have for it.
@@ -72,6 +74,21 @@ pub struct Replayed {
     pub verdict: Option<Verdict>,
 }
 
+/// The step behind the head of its session.
+fn following(
+    head: Option<&Head>,
+    reach: &Reach,
+    (trace_id, new): (String, NewStep),
+    now: Timestamp,
+) -> Result<Thought, Error> {
+    if head.is_some_and(|head| reach.bound && head.began_by != reach.agent_id) {
+        return Err(Error::PolicyDenied { message: "the session is another agent's".to_owned() });
+    }
+    let (step_number, prev_hash) =
+        head.map_or((0, chain::GENESIS.to_owned()), |head| (head.step_number + 1, head.hash.clone()));
+    new.thought(trace_id, reach.agent_id.clone(), step_number, prev_hash, now)
+}
+
 /// The ledger of one environment.
 #[derive(Debug, Clone, Default)]
 pub struct Thoughts(Arc<Mutex<()>>);
@@ -89,14 +106,37 @@ impl Thoughts {
         let reach = Reach::to_leave(&standing)?;
         let _alone = self.0.lock().await;
         let head = store::head(&standing, &new.session_id).await?;
-        if head.as_ref().is_some_and(|head| reach.bound && head.began_by != reach.agent_id) {
-            return Err(Error::PolicyDenied { message: "the session is another agent's".to_owned() });
-        }
-        let (step_number, prev_hash) =
-            head.map_or((0, chain::GENESIS.to_owned()), |head| (head.step_number + 1, head.hash));
-        let thought = new.thought(trace_id, reach.agent_id, step_number, prev_hash, now)?;
-        store::insert(&standing, &thought).await?;
+        let thought = following(head.as_ref(), &reach, (trace_id, new), now)?;
+        store::insert(&standing, std::slice::from_ref(&thought), now).await?;
         Ok(thought)
+    }
+
+    /// Appends steps to their sessions, all or none; those that a session has already are left out.
+    pub async fn append_all(&self, standing: Standing, new: NewSteps, now: Timestamp) -> Result<Vec<Thought>, Error> {
+        let new = new.checked()?;
+        let reach = Reach::to_leave(&standing)?;
+        let _alone = self.0.lock().await;
+        let mut sessions = BTreeMap::new();
+        let mut thoughts = Vec::new();
+        for (trace_id, step) in new {
+            let session_id = step.session_id.clone();
+            let is_known = sessions.contains_key(&session_id);
+            if !is_known {
+                let head = store::head(&standing, &session_id).await?;
+                sessions.insert(session_id.clone(), head);
+            }
+            if store::has(&standing, &session_id, &trace_id).await? {
+                continue;
+            }
+            let head = sessions.get(&session_id).and_then(Option::as_ref);
+            let thought = following(head, &reach, (trace_id, step), now)?;
+            let began_by = head.map_or_else(|| thought.agent_id.clone(), |head| head.began_by.clone());
+            let head = Head { step_number: thought.step_number, hash: thought.hash.clone(), began_by };
+            sessions.insert(session_id, Some(head));
+            thoughts.push(thought);
+        }
+        store::insert(&standing, &thoughts, now).await?;
+        Ok(thoughts)
     }
 
     /// The steps of a session in order; the whole chain is checked if that is asked for.

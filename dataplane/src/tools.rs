@@ -129,6 +129,11 @@ fn of_reasoning() -> Vec<Row> {
             .says("List the sessions of reasoning, the latest first.")
             .needs(Scope::Agent)
             .hints(Hints::Reads),
+        Row::new("log_reasoning_steps", thoughts::log_together)
+            .says("Write down steps that were taken elsewhere, in their order: all of them or none.")
+            .needs(Scope::Agent)
+            .hints(Hints::Adds)
+            .unlisted(),
     ]
 }
 
@@ -185,6 +190,11 @@ fn of_branches() -> Vec<Row> {
             .unlisted(),
         Row::new("branch_diff", branches::diff)
             .says("Count what a branch has changed in each of its tables.")
+            .needs(Scope::Agent)
+            .hints(Hints::Reads)
+            .unlisted(),
+        Row::new("branch_cost", branches::cost)
+            .says("Count the rows that a branch keeps of each of its tables.")
             .needs(Scope::Agent)
             .hints(Hints::Reads)
             .unlisted(),

@@ -45,6 +45,7 @@ mod pipeline;
 mod rejudged;
 mod remembered;
 mod rest;
+mod searching;
 mod sequences;
 mod swapped;
 mod temporary;

@@ -220,10 +220,13 @@ async fn what_an_agent_thought_is_told_again_over_rest_with_its_chain() {
         log(session, content).await;
     }
     let get = async |path: &str| world.call(Method::GET, &format!("/v1/cot/{path}"), &auth, Value::Null).await;
-    let first = get("sessions?limit=1").await.body;
+    let first = get("sessions?limit=1&envelope=true").await.body;
     assert_eq!((&first["sessions"][0]["session_id"], &first["has_more"]), (&json!("plan/1"), &json!(true)), "{first}");
-    let second = get(&format!("sessions?limit=1&cursor={}", first["cursor"].as_str().unwrap())).await.body;
+    let cursor = first["cursor"].as_str().unwrap();
+    let second = get(&format!("sessions?limit=1&envelope=true&cursor={cursor}")).await.body;
     assert_eq!((&second["sessions"][0]["step_count"], &second["cursor"]), (&json!(1), &Value::Null));
+    let bare = get("sessions").await.body;
+    assert_eq!((bare.as_array().unwrap().len(), &bare[0]), (2, &first["sessions"][0]), "{bare}");
     let told = get("sessions/plan%2F1/replay?from_step=1&limit=1").await.body;
     assert_eq!((&told["total_steps"], &told["chain_valid"]), (&json!(3), &Value::Null), "{told}");
     let [step] = told["steps"].as_array().unwrap().as_slice() else { panic!("{told}") };
@@ -243,6 +246,47 @@ async fn what_an_agent_thought_is_told_again_over_rest_with_its_chain() {
     let mute = world.key_for(&world.env_id, json!({"scopes": ["query:read"]})).await.key;
     let refused = world.call(Method::GET, "/v1/cot/sessions", &format!("ApiKey {mute}"), Value::Null).await;
     assert_eq!(refused.status, 403, "{}", refused.body);
+    world.end().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn steps_taken_elsewhere_are_written_once_and_all_together() {
+    let world = World::bare().await;
+    let auth = format!("ApiKey {}", world.key);
+    let trace = |id: &str, place: i64, content: Value| {
+        json!({"trace_id": id, "session_id": "away", "agent_id": "clerk", "org_id": world.org_id, "step_index": place,
+            "trace_type": "Thought", "content": content, "content_hash": "made elsewhere"})
+    };
+    let ingest =
+        async |traces: Value| world.call(Method::POST, "/v1/cot/ingest", &auth, json!({"traces": traces})).await;
+    let two = json!([trace("b", 1, json!({"text": "then"})), trace("a", 0, json!("first"))]);
+    assert_eq!(ingest(two).await.body, json!({"ingested": 2, "trace_ids": ["a", "b"]}));
+    let again = json!([trace("b", 1, json!({"text": "then"})), trace("c", 2, json!("last"))]);
+    assert_eq!(ingest(again).await.body, json!({"ingested": 1, "trace_ids": ["b", "c"]}));
+    let told = world.ok(Method::GET, "/v1/cot/sessions/away/replay?verify_chain=true", &auth, Value::Null).await;
+    let steps: Vec<_> =
+        told["steps"].as_array().unwrap().iter().map(|step| step["trace_id"].as_str().unwrap()).collect();
+    assert_eq!((steps, &told["chain_valid"]), (vec!["a", "b", "c"], &json!(true)), "{told}");
+    assert_eq!(
+        (&told["steps"][1]["content"], &told["steps"][1]["agent_id"]),
+        (&json!("{\"text\":\"then\"}"), &json!("clerk"))
+    );
+    assert_eq!(told["steps"][0]["metadata"], json!({"content_hash": "made elsewhere"}));
+    let twice = ingest(json!([trace("d", 3, json!("x")), trace("d", 4, json!("y"))])).await;
+    assert_eq!(
+        (twice.status, &twice.body["error"]["details"]["field"]),
+        (400, &json!("trace_ids[1]")),
+        "{}",
+        twice.body
+    );
+    let long = ingest(json!([trace("e", 3, json!("x")), trace("f", 4, json!("y".repeat(70_000)))])).await;
+    assert_eq!(long.status, 400, "{}", long.body);
+    let verified = world.ok(Method::GET, "/v1/cot/sessions/away/verify", &auth, Value::Null).await;
+    assert_eq!(
+        (&verified["total_traces"], &verified["chain_valid"]),
+        (&json!(3), &json!(true)),
+        "none of them was written"
+    );
     world.end().await;
 }
 

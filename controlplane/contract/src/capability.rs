@@ -33,6 +33,7 @@ pub struct Grant {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Capabilities {
+    /// `table` or `schema.table`; `schema.*` is every table of a schema, also those that come later.
     pub allowed_tables: Vec<String>,
     /// Words of [`Operation`], in any case.
     pub allowed_operations: Vec<String>,
@@ -64,7 +65,11 @@ pub enum Denied {
 
 impl Capabilities {
     pub fn reaches(&self, table: TableRef<'_>) -> bool {
-        self.allowed_tables.iter().any(|allowed| table.is_named_by(allowed))
+        let is_meant = |allowed: &String| match whole_schema(allowed) {
+            Some(schema) => schema.eq_ignore_ascii_case(table.schema),
+            None => table.is_named_by(allowed),
+        };
+        self.allowed_tables.iter().any(is_meant)
     }
 
     pub fn allows(&self, operation: Operation) -> bool {
@@ -75,6 +80,11 @@ impl Capabilities {
         let restrictions = self.column_restrictions.iter().filter(move |(named, _)| table.is_named_by(named));
         restrictions.flat_map(|(_, restriction)| restriction.denied_columns.iter().map(String::as_str))
     }
+}
+
+/// The schema all of whose tables are meant: of `hr.*` it is `hr`.
+pub fn whole_schema(allowed: &str) -> Option<&str> {
+    allowed.strip_suffix(".*")
 }
 
 /// The grants that stand.
@@ -176,6 +186,15 @@ mod tests {
         assert_eq!(judged(&[ORDERS, payroll], &[Delete], 1), Err(Denied::Table(1)));
         assert_eq!(judged(&[ORDERS], &[Select], 100), Err(Denied::Everything));
         assert_eq!(covering(&[], &[], &[], at(1)), Err(Denied::Everything));
+    }
+
+    #[test]
+    fn a_whole_schema_is_its_tables_and_no_others() {
+        let grants = [grant(&["HR.*"], &["select"], &[], 100)];
+        assert!(reach(&grants, PEOPLE, at(1)) && !reach(&grants, ORDERS, at(1)) && !reach(&grants, PEOPLE, at(100)));
+        for schema in ["hr2", "h", "hr.people"] {
+            assert!(!reach(&grants, TableRef { schema, name: "people" }, at(1)), "{schema}");
+        }
     }
 
     #[test]

@@ -4,7 +4,7 @@
 use std::str::FromStr;
 
 use contract::Timestamp;
-use contract::capability::Capabilities;
+use contract::capability::{Capabilities, whole_schema};
 use contract::own_tables;
 use contract::policy::abac::Operation;
 
@@ -21,7 +21,11 @@ const YEARS_MAX: i64 = 100;
 pub fn admit(given: &Capabilities) -> Result<Vec<Operation>> {
     some("capabilities.allowed_tables", given.allowed_tables.len(), TABLES_MAX)?;
     for (i, table) in given.allowed_tables.iter().enumerate() {
-        table_name(&format!("capabilities.allowed_tables[{i}]"), table)?;
+        let at = format!("capabilities.allowed_tables[{i}]");
+        match whole_schema(table) {
+            Some(schema) => identifier(&at, schema)?,
+            None => table_name(&at, table)?,
+        }
     }
     some("capabilities.allowed_operations", given.allowed_operations.len(), Operation::ALL.len())?;
     for (limit, field) in [
@@ -116,5 +120,16 @@ mod tests {
             assert!(problem.message.contains(&table.to_ascii_lowercase()), "{}", problem.message);
         }
         assert!(granted("main.orders").is_ok());
+        assert!(granted("main.*").is_err(), "columns are of a table");
+    }
+
+    #[test]
+    fn a_whole_schema_is_granted_and_no_other_pattern() {
+        let granted = |table: &str| {
+            let capabilities = json!({"allowed_tables": [table], "allowed_operations": ["select"]});
+            admit(&serde_json::from_value(capabilities).unwrap())
+        };
+        assert!(granted("hr.*").is_ok() && granted("*").is_err() && granted(".*").is_err());
+        assert!(granted("*.*").is_err() && granted("hr.peo*").is_err() && granted("a.hr.*").is_err());
     }
 }

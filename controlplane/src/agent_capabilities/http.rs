@@ -1,17 +1,18 @@
 //! Requests, answers and handlers of agent capabilities.
 
 use contract::capability::Capabilities;
-use contract::{GrantId, Timestamp};
+use contract::{EnvId, GrantId, Timestamp};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
+use sqlx::PgConnection;
 use sqlx::types::Json as Stored;
 
 use super::admission;
 use super::policies::{self, Wish};
 use super::status::Status;
 use super::store::{self, Row, Usage};
-use crate::events::{self, Event, EventType};
+use crate::events::{self, Event, EventType, Origin};
 use crate::governance::within_share;
 use crate::http::call::Call;
 use crate::http::json::{Created, Json, Query};
@@ -86,13 +87,31 @@ pub async fn list(cx: Call, Query(filter): Query<Filter>, page: Page) -> Result<
 #[serde(deny_unknown_fields)]
 #[schemars(rename = "CapabilityGrantCreation")]
 pub struct Creation {
-    agent_id: String,
-    capabilities: Capabilities,
-    expires_at: Timestamp,
+    pub agent_id: String,
+    pub capabilities: Capabilities,
+    pub expires_at: Timestamp,
 }
 
 /// Confines the agent at once: the answer waits for the data planes that are connected (`guard`).
 pub async fn grant(cx: Call, Json(input): Json<Creation>) -> Result<Created<Answer>> {
+    let env_id = cx.env_id()?;
+    let mut tx = cx.begin().await?;
+    environments::lock(&mut tx, &env_id).await?;
+    let row = granted(&cx, &mut tx, &env_id, input).await?;
+    tx.commit().await?;
+    Answer::of(row, None, cx.now()).map(Created)
+}
+
+/// Takes every grant of the agent away that is not revoked, and gives it this one. Under the environment's lock.
+pub async fn grant_alone(cx: &Call, tx: &mut PgConnection, env_id: &EnvId, input: Creation) -> Result<()> {
+    for grant in store::of(tx, env_id, &input.agent_id).await?.unwrap_or_default() {
+        let row = store::lock(tx, env_id, &grant.grant_id).await?.ok_or(Error::NotFound { kind: "grant" })?;
+        withdrawn(cx, tx, env_id, &row).await?;
+    }
+    granted(cx, tx, env_id, input).await.map(|_| ())
+}
+
+async fn granted(cx: &Call, tx: &mut PgConnection, env_id: &EnvId, input: Creation) -> Result<Row> {
     let agent_id = text::checked("agent_id", &input.agent_id, AGENT_ID_MAX)?;
     let operations = admission::admit(&input.capabilities)?;
     let row = Row {
@@ -106,27 +125,28 @@ pub async fn grant(cx: Call, Json(input): Json<Creation>) -> Result<Created<Answ
         revoked_by: None,
         revoked_at: None,
     };
-    let env_id = cx.env_id()?;
-    let mut tx = cx.begin().await?;
-    environments::lock(&mut tx, &env_id).await?;
-    if !agents::is_known(&mut tx, cx.org_id(), &row.agent_id).await? {
+    if !agents::is_known(tx, cx.org_id(), &row.agent_id).await? {
         return Err(Error::AgentNotFound { agent_id: row.agent_id });
     }
-    let framework = agents::framework(&mut tx, cx.org_id(), &row.agent_id).await?;
+    let framework = agents::framework(tx, cx.org_id(), &row.agent_id).await?;
     let tables = &row.capabilities.allowed_tables;
     let wish = Wish { agent_id: &row.agent_id, framework: framework.as_deref(), tables, operations: &operations };
-    policies::permit(&abac_policies::governed(&mut tx, &env_id).await?, wish, cx.now())?;
-    if store::count_active(&mut tx, &env_id).await? >= GRANTS_MAX {
+    policies::permit(&abac_policies::governed(tx, env_id).await?, wish, cx.now())?;
+    if store::count_active(tx, env_id).await? >= GRANTS_MAX {
         let message = format!("an environment has at most {GRANTS_MAX} grants: revoke those that have ended");
         return Err(Error::conflict("too_many", message));
     }
-    let before = store::bytes(&mut tx, &env_id).await?;
-    store::insert(&mut tx, &env_id, &row).await?;
-    within_share("the grants of an environment", before, store::bytes(&mut tx, &env_id).await?)?;
+    let before = store::bytes(tx, env_id).await?;
+    store::insert(tx, env_id, &row).await?;
+    within_share("the grants of an environment", before, store::bytes(tx, env_id).await?)?;
     let event = Event::new(EventType::AgentCapabilityGranted, row.grant_id.clone()).after(told(&row));
-    events::record(&cx.app, &mut tx, &cx, event).await?;
-    tx.commit().await?;
-    Answer::of(row, None, cx.now()).map(Created)
+    events::record(&cx.app, tx, in_environment(cx, env_id), event).await?;
+    Ok(row)
+}
+
+/// Of a path that names no environment too.
+fn in_environment(cx: &Call, env_id: &EnvId) -> Origin {
+    Origin { env_id: Some(env_id.clone()), ..Origin::from(cx) }
 }
 
 /// `{grant_id, agent_id, revoked, revoked_by, revoked_at}`.
@@ -147,12 +167,7 @@ pub async fn revoke(cx: Call) -> Result<Json<Revocation>> {
     environments::lock(&mut tx, &env_id).await?;
     let row = store::lock(&mut tx, &env_id, &cx.id("grant_id")?).await?;
     let row = row.ok_or(Error::NotFound { kind: "grant" })?;
-    let Some(to) = row.status()?.after_delete() else {
-        return Err(Error::conflict("revoked", "the grant is revoked already"));
-    };
-    store::revoke(&mut tx, &row.grant_id, to, cx.caller.actor_id(), cx.now()).await?;
-    let event = Event::new(EventType::AgentCapabilityRevoked, row.grant_id.clone()).before(told(&row));
-    events::record(&cx.app, &mut tx, &cx, event).await?;
+    withdrawn(&cx, &mut tx, &env_id, &row).await?;
     tx.commit().await?;
     Ok(Json(Revocation {
         id: row.grant_id.clone(),
@@ -162,6 +177,15 @@ pub async fn revoke(cx: Call) -> Result<Json<Revocation>> {
         revoked_by: cx.caller.actor_id().to_owned(),
         revoked_at: cx.now(),
     }))
+}
+
+async fn withdrawn(cx: &Call, tx: &mut PgConnection, env_id: &EnvId, row: &Row) -> Result<()> {
+    let Some(to) = row.status()?.after_delete() else {
+        return Err(Error::conflict("revoked", "the grant is revoked already"));
+    };
+    store::revoke(tx, &row.grant_id, to, cx.caller.actor_id(), cx.now()).await?;
+    let event = Event::new(EventType::AgentCapabilityRevoked, row.grant_id.clone()).before(told(row));
+    events::record(&cx.app, tx, in_environment(cx, env_id), event).await
 }
 
 /// The grant in an event: whole, since what it allowed is what the trail is asked about.

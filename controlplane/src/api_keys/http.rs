@@ -3,15 +3,18 @@
 use std::collections::BTreeMap;
 
 use chrono::Duration;
-use contract::{KeyId, Timestamp};
+use contract::key::Minted;
+use contract::{EnvId, KeyId, Timestamp};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use sqlx::PgConnection;
 
 use super::bounds;
-use super::input::Creation;
+use super::input::{Admitted, Creation};
 use super::life::{self, Given, Making};
 use super::resource;
 use super::store::{self, Row};
+use crate::events::Origin;
 use crate::http::call::Call;
 use crate::http::json::{Created, Json, MaybeJson};
 use crate::http::page::{Page, Paged};
@@ -75,7 +78,7 @@ pub struct NewKey {
 
 pub async fn list(cx: Call, page: Page) -> Result<Paged<ApiKey>> {
     let mut conn = cx.app.pool().acquire().await?;
-    let (rows, total) = store::page(&mut conn, &cx.env_id()?, &page).await?;
+    let (rows, total) = store::page(&mut conn, &cx.env_id()?, &page, false).await?;
     let now = cx.now();
     Ok(page.of(rows, total, |row| (row.created_at, row.key_id.to_string()), |row| ApiKey::of(row, now)))
 }
@@ -87,20 +90,36 @@ pub async fn create(cx: Call, Json(input): Json<Creation>) -> Result<Created<New
     let minted = life::mint(&cx.app, &env_id).await?;
     let mut tx = cx.begin().await?;
     environments::lock(&mut tx, &env_id).await?;
-    bounds::may_make(&mut tx, &cx, &mut wanted).await?;
+    let row = made(&cx, &mut tx, (&env_id, &minted, now), &mut wanted).await?;
+    tx.commit().await?;
+    Ok(Created(NewKey { key: minted.text.expose().clone(), record: ApiKey::of(row, cx.now()) }))
+}
+
+/// A key as the caller may make it. Under the environment's lock; `now` is when its expiry is counted from.
+pub(super) async fn made(
+    cx: &Call,
+    tx: &mut PgConnection,
+    (env_id, minted, now): (&EnvId, &Minted, Timestamp),
+    wanted: &mut Admitted,
+) -> Result<Row> {
+    bounds::may_make(tx, cx, wanted).await?;
     let making = Making {
-        env_id: &env_id,
-        wanted: &wanted,
-        given: Given::to_caller(&minted, &cx),
+        env_id,
+        wanted,
+        given: Given::to_caller(minted, cx),
         by: cx.caller.actor_id(),
         tier: cx.tier,
         limits: cx.limits,
         now,
     };
-    let row = life::make(&cx.app, &mut tx, &making, &cx).await?;
-    resource::tell(&cx.app, &mut tx, &row.key_id).await?;
-    tx.commit().await?;
-    Ok(Created(NewKey { key: minted.text.expose().clone(), record: ApiKey::of(row, cx.now()) }))
+    let row = life::make(&cx.app, tx, &making, in_environment(cx, env_id)).await?;
+    resource::tell(&cx.app, tx, &row.key_id).await?;
+    Ok(row)
+}
+
+/// Of a path that names no environment too.
+pub(super) fn in_environment(cx: &Call, env_id: &EnvId) -> Origin {
+    Origin { env_id: Some(env_id.clone()), ..Origin::from(cx) }
 }
 
 #[derive(Debug, Default, Deserialize, JsonSchema)]
@@ -123,30 +142,32 @@ pub struct Rotation {
     rotated_by: String,
 }
 
-/// "`grace_period_hours` integer optional (default 72, max 168)".
 pub async fn rotate(cx: Call, MaybeJson(input): MaybeJson<RotationInput>) -> Result<Json<Rotation>> {
+    rotated(&cx, &cx.env_id()?, &cx.id("key_id")?, input).await.map(Json)
+}
+
+/// "`grace_period_hours` integer optional (default 72, max 168)".
+pub(super) async fn rotated(cx: &Call, env_id: &EnvId, key_id: &KeyId, input: RotationInput) -> Result<Rotation> {
     let grace_period_hours = input.grace_period_hours.unwrap_or(GRACE_HOURS);
     if !(0..=GRACE_HOURS_MAX).contains(&grace_period_hours) {
         let message = format!("`grace_period_hours` is from 0 to {GRACE_HOURS_MAX}");
         return Err(Error::invalid("grace_period_hours", "0..168", message));
     }
-    let env_id = cx.env_id()?;
-    let minted = life::mint(&cx.app, &env_id).await?;
+    let minted = life::mint(&cx.app, env_id).await?;
     let mut tx = cx.begin().await?;
-    environments::lock(&mut tx, &env_id).await?;
+    environments::lock(&mut tx, env_id).await?;
     let now = cx.now();
-    let row = store::find(&mut tx, &env_id, &cx.id("key_id")?).await?.ok_or(Error::NotFound { kind: "API key" })?;
+    let row = store::find(&mut tx, env_id, key_id).await?.ok_or(Error::NotFound { kind: "API key" })?;
     if row.status(now) != "active" {
         return Err(Error::conflict("not_active", format!("the key is {}: make a new one", row.status(now))));
     }
-    bounds::may_take(&mut tx, &cx, &row).await?;
-    let grace = Duration::hours(grace_period_hours);
-    let old_key_expires_at =
-        life::rotate(&cx.app, &mut tx, &env_id, (&row, Given::to_caller(&minted, &cx), grace), &cx).await?;
+    bounds::may_take(&mut tx, cx, &row).await?;
+    let given = (&row, Given::to_caller(&minted, cx), Duration::hours(grace_period_hours));
+    let old_key_expires_at = life::rotate(&cx.app, &mut tx, env_id, given, in_environment(cx, env_id)).await?;
     store::mark_delivered(&mut tx, &row.key_id, now).await?;
     resource::tell(&cx.app, &mut tx, &row.key_id).await?;
     tx.commit().await?;
-    Ok(Json(Rotation {
+    Ok(Rotation {
         id: row.key_id.clone(),
         key_id: row.key_id,
         new_key: minted.text.expose().clone(),
@@ -155,7 +176,7 @@ pub async fn rotate(cx: Call, MaybeJson(input): MaybeJson<RotationInput>) -> Res
         grace_period_hours,
         rotated_at: now,
         rotated_by: cx.caller.actor_id().to_owned(),
-    }))
+    })
 }
 
 #[derive(Debug, Serialize, JsonSchema)]
@@ -169,15 +190,18 @@ pub struct Revocation {
     revoked_by: String,
 }
 
+pub async fn revoke(cx: Call) -> Result<Json<Revocation>> {
+    revoked(&cx, &cx.env_id()?, &cx.id("key_id")?).await.map(Json)
+}
+
 /// Takes effect at once: data planes drop the key when this transaction commits (`publisher`).
 /// Asked again, tells what happened then.
-pub async fn revoke(cx: Call) -> Result<Json<Revocation>> {
+pub(super) async fn revoked(cx: &Call, env_id: &EnvId, key_id: &KeyId) -> Result<Revocation> {
     let mut tx = cx.begin().await?;
-    let env_id = cx.env_id()?;
-    environments::lock(&mut tx, &env_id).await?;
-    let mut row = store::find(&mut tx, &env_id, &cx.id("key_id")?).await?.ok_or(Error::NotFound { kind: "API key" })?;
+    environments::lock(&mut tx, env_id).await?;
+    let mut row = store::find(&mut tx, env_id, key_id).await?.ok_or(Error::NotFound { kind: "API key" })?;
     if row.revoked_at.is_none() {
-        life::revoke(&cx.app, &mut tx, &row, cx.caller.actor_id(), &cx).await?;
+        life::revoke(&cx.app, &mut tx, &row, cx.caller.actor_id(), in_environment(cx, env_id)).await?;
         resource::tell(&cx.app, &mut tx, &row.key_id).await?;
         row.revoked_at = Some(cx.now());
         row.revoked_by = Some(cx.caller.actor_id().to_owned());
@@ -186,12 +210,5 @@ pub async fn revoke(cx: Call) -> Result<Json<Revocation>> {
     let (Some(revoked_at), Some(revoked_by)) = (row.revoked_at, row.revoked_by) else {
         return Err(Error::internal("a revoked key says when and by whom"));
     };
-    Ok(Json(Revocation {
-        id: row.key_id.clone(),
-        key_id: row.key_id,
-        name: row.name,
-        revoked: true,
-        revoked_at,
-        revoked_by,
-    }))
+    Ok(Revocation { id: row.key_id.clone(), key_id: row.key_id, name: row.name, revoked: true, revoked_at, revoked_by })
 }

@@ -34,6 +34,9 @@ pub struct Row {
     pub attributes: Json<Attributes>,
     pub agent_id: Option<String>,
     pub agent_framework: Option<String>,
+    /// What people call the agent, and what the key is for.
+    pub agent_name: Option<String>,
+    pub description: Option<String>,
     pub expires_at: Option<Timestamp>,
     pub revoked_at: Option<Timestamp>,
     pub revoked_by: Option<String>,
@@ -52,26 +55,34 @@ impl Row {
     }
 }
 
-pub async fn page(conn: &mut PgConnection, env_id: &EnvId, page: &Page) -> Result<(Vec<Row>, i64)> {
+/// The keys of an environment, the newest first; all of them, or those alone that are made for an agent.
+pub async fn page(conn: &mut PgConnection, env_id: &EnvId, page: &Page, of_agents: bool) -> Result<(Vec<Row>, i64)> {
     let rows = sqlx::query_as!(
         Row,
         r#"select k.key_id, k.name, s.prefix, k.scopes, k.ip_allowlist, k.user_id,
-                  k.attributes as "attributes: Json<Attributes>", k.agent_id, k.agent_framework, k.expires_at,
-                  k.revoked_at, k.revoked_by, u.last_used_at as "last_used_at?", k.created_at, k.created_by
+                  k.attributes as "attributes: Json<Attributes>", k.agent_id, k.agent_framework, k.agent_name,
+                  k.description, k.expires_at, k.revoked_at, k.revoked_by, u.last_used_at as "last_used_at?",
+                  k.created_at, k.created_by
            from api_keys k
            join api_key_secrets s on s.key_id = k.key_id and s.not_after is null
            left join api_key_uses u on u.key_id = k.key_id
            where k.env_id = $1 and ($2::timestamptz is null or (k.created_at, k.key_id) < ($2, $3))
+             and (not $5::boolean or k.agent_id is not null)
            order by k.created_at desc, k.key_id desc
            limit $4"#,
         env_id.as_str(),
         page.after_time(),
         page.after_id(),
         page.fetch(),
+        of_agents,
     )
     .fetch_all(&mut *conn)
     .await?;
-    let total = sqlx::query_scalar!(r#"select count(*) as "total!" from api_keys where env_id = $1"#, env_id.as_str());
+    let total = sqlx::query_scalar!(
+        r#"select count(*) as "total!" from api_keys where env_id = $1 and (not $2::boolean or agent_id is not null)"#,
+        env_id.as_str(),
+        of_agents,
+    );
     Ok((rows, total.fetch_one(conn).await?))
 }
 
@@ -79,8 +90,9 @@ pub async fn find(conn: &mut PgConnection, env_id: &EnvId, key_id: &KeyId) -> Re
     Ok(sqlx::query_as!(
         Row,
         r#"select k.key_id, k.name, s.prefix, k.scopes, k.ip_allowlist, k.user_id,
-                  k.attributes as "attributes: Json<Attributes>", k.agent_id, k.agent_framework, k.expires_at,
-                  k.revoked_at, k.revoked_by, u.last_used_at as "last_used_at?", k.created_at, k.created_by
+                  k.attributes as "attributes: Json<Attributes>", k.agent_id, k.agent_framework, k.agent_name,
+                  k.description, k.expires_at, k.revoked_at, k.revoked_by, u.last_used_at as "last_used_at?",
+                  k.created_at, k.created_by
            from api_keys k
            join api_key_secrets s on s.key_id = k.key_id and s.not_after is null
            left join api_key_uses u on u.key_id = k.key_id
@@ -239,6 +251,24 @@ pub async fn update(conn: &mut PgConnection, key_id: &KeyId, wanted: &Admitted) 
         &ip_allowlist[..],
         wanted.user_id.as_ref().map(UserId::as_str),
         wanted.expires_at,
+    )
+    .execute(conn)
+    .await?;
+    Ok(())
+}
+
+/// What people call the agent of a key, and what they say of it.
+pub async fn describe(
+    conn: &mut PgConnection,
+    key_id: &KeyId,
+    agent_name: Option<&str>,
+    description: Option<&str>,
+) -> Result<()> {
+    sqlx::query!(
+        "update api_keys set agent_name = $2, description = $3 where key_id = $1",
+        key_id.as_str(),
+        agent_name,
+        description,
     )
     .execute(conn)
     .await?;

@@ -9,7 +9,7 @@
 
 use chrono::NaiveTime;
 use contract::capability::hour_of;
-use contract::{EnvId, Timestamp};
+use contract::{EnvId, KeyId, Timestamp};
 use schemars::JsonSchema;
 use serde::Serialize;
 use sqlx::PgConnection;
@@ -39,6 +39,45 @@ pub struct PolicySummary {
     queries_denied: i64,
     columns_masked: i64,
     rows_filtered: i64,
+}
+
+/// What was asked with one key.
+#[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "KeyUsage")]
+pub struct KeyUsage {
+    total_queries: i64,
+    queries_today: i64,
+    total_credits: f64,
+    last_query_at: Option<Timestamp>,
+}
+
+/// Of a key that is made for an agent: by the agent its queries are found.
+pub async fn of_key(
+    conn: &mut PgConnection,
+    env_id: &EnvId,
+    (agent_id, key_id): (&str, &KeyId),
+    now: Timestamp,
+) -> Result<KeyUsage> {
+    let today = now.date_naive().and_time(NaiveTime::MIN).and_utc();
+    let row = sqlx::query!(
+        r#"select count(*) as "total!", count(*) filter (where s.at >= $4) as "today!",
+                  coalesce(sum(e.micro_credits), 0)::bigint as "credits!", max(s.at) as last_at
+           from query_starts s
+           left join query_ends e on e.env_id = s.env_id and e.query_id = s.query_id
+           where s.env_id = $1 and s.agent_id = $2 and s.key_id = $3"#,
+        env_id.as_str(),
+        agent_id,
+        key_id.as_str(),
+        today,
+    )
+    .fetch_one(conn)
+    .await?;
+    Ok(KeyUsage {
+        total_queries: row.total,
+        queries_today: row.today,
+        total_credits: credit(u64::try_from(row.credits).unwrap_or_default()),
+        last_query_at: row.last_at,
+    })
 }
 
 pub async fn of_agent(

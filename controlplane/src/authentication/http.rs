@@ -90,6 +90,8 @@ struct SignupBody {
     email: Email,
     password: String,
     org_name: String,
+    /// `free`, which every new organization is.
+    tier: Option<Tier>,
 }
 
 /// The first step on a fresh installation: an account, an organization, and its owner.
@@ -104,6 +106,10 @@ async fn signup(
     }
     let name = text::checked("name", &body.name, NAME_MAX)?;
     text::checked("org_name", &body.org_name, NAME_MAX)?;
+    if body.tier.is_some_and(|tier| tier != Tier::Free) {
+        let message = "a new organization is `free`: leave `tier` out; whoever runs the installation changes it later";
+        return Err(Error::invalid("tier", "free", message));
+    }
     accounts::admit_password(&body.password, &body.email)?;
     let app = &visit.app;
     let hash = app.slow_hash().hash(body.password, app.entropy().clone()).await?;

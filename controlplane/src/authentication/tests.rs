@@ -60,6 +60,8 @@ async fn what_a_signup_lacks_is_named() {
         ("org_name", json!("  ")),
         ("org_name", json!("a\u{0}b")),
         ("role", json!("owner")),
+        ("tier", json!("cloud")),
+        ("tier", json!("gold")),
     ] {
         let mut body = good.clone();
         body[field] = value.clone();
@@ -67,6 +69,9 @@ async fn what_a_signup_lacks_is_named() {
         assert_eq!(answer.code(), (400, "VALIDATION_ERROR"), "{field} = {value}");
         assert_eq!(answer.body["error"]["details"]["field"], field, "{value}");
     }
+    let mut body = good;
+    body["tier"] = json!("free");
+    assert_eq!(app.post("/v1/signup", "", body).await.expect(201)["org"]["tier"], "free");
 }
 
 #[tokio::test]

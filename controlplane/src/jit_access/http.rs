@@ -1,7 +1,7 @@
 //! Requests, answers and handlers of JIT access.
 
 use chrono::Duration;
-use contract::{JitRequestId, Role, Timestamp, UserId};
+use contract::{EnvId, JitRequestId, Role, Timestamp, UserId};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -10,7 +10,7 @@ use sqlx::{PgConnection, Postgres, Transaction};
 use super::expiry;
 use super::status::{Status, Trigger};
 use super::store::{self, Row};
-use crate::events::{self, Event, EventType};
+use crate::events::{self, Event, EventType, Origin};
 use crate::http::call::Call;
 use crate::http::json::{Created, Json};
 use crate::http::page::{Page, Paged};
@@ -81,8 +81,12 @@ impl Answer {
 }
 
 pub async fn list(cx: Call, page: Page) -> Result<Paged<Answer>> {
+    listed(&cx, &cx.env_id()?, &page).await
+}
+
+pub(super) async fn listed(cx: &Call, env_id: &EnvId, page: &Page) -> Result<Paged<Answer>> {
     let mut conn = cx.app.pool().acquire().await?;
-    let (rows, total) = store::page(&mut conn, &cx.env_id()?, &page).await?;
+    let (rows, total) = store::page(&mut conn, env_id, page).await?;
     let answers = rows.into_iter().map(Answer::of).collect::<Result<Vec<_>>>()?;
     let mark = |answer: &Answer| (answer.requested_at, answer.request_id.to_string());
     Ok(page.of(answers, total, mark, |answer| answer))
@@ -92,7 +96,7 @@ pub async fn list(cx: Call, page: Page) -> Result<Paged<Answer>> {
 #[derive(Debug, Clone, Copy, Deserialize, JsonSchema)]
 #[schemars(rename = "JitRole")]
 #[serde(rename_all = "snake_case")]
-enum Wanted {
+pub enum Wanted {
     Admin,
     Developer,
     Analyst,
@@ -112,12 +116,16 @@ impl Wanted {
 #[schemars(rename = "JitAccessInput")]
 #[serde(deny_unknown_fields)]
 pub struct Asking {
-    requested_role: Wanted,
-    reason: String,
-    duration_minutes: i64,
+    pub requested_role: Wanted,
+    pub reason: String,
+    pub duration_minutes: i64,
 }
 
 pub async fn request(cx: Call, Json(input): Json<Asking>) -> Result<Created<Answer>> {
+    asked(&cx, &cx.env_id()?, input).await.map(Created)
+}
+
+pub(super) async fn asked(cx: &Call, env_id: &EnvId, input: Asking) -> Result<Answer> {
     let user_id =
         cx.caller.user_id.clone().ok_or(Error::Forbidden("a key that acts for nobody has no role to raise"))?;
     let row = Row {
@@ -137,18 +145,19 @@ pub async fn request(cx: Call, Json(input): Json<Asking>) -> Result<Created<Answ
         revoked_by: None,
         revoked_at: None,
     };
-    let env_id = cx.env_id()?;
     let mut tx = cx.begin().await?;
-    environments::lock(&mut tx, &env_id).await?;
-    let (email, held) = raisable(&mut tx, &cx, &user_id, input.requested_role.role()).await?;
-    if store::count_pending(&mut tx, &env_id).await? >= PENDING_MAX {
+    environments::lock(&mut tx, env_id).await?;
+    let (email, held) = raisable(&mut tx, cx, &user_id, input.requested_role.role()).await?;
+    if store::count_pending(&mut tx, env_id).await? >= PENDING_MAX {
         return Err(Error::conflict("too_many", format!("an environment has at most {PENDING_MAX} pending requests")));
     }
     let row = Row { requester_email: email, held_role: held.to_string(), ..row };
-    store::insert(&mut tx, &env_id, &row).await?;
-    record(&cx, &mut tx, EventType::JitRequested, &row).await?;
+    store::insert(&mut tx, env_id, &row).await?;
+    let origin = Origin { env_id: Some(env_id.clone()), ..Origin::from(cx) };
+    let event = Event::new(EventType::JitRequested, row.request_id.clone()).after(told(&row));
+    events::record(&cx.app, &mut tx, origin, event).await?;
     tx.commit().await?;
-    Answer::of(row).map(Created)
+    Answer::of(row)
 }
 
 fn minutes(given: i64) -> Result<i32> {

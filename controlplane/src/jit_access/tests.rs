@@ -39,6 +39,36 @@ async fn role_at_the_proxy(world: &World, user_id: &UserId) -> Role {
 }
 
 #[tokio::test]
+async fn a_request_by_the_organizations_path_is_one_of_its_environment() {
+    let (world, _, key) = analyst().await;
+    let path = world.org("jit/request");
+    let body = json!({"target_role": "developer", "reason": "fix the nightly load", "duration_hours": 2});
+    let asked = world.app.post(&path, &key, body).await.expect(201);
+    assert_eq!((&asked["status"], &asked["duration_minutes"]), (&json!("pending"), &json!(120)), "{asked}");
+    let in_environment = world.app.get(&world.env("jit-access"), &world.owner).await.expect(200);
+    let bare = world.app.get(&world.org("jit"), &world.owner).await.expect(200);
+    assert_eq!((&bare, bare[0]["request_id"] == asked["request_id"]), (&in_environment["data"], true));
+    assert_eq!(world.app.get(&world.org("jit"), &key).await.status, 403, "an analyst does not see the requests");
+    for (change, field) in [
+        (json!({"duration_hours": 9}), "duration_hours"),
+        (json!({"target_role": "owner"}), "target_role"),
+        (json!({"reason": ""}), "reason"),
+    ] {
+        let mut body = json!({"target_role": "admin", "reason": "because"});
+        body.as_object_mut().unwrap().extend(change.as_object().unwrap().clone());
+        let refused = world.app.post(&path, &key, body).await;
+        let told = (refused.status.as_u16(), &refused.body["error"]["details"]["field"]);
+        assert_eq!(told, (400, &json!(field)), "{}", refused.body);
+    }
+    let two = json!({"target_role": "admin", "reason": "because"});
+    world.app.post(&path, &key, two).await.expect(201);
+    let page = world.app.get(&world.org("jit?limit=1"), &world.owner).await;
+    let cursor = page.headers["x-next-cursor"].to_str().unwrap().to_owned();
+    let rest = world.app.get(&world.org(&format!("jit?limit=1&cursor={cursor}")), &world.owner).await;
+    assert!(rest.body.as_array().unwrap().len() == 1 && !rest.headers.contains_key("x-next-cursor"), "{}", rest.body);
+}
+
+#[tokio::test]
 async fn an_approved_request_raises_the_role_until_its_end() {
     let (world, user_id, key) = analyst().await;
     let asked = ask(&world, &key, "developer").await.expect(201);

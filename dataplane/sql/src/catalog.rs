@@ -1,6 +1,6 @@
 //! The tables a caller may see, as the data plane read them from the engine. Case does not matter.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 
 use sqlparser::ast::ObjectName;
@@ -321,6 +321,8 @@ pub struct Names {
     pub masked: Arc<BTreeSet<(String, String, String)>>,
     /// The same of what is denied to the agent behind the caller: the catalogue does not list it.
     pub denied: Arc<BTreeSet<(String, String, String)>>,
+    /// Schema and table, in lower case, with about how many rows it has: only where none is hidden from the caller.
+    pub rows: Arc<BTreeMap<(String, String), u64>>,
 }
 
 impl Names {
@@ -332,6 +334,7 @@ impl Names {
             role: None,
             masked: Arc::default(),
             denied: Arc::default(),
+            rows: Arc::default(),
         }
     }
 
@@ -343,6 +346,11 @@ impl Names {
             Column { type_name: type_name.to_owned(), ..column.clone() }
         };
         columns.iter().filter(|column| !self.denies(schema, table, &column.name)).map(shown).collect()
+    }
+
+    /// About how many rows the table has, where the caller may know.
+    pub(crate) fn rows_of(&self, schema: &str, table: &str) -> Option<u64> {
+        self.rows.get(&(schema.to_ascii_lowercase(), table.to_ascii_lowercase())).copied()
     }
 
     /// Those of a table's columns whose names may be told.

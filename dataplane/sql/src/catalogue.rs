@@ -19,7 +19,10 @@ use crate::statement::{Kind, SessionCommand, construct};
 pub(crate) use listing::Listing;
 
 /// The schema of the catalogue.
-const SCHEMA: &str = "information_schema";
+pub(crate) const SCHEMA: &str = "information_schema";
+
+/// The tables with their sizes, as the engine's own function of this name lists them.
+pub(crate) const SIZES: &str = "duckdb_tables";
 
 /// Whether the name is one of the catalogue's tables.
 pub(crate) fn is_relation(name: &TableName) -> bool {
@@ -38,6 +41,7 @@ pub(crate) fn relation(name: &TableName, catalog: &Catalog, session: &Names) -> 
         "views" => listing::views(catalog, session),
         "sequences" => listing::sequences(catalog),
         "functions" => listing::functions(catalog, session),
+        SIZES => listing::sizes(catalog, session),
         _ => return Err(catalog.missing(name)),
     };
     listing.query()

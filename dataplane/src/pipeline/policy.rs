@@ -120,6 +120,9 @@ pub(super) async fn check_as(
     // what there is, for who asks what there is: no more than they may read
     let seen = if statement.reads_catalogue() {
         shown::narrow(&mut names, &asked, &there);
+        if branch.is_none() {
+            names.rows = Arc::new(shown::row_estimates(rules, caller.role, judged_by.read()));
+        }
         Arc::new(shown::seen(&asked, &there))
     } else {
         Arc::clone(&there)

@@ -31,6 +31,11 @@ impl Seen {
         Self { engine, read, has_runtime, known }
     }
 
+    /// As the engine said it.
+    pub fn read(&self) -> &engine::Catalog {
+        &self.read
+    }
+
     /// As a session sees it in its transaction.
     pub async fn by(&self, session: &mut Session) -> Result<Self> {
         Ok(Self::of(&self.engine, session).await?.with_runtime(self.has_runtime))

@@ -4,8 +4,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use contract::policy::{TableRef, masks_on};
-use contract::{Caller, Governance};
+use contract::policy::{TableRef, filters_on, masks_on};
+use contract::{Caller, Governance, Role};
 use sql::definition::Kind;
 
 use super::asked::{Asked, table_ref};
@@ -52,6 +52,25 @@ impl Pipeline {
 pub(super) fn narrow(names: &mut sql::Names, asked: &Asked<'_>, known: &sql::Catalog) {
     names.masked = Arc::new(masked(asked.rules, asked.caller, known));
     names.denied = Arc::new(denied(&asked.own(), known));
+}
+
+/// About how many rows a table has; none where a filter stands between the role and the rows.
+pub(crate) fn row_estimate(
+    (rules, role): (&Governance, Role),
+    read: &engine::Catalog,
+    (schema, name): (&str, &str),
+) -> Option<u64> {
+    let is_filtered = !filters_on(&rules.policies, TableRef { schema, name }, role).is_empty();
+    read.table(schema, name).filter(|_| !is_filtered).map(|table| table.estimated_rows)
+}
+
+/// The same of every table there is, by its names in lower case.
+pub(super) fn row_estimates(rules: &Governance, role: Role, read: &engine::Catalog) -> BTreeMap<Path, u64> {
+    let estimates = read.tables.iter().filter_map(|table| {
+        let rows = row_estimate((rules, role), read, (&table.schema, &table.name))?;
+        Some(((table.schema.to_ascii_lowercase(), table.name.to_ascii_lowercase()), rows))
+    });
+    estimates.collect()
 }
 
 /// What there is for the one who asks: nothing that they may not read, and no view over that, whose columns would tell

@@ -1,5 +1,7 @@
 //! What callers say of steps and sessions, with its limits.
 
+use std::collections::BTreeSet;
+
 use contract::Timestamp;
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -7,11 +9,13 @@ use serde_json::{Map, Value};
 
 use super::{Thought, chain};
 use crate::Error;
-use crate::limits::{counted, fraction, moment, named, sized};
+use crate::limits::{counted, fraction, invalid, moment, named, sized};
 
 const CONTENT_BYTES_MAX: usize = 64 * 1024;
 const JSON_BYTES_MAX: usize = 64 * 1024;
 const STEPS_MAX: usize = 1_000;
+/// Steps that are written down together.
+const TOGETHER_MAX: usize = 500;
 const PAGE_MAX: usize = 200;
 
 /// A step to be written down.
@@ -37,6 +41,16 @@ pub struct NewStep {
     pub importance: f64,
     #[serde(default)]
     pub metadata: Map<String, Value>,
+}
+
+/// Steps that were taken elsewhere, to be written down together, in their order: all of them or none.
+#[derive(Debug, Clone, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct NewSteps {
+    /// 1 to 500.
+    pub steps: Vec<NewStep>,
+    /// The id of each. One that its session has already is not written again.
+    pub trace_ids: Vec<String>,
 }
 
 /// A session to be told again.
@@ -130,6 +144,27 @@ impl NewStep {
         };
         thought.hash = chain::hash(&thought)?;
         Ok(thought)
+    }
+}
+
+impl NewSteps {
+    /// Each step with its id.
+    pub(super) fn checked(self) -> Result<Vec<(String, NewStep)>, Error> {
+        let Self { steps, trace_ids } = self;
+        counted("steps", steps.len(), TOGETHER_MAX)?;
+        if steps.len() != trace_ids.len() {
+            return Err(invalid("trace_ids", "trace_ids has one id for each step"));
+        }
+        let mut known = BTreeSet::new();
+        let checked = trace_ids.into_iter().zip(steps).enumerate().map(|(place, (trace_id, step))| {
+            let field = format!("trace_ids[{place}]");
+            named(&field, &trace_id)?;
+            if !known.insert(trace_id.clone()) {
+                return Err(invalid(&field, format!("{trace_id} is the id of two steps")));
+            }
+            Ok((trace_id, step.checked()?))
+        });
+        checked.collect()
     }
 }
 

@@ -82,10 +82,28 @@ pub async fn head(standing: &Standing, session_id: &str) -> Result<Option<Head>,
     Ok(records(standing, (sql.to_owned(), vec![text(session_id)])).await?.pop())
 }
 
-pub async fn insert(standing: &Standing, thought: &Thought) -> Result<(), Error> {
+/// Whether the session has a step of this id.
+pub async fn has(standing: &Standing, session_id: &str, trace_id: &str) -> Result<bool, Error> {
+    let sql = "select to_json(count(*) > 0)::varchar from raw._svc_thoughts.steps \
+        where session_id = $1 and trace_id = $2";
+    let found = records(standing, (sql.to_owned(), vec![text(session_id), text(trace_id)])).await?.pop();
+    Ok(found.unwrap_or_default())
+}
+
+/// Writes steps down in one transaction.
+pub async fn insert(standing: &Standing, thoughts: &[Thought], now: Timestamp) -> Result<(), Error> {
+    if thoughts.is_empty() {
+        return Ok(());
+    }
+    let change = Change { table: TABLE, operation: Operation::Insert, at: now };
+    let steps = thoughts.iter().map(|thought| (INSERT.to_owned(), values(thought))).collect();
+    own_tables::write(standing, change, steps).await
+}
+
+fn values(thought: &Thought) -> Vec<Value> {
     let json = |value: &Option<serde_json::Value>| optional(value.as_ref().map(ToString::to_string).as_deref());
     let count = |count: Option<i64>| count.map_or(Value::Null, Value::BigInt);
-    let params = vec![
+    vec![
         text(&thought.trace_id),
         text(&thought.session_id),
         text(&thought.agent_id),
@@ -102,9 +120,7 @@ pub async fn insert(standing: &Standing, thought: &Thought) -> Result<(), Error>
         text(&thought.prev_hash),
         text(&thought.hash),
         at(thought.created_at),
-    ];
-    let change = Change { table: TABLE, operation: Operation::Insert, at: thought.created_at };
-    own_tables::write(standing, change, vec![(INSERT.to_owned(), params)]).await
+    ]
 }
 
 /// Steps of a session in order, from a number on.

@@ -13,7 +13,7 @@ use super::sql::{Statement, Table};
 use super::{Call, Telling};
 use crate::Error;
 use crate::branches::{
-    Branch, Changed, Changes, Conflict, Fresh, Listing, Merged, Merging, NewBranch, Outcome, Status, Strategy,
+    Branch, Changed, Changes, Conflict, Fresh, Kept, Listing, Merged, Merging, NewBranch, Outcome, Status, Strategy,
     schema_name,
 };
 use crate::pipeline::{Deed, Standing};
@@ -132,6 +132,16 @@ pub struct Diff {
 }
 
 impl Telling for Diff {}
+
+/// What a branch keeps.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct Cost {
+    branch_id: String,
+    /// By `schema.table`.
+    tables: BTreeMap<String, Kept>,
+}
+
+impl Telling for Cost {}
 
 /// One table of a branch.
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -344,6 +354,18 @@ pub async fn diff(call: Call, Named { branch_id }: Named) -> Result<Diff, Error>
     let compared = |standing| async move { Ok((branches.diff(&standing, &id, now).await?, 1)) };
     let found = unnamed(call.pipeline.act(deed, compared).await)?;
     Ok(Diff { branch_id, tables: found.into_iter().collect() })
+}
+
+/// The rows that the branch keeps.
+pub async fn cost(call: Call, Named { branch_id }: Named) -> Result<Cost, Error> {
+    let now = call.pipeline.clock.now();
+    let tables = tables(&call, &branch_id).await?;
+    let deed = deed(&call, "branch_cost", tables, Operation::Select)?;
+    let branches = call.pipeline.branches.clone();
+    let id = branch_id.clone();
+    let counted = |standing| async move { Ok((branches.kept(&standing, &id, now).await?, 1)) };
+    let found = unnamed(call.pipeline.act(deed, counted).await)?;
+    Ok(Cost { branch_id, tables: found.into_iter().collect() })
 }
 
 /// The rows that the branch has changed in one table.

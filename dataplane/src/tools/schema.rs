@@ -6,7 +6,6 @@
 use std::collections::BTreeMap;
 
 use contract::Heal;
-use contract::policy::{TableRef, filters_on};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -14,6 +13,7 @@ use serde_json::{Map, Value};
 use super::sql::{columns, objects};
 use super::{Call, Telling};
 use crate::limits::invalid;
+use crate::pipeline::row_estimate;
 use crate::sessions::standing_in;
 use crate::{Ask, Bounds, Error};
 
@@ -246,8 +246,7 @@ impl Estimates {
 
     /// None where a filter stands between the caller and the rows.
     fn rows(&self, schema: &str, name: &str) -> Option<u64> {
-        let filtered = !filters_on(&self.rules.policies, TableRef { schema, name }, self.role).is_empty();
-        self.catalog.table(schema, name).filter(|_| !filtered).map(|table| table.estimated_rows)
+        row_estimate((&self.rules, self.role), &self.catalog, (schema, name))
     }
 }
 

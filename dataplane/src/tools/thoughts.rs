@@ -1,4 +1,4 @@
-//! `log_reasoning_step`, `replay_decision`, `get_session_history`.
+//! `log_reasoning_step`, `replay_decision`, `get_session_history`; and for the REST surface alone many steps at once.
 
 use contract::Timestamp;
 use contract::policy::abac::Operation;
@@ -10,7 +10,7 @@ use super::budget::Rest;
 use super::{Call, Telling};
 use crate::Error;
 use crate::pipeline::{Deed, Standing};
-use crate::thoughts::{self, History, NewStep, Replay, Replayed, Session, Thought};
+use crate::thoughts::{self, History, NewStep, NewSteps, Replay, Replayed, Session, Thought};
 use crate::triggers::{self, Happening, Source};
 
 #[derive(Debug, Serialize, JsonSchema)]
@@ -25,6 +25,16 @@ pub struct Logged {
 }
 
 impl Telling for Logged {}
+
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct LoggedTogether {
+    /// Steps that were written; those that were there are not counted.
+    logged: u64,
+    /// Ids of the triggers that have fired.
+    triggers_fired: Vec<String>,
+}
+
+impl Telling for LoggedTogether {}
 
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct Story {
@@ -150,19 +160,40 @@ pub async fn log(call: Call, new: NewStep) -> Result<Logged, Error> {
     let own = &call;
     let logged = |standing: Standing| async move {
         let thought = own.thoughts.append(standing.clone(), new, trace_id, now).await?;
-        let happening = Happening {
-            source: Source::ReasoningStep,
-            content: thought.content.clone(),
-            content_id: Some(thought.trace_id.clone()),
-            agent_id: thought.agent_id.clone(),
-            metadata: thought.metadata.clone(),
-        };
-        let fired = triggers::notice(&own.pipeline, &standing, &happening, now).await;
+        let fired = triggers::notice(&own.pipeline, &standing, &happening(&thought), now).await;
         Ok(((thought, fired), 1))
     };
     let (thought, triggers_fired) = call.pipeline.act(deed, logged).await?;
     let Thought { trace_id, session_id, step_number, hash, prev_hash, .. } = thought;
     Ok(Logged { trace_id, session_id, step_number, hash, prev_hash, triggers_fired })
+}
+
+fn happening(thought: &Thought) -> Happening {
+    Happening {
+        source: Source::ReasoningStep,
+        content: thought.content.clone(),
+        content_id: Some(thought.trace_id.clone()),
+        agent_id: thought.agent_id.clone(),
+        metadata: thought.metadata.clone(),
+    }
+}
+
+/// Steps that were taken elsewhere.
+pub async fn log_together(call: Call, new: NewSteps) -> Result<LoggedTogether, Error> {
+    let deed = deed(&call, "log_reasoning_steps", Operation::Insert)?;
+    let now = call.pipeline.clock.now();
+    let own = &call;
+    let logged = |standing: Standing| async move {
+        let thoughts = own.thoughts.append_all(standing.clone(), new, now).await?;
+        let mut fired = Vec::new();
+        for thought in &thoughts {
+            fired.extend(triggers::notice(&own.pipeline, &standing, &happening(thought), now).await);
+        }
+        let count = u64::try_from(thoughts.len()).unwrap_or(u64::MAX);
+        Ok(((count, fired), count))
+    };
+    let (logged, triggers_fired) = call.pipeline.act(deed, logged).await?;
+    Ok(LoggedTogether { logged, triggers_fired })
 }
 
 pub async fn replay(call: Call, replay: Replay) -> Result<Story, Error> {

@@ -66,7 +66,7 @@ function Granting({ close }: { close: () => void }) {
     <Form
       fields={[
         { name: 'agent_id', label: 'Agent', required: true },
-        { name: 'allowed_tables', label: 'Tables', required: true, hint: 'With commas between.' },
+        { name: 'allowed_tables', label: 'Tables', required: true, hint: 'With commas between; hr.* is every table of the schema hr.' },
         { name: 'allowed_operations', label: 'Operations', kind: 'choices', options: OPERATIONS, initial: ['SELECT'] },
         { name: 'max_queries_per_hour', label: 'Queries an hour', kind: 'number', hint: 'Empty: as many as its key may.' },
         { name: 'max_rows_per_query', label: 'Rows a query', kind: 'number', hint: 'Empty: as many as its key may.' },

@@ -18,11 +18,11 @@ export default function Reasoning() {
   const list = useInfiniteQuery({
     queryKey: ['reasoning', env_id, agent],
     queryFn: ({ pageParam }) =>
-      ask(api.GET('/v1/cot/sessions', { params: { query: { env_id, limit: 50, ...(agent && { agent_id: agent }), ...(pageParam && { cursor: pageParam }) } } })),
+      ask(api.GET('/v1/cot/sessions', { params: { query: { env_id, limit: 50, envelope: true, ...(agent && { agent_id: agent }), ...(pageParam && { cursor: pageParam }) } } })),
     initialPageParam: undefined as string | undefined,
-    getNextPageParam: (last) => (last.has_more ? (last.cursor ?? undefined) : undefined),
+    getNextPageParam: (last) => ('cursor' in last ? (last.cursor ?? undefined) : undefined),
   })
-  const sessions = { ...list, data: list.data?.pages.flatMap((page) => page.sessions) }
+  const sessions = { ...list, data: list.data?.pages.flatMap((page) => ('sessions' in page ? page.sessions : page)) }
   return (
     <Page title="Reasoning" needs="agent:*" lead="What agents did and why, step by step, in a ledger that only grows.">
       <Form

@@ -21,7 +21,7 @@ pub(crate) struct Listing {
 }
 
 /// Columns that hold numbers.
-const NUMBERS: [&str; 7] = [
+const NUMBERS: [&str; 9] = [
     "ordinal_position",
     "numeric_precision",
     "numeric_precision_radix",
@@ -29,6 +29,8 @@ const NUMBERS: [&str; 7] = [
     "character_maximum_length",
     "character_octet_length",
     "key_sequence",
+    "estimated_size",
+    "column_count",
 ];
 /// Columns that hold names, which are found whatever their case: `table_name = 'ORDERS'` as well as `'orders'`.
 const NAMES: [&str; 8] = [
@@ -174,6 +176,34 @@ pub(super) fn tables(catalog: &Catalog) -> Listing {
         let kind = if is_view { "VIEW" } else { "BASE TABLE" };
         let writable = if is_view { "NO" } else { "YES" };
         listing.add(vec![cell(schema), cell(name), None, cell(kind), cell("NO"), cell(writable), comment]);
+    }
+    listing
+}
+
+/// Tables alone: a view has no rows of its own. The schema has the engine's word and the one of `information_schema`.
+pub(super) fn sizes(catalog: &Catalog, session: &Names) -> Listing {
+    let mut listing = Listing::new(&[
+        "schema_name",
+        "table_schema",
+        "table_name",
+        "comment",
+        "has_primary_key",
+        "estimated_size",
+        "column_count",
+    ]);
+    let mut all: Vec<_> = catalog.tables().collect();
+    all.sort_by(|one, other| (&one.schema, &one.name).cmp(&(&other.schema, &other.name)));
+    for table in all {
+        let columns = session.shown(&table.schema, &table.name, &table.columns).len();
+        listing.add(vec![
+            cell(&table.schema),
+            cell(&table.schema),
+            cell(&table.name),
+            table.comment.clone(),
+            cell(if table.primary_key.is_empty() { "NO" } else { "YES" }),
+            session.rows_of(&table.schema, &table.name).map(|rows| rows.to_string()),
+            cell(columns.to_string()),
+        ]);
     }
     listing
 }

@@ -34,6 +34,9 @@ pub(crate) const SOURCE: &str = ours!("source");
 pub(crate) const ITEM: &str = ours!("item");
 /// The number of a row that FLATTEN takes apart.
 pub(crate) const SEQ: &str = ours!("seq");
+/// What a row is searched by, and how well it fits.
+pub(crate) const TEXT: &str = ours!("text");
+pub(crate) const SCORE: &str = ours!("score");
 /// A hierarchy, and what its rows carry.
 pub(crate) const HIERARCHY: &str = ours!("hierarchy");
 pub(crate) const LEVEL: &str = ours!("level");
@@ -102,7 +105,7 @@ mod tests {
     fn every_name_begins_as_no_other_may() {
         let fixed = [
             ANSWER, NEW, ROWID, ROWS, VALUES, LISTING, SOURCE, ITEM, SEQ, HIERARCHY, LEVEL, PATH, LEAF, CYCLE, TABLE,
-            WITH, FILTER, VISIBLE, WITHIN,
+            WITH, FILTER, VISIBLE, WITHIN, TEXT, SCORE,
         ];
         let numbered = [place(0), carried(1), change(0), parameter(1, "x")];
         for name in fixed.into_iter().chain(numbered.iter().map(String::as_str)) {

@@ -10,6 +10,7 @@ mod named;
 mod order_all;
 mod ordinal;
 mod outer_join;
+mod searching;
 mod whole_row;
 
 use std::ops::ControlFlow;
@@ -106,7 +107,7 @@ impl VisitorMut for Form {
     }
 
     fn pre_visit_table_factor(&mut self, factor: &mut TableFactor) -> ControlFlow<Error> {
-        match named::table(factor) {
+        match named::table(factor).and_then(|()| searching::rewrite(factor)) {
             Ok(()) => ControlFlow::Continue(()),
             Err(error) => ControlFlow::Break(error),
         }

@@ -74,7 +74,7 @@ fn identifier(name: &ObjectName) -> Option<&str> {
 }
 
 /// A name as a statement would write it; nothing else.
-fn read(text: &str) -> Result<ObjectName, Error> {
+pub(super) fn read(text: &str) -> Result<ObjectName, Error> {
     let query = crate::parse::query(&format!("SELECT 1 FROM {text}"));
     let name = query.ok().and_then(|query| match *query.body {
         SetExpr::Select(select) => match select.from.into_iter().next().map(|from| from.relation) {
