@@ -1,8 +1,8 @@
 //! The tables that a data plane keeps for what agents leave, by the names that rules have for them.
 //!
-//! No statement reads them, so there is nothing to rewrite: a mask, a row filter or a denied column would hold nothing
-//! there, and is refused when it is written. What holds is an attribute rule by `TableIs`, and the tables that a grant
-//! names: they decide of a whole table.
+//! No statement reads them, so there is nothing to rewrite: a mask, a row filter or a denied column holds nothing there.
+//! Such a rule of a policy is kept and marked, such a column of a grant is refused. What holds is an attribute rule by
+//! `TableIs`, and the tables that a grant names: they decide of a whole table.
 
 /// What agents remember.
 pub const MEMORIES: &str = "svc_memory.memories";

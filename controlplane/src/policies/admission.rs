@@ -1,13 +1,12 @@
 //! What may be stored as the rules of a policy.
 //!
 //! The form (members, types, roles, mask functions) is 400; a filter that names an attribute
-//! nobody carries, or that no data plane could hold to, is 422 `INVALID_RULE`, and so is a rule on a
-//! table where no data plane holds to any (`own_tables`). "A placeholder is known if built in or
-//! carried by a user or key of the organization now."
+//! nobody carries, or that no data plane could hold to, is 422 `INVALID_RULE`. "A placeholder is known
+//! if built in or carried by a user or key of the organization now." Whether a rule rules something is
+//! `binding`'s to say.
 
 use std::collections::BTreeSet;
 
-use contract::own_tables;
 use contract::policy::{BUILT_IN, MaskFunction, MaskingRule, RowFilterRule, Rules};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
@@ -135,12 +134,6 @@ fn table(at: &str, text: &str) -> Result<()> {
             "`table` names one table, as the catalogue prints it: no `*`, no quotes",
         ));
     }
-    if let Some(own) = own_tables::named_by(text) {
-        let message = format!(
-            "no statement reads `{own}`, so no mask and no row filter holds there: an attribute policy by `TableIs` does"
-        );
-        return Err(Error::InvalidRule { field, message });
-    }
     parts.into_iter().try_for_each(|part| identifier(&field, part))
 }
 
@@ -244,22 +237,13 @@ mod tests {
     }
 
     #[test]
-    fn a_rule_on_what_agents_leave_would_hold_nothing_and_is_refused() {
-        for (table, expected) in [
-            ("svc_memory.memories", "422 rules[0].table"),
-            ("SVC_MEMORY.Memories", "422 rules[0].table"),
-            ("svc_thoughts.steps", "422 rules[0].table"),
-            ("main.memories", "ok"),
-            ("svc_runtime.tasks", "ok"),
-        ] {
+    fn a_rule_on_what_agents_leave_is_as_good_as_any() {
+        for table in ["svc_memory.memories", "SVC_MEMORY.Memories", "svc_thoughts.steps", "svc_runtime.tasks"] {
             let mask = json!([{"table": table, "column": "content", "function": "full"}]);
-            assert_eq!(check("column_masking", &mask), expected, "{table}");
+            assert_eq!(check("column_masking", &mask), "ok", "{table}");
             let filter = json!([{"table": table, "filter": "agent_id = 'a'", "exempt_roles": []}]);
-            assert_eq!(check("row_level_security", &filter), expected, "{table}");
+            assert_eq!(check("row_level_security", &filter), "ok", "{table}");
         }
-        let mask = json!([{"table": "svc_memory.memories", "column": "content", "function": "full"}]);
-        let message = admit("column_masking", &mask, &BTreeSet::new()).unwrap_err().problem().message;
-        assert!(message.contains("`svc_memory.memories`") && message.contains("`TableIs`"), "{message}");
     }
 
     #[test]

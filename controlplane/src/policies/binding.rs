@@ -1,7 +1,7 @@
 //! What the rules of a policy name, held against what the environment's data plane has.
 //!
 //! A rule that names a table or a column that is not there is refused, unless its writer accepts that it rules nothing
-//! yet. Tables of the runtime and what `TableIs` names are only marked. While the data plane cannot be asked the
+//! yet. Tables of the runtime and of agents, and what `TableIs` names, are only marked. While the data plane cannot be asked the
 //! rule is kept as not yet bound, and `checking` asks again.
 
 pub mod store;
@@ -11,7 +11,7 @@ use std::time::Duration;
 use contract::binding::{BYTES_MAX, BindBody, Binding, Bound, Missing, Named, RULES_MAX};
 use contract::policy::abac::{AbacRule, Condition};
 use contract::policy::{MaskingRule, RowFilterRule, Rules};
-use contract::{EnvId, runtime_tables};
+use contract::{EnvId, own_tables, runtime_tables};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -173,6 +173,10 @@ fn questions(named: &[Named]) -> Vec<&[Named]> {
 pub fn unbound(places: &[Place], told: &[Binding]) -> Option<Vec<Unbound>> {
     let mut unbound = Vec::new();
     for (place, binding) in places.iter().zip(told) {
+        if let Some(mark) = place.of_agents() {
+            unbound.push(mark);
+            continue;
+        }
         let (field, message, weight) = match binding {
             Binding::Bound => continue,
             Binding::Unknown => return None,
@@ -190,6 +194,18 @@ pub fn unbound(places: &[Place], told: &[Binding]) -> Option<Vec<Unbound>> {
 }
 
 impl Place {
+    /// No statement reads what agents leave: whatever a data plane tells, a mask or a filter rules nothing there.
+    fn of_agents(&self) -> Option<Unbound> {
+        let (Named::Mask { table, .. } | Named::Filter { table, .. }) = &self.named else {
+            return None;
+        };
+        let own = own_tables::named_by(table)?;
+        let message = format!(
+            "no statement reads `{own}`, so no mask and no row filter holds there: an attribute policy by `TableIs` does"
+        );
+        Some(Unbound { rule: self.rule, field: format!("{}.table", self.at), message, weight: Weight::Marked })
+    }
+
     /// The member that names what is missing.
     fn field(&self, what: Missing, name: &str) -> String {
         let at = &self.at;

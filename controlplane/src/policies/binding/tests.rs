@@ -57,6 +57,24 @@ fn tables_of_the_runtime_are_only_marked() {
 }
 
 #[test]
+fn masks_and_filters_on_what_agents_leave_are_only_marked_whatever_is_told_of_them() {
+    let mask = masks(json!([{"table": "SVC_Memory.memories", "column": "content", "function": "full"}]));
+    let filter = filters(json!([{"table": "svc_thoughts.steps", "filter": "agent_id = 'a'"}]));
+    let fails = Binding::Fails { message: "m".to_owned() };
+    let gone = missing(Missing::Table, "svc_memory.memories", &[]);
+    for (rules, own) in [(&mask, "`svc_memory.memories`"), (&filter, "`svc_thoughts.steps`")] {
+        for told in [&fails, &gone, &Binding::Unknown, &Binding::Bound] {
+            let unbound = unbound(&places(rules), std::slice::from_ref(told)).unwrap();
+            assert!(admit(&unbound, false).is_ok(), "{told:?}");
+            let [told_so] = unbound.as_slice() else { panic!("{unbound:?}") };
+            assert_eq!((told_so.rule, told_so.field.as_str()), (0, "rules[0].table"));
+            let message = &told_so.message;
+            assert!(message.contains(own) && message.contains("`TableIs`"), "{message}");
+        }
+    }
+}
+
+#[test]
 fn the_refusal_says_what_there_is_and_how_the_rule_is_kept() {
     let mask = masks(json!([{"table": "customer", "column": "snn", "function": "full"}]));
     let told = [missing(Missing::Column, "main.customer.snn", &["ssn", "name"])];
