@@ -28,8 +28,8 @@ pub enum Error {
     #[error("a row does not pass the row filter of its table")]
     RowRefused,
     #[error(
-        "a policy governs table {table}: while it is enabled the table is not altered, nor renamed unless a table of \
-         that name has the ruled columns at COMMIT"
+        "a policy governs table {table}: while it is enabled the table is not altered, nor it or a ruled column \
+         renamed unless a table of that name has the ruled columns at COMMIT, and none of them under another name"
     )]
     Governed { table: String },
     #[error("a policy hides rows of table {table} from you: you cannot drop or replace it")]

@@ -1,4 +1,5 @@
-//! A ruled table is renamed away only where another of its name has the ruled columns at COMMIT: dbt's swap.
+//! A ruled table or column is renamed away only where a table of the old name has the ruled columns at COMMIT: dbt's
+//! swap.
 
 use contract::policy::abac::{Action, Condition};
 use contract::policy::{MaskFunction, Rules};
@@ -86,5 +87,55 @@ async fn who_is_ruled_renames_nothing_and_nobody_outside_a_transaction() {
         refused(&owner, BACKUP).await;
         simple(&owner, "rollback").await;
     }
+    wired.stop().await;
+}
+
+const COLUMN: &str = "alter table customer rename column ssn to ssn_old";
+
+#[tokio::test]
+async fn a_ruled_column_is_renamed_where_a_table_of_the_name_has_it_at_the_end() {
+    let wired = ruled_for_others().await;
+    let (owner, analyst) = (wired.owner().await, wired.analyst().await);
+    let is_ruled = async || {
+        let shown = simple(&analyst, "select name, ssn from customer order by id").await;
+        assert_eq!(shown, ["Ada|***", "Cleo|***", "(2)"]);
+    };
+    for sql in ["begin", COLUMN, "alter table customer rename column ssn_old to SSN", "commit"] {
+        simple(&owner, sql).await;
+    }
+    is_ruled().await;
+    simple(&owner, "create table customer__tmp as select * from customer").await;
+    for sql in ["begin", COLUMN, BACKUP, "alter table customer__tmp rename to customer", "commit"] {
+        simple(&owner, sql).await;
+    }
+    is_ruled().await;
+    assert_eq!(simple(&owner, "select count(ssn_old) from customer__backup").await, ["3", "(1)"]);
+    let denied = refused(&analyst, "select ssn_old from customer__backup").await;
+    assert!(denied.detail().unwrap_or_default().contains("TABLE_DENIED"), "{denied:?}");
+    wired.stop().await;
+}
+
+#[tokio::test]
+async fn a_ruled_column_that_is_missing_or_stands_under_another_name_is_not_committed() {
+    let wired = ruled_for_others().await;
+    let (owner, analyst) = (wired.owner().await, wired.analyst().await);
+    for then in ["select 1", "alter table customer rename column name to ssn", "drop table customer"] {
+        for sql in ["begin", COLUMN, then] {
+            simple(&owner, sql).await;
+        }
+        let conflict = refused(&owner, "commit").await;
+        assert!(conflict.message().contains("main.customer"), "{then}: {conflict:?}");
+        assert_eq!(simple(&owner, "select count(ssn) from customer").await, ["3", "(1)"], "{then}: nothing is changed");
+    }
+    for (who, sql) in [
+        (&analyst, COLUMN),
+        (&owner, "alter table customer rename column name to title"),
+        (&owner, "alter table customer drop column ssn"),
+    ] {
+        simple(who, "begin").await;
+        refused(who, sql).await;
+        simple(who, "rollback").await;
+    }
+    assert!(refused(&owner, COLUMN).await.message().contains("COMMIT"), "outside a transaction");
     wired.stop().await;
 }

@@ -96,6 +96,17 @@ impl Resolved {
         Some(format!("{home}.{}", new.value))
     }
 
+    /// A column of a table that is there and the name that it gives it; none where it changes more than that.
+    pub fn renamed_column(&self) -> Option<(&str, &str)> {
+        let ast::Statement::AlterTable(alter) = &self.tree else { return None };
+        let [ast::AlterTableOperation::RenameColumn { old_column_name: old, new_column_name: new }] =
+            alter.operations.as_slice()
+        else {
+            return None;
+        };
+        Some((&old.value, &new.value))
+    }
+
     /// Has this written down with the table that it makes.
     pub fn keep_origin(&mut self, origin: String) {
         self.comment.ours = Some(origin);

@@ -14,9 +14,10 @@ use contract::report;
 use contract::{Caller, Governance};
 
 use super::asked::{Asked, table_ref};
-use super::capability::{Confinement, Own};
+use super::capability::Confinement;
+use super::swap::Renaming;
 use super::tables::{self, About, Extracted};
-use super::{Pipeline, Query, Result, origin, row_filter, runtime, shown, swap};
+use super::{Pipeline, Query, Result, origin, row_filter, runtime, shown};
 use crate::branches::Open;
 use crate::own_tables::Place;
 use crate::sessions::standing_in;
@@ -147,12 +148,14 @@ pub(super) async fn check_as(
         return Err(Error::OpenedOnBranch { table: mark.table.clone() });
     }
     runtime::permitted(rules, &bound, about.writes)?;
+    let templates = &pipeline.remembered.filters;
+    let renaming = Renaming { query, rules, caller: &caller, own: &own, templates, resolved: &resolved };
     if *resolved.kind() != sql::Kind::Comment {
-        keeps_governed(query, (rules, &caller), &about, &own, resolved.renamed_to().as_deref())?;
+        keeps_governed(&renaming, &about)?;
     }
-    if let Some((table, new)) = renamed(rules, &resolved, &about, &there) {
-        about.away = Some(swap::away(&pipeline.remembered.filters, rules, table)?);
-        about.marks.push(origin::mark_of_renamed(caller.role, table, &new)?);
+    if let Some((away, mark)) = renaming.away(&about, &there)? {
+        about.away = Some(away);
+        about.marks.extend(mark);
     }
     let renamed_to = resolved.renamed_to();
     let written = about.written.iter().map(|(path, _)| path.as_str()).chain(renamed_to.as_deref());
@@ -341,41 +344,20 @@ pub(super) fn agent(rules: &Governance, caller: &Caller, declared: &Declared) ->
     Ok(Agent { id: Some(agent_id.clone()), framework, verified: true, framework_verified })
 }
 
-/// The ruled table that it renames, and how.
-fn renamed<'c>(
-    rules: &Governance,
-    resolved: &sql::Resolved,
-    about: &About,
-    there: &'c sql::Catalog,
-) -> Option<(&'c sql::Table, String)> {
-    let new = resolved.renamed_to()?;
-    let table = table_ref(about.written.first()?.0.as_str());
-    let policies = Policies { standard: &rules.policies, abac: &[] };
-    let found: &sql::Table = there.get(table.schema, table.name).filter(|_| policies.name(table))?;
-    Some((found, new))
-}
-
 /// Names that an enabled policy uses keep their meaning, so such a table cannot be altered, nor renamed to what a
-/// pattern of it does not match, unless another takes its name (`swap`); and who does not see all its rows cannot drop
-/// or replace it.
-fn keeps_governed(
-    query: &Query,
-    (rules, caller): (&Governance, &Caller),
-    about: &About,
-    own: &Own<'_>,
-    renamed_to: Option<&str>,
-) -> Result<()> {
+/// pattern of it does not match, unless another takes its name, or that of its column (`swap`); and who does not see all
+/// its rows cannot drop or replace it.
+fn keeps_governed(renaming: &Renaming<'_>, about: &About) -> Result<()> {
+    let Renaming { rules, caller, own, .. } = renaming;
+    let renamed_to = renaming.resolved.renamed_to();
     let policies = Policies { standard: &rules.policies, abac: &rules.abac_policies };
     for (path, operation) in &about.written {
         let table = table_ref(path);
         // a pattern goes on holding for what it matches; a name holds for nothing else
-        let loses_its_rule = || renamed_to.is_some_and(|new| policies.lose(table, table_ref(new)));
+        let loses_its_rule = || renamed_to.as_deref().is_some_and(|new| policies.lose(table, table_ref(new)));
         let path = || path.clone();
         match operation {
-            Operation::Alter
-                if (policies.name(table) || loses_its_rule())
-                    && !renamed_to.is_some_and(|new| swap::permits(query, rules, caller, own, &path(), new)) =>
-            {
+            Operation::Alter if (policies.name(table) || loses_its_rule()) && !renaming.permits(&path())? => {
                 return Err(Error::Governed { table: path() });
             }
             // under another name a column would be denied to nobody

@@ -1,8 +1,9 @@
-//! A ruled table that is renamed away, so that another takes its name: dbt puts a new table in place of an old one so.
+//! A ruled table or column that is renamed away, so that another takes its name: dbt puts a new table in place of an
+//! old one so.
 //!
-//! Rules hold by name, so the table of before would be ruled by none. Nobody from whom a rule hides something of it may
-//! rename it, and under its new name it is open to nobody else (`origin`). Its transaction is committed only if a table
-//! of the old name has the ruled columns by then.
+//! Rules hold by name, so what was renamed would be ruled by none. Nobody from whom a rule hides something of the table
+//! may do it, and a table is open to nobody else under its new name (`origin`). The transaction is committed only if a
+//! table of the old name has the ruled columns by then, and in it no ruled column stands under another name.
 
 use std::collections::BTreeSet;
 
@@ -12,45 +13,76 @@ use engine::Session;
 
 use super::asked::table_ref;
 use super::capability::Own;
+use super::origin::{self, Mark};
 use super::row_filter::Templates;
+use super::tables::About;
 use super::{Query, Result};
 use crate::Error;
 
-/// Tables that one transaction renames away.
+/// Tables and columns that one transaction renames away.
 const AWAY_MAX: usize = 100;
 
-/// A ruled table that has another name now.
+/// A ruled table that has another name now, or a column of one.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Away {
     table: String,
     /// The ruled columns that it has, in lower case.
     columns: BTreeSet<String>,
+    /// What a ruled column of it is called now, in lower case, where no rule names that.
+    renamed: Option<String>,
 }
 
-/// May the caller rename the table, as far as its rules go?
-pub(super) fn permits(
-    query: &Query,
-    rules: &Governance,
-    caller: &Caller,
-    own: &Own<'_>,
-    path: &str,
-    new: &str,
-) -> bool {
-    let by_name = Policies { standard: &rules.policies, abac: &[] };
-    let by_attribute = Policies { standard: &[], abac: &rules.abac_policies };
-    let table = table_ref(path);
-    query.ask.transaction.is_some()
-        && !by_name.bind(table, caller.role)
-        && !by_attribute.name(table)
-        && !by_attribute.lose(table, table_ref(new))
-        && own.denied_columns(path).is_empty()
+/// A statement that may give a table, or a column of it, another name.
+pub(super) struct Renaming<'a> {
+    pub query: &'a Query,
+    pub rules: &'a Governance,
+    pub caller: &'a Caller,
+    pub own: &'a Own<'a>,
+    pub templates: &'a Templates,
+    pub resolved: &'a sql::Resolved,
 }
 
-/// What COMMIT must find in its place.
-pub(super) fn away(templates: &Templates, rules: &Governance, table: &sql::Table) -> Result<Away> {
-    let named = ruled(templates, rules, TableRef { schema: &table.schema, name: &table.name })?;
-    let its = table.columns.iter().map(|column| column.name.to_ascii_lowercase());
-    Ok(Away { table: table.path(), columns: its.filter(|name| named.contains(name)).collect() })
+impl Renaming<'_> {
+    /// May the caller do so with this table, as far as its rules go?
+    pub fn permits(&self, path: &str) -> Result<bool> {
+        let Self { query, rules, caller, own, .. } = self;
+        let by_name = Policies { standard: &rules.policies, abac: &[] };
+        let by_attribute = Policies { standard: &[], abac: &rules.abac_policies };
+        let table = table_ref(path);
+        let may_change = query.ask.transaction.is_some()
+            && !by_name.bind(table, caller.role)
+            && !by_attribute.name(table)
+            && own.denied_columns(path).is_empty();
+        if !may_change {
+            return Ok(false);
+        }
+        if let Some(new) = self.resolved.renamed_to() {
+            return Ok(!by_attribute.lose(table, table_ref(&new)));
+        }
+        let Some((old, new)) = self.resolved.renamed_column() else { return Ok(false) };
+        let ruled = ruled(self.templates, rules, table)?;
+        Ok([old, new].iter().any(|name| ruled.contains(&name.to_ascii_lowercase())))
+    }
+
+    /// What COMMIT must find in place of what it renames away, and what is to be written down with a table.
+    pub fn away(&self, about: &About, there: &sql::Catalog) -> Result<Option<(Away, Option<Mark>)>> {
+        let policies = Policies { standard: &self.rules.policies, abac: &[] };
+        let first = about.written.first().map(|(path, _)| table_ref(path)).filter(|table| policies.name(*table));
+        let Some(table) = first.and_then(|table| there.get(table.schema, table.name)) else { return Ok(None) };
+        let (to, column) = (self.resolved.renamed_to(), self.resolved.renamed_column());
+        if to.is_none() && column.is_none() {
+            return Ok(None);
+        }
+        let named = ruled(self.templates, self.rules, TableRef { schema: &table.schema, name: &table.name })?;
+        let renamed = column.and_then(|(old, new)| {
+            let (old, new) = (old.to_ascii_lowercase(), new.to_ascii_lowercase());
+            (named.contains(&old) && !named.contains(&new)).then_some(new)
+        });
+        let its = table.columns.iter().map(|column| column.name.to_ascii_lowercase());
+        let columns = its.filter(|name| named.contains(name)).collect();
+        let mark = to.map(|new| origin::mark_of_renamed(self.caller.role, table, &new)).transpose()?;
+        Ok(Some((Away { table: table.path(), columns, renamed }, mark)))
+    }
 }
 
 /// The columns that rules name, in lower case.
@@ -73,14 +105,14 @@ fn ruled(templates: &Templates, rules: &Governance, table: TableRef<'_>) -> Resu
     Ok(columns)
 }
 
-/// The tables that a transaction has renamed away.
+/// The tables and columns that a transaction has renamed away.
 #[derive(Debug, Default)]
 pub(super) struct Swaps(Vec<Away>);
 
 impl Swaps {
     pub fn add(&mut self, away: Away) -> Result<()> {
         if self.0.len() >= AWAY_MAX {
-            let what = format!("a transaction that renames more than {AWAY_MAX} ruled tables");
+            let what = format!("a transaction that renames more than {AWAY_MAX} ruled tables and columns");
             return Err(Error::Unsupported { what });
         }
         self.0.push(away);
@@ -93,11 +125,12 @@ impl Swaps {
             return Ok(());
         }
         let there = session.catalog().await?;
-        for Away { table, columns } in &self.0 {
+        for Away { table, columns, renamed } in &self.0 {
             let TableRef { schema, name } = table_ref(table);
             let now = there.table(schema, name).map_or(&[][..], |now| now.columns.as_slice());
-            let has = |wanted: &&String| now.iter().any(|column| column.name.eq_ignore_ascii_case(wanted));
-            if there.table(schema, name).is_none() || !columns.iter().all(|column| has(&column)) {
+            let has = |wanted: &String| now.iter().any(|column| column.name.eq_ignore_ascii_case(wanted));
+            let is_whole = there.table(schema, name).is_some() && columns.iter().all(has);
+            if !is_whole || renamed.as_ref().is_some_and(has) {
                 return Err(Error::Governed { table: table.clone() });
             }
         }

@@ -36,7 +36,7 @@ pub(super) struct About {
     pub written: Vec<(String, Operation)>,
     /// What is to be written down with them.
     pub marks: Vec<Mark>,
-    /// A ruled table that it renames.
+    /// A ruled table that it renames, or one of which it renames a column.
     pub away: Option<Away>,
     /// Rows that the agent's grant lets it read or change.
     pub rows_max: Option<u64>,
