@@ -28,6 +28,8 @@ pub mod policy;
 pub mod report;
 pub mod runtime_tables;
 pub mod secrets;
+#[cfg(test)]
+mod skew;
 pub mod wire;
 
 pub use caller::{Access, Caller, Lack, Role, Scope, Scopes, Tier};

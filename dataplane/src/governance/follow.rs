@@ -157,6 +157,8 @@ impl Follower {
 
 #[cfg(test)]
 mod tests {
+    use prost::Message;
+
     use super::*;
     use crate::testing::governance;
 
@@ -214,5 +216,55 @@ mod tests {
             assert_eq!(version(&successor), Some(7));
             assert_eq!(disk.load(&successor.env_id).unwrap().version, 7);
         }
+    }
+
+    /// A snapshot as a control plane of a later version sends it.
+    #[derive(Clone, PartialEq, prost::Message)]
+    struct Later {
+        #[prost(uint64, tag = "1")]
+        version: u64,
+        #[prost(bytes = "vec", tag = "2")]
+        governance: Vec<u8>,
+        #[prost(string, tag = "99")]
+        of_later: String,
+    }
+
+    fn heals(follower: &Follower) -> Option<contract::Heal> {
+        follower.snapshots.borrow().as_ref().map(|rules| rules.environment.heal)
+    }
+
+    /// What a control plane of another version sends, as it arrives; without `settings.heal`, or with what it says.
+    fn arriving(version: u64, heal: Option<&str>) -> Snapshot {
+        let mut rules = serde_json::to_value(Governance { version, ..governance() }).unwrap();
+        rules["of_later"] = true.into();
+        let environment = rules["environment"].as_object_mut().unwrap();
+        environment.insert("of_later".to_owned(), 1.into());
+        match heal {
+            Some(heal) => environment.insert("heal".to_owned(), heal.into()),
+            None => environment.remove("heal"),
+        };
+        let later = Later { version, governance: serde_json::to_vec(&rules).unwrap(), of_later: "x".to_owned() };
+        Snapshot::decode(later.encode_to_vec().as_slice()).unwrap()
+    }
+
+    #[tokio::test]
+    async fn a_snapshot_of_another_version_rules_and_heals_by_rule_alone_unless_it_says_otherwise() {
+        use contract::Heal::{Auto, Off, Safe};
+        let folder = tempfile::tempdir().unwrap();
+        let follower = settled(folder.path());
+        for (sent, said, heal) in [(1, Some("auto"), Auto), (2, None, Safe), (3, Some("off"), Off)] {
+            follower.take(arriving(sent, said)).await;
+            assert_eq!((version(&follower), heals(&follower)), (Some(sent), Some(heal)));
+        }
+        follower.take(arriving(4, Some("bold"))).await;
+        assert_eq!((version(&follower), heals(&follower)), (Some(3), Some(Off)), "what is not understood adds nothing");
+    }
+
+    #[tokio::test]
+    async fn what_a_data_plane_of_before_kept_rules_after_it_is_replaced() {
+        let folder = tempfile::tempdir().unwrap();
+        std::fs::write(folder.path().join("governance.json"), arriving(5, None).governance).unwrap();
+        let successor = settled(folder.path());
+        assert_eq!((version(&successor), heals(&successor)), (Some(5), Some(contract::Heal::Safe)));
     }
 }
