@@ -90,7 +90,16 @@ struct ArrowBody {
 
 async fn arrow(cx: Call, Json(body): Json<ArrowBody>) -> Result<ArrowRows> {
     let ArrowBody { sql, agent_id, agent_framework, timeout_ms, heal } = body;
-    let body = QueryBody { sql, agent_id, agent_framework, timeout_ms, heal, branch_id: None, format: Format::Json };
+    let body = QueryBody {
+        sql,
+        agent_id,
+        agent_framework,
+        timeout_ms,
+        heal,
+        branch_id: None,
+        format: Format::Json,
+        numbers: None,
+    };
     within_limits(&body)?;
     has_arrow(&cx)?;
     forward::forward(&cx, "query/arrow", &body).await.map(ArrowRows)

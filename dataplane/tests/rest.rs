@@ -61,6 +61,26 @@ async fn json_has_every_member_of_the_specification_in_its_order() {
 }
 
 #[tokio::test]
+async fn numbers_that_no_double_holds_are_text_where_the_body_wishes_it() {
+    let world = world().await;
+    let sql = "select 9007199254740993 as big, 170141183460469231731687303715884105727::hugeint as huge, \
+        12345678901234.5678::decimal(18,4) as exact, 1.50::decimal(4,2) as small, [9007199254740993] as many";
+    let rows = async |body: Value| as_json(query(&world, body).await).await["rows"].to_string();
+    let huge = "170141183460469231731687303715884105727";
+    let numbers = format!("[[9007199254740993,{huge},12345678901234.5678,1.50,[9007199254740993]]]");
+    let texts = format!(r#"[["9007199254740993","{huge}","12345678901234.5678",1.50,["9007199254740993"]]]"#);
+    assert_eq!(rows(json!({"sql": sql, "numbers": "strings"})).await, texts);
+    for body in [json!({"sql": sql}), json!({"sql": sql, "numbers": "json"})] {
+        assert_eq!(rows(body).await, numbers);
+    }
+    for (format, numbers) in [("csv", "strings"), ("csv", "json"), ("json", "digits")] {
+        let refused = query(&world, json!({"sql": sql, "format": format, "numbers": numbers})).await;
+        assert_eq!(refused.status(), 400, "{format} {numbers}");
+    }
+    world.stop().await;
+}
+
+#[tokio::test]
 async fn a_short_csv_has_its_totals_in_headers_and_a_long_one_in_trailers() {
     let world = world().await;
     world.change(|rules| rules.policies = vec![masking("customer", "ssn", contract::policy::MaskFunction::Full)]);

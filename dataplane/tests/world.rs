@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use contract::policy::abac::Origin;
 use contract::report::{Body, Entry, Finished, Started};
-use contract::wire::Who;
+use contract::wire::{Numbers, Who};
 use contract::{Entropy, Governance, KeyId, QueryId, RequestId, SharedClock, SystemClock};
 use dataplane::branches::Branches;
 use dataplane::catalogue::Catalogue;
@@ -152,7 +152,7 @@ impl World {
         let (mut rows, mut first) = (String::new(), true);
         while let Some(batch) = answer.rows.next().await {
             let batch = batch?;
-            json::rows(&mut rows, &answer.columns, &batch, &mut first);
+            json::rows(&mut rows, &answer.columns, &batch, Numbers::Json, &mut first);
         }
         Ok(Got { answer, json: rows })
     }

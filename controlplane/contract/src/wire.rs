@@ -193,6 +193,21 @@ pub struct QueryBody {
     pub branch_id: Option<String>,
     #[serde(default)]
     pub format: Format,
+    /// Of `format: json` alone: how its rows write numbers.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub numbers: Option<Numbers>,
+}
+
+/// How rows of JSON write numbers. `json` (default): as numbers, with all their digits. `strings`: whole numbers beyond
+/// ±(2^53 − 1) and decimals of more than 15 digits as text, so that readers that keep a double lose none of them.
+/// Values of JSON columns stay as they are.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[schemars(rename = "QueryNumbers")]
+#[serde(rename_all = "snake_case")]
+pub enum Numbers {
+    #[default]
+    Json,
+    Strings,
 }
 
 /// `format`: `json` (default), `csv`, `arrow`.

@@ -177,6 +177,7 @@ async fn run(app: &App, claimed: &Claimed) -> Result<Compared> {
         heal: None, // the data plane heals nothing that is replayed
         branch_id: None,
         format: Format::Json,
+        numbers: None,
     };
     let answer = query::send(app, &asked, "query", &body).await?;
     let Ok(bytes) = to_bytes(answer.into_body(), ANSWER_BYTES_MAX).await else {

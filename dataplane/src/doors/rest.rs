@@ -204,8 +204,12 @@ fn asked(
     let path = if shape.is_some() { "query/arrow" } else { "query" };
     // a body means the same however it was written
     let once = keyed::once(path, headers, &serde_json::to_vec(&body).map_err(unreadable)?)?;
+    if body.numbers.is_some() && (shape.is_some() || body.format != Format::Json) {
+        let message = "numbers goes with format json: CSV and Arrow have every digit".to_owned();
+        return Err(Error::InvalidParams { field: "numbers", message });
+    }
     let shape = shape.unwrap_or(match body.format {
-        Format::Json => body::Shape::Json,
+        Format::Json => body::Shape::Json(body.numbers.unwrap_or_default()),
         Format::Csv => body::Shape::Csv,
         Format::Arrow => body::Shape::Arrow,
     });

@@ -1,6 +1,7 @@
 //! Rows as JSON arrays.
 //!
-//! Integers and decimals are numbers with all their digits; doubles are numbers, or `"NaN"`,
+//! Integers and decimals are numbers with all their digits, or text where a double cannot hold them and the caller
+//! wishes it ([`Numbers`]); doubles are numbers, or `"NaN"`,
 //! `"Infinity"`, `"-Infinity"`; dates, times, intervals, UUIDs and bits are text; BLOB is base64;
 //! JSON is embedded; LIST is an array, STRUCT and MAP are objects.
 
@@ -9,12 +10,18 @@ use std::fmt::Write;
 use arrow::array::{Array, RecordBatch};
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
+use contract::wire::Numbers;
 
 use super::cell::{self, Cell};
 use crate::Column;
 
+/// Digits of a decimal that every double keeps.
+const DIGITS: u32 = 15;
+/// The last whole number up to which doubles keep each.
+const WHOLE_MAX: u128 = (1 << 53) - 1;
+
 /// Appends the rows of a batch; `first` tells whether none stands before them.
-pub fn rows(out: &mut String, columns: &[Column], batch: &RecordBatch, first: &mut bool) {
+pub fn rows(out: &mut String, columns: &[Column], batch: &RecordBatch, numbers: Numbers, first: &mut bool) {
     for row in 0..batch.num_rows() {
         if !std::mem::take(first) {
             out.push(',');
@@ -25,15 +32,33 @@ pub fn rows(out: &mut String, columns: &[Column], batch: &RecordBatch, first: &m
                 out.push(',');
             }
             let embed = columns.get(place).is_some_and(|column| column.type_name == "JSON");
-            value(out, &cell::at(array.as_ref(), row), embed);
+            written(out, &cell::at(array.as_ref(), row), embed, numbers);
         }
         out.push(']');
     }
 }
 
-/// One value. `embed`: it is text that is JSON.
+/// One value, its numbers as numbers. `embed`: it is text that is JSON.
 pub fn value(out: &mut String, cell: &Cell<'_>, embed: bool) {
+    written(out, cell, embed, Numbers::Json);
+}
+
+/// May a double lose digits of it?
+fn is_beyond_double(cell: &Cell<'_>) -> bool {
     match cell {
+        Cell::Integer(value) | Cell::Decimal(value, ..=0) => value.unsigned_abs() > WHOLE_MAX,
+        Cell::Decimal(unscaled, _) => unscaled.unsigned_abs() >= 10_u128.pow(DIGITS),
+        _ => false,
+    }
+}
+
+fn written(out: &mut String, cell: &Cell<'_>, embed: bool, numbers: Numbers) {
+    match cell {
+        cell if numbers == Numbers::Strings && is_beyond_double(cell) => {
+            out.push('"');
+            value(out, cell, false);
+            out.push('"');
+        }
         Cell::Null => out.push_str("null"),
         Cell::Boolean(value) => out.push_str(if *value { "true" } else { "false" }),
         Cell::Integer(value) => {
@@ -51,14 +76,14 @@ pub fn value(out: &mut String, cell: &Cell<'_>, embed: bool) {
         Cell::Text(text) if embed && is_json(text) => out.push_str(text),
         Cell::Text(text) => string(out, text),
         Cell::Blob(bytes) => string(out, &BASE64_STANDARD.encode(bytes)),
-        Cell::List(items) => list(out, (0..items.len()).map(|row| cell::at(items.as_ref(), row))),
+        Cell::List(items) => list(out, numbers, (0..items.len()).map(|row| cell::at(items.as_ref(), row))),
         // `(a, b)`
         Cell::Struct(fields, row) if fields.column_names().iter().all(|name| name.is_empty()) => {
-            list(out, fields.columns().iter().map(|array| cell::at(array.as_ref(), *row)));
+            list(out, numbers, fields.columns().iter().map(|array| cell::at(array.as_ref(), *row)));
         }
         Cell::Struct(fields, row) => {
             let members = fields.column_names().into_iter().zip(fields.columns());
-            object(out, members.map(|(name, array)| (name.to_owned(), cell::at(array.as_ref(), *row))));
+            object(out, numbers, members.map(|(name, array)| (name.to_owned(), cell::at(array.as_ref(), *row))));
         }
         Cell::Map(keys, values) => {
             let members = (0..keys.len()).map(|row| {
@@ -66,7 +91,7 @@ pub fn value(out: &mut String, cell: &Cell<'_>, embed: bool) {
                 text(&mut key, &cell::at(keys.as_ref(), row));
                 (key, cell::at(values.as_ref(), row))
             });
-            object(out, members);
+            object(out, numbers, members);
         }
         other => {
             out.push('"');
@@ -89,18 +114,18 @@ fn odd(out: &mut String, value: f64) {
     });
 }
 
-fn list<'a>(out: &mut String, items: impl Iterator<Item = Cell<'a>>) {
+fn list<'a>(out: &mut String, numbers: Numbers, items: impl Iterator<Item = Cell<'a>>) {
     out.push('[');
     for (place, cell) in items.enumerate() {
         if place > 0 {
             out.push(',');
         }
-        value(out, &cell, false);
+        written(out, &cell, false, numbers);
     }
     out.push(']');
 }
 
-fn object<'a>(out: &mut String, members: impl Iterator<Item = (String, Cell<'a>)>) {
+fn object<'a>(out: &mut String, numbers: Numbers, members: impl Iterator<Item = (String, Cell<'a>)>) {
     out.push('{');
     for (place, (name, cell)) in members.enumerate() {
         if place > 0 {
@@ -108,7 +133,7 @@ fn object<'a>(out: &mut String, members: impl Iterator<Item = (String, Cell<'a>)
         }
         string(out, &name);
         out.push(':');
-        value(out, &cell, false);
+        written(out, &cell, false, numbers);
     }
     out.push('}');
 }
@@ -177,10 +202,14 @@ mod tests {
     use std::sync::Arc;
 
     fn shown(array: ArrayRef, type_name: &str) -> String {
+        written_so(array, type_name, Numbers::Json)
+    }
+
+    fn written_so(array: ArrayRef, type_name: &str, numbers: Numbers) -> String {
         let batch = RecordBatch::try_from_iter([("c", array)]).unwrap();
         let column = Column { name: "c".into(), type_name: type_name.into(), masked: false };
         let mut out = String::new();
-        rows(&mut out, &[column], &batch, &mut true);
+        rows(&mut out, &[column], &batch, numbers, &mut true);
         assert!(serde_json::from_str::<serde_json::Value>(&format!("[{out}]")).is_ok(), "{out}");
         out
     }
@@ -208,5 +237,31 @@ mod tests {
         for (array, type_name, expected) in cases {
             assert_eq!(shown(array, type_name), expected, "{type_name}");
         }
+    }
+
+    #[test]
+    fn numbers_that_a_double_cannot_hold_are_text_where_that_is_wished() {
+        let limit = (1_i64 << 53) - 1;
+        let whole: ArrayRef = Arc::new(Int64Array::from(vec![Some(limit), Some(limit + 1), Some(-limit - 1), None]));
+        let decimals = Decimal128Array::from(vec![99_999_999_999_999_950, -12_345, 999_999_999_999_999]);
+        let decimals: ArrayRef = Arc::new(decimals.with_precision_and_scale(38, 2).unwrap());
+        let field = Arc::new(Field::new("a", DataType::Int64, true));
+        let largest: ArrayRef = Arc::new(Int64Array::from(vec![i64::MAX]));
+        let record: ArrayRef = Arc::new(StructArray::from(vec![(field, largest)]));
+        let huge = Decimal128Array::from(vec![i128::from(limit), i128::from(limit) + 1]);
+        let huge: ArrayRef = Arc::new(huge.with_precision_and_scale(38, 0).unwrap());
+        let cases = [
+            (&whole, "BIGINT", r#"[9007199254740991],["9007199254740992"],["-9007199254740992"],[null]"#),
+            (&decimals, "DECIMAL(38,2)", r#"["999999999999999.50"],[-123.45],[9999999999999.99]"#),
+            (&huge, "HUGEINT", r#"[9007199254740991],["9007199254740992"]"#),
+            (&record, "STRUCT(a BIGINT)", r#"[{"a":"9223372036854775807"}]"#),
+        ];
+        for (array, type_name, expected) in cases {
+            assert_eq!(written_so(Arc::clone(array), type_name, Numbers::Strings), expected);
+            let as_numbers = expected.replace('"', "").replace("a:", "\"a\":");
+            assert_eq!(written_so(Arc::clone(array), type_name, Numbers::Json), as_numbers);
+        }
+        let inner: ArrayRef = Arc::new(StringArray::from(vec!["[9007199254740993]"]));
+        assert_eq!(written_so(inner, "JSON", Numbers::Strings), "[[9007199254740993]]", "what somebody wrote stays");
     }
 }

@@ -10,7 +10,7 @@ use axum::response::Response;
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
 use bytes::Bytes;
-use contract::wire::header as names;
+use contract::wire::{Numbers, header as names};
 use futures::StreamExt;
 use serde_json::json;
 use tokio_util::task::task_tracker::TaskTrackerToken;
@@ -22,7 +22,7 @@ use crate::{Answer, Error};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Shape {
-    Json,
+    Json(Numbers),
     Csv,
     Arrow,
     ArrowBase64,
@@ -42,7 +42,7 @@ struct Sending {
 }
 
 enum Form {
-    Json { first: bool },
+    Json { numbers: Numbers, first: bool },
     Csv,
     Arrow(arrow_ipc::Encoder),
     Base64 { encoder: arrow_ipc::Encoder, carried: Vec<u8> },
@@ -58,7 +58,7 @@ enum Step {
 pub(super) async fn response(answer: Answer, shape: Shape, serving: TaskTrackerToken) -> Result<Response, Error> {
     let encoder = || arrow_ipc::Encoder::new(&answer.schema).map_err(|error| unencodable(&answer, &error));
     let form = match shape {
-        Shape::Json => Form::Json { first: true },
+        Shape::Json(numbers) => Form::Json { numbers, first: true },
         Shape::Csv => Form::Csv,
         Shape::Arrow => Form::Arrow(encoder()?),
         Shape::ArrowBase64 => Form::Base64 { encoder: encoder()?, carried: Vec::new() },
@@ -71,7 +71,7 @@ pub(super) async fn response(answer: Answer, shape: Shape, serving: TaskTrackerT
 fn headers(answer: &Answer, shape: Shape) -> HeaderMap {
     let mut headers = HeaderMap::new();
     let content_type = match shape {
-        Shape::Json | Shape::ArrowBase64 => "application/json",
+        Shape::Json(_) | Shape::ArrowBase64 => "application/json",
         Shape::Csv => csv::CONTENT_TYPE,
         Shape::Arrow => arrow_ipc::CONTENT_TYPE,
     };
@@ -152,8 +152,8 @@ impl Sending {
     fn rows(&mut self, batch: &arrow::array::RecordBatch) -> Result<Bytes, Error> {
         let mut out = String::with_capacity(batch.num_rows() * 32);
         let added = match &mut self.form {
-            Form::Json { first } => {
-                json::rows(&mut out, &self.answer.columns, batch, first);
+            Form::Json { numbers, first } => {
+                json::rows(&mut out, &self.answer.columns, batch, *numbers, first);
                 Ok(())
             }
             Form::Csv => {
