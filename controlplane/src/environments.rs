@@ -7,7 +7,8 @@
 //!
 //! A new environment is `provisioning` until a data plane is placed (`placement`); from then on it
 //! is `active` and has a `connection`. Where environments are resources, a row is what its resource
-//! says (`mirror`), and an operator does the placing.
+//! says (`mirror`), and an operator does the placing. It is suspended, resumed and removed by owners
+//! and admins (`standing`).
 
 mod changes;
 mod http;
@@ -15,6 +16,7 @@ pub mod mirror;
 pub mod placement;
 mod promotion;
 mod seed;
+mod standing;
 mod store;
 
 use contract::{Access, Code, Scope};
@@ -22,6 +24,7 @@ use contract::{Access, Code, Scope};
 pub use placement::{place, provision, provision_all};
 pub use promotion::{Action, Change, Promotion};
 pub use seed::{Seed, record, seed};
+pub use standing::wake;
 pub use store::{belongs, governed, lock, place as resource_place, test_mode, versions, versions_in};
 
 use crate::http::routes::Routes;
@@ -31,6 +34,8 @@ pub fn routes() -> Routes {
     use Scope::{EnvironmentRead, EnvironmentWrite};
     const ALL: &str = "/v1/organizations/{org_id}/environments";
     const ONE: &str = "/v1/organizations/{org_id}/environments/{env_id}";
+    const SUSPEND: &str = "/v1/organizations/{org_id}/environments/{env_id}/suspend";
+    const RESUME: &str = "/v1/organizations/{org_id}/environments/{env_id}/resume";
     const CONNECTION: &str = "/v1/organizations/{org_id}/environments/{env_id}/connection-info";
     const PROMOTE: &str = "/v1/organizations/{org_id}/environments/{env_id}/promote";
     Routes::new()
@@ -56,6 +61,19 @@ pub fn routes() -> Routes {
         .says("Tells how to connect.")
         .refuses(&[Code::Conflict])
         .deprecated()
+        .delete(ONE, Admin, EnvironmentWrite, standing::remove)
+        .says("Removes an environment: its keys are revoked, its data stays where it lies.")
+        .ours()
+        .own_role()
+        .step_up()
+        .post(SUSPEND, Admin, EnvironmentWrite, standing::suspend)
+        .says("Suspends an environment: nothing runs there, and everything is kept.")
+        .ours()
+        .own_role()
+        .post(RESUME, Admin, EnvironmentWrite, standing::resume)
+        .says("Resumes a suspended environment; it is active when its data plane serves.")
+        .ours()
+        .own_role()
 }
 
 #[cfg(test)]

@@ -57,6 +57,7 @@ event_types! {
     KeyUpdated            , "key.updated"            , "api_key";
     EnvironmentUpdated    , "environment.updated"    , "environment";
     EnvironmentRemoved    , "environment.removed"    , "environment";
+    EnvironmentResumed    , "environment.resumed"    , "environment";
     JitExpired            , "jit.expired"            , "jit_request";
     OrgRemoved            , "org.removed"            , "organization";
     BillingWarning        , "billing.warning"        , "organization";

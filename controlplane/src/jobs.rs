@@ -77,6 +77,10 @@ pub enum Job {
     ProvisionEnvironment {
         env_id: EnvId,
     },
+    /// Ends the data plane of an environment that is suspended or removed.
+    RetireEnvironment {
+        env_id: EnvId,
+    },
     /// Says that old secrets of a key are about to end.
     KeyExpiring {
         key_id: KeyId,
@@ -132,6 +136,7 @@ impl Job {
             Self::MailLink { purpose, email } => links::write(app, *purpose, email).await,
             Self::RecordFailedLogin { failed } => failed.record(app).await,
             Self::ProvisionEnvironment { env_id } => placement::provision(app, env_id).await,
+            Self::RetireEnvironment { env_id } => placement::retire(app, env_id).await,
             Self::KeyExpiring { key_id, ends } => expiry::say(app, key_id, *ends).await,
             Self::EndElevation { request_id } => jit_access::say(app, request_id).await,
             Self::ExportAudit { export_id } => exports::write(app, export_id).await,

@@ -43,6 +43,9 @@ pub trait Provisioner: Send + Sync + Debug {
     /// Brings a data plane up, or finds the one that is up already.
     async fn provision(&self, environment: &Provision) -> Result<Placement, ProvisionError>;
 
+    /// Has the data plane of an environment that is suspended or removed end, if it is up. Its data stays.
+    async fn retire(&self, _env_id: &EnvId) {}
+
     /// Whoever writes resources. `None`: rows are the truth, and data planes are brought up here.
     fn resources(&self) -> Option<&dyn Resources> {
         None

@@ -116,6 +116,7 @@ pub struct EnvironmentChange {
     pub max_concurrent_queries: Option<i32>,
     pub cache_enabled: Option<bool>,
     pub heal: Option<String>,
+    pub suspended: Option<bool>,
 }
 
 /// A key as its resource describes it. Never its text, never its hash.
@@ -149,6 +150,9 @@ pub trait Resources: Debug + Send + Sync {
     async fn create_environment(&self, new: &NewEnvironment<'_>) -> Result<Environment>;
 
     async fn change_environment(&self, place: &Place, change: &EnvironmentChange) -> Result<Environment>;
+
+    /// Deletes the resource that has this uid, if REST made it; its finalizer may take its time.
+    async fn delete_environment(&self, place: &Place, env_id: &EnvId) -> Result<()>;
 
     /// Writes the resource of a key, or makes the operator look at it again; its uid. `None`: it is
     /// gone, and nothing has to be said any more.

@@ -54,8 +54,11 @@
 {{- end }}
 {{- define "sluice.rules.controlplane.watched" }}
 - apiGroups: ["sluice.dev"]
-  resources: ["organizations", "environments"]
+  resources: ["organizations"]
   verbs: ["create", "get", "list", "patch", "watch"]
+- apiGroups: ["sluice.dev"]
+  resources: ["environments"]
+  verbs: ["create", "delete", "get", "list", "patch", "watch"]
 - apiGroups: ["sluice.dev"]
   resources: ["apikeys"]
   verbs: ["create", "get", "list", "patch"]

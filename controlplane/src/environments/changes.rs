@@ -1,5 +1,6 @@
-//! What of an environment changes, and the event that says so.
+//! What of an environment changes, and the events that say so.
 
+use contract::EnvId;
 use serde_json::{Value, json};
 use sqlx::PgConnection;
 
@@ -21,6 +22,18 @@ pub async fn announce(
     }
     let event = Event::new(EventType::EnvironmentUpdated, after.env_id.clone()).before(was).after(is);
     events::record(app, tx, origin(), event).await
+}
+
+/// Records that it was suspended or resumed.
+pub async fn switched(
+    app: &App,
+    tx: &mut PgConnection,
+    origin: Origin,
+    (env_id, kind): (&EnvId, EventType),
+    (was, is): (&str, &str),
+) -> Result<()> {
+    let event = Event::new(kind, env_id.clone()).before(json!({"status": was})).after(json!({"status": is}));
+    events::record(app, tx, origin, event).await
 }
 
 fn settings(row: &Row) -> Value {

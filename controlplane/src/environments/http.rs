@@ -131,6 +131,10 @@ pub async fn create(cx: Call, Json(input): Json<Creation>) -> Result<Created<Env
     {
         return Err(Error::TierLimit { tier: cx.tier, quota: "max_environments", limit: u64::from(limit) });
     }
+    if store::find_by_slug(&mut tx, cx.org_id(), &slug).await?.is_some() {
+        return Err(store::slug_taken(&slug));
+    }
+    is_free(&mut tx, &row).await?;
     if let Some(resources) = cx.app.resources() {
         row = made(resources, &mut tx, row).await?;
     } else {
@@ -144,11 +148,17 @@ pub async fn create(cx: Call, Json(input): Json<Creation>) -> Result<Created<Env
     Ok(Created(row.into()))
 }
 
+/// People tell environments apart by their names. Who asks has [`store::serialise`].
+async fn is_free(tx: &mut PgConnection, row: &Row) -> Result<()> {
+    if store::has_name(tx, &row.org_id, &row.name, &row.env_id).await? {
+        let message = format!("the organization has an environment named `{}`: give this one another name", row.name);
+        return Err(Error::conflict("name_taken", message));
+    }
+    Ok(())
+}
+
 /// The resource, and its row.
 async fn made(resources: &dyn Resources, tx: &mut PgConnection, row: Row) -> Result<Row> {
-    if store::find_by_slug(tx, &row.org_id, &row.slug).await?.is_some() {
-        return Err(store::slug_taken(&row.slug));
-    }
     let organization = organizations::store::find(tx, &row.org_id).await?;
     let organization = organization
         .as_ref()
@@ -180,12 +190,18 @@ pub async fn get(cx: Call) -> Result<Json<Environment>> {
 pub async fn put(cx: Call, Json(input): Json<Change>) -> Result<Json<Environment>> {
     let mut tx = cx.begin().await?;
     let env_id = cx.env_id()?;
+    if input.name.is_some() {
+        store::serialise(&mut tx, cx.org_id()).await?;
+    }
     store::serialise_change(&mut tx, &env_id).await?;
     let before = store::find(&mut tx, cx.org_id(), &env_id).await?.ok_or(Error::EnvironmentNotFound)?;
     cx.expected.holds(before.updated_at)?;
     let mut row = before.clone();
     if let Some(given) = &input.name {
         row.name = name(given)?;
+    }
+    if row.name != before.name {
+        is_free(&mut tx, &row).await?;
     }
     if let Some(settings) = &input.settings {
         apply(&mut row, settings)?;
@@ -231,6 +247,7 @@ fn beyond(before: &Row, after: &Row) -> EnvironmentChange {
             .then_some(after.max_concurrent_queries),
         cache_enabled: (after.cache_enabled != before.cache_enabled).then_some(after.cache_enabled),
         heal: (after.heal != before.heal).then(|| after.heal.clone()),
+        suspended: None,
     }
 }
 

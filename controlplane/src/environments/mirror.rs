@@ -13,7 +13,7 @@ use super::store::{self, Row};
 use crate::events::{self, Event, EventType, Origin};
 use crate::organizations::{self, mirror::Projected};
 use crate::resources::{Environment, Place};
-use crate::{App, Error, Result, api_keys};
+use crate::{App, Error, Result, api_keys, kubernetes};
 
 /// Brings the row to what the resource says. `None`: its organization is not known, or not yet.
 pub async fn project(app: &App, said: &Environment) -> Result<Option<Projected>> {
@@ -47,7 +47,7 @@ async fn make(
 ) -> Result<Projected> {
     // Of one name there is one resource: an older one is gone, and was not seen to go.
     if let Some(earlier) = store::at(tx, org_id, &said.slug, said.source.revision).await? {
-        remove(app, tx, org_id, &earlier).await?;
+        remove(app, tx, &earlier, &system(app, org_id, &earlier)).await?;
     }
     store::insert_resource(tx, &Row::of(said, org_id, app.now()), said).await?;
     let after = json!({"name": said.name, "slug": said.slug});
@@ -68,10 +68,15 @@ async fn change(
     }
     changes::announce(app, tx, origin, before, &Row::of(said, &before.org_id, app.now())).await?;
     let became = |status: EnvironmentStatus| said.status == status && before.status != status.as_str();
+    let statuses = (before.status.as_str(), said.status.as_str());
     if became(EnvironmentStatus::Suspended) {
-        let event = Event::new(EventType::EnvironmentSuspended, said.env_id.clone());
-        let event = event.before(json!({"status": before.status})).after(json!({"status": said.status}));
-        events::record(app, tx, origin(), event).await?;
+        let kind = (&said.env_id, EventType::EnvironmentSuspended);
+        changes::switched(app, tx, origin(), kind, statuses).await?;
+    }
+    // it is on again some time after REST has asked for it, and told it
+    let is_on = matches!(said.status, EnvironmentStatus::Active | EnvironmentStatus::Provisioning);
+    if is_on && statuses.0 == EnvironmentStatus::Suspended.as_str() && said.source.writer != kubernetes::MANAGER {
+        changes::switched(app, tx, origin(), (&said.env_id, EventType::EnvironmentResumed), statuses).await?;
     }
     if became(EnvironmentStatus::Decommissioning) {
         api_keys::revoke_all_in(app, tx, &said.env_id, origin).await?;
@@ -84,18 +89,27 @@ pub async fn removed(app: &App, env_id: &EnvId) -> Result<()> {
     let mut tx = app.pool().begin().await?;
     store::lock(&mut tx, env_id).await?;
     if let Some((org_id, _)) = store::place(&mut tx, env_id).await? {
-        remove(app, &mut tx, &org_id, env_id).await?;
+        remove(app, &mut tx, env_id, &system(app, &org_id, env_id)).await?;
     }
     tx.commit().await?;
     Ok(())
 }
 
-async fn remove(app: &App, tx: &mut PgConnection, org_id: &OrgId, env_id: &EnvId) -> Result<()> {
+fn system(app: &App, org_id: &OrgId, env_id: &EnvId) -> impl Fn() -> Origin + Send + Sync {
+    move || Origin { env_id: Some(env_id.clone()), ..Origin::system(app, org_id.clone()) }
+}
+
+/// Its keys open nothing any more, and its slug is free.
+pub(super) async fn remove(
+    app: &App,
+    tx: &mut PgConnection,
+    env_id: &EnvId,
+    origin: &(dyn Fn() -> Origin + Send + Sync),
+) -> Result<()> {
     if !store::remove(tx, env_id, app.now()).await? {
         return Ok(());
     }
-    let origin = || Origin { env_id: Some(env_id.clone()), ..Origin::system(app, org_id.clone()) };
-    api_keys::revoke_all_in(app, tx, env_id, &origin).await?;
+    api_keys::revoke_all_in(app, tx, env_id, origin).await?;
     events::record(app, tx, origin(), Event::new(EventType::EnvironmentRemoved, env_id.clone())).await
 }
 

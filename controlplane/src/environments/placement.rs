@@ -24,6 +24,31 @@ pub async fn provision(app: &App, env_id: &EnvId) -> Result<()> {
     place(app.pool(), env_id, &placement, app.now()).await
 }
 
+/// Ends the data plane of an environment that is suspended or removed; of one that was resumed meanwhile, has it placed
+/// again. May be repeated.
+pub async fn retire(app: &App, env_id: &EnvId) -> Result<()> {
+    let mut conn = app.pool().acquire().await?;
+    if is_on(&mut conn, env_id).await? {
+        return Ok(());
+    }
+    app.provisioner().retire(env_id).await;
+    if is_on(&mut conn, env_id).await? {
+        jobs::enqueue(app, &mut conn, Job::ProvisionEnvironment { env_id: env_id.clone() }, app.now()).await?;
+    }
+    Ok(())
+}
+
+/// Does it have a data plane, or wait for one?
+async fn is_on(conn: &mut PgConnection, env_id: &EnvId) -> Result<bool> {
+    let is_on = sqlx::query_scalar!(
+        r#"select exists (
+             select from environments where env_id = $1 and status in ('provisioning', 'active')
+           ) as "is_on!""#,
+        env_id.as_str(),
+    );
+    Ok(is_on.fetch_one(conn).await?)
+}
+
 /// Places the data planes of all environments that have one or wait for one: where they live with
 /// the control plane, they went when it went. What cannot be placed now is tried again as a job.
 pub async fn provision_all(app: &App) -> Result<()> {

@@ -76,7 +76,7 @@ pub async fn page(conn: &mut PgConnection, org_id: &OrgId, page: &Page) -> Resul
         "select env_id, org_id, name, slug, status, query_timeout_ms, max_concurrent_queries, cache_enabled, heal,
                 test_mode, pg_host, pg_port, created_at, updated_at, namespace, resource_version
          from environments
-         where org_id = $1 and ($2::timestamptz is null or (created_at, env_id) < ($2, $3))
+         where org_id = $1 and removed_at is null and ($2::timestamptz is null or (created_at, env_id) < ($2, $3))
          order by created_at desc, env_id desc
          limit $4",
         org_id.as_str(),
@@ -86,10 +86,14 @@ pub async fn page(conn: &mut PgConnection, org_id: &OrgId, page: &Page) -> Resul
     )
     .fetch_all(&mut *conn)
     .await?;
-    let total = count(conn, org_id).await?;
-    Ok((rows, total))
+    let total = sqlx::query_scalar!(
+        r#"select count(*) as "total!" from environments where org_id = $1 and removed_at is null"#,
+        org_id.as_str(),
+    );
+    Ok((rows, total.fetch_one(conn).await?))
 }
 
+/// Those that count for the tier's limit.
 pub async fn count(conn: &mut PgConnection, org_id: &OrgId) -> Result<i64> {
     let total = sqlx::query_scalar!(
         r#"select count(*) as "total!" from environments where org_id = $1 and status <> 'decommissioning'"#,
@@ -121,7 +125,21 @@ pub async fn find_by_slug(conn: &mut PgConnection, org_id: &OrgId, slug: &str) -
     Ok(env_id.fetch_optional(conn).await?.map(EnvId::from))
 }
 
-/// One creation at a time in an organization, so that the tier's limit holds.
+/// Has another environment of the organization this name, in whatever case?
+pub async fn has_name(conn: &mut PgConnection, org_id: &OrgId, name: &str, but: &EnvId) -> Result<bool> {
+    let has = sqlx::query_scalar!(
+        r#"select exists (
+             select from environments
+             where org_id = $1 and lower(name) = lower($2) and env_id <> $3 and removed_at is null
+           ) as "has!""#,
+        org_id.as_str(),
+        name,
+        but.as_str(),
+    );
+    Ok(has.fetch_one(conn).await?)
+}
+
+/// One creation or new name at a time in an organization, so that the tier's limit holds and names differ.
 pub async fn serialise(conn: &mut PgConnection, org_id: &OrgId) -> Result<()> {
     sqlx::query!("select pg_advisory_xact_lock(hashtextextended('environments:' || $1, 0))", org_id.as_str())
         .execute(conn)
@@ -156,6 +174,23 @@ pub async fn insert(conn: &mut PgConnection, row: &Row) -> Result<()> {
 
 pub fn slug_taken(slug: &str) -> Error {
     Error::conflict("slug_taken", format!("the organization has an environment with the slug `{slug}`"))
+}
+
+pub async fn set_status(
+    conn: &mut PgConnection,
+    env_id: &EnvId,
+    status: EnvironmentStatus,
+    now: Timestamp,
+) -> Result<()> {
+    sqlx::query!(
+        "update environments set status = $2, updated_at = $3 where env_id = $1 and removed_at is null",
+        env_id.as_str(),
+        status.as_str(),
+        now,
+    )
+    .execute(conn)
+    .await?;
+    Ok(())
 }
 
 pub async fn update(conn: &mut PgConnection, row: &Row) -> Result<()> {

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use super::placement;
 use crate::jobs;
 use crate::provisioner::{Placement, Provision, ProvisionError, Provisioner};
-use crate::testing::TestApp;
+use crate::testing::{TestApp, bearer};
 use crate::worlds::World;
 
 /// Places every data plane at one real listener.
@@ -117,4 +117,80 @@ async fn connection_info_says_where_and_never_a_key() {
     let port = info["port"].as_i64().unwrap();
     assert_eq!(info["psql"], format!("postgresql://agent:<API_KEY>@127.0.0.1:{port}/demo?sslmode=prefer"));
     assert_eq!(info["dbt"]["dbname"], "demo");
+}
+
+/// An owner who is signed in: no key of theirs goes with an environment.
+async fn signed_in() -> (TestApp, Value) {
+    let app = TestApp::start().await;
+    let ada = app.signup("ada", "Acme").await;
+    app.set_tier("enterprise").await;
+    (app, ada)
+}
+
+#[tokio::test]
+async fn names_differ_within_an_organization_whatever_their_case() {
+    let (app, ada) = signed_in().await;
+    let (all, by) = (app.org(&ada, "/environments"), bearer(&ada));
+    let made = async |name: &str, slug: &str| app.post(&all, &by, json!({"name": name, "slug": slug})).await;
+    let one = |made: &Value| format!("{all}/{}", made["env_id"].as_str().unwrap());
+    let (sales, demo) = (made("Sales", "sales").await.expect(201), made("Demo", "demo").await.expect(201));
+    let refused = made(" sALES", "other").await;
+    assert_eq!(
+        (refused.code(), &refused.body["error"]["details"]["reason"]),
+        ((409, "CONFLICT"), &json!("name_taken"))
+    );
+    assert_eq!(app.put(&one(&demo), &by, json!({"name": "sales"})).await.code(), (409, "CONFLICT"));
+    app.put(&one(&sales), &by, json!({"name": "SALES"})).await.expect(200);
+    app.delete(&format!("{}?confirm=SALES", one(&sales)), &by).await.expect(200);
+    app.put(&one(&demo), &by, json!({"name": "sales"})).await.expect(200);
+}
+
+#[tokio::test]
+async fn an_environment_is_suspended_and_resumed_and_each_is_told_once() {
+    let world = placed().await;
+    placement::provision(&world.app.app, &world.env_id).await.unwrap();
+    let path = world.org(&format!("environments/{}", world.env_id));
+    let act = async |what: &str| world.app.post(&format!("{path}/{what}"), &world.owner, Value::Null).await.expect(200);
+    let version = world.version().await;
+    for _ in 0..2 {
+        assert_eq!(act("suspend").await["status"], "suspended");
+    }
+    assert!(world.version().await > version, "its data plane learns of it");
+    let asked = json!({"sql": "select 1"});
+    let refused = world.app.post(&world.env("query"), &world.owner, asked).await;
+    assert_eq!(refused.status, 503, "{:?}", refused.body);
+    jobs::run_due(&world.app.app).await.unwrap();
+    assert_eq!(act("resume").await["status"], "provisioning");
+    jobs::run_due(&world.app.app).await.unwrap();
+    assert_eq!(act("resume").await["status"], "active");
+    for (kind, count) in [("suspended", 1), ("resumed", 1)] {
+        let told = format!("select count(*) from iam_events where event_type = 'environment.{kind}'");
+        assert_eq!(world.count(&told).await, count, "{kind}");
+    }
+}
+
+#[tokio::test]
+async fn an_environment_goes_when_its_name_is_said_and_its_record_stays() {
+    let (app, ada) = signed_in().await;
+    let (all, by) = (app.org(&ada, "/environments"), bearer(&ada));
+    let wish = json!({"name": "Dev", "slug": "dev"});
+    let made = app.post(&all, &by, wish.clone()).await.expect(201);
+    let env_id = made["env_id"].as_str().unwrap();
+    let one = format!("{all}/{env_id}");
+    let keys = format!("/v1/environments/{env_id}/api-keys");
+    app.post(&keys, &by, json!({"name": "ci", "scopes": ["query:read"]})).await.expect(201);
+    for path in [one.clone(), format!("{one}?confirm=other"), format!("{one}?confirmed=Dev")] {
+        assert_eq!(app.delete(&path, &by).await.status, 400, "{path}");
+    }
+    let gone = format!("{one}?confirm=Dev");
+    assert_eq!(app.delete(&gone, &by).await.expect(200)["status"], "decommissioning");
+    let kinds: Vec<String> = app.events(&ada).await.into_iter().skip(2).map(|(kind, _)| kind).collect();
+    assert_eq!(kinds, ["key.created", "key.revoked", "environment.removed"]);
+    assert_eq!(app.get(&all, &by).await.expect(200)["pagination"]["total"], 0);
+    assert_eq!(app.get(&one, &by).await.expect(200)["status"], "decommissioning");
+    for act in [format!("{one}/suspend"), format!("{one}/resume")] {
+        assert_eq!(app.post(&act, &by, Value::Null).await.code(), (409, "CONFLICT"), "{act}");
+    }
+    assert_eq!(app.delete(&gone, &by).await.code(), (409, "CONFLICT"));
+    app.post(&all, &by, wish).await.expect(201);
 }

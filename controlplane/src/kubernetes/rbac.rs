@@ -2,14 +2,15 @@
 //! generated from it.
 //!
 //! It reads and writes our own kinds and nothing else: no Secret, no pod, no status. A server-side
-//! apply is the verb `patch`, and `create` as well when the object is not there yet.
+//! apply is the verb `patch`, and `create` as well when the object is not there yet. It deletes an environment
+//! that REST made, when an owner or admin asks for it.
 
 use crds::access::{Rule, Scope};
 
 /// Everything that the control plane may do.
 pub const RULES: &[Rule] = &[
     watched("organizations", &["create", "get", "list", "patch", "watch"]),
-    watched("environments", &["create", "get", "list", "patch", "watch"]),
+    watched("environments", &["create", "delete", "get", "list", "patch", "watch"]),
     // keys are not mirrored: PostgreSQL is their truth
     watched("apikeys", &["create", "get", "list", "patch"]),
 ];

@@ -4,7 +4,8 @@
 use std::fmt::Debug;
 
 use async_trait::async_trait;
-use kube::api::{Api, ListParams, Patch, PatchParams};
+use contract::EnvId;
+use kube::api::{Api, DeleteParams, ListParams, Patch, PatchParams, Preconditions};
 use kube::{Resource, ResourceExt};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -119,13 +120,32 @@ impl Resources for Cluster {
     }
 
     async fn change_environment(&self, place: &Place, change: &EnvironmentChange) -> Result<Environment> {
-        let EnvironmentChange { name, query_timeout_ms, max_concurrent_queries, cache_enabled, heal } = change;
+        let EnvironmentChange { name, query_timeout_ms, max_concurrent_queries, cache_enabled, heal, suspended } =
+            change;
         let settings = json!({
             "queryTimeoutMs": query_timeout_ms, "maxConcurrentQueries": max_concurrent_queries,
             "cacheEnabled": cache_enabled, "heal": heal.as_deref().and_then(said::heal_of),
         });
-        let spec = json!({"name": name, "settings": settings});
+        let spec = json!({"name": name, "settings": settings, "suspended": suspended});
         said::environment(&self.change(place, json!({"spec": present(spec)})).await?)
+    }
+
+    async fn delete_environment(&self, place: &Place, env_id: &EnvId) -> Result<()> {
+        let there = self.get::<crds::Environment>(place).await?;
+        let Some(live) = there.filter(|live| live.metadata.uid.as_deref() == Some(env_id.as_str())) else {
+            return Ok(());
+        };
+        let whole = serde_json::to_value(&live).map_err(Error::internal)?;
+        if fields::ours(&live.metadata, &whole).pointer("/spec/slug").is_none() {
+            let manager = fields::writer(&live.metadata);
+            return Err(Error::conflict(
+                "managed",
+                format!("the environment is managed by {manager}: delete it there"),
+            ));
+        }
+        let this_one = Preconditions { uid: live.metadata.uid.clone(), resource_version: None };
+        let wish = DeleteParams { preconditions: Some(this_one), ..DeleteParams::default() };
+        self.asked(self.api::<crds::Environment>(&place.namespace).delete(&place.name, &wish)).await.map(|_| ())
     }
 
     async fn write_key(&self, key: &Key) -> Result<Option<String>> {

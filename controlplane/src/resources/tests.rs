@@ -287,7 +287,14 @@ impl Resources for Kept {
     async fn change_environment(&self, place: &Place, change: &EnvironmentChange) -> Result<Environment> {
         let revision = self.change(format!("{}: {change:?}", place.name)).await;
         let timeout = change.query_timeout_ms.unwrap_or(30_000);
-        Ok(Environment { query_timeout_ms: timeout, ..dev(revision) })
+        let is_off = change.suspended == Some(true);
+        let status = if is_off { EnvironmentStatus::Suspended } else { EnvironmentStatus::Active };
+        Ok(Environment { query_timeout_ms: timeout, status, ..dev(revision) })
+    }
+
+    async fn delete_environment(&self, place: &Place, env_id: &EnvId) -> Result<()> {
+        self.note(format!("{} {env_id} goes", place.name));
+        Ok(())
     }
 
     async fn write_key(&self, key: &Key) -> Result<Option<String>> {
@@ -339,6 +346,54 @@ async fn rest_writes_the_resource_first_and_its_row_is_that_resources() {
     assert!(written[3].contains("name: Some(\"Ten\")"), "{written:?}");
     let events: Vec<String> = app.events(&ada).await.into_iter().map(|(kind, _)| kind).collect();
     assert_eq!(events, ["org.created", "environment.created", "environment.updated", "org.settings_updated"]);
+}
+
+#[tokio::test]
+async fn rest_suspends_resumes_and_deletes_the_resource() {
+    let kept = Arc::new(Kept::default());
+    let app = TestApp::with(|_| {}, Arc::<Kept>::clone(&kept)).await;
+    let ada = app.signup("ada", "Acme").await;
+    app.post(&app.org(&ada, "/environments"), &bearer(&ada), json!({"name": "Dev", "slug": "dev"})).await.expect(201);
+    let path = app.org(&ada, "/environments/dev-uid");
+    let suspended = app.post(&format!("{path}/suspend"), &bearer(&ada), Value::Null).await.expect(200);
+    assert_eq!(suspended["status"], "suspended");
+    let resumed = app.post(&format!("{path}/resume"), &bearer(&ada), Value::Null).await.expect(200);
+    assert_eq!(resumed["status"], "active");
+    let removed = app.delete(&format!("{path}?confirm=Dev"), &bearer(&ada)).await.expect(200);
+    assert_eq!(removed["status"], "decommissioning");
+    let written = kept.written.lock().unwrap().clone();
+    let says = |at: usize, what: &str| assert!(written[at].contains(what), "{written:?}");
+    says(2, "suspended: Some(true)");
+    says(3, "suspended: Some(false)");
+    assert_eq!(written[4], "acme-dev dev-uid goes");
+    let late = Environment { source: source(9), ..dev(9) };
+    assert_eq!(environments::mirror::project(&app.app, &late).await.unwrap(), Some(Projected::Known));
+    environments::mirror::removed(&app.app, &"dev-uid".into()).await.unwrap();
+    let events: Vec<String> = app.events(&ada).await.into_iter().map(|(kind, _)| kind).collect();
+    assert_eq!(events[2..], ["environment.suspended", "environment.resumed", "environment.removed"]);
+}
+
+#[tokio::test]
+async fn what_kubectl_resumes_is_told_by_the_watch_and_what_rest_resumes_is_not_told_twice() {
+    let followed = Followed::start().await;
+    let of = |revision, writer: &str, status| {
+        let source = Source { writer: writer.to_owned(), ..source(revision) };
+        Environment { source, status, ..dev(0) }
+    };
+    for (revision, writer) in [(10, "kubectl"), (12, crate::kubernetes::MANAGER)] {
+        followed.environment(&of(revision, writer, EnvironmentStatus::Suspended)).await;
+        followed.environment(&of(revision + 1, writer, EnvironmentStatus::Active)).await;
+    }
+    let kinds: Vec<_> = followed.events().await.into_iter().skip(3).collect();
+    let (kubectl, rest) = ("system:kubectl", "system:sluice-controlplane");
+    assert_eq!(
+        kinds,
+        [
+            event("environment.suspended", kubectl),
+            event("environment.resumed", kubectl),
+            event("environment.suspended", rest)
+        ]
+    );
 }
 
 #[tokio::test]

@@ -53,6 +53,8 @@ const ORGANIZATION_TYPES: &[&str] = &[
     "environment.created",
     "environment.promoted",
     "environment.suspended",
+    "environment.resumed",
+    "environment.removed",
     "auth.failed",
     "auth.mfa_enrolled",
     "sso.configured",

@@ -56,6 +56,7 @@ pub async fn prepare(platform: &Platform, trust: bool) -> Result<Demo, Error> {
     let env_id = environments::record(app, &org_id, &environment).await?;
     let trusted = Who::Session { user_id: owner_id.clone(), session_id: "local trust".into() };
     local.demo_is(env_id.clone(), trust.then_some(trusted));
+    environments::wake(app, &org_id, &env_id).await?;
     environments::provision_all(app).await?;
     let key = api_keys::Seed { name: "demo".to_owned(), user_id: Some(owner_id), scopes: Scopes::all() };
     let (_, key) = api_keys::seed(app, &env_id, &key).await?;

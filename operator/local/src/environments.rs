@@ -61,7 +61,14 @@ pub struct LocalEnvironments {
     control_plane: OnceLock<SocketAddr>,
     demo_id: OnceLock<EnvId>,
     trusted: OnceLock<Who>,
-    running: Mutex<HashMap<EnvId, (Running, Placement)>>,
+    running: Mutex<HashMap<EnvId, Local>>,
+}
+
+/// A data plane, and what ends it alone.
+struct Local {
+    running: Running,
+    placement: Placement,
+    stop: CancellationToken,
 }
 
 impl fmt::Debug for LocalEnvironments {
@@ -114,24 +121,24 @@ impl LocalEnvironments {
 
     /// Where an environment serves the PostgreSQL wire.
     pub async fn pgwire(&self, env_id: &EnvId) -> Option<SocketAddr> {
-        self.running.lock().await.get(env_id).map(|(running, _)| running.pgwire)
+        self.running.lock().await.get(env_id).map(|local| local.running.pgwire)
     }
 
     /// Where an environment serves Arrow and agent tools.
     pub async fn tools(&self, env_id: &EnvId) -> Option<SocketAddr> {
-        self.running.lock().await.get(env_id).map(|(running, _)| running.tools)
+        self.running.lock().await.get(env_id).map(|local| local.running.tools)
     }
 
     /// Where an environment tells what it measures.
     pub async fn probes(&self, env_id: &EnvId) -> Option<SocketAddr> {
-        self.running.lock().await.get(env_id).map(|(running, _)| running.probes)
+        self.running.lock().await.get(env_id).map(|local| local.running.probes)
     }
 
     /// Waits until every data plane has drained; the shutdown token was cancelled before.
     pub async fn stopped(&self) {
         let running = std::mem::take(&mut *self.running.lock().await);
-        for (data_plane, _) in running.into_values() {
-            data_plane.stopped().await;
+        for local in running.into_values() {
+            local.running.stopped().await;
         }
     }
 
@@ -177,13 +184,14 @@ impl LocalEnvironments {
         })
     }
 
-    async fn start(&self, environment: &Provision) -> Result<(Running, Placement), ProvisionError> {
+    async fn start(&self, environment: &Provision) -> Result<Local, ProvisionError> {
         let folder = self.state.environment(&environment.env_id).map_err(failed)?;
         let settings = self.settings(&environment.env_id, folder)?;
         if let Some(extension) = self.demo.extension.as_deref().filter(|_| self.is_demo(&environment.env_id)) {
             self.fill(&settings.engine.data, extension).await?;
         }
-        let running = DataPlane::start(settings, self.shutdown.clone()).await.map_err(failed)?;
+        let stop = self.shutdown.child_token();
+        let running = DataPlane::start(settings, stop.clone()).await.map_err(failed)?;
         running.ready().await;
         let placement = Placement {
             internal: running.rest.to_string(),
@@ -191,7 +199,7 @@ impl LocalEnvironments {
             tools: (running.tools.ip().to_string(), running.tools.port()),
             database: environment.slug.clone(),
         };
-        Ok((running, placement))
+        Ok(Local { running, placement, stop })
     }
 
     /// TPC-H, in a process of its own, because the engine that serves loads no extension. Made
@@ -227,11 +235,22 @@ fn failed(why: impl Display) -> ProvisionError {
 impl Provisioner for LocalEnvironments {
     async fn provision(&self, environment: &Provision) -> Result<Placement, ProvisionError> {
         let mut running = self.running.lock().await;
-        if let Some((_, placement)) = running.get(&environment.env_id) {
-            return Ok(placement.clone());
+        if let Some(local) = running.get(&environment.env_id) {
+            if !local.stop.is_cancelled() {
+                return Ok(local.placement.clone());
+            }
+            local.running.stopped().await; // its addresses and its folder are free then
         }
-        let (data_plane, placement) = self.start(environment).await?;
-        running.insert(environment.env_id.clone(), (data_plane, placement.clone()));
+        let local = self.start(environment).await?;
+        let placement = local.placement.clone();
+        running.insert(environment.env_id.clone(), local);
         Ok(placement)
+    }
+
+    /// What runs there may end; who resumes it meanwhile waits for that.
+    async fn retire(&self, env_id: &EnvId) {
+        if let Some(local) = self.running.lock().await.get(env_id) {
+            local.stop.cancel();
+        }
     }
 }

@@ -1,11 +1,11 @@
-/** Environments of the organization: made, set, and policies brought from one to another. */
+/** Environments of the organization: made, set, suspended, deleted, and policies brought from one to another. */
 import { useState } from 'react'
 import { useQueryClient } from '@tanstack/react-query'
 import { api, ask, ifMatch, type Shapes } from '../api/client'
 import { milliseconds, time } from '../format'
 import { useList } from '../lists'
 import { Badge } from '../parts/Badge'
-import { Opens } from '../parts/Dialog'
+import { Confirm, Opens } from '../parts/Dialog'
 import { Form, type Field, type Typed } from '../parts/Form'
 import { Answered, Empty, Page } from '../parts/Page'
 import { More, Table } from '../parts/Table'
@@ -70,7 +70,7 @@ export default function Environments() {
                 { head: 'A query may take', isNumber: true, cell: (one) => milliseconds(one.settings.query_timeout_ms) },
                 { head: 'At a time', isNumber: true, cell: (one) => one.settings.max_concurrent_queries },
                 { head: 'Made (UTC)', cell: (one) => <span className="nowrap">{time(one.created_at)}</span> },
-                { head: '', cell: (one) => writes && <Acts one={one} others={all.filter((other) => other !== one)} reload={() => void list.refetch()} /> },
+                { head: '', cell: (one) => writes && one.status !== 'decommissioning' && <Acts one={one} others={all.filter((other) => other !== one)} reload={() => void list.refetch()} /> },
               ]}
             />
             <More list={list} />
@@ -114,7 +114,52 @@ function Acts({ one, others, reload }: { one: Environment; others: readonly Envi
           {(close) => <Promotion path={path} others={others} close={close} />}
         </Opens>
       )}
+      <Switch one={one} path={path} />
+      <Opens label="Delete" title={`Delete ${one.name}`} className="small danger">
+        {(close) => <Deletion one={one} path={path} close={close} />}
+      </Opens>
     </div>
+  )
+}
+
+type Path = { org_id: string; env_id: string }
+
+function Switch({ one, path }: { one: Environment; path: Path }) {
+  const changed = useEnvironmentsChanged()
+  if (one.status === 'suspended')
+    return (
+      <Confirm
+        label="Resume"
+        isGentle
+        question={`${one.name} is active again when its data plane serves.`}
+        act={() => ask(api.POST('/v1/organizations/{org_id}/environments/{env_id}/resume', { params: { path } })).then(changed)}
+      />
+    )
+  return (
+    <Confirm
+      label="Suspend"
+      question={`Nothing runs in ${one.name} until somebody resumes it. Its data, policies, keys and addresses stay.`}
+      act={() => ask(api.POST('/v1/organizations/{org_id}/environments/{env_id}/suspend', { params: { path } })).then(changed)}
+    />
+  )
+}
+
+function Deletion({ one, path, close }: { one: Environment; path: Path; close: () => void }) {
+  const changed = useEnvironmentsChanged()
+  return (
+    <Form
+      fields={[{ name: 'confirm', label: `Type ${one.name} to delete it`, required: true, autoComplete: 'off' }]}
+      submit="Delete it"
+      says="Deleted"
+      onSubmit={(typed) =>
+        ask(
+          api.DELETE('/v1/organizations/{org_id}/environments/{env_id}', { params: { path, query: { confirm: typed.text('confirm') } } }),
+        ).then(changed)
+      }
+      onDone={close}
+    >
+      <p>All of its keys are revoked, and nobody reaches its data any more. The data itself stays where it lies: whoever runs the platform can have it removed.</p>
+    </Form>
   )
 }
 

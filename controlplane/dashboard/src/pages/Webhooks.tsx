@@ -22,7 +22,7 @@ const EVENTS = [
   'policy.created', 'policy.updated', 'policy.deleted', 'policy.unbound', 'policy.bound',
   'billing.warning', 'billing.critical', 'billing.quota_exceeded', 'billing.period_reset',
   'jit.requested', 'jit.approved', 'jit.denied', 'jit.revoked', 'jit.expired',
-  'environment.created', 'environment.promoted', 'environment.suspended',
+  'environment.created', 'environment.promoted', 'environment.suspended', 'environment.resumed', 'environment.removed',
   'auth.failed', 'auth.mfa_enrolled', 'sso.configured',
 ]
 

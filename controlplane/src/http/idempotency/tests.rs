@@ -18,7 +18,7 @@ async fn post(app: &TestApp, path: &str, authorization: &str, key: &str, body: V
 }
 
 fn environment(slug: &str) -> Value {
-    json!({"name": "Analytics", "slug": slug})
+    json!({"name": slug, "slug": slug})
 }
 
 #[tokio::test]

@@ -1,6 +1,7 @@
 //! `sluice env`: the environments of an organization.
 
 use clap::Subcommand;
+use reqwest::{Method, Url};
 
 use super::api::segment;
 use super::output::Columns;
@@ -15,6 +16,17 @@ pub enum Wanted {
     List,
     /// Show one, the credential's own unless another is named.
     Show { env_id: Option<String> },
+    /// Suspend one, the credential's own unless another is named: nothing runs there, and everything is kept.
+    Suspend { env_id: Option<String> },
+    /// Resume one; it is active when its data plane serves.
+    Resume { env_id: Option<String> },
+    /// Remove one: its keys are revoked, this credential too where it is one of them. Its data stays where it lies.
+    Delete {
+        env_id: String,
+        /// Its name, so that no other is meant.
+        #[arg(long, value_name = "NAME")]
+        confirm: String,
+    },
 }
 
 const LISTED: Columns = &["env_id", "slug", "name", "status", "created_at"];
@@ -39,14 +51,26 @@ pub async fn run(args: Args) -> Result<(), Failure> {
     let api = args.access.api()?;
     let work = async {
         let environments = format!("{}/environments", api.organization().await?);
+        let one = async |env_id: Option<String>| match &env_id {
+            Some(env_id) => Ok(format!("{environments}/{}", segment(env_id)?)),
+            None => Ok::<_, Failure>(format!("{environments}/{}", api.env_id().await?)),
+        };
         Ok::<_, Failure>(match args.wanted {
             Wanted::List => Told::list(api.list(&environments).await?, LISTED),
-            Wanted::Show { env_id } => {
-                let env_id = match &env_id {
-                    Some(env_id) => segment(env_id)?,
-                    None => api.env_id().await?,
-                };
-                Told::record(api.get(&format!("{environments}/{env_id}")).await?, SHOWN)
+            Wanted::Show { env_id } => Told::record(api.get(&one(env_id).await?).await?, SHOWN),
+            Wanted::Suspend { env_id } => {
+                let path = format!("{}/suspend", one(env_id).await?);
+                Told::record(api.record(api.request(Method::POST, &path)).await?, SHOWN)
+            }
+            Wanted::Resume { env_id } => {
+                let path = format!("{}/resume", one(env_id).await?);
+                Told::record(api.record(api.request(Method::POST, &path)).await?, SHOWN)
+            }
+            Wanted::Delete { env_id, confirm } => {
+                let address = format!("{}{}", api.url(), one(Some(env_id)).await?);
+                let address = Url::parse_with_params(&address, [("confirm", confirm)])
+                    .map_err(|_| Failure::Usage("the environment's name cannot be sent".to_owned()))?;
+                Told::record(api.record(api.request_to(Method::DELETE, address.as_str())).await?, SHOWN)
             }
         })
     };
