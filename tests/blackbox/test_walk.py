@@ -174,8 +174,8 @@ def organization(walk, name):
 def environment(walk, platform, name):
     one = "/v1/organizations/{org_id}/environments/{env_id}"
     walk.step("GET /v1/organizations/{org_id}/environments", fields=each(ENVIRONMENT))
-    made = walk.step("POST /v1/organizations/{org_id}/environments", {"name": "Walk", "slug": f"walk-{name}"}, 201,
-                     ENVIRONMENT)
+    made = walk.step("POST /v1/organizations/{org_id}/environments", {"name": f"Walk {name}", "slug": f"walk-{name}"},
+                     201, ENVIRONMENT)
     own = one.format(org_id=walk.at["org_id"], env_id=made["env_id"])
     platform.wait(lambda: platform.done("GET", own)["status"] == "active")  # a data plane is started for it
     walk.step(f"GET {one}", fields=f"{ENVIRONMENT} connection.host connection.port connection.database")
