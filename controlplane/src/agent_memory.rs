@@ -14,6 +14,7 @@ use crate::Result;
 use crate::agent_tools::{Place, REFUSALS, present, tool};
 use crate::http::call::Call;
 use crate::http::json::{Created, Json, Query};
+use crate::http::link::{Address, Linked};
 use crate::http::routes::Routes;
 
 pub fn routes() -> Routes {
@@ -28,11 +29,13 @@ pub fn routes() -> Routes {
         .refuses(REFUSALS)
         .get(MEMORIES, Access::Member, Scope::Agent, list)
         .ours()
-        .says("Lists memories, the newest first.")
+        .says("Lists memories, the newest first; the header `Link` leads to the next page.")
         .refuses(REFUSALS)
         .get(SEARCH, Access::Member, Scope::Agent, search)
         .ours()
-        .says("Finds memories by meaning and by words, the best first.")
+        .says(
+            "Finds memories by similar words, and by meaning where a model makes their vectors; the best score first.",
+        )
         .refuses(REFUSALS)
         .get(STATS, Access::Member, Scope::Agent, stats)
         .ours()
@@ -74,7 +77,9 @@ struct Listing {
     namespace: Option<String>,
     memory_type: Option<String>,
     branch_id: Option<String>,
+    /// 1 to 200; 50 if absent.
     limit: Option<u32>,
+    /// From the address of the next page, in the header `Link` of the page before.
     cursor: Option<String>,
 }
 
@@ -100,7 +105,7 @@ struct Shown {
     content: String,
     memory_type: String,
     created_at: String,
-    /// `ready`: it is found by meaning; `pending` or `failed`: by its words alone.
+    /// `ready`: it is found by its vector too; `pending` or `failed`: by its words alone.
     embedding_status: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     branch_id: Option<String>,
@@ -180,10 +185,11 @@ async fn store(cx: Call, Query(place): Query<Place>, Json(new): Json<New>) -> Re
     Ok(Created(told.shown(cx.org_id())))
 }
 
-async fn list(cx: Call, Query(wanted): Query<Listing>) -> Result<Json<Memories>> {
+async fn list(cx: Call, address: Address, Query(wanted): Query<Listing>) -> Result<Linked<Memories>> {
     #[derive(Deserialize)]
     struct Page {
         memories: Vec<Told>,
+        cursor: Option<String>,
     }
     let Listing { env_id, agent_id, namespace, memory_type, branch_id, limit, cursor } = wanted;
     let arguments = present(json!({
@@ -191,7 +197,8 @@ async fn list(cx: Call, Query(wanted): Query<Listing>) -> Result<Json<Memories>>
         "limit": limit, "cursor": cursor,
     }));
     let page: Page = tool(&cx, env_id, "list_memories", None, arguments).await?;
-    Ok(Json(Memories::of(&cx, page.memories)))
+    let next = page.cursor.map(|cursor| address.after(&cursor));
+    Ok(Linked { list: Memories::of(&cx, page.memories), next })
 }
 
 async fn search(cx: Call, Query(wanted): Query<Search>) -> Result<Json<Memories>> {
@@ -210,7 +217,8 @@ async fn search(cx: Call, Query(wanted): Query<Search>) -> Result<Json<Memories>
 /// How the memories of an environment are found.
 #[derive(Debug, Serialize, Deserialize, JsonSchema)]
 struct EmbeddingStats {
-    /// `hash-v1`, the built-in embedder, or `model:` and the name of a model.
+    /// `hash-v2`, the built-in embedder, which finds by similar words; or `model:` and a model's name, which finds by
+    /// meaning.
     embedder: String,
     dimensions: u32,
     /// What a cosine is worth as a score, piecewise linear.

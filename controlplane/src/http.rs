@@ -15,6 +15,7 @@ pub mod domain;
 mod guard;
 pub mod idempotency;
 pub mod json;
+pub mod link;
 mod members;
 pub mod page;
 pub mod parameters;

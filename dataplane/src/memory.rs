@@ -1,5 +1,5 @@
 //! What agents remember: texts with an optional key, kept in the environment's own file and found
-//! again by key or by meaning.
+//! again by key or by similar words; by meaning, where a model makes their vectors.
 //!
 //! A memory belongs to an agent: the one its key was made for, else the one that is declared, else
 //! the caller itself. A key made for an agent reaches that agent's memories and no others; any other
@@ -8,8 +8,9 @@
 //!
 //! The truth is a table that no statement reaches (`store`). Search runs over an index in memory
 //! (`index`), made from the table when it is first asked for, and changed with it: what was stored is
-//! found by the next search. Vectors come from `embedding`, which needs nothing but the text; or from a model, where
-//! one is set up (`embedder`), and then they may come later (`reembedding`).
+//! found by the next search, in the order of the score that is shown. Its words (`words`) are taken apart
+//! as those of the question are. Vectors come from `embedding`, which needs nothing but the text; or from a
+//! model, where one is set up (`embedder`), and then they may come later (`reembedding`).
 
 mod code;
 mod comparing;

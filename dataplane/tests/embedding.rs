@@ -169,12 +169,12 @@ async fn another_embedder_makes_its_own_vectors_and_compares_no_others() {
     assert_eq!(best(&door, "the automobile").await, (json!("the automobile is red"), 0.0));
     assert_eq!(model.catch_up(&world.pipeline).await.unwrap(), Progress::Done);
     assert!(best(&door, "car").await.1 > 0.99);
-    assert_eq!((world.count(&rows("model:near")).await, world.count(&rows("hash-v1")).await), (1, 0));
+    assert_eq!((world.count(&rows("model:near")).await, world.count(&rows("hash-v2")).await), (1, 0));
     let again = Memories::embedded_by(Embedder::BuiltIn);
     let door = remembering(&world, &again);
     assert!(best(&door, "the automobile is red").await.1 > 0.99);
     assert_eq!(again.catch_up(&world.pipeline).await.unwrap(), Progress::Done);
-    assert_eq!((world.count(&rows("model:near")).await, world.count(&rows("hash-v1")).await), (0, 1));
+    assert_eq!((world.count(&rows("model:near")).await, world.count(&rows("hash-v2")).await), (0, 1));
     world.stop().await;
 }
 

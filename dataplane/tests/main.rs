@@ -24,6 +24,7 @@ mod ending;
 mod explain;
 mod filtered;
 mod flight;
+mod found;
 mod healing;
 mod hostile;
 mod ingest;

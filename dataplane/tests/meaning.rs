@@ -34,6 +34,11 @@ async fn rows_are_found_by_meaning_and_null_is_null() {
         ("select semantic_rank(note, 'upgraded cluster') from notes where id <> 1 order by id", json!([[1.0], [null]])),
         ("select semantic_match(note, null), semantic_rank(null, 'x') from notes where id = 1", json!([[null, null]])),
         (
+            "select semantic_rank('we write it in Go', 'Go'), semantic_rank('我每天早上喝咖啡', '咖啡'), \
+             semantic_match('ＭＡＲＣＨ report', 'march') from notes where id = 1",
+            json!([[1.0, 1.0, true]]),
+        ),
+        (
             "select n.id, t.topic from topics t join_vector notes n on semantic_match(n.note, t.topic) order by 1",
             json!([[1, "invoices"], [2, "upgraded cluster"]]),
         ),

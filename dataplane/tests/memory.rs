@@ -19,7 +19,7 @@ pub async fn refused(door: &Router, name: &str, arguments: Value) -> Value {
     result["error"].clone()
 }
 
-async fn found(door: &Router, arguments: Value) -> Vec<String> {
+pub async fn found(door: &Router, arguments: Value) -> Vec<String> {
     let result = done(door, "search_memory", arguments).await;
     let contents = result["results"].as_array().unwrap().iter().map(|hit| hit["content"].as_str().unwrap().to_owned());
     contents.collect()

@@ -16,7 +16,7 @@ pub struct Model {
     /// They may ask an `http://` endpoint: only over a network that nobody else listens on.
     #[arg(id = "model_plain", long = "model-plain", env = setting::MODEL_PLAIN)]
     pub plain: bool,
-    /// The model that makes vectors of memories. Absent: the built-in embedder does.
+    /// The model that makes vectors of memories. Absent: the built-in embedder does, by similar words.
     #[arg(id = "embedding_model", long = "embedding-model", value_name = "MODEL", env = setting::EMBEDDING_MODEL)]
     pub embedding: Option<String>,
     /// The model that is asked for a statement that failed. Absent: rules alone heal.

@@ -49,7 +49,7 @@ async fn a_memory_is_the_same_over_rest_and_over_the_tools() {
     assert_eq!(found[0]["embedding_status"], "ready");
     let stats = world.ok(Method::GET, &format!("{memories}/embedding-stats"), &world.owner, Value::Null).await;
     let told = ["embedder", "dimensions", "ready", "pending", "failed"].map(|name| stats[name].clone());
-    assert_eq!(told, [json!("hash-v1"), json!(256), json!(2), json!(0), json!(0)], "{stats}");
+    assert_eq!(told, [json!("hash-v2"), json!(256), json!(2), json!(0), json!(0)], "{stats}");
     let path = format!("{memories}/{}", stored.body["id"].as_str().unwrap());
     assert_eq!(world.ok(Method::DELETE, &path, &auth, Value::Null).await["deleted"], true);
     assert_eq!(world.call(Method::DELETE, &path, &auth, Value::Null).await.status, 404);

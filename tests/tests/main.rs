@@ -8,6 +8,7 @@ mod commands;
 mod doors;
 mod golden;
 mod governance;
+mod memories;
 mod pods;
 mod prometheus;
 mod runtime_tables;

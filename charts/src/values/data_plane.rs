@@ -52,7 +52,8 @@ pub struct Model {
     /// The key of that Secret.
     #[schemars(length(min = 1, max = 253))]
     pub key: String,
-    /// The model that makes vectors of memories, of 256 dimensions. Empty: the built-in embedder makes them.
+    /// The model that makes vectors of memories, of 256 dimensions. Empty: the built-in embedder makes them, and memories
+    /// are found by similar words.
     #[schemars(length(max = 200))]
     pub embedding: String,
     /// The model that is asked to correct a statement that failed, in environments whose settings say `heal: auto`.

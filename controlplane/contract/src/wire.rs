@@ -69,7 +69,7 @@ pub mod setting {
     pub const MODEL_PLAIN: &str = "SLUICE_MODEL_PLAIN";
     /// The key that it wants.
     pub const MODEL_KEY: &str = "SLUICE_MODEL_KEY";
-    /// The model that makes vectors of memories; absent: the built-in embedder does.
+    /// The model that makes vectors of memories; absent: the built-in embedder does, by similar words.
     pub const EMBEDDING_MODEL: &str = "SLUICE_EMBEDDING_MODEL";
     /// The model that is asked for a statement that failed; absent: rules alone heal.
     pub const HEALING_MODEL: &str = "SLUICE_HEALING_MODEL";

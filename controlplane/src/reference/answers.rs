@@ -23,7 +23,11 @@ const HEADERS: [(&str, &str, &str); 26] = [
     ("idempotent-replayed", "string", "`true`: this was answered before, and was not done again."),
     ("deprecation", "string", "Since when there is a successor, as `@` and Unix seconds."),
     ("sunset", "string", "When the endpoint may be gone."),
-    ("link", "string", "Where to read on, and the successor."),
+    (
+        "link",
+        "string",
+        "Where to read on: the next page of a bare list; of what is deprecated, why, and the successor.",
+    ),
     ("etag", "string", "The version, and a hash of the answer: for `If-None-Match` and `If-Match`."),
     ("location", "string", "Where to go on."),
     ("set-cookie", "string", "What only this browser holds."),

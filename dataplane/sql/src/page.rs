@@ -25,7 +25,7 @@ fn page() -> String {
     page.push_str("\n## Functions\n\nOf the warehouse, or with its meaning where the engine has the name too.\n\n");
     let names: Vec<String> = dialect::names().iter().map(|name| format!("`{}`", name.to_ascii_uppercase())).collect();
     page.push_str(&wrapped(&names));
-    page.push_str("\n## Comparing by meaning\n\n");
+    page.push_str("\n## Comparing by similar words\n\n");
     for line in MEANING {
         let _ = writeln!(page, "- {line}");
     }
@@ -78,7 +78,7 @@ const QUERIES: &[&str] = &[
 ];
 
 const MEANING: &[&str] = &[
-    "`SEMANTIC_RANK(col, text)`: how well a text or vector fits a text, from 0 to 1, as memories are searched",
+    "`SEMANTIC_RANK(col, text)`: how well a text or vector fits a text by similar words, from 0 to 1: as memories are searched without a model",
     "`SEMANTIC_MATCH(col, text [, threshold])`, `VECTOR_MATCH(…)`: whether that reaches the threshold, 0.7 unless given",
     "`a JOIN_VECTOR b ON SEMANTIC_MATCH(b.col, a.col)`: an inner join by such a condition",
     "`col` is text, or a `FLOAT[256]`; NULL is NULL; a masked column is compared as it is shown",

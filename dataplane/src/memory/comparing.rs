@@ -51,7 +51,7 @@ impl Comparison for Call {
         let concept = self.said(text)?;
         match one {
             Compared::Text(one) => Ok(self.said(one)?.likeness(&concept).score),
-            Compared::Vector(vector) => Ok(score::calibrated(&score::HASH_V1, concept.cosine(vector))),
+            Compared::Vector(vector) => Ok(score::calibrated(&score::BUILT_IN, concept.cosine(vector))),
         }
     }
 }

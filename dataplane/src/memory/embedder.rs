@@ -1,4 +1,4 @@
-//! Who makes the vectors of memories: the built-in embedder, or a model behind an endpoint.
+//! Who makes the vectors of memories: the built-in embedder, by similar words, or a model behind an endpoint, by meaning.
 //!
 //! By default nothing leaves and nothing waits. A model may be away: then a memory is stored without a vector and
 //! found by its words, and a search is by words alone, until `reembedding` has caught up. A vector is kept with the
@@ -17,7 +17,7 @@ const NOBODY: &str = "none";
 
 #[derive(Debug, Clone, Default)]
 pub enum Embedder {
-    /// `hash-v1`, from nothing but the text.
+    /// `hash-v2`, from nothing but the text: it finds by similar words.
     #[default]
     BuiltIn,
     Model(Embeddings),
@@ -79,7 +79,7 @@ impl Embedder {
 
     pub const fn calibration(&self) -> &'static Calibration {
         match self {
-            Self::BuiltIn => &score::HASH_V1,
+            Self::BuiltIn => &score::BUILT_IN,
             Self::Model(_) => &score::MINI_LM,
         }
     }

@@ -50,7 +50,7 @@ pub struct NewMemory {
     pub if_version: Option<i64>,
 }
 
-/// A search by meaning.
+/// A search by similar words, and by meaning where a model makes the vectors.
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Search {

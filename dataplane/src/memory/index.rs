@@ -13,7 +13,7 @@ use super::Memory;
 use super::code::Code;
 use super::embedder::Embedded;
 use super::embedding::{Vector, likeness};
-use super::words::terms;
+use super::words::found_by;
 
 /// BM25, as everybody sets it.
 const K1: f64 = 1.2;
@@ -37,10 +37,32 @@ pub struct Entry {
     pub created_at: Timestamp,
     pub expires_at: Option<Timestamp>,
     pub embedded: Embedded,
-    /// Its terms, each once with how often it occurs.
+    /// What it is found by, each term once with how often it occurs.
     terms: Vec<(String, u32)>,
     /// Of all its terms.
     length: u32,
+}
+
+/// How a memory has the terms of a query.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Has {
+    /// How many of them.
+    terms: u32,
+    /// By BM25.
+    worth: f64,
+}
+
+impl Has {
+    /// The share of so many terms.
+    #[expect(clippy::cast_precision_loss, reason = "a query has few terms")]
+    pub fn share(self, asked: usize) -> f64 {
+        if asked == 0 { 0.0 } else { f64::from(self.terms) / asked as f64 }
+    }
+
+    /// Orders by how many there are, then by BM25; 0 where there are none.
+    pub fn order(self) -> f64 {
+        f64::from(self.terms) + self.worth / (1.0 + self.worth)
+    }
 }
 
 /// That a place has a term.
@@ -135,25 +157,26 @@ impl Index {
         self.codes.get(place).map_or(0.0, |own| f64::from(own.likeness(code)))
     }
 
-    /// How well each place has the terms of a query, by BM25; 0 where it has none.
+    /// How each place has the terms of a query, each of which is given once.
     #[expect(clippy::cast_precision_loss, reason = "counts of memories are far below 2^53")]
-    pub fn by_words(&self, query: &[String]) -> Vec<f64> {
+    pub fn by_words(&self, query: &[String]) -> Vec<Has> {
         let count = self.places.len() as f64;
         let average = (self.total_length as f64 / count.max(1.0)).max(1.0);
-        let mut worths = vec![0.0; self.entries.len()];
+        let mut found = vec![Has::default(); self.entries.len()];
         for term in query {
             let Some(postings) = self.postings.get(term) else { continue };
             let have = postings.len() as f64;
             let rarity = (1.0 + (count - have + 0.5) / (have + 0.5)).ln();
             for Posting { place, often } in postings {
-                let (Some(Some(entry)), Some(worth)) = (self.entries.get(*place), worths.get_mut(*place)) else {
+                let (Some(Some(entry)), Some(has)) = (self.entries.get(*place), found.get_mut(*place)) else {
                     continue;
                 };
                 let (often, length) = (f64::from(*often), f64::from(entry.length) / average);
-                *worth += rarity * often * (K1 + 1.0) / (often + K1 * (1.0 - B + B * length));
+                has.terms += 1;
+                has.worth += rarity * often * (K1 + 1.0) / (often + K1 * (1.0 - B + B * length));
             }
         }
-        worths
+        found
     }
 
     /// A memory of the same agent, namespace and branch that says nearly the same.
@@ -180,24 +203,10 @@ impl Entry {
     pub fn is_live(&self, now: Timestamp) -> bool {
         self.expires_at.is_none_or(|expires_at| now < expires_at)
     }
-
-    /// The share of these terms that it has.
-    #[expect(clippy::cast_precision_loss, reason = "a query has few terms")]
-    pub fn share(&self, terms: &[String]) -> f64 {
-        if terms.is_empty() {
-            return 0.0;
-        }
-        terms.iter().filter(|term| self.often(term) > 0).count() as f64 / terms.len() as f64
-    }
-
-    fn often(&self, term: &str) -> u32 {
-        let found = self.terms.binary_search_by(|(known, _)| known.as_str().cmp(term)).ok();
-        found.and_then(|at| self.terms.get(at)).map_or(0, |(_, often)| *often)
-    }
 }
 
 fn entry(memory: &Memory, embedded: Embedded) -> Entry {
-    let mut all: Vec<String> = terms(&memory.content).collect();
+    let mut all = found_by(&memory.content);
     all.sort_unstable();
     let length = u32::try_from(all.len()).unwrap_or(u32::MAX);
     let mut counted: Vec<(String, u32)> = Vec::new();

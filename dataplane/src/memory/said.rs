@@ -7,7 +7,10 @@ use super::{embedding, score, words};
 /// A text, as it is held against others: by the built-in embedder always, which needs nobody and waits for nobody.
 pub struct Said {
     vector: embedding::Vector,
+    /// What it asks for as a concept, each once.
     terms: HashSet<String>,
+    /// What a concept finds it by.
+    found_by: HashSet<String>,
 }
 
 /// How like a text is to a concept, on the scale of a search.
@@ -22,15 +25,20 @@ pub struct Likeness {
 
 impl Said {
     pub fn of(text: &str) -> Self {
-        Self { vector: embedding::embed(text), terms: words::terms(text).collect() }
+        let terms = words::terms(text);
+        Self {
+            vector: embedding::embed_terms(&terms),
+            terms: terms.into_iter().collect(),
+            found_by: words::found_by(text).into_iter().collect(),
+        }
     }
 
     #[expect(clippy::cast_precision_loss, reason = "a concept has few words")]
     pub fn likeness(&self, concept: &Self) -> Likeness {
         let similarity = f64::from(embedding::likeness(&concept.vector, &self.vector));
-        let had = concept.terms.intersection(&self.terms).count();
+        let had = concept.terms.iter().filter(|term| self.found_by.contains(*term)).count();
         let lexical = if concept.terms.is_empty() { 0.0 } else { had as f64 / concept.terms.len() as f64 };
-        Likeness { score: score::calibrated(&score::HASH_V1, similarity).max(lexical), similarity, lexical }
+        Likeness { score: score::calibrated(&score::BUILT_IN, similarity).max(lexical), similarity, lexical }
     }
 
     /// Of a vector of any length; of one that has none, 0.

@@ -1,16 +1,16 @@
 //! How well a memory fits: one number from 0 to 1 that means the same for every embedder.
 //!
 //! `score = max(C(cosine), lexical)`, where `C` is a fixed monotone map of the embedder and
-//! `lexical` the share of the query's words that the text has. The order of results is another thing:
-//! the ranks by meaning and by words are fused, then weighed by importance and age.
+//! `lexical` the share of the query's words that the text has. Results stand in the order of their scores; among
+//! equal ones the ranks by vector and by words decide, fused, then weighed by importance and age.
 
 use chrono::Duration;
 
 /// Cosines and what they are worth, piecewise linear.
 pub type Calibration = [(f64, f64); 5];
 
-/// Of `hash-v1`.
-pub const HASH_V1: Calibration = [(0.10, 0.0), (0.30, 0.5), (0.45, 0.7), (0.60, 0.85), (1.0, 1.0)];
+/// Of the built-in embedder.
+pub const BUILT_IN: Calibration = [(0.10, 0.0), (0.30, 0.5), (0.45, 0.7), (0.60, 0.85), (1.0, 1.0)];
 /// Of sentence models such as MiniLM; of one behind an endpoint no more is known.
 pub const MINI_LM: Calibration = [(0.15, 0.0), (0.33, 0.5), (0.45, 0.7), (0.60, 0.85), (1.0, 1.0)];
 /// Reciprocal rank fusion: how little the first places differ.
@@ -43,7 +43,7 @@ pub fn recency(age: Duration) -> f64 {
     0.5_f64.powf(days / HALF_LIFE_DAYS)
 }
 
-/// What decides the order.
+/// What decides the order among equal scores.
 pub fn weighed(fused: f64, importance: f64, recency: f64) -> f64 {
     fused * (0.7 + 0.3 * importance) * recency
 }
@@ -56,10 +56,10 @@ mod tests {
     fn a_better_cosine_is_never_worth_less() {
         let cases = [(-1.0, 0.0), (0.1, 0.0), (0.2, 0.25), (0.3, 0.5), (0.6, 0.85), (0.8, 0.925), (1.0, 1.0)];
         for (cosine, worth) in cases {
-            let calibrated = calibrated(&HASH_V1, cosine);
+            let calibrated = calibrated(&BUILT_IN, cosine);
             assert!((calibrated - worth).abs() < 1e-9, "{cosine}: {calibrated}");
         }
-        for calibration in [HASH_V1, MINI_LM] {
+        for calibration in [BUILT_IN, MINI_LM] {
             let worths: Vec<_> = (0..=100).map(|step| calibrated(&calibration, f64::from(step) / 100.0)).collect();
             assert!(worths.is_sorted() && worths.first() == Some(&0.0) && worths.last() == Some(&1.0));
         }

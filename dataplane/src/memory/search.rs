@@ -1,4 +1,4 @@
-//! Search: filter first, then the two hundred nearest by meaning and by words, fused.
+//! Search: filter first, then the two hundred nearest by their vectors and as many by their words, the best score first.
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 
@@ -13,7 +13,7 @@ use super::{Memory, Search, Visibility, score, store};
 use crate::Error;
 use crate::pipeline::Standing;
 
-/// How many of each order are fused.
+/// How many of each order are looked at: more than are ever asked for, so that none with a better score is left out.
 const NEAREST: usize = 200;
 /// How many of those that are nearly the nearest are looked at exactly.
 const LOOKED_AT: usize = 2 * NEAREST;
@@ -48,21 +48,25 @@ pub fn find(index: &Index, search: &Search, meant: &Meant, agent: Option<&str>, 
     let Ok(visibility) = search.visibility() else { return Vec::new() };
     let mut passing = index.passing(|entry| passes(entry, search, agent, &visibility, now));
     hide(&mut passing, &visibility);
-    let wanted: Vec<String> = terms(&search.query).collect();
+    let mut wanted = terms(&search.query);
+    wanted.sort_unstable();
+    wanted.dedup();
     let by_words = index.by_words(&wanted);
     let cosine = |entry: &Entry| meant.vector.as_ref().and_then(|vector| entry.likeness(vector)).map_or(0.0, f64::from);
     let exactly = |at: usize| passing.get(at).map_or(0.0, |(_, entry)| cosine(entry));
     let code = Code::of(meant.vector.as_ref());
     let rough = passing.iter().enumerate().map(|(at, (place, _))| (at, index.roughly(*place, &code)));
     let semantic = best(first(rough.collect(), LOOKED_AT).into_iter().map(|(at, _)| (at, exactly(at))));
-    let with_words = passing.iter().enumerate().filter_map(|(at, (place, _))| Some((at, *by_words.get(*place)?)));
+    let with_words =
+        passing.iter().enumerate().filter_map(|(at, (place, _))| Some((at, by_words.get(*place)?.order())));
     let lexical = best(with_words);
     let candidates: BTreeSet<usize> = semantic.keys().chain(lexical.keys()).copied().collect();
     let mut found = Vec::new();
     for at in candidates {
-        let Some((_, entry)) = passing.get(at) else { continue };
+        let Some((place, entry)) = passing.get(at) else { continue };
         let similarity = cosine(entry);
-        let (meaning, share) = (score::calibrated(meant.calibration, similarity), entry.share(&wanted));
+        let has = by_words.get(*place).copied().unwrap_or_default();
+        let (meaning, share) = (score::calibrated(meant.calibration, similarity), has.share(wanted.len()));
         let fit = Fit {
             score: meaning.max(share),
             similarity,
@@ -76,7 +80,10 @@ pub fn find(index: &Index, search: &Search, meant: &Meant, agent: Option<&str>, 
             found.push((score::weighed(fused, entry.importance, fit.recency), entry.memory_id.clone(), fit));
         }
     }
-    found.sort_by(|one, other| other.0.total_cmp(&one.0).then_with(|| one.1.cmp(&other.1)));
+    found.sort_by(|one, other| {
+        let by_score = other.2.score.total_cmp(&one.2.score);
+        by_score.then_with(|| other.0.total_cmp(&one.0)).then_with(|| one.1.cmp(&other.1))
+    });
     found.truncate(search.top_k);
     found.into_iter().map(|(_, memory_id, fit)| (memory_id, fit)).collect()
 }
@@ -182,7 +189,7 @@ mod tests {
     }
 
     fn meant(query: &str) -> Meant {
-        Meant { vector: Some(embed(query)), calibration: &score::HASH_V1 }
+        Meant { vector: Some(embed(query)), calibration: &score::BUILT_IN }
     }
 
     fn made() -> impl Strategy<Value = Vec<(usize, bool, bool, f64)>> {
@@ -215,6 +222,7 @@ mod tests {
                 prop_assert!(passing.contains(id));
                 prop_assert!(fit.score > 0.0 && fit.score <= 1.0);
             }
+            prop_assert!(found.is_sorted_by(|(_, one), (_, other)| one.score >= other.score), "{found:?}");
             let found: HashSet<_> = found.into_iter().map(|(id, _)| id).collect();
             for memory in all.iter().filter(wanted) {
                 if memory.content.contains("orders") || memory.content.contains("mail") {
@@ -238,12 +246,28 @@ mod tests {
         assert_eq!((found.len(), found[0].0.as_str()), (3, "m2"));
         assert!(similarity("m0").abs() < 1e-9 && similarity("m1").abs() < 1e-9 && similarity("m2") > 0.99);
         index.embed("m0", Embedded::Ready(embed(TEXTS[0])));
-        let words_alone = Meant { vector: None, calibration: &score::HASH_V1 };
+        let words_alone = Meant { vector: None, calibration: &score::BUILT_IN };
         let found = find(&index, &search, &words_alone, None, chrono::DateTime::UNIX_EPOCH);
         assert!(found.len() == 3 && found.iter().all(|(_, fit)| fit.similarity.abs() < 1e-9 && fit.score > 0.9));
         let same = memory(9, "fact", None, 0.5, TEXTS[0]);
         let twin = index.twin(&same, &embed(TEXTS[0]), chrono::DateTime::UNIX_EPOCH);
         assert_eq!(twin, None, "m1, of the same agent, has no vector");
+    }
+
+    /// By BM25 alone three hundred texts with one rare word each would come before the one that has both.
+    #[test]
+    fn a_better_score_is_never_left_out() {
+        let mut index = Index::default();
+        for place in 0..300 {
+            index.add(&memory(place, "fact", None, 1.0, "gold gold gold"), Embedded::Pending);
+        }
+        let long = format!("coffee is paid in gold {}", "by nobody whom anybody has ever seen here ".repeat(30));
+        index.add(&memory(300, "fact", None, 0.0, &long), Embedded::Pending);
+        let search: Search = serde_json::from_value(json!({"query": "coffee gold", "top_k": 3})).unwrap();
+        let meant = Meant { vector: None, calibration: &score::BUILT_IN };
+        let found = find(&index, &search, &meant, None, chrono::DateTime::UNIX_EPOCH);
+        let scores: Vec<_> = found.iter().map(|(id, fit)| (id.starts_with("m300"), fit.score)).collect();
+        assert_eq!(scores, [(true, 1.0), (false, 0.5), (false, 0.5)]);
     }
 
     #[test]

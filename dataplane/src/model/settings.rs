@@ -21,7 +21,8 @@ pub struct ModelSettings {
     #[arg(id = "model_key", long = "model-key", value_name = "KEY", env = setting::MODEL_KEY, hide_env_values = true, value_parser = StringValueParser::new().map(Redacted::new))]
     pub key: Option<Redacted<String>>,
     /// The model that makes vectors of memories, of 256 dimensions: the first 8 KiB of each, and of what is searched
-    /// for, are sent to it. Absent: the built-in embedder makes them, and nothing leaves.
+    /// for, are sent to it. Absent: the built-in embedder makes them, memories are found by similar words, and nothing
+    /// leaves.
     #[arg(id = "embedding_model", long = "embedding-model", value_name = "MODEL", env = setting::EMBEDDING_MODEL)]
     pub embedding: Option<String>,
     /// The model that is asked to correct a statement that failed and that the rules cannot heal, in an environment

@@ -52,7 +52,7 @@ impl Telling for Found {
 struct FoundMemory {
     #[serde(flatten)]
     memory: Shown,
-    /// How well it fits, 0 to 1.
+    /// How well it fits, 0 to 1; results stand in its order.
     score: f64,
     /// The cosine behind it.
     similarity_score: f64,
@@ -87,7 +87,7 @@ pub struct Shown {
     /// When another version took its place; null for the live one.
     valid_to: Option<String>,
     expires_at: Option<String>,
-    /// `ready`: it is found by meaning; `pending` or `failed`: by its words alone.
+    /// `ready`: it is found by its vector too; `pending` or `failed`: by its words alone.
     embedding_status: &'static str,
 }
 
@@ -279,7 +279,8 @@ pub async fn delete(call: Call, deletion: Deletion) -> Result<Deleted, Error> {
 /// How memories are found in this environment.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct EmbeddingStats {
-    /// Who makes the vectors: `hash-v1`, the built-in embedder, or `model:` and the name of a model.
+    /// Who makes the vectors: `hash-v2`, the built-in embedder, which finds by similar words; or `model:` and a model's
+    /// name, which finds by meaning.
     embedder: String,
     dimensions: usize,
     /// What a cosine is worth, piecewise linear.
