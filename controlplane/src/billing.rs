@@ -45,26 +45,46 @@ pub fn hour_of(at: Timestamp) -> Timestamp {
     at.duration_trunc(TimeDelta::hours(1)).unwrap_or(at)
 }
 
+/// Queries of an hour, and what they cost.
+#[derive(Debug, Default, Clone, Copy)]
+pub struct Used {
+    queries: i64,
+    /// What the dashboard asked for its own pages; not among `queries`.
+    dashboard_queries: i64,
+    micro_credits: MicroCredits,
+}
+
+impl Used {
+    /// One more query.
+    pub const fn add(&mut self, micro_credits: MicroCredits, by_dashboard: bool) {
+        let count = if by_dashboard { &mut self.dashboard_queries } else { &mut self.queries };
+        *count = count.saturating_add(1);
+        self.micro_credits = self.micro_credits.saturating_add(micro_credits);
+    }
+}
+
 /// Adds queries and what they cost to an hour.
 pub async fn add_usage(
     tx: &mut PgConnection,
     (org_id, env_id): (&OrgId, &EnvId),
     hour: Timestamp,
     operation: &str,
-    queries: i64,
-    micro_credits: MicroCredits,
+    used: Used,
 ) -> Result<()> {
+    let Used { queries, dashboard_queries, micro_credits } = used;
     sqlx::query!(
-        "insert into credit_usage (org_id, env_id, hour, operation, queries, micro_credits)
-         values ($1, $2, $3, $4, $5, $6)
+        "insert into credit_usage (org_id, env_id, hour, operation, queries, dashboard_queries, micro_credits)
+         values ($1, $2, $3, $4, $5, $6, $7)
          on conflict (org_id, hour, env_id, operation) do update
          set queries = credit_usage.queries + excluded.queries,
+             dashboard_queries = credit_usage.dashboard_queries + excluded.dashboard_queries,
              micro_credits = credit_usage.micro_credits + excluded.micro_credits",
         org_id.as_str(),
         env_id.as_str(),
         hour,
         operation,
         queries,
+        dashboard_queries,
         i64::try_from(micro_credits).map_err(Error::internal)?,
     )
     .execute(tx)

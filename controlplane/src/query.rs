@@ -8,6 +8,7 @@
 
 mod answer;
 mod breaker;
+mod catalogue;
 mod connect;
 mod explain;
 mod forward;
@@ -65,6 +66,11 @@ pub fn routes() -> Routes {
         .post("/v1/environments/{env_id}/format", Access::Member, Scope::QueryRead, layout::format)
         .ours()
         .says("Lays a statement out for reading; it means the same.")
+        .get("/v1/environments/{env_id}/catalogue", Access::Member, Scope::QueryRead, catalogue::catalogue)
+        .ours()
+        .of_pages()
+        .says("Lists the columns that you may see, by schema, table and place; each row is schema, table, column and type.")
+        .refuses(REFUSALS)
 }
 
 async fn query(cx: Call, Json(body): Json<QueryBody>) -> Result<Rows> {

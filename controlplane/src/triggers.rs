@@ -36,6 +36,7 @@ pub fn routes() -> Routes {
         .refuses(REFUSALS)
         .get(TRIGGERS, Access::Member, Scope::Agent, list)
         .ours()
+        .of_pages()
         .says("Lists triggers, the newest first.")
         .refuses(REFUSALS)
         .post(TEST, Access::Member, Scope::Agent, test)

@@ -126,6 +126,7 @@ impl World {
             role: Role::Owner,
             source_ip: Some([10, 0, 0, 1].into()),
             origin: Origin::Rest,
+            by_dashboard: false,
             agent: None,
             grant_id: None,
             sql: "SELECT ssn FROM customers WHERE name = ?".to_owned(),

@@ -29,6 +29,8 @@ pub struct Ask {
     pub who: Who,
     pub peer: Option<IpAddr>,
     pub origin: Origin,
+    /// The dashboard asks it for one of its own pages: it is judged and written down as any other, and costs nothing.
+    pub by_dashboard: bool,
     pub agent: Declared,
     /// Counts from stage 1, waiting included; the environment's setting when absent.
     pub timeout: Option<Duration>,

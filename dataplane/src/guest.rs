@@ -18,6 +18,8 @@ pub struct Guest {
     pub peer: Option<IpAddr>,
     pub agent: Declared,
     pub origin: Origin,
+    /// The dashboard calls it for one of its own pages.
+    pub by_dashboard: bool,
     pub request_id: RequestId,
     pub place: Place,
 }
@@ -33,6 +35,7 @@ impl Guest {
             who: self.who.clone(),
             peer: self.peer,
             origin: self.origin,
+            by_dashboard: self.by_dashboard,
             agent: self.agent.clone(),
             timeout: timeout_ms.map(Duration::from_millis),
             cancel: CancellationToken::new(),

@@ -17,6 +17,7 @@ mod constructs;
 mod copy;
 mod corrected;
 mod cursor;
+mod dashboard;
 mod defaults;
 mod door;
 mod embedding;

@@ -28,7 +28,7 @@ async fn sent(world: &World, path: &str, who: &str, key: &str, body: Value) -> R
         ending: Ending::default(),
         limits: connections::Patience::DEFAULT.limits(),
     };
-    let caller = Forwarded { who: Who::Key { key_id: who.into() }, peer: Some([127, 0, 0, 1].into()), origin: None };
+    let caller = Forwarded::of(Who::Key { key_id: who.into() }, Some([127, 0, 0, 1].into()));
     let request = Request::post(format!("/v1/environments/env-1/{path}"))
         .header(header::CALLER, serde_json::to_string(&caller).unwrap())
         .header(header::IDEMPOTENCY_KEY, key)

@@ -21,6 +21,12 @@ pub async fn post(world: &World, path: &str, who: &str, body: Value) -> Response
 }
 
 async fn post_through(world: &World, origin: Option<Origin>, path: &str, who: &str, body: Value) -> Response<Body> {
+    let caller = Forwarded { origin, ..Forwarded::of(Who::Key { key_id: who.into() }, Some([127, 0, 0, 1].into())) };
+    post_as(world, &caller, path, body).await
+}
+
+/// For the caller whom the control plane names.
+pub async fn post_as(world: &World, caller: &Forwarded, path: &str, body: Value) -> Response<Body> {
     let door = Door {
         env_id: "env-1".into(),
         pipeline: world.pipeline.clone(),
@@ -29,9 +35,8 @@ async fn post_through(world: &World, origin: Option<Origin>, path: &str, who: &s
         ending: Ending::default(),
         limits: connections::Patience::DEFAULT.limits(),
     };
-    let caller = Forwarded { who: Who::Key { key_id: who.into() }, peer: Some([127, 0, 0, 1].into()), origin };
     let request = Request::post(path)
-        .header(header::CALLER, serde_json::to_string(&caller).unwrap())
+        .header(header::CALLER, serde_json::to_string(caller).unwrap())
         .header(header::REQUEST_ID, "req-7")
         .body(Body::from(body.to_string()))
         .unwrap();

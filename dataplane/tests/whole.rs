@@ -78,7 +78,7 @@ async fn asked_over_http(
         Form::Base64 => ("/v1/environments/env-1/query/arrow", json!({"sql": sql})),
         _ => ("/v1/query/arrow", json!({"sql": sql})),
     };
-    let caller = Forwarded { who: Who::Key { key_id: owner_id() }, peer: None, origin: None };
+    let caller = Forwarded::of(Who::Key { key_id: owner_id() }, None);
     let request = Request::post(path)
         .header(header::CALLER, serde_json::to_string(&caller).unwrap())
         .header(header::API_KEY, demo_key())

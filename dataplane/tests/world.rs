@@ -127,6 +127,7 @@ impl World {
             who: Who::Key { key_id: who },
             peer: None,
             origin: Origin::Rest,
+            by_dashboard: false,
             agent: Declared::default(),
             timeout: Some(Duration::from_secs(20)),
             cancel: CancellationToken::new(),

@@ -42,7 +42,7 @@ impl Problem {
 
     /// Body 1: `{error: {code, message, details, request_id}}`, for every route of the control plane.
     pub fn control_plane(&self, request_id: &RequestId) -> Value {
-        let mut details = self.details.clone();
+        let mut details = self.told();
         details.insert("stable_code".to_owned(), self.code.stable().into());
         details.insert("doc_url".to_owned(), format!("{ERRORS}#{}", self.code.stable()).into());
         json!({"error": {
@@ -61,8 +61,17 @@ impl Problem {
             "message": self.message,
             "request_id": request_id,
             "timestamp": now,
-            "details": self.details,
+            "details": self.told(),
         }})
+    }
+
+    /// The particulars; of an error in the data its SQLSTATE too, since a bad statement has the same code.
+    fn told(&self) -> Map<String, Value> {
+        let mut details = self.details.clone();
+        if self.code.is_of_data() {
+            details.insert("sqlstate".to_owned(), self.code.sqlstate().into());
+        }
+        details
     }
 
     /// Body 3: `{error: <code string>, message}`, for the Arrow endpoints.
@@ -101,6 +110,22 @@ mod tests {
         assert_eq!(two["error"]["timestamp"], "1970-01-01T00:00:00Z");
         assert_eq!(problem().arrow()["error"], "SVC_ERR_404_TABLE_NOT_FOUND");
     }
+
+    #[test]
+    fn an_error_in_the_data_is_told_from_a_bad_statement_by_its_sqlstate() {
+        let id = RequestId::from("req_1");
+        for (code, sqlstate) in [(Code::DivisionByZero, Some("22012")), (Code::BadSql, None), (Code::Conflict, None)] {
+            let problem = Problem::new(code, "no");
+            let bodies = [problem.control_plane(&id), problem.machine(&id, chrono::DateTime::UNIX_EPOCH)];
+            for body in bodies {
+                assert_eq!(body["error"]["details"].get("sqlstate").and_then(Value::as_str), sqlstate, "{body}");
+            }
+            assert_eq!(Code::told(code.stable(), code.http(), sqlstate), Some(code));
+        }
+        assert_eq!(Code::told("SVC_ERR_400_BAD_SQL", 400, Some("99999")), Some(Code::BadSql));
+        assert_eq!(Code::told("SVC_ERR_400_BAD_SQL", 500, None), None);
+    }
+
     #[test]
     fn what_a_caller_wrote_is_told_back_in_part() {
         let long = "ä".repeat(TEXT_CHARACTERS_MAX + 1);

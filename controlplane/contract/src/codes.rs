@@ -116,6 +116,20 @@ codes! {
     Maintenance        , 503, "SERVICE_UNAVAILABLE" , "SVC_ERR_503_MAINTENANCE"         , "57P03", RetryAfter, "planned maintenance";
 }
 
+impl Code {
+    /// Whether the values that a statement met are at fault, and not its text: class 22 under the code of a bad statement.
+    pub fn is_of_data(self) -> bool {
+        self.stable() == Self::BadSql.stable() && self.sqlstate().starts_with("22")
+    }
+
+    /// The row that an error body names. Where several rows have its code and status, its SQLSTATE tells them apart.
+    pub fn told(stable: &str, http: u16, sqlstate: Option<&str>) -> Option<Self> {
+        let fits = |code: &&Self| code.stable() == stable && code.http() == http;
+        let said = Self::ALL.iter().filter(fits).find(|code| Some(code.sqlstate()) == sqlstate);
+        said.or_else(|| Self::ALL.iter().find(fits)).copied()
+    }
+}
+
 impl fmt::Display for Code {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.stable())

@@ -92,6 +92,9 @@ pub struct Started {
     pub role: Role,
     pub source_ip: Option<IpAddr>,
     pub origin: Origin,
+    /// The dashboard asked it for one of its own pages, and nobody else: it costs nothing.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub by_dashboard: bool,
     pub agent: Option<Agent>,
     /// The grant that it ran under, if the agent is confined to its grants.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -149,6 +149,17 @@ pub struct Forwarded {
     /// The door it came through, where that is another than the one it is forwarded to: `dashboard` or `shadow`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub origin: Option<Origin>,
+    /// The dashboard asks it for one of its own pages. The control plane alone says so, of a request whose statement or
+    /// tool is its own.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub by_dashboard: bool,
+}
+
+impl Forwarded {
+    /// A caller who asks for themselves, at the door that it is forwarded to.
+    pub const fn of(who: Who, peer: Option<IpAddr>) -> Self {
+        Self { who, peer, origin: None, by_dashboard: false }
+    }
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -173,7 +184,7 @@ pub enum VouchRefusal {
 }
 
 /// Body of `POST /v1/environments/{env_id}/query`, on both planes.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[schemars(rename = "Query")]
 #[serde(deny_unknown_fields)]
 pub struct QueryBody {
@@ -260,12 +271,15 @@ mod tests {
 
     #[test]
     fn a_forwarded_caller_is_flat_json() {
-        for (origin, flat) in [
-            (None, r#"{"credential":"key","key_id":"k","peer":"127.0.0.1"}"#),
-            (Some(Origin::Shadow), r#"{"credential":"key","key_id":"k","peer":"127.0.0.1","origin":"shadow"}"#),
+        let (shadow, dashboard) = (Some(Origin::Shadow), Some(Origin::Dashboard));
+        for (origin, by_dashboard, more) in [
+            (None, false, ""),
+            (shadow, false, r#","origin":"shadow""#),
+            (dashboard, true, r#","origin":"dashboard","by_dashboard":true"#),
         ] {
-            let forwarded =
-                Forwarded { who: Who::Key { key_id: "k".into() }, peer: Some([127, 0, 0, 1].into()), origin };
+            let flat = format!(r#"{{"credential":"key","key_id":"k","peer":"127.0.0.1"{more}}}"#);
+            let caller = Forwarded::of(Who::Key { key_id: "k".into() }, Some([127, 0, 0, 1].into()));
+            let forwarded = Forwarded { origin, by_dashboard, ..caller };
             let json = serde_json::to_string(&forwarded).unwrap();
             assert_eq!(json, flat);
             assert_eq!(serde_json::from_str::<Forwarded>(&json).unwrap(), forwarded);

@@ -1,4 +1,4 @@
-/** A statement, run as whoever is signed in, on the mainline or on a branch. */
+/** Rows, as whoever is signed in gets them: of a statement that they run, and of the catalogue, which the page asks for itself. */
 import { api, ask, type Shapes } from './api/client'
 import { whole } from './api/whole'
 
@@ -7,6 +7,7 @@ type Answer = Shapes['QueryAnswer']
 /** What newer browsers hand to a reviver: the number as it was written. */
 type Written = { source?: string } | undefined
 
+/** A statement of theirs, on the mainline or on a branch. */
 export async function queried(envId: string, sql: string, signal?: AbortSignal, branch_id?: string): Promise<Answer> {
   const call = api.POST('/v1/environments/{env_id}/query', {
     params: { path: { env_id: envId } },
@@ -14,6 +15,14 @@ export async function queried(envId: string, sql: string, signal?: AbortSignal, 
     parseAs: 'stream',
     ...(signal && { signal }),
   })
+  const body = await ask(call)
+  const { response } = await call
+  return read(await whole(body, response.headers.get('x-query-id')))
+}
+
+/** Columns by schema and table. */
+export async function listed(envId: string): Promise<Answer> {
+  const call = api.GET('/v1/environments/{env_id}/catalogue', { params: { path: { env_id: envId } }, parseAs: 'stream' })
   const body = await ask(call)
   const { response } = await call
   return read(await whole(body, response.headers.get('x-query-id')))

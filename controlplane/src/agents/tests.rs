@@ -26,6 +26,7 @@ fn query(world: &World, number: u64, agent_id: &str, refused: bool) -> [Entry; 2
         role: Role::Owner,
         source_ip: None,
         origin: Origin::Pgwire,
+        by_dashboard: false,
         agent: Some(Agent { agent_id: Some(agent_id.to_owned()), framework: Some("crewai".to_owned()) }),
         grant_id: None,
         sql: "SELECT 1".to_owned(),

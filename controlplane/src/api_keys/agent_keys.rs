@@ -194,7 +194,7 @@ fn reach_of(row: &Row, confined: &Confined, cx: &Call) -> Reach {
 
 /// Whoever confines an agent writes a policy.
 async fn confine(cx: &Call, tx: &mut PgConnection, (env_id, row): (&EnvId, &Row), reach: Reach) -> Result<()> {
-    cx.caller.may(Access::Admin, Some(Scope::PolicyWrite)).map_err(Error::Refused)?;
+    cx.caller.may(Access::Admin, Some(Scope::PolicyWrite)).map_err(Error::Lacks)?;
     let grant = reach.granted(row.agent_id.clone().unwrap_or_default(), row.expires_at, cx.now());
     agent_capabilities::grant_alone(cx, tx, env_id, grant).await
 }

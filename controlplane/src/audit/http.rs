@@ -27,12 +27,15 @@ pub struct QueriesInput {
     table: Option<String>,
     cache_hit: Option<bool>,
     min_duration_ms: Option<f64>,
+    /// With what the dashboard asked for its own pages, which is left out otherwise.
+    #[serde(default)]
+    include_dashboard: bool,
 }
 
 pub async fn queries(cx: Call, Query(input): Query<QueriesInput>, page: Page) -> Result<Paged<Entry>> {
     let (start, end) = window(cx.now(), input.start_date.as_deref(), input.end_date.as_deref())?;
-    let QueriesInput { user_id, agent_id, table, cache_hit, min_duration_ms, .. } = input;
-    let filters = Filters { start, end, user_id, agent_id, table, cache_hit, min_duration_ms };
+    let QueriesInput { user_id, agent_id, table, cache_hit, min_duration_ms, include_dashboard, .. } = input;
+    let filters = Filters { start, end, user_id, agent_id, table, cache_hit, min_duration_ms, include_dashboard };
     let mut conn = cx.app.pool().acquire().await?;
     let (rows, total) = store::page(&mut conn, &cx.env_id()?, &filters, &page).await?;
     Ok(page.of(rows, total, |row| (row.at, row.started.query_id.to_string()), Entry::of))

@@ -140,21 +140,21 @@ async fn settle(
     tx: &mut PgConnection,
     place: (&OrgId, &EnvId, &str),
     finished: impl Iterator<Item = &Finished>,
-    operations: &BTreeMap<String, String>,
+    ended: &BTreeMap<String, store::Ended>,
 ) -> Result<()> {
     let (org_id, env_id, _) = place;
-    let mut usage: BTreeMap<(Timestamp, &str), (i64, MicroCredits)> = BTreeMap::new();
+    let mut usage: BTreeMap<(Timestamp, &str), billing::Used> = BTreeMap::new();
     let mut months: BTreeMap<Timestamp, MicroCredits> = BTreeMap::new();
     for finish in finished {
-        let operation = operations.get(finish.query_id.as_str()).map_or("other", String::as_str);
+        let was = ended.get(finish.query_id.as_str());
+        let operation = was.map_or("other", |was| was.operation.as_str());
         let hour = usage.entry((billing::hour_of(finish.at), operation)).or_default();
-        hour.0 = hour.0.saturating_add(1);
-        hour.1 = hour.1.saturating_add(finish.micro_credits);
+        hour.add(finish.micro_credits, was.is_some_and(|was| was.by_dashboard));
         let month = months.entry(credits::period_of(finish.at)).or_default();
         *month = month.saturating_add(finish.micro_credits);
     }
-    for ((hour, operation), (queries, micro_credits)) in usage {
-        billing::add_usage(tx, (org_id, env_id), hour, operation, queries, micro_credits).await?;
+    for ((hour, operation), used) in usage {
+        billing::add_usage(tx, (org_id, env_id), hour, operation, used).await?;
     }
     for (month, cost) in months {
         credits::settle(tx, place, month, cost).await?;

@@ -46,10 +46,12 @@ pub async fn insert_starts(conn: &mut PgConnection, env_id: &EnvId, started: &[S
     }
     let entries = started.iter().map(json).collect::<Result<Vec<_>>>()?;
     sqlx::query!(
-        "insert into query_starts (env_id, query_id, at, user_id, key_id, agent_id, operation, tables_accessed, entry)
+        "insert into query_starts
+             (env_id, query_id, at, user_id, key_id, agent_id, operation, tables_accessed, by_dashboard, entry)
          select $1, e ->> 'query_id', (e ->> 'at')::timestamptz, e ->> 'user_id', e ->> 'key_id',
                 e -> 'agent' ->> 'agent_id', e ->> 'operation',
-                array(select jsonb_array_elements_text(e -> 'tables_accessed')), e
+                array(select jsonb_array_elements_text(e -> 'tables_accessed')),
+                coalesce((e ->> 'by_dashboard')::boolean, false), e
          from unnest($2::jsonb[]) as e
          on conflict do nothing",
         env_id.as_str(),
@@ -60,13 +62,20 @@ pub async fn insert_starts(conn: &mut PgConnection, env_id: &EnvId, started: &[S
     Ok(())
 }
 
-/// The queries that ended now, with their operations. An end without a start is refused by the
+/// What a query was, that has ended.
+#[derive(Debug)]
+pub struct Ended {
+    pub operation: String,
+    pub by_dashboard: bool,
+}
+
+/// The queries that ended now. An end without a start is refused by the
 /// schema; a second end of a query is passed over.
 pub async fn insert_ends(
     conn: &mut PgConnection,
     env_id: &EnvId,
     finished: &[Finished],
-) -> Result<BTreeMap<String, String>> {
+) -> Result<BTreeMap<String, Ended>> {
     if finished.is_empty() {
         return Ok(BTreeMap::new());
     }
@@ -80,14 +89,15 @@ pub async fn insert_ends(
              on conflict do nothing
              returning query_id
            )
-           select ended.query_id, coalesce(s.operation, 'other') as "operation!"
+           select ended.query_id, coalesce(s.operation, 'other') as "operation!", s.by_dashboard
            from ended join query_starts s on s.env_id = $1 and s.query_id = ended.query_id"#,
         env_id.as_str(),
         &entries[..],
     )
     .fetch_all(conn)
     .await?;
-    Ok(rows.into_iter().map(|row| (row.query_id, row.operation)).collect())
+    let ended = |operation, by_dashboard| Ended { operation, by_dashboard };
+    Ok(rows.into_iter().map(|row| (row.query_id, ended(row.operation, row.by_dashboard))).collect())
 }
 
 /// A query: how it began, and how it ended if it has.
@@ -108,13 +118,15 @@ pub struct Filters {
     pub table: Option<String>,
     pub cache_hit: Option<bool>,
     pub min_duration_ms: Option<f64>,
+    /// Also what the dashboard asked for its own pages.
+    pub include_dashboard: bool,
 }
 
 /// Counting stops here: a total above it is said as this.
 const TOTAL_MAX: i64 = 100_000;
 
 pub async fn page(conn: &mut PgConnection, env_id: &EnvId, filters: &Filters, page: &Page) -> Result<(Vec<Row>, i64)> {
-    let Filters { start, end, user_id, agent_id, table, cache_hit, min_duration_ms } = filters;
+    let Filters { start, end, user_id, agent_id, table, cache_hit, min_duration_ms, include_dashboard } = filters;
     let rows = sqlx::query_as!(
         Row,
         r#"select s.at, s.entry as "started: Json<Started>", e.entry as "finished?: Json<Finished>"
@@ -128,9 +140,10 @@ pub async fn page(conn: &mut PgConnection, env_id: &EnvId, filters: &Filters, pa
                              where lower(t) = lower($6) or lower(split_part(t, '.', 2)) = lower($6)))
              and ($7::boolean is null or coalesce(e.cache_hit, false) = $7)
              and ($8::double precision is null or e.execution_time_ms >= $8)
-             and ($9::timestamptz is null or (s.at, s.query_id) < ($9, $10))
+             and ($9 or not s.by_dashboard)
+             and ($10::timestamptz is null or (s.at, s.query_id) < ($10, $11))
            order by s.at desc, s.query_id desc
-           limit $11"#,
+           limit $12"#,
         env_id.as_str(),
         start,
         end,
@@ -139,6 +152,7 @@ pub async fn page(conn: &mut PgConnection, env_id: &EnvId, filters: &Filters, pa
         table.as_deref(),
         *cache_hit,
         *min_duration_ms,
+        *include_dashboard,
         page.after_time(),
         page.after_id(),
         page.fetch(),
@@ -149,7 +163,7 @@ pub async fn page(conn: &mut PgConnection, env_id: &EnvId, filters: &Filters, pa
 }
 
 async fn count(conn: &mut PgConnection, env_id: &EnvId, filters: &Filters) -> Result<i64> {
-    let Filters { start, end, user_id, agent_id, table, cache_hit, min_duration_ms } = filters;
+    let Filters { start, end, user_id, agent_id, table, cache_hit, min_duration_ms, include_dashboard } = filters;
     let total = sqlx::query_scalar!(
         r#"select count(*) as "total!" from (
              select from query_starts s
@@ -162,7 +176,8 @@ async fn count(conn: &mut PgConnection, env_id: &EnvId, filters: &Filters) -> Re
                                where lower(t) = lower($6) or lower(split_part(t, '.', 2)) = lower($6)))
                and ($7::boolean is null or coalesce(e.cache_hit, false) = $7)
                and ($8::double precision is null or e.execution_time_ms >= $8)
-             limit $9
+               and ($9 or not s.by_dashboard)
+             limit $10
            ) as found"#,
         env_id.as_str(),
         start,
@@ -172,6 +187,7 @@ async fn count(conn: &mut PgConnection, env_id: &EnvId, filters: &Filters) -> Re
         table.as_deref(),
         *cache_hit,
         *min_duration_ms,
+        *include_dashboard,
         TOTAL_MAX,
     );
     Ok(total.fetch_one(conn).await?)

@@ -7,6 +7,8 @@ use tower::ServiceExt;
 use super::store_entries;
 use crate::worlds::World;
 
+mod dashboard;
+
 async fn store(world: &World, entries: &[Entry]) -> crate::Result<u64> {
     store_entries(&world.app.app, &world.env_id, "log-1", entries).await
 }

@@ -10,8 +10,8 @@ use serde::Serialize;
 use super::store::Row;
 use crate::billing::credit;
 
-/// A query audit entry. Beyond the specification: who held the key, through which door, and how it
-/// ended (`running` until it has).
+/// A query audit entry. Beyond the specification: who held the key, through which door, whether the dashboard asked it
+/// for itself, and how it ended (`running` until it has).
 #[derive(Debug, Serialize, JsonSchema)]
 #[schemars(rename = "QueryEntry")]
 pub struct Entry {
@@ -22,6 +22,8 @@ pub struct Entry {
     role: String,
     source_ip: Option<IpAddr>,
     origin: String,
+    /// The dashboard asked it for one of its own pages: `origin` is `dashboard`, and it costs nothing.
+    by_dashboard: bool,
     request_id: RequestId,
     sql: String,
     operation: Option<String>,
@@ -85,6 +87,7 @@ impl Entry {
             role: start.role.to_string(),
             source_ip: start.source_ip,
             origin: start.origin.to_string(),
+            by_dashboard: start.by_dashboard,
             request_id: start.request_id,
             sql: start.sql,
             operation: start.operation.map(|operation| operation.to_string()),

@@ -26,6 +26,9 @@ pub struct UsageInput {
     end_date: Option<String>,
     #[serde(default)]
     group_by: GroupBy,
+    /// Counts what the dashboard asked for its own pages among the queries, which is left out otherwise.
+    #[serde(default)]
+    include_dashboard: bool,
 }
 
 /// "`group_by` (`hour`, `day`, `week`; default `day`)".
@@ -126,6 +129,8 @@ struct Counts {
     insert: i64,
     update: i64,
     delete: i64,
+    /// What the dashboard asked for its own pages: it costs nothing, and is in no other count unless it is asked for.
+    dashboard: i64,
 }
 
 #[derive(Debug, Serialize, JsonSchema)]
@@ -157,7 +162,7 @@ struct Storage {
 /// "`start_date` (default period start), `end_date` (default today)". The month's `credits` are
 /// those of the period the range ends in; the breakdown is that of the range.
 pub async fn usage(cx: Call, Query(input): Query<UsageInput>) -> Result<Json<Usage>> {
-    let (now, group_by) = (cx.now(), input.group_by);
+    let (now, group_by, include_dashboard) = (cx.now(), input.group_by, input.include_dashboard);
     let end = input.end_date.as_deref().map(|text| dates::moment("end_date", text, End::Last));
     let end = end.transpose()?.unwrap_or(now);
     let period = credits::period_of(end.min(now));
@@ -168,7 +173,8 @@ pub async fn usage(cx: Call, Query(input): Query<UsageInput>) -> Result<Json<Usa
         GroupBy::Day | GroupBy::Week => dates::in_order(start, end, RANGE_MAX, "is longer than 366 days")?,
     }
     let mut conn = cx.app.pool().acquire().await?;
-    let rows = rows(&mut conn, cx.org_id(), (start, end), group_by).await?;
+    let rows = rows(&mut conn, cx.org_id(), (start, end), group_by, include_dashboard).await?;
+    let dashboard = of_dashboard(&mut conn, cx.org_id(), (start, end)).await?;
     let used = used(&mut conn, cx.org_id(), period).await?;
     let total_gb = storage::total_gb(&mut conn, cx.org_id()).await?;
     let limits = cx.limits;
@@ -184,7 +190,7 @@ pub async fn usage(cx: Call, Query(input): Query<UsageInput>) -> Result<Json<Usa
             usage_percent: limit.map(|limit| percent(used, limit)),
         },
         breakdown: Breakdown {
-            queries: by_operation(&rows),
+            queries: Counts { dashboard, ..by_operation(&rows) },
             by_environment: by_environment(&rows),
             by_day: by_time(&rows, group_by),
         },
@@ -197,22 +203,38 @@ async fn rows(
     org_id: &OrgId,
     (start, end): (Timestamp, Timestamp),
     group_by: GroupBy,
+    include_dashboard: bool,
 ) -> Result<Vec<Row>> {
     Ok(sqlx::query_as!(
         Row,
         r#"select date_trunc($4, u.hour, 'UTC') as "bucket!", u.env_id, e.name, u.operation,
-                  sum(u.queries)::bigint as "queries!", sum(u.micro_credits)::bigint as "micro_credits!"
+                  sum(u.queries + case when $5 then u.dashboard_queries else 0 end)::bigint as "queries!",
+                  sum(u.micro_credits)::bigint as "micro_credits!"
            from credit_usage u join environments e on e.env_id = u.env_id
            where u.org_id = $1 and u.hour >= $2 and u.hour <= $3
            group by 1, u.env_id, e.name, u.operation
+           having sum(u.queries + case when $5 then u.dashboard_queries else 0 end) > 0
            order by 1"#,
         org_id.as_str(),
         start,
         end,
         group_by.unit(),
+        include_dashboard,
     )
     .fetch_all(conn)
     .await?)
+}
+
+/// Queries that the dashboard asked for its own pages.
+async fn of_dashboard(conn: &mut PgConnection, org_id: &OrgId, (start, end): (Timestamp, Timestamp)) -> Result<i64> {
+    let queries = sqlx::query_scalar!(
+        r#"select coalesce(sum(dashboard_queries), 0)::bigint as "queries!"
+           from credit_usage where org_id = $1 and hour >= $2 and hour <= $3"#,
+        org_id.as_str(),
+        start,
+        end,
+    );
+    Ok(queries.fetch_one(conn).await?)
 }
 
 /// Credits used in the month that `period` starts.

@@ -44,6 +44,8 @@ pub struct Call {
     pub caller: Caller,
     /// By the session in a browser's cookies, as the dashboard has them.
     pub in_browser: bool,
+    /// In a browser, and of a route that the dashboard asks for its own pages.
+    pub by_dashboard: bool,
     /// The one agent that the caller's key is bound to.
     pub agent_id: Option<String>,
     /// Tier of the caller's organization.

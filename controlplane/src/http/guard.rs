@@ -142,9 +142,20 @@ async fn admit(app: &App, route: &Route, request: &mut Request, standing: &mut O
     standing.insert(spent).allowed()?;
     let expected = Expected::default();
     let in_browser = authentication::is_in_browser(request.headers());
-    let key = None;
-    let mut call =
-        Call { app: app.clone(), caller, in_browser, agent_id, tier, limits, request_id, peer, path, expected, key };
+    let mut call = Call {
+        app: app.clone(),
+        caller,
+        in_browser,
+        by_dashboard: in_browser && route.of_pages,
+        agent_id,
+        tier,
+        limits,
+        request_id,
+        peer,
+        path,
+        expected,
+        key: None,
+    };
     owned(&call).await?;
     if let Err(refusal) = call.caller.may(route.access, route.scope) {
         raise(route, &mut call).await?;

@@ -50,6 +50,8 @@ pub struct Route {
     pub keyed: bool,
     /// Mails and other sites lead here: what they add to the query is left out, not refused.
     pub linked: bool,
+    /// The dashboard asks it for its own pages: by the session of a browser it costs nothing, and lists leave it out.
+    pub of_pages: bool,
 }
 
 /// A member of an answer that is told once.
@@ -92,6 +94,7 @@ macro_rules! methods {
                 secret: None,
                 step_up: false,
                 linked: false,
+                of_pages: false,
                 keyed: false,
                 says: "",
                 versioned: false,
@@ -210,6 +213,15 @@ impl Routes {
         self
     }
 
+    /// The dashboard asks the last row for its own pages. The statement or the tool behind it is the platform's own,
+    /// and only reads: no text of a caller is run there.
+    pub fn of_pages(mut self) -> Self {
+        if let Some(row) = self.rows.last_mut() {
+            row.of_pages = true;
+        }
+        self
+    }
+
     pub fn and(mut self, other: Self) -> Self {
         self.rows.extend(other.rows);
         self.handlers.extend(other.handlers);
@@ -250,6 +262,29 @@ pub fn screen(rows: &[Route]) -> String {
 #[cfg(test)]
 mod tests {
     use std::collections::BTreeSet;
+
+    /// They cost nothing, so that what anybody may put a statement into is never among them.
+    #[test]
+    fn what_the_dashboard_asks_for_its_pages_is_this_and_reads() {
+        let rows = crate::rooms::rows().iter().filter(|row| row.of_pages);
+        let asked: Vec<_> = rows.map(|row| format!("{} {}", row.method, row.path)).collect();
+        assert_eq!(
+            asked,
+            [
+                "GET /v1/environments/{env_id}/catalogue",
+                "GET /v1/organizations/{org_id}/agent-memory",
+                "GET /v1/organizations/{org_id}/agent-memory/embedding-stats",
+                "GET /v1/cot/sessions",
+                "GET /v1/cot/sessions/{session_id}/replay",
+                "GET /v1/organizations/{org_id}/branches",
+                "GET /v1/organizations/{org_id}/branches/{branch_id}",
+                "GET /v1/organizations/{org_id}/branches/{branch_id}/diff",
+                "GET /v1/organizations/{org_id}/branches/{branch_id}/changes",
+                "GET /v1/organizations/{org_id}/branches/{branch_id}/conflicts",
+                "GET /v1/organizations/{org_id}/triggers",
+            ]
+        );
+    }
 
     #[test]
     fn no_endpoint_has_two_rows() {

@@ -13,6 +13,9 @@ use crate::http::signature::{self, Answers, Signature};
 /// Rows in the format asked for.
 pub struct Rows(pub Response);
 
+/// Rows as JSON.
+pub struct JsonRows(pub Response);
+
 /// Rows as an Arrow stream in base64.
 pub struct ArrowRows(pub Response);
 
@@ -58,6 +61,12 @@ impl IntoResponse for Rows {
     }
 }
 
+impl IntoResponse for JsonRows {
+    fn into_response(self) -> Response {
+        self.0
+    }
+}
+
 impl IntoResponse for ArrowRows {
     fn into_response(self) -> Response {
         self.0
@@ -83,6 +92,17 @@ impl Answers for Rows {
                 header::CREDITS_CONSUMED,
                 header::ROWS_WITHHELD,
             ],
+        });
+    }
+}
+
+impl Answers for JsonRows {
+    fn answers(said: &mut Signature<'_>) {
+        let json = said.shape::<QueryAnswer>();
+        said.says(signature::Answer {
+            status: StatusCode::OK,
+            content: vec![("application/json", Some(json))],
+            headers: &[header::QUERY_ID, header::COLUMNS_MASKED, header::CACHE_HIT],
         });
     }
 }

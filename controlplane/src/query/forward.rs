@@ -188,7 +188,7 @@ async fn ask(
 /// As whom the data plane looks the caller up.
 pub fn caller(cx: &Call) -> Result<Forwarded> {
     let origin = cx.in_browser.then_some(Origin::Dashboard);
-    Ok(Forwarded { who: who(cx)?, peer: Some(cx.peer), origin })
+    Ok(Forwarded { who: who(cx)?, peer: Some(cx.peer), origin, by_dashboard: cx.by_dashboard })
 }
 
 fn who(cx: &Call) -> Result<Who> {
@@ -258,12 +258,12 @@ async fn problem(status: u16, headers: &HeaderMap, body: Incoming) -> Problem {
     let Ok(Machine { error }) = serde_json::from_slice(&bytes) else {
         return unreadable(status);
     };
-    let row = Code::ALL.iter().find(|code| code.stable() == error.code && code.http() == status);
-    let Some(code) = row else {
+    let sqlstate = error.details.get("sqlstate").and_then(Value::as_str);
+    let Some(code) = Code::told(&error.code, status, sqlstate) else {
         return unreadable(status);
     };
     let retry_after = headers.get(RETRY_AFTER).and_then(|value| value.to_str().ok()?.parse().ok());
-    Problem { code: *code, message: error.message, details: error.details, retry_after_s: retry_after }
+    Problem { code, message: error.message, details: error.details, retry_after_s: retry_after }
 }
 
 fn unreadable(status: u16) -> Problem {

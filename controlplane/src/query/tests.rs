@@ -31,6 +31,8 @@ use crate::provisioner::Placement;
 use crate::testing::authority;
 use crate::worlds::World;
 
+mod dashboard;
+
 pub type Answer = fn(&Request<Incoming>) -> Response<Body>;
 
 /// A data plane as far as the wire: mutual TLS under a name, and one answer for every query.
@@ -149,38 +151,6 @@ async fn the_key_of_a_statement_goes_with_it_and_what_is_said_of_it_comes_back()
     let kept: i64 =
         sqlx::query_scalar("select count(*) from idempotency_keys").fetch_one(world.app.app.pool()).await.unwrap();
     assert_eq!(kept, 0);
-}
-
-/// The door `dashboard` of attribute rules: a session in a browser's cookies, and nothing else.
-#[tokio::test]
-async fn what_a_browsers_cookies_ask_has_come_through_the_dashboard() {
-    let world = World::start().await;
-    own_data_plane(&world, echo).await;
-    let invite = json!({"email": "ann@acme.example", "role": "analyst"});
-    let invited = world.app.post(&world.org("users/invite"), &world.owner, invite).await.expect(201);
-    let body = json!({"token": invited["invitation_token"], "password": world.app.password(), "name": "Ann"});
-    world.app.post("/v1/auth/accept-invitation", "", body).await.expect(200);
-    let posted = |path: &str, headers: &[(&str, &str)], body: Value| {
-        let request = axum::http::Request::post(path).header("content-type", "application/json");
-        let request = headers.iter().fold(request, |request, (name, value)| request.header(*name, *value));
-        world.app.send(request.body(Body::from(body.to_string())).unwrap())
-    };
-    let login = json!({"email": "ann@acme.example", "password": world.app.password()});
-    let opened = posted("/v1/auth/login", &[("x-requested-with", "sluice-dashboard")], login).await;
-    let set = opened.headers.get_all("set-cookie").iter().map(|line| line.to_str().unwrap().split_once(';').unwrap().0);
-    let cookies = set.collect::<Vec<_>>().join("; ");
-    let (_, csrf) = cookies.split_once("__Host-sluice_csrf=").unwrap();
-    let csrf = csrf.split(';').next().unwrap();
-    let token = crate::testing::bearer(&opened.body);
-    let query = json!({"sql": "select 1"});
-    for (headers, origin) in [
-        (vec![("cookie", cookies.as_str()), ("x-csrf-token", csrf)], json!("dashboard")),
-        (vec![("cookie", cookies.as_str()), ("authorization", token.as_str())], Value::Null),
-        (vec![("authorization", world.owner.as_str())], Value::Null),
-    ] {
-        let told = posted(&world.env("query"), &headers, query.clone()).await.expect(200);
-        assert_eq!(told["rows"][0][0]["caller"]["origin"], origin, "{told}");
-    }
 }
 
 fn rows_and_trailers(_: &Request<Incoming>) -> Response<Body> {

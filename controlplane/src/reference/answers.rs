@@ -91,7 +91,11 @@ pub fn bodies() -> Map<String, Value> {
     let details = json!({
         "type": "object",
         "description": "Particulars: `field` and `constraint` of what does not fit, `reason` of a conflict, …",
-        "properties": {"stable_code": codes(Code::stable), "doc_url": {"type": "string"}},
+        "properties": {
+            "stable_code": codes(Code::stable),
+            "doc_url": {"type": "string"},
+            "sqlstate": {"type": "string", "description": "Of an error in the data."},
+        },
         "required": ["stable_code", "doc_url"],
         "additionalProperties": true,
     });

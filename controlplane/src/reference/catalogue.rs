@@ -7,7 +7,8 @@ use contract::Code;
 use super::html::{self, escaped, prose};
 
 const ABOUT: &str = "An error is `{\"error\": {\"code\", \"message\", \"details\", \"request_id\"}}`. \
-`code` is the control plane's, `details.stable_code` says more, and the PostgreSQL wire shows the SQLSTATE.";
+`code` is the control plane's, `details.stable_code` says more, and the PostgreSQL wire shows the SQLSTATE. An error in \
+the data, as a division by zero, has the code of a bad statement; `details.sqlstate`, of class 22, tells it apart.";
 
 pub fn page() -> String {
     let mut seen = BTreeSet::new();
@@ -20,7 +21,7 @@ pub fn page() -> String {
             code.http().to_string(),
             anchored(code.control_plane()),
             anchored(code.stable()),
-            format!("<code>{}</code>", escaped(code.sqlstate())),
+            anchored(code.sqlstate()),
             prose(code.meaning()),
             code.retry().words().to_owned(),
             prose(code.advice()),

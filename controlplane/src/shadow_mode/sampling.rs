@@ -3,7 +3,8 @@
 //! that is reported twice is sampled once or never.
 //!
 //! Not taken is what could not be run again as it was: what writes, what had parameters, and a text
-//! that held a key. Replays are not sampled themselves.
+//! that held a key. Replays are not sampled themselves, nor
+//! is what the dashboard asks for its pages.
 
 use contract::policy::abac::Operation;
 use contract::report::{Finished, Outcome, Started};
@@ -54,11 +55,12 @@ fn sampled(session_id: &ShadowSessionId, started: &Started, finished: &Finished)
     };
     let runs_again = finished.outcome == Outcome::Completed
         && started.operation == Some(Operation::Select)
+        && !started.by_dashboard
         && !started.request_id.as_str().starts_with(REQUEST_ID)
         && !has_parameter(&started.sql_original)
         && !started.sql_original.contains(REDACTED);
     runs_again.then(|| Sampled {
-        caller: Forwarded { who, peer: started.source_ip, origin: None },
+        caller: Forwarded::of(who, started.source_ip),
         agent_id: started.agent.as_ref().and_then(|agent| agent.agent_id.clone()),
         framework: started.agent.as_ref().and_then(|agent| agent.framework.clone()),
         sql: started.sql_original.clone(),

@@ -29,7 +29,9 @@ async fn a_tenant_is_an_organization_of_its_own_that_its_parent_counts() {
     let place = (&made["tenant_id"].as_str().unwrap().into(), &"e".into());
     for (hours, queries) in [(0, 3), (1, 2), (48, 5)] {
         let hour = crate::billing::hour_of(app.app.now() - chrono::Duration::hours(hours));
-        crate::billing::add_usage(&mut conn, place, hour, "select", queries, 1).await.unwrap();
+        let mut used = crate::billing::Used::default();
+        (0..queries).for_each(|_| used.add(1, false));
+        crate::billing::add_usage(&mut conn, place, hour, "select", used).await.unwrap();
     }
     let listed = app.get(&path, &bearer(&opened)).await.expect(200);
     let row = &listed["data"][0];

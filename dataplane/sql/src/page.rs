@@ -38,6 +38,9 @@ fn page() -> String {
     for (_, name, instead) in refusals::STATEMENTS {
         let _ = writeln!(page, "| {name} | {instead} |");
     }
+    for (name, instead) in refusals::PARSED {
+        let _ = writeln!(page, "| {name} | {instead} |");
+    }
     page
 }
 

@@ -1,7 +1,9 @@
-//! Statements of the warehouse that have no place here, refused by name with what to do instead.
+//! Statements that have no place here, refused by name with what to do instead.
 //!
-//! They are known by their first words, before they are parsed: no grammar reads all of them.
+//! Those of the warehouse are known by their first words, before they are parsed: no grammar reads all of them. Those
+//! that are parsed first ([`PARSED`]) are in the log as any statement is, without their literals.
 
+use sqlparser::ast::CopyTarget;
 use sqlparser::tokenizer::{Token, TokenWithSpan};
 
 use crate::error::{Error, Kind};
@@ -46,11 +48,49 @@ pub(crate) const STATEMENTS: &[(&str, &str, &str)] = &[
     ),
 ];
 
+/// COPY that reads what lies beside the server.
+const COPY_FROM: &str = "COPY from a file of the server";
+/// COPY that writes there.
+const COPY_TO: &str = "COPY to a file of the server";
+/// COPY with the rows of a client, at a door that has none.
+const COPY_HERE: &str = "COPY at this door";
+
+/// What it is called; what to do instead. Nothing of the statement itself is in it.
+pub(crate) const PARSED: &[(&str, &str)] = &[
+    (COPY_FROM, "send the rows over the PostgreSQL wire with COPY … FROM STDIN, as psql's \\copy does, or over Flight"),
+    (
+        COPY_TO,
+        "take the rows over the PostgreSQL wire with COPY … TO STDOUT, as psql's \\copy does, or query them as CSV",
+    ),
+    (COPY_HERE, "send it over the PostgreSQL wire; elsewhere query the rows, or INSERT them"),
+];
+
+/// What a COPY is called that is not run.
+pub(crate) const fn copy(to: bool, target: &CopyTarget) -> &'static str {
+    match (target, to) {
+        (CopyTarget::Stdin | CopyTarget::Stdout, _) => COPY_HERE,
+        (CopyTarget::File { .. } | CopyTarget::Program { .. }, true) => COPY_TO,
+        (CopyTarget::File { .. } | CopyTarget::Program { .. }, false) => COPY_FROM,
+    }
+}
+
+/// The refusal of a construct, with what to do instead where that is known.
+pub(crate) fn unsupported(construct: &str) -> Error {
+    match PARSED.iter().find(|(name, _)| *name == construct) {
+        Some((name, instead)) => instead_of(name, instead),
+        None => Error::unsupported(construct),
+    }
+}
+
+fn instead_of(name: &str, instead: &str) -> Error {
+    let kind = Kind::Unsupported { construct: name.to_owned() };
+    Error::new(kind, format!("{name} is not supported: {instead}"))
+}
+
 /// Why the statement is refused by its first words, if it is.
 pub(crate) fn of(tokens: &[TokenWithSpan]) -> Option<Error> {
     let (_, name, instead) = STATEMENTS.iter().find(|(words, _, _)| begins(tokens, words))?;
-    let kind = Kind::Unsupported { construct: (*name).to_owned() };
-    let error = Error::new(kind, format!("{name} is not supported: {instead}"));
+    let error = instead_of(name, instead);
     Some(match tokens.first() {
         Some(first) => error.at(first.span.start),
         None => error,

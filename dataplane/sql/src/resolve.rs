@@ -17,6 +17,7 @@ use crate::functions::{self, Class};
 use crate::label;
 use crate::names::{self, TableName};
 use crate::print::marker::{self, Marked};
+use crate::refusals;
 use crate::scope::{self, Relations};
 use crate::sequence;
 use crate::statement::{Kind, Operation, Statement, many, targets};
@@ -133,7 +134,7 @@ pub fn resolve(statement: Statement, catalog: &Catalog, session: &Names) -> Resu
 
 fn bind(statement: Statement, kind: &Kind, catalog: &Catalog, session: &Names) -> Result<Resolved, Error> {
     if let (false, Kind::Other(construct)) = (kind.runs(), kind) {
-        return Err(Error::unsupported(construct.clone()));
+        return Err(refusals::unsupported(construct));
     }
     let home = session.search_path.first().map_or(names::MAIN_SCHEMA, String::as_str);
     let defined = definition::comment(home, statement.text());

@@ -119,7 +119,7 @@ async fn own_caller(sessions: &Sessions, parts: &Parts) -> Result<Forwarded, Err
         return Err(Error::Caller(Code::MissingAuth));
     }
     let admitted = sessions.admit_shown(credential::shown(&parts.headers)?, peer).await?;
-    Ok(Forwarded { who: admitted.who, peer, origin: None })
+    Ok(Forwarded::of(admitted.who, peer))
 }
 
 /// The caller that the control plane names.
@@ -233,12 +233,17 @@ fn asked(
         who: forwarded.who,
         peer: forwarded.peer,
         origin: origin(forwarded.origin, shape),
+        by_dashboard: forwarded.by_dashboard,
         agent,
         timeout: body.timeout_ms.map(Duration::from_millis),
         cancel: door.ending.closed.child_token(),
         transaction: None,
         names,
-        bounds: Bounds { heal: heal(forwarded.origin, body.heal), ..Bounds::default() },
+        bounds: Bounds {
+            heal: heal(forwarded.origin, body.heal),
+            reads_only: forwarded.by_dashboard,
+            ..Bounds::default()
+        },
         place: Place::default(),
     };
     Ok((ask.as_session(), once, shape))

@@ -16,7 +16,7 @@ use telemetry::{Kind, Place, Span};
 use super::delivery::Delivery;
 use super::mask::Masked;
 use super::quota::Reservation;
-use super::{Pipeline, Query, Result, told};
+use super::{Pipeline, Query, Result, meter, told};
 use crate::sessions::standing_in;
 use crate::trail::{Stage, Trail, millis};
 use crate::triggers::Asked;
@@ -93,9 +93,16 @@ impl Closing {
         })
     }
 
+    /// What it costs, with the rows that were delivered.
+    pub fn due(&self, rows: u64) -> MicroCredits {
+        let facts = self.trail.facts();
+        let is_free = facts.cache_hit || self.query.ask.by_dashboard;
+        if is_free { 0 } else { meter::cost(facts.base, rows) }
+    }
+
     /// Meters and writes down what was done for the caller, and how many records it concerned.
     pub fn done(mut self, reservation: Reservation, rows: u64, took: Duration) {
-        let cost = self.trail.facts().base;
+        let cost = self.due(0);
         let charged = self.trail.now(Stage::Meter, || reservation.settle(cost));
         self.close(Outcome::Completed, None, rows, charged, took);
     }
@@ -212,6 +219,7 @@ fn entry(_: &Pipeline, query: &Query, t: &Trail, rules: &Governance, at: Timesta
         role: caller.map_or(Role::ServiceAccount, |caller| caller.role),
         source_ip: ask.peer,
         origin: ask.origin,
+        by_dashboard: ask.by_dashboard,
         agent: facts.agent.or(declared),
         grant_id: facts.grant_id,
         sql: facts.redacted.unwrap_or_else(|| sql::digest(&ask.sql)),

@@ -19,7 +19,7 @@ use super::audit::Closing;
 use super::mask::RowsMax;
 use super::quota::Reservation;
 use super::semaphore::Slot;
-use super::{Result, execute, meter};
+use super::{Result, execute};
 use crate::Error;
 use crate::answer::{Account, Totals};
 use crate::trail::{Stage, millis};
@@ -165,11 +165,7 @@ impl Flow {
         let took = self.began.elapsed();
         let delivered = self.delivered.saturating_sub(account.kept_back());
         let rows = self.changed.unwrap_or(delivered);
-        let charged = closing.trail().now(Stage::Meter, || {
-            let base = closing.trail().facts().base;
-            let is_kept = closing.trail().facts().cache_hit;
-            reservation.settle(if is_kept { 0 } else { meter::cost(base, delivered) })
-        });
+        let charged = closing.trail().now(Stage::Meter, || reservation.settle(closing.due(delivered)));
         let _ = account.totals.set(Totals {
             row_count: rows,
             execution_time_ms: millis(took),

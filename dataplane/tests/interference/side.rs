@@ -97,7 +97,7 @@ impl Side {
         let (memories, thoughts) = (Memories::default(), Thoughts::default());
         let limits = connections::Patience::DEFAULT.limits();
         let door = Door { env_id: "env-1".into(), pipeline, memories, thoughts, ending: Ending::default(), limits };
-        let caller = Forwarded { who: Who::Key { key_id: analyst_id() }, peer: None, origin: None };
+        let caller = Forwarded::of(Who::Key { key_id: analyst_id() }, None);
         let request = Request::post(format!("/v1/environments/env-1/{path}"))
             .header(header::CALLER, serde_json::to_string(&caller).unwrap())
             .header(header::REQUEST_ID, "req-7")

@@ -1,5 +1,6 @@
 //! The walks of ARCHITECTURE.md, end to end.
 
+mod dashboard;
 mod elevation;
 mod kill;
 pub mod query;

@@ -34,6 +34,7 @@ async fn errors_carry_the_code_of_the_table_and_show_no_internals() {
     let world = World::new().await;
     let cases = [
         ("slct 1", 400, "QUERY_PARSE_ERROR", "SVC_ERR_400_BAD_SQL"),
+        ("select 1 / 0", 400, "QUERY_PARSE_ERROR", "SVC_ERR_400_BAD_SQL"),
         ("select * from nowhere", 404, "NOT_FOUND", "SVC_ERR_404_TABLE_NOT_FOUND"),
         ("select read_text('/etc/passwd')", 403, "POLICY_DENIED", "POLICY_DENIED"),
         ("select * from read_csv('/etc/passwd')", 422, "TRANSPILATION_ERROR", "TRANSPILATION_ERROR"),
@@ -41,11 +42,14 @@ async fn errors_carry_the_code_of_the_table_and_show_no_internals() {
         ("select 'x'::integer", 400, "QUERY_PARSE_ERROR", "SVC_ERR_400_BAD_SQL"),
         ("select 1; select 2", 400, "QUERY_PARSE_ERROR", "SVC_ERR_400_BAD_SQL"),
     ];
+    let of_data = [("select 1 / 0", "22012"), ("select 'x'::integer", "22P02")];
     for (sql, status, code, stable) in cases {
         let reply = world.query(&world.key, sql).await;
         let error = &reply.body["error"];
         assert_eq!((reply.status, &error["code"]), (status, &code.into()), "{sql}: {}", reply.body);
         assert_eq!(error["details"]["stable_code"], stable, "{sql}");
+        let sqlstate = of_data.iter().find(|(known, _)| *known == sql).map(|(_, sqlstate)| *sqlstate);
+        assert_eq!(error["details"].get("sqlstate").and_then(Value::as_str), sqlstate, "{sql}");
         // the snippet is of the caller's own text; the engine would show ours
         assert!(error["details"]["snippet"].as_str().is_none_or(|snippet| snippet.contains(sql)), "{sql}");
         let mut shown = reply.body.clone();

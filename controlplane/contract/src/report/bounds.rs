@@ -58,6 +58,7 @@ impl Room<'_> {
             role,
             source_ip,
             origin,
+            by_dashboard,
             agent,
             grant_id,
             sql,
@@ -84,6 +85,7 @@ impl Room<'_> {
             role,
             source_ip,
             origin,
+            by_dashboard,
             agent: agent.map(|Agent { agent_id, framework }| Agent {
                 agent_id: agent_id.map(|id| self.name(&id)),
                 framework: framework.map(|name| self.name(&name)),

@@ -58,6 +58,11 @@ export class Problem extends Error {
     return this.text('field')
   }
 
+  /** The SQLSTATE of an error in the data: the statement is understood, and a value that it met does not fit. */
+  get ofData(): string | undefined {
+    return this.text('sqlstate')
+  }
+
   /** Somebody else has changed what was to be changed. */
   get isStale(): boolean {
     return this.status === 412 || this.reason === 'version_conflict'

@@ -123,10 +123,12 @@ function Narrowing({ filter }: { filter: Filter }) {
         { name: 'agent_id', label: 'Agent', initial: filter.agent_id },
         { name: 'outcome', label: 'Outcome', kind: 'select', options: [{ value: '', label: 'any' }, ...OUTCOMES], initial: filter.outcome },
         { name: 'min_duration_ms', label: 'At least, in ms', kind: 'number', initial: filter.min_duration_ms },
+        { name: 'include_dashboard', label: 'With what the dashboard asked for its pages', kind: 'checkbox', initial: filter.include_dashboard === 'true' },
       ]}
       submit="Show"
       onSubmit={async (typed) => {
-        go(auditOf(Object.fromEntries(NAMES.map((name) => [name, typed.text(name)]))))
+        const said = Object.fromEntries(NAMES.map((name) => [name, typed.text(name)]))
+        go(auditOf({ ...said, include_dashboard: typed.isChecked('include_dashboard') ? 'true' : '' }))
       }}
     />
   )
@@ -144,8 +146,11 @@ function who(people: ReturnType<typeof usePeople>, initial: string | undefined):
 
 function Detail({ entry }: { entry: Entry }) {
   return (
-    <Opens label={entry.sql} title="A query" className="link sql">
-      {() => <AuditedQuery queryId={entry.query_id} />}
-    </Opens>
+    <>
+      <Opens label={entry.sql} title="A query" className="link sql">
+        {() => <AuditedQuery queryId={entry.query_id} />}
+      </Opens>
+      {entry.by_dashboard && <p className="fine">asked by the dashboard for a page, free of charge</p>}
+    </>
   )
 }

@@ -86,6 +86,7 @@ function About({ entry }: { entry: Detail }) {
       <dt>As</dt>
       <dd>
         {entry.role.replaceAll('_', ' ')}, by {entry.origin}
+        {entry.by_dashboard && ' for one of its pages'}
         {entry.source_ip && `, from ${entry.source_ip}`}
       </dd>
       <dt>Tables</dt>

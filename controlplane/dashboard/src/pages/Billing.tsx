@@ -41,6 +41,7 @@ function Used({ usage }: { usage: Shapes['Usage'] }) {
           ...(credits.limit == null ? [] : [['Used of it', percent(credits.usage_percent)] as const]),
           ['At this pace, by the end', forecast === undefined ? 'too early to say' : count(Math.round(forecast))],
           ['Queries', count(breakdown.queries.total)],
+          ['Asked by this dashboard, free', count(breakdown.queries.dashboard)],
           ['Tier', usage.tier],
         ]}
       />

@@ -18,6 +18,15 @@ it('what an address says is what is shown from it', () => {
 
 it('the platform is asked what it narrows by, and no more', () => {
   const said = { start_date: '2026-05-01', table: 'orders', column: 'o_comment', outcome: 'refused' }
-  expect(askedOf({ ...said, min_duration_ms: '1.5' })).toEqual({ start_date: '2026-05-01', table: 'orders', min_duration_ms: 1.5 })
-  expect(askedOf({ ...said, min_duration_ms: 'long' })).toEqual({ start_date: '2026-05-01', table: 'orders' })
+  const asked = { start_date: '2026-05-01', table: 'orders', include_dashboard: true }
+  expect(askedOf({ ...said, min_duration_ms: '1.5' })).toEqual({ ...asked, min_duration_ms: 1.5 })
+  expect(askedOf({ ...said, min_duration_ms: 'long' })).toEqual(asked)
+})
+
+it('what the dashboard asked for itself is left out, unless it is asked for or may have shown a column', () => {
+  expect(askedOf({ table: 'orders' })).toEqual({ table: 'orders' })
+  expect(askedOf({ table: 'orders', include_dashboard: 'false' })).toEqual({ table: 'orders' })
+  for (const more of [{ include_dashboard: 'true' }, { column: 'o_comment' }]) {
+    expect(askedOf({ table: 'orders', ...more })).toEqual({ table: 'orders', include_dashboard: true })
+  }
 })

@@ -2,7 +2,7 @@
 import { daysAgo } from '../format'
 
 /** What the platform narrows by, and in what it then answers the page looks on. */
-export const NAMES = ['start_date', 'end_date', 'table', 'user_id', 'agent_id', 'min_duration_ms', 'column', 'outcome'] as const
+export const NAMES = ['start_date', 'end_date', 'table', 'user_id', 'agent_id', 'min_duration_ms', 'column', 'outcome', 'include_dashboard'] as const
 export const OUTCOMES = ['completed', 'failed', 'refused', 'cancelled', 'interrupted', 'running'] as const
 const WEEK_DAYS = 7
 
@@ -30,8 +30,12 @@ export function auditOf(filter: Filter): string {
   return search ? `/audit?${search}` : '/audit'
 }
 
-/** What the platform is asked. */
-export function askedOf({ column: _, outcome: __, min_duration_ms, ...texts }: Filter) {
+/** What the platform is asked. Who saw a column is told of the dashboard's own previews too. */
+export function askedOf({ column, outcome: _, min_duration_ms, include_dashboard, ...texts }: Filter) {
   const least = Number(min_duration_ms)
-  return { ...texts, ...(min_duration_ms && Number.isFinite(least) && { min_duration_ms: least }) }
+  return {
+    ...texts,
+    ...(min_duration_ms && Number.isFinite(least) && { min_duration_ms: least }),
+    ...((include_dashboard === 'true' || column) && { include_dashboard: true }),
+  }
 }

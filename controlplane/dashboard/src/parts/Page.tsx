@@ -86,8 +86,8 @@ export function Refusal({ problem, retry, scope }: { problem: Problem; retry?: (
       {problem.isForbidden && scope && <p>It needs the role {rolesWith(scope)}.</p>}
       <p className="fine">
         {problem.status > 0 ? (
-          <a href={`/docs/errors#${problem.stableCode}`} target="_blank" rel="noreferrer">
-            {problem.stableCode}
+          <a href={`/docs/errors#${problem.ofData ?? problem.stableCode}`} target="_blank" rel="noreferrer">
+            {problem.ofData ? `an error in the data, ${problem.ofData}` : problem.stableCode}
           </a>
         ) : (
           problem.code

@@ -54,6 +54,7 @@ pub const fn columns(kind: Kind) -> &'static [&'static str] {
             "role",
             "source_ip",
             "origin",
+            "by_dashboard",
             "request_id",
             "sql",
             "operation",

@@ -178,6 +178,25 @@ fn nothing_of_a_literal_is_in_the_log() {
     assert!(!parse("COPY t TO 'secret'").expect("a statement").redacted().contains("secret"));
 }
 
+#[test]
+fn a_copy_of_a_file_says_what_to_do_instead_and_repeats_no_literal() {
+    for (sql, instead) in [
+        ("COPY customers FROM '/tmp/secret'", "COPY … FROM STDIN"),
+        ("COPY customers (id) FROM '/tmp/secret' WITH (FORMAT csv, HEADER)", "COPY … FROM STDIN"),
+        ("COPY customers FROM PROGRAM 'cat secret'", "COPY … FROM STDIN"),
+        ("COPY customers TO '/tmp/secret'", "COPY … TO STDOUT"),
+        ("COPY (SELECT 'secret') TO '/tmp/secret'", "COPY … TO STDOUT"),
+        ("COPY customers TO STDOUT", "the PostgreSQL wire"),
+    ] {
+        let statement = parse(sql).expect("a statement");
+        assert!(!statement.redacted().contains("secret"), "{sql}");
+        let error = resolve(statement, &crate::Catalog::default(), &crate::Names::new("d")).expect_err(sql);
+        assert!(matches!(error.kind, Kind::Unsupported { .. }), "{sql}");
+        let message = error.to_string();
+        assert!(message.contains(instead) && !message.contains("secret"), "{sql}: {message}");
+    }
+}
+
 /// Paths are `schema.name`: `"a.b".copy` would be taken for what is not there, and no policy could name it.
 #[test]
 fn a_name_with_a_dot_is_no_name_of_a_table() {

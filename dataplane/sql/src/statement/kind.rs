@@ -4,6 +4,8 @@ use sqlparser::ast::{
     AlterTable, AlterTableOperation, DiscardObject, ObjectName, ObjectType, Reset, Set, Statement, Use,
 };
 
+use crate::refusals;
+
 /// The kinds the data plane tells apart.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Kind {
@@ -140,6 +142,7 @@ pub(super) fn of(tree: &Statement) -> Kind {
         Statement::Set(Set::SingleAssignment { values, .. }) if !values.iter().all(is_literal) => {
             Kind::Other("SET of something other than a literal".to_owned())
         }
+        Statement::Copy { to, target, .. } => Kind::Other(refusals::copy(*to, target).to_owned()),
         other => session(other).map_or_else(|| Kind::Other(construct(other)), Kind::Session).transaction(other),
     }
 }

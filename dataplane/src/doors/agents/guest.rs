@@ -37,7 +37,8 @@ pub fn declared_by(
 ) -> Result<Guest, Error> {
     let agent =
         Declared { agent_id: declared(headers, "x-agent-id")?, framework: declared(headers, "x-agent-framework")? };
-    Ok(Guest { who, peer, agent, origin, request_id: request_id.clone(), place: Place::of_headers(headers) })
+    let (by_dashboard, place) = (false, Place::of_headers(headers));
+    Ok(Guest { who, peer, agent, origin, by_dashboard, request_id: request_id.clone(), place })
 }
 
 fn declared(headers: &HeaderMap, name: &'static str) -> Result<Option<AgentName>, Error> {

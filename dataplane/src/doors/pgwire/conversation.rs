@@ -355,6 +355,7 @@ impl Conversation {
             who: self.watch.who.clone(),
             peer: self.watch.peer,
             origin: Origin::Pgwire,
+            by_dashboard: false,
             agent: self.declared(),
             timeout: self.settings.timeout(),
             cancel,

@@ -77,6 +77,7 @@ async fn told<Q: DeserializeOwned, T: Serialize, F: Future<Output = Result<T, Er
             who: caller.who,
             peer: caller.peer,
             origin: caller.origin.unwrap_or(Origin::Rest),
+            by_dashboard: false, // nothing of it is run
             agent: Declared::default(),
             timeout: None,
             cancel: door.ending.closed.child_token(),

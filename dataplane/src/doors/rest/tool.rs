@@ -76,6 +76,7 @@ async fn called(
             peer: forwarded.peer,
             agent,
             origin: forwarded.origin.unwrap_or(Origin::Rest),
+            by_dashboard: forwarded.by_dashboard,
             request_id: request_id.clone(),
             place: Place::of_headers(headers),
         },

@@ -19,6 +19,7 @@ fn started(query: &str, estimate: MicroCredits) -> Started {
         role: Role::Analyst,
         source_ip: None,
         origin: Origin::Rest,
+        by_dashboard: false,
         agent: None,
         grant_id: None,
         sql: "select ?".into(),

@@ -217,6 +217,8 @@ pub struct Refusal {
     /// The stable code.
     code: String,
     message: String,
+    /// Of an error in the data.
+    sqlstate: Option<String>,
     snippet: Option<String>,
     did_you_mean: Option<String>,
     /// A whole statement that would pass in place of the one that was refused.
@@ -234,6 +236,7 @@ impl Refusal {
             status,
             code: detail("stable_code").or_else(|| text(error.get("code")))?,
             message: text(error.get("message"))?,
+            sqlstate: detail("sqlstate"),
             snippet: detail("snippet"),
             did_you_mean: detail("did_you_mean"),
             suggestion: detail("suggestion"),
@@ -241,8 +244,7 @@ impl Refusal {
     }
 
     fn row(&self) -> Option<Code> {
-        let fits = |row: &&Code| row.stable() == self.code && row.http() == self.status;
-        Code::ALL.iter().find(fits).copied()
+        Code::told(&self.code, self.status, self.sqlstate.as_deref())
     }
 
     /// A newer platform may have codes that this program does not know: their status says enough.
@@ -278,7 +280,10 @@ impl fmt::Display for Refusal {
         if let Some(hint) = self.hint() {
             write!(f, "\nhint: {hint}")?;
         }
-        write!(f, "\n{}", self.code)
+        match &self.sqlstate {
+            Some(sqlstate) => write!(f, "\nan error in the data, SQLSTATE {sqlstate} ({})", self.code),
+            None => write!(f, "\n{}", self.code),
+        }
     }
 }
 
@@ -308,6 +313,11 @@ mod tests {
         let told = refused(408, &json!({"message": "the query ran longer than 5 ms", "code": "QUERY_TIMEOUT"}));
         let advice = Code::QueryTimeout.advice();
         assert_eq!(told.to_string(), format!("the query ran longer than 5 ms\nhint: {advice}\nQUERY_TIMEOUT"));
+        let details = json!({"sqlstate": "22012", "stable_code": "SVC_ERR_400_BAD_SQL"});
+        let told = refused(400, &json!({"message": "division by zero", "details": details}));
+        let (advice, kind) =
+            (Code::DivisionByZero.advice(), "an error in the data, SQLSTATE 22012 (SVC_ERR_400_BAD_SQL)");
+        assert_eq!(told.to_string(), format!("division by zero\nhint: {advice}\n{kind}"));
         assert_eq!(Refusal::read(500, b"<html>"), None);
         assert_eq!(Refusal::read(500, b"{}"), None);
     }

@@ -23,6 +23,7 @@ fn started(text: &str) -> Started {
         role: Role::Analyst,
         source_ip: None,
         origin: Origin::Rest,
+        by_dashboard: false,
         agent: Some(Agent { agent_id: Some(text.to_owned()), framework: Some(text.to_owned()) }),
         grant_id: Some(text.into()),
         sql: text.to_owned(),
