@@ -153,10 +153,7 @@ pub(super) async fn check_as(
     if *resolved.kind() != sql::Kind::Comment {
         keeps_governed(&renaming, &about)?;
     }
-    if let Some((away, mark)) = renaming.away(&about, &there)? {
-        about.away = Some(away);
-        about.marks.extend(mark);
-    }
+    renaming.note(&mut about, &there)?;
     let renamed_to = resolved.renamed_to();
     let written = about.written.iter().map(|(path, _)| path.as_str()).chain(renamed_to.as_deref());
     row_filter::keeps_what_filters_read(&pipeline.remembered.filters, rules, caller.role, written)?;

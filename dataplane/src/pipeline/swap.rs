@@ -13,7 +13,7 @@ use engine::Session;
 
 use super::asked::table_ref;
 use super::capability::Own;
-use super::origin::{self, Mark};
+use super::origin;
 use super::row_filter::Templates;
 use super::tables::About;
 use super::{Query, Result};
@@ -64,14 +64,14 @@ impl Renaming<'_> {
         Ok([old, new].iter().any(|name| ruled.contains(&name.to_ascii_lowercase())))
     }
 
-    /// What COMMIT must find in place of what it renames away, and what is to be written down with a table.
-    pub fn away(&self, about: &About, there: &sql::Catalog) -> Result<Option<(Away, Option<Mark>)>> {
+    /// Notes what COMMIT must find in place of what it renames away, and what is to be written down with a table.
+    pub fn note(&self, about: &mut About, there: &sql::Catalog) -> Result<()> {
         let policies = Policies { standard: &self.rules.policies, abac: &[] };
         let first = about.written.first().map(|(path, _)| table_ref(path)).filter(|table| policies.name(*table));
-        let Some(table) = first.and_then(|table| there.get(table.schema, table.name)) else { return Ok(None) };
+        let Some(table) = first.and_then(|table| there.get(table.schema, table.name)) else { return Ok(()) };
         let (to, column) = (self.resolved.renamed_to(), self.resolved.renamed_column());
         if to.is_none() && column.is_none() {
-            return Ok(None);
+            return Ok(());
         }
         let named = ruled(self.templates, self.rules, TableRef { schema: &table.schema, name: &table.name })?;
         let renamed = column.and_then(|(old, new)| {
@@ -80,8 +80,11 @@ impl Renaming<'_> {
         });
         let its = table.columns.iter().map(|column| column.name.to_ascii_lowercase());
         let columns = its.filter(|name| named.contains(name)).collect();
-        let mark = to.map(|new| origin::mark_of_renamed(self.caller.role, table, &new)).transpose()?;
-        Ok(Some((Away { table: table.path(), columns, renamed }, mark)))
+        if let Some(new) = to {
+            about.marks.push(origin::mark_of_renamed(self.caller.role, table, &new)?);
+        }
+        about.away = Some(Away { table: table.path(), columns, renamed });
+        Ok(())
     }
 }
 
