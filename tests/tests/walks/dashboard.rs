@@ -42,7 +42,7 @@ async fn a_page_is_free_and_out_of_the_way_and_a_statement_of_the_same_session_i
     let id_of = |answer: &Value| answer["query_id"].as_str().unwrap().to_owned();
 
     let page: Value = by_session(Client::new().get(path("catalogue"))).await.unwrap().json().await.unwrap();
-    assert_eq!(page["rows"][0], json!(["main", "customers", "id", "INTEGER"]), "{page}");
+    assert_eq!(page["rows"][0], json!(["main", "customers", "id", "NUMBER"]), "{page}");
     assert_eq!(page["credits_consumed"], 0.0);
     let text = entry(&world, &id_of(&page)).await["sql_original"].as_str().unwrap().to_owned();
     // the same but for its end, so that no answer is kept from the other
