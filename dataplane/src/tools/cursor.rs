@@ -168,7 +168,7 @@ mod tests {
         for (of, cursor) in [
             ("bob asks", cursor.as_str()),
             ("ada asks", &cursor[1..]),
-            ("ada asks", &format!("A{}", &cursor[1..])),
+            ("ada asks", &format!("B{}", &cursor[1..])),
             ("ada asks", ""),
             ("ada asks", "no cursor"),
         ] {
