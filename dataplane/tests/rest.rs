@@ -68,12 +68,11 @@ async fn json_has_every_member_of_the_specification_in_its_order() {
 #[tokio::test]
 async fn numbers_that_no_double_holds_are_text_where_the_body_wishes_it() {
     let world = world().await;
-    let sql = "select 9007199254740993 as big, 170141183460469231731687303715884105727::hugeint as huge, \
-        12345678901234.5678::decimal(18,4) as exact, 1.50::decimal(4,2) as small, [9007199254740993] as many";
+    let sql =
+        "select 9007199254740993 as big, 12345678901234.5678::decimal(18,4) as exact, 1.50::decimal(4,2) as small";
     let rows = async |body: Value| as_json(query(&world, body).await).await["rows"].to_string();
-    let huge = "170141183460469231731687303715884105727";
-    let numbers = format!("[[9007199254740993,{huge},12345678901234.5678,1.50,[9007199254740993]]]");
-    let texts = format!(r#"[["9007199254740993","{huge}","12345678901234.5678",1.50,["9007199254740993"]]]"#);
+    let numbers = "[[9007199254740993,12345678901234.5678,1.50]]";
+    let texts = r#"[["9007199254740993","12345678901234.5678",1.50]]"#;
     assert_eq!(rows(json!({"sql": sql, "numbers": "strings"})).await, texts);
     for body in [json!({"sql": sql}), json!({"sql": sql, "numbers": "json"})] {
         assert_eq!(rows(body).await, numbers);

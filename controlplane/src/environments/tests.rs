@@ -157,6 +157,7 @@ async fn an_environment_is_suspended_and_resumed_and_each_is_told_once() {
     }
     assert!(world.version().await > version, "its data plane learns of it");
     let asked = json!({"sql": "select 1"});
+    world.app.expect_5xx(1);
     let refused = world.app.post(&world.env("query"), &world.owner, asked).await;
     assert_eq!(refused.status, 503, "{:?}", refused.body);
     jobs::run_due(&world.app.app).await.unwrap();
