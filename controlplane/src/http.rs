@@ -5,7 +5,6 @@
 //! `X-Request-Id` and rate limit headers. A room never renders an error: it names a row of the
 //! code table, and the hallway writes body 1 with the request id.
 
-pub mod bare;
 pub mod body;
 pub mod call;
 pub mod conditional;

@@ -20,13 +20,13 @@ use super::store::{self, Row};
 use crate::agent_tools::{self, ListPlace, Place, environment};
 use crate::branches::{self, Analytics};
 use crate::events::{self, Event, EventType};
-use crate::http::bare::Bare;
 use crate::http::call::Call;
 use crate::http::json::{Created, Json, MaybeJson, Query};
-use crate::http::page::Page;
+use crate::http::link::{Address, Linked};
+use crate::http::page::{Page, Paged};
 use crate::http::routes::Routes;
 use crate::{Error, Result, agent_capabilities, audit, environments};
-use answers::{AgentKey, BranchUsage, Detail, NewAgentKey, Rotation, Usage};
+use answers::{AgentKey, AgentKeys, BranchUsage, Detail, NewAgentKey, Rotation, Usage};
 use input::{Change, Creation, Reach};
 
 /// What confining an agent may fail of.
@@ -93,14 +93,16 @@ async fn create(cx: Call, Query(place): Query<Place>, Json(input): Json<Creation
     Ok(Created(NewAgentKey { raw_key: minted.text.expose().clone(), record }))
 }
 
-async fn list(cx: Call, Query(place): Query<ListPlace>, page: Page) -> Result<Bare<AgentKey>> {
+async fn list(cx: Call, address: Address, Query(place): Query<ListPlace>, page: Page) -> Result<Linked<AgentKeys>> {
     let env_id = environment(&cx, place.env_id).await?;
     let mut conn = cx.app.pool().acquire().await?;
     let (rows, total) = store::page(&mut conn, &env_id, &page, true).await?;
     let confined = agent_capabilities::governed(&mut conn, &env_id).await?;
     let now = cx.now();
     let mark = |row: &Row| (row.created_at, row.key_id.to_string());
-    Ok(Bare(page.of(rows, total, mark, |row| AgentKey::of(row, &confined, cx.tier, now))))
+    let Paged { data, pagination } = page.of(rows, total, mark, |row| AgentKey::of(row, &confined, cx.tier, now));
+    let next = pagination.cursor.map(|cursor| address.after(&cursor));
+    Ok(Linked { list: AgentKeys(data), next })
 }
 
 async fn get(cx: Call, Query(place): Query<Place>) -> Result<Json<Detail>> {

@@ -1,14 +1,14 @@
 //! The same requests by the organization's path, as typed clients ask for them: a role, a reason and hours.
 
 use schemars::JsonSchema;
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 
 use super::http::{self, Answer, Asking, Wanted};
 use crate::agent_tools::{ListPlace, Place, environment};
-use crate::http::bare::Bare;
 use crate::http::call::Call;
 use crate::http::json::{Created, Json, Query};
-use crate::http::page::Page;
+use crate::http::link::{Address, Linked};
+use crate::http::page::{Page, Paged};
 use crate::{Error, Result};
 
 /// "JIT duration: max 480 minutes".
@@ -41,7 +41,18 @@ pub async fn request(cx: Call, Query(place): Query<Place>, Json(input): Json<Inp
     http::asked(&cx, &env_id, asking).await.map(Created)
 }
 
-pub async fn list(cx: Call, Query(place): Query<ListPlace>, page: Page) -> Result<Bare<Answer>> {
+/// A bare list of them.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct JitRequests(Vec<Answer>);
+
+pub async fn list(
+    cx: Call,
+    address: Address,
+    Query(place): Query<ListPlace>,
+    page: Page,
+) -> Result<Linked<JitRequests>> {
     let env_id = environment(&cx, place.env_id).await?;
-    http::listed(&cx, &env_id, &page).await.map(Bare)
+    let Paged { data, pagination } = http::listed(&cx, &env_id, &page).await?;
+    let next = pagination.cursor.map(|cursor| address.after(&cursor));
+    Ok(Linked { list: JitRequests(data), next })
 }

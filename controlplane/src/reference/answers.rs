@@ -10,7 +10,7 @@ pub const EVERY: [&str; 1] = ["x-request-id"];
 pub const RATES: [&str; 3] = ["x-ratelimit-limit", "x-ratelimit-remaining", "x-ratelimit-reset"];
 pub const RUNTIME_RATES: [&str; 3] = ["ratelimit-limit", "ratelimit-remaining", "ratelimit-reset"];
 
-const HEADERS: [(&str, &str, &str); 26] = [
+const HEADERS: [(&str, &str, &str); 25] = [
     ("x-request-id", "string", "The caller's own id of the request if it is well formed, else ours."),
     ("x-ratelimit-limit", "integer", "Requests a minute."),
     ("x-ratelimit-remaining", "integer", "Requests left."),
@@ -39,7 +39,6 @@ const HEADERS: [(&str, &str, &str); 26] = [
     ("x-row-count", "integer", "Rows in a body of CSV or Arrow; behind a long one it is a trailer."),
     ("x-credits-consumed", "number", "What they cost; behind a long body it is a trailer."),
     ("x-rows-withheld", "string", "`true`: the first answer had rows, which are not kept; absent where it had none."),
-    ("x-next-cursor", "string", "The `cursor` of the next page of a bare list; absent on the last one."),
     ("trailer", "string", "Trailers that follow a body that is whole."),
 ];
 

@@ -63,6 +63,10 @@ impl AgentKey {
     }
 }
 
+/// A bare list of them.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct AgentKeys(pub Vec<AgentKey>);
+
 /// The one answer that holds the text of a key.
 #[derive(Debug, Serialize, JsonSchema)]
 #[schemars(rename = "NewAgentKey")]

@@ -120,6 +120,7 @@ fn the_posts_that_ignore_a_key_are_these() {
         [
             // These read.
             "/v1/environments/{env_id}/transpile",
+            "/v1/transpile",
             "/v1/environments/{env_id}/format",
             "/v1/environments/{env_id}/shadow-mode/upload",
             // Nobody is known, and what it answers opens a session.
