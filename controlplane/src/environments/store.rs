@@ -76,7 +76,7 @@ pub async fn page(conn: &mut PgConnection, org_id: &OrgId, page: &Page) -> Resul
         "select env_id, org_id, name, slug, status, query_timeout_ms, max_concurrent_queries, cache_enabled, heal,
                 test_mode, pg_host, pg_port, created_at, updated_at, namespace, resource_version
          from environments
-         where org_id = $1 and removed_at is null and ($2::timestamptz is null or (created_at, env_id) < ($2, $3))
+         where org_id = $1 and ($2::timestamptz is null or (created_at, env_id) < ($2, $3))
          order by created_at desc, env_id desc
          limit $4",
         org_id.as_str(),
@@ -86,11 +86,8 @@ pub async fn page(conn: &mut PgConnection, org_id: &OrgId, page: &Page) -> Resul
     )
     .fetch_all(&mut *conn)
     .await?;
-    let total = sqlx::query_scalar!(
-        r#"select count(*) as "total!" from environments where org_id = $1 and removed_at is null"#,
-        org_id.as_str(),
-    );
-    Ok((rows, total.fetch_one(conn).await?))
+    let total = count(conn, org_id).await?;
+    Ok((rows, total))
 }
 
 /// Those that count for the tier's limit.

@@ -27,6 +27,7 @@ async fn the_roles_permit_what_is_asked_and_nothing_more() {
     super::keys::rotated_by_rest(&platform, made["env_id"].as_str().unwrap()).await;
     let path = platform.path(&format!("/environments/{}", made["env_id"].as_str().unwrap()));
     platform.expect(200, Method::GET, &path, Value::Null).await;
+    platform.expect(200, Method::DELETE, &format!("{path}?confirm=Dev"), Value::Null).await;
     platform.pause().await;
     let permitted: BTreeSet<(String, String)> = RULES
         .iter()
