@@ -164,6 +164,16 @@ impl Tenant {
         pods.iter().map(|pod| (pod.metadata.uid.clone().unwrap(), restarts(pod))).collect()
     }
 
+    /// How long the node took from its only pod's creation until it was ready, in whole seconds.
+    pub async fn pod_started_in(&self) -> Duration {
+        let pods = ListParams::default().labels(&format!("app.kubernetes.io/instance={}", self.name));
+        let pod = self.world.api::<Pod>().list(&pods).await.unwrap().items.pop().unwrap();
+        let conditions = pod.status.unwrap().conditions.unwrap();
+        let ready = conditions.into_iter().find(|it| it.type_ == "Ready").unwrap().last_transition_time.unwrap();
+        let created = pod.metadata.creation_timestamp.unwrap();
+        ready.0.duration_since(created.0).unsigned_abs()
+    }
+
     /// The name of a key's resource, and of its Secret.
     pub fn key_name(&self, key: &str) -> String {
         format!("{}-{key}", self.name)
