@@ -3,7 +3,7 @@
 use std::fmt;
 use std::sync::Arc;
 
-use contract::{Entropy, Keyring, SharedClock, Timestamp};
+use contract::{Entropy, Keyring, SharedClock, SqlAnalyzer, Timestamp};
 use sqlx::PgPool;
 use telemetry::log::Log;
 use telemetry::{Telemetry, Tracer};
@@ -41,6 +41,8 @@ pub struct Parts {
     /// The dashboard, where this program was built with it.
     pub dashboard: Option<dashboard::Files>,
     pub telemetry: Telemetry,
+    /// The compiler of the data planes.
+    pub sql: Arc<dyn SqlAnalyzer>,
     pub shutdown: CancellationToken,
 }
 
@@ -146,6 +148,15 @@ impl App {
     }
 
     /// The files of the dashboard, if this program has it.
+    pub fn sql(&self) -> &dyn SqlAnalyzer {
+        self.shared_sql().as_ref()
+    }
+
+    /// For a thread of its own.
+    pub fn shared_sql(&self) -> &Arc<dyn SqlAnalyzer> {
+        &self.0.parts.sql
+    }
+
     pub fn dashboard(&self) -> Option<dashboard::Files> {
         self.0.parts.dashboard
     }

@@ -4,7 +4,7 @@ use std::process::ExitCode;
 use std::sync::Arc;
 
 use clap::Parser;
-use contract::{Entropy, SystemClock};
+use contract::{Entropy, SqlAnalyzer, SystemClock};
 use telemetry::{Log, Telemetry, Tracer};
 use tokio::runtime::Builder;
 use tokio_util::sync::CancellationToken;
@@ -17,15 +17,15 @@ use crate::{Config, Parts};
 /// The name of its spans.
 pub const SERVICE: &str = "sluice-controlplane";
 
-/// `dashboard`: the page that this program was built with.
-pub fn run(dashboard: Option<Files>) -> ExitCode {
+/// `dashboard`: the page that this program was built with; `sql`: the compiler of the data planes.
+pub fn run(dashboard: Option<Files>, sql: Arc<dyn SqlAnalyzer>) -> ExitCode {
     // `--help` and what is wrong with the settings come before any log.
     let config = Config::parse();
     let log = Log::start(std::io::stdout);
     tracing::info!(?config, "starting");
     // Filters and uploaded queries are parsed here, however deep they nest.
-    let runtime = Builder::new_multi_thread().enable_all().thread_stack_size(sql::STACK_BYTES).build();
-    match runtime.map_err(Into::into).and_then(|runtime| runtime.block_on(serve(config, dashboard, log))) {
+    let runtime = Builder::new_multi_thread().enable_all().thread_stack_size(sql.stack_bytes()).build();
+    match runtime.map_err(Into::into).and_then(|runtime| runtime.block_on(serve(config, dashboard, sql, log))) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             tracing::error!(error = %error, "the control plane cannot run");
@@ -34,7 +34,12 @@ pub fn run(dashboard: Option<Files>) -> ExitCode {
     }
 }
 
-async fn serve(config: Config, dashboard: Option<Files>, log: Log) -> Result<(), Box<dyn std::error::Error>> {
+async fn serve(
+    config: Config,
+    dashboard: Option<Files>,
+    sql: Arc<dyn SqlAnalyzer>,
+    log: Log,
+) -> Result<(), Box<dyn std::error::Error>> {
     let shutdown = CancellationToken::new();
     let provisioner: Arc<dyn Provisioner> =
         if config.kubernetes { Arc::new(Cluster::connect(&config).await?) } else { Arc::new(Unattended) };
@@ -51,6 +56,7 @@ async fn serve(config: Config, dashboard: Option<Files>, log: Log) -> Result<(),
         provisioner,
         identity,
         dashboard,
+        sql,
         shutdown: shutdown.clone(),
     };
     let running = crate::start(config, parts).await?;

@@ -139,6 +139,7 @@ impl TestApp {
             identity: Some(authority().issue(CONTROL_PLANE_NAME).unwrap()),
             dashboard,
             telemetry: telemetry::Telemetry::default(),
+            sql: Arc::new(sql::Analyzer),
             shutdown: CancellationToken::new(),
         };
         let app = App::new(config, parts, pool).unwrap();
@@ -164,6 +165,7 @@ impl TestApp {
             identity: None,
             dashboard: None,
             telemetry: telemetry::Telemetry::default(),
+            sql: Arc::new(sql::Analyzer),
             shutdown: CancellationToken::new(),
         }
     }

@@ -17,6 +17,7 @@ fn parts() -> Parts {
         identity: None,
         dashboard: None,
         telemetry: telemetry::Telemetry::default(),
+        sql: Arc::new(sql::Analyzer),
         shutdown: CancellationToken::new(),
     }
 }

@@ -9,7 +9,9 @@ import shutil
 import subprocess
 from pathlib import PurePosixPath
 
-PROGRAMS = ["operator", "controlplane", "dataplane"]
+# Each program that has an image, and the folder of its package.
+PACKAGES = {"operator": "operator", "controlplane": "controlplane/program", "dataplane": "dataplane"}
+PROGRAMS = list(PACKAGES)
 
 # Binds what this system has at its root and the stage has not, or has only as an empty folder, where
 # an earlier line had it bound; then runs the line. The bindings end with the process.

@@ -6,11 +6,11 @@ import subprocess
 import pytest
 
 from chart import ROOT, read
-from dockerfile import PROGRAMS, instructions
+from dockerfile import PACKAGES, PROGRAMS, instructions
 
 BUILDS = {
     "operator": "--profile compact --package operator --bin operator",
-    "controlplane": "--release --package controlplane --bin controlplane --features dashboard",
+    "controlplane": "--release --package controlplane-program --bin controlplane --features dashboard",
     "dataplane": "--release --package dataplane --bin dataplane",
 }
 
@@ -36,8 +36,9 @@ def test_an_image_builds_a_program_that_is_there(program):
     assert runs[2][1].split()[:2] == [".ci/rootfs", "/rootfs"]
     copies = [". .", "--from=manifests /skeleton .", ". .", "--from=build /rootfs /"]
     assert [words for name, words in said if name == "COPY"] == copies
-    assert f'name = "{program}"' in (ROOT / program / "Cargo.toml").read_text()
-    assert (ROOT / program / "src/main.rs").exists()
+    package = ROOT / PACKAGES[program]
+    assert f'name = "{program}"' in (package / "Cargo.toml").read_text()
+    assert (package / "src/main.rs").exists()
 
 
 def test_the_build_sees_every_member_of_the_workspace_and_what_it_copies():

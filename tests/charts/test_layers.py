@@ -13,7 +13,7 @@ import subprocess
 import pytest
 
 from chart import HERE, ROOT
-from dockerfile import PROGRAMS, build
+from dockerfile import PACKAGES, PROGRAMS, build
 from workspace import IS_REAL, LONG_AGO, contents, edited, targets
 
 
@@ -46,10 +46,10 @@ def test_our_sources_are_built_upon_a_layer_of_the_dependencies_alone(program, t
     members = {name for name, *_ in targets(tree)}
     assert set(dependencies) - members
     assert program in ours and set(ours) <= members
-    assert (roots["build"] / f"src/{program}/src/main.rs").stat().st_mtime == LONG_AGO
+    assert (roots["build"] / f"src/{PACKAGES[program]}/src/main.rs").stat().st_mtime == LONG_AGO
     it_runs(roots["image"], program)
 
-    with edited(tree / program / "src/main.rs"):
+    with edited(tree / PACKAGES[program] / "src/main.rs"):
         again = build(ROOT / program / "Dockerfile", tree, tmp_path / "again", environment, until="manifests")
     assert contents(again["manifests"] / "skeleton") == contents(roots["manifests"] / "skeleton")
 

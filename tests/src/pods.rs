@@ -67,6 +67,7 @@ impl Installation {
             identity: Some(authority.issue(CONTROL_PLANE_NAME).unwrap()),
             dashboard: None,
             telemetry: telemetry::Telemetry::default(),
+            sql: Arc::new(sql::Analyzer),
             provisioner: Arc::new(Services { psql: psql.address, rest: rest.address }),
             shutdown: shutdown.clone(),
         };

@@ -8,6 +8,7 @@
 #![forbid(unsafe_code)]
 
 pub mod agent;
+pub mod analyzer;
 pub mod binding;
 pub mod body;
 pub mod caller;
@@ -32,6 +33,7 @@ pub mod secrets;
 mod skew;
 pub mod wire;
 
+pub use analyzer::SqlAnalyzer;
 pub use caller::{Access, Caller, Lack, Role, Scope, Scopes, Tier};
 pub use clock::{Clock, SharedClock, SystemClock, TestClock, Timestamp};
 pub use codes::Code;

@@ -11,7 +11,9 @@ use serde::{Deserialize, Serialize};
 pub use abac::AbacPolicy;
 pub use exemption::Policies;
 pub use masking::{Mask, MaskFunction, MaskingRule, masks_on};
-pub use row_filter::{BUILT_IN, RowFilter, RowFilterRule, filters_for, filters_on, placeholder_values};
+pub use row_filter::{
+    BUILT_IN, FILTER_BYTES_MAX, RowFilter, RowFilterRule, filters_for, filters_on, placeholder_values,
+};
 
 use crate::{PolicyId, Role, Timestamp};
 

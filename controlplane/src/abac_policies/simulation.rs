@@ -4,12 +4,12 @@
 //! address and no attributes of its own. What the context leaves out is the one who asks, now.
 
 use std::collections::BTreeMap;
-use std::str::FromStr;
 use std::time::Instant;
 
 use chrono::Weekday;
+use contract::analyzer::NamedTable;
 use contract::policy::TableRef;
-use contract::policy::abac::{self, Action, Context, Decision, Operation, Origin, When, hour_and_minute};
+use contract::policy::abac::{self, Action, Context, Decision, Origin, When, hour_and_minute};
 use contract::{PolicyId, Role};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -59,7 +59,7 @@ struct Matching {
 }
 
 pub async fn simulate(cx: Call, Json(input): Json<Simulation>) -> Result<Json<Outcome>> {
-    let statement = parsed(&input.query)?;
+    let statement = cx.app.sql().statement(&input.query).map_err(|message| Error::invalid("query", "sql", message))?;
     let given = input.context;
     let when = When {
         now: cx.now(),
@@ -77,14 +77,14 @@ pub async fn simulate(cx: Call, Json(input): Json<Simulation>) -> Result<Json<Ou
         agent_framework: given.agent_framework.as_deref(),
         origin: given.query_origin.unwrap_or(Origin::Rest),
         source_ip: None,
-        tables: statement.tables().iter().map(table).collect(),
-        operations: statement.operations().iter().map(|found| operation(found.as_str())).collect::<Result<_>>()?,
+        tables: statement.tables.iter().map(table).collect(),
+        operations: statement.operations,
         when,
     };
     let began = Instant::now();
     let decision = abac::evaluate(&policies, &context);
     let took = began.elapsed().as_secs_f64() * 1_000.0;
-    Ok(Json(outcome(decision, statement.is_write(), took)))
+    Ok(Json(outcome(decision, statement.is_write, took)))
 }
 
 fn outcome(found: Decision, writes: bool, evaluation_time_ms: f64) -> Outcome {
@@ -98,18 +98,9 @@ fn outcome(found: Decision, writes: bool, evaluation_time_ms: f64) -> Outcome {
     }
 }
 
-fn parsed(query: &str) -> Result<sql::Statement> {
-    sql::parse(query).map_err(|error| Error::invalid("query", "sql", error.message))
-}
-
 /// By the caller's own words, as stage 2 has it: no schema means `main`.
-fn table(named: &sql::TableUse) -> TableRef<'_> {
+fn table(named: &NamedTable) -> TableRef<'_> {
     TableRef { schema: named.schema.as_deref().unwrap_or("main"), name: &named.name }
-}
-
-/// Both lists are closed and hold the same words.
-fn operation(word: &str) -> Result<Operation> {
-    Operation::from_str(word).map_err(Error::internal)
 }
 
 fn weekday(text: &str) -> Option<Weekday> {

@@ -7,10 +7,11 @@
 
 use std::collections::BTreeSet;
 
-use contract::policy::{BUILT_IN, MaskFunction, MaskingRule, RowFilterRule, Rules};
+use contract::SqlAnalyzer;
+use contract::analyzer::FilterError;
+use contract::policy::{BUILT_IN, FILTER_BYTES_MAX, MaskFunction, MaskingRule, RowFilterRule, Rules};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
-use sql::filter::FILTER_BYTES_MAX;
 
 use crate::{Error, Result};
 
@@ -19,7 +20,7 @@ const IDENTIFIER_MAX: usize = 128;
 const VISIBLE_CHARS_MAX: u32 = 1_000;
 
 /// Rules of a type, if they are in order. `attributes` are those known in the organization.
-pub fn admit(type_name: &str, rules: &Value, attributes: &BTreeSet<String>) -> Result<Rules> {
+pub fn admit(sql: &dyn SqlAnalyzer, type_name: &str, rules: &Value, attributes: &BTreeSet<String>) -> Result<Rules> {
     match type_name {
         "column_masking" => {
             let rules = parse::<MaskingRule>(rules)?;
@@ -28,7 +29,7 @@ pub fn admit(type_name: &str, rules: &Value, attributes: &BTreeSet<String>) -> R
         }
         "row_level_security" => {
             let rules = parse::<RowFilterRule>(rules)?;
-            each(&rules, |at, rule| filter(at, rule, attributes))?;
+            each(&rules, |at, rule| filter(sql, at, rule, attributes))?;
             Ok(Rules::RowLevelSecurity(rules))
         }
         _ => Err(Error::invalid("type", "type", "`type` is `column_masking` or `row_level_security`")),
@@ -66,7 +67,7 @@ fn mask(at: &str, rule: &MaskingRule) -> Result<()> {
     }
 }
 
-fn filter(at: &str, rule: &RowFilterRule, attributes: &BTreeSet<String>) -> Result<()> {
+fn filter(sql: &dyn SqlAnalyzer, at: &str, rule: &RowFilterRule, attributes: &BTreeSet<String>) -> Result<()> {
     table(at, &rule.table)?;
     let field = format!("{at}.filter");
     if rule.filter.trim().is_empty() || rule.filter.len() > FILTER_BYTES_MAX {
@@ -77,22 +78,21 @@ fn filter(at: &str, rule: &RowFilterRule, attributes: &BTreeSet<String>) -> Resu
         return Err(Error::InvalidRule { field, message });
     }
     let known = |name: &str| BUILT_IN.contains(&name) || attributes.contains(name);
-    match sql::filter::admit(&rule.filter, &known) {
+    match sql.filter(&rule.filter, &known) {
         Ok(_) => Ok(()),
-        Err(error) if error.kind == sql::error::Kind::Syntax => Err(Error::invalid(field, "sql", error.message)),
-        Err(error) => Err(Error::InvalidRule { field, message: error.message }),
+        Err(FilterError::Syntax(message)) => Err(Error::invalid(field, "sql", message)),
+        Err(FilterError::Refused(message)) => Err(Error::InvalidRule { field, message }),
     }
 }
 
 /// Placeholders that no user has a value for, in words: their filter is false for every user.
-pub fn unheard(rules: &Rules, by_users: &BTreeSet<String>) -> Vec<String> {
+pub fn unheard(sql: &dyn SqlAnalyzer, rules: &Rules, by_users: &BTreeSet<String>) -> Vec<String> {
     let Rules::RowLevelSecurity(rules) = rules else {
         return Vec::new();
     };
     let mut warnings = Vec::new();
     for (index, rule) in rules.iter().enumerate() {
-        let facts = sql::filter::Template::parse(&rule.filter).map(|template| template.facts().clone());
-        for name in facts.unwrap_or_default().placeholders {
+        for name in sql.filter(&rule.filter, &|_| true).unwrap_or_default() {
             if !BUILT_IN.contains(&name.as_str()) && !by_users.contains(&name) {
                 warnings.push(format!(
                     "no user has a value for `{{{name}}}`: `rules[{index}].filter` hides every row of `{}` from all of them",
@@ -171,7 +171,7 @@ mod tests {
 
     fn check(type_name: &str, rules: &Value) -> String {
         let attributes = BTreeSet::from(["region".to_owned()]);
-        match admit(type_name, rules, &attributes) {
+        match admit(&sql::Analyzer, type_name, rules, &attributes) {
             Ok(_) => "ok".to_owned(),
             Err(error) => {
                 let problem = error.problem();

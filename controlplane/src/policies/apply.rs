@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 
 use contract::binding::Named;
 use contract::policy::Policy;
-use contract::{PolicyId, Timestamp};
+use contract::{PolicyId, SqlAnalyzer, Timestamp};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -60,7 +60,7 @@ pub async fn apply(cx: Call, Json(input): Json<Input>) -> Result<Json<Output>> {
     let Input { policies, dry_run } = input;
     let env_id = cx.env_id()?;
     let carried = Carried::now(&cx).await?;
-    let wanted = admitted(policies, &carried)?;
+    let wanted = admitted(cx.app.sql(), policies, &carried)?;
     let planned = plan(wanted, present(&cx).await?)?;
     let unbound = bound(&cx, &planned).await?;
     let mut tx = cx.begin().await?;
@@ -76,7 +76,7 @@ pub async fn apply(cx: Call, Json(input): Json<Input>) -> Result<Json<Output>> {
     let bytes = store::bytes(&mut tx, &env_id).await?;
     let mut applied = Vec::with_capacity(planned.len());
     for (index, (plan, unbound)) in planned.into_iter().zip(unbound).enumerate() {
-        let warnings = unheard(&plan.wanted.rules, &carried.by_users);
+        let warnings = unheard(cx.app.sql(), &plan.wanted.rules, &carried.by_users);
         let done = plan.carry_out(&cx, &mut tx, unbound).await.map_err(|error| within(index, error))?;
         applied.push(Applied { policy: done.policy.warned(warnings), ..done });
     }
@@ -89,7 +89,7 @@ pub async fn apply(cx: Call, Json(input): Json<Input>) -> Result<Json<Output>> {
     Ok(Json(Output { dry_run, policies: applied }))
 }
 
-fn admitted(policies: Vec<Creation>, carried: &Carried) -> Result<Vec<Wanted>> {
+fn admitted(sql: &dyn SqlAnalyzer, policies: Vec<Creation>, carried: &Carried) -> Result<Vec<Wanted>> {
     let most = usize::try_from(POLICIES_MAX).unwrap_or(usize::MAX);
     if policies.is_empty() || policies.len() > most {
         return Err(Error::invalid("policies", "1..1000", format!("`policies` are 1 to {POLICIES_MAX}")));
@@ -97,7 +97,7 @@ fn admitted(policies: Vec<Creation>, carried: &Carried) -> Result<Vec<Wanted>> {
     let mut names = BTreeSet::new();
     let mut wanted = Vec::with_capacity(policies.len());
     for (index, policy) in policies.into_iter().enumerate() {
-        let policy = policy.admitted(carried).map_err(|error| within(index, error))?;
+        let policy = policy.admitted(sql, carried).map_err(|error| within(index, error))?;
         if !names.insert(policy.name.clone()) {
             let message = format!("`policies[{index}].name`: another before it is named `{}`", policy.name);
             return Err(Error::invalid(format!("policies[{index}].name"), "unique", message));

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use contract::policy::{MaskingRule, Policy, RowFilterRule, Rules};
-use contract::{EnvId, PolicyId, Timestamp};
+use contract::{EnvId, PolicyId, SqlAnalyzer, Timestamp};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -109,9 +109,9 @@ pub struct Wanted {
 }
 
 impl Creation {
-    pub fn admitted(self, carried: &Carried) -> Result<Wanted> {
+    pub fn admitted(self, sql: &dyn SqlAnalyzer, carried: &Carried) -> Result<Wanted> {
         let Self { name: given, r#type, rules, enabled, accept_missing } = self;
-        let (name, rules) = (name(given)?, admit(&r#type, &rules, &carried.by_anybody)?);
+        let (name, rules) = (name(given)?, admit(sql, &r#type, &rules, &carried.by_anybody)?);
         Ok(Wanted { name, enabled, rules, accept_missing })
     }
 }
@@ -141,14 +141,14 @@ pub async fn list(cx: Call, page: Page) -> Result<Paged<Answer>> {
 async fn judged(cx: &Call, rules: Rules, carried: &Carried, accept_missing: bool) -> Result<Judged> {
     let unbound = binding::of(&cx.app, &cx.env_id()?, &binding::places(&rules)).await;
     binding::admit(unbound.as_deref().unwrap_or_default(), accept_missing)?;
-    let warnings = unheard(&rules, &carried.by_users);
+    let warnings = unheard(cx.app.sql(), &rules, &carried.by_users);
     Ok(Judged { rules, unbound, warnings })
 }
 
 pub async fn create(cx: Call, Json(input): Json<Creation>) -> Result<Created<Answer>> {
     let env_id = cx.env_id()?;
     let carried = Carried::now(&cx).await?;
-    let Wanted { name, enabled, rules, accept_missing } = input.admitted(&carried)?;
+    let Wanted { name, enabled, rules, accept_missing } = input.admitted(cx.app.sql(), &carried)?;
     let Judged { rules, unbound, warnings } = judged(&cx, rules, &carried, accept_missing).await?;
     let mut tx = cx.begin().await?;
     environments::lock(&mut tx, &env_id).await?;
@@ -234,7 +234,7 @@ async fn rejudged(cx: &Call, input: &Change) -> Result<Option<Judged>> {
         return Ok(None);
     };
     let carried = Carried::now(cx).await?;
-    let rules = admit(type_name, rules, &carried.by_anybody)?;
+    let rules = admit(cx.app.sql(), type_name, rules, &carried.by_anybody)?;
     judged(cx, rules, &carried, input.accept_missing).await.map(Some)
 }
 

@@ -29,13 +29,14 @@ pub(super) struct Formatted {
 /// A long text takes tens of milliseconds. Whoever goes while it waits for its place gives that up.
 pub(super) async fn format(cx: Call, Json(body): Json<FormatBody>) -> Result<Json<Formatted>> {
     let place = Arc::clone(cx.app.layouts()).acquire_owned().await.map_err(Error::internal)?;
+    let sql = Arc::clone(cx.app.shared_sql());
     let work = move || {
         let _until_it_is_done = place;
-        sql::layout(&body.sql)
+        sql.layout(&body.sql)
     };
     let laid_out = cx.app.tasks().spawn_blocking(work).await.map_err(Error::internal)?;
     match laid_out {
         Ok(sql) => Ok(Json(Formatted { sql })),
-        Err(error) => Err(Error::invalid("sql", "formattable", error.to_string())),
+        Err(error) => Err(Error::invalid("sql", "formattable", error)),
     }
 }

@@ -155,12 +155,12 @@ async fn replay(app: &App, claimed: Claimed) {
 
 /// Runs the query as its caller would; nothing that writes is sent.
 async fn run(app: &App, claimed: &Claimed) -> Result<Compared> {
-    match sql::parse(&claimed.sql) {
-        Ok(statement) if statement.is_write() => {
+    match app.sql().statement(&claimed.sql) {
+        Ok(statement) if statement.is_write => {
             return Ok(Compared::failed(Verdict::Denied, "it writes: what writes is not replayed"));
         }
         Ok(_) => {}
-        Err(error) => return Ok(Compared::failed(Verdict::Error, error.to_string())),
+        Err(error) => return Ok(Compared::failed(Verdict::Error, error)),
     }
     let caller = Forwarded { origin: Some(Origin::Shadow), ..claimed.caller.0.clone() };
     let asked = query::Asked {

@@ -16,6 +16,7 @@ use std::collections::BTreeSet;
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
+use contract::policy::FILTER_BYTES_MAX;
 use sqlparser::ast::{self, Expr, Ident, SelectItem, SetExpr, Value, VisitorMut};
 
 use crate::ast::VisitMut;
@@ -25,9 +26,6 @@ use crate::names;
 use crate::print::marker::{self, Made};
 use placeholder::Part;
 pub(crate) use qualify::is_alias;
-
-/// Longest filter, in bytes.
-pub const FILTER_BYTES_MAX: usize = 16 * 1024;
 
 /// What a filter asks for.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]

@@ -8,6 +8,7 @@
 
 #![forbid(unsafe_code)]
 
+mod analyzer;
 mod ast;
 mod call;
 pub mod catalog;
@@ -46,6 +47,7 @@ mod variables;
 mod visible;
 mod widths;
 
+pub use analyzer::Analyzer;
 pub use catalog::{Catalog, Column, Counter, Names, Table};
 pub use comment::Comment;
 pub use definition::Definition;

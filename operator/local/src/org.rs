@@ -81,6 +81,7 @@ pub async fn run(args: Args) -> Result<(), Error> {
         identity: None,
         dashboard: None,
         telemetry: telemetry::Telemetry::default(),
+        sql: Arc::new(sql::Analyzer),
         shutdown: CancellationToken::new(),
     };
     let app = controlplane::open(Config::new(database_url, keyring), parts).await?;

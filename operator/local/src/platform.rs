@@ -201,6 +201,7 @@ impl Platform {
             dashboard: DASHBOARD,
             telemetry: Telemetry { tracer: control_tracer, log: means.log },
             provisioner: Arc::<LocalEnvironments>::clone(&environments),
+            sql: Arc::new(sql::Analyzer),
             shutdown: control_plane.clone(),
         };
         let control = controlplane::start(settings, parts).await?;

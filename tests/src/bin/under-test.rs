@@ -2,11 +2,12 @@
 //! Built by this package, so that tests find its path, and linked once.
 
 use std::process::ExitCode;
+use std::sync::Arc;
 
 fn main() -> ExitCode {
     let name = std::env::var_os(tests::world::PROGRAM).unwrap_or_default();
     match name.to_str() {
-        Some("controlplane") => controlplane::process::run(None),
+        Some("controlplane") => controlplane::process::run(None, Arc::new(sql::Analyzer)),
         Some("dataplane") => dataplane::process::main(),
         Some("worker") => tests::worker::main(),
         _ => sluice::cli::main(),

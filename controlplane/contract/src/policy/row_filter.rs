@@ -62,6 +62,9 @@ pub fn filters_for(policies: &[Policy], role: Role) -> impl Iterator<Item = &str
     rules.filter(move |rule| !is_exempt(&rule.exempt_roles, role)).map(|rule| rule.filter.as_str())
 }
 
+/// Longest row filter, in bytes.
+pub const FILTER_BYTES_MAX: usize = 16 * 1024;
+
 /// The placeholders that are always known; attributes may not take their names.
 pub const BUILT_IN: &[&str] =
     &["user_id", "email", "role", "org_id", "env_id", "key_id", "agent_id", "agent_framework"];

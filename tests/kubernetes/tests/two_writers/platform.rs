@@ -178,6 +178,7 @@ pub async fn start(
         provisioner: Arc::new(cluster),
         identity,
         dashboard: None,
+        sql: Arc::new(sql::Analyzer),
         shutdown: stop.clone(),
     };
     (controlplane::start(config, parts).await.unwrap(), stop)

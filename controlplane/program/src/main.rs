@@ -1,6 +1,9 @@
-//! The control plane's binary.
+//! The program of the control plane.
+//!
+//! The compiler joins the library here, so that an edit of the compiler does not build the library again.
 
 use std::process::ExitCode;
+use std::sync::Arc;
 
 use controlplane::dashboard::Files;
 
@@ -11,5 +14,5 @@ const DASHBOARD: Option<Files> = Some(dashboard::FILES);
 const DASHBOARD: Option<Files> = None;
 
 fn main() -> ExitCode {
-    controlplane::process::run(DASHBOARD)
+    controlplane::process::run(DASHBOARD, Arc::new(sql::Analyzer))
 }
