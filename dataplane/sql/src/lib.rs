@@ -35,6 +35,7 @@ pub mod quote;
 mod refusals;
 mod resolve;
 mod scope;
+pub mod script;
 mod sequence;
 pub mod settings;
 pub mod statement;
