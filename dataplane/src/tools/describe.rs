@@ -135,7 +135,7 @@ impl Page {
         before: Option<LastShown>,
         room: Option<usize>,
     ) -> Result<Self, Error> {
-        let mut last = before.clone().unwrap_or_default();
+        let (is_later, mut last) = (before.is_some(), before.unwrap_or_default());
         let names = all.iter().map(|column| &column.column_name);
         let shown = last.behind(names).ok_or(Error::CursorOver { why: COLUMNS_GONE })?;
         let cut_to = room.filter(|room| *room < size(&json!(all)) + size(&json!(sample)));
@@ -145,7 +145,7 @@ impl Page {
             columns: Vec::new(),
             sample: sample.iter().map(|_| Map::new()).collect(),
             of: all.len().saturating_sub(shown),
-            is_later: before.is_some(),
+            is_later,
             cut_to: cut_to.filter(|_| was_cut),
             next: None,
         };
