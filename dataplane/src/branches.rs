@@ -39,7 +39,8 @@ pub use conflict::{Conflict, Granularity, Strategy};
 pub use ending::Status;
 pub use fields::{Listing, Merging, NewBranch, Wanted};
 pub use kept::Kept;
-pub use merging::{Merged, Outcome};
+pub use merging::{CONFLICTS_TOLD, Merged, Outcome};
+pub use store::Listed;
 pub(crate) use store::origin;
 
 /// Branches that are open at a time.
@@ -287,13 +288,20 @@ impl Branches {
     }
 
     /// Branches of every state, or of one, the newest first, as far as the caller may see them; those of its agent for
-    /// a key that is bound to one.
-    pub async fn list(&self, standing: &Standing, listing: &Listing, now: Timestamp) -> Result<Vec<Branch>, Error> {
+    /// a key that is bound to one. And where the next page begins, if there is one.
+    pub async fn list(
+        &self,
+        standing: &Standing,
+        listing: &Listing,
+        behind: Option<&Listed>,
+        now: Timestamp,
+    ) -> Result<(Vec<Branch>, Option<Listed>), Error> {
         let status = listing.status()?;
         self.sweep(standing.into(), now).await?;
         let agent = Reach::of(standing).narrowed(None)?;
-        let found = store::page(standing, status, agent.as_deref()).await?;
-        Ok(found.into_iter().filter_map(|branch| branch.seen_by(standing)).collect())
+        let (found, more) = store::page(standing, status, agent.as_deref(), behind).await?;
+        let next = found.last().filter(|_| more).map(Branch::listed);
+        Ok((found.into_iter().filter_map(|branch| branch.seen_by(standing)).collect(), next))
     }
 
     /// Ends it; nothing of it stays.

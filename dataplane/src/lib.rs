@@ -21,6 +21,7 @@ pub mod ending;
 pub mod error;
 pub mod governance;
 pub mod guest;
+mod last_shown;
 mod limits;
 mod making;
 pub mod memory;

@@ -35,6 +35,7 @@ use tokio::sync::{OwnedRwLockReadGuard, OwnedRwLockWriteGuard, RwLock};
 use tokio::task::spawn_blocking;
 
 use crate::Error;
+use crate::last_shown::Behind;
 use crate::making::{Made, maker};
 use crate::own_tables;
 use crate::pipeline::Standing;
@@ -245,16 +246,23 @@ impl Memories {
         }
     }
 
-    /// The memories that fit a text best, the best first.
-    pub async fn search(&self, standing: Standing, search: Search, now: Timestamp) -> Result<Vec<Hit>, Error> {
+    /// A page of the memories that fit a text best, the best first, and whether there are more.
+    pub async fn search(
+        &self,
+        standing: Standing,
+        search: Search,
+        behind: Behind,
+        now: Timestamp,
+    ) -> Result<(Vec<Hit>, bool), Error> {
         let search = search.checked()?;
         let agent = Reach::of(&standing).narrowed(search.agent_id.clone())?;
         let embedded = self.embedder.embed(&search.query, standing.deadline).await;
         let meant = Meant { vector: embedded.vector().cloned(), calibration: self.embedder.calibration() };
         let index = self.shared(&standing, now).await?;
         // A look at every memory: too long for a thread that others wait for.
-        let found = spawn_blocking(move || search::find(&index, &search, &meant, agent.as_deref(), now)).await;
-        search::read(&standing, found.map_err(|_| Error::ShuttingDown)?).await
+        let found = move || search::find(&index, &search, &behind, &meant, agent.as_deref(), now);
+        let (found, more) = spawn_blocking(found).await.map_err(|_| Error::ShuttingDown)??;
+        Ok((search::read(&standing, found).await?, more))
     }
 
     /// The one memory of a key or an id: no search, and no fallback to the mainline.

@@ -11,10 +11,15 @@ mod arrow;
 mod branches;
 mod budget;
 mod cursor;
+mod describe;
 mod memory;
+mod merging;
+mod onward;
 mod policy;
 mod schema;
+mod seal;
 mod sql;
+mod telling;
 mod thoughts;
 mod triggers;
 mod truth;
@@ -28,14 +33,14 @@ use futures::FutureExt;
 use futures::future::BoxFuture;
 use rmcp::model::{JsonObject, Tool, ToolAnnotations};
 use schemars::JsonSchema;
-use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 use std::sync::Arc;
 use tokio_util::sync::CancellationToken;
 
 use self::arguments::{read, schema_of, strict_schema_of};
-use self::budget::{Rest, size};
+use self::budget::size;
+use self::telling::Telling;
 use crate::detached::to_its_end;
 use crate::guest::Guest;
 use crate::limits::invalid;
@@ -44,6 +49,7 @@ use crate::thoughts::Thoughts;
 use crate::{Ask, Bounds, Error, Pipeline};
 
 pub use self::budget::Budget;
+pub use self::telling::Told;
 
 /// The table, in the order in which it is listed.
 fn table() -> Vec<Row> {
@@ -70,7 +76,7 @@ fn of_sql() -> Vec<Row> {
             .says("List the tables and views that you may see, with their columns if you ask for them.")
             .needs(Scope::QueryRead)
             .hints(Hints::Reads),
-        Row::new("describe_table", schema::describe_table)
+        Row::new("describe_table", describe::describe_table)
             .says("Describe one table: columns, types, which columns are masked for you, and sample rows.")
             .needs(Scope::QueryRead)
             .hints(Hints::Reads),
@@ -178,7 +184,7 @@ fn of_branches() -> Vec<Row> {
             .says("List branches, the newest first.")
             .needs(Scope::Agent)
             .hints(Hints::Reads),
-        Row::new("merge_branch", branches::merge)
+        Row::new("merge_branch", merging::merge)
             .says("Bring what a branch has changed to the mainline, or only tell what that would come to.")
             .needs(Scope::Agent)
             .hints(Hints::Destroys),
@@ -334,44 +340,6 @@ impl Call {
         let bounds = Bounds { scope: Some(self.scope), ..Bounds::default() };
         Ok(Ask { cancel: self.cancel.clone(), bounds, ..ask })
     }
-}
-
-/// A result on its way out: for programs, and for models that read text.
-#[derive(Debug)]
-pub struct Told {
-    pub structured: Value,
-    /// The same as JSON, or the list in it alone.
-    pub text: String,
-    /// Behind the text, of its own: what makes it true, as how much of it is shown, and what is masked in it.
-    pub note: Option<String>,
-}
-
-/// A tool's result.
-trait Telling: Serialize + Sized {
-    /// The member that may be long: a list.
-    const LIST: Option<&'static str> = None;
-    /// Its text is the list alone: clients read no more.
-    const BARE: bool = false;
-    /// How the same call goes on behind an item of the list.
-    const REST: Rest = |_| None;
-
-    /// What must be known of it besides, a line each.
-    fn notes(&self) -> Vec<String> {
-        Vec::new()
-    }
-
-    fn told(self, budget: Budget) -> Result<Told, Error> {
-        let mut notes = self.notes();
-        let mut structured = serde_json::to_value(&self).map_err(|error| unwritable(&error))?;
-        notes.extend(budget.fit(&mut structured, Self::LIST, Self::REST));
-        let list = Self::LIST.filter(|_| Self::BARE).and_then(|name| structured.get(name));
-        let text = list.unwrap_or(&structured).to_string();
-        Ok(Told { structured, text, note: (!notes.is_empty()).then(|| notes.join("\n")) })
-    }
-}
-
-fn unwritable(error: &serde_json::Error) -> Error {
-    Error::Unverified { why: format!("a result cannot be written: {error}") }
 }
 
 #[cfg(test)]

@@ -32,7 +32,7 @@ use tokio::sync::Mutex;
 use crate::Error;
 use crate::making::{Made, maker};
 use crate::memory::{self, Likeness, Said};
-use crate::own_tables::{Author, Place};
+use crate::own_tables::{self, Author};
 use crate::pipeline::Standing;
 use crate::thoughts;
 
@@ -90,7 +90,14 @@ pub struct Trigger {
     pub updated_at: Timestamp,
 }
 
+/// What triggers are ordered by, the newest first: when one was made in microseconds, and its id.
+pub type Place = (i64, String);
+
 impl Trigger {
+    pub fn place(&self) -> Place {
+        (self.created_at.timestamp_micros(), self.trigger_id.clone())
+    }
+
     fn made(&self) -> Made<'_> {
         Made { what: "trigger", by: self.made_by.as_deref(), agent_id: None }
     }
@@ -247,7 +254,10 @@ fn weighed(triggers: Vec<Trigger>, content: &str) -> Vec<Judged> {
     triggers.into_iter().map(judge).collect()
 }
 
-async fn loaded<'a>(held: &'a mut Option<Vec<Trigger>>, place: Place<'_>) -> Result<&'a mut Vec<Trigger>, Error> {
+async fn loaded<'a>(
+    held: &'a mut Option<Vec<Trigger>>,
+    place: own_tables::Place<'_>,
+) -> Result<&'a mut Vec<Trigger>, Error> {
     let known = match held.take() {
         Some(known) => known,
         None => store::all(place).await?,

@@ -149,7 +149,8 @@ async fn a_list_that_is_cut_goes_on_where_it_says() {
     }
     let (found, texts) = within(&door, demo_key(), "search_memory", json!({"query": "memory", "top_k": 30})).await;
     let some = found["results"].as_array().unwrap().len();
-    assert!(texts[1].contains(&format!("{some} of ")) && texts[1].ends_with("ask narrower"), "{}", texts[1]);
+    let rest = format!("the rest: the same call with cursor {}", found["next_cursor"]);
+    assert!(texts[1].contains(&format!("{some} of ")) && texts[1].ends_with(&rest), "{}", texts[1]);
     let long = json!({"content": "y".repeat(50_000), "memory_key": "long"});
     assert_eq!(called(&wide, demo_key(), "store_memory", long).await.0["isError"], false);
     let (found, texts) = within(&door, demo_key(), "load_memory_exact", json!({"key": "long"})).await;
@@ -172,7 +173,8 @@ async fn tables_that_are_too_many_or_too_wide_are_cut() {
     let (listed, texts) = within(&door, demo_key(), "list_tables", json!({"include_columns": true})).await;
     assert_eq!(listed["truncated"], true);
     assert!(texts[1].contains("of 62 tables are shown"), "{}", texts[1]);
-    let (_, texts) = within(&door, demo_key(), "describe_table", json!({"table_name": "wide"})).await;
-    assert!(texts[1].contains("of 300 columns are shown") && texts[1].ends_with("ask narrower"), "{}", texts[1]);
+    let (described, texts) = within(&door, demo_key(), "describe_table", json!({"table_name": "wide"})).await;
+    let rest = format!("the rest: the same call with cursor {}", described["next_cursor"]);
+    assert!(texts[1].contains("of 300 columns are shown") && texts[1].ends_with(&rest), "{}", texts[1]);
     world.stop().await;
 }

@@ -40,6 +40,7 @@ mod named;
 mod next_step;
 mod once;
 mod origin;
+mod paged;
 mod parked;
 mod party;
 mod pgwire;

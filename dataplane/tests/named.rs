@@ -124,8 +124,10 @@ async fn a_schema_in_which_policies_hide_something_stays_whether_or_not_it_is_th
                 rules.policies.clone_from(policies);
                 rules.abac_policies.clone_from(abac_policies);
             });
-            let refused = world.analyst("drop schema hr").await.unwrap_err();
-            assert_eq!(refused.code(), *code, "there: {there}, {abac_policies:?}: {refused}");
+            for sql in ["drop schema hr", "drop schema if exists hr cascade"] {
+                let refused = world.analyst(sql).await.unwrap_err();
+                assert_eq!(refused.code(), *code, "there: {there}, {abac_policies:?}: {refused}");
+            }
         }
         world.run("create table if not exists hr.secret (id integer)").await.unwrap();
     }
@@ -135,5 +137,23 @@ async fn a_schema_in_which_policies_hide_something_stays_whether_or_not_it_is_th
         rules.abac_policies = vec![denying("payroll*", &[Role::Owner])];
     });
     world.analyst("drop schema hr").await.unwrap();
+    world.stop().await;
+}
+
+#[tokio::test]
+async fn a_schema_that_is_not_there_is_dropped_if_it_exists_and_told_so() {
+    let world = world().await;
+    let told = "the schema does not exist: nothing is dropped";
+    for sql in ["drop schema if exists nowhere", "DROP SCHEMA IF EXISTS nowhere CASCADE"] {
+        let got = world.run(sql).await.unwrap();
+        assert_eq!(got.answer.warnings, [told], "{sql}");
+        assert_eq!(world.last().1.outcome.as_str(), "completed", "{sql}");
+    }
+    assert_eq!(world.run("drop schema nowhere").await.unwrap_err().code(), Code::TableNotFound);
+    world.run("create schema somewhere").await.unwrap();
+    world.run("create table somewhere.one (id integer)").await.unwrap();
+    let got = world.run("drop schema if exists somewhere cascade").await.unwrap();
+    assert!(!got.answer.warnings.iter().any(|warning| warning == told), "{:?}", got.answer.warnings);
+    assert_eq!(world.run("select * from somewhere.one").await.unwrap_err().code(), Code::TableNotFound);
     world.stop().await;
 }

@@ -34,6 +34,41 @@ async fn a_search_finds_what_its_caller_sees_and_nothing_else() {
 }
 
 #[tokio::test]
+async fn a_word_is_found_whole_and_behind_any_mark() {
+    let world = world().await;
+    let made = "create table note (id integer, kind varchar, text varchar)";
+    world.run(made).await.unwrap();
+    for (id, text) in [
+        (1, "the cart is late"),
+        (2, "a cartoon"),
+        (3, "art"),
+        (4, "line one\nart on the next"),
+        (5, "C:\\new\\art.txt says \"art\": yes"),
+        (6, "我每天早上喝咖啡"),
+        (7, "金价AI上涨"),
+        (8, "Größe, ART!"),
+    ] {
+        let text = text.replace('\'', "''");
+        world.run(&format!("insert into note values ({id}, 'artful', '{text}')")).await.unwrap();
+    }
+    for (words, expected) in [
+        ("art", json!([[3], [4], [5], [8]])),
+        ("car", json!([])),
+        ("new", json!([[5]])),
+        ("next", json!([[4]])),
+        ("咖啡", json!([[6]])),
+        ("ai", json!([[7]])),
+        ("größe", json!([[8]])),
+        ("kind text id", json!([])),
+    ] {
+        let sql = format!("select id from svc_context('note', '{words}') order by id");
+        let got = world.run(&sql).await.unwrap();
+        assert_eq!((rows(&got), &got.answer.warnings), (expected, &vec![]), "{words}");
+    }
+    world.stop().await;
+}
+
+#[tokio::test]
 async fn vectors_are_found_by_their_direction() {
     let world = world().await;
     world.run("create table docs as select 1 as id, [1.0, 0.0]::vector(float, 2) as v").await.unwrap();

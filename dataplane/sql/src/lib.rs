@@ -36,6 +36,7 @@ pub mod quote;
 mod refusals;
 mod resolve;
 mod scope;
+pub mod script;
 mod sequence;
 pub mod settings;
 pub mod statement;

@@ -147,6 +147,7 @@ fn bind(statement: Statement, kind: &Kind, catalog: &Catalog, session: &Names) -
     } else if !kind.runs() {
         return Err(Error::unsupported("running this statement in the engine"));
     }
+    let remark = catalogue::remark(kind).or_else(|| temporary::remark(&tree)).or_else(|| absent(&tree, catalog));
     label::label(&mut tree)?;
     qualified::shorten(&mut tree, catalog, session);
     let mut binder = Binder::new(catalog, session);
@@ -160,9 +161,17 @@ fn bind(statement: Statement, kind: &Kind, catalog: &Catalog, session: &Names) -
     written.extend(once_each(asked.into_iter()).into_iter().map(|path| (path, Operation::Update)));
     temporary::check(&tree, &references)?;
     let sequences = sequence::changed(&mut tree, catalog);
-    let remark = catalogue::remark(kind).or_else(|| temporary::remark(&tree));
     let kind = if kind.runs() { kind.clone() } else { Kind::Select };
     Ok(Resolved { kind, tree, references, target, also, written, views, comment, sequences, explains, remark })
+}
+
+/// What who drops a schema IF EXISTS should know.
+fn absent(tree: &ast::Statement, catalog: &Catalog) -> Option<&'static str> {
+    let ast::Statement::Drop { object_type: ast::ObjectType::Schema, if_exists: true, names, .. } = tree else {
+        return None;
+    };
+    let is_absent = |name| names::last(name).is_some_and(|schema| !catalog.has_schema(&schema.value));
+    names.iter().any(is_absent).then_some("the schema does not exist: nothing is dropped")
 }
 
 /// What is written, once its names are bound: by the name a table is known by, wherever it is stored.

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use chrono::Duration;
 use schemars::JsonSchema;
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 
 use super::conflict::{Granularity, Side, Strategy};
 use super::{Fresh, Status};
@@ -116,7 +116,9 @@ fn by_table(given: BTreeMap<String, Vec<String>>, tables: &[String]) -> Result<B
 #[serde(deny_unknown_fields)]
 pub struct Listing {
     /// `active` (if absent), `merged`, `discarded`, `expired` or `all`.
-    status: Option<String>,
+    pub status: Option<String>,
+    /// `next_cursor` of the same call, for the branches behind those that it has shown.
+    pub cursor: Option<String>,
 }
 
 impl Listing {
@@ -151,10 +153,12 @@ pub struct Merging {
     /// One for each conflict, with the strategy `manual`.
     #[serde(default)]
     resolutions: Vec<Resolution>,
+    /// `next_cursor` of the same call, for the conflicts behind those that it has shown. With it nothing is merged.
+    pub cursor: Option<String>,
 }
 
 /// The side to take in one conflict.
-#[derive(Debug, Clone, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct Resolution {
     conflict_id: String,
@@ -163,6 +167,11 @@ struct Resolution {
 }
 
 impl Merging {
+    /// What decides its conflicts: all but which page of them is wanted.
+    pub fn question(&self) -> impl Serialize {
+        (&self.branch_id, self.strategy, self.granularity, &self.resolutions)
+    }
+
     /// The side to take in each conflict, by its id.
     pub(super) fn resolutions(&self) -> Result<BTreeMap<String, Side>, Error> {
         let given = self.resolutions.len();

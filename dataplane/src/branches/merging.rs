@@ -23,8 +23,8 @@ use crate::memory;
 use crate::own_tables::{Transaction, broken};
 use crate::pipeline::Standing;
 
-/// Conflicts that are told of.
-const CONFLICTS_TOLD: usize = 50;
+/// Conflicts that are told of at a time.
+pub const CONFLICTS_TOLD: usize = 50;
 /// Rows that one merge changes at most.
 const ROWS_MAX: u64 = 1_000_000;
 
@@ -62,8 +62,14 @@ struct Sums {
 }
 
 impl Branches {
-    /// Merges an open branch; its record then says so, and its tables are gone.
-    pub async fn merge(&self, standing: &Standing, merging: &Merging, now: Timestamp) -> Result<Merged, Error> {
+    /// Merges an open branch; its record then says so, and its tables are gone. So many of its conflicts are told of.
+    pub async fn merge(
+        &self,
+        standing: &Standing,
+        merging: &Merging,
+        told: usize,
+        now: Timestamp,
+    ) -> Result<Merged, Error> {
         standing.caller.may_query(!merging.dry_run).map_err(Error::Lacks)?;
         let resolutions = merging.resolutions()?;
         let open = self.reached(standing, &merging.branch_id, now).await?;
@@ -75,8 +81,9 @@ impl Branches {
         // nobody else remembers anything meanwhile
         let memories = if merging.dry_run { None } else { Some(self.0.memories.alone().await) };
         let mut transaction = Transaction::begin(standing.into()).await?;
-        let (mut merged, plans) = decided(standing, &mut transaction, &open, &rules).await?;
-        let remembered = recalled(standing, &mut transaction, (&open.branch, &rules), &mut merged, now).await?;
+        let (mut merged, plans) = decided(standing, &mut transaction, &open, &rules, told).await?;
+        let about = (&open.branch, &rules);
+        let remembered = recalled(standing, &mut transaction, about, &mut merged, told, now).await?;
         if merging.dry_run {
             merged.outcome = Outcome::DryRun;
         }
@@ -115,6 +122,7 @@ async fn decided(
     transaction: &mut Transaction,
     open: &Open,
     rules: &Rules<'_>,
+    told: usize,
 ) -> Result<(Merged, Vec<(String, Vec<String>)>), Error> {
     let branch = &open.branch;
     let mut merged = Merged {
@@ -156,13 +164,13 @@ async fn decided(
         if open > 0 {
             merged.outcome = Outcome::Conflicts;
         }
-        let told: Vec<Conflict> = transaction.records((plan.conflicts(CONFLICTS_TOLD), Vec::new())).await?;
-        merged.conflicts.extend(told.into_iter().map(|conflict| Conflict { table: table.path(), ..conflict }));
+        let found: Vec<Conflict> = transaction.records((plan.conflicts(told), Vec::new())).await?;
+        merged.conflicts.extend(found.into_iter().map(|conflict| Conflict { table: table.path(), ..conflict }));
         plans.push((table.path(), plan.apply()));
     }
     // No strategy decides those of tables: who is to decide them is told of them first.
     merged.conflicts.sort_by_key(|conflict| conflict.kind != "table");
-    merged.conflicts.truncate(CONFLICTS_TOLD);
+    merged.conflicts.truncate(told);
     if let Some(limit) = standing.rows_max.filter(|limit| rows > *limit) {
         return Err(Error::GrantedRows { limit });
     }
@@ -178,9 +186,10 @@ async fn recalled(
     transaction: &mut Transaction,
     decided: (&Branch, &Rules<'_>),
     merged: &mut Merged,
+    told: usize,
     now: Timestamp,
 ) -> Result<u64, Error> {
-    let left = CONFLICTS_TOLD.saturating_sub(merged.conflicts.len());
+    let left = told.saturating_sub(merged.conflicts.len());
     let found = remembered::decide(standing, transaction, decided, left, now).await?;
     merged.conflicts_total += found.conflicts;
     merged.conflicts.extend(found.told);

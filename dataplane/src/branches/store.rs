@@ -20,6 +20,15 @@ const COLUMNS: &str = "to_json({branch_id: branch_id, name: name, description: d
     tables: tables, base_snapshot: base_snapshot, status: status, salt: salt, \
     created_at: epoch_us(created_at), expires_at: epoch_us(expires_at)})::varchar";
 
+/// Where a branch stands in the list: when it was made in microseconds, and its id.
+pub type Listed = (i64, String);
+
+impl Branch {
+    pub fn listed(&self) -> Listed {
+        (self.created_at.timestamp_micros(), self.branch_id.clone())
+    }
+}
+
 #[derive(Deserialize)]
 struct Raw {
     branch_id: String,
@@ -78,14 +87,27 @@ pub async fn record(place: Place<'_>, branch_id: &str) -> Result<Option<Branch>,
     Ok(found(place, (sql, vec![text(branch_id)])).await?.pop())
 }
 
-/// The newest first.
-pub async fn page(standing: &Standing, status: Option<Status>, agent: Option<&str>) -> Result<Vec<Branch>, Error> {
+/// The newest first, behind a place of the list; and whether there are more.
+pub async fn page(
+    standing: &Standing,
+    status: Option<Status>,
+    agent: Option<&str>,
+    behind: Option<&Listed>,
+) -> Result<(Vec<Branch>, bool), Error> {
+    let (micros, id) = behind.map(|(micros, id)| (*micros, id.as_str())).unzip();
     let sql = format!(
         "select {COLUMNS} from raw._svc_branches.branches \
          where ($1::varchar is null or status = $1) and ($2::varchar is null or agent_id = $2) \
-         order by created_at desc, branch_id desc limit {LISTED_MAX}"
+         and ($3::timestamptz is null or (created_at, branch_id) < ($3::timestamptz, $4::varchar)) \
+         order by created_at desc, branch_id desc limit {}",
+        LISTED_MAX + 1
     );
-    found(standing.into(), (sql, vec![optional(status.map(Status::as_str)), optional(agent)])).await
+    let (status, agent) = (optional(status.map(Status::as_str)), optional(agent));
+    let params = vec![status, agent, micros.map_or(Value::Null, Value::TimestampTz), optional(id)];
+    let mut found = found(standing.into(), (sql, params)).await?;
+    let more = found.len() > LISTED_MAX;
+    found.truncate(LISTED_MAX);
+    Ok((found, more))
 }
 
 async fn found(place: Place<'_>, step: Step) -> Result<Vec<Branch>, Error> {

@@ -3,7 +3,7 @@
 use chrono::Duration;
 use schemars::JsonSchema;
 use serde::Deserialize;
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 
 use super::embedder::Provenance;
 use super::{Fresh, Memory, Visibility};
@@ -73,6 +73,8 @@ pub struct Search {
     /// `MainOnly`, `BranchLocal` or `BranchWithFallback`; the last if a branch is named, else the first.
     visibility: Option<String>,
     branch_id: Option<String>,
+    /// `next_cursor` of the same call, for the results behind those that it has shown.
+    pub cursor: Option<String>,
 }
 
 /// A look-up by key or id.
@@ -199,6 +201,13 @@ impl Search {
         bounds.into_iter().try_for_each(|(field, bound)| bound.map_or(Ok(()), |bound| fraction(field, bound)))?;
         self.visibility()?;
         Ok(self)
+    }
+
+    /// What decides its results and their order: all but which page is wanted.
+    pub fn question(&self) -> Value {
+        let Self { query, memory_type, min_importance, min_score, namespace, agent_id, filters, .. } = self;
+        let (visibility, branch_id) = (&self.visibility, &self.branch_id);
+        json!([query, memory_type, min_importance, min_score, namespace, agent_id, filters, visibility, branch_id])
     }
 
     /// "Default: `BranchWithFallback` with a `branch_id`, else `MainOnly`."

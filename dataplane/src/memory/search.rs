@@ -1,4 +1,7 @@
 //! Search: filter first, then the two hundred nearest by their vectors and as many by their words, the best score first.
+//!
+//! Behind those two hundred all that pass are looked at. The order is the same: whoever is not among the nearest of
+//! either kind has no place there, and so comes last among equal scores.
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 
@@ -11,9 +14,10 @@ use super::score::Calibration;
 use super::words::terms;
 use super::{Memory, Search, Visibility, score, store};
 use crate::Error;
+use crate::last_shown::Behind;
 use crate::pipeline::Standing;
 
-/// How many of each order are looked at: more than are ever asked for, so that none with a better score is left out.
+/// How many of each order are looked at: more than one page has, so that none with a better score is left out.
 const NEAREST: usize = 200;
 /// How many of those that are nearly the nearest are looked at exactly.
 const LOOKED_AT: usize = 2 * NEAREST;
@@ -23,6 +27,13 @@ const LOOKED_AT: usize = 2 * NEAREST;
 pub struct Hit {
     pub memory: Memory,
     pub fit: Fit,
+}
+
+impl Hit {
+    /// What it is known by in the order of hits.
+    pub fn worth(&self) -> (&str, u64) {
+        worth(&self.memory.memory_id, self.fit.score)
+    }
 }
 
 /// How well a memory fits; all from 0 to 1, but the similarity, which is a cosine.
@@ -43,8 +54,40 @@ pub struct Meant {
     pub calibration: &'static Calibration,
 }
 
-/// Ids of what fits best, the best first.
-pub fn find(index: &Index, search: &Search, meant: &Meant, agent: Option<&str>, now: Timestamp) -> Vec<(String, Fit)> {
+/// What an item of the order is known by: one that has another score by then stands elsewhere.
+fn worth(memory_id: &str, score: f64) -> (&str, u64) {
+    (memory_id, score.to_bits())
+}
+
+/// Ids of a page of what fits best, the best first, and whether there are more.
+pub fn find(
+    index: &Index,
+    search: &Search,
+    behind: &Behind,
+    meant: &Meant,
+    agent: Option<&str>,
+    now: Timestamp,
+) -> Result<(Vec<(String, Fit)>, bool), Error> {
+    let is_deep = behind.shown.saturating_add(search.top_k) >= NEAREST;
+    let mut found = ordered(index, search, is_deep, meant, agent, now);
+    let hits = found.iter().map(|(memory_id, fit)| worth(memory_id, fit.score));
+    let why = "the memories that it has shown last have ended or changed since";
+    let begin = behind.last.behind(hits).ok_or(Error::CursorOver { why })?;
+    let mut page = found.split_off(begin);
+    let more = page.len() > search.top_k;
+    page.truncate(search.top_k);
+    Ok((page, more))
+}
+
+/// Ids of what fits best, the best first: all that fit, or those among which the first two hundred are.
+fn ordered(
+    index: &Index,
+    search: &Search,
+    all: bool,
+    meant: &Meant,
+    agent: Option<&str>,
+    now: Timestamp,
+) -> Vec<(String, Fit)> {
     let Ok(visibility) = search.visibility() else { return Vec::new() };
     let mut passing = index.passing(|entry| passes(entry, search, agent, &visibility, now));
     hide(&mut passing, &visibility);
@@ -60,7 +103,8 @@ pub fn find(index: &Index, search: &Search, meant: &Meant, agent: Option<&str>, 
     let with_words =
         passing.iter().enumerate().filter_map(|(at, (place, _))| Some((at, by_words.get(*place)?.order())));
     let lexical = best(with_words);
-    let candidates: BTreeSet<usize> = semantic.keys().chain(lexical.keys()).copied().collect();
+    let nearest = semantic.keys().chain(lexical.keys()).copied();
+    let candidates: BTreeSet<usize> = if all { (0..passing.len()).collect() } else { nearest.collect() };
     let mut found = Vec::new();
     for at in candidates {
         let Some((place, entry)) = passing.get(at) else { continue };
@@ -84,7 +128,6 @@ pub fn find(index: &Index, search: &Search, meant: &Meant, agent: Option<&str>, 
         let by_score = other.2.score.total_cmp(&one.2.score);
         by_score.then_with(|| other.0.total_cmp(&one.0)).then_with(|| one.1.cmp(&other.1))
     });
-    found.truncate(search.top_k);
     found.into_iter().map(|(_, memory_id, fit)| (memory_id, fit)).collect()
 }
 
@@ -192,6 +235,10 @@ mod tests {
         Meant { vector: Some(embed(query)), calibration: &score::BUILT_IN }
     }
 
+    fn first_page(index: &Index, search: &Search, meant: &Meant, agent: Option<&str>) -> Vec<(String, Fit)> {
+        find(index, search, &Behind::default(), meant, agent, chrono::DateTime::UNIX_EPOCH).unwrap().0
+    }
+
     fn made() -> impl Strategy<Value = Vec<(usize, bool, bool, f64)>> {
         prop::collection::vec((0..TEXTS.len(), any::<bool>(), any::<bool>(), 0.0..1.0_f64), 0..40)
     }
@@ -214,7 +261,7 @@ mod tests {
             let search: Search = serde_json::from_value(
                 json!({"query": "orders by mail", "top_k": 100, "memory_type": "fact", "min_importance": least}),
             ).unwrap();
-            let found = find(&index, &search, &meant("orders by mail"), Some("a1"), chrono::DateTime::UNIX_EPOCH);
+            let found = first_page(&index, &search, &meant("orders by mail"), Some("a1"));
             let wanted = |memory: &&Memory| memory.memory_type == "fact" && memory.importance >= least
                 && memory.agent_id == "a1" && memory.branch_id.is_none();
             let passing: HashSet<_> = all.iter().filter(wanted).map(|memory| memory.memory_id.clone()).collect();
@@ -241,13 +288,13 @@ mod tests {
             index.add(&memory(place, "fact", None, 0.5, TEXTS[0]), embedded);
         }
         let search: Search = serde_json::from_value(json!({"query": TEXTS[0]})).unwrap();
-        let found = find(&index, &search, &meant(TEXTS[0]), None, chrono::DateTime::UNIX_EPOCH);
+        let found = first_page(&index, &search, &meant(TEXTS[0]), None);
         let similarity = |id: &str| found.iter().find(|(found, _)| found == id).unwrap().1.similarity;
         assert_eq!((found.len(), found[0].0.as_str()), (3, "m2"));
         assert!(similarity("m0").abs() < 1e-9 && similarity("m1").abs() < 1e-9 && similarity("m2") > 0.99);
         index.embed("m0", Embedded::Ready(embed(TEXTS[0])));
         let words_alone = Meant { vector: None, calibration: &score::BUILT_IN };
-        let found = find(&index, &search, &words_alone, None, chrono::DateTime::UNIX_EPOCH);
+        let found = first_page(&index, &search, &words_alone, None);
         assert!(found.len() == 3 && found.iter().all(|(_, fit)| fit.similarity.abs() < 1e-9 && fit.score > 0.9));
         let same = memory(9, "fact", None, 0.5, TEXTS[0]);
         let twin = index.twin(&same, &embed(TEXTS[0]), chrono::DateTime::UNIX_EPOCH);
@@ -265,7 +312,7 @@ mod tests {
         index.add(&memory(300, "fact", None, 0.0, &long), Embedded::Pending);
         let search: Search = serde_json::from_value(json!({"query": "coffee gold", "top_k": 3})).unwrap();
         let meant = Meant { vector: None, calibration: &score::BUILT_IN };
-        let found = find(&index, &search, &meant, None, chrono::DateTime::UNIX_EPOCH);
+        let found = first_page(&index, &search, &meant, None);
         let scores: Vec<_> = found.iter().map(|(id, fit)| (id.starts_with("m300"), fit.score)).collect();
         assert_eq!(scores, [(true, 1.0), (false, 0.5), (false, 0.5)]);
     }
@@ -279,7 +326,65 @@ mod tests {
         }
         let search: Search = serde_json::from_value(json!({"query": "invoices by mail", "top_k": 5})).unwrap();
         (6..3_000).for_each(|place| index.remove(&format!("m{place}")));
-        let found = find(&index, &search, &meant("invoices by mail"), None, chrono::DateTime::UNIX_EPOCH);
+        let found = first_page(&index, &search, &meant("invoices by mail"), None);
         assert_eq!((index.len(), found.first().map(|(id, _)| id.as_str())), (6, Some("m1")));
+    }
+
+    /// All that fit, page by page.
+    fn paged(
+        index: &mut Index,
+        search: &Search,
+        mut each: impl FnMut(&mut Index, &[(String, Fit)]),
+    ) -> Vec<(String, f64)> {
+        let (mut all, mut behind) = (Vec::new(), Behind::default());
+        loop {
+            let meant = Meant { vector: None, calibration: &score::BUILT_IN };
+            let (page, more) = find(index, search, &behind, &meant, None, chrono::DateTime::UNIX_EPOCH).unwrap();
+            behind = page.iter().fold(behind, |behind, (id, fit)| behind.and(&worth(id, fit.score)));
+            all.extend(page.iter().map(|(id, fit)| (id.clone(), fit.score)));
+            if !more {
+                return all;
+            }
+            each(index, &page);
+        }
+    }
+
+    #[test]
+    fn page_by_page_everything_that_fits_comes_once_in_the_order_of_its_score() {
+        for top_k in [7, 40, 100] {
+            let mut index = Index::default();
+            for place in 0..700 {
+                let text = ["gold", "gold and coffee", "coffee", "tea"][place % 4];
+                index.add(&memory(place, "fact", None, 0.5, text), Embedded::Pending);
+            }
+            let search: Search = serde_json::from_value(json!({"query": "coffee gold", "top_k": top_k})).unwrap();
+            let all = paged(&mut index, &search, |_, _| ());
+            let ids: HashSet<_> = all.iter().map(|(id, _)| id).collect();
+            assert_eq!((all.len(), ids.len()), (525, 525), "by {top_k}");
+            assert!(all.is_sorted_by(|(_, one), (_, other)| one >= other), "by {top_k}");
+        }
+    }
+
+    #[test]
+    fn what_comes_or_goes_meanwhile_lets_nothing_come_twice_or_be_lost() {
+        let mut index = Index::default();
+        for place in 0..120 {
+            index.add(&memory(place, "fact", None, 0.5, "gold"), Embedded::Pending);
+        }
+        let search: Search = serde_json::from_value(json!({"query": "gold", "top_k": 10})).unwrap();
+        let mut pages = 0;
+        let all = paged(&mut index, &search, |index, page| {
+            pages += 1;
+            index.add(&memory(1_000 + pages, "fact", None, 1.0, "gold gold"), Embedded::Pending);
+            index.remove(&page.last().unwrap().0);
+        });
+        let ids: HashSet<_> = all.iter().map(|(id, _)| id.clone()).collect();
+        assert_eq!(ids.len(), all.len(), "none twice");
+        assert!((0..120).all(|place| ids.contains(&format!("m{place}"))), "none lost");
+        index.add(&memory(2_000, "fact", None, 0.5, "gold"), Embedded::Pending);
+        let behind = Behind::default().and(&worth("m0", 0.25));
+        let meant = Meant { vector: None, calibration: &score::BUILT_IN };
+        let refused = find(&index, &search, &behind, &meant, None, chrono::DateTime::UNIX_EPOCH);
+        assert!(matches!(refused, Err(Error::CursorOver { .. })), "what it has shown is worth something else");
     }
 }

@@ -13,7 +13,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::cursor::{Page, Seal};
+use super::cursor::{Mark, Page};
+use super::seal::Seal;
 use super::sql::{MEMBERS_BYTES, Named, columns, object};
 use super::truth::Truth;
 use super::{Call, Telling};
@@ -67,8 +68,8 @@ pub async fn run(call: Call, statement: ArrowStatement) -> Result<ArrowStream, E
     if !call.pipeline.rules()?.organization.tier.has_arrow() {
         return Err(Error::TierLimit);
     }
-    let seal = Seal::of(&call, &(&statement.sql, "arrow"));
-    let mark = statement.cursor.as_deref().map(|cursor| seal.open(cursor)).transpose()?;
+    let seal = Seal::of(&call, "sql", &(&statement.sql, "arrow"));
+    let mark = Mark::opened(&seal, statement.cursor.as_deref())?;
     let before = mark.map_or(0, |mark| mark.rows);
     let mut ask = call.ask(statement.sql, statement.timeout_ms)?;
     ask.bounds.reads_only = true;
@@ -82,7 +83,7 @@ pub async fn run(call: Call, statement: ArrowStatement) -> Result<ArrowStream, E
     let totals = answer.rows.totals();
     let shown = totals.row_count;
     let truncated = totals.truncated || shown < of;
-    let next_cursor = page.continued().filter(|_| truncated).map(|mark| seal.close(&mark));
+    let next_cursor = page.continued().filter(|_| truncated).map(|mark| mark.sealed(&seal));
     Ok(ArrowStream {
         format: "arrow_ipc_base64".to_owned(),
         data: BASE64_STANDARD.encode(stream),

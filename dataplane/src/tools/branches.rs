@@ -1,22 +1,21 @@
-//! `create_branch`, `branch_query`, `branch_list`, `merge_branch`, `discard_branch`; and for the REST
+//! `create_branch`, `branch_query`, `branch_list`, `discard_branch`; and for the REST
 //! surface alone what a branch has changed, as numbers and row by row.
 
 use std::collections::BTreeMap;
 
 use contract::policy::abac::Operation;
-use contract::report::{Body, BranchMerged};
 use contract::{Heal, Timestamp};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::budget::Rest;
+use super::onward::Onward;
+use super::seal::Seal;
 use super::sql::{Statement, Table};
 use super::{Call, Telling};
 use crate::Error;
-use crate::branches::{
-    Branch, Changed, Changes, Conflict, Fresh, Kept, Listing, Merged, Merging, NewBranch, Outcome, Status, Strategy,
-    schema_name,
-};
-use crate::pipeline::{Deed, Standing};
+use crate::branches::{Branch, Changed, Changes, Fresh, Kept, Listed, Listing, NewBranch, Status, schema_name};
+use crate::pipeline::Deed;
 
 /// A branch as it is shown.
 #[derive(Debug, Serialize, JsonSchema)]
@@ -82,31 +81,19 @@ impl From<Branch> for Warned {
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct BranchList {
     branches: Vec<Shown>,
+    /// With the same call it gives the branches behind these; null behind the last.
+    next_cursor: Option<String>,
+    #[serde(skip)]
+    onward: Onward<Listed>,
 }
 
 impl Telling for BranchList {
     const LIST: Option<&'static str> = Some("branches");
     const BARE: bool = true;
-}
 
-#[derive(Debug, Serialize, JsonSchema)]
-pub struct MergeReport {
-    branch_id: String,
-    /// `completed`, `conflicts` (nothing is merged then) or `dry_run`.
-    status: String,
-    strategy: String,
-    /// Tables that the branch has changed.
-    tables_merged: Vec<String>,
-    /// Rows of the mainline that were added, changed or deleted.
-    rows_affected: u64,
-    conflicts_total: u64,
-    /// The first fifty. What is masked for you is `***`.
-    conflicts: Vec<Conflict>,
-    merge_snapshot: String,
-}
-
-impl Telling for MergeReport {
-    const LIST: Option<&'static str> = Some("conflicts");
+    fn rest(&self, shown: usize) -> Option<Rest> {
+        self.onward.rest(shown)
+    }
 }
 
 /// One branch.
@@ -200,7 +187,7 @@ impl Telling for BranchTable {
 }
 
 /// What failed may have been given up halfway.
-async fn sure<T>(call: &Call, done: Result<T, Error>) -> Result<T, Error> {
+pub(super) async fn sure<T>(call: &Call, done: Result<T, Error>) -> Result<T, Error> {
     if done.is_err() {
         call.pipeline.branches.doubt().await;
     }
@@ -211,7 +198,7 @@ fn moment(at: Timestamp) -> String {
     at.to_rfc3339_opts(chrono::SecondsFormat::Micros, true)
 }
 
-fn deed(call: &Call, name: &str, tables: Vec<String>, operation: Operation) -> Result<Deed, Error> {
+pub(super) fn deed(call: &Call, name: &str, tables: Vec<String>, operation: Operation) -> Result<Deed, Error> {
     Ok(Deed { ask: call.ask(format!("CALL {name}"), None)?, tables, operation, reads: Vec::new() })
 }
 
@@ -246,19 +233,22 @@ pub async fn query(call: Call, asked: BranchStatement) -> Result<BranchTable, Er
 pub async fn list(call: Call, listing: Listing) -> Result<BranchList, Error> {
     let now = call.pipeline.clock.now();
     let deed = deed(&call, "branch_list", Vec::new(), Operation::Select)?;
+    let seal = Seal::of(&call, "status", &("branch_list", &listing.status));
+    let from: Option<Listed> = seal.open_at(listing.cursor.as_deref())?;
     let branches = call.pipeline.branches.clone();
     let listed = |standing| async move {
-        let found = branches.list(&standing, &listing, now).await?;
+        let (found, next) = branches.list(&standing, &listing, from.as_ref(), now).await?;
         let count = u64::try_from(found.len()).unwrap_or(u64::MAX);
-        Ok((found, count))
+        Ok(((found, next), count))
     };
-    let found = call.pipeline.act(deed, listed).await?;
-    Ok(BranchList { branches: found.into_iter().map(Shown::from).collect() })
+    let (found, next) = call.pipeline.act(deed, listed).await?;
+    let onward = Onward::new(seal, found.iter().map(Branch::listed).collect(), false).until(next);
+    Ok(BranchList { branches: found.into_iter().map(Shown::from).collect(), next_cursor: onward.cursor(), onward })
 }
 
 /// The tables of a branch: what is done to it is judged as done to them. That there is no such
 /// branch is told to nobody who may not ask.
-async fn tables(call: &Call, branch_id: &str) -> Result<Vec<String>, Error> {
+pub(super) async fn tables(call: &Call, branch_id: &str) -> Result<Vec<String>, Error> {
     match call.pipeline.tables_of(branch_id).await {
         Err(Error::BranchNotFound | Error::BranchClosed { .. }) => Ok(Vec::new()),
         other => other,
@@ -266,63 +256,8 @@ async fn tables(call: &Call, branch_id: &str) -> Result<Vec<String>, Error> {
 }
 
 /// Whoever did not name the tables is not told which of them is denied.
-fn unnamed<T>(done: Result<T, Error>) -> Result<T, Error> {
+pub(super) fn unnamed<T>(done: Result<T, Error>) -> Result<T, Error> {
     done.map_err(|error| if let Error::TableDenied { .. } = error { Error::DeniedOnBranch } else { error })
-}
-
-pub async fn merge(call: Call, merging: Merging) -> Result<MergeReport, Error> {
-    let now = call.pipeline.clock.now();
-    let tables = tables(&call, &merging.branch_id).await?;
-    let (dry_run, operation) = (merging.dry_run, if merging.dry_run { Operation::Select } else { Operation::Merge });
-    let deed = deed(&call, "merge_branch", tables.clone(), operation)?;
-    let (branches, strategy) = (call.pipeline.branches.clone(), merging.strategy);
-    let merged = |standing: Standing| async move {
-        let merged = branches.merge(&standing, &merging, now).await?;
-        let rows = merged.rows_affected;
-        Ok(((merged, standing.caller.actor_id().to_owned()), rows))
-    };
-    let merged = call.pipeline.act(deed, merged).await;
-    if !dry_run {
-        call.pipeline.wrote(&tables); // also when it failed: nobody may know whether it was committed
-    }
-    let (merged, actor_id) = sure(&call, unnamed(merged)).await?;
-    if merged.outcome == Outcome::Completed {
-        tell(&call, &merged, strategy, actor_id, now);
-    }
-    let Merged { branch, outcome, tables, rows_affected, conflicts_total, conflicts, snapshot } = merged;
-    Ok(MergeReport {
-        branch_id: branch.branch_id,
-        status: match outcome {
-            Outcome::Completed => "completed",
-            Outcome::Conflicts => "conflicts",
-            Outcome::DryRun => "dry_run",
-        }
-        .to_owned(),
-        strategy: strategy.as_str().to_owned(),
-        tables_merged: tables,
-        rows_affected,
-        conflicts_total,
-        conflicts,
-        merge_snapshot: snapshot,
-    })
-}
-
-/// It has happened, whether or not the log takes it.
-fn tell(call: &Call, merged: &Merged, strategy: Strategy, actor_id: String, merged_at: Timestamp) {
-    let told = BranchMerged {
-        branch_id: merged.branch.branch_id.clone(),
-        branch_name: merged.branch.name.clone(),
-        agent_id: merged.branch.agent_id.clone(),
-        strategy: strategy.as_str().to_owned(),
-        tables_merged: merged.tables.clone(),
-        rows_affected: merged.rows_affected,
-        actor_id,
-        merged_at,
-    };
-    let Some(books) = call.pipeline.threshold.opened() else { return };
-    if let Err(error) = books.log.happened(Body::BranchMerged(Box::new(told))) {
-        tracing::error!(branch.id = %merged.branch.branch_id, %error, "a merge could not be recorded");
-    }
 }
 
 pub async fn discard(call: Call, Named { branch_id }: Named) -> Result<Discarded, Error> {

@@ -11,12 +11,14 @@ pub struct Budget(Option<usize>);
 const TEXT_PART: usize = 8;
 const TEXT_BYTES_MIN: usize = 256;
 /// For a cursor.
-const SPARE_BYTES: usize = 256;
+const SPARE_BYTES: usize = 512;
+/// The member of a result that has the cursor of the rest.
+pub const NEXT: &str = "next_cursor";
 /// Of a list where there is no budget.
 const LIST_BYTES_MAX: usize = 8 << 20;
 
-/// The argument by which the same call goes on behind an item, with its value.
-pub type Rest = fn(&Value) -> Option<(&'static str, Value)>;
+/// The argument by which the same call goes on, with its value.
+pub type Rest = (&'static str, Value);
 
 impl Budget {
     pub const NONE: Self = Self(None);
@@ -39,11 +41,17 @@ impl Budget {
     pub fn beside(self, others: usize) -> Gathered {
         let most = self.room(others).unwrap_or(LIST_BYTES_MAX);
         let text_most = (self.0.unwrap_or(LIST_BYTES_MAX) / TEXT_PART).max(TEXT_BYTES_MIN);
-        Gathered { most, text_most, is_tight: false, cut_to: None, full: false, bytes: 0, items: Vec::new(), seen: 0 }
+        Gathered { most, text_most, ..Gathered::default() }
     }
 
-    /// Cuts what is too much of a result, and says what: first its texts, then the tail of `list`.
-    pub fn fit(self, told: &mut Value, list: Option<&'static str>, rest: Rest) -> Vec<String> {
+    /// Cuts what is too much of a result, and says what: first its texts, then the tail of `list`. `rest` tells how the
+    /// call goes on behind so many items of it.
+    pub fn fit(
+        self,
+        told: &mut Value,
+        list: Option<&'static str>,
+        rest: &dyn Fn(usize) -> Option<Rest>,
+    ) -> Vec<String> {
         if self.exceeded_by(size(told)).is_none() {
             return Vec::new();
         }
@@ -62,7 +70,7 @@ impl Budget {
         notes.extend(gathered.texts_note());
         if gathered.full {
             notes.push(gathered.note(name));
-            notes.push(continued(told, gathered.items.last().and_then(rest)));
+            notes.push(continued(told, rest(gathered.items.len())));
         }
         if let Some(list) = told.get_mut(name) {
             *list = Value::Array(gathered.items);
@@ -71,8 +79,13 @@ impl Budget {
     }
 }
 
+/// How the rest is had, in words.
+pub fn behind(argument: &str, value: &Value) -> String {
+    format!("the rest: the same call with {argument} {value}")
+}
+
 /// How the rest is had; a result that has a member for it says it there too.
-fn continued(told: &mut Value, rest: Option<(&'static str, Value)>) -> String {
+fn continued(told: &mut Value, rest: Option<Rest>) -> String {
     let mut put = |name: &str, value: Value| {
         if let Some(member) = told.get_mut(name) {
             *member = value;
@@ -83,14 +96,15 @@ fn continued(told: &mut Value, rest: Option<(&'static str, Value)>) -> String {
     match rest {
         Some((argument, value)) => {
             put(argument, value.clone());
-            format!("the rest: the same call with {argument} {value}")
+            put(NEXT, value.clone());
+            behind(argument, &value)
         }
         None => "ask narrower".to_owned(),
     }
 }
 
 /// The first items of a list, as many as there is room for, and how many there were.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct Gathered {
     most: usize,
     text_most: usize,
@@ -98,6 +112,8 @@ pub struct Gathered {
     is_tight: bool,
     /// The shortest that a text was cut to.
     cut_to: Option<usize>,
+    /// Lists or objects within an item were cut.
+    is_halved: bool,
     full: bool,
     bytes: usize,
     pub items: Vec<Value>,
@@ -124,6 +140,9 @@ impl Gathered {
         while self.items.is_empty() && !self.has_room(&item) && self.text_most > TEXT_BYTES_MIN {
             self.text_most = (self.text_most / 2).max(TEXT_BYTES_MIN); // of the first as much as there is room for
             self.shorten(&mut item);
+        }
+        while self.items.is_empty() && !self.has_room(&item) && halve_within(&mut item) {
+            self.is_halved = true; // else nobody would ever come behind it
         }
         self.full = !self.has_room(&item);
         if !self.full {
@@ -152,9 +171,12 @@ impl Gathered {
         format!("{} of {} {noun} are shown: one result has no room for more", self.items.len(), self.seen)
     }
 
-    /// What was cut of the texts.
+    /// What was cut of the texts and of other values.
     pub fn texts_note(&self) -> Option<String> {
-        self.cut_to.map(|most| format!("texts of more than {most} bytes are cut, and end in …"))
+        let texts = self.cut_to.map(|most| format!("texts of more than {most} bytes are cut, and end in …"));
+        let halved = self.is_halved.then(|| "long lists and objects within a value are cut".to_owned());
+        let notes: Vec<_> = texts.into_iter().chain(halved).collect();
+        (!notes.is_empty()).then(|| notes.join("\n"))
     }
 }
 
@@ -163,8 +185,36 @@ pub fn size(value: &Value) -> usize {
     value.to_string().len()
 }
 
+/// Halves the longest list or object within a value; whether there was one to be halved.
+pub fn halve_within(value: &mut Value) -> bool {
+    let longest = match value {
+        Value::Array(items) => items.iter_mut().max_by_key(|item| size(item)),
+        Value::Object(members) => members.values_mut().max_by_key(|member| size(member)),
+        _ => None,
+    };
+    longest.is_some_and(halve)
+}
+
+/// Drops the second half of what is long by many parts; of what is long by one of them, that one is looked at.
+pub fn halve(value: &mut Value) -> bool {
+    let (parts, longest) = match value {
+        Value::Array(items) => (items.len(), items.iter().map(size).max()),
+        Value::Object(members) => (members.len(), members.values().map(size).max()),
+        _ => return false,
+    };
+    if parts < 2 || longest.unwrap_or_default() * 2 > size(value) {
+        return halve_within(value);
+    }
+    match value {
+        Value::Array(items) => items.truncate(parts / 2),
+        Value::Object(members) => *members = std::mem::take(members).into_iter().take(parts / 2).collect(),
+        _ => {}
+    }
+    true
+}
+
 /// Cuts every text in it that is longer; whether there was one.
-fn shorten(value: &mut Value, most: usize) -> bool {
+pub fn shorten(value: &mut Value, most: usize) -> bool {
     match value {
         Value::String(text) if text.len() > most + '…'.len_utf8() => {
             let mut end = most;
@@ -194,8 +244,8 @@ mod tests {
     use super::*;
     use serde_json::json;
 
-    fn numbered(last: &Value) -> Option<(&'static str, Value)> {
-        Some(("from", json!(last["n"].as_u64()? + 1)))
+    fn numbered(shown: usize) -> Option<Rest> {
+        Some(("from", json!(shown)))
     }
 
     fn list(items: usize, text: usize) -> Value {
@@ -208,7 +258,7 @@ mod tests {
         let told = list(10, 10);
         for budget in [Budget::NONE, Budget::of(size(&told))] {
             let mut fit = told.clone();
-            assert_eq!((budget.fit(&mut fit, Some("items"), numbered), &fit), (vec![], &told));
+            assert_eq!((budget.fit(&mut fit, Some("items"), &numbered), &fit), (vec![], &told));
         }
     }
 
@@ -220,7 +270,7 @@ mod tests {
                 for most in [2_000, 10_000, 51_200] {
                     let mut told = list(items, text);
                     let was_too_much = size(&told) > most;
-                    let notes = Budget::of(most).fit(&mut told, Some("items"), numbered);
+                    let notes = Budget::of(most).fit(&mut told, Some("items"), &numbered);
                     let about = format!("{items} items with {text} in {most}: {notes:?}");
                     assert!(size(&told) <= most, "{about}: {}", size(&told));
                     assert_eq!(notes.is_empty(), !was_too_much, "{about}");
@@ -240,7 +290,7 @@ mod tests {
     fn a_result_without_a_list_has_its_texts_cut() {
         let mut told =
             json!({"memory_id": "m1", "content": "x".repeat(60_000), "value": {"deep": ["y".repeat(60_000)]}});
-        let notes = Budget::of(10_000).fit(&mut told, None, |_| None);
+        let notes = Budget::of(10_000).fit(&mut told, None, &|_| None);
         assert!(size(&told) <= 10_000 && notes.len() == 1, "{notes:?}");
         assert!(told["content"].as_str().unwrap().ends_with('…') && told["memory_id"] == "m1");
     }
@@ -248,7 +298,22 @@ mod tests {
     #[test]
     fn what_cannot_be_continued_is_asked_narrower() {
         let mut told = json!({"items": vec!["0123456789"; 1_000], "truncated": false});
-        let notes = Budget::of(1_000).fit(&mut told, Some("items"), |_| None);
+        let notes = Budget::of(1_000).fit(&mut told, Some("items"), &|_| None);
         assert_eq!((notes.last().map(String::as_str), &told["truncated"]), (Some("ask narrower"), &json!(true)));
+    }
+    /// Else a call that goes on behind what was shown would never come further.
+    #[test]
+    fn an_item_that_is_too_long_by_itself_has_its_long_parts_cut() {
+        for value in [
+            json!((0..9_000).collect::<Vec<_>>()),
+            json!({"deep": [{"at": "x"}, (0..9_000).collect::<Vec<_>>()]}),
+            json!((0..900).map(|n| (format!("k{n}"), json!(n))).collect::<serde_json::Map<_, _>>()),
+        ] {
+            let mut told = json!({"items": [{"n": 0, "value": value}, {"n": 1}], "from": null});
+            let notes = Budget::of(4_096).fit(&mut told, Some("items"), &numbered);
+            assert!(size(&told) <= 4_096 && told["items"][0]["n"] == 0, "{notes:?}");
+            assert!(size(&told["items"][0]["value"]) > 1_000, "{told}");
+            assert!(notes.iter().any(|note| note.contains("long lists and objects")), "{notes:?}");
+        }
     }
 }

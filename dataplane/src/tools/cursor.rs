@@ -1,67 +1,20 @@
 //! Where the rest of a result begins: the same call goes on behind the rows that it has shown.
 //!
 //! Nothing is kept for it here. The statement walks all stages again, and only reads; rows that were shown are passed
-//! over, and billed to nobody. A cursor says how many they were, their digest, and what decided them. It is sealed for
-//! its caller and its statement, until the process ends. Where what decides the rows, or their order, is another by
-//! then, it is refused: two pages are never of two answers.
+//! over, and billed to nobody. A cursor says how many they were, their digest, and what decided them. Where what
+//! decides the rows, or their order, is another by then, it is refused: two pages are never of two answers.
 
-use base64::Engine;
-use base64::prelude::BASE64_URL_SAFE_NO_PAD;
-use contract::secrets::hmac_sha256;
-use serde::Serialize;
-use serde_json::json;
 use sha2::{Digest, Sha256};
-use subtle::ConstantTimeEq;
 
-use super::Call;
-use crate::limits::invalid;
+use super::seal::Seal;
 use crate::{AsOf, Error, Pipeline};
 
 /// Rows that one statement shows in all, page by page.
 pub(super) const ROWS_MAX: u64 = 10_000;
-/// Of digests and of the seal.
+/// Of digests.
 const SHORT: usize = 16;
-/// A number and two digests.
-const BODY: usize = 8 + 2 * SHORT;
 
 type Short = [u8; SHORT];
-
-/// Makes cursors of one call of one caller, and opens those alone.
-pub(super) struct Seal<'a> {
-    key: &'a [u8; 32],
-    /// Who calls, and what.
-    of: String,
-}
-
-impl<'a> Seal<'a> {
-    pub fn of(call: &'a Call, statement: &impl Serialize) -> Self {
-        let (who, agent) = (&call.guest.who, &call.guest.agent);
-        let of = json!([who, agent.agent_id.as_deref(), agent.framework.as_deref(), statement]);
-        Self { key: call.pipeline.sealing(), of: of.to_string() }
-    }
-
-    pub fn close(&self, mark: &Mark) -> String {
-        let mut bytes = [mark.rows.to_be_bytes().as_slice(), &mark.shown, &mark.as_of].concat();
-        bytes.extend(self.mac(&bytes));
-        BASE64_URL_SAFE_NO_PAD.encode(bytes)
-    }
-
-    pub fn open(&self, cursor: &str) -> Result<Mark, Error> {
-        let bytes = BASE64_URL_SAFE_NO_PAD.decode(cursor).unwrap_or_default();
-        let mark = bytes
-            .split_first_chunk::<BODY>()
-            .filter(|(body, mac)| bool::from(self.mac(body.as_slice()).as_slice().ct_eq(mac)));
-        mark.and_then(|(body, _)| Mark::read(body)).ok_or_else(|| {
-            let message = "cursor is not one that this call has given you: it goes with the same sql, params and \
-                           branch_id, until the data plane starts anew; begin again without it";
-            invalid("cursor", message)
-        })
-    }
-
-    fn mac(&self, body: &[u8]) -> Short {
-        short(hmac_sha256(self.key, &[body, self.of.as_bytes()]))
-    }
-}
 
 /// What a cursor says.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -75,7 +28,16 @@ pub(super) struct Mark {
 }
 
 impl Mark {
-    fn read(body: &[u8; BODY]) -> Option<Self> {
+    pub fn sealed(&self, seal: &Seal) -> String {
+        seal.close(&[self.rows.to_be_bytes().as_slice(), &self.shown, &self.as_of].concat())
+    }
+
+    pub fn opened(seal: &Seal, cursor: Option<&str>) -> Result<Option<Self>, Error> {
+        let read = |cursor| Self::read(&seal.open(cursor)?).ok_or_else(|| seal.refused());
+        cursor.map(read).transpose()
+    }
+
+    fn read(body: &[u8]) -> Option<Self> {
         let (rows, digests) = body.split_first_chunk()?;
         let (shown, as_of) = digests.split_first_chunk()?;
         Some(Self { rows: u64::from_be_bytes(*rows), shown: *shown, as_of: as_of.try_into().ok()? })
@@ -154,29 +116,12 @@ fn short(digest: [u8; 32]) -> Short {
 mod tests {
     use super::*;
 
-    const KEY: [u8; 32] = [7; 32];
     const MARK: Mark = Mark { rows: 140, shown: [1; SHORT], as_of: [2; SHORT] };
 
-    fn seal(of: &str) -> Seal<'static> {
-        Seal { key: &KEY, of: of.to_owned() }
-    }
-
     #[test]
-    fn a_cursor_is_opened_by_the_call_that_it_was_made_for_alone() {
-        let cursor = seal("ada asks").close(&MARK);
-        assert_eq!(seal("ada asks").open(&cursor).unwrap(), MARK);
-        for (of, cursor) in [
-            ("bob asks", cursor.as_str()),
-            ("ada asks", &cursor[1..]),
-            ("ada asks", &format!("B{}", &cursor[1..])),
-            ("ada asks", ""),
-            ("ada asks", "no cursor"),
-        ] {
-            let refused = seal(of).open(cursor).unwrap_err();
-            assert!(matches!(refused, Error::InvalidArgument { field, .. } if field == "cursor"), "{of} {cursor}");
-        }
-        let other = Seal { key: &[8; 32], ..seal("ada asks") };
-        assert!(other.open(&cursor).is_err(), "of another process");
+    fn a_mark_is_read_as_it_was_written() {
+        let body = [140_u64.to_be_bytes().as_slice(), &MARK.shown, &MARK.as_of].concat();
+        assert_eq!((Mark::read(&body), Mark::read(&body[1..])), (Some(MARK), None));
     }
 
     #[test]

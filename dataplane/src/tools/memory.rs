@@ -7,9 +7,12 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use super::budget::Rest;
+use super::onward::Onward;
+use super::seal::Seal;
 use super::{Call, Telling};
 use crate::Error;
 use crate::branches::Writing;
+use crate::last_shown::Behind;
 use crate::limits::invalid;
 use crate::memory::{self, Fresh, Hit, Listing, Memory, NewMemory, Reach, Recall, Search, Stats, Stored};
 use crate::pipeline::{Deed, Standing};
@@ -41,11 +44,19 @@ impl Telling for StoredMemory {}
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct Found {
     results: Vec<FoundMemory>,
+    /// With the same call it gives the results behind these; null behind the last.
+    next_cursor: Option<String>,
+    #[serde(skip)]
+    onward: Onward<Behind>,
 }
 
 impl Telling for Found {
     const LIST: Option<&'static str> = Some("results");
     const BARE: bool = true;
+
+    fn rest(&self, shown: usize) -> Option<Rest> {
+        self.onward.rest(shown)
+    }
 }
 
 #[derive(Debug, Serialize, JsonSchema)]
@@ -127,10 +138,11 @@ pub struct Page {
 
 impl Telling for Page {
     const LIST: Option<&'static str> = Some("memories");
-    const REST: Rest = |last| {
-        let created_at = last.get("created_at")?.as_str()?.parse::<Timestamp>().ok()?;
-        Some(("cursor", memory::cursor(created_at, last.get("memory_id")?.as_str()?).into()))
-    };
+
+    fn rest(&self, shown: usize) -> Option<Rest> {
+        let last = self.memories.get(shown.checked_sub(1)?)?;
+        Some(("cursor", memory::cursor(last.created_at.parse().ok()?, &last.memory_id).into()))
+    }
 }
 
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -224,12 +236,16 @@ async fn on_branch(
 
 pub async fn search(call: Call, search: Search) -> Result<Found, Error> {
     let (deed, now) = (deed(&call, "search_memory", Operation::Select)?, call.pipeline.clock.now());
+    let seal = Seal::of(&call, "query and conditions", &("search_memory", search.question()));
+    let begin: Behind = seal.open_at(search.cursor.as_deref())?.unwrap_or_default();
+    let behind = begin.clone();
     let found = |standing| async {
-        let hits = call.memories.search(standing, search, now).await?;
+        let (hits, more) = call.memories.search(standing, search, behind, now).await?;
         let count = count(&hits);
-        Ok((hits, count))
+        Ok(((hits, more), count))
     };
-    let hits = call.pipeline.act(deed, found).await?;
+    let (hits, more) = call.pipeline.act(deed, found).await?;
+    let onward = Onward::new(seal, places(begin, &hits), more);
     let shown = |Hit { memory, fit }: Hit| FoundMemory {
         memory: Shown::of(&call, memory),
         score: fit.score,
@@ -241,7 +257,16 @@ pub async fn search(call: Call, search: Search) -> Result<Found, Error> {
             importance: fit.importance,
         },
     };
-    Ok(Found { results: hits.into_iter().map(shown).collect() })
+    Ok(Found { next_cursor: onward.cursor(), results: hits.into_iter().map(shown).collect(), onward })
+}
+
+/// What stands behind each of the hits.
+fn places(mut behind: Behind, hits: &[Hit]) -> Vec<Behind> {
+    let place = |hit: &Hit| {
+        behind = behind.and(&hit.worth());
+        behind.clone()
+    };
+    hits.iter().map(place).collect()
 }
 
 pub async fn load_exact(call: Call, recall: Recall) -> Result<Shown, Error> {

@@ -12,7 +12,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
 use super::budget::{Gathered, size};
-use super::cursor::{Page, ROWS_MAX, Seal};
+use super::cursor::{Mark, Page, ROWS_MAX};
+use super::seal::Seal;
 use super::truth::Truth;
 use super::{Call, Telling};
 use crate::branches::schema_on;
@@ -97,8 +98,8 @@ async fn table(call: Call, statement: Statement, reads_only: bool) -> Result<Tab
     if !(1..=ROWS_MAX).contains(&wanted) {
         return Err(invalid("max_rows", format!("max_rows is from 1 to {ROWS_MAX}")));
     }
-    let seal = Seal::of(&call, &(&statement.sql, &statement.params, &statement.branch_id));
-    let mark = statement.cursor.as_deref().map(|cursor| seal.open(cursor)).transpose()?;
+    let seal = Seal::of(&call, "sql, params and branch_id", &(&statement.sql, &statement.params, &statement.branch_id));
+    let mark = Mark::opened(&seal, statement.cursor.as_deref())?;
     let before = mark.map_or(0, |mark| mark.rows);
     let wanted = wanted.min(ROWS_MAX.saturating_sub(before));
     let mut ask = call.ask(statement.sql, statement.timeout_ms)?;
@@ -119,7 +120,7 @@ async fn table(call: Call, statement: Statement, reads_only: bool) -> Result<Tab
     let totals = answer.rows.totals();
     let truncated = totals.truncated || rows.is_cut();
     let is_continued = truncated && answer.changed.is_none();
-    let next_cursor = page.continued().filter(|_| is_continued).map(|mark| seal.close(&mark));
+    let next_cursor = page.continued().filter(|_| is_continued).map(|mark| mark.sealed(&seal));
     let shown = u64::try_from(rows.items.len()).unwrap_or(u64::MAX);
     Ok(Table {
         query_id: answer.query_id.to_string(),

@@ -50,7 +50,11 @@ pub struct Story {
 
 impl Telling for Story {
     const LIST: Option<&'static str> = Some("steps");
-    const REST: Rest = |last| Some(("from_step", (last.get("step_number")?.as_i64()? + 1).into()));
+
+    fn rest(&self, shown: usize) -> Option<Rest> {
+        let last = self.steps.get(shown.checked_sub(1)?)?;
+        Some(("from_step", (last.step_number + 1).into()))
+    }
 }
 
 #[derive(Debug, Serialize, JsonSchema)]
@@ -114,10 +118,11 @@ pub struct SessionList {
 impl Telling for SessionList {
     const LIST: Option<&'static str> = Some("sessions");
     const BARE: bool = true;
-    const REST: Rest = |last| {
-        let last_step_at = last.get("last_step_at")?.as_str()?.parse::<Timestamp>().ok()?;
-        Some(("cursor", thoughts::cursor(last_step_at, last.get("session_id")?.as_str()?).into()))
-    };
+
+    fn rest(&self, shown: usize) -> Option<Rest> {
+        let last = self.sessions.get(shown.checked_sub(1)?)?;
+        Some(("cursor", thoughts::cursor(last.last_step_at.parse().ok()?, &last.session_id).into()))
+    }
 }
 
 #[derive(Debug, Serialize, JsonSchema)]

@@ -5,11 +5,16 @@ use contract::policy::abac::Operation;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::budget::Rest;
+use super::onward::Onward;
+use super::seal::Seal;
 use super::{Call, Telling};
 use crate::Error;
 use crate::memory::Reach;
 use crate::pipeline::{Deed, Standing};
-use crate::triggers::{Action, Config, Happening, Judged, Listing, NewTrigger, Question, Source, Trigger, notice};
+use crate::triggers::{
+    Action, Config, Happening, Judged, Listing, NewTrigger, Place, Question, Source, Trigger, notice,
+};
 
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct Registered {
@@ -66,24 +71,40 @@ impl From<Trigger> for Shown {
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct TriggerList {
     triggers: Vec<Shown>,
+    /// With the same call it gives the triggers behind these; null behind the last.
+    next_cursor: Option<String>,
+    #[serde(skip)]
+    onward: Onward<Place>,
 }
 
 impl Telling for TriggerList {
     const LIST: Option<&'static str> = Some("triggers");
     const BARE: bool = true;
+
+    fn rest(&self, shown: usize) -> Option<Rest> {
+        self.onward.rest(shown)
+    }
 }
 
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct Evaluation {
-    /// How many triggers were asked.
+    /// How many triggers were asked; with a cursor, those behind it.
     evaluated: u64,
     /// Ids of those that have fired.
     fired: Vec<String>,
     results: Vec<Verdict>,
+    /// With the same call it gives the results behind these, and nothing fires; null behind the last.
+    next_cursor: Option<String>,
+    #[serde(skip)]
+    onward: Onward<Place>,
 }
 
 impl Telling for Evaluation {
     const LIST: Option<&'static str> = Some("results");
+
+    fn rest(&self, shown: usize) -> Option<Rest> {
+        self.onward.rest(shown)
+    }
 }
 
 #[derive(Debug, Serialize, JsonSchema)]
@@ -137,18 +158,31 @@ pub async fn register(call: Call, new: NewTrigger) -> Result<Registered, Error> 
 
 pub async fn list(call: Call, listing: Listing) -> Result<TriggerList, Error> {
     let deed = deed(&call, "list_triggers", Operation::Select)?;
+    let seal = Seal::of(&call, "status", &("list_triggers", &listing.status));
+    let from: Option<Place> = seal.open_at(listing.cursor.as_deref())?;
     let triggers = call.pipeline.triggers.clone();
     let listed = |standing| async move {
-        let found = triggers.list(&standing, &listing).await?;
+        let mut found = triggers.list(&standing, &listing).await?;
+        found.retain(|trigger| is_behind(from.as_ref(), trigger));
         let count = u64::try_from(found.len()).unwrap_or(u64::MAX);
         Ok((found, count))
     };
     let found = call.pipeline.act(deed, listed).await?;
-    Ok(TriggerList { triggers: found.into_iter().map(Shown::from).collect() })
+    let onward = Onward::new(seal, found.iter().map(Trigger::place).collect(), false);
+    Ok(TriggerList { triggers: found.into_iter().map(Shown::from).collect(), next_cursor: None, onward })
+}
+
+/// Behind a place of the list, or it has none.
+fn is_behind(from: Option<&Place>, trigger: &Trigger) -> bool {
+    from.is_none_or(|from| trigger.place() < *from)
 }
 
 pub async fn evaluate(call: Call, question: Question) -> Result<Evaluation, Error> {
-    let (now, question) = (call.pipeline.clock.now(), question.checked()?);
+    let (now, mut question) = (call.pipeline.clock.now(), question.checked()?);
+    let asked = ("evaluate_triggers", &question.content, &question.trigger_ids, question.dry_run);
+    let seal = Seal::of(&call, "content, trigger_ids and dry_run", &asked);
+    let from: Option<Place> = seal.open_at(question.cursor.as_deref())?;
+    question.dry_run |= from.is_some(); // what has fired does not fire once more for the rest of it
     let operation = if question.dry_run { Operation::Select } else { Operation::Insert };
     let deed = deed(&call, "evaluate_triggers", operation)?;
     let own = &call;
@@ -163,14 +197,18 @@ pub async fn evaluate(call: Call, question: Question) -> Result<Evaluation, Erro
             metadata: question.metadata,
         };
         let triggers = &own.pipeline.triggers;
-        let judged = triggers.judge(&standing, &happening, &question.trigger_ids, now).await?;
+        let mut judged = triggers.judge(&standing, &happening, &question.trigger_ids, now).await?;
+        judged.retain(|judged| is_behind(from.as_ref(), &judged.trigger));
         let fired = if question.dry_run { Vec::new() } else { notice(&own.pipeline, &standing, &happening, now).await };
         let count = u64::try_from(judged.len()).unwrap_or(u64::MAX);
         Ok(((judged, fired), count))
     };
     let (judged, fired) = call.pipeline.act(deed, evaluated).await?;
+    let onward = Onward::new(seal, judged.iter().map(|judged| judged.trigger.place()).collect(), false);
+    let onward = onward.beginning_at((i64::MAX, String::new())); // all are behind it
     let results: Vec<_> = judged.into_iter().map(verdict).collect();
-    Ok(Evaluation { evaluated: u64::try_from(results.len()).unwrap_or(u64::MAX), fired, results })
+    let evaluated = u64::try_from(results.len()).unwrap_or(u64::MAX);
+    Ok(Evaluation { evaluated, fired, results, next_cursor: None, onward })
 }
 
 fn verdict(judged: Judged) -> Verdict {

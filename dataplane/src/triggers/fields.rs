@@ -115,7 +115,9 @@ impl NewTrigger {
 #[serde(deny_unknown_fields)]
 pub struct Listing {
     /// `all` (if absent), `active` or `inactive`.
-    status: Option<String>,
+    pub status: Option<String>,
+    /// `next_cursor` of the same call, for the triggers behind those that it has shown.
+    pub cursor: Option<String>,
 }
 
 impl Listing {
@@ -143,6 +145,8 @@ pub struct Question {
     /// Goes with the event of a firing.
     #[serde(default)]
     pub metadata: Map<String, Value>,
+    /// `next_cursor` of the same call, for the results behind those that it has shown. With it nothing fires.
+    pub cursor: Option<String>,
 }
 
 impl Question {

@@ -62,10 +62,13 @@ impl Binder<'_> {
                 names.try_for_each(|name| self.definition(definition::Kind::Sequence, name, *if_exists)).map(|()| None)
             }
             S::CreateSchema { schema_name: ast::SchemaName::Simple(name), .. } => {
-                self.schema(name, false).map(|()| None)
+                self.schema(name, false, false).map(|()| None)
             }
-            S::Drop { object_type: ast::ObjectType::Schema, names, .. } => {
-                names.iter_mut().try_for_each(|name| self.schema(name, true)).map(|()| None)
+            S::Drop { object_type: ast::ObjectType::Schema, names, if_exists, cascade, .. } => {
+                // of one that is not known here nothing is dropped, should it be there all the same
+                *cascade &= !(*if_exists && names.iter().any(|name| self.lacks_schema(name)));
+                let must_exist = !*if_exists;
+                names.iter_mut().try_for_each(|name| self.schema(name, true, must_exist)).map(|()| None)
             }
             S::Drop { object_type: ast::ObjectType::Table, names, if_exists, .. } => {
                 let mut names = names.iter_mut();
@@ -118,7 +121,11 @@ impl Binder<'_> {
         }
     }
 
-    fn schema(&self, name: &mut ObjectName, must_exist: bool) -> Result<(), Error> {
+    fn lacks_schema(&self, name: &ObjectName) -> bool {
+        names::last(name).is_none_or(|schema| !self.catalog.has_schema(&schema.value))
+    }
+
+    fn schema(&self, name: &mut ObjectName, is_dropped: bool, must_exist: bool) -> Result<(), Error> {
         let parts = names::parts(name).unwrap_or_default();
         let schema = match parts.as_slice() {
             [schema] => schema.value.clone(),
@@ -126,7 +133,7 @@ impl Binder<'_> {
             _ => return Err(Error::unsupported("this form of schema name")),
         };
         let written = TableName { database: None, schema: Some(schema.clone()), name: String::new() };
-        if written.is_reserved() || (!must_exist && names::is_taken_schema(&schema)) {
+        if written.is_reserved() || (!is_dropped && names::is_taken_schema(&schema)) {
             return Err(located(Error::unsupported("a schema of this name"), name));
         }
         names::last(name).map_or(Ok(()), names::admit_new)?;

@@ -228,3 +228,13 @@ fn schemas_that_mean_something_else_are_not_made() {
         assert!(matches!(refusal(sql), Kind::Unsupported { .. }), "{sql}");
     }
 }
+
+#[test]
+fn a_schema_that_is_not_there_is_dropped_if_it_exists() {
+    let made = engine("DROP SCHEMA IF EXISTS nowhere CASCADE", &Rules::default()).unwrap();
+    assert!(made.sql.starts_with("DROP SCHEMA IF EXISTS") && !made.sql.contains("CASCADE"), "{}", made.sql);
+    let made = engine("DROP SCHEMA IF EXISTS main CASCADE", &Rules::default()).unwrap();
+    assert!(made.sql.ends_with(" CASCADE"), "{}", made.sql);
+    assert!(matches!(refusal("DROP SCHEMA nowhere CASCADE"), Kind::TableNotFound { .. }));
+    assert!(matches!(refusal("DROP SCHEMA IF EXISTS _svc_memory CASCADE"), Kind::Unsupported { .. }));
+}

@@ -10,11 +10,14 @@ use sqlparser::ast::{
     Array, Expr, FunctionArg, FunctionArgExpr, Ident, ObjectName, TableAlias, TableFactor, UnaryOperator, Value,
 };
 
+use unicode_normalization::char::is_combining_mark;
+
 use super::named;
 use crate::catalogue;
 use crate::error::{Error, Kind};
 use crate::names;
 use crate::names::ours::{ROWS, SCORE, TEXT};
+use crate::script::{self, is_unspaced};
 
 const BY_WORDS: &str = "_context";
 const BY_VECTOR: &str = "_rag_context";
@@ -77,17 +80,35 @@ fn by_words(function: &str, args: &[FunctionArg]) -> Result<String, Error> {
     if words.is_empty() {
         return Err(misused(function, "needs a word to search for"));
     }
-    let found = words.iter().map(|word| format!("CASE WHEN \"{TEXT}\" ILIKE '%{word}%' THEN 1 ELSE 0 END"));
+    let found = words.iter().map(|word| format!("CASE WHEN \"{TEXT}\" ILIKE '{}' THEN 1 ELSE 0 END", pattern(word)));
     let score = found.collect::<Vec<_>>().join(" + ");
-    let wanted = rows_wanted(function, wanted)?;
-    // the names of columns are no part of what is searched
+    let (wanted, searched) = (rows_wanted(function, wanted)?, in_words("TO_JSON(OBJECT_CONSTRUCT(*))"));
     Ok(format!(
         "SELECT * EXCLUDE (\"{TEXT}\", \"{SCORE}\") FROM (\
            SELECT *, {score} AS \"{SCORE}\" FROM (\
-             SELECT *, REGEXP_REPLACE(TO_JSON(OBJECT_CONSTRUCT(*)), '\"[^\"]*\":', ' ') AS \"{TEXT}\" \
+             SELECT *, {searched} AS \"{TEXT}\" \
              FROM {table} AS \"{ROWS}\") AS \"{ROWS}\") AS \"{ROWS}\" \
          WHERE \"{SCORE}\" > 0 ORDER BY \"{SCORE}\" DESC LIMIT {wanted}"
     ))
+}
+
+/// A row as its words, each between two blanks: without the names of its columns, escapes and marks. A script that
+/// writes no blanks is a word as far as it goes. `CHR(92)` is a backslash: in a literal it would be warned of.
+fn in_words(row: &str) -> String {
+    let unspaced: String = script::UNSPACED.iter().flat_map(|&(first, last)| [first, '-', last]).collect();
+    let replaced = [
+        ("CHR(92) || CHR(92) || '(u[0-9a-fA-F]{4}|.)'".to_owned(), "' '"),
+        ("'\"[^\"]*\":'".to_owned(), "' '"),
+        (format!("'([{unspaced}]+)'"), "' ' || CHR(92) || '1 '"),
+        ("'[^' || CHR(92) || 'pL' || CHR(92) || 'pN' || CHR(92) || 'pM]+'".to_owned(), "' '"),
+    ];
+    let text = replaced.iter().fold(row.to_owned(), |text, (what, by)| format!("REGEXP_REPLACE({text}, {what}, {by})"));
+    format!("' ' || {text} || ' '")
+}
+
+/// A whole word; of a script that writes no blanks, any part.
+fn pattern(word: &str) -> String {
+    if word.starts_with(is_unspaced) { format!("%{word}%") } else { format!("% {word} %") }
 }
 
 /// The rows whose vector is nearest.
@@ -134,13 +155,20 @@ fn table_name(function: &str, argument: &FunctionArg) -> Result<String, Error> {
     Ok(named::read(written)?.to_string())
 }
 
-/// Letters and digits alone, in small letters, each once.
+/// Letters and digits alone, in small letters, each once; apart where the script changes to one without blanks.
 fn words(searched: &str) -> Vec<String> {
-    let mut words = Vec::new();
-    let lower = searched.to_lowercase();
-    for word in lower.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty()) {
-        if words.len() < WORDS_MAX && !words.iter().any(|known| known == word) {
-            words.push(word.to_owned());
+    let mut words: Vec<String> = Vec::new();
+    let mut word = String::new();
+    for c in searched.to_lowercase().chars().chain([' ']) {
+        let is_part = c.is_alphanumeric() || is_combining_mark(c);
+        if !word.is_empty() && !(is_part && word.ends_with(is_unspaced) == is_unspaced(c)) {
+            let found = std::mem::take(&mut word);
+            if words.len() < WORDS_MAX && !words.contains(&found) {
+                words.push(found);
+            }
+        }
+        if is_part {
+            word.push(c);
         }
     }
     words
@@ -180,12 +208,22 @@ mod tests {
     fn a_search_is_over_governed_rows_whoever_names_the_function() {
         for name in ["svc_context", "Other_Context"] {
             let made = shown(&format!("select * from {name}('customers', 'Late; late orders!', 5)"), &analyst());
-            assert!(made.contains("'%late%'") && made.contains("'%orders%'") && made.contains("LIMIT 5"), "{made}");
-            assert_eq!(made.matches("'%late%'").count(), 1, "each word once: {made}");
+            assert!(made.contains("'% late %'") && made.contains("'% orders %'") && made.contains("LIMIT 5"), "{made}");
+            assert_eq!(made.matches("'% late %'").count(), 1, "each word once: {made}");
             assert!(made.contains("'***'"), "a masked column is searched as it is shown: {made}");
         }
         let made = shown("select c.id from svc_context('main.orders', 'x') c where c.id > 1", &Rules::default());
         assert!(made.contains("LIMIT 10"), "{made}");
+    }
+
+    #[test]
+    fn words_are_whole_but_where_a_script_writes_no_blanks() {
+        let apart = |searched: &str| super::words(searched).iter().map(|word| super::pattern(word)).collect::<Vec<_>>();
+        assert_eq!(apart("Late-orders, 20.5"), ["% late %", "% orders %", "% 20 %", "% 5 %"]);
+        assert_eq!(apart("金价AI上涨"), ["%金价%", "% ai %", "%上涨%"]);
+        assert_eq!(apart("हिन्दी"), ["% हिन्दी %"]);
+        let made = shown("select * from svc_context('orders', 'x')", &Rules::default());
+        assert!(!made.contains('\\'), "nobody is warned of a backslash that they have not written: {made}");
     }
 
     #[test]
