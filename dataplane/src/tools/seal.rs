@@ -42,7 +42,7 @@ impl Seal {
     pub fn open(&self, cursor: &str) -> Result<Vec<u8>, Error> {
         let bytes = BASE64_URL_SAFE_NO_PAD.decode(cursor).unwrap_or_default();
         let opened = bytes.split_last_chunk::<MAC_BYTES>();
-        let opened = opened.filter(|(body, mac)| bool::from(self.mac(body).as_slice().ct_eq(mac)));
+        let opened = opened.filter(|(body, mac)| bool::from(self.mac(body).as_slice().ct_eq(mac.as_slice())));
         opened.map(|(body, _)| body.to_vec()).ok_or_else(|| self.refused())
     }
 

@@ -38,7 +38,7 @@ pub(super) trait Telling: Serialize + Sized {
         notes.extend(budget.fit(&mut structured, Self::LIST, &|shown| self.rest(shown)));
         if let Some(next) = structured.get(NEXT).filter(|next| next.is_string()) {
             let rest = behind("cursor", next);
-            if !notes.iter().any(|note| *note == rest) {
+            if !notes.contains(&rest) {
                 notes.push(rest);
             }
         }

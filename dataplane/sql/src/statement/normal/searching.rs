@@ -161,7 +161,8 @@ fn words(searched: &str) -> Vec<String> {
     let mut word = String::new();
     for c in searched.to_lowercase().chars().chain([' ']) {
         let is_part = c.is_alphanumeric() || is_combining_mark(c);
-        if !word.is_empty() && !(is_part && word.ends_with(is_unspaced) == is_unspaced(c)) {
+        let goes_on = is_part && word.ends_with(is_unspaced) == is_unspaced(c);
+        if !word.is_empty() && !goes_on {
             let found = std::mem::take(&mut word);
             if words.len() < WORDS_MAX && !words.contains(&found) {
                 words.push(found);
